@@ -1,0 +1,75 @@
+# Everything here needs only make and a Python (3.11 or later) that has the venv module.
+#   make run PYTHON=python3.12     uses another interpreter
+#   make test PYTEST_ARGS=-x       passes arguments on to pytest
+
+PYTHON ?= python3
+VENV ?= .venv
+PLAN ?= examples/mnist-tutorial.toml
+PYTEST_ARGS ?=
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check -qq install
+PYTEST := $(BIN)/python -m pytest
+SETUP := setup.cfg pyproject.toml
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help run test test-all check coverage bench clean distclean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: $(VENV)/.installed ## install, then print epsilon for an example plan
+	@$(BIN)/hockeystick epsilon $(PLAN)
+
+test: check ## install, then lint, types, import contracts and the usual tests
+	@$(PYTEST) $(PYTEST_ARGS)
+
+test-all: $(VENV)/.installed-all check ## the same with every extra, and the slow, peer and benchmark code too
+	@$(PYTEST) -m "" hockeystick tests benchmarks $(PYTEST_ARGS)
+
+check: $(VENV)/.installed-test ## lint, formatting, types and import contracts only
+	@echo "== ruff"
+	@$(BIN)/python -m ruff check
+	@$(BIN)/python -m ruff format --check
+	@echo "== mypy"
+	@$(BIN)/python -m mypy
+	@echo "== import contracts"
+	@$(BIN)/lint-imports --no-logo
+
+coverage: $(VENV)/.installed-test ## the usual tests, with the lines they miss
+	@$(PYTEST) --cov $(PYTEST_ARGS)
+
+bench: $(VENV)/.installed-all ## time this package and its peers side by side
+	@$(PYTEST) benchmarks -m "" --benchmark-enable --benchmark-only $(PYTEST_ARGS)
+
+clean: ## remove what builds and test runs leave behind
+	@rm -rf build dist *.egg-info .coverage htmlcov .benchmarks
+	@rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@find . -path "./.venv*" -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
+
+distclean: clean ## the same, and the virtual environment
+	@rm -rf $(VENV)
+
+$(VENV)/.created:
+	@$(PYTHON) -c 'import sys; v = sys.version_info; \
+	    sys.exit(None if v >= (3, 11) else "hockeystick needs Python 3.11 or later; $(PYTHON) is %d.%d. Try make PYTHON=python3.11" % v[:2])'
+	@echo "Creating the virtual environment $(VENV)"
+	@rm -rf $(VENV)
+	@$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.installed: $(SETUP) | $(VENV)/.created
+	@echo "Installing hockeystick (once; about a minute)"
+	@$(PIP) -e .
+	@touch $@
+
+$(VENV)/.installed-test: $(SETUP) | $(VENV)/.installed
+	@echo "Installing the test tools (once; about a minute)"
+	@$(PIP) -e '.[test]'
+	@touch $@
+
+$(VENV)/.installed-all: $(SETUP) | $(VENV)/.installed-test
+	@echo "Installing the other accountants to compare with (once)"
+	@$(PIP) -e '.[test,peers]'
+	@touch $@

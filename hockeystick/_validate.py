@@ -1,0 +1,122 @@
+"""Checks of what a caller passes in: each parameter's domain is declared once, in PARAMETERS."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any, Final, TypeGuard, TypeVar
+
+from hockeystick.errors import ParameterError
+
+MAX_COUNT: Final = 10**15
+_NUMBERS = (numbers.Real, Decimal)
+_Choice = TypeVar("_Choice", bound=StrEnum)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Domain:
+    """What values a numeric parameter may take.
+
+    Args:
+        symbol: The letter that formulas use for it.
+        low: The lower end.
+        high: The upper end.
+        typical: A range that plans in practice stay in, both ends inside the domain.
+        whole: True where only integers are allowed.
+        low_open: True where the lower end itself is not allowed.
+        high_open: True where the upper end itself is not allowed.
+    """
+
+    symbol: str
+    low: float
+    high: float
+    typical: tuple[float, float]
+    whole: bool = False
+    low_open: bool = False
+    high_open: bool = False
+
+    @property
+    def allowed(self) -> str:
+        """The domain in words, to follow "must be"."""
+        if self.whole:
+            high = "10^15" if self.high == MAX_COUNT else f"{self.high}"
+            return f"an integer from {self.low} to {high}"
+        low = f"{'>' if self.low_open else '>='} {self.low:g}"
+        if math.isinf(self.high):
+            return f"a finite number {low}" if self.high_open else f"a number {low} or inf"
+        if self.low_open or self.high_open:
+            return f"a number {low} and {'<' if self.high_open else '<='} {self.high:g}"
+        return f"a number from {self.low:g} to {self.high:g}"
+
+    def contains(self, value: object) -> TypeGuard[float]:
+        """Return whether the value is a number inside the domain; a bool is no number."""
+        if isinstance(value, bool) or not isinstance(value, _NUMBERS):
+            return False
+        number: Any = value
+        try:
+            above = number > self.low if self.low_open else number >= self.low
+            below = number < self.high if self.high_open else number <= self.high
+        except ArithmeticError:  # a decimal NaN refuses to be compared
+            return False
+        return bool(above and below and (not self.whole or number == int(number)))
+
+
+def _counts(symbol: str, low: int, typical: tuple[int, int]) -> Domain:
+    """Return the domain of a whole number from low to MAX_COUNT."""
+    return Domain(symbol=symbol, low=low, high=MAX_COUNT, typical=typical, whole=True)
+
+
+PARAMETERS: Final[Mapping[str, Domain]] = MappingProxyType(
+    {
+        "batch_size": _counts("m", 1, (16, 16_384)),
+        "count": _counts("n", 0, (1, 10**6)),
+        "delta": Domain(symbol="delta", low=0, high=1, typical=(1e-12, 1e-4)),
+        "digits": Domain(symbol="d", low=1, high=1000, typical=(20, 60), whole=True),
+        "epochs": Domain(symbol="E", low=0, high=math.inf, high_open=True, typical=(0.5, 500)),
+        "epsilon": Domain(symbol="eps", low=0, high=math.inf, typical=(0.01, 20)),
+        "examples": _counts("N", 1, (1000, 10**7)),
+        "noise_multiplier": Domain(symbol="z", low=0, high=math.inf, typical=(0.5, 10)),
+        "rate": Domain(symbol="q", low=0, high=1, typical=(1e-5, 0.5)),
+        "steps": _counts("T", 0, (1, 10**6)),
+    }
+)
+
+
+def real(name: str, value: object, domain: Domain | None = None) -> float:
+    """Return the value as a float, or raise if it is outside the domain (by default the name's)."""
+    domain = domain or PARAMETERS[name]
+    if not domain.contains(value):
+        raise ParameterError(name, value, domain.allowed)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if number != value and (number == 0 or math.isinf(number)):
+        raise ParameterError(name, value, f"{domain.allowed}, within the range of a float")
+    return number + 0.0  # turns -0.0 into 0.0
+
+
+def count(name: str, value: object, domain: Domain | None = None) -> int:
+    """Return the value as an int, or raise if it is outside the domain (by default the name's)."""
+    domain = domain or PARAMETERS[name]
+    if not domain.contains(value):
+        raise ParameterError(name, value, domain.allowed)
+    return int(value)
+
+
+def one_of(name: str, value: object, allowed: tuple[str, ...]) -> str:
+    """Return the value as a plain str if it is one of the allowed texts, or raise."""
+    if not isinstance(value, str) or value not in allowed:
+        listed = ", ".join(repr(str(text)) for text in allowed)
+        raise ParameterError(name, value, f"one of {listed}" if len(allowed) > 1 else listed)
+    return str(value)
+
+
+def choice(name: str, value: object, enum: type[_Choice]) -> _Choice:
+    """Return the member of the enumeration that the value names, or raise."""
+    return enum(one_of(name, value, tuple(member.value for member in enum)))

@@ -1,0 +1,83 @@
+"""The exceptions that the library raises on purpose: all share one base, each says one line."""
+
+from __future__ import annotations
+
+_SHOWN_CHARACTERS = 80
+_SHOWN_BITS = 128
+
+
+def _shown(value: object) -> str:
+    """Return the value as one short line, whatever it is."""
+    if isinstance(value, int) and value.bit_length() > _SHOWN_BITS:
+        sign = "a negative integer" if value < 0 else "an integer"
+        return f"{sign} of {value.bit_length()} bits"
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:
+        return f"an unprintable {type(value).__name__}"
+    return text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 3] + "..."
+
+
+class HockeystickError(Exception):
+    """The base of every exception that the library raises on purpose."""
+
+
+class ParameterError(HockeystickError, ValueError):
+    """A parameter lies outside its domain.
+
+    Args:
+        name: The parameter's name in the public interface, or several joined by ", ".
+        value: What was given, unchanged.
+        allowed: What is allowed, worded to follow "must be".
+
+    Example:
+        >>> import hockeystick as hs
+        >>> hs.Gaussian(noise_multiplier=-1)
+        Traceback (most recent call last):
+        ...
+        hockeystick.errors.ParameterError: noise_multiplier must be a number >= 0 or inf; got -1
+    """
+
+    name: str
+    value: object
+    allowed: str
+
+    def __init__(self, name: str, value: object, allowed: str) -> None:
+        super().__init__(name, value, allowed)
+        self.name = name
+        self.value = value
+        self.allowed = allowed
+
+    def __str__(self) -> str:
+        return f"{self.name} must be {self.allowed}; got {_shown(self.value)}"
+
+
+class IncompatibleError(HockeystickError, ValueError):
+    """The parts of a plan cannot be accounted together; says why and what to do instead."""
+
+
+class UnsupportedError(HockeystickError):
+    """The accountant knows no analysis for a part of the plan.
+
+    Args:
+        accountant: The accountant's name.
+        path: Where in the plan the part stands, and what it is.
+        reason: Why there is no analysis, or what to use instead.
+    """
+
+    accountant: str
+    path: str
+    reason: str
+
+    def __init__(self, accountant: str, path: str, reason: str) -> None:
+        super().__init__(accountant, path, reason)
+        self.accountant = accountant
+        self.path = path
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"accountant {self.accountant!r} cannot account for {self.path}: {self.reason}"
+
+
+class PlanFileError(HockeystickError):
+    """A plan file cannot be read, or does not describe a plan."""

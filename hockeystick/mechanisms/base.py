@@ -1,0 +1,84 @@
+"""What every mechanism and every plan has in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+from hockeystick.adjacency import Adjacency
+from hockeystick.errors import ParameterError
+
+if TYPE_CHECKING:
+    from hockeystick.mechanisms.composition import Composed, Repeated
+
+
+class Mechanism(ABC):
+    """A randomised release of something about the data: a frozen description, no accounting.
+
+    Mechanisms are values: they compare and hash by what they say, can be pickled and copied, and
+    never change. ``m1 @ m2`` is both releases (their composition), ``m ** n`` is n runs of one.
+
+    A mechanism is described for one person's example and one pair of neighbouring data sets;
+    noise scales are in units of the query's sensitivity under the adjacency meant.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> step = hs.PoissonSubsampled(hs.Gaussian(noise_multiplier=1.1), rate=256 / 60_000)
+        >>> print(step**14_062 @ hs.Gaussian(noise_multiplier=20))
+        Poisson-subsampled Gaussian (noise multiplier 1.1, rate 0.00426667) x 14062 \
+and Gaussian (noise multiplier 20)
+    """
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def adjacency(self) -> Adjacency | None:
+        """The neighbours that the description is for; None where it holds for all of them."""
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What must hold in practice for the description to apply, as sentences for a reviewer."""
+        return ()
+
+    @abstractmethod
+    def _words(self) -> tuple[str, tuple[str, ...]]:
+        """Return a readable name and the details that belong in brackets after it."""
+
+    def __str__(self) -> str:
+        """Return the description as a person would say it, on one line."""
+        name, details = self._words()
+        return f"{name} ({', '.join(details)})" if details else name
+
+    def __matmul__(self, other: Mechanism) -> Composed:
+        """Return the composition: both mechanisms run on the same data."""
+        from hockeystick.mechanisms.composition import Composed
+
+        return Composed((self, checked("the right side of @", other)))
+
+    def __rmatmul__(self, other: object) -> Composed:
+        """Refuse a left side that is not a mechanism."""
+        raise ParameterError("the left side of @", other, "a mechanism")
+
+    def __pow__(self, count: float) -> Repeated:
+        """Return the mechanism run so many times on the same data."""
+        from hockeystick.mechanisms.composition import Repeated
+
+        return Repeated(self, count)
+
+
+class Plan(Mechanism):
+    """A mechanism as people say it, which stands for another one made of simpler parts."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def mechanism(self) -> Mechanism:
+        """What the plan comes down to; it is accounted in the plan's stead."""
+
+def checked(name: str, value: object) -> Mechanism:
+    """Return the value if it is a mechanism, or raise."""
+    if not isinstance(value, Mechanism):
+        raise ParameterError(name, value, "a mechanism")
+    return value

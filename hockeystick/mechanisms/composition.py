@@ -1,0 +1,132 @@
+"""Several mechanisms on the same data: one after the other, or one of them many times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, final
+
+from hockeystick import _validate
+from hockeystick.adjacency import Adjacency
+from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.mechanisms.base import Mechanism, checked
+
+_PARTS_SHOWN: Final = 4
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class Composed(Mechanism):
+    """Several mechanisms on the same data, each with fresh randomness: what ``@`` makes.
+
+    M(D) = (M_1(D), ..., M_k(D)); a later mechanism may depend on what the earlier ones released.
+    The order does not matter to the privacy of the whole.
+
+    Edge cases:
+        A composition of compositions is flattened. No parts at all is an error: write ``m ** 0``
+        for a release of nothing.
+
+    Args:
+        parts: The mechanisms, at least one.
+
+    Raises:
+        ParameterError: If there is no part, or one is not a mechanism.
+        IncompatibleError: If two parts are described under different adjacencies.
+
+    References:
+        Zhu, Dong and Wang, "Optimal Accounting of Differential Privacy via Characteristic
+        Function", AISTATS 2022, theorem 10.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> hs.Gaussian(1) @ hs.Gaussian(2)
+        Composed(parts=(Gaussian(noise_multiplier=1.0), Gaussian(noise_multiplier=2.0)))
+    """
+
+    parts: tuple[Mechanism, ...]
+
+    def __init__(self, parts: Iterable[Mechanism]) -> None:
+        if not isinstance(parts, Iterable):
+            raise ParameterError("parts", parts, "one or more mechanisms, in a tuple")
+        given = [checked(f"parts[{index}]", part) for index, part in enumerate(parts)]
+        if not given:
+            raise ParameterError("parts", parts, "one or more mechanisms, in a tuple")
+        flat = tuple(
+            leaf
+            for part in given
+            for leaf in (part.parts if isinstance(part, Composed) else (part,))
+        )
+        _refuse_mixed_adjacencies(flat)
+        object.__setattr__(self, "parts", flat)
+
+    @property
+    def adjacency(self) -> Adjacency | None:
+        """The adjacency that the parts have in common; None where none of them names one."""
+        return next((part.adjacency for part in self.parts if part.adjacency is not None), None)
+
+    def _words(self) -> tuple[str, tuple[str, ...]]:
+        """Return the parts, the first few where there are many."""
+        shown = self.parts if len(self.parts) <= _PARTS_SHOWN else self.parts[: _PARTS_SHOWN - 1]
+        words = [str(part) for part in shown]
+        if len(shown) < len(self.parts):
+            words.append(f"{len(self.parts) - len(shown)} more")
+        return " and ".join(words), ()
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class Repeated(Mechanism):
+    """One mechanism many times on the same data, each with fresh randomness: what ``**`` makes.
+
+    M(D) = (M_1(D), ..., M_count(D)), all alike; a later run may depend on the earlier outcomes.
+
+    Edge cases:
+        Count 0 releases nothing. Repeating a repetition multiplies the counts.
+
+    Args:
+        inner: The mechanism that is repeated.
+        count: Number of runs, an integer from 0 to 10^15.
+
+    Raises:
+        ParameterError: If inner is not a mechanism, or the count is no such integer.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> (hs.Gaussian(2) ** 10) ** 3
+        Repeated(inner=Gaussian(noise_multiplier=2.0), count=30)
+    """
+
+    inner: Mechanism
+    count: int
+
+    def __init__(self, inner: Mechanism, count: float) -> None:
+        once, runs = checked("inner", inner), _validate.count("count", count)
+        if isinstance(once, Repeated):
+            runs = _validate.count("count", once.count * runs)
+            once = once.inner
+        object.__setattr__(self, "inner", once)
+        object.__setattr__(self, "count", runs)
+
+    @property
+    def adjacency(self) -> Adjacency | None:
+        """The adjacency of the mechanism that is repeated."""
+        return self.inner.adjacency
+
+    def _words(self) -> tuple[str, tuple[str, ...]]:
+        """Return the inner mechanism and the count."""
+        inner = f"[{self.inner}]" if isinstance(self.inner, Composed) else str(self.inner)
+        return f"{inner} x {self.count}", ()
+
+
+def _refuse_mixed_adjacencies(parts: tuple[Mechanism, ...]) -> None:
+    """Raise where two parts are described under different adjacencies."""
+    first: dict[Adjacency, Mechanism] = {}
+    for part in parts:
+        if part.adjacency is not None:
+            first.setdefault(part.adjacency, part)
+    if len(first) > 1:
+        listed = "; ".join(f"{adjacency}: {part}" for adjacency, part in first.items())
+        raise IncompatibleError(
+            "the parts of a composition must be described under one adjacency, but these are "
+            f"not ({listed}); give them all the same"
+        )

@@ -1,0 +1,131 @@
+"""What every mechanism has in common; the examples cover the whole registry."""
+
+import copy
+import dataclasses
+import math
+import pickle
+from typing import Any
+
+import pytest
+
+from hockeystick import mechanisms
+from hockeystick.errors import ParameterError
+from hockeystick.mechanisms import (
+    DPSGD,
+    MECHANISMS,
+    Composed,
+    Gaussian,
+    Mechanism,
+    Plan,
+    PoissonSubsampled,
+    Repeated,
+)
+
+STEP = PoissonSubsampled(Gaussian(1.1), rate=256 / 60_000)
+EXAMPLES = (
+    Gaussian(1.1),
+    Gaussian(math.inf),
+    STEP,
+    PoissonSubsampled(Gaussian(2), 0.5, "zero-out"),
+    Composed((Gaussian(1), STEP)),
+    Repeated(STEP, 14_062),
+    Repeated(Composed((Gaussian(1), STEP)), 0),
+    DPSGD(examples=60_000, batch_size=256, epochs=60, noise_multiplier=1.1),
+    DPSGD(rate=1, steps=10, noise_multiplier=0, adjacency="replace-one"),
+)
+names = pytest.mark.parametrize("mechanism", EXAMPLES, ids=str)
+
+
+def test_every_registered_mechanism_has_an_example_here() -> None:
+    assert {type(example).__name__ for example in EXAMPLES} == set(MECHANISMS)
+
+
+def test_the_registry_names_every_concrete_mechanism_by_its_own_name() -> None:
+    exported = {
+        name: item
+        for name in mechanisms.__all__
+        if isinstance(item := getattr(mechanisms, name), type)
+        and issubclass(item, Mechanism)
+        and item not in (Mechanism, Plan)
+    }
+    assert dict(MECHANISMS) == exported
+
+
+@pytest.mark.parametrize("kind", [Mechanism, Plan])
+def test_the_bases_are_abstract(kind: Any) -> None:
+    with pytest.raises(TypeError, match="abstract"):
+        kind()
+
+
+@names
+def test_mechanisms_can_be_pickled_copied_and_hashed(mechanism: Any) -> None:
+    for twin in (
+        pickle.loads(pickle.dumps(mechanism)),
+        copy.copy(mechanism),
+        copy.deepcopy(mechanism),
+        dataclasses.replace(mechanism),
+    ):
+        assert twin == mechanism
+        assert hash(twin) == hash(mechanism)
+        assert str(twin) == str(mechanism)
+
+
+@names
+def test_the_repr_builds_the_same_mechanism_again(mechanism: Any) -> None:
+    assert eval(repr(mechanism), {**MECHANISMS, "inf": math.inf}) == mechanism
+
+
+@names
+def test_the_text_is_one_line_without_python_in_it(mechanism: Any) -> None:
+    assert "\n" not in str(mechanism)
+    assert "=" not in str(mechanism)
+
+
+@names
+def test_mechanisms_never_change(mechanism: Any) -> None:
+    field = dataclasses.fields(mechanism)[0].name
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        setattr(mechanism, field, None)
+    assert not hasattr(mechanism, "__dict__")
+
+
+def test_different_mechanisms_are_unequal() -> None:
+    assert len(set(EXAMPLES)) == len(EXAMPLES)
+
+
+@names
+def test_a_power_is_a_repetition_and_a_product_is_a_composition(mechanism: Any) -> None:
+    assert mechanism**3 == Repeated(mechanism, 3)
+    assert mechanism @ Gaussian(5) == Composed((mechanism, Gaussian(5)))
+
+
+@names
+@pytest.mark.parametrize("count", [2.5, -1, True, None, "2", math.nan, math.inf, 10**16, 1 + 0j])
+def test_a_power_that_is_no_count_is_refused(mechanism: Any, count: Any) -> None:
+    with pytest.raises(ParameterError, match=r"^count must be an integer from 0 to 10\^15; got "):
+        mechanism**count
+
+
+def test_a_power_may_be_an_integral_float() -> None:
+    power = Gaussian(1) ** 1e4
+    assert power == Gaussian(1) ** 10_000
+    assert type(power.count) is int
+
+
+@names
+@pytest.mark.parametrize("other", [3, None, "Gaussian", Gaussian, 1.5])
+def test_a_product_with_something_else_is_refused_on_either_side(
+    mechanism: Any, other: Any
+) -> None:
+    with pytest.raises(ParameterError, match=r"^the right side of @ must be a mechanism; got "):
+        mechanism @ other
+    with pytest.raises(ParameterError, match=r"^the left side of @ must be a mechanism; got "):
+        other @ mechanism
+
+
+@names
+def test_plans_and_only_plans_stand_for_a_mechanism_and_state_assumptions(mechanism: Any) -> None:
+    assert isinstance(mechanism, Plan) == hasattr(mechanism, "assumptions")
+    if isinstance(mechanism, Plan):
+        assert isinstance(mechanism.mechanism, Mechanism)
+        assert all(text.endswith(".") for text in mechanism.assumptions)

@@ -1,0 +1,125 @@
+"""Composition and repetition: what is flattened, multiplied and refused."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hockeystick.adjacency import Adjacency
+from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.mechanisms import DPSGD, Composed, Gaussian, PoissonSubsampled, Repeated
+
+A, B, C = Gaussian(1), Gaussian(2), PoissonSubsampled(Gaussian(3), 0.1)
+ZERO_OUT = PoissonSubsampled(Gaussian(3), 0.1, "zero-out")
+REPLACE_ONE = DPSGD(rate=1, steps=1, noise_multiplier=1, adjacency="replace-one")
+
+
+def test_composition_is_associative_because_it_is_flattened() -> None:
+    assert (A @ B) @ C == A @ (B @ C) == Composed((A, B, C))
+    assert ((A @ B) @ (B @ C)).parts == (A, B, B, C)
+
+
+def test_a_repetition_within_a_composition_stays_one_part() -> None:
+    assert (A**3 @ (A @ B) ** 2).parts == (Repeated(A, 3), Repeated(Composed((A, B)), 2))
+
+
+def test_any_iterable_of_mechanisms_can_be_composed() -> None:
+    assert Composed(iter([A, B])) == Composed([A, B]) == A @ B
+
+
+def test_a_single_part_is_allowed() -> None:
+    assert Composed((A,)).parts == (A,)
+
+
+@pytest.mark.parametrize("parts", [(), [], "", A, None, 3])
+def test_an_empty_composition_is_refused(parts: Any) -> None:
+    with pytest.raises(ParameterError, match=r"^parts must be one or more mechanisms, in a tup"):
+        Composed(parts)
+
+
+def test_a_part_that_is_no_mechanism_is_refused_by_its_place() -> None:
+    parts: Any = (A, 3)
+    with pytest.raises(ParameterError, match=r"^parts\[1\] must be a mechanism; got 3$"):
+        Composed(parts)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "adjacency"),
+    [
+        (A @ B, None),
+        (A @ C, Adjacency.ADD_REMOVE),
+        (C @ A, Adjacency.ADD_REMOVE),
+        (A @ ZERO_OUT**2, Adjacency.ZERO_OUT),
+        (REPLACE_ONE @ A, Adjacency.REPLACE_ONE),
+        (A**2, None),
+        (C**0, Adjacency.ADD_REMOVE),
+    ],
+    ids=str,
+)
+def test_the_adjacency_is_the_one_that_the_parts_name(mechanism: Any, adjacency: Any) -> None:
+    assert mechanism.adjacency is adjacency
+
+
+@pytest.mark.parametrize("other", [ZERO_OUT, ZERO_OUT**2, REPLACE_ONE, A @ ZERO_OUT], ids=str)
+def test_parts_of_two_adjacencies_are_refused_and_named(other: Any) -> None:
+    with pytest.raises(IncompatibleError) as caught:
+        C @ A @ other
+    message = str(caught.value)
+    assert message.startswith("the parts of a composition must be described under one adjacency")
+    assert f"add-remove: {C}; {other.adjacency}: " in message
+
+
+@given(st.integers(0, 30_000_000), st.integers(0, 30_000_000))
+def test_repeating_a_repetition_multiplies_the_counts(first: Any, second: Any) -> None:
+    assert (A**first) ** second == Repeated(A, first * second)
+
+
+def test_a_product_of_counts_beyond_the_limit_is_refused() -> None:
+    with pytest.raises(ParameterError, match=r"^count must be .*; got 1000000000000000000$"):
+        (A**10**9) ** 10**9
+
+
+@pytest.mark.parametrize("count", [0, 1, 10**15, 1e4, np.int64(7), np.float64(8)])
+def test_the_count_is_kept_as_a_python_int(count: Any) -> None:
+    assert type(Repeated(A, count).count) is int
+    assert Repeated(A, count).count == count
+
+
+@pytest.mark.parametrize("count", [-1, 0.5, math.nan, math.inf, True, "3", None, 10**15 + 1, 1j])
+def test_any_other_count_is_refused(count: Any) -> None:
+    with pytest.raises(ParameterError) as caught:
+        Repeated(A, count)
+    assert str(caught.value) == f"count must be an integer from 0 to 10^15; got {count!r}"
+
+
+def test_what_is_repeated_must_be_a_mechanism() -> None:
+    inner: Any = 1
+    with pytest.raises(ParameterError, match=r"^inner must be a mechanism; got 1$"):
+        Repeated(inner, 1)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "text"),
+    [
+        (
+            PoissonSubsampled(Gaussian(1.1), 256 / 60_000) ** 14_062,
+            "Poisson-subsampled Gaussian (noise multiplier 1.1, rate 0.00426667) x 14062",
+        ),
+        (A @ B, "Gaussian (noise multiplier 1) and Gaussian (noise multiplier 2)"),
+        (A @ B**5, "Gaussian (noise multiplier 1) and Gaussian (noise multiplier 2) x 5"),
+        ((A @ B) ** 5, "[Gaussian (noise multiplier 1) and Gaussian (noise multiplier 2)] x 5"),
+        (
+            Composed((A,) * 4),
+            " and ".join(["Gaussian (noise multiplier 1)"] * 4),
+        ),
+        (
+            Composed((A,) * 1000),
+            " and ".join(["Gaussian (noise multiplier 1)"] * 3) + " and 997 more",
+        ),
+    ],
+)
+def test_the_text_gives_parts_and_counts(mechanism: Any, text: Any) -> None:
+    assert str(mechanism) == text

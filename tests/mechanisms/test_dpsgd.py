@@ -1,0 +1,319 @@
+"""The DP-SGD plan: what is asked of its parameters, and what it comes down to."""
+
+import dataclasses
+import math
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hockeystick._validate import PARAMETERS
+from hockeystick.adjacency import Adjacency
+from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.mechanisms import DPSGD, Gaussian, PoissonSubsampled
+
+TUTORIAL = {"examples": 60_000, "batch_size": 256, "epochs": 60, "noise_multiplier": 1.1}
+
+
+def plan(**changes: Any) -> DPSGD:
+    """Return the tutorial's plan with some parameters changed."""
+    return DPSGD(**{**TUTORIAL, **changes})
+
+
+def typical(name: str) -> st.SearchStrategy[float]:
+    """Return a strategy for the typical values of a parameter."""
+    low, high = PARAMETERS[name].typical
+    return st.integers(int(low), int(high)) if PARAMETERS[name].whole else st.floats(low, high)
+
+
+def test_the_tutorial_comes_down_to_a_repeated_subsampled_gaussian() -> None:
+    step = PoissonSubsampled(Gaussian(1.1), 256 / 60_000)
+    assert plan().mechanism == step**14_063
+    assert plan(adjacency="zero-out").mechanism == (
+        PoissonSubsampled(Gaussian(1.1), 256 / 60_000, "zero-out") ** 14_063
+    )
+
+
+def test_what_was_given_is_kept_and_what_was_not_is_none() -> None:
+    given_ = plan()
+    assert (given_.examples, given_.batch_size, given_.epochs) == (60_000, 256, 60)
+    assert given_.rate is None
+    assert given_.steps is None
+
+
+def test_a_parameter_can_be_replaced() -> None:
+    assert dataclasses.replace(plan(), noise_multiplier=2) == plan(noise_multiplier=2)
+    by_steps = dataclasses.replace(plan(), epochs=None, steps=100)
+    assert by_steps.total_steps == 100
+
+
+def test_numbers_of_other_kinds_are_kept_as_python_numbers() -> None:
+    sizes = plan(examples=np.int64(60_000), batch_size=256.0, epochs=np.float32(60))
+    assert sizes == plan()
+    assert [type(size) for size in (sizes.examples, sizes.batch_size, sizes.epochs)] == [
+        int,
+        int,
+        float,
+    ]
+    steps = plan(epochs=None, steps=1e4).steps
+    assert steps == 10_000
+    assert type(steps) is int
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"noise_multiplier": -1}, "noise_multiplier must be a number >= 0 or inf; got -1"),
+        ({"noise_multiplier": None}, "noise_multiplier must be a number >= 0 or inf; got None"),
+        ({"examples": 0}, "examples must be an integer from 1 to 10^15; got 0"),
+        ({"examples": 10**400}, "examples must be an integer from 1 to 10^15; got an integer of 1"),
+        ({"batch_size": 0}, "batch_size must be an integer from 1 to 10^15; got 0"),
+        ({"batch_size": 1.5}, "batch_size must be an integer from 1 to 10^15; got 1.5"),
+        ({"batch_size": True}, "batch_size must be an integer from 1 to 10^15; got True"),
+        (
+            {"batch_size": 60_001},
+            "batch_size must be at most the number of examples, 60000; got 60001",
+        ),
+        ({"examples": None}, "examples must be given together with batch_size; got None"),
+        (
+            {"rate": 0.01},
+            "batch_size, rate must be given one without the other; got (256, 0.01)",
+        ),
+        (
+            {"batch_size": None},
+            "batch_size, rate must be given one without the other; got (None, None)",
+        ),
+        (
+            {"steps": 100},
+            "epochs, steps must be given one without the other; got (60.0, 100)",
+        ),
+        (
+            {"epochs": None},
+            "epochs, steps must be given one without the other; got (None, None)",
+        ),
+        (
+            {"batch_size": None, "rate": 1.5},
+            "rate must be a number from 0 to 1; got 1.5",
+        ),
+        (
+            {"batch_size": None, "rate": math.nan},
+            "rate must be a number from 0 to 1; got nan",
+        ),
+        (
+            {"batch_size": None, "rate": 0},
+            "rate must be a number from 0 to 1, and above 0 where epochs is given; got 0.0",
+        ),
+        ({"epochs": -0.5}, "epochs must be a finite number >= 0; got -0.5"),
+        ({"epochs": math.inf}, "epochs must be a finite number >= 0; got inf"),
+        ({"epochs": "60"}, "epochs must be a finite number >= 0; got '60'"),
+        ({"epochs": 1e300}, "epochs must be so few that there are at most 10^15 steps; got 1e+300"),
+        (
+            {"epochs": None, "steps": 0.5},
+            "steps must be an integer from 0 to 10^15; got 0.5",
+        ),
+        (
+            {"epochs": None, "steps": 10**15 + 1},
+            "steps must be an integer from 0 to 10^15; got 1000000000000001",
+        ),
+        ({"sampling": "shuffled"}, "sampling must be 'poisson'; got 'shuffled'"),
+        ({"sampling": None}, "sampling must be 'poisson'; got None"),
+        (
+            {"adjacency": "add/remove"},
+            "adjacency must be one of 'add-remove', 'replace-one', 'zero-out'; got 'add/remove'",
+        ),
+    ],
+)
+def test_a_wrong_plan_is_refused_in_one_line_that_names_what_is_wrong(
+    changes: Any, message: Any
+) -> None:
+    with pytest.raises(ParameterError) as caught:
+        plan(**changes)
+    assert str(caught.value).startswith(message)
+    assert "\n" not in str(caught.value)
+
+
+def test_parameters_can_only_be_given_by_name() -> None:
+    kind: Any = DPSGD
+    with pytest.raises(TypeError):
+        kind(1.1, 60_000)
+
+
+def test_the_smallest_rate_and_the_most_epochs_together_are_refused_and_not_overflown() -> None:
+    with pytest.raises(ParameterError, match=r"^epochs must be so few"):
+        DPSGD(noise_multiplier=1, rate=5e-324, epochs=1.7e308)
+
+
+def test_the_size_of_the_training_set_may_go_with_a_rate() -> None:
+    assert plan(batch_size=None, rate=0.01).sampling_rate == 0.01
+
+
+@given(typical("examples"), st.data())
+def test_the_rate_is_the_correctly_rounded_quotient(examples: Any, data: Any) -> None:
+    batch_size = data.draw(st.integers(1, examples))
+    rate = plan(examples=examples, batch_size=batch_size).sampling_rate
+    error = abs(Fraction(rate) - Fraction(batch_size, examples))
+    assert error <= Fraction(math.ulp(rate)) / 2
+
+
+@given(typical("examples"), typical("batch_size"), st.decimals(0, 500, places=3))
+def test_the_steps_are_the_smallest_number_that_covers_the_epochs(
+    examples: Any, batch_size: Any, epochs: Any
+) -> None:
+    batch_size = min(batch_size, examples)
+    steps = plan(examples=examples, batch_size=batch_size, epochs=float(epochs)).total_steps
+    assert steps * batch_size >= Fraction(epochs) * examples
+    assert steps == 0 or (steps - 1) * batch_size < Fraction(epochs) * examples
+
+
+@given(typical("examples"), typical("batch_size"), st.integers(1, 500))
+def test_a_rate_and_a_batch_size_that_say_the_same_give_the_same_steps(
+    examples: Any, batch_size: Any, epochs: Any
+) -> None:
+    batch_size = min(batch_size, examples)
+    by_size = plan(examples=examples, batch_size=batch_size, epochs=epochs)
+    by_rate = DPSGD(rate=batch_size / examples, epochs=epochs, noise_multiplier=1.1)
+    assert by_rate.total_steps == by_size.total_steps
+    assert by_rate.mechanism == by_size.mechanism
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule"),
+    [
+        (
+            {},
+            "steps = ceil(epochs * examples / batch_size) = ceil(60 * 60000 / 256) = 14063: "
+            "a partial last step is a whole release",
+        ),
+        (
+            {"batch_size": 600},
+            "steps = epochs * examples / batch_size = 60 * 60000 / 600 = 6000",
+        ),
+        (
+            {"epochs": 0.1, "examples": 100, "batch_size": 1},
+            "steps = epochs * examples / batch_size = 0.1 * 100 / 1 = 10",
+        ),
+        (
+            {"epochs": 5 / 3, "examples": 3, "batch_size": 1},
+            "steps = epochs * examples / batch_size = 1.6666666666666667 * 3 / 1 = 5, "
+            "to the last digit of what was given",
+        ),
+        (
+            {"epochs": 1, "batch_size": None, "rate": 1 / 3},
+            "steps = epochs / rate = 1 / 0.3333333333333333 = 3, "
+            "to the last digit of what was given",
+        ),
+        (
+            {"epochs": 1, "batch_size": None, "rate": 0.333333},
+            "steps = ceil(epochs / rate) = ceil(1 / 0.333333) = 4: "
+            "a partial last step is a whole release",
+        ),
+        (
+            {"epochs": 1, "batch_size": None, "rate": 0.1},
+            "steps = epochs / rate = 1 / 0.1 = 10",
+        ),
+        (
+            {"epochs": 1e-9},
+            "steps = ceil(epochs * examples / batch_size) = ceil(1e-09 * 60000 / 256) = 1: "
+            "a partial last step is a whole release",
+        ),
+        (
+            {"epochs": 0.1, "batch_size": None, "rate": 0.5},
+            "steps = ceil(epochs / rate) = ceil(0.1 / 0.5) = 1: "
+            "a partial last step is a whole release",
+        ),
+        ({"epochs": 0}, "steps = epochs * examples / batch_size = 0 * 60000 / 256 = 0"),
+        ({"epochs": None, "steps": 14_062}, "steps = 14062, as given"),
+        ({"epochs": None, "steps": 0}, "steps = 0, as given"),
+    ],
+)
+def test_the_rule_for_the_steps_is_said_with_its_numbers(changes: Any, rule: Any) -> None:
+    changed = plan(**changes)
+    assert changed.steps_rule == rule
+    assert f" {changed.total_steps}" in rule
+
+
+def test_two_examples_in_very_many_still_make_a_partial_step() -> None:
+    examples, batch_size, epochs = 10**15 - 1, 1001, 1000
+    whole, left = divmod(epochs * examples, batch_size)
+    assert left == 2
+    assert plan(examples=examples, batch_size=batch_size, epochs=epochs).total_steps == whole + 1
+
+
+@pytest.mark.parametrize("length", [{"steps": 0}, {"epochs": 0}])
+def test_a_plan_without_steps_releases_nothing(length: Any) -> None:
+    empty = plan(**{"epochs": None, **length})
+    assert empty.mechanism == PoissonSubsampled(Gaussian(1.1), 256 / 60_000) ** 0
+
+
+def test_at_rate_one_nothing_is_sampled() -> None:
+    whole = plan(batch_size=60_000)
+    assert whole.sampling_rate == 1
+    assert whole.mechanism == Gaussian(1.1) ** 60
+    assert whole.adjacency is Adjacency.ADD_REMOVE
+
+
+def test_under_replace_one_the_sensitivity_is_twice_the_clipping_norm() -> None:
+    replaced = plan(batch_size=60_000, adjacency="replace-one")
+    assert replaced.mechanism == Gaussian(0.55) ** 60
+    assert replaced.adjacency is Adjacency.REPLACE_ONE
+    assert any("twice the clipping norm" in text for text in replaced.assumptions)
+
+
+@pytest.mark.parametrize("changes", [{}, {"batch_size": 59_999}, {"batch_size": None, "rate": 0.5}])
+def test_replace_one_with_sampling_is_refused_with_the_way_out(changes: Any) -> None:
+    with pytest.raises(IncompatibleError, match=r"under replace-one; use add-remove or zero-out$"):
+        plan(**changes, adjacency="replace-one")
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "differ by one example added or removed",
+        "each example independently with probability 0.004266666666666667",
+        "clipped on its own to the clipping norm",
+        "standard deviation is 1.1 times the clipping norm",
+        "added to the sum of the clipped gradients",
+        "divided by a fixed number",
+        "ceil(60 * 60000 / 256) = 14063",
+    ],
+)
+def test_the_assumptions_name_what_a_reviewer_must_check(claim: Any) -> None:
+    assert sum(claim in text for text in plan().assumptions) == 1
+
+
+def test_without_sampling_no_sampling_is_assumed() -> None:
+    assert not any("Poisson" in text for text in plan(batch_size=60_000).assumptions)
+
+
+def test_the_text_says_what_an_accountant_needs() -> None:
+    assert str(plan()) == (
+        "DP-SGD (poisson sampling, noise multiplier 1.1, rate 0.00426667, 14063 steps, add-remove)"
+    )
+
+
+@given(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            name: st.none() | st.floats() | st.integers() | st.text(max_size=3) | st.booleans()
+            for name in ("examples", "batch_size", "rate", "epochs", "steps")
+        },
+    ),
+    st.floats() | st.just(Decimal("1.5")),
+)
+def test_whatever_is_given_makes_a_plan_or_a_documented_error(
+    numbers: Any, noise_multiplier: Any
+) -> None:
+    try:
+        made = DPSGD(noise_multiplier=noise_multiplier, **numbers)
+    except ParameterError as error:
+        text = str(error)
+    else:
+        text = made.steps_rule
+        assert 0 <= made.total_steps <= 10**15
+        assert 0 <= made.sampling_rate <= 1
+    assert "\n" not in text

@@ -1,0 +1,94 @@
+"""Poisson subsampling's description, and the adjacencies that it refuses."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hockeystick.adjacency import Adjacency
+from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.mechanisms import DPSGD, Gaussian, PoissonSubsampled
+
+
+@pytest.mark.parametrize("rate", [0, 5e-324, 0.5, np.float64(0.25), 1])
+def test_the_rate_is_kept_as_a_python_float(rate: Any) -> None:
+    mechanism = PoissonSubsampled(Gaussian(1), rate)
+    assert type(mechanism.rate) is float
+    assert mechanism.rate == rate
+
+
+@pytest.mark.parametrize("rate", [-0.1, math.nextafter(1, 2), math.nan, "0.1", True, None, 1j])
+def test_any_other_rate_is_refused(rate: Any) -> None:
+    with pytest.raises(ParameterError) as caught:
+        PoissonSubsampled(Gaussian(1), rate)
+    assert str(caught.value) == f"rate must be a number from 0 to 1; got {rate!r}"
+
+
+@pytest.mark.parametrize("inner", [1.1, None, "Gaussian", Gaussian])
+def test_what_is_sampled_must_be_a_mechanism(inner: Any) -> None:
+    with pytest.raises(ParameterError, match=r"^inner must be a mechanism; got "):
+        PoissonSubsampled(inner, 0.1)
+
+
+def test_add_remove_is_the_default_and_the_text_of_an_adjacency_is_accepted() -> None:
+    assert PoissonSubsampled(Gaussian(1), 0.1).adjacency is Adjacency.ADD_REMOVE
+    assert PoissonSubsampled(Gaussian(1), 0.1, "zero-out").adjacency is Adjacency.ZERO_OUT
+
+
+@pytest.mark.parametrize("rate", [0, 0.1, 1])
+@pytest.mark.parametrize("adjacency", [Adjacency.REPLACE_ONE, "replace-one"])
+def test_replace_one_is_refused_with_the_reason_and_the_way_out(rate: Any, adjacency: Any) -> None:
+    with pytest.raises(IncompatibleError) as caught:
+        PoissonSubsampled(Gaussian(1), rate, adjacency)
+    assert str(caught.value) == (
+        "no tight dominating pair is known for Poisson sampling under replace-one; "
+        "use add-remove or zero-out"
+    )
+
+
+def test_an_unknown_adjacency_is_refused() -> None:
+    with pytest.raises(ParameterError, match=r"^adjacency must be one of 'add-remove', "):
+        PoissonSubsampled(Gaussian(1), 0.1, "neighbours")
+
+
+def test_an_inner_mechanism_of_another_adjacency_is_refused() -> None:
+    inner = PoissonSubsampled(Gaussian(1), 0.1, "zero-out")
+    with pytest.raises(IncompatibleError, match="is described under zero-out and cannot be acc"):
+        PoissonSubsampled(inner, 0.1)
+    with pytest.raises(IncompatibleError, match="is described under replace-one"):
+        PoissonSubsampled(
+            DPSGD(rate=1, steps=1, noise_multiplier=1, adjacency="replace-one"), 0.1, "zero-out"
+        )
+    assert PoissonSubsampled(inner, 0.2, "zero-out").inner == inner
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "text"),
+    [
+        (
+            PoissonSubsampled(Gaussian(1.1), 256 / 60_000),
+            "Poisson-subsampled Gaussian (noise multiplier 1.1, rate 0.00426667)",
+        ),
+        (
+            PoissonSubsampled(Gaussian(2), 1e-6, "zero-out"),
+            "Poisson-subsampled Gaussian (noise multiplier 2, rate 1e-06, zero-out)",
+        ),
+        (
+            PoissonSubsampled(Gaussian(1) @ Gaussian(2), 0.5),
+            "Poisson-subsampled [Gaussian (noise multiplier 1) and Gaussian (noise multiplier 2)] "
+            "(rate 0.5)",
+        ),
+        (
+            PoissonSubsampled(Gaussian(1) ** 3, 0.5),
+            "Poisson-subsampled [Gaussian (noise multiplier 1) x 3] (rate 0.5)",
+        ),
+        (
+            PoissonSubsampled(PoissonSubsampled(Gaussian(1), 0.5), 0.25),
+            "Poisson-subsampled Poisson-subsampled Gaussian "
+            "(noise multiplier 1, rate 0.5, rate 0.25)",
+        ),
+    ],
+)
+def test_the_text_gives_the_inner_mechanism_and_the_sampling(mechanism: Any, text: Any) -> None:
+    assert str(mechanism) == text

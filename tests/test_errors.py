@@ -1,0 +1,87 @@
+"""The exceptions: one line each, naming what is wrong, and copies that stay whole."""
+
+import copy
+import pickle
+from typing import Any
+
+import pytest
+
+from hockeystick.errors import (
+    HockeystickError,
+    IncompatibleError,
+    ParameterError,
+    PlanFileError,
+    UnsupportedError,
+)
+
+EXAMPLES = (
+    ParameterError("rate", 1.5, "a number from 0 to 1"),
+    IncompatibleError("these parts differ"),
+    UnsupportedError("rdp", "parts[1] (Gaussian)", "there is no analysis"),
+    PlanFileError("no such file"),
+)
+
+
+def test_parameter_error_names_the_parameter_the_value_and_what_is_allowed() -> None:
+    error = ParameterError("rate", 1.5, "a number from 0 to 1")
+    assert str(error) == "rate must be a number from 0 to 1; got 1.5"
+    assert (error.name, error.value, error.allowed) == ("rate", 1.5, "a number from 0 to 1")
+
+
+def test_unsupported_error_names_the_accountant_the_place_and_the_reason() -> None:
+    error = UnsupportedError("rdp", "parts[1]", "there is no analysis")
+    assert str(error) == "accountant 'rdp' cannot account for parts[1]: there is no analysis"
+    assert (error.accountant, error.path, error.reason) == (
+        "rdp",
+        "parts[1]",
+        "there is no analysis",
+    )
+
+
+@pytest.mark.parametrize("error", EXAMPLES, ids=lambda error: type(error).__name__)
+def test_every_error_is_caught_by_the_base_and_survives_pickle_and_copy(error: Any) -> None:
+    assert isinstance(error, HockeystickError)
+    for twin in (pickle.loads(pickle.dumps(error)), copy.copy(error), copy.deepcopy(error)):
+        assert type(twin) is type(error)
+        assert str(twin) == str(error)
+        assert vars(twin) == vars(error)
+
+
+@pytest.mark.parametrize("kind", [ParameterError, IncompatibleError])
+def test_wrong_values_are_value_errors(kind: Any) -> None:
+    assert issubclass(kind, ValueError)
+
+
+@pytest.mark.parametrize("kind", [UnsupportedError, PlanFileError])
+def test_what_is_no_wrong_value_is_no_value_error(kind: Any) -> None:
+    assert not issubclass(kind, ValueError)
+
+
+class _Unprintable:
+    def __repr__(self) -> str:
+        raise RuntimeError("no")
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (10**40, "an integer of 133 bits"),
+        (-(10**5000), "a negative integer of 16610 bits"),
+        ((10**5000,), "an unprintable tuple"),
+        (_Unprintable(), "an unprintable _Unprintable"),
+        ("x" * 1000, "'" + "x" * 76 + "..."),
+        ("two\nlines", r"'two\nlines'"),
+        (2**127, str(2**127)),
+    ],
+    ids=["big", "negative", "nested", "unprintable", "long", "newline", "not-so-big"],
+)
+def test_the_value_is_shown_in_one_short_line_whatever_it_is(value: Any, shown: Any) -> None:
+    assert str(ParameterError("rate", value, "small")) == f"rate must be small; got {shown}"
+
+
+def test_a_value_whose_text_has_several_lines_is_shown_in_one() -> None:
+    class Matrix:
+        def __repr__(self) -> str:
+            return "[1,\n 2]"
+
+    assert str(ParameterError("rate", Matrix(), "a number")).endswith("got [1, 2]")

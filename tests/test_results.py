@@ -1,0 +1,314 @@
+"""Answers: intervals in order, printed so that they still hold, and approximations apart."""
+
+import copy
+import json
+import math
+import pickle
+import re
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hockeystick.adjacency import Adjacency
+from hockeystick.errors import ParameterError
+from hockeystick.results import Approximate, Certified
+
+INF = math.inf
+
+
+def certified(
+    lower: Any, estimate: Any, upper: Any, quantity: Any = "epsilon", **more: Any
+) -> Certified:
+    """Return an interval with the metadata filled in."""
+    return Certified(lower, estimate, upper, quantity=quantity, accountant="contour", **more)
+
+
+def approximate(value: Any, quantity: Any = "epsilon", **more: Any) -> Approximate:
+    """Return an approximation with the metadata filled in."""
+    return Approximate(value, quantity=quantity, accountant="gdp", **more)
+
+
+def digits_of(text: str) -> int:
+    """Return how many significant digits a decimal has."""
+    return len(text.split("e")[0].replace(".", "").lstrip("0"))
+
+
+def printed(answer: Certified) -> tuple[str, ...]:
+    """Return headline, lower and upper end as they are printed."""
+    pattern = r"\w+ = (\S+) \(proven in \[(\S+), (\S+)\]; contour(?:, [a-z-]+)?\)"
+    match = re.fullmatch(pattern, str(answer))
+    assert match, str(answer)
+    return match.groups()
+
+
+def exact(text: str) -> float | Fraction:
+    """Return a printed number exactly."""
+    return INF if text == "inf" else Fraction(text)
+
+
+@pytest.mark.parametrize(
+    ("ends", "name"),
+    [
+        ((2, 1, 3), "lower"),
+        ((1, 3, 2), "upper"),
+        ((math.nextafter(1, 2), 1, 1), "lower"),
+        ((-1, 0, 1), "lower"),
+        ((-1e-300, 0, 1), "lower"),
+        ((math.nan, 1, 2), "lower"),
+        ((1, math.nan, 2), "estimate"),
+        ((1, 2, math.nan), "upper"),
+        ((1, 2, mpmath.nan), "upper"),
+        ((mpmath.mpf(-1), 2, 3), "lower"),
+        ((INF, INF, 5), "upper"),
+        ((None, 1, 2), "lower"),
+        ((1, "2", 3), "estimate"),
+        ((1, True, 1), "estimate"),
+        ((1, 1, 1 + 0j), "upper"),
+    ],
+)
+def test_an_interval_that_is_none_is_refused_by_the_name_of_its_end(ends: Any, name: Any) -> None:
+    with pytest.raises(ParameterError, match=f"^{name} must be ") as caught:
+        certified(*ends)
+    assert caught.value.name == name
+
+
+def test_an_end_that_a_float_would_round_is_refused_because_rounding_might_cross_the_truth() -> (
+    None
+):
+    with pytest.raises(ParameterError, match=r"^lower must be .*, exactly a float; got "):
+        certified(Fraction(1, 3), 1, 2)
+    with pytest.raises(ParameterError, match=r"^upper must be .*, exactly a float; got "):
+        certified(0, 1, 2**53 + 1)
+
+
+@pytest.mark.parametrize("upper", [1 + 2**-52, INF, mpmath.mpf(2)])
+def test_a_delta_above_one_is_refused(upper: Any) -> None:
+    with pytest.raises(ParameterError, match=r"^upper must be a number from 0 to 1; got "):
+        certified(0, 0.5, upper, quantity="delta")
+
+
+@pytest.mark.parametrize(
+    "ends", [(0, 0, 0), (0, 0, INF), (INF, INF, INF), (1, 1, 1), (0, 5e-324, 1.7e308)]
+)
+def test_an_interval_in_order_is_kept(ends: Any) -> None:
+    answer = certified(*ends)
+    assert (answer.lower, answer.estimate, answer.upper) == ends
+    assert all(type(end) is float for end in (answer.lower, answer.estimate, answer.upper))
+
+
+def test_numpy_ends_become_python_floats() -> None:
+    answer = certified(np.float64(1), np.float32(1.5), np.int64(2))
+    assert [type(end) for end in (answer.lower, answer.estimate, answer.upper)] == [float] * 3
+
+
+def test_float_of_an_interval_is_its_upper_end() -> None:
+    assert float(certified(1, 2, 3)) == 3
+    assert float(certified(1, 2, INF)) == INF
+
+
+@pytest.mark.parametrize("text", ["0.1", "1e-400", "2.3", "1e-310", "3", "1e400"])
+def test_float_of_a_long_interval_is_rounded_up_and_by_no_more_than_it_must(text: Any) -> None:
+    with mpmath.workdps(50):
+        upper = mpmath.mpf(text)
+        number = float(certified(mpmath.mpf(0), upper, upper))
+        assert number >= upper
+        assert math.nextafter(number, 0) < upper
+
+
+def test_the_width_is_zero_where_the_ends_are_equal_even_if_infinite() -> None:
+    assert certified(INF, INF, INF).width == 0
+    assert certified(2, 2, 2).width == 0
+    assert certified(1, 2, 4).width == 3
+    assert certified(1, 2, INF).width == INF
+
+
+@pytest.mark.parametrize(
+    ("ends", "expected"),
+    [
+        ((2, 2, 2), 0),
+        ((0, 0, 0), 0),
+        ((INF, INF, INF), 0),
+        ((1, 2, 5), 2),
+        ((0, 0, 1), INF),
+        ((1, 2, INF), INF),
+        ((1, INF, INF), INF),
+        ((0, 5e-324, 1), INF),
+    ],
+)
+def test_the_relative_width_is_the_width_over_the_estimate(ends: Any, expected: Any) -> None:
+    assert certified(*ends).relative_width == expected
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (
+            certified(2.381596921, 2.3815969214, 2.381596922, adjacency="add-remove"),
+            "epsilon = 2.38160 (proven in [2.3815969209, 2.3815969220]; contour, add-remove)",
+        ),
+        (certified(0, 0, 0), "epsilon = 0 (proven in [0, 0]; contour)"),
+        (certified(INF, INF, INF), "epsilon = inf (proven in [inf, inf]; contour)"),
+        (certified(1.25, 2, INF), "epsilon = inf (proven in [1.25, inf]; contour)"),
+        (certified(0, 1, 2.5), "epsilon = 2.5 (proven in [0, 2.5]; contour)"),
+        (
+            certified(0, 0, 1e-300, quantity="delta"),
+            "delta = 1.00001e-300 (proven in [0, 1.01e-300]; contour)",
+        ),
+        (
+            certified(0.1, 0.1, 0.1),
+            "epsilon = 0.100001 (proven in [0.10000000000000000, 0.10000000000000001]; contour)",
+        ),
+        (
+            certified(1e20, 1e20, 2e20),
+            "epsilon = 2.00000e+20 (proven in [1.00e+20, 2.00e+20]; contour)",
+        ),
+    ],
+)
+def test_an_interval_prints_on_one_line(answer: Any, text: Any) -> None:
+    assert str(answer) == text
+
+
+nonnegative = st.floats(min_value=0, allow_nan=False)
+
+
+@given(st.tuples(nonnegative, nonnegative, nonnegative).map(sorted))
+def test_the_printed_interval_contains_the_interval(ends: Any) -> None:
+    answer = certified(*ends)
+    headline, lower, upper = map(exact, printed(answer))
+    assert lower <= answer.lower
+    assert upper >= answer.upper
+    assert headline >= answer.upper
+
+
+@given(st.floats(min_value=1e-300, max_value=1e300), st.integers(1, 1000))
+def test_ends_that_differ_are_printed_apart_and_close_ones_in_at_most_17_digits(
+    lower: Any, ulps: Any
+) -> None:
+    upper = lower
+    for _ in range(ulps):
+        upper = math.nextafter(upper, INF)
+    _, printed_lower, printed_upper = printed(certified(lower, lower, upper))
+    assert exact(printed_lower) < exact(printed_upper)
+    assert digits_of(printed_upper) <= 17
+
+
+@given(st.floats(min_value=0.001, max_value=1000), st.floats(min_value=1e-9, max_value=1))
+def test_the_printed_interval_is_hardly_wider_than_the_interval(lower: Any, relative: Any) -> None:
+    answer = certified(lower, lower, lower * (1 + relative))
+    _, printed_lower, printed_upper = map(exact, printed(answer))
+    assert printed_upper - printed_lower <= 1.25 * answer.width
+
+
+@given(st.integers(1, 10**60), st.integers(-2000, 300), st.integers(1, 10**9))
+def test_long_intervals_print_as_many_digits_as_their_width_needs(
+    mantissa: Any, exponent: Any, gap: Any
+) -> None:
+    with mpmath.workdps(80):
+        lower = mpmath.mpf(mantissa) * mpmath.mpf(10) ** exponent
+        upper = lower * (1 + gap * mpmath.mpf(10) ** -60)
+        answer = certified(lower, lower, upper)
+        _, printed_lower, printed_upper = printed(answer)
+        assert exact(printed_lower) <= exact_mpf(lower)
+        assert exact(printed_upper) >= exact_mpf(upper)
+        spread = exact(printed_upper) - exact(printed_lower)
+        assert 0 < spread <= Fraction(5, 4) * (exact_mpf(upper) - exact_mpf(lower))
+
+
+def exact_mpf(value: Any) -> Fraction:
+    """Return an mpf exactly."""
+    mantissa, exponent = value.man_exp
+    return int(mantissa) * Fraction(2) ** int(exponent)
+
+
+def test_an_interval_is_ready_for_json() -> None:
+    answer = certified(1, 2, INF, adjacency="zero-out", assumptions=["It rains."])
+    assert json.loads(json.dumps(answer.as_dict(), allow_nan=False)) == {
+        "kind": "certified",
+        "quantity": "epsilon",
+        "lower": 1.0,
+        "estimate": 2.0,
+        "upper": "inf",
+        "accountant": "contour",
+        "adjacency": "zero-out",
+        "assumptions": ["It rains."],
+    }
+
+
+def test_json_keeps_the_digits_of_a_long_interval_and_rounds_them_outwards() -> None:
+    with mpmath.workdps(40):
+        third = mpmath.mpf(1) / 3
+        fields = certified(third, third, third).as_dict()
+        assert Fraction(fields["lower"]) <= exact_mpf(third) <= Fraction(fields["upper"])
+        assert abs(Fraction(fields["estimate"]) - Fraction(1, 3)) < Fraction(1, 10**40)
+        assert fields["upper"] != fields["lower"]
+        assert certified(mpmath.mpf(0), mpmath.mpf(2), mpmath.inf).as_dict()["upper"] == "inf"
+
+
+def test_an_approximation_has_no_float_and_says_that_it_is_no_guarantee() -> None:
+    answer: Any = approximate(2.381596921, adjacency="add-remove")
+    with pytest.raises(TypeError):
+        float(answer)
+    text = "epsilon ~ 2.38160 (approximation, no guarantee; gdp, add-remove)"
+    assert str(answer) == text
+
+
+def test_an_approximation_is_ready_for_json_and_of_another_kind() -> None:
+    assert approximate(INF).as_dict() == {
+        "kind": "approximation",
+        "quantity": "epsilon",
+        "value": "inf",
+        "accountant": "gdp",
+        "adjacency": None,
+        "assumptions": [],
+    }
+
+
+@pytest.mark.parametrize("value", [math.nan, -1, None, "2", True, 2])
+def test_an_approximation_outside_its_domain_is_refused(value: Any) -> None:
+    with pytest.raises(ParameterError, match=r"^value must be a number from 0 to 1; got "):
+        approximate(value, quantity="delta")
+
+
+@pytest.mark.parametrize("kind", [certified, approximate])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("quantity", "sigma"),
+        ("quantity", None),
+        ("adjacency", "neighbours"),
+        ("assumptions", "one bare sentence"),
+        ("assumptions", (1, 2)),
+    ],
+)
+def test_wrong_metadata_is_refused_by_name(kind: Any, name: Any, value: Any) -> None:
+    ends = (1, 1, 1) if kind is certified else (1,)
+    with pytest.raises(ParameterError, match=f"^{name} must be "):
+        kind(*ends, **{name: value})
+
+
+@pytest.mark.parametrize("accountant", ["", None, 3])
+def test_an_answer_without_an_accountant_is_refused(accountant: Any) -> None:
+    with pytest.raises(ParameterError, match=r"^accountant must be an accountant's name; got "):
+        Certified(1, 1, 1, quantity="epsilon", accountant=accountant)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        certified(1, 2, 3, adjacency=Adjacency.ADD_REMOVE, assumptions=("It rains.",)),
+        certified(mpmath.mpf(1), mpmath.mpf(2), mpmath.mpf(3)),
+        approximate(1.5),
+    ],
+    ids=["float", "mpf", "approximate"],
+)
+def test_answers_are_values(answer: Any) -> None:
+    for twin in (pickle.loads(pickle.dumps(answer)), copy.copy(answer), copy.deepcopy(answer)):
+        assert twin == answer
+        assert hash(twin) == hash(answer)
+    with pytest.raises(AttributeError):
+        answer.accountant = "other"

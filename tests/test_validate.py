@@ -1,0 +1,230 @@
+"""Checks of values by name: what is accepted, what it becomes, and what is said when it is not."""
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hockeystick._validate import MAX_COUNT, PARAMETERS, Domain, choice, count, one_of, real
+from hockeystick.adjacency import Adjacency
+from hockeystick.errors import ParameterError
+
+REALS = sorted(name for name, domain in PARAMETERS.items() if not domain.whole)
+COUNTS = sorted(name for name, domain in PARAMETERS.items() if domain.whole)
+NOT_NUMBERS = [
+    None,
+    True,
+    False,
+    np.True_,
+    "1",
+    "",
+    b"1",
+    1 + 0j,
+    np.complex128(1),
+    math.nan,
+    np.float32("nan"),
+    Decimal("nan"),
+    Decimal("snan"),
+    mpmath.nan,
+    [1],
+    np.array(1.0),
+    np.array([1]),
+    {},
+    object(),
+    float,
+]
+
+
+def cleaned(name: str, value: Any) -> float:
+    """Return what the check of this name makes of the value."""
+    return (count if PARAMETERS[name].whole else real)(name, value)
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+@pytest.mark.parametrize("value", NOT_NUMBERS, ids=lambda value: f"{type(value).__name__}")
+def test_what_is_not_a_number_is_refused_everywhere(name: Any, value: Any) -> None:
+    with pytest.raises(ParameterError) as caught:
+        cleaned(name, value)
+    assert caught.value.name == name
+    assert caught.value.value is value
+    assert caught.value.allowed == PARAMETERS[name].allowed
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+@pytest.mark.parametrize("value", [-1, -1e-300, -math.inf, -(10**400), Decimal("-1")])
+def test_negative_numbers_are_refused_everywhere(name: Any, value: Any) -> None:
+    with pytest.raises(ParameterError, match=f"^{name} must be "):
+        cleaned(name, value)
+
+
+@pytest.mark.parametrize(
+    ("name", "allowed"),
+    [
+        ("batch_size", "an integer from 1 to 10^15"),
+        ("count", "an integer from 0 to 10^15"),
+        ("delta", "a number from 0 to 1"),
+        ("epochs", "a finite number >= 0"),
+        ("epsilon", "a number >= 0 or inf"),
+        ("examples", "an integer from 1 to 10^15"),
+        ("noise_multiplier", "a number >= 0 or inf"),
+        ("rate", "a number from 0 to 1"),
+        ("steps", "an integer from 0 to 10^15"),
+    ],
+)
+def test_each_domain_is_said_in_words(name: Any, allowed: Any) -> None:
+    assert PARAMETERS[name].allowed == allowed
+
+
+def test_open_ends_are_said_and_kept() -> None:
+    domain = Domain(symbol="a", low=1, high=2, typical=(1.1, 1.9), low_open=True, high_open=True)
+    assert domain.allowed == "a number > 1 and < 2"
+    assert real("order", 1.5, domain) == 1.5
+    for end in (1, 2):
+        with pytest.raises(ParameterError, match="order must be a number > 1 and < 2"):
+            real("order", end, domain)
+
+
+def test_a_whole_domain_of_another_size_says_its_own_end() -> None:
+    domain = Domain(symbol="k", low=2, high=8, typical=(2, 8), whole=True)
+    assert domain.allowed == "an integer from 2 to 8"
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_typical_ranges_lie_inside_their_domains(name: Any) -> None:
+    low, high = PARAMETERS[name].typical
+    assert low < high
+    assert cleaned(name, low) == low
+    assert cleaned(name, high) == high
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_both_ends_are_allowed_unless_they_are_open(name: Any) -> None:
+    domain = PARAMETERS[name]
+    assert cleaned(name, domain.low) == domain.low
+    if domain.high_open:
+        with pytest.raises(ParameterError):
+            cleaned(name, domain.high)
+    else:
+        assert cleaned(name, domain.high) == domain.high
+
+
+@pytest.mark.parametrize("name", ["delta", "rate"])
+@pytest.mark.parametrize("value", [math.nextafter(1, 2), 2, math.inf, 10**400])
+def test_probabilities_above_one_are_refused(name: Any, value: Any) -> None:
+    with pytest.raises(ParameterError, match=f"^{name} must be a number from 0 to 1; got "):
+        real(name, value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [0.5, np.float64(0.5), np.float16(0.5), Fraction(1, 2), Decimal("0.5"), mpmath.mpf(0.5)],
+)
+def test_every_kind_of_real_number_becomes_a_python_float(value: Any) -> None:
+    number = real("rate", value)
+    assert type(number) is float
+    assert number == 0.5
+
+
+@pytest.mark.parametrize("value", [1, np.int8(1), np.uint64(1)])
+def test_an_integer_is_a_real_number(value: Any) -> None:
+    number = real("noise_multiplier", value)
+    assert type(number) is float
+    assert number == 1
+
+
+def test_negative_zero_becomes_zero() -> None:
+    assert math.copysign(1, real("delta", -0.0)) == 1
+
+
+@pytest.mark.parametrize(
+    "value", [10**400, Decimal("1e400"), mpmath.mpf("1e-400"), Fraction(1, 10**400)]
+)
+def test_what_a_float_cannot_hold_is_refused_and_not_made_zero_or_infinite(value: Any) -> None:
+    with pytest.raises(ParameterError, match="or inf, within the range of a float; got "):
+        real("epsilon", value)
+
+
+@pytest.mark.parametrize(
+    "value", [10_000, 1e4, np.int32(10_000), np.float32(1e4), Fraction(10_000), Decimal("1e4")]
+)
+def test_every_kind_of_whole_number_becomes_a_python_int(value: Any) -> None:
+    number = count("steps", value)
+    assert type(number) is int
+    assert number == 10_000
+
+
+@pytest.mark.parametrize("name", COUNTS)
+@pytest.mark.parametrize(
+    "value",
+    [
+        0.5,
+        2.000001,
+        Fraction(3, 2),
+        Decimal("2.5"),
+        Decimal("1e-400000"),
+        Decimal("1e400000"),
+        MAX_COUNT + 1,
+        1e300,
+        math.inf,
+        10**400,
+    ],
+)
+def test_a_count_that_is_no_integer_of_its_domain_is_refused(name: Any, value: Any) -> None:
+    with pytest.raises(ParameterError, match=f"^{name} must be an integer from . to 10\\^15; got "):
+        count(name, value)
+
+
+@pytest.mark.parametrize("name", REALS)
+@given(value=st.floats() | st.integers(max_value=10**300))
+def test_a_real_parameter_is_kept_as_it_is_or_refused(name: Any, value: Any) -> None:
+    if PARAMETERS[name].contains(value):
+        assert real(name, value) == float(value)
+    else:
+        with pytest.raises(ParameterError):
+            real(name, value)
+
+
+@given(st.from_type(object))
+def test_no_object_passes_as_a_number_or_raises_anything_else(value: Any) -> None:
+    for name in PARAMETERS:
+        try:
+            number = cleaned(name, value)
+        except ParameterError:
+            continue
+        assert isinstance(value, int | float | Fraction | Decimal)
+        assert number == pytest.approx(float(value), rel=1e-15, abs=0)
+
+
+@pytest.mark.parametrize("member", Adjacency)
+def test_an_adjacency_is_accepted_as_member_and_as_text(member: Any) -> None:
+    assert choice("adjacency", member, Adjacency) is member
+    assert choice("adjacency", str(member), Adjacency) is member
+    assert choice("adjacency", np.str_(member), Adjacency) is member
+
+
+@pytest.mark.parametrize("value", ["add_remove", "ADD-REMOVE", "", None, 1, ["add-remove"], True])
+def test_any_other_adjacency_is_refused_with_the_list(value: Any) -> None:
+    with pytest.raises(ParameterError) as caught:
+        choice("adjacency", value, Adjacency)
+    assert str(caught.value) == (
+        "adjacency must be one of 'add-remove', 'replace-one', 'zero-out'; got " + repr(value)
+    )
+
+
+def test_an_only_choice_is_named_alone() -> None:
+    with pytest.raises(ParameterError, match=r"^sampling must be 'poisson'; got 'shuffled'$"):
+        one_of("sampling", "shuffled", ("poisson",))
+
+
+def test_an_adjacency_prints_as_its_text_and_says_what_it_means() -> None:
+    assert repr(Adjacency.ADD_REMOVE) == "'add-remove'"
+    assert str(Adjacency.ADD_REMOVE) == "add-remove"
+    meanings = {member.meaning for member in Adjacency}
+    assert len(meanings) == len(Adjacency)
+    assert all(text.startswith("Neighbouring data sets differ ") for text in meanings)

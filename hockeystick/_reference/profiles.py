@@ -1,0 +1,84 @@
+"""Privacy profiles in closed form, and the Gaussian loss on a line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+from mpmath import mp, mpc, mpf
+
+
+def exact(value: float | Fraction) -> mpf:
+    """Return a number read as the decimal that it prints as; a fraction as itself."""
+    fraction = value if isinstance(value, Fraction) else Fraction(repr(float(value)))
+    return mp.mpf(fraction.numerator) / fraction.denominator
+
+
+def reciprocal(value: float | Fraction) -> mpf:
+    """Return one over a number read as the decimal that it prints as."""
+    return 1 / exact(value)
+
+
+def gaussian_delta(epsilon: mpf, mu: mpf) -> mpf:
+    """Return ``Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu)`` for any real epsilon.
+
+    References:
+        Balle and Wang 2018, theorem 8; Dong, Roth and Su 2022, corollary 2.13.
+    """
+
+    def difference() -> tuple[mpf, mpf]:
+        first = _phi(mu / 2 - epsilon / mu)
+        return first, first - mp.exp(epsilon) * _phi(-mu / 2 - epsilon / mu)
+
+    return _uncancelled(difference)
+
+
+def sampled_gaussian_delta(epsilon: mpf, rate: mpf, mu: mpf, removing: bool) -> mpf:
+    """Return the profile of one Poisson-subsampled Gaussian for epsilon >= 0.
+
+    Removing, ``p delta_G(ln(1 + (e^eps - 1)/p))``. Adding, with ``l = -eps``, the losses reach
+    -ln(1-p) only: ``(1 - e^eps (1-p)) Phi(x) - e^eps p Phi(x - mu)`` at the output x whose
+    likelihood ratio is ``e^-eps``, and 0 beyond.
+
+    References:
+        Zhu, Dong and Wang 2022, theorem 11; Balle, Barthe and Gaboardi 2018, theorem 8.
+    """
+    if removing:
+        with mp.extraprec(64):
+            inner = mp.log1p(mp.expm1(epsilon) / rate)
+        return rate * gaussian_delta(inner, mu)
+    if epsilon >= -mp.log1p(-rate):
+        return mp.zero
+
+    def difference() -> tuple[mpf, mpf]:
+        x = mu / 2 + mp.log1p(mp.expm1(-epsilon) / rate) / mu
+        first = (1 - mp.exp(epsilon) * (1 - rate)) * _phi(x)
+        return first, first - mp.exp(epsilon) * rate * _phi(x - mu)
+
+    return _uncancelled(difference)
+
+
+def gaussian_line(mu: mpf, c: float, step: float, count: int) -> list[mpc]:
+    """Return ``K(z) = mu^2 z (z+1) / 2`` at ``z = c + i k step``."""
+    points = [mp.mpc(c, mp.mpf(step) * k) for k in range(count)]
+    return [mu * mu * z * (z + 1) / 2 for z in points]
+
+
+def _phi(x: mpf) -> mpf:
+    """Return the standard normal distribution function, precise in the lower tail."""
+    return mp.erfc(-x / mp.sqrt(2)) / 2
+
+
+def _uncancelled(difference: Callable[[], tuple[mpf, mpf]]) -> mpf:
+    """Evaluate a difference with as much extra precision as it cancels.
+
+    ``difference`` returns the first term and the difference, which must not be negative.
+    """
+    extra = 40
+    while True:
+        with mp.extraprec(extra):
+            first, value = difference()
+            enough = value > 0 and mp.mag(first) - mp.mag(value) + 20 < extra
+        if enough or first == 0 or extra > 20_000:
+            return +max(value, mp.zero)
+        extra *= 2

@@ -1,0 +1,80 @@
+"""Bracketed root finding: one driver for every scalar equation that the library solves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+Function: TypeAlias = Callable[[float], float]
+Point: TypeAlias = tuple[float, float]
+
+_EVALUATIONS: Final = 200
+
+
+def increasing_root(
+    function: Function,
+    guess: float,
+    *,
+    stride: float = 1.0,
+    tolerance: float,
+    farthest: float = math.inf,
+) -> float:
+    """Return where an increasing function crosses zero, to an absolute tolerance in its argument.
+
+    Walks from the guess with doubling strides until the sign changes, then narrows the bracket.
+    Infinite values only count by their sign. Where the sign does not change within ``farthest`` of
+    zero, returns the last point walked to.
+    """
+    near = (guess, function(guess))
+    if near[1] == 0.0:
+        return guess
+    direction = -1.0 if near[1] > 0.0 else 1.0
+    for _ in range(_EVALUATIONS):
+        x = min(max(near[0] + direction * stride, -farthest), farthest)
+        if x == near[0]:
+            break
+        far = (x, function(x))
+        if (far[1] > 0.0) != (near[1] > 0.0):
+            return _narrow(function, near, far, tolerance)
+        near = far
+        stride *= 2.0
+    return near[0]
+
+
+def _narrow(function: Function, a: Point, b: Point, tolerance: float) -> float:
+    """Narrow a bracket by Chandrupatla's rule: inverse quadratic where safe, bisection elsewhere.
+
+    References:
+        Chandrupatla, "A new hybrid quadratic/bisection algorithm for finding the zero of a
+        nonlinear function without using derivatives", Advances in Engineering Software 28, 1997.
+    """
+    t = 0.5
+    for _ in range(_EVALUATIONS):
+        x = a[0] + t * (b[0] - a[0])
+        new = (x, function(x))
+        if (new[1] > 0.0) == (a[1] > 0.0):
+            c = a
+        else:
+            c, b = b, a
+        a = new
+        best = a if abs(a[1]) < abs(b[1]) else b
+        gap = abs(b[0] - a[0])
+        least = 0.5 * tolerance / gap if gap > 0.0 else 1.0
+        if least >= 0.5 or best[1] == 0.0 or x in (b[0], c[0]):
+            return best[0]
+        t = min(max(_fraction(a, b, c), least), 1.0 - least)
+    return best[0]
+
+
+def _fraction(a: Point, b: Point, c: Point) -> float:
+    """Return where between a and b to look next, as a fraction."""
+    if not all(math.isfinite(value) for _, value in (a, b, c)) or c[1] in (a[1], b[1]):
+        return 0.5
+    xi = (a[0] - b[0]) / (c[0] - b[0])
+    phi = (a[1] - b[1]) / (c[1] - b[1])
+    if not (phi * phi < xi and (1.0 - phi) * (1.0 - phi) < 1.0 - xi):
+        return 0.5
+    direct = a[1] / (b[1] - a[1]) * c[1] / (b[1] - c[1])
+    bent = (c[0] - a[0]) / (b[0] - a[0]) * a[1] / (c[1] - a[1]) * b[1] / (c[1] - b[1])
+    return direct + bent

@@ -1,0 +1,120 @@
+"""The cost of a plan, and the one walk over its tree that adds it up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import Final, TypeAlias, final
+
+from hockeystick.adjacency import Adjacency
+from hockeystick.errors import UnsupportedError
+from hockeystick.losses import Loss, NoAnalysis, losses_of
+from hockeystick.mechanisms import Composed, Mechanism, Plan, Repeated
+
+Counted: TypeAlias = tuple[tuple[Loss, int], ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a plan costs: the losses of its runs with their counts, one list per direction.
+
+    ``removing`` and ``adding`` are composed separately, to the very end.
+    """
+
+    removing: Counted
+    adding: Counted
+
+    def compose(self, other: Cost) -> Cost:
+        """Return the cost of both."""
+        return Cost(
+            _merge(self.removing, other.removing), _merge(self.adding, other.adding)
+        )
+
+    def repeat(self, count: int) -> Cost:
+        """Return the cost of so many runs."""
+        if count == 0:
+            return FREE
+        return Cost(
+            tuple((loss, runs * count) for loss, runs in self.removing),
+            tuple((loss, runs * count) for loss, runs in self.adding),
+        )
+
+    @property
+    def directions(self) -> tuple[Counted, ...]:
+        """The lists that differ: one where both directions cost the same."""
+        return (self.removing,) if self.removing == self.adding else (self.removing, self.adding)
+
+
+FREE: Final = Cost((), ())
+
+
+def cost_of(mechanism: Mechanism, accountant: str) -> Cost:
+    """Return the cost of a mechanism.
+
+    Raises:
+        UnsupportedError: Naming the part of the plan for which no loss is known.
+    """
+    return _walk(mechanism, accountant, "plan")
+
+
+def assumptions_of(mechanism: Mechanism) -> tuple[str, ...]:
+    """Return what must hold for a mechanism's description to apply, without repetitions."""
+    return tuple(dict.fromkeys(_sentences(mechanism)))
+
+
+@singledispatch
+def _walk(mechanism: Mechanism, accountant: str, path: str) -> Cost:
+    """Return the cost of a leaf of the tree: one run."""
+    try:
+        pair = losses_of(mechanism)
+    except NoAnalysis as error:
+        raise UnsupportedError(accountant, f"{path} ({mechanism})", str(error)) from None
+    return Cost(_once(pair.removing), _once(pair.adding))
+
+
+@_walk.register
+def _(mechanism: Composed, accountant: str, path: str) -> Cost:
+    cost = FREE
+    for index, part in enumerate(mechanism.parts):
+        cost = cost.compose(_walk(part, accountant, f"{path}.parts[{index}]"))
+    return cost
+
+
+@_walk.register
+def _(mechanism: Repeated, accountant: str, path: str) -> Cost:
+    return _walk(mechanism.inner, accountant, f"{path}.inner").repeat(mechanism.count)
+
+
+@_walk.register
+def _(mechanism: Plan, accountant: str, path: str) -> Cost:
+    return _walk(mechanism.mechanism, accountant, path)
+
+
+@singledispatch
+def _sentences(mechanism: Mechanism) -> tuple[str, ...]:
+    """Return the assumptions of a leaf or a plan."""
+    return mechanism.assumptions
+
+
+@_sentences.register
+def _(mechanism: Composed) -> tuple[str, ...]:
+    return tuple(text for part in mechanism.parts for text in _sentences(part))
+
+
+@_sentences.register
+def _(mechanism: Repeated) -> tuple[str, ...]:
+    return _sentences(mechanism.inner)
+
+
+def _once(loss: Loss | None) -> Counted:
+    """Return one run of a loss, nothing where there is none."""
+    return () if loss is None else ((loss, 1),)
+
+
+def _merge(first: Counted, second: Counted) -> Counted:
+    """Return both lists as one, equal losses counted together."""
+    counts = dict(first)
+    for loss, runs in second:
+        counts[loss] = counts.get(loss, 0) + runs
+    return tuple(counts.items())

@@ -1,0 +1,77 @@
+"""Where on the real axis to read a cumulant generating function: the optimal order, the saddle."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final, TypeAlias
+
+from hockeystick._solve import increasing_root
+from hockeystick.losses import Cumulants, Loss
+
+# The real axis is searched for ln c up to this far from 0.
+_FARTHEST: Final = 60.0
+
+Terms: TypeAlias = Sequence[tuple[Loss, int]]
+
+
+def total(terms: Terms, c: float) -> Cumulants:
+    """Return the cumulants of the composition: each run's, times the runs, added up."""
+    value = slope = curvature = 0.0
+    for loss, count in terms:
+        one = loss.cumulants(c)
+        value += count * one.value
+        slope += count * one.slope
+        curvature += count * one.curvature
+    return Cumulants(value, slope, curvature)
+
+
+def log_kappa(c: float) -> float:
+    """Return ``ln(c^c / (1+c)^(1+c)) <= 0``, the factor that sharpens Chernoff's bound.
+
+    ``sup_l exp(-c l) (1 - exp(-l))`` over ``l > 0`` is attained at ``l = ln(1 + 1/c)``.
+    """
+    return -c * math.log1p(1.0 / c) - math.log1p(c) if c > 0.0 else 0.0
+
+
+def optimal_order(terms: Terms, log_delta: float) -> float:
+    """Return the ``c = alpha - 1`` that gives the least epsilon by ``renyi_epsilon``.
+
+    The derivative in c vanishes where ``c K' - K + ln(1+c) + ln delta = 0``, which increases.
+    """
+
+    def condition(log_c: float) -> float:
+        c = math.exp(log_c)
+        k = total(terms, c)
+        return c * k.slope - k.value + math.log1p(c) + log_delta
+
+    return math.exp(increasing_root(condition, 1.5, tolerance=1e-5, farthest=_FARTHEST))
+
+
+def optimal_order_at(terms: Terms, epsilon: float) -> float:
+    """Return the ``c = alpha - 1`` that gives the least delta at an epsilon."""
+
+    def condition(log_c: float) -> float:
+        c = math.exp(log_c)
+        return total(terms, c).slope - epsilon - math.log1p(1.0 / c)
+
+    return math.exp(increasing_root(condition, 1.5, tolerance=1e-5, farthest=_FARTHEST))
+
+
+def saddle(terms: Terms, epsilon: float) -> float:
+    """Return the c > 0 that minimises ``K(c) - epsilon c - ln c - ln(1 + c)``."""
+
+    def condition(log_c: float) -> float:
+        c = math.exp(log_c)
+        return total(terms, c).slope - epsilon - 1.0 / c - 1.0 / (1.0 + c)
+
+    return math.exp(increasing_root(condition, 1.5, tolerance=1e-4, farthest=_FARTHEST))
+
+
+def saddle_log_delta(terms: Terms, c: float) -> tuple[float, float]:
+    """Return the epsilon whose saddle is c, and the saddle-point estimate of ln delta there."""
+    k = total(terms, c)
+    epsilon = k.slope - 1.0 / c - 1.0 / (1.0 + c)
+    curvature = k.curvature + 1.0 / (c * c) + 1.0 / ((1.0 + c) * (1.0 + c))
+    height = k.value - epsilon * c - math.log(c) - math.log1p(c)
+    return epsilon, height - 0.5 * math.log(2.0 * math.pi * curvature)

@@ -1,0 +1,222 @@
+"""The questions: epsilon, delta, and what every accountant would say."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import Final, final
+
+from hockeystick import _validate
+from hockeystick.accountants._cost import Cost, assumptions_of, cost_of
+from hockeystick.accountants.auto import Auto
+from hockeystick.accountants.base import Accountant, Interval, Kind
+from hockeystick.accountants.registry import ACCOUNTANTS
+from hockeystick.adjacency import Adjacency
+from hockeystick.errors import ParameterError, UnsupportedError
+from hockeystick.mechanisms import Mechanism
+from hockeystick.mechanisms.base import checked
+from hockeystick.results import Approximate, Certified, Quantity
+
+Answer = Certified | Approximate
+
+_MOST_DIGITS: Final = 1000
+
+
+def epsilon(
+    plan: Mechanism, delta: float, *, accountant: str = "auto", digits: int | None = None
+) -> Answer:
+    """Return the epsilon that a plan costs at a delta, as a proven interval.
+
+    The plan is (epsilon, delta)-DP for the least epsilon >= 0 with
+    ``E_P[(1 - exp(epsilon - L))_+] <= delta`` in both directions of its privacy loss L.
+
+    Guarantees:
+        ``lower <= truth <= upper`` with rounding included, for every accountant but "gdp", which
+        returns an ``Approximate``. ``float(answer)`` is the upper end.
+
+    Edge cases:
+        A plan that releases nothing costs 0; delta = 1 costs 0; delta = 0 costs the largest loss,
+        which is infinite for Gaussian noise; noise 0 costs inf unless delta covers the chance that
+        the record was sampled at all.
+
+    Args:
+        plan: A mechanism or plan.
+        delta: In [0, 1].
+        accountant: "auto", "closed-form", "contour", "rdp" or "gdp".
+        digits: Significant digits to compute in arbitrary precision, from 1 to 1000; the ends are
+            then ``mpmath.mpf``, and parameters mean the decimals that they print as.
+
+    Returns:
+        ``Certified``, or ``Approximate`` for "gdp".
+
+    Raises:
+        ParameterError: If a parameter is outside its domain.
+        UnsupportedError: If the accountant has no analysis for a part of the plan.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> step = hs.PoissonSubsampled(hs.Gaussian(1.1), rate=256 / 60_000)
+        >>> print(hs.epsilon(step**14_062, delta=1e-5, accountant="contour"))
+        epsilon = 2.38160 (proven in [2.381596921422, 2.381596921427]; contour, add-remove)
+    """
+    value = _validate.real("delta", delta)
+    return _answer(plan, "epsilon", value, _accountant(accountant), _digits(digits))
+
+
+def delta(
+    plan: Mechanism, epsilon: float, *, accountant: str = "auto", digits: int | None = None
+) -> Answer:
+    """Return the delta that a plan costs at an epsilon, as a proven interval.
+
+    ``delta = max over both directions of E_P[(1 - exp(epsilon - L))_+]``, the hockey-stick
+    divergence.
+
+    Guarantees:
+        As for ``epsilon``. The interval is narrow relative to delta itself, down to 1e-300.
+
+    Edge cases:
+        epsilon = inf gives 0 unless a release without noise can show the record.
+
+    Args:
+        plan: A mechanism or plan.
+        epsilon: In [0, inf].
+        accountant: As for ``epsilon``.
+        digits: As for ``epsilon``.
+
+    Returns:
+        ``Certified``, or ``Approximate`` for "gdp".
+
+    Raises:
+        ParameterError: If a parameter is outside its domain.
+        UnsupportedError: If the accountant has no analysis for a part of the plan.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> print(hs.delta(hs.Gaussian(1), epsilon=1))
+        delta = 0.126937 (proven in [0.12693673750664391, 0.12693673750664401]; closed-form)
+    """
+    value = _validate.real("epsilon", epsilon)
+    return _answer(plan, "delta", value, _accountant(accountant), _digits(digits))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What one accountant says of a plan: an answer, or the reason why it has none."""
+
+    accountant: str
+    kind: Kind
+    answer: Answer | None
+    reason: str
+    seconds: float
+
+
+def compare(
+    plan: Mechanism, *, delta: float | None = None, epsilon: float | None = None
+) -> tuple[Row, ...]:
+    """Return what every accountant says of a plan, side by side.
+
+    Args:
+        plan: A mechanism or plan.
+        delta: Where to ask for epsilon, in [0, 1]; or
+        epsilon: where to ask for delta, in [0, inf]: exactly one of the two.
+
+    Returns:
+        One row per accountant other than "auto", each with its kind: "exact" (a narrow proven
+        interval), "bound" or "approximation".
+
+    Raises:
+        ParameterError: If a parameter is outside its domain, or not exactly one is given.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> for row in hs.compare(hs.Gaussian(2) ** 10, delta=1e-5):
+        ...     print(row.accountant, row.kind, row.answer is not None)
+        closed-form exact True
+        contour exact True
+        rdp bound True
+        gdp approximation True
+    """
+    if (delta is None) == (epsilon is None):
+        raise ParameterError("delta, epsilon", (delta, epsilon), "given one without the other")
+    name: Quantity = "epsilon" if epsilon is None else "delta"
+    value = _validate.real("delta", delta) if epsilon is None else _validate.real("epsilon", epsilon)
+    checked("plan", plan)
+    others = [one for one in ACCOUNTANTS.values() if not isinstance(one, Auto)]
+    return tuple(_row(plan, name, value, one) for one in others)
+
+
+def _row(plan: Mechanism, quantity: Quantity, value: float, accountant: Accountant) -> Row:
+    """Return one accountant's row."""
+    start = time.perf_counter()
+    answer: Answer | None = None
+    reason = ""
+    try:
+        answer = _answer(plan, quantity, value, accountant, None)
+    except UnsupportedError as error:
+        reason = error.reason
+    return Row(accountant.name, accountant.kind, answer, reason, time.perf_counter() - start)
+
+
+def _answer(
+    plan: Mechanism, quantity: Quantity, value: float, accountant: Accountant, digits: int | None
+) -> Answer:
+    """Return the answer of one accountant, with what it rests on."""
+    cost = cost_of(checked("plan", plan), accountant.name)
+    used, interval = _read(cost, quantity, value, accountant, digits)
+    common = {
+        "quantity": quantity,
+        "accountant": used.name,
+        "adjacency": plan.adjacency,
+        "assumptions": assumptions_of(plan),
+    }
+    if used.kind == "approximation":
+        return Approximate(interval.estimate, **common)
+    return Certified(*interval.ordered(), **common)
+
+
+def _read(
+    cost: Cost, quantity: Quantity, value: float, accountant: Accountant, digits: int | None
+) -> tuple[Accountant, Interval]:
+    """Return the accountant that answers and its interval, the ends of the scale included."""
+    known = _at_the_ends(cost, quantity, value)
+    if known is not None:
+        return accountant, known
+
+    def ask(one: Accountant) -> Interval:
+        if digits is not None:
+            return one.digits(cost, quantity, value, digits)
+        return one.epsilon(cost, value) if quantity == "epsilon" else one.delta(cost, value)
+
+    return accountant.choose(ask) if isinstance(accountant, Auto) else (accountant, ask(accountant))
+
+
+def _at_the_ends(cost: Cost, quantity: Quantity, value: float) -> Interval | None:
+    """Return the answer where it needs no accountant."""
+    if quantity == "epsilon" and value >= 1.0:
+        return Interval.point(0.0)
+    if quantity == "epsilon" and value == 0.0:
+        largest = [math.fsum(n * loss.supremum for loss, n in terms) for terms in cost.directions]
+        return Interval.point(max(0.0, *largest))
+    if quantity == "delta" and value == math.inf and not _can_be_infinite(cost):
+        return Interval.point(0.0)
+    return None
+
+
+def _can_be_infinite(cost: Cost) -> bool:
+    """Return whether a loss is infinite with positive probability."""
+    return any(loss.cumulants(1.0).value == math.inf for loss, _ in cost.removing)
+
+
+def _accountant(name: str) -> Accountant:
+    """Return the accountant of a name, or raise."""
+    return ACCOUNTANTS[_validate.one_of("accountant", name, tuple(ACCOUNTANTS))]
+
+
+def _digits(digits: int | None) -> int | None:
+    """Return the number of digits asked for, or raise."""
+    if digits is None:
+        return None
+    domain = _validate.PARAMETERS["digits"]
+    return _validate.count("digits", digits, domain)

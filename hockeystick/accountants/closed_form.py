@@ -1,0 +1,186 @@
+"""Closed forms: unsampled Gaussians together, and single runs of anything with a known profile."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, final
+
+from hockeystick._solve import increasing_root
+from hockeystick.accountants._cost import Cost, Counted
+from hockeystick.accountants.base import DirectedAccountant, Interval, Kind, down, up, worse
+from hockeystick.losses import GaussianLoss, ProfiledLoss, RevealingLoss
+
+if TYPE_CHECKING:
+    from mpmath import mpf
+
+    from hockeystick.results import Quantity
+
+    Profile: TypeAlias = Callable[[mpf, int], mpf]
+
+_WORKING_DIGITS: Final = 30
+_ULP: Final = 2.0**-52
+
+
+@final
+class ClosedForm(DirectedAccountant):
+    """The exact privacy profile where one is known, evaluated in 30 digits and rounded outward.
+
+    Gaussians of any number compose to one Gaussian, ``mu^2 = sum of n_i / sigma_i^2`` (Dong, Roth
+    and Su 2022, corollary 3.3); a single run has the profile of its mechanism.
+    """
+
+    name: ClassVar[str] = "closed-form"
+    kind: ClassVar[Kind] = "exact"
+    summary: ClassVar[str] = "exact formula for unsampled Gaussians and for single runs"
+
+    def epsilon(self, cost: Cost, delta: float) -> Interval:
+        """Return epsilon; infinite where a release without noise shows with more than delta."""
+        hidden = _log_hidden(cost.removing)
+        if hidden == 0.0:
+            return super().epsilon(cost, delta)
+        if -math.expm1(hidden) > delta * (1.0 + 1e-12):
+            return Interval.point(math.inf)
+        others = any(not isinstance(loss, RevealingLoss) for loss, _ in cost.removing)
+        if others or -math.expm1(hidden) > delta * (1.0 - 1e-12):
+            return Interval(0.0, math.inf, math.inf)
+        return Interval.point(0.0)
+
+    def delta(self, cost: Cost, epsilon: float) -> Interval:
+        """Return delta; at least the probability that a release without noise shows."""
+        hidden = _log_hidden(cost.removing)
+        if hidden == 0.0:
+            return super().delta(cost, epsilon)
+        shown = -math.expm1(hidden)
+        near = Interval(shown * (1.0 - 1e-12), shown, min(shown * (1.0 + 1e-12), 1.0))
+        others = any(not isinstance(loss, RevealingLoss) for loss, _ in cost.removing)
+        return Interval(near.lower, 1.0, 1.0) if others else near
+
+    def epsilon_of(self, terms: Counted, delta: float) -> Interval:
+        """Return epsilon of one direction."""
+        if not terms:
+            return Interval.point(0.0)
+        profile = self._profile(terms)
+        from mpmath import mp
+
+        with mp.workdps(_WORKING_DIGITS):
+            target = mp.mpf(delta)
+            estimate = float(_epsilon_at(lambda e: profile(e, 0), target))
+            upper = float(_epsilon_at(lambda e: profile(e, 1), target))
+            lower = float(_epsilon_at(lambda e: profile(e, -1), target))
+            while profile(mp.mpf(upper), 1) > target:
+                upper = up(upper * (1.0 + 2.0**-50))
+            while lower > 0.0 and profile(mp.mpf(lower), -1) < target:
+                lower = down(lower * (1.0 - 2.0**-50))
+        return Interval(lower, estimate, upper).ordered()
+
+    def delta_of(self, terms: Counted, epsilon: float) -> Interval:
+        """Return delta of one direction."""
+        if not terms or epsilon > math.fsum(count * loss.supremum for loss, count in terms):
+            return Interval.point(0.0)
+        profile = self._profile(terms)
+        from mpmath import mp
+
+        with mp.workdps(_WORKING_DIGITS):
+            low, middle, high = (float(profile(mp.mpf(epsilon), n)) for n in (-1, 0, 1))
+        return Interval(down(low), middle, min(up(high), 1.0)).ordered()
+
+    def digits(self, cost: Cost, quantity: Quantity, value: float, digits: int) -> Interval:
+        """Return epsilon or delta to so many digits."""
+        from mpmath import mp
+
+        if _log_hidden(cost.removing) != 0.0:
+            raise self.refuse("a release without noise", "it has no arbitrary-precision form")
+        found = []
+        with mp.workdps(digits + 15):
+            slack = mp.mpf(10) ** -(digits + 2)
+            for terms in cost.directions:
+                middle = self._digits_of(terms, quantity, value) if terms else mp.zero
+                found.append(Interval(middle * (1 - slack), middle, middle * (1 + slack)))
+            return worse(found)
+
+    def _digits_of(self, terms: Counted, quantity: Quantity, value: float) -> mpf:
+        """Return epsilon or delta of one direction to mpmath's precision."""
+        from hockeystick._reference.profiles import exact
+
+        profile = self._profile(terms)
+        if quantity == "epsilon":
+            return _epsilon_at(lambda e: profile(e, 0), exact(value))
+        return profile(exact(value), 0)
+
+    def _profile(self, terms: Counted) -> Profile:
+        """Return the profile of the terms, a function of epsilon and a nudge, or raise."""
+        gaussians = [(loss, n) for loss, n in terms if isinstance(loss, GaussianLoss)]
+        if len(gaussians) == len(terms):
+            return _gaussian_profile(gaussians)
+        loss, count = terms[0]
+        if len(terms) == 1 and count == 1 and isinstance(loss, ProfiledLoss):
+            return loss.delta
+        raise self.refuse("the plan", "only unsampled Gaussians and single runs have closed forms")
+
+
+def single_run_epsilon(terms: Counted, delta: float) -> float:
+    """Return a lower bound of epsilon: that of the single run that costs most.
+
+    Releasing less never costs more, so the epsilon of a composition is at least that of any part.
+    """
+    form = ClosedForm()
+    return max((form.epsilon_of(((loss, 1),), delta).lower for loss, _ in terms), default=0.0)
+
+
+def single_run_delta(terms: Counted, epsilon: float) -> float:
+    """Return a lower bound of delta: that of the single run that costs most."""
+    form = ClosedForm()
+    return max((form.delta_of(((loss, 1),), epsilon).lower for loss, _ in terms), default=0.0)
+
+
+def _gaussian_profile(terms: list[tuple[GaussianLoss, int]]) -> Profile:
+    """Return the profile at ``mu = sqrt(sum n / sigma^2)``."""
+    from mpmath import mp
+
+    from hockeystick._reference.profiles import gaussian_delta, reciprocal
+
+    def profile(epsilon: mpf, nudge: int) -> mpf:
+        squares = [count * reciprocal(loss.noise_multiplier) ** 2 for loss, count in terms]
+        return gaussian_delta(epsilon, mp.sqrt(mp.fsum(squares)) * (1 + nudge * _ULP))
+
+    return profile
+
+
+def _epsilon_at(profile: Callable[[mpf], mpf], delta: mpf) -> mpf:
+    """Return the epsilon >= 0 at which a falling profile reaches delta, to mpmath's precision."""
+    from mpmath import mp
+
+    if profile(mp.zero) <= delta:
+        return mp.zero
+    goal = mp.log(delta)
+
+    def excess(epsilon: mpf) -> mpf:
+        value = profile(epsilon)
+        return goal - mp.log(value) if value > 0 else mp.mpf(10) ** 6
+
+    with mp.workdps(20):
+        start = increasing_root(
+            lambda log_e: float(excess(mp.exp(log_e))), 0.0, stride=2.0, tolerance=1e-9
+        )
+    old = mp.exp(start)
+    old_value = excess(old)
+    new = old * (1 + mp.mpf(10) ** -8)
+    for _ in range(100):
+        value = excess(new)
+        if value == old_value:
+            break
+        old, old_value, new = new, value, new - value * (new - old) / (value - old_value)
+        if abs(new - old) <= mp.eps * 64 * abs(new):
+            break
+    return new
+
+
+def _log_hidden(terms: Counted) -> float:
+    """Return ln of the probability that no release without noise shows the record."""
+    shown = [
+        (math.log1p(-float(loss.rate)) if loss.rate < 1 else -math.inf) * count
+        for loss, count in terms
+        if isinstance(loss, RevealingLoss)
+    ]
+    return math.fsum(shown)

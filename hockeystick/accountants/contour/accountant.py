@@ -1,0 +1,113 @@
+"""The accountant on top of the contour integral."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, ClassVar, Final, final
+
+from hockeystick.accountants._cost import Cost, Counted
+from hockeystick.accountants.base import DirectedAccountant, Interval, Kind, down, up, worse
+from hockeystick.accountants.rdp import RDP
+from hockeystick.losses import LineLoss
+
+if TYPE_CHECKING:
+    from hockeystick.accountants.contour._integral import Integral
+    from hockeystick.accountants.contour._line import LineTerms
+    from hockeystick.results import Quantity
+
+# An estimate with a larger relative error than this in delta gives way to the plain bounds.
+_WIDEST: Final = 0.5
+_OUTWARD: Final = 2.0**-50
+_TRIES: Final = 12
+
+
+@final
+class Contour(DirectedAccountant):
+    """The exact answer, as an interval whose every error is bounded.
+
+    Aliasing is bounded by Chernoff's inequality at a second and a third point, the end of the line
+    by uniform layers below the tilted density, the quadrature by the integrand's size on a strip,
+    and round-off by counting. Where that takes too long a line, the answer is still an interval:
+    the upper end from Renyi divergences, the lower from the single run that costs most.
+    """
+
+    name: ClassVar[str] = "contour"
+    kind: ClassVar[Kind] = "exact"
+    summary: ClassVar[str] = "exact contour integral with all errors bounded"
+
+    def epsilon_of(self, terms: Counted, delta: float) -> Interval:
+        """Return epsilon of one direction."""
+        if not terms:
+            return Interval.point(0.0)
+        from hockeystick.accountants.contour._search import integral_for_delta
+
+        lines = self._line_terms(terms)
+        found = integral_for_delta(lines, math.log(delta)) if lines else None
+        if found is None:
+            return RDP().epsilon_of(terms, delta)
+        return _epsilon_interval(found.integral, found.epsilon, delta) or RDP().epsilon_of(
+            terms, delta
+        )
+
+    def delta_of(self, terms: Counted, epsilon: float) -> Interval:
+        """Return delta of one direction."""
+        if not terms or epsilon > math.fsum(count * loss.supremum for loss, count in terms):
+            return Interval.point(0.0)
+        from hockeystick.accountants.contour._search import integral_for_epsilon
+
+        lines = self._line_terms(terms)
+        found = integral_for_epsilon(lines, epsilon) if lines else None
+        if found is None or found.integral.delta(epsilon).relative_error > _WIDEST:
+            return RDP().delta_of(terms, epsilon)
+        value = found.integral.delta(epsilon)
+        lower, middle, upper = (value.log(end) for end in ("lower", "estimate", "upper"))
+        slack = _OUTWARD * (abs(value.log_scale) + 4.0)
+        return Interval(
+            down(math.exp(lower - slack)),
+            min(math.exp(middle), 1.0),
+            min(up(math.exp(upper + slack)), 1.0),
+        ).ordered()
+
+    def digits(self, cost: Cost, quantity: Quantity, value: float, digits: int) -> Interval:
+        """Return epsilon or delta to so many digits."""
+        from hockeystick.accountants.contour._digits import digits_of
+
+        found = []
+        for terms in cost.directions:
+            lines = self._line_terms(terms)
+            if not lines:
+                raise self.refuse("the plan", "its noise is out of reach of the quadrature")
+            answer = digits_of(lines, quantity, value, digits)
+            if answer is None:
+                raise self.refuse("the plan", "the line would take too many nodes; ask for fewer")
+            found.append(answer)
+        return worse(found)
+
+    def _line_terms(self, terms: Counted) -> LineTerms:
+        """Return the terms as losses with a line, or nothing where one is out of reach."""
+        lines = []
+        for loss, count in terms:
+            if not isinstance(loss, LineLoss):
+                raise self.refuse(type(loss).__name__, "its characteristic function has atoms")
+            lines.append((loss, count))
+        return () if any(loss.extreme for loss, _ in lines) else tuple(lines)
+
+
+def _epsilon_interval(integral: Integral, estimate: float, delta: float) -> Interval | None:
+    """Return the proven interval around an estimated epsilon, or None where nothing is proven."""
+    log_delta = math.log(delta)
+    slack = _OUTWARD * (abs(log_delta) + 4.0)
+    here = integral.delta(estimate)
+    if here.relative_error > _WIDEST or here.slope >= 0.0:
+        return None
+    margin = (here.relative_error + slack) * here.estimate / -here.slope
+    margin += 4.0 * _OUTWARD * estimate
+    for _ in range(_TRIES):
+        upper, lower = estimate + margin, max(estimate - margin, 0.0)
+        if estimate == 0.0 and here.log("upper") <= log_delta - slack:
+            upper = 0.0
+        high, low = integral.delta(upper).log("upper"), integral.delta(lower).log("lower")
+        if high <= log_delta - slack and (lower == 0.0 or low >= log_delta + slack):
+            return Interval(lower, estimate, upper)
+        margin *= 1.5
+    return None

@@ -1,0 +1,39 @@
+"""Privacy losses: for each mechanism the pair of losses, removing and adding, of ONE run.
+
+``losses_of`` is the one place where a mechanism turns into something that can be accounted; a new
+mechanism registers one function there. Every accountant is a way of reading these losses.
+"""
+
+from __future__ import annotations
+
+from hockeystick.losses.base import (
+    Bounded,
+    Cumulants,
+    Decay,
+    LineLoss,
+    LineRule,
+    LineValues,
+    Loss,
+    ProfiledLoss,
+)
+from hockeystick.losses.gaussian import GaussianLoss
+from hockeystick.losses.leaves import LossPair, NoAnalysis, losses_of
+from hockeystick.losses.revealing import RevealingLoss
+from hockeystick.losses.sampled_gaussian import SampledGaussianLoss
+
+__all__ = [
+    "Bounded",
+    "Cumulants",
+    "Decay",
+    "GaussianLoss",
+    "LineLoss",
+    "LineRule",
+    "LineValues",
+    "Loss",
+    "LossPair",
+    "NoAnalysis",
+    "ProfiledLoss",
+    "RevealingLoss",
+    "SampledGaussianLoss",
+    "losses_of",
+]

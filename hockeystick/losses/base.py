@@ -1,0 +1,118 @@
+"""What an accountant may ask of the privacy loss of one run in one direction."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from mpmath import mpc, mpf
+
+    from hockeystick._kernels.series import Array
+
+
+class Cumulants(NamedTuple):
+    """``K(c) = ln E_P[exp(c L)]`` and its first two derivatives, for steering; proves nothing."""
+
+    value: float
+    slope: float
+    curvature: float
+
+
+class Bounded(NamedTuple):
+    """A number and a bound on its distance from the truth."""
+
+    value: float
+    error: float
+
+
+class LineValues(NamedTuple):
+    """``ln M`` at equidistant points of a vertical line, and a bound on each one's error.
+
+    The real parts are of ``ln|M|``; the imaginary parts are determined up to multiples of 2 pi.
+    """
+
+    real: Array
+    imag: Array
+    error: Array
+
+
+class Loss(ABC):
+    """The privacy loss ``L = ln dP/dQ`` under ``P`` of one run, for one ordered pair (P, Q).
+
+    A loss is a frozen value and never knows how often its mechanism runs. Those that can be read in
+    more ways than on the real axis derive from ``ProfiledLoss``, ``LineLoss`` or both.
+    """
+
+    __slots__ = ()
+
+    @abstractmethod
+    def cumulants(self, c: float) -> Cumulants:
+        """Return K and two derivatives at a real ``c > 0``, fast and unproven."""
+
+    @property
+    @abstractmethod
+    def supremum(self) -> float:
+        """The largest value that the loss takes, inf where it has none."""
+
+    @abstractmethod
+    def log_mgf(self, c: float) -> Bounded:
+        """Return ``K(c)`` at a real ``c > 0`` with a proven error."""
+
+
+class ProfiledLoss(Loss):
+    """A loss whose privacy profile has a closed form."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
+        """Return the hockey-stick divergence of one run, to mpmath's current precision.
+
+        Parameters mean the decimals that they print as; ``nudge`` = 1 or -1 moves each by one unit
+        in the last place to the less or the more private side, to cover every other reading.
+        """
+
+
+class Decay(Protocol):
+    """How fast ``|M|`` falls along a vertical line."""
+
+    def exponent(self, y: float) -> float:
+        """Return ``b`` such that ``|M(c + i v)| <= M(c) exp(-b)`` for all ``v >= y``."""
+        ...
+
+
+class LineRule(Protocol):
+    """A quadrature for M, proven for ``0 < Re z <= c_high`` and ``|Im z| <= y_high``."""
+
+    @property
+    def nodes(self) -> int:
+        """How many terms one value of M takes."""
+        ...
+
+    def line(self, c: float, step: float, count: int) -> LineValues:
+        """Return ``ln M(c + i k step)`` for ``k < count``."""
+        ...
+
+    def reference_line(self, c: float, step: float, count: int) -> list[mpc]:
+        """Return the same by mpmath, to its current precision and the rule's tolerance."""
+        ...
+
+
+class LineLoss(Loss):
+    """A loss whose moment generating function is known on vertical lines, with proven errors."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def extreme(self) -> bool:
+        """Whether the parameters are out of reach, so that no line can be drawn."""
+
+    @abstractmethod
+    def decay(self, c: float) -> Decay:
+        """Return a proven bound on how ``|M|`` falls along ``Re z = c``."""
+
+    @abstractmethod
+    def rule(self, c_high: float, y_high: float, log_tolerance: float) -> LineRule:
+        """Return a quadrature whose error in ``M / M(c_high)`` is below ``exp(log_tolerance)``."""

@@ -1,0 +1,234 @@
+"""The loss of the Poisson-subsampled Gaussian mechanism."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, final
+
+from hockeystick.losses.base import (
+    Bounded,
+    Cumulants,
+    LineLoss,
+    LineValues,
+    ProfiledLoss,
+)
+
+if TYPE_CHECKING:
+    from mpmath import mpc, mpf
+
+    from hockeystick._kernels.series import Array
+
+_ULP: Final = 2.0**-52
+# Exponents up to this size are left unscaled.
+_COMFORTABLE: Final = 200.0
+# Accuracy in M of the unproven cumulants, as a logarithm.
+_ROUGH: Final = -36.0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SampledGaussianLoss(LineLoss, ProfiledLoss):
+    """The loss of ``(1-p) N(0, 1) + p N(mu, 1)`` against ``N(0, 1)``, or the other way round.
+
+    With ``r(u) = 1 - p + p exp(mu u - mu^2/2)`` the loss of removing is ``ln r(U)`` under the
+    mixture and that of adding ``-ln r(U)`` under N(0, 1), so that ``M(z) = E[r(U)^w]`` over
+    N(0, 1), with ``w = 1 + z`` (removing) or ``w = -z`` (adding).
+
+    References:
+        Zhu, Dong and Wang, AISTATS 2022, theorem 11: the two pairs dominate Poisson sampling under
+        add-remove adjacency, and a data set attains them.
+    """
+
+    rate: float | Fraction
+    noise_multiplier: float
+    removing: bool
+
+    @property
+    def extreme(self) -> bool:
+        """Whether the parameters are out of reach of the quadrature."""
+        return not (1e-6 <= self.mu <= 64.0 and 1e-30 <= self.rate <= 1.0 - 1e-9)
+
+    @property
+    def mu(self) -> float:
+        """The distance of the means in units of the noise."""
+        return 1.0 / self.noise_multiplier
+
+    def power(self, c: float) -> float:
+        """Return ``w``, the power of the likelihood ratio at ``z = c``."""
+        return 1.0 + c if self.removing else -c
+
+    def cumulants(self, c: float) -> Cumulants:
+        """Return K and two derivatives by a coarse trapezoid rule."""
+        if self.extreme:
+            return self._convex_bound(c)
+        from hockeystick._kernels import sampled_gaussian, series
+
+        p, mu, w = float(self.rate), self.mu, self.power(c)
+        step = min(0.5, 0.75 / mu)
+        low, high = sampled_gaussian.span(p, mu, w, c, _ROUGH)
+        first = math.floor(low / step)
+        last = math.ceil(high / step)
+        loss, log_weight, _, _ = sampled_gaussian.nodes(
+            p, mu, self.removing, first, last - first + 1, step
+        )
+        shift, value, slope, curvature = series.cumulant_sums(loss, log_weight, c)
+        total = math.exp(-shift) + value
+        slope /= total
+        return Cumulants(_log1p(value, shift), slope, max(curvature / total - slope * slope, 0.0))
+
+    def log_mgf(self, c: float) -> Bounded:
+        """Return K with the proven error of its quadrature, or within its convex bound."""
+        if self.extreme:
+            half = 0.5 * self._convex_bound(c).value
+            return Bounded(half, half * (1.0 + 32.0 * _ULP))
+        real, _, error = self.rule(c, 0.0, -38.0).line(c, 0.0, 1)
+        return Bounded(float(real[0]), float(error[0]))
+
+    def _convex_bound(self, c: float) -> Cumulants:
+        """Return ``ln(1 - p + p exp(c (c+1) mu^2/2))``, an upper bound of K, and derivatives.
+
+        ``r^w <= 1 - p + p exp(w t)`` where ``r = 1 - p + p exp(t)``, for w outside (0, 1).
+        """
+        p, square = float(self.rate), self.mu * self.mu
+        inner = 0.5 * c * (c + 1.0) * square
+        slope = (c + 0.5) * square
+        if inner > 500.0:
+            value = inner + math.log(p)
+            return Cumulants(value, slope, square)
+        share = p * math.exp(inner) / (1.0 + p * math.expm1(inner))
+        curvature = share * (square + (1.0 - share) * slope * slope)
+        return Cumulants(math.log1p(p * math.expm1(inner)), share * slope, curvature)
+
+    @property
+    def supremum(self) -> float:
+        """Infinite when removing; -ln(1-p) when adding, rounded up."""
+        return math.inf if self.removing else -math.log1p(-float(self.rate)) * (1.0 + 4.0 * _ULP)
+
+    def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
+        """Return the profile of one run, in closed form."""
+        from hockeystick._reference.profiles import exact, reciprocal, sampled_gaussian_delta
+
+        worse = 1 + nudge * _ULP
+        rate = min(exact(self.rate) * worse, 1)
+        mu = reciprocal(self.noise_multiplier) * worse
+        return sampled_gaussian_delta(epsilon, rate, mu, self.removing)
+
+    def decay(self, c: float) -> LayerDecay:
+        """Return the decay proven by uniform layers below the tilted density."""
+        from hockeystick._kernels import sampled_gaussian
+
+        log_norm = self.cumulants(c).value
+        return LayerDecay(
+            *sampled_gaussian.layers(float(self.rate), self.mu, self.power(c), log_norm)
+        )
+
+    def rule(self, c_high: float, y_high: float, log_tolerance: float) -> TrapezoidRule:
+        """Return a trapezoid rule with its proven error."""
+        from hockeystick._kernels import sampled_gaussian
+
+        p, mu, w = float(self.rate), self.mu, self.power(c_high)
+        modulus = math.hypot(c_high, y_high)
+        absolute = log_tolerance + max(self.cumulants(c_high).value, 0.0)
+        low, high = sampled_gaussian.span(p, mu, w, modulus, absolute - 2.0)
+        step, log_error = sampled_gaussian.widest_step(
+            p, mu, w, modulus, y_high, low, high, absolute
+        )
+        first = math.floor(low / step)
+        count = math.ceil(high / step) - first + 1
+        log_tail = sampled_gaussian.log_tails(p, mu, w, modulus, 0.0, 0.0, low, high)
+        log_tail += math.log1p(step * (high - low))
+        return TrapezoidRule(self, c_high, step, first, count, max(log_error, log_tail) + 0.7)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LayerDecay:
+    """Uniform layers (width, mass) below a density, and the density's total variation."""
+
+    width: Array
+    mass: Array
+    variation: float
+
+    def exponent(self, y: float) -> float:
+        """Return a lower bound of ``-ln|M(c + i v)| / M(c)`` for all ``v >= y``."""
+        from hockeystick._kernels import sampled_gaussian
+
+        return float(sampled_gaussian.layer_exponent(self.width, self.mass, self.variation, y))
+
+
+@final
+@dataclass(frozen=True)
+class TrapezoidRule:
+    """Equidistant nodes in ``u`` whose sum is ``M``, with a proven quadrature error."""
+
+    loss: SampledGaussianLoss
+    c_high: float
+    step: float
+    first: int
+    nodes: int
+    log_error: float
+
+    @cached_property
+    def _terms(self) -> tuple[float, Array, Array, Array, Array]:
+        """Shift, losses, shifted log weights, errors of the losses, errors of the weights."""
+        from hockeystick._kernels import sampled_gaussian
+
+        loss, log_weight, loss_error, weight_error = sampled_gaussian.nodes(
+            float(self.loss.rate),
+            self.loss.mu,
+            self.loss.removing,
+            self.first,
+            self.nodes,
+            self.step,
+        )
+        peak = float((log_weight + self.c_high * loss).max())
+        shift = max(0.0, peak - _COMFORTABLE)
+        return shift, loss, log_weight - shift, loss_error, weight_error
+
+    def line(self, c: float, step: float, count: int) -> LineValues:
+        """Return ``ln M`` along the line, with quadrature and round-off error."""
+        import numpy as np
+
+        from hockeystick._kernels import series
+
+        shift, *terms = self._terms
+        real, imag, error = series.mgf_line(*terms, c, step, count)
+        error = error + math.exp(self.log_error - shift)
+        one = math.exp(-shift)
+        square = real * (2.0 * one + real) + imag * imag
+        modulus = np.hypot(one + real, imag)
+        with np.errstate(divide="ignore"):
+            log_real = 0.5 * np.log1p(square) if shift == 0.0 else shift + np.log(modulus)
+        log_imag = np.arctan2(imag, one + real)
+        # |ln(1 + e)| <= 2 e for e <= 1/2; beyond that the value says nothing.
+        relative = np.divide(error, modulus, out=np.full(count, np.inf), where=modulus > 0.0)
+        round_off = 8.0 * _ULP * (
+            np.abs(log_real) + np.abs(log_imag) + (np.abs(real) + imag * imag) / modulus**2
+        )
+        log_error = np.where(relative < 0.5, 2.0 * relative, np.inf)
+        small = relative < 1e-3
+        log_error[small] = 1.001 * relative[small]
+        return LineValues(log_real, log_imag, log_error + round_off)
+
+    def reference_line(self, c: float, step: float, count: int) -> list[mpc]:
+        """Return ``ln M`` along the line by mpmath, over the same nodes."""
+        from hockeystick._reference import sampled_gaussian, series
+        from hockeystick._reference.profiles import reciprocal
+
+        loss, weight = sampled_gaussian.nodes(
+            self.loss.rate,
+            reciprocal(self.loss.noise_multiplier),
+            self.loss.removing,
+            self.first,
+            self.nodes,
+            self.step,
+        )
+        return series.log_mgf_line(loss, weight, c, step, count)
+
+
+def _log1p(value: float, shift: float) -> float:
+    """Return ``ln(1 + value exp(shift))``."""
+    return math.log1p(value) if shift == 0.0 else shift + math.log(math.exp(-shift) + value)

@@ -78,3 +78,21 @@ def _fraction(a: Point, b: Point, c: Point) -> float:
     direct = a[1] / (b[1] - a[1]) * c[1] / (b[1] - c[1])
     bent = (c[0] - a[0]) / (b[0] - a[0]) * a[1] / (c[1] - a[1]) * b[1] / (c[1] - b[1])
     return direct + bent
+
+
+def minimum(function: Function, low: float, high: float, *, tolerance: float) -> float:
+    """Return where a function that falls and then rises is least, by golden-section search."""
+    ratio = 0.5 * (math.sqrt(5.0) - 1.0)
+    x = high - ratio * (high - low)
+    y = low + ratio * (high - low)
+    at_x, at_y = function(x), function(y)
+    while high - low > tolerance:
+        if at_x <= at_y:
+            high, y, at_y = y, x, at_x
+            x = high - ratio * (high - low)
+            at_x = function(x)
+        else:
+            low, x, at_x = x, y, at_y
+            y = low + ratio * (high - low)
+            at_y = function(y)
+    return x if at_x <= at_y else y

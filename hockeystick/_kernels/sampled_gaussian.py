@@ -67,6 +67,13 @@ def below_rate(p, mu, w, low):
 
 
 @njit(cache=True)
+def cell_width(mu, w, height, shift, odds):
+    """Return a width of cell over which bounds of ``r^w`` are not much larger than its values."""
+    turning = max(1.5 / (1.0 + height * mu * odds), 0.12 * shift)
+    return min(0.25, 1.0 / mu, 1.5 / (1.0 + abs(w) * mu * odds), turning)
+
+
+@njit(cache=True)
 def log_tails(p, mu, w, modulus, height, shift, low, high):
     """Bound the logarithm of ``Int |F(u + i shift)| du`` outside ``[low, high]``.
 
@@ -139,7 +146,7 @@ def log_strip_bound(p, mu, w, modulus, height, shift, low, high):
     while u < high:
         t = mu * u - 0.5 * mu * mu
         odds = odds_of(p, mu, u)
-        half = 0.5 * min(0.25, 1.0 / mu, 1.5 / (1.0 + (height + abs(w)) * mu * odds))
+        half = 0.5 * cell_width(mu, w, height, shift, odds)
         middle = u + half
         t = mu * middle - 0.5 * mu * mu
         if t > 300.0:

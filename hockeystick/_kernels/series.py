@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 ULP = 2.0**-52
+# Nodes on a line between fresh starts of a recurrence.
+BLOCK = 16
 
 
 @njit(cache=True)
@@ -81,6 +83,19 @@ def small_e2(re: float, im: float, size: float) -> tuple[float, float]:
 
 
 @njit(cache=True)
+def expm1_and_e2(re: float, im: float) -> tuple[float, float, float, float]:
+    """Return real and imaginary part of ``exp(x) - 1`` and of ``exp(x) - 1 - x``, x = re + i im."""
+    half = math.sin(0.5 * im)
+    er = math.expm1(re) * math.cos(im) - 2.0 * half * half
+    ei = math.exp(re) * math.sin(im)
+    size = math.sqrt(re * re + im * im)
+    if size < 0.5:
+        fr, fi = small_e2(re, im, size)
+        return er, ei, fr, fi
+    return er, ei, er - re, ei - im
+
+
+@njit(cache=True)
 def mgf_line(
     loss: Array,
     log_weight: Array,
@@ -94,42 +109,58 @@ def mgf_line(
 
     ``loss_error`` is the absolute error of each loss and ``weight_error`` the relative error of
     each weight; the third result bounds the distance to the exact sum over the exact nodes.
+
+    Along the line ``e = exp(z L) - 1`` and ``f = e2(z L)`` go on by ``f += f_d + e d`` and
+    ``e += d + e d``, with d and f_d their values for the step: no cancellation, and no more than
+    ``BLOCK`` steps before a fresh start, so that round-off grows by a known factor only.
     """
     real = np.zeros(count)
     imag = np.zeros(count)
     error = np.zeros(count)
-    size = loss.size
-    for j in range(size):
+    for j in range(loss.size):
         x = loss[j]
         logw = log_weight[j]
-        weight = math.exp(logw)
         plain = c * x
-        grown = math.exp(logw + plain)
+        # Far out the weight alone underflows; there exp(c L) takes it in from the start.
+        fold = plain if plain > 300.0 else 0.0
+        weight = math.exp(logw)
+        outer = math.exp(logw + fold)
         second = weighted_e2(logw, -x)
         pull = math.exp(logw - x) + weight if abs(x) > 0.5 else abs(math.expm1(-x)) * weight
-        relative = weight_error[j] + ULP * (size + 16.0)
-        # Round-off in exp(logw + c x) beyond that in exp(logw).
+        relative = weight_error[j] + ULP * (loss.size + 16.0 + 8.0 * BLOCK)
         growth = relative + 2.0 * ULP * (abs(logw) + abs(plain))
-        for k in range(count):
-            y = step * k
-            phase = y * x
-            modulus = math.sqrt(c * c + y * y)
+        grown = math.exp(logw + plain)
+        dr, di, gr, gi = expm1_and_e2(0.0, step * x)
+        for start in range(0, count, BLOCK):
+            stop = min(start + BLOCK, count)
+            phase = step * start * x
+            if fold > 0.0:
+                er, ei = math.cos(phase), math.sin(phase)
+                fr, fi = er, ei
+            else:
+                er, ei, fr, fi = expm1_and_e2(plain, phase)
+            modulus = math.hypot(c, step * (stop - 1))
             length = modulus * abs(x)
             if length < 0.5:
-                ar, ai = small_e2(plain, phase, length)
-                ar *= weight
-                ai *= weight
-                bound = 0.65 * length * length * weight * (relative + 16.0 * ULP)
+                bound = 0.65 * length * length * weight * relative
                 change = 1.3 * length * weight
             else:
-                ar = grown * math.cos(phase) - weight * (1.0 + plain)
-                ai = grown * math.sin(phase) - weight * phase
-                bound = grown * (growth + 4.0 * ULP * abs(phase))
-                bound += weight * relative * (1.0 + length)
+                bound = grown * (growth + 4.0 * ULP * length) + weight * relative * (1.0 + length)
                 change = grown + weight
-            real[k] += ar + c * second
-            imag[k] += ai + y * second
-            error[k] += bound + modulus * (
-                second * (relative + 16.0 * ULP) + loss_error[j] * (change + pull)
-            )
+            bound += modulus * (second * relative + loss_error[j] * (change + pull))
+            for k in range(start, stop):
+                real[k] += outer * fr + c * second
+                imag[k] += outer * fi + step * k * second
+                error[k] += bound
+                tr = er * dr - ei * di
+                ti = er * di + ei * dr
+                if fold > 0.0:
+                    er += tr
+                    ei += ti
+                    fr, fi = er, ei
+                else:
+                    fr += gr + tr
+                    fi += gi + ti
+                    er += dr + tr
+                    ei += di + ti
     return real, imag, error

@@ -99,6 +99,51 @@ class LineRule(Protocol):
         ...
 
 
+class JumpValues(NamedTuple):
+    """``J exp(-scale)`` at equidistant points of a vertical line, and a bound on the error."""
+
+    scale: float
+    real: Array
+    imag: Array
+    error: Array
+
+
+class JumpRule(Protocol):
+    """A quadrature for J, proven on one line up to one height."""
+
+    @property
+    def nodes(self) -> int:
+        """How many terms one value of J takes."""
+        ...
+
+    def line(self, c: float, step: float, count: int) -> JumpValues:
+        """Return J at ``c + i k step`` for ``k < count``."""
+        ...
+
+
+class Jumps(Protocol):
+    """The transform in two positive parts, ``M = A + J``: the small losses and the large ones.
+
+    J is smooth, so that it falls fast along a line even where A hardly falls.
+    """
+
+    def bulk(self, c: float) -> float:
+        """Return ``ln A(c)``, fast and unproven."""
+        ...
+
+    def bulk_upper(self, c: float, log_tolerance: float) -> float:
+        """Return a proven upper bound of ``ln A(c)``, to a tolerance in A."""
+        ...
+
+    def log_share(self, c: float, y: float) -> float:
+        """Return an upper bound of ``ln |J(c + i v)| / M(c)`` for all ``v >= y``."""
+        ...
+
+    def rule(self, c: float, y_high: float, log_tolerance: float) -> JumpRule:
+        """Return a quadrature whose error in J is below ``exp(log_tolerance)``."""
+        ...
+
+
 class LineLoss(Loss):
     """A loss whose moment generating function is known on vertical lines, with proven errors."""
 
@@ -115,4 +160,8 @@ class LineLoss(Loss):
 
     @abstractmethod
     def rule(self, c_high: float, y_high: float, log_tolerance: float) -> LineRule:
-        """Return a quadrature whose error in ``M / M(c_high)`` is below ``exp(log_tolerance)``."""
+        """Return a quadrature whose error in M is below ``exp(log_tolerance)``."""
+
+    def jumps(self, threshold: float) -> Jumps | None:
+        """Return the losses well above a threshold apart from the rest; None if not possible."""
+        return None

@@ -20,10 +20,13 @@ if TYPE_CHECKING:
     from mpmath import mpc, mpf
 
     from hockeystick._kernels.series import Array
+    from hockeystick.losses.sampled_gaussian_jumps import SampledGaussianJumps
 
 _ULP: Final = 2.0**-52
 # Exponents up to this size are left unscaled.
 _COMFORTABLE: Final = 200.0
+# Width of the window around the edge of the large losses, over 1/mu: about the best throughout.
+_WINDOW: Final = 0.12
 # Accuracy in M of the unproven cumulants, as a logarithm.
 _ROUGH: Final = -36.0
 
@@ -84,7 +87,7 @@ class SampledGaussianLoss(LineLoss, ProfiledLoss):
         if self.extreme:
             half = 0.5 * self._convex_bound(c).value
             return Bounded(half, half * (1.0 + 32.0 * _ULP))
-        real, _, error = self.rule(c, 0.0, -38.0).line(c, 0.0, 1)
+        real, _, error = self.rule(c, 0.0, self.cumulants(c).value - 38.0).line(c, 0.0, 1)
         return Bounded(float(real[0]), float(error[0]))
 
     def _convex_bound(self, c: float) -> Cumulants:
@@ -131,16 +134,25 @@ class SampledGaussianLoss(LineLoss, ProfiledLoss):
 
         p, mu, w = float(self.rate), self.mu, self.power(c_high)
         modulus = math.hypot(c_high, y_high)
-        absolute = log_tolerance + max(self.cumulants(c_high).value, 0.0)
-        low, high = sampled_gaussian.span(p, mu, w, modulus, absolute - 2.0)
+        low, high = sampled_gaussian.span(p, mu, w, modulus, log_tolerance - 2.0)
         step, log_error = sampled_gaussian.widest_step(
-            p, mu, w, modulus, y_high, low, high, absolute
+            p, mu, w, modulus, y_high, low, high, log_tolerance
         )
         first = math.floor(low / step)
         count = math.ceil(high / step) - first + 1
         log_tail = sampled_gaussian.log_tails(p, mu, w, modulus, 0.0, 0.0, low, high)
         log_tail += math.log1p(step * (high - low))
         return TrapezoidRule(self, c_high, step, first, count, max(log_error, log_tail) + 0.7)
+
+    def jumps(self, threshold: float) -> SampledGaussianJumps | None:
+        """Return the large losses apart, for removing; adding has none."""
+        from hockeystick.losses.sampled_gaussian_jumps import SampledGaussianJumps
+
+        if not self.removing:
+            return None
+        odds = math.expm1(threshold) / float(self.rate)
+        edge = math.log1p(odds) / self.mu + 0.5 * self.mu
+        return SampledGaussianJumps(self, edge, _WINDOW / self.mu)
 
 
 @final
@@ -197,12 +209,7 @@ class TrapezoidRule:
         shift, *terms = self._terms
         real, imag, error = series.mgf_line(*terms, c, step, count)
         error = error + math.exp(self.log_error - shift)
-        one = math.exp(-shift)
-        square = real * (2.0 * one + real) + imag * imag
-        modulus = np.hypot(one + real, imag)
-        with np.errstate(divide="ignore"):
-            log_real = 0.5 * np.log1p(square) if shift == 0.0 else shift + np.log(modulus)
-        log_imag = np.arctan2(imag, one + real)
+        modulus, log_real, log_imag = complex_log1p(real, imag, shift)
         # |ln(1 + e)| <= 2 e for e <= 1/2; beyond that the value says nothing.
         relative = np.divide(error, modulus, out=np.full(count, np.inf), where=modulus > 0.0)
         round_off = 8.0 * _ULP * (
@@ -227,6 +234,20 @@ class TrapezoidRule:
             self.step,
         )
         return series.log_mgf_line(loss, weight, c, step, count)
+
+
+def complex_log1p(real: Array, imag: Array, shift: float) -> tuple[Array, Array, Array]:
+    """Return ``|v| exp(-shift)``, ``ln|v|`` and ``arg v`` of ``v = 1 + (real + i imag) exp(shift)``."""
+    import numpy as np
+
+    one = math.exp(-shift)
+    modulus = np.hypot(one + real, imag)
+    with np.errstate(divide="ignore"):
+        if shift == 0.0:
+            log_modulus = 0.5 * np.log1p(real * (2.0 + real) + imag * imag)
+        else:
+            log_modulus = shift + np.log(modulus)
+    return modulus, log_modulus, np.arctan2(imag, one + real)
 
 
 def _log1p(value: float, shift: float) -> float:

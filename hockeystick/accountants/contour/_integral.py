@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick._solve import increasing_root
+from hockeystick.accountants._orders import total
+from hockeystick.accountants.contour._apart import LargeLosses
 from hockeystick.accountants.contour._line import (
     Line,
     LineTerms,
@@ -18,7 +20,8 @@ from hockeystick.accountants.contour._line import (
     log_chernoff,
     log_truncation,
 )
-from hockeystick.losses import Bounded, LineRule
+from hockeystick.losses import Bounded, JumpRule, LineRule, LineValues
+from hockeystick.losses.sampled_gaussian import complex_log1p
 
 Floats: TypeAlias = NDArray[np.float64]
 Complexes: TypeAlias = NDArray[np.complex128]
@@ -52,35 +55,44 @@ class LogDelta(NamedTuple):
 class Integral:
     """``delta(epsilon) = (1/pi) Int Re[exp(K(z) - epsilon z) / (z (1 + z))] dy`` along a line.
 
-    The values of K are computed once; any epsilon near the one that the line was drawn for is then
+    ``weight`` holds the rest of the integrand, ``loose`` the absolute error in it, and ``error``
+    that in K. The values of K are computed once; any epsilon near the one that the line was drawn for is then
     a short sum. The bounds hold for every epsilon; they are narrow near that one.
     """
 
     line: Line
     z: Complexes
     weight: Complexes
+    loose: Floats
     real: Floats
     imag: Floats
     error: Floats
     above: Bounded
     below: Bounded
     truncation: float
+    apart: LargeLosses | None
 
     def delta(self, epsilon: float) -> LogDelta:
         """Return delta at an epsilon."""
         scale = self.real[0] - epsilon * self.line.c
         with np.errstate(under="ignore", over="ignore"):
             phase = 1j * (self.imag - epsilon * self.z.imag)
-            terms = np.exp(self.real - self.real[0] + phase) * self.weight
+            modulus = np.exp(self.real - self.real[0])
+            terms = modulus * np.exp(phase) * self.weight
             size = np.abs(terms)
             arguments = np.abs(self.real) + np.abs(self.imag) + epsilon * np.abs(self.z)
             round_off = _ULP * (32.0 + size.size + 4.0 * arguments)
-            spread = float(size @ np.expm1(np.minimum(self.error + round_off, 700.0)))
+            growth = np.expm1(np.minimum(self.error + round_off, 700.0))
+            loose = modulus * self.loose
+            spread = float(size @ growth + loose @ (1.0 + growth))
         estimate = float(terms.real.sum())
         slope = -float((terms * self.z).real.sum())
         slack = spread + self.truncation
         lower = estimate - slack - self._aliases(epsilon, scale)
-        return LogDelta(scale, lower, estimate, estimate + slack, slope)
+        upper = estimate + slack
+        if self.apart is not None:
+            upper += math.exp(min(self.apart.log_hidden(epsilon) - scale, 700.0))
+        return LogDelta(scale, lower, estimate, upper, slope)
 
     def _aliases(self, epsilon: float, log_scale: float) -> float:
         """Bound the sum over the neighbouring windows, over exp(log_scale)."""
@@ -102,36 +114,102 @@ class Integral:
         return increasing_root(above, guess, stride=0.1 / c, tolerance=1e-16 * (guess + 1.0 / c))
 
 
-def integrate(terms: LineTerms, line: Line, rules: Sequence[LineRule]) -> Integral:
+def integrate(
+    terms: LineTerms,
+    line: Line,
+    rules: Sequence[LineRule],
+    apart: LargeLosses | None = None,
+    jump_rules: Sequence[JumpRule] = (),
+) -> Integral:
     """Return the integral along a line by the rules of its losses."""
     size = line.last + 1
-    real, imag, error = np.zeros(size), np.zeros(size), np.zeros(size)
-    above = below = Bounded(0.0, 0.0)
-    for (_, count), rule in zip(terms, rules, strict=True):
-        values = rule.line(line.c, line.step, size)
-        real += count * values.real
-        imag += count * values.imag
-        error += count * values.error
-        above = _add(above, rule, line.above, count)
-        below = _add(below, rule, line.below, count)
+    lines = [rule.line(line.c, line.step, size) for rule in rules]
+    counts = np.array([float(count) for _, count in terms])
+    real = counts @ np.array([values.real for values in lines])
+    imag = counts @ np.array([values.imag for values in lines])
+    error = counts @ np.array([values.error for values in lines])
     error += _ULP * (len(terms) + 2.0) * (np.abs(real) + np.abs(imag))
     z = line.c + 1j * line.step * np.arange(size)
     weight = line.step / math.pi / (z * (1.0 + z))
     weight[0] *= 0.5
-    truncation = math.exp(min(log_truncation(line.decays, line.height, 100.0), 700.0))
-    return Integral(line, z, weight, real, imag, error, above, below, truncation)
+    loose = np.zeros(size)
+    if apart is not None:
+        factor, factor_error = _with_a_jump(counts, lines, line, jump_rules)
+        loose = np.abs(weight) * factor_error
+        weight *= factor
+    truncation = math.exp(min(log_truncation(line.decay, line.height), 700.0))
+    above = _on_the_axis(terms, rules, line.above)
+    below = _on_the_axis(terms, rules, line.below)
+    return Integral(line, z, weight, loose, real, imag, error, above, below, truncation, apart)
+
+
+def _with_a_jump(
+    counts: Floats, lines: Sequence[LineValues], line: Line, jump_rules: Sequence[JumpRule]
+) -> tuple[Complexes, Floats]:
+    """Return ``1 - prod (1 - J/M)^n`` along a line, and a bound on its error."""
+    size = line.last + 1
+    exponent = np.zeros(size, dtype=np.complex128)
+    error = np.zeros(size)
+    for count, values, rule in zip(counts, lines, jump_rules, strict=True):
+        jump = rule.line(line.c, line.step, size)
+        inverse = np.exp(jump.scale - values.real - 1j * values.imag)
+        ratio = (jump.real + 1j * jump.imag) * inverse
+        modulus, real, imag = complex_log1p(-ratio.real, -ratio.imag, 0.0)
+        exponent += count * (real + 1j * imag)
+        share = jump.error * np.abs(inverse) + np.abs(ratio) * (
+            values.error + _ULP * (16.0 + 4.0 * (np.abs(values.real) + abs(jump.scale)))
+        )
+        error += count * (1.01 * share / modulus + 8.0 * _ULP * (np.abs(real) + np.abs(imag)))
+    half = np.sin(0.5 * exponent.imag)
+    grown = np.exp(exponent.real)
+    factor = -(
+        np.expm1(exponent.real) * np.cos(exponent.imag)
+        - 2.0 * half * half
+        + 1j * grown * np.sin(exponent.imag)
+    )
+    slack = grown * np.expm1(np.minimum(error, 700.0)) + 16.0 * _ULP * np.abs(factor)
+    return factor, slack
 
 
 def rules_for(terms: LineTerms, line: Line, target: Target) -> list[LineRule]:
     """Return the quadrature of each loss, fine enough for its count."""
-    share = target.accuracy + 4.0 + math.log(len(terms))
-    return [loss.rule(line.above, line.height, -share - math.log(count)) for loss, count in terms]
+    share = _share(terms, line, target)
+    return [
+        loss.rule(
+            line.above, line.height, loss.cumulants(line.c).value - share - math.log(count)
+        )
+        for loss, count in terms
+    ]
 
 
-def _add(so_far: Bounded, rule: LineRule, c: float, count: int) -> Bounded:
-    """Add one loss's K at a point of the real axis; at 0 every K is 0."""
+def jump_rules_for(
+    terms: LineTerms, line: Line, target: Target, apart: LargeLosses
+) -> list[JumpRule]:
+    """Return the quadrature of each loss's large part, fine enough for its count."""
+    share = _share(terms, line, target)
+    return [
+        jumps.rule(line.c, line.height, loss.cumulants(line.c).value - share - math.log(count))
+        for (jumps, count), (loss, _) in zip(apart.parts, terms, strict=True)
+    ]
+
+
+def _share(terms: LineTerms, line: Line, target: Target) -> float:
+    """Return how far below M(c), as a logarithm, the error of one loss's M has to be.
+
+    An error relative to M(c) counts relative to the integrand's size, which exceeds delta.
+    """
+    height = total(terms, line.c).value - target.epsilon * line.c - target.log_delta
+    excess = height - math.log(line.c) - math.log1p(line.c)
+    return target.accuracy + 4.0 + math.log(len(terms)) + max(excess, 0.0)
+
+
+def _on_the_axis(terms: LineTerms, rules: Sequence[LineRule], c: float) -> Bounded:
+    """Return the composition's K at a point of the real axis; at 0 it is 0."""
     if c == 0.0:
-        return so_far
-    values = rule.line(c, 0.0, 1)
-    value = so_far.value + count * float(values.real[0])
-    return Bounded(value, so_far.error + count * float(values.error[0]))
+        return Bounded(0.0, 0.0)
+    value = error = 0.0
+    for (_, count), rule in zip(terms, rules, strict=True):
+        one = rule.line(c, 0.0, 1)
+        value += count * float(one.real[0])
+        error += count * float(one.error[0])
+    return Bounded(value, error)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from hockeystick.accountants._orders import log_kappa, total
 from hockeystick.losses import Decay, LineLoss
@@ -19,9 +19,13 @@ from hockeystick.losses import Decay, LineLoss
 LineTerms: TypeAlias = Sequence[tuple[LineLoss, int]]
 
 _ABOVE: Final = (2.0, 3.0, 4.0, 6.0, 8.0, 12.0)
+_TIMES: Final = (1.1, 1.3, 1.7, 2.5)
 _BELOW: Final = (1.0, 2.0, 4.0, 8.0, math.inf)
-_LEFTWARD: Final = (0.96, 0.9, 0.82, 0.72, 0.6, 0.48)
+_LEFTWARD: Final = (0.94, 0.86, 0.77, 0.68, 0.58, 0.48)
 _DOUBLINGS: Final = 64
+# A line of more nodes is compared with others; what it may cost in ln of precision to change.
+_LONG: Final = 150
+_MOST_LOST: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,25 @@ class Target:
     accuracy: float
 
 
+class Apart(Protocol):
+    """The large losses apart from the small: what else a line may be drawn for."""
+
+    def decay(self, c: float) -> Decay:
+        """Return how the part with a large loss in it falls along the line through c."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _AllDecay:
+    """The decay of a composition: the sum of its losses'."""
+
+    parts: list[tuple[Decay, int]]
+
+    def exponent(self, y: float) -> float:
+        """Return the sum of the exponents."""
+        return math.fsum(count * decay.exponent(y) for decay, count in self.parts)
+
+
 @dataclass(frozen=True, slots=True)
 class Line:
     """A vertical line: nodes ``c + i k step`` for k = 0..last, and the two points of Chernoff."""
@@ -42,7 +65,7 @@ class Line:
     below: float
     step: float
     last: int
-    decays: tuple[tuple[Decay, int], ...]
+    decay: Decay
 
     @property
     def height(self) -> float:
@@ -55,50 +78,61 @@ class Line:
         return 2.0 * math.pi / self.step
 
 
-def draw(terms: LineTerms, c: float, target: Target, most_nodes: int) -> Line | None:
+def draw(
+    terms: LineTerms, c: float, target: Target, most_nodes: int, apart: Apart | None = None
+) -> Line | None:
     """Return a line through c that is fine and long enough, or None if it takes too many nodes."""
     k = total(terms, c)
     spread = math.sqrt(k.curvature + 1.0 / (c * c) + 1.0 / ((1.0 + c) * (1.0 + c)))
     window, above, below = _window(terms, c, spread, target)
-    decays = tuple((loss.decay(c), count) for loss, count in terms)
+    decay = apart.decay(c) if apart else _AllDecay([(loss.decay(c), n) for loss, n in terms])
     longest = most_nodes * 2.0 * math.pi / window
     log_scale = k.value - target.epsilon * c - target.log_delta
-    height = _height(decays, 2.0 / spread, longest, log_scale, target.accuracy)
+    height = _height(decay, 2.0 / spread, longest, log_scale, target.accuracy)
     if height is None:
         return None
     last = math.ceil(height * window / (2.0 * math.pi))
-    return Line(c, above, below, 2.0 * math.pi / window, last, decays)
+    return Line(c, above, below, 2.0 * math.pi / window, last, decay)
 
 
-def draw_cheaper(
-    terms: LineTerms, line: Line | None, c: float, target: Target, most_nodes: int
+def draw_cheapest(
+    terms: LineTerms, c: float, target: Target, most_nodes: int, apart: Apart | None = None
 ) -> Line | None:
-    """Return a line further left if one takes far fewer nodes and costs few digits.
+    """Return the line through c, or one further left if it is far shorter and costs few digits.
 
     Where rare large losses take over beyond some order, the saddle sits right at the edge of it,
     and a little to its left the same answer is had from a far shorter line.
     """
-    best = line
+    best = draw(terms, c, target, most_nodes, apart)
+    if best is not None and best.last <= _LONG:
+        return best
     height = total(terms, c).value - target.epsilon * c
+    least = _score(best, 0.0)
     for factor in _LEFTWARD:
         left = factor * c
         lost = total(terms, left).value - target.epsilon * left - height - 2.0 * math.log(factor)
-        if lost > 9.0:
+        if lost > _MOST_LOST:
             break
-        limit = most_nodes if best is None else best.last
-        other = draw(terms, left, target, limit)
-        if other is not None and (best is None or other.last < 0.7 * best.last):
-            best = other
+        other = draw(terms, left, target, most_nodes, apart)
+        if _score(other, lost) < least:
+            best, least = other, _score(other, lost)
     return best
 
 
-def log_truncation(decays: tuple[tuple[Decay, int], ...], y: float, enough: float) -> float:
-    """Bound ``ln((1/pi) Int_y^inf |M(c + iv) / M(c)| / v^2 dv)``, summing until below -enough."""
-    logs = []
+def _score(line: Line | None, lost: float) -> float:
+    """Return what a line costs: the logarithm of its nodes, and something per lost digit."""
+    return math.inf if line is None else math.log(line.last) + 0.2 * lost
+
+
+def log_truncation(decay: Decay, y: float) -> float:
+    """Bound ``ln((1/pi) Int_y^inf exp(-b(v)) / v^2 dv)``, in octaves until they hardly count.
+
+    Beyond the last octave the exponent is at least the last one: as much again at most.
+    """
+    logs: list[float] = []
     for _ in range(_DOUBLINGS):
-        exponent = sum(count * decay.exponent(y) for decay, count in decays)
-        logs.append(-exponent - math.log(2.0 * math.pi * y))
-        if exponent > enough:
+        logs.append(-decay.exponent(y) - math.log(2.0 * math.pi * y))
+        if logs[-1] < logs[0] - 4.0:
             break
         y *= 2.0
     logs[-1] += math.log(2.0)
@@ -121,7 +155,7 @@ def _window(
         excess = log_chernoff(value, point, target.epsilon) - target.log_delta + target.accuracy
         return excess / abs(point - c)
 
-    ups = [c + factor / spread for factor in _ABOVE]
+    ups = {c + factor / spread for factor in _ABOVE} | {factor * c for factor in _TIMES}
     downs = {max(c - factor / spread, 0.0) for factor in _BELOW}
     window_up, above = min((needed(point), point) for point in ups)
     window_down, below = min((needed(point), point) for point in downs)
@@ -129,17 +163,19 @@ def _window(
 
 
 def _height(
-    decays: tuple[tuple[Decay, int], ...],
-    start: float,
-    longest: float,
-    log_scale: float,
-    accuracy: float,
+    decay: Decay, start: float, longest: float, log_scale: float, accuracy: float
 ) -> float | None:
     """Return where the line may end, or None if beyond the longest allowed."""
-    enough = log_scale + accuracy + 30.0
-    y = start
-    while log_truncation(decays, y, enough) + log_scale > -accuracy:
-        y *= 1.12
-        if y > longest:
+
+    def excess(y: float) -> float:
+        return log_truncation(decay, y) + log_scale + accuracy
+
+    low = high = start
+    while excess(high) > 0.0:
+        low, high = high, 1.5 * high
+        if high > 1.5 * longest:
             return None
-    return y
+    for _ in range(4 if high > low else 0):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if excess(middle) > 0.0 else (low, middle)
+    return high if high <= longest else None

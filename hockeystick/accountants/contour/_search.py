@@ -6,6 +6,7 @@ import math
 from typing import Final, NamedTuple
 
 from hockeystick._solve import increasing_root
+from hockeystick.accountants._cost import Cost
 from hockeystick.accountants._orders import (
     log_kappa,
     optimal_order,
@@ -14,16 +15,29 @@ from hockeystick.accountants._orders import (
     saddle_log_delta,
     total,
 )
-from hockeystick.accountants.contour._integral import Integral, integrate, rules_for
-from hockeystick.accountants.contour._line import LineTerms, Target, draw, draw_cheaper
+from hockeystick.accountants.closed_form import single_run_epsilon
+from hockeystick.accountants.contour._apart import LargeLosses, large_losses
+from hockeystick.accountants.contour._integral import (
+    Integral,
+    integrate,
+    jump_rules_for,
+    rules_for,
+)
+from hockeystick.accountants.contour._line import Line, LineTerms, Target, draw_cheapest
+from hockeystick.accountants.gdp import GaussianLimit
+from hockeystick.losses import JumpRule, LineRule
 
 # Natural logarithm of the accuracy asked of each error, relative to delta.
-FINE: Final = 32.0
-COARSE: Final = 6.0
+_FINE: Final = 32.0
+_MODEST: Final = 21.0
+_COARSE: Final = 6.0
+# How many terms (nodes on the line times nodes of the losses) an integral may take.
+_AFFORDABLE: Final = 1_000_000
+_MOST_WORK: Final = 150_000_000
 _MOST_NODES: Final = 40_000
-_MOST_WORK: Final = 30_000_000
-_LONG: Final = 150
 _ROUNDS: Final = 6
+# A relative error of delta at which there is nothing left to improve.
+_GOOD: Final = 1e-9
 
 
 class Located(NamedTuple):
@@ -36,19 +50,20 @@ class Located(NamedTuple):
 def integral_for_delta(terms: LineTerms, log_delta: float) -> Located | None:
     """Return an integral near the epsilon of a delta; None where no line is affordable."""
     c, epsilon = _first_guess(terms, log_delta)
-    accuracy = FINE
-    for _ in range(_ROUNDS):
-        found = _integral(terms, c, Target(epsilon, log_delta, accuracy))
-        if found is None:
-            return None
+    found = _integral(terms, c, Target(epsilon, log_delta, _FINE), _AFFORDABLE)
+    if found is not None:
         here = max(found.epsilon_at(log_delta, epsilon), 0.0)
-        moved = abs(here - epsilon) * c
-        if accuracy == FINE and moved < 1.0:
+        if found.delta(here).relative_error < _GOOD:
             return Located(found, here)
-        # Far off: settle where epsilon is by cheap lines before the last, fine one.
-        accuracy = FINE if moved < 0.5 else COARSE
-        epsilon, c = here, saddle(terms, here)
-    return Located(found, here) if accuracy == FINE else None
+    # The guess was far off, or the line too long: settle epsilon by coarse integrals first.
+    nearer = _settle(terms, log_delta)
+    if nearer is None:
+        return None
+    for accuracy, work in ((_FINE, _AFFORDABLE), (_MODEST, _MOST_WORK)):
+        found = _integral(terms, saddle(terms, nearer), Target(nearer, log_delta, accuracy), work)
+        if found is not None:
+            return Located(found, max(found.epsilon_at(log_delta, nearer), 0.0))
+    return None
 
 
 def integral_for_epsilon(terms: LineTerms, epsilon: float) -> Located | None:
@@ -57,15 +72,48 @@ def integral_for_epsilon(terms: LineTerms, epsilon: float) -> Located | None:
     order = optimal_order_at(terms, epsilon)
     highest = total(terms, order).value - order * epsilon + log_kappa(order)
     log_delta = min(saddle_log_delta(terms, c)[1], highest)
+    found = None
+    for accuracy, work in ((_FINE, _AFFORDABLE), (_COARSE, _MOST_WORK), (_MODEST, _MOST_WORK)):
+        if accuracy == _MODEST and found is None:
+            return None
+        trial = _integral(terms, c, Target(epsilon, log_delta, accuracy), work)
+        if trial is not None:
+            found = trial
+            log_delta = min(max(found.delta(epsilon).log("estimate"), log_delta - 60.0), highest)
+            if found.delta(epsilon).relative_error < _GOOD:
+                break
+    return Located(found, epsilon) if found is not None else None
+
+
+def _settle(terms: LineTerms, log_delta: float) -> float | None:
+    """Return epsilon to a fraction of 1/c, by coarse integrals; None where none is affordable."""
+    epsilon = _rare_guess(terms, log_delta)
     for _ in range(_ROUNDS):
-        found = _integral(terms, c, Target(epsilon, log_delta, FINE))
+        c = saddle(terms, epsilon)
+        found = _integral(terms, c, Target(epsilon, log_delta, _COARSE), _MOST_WORK)
         if found is None:
             return None
-        here = found.delta(epsilon).log("estimate")
-        if here > log_delta - 1.0:
+        # An integral drawn for one epsilon says little of one far below it.
+        here = max(found.epsilon_at(log_delta, epsilon), 0.6 * epsilon)
+        moved = abs(here - epsilon) * c
+        epsilon = here
+        if moved < 0.3:
             break
-        log_delta = max(here, log_delta - 40.0)
-    return Located(found, epsilon)
+    return epsilon
+
+
+def _rare_guess(terms: LineTerms, log_delta: float) -> float:
+    """Return where epsilon would be if one large loss, or the many small ones, made it alone."""
+    delta = math.exp(log_delta)
+    single = max(single_run_epsilon(((loss, 1),), delta / count) for loss, count in terms)
+    limit = GaussianLimit().epsilon(Cost(tuple(terms), ()), delta).estimate
+    return max(single, min(limit, _highest(terms, log_delta)))
+
+
+def _highest(terms: LineTerms, log_delta: float) -> float:
+    """Return epsilon by the best Renyi order."""
+    order = optimal_order(terms, log_delta)
+    return (total(terms, order).value - log_delta + log_kappa(order)) / order
 
 
 def _first_guess(terms: LineTerms, log_delta: float) -> tuple[float, float]:
@@ -85,14 +133,42 @@ def _first_guess(terms: LineTerms, log_delta: float) -> tuple[float, float]:
     return c, epsilon
 
 
-def _integral(terms: LineTerms, c: float, target: Target) -> Integral | None:
+def _integral(terms: LineTerms, c: float, target: Target, most_work: int) -> Integral | None:
     """Return the integral along the cheapest line near c, or None where it is out of budget."""
-    line = draw(terms, c, target, _MOST_NODES)
-    if line is None or line.last > _LONG:
-        line = draw_cheaper(terms, line, c, target, _MOST_NODES)
+    plain = _drawing(terms, draw_cheapest(terms, c, target, _MOST_NODES), target)
+    if plain is not None and plain.work <= _AFFORDABLE:
+        return plain.integrate(terms)
+    apart = large_losses(terms, target)
+    line = apart and draw_cheapest(terms, c, target, _MOST_NODES, apart)
+    split = _drawing(terms, line, target, apart) if line else None
+    best = min((one for one in (plain, split) if one), key=lambda one: one.work, default=None)
+    return best.integrate(terms) if best is not None and best.work <= most_work else None
+
+
+class _Drawing(NamedTuple):
+    """A line with its quadratures: all that an integral takes."""
+
+    line: Line
+    rules: list[LineRule]
+    apart: LargeLosses | None
+    jump_rules: list[JumpRule]
+
+    @property
+    def work(self) -> int:
+        """How many terms the integral sums."""
+        nodes = sum(rule.nodes for rule in (*self.rules, *self.jump_rules))
+        return self.line.last * nodes
+
+    def integrate(self, terms: LineTerms) -> Integral:
+        """Return the integral."""
+        return integrate(terms, self.line, self.rules, self.apart, self.jump_rules)
+
+
+def _drawing(
+    terms: LineTerms, line: Line | None, target: Target, apart: LargeLosses | None = None
+) -> _Drawing | None:
+    """Return a line with its quadratures, or None where there is no line."""
     if line is None:
         return None
-    rules = rules_for(terms, line, target)
-    if line.last * sum(rule.nodes for rule in rules) > _MOST_WORK:
-        return None
-    return integrate(terms, line, rules)
+    jump_rules = jump_rules_for(terms, line, target, apart) if apart else []
+    return _Drawing(line, rules_for(terms, line, target), apart, jump_rules)

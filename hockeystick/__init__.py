@@ -1,9 +1,9 @@
 """Differential-privacy accounting whose answers are proven intervals.
 
-    >>> import hockeystick as hs
-    >>> plan = hs.DPSGD(examples=60_000, batch_size=256, epochs=60, noise_multiplier=1.1)
-    >>> float(hs.epsilon(plan, delta=1e-5)) < 2.39
-    True
+>>> import hockeystick as hs
+>>> plan = hs.DPSGD(examples=60_000, batch_size=256, epochs=60, noise_multiplier=1.1)
+>>> float(hs.epsilon(plan, delta=1e-5)) < 2.39
+True
 """
 
 from hockeystick.accountants import Row, compare, delta, epsilon

@@ -76,7 +76,9 @@ def log_window_bound(
     angle = 0.0
     while u < high:
         odds = odds_of(p, mu, u)
-        half = 0.5 * min(cell_width(mu, w, abs(height), shift, odds), max(0.5 * width, 0.1 * abs(u - edge)))
+        half = 0.5 * min(
+            cell_width(mu, w, abs(height), shift, odds), max(0.5 * width, 0.1 * abs(u - edge))
+        )
         middle = u + half
         t = mu * middle - 0.5 * mu * mu
         if t > 300.0:
@@ -159,7 +161,7 @@ def widest_window_step(
 ) -> tuple[float, float]:
     """Return the widest nine-bit step proven to err less than the tolerance, and ln of its error.
 
-    By the theorem of ``sampled_gaussian.widest_step``.
+    By the theorem of ``sampled_gaussian.widest_step``; 0 says that none will do.
     """
     shift = min(0.92 * math.pi / mu, 9.0)
     step = 0.0
@@ -173,6 +175,8 @@ def widest_window_step(
         elif trial < 0.8 * step:
             break
         shift *= 0.72
+    if not 1e-6 < step < 1e6:
+        return 0.0, math.inf
     exponent = math.floor(math.log2(step)) - 8.0
     step = math.floor(step / 2.0**exponent) * 2.0**exponent
     decay = 2.0 * math.pi * used / step

@@ -12,12 +12,13 @@ import math
 import numpy as np
 from numba import njit
 
-ULP = 2.0**-52
+from hockeystick._kernels.series import ULP, Array
+
 LOG_SQRT_2PI = 0.9189385332046727
 
 
 @njit(cache=True)
-def log_ratio(p, mu, u):
+def log_ratio(p: float, mu: float, u: float) -> float:
     """Return ``a(u) = ln r(u)``."""
     t = mu * u - 0.5 * mu * mu
     if t > 30.0:
@@ -26,7 +27,9 @@ def log_ratio(p, mu, u):
 
 
 @njit(cache=True)
-def nodes(p, mu, removing, first, count, step):
+def nodes(
+    p: float, mu: float, removing: bool, first: int, count: int, step: float
+) -> tuple[Array, Array, Array, Array]:
     """Return loss, log weight, loss error and relative weight error at ``u = (first + j) step``.
 
     ``step`` must have so few bits that every ``u`` is exact. The errors allow for ``p`` and ``mu``
@@ -40,13 +43,10 @@ def nodes(p, mu, removing, first, count, step):
     for j in range(count):
         u = (first + j) * step
         a = log_ratio(p, mu, u)
-        t = mu * u - 0.5 * mu * mu
         # d a / d t = odds; d a / d ln p = (r - 1) / r = pull.
         odds = odds_of(p, mu, u)
         pull = abs(math.expm1(-a))
-        error = ULP * (
-            4.0 * odds * (abs(mu * u) + mu * mu) + 8.0 * pull + 4.0 * abs(a)
-        )
+        error = ULP * (4.0 * odds * (abs(mu * u) + mu * mu) + 8.0 * pull + 4.0 * abs(a))
         loss[j] = a if removing else -a
         log_weight[j] = log_step - 0.5 * u * u + (a if removing else 0.0)
         loss_error[j] = error
@@ -55,26 +55,35 @@ def nodes(p, mu, removing, first, count, step):
 
 
 @njit(cache=True)
-def odds_of(p, mu, u):
+def odds_of(p: float, mu: float, u: float) -> float:
     """Return ``s(u) = d ln r / d t``, the chance of having been sampled given the output."""
     return math.exp(math.log(p) + mu * u - 0.5 * mu * mu - log_ratio(p, mu, u))
 
 
 @njit(cache=True)
-def below_rate(p, mu, w, low):
+def below_rate(p: float, mu: float, w: float, low: float) -> float:
     """Return how fast ``-u^2/2 + min(w, 0) ln r`` falls, at least, to the left of ``low``."""
     return -low + min(w, 0.0) * mu * odds_of(p, mu, low)
 
 
 @njit(cache=True)
-def cell_width(mu, w, height, shift, odds):
+def cell_width(mu: float, w: float, height: float, shift: float, odds: float) -> float:
     """Return a width of cell over which bounds of ``r^w`` are not much larger than its values."""
     turning = max(1.5 / (1.0 + height * mu * odds), 0.12 * shift)
     return min(0.25, 1.0 / mu, 1.5 / (1.0 + abs(w) * mu * odds), turning)
 
 
 @njit(cache=True)
-def log_tails(p, mu, w, modulus, height, shift, low, high):
+def log_tails(
+    p: float,
+    mu: float,
+    w: float,
+    modulus: float,
+    height: float,
+    shift: float,
+    low: float,
+    high: float,
+) -> float:
     """Bound the logarithm of ``Int |F(u + i shift)| du`` outside ``[low, high]``.
 
     Above, ``|a| <= 2 p e^t / cos(theta/2)`` and ``-u^2/2 + 2 t + max(w, 1) ln r`` falls at least as
@@ -112,13 +121,15 @@ def log_tails(p, mu, w, modulus, height, shift, low, high):
 
 
 @njit(cache=True)
-def span(p, mu, w, modulus, log_tolerance):
+def span(
+    p: float, mu: float, w: float, modulus: float, log_tolerance: float
+) -> tuple[float, float]:
     """Return the shortest range of ``u`` outside which the sum is proven below tolerance."""
     reach = 5.0
     while True:
         low = -reach
         while below_rate(p, mu, w, low) < reach:
-            low -= 0.25 + 0.5 * (reach - below_rate(p, mu, w, low))
+            low *= 1.05
         high = (2.0 + max(w, 1.0)) * mu + reach
         tails = log_tails(p, mu, w, modulus, 0.0, 0.0, low, high)
         # The sum over nodes beyond the range is at most (1 + reach * step) times the integral.
@@ -128,7 +139,16 @@ def span(p, mu, w, modulus, log_tolerance):
 
 
 @njit(cache=True)
-def log_strip_bound(p, mu, w, modulus, height, shift, low, high):
+def log_strip_bound(
+    p: float,
+    mu: float,
+    w: float,
+    modulus: float,
+    height: float,
+    shift: float,
+    low: float,
+    high: float,
+) -> float:
     """Bound ``ln Int |F(u + i shift)| du`` over the real line, for every ``z`` in use.
 
     ``F = phi(u) f`` is the integrand of ``M(z) - 1``, and ``|f| <= |a|^2/2 (|z|^2 max(1, |r|,
@@ -180,13 +200,22 @@ def log_strip_bound(p, mu, w, modulus, height, shift, low, high):
 
 
 @njit(cache=True)
-def widest_step(p, mu, w, modulus, height, low, high, log_tolerance):
+def widest_step(
+    p: float,
+    mu: float,
+    w: float,
+    modulus: float,
+    height: float,
+    low: float,
+    high: float,
+    log_tolerance: float,
+) -> tuple[float, float]:
     """Return the widest trapezoid step proven to err less than the tolerance, and ln of its error.
 
     For an integrand analytic in ``|Im u| < d`` the trapezoid rule of step ``h`` errs by at most
     ``2 N(d) / (exp(2 pi d / h) - 1)`` with ``N(d)`` the larger integral of ``|F|`` along the two
     edges (Trefethen and Weideman 2014, theorem 5.1). The step keeps nine bits, so that the nodes
-    are exact.
+    are exact. A step of 0 says that none will do.
     """
     shift = min(0.92 * math.pi / mu, 9.0)
     step = 0.0
@@ -194,12 +223,14 @@ def widest_step(p, mu, w, modulus, height, low, high, log_tolerance):
     used = shift
     for _ in range(12):
         bound = log_strip_bound(p, mu, w, modulus, height, shift, low, high)
-        trial = 2.0 * math.pi * shift / (bound + 1.4 - log_tolerance)
+        trial = 2.0 * math.pi * shift / (max(bound - log_tolerance, 0.0) + 1.4)
         if trial > step:
             step, used, log_norm = trial, shift, bound
         elif trial < 0.8 * step:
             break
         shift *= 0.72
+    if not 1e-6 < step < 1e6:
+        return 0.0, math.inf
     exponent = math.floor(math.log2(step)) - 8.0
     step = math.floor(step / 2.0**exponent) * 2.0**exponent
     decay = 2.0 * math.pi * used / step
@@ -207,20 +238,20 @@ def widest_step(p, mu, w, modulus, height, low, high, log_tolerance):
 
 
 @njit(cache=True)
-def log_density(p, mu, w, u):
+def log_density(p: float, mu: float, w: float, u: float) -> float:
     """Return ``ln(phi(u) r^w / (mu s(u)))``, the log density of ``a`` under the tilt, less ln M."""
     a = log_ratio(p, mu, u)
     return -0.5 * u * u + w * a - (mu * u - 0.5 * mu * mu + math.log(p * mu) - a) - LOG_SQRT_2PI
 
 
 @njit(cache=True)
-def density_slope(p, mu, w, u):
+def density_slope(p: float, mu: float, w: float, u: float) -> float:
     """Return the derivative of ``log_density`` in ``u``."""
     return -u - mu + (w + 1.0) * mu * odds_of(p, mu, u)
 
 
 @njit(cache=True)
-def falling_root(p, mu, w, low, high):
+def falling_root(p: float, mu: float, w: float, low: float, high: float) -> float:
     """Return where ``density_slope``, positive at ``low`` and negative at ``high``, crosses 0."""
     for _ in range(80):
         middle = 0.5 * (low + high)
@@ -234,7 +265,7 @@ def falling_root(p, mu, w, low, high):
 
 
 @njit(cache=True)
-def modes(p, mu, w):
+def modes(p: float, mu: float, w: float) -> tuple[int, float, float, float]:
     """Return the number of modes of the tilted loss density (1 or 2), them, and the cut between.
 
     ``density_slope`` falls, or falls, rises and falls: a sigmoid less a line.
@@ -267,7 +298,18 @@ def modes(p, mu, w):
 
 
 @njit(cache=True)
-def peel(p, mu, w, log_norm, mode, low, high, width, mass, used):
+def peel(
+    p: float,
+    mu: float,
+    w: float,
+    log_norm: float,
+    mode: float,
+    low: float,
+    high: float,
+    width: Array,
+    mass: Array,
+    used: int,
+) -> tuple[int, float]:
     """Append the uniform layers of the density around one mode; return layers used and the peak.
 
     Walking outward from the mode, always to the higher neighbour, gives intervals on each of which
@@ -281,9 +323,7 @@ def peel(p, mu, w, log_norm, mode, low, high, width, mass, used):
     while used < width.size:
         next_left = left - stride
         next_right = right + stride
-        go_left = (
-            math.exp(log_density(p, mu, w, next_left) - log_norm) if next_left > low else 0.0
-        )
+        go_left = math.exp(log_density(p, mu, w, next_left) - log_norm) if next_left > low else 0.0
         go_right = (
             math.exp(log_density(p, mu, w, next_right) - log_norm) if next_right < high else 0.0
         )
@@ -304,7 +344,7 @@ def peel(p, mu, w, log_norm, mode, low, high, width, mass, used):
 
 
 @njit(cache=True)
-def layers(p, mu, w, log_norm):
+def layers(p: float, mu: float, w: float, log_norm: float) -> tuple[Array, Array, float]:
     """Return uniform layers (width, mass) below the tilted loss density, and its total variation.
 
     ``log_norm`` is an upper bound of ``ln M(c)``.
@@ -322,7 +362,7 @@ def layers(p, mu, w, log_norm):
 
 
 @njit(cache=True)
-def layer_exponent(width, mass, variation, y):
+def layer_exponent(width: Array, mass: Array, variation: float, y: float) -> float:
     """Return ``b(y) <= -ln|M(c + i v)| / M(c)`` for every ``v >= y``; it grows with ``y``.
 
     A uniform layer of width ``s`` has ``|psi(v)| = |sinc(v s/2)|``, at most the falling envelope

@@ -1,4 +1,4 @@
-"""Accountants: the one walk over a plan that adds up its losses, and the ways of reading the sum."""
+"""Accountants: one walk over a plan adds up its losses; each accountant reads the sum its way."""
 
 from hockeystick.accountants.ask import Answer, Row, compare, delta, epsilon
 from hockeystick.accountants.registry import ACCOUNTANTS

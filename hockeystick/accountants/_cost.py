@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import singledispatch
 from typing import Final, TypeAlias, final
 
-from hockeystick.adjacency import Adjacency
 from hockeystick.errors import UnsupportedError
 from hockeystick.losses import Loss, NoAnalysis, losses_of
 from hockeystick.mechanisms import Composed, Mechanism, Plan, Repeated
@@ -27,9 +26,7 @@ class Cost:
 
     def compose(self, other: Cost) -> Cost:
         """Return the cost of both."""
-        return Cost(
-            _merge(self.removing, other.removing), _merge(self.adding, other.adding)
-        )
+        return Cost(_merge(self.removing, other.removing), _merge(self.adding, other.adding))
 
     def repeat(self, count: int) -> Cost:
         """Return the cost of so many runs."""

@@ -12,7 +12,6 @@ from hockeystick.accountants._cost import Cost, assumptions_of, cost_of
 from hockeystick.accountants.auto import Auto
 from hockeystick.accountants.base import Accountant, Interval, Kind
 from hockeystick.accountants.registry import ACCOUNTANTS
-from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError, UnsupportedError
 from hockeystick.mechanisms import Mechanism
 from hockeystick.mechanisms.base import checked
@@ -58,7 +57,7 @@ def epsilon(
         >>> import hockeystick as hs
         >>> step = hs.PoissonSubsampled(hs.Gaussian(1.1), rate=256 / 60_000)
         >>> print(hs.epsilon(step**14_062, delta=1e-5, accountant="contour"))
-        epsilon = 2.38160 (proven in [2.381596921422, 2.381596921427]; contour, add-remove)
+        epsilon = 2.38160 (proven in [2.38159692142..., 2.38159692142...]; contour, add-remove)
     """
     value = _validate.real("delta", delta)
     return _answer(plan, "epsilon", value, _accountant(accountant), _digits(digits))
@@ -94,7 +93,7 @@ def delta(
     Example:
         >>> import hockeystick as hs
         >>> print(hs.delta(hs.Gaussian(1), epsilon=1))
-        delta = 0.126937 (proven in [0.12693673750664391, 0.12693673750664401]; closed-form)
+        delta = 0.126937 (proven in [0.126936737506643..., 0.126936737506644...]; closed-form)
     """
     value = _validate.real("epsilon", epsilon)
     return _answer(plan, "delta", value, _accountant(accountant), _digits(digits))
@@ -141,7 +140,9 @@ def compare(
     if (delta is None) == (epsilon is None):
         raise ParameterError("delta, epsilon", (delta, epsilon), "given one without the other")
     name: Quantity = "epsilon" if epsilon is None else "delta"
-    value = _validate.real("delta", delta) if epsilon is None else _validate.real("epsilon", epsilon)
+    value = (
+        _validate.real("delta", delta) if epsilon is None else _validate.real("epsilon", epsilon)
+    )
     checked("plan", plan)
     others = [one for one in ACCOUNTANTS.values() if not isinstance(one, Auto)]
     return tuple(_row(plan, name, value, one) for one in others)
@@ -165,15 +166,22 @@ def _answer(
     """Return the answer of one accountant, with what it rests on."""
     cost = cost_of(checked("plan", plan), accountant.name)
     used, interval = _read(cost, quantity, value, accountant, digits)
-    common = {
-        "quantity": quantity,
-        "accountant": used.name,
-        "adjacency": plan.adjacency,
-        "assumptions": assumptions_of(plan),
-    }
+    assumptions = assumptions_of(plan)
     if used.kind == "approximation":
-        return Approximate(interval.estimate, **common)
-    return Certified(*interval.ordered(), **common)
+        return Approximate(
+            interval.estimate,
+            quantity=quantity,
+            accountant=used.name,
+            adjacency=plan.adjacency,
+            assumptions=assumptions,
+        )
+    return Certified(
+        *interval.ordered(),
+        quantity=quantity,
+        accountant=used.name,
+        adjacency=plan.adjacency,
+        assumptions=assumptions,
+    )
 
 
 def _read(

@@ -29,9 +29,7 @@ class Interval(NamedTuple):
 
     def ordered(self) -> Interval:
         """Return the same with the estimate moved inside."""
-        return Interval(
-            self.lower, min(max(self.estimate, self.lower), self.upper), self.upper
-        )
+        return Interval(self.lower, min(max(self.estimate, self.lower), self.upper), self.upper)
 
 
 class Accountant(ABC):

@@ -1,4 +1,4 @@
-"""The central limit theorem of Gaussian differential privacy: an approximation, and typed as one."""
+"""The central limit theorem of Gaussian differential privacy: an approximation, typed as one."""
 
 from __future__ import annotations
 

@@ -139,8 +139,8 @@ class Jumps(Protocol):
         """Return an upper bound of ``ln |J(c + i v)| / M(c)`` for all ``v >= y``."""
         ...
 
-    def rule(self, c: float, y_high: float, log_tolerance: float) -> JumpRule:
-        """Return a quadrature whose error in J is below ``exp(log_tolerance)``."""
+    def rule(self, c: float, y_high: float, log_tolerance: float) -> JumpRule | None:
+        """Return a quadrature whose error in J is below ``exp(log_tolerance)``; None if none is."""
         ...
 
 
@@ -155,12 +155,16 @@ class LineLoss(Loss):
         """Whether the parameters are out of reach, so that no line can be drawn."""
 
     @abstractmethod
+    def reaches(self, c: float) -> bool:
+        """Return whether a line through c is possible."""
+
+    @abstractmethod
     def decay(self, c: float) -> Decay:
         """Return a proven bound on how ``|M|`` falls along ``Re z = c``."""
 
     @abstractmethod
-    def rule(self, c_high: float, y_high: float, log_tolerance: float) -> LineRule:
-        """Return a quadrature whose error in M is below ``exp(log_tolerance)``."""
+    def rule(self, c_high: float, y_high: float, log_tolerance: float) -> LineRule | None:
+        """Return a quadrature whose error in M is below ``exp(log_tolerance)``; None if none is."""
 
     def jumps(self, threshold: float) -> Jumps | None:
         """Return the losses well above a threshold apart from the rest; None if not possible."""

@@ -61,6 +61,10 @@ class GaussianLoss(LineLoss, ProfiledLoss):
 
         return gaussian_delta(epsilon, reciprocal(self.noise_multiplier) * (1 + nudge * _ULP))
 
+    def reaches(self, c: float) -> bool:
+        """Every c is in reach."""
+        return True
+
     def decay(self, c: float) -> GaussianLoss:
         """Return the loss itself: the bound is the same on every line."""
         return self
@@ -82,7 +86,7 @@ class GaussianLoss(LineLoss, ProfiledLoss):
         """Return K along the line."""
         import numpy as np
 
-        y = step * np.arange(count)
+        y = step * np.arange(count, dtype=np.float64)
         half = 0.5 * self.mu * self.mu
         real = half * (c * (c + 1.0) - y * y)
         imag = half * y * (2.0 * c + 1.0)

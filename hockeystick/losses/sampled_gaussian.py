@@ -27,6 +27,9 @@ _ULP: Final = 2.0**-52
 _COMFORTABLE: Final = 200.0
 # Width of the window around the edge of the large losses, over 1/mu: about the best throughout.
 _WINDOW: Final = 0.12
+# Beyond this c, or this length in u, only the convex bound of M is used.
+_FARTHEST: Final = 1e12
+_LONGEST: Final = 2000.0
 # Accuracy in M of the unproven cumulants, as a logarithm.
 _ROUGH: Final = -36.0
 
@@ -63,15 +66,24 @@ class SampledGaussianLoss(LineLoss, ProfiledLoss):
         """Return ``w``, the power of the likelihood ratio at ``z = c``."""
         return 1.0 + c if self.removing else -c
 
+    def reaches(self, c: float) -> bool:
+        """Return whether a quadrature of M at c takes no more than a few thousand nodes."""
+        if self.extreme or c > _FARTHEST:
+            return False
+        from hockeystick._kernels import sampled_gaussian
+
+        low, high = sampled_gaussian.span(float(self.rate), self.mu, self.power(c), c, _ROUGH)
+        return high - low < _LONGEST * max(1.0, 1.0 / self.mu)
+
     def cumulants(self, c: float) -> Cumulants:
         """Return K and two derivatives by a coarse trapezoid rule."""
-        if self.extreme:
+        if not self.reaches(c):
             return self._convex_bound(c)
         from hockeystick._kernels import sampled_gaussian, series
 
-        p, mu, w = float(self.rate), self.mu, self.power(c)
+        p, mu = float(self.rate), self.mu
         step = min(0.5, 0.75 / mu)
-        low, high = sampled_gaussian.span(p, mu, w, c, _ROUGH)
+        low, high = sampled_gaussian.span(p, mu, self.power(c), c, _ROUGH)
         first = math.floor(low / step)
         last = math.ceil(high / step)
         loss, log_weight, _, _ = sampled_gaussian.nodes(
@@ -84,10 +96,12 @@ class SampledGaussianLoss(LineLoss, ProfiledLoss):
 
     def log_mgf(self, c: float) -> Bounded:
         """Return K with the proven error of its quadrature, or within its convex bound."""
-        if self.extreme:
+        reached = self.reaches(c)
+        rule = self.rule(c, 0.0, self.cumulants(c).value - 38.0) if reached else None
+        if rule is None:
             half = 0.5 * self._convex_bound(c).value
             return Bounded(half, half * (1.0 + 32.0 * _ULP))
-        real, _, error = self.rule(c, 0.0, self.cumulants(c).value - 38.0).line(c, 0.0, 1)
+        real, _, error = rule.line(c, 0.0, 1)
         return Bounded(float(real[0]), float(error[0]))
 
     def _convex_bound(self, c: float) -> Cumulants:
@@ -128,8 +142,8 @@ class SampledGaussianLoss(LineLoss, ProfiledLoss):
             *sampled_gaussian.layers(float(self.rate), self.mu, self.power(c), log_norm)
         )
 
-    def rule(self, c_high: float, y_high: float, log_tolerance: float) -> TrapezoidRule:
-        """Return a trapezoid rule with its proven error."""
+    def rule(self, c_high: float, y_high: float, log_tolerance: float) -> TrapezoidRule | None:
+        """Return a trapezoid rule with its proven error; None where none is fine enough."""
         from hockeystick._kernels import sampled_gaussian
 
         p, mu, w = float(self.rate), self.mu, self.power(c_high)
@@ -138,6 +152,8 @@ class SampledGaussianLoss(LineLoss, ProfiledLoss):
         step, log_error = sampled_gaussian.widest_step(
             p, mu, w, modulus, y_high, low, high, log_tolerance
         )
+        if step == 0.0:
+            return None
         first = math.floor(low / step)
         count = math.ceil(high / step) - first + 1
         log_tail = sampled_gaussian.log_tails(p, mu, w, modulus, 0.0, 0.0, low, high)
@@ -206,14 +222,18 @@ class TrapezoidRule:
 
         from hockeystick._kernels import series
 
-        shift, *terms = self._terms
-        real, imag, error = series.mgf_line(*terms, c, step, count)
-        error = error + math.exp(self.log_error - shift)
+        shift, loss, log_weight, loss_error, weight_error = self._terms
+        real, imag, error = series.mgf_line(
+            loss, log_weight, loss_error, weight_error, c, step, count
+        )
+        error = error + math.exp(min(self.log_error - shift, 700.0))
         modulus, log_real, log_imag = complex_log1p(real, imag, shift)
         # |ln(1 + e)| <= 2 e for e <= 1/2; beyond that the value says nothing.
         relative = np.divide(error, modulus, out=np.full(count, np.inf), where=modulus > 0.0)
-        round_off = 8.0 * _ULP * (
-            np.abs(log_real) + np.abs(log_imag) + (np.abs(real) + imag * imag) / modulus**2
+        round_off = (
+            8.0
+            * _ULP
+            * (np.abs(log_real) + np.abs(log_imag) + (np.abs(real) + imag * imag) / modulus**2)
         )
         log_error = np.where(relative < 0.5, 2.0 * relative, np.inf)
         small = relative < 1e-3
@@ -237,7 +257,7 @@ class TrapezoidRule:
 
 
 def complex_log1p(real: Array, imag: Array, shift: float) -> tuple[Array, Array, Array]:
-    """Return ``|v| exp(-shift)``, ``ln|v|`` and ``arg v`` of ``v = 1 + (real + i imag) exp(shift)``."""
+    """Return ``|v| exp(-shift)``, ``ln|v|``, ``arg v``; ``v = 1 + (real + i imag) exp(shift)``."""
     import numpy as np
 
     one = math.exp(-shift)

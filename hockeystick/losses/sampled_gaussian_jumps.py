@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final, final
 from hockeystick.losses.base import JumpValues
 
 if TYPE_CHECKING:
-    from hockeystick._kernels.series import Array
     from hockeystick.losses.sampled_gaussian import SampledGaussianLoss
 
 _FAR: Final = 12.0
 _ROUGH_STEPS: Final = 3.0
+_MOST_NODES: Final = 200_000.0
 
 
 @final
@@ -29,6 +29,8 @@ class SampledGaussianJumps:
         """Return ``ln A(c)`` by a fixed step."""
         low, high = self._small_span(c)
         step = 2.0 ** math.floor(math.log2(self.width / _ROUGH_STEPS))
+        if high - low > _MOST_NODES * step:
+            return math.inf
         value, _ = self._small(c, step, low, high)
         return math.log1p(value) if -1.0 < value < math.inf else math.inf
 
@@ -40,6 +42,8 @@ class SampledGaussianJumps:
         step, log_error = jumps.widest_window_step(
             *self._pair, 1.0 + c, 0.0, self.edge, self.width, -1.0, low, high, log_tolerance
         )
+        if not high - low < _MOST_NODES * step:
+            return math.inf
         log_rest = jumps.log_nodes_left_out(
             *self._pair, 1.0 + c, self.edge, self.width, -1.0, low, high, step
         )
@@ -54,14 +58,16 @@ class SampledGaussianJumps:
         bound = jumps.log_decay(*self._pair, 1.0 + c, y, self.edge, self.width, low, high)
         return bound - self.loss.cumulants(c).value + 1e-9
 
-    def rule(self, c: float, y_high: float, log_tolerance: float) -> JumpTrapezoid:
-        """Return a trapezoid rule for J on the line through c."""
+    def rule(self, c: float, y_high: float, log_tolerance: float) -> JumpTrapezoid | None:
+        """Return a trapezoid rule for J on the line through c; None where none is fine enough."""
         from hockeystick._kernels import jumps
 
         low, high = self._large_span(c)
         step, log_error = jumps.widest_window_step(
             *self._pair, 1.0 + c, y_high, self.edge, self.width, 1.0, low, high, log_tolerance
         )
+        if step == 0.0:
+            return None
         first = math.floor(low / step)
         count = math.ceil(high / step) - first + 1
         log_rest = jumps.log_nodes_left_out(
@@ -119,12 +125,10 @@ class JumpTrapezoid:
         loss, log_weight, loss_error, weight_error = sampled_gaussian.nodes(
             *of._pair, True, self.first, self.nodes, self.step
         )
-        large, _, window_error = jumps.windows(
-            self.first, self.nodes, self.step, of.edge, of.width
-        )
+        large, _, window_error = jumps.windows(self.first, self.nodes, self.step, of.edge, of.width)
         weights = log_weight + large
         scale = float((weights + c * loss).max())
         real, imag, error = jumps.tilted_line(
             loss, weights - scale, loss_error, weight_error + window_error, c, step, count
         )
-        return JumpValues(scale, real, imag, error + math.exp(self.log_error - scale))
+        return JumpValues(scale, real, imag, error + math.exp(min(self.log_error - scale, 700.0)))

@@ -77,6 +77,7 @@ class Plan(Mechanism):
     def mechanism(self) -> Mechanism:
         """What the plan comes down to; it is accounted in the plan's stead."""
 
+
 def checked(name: str, value: object) -> Mechanism:
     """Return the value if it is a mechanism, or raise."""
     if not isinstance(value, Mechanism):

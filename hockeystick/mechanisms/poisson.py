@@ -83,7 +83,11 @@ class PoissonSubsampled(Mechanism):
         """Return the inner mechanism's words with the sampling added."""
         name, details = self.inner._words()
         default = self.adjacency is Adjacency.ADD_REMOVE
-        own = (f"rate {float(self.rate):g}",) if default else (f"rate {float(self.rate):g}", self.adjacency)
+        own = (
+            (f"rate {float(self.rate):g}",)
+            if default
+            else (f"rate {float(self.rate):g}", self.adjacency)
+        )
         inside = name if details else f"[{name}]"
         return f"Poisson-subsampled {inside}", (*details, *own)
 

@@ -24,9 +24,7 @@ _MOST_WORK: Final = 3_000_000
 _MOST_NODES: Final = 40_000
 
 
-def digits_of(
-    terms: LineTerms, quantity: Quantity, value: float, digits: int
-) -> Interval | None:
+def digits_of(terms: LineTerms, quantity: Quantity, value: float, digits: int) -> Interval | None:
     """Return epsilon (at a delta) or delta (at an epsilon) to so many digits, as mpf.
 
     None where the line for so many digits takes too many nodes.
@@ -76,7 +74,7 @@ class _Contour:
         if line is None:
             return None
         rules = rules_for(terms, line, target)
-        if line.last * sum(rule.nodes for rule in rules) > _MOST_WORK:
+        if rules is None or line.last * sum(rule.nodes for rule in rules) > _MOST_WORK:
             return None
         size = line.last + 1
         most = max(count for _, count in terms)
@@ -101,7 +99,7 @@ class _Contour:
         return total * self._step / mp.pi, slope * self._step / mp.pi
 
     def epsilon(self, delta: mpf, guess: mpf) -> mpf:
-        """Return the epsilon of a delta by Newton's method on ln delta; 0 where delta(0) is less."""
+        """Return the epsilon of a delta by Newton's method on ln delta, at least 0."""
         from mpmath import mp
 
         goal = mp.log(delta)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,8 @@ from hockeystick.losses.sampled_gaussian import complex_log1p
 
 Floats: TypeAlias = NDArray[np.float64]
 Complexes: TypeAlias = NDArray[np.complex128]
+
+_Rule = TypeVar("_Rule")
 
 _ULP: Final = 2.0**-52
 
@@ -56,8 +58,8 @@ class Integral:
     """``delta(epsilon) = (1/pi) Int Re[exp(K(z) - epsilon z) / (z (1 + z))] dy`` along a line.
 
     ``weight`` holds the rest of the integrand, ``loose`` the absolute error in it, and ``error``
-    that in K. The values of K are computed once; any epsilon near the one that the line was drawn for is then
-    a short sum. The bounds hold for every epsilon; they are narrow near that one.
+    that in K. The values of K are computed once; any epsilon near the one that the line was drawn
+    for is then a short sum. The bounds hold for every epsilon; they are narrow near that one.
     """
 
     line: Line
@@ -129,8 +131,8 @@ def integrate(
     imag = counts @ np.array([values.imag for values in lines])
     error = counts @ np.array([values.error for values in lines])
     error += _ULP * (len(terms) + 2.0) * (np.abs(real) + np.abs(imag))
-    z = line.c + 1j * line.step * np.arange(size)
-    weight = line.step / math.pi / (z * (1.0 + z))
+    z = np.asarray(line.c + 1j * line.step * np.arange(size), dtype=np.complex128)
+    weight: Complexes = line.step / math.pi / (z * (1.0 + z))
     weight[0] *= 0.5
     loose = np.zeros(size)
     if apart is not None:
@@ -171,26 +173,34 @@ def _with_a_jump(
     return factor, slack
 
 
-def rules_for(terms: LineTerms, line: Line, target: Target) -> list[LineRule]:
-    """Return the quadrature of each loss, fine enough for its count."""
+def rules_for(terms: LineTerms, line: Line, target: Target) -> list[LineRule] | None:
+    """Return the quadrature of each loss, fine enough for its count; None where one has none."""
     share = _share(terms, line, target)
-    return [
-        loss.rule(
-            line.above, line.height, loss.cumulants(line.c).value - share - math.log(count)
-        )
+    return _all(
+        loss.rule(line.above, line.height, loss.cumulants(line.c).value - share - math.log(count))
         for loss, count in terms
-    ]
+    )
 
 
 def jump_rules_for(
     terms: LineTerms, line: Line, target: Target, apart: LargeLosses
-) -> list[JumpRule]:
-    """Return the quadrature of each loss's large part, fine enough for its count."""
+) -> list[JumpRule] | None:
+    """Return the quadrature of each loss's large part, fine enough for its count, or None."""
     share = _share(terms, line, target)
-    return [
+    return _all(
         jumps.rule(line.c, line.height, loss.cumulants(line.c).value - share - math.log(count))
         for (jumps, count), (loss, _) in zip(apart.parts, terms, strict=True)
-    ]
+    )
+
+
+def _all(rules: Iterable[_Rule | None]) -> list[_Rule] | None:
+    """Return the rules as a list, or None if one is missing."""
+    found = []
+    for rule in rules:
+        if rule is None:
+            return None
+        found.append(rule)
+    return found
 
 
 def _share(terms: LineTerms, line: Line, target: Target) -> float:

@@ -85,6 +85,8 @@ def draw(
     k = total(terms, c)
     spread = math.sqrt(k.curvature + 1.0 / (c * c) + 1.0 / ((1.0 + c) * (1.0 + c)))
     window, above, below = _window(terms, c, spread, target)
+    if not all(loss.reaches(above) for loss, _ in terms):
+        return None
     decay = apart.decay(c) if apart else _AllDecay([(loss.decay(c), n) for loss, n in terms])
     longest = most_nodes * 2.0 * math.pi / window
     log_scale = k.value - target.epsilon * c - target.log_delta

@@ -1,4 +1,4 @@
-"""Finding the line for a question: where epsilon or delta lies is known only once it is answered."""
+"""Finding the line for a question: where the answer lies is known only once it is found."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ _MODEST: Final = 21.0
 _COARSE: Final = 6.0
 # How many terms (nodes on the line times nodes of the losses) an integral may take.
 _AFFORDABLE: Final = 1_000_000
-_MOST_WORK: Final = 150_000_000
+_COARSE_WORK: Final = 20_000_000
+_MOST_WORK: Final = 100_000_000
 _MOST_NODES: Final = 40_000
 _ROUNDS: Final = 6
 # A relative error of delta at which there is nothing left to improve.
@@ -48,15 +49,22 @@ class Located(NamedTuple):
 
 
 def integral_for_delta(terms: LineTerms, log_delta: float) -> Located | None:
-    """Return an integral near the epsilon of a delta; None where no line is affordable."""
-    c, epsilon = _first_guess(terms, log_delta)
+    """Return an integral near the epsilon of a delta; None where no line is affordable or needed.
+
+    None is needed where a Renyi bound alone shows that epsilon is 0.
+    """
+    order = optimal_order(terms, log_delta)
+    highest = (total(terms, order).value - log_delta + log_kappa(order)) / order
+    if highest <= 0.0:
+        return None
+    c, epsilon = _first_guess(terms, log_delta, order, highest)
     found = _integral(terms, c, Target(epsilon, log_delta, _FINE), _AFFORDABLE)
     if found is not None:
         here = max(found.epsilon_at(log_delta, epsilon), 0.0)
         if found.delta(here).relative_error < _GOOD:
             return Located(found, here)
     # The guess was far off, or the line too long: settle epsilon by coarse integrals first.
-    nearer = _settle(terms, log_delta)
+    nearer = _settle(terms, log_delta, highest)
     if nearer is None:
         return None
     for accuracy, work in ((_FINE, _AFFORDABLE), (_MODEST, _MOST_WORK)):
@@ -73,7 +81,7 @@ def integral_for_epsilon(terms: LineTerms, epsilon: float) -> Located | None:
     highest = total(terms, order).value - order * epsilon + log_kappa(order)
     log_delta = min(saddle_log_delta(terms, c)[1], highest)
     found = None
-    for accuracy, work in ((_FINE, _AFFORDABLE), (_COARSE, _MOST_WORK), (_MODEST, _MOST_WORK)):
+    for accuracy, work in ((_FINE, _AFFORDABLE), (_COARSE, _COARSE_WORK), (_MODEST, _MOST_WORK)):
         if accuracy == _MODEST and found is None:
             return None
         trial = _integral(terms, c, Target(epsilon, log_delta, accuracy), work)
@@ -85,12 +93,12 @@ def integral_for_epsilon(terms: LineTerms, epsilon: float) -> Located | None:
     return Located(found, epsilon) if found is not None else None
 
 
-def _settle(terms: LineTerms, log_delta: float) -> float | None:
+def _settle(terms: LineTerms, log_delta: float, highest: float) -> float | None:
     """Return epsilon to a fraction of 1/c, by coarse integrals; None where none is affordable."""
-    epsilon = _rare_guess(terms, log_delta)
+    epsilon = _rare_guess(terms, log_delta, highest)
     for _ in range(_ROUNDS):
         c = saddle(terms, epsilon)
-        found = _integral(terms, c, Target(epsilon, log_delta, _COARSE), _MOST_WORK)
+        found = _integral(terms, c, Target(epsilon, log_delta, _COARSE), _COARSE_WORK)
         if found is None:
             return None
         # An integral drawn for one epsilon says little of one far below it.
@@ -102,29 +110,25 @@ def _settle(terms: LineTerms, log_delta: float) -> float | None:
     return epsilon
 
 
-def _rare_guess(terms: LineTerms, log_delta: float) -> float:
+def _rare_guess(terms: LineTerms, log_delta: float, highest: float) -> float:
     """Return where epsilon would be if one large loss, or the many small ones, made it alone."""
     delta = math.exp(log_delta)
     single = max(single_run_epsilon(((loss, 1),), delta / count) for loss, count in terms)
     limit = GaussianLimit().epsilon(Cost(tuple(terms), ()), delta).estimate
-    return max(single, min(limit, _highest(terms, log_delta)))
+    return max(single, min(limit, highest))
 
 
-def _highest(terms: LineTerms, log_delta: float) -> float:
-    """Return epsilon by the best Renyi order."""
-    order = optimal_order(terms, log_delta)
-    return (total(terms, order).value - log_delta + log_kappa(order)) / order
-
-
-def _first_guess(terms: LineTerms, log_delta: float) -> tuple[float, float]:
+def _first_guess(
+    terms: LineTerms, log_delta: float, order: float, highest: float
+) -> tuple[float, float]:
     """Return c and epsilon by the saddle-point formula, or Chernoff's where that is smaller."""
-    order = optimal_order(terms, log_delta)
-    highest = (total(terms, order).value - log_delta + log_kappa(order)) / order
 
     def above(log_c: float) -> float:
         return log_delta - saddle_log_delta(terms, math.exp(log_c))[1]
 
-    c = math.exp(increasing_root(above, math.log(order), stride=0.05, tolerance=1e-3, farthest=60.0))
+    c = math.exp(
+        increasing_root(above, math.log(order), stride=0.05, tolerance=1e-3, farthest=60.0)
+    )
     epsilon = saddle_log_delta(terms, c)[0]
     if not epsilon < highest:
         c, epsilon = order, highest
@@ -156,7 +160,7 @@ class _Drawing(NamedTuple):
     @property
     def work(self) -> int:
         """How many terms the integral sums."""
-        nodes = sum(rule.nodes for rule in (*self.rules, *self.jump_rules))
+        nodes = sum(one.nodes for one in self.rules) + sum(one.nodes for one in self.jump_rules)
         return self.line.last * nodes
 
     def integrate(self, terms: LineTerms) -> Integral:
@@ -170,5 +174,8 @@ def _drawing(
     """Return a line with its quadratures, or None where there is no line."""
     if line is None:
         return None
+    rules = rules_for(terms, line, target)
     jump_rules = jump_rules_for(terms, line, target, apart) if apart else []
-    return _Drawing(line, rules_for(terms, line, target), apart, jump_rules)
+    if rules is None or jump_rules is None:
+        return None
+    return _Drawing(line, rules, apart, jump_rules)

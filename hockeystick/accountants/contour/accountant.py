@@ -43,11 +43,8 @@ class Contour(DirectedAccountant):
 
         lines = self._line_terms(terms)
         found = integral_for_delta(lines, math.log(delta)) if lines else None
-        if found is None:
-            return RDP().epsilon_of(terms, delta)
-        return _epsilon_interval(found.integral, found.epsilon, delta) or RDP().epsilon_of(
-            terms, delta
-        )
+        proven = found and _epsilon_interval(found.integral, found.epsilon, delta)
+        return proven or RDP().epsilon_of(terms, delta)
 
     def delta_of(self, terms: Counted, epsilon: float) -> Interval:
         """Return delta of one direction."""

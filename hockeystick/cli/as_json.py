@@ -1,0 +1,67 @@
+"""Answers for programs: strict JSON, with inf as the text "inf"."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from hockeystick.accountants import Row
+from hockeystick.cli.describe import Question, Truth, fields, quoted
+from hockeystick.cli.plan_file import PlanFile
+from hockeystick.results import Approximate, Certified
+
+
+def answer(file: PlanFile, at: Question, answer: Certified | Approximate, version: str) -> str:
+    """Return the answer to one question as JSON."""
+    return _dumped({**_heading(file, at, version), **answer.as_dict()})
+
+
+def comparison(file: PlanFile, at: Question, rows: Sequence[Row], version: str) -> str:
+    """Return every accountant's answer as JSON."""
+    truth = Truth.of(rows)
+    proven = {"lower": _number(truth.lower), "upper": _number(truth.upper)}
+    listed = [_row(row, truth) for row in rows]
+    return _dumped({**_heading(file, at, version), "proven": proven, "accountants": listed})
+
+
+def _heading(file: PlanFile, at: Question, version: str) -> dict[str, Any]:
+    """Return what the answer is about."""
+    return {
+        "version": version,
+        "title": file.title,
+        "source": file.source,
+        "notes": file.notes,
+        "plan": fields(file.plan),
+        "quantity": at.quantity,
+        "at": {at.name: _number(at.value)},
+    }
+
+
+def _row(row: Row, truth: Truth) -> dict[str, Any]:
+    """Return what one accountant says."""
+    told: dict[str, Any] = {
+        "accountant": row.accountant,
+        "kind": row.kind,
+        "answer": None,
+        "reason": row.reason or None,
+        "seconds": row.seconds,
+    }
+    if row.answer is not None:
+        value = quoted(row.answer)
+        ratio = truth.ratio(value)
+        told["answer"] = row.answer.as_dict()
+        told["ratio_to_proven_upper"] = None if ratio is None else _number(ratio)
+        told["below_the_truth"] = truth.is_above(value)
+    return told
+
+
+def _number(value: float) -> float | str:
+    """Return a number as JSON can hold it."""
+    return value if math.isfinite(value) else "inf"
+
+
+def _dumped(told: dict[str, Any]) -> str:
+    """Return strict JSON in ASCII, which every locale can print."""
+    return json.dumps(told, indent=2, allow_nan=False)

@@ -1,0 +1,130 @@
+"""Plans, questions and comparisons in words and numbers, before anyone lays them out."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import Any, Final, final
+
+from hockeystick.accountants import Row
+from hockeystick.cli.numerals import plain
+from hockeystick.mechanisms import DPSGD, Composed, Mechanism
+from hockeystick.results import Approximate, Certified, Quantity
+
+_INVISIBLE: Final = 1e-6
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked: epsilon at a delta, or delta at an epsilon."""
+
+    name: str
+    value: float
+
+    @property
+    def quantity(self) -> Quantity:
+        """What the answer is."""
+        return "epsilon" if self.name == "delta" else "delta"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """What is proven of a plan by all certified answers together."""
+
+    lower: float
+    upper: float
+
+    @classmethod
+    def of(cls, rows: Iterable[Row]) -> Truth:
+        """Return the intersection of the certified answers' intervals."""
+        proven = [row.answer for row in rows if isinstance(row.answer, Certified)]
+        lower = max((answer.lower for answer in proven), default=0.0)
+        return cls(lower, min((answer.upper for answer in proven), default=math.inf))
+
+    @property
+    def is_known(self) -> bool:
+        """Return whether the two ends agree for all that a reader can see."""
+        return self.upper == self.lower or self.upper - self.lower <= _INVISIBLE * self.upper
+
+    def ratio(self, value: float) -> float | None:
+        """Return the value over the proven upper end, None where that says nothing."""
+        return value / self.upper if 0 < self.upper < math.inf else None
+
+    def is_above(self, value: float) -> bool:
+        """Return whether the value is too low to be the truth."""
+        return value < self.lower
+
+
+def quoted(answer: Certified | Approximate) -> float:
+    """Return the number that a reader would take from an answer."""
+    return float(answer) if isinstance(answer, Certified) else float(answer.value)
+
+
+def fields(mechanism: Mechanism) -> dict[str, Any]:
+    """Return a mechanism's name and fields, and what follows from them, ready for JSON."""
+    known: dict[str, Any] = {"mechanism": type(mechanism).__name__}
+    if dataclasses.is_dataclass(mechanism):
+        for field in dataclasses.fields(mechanism):
+            known[field.name] = _jsonable(getattr(mechanism, field.name))
+    return known | _derived(mechanism)
+
+
+def words(mechanism: Mechanism) -> list[str]:
+    """Return a plan in words, one line for each part."""
+    parts = mechanism.parts if isinstance(mechanism, Composed) else (mechanism,)
+    return [_words(part) for part in parts]
+
+
+def steps_rules(mechanism: Mechanism) -> list[str]:
+    """Return, for each training run in a plan, its number of steps and where it comes from."""
+    parts: Sequence[Mechanism] = (
+        mechanism.parts if isinstance(mechanism, Composed) else (mechanism,)
+    )
+    return [part.steps_rule for part in parts if isinstance(part, DPSGD)]
+
+
+@singledispatch
+def _words(mechanism: Mechanism) -> str:
+    """Return a mechanism in words."""
+    return str(mechanism)
+
+
+@_words.register
+def _(plan: DPSGD) -> str:
+    on = "" if plan.examples is None else f" on {plan.examples:,} examples"
+    size = "" if plan.batch_size is None else f" of {plan.batch_size:,} on average"
+    batches = f"{plan.sampling.capitalize()} batches{size} (rate {plan.sampling_rate:.6g})"
+    length = f"{plan.steps:,} steps" if plan.epochs is None else f"{plain(plan.epochs)} epochs"
+    return f"DP-SGD{on}: {batches}, noise multiplier {plain(plan.noise_multiplier)}, {length}"
+
+
+@singledispatch
+def _derived(mechanism: Mechanism) -> dict[str, Any]:
+    """Return what follows from a mechanism's fields and is worth telling."""
+    return {}
+
+
+@_derived.register
+def _(plan: DPSGD) -> dict[str, Any]:
+    return {
+        "sampling_rate": plan.sampling_rate,
+        "total_steps": plan.total_steps,
+        "steps_rule": plan.steps_rule,
+    }
+
+
+def _jsonable(value: object) -> Any:
+    """Return a field's value ready for JSON."""
+    if isinstance(value, Mechanism):
+        return fields(value)
+    if isinstance(value, tuple):
+        return [_jsonable(item) for item in value]
+    if isinstance(value, str | int | None):
+        return value if value is None or isinstance(value, int) else str(value)
+    number = float(value)  # type: ignore[arg-type]  # what is left is a float or a Fraction
+    return number if math.isfinite(number) else "inf"

@@ -1,0 +1,74 @@
+"""The flags that the commands share, and the plan that they and a file amount to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
+
+import click
+
+from hockeystick.accountants.registry import ACCOUNTANTS
+from hockeystick.adjacency import Adjacency
+from hockeystick.cli.numerals import parse
+from hockeystick.cli.plan_file import PlanFile, load_plan
+from hockeystick.mechanisms import DPSGD, Sampling
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+_FLAGS: Final = {
+    "examples": ("N", "Size of the training set."),
+    "batch_size": ("N", "Expected size of a batch (or give --rate)."),
+    "rate": ("Q", "Probability of an example to be in a batch (or give --batch-size)."),
+    "epochs": ("E", "Length of the training in passes over the data (or give --steps)."),
+    "steps": ("T", "Length of the training in steps (or give --epochs)."),
+    "noise_multiplier": ("Z", "Standard deviation of the noise over the clipping norm."),
+    "sampling": ("NAME", f"How batches are drawn: {', '.join(Sampling)}."),
+    "adjacency": ("NAME", f"Which data sets are neighbours: {', '.join(Adjacency)}."),
+}
+_WORDS: Final = ("sampling", "adjacency")
+
+
+def plan_flags(command: _Command) -> _Command:
+    """Add the plan file and the flags that describe a plan or override the file's [dpsgd]."""
+    for name, (metavar, text) in reversed(_FLAGS.items()):
+        command = click.option(_flag(name), name, metavar=metavar, help=text)(command)
+    return click.argument("plan_file", metavar="[PLAN.toml]", required=False)(command)
+
+
+def question(name: str) -> Callable[[_Command], _Command]:
+    """Return what adds the flag for the delta or epsilon to ask at."""
+    asked = {"delta": "epsilon", "epsilon": "delta"}[name]
+    text = f"Ask for {asked} at this {name} (the plan file may have one)."
+    return click.option(_flag(name), name, metavar=name[0].upper(), help=text)
+
+
+def accountant_flags(command: _Command) -> _Command:
+    """Add the flags that say how to account."""
+    digits = "Compute this many digits in arbitrary precision."
+    names = f"One of {', '.join(ACCOUNTANTS)}."
+    command = click.option("--digits", metavar="N", help=digits)(command)
+    return click.option("--accountant", default="auto", metavar="NAME", help=names)(command)
+
+
+json_flag = click.option("--json", "as_json", is_flag=True, help="Answer in JSON, for programs.")
+
+
+def plan_of(plan_file: str | None, flags: Mapping[str, str | None]) -> PlanFile:
+    """Return the plan that a file and the flags beside it describe."""
+    fields = {
+        name: text if name in _WORDS else parse(text)
+        for name, text in flags.items()
+        if text is not None
+    }
+    if plan_file is not None:
+        return load_plan(plan_file, fields)
+    if "noise_multiplier" not in fields:
+        listed = "--noise-multiplier, --batch-size with --examples or --rate, --epochs or --steps"
+        raise click.UsageError(f"Give a plan file, or the plan itself by {listed}")
+    make: Callable[..., DPSGD] = DPSGD
+    return PlanFile(plan=make(**fields))
+
+
+def _flag(name: str) -> str:
+    """Return a parameter's name as a flag."""
+    return "--" + name.replace("_", "-")

@@ -1,0 +1,263 @@
+"""Plan files: TOML in, a checked plan out."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from inspect import Parameter, signature
+from typing import Any, Final, final
+
+from hockeystick import _validate
+from hockeystick.cli.numerals import parse_real
+from hockeystick.errors import IncompatibleError, ParameterError, PlanFileError
+from hockeystick.mechanisms import DPSGD, MECHANISMS, Composed, Mechanism
+
+_MOST_BYTES: Final = 1_000_000
+_DEEPEST: Final = 16
+_TOP_LEVEL: Final = ("title", "source", "notes", "delta", "epsilon", "dpsgd", "release")
+_ALTERNATIVES: Final = {
+    "batch_size": "rate",
+    "rate": "batch_size",
+    "epochs": "steps",
+    "steps": "epochs",
+}
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanFile:
+    """A plan, with what its file says about it.
+
+    Args:
+        plan: The mechanism or plan.
+        title: What to call it.
+        source: Where its numbers come from.
+        notes: What a reader should know.
+        delta: Where to ask for epsilon.
+        epsilon: Where to ask for delta.
+    """
+
+    plan: Mechanism
+    title: str | None = None
+    source: str | None = None
+    notes: str | None = None
+    delta: float | None = None
+    epsilon: float | None = None
+
+
+def load_plan(
+    path: str | os.PathLike[str], overrides: Mapping[str, object] | None = None
+) -> PlanFile:
+    """Read a plan file.
+
+    A plan file is TOML. At the top it may have the texts ``title``, ``source`` and ``notes``, and
+    the questions ``delta`` and ``epsilon``. A table ``[dpsgd]`` has the fields of ``DPSGD``; each
+    ``[[release]]`` has a ``mechanism`` by name, its fields, and optionally ``repeat``. A field
+    that is itself a mechanism is a table of the same form. All of them together are the plan.
+
+    Edge cases:
+        An override of one of a pair of alternatives, such as ``rate``, also drops the other one,
+        ``batch_size``, from the file's table.
+
+    Args:
+        path: The file.
+        overrides: Fields that replace those of the table ``[dpsgd]``.
+
+    Returns:
+        The plan, with what the file says about it.
+
+    Raises:
+        PlanFileError: If the file cannot be read or does not describe a plan.
+        ParameterError: If an override is outside its domain.
+
+    Example:
+        >>> from hockeystick.cli import load_plan
+        >>> print(load_plan("examples/abadi-2016-mnist.toml").plan)
+        DP-SGD (poisson sampling, noise multiplier 4, rate 0.01, 10000 steps, add-remove)
+    """
+    name = os.fspath(path)
+    try:
+        return _plan_file(_document(name), overrides or {})
+    except PlanFileError as error:
+        raise PlanFileError(f"{name}: {error}") from None
+
+
+def _document(name: str) -> dict[str, Any]:
+    """Return what a TOML file holds."""
+    try:
+        with open(name, "rb") as file:
+            content = file.read(_MOST_BYTES + 1)
+    except FileNotFoundError:
+        raise PlanFileError("no such file; give the path of a plan file") from None
+    except IsADirectoryError:
+        raise PlanFileError("this is a directory; give the path of a plan file") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise PlanFileError(f"the file cannot be read: {reason}") from None
+    if len(content) > _MOST_BYTES:
+        raise PlanFileError(f"a plan file must be at most {_MOST_BYTES} bytes long; this is longer")
+    return _parsed(content)
+
+
+def _parsed(content: bytes) -> dict[str, Any]:
+    """Return what a TOML text holds."""
+    try:
+        return tomllib.loads(content.decode("utf-8-sig"), parse_float=parse_real)
+    except UnicodeDecodeError as error:
+        raise PlanFileError(f"a plan file must be UTF-8 text; byte {error.start} is not") from None
+    except tomllib.TOMLDecodeError as error:
+        raise PlanFileError(f"a plan file must be valid TOML: {error}") from None
+    except ValueError:
+        raise PlanFileError("the file holds a number of too many digits") from None
+    except RecursionError:
+        raise PlanFileError("the file is nested too deeply") from None
+
+
+def _plan_file(document: Mapping[str, Any], overrides: Mapping[str, object]) -> PlanFile:
+    """Return the plan that a document describes."""
+    _refuse_unknown("the top level", document, _TOP_LEVEL)
+    return PlanFile(
+        plan=_plan(document, overrides),
+        title=_text(document, "title"),
+        source=_text(document, "source"),
+        notes=_text(document, "notes"),
+        delta=_question(document, "delta"),
+        epsilon=_question(document, "epsilon"),
+    )
+
+
+def _plan(document: Mapping[str, Any], overrides: Mapping[str, object]) -> Mechanism:
+    """Return the composition of all that a document describes."""
+    parts = []
+    if "dpsgd" in document:
+        parts.append(_dpsgd(document["dpsgd"], overrides))
+    elif overrides:
+        flags = ", ".join(overrides)
+        raise PlanFileError(f"there is no table [dpsgd] in which to override {flags}")
+    releases = document.get("release", [])
+    if not isinstance(releases, list):
+        raise PlanFileError("release must be an array of tables: write [[release]]")
+    for index, table in enumerate(releases, 1):
+        parts.append(_release(table, f"[[release]] number {index}"))
+    if not parts:
+        raise PlanFileError("a plan file needs a table [dpsgd], or [[release]] at least once")
+    try:
+        return parts[0] if len(parts) == 1 else Composed(parts)
+    except IncompatibleError as error:
+        raise PlanFileError(str(error)) from None
+
+
+def _dpsgd(table: object, overrides: Mapping[str, object]) -> Mechanism:
+    """Return the plan of a table [dpsgd]."""
+    if not isinstance(table, dict):
+        raise PlanFileError("dpsgd must be a table: write [dpsgd]")
+    dropped = {_ALTERNATIVES.get(name) for name in overrides}
+    kept = {name: value for name, value in table.items() if name not in dropped}
+    return _made(DPSGD, {**kept, **overrides}, "[dpsgd]", overrides)
+
+
+def _release(table: object, where: str) -> Mechanism:
+    """Return the mechanism of a table [[release]], repeated as it says."""
+    if not isinstance(table, dict):
+        raise PlanFileError("release must be an array of tables: write [[release]]")
+    repeat = table.get("repeat", 1)
+    rest = {key: value for key, value in table.items() if key != "repeat"}
+    mechanism = _mechanism(rest, where, extra=("repeat",))
+    try:
+        count = _validate.count("repeat", repeat, _validate.PARAMETERS["count"])
+        return mechanism if "repeat" not in table else mechanism**count
+    except ParameterError as error:
+        raise PlanFileError(f"{where}: {error}") from None
+
+
+def _mechanism(
+    table: Mapping[str, Any], where: str, *, extra: tuple[str, ...] = (), depth: int = 0
+) -> Mechanism:
+    """Return the mechanism that a table describes by name and fields."""
+    if depth > _DEEPEST:
+        raise PlanFileError(f"{where}: mechanisms may be nested at most {_DEEPEST} deep")
+    name = table.get("mechanism")
+    if not isinstance(name, str) or name not in MECHANISMS:
+        hint = _hint(name, MECHANISMS) if isinstance(name, str) else ""
+        listed = ", ".join(MECHANISMS)
+        raise PlanFileError(f"{where}: mechanism must be one of {listed}; got {name!r}{hint}")
+    fields = {
+        key: _field(value, f"{where}, {key}", depth)
+        for key, value in table.items()
+        if key != "mechanism"
+    }
+    return _made(MECHANISMS[name], fields, f"{where} ({name})", extra=("mechanism", *extra))
+
+
+def _field(value: object, where: str, depth: int) -> object:
+    """Return a field's value, with the tables that describe mechanisms made into them."""
+    if isinstance(value, dict) and "mechanism" in value:
+        return _mechanism(value, where, depth=depth + 1)
+    if isinstance(value, list):
+        return tuple(_field(item, f"{where}[{i}]", depth) for i, item in enumerate(value))
+    return value
+
+
+def _made(
+    make: Callable[..., Mechanism],
+    fields: Mapping[str, object],
+    where: str,
+    overrides: Iterable[str] = (),
+    *,
+    extra: tuple[str, ...] = (),
+) -> Mechanism:
+    """Return the mechanism with these fields; say where the file is wrong if it is."""
+    parameters = signature(make).parameters
+    _refuse_unknown(where, fields, (*extra, *parameters))
+    for name, parameter in parameters.items():
+        if parameter.default is Parameter.empty and name not in fields:
+            raise PlanFileError(f"{where} needs {name}{_domain(name)}")
+    try:
+        return make(**fields)
+    except ParameterError as error:
+        if not set(error.name.split(", ")).isdisjoint(overrides):
+            raise
+        raise PlanFileError(f"{where}: {error}") from None
+    except IncompatibleError as error:
+        raise PlanFileError(f"{where}: {error}") from None
+
+
+def _domain(name: str) -> str:
+    """Return what a parameter may be, where that is known, to follow its name."""
+    known = _validate.PARAMETERS.get(name)
+    return f", {known.allowed}" if known else ""
+
+
+def _refuse_unknown(where: str, table: Mapping[str, object], allowed: tuple[str, ...]) -> None:
+    """Raise for the first key that is not allowed."""
+    for key in table:
+        if key not in allowed:
+            listed = ", ".join(allowed)
+            hint = _hint(key, allowed)
+            raise PlanFileError(f"unknown key {key!r} in {where}{hint}; allowed are {listed}")
+
+
+def _hint(key: str, allowed: Iterable[str]) -> str:
+    """Return a guess at what was meant, or nothing."""
+    lowered = {name.lower(): name for name in allowed}
+    close = difflib.get_close_matches(key.lower().replace("-", "_"), lowered, n=1)
+    return f" (did you mean {lowered[close[0]]!r}?)" if close else ""
+
+
+def _text(document: Mapping[str, Any], key: str) -> str | None:
+    """Return a text of the top level, or raise."""
+    value = document.get(key)
+    if value is not None and not isinstance(value, str):
+        raise PlanFileError(str(ParameterError(key, value, "a text in quotes")))
+    return value
+
+
+def _question(document: Mapping[str, Any], key: str) -> float | None:
+    """Return the delta or epsilon to ask at, or raise."""
+    try:
+        return _validate.real(key, document[key]) if key in document else None
+    except ParameterError as error:
+        raise PlanFileError(str(error)) from None

@@ -1,0 +1,212 @@
+"""Answers for people: one panel per answer, one table per comparison."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import click
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from hockeystick.accountants import Row
+from hockeystick.cli import numerals
+from hockeystick.cli.describe import Question, Truth, quoted, steps_rules, words
+from hockeystick.cli.plan_file import PlanFile
+from hockeystick.results import Approximate, Certified
+
+_WIDEST: Final = 100
+_WIDE: Final = 96
+_LABEL_WIDTH: Final = 10
+_KIND_STYLES: Final = {"exact": "green", "bound": "yellow", "approximation": "red"}
+_ANY_ADJACENCY: Final = "any: the noise is in units of the sensitivity under it"
+
+
+def terminal() -> Console:
+    """Return the console of standard output, no wider than what reads well."""
+    console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
+    console.width = min(console.width, _WIDEST)
+    return console
+
+
+def print_answer(file: PlanFile, at: Question, answer: Certified | Approximate) -> None:
+    """Print the panel of one answer."""
+    _print(terminal(), panel(file, at, answer))
+
+
+def print_comparison(file: PlanFile, at: Question, rows: Sequence[Row]) -> None:
+    """Print the table of every accountant's answer."""
+    console = terminal()
+    _print(console, comparison(file, at, rows, wide=console.width >= _WIDE))
+
+
+def _print(console: Console, renderable: RenderableType) -> None:
+    """Print for whatever standard output is: in its own encoding, without trailing blanks."""
+    with console.capture() as captured:
+        console.print(renderable)
+    text = "\n".join(line.rstrip() for line in captured.get().splitlines())
+    click.echo(text.encode(console.encoding, "replace").decode(console.encoding), color=True)
+
+
+def panel(file: PlanFile, at: Question, answer: Certified | Approximate) -> RenderableType:
+    """Return the panel of one answer."""
+    facts = _facts()
+    facts.add_row(answer.quantity, _headline(at, answer))
+    facts.add_row("proven", _proven(answer))
+    _add_plan(facts, file)
+    facts.add_row("adjacency", answer.adjacency or _ANY_ADJACENCY)
+    facts.add_row("accountant", answer.accountant)
+    _add_text(facts, "source", file.source)
+    _add_text(facts, "notes", file.notes)
+    blocks: list[RenderableType] = [facts]
+    if answer.assumptions:
+        blocks += [Text("\nThis holds if", style="bold"), _list(answer.assumptions)]
+    title = _line(file.title or "hockeystick")
+    return Panel(Group(*blocks), title=title, title_align="left", padding=(1, 2))
+
+
+def comparison(file: PlanFile, at: Question, rows: Sequence[Row], *, wide: bool) -> RenderableType:
+    """Return the table of every accountant's answer, under a heading that says what is asked."""
+    facts = _facts()
+    facts.add_row("question", f"{at.quantity} at {at.name} = {numerals.plain(at.value)}")
+    _add_plan(facts, file)
+    _add_text(facts, "notes", file.notes)
+    heading = _line(file.title or "hockeystick", "bold")
+    return Group(heading, Text(), facts, Text(), _table(at, rows, wide), Text(), _legend())
+
+
+def _table(at: Question, rows: Sequence[Row], wide: bool) -> Table:
+    """Return one row per accountant; a narrow one stacks in a cell what belongs together."""
+    truth = Truth.of(rows)
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, header_style="bold", pad_edge=False)
+    table.add_column("accountant", overflow="fold")
+    if wide:
+        table.add_column("kind", overflow="fold")
+    table.add_column(at.quantity, overflow="fold")
+    if wide:
+        table.add_column("proven interval", overflow="fold")
+    table.add_column("next to truth", overflow="fold")
+    table.add_column("time", justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(*_cells(row, truth, wide), end_section=not wide)
+    return table
+
+
+def _cells(row: Row, truth: Truth, wide: bool) -> list[Text]:
+    """Return the cells of one accountant's row."""
+    first = [Text(row.accountant), Text(row.kind, style=_KIND_STYLES[row.kind])]
+    second = [_number(row), _detail(row)]
+    last = [_distance(row, truth), Text(numerals.seconds(row.seconds), style="dim")]
+    if wide:
+        return [*first, *second, *last]
+    return [Text("\n").join(first), Text("\n").join(second), *last]
+
+
+def _number(row: Row) -> Text:
+    """Return the number that a reader would take from a row."""
+    if row.answer is None:
+        return Text("none", style="dim")
+    round_off = numerals.at_most if isinstance(row.answer, Certified) else numerals.nearest
+    return Text(round_off(quoted(row.answer)), style="bold")
+
+
+def _detail(row: Row) -> Text:
+    """Return the proven interval, or why there is none."""
+    if isinstance(row.answer, Certified):
+        lower, upper = numerals.interval(*_ends(row.answer))
+        return Text(f"from {lower}\nto   {upper}" if lower != upper else f"exactly {lower}")
+    return Text(row.reason or "not proven", style="dim")
+
+
+def _distance(row: Row, truth: Truth) -> Text:
+    """Return how far a row is from what is proven."""
+    if row.answer is None:
+        return Text("")
+    value = quoted(row.answer)
+    ratio = truth.ratio(value)
+    shown = f"{ratio:.4g} times" if ratio is not None else ""
+    if truth.is_above(value):
+        return Text(f"{shown}\nbelow the truth".strip(), style="bold red")
+    if value <= truth.upper:
+        return Text("the truth" if truth.is_known else "best proven", style="green")
+    return Text(shown or "above", style="yellow")
+
+
+def _legend() -> Text:
+    """Return what the words in the table mean."""
+    meanings = (
+        ("exact", "proven, and as narrow as floating point allows"),
+        ("bound", "proven, but loose"),
+        ("approximation", "no guarantee"),
+    )
+    legend = Text(style="dim")
+    for kind, meaning in meanings:
+        legend.append(kind, _KIND_STYLES[kind]).append(f": {meaning}. ")
+    return legend.append("Ratios are to the proven upper end.")
+
+
+def _facts() -> Table:
+    """Return an empty table of labels and what they stand for."""
+    facts = Table.grid(padding=(0, 2))
+    facts.add_column(style="dim", min_width=_LABEL_WIDTH, no_wrap=True)
+    facts.add_column(overflow="fold")
+    return facts
+
+
+def _headline(at: Question, answer: Certified | Approximate) -> Text:
+    """Return the number to quote, and what it was asked at."""
+    asked = f"  at {at.name} = {numerals.plain(at.value)}"
+    if isinstance(answer, Certified):
+        return Text.assemble((numerals.at_most(_ends(answer)[1]), "bold green"), asked)
+    number = numerals.nearest(answer.as_dict()["value"])
+    return Text.assemble((f"about {number}", "bold red"), asked)
+
+
+def _proven(answer: Certified | Approximate) -> Text:
+    """Return the proven ends, one under the other so that their digits line up."""
+    if not isinstance(answer, Certified):
+        return Text("nothing: this is an approximation, no guarantee", style="red")
+    lower, upper = numerals.interval(*_ends(answer))
+    if lower == upper:
+        return Text(f"exactly {lower}")
+    return Text(f"at least {lower}\nat most  {upper}")
+
+
+def _add_plan(facts: Table, file: PlanFile) -> None:
+    """Add the plan in words, and where its steps come from."""
+    for index, line in enumerate(words(file.plan)):
+        facts.add_row("and" if index else "plan", Text(line))
+    for rule in steps_rules(file.plan):
+        facts.add_row("steps", Text(rule.removeprefix("steps = ")))
+
+
+def _add_text(facts: Table, label: str, text: str | None) -> None:
+    """Add what the plan file says about the plan, if it does."""
+    if text:
+        facts.add_row(label, _line(text))
+
+
+def _list(sentences: Iterable[str]) -> Table:
+    """Return sentences as a list."""
+    listed = Table.grid(padding=(0, 1))
+    listed.add_column(no_wrap=True, style="dim")
+    listed.add_column(overflow="fold")
+    for sentence in sentences:
+        listed.add_row("-", Text(sentence))
+    return listed
+
+
+def _line(text: str, style: str = "") -> Text:
+    """Return a text of a plan file on one line, without what could steer a terminal."""
+    words = " ".join(text.split())
+    return Text("".join(letter for letter in words if letter.isprintable()), style=style)
+
+
+def _ends(answer: Certified) -> tuple[float | str, float | str]:
+    """Return the ends of the interval, with all the digits that they hold."""
+    told = answer.as_dict()
+    return told["lower"], told["upper"]

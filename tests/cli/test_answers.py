@@ -1,0 +1,200 @@
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hockeystick as hs
+from hockeystick.accountants.registry import ACCOUNTANTS
+from hockeystick.cli import load_plan
+
+Run = Callable[..., tuple[int, str, str]]
+Write = Callable[[str | bytes], str]
+
+EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.toml"))
+PUBLISHED = {
+    "abadi-2016-mnist",
+    "de-2022-cifar10",
+    "fed-cdp",
+    "imagenet-scale",
+    "mnist-tutorial",
+    "opacus-cifar10",
+}
+TRAINING = ("--rate", "0.1", "--steps", "100", "--noise-multiplier", "1")
+
+
+def refuse(constant: str) -> None:
+    raise AssertionError(f"{constant} is not JSON")
+
+
+def told(run: Run, *arguments: str) -> dict[str, Any]:
+    status, out, err = run(*arguments, "--json")
+    assert (status, err) == (0, "")
+    answer = json.loads(out, parse_constant=refuse)
+    assert isinstance(answer, dict)
+    return answer
+
+
+def test_every_published_plan_has_a_file() -> None:
+    assert {path.stem for path in EXAMPLES} == PUBLISHED
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_says_where_it_comes_from_and_has_a_narrow_answer(run: Run, path: Path) -> None:
+    file = load_plan(path)
+    assert file.title
+    assert file.source
+    assert "http" in file.source
+    assert file.delta is not None
+    answer = hs.epsilon(file.plan, file.delta)
+    assert isinstance(answer, hs.Certified)
+    assert answer.relative_width < 1e-6
+    assert told(run, "epsilon", str(path))["upper"] == answer.upper
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("columns", ["60", "100"])
+@pytest.mark.parametrize("command", ["epsilon", "compare"])
+def test_an_example_fits_the_terminal(
+    run: Run, monkeypatch: pytest.MonkeyPatch, path: Path, columns: str, command: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    status, out, err = run(command, str(path))
+    assert (status, err) == (0, "")
+    assert max(len(line) for line in out.splitlines()) <= int(columns)
+    assert "\x1b" not in out
+
+
+def test_json_has_all_that_a_program_needs(run: Run) -> None:
+    answer = told(run, "epsilon", *TRAINING, "--delta", "1e-5")
+    assert answer["lower"] <= answer["estimate"] <= answer["upper"]
+    assert answer["kind"] == "certified"
+    assert answer["quantity"] == "epsilon"
+    assert answer["at"] == {"delta": 1e-5}
+    assert answer["accountant"] == "contour"
+    assert answer["adjacency"] == "add-remove"
+    assert any("Poisson" in sentence for sentence in answer["assumptions"])
+    assert answer["plan"]["noise_multiplier"] == 1
+    assert answer["plan"]["batch_size"] is None
+    assert answer["plan"]["total_steps"] == 100
+    assert answer["plan"]["steps_rule"] == "steps = 100, as given"
+    assert isinstance(answer["version"], str)
+
+
+def test_json_of_an_approximation_has_no_bounds(run: Run) -> None:
+    answer = told(run, "epsilon", *TRAINING, "--delta", "1e-5", "--accountant", "gdp")
+    assert answer["kind"] == "approximation"
+    assert "upper" not in answer
+    assert answer["value"] > 0
+
+
+def test_json_spells_inf_as_text(run: Run) -> None:
+    silent = ("--rate", "0.5", "--steps", "9", "--noise-multiplier", "inf")
+    answer = told(run, "delta", *silent, "--epsilon", "inf")
+    assert answer["at"] == {"epsilon": "inf"}
+    assert answer["plan"]["noise_multiplier"] == "inf"
+    loud = ("--rate", "0.5", "--steps", "9", "--noise-multiplier", "0")
+    assert told(run, "epsilon", *loud, "--delta", "1e-5")["upper"] == "inf"
+
+
+def test_digits_are_all_in_the_answer(run: Run) -> None:
+    asked = (*TRAINING, "--delta", "1e-5", "--digits", "30")
+    answer = told(run, "epsilon", *asked)
+    assert answer["lower"][:28] == answer["upper"][:28]
+    _, out, _ = run("epsilon", *asked)
+    assert answer["lower"][:28] in out
+
+
+def test_delta_answers_what_epsilon_was_asked(run: Run) -> None:
+    epsilon = told(run, "epsilon", *TRAINING, "--delta", "1e-5")["estimate"]
+    delta = told(run, "delta", *TRAINING, "--epsilon", repr(epsilon))
+    assert delta["quantity"] == "delta"
+    assert delta["estimate"] == pytest.approx(1e-5, rel=1e-9)
+
+
+def test_comparison_has_a_row_for_each_accountant_and_marks_what_is_too_low(run: Run) -> None:
+    answer = told(run, "compare", *TRAINING, "--delta", "1e-5")
+    rows = {row["accountant"]: row for row in answer["accountants"]}
+    assert set(rows) == set(ACCOUNTANTS) - {"auto"}
+    assert rows["closed-form"]["answer"] is None
+    assert rows["closed-form"]["reason"]
+    assert rows["contour"]["kind"] == "exact"
+    assert rows["contour"]["ratio_to_proven_upper"] == 1
+    assert not rows["contour"]["below_the_truth"]
+    assert rows["rdp"]["kind"] == "bound"
+    assert rows["rdp"]["ratio_to_proven_upper"] > 1
+    assert rows["gdp"]["kind"] == "approximation"
+    assert rows["gdp"]["below_the_truth"]
+    assert answer["proven"]["upper"] == rows["contour"]["answer"]["upper"]
+
+
+@pytest.mark.parametrize("columns", ["60", "100"])
+def test_comparison_for_people_labels_every_row(
+    run: Run, monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    _, out, _ = run("compare", *TRAINING, "--delta", "1e-5")
+    for word in ("closed-form", "contour", "rdp", "gdp", "exact", "bound", "approximation"):
+        assert word in out
+    assert "the truth" in out
+    assert "below the truth" in " ".join(out.split())
+
+
+def test_the_headline_is_rounded_up_and_the_interval_outwards(run: Run) -> None:
+    answer = told(run, "epsilon", *TRAINING, "--delta", "1e-5")
+    _, out, _ = run("epsilon", *TRAINING, "--delta", "1e-5")
+    lines = [line.strip("│ ").split() for line in out.splitlines()]
+    headline = next(float(words[1]) for words in lines if words[:1] == ["epsilon"])
+    at_least = next(float(words[-1]) for words in lines if "least" in words)
+    at_most = next(float(words[-1]) for words in lines if words[:2] == ["at", "most"])
+    assert at_least <= answer["lower"] <= answer["upper"] <= at_most <= headline
+    assert headline - answer["upper"] < 1e-5
+    assert math.isclose(at_least, at_most, rel_tol=1e-9)
+
+
+OVERRIDES = [
+    (("--noise-multiplier", "2"), {"noise_multiplier": 2}),
+    (("--rate", "0.5"), {"rate": 0.5, "batch_size": None}),
+    (("--batch-size", "90"), {"batch_size": 90, "rate": None}),
+    (("--steps", "70"), {"steps": 70, "epochs": None}),
+    (("--epochs", "7.5"), {"epochs": 7.5, "steps": None}),
+    (("--examples", "1_100"), {"examples": 1100}),
+    (("--adjacency", "zero-out"), {"adjacency": "zero-out"}),
+]
+BY_SIZE = "examples = 1000\nbatch_size = 100\nepochs = 30\nnoise_multiplier = 1\n"
+BY_RATE = "examples = 1000\nrate = 0.1\nsteps = 300\nnoise_multiplier = 1\n"
+
+
+@pytest.mark.parametrize("table", [BY_SIZE, BY_RATE])
+@pytest.mark.parametrize(("flags", "expected"), OVERRIDES)
+def test_a_flag_overrides_the_file_and_drops_its_alternative(
+    run: Run, write: Write, table: str, flags: tuple[str, str], expected: dict[str, object]
+) -> None:
+    plan = told(run, "epsilon", write(f"delta = 1e-5\n[dpsgd]\n{table}"), *flags)["plan"]
+    assert {name: plan[name] for name in expected} == expected
+
+
+def test_a_flag_overrides_the_files_question(run: Run, write: Write) -> None:
+    path = write(f"delta = 1e-5\nepsilon = 2\n[dpsgd]\n{BY_SIZE}")
+    assert told(run, "epsilon", path)["at"] == {"delta": 1e-5}
+    assert told(run, "epsilon", path, "--delta", "1e-6")["at"] == {"delta": 1e-6}
+    assert told(run, "delta", path)["at"] == {"epsilon": 2}
+    assert told(run, "compare", path, "--epsilon", "3")["at"] == {"epsilon": 3}
+    status, _, err = run("compare", path)
+    assert status == 2
+    assert "both given" in err
+
+
+def test_a_wrong_override_is_not_blamed_on_the_file(run: Run, write: Write) -> None:
+    path = write(f"delta = 1e-5\n[dpsgd]\n{BY_SIZE}")
+    _, _, err = run("epsilon", path, "--noise-multiplier", "-1")
+    assert err == "hockeystick: noise_multiplier must be a number >= 0 or inf; got -1\n"
+
+
+def test_an_override_needs_a_table_to_override(run: Run, write: Write) -> None:
+    path = write("delta = 1e-5\n[[release]]\nmechanism = 'Gaussian'\nnoise_multiplier = 1\n")
+    status, _, err = run("epsilon", path, "--rate", "0.5")
+    assert status == 2
+    assert "no table [dpsgd] in which to override rate" in err

@@ -1,0 +1,65 @@
+from collections.abc import Callable
+
+import hockeystick as hs
+from hockeystick.cli import PlanFile, load_plan
+
+Write = Callable[[str | bytes], str]
+
+
+def test_a_file_can_say_everything(write: Write) -> None:
+    path = write("""
+        title = "A run"
+        source = "Somewhere"
+        notes = "Mind the gap"
+        delta = 1e-5
+        epsilon = 2
+        [dpsgd]
+        examples = 1_000
+        batch_size = 10
+        epochs = 2.5
+        noise_multiplier = 1.5
+        adjacency = "zero-out"
+        [[release]]
+        mechanism = "PoissonSubsampled"
+        rate = 0.25
+        adjacency = "zero-out"
+        inner = {mechanism = "Gaussian", noise_multiplier = 3}
+        repeat = 4
+        [[release]]
+        mechanism = "Composed"
+        parts = [
+            {mechanism = "Gaussian", noise_multiplier = 5},
+            {mechanism = "Repeated", count = 2, inner = {mechanism = "Composed", parts = [
+                {mechanism = "Gaussian", noise_multiplier = 6},
+            ]}},
+        ]
+    """)
+    training = hs.DPSGD(
+        examples=1000, batch_size=10, epochs=2.5, noise_multiplier=1.5, adjacency="zero-out"
+    )
+    sampled = hs.PoissonSubsampled(hs.Gaussian(3), 0.25, "zero-out") ** 4
+    plan = training @ sampled @ (hs.Gaussian(5) @ hs.Composed((hs.Gaussian(6),)) ** 2)
+    assert load_plan(path) == PlanFile(
+        plan=plan, title="A run", source="Somewhere", notes="Mind the gap", delta=1e-5, epsilon=2
+    )
+
+
+def test_a_table_alone_is_the_plan_itself(write: Write) -> None:
+    plan = load_plan(write("[dpsgd]\nrate = 0.01\nsteps = 9\nnoise_multiplier = inf")).plan
+    assert plan == hs.DPSGD(rate=0.01, steps=9, noise_multiplier=float("inf"))
+
+
+def test_a_release_alone_is_the_plan_itself(write: Write) -> None:
+    plan = load_plan(write("[[release]]\nmechanism = 'Gaussian'\nnoise_multiplier = 2")).plan
+    assert plan == hs.Gaussian(2)
+
+
+def test_repeat_0_releases_nothing(write: Write) -> None:
+    text = "[[release]]\nmechanism = 'Gaussian'\nnoise_multiplier = 2\nrepeat = 0"
+    assert load_plan(write(text)).plan == hs.Gaussian(2) ** 0
+
+
+def test_a_byte_order_mark_and_windows_line_ends_are_read(write: Write) -> None:
+    text = "[dpsgd]\nrate = 0.01\nsteps = 9\nnoise_multiplier = 1\n"
+    windows = b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode()
+    assert load_plan(write(windows)) == load_plan(write(text))

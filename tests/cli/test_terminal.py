@@ -1,0 +1,202 @@
+import io
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import hockeystick as hs
+from hockeystick.cli import main, numerals
+from hockeystick.cli.waiting import waiting
+
+Run = Callable[..., tuple[int, str, str]]
+Write = Callable[[str | bytes], str]
+
+ROOT = Path(__file__).parents[2]
+COMMAND = [sys.executable, "-m", "hockeystick"]
+TRAINING = ("--rate", "0.1", "--steps", "100", "--noise-multiplier", "1", "--delta", "1e-5")
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def process(
+    *arguments: str, stdout: int = subprocess.PIPE, **environment: str
+) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [*COMMAND, *arguments],
+        cwd=ROOT,
+        env={**os.environ, "COLUMNS": "80", **environment},
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+
+
+def test_help_is_quick_because_it_loads_nothing_heavy() -> None:
+    heavy = "numpy", "scipy", "numba", "mpmath", "rich"
+    script = (
+        "import sys; from hockeystick.cli import main; status = main(['--help']);"
+        f"sys.exit(status or sum(name in sys.modules for name in {heavy}))"
+    )
+    run = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, check=False)
+    assert (run.returncode, run.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("arguments", [(), ("--help",), ("epsilon", "-h"), ("compare", "--help")])
+def test_help_is_an_answer(run: Run, arguments: tuple[str, ...]) -> None:
+    status, out, err = run(*arguments)
+    assert (status, err) == (0, "")
+    assert out.startswith("Usage: hockeystick")
+
+
+def test_the_version_is_one_line(run: Run) -> None:
+    status, out, err = run("--version")
+    assert (status, err) == (0, "")
+    assert out.startswith("hockeystick ")
+    assert len(out.splitlines()) == 1
+
+
+def test_nobody_reading_is_no_traceback() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        run = process("epsilon", *TRAINING, stdout=writer)
+    finally:
+        os.close(writer)
+    assert (run.returncode, run.stderr) == (141, b"")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a full device")
+def test_a_full_disk_is_one_line() -> None:
+    with open("/dev/full", "wb") as full:
+        run = process("epsilon", *TRAINING, stdout=full.fileno())
+    assert run.returncode == 2
+    assert run.stderr == b"hockeystick: cannot write the answer: No space left on device\n"
+
+
+def test_an_interrupt_is_one_line_and_status_130(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(hs, "epsilon", interrupted)
+    interrupted.__name__ = "epsilon"
+    assert run("epsilon", *TRAINING) == (130, "", "hockeystick: interrupted\n")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "iso8859-1", "utf-8"])
+def test_any_encoding_of_the_terminal_will_do(write: Write, encoding: str) -> None:
+    path = write("title = 'Größe ∂'\n[dpsgd]\nrate = 0.1\nsteps = 100\nnoise_multiplier = 1\n")
+    run = process("epsilon", path, "--delta", "1e-5", PYTHONIOENCODING=encoding)
+    assert (run.returncode, run.stderr) == (0, b"")
+    out = run.stdout.decode(encoding)
+    assert ("╭" in out) == (encoding == "utf-8")
+    assert ("Größe" in out) == (encoding != "ascii")
+    refused = process("epsilon", path + "∂", PYTHONIOENCODING=encoding)
+    assert refused.returncode == 2
+    assert refused.stdout == b""
+    assert len(refused.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(("no_color", "coloured"), [("", True), ("1", False)])
+def test_colour_is_for_terminals_unless_refused(
+    monkeypatch: pytest.MonkeyPatch, no_color: str, coloured: bool
+) -> None:
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stdout", screen)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    if no_color:
+        monkeypatch.setenv("NO_COLOR", no_color)
+    assert main(["epsilon", *TRAINING]) == 0
+    assert ("\x1b[1;32m" in screen.getvalue()) == coloured
+
+
+@pytest.mark.parametrize("columns", ["1", "20", "40", "500"])
+@pytest.mark.parametrize("command", ["epsilon", "compare"])
+def test_no_width_is_too_odd(
+    run: Run, monkeypatch: pytest.MonkeyPatch, columns: str, command: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    status, out, err = run(command, *TRAINING)
+    assert (status, err) == (0, "")
+    assert max(map(len, out.splitlines())) <= 100
+
+
+def test_a_plan_file_cannot_steer_the_terminal(run: Run, write: Write) -> None:
+    text = "title = '[bold]x[/bold]'\nnotes = \"a\\u001b[31mb\\nc\"\n"
+    path = write(f"{text}[dpsgd]\nrate = 0.1\nsteps = 100\nnoise_multiplier = 1\n")
+    _, out, _ = run("epsilon", path, "--delta", "1e-5")
+    assert "\x1b" not in out
+    assert "[bold]x[/bold]" in out
+    assert "a[31mb c" in out
+
+
+def test_waiting_shows_only_when_it_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    with waiting("thinking", patience=60):
+        pass
+    assert screen.getvalue() == ""
+    with waiting("thinking", patience=0):
+        while "thinking" not in screen.getvalue():
+            pass
+
+
+def test_waiting_is_silent_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    with waiting("thinking", patience=0):
+        pass
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("60_000", 60_000),
+        ("1e-5", 1e-5),
+        ("inf", float("inf")),
+        ("-0", 0),
+        ("0e-999", 0.0),
+        ("1e400", "1e400"),
+        ("-1e400", "-1e400"),
+        ("1e-400", "1e-400"),
+        ("0x10", "0x10"),
+        ("9" * 5000, "9" * 5000),
+    ],
+)
+def test_a_number_is_read_without_losing_its_range(text: str, number: object) -> None:
+    assert numerals.parse(text) == number
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "shown"),
+    [
+        (2.0, 2.0, ("2", "2")),
+        (0.0, 0.0, ("0", "0")),
+        (float("inf"), float("inf"), ("inf", "inf")),
+        (1.0, float("inf"), ("1", "inf")),
+        (1.234561, 1.234782, ("1.23456", "1.23479")),
+        (0.0, 1e-300, ("0", "1.01e-300")),
+        (2 / 3, 0.7, ("0.666", "0.700")),
+        ("0.12345678901234567890", "0.12345678901234567899", None),
+    ],
+)
+def test_an_interval_is_shown_rounded_outwards(
+    lower: float | str, upper: float | str, shown: tuple[str, str] | None
+) -> None:
+    low, high = numerals.interval(lower, upper)
+    assert numerals.exact(low) <= numerals.exact(lower)
+    assert numerals.exact(upper) <= numerals.exact(high)
+    assert (low, high) == shown or (shown is None and (low, high) == (lower, upper))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"), [(2.34, "2.3 s"), (0.123, "123 ms"), (0.00234, "2.3 ms"), (4e-6, "4 us")]
+)
+def test_a_duration_has_the_unit_that_suits_it(seconds: float, shown: str) -> None:
+    assert numerals.seconds(seconds) == shown

@@ -1,0 +1,196 @@
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import hockeystick as hs
+from hockeystick.cli import load_plan
+
+Run = Callable[..., tuple[int, str, str]]
+Write = Callable[[str | bytes], str]
+
+TRAINING = "--rate 0.01 --steps 100 --noise-multiplier 1"
+DPSGD = "[dpsgd]\nrate = 0.01\nsteps = 100\nnoise_multiplier = 1\n"
+
+FLAGS = [
+    ("epsilon", "--noise-multiplier"),
+    ("epsilon --delta 1e-5 --rate 0.1 --steps 9", "--noise-multiplier"),
+    (f"epsilon {TRAINING}", "delta must be given, as --delta or in the plan file: a number from 0"),
+    (f"epsilon {TRAINING} --delta nan", "delta must be a number from 0 to 1; got nan"),
+    (f"epsilon {TRAINING} --delta -1e-5", "delta must be a number from 0 to 1; got -1e-05"),
+    (f"epsilon {TRAINING} --delta 1.5", "delta must be a number from 0 to 1; got 1.5"),
+    (f"epsilon {TRAINING} --delta inf", "delta must be a number from 0 to 1; got inf"),
+    (f"epsilon {TRAINING} --delta abc", "delta must be a number from 0 to 1; got 'abc'"),
+    (f"epsilon {TRAINING} --delta ''", "delta must be a number from 0 to 1; got ''"),
+    (f"epsilon {TRAINING} --delta 1e-400", "delta must be a number from 0 to 1; got '1e-400'"),
+    (f"epsilon {TRAINING} --delta 0", "delta must be above 0"),
+    (f"compare {TRAINING} --delta 0", "delta must be above 0"),
+    (f"epsilon {TRAINING} --delta", "'--delta' requires an argument"),
+    (f"epsilon {TRAINING} --delta 1e-5 --digits 0", "digits must be an integer from 1 to 1000"),
+    (f"epsilon {TRAINING} --delta 1e-5 --digits 2.5", "digits must be an integer from 1 to 1000"),
+    (f"epsilon {TRAINING} --delta 1e-5 --accountant no", "accountant must be one of 'auto'"),
+    (f"epsilon {TRAINING} --delta 1e-5 --accountant gdp --digits 9", "accountant 'gdp' cannot"),
+    (f"epsilon {TRAINING} --delta 1e-5 --sampling fixed", "sampling must be 'poisson'"),
+    (f"epsilon {TRAINING} --delta 1e-5 --adjacency x", "adjacency must be one of 'add-remove'"),
+    (f"epsilon {TRAINING} --delta 1e-5 --adjacency replace-one", "use add-remove or zero-out"),
+    (f"epsilon {TRAINING} --delta 1e-5 --epochs 2", "epochs, steps must be given one without"),
+    (f"epsilon {TRAINING} --delta 1e-5 --batch-size 2 --examples 9", "batch_size, rate must be"),
+    (f"epsilon {TRAINING} --delta 1e-5 --examples 0", "examples must be an integer from 1"),
+    (f"epsilon {TRAINING} --delta 1e-5 --epsilon 1", "--epsilon"),
+    (f"epsilon {TRAINING} --detla 1e-5", "--detla"),
+    (f"epsilon {TRAINING} --delta 1e-5 one.toml two.toml", "two.toml"),
+    ("epsilon --delta 1e-5 --steps 9 --noise-multiplier 1", "batch_size, rate must be given"),
+    ("epsilon --delta 1e-5 --rate 0.1 --noise-multiplier 1", "epochs, steps must be given"),
+    ("epsilon --delta 1e-5 --rate 1.1 --steps 9 --noise-multiplier 1", "rate must be a number fr"),
+    ("epsilon --delta 1e-5 --rate 0.1 --steps 0.5 --noise-multiplier 1", "steps must be an integ"),
+    ("epsilon --delta 1e-5 --rate 0.1 --steps -1 --noise-multiplier 1", "steps must be an intege"),
+    ("epsilon --delta 1e-5 --rate 0.1 --epochs inf --noise-multiplier 1", "epochs must be a fini"),
+    ("epsilon --delta 1e-5 --rate 0.1 --steps 9 --noise-multiplier -1", "noise_multiplier must b"),
+    ("epsilon --delta 1e-5 --rate 0.1 --steps 9 --noise-multiplier 1e400", "got '1e400'"),
+    ("epsilon --delta 1e-5 --rate 1e-400 --steps 9 --noise-multiplier 1", "got '1e-400'"),
+    ("epsilon --delta 1e-5 --batch-size 9 --steps 9 --noise-multiplier 1", "examples must be giv"),
+    (f"delta {TRAINING}", "epsilon must be given, as --epsilon or in the plan file: a number >= 0"),
+    (f"delta {TRAINING} --epsilon -1", "epsilon must be a number >= 0 or inf; got -1"),
+    (f"delta {TRAINING} --epsilon nan", "epsilon must be a number >= 0 or inf; got nan"),
+    (f"compare {TRAINING}", "delta must be given"),
+    (f"compare {TRAINING} --delta 1e-5 --epsilon 2", "delta and epsilon are both given"),
+    ("accountant", "accountant"),
+    ("--no-such-flag", "--no-such-flag"),
+]
+
+FILES = [
+    ("", "needs a table [dpsgd], or [[release]]"),
+    ("title = 'empty'", "needs a table [dpsgd], or [[release]]"),
+    ("title = ", "valid TOML: Invalid value (at end of document)"),
+    ("delta = 1e-5\n[dpsgd\nrate = 1", "(at line 2, column 7)"),
+    (b"title = '\xff'", "must be UTF-8 text; byte 9 is not"),
+    (DPSGD.encode("utf-16"), "must be UTF-8 text"),
+    (b"\0" * 100, "valid TOML"),
+    (b"#" * 2_000_000, "at most 1000000 bytes"),
+    ("x = " + "[" * 50_000, "nested too deeply"),
+    ("delta = " + "9" * 10_000, "too many digits"),
+    (f"dleta = 1e-5\n{DPSGD}", "unknown key 'dleta' in the top level (did you mean 'delta'?)"),
+    (f"zebra = 1e-5\n{DPSGD}", "allowed are title, source, notes, delta, epsilon, dpsgd, release"),
+    (f"title = 3\n{DPSGD}", "title must be a text in quotes; got 3"),
+    (f"delta = 'x'\n{DPSGD}", "delta must be a number from 0 to 1; got 'x'"),
+    (f"delta = nan\n{DPSGD}", "delta must be a number from 0 to 1; got nan"),
+    (f"delta = true\n{DPSGD}", "delta must be a number from 0 to 1; got True"),
+    (f"epsilon = -1\n{DPSGD}", "epsilon must be a number >= 0 or inf; got -1"),
+    ("dpsgd = 3", "dpsgd must be a table"),
+    ("[[dpsgd]]\nrate = 1", "dpsgd must be a table"),
+    ("[dpsgd]\nrate = 0.1\nsteps = 9", "[dpsgd] needs noise_multiplier, a number >= 0 or inf"),
+    (DPSGD + "batchsize = 3", "unknown key 'batchsize' in [dpsgd] (did you mean 'batch_size'?)"),
+    (DPSGD + "batch-size = 3", "(did you mean 'batch_size'?)"),
+    (DPSGD + "batch_size = 3", "[dpsgd]: batch_size, rate must be given one without the other"),
+    (DPSGD.replace("100", "'100'"), "[dpsgd]: steps must be an integer from 0 to 10^15; got '100'"),
+    (DPSGD.replace("100", "1.5"), "[dpsgd]: steps must be an integer from 0 to 10^15; got 1.5"),
+    (DPSGD.replace("100", "{a = 1}"), "[dpsgd]: steps must be an integer"),
+    (DPSGD.replace("100", "2020-02-02"), "[dpsgd]: steps must be an integer"),
+    (DPSGD.replace("0.01", "nan"), "[dpsgd]: rate must be a number from 0 to 1; got nan"),
+    (DPSGD.replace("0.01", "1e-400"), "[dpsgd]: rate must be a number from 0 to 1; got '1e-400'"),
+    ("[release]\nmechanism = 'Gaussian'", "write [[release]]"),
+    ("release = [3]", "write [[release]]"),
+    ("[[release]]\nnoise_multiplier = 1", "number 1: mechanism must be one of Composed, DPSGD, Ga"),
+    ("[[release]]\nmechanism = 'gaussian'", "got 'gaussian' (did you mean 'Gaussian'?)"),
+    ("[[release]]\nmechanism = ['Gaussian']", "mechanism must be one of Composed"),
+    ("[[release]]\nmechanism = 'Gaussian'", "(Gaussian) needs noise_multiplier, a number >= 0"),
+    (
+        "[[release]]\nmechanism = 'Gaussian'\nnoise_multiplier = 1\nscale = 1",
+        "unknown key 'scale' in [[release]] number 1 (Gaussian); allowed are mechanism, repeat, no",
+    ),
+    (
+        "[[release]]\nmechanism = 'Gaussian'\nnoise_multiplier = 1\nrepeat = 0.5",
+        "[[release]] number 1: repeat must be an integer from 0 to 10^15; got 0.5",
+    ),
+    (
+        "[[release]]\nmechanism = 'PoissonSubsampled'\nrate = 0.1\ninner = 'Gaussian'",
+        "(PoissonSubsampled): inner must be a mechanism; got 'Gaussian'",
+    ),
+    (
+        "[[release]]\nmechanism = 'PoissonSubsampled'\nrate = 2\n"
+        "inner = {mechanism = 'Gaussian', noise_multiplier = 1}",
+        "rate must be a number from 0 to 1; got 2",
+    ),
+    (
+        "[[release]]\nmechanism = 'PoissonSubsampled'\nrate = 0.1\n"
+        "inner = {mechanism = 'Gauss', noise_multiplier = 1}",
+        "[[release]] number 1, inner: mechanism must be one of",
+    ),
+    (
+        DPSGD + "[[release]]\nmechanism = 'PoissonSubsampled'\nrate = 0.1\n"
+        "adjacency = 'zero-out'\ninner = {mechanism = 'Gaussian', noise_multiplier = 1}",
+        "must be described under one adjacency",
+    ),
+    (
+        "[[release]]\n"
+        + "mechanism = 'Repeated'\ncount = 1\ninner = {" * 1
+        + "mechanism = 'Repeated', count = 1, inner = {" * 20
+        + "mechanism = 'Gaussian', noise_multiplier = 1"
+        + "}" * 21,
+        "nested at most 16 deep",
+    ),
+]
+
+
+def assert_refused(ran: tuple[int, str, str], *told: str) -> None:
+    status, out, err = ran
+    assert status == 2
+    assert out == ""
+    assert err.startswith("hockeystick: ")
+    assert err.endswith("\n")
+    assert len(err.splitlines()) == 1
+    for text in told:
+        assert text in err
+
+
+@pytest.mark.parametrize(("arguments", "told"), FLAGS)
+def test_a_wrong_flag_is_one_line_and_status_2(run: Run, arguments: str, told: str) -> None:
+    assert_refused(run(*shlex.split(arguments)), told)
+
+
+@pytest.mark.parametrize("as_json", [(), ("--json",)])
+@pytest.mark.parametrize(("content", "told"), FILES)
+def test_a_wrong_file_is_one_line_and_status_2(
+    run: Run, write: Write, content: str | bytes, told: str, as_json: tuple[str, ...]
+) -> None:
+    path = write(content)
+    assert_refused(run("epsilon", path, "--delta", "1e-5", *as_json), path, told)
+
+
+@pytest.mark.parametrize(("content", "told"), FILES)
+def test_the_library_says_the_same_of_a_wrong_file(
+    write: Write, content: str | bytes, told: str
+) -> None:
+    with pytest.raises(hs.PlanFileError) as refusal:
+        load_plan(write(content))
+    assert told in str(refusal.value)
+
+
+def test_a_path_that_is_no_file_is_named(run: Run, tmp_path: Path) -> None:
+    missing = str(tmp_path / "missing.toml")
+    assert_refused(run("epsilon", missing), missing, "no such file")
+    assert_refused(run("epsilon", str(tmp_path)), str(tmp_path), "this is a directory")
+    assert_refused(run("epsilon", missing + "/" + "x" * 5000), "cannot be read")
+
+
+def test_a_name_that_would_break_the_line_is_escaped(run: Run) -> None:
+    status, _, err = run("epsilon", "no\nsuch\x1b[31m.toml")
+    assert status == 2
+    assert len(err.splitlines()) == 1
+    assert "\x1b" not in err
+    assert "such\\x1b[31m.toml" in err
+
+
+def test_infinite_epsilon_without_noise_is_an_answer_not_an_error(run: Run) -> None:
+    arguments = shlex.split("--rate 0.5 --steps 9 --noise-multiplier 0 --delta 1e-5")
+    status, out, err = run("epsilon", *arguments)
+    assert (status, err) == (0, "")
+    assert "exactly inf" in out
+
+
+def test_delta_0_is_fine_where_nothing_is_released(run: Run) -> None:
+    arguments = shlex.split("--rate 0.5 --steps 0 --noise-multiplier 1 --delta 0")
+    status, out, err = run("epsilon", *arguments)
+    assert (status, err) == (0, "")
+    assert "exactly 0" in out

@@ -1,0 +1,166 @@
+"""The nodes of the subsampled Gaussian and the bounds of their quadrature, against mpmath."""
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from mpmath import mp
+
+from hockeystick._kernels import sampled_gaussian as kernel
+from hockeystick._reference import sampled_gaussian as exact_nodes
+from hockeystick._reference.profiles import exact, reciprocal
+from hockeystick.losses import SampledGaussianLoss
+
+RATES: tuple[float | Fraction, ...] = (1e-12, 1e-5, Fraction(256, 60_000), 0.01, 1 / 3, 0.97)
+NOISES = (0.05, 0.3, 0.8, 1.1, 4.0, 300.0)
+both_directions = pytest.mark.parametrize("removing", [True, False], ids=["removing", "adding"])
+
+
+@both_directions
+@pytest.mark.parametrize("rate", RATES, ids=str)
+@pytest.mark.parametrize("noise", NOISES)
+def test_the_errors_claimed_for_nodes_bound_the_true_ones(
+    rate: float | Fraction, noise: float, removing: bool
+) -> None:
+    first, count, step = -80, 240, 0.1875 if noise > 0.1 else 0.75
+    found = kernel.nodes(float(rate), 1.0 / noise, removing, first, count, step)
+    with mp.workdps(40):
+        losses, weights = exact_nodes.nodes(rate, reciprocal(noise), removing, first, count, step)
+        for loss, log_weight, loss_error, weight_error, x, w in zip(
+            *found, losses, weights, strict=True
+        ):
+            assert abs(mp.mpf(float(loss)) - x) <= loss_error
+            assert abs(mp.expm1(mp.mpf(float(log_weight)) - mp.log(w))) <= weight_error
+
+
+def integral(loss: SampledGaussianLoss, z: Any) -> Any:
+    """Return M(z) by adaptive quadrature."""
+    p, mu = exact(loss.rate), reciprocal(loss.noise_multiplier)
+    power = 1 + z if loss.removing else -z
+
+    def integrand(u: Any) -> Any:
+        t = mu * u - mu * mu / 2
+        return mp.npdf(u) * mp.exp(power * mp.log1p(p * mp.expm1(t)))
+
+    peak = max(float(mp.re(power)) * float(mu), 0.0)
+    cuts = [*np.arange(-14.0, peak + 14.0, 3.5), peak + 14.0]
+    return mp.quad(integrand, cuts)
+
+
+LINES = [
+    (0.01, 1.0, True, 3.0, 12.0),
+    (0.01, 1.0, False, 3.0, 12.0),
+    (Fraction(256, 60_000), 1.1, True, 8.0, 40.0),
+    (0.2, 0.7, True, 1.5, 5.0),
+    (0.2, 0.7, False, 6.0, 9.0),
+    (1e-5, 0.5, True, 5.0, 4.0),
+    (0.9, 5.0, True, 20.0, 25.0),
+    (0.6, 2.0, False, 2.0, 30.0),
+]
+
+
+@pytest.mark.parametrize(("rate", "noise", "removing", "c_high", "y_high"), LINES)
+@pytest.mark.parametrize("log_tolerance", [-38.0, -12.0])
+def test_the_trapezoid_rule_errs_by_no_more_than_it_claims(
+    rate: float | Fraction,
+    noise: float,
+    removing: bool,
+    c_high: float,
+    y_high: float,
+    log_tolerance: float,
+) -> None:
+    loss = SampledGaussianLoss(rate, noise, removing)
+    rule = loss.rule(c_high, y_high, log_tolerance)
+    for c, k in ((c_high, 0), (c_high, 2), (0.4 * c_high, 1)):
+        values = rule.line(c, y_high / 2, 3)
+        with mp.workdps(20):
+            truth = mp.log(integral(loss, mp.mpc(c, y_high / 2 * k)))
+            off = mp.mpc(float(values.real[k]), float(values.imag[k])) - truth
+            off -= mp.mpc(0, 2 * mp.pi * mp.nint(mp.im(off) / (2 * mp.pi)))
+            assert abs(off) <= values.error[k]
+        grown = math.exp(loss.cumulants(c_high).value - loss.cumulants(c).value)
+        assert values.error[0] <= 10 * math.exp(log_tolerance) * grown + 1e-11
+
+
+@pytest.mark.parametrize(("rate", "noise", "removing", "c_high", "y_high"), LINES[:4])
+def test_the_rule_agrees_with_its_own_twin(
+    rate: float | Fraction, noise: float, removing: bool, c_high: float, y_high: float
+) -> None:
+    rule = SampledGaussianLoss(rate, noise, removing).rule(c_high, y_high, -38.0)
+    values = rule.line(c_high, y_high / 5, 6)
+    with mp.workdps(30):
+        for k, truth in enumerate(rule.reference_line(c_high, y_high / 5, 6)):
+            assert abs(values.real[k] - mp.re(truth)) <= values.error[k]
+
+
+GRID = [
+    (rate, noise, c, removing)
+    for rate in (1e-7, 1e-4, 0.01, 0.3, 0.9)
+    for noise in (0.25, 0.5, 0.8, 1.5, 6.0)
+    for c in (0.05, 1.0, 6.0, 30.0)
+    for removing in (True, False)
+]
+
+
+def falls(loss: SampledGaussianLoss, c: float) -> tuple[np.ndarray[Any, Any], list[float]]:
+    """Return heights y, and for each the proven exponent less ln of the largest M beyond it."""
+    deviation = math.sqrt(max(loss.cumulants(c).curvature, 1e-300))
+    count = 400
+    step = min(40.0 / deviation, 500.0) / count
+    values = loss.rule(c, count * step, -30.0).line(c, step, count)
+    ratio = np.exp(values.real - values.real[0] - np.minimum(values.error, 1.0))
+    ratio[~np.isfinite(values.error)] = 0.0
+    largest_beyond = np.maximum.accumulate(ratio[::-1])[::-1]
+    heights = step * np.arange(count)
+    decay = loss.decay(c)
+    return largest_beyond, [decay.exponent(float(y)) for y in heights]
+
+
+@pytest.mark.parametrize(("rate", "noise", "c", "removing"), GRID)
+def test_the_proven_decay_never_exceeds_the_true_one(
+    rate: float, noise: float, c: float, removing: bool
+) -> None:
+    loss = SampledGaussianLoss(rate, noise, removing)
+    largest_beyond, exponents = falls(loss, c)
+    proven = np.exp(-np.array(exponents))
+    assert (largest_beyond <= proven * (1 + 1e-9)).all()
+    assert exponents == sorted(exponents)
+
+
+def test_the_grid_of_decays_holds_densities_with_one_mode_and_with_two() -> None:
+    found = {
+        kernel.modes(rate, 1.0 / noise, SampledGaussianLoss(rate, noise, removing).power(c))[0]
+        for rate, noise, c, removing in GRID
+    }
+    assert found == {1, 2}
+
+
+def test_the_proven_decay_says_something() -> None:
+    exponents = falls(SampledGaussianLoss(0.01, 1.0, True), 6.0)[1]
+    assert exponents[0] == pytest.approx(0.0, abs=1e-12)
+    assert exponents[-1] > 0.5
+
+
+@pytest.mark.parametrize(("rate", "noise", "c", "removing"), GRID)
+def test_the_layers_below_a_density_hold_at_most_all_of_it(
+    rate: float, noise: float, c: float, removing: bool
+) -> None:
+    loss = SampledGaussianLoss(rate, noise, removing)
+    width, mass, variation = kernel.layers(rate, loss.mu, loss.power(c), loss.cumulants(c).value)
+    assert (width >= 0.0).all()
+    assert (mass >= 0.0).all()
+    assert mass.sum() <= 1.0
+    assert variation > 0.0
+
+
+@pytest.mark.parametrize(
+    ("rate", "noise", "c"), [(0.01, 1.0, 6.0), (0.3, 1.5, 1.0), (1e-4, 0.8, 0.5)]
+)
+@both_directions
+def test_the_layers_hold_nearly_all_of_a_usual_density(
+    rate: float, noise: float, c: float, removing: bool
+) -> None:
+    loss = SampledGaussianLoss(rate, noise, removing)
+    assert kernel.layers(rate, loss.mu, loss.power(c), loss.cumulants(c).value)[1].sum() > 0.8

@@ -1,0 +1,166 @@
+"""The sums over nodes, against the same sums by mpmath at 40 digits."""
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from mpmath import mp
+from numpy.typing import NDArray
+
+from hockeystick._kernels import sampled_gaussian, series
+from hockeystick._reference import sampled_gaussian as exact_nodes
+from hockeystick._reference.profiles import reciprocal
+
+Array = NDArray[np.float64]
+ULP = 2.0**-52
+DIGITS = 40
+
+
+def exact_e2(x: Any) -> Any:
+    """Return exp(x) - 1 - x with the cancelled digits made up for."""
+    with mp.extraprec(1200):
+        return mp.expm1(x) - x
+
+
+def random_size(source: random.Random, low: float, high: float) -> float:
+    return float(source.choice((-1, 1)) * 10 ** source.uniform(low, high))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_e2_is_good_to_a_few_units_in_the_last_place_at_any_size(seed: int) -> None:
+    source = random.Random(seed)
+    with mp.workdps(DIGITS):
+        for _ in range(200):
+            x = random_size(source, -150, 2.8)
+            truth = exact_e2(mp.mpf(x))
+            assert abs(series.e2(x) - truth) <= 16 * ULP * truth
+
+
+@pytest.mark.parametrize("x", [0.5, -0.5, 0.5000001, -0.5000001, 0.499999, 1.0, -1.0])
+def test_e2_does_not_jump_where_its_formula_changes(x: float) -> None:
+    with mp.workdps(DIGITS):
+        assert abs(series.e2(x) - exact_e2(mp.mpf(x))) <= 16 * ULP * exact_e2(mp.mpf(x))
+
+
+def test_e2_of_zero_is_zero() -> None:
+    assert series.e2(0.0) == 0.0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_weighted_e2_reaches_beyond_the_range_of_exp(seed: int) -> None:
+    source = random.Random(100 + seed)
+    with mp.workdps(DIGITS):
+        for _ in range(100):
+            x = random_size(source, -8, 3.2)
+            log_weight = source.uniform(-700, 100) - max(x, 0.0)
+            weight = mp.exp(mp.mpf(log_weight))
+            truth = weight * exact_e2(mp.mpf(x))
+            parts = mp.exp(mp.mpf(log_weight) + x) + weight * (1 + abs(x))
+            size = truth if abs(x) <= 0.5 else parts
+            allowed = size * ULP * (16 + abs(log_weight) + abs(x)) + mp.mpf(2) ** -1070
+            assert abs(series.weighted_e2(log_weight, x) - truth) <= allowed
+
+
+def sums(loss: Array, log_weight: Array, c: float) -> tuple[Any, Any, Any]:
+    """Return M(c) - 1, M'(c) and M''(c) of the same nodes."""
+    value = slope = curvature = mp.zero
+    for x, logw in zip(loss, log_weight, strict=True):
+        x, weight = mp.mpf(float(x)), mp.exp(mp.mpf(float(logw)))
+        second = weight * exact_e2(-x)
+        value += weight * exact_e2(c * x) + c * second
+        slope += weight * x * mp.expm1(c * x) + second
+        curvature += weight * x * x * mp.exp(c * x)
+    return value, slope, curvature
+
+
+def some_nodes(source: random.Random, spread: float, size: int = 40) -> tuple[Array, Array]:
+    loss = np.array([source.gauss(0.0, spread) for _ in range(size)])
+    log_weight = np.array([source.uniform(-60.0, 0.0) for _ in range(size)])
+    return loss, log_weight
+
+
+@pytest.mark.parametrize("spread", [1e-9, 1e-6, 1e-3, 0.3, 5.0])
+@pytest.mark.parametrize("c", [1e-3, 0.7, 30.0])
+def test_cumulant_sums_keep_their_digits_however_small_the_losses(spread: float, c: float) -> None:
+    loss, log_weight = some_nodes(random.Random(7), spread)
+    with mp.workdps(DIGITS):
+        shift, *found = series.cumulant_sums(loss, log_weight, c)
+        scale = mp.exp(mp.mpf(shift))
+        for mine, truth in zip(found, sums(loss, log_weight, c), strict=True):
+            assert abs(mine * scale - truth) <= 1e-13 * abs(truth)
+
+
+def test_cumulant_sums_shift_what_is_beyond_the_range_of_floats() -> None:
+    loss = np.array([1.0, 900.0, 950.0])
+    log_weight = np.array([-1.0, -3.0, -40.0])
+    with mp.workdps(DIGITS):
+        shift, value, slope, curvature = series.cumulant_sums(loss, log_weight, 2.0)
+        assert shift == pytest.approx(1860.0)
+        truth = [float(t * mp.exp(-mp.mpf(shift))) for t in sums(loss, log_weight, 2.0)]
+    assert [value, slope, curvature] == pytest.approx(truth, rel=1e-12)
+
+
+def line_of(loss: list[Any], weight: list[Any], c: float, step: float, count: int) -> list[Any]:
+    """Return M(c + i k step) - 1 of the given nodes, exactly."""
+    values = []
+    for k in range(count):
+        z = mp.mpc(c, mp.mpf(step) * k)
+        terms = [
+            w * (mp.expm1(z * x) - z * x + z * exact_e2(-x))
+            for x, w in zip(loss, weight, strict=True)
+        ]
+        values.append(mp.fsum(terms))
+    return values
+
+
+def worst_share(found: tuple[Array, Array, Array], truth: list[Any]) -> float:
+    """Return the largest true error over the claimed one."""
+    shares = [
+        abs(mp.mpc(float(re), float(im)) - exact) / mp.mpf(float(error))
+        for re, im, error, exact in zip(*found, truth, strict=True)
+    ]
+    return float(max(shares))
+
+
+@pytest.mark.parametrize("spread", [1e-6, 1e-2, 0.4, 4.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_claimed_round_off_of_a_line_bounds_the_true_one(spread: float, seed: int) -> None:
+    source = random.Random(seed)
+    loss, log_weight = some_nodes(source, spread)
+    nothing = np.zeros(loss.size)
+    c, step, count = 10 ** source.uniform(-2, 1.3), 10 ** source.uniform(-2, 2), 6
+    found = series.mgf_line(loss, log_weight, nothing, nothing, c, step, count)
+    with mp.workdps(DIGITS):
+        x = [mp.mpf(float(one)) for one in loss]
+        weight = [mp.exp(mp.mpf(float(one))) for one in log_weight]
+        share = worst_share(found, line_of(x, weight, c, step, count))
+    assert share <= 1.0
+
+
+CASES = [
+    (rate, noise, removing, c, step)
+    for rate, noise in ((0.01, 1.0), (1e-5, 0.6), (0.3, 3.0), (256 / 60_000, 1.1), (0.95, 0.8))
+    for removing in (True, False)
+    for c, step in ((0.3, 1.0), (4.0, 7.0))
+]
+
+
+@pytest.mark.parametrize(("rate", "noise", "removing", "c", "step"), CASES)
+def test_the_claimed_error_of_a_line_covers_that_of_its_nodes(
+    rate: float, noise: float, removing: bool, c: float, step: float
+) -> None:
+    first, size, width, count = -45, 120, 0.1875, 5
+    nodes = sampled_gaussian.nodes(rate, 1.0 / noise, removing, first, size, width)
+    found = series.mgf_line(*nodes, c, step, count)
+    with mp.workdps(DIGITS):
+        mu = reciprocal(noise)
+        loss, weight = exact_nodes.nodes(rate, mu, removing, first, size, width)
+        share = worst_share(found, line_of(loss, weight, c, step, count))
+    assert share <= 1.0
+
+
+def test_the_claimed_error_is_not_idle() -> None:
+    nodes = sampled_gaussian.nodes(0.01, 1.0, True, -45, 120, 0.1875)
+    real, _, error = series.mgf_line(*nodes, 2.0, 0.5, 4)
+    assert (error < 1e-12 * np.abs(real)).all()

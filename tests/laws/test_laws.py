@@ -1,0 +1,302 @@
+"""Laws of accounting, for every mechanism and every accountant that is registered.
+
+A mechanism without an example, or with a parameter whose direction is not stated, fails here: an
+untested pair cannot exist.
+"""
+
+import dataclasses
+import math
+from collections.abc import Iterator
+from functools import cache
+from itertools import combinations, pairwise
+from typing import Any, Final, cast
+
+import pytest
+
+import hockeystick as hs
+from hockeystick._validate import PARAMETERS
+from hockeystick.accountants import ACCOUNTANTS
+from hockeystick.accountants._cost import cost_of
+from hockeystick.mechanisms import MECHANISMS
+
+STEP: Final = hs.PoissonSubsampled(hs.Gaussian(1.1), rate=0.02)
+EXAMPLES: Final[tuple[hs.Mechanism, ...]] = (
+    hs.Gaussian(5.0),
+    hs.PoissonSubsampled(hs.Gaussian(1.5), rate=0.1),
+    hs.PoissonSubsampled(hs.Gaussian(2.0), rate=0.05, adjacency="zero-out"),
+    hs.Repeated(STEP, 300),
+    hs.Composed((STEP**200, hs.Gaussian(8.0))),
+    hs.DPSGD(noise_multiplier=1.0, examples=6000, batch_size=60, steps=500),
+    hs.DPSGD(noise_multiplier=2.0, rate=0.03, steps=400),
+    hs.DPSGD(noise_multiplier=1.2, rate=0.02, epochs=5),
+)
+DELTA: Final = 1e-5
+EPSILON: Final = 0.7
+# Which way epsilon goes where a parameter grows and everything else stays.
+DIRECTIONS: Final = {
+    "noise_multiplier": -1,
+    "rate": 1,
+    "batch_size": 1,
+    "examples": -1,
+    "steps": 1,
+    "epochs": 1,
+    "count": 1,
+}
+NO_MECHANISM: Final = {"delta", "epsilon", "digits"}
+PROVEN: Final = tuple(n for n, one in ACCOUNTANTS.items() if one.kind != "approximation")
+
+each_mechanism = pytest.mark.parametrize("plan", EXAMPLES, ids=str)
+each_accountant = pytest.mark.parametrize("accountant", ACCOUNTANTS)
+each_proven = pytest.mark.parametrize("accountant", PROVEN)
+
+
+@cache
+def answer(
+    plan: hs.Mechanism, accountant: str, quantity: str = "epsilon", value: float = DELTA
+) -> hs.Certified | hs.Approximate | None:
+    """Return an accountant's answer, or None where it knows no analysis."""
+    question = hs.epsilon if quantity == "epsilon" else hs.delta
+    try:
+        return question(plan, value, accountant=accountant)
+    except hs.UnsupportedError:
+        return None
+
+
+def proven(plan: hs.Mechanism, accountant: str, quantity: str, value: float) -> hs.Certified | None:
+    """Return an answer that is no approximation, or None."""
+    found = answer(plan, accountant, quantity, value)
+    assert found is None or isinstance(found, hs.Certified)
+    return found
+
+
+def ends(found: hs.Certified | hs.Approximate | None) -> tuple[float, ...] | None:
+    """Return the numbers of an answer."""
+    if found is None:
+        return None
+    if isinstance(found, hs.Approximate):
+        return (found.value,)
+    return (found.lower, found.estimate, found.upper)
+
+
+def at_most(first: Any, second: Any) -> bool:
+    """Return whether an answer is at most another, as far as their numbers can tell."""
+    less, more = ends(first), ends(second)
+    assert less is not None
+    assert more is not None
+    slack = 1 + 1e-9
+    return less[0] <= more[-1] * slack and less[len(less) // 2] <= more[len(more) // 2] * slack
+
+
+def test_every_registered_mechanism_has_an_example() -> None:
+    assert {type(example).__name__ for example in EXAMPLES} == set(MECHANISMS)
+
+
+def test_every_parameter_of_a_mechanism_has_a_direction() -> None:
+    assert set(DIRECTIONS) == set(PARAMETERS) - NO_MECHANISM
+
+
+@each_mechanism
+def test_every_example_has_an_answer_by_the_accountants_that_take_everything(
+    plan: hs.Mechanism,
+) -> None:
+    for accountant in ("auto", "rdp", "gdp", "contour"):
+        for question in (("epsilon", DELTA), ("delta", EPSILON)):
+            found = ends(answer(plan, accountant, *question))
+            assert found is not None
+            assert all(0.0 < number < math.inf for number in found[1:])
+
+
+@each_accountant
+@each_mechanism
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_a_power_is_the_composition_of_as_many(
+    plan: hs.Mechanism, accountant: str, count: int
+) -> None:
+    power, product = plan**count, hs.Composed((plan,) * count)
+    assert cost_of(power, accountant) == cost_of(product, accountant)
+    assert ends(answer(power, accountant)) == ends(answer(product, accountant))
+
+
+@each_accountant
+@each_mechanism
+def test_splitting_a_count_changes_nothing(plan: hs.Mechanism, accountant: str) -> None:
+    whole, parts = plan**7, plan**3 @ plan**4
+    assert ends(answer(whole, accountant)) == ends(answer(parts, accountant))
+
+
+@each_accountant
+@each_mechanism
+def test_no_run_costs_nothing(plan: hs.Mechanism, accountant: str) -> None:
+    assert ends(answer(plan**0, accountant)) in ((0.0,), (0.0, 0.0, 0.0))
+
+
+def _pairs() -> Iterator[tuple[hs.Mechanism, hs.Mechanism]]:
+    """Every two examples that can be composed."""
+    for first, second in combinations(EXAMPLES, 2):
+        if len({first.adjacency, second.adjacency} - {None}) < 2:
+            yield first, second
+
+
+PAIRS: Final = tuple(_pairs())
+
+
+@each_accountant
+@pytest.mark.parametrize(("first", "second"), PAIRS, ids=str)
+def test_the_order_does_not_matter(
+    first: hs.Mechanism, second: hs.Mechanism, accountant: str
+) -> None:
+    one, other = answer(first @ second, accountant), answer(second @ first, accountant)
+    if one is None:
+        assert other is None
+        return
+    assert at_most(one, other)
+    assert at_most(other, one)
+
+
+@each_accountant
+@pytest.mark.parametrize(("first", "second"), PAIRS, ids=str)
+@pytest.mark.parametrize("question", [("epsilon", DELTA), ("delta", EPSILON)], ids=str)
+def test_another_release_never_lowers_the_cost(
+    first: hs.Mechanism, second: hs.Mechanism, accountant: str, question: tuple[str, float]
+) -> None:
+    both = answer(first @ second, accountant, *question)
+    for alone in (first, second):
+        single = answer(alone, accountant, *question)
+        if both is not None and single is not None:
+            assert at_most(single, both)
+
+
+def _ladders() -> Iterator[tuple[hs.Mechanism, str]]:
+    """Every example with every parameter of its own that can grow while the others stay."""
+    for plan in EXAMPLES:
+        assert dataclasses.is_dataclass(plan)
+        for field in dataclasses.fields(plan):
+            if field.name not in PARAMETERS or getattr(plan, field.name) is None:
+                continue
+            # Where epochs are given, the rate moves the steps the other way.
+            tied = field.name in ("rate", "batch_size", "examples")
+            if not (tied and getattr(plan, "epochs", None) is not None):
+                yield plan, field.name
+
+
+LADDERS: Final = tuple(_ladders())
+
+
+def test_every_numeric_parameter_of_every_mechanism_is_on_a_ladder() -> None:
+    climbed = {(type(plan).__name__, name) for plan, name in LADDERS}
+    own = {
+        (name, field.name)
+        for name, kind in MECHANISMS.items()
+        for field in dataclasses.fields(cast(Any, kind))
+        if field.name in PARAMETERS
+    }
+    assert climbed == own
+
+
+@each_accountant
+@pytest.mark.parametrize(("plan", "name"), LADDERS, ids=str)
+def test_the_cost_is_monotone_in_every_parameter(plan: Any, name: str, accountant: str) -> None:
+    now = getattr(plan, name)
+    rungs = []
+    for factor in (0.5, 0.9, 1.0, 1.3, 2.0):
+        grown = round(factor * now) if PARAMETERS[name].whole else factor * now
+        rungs.append(dataclasses.replace(plan, **{name: grown}))
+    if DIRECTIONS[name] < 0:
+        rungs.reverse()
+    for question in (("epsilon", DELTA), ("delta", EPSILON)):
+        found = [answer(rung, accountant, *question) for rung in rungs]
+        if None in found:
+            assert set(found) == {None}
+            continue
+        assert all(at_most(less, more) for less, more in pairwise(found))
+
+
+@each_accountant
+@each_mechanism
+def test_a_larger_delta_costs_less_and_a_larger_epsilon_leaves_less(
+    plan: hs.Mechanism, accountant: str
+) -> None:
+    for quantity, values in (("epsilon", (1e-12, 1e-8, 1e-5, 1e-3)), ("delta", (0.0, 0.3, 1, 2))):
+        found = [answer(plan, accountant, quantity, value) for value in values]
+        if found[0] is not None:
+            assert all(at_most(less, more) for more, less in pairwise(found))
+
+
+@each_mechanism
+@pytest.mark.parametrize("question", [("epsilon", DELTA), ("delta", EPSILON)], ids=str)
+def test_no_proven_interval_contradicts_another(
+    plan: hs.Mechanism, question: tuple[str, float]
+) -> None:
+    found = [one for name in PROVEN if (one := proven(plan, name, *question)) is not None]
+    assert len(found) >= 3
+    for one in found:
+        assert one.lower <= one.estimate <= one.upper
+        assert all(one.lower <= other.upper for other in found)
+
+
+@each_proven
+@each_mechanism
+@pytest.mark.parametrize("delta", [1e-3, 1e-5, 1e-12])
+def test_delta_at_the_epsilon_of_a_delta_is_that_delta(
+    plan: hs.Mechanism, accountant: str, delta: float
+) -> None:
+    epsilon = proven(plan, accountant, "epsilon", delta)
+    if epsilon is None:
+        return
+    above = proven(plan, accountant, "delta", epsilon.upper)
+    below = proven(plan, accountant, "delta", epsilon.lower)
+    assert above is not None
+    assert below is not None
+    assert above.lower <= delta
+    assert epsilon.lower == 0.0 or below.upper >= delta
+    if epsilon.estimate > 0.0 and epsilon.relative_width < 1e-6:
+        middle = proven(plan, accountant, "delta", epsilon.estimate)
+        assert middle is not None
+        assert middle.estimate == pytest.approx(delta, rel=1e-6)
+
+
+@each_mechanism
+@pytest.mark.parametrize("question", [("epsilon", DELTA), ("delta", EPSILON)], ids=str)
+@pytest.mark.parametrize("count", [1, 20])
+def test_auto_is_the_accountant_that_it_names(
+    plan: hs.Mechanism, question: tuple[str, float], count: int
+) -> None:
+    automatic = answer(plan**count, "auto", *question)
+    assert automatic is not None
+    assert automatic.accountant in ACCOUNTANTS
+    assert automatic.accountant != "auto"
+    assert automatic == answer(plan**count, automatic.accountant, *question)
+
+
+@each_mechanism
+def test_a_comparison_has_a_row_for_every_accountant_with_its_own_answer(
+    plan: hs.Mechanism,
+) -> None:
+    rows = hs.compare(plan, delta=DELTA)
+    assert [row.accountant for row in rows] == [name for name in ACCOUNTANTS if name != "auto"]
+    for row in rows:
+        assert row.kind == ACCOUNTANTS[row.accountant].kind
+        assert ends(row.answer) == ends(answer(plan, row.accountant))
+        assert (row.answer is None) == bool(row.reason)
+        assert isinstance(row.answer, hs.Approximate) == (
+            row.answer is not None and row.kind == "approximation"
+        )
+
+
+@each_mechanism
+def test_the_adjacency_of_the_plan_is_that_of_its_answers(plan: hs.Mechanism) -> None:
+    for name in ACCOUNTANTS:
+        found = answer(plan, name)
+        assert found is None or found.adjacency == plan.adjacency
+
+
+def test_zero_out_costs_what_add_remove_costs() -> None:
+    noise = hs.Gaussian(2.0)
+    one = hs.epsilon(hs.PoissonSubsampled(noise, 0.05, "zero-out") ** 50, DELTA)
+    other = hs.epsilon(hs.PoissonSubsampled(noise, 0.05) ** 50, DELTA)
+    assert ends(one) == ends(other)
+
+
+def test_replacing_costs_what_half_the_noise_does() -> None:
+    replacing = hs.DPSGD(noise_multiplier=6, rate=1, steps=9, adjacency="replace-one")
+    assert ends(hs.epsilon(replacing, DELTA)) == ends(hs.epsilon(hs.Gaussian(3) ** 9, DELTA))

@@ -1,0 +1,274 @@
+"""Garbage and extreme numbers: a documented error or an ordered interval, and never a hang.
+
+Every call is made in a second process, as text, so that a call that hangs can be given up and a
+failure can be copied from the report.
+"""
+
+import json
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+PATIENCE = 20.0  # seconds: a hang guard, far beyond what any call should take
+
+WORKER = """
+import json, math, sys, warnings
+from decimal import Decimal
+from fractions import Fraction
+try:
+    import resource
+    resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
+except ImportError:
+    pass
+import hockeystick as hs
+from hockeystick.accountants import ACCOUNTANTS
+from math import inf, nan
+warnings.simplefilter("error")
+def verdict(answer):
+    if isinstance(answer, tuple):
+        said = [verdict(row.answer) for row in answer if row.answer is not None]
+        return next((bad for bad in said if bad), None)
+    if isinstance(answer, hs.Approximate):
+        return None if answer.value >= 0.0 else f"not a number: {answer!r}"
+    if not isinstance(answer, hs.Certified):
+        return f"not an answer: {answer!r}"
+    if not 0.0 <= answer.lower <= answer.estimate <= answer.upper:
+        return f"out of order: {answer!r}"
+    if answer.quantity == "delta" and answer.upper > 1.0:
+        return f"beyond 1: {answer!r}"
+    return None
+for line in sys.stdin:
+    try:
+        said = verdict(eval(json.loads(line)))
+    except hs.HockeystickError as error:
+        said = None if "\\n" not in str(error) else f"more than one line: {error}"
+    except BaseException as error:
+        said = f"{type(error).__name__}: {error}"
+    print(json.dumps(said), flush=True)
+"""
+
+
+class Caller:
+    """A second process that evaluates calls, replaced by a new one where it hangs or dies."""
+
+    def __init__(self) -> None:
+        self._start()
+
+    def _start(self) -> None:
+        command = [sys.executable, "-c", WORKER]
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True)
+        self._lines: queue.Queue[str] = queue.Queue()
+        threading.Thread(
+            target=self._listen, args=(self._process, self._lines), daemon=True
+        ).start()
+
+    @staticmethod
+    def _listen(process: "subprocess.Popen[str]", lines: "queue.Queue[str]") -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
+            lines.put(line)
+        lines.put("")
+
+    def complaint(self, call: str, patience: float = PATIENCE) -> str | None:
+        """Return what is wrong with what a call did, or None."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(call) + "\n")
+        self._process.stdin.flush()
+        try:
+            line = self._lines.get(timeout=patience)
+        except queue.Empty:
+            line = ""
+        if not line:
+            self.stop()
+            self._start()
+            return f"no answer within {patience:g} s"
+        said: str | None = json.loads(line)
+        return said
+
+    def stop(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            assert stream is not None
+            stream.close()
+
+
+@pytest.fixture(scope="module")
+def caller() -> Iterator[Caller]:
+    second = Caller()
+    warm = "hs.compare(hs.PoissonSubsampled(hs.Gaussian(1), 0.01) ** 10, delta=1e-5)"
+    assert second.complaint(warm, patience=240.0) is None  # compiles
+    yield second
+    second.stop()
+
+
+# Without shrinking: it would wait for every hang again.
+relaxed = settings(
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    phases=(Phase.explicit, Phase.generate),
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+
+
+def powers(low: float, high: float) -> st.SearchStrategy[str]:
+    """Texts of floats, log-uniform between two powers of ten."""
+    return st.floats(low, high).map(lambda x: repr(10.0**x))
+
+
+RATES = st.one_of(
+    powers(-300, 0), powers(-6, 0), powers(-16, -1).map(lambda x: repr(1.0 - float(x)))
+)
+NOISES = st.one_of(powers(-12, 12), powers(-1.5, 2))
+STEPS = st.one_of(powers(0, 15).map(lambda x: str(int(float(x)))), st.sampled_from("0123"))
+DELTAS = powers(-300, 0)
+EPSILONS = st.one_of(powers(-12, 6), powers(-2, 2), st.just("0.0"))
+ACCOUNTANTS = st.sampled_from(["auto", "closed-form", "contour", "rdp", "gdp"])
+
+
+@st.composite
+def extreme_calls(draw: st.DrawFn) -> str:
+    """A call with every number inside its domain."""
+    noise, rate, steps = draw(NOISES), draw(RATES), draw(STEPS)
+    plan = f"hs.PoissonSubsampled(hs.Gaussian({noise}), {rate}) ** {steps}"
+    if draw(st.booleans()):
+        plan = f"({plan}) @ hs.Gaussian({draw(NOISES)})"
+    name = draw(st.sampled_from(["delta", "epsilon"]))
+    value = draw(DELTAS if name == "delta" else EPSILONS)
+    if draw(st.sampled_from([True, False, False])):
+        return f"hs.compare({plan}, {name}={value})"
+    question = "epsilon" if name == "delta" else "delta"
+    return f"hs.{question}({plan}, {value}, accountant={draw(ACCOUNTANTS)!r})"
+
+
+NONSENSE = st.one_of(
+    st.sampled_from(
+        [
+            "None",
+            "True",
+            "False",
+            "nan",
+            "inf",
+            "-inf",
+            "-0.0",
+            "1j",
+            "()",
+            "[]",
+            "{}",
+            "b''",
+            "object()",
+            "object",
+            "hs",
+            "hs.Gaussian",
+            "hs.Gaussian(1)",
+            "Decimal('NaN')",
+            "Decimal('sNaN')",
+            "Decimal('1e999999')",
+            "Decimal('0.5')",
+            "Fraction(1,3)",
+            "Fraction(-7,2)",
+            "10**400",
+            "-10**400",
+            "1e16",
+            "5e-324",
+            "1.7e308",
+            "-1e-300",
+            "0",
+            "1",
+            "2",
+        ]
+    ),
+    st.text(max_size=12).map(repr),
+    st.floats().map(repr),
+    st.integers().map(repr),
+)
+
+
+@st.composite
+def garbage_calls(draw: st.DrawFn) -> str:
+    """A call with nonsense in one place or two."""
+    usual = {
+        "noise": "1.1",
+        "rate": "0.01",
+        "steps": "100",
+        "value": "0.1",
+        "accountant": "'auto'",
+        "adjacency": "'add-remove'",
+    }
+    for place in draw(st.lists(st.sampled_from(sorted(usual)), min_size=1, max_size=2)):
+        usual[place] = draw(NONSENSE)
+    noise, rate, steps, value, accountant, adjacency = usual.values()
+    plan = draw(
+        st.sampled_from(
+            [
+                f"hs.PoissonSubsampled(hs.Gaussian({noise}), {rate}, {adjacency}) ** {steps}",
+                f"hs.Repeated(hs.Gaussian({noise}), {steps}) @ hs.Gaussian({rate})",
+                f"hs.DPSGD(noise_multiplier={noise}, rate={rate}, steps={steps}, "
+                f"adjacency={adjacency})",
+                f"hs.DPSGD(noise_multiplier={noise}, examples={rate}, batch_size={steps}, "
+                f"epochs={value})",
+                f"hs.Composed([hs.Gaussian({noise}), {rate}])",
+                noise,
+            ]
+        )
+    )
+    question = draw(st.sampled_from(["epsilon", "delta"]))
+    if draw(st.booleans()):
+        return f"hs.compare({plan}, {draw(st.sampled_from(['epsilon', 'delta']))}={value})"
+    return f"hs.{question}({plan}, {value}, accountant={accountant})"
+
+
+@given(call=garbage_calls())
+@settings(relaxed, max_examples=300)
+def test_garbage_gets_a_documented_error_or_an_ordered_answer(caller: Caller, call: str) -> None:
+    complaint = caller.complaint(call)
+    # Python itself refuses a minus or a power of what is no mechanism before the library is asked.
+    assert complaint is None or complaint.startswith("TypeError: unsupported operand"), call
+
+
+@given(call=extreme_calls())
+@relaxed
+def test_extreme_numbers_get_an_ordered_answer_in_time(caller: Caller, call: str) -> None:
+    assert caller.complaint(call) is None, call
+
+
+@pytest.mark.slow
+@given(call=extreme_calls())
+@settings(relaxed, max_examples=1500, derandomize=False)
+def test_many_extreme_numbers_get_an_ordered_answer_in_time(caller: Caller, call: str) -> None:
+    assert caller.complaint(call) is None, call
+
+
+SINGLED_OUT = [
+    "hs.epsilon(hs.Gaussian(0), 1e-5, accountant='rdp')",
+    "hs.compare(hs.Gaussian(0), delta=1e-5)",
+    "hs.delta(hs.PoissonSubsampled(hs.Gaussian(1.5), 0.1), 0.7, accountant='rdp')",
+    "hs.compare(hs.PoissonSubsampled(hs.Gaussian(1.5), 0.1), epsilon=0.7)",
+    "hs.epsilon(hs.PoissonSubsampled(hs.Gaussian(1.1), 1e-20) ** 100, 1e-30, accountant='rdp')",
+    "hs.delta(hs.PoissonSubsampled(hs.Gaussian(0.3), 1e-6), 0.0, accountant='contour')",
+    "hs.epsilon(hs.PoissonSubsampled(hs.Gaussian(0.05), 0.015), 1e-120, accountant='rdp')",
+    "hs.epsilon(hs.PoissonSubsampled(hs.Gaussian(0.46), 4.5e-7) ** 10, 1e-160)",
+    "hs.delta(hs.PoissonSubsampled(hs.Gaussian(0.11), 0.9986) ** 222236219, 734144.0)",
+    "hs.epsilon(hs.PoissonSubsampled(hs.Gaussian(9e-11), 0.84) ** 2, 1e-62)",
+    "hs.epsilon(hs.PoissonSubsampled(hs.Gaussian(0.12), 4e-5) ** 705369455625, 6e-190, "
+    "accountant='gdp')",
+    "hs.epsilon(hs.PoissonSubsampled(hs.Gaussian(0.67), 2e-4) ** 3914553597, 1e-212, "
+    "accountant='rdp')",
+    "hs.epsilon(hs.PoissonSubsampled(hs.Gaussian(25.0), 1.6e-12) ** 67835, 1e-117, "
+    "accountant='contour')",
+    "hs.epsilon(hs.PoissonSubsampled(hs.Gaussian(0.032), 0.9995) ** 20327332519, 3e-59)",
+]
+
+
+@pytest.mark.parametrize("call", SINGLED_OUT)
+def test_what_is_easy_to_get_stuck_in_is_answered_in_time(caller: Caller, call: str) -> None:
+    assert caller.complaint(call) is None

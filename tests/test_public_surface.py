@@ -1,0 +1,80 @@
+"""What `import hockeystick` gives, and what it does not load."""
+
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+import hockeystick as hs
+
+HEAVY = ("numba", "scipy", "mpmath", "click", "rich", "torch")
+
+
+def test_the_public_names_are_exactly_these() -> None:
+    assert sorted(hs.__all__) == [
+        "Adjacency",
+        "Approximate",
+        "Certified",
+        "Composed",
+        "DPSGD",
+        "Gaussian",
+        "HockeystickError",
+        "IncompatibleError",
+        "Mechanism",
+        "ParameterError",
+        "Plan",
+        "PlanFileError",
+        "PoissonSubsampled",
+        "Repeated",
+        "Row",
+        "UnsupportedError",
+        "compare",
+        "delta",
+        "epsilon",
+    ]
+
+
+@pytest.mark.parametrize("name", hs.__all__)
+def test_every_public_name_exists_and_is_documented(name: str) -> None:
+    assert inspect.getdoc(getattr(hs, name))
+
+
+@pytest.mark.parametrize(
+    ("function", "parameters"),
+    [
+        ("epsilon", ["plan", "delta", "accountant", "digits"]),
+        ("delta", ["plan", "epsilon", "accountant", "digits"]),
+        ("compare", ["plan", "delta", "epsilon"]),
+    ],
+)
+def test_the_questions_take_exactly_these_parameters(function: str, parameters: list[str]) -> None:
+    assert list(inspect.signature(getattr(hs, function)).parameters) == parameters
+
+
+def test_every_public_error_is_a_hockeystick_error() -> None:
+    errors = [item for name in hs.__all__ if name.endswith("Error") and (item := getattr(hs, name))]
+    assert len(errors) == 5
+    assert all(issubclass(error, hs.HockeystickError) for error in errors)
+
+
+def _loaded_after(code: str) -> set[str]:
+    """Return which of the heavy packages a fresh interpreter holds after running the code."""
+    script = f"import sys\n{code}\nprint(*({{*{HEAVY}}} & sys.modules.keys()))"
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    return set(done.stdout.split())
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    assert _loaded_after("import hockeystick") == set()
+
+
+def test_describing_a_plan_loads_nothing_heavy() -> None:
+    plan = "hs.DPSGD(examples=60_000, batch_size=256, epochs=60, noise_multiplier=1.1)"
+    assert _loaded_after(f"import hockeystick as hs\nprint(str({plan}), file=sys.stderr)") == set()
+
+
+def test_the_heavy_packages_are_loaded_once_something_is_asked() -> None:
+    code = "import hockeystick as hs\nhs.epsilon(hs.Gaussian(1), delta=1e-5)"
+    assert "mpmath" in _loaded_after(code)

@@ -70,7 +70,11 @@ def below_rate(p: float, mu: float, w: float, low: float) -> float:
 def cell_width(mu: float, w: float, height: float, shift: float, odds: float) -> float:
     """Return a width of cell over which bounds of ``r^w`` are not much larger than its values."""
     turning = max(1.5 / (1.0 + height * mu * odds), 0.12 * shift)
-    return min(0.25, 1.0 / mu, 1.5 / (1.0 + abs(w) * mu * odds), turning)
+    growing = 1.5 / (1.0 + abs(w) * mu * odds)
+    if w < 0.0:
+        # Where w < 0 makes r^w small, a bound some percent off in the exponent is good enough.
+        growing = max(growing, 0.02 / mu)
+    return min(0.25, 1.0 / mu, growing, turning)
 
 
 @njit(cache=True)

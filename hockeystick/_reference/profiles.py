@@ -47,12 +47,13 @@ def sampled_gaussian_delta(epsilon: mpf, rate: mpf, mu: mpf, removing: bool) -> 
         with mp.extraprec(64):
             inner = mp.log1p(mp.expm1(epsilon) / rate)
         return rate * gaussian_delta(inner, mu)
-    if epsilon >= -mp.log1p(-rate):
-        return mp.zero
+    with mp.extraprec(64):
+        if epsilon >= -mp.log1p(-rate):
+            return mp.zero
 
     def difference() -> tuple[mpf, mpf]:
         x = mu / 2 + mp.log1p(mp.expm1(-epsilon) / rate) / mu
-        first = (1 - mp.exp(epsilon) * (1 - rate)) * _phi(x)
+        first = -mp.expm1(epsilon + mp.log1p(-rate)) * _phi(x)
         return first, first - mp.exp(epsilon) * rate * _phi(x - mu)
 
     return _uncancelled(difference)
@@ -74,7 +75,7 @@ def _uncancelled(difference: Callable[[], tuple[mpf, mpf]]) -> mpf:
 
     ``difference`` returns the first term and the difference, which must not be negative.
     """
-    extra = 40
+    extra = 160
     while True:
         with mp.extraprec(extra):
             first, value = difference()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, final
 
 from hockeystick._solve import increasing_root
 from hockeystick.accountants._cost import Cost, Counted
+from hockeystick.accountants._revealed import revealed_delta, revealed_epsilon
 from hockeystick.accountants.base import DirectedAccountant, Interval, Kind, down, up, worse
 from hockeystick.losses import GaussianLoss, ProfiledLoss, RevealingLoss
 
@@ -34,32 +35,13 @@ class ClosedForm(DirectedAccountant):
     kind: ClassVar[Kind] = "exact"
     summary: ClassVar[str] = "exact formula for unsampled Gaussians and for single runs"
 
-    def epsilon(self, cost: Cost, delta: float) -> Interval:
-        """Return epsilon; infinite where a release without noise shows with more than delta."""
-        hidden = _log_hidden(cost.removing)
-        if hidden == 0.0:
-            return super().epsilon(cost, delta)
-        if -math.expm1(hidden) > delta * (1.0 + 1e-12):
-            return Interval.point(math.inf)
-        others = any(not isinstance(loss, RevealingLoss) for loss, _ in cost.removing)
-        if others or -math.expm1(hidden) > delta * (1.0 - 1e-12):
-            return Interval(0.0, math.inf, math.inf)
-        return Interval.point(0.0)
-
-    def delta(self, cost: Cost, epsilon: float) -> Interval:
-        """Return delta; at least the probability that a release without noise shows."""
-        hidden = _log_hidden(cost.removing)
-        if hidden == 0.0:
-            return super().delta(cost, epsilon)
-        shown = -math.expm1(hidden)
-        near = Interval(shown * (1.0 - 1e-12), shown, min(shown * (1.0 + 1e-12), 1.0))
-        others = any(not isinstance(loss, RevealingLoss) for loss, _ in cost.removing)
-        return Interval(near.lower, 1.0, 1.0) if others else near
-
     def epsilon_of(self, terms: Counted, delta: float) -> Interval:
         """Return epsilon of one direction."""
         if not terms:
             return Interval.point(0.0)
+        revealing = _revealing(terms)
+        if revealing:
+            return revealed_epsilon(revealing, delta, alone=len(revealing) == len(terms))
         profile = self._profile(terms)
         from mpmath import mp
 
@@ -68,16 +50,21 @@ class ClosedForm(DirectedAccountant):
             estimate = float(_epsilon_at(lambda e: profile(e, 0), target))
             upper = float(_epsilon_at(lambda e: profile(e, 1), target))
             lower = float(_epsilon_at(lambda e: profile(e, -1), target))
+            slack = 2.0**-50
             while profile(mp.mpf(upper), 1) > target:
-                upper = up(upper * (1.0 + 2.0**-50))
+                upper, slack = up(upper * (1.0 + slack)), 2.0 * slack
+            slack = 2.0**-50
             while lower > 0.0 and profile(mp.mpf(lower), -1) < target:
-                lower = down(lower * (1.0 - 2.0**-50))
+                lower, slack = down(lower * (1.0 - slack)), min(2.0 * slack, 0.5)
         return Interval(lower, estimate, upper).ordered()
 
     def delta_of(self, terms: Counted, epsilon: float) -> Interval:
         """Return delta of one direction."""
         if not terms or epsilon > math.fsum(count * loss.supremum for loss, count in terms):
             return Interval.point(0.0)
+        revealing = _revealing(terms)
+        if revealing:
+            return revealed_delta(revealing, epsilon, alone=len(revealing) == len(terms))
         profile = self._profile(terms)
         from mpmath import mp
 
@@ -89,7 +76,7 @@ class ClosedForm(DirectedAccountant):
         """Return epsilon or delta to so many digits."""
         from mpmath import mp
 
-        if _log_hidden(cost.removing) != 0.0:
+        if _revealing(cost.removing):
             raise self.refuse("a release without noise", "it has no arbitrary-precision form")
         found = []
         with mp.workdps(digits + 15):
@@ -176,11 +163,6 @@ def _epsilon_at(profile: Callable[[mpf], mpf], delta: mpf) -> mpf:
     return new
 
 
-def _log_hidden(terms: Counted) -> float:
-    """Return ln of the probability that no release without noise shows the record."""
-    shown = [
-        (math.log1p(-float(loss.rate)) if loss.rate < 1 else -math.inf) * count
-        for loss, count in terms
-        if isinstance(loss, RevealingLoss)
-    ]
-    return math.fsum(shown)
+def _revealing(terms: Counted) -> list[tuple[RevealingLoss, int]]:
+    """Return the releases without noise."""
+    return [(loss, count) for loss, count in terms if isinstance(loss, RevealingLoss)]

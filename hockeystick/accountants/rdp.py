@@ -40,6 +40,8 @@ class RDP(DirectedAccountant):
 
     def delta_of(self, terms: Counted, epsilon: float) -> Interval:
         """Return delta of one direction, the upper end from the best order."""
+        if epsilon > math.fsum(count * loss.supremum for loss, count in terms):
+            return Interval.point(0.0)
         lower = single_run_delta(terms, epsilon)
         if not terms or _infinite(terms):
             most = min(_most(terms), 1.0)

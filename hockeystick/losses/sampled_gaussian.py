@@ -28,9 +28,9 @@ _COMFORTABLE: Final = 200.0
 # Width of the window around the edge of the large losses, over 1/mu: about the best throughout.
 _WINDOW: Final = 0.12
 # Beyond this c, or this length in u, only the convex bound of M is used.
-_FARTHEST: Final = 1e12
+_FARTHEST: Final = 1e8
 _LONGEST: Final = 2000.0
-# Accuracy in M of the unproven cumulants, as a logarithm.
+# Relative accuracy of the unproven cumulants, as a logarithm.
 _ROUGH: Final = -36.0
 
 
@@ -55,12 +55,17 @@ class SampledGaussianLoss(LineLoss, ProfiledLoss):
     @property
     def extreme(self) -> bool:
         """Whether the parameters are out of reach of the quadrature."""
-        return not (1e-6 <= self.mu <= 64.0 and 1e-30 <= self.rate <= 1.0 - 1e-9)
+        return not (1e-3 <= self.mu <= 25.0 and 1e-10 <= self.rate <= 1.0 - 1e-7)
 
     @property
     def mu(self) -> float:
         """The distance of the means in units of the noise."""
         return 1.0 / self.noise_multiplier
+
+    @property
+    def _rough(self) -> float:
+        """The accuracy of the unproven cumulants, relative to M - 1, which is of order p^2."""
+        return _ROUGH + 2.0 * math.log(float(self.rate))
 
     def power(self, c: float) -> float:
         """Return ``w``, the power of the likelihood ratio at ``z = c``."""
@@ -72,7 +77,7 @@ class SampledGaussianLoss(LineLoss, ProfiledLoss):
             return False
         from hockeystick._kernels import sampled_gaussian
 
-        low, high = sampled_gaussian.span(float(self.rate), self.mu, self.power(c), c, _ROUGH)
+        low, high = sampled_gaussian.span(float(self.rate), self.mu, self.power(c), c, self._rough)
         return high - low < _LONGEST * max(1.0, 1.0 / self.mu)
 
     def cumulants(self, c: float) -> Cumulants:
@@ -83,7 +88,7 @@ class SampledGaussianLoss(LineLoss, ProfiledLoss):
 
         p, mu = float(self.rate), self.mu
         step = min(0.5, 0.75 / mu)
-        low, high = sampled_gaussian.span(p, mu, self.power(c), c, _ROUGH)
+        low, high = sampled_gaussian.span(p, mu, self.power(c), c, self._rough)
         first = math.floor(low / step)
         last = math.ceil(high / step)
         loss, log_weight, _, _ = sampled_gaussian.nodes(
@@ -97,12 +102,19 @@ class SampledGaussianLoss(LineLoss, ProfiledLoss):
     def log_mgf(self, c: float) -> Bounded:
         """Return K with the proven error of its quadrature, or within its convex bound."""
         reached = self.reaches(c)
-        rule = self.rule(c, 0.0, self.cumulants(c).value - 38.0) if reached else None
+        value = self.cumulants(c).value if reached else 0.0
+        rule = self.rule(c, 0.0, min(value, math.log(value)) - 38.0) if value > 0.0 else None
         if rule is None:
-            half = 0.5 * self._convex_bound(c).value
-            return Bounded(half, half * (1.0 + 32.0 * _ULP))
+            return self._within_convex_bound(c)
         real, _, error = rule.line(c, 0.0, 1)
+        if not math.isfinite(float(real[0] + error[0])):
+            return self._within_convex_bound(c)
         return Bounded(float(real[0]), float(error[0]))
+
+    def _within_convex_bound(self, c: float) -> Bounded:
+        """Return that K lies between 0 and its convex bound."""
+        half = 0.5 * self._convex_bound(c).value
+        return Bounded(half, half * (1.0 + 32.0 * _ULP))
 
     def _convex_bound(self, c: float) -> Cumulants:
         """Return ``ln(1 - p + p exp(c (c+1) mu^2/2))``, an upper bound of K, and derivatives.
@@ -220,6 +232,13 @@ class TrapezoidRule:
         """Return ``ln M`` along the line, with quadrature and round-off error."""
         import numpy as np
 
+        with np.errstate(all="ignore"):
+            return self._line(c, step, count)
+
+    def _line(self, c: float, step: float, count: int) -> LineValues:
+        """Return the line; what is out of range ends as an infinite error or no number."""
+        import numpy as np
+
         from hockeystick._kernels import series
 
         shift, loss, log_weight, loss_error, weight_error = self._terms
@@ -228,16 +247,15 @@ class TrapezoidRule:
         )
         error = error + math.exp(min(self.log_error - shift, 700.0))
         modulus, log_real, log_imag = complex_log1p(real, imag, shift)
-        # |ln(1 + e)| <= 2 e for e <= 1/2; beyond that the value says nothing.
-        relative = np.divide(error, modulus, out=np.full(count, np.inf), where=modulus > 0.0)
-        round_off = (
-            8.0
-            * _ULP
-            * (np.abs(log_real) + np.abs(log_imag) + (np.abs(real) + imag * imag) / modulus**2)
-        )
-        log_error = np.where(relative < 0.5, 2.0 * relative, np.inf)
-        small = relative < 1e-3
-        log_error[small] = 1.001 * relative[small]
+        # |ln(1 + e)| <= 1.001 e for e <= 1e-3, and <= 2 e up to 1/2. Beyond that all that is known
+        # is |M| <= |value| + error: with that as the size, a change by e^2 covers every value.
+        unsure = error >= 0.5 * modulus
+        safe = np.where(unsure, modulus + error, modulus)
+        relative = np.where(unsure, 1.0, error / safe)
+        log_real = np.where(unsure, shift + np.log(safe), log_real)
+        log_error = np.where(relative < 1e-3, 1.001, 2.0) * relative
+        sensitive = (np.abs(real) + imag * imag) / safe / safe
+        round_off = 8.0 * _ULP * (np.abs(log_real) + np.abs(log_imag) + sensitive)
         return LineValues(log_real, log_imag, log_error + round_off)
 
     def reference_line(self, c: float, step: float, count: int) -> list[mpc]:
@@ -264,7 +282,8 @@ def complex_log1p(real: Array, imag: Array, shift: float) -> tuple[Array, Array,
     modulus = np.hypot(one + real, imag)
     with np.errstate(divide="ignore"):
         if shift == 0.0:
-            log_modulus = 0.5 * np.log1p(real * (2.0 + real) + imag * imag)
+            square = real * (2.0 + real) + imag * imag
+            log_modulus = 0.5 * np.log1p(np.maximum(square, -1.0))
         else:
             log_modulus = shift + np.log(modulus)
     return modulus, log_modulus, np.arctan2(imag, one + real)

@@ -143,7 +143,7 @@ def _lower(step: Step, cut: float, h: float, theta: float) -> Grid:
         nodes = _nodes(step, cut, points + h / 2)
         cell = np.rint((nodes.losses - anchor) / h).astype(np.int64) - first
         cell = np.clip(cell, 0, last - first)
-        masses = np.bincount(cell, nodes.masses, points.size)
+        masses: Floats = np.bincount(cell, nodes.masses, points.size).astype(np.float64)
         shrunk = np.bincount(
             cell, nodes.masses * np.expm1(points[cell] - nodes.losses), points.size
         )
@@ -155,7 +155,7 @@ def _lower(step: Step, cut: float, h: float, theta: float) -> Grid:
             break
         anchor = float(points[heaviest] + excess[heaviest])
     tilted = masses * np.exp(theta * (points - high))
-    tilted /= tilted.sum()
+    tilted = tilted / float(tilted.sum())
     etas = np.concatenate([[0.0], h * 2.0 ** np.arange(-30, 0.0)]) + 1e-14
     costs = [eta + h * float(tilted[excess < -eta].sum()) for eta in etas]
     eta = float(etas[int(np.argmin(costs))])
@@ -164,15 +164,11 @@ def _lower(step: Step, cut: float, h: float, theta: float) -> Grid:
     return Grid(float(points[0] - h - eta), h, lowered)
 
 
-def _cumulant(grid: Grid, theta: float) -> tuple[float, float]:
-    """ln sum p exp(theta l), and its derivative."""
-    used = grid.masses > 0
-    losses = grid.start + grid.h * np.flatnonzero(used)
-    a = np.log(grid.masses[used]) + theta * losses
-    top = float(a.max())
-    weight = np.exp(a - top)
-    total = float(weight.sum())
-    return top + math.log(total), float((weight * losses).sum()) / total
+def _cumulant(grid: Grid, theta: float) -> float:
+    """ln sum p exp(theta l)."""
+    used = np.flatnonzero(grid.masses > 0)
+    terms = np.log(grid.masses[used]) + theta * (grid.start + grid.h * used)
+    return float(logsumexp(terms))
 
 
 @dataclass(frozen=True)
@@ -202,14 +198,14 @@ class Composed:
 
 def _compose(grid: Grid, steps: int, theta: float) -> Composed:
     """Tilt, find a window by Chernoff, raise to the power by FFT."""
-    base, _ = _cumulant(grid, theta)
+    base = _cumulant(grid, theta)
     goal = 32.0
     ends = []
     for sign in (1.0, -1.0):
         best = math.inf
         for extra in np.geomspace(1e-3, 1e3, 60):
             shift = sign * float(extra)
-            reach = (steps * (_cumulant(grid, theta + shift)[0] - base) + goal) / float(extra)
+            reach = (steps * (_cumulant(grid, theta + shift) - base) + goal) / float(extra)
             best = min(best, reach)
         ends.append(sign * best)
     high, low = ends
@@ -243,7 +239,8 @@ class Lattice:
 
     below: Composed
     above: Composed
-    cut: float
+    cut: float  # the allowance for what is cut off in x
+    centre: float  # the epsilon they were made for
 
     def delta(self, epsilon: float) -> Bracket:
         """Bracket on delta at epsilon."""
@@ -256,19 +253,23 @@ class Lattice:
         return Bracket(self._solve(delta, upper=False), self._solve(delta, upper=True))
 
     def _solve(self, delta: float, *, upper: bool) -> float:
-        """The side of the root that is safe."""
+        """The safe side of the root, sought outward from `centre`, where the curves are tight."""
 
         def read(epsilon: float) -> float:
             bracket = self.delta(epsilon)
             return bracket.upper if upper else bracket.lower
 
-        low, high = 0.0, 1.0
-        if read(low) <= delta:
-            return 0.0
+        low = high = self.centre
+        gap = 1e-6 * self.centre
         while read(high) > delta:
-            low, high = high, 2 * high
-            if high > 1e9:
-                raise LatticeError("no bracket")
+            low, high, gap = high, self.centre + gap, 2 * gap
+            if high > 100 * self.centre:
+                raise LatticeError("the upper curve does not come down to delta")
+        gap = 1e-6 * self.centre
+        while read(low) <= delta:
+            if low == 0:
+                return 0.0
+            low, high, gap = max(0.0, self.centre - gap), low, 2 * gap
         while high - low > 1e-9 * high:
             middle = (low + high) / 2
             low, high = (middle, high) if read(middle) > delta else (low, middle)
@@ -302,4 +303,5 @@ def lattice(
         _compose(_lower(step, cut, h / 8, theta), steps, theta),
         _compose(_upper(step, cut, h), steps, theta),
         2 * steps * math.exp(float(log_ndtr(-cut))),
+        epsilon,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -29,6 +30,8 @@ Complexes: TypeAlias = NDArray[np.complex128]
 _Rule = TypeVar("_Rule")
 
 _ULP: Final = 2.0**-52
+# Overflow ends as an infinite error or no number, and both count as nothing proven.
+_QUIET: Final = partial(np.errstate, all="ignore")
 
 
 class LogDelta(NamedTuple):
@@ -42,8 +45,8 @@ class LogDelta(NamedTuple):
 
     @property
     def relative_error(self) -> float:
-        """The larger distance of an end from the estimate, over the estimate."""
-        if not self.estimate > 0.0:
+        """The larger distance of an end from the estimate, over the estimate; inf for no number."""
+        if not (self.estimate > 0.0 and math.isfinite(self.lower) and math.isfinite(self.upper)):
             return math.inf
         return max(self.upper / self.estimate - 1.0, 1.0 - self.lower / self.estimate)
 
@@ -77,7 +80,7 @@ class Integral:
     def delta(self, epsilon: float) -> LogDelta:
         """Return delta at an epsilon."""
         scale = self.real[0] - epsilon * self.line.c
-        with np.errstate(under="ignore", over="ignore"):
+        with _QUIET():
             phase = 1j * (self.imag - epsilon * self.z.imag)
             modulus = np.exp(self.real - self.real[0])
             terms = modulus * np.exp(phase) * self.weight
@@ -87,8 +90,8 @@ class Integral:
             growth = np.expm1(np.minimum(self.error + round_off, 700.0))
             loose = modulus * self.loose
             spread = float(size @ growth + loose @ (1.0 + growth))
-        estimate = float(terms.real.sum())
-        slope = -float((terms * self.z).real.sum())
+            estimate = float(terms.real.sum())
+            slope = -float((terms * self.z).real.sum())
         slack = spread + self.truncation
         lower = estimate - slack - self._aliases(epsilon, scale)
         upper = estimate + slack
@@ -124,6 +127,18 @@ def integrate(
     jump_rules: Sequence[JumpRule] = (),
 ) -> Integral:
     """Return the integral along a line by the rules of its losses."""
+    with _QUIET():
+        return _integrate(terms, line, rules, apart, jump_rules)
+
+
+def _integrate(
+    terms: LineTerms,
+    line: Line,
+    rules: Sequence[LineRule],
+    apart: LargeLosses | None,
+    jump_rules: Sequence[JumpRule],
+) -> Integral:
+    """Return the integral; a value out of the range of floats makes its error infinite."""
     size = line.last + 1
     lines = [rule.line(line.c, line.step, size) for rule in rules]
     counts = np.array([float(count) for _, count in terms])
@@ -154,7 +169,7 @@ def _with_a_jump(
     error = np.zeros(size)
     for count, values, rule in zip(counts, lines, jump_rules, strict=True):
         jump = rule.line(line.c, line.step, size)
-        inverse = np.exp(jump.scale - values.real - 1j * values.imag)
+        inverse = np.exp(np.minimum(jump.scale - values.real, 300.0) - 1j * values.imag)
         ratio = (jump.real + 1j * jump.imag) * inverse
         modulus, real, imag = complex_log1p(-ratio.real, -ratio.imag, 0.0)
         exponent += count * (real + 1j * imag)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
 from hockeystick.accountants._cost import Cost, Counted
@@ -42,8 +43,11 @@ class Contour(DirectedAccountant):
         from hockeystick.accountants.contour._search import integral_for_delta
 
         lines = self._line_terms(terms)
-        found = integral_for_delta(lines, math.log(delta)) if lines else None
-        proven = found and _epsilon_interval(found.integral, found.epsilon, delta)
+        proven = None
+        # Parameters whose intermediate values leave the range of floats get the plain bounds.
+        with suppress(ArithmeticError):
+            found = integral_for_delta(lines, math.log(delta)) if lines else None
+            proven = found and _epsilon_interval(found.integral, found.epsilon, delta)
         return proven or RDP().epsilon_of(terms, delta)
 
     def delta_of(self, terms: Counted, epsilon: float) -> Interval:
@@ -53,7 +57,9 @@ class Contour(DirectedAccountant):
         from hockeystick.accountants.contour._search import integral_for_epsilon
 
         lines = self._line_terms(terms)
-        found = integral_for_epsilon(lines, epsilon) if lines else None
+        found = None
+        with suppress(ArithmeticError):
+            found = integral_for_epsilon(lines, epsilon) if lines else None
         if found is None or found.integral.delta(epsilon).relative_error > _WIDEST:
             return RDP().delta_of(terms, epsilon)
         value = found.integral.delta(epsilon)

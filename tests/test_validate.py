@@ -16,7 +16,7 @@ from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError
 
 REALS = sorted(name for name, domain in PARAMETERS.items() if not domain.whole)
-COUNTS = sorted(name for name, domain in PARAMETERS.items() if domain.whole)
+COUNTS = sorted(name for name, domain in PARAMETERS.items() if domain.high == MAX_COUNT)
 NOT_NUMBERS = [
     None,
     True,

@@ -73,6 +73,7 @@ def test_the_trapezoid_rule_errs_by_no_more_than_it_claims(
 ) -> None:
     loss = SampledGaussianLoss(rate, noise, removing)
     rule = loss.rule(c_high, y_high, log_tolerance)
+    assert rule is not None
     for c, k in ((c_high, 0), (c_high, 2), (0.4 * c_high, 1)):
         values = rule.line(c, y_high / 2, 3)
         with mp.workdps(20):
@@ -89,6 +90,7 @@ def test_the_rule_agrees_with_its_own_twin(
     rate: float | Fraction, noise: float, removing: bool, c_high: float, y_high: float
 ) -> None:
     rule = SampledGaussianLoss(rate, noise, removing).rule(c_high, y_high, -38.0)
+    assert rule is not None
     values = rule.line(c_high, y_high / 5, 6)
     with mp.workdps(30):
         for k, truth in enumerate(rule.reference_line(c_high, y_high / 5, 6)):
@@ -109,7 +111,9 @@ def falls(loss: SampledGaussianLoss, c: float) -> tuple[np.ndarray[Any, Any], li
     deviation = math.sqrt(max(loss.cumulants(c).curvature, 1e-300))
     count = 400
     step = min(40.0 / deviation, 500.0) / count
-    values = loss.rule(c, count * step, -30.0).line(c, step, count)
+    rule = loss.rule(c, count * step, -30.0)
+    assert rule is not None
+    values = rule.line(c, step, count)
     ratio = np.exp(values.real - values.real[0] - np.minimum(values.error, 1.0))
     ratio[~np.isfinite(values.error)] = 0.0
     largest_beyond = np.maximum.accumulate(ratio[::-1])[::-1]

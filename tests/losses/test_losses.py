@@ -39,11 +39,13 @@ def removing_cumulant(rate: float | Fraction, noise: float, order: int) -> Any:
 def test_the_cumulant_at_integer_orders_is_the_binomial_sum_within_its_error(
     rate: float | Fraction, noise: float, order: int
 ) -> None:
-    found = SampledGaussianLoss(rate, noise, removing=True).log_mgf(order - 1.0)
+    loss = SampledGaussianLoss(rate, noise, removing=True)
+    found = loss.log_mgf(order - 1.0)
     truth = removing_cumulant(rate, noise, order)
     with mp.workdps(40):
         assert abs(mp.mpf(found.value) - truth) <= found.error
-    assert found.error <= 1e-12 * found.value + 1e-14
+    if not loss.extreme:
+        assert found.error <= 1e-12 * found.value + 1e-14
 
 
 @pytest.mark.parametrize("rate", [1e-200, 1e-40, 0.01, 1 - 2**-52])
@@ -52,7 +54,8 @@ def test_the_cumulant_at_integer_orders_is_the_binomial_sum_within_its_error(
 def test_beyond_the_reach_of_quadrature_the_convex_bound_holds_the_truth(
     rate: float, noise: float, order: int
 ) -> None:
-    found = SampledGaussianLoss(rate, noise, removing=True).log_mgf(order - 1.0)
+    loss = SampledGaussianLoss(rate, noise, removing=True)
+    found = loss.log_mgf(order - 1.0)
     truth = removing_cumulant(rate, noise, order)
     with mp.workdps(40):
         assert abs(mp.mpf(found.value) - truth) <= found.error
@@ -63,7 +66,7 @@ def test_beyond_the_reach_of_quadrature_the_convex_bound_holds_the_truth(
 @pytest.mark.parametrize("c", [0.01, 0.5, 2.0, 15.0])
 def test_adding_has_its_cumulant_within_the_error(noise: float, rate: float, c: float) -> None:
     found = SampledGaussianLoss(rate, noise, removing=False).log_mgf(c)
-    with mp.workdps(25):
+    with mp.workdps(45):
         p, mu = exact(rate), reciprocal(noise)
 
         def integrand(u: Any) -> Any:

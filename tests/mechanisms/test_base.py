@@ -124,8 +124,13 @@ def test_a_product_with_something_else_is_refused_on_either_side(
 
 
 @names
-def test_plans_and_only_plans_stand_for_a_mechanism_and_state_assumptions(mechanism: Any) -> None:
-    assert isinstance(mechanism, Plan) == hasattr(mechanism, "assumptions")
+def test_plans_and_only_plans_stand_for_a_mechanism(mechanism: Any) -> None:
+    assert isinstance(mechanism, Plan) == hasattr(mechanism, "mechanism")
     if isinstance(mechanism, Plan):
         assert isinstance(mechanism.mechanism, Mechanism)
-        assert all(text.endswith(".") for text in mechanism.assumptions)
+        assert mechanism.assumptions
+
+
+@names
+def test_assumptions_are_sentences(mechanism: Any) -> None:
+    assert all(text.endswith(".") for text in mechanism.assumptions)

@@ -19,7 +19,8 @@ from hockeystick.results import Approximate, Certified, Quantity
 
 Answer = Certified | Approximate
 
-_MOST_DIGITS: Final = 1000
+# Beyond this epsilon only the monotonicity of delta is used.
+_FARTHEST: Final = 1e15
 
 
 def epsilon(
@@ -191,6 +192,11 @@ def _read(
     known = _at_the_ends(cost, quantity, value)
     if known is not None:
         return accountant, known
+
+    if quantity == "delta" and value > _FARTHEST:
+        # delta falls: what it is at most there, it is at most here.
+        used, nearer = _read(cost, quantity, _FARTHEST, accountant, None)
+        return used, Interval(0.0, 0.0, nearer.upper)
 
     def ask(one: Accountant) -> Interval:
         if digits is not None:

@@ -35,7 +35,9 @@ class RDP(DirectedAccountant):
         c = optimal_order(terms, log_delta)
         value = (_log_mgf_upper(terms, c) - log_delta + log_kappa(c)) / c
         slack = _OUTWARD * (abs(value) + (abs(log_delta) + abs(log_kappa(c))) / c)
-        upper = max(value + slack, lower)
+        # No loss, and so no epsilon, exceeds the sum of the largest losses.
+        largest = math.fsum(count * loss.supremum for loss, count in terms)
+        upper = max(min(value + slack, largest * (1.0 + _OUTWARD)), lower)
         return Interval(lower, upper, upper)
 
     def delta_of(self, terms: Counted, epsilon: float) -> Interval:

@@ -30,6 +30,8 @@ _WINDOW: Final = 0.12
 # Beyond this c, or this length in u, only the convex bound of M is used.
 _FARTHEST: Final = 1e8
 _LONGEST: Final = 2000.0
+# More nodes than this for one value of K give way to the convex bound.
+_MOST_NODES: Final = 100_000
 # Relative accuracy of the unproven cumulants, as a logarithm.
 _ROUGH: Final = -36.0
 
@@ -104,7 +106,7 @@ class SampledGaussianLoss(LineLoss, ProfiledLoss):
         reached = self.reaches(c)
         value = self.cumulants(c).value if reached else 0.0
         rule = self.rule(c, 0.0, min(value, math.log(value)) - 38.0) if value > 0.0 else None
-        if rule is None:
+        if rule is None or rule.nodes > _MOST_NODES:
             return self._within_convex_bound(c)
         real, _, error = rule.line(c, 0.0, 1)
         if not math.isfinite(float(real[0] + error[0])):

@@ -60,9 +60,9 @@ class Contour(DirectedAccountant):
         found = None
         with suppress(ArithmeticError):
             found = integral_for_epsilon(lines, epsilon) if lines else None
-        if found is None or found.integral.delta(epsilon).relative_error > _WIDEST:
+        value = None if found is None else found.integral.delta(epsilon)
+        if value is None or not value.relative_error <= _WIDEST:
             return RDP().delta_of(terms, epsilon)
-        value = found.integral.delta(epsilon)
         lower, middle, upper = (value.log(end) for end in ("lower", "estimate", "upper"))
         slack = _OUTWARD * (abs(value.log_scale) + 4.0)
         return Interval(

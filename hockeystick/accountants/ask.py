@@ -193,7 +193,7 @@ def _read(
     if known is not None:
         return accountant, known
 
-    if quantity == "delta" and value > _FARTHEST:
+    if quantity == "delta" and value > _FARTHEST and not _can_be_infinite(cost):
         # delta falls: what it is at most there, it is at most here.
         used, nearer = _read(cost, quantity, _FARTHEST, accountant, None)
         return used, Interval(0.0, 0.0, nearer.upper)

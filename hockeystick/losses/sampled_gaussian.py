@@ -31,7 +31,7 @@ _WINDOW: Final = 0.12
 _FARTHEST: Final = 1e8
 _LONGEST: Final = 2000.0
 # More nodes than this for one value of K give way to the convex bound.
-_MOST_NODES: Final = 100_000
+_MOST_NODES: Final = 2_000_000
 # Relative accuracy of the unproven cumulants, as a logarithm.
 _ROUGH: Final = -36.0
 

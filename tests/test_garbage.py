@@ -241,13 +241,6 @@ def test_extreme_numbers_get_an_ordered_answer_in_time(caller: Caller, call: str
     assert caller.complaint(call) is None, call
 
 
-@pytest.mark.slow
-@given(call=extreme_calls())
-@settings(relaxed, max_examples=1500, derandomize=False)
-def test_many_extreme_numbers_get_an_ordered_answer_in_time(caller: Caller, call: str) -> None:
-    assert caller.complaint(call) is None, call
-
-
 SINGLED_OUT = [
     "hs.epsilon(hs.Gaussian(0), 1e-5, accountant='rdp')",
     "hs.compare(hs.Gaussian(0), delta=1e-5)",

@@ -26,6 +26,8 @@ from hockeystick.mechanisms import (
 )
 from hockeystick.results import Approximate, Certified
 
+__version__ = "0.1.0"
+
 __all__ = [
     "DPSGD",
     "Adjacency",

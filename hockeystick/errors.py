@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 _SHOWN_CHARACTERS = 80
 _SHOWN_BITS = 128
 
 
 def _shown(value: object) -> str:
     """Return the value as one short line, whatever it is."""
+    if isinstance(value, Decimal):
+        return str(value)
     if isinstance(value, int) and value.bit_length() > _SHOWN_BITS:
         sign = "a negative integer" if value < 0 else "an integer"
         return f"{sign} of {value.bit_length()} bits"

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass
-from decimal import (
-    MAX_EMAX,
-    MIN_EMIN,
-    ROUND_CEILING,
-    ROUND_FLOOR,
-    ROUND_HALF_EVEN,
-    Context,
-    Decimal,
-)
-from fractions import Fraction
 from typing import Any, Final, Literal, final
 
+from hockeystick._numerals import (
+    at_least,
+    at_most,
+    digits_held,
+    formatted_up,
+    interval,
+    is_mpf,
+    nearest,
+)
 from hockeystick._validate import PARAMETERS, choice, one_of, real
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError
@@ -24,10 +23,6 @@ from hockeystick.errors import ParameterError
 Quantity = Literal["epsilon", "delta"]
 
 _QUANTITIES: Final = ("epsilon", "delta")
-_HEADLINE_DIGITS: Final = 6
-_FLOAT_DIGITS: Final = 17
-_FEWEST_DIGITS: Final = 3
-_DIGITS_BEYOND_GAP: Final = 2
 
 
 @final
@@ -61,6 +56,8 @@ class Certified:
         >>> answer = hs.Certified(2.0, 2.25, 2.5, quantity="epsilon", accountant="rdp")
         >>> float(answer)
         2.5
+        >>> f"{answer:.0f}"
+        '3'
         >>> print(answer)
         epsilon = 2.5 (proven in [2, 2.5]; rdp)
     """
@@ -99,6 +96,10 @@ class Certified:
         nearest = float(self.upper)
         return nearest if nearest >= self.upper else math.nextafter(nearest, math.inf)
 
+    def __format__(self, spec: str) -> str:
+        """Return ``upper``, rounded up, in a format such as ".3f"; without one, ``str(answer)``."""
+        return formatted_up(self.upper, spec) if spec else str(self)
+
     @property
     def width(self) -> float:
         """Return upper - lower, and 0 where the two are equal, inf included."""
@@ -121,28 +122,17 @@ class Certified:
         return {
             "kind": "certified",
             "quantity": self.quantity,
-            "lower": _jsonable(self.lower, ROUND_FLOOR),
-            "estimate": _jsonable(self.estimate, ROUND_HALF_EVEN),
-            "upper": _jsonable(self.upper, ROUND_CEILING),
+            "lower": _jsonable(self.lower, at_least),
+            "estimate": _jsonable(self.estimate, nearest),
+            "upper": _jsonable(self.upper, at_most),
             **_metadata(self),
         }
 
     def __str__(self) -> str:
         """Return one line; every upper end is rounded up and every lower end down."""
-        headline = _decimal(self.upper, _HEADLINE_DIGITS, ROUND_CEILING)
-        digits = self._digits_that_show_the_width()
-        lower = _decimal(self.lower, digits, ROUND_FLOOR)
-        upper = _decimal(self.upper, digits, ROUND_CEILING)
-        return f"{self.quantity} = {headline} (proven in [{lower}, {upper}]; {_source(self)})"
-
-    def _digits_that_show_the_width(self) -> int:
-        """Return how many significant digits tell the two ends apart, and two more."""
-        most = max(_digits_held(self.lower), _digits_held(self.upper))
-        if self.upper == math.inf or self.lower == self.upper:
-            return most
-        gap = _exact(self.upper) - _exact(self.lower)
-        needed = _magnitude(_exact(self.upper)) - _magnitude(gap) + _DIGITS_BEYOND_GAP
-        return min(most, max(needed, _FEWEST_DIGITS))
+        lower, upper = interval(self.lower, self.upper)
+        proven = f"proven in [{lower}, {upper}]"
+        return f"{self.quantity} = {at_most(self.upper)} ({proven}; {_source(self)})"
 
 
 @final
@@ -194,13 +184,13 @@ class Approximate:
         return {
             "kind": "approximation",
             "quantity": self.quantity,
-            "value": _jsonable(self.value, ROUND_HALF_EVEN),
+            "value": _jsonable(self.value, nearest),
             **_metadata(self),
         }
 
     def __str__(self) -> str:
         """Return one line that says that the value is no guarantee."""
-        value = _decimal(self.value, _HEADLINE_DIGITS, ROUND_HALF_EVEN)
+        value = nearest(self.value)
         return f"{self.quantity} ~ {value} (approximation, no guarantee; {_source(self)})"
 
 
@@ -238,15 +228,10 @@ def _source(result: Certified | Approximate) -> str:
     return ", ".join(filter(None, (result.accountant, result.adjacency)))
 
 
-def _is_mpf(value: object) -> bool:
-    """Return whether the value is a finite or infinite mpmath.mpf, without loading mpmath."""
-    return hasattr(value, "_mpf_")
-
-
 def _exact_number(name: str, value: float, quantity: Quantity) -> float:
     """Return the value unrounded, as a float or an mpf, or raise."""
     domain = PARAMETERS[quantity]
-    if _is_mpf(value) and domain.contains(value):
+    if is_mpf(value) and domain.contains(value):
         return value
     number = real(name, value, domain)
     if number != value:
@@ -254,51 +239,6 @@ def _exact_number(name: str, value: float, quantity: Quantity) -> float:
     return number
 
 
-def _exact(value: float) -> Fraction:
-    """Return the exact value of a finite float or mpf."""
-    if not _is_mpf(value):
-        return Fraction(value)
-    mantissa, exponent = _man_exp(value)
-    return mantissa * Fraction(2) ** exponent
-
-
-def _man_exp(value: Any) -> tuple[int, int]:
-    """Return the integers of a finite mpf: mantissa * 2 ** exponent."""
-    mantissa, exponent = value.man_exp
-    return int(mantissa), int(exponent)
-
-
-def _rounded(value: Fraction, digits: int, rounding: str) -> Decimal:
-    """Return the value rounded in the given direction to that many significant digits."""
-    context = Context(digits, rounding, MIN_EMIN, MAX_EMAX, traps=[])
-    return context.divide(Decimal(value.numerator), Decimal(value.denominator))
-
-
-def _magnitude(value: Fraction) -> int:
-    """Return the decimal exponent of a positive value's leading digit."""
-    return _rounded(value, 1, ROUND_FLOOR).adjusted()
-
-
-def _digits_held(value: float) -> int:
-    """Return how many significant digits a value's type can carry."""
-    if not _is_mpf(value) or value in (0, math.inf):
-        return _FLOAT_DIGITS
-    mantissa, _ = _man_exp(value)
-    return max(_FLOAT_DIGITS, math.ceil(mantissa.bit_length() * math.log10(2)) + 1)
-
-
-def _decimal(value: float, digits: int, rounding: str) -> str:
-    """Return the value in decimal, rounded in the given direction."""
-    if value == math.inf:
-        return "inf"
-    rounded = _rounded(_exact(value), digits, rounding)
-    if rounded == 0 or -5 <= rounded.adjusted() < _FLOAT_DIGITS:
-        return f"{rounded:f}"
-    return f"{rounded:e}"
-
-
-def _jsonable(value: float, rounding: str) -> float | str:
+def _jsonable(value: float, rounded: Callable[[float, int], str]) -> float | str:
     """Return a float as it is, inf and an mpf as text."""
-    if value == math.inf or _is_mpf(value):
-        return _decimal(value, _digits_held(value), rounding)
-    return value
+    return rounded(value, digits_held(value)) if value == math.inf or is_mpf(value) else value

@@ -157,7 +157,7 @@ def test_the_relative_width_is_the_width_over_the_estimate(ends: Any, expected: 
         (certified(0, 1, 2.5), "epsilon = 2.5 (proven in [0, 2.5]; contour)"),
         (
             certified(0, 0, 1e-300, quantity="delta"),
-            "delta = 1.00001e-300 (proven in [0, 1.01e-300]; contour)",
+            "delta = 1.00001e-300 (proven in [0, 1.00001e-300]; contour)",
         ),
         (
             certified(0.1, 0.1, 0.1),
@@ -165,7 +165,7 @@ def test_the_relative_width_is_the_width_over_the_estimate(ends: Any, expected: 
         ),
         (
             certified(1e20, 1e20, 2e20),
-            "epsilon = 2.00000e+20 (proven in [1.00e+20, 2.00e+20]; contour)",
+            "epsilon = 2.00000e+20 (proven in [1.00000e+20, 2.00000e+20]; contour)",
         ),
     ],
 )

@@ -12,7 +12,17 @@ import math
 import numpy as np
 from numba import njit
 
-from hockeystick._kernels.sampled_gaussian import LOG_SQRT_2PI, cell_width, log_ratio, odds_of
+from hockeystick._kernels.sampled_gaussian import (
+    CELLS,
+    LOG_SQRT_2PI,
+    cell_bounds,
+    cell_width,
+    exact_step,
+    log_add,
+    log_ratio,
+    odds_of,
+    step_within,
+)
 from hockeystick._kernels.series import BLOCK, ULP, Array
 
 
@@ -67,44 +77,18 @@ def log_window_bound(
     above ``edge + width^2 w mu`` where side is negative, and ``low`` below 0.
     """
     theta = mu * shift
-    cosine = math.cos(theta)
-    sine = math.sin(theta)
-    widen = mu * math.exp(min(0.125 * mu, 0.5)) / math.cos(0.5 * theta)
-    peak = -math.inf
-    total = 0.0
+    least = (high - low) / CELLS
+    peak, total = -math.inf, 0.0
     u = low
     angle = 0.0
     while u < high:
-        odds = odds_of(p, mu, u)
-        half = 0.5 * min(
-            cell_width(mu, w, abs(height), shift, odds), max(0.5 * width, 0.1 * abs(u - edge))
-        )
-        middle = u + half
-        t = mu * middle - 0.5 * mu * mu
-        if t > 300.0:
-            log_r = t + math.log(p)
-            angle = theta
-            slope = half * widen
-        else:
-            grown = p * math.exp(t)
-            re = 1.0 - p + grown * cosine
-            im = grown * sine
-            log_r = 0.5 * math.log(re * re + im * im)
-            angle = math.atan2(im, re)
-            slope = half * widen * grown / (1.0 - p + grown)
-        reach = abs(middle) - half
-        term = -0.5 * reach * reach if reach > 0.0 else 0.0
-        term += log_normal_cdf((side * (middle - edge) + half) / width)
-        term += w * (log_r + slope) + math.log(2.0 * half)
-        if height > 0.0:
-            term += height * (angle + slope)
-        else:
-            term += height * max(angle - slope, 0.0)
-        if term > peak:
-            total = total * math.exp(peak - term) + 1.0
-            peak = term
-        else:
-            total += math.exp(term - peak)
+        smooth = cell_width(mu, w, abs(height), shift, odds_of(p, mu, u), least)
+        half = 0.5 * min(smooth, max(0.5 * width, 0.1 * abs(u - edge), least))
+        log_r, angle, slope, gauss = cell_bounds(p, mu, shift, u + half, half)
+        kept = log_normal_cdf((side * (u + half - edge) + half) / width)
+        turn = height * (angle + slope) if height > 0.0 else height * max(angle - slope, 0.0)
+        term = gauss + kept + w * (log_r + slope) + turn + math.log(2.0 * half)
+        peak, total = log_add(peak, total, term)
         u += 2.0 * half
     turned = height * theta if height > 0.0 else height * angle
     # The window itself helps above its edge where it keeps the small losses.
@@ -112,7 +96,7 @@ def log_window_bound(
     above = turned - 0.5 * high * high - 0.5 * past * past + w * log_ratio(p, mu, high)
     above -= math.log(high - w * mu + past / width)
     start = p * math.exp(mu * low - 0.5 * mu * mu)
-    lifted = math.atan2(start * sine, 1.0 - p + start * cosine)
+    lifted = math.atan2(start * math.sin(theta), 1.0 - p + start * math.cos(theta))
     below = max(height, 0.0) * lifted - 0.5 * low * low - math.log(-low)
     inside = peak + math.log(total)
     top = max(inside, above, below)
@@ -164,23 +148,17 @@ def widest_window_step(
     By the theorem of ``sampled_gaussian.widest_step``; 0 says that none will do.
     """
     shift = min(0.92 * math.pi / mu, 9.0)
-    step = 0.0
+    step = log_norm = 0.0
     used = shift
-    log_norm = 0.0
     for _ in range(16):
         bound = log_window_bound(p, mu, w, height, shift, edge, width, side, low, high)
-        trial = 2.0 * math.pi * shift / (max(bound - log_tolerance, 0.0) + 1.4)
+        trial = step_within(bound - log_tolerance, shift)
         if trial > step:
             step, used, log_norm = trial, shift, bound
         elif trial < 0.8 * step:
             break
         shift *= 0.72
-    if not 1e-6 < step < 1e6:
-        return 0.0, math.inf
-    exponent = math.floor(math.log2(step)) - 8.0
-    step = math.floor(step / 2.0**exponent) * 2.0**exponent
-    decay = 2.0 * math.pi * used / step
-    return step, 0.7 + log_norm - decay - math.log1p(-math.exp(-decay))
+    return exact_step(step, used, log_norm)
 
 
 @njit(cache=True)
@@ -202,6 +180,9 @@ def log_decay(
         if bound > best + 3.0:
             break
         best = min(best, bound)
+        # Losses that large hardly happen, let alone count.
+        if best < -1000.0:
+            break
         shift *= 0.68
     return best
 

@@ -15,6 +15,8 @@ from numba import njit
 from hockeystick._kernels.series import ULP, Array
 
 LOG_SQRT_2PI = 0.9189385332046727
+# About how many cells at most a bound of an integral takes.
+CELLS = 4000
 
 
 @njit(cache=True)
@@ -67,14 +69,53 @@ def below_rate(p: float, mu: float, w: float, low: float) -> float:
 
 
 @njit(cache=True)
-def cell_width(mu: float, w: float, height: float, shift: float, odds: float) -> float:
-    """Return a width of cell over which bounds of ``r^w`` are not much larger than its values."""
+def cell_width(
+    mu: float, w: float, height: float, shift: float, odds: float, least: float
+) -> float:
+    """Return a width of cell over which bounds of ``r^w`` are not much larger than its values.
+
+    Cells narrower than ``least`` are widened to it: there are never too many to walk through.
+    """
     turning = max(1.5 / (1.0 + height * mu * odds), 0.12 * shift)
     growing = 1.5 / (1.0 + abs(w) * mu * odds)
     if w < 0.0:
         # Where w < 0 makes r^w small, a bound some percent off in the exponent is good enough.
         growing = max(growing, 0.02 / mu)
-    return min(0.25, 1.0 / mu, growing, turning)
+    return min(1.0 / mu, max(min(growing, turning, 0.25), least))
+
+
+@njit(cache=True)
+def cell_bounds(
+    p: float, mu: float, shift: float, middle: float, half: float
+) -> tuple[float, float, float, float]:
+    """Return what bounds an integrand on the cell ``|Re u - middle| <= half``, ``Im u = shift``.
+
+    ``ln|r|`` and ``arg r`` at the middle, how far either may be from that within the cell, and the
+    largest ``-u^2/2`` of the real parts in it.
+    """
+    theta = mu * shift
+    t = mu * middle - 0.5 * mu * mu
+    slope = half * mu * math.exp(half * mu) / math.cos(0.5 * theta)
+    if t > 300.0:
+        log_r = t + math.log(p)
+        angle = theta
+    else:
+        grown = p * math.exp(t)
+        re = 1.0 - p + grown * math.cos(theta)
+        im = grown * math.sin(theta)
+        log_r = 0.5 * math.log(re * re + im * im)
+        angle = math.atan2(im, re)
+        slope *= grown / (1.0 - p + grown)
+    nearest = max(abs(middle) - half, 0.0)
+    return log_r, angle, slope, -0.5 * nearest * nearest
+
+
+@njit(cache=True)
+def log_add(peak: float, total: float, term: float) -> tuple[float, float]:
+    """Return ``exp(peak) total + exp(term)`` in the same form, the peak being the largest term."""
+    if term > peak:
+        return term, total * math.exp(peak - term) + 1.0
+    return peak, total + math.exp(term - peak)
 
 
 @njit(cache=True)
@@ -160,42 +201,16 @@ def log_strip_bound(
     its width times an upper bound of the integrand in it, so the result holds whatever the cells;
     narrower ones are only sharper.
     """
-    theta = mu * shift
-    cosine = math.cos(theta)
-    sine = math.sin(theta)
-    widen = mu * math.exp(min(0.125 * mu, 0.5)) / math.cos(0.5 * theta)
-    peak = -math.inf
-    total = 0.0
+    peak, total = -math.inf, 0.0
     u = low
     while u < high:
-        t = mu * u - 0.5 * mu * mu
-        odds = odds_of(p, mu, u)
-        half = 0.5 * cell_width(mu, w, height, shift, odds)
-        middle = u + half
-        t = mu * middle - 0.5 * mu * mu
-        if t > 300.0:
-            log_r = t + math.log(p)
-            angle = theta
-            slope = half * widen
-        else:
-            grown = p * math.exp(t)
-            re = 1.0 - p + grown * cosine
-            im = grown * sine
-            log_r = 0.5 * math.log(re * re + im * im)
-            angle = math.atan2(im, re)
-            slope = half * widen * grown / (1.0 - p + grown)
-        reach = abs(middle) - half
-        gauss = -0.5 * reach * reach if reach > 0.0 else 0.0
-        # Upper bounds of |a|, ln|r| and |r^w| over the cell.
+        half = 0.5 * cell_width(mu, w, height, shift, odds_of(p, mu, u), (high - low) / CELLS)
+        log_r, angle, slope, gauss = cell_bounds(p, mu, shift, u + half, half)
         size = math.sqrt(log_r * log_r + angle * angle) + 2.0 * slope
         top = max(0.0, log_r + slope)
         power = w * log_r + abs(w) * slope + height * (angle + slope)
         term = gauss + 2.0 * math.log(size) + max(power, top) + math.log(half)
-        if term > peak:
-            total = total * math.exp(peak - term) + 1.0
-            peak = term
-        else:
-            total += math.exp(term - peak)
+        peak, total = log_add(peak, total, term)
         u += 2.0 * half
     scale = math.log(modulus * modulus + modulus) + 0.5 * shift * shift - LOG_SQRT_2PI
     inside = peak + math.log(total) + scale
@@ -222,22 +237,33 @@ def widest_step(
     are exact. A step of 0 says that none will do.
     """
     shift = min(0.92 * math.pi / mu, 9.0)
-    step = 0.0
-    log_norm = 0.0
+    step = log_norm = 0.0
     used = shift
     for _ in range(12):
         bound = log_strip_bound(p, mu, w, modulus, height, shift, low, high)
-        trial = 2.0 * math.pi * shift / (max(bound - log_tolerance, 0.0) + 1.4)
+        trial = step_within(bound - log_tolerance, shift)
         if trial > step:
             step, used, log_norm = trial, shift, bound
         elif trial < 0.8 * step:
             break
         shift *= 0.72
+    return exact_step(step, used, log_norm)
+
+
+@njit(cache=True)
+def step_within(log_excess: float, shift: float) -> float:
+    """Return a step whose error is below tolerance where the bound exceeds it by so much."""
+    return 2.0 * math.pi * shift / (max(log_excess, 0.0) + 1.4)
+
+
+@njit(cache=True)
+def exact_step(step: float, shift: float, log_norm: float) -> tuple[float, float]:
+    """Return the step cut to nine bits and ln of its error; 0 and inf for one out of range."""
     if not 1e-6 < step < 1e6:
         return 0.0, math.inf
-    exponent = math.floor(math.log2(step)) - 8.0
-    step = math.floor(step / 2.0**exponent) * 2.0**exponent
-    decay = 2.0 * math.pi * used / step
+    unit = 2.0 ** (math.floor(math.log2(step)) - 8.0)
+    step = math.floor(step / unit) * unit
+    decay = 2.0 * math.pi * shift / step
     return step, 0.7 + log_norm - decay - math.log1p(-math.exp(-decay))
 
 
@@ -335,7 +361,7 @@ def peel(
         width[used] = loss_right - loss_left
         mass[used] = max(level - lower, 0.0) * width[used] * (1.0 - 1e-6)
         used += 1
-        if lower < 1e-9 * peak:
+        if lower <= 1e-9 * peak:
             break
         level = min(level, lower)
         if go_left >= go_right:

@@ -7,6 +7,9 @@ from fractions import Fraction
 
 from mpmath import mp, mpc, mpf
 
+# Beyond so many standard deviations mpmath has no number for what is left.
+_FARTHEST = 1e150
+
 
 def exact(value: float | Fraction) -> mpf:
     """Return a number read as the decimal that it prints as; a fraction as itself."""
@@ -67,6 +70,8 @@ def gaussian_line(mu: mpf, c: float, step: float, count: int) -> list[mpc]:
 
 def _phi(x: mpf) -> mpf:
     """Return the standard normal distribution function, precise in the lower tail."""
+    if abs(x) > _FARTHEST:
+        return mp.zero if x < 0 else mp.one
     return mp.erfc(-x / mp.sqrt(2)) / 2
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import Final, TypeAlias, final
@@ -44,6 +45,13 @@ class Cost:
 
 
 FREE: Final = Cost((), ())
+
+
+def largest_loss(terms: Counted) -> float:
+    """Return an upper bound of what the losses of a direction can add up to; -inf for none."""
+    if not terms:
+        return -math.inf
+    return math.fsum(count * loss.supremum for loss, count in terms) * (1.0 + 2.0**-50)
 
 
 def cost_of(mechanism: Mechanism, accountant: str) -> Cost:
@@ -101,7 +109,8 @@ def _(mechanism: Composed) -> tuple[str, ...]:
 
 @_sentences.register
 def _(mechanism: Repeated) -> tuple[str, ...]:
-    return _sentences(mechanism.inner)
+    runs = f"There are {mechanism.count:,} runs of this, and no more: {mechanism.inner}."
+    return (*_sentences(mechanism.inner), runs)
 
 
 def _once(loss: Loss | None) -> Counted:

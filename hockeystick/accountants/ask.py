@@ -5,24 +5,34 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
-from typing import Final, final
+from typing import Final, Literal, TypeAlias, final, overload
 
 from hockeystick import _validate
-from hockeystick.accountants._cost import Cost, assumptions_of, cost_of
+from hockeystick.accountants._cost import Cost, assumptions_of, cost_of, largest_loss
 from hockeystick.accountants.auto import Auto
 from hockeystick.accountants.base import Accountant, Interval, Kind
+from hockeystick.accountants.closed_form import ClosedForm
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.errors import ParameterError, UnsupportedError
 from hockeystick.mechanisms import Mechanism
 from hockeystick.mechanisms.base import checked
 from hockeystick.results import Approximate, Certified, Quantity
 
-Answer = Certified | Approximate
+Answer: TypeAlias = Certified | Approximate
+Proving: TypeAlias = Literal["auto", "closed-form", "contour", "rdp"]
 
 # Beyond this epsilon only the monotonicity of delta is used.
 _FARTHEST: Final = 1e15
 
 
+@overload
+def epsilon(
+    plan: Mechanism, delta: float, *, accountant: Proving = ..., digits: int | None = ...
+) -> Certified: ...
+@overload
+def epsilon(
+    plan: Mechanism, delta: float, *, accountant: str, digits: int | None = ...
+) -> Answer: ...
 def epsilon(
     plan: Mechanism, delta: float, *, accountant: str = "auto", digits: int | None = None
 ) -> Answer:
@@ -64,6 +74,14 @@ def epsilon(
     return _answer(plan, "epsilon", value, _accountant(accountant), _digits(digits))
 
 
+@overload
+def delta(
+    plan: Mechanism, epsilon: float, *, accountant: Proving = ..., digits: int | None = ...
+) -> Certified: ...
+@overload
+def delta(
+    plan: Mechanism, epsilon: float, *, accountant: str, digits: int | None = ...
+) -> Answer: ...
 def delta(
     plan: Mechanism, epsilon: float, *, accountant: str = "auto", digits: int | None = None
 ) -> Answer:
@@ -191,7 +209,7 @@ def _read(
     """Return the accountant that answers and its interval, the ends of the scale included."""
     known = _at_the_ends(cost, quantity, value)
     if known is not None:
-        return accountant, known
+        return ClosedForm() if isinstance(accountant, Auto) else accountant, known
 
     if quantity == "delta" and value > _FARTHEST and not _can_be_infinite(cost):
         # delta falls: what it is at most there, it is at most here.
@@ -203,7 +221,9 @@ def _read(
             return one.digits(cost, quantity, value, digits)
         return one.epsilon(cost, value) if quantity == "epsilon" else one.delta(cost, value)
 
-    return accountant.choose(ask) if isinstance(accountant, Auto) else (accountant, ask(accountant))
+    if isinstance(accountant, Auto):
+        return accountant.choose(ask, digits=digits is not None)
+    return accountant, ask(accountant)
 
 
 def _at_the_ends(cost: Cost, quantity: Quantity, value: float) -> Interval | None:
@@ -211,8 +231,9 @@ def _at_the_ends(cost: Cost, quantity: Quantity, value: float) -> Interval | Non
     if quantity == "epsilon" and value >= 1.0:
         return Interval.point(0.0)
     if quantity == "epsilon" and value == 0.0:
-        largest = [math.fsum(n * loss.supremum for loss, n in terms) for terms in cost.directions]
-        return Interval.point(max(0.0, *largest))
+        upper = max(0.0, *(largest_loss(terms) for terms in cost.directions))
+        lower = upper * (1.0 - 2.0**-46) if upper < math.inf else upper
+        return Interval(lower, lower, upper)
     if quantity == "delta" and value == math.inf and not _can_be_infinite(cost):
         return Interval.point(0.0)
     return None

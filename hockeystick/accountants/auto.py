@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, final
+from contextlib import suppress
+from typing import TYPE_CHECKING, ClassVar, Final, final
 
 from hockeystick.accountants._cost import Cost
 from hockeystick.accountants.base import Accountant, Interval, Kind
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
     from hockeystick.results import Quantity
 
+_ORDER: Final = (ClosedForm(), Contour(), RDP())
+
 
 @final
 class Auto(Accountant):
@@ -24,6 +27,7 @@ class Auto(Accountant):
     name: ClassVar[str] = "auto"
     kind: ClassVar[Kind] = "exact"
     summary: ClassVar[str] = "closed form where there is one, contour otherwise"
+    has_digits: ClassVar[bool] = True
 
     def epsilon(self, cost: Cost, delta: float) -> Interval:
         """Return epsilon by the first accountant that applies."""
@@ -35,14 +39,14 @@ class Auto(Accountant):
 
     def digits(self, cost: Cost, quantity: Quantity, value: float, digits: int) -> Interval:
         """Return epsilon or delta to so many digits by the first accountant that can."""
-        return self.choose(lambda one: one.digits(cost, quantity, value, digits))[1]
+        return self.choose(lambda one: one.digits(cost, quantity, value, digits), digits=True)[1]
 
-    def choose(self, ask: Callable[[Accountant], Interval]) -> tuple[Accountant, Interval]:
+    def choose(
+        self, ask: Callable[[Accountant], Interval], *, digits: bool = False
+    ) -> tuple[Accountant, Interval]:
         """Return the first accountant that answers, and its answer."""
-        for accountant in (ClosedForm(), Contour()):
-            try:
+        *first, last = [one for one in _ORDER if one.has_digits or not digits]
+        for accountant in first:
+            with suppress(UnsupportedError):
                 return accountant, ask(accountant)
-            except UnsupportedError:
-                continue
-        last = RDP()
         return last, ask(last)

@@ -37,12 +37,14 @@ class Accountant(ABC):
 
     ``kind`` says what its answers are: "exact" (an interval around the truth as narrow as floats
     allow), "bound" (an interval whose upper end has a theorem but is not tight) or
-    "approximation" (a number without any guarantee).
+    "approximation" (a number without any guarantee). ``has_digits`` says whether it can answer in
+    arbitrary precision.
     """
 
     name: ClassVar[str]
     kind: ClassVar[Kind]
     summary: ClassVar[str]
+    has_digits: ClassVar[bool] = False
 
     @abstractmethod
     def epsilon(self, cost: Cost, delta: float) -> Interval:

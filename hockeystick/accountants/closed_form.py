@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, final
 
 from hockeystick._solve import increasing_root
-from hockeystick.accountants._cost import Cost, Counted
+from hockeystick.accountants._cost import Cost, Counted, largest_loss
 from hockeystick.accountants._revealed import revealed_delta, revealed_epsilon
 from hockeystick.accountants.base import DirectedAccountant, Interval, Kind, down, up, worse
 from hockeystick.losses import GaussianLoss, ProfiledLoss, RevealingLoss
@@ -34,6 +33,7 @@ class ClosedForm(DirectedAccountant):
     name: ClassVar[str] = "closed-form"
     kind: ClassVar[Kind] = "exact"
     summary: ClassVar[str] = "exact formula for unsampled Gaussians and for single runs"
+    has_digits: ClassVar[bool] = True
 
     def epsilon_of(self, terms: Counted, delta: float) -> Interval:
         """Return epsilon of one direction."""
@@ -60,7 +60,7 @@ class ClosedForm(DirectedAccountant):
 
     def delta_of(self, terms: Counted, epsilon: float) -> Interval:
         """Return delta of one direction."""
-        if not terms or epsilon > math.fsum(count * loss.supremum for loss, count in terms):
+        if epsilon > largest_loss(terms):
             return Interval.point(0.0)
         revealing = _revealing(terms)
         if revealing:
@@ -83,6 +83,8 @@ class ClosedForm(DirectedAccountant):
             slack = mp.mpf(10) ** -(digits + 2)
             for terms in cost.directions:
                 middle = self._digits_of(terms, quantity, value) if terms else mp.zero
+                if middle == 0 and quantity == "delta" and value <= largest_loss(terms):
+                    raise self.refuse("the plan", "delta is below any number that mpmath has")
                 found.append(Interval(middle * (1 - slack), middle, middle * (1 + slack)))
             return worse(found)
 
@@ -103,7 +105,7 @@ class ClosedForm(DirectedAccountant):
         loss, count = terms[0]
         if len(terms) == 1 and count == 1 and isinstance(loss, ProfiledLoss):
             return loss.delta
-        raise self.refuse("the plan", "only unsampled Gaussians and single runs have closed forms")
+        raise self.refuse("the plan", "only unsampled Gaussians, and what runs once, have closed forms")
 
 
 def single_run_epsilon(terms: Counted, delta: float) -> float:

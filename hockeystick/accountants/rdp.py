@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import ClassVar, final
 
-from hockeystick.accountants._cost import Counted
+from hockeystick.accountants._cost import Counted, largest_loss
 from hockeystick.accountants._orders import log_kappa, optimal_order, optimal_order_at
 from hockeystick.accountants.base import DirectedAccountant, Interval, Kind
 from hockeystick.accountants.closed_form import single_run_delta, single_run_epsilon
@@ -36,13 +36,12 @@ class RDP(DirectedAccountant):
         value = (_log_mgf_upper(terms, c) - log_delta + log_kappa(c)) / c
         slack = _OUTWARD * (abs(value) + (abs(log_delta) + abs(log_kappa(c))) / c)
         # No loss, and so no epsilon, exceeds the sum of the largest losses.
-        largest = math.fsum(count * loss.supremum for loss, count in terms)
-        upper = max(min(value + slack, largest * (1.0 + _OUTWARD)), lower)
+        upper = max(min(value + slack, largest_loss(terms)), lower)
         return Interval(lower, upper, upper)
 
     def delta_of(self, terms: Counted, epsilon: float) -> Interval:
         """Return delta of one direction, the upper end from the best order."""
-        if epsilon > math.fsum(count * loss.supremum for loss, count in terms):
+        if epsilon > largest_loss(terms):
             return Interval.point(0.0)
         lower = single_run_delta(terms, epsilon)
         if not terms or _infinite(terms):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from importlib import metadata
 from typing import Any, Final
 
 import click
 
 import hockeystick as hs
 from hockeystick import _validate
+from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.cli import options
 from hockeystick.cli.describe import Question
 from hockeystick.cli.numerals import parse
@@ -22,22 +22,35 @@ _LOADING_SECONDS: Final = 2.0
 _SETTINGS: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
-def version() -> str:
-    """Return the version of the package, or say that it runs uninstalled."""
-    try:
-        return metadata.version("hockeystick")
-    except metadata.PackageNotFoundError:
-        return "not installed"
-
-
 def _print_version(context: click.Context, _: click.Parameter, asked: bool) -> None:
     """Print the version and stop, if it was asked for."""
     if asked:
-        click.echo(f"hockeystick {version()}")
+        click.echo(f"hockeystick {hs.__version__}")
         context.exit()
 
 
-@click.group(invoke_without_command=True, context_settings=_SETTINGS)
+_OVERVIEW: Final = """Differential-privacy accounting whose answers are proven intervals.
+
+A plan comes from a TOML file, from flags, or from a file with flags that override its [dpsgd]
+table.
+
+\b
+  hockeystick epsilon examples/mnist-tutorial.toml
+  hockeystick epsilon --examples 60000 --batch-size 256 --epochs 60 \\
+      --noise-multiplier 1.1 --delta 1e-5
+  hockeystick compare examples/mnist-tutorial.toml --noise-multiplier 1.3
+
+\b
+Accountants:
+""" + "\n".join(f"  {one.name:<12}{one.summary}" for one in ACCOUNTANTS.values())
+
+
+@click.group(
+    invoke_without_command=True,
+    context_settings=_SETTINGS,
+    help=_OVERVIEW,
+    short_help="Account for a plan.",
+)
 @click.option(
     "--version",
     is_flag=True,
@@ -48,17 +61,7 @@ def _print_version(context: click.Context, _: click.Parameter, asked: bool) -> N
 )
 @click.pass_context
 def hockeystick(context: click.Context) -> None:
-    r"""Differential-privacy accounting whose answers are proven intervals.
-
-    A plan comes from a TOML file, from flags, or from a file with flags that override its [dpsgd]
-    table.
-
-    \b
-    hockeystick epsilon examples/mnist-tutorial.toml
-    hockeystick epsilon --examples 60000 --batch-size 256 --epochs 60 \
-        --noise-multiplier 1.1 --delta 1e-5
-    hockeystick compare examples/mnist-tutorial.toml --noise-multiplier 1.3
-    """
+    """Print the overview where no command is given."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
@@ -100,7 +103,7 @@ def compare(
     if as_json:
         from hockeystick.cli import as_json as programs
 
-        click.echo(programs.comparison(file, at, rows, version()))
+        click.echo(programs.comparison(file, at, rows, hs.__version__))
     else:
         from hockeystick.cli import render
 
@@ -128,7 +131,7 @@ def _answer(
     if as_json:
         from hockeystick.cli import as_json as programs
 
-        click.echo(programs.answer(file, at, answer, version()))
+        click.echo(programs.answer(file, at, answer, hs.__version__))
     else:
         from hockeystick.cli import render
 

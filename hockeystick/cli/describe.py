@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any, Final, final
 
+from hockeystick._numerals import plain
 from hockeystick.accountants import Row
-from hockeystick.cli.numerals import plain
 from hockeystick.mechanisms import DPSGD, Composed, Mechanism
 from hockeystick.results import Approximate, Certified, Quantity
 

@@ -22,8 +22,11 @@ _FLAGS: Final = {
     "epochs": ("E", "Length of the training in passes over the data (or give --steps)."),
     "steps": ("T", "Length of the training in steps (or give --epochs)."),
     "noise_multiplier": ("Z", "Standard deviation of the noise over the clipping norm."),
-    "sampling": ("NAME", f"How batches are drawn: {', '.join(Sampling)}."),
-    "adjacency": ("NAME", f"Which data sets are neighbours: {', '.join(Adjacency)}."),
+    "sampling": ("NAME", f"How batches are drawn: {', '.join(Sampling)} (the default)."),
+    "adjacency": (
+        "NAME",
+        f"Which data sets are neighbours: {', '.join(Adjacency)}; the first by default.",
+    ),
 }
 _WORDS: Final = ("sampling", "adjacency")
 
@@ -38,14 +41,17 @@ def plan_flags(command: _Command) -> _Command:
 def question(name: str) -> Callable[[_Command], _Command]:
     """Return what adds the flag for the delta or epsilon to ask at."""
     asked = {"delta": "epsilon", "epsilon": "delta"}[name]
-    text = f"Ask for {asked} at this {name} (the plan file may have one)."
+    text = f"Ask for {asked} at this {name}; by default at the plan file's."
     return click.option(_flag(name), name, metavar=name[0].upper(), help=text)
 
 
 def accountant_flags(command: _Command) -> _Command:
     """Add the flags that say how to account."""
-    digits = "Compute this many digits in arbitrary precision."
-    names = f"One of {', '.join(ACCOUNTANTS)}."
+    digits = (
+        "Compute this many digits in arbitrary precision; 50 take seconds, 100 half a minute. "
+        "Numbers mean the decimals that they print as."
+    )
+    names = f"One of {', '.join(ACCOUNTANTS)}; auto by default."
     command = click.option("--digits", metavar="N", help=digits)(command)
     return click.option("--accountant", default="auto", metavar="NAME", help=names)(command)
 
@@ -62,9 +68,13 @@ def plan_of(plan_file: str | None, flags: Mapping[str, str | None]) -> PlanFile:
     }
     if plan_file is not None:
         return load_plan(plan_file, fields)
+    if not fields:
+        raise click.UsageError(
+            "Give a plan file, or --noise-multiplier, --epochs or --steps, and --rate or "
+            "--batch-size with --examples"
+        )
     if "noise_multiplier" not in fields:
-        listed = "--noise-multiplier, --batch-size with --examples or --rate, --epochs or --steps"
-        raise click.UsageError(f"Give a plan file, or the plan itself by {listed}")
+        raise click.UsageError("Missing --noise-multiplier")
     make: Callable[..., DPSGD] = DPSGD
     return PlanFile(plan=make(**fields))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -13,34 +14,36 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from hockeystick import _numerals as numerals
 from hockeystick.accountants import Row
-from hockeystick.cli import numerals
 from hockeystick.cli.describe import Question, Truth, quoted, steps_rules, words
+from hockeystick.cli.numerals import seconds
 from hockeystick.cli.plan_file import PlanFile
 from hockeystick.results import Approximate, Certified
 
 _WIDEST: Final = 100
+_WIDEST_TABLE: Final = 130
 _WIDE: Final = 96
 _LABEL_WIDTH: Final = 10
 _KIND_STYLES: Final = {"exact": "green", "bound": "yellow", "approximation": "red"}
 _ANY_ADJACENCY: Final = "any: the noise is in units of the sensitivity under it"
 
 
-def terminal() -> Console:
+def terminal(widest: int) -> Console:
     """Return the console of standard output, no wider than what reads well."""
     console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
-    console.width = min(console.width, _WIDEST)
+    console.width = min(console.width, widest)
     return console
 
 
 def print_answer(file: PlanFile, at: Question, answer: Certified | Approximate) -> None:
     """Print the panel of one answer."""
-    _print(terminal(), panel(file, at, answer))
+    _print(terminal(_WIDEST), panel(file, at, answer))
 
 
 def print_comparison(file: PlanFile, at: Question, rows: Sequence[Row]) -> None:
     """Print the table of every accountant's answer."""
-    console = terminal()
+    console = terminal(_WIDEST_TABLE)
     _print(console, comparison(file, at, rows, wide=console.width >= _WIDE))
 
 
@@ -64,7 +67,9 @@ def panel(file: PlanFile, at: Question, answer: Certified | Approximate) -> Rend
     _add_text(facts, "notes", file.notes)
     blocks: list[RenderableType] = [facts]
     if answer.assumptions:
-        blocks += [Text("\nThis holds if", style="bold"), _list(answer.assumptions)]
+        certified = isinstance(answer, Certified)
+        heading = "This holds if" if certified else "Even an approximation supposes that"
+        blocks += [Text(f"\n{heading}", style="bold"), _list(answer.assumptions)]
     title = _line(file.title or "hockeystick")
     return Panel(Group(*blocks), title=title, title_align="left", padding=(1, 2))
 
@@ -100,7 +105,7 @@ def _cells(row: Row, truth: Truth, wide: bool) -> list[Text]:
     """Return the cells of one accountant's row."""
     first = [Text(row.accountant), Text(row.kind, style=_KIND_STYLES[row.kind])]
     second = [_number(row), _detail(row)]
-    last = [_distance(row, truth), Text(numerals.seconds(row.seconds), style="dim")]
+    last = [_distance(row, truth), Text(seconds(row.seconds), style="dim")]
     if wide:
         return [*first, *second, *last]
     return [Text("\n").join(first), Text("\n").join(second), *last]
@@ -117,7 +122,7 @@ def _number(row: Row) -> Text:
 def _detail(row: Row) -> Text:
     """Return the proven interval, or why there is none."""
     if isinstance(row.answer, Certified):
-        lower, upper = numerals.interval(*_ends(row.answer))
+        lower, upper = numerals.interval(row.answer.lower, row.answer.upper)
         return Text(f"from {lower}\nto   {upper}" if lower != upper else f"exactly {lower}")
     return Text(row.reason or "not proven", style="dim")
 
@@ -161,8 +166,9 @@ def _headline(at: Question, answer: Certified | Approximate) -> Text:
     """Return the number to quote, and what it was asked at."""
     asked = f"  at {at.name} = {numerals.plain(at.value)}"
     if isinstance(answer, Certified):
-        return Text.assemble((numerals.at_most(_ends(answer)[1]), "bold green"), asked)
-    number = numerals.nearest(answer.as_dict()["value"])
+        style = "bold green" if answer.upper < math.inf else "bold red"
+        return Text.assemble((numerals.at_most(answer.upper), style), asked)
+    number = numerals.nearest(answer.value)
     return Text.assemble((f"about {number}", "bold red"), asked)
 
 
@@ -170,7 +176,7 @@ def _proven(answer: Certified | Approximate) -> Text:
     """Return the proven ends, one under the other so that their digits line up."""
     if not isinstance(answer, Certified):
         return Text("nothing: this is an approximation, no guarantee", style="red")
-    lower, upper = numerals.interval(*_ends(answer))
+    lower, upper = numerals.interval(answer.lower, answer.upper)
     if lower == upper:
         return Text(f"exactly {lower}")
     return Text(f"at least {lower}\nat most  {upper}")
@@ -204,9 +210,3 @@ def _line(text: str, style: str = "") -> Text:
     """Return a text of a plan file on one line, without what could steer a terminal."""
     words = " ".join(text.split())
     return Text("".join(letter for letter in words if letter.isprintable()), style=style)
-
-
-def _ends(answer: Certified) -> tuple[float | str, float | str]:
-    """Return the ends of the interval, with all the digits that they hold."""
-    told = answer.as_dict()
-    return told["lower"], told["upper"]

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
 from hockeystick.losses.base import Bounded, Cumulants, ProfiledLoss
+from hockeystick.losses.sampled_gaussian import largest_when_adding
 
 if TYPE_CHECKING:
     from mpmath import mpf
@@ -42,7 +43,7 @@ class RevealingLoss(ProfiledLoss):
         """Infinite when removing, or always sampled; -ln(1-p) when adding, rounded up."""
         if self.removing or self.rate == 1.0:
             return math.inf
-        return -math.log1p(-float(self.rate)) * (1.0 + 2.0**-50)
+        return largest_when_adding(float(self.rate))
 
     def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
         """Return p (removing) or (1 - exp(eps) (1 - p))_+ (adding), for epsilon >= 0."""

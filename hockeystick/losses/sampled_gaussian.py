@@ -136,7 +136,7 @@ class SampledGaussianLoss(LineLoss, ProfiledLoss):
     @property
     def supremum(self) -> float:
         """Infinite when removing; -ln(1-p) when adding, rounded up."""
-        return math.inf if self.removing else -math.log1p(-float(self.rate)) * (1.0 + 4.0 * _ULP)
+        return math.inf if self.removing else largest_when_adding(float(self.rate))
 
     def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
         """Return the profile of one run, in closed form."""
@@ -178,7 +178,7 @@ class SampledGaussianLoss(LineLoss, ProfiledLoss):
         """Return the large losses apart, for removing; adding has none."""
         from hockeystick.losses.sampled_gaussian_jumps import SampledGaussianJumps
 
-        if not self.removing:
+        if not self.removing or threshold > _COMFORTABLE:
             return None
         odds = math.expm1(threshold) / float(self.rate)
         edge = math.log1p(odds) / self.mu + 0.5 * self.mu
@@ -274,6 +274,12 @@ class TrapezoidRule:
             self.step,
         )
         return series.log_mgf_line(loss, weight, c, step, count)
+
+
+def largest_when_adding(rate: float) -> float:
+    """Return ``-ln(1-p)``, rounded up over every reading of a rate below 1."""
+    one_ulp = 2.0 * _ULP * rate / (1.0 - rate)
+    return (-math.log1p(-rate) + one_ulp) * (1.0 + 8.0 * _ULP)
 
 
 def complex_log1p(real: Array, imag: Array, shift: float) -> tuple[Array, Array, Array]:

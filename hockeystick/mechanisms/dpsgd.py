@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import final
 
 from hockeystick import _validate
+from hockeystick._numerals import plain
 from hockeystick._validate import MAX_COUNT, PARAMETERS
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError
@@ -109,7 +110,7 @@ a partial last step is a whole release
             "rate": None if rate is None else _validate.real("rate", rate),
             "epochs": None if epochs is None else _validate.real("epochs", epochs),
             "steps": _optional_count("steps", steps),
-            "sampling": _validate.choice("sampling", sampling, Sampling),
+            "sampling": _sampling(sampling),
             "adjacency": _validate.choice("adjacency", adjacency, Adjacency),
         }
         for name, value in fields.items():
@@ -157,7 +158,7 @@ a partial last step is a whole release
             _sampling_assumption(self.sampling_rate),
             f"{clipped}.",
             "Fresh Gaussian noise is added to the sum of the clipped gradients in each step; its "
-            f"standard deviation is {self.noise_multiplier!r} times the clipping norm.",
+            f"standard deviation is {plain(self.noise_multiplier)} times the clipping norm.",
             "The noisy sum is divided by a fixed number, never by the size of the drawn batch.",
             f"The number of steps is fixed in advance: {self.steps_rule}.",
         )
@@ -178,16 +179,27 @@ def _optional_count(name: str, value: float | None) -> int | None:
     return None if value is None else _validate.count(name, value)
 
 
+def _sampling(sampling: object) -> Sampling:
+    """Return how batches are drawn, or raise."""
+    try:
+        return _validate.choice("sampling", sampling, Sampling)
+    except ParameterError as error:
+        allowed = f"{error.allowed}, whose epsilon does not cover batches drawn in any other way"
+        raise ParameterError("sampling", sampling, allowed) from None
+
+
 def _check_alternatives(plan: DPSGD) -> None:
     """Raise unless exactly one of each pair of alternatives was given, with what it needs."""
     for first, second in (("batch_size", "rate"), ("epochs", "steps")):
         pair = getattr(plan, first), getattr(plan, second)
         if pair.count(None) != 1:
-            raise ParameterError(f"{first}, {second}", pair, "given one without the other")
+            missing = pair == (None, None)
+            name = f"{first} or {second}" if missing else f"only one of {first}, {second}"
+            raise ParameterError(name, None if missing else pair, "given")
     if plan.batch_size is None:
         return
     if plan.examples is None:
-        raise ParameterError("examples", None, "given together with batch_size")
+        raise ParameterError("examples", None, "given where batch_size is")
     if plan.batch_size > plan.examples:
         allowed = f"at most the number of examples, {plan.examples}"
         raise ParameterError("batch_size", plan.batch_size, allowed)
@@ -218,9 +230,9 @@ def _steps(plan: DPSGD) -> tuple[int, str]:
         return steps, f"steps = {steps}, as given"
     if plan.rate is None:
         formula = "epochs * examples / batch_size"
-        numbers = f"{_plain(plan.epochs)} * {plan.examples} / {plan.batch_size}"
+        numbers = f"{plain(plan.epochs)} * {plan.examples} / {plan.batch_size}"
     else:
-        formula, numbers = "epochs / rate", f"{_plain(plan.epochs)} / {_plain(plan.rate)}"
+        formula, numbers = "epochs / rate", f"{plain(plan.epochs)} / {plain(plan.rate)}"
     rate = _batch_fraction(plan)
     exact = Fraction(repr(plan.epochs)) / rate
     nearest = round(exact)
@@ -243,16 +255,11 @@ def _floats_allow(plan: DPSGD, rate: Fraction, steps: int) -> bool:
     return not epochs.is_integer() and float(steps * rate) == epochs
 
 
-def _plain(value: float) -> str:
-    """Return a float as it prints, a whole one without its fraction."""
-    return repr(value).removesuffix(".0")
-
-
 def _sampling_assumption(rate: float) -> str:
     """Return what must hold of the batches."""
     if rate == 1:
         return "Every step uses every example once."
     return (
         f"Each step draws its batch by Poisson sampling: each example independently with "
-        f"probability {rate!r}, afresh in each step, and the batches stay secret."
+        f"probability {rate:.6g}, afresh in each step, and the batches stay secret."
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import final
 
 from hockeystick import _validate
+from hockeystick._numerals import plain
 from hockeystick.mechanisms.base import Mechanism
 
 
@@ -49,7 +50,7 @@ class Gaussian(Mechanism):
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What must hold for the noise to be as described."""
-        noise = f"{self.noise_multiplier!r} times the query's L2 sensitivity"
+        noise = f"{plain(self.noise_multiplier)} times the query's L2 sensitivity"
         return (f"Fresh Gaussian noise is added; its standard deviation is {noise}.",)
 
     def _words(self) -> tuple[str, tuple[str, ...]]:

@@ -16,6 +16,7 @@ from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms import DPSGD, Gaussian, PoissonSubsampled
 
+SAMPLING = "'poisson', whose epsilon does not cover batches drawn in any other way"
 TUTORIAL = {"examples": 60_000, "batch_size": 256, "epochs": 60, "noise_multiplier": 1.1}
 
 
@@ -78,22 +79,22 @@ def test_numbers_of_other_kinds_are_kept_as_python_numbers() -> None:
             {"batch_size": 60_001},
             "batch_size must be at most the number of examples, 60000; got 60001",
         ),
-        ({"examples": None}, "examples must be given together with batch_size; got None"),
+        ({"examples": None}, "examples must be given where batch_size is; got None"),
         (
             {"rate": 0.01},
-            "batch_size, rate must be given one without the other; got (256, 0.01)",
+            "only one of batch_size, rate must be given; got (256, 0.01)",
         ),
         (
             {"batch_size": None},
-            "batch_size, rate must be given one without the other; got (None, None)",
+            "batch_size or rate must be given; got None",
         ),
         (
             {"steps": 100},
-            "epochs, steps must be given one without the other; got (60.0, 100)",
+            "only one of epochs, steps must be given; got (60.0, 100)",
         ),
         (
             {"epochs": None},
-            "epochs, steps must be given one without the other; got (None, None)",
+            "epochs or steps must be given; got None",
         ),
         (
             {"batch_size": None, "rate": 1.5},
@@ -119,8 +120,8 @@ def test_numbers_of_other_kinds_are_kept_as_python_numbers() -> None:
             {"epochs": None, "steps": 10**15 + 1},
             "steps must be an integer from 0 to 10^15; got 1000000000000001",
         ),
-        ({"sampling": "shuffled"}, "sampling must be 'poisson'; got 'shuffled'"),
-        ({"sampling": None}, "sampling must be 'poisson'; got None"),
+        ({"sampling": "shuffled"}, f"sampling must be {SAMPLING}; got 'shuffled'"),
+        ({"sampling": None}, f"sampling must be {SAMPLING}; got None"),
         (
             {"adjacency": "add/remove"},
             "adjacency must be one of 'add-remove', 'replace-one', 'zero-out'; got 'add/remove'",
@@ -273,7 +274,7 @@ def test_replace_one_with_sampling_is_refused_with_the_way_out(changes: Any) -> 
     "claim",
     [
         "differ by one example added or removed",
-        "each example independently with probability 0.004266666666666667",
+        "each example independently with probability 0.00426667",
         "clipped on its own to the clipping norm",
         "standard deviation is 1.1 times the clipping norm",
         "added to the sum of the clipped gradients",

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
-from hockeystick.accountants._cost import Cost, Counted
+from hockeystick.accountants._cost import Cost, Counted, largest_loss
 from hockeystick.accountants.base import DirectedAccountant, Interval, Kind, down, up, worse
 from hockeystick.accountants.rdp import RDP
 from hockeystick.losses import LineLoss
@@ -35,6 +34,7 @@ class Contour(DirectedAccountant):
     name: ClassVar[str] = "contour"
     kind: ClassVar[Kind] = "exact"
     summary: ClassVar[str] = "exact contour integral with all errors bounded"
+    has_digits: ClassVar[bool] = True
 
     def epsilon_of(self, terms: Counted, delta: float) -> Interval:
         """Return epsilon of one direction."""
@@ -43,23 +43,18 @@ class Contour(DirectedAccountant):
         from hockeystick.accountants.contour._search import integral_for_delta
 
         lines = self._line_terms(terms)
-        proven = None
-        # Parameters whose intermediate values leave the range of floats get the plain bounds.
-        with suppress(ArithmeticError):
-            found = integral_for_delta(lines, math.log(delta)) if lines else None
-            proven = found and _epsilon_interval(found.integral, found.epsilon, delta)
+        found = integral_for_delta(lines, math.log(delta)) if lines else None
+        proven = found and _epsilon_interval(found.integral, found.epsilon, delta)
         return proven or RDP().epsilon_of(terms, delta)
 
     def delta_of(self, terms: Counted, epsilon: float) -> Interval:
         """Return delta of one direction."""
-        if not terms or epsilon > math.fsum(count * loss.supremum for loss, count in terms):
+        if epsilon > largest_loss(terms):
             return Interval.point(0.0)
         from hockeystick.accountants.contour._search import integral_for_epsilon
 
         lines = self._line_terms(terms)
-        found = None
-        with suppress(ArithmeticError):
-            found = integral_for_epsilon(lines, epsilon) if lines else None
+        found = integral_for_epsilon(lines, epsilon) if lines else None
         value = None if found is None else found.integral.delta(epsilon)
         if value is None or not value.relative_error <= _WIDEST:
             return RDP().delta_of(terms, epsilon)
@@ -77,12 +72,15 @@ class Contour(DirectedAccountant):
 
         found = []
         for terms in cost.directions:
+            if quantity == "delta" and value > largest_loss(terms):
+                found.append(Interval.point(0.0))
+                continue
             lines = self._line_terms(terms)
             if not lines:
-                raise self.refuse("the plan", "its noise is out of reach of the quadrature")
+                raise self.refuse("the plan", "its noise or rate is out of reach of the quadrature")
             answer = digits_of(lines, quantity, value, digits)
             if answer is None:
-                raise self.refuse("the plan", "the line would take too many nodes; ask for fewer")
+                raise self.refuse("the plan", f"{digits} digits take too long; ask for fewer")
             found.append(answer)
         return worse(found)
 

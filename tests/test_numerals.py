@@ -1,0 +1,54 @@
+"""Numbers as text: every end of an interval is shown rounded to its safe side."""
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mpmath import mp
+
+from hockeystick import _numerals as numerals
+
+INF = float("inf")
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "shown"),
+    [
+        (2.0, 2.0, ("2", "2")),
+        (0.0, 0.0, ("0", "0")),
+        (INF, INF, ("inf", "inf")),
+        (1.0, INF, ("1", "inf")),
+        (1.234561, 1.234782, ("1.23456", "1.23479")),
+        (0.0, 1e-300, ("0", "1.00001e-300")),
+        (2 / 3, 0.7, ("0.666666", "0.700000")),
+    ],
+)
+def test_an_interval_is_shown_rounded_outwards(
+    lower: float, upper: float, shown: tuple[str, str]
+) -> None:
+    assert numerals.interval(lower, upper) == shown
+
+
+def test_an_interval_of_many_digits_shows_them() -> None:
+    with mp.workdps(40):
+        lower, upper = mp.mpf(1) / 3, mp.mpf(1) / 3 + mp.mpf(10) ** -35
+    low, high = numerals.interval(lower, upper)
+    assert Fraction(low) <= Fraction(1, 3) <= Fraction(high)
+    assert len(low) > 36
+
+
+@given(
+    st.floats(0, 1e300),
+    st.sampled_from([".0f", ".3f", ".6g", ".2e", "12.4f"]),
+)
+def test_a_format_rounds_up(value: float, spec: str) -> None:
+    shown = Fraction(numerals.formatted_up(value, spec).strip())
+    assert shown >= Fraction(value)
+    unrounded = Fraction(format(value, spec).strip())
+    assert shown - unrounded <= abs(unrounded) / 10 + 1
+
+
+@pytest.mark.parametrize(("value", "spec", "shown"), [(2.0, ".3f", "2.000"), (INF, ".3f", "inf")])
+def test_a_format_is_that_of_python(value: float, spec: str, shown: str) -> None:
+    assert numerals.formatted_up(value, spec) == shown

@@ -14,7 +14,7 @@ SETUP := setup.cfg pyproject.toml
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test test-all check coverage bench clean distclean
+.PHONY: help run test test-all check coverage bench tables clean distclean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ coverage: $(VENV)/.installed-test ## the usual tests, with the lines they miss
 
 bench: $(VENV)/.installed-all ## time this package and its peers side by side
 	@$(PYTEST) benchmarks -m "" --benchmark-enable --benchmark-only $(PYTEST_ARGS)
+
+tables: $(VENV)/.installed ## widths over random plans, and the cost over steps and delta
+	@$(BIN)/python benchmarks/tables.py
 
 clean: ## remove what builds and test runs leave behind
 	@rm -rf build dist *.egg-info .coverage htmlcov .benchmarks

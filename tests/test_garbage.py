@@ -241,6 +241,13 @@ def test_extreme_numbers_get_an_ordered_answer_in_time(caller: Caller, call: str
     assert caller.complaint(call) is None, call
 
 
+@pytest.mark.slow
+@given(call=extreme_calls())
+@settings(relaxed, max_examples=1000)
+def test_many_extreme_numbers_get_an_ordered_answer_in_time(caller: Caller, call: str) -> None:
+    assert caller.complaint(call) is None, call
+
+
 SINGLED_OUT = [
     "hs.epsilon(hs.Gaussian(0), 1e-5, accountant='rdp')",
     "hs.compare(hs.Gaussian(0), delta=1e-5)",
@@ -259,6 +266,11 @@ SINGLED_OUT = [
     "hs.epsilon(hs.PoissonSubsampled(hs.Gaussian(25.0), 1.6e-12) ** 67835, 1e-117, "
     "accountant='contour')",
     "hs.epsilon(hs.PoissonSubsampled(hs.Gaussian(0.032), 0.9995) ** 20327332519, 3e-59)",
+    "hs.epsilon(hs.PoissonSubsampled(hs.Gaussian(717), 2.5e-10) ** 697, 1.3e-304)",
+    "hs.delta(hs.PoissonSubsampled(hs.Gaussian(318), 1.1e-8) ** 2560 @ "
+    "hs.PoissonSubsampled(hs.Gaussian(0.31), 0.022) ** 352172, 0.59)",
+    "hs.delta(hs.PoissonSubsampled(hs.Gaussian(20.5), 7e-4) ** 3759, 790043.0)",
+    "hs.epsilon(hs.PoissonSubsampled(hs.Gaussian(0.0595), 0.999999) ** 3334955, 4.4e-90)",
 ]
 
 

@@ -15,6 +15,7 @@ from numba import njit
 from hockeystick._kernels.sampled_gaussian import (
     CELLS,
     LOG_SQRT_2PI,
+    angle_at,
     cell_bounds,
     cell_width,
     exact_step,
@@ -80,7 +81,6 @@ def log_window_bound(
     least = (high - low) / CELLS
     peak, total = -math.inf, 0.0
     u = low
-    angle = 0.0
     while u < high:
         smooth = cell_width(mu, w, abs(height), shift, odds_of(p, mu, u), least)
         half = 0.5 * min(smooth, max(0.5 * width, 0.1 * abs(u - edge), least))
@@ -90,14 +90,12 @@ def log_window_bound(
         term = gauss + kept + w * (log_r + slope) + turn + math.log(2.0 * half)
         peak, total = log_add(peak, total, term)
         u += 2.0 * half
-    turned = height * theta if height > 0.0 else height * angle
+    turned = height * (theta if height > 0.0 else angle_at(p, mu, shift, high))
     # The window itself helps above its edge where it keeps the small losses.
     past = max(high - edge, 0.0) / width if side < 0.0 else 0.0
     above = turned - 0.5 * high * high - 0.5 * past * past + w * log_ratio(p, mu, high)
     above -= math.log(high - w * mu + past / width)
-    start = p * math.exp(mu * low - 0.5 * mu * mu)
-    lifted = math.atan2(start * math.sin(theta), 1.0 - p + start * math.cos(theta))
-    below = max(height, 0.0) * lifted - 0.5 * low * low - math.log(-low)
+    below = max(height, 0.0) * angle_at(p, mu, shift, low) - 0.5 * low * low - math.log(-low)
     inside = peak + math.log(total)
     top = max(inside, above, below)
     sums = math.exp(inside - top) + math.exp(above - top) + math.exp(below - top)

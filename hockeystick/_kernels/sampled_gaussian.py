@@ -111,6 +111,17 @@ def cell_bounds(
 
 
 @njit(cache=True)
+def angle_at(p: float, mu: float, shift: float, u: float) -> float:
+    """Return ``arg r(u + i shift)``, which grows with u from 0 to ``mu shift``."""
+    theta = mu * shift
+    t = mu * u - 0.5 * mu * mu
+    if t > 300.0:
+        return theta
+    grown = p * math.exp(t)
+    return math.atan2(grown * math.sin(theta), 1.0 - p + grown * math.cos(theta))
+
+
+@njit(cache=True)
 def log_add(peak: float, total: float, term: float) -> tuple[float, float]:
     """Return ``exp(peak) total + exp(term)`` in the same form, the peak being the largest term."""
     if term > peak:
@@ -151,11 +162,8 @@ def log_tails(
         + steep * log_ratio(p, mu, high)
         - math.log(high - (2.0 + steep) * mu)
     )
-    t = mu * low - 0.5 * mu * mu
-    grown = p * math.exp(t)
-    angle = math.atan2(grown * math.sin(theta), 1.0 - p + grown * math.cos(theta))
     below = (
-        height * angle
+        height * angle_at(p, mu, shift, low)
         - 0.5 * low * low
         + min(w, 0.0) * log_ratio(p, mu, low)
         - 2.0 * math.log1p(-p)
@@ -196,10 +204,11 @@ def log_strip_bound(
 ) -> float:
     """Bound ``ln Int |F(u + i shift)| du`` over the real line, for every ``z`` in use.
 
-    ``F = phi(u) f`` is the integrand of ``M(z) - 1``, and ``|f| <= |a|^2/2 (|z|^2 max(1, |r|,
-    |r^w|) + |z| max(1, |r|))`` with ``|z| <= modulus``, ``|Im z| <= height``. Each cell contributes
-    its width times an upper bound of the integrand in it, so the result holds whatever the cells;
-    narrower ones are only sharper.
+    ``F = phi(u) f`` is the integrand of ``M(z) - 1``, and ``|f| <= |a|^2/2 (|z|^2 + |z|) exp(v arg
+    r) max(1, |r|, |r|^w)`` for every ``z`` with ``0 < Re z <= c``, ``|Im z| <= v = height`` and
+    ``|z| <= modulus``, where ``w`` is the power at ``c``. Each cell contributes its width times an
+    upper bound of the integrand in it, so the result holds whatever the cells; narrower ones are
+    only sharper.
     """
     peak, total = -math.inf, 0.0
     u = low
@@ -207,9 +216,9 @@ def log_strip_bound(
         half = 0.5 * cell_width(mu, w, height, shift, odds_of(p, mu, u), (high - low) / CELLS)
         log_r, angle, slope, gauss = cell_bounds(p, mu, shift, u + half, half)
         size = math.sqrt(log_r * log_r + angle * angle) + 2.0 * slope
-        top = max(0.0, log_r + slope)
-        power = w * log_r + abs(w) * slope + height * (angle + slope)
-        term = gauss + 2.0 * math.log(size) + max(power, top) + math.log(half)
+        # The power of |r| is between that at c = 0 and that at the largest c; the turn is free.
+        power = max(0.0, log_r + slope, w * log_r + abs(w) * slope)
+        term = gauss + 2.0 * math.log(size) + power + height * (angle + slope) + math.log(half)
         peak, total = log_add(peak, total, term)
         u += 2.0 * half
     scale = math.log(modulus * modulus + modulus) + 0.5 * shift * shift - LOG_SQRT_2PI
@@ -358,7 +367,9 @@ def peel(
             math.exp(log_density(p, mu, w, next_right) - log_norm) if next_right < high else 0.0
         )
         lower = max(go_left, go_right)
-        width[used] = loss_right - loss_left
+        width[used] = max(
+            loss_right - loss_left - 8.0 * ULP * (abs(loss_left) + abs(loss_right)), 0.0
+        )
         mass[used] = max(level - lower, 0.0) * width[used] * (1.0 - 1e-6)
         used += 1
         if lower <= 1e-9 * peak:
@@ -374,21 +385,24 @@ def peel(
 
 
 @njit(cache=True)
-def layers(p: float, mu: float, w: float, log_norm: float) -> tuple[Array, Array, float]:
+def layers(
+    p: float, mu: float, w: float, log_norm: float, error: float
+) -> tuple[Array, Array, float]:
     """Return uniform layers (width, mass) below the tilted loss density, and its total variation.
 
-    ``log_norm`` is an upper bound of ``ln M(c)``.
+    ``log_norm`` is an upper bound of ``ln M(c)``, at most ``error`` above it.
     """
     width = np.zeros(512)
     mass = np.zeros(512)
     found, first, second, cut = modes(p, mu, w)
     far = 1e300
+    above = math.exp(error) * (1.0 + 1e-6)
     if found == 1:
         used, peak = peel(p, mu, w, log_norm, first, -far, far, width, mass, 0)
-        return width[:used].copy(), mass[:used].copy(), 2.0 * peak * (1.0 + 1e-6)
+        return width[:used].copy(), mass[:used].copy(), 2.0 * peak * above
     used, peak = peel(p, mu, w, log_norm, first, -far, cut, width, mass, 0)
     used, other = peel(p, mu, w, log_norm, second, cut, far, width, mass, used)
-    return width[:used].copy(), mass[:used].copy(), 2.0 * (peak + other) * (1.0 + 1e-6)
+    return width[:used].copy(), mass[:used].copy(), 2.0 * (peak + other) * above
 
 
 @njit(cache=True)

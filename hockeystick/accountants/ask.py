@@ -9,8 +9,9 @@ from typing import Final, Literal, TypeAlias, final, overload
 
 from hockeystick import _validate
 from hockeystick.accountants._cost import Cost, assumptions_of, cost_of, largest_loss
+from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.auto import Auto
-from hockeystick.accountants.base import Accountant, Interval, Kind
+from hockeystick.accountants.base import Accountant, Kind
 from hockeystick.accountants.closed_form import ClosedForm
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.errors import ParameterError, UnsupportedError

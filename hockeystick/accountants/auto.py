@@ -6,7 +6,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
 from hockeystick.accountants._cost import Cost
-from hockeystick.accountants.base import Accountant, Interval, Kind
+from hockeystick.accountants._interval import Interval
+from hockeystick.accountants.base import Accountant, Kind
 from hockeystick.accountants.closed_form import ClosedForm
 from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.rdp import RDP

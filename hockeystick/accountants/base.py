@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from hockeystick.accountants._cost import Cost, Counted
+from hockeystick.accountants._interval import Interval, worse
+from hockeystick.accountants._revealed import split
 from hockeystick.errors import UnsupportedError
 
 if TYPE_CHECKING:
     from hockeystick.results import Quantity
 
 Kind = Literal["exact", "bound", "approximation"]
-
-
-class Interval(NamedTuple):
-    """Proven ends and an estimate between them; floats, or mpmath numbers."""
-
-    lower: float
-    estimate: float
-    upper: float
-
-    @classmethod
-    def point(cls, value: float) -> Interval:
-        """Return an interval of one known number."""
-        return cls(value, value, value)
-
-    def ordered(self) -> Interval:
-        """Return the same with the estimate moved inside."""
-        return Interval(self.lower, min(max(self.estimate, self.lower), self.upper), self.upper)
 
 
 class Accountant(ABC):
@@ -64,7 +49,10 @@ class Accountant(ABC):
 
 
 class DirectedAccountant(Accountant):
-    """An accountant that reads each direction on its own; the worse one is the answer."""
+    """An accountant that reads each direction on its own; the worse one is the answer.
+
+    Releases without noise are set apart before it is asked: it sees finite losses only.
+    """
 
     @abstractmethod
     def epsilon_of(self, terms: Counted, delta: float) -> Interval:
@@ -76,23 +64,18 @@ class DirectedAccountant(Accountant):
 
     def epsilon(self, cost: Cost, delta: float) -> Interval:
         """Return the larger of the two directions."""
-        return worse([self.epsilon_of(terms, delta) for terms in cost.directions])
+        found = []
+        for terms in cost.directions:
+            shown, rest = split(terms)
+            of_rest = partial(self.epsilon_of, rest)
+            found.append(shown.epsilon(delta, of_rest) if shown else of_rest(delta))
+        return worse(found)
 
     def delta(self, cost: Cost, epsilon: float) -> Interval:
         """Return the larger of the two directions."""
-        return worse([self.delta_of(terms, epsilon) for terms in cost.directions])
-
-
-def worse(intervals: list[Interval]) -> Interval:
-    """Return the interval that holds the larger of the numbers that the given ones hold."""
-    return Interval(*(max(ends) for ends in zip(*intervals, strict=True)))
-
-
-def up(value: float) -> float:
-    """Return the next float above."""
-    return math.nextafter(value, math.inf)
-
-
-def down(value: float) -> float:
-    """Return the next float below, at least 0."""
-    return max(math.nextafter(value, -math.inf), 0.0)
+        found = []
+        for terms in cost.directions:
+            shown, rest = split(terms)
+            of_rest = partial(self.delta_of, rest)
+            found.append(shown.delta(epsilon, of_rest) if shown else of_rest(epsilon))
+        return worse(found)

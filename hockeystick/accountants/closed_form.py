@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, final
 
 from hockeystick._solve import increasing_root
 from hockeystick.accountants._cost import Cost, Counted, largest_loss
-from hockeystick.accountants._revealed import revealed_delta, revealed_epsilon
-from hockeystick.accountants.base import DirectedAccountant, Interval, Kind, down, up, worse
+from hockeystick.accountants._interval import Interval, down, up, worse
+from hockeystick.accountants.base import DirectedAccountant, Kind
 from hockeystick.losses import GaussianLoss, ProfiledLoss, RevealingLoss
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     Profile: TypeAlias = Callable[[mpf, int], mpf]
 
 _WORKING_DIGITS: Final = 30
+# Digits beyond those asked for, more where epsilon is near 0.
+_EXTRA_DIGITS: Final = (15, 60, 400)
 _ULP: Final = 2.0**-52
 
 
@@ -39,9 +41,6 @@ class ClosedForm(DirectedAccountant):
         """Return epsilon of one direction."""
         if not terms:
             return Interval.point(0.0)
-        revealing = _revealing(terms)
-        if revealing:
-            return revealed_epsilon(revealing, delta, alone=len(revealing) == len(terms))
         profile = self._profile(terms)
         from mpmath import mp
 
@@ -62,9 +61,6 @@ class ClosedForm(DirectedAccountant):
         """Return delta of one direction."""
         if epsilon > largest_loss(terms):
             return Interval.point(0.0)
-        revealing = _revealing(terms)
-        if revealing:
-            return revealed_delta(revealing, epsilon, alone=len(revealing) == len(terms))
         profile = self._profile(terms)
         from mpmath import mp
 
@@ -76,26 +72,53 @@ class ClosedForm(DirectedAccountant):
         """Return epsilon or delta to so many digits."""
         from mpmath import mp
 
-        if _revealing(cost.removing):
+        if any(isinstance(loss, RevealingLoss) for loss, _ in cost.removing):
             raise self.refuse("a release without noise", "it has no arbitrary-precision form")
         found = []
+        for terms in cost.directions:
+            if quantity == "epsilon":
+                found.append(self._epsilon_digits(terms, value, digits))
+            else:
+                found.append(self._delta_digits(terms, value, digits))
         with mp.workdps(digits + 15):
-            slack = mp.mpf(10) ** -(digits + 2)
-            for terms in cost.directions:
-                middle = self._digits_of(terms, quantity, value) if terms else mp.zero
-                if middle == 0 and quantity == "delta" and value <= largest_loss(terms):
-                    raise self.refuse("the plan", "delta is below any number that mpmath has")
-                found.append(Interval(middle * (1 - slack), middle, middle * (1 + slack)))
             return worse(found)
 
-    def _digits_of(self, terms: Counted, quantity: Quantity, value: float) -> mpf:
-        """Return epsilon or delta of one direction to mpmath's precision."""
+    def _delta_digits(self, terms: Counted, epsilon: float, digits: int) -> Interval:
+        """Return delta of one direction to so many digits."""
+        from mpmath import mp
+
         from hockeystick._reference.profiles import exact
 
+        if epsilon > largest_loss(terms):
+            return Interval.point(mp.zero)
+        with mp.workdps(digits + 15):
+            middle = self._profile(terms)(exact(epsilon), 0)
+            if middle == 0:
+                raise self.refuse("the plan", "delta is below any number that mpmath has")
+            slack = middle * mp.mpf(10) ** -(digits + 2)
+            return Interval(middle - slack, middle, middle + slack)
+
+    def _epsilon_digits(self, terms: Counted, delta: float, digits: int) -> Interval:
+        """Return epsilon of one direction to so many digits, proven by delta on either side."""
+        from mpmath import mp
+
+        from hockeystick._reference.profiles import exact
+
+        if not terms:
+            return Interval.point(mp.zero)
         profile = self._profile(terms)
-        if quantity == "epsilon":
-            return _epsilon_at(lambda e: profile(e, 0), exact(value))
-        return profile(exact(value), 0)
+        slack = mp.mpf(10) ** -(digits + 2)
+        for extra in _EXTRA_DIGITS:
+            with mp.workdps(digits + extra):
+                target = exact(delta)
+                sure = target * mp.mpf(10) ** -(digits + extra - 5)
+                if profile(mp.zero, 0) <= target - sure:
+                    return Interval.point(mp.zero)
+                middle = _epsilon_at(lambda e: profile(e, 0), target)
+                low, high = middle * (1 - slack), middle * (1 + slack)
+                if profile(high, 0) <= target - sure and target + sure <= profile(low, 0):
+                    return Interval(low, middle, high)
+        raise self.refuse("the plan", "epsilon is too near 0 for any of its digits")
 
     def _profile(self, terms: Counted) -> Profile:
         """Return the profile of the terms, a function of epsilon and a nudge, or raise."""
@@ -105,7 +128,8 @@ class ClosedForm(DirectedAccountant):
         loss, count = terms[0]
         if len(terms) == 1 and count == 1 and isinstance(loss, ProfiledLoss):
             return loss.delta
-        raise self.refuse("the plan", "only unsampled Gaussians, and what runs once, have closed forms")
+        reason = "only unsampled Gaussians, and what runs once, have closed forms"
+        raise self.refuse("the plan", reason)
 
 
 def single_run_epsilon(terms: Counted, delta: float) -> float:
@@ -163,8 +187,3 @@ def _epsilon_at(profile: Callable[[mpf], mpf], delta: mpf) -> mpf:
         if abs(new - old) <= mp.eps * 64 * abs(new):
             break
     return new
-
-
-def _revealing(terms: Counted) -> list[tuple[RevealingLoss, int]]:
-    """Return the releases without noise."""
-    return [(loss, count) for loss, count in terms if isinstance(loss, RevealingLoss)]

@@ -6,7 +6,8 @@ import math
 from typing import ClassVar, final
 
 from hockeystick.accountants._cost import Cost, Counted
-from hockeystick.accountants.base import Accountant, Interval, Kind
+from hockeystick.accountants._interval import Interval
+from hockeystick.accountants.base import Accountant, Kind
 from hockeystick.accountants.closed_form import ClosedForm
 from hockeystick.losses import GaussianLoss
 

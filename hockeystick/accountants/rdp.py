@@ -6,8 +6,9 @@ import math
 from typing import ClassVar, final
 
 from hockeystick.accountants._cost import Counted, largest_loss
+from hockeystick.accountants._interval import Interval
 from hockeystick.accountants._orders import log_kappa, optimal_order, optimal_order_at
-from hockeystick.accountants.base import DirectedAccountant, Interval, Kind
+from hockeystick.accountants.base import DirectedAccountant, Kind
 from hockeystick.accountants.closed_form import single_run_delta, single_run_epsilon
 
 _OUTWARD = 2.0**-46
@@ -28,9 +29,9 @@ class RDP(DirectedAccountant):
 
     def epsilon_of(self, terms: Counted, delta: float) -> Interval:
         """Return epsilon of one direction, the upper end from the best order."""
+        if not terms:
+            return Interval.point(0.0)
         lower = single_run_epsilon(terms, delta)
-        if not terms or _infinite(terms):
-            return Interval(lower, _most(terms), _most(terms))
         log_delta = math.log(delta)
         c = optimal_order(terms, log_delta)
         value = (_log_mgf_upper(terms, c) - log_delta + log_kappa(c)) / c
@@ -44,9 +45,6 @@ class RDP(DirectedAccountant):
         if epsilon > largest_loss(terms):
             return Interval.point(0.0)
         lower = single_run_delta(terms, epsilon)
-        if not terms or _infinite(terms):
-            most = min(_most(terms), 1.0)
-            return Interval(lower, most, most)
         c = optimal_order_at(terms, epsilon)
         mgf = _log_mgf_upper(terms, c)
         log_delta = mgf - c * epsilon + log_kappa(c)
@@ -59,13 +57,3 @@ def _log_mgf_upper(terms: Counted, c: float) -> float:
     """Return a proven upper bound of the composition's K."""
     bounds = [(loss.log_mgf(c), count) for loss, count in terms]
     return math.fsum(count * (k.value + k.error) for k, count in bounds)
-
-
-def _infinite(terms: Counted) -> bool:
-    """Return whether no order has a finite divergence."""
-    return any(loss.cumulants(1.0).value == math.inf for loss, _ in terms)
-
-
-def _most(terms: Counted) -> float:
-    """Return the trivial upper end: nothing for nothing, infinite otherwise."""
-    return math.inf if terms else 0.0

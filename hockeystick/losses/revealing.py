@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
 from hockeystick.losses.base import Bounded, Cumulants, ProfiledLoss
-from hockeystick.losses.sampled_gaussian import largest_when_adding
+from hockeystick.losses.sampled_gaussian import largest_when_adding, log_complement
 
 if TYPE_CHECKING:
     from mpmath import mpf
@@ -30,7 +30,7 @@ class RevealingLoss(ProfiledLoss):
         """Return K: infinite where removing reveals, a straight line where adding."""
         if self.removing or self.rate == 1.0:
             return Cumulants(math.inf, math.inf, 0.0)
-        shift = -math.log1p(-float(self.rate))
+        shift = -log_complement(self.rate)
         return Cumulants(c * shift, shift, 0.0)
 
     def log_mgf(self, c: float) -> Bounded:
@@ -43,7 +43,7 @@ class RevealingLoss(ProfiledLoss):
         """Infinite when removing, or always sampled; -ln(1-p) when adding, rounded up."""
         if self.removing or self.rate == 1.0:
             return math.inf
-        return largest_when_adding(float(self.rate))
+        return largest_when_adding(self.rate)
 
     def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
         """Return p (removing) or (1 - exp(eps) (1 - p))_+ (adding), for epsilon >= 0."""

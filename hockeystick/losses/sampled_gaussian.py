@@ -27,6 +27,8 @@ _ULP: Final = 2.0**-52
 _COMFORTABLE: Final = 200.0
 # Width of the window around the edge of the large losses, over 1/mu: about the best throughout.
 _WINDOW: Final = 0.12
+# How many times finer than usual the unproven cumulants are at most worked out.
+_NARROWEST: Final = 1000.0
 # Beyond this c, or this length in u, only the convex bound of M is used.
 _FARTHEST: Final = 1e8
 _LONGEST: Final = 2000.0
@@ -34,6 +36,9 @@ _LONGEST: Final = 2000.0
 _MOST_NODES: Final = 2_000_000
 # Relative accuracy of the unproven cumulants, as a logarithm.
 _ROUGH: Final = -36.0
+# Relative accuracy of the proven ones: where digits count, and where a part in a million is enough.
+_SHARP: Final = -38.0
+_SURE: Final = -14.0
 
 
 @final
@@ -89,7 +94,7 @@ class SampledGaussianLoss(LineLoss, ProfiledLoss):
         from hockeystick._kernels import sampled_gaussian, series
 
         p, mu = float(self.rate), self.mu
-        step = min(0.5, 0.75 / mu)
+        step = self._coarse_step(c)
         low, high = sampled_gaussian.span(p, mu, self.power(c), c, self._rough)
         first = math.floor(low / step)
         last = math.ceil(high / step)
@@ -101,11 +106,22 @@ class SampledGaussianLoss(LineLoss, ProfiledLoss):
         slope /= total
         return Cumulants(_log1p(value, shift), slope, max(curvature / total - slope * slope, 0.0))
 
+    def _coarse_step(self, c: float) -> float:
+        """Return a step that resolves the tilted density; adding at a large c narrows it."""
+        narrowed = 1.0 if self.removing else math.sqrt(1.0 + 0.25 * c * self.mu * self.mu)
+        return min(0.5, 0.75 / self.mu) / min(narrowed, _NARROWEST)
+
     def log_mgf(self, c: float) -> Bounded:
         """Return K with the proven error of its quadrature, or within its convex bound."""
+        return self._log_mgf_within(c, _SHARP)
+
+    def _log_mgf_within(self, c: float, log_accuracy: float) -> Bounded:
+        """Return K by a quadrature of that relative accuracy, or within its convex bound."""
         reached = self.reaches(c)
         value = self.cumulants(c).value if reached else 0.0
-        rule = self.rule(c, 0.0, min(value, math.log(value)) - 38.0) if value > 0.0 else None
+        rule = None
+        if value > 0.0:
+            rule = self.rule(c, 0.0, min(value, math.log(value)) + log_accuracy)
         if rule is None or rule.nodes > _MOST_NODES:
             return self._within_convex_bound(c)
         real, _, error = rule.line(c, 0.0, 1)
@@ -114,9 +130,11 @@ class SampledGaussianLoss(LineLoss, ProfiledLoss):
         return Bounded(float(real[0]), float(error[0]))
 
     def _within_convex_bound(self, c: float) -> Bounded:
-        """Return that K lies between 0 and its convex bound."""
-        half = 0.5 * self._convex_bound(c).value
-        return Bounded(half, half * (1.0 + 32.0 * _ULP))
+        """Return that K lies between 0 and the convex bound, or c times the largest loss."""
+        inner = 0.5 * c * (c + 1.0) * self.mu * self.mu
+        upper = self._convex_bound(c).value * (1.0 + 64.0 * _ULP) + 16.0 * _ULP * inner
+        half = 0.5 * min(upper, c * self.supremum)
+        return Bounded(half, half)
 
     def _convex_bound(self, c: float) -> Cumulants:
         """Return ``ln(1 - p + p exp(c (c+1) mu^2/2))``, an upper bound of K, and derivatives.
@@ -136,7 +154,7 @@ class SampledGaussianLoss(LineLoss, ProfiledLoss):
     @property
     def supremum(self) -> float:
         """Infinite when removing; -ln(1-p) when adding, rounded up."""
-        return math.inf if self.removing else largest_when_adding(float(self.rate))
+        return math.inf if self.removing else largest_when_adding(self.rate)
 
     def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
         """Return the profile of one run, in closed form."""
@@ -151,10 +169,10 @@ class SampledGaussianLoss(LineLoss, ProfiledLoss):
         """Return the decay proven by uniform layers below the tilted density."""
         from hockeystick._kernels import sampled_gaussian
 
-        log_norm = self.cumulants(c).value
-        return LayerDecay(
-            *sampled_gaussian.layers(float(self.rate), self.mu, self.power(c), log_norm)
-        )
+        p, mu, w = float(self.rate), self.mu, self.power(c)
+        norm = self._log_mgf_within(c, _SURE)
+        upper, error = norm.value + norm.error, 2.0 * norm.error
+        return LayerDecay(*sampled_gaussian.layers(p, mu, w, upper, error))
 
     def rule(self, c_high: float, y_high: float, log_tolerance: float) -> TrapezoidRule | None:
         """Return a trapezoid rule with its proven error; None where none is fine enough."""
@@ -276,10 +294,18 @@ class TrapezoidRule:
         return series.log_mgf_line(loss, weight, c, step, count)
 
 
-def largest_when_adding(rate: float) -> float:
+def log_complement(rate: float | Fraction) -> float:
+    """Return ``ln(1-p)`` of a rate below 1, also where its float is 1."""
+    if rate < 0.5:
+        return math.log1p(-float(rate))
+    rest = 1 - Fraction(rate)
+    return math.log(rest.numerator) - math.log(rest.denominator)
+
+
+def largest_when_adding(rate: float | Fraction) -> float:
     """Return ``-ln(1-p)``, rounded up over every reading of a rate below 1."""
-    one_ulp = 2.0 * _ULP * rate / (1.0 - rate)
-    return (-math.log1p(-rate) + one_ulp) * (1.0 + 8.0 * _ULP)
+    one_ulp = 0.0 if isinstance(rate, Fraction) else 2.0 * _ULP * rate / (1.0 - rate)
+    return (one_ulp - log_complement(rate)) * (1.0 + 8.0 * _ULP)
 
 
 def complex_log1p(real: Array, imag: Array, shift: float) -> tuple[Array, Array, Array]:

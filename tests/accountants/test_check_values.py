@@ -226,3 +226,34 @@ def test_the_central_limit_is_below_the_truth_by_as_much_as_published(
     assert isinstance(found, hs.Approximate)
     assert found.value == pytest.approx(delta, rel=1e-3)
     assert found.value < certified(hs.delta(plan, epsilon)).lower
+
+
+@pytest.mark.parametrize("below", [1e-3, 1e-9, 1e-15, -1e-10])
+@pytest.mark.parametrize(
+    "plan",
+    [
+        hs.PoissonSubsampled(hs.Gaussian(2.0), 0.5) ** 30 @ hs.Gaussian(1.5),
+        hs.Gaussian(1.5),
+    ],
+    ids=["contour", "closed-form"],
+)
+def test_digits_near_an_epsilon_of_0_are_digits_of_epsilon(plan: Any, below: float) -> None:
+    delta = float(hs.delta(plan, 0.0, digits=30).estimate * (1 - below))
+    truth = hs.epsilon(plan, delta, digits=30)
+    for digits in (2, 5, 15):
+        answer = hs.epsilon(plan, delta, digits=digits)
+        assert answer.lower <= truth.estimate <= answer.upper
+    assert (truth.upper == 0) == (below < 0)
+
+
+@pytest.mark.parametrize(("epsilon", "digits"), [(40.0, 20), (100.0, 30)])
+def test_digits_reach_beyond_the_largest_loss_of_one_direction(epsilon: float, digits: int) -> None:
+    plan = hs.PoissonSubsampled(hs.Gaussian(0.9), 0.01024) ** 2930
+    exact, plain = hs.delta(plan, epsilon, digits=digits), hs.delta(plan, epsilon)
+    assert plain.lower <= exact.estimate <= plain.upper
+
+
+def test_too_many_digits_are_refused_by_the_accountant_that_was_asked() -> None:
+    plan = hs.PoissonSubsampled(hs.Gaussian(0.9), 0.01024) ** 2930
+    with pytest.raises(hs.UnsupportedError, match="1000 digits take too long; ask for fewer"):
+        hs.epsilon(plan, 1e-5, digits=1000)

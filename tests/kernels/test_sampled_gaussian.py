@@ -1,6 +1,7 @@
 """The nodes of the subsampled Gaussian and the bounds of their quadrature, against mpmath."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -12,6 +13,7 @@ from hockeystick._kernels import sampled_gaussian as kernel
 from hockeystick._reference import sampled_gaussian as exact_nodes
 from hockeystick._reference.profiles import exact, reciprocal
 from hockeystick.losses import SampledGaussianLoss
+from hockeystick.losses.sampled_gaussian import TrapezoidRule
 
 RATES: tuple[float | Fraction, ...] = (1e-12, 1e-5, Fraction(256, 60_000), 0.01, 1 / 3, 0.97)
 NOISES = (0.05, 0.3, 0.8, 1.1, 4.0, 300.0)
@@ -85,6 +87,34 @@ def test_the_trapezoid_rule_errs_by_no_more_than_it_claims(
         assert values.error[0] <= 10 * math.exp(log_tolerance) * grown + 1e-11
 
 
+# Adding, at heights where the turn of r counts, left of the point that the rule is drawn for.
+HIGH_LINES = [
+    (0.4887, 2.118, 6.134, 73.6, 393.3),
+    (0.8035, 2.3133, 4.84, 58.1, 1426.0),
+    (0.3078, 1.2649, 3.13, 37.6, 315.0),
+    (0.281, 0.3669, 1.51, 18.1, 697.0),
+]
+
+
+@pytest.mark.parametrize(("rate", "noise", "c", "c_high", "y"), HIGH_LINES)
+def test_a_rule_holds_up_to_its_height_and_left_of_its_point(
+    rate: float, noise: float, c: float, c_high: float, y: float
+) -> None:
+    loss = SampledGaussianLoss(rate, noise, removing=False)
+    rule = loss.rule(c_high, y, -20.0)
+    assert rule is not None
+    finer = replace(rule, step=rule.step / 4, first=4 * rule.first, nodes=4 * rule.nodes)
+    for height in (0.3 * y, 0.7 * y, y):
+        value, truth = (at(one, c, height) for one in (rule, finer))
+        assert abs(value - truth) <= math.exp(rule.log_error) + 1e-8
+
+
+def at(rule: TrapezoidRule, c: float, y: float) -> complex:
+    """Return M at a point by a rule."""
+    values = rule.line(c, y, 2)
+    return complex(np.exp(values.real[1] + 1j * values.imag[1]))
+
+
 @pytest.mark.parametrize(("rate", "noise", "removing", "c_high", "y_high"), LINES[:4])
 def test_the_rule_agrees_with_its_own_twin(
     rate: float | Fraction, noise: float, removing: bool, c_high: float, y_high: float
@@ -152,7 +182,8 @@ def test_the_layers_below_a_density_hold_at_most_all_of_it(
     rate: float, noise: float, c: float, removing: bool
 ) -> None:
     loss = SampledGaussianLoss(rate, noise, removing)
-    width, mass, variation = kernel.layers(rate, loss.mu, loss.power(c), loss.cumulants(c).value)
+    log_norm = loss.cumulants(c).value
+    width, mass, variation = kernel.layers(rate, loss.mu, loss.power(c), log_norm, 0.0)
     assert (width >= 0.0).all()
     assert (mass >= 0.0).all()
     assert mass.sum() <= 1.0
@@ -167,4 +198,5 @@ def test_the_layers_hold_nearly_all_of_a_usual_density(
     rate: float, noise: float, c: float, removing: bool
 ) -> None:
     loss = SampledGaussianLoss(rate, noise, removing)
-    assert kernel.layers(rate, loss.mu, loss.power(c), loss.cumulants(c).value)[1].sum() > 0.8
+    log_norm = loss.cumulants(c).value
+    assert kernel.layers(rate, loss.mu, loss.power(c), log_norm, 0.0)[1].sum() > 0.8

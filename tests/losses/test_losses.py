@@ -177,3 +177,28 @@ def test_a_mechanism_has_the_losses_of_its_kind(mechanism: Any, kinds: tuple[typ
 def test_a_mechanism_without_analysis_says_why() -> None:
     with pytest.raises(NoAnalysis, match="repeat or compose the sampled mechanism instead"):
         losses_of(PoissonSubsampled(Gaussian(1.0) ** 2, 0.1))
+
+
+@pytest.mark.parametrize(
+    ("rate", "noise", "c"),
+    [(0.999, 2 / 3, 100.0), (0.5, 1.0, 1000.0), (0.05, 2 / 3, 1000.0), (0.01, 0.2, 300.0)],
+)
+def test_the_fast_cumulant_is_the_proven_one_where_adding_narrows_the_density(
+    rate: float, noise: float, c: float
+) -> None:
+    loss = SampledGaussianLoss(rate, noise, removing=False)
+    proven = loss.log_mgf(c)
+    assert proven.error < 1e-9 * proven.value
+    assert loss.cumulants(c).value == pytest.approx(proven.value, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "rate",
+    [0.25, 0.9999999, Fraction(1, 3), Fraction(10**16 - 3, 10**16), 1 - Fraction(10) ** -400],
+)
+def test_the_largest_loss_when_adding_is_rounded_up(rate: Any) -> None:
+    with mp.workdps(60):
+        exact = Fraction(rate)
+        truth = mp.log(exact.denominator) - mp.log(exact.denominator - exact.numerator)
+        for loss in (SampledGaussianLoss(rate, 1.0, False), RevealingLoss(rate, False)):
+            assert truth <= loss.supremum <= truth * (1 + mp.mpf(10) ** -7)

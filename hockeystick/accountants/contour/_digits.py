@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
+from hockeystick.accountants._interval import Interval
 from hockeystick.accountants._orders import saddle
-from hockeystick.accountants.base import Interval
 from hockeystick.accountants.contour._integral import rules_for
 from hockeystick.accountants.contour._line import LineTerms, Target, draw
 from hockeystick.accountants.contour._search import integral_for_delta, integral_for_epsilon
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from hockeystick.results import Quantity
 
+_LN_10: Final = math.log(10.0)
+_ROUNDS: Final = 3
 _MOST_WORK: Final = 3_000_000
 _MOST_NODES: Final = 40_000
 
@@ -43,18 +45,25 @@ def digits_of(terms: LineTerms, quantity: Quantity, value: float, digits: int) -
         log_delta = math.nan if found is None else found.integral.delta(value).log("estimate")
     if found is None:
         return None
-    accuracy = (digits + 4) * math.log(10.0)
-    contour = _Contour.draw(terms, Target(epsilon, log_delta, accuracy), digits)
-    if contour is None:
-        return None
-    with mp.workdps(digits + 10):
-        answer = (
-            contour.epsilon(exact(value), mp.mpf(epsilon))
-            if quantity == "epsilon"
-            else contour.delta(exact(value))[0]
-        )
-        slack = abs(answer) * mp.mpf(10) ** -(digits + 1)
-        return Interval(answer - slack, answer, answer + slack)
+    kept = digits
+    for _ in range(_ROUNDS):
+        contour = _Contour.draw(terms, Target(epsilon, log_delta, (kept + 4) * _LN_10), kept)
+        if contour is None:
+            return None
+        with mp.workdps(kept + 10):
+            if quantity == "epsilon":
+                answer, slack = contour.epsilon(exact(value), mp.mpf(epsilon), kept)
+            else:
+                answer = contour.delta(exact(value))[0]
+                slack = answer * mp.mpf(10) ** -(kept + 2)
+            ends = (max(end, mp.zero) for end in (answer - slack, answer, answer + slack))
+            near = Interval(*ends)
+            # Near 0 an epsilon has fewer digits than the delta that it comes from.
+            lost = mp.log10(slack / near.estimate) + digits + 1 if near.estimate else mp.zero
+        if lost <= 0:
+            break
+        kept += math.ceil(lost) + 1
+    return near
 
 
 class _Contour:
@@ -98,16 +107,21 @@ class _Contour:
             slope -= share * (z * term).real
         return total * self._step / mp.pi, slope * self._step / mp.pi
 
-    def epsilon(self, delta: mpf, guess: mpf) -> mpf:
-        """Return the epsilon of a delta by Newton's method on ln delta, at least 0."""
+    def epsilon(self, delta: mpf, guess: mpf, digits: int) -> tuple[mpf, mpf]:
+        """Return where delta is reached, by Newton's method on its logarithm, and the error there.
+
+        Each of the errors of delta is less than ``10^-(digits + 4)`` of it, and there are few; the
+        root is that of the formula, which holds for negative epsilons too.
+        """
         from mpmath import mp
 
         goal = mp.log(delta)
+        error = mp.mpf(10) ** -(digits + 2)
         here = guess
         for _ in range(60):
             value, slope = self.delta(here)
             move = (goal - mp.log(value)) * value / slope
-            here = max(here + move, mp.zero)
-            if here == 0 or abs(move) < abs(here) * mp.eps * 1024:
+            here += move
+            if abs(move * slope) < abs(value) * error / 1024:
                 break
-        return here
+        return here, error * value / abs(slope)

@@ -92,11 +92,13 @@ class Integral:
             spread = float(size @ growth + loose @ (1.0 + growth))
             estimate = float(terms.real.sum())
             slope = -float((terms * self.z).real.sum())
-        slack = spread + self.truncation
-        lower = estimate - slack - self._aliases(epsilon, scale)
+        # What is bounded in units of the true size at c counts in units of the computed one.
+        lift = math.exp(min(float(self.error[0] + round_off[0]), 700.0))
+        slack = spread + lift * self.truncation
+        lower = estimate - slack - lift * self._aliases(epsilon, scale)
         upper = estimate + slack
         if self.apart is not None:
-            upper += math.exp(min(self.apart.log_hidden(epsilon) - scale, 700.0))
+            upper += lift * math.exp(min(self.apart.log_hidden(epsilon) - scale, 700.0))
         return LogDelta(scale, lower, estimate, upper, slope)
 
     def _aliases(self, epsilon: float, log_scale: float) -> float:
@@ -173,9 +175,9 @@ def _with_a_jump(
         ratio = (jump.real + 1j * jump.imag) * inverse
         modulus, real, imag = complex_log1p(-ratio.real, -ratio.imag, 0.0)
         exponent += count * (real + 1j * imag)
-        share = jump.error * np.abs(inverse) + np.abs(ratio) * (
-            values.error + _ULP * (16.0 + 4.0 * (np.abs(values.real) + abs(jump.scale)))
-        )
+        unsure = values.error + _ULP * (16.0 + 4.0 * (np.abs(values.real) + abs(jump.scale)))
+        unsure = np.expm1(np.minimum(unsure, 700.0))
+        share = jump.error * np.abs(inverse) * (1.0 + unsure) + np.abs(ratio) * unsure
         error += count * (1.01 * share / modulus + 8.0 * _ULP * (np.abs(real) + np.abs(imag)))
     half = np.sin(0.5 * exponent.imag)
     grown = np.exp(exponent.real)

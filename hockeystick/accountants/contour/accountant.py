@@ -6,7 +6,8 @@ import math
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
 from hockeystick.accountants._cost import Cost, Counted, largest_loss
-from hockeystick.accountants.base import DirectedAccountant, Interval, Kind, down, up, worse
+from hockeystick.accountants._interval import Interval, down, up, worse
+from hockeystick.accountants.base import DirectedAccountant, Kind
 from hockeystick.accountants.rdp import RDP
 from hockeystick.losses import LineLoss
 

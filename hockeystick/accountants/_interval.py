@@ -1,0 +1,38 @@
+"""What an accountant finds: proven ends, and an estimate between them."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+
+class Interval(NamedTuple):
+    """Proven ends and an estimate between them; floats, or mpmath numbers."""
+
+    lower: float
+    estimate: float
+    upper: float
+
+    @classmethod
+    def point(cls, value: float) -> Interval:
+        """Return an interval of one known number."""
+        return cls(value, value, value)
+
+    def ordered(self) -> Interval:
+        """Return the same with the estimate moved inside."""
+        return Interval(self.lower, min(max(self.estimate, self.lower), self.upper), self.upper)
+
+
+def worse(intervals: list[Interval]) -> Interval:
+    """Return the interval that holds the larger of the numbers that the given ones hold."""
+    return Interval(*(max(ends) for ends in zip(*intervals, strict=True)))
+
+
+def up(value: float) -> float:
+    """Return the next float above."""
+    return math.nextafter(value, math.inf)
+
+
+def down(value: float) -> float:
+    """Return the next float below, at least 0."""
+    return max(math.nextafter(value, -math.inf), 0.0)

@@ -50,3 +50,16 @@ def bench_prv_accountant(benchmark: Any, plan: Any) -> None:
         return accountant.compute_epsilon(delta, [steps])
 
     benchmark.extra_info["epsilon"] = benchmark(ask)
+
+
+@plans
+def bench_opacus_prv(benchmark: Any, plan: Any) -> None:
+    accountants = pytest.importorskip("opacus.accountants", reason="needs the extra opacus")
+    rate, noise, steps, delta = plan
+
+    def ask() -> float:
+        accountant = accountants.PRVAccountant()
+        accountant.history = [(noise, rate, steps)]
+        return float(accountant.get_epsilon(delta))
+
+    benchmark.extra_info["epsilon"] = benchmark(ask)

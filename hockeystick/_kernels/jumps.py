@@ -51,7 +51,7 @@ def windows(
         large[j] = log_normal_cdf(x)
         small[j] = log_normal_cdf(-x)
         error[j] = ULP * (16.0 + 4.0 * (abs(x) + 1.0) * (abs(u) + abs(edge)) / width)
-        if abs(x) > 30.0:
+        if abs(x) >= 30.0:
             error[j] += 1e-8
     return large, small, error
 

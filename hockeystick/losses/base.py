@@ -135,8 +135,8 @@ class Jumps(Protocol):
         """Return a proven upper bound of ``ln A(c)``, to a tolerance in A."""
         ...
 
-    def log_share(self, c: float, y: float) -> float:
-        """Return an upper bound of ``ln |J(c + i v)| / M(c)`` for all ``v >= y``."""
+    def decay(self, c: float) -> Decay:
+        """Return how J falls, next to ``M(c)``, along ``Re z = c``, if it does."""
         ...
 
     def rule(self, c: float, y_high: float, log_tolerance: float) -> JumpRule | None:

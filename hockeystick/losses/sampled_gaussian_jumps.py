@@ -53,13 +53,10 @@ class SampledGaussianJumps:
         slack = error + math.exp(log_error) + math.exp(log_rest) + math.exp(log_unit)
         return math.log1p(value + slack) + 1e-15
 
-    def log_share(self, c: float, y: float) -> float:
-        """Return an upper bound of ``ln |J(c + i v)| / M(c)`` for all ``v >= y``."""
-        from hockeystick._kernels import jumps
-
-        low, high = self._large_span(c)
-        bound = jumps.log_decay(*self._pair, 1.0 + c, y, self.edge, self.width, low, high)
-        return bound - self.loss.cumulants(c).value + 1e-9
+    def decay(self, c: float) -> JumpDecay:
+        """Return how J falls, next to ``M(c)``, along the line through c."""
+        norm = self.loss.log_mgf(c)
+        return JumpDecay(self, c, norm.value - norm.error)
 
     def rule(self, c: float, y_high: float, log_tolerance: float) -> JumpTrapezoid | None:
         """Return a trapezoid rule for J on the line through c; None where none is fine enough."""
@@ -107,6 +104,24 @@ class SampledGaussianJumps:
             loss, log_weight, loss_error, weight_error + window_error, large, small, c
         )
         return float(value), float(error)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class JumpDecay:
+    """How J falls along one line, next to ``M(c)``, of which ``log_norm`` is a lower bound."""
+
+    jumps: SampledGaussianJumps
+    c: float
+    log_norm: float
+
+    def exponent(self, y: float) -> float:
+        """Return a lower bound of ``-ln |J(c + i v)| / M(c)`` for all ``v >= y``."""
+        from hockeystick._kernels import jumps
+
+        of, w = self.jumps, 1.0 + self.c
+        low, high = of._large_span(self.c)
+        return self.log_norm - jumps.log_decay(*of._pair, w, y, of.edge, of.width, low, high)
 
 
 @final

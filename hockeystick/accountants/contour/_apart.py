@@ -45,8 +45,7 @@ class LargeDecay:
     """``|prod M^n - prod A^n| <= prod M(c)^n sum n |J| / M(c)``, on a geometric grid of heights."""
 
     def __init__(self, of: LargeLosses, c: float) -> None:
-        self._of = of
-        self._c = c
+        self._parts = [(jumps.decay(c), math.log(n)) for jumps, n in of.parts]
         self._known: dict[int, float] = {}
 
     def exponent(self, y: float) -> float:
@@ -58,7 +57,7 @@ class LargeDecay:
 
     def _exponent(self, y: float) -> float:
         """Return minus the logarithm of the sum at one height."""
-        logs = [math.log(n) + jumps.log_share(self._c, y) for jumps, n in self._of.parts]
+        logs = [log_n - decay.exponent(y) for decay, log_n in self._parts]
         top = max(logs)
         return -top - math.log(math.fsum(math.exp(log - top) for log in logs))
 

@@ -1,0 +1,218 @@
+"""Large losses apart: what outcomes without one may hide, and how fast the rest falls."""
+
+import math
+from typing import Any, TypeAlias
+
+import numpy as np
+import pytest
+from mpmath import mp
+from numpy.typing import NDArray
+from scipy.special import log_ndtr
+
+from hockeystick._reference import jumps as twin
+from hockeystick._reference.profiles import exact, reciprocal
+from hockeystick.accountants._orders import saddle
+from hockeystick.accountants.contour._apart import LargeLosses, large_losses
+from hockeystick.accountants.contour._line import LineTerms, Target
+from hockeystick.losses import GaussianLoss, Jumps, SampledGaussianLoss
+from hockeystick.losses.sampled_gaussian_jumps import SampledGaussianJumps
+
+Array: TypeAlias = NDArray[np.float64]
+Plan: TypeAlias = tuple[tuple[float, float, int], ...]
+
+# Rate, noise and runs of each part; epsilon and delta that go about together; the accuracy asked.
+PLANS: list[tuple[Plan, float, float, float]] = [
+    (((1e-4, 1.5, 300),), 0.45339, 1e-10, 32.0),
+    (((3.2e-4, 1.5, 109),), 0.01565, 5e-10, 21.0),
+    (((3.2e-4, 1.5, 109),), 0.01747, 1e-10, 6.0),
+    (((1e-4, 1.5, 1),), 0.44609, 1e-10, 32.0),
+    (((1e-3, 1.0, 1),), 0.14147, 5e-10, 21.0),
+    (((1e-3, 0.8, 50),), 1.21308, 1e-10, 21.0),
+    (((1e-6, 0.3, 100),), 6.96666, 1e-10, 32.0),
+    (((0.01, 1.0, 100),), 2.16282, 1e-10, 6.0),
+    (((1e-4, 1.5, 300), (1e-3, 2.0, 40)), 0.02359, 1e-10, 21.0),
+]
+# Plans whose best order is a saddle point, not where the window ceases to cut the losses off.
+SMOOTH = [plan for plan, *_ in PLANS[4:8]]
+plans = pytest.mark.parametrize(("plan", "epsilon", "delta", "accuracy"), PLANS, ids=str)
+
+
+def terms_of(plan: Plan) -> LineTerms:
+    return tuple((SampledGaussianLoss(rate, noise, True), runs) for rate, noise, runs in plan)
+
+
+def apart(plan: Plan, epsilon: float, delta: float, accuracy: float) -> LargeLosses:
+    found = large_losses(terms_of(plan), Target(epsilon, math.log(delta), accuracy))
+    assert found is not None
+    assert [runs for _, runs in found.parts] == [runs for _, _, runs in plan]
+    return found
+
+
+def sampled(jumps: Jumps) -> SampledGaussianJumps:
+    assert isinstance(jumps, SampledGaussianJumps)
+    return jumps
+
+
+@plans
+def test_what_is_hidden_is_below_what_was_asked_for(
+    plan: Plan, epsilon: float, delta: float, accuracy: float
+) -> None:
+    hidden = apart(plan, epsilon, delta, accuracy).log_hidden(epsilon)
+    assert hidden <= math.log(delta) - accuracy - 0.99
+
+
+def small_losses(jumps: SampledGaussianJumps, spacing: float, size: int, order: float) -> Array:
+    """Return the transform, over ``A(order)``, of the small losses tilted, on a periodic lattice.
+
+    Every loss goes to the lattice point next to it.
+    """
+    p, mu = float(jumps.loss.rate), jumps.loss.mu
+    u = np.linspace(-9.0, jumps.edge + 14.0 * jumps.width, 100_001)
+    loss = np.log1p(p * np.expm1(mu * u - 0.5 * mu * mu))
+    logs = -0.5 * u * u + loss * (1.0 + order) + log_ndtr((jumps.edge - u) / jumps.width)
+    places = np.rint(loss / spacing).astype(np.int64) % size
+    mass = np.bincount(places, np.exp(logs - logs.max()), size)
+    return np.asarray(np.fft.rfft(mass / mass.sum()))
+
+
+def log_contribution(apart: LargeLosses, epsilon: float) -> float:
+    """Return ln of what outcomes without a large loss contribute to delta, on a lattice.
+
+    The tilt keeps the digits of the far tail, and ``A(order)`` is by quadrature.
+    """
+    size, order = 1 << 16, apart.order
+    spacing = 3.0 * epsilon / size
+    transform = np.ones(size // 2 + 1, dtype=np.complex128)
+    log_a = 0.0
+    for part, runs in apart.parts:
+        jumps = sampled(part)
+        transform *= small_losses(jumps, spacing, size, order) ** runs
+        with mp.workdps(16):
+            log_a += runs * float(mp.log(transform_of(jumps, order, 0.0, -1).real))
+    tilted = np.fft.irfft(transform, size)
+    total = spacing * np.arange(size)
+    gain = np.where(total > epsilon, -np.expm1(np.minimum(epsilon - total, 0.0)), 0.0)
+    # Abs: where hardly anything is left, the round-off of the transforms counts as something.
+    kept = float((np.abs(tilted) * np.exp(order * (epsilon - total)) * gain)[: 2 * size // 3].sum())
+    return log_a - order * epsilon + math.log(kept)
+
+
+def transform_of(jumps: SampledGaussianJumps, c: float, v: float, side: int) -> Any:
+    """Return J (side 1) or A (side -1) at c + i v, by quadrature."""
+    loss = jumps.loss
+    w, mu = mp.mpc(1 + mp.mpf(c), v), reciprocal(loss.noise_multiplier)
+    return twin.integral(loss.rate, mu, w, jumps.edge, jumps.width, side)
+
+
+@plans
+def test_what_is_hidden_bounds_the_outcomes_without_a_large_loss(
+    plan: Plan, epsilon: float, delta: float, accuracy: float
+) -> None:
+    found = apart(plan, epsilon, delta, accuracy)
+    contribution = log_contribution(found, epsilon)
+    assert contribution <= found.log_hidden(epsilon)
+    if plan in SMOOTH:
+        assert found.log_hidden(epsilon) <= contribution + 5.0
+
+
+@pytest.mark.parametrize(
+    ("plan", "epsilon", "delta", "accuracy"), [one for one in PLANS if one[0][0][2] == 1]
+)
+def test_what_is_hidden_bounds_the_integral_of_one_run(
+    plan: Plan, epsilon: float, delta: float, accuracy: float
+) -> None:
+    found = apart(plan, epsilon, delta, accuracy)
+    jumps = sampled(found.parts[0][0])
+    with mp.workdps(20):
+        p, mu = exact(jumps.loss.rate), reciprocal(jumps.loss.noise_multiplier)
+        start = mp.log1p(mp.expm1(mp.mpf(epsilon)) / p) / mu + mu / 2
+
+        def integrand(u: Any) -> Any:
+            ratio = 1 + p * mp.expm1(mu * u - mu * mu / 2)
+            small = mp.exp(twin.log_normal_cdf((jumps.edge - u) / jumps.width))
+            return small * mp.npdf(u) * (ratio - mp.exp(mp.mpf(epsilon)))
+
+        cuts = [start + k * mp.mpf(jumps.width) / 8 for k in range(0, 80, 8)]
+        scale = mp.exp(found.log_hidden(epsilon))
+        share = mp.quad(lambda u: integrand(u) / scale, cuts)
+    assert 1e-5 < share <= 1.0
+
+
+@plans
+def test_the_bound_of_chernoff_is_at_its_sharpest(
+    plan: Plan, epsilon: float, delta: float, accuracy: float
+) -> None:
+    found = apart(plan, epsilon, delta, accuracy)
+    order = found.order
+    excess = np.linspace(0.2, 5.0, 200_001) / order
+    factor = float((np.exp(-order * excess) * -np.expm1(-excess)).max())
+    for other in (epsilon, 1.2 * epsilon):
+        expected = found.log_bulk - order * other + math.log(factor)
+        assert found.log_hidden(other) == pytest.approx(expected, abs=1e-6)
+    bulk = sum(runs * jumps.bulk(order) for jumps, runs in found.parts)
+    assert found.log_bulk == pytest.approx(bulk, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("plan", "epsilon", "delta", "accuracy"), [PLANS[k] for k in (0, 5, 8)], ids=str
+)
+def test_the_part_with_a_large_loss_falls_at_least_as_proven(
+    plan: Plan, epsilon: float, delta: float, accuracy: float
+) -> None:
+    found = apart(plan, epsilon, delta, accuracy)
+    c = saddle(terms_of(plan), epsilon)
+    decay = found.decay(c)
+    with mp.workdps(16):
+        at_c = [at(sampled(jumps), c, 0.0) for jumps, _ in found.parts]
+        for y in (0.7, 17.0):
+            all_of_it = small = mp.mpc(1)
+            for (part, runs), (whole, _) in zip(found.parts, at_c, strict=True):
+                m, j = at(sampled(part), c, y)
+                all_of_it *= (m / whole) ** runs
+                small *= ((m - j) / whole) ** runs
+            size = float(-mp.log(abs(all_of_it - small)))
+            assert decay.exponent(y) <= size
+            assert y > 1.0 or decay.exponent(y) >= size - 6.0
+
+
+def at(jumps: SampledGaussianJumps, c: float, v: float) -> tuple[Any, Any]:
+    """Return M and J at c + i v."""
+    large = transform_of(jumps, c, v, 1)
+    return large + transform_of(jumps, c, v, -1), large
+
+
+@plans
+def test_the_exponent_grows_and_is_that_of_a_height_not_above(
+    plan: Plan, epsilon: float, delta: float, accuracy: float
+) -> None:
+    found = apart(plan, epsilon, delta, accuracy)
+    c = saddle(terms_of(plan), epsilon)
+    decay = found.decay(c)
+    heights = [2.0 ** (k / 11) for k in range(-30, 190)]
+    exponents = [decay.exponent(y) for y in heights]
+    assert exponents == sorted(exponents)
+    assert exponents[-1] > exponents[0] + 1.0
+    for y, exponent in list(zip(heights, exponents, strict=True))[::7]:
+        shares = [runs * math.exp(-jumps.decay(c).exponent(y)) for jumps, runs in found.parts]
+        assert exponent <= -math.log(sum(shares)) + 1e-9
+
+
+def test_the_farthest_heights_share_one_exponent() -> None:
+    plan, epsilon, delta, accuracy = PLANS[0]
+    decay = apart(plan, epsilon, delta, accuracy).decay(40.0)
+    assert decay.exponent(2.0**15) == decay.exponent(2.0**40) >= decay.exponent(2.0**13)
+
+
+def test_nothing_is_set_apart_without_losses_beyond_a_threshold() -> None:
+    target = Target(0.5, math.log(1e-6), 32.0)
+    adding = SampledGaussianLoss(1e-4, 1.5, removing=False)
+    removing = SampledGaussianLoss(1e-4, 1.5, removing=True)
+    assert large_losses(((adding, 10),), target) is None
+    assert large_losses(((removing, 5), (GaussianLoss(2.0), 1)), target) is None
+    assert large_losses(((removing, 5),), Target(0.0, math.log(1e-6), 32.0)) is None
+    assert large_losses(((removing, 5),), Target(-1.0, math.log(1e-6), 32.0)) is None
+
+
+def test_nothing_is_set_apart_where_small_losses_alone_reach_epsilon() -> None:
+    one = SampledGaussianLoss(0.3, 1.0, removing=True)
+    assert large_losses(((one, 1),), Target(0.01, math.log(1e-6), 32.0)) is None

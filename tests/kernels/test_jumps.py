@@ -1,0 +1,426 @@
+"""Large losses apart from small ones: windows, sums, and every bound, against mpmath."""
+
+import math
+import random
+from fractions import Fraction
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from mpmath import mp
+from numpy.typing import NDArray
+
+from hockeystick._kernels import jumps as kernel
+from hockeystick._kernels import sampled_gaussian
+from hockeystick._reference import jumps as twin
+from hockeystick._reference import sampled_gaussian as exact_nodes
+from hockeystick._reference.profiles import reciprocal
+
+Array = NDArray[np.float64]
+ULP = 2.0**-52
+DIGITS = 30
+
+
+def claimed(x: float) -> float:
+    """Return the error that ``windows`` claims at ``u = x`` for an edge of 0 and a width of 1."""
+    return ULP * (16.0 + 4.0 * (abs(x) + 1.0) * abs(x)) + (1e-8 if abs(x) > 30.0 else 0.0)
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(-40.0, 40.0), (-3.0, 3.0), (-32.0, -28.0), (-300.0, -20.0), (-1e4, 40.0)]
+)
+def test_log_normal_cdf_is_as_good_as_windows_claims(low: float, high: float) -> None:
+    source = random.Random(1)
+    points = [low, high, *(source.uniform(low, high) for _ in range(300))]
+    with mp.workdps(DIGITS):
+        for x in points:
+            truth = twin.log_normal_cdf(mp.mpf(x))
+            assert abs(kernel.log_normal_cdf(x) - truth) <= claimed(x)
+
+
+WINDOWS = [
+    (-180, 480, 0.0703125, 8.3, 0.18),
+    (-100, 300, 0.25, 120.1, 2.4),
+    (-64, 192, 0.1875, 0.0, 1.0),
+    (-90, 180, 0.5, -7.7, 0.3),
+    (100, 200, 0.125, 25.03, 0.012),
+    (-20, 600, 1.0, 250.1, 0.6),
+    (-40, 80, 0.3125, 5.5e3, 33.0),
+    (-40, 80, 0.3125, 118.0, 0.012),
+]
+
+
+@pytest.mark.parametrize(("first", "count", "step", "edge", "width"), WINDOWS)
+def test_windows_lie_within_their_errors(
+    first: int, count: int, step: float, edge: float, width: float
+) -> None:
+    large, small, error = kernel.windows(first, count, step, edge, width)
+    with mp.workdps(DIGITS):
+        exact_large, exact_small = twin.windows(first, count, step, edge, width)
+        for j in range(count):
+            assert abs(float(large[j]) - exact_large[j]) <= error[j]
+            assert abs(float(small[j]) - exact_small[j]) <= error[j]
+
+
+def test_windows_lie_within_their_errors_at_thirty_widths_exactly() -> None:
+    test_windows_lie_within_their_errors(-60, 121, 0.5, 0.0, 1.0)
+
+
+def test_the_errors_of_windows_are_not_idle() -> None:
+    assert (kernel.windows(-64, 192, 0.1875, 3.0, 1.0)[2] < 1e-12).all()
+    assert (kernel.windows(-64, 192, 0.1875, 3.0, 0.1)[2] < 1.1e-8).all()
+
+
+class Nodes(NamedTuple):
+    """A loss, its window and the nodes to sum over."""
+
+    rate: float | Fraction
+    noise: float
+    edge: float
+    width: float
+    c: float
+    first: int
+    size: int
+    step: float
+
+
+NODES = [
+    Nodes(1e-4, 1.5, 8.3, 0.18, 4.0, -60, 200, 0.15625),
+    Nodes(Fraction(256, 60_000), 1.1, 4.9, 0.13, 9.0, -70, 220, 0.15625),
+    Nodes(0.3, 0.1, 5.4, 0.05, 0.01, -120, 320, 0.09375),
+    Nodes(1e-8, 0.1, 6.9, 0.3, 59.0, -10, 300, 2.0),
+    Nodes(1e-8, 20.0, 120.0, 2.4, 59.0, -40, 400, 0.375),
+    Nodes(0.3, 20.0, 30.0, 2.4, 20.0, -40, 200, 0.375),
+    Nodes(1e-3, 20.0, 200.0, 2.4, 0.5, -40, 300, 0.375),
+    Nodes(0.02, 1.0, 0.0, 0.5, 0.3, -60, 200, 0.15625),
+    Nodes(1e-6, 0.5, 3.1, 0.06, 2.0, -170, 400, 0.0703125),
+    Nodes(0.3, 0.8, 2.0, 0.15, 30.0, -60, 400, 0.15625),
+    Nodes(1e-5, 3.0, -2.0, 1.0, 1.0, -40, 100, 0.25),
+    Nodes(0.1, 0.25, 2.4, 1.5, 12.0, -20, 160, 0.375),
+]
+nodes = pytest.mark.parametrize("nodes", NODES, ids=str)
+
+
+def terms_of(of: Nodes) -> tuple[Array, ...]:
+    """Return the kernel's losses, log weights, errors of both (with the window's), and windows."""
+    loss, log_weight, loss_error, weight_error = sampled_gaussian.nodes(
+        float(of.rate), 1.0 / of.noise, True, of.first, of.size, of.step
+    )
+    large, small, error = kernel.windows(of.first, of.size, of.step, of.edge, of.width)
+    return loss, log_weight, loss_error, weight_error + error, large, small
+
+
+def exact_terms_of(of: Nodes) -> tuple[list[Any], ...]:
+    """Return the exact losses, weights and windows."""
+    mu = reciprocal(of.noise)
+    loss, weight = exact_nodes.nodes(of.rate, mu, True, of.first, of.size, of.step)
+    return loss, weight, *twin.windows(of.first, of.size, of.step, of.edge, of.width)
+
+
+def shares(found: tuple[Array, Array, Array], truth: list[Any], scale: float) -> list[float]:
+    """Return true errors over claimed ones, for sums that carry a factor ``exp(-scale)``."""
+    factor = mp.exp(-mp.mpf(scale))
+    return [
+        float(abs(mp.mpc(float(re), float(im)) - factor * exact) / mp.mpf(float(error)))
+        for re, im, error, exact in zip(*found, truth, strict=True)
+    ]
+
+
+@nodes
+@pytest.mark.parametrize("step", [0.4, 35.0])
+def test_a_line_of_large_losses_lies_within_its_round_off(nodes: Nodes, step: float) -> None:
+    loss, log_weight, loss_error, weight_error, large, _ = terms_of(nodes)
+    weights = log_weight + large
+    scale, count = float((weights + nodes.c * loss).max()), 5
+    found = kernel.tilted_line(
+        loss, weights - scale, loss_error, weight_error, nodes.c, step, count
+    )
+    with mp.workdps(DIGITS):
+        exact_loss, weight, log_window, _ = exact_terms_of(nodes)
+        heavy = [mass * mp.exp(part) for mass, part in zip(weight, log_window, strict=True)]
+        truth = twin.tilted_line(exact_loss, heavy, nodes.c, step, count)
+        assert max(shares(found, truth, scale)) <= 1.0
+    assert (found[2] <= 1e-6 * abs(found[0][0])).all()
+
+
+@nodes
+def test_the_small_part_lies_within_its_round_off(nodes: Nodes) -> None:
+    loss, log_weight, loss_error, weight_error, large, small = terms_of(nodes)
+    value, error = kernel.small_part(
+        loss, log_weight, loss_error, weight_error, large, small, nodes.c
+    )
+    with mp.workdps(DIGITS):
+        x, weight, lost, kept = exact_terms_of(nodes)
+        truth = twin.small_part(x, weight, lost, kept, nodes.c)
+        assert abs(value - truth) <= error
+
+
+def test_the_round_off_of_sums_is_not_idle() -> None:
+    of = Nodes(0.02, 1.0, 3.0, 0.5, 2.0, -60, 200, 0.15625)
+    loss, log_weight, loss_error, weight_error, large, small = terms_of(of)
+    value, error = kernel.small_part(loss, log_weight, loss_error, weight_error, large, small, of.c)
+    assert error <= 1e-10 * abs(value)
+    weights = log_weight + large
+    real, _, errors = kernel.tilted_line(loss, weights, loss_error, weight_error, of.c, 0.5, 40)
+    assert (errors <= 1e-12 * real[0]).all()
+
+
+def random_terms(seed: int, size: int = 24) -> tuple[random.Random, Array, Array, Array]:
+    """Return a source, losses around 0, log weights and large windows."""
+    source = random.Random(seed)
+    loss = np.array([source.gauss(0.4, 1.5) for _ in range(size)])
+    log_weight = np.array([source.uniform(-6.0, -2.0) for _ in range(size)])
+    large = np.array([kernel.log_normal_cdf(source.gauss(0.0, 2.0)) for _ in range(size)])
+    return source, loss, log_weight, large
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(("of_loss", "of_weight"), [(1e-7, 0.0), (0.0, 1e-7)])
+def test_the_error_of_a_line_covers_that_of_its_inputs(
+    seed: int, of_loss: float, of_weight: float
+) -> None:
+    _, loss, log_weight, _ = random_terms(seed)
+    full = np.full(loss.size, 1.0)
+    c, step, count = 1.5, 7.0, 20
+    off = of_loss * np.where(loss > 0.0, 1.0, -1.0), of_weight * full
+    found = kernel.tilted_line(
+        loss + off[0], log_weight + off[1], full * of_loss, full * of_weight, c, step, count
+    )
+    with mp.workdps(DIGITS):
+        x = [mp.mpf(float(one)) for one in loss]
+        weight = [mp.exp(mp.mpf(float(one))) for one in log_weight]
+        worst = max(shares(found, twin.tilted_line(x, weight, c, step, count), 0.0))
+    assert 0.02 < worst <= 1.0 + 1e-6
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("c", [0.05, 1.0, 6.0])
+@pytest.mark.parametrize(("of_loss", "of_weight"), [(1e-7, 0.0), (0.0, 1e-7)])
+def test_the_error_of_the_small_part_covers_that_of_its_inputs(
+    seed: int, c: float, of_loss: float, of_weight: float
+) -> None:
+    _, loss, log_weight, large = random_terms(seed)
+    small = np.log(-np.expm1(large))
+    full = np.full(loss.size, 1.0)
+    with mp.workdps(DIGITS):
+        x, lost, kept = ([mp.mpf(float(one)) for one in values] for values in (loss, large, small))
+        weight = [mp.exp(mp.mpf(float(one))) for one in log_weight]
+        truth = twin.small_part(x, weight, lost, kept, c)
+    # Each off by all it may be, the way that moves every term up.
+    gain = np.exp(small) * np.expm1(c * loss) - np.exp(large)
+    moved = log_weight + of_weight * np.where(gain > 0.0, 1.0, -1.0)
+    value, error = kernel.small_part(
+        loss + of_loss, moved, full * of_loss, full * of_weight, large, small, c
+    )
+    share = float(abs(value - truth) / mp.mpf(error))
+    assert 0.2 < share <= 1.0 + 1e-6
+
+
+class Case(NamedTuple):
+    """Parameters of a quadrature of J (side 1) or A (side -1)."""
+
+    p: float
+    mu: float
+    w: float
+    height: float
+    edge: float
+    width: float
+    side: int
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """The range of u that matters."""
+        pull = self.w * self.mu
+        if self.side > 0:
+            return -12.0, max(pull, self.edge) + 12.0
+        return -12.0, max(min(pull, self.edge + self.width * self.width * pull) + 12.0, 1.0)
+
+    def integral(self, height: float) -> Any:
+        """Return ``J(c + i height)``, or A, with c = w - 1."""
+        return integral(self.p, self.mu, self.w, height, self.edge, self.width, self.side)
+
+    def sum(self, first: int, count: int, step: float, heights: int = 1) -> list[Any]:
+        """Return the sums over exact nodes at heights 0, height, and so on."""
+        mu = mp.mpf(self.mu)
+        loss, weight = exact_nodes.nodes(self.p, mu, True, first, count, step)
+        parts = twin.windows(first, count, step, self.edge, self.width)[self.side < 0]
+        kept = [mass * mp.exp(part) for mass, part in zip(weight, parts, strict=True)]
+        return twin.tilted_line(loss, kept, self.w - 1.0, self.height, heights)
+
+
+@cache
+def integral(
+    p: float, mu: float, w: float, height: float, edge: float, width: float, side: int
+) -> Any:
+    """Return the integral by adaptive quadrature; several tests ask for the same."""
+    with mp.workdps(20):
+        return twin.integral(p, mp.mpf(mu), mp.mpc(w, height), edge, width, side)
+
+
+CASES = [
+    (Case(1e-4, 2 / 3, 6.0, 3.0, 6.0, 0.18, 1), -24.0),
+    (Case(1e-4, 2 / 3, 6.0, 3.0, 6.0, 0.18, 1), -2.0),
+    (Case(3e-4, 2 / 3, 9.0, 0.0, 6.0, 0.18, -1), -24.0),
+    (Case(0.3, 10.0, 1.01, 1.0, 5.4, 0.1, 1), -4.0),
+    (Case(0.3, 10.0, 3.0, 1.0, 5.4, 0.05, -1), -4.0),
+    (Case(1e-8, 10.0, 60.0, 0.0, 6.9, 0.1, -1), -4.0),
+    (Case(1e-8, 0.05, 60.0, 20.0, 15.0, 2.4, 1), -24.0),
+    (Case(1e-3, 0.05, 1.5, 4.0, 8.0, 2.4, 1), -6.0),
+    (Case(0.3, 0.05, 60.0, 0.0, 8.0, 2.4, -1), -30.0),
+    (Case(0.3, 0.05, 60.0, 0.0, 3.0, 2.4, -1), -1.0),
+    (Case(0.02, 1.0, 1.01, 30.0, 3.0, 0.12, 1), -4.0),
+    (Case(0.02, 1.0, 1.01, 0.0, 3.0, 0.12, -1), -24.0),
+    (Case(0.1, 0.3, 30.0, 2.0, 0.0, 1.0, 1), -24.0),
+    (Case(0.1, 0.3, 30.0, 6.0, 0.0, 1.0, -1), -2.0),
+    (Case(1e-6, 1.0, 12.0, 0.0, -3.0, 0.8, -1), -24.0),
+]
+
+
+@pytest.mark.parametrize(("case", "log_tolerance"), CASES, ids=str)
+def test_the_trapezoid_rule_errs_by_no_more_than_it_claims(
+    case: Case, log_tolerance: float
+) -> None:
+    low, high = case.span
+    with mp.workdps(20):
+        log_tolerance += float(mp.log(abs(case.integral(0.0))))
+        step, log_error = kernel.widest_window_step(*case, low, high, log_tolerance)
+        assert step > 0.0
+        assert log_error <= log_tolerance
+        first = math.floor(low / step)
+        count = math.ceil(high / step) - first + 1
+        heights = (0.0, case.height) if case.height else (0.0,)
+        found = case.sum(first, count, step, len(heights))
+        for value, height in zip(found, heights, strict=True):
+            assert abs(value - case.integral(height)) <= mp.exp(log_error)
+
+
+# Most of each integral lies outside these ranges: above the first three, below the others.
+OUTSIDE = [
+    (Case(1e-3, 0.5, 1.01, 0.0, 4.0, 0.5, 1), -12.0, 0.6),
+    (Case(1e-3, 0.5, 2.0, 2.0, 5.0, 1.0, 1), -12.0, 1.1),
+    (Case(0.3, 1.0, 3.0, 0.0, 9.0, 0.5, 1), -12.0, 3.5),
+    (Case(1e-3, 0.5, 1.01, 0.0, -4.0, 0.5, -1), -0.05, 12.0),
+    (Case(0.3, 2.0, 1.01, 0.0, -2.5, 0.5, -1), -0.05, 12.0),
+]
+
+
+@pytest.mark.parametrize(("case", "low", "high"), OUTSIDE)
+@pytest.mark.parametrize("log_tolerance", [-3.0, -14.0])
+def test_the_bound_of_the_rule_counts_what_lies_outside_the_range(
+    case: Case, low: float, high: float, log_tolerance: float
+) -> None:
+    with mp.workdps(20):
+        log_tolerance += float(mp.log(abs(case.integral(0.0))))
+        step, log_error = kernel.widest_window_step(*case, low, high, log_tolerance)
+        first = math.floor(-15.0 / step)
+        found = case.sum(first, 1 - 2 * first, step, 2)
+        for value, height in zip(found, (0.0, case.height), strict=True):
+            assert abs(value - case.integral(height)) <= mp.exp(log_error)
+
+
+@pytest.mark.parametrize("depth", [6.48, 4.6656, 3.359232])
+def test_the_bound_of_the_rule_is_sharp_for_a_plain_normal_density(depth: float) -> None:
+    case = Case(1e-8, 0.05, 1.01, 0.0, 500.0, 50.0, -1)
+    log_tolerance = -0.5 * depth * depth + 1.4
+    step, log_error = kernel.widest_window_step(*case, -12.0, 12.0, log_tolerance)
+    assert 2.0 * math.pi / step == pytest.approx(depth, rel=0.02)
+    with mp.workdps(20):
+        first = math.floor(-12.0 / step)
+        value = case.sum(first, 1 - 2 * first, step)[0]
+        real_error = float(mp.log(abs(value - case.integral(0.0))))
+    assert real_error <= log_error <= real_error + 0.25
+
+
+LEFT_OUT = [
+    (Case(1e-4, 2 / 3, 6.0, 0.0, 6.0, 0.18, 1), -6.0, 10.0),
+    (Case(0.3, 10.0, 1.01, 0.0, 5.4, 0.1, 1), -4.0, 14.0),
+    (Case(0.3, 10.0, 3.0, 0.0, 5.4, 0.5, -1), -4.0, 18.0),
+    (Case(0.3, 10.0, 60.0, 0.0, 5.4, 0.1, -1), -4.0, 12.0),
+    (Case(1e-8, 0.05, 60.0, 0.0, 2.0, 2.4, 1), -2.0, 4.0),
+    (Case(0.3, 0.05, 60.0, 0.0, 20.0, 2.4, -1), -2.0, 8.0),
+    (Case(0.02, 1.0, 1.01, 0.0, 3.0, 0.12, 1), -10.0, 8.0),
+    (Case(0.02, 1.0, 1.01, 0.0, -7.0, 2.0, -1), -6.0, 8.0),
+    (Case(1e-5, 2.0, 20.0, 0.0, 5.0, 0.3, 1), -4.0, 42.0),
+    (Case(0.1, 0.3, 10.0, 0.0, 0.0, 1.0, -1), -2.0, 4.0),
+    (Case(0.01, 4.0, 8.0, 0.0, 3.0, 1.5, 1), -4.0, 34.0),
+    (Case(1e-6, 1.0, 12.0, 0.0, -30.0, 3.0, -1), -2.0, 30.0),
+]
+
+
+def left_out(case: Case, low: float, high: float, step: float) -> tuple[float, float]:
+    """Return the logarithm of the sum over the nodes from low down and from high up, and bound."""
+    # Just outside at both ends: what the bound has to cover is then at its largest.
+    bound = kernel.log_nodes_left_out(
+        *(case.p, case.mu, case.w, case.edge, case.width, case.side),
+        *(low + 1e-9, high - 1e-9, step),
+    )
+    more = math.ceil(6.0 / step)
+    with mp.workdps(20):
+        above = case.sum(round(high / step), more, step)[0].real
+        below = case.sum(round(low / step) - more + 1, more, step)[0].real
+        return float(mp.log(above + below)), bound
+
+
+@pytest.mark.parametrize("step", [0.03125, 0.5, 2.0])
+@pytest.mark.parametrize(("case", "low", "high"), LEFT_OUT)
+def test_the_nodes_left_out_add_up_to_no_more_than_claimed(
+    case: Case, low: float, high: float, step: float
+) -> None:
+    truth, bound = left_out(case, low, high, step)
+    assert truth <= bound
+
+
+# With a window of 1 where it counts, and hardly any slope besides that of the density.
+SHARP_OUTSIDE = [
+    (Case(1e-8, 0.05, 1.01, 0.0, -400.0, 8.0, 1), -14.0, 6.0, 0.15),
+    (Case(1e-8, 0.05, 1.01, 0.0, -400.0, 8.0, 1), -6.0, 14.0, 0.15),
+    (Case(1e-4, 5.0, 4.0, 0.0, -20.0, 1.0, 1), -8.0, 24.0, 0.15),
+    (Case(1e-8, 0.05, 1.01, 0.0, 0.0, 0.5, -1), -20.0, 4.0, 3.3),
+]
+
+
+@pytest.mark.parametrize("step", [0.03125, 2.0])
+@pytest.mark.parametrize(("case", "low", "high", "slack"), SHARP_OUTSIDE)
+def test_the_bound_of_the_nodes_left_out_is_not_idle(
+    case: Case, low: float, high: float, slack: float, step: float
+) -> None:
+    truth, bound = left_out(case, low, high, step)
+    assert truth <= bound <= truth + slack
+
+
+# The height, and by how much the bound may exceed the truth there, as a logarithm.
+DECAYS = [
+    (Case(1e-4, 2 / 3, 6.0, 0.0, 6.0, 0.18, 1), 12.0, 1.3),
+    (Case(0.3, 10.0, 1.01, 0.0, 5.4, 0.012, 1), 0.2, 4.5),
+    (Case(1e-6, 10.0, 1.5, 0.0, 6.2, 0.012, 1), 0.2, 4.7),
+    (Case(1e-8, 0.05, 60.0, 0.0, 120.0, 2.4, 1), 40.0, 1100.0),
+    (Case(1e-3, 0.05, 1.5, 0.0, 15.0, 2.4, 1), 8.0, 5.0),
+    (Case(0.3, 0.05, 60.0, 0.0, 8.0, 2.4, 1), 25.0, 4.0),
+    (Case(0.02, 1.0, 1.01, 0.0, 3.0, 0.12, 1), 2.0, 1.0),
+    (Case(0.02, 1.0, 1.01, 0.0, 3.0, 0.12, 1), 30.0, 1.3),
+    (Case(1e-5, 2.0, 20.0, 0.0, 5.0, 0.06, 1), 0.1, 3.0),
+    (Case(1e-5, 2.0, 1.1, 0.0, 6.0, 0.06, 1), 20.0, 1.3),
+    (Case(0.1, 0.3, 30.0, 0.0, 10.0, 0.4, 1), 6.0, 3.0),
+    (Case(0.01, 4.0, 3.0, 0.0, 2.9, 0.03, 1), 0.5, 5.0),
+]
+
+
+@pytest.mark.parametrize(("case", "y", "slack"), DECAYS)
+def test_the_proven_decay_is_never_below_the_true_size(case: Case, y: float, slack: float) -> None:
+    p, mu, w, _, edge, width, _ = case
+    bound = kernel.log_decay(p, mu, w, y, edge, width, *case.span)
+    with mp.workdps(20):
+        sizes = [float(mp.log(abs(case.integral(v)))) for v in (y, 1.5 * y)]
+    assert max(sizes) <= bound <= sizes[0] + slack
+
+
+@pytest.mark.parametrize(("case", "low", "high"), OUTSIDE[:3])
+@pytest.mark.parametrize("y", [0.1, 4.0])
+def test_the_proven_decay_counts_what_lies_outside_the_range(
+    case: Case, low: float, high: float, y: float
+) -> None:
+    p, mu, w, _, edge, width, _ = case
+    bound = kernel.log_decay(p, mu, w, y, edge, width, low, high)
+    with mp.workdps(20):
+        assert mp.log(abs(case.integral(y))) <= bound

@@ -12,11 +12,14 @@ import math
 import numpy as np
 from numba import njit
 
+from hockeystick._kernels import series
 from hockeystick._kernels.series import ULP, Array
 
 LOG_SQRT_2PI = 0.9189385332046727
 # About how many cells at most a bound of an integral takes.
 CELLS = 4000
+# How many nodes at most a sum takes that only steers.
+ROUGH_NODES = 20_000
 
 
 @njit(cache=True)
@@ -189,6 +192,24 @@ def span(
         if tails + math.log1p(reach) < log_tolerance or reach > 200.0:
             return low, high
         reach += 0.25
+
+
+@njit(cache=True)
+def cumulant_sums(
+    p: float, mu: float, removing: bool, c: float, step: float, log_tolerance: float, longest: float
+) -> tuple[float, float, float, float]:
+    """Return ``series.cumulant_sums`` over nodes of a given step; no number for too long a span.
+
+    The step is widened where it would take too many nodes.
+    """
+    low, high = span(p, mu, 1.0 + c if removing else -c, c, log_tolerance)
+    if not high - low < longest:
+        return math.nan, math.nan, math.nan, math.nan
+    step = max(step, (high - low) / ROUGH_NODES)
+    first = math.floor(low / step)
+    count = math.ceil(high / step) - first + 1
+    loss, log_weight, _, _ = nodes(p, mu, removing, first, count, step)
+    return series.cumulant_sums(loss, log_weight, c)
 
 
 @njit(cache=True)

@@ -74,6 +74,11 @@ class SampledGaussianLoss(LineLoss, ProfiledLoss):
         """The accuracy of the unproven cumulants, relative to M - 1, which is of order p^2."""
         return _ROUGH + 2.0 * math.log(float(self.rate))
 
+    @property
+    def _longest(self) -> float:
+        """The range of u beyond which there is no quadrature."""
+        return _LONGEST * max(1.0, 1.0 / self.mu)
+
     def power(self, c: float) -> float:
         """Return ``w``, the power of the likelihood ratio at ``z = c``."""
         return 1.0 + c if self.removing else -c
@@ -85,23 +90,25 @@ class SampledGaussianLoss(LineLoss, ProfiledLoss):
         from hockeystick._kernels import sampled_gaussian
 
         low, high = sampled_gaussian.span(float(self.rate), self.mu, self.power(c), c, self._rough)
-        return high - low < _LONGEST * max(1.0, 1.0 / self.mu)
+        return high - low < self._longest
 
     def cumulants(self, c: float) -> Cumulants:
         """Return K and two derivatives by a coarse trapezoid rule."""
-        if not self.reaches(c):
+        if self.extreme or c > _FARTHEST:
             return self._convex_bound(c)
-        from hockeystick._kernels import sampled_gaussian, series
+        from hockeystick._kernels import sampled_gaussian
 
-        p, mu = float(self.rate), self.mu
-        step = self._coarse_step(c)
-        low, high = sampled_gaussian.span(p, mu, self.power(c), c, self._rough)
-        first = math.floor(low / step)
-        last = math.ceil(high / step)
-        loss, log_weight, _, _ = sampled_gaussian.nodes(
-            p, mu, self.removing, first, last - first + 1, step
+        shift, value, slope, curvature = sampled_gaussian.cumulant_sums(
+            float(self.rate),
+            self.mu,
+            self.removing,
+            c,
+            self._coarse_step(c),
+            self._rough,
+            self._longest,
         )
-        shift, value, slope, curvature = series.cumulant_sums(loss, log_weight, c)
+        if math.isnan(shift):
+            return self._convex_bound(c)
         total = math.exp(-shift) + value
         slope /= total
         return Cumulants(_log1p(value, shift), slope, max(curvature / total - slope * slope, 0.0))

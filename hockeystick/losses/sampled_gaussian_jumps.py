@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from hockeystick.losses.sampled_gaussian import SampledGaussianLoss
 
 _FAR: Final = 12.0
+# The steps for which the weights' own sum is bounded.
+_WIDEST_STEP: Final = 3.0
 _ROUGH_STEPS: Final = 3.0
+_ROUGH_STEP: Final = 0.25
 _MOST_NODES: Final = 200_000.0
 
 
@@ -28,7 +31,7 @@ class SampledGaussianJumps:
     def bulk(self, c: float) -> float:
         """Return ``ln A(c)`` by a fixed step."""
         low, high = self._small_span(c)
-        step = 2.0 ** math.floor(math.log2(self.width / _ROUGH_STEPS))
+        step = 2.0 ** math.floor(math.log2(min(self.width / _ROUGH_STEPS, _ROUGH_STEP)))
         if high - low > _MOST_NODES * step:
             return math.inf
         value, _ = self._small(c, step, low, high)
@@ -42,12 +45,14 @@ class SampledGaussianJumps:
         step, log_error = jumps.widest_window_step(
             *self._pair, 1.0 + c, 0.0, self.edge, self.width, -1.0, low, high, log_tolerance
         )
-        if not high - low < _MOST_NODES * step:
+        if not high - low < _MOST_NODES * step or step > _WIDEST_STEP:
             return math.inf
         log_rest = jumps.log_nodes_left_out(
             *self._pair, 1.0 + c, self.edge, self.width, -1.0, low, high, step
         )
         value, error = self._small(c, step, low, high)
+        if not value + error < math.inf or max(log_error, log_rest) > 0.0:
+            return math.inf
         # The weights themselves add up to 1 but for the trapezoid rule's error on two Gaussians.
         log_unit = 1.0 - 2.0 * (math.pi / step) ** 2
         slack = error + math.exp(log_error) + math.exp(log_rest) + math.exp(log_unit)

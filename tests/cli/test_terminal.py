@@ -83,7 +83,12 @@ def test_a_full_disk_is_one_line() -> None:
 
 def test_an_interrupt_is_one_line_and_status_130(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object, **__: object) -> None:
-        signal.raise_signal(signal.SIGINT)
+        # Where the tests run in the background, the interrupt may be ignored.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            signal.raise_signal(signal.SIGINT)
+        finally:
+            signal.signal(signal.SIGINT, before)
 
     monkeypatch.setattr(hs, "epsilon", interrupted)
     interrupted.__name__ = "epsilon"

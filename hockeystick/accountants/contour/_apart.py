@@ -86,7 +86,8 @@ def large_losses(terms: LineTerms, target: Target) -> LargeLosses | None:
     parts, order = best
     runs = sum(count for _, count in parts)
     bulk = math.fsum(n * jumps.bulk_upper(order, -24.0 - math.log(runs)) for jumps, n in parts)
-    return LargeLosses(parts, order, bulk + 1e-12 * abs(bulk))
+    found = LargeLosses(parts, order, bulk + 1e-12 * abs(bulk))
+    return found if found.log_hidden(target.epsilon) <= goal + 1.0 else None
 
 
 def _parts(terms: LineTerms, threshold: float) -> tuple[tuple[Jumps, int], ...] | None:

@@ -5,21 +5,35 @@ from __future__ import annotations
 import math
 from decimal import (
     MAX_EMAX,
+    MAX_PREC,
     MIN_EMIN,
     ROUND_CEILING,
     ROUND_FLOOR,
     ROUND_HALF_EVEN,
     Context,
     Decimal,
+    Inexact,
     localcontext,
 )
-from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 HEADLINE_DIGITS: Final = 6
 _FLOAT_DIGITS: Final = 17
 _DIGITS_BEYOND_GAP: Final = 2
 _SMALLEST_PLAIN: Final = -5
+
+
+class Dyadic(NamedTuple):
+    """``mantissa * 2^exponent``, exactly; both may be huge."""
+
+    mantissa: int
+    exponent: int
+
+    def minus(self, other: Dyadic) -> Dyadic:
+        """Return the difference."""
+        least = min(self.exponent, other.exponent)
+        own, others = (one.mantissa << (one.exponent - least) for one in (self, other))
+        return Dyadic(own - others, least)
 
 
 def is_mpf(value: object) -> bool:
@@ -51,7 +65,7 @@ def interval(lower: float, upper: float) -> tuple[str, str]:
     """Return both ends rounded outward, with enough digits to tell them apart and two more."""
     digits = max(digits_held(lower), digits_held(upper))
     if upper != math.inf and lower != upper:
-        gap = _exact(upper) - _exact(lower)
+        gap = _exact(upper).minus(_exact(lower))
         needed = _magnitude(_exact(upper)) - _magnitude(gap) + _DIGITS_BEYOND_GAP
         digits = min(digits, max(needed, HEADLINE_DIGITS))
     return at_least(lower, digits), at_most(upper, digits)
@@ -66,12 +80,12 @@ def digits_held(value: float) -> int:
 
 
 def formatted_up(value: float, spec: str) -> str:
-    """Return a value in a format of Python's, such as ".3f", rounded up."""
-    if value == math.inf:
-        return format(math.inf, spec)
-    exact = _rounded(_exact(value), digits_held(value) + 40, ROUND_CEILING)
+    """Return a value in a format of ``decimal.Decimal``, such as ".3f", rounded up."""
+    exact = Decimal("Infinity")
+    if value != math.inf:
+        exact = _rounded(_exact(value), digits_held(value) + 40, ROUND_CEILING)
     with localcontext(Context(rounding=ROUND_CEILING, Emin=MIN_EMIN, Emax=MAX_EMAX, traps=[])):
-        return format(exact, spec)
+        return format(exact, spec).replace("Infinity", "inf")
 
 
 def _man_exp(value: Any) -> tuple[int, int]:
@@ -80,21 +94,38 @@ def _man_exp(value: Any) -> tuple[int, int]:
     return int(mantissa), int(exponent)
 
 
-def _exact(value: float) -> Fraction:
+def _exact(value: float) -> Dyadic:
     """Return the exact value of a finite float or mpf."""
-    if not is_mpf(value):
-        return Fraction(value)
-    mantissa, exponent = _man_exp(value)
-    return mantissa * Fraction(2) ** exponent
+    if is_mpf(value):
+        return Dyadic(*_man_exp(value))
+    mantissa, denominator = value.as_integer_ratio()
+    return Dyadic(mantissa, 1 - denominator.bit_length())
 
 
-def _rounded(value: Fraction, digits: int, rounding: str) -> Decimal:
+def _rounded(value: Dyadic, digits: int, rounding: str) -> Decimal:
     """Return the value rounded in the given direction to that many significant digits."""
+    if value.mantissa == 0:
+        return Decimal(0)
+    bits = value.mantissa.bit_length() + value.exponent
+    # 10^places times the value has a digit or two more than asked for; the last may not be exact.
+    places = digits + 1 - math.floor(bits * math.log10(2))
+    scaled = value.mantissa * 10 ** max(places, 0) << max(value.exponent, 0)
+    shift, divisor = max(-value.exponent, 0), 10 ** max(-places, 0)
+    whole, left = divmod(scaled >> shift, divisor)
+    inexact = left != 0 or scaled & ((1 << shift) - 1) != 0
+    # A digit that stands for all that was cut off rounds as all of it would.
+    sticky = Decimal(whole * 10 + inexact)
+    exact = Context(MAX_PREC, rounding, MIN_EMIN, MAX_EMAX, traps=[])
     context = Context(digits, rounding, MIN_EMIN, MAX_EMAX, traps=[])
-    return context.divide(Decimal(value.numerator), Decimal(value.denominator))
+    rounded = context.plus(sticky.scaleb(-places - 1, exact))
+    # What needs fewer digits than asked for is shown with fewer, as far as the decimal point.
+    if context.flags[Inexact] or rounded.adjusted() >= digits:
+        return rounded
+    integral = rounded.to_integral_value(context=exact)
+    return integral if integral == rounded else rounded.normalize(exact)
 
 
-def _magnitude(value: Fraction) -> int:
+def _magnitude(value: Dyadic) -> int:
     """Return the decimal exponent of a positive value's leading digit."""
     return _rounded(value, 1, ROUND_FLOOR).adjusted()
 

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from hockeystick.accountants._cost import Counted
-from hockeystick.accountants._interval import Interval
+from hockeystick.accountants._interval import Interval, down, up
 from hockeystick.losses import RevealingLoss
-from hockeystick.losses.sampled_gaussian import log_complement
+from hockeystick.losses.sampled_gaussian import complement_bounds
 
 # Covers the rounding below, and the readings of rates within one unit in the last place.
 _SLACK: Final = 1e-12
@@ -62,7 +62,8 @@ class Revealed:
 
     def _epsilon_removing(self, delta: float, rest: Reading) -> Interval:
         """Return epsilon where what shows has an infinite loss."""
-        if _less(-math.expm1(self.high)) > delta:
+        covered = math.log1p(-delta)
+        if self.high < covered * (1.0 + _SLACK):
             return Interval.point(math.inf)
         # What is left for the rest is (delta - s) / h, more for a larger h.
         least = _less((delta - _more(-math.expm1(self.low))) / math.exp(self.low))
@@ -86,12 +87,13 @@ class Revealed:
 
     def _delta_adding(self, epsilon: float, rest: Reading) -> Interval:
         """Return delta where the loss is larger by a constant."""
-        low, high = epsilon + self.low, epsilon + self.high
-        if low >= 0.0:
+        low, high = down(epsilon + self.low), up(epsilon + self.high)
+        if epsilon + self.low >= 0.0:
             return Interval(rest(high).lower, rest(low).estimate, rest(low).upper).ordered()
+        low = math.nextafter(epsilon + self.low, -math.inf)
         at_zero = rest(0.0)
         lower = max(-math.expm1(high), at_zero.lower if high <= 0.0 else rest(high).lower)
-        upper = 1.0 - math.exp(low) * (1.0 - at_zero.upper)
+        upper = -math.expm1(low) + math.exp(low) * at_zero.upper
         return Interval(_less(lower), upper, min(_more(upper), 1.0)).ordered()
 
 
@@ -101,11 +103,12 @@ def split(terms: Counted) -> tuple[Revealed | None, Counted]:
     if not shown:
         return None, terms
     rest = tuple((loss, count) for loss, count in terms if not isinstance(loss, RevealingLoss))
-    hidden = math.fsum(
-        count * log_complement(loss.rate) if loss.rate < 1 else -math.inf for loss, count in shown
-    )
-    widened = hidden * (1.0 + _SLACK), hidden * (1.0 - _SLACK)
-    return Revealed(shown[0][0].removing, not rest, *widened), rest
+    if any(loss.rate == 1 for loss, _ in shown):
+        return Revealed(shown[0][0].removing, not rest, -math.inf, -math.inf), rest
+    ends = [(complement_bounds(loss.rate), count) for loss, count in shown]
+    low = math.fsum(count * end[0] for end, count in ends) * (1.0 + _SLACK)
+    high = math.fsum(count * end[1] for end, count in ends) * (1.0 - _SLACK)
+    return Revealed(shown[0][0].removing, not rest, low, high), rest
 
 
 def _less(value: float) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias, final, overload
+from typing import Any, Final, Literal, TypeAlias, final, overload
 
 from hockeystick import _validate
 from hockeystick.accountants._cost import Cost, assumptions_of, cost_of, largest_loss
@@ -15,6 +15,7 @@ from hockeystick.accountants.base import Accountant, Kind
 from hockeystick.accountants.closed_form import ClosedForm
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.errors import ParameterError, UnsupportedError
+from hockeystick.losses import RevealingLoss
 from hockeystick.mechanisms import Mechanism
 from hockeystick.mechanisms.base import checked
 from hockeystick.results import Approximate, Certified, Quantity
@@ -24,6 +25,8 @@ Proving: TypeAlias = Literal["auto", "closed-form", "contour", "rdp"]
 
 # Beyond this epsilon only the monotonicity of delta is used.
 _FARTHEST: Final = 1e15
+# An answer below 2 to this is refused: its digits could be told, but not its exponent.
+_SMALLEST_EXPONENT: Final = -3_400_000
 
 
 @overload
@@ -219,12 +222,20 @@ def _read(
 
     def ask(one: Accountant) -> Interval:
         if digits is not None:
-            return one.digits(cost, quantity, value, digits)
+            return _representable(one, one.digits(cost, quantity, value, digits))
         return one.epsilon(cost, value) if quantity == "epsilon" else one.delta(cost, value)
 
     if isinstance(accountant, Auto):
         return accountant.choose(ask, digits=digits is not None)
     return accountant, ask(accountant)
+
+
+def _representable(accountant: Accountant, interval: Interval) -> Interval:
+    """Return an answer in many digits, or raise where its exponent alone would fill a page."""
+    estimate: Any = interval.estimate
+    if 0 < estimate < math.inf and estimate.man_exp[1] < _SMALLEST_EXPONENT:
+        raise accountant.refuse("the plan", "the answer is below 10^-1000000")
+    return interval
 
 
 def _at_the_ends(cost: Cost, quantity: Quantity, value: float) -> Interval | None:
@@ -242,7 +253,7 @@ def _at_the_ends(cost: Cost, quantity: Quantity, value: float) -> Interval | Non
 
 def _can_be_infinite(cost: Cost) -> bool:
     """Return whether a loss is infinite with positive probability."""
-    return any(loss.cumulants(1.0).value == math.inf for loss, _ in cost.removing)
+    return any(isinstance(loss, RevealingLoss) for loss, _ in cost.removing)
 
 
 def _accountant(name: str) -> Accountant:

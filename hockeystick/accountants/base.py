@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from hockeystick.accountants._cost import Cost, Counted
 from hockeystick.accountants._interval import Interval, worse
@@ -13,6 +14,9 @@ from hockeystick.errors import UnsupportedError
 
 if TYPE_CHECKING:
     from hockeystick.results import Quantity
+
+# Beyond this epsilon only the monotonicity of delta is used.
+_FARTHEST: Final = 1e15
 
 Kind = Literal["exact", "bound", "approximation"]
 
@@ -76,6 +80,14 @@ class DirectedAccountant(Accountant):
         found = []
         for terms in cost.directions:
             shown, rest = split(terms)
-            of_rest = partial(self.delta_of, rest)
+            of_rest = partial(self._delta_anywhere, rest)
             found.append(shown.delta(epsilon, of_rest) if shown else of_rest(epsilon))
         return worse(found)
+
+    def _delta_anywhere(self, terms: Counted, epsilon: float) -> Interval:
+        """Return delta of one direction; far out only that it falls is used."""
+        if epsilon == math.inf:
+            return Interval.point(0.0)
+        if epsilon > _FARTHEST:
+            return Interval(0.0, 0.0, self.delta_of(terms, _FARTHEST).upper)
+        return self.delta_of(terms, epsilon)

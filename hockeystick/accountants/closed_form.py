@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, final
 
@@ -55,7 +56,7 @@ class ClosedForm(DirectedAccountant):
             slack = 2.0**-50
             while lower > 0.0 and profile(mp.mpf(lower), -1) < target:
                 lower, slack = down(lower * (1.0 - slack)), min(2.0 * slack, 0.5)
-        return Interval(lower, estimate, upper).ordered()
+        return Interval(min(lower, sys.float_info.max), estimate, upper).ordered()
 
     def delta_of(self, terms: Counted, epsilon: float) -> Interval:
         """Return delta of one direction."""
@@ -96,7 +97,7 @@ class ClosedForm(DirectedAccountant):
             if middle == 0:
                 raise self.refuse("the plan", "delta is below any number that mpmath has")
             slack = middle * mp.mpf(10) ** -(digits + 2)
-            return Interval(middle - slack, middle, middle + slack)
+            return Interval(*(min(end, mp.one) for end in (middle - slack, middle, middle + slack)))
 
     def _epsilon_digits(self, terms: Counted, delta: float, digits: int) -> Interval:
         """Return epsilon of one direction to so many digits, proven by delta on either side."""

@@ -151,9 +151,12 @@ class SampledGaussianLoss(LineLoss, ProfiledLoss):
         p, square = float(self.rate), self.mu * self.mu
         inner = 0.5 * c * (c + 1.0) * square
         slope = (c + 0.5) * square
+        grown = inner + math.log(p)
+        if inner > 500.0 and grown > 40.0:
+            return Cumulants(grown + math.log1p(math.exp(-grown)), slope, square)
         if inner > 500.0:
-            value = inner + math.log(p)
-            return Cumulants(value, slope, square)
+            share = math.exp(grown) / (1.0 + math.exp(grown))
+            return Cumulants(math.log1p(math.exp(grown)), share * slope, square + slope * slope)
         share = p * math.exp(inner) / (1.0 + p * math.expm1(inner))
         curvature = share * (square + (1.0 - share) * slope * slope)
         return Cumulants(math.log1p(p * math.expm1(inner)), share * slope, curvature)
@@ -303,16 +306,28 @@ class TrapezoidRule:
 
 def log_complement(rate: float | Fraction) -> float:
     """Return ``ln(1-p)`` of a rate below 1, also where its float is 1."""
-    if rate < 0.5:
+    if rate < 0.99:
         return math.log1p(-float(rate))
     rest = 1 - Fraction(rate)
+    if rest > 1e-300:
+        return math.log(float(rest))
     return math.log(rest.numerator) - math.log(rest.denominator)
+
+
+def complement_bounds(rate: float | Fraction) -> tuple[float, float]:
+    """Return bounds of ``ln(1-p)`` over every reading of a rate below 1."""
+    value = log_complement(rate)
+    if isinstance(rate, float):
+        slack = 2.0 * _ULP * rate / (1.0 - rate)
+    else:
+        slack = 2.0 * _ULP * float(rate) / max(float(1 - rate), 0.01)
+    slack += 64.0 * _ULP * abs(value)
+    return value - slack, min(value + slack, 0.0)
 
 
 def largest_when_adding(rate: float | Fraction) -> float:
     """Return ``-ln(1-p)``, rounded up over every reading of a rate below 1."""
-    one_ulp = 0.0 if isinstance(rate, Fraction) else 2.0 * _ULP * rate / (1.0 - rate)
-    return (one_ulp - log_complement(rate)) * (1.0 + 8.0 * _ULP)
+    return -complement_bounds(rate)[0]
 
 
 def complex_log1p(real: Array, imag: Array, shift: float) -> tuple[Array, Array, Array]:

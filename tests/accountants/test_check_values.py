@@ -257,3 +257,43 @@ def test_too_many_digits_are_refused_by_the_accountant_that_was_asked() -> None:
     plan = hs.PoissonSubsampled(hs.Gaussian(0.9), 0.01024) ** 2930
     with pytest.raises(hs.UnsupportedError, match="1000 digits take too long; ask for fewer"):
         hs.epsilon(plan, 1e-5, digits=1000)
+
+
+@pytest.mark.parametrize(
+    ("plan", "epsilon", "digits"),
+    [
+        (hs.Gaussian(0.05), 0.0, 20),
+        (hs.Gaussian(3.954) ** 2851, 0.0, 2),
+        (hs.PoissonSubsampled(hs.Gaussian(0.364), 0.0175) ** 3000, 0.01, 5),
+    ],
+)
+def test_digits_of_a_delta_near_1_do_not_exceed_it(plan: Any, epsilon: float, digits: int) -> None:
+    answer = hs.delta(plan, epsilon, digits=digits)
+    assert 0.99 < answer.lower <= answer.estimate <= answer.upper <= 1
+
+
+def test_digits_of_an_epsilon_of_0_are_0() -> None:
+    assert hs.epsilon(hs.PoissonSubsampled(hs.Gaussian(1), 0.01) ** 1000, 0.9, digits=20).upper == 0
+
+
+@pytest.mark.slow
+def test_digits_survive_a_line_on_which_most_of_the_sum_cancels() -> None:
+    plan = hs.PoissonSubsampled(hs.Gaussian(1.851), 0.000379) ** 7 @ hs.Gaussian(9.25)
+    few, more = (hs.delta(plan, 4.0, digits=digits) for digits in (2, 10))
+    assert few.lower <= more.estimate <= few.upper
+    back = hs.epsilon(plan, float(more.estimate), digits=6)
+    assert back.lower <= 4.0000001
+    assert 3.9999999 <= back.upper
+
+
+def test_a_tiny_answer_is_told_with_its_exponent_or_refused() -> None:
+    assert "e-262538 " in str(hs.delta(hs.Gaussian(1.1), 1e3, digits=20))
+    with pytest.raises(hs.UnsupportedError):
+        hs.delta(hs.Gaussian(1.1), 1e7, digits=20)
+
+
+def test_hardly_any_noise_and_hardly_any_sampling_keep_an_upper_end() -> None:
+    runs = hs.PoissonSubsampled(hs.Gaussian(0.001), 1e-220) ** 2
+    assert hs.delta(runs, 502_500.0).upper >= 2.63347e-223
+    assert hs.epsilon(hs.Gaussian(1e-200), 1e-5).lower < math.inf
+    assert hs.delta(hs.Gaussian(1e-200), math.inf).upper == 0.0

@@ -69,3 +69,23 @@ def test_a_rate_that_rounds_to_1_is_below_it(noise: float) -> None:
     step = hs.PoissonSubsampled(hs.Gaussian(noise), 1 - Fraction(1, 10**20))
     assert hs.epsilon(step**3, 0.0).lower == math.inf
     assert 0.0 < hs.delta(step**3, 1.0).upper <= 1.0
+
+
+@pytest.mark.parametrize("rest", [None, hs.Gaussian(1)])
+@pytest.mark.parametrize(
+    "hidden", [hs.Gaussian(0), hs.PoissonSubsampled(hs.Gaussian(0), 0.5) ** 2000]
+)
+def test_what_surely_shows_costs_everything_up_to_the_last_delta(
+    rest: hs.Mechanism | None, hidden: hs.Mechanism
+) -> None:
+    plan = hidden if rest is None else hidden @ rest
+    assert hs.epsilon(plan, 1 - 1e-13).lower == math.inf
+
+
+@pytest.mark.parametrize("accountant", ["auto", "contour", "rdp"])
+@pytest.mark.parametrize("epsilon", [math.inf, 1e300])
+def test_far_out_only_what_shows_is_left(accountant: str, epsilon: float) -> None:
+    plan = shown(0.1, 1) @ hs.PoissonSubsampled(hs.Gaussian(1), 0.1) ** 100
+    answer = hs.delta(plan, epsilon, accountant=accountant)
+    assert isinstance(answer, hs.Certified)
+    assert answer.lower <= 0.1 <= answer.upper < 0.1 + 1e-11

@@ -5,6 +5,8 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from mpmath import mp
 
 from hockeystick._reference.profiles import exact, reciprocal
@@ -15,6 +17,7 @@ from hockeystick.losses import (
     SampledGaussianLoss,
     losses_of,
 )
+from hockeystick.losses.sampled_gaussian import complement_bounds
 from hockeystick.mechanisms import Gaussian, PoissonSubsampled
 
 RATES: tuple[float | Fraction, ...] = (1e-20, 1e-6, Fraction(256, 60_000), 0.1, 0.999)
@@ -202,3 +205,12 @@ def test_the_largest_loss_when_adding_is_rounded_up(rate: Any) -> None:
         truth = mp.log(exact.denominator) - mp.log(exact.denominator - exact.numerator)
         for loss in (SampledGaussianLoss(rate, 1.0, False), RevealingLoss(rate, False)):
             assert truth <= loss.supremum <= truth * (1 + mp.mpf(10) ** -7)
+
+
+@given(st.floats(1e-12, 1 - 1e-12))
+def test_the_bounds_of_ln_1_minus_p_hold(rate: float) -> None:
+    low, high = complement_bounds(rate)
+    with mp.workdps(50):
+        assert low <= mp.log(1 - mp.mpf(rate)) <= high
+        assert low <= mp.log(1 - mp.mpf(repr(rate))) <= high
+    assert high - low <= 1e-13 * abs(low) + 2**-49 / (1 - rate)

@@ -7,7 +7,7 @@ asked; the arithmetic carries enough digits for its round-off not to count.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants._orders import saddle
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from hockeystick.results import Quantity
 
 _LN_10: Final = math.log(10.0)
-_ROUNDS: Final = 3
+_ROUNDS: Final = 8
+_NEWTON_STEPS: Final = 60
+_MOST_CANCELLED: Final = 300.0
 _MOST_WORK: Final = 3_000_000
 _MOST_NODES: Final = 40_000
 
@@ -46,30 +48,65 @@ def digits_of(terms: LineTerms, quantity: Quantity, value: float, digits: int) -
     if found is None:
         return None
     kept = digits
+    guard = 0
     for _ in range(_ROUNDS):
-        contour = _Contour.draw(terms, Target(epsilon, log_delta, (kept + 4) * _LN_10), kept)
+        target = Target(epsilon, log_delta, (kept + 4) * _LN_10)
+        contour = _Contour.draw(terms, target, kept + guard)
         if contour is None:
             return None
-        with mp.workdps(kept + 10):
+        with mp.workdps(kept + guard + 10):
             if quantity == "epsilon":
-                answer, slack = contour.epsilon(exact(value), mp.mpf(epsilon), kept)
+                read = contour.epsilon(exact(value), mp.mpf(epsilon), kept)
             else:
-                answer = contour.delta(exact(value))[0]
-                slack = answer * mp.mpf(10) ** -(kept + 2)
-            ends = (max(end, mp.zero) for end in (answer - slack, answer, answer + slack))
-            near = Interval(*ends)
-            # Near 0 an epsilon has fewer digits than the delta that it comes from.
-            lost = mp.log10(slack / near.estimate) + digits + 1 if near.estimate else mp.zero
-        if lost <= 0:
-            break
-        kept += math.ceil(lost) + 1
-    return near
+                read = contour.delta(exact(value))
+            cancelled = math.ceil(read.cancelled) + 5
+            if read.value <= 0 or cancelled > guard:
+                guard = max(cancelled, guard + kept if read.value <= 0 else 0)
+                continue
+            actual = float(mp.log(read.value))
+            if actual < log_delta - 1.0 or abs(float(read.epsilon) - epsilon) * contour.c > 1.0:
+                # The line was drawn for another place than the answer's.
+                log_delta, epsilon = min(log_delta, actual), max(float(read.epsilon), 0.0)
+                continue
+            near, lost = _interval(read, quantity, kept, digits)
+            if lost <= 0:
+                return near
+            kept += lost + 1
+    return None
+
+
+def _interval(read: _Reading, quantity: Quantity, kept: int, digits: int) -> tuple[Interval, int]:
+    """Return the interval that a reading proves, and how many digits it falls short.
+
+    Each of the errors of delta is less than ``10^-(kept + 4)`` of it, and there are few.
+    """
+    from mpmath import mp
+
+    error = mp.mpf(10) ** -(kept + 2)
+    if quantity == "delta":
+        ends = (read.value * (1 - error), read.value, read.value * (1 + error))
+        return Interval(*(min(end, mp.one) for end in ends)), 0
+    slack = error * read.value / abs(read.slope)
+    near = Interval(*(max(read.epsilon + side * slack, mp.zero) for side in (-1, 0, 1)))
+    # Near 0 an epsilon has fewer digits than the delta that it comes from.
+    short = mp.log10(slack / near.estimate) + digits + 1 if near.estimate else mp.zero
+    return near, max(math.ceil(short), 0)
+
+
+class _Reading(NamedTuple):
+    """Delta at an epsilon, its derivative, and the digits that cancelled in the sum."""
+
+    epsilon: mpf
+    value: mpf
+    slope: mpf
+    cancelled: float
 
 
 class _Contour:
     """The line, and K at its nodes, as mpmath numbers."""
 
-    def __init__(self, points: list[mpc], values: list[mpc], step: mpf) -> None:
+    def __init__(self, c: float, points: list[mpc], values: list[mpc], step: mpf) -> None:
+        self.c = c
         self._points = points
         self._values = values
         self._step = step
@@ -93,35 +130,39 @@ class _Contour:
                 for k, value in enumerate(rule.reference_line(line.c, line.step, size)):
                     values[k] += count * value
             points = [mp.mpc(line.c, mp.mpf(line.step) * k) for k in range(size)]
-            return cls(points, values, mp.mpf(line.step))
+            return cls(line.c, points, values, mp.mpf(line.step))
 
-    def delta(self, epsilon: mpf) -> tuple[mpf, mpf]:
+    def delta(self, epsilon: mpf) -> _Reading:
         """Return delta and its derivative at an epsilon."""
         from mpmath import mp
 
-        total = slope = mp.zero
+        total = slope = size = mp.zero
         for k, (z, value) in enumerate(zip(self._points, self._values, strict=True)):
             term = mp.exp(value - epsilon * z) / (z * (1 + z))
             share = mp.mpf(0.5) if k == 0 else 1
             total += share * term.real
             slope -= share * (z * term).real
-        return total * self._step / mp.pi, slope * self._step / mp.pi
+            size += abs(term)
+        cancelled = float(mp.log10(size / abs(total))) if total else math.inf
+        scale = self._step / mp.pi
+        return _Reading(epsilon, total * scale, slope * scale, min(cancelled, _MOST_CANCELLED))
 
-    def epsilon(self, delta: mpf, guess: mpf, digits: int) -> tuple[mpf, mpf]:
-        """Return where delta is reached, by Newton's method on its logarithm, and the error there.
+    def epsilon(self, delta: mpf, guess: mpf, digits: int) -> _Reading:
+        """Return the reading where delta is reached, by Newton's method on its logarithm.
 
-        Each of the errors of delta is less than ``10^-(digits + 4)`` of it, and there are few; the
-        root is that of the formula, which holds for negative epsilons too.
+        The root is that of the formula, which holds for negative epsilons too. It ends early where
+        a sum is not positive.
         """
         from mpmath import mp
 
         goal = mp.log(delta)
-        error = mp.mpf(10) ** -(digits + 2)
-        here = guess
-        for _ in range(60):
-            value, slope = self.delta(here)
-            move = (goal - mp.log(value)) * value / slope
-            here += move
-            if abs(move * slope) < abs(value) * error / 1024:
-                break
-        return here, error * value / abs(slope)
+        error = mp.mpf(10) ** -(digits + 5)
+        read = self.delta(guess)
+        for _ in range(_NEWTON_STEPS):
+            if read.value <= 0 or read.slope >= 0:
+                return read._replace(value=mp.zero)
+            move = (goal - mp.log(read.value)) * read.value / read.slope
+            if abs(move * read.slope) < read.value * error:
+                return read
+            read = self.delta(read.epsilon + move)
+        return read._replace(value=mp.zero)

@@ -80,6 +80,12 @@ class Contour(DirectedAccountant):
             if not lines:
                 raise self.refuse("the plan", "its noise or rate is out of reach of the quadrature")
             answer = digits_of(lines, quantity, value, digits)
+            if (
+                answer is None
+                and quantity == "epsilon"
+                and self.epsilon_of(terms, value).upper == 0.0
+            ):
+                answer = Interval.point(0.0)
             if answer is None:
                 raise self.refuse("the plan", f"{digits} digits take too long; ask for fewer")
             found.append(answer)

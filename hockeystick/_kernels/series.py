@@ -96,6 +96,20 @@ def expm1_and_e2(re: float, im: float) -> tuple[float, float, float, float]:
 
 
 @njit(cache=True)
+def e2_round_off(
+    length: float, weight: float, grown: float, relative: float, growth: float
+) -> tuple[float, float]:
+    """Bound the round-off of ``weight e2(z L)``, and its derivative, where ``|z L| <= length``.
+
+    ``grown`` is ``weight exp(c L)``; ``relative`` and ``growth`` are the errors of the two.
+    """
+    if length < 0.5:
+        return 0.65 * length * length * weight * relative, 1.3 * length * weight
+    bound = grown * (growth + 4.0 * ULP * length) + weight * relative * (1.0 + length)
+    return bound, grown + weight
+
+
+@njit(cache=True)
 def mgf_line(
     loss: Array,
     log_weight: Array,
@@ -140,13 +154,7 @@ def mgf_line(
             else:
                 er, ei, fr, fi = expm1_and_e2(plain, phase)
             modulus = math.hypot(c, step * (stop - 1))
-            length = modulus * abs(x)
-            if length < 0.5:
-                bound = 0.65 * length * length * weight * relative
-                change = 1.3 * length * weight
-            else:
-                bound = grown * (growth + 4.0 * ULP * length) + weight * relative * (1.0 + length)
-                change = grown + weight
+            bound, change = e2_round_off(modulus * abs(x), weight, grown, relative, growth)
             bound += modulus * (second * relative + loss_error[j] * (change + pull))
             for k in range(start, stop):
                 real[k] += outer * fr + c * second

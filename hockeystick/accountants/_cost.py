@@ -8,7 +8,7 @@ from functools import singledispatch
 from typing import Final, TypeAlias, final
 
 from hockeystick.errors import UnsupportedError
-from hockeystick.losses import Loss, NoAnalysis, losses_of
+from hockeystick.losses import Loss, NoAnalysisError, losses_of
 from hockeystick.mechanisms import Composed, Mechanism, Plan, Repeated
 
 Counted: TypeAlias = tuple[tuple[Loss, int], ...]
@@ -73,7 +73,7 @@ def _walk(mechanism: Mechanism, accountant: str, path: str) -> Cost:
     """Return the cost of a leaf of the tree: one run."""
     try:
         pair = losses_of(mechanism)
-    except NoAnalysis as error:
+    except NoAnalysisError as error:
         raise UnsupportedError(accountant, f"{path} ({mechanism})", str(error)) from None
     return Cost(_once(pair.removing), _once(pair.adding))
 

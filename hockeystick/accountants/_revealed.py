@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from hockeystick.accountants._cost import Counted
-from hockeystick.accountants._interval import Interval, down, up
+from hockeystick.accountants._interval import Interval
 from hockeystick.losses import RevealingLoss
-from hockeystick.losses.sampled_gaussian import complement_bounds
+from hockeystick.losses._rates import complement_bounds
 
 # Covers the rounding below, and the readings of rates within one unit in the last place.
 _SLACK: Final = 1e-12
@@ -87,10 +87,10 @@ class Revealed:
 
     def _delta_adding(self, epsilon: float, rest: Reading) -> Interval:
         """Return delta where the loss is larger by a constant."""
-        low, high = down(epsilon + self.low), up(epsilon + self.high)
-        if epsilon + self.low >= 0.0:
-            return Interval(rest(high).lower, rest(low).estimate, rest(low).upper).ordered()
         low = math.nextafter(epsilon + self.low, -math.inf)
+        high = math.nextafter(epsilon + self.high, math.inf)
+        if low >= 0.0:
+            return Interval(rest(high).lower, rest(low).estimate, rest(low).upper).ordered()
         at_zero = rest(0.0)
         lower = max(-math.expm1(high), at_zero.lower if high <= 0.0 else rest(high).lower)
         upper = -math.expm1(low) + math.exp(low) * at_zero.upper

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from hockeystick.accountants._cost import Cost, Counted
 from hockeystick.accountants._interval import Interval, worse
-from hockeystick.accountants._revealed import split
+from hockeystick.accountants._revealed import Reading, Revealed, split
 from hockeystick.errors import UnsupportedError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hockeystick.results import Quantity
 
 # Beyond this epsilon only the monotonicity of delta is used.
@@ -68,21 +70,13 @@ class DirectedAccountant(Accountant):
 
     def epsilon(self, cost: Cost, delta: float) -> Interval:
         """Return the larger of the two directions."""
-        found = []
-        for terms in cost.directions:
-            shown, rest = split(terms)
-            of_rest = partial(self.epsilon_of, rest)
-            found.append(shown.epsilon(delta, of_rest) if shown else of_rest(delta))
-        return worse(found)
+        read, combined = self.epsilon_of, Revealed.epsilon
+        return worse([_apart(terms, delta, read, combined) for terms in cost.directions])
 
     def delta(self, cost: Cost, epsilon: float) -> Interval:
         """Return the larger of the two directions."""
-        found = []
-        for terms in cost.directions:
-            shown, rest = split(terms)
-            of_rest = partial(self._delta_anywhere, rest)
-            found.append(shown.delta(epsilon, of_rest) if shown else of_rest(epsilon))
-        return worse(found)
+        read, combined = self._delta_anywhere, Revealed.delta
+        return worse([_apart(terms, epsilon, read, combined) for terms in cost.directions])
 
     def _delta_anywhere(self, terms: Counted, epsilon: float) -> Interval:
         """Return delta of one direction; far out only that it falls is used."""
@@ -91,3 +85,15 @@ class DirectedAccountant(Accountant):
         if epsilon > _FARTHEST:
             return Interval(0.0, 0.0, self.delta_of(terms, _FARTHEST).upper)
         return self.delta_of(terms, epsilon)
+
+
+def _apart(
+    terms: Counted,
+    value: float,
+    read: Callable[[Counted, float], Interval],
+    combined: Callable[[Revealed, float, Reading], Interval],
+) -> Interval:
+    """Return one direction's answer, releases without noise set apart from what is read."""
+    shown, rest = split(terms)
+    of_rest = partial(read, rest)
+    return combined(shown, value, of_rest) if shown else of_rest(value)

@@ -118,13 +118,13 @@ def _(plan: DPSGD) -> dict[str, Any]:
     }
 
 
-def _jsonable(value: object) -> Any:
-    """Return a field's value ready for JSON."""
+def _jsonable(value: Any) -> Any:
+    """Return a field's value ready for JSON: a mechanism, a tuple, a text, None or a number."""
     if isinstance(value, Mechanism):
         return fields(value)
     if isinstance(value, tuple):
         return [_jsonable(item) for item in value]
     if isinstance(value, str | int | None):
         return value if value is None or isinstance(value, int) else str(value)
-    number = float(value)  # type: ignore[arg-type]  # what is left is a float or a Fraction
+    number = float(value)
     return number if math.isfinite(number) else "inf"

@@ -20,7 +20,7 @@ from hockeystick.losses.base import (
     ProfiledLoss,
 )
 from hockeystick.losses.gaussian import GaussianLoss
-from hockeystick.losses.leaves import LossPair, NoAnalysis, losses_of
+from hockeystick.losses.leaves import LossPair, NoAnalysisError, losses_of
 from hockeystick.losses.revealing import RevealingLoss
 from hockeystick.losses.sampled_gaussian import SampledGaussianLoss
 
@@ -37,7 +37,7 @@ __all__ = [
     "LineValues",
     "Loss",
     "LossPair",
-    "NoAnalysis",
+    "NoAnalysisError",
     "ProfiledLoss",
     "RevealingLoss",
     "SampledGaussianLoss",

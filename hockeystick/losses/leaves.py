@@ -24,8 +24,8 @@ class LossPair(NamedTuple):
     adding: Loss | None
 
 
-class NoAnalysis(Exception):  # noqa: N818 - a message to the fold, which raises the public error
-    """No pair of losses is known for a mechanism; carries the reason."""
+class NoAnalysisError(Exception):
+    """No pair of losses is known; the reason, for the fold to raise as the public error."""
 
 
 @singledispatch
@@ -33,9 +33,9 @@ def losses_of(mechanism: Mechanism) -> LossPair:
     """Return the pair of losses of one run of a mechanism.
 
     Raises:
-        NoAnalysis: If none is known.
+        NoAnalysisError: If none is known.
     """
-    raise NoAnalysis(f"no privacy loss is known for a {type(mechanism).__name__}")
+    raise NoAnalysisError(f"no privacy loss is known for a {type(mechanism).__name__}")
 
 
 @losses_of.register
@@ -47,7 +47,7 @@ def _(mechanism: Gaussian) -> LossPair:
 def _(mechanism: PoissonSubsampled) -> LossPair:
     inner = mechanism.inner
     if not isinstance(inner, Gaussian):
-        raise NoAnalysis(
+        raise NoAnalysisError(
             f"Poisson subsampling is analysed for a Gaussian inside, not for {inner}; "
             "repeat or compose the sampled mechanism instead: PoissonSubsampled(m, rate) ** n"
         )

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
+from hockeystick.losses._rates import largest_when_adding, log_complement
 from hockeystick.losses.base import Bounded, Cumulants, ProfiledLoss
-from hockeystick.losses.sampled_gaussian import largest_when_adding, log_complement
 
 if TYPE_CHECKING:
     from mpmath import mpf

@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, final
 
+from hockeystick.losses._rates import largest_when_adding
 from hockeystick.losses.base import (
     Bounded,
     Cumulants,
@@ -302,32 +303,6 @@ class TrapezoidRule:
             self.step,
         )
         return series.log_mgf_line(loss, weight, c, step, count)
-
-
-def log_complement(rate: float | Fraction) -> float:
-    """Return ``ln(1-p)`` of a rate below 1, also where its float is 1."""
-    if rate < 0.99:
-        return math.log1p(-float(rate))
-    rest = 1 - Fraction(rate)
-    if rest > 1e-300:
-        return math.log(float(rest))
-    return math.log(rest.numerator) - math.log(rest.denominator)
-
-
-def complement_bounds(rate: float | Fraction) -> tuple[float, float]:
-    """Return bounds of ``ln(1-p)`` over every reading of a rate below 1."""
-    value = log_complement(rate)
-    if isinstance(rate, float):
-        slack = 2.0 * _ULP * rate / (1.0 - rate)
-    else:
-        slack = 2.0 * _ULP * float(rate) / max(float(1 - rate), 0.01)
-    slack += 64.0 * _ULP * abs(value)
-    return value - slack, min(value + slack, 0.0)
-
-
-def largest_when_adding(rate: float | Fraction) -> float:
-    """Return ``-ln(1-p)``, rounded up over every reading of a rate below 1."""
-    return -complement_bounds(rate)[0]
 
 
 def complex_log1p(real: Array, imag: Array, shift: float) -> tuple[Array, Array, Array]:

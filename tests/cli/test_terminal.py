@@ -73,7 +73,7 @@ def test_nobody_reading_is_no_traceback() -> None:
     assert (run.returncode, run.stderr) == (141, b"")
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a full device")
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
 def test_a_full_disk_is_one_line() -> None:
     with open("/dev/full", "wb") as full:
         run = process("epsilon", *TRAINING, stdout=full.fileno())

@@ -12,12 +12,12 @@ from mpmath import mp
 from hockeystick._reference.profiles import exact, reciprocal
 from hockeystick.losses import (
     GaussianLoss,
-    NoAnalysis,
+    NoAnalysisError,
     RevealingLoss,
     SampledGaussianLoss,
     losses_of,
 )
-from hockeystick.losses.sampled_gaussian import complement_bounds
+from hockeystick.losses._rates import complement_bounds
 from hockeystick.mechanisms import Gaussian, PoissonSubsampled
 
 RATES: tuple[float | Fraction, ...] = (1e-20, 1e-6, Fraction(256, 60_000), 0.1, 0.999)
@@ -178,7 +178,7 @@ def test_a_mechanism_has_the_losses_of_its_kind(mechanism: Any, kinds: tuple[typ
 
 
 def test_a_mechanism_without_analysis_says_why() -> None:
-    with pytest.raises(NoAnalysis, match="repeat or compose the sampled mechanism instead"):
+    with pytest.raises(NoAnalysisError, match="repeat or compose the sampled mechanism instead"):
         losses_of(PoissonSubsampled(Gaussian(1.0) ** 2, 0.1))
 
 

@@ -1,0 +1,35 @@
+"""The chance of not being sampled, ``1 - p``, as a logarithm and over every reading of p."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Final
+
+_ULP: Final = 2.0**-52
+
+
+def log_complement(rate: float | Fraction) -> float:
+    """Return ``ln(1-p)`` of a rate below 1, also where its float is 1."""
+    if rate < 0.99:
+        return math.log1p(-float(rate))
+    rest = 1 - Fraction(rate)
+    if rest > 1e-300:
+        return math.log(float(rest))
+    return math.log(rest.numerator) - math.log(rest.denominator)
+
+
+def complement_bounds(rate: float | Fraction) -> tuple[float, float]:
+    """Return bounds of ``ln(1-p)`` over every reading of a rate below 1."""
+    value = log_complement(rate)
+    if isinstance(rate, float):
+        slack = 2.0 * _ULP * rate / (1.0 - rate)
+    else:
+        slack = 2.0 * _ULP * float(rate) / max(float(1 - rate), 0.01)
+    slack += 64.0 * _ULP * abs(value)
+    return value - slack, min(value + slack, 0.0)
+
+
+def largest_when_adding(rate: float | Fraction) -> float:
+    """Return ``-ln(1-p)``, rounded up over every reading of a rate below 1."""
+    return -complement_bounds(rate)[0]

@@ -6,8 +6,9 @@
 True
 """
 
-from hockeystick.accountants import Row, compare, delta, epsilon
+from hockeystick.accountants import Row, compare, delta, epsilon, tradeoff
 from hockeystick.adjacency import Adjacency
+from hockeystick.conversions import convert
 from hockeystick.errors import (
     HockeystickError,
     IncompatibleError,
@@ -24,28 +25,75 @@ from hockeystick.mechanisms import (
     PoissonSubsampled,
     Repeated,
 )
+from hockeystick.notions import (
+    FDP,
+    GDP,
+    TCDP,
+    ZCDP,
+    ApproxDP,
+    Notion,
+    Origin,
+    PureDP,
+    RenyiDP,
+)
 from hockeystick.results import Approximate, Certified
+from hockeystick.tradeoffs import (
+    IDENTITY,
+    ApproxTradeOff,
+    GaussianTradeOff,
+    LaplaceTradeOff,
+    PiecewiseLinearTradeOff,
+    SampledGaussianTradeOff,
+    TradeOff,
+    discrete_tradeoff,
+    mixture,
+    tradeoff_of_deltas,
+)
+
+G = GaussianTradeOff
 
 __version__ = "0.1.0"
 
 __all__ = [
     "DPSGD",
+    "FDP",
+    "GDP",
+    "IDENTITY",
+    "TCDP",
+    "ZCDP",
     "Adjacency",
+    "ApproxDP",
+    "ApproxTradeOff",
     "Approximate",
     "Certified",
     "Composed",
+    "G",
     "Gaussian",
+    "GaussianTradeOff",
     "HockeystickError",
     "IncompatibleError",
+    "LaplaceTradeOff",
     "Mechanism",
+    "Notion",
+    "Origin",
     "ParameterError",
+    "PiecewiseLinearTradeOff",
     "Plan",
     "PlanFileError",
     "PoissonSubsampled",
+    "PureDP",
+    "RenyiDP",
     "Repeated",
     "Row",
+    "SampledGaussianTradeOff",
+    "TradeOff",
     "UnsupportedError",
     "compare",
+    "convert",
     "delta",
+    "discrete_tradeoff",
     "epsilon",
+    "mixture",
+    "tradeoff",
+    "tradeoff_of_deltas",
 ]

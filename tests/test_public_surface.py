@@ -8,30 +8,52 @@ import pytest
 
 import hockeystick as hs
 
-HEAVY = ("numba", "scipy", "mpmath", "click", "rich", "torch")
+HEAVY = ("numba", "scipy", "mpmath", "click", "rich", "torch", "matplotlib")
 
 
 def test_the_public_names_are_exactly_these() -> None:
     assert sorted(hs.__all__) == [
         "Adjacency",
+        "ApproxDP",
+        "ApproxTradeOff",
         "Approximate",
         "Certified",
         "Composed",
         "DPSGD",
+        "FDP",
+        "G",
+        "GDP",
         "Gaussian",
+        "GaussianTradeOff",
         "HockeystickError",
+        "IDENTITY",
         "IncompatibleError",
+        "LaplaceTradeOff",
         "Mechanism",
+        "Notion",
+        "Origin",
         "ParameterError",
+        "PiecewiseLinearTradeOff",
         "Plan",
         "PlanFileError",
         "PoissonSubsampled",
+        "PureDP",
+        "RenyiDP",
         "Repeated",
         "Row",
+        "SampledGaussianTradeOff",
+        "TCDP",
+        "TradeOff",
         "UnsupportedError",
+        "ZCDP",
         "compare",
+        "convert",
         "delta",
+        "discrete_tradeoff",
         "epsilon",
+        "mixture",
+        "tradeoff",
+        "tradeoff_of_deltas",
     ]
 
 
@@ -46,6 +68,8 @@ def test_every_public_name_exists_and_is_documented(name: str) -> None:
         ("epsilon", ["plan", "delta", "accountant", "digits"]),
         ("delta", ["plan", "epsilon", "accountant", "digits"]),
         ("compare", ["plan", "delta", "epsilon"]),
+        ("tradeoff", ["plan"]),
+        ("convert", ["x", "to", "given"]),
     ],
 )
 def test_the_questions_take_exactly_these_parameters(function: str, parameters: list[str]) -> None:

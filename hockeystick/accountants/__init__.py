@@ -2,5 +2,6 @@
 
 from hockeystick.accountants.ask import Answer, Row, compare, delta, epsilon
 from hockeystick.accountants.registry import ACCOUNTANTS
+from hockeystick.accountants.tradeoff import tradeoff
 
-__all__ = ["ACCOUNTANTS", "Answer", "Row", "compare", "delta", "epsilon"]
+__all__ = ["ACCOUNTANTS", "Answer", "Row", "compare", "delta", "epsilon", "tradeoff"]

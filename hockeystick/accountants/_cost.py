@@ -10,6 +10,7 @@ from typing import Final, TypeAlias, final
 from hockeystick.errors import UnsupportedError
 from hockeystick.losses import Loss, NoAnalysisError, losses_of
 from hockeystick.mechanisms import Composed, Mechanism, Plan, Repeated
+from hockeystick.notions import FDP
 
 Counted: TypeAlias = tuple[tuple[Loss, int], ...]
 
@@ -71,6 +72,11 @@ def assumptions_of(mechanism: Mechanism) -> tuple[str, ...]:
 @singledispatch
 def _walk(mechanism: Mechanism, accountant: str, path: str) -> Cost:
     """Return the cost of a leaf of the tree: one run."""
+    return _leaf(mechanism, accountant, path)
+
+
+def _leaf(mechanism: Mechanism, accountant: str, path: str) -> Cost:
+    """Return the cost of one run of a mechanism that has a pair of losses."""
     try:
         pair = losses_of(mechanism)
     except NoAnalysisError as error:
@@ -94,6 +100,15 @@ def _(mechanism: Repeated, accountant: str, path: str) -> Cost:
 @_walk.register
 def _(mechanism: Plan, accountant: str, path: str) -> Cost:
     return _walk(mechanism.mechanism, accountant, path)
+
+
+@_walk.register
+def _(mechanism: FDP, accountant: str, path: str) -> Cost:
+    # The trade-off function of a plan stands for the plan.
+    release = mechanism.tradeoff.release
+    if isinstance(release, Mechanism):
+        return _walk(release, accountant, f"{path}.tradeoff.release")
+    return _leaf(mechanism, accountant, path)
 
 
 @singledispatch

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 from hockeystick._solve import increasing_root
-from hockeystick.losses import Cumulants, Loss
+from hockeystick.losses import Cumulants, CurveLoss, Loss
 
 # The real axis is searched for ln c up to this far from 0.
 _FARTHEST: Final = 60.0
@@ -26,6 +26,19 @@ def total(terms: Terms, c: float) -> Cumulants:
     return Cumulants(value, slope, curvature)
 
 
+def last_order(terms: Terms) -> float:
+    """Return the largest c at which K is known to be bounded, inf where there is none."""
+    return min((loss.end for loss, _ in terms if isinstance(loss, CurveLoss)), default=math.inf)
+
+
+def candidates(terms: Terms, c: float) -> tuple[float, ...]:
+    """Return c, no further than K is bounded, and the corners next to it: the best is there."""
+    c = min(c, last_order(terms))
+    near = [corner for loss, _ in terms if isinstance(loss, CurveLoss) for corner in loss.corners]
+    beyond = [corner for corner in near if c < corner <= last_order(terms)]
+    return (c, *sorted(corner for corner in near if corner < c)[-1:], *sorted(beyond)[:1])
+
+
 def log_kappa(c: float) -> float:
     """Return ``ln(c^c / (1+c)^(1+c)) <= 0``, the factor that sharpens Chernoff's bound.
 
@@ -39,9 +52,12 @@ def optimal_order(terms: Terms, log_delta: float) -> float:
 
     The derivative in c vanishes where ``c K' - K + ln(1+c) + ln delta = 0``, which increases.
     """
+    last = last_order(terms)
 
     def condition(log_c: float) -> float:
         c = math.exp(log_c)
+        if c > last:
+            return math.inf
         k = total(terms, c)
         return c * k.slope - k.value + math.log1p(c) + log_delta
 

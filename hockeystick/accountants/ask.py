@@ -9,19 +9,21 @@ from typing import Any, Final, Literal, TypeAlias, final, overload
 
 from hockeystick import _validate
 from hockeystick.accountants._cost import Cost, assumptions_of, cost_of, largest_loss
+from hockeystick.accountants._failed import can_be_infinite
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.auto import Auto
 from hockeystick.accountants.base import Accountant, Kind
 from hockeystick.accountants.closed_form import ClosedForm
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.errors import ParameterError, UnsupportedError
-from hockeystick.losses import RevealingLoss
 from hockeystick.mechanisms import Mechanism
 from hockeystick.mechanisms.base import checked
 from hockeystick.results import Approximate, Certified, Quantity
 
 Answer: TypeAlias = Certified | Approximate
-Proving: TypeAlias = Literal["auto", "closed-form", "contour", "rdp"]
+Proving: TypeAlias = Literal[
+    "auto", "closed-form", "contour", "rdp", "advanced", "basic", "berry-esseen"
+]
 
 # Beyond this epsilon only the monotonicity of delta is used.
 _FARTHEST: Final = 1e15
@@ -46,8 +48,8 @@ def epsilon(
     ``E_P[(1 - exp(epsilon - L))_+] <= delta`` in both directions of its privacy loss L.
 
     Guarantees:
-        ``lower <= truth <= upper`` with rounding included, for every accountant but "gdp", which
-        returns an ``Approximate``. ``float(answer)`` is the upper end.
+        ``lower <= truth <= upper`` with rounding included, for every accountant but "gdp" and
+        "edgeworth", which return an ``Approximate``. ``float(answer)`` is the upper end.
 
     Edge cases:
         A plan that releases nothing costs 0; delta = 1 costs 0; delta = 0 costs the largest loss,
@@ -57,12 +59,13 @@ def epsilon(
     Args:
         plan: A mechanism or plan.
         delta: In [0, 1].
-        accountant: "auto", "closed-form", "contour", "rdp" or "gdp".
+        accountant: "auto", "closed-form", "contour", "rdp", "advanced", "basic", "gdp",
+            "edgeworth" or "berry-esseen".
         digits: Significant digits to compute in arbitrary precision, from 1 to 1000; the ends are
             then ``mpmath.mpf``, and parameters mean the decimals that they print as.
 
     Returns:
-        ``Certified``, or ``Approximate`` for "gdp".
+        ``Certified``, or ``Approximate`` for "gdp" and "edgeworth".
 
     Raises:
         ParameterError: If a parameter is outside its domain.
@@ -107,7 +110,7 @@ def delta(
         digits: As for ``epsilon``.
 
     Returns:
-        ``Certified``, or ``Approximate`` for "gdp".
+        ``Certified``, or ``Approximate`` for "gdp" and "edgeworth".
 
     Raises:
         ParameterError: If a parameter is outside its domain.
@@ -158,7 +161,11 @@ def compare(
         closed-form exact True
         contour exact True
         rdp bound True
+        advanced bound False
+        basic bound False
+        berry-esseen bound True
         gdp approximation True
+        edgeworth approximation True
     """
     if (delta is None) == (epsilon is None):
         raise ParameterError("delta, epsilon", (delta, epsilon), "given one without the other")
@@ -215,7 +222,7 @@ def _read(
     if known is not None:
         return ClosedForm() if isinstance(accountant, Auto) else accountant, known
 
-    if quantity == "delta" and value > _FARTHEST and not _can_be_infinite(cost):
+    if quantity == "delta" and value > _FARTHEST and not can_be_infinite(cost):
         # delta falls: what it is at most there, it is at most here.
         used, nearer = _read(cost, quantity, _FARTHEST, accountant, None)
         return used, Interval(0.0, 0.0, nearer.upper)
@@ -246,14 +253,9 @@ def _at_the_ends(cost: Cost, quantity: Quantity, value: float) -> Interval | Non
         upper = max(0.0, *(largest_loss(terms) for terms in cost.directions))
         lower = upper * (1.0 - 2.0**-46) if upper < math.inf else upper
         return Interval(lower, lower, upper)
-    if quantity == "delta" and value == math.inf and not _can_be_infinite(cost):
+    if quantity == "delta" and value == math.inf and not can_be_infinite(cost):
         return Interval.point(0.0)
     return None
-
-
-def _can_be_infinite(cost: Cost) -> bool:
-    """Return whether a loss is infinite with positive probability."""
-    return any(isinstance(loss, RevealingLoss) for loss, _ in cost.removing)
 
 
 def _accountant(name: str) -> Accountant:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from hockeystick.accountants._cost import Cost, Counted
+from hockeystick.accountants._failed import Failed, are_finite, split_failures
 from hockeystick.accountants._interval import Interval, worse
 from hockeystick.accountants._revealed import Reading, Revealed, split
 from hockeystick.errors import UnsupportedError
@@ -57,7 +58,7 @@ class Accountant(ABC):
 class DirectedAccountant(Accountant):
     """An accountant that reads each direction on its own; the worse one is the answer.
 
-    Releases without noise are set apart before it is asked: it sees finite losses only.
+    Failures and releases without noise are set apart before it is asked: it sees finite losses.
     """
 
     @abstractmethod
@@ -70,26 +71,39 @@ class DirectedAccountant(Accountant):
 
     def epsilon(self, cost: Cost, delta: float) -> Interval:
         """Return the larger of the two directions."""
-        read, combined = self.epsilon_of, Revealed.epsilon
-        return worse([_apart(terms, delta, read, combined) for terms in cost.directions])
+        read = partial(_apart, combined=Revealed.epsilon, read=self.epsilon_of)
+        return worse([_unfailing(terms, delta, read, Failed.epsilon) for terms in cost.directions])
 
     def delta(self, cost: Cost, epsilon: float) -> Interval:
         """Return the larger of the two directions."""
-        read, combined = self._delta_anywhere, Revealed.delta
-        return worse([_apart(terms, epsilon, read, combined) for terms in cost.directions])
+        read = partial(_apart, combined=Revealed.delta, read=self._delta_anywhere)
+        return worse([_unfailing(terms, epsilon, read, Failed.delta) for terms in cost.directions])
 
     def _delta_anywhere(self, terms: Counted, epsilon: float) -> Interval:
         """Return delta of one direction; far out only that it falls is used."""
-        if epsilon == math.inf:
+        if epsilon == math.inf and are_finite(terms):
             return Interval.point(0.0)
         if epsilon > _FARTHEST:
             return Interval(0.0, 0.0, self.delta_of(terms, _FARTHEST).upper)
         return self.delta_of(terms, epsilon)
 
 
+def _unfailing(
+    terms: Counted,
+    value: float,
+    read: Callable[[Counted, float], Interval],
+    combined: Callable[[Failed, float, Reading], Interval],
+) -> Interval:
+    """Return one direction's answer, failures set apart from what is read."""
+    failed, rest = split_failures(terms)
+    of_rest = partial(read, rest)
+    return combined(failed, value, of_rest) if failed else of_rest(value)
+
+
 def _apart(
     terms: Counted,
     value: float,
+    *,
     read: Callable[[Counted, float], Interval],
     combined: Callable[[Revealed, float, Reading], Interval],
 ) -> Interval:

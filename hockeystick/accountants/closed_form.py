@@ -1,28 +1,45 @@
-"""Closed forms: unsampled Gaussians together, and single runs of anything with a known profile."""
+"""Closed forms: Gaussians together, randomized responses together, single runs of what is known."""
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, final
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar, Final, final
 
-from hockeystick._solve import increasing_root
 from hockeystick.accountants._cost import Cost, Counted, largest_loss
+from hockeystick.accountants._failed import can_be_infinite
 from hockeystick.accountants._interval import Interval, down, up, worse
+from hockeystick.accountants._profiles import (
+    MOST_ATOMS,
+    AtomicProfile,
+    ExactProfile,
+    MeasuredProfile,
+    SmoothProfile,
+    gaussian_profile,
+    number_of_atoms,
+)
 from hockeystick.accountants.base import DirectedAccountant, Kind
-from hockeystick.losses import GaussianLoss, ProfiledLoss, RevealingLoss
+from hockeystick.losses import (
+    CurveLoss,
+    GaussianLoss,
+    ProfiledLoss,
+    ProfileLoss,
+    TwoPointLoss,
+)
 
 if TYPE_CHECKING:
-    from mpmath import mpf
-
     from hockeystick.results import Quantity
-
-    Profile: TypeAlias = Callable[[mpf, int], mpf]
 
 _WORKING_DIGITS: Final = 30
 # Digits beyond those asked for, more where epsilon is near 0.
 _EXTRA_DIGITS: Final = (15, 60, 400)
-_ULP: Final = 2.0**-52
+# Digits to tell an epsilon from an atom of the loss next to it.
+_MOST_CLOSE: Final = 400
+_REASON: Final = (
+    "only unsampled Gaussians together, randomized responses together, and what runs once have "
+    "closed forms"
+)
 
 
 @final
@@ -30,12 +47,14 @@ class ClosedForm(DirectedAccountant):
     """The exact privacy profile where one is known, evaluated in 30 digits and rounded outward.
 
     Gaussians of any number compose to one Gaussian, ``mu^2 = sum of n_i / sigma_i^2`` (Dong, Roth
-    and Su 2022, corollary 3.3); a single run has the profile of its mechanism.
+    and Su 2022, corollary 3.3); (epsilon, delta) guarantees of any number to a sum over atoms
+    (Kairouz, Oh and Viswanath 2017, theorem 3.3; Murtagh and Vadhan 2016, theorem 1.5); a single
+    run has the profile of its mechanism.
     """
 
     name: ClassVar[str] = "closed-form"
     kind: ClassVar[Kind] = "exact"
-    summary: ClassVar[str] = "exact formula for unsampled Gaussians and for single runs"
+    summary: ClassVar[str] = "exact formula for unsampled Gaussians, pure DP and single runs"
     has_digits: ClassVar[bool] = True
 
     def epsilon_of(self, terms: Counted, delta: float) -> Interval:
@@ -47,14 +66,14 @@ class ClosedForm(DirectedAccountant):
 
         with mp.workdps(_WORKING_DIGITS):
             target = mp.mpf(delta)
-            estimate = float(_epsilon_at(lambda e: profile(e, 0), target))
-            upper = float(_epsilon_at(lambda e: profile(e, 1), target))
-            lower = float(_epsilon_at(lambda e: profile(e, -1), target))
+            estimate = float(profile.epsilon(target, 0))
+            upper = float(profile.epsilon(target, 1))
+            lower = float(profile.epsilon(target, -1))
             slack = 2.0**-50
-            while profile(mp.mpf(upper), 1) > target:
+            while upper < math.inf and profile.delta(mp.mpf(upper), 1) > target:
                 upper, slack = up(upper * (1.0 + slack)), 2.0 * slack
             slack = 2.0**-50
-            while lower > 0.0 and profile(mp.mpf(lower), -1) < target:
+            while lower > 0.0 and profile.delta(mp.mpf(lower), -1) < target:
                 lower, slack = down(lower * (1.0 - slack)), min(2.0 * slack, 0.5)
         return Interval(min(lower, sys.float_info.max), estimate, upper).ordered()
 
@@ -66,15 +85,19 @@ class ClosedForm(DirectedAccountant):
         from mpmath import mp
 
         with mp.workdps(_WORKING_DIGITS):
-            low, middle, high = (float(profile(mp.mpf(epsilon), n)) for n in (-1, 0, 1))
+            low, middle, high = (float(profile.delta(mp.mpf(epsilon), n)) for n in (-1, 0, 1))
         return Interval(down(low), middle, min(up(high), 1.0)).ordered()
 
     def digits(self, cost: Cost, quantity: Quantity, value: float, digits: int) -> Interval:
         """Return epsilon or delta to so many digits."""
         from mpmath import mp
 
-        if any(isinstance(loss, RevealingLoss) for loss, _ in cost.removing):
-            raise self.refuse("a release without noise", "it has no arbitrary-precision form")
+        if can_be_infinite(cost):
+            reason = "there is no arbitrary-precision form"
+            raise self.refuse("a release that may show everything", reason)
+        if any(isinstance(loss, ProfileLoss) for loss, _ in (*cost.removing, *cost.adding)):
+            reason = "a trade-off function is known to the digits of floats"
+            raise self.refuse("the plan", reason)
         found = []
         for terms in cost.directions:
             if quantity == "epsilon":
@@ -92,8 +115,13 @@ class ClosedForm(DirectedAccountant):
 
         if epsilon > largest_loss(terms):
             return Interval.point(mp.zero)
+        profile = self._profile(terms)
+        if isinstance(profile, AtomicProfile) and profile.largest <= Fraction(repr(epsilon)):
+            return Interval.point(mp.zero)
+        with mp.workdps(digits + _MOST_CLOSE):
+            point = exact(epsilon)
         with mp.workdps(digits + 15):
-            middle = self._profile(terms)(exact(epsilon), 0)
+            middle = profile.delta(point, 0)
             if middle == 0:
                 raise self.refuse("the plan", "delta is below any number that mpmath has")
             slack = middle * mp.mpf(10) ** -(digits + 2)
@@ -113,78 +141,65 @@ class ClosedForm(DirectedAccountant):
             with mp.workdps(digits + extra):
                 target = exact(delta)
                 sure = target * mp.mpf(10) ** -(digits + extra - 5)
-                if profile(mp.zero, 0) <= target - sure:
+                if profile.delta(mp.zero, 0) <= target - sure:
                     return Interval.point(mp.zero)
-                middle = _epsilon_at(lambda e: profile(e, 0), target)
+                middle = profile.epsilon(target, 0)
                 low, high = middle * (1 - slack), middle * (1 + slack)
-                if profile(high, 0) <= target - sure and target + sure <= profile(low, 0):
+                if profile.delta(high, 0) <= target - sure and target + sure <= profile.delta(
+                    low, 0
+                ):
                     return Interval(low, middle, high)
         raise self.refuse("the plan", "epsilon is too near 0 for any of its digits")
 
-    def _profile(self, terms: Counted) -> Profile:
-        """Return the profile of the terms, a function of epsilon and a nudge, or raise."""
+    def _profile(self, terms: Counted) -> ExactProfile:
+        """Return the profile of the terms, or raise."""
         gaussians = [(loss, n) for loss, n in terms if isinstance(loss, GaussianLoss)]
         if len(gaussians) == len(terms):
-            return _gaussian_profile(gaussians)
+            return gaussian_profile(gaussians)
+        two_points = [(loss, n) for loss, n in terms if isinstance(loss, TwoPointLoss)]
+        if len(two_points) == len(terms):
+            if number_of_atoms(two_points) > MOST_ATOMS:
+                raise self.refuse("the plan", f"its loss takes more than {MOST_ATOMS:,} values")
+            return AtomicProfile(two_points)
         loss, count = terms[0]
+        if len(terms) == 1 and count == 1 and isinstance(loss, ProfileLoss):
+            return MeasuredProfile(loss)
         if len(terms) == 1 and count == 1 and isinstance(loss, ProfiledLoss):
-            return loss.delta
-        reason = "only unsampled Gaussians, and what runs once, have closed forms"
-        raise self.refuse("the plan", reason)
+            return SmoothProfile(loss.delta)
+        raise self.refuse("the plan", _REASON)
 
 
-def single_run_epsilon(terms: Counted, delta: float) -> float:
-    """Return a lower bound of epsilon: that of the single run that costs most.
+def provable_parts(terms: Counted) -> list[Counted]:
+    """Return parts of a composition whose closed forms are lower bounds of the whole.
 
-    Releasing less never costs more, so the epsilon of a composition is at least that of any part.
+    Releasing less never costs more, so that a composition costs at least what any part of it does:
+    all its Gaussians, all its runs of randomized response, or one run of anything else. Where only
+    Renyi divergences are known, the worst release costs at least what a Gaussian within them costs.
     """
+    gaussians: list[tuple[GaussianLoss, int]] = []
+    two_points: list[tuple[TwoPointLoss, int]] = []
+    parts: list[Counted] = []
+    for loss, count in terms:
+        known = loss.attained if isinstance(loss, CurveLoss) else loss
+        if isinstance(known, GaussianLoss):
+            gaussians.append((known, count))
+        elif isinstance(known, TwoPointLoss):
+            two_points.append((known, count))
+        elif isinstance(known, ProfiledLoss):
+            parts.append(((known, 1),))
+    if number_of_atoms(two_points) > MOST_ATOMS:
+        two_points = [(max((loss for loss, _ in two_points), key=lambda one: one.epsilon), 1)]
+    together: tuple[Counted, ...] = (tuple(gaussians), tuple(two_points))
+    return [*parts, *(part for part in together if part)]
+
+
+def least_epsilon(terms: Counted, delta: float) -> float:
+    """Return a lower bound of epsilon: that of the part with a closed form that costs most."""
     form = ClosedForm()
-    return max((form.epsilon_of(((loss, 1),), delta).lower for loss, _ in terms), default=0.0)
+    return max((form.epsilon_of(part, delta).lower for part in provable_parts(terms)), default=0.0)
 
 
-def single_run_delta(terms: Counted, epsilon: float) -> float:
-    """Return a lower bound of delta: that of the single run that costs most."""
+def least_delta(terms: Counted, epsilon: float) -> float:
+    """Return a lower bound of delta: that of the part with a closed form that costs most."""
     form = ClosedForm()
-    return max((form.delta_of(((loss, 1),), epsilon).lower for loss, _ in terms), default=0.0)
-
-
-def _gaussian_profile(terms: list[tuple[GaussianLoss, int]]) -> Profile:
-    """Return the profile at ``mu = sqrt(sum n / sigma^2)``."""
-    from mpmath import mp
-
-    from hockeystick._reference.profiles import gaussian_delta, reciprocal
-
-    def profile(epsilon: mpf, nudge: int) -> mpf:
-        squares = [count * reciprocal(loss.noise_multiplier) ** 2 for loss, count in terms]
-        return gaussian_delta(epsilon, mp.sqrt(mp.fsum(squares)) * (1 + nudge * _ULP))
-
-    return profile
-
-
-def _epsilon_at(profile: Callable[[mpf], mpf], delta: mpf) -> mpf:
-    """Return the epsilon >= 0 at which a falling profile reaches delta, to mpmath's precision."""
-    from mpmath import mp
-
-    if profile(mp.zero) <= delta:
-        return mp.zero
-    goal = mp.log(delta)
-
-    def excess(epsilon: mpf) -> mpf:
-        value = profile(epsilon)
-        return goal - mp.log(value) if value > 0 else mp.mpf(10) ** 6
-
-    with mp.workdps(20):
-        start = increasing_root(
-            lambda log_e: float(excess(mp.exp(log_e))), 0.0, stride=2.0, tolerance=1e-9
-        )
-    old = mp.exp(start)
-    old_value = excess(old)
-    new = old * (1 + mp.mpf(10) ** -8)
-    for _ in range(100):
-        value = excess(new)
-        if value == old_value:
-            break
-        old, old_value, new = new, value, new - value * (new - old) / (value - old_value)
-        if abs(new - old) <= mp.eps * 64 * abs(new):
-            break
-    return new
+    return max((form.delta_of(part, epsilon).lower for part in provable_parts(terms)), default=0.0)

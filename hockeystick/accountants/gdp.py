@@ -16,17 +16,26 @@ from hockeystick.losses import GaussianLoss
 class GaussianLimit(Accountant):
     """Replaces the plan by one Gaussian mechanism with the mu of the central limit theorem.
 
-    ``mu^2 = sum n_i chi^2_i``, with the chi-square divergence ``exp(K(1)) - 1`` of a run; for
-    Poisson-subsampled Gaussians ``mu = q sqrt(T (exp(1/sigma^2) - 1))``. It is neither an upper nor
-    a lower bound, and below the truth on nearly all plans in use.
+    ``mu^2 = sum n_i m_i``, where each loss knows its own ``m_i``, ``Loss.limit_square``: the
+    variance that its runs add in the limit of ever more runs that each cost ever less.
+
+    - Gaussian noise: ``1/sigma^2``, exact.
+    - Poisson sampling: ``mu = p sqrt(T (exp(1/sigma^2) - 1))``.
+    - Sampling a fixed size: ``mu = sqrt(2) c sqrt(e^(1/sigma^2) Phi(1.5/sigma) +
+      3 Phi(-0.5/sigma) - 2)``, with ``c = p sqrt(T)``.
+
+    Guarantees:
+        None. It is neither an upper nor a lower bound: below the truth on nearly all plans of
+        Poisson sampling in use, above or below it for a fixed size.
 
     References:
-        Bu, Dong, Long and Su 2020, "Deep Learning with Gaussian Differential Privacy".
+        Bu, Dong, Long and Su 2020, "Deep learning with Gaussian differential privacy"; Dong, Roth
+        and Su 2022, corollary 5.4.
     """
 
     name: ClassVar[str] = "gdp"
     kind: ClassVar[Kind] = "approximation"
-    summary: ClassVar[str] = "central limit theorem; no guarantee, usually below the truth"
+    summary: ClassVar[str] = "central limit theorem; no guarantee, on either side of the truth"
 
     def epsilon(self, cost: Cost, delta: float) -> Interval:
         """Return the epsilon of the limiting Gaussian."""
@@ -43,16 +52,26 @@ class GaussianLimit(Accountant):
         return ClosedForm().delta_of(limit, epsilon)
 
 
+def limiting_mu(terms: Counted) -> float:
+    """Return the mu of the limiting Gaussian of one direction; an approximation.
+
+    Args:
+        terms: Losses and how often each of them runs.
+
+    Returns:
+        ``sqrt(sum n_i m_i)``: 0 for no runs, inf where a loss has no limit in reach of floats.
+
+    Example:
+        >>> from hockeystick.losses import SampledGaussianLoss
+        >>> round(limiting_mu(((SampledGaussianLoss(0.01, 1.0, removing=True), 1000),)), 12)
+        0.414521631337
+    """
+    return math.sqrt(sum(count * loss.limit_square for loss, count in terms))
+
+
 def _limit(terms: Counted) -> Counted | None:
     """Return the limiting Gaussian as terms, or None where mu is infinite."""
-    squares = []
-    for loss, count in terms:
-        if isinstance(loss, GaussianLoss):
-            squares.append(count * loss.mu * loss.mu)
-        else:
-            exponent = loss.cumulants(1.0).value
-            squares.append(count * math.expm1(exponent) if exponent < 700.0 else math.inf)
-    square = math.fsum(squares)
-    if square == math.inf:
+    mu = limiting_mu(terms)
+    if mu == math.inf:
         return None
-    return ((GaussianLoss(1.0 / math.sqrt(square)), 1),) if square > 0.0 else ()
+    return ((GaussianLoss(1.0 / mu), 1),) if mu > 0.0 else ()

@@ -7,11 +7,13 @@ from typing import ClassVar, final
 
 from hockeystick.accountants._cost import Counted, largest_loss
 from hockeystick.accountants._interval import Interval
-from hockeystick.accountants._orders import log_kappa, optimal_order, optimal_order_at
+from hockeystick.accountants._orders import candidates, log_kappa, optimal_order, optimal_order_at
 from hockeystick.accountants.base import DirectedAccountant, Kind
-from hockeystick.accountants.closed_form import single_run_delta, single_run_epsilon
+from hockeystick.accountants.closed_form import least_delta, least_epsilon
 
 _OUTWARD = 2.0**-46
+# The largest exponent whose round-off does not spoil a bound of delta.
+_STEEPEST = 2.0**38
 
 
 @final
@@ -20,7 +22,7 @@ class RDP(DirectedAccountant):
 
     With ``tau`` the Renyi divergence of order ``alpha``, ``delta = e^((alpha-1)(tau-eps))
     (alpha-1)^(alpha-1) / alpha^alpha`` (Canonne, Kamath and Steinke 2020, proposition 12): an upper
-    bound. The lower end is the closed form of the single run that costs most.
+    bound. The lower end is the closed form of that part of the plan that costs most.
     """
 
     name: ClassVar[str] = "rdp"
@@ -31,26 +33,40 @@ class RDP(DirectedAccountant):
         """Return epsilon of one direction, the upper end from the best order."""
         if not terms:
             return Interval.point(0.0)
-        lower = single_run_epsilon(terms, delta)
+        lower = least_epsilon(terms, delta)
         log_delta = math.log(delta)
-        c = optimal_order(terms, log_delta)
-        value = (_log_mgf_upper(terms, c) - log_delta + log_kappa(c)) / c
-        slack = _OUTWARD * (abs(value) + (abs(log_delta) + abs(log_kappa(c))) / c)
+        orders = candidates(terms, optimal_order(terms, log_delta))
+        best = min(_epsilon_upper(terms, log_delta, c) for c in orders)
         # No loss, and so no epsilon, exceeds the sum of the largest losses.
-        upper = max(min(value + slack, largest_loss(terms)), lower)
+        upper = max(min(best, largest_loss(terms)), lower)
         return Interval(lower, upper, upper)
 
     def delta_of(self, terms: Counted, epsilon: float) -> Interval:
         """Return delta of one direction, the upper end from the best order."""
         if epsilon > largest_loss(terms):
             return Interval.point(0.0)
-        lower = single_run_delta(terms, epsilon)
-        c = optimal_order_at(terms, epsilon)
-        mgf = _log_mgf_upper(terms, c)
-        log_delta = mgf - c * epsilon + log_kappa(c)
-        log_delta += _OUTWARD * (abs(mgf) + c * epsilon + abs(log_kappa(c)))
+        lower = least_delta(terms, epsilon)
+        # Next to the largest loss the best order is so large that only round-off would be left.
+        best = min(optimal_order_at(terms, epsilon), _STEEPEST / max(epsilon, _STEEPEST * 1e-30))
+        orders = candidates(terms, best)
+        log_delta = min(_log_delta_upper(terms, epsilon, c) for c in orders)
         upper = min(max(math.exp(min(log_delta, 0.0)) * (1.0 + _OUTWARD), lower, 5e-324), 1.0)
         return Interval(lower, upper, upper)
+
+
+def _epsilon_upper(terms: Counted, log_delta: float, c: float) -> float:
+    """Return a proven upper bound of epsilon from the divergence of order 1 + c."""
+    if c <= 0.0:
+        return math.inf
+    value = (_log_mgf_upper(terms, c) - log_delta + log_kappa(c)) / c
+    return value + _OUTWARD * (abs(value) + (abs(log_delta) + abs(log_kappa(c))) / c)
+
+
+def _log_delta_upper(terms: Counted, epsilon: float, c: float) -> float:
+    """Return a proven upper bound of ln delta from the divergence of order 1 + c."""
+    mgf = _log_mgf_upper(terms, c)
+    log_delta = mgf - c * epsilon + log_kappa(c)
+    return log_delta + _OUTWARD * (abs(mgf) + c * epsilon + abs(log_kappa(c)))
 
 
 def _log_mgf_upper(terms: Counted, c: float) -> float:

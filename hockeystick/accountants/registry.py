@@ -6,13 +6,30 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from hockeystick.accountants.advanced import Advanced
 from hockeystick.accountants.auto import Auto
 from hockeystick.accountants.base import Accountant
+from hockeystick.accountants.basic import Basic
+from hockeystick.accountants.berry_esseen import BerryEsseen
 from hockeystick.accountants.closed_form import ClosedForm
 from hockeystick.accountants.contour import Contour
+from hockeystick.accountants.edgeworth import Edgeworth
 from hockeystick.accountants.gdp import GaussianLimit
 from hockeystick.accountants.rdp import RDP
 
 ACCOUNTANTS: Final[Mapping[str, Accountant]] = MappingProxyType(
-    {one.name: one for one in (Auto(), ClosedForm(), Contour(), RDP(), GaussianLimit())}
+    {
+        one.name: one
+        for one in (
+            Auto(),
+            ClosedForm(),
+            Contour(),
+            RDP(),
+            Advanced(),
+            Basic(),
+            BerryEsseen(),
+            GaussianLimit(),
+            Edgeworth(),
+        )
+    }
 )

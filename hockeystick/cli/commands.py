@@ -11,9 +11,11 @@ import hockeystick as hs
 from hockeystick import _validate
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.cli import options
+from hockeystick.cli.convert import command as convert_command
 from hockeystick.cli.describe import Question
 from hockeystick.cli.numerals import parse
 from hockeystick.cli.plan_file import PlanFile
+from hockeystick.cli.tradeoff import tradeoff
 from hockeystick.cli.waiting import waiting
 from hockeystick.errors import ParameterError
 from hockeystick.results import Approximate, Certified
@@ -64,6 +66,10 @@ def hockeystick(context: click.Context) -> None:
     """Print the overview where no command is given."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
+
+
+hockeystick.add_command(tradeoff)
+hockeystick.add_command(convert_command)
 
 
 @hockeystick.command()

@@ -13,6 +13,7 @@ from hockeystick._numerals import plain
 from hockeystick.accountants import Row
 from hockeystick.mechanisms import DPSGD, Composed, Mechanism
 from hockeystick.results import Approximate, Certified, Quantity
+from hockeystick.tradeoffs import TradeOff
 
 _INVISIBLE: Final = 1e-6
 
@@ -70,7 +71,8 @@ def fields(mechanism: Mechanism) -> dict[str, Any]:
     known: dict[str, Any] = {"mechanism": type(mechanism).__name__}
     if dataclasses.is_dataclass(mechanism):
         for field in dataclasses.fields(mechanism):
-            known[field.name] = _jsonable(getattr(mechanism, field.name))
+            if field.compare:
+                known[field.name] = _jsonable(getattr(mechanism, field.name))
     return known | _derived(mechanism)
 
 
@@ -119,12 +121,14 @@ def _(plan: DPSGD) -> dict[str, Any]:
 
 
 def _jsonable(value: Any) -> Any:
-    """Return a field's value ready for JSON: a mechanism, a tuple, a text, None or a number."""
+    """Return a field's value ready for JSON; a trade-off function as its text."""
     if isinstance(value, Mechanism):
         return fields(value)
     if isinstance(value, tuple):
         return [_jsonable(item) for item in value]
     if isinstance(value, str | int | None):
         return value if value is None or isinstance(value, int) else str(value)
+    if isinstance(value, TradeOff):
+        return repr(value)
     number = float(value)
     return number if math.isfinite(number) else "inf"

@@ -14,10 +14,15 @@ from hockeystick import _validate
 from hockeystick.cli.numerals import parse_real
 from hockeystick.errors import IncompatibleError, ParameterError, PlanFileError
 from hockeystick.mechanisms import DPSGD, MECHANISMS, Composed, Mechanism
+from hockeystick.notions import NOTIONS
 
 _MOST_BYTES: Final = 1_000_000
 _DEEPEST: Final = 16
 _TOP_LEVEL: Final = ("title", "source", "notes", "delta", "epsilon", "dpsgd", "release")
+# What a file can describe: a trade-off function is no text.
+_RELEASES: Final[Mapping[str, type[Mechanism]]] = {
+    name: kind for name, kind in {**MECHANISMS, **NOTIONS}.items() if name != "FDP"
+}
 _ALTERNATIVES: Final = {
     "batch_size": "rate",
     "rate": "batch_size",
@@ -180,16 +185,16 @@ def _mechanism(
     if depth > _DEEPEST:
         raise PlanFileError(f"{where}: mechanisms may be nested at most {_DEEPEST} deep")
     name = table.get("mechanism")
-    if not isinstance(name, str) or name not in MECHANISMS:
-        hint = _hint(name, MECHANISMS) if isinstance(name, str) else ""
-        listed = ", ".join(MECHANISMS)
+    if not isinstance(name, str) or name not in _RELEASES:
+        hint = _hint(name, _RELEASES) if isinstance(name, str) else ""
+        listed = ", ".join(_RELEASES)
         raise PlanFileError(f"{where}: mechanism must be one of {listed}; got {name!r}{hint}")
     fields = {
         key: _field(value, f"{where}, {key}", depth)
         for key, value in table.items()
         if key != "mechanism"
     }
-    return _made(MECHANISMS[name], fields, f"{where} ({name})", extra=("mechanism", *extra))
+    return _made(_RELEASES[name], fields, f"{where} ({name})", extra=("mechanism", *extra))
 
 
 def _field(value: object, where: str, depth: int) -> object:
@@ -210,7 +215,7 @@ def _made(
     extra: tuple[str, ...] = (),
 ) -> Mechanism:
     """Return the mechanism with these fields; say where the file is wrong if it is."""
-    parameters = signature(make).parameters
+    parameters = {name: one for name, one in signature(make).parameters.items() if name != "origin"}
     _refuse_unknown(where, fields, (*extra, *parameters))
     for name, parameter in parameters.items():
         if parameter.default is Parameter.empty and name not in fields:

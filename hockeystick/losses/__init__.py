@@ -19,15 +19,22 @@ from hockeystick.losses.base import (
     Loss,
     ProfiledLoss,
 )
+from hockeystick.losses.fixed_size_gaussian import FixedSizeGaussianLoss
 from hockeystick.losses.gaussian import GaussianLoss
 from hockeystick.losses.leaves import LossPair, NoAnalysisError, losses_of
+from hockeystick.losses.renyi_curve import ConcentratedLoss, CurveLoss, RenyiCurveLoss
 from hockeystick.losses.revealing import RevealingLoss
 from hockeystick.losses.sampled_gaussian import SampledGaussianLoss
+from hockeystick.losses.trade_off import ProfileLoss
+from hockeystick.losses.two_point import TwoPointLoss
 
 __all__ = [
     "Bounded",
+    "ConcentratedLoss",
     "Cumulants",
+    "CurveLoss",
     "Decay",
+    "FixedSizeGaussianLoss",
     "GaussianLoss",
     "JumpRule",
     "JumpValues",
@@ -38,8 +45,11 @@ __all__ = [
     "Loss",
     "LossPair",
     "NoAnalysisError",
+    "ProfileLoss",
     "ProfiledLoss",
+    "RenyiCurveLoss",
     "RevealingLoss",
     "SampledGaussianLoss",
+    "TwoPointLoss",
     "losses_of",
 ]

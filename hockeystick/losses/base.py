@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from mpmath import mpc, mpf
 
     from hockeystick._kernels.series import Array
+
+# Exponentials beyond this are taken as infinite.
+_LARGEST_EXPONENT: Final = 700.0
 
 
 class Cumulants(NamedTuple):
@@ -58,6 +62,15 @@ class Loss(ABC):
     @abstractmethod
     def log_mgf(self, c: float) -> Bounded:
         """Return ``K(c)`` at a real ``c > 0`` with a proven error."""
+
+    @property
+    def limit_square(self) -> float:
+        """What a run adds to ``mu^2`` in the central limit theorem; an approximation.
+
+        The chi-square divergence ``exp(K(1)) - 1``, unless a loss has a closed form of its own.
+        """
+        exponent = self.cumulants(1.0).value
+        return math.expm1(exponent) if exponent < _LARGEST_EXPONENT else math.inf
 
 
 class ProfiledLoss(Loss):

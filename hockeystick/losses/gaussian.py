@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.losses.base import (
@@ -25,15 +26,16 @@ _ULP: Final = 2.0**-52
 class GaussianLoss(LineLoss, ProfiledLoss):
     """``L ~ N(mu^2/2, mu^2)``, the loss of N(mu, 1) against N(0, 1), the same in both directions.
 
-    ``K(z) = mu^2 z (z + 1) / 2``; ``mu`` is the reciprocal of the noise multiplier.
+    ``K(z) = mu^2 z (z + 1) / 2``; ``mu`` is the reciprocal of the noise multiplier, which
+    is a fraction where mu itself was given.
     """
 
-    noise_multiplier: float
+    noise_multiplier: float | Fraction
 
     @property
     def mu(self) -> float:
         """The distance of the means in units of the noise."""
-        return 1.0 / self.noise_multiplier
+        return float(1 / self.noise_multiplier)
 
     @property
     def extreme(self) -> bool:
@@ -49,6 +51,11 @@ class GaussianLoss(LineLoss, ProfiledLoss):
         """Return K and its round-off."""
         value = self.cumulants(c).value
         return Bounded(value, 8.0 * _ULP * value)
+
+    @property
+    def limit_square(self) -> float:
+        """Return ``mu^2``: the loss is its own limit."""
+        return self.mu * self.mu
 
     @property
     def supremum(self) -> float:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from hockeystick.losses.sampled_gaussian_jumps import SampledGaussianJumps
 
 _ULP: Final = 2.0**-52
+# Exponentials beyond this are taken as infinite.
+_LARGEST_EXPONENT: Final = 700.0
 # Exponents up to this size are left unscaled.
 _COMFORTABLE: Final = 200.0
 # Width of the window around the edge of the large losses, over 1/mu: about the best throughout.
@@ -161,6 +163,16 @@ class SampledGaussianLoss(LineLoss, ProfiledLoss):
         share = p * math.exp(inner) / (1.0 + p * math.expm1(inner))
         curvature = share * (square + (1.0 - share) * slope * slope)
         return Cumulants(math.log1p(p * math.expm1(inner)), share * slope, curvature)
+
+    @property
+    def limit_square(self) -> float:
+        """Return ``p^2 (exp(mu^2) - 1)``, in either direction.
+
+        References:
+            Bu, Dong, Long and Su 2020, "Deep learning with Gaussian differential privacy".
+        """
+        square, rate = self.mu * self.mu, float(self.rate)
+        return rate * rate * math.expm1(square) if square < _LARGEST_EXPONENT else math.inf
 
     @property
     def supremum(self) -> float:

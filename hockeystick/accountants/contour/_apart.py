@@ -10,12 +10,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from hockeystick._solve import minimum
 from hockeystick.accountants._orders import log_kappa
 from hockeystick.accountants.contour._line import LineTerms, Target
 from hockeystick.losses import Jumps
+
+_Number = TypeVar("_Number", float, NDArray[np.float64])
 
 _HALVINGS: Final = 14
 _LOWEST: Final = 1e-4
@@ -32,7 +37,7 @@ class LargeLosses:
     order: float
     log_bulk: float
 
-    def log_hidden(self, epsilon: float) -> float:
+    def log_hidden(self, epsilon: _Number) -> _Number:
         """Return a bound of ln of what outcomes without a large loss contribute to delta."""
         return self.log_bulk - self.order * epsilon + log_kappa(self.order)
 

@@ -79,35 +79,41 @@ class Integral:
 
     def delta(self, epsilon: float) -> LogDelta:
         """Return delta at an epsilon."""
-        scale = self.real[0] - epsilon * self.line.c
+        return LogDelta(*(float(value) for value in self.deltas(np.asarray(epsilon))))
+
+    def deltas(self, epsilons: Floats) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+        """Return the fields of ``LogDelta`` at any number of epsilons, as arrays of their shape."""
+        epsilon = epsilons[..., np.newaxis]
+        scale = self.real[0] - epsilons * self.line.c
         with _QUIET():
             phase = 1j * (self.imag - epsilon * self.z.imag)
             modulus = np.exp(self.real - self.real[0])
             terms = modulus * np.exp(phase) * self.weight
             size = np.abs(terms)
             arguments = np.abs(self.real) + np.abs(self.imag) + epsilon * np.abs(self.z)
-            round_off = _ULP * (32.0 + size.size + 4.0 * arguments)
+            round_off = _ULP * (32.0 + self.z.size + 4.0 * arguments)
             growth = np.expm1(np.minimum(self.error + round_off, 700.0))
             loose = modulus * self.loose
-            spread = float(size @ growth + loose @ (1.0 + growth))
-            estimate = float(terms.real.sum())
-            slope = -float((terms * self.z).real.sum())
-        # What is bounded in units of the true size at c counts in units of the computed one.
-        lift = math.exp(min(float(self.error[0] + round_off[0]), 700.0))
-        slack = spread + lift * self.truncation
-        lower = estimate - slack - lift * self._aliases(epsilon, scale)
-        upper = estimate + slack
-        if self.apart is not None:
-            upper += lift * math.exp(min(self.apart.log_hidden(epsilon) - scale, 700.0))
-        return LogDelta(scale, lower, estimate, upper, slope)
+            spread = (size * growth).sum(-1) + (loose * (1.0 + growth)).sum(-1)
+            estimate = terms.real.sum(-1)
+            slope = -(terms * self.z).real.sum(-1)
+            # What is bounded in units of the true size at c counts in units of the computed one.
+            lift = np.exp(np.minimum(self.error[0] + round_off[..., 0], 700.0))
+            slack = spread + lift * self.truncation
+            lower = estimate - slack - lift * self._aliases(epsilons, scale)
+            upper = estimate + slack
+            if self.apart is not None:
+                hidden = self.apart.log_hidden(epsilons) - scale
+                upper = upper + lift * np.exp(np.minimum(hidden, 700.0))
+        return scale, lower, estimate, upper, slope
 
-    def _aliases(self, epsilon: float, log_scale: float) -> float:
+    def _aliases(self, epsilons: Floats, log_scale: Floats) -> Floats:
         """Bound the sum over the neighbouring windows, over exp(log_scale)."""
-        line, total = self.line, 0.0
+        line, total = self.line, np.zeros_like(epsilons)
         for point, k in ((line.above, self.above), (line.below, self.below)):
             gap = abs(point - line.c) * line.window
-            first = log_chernoff(k.value + k.error, point, epsilon) - gap - log_scale
-            total += math.exp(min(first, 700.0)) / -math.expm1(-gap)
+            first = log_chernoff(k.value + k.error, point, epsilons) - gap - log_scale
+            total = total + np.exp(np.minimum(first, 700.0)) / -math.expm1(-gap)
         return total * (1.0 + 1e-9)
 
     def epsilon_at(self, log_delta: float, guess: float) -> float:

@@ -11,11 +11,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from hockeystick.accountants._orders import log_kappa, total
 from hockeystick.losses import Decay, LineLoss
 
+_Number = TypeVar("_Number", float, NDArray[np.float64])
 LineTerms: TypeAlias = Sequence[tuple[LineLoss, int]]
 
 _ABOVE: Final = (2.0, 3.0, 4.0, 6.0, 8.0, 12.0)
@@ -142,7 +146,7 @@ def log_truncation(decay: Decay, y: float) -> float:
     return top + math.log(math.fsum(math.exp(term - top) for term in logs)) + 1e-12
 
 
-def log_chernoff(value: float, c: float, epsilon: float) -> float:
+def log_chernoff(value: float, c: float, epsilon: _Number) -> _Number:
     """Return the bound ``K(c) - c epsilon + ln kappa(c)`` of ln delta; 0 at c = 0."""
     return value - c * epsilon + log_kappa(c)
 

@@ -15,7 +15,7 @@ from hockeystick.accountants._orders import (
     saddle_log_delta,
     total,
 )
-from hockeystick.accountants.closed_form import single_run_epsilon
+from hockeystick.accountants.closed_form import least_epsilon
 from hockeystick.accountants.contour._apart import LargeLosses, large_losses
 from hockeystick.accountants.contour._integral import (
     Integral,
@@ -74,8 +74,13 @@ def integral_for_delta(terms: LineTerms, log_delta: float) -> Located | None:
     return None
 
 
-def integral_for_epsilon(terms: LineTerms, epsilon: float) -> Located | None:
-    """Return an integral good at an epsilon; None where no line is affordable."""
+def integral_for_epsilon(
+    terms: LineTerms, epsilon: float, *, quick: bool = False
+) -> Located | None:
+    """Return an integral good at an epsilon; None where no line is affordable.
+
+    A quick search takes short lines only and does not set large losses apart.
+    """
     c = saddle(terms, epsilon)
     order = optimal_order_at(terms, epsilon)
     highest = total(terms, order).value - order * epsilon + log_kappa(order)
@@ -84,7 +89,8 @@ def integral_for_epsilon(terms: LineTerms, epsilon: float) -> Located | None:
     for accuracy, work in ((_FINE, _AFFORDABLE), (_COARSE, _COARSE_WORK), (_MODEST, _MOST_WORK)):
         if accuracy == _MODEST and found is None:
             return None
-        trial = _integral(terms, c, Target(epsilon, log_delta, accuracy), work)
+        most_work = 0 if quick else work
+        trial = _integral(terms, c, Target(epsilon, log_delta, accuracy), most_work)
         if trial is not None:
             found = trial
             log_delta = min(max(found.delta(epsilon).log("estimate"), log_delta - 60.0), highest)
@@ -113,7 +119,7 @@ def _settle(terms: LineTerms, log_delta: float, highest: float) -> float | None:
 def _rare_guess(terms: LineTerms, log_delta: float, highest: float) -> float:
     """Return where epsilon would be if one large loss, or the many small ones, made it alone."""
     delta = math.exp(log_delta)
-    single = max(single_run_epsilon(((loss, 1),), delta / count) for loss, count in terms)
+    single = max(least_epsilon(((loss, 1),), delta / count) for loss, count in terms)
     limit = GaussianLimit().epsilon(Cost(tuple(terms), ()), delta).estimate
     return max(single, min(limit, highest))
 
@@ -138,10 +144,15 @@ def _first_guess(
 
 
 def _integral(terms: LineTerms, c: float, target: Target, most_work: int) -> Integral | None:
-    """Return the integral along the cheapest line near c, or None where it is out of budget."""
+    """Return the integral along the cheapest line near c, or None where it is out of budget.
+
+    A budget of 0 leaves what is affordable in any case.
+    """
     plain = _drawing(terms, draw_cheapest(terms, c, target, _MOST_NODES), target)
     if plain is not None and plain.work <= _AFFORDABLE:
         return plain.integrate(terms)
+    if most_work == 0:
+        return None
     apart = large_losses(terms, target)
     line = apart and draw_cheapest(terms, c, target, _MOST_NODES, apart)
     split = _drawing(terms, line, target, apart) if line else None

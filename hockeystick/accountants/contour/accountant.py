@@ -43,18 +43,18 @@ class Contour(DirectedAccountant):
             return Interval.point(0.0)
         from hockeystick.accountants.contour._search import integral_for_delta
 
-        lines = self._line_terms(terms)
+        lines = self.line_terms(terms)
         found = integral_for_delta(lines, math.log(delta)) if lines else None
         proven = found and _epsilon_interval(found.integral, found.epsilon, delta)
         return proven or RDP().epsilon_of(terms, delta)
 
     def delta_of(self, terms: Counted, epsilon: float) -> Interval:
         """Return delta of one direction."""
+        lines = self.line_terms(terms)
         if epsilon > largest_loss(terms):
             return Interval.point(0.0)
         from hockeystick.accountants.contour._search import integral_for_epsilon
 
-        lines = self._line_terms(terms)
         found = integral_for_epsilon(lines, epsilon) if lines else None
         value = None if found is None else found.integral.delta(epsilon)
         if value is None or not value.relative_error <= _WIDEST:
@@ -76,7 +76,7 @@ class Contour(DirectedAccountant):
             if quantity == "delta" and value > largest_loss(terms):
                 found.append(Interval.point(0.0))
                 continue
-            lines = self._line_terms(terms)
+            lines = self.line_terms(terms)
             if not lines:
                 raise self.refuse("the plan", "its noise or rate is out of reach of the quadrature")
             answer = digits_of(lines, quantity, value, digits)
@@ -91,12 +91,12 @@ class Contour(DirectedAccountant):
             found.append(answer)
         return worse(found)
 
-    def _line_terms(self, terms: Counted) -> LineTerms:
+    def line_terms(self, terms: Counted) -> LineTerms:
         """Return the terms as losses with a line, or nothing where one is out of reach."""
         lines = []
         for loss, count in terms:
             if not isinstance(loss, LineLoss):
-                raise self.refuse(type(loss).__name__, "its characteristic function has atoms")
+                raise self.refuse(type(loss).__name__, "no line is known for its transform")
             lines.append((loss, count))
         return () if any(loss.extreme for loss, _ in lines) else tuple(lines)
 

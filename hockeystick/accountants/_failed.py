@@ -1,0 +1,123 @@
+"""Failures of approximate guarantees, set apart from the rest: with probability delta all shows.
+
+With probability ``s = 1 - prod (1 - delta_i)^n_i`` one of the releases shows everything, in both
+directions, and the loss is infinite; otherwise it is that of the rest, whose profile is d:
+
+    delta(eps) = s + (1 - s) d(eps).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+from hockeystick.accountants._cost import Cost, Counted, largest_loss
+from hockeystick.accountants._interval import Interval, down, up
+from hockeystick.accountants._revealed import Reading
+from hockeystick.losses import Loss, ProfileLoss, RevealingLoss, TwoPointLoss
+
+# Covers the few roundings of each step below.
+_SLACK: Final = 2.0**-48
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The failures of one direction: ``ln(1 - s)`` between two ends, and s itself where exact.
+
+    ``largest`` is what the losses of the rest can add up to.
+    """
+
+    low: float
+    high: float
+    exact: float | None
+    largest: float
+
+    def epsilon(self, delta: float, rest: Reading) -> Interval:
+        """Return epsilon at a delta, given that of the rest at ``(delta - s) / (1 - s)``."""
+        least, most = self._left(delta)
+        if most < 0.0:
+            return Interval.point(math.inf)
+        if least == most == 0.0:
+            largest = max(self.largest, 0.0)
+            lower = largest * (1.0 - _SLACK) if largest < math.inf else largest
+            return Interval(lower, largest, largest)
+        lower = rest(most).lower if 0.0 < most < 1.0 else 0.0
+        of_rest = rest(least) if least > 0.0 else Interval(0.0, math.inf, math.inf)
+        return Interval(lower, of_rest.estimate, of_rest.upper).ordered()
+
+    def delta(self, epsilon: float, rest: Reading) -> Interval:
+        """Return delta at an epsilon, given that of the rest."""
+        if self.low == -math.inf:
+            return Interval.point(1.0)
+        inner = rest(epsilon)
+        if self.exact is not None and inner.upper == 0.0:
+            # its neighbours, since the decimal that it prints as is meant as well
+            return Interval(down(self.exact), self.exact, min(up(self.exact), 1.0))
+        lower = (-math.expm1(self.high) + math.exp(self.high) * inner.lower) * (1.0 - _SLACK)
+        middle = -math.expm1(self.high) + math.exp(self.high) * inner.estimate
+        upper = (-math.expm1(self.low) + math.exp(self.low) * inner.upper) * (1.0 + _SLACK)
+        return Interval(lower, middle, min(upper, 1.0)).ordered()
+
+    def _left(self, delta: float) -> tuple[float, float]:
+        """Return what of a delta is left for the rest, between two ends; 0 only if exactly that."""
+        if self.exact is not None:
+            own = Fraction(self.exact)
+            left = float((Fraction(delta) - own) / (1 - own)) if own < 1 else -1.0
+            return (left, left) if left <= 0.0 else (down(left), up(left))
+        if self.high < math.log1p(-delta) * (1.0 + _SLACK):
+            return -1.0, -1.0
+        most_failing = -math.expm1(self.low) * (1.0 + _SLACK)
+        least_failing = -math.expm1(self.high) * (1.0 - _SLACK)
+        least = (delta - most_failing) / math.exp(self.low)
+        most = (delta - least_failing) / math.exp(self.high)
+        return least - _SLACK * abs(least), most + _SLACK * abs(most)
+
+
+def split_failures(terms: Counted) -> tuple[Failed | None, Counted]:
+    """Return the failures as one, None where there are none, and the rest."""
+    failing = [(loss, n) for loss, n in terms if isinstance(loss, TwoPointLoss) and loss.failure]
+    if not failing:
+        return None, terms
+    logs = [(_log_complement(loss.failure), count) for loss, count in failing]
+    total = math.fsum(count * value for value, count in logs)
+    alone = len(failing) == 1 and failing[0][1] == 1
+    rest = _without_failures(terms)
+    return (
+        Failed(
+            low=total * (1.0 + _SLACK),
+            high=total * (1.0 - _SLACK),
+            exact=failing[0][0].failure if alone else None,
+            largest=largest_loss(rest),
+        ),
+        rest,
+    )
+
+
+def can_be_infinite(cost: Cost) -> bool:
+    """Return whether a loss is infinite with positive probability."""
+    failed, rest = split_failures(cost.removing)
+    shown = any(isinstance(loss, RevealingLoss) for loss, _ in rest)
+    return failed is not None or shown or not (are_finite(rest) and are_finite(cost.adding))
+
+
+def are_finite(terms: Counted) -> bool:
+    """Return whether all losses known by a profile are shown to be finite."""
+    return all(loss.vanishes for loss, _ in terms if isinstance(loss, ProfileLoss))
+
+
+def _without_failures(terms: Counted) -> Counted:
+    """Return the same losses without their failures, equal ones counted together."""
+    counts: dict[Loss, int] = {}
+    for loss, count in terms:
+        if isinstance(loss, TwoPointLoss) and loss.failure:
+            loss = TwoPointLoss(loss.epsilon)
+        if loss != TwoPointLoss(0.0):
+            counts[loss] = counts.get(loss, 0) + count
+    return tuple(counts.items())
+
+
+def _log_complement(failure: float) -> float:
+    """Return ``ln(1 - delta)``."""
+    return math.log1p(-failure) if failure < 1.0 else -math.inf

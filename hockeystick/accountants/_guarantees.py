@@ -1,0 +1,48 @@
+"""Plans of (epsilon, delta) guarantees and nothing else, for the composition theorems on these."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from fractions import Fraction
+from typing import Final, TypeAlias
+
+from hockeystick.accountants._cost import Cost
+from hockeystick.accountants.base import Accountant
+from hockeystick.accountants.closed_form import ClosedForm
+from hockeystick.errors import UnsupportedError
+from hockeystick.losses import TwoPointLoss
+
+Guarantees: TypeAlias = list[tuple[TwoPointLoss, int]]
+
+_REASON: Final = (
+    "it composes (epsilon, delta) guarantees only; state one for each part (PureDP, ApproxDP), or "
+    "use accountant='auto'"
+)
+
+
+def guarantees(accountant: Accountant, cost: Cost) -> Guarantees:
+    """Return the guarantees with their counts, or raise where a part is anything else."""
+    terms = cost.removing
+    found = [(loss, count) for loss, count in terms if isinstance(loss, TwoPointLoss)]
+    if len(found) < len(terms) or cost.adding != terms:
+        raise accountant.refuse("the plan", _REASON)
+    return found
+
+
+def decimal(value: float) -> Fraction:
+    """Return a float read as the decimal that it prints as."""
+    return Fraction(repr(value))
+
+
+def exact_epsilon(cost: Cost, delta: float) -> float:
+    """Return a lower end of epsilon: that of the exact composition, 0 where it takes too long."""
+    with suppress(UnsupportedError):
+        return ClosedForm().epsilon(cost, delta).lower
+    return 0.0
+
+
+def exact_delta(cost: Cost, epsilon: float) -> float:
+    """Return a lower end of delta: that of the exact composition, 0 where it takes too long."""
+    with suppress(UnsupportedError):
+        return ClosedForm().delta(cost, epsilon).lower
+    return 0.0

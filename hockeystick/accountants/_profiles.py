@@ -1,0 +1,238 @@
+"""Privacy profiles in closed form, and where they fall to a delta, to mpmath's precision."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, final
+
+from hockeystick._solve import increasing_root
+from hockeystick.losses import GaussianLoss, ProfileLoss, TwoPointLoss
+
+if TYPE_CHECKING:
+    from mpmath import mpf
+
+ULP: Final = 2.0**-52
+MOST_ATOMS: Final = 20_000
+# Digits that a sum over atoms may lose where epsilon lies next to one of them.
+_SPARE_DIGITS: Final = 40
+# The largest epsilon that a profile is searched up to.
+_FARTHEST: Final = 1e15
+
+Function: TypeAlias = Callable[["mpf", int], "mpf"]
+
+
+class ExactProfile(ABC):
+    """delta(epsilon) and its inverse, to mpmath's current precision.
+
+    ``nudge`` = 1 or -1 moves each parameter by one unit in the last place to the less or the more
+    private side, to cover every reading of it.
+    """
+
+    @abstractmethod
+    def delta(self, epsilon: mpf, nudge: int) -> mpf:
+        """Return delta at an ``epsilon >= 0``."""
+
+    @abstractmethod
+    def epsilon(self, delta: mpf, nudge: int) -> mpf:
+        """Return the least ``epsilon >= 0`` with at most this ``delta > 0``."""
+
+
+@final
+@dataclass(frozen=True)
+class SmoothProfile(ExactProfile):
+    """A profile given by a smooth function."""
+
+    function: Function
+
+    def delta(self, epsilon: mpf, nudge: int) -> mpf:
+        """Return the function's value."""
+        return self.function(epsilon, nudge)
+
+    def epsilon(self, delta: mpf, nudge: int) -> mpf:
+        """Return the root of ``ln delta(epsilon) = ln delta``."""
+        return _root(lambda epsilon: self.function(epsilon, nudge), delta)
+
+
+@final
+@dataclass(frozen=True)
+class MeasuredProfile(ExactProfile):
+    """A profile known by its ends at floats; a nudge reads the lower or the upper one."""
+
+    loss: ProfileLoss
+
+    def delta(self, epsilon: mpf, nudge: int) -> mpf:
+        """Return the end, or the estimate."""
+        return self.loss.delta(epsilon, nudge)
+
+    def epsilon(self, delta: mpf, nudge: int) -> mpf:
+        """Return by bisection where the end falls to delta, on its safe side; inf if nowhere."""
+        from mpmath import mp
+
+        if self.delta(mp.zero, nudge) <= delta:
+            return mp.zero
+        low, high = 0.0, 1.0
+        while self.delta(high, nudge) > delta:
+            if high > _FARTHEST:
+                return mp.mpf(high) if nudge < 0 else mp.inf
+            low, high = high, 2.0 * high
+        while high - low > 2.0 * math.ulp(high):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if self.delta(middle, nudge) > delta else (low, middle)
+        return mp.mpf(low if nudge < 0 else high)
+
+
+class _Atoms(NamedTuple):
+    """The positive losses, descending, and the probabilities of at least as much under P and Q."""
+
+    digits: int
+    losses: Sequence[mpf]
+    own: Sequence[mpf]
+    other: Sequence[mpf]
+
+
+@final
+class AtomicProfile(ExactProfile):
+    """Runs of randomized response: the loss is a sum of ``+-eps_i``, so that it has atoms.
+
+    ``delta(eps) = P(L > eps) - e^eps Q(L > eps)``, a binomial sum, or a product of such (Kairouz,
+    Oh and Viswanath 2017, theorem 3.3; Murtagh and Vadhan 2016, theorem 1.5). The sums of the
+    atoms above each one are worked out once, in digits enough that their difference keeps those
+    asked for; between two atoms delta is ``own - e^eps other``, so that its inverse is a logarithm.
+    """
+
+    def __init__(self, terms: Sequence[tuple[TwoPointLoss, int]]) -> None:
+        self._terms = tuple(terms)
+        self._known: dict[tuple[int, int], _Atoms] = {}
+
+    @property
+    def largest(self) -> Fraction:
+        """The largest loss, exactly, of parameters that mean the decimals that they print as."""
+        sizes = (count * Fraction(repr(loss.epsilon)) for loss, count in self._terms)
+        return sum(sizes, Fraction(0))
+
+    def delta(self, epsilon: mpf, nudge: int) -> mpf:
+        """Return ``own - e^eps other`` of the atoms above epsilon."""
+        from mpmath import mp
+
+        atoms = self._atoms(nudge)
+        with mp.workdps(atoms.digits):
+            above = bisect_left(atoms.losses, -epsilon, key=lambda loss: -loss)
+            value = _between(atoms, above, epsilon)
+        return +value
+
+    def epsilon(self, delta: mpf, nudge: int) -> mpf:
+        """Return ``ln((own - delta) / other)`` on the piece where delta is reached."""
+        from mpmath import mp
+
+        atoms = self._atoms(nudge)
+        with mp.workdps(atoms.digits):
+            if _between(atoms, len(atoms.losses), mp.zero) <= delta:
+                return mp.zero
+            # At the first few atoms, delta is at most what is asked for; at the largest it is 0.
+            places = range(len(atoms.losses))
+            last = (
+                bisect_right(places, delta, key=lambda k: _between(atoms, k, atoms.losses[k])) - 1
+            )
+            value = mp.log((atoms.own[last] - delta) / atoms.other[last])
+        return +value
+
+    def _atoms(self, nudge: int) -> _Atoms:
+        """Return the atoms for mpmath's current precision."""
+        from mpmath import mp
+
+        least = min(loss.epsilon for loss, _ in self._terms)
+        wanted = mp.dps + _SPARE_DIGITS + max(0, math.ceil(-math.log10(least)))
+        if (nudge, wanted) not in self._known:
+            with mp.workdps(wanted):
+                self._known[nudge, wanted] = self._summed(nudge, wanted)
+        return self._known[nudge, wanted]
+
+    def _summed(self, nudge: int, digits: int) -> _Atoms:
+        """Return the positive losses with the sums of the probabilities from the largest on."""
+        from mpmath import mp
+
+        from hockeystick._reference.profiles import exact
+
+        atoms = [(mp.zero, mp.one)]
+        for term, count in self._terms:
+            runs = _binomial(exact(term.epsilon) * (1 + nudge * ULP), count)
+            atoms = [(loss + x, p * q) for loss, p in atoms for x, q in runs]
+        kept = sorted((atom for atom in atoms if atom[0] > 0), key=lambda atom: -atom[0])
+        own = accumulate(p for _, p in kept)
+        other = accumulate(p * mp.exp(-loss) for loss, p in kept)
+        return _Atoms(digits, [loss for loss, _ in kept], list(own), list(other))
+
+
+def gaussian_profile(gaussians: Sequence[tuple[GaussianLoss, int]]) -> SmoothProfile:
+    """Return the profile of Gaussians together, at ``mu = sqrt(sum n / sigma^2)``."""
+    from mpmath import mp
+
+    from hockeystick._reference.profiles import gaussian_delta, reciprocal
+
+    def profile(epsilon: mpf, nudge: int) -> mpf:
+        squares = [count * reciprocal(loss.noise_multiplier) ** 2 for loss, count in gaussians]
+        return gaussian_delta(epsilon, mp.sqrt(mp.fsum(squares)) * (1 + nudge * ULP))
+
+    return SmoothProfile(profile)
+
+
+def number_of_atoms(terms: Sequence[tuple[TwoPointLoss, int]]) -> int:
+    """Return how many values the sum of so many two-point losses can take."""
+    return math.prod(count + 1 for _, count in terms)
+
+
+def _between(atoms: _Atoms, above: int, epsilon: mpf) -> mpf:
+    """Return delta at an epsilon with so many atoms above it."""
+    from mpmath import mp
+
+    if above == 0:
+        return mp.zero
+    return max(atoms.own[above - 1] - mp.exp(epsilon) * atoms.other[above - 1], mp.zero)
+
+
+def _binomial(epsilon: mpf, count: int) -> list[tuple[mpf, mpf]]:
+    """Return the losses of so many runs, from the largest on, and their probabilities."""
+    from mpmath import mp
+
+    ratio = mp.exp(-epsilon)
+    probability = mp.exp(-count * mp.log1p(ratio))
+    found = []
+    for lost in range(count + 1):
+        found.append(((count - 2 * lost) * epsilon, probability))
+        probability = probability * ratio * (count - lost) / (lost + 1)
+    return found
+
+
+def _root(profile: Callable[[mpf], mpf], delta: mpf) -> mpf:
+    """Return the epsilon >= 0 at which a falling profile reaches delta, to mpmath's precision."""
+    from mpmath import mp
+
+    if profile(mp.zero) <= delta:
+        return mp.zero
+    goal = mp.log(delta)
+
+    def excess(epsilon: mpf) -> mpf:
+        value = profile(epsilon)
+        return goal - mp.log(value) if value > 0 else mp.mpf(10) ** 6
+
+    with mp.workdps(20):
+        start = increasing_root(
+            lambda log_e: float(excess(mp.exp(log_e))), 0.0, stride=2.0, tolerance=1e-9
+        )
+    old = mp.exp(start)
+    old_value = excess(old)
+    new = old * (1 + mp.mpf(10) ** -8)
+    for _ in range(100):
+        value = excess(new)
+        if value == old_value:
+            break
+        old, old_value, new = new, value, new - value * (new - old) / (value - old_value)
+        if abs(new - old) <= mp.eps * 64 * abs(new):
+            break
+    return new

@@ -1,0 +1,108 @@
+"""Advanced composition: epsilons add up like a random walk, at the price of a delta."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar, Final, final
+
+from hockeystick.accountants._cost import Cost, Counted, largest_loss
+from hockeystick.accountants._guarantees import guarantees
+from hockeystick.accountants._interval import Interval
+from hockeystick.accountants.base import DirectedAccountant, Kind
+from hockeystick.accountants.closed_form import least_delta, least_epsilon
+
+_OUTWARD: Final = 2.0**-40
+# Beyond these, the squares of the epsilons are out of reach of floats.
+_LEAST, _MOST = 1e-290, 1e290
+
+
+@final
+class Advanced(DirectedAccountant):
+    """The closed form of Kairouz, Oh and Viswanath, which no earlier one undercuts.
+
+    With ``B = sum n eps (e^eps - 1) / (e^eps + 1)`` and ``V = sum n eps^2``, (eps_i, delta_i)
+    guarantees compose to ``1 - (1 - d) prod (1 - delta_i)^n`` at
+
+        epsilon = min( sum n eps,  B + sqrt(2 V ln(1/d)),  B + sqrt(2 V ln(e + sqrt(V)/d)) ).
+
+    Guarantees:
+        An upper bound. The privacy loss of randomized response, the worst case, has the mean B and
+        stays within ``+-eps``, so that Hoeffding bounds its tail by ``exp(-t^2 / 2V)`` beyond
+        ``B + t``; integrating the tail against ``e^-x`` gives the third form. The mean of Dwork,
+        Rothblum and Vadhan, ``sum n eps (e^eps - 1)``, is larger, so that theirs is never below
+        the second. The lower end is that of the exact composition.
+
+    References:
+        Kairouz, Oh and Viswanath, "The Composition Theorem for Differential Privacy", 2017,
+        theorems 3.4 and 3.5; Dwork, Rothblum and Vadhan 2010, theorem III.3.
+    """
+
+    name: ClassVar[str] = "advanced"
+    kind: ClassVar[Kind] = "bound"
+    summary: ClassVar[str] = "Kairouz-Oh-Viswanath closed form, for guarantees alone"
+
+    def epsilon(self, cost: Cost, delta: float) -> Interval:
+        """Return epsilon, if there is nothing but guarantees."""
+        guarantees(self, cost)
+        return super().epsilon(cost, delta)
+
+    def delta(self, cost: Cost, epsilon: float) -> Interval:
+        """Return delta, if there is nothing but guarantees."""
+        guarantees(self, cost)
+        return super().delta(cost, epsilon)
+
+    def epsilon_of(self, terms: Counted, delta: float) -> Interval:
+        """Return epsilon of guarantees without failures."""
+        if not terms:
+            return Interval.point(0.0)
+        lower = least_epsilon(terms, delta)
+        upper = max(min(_epsilon_upper(terms, delta), largest_loss(terms)), lower)
+        return Interval(lower, upper, upper)
+
+    def delta_of(self, terms: Counted, epsilon: float) -> Interval:
+        """Return delta of guarantees without failures: the same forms, solved for it."""
+        if epsilon > largest_loss(terms):
+            return Interval.point(0.0)
+        lower = least_delta(terms, epsilon)
+        upper = min(max(_delta_upper(terms, epsilon), lower, 5e-324), 1.0)
+        return Interval(lower, upper, upper)
+
+
+def _epsilon_upper(terms: Counted, delta: float) -> float:
+    """Return the smaller of the second and the third form, rounded up."""
+    mean, square = _moments(terms)
+    if not _LEAST < square < _MOST:
+        return math.inf
+    log_delta, half = math.log(delta), 0.5 * math.log(square)
+    spread = min(-log_delta, _log_sum(1.0, half - log_delta))
+    return (mean + math.sqrt(2.0 * square * spread)) * (1.0 + _OUTWARD)
+
+
+def _delta_upper(terms: Counted, epsilon: float) -> float:
+    """Return the least d of the second and the third form at an epsilon, rounded up."""
+    mean, square = _moments(terms)
+    beyond = (epsilon - mean) - _OUTWARD * (epsilon + mean)
+    if not _LEAST < square < _MOST or beyond <= 0.0:
+        return 1.0
+    exponent = 0.5 * beyond * beyond / square * (1.0 - _OUTWARD)
+    least = -exponent
+    if exponent > 1.0:
+        # where the exponent is ln(e + sqrt(V) over d)
+        third = 0.5 * math.log(square) - exponent - math.log(-math.expm1(1.0 - exponent))
+        least = min(least, third)
+    least += _OUTWARD * (4.0 + exponent + abs(math.log(square)))
+    return math.exp(min(least, 0.0))
+
+
+def _moments(terms: Counted) -> tuple[float, float]:
+    """Return B and V, rounded up."""
+    sizes = [(loss.supremum, count) for loss, count in terms]
+    mean = math.fsum(count * size * math.tanh(0.5 * size) for size, count in sizes)
+    square = math.fsum(count * size * size for size, count in sizes)
+    return mean * (1.0 + _OUTWARD), square * (1.0 + _OUTWARD)
+
+
+def _log_sum(first: float, second: float) -> float:
+    """Return ``ln(e^first + e^second)``."""
+    high, low = max(first, second), min(first, second)
+    return high + math.log1p(math.exp(low - high))

@@ -1,0 +1,233 @@
+"""The trade-off function of a plan, and the tensor product of trade-off functions."""
+
+from __future__ import annotations
+
+import math
+import sys
+from contextlib import suppress
+from functools import cached_property, singledispatch
+from typing import TYPE_CHECKING, Final, TypeAlias, final
+
+import numpy as np
+
+from hockeystick.accountants._cost import Cost, Counted, cost_of, largest_loss
+from hockeystick.accountants._interval import Interval
+from hockeystick.accountants.base import DirectedAccountant
+from hockeystick.accountants.closed_form import ClosedForm
+from hockeystick.accountants.contour import Contour
+from hockeystick.accountants.contour.profile import LineProfile
+from hockeystick.accountants.rdp import RDP
+from hockeystick.errors import UnsupportedError
+from hockeystick.losses import (
+    FixedSizeGaussianLoss,
+    GaussianLoss,
+    LineLoss,
+    Loss,
+    ProfileLoss,
+    SampledGaussianLoss,
+)
+from hockeystick.mechanisms import Composed, Mechanism
+from hockeystick.mechanisms.base import checked
+from hockeystick.notions import FDP
+from hockeystick.tradeoffs import (
+    GaussianProfile,
+    GaussianTradeOff,
+    NoLoss,
+    Profile,
+    ProfileTradeOff,
+    ProfileValues,
+    SampledProfile,
+    SwappedSampledProfile,
+    TableProfile,
+    TradeOff,
+    WiderProfile,
+    WorseProfile,
+    accounts_tensor,
+)
+from hockeystick.tradeoffs.base import Factors
+
+if TYPE_CHECKING:
+    from hockeystick.tradeoffs.profile import Array
+
+Accountants: TypeAlias = tuple[DirectedAccountant, ...]
+
+_NAME: Final = "f-dp"
+_QUICK: Final[Accountants] = (ClosedForm(), RDP())
+_THOROUGH: Final[Accountants] = (ClosedForm(), Contour(), RDP())
+_ULP: Final = 2.0**-52
+_KNOTS: Final = 193
+_FARTHEST: Final = 2.0**20
+_NEAREST: Final = 2.0**-16
+_BEYOND: Final = 1e15
+_LEAST: Final = 1e-300
+
+
+def tradeoff(plan: Mechanism) -> TradeOff:
+    """Return the trade-off function of a plan: what no test of the output can beat.
+
+    The lower convex envelope over both directions, so that it holds for every ordered pair of
+    neighbours: the plan is f-DP.
+
+    Guarantees:
+        ``f(alpha)`` is a proven lower end, ``f.bounds(alpha)`` holds the truth for the worst pair
+        of neighbours, and ``f.power(fpr)`` is a proven upper end of any attack's true positives.
+        The ends are close where the contour accountant draws lines, for single runs and for
+        Gaussians; elsewhere they are what the "rdp" accountant proves.
+
+    Edge cases:
+        A plan that releases nothing has ``1 - alpha``; a release without noise leaves what it
+        does not show.
+
+    Args:
+        plan: A mechanism or plan.
+
+    Returns:
+        A symmetric ``TradeOff``; a ``GaussianTradeOff`` where the plan is a Gaussian mechanism.
+
+    Raises:
+        ParameterError: If the plan is not a mechanism.
+        UnsupportedError: If no privacy loss is known for a part of it.
+
+    References:
+        Dong, Roth and Su, "Gaussian Differential Privacy", JRSS B 2022, theorem 3.2; Zhu, Dong and
+        Wang, AISTATS 2022, theorem 10 for the directions.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> plan = hs.DPSGD(examples=60_000, batch_size=256, epochs=60, noise_multiplier=1.1)
+        >>> f = hs.tradeoff(plan)
+        >>> print(f"At a false positive rate of 1 %, at most {f.power(0.01):.2%} are found.")
+        At a false positive rate of 1 %, at most 4.02% are found.
+    """
+    known = checked("plan", plan)
+    if isinstance(known, FDP) and known.tradeoff.release is None:
+        return known.tradeoff.symmetrize()
+    cost = cost_of(known, _NAME)
+    mu = _gaussian_mu(cost)
+    if mu is not None:
+        return GaussianTradeOff(mu)
+    profiles = [_profile(terms) for terms in cost.directions]
+    profile = profiles[0] if len(profiles) == 1 else WorseProfile(*profiles)
+    return ProfileTradeOff((profile, profile), release=known)
+
+
+@accounts_tensor
+def _tensor(factors: Factors) -> TradeOff:
+    """Return the tensor product of trade-off functions: that of a plan that has it."""
+    if all(isinstance(f, GaussianTradeOff) for f, _ in factors):
+        mus = [f.mu * math.sqrt(n) for f, n in factors if isinstance(f, GaussianTradeOff)]
+        return GaussianTradeOff(min(math.hypot(*mus), sys.float_info.max))
+    plan = Composed([FDP(f) ** count for f, count in factors])
+    if all(f.is_symmetric for f, _ in factors):
+        return tradeoff(plan)
+    cost = cost_of(plan, _NAME)
+    return ProfileTradeOff((_profile(cost.removing), _profile(cost.adding)), release=plan)
+
+
+def _gaussian_mu(cost: Cost) -> float | None:
+    """Return mu, which a Gaussian reads within a few units, where all losses are Gaussian."""
+    if cost.removing != cost.adding:
+        return None
+    squares = [n * loss.mu**2 for loss, n in cost.removing if isinstance(loss, GaussianLoss)]
+    if len(squares) < len(cost.removing):
+        return None
+    mu = math.sqrt(math.fsum(squares))
+    return mu if mu < math.inf else None
+
+
+def _profile(terms: Counted) -> Profile:
+    """Return the profile of one direction."""
+    if not terms:
+        return NoLoss()
+    if len(terms) == 1 and terms[0][1] == 1:
+        alone = profile_of_one(terms[0][0])
+        if alone is not None:
+            return alone
+    wide = AccountedProfile(terms)
+    lines = tuple((loss, n) for loss, n in terms if isinstance(loss, LineLoss))
+    if len(lines) < len(terms) or any(loss.extreme for loss, _ in lines):
+        return wide
+    return LineProfile(lines, wide)
+
+
+@singledispatch
+def profile_of_one(loss: Loss) -> Profile | None:
+    """Return the profile of one run of a loss in closed form, None where there is none."""
+    return None
+
+
+@profile_of_one.register
+def _(loss: SampledGaussianLoss) -> Profile:
+    def profile(nudge: float) -> Profile:
+        inner, rate = GaussianProfile(loss.mu * nudge), min(float(loss.rate) * nudge, 1.0)
+        return SampledProfile(inner, rate) if loss.removing else SwappedSampledProfile(inner, rate)
+
+    return WiderProfile(profile(1.0 - 4.0 * _ULP), profile(1.0 + 4.0 * _ULP))
+
+
+@profile_of_one.register
+def _(loss: FixedSizeGaussianLoss) -> Profile:
+    low, high = (
+        SampledProfile(GaussianProfile(loss.mu * nudge), min(float(loss.rate) * nudge, 1.0))
+        for nudge in (1.0 - 4.0 * _ULP, 1.0 + 4.0 * _ULP)
+    )
+    return WiderProfile(low, high)
+
+
+@profile_of_one.register
+def _(loss: ProfileLoss) -> Profile:
+    return loss.profile
+
+
+@final
+class AccountedProfile(Profile):
+    """The profile of one direction by closed forms, or else by Renyi divergences: a table."""
+
+    def __init__(self, terms: Counted) -> None:
+        self._terms = terms
+
+    @property
+    def supremum(self) -> float:
+        """The largest loss."""
+        return largest_loss(self._terms)
+
+    @cached_property
+    def floor(self) -> float:
+        """The probability of an infinite loss, a lower end."""
+        return self._delta(_BEYOND).lower if self.supremum == math.inf else 0.0
+
+    def at(self, epsilon: Array) -> ProfileValues:
+        """Return the ends of the table at epsilons."""
+        return self._table.at(epsilon)
+
+    def precisely(self, epsilon: float) -> tuple[float, float, float]:
+        """Return delta at one epsilon by whichever accountant proves most."""
+        return self._delta(epsilon, _THOROUGH)
+
+    @cached_property
+    def _table(self) -> TableProfile:
+        """The ends of delta at epsilons up to the largest loss, or to where it is negligible."""
+        reach = self._reach()
+        knots = reach * np.linspace(0.0, 1.0, _KNOTS) ** 2
+        ends = np.array([self._delta(float(knot)) for knot in knots])
+        # delta falls: what is at most something, remains so.
+        upper = np.minimum.accumulate(ends[:, 2])
+        lower = np.maximum.accumulate(ends[::-1, 0])[::-1]
+        return TableProfile(knots, np.minimum(lower, upper), upper, self.supremum, self.floor)
+
+    def _reach(self) -> float:
+        """Return an epsilon beyond which delta is negligible, or has stopped falling."""
+        end, before = _NEAREST, 1.0
+        while end < min(self.supremum, _FARTHEST):
+            here = self._delta(end).upper
+            if here < _LEAST or (here >= before * (1.0 - 1e-9) and end > 1.0):
+                return end
+            end, before = 2.0 * end, here
+        return min(self.supremum, _FARTHEST)
+
+    def _delta(self, epsilon: float, accountants: Accountants = _QUICK) -> Interval:
+        """Return delta by the first accountant that answers."""
+        for accountant in accountants:
+            with suppress(UnsupportedError):
+                return accountant.delta(Cost(self._terms, self._terms), epsilon)
+        raise Contour().refuse("the plan", "its trade-off function is not known")

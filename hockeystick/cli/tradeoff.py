@@ -1,0 +1,199 @@
+"""The command ``tradeoff``: what an attacker could learn of a plan, in numbers and as a picture."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+import click
+
+import hockeystick as hs
+from hockeystick import _validate
+from hockeystick.accountants._cost import assumptions_of
+from hockeystick.cli import options
+from hockeystick.cli.describe import fields
+from hockeystick.cli.numerals import parse
+from hockeystick.cli.plan_file import PlanFile
+from hockeystick.cli.waiting import waiting
+
+_RATES: Final = (0.1, 1e-2, 1e-3, 1e-4, 1e-5)
+_READ_AT: Final = 0.01
+_PRIOR: Final = 0.5
+_NAMELESS: Final = "the plan of the flags"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """What an attacker could learn of one plan: proven ends, all on the attacker's side.
+
+    Args:
+        label: What to call the plan beside others.
+        file: The plan.
+        tradeoff: Its trade-off function.
+        rates: False positive rates.
+        most_found: The largest true positive rate of any attack at each.
+        least_missed: The smallest false negative rate of any attack at each.
+        advantage: The most that true and false positive rate can differ.
+        bayes_error: The least error of guessing at equal odds.
+        reading: What holds at one false positive rate, in words.
+        assumptions: What must hold for all that.
+    """
+
+    label: str
+    file: PlanFile
+    tradeoff: hs.TradeOff
+    rates: tuple[float, ...]
+    most_found: tuple[float, ...]
+    least_missed: tuple[float, ...]
+    advantage: float
+    bayes_error: float
+    reading: str
+    assumptions: tuple[str, ...]
+
+    @classmethod
+    def on(cls, file: PlanFile, label: str, rates: tuple[float, ...], read_at: float) -> Attack:
+        """Return what an attacker could learn of a plan."""
+        from hockeystick.tradeoffs.plot import reading
+
+        f = hs.tradeoff(file.plan)
+        return cls(
+            label=label,
+            file=file,
+            tradeoff=f,
+            rates=rates,
+            most_found=tuple(f.power(rates).tolist()),
+            least_missed=tuple(f(rates).tolist()),
+            advantage=float(f.advantage),
+            bayes_error=float(f.bayes_error(_PRIOR)),
+            reading=reading(read_at, f.power(read_at)),
+            assumptions=assumptions_of(file.plan),
+        )
+
+
+@click.command()
+@options.plan_flags
+@click.argument("more", metavar="[MORE.toml]...", nargs=-1)
+@click.option(
+    "--fpr",
+    multiple=True,
+    metavar="P",
+    help="Ask at this false positive rate; may be given several times. The first is read in words.",
+)
+@click.option("--plot", metavar="FILE", help="Draw the curves: a file name in .svg, .png or .pdf.")
+@options.json_flag
+def tradeoff(
+    plan_file: str | None,
+    more: tuple[str, ...],
+    fpr: tuple[str, ...],
+    plot: str | None,
+    as_json: bool,
+    **flags: str | None,
+) -> None:
+    """Print what an attacker could learn of a plan, or of several side by side.
+
+    At each false positive rate, the largest true positive rate of any attack that tells whether a
+    record was used, and the smallest false negative rate; all proven. Flags override the [dpsgd]
+    table of every plan file.
+    """
+    rates, read_at = _rates_of(fpr)
+    _check_picture(plot)
+    paths = (plan_file, *more) if plan_file is not None else ()
+    files = [options.plan_of(path, flags) for path in paths or (None,)]
+    with waiting("computing the trade-off function" + "s" * (len(files) > 1)):
+        attacks = [
+            Attack.on(file, label, rates, read_at)
+            for file, label in zip(files, _labels(files, paths), strict=True)
+        ]
+        _draw(attacks, plot, read_at)
+    if as_json:
+        click.echo(_json(attacks, plot))
+    else:
+        from hockeystick.cli import tradeoff_table
+
+        tradeoff_table.print_attacks(attacks, plot)
+
+
+def _rates_of(given: Sequence[str]) -> tuple[tuple[float, ...], float]:
+    """Return the false positive rates to ask at, and the one to read in words."""
+    from hockeystick.tradeoffs.plot import FPR
+
+    asked = dict.fromkeys(_validate.real("fpr", parse(text), FPR) for text in given)
+    return (tuple(asked), next(iter(asked))) if asked else (_RATES, _READ_AT)
+
+
+def _check_picture(path: str | None) -> None:
+    """Raise where there can be no picture at a path, before anything takes its time."""
+    if path is None:
+        return
+    from hockeystick.errors import ParameterError
+    from hockeystick.tradeoffs.plot import kind_of, require_matplotlib
+
+    try:
+        kind_of(path)
+    except ParameterError as error:
+        raise ParameterError("plot", path, error.allowed) from None
+    require_matplotlib()
+
+
+def _labels(files: Sequence[PlanFile], paths: Sequence[str]) -> list[str]:
+    """Return a label for each plan: its title or its file's name, with the path where shared."""
+    if not paths:
+        return [_NAMELESS]
+    names = [os.path.basename(path) for path in paths]
+    short = [file.title or name for file, name in zip(files, names, strict=True)]
+    return [
+        label if short.count(label) == 1 else f"{label} ({path})"
+        for label, path in zip(short, paths, strict=True)
+    ]
+
+
+def _draw(attacks: Sequence[Attack], path: str | None, fpr: float) -> None:
+    """Write the picture of all curves."""
+    if path is None:
+        return
+    from hockeystick.tradeoffs.plot import plot
+
+    title = attacks[0].file.title if len(attacks) == 1 else None
+    functions = [one.tradeoff for one in attacks]
+    try:
+        plot(*functions, labels=[one.label for one in attacks], path=path, fpr=fpr, title=title)
+    except OSError as error:
+        raise click.ClickException(f"cannot write {path}: {error.strerror}") from None
+
+
+def _json(attacks: Sequence[Attack], plot: str | None) -> str:
+    """Return what an attacker could learn as strict JSON in ASCII."""
+    told = {
+        "version": hs.__version__,
+        "plans": [_told(one) for one in attacks],
+        "plot": plot,
+    }
+    return json.dumps(told, indent=2, allow_nan=False)
+
+
+def _told(attack: Attack) -> dict[str, Any]:
+    """Return what an attacker could learn of one plan, ready for JSON."""
+    file = attack.file
+    return {
+        "label": attack.label,
+        "title": file.title,
+        "source": file.source,
+        "notes": file.notes,
+        "plan": fields(file.plan),
+        "adjacency": file.plan.adjacency,
+        "assumptions": list(attack.assumptions),
+        "rates": [
+            {"fpr": fpr, "tpr_upper": found, "fnr_lower": missed}
+            for fpr, found, missed in zip(
+                attack.rates, attack.most_found, attack.least_missed, strict=True
+            )
+        ],
+        "advantage_upper": attack.advantage,
+        "bayes_error_lower": attack.bayes_error,
+        "prior": _PRIOR,
+        "reading": attack.reading,
+    }

@@ -1,0 +1,103 @@
+"""What an attacker could learn, for people: facts and a table in a panel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from hockeystick import _numerals as numerals
+from hockeystick.cli import render
+from hockeystick.cli.tradeoff import Attack
+
+_WIDEST: Final = 100
+_LEGEND: Final = (
+    "FPR: false positive rate. TPR: true positive rate, the share of the members that are found. "
+    "FNR: false negative rate, the share that is missed."
+)
+
+
+def print_attacks(attacks: Sequence[Attack], plot: str | None) -> None:
+    """Print the panel of all plans."""
+    render._print(render.terminal(_WIDEST), panel(attacks, plot))
+
+
+def panel(attacks: Sequence[Attack], plot: str | None) -> RenderableType:
+    """Return the panel: facts of each plan, one table of all, and what they rest on."""
+    one = len(attacks) == 1
+    blocks: list[RenderableType] = []
+    for attack in attacks:
+        if not one:
+            blocks += [render._line(attack.label, "bold")]
+        blocks += [_facts(attack, alone=one), Text()]
+    blocks += [_table(attacks), Text(), Text(_LEGEND, style="dim")]
+    if plot is not None:
+        blocks += [Text(), _picture(plot)]
+    blocks += _assumptions(attacks)
+    title = attacks[0].file.title if one else None
+    heading = render._line(title or "hockeystick")
+    return Panel(Group(*blocks), title=heading, title_align="left", padding=(1, 2))
+
+
+def _assumptions(attacks: Sequence[Attack]) -> list[RenderableType]:
+    """Return what the answers rest on: first what all share, then what is each plan's own."""
+    first, *others = (attack.assumptions for attack in attacks)
+    shared = [text for text in first if all(text in other for other in others)]
+    lists = {"\nAll of this holds if" if others else "\nThis holds if": shared}
+    for attack in attacks:
+        own = [text for text in attack.assumptions if text not in shared]
+        lists[f"\nWhat is said of {render._line(attack.label)} holds if"] = own
+    blocks: list[RenderableType] = []
+    for heading, sentences in lists.items():
+        if sentences:
+            blocks += [Text(heading, style="bold"), render._list(sentences)]
+    return blocks
+
+
+def _picture(path: str) -> Table:
+    """Return where the picture is."""
+    facts = render._facts()
+    facts.add_row("plot", render._line(path))
+    return facts
+
+
+def _facts(attack: Attack, *, alone: bool) -> Table:
+    """Return the readings of one plan, and the plan in words."""
+    facts, file = render._facts(), attack.file
+    facts.add_row("reading", Text(f"{attack.reading}.", style="bold green"))
+    facts.add_row("advantage", Text(f"at most {numerals.at_most(attack.advantage)}"))
+    error = f"at least {numerals.at_least(attack.bayes_error)}  at prior 1/2"
+    facts.add_row("Bayes error", Text(error))
+    render._add_plan(facts, file)
+    facts.add_row("adjacency", file.plan.adjacency or render._ANY_ADJACENCY)
+    if alone:
+        render._add_text(facts, "source", file.source)
+    render._add_text(facts, "notes", file.notes)
+    return facts
+
+
+def _table(attacks: Sequence[Attack]) -> Table:
+    """Return one row per false positive rate, one section per plan."""
+    several = len(attacks) > 1
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, header_style="bold", pad_edge=False)
+    if several:
+        table.add_column("plan", overflow="fold")
+    for heading in ("at FPR", "TPR at most", "FNR at least"):
+        table.add_column(heading, no_wrap=True)
+    for attack in attacks:
+        label = render._line(attack.label)
+        rows = zip(attack.rates, attack.most_found, attack.least_missed, strict=True)
+        for index, (fpr, found, missed) in enumerate(rows):
+            cells = (
+                Text(numerals.plain(fpr)),
+                Text(numerals.at_most(found), style="bold"),
+                Text(numerals.at_least(missed)),
+            )
+            first = (Text() if index else label,) if several else ()
+            table.add_row(*first, *cells, end_section=index == len(attack.rates) - 1)
+    return table

@@ -1,0 +1,8 @@
+"""From every notion of differential privacy to every other one that it implies."""
+
+from __future__ import annotations
+
+from hockeystick.conversions.convert import convert
+from hockeystick.conversions.registry import TARGETS
+
+__all__ = ["TARGETS", "convert"]

@@ -1,0 +1,52 @@
+"""Guarantees at the ends of their scales: those that forbid everything, and those that allow it."""
+
+from __future__ import annotations
+
+import math
+from functools import singledispatch
+
+from hockeystick.mechanisms import Mechanism
+from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
+from hockeystick.tradeoffs import NoLoss
+
+
+@singledispatch
+def size(source: Mechanism) -> float:
+    """Return how much a guarantee lets out: 0 for nothing, inf for everything, or in between."""
+    return 1.0
+
+
+@size.register
+def _(source: PureDP) -> float:
+    return source.epsilon
+
+
+@size.register
+def _(source: ApproxDP) -> float:
+    return math.inf if source.delta == 1.0 else max(source.epsilon, source.delta)
+
+
+@size.register
+def _(source: GDP) -> float:
+    return source.mu
+
+
+@size.register
+def _(source: ZCDP) -> float:
+    return source.rho
+
+
+@size.register
+def _(source: TCDP) -> float:
+    return source.rho
+
+
+@size.register
+def _(source: RenyiDP) -> float:
+    return min(divergence for _, divergence in source.divergences)
+
+
+@size.register
+def _(source: FDP) -> float:
+    f = source.tradeoff
+    return 0.0 if f.forward == f.backward == NoLoss() else 1.0

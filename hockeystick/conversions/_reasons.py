@@ -1,0 +1,49 @@
+"""How a result says why it holds, and a refusal why nothing can be said."""
+
+from __future__ import annotations
+
+from typing import NoReturn, TypeVar
+
+from hockeystick.errors import IncompatibleError
+from hockeystick.mechanisms import Mechanism
+from hockeystick.notions import Notion, Origin
+
+_Notion = TypeVar("_Notion", bound=Notion)
+
+UNBOUNDED = "the class holds the Gaussian mechanism, whose losses have no largest value"
+FAILS = (
+    "with a delta above 0 the class holds a release that shows everything with probability delta, "
+    "so that divergences are infinite and f(0) < 1"
+)
+TAIL = (
+    "it bounds divergences of some orders only, so that delta may fall as slowly as a power of "
+    "e^-epsilon; that of a Gaussian falls faster"
+)
+SAMPLED = "joint convexity of divergences: sampling costs at most what its inside costs"
+FEW_ORDERS = "divergences of larger orders may be infinite, and the target bounds them"
+
+
+def exact(notion: _Notion, theorem: str) -> _Notion:
+    """Return a result that is the least possible for the class."""
+    return notion.because(Origin("exact", theorem))
+
+
+def bound(notion: _Notion, theorem: str) -> _Notion:
+    """Return a result that is proven, but may not be the least."""
+    return notion.because(Origin("bound", theorem))
+
+
+def told(notion: _Notion, theorem: str, *, tight: bool) -> _Notion:
+    """Return a result that is the least possible for the class, or may not be."""
+    return exact(notion, theorem) if tight else bound(notion, theorem)
+
+
+def through(step: Notion, result: _Notion) -> _Notion:
+    """Return a bound by way of another notion, with the theorems of both steps."""
+    names = [one.origin.theorem for one in (step, result) if one.origin is not None]
+    return bound(result, "; then ".join(dict.fromkeys(names)))
+
+
+def refuse(source: Mechanism, target: str, reason: str) -> NoReturn:
+    """Raise the error that says why a source implies nothing of a target."""
+    raise IncompatibleError(f"a {source} implies no {target}: {reason}")

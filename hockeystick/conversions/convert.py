@@ -1,0 +1,83 @@
+"""From any guarantee or plan to any notion."""
+
+from __future__ import annotations
+
+import math
+from typing import TypeVar, overload
+
+from hockeystick._validate import one_of
+from hockeystick.conversions._ends import size
+from hockeystick.conversions._reasons import exact, refuse
+from hockeystick.conversions.registry import TARGETS
+from hockeystick.errors import ParameterError
+from hockeystick.mechanisms import Mechanism
+from hockeystick.mechanisms.base import checked
+from hockeystick.notions import Notion
+
+_Notion = TypeVar("_Notion", bound=Notion)
+
+
+@overload
+def convert(x: Mechanism, to: type[_Notion], **given: object) -> _Notion: ...
+@overload
+def convert(x: Mechanism, to: str, **given: object) -> Notion: ...
+def convert(x: Mechanism, to: type[Notion] | str, **given: object) -> Notion:
+    """Return the guarantee of one notion that another one, or a plan, implies.
+
+    Of all routes that are known the tightest is taken: Renyi divergences become (epsilon, delta) by
+    the best conversion of the best real order, pure differential privacy becomes zCDP with
+    ``eps tanh(eps/2)``, (epsilon, delta)-DP moves along its trade-off function.
+
+    Guarantees:
+        "x implies the result" is proven, every number rounded to the safe side. ``origin`` of the
+        result says how: kind "exact" means that no smaller result holds for all that satisfy x
+        (but for round-off), "bound" that it holds; and by which theorem.
+
+    Edge cases:
+        A guarantee that nothing is released implies the same of every notion; one that allows
+        everything implies nothing and is refused. delta = 1 gives epsilon 0.
+
+    Args:
+        x: A notion, a mechanism or a plan.
+        to: A class of notions, such as ``hs.ApproxDP``, or its name.
+        given: The free parameters of the target. ApproxDP: epsilon or delta, one of them;
+            RenyiDP: orders, one or several; TCDP: omega; others: none.
+
+    Returns:
+        An instance of the notion asked for.
+
+    Raises:
+        ParameterError: If a parameter is outside its domain, missing or not one of the target's.
+        IncompatibleError: If x implies no such guarantee, or none is known; it says why.
+        UnsupportedError: If x is a plan with a part that no accountant can read.
+
+    References:
+        See ``hockeystick.conversions.theorems``.
+
+    Example:
+        >>> from hockeystick.conversions import convert
+        >>> from hockeystick.notions import ZCDP, ApproxDP
+        >>> found = convert(ZCDP(rho=0.5), ApproxDP, delta=1e-6)
+        >>> print(f"{found.epsilon:.6f}, {found.origin.kind}: {found.origin.theorem}")
+        5.221534, bound: Asoodeh et al. 2021, theorem 3: the best conversion of one order
+    """
+    source = checked("x", x)
+    target = TARGETS[_name(to)]
+    parameters = target.read(_name(to), given)
+    released = size(source)
+    if released == 0.0:
+        return exact(target.least(parameters), "nothing is released")
+    if released == math.inf:
+        refuse(source, _name(to), "it allows everything to be released")
+    result: Notion = target.route(source, parameters)
+    return result
+
+
+def _name(to: object) -> str:
+    """Return the name of the notion that is asked for, or raise."""
+    for name, target in TARGETS.items():
+        if to is target.notion:
+            return name
+    if not isinstance(to, str):
+        raise ParameterError("to", to, f"a notion: one of {', '.join(TARGETS)}")
+    return one_of("to", to, tuple(TARGETS))

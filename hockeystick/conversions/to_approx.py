@@ -1,0 +1,124 @@
+"""What implies (epsilon, delta)-DP: everything does, at some epsilon or delta."""
+
+from __future__ import annotations
+
+import math
+from functools import singledispatch
+
+from hockeystick import accountants
+from hockeystick.conversions._given import Given
+from hockeystick.conversions._orders import delta_by_orders, epsilon_by_orders
+from hockeystick.conversions._reasons import refuse, told
+from hockeystick.conversions.theorems import balle_wang, kairouz_oh_viswanath
+from hockeystick.mechanisms import Mechanism
+from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
+from hockeystick.results import Certified
+from hockeystick.tradeoffs.renyi_curve import RenyiCurve, RenyiLine, RenyiPoints
+
+_RESPONSE = "Kairouz, Oh and Viswanath 2017, theorem 2: randomized response is the worst"
+_GAUSSIAN = "Balle and Wang 2018, theorem 8; Dong, Roth and Su 2022, corollary 2.13"
+_ORDERS = "Asoodeh et al. 2021, theorem 3: the best conversion of one order"
+_DUALITY = "Dong, Roth and Su 2022, proposition 2.12"
+_TIGHT = 1e-9
+
+
+@singledispatch
+def to_approx(source: Mechanism, given: Given) -> ApproxDP:
+    """Return the certified answer of the accountants."""
+    if given.delta is not None:
+        answer = accountants.epsilon(source, given.delta)
+    else:
+        answer = accountants.delta(source, _asked(given))
+    return _certified(source, given, answer, f"accountant {answer.accountant!r}")
+
+
+@to_approx.register
+def _(source: PureDP, given: Given) -> ApproxDP:
+    return _by_response(source, source.epsilon, 0.0, given)
+
+
+@to_approx.register
+def _(source: ApproxDP, given: Given) -> ApproxDP:
+    return _by_response(source, source.epsilon, source.delta, given)
+
+
+@to_approx.register
+def _(source: GDP, given: Given) -> ApproxDP:
+    if given.delta is not None and _is_inside(source, given.delta):
+        return _result(source, given, balle_wang(source.mu, delta=given.delta), _GAUSSIAN)
+    if given.delta is not None:
+        return _result(source, given, 0.0, _GAUSSIAN)
+    return _result(source, given, balle_wang(source.mu, epsilon=given.epsilon), _GAUSSIAN)
+
+
+@to_approx.register
+def _(source: ZCDP, given: Given) -> ApproxDP:
+    return _by_orders(source, RenyiLine(source.rho), given)
+
+
+@to_approx.register
+def _(source: TCDP, given: Given) -> ApproxDP:
+    return _by_orders(source, RenyiLine(source.rho, source.omega), given)
+
+
+@to_approx.register
+def _(source: RenyiDP, given: Given) -> ApproxDP:
+    return _by_orders(source, points_of(source), given)
+
+
+@to_approx.register
+def _(source: FDP, given: Given) -> ApproxDP:
+    f = source.tradeoff
+    answer = f.delta(_asked(given)) if given.delta is None else f.epsilon(given.delta)
+    return _certified(source, given, answer, _DUALITY)
+
+
+def points_of(source: RenyiDP) -> RenyiPoints:
+    """Return the divergences of a guarantee that say something."""
+    return RenyiPoints([pair for pair in source.divergences if pair[1] < math.inf])
+
+
+def _by_response(source: Notion, epsilon: float, delta: float, given: Given) -> ApproxDP:
+    """Return the profile of the worst (epsilon, delta)-DP mechanism."""
+    value = kairouz_oh_viswanath(epsilon, delta, epsilon=given.epsilon, delta=given.delta)
+    return _result(source, given, value, _RESPONSE)
+
+
+def _by_orders(source: Notion, curve: RenyiCurve, given: Given) -> ApproxDP:
+    """Return what the best single order says; of a single order, all that it says."""
+    tight = isinstance(curve, RenyiPoints) and len(curve.divergences) == 1
+    if given.delta is None:
+        return _result(source, given, delta_by_orders(curve, _asked(given)), _ORDERS, tight=tight)
+    inside = _is_inside(source, given.delta)
+    value = epsilon_by_orders(curve, given.delta) if inside else 0.0
+    return _result(source, given, value, _ORDERS, tight=tight)
+
+
+def _certified(source: Mechanism, given: Given, answer: Certified, theorem: str) -> ApproxDP:
+    """Return the upper end of an interval; exact where it is as narrow as rounding allows."""
+    tight = answer.lower == answer.upper or answer.upper - answer.lower <= _TIGHT * answer.upper
+    return _result(source, given, float(answer.upper), theorem, tight=tight)
+
+
+def _result(
+    source: Mechanism, given: Given, value: float, theorem: str, *, tight: bool = True
+) -> ApproxDP:
+    """Return the value with what it was asked at, or raise where it says nothing."""
+    if given.delta is None:
+        return told(ApproxDP(_asked(given), value), theorem, tight=tight)
+    if value == math.inf:
+        reason = f"no finite epsilon has a delta as small as {given.delta:g}"
+        refuse(source, "ApproxDP", reason)
+    return told(ApproxDP(value, given.delta), theorem, tight=tight)
+
+
+def _is_inside(source: Mechanism, delta: float) -> bool:
+    """Return whether a delta is below 1; raise where it is 0, for which every loss counts."""
+    if delta == 0.0:
+        refuse(source, "ApproxDP", "its losses have no largest value, as delta = 0 would need")
+    return delta < 1.0
+
+
+def _asked(given: Given) -> float:
+    """Return the epsilon that is given."""
+    return math.inf if given.epsilon is None else given.epsilon

@@ -1,0 +1,117 @@
+"""What implies Gaussian differential privacy: that f lies above some G_mu."""
+
+from __future__ import annotations
+
+import math
+from functools import singledispatch
+
+from hockeystick.conversions._evaluated import evaluated
+from hockeystick.conversions._given import Given
+from hockeystick.conversions._parts import parts_of
+from hockeystick.conversions._reasons import (
+    FAILS,
+    SAMPLED,
+    TAIL,
+    bound,
+    exact,
+    refuse,
+    through,
+    told,
+)
+from hockeystick.conversions.theorems import liu_mu
+from hockeystick.conversions.to_pure import to_pure
+from hockeystick.errors import IncompatibleError
+from hockeystick.mechanisms import Gaussian, Mechanism, PoissonSubsampled
+from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
+from hockeystick.tradeoffs import GaussianTradeOff, TradeOff
+
+_LIU = "Liu et al. 2022: the kink of f_(epsilon,0) lies on G_mu, which is convex"
+_SUM = "Dong, Roth and Su 2022, corollary 3.3: the squares of mu add up"
+_CONCENTRATED = (
+    "sqrt(2 rho)-GDP does not follow, since f of a randomized response with D_alpha <= rho alpha "
+    "falls below it, and no larger mu is proven here; convert to FDP for all that follows"
+)
+
+
+@singledispatch
+def to_gdp(source: Mechanism, given: Given) -> GDP:
+    """Return the root of the sum of the squares of the mus of a plan's parts."""
+    parts = parts_of(source)
+    if parts == ((source, 1),):
+        refuse(source, "GDP", "no mu is known to bound it: see its trade-off function")
+    steps = [(to_gdp(part, given), count) for part, count in parts]
+    mu = evaluated(lambda m: m.sqrt(sum((n * m.mpf(one.mu) ** 2 for one, n in steps), m.zero)))
+    return told(GDP(mu), _SUM, tight=all(_is_gaussian(one) for one, _ in steps))
+
+
+@to_gdp.register
+def _(source: Gaussian, given: Given) -> GDP:
+    if source.noise_multiplier == 0.0:
+        refuse(source, "GDP", "without noise everything is released")
+    mu = evaluated(lambda m: 1 / m.mpf(source.noise_multiplier))
+    return exact(GDP(mu), "Dong, Roth and Su 2022, theorem 2.7: mu = 1 / noise multiplier")
+
+
+@to_gdp.register
+def _(source: PoissonSubsampled, given: Given) -> GDP:
+    inner = to_gdp(source.inner, given)
+    return bound(GDP(inner.mu), SAMPLED)
+
+
+@to_gdp.register
+def _(source: PureDP, given: Given) -> GDP:
+    return exact(GDP(liu_mu(source.epsilon)), _LIU)
+
+
+@to_gdp.register
+def _(source: ApproxDP, given: Given) -> GDP:
+    if source.delta > 0.0:
+        refuse(source, "GDP", FAILS)
+    return to_gdp(PureDP(source.epsilon), given)
+
+
+@to_gdp.register
+def _(source: GDP, given: Given) -> GDP:
+    return exact(GDP(source.mu), "the guarantee itself")
+
+
+@to_gdp.register
+def _(source: ZCDP, given: Given) -> GDP:
+    refuse(source, "GDP", _CONCENTRATED)
+
+
+@to_gdp.register
+def _(source: TCDP, given: Given) -> GDP:
+    refuse(source, "GDP", TAIL if source.omega < math.inf else _CONCENTRATED)
+
+
+@to_gdp.register
+def _(source: RenyiDP, given: Given) -> GDP:
+    refuse(source, "GDP", TAIL)
+
+
+@to_gdp.register
+def _(source: FDP, given: Given) -> GDP:
+    return _of_function(source.tradeoff, source, given)
+
+
+def _is_gaussian(step: GDP) -> bool:
+    """Return whether a part is a Gaussian mechanism, or may be one."""
+    origin = step.origin
+    return origin is not None and origin.kind == "exact" and origin.theorem != _LIU
+
+
+@singledispatch
+def _of_function(f: TradeOff, source: FDP, given: Given) -> GDP:
+    """Return the mu that the largest loss implies."""
+    try:
+        pure = to_pure(source, given)
+    except IncompatibleError:
+        reason = "whether f >= G_mu everywhere cannot be seen at finitely many rates"
+        refuse(source, "GDP", reason)
+    return through(pure, to_gdp(pure, given))
+
+
+@_of_function.register
+def _(f: GaussianTradeOff, source: FDP, given: Given) -> GDP:
+    return exact(GDP(f.mu), "Dong, Roth and Su 2022, definition 2.6")

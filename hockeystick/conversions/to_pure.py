@@ -1,0 +1,65 @@
+"""What implies pure differential privacy: only what bounds every loss."""
+
+from __future__ import annotations
+
+import math
+from functools import singledispatch
+
+from hockeystick.accountants import epsilon
+from hockeystick.conversions._given import Given
+from hockeystick.conversions._reasons import FAILS, UNBOUNDED, exact, refuse, told
+from hockeystick.mechanisms import Mechanism
+from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
+
+
+@singledispatch
+def to_pure(source: Mechanism, given: Given) -> PureDP:
+    """Return the epsilon at delta 0 of a plan."""
+    answer = epsilon(source, delta=0.0)
+    upper = float(answer)
+    if upper == math.inf:
+        refuse(source, "PureDP", "its losses have no largest value, or none that is known")
+    return told(PureDP(upper), "the largest loss, added up over the plan", tight=False)
+
+
+@to_pure.register
+def _(source: PureDP, given: Given) -> PureDP:
+    return exact(PureDP(source.epsilon), "the guarantee itself")
+
+
+@to_pure.register
+def _(source: ApproxDP, given: Given) -> PureDP:
+    if source.delta > 0.0:
+        refuse(source, "PureDP", FAILS)
+    return exact(PureDP(source.epsilon), "definition: (epsilon, 0)-DP is epsilon-DP")
+
+
+@to_pure.register
+def _(source: GDP, given: Given) -> PureDP:
+    refuse(source, "PureDP", UNBOUNDED)
+
+
+@to_pure.register
+def _(source: ZCDP, given: Given) -> PureDP:
+    refuse(source, "PureDP", UNBOUNDED)
+
+
+@to_pure.register
+def _(source: TCDP, given: Given) -> PureDP:
+    refuse(source, "PureDP", UNBOUNDED)
+
+
+@to_pure.register
+def _(source: RenyiDP, given: Given) -> PureDP:
+    refuse(source, "PureDP", UNBOUNDED)
+
+
+@to_pure.register
+def _(source: FDP, given: Given) -> PureDP:
+    f = source.tradeoff
+    largest = max(f.forward.supremum, f.backward.supremum)
+    if largest == math.inf:
+        refuse(source, "PureDP", "losses under f have no largest value, or none that is known")
+    if f.delta(largest).upper > 0.0:
+        refuse(source, "PureDP", "f lets a loss be infinite with some probability")
+    return exact(PureDP(largest), "Dong, Roth and Su 2022, proposition 2.12: delta is 0 from here")

@@ -1,0 +1,142 @@
+"""What implies Renyi differential privacy of given orders."""
+
+from __future__ import annotations
+
+import math
+from functools import singledispatch
+from typing import Any
+
+from hockeystick.accountants._cost import Counted, cost_of
+from hockeystick.conversions._evaluated import evaluated, up_product
+from hockeystick.conversions._given import Given
+from hockeystick.conversions._reasons import FAILS, FEW_ORDERS, bound, exact, refuse, told
+from hockeystick.conversions.theorems import response_divergence
+from hockeystick.conversions.to_approx import points_of
+from hockeystick.mechanisms import Mechanism
+from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
+from hockeystick.tradeoffs import TradeOff
+from hockeystick.tradeoffs._renyi_integral import renyi_divergence
+from hockeystick.tradeoffs.renyi import RenyiTradeOff
+from hockeystick.tradeoffs.renyi_curve import RenyiPoints
+
+_RESPONSE = "Bun and Steinke 2016, proposition 3.3: randomized response is the worst"
+_GAUSSIAN = "Renyi divergence of normal distributions: alpha mu^2 / 2"
+_LINE = "definition: D_alpha <= rho alpha, which the Gaussian mechanism attains"
+_CONVEX = "van Erven and Harremoes 2014, corollary 2: (alpha - 1) D_alpha is convex"
+_FUNCTION = "Dong, Roth and Su 2022, appendix B: the divergences of f"
+_SUM = "Mironov 2017, proposition 1: divergences of one order add up"
+_INFINITE = "the divergence of order {:g} is infinite, or nothing is known of it"
+_ONE_WAY = (
+    "f holds what divergences say of tests, and the pair of f may have larger ones than they; "
+    "convert the divergences themselves"
+)
+_TIGHT = 1e-9
+
+
+@singledispatch
+def to_renyi(source: Mechanism, given: Given) -> RenyiDP:
+    """Return the divergences of a plan's worst pair, the larger one of both directions."""
+    cost = cost_of(source, "rdp")
+    ends = [[_plan_divergence(terms, order) for terms in cost.directions] for order in given.orders]
+    found = {
+        order: max(upper for _, upper in pair)
+        for order, pair in zip(given.orders, ends, strict=True)
+    }
+    for order, upper in found.items():
+        if upper == math.inf:
+            refuse(source, "RenyiDP", _INFINITE.format(order))
+    lower = {order: max(low for low, _ in pair) for order, pair in zip(found, ends, strict=True)}
+    tight = all(found[order] - lower[order] <= _TIGHT * found[order] for order in found)
+    return told(RenyiDP(found), _SUM, tight=tight)
+
+
+@to_renyi.register
+def _(source: PureDP, given: Given) -> RenyiDP:
+    found = {order: response_divergence(source.epsilon, order) for order in given.orders}
+    return exact(RenyiDP(found), _RESPONSE)
+
+
+@to_renyi.register
+def _(source: ApproxDP, given: Given) -> RenyiDP:
+    if source.delta > 0.0:
+        refuse(source, "RenyiDP", FAILS)
+    return to_renyi(PureDP(source.epsilon), given)
+
+
+@to_renyi.register
+def _(source: GDP, given: Given) -> RenyiDP:
+    return exact(_line(given, 0.5, source.mu, source.mu), _GAUSSIAN)
+
+
+@to_renyi.register
+def _(source: ZCDP, given: Given) -> RenyiDP:
+    return exact(_line(given, source.rho), _LINE)
+
+
+@to_renyi.register
+def _(source: TCDP, given: Given) -> RenyiDP:
+    if given.orders[-1] > source.omega:
+        refuse(source, "RenyiDP", f"it says nothing of orders above {source.omega:g}")
+    return exact(_line(given, source.rho), _LINE)
+
+
+@to_renyi.register
+def _(source: RenyiDP, given: Given) -> RenyiDP:
+    curve = points_of(source)
+    if given.orders[-1] > curve.divergences[-1][0]:
+        refuse(source, "RenyiDP", FEW_ORDERS)
+    found = {order: _on_chord(curve, order) for order in given.orders}
+    if found.items() == dict(source.divergences).items() and len(found) == 1:
+        return exact(RenyiDP(found), "the guarantee itself")
+    return bound(RenyiDP(found), _CONVEX)
+
+
+@to_renyi.register
+def _(source: FDP, given: Given) -> RenyiDP:
+    return _of_function(source.tradeoff, source, given)
+
+
+@singledispatch
+def _of_function(f: TradeOff, source: FDP, given: Given) -> RenyiDP:
+    """Return the divergences of the pair with this trade-off function."""
+    ends = {}
+    for order in sorted(given.orders, reverse=True):
+        ends[order] = renyi_divergence(f, order)
+        if ends[order].upper == math.inf:
+            refuse(source, "RenyiDP", _INFINITE.format(order))
+    tight = all(upper - lower <= _TIGHT * upper for lower, upper in ends.values())
+    found = {order: upper for order, (_, upper) in ends.items()}
+    return told(RenyiDP(found), _FUNCTION, tight=tight)
+
+
+@_of_function.register
+def _(f: RenyiTradeOff, source: FDP, given: Given) -> RenyiDP:
+    refuse(source, "RenyiDP", _ONE_WAY)
+
+
+def _line(given: Given, *slope: float) -> RenyiDP:
+    """Return a slope times the orders."""
+    return RenyiDP({order: up_product(order, *slope) for order in given.orders})
+
+
+def _on_chord(curve: RenyiPoints, order: float) -> float:
+    """Return the divergence where it is given, and otherwise what convexity says."""
+    known = dict(curve.divergences)
+    if order in known:
+        return known[order]
+
+    def divergence(m: Any) -> Any:
+        c = m.mpf(order) - 1
+        return curve.moment_at(c) / c
+
+    return evaluated(divergence)
+
+
+def _plan_divergence(terms: Counted, order: float) -> tuple[float, float]:
+    """Return ends of the divergence of an order, in one direction."""
+    c = order - 1.0
+    known = [(loss.log_mgf(c), count) for loss, count in terms]
+    upper = math.fsum(count * (k.value + k.error) for k, count in known)
+    lower = math.fsum(count * max(k.value - k.error, 0.0) for k, count in known)
+    outward = 2.0**-49
+    return lower / c * (1.0 - outward), upper / c * (1.0 + outward)

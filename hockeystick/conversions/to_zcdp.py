@@ -1,0 +1,112 @@
+"""What implies zero-concentrated differential privacy: a line above all Renyi divergences."""
+
+from __future__ import annotations
+
+import math
+from functools import singledispatch
+
+from hockeystick.conversions._evaluated import evaluated, half_square
+from hockeystick.conversions._given import Given
+from hockeystick.conversions._parts import parts_of
+from hockeystick.conversions._reasons import (
+    FAILS,
+    FEW_ORDERS,
+    SAMPLED,
+    bound,
+    exact,
+    refuse,
+    through,
+    told,
+)
+from hockeystick.conversions.theorems import steinke_rho
+from hockeystick.conversions.to_gdp import to_gdp
+from hockeystick.conversions.to_pure import to_pure
+from hockeystick.errors import IncompatibleError
+from hockeystick.mechanisms import Gaussian, Mechanism, PoissonSubsampled
+from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
+from hockeystick.tradeoffs import GaussianTradeOff, TradeOff
+
+_STEINKE = "Steinke 2024, theorems 4 and 5: rho = eps tanh(eps/2)"
+_GAUSSIAN = "Renyi divergence of normal distributions: alpha mu^2 / 2"
+_SUM = "Bun and Steinke 2016, lemma 1.7: rho adds up"
+
+
+@singledispatch
+def to_zcdp(source: Mechanism, given: Given) -> ZCDP:
+    """Return the sum of the rhos of a plan's parts."""
+    parts = parts_of(source)
+    if parts == ((source, 1),):
+        refuse(source, "ZCDP", "no rho is known to bound all its Renyi divergences")
+    steps = [(to_zcdp(part, given), count) for part, count in parts]
+    rho = evaluated(lambda m: sum((n * m.mpf(one.rho) for one, n in steps), m.zero))
+    tight = all(one.origin is not None and one.origin.kind == "exact" for one, _ in steps)
+    return told(ZCDP(rho), _SUM, tight=tight)
+
+
+@to_zcdp.register
+def _(source: Gaussian, given: Given) -> ZCDP:
+    if source.noise_multiplier == 0.0:
+        refuse(source, "ZCDP", "without noise everything is released")
+    rho = evaluated(lambda m: 1 / (2 * m.mpf(source.noise_multiplier) ** 2))
+    return exact(ZCDP(rho), _GAUSSIAN)
+
+
+@to_zcdp.register
+def _(source: PoissonSubsampled, given: Given) -> ZCDP:
+    inner = to_zcdp(source.inner, given)
+    return bound(ZCDP(inner.rho), SAMPLED)
+
+
+@to_zcdp.register
+def _(source: PureDP, given: Given) -> ZCDP:
+    return exact(ZCDP(steinke_rho(source.epsilon)), _STEINKE)
+
+
+@to_zcdp.register
+def _(source: ApproxDP, given: Given) -> ZCDP:
+    if source.delta > 0.0:
+        refuse(source, "ZCDP", FAILS)
+    return to_zcdp(PureDP(source.epsilon), given)
+
+
+@to_zcdp.register
+def _(source: GDP, given: Given) -> ZCDP:
+    return exact(ZCDP(half_square(source.mu)), _GAUSSIAN)
+
+
+@to_zcdp.register
+def _(source: ZCDP, given: Given) -> ZCDP:
+    return exact(ZCDP(source.rho), "the guarantee itself")
+
+
+@to_zcdp.register
+def _(source: TCDP, given: Given) -> ZCDP:
+    if source.omega < math.inf:
+        refuse(source, "ZCDP", FEW_ORDERS)
+    return exact(ZCDP(source.rho), "definition: (rho, inf)-tCDP is rho-zCDP")
+
+
+@to_zcdp.register
+def _(source: RenyiDP, given: Given) -> ZCDP:
+    refuse(source, "ZCDP", FEW_ORDERS)
+
+
+@to_zcdp.register
+def _(source: FDP, given: Given) -> ZCDP:
+    return _of_function(source.tradeoff, source, given)
+
+
+@singledispatch
+def _of_function(f: TradeOff, source: FDP, given: Given) -> ZCDP:
+    """Return the rho that the largest loss implies."""
+    try:
+        pure = to_pure(source, given)
+    except IncompatibleError:
+        reason = "divergences of all orders cannot be seen at finitely many of them"
+        refuse(source, "ZCDP", reason)
+    return through(pure, to_zcdp(pure, given))
+
+
+@_of_function.register
+def _(f: GaussianTradeOff, source: FDP, given: Given) -> ZCDP:
+    return to_zcdp(to_gdp(source, given), given)

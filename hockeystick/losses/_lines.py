@@ -1,0 +1,33 @@
+"""From sums over quadrature nodes to ``ln M`` on a line, with the error of both."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from hockeystick.losses.base import LineValues
+from hockeystick.losses.sampled_gaussian import complex_log1p
+
+if TYPE_CHECKING:
+    from hockeystick._kernels.series import Array
+
+_ULP: Final = 2.0**-52
+
+
+def log_values(real: Array, imag: Array, error: Array, shift: float) -> LineValues:
+    """Return ``ln M`` for ``M - 1 = (real + i imag) exp(shift)``, known up to ``error exp(shift)``.
+
+    What is out of range ends as an infinite error or no number.
+    """
+    import numpy as np
+
+    modulus, log_real, log_imag = complex_log1p(real, imag, shift)
+    # |ln(1 + e)| <= 1.001 e for e <= 1e-3, and <= 2 e up to 1/2. Beyond that all that is known
+    # is |M| <= |value| + error: with that as the size, a change by e^2 covers every value.
+    unsure = error >= 0.5 * modulus
+    safe = np.where(unsure, modulus + error, modulus)
+    relative = np.where(unsure, 1.0, error / safe)
+    log_real = np.where(unsure, shift + np.log(safe), log_real)
+    log_error = np.where(relative < 1e-3, 1.001, 2.0) * relative
+    sensitive = (np.abs(real) + imag * imag) / safe / safe
+    round_off = 8.0 * _ULP * (np.abs(log_real) + np.abs(log_imag) + sensitive)
+    return LineValues(log_real, log_imag, log_error + round_off)

@@ -1,0 +1,73 @@
+"""The loss of randomized response, the worst that a pure or approximate guarantee allows."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, final
+
+from hockeystick.losses.base import Bounded, Cumulants, ProfiledLoss
+
+if TYPE_CHECKING:
+    from mpmath import mpf
+
+_ULP: Final = 2.0**-52
+# Beyond this argument a hyperbolic sine would overflow.
+_LARGE: Final = 300.0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TwoPointLoss(ProfiledLoss):
+    """Infinite with probability ``failure``, otherwise ``+eps`` or ``-eps`` as e^eps to 1.
+
+    The same in both directions. It dominates every (eps, failure)-DP release; without failures,
+    ``K(c) = ln(cosh((c + 1/2) eps) / cosh(eps/2))``. Accountants set failures apart first.
+
+    References:
+        Kairouz, Oh and Viswanath 2017, theorem 2.
+    """
+
+    epsilon: float
+    failure: float = 0.0
+
+    def cumulants(self, c: float) -> Cumulants:
+        """Return K and two derivatives."""
+        if self.failure > 0.0:
+            return Cumulants(math.inf, math.inf, 0.0)
+        slope = math.tanh((c + 0.5) * self.epsilon)
+        decay = math.exp(-(c + 0.5) * self.epsilon)
+        curvature = (2.0 * self.epsilon * decay / (1.0 + decay * decay)) ** 2
+        return Cumulants(self._value(c), self.epsilon * slope, curvature)
+
+    def log_mgf(self, c: float) -> Bounded:
+        """Return K and its round-off: that of two hyperbolic sines, damped by the logarithm."""
+        if self.failure > 0.0:
+            return Bounded(math.inf, 0.0)
+        value = self._value(c)
+        return Bounded(value, _ULP * (32.0 + 4.0 * min((c + 1.0) * self.epsilon, _LARGE)) * value)
+
+    def _value(self, c: float) -> float:
+        """Return ``ln(1 + 2 sinh((c+1) eps/2) sinh(c eps/2) / cosh(eps/2))``, which is K."""
+        high, low = 0.5 * (c + 1.0) * self.epsilon, 0.5 * c * self.epsilon
+        if high > _LARGE:
+            both = math.log1p(math.exp(-2.0 * (high + low)))
+            return c * self.epsilon + both - math.log1p(math.exp(-self.epsilon))
+        return math.log1p(2.0 * math.sinh(high) * math.sinh(low) / math.cosh(high - low))
+
+    @property
+    def supremum(self) -> float:
+        """``eps``, or infinite."""
+        return math.inf if self.failure > 0.0 else self.epsilon
+
+    def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
+        """Return ``failure + (1 - failure) (e^eps - e^epsilon)_+ / (1 + e^eps)``."""
+        from mpmath import mp
+
+        from hockeystick._reference.profiles import exact
+
+        own, failure = (exact(v) * (1 + nudge * _ULP) for v in (self.epsilon, self.failure))
+        failure = min(failure, mp.one)
+        if epsilon >= own:
+            return failure
+        return failure - (1 - failure) * mp.expm1(epsilon - own) / (1 + mp.exp(-own))

@@ -1,0 +1,33 @@
+"""Privacy guarantees as frozen values, each also a mechanism of which only that is known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from hockeystick.notions.approx import ApproxDP
+from hockeystick.notions.base import Notion, Origin
+from hockeystick.notions.fdp import FDP
+from hockeystick.notions.gaussian import GDP
+from hockeystick.notions.pure import PureDP
+from hockeystick.notions.renyi import RenyiDP
+from hockeystick.notions.tcdp import TCDP
+from hockeystick.notions.zcdp import ZCDP
+
+__all__ = [
+    "FDP",
+    "GDP",
+    "NOTIONS",
+    "TCDP",
+    "ZCDP",
+    "ApproxDP",
+    "Notion",
+    "Origin",
+    "PureDP",
+    "RenyiDP",
+]
+
+NOTIONS: Final[Mapping[str, type[Notion]]] = MappingProxyType(
+    {cls.__name__: cls for cls in (PureDP, ApproxDP, GDP, ZCDP, TCDP, RenyiDP, FDP)}
+)

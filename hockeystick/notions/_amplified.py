@@ -1,0 +1,18 @@
+"""What a secret random sample makes of an epsilon."""
+
+from __future__ import annotations
+
+import math
+
+from hockeystick.notions._rounding import DIGITS, evaluated_up
+
+
+def amplified(epsilon: float, rate: float) -> float:
+    """Return ``ln(1 + q (e^epsilon - 1))``, rounded up but not above epsilon."""
+    if rate in (0.0, 1.0) or epsilon in (0.0, math.inf):
+        return epsilon if rate > 0.0 else 0.0
+    from mpmath import mp
+
+    with mp.workdps(DIGITS):
+        value = mp.log1p(mp.mpf(rate) * mp.expm1(mp.mpf(epsilon)))
+        return min(evaluated_up(value), epsilon)

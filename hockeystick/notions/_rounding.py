@@ -1,0 +1,42 @@
+"""Arithmetic on the parameters of guarantees, rounded to the side that promises less."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from mpmath import mpf
+
+# With so many digits, what mpmath's rounding does is far below half a unit in a float's last place.
+DIGITS: Final = 40
+
+
+def product_up(factor: int, value: float) -> float:
+    """Return a whole number > 0 times a float, rounded up."""
+    return math.inf if value == math.inf else float_up(factor * Fraction(value))
+
+
+def quotient_down(value: float, divisor: int) -> float:
+    """Return a float >= 0 over a whole number > 0, rounded down."""
+    return math.inf if value == math.inf else -float_up(-Fraction(value) / divisor)
+
+
+def float_up(value: Fraction) -> float:
+    """Return the least float that is not below an exact number."""
+    try:
+        nearest = float(value)
+    except OverflowError:
+        return math.inf
+    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
+
+
+def evaluated_up(value: mpf) -> float:
+    """Return a float above a number >= 0 that mpmath computed in ``DIGITS`` digits."""
+    return math.nextafter(float(value), math.inf)
+
+
+def evaluated_down(value: mpf) -> float:
+    """Return a float >= 0 below a number that mpmath computed in ``DIGITS`` digits."""
+    return max(math.nextafter(float(value), 0.0), 0.0)

@@ -1,0 +1,80 @@
+"""What every privacy guarantee has in common: it is a release of which nothing else is known."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal, Self, final
+
+from hockeystick import _validate
+from hockeystick._validate import MAX_COUNT, Domain
+from hockeystick.errors import ParameterError
+from hockeystick.mechanisms.base import Mechanism
+
+MU: Final = Domain(symbol="mu", low=0, high=math.inf, typical=(0.01, 10))
+RHO: Final = Domain(symbol="rho", low=0, high=math.inf, typical=(1e-3, 10))
+OMEGA: Final = Domain(symbol="omega", low=1, high=math.inf, low_open=True, typical=(2, 1000))
+_SIZE: Final = Domain(symbol="g", low=1, high=MAX_COUNT, typical=(1, 100), whole=True)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """How a guarantee came about: by an exact conversion or by a bound, and by which theorem."""
+
+    kind: Literal["exact", "bound"]
+    theorem: str
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Notion(Mechanism):
+    """A privacy guarantee, which is also a mechanism: a release of which only that is known.
+
+    It composes with everything else. What is accounted is the worst release with the guarantee;
+    any function of the output of a release has the release's guarantee too (post-processing).
+
+    Args:
+        origin: How a conversion came to it; not compared and not shown. None where it was stated.
+    """
+
+    origin: Origin | None = field(default=None, kw_only=True, compare=False, repr=False)
+
+    @property
+    def adjacency(self) -> None:
+        """None: the guarantee is for whichever neighbours it was stated for."""
+        return None
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """The guarantee itself: nothing else is known of the release."""
+        return (f"The release is {self._guarantee}: nothing else is known of it.",)
+
+    @property
+    @abstractmethod
+    def _guarantee(self) -> str:
+        """The guarantee as people write it, such as "1-DP"."""
+
+    @abstractmethod
+    def group(self, size: int) -> Notion:
+        """Return the guarantee for neighbours that differ in so many records, rounded up."""
+
+    def because(self, origin: Origin) -> Self:
+        """Return the same guarantee with how it came about."""
+        return replace(self, origin=origin)
+
+    def _words(self) -> tuple[str, tuple[str, ...]]:
+        """Return the guarantee."""
+        return f"{self._guarantee} release", ()
+
+
+def checked_origin(origin: object) -> Origin | None:
+    """Return the origin if it is one, or raise."""
+    if origin is None or isinstance(origin, Origin):
+        return origin
+    raise ParameterError("origin", origin, "an Origin or None")
+
+
+def group_size(size: object) -> int:
+    """Return the size of a group, or raise."""
+    return _validate.count("size", size, _SIZE)

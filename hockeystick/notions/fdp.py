@@ -1,0 +1,85 @@
+"""f-differential privacy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from hockeystick.errors import ParameterError
+from hockeystick.notions.base import Notion, Origin, checked_origin, group_size
+from hockeystick.tradeoffs import TradeOff
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class FDP(Notion):
+    """f-DP: no test of the output misses less often than f allows.
+
+    ``T(M(D), M(D')) >= f`` for all neighbours D, D' in both orders.
+
+    Guarantees:
+        Any function of the output is f-DP too. An asymmetric f is for one order of each two
+        neighbours, always the same, and its inverse for the other.
+
+    Args:
+        tradeoff: The trade-off function f.
+        origin: How a conversion came to it.
+
+    Raises:
+        ParameterError: If it is no trade-off function.
+
+    References:
+        Dong, Roth and Su, "Gaussian Differential Privacy", JRSS B 2022, definition 2.3.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> print(hs.FDP(hs.GaussianTradeOff(1)).group(2))
+        f-DP release (GaussianTradeOff)
+    """
+
+    tradeoff: TradeOff
+
+    def __init__(self, tradeoff: TradeOff, *, origin: Origin | None = None) -> None:
+        if not isinstance(tradeoff, TradeOff):
+            raise ParameterError("tradeoff", tradeoff, "a trade-off function")
+        object.__setattr__(self, "tradeoff", tradeoff)
+        object.__setattr__(self, "origin", checked_origin(origin))
+
+    @property
+    def _guarantee(self) -> str:
+        """The guarantee as people write it."""
+        return f"f-DP with f a {type(self.tradeoff).__name__}"
+
+    def _words(self) -> tuple[str, tuple[str, ...]]:
+        """Return the guarantee and the kind of trade-off function."""
+        return "f-DP release", (type(self.tradeoff).__name__,)
+
+    def group(self, size: int) -> FDP:
+        """Return the guarantee for groups of g records: ``1 - (1 - f)^og``, from below.
+
+        Args:
+            size: The number g of records, an integer >= 1.
+
+        Raises:
+            ParameterError: If the size is no such integer.
+
+        References:
+            Dong, Roth and Su 2022, theorem 2.14.
+        """
+        return FDP(self.tradeoff.group(group_size(size)))
+
+    def subsample(self, rate: float) -> FDP:
+        """Return the guarantee on a secret sample of fixed size: ``C_q(f)``.
+
+        It holds under replace-one, q the part of the records that is in the sample.
+
+        Args:
+            rate: The sampling probability q, in [0, 1].
+
+        Raises:
+            ParameterError: If the rate is no such number.
+
+        References:
+            Dong, Roth and Su 2022, theorem 4.2.
+        """
+        return FDP(self.tradeoff.subsample(rate))

@@ -1,0 +1,135 @@
+"""Renyi differential privacy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, final
+
+from hockeystick import _validate
+from hockeystick._numerals import plain
+from hockeystick._validate import Domain
+from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.notions._rounding import DIGITS, evaluated_down, evaluated_up
+from hockeystick.notions.base import Notion, Origin, checked_origin, group_size
+
+ORDER: Final = Domain(
+    symbol="alpha", low=1, high=math.inf, low_open=True, high_open=True, typical=(1.5, 256)
+)
+DIVERGENCE: Final = Domain(symbol="tau", low=0, high=math.inf, typical=(1e-3, 10))
+_ALLOWED: Final = "a mapping from orders > 1 to divergences >= 0, or pairs of such"
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class RenyiDP(Notion):
+    """(alpha, tau)-RDP at one or more orders: Renyi divergences of at most tau.
+
+    ``D_alpha(M(D) || M(D')) = ln E_M(D')[(dM(D)/dM(D'))^alpha] / (alpha - 1) <= tau`` for all
+    neighbours and both orders of each two.
+
+    Guarantees:
+        Any function of the output has the same divergences. As part of a plan it costs at most
+        what convexity makes of them between the orders given, and at least what the Gaussian
+        mechanism costs that has no larger ones.
+
+    Edge cases:
+        A divergence of 0 at one order means that nothing is released; inf says nothing. Of an
+        order given twice the smaller divergence counts.
+
+    Args:
+        divergences: A mapping from orders, finite and > 1, to divergences in [0, inf], or an
+            iterable of such pairs; at least one. Kept as a tuple of pairs in order.
+        origin: How a conversion came to it.
+
+    Raises:
+        ParameterError: If there is none, or an order or a divergence is outside its domain.
+
+    References:
+        Mironov, "Renyi Differential Privacy", CSF 2017, definition 4.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> hs.RenyiDP({2: 0.5, 10: 1})
+        RenyiDP(divergences=((2.0, 0.5), (10.0, 1.0)))
+    """
+
+    divergences: tuple[tuple[float, float], ...]
+
+    def __init__(
+        self,
+        divergences: Mapping[float, float] | Mapping[int, float] | Iterable[tuple[float, float]],
+        *,
+        origin: Origin | None = None,
+    ) -> None:
+        object.__setattr__(self, "divergences", _sorted(divergences))
+        object.__setattr__(self, "origin", checked_origin(origin))
+
+    @property
+    def _guarantee(self) -> str:
+        """The guarantee as people write it."""
+        if len(self.divergences) == 1:
+            ((order, divergence),) = self.divergences
+            return f"({plain(order)}, {plain(divergence)})-RDP"
+        orders = f"{plain(self.divergences[0][0])} to {plain(self.divergences[-1][0])}"
+        return f"RDP of {len(self.divergences)} orders from {orders}"
+
+    def group(self, size: int) -> RenyiDP:
+        """Return the guarantee for groups of g records, rounded outward.
+
+        With ``r = 1 - 1/alpha``, a divergence of tau at order alpha becomes
+        ``tau (alpha - 1) (r^-g - 1)`` at order ``1 / (1 - r^g) >= alpha / g``. It is the weak
+        triangle inequality ``D_b(P||R) <= (b - 1/p)/(b - 1) D_pb(P||Q) + D_(pb-1)/(p-1)(Q||R)``
+        iterated with ``p = alpha / b``, so that every divergence read is that of order alpha; for
+        Gaussian curves it loses next to nothing, where halving the order loses a factor of 3/2.
+
+        Args:
+            size: The number g of records, an integer >= 1.
+
+        Raises:
+            ParameterError: If the size is no such integer.
+            IncompatibleError: If the group is so large that no order above 1 is left.
+
+        References:
+            Mironov 2017, proposition 11 (the inequality) and proposition 2 (the coarser form).
+        """
+        g = group_size(size)
+        if g == 1:
+            return RenyiDP(self.divergences)
+        found = [_for_group(order, divergence, g) for order, divergence in self.divergences]
+        left = [(order, divergence) for order, divergence in found if order > 1.0]
+        if not left:
+            raise IncompatibleError(
+                f"{self._guarantee} says nothing of groups of {g}: no order above 1 is left"
+            )
+        return RenyiDP(left)
+
+
+def _sorted(divergences: object) -> tuple[tuple[float, float], ...]:
+    """Return the pairs of order and divergence in order, or raise."""
+    pairs = divergences.items() if isinstance(divergences, Mapping) else divergences
+    if not isinstance(pairs, Iterable) or isinstance(pairs, str | bytes):
+        raise ParameterError("divergences", divergences, _ALLOWED)
+    least: dict[float, float] = {}
+    for pair in pairs:
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise ParameterError("divergences", divergences, _ALLOWED)
+        order = _validate.real("order", pair[0], ORDER)
+        divergence = _validate.real("divergence", pair[1], DIVERGENCE)
+        least[order] = min(divergence, least.get(order, math.inf))
+    if not least:
+        raise ParameterError("divergences", divergences, _ALLOWED)
+    return tuple(sorted(least.items()))
+
+
+def _for_group(order: float, divergence: float, g: int) -> tuple[float, float]:
+    """Return the order, rounded down, and the divergence, rounded up, for a group."""
+    from mpmath import mp
+
+    with mp.workdps(DIGITS):
+        exponent = -g * mp.log1p(-1 / mp.mpf(order))
+        new = evaluated_down(-1 / mp.expm1(-exponent))
+        if divergence in (0.0, math.inf):
+            return new, divergence
+        return new, evaluated_up(divergence * (mp.mpf(order) - 1) * mp.expm1(exponent))

@@ -1,0 +1,57 @@
+"""Trade-off functions as objects that one computes with."""
+
+from __future__ import annotations
+
+from hockeystick.tradeoffs.base import Ends, TradeOff, accounts_tensor
+from hockeystick.tradeoffs.by_profile import ProfileTradeOff
+from hockeystick.tradeoffs.gaussian import GaussianTradeOff
+from hockeystick.tradeoffs.group import GroupTradeOff
+from hockeystick.tradeoffs.laplace import LaplaceTradeOff
+from hockeystick.tradeoffs.mixture import mixture
+from hockeystick.tradeoffs.piecewise import (
+    IDENTITY,
+    ApproxTradeOff,
+    IdentityTradeOff,
+    PiecewiseLinearTradeOff,
+    discrete_tradeoff,
+)
+from hockeystick.tradeoffs.profile import (
+    GaussianProfile,
+    NoLoss,
+    Profile,
+    ProfileValues,
+    SampledProfile,
+    SwappedSampledProfile,
+    WorseProfile,
+)
+from hockeystick.tradeoffs.renyi import RenyiTradeOff
+from hockeystick.tradeoffs.sampled_gaussian import SampledGaussianTradeOff
+from hockeystick.tradeoffs.table import TableProfile, WiderProfile, tradeoff_of_deltas
+
+__all__ = [
+    "IDENTITY",
+    "ApproxTradeOff",
+    "Ends",
+    "GaussianProfile",
+    "GaussianTradeOff",
+    "GroupTradeOff",
+    "IdentityTradeOff",
+    "LaplaceTradeOff",
+    "NoLoss",
+    "PiecewiseLinearTradeOff",
+    "Profile",
+    "ProfileTradeOff",
+    "ProfileValues",
+    "RenyiTradeOff",
+    "SampledGaussianTradeOff",
+    "SampledProfile",
+    "SwappedSampledProfile",
+    "TableProfile",
+    "TradeOff",
+    "WiderProfile",
+    "WorseProfile",
+    "accounts_tensor",
+    "discrete_tradeoff",
+    "mixture",
+    "tradeoff_of_deltas",
+]

@@ -1,0 +1,169 @@
+"""Whether one trade-off function lies above another everywhere: proven, refuted, or neither.
+
+f >= g iff ``delta_f(eps) <= delta_g(eps)`` for all eps >= 0, in both directions. Both are convex in
+``x = e^eps``. So between two values of x, delta_f lies below its chord and delta_g above the lines
+through its neighbours; cells where that does not settle it are split.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from functools import singledispatch
+from typing import Final
+
+import numpy as np
+
+from hockeystick.tradeoffs._tails import gaussian_above
+from hockeystick.tradeoffs.base import TradeOff
+from hockeystick.tradeoffs.gaussian import GaussianTradeOff
+from hockeystick.tradeoffs.piecewise import ApproxTradeOff, PiecewiseLinearTradeOff
+from hockeystick.tradeoffs.profile import Array, Flags, Profile
+
+_ULP: Final = 2.0**-52
+# Deltas below it count as equal, and so do the functions at rates below about it.
+_NEGLIGIBLE: Final = 1e-300
+_FARTHEST: Final = 691.0
+_START: Final = 65
+_MOST: Final = 30_000
+_ROUNDS: Final = 40
+
+
+class _Verdict(Enum):
+    """What was found out about two profiles."""
+
+    PROVEN = "proven"
+    REFUTED = "refuted"
+    OPEN = "open"
+
+
+def at_least(f: TradeOff, g: TradeOff) -> bool | None:
+    """Return whether ``f >= g`` everywhere: f is at least as private as g.
+
+    Guarantees:
+        True is proven for all rates from 1e-300 on (deltas below 1e-300 count as equal), round-off
+        included; False is proven by an epsilon where delta_f exceeds delta_g, or by a rate where f
+        is below g. None is neither: the curves touch, or are closer than their ends are known.
+
+    Edge cases:
+        Equal objects give True. Two Gaussians are compared by mu, exactly; and so is what is
+        known to be at least a Gaussian by its making, as ``C_p(G_mu)`` and groups of it are.
+
+    Args:
+        f: The function asked about.
+        g: The function it is compared with.
+
+    Returns:
+        True, False, or None where undecided.
+
+    References:
+        Dong, Roth and Su, "Gaussian Differential Privacy", JRSS B 2022, proposition 2.12.
+    """
+    if f is g or f == g:
+        return True
+    if isinstance(g, GaussianTradeOff):
+        if isinstance(f, GaussianTradeOff):
+            return f.mu <= g.mu
+        if max(gaussian_above(f.forward), gaussian_above(f.backward)) <= g.mu:
+            return True
+    rates = np.array(sorted({*_rates(f), *_rates(g)}))
+    if rates.size and (f.bounds(rates)[1] < g.bounds(rates)[0]).any():
+        return False
+    pairs = [(f.forward, g.forward)]
+    if not (f.is_symmetric and g.is_symmetric):
+        pairs.append((f.backward, g.backward))
+    verdicts = {_below(low, high) for low, high in pairs}
+    if _Verdict.REFUTED in verdicts:
+        return False
+    return None if _Verdict.OPEN in verdicts else True
+
+
+@singledispatch
+def _rates(f: TradeOff) -> tuple[float, ...]:
+    """Return the rates where a polygon has its corners: there it shows first what lies below."""
+    return ()
+
+
+@_rates.register(PiecewiseLinearTradeOff)
+@_rates.register(ApproxTradeOff)
+def _(f: PiecewiseLinearTradeOff | ApproxTradeOff) -> tuple[float, ...]:
+    """Return the rates of its corners."""
+    return f.corners.alphas
+
+
+def _below(low: Profile, high: Profile) -> _Verdict:
+    """Return whether the first profile is at most the second for all epsilon."""
+    if low == high:
+        return _Verdict.PROVEN
+    epsilon = np.r_[0.0, np.geomspace(1e-5, _FARTHEST, _START)]
+    curves = _Curves(low, high, epsilon)
+    for _ in range(_ROUNDS):
+        if curves.refuted:
+            return _Verdict.REFUTED
+        failing = ~curves.settled()
+        if not failing.any():
+            return _Verdict.PROVEN
+        if len(curves.epsilon) + 3 * int(failing.sum()) > _MOST:
+            return _Verdict.OPEN
+        curves = curves.split(failing)
+    return _Verdict.OPEN
+
+
+class _Curves:
+    """Two profiles at rising epsilons."""
+
+    def __init__(self, low: Profile, high: Profile, epsilon: Array) -> None:
+        self._profiles = low, high
+        self.epsilon = epsilon
+        self._x = np.exp(epsilon)
+        first, second = low.at(epsilon), high.at(epsilon)
+        self._least, self._most = first.lower, first.upper
+        self._floor, self._roof = second.lower, second.upper
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the first is above the second somewhere, for certain."""
+        return bool((self._least > np.maximum(self._roof, _NEGLIGIBLE)).any())
+
+    def split(self, cells: Flags) -> _Curves:
+        """Return the curves with three more points in each of these cells."""
+        start, width = self.epsilon[:-1][cells], np.diff(self.epsilon)[cells]
+        more = (start + np.array([[0.25], [0.5], [0.75]]) * width).ravel()
+        return _Curves(*self._profiles, np.unique(np.r_[self.epsilon, more]))
+
+    def settled(self) -> Flags:
+        """Return in which cells the first is below the second for certain.
+
+        It is where one of two lines below the second profile is above the chord of the first: the
+        one from the left up to some place in the cell, the one from the right from there on.
+        """
+        left, right = self._lines()
+        chord = np.stack([self._most[:-1], self._most[1:]])
+        first, last = left - chord, right - chord
+        with np.errstate(divide="ignore", invalid="ignore"):
+            reach = np.where(first[1] < 0.0, first[0] / (first[0] - first[1]), 1.0)
+            start = np.where(last[0] < 0.0, last[0] / (last[0] - last[1]), 0.0)
+        both = (first[0] >= 0.0) & (last[1] >= 0.0)
+        met = both & (start * (1.0 + 16.0 * _ULP) <= reach * (1.0 - 16.0 * _ULP))
+        alone = (first >= 0.0).all(axis=0) | (last >= 0.0).all(axis=0)
+        return np.asarray(met | alone | (self._most[:-1] <= _NEGLIGIBLE))
+
+    def _lines(self) -> tuple[Array, Array]:
+        """Return lines below the second profile, from the left and from the right, at both ends.
+
+        It falls less steeply in a cell than on average in the one before, and more steeply than on
+        average in the one after. The widths are rounded whichever way is safe.
+        """
+        width, off = np.diff(self._x), 16.0 * _ULP * self._x[1:]
+        narrow, wide = np.maximum(width - off, 0.0), width + off
+        drop = np.maximum(self._roof[:-1] - self._floor[1:], 0.0)
+        fall = np.maximum(self._floor[:-1] - self._roof[1:], 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            steep = np.r_[np.inf, np.where(narrow > 0.0, drop / narrow, np.inf)[:-1]]
+        flat = np.r_[(fall / wide)[1:], 0.0]
+        start, end = self._floor[:-1], self._floor[1:]
+        down, up = steep * wide * (1.0 + 8.0 * _ULP), flat * narrow * (1.0 - 8.0 * _ULP)
+        right = np.stack([(end + up) * (1.0 - 2.0 * _ULP), end])
+        known = np.isfinite(down)
+        down = np.where(known, down, 0.0)
+        left = np.stack([start, start - down - 2.0 * _ULP * (start + down)])
+        return np.where(known, left, right), right

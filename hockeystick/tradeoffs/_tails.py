@@ -1,0 +1,65 @@
+"""Gaussians that lie above a profile: they bound its tail where floats end."""
+
+from __future__ import annotations
+
+import math
+from functools import singledispatch
+
+from hockeystick.tradeoffs.by_function import FunctionProfile
+from hockeystick.tradeoffs.mixture import MixtureProfile
+from hockeystick.tradeoffs.profile import (
+    GaussianProfile,
+    NoLoss,
+    Profile,
+    SampledProfile,
+    SwappedSampledProfile,
+    WorseProfile,
+)
+
+
+@singledispatch
+def gaussian_above(profile: Profile) -> float:
+    """Return a mu with ``delta(eps) <= delta_G(eps; mu)`` for all eps; inf if none is known."""
+    return math.inf
+
+
+@gaussian_above.register
+def _(profile: GaussianProfile) -> float:
+    """Return its own mu."""
+    return profile.mu
+
+
+@gaussian_above.register
+def _(profile: NoLoss) -> float:
+    """Return 0."""
+    return 0.0
+
+
+@gaussian_above.register
+def _(profile: SampledProfile) -> float:
+    """Return the inner one's: ``ln(1 + (e^eps - 1)/p) >= eps``."""
+    return gaussian_above(profile.inner)
+
+
+@gaussian_above.register
+def _(profile: SwappedSampledProfile) -> float:
+    """Return the inner one's: ``ln(p e^eps / w) >= eps`` and ``w <= p``."""
+    return gaussian_above(profile.inner)
+
+
+@gaussian_above.register
+def _(profile: WorseProfile) -> float:
+    """Return the larger: the profiles of Gaussians grow with mu."""
+    return max(gaussian_above(profile.first), gaussian_above(profile.second))
+
+
+@gaussian_above.register
+def _(profile: MixtureProfile) -> float:
+    """Return the largest: a mean is at most that."""
+    return max(gaussian_above(one) for one in profile.profiles)
+
+
+@gaussian_above.register
+def _(profile: FunctionProfile) -> float:
+    """Return the one that it was made with."""
+    return profile.gaussian

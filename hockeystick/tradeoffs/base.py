@@ -1,0 +1,415 @@
+"""Trade-off functions: the least type II error that any test has at each type I error."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from hockeystick._validate import PARAMETERS, Domain, count, real
+from hockeystick.errors import ParameterError
+from hockeystick.results import Certified
+from hockeystick.tradeoffs._readings import ends_at, epsilon_interval
+from hockeystick.tradeoffs.profile import (
+    Array,
+    Profile,
+    SampledProfile,
+    SwappedSampledProfile,
+    WorseProfile,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+_ACCOUNTANT: Final = "f-dp"
+_PROBABILITY: Final = Domain(symbol="pi", low=0, high=1, typical=(0.01, 0.99))
+_DOWN: Final = 1.0 - 2.0**-48
+_ULP: Final = 2.0**-52
+_LEAST_LOG: Final = -700.0
+_LOGS_ALLOWED: Final = "a number <= 0, or an array of such"
+
+
+class Ends(NamedTuple):
+    """Proven lower and upper ends, arrays of one shape."""
+
+    lower: Array
+    upper: Array
+
+
+class TradeOff(ABC):
+    """``f = T(P, Q)``: the least false negative rate of any test of P against Q.
+
+    ``f(alpha)`` is the least type II error at type I error (false positive rate) ``alpha``; f is
+    convex, continuous and falling, and ``0 <= f(alpha) <= 1 - alpha``. The larger f, the more
+    private. A mechanism is f-DP if ``T(M(D), M(D')) >= f`` for all neighbours.
+
+    Guarantees:
+        Calling f returns a proven LOWER end: no attack misses fewer. ``bounds`` returns both.
+        Both keep their relative precision in both tails, as does ``power``, which is 1 - f.
+
+    References:
+        Dong, Roth and Su, "Gaussian Differential Privacy", JRSS B 2022, definitions 2.1 and 2.3.
+    """
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def forward(self) -> Profile:
+        """The profile of (Q, P): delta where f is steeper than -1."""
+
+    @property
+    @abstractmethod
+    def backward(self) -> Profile:
+        """The profile of (P, Q): delta where f is flatter than -1."""
+
+    @abstractmethod
+    def _miss(self, alpha: Array) -> Ends:
+        """Return f, precise relative to f."""
+
+    @abstractmethod
+    def _power(self, alpha: Array) -> Ends:
+        """Return 1 - f, precise relative to 1 - f."""
+
+    def _proven_miss(self, alpha: Array) -> Array:
+        """Return the lower end of f alone."""
+        return self._miss(alpha).lower
+
+    def _proven_power(self, alpha: Array) -> Array:
+        """Return the upper end of 1 - f alone."""
+        return self._power(alpha).upper
+
+    @abstractmethod
+    def inverse(self) -> TradeOff:
+        """Return T(Q, P), the inverse function."""
+
+    @property
+    def release(self) -> object:
+        """The mechanism or plan whose trade-off function it is; None where it is just a function.
+
+        Tensor products compose the releases, direction by direction, which is tighter than the
+        functions alone.
+        """
+        return None
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether f is its own inverse, as it is for all pairs of neighbours together."""
+        return self.forward == self.backward
+
+    def __call__(self, alpha: ArrayLike) -> Any:
+        """Return the proven lower end of f, of the same shape as alpha."""
+        return _shaped("alpha", alpha, lambda a: np.maximum(self._proven_miss(a), 0.0))
+
+    def bounds(self, alpha: ArrayLike) -> tuple[Any, Any]:
+        """Return both ends of f at false positive rates, each of the same shape as alpha."""
+
+        def ends(a: Array) -> Array:
+            lower, upper = self._miss(a)
+            return np.array([np.maximum(lower, 0.0), np.minimum(upper, _guessing(a))])
+
+        lower, upper = _shaped("alpha", alpha, ends)
+        return lower, upper
+
+    def power(self, fpr: ArrayLike) -> Any:
+        """Return the most true positives at false positive rates, 1 - f: a proven upper end."""
+        return _shaped("fpr", fpr, lambda a: np.minimum(self._proven_power(a), 1.0))
+
+    def power_bounds(self, fpr: ArrayLike) -> tuple[Any, Any]:
+        """Return both ends of 1 - f, each precise relative to itself."""
+
+        def ends(a: Array) -> Array:
+            lower, upper = self._power(a)
+            return np.array([np.maximum(lower, a), np.clip(upper, a, 1.0)])
+
+        lower, upper = _shaped("fpr", fpr, ends)
+        return lower, upper
+
+    def log_bounds(self, log_alpha: ArrayLike) -> tuple[Any, Any]:
+        """Return both ends of ``ln f`` at ``ln alpha``, for rates that no float can hold."""
+        lower, upper = _shaped_logs(log_alpha, lambda a: np.array(self._log_miss(a)))
+        return lower, upper
+
+    def log_power_bounds(self, log_fpr: ArrayLike) -> tuple[Any, Any]:
+        """Return both ends of ``ln(1 - f)`` at ``ln fpr``, for rates that no float can hold."""
+        lower, upper = _shaped_logs(log_fpr, lambda a: np.array(self._log_power(a)))
+        return lower, upper
+
+    def _log_miss(self, log_alpha: Array) -> Ends:
+        """Return ``ln f``: f falls, so that a little more alpha is a lower end."""
+        lower = self._miss(_exp(log_alpha, 1.0)).lower
+        return _logs(Ends(lower, self._miss(_exp(log_alpha, -1.0)).upper))
+
+    def _log_power(self, log_alpha: Array) -> Ends:
+        """Return ``ln(1 - f)``, which rises."""
+        lower = self._power(_exp(log_alpha, -1.0)).lower
+        return _logs(Ends(lower, self._power(_exp(log_alpha, 1.0)).upper))
+
+    def delta(self, epsilon: float) -> Certified:
+        """Return the least delta such that f-DP implies (epsilon, delta)-DP.
+
+        The larger of both directions, ``1 + f*(-e^epsilon)``, at an epsilon in [0, inf].
+        """
+        value = real("epsilon", epsilon)
+        ends = [ends_at(one, value) for one in self._directions]
+        return _certified("delta", ends)
+
+    def epsilon(self, delta: float) -> Certified:
+        """Return the least epsilon >= 0 such that f-DP implies (epsilon, delta)-DP."""
+        goal = real("delta", delta)
+        return _certified("epsilon", [epsilon_interval(one, goal) for one in self._directions])
+
+    @property
+    def _directions(self) -> tuple[Profile, ...]:
+        """The profiles that differ."""
+        return (self.forward,) if self.is_symmetric else (self.forward, self.backward)
+
+    def conjugate(self, slope: float) -> tuple[float, float]:
+        """Return both ends of the convex conjugate ``f*(y) = sup over x of y x - f(x)``.
+
+        ``f*(-e^eps) = delta(eps) - 1`` of the forward profile, ``f*(-e^-eps) = e^-eps (delta(eps)
+        - 1)`` of the backward one, and ``f*(y) = y`` for ``y >= 0``. f is closed and convex, so
+        that it is its own biconjugate.
+
+        Args:
+            slope: The slope y, a finite number.
+
+        Raises:
+            ParameterError: If the slope is no such number.
+        """
+        if isinstance(slope, bool) or not isinstance(slope, int | float) or not abs(slope) < 1e300:
+            raise ParameterError("slope", slope, "a finite number")
+        y = float(slope)
+        if y >= 0.0:
+            return y, y
+        steep = y <= -1.0
+        profile = self.forward if steep else self.backward
+        size = 1.0 if steep else -y
+        epsilon = abs(math.log(-y))
+        lower, _, upper = ends_at(profile, epsilon)
+        slack = 2.0**-48 * (1.0 + epsilon) * size
+        return size * (lower - 1.0) - slack, min(size * (upper - 1.0) + slack, 0.0)
+
+    def symmetrize(self) -> TradeOff:
+        """Return ``min(f, f^-1)**``, the lower convex envelope of f and its inverse.
+
+        It is what f-DP means for both orders of every pair of neighbours.
+        """
+        if self.is_symmetric:
+            return self
+        from hockeystick.tradeoffs.by_profile import ProfileTradeOff
+
+        profile = WorseProfile(self.forward, self.backward)
+        return ProfileTradeOff((profile, profile))
+
+    def subsample(self, rate: float) -> TradeOff:
+        """Return ``C_p(f) = min(f_p, f_p^-1)**`` with ``f_p = p f + (1-p) (1 - alpha)``.
+
+        A mechanism that is f-DP under replace-one, run on a random subset of fixed size that holds
+        each record with probability p, is ``C_p(f)``-DP under replace-one.
+
+        Args:
+            rate: The probability p, in [0, 1]; 0 gives ``1 - alpha`` and 1 gives f symmetrized.
+
+        Raises:
+            ParameterError: If the rate is no such number.
+
+        References:
+            Dong, Roth and Su 2022, theorem 4.2. One step is tight; a composition of the result is
+            valid, but not attained.
+        """
+        return self._subsample(real("rate", rate))
+
+    def _subsample(self, p: float) -> TradeOff:
+        """Return ``C_p(f)`` by the profiles."""
+        if p == 1.0:
+            return self.symmetrize()
+        from hockeystick.tradeoffs.by_profile import ProfileTradeOff
+        from hockeystick.tradeoffs.piecewise import IDENTITY
+
+        if p == 0.0:
+            return IDENTITY
+        profile = WorseProfile(
+            SampledProfile(self.forward, p), SwappedSampledProfile(self.backward, p)
+        )
+        return ProfileTradeOff((profile, profile))
+
+    def group(self, size: int) -> TradeOff:
+        """Return ``1 - (1 - f)^og``, the trade-off function for groups of g records.
+
+        Exact for Gaussians and Laplace, proven ends otherwise.
+
+        Args:
+            size: The number g of records, an integer from 1 to 10^15.
+
+        Raises:
+            ParameterError: If the size is no such integer.
+
+        References:
+            Dong, Roth and Su 2022, theorem 2.14.
+        """
+        from hockeystick.tradeoffs.group import group
+
+        return group(self, size)
+
+    def renyi_divergence(self, order: float) -> tuple[float, float]:
+        """Return both ends of the Renyi divergence of an order above 1, the worse of both ways."""
+        from hockeystick.tradeoffs._renyi_integral import renyi_divergence
+
+        lower, upper = renyi_divergence(self, order)
+        return lower, upper
+
+    def __ge__(self, other: TradeOff) -> bool:
+        """Return whether f >= g is proven for all rates from 1e-300 on: f is as private as g."""
+        if not isinstance(other, TradeOff):
+            return NotImplemented
+        from hockeystick.tradeoffs._order import at_least
+
+        return at_least(self, other) is True
+
+    def __le__(self, other: TradeOff) -> bool:
+        """Return whether g >= f is proven for all rates from 1e-300 on: g is as private as f."""
+        return other >= self if isinstance(other, TradeOff) else NotImplemented
+
+    def compare(self, other: TradeOff) -> bool | None:
+        """Return whether f >= g everywhere: True and False are proven, None is undecided."""
+        if not isinstance(other, TradeOff):
+            raise ParameterError("other", other, "a trade-off function")
+        from hockeystick.tradeoffs._order import at_least
+
+        return at_least(self, other)
+
+    def plot(self, *others: TradeOff, **how: Any) -> Any:
+        """Draw this function, and others over it; see ``hockeystick.tradeoffs.plot.plot``."""
+        from hockeystick.tradeoffs.plot import plot
+
+        return plot(self, *others, **how)
+
+    def __matmul__(self, other: TradeOff) -> TradeOff:
+        """Return the tensor product ``T(P x P', Q x Q')``, that of both releases together.
+
+        It is accounted like any plan: exact for Gaussians, certified for all else. Where the
+        function is a plan's, the plans are composed, direction by direction.
+        """
+        if not isinstance(other, TradeOff):
+            raise ParameterError("the right side of @", other, "a trade-off function")
+        return tensor(((self, 1), (other, 1)))
+
+    def __pow__(self, runs: float) -> TradeOff:
+        """Return the tensor product of so many copies: as many releases together."""
+        return tensor(((self, count("count", runs)),))
+
+    @property
+    def advantage(self) -> float:
+        """The most that true and false positive rate can differ: delta(0), rounded up."""
+        return self.delta(0.0).upper
+
+    def bayes_error(self, prior: float) -> float:
+        """Return the least error of guessing whether it was P (with the prior) or Q, rounded down.
+
+        ``min over alpha of prior alpha + (1 - prior) f(alpha)``.
+        """
+        first = real("prior", prior, _PROBABILITY)
+        if first in (0.0, 1.0):
+            return 0.0
+        weight, profile = 1.0 - first, self.forward
+        epsilon = math.log(first / weight)
+        if epsilon < 0.0:
+            weight, profile, epsilon = first, self.backward, -epsilon
+        upper = ends_at(profile, epsilon * _DOWN)[2]
+        return max(weight * (1.0 - upper) * _DOWN, 0.0)
+
+    def reconstruction(self, baseline: float) -> float:
+        """Return the most that an attack with this chance of success a priori can reach.
+
+        ``1 - f(baseline)``, an upper end: the reconstruction robustness of Balle, Cherubin and
+        Hayes (2022), by Kaissis, Hayes, Ziller and Rueckert (2023).
+
+        Args:
+            baseline: The chance of a success without seeing the release, in [0, 1].
+        """
+        return float(self._proven_power(np.array([real("baseline", baseline, _PROBABILITY)]))[0])
+
+
+def _certified(quantity: Any, ends: list[tuple[float, float, float]]) -> Certified:
+    """Return the larger of several intervals."""
+    lower, middle, upper = (max(end) for end in zip(*ends, strict=True))
+    return Certified(lower, middle, upper, quantity=quantity, accountant=_ACCOUNTANT)
+
+
+def _rates(name: str, values: ArrayLike) -> Array:
+    """Return false positive rates as a flat array, or raise."""
+    try:
+        rates = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError(name, values, "a number from 0 to 1, or an array of such") from None
+    inside = (rates >= 0.0) & (rates <= 1.0)
+    if not inside.all():
+        outside = float(rates[~inside].flat[0])
+        raise ParameterError(name, outside, PARAMETERS["delta"].allowed)
+    return rates.ravel()
+
+
+def _shaped(name: str, values: ArrayLike, ask: Callable[[Array], Array]) -> Any:
+    """Return answers in the shape of what was asked, a float for a number, checked rates for it."""
+    return _like(values, ask, _rates(name, values))
+
+
+def _shaped_logs(values: ArrayLike, ask: Callable[[Array], Array]) -> Any:
+    """Return answers in the shape of the logarithms that were asked for."""
+    try:
+        logs = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError("log_alpha", values, _LOGS_ALLOWED) from None
+    if not (logs <= 0.0).all():
+        raise ParameterError("log_alpha", float(logs[~(logs <= 0.0)].flat[0]), _LOGS_ALLOWED)
+    return _like(values, ask, logs.ravel())
+
+
+def _like(values: ArrayLike, ask: Callable[[Array], Array], flat: Array) -> Any:
+    """Return what is answered to a flat array, in the shape of the values it came from."""
+    shape = np.shape(values)
+    answers = ask(flat if flat.size else np.zeros(1))[..., : flat.size]
+    shaped = answers.reshape((*answers.shape[:-1], *shape))
+    if shape != ():
+        return shaped
+    return float(shaped) if shaped.ndim == 0 else tuple(float(one) for one in shaped)
+
+
+def _guessing(alpha: Array) -> Array:
+    """Return ``1 - alpha``, rounded up: what guessing misses."""
+    rest = 1.0 - alpha
+    return np.where(1.0 - rest == alpha, rest, np.nextafter(rest, 2.0))
+
+
+def _exp(logs: Array, sign: float) -> Array:
+    """Return ``e^logs``, rounded up (sign 1) or down (-1), as rates; refuse to underflow."""
+    if not (logs >= _LEAST_LOG).all():
+        least = float(logs.min())
+        raise ParameterError("log_alpha", least, f"at least {_LEAST_LOG:g} for this function")
+    return np.minimum(np.exp(logs) * (1.0 + sign * 8.0 * _ULP), 1.0)
+
+
+def _logs(ends: Ends) -> Ends:
+    """Return the logarithms of ends, rounded outward."""
+    with np.errstate(divide="ignore"):
+        lower, upper = np.log(np.maximum(ends.lower, 0.0)), np.log(np.minimum(ends.upper, 1.0))
+    return Ends(lower - 4.0 * _ULP * np.abs(lower), upper + 4.0 * _ULP * np.abs(upper))
+
+
+Factors = tuple[tuple[TradeOff, int], ...]
+_tensor: list[Callable[[Factors], TradeOff]] = []
+
+
+def accounts_tensor(function: Callable[[Factors], TradeOff]) -> Callable[[Factors], TradeOff]:
+    """Let a function compute tensor products: composing is the accountants' business."""
+    _tensor[:] = [function]
+    return function
+
+
+def tensor(factors: Factors) -> TradeOff:
+    """Return the tensor product of trade-off functions, each so many times."""
+    return _tensor[0](factors)

@@ -1,0 +1,130 @@
+"""The privacy profile of a trade-off function that is known as a function."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, final
+
+import numpy as np
+
+from hockeystick.tradeoffs.base import TradeOff
+from hockeystick.tradeoffs.profile import Array, GaussianProfile, Profile, ProfileValues
+
+_ULP: Final = 2.0**-52
+_FARTHEST: Final = 690.0
+_KNOTS: Final = 1381
+# Where the best rate is looked for, relative to it in ln: near it closely, then to both ends.
+_NEAR: Final = 2e-5
+_OFFSETS: Final = _NEAR * np.array([0.0, 1.0, 2.0, 3.0, *(3.0 * 4.0**k for k in range(1, 13))])
+# Covers the round-off of sums and products of a few numbers.
+_ROUND: Final = 1.0 + 1e-14
+_TURNS: Final = 9
+_PARTS: Final = 9
+
+
+@final
+@dataclass(frozen=True)
+class FunctionProfile(Profile):
+    """``delta(eps) = sup over alpha of (1 - f(alpha)) - e^eps alpha``.
+
+    Guarantees:
+        Every rate gives a lower end. The power is concave, so between two rates it lies below the
+        lines through their neighbours on either side; the rates asked about reach from the best
+        one to both ends, so no assumption is made about where the best one is.
+
+    Args:
+        function: The function f.
+        largest: A loss from which on delta is constant, where one is known.
+        gaussian: A mu with ``f >= G_mu``, where one is known; it helps where floats end.
+    """
+
+    function: TradeOff
+    largest: float = math.inf
+    gaussian: float = math.inf
+
+    @property
+    def supremum(self) -> float:
+        """The largest loss as far as known."""
+        return self.largest
+
+    def at(self, epsilon: Array) -> ProfileValues:
+        """Return delta at epsilons >= 0, at most at 690: from there on, what holds there."""
+        x = np.exp(np.minimum(epsilon, _FARTHEST))
+        best = self._best(x)
+        t = np.unique(np.r_[-_OFFSETS, _OFFSETS])[:, None] + best
+        alpha = np.exp(np.minimum(t, 0.0))
+        alpha = np.vstack([np.zeros_like(x), alpha, np.ones_like(x)])
+        ends = self.function._power(alpha.ravel())
+        lower, upper = (end.reshape(alpha.shape) for end in ends)
+        line = x * alpha
+        slack = 8.0 * _ULP * (line + upper)
+        low = (lower - line - slack).max(axis=0)
+        high = _peak(alpha, lower - line - slack, upper - line + slack)
+        low = np.where(epsilon > _FARTHEST, lower[0], low)
+        high = np.where(epsilon >= self.largest, upper[0], np.minimum(high, self._cover(epsilon)))
+        low, high = np.maximum(low, 0.0), np.clip(high, 0.0, 1.0)
+        return ProfileValues(low, 0.5 * (low + high), high, -x * np.exp(best))
+
+    def _cover(self, epsilon: Array) -> Array:
+        """Return the profile of the Gaussian beneath f."""
+        if not 0.0 < self.gaussian < math.inf:
+            return np.ones_like(epsilon)
+        return GaussianProfile(self.gaussian).at(epsilon).upper
+
+    def _best(self, x: Array) -> Array:
+        """Return about the logarithms of the rates where the power has these slopes."""
+        t, slopes = self._table
+        place = np.searchsorted(-slopes, 1e-9 - np.log(x), side="right")
+        low, high = t[np.maximum(place - 1, 0)], t[np.minimum(place + 1, len(t) - 1)]
+        share = np.linspace(0.0, 1.0, _PARTS)[:, None]
+        for _ in range(_TURNS):
+            grid = low + share * (high - low)
+            alpha = np.exp(grid)
+            ends = self.function._power(alpha.ravel())
+            middle = 0.5 * (ends.lower + ends.upper).reshape(alpha.shape) - x * alpha
+            noise = (ends.upper - ends.lower).reshape(alpha.shape) + 8.0 * _ULP * x * alpha
+            # The last of equals: to the left of a corner what is level costs nothing.
+            best = middle >= middle.max(axis=0) - noise
+            peak = _PARTS - 1 - best[::-1].argmax(axis=0)
+            step = (high - low) / (_PARTS - 1.0)
+            found = low + peak * step
+            low, high = np.maximum(low, found - step), np.minimum(high, found + step)
+        return np.asarray(0.5 * (low + high))
+
+    @cached_property
+    def _table(self) -> tuple[Array, Array]:
+        """Logarithms of rates, and of the mean slope of the power from each to the next."""
+        t = np.r_[np.linspace(-_FARTHEST, -0.5, _KNOTS), np.linspace(-0.49, 0.0, 50)]
+        alpha = np.exp(t)
+        ends = self.function._power(alpha)
+        power = 0.5 * (ends.lower + ends.upper)
+        slopes = np.diff(power) / np.diff(alpha)
+        # They fall to the right; where digits are lost beside a power at 0, they seem to be 0.
+        slopes = np.maximum.accumulate(slopes[::-1])[::-1]
+        slopes = np.log(np.maximum(slopes, 1e-300))
+        return t, slopes
+
+
+def _peak(x: Array, low: Array, high: Array) -> Array:
+    """Return an upper end of the greatest value of a concave function between rising points.
+
+    Args:
+        x: The points, down each column.
+        low: Lower ends of the values there.
+        high: Upper ends.
+    """
+    width = np.diff(x, axis=0)
+    empty = width <= 0.0
+    safe = np.where(empty, 1.0, width)
+    # What it rises at most into a cell from the left, and falls at most out of it to the right.
+    rise = np.where(empty, np.inf, (high[1:] - low[:-1]) / safe)
+    drop = np.where(empty, np.inf, (high[:-1] - low[1:]) / safe)
+    edge = np.full_like(x[:1], np.inf)
+    with np.errstate(over="ignore", invalid="ignore"):
+        up = np.maximum(np.vstack([edge, rise[:-1]]) * width, 0.0) * _ROUND
+        down = np.maximum(np.vstack([drop[1:], edge]) * width, 0.0) * _ROUND
+    left, right = high[:-1] + up, high[1:] + down
+    cell = np.where(empty, np.maximum(high[:-1], high[1:]), np.fmin(left, right))
+    return np.asarray(cell.max(axis=0) * _ROUND)

@@ -1,0 +1,320 @@
+"""Any trade-off function from its two profiles.
+
+    f(alpha) = max( sup over eps >= 0 of 1 - delta(eps) - e^eps alpha         (forward),
+                    sup over eps >= 0 of e^-eps (1 - alpha - delta(eps))      (backward) ).
+
+Every epsilon gives a proven lower end of f; the best is where ``alpha = P(L > eps)`` under the
+hypothesis that alpha belongs to. The upper end follows from convexity in ``e^eps``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final, TypeAlias, final
+
+import numpy as np
+
+from hockeystick.tradeoffs.base import Ends, TradeOff
+from hockeystick.tradeoffs.profile import Array, Flags, Profile, ProfileValues
+
+Function: TypeAlias = Callable[[Array, Array], Ends]
+LogTail: TypeAlias = Callable[[Array, ProfileValues], Array]
+
+_KNOTS: Final = 257
+_NEAREST: Final = 2.0**-16
+_FARTHEST: Final = 2.0**50
+# The spacing by which convexity bounds what lies between: over the change in which the tail falls
+# to 1/e, and over the distance from the largest loss.
+_SPACING: Final = 3e-5
+_CLOSENESS: Final = 1e-3
+# How much further apart to look where the ends are not as narrow as this.
+_NARROW: Final = 1e-7
+_WIDER: Final = (30.0, 300.0, 1e3, 3e3, 1e4, 3e4, 1e5)
+_ULP: Final = 2.0**-52
+# A table that is further off than this, in ln, has a jump there, which is bisected.
+_SMOOTH: Final = 0.05
+_HALVINGS: Final = 50
+# A rate of 0 is solved for as if it were this.
+_LEAST: Final = 1e-24
+# Logarithms of the probabilities down to which tables are made.
+_LEVELS: Final = (-8.0, -16.0, -32.0, -64.0, -128.0, -256.0, -750.0)
+# Best epsilons up to here belong to the part of slope -1 or to the other side.
+_EDGE: Final = 1e-12
+
+
+@final
+@dataclass(frozen=True)
+class ProfileTradeOff(TradeOff):
+    """The trade-off function with given profiles of (Q, P) and of (P, Q).
+
+    ``release`` is the mechanism or plan that it is of, if one is known.
+    """
+
+    profiles: tuple[Profile, Profile]
+    release: object = field(default=None, compare=False, repr=False)
+
+    def __repr__(self) -> str:
+        """Return the release that it is of, or else the profiles."""
+        if self.release is not None:
+            return f"<trade-off function of {self.release}>"
+        return f"ProfileTradeOff({self.profiles!r})"
+
+    @property
+    def forward(self) -> Profile:
+        """The profile of (Q, P)."""
+        return self.profiles[0]
+
+    @property
+    def backward(self) -> Profile:
+        """The profile of (P, Q)."""
+        return self.profiles[1]
+
+    def inverse(self) -> ProfileTradeOff:
+        """Return the one with the profiles exchanged."""
+        return ProfileTradeOff((self.backward, self.forward))
+
+    def _power(self, alpha: Array) -> Ends:
+        """Return 1 - f."""
+        steep, flat = self._both(alpha)
+        missed = Ends((1.0 - flat.upper) * (1.0 - _ULP), (1.0 - flat.lower) * (1.0 + _ULP))
+        return Ends(np.minimum(steep.lower, missed.lower), np.minimum(steep.upper, missed.upper))
+
+    def _miss(self, alpha: Array) -> Ends:
+        """Return f."""
+        steep, flat = self._both(alpha)
+        found = Ends((1.0 - steep.upper) * (1.0 - _ULP), (1.0 - steep.lower) * (1.0 + _ULP))
+        return Ends(np.maximum(found.lower, flat.lower), np.maximum(found.upper, flat.upper))
+
+    def _both(self, alpha: Array) -> tuple[Ends, Ends]:
+        """Return the least power by steep slopes and the largest miss by flat ones.
+
+        ``1 - delta - slope * alpha`` is concave in the slope: where it peaks on one side, the other
+        side has nothing to add.
+        """
+        steep, steep_peaks = self._steep.least_power(alpha)
+        flat, flat_peaks = self._flat.largest_miss(1.0 - alpha)
+        one, other = flat_peaks, steep_peaks & ~flat_peaks
+        return (
+            Ends(np.where(one, np.inf, steep.lower), np.where(one, np.inf, steep.upper)),
+            Ends(np.where(other, -np.inf, flat.lower), np.where(other, -np.inf, flat.upper)),
+        )
+
+    def _proven_miss(self, alpha: Array) -> Array:
+        """Return the lower end of f: every epsilon gives one, the best about the highest."""
+        epsilon = self._steep.solve(alpha, log_tail_other)
+        steep = 1.0 - self._steep.power_at(epsilon, alpha).upper
+        lower = np.maximum(steep * (1.0 - _ULP), 0.0)
+        flat = epsilon <= _EDGE
+        if flat.any():
+            rest = 1.0 - alpha[flat]
+            best = self._flat.solve(rest, log_tail_own)
+            lower[flat] = np.maximum(lower[flat], -self._flat.miss_at(best, rest).upper)
+        return lower
+
+    def _proven_power(self, alpha: Array) -> Array:
+        """Return the upper end of 1 - f: every epsilon gives one, the best about the lowest."""
+        epsilon = self._steep.solve(alpha, log_tail_other)
+        upper = self._steep.power_at(epsilon, alpha).upper
+        flat = epsilon <= _EDGE
+        if flat.any():
+            rest = 1.0 - alpha[flat]
+            best = self._flat.solve(rest, log_tail_own)
+            missed = -self._flat.miss_at(best, rest).upper
+            upper[flat] = np.minimum(upper[flat], (1.0 - missed) * (1.0 + _ULP))
+        return np.minimum(upper, 1.0)
+
+    @cached_property
+    def _steep(self) -> _Side:
+        """The part steeper than -1."""
+        return _Side(self.forward)
+
+    @cached_property
+    def _flat(self) -> _Side:
+        """The part flatter than -1."""
+        return _Side(self.backward)
+
+
+@dataclass(frozen=True)
+class _Table:
+    """Knots in epsilon, and the logarithm of a tail's probability at each, strictly falling."""
+
+    reach: float
+    knots: Array
+    values: Array
+
+    def inverse(self, logs: Array) -> tuple[Array, Array]:
+        """Return the epsilons of logarithms by straight lines between knots, and their slopes."""
+        found = np.interp(-logs, -self.values, self.knots)
+        k = np.clip(np.searchsorted(-self.values, -logs), 1, self.knots.size - 1)
+        rise = (self.knots[k] - self.knots[k - 1]) / (self.values[k - 1] - self.values[k])
+        return found, rise
+
+
+class _Side:
+    """One profile, and the least value over all slopes of what it says about one rate."""
+
+    def __init__(self, profile: Profile) -> None:
+        self._profile = profile
+        self._tables: dict[tuple[LogTail, float], _Table] = {}
+
+    def least_power(self, alpha: Array) -> tuple[Ends, Flags]:
+        """Return ``inf over eps >= 0 of delta(eps) + e^eps alpha``, convex in ``x = e^eps``.
+
+        The flags tell where it is proven to be attained away from eps = 0.
+        """
+        best, scale = self._solve(alpha, log_tail_other)
+        (lower, upper), inside = _least(self.power_at, best, alpha, self._spacing(best, scale))
+        return Ends(np.maximum(lower, self._profile.floor), upper), inside
+
+    def power_at(self, epsilon: Array, alpha: Array) -> Ends:
+        """Return ``delta(eps) + e^eps alpha``."""
+        delta = self._profile.at(epsilon)
+        with np.errstate(over="ignore", invalid="ignore"):
+            line = np.where(alpha > 0.0, np.exp(epsilon) * alpha, 0.0)
+        lower, upper = 1.0 - 8.0 * _ULP, 1.0 + 8.0 * _ULP
+        return Ends((delta.lower + line) * lower, (delta.upper + line) * upper)
+
+    def largest_miss(self, rest: Array) -> tuple[Ends, Flags]:
+        """Return ``sup over eps >= 0 of e^-eps (rest - delta(eps))``, concave in ``x = e^-eps``.
+
+        The flags tell where it is proven to be attained away from eps = 0.
+        """
+        best, scale = self._solve(rest, log_tail_own)
+        least, inside = _least(self.miss_at, best, rest, -self._spacing(best, scale))
+        return Ends(np.maximum(-least.upper, 0.0), np.maximum(-least.lower, 0.0)), inside
+
+    def miss_at(self, epsilon: Array, rest: Array) -> Ends:
+        """Return ``-e^-eps (rest - delta(eps))``."""
+        delta = self._profile.at(epsilon)
+        x, slack = np.exp(-epsilon), 8.0 * _ULP * rest
+        return Ends(x * (delta.lower - rest - slack), x * (delta.upper - rest + slack))
+
+    def _spacing(self, best: Array, scale: Array) -> Array:
+        """Return how far apart to look about the best epsilons: less where the tail falls fast."""
+        left = _CLOSENESS * np.abs(self._profile.supremum - best)
+        return np.maximum(np.minimum(left, _SPACING * scale), 16.0 * _ULP * best)
+
+    def solve(self, rates: Array, log_tail: LogTail) -> Array:
+        """Return about the epsilons beyond which the loss has these probabilities."""
+        return self._solve(rates, log_tail)[0]
+
+    def _solve(self, rates: Array, log_tail: LogTail) -> tuple[Array, Array]:
+        """Return the epsilons, and the change of epsilon in which the tail falls to 1/e."""
+        goal = np.log(np.where(rates > 0.0, rates, _LEAST))
+        least = float(goal.min(initial=0.0))
+        table = self._table(next(level for level in _LEVELS if level <= least), log_tail)
+        if table.knots.size < 2:
+            return np.zeros_like(rates), np.ones_like(rates)
+        inside = np.clip(goal, table.values[-1], table.values[0])
+        found, scale = table.inverse(inside)
+        off = log_tail(found, self._profile.at(found)) - inside
+        moved = np.clip(found + scale * off, 0.0, table.knots[-1])
+        found = np.where(np.isfinite(moved), moved, found)
+        jumps = np.flatnonzero(~(np.abs(off) < _SMOOTH))
+        if jumps.size:
+            found[jumps] = self._bisected(inside[jumps], table, log_tail)
+        return np.where(goal < table.values[-1], table.reach, found), np.minimum(scale, 1.0)
+
+    def _bisected(self, logs: Array, table: _Table, log_tail: LogTail) -> Array:
+        """Return where the tail passes these logarithms, which may be in a jump of it."""
+        k = np.clip(np.searchsorted(-table.values, -logs), 1, table.knots.size - 1)
+        low, high = table.knots[k - 1], table.knots[k]
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (low + high)
+            above = log_tail(middle, self._profile.at(middle)) > logs
+            low, high = np.where(above, middle, low), np.where(above, high, middle)
+        return np.asarray(high)
+
+    def _table(self, lowest: float, log_tail: LogTail) -> _Table:
+        """Return a table that reaches down to a probability."""
+        known = self._tables.get((log_tail, lowest))
+        if known is not None:
+            return known
+        reach = self._reach(lowest, log_tail)
+        # Knots are dense near 0, where the two sides meet, and near the largest loss.
+        knots = reach * np.linspace(0.0, 1.0, _KNOTS) ** 2
+        if reach == self._profile.supremum:
+            edge = reach * (1.0 - 2.0 ** -np.linspace(1.0, 53.0, _KNOTS))
+            knots = np.unique(np.r_[knots, edge])
+        values = log_tail(knots, self._profile.at(knots))
+        falling = np.isfinite(values)
+        falling[1:] &= values[1:] < np.minimum.accumulate(values)[:-1]
+        self._tables[log_tail, lowest] = table = _Table(reach, knots[falling], values[falling])
+        return table
+
+    def _reach(self, lowest: float, log_tail: LogTail) -> float:
+        """Return an epsilon beyond which the tail is below the lowest that is asked for."""
+        farthest = min(self._profile.supremum, _FARTHEST)
+        end = _NEAREST
+        while end < farthest:
+            point = np.array([end])
+            if not float(log_tail(point, self._profile.at(point))[0]) > lowest:
+                return end
+            end *= 2.0
+        return farthest
+
+
+def log_tail_other(epsilon: Array, delta: ProfileValues) -> Array:
+    """Return the logarithm of the probability of a loss above epsilon without the record."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.log(-delta.slope) - epsilon
+
+
+def log_tail_own(epsilon: Array, delta: ProfileValues) -> Array:
+    """Return the logarithm of the probability of a loss above epsilon with the record."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.log(delta.estimate - delta.slope)
+
+
+def _least(value: Function, best: Array, rates: Array, spacing: Array) -> tuple[Ends, Flags]:
+    """Return the least values, and where they are inside, by points as near as errors allow."""
+    (lower, upper), inside = _least_about(value, best, rates, spacing)
+    for factor in _WIDER:
+        loose = np.flatnonzero(~(upper - lower <= _NARROW * np.abs(upper)))
+        if loose.size == 0:
+            break
+        again, found = _least_about(value, best[loose], rates[loose], factor * spacing[loose])
+        lower[loose] = np.maximum(lower[loose], again.lower)
+        upper[loose] = np.minimum(upper[loose], again.upper)
+        inside[loose] |= found
+    return Ends(lower, upper), inside
+
+
+def _least_about(value: Function, best: Array, rates: Array, spacing: Array) -> tuple[Ends, Flags]:
+    """Return the least value of a function convex in ``x = exp(+-epsilon)``, epsilon >= 0.
+
+    The sign is that of the spacing. Five points about the best epsilon: what lies between two of
+    them, or outside, is above the lines through the two next to them, continued.
+    """
+    sign = np.sign(spacing)
+    epsilons = [np.maximum(best + k * np.abs(spacing), 0.0) for k in (-2.0, -1.0, 0.0, 1.0, 2.0)]
+    # Only ratios of differences of x count.
+    x = [np.expm1(sign * (one - best)) for one in epsilons]
+    found = value(np.concatenate(epsilons), np.tile(rates, 5))
+    low, high = (list(np.split(end, 5)) for end in found)
+
+    def line(near: int, far: int, at: Array) -> Array:
+        """Return the line through two points, continued to a third x; -inf where there is none."""
+        with np.errstate(all="ignore"):
+            beyond = (at - x[near]) / (x[near] - x[far])
+            there = low[near] - np.maximum(high[far] - low[near], 0.0) * beyond
+        return np.where(at == x[near], low[near], np.where(np.isfinite(there), there, -np.inf))
+
+    with np.errstate(all="ignore"):
+        nearest = np.expm1(-sign * best)
+        # From e^eps rates = g on, g is exceeded; e^-eps ends at 0.
+        farthest = np.where(sign > 0.0, low[2] / rates * np.exp(-best) - 1.0, -1.0)
+        farthest = np.where(sign > 0.0, np.maximum(farthest, x[4]), farthest)
+    parts = (
+        line(0, 1, nearest),
+        line(1, 2, x[0]),
+        np.maximum(line(1, 0, x[2]), line(2, 3, x[1])),
+        np.maximum(line(3, 4, x[2]), line(2, 1, x[3])),
+        line(3, 2, x[4]),
+        line(4, 3, farthest),
+    )
+    lower = np.minimum.reduce([*low, *parts])
+    ends = Ends(lower - 16.0 * _ULP * np.abs(lower), np.minimum.reduce(high))
+    return ends, (low[0] >= high[1]) & (epsilons[0] > 0.0)

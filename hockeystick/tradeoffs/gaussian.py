@@ -1,0 +1,149 @@
+"""The trade-off function of two normal distributions."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final, final
+
+import numpy as np
+
+from hockeystick import _validate
+from hockeystick._validate import MAX_COUNT, Domain
+from hockeystick.tradeoffs.base import Ends, TradeOff
+from hockeystick.tradeoffs.profile import Array, GaussianProfile, NoLoss, Profile
+
+_ULP: Final = 2.0**-52
+# Where the normal distribution function loses its precision before it underflows.
+_TINY: Final = 1e-306
+_NOTHING_KNOWN: Final = 1e300
+_LARGEST: Final = 1e308
+_SIZE: Final = Domain(symbol="g", low=1, high=MAX_COUNT, typical=(1, 100), whole=True)
+_MU: Final = Domain(symbol="mu", low=0, high=math.inf, high_open=True, typical=(0.01, 10))
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class GaussianTradeOff(TradeOff):
+    """``G_mu(alpha) = Phi(Phi^-1(1 - alpha) - mu)``, that of N(0, 1) against N(mu, 1).
+
+    ``G_mu (x) G_nu = G_sqrt(mu^2 + nu^2)``, a group of g has ``G_(g mu)``, and ``G_0`` is
+    ``1 - alpha``.
+
+    Args:
+        mu: The distance of the means in units of the standard deviation, a finite number >= 0.
+
+    Raises:
+        ParameterError: If mu is no such number.
+
+    References:
+        Dong, Roth and Su 2022, section 2.2.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> f = hs.GaussianTradeOff(1.0)
+        >>> print(f"{f(0.05):.6f} {f.power(0.01):.6f} {f.delta(1.0):.6f}")
+        0.740489 0.092362 0.126937
+    """
+
+    mu: float
+
+    def __init__(self, mu: float) -> None:
+        object.__setattr__(self, "mu", _validate.real("mu", mu, _MU))
+
+    @property
+    def forward(self) -> Profile:
+        """The Gaussian profile."""
+        return GaussianProfile(self.mu) if self.mu > 0.0 else NoLoss()
+
+    @property
+    def backward(self) -> Profile:
+        """The same: the function is symmetric."""
+        return self.forward
+
+    def inverse(self) -> GaussianTradeOff:
+        """Return the function itself."""
+        return self
+
+    def _subsample(self, p: float) -> TradeOff:
+        """Return ``C_p(G_mu)``, in closed form."""
+        from hockeystick.tradeoffs.piecewise import IDENTITY
+        from hockeystick.tradeoffs.sampled_gaussian import SampledGaussianTradeOff
+
+        if p == 1.0 or self.mu == 0.0:
+            return self
+        return IDENTITY if p == 0.0 else SampledGaussianTradeOff(self.mu, p)
+
+    def _miss(self, alpha: Array) -> Ends:
+        """Return ``Phi(-Phi^-1(alpha) - mu)``."""
+        from scipy.special import ndtri
+
+        if self.mu == 0.0:
+            return Ends(np.nextafter(1.0 - alpha, 0.0), np.nextafter(1.0 - alpha, 2.0))
+        return self._normal(-np.asarray(ndtri(alpha)) - self.mu)
+
+    def _power(self, alpha: Array) -> Ends:
+        """Return ``Phi(Phi^-1(alpha) + mu)``."""
+        from scipy.special import ndtri
+
+        if self.mu == 0.0:
+            return Ends(alpha, alpha)
+        return self._normal(np.asarray(ndtri(alpha)) + self.mu)
+
+    def _normal(self, x: Array) -> Ends:
+        """Return Phi with what round-off in its argument, and in it, may make of it."""
+        from scipy.special import ndtr
+
+        value = np.asarray(ndtr(x))
+        slack = np.minimum(32.0 * _ULP + self._shift(x), _NOTHING_KNOWN)
+        tiny = np.where(x > -np.inf, _TINY, 0.0)
+        return Ends(value * (1.0 - slack) - tiny, value * (1.0 + slack) + tiny)
+
+    def _log_miss(self, log_alpha: Array) -> Ends:
+        """Return ``ln Phi(-Phi^-1(alpha) - mu)``."""
+        return self._log_normal(-_quantile(log_alpha) - self.mu)
+
+    def _log_power(self, log_alpha: Array) -> Ends:
+        """Return ``ln Phi(Phi^-1(alpha) + mu)``."""
+        return self._log_normal(_quantile(log_alpha) + self.mu)
+
+    def _log_normal(self, x: Array) -> Ends:
+        """Return ``ln Phi`` with what round-off in its argument, and in it, may make of it."""
+        from scipy.special import log_ndtr
+
+        value = np.asarray(log_ndtr(x))
+        size = np.where(np.isfinite(value), np.abs(value), 0.0)
+        slack = 4.0 * self._shift(x) + 32.0 * _ULP * size
+        slack = np.minimum(slack, _NOTHING_KNOWN)
+        lower = np.nextafter(value - slack, -np.inf)
+        # What overflows is below any float, but not nothing.
+        upper = np.where(x > -np.inf, np.maximum(value + slack, -_LARGEST), -np.inf)
+        return Ends(lower, np.minimum(upper, 0.0))
+
+    def _shift(self, x: Array) -> Array:
+        """Return how much of Phi(x), relatively, the round-off of x may be.
+
+        The derivative of ``ln Phi`` is at most ``|x| + 1`` for x < 0 and ``2 phi(x)`` for x >= 0.
+        """
+        size = np.where(np.isfinite(x), np.abs(x), 0.0)
+        slope = np.where(x < 0.0, size + 1.0, np.exp(-0.5 * np.minimum(size, 100.0) ** 2))
+        with np.errstate(over="ignore"):
+            return np.asarray(16.0 * _ULP * np.minimum(size + self.mu, _NOTHING_KNOWN) * slope)
+
+
+def _quantile(log_alpha: Array) -> Array:
+    """Return ``Phi^-1(alpha)``, within 32 units in the last place.
+
+    In the lower tail one Newton step settles what ``ndtri_exp`` leaves open; what remains is the
+    round-off of ``ln Phi`` over its derivative.
+    """
+    from scipy.special import erfcx, log_ndtr, ndtri, ndtri_exp
+
+    low = log_alpha < -0.5
+    x = np.asarray(ndtri_exp(np.where(low, log_alpha, -1.0)))
+    slope = math.sqrt(2.0 / math.pi) / erfcx(-x / math.sqrt(2.0))
+    with np.errstate(invalid="ignore"):
+        refined = x - (log_ndtr(x) - log_alpha) / slope
+    refined = np.where(np.isfinite(log_alpha), refined, -np.inf)
+    upper = -np.asarray(ndtri(-np.expm1(np.where(low, -0.5, log_alpha))))
+    return np.where(low, refined, upper)

@@ -1,0 +1,108 @@
+"""A public coin that picks which mechanism runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, final
+
+from hockeystick import _validate
+from hockeystick._validate import Domain
+from hockeystick.errors import ParameterError
+from hockeystick.tradeoffs.base import TradeOff
+from hockeystick.tradeoffs.by_profile import ProfileTradeOff
+from hockeystick.tradeoffs.profile import Array, Profile, ProfileValues
+
+_ULP: Final = 2.0**-52
+_SUM: Final = 1e-12
+_WEIGHT: Final = Domain(symbol="w", low=0, high=1, typical=(0.01, 0.99))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MixtureProfile(Profile):
+    """``delta = sum of w_i delta_i``; a sum of weights that is off 1 by s widens it by that."""
+
+    weights: tuple[float, ...]
+    profiles: tuple[Profile, ...]
+
+    @property
+    def supremum(self) -> float:
+        """The largest of all."""
+        return max(profile.supremum for profile in self.profiles)
+
+    @property
+    def floor(self) -> float:
+        """The mean of all."""
+        pairs = zip(self.weights, self.profiles, strict=True)
+        return math.fsum(w * profile.floor for w, profile in pairs) * (1.0 - 2.0 * _SUM)
+
+    def at(self, epsilon: Array) -> ProfileValues:
+        """Return the weighted sum, of each end and of the derivative."""
+        values = [profile.at(epsilon) for profile in self.profiles]
+        sums = [
+            sum((w * one for w, one in zip(self.weights, part, strict=True)), 0.0 * epsilon)
+            for part in zip(*values, strict=True)
+        ]
+        slack = abs(math.fsum(self.weights) - 1.0) + (len(values) + 4.0) * _ULP
+        lower, estimate, upper, slope = sums
+        return ProfileValues(lower * (1.0 - slack), estimate, upper * (1.0 + slack), slope)
+
+
+def mixture(parts: Iterable[tuple[float, TradeOff]]) -> TradeOff:
+    """Return the trade-off function where a public coin picks the mechanism.
+
+    Whoever attacks sees the coin, so ``delta(eps) = sum of w_i delta_i(eps)`` in each direction.
+
+    Guarantees:
+        Exact but for round-off for a public coin. With a secret coin (only the output is seen) it
+        is still a valid lower f: dropping the coin is post-processing.
+
+    Edge cases:
+        Parts of weight 0 play no part; equal functions give that function itself.
+
+    Args:
+        parts: Pairs of a weight in [0, 1] and a trade-off function; the weights add up to 1 to
+            within 1e-12.
+
+    Returns:
+        The function; its call returns proven lower ends, as always.
+
+    Raises:
+        ParameterError: If there are no parts, or the weights are not such numbers.
+
+    References:
+        ``f_p = p f + (1-p) (1 - alpha)`` of Dong, Roth and Su 2022 is another thing: there the coin
+        says whether a record takes part, and only one of both hypotheses has seen it. It is an
+        average of f at one alpha, and below the mixture, which may spend its alpha unevenly.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> from hockeystick.tradeoffs.mixture import mixture
+        >>> f = mixture([(0.5, hs.GaussianTradeOff(1.0)), (0.5, hs.GaussianTradeOff(2.0))])
+        >>> print(f"{float(f.delta(1.0)):.6f}")
+        0.318399
+    """
+    pairs = _checked(parts)
+    first = pairs[0][1]
+    if all(f == first for _, f in pairs):
+        return first
+    weights = tuple(weight for weight, _ in pairs)
+    forward = MixtureProfile(weights, tuple(f.forward for _, f in pairs))
+    return ProfileTradeOff((forward, MixtureProfile(weights, tuple(f.backward for _, f in pairs))))
+
+
+def _checked(parts: Iterable[tuple[float, TradeOff]]) -> list[tuple[float, TradeOff]]:
+    """Return the parts that have a weight, or raise."""
+    allowed = "pairs (weight, trade-off function) whose weights add up to 1"
+    try:
+        pairs = [(weight, f) for weight, f in parts]
+    except (TypeError, ValueError):
+        raise ParameterError("parts", parts, allowed) from None
+    if not all(isinstance(f, TradeOff) for _, f in pairs):
+        raise ParameterError("parts", pairs, allowed)
+    checked = [(_validate.real("weight", weight, _WEIGHT), f) for weight, f in pairs]
+    if not abs(math.fsum(weight for weight, _ in checked) - 1.0) <= _SUM:
+        raise ParameterError("parts", pairs, allowed)
+    return [(weight, f) for weight, f in checked if weight > 0.0]

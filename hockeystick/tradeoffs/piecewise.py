@@ -1,0 +1,378 @@
+"""Trade-off functions that are polygons: of discrete outputs, of (epsilon, delta), of no loss."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, Final, final
+
+import numpy as np
+
+from hockeystick import _validate
+from hockeystick.errors import ParameterError
+from hockeystick.tradeoffs._polyline import STEEPEST, Corners, hull
+from hockeystick.tradeoffs.base import Ends, TradeOff
+from hockeystick.tradeoffs.profile import Array, NoLoss, Profile
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+_ULP: Final = 2.0**-52
+# How far the sum of given probabilities may be from 1.
+_SUM: Final = 1e-12
+_SMALLEST: Final = 2**1074
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class PiecewiseLinearTradeOff(TradeOff):
+    """The lower convex envelope of points (alpha, beta), of (0, 1) and of (1, 0).
+
+    Guarantees:
+        The envelope is taken in exact arithmetic; f and both profiles are exact but for round-off
+        of a few units in the last place, relative to f, to 1 - f and to the two rates of the best
+        corner.
+
+    Edge cases:
+        =========================  ==========================================
+        no points                  ``1 - alpha``
+        a point above the others   absorbed: the envelope lies below it
+        a point above 1 - alpha    absorbed likewise
+        (0, b) with b < 1          f(0) = b: delta stays 1 - b at every epsilon
+        (a, 0) with a < 1          f = 0 from there on
+        =========================  ==========================================
+
+    Args:
+        alphas: False positive rates, each in [0, 1].
+        betas: False negative rates, each in [0, 1], as many.
+        rests: One less each alpha, where it is known to more digits: then rates above 1/2 are
+            taken from here.
+        powers: One less each beta, likewise.
+
+    Raises:
+        ParameterError: If these are no lists of such numbers of one length, or a complement
+            contradicts its rate.
+
+    References:
+        Dong, Roth and Su, "Gaussian Differential Privacy", JRSS B 2022, proposition 2.2: f is a
+        trade-off function iff it is convex, continuous, falling and ``f <= 1 - alpha``.
+
+    Example:
+        >>> from hockeystick.tradeoffs.piecewise import PiecewiseLinearTradeOff
+        >>> f = PiecewiseLinearTradeOff([0.25], [0.25])
+        >>> round(f(0.125), 12), round(f.power(0.25), 12)
+        (0.625, 0.75)
+    """
+
+    corners: Corners
+
+    def __init__(
+        self,
+        alphas: ArrayLike,
+        betas: ArrayLike,
+        *,
+        rests: ArrayLike | None = None,
+        powers: ArrayLike | None = None,
+    ) -> None:
+        across = _exact("alphas", alphas, "rests", rests)
+        down = _exact("betas", betas, "powers", powers)
+        if len(across) != len(down):
+            raise ParameterError("betas", betas, f"as many as alphas, which are {len(across)}")
+        object.__setattr__(self, "corners", hull(list(zip(across, down, strict=True))))
+
+    @property
+    def forward(self) -> Profile:
+        """The largest of power - e^eps alpha over the corners."""
+        return self.corners
+
+    @property
+    def backward(self) -> Profile:
+        """The largest of 1 - alpha - e^eps beta over the corners."""
+        return self.corners.inverse()
+
+    def inverse(self) -> PiecewiseLinearTradeOff:
+        """Return the one whose corners are mirrored at the diagonal."""
+        return _with(self.corners.inverse())
+
+    def _power(self, alpha: Array) -> Ends:
+        """Return 1 - f."""
+        return _power(self.corners, alpha)
+
+    def _miss(self, alpha: Array) -> Ends:
+        """Return f."""
+        return _miss(self.corners, alpha)
+
+    def miss_of_rest(self, rest: Array) -> Ends:
+        """Return f(1 - rest), precise for tiny rests."""
+        return self.corners.miss(rest)
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class ApproxTradeOff(TradeOff):
+    """``f(alpha) = max{0, 1 - delta - e^eps alpha, e^-eps (1 - delta - alpha)}``.
+
+    A mechanism is (epsilon, delta)-DP iff it is f-DP.
+
+    Guarantees:
+        Exact but for round-off.
+
+    Edge cases:
+        ==============  ======================
+        epsilon 0       ``1 - delta - alpha``, or 0 where that is negative
+        epsilon inf     0
+        delta 0         f(0) = 1, f(1) = 0
+        delta 1         0
+        ==============  ======================
+
+    Args:
+        epsilon: A number >= 0, or inf.
+        delta: A number in [0, 1].
+
+    Raises:
+        ParameterError: If a parameter is no such number.
+
+    References:
+        Wasserman and Zhou 2010; Dong, Roth and Su 2022, proposition 2.5. A well-known preprint on
+        training with differential privacy prints min for max, which would be at most 0.
+
+    Example:
+        >>> from hockeystick.tradeoffs.piecewise import ApproxTradeOff
+        >>> f = ApproxTradeOff(epsilon=1.0, delta=1e-5)
+        >>> print(f"{f.power(0.01):.6f}")
+        0.027193
+    """
+
+    guarantee: tuple[float, float]
+    corners: Corners = field(compare=False)
+
+    def __init__(self, epsilon: float, delta: float) -> None:
+        guarantee = _validate.real("epsilon", epsilon), _validate.real("delta", delta)
+        object.__setattr__(self, "guarantee", guarantee)
+        object.__setattr__(self, "corners", _approximate(*guarantee))
+
+    def __repr__(self) -> str:
+        return "ApproxTradeOff(epsilon={!r}, delta={!r})".format(*self.guarantee)
+
+    @property
+    def forward(self) -> Profile:
+        """The profile: ``delta + (1 - delta) (e^epsilon - e^eps) / (e^epsilon + 1)``, or delta."""
+        return self.corners
+
+    @property
+    def backward(self) -> Profile:
+        """The same: the function is symmetric."""
+        return self.corners
+
+    def inverse(self) -> ApproxTradeOff:
+        """Return the function itself."""
+        return self
+
+    def _power(self, alpha: Array) -> Ends:
+        """Return 1 - f."""
+        return _power(self.corners, alpha)
+
+    def _miss(self, alpha: Array) -> Ends:
+        """Return f."""
+        return _miss(self.corners, alpha)
+
+    def miss_of_rest(self, rest: Array) -> Ends:
+        """Return f(1 - rest), precise for tiny rests."""
+        return self.corners.miss(rest)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class IdentityTradeOff(TradeOff):
+    """``Id(alpha) = 1 - alpha``, that of two equal distributions: perfect privacy.
+
+    Neutral for the tensor product, and the greatest trade-off function.
+
+    Guarantees:
+        Exact: the ends are equal, or neighbouring floats.
+
+    Example:
+        >>> from hockeystick.tradeoffs.piecewise import IdentityTradeOff
+        >>> IdentityTradeOff()(0.25)
+        0.75
+    """
+
+    @property
+    def forward(self) -> Profile:
+        """No loss."""
+        return NoLoss()
+
+    @property
+    def backward(self) -> Profile:
+        """No loss."""
+        return NoLoss()
+
+    def inverse(self) -> IdentityTradeOff:
+        """Return the function itself."""
+        return self
+
+    def _power(self, alpha: Array) -> Ends:
+        """Return alpha."""
+        return Ends(alpha.copy(), alpha.copy())
+
+    def _miss(self, alpha: Array) -> Ends:
+        """Return 1 - alpha, and the neighbouring float where that is no float."""
+        value = 1.0 - alpha
+        # What was rounded away, exactly (Knuth's two-sum).
+        kept = value - 1.0
+        lost = (1.0 - (value - kept)) - (alpha + kept)
+        lower = np.where(lost < 0.0, np.nextafter(value, 0.0), value)
+        return Ends(lower, np.where(lost > 0.0, np.nextafter(value, 1.0), value))
+
+    def miss_of_rest(self, rest: Array) -> Ends:
+        """Return the rest."""
+        return Ends(rest.copy(), rest.copy())
+
+
+IDENTITY: Final = IdentityTradeOff()
+
+
+def discrete_tradeoff(p: ArrayLike, q: ArrayLike) -> PiecewiseLinearTradeOff:
+    """Return ``T(P, Q)`` of two distributions on the same finitely many outcomes.
+
+    With the outcomes sorted by falling ``q/p`` the corners are ``(sum of p, 1 - sum of q)`` over
+    the first k of them: the likelihood-ratio tests of Neyman and Pearson.
+
+    Guarantees:
+        Exact for the given numbers but for round-off: sums are exact integers, both tails keep
+        their relative precision. Where the numbers do not add up to 1, the bounds hold for every
+        pair of distributions within that relative distance (plus one unit in the last place) of
+        them.
+
+    Edge cases:
+        An outcome with p = 0 gives f(0) < 1, one with q = 0 makes f reach 0 before 1; one with both
+        0 plays no part.
+
+    Args:
+        p: Probabilities under the first distribution, each >= 0, of sum 1 to within 1e-12.
+        q: Probabilities under the second, as many.
+
+    Raises:
+        ParameterError: If these are no such lists.
+
+    References:
+        Neyman and Pearson 1933; Dong, Roth and Su 2022, section 2.1.
+
+    Example:
+        >>> from hockeystick.tradeoffs.piecewise import discrete_tradeoff
+        >>> f = discrete_tradeoff([0.25, 0.75], [0.75, 0.25])
+        >>> print(f"{f(0.25):.6f} {f(0.5):.6f}")
+        0.250000 0.166667
+    """
+    first, second = _probabilities("p", p), _probabilities("q", q)
+    if len(first) != len(second):
+        raise ParameterError("q", q, f"as many as p, which are {len(first)}")
+    seen = (first > 0.0) | (second > 0.0)
+    first, second = first[seen], second[seen]
+    order, ratios = _by_ratio(first, second)
+    alphas, rests, off = _sums(first[order])
+    powers, betas, off_too = _sums(second[order])
+    return _with(Corners(alphas, powers, rests, betas, ratios, max(off, off_too) + 2.0 * _ULP))
+
+
+def _by_ratio(p: Array, q: Array) -> tuple[Any, tuple[float, ...]]:
+    """Return the order of falling q/p, and the ratios in it; without overflow in between."""
+    p_part, p_power = np.frexp(p)
+    q_part, q_power = np.frexp(q)
+    part = q_part / np.where(p > 0.0, p_part, 1.0)
+    half = part < 1.0
+    part, power = np.where(half, 2.0 * part, part), q_power - p_power - half
+    power = np.where(p == 0.0, 10_000, np.where(q == 0.0, -10_000, power))
+    order = np.lexsort((-part, -power))
+    with np.errstate(over="ignore", under="ignore"):
+        ratio = np.minimum(np.ldexp(part, power), STEEPEST)
+    ratio = np.where(p == 0.0, math.inf, np.where(q == 0.0, 0.0, ratio))
+    return order, tuple(map(float, ratio[order]))
+
+
+def _sums(weights: Array) -> tuple[tuple[float, ...], tuple[float, ...], float]:
+    """Return the shares of the first k weights and of the others, and how far the sum is off 1."""
+    parts = [n * (_SMALLEST // d) for n, d in map(float.as_integer_ratio, weights.tolist())]
+    sums = [0, *accumulate(parts)]
+    total = sums[-1]
+    first = tuple(one / total for one in sums)
+    return first, tuple((total - one) / total for one in sums), abs(total / _SMALLEST - 1.0)
+
+
+def _probabilities(name: str, values: ArrayLike) -> Array:
+    """Return probabilities that add up to 1, or raise."""
+    weights = _rates(name, values)
+    total = math.fsum(weights)
+    if not abs(total - 1.0) <= _SUM:
+        raise ParameterError(name, values, f"of sum 1 (it is {total!r})")
+    return weights
+
+
+def _rates(name: str, values: ArrayLike) -> Array:
+    """Return a list of numbers from 0 to 1, or raise."""
+    allowed = "a list of numbers from 0 to 1"
+    try:
+        rates = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError(name, values, allowed) from None
+    if rates.ndim != 1 or not ((rates >= 0.0) & (rates <= 1.0)).all():
+        raise ParameterError(name, values, allowed)
+    return np.asarray(rates)
+
+
+def _exact(name: str, values: ArrayLike, other: str, rests: ArrayLike | None) -> list[Fraction]:
+    """Return rates as fractions, those above 1/2 from their complements where these are given."""
+    rates = _rates(name, values)
+    if rests is None:
+        return [Fraction(rate) for rate in rates.tolist()]
+    complements = _rates(other, rests)
+    if complements.shape != rates.shape or (np.abs(1.0 - rates - complements) > _ULP).any():
+        raise ParameterError(other, rests, f"one less each of {name}, within rounding")
+    pairs = zip(rates.tolist(), complements.tolist(), strict=True)
+    return [Fraction(one) if one <= rest else 1 - Fraction(rest) for one, rest in pairs]
+
+
+def _with(corners: Corners) -> PiecewiseLinearTradeOff:
+    """Return the polygon with given corners."""
+    made = object.__new__(PiecewiseLinearTradeOff)
+    object.__setattr__(made, "corners", corners)
+    return made
+
+
+def _approximate(epsilon: float, delta: float) -> Corners:
+    """Return the corners of f_{epsilon, delta}."""
+    if epsilon == math.inf or delta == 1.0:
+        return Corners((0.0, 0.0, 1.0), (0.0, 1.0, 1.0), (1.0, 1.0, 0.0), (1.0, 0.0, 0.0),
+                       (math.inf, 0.0), 0.0)  # fmt: skip
+    small = math.exp(-epsilon)
+    inner, outer = (1.0 - delta) * small / (1.0 + small), (1.0 + delta * small) / (1.0 + small)
+    steep = min(math.exp(epsilon), STEEPEST) if epsilon < 709.0 else STEEPEST
+    return Corners(
+        (0.0, 0.0, inner, 1.0 - delta, 1.0),
+        (0.0, delta, outer, 1.0, 1.0),
+        (1.0, 1.0, outer, delta, 0.0),
+        (1.0, 1.0 - delta, inner, 0.0, 0.0),
+        (math.inf, steep, small, 0.0),
+        8.0 * _ULP,
+    )
+
+
+def _power(corners: Corners, alpha: Array) -> Ends:
+    """Return 1 - f from the better of the two complements."""
+    near, far = corners.power(alpha), _of_alpha(corners, alpha)
+    lower = np.maximum(near.lower, (1.0 - far.upper) * (1.0 - _ULP))
+    return Ends(np.maximum(lower, 0.0), np.minimum(near.upper, (1.0 - far.lower) * (1.0 + _ULP)))
+
+
+def _miss(corners: Corners, alpha: Array) -> Ends:
+    """Return f from the better of the two complements."""
+    near, far = _of_alpha(corners, alpha), corners.power(alpha)
+    lower = np.maximum(near.lower, (1.0 - far.upper) * (1.0 - _ULP))
+    return Ends(np.maximum(lower, 0.0), np.minimum(near.upper, (1.0 - far.lower) * (1.0 + _ULP)))
+
+
+def _of_alpha(corners: Corners, alpha: Array) -> Ends:
+    """Return f by way of one less alpha, whose rounding the outward reading covers."""
+    return corners.miss(1.0 - alpha)

@@ -1,0 +1,259 @@
+"""What Renyi divergences say of the trade-off function."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, NamedTuple, final
+
+import numpy as np
+
+from hockeystick.tradeoffs.base import Ends, TradeOff
+from hockeystick.tradeoffs.gaussian import GaussianTradeOff
+from hockeystick.tradeoffs.profile import Array, GaussianProfile, NoLoss, Profile, ProfileValues
+from hockeystick.tradeoffs.renyi_curve import (
+    RenyiCurve,
+    RenyiPoints,
+    dual_log_delta,
+    golden,
+    log_kink,
+    response_moment,
+)
+
+_ULP: Final = 2.0**-52
+# Halvings of a bracket: until nothing is left of it, and for what only steers.
+_TO_THE_END: Final = 80
+_ROUGHLY: Final = 44
+_SMALLEST: Final = 5e-324
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RenyiTradeOff(TradeOff):
+    """The trade-off function that Renyi divergences of both orders of a pair imply.
+
+    ``f(x)`` is the largest, over the orders a, of the least y with
+
+        x^a (1-y)^(1-a) + (1-x)^a y^(1-a) <= e^((a-1) tau),   and the same with x and y swapped.
+
+    By data processing a test turns a pair into two outcomes, whose divergences these are; the two
+    outcomes are such a pair themselves, so that no larger f is implied.
+
+    Guarantees:
+        Calling f returns a proven lower end. With finitely many orders both ends of ``bounds``
+        are as near as rounding allows; for a line, ``RenyiLine``, the orders are searched: the
+        lower end holds whatever is found, and the upper end is that of the Gaussian on the line.
+        ``delta`` and ``epsilon`` are those of the best single order, the fixed point of f included.
+
+    Args:
+        curve: The divergences, ``RenyiPoints`` or ``RenyiLine``.
+
+    References:
+        Zhu, Dong and Wang 2022, section 5; van Erven and Harremoes 2014, theorem 9.
+
+    Example:
+        >>> from hockeystick.tradeoffs.renyi import RenyiPoints, RenyiTradeOff
+        >>> f = RenyiTradeOff(RenyiPoints([(2, 0.5)]))
+        >>> print(f"{f(0.1):.9f}")
+        0.658370295
+    """
+
+    curve: RenyiCurve
+
+    @property
+    def forward(self) -> Profile:
+        """The least delta that the orders imply."""
+        return NoLoss() if self.curve.silent else RenyiProfile(self.curve)
+
+    @property
+    def backward(self) -> Profile:
+        """The same: the function is symmetric."""
+        return self.forward
+
+    def inverse(self) -> RenyiTradeOff:
+        """Return the function itself."""
+        return self
+
+    def _miss(self, alpha: Array) -> Ends:
+        """Return f."""
+        z = self._logits(alpha)
+        lower, upper = _share(-z.upper, -1), _share(-z.lower, 1)
+        return Ends(np.minimum(lower, 1.0 - alpha), np.minimum(upper, 1.0 - alpha))
+
+    def _power(self, alpha: Array) -> Ends:
+        """Return 1 - f."""
+        z = self._logits(alpha)
+        lower, upper = _share(z.lower, -1), _share(z.upper, 1)
+        return Ends(np.maximum(lower, alpha), np.maximum(upper, alpha))
+
+    def _logits(self, alpha: Array) -> Ends:
+        """Return ends of ``ln((1-f)/f)``; -inf where alpha is 0, inf where it is 1."""
+        z = np.full((2, alpha.size), -np.inf)
+        z[:, alpha == 1.0] = np.inf
+        inside = (0.0 < alpha) & (alpha < 1.0)
+        x = _Outcome.of(alpha[inside])
+        if self.curve.silent:
+            edge = x.log_first - x.log_second
+            z[:, inside] = np.array([edge, edge]) + np.array([[-4.0], [4.0]]) * _ULP * (
+                1.0 + np.abs(edge)
+            )
+        elif inside.any():
+            z[:, inside] = self._searched(x)
+        return Ends(z[0], z[1])
+
+    def _searched(self, x: _Outcome) -> Array:
+        """Return both ends by the order that says the most about each rate."""
+        with np.errstate(all="ignore"):
+            c = self.curve.best(lambda c: self._edge(x, c, 0, _ROUGHLY), x.log_first.size)
+            upper = self._edge(x, c, 1, _TO_THE_END)
+            if isinstance(self.curve, RenyiPoints):
+                every = [
+                    self._edge(x, np.full_like(c, one), -1, _TO_THE_END)
+                    for one in self.curve.orders
+                ]
+                lower = np.min(every, axis=0)
+            else:
+                miss = GaussianTradeOff(self.curve.floor).bounds(np.exp(x.log_first))[1]
+                lower = np.log1p(-miss) - np.log(miss)
+                lower -= 4.0 * _ULP * (1.0 + np.abs(lower))
+        return np.array([lower, upper])
+
+    def _edge(self, x: _Outcome, c: Array, side: int, halvings: int) -> Array:
+        """Return where one order's bound is met: proven beyond (side 1), before (-1), or about."""
+        moment = self.curve.log_moment(c)
+        low = x.log_first - x.log_second
+        # The second outcome's share of the swapped sum alone already bounds y from below.
+        high = (moment - (1.0 + c) * x.log_second) / c
+        high = np.maximum(high + 1e-9 * (1.0 + np.abs(high)), low)
+        for _ in range(halvings):
+            middle = 0.5 * (low + high)
+            beyond = _excess(x, middle, c, moment, side) > 0.0
+            low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
+        return low if side < 0 else high
+
+
+class _Outcome(NamedTuple):
+    """The logarithms of the probabilities of two outcomes."""
+
+    log_first: Array
+    log_second: Array
+
+    @classmethod
+    def of(cls, rate: Array) -> _Outcome:
+        """Return those of a rate strictly between 0 and 1, and of the rest."""
+        return cls(np.log(rate), np.log1p(-rate))
+
+
+def _excess(x: _Outcome, z: Array, c: Array, moment: Array, side: int) -> Array:
+    """Return how far the larger of both divergences' K is above its bound.
+
+    The second pair of probabilities is that of the logit z. Less (side 1) or more (side -1) what
+    round-off may come to.
+    """
+    a = 1.0 + c
+    first, second = -np.log1p(np.exp(-np.abs(z))), -np.abs(z) - np.log1p(np.exp(-np.abs(z)))
+    v = np.where(z >= 0.0, first, second)
+    y = np.where(z >= 0.0, second, first)
+    one = np.logaddexp(a * v - c * x.log_first, a * y - c * x.log_second)
+    other = np.logaddexp(a * x.log_first - c * v, a * x.log_second - c * y)
+    size = (a + c) * -(v + y + x.log_first + x.log_second) + moment
+    return np.maximum(one, other) - moment - side * 16.0 * _ULP * (size + 1.0)
+
+
+def _share(z: Array, sign: int) -> Array:
+    """Return ``1 / (1 + e^-z)``, rounded up (sign 1) or down."""
+    with np.errstate(over="ignore"):
+        value = np.where(z >= 0.0, 1.0 / (1.0 + np.exp(-np.abs(z))), 0.0)
+        small = np.exp(-np.abs(z))
+        value = np.where(z >= 0.0, value, small / (1.0 + small))
+    rounded = np.where(np.isposinf(z), 1.0, value * (1.0 + sign * 16.0 * _ULP))
+    if sign > 0:
+        rounded = np.where(np.isneginf(z), 0.0, np.maximum(rounded, _SMALLEST))
+    return np.clip(rounded, 0.0, 1.0)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RenyiProfile(Profile):
+    """The least delta that single orders of a curve imply at each epsilon.
+
+    The lower end is the profile of the Gaussian mechanism on or below the curve.
+    """
+
+    curve: RenyiCurve
+
+    @property
+    def supremum(self) -> float:
+        """Infinite: finitely large divergences bound no loss."""
+        return math.inf
+
+    def at(self, epsilon: Array) -> ProfileValues:
+        """Return delta by the best order and gap, or by the fixed point of f."""
+        floor = GaussianProfile(self.curve.floor).at(epsilon)
+        with np.errstate(all="ignore"):
+            c = self.curve.best(lambda c: self._dual(c, epsilon)[0], epsilon.size)
+            _, gap = self._dual(c, epsilon)
+            estimate, upper, slope = _proven(c, self.curve.log_moment(c), epsilon, gap)
+        for one, response in _kinks(self.curve):
+            steepest = float(log_kink(one, response, np))
+            near = epsilon <= steepest * (1.0 - 64.0 * _ULP) - 64.0 * _ULP
+            e = np.minimum(epsilon, steepest)
+            value = -np.expm1(e - response) / (1.0 + math.exp(-response))
+            better = near & (value < estimate)
+            estimate = np.where(better, value, estimate)
+            upper = np.where(better, value * (1.0 + 16.0 * _ULP) + 8.0 * _ULP * e, upper)
+            fall = np.exp(e - response) / (1.0 + math.exp(-response))
+            slope = np.where(better, -fall, slope)
+        upper = np.minimum(np.maximum(upper, floor.lower), 1.0)
+        return ProfileValues(floor.lower, np.clip(estimate, floor.lower, upper), upper, slope)
+
+    def _dual(self, c: Array, epsilon: Array) -> tuple[Array, Array]:
+        """Return about the least ln delta of the orders, and the gaps where it is."""
+        moment = self.curve.log_moment(c)
+
+        def cost(log_gap: Array) -> Array:
+            value, _, log_s = dual_log_delta(c, moment, epsilon, np.exp(log_gap), np)
+            return np.asarray(np.where(log_s < 0.0, value, 1e6 + log_s))
+
+        low = np.log(np.maximum(epsilon, 1e-9))
+        high = np.log(epsilon + 4.0 + 60.0 / c)
+        found = golden(cost, low, high)
+        return cost(found), np.exp(found)
+
+
+@lru_cache(maxsize=64)
+def _kinks(curve: RenyiCurve) -> tuple[tuple[float, float], ...]:
+    """Return for each order c the epsilon, rounded up, of the randomized response it allows."""
+    moments = curve.log_moment(np.array(curve.orders))
+    return tuple((c, _response(c, float(k))) for c, k in zip(curve.orders, moments, strict=True))
+
+
+def _response(c: float, moment: float) -> float:
+    """Return an epsilon at which randomized response is proven to have a larger moment."""
+    low, high = 0.0, (moment + 1.0) / c
+    for _ in range(_TO_THE_END):
+        middle = 0.5 * (low + high)
+        if response_moment(c, middle, math) * (1.0 - 64.0 * _ULP) > moment:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def _proven(c: Array, moment: Array, epsilon: Array, gap: Array) -> tuple[Array, Array, Array]:
+    """Return delta by one order and gap, its upper end with round-off, and its derivative."""
+    a = 1.0 + c
+    value, log_r, log_s = dual_log_delta(c, moment, epsilon, gap, np)
+    off = 16.0 * _ULP * (epsilon + np.abs(log_r) + gap + 1.0 / c + 1.0)
+    s_c, scale = np.exp(c * log_s), np.exp(-moment)
+    inner = scale * (c * np.expm1(a * log_s) - a * np.expm1(c * log_s)) - np.expm1(-moment)
+    wrong = 8.0 * _ULP * (1.0 + scale * (2.0 * a + a * c * s_c * np.abs(log_s)))
+    wrong += scale * a * c * s_c * off
+    slack = np.log1p(wrong / np.maximum(inner, 0.0)) + c * off
+    slack += 16.0 * _ULP * (moment + np.log(a) + np.abs(value) + 1.0)
+    upper = np.exp(np.minimum(value + slack, 0.0)) * (1.0 + 8.0 * _ULP) + _SMALLEST
+    # The derivative is that at the fixed gap: the gap is where it does not matter.
+    weight = a * c * (np.exp(a * log_s) - s_c) * scale / inner - c
+    estimate = np.exp(np.minimum(value, 0.0))
+    return estimate, np.where(np.isnan(upper), 1.0, upper), np.minimum(estimate * weight, 0.0)

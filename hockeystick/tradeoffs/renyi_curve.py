@@ -1,0 +1,269 @@
+"""What is known of a mechanism's Renyi divergences, and what one of them says of delta.
+
+Orders are ``1 + c``; a curve bounds ``K(c) = c D_(1+c)``, the cumulant generating function of the
+privacy loss in both orders of every pair, from above.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from bisect import bisect_left
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+import numpy as np
+
+from hockeystick._validate import Domain, real
+from hockeystick.errors import ParameterError
+from hockeystick.tradeoffs.profile import Array
+
+ORDER: Final = Domain(
+    symbol="alpha", low=1, high=math.inf, low_open=True, high_open=True, typical=(1.5, 256)
+)
+OMEGA: Final = Domain(symbol="omega", low=1, high=math.inf, low_open=True, typical=(2, 1000))
+_SIZE: Final = Domain(symbol="", low=0, high=math.inf, high_open=True, typical=(1e-3, 10))
+_OUTWARD: Final = 1.0 + 2.0**-49
+_RATIO: Final = 0.5 * (math.sqrt(5.0) - 1.0)
+_STEPS: Final = 34
+# Orders beyond this say no more than it does, and minus one they stay exact.
+_LARGEST: Final = 1e15
+
+
+class RenyiCurve(ABC):
+    """Upper bounds of Renyi divergences at the orders ``1 + c``, c up to the last of ``orders``."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def orders(self) -> tuple[float, ...]:
+        """Values of c, rising: all that are given, or a net over those that matter."""
+
+    @property
+    @abstractmethod
+    def floor(self) -> float:
+        """A mu, rounded down, such that mu-GDP implies the curve: ``mu^2 / 2 <= D / alpha``."""
+
+    @property
+    @abstractmethod
+    def silent(self) -> bool:
+        """Whether a divergence is 0, so that nothing at all is released."""
+
+    @abstractmethod
+    def log_moment(self, c: Array) -> Array:
+        """Return the bound of K at each c, rounded up."""
+
+    @abstractmethod
+    def moment_at(self, c: Any) -> Any:
+        """Return the bound of K at one c, a float or an mpf, to its precision."""
+
+    @abstractmethod
+    def best(self, cost: Callable[[Array], Array], size: int) -> Array:
+        """Return for each of so many questions the c at which its cost is about the least."""
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class RenyiPoints(RenyiCurve):
+    """Renyi divergences at given orders; convexity of K bounds what lies between.
+
+    Args:
+        divergences: Pairs of an order > 1 and a finite divergence >= 0.
+
+    References:
+        van Erven and Harremoes, "Renyi divergence and Kullback-Leibler divergence", 2014,
+        corollary 2: ``(alpha - 1) D_alpha`` is convex in alpha; it is 0 at 1.
+    """
+
+    divergences: tuple[tuple[float, float], ...]
+
+    def __init__(self, divergences: Iterable[tuple[float, float]]) -> None:
+        pairs = sorted(
+            (min(real("order", order, ORDER), _LARGEST), real("divergence", size, _SIZE))
+            for order, size in divergences
+        )
+        if not pairs:
+            raise ParameterError("divergences", pairs, "at least one pair of order and divergence")
+        object.__setattr__(self, "divergences", _hull(pairs))
+
+    @property
+    def orders(self) -> tuple[float, ...]:
+        """The orders given, less one, without those that say nothing beyond the others."""
+        return tuple(order - 1.0 for order, _ in self.divergences)
+
+    @property
+    def floor(self) -> float:
+        """The least over the orders."""
+        least = min(size / order for order, size in self.divergences)
+        return math.sqrt(2.0 * least) / _OUTWARD
+
+    @property
+    def silent(self) -> bool:
+        """Whether a divergence is 0."""
+        return any(size == 0.0 for _, size in self.divergences)
+
+    def log_moment(self, c: Array) -> Array:
+        """Return K where it is given, and the chord in between."""
+        known = np.array([(order - 1.0, (order - 1.0) * size) for order, size in self.divergences])
+        return np.interp(c, np.r_[0.0, known[:, 0]], np.r_[0.0, known[:, 1]]) * _OUTWARD
+
+    def moment_at(self, c: Any) -> Any:
+        """Return K where it is given, and the chord in between."""
+        orders = self.orders
+        right = min(bisect_left(orders, c), len(orders) - 1)
+        high = orders[right]
+        low = orders[right - 1] if right else 0.0
+        unit = c / c
+        at_high = unit * high * self.divergences[right][1]
+        at_low = unit * low * self.divergences[right - 1][1] if right else 0 * unit
+        return at_low + (c - low) * (at_high - at_low) / (unit * high - low)
+
+    def best(self, cost: Callable[[Array], Array], size: int) -> Array:
+        """Return the best of the given orders."""
+        costs = np.array([cost(np.full(size, c)) for c in self.orders])
+        chosen: Array = np.array(self.orders)[np.argmin(costs, axis=0)]
+        return chosen
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class RenyiLine(RenyiCurve):
+    """``D_alpha <= rho alpha`` for alpha in (1, omega): (truncated) concentrated privacy.
+
+    It holds at omega too, where the divergence is the limit from below.
+
+    Args:
+        rho: A finite number >= 0.
+        omega: The largest order, > 1; by default inf.
+    """
+
+    rho: float
+    omega: float
+
+    def __init__(self, rho: float, omega: float = math.inf) -> None:
+        object.__setattr__(self, "rho", real("rho", rho, _SIZE))
+        object.__setattr__(self, "omega", real("omega", omega, OMEGA))
+
+    @property
+    def orders(self) -> tuple[float, ...]:
+        """A geometric net around ``sqrt(ln(1/delta) / rho)``, up to omega."""
+        unit = 1.0 / math.sqrt(max(self.rho, 1e-280))
+        high = min(100.0 * max(unit, 1.0), self.omega - 1.0, _LARGEST)
+        low = min(1e-6 * min(unit, 1.0), 0.5 * high)
+        count = 2 + int(math.log(high / low) / 1.2)
+        ratio = math.log(high / low) / (count - 1)
+        inner = (low * math.exp(ratio * k) for k in range(count - 1))
+        return (*(min(c, high) for c in inner), high)
+
+    @property
+    def floor(self) -> float:
+        """``sqrt(2 rho)``: the Gaussian's divergences are ``alpha mu^2 / 2``."""
+        return math.sqrt(2.0 * self.rho) / _OUTWARD
+
+    @property
+    def silent(self) -> bool:
+        """Whether rho is 0."""
+        return self.rho == 0.0
+
+    def log_moment(self, c: Array) -> Array:
+        """Return ``rho c (1 + c)``."""
+        return self.rho * c * (1.0 + c) * _OUTWARD
+
+    def moment_at(self, c: Any) -> Any:
+        """Return ``rho c (1 + c)``."""
+        return self.rho * c * (1 + c)
+
+    def best(self, cost: Callable[[Array], Array], size: int) -> Array:
+        """Return the best order by golden sections of ln c."""
+        ends = np.log(np.array([self.orders[0], self.orders[-1]]))
+        found = golden(lambda t: cost(np.exp(t)), np.full(size, ends[0]), np.full(size, ends[1]))
+        return np.clip(np.exp(found), self.orders[0], self.orders[-1])
+
+
+def golden(cost: Callable[[Array], Array], low: Array, high: Array) -> Array:
+    """Return where costs that fall and then rise are least, one search for each element."""
+    x, y = high - _RATIO * (high - low), low + _RATIO * (high - low)
+    at_x, at_y = cost(x), cost(y)
+    for _ in range(_STEPS):
+        left = at_x <= at_y
+        high, low = np.where(left, y, high), np.where(left, low, x)
+        probe = np.where(left, high - _RATIO * (high - low), low + _RATIO * (high - low))
+        value = cost(probe)
+        x, y = np.where(left, probe, y), np.where(left, x, probe)
+        at_x, at_y = np.where(left, value, at_y), np.where(left, at_x, value)
+    return np.where(at_x <= at_y, x, y)
+
+
+def dual_log_delta(c: Any, log_moment: Any, epsilon: Any, gap: Any, m: Any) -> tuple[Any, ...]:
+    """Return ``ln delta`` at an epsilon by one order ``a = 1 + c``, and ``ln r`` and ``ln s``.
+
+    For ``r = e^eps (a/c) (1 - t^c) / (1 - t^a)``, ``s = t r``, ``t = e^-gap`` and
+    ``k = 1 / (a (r^c - s^c))``,
+
+        (x - e^eps)_+ <= k (x^a - a s^c x + c s^a)   for all x >= 0,
+
+    with contact at s and r. In expectation over the likelihood ratio x,
+
+        delta <= k (e^K - a s^c + c s^a).
+
+    Every gap > 0 gives a bound; the least over the gap is the optimal conversion, and gap = inf
+    (s = 0) is that of Canonne, Kamath and Steinke. ``m`` is the module to compute with: math,
+    numpy or mpmath's context.
+
+    References:
+        Asoodeh, Liao, Calmon, Kosut and Sankar 2021, theorem 3, whose conversion this is the dual
+        of; Canonne, Kamath and Steinke 2020, proposition 12.
+    """
+    a = c + 1
+    shrink, shrink_a = m.log(-m.expm1(-c * gap)), m.log(-m.expm1(-a * gap))
+    log_r = epsilon + m.log(a / c) + shrink - shrink_a
+    log_s = log_r - gap
+    rest = c * m.expm1(a * log_s) - a * m.expm1(c * log_s)
+    inner = m.exp(-log_moment) * rest - m.expm1(-log_moment)
+    return log_moment + m.log(inner) - m.log(a) - c * log_r - shrink, log_r, log_s
+
+
+def response_moment(c: Any, epsilon: Any, m: Any) -> Any:
+    """Return K of randomized response, ``c eps - ln((1 + e^-eps) / (1 + e^-(2c+1)eps))``.
+
+    As ``ln(1 + e^(c eps) (1 - e^(-(1+c) eps)) (1 - e^(-c eps)) / (1 + e^-eps))`` nothing cancels.
+    """
+    part = m.expm1(-(c + 1) * epsilon) * m.expm1(-c * epsilon) / (1 + m.exp(-epsilon))
+    size = c * epsilon
+    return m.log1p(m.exp(size) * part) if size < 1 else size + m.log(m.exp(-size) + part)
+
+
+def log_kink(c: Any, epsilon: Any, m: Any) -> Any:
+    """Return the logarithm of how steep one order's f falls into its fixed point, from the left.
+
+    Where f meets the diagonal it is randomized response of epsilon, and its slope there is
+    ``-(c/a) sinh(a eps) / sinh(c eps)``, steeper than -1; to the right it is the reciprocal.
+    """
+    a = c + 1
+    sinhs = m.log(-m.expm1(-2 * a * epsilon)) - m.log(-m.expm1(-2 * c * epsilon))
+    return m.log(c / a) + epsilon + sinhs
+
+
+def _hull(pairs: list[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
+    """Return the pairs that convexity of K with ``K(0) = 0`` does not imply, rising."""
+    kept, corners = list[tuple[float, float]](), [(0.0, 0.0)]
+    for order, size in pairs:
+        if kept and kept[-1][0] == order:
+            continue
+        point = (order - 1.0, (order - 1.0) * size)
+        while kept and _above_chord(corners[-2], corners[-1], point):
+            kept.pop()
+            corners.pop()
+        kept.append((order, size))
+        corners.append(point)
+    return tuple(kept)
+
+
+def _above_chord(
+    first: tuple[float, float], middle: tuple[float, float], last: tuple[float, float]
+) -> bool:
+    """Return whether the middle one of three points lies on or above the chord of the others."""
+    (x0, y0), (x1, y1), (x2, y2) = first, middle, last
+    return (y1 - y0) * (x2 - x0) >= (y2 - y0) * (x1 - x0)

@@ -1,0 +1,295 @@
+"""The trade-off function of the Gaussian mechanism on a random subset: C_p(G_mu)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, NamedTuple, final
+
+import numpy as np
+
+from hockeystick import _validate
+from hockeystick._validate import Domain
+from hockeystick.tradeoffs.base import Ends, TradeOff
+from hockeystick.tradeoffs.profile import Array, GaussianProfile, NoLoss, Profile, SampledProfile
+
+_ULP: Final = 2.0**-52
+# Below it the normal distribution function underflows, or loses its relative precision.
+_TINY: Final = 1e-306
+_LARGEST: Final = 690.0
+_MU: Final = Domain(symbol="mu", low=0, high=math.inf, high_open=True, typical=(0.01, 10))
+_KNOTS: Final = 4097
+_SAMPLES: Final = 16_385
+_FARTHEST: Final = 38.5
+
+
+class _Corner(NamedTuple):
+    """Where the sides meet the middle, each in two parts of which the sum counts."""
+
+    first: float
+    first_more: float
+    second: float
+    second_more: float
+    gap: float
+
+
+class _Line(NamedTuple):
+    """A supporting line where it is read: the value, its part from the slope, and the errors."""
+
+    value: Array
+    gain: Array
+    slack: Array
+    spread: Array
+
+
+@final
+@dataclass(frozen=True, init=False)
+class SampledGaussianTradeOff(TradeOff):
+    """``C_p(G_mu)``: the Gaussian mechanism on a random subset that holds each record at rate p.
+
+    With ``f_p = p G_mu + (1-p) (1 - alpha)``, ``a* = Phi(-mu/2)`` and ``b* = f_p(a*)``:
+    ``f_p`` on [0, a*], ``a* + b* - alpha`` on [a*, b*], and the inverse of ``f_p`` on [b*, 1].
+
+    Guarantees:
+        Proven ends, relative to f and to 1 - f. On the last piece the lower end is a supporting
+        line, so it holds however far the root found is from the true one.
+
+    Edge cases:
+        Rate 0 or mu 0 is ``1 - alpha``; rate 1 is G_mu.
+
+    Args:
+        mu: The distance of the means in units of the standard deviation, a finite number >= 0.
+        rate: The probability p, in [0, 1].
+
+    Raises:
+        ParameterError: If a parameter is no such number.
+
+    References:
+        Dong, Roth and Su, "Gaussian Differential Privacy", JRSS B 2022, theorem 4.2, for subsets of
+        fixed size under replace-one. One step is tight; a product of several is valid only.
+
+    Example:
+        >>> from hockeystick.tradeoffs.sampled_gaussian import SampledGaussianTradeOff
+        >>> f = SampledGaussianTradeOff(mu=1.0, rate=0.2)
+        >>> print(f"{f(0.1):.9f} {f(0.5):.9f} {f(0.9):.9f}")
+        0.842171262 0.423415015 0.055736093
+    """
+
+    mu: float
+    rate: float
+
+    def __init__(self, mu: float, rate: float) -> None:
+        object.__setattr__(self, "mu", _validate.real("mu", mu, _MU))
+        object.__setattr__(self, "rate", _validate.real("rate", rate))
+
+    @property
+    def forward(self) -> Profile:
+        """``p delta_G(ln(1 + (e^eps - 1) / p))``."""
+        if self.mu == 0.0 or self.rate == 0.0:
+            return NoLoss()
+        whole = GaussianProfile(self.mu)
+        return whole if self.rate == 1.0 else SampledProfile(whole, self.rate)
+
+    @property
+    def backward(self) -> Profile:
+        """The same: the function is symmetric."""
+        return self.forward
+
+    def inverse(self) -> SampledGaussianTradeOff:
+        """Return the function itself."""
+        return self
+
+    def _power(self, alpha: Array) -> Ends:
+        """Return 1 - f, piece by piece."""
+        corner = self._corner
+        lower, upper = np.empty_like(alpha), np.empty_like(alpha)
+        steep, flat = alpha <= corner.first, alpha >= corner.second
+        middle = ~(steep | flat)
+        lower[steep], upper[steep] = self._steep_power(alpha[steep])
+        lower[middle], upper[middle] = _outward(alpha[middle] + corner.gap, 8.0)
+        rest = self._flat_miss(1.0 - alpha[flat])
+        lower[flat] = (1.0 - rest.upper) * (1.0 - _ULP)
+        upper[flat] = (1.0 - rest.lower) * (1.0 + _ULP)
+        return Ends(np.maximum(lower, alpha), np.minimum(upper, 1.0))
+
+    def _miss(self, alpha: Array) -> Ends:
+        """Return f, piece by piece."""
+        corner = self._corner
+        lower, upper = np.empty_like(alpha), np.empty_like(alpha)
+        steep, flat = alpha <= corner.first, alpha >= corner.second
+        middle = ~(steep | flat)
+        power = self._steep_power(alpha[steep])
+        lower[steep] = (1.0 - power.upper) * (1.0 - _ULP)
+        upper[steep] = (1.0 - power.lower) * (1.0 + _ULP)
+        lower[middle], upper[middle] = self._middle_miss(alpha[middle])
+        lower[flat], upper[flat] = self._flat_miss(1.0 - alpha[flat])
+        return Ends(np.maximum(lower, 0.0), np.minimum(upper, 1.0))
+
+    def _proven_miss(self, alpha: Array) -> Array:
+        """Return the lower end of f."""
+        corner = self._corner
+        lower = np.empty_like(alpha)
+        steep, flat = alpha <= corner.first, alpha >= corner.second
+        middle = ~(steep | flat)
+        lower[steep] = (1.0 - self._steep_power(alpha[steep]).upper) * (1.0 - _ULP)
+        lower[middle] = self._middle_miss(alpha[middle]).lower
+        lower[flat] = self._flat_miss(1.0 - alpha[flat], upper=False).lower
+        return np.maximum(lower, 0.0)
+
+    def miss_of_rest(self, rest: Array) -> Ends:
+        """Return f(1 - rest), precise for tiny rests."""
+        flat = rest <= 1.0 - self._corner.second
+        lower, upper = np.empty_like(rest), np.empty_like(rest)
+        lower[flat], upper[flat] = self._flat_miss(rest[flat])
+        alpha = 1.0 - rest[~flat]
+        lower[~flat] = self._miss(np.minimum(alpha + _ULP, 1.0)).lower
+        upper[~flat] = self._miss(np.maximum(alpha - _ULP, 0.0)).upper
+        return Ends(lower, upper)
+
+    def _steep_power(self, alpha: Array) -> Ends:
+        """Return ``1 - f_p = p Phi(Phi^-1(alpha) + mu) + (1-p) alpha``."""
+        from scipy.special import ndtr, ndtri
+
+        x = np.asarray(ndtri(alpha))
+        x[alpha == 0.0] = -1e3
+        size, hazard = np.abs(x), np.abs(x + self.mu) + 1.0
+        # What round-off in the quantile makes of the shifted probability, relative to it.
+        grown = 40.0 + (33.0 * size + 2.0 * self.mu) * hazard
+        inside = self.rate * np.asarray(ndtr(x + self.mu)) * (1.0 + _ULP * grown)
+        outside = (1.0 - self.rate) * alpha
+        slack = 2.0 * _ULP * grown * inside + 8.0 * _ULP * (inside + outside)
+        tiny = np.where(alpha > 0.0, _TINY, 0.0)
+        value = inside + outside
+        return Ends(np.maximum(value - slack - tiny, alpha), value + slack + tiny)
+
+    def _middle_miss(self, alpha: Array) -> Ends:
+        """Return ``a* + b* - alpha``, of which the largest parts cancel first."""
+        corner = self._corner
+        value = (corner.second - alpha) + corner.first
+        return _outward(value + (corner.first_more + corner.second_more), 8.0)
+
+    def _flat_miss(self, rest: Array, *, upper: bool = True) -> Ends:
+        """Return the inverse of f_p at ``1 - rest``, precise for tiny rests."""
+        z = self._root(rest)
+        line = self._line(z, rest)
+        rough = line.spread * self.mu * np.abs(line.gain) > 1e-11 * np.abs(line.value)
+        rough |= (line.spread * (1.0 + z + self.mu) > 1e-4) & (rest > 1e-300)
+        if rough.any():
+            z[rough] = self._bisected(rest[rough])
+            for part, better in zip(line, self._line(z[rough], rest[rough]), strict=True):
+                part[rough] = better
+        lower = np.maximum(line.value - line.slack, 0.0)
+        if not upper:
+            return Ends(lower, lower)
+        # The root lies within that width where the density over it covers what is missing.
+        width = 1e-3 / (1.0 + z + self.mu)
+        high = line.value + line.slack + 1.1 * self.mu * width * np.abs(line.gain)
+        high = np.where(line.spread <= 0.9 * width, high, np.inf)
+        high = np.minimum(high, np.minimum(rest, self._corner.first + _ULP) * (1.0 + _ULP))
+        return Ends(lower, np.where(rest > 0.0, high, 0.0))
+
+    def _line(self, z: Array, rest: Array) -> _Line:
+        """Return the line that supports the inverse of f_p at ``1 - f_p(Phi(-z))``, at the rest.
+
+        With ``H = 1 - f_p(Phi(-z))`` and the ratio r(z) of the densities, the inverse is convex,
+        passes through (H, Phi(-z)) and has the slope 1/r there. How far the root can be off, and
+        with it the slope, bounds it from above.
+        """
+        from scipy.special import ndtr
+
+        beta, near = np.asarray(ndtr(-z)), self.rate * np.asarray(ndtr(self.mu - z))
+        exponent = self.mu * (z - 0.5 * self.mu)
+        ratio = 1.0 - self.rate + self.rate * np.exp(np.minimum(exponent, _LARGEST))
+        hit = near + (1.0 - self.rate) * beta
+        off = rest - hit
+        gain = np.where((exponent > _LARGEST) & (off > 0.0), 0.0, off / ratio)
+        grown = 40.0 + 2.0 * (1.0 + np.abs(self.mu - z)) * (self.mu + z)
+        slack = 40.0 * beta + (16.0 * hit + grown * near + 16.0 * rest) / ratio
+        slack = _ULP * (slack + np.abs(gain) * (16.0 + 4.0 * self.mu * (z + self.mu))) + _TINY
+        density = 0.3989 * np.exp(-0.5 * z * z)
+        known = (exponent <= _LARGEST) & (density > 1e-290)
+        spread = np.where(known, (np.abs(gain) + slack) / np.where(known, density, 1.0), 1e200)
+        return _Line(beta + gain, gain, slack, spread)
+
+    def _bisected(self, rest: Array) -> Array:
+        """Return the root where the table is too coarse for it: where f turns sharply."""
+        w = self._quantile(rest)
+        low, high = np.maximum(w, 0.5 * self.mu), np.maximum(w, 0.5 * self.mu) + self.mu
+        goal = np.log(np.maximum(rest, _TINY))
+        for _ in range(50):
+            z = 0.5 * (low + high)
+            above = self._log_hit(z) > goal
+            low, high = np.where(above, z, low), np.where(above, high, z)
+        return low
+
+    def _quantile(self, rest: Array) -> Array:
+        """Return the normal quantile beyond which the rest lies."""
+        from scipy.special import ndtri
+
+        return -np.asarray(ndtri(np.maximum(rest, _TINY)))
+
+    def _root(self, rest: Array) -> Array:
+        """Return about the z >= mu/2 where ``p Phi(mu - z) + (1-p) Phi(-z)`` is the rest."""
+        start, step, z, slope = self._table
+        place = np.clip((self._quantile(rest) - start) / step, 0.0, _KNOTS - 1.001)
+        cell = place.astype(np.intp)
+        t = place - cell
+        # Hermite's cubic through both ends of the cell, with their slopes.
+        near, far = z[cell], z[cell + 1]
+        bend = far - near
+        left, right = slope[cell] * step - bend, slope[cell + 1] * step - bend
+        found = near + t * (bend + (1.0 - t) * (left * (1.0 - t) - right * t))
+        return np.asarray(np.clip(found, near, far))
+
+    @cached_property
+    def _table(self) -> tuple[float, float, Array, Array]:
+        """The root z and its derivative on a grid of the normal quantile of the rest."""
+        from scipy.interpolate import CubicHermiteSpline
+        from scipy.special import ndtri_exp
+
+        z = np.linspace(0.5 * self.mu, _FARTHEST + self.mu, _SAMPLES)
+        w = -np.asarray(ndtri_exp(self._log_hit(z)))
+        rising = np.r_[True, w[1:] > np.maximum.accumulate(w)[:-1]] & np.isfinite(w)
+        z, w = z[rising], w[rising]
+        grid = np.linspace(float(w[0]), _FARTHEST, _KNOTS)
+        root = CubicHermiteSpline(w, z, self._stretch(z, w))(grid)
+        return float(grid[0]), float(grid[1] - grid[0]), root, self._stretch(root, grid)
+
+    def _stretch(self, z: Array, w: Array) -> Array:
+        """Return dz/dw: the ratio of the densities of w and of the rest at z."""
+        exponent = np.minimum(self.mu * (z - 0.5 * self.mu), _LARGEST)
+        ratio = 1.0 - self.rate + self.rate * np.exp(exponent)
+        return np.asarray(np.exp(np.minimum(0.5 * (z - w) * (z + w), 230.0)) / ratio)
+
+    def _log_hit(self, z: Array) -> Array:
+        """Return the logarithm of ``p Phi(mu - z) + (1-p) Phi(-z)``."""
+        with np.errstate(divide="ignore"):
+            inside = np.log(self.rate) + _log_ndtr(self.mu - z)
+            outside = np.log1p(-self.rate) + _log_ndtr(-z)
+        return np.asarray(np.logaddexp(inside, outside))
+
+    @cached_property
+    def _corner(self) -> _Corner:
+        """The corners a* and b*, and ``1 - a* - b* = p (1 - 2 a*)``."""
+        from mpmath import mp
+
+        with mp.workdps(50):
+            p = mp.mpf(self.rate)
+            first = mp.ncdf(-mp.mpf(self.mu) / 2)
+            second = p * first + (1 - p) * (1 - first)
+            gap = p * (1 - 2 * first)
+            a, b = float(first), float(second)
+            return _Corner(a, float(first - a), b, float(second - b), float(gap))
+
+
+def _outward(value: Array, ulps: float) -> Ends:
+    """Return a value, that many units in the last place down and up."""
+    return Ends(value * (1.0 - ulps * _ULP), value * (1.0 + ulps * _ULP))
+
+
+def _log_ndtr(x: Array) -> Array:
+    """Return the logarithm of the normal distribution function."""
+    from scipy.special import log_ndtr
+
+    return np.asarray(log_ndtr(x))

@@ -1,0 +1,475 @@
+"""Guarantees composed: exactly, by the theorems of the literature, and among other mechanisms."""
+
+import math
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mpmath import mp
+
+import hockeystick as hs
+from hockeystick.accountants._cost import cost_of
+from hockeystick.accountants._failed import can_be_infinite
+from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
+from hockeystick.tradeoffs import GaussianTradeOff
+from hockeystick.tradeoffs.laplace import LaplaceTradeOff
+from hockeystick.tradeoffs.piecewise import discrete_tradeoff
+
+THIRTY = PureDP(0.1) ** 30
+
+
+def answer(plan: hs.Mechanism, accountant: str = "auto", **asked: float) -> hs.Certified:
+    """Return an accountant's proven answer at a delta or at an epsilon."""
+    ((name, value),) = asked.items()
+    question = hs.epsilon if name == "delta" else hs.delta
+    found = question(plan, value, accountant=accountant)
+    assert isinstance(found, hs.Certified)
+    return found
+
+
+def by_subsets(parts: list[tuple[float, float]], epsilon: float) -> Any:
+    """Return delta by Murtagh and Vadhan's sum over all subsets, at mpmath's precision."""
+    sizes = [mp.mpf(repr(size)) for size, _ in parts]
+    total = mp.zero
+    for signs in product((0, 1), repeat=len(parts)):
+        inside = mp.fsum(e for e, s in zip(sizes, signs, strict=True) if s)
+        outside = mp.fsum(e for e, s in zip(sizes, signs, strict=True) if not s)
+        total += max(mp.exp(inside) - mp.exp(mp.mpf(repr(epsilon)) + outside), 0)
+    total /= mp.fprod(1 + mp.exp(e) for e in sizes)
+    return 1 - mp.fprod(1 - mp.mpf(repr(failure)) for _, failure in parts) * (1 - total)
+
+
+def by_binomials(epsilon: float, runs: int, at: float) -> Any:
+    """Return delta of equal pure guarantees as a plain binomial sum."""
+    e, x = mp.mpf(repr(epsilon)), mp.mpf(repr(at))
+    p = 1 / (1 + mp.exp(-e))
+    terms = (
+        mp.binomial(runs, j) * p**j * (1 - p) ** (runs - j) * (1 - mp.exp(x - (2 * j - runs) * e))
+        for j in range(runs + 1)
+        if (2 * j - runs) * e > x
+    )
+    return mp.fsum(terms)
+
+
+@pytest.mark.parametrize(
+    ("plan", "epsilon", "delta"),
+    [
+        (THIRTY, 2.4, 2.97340390503302e-7),
+        (THIRTY, 1.2, 4.09526930399204130841537876526e-3),
+        (ApproxDP(1.0, 1e-6) ** 10, 4.0, 0.430582838732687219416),
+        (PureDP(2.0), 1.0, 0.556769941145939744),
+    ],
+    ids=str,
+)
+def test_the_exact_delta_of_guarantees(plan: hs.Mechanism, epsilon: float, delta: float) -> None:
+    found = answer(plan, epsilon=epsilon)
+    assert found.accountant == "closed-form"
+    assert found.estimate == pytest.approx(delta, rel=1e-12)
+    assert found.lower <= delta * (1 + 1e-14)
+    assert found.upper >= delta * (1 - 1e-14)
+    assert found.relative_width < 1e-13
+
+
+def test_the_exact_epsilon_of_guarantees() -> None:
+    found = answer(THIRTY, delta=1e-6)
+    assert found.lower <= 2.34588769300803662271 <= found.upper
+    assert found.relative_width < 1e-14
+
+
+def test_the_exact_epsilon_to_thirty_digits_returns_the_delta() -> None:
+    found = hs.epsilon(THIRTY, 1e-6, digits=30)
+    with mp.workdps(50):
+        for end, sign in ((found.lower, 1), (found.upper, -1)):
+            delta = by_binomials_at(end)
+            assert sign * (delta - mp.mpf("1e-6")) >= 0
+
+
+def by_binomials_at(epsilon: Any) -> Any:
+    """Return delta of thirty 0.1-DP releases at an mpf."""
+    e = mp.mpf("0.1")
+    p = 1 / (1 + mp.exp(-e))
+    return mp.fsum(
+        mp.binomial(30, j) * p**j * (1 - p) ** (30 - j) * (1 - mp.exp(epsilon - (2 * j - 30) * e))
+        for j in range(31)
+        if (2 * j - 30) * e > epsilon
+    )
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.01, 0.7, 2.0, 3.1, 9.9])
+@pytest.mark.parametrize(("size", "runs"), [(0.01, 1000), (1.0, 11), (0.3, 1), (1e-9, 7)])
+def test_equal_guarantees_are_a_binomial_sum(size: float, runs: int, epsilon: float) -> None:
+    found = answer(PureDP(size) ** runs, epsilon=epsilon)
+    with mp.workdps(60):
+        truth = by_binomials(size, runs, epsilon)
+        assert found.lower <= truth <= found.upper
+    assert found.upper == 0.0 or found.relative_width < 1e-10
+
+
+PARTS = st.lists(
+    st.tuples(st.sampled_from([0.05, 0.1, 0.3, 1.0, 2.5]), st.sampled_from([0.0, 0.0, 1e-7, 0.01])),
+    min_size=1,
+    max_size=6,
+)
+
+
+@given(PARTS, st.sampled_from([0.0, 0.02, 0.4, 1.1, 3.0]))
+@settings(deadline=None)
+def test_different_guarantees_are_the_sum_over_all_subsets(
+    parts: list[tuple[float, float]], epsilon: float
+) -> None:
+    plan = hs.Composed([ApproxDP(*part) for part in parts])
+    found = answer(plan, epsilon=epsilon)
+    with mp.workdps(40):
+        truth, noise = by_subsets(parts, epsilon), mp.mpf(10) ** -38
+        assert found.lower - noise <= truth <= found.upper + noise
+    # At the largest loss, one unit in the last place of an epsilon decides.
+    assert found.upper < 1e-15 or found.relative_width < 1e-10
+    back = answer(plan, delta=float(truth)) if 0 < truth < 1 else None
+    assert back is None or back.lower <= epsilon * (1 + 1e-9)
+
+
+@given(PARTS, st.sampled_from([1e-9, 1e-6, 0.02, 0.5]))
+@settings(deadline=None)
+def test_the_epsilon_of_different_guarantees_returns_their_delta(
+    parts: list[tuple[float, float]], delta: float
+) -> None:
+    found = answer(hs.Composed([ApproxDP(*part) for part in parts]), delta=delta)
+    with mp.workdps(40):
+        if found.upper < math.inf:
+            assert by_subsets(parts, found.upper) <= delta * (1 + mp.mpf(10) ** -14)
+        if 0.0 < found.lower < math.inf:
+            assert by_subsets(parts, found.lower) >= delta * (1 - mp.mpf(10) ** -14)
+        if found.lower == math.inf:
+            assert by_subsets(parts, 1e3) > delta
+
+
+def test_the_order_of_guarantees_and_their_grouping_do_not_matter() -> None:
+    a, b = PureDP(0.3), ApproxDP(0.1, 1e-7)
+    one = answer(a**3 @ b**4, delta=1e-5)
+    other = answer(b**2 @ a @ b @ a**2 @ b, delta=1e-5)
+    assert (one.lower, one.upper) == (other.lower, other.upper)
+
+
+def test_more_atoms_than_are_summed_fall_to_the_renyi_bound() -> None:
+    plan = PureDP(0.001) ** 30_000
+    with pytest.raises(hs.UnsupportedError, match="more than 20,000 values"):
+        answer(plan, "closed-form", delta=1e-5)
+    found = answer(plan, delta=1e-5)
+    assert found.accountant == "rdp"
+    # The limit of many small ones is a Gaussian with mu = epsilon sqrt(runs).
+    limit = answer(GDP(0.001 * math.sqrt(30_000)), delta=1e-5)
+    assert limit.lower < found.upper < 1.2 * limit.upper
+
+
+def test_an_approximate_guarantee_is_met_at_its_own_point() -> None:
+    notion = ApproxDP(1.0, 1e-6)
+    assert answer(notion, delta=1e-6).upper == pytest.approx(1.0, rel=1e-14)
+    assert answer(notion, delta=1e-6).lower == pytest.approx(1.0, rel=1e-13)
+    assert answer(notion, delta=math.nextafter(1e-6, 0)).lower == math.inf
+    assert answer(notion, epsilon=1.0).upper == pytest.approx(1e-6, rel=1e-14)
+    assert answer(notion, epsilon=5.0).lower == pytest.approx(1e-6, rel=1e-15)
+
+
+def test_tiny_guarantees_keep_their_digits() -> None:
+    """Three of them are as far apart as 3/4 of one: the mean of |1 - e^-L| to first order."""
+    found = answer(PureDP(1e-200) ** 3, epsilon=0.0)
+    assert found.lower <= 0.75e-200 <= found.upper
+    assert found.relative_width < 1e-14
+
+
+@pytest.mark.parametrize("epsilon", [1e16, math.inf])
+@pytest.mark.parametrize("accountant", ["auto", "closed-form", "rdp", "basic", "advanced"])
+def test_far_out_the_failures_are_left(accountant: str, epsilon: float) -> None:
+    found = answer(ApproxDP(1.0, 1e-3) ** 2, accountant, epsilon=epsilon)
+    assert found.lower <= 0.001999 <= found.upper
+    if accountant in ("auto", "rdp"):
+        lossy = FDP(discrete_tradeoff((0.75, 0.25, 0.0), (0.5, 0.25, 0.25)))
+        assert answer(lossy, accountant, epsilon=epsilon).upper >= 0.25
+
+
+def test_failures_add_up_as_probabilities() -> None:
+    plan = ApproxDP(0.0, 0.1) ** 3
+    assert answer(plan, epsilon=1.0).estimate == pytest.approx(1 - 0.9**3, rel=1e-14)
+    assert answer(plan, delta=0.2709).lower == math.inf
+    assert answer(plan, delta=0.2711).upper == 0.0
+
+
+@pytest.mark.parametrize(
+    "notion", [ApproxDP(1.0, 1.0), PureDP(math.inf), GDP(math.inf), ZCDP(math.inf)], ids=str
+)
+@pytest.mark.parametrize("accountant", ["auto", "rdp", "basic", "advanced"])
+def test_a_guarantee_of_nothing_costs_everything(notion: Notion, accountant: str) -> None:
+    assert answer(notion**2, accountant, delta=0.5).lower == math.inf
+    assert answer(notion @ hs.Gaussian(1), delta=0.5).lower == math.inf
+    assert answer(notion**2, accountant, epsilon=5.0).lower == 1.0
+
+
+@pytest.mark.parametrize(
+    "notion", [PureDP(0), ApproxDP(0, 0), GDP(0), ZCDP(0), TCDP(0, 5), RenyiDP({2: 0})], ids=str
+)
+def test_a_guarantee_that_nothing_shows_costs_nothing(notion: Notion) -> None:
+    assert answer(notion**100, delta=1e-9).upper == 0.0
+    assert answer(notion**100, epsilon=0.0).upper == 0.0
+
+
+@pytest.mark.parametrize(
+    ("plan", "infinite"),
+    [
+        (PureDP(1.0), False),
+        (ApproxDP(1.0, 1e-9), True),
+        (hs.Gaussian(1.0) @ ApproxDP(0.0, 1e-9), True),
+        (ZCDP(0.1) @ hs.Gaussian(1), False),
+        (FDP(LaplaceTradeOff(1.0)), False),
+        (FDP(discrete_tradeoff((1.0, 0.0), (0.75, 0.25))), True),
+        (FDP(discrete_tradeoff((0.75, 0.25), (1.0, 0.0))), True),
+        (hs.Gaussian(0.0), True),
+    ],
+    ids=str,
+)
+def test_what_can_be_infinite_is_known(plan: hs.Mechanism, infinite: bool) -> None:
+    assert can_be_infinite(cost_of(plan, "auto")) == infinite
+
+
+def test_basic_composition_is_two_sums_at_one_point() -> None:
+    plan = ApproxDP(0.1, 1e-7) ** 30 @ ApproxDP(0.5, 2e-7)
+    assert answer(plan, "basic", delta=3.2e-6).upper == 3.5
+    assert answer(plan, "basic", delta=3.1e-6).upper == math.inf
+    assert answer(plan, "basic", epsilon=3.5).upper == pytest.approx(3.2e-6, rel=1e-15)
+    assert answer(plan, "basic", epsilon=3.4).upper == 1.0
+    assert answer(PureDP(0.1) ** 3, "basic", delta=1e-9).upper >= Fraction(3, 10)
+
+
+def test_advanced_composition_is_the_closed_form_of_kairouz_oh_and_viswanath() -> None:
+    found = answer(THIRTY, "advanced", delta=1e-6)
+    assert found.upper == pytest.approx(2.96556642031104010656, rel=1e-11)
+    assert found.upper >= 2.96556642031104010656
+    back = answer(THIRTY, "advanced", epsilon=2.96556642031104010656)
+    assert back.upper == pytest.approx(1e-6, rel=1e-9)
+    assert back.upper >= 1e-6 * (1 - 1e-14)
+
+
+def test_the_form_of_dwork_rothblum_and_vadhan_is_above() -> None:
+    drv = math.sqrt(60 * math.log(1e6)) * 0.1 + 30 * 0.1 * math.expm1(0.1)
+    assert drv == pytest.approx(3.19462830153979159898, rel=1e-13)
+    assert answer(THIRTY, "advanced", delta=1e-6).upper < drv
+
+
+def test_the_third_form_is_the_least_for_a_large_delta() -> None:
+    """B + sqrt(2 V ln(e + sqrt(V)/d)) beats B + sqrt(2 V ln(1/d)) where sqrt(V) is small."""
+    plan, delta = PureDP(0.001) ** 100, 1e-4
+    mean, square = 0.1 * math.tanh(0.0005), 1e-4
+    third = mean + math.sqrt(2 * square * math.log(math.e + math.sqrt(square) / delta))
+    assert third < mean + math.sqrt(2 * square * math.log(1 / delta))
+    assert answer(plan, "advanced", delta=delta).upper == pytest.approx(third, rel=1e-10)
+    assert answer(plan, "advanced", epsilon=third).upper == pytest.approx(delta, rel=1e-8)
+
+
+@given(PARTS, st.sampled_from([1e-9, 1e-6, 0.02, 0.5]))
+@settings(deadline=None)
+def test_no_theorem_undercuts_the_exact_composition(
+    parts: list[tuple[float, float]], delta: float
+) -> None:
+    plan = hs.Composed([ApproxDP(*part) ** 3 for part in parts])
+    for asked in ({"delta": delta}, {"epsilon": 10 * delta}):
+        exact = answer(plan, "rdp", **asked).lower
+        for accountant in ("basic", "advanced", "rdp"):
+            found = answer(plan, accountant, **asked)
+            assert exact * (1 - 1e-12) <= found.upper
+            assert found.lower <= found.estimate <= found.upper
+
+
+@pytest.mark.parametrize("accountant", ["basic", "advanced"])
+@pytest.mark.parametrize("part", [hs.Gaussian(1.0), ZCDP(0.1), GDP(1.0), hs.Gaussian(0.0)], ids=str)
+def test_the_theorems_on_guarantees_refuse_anything_else(
+    part: hs.Mechanism, accountant: str
+) -> None:
+    with pytest.raises(hs.UnsupportedError, match=r"composes \(epsilon, delta\) guarantees only"):
+        answer(PureDP(0.1) @ part, accountant, delta=1e-5)
+
+
+@pytest.mark.parametrize("accountant", ["closed-form", "contour"])
+@pytest.mark.parametrize("notion", [ZCDP(0.1), TCDP(0.1, 5), RenyiDP({2: 0.1})], ids=str)
+def test_divergences_alone_are_refused_where_more_is_needed(
+    notion: Notion, accountant: str
+) -> None:
+    with pytest.raises(hs.UnsupportedError, match=f"accountant '{accountant}' cannot account"):
+        answer(notion, accountant, delta=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("rho", "delta", "epsilon"),
+    [(0.5, 1e-5, 4.72838698494331389997), (0.1, 1e-6, 2.14193892838547366139)],
+)
+def test_zcdp_is_converted_at_its_best_order(rho: float, delta: float, epsilon: float) -> None:
+    found = answer(ZCDP(rho), delta=delta)
+    # The optimum over orders to thirty digits, then what the search for it may miss.
+    with mp.workdps(40):
+
+        def cost(log_c: Any) -> Any:
+            c = mp.exp(log_c)
+            kappa = c * mp.log(c) - (c + 1) * mp.log1p(c)
+            return (rho * c * (c + 1) - mp.log(delta) + kappa) / c
+
+        best = mp.findroot(lambda x: mp.diff(cost, x), 1.5)
+        truth = cost(best)
+        assert float(truth) == pytest.approx(epsilon, rel=1e-9)
+        assert truth <= found.upper <= truth * (1 + mp.mpf(10) ** -9)
+
+
+def test_zcdp_costs_at_least_what_its_gaussian_costs() -> None:
+    for runs in (1, 5):
+        found = answer(ZCDP(0.5) ** runs, delta=1e-5)
+        gaussian = answer(hs.Gaussian(1.0) ** runs, delta=1e-5)
+        assert found.lower == pytest.approx(gaussian.estimate, rel=1e-9)
+        assert found.lower <= gaussian.estimate < found.upper
+        in_delta = answer(ZCDP(0.5) ** runs, epsilon=3.0)
+        assert in_delta.lower == pytest.approx(
+            answer(hs.Gaussian(1.0) ** runs, epsilon=3.0).estimate, rel=1e-9
+        )
+
+
+@pytest.mark.parametrize(
+    ("omega", "textbook"), [(5, 3.378231366242557105), (50, 2.245966026289347240)]
+)
+def test_tcdp_is_below_its_textbook_conversion(omega: float, textbook: float) -> None:
+    log = math.log(1e5)
+    if log <= (omega - 1) ** 2 * 0.1:
+        assert textbook == pytest.approx(0.1 + 2 * math.sqrt(0.1 * log), rel=1e-12)
+    else:
+        assert textbook == pytest.approx(0.1 * omega + log / (omega - 1), rel=1e-12)
+    found = answer(TCDP(0.1, omega), delta=1e-5)
+    assert answer(ZCDP(0.1), delta=1e-5).upper <= found.upper * (1 + 1e-9)
+    assert found.upper < textbook
+
+
+def test_one_divergence_is_converted_at_its_order() -> None:
+    found = answer(RenyiDP({10: 1}), epsilon=3)
+    assert found.upper == pytest.approx(5.90040620015666167320335816846e-10, rel=1e-11)
+    assert found.upper >= 5.90040620015666167320335816846e-10
+    half = answer(RenyiDP({2: 0.5}), epsilon=0.5)
+    assert 0.25 <= half.upper <= 0.25 * (1 + 1e-12)
+
+
+def test_divergences_at_many_orders_are_as_good_as_the_line_through_them() -> None:
+    orders = [1.0 + 0.01 * 1.05**k for k in range(200)]
+    curve = RenyiDP({alpha: 0.1 * alpha for alpha in orders})
+    line, points = answer(ZCDP(0.1), delta=1e-6), answer(curve, delta=1e-6)
+    assert line.upper * (1 - 1e-9) <= points.upper <= line.upper * 1.001
+
+
+def test_guarantees_of_every_kind_compose() -> None:
+    parts: list[hs.Mechanism] = [
+        PureDP(0.2) ** 3,
+        ApproxDP(0.1, 1e-7),
+        GDP(0.5),
+        ZCDP(0.05),
+        TCDP(0.01, 60),
+        RenyiDP({8: 0.2, 16: 0.5}),
+        FDP(LaplaceTradeOff(5.0)),
+        hs.PoissonSubsampled(hs.Gaussian(1.0), 0.01) ** 100,
+    ]
+    whole = answer(hs.Composed(parts), delta=1e-5)
+    assert whole.accountant == "rdp"
+    assert 0.0 < whole.lower <= whole.upper < math.inf
+    for part in parts:
+        assert answer(part, delta=1e-5).lower <= whole.upper
+    assert "The release is 0.5-GDP: nothing else is known of it." in whole.assumptions
+
+
+def test_a_failure_leaves_the_rest_of_a_plan_its_own_accountant() -> None:
+    training = hs.PoissonSubsampled(hs.Gaussian(1.0), 0.01) ** 1000
+    found = answer(training @ ApproxDP(0.0, 1e-6), delta=1e-5)
+    assert found.accountant == "contour"
+    left = (Fraction("1e-5") - Fraction("1e-6")) / (1 - Fraction("1e-6"))
+    alone = answer(training, delta=float(left))
+    assert found.estimate == pytest.approx(alone.estimate, rel=1e-12)
+    in_delta = answer(training @ ApproxDP(0.0, 1e-6), epsilon=1.0)
+    rest = answer(training, epsilon=1.0).estimate
+    assert in_delta.estimate == pytest.approx(1e-6 + (1 - 1e-6) * rest, rel=1e-11)
+    assert in_delta.lower <= 1e-6 + (1 - 1e-6) * rest <= in_delta.upper
+
+
+def test_a_gdp_guarantee_is_a_gaussian_mechanism() -> None:
+    one, other = answer(GDP(0.5) ** 4, delta=1e-5), answer(hs.Gaussian(2.0) ** 4, delta=1e-5)
+    assert (one.lower, one.upper) == (other.lower, other.upper)
+    assert answer(GDP(1.0), delta=1e-5).estimate == pytest.approx(
+        4.37717809568122462765011629324, rel=1e-14
+    )
+    exact = hs.epsilon(GDP(0.1), 1e-5, digits=40)
+    rounded = hs.epsilon(hs.Gaussian(10), 1e-5, digits=40)
+    assert (exact.lower, exact.upper) == (rounded.lower, rounded.upper)
+
+
+def test_one_release_of_a_trade_off_function_is_as_exact_as_the_function() -> None:
+    found = answer(FDP(LaplaceTradeOff(1.0)), epsilon=0.5)
+    assert found.lower <= 0.2211992169285951317548297 <= found.upper
+    assert found.relative_width < 1e-13
+    back = answer(FDP(LaplaceTradeOff(1.0)), delta=0.2211992169285951317548297)
+    assert back.lower <= 0.5 * (1 + 1e-15)
+    assert back.upper >= 0.5 * (1 - 1e-15)
+    assert back.relative_width < 1e-12
+
+
+def test_a_bounded_trade_off_function_composes_by_its_divergences() -> None:
+    found = answer(FDP(LaplaceTradeOff(10.0)) ** 50, delta=1e-6)
+    assert found.upper <= 5.0 * (1 + 1e-9)
+    # The divergences of the Laplace mechanism, at the best order.
+    with mp.workdps(30):
+
+        def cost(log_c: Any) -> Any:
+            c, size = mp.exp(log_c), mp.mpf(1) / 10
+            a = c + 1
+            moment = a / (2 * a - 1) * mp.exp(c * size) + c / (2 * a - 1) * mp.exp(-a * size)
+            kappa = c * mp.log(c) - a * mp.log(a)
+            return (50 * mp.log(moment) - mp.log(mp.mpf(1e-6)) + kappa) / c
+
+        truth = cost(mp.findroot(lambda x: mp.diff(cost, x), 2.0))
+        assert truth <= found.upper <= truth * (1 + mp.mpf(10) ** -4)
+
+
+def test_an_unbounded_trade_off_function_composes_with_no_bound_and_says_so() -> None:
+    sampled = FDP(GaussianTradeOff(1.0).subsample(0.1))
+    assert answer(sampled, "rdp", delta=1e-5).upper == math.inf
+    assert answer(sampled, delta=1e-5).upper < 2.0
+
+
+def test_a_trade_off_function_with_an_infinite_loss_is_never_free() -> None:
+    lossy = FDP(discrete_tradeoff((0.5, 0.25, 0.25, 0.0), (0.25, 0.25, 0.25, 0.25)))
+    assert answer(lossy, epsilon=50.0).lower > 0.2
+    assert answer(lossy, delta=0.2).upper == math.inf
+    assert answer(lossy**2, epsilon=50.0).upper == 1.0
+
+
+def test_digits_of_failures_and_of_functions_are_refused() -> None:
+    with pytest.raises(hs.UnsupportedError, match="arbitrary-precision"):
+        hs.epsilon(ApproxDP(1.0, 1e-6), 1e-5, digits=30, accountant="closed-form")
+    with pytest.raises(hs.UnsupportedError, match="digits of floats"):
+        hs.delta(FDP(LaplaceTradeOff(1.0)), 0.5, digits=30, accountant="closed-form")
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 0.30000000000000004, 1.0])
+def test_digits_know_where_the_largest_loss_ends(epsilon: float) -> None:
+    assert hs.delta(PureDP(0.1) ** 3, epsilon, digits=30).upper == 0
+    below = hs.delta(PureDP(0.1) ** 3, math.nextafter(0.3, 0.0), digits=30)
+    with mp.workdps(60):
+        truth = by_binomials(0.1, 3, math.nextafter(0.3, 0.0))
+        assert below.lower <= truth <= below.upper
+        assert below.upper - below.lower < truth * mp.mpf(10) ** -28
+
+
+@pytest.mark.parametrize("size", [5e-324, 1e-200, 1e-9, 40.0, 1e200, 1e308])
+@pytest.mark.parametrize("accountant", ["auto", "rdp", "basic", "advanced"])
+def test_extreme_guarantees_get_ordered_answers(size: float, accountant: str) -> None:
+    for asked in ({"delta": 1e-6}, {"epsilon": 0.0}, {"epsilon": 1.0}):
+        found = answer(PureDP(size) ** 3, accountant, **asked)
+        assert 0.0 <= found.lower <= found.estimate <= found.upper
+
+
+@pytest.mark.parametrize("size", [5e-324, 1e-200, 1e-9, 40.0, 1e308])
+def test_extreme_divergences_get_ordered_answers(size: float) -> None:
+    for notion in (ZCDP(size), GDP(size), TCDP(size, 1.0001), RenyiDP({1.0001: size, 1e6: size})):
+        for found in (answer(notion**2, delta=1e-6), answer(notion, epsilon=0.5)):
+            assert 0.0 <= found.lower <= found.estimate <= found.upper

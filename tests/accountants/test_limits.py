@@ -1,0 +1,417 @@
+"""The limit theorems: the Gaussian limit, the Edgeworth expansion and the Berry-Esseen interval."""
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+
+from hockeystick.accountants._cost import Cost, Counted, largest_loss
+from hockeystick.accountants._interval import Interval
+from hockeystick.accountants.base import DirectedAccountant
+from hockeystick.accountants.berry_esseen import BerryEsseen, normals_of
+from hockeystick.accountants.closed_form import ClosedForm
+from hockeystick.accountants.contour import Contour
+from hockeystick.accountants.edgeworth import Edgeworth
+from hockeystick.accountants.gdp import GaussianLimit, limiting_mu
+from hockeystick.errors import UnsupportedError
+from hockeystick.losses import (
+    GaussianLoss,
+    Loss,
+    RevealingLoss,
+    SampledGaussianLoss,
+    TwoPointLoss,
+)
+from hockeystick.losses._moments import FourCumulants, moments_of
+from hockeystick.losses.fixed_size_gaussian import FixedSizeGaussianLoss
+
+REMOVING: Final[Counted] = ((SampledGaussianLoss(0.01, 1.0, removing=True), 1000),)
+ADDING: Final[Counted] = ((SampledGaussianLoss(0.01, 1.0, removing=False), 1000),)
+FIXED: Final[Counted] = ((FixedSizeGaussianLoss(0.01, 1.0), 1000),)
+RESPONSES: Final[Counted] = ((TwoPointLoss(0.1), 30),)
+UNEQUAL: Final[Counted] = ((TwoPointLoss(0.07), 24), (TwoPointLoss(0.3134), 7))
+MIXED: Final[Counted] = (
+    (SampledGaussianLoss(0.05, 2.0, removing=True), 4000),
+    (GaussianLoss(6.0), 3),
+    (FixedSizeGaussianLoss(0.02, 1.5), 500),
+)
+PLANS: Final = {
+    "removing": REMOVING,
+    "adding": ADDING,
+    "fixed": FIXED,
+    "responses": RESPONSES,
+    "unequal": UNEQUAL,
+    "mixed": MIXED,
+}
+EPSILONS: Final = (0.0, 0.3, 1.0, 2.4)
+
+each_plan = pytest.mark.parametrize("terms", PLANS.values(), ids=PLANS)
+each_epsilon = pytest.mark.parametrize("epsilon", EPSILONS)
+each_expanding = pytest.mark.parametrize(
+    "accountant", [Edgeworth(), BerryEsseen()], ids=["edgeworth", "berry-esseen"]
+)
+
+
+def responses_delta(terms: Counted, epsilon: float) -> float:
+    """Return the exact delta of randomized responses, from the masses of all their losses."""
+    with mp.workdps(30):
+        masses = {mpf(0): mpf(1)}
+        for loss, runs in terms:
+            assert isinstance(loss, TwoPointLoss)
+            own = mpf(repr(loss.epsilon))
+            likely = 1 / (1 + mp.exp(-own))
+            masses = {
+                known + (2 * j - runs) * own: mass
+                * (mp.binomial(runs, j) * likely**j * (1 - likely) ** (runs - j))
+                for known, mass in masses.items()
+                for j in range(runs + 1)
+            }
+        at = mpf(repr(epsilon))
+        above = [mass * -mp.expm1(at - loss) for loss, mass in masses.items() if loss > at]
+        return float(mp.fsum(above))
+
+
+def normal_delta(mu: float, epsilon: float) -> float:
+    """Return delta of a Gaussian."""
+    return float(ClosedForm().delta_of(((GaussianLoss(1 / Fraction(repr(mu))), 1),), epsilon)[1])
+
+
+# The Gaussian limit.
+
+
+@pytest.mark.parametrize(
+    ("loss", "count", "mu"),
+    [
+        (FixedSizeGaussianLoss(0.01, 1.0), 10_000, 1.71014247559533060905),
+        (FixedSizeGaussianLoss(0.005, 2.0), 10_000, 0.313776320864419676239),
+        (SampledGaussianLoss(0.01, 1.0, removing=True), 1000, 0.414521631336537760104),
+        (SampledGaussianLoss(0.01, 1.0, removing=False), 1000, 0.414521631336537760104),
+        (GaussianLoss(2.0), 12, math.sqrt(3.0)),
+    ],
+    ids=str,
+)
+def test_each_loss_has_the_limit_that_is_its_own(loss: Loss, count: int, mu: float) -> None:
+    assert limiting_mu(((loss, count),)) == pytest.approx(mu, rel=1e-13)
+
+
+@pytest.mark.parametrize("epsilon", [1e-5, 0.1, 3.0])
+def test_a_loss_without_a_limit_of_its_own_has_its_chi_square(epsilon: float) -> None:
+    likely = 1.0 / (1.0 + math.exp(-epsilon))
+    chi = likely * math.expm1(epsilon) + (1.0 - likely) * math.expm1(-epsilon)
+    assert TwoPointLoss(epsilon).limit_square == pytest.approx(chi, rel=1e-10)
+
+
+def test_the_chi_square_of_removing_is_the_closed_form() -> None:
+    loss = SampledGaussianLoss(0.1, 0.8, removing=True)
+    assert loss.limit_square == pytest.approx(math.expm1(loss.cumulants(1.0).value), rel=1e-12)
+
+
+def test_squares_of_mu_add_up() -> None:
+    terms: Counted = (*FIXED, (GaussianLoss(4.0), 3))
+    assert limiting_mu(terms) ** 2 == pytest.approx(limiting_mu(FIXED) ** 2 + 3 / 16, rel=1e-14)
+
+
+@pytest.mark.parametrize("noise", [0.01, 0.03])
+def test_a_mu_out_of_range_costs_everything(noise: float) -> None:
+    terms: Counted = ((SampledGaussianLoss(0.1, noise, removing=True), 10),)
+    assert limiting_mu(terms) == math.inf
+    assert GaussianLimit().delta(Cost(terms, terms), 1.0).estimate == 1.0
+    assert GaussianLimit().epsilon(Cost(terms, terms), 1e-5).estimate == math.inf
+
+
+def test_no_runs_have_no_mu() -> None:
+    assert limiting_mu(()) == 0.0
+
+
+def test_the_limit_for_a_fixed_size_errs_on_both_sides() -> None:
+    exact = {1.0: 9.9054377995653515758e-3, 2.0: 3.9311878558741735944e-5}
+    found = {e: GaussianLimit().delta(Cost(FIXED, FIXED), e).estimate for e in exact}
+    assert found[1.0] == pytest.approx(1.0925e-2, rel=5e-5)
+    assert found[2.0] == pytest.approx(3.714e-5, rel=2e-4)
+    assert found[1.0] > exact[1.0]
+    assert found[2.0] < exact[2.0]
+
+
+# The Edgeworth expansion.
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "expanded", "exact"),
+    [(1.0, 2.6298e-3, 2.612420578626923815571e-3), (2.0, 5.768e-6, 2.665571924761790252e-6)],
+)
+def test_the_expansion_of_a_thousand_poisson_steps_removing(
+    epsilon: float, expanded: float, exact: float
+) -> None:
+    found = Edgeworth().delta_of(REMOVING, epsilon)
+    assert float(f"{found.estimate:.4e}" if epsilon == 1.0 else f"{found.estimate:.3e}") == expanded
+    limit = GaussianLimit().delta(Cost(REMOVING, REMOVING), epsilon).estimate
+    assert abs(math.log(found.estimate / exact)) < abs(math.log(limit / exact))
+
+
+def expanded(law: FourCumulants, runs: int, s: mpf) -> mpf:
+    """Return P[L > s] as expanded, in mpmath."""
+    mean, variance, third, fourth = (mpf(value) * runs for value in law)
+    x = (s - mean) / mp.sqrt(variance)
+    skew, excess = third / variance ** mpf(1.5), fourth / variance**2
+    correction = (
+        skew / 6 * (x**2 - 1)
+        + excess / 24 * (x**3 - 3 * x)
+        + skew**2 / 72 * (x**5 - 10 * x**3 + 15 * x)
+    )
+    return mp.ncdf(-x) + mp.npdf(x) * correction
+
+
+@pytest.mark.parametrize("plan", ["removing", "fixed", "responses"])
+@pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0, 1.7])
+def test_the_expansion_is_the_formula(plan: str, epsilon: float) -> None:
+    ((loss, runs),) = PLANS[plan]
+    with mp.workdps(30):
+        e = mpf(repr(epsilon))
+        under_p, under_q = moments_of(loss)
+        wanted = expanded(under_p, runs, e) - mp.exp(e) * expanded(under_q, runs, e)
+    assert wanted > 0
+    found = Edgeworth().delta_of(PLANS[plan], epsilon).estimate
+    assert found == pytest.approx(float(wanted), rel=1e-9)
+
+
+@pytest.mark.parametrize("noise", [0.05, 1.0, 30.0])
+@each_epsilon
+def test_the_expansion_is_exact_for_gaussians(noise: float, epsilon: float) -> None:
+    terms: Counted = ((GaussianLoss(noise), 9),)
+    exact = ClosedForm().delta_of(terms, epsilon).estimate
+    found = Edgeworth().delta_of(terms, epsilon).estimate
+    assert found == pytest.approx(exact, rel=1e-9, abs=1e-15)
+    if 1e-12 < exact < 0.999:
+        assert Edgeworth().epsilon_of(terms, exact).estimate == pytest.approx(epsilon, abs=1e-6)
+
+
+@each_plan
+@pytest.mark.parametrize("delta", [0.1, 1e-3, 1e-8, 1e-14])
+def test_delta_at_the_epsilon_of_the_expansion_is_that_delta(terms: Counted, delta: float) -> None:
+    epsilon = Edgeworth().epsilon_of(terms, delta).estimate
+    found = Edgeworth().delta_of(terms, epsilon).estimate
+    if epsilon == 0.0:
+        assert found <= delta
+    else:
+        assert found == pytest.approx(delta, rel=1e-6)
+
+
+ODD: Final[tuple[Counted, ...]] = (
+    ((SampledGaussianLoss(1e-6, 0.3, removing=True), 1),),
+    ((SampledGaussianLoss(1e-6, 0.3, removing=False), 1),),
+    ((SampledGaussianLoss(1e-10, 0.04, removing=True), 10**6),),
+    ((SampledGaussianLoss(1 - 1e-6, 0.04, removing=True), 1),),
+    ((FixedSizeGaussianLoss(1e-9, 900.0), 1),),
+    ((TwoPointLoss(20.0), 1),),
+    ((TwoPointLoss(500.0), 3), (GaussianLoss(0.1), 2)),
+    ((GaussianLoss(1e-90), 1),),
+    ((GaussianLoss(1e90), 1),),
+)
+
+
+@each_expanding
+@pytest.mark.parametrize("terms", ODD, ids=str)
+def test_the_answers_of_far_out_plans_are_numbers_and_fall(
+    terms: Counted, accountant: DirectedAccountant
+) -> None:
+    deltas = [accountant.delta_of(terms, e) for e in (0.0, 1e-9, 0.1, 1.0, 7.0, 300.0, 1e6, 1e14)]
+    epsilons = [accountant.epsilon_of(terms, d) for d in (1e-300, 1e-12, 1e-5, 0.1, 0.9)]
+    for found, most in ((deltas, 1.0), (epsilons, math.inf)):
+        for one in found:
+            assert all(0.0 <= end <= most for end in one)
+        for more, less in pairwise(found):
+            assert less.estimate <= more.estimate * (1 + 1e-9)
+
+
+def test_where_the_expansion_rises_again_delta_is_what_it_rises_to() -> None:
+    terms: Counted = ((SampledGaussianLoss(1e-4, 0.5, removing=True), 2000),)
+    expansion = Edgeworth()._expansion(terms)
+    grid = np.linspace(0.0, 3.0, 3001)
+    raw = expansion.value(grid)
+    assert (np.diff(raw) > 0.0).any()
+    assert raw.min() < 0.0
+    for index in (0, 50, 300, 1500):
+        found = expansion.delta(float(grid[index]))
+        largest = max(float(raw[index:].max()), 0.0)
+        assert largest <= found <= largest * 1.001 + 1e-18
+
+
+# The theorem of Berry and Esseen.
+
+
+def exact_delta(terms: Counted, epsilon: float) -> Interval:
+    """Return the exact delta as an interval."""
+    if isinstance(terms[0][0], TwoPointLoss):
+        return Interval.point(responses_delta(terms, epsilon))
+    return Contour().delta_of(terms, max(epsilon, 1e-9))
+
+
+@each_plan
+@each_epsilon
+def test_the_interval_holds_the_truth(terms: Counted, epsilon: float) -> None:
+    found, exact = BerryEsseen().delta_of(terms, epsilon), exact_delta(terms, epsilon)
+    assert found.lower <= exact.upper
+    assert exact.lower <= found.upper
+    assert found.lower <= found.estimate <= found.upper
+
+
+@pytest.mark.parametrize("runs", [1, 2, 3, 7, 40])
+@pytest.mark.parametrize("eps", [0.05, 0.7, 3.0])
+@each_epsilon
+def test_the_interval_holds_for_few_and_coarse_losses(
+    runs: int, eps: float, epsilon: float
+) -> None:
+    terms: Counted = ((TwoPointLoss(eps), runs),)
+    truth = responses_delta(terms, epsilon)
+    found = BerryEsseen().delta_of(terms, epsilon)
+    assert found.lower <= truth * (1 + 1e-12)
+    assert truth <= found.upper * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("runs", [1, 5, 50, 400])
+@pytest.mark.parametrize("eps", [0.1, 1.0, 4.0])
+def test_the_distribution_of_the_loss_is_within_the_distance(runs: int, eps: float) -> None:
+    from scipy.stats import binom
+
+    pair = normals_of(((TwoPointLoss(eps), runs),))
+    for normal, likely in (
+        (pair.under_p, 1 / (1 + math.exp(-eps))),
+        (pair.under_q, 1 / (1 + math.exp(eps))),
+    ):
+        assert normal.gamma < normal.distance < normal.gamma + 1e-9
+        for j in range(runs + 1):
+            loss = (2 * j - runs) * eps
+            tail = normal.tail(loss).value
+            for exact in (binom.sf(j, runs, likely), binom.sf(j - 1, runs, likely)):
+                assert abs(float(exact) - tail) <= normal.distance + 1e-12
+
+
+def test_a_thousand_fixed_size_steps_have_the_published_mu_and_gamma() -> None:
+    pair = normals_of(FIXED)
+    assert f"{pair.mu:.5f}" == "0.52888"
+    assert f"{pair.under_p.gamma:.4f}" == f"{pair.under_q.gamma:.4f}" == "0.0889"
+    # By quadrature in 30 digits; gamma is an upper bound.
+    assert pair.mu == pytest.approx(0.528878705359475701, rel=1e-6)
+    assert 0.0888711826769908760 <= pair.under_p.gamma <= 1.001 * 0.0888711826769908760
+
+
+@pytest.mark.parametrize("plan", ["fixed", "responses"])
+@each_epsilon
+def test_the_interval_is_never_wider_than_theorem_3_4(plan: str, epsilon: float) -> None:
+    pair = normals_of(PLANS[plan])
+    assert pair.under_p.mean == pytest.approx(-pair.under_q.mean, rel=1e-12)
+    assert pair.under_p.deviation == pytest.approx(pair.under_q.deviation, rel=1e-12)
+    middle = normal_delta(pair.mu, epsilon)
+    reach = pair.under_p.distance * (1.0 + math.exp(epsilon))
+    found = BerryEsseen().delta_of(PLANS[plan], epsilon)
+    assert max(middle - reach, 0.0) - 1e-12 <= found.lower
+    assert found.upper <= min(middle + reach, 1.0) + 1e-12
+
+
+@pytest.mark.parametrize("runs", [10**5, 10**9])
+def test_the_interval_closes_like_one_over_the_root_of_the_runs(runs: int) -> None:
+    # The losses shrink with the runs so that mu stays 1; delta then is that of G_1 but for 1/runs.
+    loss = TwoPointLoss(1.0 / math.sqrt(runs))
+    found = BerryEsseen().delta_of(((loss, runs),), 1.0)
+    truth = normal_delta(1.0, 1.0)
+    assert found.upper - found.lower < 1.2 / math.sqrt(runs) + 1e-9
+    assert found.lower <= truth + 1.0 / runs
+    assert truth - 1.0 / runs <= found.upper
+
+
+@pytest.mark.parametrize("noise", [0.05, 0.5, 1.0, 30.0])
+@pytest.mark.parametrize("epsilon", [0.0, 1.0, 4.0, 900.0])
+def test_gaussians_have_no_distance_from_the_normal(noise: float, epsilon: float) -> None:
+    terms: Counted = ((GaussianLoss(noise), 9),)
+    exact = ClosedForm().delta_of(terms, epsilon)
+    found = BerryEsseen().delta_of(terms, epsilon)
+    assert found.lower <= exact.upper
+    assert exact.lower <= found.upper
+    assert found.upper - found.lower < 1e-12
+    assert found.estimate == pytest.approx(exact.estimate, rel=1e-9, abs=1e-15)
+
+
+@each_plan
+@pytest.mark.parametrize("delta", [0.3, 0.11, 1e-2, 1e-6])
+def test_epsilon_is_proven_by_delta_on_either_side(terms: Counted, delta: float) -> None:
+    found = BerryEsseen().epsilon_of(terms, delta)
+    assert 0.0 <= found.lower <= found.estimate <= found.upper
+    if found.upper < largest_loss(terms):
+        assert BerryEsseen().delta_of(terms, found.upper).upper <= delta
+    if found.lower > 0.0:
+        assert BerryEsseen().delta_of(terms, found.lower).lower >= delta
+
+
+@pytest.mark.parametrize("terms", [REMOVING, ADDING, FIXED], ids=["removing", "adding", "fixed"])
+@pytest.mark.parametrize("delta", [0.11, 1e-2, 1e-6])
+def test_epsilon_holds_the_truth(terms: Counted, delta: float) -> None:
+    exact = Contour().epsilon_of(terms, delta)
+    found = BerryEsseen().epsilon_of(terms, delta)
+    assert found.lower <= exact.upper
+    assert exact.lower <= found.upper
+
+
+def test_below_gamma_only_the_largest_loss_is_known_of_epsilon() -> None:
+    assert BerryEsseen().epsilon_of(REMOVING, 1e-3).upper == math.inf
+    adding = BerryEsseen().epsilon_of(ADDING, 1e-3).upper
+    assert adding == pytest.approx(-1000 * math.log1p(-0.01), rel=1e-9)
+    assert BerryEsseen().delta_of(ADDING, 10.1) == Interval.point(0.0)
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [FIXED, ((GaussianLoss(0.02), 1),), ((GaussianLoss(1e4), 1),), ((TwoPointLoss(8.0), 50),)],
+    ids=str,
+)
+@pytest.mark.parametrize("epsilon", [0.0, 1e-4, 0.1, 1.0, 30.0, 1200.0, 1300.0])
+def test_the_round_off_of_an_expectation_under_the_normal_covers_it(
+    terms: Counted, epsilon: float
+) -> None:
+    normal = normals_of(terms).under_p
+    with mp.workdps(800):
+        m, s = mpf(normal.mean), mpf(normal.deviation)
+        z = (m - mpf(epsilon)) / s
+        first = mp.erfc(-z / mp.sqrt(2)) / 2
+        truth = first - mp.exp(s * (s / 2 - z)) * mp.erfc((s - z) / mp.sqrt(2)) / 2
+    value, error = normal.expected(epsilon)
+    assert abs(mpf(value) - truth) <= error
+    assert error < 1e-12
+
+
+# What both have in common.
+
+
+@each_expanding
+def test_no_runs_cost_nothing(accountant: DirectedAccountant) -> None:
+    assert accountant.epsilon_of((), 1e-5) == Interval.point(0.0)
+    assert accountant.delta_of((), 0.0) == Interval.point(0.0)
+
+
+@each_expanding
+@pytest.mark.parametrize(
+    "loss",
+    [
+        SampledGaussianLoss(1e-12, 1.0, removing=True),
+        FixedSizeGaussianLoss(0.5, 1e-4),
+        RevealingLoss(0.1, removing=True),
+        TwoPointLoss(1.0, 1e-6),
+    ],
+    ids=str,
+)
+def test_a_loss_out_of_reach_is_refused_by_name(loss: Loss, accountant: DirectedAccountant) -> None:
+    ask: list[Callable[[], Interval]] = [
+        lambda: accountant.delta_of(((loss, 3),), 1.0),
+        lambda: accountant.epsilon_of(((loss, 3),), 1e-5),
+    ]
+    for question in ask:
+        with pytest.raises(UnsupportedError, match=accountant.name):
+            question()
+
+
+def test_each_says_what_it_is() -> None:
+    assert (GaussianLimit.kind, Edgeworth.kind) == ("approximation", "approximation")
+    assert BerryEsseen.kind == "bound"

@@ -1,0 +1,143 @@
+import json
+import math
+import shlex
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import hockeystick as hs
+from hockeystick.cli.convert import notion_of
+from hockeystick.conversions import convert
+from hockeystick.notions import GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
+
+Run = Callable[..., tuple[int, str, str]]
+Write = Callable[[str | bytes], str]
+
+PLAN = "title = 'A plan'\ndelta = 1e-5\n[dpsgd]\nrate = 0.01\nsteps = 100\nnoise_multiplier = 1\n"
+
+
+def told(run: Run, *arguments: str) -> dict[str, Any]:
+    status, out, err = run("convert", *arguments, "--json")
+    assert (status, err) == (0, "")
+    answer = json.loads(out, parse_constant=pytest.fail)
+    assert isinstance(answer, dict)
+    return answer
+
+
+def test_the_panel_says_what_how_and_why(run: Run) -> None:
+    status, out, err = run("convert", "ZCDP(rho=0.5)", "--to", "ApproxDP", "--delta", "1e-6")
+    assert (status, err) == (0, "")
+    for text in ("5.22154", "at delta", "1e-06", "bound: proven", "Asoodeh", "0.5-zCDP"):
+        assert text in out
+    assert max(len(line) for line in out.splitlines()) <= 80
+
+
+@pytest.mark.parametrize(
+    ("source", "arguments", "result"),
+    [
+        ("PureDP(1)", "--to ZCDP", {"rho": 0.4621171572600098}),
+        ("PureDP(epsilon=2)", "--to ApproxDP --epsilon 1", {"epsilon": 1.0}),
+        ("GDP(1)", "--to RenyiDP --orders 2,8", {"divergences": [[2.0, 1.0], [8.0, 4.0]]}),
+        ("TCDP(0.1, omega=inf)", "--to ZCDP", {"rho": 0.1}),
+        ("ZCDP(0.5)", "--to TCDP --omega inf", {"rho": 0.5, "omega": "inf"}),
+        (" RenyiDP({2: 0.5, 8: 1.9}) ", "--to RenyiDP --orders 8", {"divergences": [[8.0, 1.9]]}),
+        ("GDP(1)", "--to FDP", {"tradeoff": "GaussianTradeOff"}),
+    ],
+)
+def test_json_carries_the_result(
+    run: Run, source: str, arguments: str, result: dict[str, Any]
+) -> None:
+    answer = told(run, source, *shlex.split(arguments))
+    for name, value in result.items():
+        assert answer["result"][name] == value
+    assert answer["to"] == arguments.split()[1]
+    assert answer["kind"] in ("exact", "bound")
+    assert answer["theorem"]
+    assert answer["version"] == hs.__version__
+    status, out, err = run("convert", source, *shlex.split(arguments))
+    assert (status, err) == (0, "")
+    assert answer["kind"] in out
+
+
+def test_a_plan_file_is_a_source_too_and_its_delta_serves(run: Run, write: Write) -> None:
+    path = write(PLAN)
+    answer = told(run, path, "--to", "ApproxDP")
+    plan = hs.DPSGD(rate=0.01, steps=100, noise_multiplier=1)
+    assert answer["result"] == {"epsilon": hs.epsilon(plan, 1e-5).upper, "delta": 1e-5}
+    assert answer["title"] == "A plan"
+    assert answer["adjacency"] == "add-remove"
+    assert any("Poisson" in sentence for sentence in answer["assumptions"])
+    at = told(run, path, "--to", "ApproxDP", "--epsilon", "1")
+    assert at["result"]["delta"] == convert(plan, ApproxDP, epsilon=1).delta
+    status, out, err = run("convert", path, "--to", "FDP")
+    assert (status, err) == (0, "")
+    assert "This holds if" in out
+
+
+@pytest.mark.parametrize(
+    ("text", "notion"),
+    [
+        ("PureDP(1)", PureDP(1)),
+        ("ApproxDP(1, delta=1e-6)", ApproxDP(1, 1e-6)),
+        ("GDP(mu=0.5)", GDP(0.5)),
+        ("ZCDP(rho=1_000)", ZCDP(1000)),
+        ("TCDP(0.1, inf)", TCDP(0.1, math.inf)),
+        ("RenyiDP({2: .5, 8: 1.9})", RenyiDP({2: 0.5, 8: 1.9})),
+        ("RenyiDP([(2, .5)])", RenyiDP({2: 0.5})),
+    ],
+)
+def test_notions_are_read_as_they_are_written_in_python(text: str, notion: Notion) -> None:
+    assert notion_of(text) == notion
+
+
+WRONG = [
+    ("'ZCDP(rho=0.5)'", "Missing option '--to'"),
+    ("--to GDP", "Missing argument"),
+    ("'ZCDP(0.5)' --to zCDP", "to must be one of 'PureDP', 'ApproxDP'"),
+    ("'ZCDP(0.5)' --to ApproxDP", "epsilon, delta must be given one without the other"),
+    ("'ZCDP(0.5)' --to ApproxDP --delta 2", "delta must be a number from 0 to 1; got 2"),
+    ("'ZCDP(0.5)' --to ApproxDP --delta x", "delta must be a number from 0 to 1; got 'x'"),
+    ("'ZCDP(0.5)' --to ApproxDP --delta 1e-400", "within the range of a float"),
+    ("'ZCDP(0.5)' --to ApproxDP --delta 0", "no largest value"),
+    ("'ZCDP(0.5)' --to GDP", "a 0.5-zCDP release implies no GDP"),
+    ("'ZCDP(0.5)' --to PureDP --delta 0.1", "delta must be left out"),
+    ("'ZCDP(0.5)' --to RenyiDP", "orders must be an order > 1"),
+    ("'ZCDP(0.5)' --to RenyiDP --orders 2,1", "orders must be a finite number > 1; got 1"),
+    ("'ZCDP(0.5)' --to RenyiDP --orders 2,,3", "orders must be a finite number > 1; got ''"),
+    ("'ZCDP(-1)' --to GDP", "rho must be a number >= 0 or inf; got -1"),
+    ("'ZCDP(nan)' --to GDP", "rho must be a number >= 0 or inf; got nan"),
+    ("'ZCDP(1e400)' --to GDP", "got 1E+400"),
+    ("'ZCDP(1, 2)' --to GDP", "ZCDP takes rho"),
+    ("'ZCDP(sigma=1)' --to GDP", "ZCDP takes rho"),
+    ("'ZCDP(**{})' --to GDP", "ZCDP takes rho"),
+    ("'ZCDP(*[1])' --to GDP", "may hold numbers only"),
+    ("'ZCDP(rho=1, origin=1)' --to GDP", "no parameter 'origin'"),
+    ("'ZCDP(True)' --to GDP", "may hold numbers only"),
+    ("'ZCDP(1 + 1)' --to GDP", "may hold numbers only"),
+    ("'ZCDP(print(1))' --to GDP", "may hold numbers only"),
+    ("'ZCDP(\"1\")' --to GDP", "may hold numbers only"),
+    ("'ZCDP(1)(2)' --to GDP", "is no notion"),
+    ("'ZCDP(1) + 1' --to GDP", "is no notion"),
+    ("'ZCDP(1' --to GDP", "is no notion"),
+    ("'ZCDP(1is 2)' --to GDP", "may hold numbers only"),
+    ("'FDP(1)' --to GDP", "'FDP' is no notion that can be written out"),
+    ("'exec(1)' --to GDP", "'exec' is no notion that can be written out"),
+    ("'Gaussian(1)' --to GDP", "'Gaussian' is no notion that can be written out"),
+    ("ZCDP --to GDP", "ZCDP needs its numbers"),
+    ("nowhere.toml --to GDP", "no such file"),
+    (f"'ZCDP({'-' * 9000}1)' --to GDP", "'ZCDP("),
+    (f"'ZCDP({'9' * 20000})' --to GDP", "at most 10000 characters"),
+]
+
+
+@pytest.mark.parametrize("as_json", [(), ("--json",)])
+@pytest.mark.parametrize(("arguments", "reason"), WRONG)
+def test_wrong_input_is_one_line_and_status_2(
+    run: Run, arguments: str, reason: str, as_json: tuple[str, ...]
+) -> None:
+    status, out, err = run("convert", *shlex.split(arguments), *as_json)
+    assert (status, out) == (2, "")
+    assert err.startswith("hockeystick: ")
+    assert len(err.splitlines()) == 1
+    assert reason in err

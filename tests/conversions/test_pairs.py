@@ -1,0 +1,243 @@
+"""Every pair of notions is decided: converted, exactly or by a bound, or refused with a reason."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick.conversions import TARGETS, convert
+from hockeystick.notions import (
+    FDP,
+    GDP,
+    NOTIONS,
+    TCDP,
+    ZCDP,
+    ApproxDP,
+    Notion,
+    PureDP,
+    RenyiDP,
+)
+
+SOURCES: dict[str, Notion] = {
+    "PureDP": PureDP(0.75),
+    "ApproxDP": ApproxDP(0.75, 1e-4),
+    "GDP": GDP(0.8),
+    "ZCDP": ZCDP(0.3),
+    "TCDP": TCDP(0.2, 6),
+    "RenyiDP": RenyiDP({2: 0.5, 6: 1.1}),
+    "FDP": FDP(hs.GaussianTradeOff(0.8)),
+}
+GIVEN: dict[str, dict[str, Any]] = {
+    "ApproxDP": {"delta": 1e-3},
+    "TCDP": {"omega": 4},
+    "RenyiDP": {"orders": [2, 3.5]},
+}
+# One row for each source, in the order of the columns; x: refused.
+COLUMNS = ("PureDP", "ApproxDP", "GDP", "ZCDP", "TCDP", "RenyiDP", "FDP")
+DECIDED = {
+    "PureDP": "exact exact exact exact exact exact exact",
+    "ApproxDP": "x exact x x x x exact",
+    "GDP": "x exact exact exact exact exact exact",
+    "ZCDP": "x bound x exact exact exact bound",
+    "TCDP": "x bound x x exact exact bound",
+    "RenyiDP": "x bound x x bound bound exact",
+    "FDP": "x exact exact exact exact exact exact",
+}
+
+
+PAIRS = [(source, target) for source in NOTIONS for target in NOTIONS]
+
+
+def test_the_registry_and_the_table_have_every_notion() -> None:
+    assert set(TARGETS) == set(NOTIONS) == set(DECIDED) == set(COLUMNS) == set(SOURCES)
+    assert len(PAIRS) == 49
+
+
+@pytest.mark.parametrize(("source", "target"), PAIRS)
+def test_a_pair_has_a_rule_of_its_own(source: str, target: str) -> None:
+    route = TARGETS[target].route
+    assert route.dispatch(NOTIONS[source]) is not route.dispatch(object)
+
+
+@pytest.mark.parametrize(("source", "target"), PAIRS)
+def test_a_pair_is_decided_as_the_table_says(source: str, target: str) -> None:
+    decided = DECIDED[source].split()[COLUMNS.index(target)]
+    given = GIVEN.get(target, {})
+    if decided == "x":
+        with pytest.raises(hs.IncompatibleError, match=f"implies no {target}: ..."):
+            convert(SOURCES[source], target, **given)
+        return
+    result = convert(SOURCES[source], NOTIONS[target], **given)
+    assert type(result) is NOTIONS[target]
+    assert result.origin is not None
+    assert result.origin.kind == decided
+    assert result.origin.theorem
+    assert convert(SOURCES[source], target, **given) == result
+
+
+@pytest.mark.parametrize(("source", "target"), PAIRS)
+def test_what_releases_nothing_implies_the_same_of_every_notion(source: str, target: str) -> None:
+    silent = {
+        "PureDP": PureDP(0),
+        "ApproxDP": ApproxDP(0, 0),
+        "GDP": GDP(0),
+        "ZCDP": ZCDP(0),
+        "TCDP": TCDP(0, 2),
+        "RenyiDP": RenyiDP({1.5: 0}),
+        "FDP": FDP(hs.GaussianTradeOff(0)),
+    }
+    result = convert(silent[source], target, **GIVEN.get(target, {}))
+    numbers = {
+        PureDP: lambda one: one.epsilon,
+        ApproxDP: lambda one: one.epsilon,
+        GDP: lambda one: one.mu,
+        ZCDP: lambda one: one.rho,
+        TCDP: lambda one: one.rho,
+        RenyiDP: lambda one: max(size for _, size in one.divergences),
+        FDP: lambda one: one.tradeoff.mu,
+    }
+    assert numbers[type(result)](result) == 0.0
+
+
+@pytest.mark.parametrize("target", NOTIONS)
+@pytest.mark.parametrize(
+    "source",
+    [
+        PureDP(math.inf),
+        ApproxDP(math.inf, 0.1),
+        ApproxDP(1, 1),
+        GDP(math.inf),
+        ZCDP(math.inf),
+        TCDP(math.inf, 3),
+        RenyiDP({2: math.inf}),
+    ],
+    ids=str,
+)
+def test_what_allows_everything_implies_nothing(source: Notion, target: str) -> None:
+    with pytest.raises(hs.IncompatibleError, match="it allows everything"):
+        convert(source, target, **GIVEN.get(target, {}))
+
+
+def test_approximate_privacy_without_a_delta_is_pure() -> None:
+    for target in NOTIONS:
+        given = GIVEN.get(target, {})
+        pure, approx = (convert(one, target, **given) for one in (PureDP(1), ApproxDP(1, 0)))
+        assert pure == approx
+
+
+def test_truncation_at_infinity_is_none() -> None:
+    assert convert(TCDP(0.3, math.inf), ZCDP) == ZCDP(0.3)
+    with pytest.raises(hs.IncompatibleError, match="orders above 3"):
+        convert(TCDP(0.3, 3), RenyiDP, orders=3.5)
+    with pytest.raises(hs.IncompatibleError, match="orders above 3"):
+        convert(TCDP(0.3, 3), TCDP, omega=4)
+    with pytest.raises(hs.IncompatibleError, match="larger orders"):
+        convert(RenyiDP({3: 1}), RenyiDP, orders=3.5)
+
+
+@pytest.mark.parametrize("source", [GDP(1), ZCDP(0.5), TCDP(0.5, 9), RenyiDP({2: 1})], ids=str)
+def test_no_epsilon_has_delta_0_where_losses_are_unbounded(source: Notion) -> None:
+    with pytest.raises(hs.IncompatibleError, match="no largest value"):
+        convert(source, ApproxDP, delta=0)
+    assert convert(source, ApproxDP, delta=1).epsilon == 0.0
+    assert convert(source, ApproxDP, epsilon=math.inf).delta == 0.0
+
+
+def test_no_epsilon_has_a_delta_below_the_probability_of_failure() -> None:
+    with pytest.raises(hs.IncompatibleError, match="as small as 1e-05"):
+        convert(ApproxDP(1, 1e-4), ApproxDP, delta=1e-5)
+    assert convert(ApproxDP(1, 1e-4), ApproxDP, delta=1e-4) == ApproxDP(1, 1e-4)
+    assert convert(ApproxDP(1, 1e-4), ApproxDP, epsilon=1) == ApproxDP(1, 1e-4)
+    assert convert(ApproxDP(1, 1e-4), ApproxDP, epsilon=9).delta == 1e-4
+
+
+@pytest.mark.parametrize(
+    ("to", "given", "told"),
+    [
+        ("DP", {}, "to must be one of 'PureDP'"),
+        (None, {}, "to must be a notion: one of PureDP"),
+        (hs.Gaussian, {}, "to must be a notion"),
+        (ApproxDP, {}, "epsilon, delta must be given one without the other"),
+        (ApproxDP, {"epsilon": 1, "delta": 0.1}, "epsilon, delta must be given"),
+        (ApproxDP, {"delta": -1}, "delta must be a number from 0 to 1"),
+        (ApproxDP, {"epsilon": math.nan}, "epsilon must be a number >= 0 or inf"),
+        (ApproxDP, {"delta": 0.1, "omega": 2}, "omega must be left out: ApproxDP has no such"),
+        (GDP, {"delta": 0.1}, "delta must be left out: GDP has no such parameter; got 0.1"),
+        (RenyiDP, {}, "orders must be an order > 1, or several"),
+        (RenyiDP, {"orders": []}, "orders must be an order > 1, or several"),
+        (RenyiDP, {"orders": "2"}, "orders must be an order > 1, or several"),
+        (RenyiDP, {"orders": [2, 1]}, "orders must be a finite number > 1; got 1"),
+        (TCDP, {}, "omega must be a number > 1 or inf; got None"),
+        (TCDP, {"omega": 1}, "omega must be a number > 1 or inf; got 1"),
+    ],
+)
+def test_wrong_requests_are_named(to: Any, given: dict[str, Any], told: str) -> None:
+    with pytest.raises(hs.ParameterError) as refusal:
+        convert(PureDP(1), to, **given)
+    assert told in str(refusal.value)
+
+
+def test_only_mechanisms_are_converted() -> None:
+    with pytest.raises(hs.ParameterError, match="x must be a mechanism"):
+        convert(1.0, PureDP)  # type: ignore[call-overload]
+
+
+PLAN = hs.PoissonSubsampled(hs.Gaussian(1.5), rate=0.1) ** 20
+
+
+def test_a_plan_of_gaussians_becomes_every_notion_that_a_gaussian_has() -> None:
+    plan = hs.Gaussian(2) ** 3 @ hs.Gaussian(4)
+    mu = math.sqrt(3 / 4 + 1 / 16)
+    assert convert(plan, GDP).mu == pytest.approx(mu, rel=1e-15)
+    assert convert(plan, ZCDP).rho == pytest.approx(mu * mu / 2, rel=1e-15)
+    assert convert(plan, TCDP, omega=3).rho == pytest.approx(mu * mu / 2, rel=1e-15)
+    found = dict(convert(plan, RenyiDP, orders=[2, 8]).divergences)
+    assert found == pytest.approx({2: mu * mu, 8: 4 * mu * mu}, rel=1e-13)
+    for result in (convert(plan, GDP), convert(plan, ZCDP), convert(plan, TCDP, omega=3)):
+        assert result.origin is not None
+        assert result.origin.kind == "exact"
+    with pytest.raises(hs.IncompatibleError, match="no largest value"):
+        convert(plan, PureDP)
+
+
+def test_a_sampled_plan_gets_its_certified_numbers() -> None:
+    assert convert(PLAN, ApproxDP, delta=1e-5).epsilon == hs.epsilon(PLAN, 1e-5).upper
+    assert convert(PLAN, ApproxDP, epsilon=0.5).delta == hs.delta(PLAN, 0.5).upper
+    rates = np.array([0.01, 0.2])
+    assert (convert(PLAN, FDP).tradeoff(rates) == hs.tradeoff(PLAN)(rates)).all()
+    ((_, divergence),) = convert(PLAN, RenyiDP, orders=2).divergences
+    # ln(1 + q^2 (e^(1/sigma^2) - 1)) a step
+    assert divergence == pytest.approx(20 * math.log1p(0.01 * math.expm1(1 / 2.25)), rel=1e-12)
+    assert divergence >= 20 * math.log1p(0.01 * math.expm1(1 / 2.25)) * (1 - 1e-15)
+
+
+def test_sampling_costs_no_more_than_without_and_orders_tell_how_much_less() -> None:
+    assert convert(PLAN, ZCDP).rho == pytest.approx(20 / (2 * 2.25), rel=1e-15)
+    truncated = convert(PLAN, TCDP, omega=5)
+    assert truncated.rho < 0.2 * convert(PLAN, ZCDP).rho
+    for order in (1.01, 1.7, 3.0, 5.0):
+        ((_, divergence),) = convert(PLAN, RenyiDP, orders=order).divergences
+        assert divergence <= truncated.rho * order
+
+
+def test_notions_add_up_over_a_composition() -> None:
+    plan = PureDP(0.5) ** 4 @ ZCDP(0.1) @ GDP(1)
+    rho = 4 * 0.5 * math.tanh(0.25) + 0.1 + 0.5
+    assert convert(plan, ZCDP).rho == pytest.approx(rho, rel=1e-15)
+    assert convert(PureDP(0.5) ** 4, PureDP).epsilon == pytest.approx(2.0, rel=1e-12)
+    assert convert(PureDP(0.5) ** 4, PureDP).epsilon >= 2.0
+    pure = convert(PureDP(0.5) ** 4, GDP)
+    assert pure.origin is not None
+    assert pure.origin.kind == "bound"
+
+
+def test_nothing_released_by_a_plan_is_nothing() -> None:
+    plan = hs.Gaussian(1) ** 0
+    assert convert(plan, GDP) == GDP(0)
+    assert convert(plan, ZCDP) == ZCDP(0)
+    assert convert(plan, PureDP) == PureDP(0)
+    assert convert(plan, ApproxDP, delta=0.1).epsilon == 0
+    with pytest.raises(hs.IncompatibleError, match="without noise"):
+        convert(hs.Gaussian(0), ZCDP)

@@ -1,0 +1,203 @@
+"""Laws of trade-off functions, over drawn families and parameters."""
+
+from typing import Any
+
+import hypothesis.strategies as st
+import numpy as np
+from hypothesis import HealthCheck, given, settings
+
+import hockeystick as hs
+from hockeystick.tradeoffs import ProfileTradeOff
+from hockeystick.tradeoffs._order import at_least
+from hockeystick.tradeoffs.by_function import FunctionProfile
+from hockeystick.tradeoffs.group import GroupTradeOff, group
+from hockeystick.tradeoffs.laplace import LaplaceTradeOff
+from hockeystick.tradeoffs.mixture import mixture
+from hockeystick.tradeoffs.piecewise import IDENTITY, ApproxTradeOff, discrete_tradeoff
+from hockeystick.tradeoffs.sampled_gaussian import SampledGaussianTradeOff
+
+laws = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+RATES = np.array([0.0, 1e-12, 1e-5, 0.01, 0.1, 0.25, 0.4, 0.6, 0.8, 0.95, 1 - 1e-6, 1.0])
+EPSILONS = np.array([0.0, 0.01, 0.3, 1.0, 2.5, 6.0])
+ROUND = 1e-13
+
+distances = st.floats(0.01, 5.0)
+rates = st.floats(1e-4, 1.0)
+
+
+def vectors(size: int) -> st.SearchStrategy[Any]:
+    """Return distributions on so many outcomes, none of them rare."""
+    weights = st.lists(st.floats(0.05, 1.0), min_size=size, max_size=size)
+    return weights.map(lambda w: np.array(w) / np.sum(w))
+
+
+families = st.one_of(
+    st.just(IDENTITY),
+    distances.map(hs.GaussianTradeOff),
+    distances.map(lambda mu: LaplaceTradeOff(1.0 / mu)),
+    st.builds(SampledGaussianTradeOff, distances, rates),
+    st.builds(ApproxTradeOff, distances, st.floats(0.0, 0.5)),
+    st.builds(discrete_tradeoff, vectors(5), vectors(5)),
+    st.builds(lambda mu, p: GroupTradeOff(SampledGaussianTradeOff(mu, p), 2), distances, rates),
+)
+smooth = st.one_of(
+    distances.map(hs.GaussianTradeOff),
+    distances.map(lambda mu: LaplaceTradeOff(1.0 / mu)),
+    st.builds(SampledGaussianTradeOff, distances, rates),
+)
+
+
+def overlap(first: Any, second: Any) -> bool:
+    """Return whether two pairs of ends have a value in common, everywhere."""
+    return bool((first[0] <= second[1]).all() and (second[0] <= first[1]).all())
+
+
+def ends(profile: Any, epsilon: Any = EPSILONS) -> tuple[Any, Any]:
+    """Return both ends of a profile."""
+    values = profile.at(epsilon)
+    return values.lower, values.upper
+
+
+@laws
+@given(families)
+def test_it_is_convex_falling_and_below_the_diagonal(f: hs.TradeOff) -> None:
+    lower, upper = f.bounds(RATES)
+    assert (0.0 <= lower).all()
+    assert (lower <= upper).all()
+    assert (lower <= 1.0 - RATES).all()
+    assert (lower[1:] <= upper[:-1]).all()
+    share = (RATES[1:-1] - RATES[:-2]) / (RATES[2:] - RATES[:-2])
+    chord = (1.0 - share) * upper[:-2] + share * upper[2:]
+    assert (lower[1:-1] <= chord * (1.0 + ROUND) + 1e-300).all()
+    assert overlap(
+        (lower, upper), (1.0 - f._power(RATES).upper - ROUND, 1.0 - f._power(RATES).lower + ROUND)
+    )
+
+
+@laws
+@given(families)
+def test_the_inverse_of_the_inverse_is_the_function(f: hs.TradeOff) -> None:
+    assert overlap(f.inverse().inverse().bounds(RATES), f.bounds(RATES))
+    assert overlap(ends(f.inverse().forward), ends(f.backward))
+    assert overlap(ends(f.inverse().backward), ends(f.forward))
+
+
+@laws
+@given(families)
+def test_the_inverse_leads_back(f: hs.TradeOff) -> None:
+    alpha = np.array([1e-3, 0.05, 0.2, 0.4])
+    beta = np.asarray(f(alpha))
+    # What f may be lower than the truth moves alpha by that over the slope; it is at least this.
+    back = f.inverse().bounds(beta)
+    falling = beta > 1e-6
+    assert (back[1][falling] >= alpha[falling] * (1.0 - 1e-9)).all()
+    above = f.inverse().bounds(np.minimum(f.bounds(alpha)[1] * (1.0 + 1e-12), 1.0))
+    assert (above[0] <= alpha * (1.0 + 1e-9) + ROUND).all()
+
+
+@laws
+@given(smooth)
+def test_the_function_leads_to_its_profile(f: hs.TradeOff) -> None:
+    assert overlap(ends(FunctionProfile(f)), ends(f.forward))
+    assert overlap(ends(FunctionProfile(f.inverse())), ends(f.backward))
+    values = FunctionProfile(f).at(EPSILONS)
+    assert (values.upper - values.lower <= 1e-7 * values.upper + ROUND).all()
+
+
+@laws
+@given(families)
+def test_the_profile_leads_to_the_function(f: hs.TradeOff) -> None:
+    other = ProfileTradeOff((f.forward, f.backward))
+    assert overlap(other.bounds(RATES), f.bounds(RATES))
+
+
+@laws
+@given(smooth)
+def test_the_profile_of_a_smooth_one_leads_to_it_closely(f: hs.TradeOff) -> None:
+    other = ProfileTradeOff((f.forward, f.backward))
+    assert np.allclose(other(RATES), f(RATES), rtol=1e-6, atol=1e-6)
+
+
+@laws
+@given(families)
+def test_every_function_is_between_the_identity_and_itself(f: hs.TradeOff) -> None:
+    assert at_least(IDENTITY, f) is True
+    assert at_least(f, f) is True
+
+
+@laws
+@given(families)
+def test_a_group_of_one_is_the_function(f: hs.TradeOff) -> None:
+    assert group(f, 1) is f
+
+
+@laws
+@given(distances, st.integers(1, 6))
+def test_a_group_of_gaussians_is_a_gaussian(mu: float, size: int) -> None:
+    walked = GroupTradeOff(SampledGaussianTradeOff(mu, 1.0), size)
+    grown = group(hs.GaussianTradeOff(mu), size)
+    assert isinstance(grown, hs.GaussianTradeOff)
+    assert mu * size <= grown.mu <= mu * size * (1.0 + 2.0**-51)
+    assert overlap(walked.bounds(RATES), grown.bounds(RATES))
+
+
+@laws
+@given(families, st.integers(2, 4))
+def test_larger_groups_are_less_private(f: hs.TradeOff, size: int) -> None:
+    assert (group(f, size)(RATES) <= f.bounds(RATES)[1]).all()
+
+
+@laws
+@given(distances)
+def test_sampling_all_is_the_function_and_nothing_the_identity(mu: float) -> None:
+    f = hs.GaussianTradeOff(mu)
+    assert overlap(SampledGaussianTradeOff(mu, 1.0).bounds(RATES), f.bounds(RATES))
+    assert overlap(f.subsample(1.0).bounds(RATES), f.bounds(RATES))
+    for nothing in (SampledGaussianTradeOff(mu, 0.0), f.subsample(0.0)):
+        assert overlap(nothing.bounds(RATES), IDENTITY.bounds(RATES))
+
+
+@laws
+@given(distances, st.floats(0.01, 0.99))
+def test_sampling_never_lowers_the_function(mu: float, rate: float) -> None:
+    f, g = SampledGaussianTradeOff(mu, rate), hs.GaussianTradeOff(mu)
+    assert at_least(f, g) is True
+    # And so without the knowledge that it is at least G_mu.
+    assert at_least(f, ProfileTradeOff((g.forward, g.backward))) is True
+    assert at_least(ProfileTradeOff((g.forward, g.backward)), f) is False
+
+
+@laws
+@given(vectors(4), vectors(4), st.lists(vectors(3), min_size=4, max_size=4))
+def test_processing_data_never_lowers_the_function(p: Any, q: Any, rows: Any) -> None:
+    before = discrete_tradeoff(p, q)
+    matrix = np.array(rows)
+    after = discrete_tradeoff(_rounded(p @ matrix), _rounded(q @ matrix))
+    verdict = at_least(after, before)
+    assert verdict is not False
+    if np.abs(p - q).max() > 1e-3:
+        assert verdict is True
+
+
+@laws
+@given(families, st.floats(0.1, 0.9))
+def test_a_mixture_of_a_function_with_itself_is_it(f: hs.TradeOff, weight: float) -> None:
+    assert mixture([(weight, f), (1.0 - weight, f)]) is f
+
+
+@laws
+@given(families, families, st.floats(0.1, 0.9))
+def test_a_mixture_lies_between_its_parts(f: hs.TradeOff, g: hs.TradeOff, weight: float) -> None:
+    mixed = mixture([(weight, f), (1.0 - weight, g)])
+    for ours, one, other in (
+        (mixed.forward, f.forward, g.forward),
+        (mixed.backward, f.backward, g.backward),
+    ):
+        low, high = ends(ours)
+        assert (low <= np.maximum(ends(one)[1], ends(other)[1])).all()
+        assert (high >= np.minimum(ends(one)[0], ends(other)[0])).all()
+
+
+def _rounded(vector: Any) -> Any:
+    """Return a distribution whose sum is 1 to the last place or so."""
+    return vector / vector.sum()

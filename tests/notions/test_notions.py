@@ -1,0 +1,335 @@
+"""Guarantees as values: what they say and refuse, and what groups and samples make of them."""
+
+import math
+import pickle
+from collections.abc import Callable
+from dataclasses import FrozenInstanceError
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mpmath import mp
+
+from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.mechanisms import Gaussian, Mechanism
+from hockeystick.notions import (
+    FDP,
+    GDP,
+    NOTIONS,
+    TCDP,
+    ZCDP,
+    ApproxDP,
+    Notion,
+    Origin,
+    PureDP,
+    RenyiDP,
+)
+from hockeystick.tradeoffs import GaussianTradeOff
+
+EXAMPLES: tuple[Notion, ...] = (
+    PureDP(0.5),
+    ApproxDP(1.0, 1e-6),
+    GDP(0.7),
+    ZCDP(0.1),
+    TCDP(0.1, 50),
+    RenyiDP({2: 0.5, 10: 1}),
+    FDP(GaussianTradeOff(1.0)),
+)
+
+each_notion = pytest.mark.parametrize("notion", EXAMPLES, ids=str)
+
+
+def test_every_registered_notion_has_an_example() -> None:
+    assert [type(example).__name__ for example in EXAMPLES] == list(NOTIONS)
+
+
+@each_notion
+def test_a_notion_is_a_value_and_a_mechanism_for_any_neighbours(notion: Notion) -> None:
+    assert isinstance(notion, Mechanism)
+    assert notion.adjacency is None
+    again = pickle.loads(pickle.dumps(notion))
+    assert again == notion
+    assert hash(again) == hash(notion)
+    with pytest.raises(FrozenInstanceError):
+        notion.origin = None  # type: ignore[misc]
+
+
+@each_notion
+def test_the_origin_is_told_apart_but_not_compared(notion: Notion) -> None:
+    origin = Origin("bound", "a theorem")
+    told = notion.because(origin)
+    assert told.origin == origin
+    assert notion.origin is None
+    assert told == notion
+    assert hash(told) == hash(notion)
+    assert repr(told) == repr(notion)
+    assert pickle.loads(pickle.dumps(told)).origin == origin
+
+
+@each_notion
+def test_a_group_of_one_has_the_guarantee_itself(notion: Notion) -> None:
+    assert notion.group(1) == notion
+
+
+@each_notion
+@pytest.mark.parametrize("size", [0, -1, 1.5, math.nan, math.inf, True, None, "2"])
+def test_the_size_of_a_group_is_a_count(notion: Notion, size: Any) -> None:
+    with pytest.raises(ParameterError, match="size must be an integer from 1"):
+        notion.group(size)
+
+
+@pytest.mark.parametrize(
+    ("notion", "words"),
+    [
+        (PureDP(0.5), "0.5-DP"),
+        (ApproxDP(1, 1e-6), "(1, 1e-06)-DP"),
+        (GDP(1), "1-GDP"),
+        (ZCDP(0.1), "0.1-zCDP"),
+        (TCDP(0.1, 50), "(0.1, 50)-tCDP"),
+        (RenyiDP({10: 1}), "(10, 1)-RDP"),
+        (RenyiDP({10: 1, 2: 0.5}), "RDP of 2 orders from 2 to 10"),
+    ],
+    ids=repr,
+)
+def test_a_notion_says_what_it_is_as_people_write_it(notion: Notion, words: str) -> None:
+    assert str(notion) == f"{words} release"
+    assert notion.assumptions == (f"The release is {words}: nothing else is known of it.",)
+
+
+BAD_NUMBERS = [-1, -1e-300, math.nan, True, None, "1", 1j, 10**400]
+
+
+@pytest.mark.parametrize("value", BAD_NUMBERS, ids=repr)
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (PureDP, "epsilon"),
+        (lambda value: ApproxDP(value, 0.1), "epsilon"),
+        (lambda value: ApproxDP(1.0, value), "delta"),
+        (GDP, "mu"),
+        (ZCDP, "rho"),
+        (lambda value: TCDP(value, 5), "rho"),
+        (lambda value: TCDP(0.1, value), "omega"),
+        (lambda value: RenyiDP({value: 1.0}), "order"),
+        (lambda value: RenyiDP({2.0: value}), "divergence"),
+    ],
+    ids=["PureDP", "epsilon", "delta", "GDP", "ZCDP", "rho", "omega", "order", "divergence"],
+)
+def test_a_number_outside_its_domain_is_refused_by_name(
+    make: Callable[[Any], Notion], name: str, value: Any
+) -> None:
+    with pytest.raises(ParameterError, match=f"^{name} must be "):
+        make(value)
+
+
+@pytest.mark.parametrize("delta", [1.5, math.inf, math.nextafter(1.0, 2.0)])
+def test_delta_is_at_most_1(delta: float) -> None:
+    with pytest.raises(ParameterError, match="delta must be a number from 0 to 1"):
+        ApproxDP(1.0, delta)
+
+
+@pytest.mark.parametrize("omega", [1.0, 0.5])
+def test_omega_is_above_1(omega: float) -> None:
+    with pytest.raises(ParameterError, match="omega must be a number > 1 or inf"):
+        TCDP(0.1, omega)
+
+
+@pytest.mark.parametrize("order", [1.0, 0.5, math.inf])
+def test_orders_are_finite_and_above_1(order: float) -> None:
+    with pytest.raises(ParameterError, match="order must be a finite number > 1"):
+        RenyiDP({order: 1.0})
+
+
+@pytest.mark.parametrize("divergences", [{}, [], None, 3, "ab", [(2,)], [2, 3], [(2, 3, 4)]])
+def test_divergences_are_pairs_and_at_least_one(divergences: Any) -> None:
+    with pytest.raises(ParameterError, match="divergences must be a mapping"):
+        RenyiDP(divergences)
+
+
+def test_divergences_are_kept_in_order_and_the_smaller_of_two_counts() -> None:
+    given_twice = RenyiDP([(10, 3.0), (2, 0.5), (10, 1.0)])
+    assert given_twice.divergences == ((2.0, 0.5), (10.0, 1.0))
+    assert given_twice == RenyiDP({2: 0.5, 10: 1})
+
+
+@pytest.mark.parametrize("value", [None, 1.0, "f", Gaussian(1), lambda a: 1 - a])
+def test_f_is_a_trade_off_function(value: Any) -> None:
+    with pytest.raises(ParameterError, match="tradeoff must be a trade-off function"):
+        FDP(value)
+
+
+def test_an_origin_is_an_origin() -> None:
+    with pytest.raises(ParameterError, match="origin must be an Origin or None"):
+        PureDP(1.0, origin="because")  # type: ignore[arg-type]
+
+
+@given(st.floats(0, 1e300), st.integers(1, 10**6))
+def test_linear_and_quadratic_groups_are_rounded_up_by_less_than_one_unit(
+    value: float, size: int
+) -> None:
+    for found, exact in (
+        (PureDP(value).group(size).epsilon, size * Fraction(value)),
+        (GDP(value).group(size).mu, size * Fraction(value)),
+        (ZCDP(value).group(size).rho, size**2 * Fraction(value)),
+    ):
+        assert found == math.inf or Fraction(found) >= exact
+        assert Fraction(math.nextafter(found, 0.0)) < exact or exact == 0
+
+
+def test_an_infinite_parameter_stays_infinite_in_a_group() -> None:
+    assert PureDP(math.inf).group(3) == PureDP(math.inf)
+    assert ApproxDP(math.inf, 0.1).group(3) == ApproxDP(math.inf, 1.0)
+    assert ZCDP(math.inf).group(3) == ZCDP(math.inf)
+    assert TCDP(0.0, math.inf).group(3) == TCDP(0.0, math.inf)
+
+
+@pytest.mark.parametrize(
+    ("notion", "size", "delta"),
+    [
+        (ApproxDP(1, 1e-6), 3, 1.11073379273896954625907e-5),
+        (ApproxDP(0.5, 1e-8), 10, 2.27236512444677395989919e-6),
+    ],
+)
+def test_the_delta_of_a_group_is_a_geometric_sum(notion: ApproxDP, size: int, delta: float) -> None:
+    group = notion.group(size)
+    assert group.epsilon == size * notion.epsilon
+    assert delta <= group.delta <= delta * (1 + 2**-51)
+
+
+@given(st.floats(1e-12, 20), st.floats(1e-300, 1e-3), st.integers(2, 60))
+def test_the_delta_of_a_group_is_above_the_sum_term_by_term(
+    epsilon: float, delta: float, size: int
+) -> None:
+    with mp.workdps(60):
+        truth = delta * mp.fsum(mp.exp(i * mp.mpf(epsilon)) for i in range(size))
+        found = ApproxDP(epsilon, delta).group(size).delta
+        assert found >= min(truth, 1)
+        assert found <= truth * (1 + mp.mpf(2) ** -50) + 1e-323
+
+
+def test_the_group_form_of_some_lecture_notes_is_too_small() -> None:
+    true = ApproxDP(2, 1e-6).group(2).delta
+    assert true == pytest.approx((math.exp(2) + 1) * 1e-6, rel=1e-14)
+    assert 2 * math.exp(1) * 1e-6 < true
+    assert true <= 2 * math.exp(2) * 1e-6
+
+
+@pytest.mark.parametrize(
+    ("notion", "size", "group"),
+    [
+        (ApproxDP(0.0, 0.25), 3, ApproxDP(0.0, 0.75)),
+        (ApproxDP(0.0, 0.25), 5, ApproxDP(0.0, 1.0)),
+        (ApproxDP(1.0, 0.0), 5, ApproxDP(5.0, 0.0)),
+        (ApproxDP(1000.0, 1e-300), 2, ApproxDP(2000.0, 1.0)),
+        (ApproxDP(5e-324, 0.125), 2, ApproxDP(1e-323, math.nextafter(0.25, 1))),
+    ],
+)
+def test_the_group_of_an_approximate_guarantee_at_its_edges(
+    notion: ApproxDP, size: int, group: ApproxDP
+) -> None:
+    assert notion.group(size) == group
+
+
+def test_a_group_of_truncated_concentration_reads_larger_orders() -> None:
+    group = TCDP(0.125, 50).group(4)
+    assert group == TCDP(2.0, 12.5)
+    assert Fraction(TCDP(1.0, 10.0).group(3).omega) <= Fraction(10, 3)
+
+
+@pytest.mark.parametrize("size", [5, 6, 10**15])
+def test_a_group_beyond_omega_is_refused(size: int) -> None:
+    with pytest.raises(IncompatibleError, match="the size must be below omega"):
+        TCDP(0.1, 5).group(size)
+
+
+@pytest.mark.parametrize("size", [2, 3, 7])
+def test_a_group_of_a_gaussian_curve_loses_next_to_nothing(size: int) -> None:
+    rho = 0.05
+    orders = [2.0, 3.5, 8.0, 64.0, 512.0]
+    for order, divergence in RenyiDP({a: rho * a for a in orders}).group(size).divergences:
+        assert divergence >= rho * size**2 * order * (1 - 1e-12)
+        assert divergence <= rho * size**2 * order * (1 + size / order)
+
+
+def test_a_group_of_two_is_the_weak_triangle_inequality_at_its_order() -> None:
+    """D_b(P||R) <= (b - 1/p)/(b - 1) D_pb(P||Q) + D_(pb-1)/(p-1)(Q||R), both at order alpha."""
+    alpha, tau = 10.0, 0.7
+    ((order, divergence),) = RenyiDP({alpha: tau}).group(2).divergences
+    p = alpha / order
+    assert (p * order - 1) / (p - 1) == pytest.approx(alpha, rel=1e-12)
+    assert divergence == pytest.approx((order - 1 / p) / (order - 1) * tau + tau, rel=1e-12)
+    assert order > alpha / 2
+    assert divergence < 3 * tau
+
+
+def test_a_pure_release_keeps_to_its_group_curve() -> None:
+    """Randomized response on two records at once: its divergences are known."""
+    epsilon, size = 0.4, 2
+
+    def divergence(alpha: float, eps: float) -> Any:
+        p = 1 / (1 + mp.exp(-eps))
+        moment = p**alpha * (1 - p) ** (1 - alpha) + (1 - p) ** alpha * p ** (1 - alpha)
+        return mp.log(moment) / (alpha - 1)
+
+    # 0 and 2 of two answers differ by the sum of two independent losses: a group of two.
+    group = RenyiDP({8.0: float(divergence(8.0, epsilon)) * (1 + 1e-15)}).group(size)
+    ((order, bound),) = group.divergences
+    assert divergence(order, epsilon) * size <= bound
+
+
+def test_a_group_that_leaves_no_order_is_refused() -> None:
+    with pytest.raises(IncompatibleError, match="no order above 1 is left"):
+        RenyiDP({2.0: 0.1}).group(10**6)
+
+
+def test_infinite_and_zero_divergences_stay_in_a_group() -> None:
+    found = [divergence for _, divergence in RenyiDP({2: 0.0, 5: math.inf}).group(2).divergences]
+    assert found == [0.0, math.inf]
+
+
+def test_a_sample_amplifies_by_the_formula_of_balle_barthe_and_gaboardi() -> None:
+    sampled = PureDP(1.0).subsample(0.01)
+    assert sampled.epsilon == pytest.approx(0.0170368632361765497863852527635, rel=1e-15)
+    both = ApproxDP(1.0, 1e-5).subsample(0.01)
+    assert both.epsilon == sampled.epsilon
+    assert both.delta == pytest.approx(1e-7, rel=1e-15)
+
+
+@given(st.floats(0, 1e300), st.floats(0, 1))
+def test_the_sampled_epsilon_is_rounded_up_and_below_the_whole(epsilon: float, rate: float) -> None:
+    found = ApproxDP(epsilon, rate).subsample(rate)
+    with mp.workdps(80):
+        exact = mp.mpf(epsilon), mp.mpf(rate)
+        if epsilon < 1e4:
+            truth = mp.log1p(exact[1] * mp.expm1(exact[0]))
+        else:
+            truth = exact[0] + mp.log(exact[1]) if rate > 0 else mp.zero
+        assert found.epsilon <= epsilon
+        assert found.epsilon >= truth * (1 - mp.mpf(10) ** -60)
+        assert found.epsilon <= max(truth, 0) * (1 + mp.mpf(2) ** -50) + 1e-323
+    assert Fraction(found.delta) >= Fraction(rate) ** 2
+
+
+@pytest.mark.parametrize("notion", [PureDP(0.7), ApproxDP(0.7, 1e-5)], ids=str)
+def test_a_sample_of_nothing_releases_nothing_and_of_all_everything(
+    notion: PureDP | ApproxDP,
+) -> None:
+    assert notion.subsample(1) == notion
+    nothing = notion.subsample(0)
+    assert nothing.epsilon == 0.0
+    assert isinstance(nothing, PureDP) or nothing.delta == 0.0
+    for rate in (-0.1, 1.1, math.nan, None, True):
+        with pytest.raises(ParameterError, match="rate must be a number from 0 to 1"):
+            notion.subsample(rate)  # type: ignore[arg-type]
+
+
+def test_a_sample_under_f_dp_is_the_operator_of_dong_roth_and_su() -> None:
+    f = GaussianTradeOff(1.0)
+    assert FDP(f).subsample(0.2).tradeoff(0.1) == pytest.approx(0.842171261670927806192, rel=1e-12)
+    assert FDP(f).subsample(1) == FDP(f)
+
+
+def test_a_group_under_f_dp_is_that_of_its_trade_off_function() -> None:
+    assert FDP(GaussianTradeOff(0.5)).group(4) == FDP(GaussianTradeOff(2.0))

@@ -1,0 +1,237 @@
+import subprocess
+import sys
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hockeystick.errors import HockeystickError, ParameterError
+from hockeystick.tradeoffs import GaussianTradeOff, TradeOff
+from hockeystick.tradeoffs.base import Ends
+from hockeystick.tradeoffs.plot import percent_at_most, plot, reading
+from hockeystick.tradeoffs.profile import Array, Profile
+
+KINDS = {".svg": b"<?xml", ".png": b"\x89PNG", ".pdf": b"%PDF"}
+GUESSING = "1 − false positive rate: no attack does better than guessing"
+G = GaussianTradeOff
+
+
+@pytest.fixture
+def matplotlib() -> Any:
+    return pytest.importorskip("matplotlib", reason="pictures need matplotlib")
+
+
+class Between(TradeOff):
+    """What is known of a function that lies between two others."""
+
+    def __init__(self, low: TradeOff, high: TradeOff) -> None:
+        self.low, self.high = low, high
+
+    @property
+    def forward(self) -> Profile:
+        return self.low.forward
+
+    @property
+    def backward(self) -> Profile:
+        return self.low.backward
+
+    def _miss(self, alpha: Array) -> Ends:
+        return Ends(self.low._miss(alpha).lower, self.high._miss(alpha).upper)
+
+    def _power(self, alpha: Array) -> Ends:
+        return Ends(self.high._power(alpha).lower, self.low._power(alpha).upper)
+
+    def inverse(self) -> TradeOff:
+        return self
+
+
+def legend(figure: Any) -> tuple[str, list[str]]:
+    (found,) = figure.legends
+    return found.get_title().get_text(), [text.get_text() for text in found.get_texts()]
+
+
+def curves(axes: Any) -> list[Any]:
+    """The lines of the functions: neither guessing nor the mark at a rate."""
+    return [line for line in axes.get_lines() if len(line.get_xdata()) > 2]
+
+
+READINGS = [
+    (0.01, 0.0402064531, "At FPR 1 %, no attack finds more than 4.03 % of the members"),
+    (1e-5, 1e-5, "At FPR 0.001 %, no attack finds more than 0.00101 % of the members"),
+    (0.07, 0.125, "At FPR 7 %, no attack finds more than 12.5 % of the members"),
+    (0.01, 0.99955, "At FPR 1 %, no attack finds more than 99.96 % of the members"),
+    (0.01, 1.0, "At FPR 1 %, no attack finds more than 100 % of the members"),
+    (0.01, 1.0 - 2.0**-53, "At FPR 1 %, no attack finds more than 100 % of the members"),
+    (0.0, 0.0, "At FPR 0 %, no attack finds more than 0 % of the members"),
+    (1e-12, 5e-300, "At FPR 1e-10 %, no attack finds more than 5e-298 % of the members"),
+    (1.0, 1.0, "At FPR 100 %, no attack finds more than 100 % of the members"),
+]
+
+
+@pytest.mark.parametrize(("fpr", "power", "words"), READINGS)
+def test_a_reading_says_both_rates_in_per_cent(fpr: float, power: float, words: str) -> None:
+    assert reading(fpr, power) == words
+
+
+@pytest.mark.parametrize("power", np.random.default_rng(3).uniform(size=200).tolist())
+def test_the_share_that_is_found_is_rounded_up_and_by_little(power: float) -> None:
+    shown = Decimal(percent_at_most(power).removesuffix(" %")) / 100
+    assert Decimal(power) <= shown <= Decimal(power) * Decimal("1.01")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_picture_is_written_by_the_ending_of_its_name(
+    matplotlib: Any, tmp_path: Path, kind: str
+) -> None:
+    path = tmp_path / f"curve{kind.upper()}"
+    plot(G(1), path=path)
+    assert path.read_bytes().startswith(KINDS[kind])
+    plot(G(2), path=str(path))
+    assert path.read_bytes().startswith(KINDS[kind])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_arguments_give_the_same_bytes(
+    matplotlib: Any, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = [tmp_path / f"{name}{kind}" for name in "ab"]
+    for path, second in zip(paths, ("1", "999999999"), strict=True):
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", second)
+        plot(G(1), G(2), path=path)
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+
+
+def test_the_users_settings_neither_matter_nor_change(matplotlib: Any, tmp_path: Path) -> None:
+    plot(G(1), path=tmp_path / "plain.svg")
+    with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "black"}):
+        before = dict(matplotlib.rcParams)
+        plot(G(1), path=tmp_path / "styled.svg")
+        assert dict(matplotlib.rcParams) == before
+    assert (tmp_path / "plain.svg").read_bytes() == (tmp_path / "styled.svg").read_bytes()
+
+
+def test_nothing_is_known_to_pyplot(matplotlib: Any, tmp_path: Path) -> None:
+    before = "matplotlib.pyplot" in sys.modules
+    plot(G(1), path=tmp_path / "curve.png")
+    assert ("matplotlib.pyplot" in sys.modules) == before
+
+
+def test_the_lines_are_the_proven_ends_at_every_point(matplotlib: Any) -> None:
+    f = Between(G(1.2), G(0.8))
+    axes, *_ = plot(f).axes
+    (line,) = curves(axes)
+    assert np.array_equal(line.get_ydata(), f(line.get_xdata()))
+    (inset,) = axes.child_axes
+    (line,) = curves(inset)
+    assert np.array_equal(line.get_ydata(), f.power(line.get_xdata()))
+    assert line.get_xdata()[0] == 1e-6
+    assert (inset.get_xscale(), inset.get_yscale()) == ("log", "log")
+    mark = inset.get_lines()[-1]
+    assert [mark.get_xdata()[0], mark.get_ydata()[0]] == [0.01, f.power(0.01)]
+
+
+def test_a_visible_gap_is_shown_as_a_band_up_to_the_upper_end(matplotlib: Any) -> None:
+    f = Between(G(1.2), G(0.8))
+    figure = plot(f)
+    (band,) = figure.axes[0].collections
+    points = band.get_paths()[0].vertices
+    at = points[np.argmax(points[:, 1] - f(points[:, 0]))]
+    assert at[1] == pytest.approx(f.bounds(at[0])[1], abs=1e-12)
+    assert "between the proven ends" in legend(figure)[1]
+    figure = plot(G(1))
+    assert not figure.axes[0].collections
+    assert "between the proven ends" not in legend(figure)[1]
+
+
+def test_one_curve_is_read_in_a_sentence(matplotlib: Any) -> None:
+    heading, texts = legend(plot(G(1), title="A plan", fpr=0.001))
+    assert heading == reading(0.001, G(1).power(0.001))
+    assert texts == ["f: the errors of no attack lie below this line", GUESSING]
+    assert legend(plot(G(1)))[0] == "At FPR 1 %, no attack finds more than 9.24 % of the members"
+
+
+def test_several_curves_are_read_line_by_line_and_told_apart(matplotlib: Any) -> None:
+    figure = plot(G(0.5), G(1), G(2), labels=["a", "_b $x^$", "c\n\x1bd"])
+    heading, texts = legend(figure)
+    assert heading == "At FPR 1 %, no attack finds more than"
+    assert [text.partition(": ")[2] for text in texts[:3]] == ["a", "_b $x^$", "c d"]
+    assert texts[1].startswith("9.24 % of the members: ")
+    looks = [(line.get_color(), line.get_linestyle()) for line in curves(figure.axes[0])]
+    assert len(set(looks)) == 3
+    assert [text[-2:] for text in legend(plot(*[G(1)] * 3))[1][:3]] == ["f1", "f2", "f3"]
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.05, 1.0, 8.0, 40.0])
+@pytest.mark.parametrize("count", [1, 3, 12])
+def test_nothing_overlaps(matplotlib: Any, mu: float, count: int) -> None:
+    figure = plot(*[G(mu * (1 + k)) for k in range(count)], title="A long title " * 9)
+    figure.draw_without_rendering()
+    width, height = figure.get_size_inches()
+    assert (width, height >= 5) == (6, True)
+    axes = figure.axes[0]
+    (found,) = figure.legends
+    assert not found.get_window_extent().overlaps(axes.get_tightbbox())
+    assert found.get_window_extent().x1 <= figure.bbox.x1
+    (inset,) = axes.child_axes
+    box = inset.get_tightbbox().transformed(axes.transData.inverted())
+    assert box.x0 + box.y0 > 1  # above 1 - alpha, where no curve can be
+
+
+@pytest.mark.parametrize("title", ["100 % $", "日本語", "_", "", "\x00\ud800"])
+def test_any_title_and_label_can_be_drawn(matplotlib: Any, tmp_path: Path, title: str) -> None:
+    plot(G(1), labels=[title], title=title, path=tmp_path / "curve.svg")
+    plot(G(1), G(2), labels=[title, title * 40], title=title * 40, path=tmp_path / "two.svg")
+
+
+def test_a_picture_that_cannot_be_written_leaves_nothing(matplotlib: Any, tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="No such file"):
+        plot(G(1), path=tmp_path / "nowhere" / "curve.svg")
+    assert not list(tmp_path.iterdir())
+
+
+WRONG = [
+    ({"path": "curve.gif"}, "path must be a file name that ends in .svg, .png or .pdf; got 'curve"),
+    ({"path": "svg"}, "path must be"),
+    ({"path": "a\0.svg"}, "path must be"),
+    ({"path": b"a.svg"}, "path must be"),
+    ({"path": 3}, "path must be"),
+    ({"fpr": -0.1}, "fpr must be a number from 0 to 1; got -0.1"),
+    ({"fpr": float("nan")}, "fpr must be"),
+    ({"fpr": "x"}, "fpr must be"),
+    ({"labels": "f"}, "labels must be a list of one text; got 'f'"),
+    ({"labels": []}, "labels must be"),
+    ({"labels": ["f", "g"]}, "labels must be"),
+    ({"labels": [3]}, "labels must be"),
+    ({"title": 3}, "title must be a text; got 3"),
+]
+
+
+@pytest.mark.parametrize(("given", "told"), WRONG)
+def test_wrong_arguments_are_named(given: Any, told: str) -> None:
+    with pytest.raises(ParameterError) as refused:
+        plot(G(1), **given)
+    assert str(refused.value).startswith(told)
+
+
+def test_only_trade_off_functions_can_be_drawn() -> None:
+    wrong: Any = lambda alpha: 1 - alpha  # noqa: E731
+    with pytest.raises(ParameterError, match="must be a trade-off function"):
+        plot(G(1), wrong)
+
+
+def test_nobody_loads_matplotlib_who_draws_nothing() -> None:
+    script = (
+        "import sys, hockeystick.cli, hockeystick.tradeoffs.plot as one;"
+        "one.reading(0.01, 0.5); sys.exit('matplotlib' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+def test_a_missing_matplotlib_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(HockeystickError, match=r"install hockeystick\[plot\]"):
+        plot(G(1))

@@ -1,0 +1,165 @@
+"""C_p(G_mu) against a double conjugate in many digits."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from mpmath import mp
+
+import hockeystick as hs
+from hockeystick.tradeoffs.sampled_gaussian import SampledGaussianTradeOff
+
+PAIRS = [(1.0, 0.2), (1.0, 0.01), (0.01, 0.5), (0.3, 1e-6), (3.0, 0.3), (10.0, 0.01), (2.0, 0.95)]
+RATES = np.array([1e-280, 1e-12, 1e-4, 0.1, 0.3, 0.5, 0.7, 0.9, 0.9999, 1 - 1e-12])
+pairs = pytest.mark.parametrize(("mu", "rate"), PAIRS)
+
+
+def conjugate(mu: float, rate: float, epsilon: Any) -> Any:
+    """Return delta(epsilon) of C_p(G_mu) for any real epsilon: 1 + f*(-e^eps)."""
+    x = mp.exp(epsilon)
+    if epsilon < 0:
+        return 1 - x + x * conjugate(mu, rate, -epsilon)
+    inner = mp.log1p((x - 1) / rate)
+    return rate * (mp.ncdf(mu / 2 - inner / mu) - mp.exp(inner) * mp.ncdf(-mu / 2 - inner / mu))
+
+
+def biconjugate(mu: float, rate: float, alpha: float) -> Any:
+    """Return ``sup over eps in R of 1 - delta(eps) - e^eps alpha`` by a golden-section search."""
+    m, p, a = mp.mpf(mu), mp.mpf(rate), mp.mpf(alpha)
+
+    def line(epsilon: Any) -> Any:
+        return 1 - conjugate(m, p, epsilon) - mp.exp(epsilon) * a
+
+    low, high = -m * 40 - m * m, m * 40 + m * m
+    golden = (mp.sqrt(5) - 1) / 2
+    inner, outer = high - golden * (high - low), low + golden * (high - low)
+    at_inner, at_outer = line(inner), line(outer)
+    for _ in range(140):
+        if at_inner < at_outer:
+            low, inner, at_inner = inner, outer, at_outer
+            outer = low + golden * (high - low)
+            at_outer = line(outer)
+        else:
+            high, outer, at_outer = outer, inner, at_inner
+            inner = high - golden * (high - low)
+            at_inner = line(inner)
+    return max(line((low + high) / 2), mp.mpf(0))
+
+
+@pairs
+def test_it_is_the_double_conjugate_to_twelve_digits(mu: float, rate: float) -> None:
+    f = SampledGaussianTradeOff(mu, rate)
+    lower, upper = f.bounds(RATES[1:])
+    with mp.workdps(140):
+        for k, alpha in enumerate(RATES[1:]):
+            truth = biconjugate(mu, rate, alpha)
+            near = mp.mpf("1e-25")
+            assert lower[k] <= truth * (1 + near)
+            assert upper[k] >= truth * (1 - near)
+            assert abs(f(alpha) - truth) <= 1e-12
+            assert upper[k] - lower[k] <= 1e-9 * truth
+
+
+@pairs
+def test_its_power_is_that_of_f_p_where_it_is_steep(mu: float, rate: float) -> None:
+    f = SampledGaussianTradeOff(mu, rate)
+    with mp.workdps(320):
+        for alpha in (1e-280, 1e-100, 1e-12, 0.9 * float(mp.ncdf(-mu / 2))):
+            a, p = mp.mpf(alpha), mp.mpf(rate)
+            guess = mp.mpf(float(-np.sqrt(max(-2 * np.log(alpha), 0.01))))
+            x = mp.findroot(lambda z: mp.log(mp.ncdf(z)) - mp.log(a), guess, tol=1e-280)  # noqa: B023
+            truth = p * mp.ncdf(x + mp.mpf(mu)) + (1 - p) * a
+            assert truth <= f.power(alpha) <= truth * (1 + mp.mpf("1e-10"))
+
+
+@pytest.mark.parametrize(
+    ("alpha", "value"),
+    [
+        (0.1, 0.842171261670927806192),
+        (0.5, 0.423415015490394758545),
+        (0.9, 0.055736093260137968602),
+    ],
+)
+def test_the_known_values(alpha: float, value: float) -> None:
+    lower, upper = SampledGaussianTradeOff(1.0, 0.2).bounds(alpha)
+    assert lower * (1 - 1e-15) <= value <= upper * (1 + 1e-15)
+    assert upper - lower <= 1e-13 * value
+
+
+def test_the_corners_are_the_known_values() -> None:
+    corner = SampledGaussianTradeOff(1.0, 0.2)._corner
+    assert corner.first == pytest.approx(0.30853753872598689636, rel=1e-15)
+    assert corner.second == pytest.approx(0.61487747676440786218, rel=1e-15)
+
+
+@pairs
+def test_it_is_its_own_inverse(mu: float, rate: float) -> None:
+    f = SampledGaussianTradeOff(mu, rate)
+    alpha = np.array([1e-9, 1e-3, 0.2, 0.45])
+    beta = 0.5 * sum(f.bounds(alpha))
+    back = f.bounds(beta)
+    # A float near 1 holds the complement to 1e-16 only; the slope there says what that costs.
+    slope = np.array([(f.power(a * 1.001) - f.power(a)) / (a * 0.001) for a in alpha])
+    off = 1e-12 * alpha + 2e-14 / np.maximum(slope, 1e-9)
+    assert (back[0] <= alpha + off).all()
+    assert (back[1] >= alpha - off).all()
+    assert np.allclose(0.5 * sum(back), alpha, rtol=0.0, atol=float(off.max()) * 2)
+
+
+@pytest.mark.parametrize("mu", [0.01, 1.0, 4.0])
+def test_rate_one_is_the_gaussian_and_rate_zero_the_identity(mu: float) -> None:
+    alpha = RATES[1:]
+    lower, upper = SampledGaussianTradeOff(mu, 1.0).bounds(alpha)
+    low, high = hs.GaussianTradeOff(mu).bounds(alpha)
+    assert (lower <= high).all()
+    assert (low <= upper).all()
+    assert np.allclose(lower, low, rtol=1e-9)
+    for nothing in (SampledGaussianTradeOff(mu, 0.0), SampledGaussianTradeOff(0.0, 0.3)):
+        assert np.allclose(nothing(alpha), 1.0 - alpha, rtol=1e-12)
+        assert np.allclose(nothing.power(alpha), alpha, rtol=1e-12)
+        assert nothing.forward.at(np.zeros(1)).upper[0] == 0.0
+
+
+@pytest.mark.parametrize("mu", [0.0, 1e-300, 1e-3, 30.0, 300.0, 1e6])
+@pytest.mark.parametrize("rate", [0.0, 1e-300, 0.1, 0.5, 1.0])
+def test_no_parameter_breaks_it(mu: float, rate: float) -> None:
+    f = SampledGaussianTradeOff(mu, rate)
+    alpha = np.r_[0.0, 5e-324, 1e-300, np.linspace(0.0, 1.0, 101), 1 - 1e-16, 1.0]
+    alpha.sort()
+    lower, upper = f.bounds(alpha)
+    power = f._power(alpha)
+    for part in (lower, upper, *power):
+        assert np.isfinite(part).all()
+    assert (0.0 <= lower).all()
+    assert (lower <= upper).all()
+    assert (power.lower <= power.upper).all()
+    assert (lower <= (1.0 - power.lower) * (1 + 1e-15)).all()
+    assert (f(alpha) <= upper).all()
+    assert (lower[1:] <= upper[:-1]).all()
+
+
+@pairs
+def test_next_to_one_the_relative_digits_stay(mu: float, rate: float) -> None:
+    f = SampledGaussianTradeOff(mu, rate)
+    rest = np.array([1e-120, 1e-40, 1e-16, 1e-3])
+    ends = f.miss_of_rest(rest)
+    seen = ends.upper > 1e-290
+    rest, seen_ends = rest[seen], (ends.lower[seen], ends.upper[seen])
+    assert len(rest) == 4
+    assert (seen_ends[1] - seen_ends[0] <= 1e-9 * seen_ends[0]).all()
+    with mp.workdps(300):
+        p, m = mp.mpf(rate), mp.mpf(mu)
+        for k in range(len(rest)):
+            # 1 - f_p at each end lies on either side of the rest.
+            for end, side in ((seen_ends[0][k], 1), (seen_ends[1][k], -1)):
+                goal = mp.log(mp.mpf(end))
+                guess = -mp.sqrt(-2 * goal)
+                x = mp.findroot(lambda z: mp.log(mp.ncdf(z)) - goal, guess, tol=1e-250)  # noqa: B023
+                hit = p * mp.ncdf(x + m) + (1 - p) * mp.mpf(end)
+                assert side * (mp.mpf(rest[k]) - hit) >= 0
+
+
+@pytest.mark.parametrize(("mu", "rate"), [(-1, 0.5), (1, 1.5), (float("inf"), 0.5), (1, "x")])
+def test_bad_parameters_are_refused(mu: Any, rate: Any) -> None:
+    with pytest.raises(hs.ParameterError, match="must be"):
+        SampledGaussianTradeOff(mu, rate)

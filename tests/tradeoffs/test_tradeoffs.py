@@ -1,0 +1,228 @@
+"""Trade-off functions against closed forms in many digits, and the laws that all of them obey."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from mpmath import mp
+
+import hockeystick as hs
+from hockeystick.tradeoffs import (
+    GaussianProfile,
+    NoLoss,
+    ProfileTradeOff,
+    SampledProfile,
+    SwappedSampledProfile,
+)
+
+RATES = np.array([1e-12, 1e-6, 0.01, 0.2, 0.3, 0.5, 0.7, 0.9, 0.99, 1 - 1e-6, 1 - 1e-12])
+SAMPLED = ProfileTradeOff(
+    (SampledProfile(GaussianProfile(1.5), 0.1), SwappedSampledProfile(GaussianProfile(1.5), 0.1))
+)
+BY_PROFILE = ProfileTradeOff((GaussianProfile(1.0), GaussianProfile(1.0)))
+EXAMPLES: dict[str, hs.TradeOff] = {
+    "identity": hs.GaussianTradeOff(0),
+    "G_1": hs.GaussianTradeOff(1),
+    "G_6": hs.GaussianTradeOff(6),
+    "G_2 by its profile": ProfileTradeOff((GaussianProfile(2.0), GaussianProfile(2.0))),
+    "C_p(G_1) by its profile": BY_PROFILE.subsample(0.2),
+    "f_p of G_1.5": SAMPLED,
+    "its inverse": SAMPLED.inverse(),
+    "both": SAMPLED.symmetrize(),
+}
+each = pytest.mark.parametrize("f", EXAMPLES.values(), ids=EXAMPLES.keys())
+
+
+def exact(mu: float, alpha: float) -> Any:
+    """Return G_mu in many digits."""
+    return mp.ncdf(-mp.sqrt(2) * mp.erfinv(2 * mp.mpf(alpha) - 1) - mu)
+
+
+@pytest.mark.parametrize("mu", [0.01, 0.3, 1.0, 3.0, 10.0])
+def test_the_gaussian_holds_the_truth_with_ten_digits_in_both_tails(mu: float) -> None:
+    f = hs.GaussianTradeOff(mu)
+    lower, upper = f.bounds(RATES)
+    power = f.power(RATES)
+    with mp.workdps(40):
+        for k, alpha in enumerate(RATES):
+            truth = exact(mu, alpha)
+            assert lower[k] <= truth <= upper[k]
+            assert upper[k] - lower[k] <= 1e-10 * truth
+            assert 1 - truth <= power[k] <= (1 - truth) * (1 + mp.mpf("1e-10"))
+
+
+@pytest.mark.parametrize("mu", [0.3, 1.0, 3.0])
+def test_the_route_by_profiles_holds_the_truth_too(mu: float) -> None:
+    f = ProfileTradeOff((GaussianProfile(mu), GaussianProfile(mu)))
+    lower, upper = f.bounds(RATES)
+    power = f.power(RATES)
+    with mp.workdps(40):
+        for k, alpha in enumerate(RATES):
+            truth = exact(mu, alpha)
+            assert lower[k] <= f(alpha) * (1 + 1e-12) <= truth * (1 + mp.mpf("1e-12"))
+            assert truth <= upper[k]
+            assert upper[k] - lower[k] <= 3e-8 * truth
+            assert 1 - truth <= power[k] <= (1 - truth) * (1 + mp.mpf("1e-9"))
+
+
+@pytest.mark.parametrize(
+    ("alpha", "value"),
+    [
+        (0.1, 0.842171261670927806192),
+        (0.5, 0.423415015490394758545),
+        (0.9, 0.055736093260137968602),
+    ],
+)
+def test_the_subsampled_gaussian_has_the_known_values(alpha: float, value: float) -> None:
+    f = BY_PROFILE.subsample(0.2)
+    lower, upper = f.bounds(alpha)
+    assert lower <= value <= upper
+    assert f(alpha) == pytest.approx(value, rel=1e-10)
+
+
+@each
+def test_it_is_a_trade_off_function(f: hs.TradeOff) -> None:
+    alpha = np.linspace(0.0, 1.0, 401)
+    lower, upper = f.bounds(alpha)
+    assert (lower >= 0.0).all()
+    assert (upper <= np.nextafter(1.0 - alpha, 2.0)).all()
+    assert (lower <= upper).all()
+    assert (upper[1:] <= lower[:-1] + 1e-7).all()
+    assert (upper[1:-1] <= 0.5 * (lower[:-2] + lower[2:]) + 1e-7).all()
+    assert (f(alpha) <= upper).all()
+
+
+@each
+def test_the_inverse_of_the_inverse_is_the_function(f: hs.TradeOff) -> None:
+    assert np.array_equal(f.inverse().inverse()(RATES), f(RATES))
+
+
+@each
+def test_the_inverse_leads_back(f: hs.TradeOff) -> None:
+    alpha = np.array([0.01, 0.2, 0.45, 0.7])
+    beta = f(alpha)
+    assert (f.inverse()(beta) <= alpha * (1 + 1e-6)).all() or f.bounds(alpha)[0].min() == 0.0
+
+
+@each
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 1.0, 4.0])
+def test_delta_is_the_conjugate(f: hs.TradeOff, epsilon: float) -> None:
+    alpha = np.r_[0.0, np.geomspace(1e-9, 1.0, 2001)]
+    both = (f, f.inverse())
+    sampled = max(float((1 - g(alpha) - np.exp(epsilon) * alpha).max()) for g in both)
+    assert sampled - 1e-9 <= f.delta(epsilon).upper
+    assert f.delta(epsilon).lower <= sampled + 1e-4
+    steep, flat = f.conjugate(-np.exp(epsilon)), f.conjugate(-np.exp(-epsilon))
+    for (lower, upper), g, scale in ((steep, f, 1.0), (flat, f.inverse(), np.exp(-epsilon))):
+        value = scale * (float((1 - g(alpha) - np.exp(epsilon) * alpha).max()) - 1)
+        assert lower - 1e-4 <= value <= upper + 1e-9
+
+
+@each
+def test_epsilon_and_delta_belong_together(f: hs.TradeOff) -> None:
+    for delta in (0.3, 1e-3, 1e-8):
+        epsilon = f.epsilon(delta)
+        assert f.delta(epsilon.upper).upper <= delta
+        assert epsilon.lower == 0.0 or f.delta(epsilon.lower).lower > delta
+        assert epsilon.upper - epsilon.lower <= 1e-6 * epsilon.upper
+
+
+@each
+def test_subsampling_everything_or_nothing(f: hs.TradeOff) -> None:
+    assert np.allclose(f.subsample(1.0)(RATES), f.symmetrize()(RATES), rtol=1e-9)
+    assert np.allclose(f.subsample(0.0)(RATES), hs.GaussianTradeOff(0)(RATES), rtol=1e-9)
+
+
+@each
+def test_symmetrizing_takes_the_worse_of_both_orders(f: hs.TradeOff) -> None:
+    least = np.minimum(f.bounds(RATES)[1], f.inverse().bounds(RATES)[1])
+    assert (f.symmetrize()(RATES) <= least).all()
+
+
+@each
+def test_reconstruction_is_the_power_at_the_baseline(f: hs.TradeOff) -> None:
+    assert f.reconstruction(0.1) == f.power(0.1)
+
+
+@each
+def test_the_readings_are_those_of_the_function(f: hs.TradeOff) -> None:
+    alpha = np.linspace(0.0, 1.0, 2001)
+    assert f.advantage == pytest.approx(float((1 - alpha - f(alpha)).max()), abs=1e-3)
+    for prior in (0.5, 0.1, 0.8):
+        errors = prior * alpha + (1 - prior) * f(alpha)
+        assert f.bayes_error(prior) <= errors.min() + 1e-9
+        assert f.bayes_error(prior) == pytest.approx(errors.min(), abs=1e-3)
+    assert f.bayes_error(0.0) == f.bayes_error(1.0) == 0.0
+
+
+@pytest.mark.parametrize("mu", [0.5, 3.0])
+@pytest.mark.parametrize("log_alpha", [-1e-12, -0.7, -40.0, -800.0, -1e6])
+def test_the_gaussian_holds_the_truth_in_log_space(mu: float, log_alpha: float) -> None:
+    f = hs.GaussianTradeOff(mu)
+    with mp.workdps(40):
+        quantile = _quantile(log_alpha)
+        miss, power = _log_ncdf(-quantile - mu), _log_ncdf(quantile + mu)
+    for (lower, upper), truth in (
+        (f.log_bounds(log_alpha), miss),
+        (f.log_power_bounds(log_alpha), power),
+    ):
+        assert lower <= truth <= upper
+        assert upper - lower <= 1e-9 * abs(truth) + 1e-300
+
+
+def _log_ncdf(x: Any) -> Any:
+    """Return ln Phi(x) in many digits, also far out."""
+    if x > 0:
+        return mp.log1p(-mp.erfc(x / mp.sqrt(2)) / 2)
+    return mp.log(mp.erfc(-x / mp.sqrt(2)) / 2)
+
+
+def _quantile(log_alpha: float) -> Any:
+    """Return the x with ln Phi(x) = log_alpha in many digits."""
+    start = -mp.sqrt(-2 * mp.mpf(log_alpha)) if log_alpha < -1 else mp.mpf(1)
+    if log_alpha > -1e-6:
+        start = mp.mpf(7)
+    return mp.findroot(lambda x: _log_ncdf(x) - log_alpha, (start, start + 0.1), tol=1e-60)
+
+
+def test_other_functions_take_logarithms_too() -> None:
+    logs = np.array([-600.0, -30.0, -0.5])
+    close, wide = hs.GaussianTradeOff(1).log_bounds(logs), BY_PROFILE.log_bounds(logs)
+    assert (wide[0] <= close[1]).all()
+    assert (close[0] <= wide[1]).all()
+    close, wide = hs.GaussianTradeOff(1).log_power_bounds(logs), BY_PROFILE.log_power_bounds(logs)
+    assert np.allclose(close[0], wide[0], rtol=1e-9)
+    assert np.allclose(close[1], wide[1], rtol=1e-9)
+    with pytest.raises(hs.ParameterError, match="log_alpha must be at least -700"):
+        BY_PROFILE.log_bounds(-701)
+    with pytest.raises(hs.ParameterError, match="log_alpha must be a number <= 0"):
+        BY_PROFILE.log_bounds(0.1)
+
+
+def test_no_noise_tells_nothing_apart_from_no_release() -> None:
+    f = ProfileTradeOff((NoLoss(), NoLoss()))
+    assert np.allclose(f(RATES), 1 - RATES, rtol=1e-12)
+
+
+@pytest.mark.parametrize("alpha", [-0.1, 1.1, float("nan"), [0.5, 2.0], "x", None])
+def test_rates_outside_0_to_1_are_refused(alpha: Any) -> None:
+    for ask in (
+        hs.GaussianTradeOff(1),
+        hs.GaussianTradeOff(1).bounds,
+        hs.GaussianTradeOff(1).power,
+    ):
+        with pytest.raises(hs.ParameterError, match=r"(alpha|fpr) must be a number from 0 to 1"):
+            ask(alpha)
+
+
+@pytest.mark.parametrize("mu", [-1, float("nan"), float("inf"), "1"])
+def test_no_mu_but_a_finite_number_will_do(mu: Any) -> None:
+    with pytest.raises(hs.ParameterError, match="mu must be a finite number >= 0"):
+        hs.GaussianTradeOff(mu)
+
+
+def test_shapes_are_kept() -> None:
+    f = hs.GaussianTradeOff(1)
+    assert isinstance(f(0.5), float)
+    assert f([[0.1, 0.2], [0.3, 0.4]]).shape == (2, 2)
+    assert f(np.zeros((0,))).shape == (0,)

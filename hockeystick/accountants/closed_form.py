@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
 from hockeystick.accountants._cost import Cost, Counted, largest_loss
@@ -160,7 +161,7 @@ class ClosedForm(DirectedAccountant):
         if len(two_points) == len(terms):
             if number_of_atoms(two_points) > MOST_ATOMS:
                 raise self.refuse("the plan", f"its loss takes more than {MOST_ATOMS:,} values")
-            return AtomicProfile(two_points)
+            return _atomic(tuple(two_points))
         loss, count = terms[0]
         if len(terms) == 1 and count == 1 and isinstance(loss, ProfileLoss):
             return MeasuredProfile(loss)
@@ -191,6 +192,12 @@ def provable_parts(terms: Counted) -> list[Counted]:
         two_points = [(max((loss for loss, _ in two_points), key=lambda one: one.epsilon), 1)]
     together: tuple[Counted, ...] = (tuple(gaussians), tuple(two_points))
     return [*parts, *(part for part in together if part)]
+
+
+@lru_cache(maxsize=64)
+def _atomic(terms: tuple[tuple[TwoPointLoss, int], ...]) -> AtomicProfile:
+    """Return the profile of runs of randomized response, whose sums are worked out but once."""
+    return AtomicProfile(terms)
 
 
 def least_epsilon(terms: Counted, delta: float) -> float:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import sys
+from fractions import Fraction
 from functools import singledispatch
-from typing import Final
+from typing import Final, TypeGuard
 
 from hockeystick.accountants._cost import Cost, Counted, cost_of
 from hockeystick.accountants._failed import split_failures
@@ -93,9 +94,9 @@ def tradeoff(plan: Mechanism) -> TradeOff:
 @accounts_tensor
 def _tensor(factors: Factors) -> TradeOff:
     """Return the tensor product of trade-off functions: that of a plan that has it."""
-    if all(isinstance(f, GaussianTradeOff) for f, _ in factors):
-        mus = [f.mu * math.sqrt(n) for f, n in factors if isinstance(f, GaussianTradeOff)]
-        return GaussianTradeOff(min(math.hypot(*mus), sys.float_info.max))
+    gaussians = [(Fraction(f.mu), n) for f, n in factors if isinstance(f, GaussianTradeOff)]
+    if len(gaussians) == len(factors):
+        return GaussianTradeOff(_root_up(sum((n * mu * mu for mu, n in gaussians), Fraction(0))))
     plan = Composed([FDP(f) ** count for f, count in factors])
     if all(f.is_symmetric for f, _ in factors):
         return tradeoff(plan)
@@ -104,14 +105,35 @@ def _tensor(factors: Factors) -> TradeOff:
 
 
 def _gaussian_mu(cost: Cost) -> float | None:
-    """Return mu, which a Gaussian reads within a few units, where all losses are Gaussian."""
+    """Return mu, rounded up, where all losses are Gaussian."""
     if cost.removing != cost.adding:
         return None
-    squares = [n * loss.mu**2 for loss, n in cost.removing if isinstance(loss, GaussianLoss)]
+    squares = [n / _least_noise(loss) ** 2 for loss, n in cost.removing if _is_gaussian(loss)]
     if len(squares) < len(cost.removing):
         return None
-    mu = math.sqrt(math.fsum(squares))
-    return mu if mu < math.inf else None
+    mu = _root_up(sum(squares, Fraction(0)))
+    return mu if mu < sys.float_info.max else None
+
+
+def _is_gaussian(loss: Loss) -> TypeGuard[GaussianLoss]:
+    """Return whether a loss is that of a Gaussian."""
+    return isinstance(loss, GaussianLoss)
+
+
+def _least_noise(loss: GaussianLoss) -> Fraction:
+    """Return the noise exactly, the smaller of a float's own value and the decimal it prints as."""
+    noise = loss.noise_multiplier
+    return noise if isinstance(noise, Fraction) else min(Fraction(noise), Fraction(repr(noise)))
+
+
+def _root_up(square: Fraction) -> float:
+    """Return the square root of an exact number, rounded up to a float."""
+    half = max((square.numerator.bit_length() - square.denominator.bit_length()) // 2, -1000)
+    scaled = square / Fraction(4) ** half
+    root = math.sqrt(float(scaled))
+    if Fraction(root) ** 2 < scaled:
+        root = math.nextafter(root, math.inf)
+    return math.ldexp(root, half) if half < 1000 else sys.float_info.max
 
 
 def _profile(terms: Counted) -> Profile:

@@ -29,6 +29,7 @@ _LONGEST: Final = 10_000
 _CALL: Final = re.compile(r"\s*(\w+)\s*\(")
 _SOURCES: Final = tuple(name for name in NOTIONS if name != "FDP")
 _READ_AT: Final = (0.1, 0.01, 0.001)
+_NEEDED: Final = {"ApproxDP": {"delta", "epsilon"}, "TCDP": {"omega"}, "RenyiDP": {"orders"}}
 _FREE: Final = "ApproxDP needs --delta or --epsilon, TCDP --omega, RenyiDP --orders"
 
 
@@ -87,6 +88,9 @@ def command(source: str, to: str, orders: str | None, as_json: bool, **numbers: 
     if orders is not None:
         given["orders"] = [parse(one.strip()) for one in orders.split(",")]
     given = _with_defaults(to, given, file)
+    if _NEEDED.get(to, given.keys()).isdisjoint(given):
+        flags = " or ".join(f"--{name}" for name in sorted(_NEEDED[to]))
+        raise click.UsageError(f"{to} needs {flags}")
     with waiting(f"converting to {to}"):
         result = convert(file.plan, to, **given)
     conversion = Conversion(file, written, tuple(given), result)
@@ -111,6 +115,9 @@ def notion_of(text: str) -> Notion:
     if name not in _SOURCES:
         raise click.UsageError(f"{name!r} is no notion that can be written out; {_example()}")
     arguments = [_value(node, text) for node in call.args]
+    names = [str(one.arg) for one in call.keywords]
+    if len(set(names)) < len(names):
+        raise click.UsageError(f"{_shown(text)} gives a parameter twice")
     keywords = {str(one.arg): _value(one.value, text) for one in call.keywords}
     make: Callable[..., Notion] = NOTIONS[name]
     if "origin" in keywords:

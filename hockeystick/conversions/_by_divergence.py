@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
 from hockeystick._solve import minimum
@@ -240,6 +241,7 @@ def canonne_kamath_steinke_concentrated(
     high = min(unit + 10.0, math.log(w - 1.0) if w < math.inf else math.inf)
     c = math.exp(minimum(cost, min(unit, high) - 10.0, high, tolerance=1e-9))
     order = min(max(1.0 + c, 1.0 + math.ulp(1.0)), w)
+    order = min(order, sys.float_info.max)
     best = min((a for a in (order, w) if a < math.inf), key=lambda a: cost(math.log(a - 1.0)))
     return canonne_kamath_steinke(best, up_product(r, best), delta=delta)
 

@@ -55,7 +55,10 @@ def some_orders(target: str, given: Mapping[str, object]) -> Given:
     orders = given.get("orders")
     if isinstance(orders, str | bytes) or orders is None:
         raise ParameterError("orders", orders, _ORDERS)
-    listed = tuple(orders) if isinstance(orders, Iterable) else (orders,)
+    try:
+        listed = tuple(orders) if isinstance(orders, Iterable) else (orders,)
+    except TypeError:
+        listed = ()
     if not listed:
         raise ParameterError("orders", orders, _ORDERS)
     return Given(orders=tuple(sorted({real("orders", order, ORDER) for order in listed})))

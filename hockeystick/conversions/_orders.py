@@ -26,7 +26,9 @@ _FINE: Final = 1e-7
 # Rounds, and after how many a root is sought instead.
 _ROUNDS: Final = 10
 _SLOW: Final = 5
-_NEWTON: Final = 5
+_NEWTON: Final = 8
+# Below this moment randomized response is known by the start of its series, to half the digits.
+_SMALL: Final = 1e-12
 _CLOSE: Final = 1e-13
 
 
@@ -67,7 +69,9 @@ def delta_by_orders(curve: RenyiCurve, epsilon: float) -> float:
         return 0.0
     with mp.workdps(_digits(curve)):
         found = best(curve, epsilon)
-        return min(up(found.delta(curve, mp.mpf(epsilon))) or math.ulp(0.0), 1.0)
+        value = found.delta(curve, mp.mpf(epsilon))
+        # What overflows proves nothing.
+        return min(up(value) or math.ulp(0.0), 1.0) if value <= 1 else 1.0
 
 
 def epsilon_by_orders(curve: RenyiCurve, delta: float) -> float:
@@ -155,7 +159,8 @@ def _least(curve: RenyiCurve, c: float, epsilon: float, tolerance: float) -> tup
         response = _response(c, moment)
         if epsilon <= log_kink(c, response, math) * (1.0 - 1e-12):
             return _log_response_delta(epsilon, response), Witness(c, math.inf, response)
-    low, high = math.log(max(epsilon, 1e-9)), math.log(epsilon + 4.0 + 60.0 / c)
+    least = min(1e-9, 1e-3 * _small_response(c, moment))
+    low, high = math.log(max(epsilon, least)), math.log(epsilon + 4.0 + 60.0 / c)
     found = minimum(
         lambda t: _dual(c, moment, epsilon, math.exp(t)), low, high, tolerance=tolerance
     )
@@ -183,9 +188,16 @@ def _dual_anywhere(c: float, moment: float, epsilon: float, gap: float) -> float
 
 def _response(c: float, moment: float) -> float:
     """Return an epsilon at which randomized response has a moment of at least the given one."""
+    if moment < _SMALL:
+        return _small_response(c, moment)
     return increasing_root(
         lambda e: response_moment(c, e, math) - moment, moment / c, tolerance=1e-14
     )
+
+
+def _small_response(c: float, moment: float) -> float:
+    """Return where randomized response has a small moment: ``c (1 + c) eps^2 / 2`` is its start."""
+    return math.sqrt(2.0 * moment / c / (1.0 + c)) or 1e-300
 
 
 def _polished(c: mpf, moment: mpf, response: mpf) -> mpf:
@@ -251,4 +263,6 @@ def _first_order(curve: RenyiCurve, log_delta: float) -> float:
 def _digits(curve: RenyiCurve) -> int:
     """Return how many digits survive the cancellation where divergences are tiny."""
     least = min(curve.moment_at(c) for c in curve.orders)
-    return DIGITS + 2 * max(0, math.ceil(-math.log10(max(least, 1e-300))))
+    if not least < 1.0:
+        return DIGITS
+    return DIGITS + 2 * math.ceil(-math.log10(max(least, 1e-300)))

@@ -24,9 +24,10 @@ def convert(x: Mechanism, to: str, **given: object) -> Notion: ...
 def convert(x: Mechanism, to: type[Notion] | str, **given: object) -> Notion:
     """Return the guarantee of one notion that another one, or a plan, implies.
 
-    Of all routes that are known the tightest is taken: Renyi divergences become (epsilon, delta) by
-    the best conversion of the best real order, pure differential privacy becomes zCDP with
-    ``eps tanh(eps/2)``, (epsilon, delta)-DP moves along its trade-off function.
+    From each notion the tightest route that is known is taken: Renyi divergences become
+    (epsilon, delta) by the best conversion of the best real order, pure differential privacy
+    becomes zCDP with ``eps tanh(eps/2)``, (epsilon, delta)-DP moves along its trade-off function.
+    Plans go through the accountants.
 
     Guarantees:
         "x implies the result" is proven, every number rounded to the safe side. ``origin`` of the
@@ -67,6 +68,8 @@ def convert(x: Mechanism, to: type[Notion] | str, **given: object) -> Notion:
     released = size(source)
     if released == 0.0:
         return exact(target.least(parameters), "nothing is released")
+    if released == math.inf and parameters.delta == 1.0:
+        return exact(target.least(parameters), "every release is (epsilon, 1)-DP")
     if released == math.inf:
         refuse(source, _name(to), "it allows everything to be released")
     result: Notion = target.route(source, parameters)

@@ -20,6 +20,7 @@ _GAUSSIAN = "Balle and Wang 2018, theorem 8; Dong, Roth and Su 2022, corollary 2
 _ORDERS = "Asoodeh et al. 2021, theorem 3: the best conversion of one order"
 _DUALITY = "Dong, Roth and Su 2022, proposition 2.12"
 _TIGHT = 1e-9
+_PRECISE = 1e-9
 
 
 @singledispatch
@@ -86,7 +87,9 @@ def _by_response(source: Notion, epsilon: float, delta: float, given: Given) -> 
 
 def _by_orders(source: Notion, curve: RenyiCurve, given: Given) -> ApproxDP:
     """Return what the best single order says; of a single order, all that it says."""
-    tight = isinstance(curve, RenyiPoints) and len(curve.divergences) == 1
+    # Of one order all that it says, unless it says so little that floats only bound it.
+    points = curve.divergences if isinstance(curve, RenyiPoints) else ()
+    tight = len(points) == 1 and points[0][1] * (points[0][0] - 1.0) >= _PRECISE
     if given.delta is None:
         return _result(source, given, delta_by_orders(curve, _asked(given)), _ORDERS, tight=tight)
     inside = _is_inside(source, given.delta)

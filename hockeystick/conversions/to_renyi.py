@@ -9,6 +9,7 @@ from typing import Any
 from hockeystick.accountants._cost import Counted, cost_of
 from hockeystick.conversions._evaluated import evaluated, up_product
 from hockeystick.conversions._given import Given
+from hockeystick.conversions._parts import parts_of
 from hockeystick.conversions._reasons import FAILS, FEW_ORDERS, bound, exact, refuse, told
 from hockeystick.conversions.theorems import response_divergence
 from hockeystick.conversions.to_approx import points_of
@@ -35,7 +36,26 @@ _TIGHT = 1e-9
 
 @singledispatch
 def to_renyi(source: Mechanism, given: Given) -> RenyiDP:
-    """Return the divergences of a plan's worst pair, the larger one of both directions."""
+    """Return the sums over a plan's parts of their divergences."""
+    parts = parts_of(source)
+    if parts == ((source, 1),):
+        return _of_part(source, given)
+    steps = [(to_renyi(part, given), count) for part, count in parts]
+    found = {
+        order: _total([(one.divergences[k][1], count) for one, count in steps])
+        for k, order in enumerate(given.orders)
+    }
+    tight = all(one.origin is not None and one.origin.kind == "exact" for one, _ in steps)
+    return told(RenyiDP(found), _SUM, tight=tight)
+
+
+def _total(sizes: list[tuple[float, int]]) -> float:
+    """Return the sum of divergences, each so many times, rounded up."""
+    return evaluated(lambda m: sum((n * m.mpf(size) for size, n in sizes), m.zero))
+
+
+def _of_part(source: Mechanism, given: Given) -> RenyiDP:
+    """Return the divergences of a mechanism's worst pair, the larger one of both directions."""
     cost = cost_of(source, "rdp")
     ends = [[_plan_divergence(terms, order) for terms in cost.directions] for order in given.orders]
     found = {

@@ -9,7 +9,16 @@ from typing import Any
 
 from hockeystick.conversions._evaluated import evaluated
 from hockeystick.conversions._given import Given
-from hockeystick.conversions._reasons import FAILS, FEW_ORDERS, bound, exact, refuse, through
+from hockeystick.conversions._parts import parts_of
+from hockeystick.conversions._reasons import (
+    FAILS,
+    FEW_ORDERS,
+    bound,
+    exact,
+    refuse,
+    through,
+    told,
+)
 from hockeystick.conversions.to_approx import points_of
 from hockeystick.conversions.to_renyi import to_renyi
 from hockeystick.conversions.to_zcdp import to_zcdp
@@ -19,6 +28,7 @@ from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
 from hockeystick.tradeoffs.renyi_curve import RenyiPoints
 
 _PART = "definition: D_alpha <= rho alpha at all orders, and so at those below omega"
+_SUM = "Bun, Dwork, Rothblum and Steinke 2018, lemma 6: the rhos add up"
 _CONVEX = "van Erven and Harremoes 2014, corollary 2: (alpha - 1) D_alpha is convex"
 # Orders to ask a plan for: geometric in alpha - 1, from where the divergence is about that of 1.
 _LOWEST = 2.0**-10
@@ -27,8 +37,19 @@ _ORDERS = 40
 
 @singledispatch
 def to_tcdp(source: Mechanism, given: Given) -> TCDP:
-    """Return the rho of a plan, or the least line above its divergences at many orders."""
-    return _smaller(source, given)
+    """Return the sum of the rhos of a plan's parts, or the line above its divergences."""
+    parts = parts_of(source)
+    if parts == ((source, 1),):
+        return _smaller(source, given)
+    steps = [(to_tcdp(part, given), count) for part, count in parts]
+    rho = evaluated(lambda m: sum((n * m.mpf(one.rho) for one, n in steps), m.zero))
+    tight = all(one.origin is not None and one.origin.kind == "exact" for one, _ in steps)
+    added = told(TCDP(rho, given.omega), _SUM, tight=tight)
+    return (
+        added
+        if tight or given.omega == math.inf
+        else min(added, _by_orders(source, given), key=lambda one: one.rho)
+    )
 
 
 @to_tcdp.register

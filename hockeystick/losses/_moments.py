@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 # Standard deviations beyond which nothing counts, and nodes on each panel.
 _REACH: Final = 14.0
+_LEAST_EPSILON: Final = 1e-70
+_LARGEST_EPSILON: Final = 1e70
 _NODES: Final = 20
 
 
@@ -100,6 +102,8 @@ def _(loss: FixedSizeGaussianLoss) -> Moments:
 def _(loss: TwoPointLoss) -> Moments:
     if loss.failure > 0.0:
         raise NoAnalysisError("a loss that may be infinite has no cumulants")
+    if not _LEAST_EPSILON <= loss.epsilon <= _LARGEST_EPSILON:
+        raise NoAnalysisError("the cumulants of so small or so large an epsilon leave the floats")
     e, mean, rest = loss.epsilon, math.tanh(0.5 * loss.epsilon), unlikely(loss.epsilon)
     third = 2.0 * mean * rest * e**3
     fourth = -2.0 * rest * (1.0 - 3.0 * mean * mean) * e**4

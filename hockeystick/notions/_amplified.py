@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from hockeystick.notions._rounding import DIGITS, evaluated_up
+from hockeystick.notions._rounding import DIGITS, as_mpf, evaluated_up, largest_reading
 
 
 def amplified(epsilon: float, rate: float) -> float:
@@ -14,5 +14,6 @@ def amplified(epsilon: float, rate: float) -> float:
     from mpmath import mp
 
     with mp.workdps(DIGITS):
-        value = mp.log1p(mp.mpf(rate) * mp.expm1(mp.mpf(epsilon)))
+        largest, often = as_mpf(largest_reading(epsilon)), as_mpf(largest_reading(rate))
+        value = mp.log1p(often * mp.expm1(largest))
         return min(evaluated_up(value), epsilon)

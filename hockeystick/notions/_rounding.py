@@ -15,12 +15,29 @@ DIGITS: Final = 40
 
 def product_up(factor: int, value: float) -> float:
     """Return a whole number > 0 times a float, rounded up."""
-    return math.inf if value == math.inf else float_up(factor * Fraction(value))
+    return math.inf if value == math.inf else float_up(factor * largest_reading(value))
 
 
 def quotient_down(value: float, divisor: int) -> float:
     """Return a float >= 0 over a whole number > 0, rounded down."""
-    return math.inf if value == math.inf else -float_up(-Fraction(value) / divisor)
+    return math.inf if value == math.inf else -float_up(-least_reading(value) / divisor)
+
+
+def largest_reading(value: float) -> Fraction:
+    """Return a float's own value or the decimal that it prints as, whichever is larger."""
+    return max(Fraction(value), Fraction(repr(value)))
+
+
+def least_reading(value: float) -> Fraction:
+    """Return a float's own value or the decimal that it prints as, whichever is smaller."""
+    return min(Fraction(value), Fraction(repr(value)))
+
+
+def as_mpf(value: Fraction) -> mpf:
+    """Return a fraction as mpmath has it."""
+    from mpmath import mp
+
+    return mp.mpf(value.numerator) / value.denominator
 
 
 def float_up(value: Fraction) -> float:

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Final, final
 
 from hockeystick import _validate
 from hockeystick._numerals import plain
 from hockeystick.notions._amplified import amplified
-from hockeystick.notions._rounding import DIGITS, evaluated_up, float_up, product_up
+from hockeystick.notions._rounding import (
+    DIGITS,
+    as_mpf,
+    evaluated_up,
+    float_up,
+    largest_reading,
+    product_up,
+)
 from hockeystick.notions.base import Notion, Origin, checked_origin, group_size
 
 # Beyond this exponent even the least float times the power of e is above 1.
@@ -103,7 +109,9 @@ class ApproxDP(Notion):
             Balle, Barthe and Gaboardi, "Privacy Amplification by Subsampling", 2018, theorems 8, 9.
         """
         q = _validate.real("rate", rate)
-        return ApproxDP(amplified(self.epsilon, q), float_up(Fraction(q) * Fraction(self.delta)))
+        return ApproxDP(
+            amplified(self.epsilon, q), float_up(largest_reading(q) * largest_reading(self.delta))
+        )
 
     def _group_delta(self, g: int) -> float:
         """Return delta times the sum of the powers of e^epsilon, rounded up."""
@@ -116,6 +124,6 @@ class ApproxDP(Notion):
         from mpmath import mp
 
         with mp.workdps(DIGITS):
-            epsilon = mp.mpf(self.epsilon)
-            value = self.delta * mp.expm1(g * epsilon) / mp.expm1(epsilon)
+            epsilon = as_mpf(largest_reading(self.epsilon))
+            value = as_mpf(largest_reading(self.delta)) * mp.expm1(g * epsilon) / mp.expm1(epsilon)
             return min(evaluated_up(value), 1.0)

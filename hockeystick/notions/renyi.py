@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final, final
+from typing import Any, Final, final
 
 from hockeystick import _validate
 from hockeystick._numerals import plain
@@ -109,11 +109,15 @@ class RenyiDP(Notion):
 def _sorted(divergences: object) -> tuple[tuple[float, float], ...]:
     """Return the pairs of order and divergence in order, or raise."""
     pairs = divergences.items() if isinstance(divergences, Mapping) else divergences
-    if not isinstance(pairs, Iterable) or isinstance(pairs, str | bytes):
+    if isinstance(pairs, str | bytes):
         raise ParameterError("divergences", divergences, _ALLOWED)
+    try:
+        listed = [pair if isinstance(pair, str) else tuple(pair) for pair in _iterable(pairs)]
+    except TypeError:
+        raise ParameterError("divergences", divergences, _ALLOWED) from None
     least: dict[float, float] = {}
-    for pair in pairs:
-        if not isinstance(pair, tuple | list) or len(pair) != 2:
+    for pair in listed:
+        if len(pair) != 2:
             raise ParameterError("divergences", divergences, _ALLOWED)
         order = _validate.real("order", pair[0], ORDER)
         divergence = _validate.real("divergence", pair[1], DIVERGENCE)
@@ -121,6 +125,13 @@ def _sorted(divergences: object) -> tuple[tuple[float, float], ...]:
     if not least:
         raise ParameterError("divergences", divergences, _ALLOWED)
     return tuple(sorted(least.items()))
+
+
+def _iterable(value: object) -> Iterable[Any]:
+    """Return what can be gone through; a TypeError comes of what cannot."""
+    found: Any = value
+    through: Iterable[Any] = iter(found)
+    return through
 
 
 def _for_group(order: float, divergence: float, g: int) -> tuple[float, float]:

@@ -27,6 +27,7 @@ _TINY: Final = 1e-307
 # Steeper sides count as this steep, which no e^epsilon that is asked for reaches.
 STEEPEST: Final = 1e308
 _FARTHEST: Final = 709.0
+_MOST_KNOTS: Final = 200
 _Point = tuple[Fraction, Fraction]
 
 
@@ -96,6 +97,22 @@ class Corners(Profile):
     def _margin(self) -> float:
         """How far off, relatively, a side's ratio and e^epsilon may be against each other."""
         return 4.0 * self.slack + 32.0 * _ULP
+
+    @property
+    def smooth(self) -> bool:
+        """It is all corners."""
+        return False
+
+    @property
+    def knots(self) -> Array:
+        """The losses, where they are few."""
+        inside = [one for one in self.ratios if 1.0 < one < STEEPEST]
+        return np.asarray(np.log(np.array(inside if len(inside) <= _MOST_KNOTS else [])))
+
+    @property
+    def floor(self) -> float:
+        """The true positive rate without false positives."""
+        return self.powers[self._start] * max(1.0 - 4.0 * self._margin, 0.0)
 
     @property
     def supremum(self) -> float:

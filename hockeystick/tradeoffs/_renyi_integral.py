@@ -208,9 +208,10 @@ def _cells(grid: _Grid, power: float) -> tuple[Array, Array, float, float]:
     coarse = wide > 1.0
     near, far = _moments(power, np.where(coarse, 1.0 / (abs(power) + 1.0), h))
     # The error of Gauss and Legendre's rule with five nodes, relative to the integral.
-    rule = 1e-12 * (10.0 * wide**9 + wide**10) * np.exp(np.minimum(2.0 * wide, 2.0))
+    small = np.minimum(wide, 1.0)
+    rule = 1e-12 * (10.0 * small**9 + small**10) * np.exp(2.0 * small)
     upper = scale * (near * grid.high[:-1] + far * grid.high[1:]) * (1.0 + rule)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         crude = h * np.exp(log - shift + np.maximum(power, 0.0) * h)
     upper = np.where(coarse, crude, upper)
     left, right = _lines(grid.low, grid.high, h)

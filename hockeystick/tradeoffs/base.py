@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 _ACCOUNTANT: Final = "f-dp"
 _PROBABILITY: Final = Domain(symbol="pi", low=0, high=1, typical=(0.01, 0.99))
+_SLOPE: Final = Domain(
+    symbol="y", low=-math.inf, high=math.inf, low_open=True, high_open=True, typical=(-10, 0)
+)
 _DOWN: Final = 1.0 - 2.0**-48
 _ULP: Final = 2.0**-52
 _LEAST_LOG: Final = -700.0
@@ -180,9 +183,7 @@ class TradeOff(ABC):
         Raises:
             ParameterError: If the slope is no such number.
         """
-        if isinstance(slope, bool) or not isinstance(slope, int | float) or not abs(slope) < 1e300:
-            raise ParameterError("slope", slope, "a finite number")
-        y = float(slope)
+        y = real("slope", slope, _SLOPE)
         if y >= 0.0:
             return y, y
         steep = y <= -1.0
@@ -320,7 +321,7 @@ class TradeOff(ABC):
         if epsilon < 0.0:
             weight, profile, epsilon = first, self.backward, -epsilon
         upper = ends_at(profile, epsilon * _DOWN)[2]
-        return max(weight * (1.0 - upper) * _DOWN, 0.0)
+        return max(weight * (1.0 - upper) * _DOWN - 5e-324, 0.0)
 
     def reconstruction(self, baseline: float) -> float:
         """Return the most that an attack with this chance of success a priori can reach.
@@ -342,15 +343,25 @@ def _certified(quantity: Any, ends: list[tuple[float, float, float]]) -> Certifi
 
 def _rates(name: str, values: ArrayLike) -> Array:
     """Return false positive rates as a flat array, or raise."""
-    try:
-        rates = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ParameterError(name, values, "a number from 0 to 1, or an array of such") from None
+    rates = _numbers(name, values, "a number from 0 to 1, or an array of such")
     inside = (rates >= 0.0) & (rates <= 1.0)
     if not inside.all():
         outside = float(rates[~inside].flat[0])
         raise ParameterError(name, outside, PARAMETERS["delta"].allowed)
     return rates.ravel()
+
+
+def _numbers(name: str, values: ArrayLike, allowed: str) -> Array:
+    """Return numbers as an array of floats, or raise; texts and truth values are no numbers."""
+    try:
+        given = np.asarray(values)
+        if given.size and given.dtype.kind not in "iufO":
+            raise ParameterError(name, values, allowed)
+        return np.asarray(given, dtype=np.float64)
+    except ParameterError:
+        raise
+    except (TypeError, ValueError, OverflowError):
+        raise ParameterError(name, values, allowed) from None
 
 
 def _shaped(name: str, values: ArrayLike, ask: Callable[[Array], Array]) -> Any:
@@ -360,10 +371,7 @@ def _shaped(name: str, values: ArrayLike, ask: Callable[[Array], Array]) -> Any:
 
 def _shaped_logs(values: ArrayLike, ask: Callable[[Array], Array]) -> Any:
     """Return answers in the shape of the logarithms that were asked for."""
-    try:
-        logs = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ParameterError("log_alpha", values, _LOGS_ALLOWED) from None
+    logs = _numbers("log_alpha", values, _LOGS_ALLOWED)
     if not (logs <= 0.0).all():
         raise ParameterError("log_alpha", float(logs[~(logs <= 0.0)].flat[0]), _LOGS_ALLOWED)
     return _like(values, ask, logs.ravel())
@@ -382,7 +390,7 @@ def _like(values: ArrayLike, ask: Callable[[Array], Array], flat: Array) -> Any:
 def _guessing(alpha: Array) -> Array:
     """Return ``1 - alpha``, rounded up: what guessing misses."""
     rest = 1.0 - alpha
-    return np.where(1.0 - rest == alpha, rest, np.nextafter(rest, 2.0))
+    return np.where(1.0 - rest == alpha, rest, np.minimum(np.nextafter(rest, 2.0), 1.0))
 
 
 def _exp(logs: Array, sign: float) -> Array:

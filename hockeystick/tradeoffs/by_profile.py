@@ -9,6 +9,7 @@ hypothesis that alpha belongs to. The upper end follows from convexity in ``e^ep
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -25,7 +26,9 @@ LogTail: TypeAlias = Callable[[Array, ProfileValues], Array]
 _KNOTS: Final = 257
 _NEAREST: Final = 2.0**-16
 _FARTHEST: Final = 2.0**20
-_STILL: Final = 1e-9
+_STILL: Final = 1e-6
+_SUBNORMAL: Final = 4 * 5e-324
+_AT_ONCE: Final = 400_000
 # The spacing by which convexity bounds what lies between: over the change in which the tail falls
 # to 1/e, and over the distance from the largest loss.
 _SPACING: Final = 3e-5
@@ -104,6 +107,8 @@ class ProfileTradeOff(TradeOff):
 
     def _proven_miss(self, alpha: Array) -> Array:
         """Return the lower end of f: every epsilon gives one, the best about the highest."""
+        if not (self._steep.smooth and self._flat.smooth):
+            return self._miss(alpha).lower
         epsilon = self._steep.solve(alpha, log_tail_other)
         steep = 1.0 - self._steep.power_at(epsilon, alpha).upper
         lower = np.maximum(steep * (1.0 - _ULP), 0.0)
@@ -116,6 +121,8 @@ class ProfileTradeOff(TradeOff):
 
     def _proven_power(self, alpha: Array) -> Array:
         """Return the upper end of 1 - f: every epsilon gives one, the best about the lowest."""
+        if not (self._steep.smooth and self._flat.smooth):
+            return self._power(alpha).upper
         epsilon = self._steep.solve(alpha, log_tail_other)
         upper = self._steep.power_at(epsilon, alpha).upper
         flat = epsilon <= _EDGE
@@ -167,6 +174,7 @@ class _Side:
         """
         best, scale = self._solve(alpha, log_tail_other)
         (lower, upper), inside = _least(self.power_at, best, alpha, self._spacing(best, scale))
+        upper = self._at_knots(self.power_at, alpha, upper)
         return Ends(np.maximum(lower, self._profile.floor), upper), inside
 
     def power_at(self, epsilon: Array, alpha: Array) -> Ends:
@@ -174,8 +182,9 @@ class _Side:
         delta = self._profile.at(epsilon)
         with np.errstate(over="ignore", invalid="ignore"):
             line = np.where(alpha > 0.0, np.exp(epsilon) * alpha, 0.0)
-        lower, upper = 1.0 - 8.0 * _ULP, 1.0 + 8.0 * _ULP
-        return Ends((delta.lower + line) * lower, (delta.upper + line) * upper)
+        tiny = np.where(alpha > 0.0, _SUBNORMAL, 0.0)
+        lower = np.maximum((delta.lower + line) * (1.0 - 8.0 * _ULP) - tiny, 0.0)
+        return Ends(lower, (delta.upper + line) * (1.0 + 8.0 * _ULP) + tiny)
 
     def largest_miss(self, rest: Array) -> tuple[Ends, Flags]:
         """Return ``sup over eps >= 0 of e^-eps (rest - delta(eps))``, concave in ``x = e^-eps``.
@@ -184,6 +193,7 @@ class _Side:
         """
         best, scale = self._solve(rest, log_tail_own)
         least, inside = _least(self.miss_at, best, rest, -self._spacing(best, scale))
+        least = least._replace(upper=self._at_knots(self.miss_at, rest, least.upper))
         return Ends(np.maximum(-least.upper, 0.0), np.maximum(-least.lower, 0.0)), inside
 
     def miss_at(self, epsilon: Array, rest: Array) -> Ends:
@@ -191,6 +201,24 @@ class _Side:
         delta = self._profile.at(epsilon)
         x, slack = np.exp(-epsilon), 8.0 * _ULP * rest
         return Ends(x * (delta.lower - rest - slack), x * (delta.upper - rest + slack))
+
+    @property
+    def smooth(self) -> bool:
+        """Whether the best epsilon is found by the tails alone."""
+        return self._profile.smooth
+
+    def _at_knots(self, value: Function, rates: Array, upper: Array) -> Array:
+        """Return the least of upper ends and of those at the profile's corners."""
+        knots = self._profile.knots
+        if knots.size == 0:
+            return upper
+        found = upper.copy()
+        for some in np.array_split(np.arange(rates.size), 1 + rates.size * knots.size // _AT_ONCE):
+            every = np.tile(knots, some.size)
+            ends = value(every, np.repeat(rates[some], knots.size))
+            best = ends.upper.reshape(some.size, knots.size).min(axis=1)
+            found[some] = np.minimum(found[some], best)
+        return found
 
     def _spacing(self, best: Array, scale: Array) -> Array:
         """Return how far apart to look about the best epsilons: less where the tail falls fast."""
@@ -248,14 +276,15 @@ class _Side:
     def _reach(self, lowest: float, log_tail: LogTail) -> float:
         """Return an epsilon beyond which the tail is below the lowest that is asked for."""
         farthest = min(self._profile.supremum, _FARTHEST)
-        end, before = _NEAREST, np.inf
+        end, floor = _NEAREST, self._profile.floor
+        least = math.log(floor) + _STILL if floor > 0.0 else -math.inf
         while end < farthest:
             point = np.array([end])
             tail = float(log_tail(point, self._profile.at(point))[0])
-            # What no longer falls is the chance of an infinite loss.
-            if not tail > lowest or (end > 1.0 and tail > before - _STILL):
+            # What is left in the end is the chance of an infinite loss.
+            if not tail > max(lowest, least):
                 return end
-            end, before = 2.0 * end, tail
+            end *= 2.0
         return farthest
 
 
@@ -293,8 +322,9 @@ def _least_about(value: Function, best: Array, rates: Array, spacing: Array) -> 
     """
     sign = np.sign(spacing)
     epsilons = [np.maximum(best + k * np.abs(spacing), 0.0) for k in (-2.0, -1.0, 0.0, 1.0, 2.0)]
-    # Only ratios of differences of x count.
-    x = [np.expm1(sign * (one - best)) for one in epsilons]
+    with np.errstate(over="ignore"):
+        # Only ratios of differences of x count.
+        x = [np.expm1(sign * (one - best)) for one in epsilons]
     found = value(np.concatenate(epsilons), np.tile(rates, 5))
     low, high = (list(np.split(end, 5)) for end in found)
 

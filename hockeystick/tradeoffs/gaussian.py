@@ -141,8 +141,8 @@ def _quantile(log_alpha: Array) -> Array:
 
     low = log_alpha < -0.5
     x = np.asarray(ndtri_exp(np.where(low, log_alpha, -1.0)))
-    slope = math.sqrt(2.0 / math.pi) / erfcx(-x / math.sqrt(2.0))
-    with np.errstate(invalid="ignore"):
+    with np.errstate(all="ignore"):
+        slope = math.sqrt(2.0 / math.pi) / erfcx(-x / math.sqrt(2.0))
         refined = x - (log_ndtr(x) - log_alpha) / slope
     refined = np.where(np.isfinite(log_alpha), refined, -np.inf)
     upper = -np.asarray(ndtri(-np.expm1(np.where(low, -0.5, log_alpha))))

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, final
 
+import numpy as np
+
 from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.errors import ParameterError
@@ -33,6 +35,11 @@ class MixtureProfile(Profile):
         return max(profile.supremum for profile in self.profiles)
 
     @property
+    def smooth(self) -> bool:
+        """Whether all are."""
+        return all(profile.smooth for profile in self.profiles)
+
+    @property
     def floor(self) -> float:
         """The mean of all."""
         pairs = zip(self.weights, self.profiles, strict=True)
@@ -47,7 +54,10 @@ class MixtureProfile(Profile):
         ]
         slack = abs(math.fsum(self.weights) - 1.0) + (len(values) + 4.0) * _ULP
         lower, estimate, upper, slope = sums
-        return ProfileValues(lower * (1.0 - slack), estimate, upper * (1.0 + slack), slope)
+        # Products of what is next to nothing are rounded to nothing.
+        tiny = len(values) * 5e-324
+        above = upper * (1.0 + slack) + tiny * np.any([one.upper > 0.0 for one in values], axis=0)
+        return ProfileValues(np.maximum(lower * (1.0 - slack) - tiny, 0.0), estimate, above, slope)
 
 
 def mixture(parts: Iterable[tuple[float, TradeOff]]) -> TradeOff:

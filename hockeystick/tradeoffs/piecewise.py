@@ -315,7 +315,7 @@ def _rates(name: str, values: ArrayLike) -> Array:
     allowed = "a list of numbers from 0 to 1"
     try:
         rates = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ParameterError(name, values, allowed) from None
     if rates.ndim != 1 or not ((rates >= 0.0) & (rates <= 1.0)).all():
         raise ParameterError(name, values, allowed)

@@ -18,6 +18,10 @@ Array: TypeAlias = NDArray[np.float64]
 Flags: TypeAlias = NDArray[np.bool_]
 
 _ULP: Final = 2.0**-52
+# Rates below this are taken in logarithms; a slope beyond this only steers.
+_TINY_RATE: Final = 1e-200
+_STEEPEST: Final = 1e300
+_SMALL_EPSILON: Final = 1e-12
 _SQRT_2: Final = math.sqrt(2.0)
 _SMALLEST: Final = 5e-324
 # Beyond so many standard deviations nothing is left that a float can hold.
@@ -28,6 +32,9 @@ _DENSITY_0: Final = 1.0 / math.sqrt(2.0 * math.pi)
 _CLOSE: Final = 0.25
 _NODES: Final = 0.5 + 0.5 * np.polynomial.legendre.leggauss(6)[0]
 _WEIGHTS: Final = 0.5 * np.polynomial.legendre.leggauss(6)[1]
+
+
+_NO_KNOTS: Final = np.zeros(0)
 
 
 class ProfileValues(NamedTuple):
@@ -48,6 +55,16 @@ class Profile(ABC):
     @abstractmethod
     def supremum(self) -> float:
         """The largest loss, beyond which delta is constant; inf where there is none."""
+
+    @property
+    def smooth(self) -> bool:
+        """Whether delta bends everywhere by little: no corners, no jumps of the loss."""
+        return True
+
+    @property
+    def knots(self) -> Array:
+        """The epsilons of corners, where the best slope may be; none by default."""
+        return _NO_KNOTS
 
     @property
     def floor(self) -> float:
@@ -172,8 +189,13 @@ class SampledProfile(Profile):
         """``ln(1 + p (e^sup - 1))``."""
         largest = self.inner.supremum
         if largest > 700.0:
-            return largest + math.log(self.rate)
-        return math.log1p(self.rate * math.expm1(largest))
+            return max(largest + math.log(self.rate), 0.0) * (1.0 + 4.0 * _ULP) + _SMALL_EPSILON
+        return math.log1p(self.rate * math.expm1(largest)) * (1.0 + 8.0 * _ULP)
+
+    @property
+    def smooth(self) -> bool:
+        """Whether the inner one is."""
+        return self.inner.smooth
 
     @property
     def floor(self) -> float:
@@ -183,24 +205,34 @@ class SampledProfile(Profile):
     def at(self, epsilon: Array) -> ProfileValues:
         """Return p times the inner profile at the amplified epsilon."""
         p = self.rate
-        large = epsilon > 30.0
-        grown = np.expm1(np.where(large, 0.0, epsilon)) / p
-        # ln(1 + (e^eps - 1)/p) = eps - ln p + ln(1 - (1-p) e^-eps)
-        inner = np.where(
-            large, epsilon - math.log(p) + np.log1p(-(1.0 - p) * np.exp(-epsilon)), np.log1p(grown)
-        )
-        off = 8.0 * _ULP * (np.abs(inner) + 1.0)
+        inner, off = self._amplified(epsilon)
         lower = self.inner.at(inner + off).lower
         upper = self.inner.at(np.maximum(inner - off, 0.0)).upper
         middle = self.inner.at(inner)
         # d inner / d eps = e^eps / (e^eps - 1 + p)
-        rise = 1.0 / (1.0 - (1.0 - p) * np.exp(-epsilon))
+        with np.errstate(divide="ignore", over="ignore"):
+            rise = 1.0 / (p - np.expm1(-epsilon) * (1.0 - p))
         return ProfileValues(
-            p * lower * (1.0 - 2.0 * _ULP),
+            np.maximum(p * lower * (1.0 - 2.0 * _ULP) - _SMALLEST, 0.0),
             p * middle.estimate,
-            p * upper * (1.0 + 2.0 * _ULP),
-            p * middle.slope * rise,
+            np.where(upper > 0.0, p * upper * (1.0 + 2.0 * _ULP) + _SMALLEST, 0.0),
+            p * middle.slope * np.minimum(rise, _STEEPEST),
         )
+
+    def _amplified(self, epsilon: Array) -> tuple[Array, Array]:
+        """Return ``ln(1 + (e^eps - 1) / p)``, and a bound on its error."""
+        p, log_p = self.rate, math.log(self.rate)
+        large = (epsilon > 30.0) | (p < _TINY_RATE)
+        with np.errstate(all="ignore"):
+            # = ln(1 + e^(ln(e^eps - 1) - ln p)), in logarithms where it may overflow
+            log_grown = np.where(epsilon > 30.0, epsilon, np.log(np.expm1(epsilon)))
+            log_grown += np.where(epsilon > 30.0, np.log1p(-np.exp(-epsilon)), 0.0)
+            far = np.logaddexp(0.0, log_grown - log_p)
+            near = np.log1p(np.expm1(np.where(large, 0.0, epsilon)) / p)
+        inner = np.where(large, far, near)
+        scale = np.where(large, np.abs(log_p) + np.abs(log_grown), 0.0)
+        scale = np.where(np.isfinite(scale), scale, 0.0)
+        return inner, 8.0 * _ULP * (np.abs(inner) + 1.0 + scale)
 
 
 @final
@@ -215,6 +247,16 @@ class WorseProfile(Profile):
     def supremum(self) -> float:
         """The larger of the two."""
         return max(self.first.supremum, self.second.supremum)
+
+    @property
+    def smooth(self) -> bool:
+        """Whether both are."""
+        return self.first.smooth and self.second.smooth
+
+    @property
+    def knots(self) -> Array:
+        """Those of both."""
+        return np.union1d(self.first.knots, self.second.knots)
 
     @property
     def floor(self) -> float:
@@ -251,25 +293,40 @@ class SwappedSampledProfile(Profile):
     rate: float
 
     @property
+    def smooth(self) -> bool:
+        """Whether the inner one is."""
+        return self.inner.smooth
+
+    @property
     def supremum(self) -> float:
-        """``-ln(1 - p + p e^-sup)``."""
-        return -math.log1p(self.rate * math.expm1(-self.inner.supremum))
+        """``-ln(1 - p + p e^-sup)``; ``-ln(1 - p)`` where the inner loss may be infinite."""
+        p, largest = self.rate, self.inner.supremum
+        if p == 1.0:
+            return largest
+        kept = 0.0 if self.inner.floor > 0.0 else p * math.exp(-largest)
+        if p < 0.5 and kept > 0.0:
+            return -math.log1p(p * math.expm1(-largest)) * (1.0 + 8.0 * _ULP)
+        log_rest = math.log1p(-p) if kept == 0.0 else math.log((1.0 - p) + kept)
+        return -log_rest * (1.0 + 8.0 * _ULP)
 
     def at(self, epsilon: Array) -> ProfileValues:
         """Return w times the inner profile at the amplified epsilon."""
         p = self.rate
-        w = np.maximum(p - (1.0 - p) * np.expm1(np.minimum(epsilon, 700.0)), 0.0)
-        seen = w > 0.0
-        inner = np.where(seen, epsilon + np.log(p / np.where(seen, w, p)), 0.0)
-        off = 8.0 * _ULP * (np.abs(inner) + (1.0 + epsilon) / np.where(seen, w, 1.0))
+        grown = (1.0 - p) * np.expm1(np.minimum(epsilon, 700.0))
+        slack = 8.0 * _ULP * (p + grown)
+        # Where w may be positive, it is taken to be at least its slack.
+        seen = p - grown + slack > 0.0
+        w = np.where(seen, np.maximum(p - grown, slack), 1.0)
+        inner = np.where(seen, np.maximum(epsilon + np.log(p / w), 0.0), 0.0)
+        off = 8.0 * _ULP * (inner + 1.0 + epsilon) + 2.0 * slack / w
         lower = self.inner.at(inner + off).lower
         upper = self.inner.at(np.maximum(inner - off, 0.0)).upper
         middle = self.inner.at(inner)
-        slack = 8.0 * _ULP * (1.0 + epsilon)
         slope = middle.slope - (1.0 - w) * middle.estimate
+        above = (w + slack) * upper * (1.0 + 2.0 * _ULP) + _SMALLEST
         return ProfileValues(
-            np.where(seen, np.maximum(w - slack, 0.0) * lower, 0.0),
+            np.where(seen, np.maximum((w - slack) * lower * (1.0 - _ULP) - _SMALLEST, 0.0), 0.0),
             np.where(seen, w * middle.estimate, 0.0),
-            np.where(seen, (w + slack) * upper, 0.0),
+            np.where(seen & (upper > 0.0), above, 0.0),
             np.where(seen, slope, 0.0),
         )

@@ -115,6 +115,7 @@ class RenyiTradeOff(TradeOff):
                 lower = np.min(every, axis=0)
             else:
                 miss = GaussianTradeOff(self.curve.floor).bounds(np.exp(x.log_first))[1]
+                miss = np.minimum(miss, 1.0)
                 lower = np.log1p(-miss) - np.log(miss)
                 lower -= 4.0 * _ULP * (1.0 + np.abs(lower))
         return np.array([lower, upper])

@@ -160,7 +160,7 @@ class RenyiLine(RenyiCurve):
     @property
     def floor(self) -> float:
         """``sqrt(2 rho)``: the Gaussian's divergences are ``alpha mu^2 / 2``."""
-        return math.sqrt(2.0 * self.rho) / _OUTWARD
+        return math.sqrt(2.0) * math.sqrt(self.rho) / _OUTWARD
 
     @property
     def silent(self) -> bool:

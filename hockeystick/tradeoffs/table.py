@@ -40,6 +40,35 @@ class TableProfile(Profile):
     largest: float
     least: float
 
+    def __post_init__(self) -> None:
+        """Keep the arrays as they are."""
+        for array in (self.epsilons, self.lower, self.upper):
+            array.setflags(write=False)
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether all numbers are equal."""
+        return isinstance(other, TableProfile) and self._numbers == other._numbers
+
+    def __hash__(self) -> int:
+        """Return the hash of all numbers."""
+        return hash(self._numbers)
+
+    @property
+    def _numbers(self) -> tuple[object, ...]:
+        """All that it is made of."""
+        arrays = (self.epsilons, self.lower, self.upper)
+        return (*(array.tobytes() for array in arrays), self.largest, self.least)
+
+    @property
+    def smooth(self) -> bool:
+        """It has a corner at every knot."""
+        return False
+
+    @property
+    def knots(self) -> Array:
+        """Those of the table."""
+        return self.epsilons
+
     @property
     def supremum(self) -> float:
         """The largest loss."""
@@ -52,6 +81,11 @@ class TableProfile(Profile):
 
     def at(self, epsilon: Array) -> ProfileValues:
         """Return the ends at epsilons, the chord as the estimate."""
+        with np.errstate(all="ignore"):
+            return self._at(epsilon)
+
+    def _at(self, epsilon: Array) -> ProfileValues:
+        """Return the ends, whatever underflows on the way."""
         last = self.epsilons.size - 1
         k = np.clip(np.searchsorted(self.epsilons, epsilon, side="right") - 1, 0, max(last - 1, 0))
         beyond = epsilon > self.epsilons[last]
@@ -68,7 +102,7 @@ class TableProfile(Profile):
         below = np.maximum(np.where(beyond, 0.0, below), self.least)
         slope = np.where(beyond, 0.0, slope)
         out = epsilon >= self.largest
-        above = np.minimum(chord * (1.0 + _SLACK), 1.0)
+        above = np.minimum(np.where(chord > 0.0, chord * (1.0 + _SLACK) + 5e-324, 0.0), 1.0)
         values = (below * (1.0 - _SLACK), chord, above, slope)
         return ProfileValues(*(np.where(out, 0.0, value) for value in values))
 
@@ -110,6 +144,11 @@ class WiderProfile(Profile):
     def supremum(self) -> float:
         """That of the upper one."""
         return self.high.supremum
+
+    @property
+    def smooth(self) -> bool:
+        """Whether both are."""
+        return self.low.smooth and self.high.smooth
 
     @property
     def floor(self) -> float:

@@ -108,6 +108,6 @@ def test_both_tails_of_a_composition_keep_nine_digits(f: hs.TradeOff) -> None:
 
 def test_only_trade_off_functions_multiply() -> None:
     with pytest.raises(hs.ParameterError, match="the right side of @ must be a trade-off function"):
-        hs.G(1) @ hs.Gaussian(1)  # type: ignore[operator]
+        hs.G(1) @ hs.Gaussian(1)
     with pytest.raises(hs.ParameterError, match="count must be an integer"):
         hs.G(1) ** 0.5

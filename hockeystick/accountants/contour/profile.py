@@ -43,6 +43,14 @@ class LineProfile(Profile):
         self._drawn: list[tuple[float, float, float, Integral]] = []
         self._failures = 0
 
+    def __eq__(self, other: object) -> bool:
+        """Return whether it is of the same losses."""
+        return isinstance(other, LineProfile) and self._terms == other._terms
+
+    def __hash__(self) -> int:
+        """Return the hash of the losses."""
+        return hash(self._terms)
+
     @property
     def supremum(self) -> float:
         """The largest loss."""
@@ -112,5 +120,9 @@ def _fill(
             unit = np.exp(scale)
         slack = _OUTWARD * (np.abs(scale) + 4.0)
         values = (lower * (1.0 - slack), estimate, upper * (1.0 + slack), slope)
-        found[:, some[good]] = (np.array(values) * unit)[:, good]
+        scaled = np.array(values) * unit
+        # What underflows is not nothing.
+        scaled[0] = np.maximum(scaled[0] - 5e-324, 0.0)
+        scaled[2] = np.minimum(scaled[2] + 5e-324, 1.0)
+        found[:, some[good]] = scaled[:, good]
         open_[some[good]] = False

@@ -35,6 +35,7 @@ from hockeystick.notions import (
     Origin,
     PureDP,
     RenyiDP,
+    parallel,
 )
 from hockeystick.results import Approximate, Certified
 from hockeystick.tradeoffs import (
@@ -94,6 +95,7 @@ __all__ = [
     "discrete_tradeoff",
     "epsilon",
     "mixture",
+    "parallel",
     "tradeoff",
     "tradeoff_of_deltas",
 ]

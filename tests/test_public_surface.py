@@ -52,6 +52,7 @@ def test_the_public_names_are_exactly_these() -> None:
         "discrete_tradeoff",
         "epsilon",
         "mixture",
+        "parallel",
         "tradeoff",
         "tradeoff_of_deltas",
     ]

@@ -88,7 +88,7 @@ def command(source: str, to: str, orders: str | None, as_json: bool, **numbers: 
     if orders is not None:
         given["orders"] = [parse(one.strip()) for one in orders.split(",")]
     given = _with_defaults(to, given, file)
-    if _NEEDED.get(to, given.keys()).isdisjoint(given):
+    if to in _NEEDED and _NEEDED[to].isdisjoint(given):
         flags = " or ".join(f"--{name}" for name in sorted(_NEEDED[to]))
         raise click.UsageError(f"{to} needs {flags}")
     with waiting(f"converting to {to}"):

@@ -10,6 +10,7 @@ from hockeystick.notions.approx import ApproxDP
 from hockeystick.notions.base import Notion, Origin
 from hockeystick.notions.fdp import FDP
 from hockeystick.notions.gaussian import GDP
+from hockeystick.notions.parallel import parallel
 from hockeystick.notions.pure import PureDP
 from hockeystick.notions.renyi import RenyiDP
 from hockeystick.notions.tcdp import TCDP
@@ -26,6 +27,7 @@ __all__ = [
     "Origin",
     "PureDP",
     "RenyiDP",
+    "parallel",
 ]
 
 NOTIONS: Final[Mapping[str, type[Notion]]] = MappingProxyType(

@@ -15,12 +15,16 @@ DIGITS: Final = 40
 
 def product_up(factor: int, value: float) -> float:
     """Return a whole number > 0 times a float, rounded up."""
-    return math.inf if value == math.inf else float_up(factor * largest_reading(value))
+    if factor == 1 or value == math.inf:
+        return value
+    return float_up(factor * largest_reading(value))
 
 
 def quotient_down(value: float, divisor: int) -> float:
     """Return a float >= 0 over a whole number > 0, rounded down."""
-    return math.inf if value == math.inf else -float_up(-least_reading(value) / divisor)
+    if divisor == 1 or value == math.inf:
+        return value
+    return -float_up(-least_reading(value) / divisor)
 
 
 def largest_reading(value: float) -> Fraction:

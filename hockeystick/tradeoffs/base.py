@@ -194,6 +194,13 @@ class TradeOff(ABC):
         slack = 2.0**-48 * (1.0 + epsilon) * size
         return size * (lower - 1.0) - slack, min(size * (upper - 1.0) + slack, 0.0)
 
+    def biconjugate(self) -> TradeOff:
+        """Return ``f**``, the lower convex envelope: f itself, which is closed and convex.
+
+        For points that are not convex see ``PiecewiseLinearTradeOff``, which is their envelope.
+        """
+        return self
+
     def symmetrize(self) -> TradeOff:
         """Return ``min(f, f^-1)**``, the lower convex envelope of f and its inverse.
 

@@ -132,7 +132,8 @@ NOISES = st.one_of(powers(-12, 12), powers(-1.5, 2))
 STEPS = st.one_of(powers(0, 15).map(lambda x: str(int(float(x)))), st.sampled_from("0123"))
 DELTAS = powers(-300, 0)
 EPSILONS = st.one_of(powers(-12, 6), powers(-2, 2), st.just("0.0"))
-ACCOUNTANTS = st.sampled_from(["auto", "closed-form", "contour", "rdp", "gdp"])
+NAMES = ["auto", "closed-form", "contour", "parts", "rdp", "gdp", "edgeworth", "berry-esseen"]
+ACCOUNTANTS = st.sampled_from(NAMES)
 
 
 @st.composite

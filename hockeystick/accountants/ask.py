@@ -22,7 +22,7 @@ from hockeystick.results import Approximate, Certified, Quantity
 
 Answer: TypeAlias = Certified | Approximate
 Proving: TypeAlias = Literal[
-    "auto", "closed-form", "contour", "rdp", "advanced", "basic", "berry-esseen"
+    "auto", "closed-form", "contour", "parts", "rdp", "advanced", "basic", "berry-esseen"
 ]
 
 # Beyond this epsilon only the monotonicity of delta is used.
@@ -59,8 +59,8 @@ def epsilon(
     Args:
         plan: A mechanism or plan.
         delta: In [0, 1].
-        accountant: "auto", "closed-form", "contour", "rdp", "advanced", "basic", "gdp",
-            "edgeworth" or "berry-esseen".
+        accountant: "auto", "closed-form", "contour", "parts", "rdp", "advanced", "basic",
+            "gdp", "edgeworth" or "berry-esseen".
         digits: Significant digits to compute in arbitrary precision, from 1 to 1000; the ends are
             then ``mpmath.mpf``, and parameters mean the decimals that they print as.
 
@@ -160,6 +160,7 @@ def compare(
         ...     print(row.accountant, row.kind, row.answer is not None)
         closed-form exact True
         contour exact True
+        parts bound False
         rdp bound True
         advanced bound False
         basic bound False

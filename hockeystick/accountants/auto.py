@@ -10,6 +10,7 @@ from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import Accountant, Kind
 from hockeystick.accountants.closed_form import ClosedForm
 from hockeystick.accountants.contour import Contour
+from hockeystick.accountants.parts import Parts
 from hockeystick.accountants.rdp import RDP
 from hockeystick.errors import UnsupportedError
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from hockeystick.results import Quantity
 
-_ORDER: Final = (ClosedForm(), Contour(), RDP())
+_ORDER: Final = (ClosedForm(), Contour(), Parts(), RDP())
 
 
 @final

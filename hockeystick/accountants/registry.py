@@ -15,6 +15,7 @@ from hockeystick.accountants.closed_form import ClosedForm
 from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.edgeworth import Edgeworth
 from hockeystick.accountants.gdp import GaussianLimit
+from hockeystick.accountants.parts import Parts
 from hockeystick.accountants.rdp import RDP
 
 ACCOUNTANTS: Final[Mapping[str, Accountant]] = MappingProxyType(
@@ -24,6 +25,7 @@ ACCOUNTANTS: Final[Mapping[str, Accountant]] = MappingProxyType(
             Auto(),
             ClosedForm(),
             Contour(),
+            Parts(),
             RDP(),
             Advanced(),
             Basic(),

@@ -44,7 +44,7 @@ table.
 
 \b
 Accountants:
-""" + "\n".join(f"  {one.name:<12}{one.summary}" for one in ACCOUNTANTS.values())
+""" + "\n".join(f"  {one.name:<14}{one.summary}" for one in ACCOUNTANTS.values())
 
 
 @click.group(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NoReturn, TypeVar
 
 from hockeystick.errors import IncompatibleError
@@ -19,7 +20,7 @@ TAIL = (
     "it bounds divergences of some orders only, so that delta may fall as slowly as a power of "
     "e^-epsilon; that of a Gaussian falls faster"
 )
-SAMPLED = "joint convexity of divergences: sampling costs at most what its inside costs"
+SAMPLED = "joint convexity: sampling costs at most what its inside costs, and no less is proven"
 FEW_ORDERS = "divergences of larger orders may be infinite, and the target bounds them"
 
 
@@ -42,6 +43,13 @@ def through(step: Notion, result: _Notion) -> _Notion:
     """Return a bound by way of another notion, with the theorems of both steps."""
     names = [one.origin.theorem for one in (step, result) if one.origin is not None]
     return bound(result, "; then ".join(dict.fromkeys(names)))
+
+
+def and_bounds(theorem: str, steps: Iterable[Notion]) -> str:
+    """Return a theorem with those of the steps that are but bounds."""
+    origins = [one.origin for one in steps if one.origin is not None]
+    loose = [origin.theorem for origin in origins if origin.kind == "bound"]
+    return "; ".join(dict.fromkeys([theorem, *loose]))
 
 
 def refuse(source: Mechanism, target: str, reason: str) -> NoReturn:

@@ -12,6 +12,7 @@ from hockeystick.conversions._reasons import (
     FAILS,
     SAMPLED,
     TAIL,
+    and_bounds,
     bound,
     exact,
     refuse,
@@ -41,7 +42,8 @@ def to_gdp(source: Mechanism, given: Given) -> GDP:
         refuse(source, "GDP", "no mu is known to bound it: see its trade-off function")
     steps = [(to_gdp(part, given), count) for part, count in parts]
     mu = evaluated(lambda m: m.sqrt(sum((n * m.mpf(one.mu) ** 2 for one, n in steps), m.zero)))
-    return told(GDP(mu), _SUM, tight=all(_is_gaussian(one) for one, _ in steps))
+    theorem = and_bounds(_SUM, (one for one, _ in steps))
+    return told(GDP(mu), theorem, tight=all(_is_gaussian(one) for one, _ in steps))
 
 
 @to_gdp.register

@@ -12,6 +12,7 @@ from hockeystick.conversions._reasons import (
     FAILS,
     FEW_ORDERS,
     SAMPLED,
+    and_bounds,
     bound,
     exact,
     refuse,
@@ -40,7 +41,7 @@ def to_zcdp(source: Mechanism, given: Given) -> ZCDP:
     steps = [(to_zcdp(part, given), count) for part, count in parts]
     rho = evaluated(lambda m: sum((n * m.mpf(one.rho) for one, n in steps), m.zero))
     tight = all(one.origin is not None and one.origin.kind == "exact" for one, _ in steps)
-    return told(ZCDP(rho), _SUM, tight=tight)
+    return told(ZCDP(rho), and_bounds(_SUM, (one for one, _ in steps)), tight=tight)
 
 
 @to_zcdp.register

@@ -1,0 +1,79 @@
+"""Plans of which only a part has contour lines: that part exactly, the rest by its guarantees."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import ClassVar, Final, final
+
+from hockeystick.accountants._cost import Counted, largest_loss
+from hockeystick.accountants._interval import Interval, down, up
+from hockeystick.accountants.base import DirectedAccountant, Kind
+from hockeystick.accountants.contour import Contour
+from hockeystick.accountants.rdp import RDP
+from hockeystick.losses import LineLoss
+
+# Shares of delta, or of epsilon, that the part with lines is given.
+_SHARES: Final = (0.5, 0.8, 0.95, 0.99, 0.999)
+
+
+@final
+class Parts(DirectedAccountant):
+    """The part of a plan that has contour lines, together with guarantees of which less is known.
+
+    Lower end: that part alone, since releasing less never costs more. Upper end: the least of the
+    Renyi bound of all, of that part's epsilon plus the largest loss of the rest, and of sums
+    ``(eps_1 + eps_2, delta_1 + delta_2)`` over several shares of delta (Dwork and Roth 2014,
+    theorem 3.16).
+    """
+
+    name: ClassVar[str] = "parts"
+    kind: ClassVar[Kind] = "bound"
+    summary: ClassVar[str] = "contour for the part that has lines, guarantees for the rest"
+
+    def epsilon_of(self, terms: Counted, delta: float) -> Interval:
+        """Return epsilon of one direction."""
+        lines, rest = self._split(terms)
+        whole, alone = RDP().epsilon_of(terms, delta), Contour().epsilon_of(lines, delta)
+        uppers = [whole.upper, alone.upper + largest_loss(rest), *_sums(lines, rest, delta)]
+        lower, upper = max(whole.lower, alone.lower), up(min(uppers))
+        return Interval(lower, upper, max(upper, lower))
+
+    def delta_of(self, terms: Counted, epsilon: float) -> Interval:
+        """Return delta of one direction."""
+        lines, rest = self._split(terms)
+        whole, alone = RDP().delta_of(terms, epsilon), Contour().delta_of(lines, epsilon)
+        uppers = [whole.upper]
+        left = down(epsilon - largest_loss(rest))
+        if 0.0 < left < math.inf:
+            uppers.append(Contour().delta_of(lines, left).upper)
+        for share in _SHARES:
+            first = share * epsilon
+            of_rest = RDP().delta_of(rest, down(epsilon - first)).upper
+            uppers.append(up(Contour().delta_of(lines, first).upper + of_rest))
+        lower, upper = max(whole.lower, alone.lower), min(*uppers, 1.0)
+        return Interval(lower, upper, max(upper, lower))
+
+    def _split(self, terms: Counted) -> tuple[Counted, Counted]:
+        """Return the losses with lines and the others, or raise where either is missing."""
+        lines = tuple((loss, n) for loss, n in terms if _has_lines(loss))
+        rest = tuple((loss, n) for loss, n in terms if not _has_lines(loss))
+        if not lines or not rest:
+            raise self.refuse("the plan", "it is not made of parts with lines and parts without")
+        return lines, rest
+
+
+def _has_lines(loss: object) -> bool:
+    """Return whether contour lines can be drawn for a loss."""
+    return isinstance(loss, LineLoss) and not loss.extreme
+
+
+def _sums(lines: Counted, rest: Counted, delta: float) -> Iterator[float]:
+    """Return the sums of both parts' epsilons over several shares of delta."""
+    for share in _SHARES:
+        first = share * delta
+        second = down(delta - first)
+        if first <= 0.0 or second <= 0.0:
+            continue
+        of_rest = RDP().epsilon_of(rest, second).upper
+        yield up(Contour().epsilon_of(lines, first).upper + of_rest)

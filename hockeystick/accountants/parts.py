@@ -33,6 +33,8 @@ class Parts(DirectedAccountant):
 
     def epsilon_of(self, terms: Counted, delta: float) -> Interval:
         """Return epsilon of one direction."""
+        if not terms:
+            return Interval.point(0.0)
         lines, rest = self._split(terms)
         whole, alone = RDP().epsilon_of(terms, delta), Contour().epsilon_of(lines, delta)
         uppers = [whole.upper, alone.upper + largest_loss(rest), *_sums(lines, rest, delta)]
@@ -41,6 +43,8 @@ class Parts(DirectedAccountant):
 
     def delta_of(self, terms: Counted, epsilon: float) -> Interval:
         """Return delta of one direction."""
+        if not terms:
+            return Interval.point(0.0)
         lines, rest = self._split(terms)
         whole, alone = RDP().delta_of(terms, epsilon), Contour().delta_of(lines, epsilon)
         uppers = [whole.upper]

@@ -372,7 +372,7 @@ def test_guarantees_of_every_kind_compose() -> None:
         hs.PoissonSubsampled(hs.Gaussian(1.0), 0.01) ** 100,
     ]
     whole = answer(hs.Composed(parts), delta=1e-5)
-    assert whole.accountant == "rdp"
+    assert whole.accountant == "parts"
     assert 0.0 < whole.lower <= whole.upper < math.inf
     for part in parts:
         assert answer(part, delta=1e-5).lower <= whole.upper

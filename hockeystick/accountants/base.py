@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeVar
 
 from hockeystick.accountants._cost import Cost, Counted
 from hockeystick.accountants._failed import Failed, are_finite, split_failures
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # Beyond this epsilon only the monotonicity of delta is used.
 _FARTHEST: Final = 1e15
+
+_Part = TypeVar("_Part")
 
 Kind = Literal["exact", "bound", "approximation"]
 
@@ -71,13 +73,15 @@ class DirectedAccountant(Accountant):
 
     def epsilon(self, cost: Cost, delta: float) -> Interval:
         """Return the larger of the two directions."""
-        read = partial(_apart, combined=Revealed.epsilon, read=self.epsilon_of)
-        return worse([_unfailing(terms, delta, read, Failed.epsilon) for terms in cost.directions])
+        of_rest = partial(_apart, split, Revealed.epsilon, self.epsilon_of)
+        of_all = partial(_apart, split_failures, Failed.epsilon, of_rest)
+        return worse([of_all(terms, delta) for terms in cost.directions])
 
     def delta(self, cost: Cost, epsilon: float) -> Interval:
         """Return the larger of the two directions."""
-        read = partial(_apart, combined=Revealed.delta, read=self._delta_anywhere)
-        return worse([_unfailing(terms, epsilon, read, Failed.delta) for terms in cost.directions])
+        of_rest = partial(_apart, split, Revealed.delta, self._delta_anywhere)
+        of_all = partial(_apart, split_failures, Failed.delta, of_rest)
+        return worse([of_all(terms, epsilon) for terms in cost.directions])
 
     def _delta_anywhere(self, terms: Counted, epsilon: float) -> Interval:
         """Return delta of one direction; far out only that it falls is used."""
@@ -88,26 +92,14 @@ class DirectedAccountant(Accountant):
         return self.delta_of(terms, epsilon)
 
 
-def _unfailing(
-    terms: Counted,
-    value: float,
-    read: Callable[[Counted, float], Interval],
-    combined: Callable[[Failed, float, Reading], Interval],
-) -> Interval:
-    """Return one direction's answer, failures set apart from what is read."""
-    failed, rest = split_failures(terms)
-    of_rest = partial(read, rest)
-    return combined(failed, value, of_rest) if failed else of_rest(value)
-
-
 def _apart(
+    split: Callable[[Counted], tuple[_Part | None, Counted]],
+    combined: Callable[[_Part, float, Reading], Interval],
+    read: Callable[[Counted, float], Interval],
     terms: Counted,
     value: float,
-    *,
-    read: Callable[[Counted, float], Interval],
-    combined: Callable[[Revealed, float, Reading], Interval],
 ) -> Interval:
-    """Return one direction's answer, releases without noise set apart from what is read."""
-    shown, rest = split(terms)
+    """Return one direction's answer, what is split off set apart from the rest, which is read."""
+    part, rest = split(terms)
     of_rest = partial(read, rest)
-    return combined(shown, value, of_rest) if shown else of_rest(value)
+    return combined(part, value, of_rest) if part else of_rest(value)

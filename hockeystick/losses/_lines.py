@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final
 
 from hockeystick.losses.base import LineValues
-from hockeystick.losses.sampled_gaussian import complex_log1p
 
 if TYPE_CHECKING:
     from hockeystick._kernels.series import Array
@@ -31,3 +31,18 @@ def log_values(real: Array, imag: Array, error: Array, shift: float) -> LineValu
     sensitive = (np.abs(real) + imag * imag) / safe / safe
     round_off = 8.0 * _ULP * (np.abs(log_real) + np.abs(log_imag) + sensitive)
     return LineValues(log_real, log_imag, log_error + round_off)
+
+
+def complex_log1p(real: Array, imag: Array, shift: float) -> tuple[Array, Array, Array]:
+    """Return ``|v| exp(-shift)``, ``ln|v|``, ``arg v``; ``v = 1 + (real + i imag) exp(shift)``."""
+    import numpy as np
+
+    one = math.exp(-shift)
+    modulus = np.hypot(one + real, imag)
+    with np.errstate(divide="ignore"):
+        if shift == 0.0:
+            square = real * (2.0 + real) + imag * imag
+            log_modulus = 0.5 * np.log1p(np.maximum(square, -1.0))
+        else:
+            log_modulus = shift + np.log(modulus)
+    return modulus, log_modulus, np.arctan2(imag, one + real)

@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, final
 
+from hockeystick.losses._lines import log_values
 from hockeystick.losses._rates import largest_when_adding
 from hockeystick.losses.base import (
     Bounded,
@@ -280,8 +281,6 @@ class TrapezoidRule:
 
     def _line(self, c: float, step: float, count: int) -> LineValues:
         """Return the line; what is out of range ends as an infinite error or no number."""
-        import numpy as np
-
         from hockeystick._kernels import series
 
         shift, loss, log_weight, loss_error, weight_error = self._terms
@@ -289,17 +288,7 @@ class TrapezoidRule:
             loss, log_weight, loss_error, weight_error, c, step, count
         )
         error = error + math.exp(min(self.log_error - shift, 700.0))
-        modulus, log_real, log_imag = complex_log1p(real, imag, shift)
-        # |ln(1 + e)| <= 1.001 e for e <= 1e-3, and <= 2 e up to 1/2. Beyond that all that is known
-        # is |M| <= |value| + error: with that as the size, a change by e^2 covers every value.
-        unsure = error >= 0.5 * modulus
-        safe = np.where(unsure, modulus + error, modulus)
-        relative = np.where(unsure, 1.0, error / safe)
-        log_real = np.where(unsure, shift + np.log(safe), log_real)
-        log_error = np.where(relative < 1e-3, 1.001, 2.0) * relative
-        sensitive = (np.abs(real) + imag * imag) / safe / safe
-        round_off = 8.0 * _ULP * (np.abs(log_real) + np.abs(log_imag) + sensitive)
-        return LineValues(log_real, log_imag, log_error + round_off)
+        return log_values(real, imag, error, shift)
 
     def reference_line(self, c: float, step: float, count: int) -> list[mpc]:
         """Return ``ln M`` along the line by mpmath, over the same nodes."""
@@ -315,21 +304,6 @@ class TrapezoidRule:
             self.step,
         )
         return series.log_mgf_line(loss, weight, c, step, count)
-
-
-def complex_log1p(real: Array, imag: Array, shift: float) -> tuple[Array, Array, Array]:
-    """Return ``|v| exp(-shift)``, ``ln|v|``, ``arg v``; ``v = 1 + (real + i imag) exp(shift)``."""
-    import numpy as np
-
-    one = math.exp(-shift)
-    modulus = np.hypot(one + real, imag)
-    with np.errstate(divide="ignore"):
-        if shift == 0.0:
-            square = real * (2.0 + real) + imag * imag
-            log_modulus = 0.5 * np.log1p(np.maximum(square, -1.0))
-        else:
-            log_modulus = shift + np.log(modulus)
-    return modulus, log_modulus, np.arctan2(imag, one + real)
 
 
 def _log1p(value: float, shift: float) -> float:

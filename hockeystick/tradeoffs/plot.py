@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Context, Decimal
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, final
 
@@ -166,7 +167,7 @@ def kind_of(path: str | os.PathLike[str]) -> str:
 def require_matplotlib() -> None:
     """Raise where matplotlib is missing, and say how to install it."""
     try:
-        import matplotlib.figure  # noqa: F401
+        import_module("matplotlib.figure")
     except ImportError:
         message = "pictures need matplotlib: install hockeystick[plot]"
         raise HockeystickError(message) from None

@@ -304,9 +304,10 @@ class SwappedSampledProfile(Profile):
         if p == 1.0:
             return largest
         kept = 0.0 if self.inner.floor > 0.0 else p * math.exp(-largest)
-        if p < 0.5 and kept > 0.0:
-            return -math.log1p(p * math.expm1(-largest)) * (1.0 + 8.0 * _ULP)
-        log_rest = math.log1p(-p) if kept == 0.0 else math.log((1.0 - p) + kept)
+        lost = p if kept == 0.0 else -p * math.expm1(-largest)
+        # Either form keeps its relative precision only on its side.
+        near_one = kept == 0.0 or lost < 0.5
+        log_rest = math.log1p(-lost) if near_one else math.log((1.0 - p) + kept)
         return -log_rest * (1.0 + 8.0 * _ULP)
 
     def at(self, epsilon: Array) -> ProfileValues:

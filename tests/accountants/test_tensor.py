@@ -18,7 +18,7 @@ FUNCTIONS = {
 each = pytest.mark.parametrize("f", FUNCTIONS.values(), ids=FUNCTIONS.keys())
 
 
-def agree(f: hs.TradeOff, g: hs.TradeOff) -> None:
+def assert_agree(f: hs.TradeOff, g: hs.TradeOff) -> None:
     """The proven ends of both overlap, for f and for its inverse."""
     for one, other in ((f, g), (f.inverse(), g.inverse())):
         for ends, others in (
@@ -31,28 +31,28 @@ def agree(f: hs.TradeOff, g: hs.TradeOff) -> None:
 
 @each
 def test_one_factor_is_itself_and_the_identity_is_neutral(f: hs.TradeOff) -> None:
-    agree(f**1, f)
-    agree(f @ hs.IDENTITY, f)
-    agree(hs.IDENTITY @ f, f)
+    assert_agree(f**1, f)
+    assert_agree(f @ hs.IDENTITY, f)
+    assert_agree(hs.IDENTITY @ f, f)
 
 
 @each
 def test_no_factor_at_all_is_the_identity(f: hs.TradeOff) -> None:
-    agree(f**0, hs.IDENTITY)
+    assert_agree(f**0, hs.IDENTITY)
 
 
 @each
 @pytest.mark.parametrize("g", FUNCTIONS.values(), ids=FUNCTIONS.keys())
 def test_the_order_does_not_matter(f: hs.TradeOff, g: hs.TradeOff) -> None:
-    agree(f @ g, g @ f)
+    assert_agree(f @ g, g @ f)
 
 
 @each
 def test_brackets_do_not_matter(f: hs.TradeOff) -> None:
     g, h = hs.G(0.5), hs.G(1.0).subsample(0.05)
-    agree((f @ g) @ h, f @ (g @ h))
-    agree(f @ f @ f, f**3)
-    agree((f**2) ** 3, f**6)
+    assert_agree((f @ g) @ h, f @ (g @ h))
+    assert_agree(f @ f @ f, f**3)
+    assert_agree((f**2) ** 3, f**6)
 
 
 @each
@@ -71,7 +71,7 @@ def test_a_discrete_product_holds_the_product_distribution(runs: int) -> None:
     p, q = np.ones(1), np.ones(1)
     for _ in range(runs):
         p, q = np.outer(p, [0.2, 0.5, 0.3]).ravel(), np.outer(q, [0.4, 0.45, 0.15]).ravel()
-    agree(COIN**runs, hs.discrete_tradeoff(p, q))
+    assert_agree(COIN**runs, hs.discrete_tradeoff(p, q))
 
 
 @pytest.mark.parametrize(

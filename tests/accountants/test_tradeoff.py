@@ -66,12 +66,12 @@ def test_a_point_of_the_curve_lies_within_the_bounds(plan: hs.Mechanism, epsilon
 def test_delta_and_epsilon_are_those_of_the_accountants(plan: hs.Mechanism) -> None:
     f = hs.tradeoff(plan)
     for epsilon in (0.0, 0.3, 2.0):
-        _agree(f.delta(epsilon), hs.delta(plan, epsilon))
+        assert_agree(f.delta(epsilon), hs.delta(plan, epsilon))
     for delta in (1e-2, 1e-5, 1e-12):
-        _agree(f.epsilon(delta), hs.epsilon(plan, delta))
+        assert_agree(f.epsilon(delta), hs.epsilon(plan, delta))
 
 
-def _agree(one: hs.Certified, other: hs.Certified) -> None:
+def assert_agree(one: hs.Certified, other: hs.Certified) -> None:
     """Both intervals hold the same truth, and are narrow."""
     assert one.lower <= other.upper
     assert other.lower <= one.upper
@@ -122,5 +122,6 @@ def test_noise_out_of_reach_of_any_line_has_valid_bounds() -> None:
 
 
 def test_what_is_no_plan_is_refused() -> None:
+    wrong: Any = 3
     with pytest.raises(hs.ParameterError, match="plan must be a mechanism"):
-        hs.tradeoff(3)  # type: ignore[arg-type]
+        hs.tradeoff(wrong)

@@ -180,8 +180,9 @@ def test_wrong_requests_are_named(to: Any, given: dict[str, Any], told: str) -> 
 
 
 def test_only_mechanisms_are_converted() -> None:
+    wrong: Any = 1.0
     with pytest.raises(hs.ParameterError, match="x must be a mechanism"):
-        convert(1.0, PureDP)  # type: ignore[call-overload]
+        convert(wrong, PureDP)
 
 
 PLAN = hs.PoissonSubsampled(hs.Gaussian(1.5), rate=0.1) ** 20

@@ -52,8 +52,9 @@ def test_a_notion_is_a_value_and_a_mechanism_for_any_neighbours(notion: Notion) 
     again = pickle.loads(pickle.dumps(notion))
     assert again == notion
     assert hash(again) == hash(notion)
+    same: Any = notion
     with pytest.raises(FrozenInstanceError):
-        notion.origin = None  # type: ignore[misc]
+        same.origin = None
 
 
 @each_notion
@@ -161,8 +162,9 @@ def test_f_is_a_trade_off_function(value: Any) -> None:
 
 
 def test_an_origin_is_an_origin() -> None:
+    wrong: Any = "because"
     with pytest.raises(ParameterError, match="origin must be an Origin or None"):
-        PureDP(1.0, origin="because")  # type: ignore[arg-type]
+        PureDP(1.0, origin=wrong)
 
 
 @given(st.floats(0, 1e300), st.integers(1, 10**6))
@@ -324,9 +326,10 @@ def test_a_sample_of_nothing_releases_nothing_and_of_all_everything(
     nothing = notion.subsample(0)
     assert nothing.epsilon == 0.0
     assert isinstance(nothing, PureDP) or nothing.delta == 0.0
-    for rate in (-0.1, 1.1, math.nan, None, True):
+    wrong: tuple[Any, ...] = (-0.1, 1.1, math.nan, None, True)
+    for rate in wrong:
         with pytest.raises(ParameterError, match="rate must be a number from 0 to 1"):
-            notion.subsample(rate)  # type: ignore[arg-type]
+            notion.subsample(rate)
 
 
 def test_a_sample_under_f_dp_is_the_operator_of_dong_roth_and_su() -> None:

@@ -183,6 +183,8 @@ def test_nothing_overlaps(matplotlib: Any, mu: float, count: int) -> None:
 def test_any_title_and_label_can_be_drawn(matplotlib: Any, tmp_path: Path, title: str) -> None:
     plot(G(1), labels=[title], title=title, path=tmp_path / "curve.svg")
     plot(G(1), G(2), labels=[title, title * 40], title=title * 40, path=tmp_path / "two.svg")
+    for name in ("curve.svg", "two.svg"):
+        assert (tmp_path / name).read_text(encoding="utf-8").rstrip().endswith("</svg>")
 
 
 def test_a_picture_that_cannot_be_written_leaves_nothing(matplotlib: Any, tmp_path: Path) -> None:
@@ -216,7 +218,7 @@ def test_wrong_arguments_are_named(given: Any, told: str) -> None:
 
 
 def test_only_trade_off_functions_can_be_drawn() -> None:
-    wrong: Any = lambda alpha: 1 - alpha  # noqa: E731
+    wrong: Any = abs
     with pytest.raises(ParameterError, match="must be a trade-off function"):
         plot(G(1), wrong)
 

@@ -60,6 +60,11 @@ def test_it_is_the_double_conjugate_to_twelve_digits(mu: float, rate: float) -> 
             assert upper[k] - lower[k] <= 1e-9 * truth
 
 
+def quantile(log_rate: Any, guess: Any, tolerance: float) -> Any:
+    """Return the x with ``ln Phi(x)`` as given, in many digits."""
+    return mp.findroot(lambda x: mp.log(mp.ncdf(x)) - log_rate, guess, tol=tolerance)
+
+
 @pairs
 def test_its_power_is_that_of_f_p_where_it_is_steep(mu: float, rate: float) -> None:
     f = SampledGaussianTradeOff(mu, rate)
@@ -67,7 +72,7 @@ def test_its_power_is_that_of_f_p_where_it_is_steep(mu: float, rate: float) -> N
         for alpha in (1e-280, 1e-100, 1e-12, 0.9 * float(mp.ncdf(-mu / 2))):
             a, p = mp.mpf(alpha), mp.mpf(rate)
             guess = mp.mpf(float(-np.sqrt(max(-2 * np.log(alpha), 0.01))))
-            x = mp.findroot(lambda z: mp.log(mp.ncdf(z)) - mp.log(a), guess, tol=1e-280)  # noqa: B023
+            x = quantile(mp.log(a), guess, 1e-280)
             truth = p * mp.ncdf(x + mp.mpf(mu)) + (1 - p) * a
             assert truth <= f.power(alpha) <= truth * (1 + mp.mpf("1e-10"))
 
@@ -154,7 +159,7 @@ def test_next_to_one_the_relative_digits_stay(mu: float, rate: float) -> None:
             for end, side in ((seen_ends[0][k], 1), (seen_ends[1][k], -1)):
                 goal = mp.log(mp.mpf(end))
                 guess = -mp.sqrt(-2 * goal)
-                x = mp.findroot(lambda z: mp.log(mp.ncdf(z)) - goal, guess, tol=1e-250)  # noqa: B023
+                x = quantile(goal, guess, 1e-250)
                 hit = p * mp.ncdf(x + m) + (1 - p) * mp.mpf(end)
                 assert side * (mp.mpf(rest[k]) - hit) >= 0
 

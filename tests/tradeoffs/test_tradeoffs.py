@@ -1,5 +1,6 @@
 """Trade-off functions against closed forms in many digits, and the laws that all of them obey."""
 
+import random
 from typing import Any
 
 import numpy as np
@@ -197,6 +198,17 @@ def test_other_functions_take_logarithms_too() -> None:
         BY_PROFILE.log_bounds(-701)
     with pytest.raises(hs.ParameterError, match="log_alpha must be a number <= 0"):
         BY_PROFILE.log_bounds(0.1)
+
+
+def test_the_largest_loss_of_the_other_direction_is_rounded_up() -> None:
+    source = random.Random("largest loss")
+    with mp.workdps(40):
+        for _ in range(500):
+            rate = source.choice([source.random(), 1 - 10 ** source.uniform(-15, -1)])
+            inner = hs.LaplaceTradeOff(10 ** source.uniform(-2, 12)).forward
+            kept = 1 - mp.mpf(rate) + mp.mpf(rate) * mp.exp(-mp.mpf(inner.supremum))
+            found = SwappedSampledProfile(inner, rate).supremum
+            assert -mp.log(kept) <= found <= -mp.log(kept) * (1 + mp.mpf(10) ** -14)
 
 
 def test_no_noise_tells_nothing_apart_from_no_release() -> None:

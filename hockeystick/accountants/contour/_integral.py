@@ -22,7 +22,7 @@ from hockeystick.accountants.contour._line import (
     log_truncation,
 )
 from hockeystick.losses import Bounded, JumpRule, LineRule, LineValues
-from hockeystick.losses.sampled_gaussian import complex_log1p
+from hockeystick.losses._lines import complex_log1p
 
 Floats: TypeAlias = NDArray[np.float64]
 Complexes: TypeAlias = NDArray[np.complex128]

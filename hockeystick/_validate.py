@@ -82,6 +82,8 @@ PARAMETERS: Final[Mapping[str, Domain]] = MappingProxyType(
         "examples": _counts("N", 1, (1000, 10**7)),
         "noise_multiplier": Domain(symbol="z", low=0, high=math.inf, typical=(0.5, 10)),
         "rate": Domain(symbol="q", low=0, high=1, typical=(1e-5, 0.5)),
+        "scale": Domain(symbol="b", low=0, high=math.inf, typical=(0.1, 100)),
+        "tolerance": Domain(symbol="tol", low=1e-10, high=0.1, typical=(1e-9, 1e-3)),
         "steps": _counts("T", 0, (1, 10**6)),
     }
 )

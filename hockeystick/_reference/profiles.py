@@ -68,6 +68,18 @@ def gaussian_line(mu: mpf, c: float, step: float, count: int) -> list[mpc]:
     return [mu * mu * z * (z + 1) / 2 for z in points]
 
 
+def laplace_line(end: mpf, c: float, step: float, count: int) -> list[mpc]:
+    """Return ``ln(((1+z) e^(z e) + z e^(-(1+z) e)) / (1 + 2z))`` at ``z = c + i k step``.
+
+    Near 1 the moment loses what ``e^2`` is below 1, which precision makes up for.
+    """
+    with mp.extraprec(40 + 2 * max(0, -int(mp.mag(end)))):
+        points = [mp.mpc(c, mp.mpf(step) * k) for k in range(count)]
+        terms = [(1 + z) * mp.exp(z * end) + z * mp.exp(-(1 + z) * end) for z in points]
+        values = [mp.log(term / (1 + 2 * z)) for term, z in zip(terms, points, strict=True)]
+    return [+value for value in values]
+
+
 def _phi(x: mpf) -> mpf:
     """Return the standard normal distribution function, precise in the lower tail."""
     if abs(x) > _FARTHEST:

@@ -18,6 +18,18 @@ class Interval(NamedTuple):
         """Return an interval of one known number."""
         return cls(value, value, value)
 
+    @property
+    def relative_width(self) -> float:
+        """The width over the upper end: 0 for a single number, 1 where nothing is known."""
+        if self.upper <= self.lower:
+            return 0.0
+        return float((self.upper - self.lower) / self.upper) if self.upper < math.inf else 1.0
+
+    def within(self, other: Interval) -> Interval:
+        """Return what both intervals leave; the estimate is this one's if that is inside."""
+        lower, upper = max(self.lower, other.lower), min(self.upper, other.upper)
+        return Interval(lower, self.estimate, upper).ordered()
+
     def ordered(self) -> Interval:
         """Return the same with the estimate moved inside."""
         return Interval(self.lower, min(max(self.estimate, self.lower), self.upper), self.upper)

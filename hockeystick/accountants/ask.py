@@ -12,7 +12,7 @@ from hockeystick.accountants._cost import Cost, assumptions_of, cost_of, largest
 from hockeystick.accountants._failed import can_be_infinite
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.auto import Auto
-from hockeystick.accountants.base import Accountant, Kind
+from hockeystick.accountants.base import TOLERANCE, Accountant, Kind
 from hockeystick.accountants.closed_form import ClosedForm
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.errors import ParameterError, UnsupportedError
@@ -22,7 +22,17 @@ from hockeystick.results import Approximate, Certified, Quantity
 
 Answer: TypeAlias = Certified | Approximate
 Proving: TypeAlias = Literal[
-    "auto", "closed-form", "contour", "parts", "rdp", "advanced", "basic", "berry-esseen"
+    "auto",
+    "closed-form",
+    "contour",
+    "prv",
+    "parts",
+    "rdp",
+    "zcdp",
+    "moments",
+    "advanced",
+    "basic",
+    "berry-esseen",
 ]
 
 # Beyond this epsilon only the monotonicity of delta is used.
@@ -33,14 +43,29 @@ _SMALLEST_EXPONENT: Final = -3_400_000
 
 @overload
 def epsilon(
-    plan: Mechanism, delta: float, *, accountant: Proving = ..., digits: int | None = ...
+    plan: Mechanism,
+    delta: float,
+    *,
+    accountant: Proving = ...,
+    digits: int | None = ...,
+    tolerance: float = ...,
 ) -> Certified: ...
 @overload
 def epsilon(
-    plan: Mechanism, delta: float, *, accountant: str, digits: int | None = ...
+    plan: Mechanism,
+    delta: float,
+    *,
+    accountant: str,
+    digits: int | None = ...,
+    tolerance: float = ...,
 ) -> Answer: ...
 def epsilon(
-    plan: Mechanism, delta: float, *, accountant: str = "auto", digits: int | None = None
+    plan: Mechanism,
+    delta: float,
+    *,
+    accountant: str = "auto",
+    digits: int | None = None,
+    tolerance: float = TOLERANCE,
 ) -> Answer:
     """Return the epsilon that a plan costs at a delta, as a proven interval.
 
@@ -59,10 +84,13 @@ def epsilon(
     Args:
         plan: A mechanism or plan.
         delta: In [0, 1].
-        accountant: "auto", "closed-form", "contour", "parts", "rdp", "advanced", "basic",
-            "gdp", "edgeworth" or "berry-esseen".
+        accountant: "auto", "closed-form", "contour", "parts", "rdp", "zcdp", "moments",
+            "advanced", "basic", "gdp", "edgeworth" or "berry-esseen".
         digits: Significant digits to compute in arbitrary precision, from 1 to 1000; the ends are
             then ``mpmath.mpf``, and parameters mean the decimals that they print as.
+        tolerance: Relative width of the interval asked for, from 1e-10 to 0.1. It is what the
+            lattice of "prv" is refined to, as far as memory allows; a narrower answer costs nothing
+            where there is a closed form or a contour.
 
     Returns:
         ``Certified``, or ``Approximate`` for "gdp" and "edgeworth".
@@ -78,19 +106,35 @@ def epsilon(
         epsilon = 2.38160 (proven in [2.38159692142..., 2.38159692142...]; contour, add-remove)
     """
     value = _validate.real("delta", delta)
-    return _answer(plan, "epsilon", value, _accountant(accountant), _digits(digits))
+    asked = _accountant(accountant, tolerance)
+    return _answer(plan, "epsilon", value, asked, _digits(digits))
 
 
 @overload
 def delta(
-    plan: Mechanism, epsilon: float, *, accountant: Proving = ..., digits: int | None = ...
+    plan: Mechanism,
+    epsilon: float,
+    *,
+    accountant: Proving = ...,
+    digits: int | None = ...,
+    tolerance: float = ...,
 ) -> Certified: ...
 @overload
 def delta(
-    plan: Mechanism, epsilon: float, *, accountant: str, digits: int | None = ...
+    plan: Mechanism,
+    epsilon: float,
+    *,
+    accountant: str,
+    digits: int | None = ...,
+    tolerance: float = ...,
 ) -> Answer: ...
 def delta(
-    plan: Mechanism, epsilon: float, *, accountant: str = "auto", digits: int | None = None
+    plan: Mechanism,
+    epsilon: float,
+    *,
+    accountant: str = "auto",
+    digits: int | None = None,
+    tolerance: float = TOLERANCE,
 ) -> Answer:
     """Return the delta that a plan costs at an epsilon, as a proven interval.
 
@@ -108,6 +152,7 @@ def delta(
         epsilon: In [0, inf].
         accountant: As for ``epsilon``.
         digits: As for ``epsilon``.
+        tolerance: As for ``epsilon``.
 
     Returns:
         ``Certified``, or ``Approximate`` for "gdp" and "edgeworth".
@@ -122,7 +167,8 @@ def delta(
         delta = 0.126937 (proven in [0.126936737506643..., 0.126936737506644...]; closed-form)
     """
     value = _validate.real("epsilon", epsilon)
-    return _answer(plan, "delta", value, _accountant(accountant), _digits(digits))
+    asked = _accountant(accountant, tolerance)
+    return _answer(plan, "delta", value, asked, _digits(digits))
 
 
 @final
@@ -160,8 +206,11 @@ def compare(
         ...     print(row.accountant, row.kind, row.answer is not None)
         closed-form exact True
         contour exact True
+        prv exact True
         parts bound False
         rdp bound True
+        zcdp bound True
+        moments bound True
         advanced bound False
         basic bound False
         berry-esseen bound True
@@ -259,9 +308,10 @@ def _at_the_ends(cost: Cost, quantity: Quantity, value: float) -> Interval | Non
     return None
 
 
-def _accountant(name: str) -> Accountant:
-    """Return the accountant of a name, or raise."""
-    return ACCOUNTANTS[_validate.one_of("accountant", name, tuple(ACCOUNTANTS))]
+def _accountant(name: str, tolerance: float) -> Accountant:
+    """Return the accountant of a name that goes for such a relative width, or raise."""
+    asked = ACCOUNTANTS[_validate.one_of("accountant", name, tuple(ACCOUNTANTS))]
+    return asked.within(_validate.real("tolerance", tolerance))
 
 
 def _digits(digits: int | None) -> int | None:

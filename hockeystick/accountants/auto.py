@@ -1,42 +1,50 @@
-"""The accountant that picks: a closed form where there is one, the contour integral otherwise."""
+"""The accountant that picks: a closed form, else a contour, else a lattice, else bounds."""
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
 from hockeystick.accountants._cost import Cost
 from hockeystick.accountants._interval import Interval
-from hockeystick.accountants.base import Accountant, Kind
+from hockeystick.accountants.base import TOLERANCE, Accountant, Kind
 from hockeystick.accountants.closed_form import ClosedForm
 from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.parts import Parts
+from hockeystick.accountants.prv import PRV
 from hockeystick.accountants.rdp import RDP
 from hockeystick.errors import UnsupportedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from hockeystick.results import Quantity
 
-_ORDER: Final = (ClosedForm(), Contour(), Parts(), RDP())
+_ORDER: Final = (ClosedForm(), Contour(), PRV(), Parts(), RDP())
+# An interval this narrow is not improved on, whatever is asked.
+_NARROW: Final = 1e-9
 
 
 @final
+@dataclass(frozen=True)
 class Auto(Accountant):
-    """The narrowest proven interval: closed form, else contour, else the Renyi bound."""
+    """The first answer that is narrow enough: closed form, contour, lattice; else the narrowest."""
 
+    tolerance: float = TOLERANCE
     name: ClassVar[str] = "auto"
     kind: ClassVar[Kind] = "exact"
-    summary: ClassVar[str] = "closed form where there is one, contour otherwise"
+    summary: ClassVar[str] = "closed form where there is one, else contour, else a lattice"
     has_digits: ClassVar[bool] = True
 
+    def within(self, tolerance: float) -> Auto:
+        """Return the same with another tolerance."""
+        return Auto(tolerance)
+
     def epsilon(self, cost: Cost, delta: float) -> Interval:
-        """Return epsilon by the first accountant that applies."""
+        """Return epsilon by the accountant that is chosen."""
         return self.choose(lambda accountant: accountant.epsilon(cost, delta))[1]
 
     def delta(self, cost: Cost, epsilon: float) -> Interval:
-        """Return delta by the first accountant that applies."""
+        """Return delta by the accountant that is chosen."""
         return self.choose(lambda accountant: accountant.delta(cost, epsilon))[1]
 
     def digits(self, cost: Cost, quantity: Quantity, value: float, digits: int) -> Interval:
@@ -46,9 +54,25 @@ class Auto(Accountant):
     def choose(
         self, ask: Callable[[Accountant], Interval], *, digits: bool = False
     ) -> tuple[Accountant, Interval]:
-        """Return the first accountant that answers, and its answer."""
-        *first, last = [one for one in _ORDER if one.has_digits or not digits]
-        for accountant in first:
-            with suppress(UnsupportedError):
-                return accountant, ask(accountant)
-        return last, ask(last)
+        """Return the accountant chosen, and its answer.
+
+        Raises:
+            UnsupportedError: Where none has an answer, with the last one's reason.
+        """
+        best: tuple[Accountant, Interval] | None = None
+        refusal: UnsupportedError | None = None
+        for accountant in (one.within(self.tolerance) for one in _ORDER):
+            if digits and not accountant.has_digits:
+                continue
+            try:
+                found = accountant, ask(accountant)
+            except UnsupportedError as error:
+                refusal = error
+                continue
+            if best is None or found[1].relative_width < best[1].relative_width:
+                best = found
+            if digits or best[1].relative_width <= max(self.tolerance, _NARROW):
+                return best
+        if best is not None:
+            return best
+        raise refusal or UnsupportedError(self.name, "the plan", "no accountant applies")

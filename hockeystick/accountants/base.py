@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 # Beyond this epsilon only the monotonicity of delta is used.
 _FARTHEST: Final = 1e15
 
+# The relative width that an accountant goes for unless asked for another.
+TOLERANCE: Final = 1e-4
+
 _Part = TypeVar("_Part")
 
 Kind = Literal["exact", "bound", "approximation"]
@@ -51,6 +54,10 @@ class Accountant(ABC):
     def digits(self, cost: Cost, quantity: Quantity, value: float, digits: int) -> Interval:
         """Return epsilon (at a delta) or delta (at an epsilon) to so many digits, as mpf."""
         raise self.refuse("the plan", "it has no arbitrary-precision form; use accountant='auto'")
+
+    def within(self, tolerance: float) -> Accountant:
+        """Return the accountant that goes for such a relative width, where that is a choice."""
+        return self
 
     def refuse(self, path: str, reason: str) -> UnsupportedError:
         """Return the error that says why this accountant has no answer."""

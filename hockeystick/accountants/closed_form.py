@@ -22,7 +22,6 @@ from hockeystick.accountants._profiles import (
 )
 from hockeystick.accountants.base import DirectedAccountant, Kind
 from hockeystick.losses import (
-    CurveLoss,
     GaussianLoss,
     ProfiledLoss,
     ProfileLoss,
@@ -181,7 +180,7 @@ def provable_parts(terms: Counted) -> list[Counted]:
     two_points: list[tuple[TwoPointLoss, int]] = []
     parts: list[Counted] = []
     for loss, count in terms:
-        known = loss.attained if isinstance(loss, CurveLoss) else loss
+        known = loss.attained
         if isinstance(known, GaussianLoss):
             gaussians.append((known, count))
         elif isinstance(known, TwoPointLoss):

@@ -1,4 +1,4 @@
-"""Plans of which only a part has contour lines: that part exactly, the rest by its guarantees."""
+"""Plans of which only a part is known exactly: that part exactly, the rest by its guarantees."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ from collections.abc import Iterator
 from typing import ClassVar, Final, final
 
 from hockeystick.accountants._cost import Counted, largest_loss
+from hockeystick.accountants._exact import Exact, is_known
 from hockeystick.accountants._interval import Interval, down, up
 from hockeystick.accountants.base import DirectedAccountant, Kind
-from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.rdp import RDP
-from hockeystick.losses import LineLoss
 
-# Shares of delta, or of epsilon, that the part with lines is given.
+# Shares of delta, or of epsilon, that the part known exactly is given.
 _SHARES: Final = (0.5, 0.8, 0.95, 0.99, 0.999)
 
 
 @final
 class Parts(DirectedAccountant):
-    """The part of a plan that has contour lines, together with guarantees of which less is known.
+    """The part of a plan that is known exactly, together with what is known by a bound only.
 
     Lower end: that part alone, since releasing less never costs more. Upper end: the least of the
     Renyi bound of all, of that part's epsilon plus the largest loss of the rest, and of sums
@@ -29,15 +28,15 @@ class Parts(DirectedAccountant):
 
     name: ClassVar[str] = "parts"
     kind: ClassVar[Kind] = "bound"
-    summary: ClassVar[str] = "contour for the part that has lines, guarantees for the rest"
+    summary: ClassVar[str] = "contour or lattice for what is known exactly, bounds for the rest"
 
     def epsilon_of(self, terms: Counted, delta: float) -> Interval:
         """Return epsilon of one direction."""
         if not terms:
             return Interval.point(0.0)
-        lines, rest = self._split(terms)
-        whole, alone = RDP().epsilon_of(terms, delta), Contour().epsilon_of(lines, delta)
-        uppers = [whole.upper, alone.upper + largest_loss(rest), *_sums(lines, rest, delta)]
+        known, rest = self._split(terms)
+        whole, alone = RDP().epsilon_of(terms, delta), Exact().epsilon_of(known, delta)
+        uppers = [whole.upper, alone.upper + largest_loss(rest), *_sums(known, rest, delta)]
         lower, upper = max(whole.lower, alone.lower), up(min(uppers))
         return Interval(lower, upper, max(upper, lower))
 
@@ -45,34 +44,30 @@ class Parts(DirectedAccountant):
         """Return delta of one direction."""
         if not terms:
             return Interval.point(0.0)
-        lines, rest = self._split(terms)
-        whole, alone = RDP().delta_of(terms, epsilon), Contour().delta_of(lines, epsilon)
+        known, rest = self._split(terms)
+        whole, alone = RDP().delta_of(terms, epsilon), Exact().delta_of(known, epsilon)
         uppers = [whole.upper]
         left = down(epsilon - largest_loss(rest))
         if 0.0 < left < math.inf:
-            uppers.append(Contour().delta_of(lines, left).upper)
+            uppers.append(Exact().delta_of(known, left).upper)
         for share in _SHARES:
             first = share * epsilon
             of_rest = RDP().delta_of(rest, down(epsilon - first)).upper
-            uppers.append(up(Contour().delta_of(lines, first).upper + of_rest))
+            uppers.append(up(Exact().delta_of(known, first).upper + of_rest))
         lower, upper = max(whole.lower, alone.lower), min(*uppers, 1.0)
         return Interval(lower, upper, max(upper, lower))
 
     def _split(self, terms: Counted) -> tuple[Counted, Counted]:
-        """Return the losses with lines and the others, or raise where either is missing."""
-        lines = tuple((loss, n) for loss, n in terms if _has_lines(loss))
-        rest = tuple((loss, n) for loss, n in terms if not _has_lines(loss))
-        if not lines or not rest:
-            raise self.refuse("the plan", "it is not made of parts with lines and parts without")
-        return lines, rest
+        """Return the losses known exactly and the others, or raise where either is missing."""
+        known = tuple((loss, n) for loss, n in terms if is_known(loss))
+        rest = tuple((loss, n) for loss, n in terms if not is_known(loss))
+        if not known or not rest:
+            reason = "it is not made of parts known exactly and parts known by a bound only"
+            raise self.refuse("the plan", reason)
+        return known, rest
 
 
-def _has_lines(loss: object) -> bool:
-    """Return whether contour lines can be drawn for a loss."""
-    return isinstance(loss, LineLoss) and not loss.extreme
-
-
-def _sums(lines: Counted, rest: Counted, delta: float) -> Iterator[float]:
+def _sums(known: Counted, rest: Counted, delta: float) -> Iterator[float]:
     """Return the sums of both parts' epsilons over several shares of delta."""
     for share in _SHARES:
         first = share * delta
@@ -80,4 +75,4 @@ def _sums(lines: Counted, rest: Counted, delta: float) -> Iterator[float]:
         if first <= 0.0 or second <= 0.0:
             continue
         of_rest = RDP().epsilon_of(rest, second).upper
-        yield up(Contour().epsilon_of(lines, first).upper + of_rest)
+        yield up(Exact().epsilon_of(known, first).upper + of_rest)

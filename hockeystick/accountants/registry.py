@@ -15,8 +15,11 @@ from hockeystick.accountants.closed_form import ClosedForm
 from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.edgeworth import Edgeworth
 from hockeystick.accountants.gdp import GaussianLimit
+from hockeystick.accountants.moments import Moments
 from hockeystick.accountants.parts import Parts
+from hockeystick.accountants.prv import PRV
 from hockeystick.accountants.rdp import RDP
+from hockeystick.accountants.zcdp import ZeroConcentrated
 
 ACCOUNTANTS: Final[Mapping[str, Accountant]] = MappingProxyType(
     {
@@ -25,8 +28,11 @@ ACCOUNTANTS: Final[Mapping[str, Accountant]] = MappingProxyType(
             Auto(),
             ClosedForm(),
             Contour(),
+            PRV(),
             Parts(),
             RDP(),
+            ZeroConcentrated(),
+            Moments(),
             Advanced(),
             Basic(),
             BerryEsseen(),

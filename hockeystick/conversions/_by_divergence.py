@@ -15,9 +15,9 @@ from hockeystick.conversions._evaluated import (
     other_of_two,
     up_product,
 )
-from hockeystick.conversions._orders import delta_by_orders, epsilon_by_orders
 from hockeystick.notions.base import OMEGA, RHO
 from hockeystick.notions.renyi import DIVERGENCE
+from hockeystick.tradeoffs._one_order import delta_by_orders, epsilon_by_orders
 from hockeystick.tradeoffs.renyi_curve import RenyiPoints
 
 

@@ -15,8 +15,8 @@ from hockeystick.conversions._evaluated import (
     order_of,
     positive_mu,
 )
-from hockeystick.conversions._rounding import DIGITS, least_epsilon, root_epsilon, up
 from hockeystick.errors import ParameterError
+from hockeystick.tradeoffs._rounding import DIGITS, least_epsilon, root_epsilon, up
 from hockeystick.tradeoffs.renyi_curve import response_moment
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from hockeystick._validate import Domain, real
-from hockeystick.conversions._rounding import DIGITS, up
 from hockeystick.errors import ParameterError
 from hockeystick.notions.base import MU
 from hockeystick.notions.renyi import ORDER
+from hockeystick.tradeoffs._rounding import DIGITS, up
 
 
 def evaluated(formula: Callable[[Any], Any]) -> float:

@@ -7,12 +7,12 @@ from functools import singledispatch
 
 from hockeystick import accountants
 from hockeystick.conversions._given import Given
-from hockeystick.conversions._orders import delta_by_orders, epsilon_by_orders
 from hockeystick.conversions._reasons import refuse, told
 from hockeystick.conversions.theorems import balle_wang, kairouz_oh_viswanath
 from hockeystick.mechanisms import Mechanism
 from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
 from hockeystick.results import Certified
+from hockeystick.tradeoffs._one_order import delta_by_orders, epsilon_by_orders
 from hockeystick.tradeoffs.renyi_curve import RenyiCurve, RenyiLine, RenyiPoints
 
 _RESPONSE = "Kairouz, Oh and Viswanath 2017, theorem 2: randomized response is the worst"

@@ -6,8 +6,11 @@ mechanism registers one function there. Every accountant is a way of reading the
 
 from __future__ import annotations
 
+from hockeystick.losses import factorization, selection  # noqa: F401  # for what they register
 from hockeystick.losses.base import (
+    Atoms,
     Bounded,
+    CellLoss,
     Cumulants,
     Decay,
     JumpRule,
@@ -17,39 +20,60 @@ from hockeystick.losses.base import (
     LineRule,
     LineValues,
     Loss,
+    Masses,
     ProfiledLoss,
 )
+from hockeystick.losses.bounded_range import BoundedRangeLoss
+from hockeystick.losses.dominated import DominatedLoss
 from hockeystick.losses.fixed_size_gaussian import FixedSizeGaussianLoss
+from hockeystick.losses.folded import FoldedGaussianLoss, FoldedLaplaceLoss
 from hockeystick.losses.gaussian import GaussianLoss
-from hockeystick.losses.leaves import LossPair, NoAnalysisError, losses_of
+from hockeystick.losses.laplace import LaplaceLoss
+from hockeystick.losses.leaves import losses_of_tradeoff
+from hockeystick.losses.registry import LossPair, NoAnalysisError, losses_of
 from hockeystick.losses.renyi_curve import ConcentratedLoss, CurveLoss, RenyiCurveLoss
 from hockeystick.losses.revealing import RevealingLoss
+from hockeystick.losses.sampled import SampledLoss, SampledProfiledLoss
 from hockeystick.losses.sampled_gaussian import SampledGaussianLoss
+from hockeystick.losses.sparse_vector import FirstOfManyLoss, UnknownLoss
 from hockeystick.losses.trade_off import ProfileLoss
 from hockeystick.losses.two_point import TwoPointLoss
 
 __all__ = [
+    "Atoms",
     "Bounded",
+    "BoundedRangeLoss",
+    "CellLoss",
     "ConcentratedLoss",
     "Cumulants",
     "CurveLoss",
     "Decay",
+    "DominatedLoss",
+    "FirstOfManyLoss",
     "FixedSizeGaussianLoss",
+    "FoldedGaussianLoss",
+    "FoldedLaplaceLoss",
     "GaussianLoss",
     "JumpRule",
     "JumpValues",
     "Jumps",
+    "LaplaceLoss",
     "LineLoss",
     "LineRule",
     "LineValues",
     "Loss",
     "LossPair",
+    "Masses",
     "NoAnalysisError",
     "ProfileLoss",
     "ProfiledLoss",
     "RenyiCurveLoss",
     "RevealingLoss",
     "SampledGaussianLoss",
+    "SampledLoss",
+    "SampledProfiledLoss",
     "TwoPointLoss",
+    "UnknownLoss",
     "losses_of",
+    "losses_of_tradeoff",
 ]

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from hockeystick.losses.base import Loss
 from hockeystick.losses.fixed_size_gaussian import FixedSizeGaussianLoss
 from hockeystick.losses.gaussian import GaussianLoss
-from hockeystick.losses.leaves import NoAnalysisError
+from hockeystick.losses.registry import NoAnalysisError
 from hockeystick.losses.sampled_gaussian import SampledGaussianLoss
 from hockeystick.losses.two_point import TwoPointLoss
 

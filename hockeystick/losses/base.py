@@ -64,6 +64,14 @@ class Loss(ABC):
         """Return ``K(c)`` at a real ``c > 0`` with a proven error."""
 
     @property
+    def attained(self) -> Loss | None:
+        """A loss that some data surely reach: the loss itself where it is exact, None for nothing.
+
+        Where only an upper bound of the mechanism's losses is known, lower ends rest on this one.
+        """
+        return self
+
+    @property
     def limit_square(self) -> float:
         """What a run adds to ``mu^2`` in the central limit theorem; an approximation.
 
@@ -182,3 +190,59 @@ class LineLoss(Loss):
     def jumps(self, threshold: float) -> Jumps | None:
         """Return the losses well above a threshold apart from the rest; None if not possible."""
         return None
+
+
+class Masses(NamedTuple):
+    """Logarithms of masses under P and under Q, and a bound on each one's error."""
+
+    log_p: Array
+    log_q: Array
+    error: Array
+
+
+class Atoms(NamedTuple):
+    """Losses that have a probability of their own, ascending, with ``ln P`` of each.
+
+    ``error`` bounds the error of each ``ln P``. Under Q an atom has ``exp(-loss)`` times as much.
+    """
+
+    loss: Array
+    log_p: Array
+    error: Array
+
+
+class CellLoss(Loss):
+    """A loss whose distribution is known: masses in cells, and atoms.
+
+    The loss may be infinite with no probability: what fails is set apart before.
+    """
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def infimum(self) -> float:
+        """The least value that the loss takes, -inf where it has none."""
+
+    @abstractmethod
+    def atoms(self) -> Atoms:
+        """Return the atoms; all that is missing has less than ``exp(-800)`` under P and Q."""
+
+    @abstractmethod
+    def cells(self, edges: Array) -> Masses:
+        """Return the masses of the part without atoms between neighbouring edges.
+
+        Edges ascend strictly; the first may be -inf and the last inf. A mass of 0 is -inf.
+        """
+
+    def cumulants(self, c: float) -> Cumulants:
+        """Return K and two derivatives, from cells."""
+        from hockeystick.losses._cells import cumulants
+
+        return cumulants(self, c)
+
+    def log_mgf(self, c: float) -> Bounded:
+        """Return K between the values that cells merged and cells spread to their edges have."""
+        from hockeystick.losses._cells import log_mgf
+
+        return log_mgf(self, c)

@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, final
 
+from hockeystick.losses._spans import DensityLoss, Edges, no_atoms
 from hockeystick.losses.base import (
+    Atoms,
     Bounded,
     Cumulants,
     LineLoss,
     LineValues,
+    Masses,
     ProfiledLoss,
 )
 
@@ -23,7 +26,7 @@ _ULP: Final = 2.0**-52
 
 @final
 @dataclass(frozen=True, slots=True)
-class GaussianLoss(LineLoss, ProfiledLoss):
+class GaussianLoss(DensityLoss, LineLoss, ProfiledLoss):
     """``L ~ N(mu^2/2, mu^2)``, the loss of N(mu, 1) against N(0, 1), the same in both directions.
 
     ``K(z) = mu^2 z (z + 1) / 2``; ``mu`` is the reciprocal of the noise multiplier, which
@@ -61,6 +64,25 @@ class GaussianLoss(LineLoss, ProfiledLoss):
     def supremum(self) -> float:
         """Infinite: the loss is unbounded."""
         return math.inf
+
+    @property
+    def infimum(self) -> float:
+        """Infinite: the loss is unbounded below as well."""
+        return -math.inf
+
+    def atoms(self) -> Atoms:
+        """Return none: the loss has a density."""
+        return no_atoms()
+
+    def spans(self, edges: Edges) -> Masses:
+        """Return the masses of cells of the output, at ``l/mu + mu/2`` where the loss is l."""
+        import numpy as np
+
+        from hockeystick.losses._normal_cells import gaussian_edges, log_masses
+
+        log_p, error_p = log_masses(gaussian_edges(edges, self.mu, 1.0))
+        log_q, error_q = log_masses(gaussian_edges(edges, self.mu, -1.0))
+        return Masses(log_p, log_q, np.maximum(error_p, error_q))
 
     def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
         """Return Phi(mu/2 - eps/mu) - exp(eps) Phi(-mu/2 - eps/mu)."""

@@ -1,21 +1,23 @@
-"""From a mechanism to its pair of losses."""
+"""The pairs of losses of Gaussians, of guarantees and of trade-off functions."""
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
 from functools import singledispatch
-from typing import Final, NamedTuple
+from typing import Final
 
-from hockeystick.losses.base import Loss
+from hockeystick.losses.base import CellLoss, Loss
 from hockeystick.losses.fixed_size_gaussian import FixedSizeGaussianLoss
 from hockeystick.losses.gaussian import GaussianLoss
+from hockeystick.losses.registry import LossPair, NoAnalysisError, losses_of
 from hockeystick.losses.renyi_curve import ConcentratedLoss, RenyiCurveLoss
 from hockeystick.losses.revealing import RevealingLoss
+from hockeystick.losses.sampled import sampled
 from hockeystick.losses.sampled_gaussian import SampledGaussianLoss
 from hockeystick.losses.trade_off import ProfileLoss
 from hockeystick.losses.two_point import TwoPointLoss
-from hockeystick.mechanisms import Gaussian, Mechanism, PoissonSubsampled
+from hockeystick.mechanisms import Composed, Gaussian, Plan, PoissonSubsampled, Repeated
 from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
 from hockeystick.tradeoffs import (
     ApproxTradeOff,
@@ -25,44 +27,80 @@ from hockeystick.tradeoffs import (
 )
 
 
-class LossPair(NamedTuple):
-    """The losses of one run in the two directions; None where the output tells nothing.
-
-    The two are composed separately, and only the final answers are compared.
-    """
-
-    removing: Loss | None
-    adding: Loss | None
-
-
-class NoAnalysisError(Exception):
-    """No pair of losses is known; the reason, for the fold to raise as the public error."""
-
-
-@singledispatch
-def losses_of(mechanism: Mechanism) -> LossPair:
-    """Return the pair of losses of one run of a mechanism.
-
-    Raises:
-        NoAnalysisError: If none is known.
-    """
-    raise NoAnalysisError(f"no privacy loss is known for a {type(mechanism).__name__}")
-
-
 @losses_of.register
 def _(mechanism: Gaussian) -> LossPair:
-    return _sampled(mechanism.noise_multiplier, 1.0)
+    return _gaussian_noise(mechanism.noise_multiplier)
 
 
 @losses_of.register
 def _(mechanism: PoissonSubsampled) -> LossPair:
-    inner = mechanism.inner
-    if not isinstance(inner, Gaussian):
+    inner, rate = mechanism.inner, mechanism.rate
+    if isinstance(inner, Composed | Repeated | Plan):
         raise NoAnalysisError(
-            f"Poisson subsampling is analysed for a Gaussian inside, not for {inner}; "
+            f"Poisson subsampling is analysed for a single run inside, not for {inner}; "
             "repeat or compose the sampled mechanism instead: PoissonSubsampled(m, rate) ** n"
         )
-    return _sampled(inner.noise_multiplier, mechanism.rate)
+    pair = losses_of(inner)
+    if rate == 1.0 or rate == 0.0:
+        return pair if rate == 1.0 else LossPair(None, None)
+    try:
+        return LossPair(
+            *(
+                None if loss is None else sampled_loss(loss, rate, removing)
+                for loss, removing in ((pair.removing, True), (pair.adding, False))
+            )
+        )
+    except NoAnalysisError as error:
+        raise NoAnalysisError(f"Poisson subsampling of {inner}: {error}") from None
+
+
+@singledispatch
+def sampled_loss(loss: Loss, rate: float | Fraction, removing: bool) -> Loss:
+    """Return the loss of one run on a Poisson sample, at a rate between 0 and 1.
+
+    Raises:
+        NoAnalysisError: If the distribution of the loss itself is not known.
+    """
+    raise NoAnalysisError("only some bounds of its privacy loss are known, not its distribution")
+
+
+@sampled_loss.register
+def _(loss: CellLoss, rate: float | Fraction, removing: bool) -> Loss:
+    return sampled(loss, rate, removing)
+
+
+@sampled_loss.register
+def _(loss: GaussianLoss, rate: float | Fraction, removing: bool) -> Loss:
+    return SampledGaussianLoss(rate, loss.noise_multiplier, removing)
+
+
+@sampled_loss.register
+def _(loss: SampledGaussianLoss, rate: float | Fraction, removing: bool) -> Loss:
+    both = _fraction(rate) * _fraction(loss.rate)
+    return SampledGaussianLoss(both, loss.noise_multiplier, removing)
+
+
+@sampled_loss.register
+def _(loss: RevealingLoss, rate: float | Fraction, removing: bool) -> Loss:
+    both = rate if loss.rate == 1.0 else _fraction(rate) * _fraction(loss.rate)
+    return RevealingLoss(both, removing)
+
+
+@sampled_loss.register
+def _(loss: TwoPointLoss, rate: float | Fraction, removing: bool) -> Loss:
+    if loss.failure == 1.0:
+        return RevealingLoss(rate, removing)
+    if loss.failure > 0.0:
+        raise NoAnalysisError(
+            "a guarantee that may fail shows everything or nothing on a sample, with more outcomes "
+            "than are accounted; state the sampled guarantee itself, or the pure part alone"
+        )
+    return sampled(loss, rate, removing)
+
+
+def _fraction(rate: float | Fraction) -> Fraction:
+    """Return a rate as the decimal that it prints as; a fraction as itself."""
+    return rate if isinstance(rate, Fraction) else Fraction(repr(rate))
 
 
 @losses_of.register
@@ -168,16 +206,11 @@ def _(tradeoff: GaussianTradeOff) -> LossPair:
     return _gaussian(tradeoff.mu)
 
 
-def _sampled(noise_multiplier: float, rate: float | Fraction) -> LossPair:
-    """Return the losses of a Gaussian on a Poisson sample, edge cases included."""
-    if rate == 0.0 or noise_multiplier == math.inf:
+def _gaussian_noise(noise_multiplier: float) -> LossPair:
+    """Return the losses of Gaussian noise, edge cases included."""
+    if noise_multiplier == math.inf:
         return LossPair(None, None)
     if noise_multiplier == 0.0:
-        return LossPair(RevealingLoss(rate, True), RevealingLoss(rate, False))
-    if rate == 1.0:
-        loss = GaussianLoss(noise_multiplier)
-        return LossPair(loss, loss)
-    return LossPair(
-        SampledGaussianLoss(rate, noise_multiplier, removing=True),
-        SampledGaussianLoss(rate, noise_multiplier, removing=False),
-    )
+        return LossPair(RevealingLoss(1.0, True), RevealingLoss(1.0, False))
+    loss = GaussianLoss(noise_multiplier)
+    return LossPair(loss, loss)

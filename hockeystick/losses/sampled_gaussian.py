@@ -10,13 +10,18 @@ from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.losses._lines import log_values
 from hockeystick.losses._rates import largest_when_adding
+from hockeystick.losses._sampling import Sampling
+from hockeystick.losses._spans import DensityLoss, Edges, no_atoms
 from hockeystick.losses.base import (
+    Atoms,
     Bounded,
     Cumulants,
     LineLoss,
     LineValues,
+    Masses,
     ProfiledLoss,
 )
+from hockeystick.losses.gaussian import GaussianLoss
 
 if TYPE_CHECKING:
     from mpmath import mpc, mpf
@@ -47,7 +52,7 @@ _SURE: Final = -14.0
 
 @final
 @dataclass(frozen=True, slots=True)
-class SampledGaussianLoss(LineLoss, ProfiledLoss):
+class SampledGaussianLoss(DensityLoss, LineLoss, ProfiledLoss):
     """The loss of ``(1-p) N(0, 1) + p N(mu, 1)`` against ``N(0, 1)``, or the other way round.
 
     With ``r(u) = 1 - p + p exp(mu u - mu^2/2)`` the loss of removing is ``ln r(U)`` under the
@@ -60,7 +65,7 @@ class SampledGaussianLoss(LineLoss, ProfiledLoss):
     """
 
     rate: float | Fraction
-    noise_multiplier: float
+    noise_multiplier: float | Fraction
     removing: bool
 
     @property
@@ -71,7 +76,7 @@ class SampledGaussianLoss(LineLoss, ProfiledLoss):
     @property
     def mu(self) -> float:
         """The distance of the means in units of the noise."""
-        return 1.0 / self.noise_multiplier
+        return float(1 / self.noise_multiplier)
 
     @property
     def _rough(self) -> float:
@@ -179,6 +184,20 @@ class SampledGaussianLoss(LineLoss, ProfiledLoss):
     def supremum(self) -> float:
         """Infinite when removing; -ln(1-p) when adding, rounded up."""
         return math.inf if self.removing else largest_when_adding(self.rate)
+
+    @property
+    def infimum(self) -> float:
+        """ln(1-p) when removing, rounded down; infinite when adding."""
+        return -largest_when_adding(self.rate) if self.removing else -math.inf
+
+    def atoms(self) -> Atoms:
+        """Return none: the loss has a density."""
+        return no_atoms()
+
+    def spans(self, edges: Edges) -> Masses:
+        """Return mixtures of the masses of the Gaussian without sampling."""
+        inner = GaussianLoss(self.noise_multiplier)
+        return Sampling(self.rate, self.removing).masses(inner, edges)
 
     def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
         """Return the profile of one run, in closed form."""

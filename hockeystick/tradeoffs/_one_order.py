@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, final
 
 from hockeystick._solve import increasing_root, minimum
-from hockeystick.conversions._rounding import DIGITS, least_epsilon, up
+from hockeystick.tradeoffs._rounding import DIGITS, least_epsilon, up
 from hockeystick.tradeoffs.renyi_curve import (
     RenyiCurve,
     RenyiPoints,

@@ -1,0 +1,57 @@
+"""Either way to an exact interval of one direction: by contour lines, or on a lattice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import ClassVar, Final, final
+
+from hockeystick.accountants._cost import Counted
+from hockeystick.accountants._interval import Interval
+from hockeystick.accountants.base import TOLERANCE, DirectedAccountant, Kind
+from hockeystick.accountants.contour import Contour
+from hockeystick.accountants.prv import PRV
+from hockeystick.errors import UnsupportedError
+from hockeystick.losses import CellLoss, LineLoss, Loss
+
+_NARROW: Final = 1e-9
+
+
+@final
+@dataclass(frozen=True)
+class Exact(DirectedAccountant):
+    """The contour integral, or the lattice where that is narrower and the contour is wide."""
+
+    tolerance: float = TOLERANCE
+    name: ClassVar[str] = "exact"
+    kind: ClassVar[Kind] = "exact"
+    summary: ClassVar[str] = "contour or lattice"
+
+    def epsilon_of(self, terms: Counted, delta: float) -> Interval:
+        """Return epsilon of one direction."""
+        return self._read(lambda one: one.epsilon_of(terms, delta))
+
+    def delta_of(self, terms: Counted, epsilon: float) -> Interval:
+        """Return delta of one direction."""
+        return self._read(lambda one: one.delta_of(terms, epsilon))
+
+    def _read(self, read: Callable[[DirectedAccountant], Interval]) -> Interval:
+        """Return the first answer that is narrow enough, else what both leave."""
+        found: Interval | None = None
+        for one in (Contour(), PRV(self.tolerance)):
+            with suppress(UnsupportedError):
+                new = read(one)
+                found = new if found is None else new.within(found)
+            if found is not None and found.relative_width <= max(self.tolerance, _NARROW):
+                return found
+        if found is None:
+            raise self.refuse("the plan", "it has losses with lines only and with cells only")
+        return found
+
+
+def is_known(loss: Loss) -> bool:
+    """Return whether a loss has contour lines, or cells of its own and not of what dominates it."""
+    if isinstance(loss, LineLoss):
+        return not loss.extreme
+    return isinstance(loss, CellLoss) and loss.attained is loss

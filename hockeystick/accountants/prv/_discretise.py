@@ -1,0 +1,254 @@
+"""One run's loss on a lattice: a distribution that dominates it, and one that it dominates.
+
+Above, the mass of each cell goes to its two edges, P's and Q's mass both kept ("connect the dots",
+Doroshenko et al. 2022): the likelihood ratio is spread with its mean kept, and every profile is
+convex in it. Below, each cell is merged to its mean, which is data processing, and the mean is
+rounded down to the lattice: P's mass stays, and the loss falls. The lattice's own offset is chosen
+so that hardly any mean lies below its point, so that both are of second order in the step.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hockeystick.losses._cells import reach
+
+if TYPE_CHECKING:
+    from hockeystick._kernels.series import Array
+    from hockeystick.losses import Atoms, CellLoss
+
+Indices: TypeAlias = NDArray[np.int64]
+
+_ULP: Final = 2.0**-52
+# Errors beyond this many times their mean are added up instead of counted for all.
+_USUAL: Final = 8.0
+# Rounding of a position, in units of its size: atoms nearer to a point than this lie on it.
+_ON_POINT: Final = 16.0 * _ULP
+
+
+@dataclass(frozen=True)
+class Steps:
+    """A lattice for one loss: points ``offset + k step``, k from ``first`` to ``last``."""
+
+    offset: float
+    step: float
+    first: int
+    last: int
+
+    def at(self, index: Array) -> Array:
+        """Return the points of some indices."""
+        points: Array = self.offset + self.step * index
+        return points
+
+
+class _Pieces(NamedTuple):
+    """Masses under P, as logarithms with the error of each, and their places on a lattice."""
+
+    place: Indices
+    log_p: Array
+    error: Array
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Masses on lattice points from ``first`` on, as ``exp(log_p + tilt * point - log_total)``.
+
+    Each is right within a factor ``exp(error)``, but for some that are off by ``loose`` together;
+    ``lost`` bounds the probability of an infinite
+    loss; ``slack`` bounds how far each point is from where its mass belongs.
+    """
+
+    offset: float
+    first: int
+    weight: Array
+    log_total: float
+    error: float
+    loose: float
+    lost: float
+    slack: float
+
+
+def cover(
+    loss: CellLoss, offset: float, step: float, tilt: float, log_least: tuple[float, float]
+) -> Steps:
+    """Return the lattice that covers a loss but for tails of so little mass, below and above.
+
+    Below, that is mass after tilting: of all below l it is at most ``exp(tilt l - K)``.
+    """
+    least = (loss.cumulants(tilt).value + log_least[0]) / tilt
+    low, high = reach(loss, log_least[1])
+    first = math.floor((max(low, min(least, high)) - offset) / step - _ON_POINT)
+    return Steps(offset, step, first, math.ceil((high - offset) / step + _ON_POINT))
+
+
+def above(loss: CellLoss, steps: Steps, tilt: float) -> Weights:
+    """Return a distribution on the lattice that dominates the loss."""
+    points = steps.at(np.arange(steps.first, steps.last + 1, dtype=np.float64))
+    masses = loss.cells(np.concatenate(([-math.inf], points, [math.inf])))
+    atoms = loss.atoms()
+    index, rest = _index(atoms, steps)
+    beyond = (index > steps.last) | ((index == steps.last) & (rest > 0.0))
+    lost = [masses.log_p[-1:] + masses.error[-1:], (atoms.log_p + atoms.error)[beyond]]
+    kept = np.flatnonzero(masses.log_p[1:-1] > -math.inf)
+    log_p, error = masses.log_p[1:-1][kept], masses.error[1:-1][kept]
+    mean = log_p - masses.log_q[1:-1][kept]
+    unsure = 2.0 * error + 4.0 * _ULP * (np.abs(log_p) + np.abs(mean))
+    low = np.flatnonzero(masses.log_p[:1] > -math.inf)
+    under = np.maximum(index, steps.first) - steps.first
+    rest = np.where(index < steps.first, 0.0, rest)
+    pieces = [
+        _Pieces(low, masses.log_p[:1][low], masses.error[:1][low]),
+        *_spread(kept, mean - points[:-1][kept], unsure, steps.step, log_p, error),
+        *_spread(
+            under[~beyond],
+            rest[~beyond],
+            np.zeros(int((~beyond).sum())),
+            steps.step,
+            atoms.log_p[~beyond],
+            atoms.error[~beyond],
+        ),
+    ]
+    return _tilted(steps, _joined(pieces), tilt, _sum_up(np.concatenate(lost)))
+
+
+def below(loss: CellLoss, steps: Steps, tilt: float) -> Weights:
+    """Return a distribution on the lattice that the loss dominates."""
+    masses = loss.cells(_edges_below(loss, steps))
+    atoms = loss.atoms()
+    kept = np.flatnonzero(masses.log_p > -math.inf)
+    log_p, error = masses.log_p[kept], masses.error[kept]
+    mean = log_p - masses.log_q[kept]
+    unsure = 2.0 * error + 4.0 * _ULP * (np.abs(log_p) + np.abs(mean))
+    own, own_rest = _index(atoms, steps)
+    index = np.concatenate((kept + steps.first, own))
+    at = steps.at(index.astype(np.float64))
+    rest = np.concatenate((mean - unsure - at[: kept.size], own_rest))
+    # What lies beyond the last point counts as if it were there.
+    rest = np.where(index > steps.last, 0.0, rest)
+    index = np.minimum(index, steps.last)
+    pieces = _Pieces(
+        index - steps.first,
+        np.concatenate((log_p, atoms.log_p)),
+        np.concatenate((error, atoms.error)),
+    )
+    shift = _best_shift(rest, pieces.log_p + tilt * at, steps.step)
+    place = pieces.place - (rest + shift < 0.0)
+    inside = place >= 0
+    pieces = _Pieces(place[inside], pieces.log_p[inside], pieces.error[inside])
+    moved = Steps(steps.offset - shift, steps.step, steps.first, steps.last)
+    return _tilted(moved, pieces, tilt, 0.0)
+
+
+def _edges_below(loss: CellLoss, steps: Steps) -> Array:
+    """Return edges between the points such that the mean of each cell lies about on its point.
+
+    Halfway between points the mean is off by ``step^2/12`` times the slope of the logarithm of the
+    density; edges moved by as much make up for it. Any edges will do for a lower bound.
+    """
+    points = steps.at(np.arange(steps.first, steps.last + 1, dtype=np.float64))
+    middles = steps.at(np.arange(steps.first - 1, steps.last + 1, dtype=np.float64) + 0.5)
+    masses = loss.cells(middles)
+    with np.errstate(invalid="ignore"):
+        off = masses.log_p - masses.log_q - points
+    # Next to an atom or an end of the support there is no slope to speak of.
+    off = np.where(np.abs(off) < steps.step / 16.0, off, 0.0)
+    moved = middles.copy()
+    moved[1:-1] -= 0.5 * (off[:-1] + off[1:])
+    return np.append(moved, math.inf)
+
+
+def _spread(
+    cell: Indices, rest: Array, unsure: Array, step: float, log_p: Array, error: Array
+) -> tuple[_Pieces, _Pieces]:
+    """Return masses that lie ``rest`` above the lower edge of their cells, spread to both edges.
+
+    The share that goes up keeps the mean of the likelihood ratio; it is rounded up.
+    """
+    rest = np.clip(rest, 0.0, step)
+    room = -math.expm1(-step)
+    inside = np.where(rest > 0.0, unsure / room + 16.0 * _ULP, unsure / room)
+    up = np.clip(-np.expm1(-rest) / room + inside, 0.0, 1.0)
+    down = np.clip(np.exp(-rest) * -np.expm1(rest - step) / room - inside, 0.0, 1.0)
+    with np.errstate(divide="ignore"):
+        return (
+            _Pieces(cell, log_p + np.log(down), error),
+            _Pieces(cell + 1, log_p + np.log(up), error),
+        )
+
+
+def _index(atoms: Atoms, steps: Steps) -> tuple[Indices, Array]:
+    """Return each atom's point at or below it, and how far above it the atom lies."""
+    near = _ON_POINT * (np.abs(atoms.loss) + abs(steps.offset))
+    index = np.floor((atoms.loss - steps.offset + near) / steps.step)
+    rest = atoms.loss - steps.at(index)
+    return index.astype(np.int64), np.where(np.abs(rest) <= 2.0 * near, 0.0, np.maximum(rest, 0.0))
+
+
+def _best_shift(rest: Array, exponent: Array, step: float) -> float:
+    """Return how far to move the lattice down so that rounding down costs least.
+
+    A shift s costs s; what lies further than s below its point costs a step.
+    """
+    short = rest < 0.0
+    if not bool(short.any()):
+        return 0.0
+    weight = np.exp(exponent - exponent.max())
+    weight /= weight.sum()
+    order = np.argsort(rest[short])
+    need, own = -rest[short][order], weight[short][order]
+    cost = need + step * (np.cumsum(own) - own)
+    best = int(np.argmin(cost))
+    return float(need[best]) * (1.0 + 4.0 * _ULP) if cost[best] < step * own.sum() else 0.0
+
+
+def _tilted(steps: Steps, pieces: _Pieces, tilt: float, lost: float) -> Weights:
+    """Return the masses at their places, tilted and made to add up to 1."""
+    point = steps.at((pieces.place + steps.first).astype(np.float64))
+    exponent = pieces.log_p + tilt * point
+    top = float(exponent.max())
+    log_total = top + math.log(float(np.exp(exponent - top).sum()))
+    weight = np.bincount(
+        pieces.place, weights=np.exp(exponent - log_total), minlength=steps.last - steps.first + 1
+    ).astype(np.float64)
+    sizes = np.abs(pieces.log_p) + np.abs(tilt * point)
+    error = pieces.error + _ULP * (8.0 * sizes + 8.0 * abs(log_total) + 64.0)
+    typical, loose = _errors(np.exp(exponent - log_total), error)
+    farthest = float(np.abs(point).max()) + abs(steps.offset)
+    return Weights(
+        steps.offset,
+        steps.first,
+        weight,
+        log_total,
+        typical,
+        loose,
+        lost,
+        4.0 * _ON_POINT * farthest,
+    )
+
+
+def _errors(weight: Array, error: Array) -> tuple[float, float]:
+    """Return a relative error that most weights keep to, and what the others are off by in all."""
+    usual = _USUAL * float(weight @ np.minimum(error, 1.0))
+    large = error > usual
+    if not bool(large.any()):
+        return usual, 0.0
+    worst = np.expm1(np.minimum(error[large], 700.0))
+    off = float(weight[large] @ worst) if float(error.max()) < 700.0 else math.inf
+    return usual, off * (1.0 + 1e-9)
+
+
+def _joined(pieces: list[_Pieces]) -> _Pieces:
+    """Return pieces as one list, those without mass left out."""
+    place, log_p, error = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
+    kept = log_p > -math.inf
+    return _Pieces(place[kept], log_p[kept], error[kept])
+
+
+def _sum_up(logs: Array) -> float:
+    """Return the sum of exponentials, rounded up."""
+    return float(np.exp(np.minimum(logs, 0.0)).sum()) * (1.0 + 1e-12)

@@ -1,0 +1,113 @@
+"""From a coarse lattice to one that is fine enough, or as fine as memory allows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+from hockeystick.accountants._interval import Interval
+from hockeystick.accountants._orders import total
+from hockeystick.accountants.prv._discretise import above, below
+from hockeystick.accountants.prv._points import natural_step, parts_for
+from hockeystick.accountants.prv.lattice import Lattice, Put, compose
+
+if TYPE_CHECKING:
+    from hockeystick.losses import CellLoss
+
+CellTerms: TypeAlias = "Sequence[tuple[CellLoss, int]]"
+Read: TypeAlias = "Callable[[Lattice | None, Lattice], Interval]"
+
+# The first and the largest number of points; the latter keeps memory below 500 MB.
+_FEWEST: Final = 2**12
+_MOST: Final = 2**22
+_ROUNDS: Final = 9
+# Errors other than the lattice's own are kept to about this share of what is asked for.
+_SHARE: Final = 1e-3
+# A round that leaves more than this of the width is the last but one.
+_HARDLY: Final = 0.8
+
+
+class Question(NamedTuple):
+    """What the lattice is for: the losses from below and from above, and about which delta.
+
+    A relative error of the answer is ``gain`` times as much in delta. With a ``step`` there is no
+    choice of it.
+    """
+
+    lower: CellTerms
+    upper: CellTerms
+    tilt: float
+    log_delta: float
+    gain: float
+    tolerance: float
+    step: float | None
+
+    @property
+    def runs(self) -> float:
+        """How many runs there are."""
+        return max(math.fsum(count for _, count in self.upper), 1.0)
+
+
+def refined(question: Question, read: Read) -> Interval | None:
+    """Return what is read off ever finer lattices; the narrowest, None where there is none."""
+    exact = question.step or natural_step((*question.lower, *question.upper))
+    step = exact if exact and _points(question, exact) <= _MOST else _first_step(question)
+    best: Interval | None = None
+    stale = 0
+    for _ in range(_ROUNDS):
+        pair = both(question, step)
+        found = read(*pair)
+        before = math.inf if best is None else best.relative_width
+        best = found if best is None else found.within(best)
+        stale = stale + 1 if best.relative_width > _HARDLY * before else 0
+        points = max(pair[1].mass.size, pair[1].widest)
+        if (
+            best.relative_width <= question.tolerance
+            or step == exact
+            or stale == 2
+            or points >= _MOST // 2
+        ):
+            break
+        finer = math.sqrt(0.5 * question.tolerance / max(found.relative_width, 1e-300))
+        step *= max(min(finer, 0.5), 1.0 / 64.0, 1.01 * points / _MOST)
+    return best
+
+
+def both(question: Question, step: float) -> tuple[Lattice | None, Lattice]:
+    """Return the compositions from below and from above on a lattice of about this step."""
+    log_tolerance = math.log(question.tolerance) - math.log(question.runs)
+    log_least = (log_tolerance - 30.0, log_tolerance + math.log(_SHARE) + question.log_delta)
+    log_outside = math.log(_SHARE * question.tolerance) - 8.0
+
+    def composed(terms: CellTerms, put: Put) -> Lattice:
+        parts = parts_for(terms, question.tilt, step, log_least)
+        return compose(parts, question.tilt, log_outside, put)
+
+    lower = composed(question.lower, below) if question.lower else None
+    return lower, composed(question.upper, above)
+
+
+def _first_step(question: Question) -> float:
+    """Return the step at which both ends are about as far apart as asked, by second order."""
+    c = question.tilt
+    tolerance = 2.0 * question.tolerance * max(question.gain, 1.0)
+    wanted = math.sqrt(tolerance / (question.runs * c * (c + 1.0)))
+    return min(max(wanted, _window(question) / (_MOST // 4)), _window(question) / _FEWEST)
+
+
+def _window(question: Question) -> float:
+    """Return about how wide the tilted sum is, or the tilted losses are."""
+    c = question.tilt
+    curvature = total(question.upper, c).curvature
+    widest = 0.0
+    for loss, _ in question.upper:
+        k = loss.cumulants(c)
+        lowest = max(loss.infimum, (k.value - 50.0) / c)
+        widest = max(widest, min(loss.supremum, k.slope + 40.0 * math.sqrt(k.curvature)) - lowest)
+    return max(16.0 * math.sqrt(curvature) + 1.0 / c, widest)
+
+
+def _points(question: Question, step: float) -> float:
+    """Return about how many points a lattice of this step takes."""
+    return _window(question) / step

@@ -1,0 +1,145 @@
+"""The accountant on a lattice: everything whose distribution is known, atoms and all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Final, final
+
+from hockeystick._solve import increasing_root
+from hockeystick.accountants._cost import Counted, largest_loss
+from hockeystick.accountants._interval import Interval, down, up
+from hockeystick.accountants._orders import optimal_order, optimal_order_at
+from hockeystick.accountants.base import TOLERANCE, DirectedAccountant, Kind
+from hockeystick.accountants.rdp import RDP
+from hockeystick.losses import CellLoss
+
+if TYPE_CHECKING:
+    from hockeystick.accountants.prv._refine import CellTerms, Question
+    from hockeystick.accountants.prv.lattice import Lattice
+
+_ULP: Final = 2.0**-52
+_OUTWARD: Final = 2.0**-50
+# Tilts beyond these would leave round-off only, or take too wide a window.
+_STEEPEST: Final = 1e7
+_FLATTEST: Final = 0.05
+_TRIES: Final = 60
+
+
+@final
+@dataclass(frozen=True)
+class PRV(DirectedAccountant):
+    """Privacy-loss distributions on a lattice, refined until the interval is narrow enough.
+
+    Two compositions, one that dominates the plan and one that the plan dominates, each tilted to
+    the order that matters, so that round-off is relative to Chernoff's bound. ``tolerance`` is the
+    relative width asked for; where the points that memory allows do not reach it, the answer is
+    the interval that they give. With a ``step`` the lattice is what it says, and stays.
+
+    References:
+        Doroshenko, Ghazi, Kamath, Kumar and Manurangsi, "Connect the dots: tighter discrete
+        approximations of privacy loss distributions", PoPETs 2022, for the upper end; Gopi, Lee
+        and Wutschitz, "Numerical composition of differential privacy", NeurIPS 2021.
+    """
+
+    tolerance: float = TOLERANCE
+    step: float | None = None
+    name: ClassVar[str] = "prv"
+    kind: ClassVar[Kind] = "exact"
+    summary: ClassVar[str] = "privacy-loss distributions on a lattice, by Fourier transforms"
+
+    def within(self, tolerance: float) -> PRV:
+        """Return the same with another tolerance."""
+        return PRV(tolerance, self.step)
+
+    def epsilon_of(self, terms: Counted, delta: float) -> Interval:
+        """Return epsilon of one direction."""
+        if not terms:
+            return Interval.point(0.0)
+        from hockeystick.accountants.prv._refine import refined
+
+        log_delta = math.log(delta)
+        bound = RDP().epsilon_of(terms, delta)
+        if bound.upper == 0.0:
+            return bound
+        tilt = optimal_order(terms, log_delta)
+        gain = tilt * bound.upper if bound.upper < math.inf else 1.0
+        question = self._question(terms, tilt, log_delta, gain)
+        found = refined(question, lambda low, high: _epsilons(low, high, log_delta, bound))
+        return found.within(bound) if found else bound
+
+    def delta_of(self, terms: Counted, epsilon: float) -> Interval:
+        """Return delta of one direction."""
+        if epsilon > largest_loss(terms):
+            return Interval.point(0.0)
+        from hockeystick.accountants.prv._refine import refined
+
+        bound = RDP().delta_of(terms, epsilon)
+        tilt = optimal_order_at(terms, epsilon)
+        question = self._question(terms, tilt, math.log(bound.upper), 1.0)
+        found = refined(question, lambda low, high: _deltas(low, high, epsilon))
+        return found.within(bound) if found else bound
+
+    def _question(self, terms: Counted, tilt: float, log_delta: float, gain: float) -> Question:
+        """Return what the lattice is asked."""
+        from hockeystick.accountants.prv._refine import Question
+
+        upper = self._cell_terms(terms)
+        known = [(loss.attained, count) for loss, count in terms]
+        lower = [(loss, count) for loss, count in known if isinstance(loss, CellLoss)]
+        tilt = min(max(tilt, _FLATTEST), _STEEPEST)
+        return Question(lower, upper, tilt, log_delta, gain, self.tolerance, self.step)
+
+    def _cell_terms(self, terms: Counted) -> CellTerms:
+        """Return the terms as losses with cells, or raise."""
+        cells = []
+        for loss, count in terms:
+            if not isinstance(loss, CellLoss):
+                raise self.refuse(type(loss).__name__, "its distribution is not known")
+            cells.append((loss, count))
+        return cells
+
+
+def _deltas(low: Lattice | None, high: Lattice, epsilon: float) -> Interval:
+    """Return delta between the two compositions."""
+    lower = low.lower(epsilon) if low else -math.inf
+    upper = high.upper(epsilon)
+    if lower > -math.inf:
+        lower -= _OUTWARD * (abs(lower) + 4.0)
+    upper += _OUTWARD * (abs(upper) + 4.0)
+    ends = down(math.exp(min(lower, 0.0))), min(up(math.exp(min(upper, 0.0))), 1.0)
+    return Interval(ends[0], 0.5 * (ends[0] + ends[1]), ends[1])
+
+
+def _epsilons(low: Lattice | None, high: Lattice, log_delta: float, bound: Interval) -> Interval:
+    """Return epsilon between the two compositions; a bound known before is where to look."""
+    slack = _OUTWARD * (abs(log_delta) + 4.0)
+    stride = 0.1 / high.tilt
+    upper = _crossing(lambda eps: high.upper(eps) - (log_delta - slack), bound.upper, stride, 1.0)
+    if low is None:
+        return Interval(0.0, upper, upper)
+    guess = upper if upper < math.inf else bound.lower
+    lower = _crossing(lambda eps: low.lower(eps) - (log_delta + slack), guess, stride, -1.0)
+    return Interval(min(lower, upper), upper, upper)
+
+
+def _crossing(excess: Callable[[float], float], guess: float, stride: float, side: float) -> float:
+    """Return where a falling excess crosses 0, on its negative (1) or its positive (-1) side.
+
+    Far from where the lattice is narrow both ends are loose, so that the search starts nearby.
+    """
+    if side > 0.0 and excess(0.0) <= 0.0:
+        return 0.0
+    start = guess if 0.0 < guess < math.inf else 1.0
+    at = increasing_root(
+        lambda eps: -excess(max(eps, 0.0)), start, stride=stride, tolerance=4.0 * _ULP * start
+    )
+    step = 4.0 * _ULP * start
+    for _ in range(_TRIES):
+        at = max(at, 0.0)
+        if side * excess(at) <= 0.0:
+            return at
+        at += side * step
+        step *= 2.0
+    return math.inf if side > 0.0 else 0.0

@@ -1,0 +1,88 @@
+"""Zero-concentrated differential privacy: one number per run, which adds up."""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import ClassVar, final
+
+from hockeystick.accountants._cost import Counted, largest_loss
+from hockeystick.accountants._interval import Interval
+from hockeystick.accountants.base import DirectedAccountant, Kind
+from hockeystick.accountants.closed_form import least_delta, least_epsilon
+from hockeystick.losses import Loss
+from hockeystick.losses.concentration import Concentration, concentration_of
+from hockeystick.tradeoffs._one_order import delta_by_orders, epsilon_by_orders
+from hockeystick.tradeoffs.renyi_curve import RenyiLine
+
+_OUTWARD = 1.0 + 2.0**-50
+
+
+@final
+class ZeroConcentrated(DirectedAccountant):
+    """Adds up each run's least known rho, ``D_alpha <= rho alpha``, and converts at the best order.
+
+    - Gaussian noise, sampled or not: ``rho = 1 / (2 sigma^2)``.
+    - A bounded loss, and (eps, 0)-DP: ``rho = eps tanh(eps/2)``.
+    - Bounded range, such as the exponential mechanism: ``rho = eps^2 / 8``.
+    - A (rho, omega)-tCDP guarantee and Renyi divergences of orders up to omega: at these orders
+      alone, so that the whole is known up to the least omega.
+
+    Guarantees:
+        An upper bound. Each line holds for both orders of a pair, and so does their sum; of it the
+        best single order is taken, with all that this one says of epsilon and delta. That is less
+        than ``rho + 2 sqrt(rho ln(1/delta))`` (Bun and Steinke 2016, proposition 1.3). Failures of
+        approximate guarantees and releases without noise are set apart first. The lower end is the
+        closed form of that part of the plan that costs most.
+
+        Sampling gains nothing: at large orders ``D_alpha / alpha`` of the sampled Gaussian goes to
+        ``1 / (2 sigma^2)``, whatever the rate. "rdp" reads each order on its own.
+
+    References:
+        Bun and Steinke, "Concentrated Differential Privacy", 2016, lemma 1.7 (rho adds up); Bun,
+        Dwork, Rothblum and Steinke, "Composable and Versatile Privacy via Truncated CDP", 2018;
+        Asoodeh, Liao, Calmon, Kosut and Sankar, "Three Variants of Differential Privacy", 2021,
+        theorem 3 (one order's epsilon and delta).
+    """
+
+    name: ClassVar[str] = "zcdp"
+    kind: ClassVar[Kind] = "bound"
+    summary: ClassVar[str] = "upper bound by one line above all Renyi divergences: rho adds up"
+
+    def epsilon_of(self, terms: Counted, delta: float) -> Interval:
+        """Return epsilon of one direction, the upper end from the best order of the line."""
+        if not terms:
+            return Interval.point(0.0)
+        line = self._line(terms)
+        lower = least_epsilon(terms, delta)
+        by_line = epsilon_by_orders(line, delta) if line else math.inf
+        upper = max(min(by_line, largest_loss(terms)), lower)
+        return Interval(lower, upper, upper)
+
+    def delta_of(self, terms: Counted, epsilon: float) -> Interval:
+        """Return delta of one direction, the upper end from the best order of the line."""
+        if epsilon > largest_loss(terms):
+            return Interval.point(0.0)
+        line = self._line(terms)
+        lower = least_delta(terms, epsilon)
+        by_line = delta_by_orders(line, epsilon) if line else 1.0
+        upper = max(by_line, lower)
+        return Interval(lower, upper, upper)
+
+    def _line(self, terms: Counted) -> RenyiLine | None:
+        """Return the sum of the lines, None where its slope is out of reach; or raise."""
+        lines = [(self._concentration(loss), count) for loss, count in terms]
+        rho = math.fsum(count * line.rho for line, count in lines) * _OUTWARD
+        omega = min(line.omega for line, _ in lines)
+        return RenyiLine(rho, omega) if rho <= sys.float_info.max else None
+
+    def _concentration(self, loss: Loss) -> Concentration:
+        """Return the line of one loss, or raise."""
+        line = concentration_of(loss)
+        if line is None:
+            reason = (
+                f"no rho is known with D_alpha <= rho alpha for the loss of a part of it, a "
+                f"{type(loss).__name__}; use accountant='rdp' or 'auto'"
+            )
+            raise self.refuse("the plan", reason)
+        return line

@@ -1,0 +1,28 @@
+"""What the mechanisms with noise on integers share."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from hockeystick import _validate
+from hockeystick._validate import MAX_COUNT, Domain
+
+_SENSITIVITY: Final = Domain(symbol="D", low=1, high=MAX_COUNT, typical=(1, 1000), whole=True)
+
+
+def sensitivity_of(value: object) -> int:
+    """Return the sensitivity of an integer query as an int, or raise."""
+    return _validate.count("sensitivity", value, _SENSITIVITY)
+
+
+def assumption(noise: str, sensitivity: int) -> str:
+    """Return the sentence on fresh integer noise and the query's sensitivity."""
+    return (
+        f"Fresh {noise} noise is drawn exactly and added to an integer that changes by at most "
+        f"{sensitivity:,} between neighbouring data sets."
+    )
+
+
+def details(parameter: str, sensitivity: int) -> tuple[str, ...]:
+    """Return what belongs in brackets: the noise, and the sensitivity unless it is 1."""
+    return (parameter,) if sensitivity == 1 else (parameter, f"sensitivity {sensitivity}")

@@ -1,0 +1,199 @@
+"""How far one participant moves what a linear encoder of a training run releases, squared.
+
+Column i of the encoder C is what round i adds. With vectors ``u_i`` of norm at most 1 in the rounds
+of a participant the release moves by ``|sum C_i u_i|``, and
+
+    |sum C_i u_i|^2 = sum <C_i, C_j> <u_i, u_j> <= sum |<C_i, C_j>|,
+
+attained by equal vectors where no inner product is negative. Orthogonal vectors attain
+``sum |C_i|^2``. All is exact, in integers, unless said otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Final, NamedTuple, final
+
+if TYPE_CHECKING:
+    from hockeystick._kernels.series import Array
+
+_ULP: Final = 2.0**-52
+# So many additions are done to look at every pattern of participation.
+_AFFORDABLE: Final = 300_000
+
+
+class Squares(NamedTuple):
+    """A square that some participant reaches, and one that none exceeds."""
+
+    least: Fraction
+    most: Fraction
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """At most so many participations, any two at least so many rounds apart."""
+
+    participations: int
+    separation: int
+
+    def earliest(self, rounds: int) -> range:
+        """Return the pattern that starts first and has the least gaps."""
+        count = min(self.participations, -(-rounds // self.separation))
+        return range(0, count * self.separation, self.separation)
+
+    def every(self, rounds: int, start: int = 0, taken: int = 0) -> Iterator[tuple[int, ...]]:
+        """Yield all patterns, the empty one too."""
+        yield ()
+        if taken == self.participations:
+            return
+        for first in range(start, rounds):
+            for rest in self.every(rounds, first + self.separation, taken + 1):
+                yield (first, *rest)
+
+    def count(self, rounds: int) -> int:
+        """Return how many patterns there are."""
+        return sum(
+            math.comb(rounds - (k - 1) * (self.separation - 1), k)
+            for k in range(1, len(self.earliest(rounds)) + 1)
+        )
+
+
+def of_toeplitz(coefficients: Sequence[Fraction], rounds: int, pattern: Pattern) -> Squares:
+    """Return the squares of the lower triangular matrix with these diagonals, from the main on.
+
+    Where the coefficients fall and none is negative, an inner product is the larger the earlier
+    both columns and the closer they are, so that the earliest pattern is the worst; columns
+    further apart than the last diagonal are orthogonal, and only the first of these holds then.
+    Otherwise the largest coefficients from each diagonal on take their places in the bound.
+    """
+    shown = list(coefficients[:rounds])
+    own = _earliest_square(shown, rounds, pattern)
+    falling = all(one >= other for one, other in pairwise(shown)) and shown[-1] >= 0
+    apart = len(shown) <= pattern.separation
+    if pattern.participations == 1 or apart or falling:
+        return Squares(own, own)
+    majorant = list(accumulate((abs(one) for one in reversed(shown)), max))[::-1]
+    squares = list(accumulate(one * one for one in shown))
+    orthogonal = sum(
+        (squares[min(rounds - place, len(shown)) - 1] for place in pattern.earliest(rounds)),
+        Fraction(0),
+    )
+    return Squares(max(own, orthogonal), _earliest_square(majorant, rounds, pattern))
+
+
+def _earliest_square(coefficients: Sequence[Fraction], rounds: int, pattern: Pattern) -> Fraction:
+    """Return the square of the sum of a Toeplitz matrix's columns in the earliest pattern."""
+    whole, unit = _integers(coefficients)
+    whole += [0] * (rounds - len(whole))
+    apart, end = pattern.separation, pattern.earliest(rounds).stop
+    # Each row has what the row before the last gap has, one more term and perhaps one less.
+    total: list[int] = []
+    for row, value in enumerate(whole):
+        former = total[row - apart] if row >= apart else 0
+        total.append(former + value - (whole[row - end] if row >= end else 0))
+    return Fraction(sum(value * value for value in total), unit * unit)
+
+
+def of_columns(columns: Sequence[Sequence[Fraction]], pattern: Pattern) -> Squares:
+    """Return the squares of any matrix, given by its columns."""
+    rows = len(columns[0])
+    flat, unit = _integers([value for column in columns for value in column])
+    whole = [flat[start : start + rows] for start in range(0, len(flat), rows)]
+    norms = [sum(value * value for value in column) for column in whole]
+    scale = unit * unit
+    separate = Fraction(_best(norms, pattern), scale)
+    if pattern.participations == 1 or _are_apart(whole, pattern.separation):
+        return Squares(separate, separate)
+    count = len(columns)
+    if pattern.count(count) * pattern.participations**2 + count * count * rows <= _AFFORDABLE:
+        least, most = _by_every_pattern(whole, pattern)
+        return Squares(max(Fraction(least, scale), separate), Fraction(most, scale))
+    together = [sum(row) for row in zip(*(whole[i] for i in pattern.earliest(count)), strict=True)]
+    least = sum(value * value for value in together)
+    return Squares(max(Fraction(least, scale), separate), _by_rows(columns, pattern))
+
+
+def _best(weights: Sequence[int], pattern: Pattern) -> int:
+    """Return the largest sum of weights >= 0 that a pattern collects, by dynamic programming."""
+    size, apart = len(weights), pattern.separation
+    best = [0] * (size + 1)
+    for _ in pattern.earliest(size):
+        former, best = best, [0] * (size + 1)
+        for place, weight in enumerate(weights):
+            taken = weight + former[max(place + 1 - apart, 0)]
+            best[place + 1] = max(best[place], taken)
+    return best[size]
+
+
+def _are_apart(columns: Sequence[Sequence[int]], separation: int) -> bool:
+    """Return whether columns of one pattern never share a row, as those of a banded matrix."""
+    spans = [[row for row, value in enumerate(column) if value] for column in columns]
+    first = [span[0] if span else len(columns[0]) for span in spans]
+    last = [span[-1] if span else -1 for span in spans]
+    nearest = list(accumulate(reversed(first), min))[::-1]
+    return all(
+        last[place] < nearest[place + separation]
+        for place in range(len(columns) - separation)
+        if last[place] >= 0
+    )
+
+
+def _by_every_pattern(columns: Sequence[Sequence[int]], pattern: Pattern) -> tuple[int, int]:
+    """Return the largest sums of inner products, and of their sizes, over all patterns."""
+    products = [
+        [sum(a * b for a, b in zip(one, other, strict=True)) for other in columns]
+        for one in columns
+    ]
+    least = most = 0
+    for places in pattern.every(len(columns)):
+        among = [products[i][j] for i in places for j in places]
+        least, most = max(least, sum(among)), max(most, sum(map(abs, among)))
+    return least, most
+
+
+def _by_rows(columns: Sequence[Sequence[Fraction]], pattern: Pattern) -> Fraction:
+    """Return an upper bound in floats, rounded up: each round with the worst pattern of its own.
+
+    ``sum over i in pi of sum over j in pi of |<C_i, C_j>|`` is at most the same with the inner
+    sum's largest value over all patterns that contain i.
+    """
+    import numpy as np
+
+    unit = max(abs(value) for column in columns for value in column)
+    matrix = np.array([[float(value / unit) for value in column] for column in columns])
+    count, rows = matrix.shape
+    sizes = np.abs(matrix)
+    unsure = (2.0 * rows + 16.0) * _ULP
+    products = np.abs(matrix @ matrix.T) + unsure * (sizes @ sizes.T)
+    places = np.arange(count)
+    near = np.abs(places[:, None] - places) < pattern.separation
+    others = Pattern(pattern.participations - 1, pattern.separation)
+    worst = np.diagonal(products) + _best_of_each(np.where(near, 0.0, products), others)
+    total = _best_of_each(worst[np.newaxis], pattern)[0]
+    return Fraction(float(total)) * Fraction(1.0 + (4.0 * count + 64.0) * _ULP) * unit * unit
+
+
+def _best_of_each(weights: Array, pattern: Pattern) -> Array:
+    """Return the largest sum that a pattern collects of each row of weights, in floats."""
+    import numpy as np
+
+    count, size = weights.shape
+    best = np.zeros((size + 1, count))
+    for _ in pattern.earliest(size):
+        former, best = best, np.zeros((size + 1, count))
+        for place in range(size):
+            taken = weights[:, place] + former[max(place + 1 - pattern.separation, 0)]
+            best[place + 1] = np.maximum(best[place], taken)
+    return best[size]
+
+
+def _integers(values: Iterable[Fraction]) -> tuple[list[int], int]:
+    """Return numbers as integers over their common denominator."""
+    listed = list(values)
+    unit = math.lcm(*(value.denominator for value in listed))
+    return [value.numerator * (unit // value.denominator) for value in listed], unit

@@ -1,0 +1,154 @@
+"""The exponential mechanism, and the noisy maxima that select like it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import final
+
+from hockeystick import _validate
+from hockeystick._numerals import plain
+from hockeystick.mechanisms.base import Mechanism
+
+_SCORES = (
+    "The score of each candidate moves by at most the sensitivity between neighbouring data sets; "
+    "where all scores move the same way, the sensitivity counts half."
+)
+
+
+class MaxNoise(StrEnum):
+    """The noise that is added to the scores before the largest is reported.
+
+    - ``GUMBEL`` ("gumbel"): selects exactly as the exponential mechanism does.
+    - ``EXPONENTIAL`` ("exponential"): selects exactly as permute-and-flip does.
+    - ``LAPLACE`` ("laplace"): is epsilon-DP, and no more is used of it.
+
+    Example:
+        >>> from hockeystick.mechanisms import MaxNoise
+        >>> print(MaxNoise.GUMBEL)
+        gumbel
+    """
+
+    GUMBEL = "gumbel"
+    EXPONENTIAL = "exponential"
+    LAPLACE = "laplace"
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class Exponential(Mechanism):
+    """The selection of a candidate with probability exponential in its score.
+
+    P(M(D) = o) proportional to exp(epsilon * score(D, o) / (2 * sensitivity)), where the
+    sensitivity is the most that any score moves between two neighbouring data sets; without the 2
+    where all scores move the same way (monotone scores). The same as reporting the largest score
+    after Gumbel noise of scale 2 * sensitivity / epsilon.
+
+    Guarantees:
+        Losses lie in an interval of length epsilon (bounded range), which costs less than
+        epsilon-DP does. One run is exact: two candidates attain it at each epsilon. Of several,
+        the upper end dominates every adaptive choice, and the lower end is two candidates with
+        opposite scores.
+
+    Edge cases:
+        epsilon 0 ignores the scores and costs nothing; inf selects the best and may show all.
+
+    Args:
+        epsilon: In [0, inf].
+
+    Raises:
+        ParameterError: If epsilon is no such number.
+
+    References:
+        McSherry and Talwar, "Mechanism Design via Differential Privacy", 2007; Durfee and Rogers,
+        "Practical Differentially Private Top-k Selection with Pay-what-you-get Composition",
+        2019; Dong, Durfee and Rogers, "Optimal Differential Privacy Composition for Exponential
+        Mechanisms", 2020.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> hs.Exponential(epsilon=1.0)
+        Exponential(epsilon=1.0)
+    """
+
+    epsilon: float
+
+    def __init__(self, epsilon: float) -> None:
+        object.__setattr__(self, "epsilon", _validate.real("epsilon", epsilon))
+
+    @property
+    def adjacency(self) -> None:
+        """None: the description holds for whichever adjacency the sensitivity was taken under."""
+        return None
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What must hold for the selection to be as described."""
+        rate = f"{plain(self.epsilon)} * score / (2 * sensitivity)"
+        return (f"A candidate is selected with probability proportional to exp({rate}).", _SCORES)
+
+    def _words(self) -> tuple[str, tuple[str, ...]]:
+        """Return the name and epsilon."""
+        return "exponential mechanism", (f"epsilon {self.epsilon:g}",)
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class ReportNoisyMax(Mechanism):
+    """The candidate whose score is the largest after noise is added to each.
+
+    M(D) = argmax (score(D, o) + noise of scale 2 * sensitivity / epsilon), the sensitivity being
+    the most that any score moves between two neighbouring data sets; without the 2 where all
+    scores move the same way.
+
+    Guarantees:
+        Gumbel noise: as ``Exponential``. Exponential noise: as ``PermuteAndFlip``. Laplace noise:
+        epsilon-DP as the upper end, two candidates with opposite scores as the lower end.
+
+    Edge cases:
+        epsilon 0 ignores the scores and costs nothing; inf reports the best and may show all.
+
+    Args:
+        epsilon: In [0, inf].
+        noise: "gumbel", "exponential" or "laplace".
+
+    Raises:
+        ParameterError: If a parameter is outside its domain.
+
+    References:
+        Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, section 3.3
+        (their Laplace noise of scale 1/epsilon is for monotone scores, such as counts); Ding,
+        Kifer, Sayed, Steinke, Wang, Xiao and Zhang, "The Permute-and-Flip Mechanism is Identical
+        to Report-Noisy-Max with Exponential Noise", 2021.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> print(hs.ReportNoisyMax(1.0, "laplace"))
+        report noisy max (epsilon 1, laplace noise)
+    """
+
+    epsilon: float
+    noise: MaxNoise
+
+    def __init__(self, epsilon: float, noise: MaxNoise | str = MaxNoise.GUMBEL) -> None:
+        object.__setattr__(self, "epsilon", _validate.real("epsilon", epsilon))
+        object.__setattr__(self, "noise", _validate.choice("noise", noise, MaxNoise))
+
+    @property
+    def adjacency(self) -> None:
+        """None: the description holds for whichever adjacency the sensitivity was taken under."""
+        return None
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What must hold for the selection to be as described."""
+        noise = f"{self.noise.value.capitalize()} noise of scale 2 * sensitivity / epsilon"
+        fresh = f"{noise}, with epsilon {plain(self.epsilon)}, is added to each score afresh"
+        return (f"{fresh}; only the candidate with the largest sum is released.", _SCORES)
+
+    def _words(self) -> tuple[str, tuple[str, ...]]:
+        """Return the name, epsilon and the noise."""
+        return "report noisy max", (f"epsilon {self.epsilon:g}", f"{self.noise} noise")

@@ -1,0 +1,73 @@
+"""Randomized response."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, final
+
+from hockeystick import _validate
+from hockeystick._numerals import plain
+from hockeystick._validate import MAX_COUNT, Domain
+from hockeystick.mechanisms.base import Mechanism
+
+_CATEGORIES: Final = Domain(symbol="K", low=2, high=MAX_COUNT, typical=(2, 1000), whole=True)
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class RandomizedResponse(Mechanism):
+    """One of K categories, reported truthfully e^epsilon times as often as each other one.
+
+    The true category has the probability ``e^epsilon / (e^epsilon + K - 1)`` and each other one
+    ``1 / (e^epsilon + K - 1)``. It is epsilon-DP, for the person who answers.
+
+    Guarantees:
+        Exact: any two categories differ by the same loss. With K = 2 it is the worst of all
+        epsilon-DP releases, and costs what ``PureDP(epsilon)`` does.
+
+    Edge cases:
+        Epsilon 0 reports nothing; inf reports the category itself.
+
+    Args:
+        epsilon: Logarithm of the ratio of the probabilities, in [0, inf].
+        categories: How many categories there are, an integer from 2 to 10^15.
+
+    Raises:
+        ParameterError: If a parameter is outside its domain.
+
+    References:
+        Warner 1965; Kairouz, Oh and Viswanath, "Extremal Mechanisms for Local Differential
+        Privacy", NeurIPS 2014 (K categories).
+
+    Example:
+        >>> import hockeystick as hs
+        >>> print(hs.delta(hs.RandomizedResponse(epsilon=1, categories=10), epsilon=0.5).upper)
+        0.09127281400259382
+    """
+
+    epsilon: float
+    categories: int = 2
+
+    def __init__(self, epsilon: float, categories: int = 2) -> None:
+        object.__setattr__(self, "epsilon", _validate.real("epsilon", epsilon))
+        object.__setattr__(
+            self, "categories", _validate.count("categories", categories, _CATEGORIES)
+        )
+
+    @property
+    def adjacency(self) -> None:
+        """None: neighbours are any two answers of one person."""
+        return None
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What must hold for the answer to be as described."""
+        ratio = f"e^{plain(self.epsilon)} times the probability of each other one"
+        return (f"Every report of a category is drawn afresh, the true one with {ratio}.",)
+
+    def _words(self) -> tuple[str, tuple[str, ...]]:
+        """Return the name, epsilon and the categories."""
+        return "randomized response", (
+            f"epsilon {self.epsilon:g}",
+            f"{self.categories} categories",
+        )

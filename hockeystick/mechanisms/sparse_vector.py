@@ -1,0 +1,264 @@
+"""Sparse vector: which of many queries are the first to exceed a noisy threshold."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, final
+
+from hockeystick import _validate
+from hockeystick._numerals import plain
+from hockeystick._validate import MAX_COUNT, Domain
+from hockeystick.errors import ParameterError
+from hockeystick.mechanisms.base import Mechanism, Plan
+
+_SCALE: Final = Domain(symbol="b", low=0, high=math.inf, typical=(1, 100))
+_QUERIES: Final = Domain(symbol="N", low=1, high=MAX_COUNT, typical=(10, 1000), whole=True)
+_POSITIVES: Final = Domain(symbol="c", low=0, high=MAX_COUNT, typical=(1, 100), whole=True)
+
+
+class ComparisonNoise(StrEnum):
+    """The noise of a threshold, or of the queries that are compared with it.
+
+    - ``LAPLACE`` ("laplace"): of a scale.
+    - ``GAUSSIAN`` ("gaussian"): of a standard deviation.
+
+    Example:
+        >>> from hockeystick.mechanisms import ComparisonNoise
+        >>> print(ComparisonNoise.LAPLACE)
+        laplace
+    """
+
+    LAPLACE = "laplace"
+    GAUSSIAN = "gaussian"
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class AboveThreshold(Mechanism):
+    """The place of the first query whose noisy answer reaches a noisy threshold, and no more.
+
+    M(D) = the first i with query_i(D) + noise_i >= threshold + noise, all noises fresh, or that
+    there is none. The queries may be chosen as the outcomes come in. No answer is released.
+
+    Guarantees:
+        Shifting the threshold's noise by the sensitivity makes every "below" at least as likely
+        for the neighbour, and leaves one "above", whose query moves by at most twice the
+        sensitivity against the threshold (once where all queries move the same way). Laplace
+        query noise: the outcome is dominated, whatever the number of queries, by the threshold's
+        loss plus (2 or 1) / query_scale, in both directions. Gaussian query noise: with at most N
+        queries, by Renyi divergences of mu^2 = (1/threshold_scale)^2 + (2/query_scale)^2 plus
+        ln(N) / (alpha - 1). The lower end is one query that is asked at a good place.
+
+    Edge cases:
+        Query scale inf releases nothing. Threshold scale inf leaves the queries' share alone.
+        Scale 0 of either may show anything: epsilon is at most inf.
+
+    Args:
+        threshold_scale: Scale (Laplace) or standard deviation (Gaussian) of the threshold's noise
+            over the queries' sensitivity, in [0, inf].
+        query_scale: The same of each query's noise, in [0, inf].
+        threshold_noise: "laplace" or "gaussian".
+        query_noise: "laplace" or "gaussian"; Gaussian only with a Gaussian threshold.
+        monotone: Whether between two neighbouring data sets all queries move the same way.
+        queries: The largest number N of queries that are asked, an integer >= 1; needed with
+            Gaussian query noise, where it counts.
+
+    Raises:
+        ParameterError: If a parameter is outside its domain, or does not go with the others.
+
+    References:
+        Dwork and Roth 2014, algorithm 1 (epsilon = 1/threshold_scale + 2/query_scale); Lyu, Su and
+        Li, "Understanding the Sparse Vector Technique for Differential Privacy", 2017: of six
+        published variants, those that release the answers, leave the queries without noise, or do
+        not stop are not private; Zhu and Wang, "Improving Sparse Vector Technique with Renyi
+        Differential Privacy", 2020.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> print(hs.AboveThreshold(2.0, 4.0))
+        above threshold (laplace threshold noise of scale 2, laplace query noise of scale 4)
+    """
+
+    threshold_scale: float
+    query_scale: float
+    threshold_noise: ComparisonNoise
+    query_noise: ComparisonNoise
+    monotone: bool
+    queries: int | None
+
+    def __init__(
+        self,
+        threshold_scale: float,
+        query_scale: float,
+        *,
+        threshold_noise: ComparisonNoise | str = ComparisonNoise.LAPLACE,
+        query_noise: ComparisonNoise | str = ComparisonNoise.LAPLACE,
+        monotone: bool = False,
+        queries: float | None = None,
+    ) -> None:
+        if not isinstance(monotone, bool):
+            raise ParameterError("monotone", monotone, "True or False")
+        fields = {
+            "threshold_scale": _validate.real("threshold_scale", threshold_scale, _SCALE),
+            "query_scale": _validate.real("query_scale", query_scale, _SCALE),
+            "threshold_noise": _noise("threshold_noise", threshold_noise),
+            "query_noise": _noise("query_noise", query_noise),
+            "monotone": monotone,
+            "queries": None if queries is None else _validate.count("queries", queries, _QUERIES),
+        }
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+        _check_gaussian_queries(self)
+
+    @property
+    def adjacency(self) -> None:
+        """None: the description holds for whichever adjacency the sensitivity was taken under."""
+        return None
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What must hold for the release to be as described."""
+        threshold = f"{self.threshold_noise.value.capitalize()} noise"
+        query = f"{self.query_noise.value.capitalize()} noise"
+        moves = "Each query's answer moves by at most the sensitivity between neighbours"
+        if self.monotone:
+            moves += ", and all answers move the same way"
+        return (
+            f"{threshold} of {plain(self.threshold_scale)} times the queries' sensitivity is "
+            f"added to the threshold once, and fresh {query} of {plain(self.query_scale)} times "
+            "the sensitivity to each query's answer.",
+            f"{moves}.",
+            "Only whether each noisy answer reaches the noisy threshold is released, never the "
+            "answer; at the first that does, the run ends and the threshold's noise is discarded.",
+            *(() if self.queries is None else (f"A run asks at most {self.queries:,} queries.",)),
+        )
+
+    def _words(self) -> tuple[str, tuple[str, ...]]:
+        """Return the name, the noises and what else counts."""
+        details = [
+            f"{self.threshold_noise} threshold noise of scale {self.threshold_scale:g}",
+            f"{self.query_noise} query noise of scale {self.query_scale:g}",
+        ]
+        if self.monotone:
+            details.append("monotone queries")
+        if self.queries is not None:
+            details.append(f"at most {self.queries} queries")
+        return "above threshold", tuple(details)
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class SparseVector(Plan):
+    """The first so many queries whose noisy answers reach a noisy threshold, fresh after each.
+
+    One ``AboveThreshold`` after the other: after each "above" the threshold gets fresh noise, and
+    after so many of them no query is asked any more. Parameters as there.
+
+    Edge cases:
+        No positives: no query is asked, and nothing is released.
+
+    Args:
+        threshold_scale: As in ``AboveThreshold``.
+        query_scale: As in ``AboveThreshold``.
+        positives: The number of "above" after which it stops, an integer >= 0.
+        threshold_noise: "laplace" or "gaussian".
+        query_noise: "laplace" or "gaussian"; Gaussian only with a Gaussian threshold.
+        monotone: Whether between two neighbouring data sets all queries move the same way.
+        queries: The largest number of queries for each positive.
+
+    Raises:
+        ParameterError: If a parameter is outside its domain, or does not go with the others.
+
+    References:
+        Dwork and Roth 2014, algorithm 2, with epsilon/c for each positive.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> print(hs.SparseVector(20.0, 40.0, positives=10).mechanism)
+        above threshold (laplace threshold noise of scale 20, laplace query noise of scale 40) x 10
+    """
+
+    threshold_scale: float
+    query_scale: float
+    positives: int
+    threshold_noise: ComparisonNoise
+    query_noise: ComparisonNoise
+    monotone: bool
+    queries: int | None
+
+    def __init__(
+        self,
+        threshold_scale: float,
+        query_scale: float,
+        *,
+        positives: float = 1,
+        threshold_noise: ComparisonNoise | str = ComparisonNoise.LAPLACE,
+        query_noise: ComparisonNoise | str = ComparisonNoise.LAPLACE,
+        monotone: bool = False,
+        queries: float | None = None,
+    ) -> None:
+        once = AboveThreshold(
+            threshold_scale,
+            query_scale,
+            threshold_noise=threshold_noise,
+            query_noise=query_noise,
+            monotone=monotone,
+            queries=queries,
+        )
+        for name in AboveThreshold.__slots__:
+            object.__setattr__(self, name, getattr(once, name))
+        number = _validate.count("positives", positives, _POSITIVES)
+        object.__setattr__(self, "positives", number)
+
+    @property
+    def once(self) -> AboveThreshold:
+        """The part up to one positive."""
+        return AboveThreshold(
+            self.threshold_scale,
+            self.query_scale,
+            threshold_noise=self.threshold_noise,
+            query_noise=self.query_noise,
+            monotone=self.monotone,
+            queries=self.queries,
+        )
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """So many runs up to one positive."""
+        return self.once**self.positives
+
+    @property
+    def adjacency(self) -> None:
+        """None: the description holds for whichever adjacency the sensitivity was taken under."""
+        return None
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What must hold for the release to be as described."""
+        stop = f"After {self.positives:,} noisy answers above the threshold no query is asked."
+        return (*self.once.assumptions, stop)
+
+    def _words(self) -> tuple[str, tuple[str, ...]]:
+        """Return the name, the number of positives and what one of them takes."""
+        return "sparse vector", (f"{self.positives} positives", *self.once._words()[1])
+
+
+def _noise(name: str, value: object) -> ComparisonNoise:
+    """Return the kind of noise, or raise."""
+    return _validate.choice(name, value, ComparisonNoise)
+
+
+def _check_gaussian_queries(mechanism: AboveThreshold) -> None:
+    """Raise where Gaussian query noise lacks what its analysis needs."""
+    if mechanism.query_noise is not ComparisonNoise.GAUSSIAN:
+        return
+    if mechanism.threshold_noise is not ComparisonNoise.GAUSSIAN:
+        allowed = "'gaussian' where query_noise is"
+        raise ParameterError("threshold_noise", mechanism.threshold_noise, allowed)
+    if mechanism.queries is None:
+        raise ParameterError("queries", None, "given where query_noise is 'gaussian'")

@@ -1,0 +1,109 @@
+"""One run on a lattice: what dominates the loss and what it dominates, at every epsilon."""
+
+import math
+from typing import Final
+
+import numpy as np
+import pytest
+from mpmath import mp
+
+from hockeystick._kernels.series import Array
+from hockeystick.accountants.prv._discretise import Weights, above, below, cover
+from hockeystick.losses import Atoms, CellLoss, GaussianLoss, Masses, TwoPointLoss
+from hockeystick.losses.laplace import LaplaceLoss
+
+LOSSES: Final = {
+    "Gaussian": GaussianLoss(1.3),
+    "Laplace": LaplaceLoss(0.7),
+    "randomized response": TwoPointLoss(1.1),
+}
+each_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES.keys())
+EPSILONS: Final = np.linspace(0.0, 3.0, 61)
+TILT: Final = 2.5
+
+
+def profile(weights: Weights, step: float, epsilon: float) -> float:
+    """Return delta of masses on a lattice, their tilt taken back."""
+    points = weights.offset + step * (weights.first + np.arange(weights.weight.size))
+    masses = weights.weight * np.exp(weights.log_total - TILT * points)
+    return float(masses @ np.maximum(-np.expm1(epsilon - points), 0.0)) + weights.lost
+
+
+def truth(loss: GaussianLoss | LaplaceLoss | TwoPointLoss, epsilon: float) -> float:
+    """Return delta by the loss's closed form."""
+    return float(loss.delta(mp.mpf(epsilon)))
+
+
+@each_loss
+@pytest.mark.parametrize("step", [0.3, 0.04, 1e-3])
+@pytest.mark.parametrize("offset", [0.0, 0.0123])
+def test_the_lattice_above_dominates_and_the_one_below_is_dominated(
+    loss: GaussianLoss | LaplaceLoss | TwoPointLoss, step: float, offset: float
+) -> None:
+    steps = cover(loss, offset, step, TILT, (-40.0, -40.0))
+    up, low = above(loss, steps, TILT), below(loss, steps, TILT)
+    for epsilon in EPSILONS.tolist():
+        exact, slack = truth(loss, epsilon), 1e-15
+        assert profile(up, step, epsilon - up.slack) * math.exp(up.error) >= exact - slack
+        assert profile(low, step, epsilon + low.slack) * math.exp(-low.error) <= exact + slack
+
+
+@pytest.mark.parametrize("loss", [LOSSES["Gaussian"], LOSSES["Laplace"]], ids=str)
+def test_both_lattices_are_of_second_order(loss: GaussianLoss | LaplaceLoss) -> None:
+    def gap(step: float) -> float:
+        offset = loss.atoms().loss[0] if loss.atoms().loss.size else 0.0
+        steps = cover(loss, offset, step, TILT, (-40.0, -40.0))
+        up, low = above(loss, steps, TILT), below(loss, steps, TILT)
+        grid = EPSILONS.tolist()
+        return sum(profile(up, step, e) - profile(low, step, e) for e in grid)
+
+    span = 2.0 / 0.7
+    coarse, fine = gap(span / 64), gap(span / 256)
+    assert fine < coarse / 12.0
+
+
+def test_atoms_on_points_are_exact_in_both() -> None:
+    loss = TwoPointLoss(1.1)
+    steps = cover(loss, -1.1, 2.2 / 8, TILT, (-40.0, -40.0))
+    for put in (above, below):
+        weights = put(loss, steps, TILT)
+        assert np.count_nonzero(weights.weight) == 2
+        for epsilon in EPSILONS.tolist():
+            assert profile(weights, steps.step, epsilon) == pytest.approx(
+                truth(loss, epsilon), rel=1e-13, abs=1e-15
+            )
+
+
+def test_what_lies_beyond_the_lattice_is_lost_above_and_kept_below() -> None:
+    loss = GaussianLoss(0.5)
+    steps = cover(loss, 0.0, 0.05, TILT, (-40.0, math.log(1e-3)))
+    up, low = above(loss, steps, TILT), below(loss, steps, TILT)
+    assert 1e-4 < up.lost < 1e-2
+    for epsilon in (4.0, 6.0, 8.0):
+        assert profile(up, 0.05, epsilon) >= truth(loss, epsilon) >= profile(low, 0.05, epsilon)
+
+
+class Shy(CellLoss):
+    """A loss whose tail has a mass that is not known at all."""
+
+    infimum = -1.0
+    supremum = 1.0
+
+    def atoms(self) -> Atoms:
+        """Return none."""
+        none = np.zeros(0)
+        return Atoms(none, none, none)
+
+    def cells(self, edges: Array) -> Masses:
+        """Return an even density on [-1, 1], known but for the cell at the left end."""
+        inside = np.clip(edges, -1.0, 1.0)
+        with np.errstate(divide="ignore"):
+            log_p = np.log(np.diff(inside) / 2.0)
+        middle = 0.5 * (inside[:-1] + inside[1:])
+        return Masses(log_p, log_p - middle, np.where(inside[1:] < -0.9, math.inf, 1e-15))
+
+
+def test_a_mass_that_is_not_known_proves_nothing() -> None:
+    loss = Shy()
+    steps = cover(loss, 0.0, 0.05, TILT, (-40.0, -40.0))
+    assert above(loss, steps, 300.0).error == math.inf

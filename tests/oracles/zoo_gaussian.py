@@ -1,0 +1,164 @@
+"""Profiles of Gaussian noise: plain, of random sensitivity, and sampled in many runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from mpmath import mp
+
+from tests.oracles import levy
+from tests.oracles.zoo_line import root
+from tests.oracles.zoo_outputs import Real
+
+_REACH = 40  # standard deviations beyond which no threshold lies
+
+
+def _tail(x: Real) -> Real:
+    """The normal distribution's upper tail, to full relative precision."""
+    return mp.erfc(x / mp.sqrt(2)) / 2
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """N(mu, 1) against N(0, 1): the threshold is at epsilon / mu + mu / 2."""
+
+    mu: Real
+
+    def delta(self, epsilon: Real) -> Real:
+        """P tail minus e^epsilon Q tail."""
+        x = epsilon / self.mu + self.mu / 2
+        with mp.extradps(20):
+            return _tail(x - self.mu) - mp.exp(epsilon) * _tail(x)
+
+    def epsilon(self, delta: Real) -> Real:
+        """The root below a bound of zero-concentrated privacy."""
+        rho = self.mu**2 / 2
+        return root(self.delta, delta, rho + 2 * mp.sqrt(rho * mp.log(1 / delta)))
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """One run: sum w_i N(c_i, s^2), c_i >= 0, against N(0, s^2) (removing), or reversed."""
+
+    noise: Real
+    centres: Sequence[Real]
+    weights: Sequence[Real]
+    adding: bool
+
+    def _quotient(self, x: Real) -> Real:
+        """Density with the record over density without, which grows with x."""
+        s2 = self.noise**2
+        return mp.fsum(
+            w * mp.exp(c * (2 * x - c) / (2 * s2))
+            for c, w in zip(self.centres, self.weights, strict=True)
+        )
+
+    def _threshold(self, ratio: Real) -> Real:
+        """Where the quotient is as given, by bisection."""
+        low, high = -_REACH * self.noise, _REACH * self.noise
+        while high - low > mp.mpf(10) ** (3 - mp.dps):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self._quotient(middle) < ratio else (low, middle)
+        return (low + high) / 2
+
+    def delta(self, epsilon: Real) -> Real:
+        """The event above (removing) or below (adding) the threshold."""
+        sign = -1 if self.adding else 1
+        x = self._threshold(mp.exp(sign * epsilon))
+        if abs(x) > (_REACH - 1) * self.noise:
+            return mp.mpf(0)
+        without = _tail(sign * x / self.noise)
+        with_record = mp.fsum(
+            w * _tail(sign * (x - c) / self.noise)
+            for c, w in zip(self.centres, self.weights, strict=True)
+        )
+        p, q = (without, with_record) if self.adding else (with_record, without)
+        return p - mp.exp(epsilon) * q
+
+    def epsilon(self, delta: Real) -> Real:
+        """The root below what the largest centre alone costs."""
+        return root(self.delta, delta, Gaussian(max(self.centres) / self.noise).epsilon(delta))
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """The worse direction of runs of sampled Gaussian noise, by `levy`."""
+
+    rate: Fraction
+    noise: Fraction
+    runs: int
+
+    @property
+    def _plan(self) -> levy.Plan:
+        return levy.Plan(self.rate, self.noise, self.runs)
+
+    def delta(self, epsilon: Real) -> Real:
+        """By inversion; epsilon must be a float."""
+        return max(levy.deltas(self._plan, float(epsilon), 1e-12).values())
+
+    def epsilon(self, delta: Real) -> Real:
+        """By inversion."""
+        return max(levy.epsilons(self._plan, Fraction(mp.nstr(delta, 5))).values())
+
+
+@dataclass(frozen=True)
+class SinhNormal:
+    """One run of A asinh(N(0, s^2) / A) added to an answer that moves by 1.
+
+    The distribution function is Phi(A sinh(x / A) / s), and the quotient of the densities at x - 1
+    and at x grows with x where A is above s.
+    """
+
+    sigma: Real
+    bend: Real
+
+    def density(self, x: Real) -> Real:
+        """The derivative of the distribution function."""
+        scaled = self.bend * mp.sinh(x / self.bend) / self.sigma
+        return mp.npdf(scaled) * mp.cosh(x / self.bend) / self.sigma
+
+    def tail(self, x: Real) -> Real:
+        """The probability above x."""
+        return _tail(self.bend * mp.sinh(x / self.bend) / self.sigma)
+
+    @property
+    def reach(self) -> Real:
+        """Where the density is below 10^-60."""
+        return self.bend * mp.asinh(17 * self.sigma / self.bend)
+
+    def delta(self, epsilon: Real) -> Real:
+        """P tail minus e^epsilon Q tail above where the quotient of densities is e^epsilon."""
+        low, high = mp.mpf(1) / 2, self.reach + 1
+        scale = mp.exp(epsilon)
+        while high - low > mp.mpf(10) ** (3 - mp.dps):
+            middle = (low + high) / 2
+            less = self.density(middle - 1) < scale * self.density(middle)
+            low, high = (middle, high) if less else (low, middle)
+        x = (low + high) / 2
+        return self.tail(x - 1) - scale * self.tail(x)
+
+    def epsilon(self, delta: Real) -> Real:
+        """The root below what 40 times the noise's parameter would give."""
+        return root(self.delta, delta, 40 * Gaussian(1 / self.sigma).epsilon(delta))
+
+
+def tree_mu(noise: Real, leaves: int) -> Real:
+    """A leaf is in as many nodes of a binary tree as the tree is high."""
+    levels = 0
+    while 2**levels < leaves + 1:
+        levels += 1
+    return mp.sqrt(levels) / noise
+
+
+def square_root_mu(noise: Real, rounds: int) -> Real:
+    """The first column of the square root of the prefix sums, entry by entry."""
+    entries = [mp.binomial(2 * k, k) / mp.mpf(4) ** k for k in range(rounds)]
+    return mp.sqrt(mp.fsum(entry**2 for entry in entries)) / noise
+
+
+def largest_z(one: SinhNormal) -> float:
+    """Beyond which moments of the loss are infinite: 1 / (e^(2/A) - 1)."""
+    return 1 / math.expm1(2 / float(one.bend))

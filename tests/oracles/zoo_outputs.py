@@ -1,0 +1,196 @@
+"""Outputs of mechanisms on two neighbouring data sets, from the mechanisms' definitions.
+
+A `Pair` lists the outcomes of one run with their probabilities under P (with the record) and Q
+(without it), in mpmath. No loss formula is used: a loss is the logarithm of a quotient of two
+probabilities, and outcomes of the same quotient are one outcome (a sufficient statistic).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from mpmath import mp
+
+Real = Any  # an mpmath number: mpmath has no types of its own to name
+
+_SAME = 30  # decimal digits to which two quotients of one outcome agree
+_NEGLIGIBLE = 45  # outcomes below 10 to minus this are left out, under P and Q alike
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Outcomes of one run: probabilities under P and under Q, in ascending order of p / q."""
+
+    p: tuple[Real, ...]
+    q: tuple[Real, ...]
+
+    @property
+    def reversed(self) -> Pair:
+        """The same with P and Q exchanged."""
+        return Pair(self.q[::-1], self.p[::-1])
+
+    def sampled(self, rate: Real) -> Pair:
+        """The pair where the record takes part with a probability only."""
+        mixed = ((1 - rate) * q + rate * p for p, q in zip(self.p, self.q, strict=True))
+        return pair(tuple(mixed), self.q)
+
+
+def number(value: float) -> Real:
+    """The decimal that a float prints as."""
+    return mp.mpf(repr(value))
+
+
+def pair(p: Sequence[Real], q: Sequence[Real]) -> Pair:
+    """Sort outcomes by their quotient and put together those that share it."""
+    least = mp.mpf(10) ** -_NEGLIGIBLE
+    rows = sorted((a / b, a, b) for a, b in zip(p, q, strict=True) if max(a, b) > least)
+    kept: list[list[Real]] = []
+    for ratio, a, b in rows:
+        if kept and abs(ratio / kept[-1][0] - 1) < mp.mpf(10) ** -_SAME:
+            kept[-1][1] += a
+            kept[-1][2] += b
+        else:
+            kept.append([ratio, a, b])
+    return Pair(tuple(row[1] for row in kept), tuple(row[2] for row in kept))
+
+
+def shifted(weight: Callable[[int], Real], reach: int, shift: int) -> Pair:
+    """Integer noise of unnormalised probabilities weight(y), |y| <= reach, and its shift."""
+    values = {y: weight(y) for y in range(-reach - shift, reach + shift + 1)}
+    total = mp.fsum(values.values())
+    ys = range(-reach, reach + shift + 1)
+    return pair([values[y - shift] / total for y in ys], [values[y] / total for y in ys])
+
+
+def discrete_gaussian(sigma: Real, shift: int = 1) -> Pair:
+    """Integers with probability proportional to exp(-y^2 / (2 sigma^2))."""
+    reach = int(sigma * mp.sqrt(2 * _NEGLIGIBLE * mp.log(10))) + 2
+    return shifted(lambda y: mp.exp(-mp.mpf(y * y) / (2 * sigma**2)), reach, shift)
+
+
+def discrete_laplace(scale: Real, shift: int = 1) -> Pair:
+    """Integers with probability proportional to exp(-|y| / scale)."""
+    reach = int(scale * _NEGLIGIBLE * mp.log(10)) + 2
+    return shifted(lambda y: mp.exp(-abs(y) / scale), reach, shift)
+
+
+def skellam(variance: Real, shift: int = 1) -> Pair:
+    """Differences of two Poisson variables of mean variance / 2, summed over the smaller one."""
+    mean, reach = variance / 2, 20
+    while mp.besseli(reach, variance) > mp.mpf(10) ** -_NEGLIGIBLE:
+        reach += 5
+
+    def weight(y: int) -> Real:
+        terms = (
+            mean ** (2 * k + abs(y)) / (mp.factorial(k) * mp.factorial(k + abs(y)))
+            for k in range(4 * reach)
+        )
+        return mp.fsum(terms)
+
+    return shifted(weight, reach, shift)
+
+
+def randomized_response(epsilon: Real, categories: int) -> Pair:
+    """The true category with e^epsilon times the probability of each other one."""
+    total = mp.exp(epsilon) + categories - 1
+    rest = [1 / total] * (categories - 2)
+    return pair(
+        [mp.exp(epsilon) / total, 1 / total, *rest], [1 / total, mp.exp(epsilon) / total, *rest]
+    )
+
+
+def bits(one_if_one: Real, one_if_zero: Real, count: int) -> Pair:
+    """Noisy bits, `count` of which go from 1 to 0 and as many from 0 to 1."""
+    p, q = [mp.mpf(1)], [mp.mpf(1)]
+    for here, there in ((one_if_one, one_if_zero), (one_if_zero, one_if_one)):
+        for _ in range(count):
+            p, q = [a * b for a in p for b in (here, 1 - here)], [
+                a * b for a in q for b in (there, 1 - there)
+            ]
+            merged = pair(p, q)
+            p, q = list(merged.p), list(merged.q)
+    return pair(p, q)
+
+
+def symmetric_bits(epsilon: Real) -> Pair:
+    """Unary encoding whose bits are kept with probability e^(epsilon/2) / (1 + e^(epsilon/2))."""
+    kept = mp.exp(epsilon / 2) / (1 + mp.exp(epsilon / 2))
+    return bits(kept, 1 - kept, 1)
+
+
+def optimised_bits(epsilon: Real) -> Pair:
+    """Unary encoding whose ones are kept with probability 1/2 and zeros raised with 1/(1+e^eps)."""
+    return bits(mp.mpf(1) / 2, 1 / (1 + mp.exp(epsilon)), 1)
+
+
+def rappor(flip: Real, hashes: int) -> Pair:
+    """A Bloom filter's bits, each replaced by a fair coin with probability flip."""
+    return bits(1 - flip / 2, flip / 2, hashes)
+
+
+def exchanged(epsilon: Real) -> Pair:
+    """Permute-and-flip between two candidates whose scores, one sensitivity apart, change places.
+
+    The worse one is released if it comes first and its coin shows heads, or if it comes second and
+    the better one's coin showed tails, which it never does.
+    """
+    worse = mp.exp(-epsilon / 2) / 2
+    return pair((1 - worse, worse), (worse, 1 - worse))
+
+
+def one_comparison(threshold: Real, query: Real) -> Pair:
+    """Whether one query exceeds a threshold, Laplace noise on both, of the scales given.
+
+    The query lies half its sensitivity above the threshold, or below it.
+    """
+
+    def above(gap: Real) -> Real:
+        """Probability of (noise of threshold) - (noise of query) < gap, by quadrature."""
+
+        def term(x: Real) -> Real:
+            tail = mp.exp(-abs(gap - x) / threshold) / 2
+            return mp.exp(-abs(x) / query) / (2 * query) * (1 - tail if gap > x else tail)
+
+        far = 60 * max(threshold, query)
+        return mp.quad(term, [-far, -far / 8, -far / 60, min(0, gap), max(0, gap), far / 60, far / 8, far])
+
+    half = mp.mpf(1) / 2
+    p, q = above(half), above(-half)
+    return pair((p, 1 - p), (q, 1 - q))
+
+
+def continuous_nodes(
+    densities: tuple[Callable[[Real], Real], Callable[[Real], Real]],
+    low: Real,
+    high: Real,
+    count: int,
+) -> tuple[tuple[Real, ...], tuple[Real, ...]]:
+    """Trapezoid nodes of two smooth densities that vanish at both ends: masses under P and Q."""
+    step = (high - low) / count
+    xs = [low + step * k for k in range(count + 1)]
+    first, second = densities
+    return tuple(step * first(x) for x in xs), tuple(step * second(x) for x in xs)
+
+
+def normal(x: Real, centre: Real, sigma: Real) -> Real:
+    """The normal density."""
+    return mp.npdf(x, centre, sigma)
+
+
+def gaussian_mixture(
+    noise: Real, centres: Sequence[Real], weights: Sequence[Real], count: int
+) -> Pair:
+    """N(c_i, noise^2) with weight w_i against N(0, noise^2), on nodes."""
+
+    def with_record(x: Real) -> Real:
+        return mp.fsum(w * normal(x, c, noise) for c, w in zip(centres, weights, strict=True))
+
+    reach = 15 * noise
+    without = partial(normal, centre=0, sigma=noise)
+    p, q = continuous_nodes(
+        (with_record, without), -reach + min(centres), reach + max(centres), count
+    )
+    return Pair(p, q)

@@ -1,15 +1,19 @@
 # Everything here needs only make and a Python (3.11 or later) that has the venv module.
 #   make run PYTHON=python3.12     uses another interpreter
 #   make test PYTEST_ARGS=-x       passes arguments on to pytest
+#   make test WORKERS=0            runs the tests in one process; the default is one per core
 
 PYTHON ?= python3
 VENV ?= .venv
 PLAN ?= examples/mnist-tutorial.toml
 PYTEST_ARGS ?=
+WORKERS ?= auto
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq install
 PYTEST := $(BIN)/python -m pytest
+# Each process takes neighbouring tests, which share what they cache, and the idle one takes over.
+PARALLEL := -n $(WORKERS) --dist worksteal
 SETUP := setup.cfg pyproject.toml
 
 .DEFAULT_GOAL := help
@@ -23,10 +27,10 @@ run: $(VENV)/.installed ## install, then print epsilon for an example plan
 	@$(BIN)/hockeystick epsilon $(PLAN)
 
 test: check ## install, then lint, types, import contracts and the usual tests
-	@$(PYTEST) $(PYTEST_ARGS)
+	@$(PYTEST) $(PARALLEL) $(PYTEST_ARGS)
 
 test-all: $(VENV)/.installed-all check ## the same with every extra, and the slow, peer and benchmark code too
-	@$(PYTEST) -m "" hockeystick tests benchmarks $(PYTEST_ARGS)
+	@$(PYTEST) $(PARALLEL) -m "" hockeystick tests benchmarks $(PYTEST_ARGS)
 
 check: $(VENV)/.installed-test ## lint, formatting, types and import contracts only
 	@echo "== ruff"
@@ -38,13 +42,14 @@ check: $(VENV)/.installed-test ## lint, formatting, types and import contracts o
 	@$(BIN)/lint-imports --no-logo
 
 coverage: $(VENV)/.installed-test ## the usual tests, with the lines they miss
-	@$(PYTEST) --cov $(PYTEST_ARGS)
+	@$(PYTEST) $(PARALLEL) --cov $(PYTEST_ARGS)
 
 bench: $(VENV)/.installed-all ## time this package and its peers side by side
 	@$(PYTEST) benchmarks -m "" --benchmark-enable --benchmark-only $(PYTEST_ARGS)
 
-tables: $(VENV)/.installed ## widths over random plans, and the cost over steps and delta
+tables: $(VENV)/.installed-all ## widths over random plans, cost over steps and delta, lattices
 	@$(BIN)/python benchmarks/tables.py
+	@$(BIN)/python benchmarks/bench_prv.py
 
 clean: ## remove what builds and test runs leave behind
 	@rm -rf build dist *.egg-info .coverage htmlcov .benchmarks

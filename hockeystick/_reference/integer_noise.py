@@ -6,106 +6,96 @@ log-concave, so that with the tails ``T(k) = p(k) + p(k+1) + ...``
     delta(epsilon) = T(k0) - e^epsilon T(k0 + D),
 
 k0 the least k whose loss exceeds epsilon (Canonne, Kamath and Steinke 2020, theorem 7). As p is
-symmetric, exchanging P and Q changes nothing.
+symmetric, exchanging P and Q changes nothing. Parameters are fractions; long sums are made in
+integers over a power of two.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
-from typing import NamedTuple
 
 from mpmath import mp, mpf
 
-from hockeystick._reference.profiles import _uncancelled
+from hockeystick._reference.profiles import _uncancelled, exact
 
-# Bits against the round-off of long recurrences, and what counts as nothing beyond the precision.
-_GUARD = 64
-# Tails of the Skellam distribution below exp of minus this are taken as 0.
-_NOTHING = 2000
+# Bits against the round-off of long recurrences; tables are made for multiples of so many bits.
+GUARD = 64
+_BUCKET = 320
+# A table reaches so many sigma, below which the terms lose so many bits; few terms need none.
+_REACH = 24
+_FALLEN = 420
+_FEW = 4
 
 
-def discrete_laplace_delta(epsilon: mpf, scale: mpf, shift: int) -> mpf:
+def bucket() -> int:
+    """Return the current precision, rounded up so that tables serve several precisions."""
+    return -(-int(mp.prec) // _BUCKET) * _BUCKET
+
+
+def discrete_laplace_delta(epsilon: mpf, scale: Fraction, shift: int) -> mpf:
     """Return the profile of discrete Laplace noise, ``P[y] = (1 - t)/(1 + t) t^|y|``."""
 
     def tail(k: int) -> mpf:
-        t = mp.exp(-1 / scale)
+        t = mp.exp(-1 / exact(scale))
         return t**k / (1 + t) if k > 0 else 1 - t ** (1 - k) / (1 + t)
 
     def first(value: mpf) -> int | None:
         # |k + D| - |k| = 2k + D between -D and 0, and D from there on.
-        return int(mp.floor((value * scale - shift) / 2)) + 1 if value * scale < shift else None
+        steps = value * exact(scale)
+        return int(mp.floor((steps - shift) / 2)) + 1 if steps < shift else None
 
-    return _delta(epsilon, shift, tail, first)
+    return delta_of_shift(epsilon, shift, tail, first)
 
 
 def discrete_laplace_nodes(
-    scale: mpf, shift: int, first: int, count: int
+    scale: Fraction, shift: int, first: int, count: int
 ) -> tuple[list[mpf], list[mpf]]:
     """Return the losses ``(2j - D)/scale``, ``j = first ..``, with their probabilities."""
-    t = mp.exp(-1 / scale)
+    unit = 1 / exact(scale)
+    t = mp.exp(-unit)
     loss, mass = [], []
     for j in range(first, first + count):
-        loss.append((2 * j - shift) / scale)
+        loss.append((2 * j - shift) * unit)
         ends = j in (0, shift)
         mass.append(t ** (shift - j) * (1 if ends else 1 - t) / (1 + t))
     return loss, mass
 
 
-def discrete_gaussian_delta(epsilon: mpf, sigma: mpf, shift: int) -> mpf:
+def discrete_gaussian_delta(epsilon: mpf, sigma: Fraction, shift: int) -> mpf:
     """Return the profile of discrete Gaussian noise, ``P[y] ~ exp(-y^2 / (2 sigma^2))``."""
 
     def first(value: mpf) -> int:
-        return int(mp.floor(value * sigma * sigma / shift - mp.mpf(shift) / 2)) + 1
+        return int(mp.floor(value * exact(sigma * sigma / shift) - mp.mpf(shift) / 2)) + 1
 
-    return _delta(epsilon, shift, lambda k: _gaussian_tail(sigma, k), first)
+    return delta_of_shift(epsilon, shift, lambda k: _gaussian_tail(sigma, k), first)
 
 
 def discrete_gaussian_nodes(
-    sigma: mpf, shift: int, first: int, count: int
+    sigma: Fraction, shift: int, first: int, count: int
 ) -> tuple[list[mpf], list[mpf]]:
     """Return the losses ``(2k + D) D / (2 sigma^2)``, ``k = first ..``, with probabilities."""
-    half = 1 / (2 * sigma * sigma)
-    norm = 1 + 2 * _gaussian_sums(sigma, mp.prec)[1]
+    half = exact(1 / (2 * sigma * sigma))
+    norm = _gaussian_norm(sigma, bucket())
     where = range(first, first + count)
     loss = [(2 * k + shift) * shift * half for k in where]
     return loss, [mp.exp(-k * k * half) / norm for k in where]
 
 
-def skellam_delta(epsilon: mpf, variance: mpf, shift: int) -> mpf:
-    """Return the profile of Skellam noise, ``P[k] = e^-v I_k(v)``; 0 where it is below e^-2000."""
-
-    def tail(k: int) -> mpf:
-        table = _skellam_table(variance, _size(abs(k) + 1, variance), mp.prec)
-        return table.tail[k] if k >= 0 else 1 - table.tail[1 - k]
-
-    def first(value: mpf) -> int | None:
-        return _first_skellam(value, variance, shift)
-
-    return _delta(epsilon, shift, tail, first)
-
-
-def skellam_nodes(
-    variance: mpf, shift: int, first: int, count: int
-) -> tuple[list[mpf], list[mpf]]:
-    """Return the losses ``ln p(k)/p(k+D)``, ``k = first ..``, with the probabilities."""
-    where = range(first, first + count)
-    most = max(abs(first), abs(first + count - 1 + shift))
-    p = _skellam_table(variance, _size(most, variance), mp.prec).mass
-    loss = [mp.log(p[abs(k)] / p[abs(k + shift)]) for k in where]
-    return loss, [p[abs(k)] for k in where]
-
-
-def _delta(
+def delta_of_shift(
     epsilon: mpf,
     shift: int,
     tail: Callable[[int], mpf],
     first: Callable[[mpf], int | None],
 ) -> mpf:
-    """Return ``T(k0) - e^eps T(k0 + D)``; below 0 from ``1 - e^eps + e^eps delta(-eps)``."""
+    """Return ``T(k0) - e^eps T(k0 + D)``; below 0 from ``1 - e^eps + e^eps delta(-eps)``.
+
+    ``first`` returns k0, or None where delta is 0; both are asked at more than one precision.
+    """
     if epsilon < 0:
-        return 1 - mp.exp(epsilon) + mp.exp(epsilon) * _delta(-epsilon, shift, tail, first)
+        return 1 - mp.exp(epsilon) + mp.exp(epsilon) * delta_of_shift(-epsilon, shift, tail, first)
 
     def difference() -> tuple[mpf, mpf]:
         least = first(epsilon)
@@ -117,118 +107,64 @@ def _delta(
     return _uncancelled(difference)
 
 
-def _gaussian_tail(sigma: mpf, k: int) -> mpf:
+def _gaussian_tail(sigma: Fraction, k: int) -> mpf:
     """Return ``P[y >= k]`` of the discrete Gaussian."""
-    sums = _gaussian_sums(sigma, mp.prec)
-    norm = 1 + 2 * sums[1]
     if k <= 0:
         return 1 - _gaussian_tail(sigma, 1 - k)
-    return (sums[k] if k < len(sums) else _far_sum(sigma, k)) / norm
+    norm = _gaussian_norm(sigma, bucket())
+    if sigma < _FEW or k >= _REACH * sigma:
+        return _gaussian_sum(sigma, k) / norm
+    sums, bits = _gaussian_table(sigma, bucket())
+    return mp.ldexp(mp.mpf(sums[k]), -bits) / norm
 
 
-@lru_cache(maxsize=4)
-def _gaussian_sums(sigma: mpf, precision: int) -> list[mpf]:
-    """Return ``sum over j >= k of exp(-j^2 / (2 sigma^2))`` for k up to 14 sigma."""
-    last = int(14 * sigma) + 2
-    with mp.workprec(precision + _GUARD):
-        terms = _gaussian_terms(sigma, 0)
-        shown = [next(terms) for _ in range(last)]
-        sums = accumulate(reversed(shown), initial=_far_sum(sigma, last))
-        return list(sums)[:0:-1]
+@lru_cache(maxsize=16)
+def _gaussian_norm(sigma: Fraction, precision: int) -> mpf:
+    """Return ``sum over all k of exp(-k^2 / (2 sigma^2))``, for a large sigma by Poisson's sum."""
+    with mp.workprec(precision + GUARD):
+        if sigma < _FEW:
+            return 1 + 2 * _gaussian_sum(sigma, 1)
+        width = 2 * exact(sigma * sigma) * mp.pi
+        dual, k = mp.one, 1
+        while mp.exp(-k * k * mp.pi * width) > mp.eps:
+            dual += 2 * mp.exp(-k * k * mp.pi * width)
+            k += 1
+        return mp.sqrt(width) * dual
 
 
-def _far_sum(sigma: mpf, k: int) -> mpf:
-    """Return ``sum over j >= k``, ended where the rest is below the precision.
+def _gaussian_sum(sigma: Fraction, k: int) -> mpf:
+    """Return ``sum over j >= k of exp(-j^2 / (2 sigma^2))``, for ``k >= 1``.
 
-    The ratio of neighbouring terms falls, so that the rest is below that of a geometric series.
+    In units of the first term the n-th is a product of ratios that themselves have a ratio; what is
+    below the last unit is a geometric series of fewer than ``sigma^2`` units.
     """
-    with mp.extraprec(_GUARD):
-        total, former = mp.zero, mp.inf
-        for term in _gaussian_terms(sigma, k):
+    bits = mp.prec + GUARD + int(sigma * sigma).bit_length()
+    with mp.workprec(bits + GUARD):
+        half = exact(1 / (2 * sigma * sigma))
+        first = mp.exp(-k * k * half)
+        ratio, fall = (int(mp.ldexp(mp.exp(-n * half), bits)) for n in (2 * k + 1, 2))
+        total, term = 0, 1 << bits
+        while term:
             total += term
-            if term < former and term * former < mp.eps * total * (former - term):
-                return total
-            former = term
-    raise AssertionError("the terms never end")
-
-
-def _gaussian_terms(sigma: mpf, k: int) -> Iterator[mpf]:
-    """Yield ``exp(-j^2 / (2 sigma^2))`` from j = k on, by ratios that themselves have a ratio."""
-    half = 1 / (2 * sigma * sigma)
-    term, ratio, fall = mp.exp(-k * k * half), mp.exp(-(2 * k + 1) * half), mp.exp(-2 * half)
-    while True:
-        yield term
-        term, ratio = term * ratio, ratio * fall
-
-
-class _Table(NamedTuple):
-    """``p(k)`` and ``P[y >= k]`` for k = 0, 1, ..."""
-
-    mass: list[mpf]
-    tail: list[mpf]
-
-
-def _size(most: int, variance: mpf) -> int:
-    """Return how long a table serves the k asked for, so that few sizes are in use."""
-    return 1 << max(most, int(14 * mp.sqrt(variance)), 32).bit_length()
+            term, ratio = term * ratio >> bits, ratio * fall >> bits
+        value = mp.ldexp(first * total, -bits)
+    return +value
 
 
 @lru_cache(maxsize=4)
-def _skellam_table(variance: mpf, size: int, precision: int) -> _Table:
-    """Return the Skellam distribution for ``k < size``, each number to the precision."""
-    with mp.workprec(precision + _GUARD + size.bit_length()):
-        longest = size
-        while True:
-            longest += size // 2
-            ratios = _bessel_ratios(variance, longest)
-            terms = list(accumulate(ratios, lambda term, ratio: term * ratio, initial=mp.one))
-            # What is left after the last term is below a geometric series of the last ratio.
-            rest = terms[-1] * ratios[-1] / (1 - ratios[-1])
-            if rest < mp.eps * terms[size]:
-                break
-        sums = list(accumulate(reversed(terms)))[::-1]
-        norm = 2 * sums[0] - 1
-        return _Table([term / norm for term in terms[:size]], [one / norm for one in sums[:size]])
+def _gaussian_table(sigma: Fraction, precision: int) -> tuple[list[int], int]:
+    """Return ``sum over j >= k of exp(-j^2 / (2 sigma^2))`` for k up to 24 sigma, times 2^bits.
 
-
-def _bessel_ratios(x: mpf, count: int) -> list[mpf]:
-    """Return ``I_(k+1)(x) / I_k(x)`` for ``k < count``, by ``1 / r_(k-1) = 2k/x + r_k``.
-
-    All ratios lie between 0 and 1; the recurrence starts from both ends so far out that they
-    agree where the first ratio is wanted.
+    The same recurrence: n steps lose less than ``n^2`` units.
     """
-    extra = 16
-    while True:
-        low, high = mp.zero, mp.one
-        for k in range(count + extra, count - 1, -1):
-            low, high = 1 / (2 * k / x + high), 1 / (2 * k / x + low)
-        if high - low <= mp.eps * low:
-            break
-        extra *= 2
-    ratios = [low]
-    for k in range(count - 1, 0, -1):
-        ratios.append(1 / (2 * k / x + ratios[-1]))
-    return ratios[::-1]
-
-
-def _first_skellam(epsilon: mpf, variance: mpf, shift: int) -> int | None:
-    """Return the least k whose loss exceeds epsilon >= 0; None where hardly any noise is so large.
-
-    ``P[y >= k] <= exp(-(k asinh(k/v) - sqrt(k^2 + v^2) + v))``, by Chernoff.
-    """
-    odds = mp.exp(epsilon)
-    low, size = -(shift // 2) - 1, _size(shift + 1, variance)
-    while True:
-        p = _skellam_table(variance, size, mp.prec).mass
-        high = size - 1 - shift
-        if p[high] > odds * p[high + shift]:
-            break
-        k = mp.mpf(high)
-        if k * mp.asinh(k / variance) - k * k / (mp.hypot(k, variance) + variance) > _NOTHING:
-            return None
-        size *= 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        exceeds = p[abs(middle)] > odds * p[abs(middle + shift)]
-        low, high = (low, middle) if exceeds else (middle, high)
-    return high
+    last = int(_REACH * sigma) + 1
+    bits = precision + _FALLEN + GUARD
+    with mp.workprec(bits + GUARD):
+        rest = int(mp.ldexp(_gaussian_sum(sigma, last), bits))
+        half = exact(1 / (2 * sigma * sigma))
+        term, ratio, fall = (int(mp.ldexp(mp.exp(-n * half), bits)) for n in (0, 1, 2))
+    terms = []
+    for _ in range(last):
+        terms.append(term)
+        term, ratio = term * ratio >> bits, ratio * fall >> bits
+    return list(accumulate(reversed(terms), initial=rest))[:0:-1], bits

@@ -84,7 +84,7 @@ def epsilon(
     Args:
         plan: A mechanism or plan.
         delta: In [0, 1].
-        accountant: "auto", "closed-form", "contour", "parts", "rdp", "zcdp", "moments",
+        accountant: "auto", "closed-form", "contour", "prv", "parts", "rdp", "zcdp", "moments",
             "advanced", "basic", "gdp", "edgeworth" or "berry-esseen".
         digits: Significant digits to compute in arbitrary precision, from 1 to 1000; the ends are
             then ``mpmath.mpf``, and parameters mean the decimals that they print as.

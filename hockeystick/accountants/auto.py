@@ -14,12 +14,13 @@ from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.parts import Parts
 from hockeystick.accountants.prv import PRV
 from hockeystick.accountants.rdp import RDP
+from hockeystick.accountants.zcdp import ZeroConcentrated
 from hockeystick.errors import UnsupportedError
 
 if TYPE_CHECKING:
     from hockeystick.results import Quantity
 
-_ORDER: Final = (ClosedForm(), Contour(), PRV(), Parts(), RDP())
+_ORDER: Final = (ClosedForm(), Contour(), PRV(), Parts(), RDP(), ZeroConcentrated())
 # An interval this narrow is not improved on, whatever is asked.
 _NARROW: Final = 1e-9
 

@@ -35,6 +35,9 @@ class Moments(DirectedAccountant):
         never more, and the same where one direction is the worse throughout, as removing is for
         the sampled Gaussian.
 
+        Papers that took another grid of orders are reproduced by ``hockeystick.convert`` to
+        ``RenyiDP`` at these orders, and ``hockeystick.conversions.theorems.mironov`` at the best.
+
     Edge cases:
         Where not even the first moment is known to be finite, epsilon is the largest loss.
 

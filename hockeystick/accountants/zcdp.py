@@ -22,11 +22,14 @@ _OUTWARD = 1.0 + 2.0**-50
 class ZeroConcentrated(DirectedAccountant):
     """Adds up each run's least known rho, ``D_alpha <= rho alpha``, and converts at the best order.
 
-    - Gaussian noise, sampled or not: ``rho = 1 / (2 sigma^2)``.
+    - Gaussian noise, sampled or not: ``rho = 1 / (2 sigma^2)``; discrete Gaussian noise:
+      ``rho = D^2 / (2 sigma^2)``.
     - A bounded loss, and (eps, 0)-DP: ``rho = eps tanh(eps/2)``.
     - Bounded range, such as the exponential mechanism: ``rho = eps^2 / 8``.
     - A (rho, omega)-tCDP guarantee and Renyi divergences of orders up to omega: at these orders
       alone, so that the whole is known up to the least omega.
+
+    A plan with a part of which no rho is known, such as Skellam noise, is refused.
 
     Guarantees:
         An upper bound. Each line holds for both orders of a pair, and so does their sum; of it the

@@ -9,6 +9,7 @@ import click
 
 import hockeystick as hs
 from hockeystick import _validate
+from hockeystick.accountants.base import TOLERANCE
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.cli import options
 from hockeystick.cli.convert import command as convert_command
@@ -123,6 +124,7 @@ def _answer(
     *,
     accountant: str,
     digits: str | None,
+    tolerance: str | None,
     as_json: bool,
     **flags: str | None,
 ) -> None:
@@ -131,8 +133,9 @@ def _answer(
     at = _question(given_name, given, file)
     ask = hs.epsilon if given_name == "delta" else hs.delta
     count: Any = None if digits is None else parse(digits)
+    width: Any = TOLERANCE if tolerance is None else parse(tolerance)
     with waiting(f"computing {ask.__name__}"):
-        answer = ask(file.plan, at.value, accountant=accountant, digits=count)
+        answer = ask(file.plan, at.value, accountant=accountant, digits=count, tolerance=width)
     _refuse_infinite(at, answer)
     if as_json:
         from hockeystick.cli import as_json as programs

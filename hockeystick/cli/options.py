@@ -7,6 +7,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
+from hockeystick.accountants.base import TOLERANCE
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.adjacency import Adjacency
 from hockeystick.cli.numerals import parse
@@ -52,7 +53,9 @@ def accountant_flags(command: _Command) -> _Command:
         "Numbers mean the decimals that they print as."
     )
     names = f"One of {', '.join(ACCOUNTANTS)}; auto by default."
+    tolerance = f"Relative width of the interval to go for; {TOLERANCE:g} by default."
     command = click.option("--digits", metavar="N", help=digits)(command)
+    command = click.option("--tolerance", metavar="TOL", help=tolerance)(command)
     return click.option("--accountant", default="auto", metavar="NAME", help=names)(command)
 
 

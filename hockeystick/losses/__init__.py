@@ -7,6 +7,7 @@ mechanism registers one function there. Every accountant is a way of reading the
 from __future__ import annotations
 
 from hockeystick.losses import factorization, selection  # noqa: F401  # for what they register
+from hockeystick.losses.atomic import AtomicLoss
 from hockeystick.losses.base import (
     Atoms,
     Bounded,
@@ -24,22 +25,29 @@ from hockeystick.losses.base import (
     ProfiledLoss,
 )
 from hockeystick.losses.bounded_range import BoundedRangeLoss
+from hockeystick.losses.discrete_gaussian import DiscreteGaussianLoss
+from hockeystick.losses.discrete_laplace import DiscreteLaplaceLoss
 from hockeystick.losses.dominated import DominatedLoss
 from hockeystick.losses.fixed_size_gaussian import FixedSizeGaussianLoss
 from hockeystick.losses.folded import FoldedGaussianLoss, FoldedLaplaceLoss
 from hockeystick.losses.gaussian import GaussianLoss
+from hockeystick.losses.gaussian_mixture import GaussianMixtureLoss
 from hockeystick.losses.laplace import LaplaceLoss
 from hockeystick.losses.leaves import losses_of_tradeoff
+from hockeystick.losses.randomized_response import RandomizedResponseLoss
 from hockeystick.losses.registry import LossPair, NoAnalysisError, losses_of
 from hockeystick.losses.renyi_curve import ConcentratedLoss, CurveLoss, RenyiCurveLoss
 from hockeystick.losses.revealing import RevealingLoss
 from hockeystick.losses.sampled import SampledLoss, SampledProfiledLoss
 from hockeystick.losses.sampled_gaussian import SampledGaussianLoss
+from hockeystick.losses.skellam import SkellamLoss
 from hockeystick.losses.sparse_vector import FirstOfManyLoss, UnknownLoss
 from hockeystick.losses.trade_off import ProfileLoss
 from hockeystick.losses.two_point import TwoPointLoss
+from hockeystick.losses.unary_encoding import RAPPORLoss, UnaryEncodingLoss
 
 __all__ = [
+    "AtomicLoss",
     "Atoms",
     "Bounded",
     "BoundedRangeLoss",
@@ -48,12 +56,15 @@ __all__ = [
     "Cumulants",
     "CurveLoss",
     "Decay",
+    "DiscreteGaussianLoss",
+    "DiscreteLaplaceLoss",
     "DominatedLoss",
     "FirstOfManyLoss",
     "FixedSizeGaussianLoss",
     "FoldedGaussianLoss",
     "FoldedLaplaceLoss",
     "GaussianLoss",
+    "GaussianMixtureLoss",
     "JumpRule",
     "JumpValues",
     "Jumps",
@@ -67,12 +78,16 @@ __all__ = [
     "NoAnalysisError",
     "ProfileLoss",
     "ProfiledLoss",
+    "RAPPORLoss",
+    "RandomizedResponseLoss",
     "RenyiCurveLoss",
     "RevealingLoss",
     "SampledGaussianLoss",
     "SampledLoss",
     "SampledProfiledLoss",
+    "SkellamLoss",
     "TwoPointLoss",
+    "UnaryEncodingLoss",
     "UnknownLoss",
     "losses_of",
     "losses_of_tradeoff",

@@ -157,7 +157,9 @@ def _tail(near: Array, far: Array, shift: Array, far_shift: Array) -> tuple[Arra
     sure = shift <= 0.1 * np.minimum(1.0, far - near)
     moved = np.where(sure, 1.2 * (near + shift + 1.0) * shift / kept, math.inf)
     inner = np.maximum(far - far_shift, near)
-    sliver = 0.8 * np.minimum(far_shift, _MILLS) * np.exp(-0.5 * (inner - near) * (inner + near)) / rest
+    sliver = (
+        0.8 * np.minimum(far_shift, _MILLS) * np.exp(-0.5 * (inner - near) * (inner + near)) / rest
+    )
     sliver = np.where(np.isinf(far), 0.0, sliver)
     return value, round_off + moved + _of_share(sliver)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from hockeystick.losses._rates import complement_bounds
 from hockeystick.losses._spans import DensityLoss, Edges, log_mixture
@@ -17,8 +17,11 @@ from hockeystick.losses.base import Atoms, CellLoss, Masses
 
 if TYPE_CHECKING:
     import numpy as np
+    from numpy.typing import NDArray
 
     from hockeystick._kernels.series import Array
+
+    Indices = NDArray[np.signedinteger[Any]]
 
 _ULP: Final = 2.0**-52
 # Likelihood ratios beyond this are worked with as logarithms.
@@ -107,7 +110,7 @@ class Sampling:
         with np.errstate(all="ignore"):
             if self.removing:
                 return self._backward(edges)
-            return _mirrored(self._backward(_mirrored(edges)))
+            return mirrored(self._backward(mirrored(edges)))
 
     def _forward(self, loss: Array) -> tuple[Array, Array]:
         """Return ``f(l)`` of losses known to 4 ulp, and the error."""
@@ -168,18 +171,14 @@ class Sampling:
         )
 
 
-def _mirrored(edges: Edges) -> Edges:
+def mirrored(edges: Edges) -> Edges:
     """Return the edges of the loss times -1."""
     return Edges(-edges.at[::-1], edges.error[::-1], edges.width[::-1], edges.stretch[::-1])
 
 
 def _masses_between(inner: CellLoss, edges: Edges) -> Masses:
     """Return the masses of a loss between uncertain edges."""
-    if isinstance(inner, DensityLoss):
-        masses = inner.spans(edges)
-    else:
-        masses = _by_slivers(inner, edges)
-    return masses
+    return inner.spans(edges) if isinstance(inner, DensityLoss) else _by_slivers(inner, edges)
 
 
 def _by_slivers(inner: CellLoss, edges: Edges) -> Masses:
@@ -204,12 +203,11 @@ def _by_slivers(inner: CellLoss, edges: Edges) -> Masses:
     with np.errstate(invalid="ignore"):
         worst = _log_sums(fine.error, ends[0][:-1], ends[1][1:], np.maximum)
     size = np.where(np.isfinite(logs[0]), np.abs(logs[0]), 0.0)
-    return Masses(logs[0], logs[1], errors + np.maximum(worst, 0.0) + _ULP * (8.0 + 4.0 * size))
+    errors = errors + np.maximum(worst, 0.0) + _ULP * (8.0 + 4.0 * size)
+    return Masses(logs[0], logs[1], np.where(logs[0] > -math.inf, errors, 0.0))
 
 
-def _log_sums(
-    logs: Array, start: Array, end: Array, joined: np.ufunc | None = None
-) -> Array:
+def _log_sums(logs: Array, start: Indices, end: Indices, joined: np.ufunc | None = None) -> Array:
     """Return ``ln sum e^log`` over ranges; -inf for an empty one."""
     import numpy as np
 

@@ -99,4 +99,5 @@ def log_mixture(
         counted = np.where(share > 0.0, share * np.expm1(np.minimum(smaller, 700.0)), 0.0)
     size = np.where(np.isfinite(value), np.abs(value), 0.0)
     logs = abs(float(np.log(weight))) + abs(float(np.log(other)))
-    return value, larger + counted + _ULP * (4.0 * size + 2.0 * logs + 8.0)
+    round_off = np.where(value > -math.inf, _ULP * (4.0 * size + 2.0 * logs + 8.0), 0.0)
+    return value, larger + counted + round_off

@@ -32,7 +32,7 @@ ULP: Final = 2.0**-52
 # What is not listed as an atom has at most exp of this under P, and under Q.
 LEAST: Final = -800.0
 # Mechanisms that need more atoms than this are refused.
-MOST_ATOMS: Final = 2_000_000
+MOST_ATOMS: Final = 1_000_000
 # More terms than this for one value of M make a line too slow.
 _MOST_NODES: Final = 50_000
 # Heights of a line that atoms are kept for at least.

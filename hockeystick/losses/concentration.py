@@ -9,11 +9,15 @@ from typing import Final, NamedTuple
 
 from hockeystick.losses.base import CellLoss, Loss
 from hockeystick.losses.bounded_range import BoundedRangeLoss
+from hockeystick.losses.discrete_gaussian import DiscreteGaussianLoss
 from hockeystick.losses.dominated import DominatedLoss
 from hockeystick.losses.fixed_size_gaussian import FixedSizeGaussianLoss
 from hockeystick.losses.gaussian import GaussianLoss
+from hockeystick.losses.gaussian_mixture import GaussianMixtureLoss
 from hockeystick.losses.renyi_curve import ConcentratedLoss, RenyiCurveLoss
+from hockeystick.losses.sampled import SampledLoss, SampledProfiledLoss
 from hockeystick.losses.sampled_gaussian import SampledGaussianLoss
+from hockeystick.losses.sparse_vector import FirstOfManyLoss
 from hockeystick.losses.trade_off import ProfileLoss
 from hockeystick.losses.two_point import TwoPointLoss
 
@@ -37,12 +41,12 @@ def concentration_of(loss: Loss) -> Concentration | None:
 
     Guarantees:
         An upper bound: ``D_alpha(P||Q)`` and ``D_alpha(Q||P)`` are at most ``rho alpha`` for all
-        alpha in (1, omega), rounding included. The least rho is exact for Gaussians without
-        sampling, for randomized response and for the guarantees; a bound elsewhere.
+        alpha in (1, omega), rounding included. It is the least rho for Gaussians, sampled or not,
+        for randomized response of two outcomes and for the guarantees; a bound elsewhere.
 
     Edge cases:
-        A loss that may be infinite, and one that is neither bounded on both sides nor known to be
-        below a Gaussian's, has none.
+        A loss that may be infinite has none, nor has one that is neither bounded on both sides
+        nor known to stay below a Gaussian's.
 
     Args:
         loss: The loss of one run.
@@ -83,6 +87,18 @@ def _(loss: FixedSizeGaussianLoss) -> Concentration:
 
 
 @concentration_of.register
+def _(loss: GaussianMixtureLoss) -> Concentration:
+    # By quasi-convexity again: no more than the largest change costs for certain.
+    return _below_gaussian(float(max(loss.distances)))
+
+
+@concentration_of.register
+def _(loss: DiscreteGaussianLoss) -> Concentration:
+    # Canonne, Kamath and Steinke 2020, theorem 4.
+    return Concentration(_outward(float(loss.sensitivity**2 * loss.half)))
+
+
+@concentration_of.register
 def _(loss: ConcentratedLoss) -> Concentration:
     return Concentration(loss.rho, loss.omega)
 
@@ -95,6 +111,13 @@ def _(loss: RenyiCurveLoss) -> Concentration:
 
 
 @concentration_of.register
+def _(loss: FirstOfManyLoss) -> Concentration:
+    # Of ``flat c (c+1) + ln N`` the line from 0 to ``c = sqrt(ln N / flat)``, as K is convex.
+    chord = loss.flat + 2.0 * math.sqrt(loss.flat) * math.sqrt(loss.log_queries)
+    return Concentration(_outward(min(loss.steep, chord)))
+
+
+@concentration_of.register
 def _(loss: TwoPointLoss) -> Concentration | None:
     return _within(-loss.epsilon, loss.epsilon) if loss.failure == 0.0 else None
 
@@ -102,6 +125,14 @@ def _(loss: TwoPointLoss) -> Concentration | None:
 @concentration_of.register
 def _(loss: CellLoss) -> Concentration | None:
     return _within(loss.infimum, loss.supremum)
+
+
+@concentration_of.register(SampledLoss)
+@concentration_of.register(SampledProfiledLoss)
+def _(loss: SampledLoss | SampledProfiledLoss) -> Concentration | None:
+    # By the new ends of the loss, or by quasi-convexity what the inside costs.
+    lines = (_within(loss.infimum, loss.supremum), concentration_of(loss.inner))
+    return min((line for line in lines if line), key=lambda line: line.rho, default=None)
 
 
 @concentration_of.register

@@ -30,7 +30,7 @@ class DiscreteLaplaceLoss(AtomicLoss):
     The same in both directions.
 
     References:
-        Canonne, Kamath and Steinke 2020, lemma 29 (the worst loss).
+        Ghosh, Roughgarden and Sundararajan 2009, section 2 (the mechanism).
     """
 
     scale: float
@@ -49,16 +49,15 @@ class DiscreteLaplaceLoss(AtomicLoss):
     def nodes(self, first: int, count: int) -> tuple[list[mpf], list[mpf]]:
         """Return some of the atoms by mpmath."""
         from hockeystick._reference.integer_noise import discrete_laplace_nodes
-        from hockeystick._reference.profiles import exact
 
-        return discrete_laplace_nodes(exact(self.scale), self.sensitivity, first, count)
+        scale = Fraction(repr(self.scale))
+        return discrete_laplace_nodes(scale, self.sensitivity, first, count)
 
     def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
         """Return the profile, by geometric sums."""
         from hockeystick._reference.integer_noise import discrete_laplace_delta
-        from hockeystick._reference.profiles import exact
 
-        scale = exact(self.scale) * (1 - nudge * _ULP)
+        scale = Fraction(repr(self.scale)) * (1 - nudge * Fraction(_ULP))
         return discrete_laplace_delta(epsilon, scale, self.sensitivity)
 
 
@@ -89,18 +88,13 @@ def _(mechanism: DiscreteLaplace) -> LossPair:
         return LossPair(None, None)
     if scale == 0.0:
         return everything()
-    if sensitivity == 1:
-        return both(TwoPointLoss(_reciprocal(scale)))
     if sensitivity + 1 > MOST_ATOMS or sensitivity / Fraction(repr(scale)) > _LARGEST:
         raise NoAnalysisError(
             f"discrete Laplace noise is analysed for sensitivities below {MOST_ATOMS:,} and losses "
             f"below {_LARGEST:g}; PureDP(sensitivity / scale) bounds it"
         )
+    # A randomized response means the decimal that its epsilon prints as.
+    epsilon = 1 / Fraction(repr(scale))
+    if sensitivity == 1 and Fraction(repr(float(epsilon))) == epsilon:
+        return both(TwoPointLoss(float(epsilon)))
     return both(DiscreteLaplaceLoss(scale, sensitivity))
-
-
-def _reciprocal(scale: float) -> float | Fraction:
-    """Return 1/scale as a float where that prints as it, else as a fraction."""
-    exact = 1 / Fraction(repr(scale))
-    nearest = float(exact)
-    return nearest if Fraction(repr(nearest)) == exact else exact

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from mpmath import mpc, mpf
 
 _ULP: Final = 2.0**-52
+# Beyond this many standard deviations a bound is as good as any.
+_FARTHEST: Final = 1e100
 
 
 @final
@@ -100,7 +102,7 @@ class GaussianLoss(DensityLoss, LineLoss, ProfiledLoss):
 
     def exponent(self, y: float) -> float:
         """Return ``mu^2 y^2 / 2``, rounded down."""
-        return 0.5 * (self.mu * y) ** 2 * (1.0 - 16.0 * _ULP)
+        return 0.5 * min(self.mu * y, _FARTHEST) ** 2 * (1.0 - 16.0 * _ULP)
 
     def rule(self, c_high: float, y_high: float, log_tolerance: float) -> GaussianLoss:
         """Return the loss itself: the closed form needs no quadrature."""

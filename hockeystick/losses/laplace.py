@@ -6,7 +6,7 @@ import math
 import sys
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from hockeystick.losses._lines import log_values
 from hockeystick.losses._spans import DensityLoss, Edges, cut_edges
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from hockeystick._kernels.series import Array
 
-    Complex = NDArray[np.complex128]
+    Complex = NDArray[np.complexfloating[Any, Any]]
 
 _ULP: Final = 2.0**-52
 _LN_2: Final = math.log(2.0)
@@ -175,8 +175,6 @@ class LaplaceLoss(DensityLoss, LineLoss, ProfiledLoss):
 
     def reference_line(self, c: float, step: float, count: int) -> list[mpc]:
         """Return ``ln M`` along the line by mpmath."""
-        from mpmath import mp
-
         from hockeystick._reference.profiles import laplace_line, reciprocal
 
         return laplace_line(reciprocal(self.scale), c, step, count)
@@ -210,9 +208,7 @@ def _flat(c: float, end: float) -> Cumulants:
     own, other = _e2(x), _e2(y)
     value = ((1.0 + c) * own + c * other) / width
     first = own + other + end * ((1.0 + c) * grown - c * fallen)
-    second = 2.0 * end * (grown - fallen) + end * end * (
-        (1.0 + c) * math.exp(x) + c * math.exp(y)
-    )
+    second = 2.0 * end * (grown - fallen) + end * end * ((1.0 + c) * math.exp(x) + c * math.exp(y))
     slope = (first - 2.0 * value) / width
     bend = (second - 4.0 * slope) / width
     moment = 1.0 + value

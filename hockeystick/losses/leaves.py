@@ -7,6 +7,7 @@ from fractions import Fraction
 from functools import singledispatch
 from typing import Final
 
+from hockeystick.losses.atomic import AtomicLoss
 from hockeystick.losses.base import CellLoss, Loss
 from hockeystick.losses.fixed_size_gaussian import FixedSizeGaussianLoss
 from hockeystick.losses.gaussian import GaussianLoss
@@ -14,6 +15,7 @@ from hockeystick.losses.registry import LossPair, NoAnalysisError, losses_of
 from hockeystick.losses.renyi_curve import ConcentratedLoss, RenyiCurveLoss
 from hockeystick.losses.revealing import RevealingLoss
 from hockeystick.losses.sampled import sampled
+from hockeystick.losses.sampled_atoms import SampledAtomsLoss
 from hockeystick.losses.sampled_gaussian import SampledGaussianLoss
 from hockeystick.losses.trade_off import ProfileLoss
 from hockeystick.losses.two_point import TwoPointLoss
@@ -70,6 +72,11 @@ def _(loss: CellLoss, rate: float | Fraction, removing: bool) -> Loss:
 
 
 @sampled_loss.register
+def _(loss: AtomicLoss, rate: float | Fraction, removing: bool) -> Loss:
+    return SampledAtomsLoss(loss, rate, removing)
+
+
+@sampled_loss.register
 def _(loss: GaussianLoss, rate: float | Fraction, removing: bool) -> Loss:
     return SampledGaussianLoss(rate, loss.noise_multiplier, removing)
 
@@ -95,7 +102,7 @@ def _(loss: TwoPointLoss, rate: float | Fraction, removing: bool) -> Loss:
             "a guarantee that may fail shows everything or nothing on a sample, with more outcomes "
             "than are accounted; state the sampled guarantee itself, or the pure part alone"
         )
-    return sampled(loss, rate, removing)
+    return SampledAtomsLoss(loss, rate, removing)
 
 
 def _fraction(rate: float | Fraction) -> Fraction:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, cast, final
 
 from hockeystick.losses._sampling import Sampling
 from hockeystick.losses._spans import DensityLoss, Edges
-from hockeystick.losses.base import Atoms, CellLoss, Masses, ProfiledLoss
+from hockeystick.losses.base import Atoms, Bounded, CellLoss, Masses, ProfiledLoss
 
 if TYPE_CHECKING:
     from mpmath import mpf
@@ -49,6 +49,16 @@ class _Sampled(DensityLoss):
         if exponent > _LARGEST_EXPONENT:
             return math.inf
         return float(self.rate) ** 2 * math.expm1(exponent)
+
+    def log_mgf(self, c: float) -> Bounded:
+        """Return K from cells, or where these leave it open within its convex bound.
+
+        ``e^K <= 1 - p + p e^k`` with k that of the inner loss, as powers of mixtures are convex.
+        """
+        from hockeystick.losses._cells import log_mgf
+
+        inner, found = self.inner.log_mgf(c), log_mgf(self, c)
+        return within(found, log_mixed(inner.value + inner.error, float(self.rate)))
 
     def atoms(self) -> Atoms:
         """Return the images of the inner atoms."""
@@ -96,23 +106,45 @@ class SampledProfiledLoss(_Sampled, ProfiledLoss):
 
     def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
         """Return the profile, for epsilon >= 0."""
-        from mpmath import mp
+        inner = cast(ProfiledLoss, self.inner)
+        return sampled_delta(inner, self.rate, self.removing, epsilon, nudge)
 
-        from hockeystick._reference.profiles import exact
 
-        profiled = cast(ProfiledLoss, self.inner)
-        rate = exact(self.rate)
-        guard = 64 + 2 * max(0, -int(mp.mag(rate)))
-        with mp.extraprec(guard):
-            rate = min(exact(self.rate) * (1 + nudge * mp.mpf(_ULP)), 1)
-            if self.removing:
-                factor, inner = rate, mp.log1p(mp.expm1(epsilon) / rate)
-            elif rate < 1 and epsilon >= -mp.log1p(-rate):
-                return mp.zero
-            else:
-                factor = 1 - mp.exp(epsilon) * (1 - rate)
-                inner = -mp.log1p(mp.expm1(-epsilon) / rate)
-        return +(factor * profiled.delta(+inner, nudge))
+def sampled_delta(
+    inner: ProfiledLoss, rate: float | Fraction, removing: bool, epsilon: mpf, nudge: int
+) -> mpf:
+    """Return the profile of a sampled loss at an epsilon >= 0."""
+    from mpmath import mp
+
+    from hockeystick._reference.profiles import exact
+
+    guard = 64 + 2 * max(0, -int(mp.mag(exact(rate))))
+    with mp.extraprec(guard):
+        chance = min(exact(rate) * (1 + nudge * mp.mpf(_ULP)), 1)
+        if removing:
+            factor, at = chance, mp.log1p(mp.expm1(epsilon) / chance)
+        elif chance < 1 and epsilon >= -mp.log1p(-chance):
+            return mp.zero
+        else:
+            factor = 1 - mp.exp(epsilon) * (1 - chance)
+            at = -mp.log1p(mp.expm1(-epsilon) / chance)
+    return +(factor * inner.delta(+at, nudge))
+
+
+def within(found: Bounded, upper: float) -> Bounded:
+    """Return what is known of K given two enclosures: one found, and one from 0 to an end."""
+    low = max(found.value - found.error, 0.0)
+    high = max(min(found.value + found.error, upper), low)
+    if high == math.inf:
+        return found
+    return Bounded(0.5 * (low + high), 0.5 * (high - low) * (1.0 + 4.0 * _ULP))
+
+
+def log_mixed(exponent: float, weight: float) -> float:
+    """Return ``ln(1 - w + w e^k)``, rounded up."""
+    if exponent > _LARGEST_EXPONENT:
+        return (exponent + math.log1p(math.exp(-exponent) / weight)) * (1.0 + 4.0 * _ULP)
+    return math.log1p(weight * math.expm1(exponent)) * (1.0 + 16.0 * _ULP)
 
 
 def sampled(inner: CellLoss, rate: float | Fraction, removing: bool) -> CellLoss:

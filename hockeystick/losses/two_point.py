@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Final, final
 
-from hockeystick.losses.atomic import AtomicLoss, both, frozen
+from hockeystick.losses.atomic import AtomicLoss, frozen
 from hockeystick.losses.base import Atoms, Bounded, Cumulants
 from hockeystick.losses.registry import LossPair
 
@@ -28,49 +27,44 @@ class TwoPointLoss(AtomicLoss):
     """Infinite with probability ``failure``, otherwise ``+eps`` or ``-eps`` as e^eps to 1.
 
     The same in both directions. It dominates every (eps, failure)-DP release; without failures,
-    ``K(c) = ln(cosh((c + 1/2) eps) / cosh(eps/2))``. Accountants set failures apart first; cells,
-    atoms and lines are those without. Epsilon is a fraction where no decimal is equal to it.
+    ``K(c) = ln(cosh((c + 1/2) eps) / cosh(eps/2))``. Accountants set failures apart first; atoms
+    and lines are those without.
 
     References:
         Kairouz, Oh and Viswanath 2017, theorem 2.
     """
 
-    epsilon: float | Fraction
+    epsilon: float
     failure: float = 0.0
 
     def cumulants(self, c: float) -> Cumulants:
         """Return K and two derivatives."""
         if self.failure > 0.0:
             return Cumulants(math.inf, math.inf, 0.0)
-        epsilon = float(self.epsilon)
-        slope = math.tanh((c + 0.5) * epsilon)
-        decay = math.exp(-(c + 0.5) * epsilon)
-        curvature = (2.0 * epsilon * decay / (1.0 + decay * decay)) ** 2
-        return Cumulants(self._value(c), epsilon * slope, curvature)
+        slope = math.tanh((c + 0.5) * self.epsilon)
+        decay = math.exp(-(c + 0.5) * self.epsilon)
+        curvature = (2.0 * self.epsilon * decay / (1.0 + decay * decay)) ** 2
+        return Cumulants(self._value(c), self.epsilon * slope, curvature)
 
     def log_mgf(self, c: float) -> Bounded:
         """Return K and its round-off: that of two hyperbolic sines, damped by the logarithm."""
         if self.failure > 0.0:
             return Bounded(math.inf, 0.0)
-        value, grown = self._value(c), (c + 1.0) * float(self.epsilon)
-        return Bounded(value, _ULP * (32.0 + 4.0 * min(grown, _LARGE)) * value)
+        value = self._value(c)
+        return Bounded(value, _ULP * (32.0 + 4.0 * min((c + 1.0) * self.epsilon, _LARGE)) * value)
 
     def _value(self, c: float) -> float:
         """Return ``ln(1 + 2 sinh((c+1) eps/2) sinh(c eps/2) / cosh(eps/2))``, which is K."""
-        epsilon = float(self.epsilon)
-        high, low = 0.5 * (c + 1.0) * epsilon, 0.5 * c * epsilon
+        high, low = 0.5 * (c + 1.0) * self.epsilon, 0.5 * c * self.epsilon
         if high > _LARGE:
-            both_terms = math.log1p(math.exp(-2.0 * (high + low)))
-            return c * epsilon + both_terms - math.log1p(math.exp(-epsilon))
+            both = math.log1p(math.exp(-2.0 * (high + low)))
+            return c * self.epsilon + both - math.log1p(math.exp(-self.epsilon))
         return math.log1p(2.0 * math.sinh(high) * math.sinh(low) / math.cosh(high - low))
 
     @property
     def supremum(self) -> float:
         """``eps``, or infinite."""
-        if self.failure > 0.0:
-            return math.inf
-        nearest = float(self.epsilon)
-        return nearest if nearest == self.epsilon else math.nextafter(nearest, math.inf)
+        return math.inf if self.failure > 0.0 else self.epsilon
 
     @property
     def extreme(self) -> bool:
@@ -79,10 +73,10 @@ class TwoPointLoss(AtomicLoss):
 
     def atoms(self) -> Atoms:
         """Return the two losses."""
-        epsilon = float(self.epsilon)
-        both_terms = -math.log1p(math.exp(-epsilon))
-        logs = (both_terms - epsilon, both_terms)
-        return frozen((-epsilon, epsilon), logs, [8.0 * _ULP * (abs(log) + epsilon) for log in logs])
+        losses = (-self.epsilon, self.epsilon)
+        won = -math.log1p(math.exp(-self.epsilon))
+        error = 8.0 * _ULP * (1.0 + self.epsilon)
+        return frozen(losses, (won - self.epsilon, won), (error, error))
 
     def nodes(self, first: int, count: int) -> tuple[list[mpf], list[mpf]]:
         """Return the losses and their probabilities by mpmath."""
@@ -109,4 +103,5 @@ class TwoPointLoss(AtomicLoss):
 
 def everything(share: float = 1.0) -> LossPair:
     """Return the losses of a release that with some probability shows all, and else nothing."""
-    return both(TwoPointLoss(0.0, share))
+    loss = TwoPointLoss(0.0, share)
+    return LossPair(loss, loss)

@@ -8,25 +8,36 @@ from typing import Final
 
 from hockeystick.mechanisms.base import Mechanism, Plan
 from hockeystick.mechanisms.composition import Composed, Repeated
+from hockeystick.mechanisms.discrete_gaussian import DiscreteGaussian
+from hockeystick.mechanisms.discrete_laplace import DiscreteLaplace
 from hockeystick.mechanisms.dpsgd import DPSGD, Sampling
 from hockeystick.mechanisms.exponential import Exponential, MaxNoise, ReportNoisyMax
 from hockeystick.mechanisms.gaussian import Gaussian
+from hockeystick.mechanisms.gaussian_mixture import GaussianMixture
 from hockeystick.mechanisms.laplace import Laplace
 from hockeystick.mechanisms.matrix_factorization import Encoder, MatrixFactorization
 from hockeystick.mechanisms.permute_and_flip import PermuteAndFlip
 from hockeystick.mechanisms.poisson import PoissonSubsampled
+from hockeystick.mechanisms.randomized_response import RandomizedResponse
+from hockeystick.mechanisms.skellam import Skellam
 from hockeystick.mechanisms.sparse_vector import AboveThreshold, ComparisonNoise, SparseVector
 from hockeystick.mechanisms.tree_aggregation import TreeAggregation
+from hockeystick.mechanisms.unary_encoding import RAPPOR, Encoding, UnaryEncoding
 
 __all__ = [
     "DPSGD",
     "MECHANISMS",
+    "RAPPOR",
     "AboveThreshold",
     "ComparisonNoise",
     "Composed",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
     "Encoder",
+    "Encoding",
     "Exponential",
     "Gaussian",
+    "GaussianMixture",
     "Laplace",
     "MatrixFactorization",
     "MaxNoise",
@@ -34,11 +45,14 @@ __all__ = [
     "PermuteAndFlip",
     "Plan",
     "PoissonSubsampled",
+    "RandomizedResponse",
     "Repeated",
     "ReportNoisyMax",
     "Sampling",
+    "Skellam",
     "SparseVector",
     "TreeAggregation",
+    "UnaryEncoding",
 ]
 
 MECHANISMS: Final[Mapping[str, type[Mechanism]]] = MappingProxyType(
@@ -48,16 +62,23 @@ MECHANISMS: Final[Mapping[str, type[Mechanism]]] = MappingProxyType(
             AboveThreshold,
             Composed,
             DPSGD,
+            DiscreteGaussian,
+            DiscreteLaplace,
             Exponential,
             Gaussian,
+            GaussianMixture,
             Laplace,
             MatrixFactorization,
             PermuteAndFlip,
             PoissonSubsampled,
+            RAPPOR,
+            RandomizedResponse,
             Repeated,
             ReportNoisyMax,
+            Skellam,
             SparseVector,
             TreeAggregation,
+            UnaryEncoding,
         )
     }
 )

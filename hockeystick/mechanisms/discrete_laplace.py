@@ -20,8 +20,9 @@ class DiscreteLaplace(Mechanism):
     epsilon-DP with ``epsilon = sensitivity / scale``.
 
     Guarantees:
-        Exact for a query that reaches its sensitivity. With sensitivity 1 the sign of the noise is
-        all that tells, so that it costs what a binary randomized response of 1/scale does.
+        Exact for a query that reaches its sensitivity. With sensitivity 1 all that the output tells
+        is on which side of two neighbouring integers it lies: that is the binary randomized
+        response of epsilon 1/scale, and costs the same.
 
     Edge cases:
         Scale 0 releases the integer itself; inf releases nothing.

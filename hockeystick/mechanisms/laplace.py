@@ -38,8 +38,8 @@ class Laplace(Mechanism):
 
     Example:
         >>> import hockeystick as hs
-        >>> print(hs.delta(hs.Laplace(scale=1), epsilon=0.5).upper)
-        0.2211992169285952
+        >>> print(f"{hs.delta(hs.Laplace(scale=1), epsilon=0.5).upper:.12f}")
+        0.221199216929
     """
 
     scale: float

@@ -284,8 +284,11 @@ def _row(name: str, values: object, allowed: str) -> Sequence[Fraction]:
     for value in values:
         if not _is_finite(value):
             raise ParameterError(name, value, allowed)
-        exact = isinstance(value, numbers.Rational)
-        row.append(Fraction(value) if exact else Fraction(float(value)))
+        if isinstance(value, numbers.Rational):
+            # NumPy's integers overflow.
+            row.append(Fraction(int(value.numerator), int(value.denominator)))
+        else:
+            row.append(Fraction(float(value)))
     if not row:
         raise ParameterError(name, values, allowed)
     return row

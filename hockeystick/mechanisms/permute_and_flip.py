@@ -22,8 +22,8 @@ class PermuteAndFlip(Mechanism):
 
     Guarantees:
         The upper end is that of epsilon-DP. The lower end is a concrete case: two candidates whose
-        scores change places. Its ranges are not bounded by epsilon as the exponential mechanism's
-        are, so that many runs cost more than many of those.
+        scores change places. The range of its losses is not bounded by epsilon as that of the
+        exponential mechanism's is.
 
     Edge cases:
         epsilon 0 ignores the scores and costs nothing; inf selects the best and may show all.

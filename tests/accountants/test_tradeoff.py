@@ -29,7 +29,7 @@ def point(plan: hs.Mechanism, epsilon: float) -> tuple[float, float]:
     step = 2.0**-9
 
     def delta(k: int) -> Any:
-        return hs.delta(plan, epsilon + k * step, digits=22).estimate
+        return hs.delta(plan, epsilon + k * step, digits=18).estimate
 
     with mp.workdps(30):
         fall = (
@@ -94,13 +94,14 @@ def test_nothing_released_is_the_identity() -> None:
 def test_a_rarely_sampled_plan_keeps_valid_if_wide_bounds() -> None:
     plan = hs.PoissonSubsampled(hs.Gaussian(1.5), 3.2e-4) ** 109
     f = hs.tradeoff(plan)
-    lower, upper = f.bounds([1e-6, 0.1])
-    for alpha, low, high in zip((1e-6, 0.1), lower, upper, strict=True):
-        for epsilon in (0.01, 0.5, 1.0):
-            answer = hs.delta(plan, epsilon)
-            assert 1 - answer.upper - math.exp(epsilon) * alpha <= high
-            assert f.delta(epsilon).upper <= answer.upper * (1 + 1e-12)
-        assert low <= high <= np.nextafter(1 - alpha, 1)
+    alpha = np.array([1e-6, 0.1])
+    lower, upper = f.bounds(alpha)
+    assert (lower <= upper).all()
+    assert (upper <= np.nextafter(1 - alpha, 1)).all()
+    for epsilon in (0.01, 0.5, 1.0):
+        answer = hs.delta(plan, epsilon)
+        assert (1 - answer.upper - math.exp(epsilon) * alpha <= upper).all()
+        assert f.delta(epsilon).upper <= answer.upper * (1 + 1e-12)
 
 
 def test_a_release_without_noise_leaves_nothing() -> None:

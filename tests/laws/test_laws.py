@@ -27,7 +27,6 @@ TRAINING: Final = hs.DPSGD(noise_multiplier=2.0, rate=0.03, steps=400)
 GAUSSIANS: Final[tuple[hs.Mechanism, ...]] = (
     hs.Gaussian(5.0),
     hs.PoissonSubsampled(hs.Gaussian(1.5), rate=0.1),
-    hs.Laplace(1.5),
     hs.PoissonSubsampled(hs.Gaussian(2.0), rate=0.05, adjacency="zero-out"),
     hs.Repeated(STEP, 300),
     hs.Composed((STEP**200, hs.Gaussian(8.0))),
@@ -35,7 +34,26 @@ GAUSSIANS: Final[tuple[hs.Mechanism, ...]] = (
     TRAINING,
     hs.DPSGD(noise_multiplier=1.2, rate=0.02, epochs=5),
 )
-DESCRIBED: Final[tuple[hs.Mechanism, ...]] = (*GAUSSIANS,)
+DESCRIBED: Final[tuple[hs.Mechanism, ...]] = (
+    *GAUSSIANS,
+    hs.AboveThreshold(
+        4.0, 8.0, threshold_noise="gaussian", query_noise="gaussian", queries=50, monotone=True
+    ),
+    hs.DiscreteGaussian(4.0, sensitivity=2),
+    hs.DiscreteLaplace(2.5, sensitivity=3),
+    hs.Exponential(1.6),
+    hs.GaussianMixture(3.0, (0.0, 1.0, 2.0), (0.9, 0.08, 0.02)),
+    hs.Laplace(1.1),
+    hs.MatrixFactorization(8.0, hs.Encoder.square_root(100, participations=2, separation=50)),
+    hs.PermuteAndFlip(1.5),
+    hs.RAPPOR(0.7, hashes=2),
+    hs.RandomizedResponse(1.2, categories=5),
+    hs.ReportNoisyMax(1.5, "laplace"),
+    hs.Skellam(9.0),
+    hs.SparseVector(40.0, 80.0, positives=30, queries=50),
+    hs.TreeAggregation(20.0, leaves=100),
+    hs.UnaryEncoding(1.4),
+)
 GUARANTEED: Final[tuple[hs.Mechanism, ...]] = (
     PureDP(0.9),
     ApproxDP(0.8, 1e-13),
@@ -63,10 +81,29 @@ DIRECTIONS: Final = {
     "mu": 1,
     "rho": 1,
     "omega": -1,
+    "leaves": 1,
+    "positives": 1,
+    "queries": 1,
+    "query_scale": -1,
+    "threshold_scale": -1,
+    "flip": -1,
+    "sigma": -1,
+    "variance": -1,
 }
 NO_MECHANISM: Final = {"digits"}
 # Parameters of guarantees whose domains the notions themselves declare.
 OF_NOTIONS: Final = {"mu", "rho", "omega"}
+# Parameters whose domains one mechanism declares.
+OF_MECHANISMS: Final = {
+    "flip",
+    "leaves",
+    "positives",
+    "queries",
+    "query_scale",
+    "sigma",
+    "threshold_scale",
+    "variance",
+}
 NO_NUMBER: Final = {"origin", "divergences", "tradeoff"}
 PROVEN: Final = tuple(n for n, one in ACCOUNTANTS.items() if one.kind != "approximation")
 
@@ -121,7 +158,8 @@ def test_every_registered_notion_has_an_example() -> None:
 
 
 def test_every_parameter_of_a_mechanism_has_a_direction() -> None:
-    assert set(DIRECTIONS) == set(PARAMETERS) - NO_MECHANISM | OF_NOTIONS
+    known = set(PARAMETERS) - NO_MECHANISM
+    assert set(DIRECTIONS) == known | OF_NOTIONS | OF_MECHANISMS
 
 
 @each_mechanism

@@ -24,7 +24,20 @@ from hockeystick.losses.concentration import Concentration, concentration_of
 from hockeystick.losses.dominated import DominatedLoss
 from hockeystick.losses.leaves import losses_of_tradeoff
 from hockeystick.losses.registry import losses_of
-from hockeystick.mechanisms import Gaussian, PoissonSubsampled
+from hockeystick.mechanisms import (
+    AboveThreshold,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Exponential,
+    Gaussian,
+    GaussianMixture,
+    Laplace,
+    Mechanism,
+    PermuteAndFlip,
+    PoissonSubsampled,
+    RandomizedResponse,
+    Skellam,
+)
 from hockeystick.tradeoffs import LaplaceTradeOff, PiecewiseLinearTradeOff
 
 ORDERS = [1e-9, 1e-4, 0.01, 0.1, 0.5, 1, 2, 5, 10, 33, 100, 1000]
@@ -199,6 +212,63 @@ def test_what_may_be_infinite_or_is_unbounded_has_no_line() -> None:
     assert concentration_of(TwoPointLoss(1.0, 1e-9)) is None
     assert concentration_of(RevealingLoss(0.1, removing=True)) is None
     assert concentration_of(Lopsided(-math.inf, 1.0)) is None
+
+
+LINED: list[Mechanism] = [
+    Laplace(1.5),
+    DiscreteLaplace(0.8),
+    DiscreteGaussian(0.6),
+    DiscreteGaussian(3.0, sensitivity=4),
+    Exponential(1.6),
+    PermuteAndFlip(1.2),
+    RandomizedResponse(1.0, categories=5),
+    GaussianMixture(2.0, [0.5, 2.0], [0.7, 0.3]),
+    AboveThreshold(4.0, 8.0, threshold_noise="gaussian", query_noise="gaussian", queries=1),
+    AboveThreshold(4.0, 8.0, threshold_noise="gaussian", query_noise="gaussian", queries=50),
+    AboveThreshold(40.0, 8.0, threshold_noise="gaussian", query_noise="gaussian", queries=5000),
+    PoissonSubsampled(Laplace(0.7), 0.2),
+    PoissonSubsampled(DiscreteGaussian(2.0), 0.2),
+    PoissonSubsampled(Gaussian(2.0), 0.1),
+]
+
+
+@pytest.mark.parametrize("mechanism", LINED, ids=str)
+def test_every_direction_of_a_mechanism_stays_below_the_line_of_either(
+    mechanism: Mechanism,
+) -> None:
+    pair = losses_of(mechanism)
+    assert pair.removing is not None
+    assert pair.adding is not None
+    for loss, line in itertools.product(pair, map(line_of, (pair.removing, pair.adding))):
+        assert loss is not None
+        assert 0.0 < line.rho < 2.0
+        for c in (1e-3, 0.1, 1.0, 3.0, 20.0, 100.0):
+            k = loss.log_mgf(c)
+            assert k.value - k.error <= line.rho * c * (c + 1)
+
+
+def test_a_discrete_gaussian_attains_its_line() -> None:
+    loss = losses_of(DiscreteGaussian(3.0, sensitivity=2)).removing
+    assert loss is not None
+    assert line_of(loss).rho == pytest.approx(4 / 18, rel=1e-13)
+    assert loss.log_mgf(1.0).value == pytest.approx(2 * 4 / 18, rel=1e-12)
+
+
+def test_sampling_lowers_the_line_of_a_bounded_loss_but_never_raises_another() -> None:
+    whole, part = (losses_of(m).removing for m in (Laplace(0.7), LINED[-3]))
+    assert whole is not None
+    assert part is not None
+    assert line_of(part).rho < 0.5 * line_of(whole).rho
+    inner, sampled = (losses_of(m).removing for m in (DiscreteGaussian(2.0), LINED[-2]))
+    assert inner is not None
+    assert sampled is not None
+    assert line_of(sampled) == line_of(inner)
+
+
+def test_skellam_noise_has_no_line() -> None:
+    loss = losses_of(Skellam(10.0)).removing
+    assert loss is not None
+    assert concentration_of(loss) is None
 
 
 def test_both_directions_of_poisson_sampling_have_the_same_line() -> None:

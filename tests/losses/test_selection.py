@@ -73,10 +73,13 @@ def test_two_candidates_that_change_places_are_the_lower_loss_of_laplace_noise(
     assert isinstance(loss.attained, TwoPointLoss)
     with mp.workdps(30):
         scale = 2 / mp.mpf(epsilon)
-        density = lambda x: mp.exp(-abs(x) / scale) / (2 * scale)  # noqa: E731
-        tail = lambda x: mp.exp(-x / scale) / 2 if x > 0 else 1 - mp.exp(x / scale) / 2  # noqa: E731
+
+        def integrand(x: Any) -> Any:
+            far = mp.exp(-abs(1 + x) / scale) / 2
+            return mp.exp(-abs(x) / scale) / (2 * scale) * (far if x > -1 else 1 - far)
+
         ends = [-mp.inf, -1, 0, mp.inf]
-        worse = mp.quad(lambda x: density(x) * tail(1 + x), ends)
+        worse = mp.quad(integrand, ends)
         truth = mp.log((1 - worse) / worse)
         assert truth * (1 - 1e-6) <= loss.attained.epsilon <= truth
         if epsilon > 0.02:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations, pairwise, product
 
 from mpmath import mp
 
@@ -146,17 +147,37 @@ class SinhNormal:
 
 
 def tree_mu(noise: Real, leaves: int) -> Real:
-    """A leaf is in as many nodes of a binary tree as the tree is high."""
-    levels = 0
-    while 2**levels < leaves + 1:
-        levels += 1
-    return mp.sqrt(levels) / noise
+    """The leaf that is in most nodes of a tree, among the nodes whose leaves are all there."""
+    nodes = [0] * leaves
+    width = 1
+    while width <= leaves:
+        for start in range(0, leaves - width + 1, width):
+            for leaf in range(start, start + width):
+                nodes[leaf] += 1
+        width *= 2
+    return mp.sqrt(max(nodes)) / noise
 
 
-def square_root_mu(noise: Real, rounds: int) -> Real:
-    """The first column of the square root of the prefix sums, entry by entry."""
-    entries = [mp.binomial(2 * k, k) / mp.mpf(4) ** k for k in range(rounds)]
-    return mp.sqrt(mp.fsum(entry**2 for entry in entries)) / noise
+def square_root(rounds: int) -> list[list[Real]]:
+    """The first column of the square root of the prefix sums, its longest one, as a matrix."""
+    return [[mp.binomial(2 * k, k) / mp.mpf(4) ** k] for k in range(rounds)]
+
+
+def encoder_mu(
+    noise: Real, rows: Sequence[Sequence[Real]], participations: int, separation: int
+) -> Real:
+    """The longest sum of columns with signs, over every pattern of participation."""
+    columns = [[mp.mpf(value) for value in column] for column in zip(*rows, strict=True)]
+    longest = mp.mpf(0)
+    for count in range(1, participations + 1):
+        for places in combinations(range(len(columns)), count):
+            if any(b - a < separation for a, b in pairwise(places)):
+                continue
+            for signs in product((1, -1), repeat=count):
+                chosen = [(sign, columns[i]) for sign, i in zip(signs, places, strict=True)]
+                total = (mp.fsum(s * c[k] for s, c in chosen) for k in range(len(rows)))
+                longest = max(longest, mp.fsum(x * x for x in total))
+    return mp.sqrt(longest) / noise
 
 
 def largest_z(one: SinhNormal) -> float:

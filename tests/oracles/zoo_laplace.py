@@ -26,7 +26,7 @@ from itertools import accumulate, pairwise
 from mpmath import mp
 
 from tests.oracles.panels import rule_of
-from tests.oracles.zoo_line import root
+from tests.oracles.zoo_line import WIDE_FIGURES, root
 from tests.oracles.zoo_outputs import Pair, Real, pair
 
 # ---- plain ---------------------------------------------------------------------------------
@@ -195,4 +195,4 @@ class FewSampled:
         """The root below the largest loss."""
         p, q = self._p_and_q()
         largest = max(abs(mp.log(p(mp.mpf(x)) / q(mp.mpf(x)))) for x in (0, 1))
-        return root(self.delta, delta, self.runs * largest)
+        return root(self.delta, delta, self.runs * largest, WIDE_FIGURES)

@@ -25,6 +25,8 @@ from tests.oracles.zoo_outputs import Pair, Real
 
 Wide = NDArray[Any]  # longdouble or clongdouble
 
+EXACT_FIGURES = 28  # digits to which a root is sought where a curve is exact
+WIDE_FIGURES = 17  # and where it is a sum of extended floats
 _EMPTY = math.log(1e-25)  # nodes of less probability matter to no answer
 _BLOCK = 1 << 21  # complex exponentials at a time
 
@@ -61,10 +63,13 @@ class Inverse:
 
     def epsilon(self, delta: Real) -> Real:
         """The root, below Chernoff's bound."""
-        return root(self.delta, delta, (self.log_moment - mp.log(delta)) / self.line.theta)
+        high = (self.log_moment - mp.log(delta)) / self.line.theta
+        return root(self.delta, delta, high, WIDE_FIGURES)
 
 
-def root(curve: Callable[[Real], Real], delta: Real, high: Real) -> Real:
+def root(
+    curve: Callable[[Real], Real], delta: Real, high: Real, figures: float = EXACT_FIGURES
+) -> Real:
     """Where a falling curve reaches delta between 0 and high: regula falsi on its logarithm."""
 
     def gap(e: Real) -> Real:
@@ -74,17 +79,17 @@ def root(curve: Callable[[Real], Real], delta: Real, high: Real) -> Real:
     (a, f), (b, g) = (mp.mpf(0), gap(mp.mpf(0))), (high, gap(high))
     if f <= 0:
         return mp.mpf(0)
-    while b - a > mp.mpf(10) ** -19 * b:
-        middle = b - g * (b - a) / (g - f)
+    turn = 0
+    while b - a > mp.mpf(10) ** -figures * b:
+        turn += 1
+        middle = (a + b) / 2 if turn % 4 == 0 else b - g * (b - a) / (g - f)
         if not a < middle < b:
-            break
+            middle = (a + b) / 2
         found = gap(middle)
         if found > 0:
             a, f, g = middle, found, g / 2
         else:
             b, g, f = middle, found, f / 2
-        if abs(found) < mp.mpf(10) ** -19:
-            return middle
     return (a + b) / 2
 
 
@@ -115,24 +120,54 @@ def inverse(one: Pair, runs: int, line: Line) -> Inverse:
     return Inverse(line, runs * mp.log(moment), y, power)
 
 
-def saddle(one: Pair, runs: int, *, delta: Real | None = None, epsilon: Real | None = None) -> Real:
-    """The theta whose Chernoff bound on epsilon (on delta) is least, in float64."""
+def _moments(one: Pair, runs: int) -> list[tuple[float, float]]:
+    """(theta, n ln M(theta)) on a grid of theta, in float64."""
     value = np.array([float(v) for v in losses(one)])
     log_p = np.array([float(mp.log(p)) for p in one.p])
-    best = (math.inf, 1.0)
+    found = []
     for theta in np.geomspace(1e-2, 1e4, 1200):
         height = log_p + theta * value
-        peak = height.max()
+        peak = float(height.max())
         if log_p[int(np.argmax(height))] < _EMPTY:
             continue  # the mass lies at the end of the nodes or beyond
-        log_m = runs * (peak + math.log(np.exp(height - peak).sum()))
+        found.append((float(theta), runs * (peak + math.log(np.exp(height - peak).sum()))))
+    return found
+
+
+def saddle(one: Pair, runs: int, *, delta: Real | None = None, epsilon: Real | None = None) -> Real:
+    """The theta whose Chernoff bound on epsilon (on delta) is least."""
+
+    def bound(theta: float, log_m: float) -> float:
         prefactor = math.log(theta) + math.log1p(theta)
         if epsilon is not None:
-            bound = log_m - theta * float(epsilon) - prefactor
-        else:
-            bound = (log_m - float(mp.log(delta)) - prefactor) / theta
-        best = min(best, (bound, float(theta)))
-    return mp.mpf(best[1])
+            return log_m - theta * float(epsilon) - prefactor
+        return (log_m - float(mp.log(delta)) - prefactor) / theta
+
+    return mp.mpf(min(_moments(one, runs), key=lambda row: bound(*row))[0])
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """An upper bound of a profile, from moments: Canonne, Kamath and Steinke 2020, prop. 12."""
+
+    pair: Pair
+    runs: int
+
+    def _rows(self) -> list[tuple[float, float]]:
+        """(theta, ln delta + theta epsilon)."""
+        return [
+            (theta, log_m + theta * math.log(theta) - (1 + theta) * math.log1p(theta))
+            for theta, log_m in _moments(self.pair, self.runs)
+        ]
+
+    def delta(self, epsilon: Real) -> Real:
+        """The least over theta."""
+        return mp.exp(min(row - theta * float(epsilon) for theta, row in self._rows()))
+
+    def epsilon(self, delta: Real) -> Real:
+        """The least over theta."""
+        target = float(mp.log(delta))
+        return mp.mpf(min((row - target) / theta for theta, row in self._rows()))
 
 
 @dataclass(frozen=True)

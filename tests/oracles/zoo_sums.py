@@ -19,7 +19,7 @@ from mpmath import mp
 from tests.oracles.panels import fix, unfix
 from tests.oracles.zoo_outputs import Pair, Real, pair
 
-MOST = 400_000  # multisets that are listed
+MOST = 1_300_000  # multisets that are listed
 
 
 class Curve(Protocol):

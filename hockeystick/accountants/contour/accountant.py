@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
 from hockeystick.accountants._cost import Cost, Counted, largest_loss
 from hockeystick.accountants._interval import Interval, down, up, worse
-from hockeystick.accountants.base import DirectedAccountant, Kind
+from hockeystick.accountants.base import TOLERANCE, DirectedAccountant, Kind
 from hockeystick.accountants.rdp import RDP
 from hockeystick.losses import LineLoss
 
@@ -23,6 +24,7 @@ _TRIES: Final = 12
 
 
 @final
+@dataclass(frozen=True)
 class Contour(DirectedAccountant):
     """The exact answer, as an interval whose every error is bounded.
 
@@ -32,10 +34,15 @@ class Contour(DirectedAccountant):
     the upper end from Renyi divergences, the lower from the single run that costs most.
     """
 
+    tolerance: float = TOLERANCE
     name: ClassVar[str] = "contour"
     kind: ClassVar[Kind] = "exact"
     summary: ClassVar[str] = "exact contour integral with all errors bounded"
     has_digits: ClassVar[bool] = True
+
+    def within(self, tolerance: float) -> Contour:
+        """Return the same with another tolerance."""
+        return Contour(tolerance)
 
     def epsilon_of(self, terms: Counted, delta: float) -> Interval:
         """Return epsilon of one direction."""
@@ -46,7 +53,15 @@ class Contour(DirectedAccountant):
         lines = self.line_terms(terms)
         found = integral_for_delta(lines, math.log(delta)) if lines else None
         proven = found and _epsilon_interval(found.integral, found.epsilon, delta)
-        return proven or RDP().epsilon_of(terms, delta)
+        if proven:
+            return proven
+        bound = RDP().epsilon_of(terms, delta)
+        if not lines or bound.upper == 0.0:
+            return bound
+        from hockeystick.accountants.contour._smoothed import smoothed_epsilon
+
+        smoothed = smoothed_epsilon(lines, math.log(delta), self.tolerance)
+        return smoothed.within(bound) if smoothed else bound
 
     def delta_of(self, terms: Counted, epsilon: float) -> Interval:
         """Return delta of one direction."""
@@ -58,7 +73,7 @@ class Contour(DirectedAccountant):
         found = integral_for_epsilon(lines, epsilon) if lines else None
         value = None if found is None else found.integral.delta(epsilon)
         if value is None or not value.relative_error <= _WIDEST:
-            return RDP().delta_of(terms, epsilon)
+            return self._smoothed_delta(terms, lines, epsilon)
         lower, middle, upper = (value.log(end) for end in ("lower", "estimate", "upper"))
         slack = _OUTWARD * (abs(value.log_scale) + 4.0)
         return Interval(
@@ -66,6 +81,16 @@ class Contour(DirectedAccountant):
             min(math.exp(middle), 1.0),
             min(up(math.exp(upper + slack)), 1.0),
         ).ordered()
+
+    def _smoothed_delta(self, terms: Counted, lines: LineTerms, epsilon: float) -> Interval:
+        """Return delta of one direction with a little noise more, or by plain bounds."""
+        bound = RDP().delta_of(terms, epsilon)
+        if not lines:
+            return bound
+        from hockeystick.accountants.contour._smoothed import smoothed_delta
+
+        smoothed = smoothed_delta(lines, epsilon, self.tolerance)
+        return smoothed.within(bound) if smoothed else bound
 
     def digits(self, cost: Cost, quantity: Quantity, value: float, digits: int) -> Interval:
         """Return epsilon or delta to so many digits."""
@@ -96,7 +121,8 @@ class Contour(DirectedAccountant):
         lines = []
         for loss, count in terms:
             if not isinstance(loss, LineLoss):
-                raise self.refuse(type(loss).__name__, "no line is known for its transform")
+                reason = "the transform of one of its parts is not known on vertical lines"
+                raise self.refuse(type(loss).__name__, reason)
             lines.append((loss, count))
         return () if any(loss.extreme for loss, _ in lines) else tuple(lines)
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.losses._cells import reach
+from hockeystick.losses.base import Masses
 
 if TYPE_CHECKING:
     from hockeystick._kernels.series import Array
@@ -33,12 +34,17 @@ _ON_POINT: Final = 16.0 * _ULP
 
 @dataclass(frozen=True)
 class Steps:
-    """A lattice for one loss: points ``offset + k step``, k from ``first`` to ``last``."""
+    """A lattice for one loss: points ``offset + k step``, k from ``first`` to ``last``.
+
+    Where it is ``starts`` (``ends``), the loss is nowhere below the first (above the last) point.
+    """
 
     offset: float
     step: float
     first: int
     last: int
+    starts: bool = False
+    ends: bool = False
 
     def at(self, index: Array) -> Array:
         """Return the points of some indices."""
@@ -82,35 +88,43 @@ def cover(
     """
     least = (loss.cumulants(tilt).value + log_least[0]) / tilt
     low, high = reach(loss, log_least[1])
-    first = math.floor((max(low, min(least, high)) - offset) / step - _ON_POINT)
-    return Steps(offset, step, first, math.ceil((high - offset) / step + _ON_POINT))
+    low = max(low, min(least, high))
+    near = 2.0 * _ON_POINT * (max(abs(low), abs(high)) + abs(offset))
+    first, last = math.floor((low + near - offset) / step), math.ceil((high - near - offset) / step)
+    return Steps(
+        offset,
+        step,
+        first,
+        max(last, first + 1),
+        starts=offset + step * first <= loss.infimum + near,
+        ends=offset + step * last >= loss.supremum - near,
+    )
 
 
 def above(loss: CellLoss, steps: Steps, tilt: float) -> Weights:
     """Return a distribution on the lattice that dominates the loss."""
     points = steps.at(np.arange(steps.first, steps.last + 1, dtype=np.float64))
-    masses = loss.cells(np.concatenate(([-math.inf], points, [math.inf])))
+    before, masses, beyond = _cells_above(loss, steps, points)
     atoms = loss.atoms()
     index, rest = _index(atoms, steps)
-    beyond = (index > steps.last) | ((index == steps.last) & (rest > 0.0))
-    lost = [masses.log_p[-1:] + masses.error[-1:], (atoms.log_p + atoms.error)[beyond]]
-    kept = np.flatnonzero(masses.log_p[1:-1] > -math.inf)
-    log_p, error = masses.log_p[1:-1][kept], masses.error[1:-1][kept]
-    mean = log_p - masses.log_q[1:-1][kept]
+    over = (index > steps.last) | ((index == steps.last) & (rest > 0.0))
+    lost = [beyond.log_p + beyond.error, (atoms.log_p + atoms.error)[over]]
+    kept = np.flatnonzero(masses.log_p > -math.inf)
+    log_p, error = masses.log_p[kept], masses.error[kept]
+    mean = log_p - masses.log_q[kept]
     unsure = 2.0 * error + 4.0 * _ULP * (np.abs(log_p) + np.abs(mean))
-    low = np.flatnonzero(masses.log_p[:1] > -math.inf)
     under = np.maximum(index, steps.first) - steps.first
     rest = np.where(index < steps.first, 0.0, rest)
     pieces = [
-        _Pieces(low, masses.log_p[:1][low], masses.error[:1][low]),
+        _Pieces(np.zeros(before.log_p.size, dtype=np.int64), before.log_p, before.error),
         *_spread(kept, mean - points[:-1][kept], unsure, steps.step, log_p, error),
         *_spread(
-            under[~beyond],
-            rest[~beyond],
-            np.zeros(int((~beyond).sum())),
+            under[~over],
+            rest[~over],
+            np.zeros(int((~over).sum())),
             steps.step,
-            atoms.log_p[~beyond],
-            atoms.error[~beyond],
+            atoms.log_p[~over],
+            atoms.error[~over],
         ),
     ]
     return _tilted(steps, _joined(pieces), tilt, _sum_up(np.concatenate(lost)))
@@ -144,6 +158,21 @@ def below(loss: CellLoss, steps: Steps, tilt: float) -> Weights:
     return _tilted(moved, pieces, tilt, 0.0)
 
 
+def _cells_above(loss: CellLoss, steps: Steps, points: Array) -> tuple[Masses, Masses, Masses]:
+    """Return the masses before the first point, between neighbouring points, and beyond the last.
+
+    Where the loss starts or ends at a point there is nothing before or beyond it: what rounding
+    would leave there belongs inside.
+    """
+    head = [-math.inf] if steps.starts else [-math.inf, points[0]]
+    tail = [math.inf] if steps.ends else [points[-1], math.inf]
+    masses = loss.cells(np.concatenate((head, points[1:-1], tail)))
+    first, last = len(head) - 1, masses.log_p.size - len(tail) + 1
+    parts = (slice(0, first), slice(first, last), slice(last, None))
+    before, inside, beyond = (Masses(*(values[part] for values in masses)) for part in parts)
+    return before, inside, beyond
+
+
 def _edges_below(loss: CellLoss, steps: Steps) -> Array:
     """Return edges between the points such that the mean of each cell lies about on its point.
 
@@ -159,6 +188,8 @@ def _edges_below(loss: CellLoss, steps: Steps) -> Array:
     off = np.where(np.abs(off) < steps.step / 16.0, off, 0.0)
     moved = middles.copy()
     moved[1:-1] -= 0.5 * (off[:-1] + off[1:])
+    if steps.starts:
+        moved[0] = -math.inf
     return np.append(moved, math.inf)
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
 
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants._orders import total
 from hockeystick.accountants.prv._discretise import above, below
+from hockeystick.accountants.prv._enumerate import combinations
 from hockeystick.accountants.prv._points import natural_step, parts_for
 from hockeystick.accountants.prv.lattice import Lattice, Put, compose
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from hockeystick.losses import CellLoss
 
 CellTerms: TypeAlias = "Sequence[tuple[CellLoss, int]]"
-Read: TypeAlias = "Callable[[Lattice | None, Lattice], Interval]"
+Read: TypeAlias = "Callable[[Ends | None, Ends], Interval]"
 
 # The first and the largest number of points; the latter keeps memory below 500 MB.
 _FEWEST: Final = 2**12
@@ -24,8 +25,26 @@ _MOST: Final = 2**22
 _ROUNDS: Final = 9
 # Errors other than the lattice's own are kept to about this share of what is asked for.
 _SHARE: Final = 1e-3
-# A round that leaves more than this of the width is the last but one.
+# A round that leaves more than this of the width is the last but one; it is the last where the
+# losses from below and from above differ, and so the interval stays wide.
 _HARDLY: Final = 0.8
+
+
+class Ends(Protocol):
+    """What delta is read off: a lattice, or all combinations of atoms."""
+
+    @property
+    def tilt(self) -> float:
+        """The tilt at which it is narrow."""
+        ...
+
+    def upper(self, epsilon: float) -> float:
+        """Return an upper bound of ln delta."""
+        ...
+
+    def lower(self, epsilon: float) -> float:
+        """Return a lower bound of ln delta; -inf for none."""
+        ...
 
 
 class Question(NamedTuple):
@@ -52,15 +71,18 @@ class Question(NamedTuple):
 def refined(question: Question, read: Read) -> Interval | None:
     """Return what is read off ever finer lattices; the narrowest, None where there is none."""
     exact = question.step or natural_step((*question.lower, *question.upper))
+    sums = None if exact else _combined(question)
+    if sums:
+        return read(*sums)
     step = exact if exact and _points(question, exact) <= _MOST else _first_step(question)
     best: Interval | None = None
-    stale = 0
+    stale = 0 if question.lower == question.upper else 1
     for _ in range(_ROUNDS):
         pair = both(question, step)
         found = read(*pair)
         before = math.inf if best is None else best.relative_width
         best = found if best is None else found.within(best)
-        stale = stale + 1 if best.relative_width > _HARDLY * before else 0
+        stale += 1 if best.relative_width > _HARDLY * before else 0
         points = max(pair[1].mass.size, pair[1].widest)
         if (
             best.relative_width <= question.tolerance
@@ -72,6 +94,15 @@ def refined(question: Question, read: Read) -> Interval | None:
         finer = math.sqrt(0.5 * question.tolerance / max(found.relative_width, 1e-300))
         step *= max(min(finer, 0.5), 1.0 / 64.0, 1.01 * points / _MOST)
     return best
+
+
+def _combined(question: Question) -> tuple[Ends | None, Ends] | None:
+    """Return all combinations of the atoms, None where there are too many, or more than atoms."""
+    upper = combinations(question.upper, question.tilt)
+    if upper is None or question.lower == question.upper:
+        return None if upper is None else (upper, upper)
+    lower = combinations(question.lower, question.tilt) if question.lower else None
+    return None if question.lower and lower is None else (lower, upper)
 
 
 def both(question: Question, step: float) -> tuple[Lattice | None, Lattice]:

@@ -16,14 +16,14 @@ from hockeystick.accountants.rdp import RDP
 from hockeystick.losses import CellLoss
 
 if TYPE_CHECKING:
-    from hockeystick.accountants.prv._refine import CellTerms, Question
-    from hockeystick.accountants.prv.lattice import Lattice
+    from hockeystick.accountants.prv._refine import CellTerms, Ends, Question
 
 _ULP: Final = 2.0**-52
 _OUTWARD: Final = 2.0**-50
 # Tilts beyond these would leave round-off only, or take too wide a window.
 _STEEPEST: Final = 1e7
 _FLATTEST: Final = 0.05
+_UNKNOWN: Final = "of one of its parts only bounds are known, not the privacy loss's distribution"
 _TRIES: Final = 60
 
 
@@ -96,12 +96,12 @@ class PRV(DirectedAccountant):
         cells = []
         for loss, count in terms:
             if not isinstance(loss, CellLoss):
-                raise self.refuse(type(loss).__name__, "its distribution is not known")
+                raise self.refuse(type(loss).__name__, _UNKNOWN)
             cells.append((loss, count))
         return cells
 
 
-def _deltas(low: Lattice | None, high: Lattice, epsilon: float) -> Interval:
+def _deltas(low: Ends | None, high: Ends, epsilon: float) -> Interval:
     """Return delta between the two compositions."""
     lower = low.lower(epsilon) if low else -math.inf
     upper = high.upper(epsilon)
@@ -112,7 +112,7 @@ def _deltas(low: Lattice | None, high: Lattice, epsilon: float) -> Interval:
     return Interval(ends[0], 0.5 * (ends[0] + ends[1]), ends[1])
 
 
-def _epsilons(low: Lattice | None, high: Lattice, log_delta: float, bound: Interval) -> Interval:
+def _epsilons(low: Ends | None, high: Ends, log_delta: float, bound: Interval) -> Interval:
     """Return epsilon between the two compositions; a bound known before is where to look."""
     slack = _OUTWARD * (abs(log_delta) + 4.0)
     stride = 0.1 / high.tilt

@@ -1,0 +1,165 @@
+"""Plans whose transform does not fall along a line: with a little Gaussian noise more, it does.
+
+Let ``delta_w`` belong to the plan and one release more, of a Gaussian of ``mu = w``. Releasing more
+never costs less, so that ``delta <= delta_w``. And with R the likelihood ratio under Q and
+``x = e^eps``, ``delta_w`` is the mean over R of the Black-Scholes price of a call of strike x and
+volatility w, whose second derivative in w is at least ``-(w/4) sqrt(R x / 2 pi) exp(-m^2/2w^2)``,
+``m = ln(R/x)``; integrated twice,
+
+    delta >= 2 delta_w - delta_2w - w^3/10 E_P[exp(-m/2 - m^2/8w^2)],
+
+and the last mean is at most ``exp(K(c) - c eps + 2 w^2 (c + 1/2)^2)``. Both are off by about
+``w^2 c (c+1)``, relative to delta.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+from hockeystick._solve import increasing_root
+from hockeystick.accountants._interval import Interval, down, up
+from hockeystick.accountants._orders import (
+    log_kappa,
+    optimal_order,
+    optimal_order_at,
+    saddle,
+    total,
+)
+from hockeystick.accountants.contour._integral import Integral, integrate, rules_for
+from hockeystick.accountants.contour._line import LineTerms, Target, draw
+from hockeystick.losses import GaussianLoss
+
+_OUTWARD: Final = 2.0**-48
+# The widest smoothing in units of 1/c, the longest line, and the most terms that it may sum.
+_WIDEST: Final = 0.1
+_MOST_NODES: Final = 400_000
+_MOST_WORK: Final = 150_000_000
+# Each error of an integral, relative to what the smoothing itself may leave.
+_SHARE: Final = 0.01
+_FIRST: Final = 1e-2
+_NARROWER: Final = (1.0, 0.1, 0.01)
+_TRIES: Final = 40
+
+
+@dataclass(frozen=True)
+class Smoothed:
+    """The plan with a Gaussian of ``mu = w`` more, and with one of twice as much."""
+
+    width: float
+    once: Integral
+    twice: Integral
+
+    def upper(self, epsilon: float) -> float:
+        """Return an upper bound of ln delta."""
+        return self.once.delta(epsilon).log("upper") + self._slack(epsilon)
+
+    def lower(self, epsilon: float) -> float:
+        """Return a lower bound of ln delta; -inf for none."""
+        one, two = self.once.delta(epsilon).log("lower"), self.twice.delta(epsilon).log("upper")
+        if one == -math.inf:
+            return -math.inf
+        value = 2.0 - math.exp(min(two - one, 1.0)) - math.exp(min(self._rest(epsilon) - one, 1.0))
+        return one + math.log(value) - self._slack(epsilon) if value > 0.0 else -math.inf
+
+    def _rest(self, epsilon: float) -> float:
+        """Return the logarithm of the bound of what the difference leaves out."""
+        c, w = self.once.line.c, self.width
+        k = float(self.once.real[0] + self.once.error[0])
+        return k - c * epsilon + math.log(0.1 * w**3) + 2.0 * (w * (c + 0.5)) ** 2
+
+    def _slack(self, epsilon: float) -> float:
+        """Return what covers the round-off of the logarithms."""
+        scale = abs(float(self.once.real[0])) + self.once.line.c * epsilon
+        return _OUTWARD * (scale + 4.0)
+
+
+def smoothed_delta(terms: LineTerms, epsilon: float, tolerance: float) -> Interval | None:
+    """Return delta to about a relative width, None where that takes too long a line."""
+    order = optimal_order_at(terms, epsilon)
+    log_delta = total(terms, order).value - order * epsilon + log_kappa(order)
+    found: Interval | None = None
+    for goal in (_FIRST, *(share * tolerance for share in _NARROWER)):
+        pair = _smoothed(terms, epsilon, log_delta, goal)
+        if pair is None:
+            return found
+        lower, upper = pair.lower(epsilon), pair.upper(epsilon)
+        if not upper < math.inf:
+            return found
+        ends = down(math.exp(min(lower, 0.0))), min(up(math.exp(min(upper, 0.0))), 1.0)
+        new = Interval(ends[0], 0.5 * (ends[0] + ends[1]), ends[1])
+        found = new if found is None else new.within(found)
+        if found.relative_width <= tolerance:
+            return found
+        log_delta = upper
+    return found
+
+
+def smoothed_epsilon(terms: LineTerms, log_delta: float, tolerance: float) -> Interval | None:
+    """Return epsilon to about a relative width, None where that takes too long a line."""
+    order = optimal_order(terms, log_delta)
+    epsilon = (total(terms, order).value - log_delta + log_kappa(order)) / order
+    if epsilon <= 0.0:
+        return None
+    found: Interval | None = None
+    for goal in (_FIRST, *(share * tolerance for share in _NARROWER)):
+        gain = max(order * epsilon, 1.0)
+        pair = _smoothed(terms, epsilon, log_delta, min(goal * gain, _FIRST))
+        new = pair and _epsilons(pair, epsilon, log_delta)
+        if not new:
+            return found
+        found = new if found is None else new.within(found)
+        if found.relative_width <= tolerance:
+            return found
+        epsilon = found.upper
+    return found
+
+
+def _smoothed(terms: LineTerms, epsilon: float, log_delta: float, goal: float) -> Smoothed | None:
+    """Return both integrals, smoothed so that delta is off by about a goal; None if too long."""
+    c = saddle(terms, epsilon)
+    # A width that is a fraction of two small integers keeps what is added an exact number.
+    width = min(math.sqrt(goal / (3.0 * c * (c + 1.0))), _WIDEST / c)
+    accuracy = -math.log(_SHARE * goal)
+    integrals = []
+    for factor in (1, 2):
+        added = GaussianLoss(1 / (factor * Fraction(width)))
+        both = (*terms, (added, 1))
+        target = Target(epsilon, log_delta, accuracy)
+        line = draw(both, saddle(both, epsilon), target, _MOST_NODES)
+        rules = line and rules_for(both, line, target)
+        if not line or not rules or line.last * sum(one.nodes for one in rules) > _MOST_WORK:
+            return None
+        integrals.append(integrate(both, line, rules))
+    return Smoothed(width, *integrals)
+
+
+def _epsilons(pair: Smoothed, guess: float, log_delta: float) -> Interval | None:
+    """Return the proven ends of epsilon, None where the upper one is not found."""
+    slack = _OUTWARD * (abs(log_delta) + 4.0)
+    if pair.upper(0.0) <= log_delta - slack:
+        return Interval.point(0.0)
+    upper = _crossing(lambda eps: pair.upper(eps) - log_delta + slack, guess, 1.0, pair)
+    lower = _crossing(lambda eps: pair.lower(eps) - log_delta - slack, guess, -1.0, pair)
+    return Interval(min(lower, upper), upper, upper) if upper < math.inf else None
+
+
+def _crossing(excess: Callable[[float], float], guess: float, side: float, pair: Smoothed) -> float:
+    """Return where a falling excess crosses 0, on its negative (1) or its positive (-1) side."""
+    at = increasing_root(
+        lambda eps: -excess(max(eps, 0.0)),
+        guess,
+        stride=0.1 / pair.once.line.c,
+        tolerance=1e-15 * guess,
+    )
+    step = 1e-15 * guess
+    for _ in range(_TRIES):
+        at = max(at, 0.0)
+        if side * excess(at) <= 0.0:
+            return at
+        at += side * step
+        step *= 2.0
+    return math.inf if side > 0.0 else 0.0

@@ -1,0 +1,303 @@
+"""The table: what every mechanism and notion costs, against oracles that share no code with it.
+
+`tests/oracles/zoo.json` holds the truths; `python -m tests.oracles.zoo` writes it anew.
+"""
+
+import dataclasses
+import json
+import math
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from itertools import chain
+from typing import Any, Final, Literal
+
+import pytest
+from mpmath import mp
+
+import hockeystick as hs
+from hockeystick.mechanisms import MECHANISMS
+from hockeystick.notions import FDP, GDP, NOTIONS, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
+from hockeystick.tradeoffs.laplace import LaplaceTradeOff
+from tests.oracles.zoo import BANDS, DELTA, FILE, ROWS, RUNS
+from tests.oracles.zoo_laplace import Laplace
+from tests.oracles.zoo_outputs import randomized_response
+from tests.oracles.zoo_sums import Listed, multisets
+
+Quantity = Literal["epsilon", "delta"]
+TRUTHS: Final[dict[str, dict[str, dict[str, str]]]] = json.loads(FILE.read_text(encoding="utf-8"))
+MIXTURE: Final = hs.GaussianMixture(2.0, (0.0, 1.0, 2.0), (0.9, 0.07, 0.03))
+RESPONSE: Final = hs.RandomizedResponse(1.0, categories=3)
+DEFAULT_WIDTH: Final = 1e-4
+ASKED: Final = 1e-8
+
+
+@dataclass(frozen=True)
+class Case:
+    """A plan and the row of its truth, or of what is known to bound it."""
+
+    plan: hs.Mechanism
+    row: str
+    surely: str | None = None  # for a class: the row of a dominating mechanism
+
+    def __str__(self) -> str:
+        """Name the plan, with the adjacency that it was given."""
+        return f"{self.plan} {self.plan.adjacency or ''}".strip()
+
+
+def _sampled() -> Iterator[Case]:
+    """Poisson samples of whatever has a pair, under every adjacency that they take."""
+    inner: tuple[tuple[hs.Mechanism, float, str], ...] = (
+        (hs.Gaussian(2.0), 0.1, "sampled Gaussian 2 at 0.1"),
+        (hs.Laplace(1.0), 0.1, "sampled Laplace 1 at 0.1"),
+        (RESPONSE, 0.2, "sampled response 1 of 3 at 0.2"),
+        (hs.DiscreteLaplace(2.0), 0.1, "sampled discrete Laplace 2 at 0.1"),
+        (hs.DiscreteGaussian(2.0), 0.1, "sampled discrete Gaussian 2 at 0.1"),
+        (hs.Skellam(10.0), 0.1, "sampled Skellam 10 at 0.1"),
+        (hs.UnaryEncoding(1.0), 0.1, "sampled bits 1 at 0.1"),
+    )
+    for adjacency in ("add-remove", "zero-out"):
+        for mechanism, rate, row in inner:
+            yield Case(hs.PoissonSubsampled(mechanism, rate, adjacency), row)
+        steps = hs.DPSGD(noise_multiplier=2.0, rate=0.03, steps=20, adjacency=adjacency)
+        yield Case(steps, "sampled Gaussian 2 at 0.03, 20 steps")
+    yield Case(hs.PoissonSubsampled(MIXTURE, 0.5), "sampled mixture 2 at 0.5")
+
+
+EXACT: Final = (
+    Case(hs.Gaussian(5.0), "Gaussian 5"),
+    Case(hs.Laplace(2.0), "Laplace 2"),
+    Case(hs.DiscreteLaplace(2.0), "discrete Laplace 2"),
+    Case(hs.DiscreteLaplace(2.0, sensitivity=3), "discrete Laplace 2, sensitivity 3"),
+    Case(hs.DiscreteGaussian(2.0), "discrete Gaussian 2"),
+    Case(hs.DiscreteGaussian(6.0, sensitivity=3), "discrete Gaussian 6, sensitivity 3"),
+    Case(hs.Skellam(10.0), "Skellam 10"),
+    Case(hs.Skellam(20.0, sensitivity=2), "Skellam 20, sensitivity 2"),
+    Case(hs.RandomizedResponse(1.0, categories=10), "randomized response 1 of 10"),
+    Case(RESPONSE, "randomized response 1 of 3"),
+    Case(hs.UnaryEncoding(1.0), "symmetric bits 1"),
+    Case(hs.UnaryEncoding(1.0, kind="optimized"), "optimised bits 1"),
+    Case(hs.RAPPOR(flip=0.75, hashes=2), "RAPPOR 0.75, 2 hashes"),
+    Case(MIXTURE, "mixture 2"),
+    Case(hs.TreeAggregation(10.0, leaves=1000), "tree of 1000 leaves, noise 10"),
+    Case(
+        hs.MatrixFactorization(4.0, hs.Encoder.square_root(1000)),
+        "square root of 1000 rounds, noise 4",
+    ),
+    Case(
+        hs.MatrixFactorization(
+            4.0, hs.Encoder.of_matrix(BANDS, participations=2, separation=3)
+        ),
+        "two bands of 6 rounds, 2 participations, noise 4",
+    ),
+    Case(
+        hs.DPSGD(noise_multiplier=10.0, rate=1, steps=1, adjacency="replace-one"), "Gaussian 5"
+    ),
+    Case(
+        hs.Composed((hs.DiscreteLaplace(2.0), hs.RandomizedResponse(1.0))),
+        "composed discrete Laplace 2 and response 1",
+    ),
+    Case(hs.Repeated(RESPONSE, 2), "repeated response 1 of 3, twice"),
+    Case(PureDP(0.9), "pure 0.9"),
+    Case(ApproxDP(0.8, 1e-13), "approximate 0.8, 1e-13"),
+    Case(GDP(0.5), "Gaussian 0.5 mu"),
+    Case(FDP(LaplaceTradeOff(2.0)), "Laplace 2"),
+    *_sampled(),
+)
+# Known as a class only: the row is a member of it, and `surely` dominates it.
+CLASSES: Final = (
+    Case(hs.Exponential(1.0), "exponential 1, opposite scores", "pure 1"),
+    Case(hs.ReportNoisyMax(1.0), "exponential 1, opposite scores", "pure 1"),
+    Case(hs.PermuteAndFlip(1.0), "permute and flip 1, exchanged", "pure 1"),
+    Case(hs.ReportNoisyMax(1.0, "exponential"), "permute and flip 1, exchanged", "pure 1"),
+    Case(hs.AboveThreshold(2.0, 4.0), "above threshold 2, 4, one query", "pure 1"),
+    Case(hs.SparseVector(2.0, 4.0), "above threshold 2, 4, one query", "pure 1"),
+    Case(ZCDP(0.125), "Gaussian 0.5 mu"),
+    Case(TCDP(0.125, 50.0), "Gaussian 0.5 mu"),
+    Case(RenyiDP({2.0: 0.25, 8.0: 1.0, 32.0: 4.0}), "Gaussian 0.5 mu"),
+)
+CASES: Final = EXACT + CLASSES
+# (plan, runs, quantity): why the interval is wider than it should be.
+GAPS: Final[Mapping[tuple[str, int, Quantity], str]] = {}
+# The same for the width that is asked for.
+GAPS_WHERE_ASKED: Final[Mapping[tuple[str, int, Quantity], str]] = {}
+
+each_exact = pytest.mark.parametrize("case", EXACT, ids=str)
+each_class = pytest.mark.parametrize("case", CLASSES, ids=str)
+each_case = pytest.mark.parametrize("case", CASES, ids=str)
+each_count = pytest.mark.parametrize("runs", RUNS)
+each_quantity = pytest.mark.parametrize("quantity", ["epsilon", "delta"])
+
+
+@cache
+def answer(
+    case: Case, runs: int, quantity: Quantity, tolerance: float | None = None
+) -> hs.Certified:
+    """Ask for epsilon at DELTA, or for delta where the row has it."""
+    plan = case.plan**runs
+    asked: dict[str, Any] = {} if tolerance is None else {"tolerance": tolerance}
+    if quantity == "epsilon":
+        found = hs.epsilon(plan, delta=float(DELTA), **asked)
+    else:
+        found = hs.delta(plan, epsilon=float(TRUTHS[case.row][str(runs)]["at"]), **asked)
+    assert isinstance(found, hs.Certified)
+    return found
+
+
+def truth(row: str, runs: int, quantity: Quantity) -> tuple[Any, Any]:
+    """Both ends of what the digits of a row leave open."""
+    entry = TRUTHS[row][str(runs)]
+    with mp.workdps(40):
+        value = mp.mpf(entry[quantity])
+        slack = abs(value) * mp.mpf(10) ** (1 - int(entry["digits"]))
+        return value - slack, value + slack
+
+
+def check_truth(found: hs.Certified, case: Case, runs: int, quantity: Quantity) -> None:
+    """The truth is inside, as far as its digits go."""
+    low, high = truth(case.row, runs, quantity)
+    assert found.lower <= high
+    assert low <= found.upper
+
+
+def check_width(
+    case: Case, runs: int, quantity: Quantity, tolerance: float | None = None
+) -> None:
+    """Compare the width with what is promised; a gap must be one."""
+    gaps = GAPS if tolerance is None else GAPS_WHERE_ASKED
+    wide = answer(case, runs, quantity, tolerance).relative_width > (tolerance or DEFAULT_WIDTH)
+    reason = gaps.get((str(case), runs, quantity))
+    assert wide == (reason is not None), reason or "wider than promised"
+
+
+def test_every_mechanism_and_every_notion_is_in_the_table() -> None:
+    assert {type(case.plan).__name__ for case in CASES} == set(MECHANISMS) | set(NOTIONS)
+
+
+def test_every_truth_is_in_the_file_and_is_used() -> None:
+    assert list(TRUTHS) == list(ROWS)
+    assert set(TRUTHS) == set(chain.from_iterable((c.row, c.surely or c.row) for c in CASES))
+    for row in TRUTHS.values():
+        assert list(row) == [str(runs) for runs in RUNS]
+
+
+def test_every_gap_is_a_question_of_the_table() -> None:
+    names = {str(case) for case in EXACT}
+    for gaps in (GAPS, GAPS_WHERE_ASKED):
+        for (name, runs, quantity), reason in gaps.items():
+            assert name in names
+            assert runs in RUNS
+            assert quantity in ("epsilon", "delta")
+            sys.stdout.write(f"{name}, {runs} runs, {quantity}: {reason}\n")
+
+
+@each_exact
+@each_count
+@each_quantity
+def test_the_truth_is_inside_a_narrow_interval(
+    case: Case, runs: int, quantity: Quantity
+) -> None:
+    found = answer(case, runs, quantity)
+    check_truth(found, case, runs, quantity)
+    check_width(case, runs, quantity)
+
+
+@each_exact
+@each_count
+@each_quantity
+def test_the_truth_is_inside_an_interval_as_narrow_as_asked(
+    case: Case, runs: int, quantity: Quantity
+) -> None:
+    found = answer(case, runs, quantity, ASKED)
+    check_truth(found, case, runs, quantity)
+    check_width(case, runs, quantity, ASKED)
+
+
+@each_class
+@each_count
+@each_quantity
+def test_a_member_of_a_class_costs_no_more_than_the_class(
+    case: Case, runs: int, quantity: Quantity
+) -> None:
+    found = answer(case, runs, quantity)
+    assert truth(case.row, runs, quantity)[0] <= found.upper
+    if case.surely is not None and quantity == "epsilon":
+        assert found.lower <= truth(case.surely, runs, quantity)[1]
+
+
+@pytest.mark.parametrize("quantity", ["epsilon", "delta"])
+def test_one_hundred_laplace_runs_are_known_to_six_digits_at_a_delta_of_1e_30(
+    quantity: Quantity,
+) -> None:
+    with mp.workdps(40):
+        curve = Laplace(mp.mpf(2), 100)
+        check_tiny(hs.Laplace(2.0) ** 100, curve, quantity)
+
+
+@pytest.mark.parametrize("quantity", ["epsilon", "delta"])
+def test_one_thousand_responses_are_known_to_six_digits_at_a_delta_of_1e_30(
+    quantity: Quantity,
+) -> None:
+    with mp.workdps(60):
+        curve = Listed.of(multisets(randomized_response(mp.mpf("0.1"), 2), 1000))
+        check_tiny(hs.RandomizedResponse(0.1) ** 1000, curve, quantity)
+
+
+def check_tiny(plan: hs.Mechanism, curve: Laplace | Listed, quantity: Quantity) -> None:
+    """Ask where delta is 1e-30, or so near that it is of that size."""
+    epsilon = curve.epsilon(mp.mpf("1e-30"))
+    if quantity == "epsilon":
+        found, exact = hs.epsilon(plan, delta=1e-30), epsilon
+    else:
+        near = float(mp.nstr(epsilon, 4))
+        found, exact = hs.delta(plan, epsilon=near), curve.delta(mp.mpf(near))
+        assert 1e-32 < exact < 1e-28
+    assert found.lower <= exact <= found.upper
+    assert found.relative_width <= 1e-6
+
+
+@each_case
+def test_one_hundred_runs_cost_what_as_many_composed_do(case: Case) -> None:
+    power = answer(case, 100, "epsilon")
+    composed = hs.epsilon(hs.Composed((case.plan,) * 100), delta=float(DELTA))
+    assert (power.lower, power.upper) == (composed.lower, composed.upper)
+    assert power.lower > answer(case, 1, "epsilon").upper
+
+
+def _numbers() -> Iterator[tuple[Any, str, Any]]:
+    """Every example with each of its fields that has a number, and what stands there."""
+    for case in CASES:
+        plan: Any = case.plan
+        for field in dataclasses.fields(plan):
+            value = getattr(plan, field.name)
+            if isinstance(value, bool | str) or not field.init:
+                continue
+            if isinstance(value, int | float | Fraction):
+                yield plan, field.name, value
+            elif isinstance(value, tuple) and isinstance(value[0], float | tuple):
+                yield plan, field.name, value
+
+
+NUMBERS: Final = tuple(_numbers())
+
+
+def test_every_mechanism_has_a_number_that_can_be_wrong() -> None:
+    with_numbers = {type(plan).__name__ for plan, _, _ in NUMBERS}
+    assert set(MECHANISMS) | set(NOTIONS) == with_numbers | {"Composed", "FDP"}
+
+
+@pytest.mark.parametrize(("plan", "name", "value"), NUMBERS, ids=str)
+@pytest.mark.parametrize("bad", [math.nan, -1.0, -math.inf])
+def test_a_number_that_is_none_or_negative_is_refused(
+    plan: Any, name: str, value: Any, bad: float
+) -> None:
+    wrong: list[Any] = [bad]
+    if isinstance(value, tuple) and isinstance(value[0], float):
+        wrong = [(bad, *value[1:]), (*value[:-1], bad)]
+    elif isinstance(value, tuple):
+        wrong = [((bad, 0.1), *value), (*value[:-1], (value[-1][0], bad))]
+    for replacement in wrong:
+        with pytest.raises(hs.ParameterError):
+            dataclasses.replace(plan, **{name: replacement})

@@ -1,0 +1,200 @@
+"""The zoo's oracles against published check values, and one route against another."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from mpmath import mp
+
+from tests.oracles import zoo_outputs as outputs
+from tests.oracles.levy import Plan, deltas
+from tests.oracles.zoo import BANDS, FILE, row_of, sampled_gaussian
+from tests.oracles.zoo_gaussian import (
+    Gaussian,
+    Mixture,
+    SinhNormal,
+    encoder_mu,
+    square_root,
+    tree_mu,
+)
+from tests.oracles.zoo_laplace import FewSampled, Laplace, nodes
+from tests.oracles.zoo_line import Bounded, Inverted, root, saddle
+from tests.oracles.zoo_outputs import Pair, Real
+from tests.oracles.zoo_sums import Listed, equally_spaced, multisets, on_a_lattice
+
+
+@contextmanager
+def digits(count: int) -> Iterator[None]:
+    with mp.workdps(count):
+        yield
+
+
+def same(found: Real, known: Any, figures: float = 20) -> bool:
+    """Whether two numbers share so many digits."""
+    known = mp.mpf(known)
+    return bool(abs(found - known) <= abs(known) * mp.mpf(10) ** -figures)
+
+
+def moment(one: Pair, order: int) -> Real:
+    """The Renyi divergence of an order."""
+    terms = (p**order / q ** (order - 1) for p, q in zip(one.p, one.q, strict=True))
+    return mp.log(mp.fsum(terms)) / (order - 1)
+
+
+@digits(45)
+def test_single_runs_have_their_check_values() -> None:
+    response = Listed.of(outputs.randomized_response(mp.mpf(1), 10))
+    assert same(response.delta(mp.mpf("0.5")), "0.0912728140025937886263491456854", 29)
+    wide = Listed.of(outputs.discrete_gaussian(mp.mpf(2)))
+    assert same(wide.delta(mp.mpf(1)), "0.00724877684595258", 14)
+    narrow = Listed.of(outputs.discrete_gaussian(mp.sqrt(mp.mpf("0.5"))))
+    assert same(narrow.delta(mp.mpf(1)), "0.189658529428397076689")
+    assert same(Laplace(mp.mpf(1), 1).delta(mp.mpf("0.5")), "0.2211992169285951317548297", 24)
+    few = FewSampled(mp.mpf(1), mp.mpf("0.1"), 1, adding=False)
+    assert same(few.delta(mp.mpf("0.05")), "0.025401389825142776002300918845", 28)
+    assert same(Gaussian(mp.mpf(1)).delta(mp.mpf(1)), "0.126936737506643945800829624758", 29)
+
+
+@digits(45)
+def test_skellam_noise_has_its_renyi_divergences() -> None:
+    skellam = outputs.skellam(mp.mpf(10))
+    assert same(moment(skellam, 2), "0.099654438453542522904", 19)
+    assert same(moment(skellam, 8), "0.36463380820611164586", 19)
+
+
+@digits(45)
+def test_unary_encodings_are_as_private_as_said() -> None:
+    for pair in (outputs.symmetric_bits(mp.mpf(1)), outputs.optimised_bits(mp.mpf(1))):
+        assert same(mp.log(pair.p[-1] / pair.q[-1]), 1, 40)
+        assert len(pair.p) == 3
+    rappor = outputs.rappor(mp.mpf("0.75"), 2)
+    assert same(mp.log(rappor.p[-1] / rappor.q[-1]), 4 * mp.log(mp.mpf(5) / 3), 40)
+
+
+@digits(45)
+def test_responses_compose_as_kairouz_oh_and_viswanath_say() -> None:
+    curve = Listed.of(multisets(outputs.randomized_response(mp.mpf("0.1"), 2), 30))
+    assert same(curve.delta(mp.mpf("1.2")), "4.09526930399204130841537876526e-3", 29)
+    assert same(curve.epsilon(mp.mpf("1e-6")), "2.34588769300803662271", 20)
+
+
+@digits(45)
+def test_sampled_gaussian_runs_have_their_check_values() -> None:
+    c, w = (mp.mpf(0), mp.mpf(1)), (mp.mpf("0.9"), mp.mpf("0.1"))
+    removing, adding = (Mixture(mp.mpf(2), c, w, way) for way in (False, True))
+    assert same(removing.delta(mp.mpf("0.2")), "2.88571111801261534128e-4")
+    assert same(adding.delta(mp.mpf("0.05")), "1.54598599391907605115e-3")
+    many = sampled_gaussian("0.1", "2", 1, 50).curve
+    assert same(many.delta(mp.mpf(1)), "0.00135525177912980502559200087801")
+
+
+@digits(45)
+def test_trees_and_square_roots_have_their_check_values() -> None:
+    assert same(tree_mu(mp.mpf(1), 1000), mp.sqrt(10), 40)
+    assert same(encoder_mu(mp.mpf(1), square_root(1000), 1, 1), "1.8069319524189147", 16)
+    assert same(encoder_mu(mp.mpf(1), BANDS, 1, 1), mp.sqrt(mp.mpf("1.25")), 40)
+    assert same(encoder_mu(mp.mpf(1), BANDS, 2, 3), mp.sqrt(mp.mpf("2.5")), 40)
+
+
+@digits(40)
+def test_convolving_indices_gives_what_listing_multisets_does() -> None:
+    for pair in (outputs.discrete_gaussian(mp.mpf(2)), outputs.discrete_laplace(mp.mpf(2), 3)):
+        assert equally_spaced(pair)
+        one, other = Listed.of(multisets(pair, 3)), Listed.of(on_a_lattice(pair, 3))
+        assert same(one.delta(mp.mpf(3)), other.delta(mp.mpf(3)), 25)
+        assert same(one.epsilon(mp.mpf("1e-6")), other.epsilon(mp.mpf("1e-6")), 25)
+
+
+@digits(40)
+def test_listing_gives_what_inverting_does() -> None:
+    pair = outputs.gaussian_mixture(mp.mpf(2), (0, 1), (mp.mpf("0.9"), mp.mpf("0.1")), 1000)
+    known = deltas(Plan(Fraction(1, 10), 2.0, 100), 2.0, 1e-6)
+    theta = saddle(pair, 100, epsilon=mp.mpf(2))
+    for one, direction in ((pair, "remove"), (pair.reversed, "add")):
+        found = Inverted.of(one, 100, theta=theta, top=100.0)
+        assert same(found.delta(mp.mpf(2)), known[direction], 14)  # type: ignore[index]
+
+
+@digits(40)
+def test_laplace_in_closed_form_is_laplace_by_quadrature_and_by_inversion() -> None:
+    plain = Laplace(mp.mpf(2), 3)
+    for adding in (False, True):
+        few = FewSampled(mp.mpf(2), mp.mpf(1), 3, adding, 20)
+        assert same(few.delta(mp.mpf("0.3")), plain.delta(mp.mpf("0.3")), 28)
+    many, pair = Laplace(mp.mpf(2), 100), nodes(mp.mpf(2), mp.mpf(1), 100)
+    found = Inverted.of(pair, 100, theta=mp.mpf("0.8"), top=3e3, digits=10)
+    assert same(found.delta(mp.mpf(20)), many.delta(mp.mpf(20)), 10)
+
+
+@digits(30)
+def test_sampled_laplace_by_quadrature_does_not_depend_on_the_nodes() -> None:
+    for adding in (False, True):
+        one, other = (
+            FewSampled(mp.mpf(1), mp.mpf("0.1"), 3, adding, n).delta(mp.mpf("0.15"))
+            for n in (24, 30)
+        )
+        assert same(one, other, 13)
+
+
+@digits(30)
+def test_moments_bound_what_is_listed() -> None:
+    pair = outputs.randomized_response(mp.mpf(1), 3)
+    curve, bound = Listed.of(multisets(pair, 20)), Bounded(pair, 20)
+    for epsilon in (mp.mpf(4), mp.mpf(10)):
+        assert curve.delta(epsilon) < bound.delta(epsilon) < 30 * curve.delta(epsilon)
+    assert curve.epsilon(mp.mpf("1e-6")) < bound.epsilon(mp.mpf("1e-6"))
+
+
+@digits(30)
+def test_two_lines_that_disagree_are_no_answer() -> None:
+    pair = outputs.randomized_response(mp.mpf(1), 2)
+    found = Inverted.of(pair, 3, theta=mp.mpf(1), top=50.0)
+    with pytest.raises(ArithmeticError, match="two lines disagree"):
+        found.delta(mp.mpf(1))
+
+
+@digits(45)
+def test_a_curve_and_its_root_belong_together() -> None:
+    for curve in (
+        Laplace(mp.mpf(1), 5),
+        Gaussian(mp.mpf("0.5")),
+        Listed.of(outputs.exchanged(mp.mpf(1))),
+        SinhNormal(mp.mpf(2), mp.mpf(10)),
+    ):
+        epsilon = curve.epsilon(mp.mpf("1e-6"))
+        assert same(curve.delta(epsilon), "1e-6", 22)
+    assert root(lambda e: mp.mpf("1e-7"), mp.mpf("1e-6"), mp.mpf(9)) == 0
+
+
+@digits(45)
+def test_the_sinh_normal_mechanism_has_its_renyi_divergences() -> None:
+    for bend, rho, order, known in ((40, "0.1", 4, "0.404428217127573"),):
+        sigma = mp.sqrt(1 / (2 * mp.mpf(rho)))
+        one = SinhNormal(sigma, mp.mpf(bend))
+        far = one.reach
+        terms = (
+            one.density(x - 1) ** order * one.density(x) ** (1 - order) / 20
+            for x in (mp.mpf(k) / 20 for k in range(int(-20 * far) + 30, int(20 * far)))
+        )
+        assert same(mp.log(mp.fsum(terms)) / (order - 1), known, 13)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name",
+    [
+        "discrete Laplace 2",
+        "discrete Gaussian 2",
+        "randomized response 1 of 10",
+        "above threshold 2, 4, one query",
+        "composed discrete Laplace 2 and response 1",
+        "Laplace 2",
+        "sampled Gaussian 2 at 0.1",
+        "sampled response 1 of 3 at 0.2",
+    ],
+)
+def test_the_file_holds_what_the_oracle_says(name: str) -> None:
+    assert json.loads(FILE.read_text(encoding="utf-8"))[name] == row_of(name)

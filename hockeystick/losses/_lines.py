@@ -28,7 +28,9 @@ def log_values(real: Array, imag: Array, error: Array, shift: float) -> LineValu
     relative = np.where(unsure, 1.0, error / safe)
     log_real = np.where(unsure, shift + np.log(safe), log_real)
     log_error = np.where(relative < 1e-3, 1.001, 2.0) * relative
-    sensitive = (np.abs(real) + imag * imag) / safe / safe
+    # Where |M| is small, 1 + real is exact: only the errors that real and imag carry count.
+    exact = (modulus < 0.5) & (shift == 0.0)
+    sensitive = np.where(exact, 1.0, (np.abs(real) + imag * imag) / safe / safe)
     round_off = 8.0 * _ULP * (np.abs(log_real) + np.abs(log_imag) + sensitive)
     return LineValues(log_real, log_imag, log_error + round_off)
 
@@ -42,7 +44,9 @@ def complex_log1p(real: Array, imag: Array, shift: float) -> tuple[Array, Array,
     with np.errstate(divide="ignore"):
         if shift == 0.0:
             square = real * (2.0 + real) + imag * imag
-            log_modulus = 0.5 * np.log1p(np.maximum(square, -1.0))
+            near_one = 0.5 * np.log1p(np.maximum(square, -1.0))
+            # Where 1 + real is exact and small, the square would lose it.
+            log_modulus = np.where(modulus < 0.5, np.log(modulus), near_one)
         else:
             log_modulus = shift + np.log(modulus)
     return modulus, log_modulus, np.arctan2(imag, one + real)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _ULP: Final = 2.0**-52
 _TINY: Final = 1e-300
 # How far an edge next to the end of a loss may be moved, in units of the end.
-_MOVED: Final = 16.0 * _ULP
+MOVED: Final = 16.0 * _ULP
 
 
 class Edges(NamedTuple):
@@ -57,19 +57,19 @@ def cut_edges(edges: Edges, end: float) -> Edges:
     """Return edges cut to the range of a loss from -end to end.
 
     Whether an edge lies next to an end or beyond it is lost to rounding: what is off by no more
-    than ``_MOVED`` ends counts as a move of the edge, not as an error of the mass of what is left.
+    than ``MOVED`` ends counts as a move of the edge, not as an error of the mass of what is left.
     """
     import numpy as np
 
     size = np.abs(edges.at)
     beyond = size >= end
     at = np.clip(edges.at, -end, end)
-    sure = beyond & ((size - edges.error >= end) | (edges.error <= _MOVED * end))
+    sure = beyond & ((size - edges.error >= end) | (edges.error <= MOVED * end))
     error = np.where(sure, 0.0, np.where(beyond, math.inf, edges.error))
     cut = beyond[:-1] | beyond[1:]
     width = np.where(cut, np.diff(at), edges.width)
     moved = error[:-1] + error[1:]
-    unsure = np.where(moved <= _MOVED * end, 0.0, moved) / np.maximum(width, _TINY) + _ULP
+    unsure = np.where(moved <= MOVED * end, 0.0, moved) / np.maximum(width, _TINY) + _ULP
     return Edges(at, error, width, np.where(cut, unsure, edges.stretch))
 
 

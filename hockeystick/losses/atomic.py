@@ -246,7 +246,8 @@ def _rounded(loss: FewAtoms) -> Atoms:
         listed = loss.listed()
         losses = [float(value) for value, _ in listed]
         logs = [float(mp.log(mass)) for _, mass in listed]
-    return frozen(losses, logs, [ULP * abs(log) for log in logs])
+    # The logarithm of a mass next to 1 has the digits that the mass has beyond those of 1.
+    return frozen(losses, logs, [ULP * abs(log) + 10.0 ** (5 - _DIGITS) for log in logs])
 
 
 def frozen(loss: object, log_p: object, error: object) -> Atoms:

@@ -224,6 +224,11 @@ class CellLoss(Loss):
     def infimum(self) -> float:
         """The least value that the loss takes, -inf where it has none."""
 
+    @property
+    def displacement(self) -> float:
+        """How far from an edge asked for the edge of a mass may lie, next to an end of the loss."""
+        return 0.0
+
     @abstractmethod
     def atoms(self) -> Atoms:
         """Return the atoms; all that is missing has less than ``exp(-800)`` under P and Q."""

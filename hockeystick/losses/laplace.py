@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, final
 
 from hockeystick.losses._lines import log_values
-from hockeystick.losses._spans import DensityLoss, Edges, cut_edges
+from hockeystick.losses._spans import MOVED, DensityLoss, Edges, cut_edges
 from hockeystick.losses.base import (
     Atoms,
     Bounded,
@@ -81,6 +81,11 @@ class LaplaceLoss(DensityLoss, LineLoss, ProfiledLoss):
     def infimum(self) -> float:
         """Minus the largest loss."""
         return -self.supremum
+
+    @property
+    def displacement(self) -> float:
+        """What an edge next to an end may be moved by."""
+        return MOVED * self.reach
 
     def atoms(self) -> Atoms:
         """Return the two ends."""

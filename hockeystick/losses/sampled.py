@@ -43,6 +43,11 @@ class _Sampled(DensityLoss):
         return self._map.infimum(self.inner.infimum)
 
     @property
+    def displacement(self) -> float:
+        """That of the inner loss: the map nowhere stretches a distance."""
+        return self.inner.displacement
+
+    @property
     def limit_square(self) -> float:
         """Return ``p^2 chi^2`` of the inner pair."""
         exponent = self.inner.cumulants(1.0).value

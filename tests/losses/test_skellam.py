@@ -37,7 +37,7 @@ def test_the_atoms_are_ratios_of_bessel_functions(variance: float, shift: int) -
         def log_p(k: int) -> mp.mpf:
             return mp.log(mp.besseli(abs(k), v)) - v
 
-        for index in {0, 1, size // 3, size // 2 - 1, size // 2, size // 2 + 2, size - 1}:
+        for index in {0, 1, size // 3, size // 2 - 1, size // 2, 2 * size // 3, size - 1}:
             k = index - last - shift
             own, other = log_p(k), log_p(k + shift)
             assert abs(atoms.log_p[index] - own) <= atoms.error[index]
@@ -45,7 +45,7 @@ def test_the_atoms_are_ratios_of_bessel_functions(variance: float, shift: int) -
     assert (atoms.error <= 2e-15 * (np.abs(atoms.log_p) + 10.0)).all()
 
 
-@pytest.mark.parametrize("variance", [1e-9, 0.5, 12.0, 900.0, 1e5])
+@pytest.mark.parametrize("variance", [1e-9, 0.5, 12.0, 900.0, 4e3])
 def test_what_is_not_listed_is_as_small_as_promised(variance: float) -> None:
     last = (SkellamLoss(variance, 1).atoms().loss.size - 2) // 2
     with mp.workdps(30):
@@ -72,7 +72,7 @@ def test_the_bound_on_what_is_omitted_holds_the_tail(c: float) -> None:
         assert mp.log(tail) <= loss.omitted(c)
 
 
-@pytest.mark.parametrize("epsilon", ["0.01", "0.5", "2", "6"])
+@pytest.mark.parametrize("epsilon", ["0.01", "0.5", "2", "4"])
 @pytest.mark.parametrize(("variance", "shift"), [(3.0, 1), (40.0, 5)])
 def test_delta_is_a_sum_over_bessel_functions(variance: float, shift: int, epsilon: str) -> None:
     with mp.workdps(40):

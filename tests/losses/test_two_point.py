@@ -97,3 +97,42 @@ def test_a_guarantee_has_the_same_loss_in_both_directions(
     notion: Any, loss: TwoPointLoss | None
 ) -> None:
     assert losses_of(notion) == LossPair(loss, loss)
+
+
+def test_a_loss_that_may_be_infinite_has_no_line() -> None:
+    assert TwoPointLoss(1.0, 1e-9).extreme
+    assert TwoPointLoss(1e-200).extreme
+    assert not TwoPointLoss(1.0).extreme
+
+
+@pytest.mark.parametrize("epsilon", [1e-12, 0.3, 2.0, 50.0, 5000.0])
+def test_the_atoms_are_the_two_outcomes(epsilon: float) -> None:
+    loss = TwoPointLoss(epsilon)
+    atoms = loss.atoms()
+    assert atoms.loss.tolist() == [-epsilon, epsilon]
+    assert (loss.infimum, loss.supremum) == (-epsilon, epsilon)
+    with mp.workdps(60):
+        e = mp.mpf(repr(epsilon))
+        for log_p, error, truth in zip(
+            atoms.log_p,
+            atoms.error,
+            (-e - mp.log1p(mp.exp(-e)), -mp.log1p(mp.exp(-e))),
+            strict=True,
+        ):
+            assert abs(log_p - truth) <= error
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.8, 12.0])
+def test_the_line_holds_the_two_outcomes(epsilon: float) -> None:
+    c, step, count = 1.5, 0.4, 20
+    rule = TwoPointLoss(epsilon).rule(c, step * count, -36.0)
+    assert rule is not None
+    found = rule.line(c, step, count)
+    with mp.workdps(60):
+        e = mp.mpf(repr(epsilon))
+        for k in (0, 1, 9, 19):
+            z = mp.mpc(c, mp.mpf(step) * k)
+            truth = mp.log(mp.cosh((z + 0.5) * e) / mp.cosh(e / 2))
+            assert abs(mp.re(truth) - float(found.real[k])) <= float(found.error[k])
+            turns = (mp.im(truth) - float(found.imag[k])) / (2 * mp.pi)
+            assert abs(turns - mp.nint(turns)) * 2 * mp.pi <= float(found.error[k]) + 1e-15

@@ -9,13 +9,13 @@ import pytest
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import DiscreteGaussian, DiscreteLaplace, Skellam
 
-KINDS: Any = pytest.mark.parametrize(
+each_kind = pytest.mark.parametrize(
     ("kind", "name"),
     [(DiscreteLaplace, "scale"), (DiscreteGaussian, "sigma"), (Skellam, "variance")],
 )
 
 
-@KINDS
+@each_kind
 @pytest.mark.parametrize("value", [0, 1e-300, 1.1, math.inf, np.float32(2), np.int64(3)])
 def test_the_noise_is_kept_as_a_float_and_the_sensitivity_as_an_int(
     kind: Any, name: str, value: Any
@@ -28,14 +28,14 @@ def test_the_noise_is_kept_as_a_float_and_the_sensitivity_as_an_int(
     assert kind(value).sensitivity == 1
 
 
-@KINDS
+@each_kind
 @pytest.mark.parametrize("value", [-1, math.nan, -math.inf, True, "1.1", None, 1j])
 def test_any_other_noise_is_refused_by_name(kind: Any, name: str, value: Any) -> None:
     with pytest.raises(ParameterError, match=f"^{name} must be a number >= 0 or inf; got "):
         kind(value)
 
 
-@KINDS
+@each_kind
 @pytest.mark.parametrize("value", [0, -1, 1.5, math.nan, math.inf, True, "1", None])
 def test_any_sensitivity_but_a_positive_integer_is_refused(
     kind: Any, name: str, value: Any
@@ -45,7 +45,7 @@ def test_any_sensitivity_but_a_positive_integer_is_refused(
         kind(1.0, value)
 
 
-@KINDS
+@each_kind
 def test_the_noise_fits_every_adjacency_and_says_what_it_rests_on(kind: Any, name: str) -> None:
     mechanism = kind(2.5, sensitivity=4)
     assert mechanism.adjacency is None

@@ -16,13 +16,13 @@ def test_two_categories_are_meant_unless_said_otherwise() -> None:
 
 @pytest.mark.parametrize("value", [-1, math.nan, True, "1", None])
 def test_any_epsilon_outside_its_domain_is_refused(value: Any) -> None:
-    with pytest.raises(ParameterError, match="^epsilon must be a number >= 0 or inf"):
+    with pytest.raises(ParameterError, match=r"^epsilon must be a number >= 0 or inf"):
         RandomizedResponse(value)
 
 
 @pytest.mark.parametrize("value", [1, 0, 2.5, math.inf, True, "2", None])
 def test_fewer_than_two_categories_or_no_integer_are_refused(value: Any) -> None:
-    with pytest.raises(ParameterError, match="^categories must be an integer from 2 to"):
+    with pytest.raises(ParameterError, match=r"^categories must be an integer from 2 to"):
         RandomizedResponse(1, value)
 
 

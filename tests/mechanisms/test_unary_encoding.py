@@ -16,25 +16,25 @@ def test_the_encoding_is_symmetric_unless_said_otherwise() -> None:
 
 @pytest.mark.parametrize("value", ["optimised", "", 1, None, True])
 def test_any_other_kind_is_refused(value: Any) -> None:
-    with pytest.raises(ParameterError, match="^kind must be one of 'symmetric', 'optimized'"):
+    with pytest.raises(ParameterError, match=r"^kind must be one of 'symmetric', 'optimized'"):
         UnaryEncoding(1, value)
 
 
 @pytest.mark.parametrize("value", [-1, math.nan, True, "1", None])
 def test_any_epsilon_outside_its_domain_is_refused(value: Any) -> None:
-    with pytest.raises(ParameterError, match="^epsilon must be a number >= 0 or inf"):
+    with pytest.raises(ParameterError, match=r"^epsilon must be a number >= 0 or inf"):
         UnaryEncoding(value)
 
 
 @pytest.mark.parametrize("value", [-0.1, 1.1, math.nan, math.inf, True, "1", None])
 def test_any_flip_that_is_no_probability_is_refused(value: Any) -> None:
-    with pytest.raises(ParameterError, match="^flip must be a number from 0 to 1"):
+    with pytest.raises(ParameterError, match=r"^flip must be a number from 0 to 1"):
         RAPPOR(value, 2)
 
 
 @pytest.mark.parametrize("value", [0, -1, 1.5, math.inf, True, "1", None])
 def test_any_number_of_hashes_but_a_positive_integer_is_refused(value: Any) -> None:
-    with pytest.raises(ParameterError, match="^hashes must be an integer from 1 to"):
+    with pytest.raises(ParameterError, match=r"^hashes must be an integer from 1 to"):
         RAPPOR(0.5, value)
 
 

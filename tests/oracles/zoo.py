@@ -28,7 +28,15 @@ from typing import Final
 from mpmath import mp
 
 from tests.oracles import zoo_outputs as outputs
-from tests.oracles.zoo_gaussian import Gaussian, Mixture, Sampled, encoder_mu, square_root, tree_mu
+from tests.oracles.zoo_gaussian import (
+    Gaussian,
+    Mixture,
+    Sampled,
+    SinhNormal,
+    encoder_mu,
+    square_root,
+    tree_mu,
+)
 from tests.oracles.zoo_laplace import FewSampled, Laplace
 from tests.oracles.zoo_laplace import nodes as laplace_nodes
 from tests.oracles.zoo_line import Bounded, Inverted, saddle
@@ -58,9 +66,9 @@ class Truth:
         epsilon = self.curve.epsilon(mp.mpf(DELTA))
         at = mp.floor(epsilon * STEP * mp.mpf("0.75")) / STEP
         delta = self.curve.delta(at)
-        if self.other is not None:
-            if self.other.epsilon(mp.mpf(DELTA)) > epsilon or self.other.delta(at) > delta:
-                raise ArithmeticError("the other direction may cost more")
+        other = self.other
+        if other and (other.epsilon(mp.mpf(DELTA)) > epsilon or other.delta(at) > delta):
+            raise ArithmeticError("the other direction may cost more")
         shown = self.digits
         return {
             "epsilon": mp.nstr(epsilon, shown),
@@ -130,9 +138,7 @@ def sampled_laplace(scale: str, rate: str, runs: int) -> Truth:
         few = [FewSampled(b, q, runs, adding, 36) for adding in (False, True)]
         return Truth(few[0], few[1], 16)
     pair = laplace_nodes(b, q, 160)
-    return Truth(
-        Inversion(pair, runs, 1e3, INVERTED), Bounded(pair.reversed, runs), INVERTED
-    )
+    return Truth(Inversion(pair, runs, 1e3, INVERTED), Bounded(pair.reversed, runs), INVERTED)
 
 
 def mixture(noise: str, centres: Sequence[str], weights: Sequence[str], runs: int) -> Truth:
@@ -144,6 +150,19 @@ def mixture(noise: str, centres: Sequence[str], weights: Sequence[str], runs: in
     pair = outputs.gaussian_mixture(s, c, w, count)
     digits = 11 if runs == 3 else INVERTED
     return Truth(Inversion(pair, runs, top, digits), Bounded(pair.reversed, runs), digits)
+
+
+def sinh_normal(sigma: str, bend: str, runs: int) -> Truth:
+    """Thresholds for one run, inversion for more; both directions cost the same."""
+    one = SinhNormal(mp.mpf(sigma), mp.mpf(bend))
+    if runs == 1:
+        return Truth(one)
+    pair = outputs.Pair(
+        *outputs.continuous_nodes(
+            (lambda x: one.density(x - 1), one.density), -one.reach, one.reach + 1, 2000
+        )
+    )
+    return Truth(Inversion(pair, runs, 100.0, INVERTED), digits=INVERTED)
 
 
 def sampled_gaussian(rate: str, noise: str, steps: int, runs: int) -> Truth:
@@ -242,9 +261,7 @@ ROWS: Final[dict[str, Callable[[int], Truth]]] = {
     **{name: partial(symmetric, make) for name, make in BASES.items()},
     "Gaussian 5": partial(gaussian, partial(_inverse, "5")),
     "Gaussian 0.5 mu": partial(gaussian, partial(_mpf, "0.5")),
-    "tree of 1000 leaves, noise 10": partial(
-        gaussian, lambda: tree_mu(mp.mpf(10), 1000)
-    ),
+    "tree of 1000 leaves, noise 10": partial(gaussian, lambda: tree_mu(mp.mpf(10), 1000)),
     "square root of 1000 rounds, noise 4": partial(
         gaussian, lambda: encoder_mu(mp.mpf(4), square_root(1000), 1, 1)
     ),
@@ -253,14 +270,12 @@ ROWS: Final[dict[str, Callable[[int], Truth]]] = {
     ),
     "approximate 0.8, 1e-13": partial(approximate, "0.8", "1e-13"),
     "Laplace 2": partial(laplace, partial(_mpf, "2")),
-    "Laplace 1/1.2": partial(laplace, partial(_inverse, "1.2")),
     "mixture 2": partial(mixture, "2", *MIXED),
+    "sinh-normal 2, bend 20": partial(sinh_normal, "2", "20"),
     "sampled Laplace 1 at 0.1": partial(sampled_laplace, "1", "0.1"),
     "sampled Gaussian 2 at 0.1": partial(sampled_gaussian, "0.1", "2", 1),
     "sampled Gaussian 2 at 0.03, 20 steps": partial(sampled_gaussian, "0.03", "2", 20),
-    "sampled response 1 of 3 at 0.2": partial(
-        sampled, BASES["randomized response 1 of 3"], "0.2"
-    ),
+    "sampled response 1 of 3 at 0.2": partial(sampled, BASES["randomized response 1 of 3"], "0.2"),
     "sampled discrete Laplace 2 at 0.1": partial(sampled, BASES["discrete Laplace 2"], "0.1"),
     "sampled discrete Gaussian 2 at 0.1": partial(
         sampled, BASES["discrete Gaussian 2"], "0.1", top=2e5, digits=12

@@ -107,9 +107,10 @@ def bits(one_if_one: Real, one_if_zero: Real, count: int) -> Pair:
     p, q = [mp.mpf(1)], [mp.mpf(1)]
     for here, there in ((one_if_one, one_if_zero), (one_if_zero, one_if_one)):
         for _ in range(count):
-            p, q = [a * b for a in p for b in (here, 1 - here)], [
-                a * b for a in q for b in (there, 1 - there)
-            ]
+            p, q = (
+                [a * b for a in p for b in (here, 1 - here)],
+                [a * b for a in q for b in (there, 1 - there)],
+            )
             merged = pair(p, q)
             p, q = list(merged.p), list(merged.q)
     return pair(p, q)
@@ -155,7 +156,9 @@ def one_comparison(threshold: Real, query: Real) -> Pair:
             return mp.exp(-abs(x) / query) / (2 * query) * (1 - tail if gap > x else tail)
 
         far = 60 * max(threshold, query)
-        return mp.quad(term, [-far, -far / 8, -far / 60, min(0, gap), max(0, gap), far / 60, far / 8, far])
+        return mp.quad(
+            term, [-far, -far / 8, -far / 60, min(0, gap), max(0, gap), far / 60, far / 8, far]
+        )
 
     half = mp.mpf(1) / 2
     p, q = above(half), above(-half)

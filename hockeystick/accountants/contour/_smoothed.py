@@ -38,6 +38,8 @@ _OUTWARD: Final = 2.0**-48
 _WIDEST: Final = 0.1
 _MOST_NODES: Final = 400_000
 _MOST_WORK: Final = 150_000_000
+# Beyond this order a line is of no use.
+_STEEPEST: Final = 1e8
 # Each error of an integral, relative to what the smoothing itself may leave.
 _SHARE: Final = 0.01
 _FIRST: Final = 1e-2
@@ -55,12 +57,12 @@ class Smoothed:
 
     def upper(self, epsilon: float) -> float:
         """Return an upper bound of ln delta."""
-        return self.once.delta(epsilon).log("upper") + self._slack(epsilon)
+        return _log_upper(self.once, epsilon) + self._slack(epsilon)
 
     def lower(self, epsilon: float) -> float:
         """Return a lower bound of ln delta; -inf for none."""
-        one, two = self.once.delta(epsilon).log("lower"), self.twice.delta(epsilon).log("upper")
-        if one == -math.inf:
+        one, two = self.once.delta(epsilon).log("lower"), _log_upper(self.twice, epsilon)
+        if not -math.inf < one <= two < math.inf:
             return -math.inf
         value = 2.0 - math.exp(min(two - one, 1.0)) - math.exp(min(self._rest(epsilon) - one, 1.0))
         return one + math.log(value) - self._slack(epsilon) if value > 0.0 else -math.inf
@@ -121,6 +123,8 @@ def smoothed_epsilon(terms: LineTerms, log_delta: float, tolerance: float) -> In
 def _smoothed(terms: LineTerms, epsilon: float, log_delta: float, goal: float) -> Smoothed | None:
     """Return both integrals, smoothed so that delta is off by about a goal; None if too long."""
     c = saddle(terms, epsilon)
+    if c > _STEEPEST:
+        return None
     # A width that is a fraction of two small integers keeps what is added an exact number.
     width = min(math.sqrt(goal / (3.0 * c * (c + 1.0))), _WIDEST / c)
     accuracy = -math.log(_SHARE * goal)
@@ -135,6 +139,12 @@ def _smoothed(terms: LineTerms, epsilon: float, log_delta: float, goal: float) -
             return None
         integrals.append(integrate(both, line, rules))
     return Smoothed(width, *integrals)
+
+
+def _log_upper(integral: Integral, epsilon: float) -> float:
+    """Return ln of the upper end; inf where round-off or overflow leaves none."""
+    found = integral.delta(epsilon)
+    return found.log("upper") if 0.0 < found.upper < math.inf else math.inf
 
 
 def _epsilons(pair: Smoothed, guess: float, log_delta: float) -> Interval | None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # An estimate with a larger relative error than this in delta gives way to the plain bounds.
 _WIDEST: Final = 0.5
+# An interval this narrow is not improved on, whatever is asked.
+_NARROW: Final = 1e-9
 _OUTWARD: Final = 2.0**-50
 _TRIES: Final = 12
 
@@ -53,10 +55,8 @@ class Contour(DirectedAccountant):
         lines = self.line_terms(terms)
         found = integral_for_delta(lines, math.log(delta)) if lines else None
         proven = found and _epsilon_interval(found.integral, found.epsilon, delta)
-        if proven:
-            return proven
-        bound = RDP().epsilon_of(terms, delta)
-        if not lines or bound.upper == 0.0:
+        bound = proven or RDP().epsilon_of(terms, delta)
+        if not lines or bound.relative_width <= max(self.tolerance, _NARROW):
             return bound
         from hockeystick.accountants.contour._smoothed import smoothed_epsilon
 
@@ -73,19 +73,19 @@ class Contour(DirectedAccountant):
         found = integral_for_epsilon(lines, epsilon) if lines else None
         value = None if found is None else found.integral.delta(epsilon)
         if value is None or not value.relative_error <= _WIDEST:
-            return self._smoothed_delta(terms, lines, epsilon)
+            return self._narrowed(RDP().delta_of(terms, epsilon), lines, epsilon)
         lower, middle, upper = (value.log(end) for end in ("lower", "estimate", "upper"))
         slack = _OUTWARD * (abs(value.log_scale) + 4.0)
-        return Interval(
+        proven = Interval(
             down(math.exp(lower - slack)),
             min(math.exp(middle), 1.0),
             min(up(math.exp(upper + slack)), 1.0),
         ).ordered()
+        return self._narrowed(proven, lines, epsilon)
 
-    def _smoothed_delta(self, terms: Counted, lines: LineTerms, epsilon: float) -> Interval:
-        """Return delta of one direction with a little noise more, or by plain bounds."""
-        bound = RDP().delta_of(terms, epsilon)
-        if not lines:
+    def _narrowed(self, bound: Interval, lines: LineTerms, epsilon: float) -> Interval:
+        """Return delta of one direction: as it is where that is narrow, else with a little noise."""
+        if not lines or bound.relative_width <= max(self.tolerance, _NARROW):
             return bound
         from hockeystick.accountants.contour._smoothed import smoothed_delta
 

@@ -127,7 +127,7 @@ def above(loss: CellLoss, steps: Steps, tilt: float) -> Weights:
             atoms.error[~over],
         ),
     ]
-    return _tilted(steps, _joined(pieces), tilt, _sum_up(np.concatenate(lost)))
+    return _tilted(steps, _joined(pieces), tilt, _sum_up(np.concatenate(lost)), loss.displacement)
 
 
 def below(loss: CellLoss, steps: Steps, tilt: float) -> Weights:
@@ -155,7 +155,7 @@ def below(loss: CellLoss, steps: Steps, tilt: float) -> Weights:
     inside = place >= 0
     pieces = _Pieces(place[inside], pieces.log_p[inside], pieces.error[inside])
     moved = Steps(steps.offset - shift, steps.step, steps.first, steps.last)
-    return _tilted(moved, pieces, tilt, 0.0)
+    return _tilted(moved, pieces, tilt, 0.0, loss.displacement)
 
 
 def _cells_above(loss: CellLoss, steps: Steps, points: Array) -> tuple[Masses, Masses, Masses]:
@@ -237,7 +237,9 @@ def _best_shift(rest: Array, exponent: Array, step: float) -> float:
     return float(need[best]) * (1.0 + 4.0 * _ULP) if cost[best] < step * own.sum() else 0.0
 
 
-def _tilted(steps: Steps, pieces: _Pieces, tilt: float, lost: float) -> Weights:
+def _tilted(
+    steps: Steps, pieces: _Pieces, tilt: float, lost: float, displacement: float
+) -> Weights:
     """Return the masses at their places, tilted and made to add up to 1."""
     point = steps.at((pieces.place + steps.first).astype(np.float64))
     exponent = pieces.log_p + tilt * point
@@ -258,7 +260,7 @@ def _tilted(steps: Steps, pieces: _Pieces, tilt: float, lost: float) -> Weights:
         typical,
         loose,
         lost,
-        4.0 * _ON_POINT * farthest,
+        4.0 * _ON_POINT * farthest + 2.0 * displacement,
     )
 
 

@@ -106,4 +106,4 @@ class Shy(CellLoss):
 def test_a_mass_that_is_not_known_proves_nothing() -> None:
     loss = Shy()
     steps = cover(loss, 0.0, 0.05, TILT, (-40.0, -40.0))
-    assert above(loss, steps, 300.0).error == math.inf
+    assert above(loss, steps, TILT).loose == math.inf

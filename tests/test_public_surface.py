@@ -54,6 +54,7 @@ def test_the_public_names_are_exactly_these() -> None:
         "ReportNoisyMax",
         "Row",
         "SampledGaussianTradeOff",
+        "SinhNormal",
         "Skellam",
         "SparseVector",
         "TCDP",
@@ -82,8 +83,8 @@ def test_every_public_name_exists_and_is_documented(name: str) -> None:
 @pytest.mark.parametrize(
     ("function", "parameters"),
     [
-        ("epsilon", ["plan", "delta", "accountant", "digits"]),
-        ("delta", ["plan", "epsilon", "accountant", "digits"]),
+        ("epsilon", ["plan", "delta", "accountant", "digits", "tolerance"]),
+        ("delta", ["plan", "epsilon", "accountant", "digits", "tolerance"]),
         ("compare", ["plan", "delta", "epsilon"]),
         ("tradeoff", ["plan"]),
         ("convert", ["x", "to", "given"]),

@@ -21,6 +21,7 @@ ULP: Final = 2.0**-52
 MOST_ATOMS: Final = 20_000
 # Digits that a sum over atoms may lose where epsilon lies next to one of them.
 _SPARE_DIGITS: Final = 40
+_MOST_STEPS: Final = 20_000
 # The largest epsilon that a profile is searched up to.
 _FARTHEST: Final = 1e15
 
@@ -225,14 +226,43 @@ def _root(profile: Callable[[mpf], mpf], delta: mpf) -> mpf:
         start = increasing_root(
             lambda log_e: float(excess(mp.exp(log_e))), 0.0, stride=2.0, tolerance=1e-9
         )
-    old = mp.exp(start)
-    old_value = excess(old)
-    new = old * (1 + mp.mpf(10) ** -8)
-    for _ in range(100):
-        value = excess(new)
-        if value == old_value:
+    low, high = _bracket(profile, delta, mp.exp(start))
+    return _falling_root(lambda epsilon: profile(epsilon) - delta, low, high)
+
+
+def _bracket(profile: Callable[[mpf], mpf], delta: mpf, near: mpf) -> tuple[mpf, mpf]:
+    """Return an epsilon at which a falling profile is above delta, and one at which it is not."""
+    from mpmath import mp
+
+    low = high = near
+    slack = mp.mpf(10) ** -8
+    while profile(low) <= delta:
+        low, slack = low * (1 - slack), min(2 * slack, mp.mpf("0.5"))
+    slack = mp.mpf(10) ** -8
+    while profile(high) > delta:
+        high, slack = high * (1 + slack), 2 * slack
+    return low, high
+
+
+def _falling_root(function: Callable[[mpf], mpf], low: mpf, high: mpf) -> mpf:
+    """Return the root of a function above 0 at low and not at high: false position, by Illinois.
+
+    Every third step halves the bracket: next to the end of a bounded loss the function is flat.
+    """
+    from mpmath import mp
+
+    above, below = function(low), function(high)
+    kept = 0
+    for step in range(_MOST_STEPS):
+        if below == 0 or high - low <= 64 * mp.eps * high:
             break
-        old, old_value, new = new, value, new - value * (new - old) / (value - old_value)
-        if abs(new - old) <= mp.eps * 64 * abs(new):
-            break
-    return new
+        middle = (low + high) / 2
+        new = middle if step % 3 == 2 else (low * below - high * above) / (below - above)
+        value = function(new)
+        if value > 0:
+            low, above = new, value
+            below, kept = (below / 2 if kept > 0 else below), 1
+        else:
+            high, below = new, value
+            above, kept = (above / 2 if kept < 0 else above), -1
+    return high

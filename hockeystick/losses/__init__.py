@@ -40,6 +40,7 @@ from hockeystick.losses.renyi_curve import ConcentratedLoss, CurveLoss, RenyiCur
 from hockeystick.losses.revealing import RevealingLoss
 from hockeystick.losses.sampled import SampledLoss, SampledProfiledLoss
 from hockeystick.losses.sampled_gaussian import SampledGaussianLoss
+from hockeystick.losses.sinh_normal import SinhNormalLoss
 from hockeystick.losses.skellam import SkellamLoss
 from hockeystick.losses.sparse_vector import FirstOfManyLoss, UnknownLoss
 from hockeystick.losses.trade_off import ProfileLoss
@@ -85,6 +86,7 @@ __all__ = [
     "SampledGaussianLoss",
     "SampledLoss",
     "SampledProfiledLoss",
+    "SinhNormalLoss",
     "SkellamLoss",
     "TwoPointLoss",
     "UnaryEncodingLoss",

@@ -15,6 +15,8 @@ _ULP: Final = 2.0**-52
 _CELLS: Final = 2**14
 # What is less likely than exp of this is beyond the grid.
 _LEAST: Final = -760.0
+# Losses that go no further than this are covered whole.
+_NEAR: Final = 20.0
 # Losses at which the reach of one is probed.
 _NEAREST: Final = 1e-9
 _FARTHEST: Final = 1e9
@@ -35,6 +37,8 @@ def reach(loss: CellLoss, log_least: float) -> tuple[float, float]:
     """Return losses below which Q, and above which P, has hardly more than ``exp(log_least)``."""
     import numpy as np
 
+    if max(-loss.infimum, loss.supremum) <= _NEAR:
+        return loss.infimum, loss.supremum
     atoms = loss.atoms()
     sizes = np.geomspace(_NEAREST, _FARTHEST, _PROBES)
     edges = np.concatenate((-sizes[::-1], sizes))

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from hockeystick.losses._spans import Edges
 
 if TYPE_CHECKING:
-    from mpmath import mpf
-
     from hockeystick._kernels.series import Array
 
 _ULP: Final = 2.0**-52
 _STEPS: Final = 40
 # Outputs where both normal coordinates are beyond this have no mass at all.
 _FARTHEST: Final = 1e10
+# Losses beyond this are at such outputs.
+_LARGEST: Final = 1e250
 # Cells up to this width (in u) have their width worked out without cancellation.
 _NARROW: Final = 0.3
 _DIGITS: Final = 40
@@ -50,15 +50,15 @@ class Curve(NamedTuple):
     """``cosh(2v)``."""
 
     def loss(self, u: Array) -> tuple[Array, Array]:
-        """Return the loss at ``u >= 0``, and a bound on its error relative to itself."""
+        """Return the loss at ``u >= 0``, and a bound on its error."""
         import numpy as np
 
         ratio = 2.0 * np.sinh(u) * self.sinh_half / np.cosh(u - self.half)
-        value = self.strength * np.sinh(2.0 * u) - np.log1p(ratio)
-        return value, _ULP * (32.0 + u + 2.0 * self.half)
+        whole, less = self.strength * np.sinh(2.0 * u), np.log1p(ratio)
+        return whole - less, _ULP * (7.0 * whole + (18.0 + u + 2.0 * self.half) * less)
 
     def slope(self, u: Array) -> Array:
-        """Return ``l'(u)``, unproven."""
+        """Return ``l'(u)``, to better than a thousandth."""
         import numpy as np
 
         grown = np.cosh(2.0 * u)
@@ -91,11 +91,12 @@ class Curve(NamedTuple):
         import numpy as np
 
         size = np.abs(edges.at)
+        size = np.where(np.isfinite(size), np.minimum(size, _LARGEST), size)
         u = self._solved(np.where(np.isinf(size), 0.0, size))
-        value, relative = self.loss(u)
-        off = 1.01 * (np.abs(value - size) + relative * value + edges.error) + 1e-320
-        farthest = u - off / self.strength
-        error = off / (self.strength * np.cosh(2.0 * np.maximum(farthest, 0.0)))
+        value, unsure = self.loss(u)
+        off = 1.01 * (np.abs(value - size) + unsure + edges.error) + 1e-320
+        # The slope is at least k, and least where the true output may be nearest to the middle.
+        error = off / self.slope(np.maximum(u - off / self.strength, 0.0))
         u = np.where(np.isinf(size), math.inf, u)
         # Outputs so far out that nothing is beyond them.
         end = math.asinh(_FARTHEST / self.scale) + 2.0 * self.half + 1.0
@@ -170,9 +171,10 @@ def curve_of(rho: float, width: float) -> Curve:
     """Return the curve of parameters read as the decimals that they print as."""
     from mpmath import mp
 
+    from hockeystick._reference.profiles import exact
+
     with mp.workdps(_DIGITS):
-        a, square = (_exact(one) for one in (Fraction(repr(width)), square_of(rho, width)))
-        half = 1 / (2 * a)
+        square, half = exact(square_of(rho, width)), 1 / (2 * exact(width))
         sinh = mp.sinh(2 * half)
         return Curve(
             float(square),
@@ -188,10 +190,3 @@ def curve_of(rho: float, width: float) -> Curve:
 def square_of(rho: float, width: float) -> Fraction:
     """Return ``rho A^2``, exactly."""
     return Fraction(repr(rho)) * Fraction(repr(width)) ** 2
-
-
-def _exact(fraction: Fraction) -> mpf:
-    """Return a fraction at mpmath's precision."""
-    from mpmath import mp
-
-    return mp.mpf(fraction.numerator) / fraction.denominator

@@ -6,6 +6,7 @@ import math
 import sys
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, final
 
 from hockeystick.losses._lines import log_values
@@ -43,6 +44,12 @@ _SERIES: Final = 1.0
 _TERMS: Final = 20
 
 
+@lru_cache(maxsize=1024)
+def _reach(scale: float) -> float:
+    """Return the reciprocal of a scale, read as the decimal that it prints as."""
+    return float(min(1 / Fraction(repr(scale)), Fraction(sys.float_info.max)))
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class LaplaceLoss(DensityLoss, LineLoss, ProfiledLoss):
@@ -65,7 +72,7 @@ class LaplaceLoss(DensityLoss, LineLoss, ProfiledLoss):
     @property
     def reach(self) -> float:
         """The largest loss ``e = 1/b``, the scale read as the decimal that it prints as."""
-        return float(min(1 / Fraction(repr(self.scale)), Fraction(sys.float_info.max)))
+        return _reach(self.scale)
 
     @property
     def extreme(self) -> bool:

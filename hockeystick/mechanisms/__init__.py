@@ -19,6 +19,7 @@ from hockeystick.mechanisms.matrix_factorization import Encoder, MatrixFactoriza
 from hockeystick.mechanisms.permute_and_flip import PermuteAndFlip
 from hockeystick.mechanisms.poisson import PoissonSubsampled
 from hockeystick.mechanisms.randomized_response import RandomizedResponse
+from hockeystick.mechanisms.sinh_normal import SinhNormal
 from hockeystick.mechanisms.skellam import Skellam
 from hockeystick.mechanisms.sparse_vector import AboveThreshold, ComparisonNoise, SparseVector
 from hockeystick.mechanisms.tree_aggregation import TreeAggregation
@@ -49,6 +50,7 @@ __all__ = [
     "Repeated",
     "ReportNoisyMax",
     "Sampling",
+    "SinhNormal",
     "Skellam",
     "SparseVector",
     "TreeAggregation",
@@ -75,6 +77,7 @@ MECHANISMS: Final[Mapping[str, type[Mechanism]]] = MappingProxyType(
             RandomizedResponse,
             Repeated,
             ReportNoisyMax,
+            SinhNormal,
             Skellam,
             SparseVector,
             TreeAggregation,

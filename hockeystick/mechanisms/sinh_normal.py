@@ -53,7 +53,7 @@ class SinhNormal(Mechanism):
     Example:
         >>> import hockeystick as hs
         >>> print(f"{hs.delta(hs.SinhNormal(rho=0.1, width=40), epsilon=1).upper:.12f}")
-        0.013211026436
+        0.003370163333
     """
 
     rho: float

@@ -49,6 +49,7 @@ DESCRIBED: Final[tuple[hs.Mechanism, ...]] = (
     hs.RAPPOR(0.45, hashes=5),
     hs.RandomizedResponse(1.6, categories=5),
     hs.ReportNoisyMax(1.5, "laplace"),
+    hs.SinhNormal(0.1, 40.0),
     hs.Skellam(9.0),
     hs.SparseVector(40.0, 80.0, positives=30, queries=50),
     hs.TreeAggregation(20.0, leaves=100),
@@ -89,6 +90,7 @@ DIRECTIONS: Final = {
     "flip": -1,
     "sigma": -1,
     "variance": -1,
+    "width": -1,
 }
 NO_MECHANISM: Final = {"digits"}
 # Parameters of guarantees whose domains the notions themselves declare.
@@ -103,6 +105,7 @@ OF_MECHANISMS: Final = {
     "sigma",
     "threshold_scale",
     "variance",
+    "width",
 }
 NO_NUMBER: Final = {"origin", "divergences", "tradeoff"}
 PROVEN: Final = tuple(n for n, one in ACCOUNTANTS.items() if one.kind != "approximation")

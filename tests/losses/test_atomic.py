@@ -170,7 +170,7 @@ def test_the_line_holds_the_transform_of_the_outputs(plan: Any, pair: Any) -> No
             # The outputs left out weigh more under the powers.
             last = 10 * abs(powers[-1]) if loss.supremum == math.inf else 0
             value = mp.exp(mp.mpc(float(found.real[k]), float(found.imag[k])))
-            error = abs(truth) * 1.001 * float(found.error[k])
+            error = abs(truth) * math.expm1(float(found.error[k]))
             assert abs(value - truth) <= error + last + LEFT_OUT
             assert abs(mp.exp(reference[k]) - truth) < mp.exp(-34) + last
     assert loss.decay(c) == NoDecay()

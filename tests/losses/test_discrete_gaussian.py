@@ -113,3 +113,37 @@ def test_tables_and_sums_give_the_same_tails(sigma: float) -> None:
 def test_a_larger_sigma_costs_less() -> None:
     deltas = [hs.delta(hs.DiscreteGaussian(s), 0.5).upper for s in (0.3, 0.6, 1, 1.7, 4, 10)]
     assert deltas == sorted(deltas, reverse=True)
+
+
+@pytest.mark.parametrize("shift", [1, 4])
+@pytest.mark.parametrize("sigma", [0.03, 0.39, 0.41, 3.3, 77.7])
+def test_the_atoms_are_those_of_the_definition_as_far_as_they_are_listed(
+    sigma: float, shift: int
+) -> None:
+    atoms = DiscreteGaussianLoss(sigma, shift).atoms()
+    size = atoms.loss.size
+    last = (size - 1 - shift) // 2
+    with mp.workdps(50):
+        half = 1 / (2 * mp.mpf(repr(sigma)) ** 2)
+        reach = 20 + int(15 * sigma)
+        norm = mp.fsum(mp.exp(-(k**2) * half) for k in range(-reach, reach + 1))
+        for index in range(0, size, 1 + size // 50):
+            k = index - last - shift
+            truth = -(k**2) * half - mp.log(norm)
+            assert abs(atoms.log_p[index] - truth) <= atoms.error[index]
+            loss = (2 * k + shift) * shift * half
+            assert abs(atoms.loss[index] - loss) <= 4 * 2.0**-52 * abs(loss)
+    assert (atoms.error <= 4e-15 * (abs(atoms.log_p) + 10.0)).all()
+
+
+@pytest.mark.parametrize("c", [1.0, 20.0, 60.0])
+def test_the_bound_on_what_is_omitted_holds_the_tail(c: float) -> None:
+    loss = DiscreteGaussianLoss(2.0, 1)
+    last = (loss.atoms().loss.size - 2) // 2
+    with mp.workdps(30):
+        norm = mp.jtheta(3, 0, mp.exp(mp.mpf(-1) / 8))
+        terms = (mp.exp((c * (2 * k + 1) - k**2) / mp.mpf(8)) for k in range(last + 1, last + 400))
+        tail = mp.fsum(terms) / norm
+        assert mp.log(tail) <= loss.omitted(c)
+        assert loss.omitted(c) <= max(mp.log(tail), LEAST) + 1
+    assert loss.omitted(90.0) == math.inf

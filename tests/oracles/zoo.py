@@ -33,6 +33,7 @@ from tests.oracles.zoo_gaussian import (
     Mixture,
     Sampled,
     SinhNormal,
+    ThreeMixtures,
     encoder_mu,
     square_root,
     tree_mu,
@@ -142,14 +143,16 @@ def sampled_laplace(scale: str, rate: str, runs: int) -> Truth:
 
 
 def mixture(noise: str, centres: Sequence[str], weights: Sequence[str], runs: int) -> Truth:
-    """Thresholds for one run, inversion for more."""
+    """Thresholds for one run, quadrature over two outputs for three, inversion for more."""
     s, c, w = mp.mpf(noise), [mp.mpf(x) for x in centres], [mp.mpf(x) for x in weights]
+    removing, adding = (Mixture(s, c, w, way) for way in (False, True))
     if runs == 1:
-        return Truth(Mixture(s, c, w, False), Mixture(s, c, w, True))
-    top, count = (2000.0, 12_000) if runs == 3 else (200.0, 1600)
-    pair = outputs.gaussian_mixture(s, c, w, count)
-    digits = 11 if runs == 3 else INVERTED
-    return Truth(Inversion(pair, runs, top, digits), Bounded(pair.reversed, runs), digits)
+        return Truth(removing, adding)
+    pair = outputs.gaussian_mixture(s, c, w, 1600)
+    other = Bounded(pair.reversed, runs)
+    if runs == 3:
+        return Truth(ThreeMixtures(removing), other, 11)
+    return Truth(Inversion(pair, runs, 200.0, INVERTED), other, INVERTED)
 
 
 def sinh_normal(sigma: str, bend: str, runs: int) -> Truth:

@@ -94,7 +94,7 @@ class ThreeMixtures:
     """Three runs, removing: two outputs on nodes, the third above a threshold, in float64."""
 
     once: Mixture
-    nodes: int = 640
+    nodes: int = 1800
 
     def delta(self, epsilon: Real) -> Real:
         """Int Int p(x) p(y) delta_1(epsilon - L(x) - L(y)) dx dy, by the trapezoid rule."""
@@ -113,6 +113,7 @@ class ThreeMixtures:
         # Pairs in one order only, those off the diagonal twice.
         first, second = np.triu_indices(self.nodes)
         weight = masses[first] * masses[second] * np.where(first == second, 1.0, 2.0)
+        first, second, weight = (part[weight > 1e-24] for part in (first, second, weight))
         ratio = np.exp(float(epsilon) - loss[first] - loss[second])
         low, high = (np.full(ratio.size, sign * float(_REACH) * s) for sign in (-1, 1))
         for _ in range(62):

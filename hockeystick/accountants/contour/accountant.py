@@ -84,7 +84,7 @@ class Contour(DirectedAccountant):
         return self._narrowed(proven, lines, epsilon)
 
     def _narrowed(self, bound: Interval, lines: LineTerms, epsilon: float) -> Interval:
-        """Return delta of one direction: as it is where that is narrow, else with a little noise."""
+        """Return delta of one direction: as it is if that is narrow, else smoothed."""
         if not lines or bound.relative_width <= max(self.tolerance, _NARROW):
             return bound
         from hockeystick.accountants.contour._smoothed import smoothed_delta

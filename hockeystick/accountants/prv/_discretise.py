@@ -266,12 +266,12 @@ def _tilted(
 
 def _errors(weight: Array, error: Array) -> tuple[float, float]:
     """Return a relative error that most weights keep to, and what the others are off by in all."""
-    usual = _USUAL * float(weight @ np.minimum(error, 1.0))
+    usual = _USUAL * float((weight * np.minimum(error, 1.0)).sum())
     large = error > usual
     if not bool(large.any()):
         return usual, 0.0
     worst = np.expm1(np.minimum(error[large], 700.0))
-    off = float(weight[large] @ worst) if float(error.max()) < 700.0 else math.inf
+    off = float((weight[large] * worst).sum()) if float(error.max()) < 700.0 else math.inf
     return usual, off * (1.0 + 1e-9)
 
 

@@ -59,7 +59,7 @@ class Combinations:
     def _sum(self, epsilon: float) -> tuple[float, float, float]:
         """Return the sum, what may be missing, and the logarithm of what both are scaled by."""
         x = np.maximum(self.loss - epsilon, 0.0)
-        value = float((np.exp(-self.tilt * x) * -np.expm1(-x)) @ self.mass)
+        value = float((np.exp(-self.tilt * x) * -np.expm1(-x) * self.mass).sum())
         missing = math.exp(log_kappa(self.tilt)) * self.left_out + _UNDERFLOW
         return value, missing, self.log_total - self.tilt * epsilon
 

@@ -90,12 +90,11 @@ class Lattice:
         x = self.start + self.step * np.arange(first, last, dtype=np.float64) - epsilon
         x = np.maximum(x, 0.0)
         factor = np.exp(-c * x) * -np.expm1(-x)
-        value = float(factor @ self.mass[first:last])
+        value = float((factor * self.mass[first:last]).sum())
         rest = math.exp(-_TAIL) if last < count else 0.0
         largest = math.exp(log_kappa(c))
-        norm = math.sqrt(float(factor @ factor))
         rounding = _ULP * (16.0 + (last - first) + 4.0 * _TAIL) * abs(value)
-        spread = norm * self.round_off + largest * self.folded
+        spread = norm(factor) * self.round_off + largest * self.folded
         spread += rest + rounding
         scale = self.log_total - c * epsilon
         slack = 4.0 * _ULP * (abs(self.log_total) + abs(c * epsilon))
@@ -114,7 +113,7 @@ def compose(parts: Sequence[Part], tilt: float, log_outside: float, put: Put) ->
     size = int(next_fast_len(max(int((high - low) / step) + 4, 16), real=True))
     spectrum, round_off = _spectrum(weights, size)
     mass = np.roll(irfft(spectrum, size), -(first % size))
-    round_off += _TRANSFORM * math.log2(size) * float(np.linalg.norm(mass)) * 1.01
+    round_off += _TRANSFORM * math.log2(size) * norm(mass) * 1.01
     place = abs(offset) + abs(first * step) + size * step
     return Lattice(
         tilt=tilt,
@@ -148,14 +147,13 @@ def _spectrum(
         chosen = weights[start : start + batch]
         folded = np.array([_folded(one, size) for one, _ in chosen])
         error += math.fsum(
-            count * unit * float(np.linalg.norm(row))
-            for (_, count), row in zip(chosen, folded, strict=True)
+            count * unit * norm(row) for (_, count), row in zip(chosen, folded, strict=True)
         )
         for (_, count), values in zip(chosen, rfft(folded, axis=-1), strict=True):
             spectrum *= values if count == 1 else _power(values, count)
     # A product of complex numbers errs by at most sqrt(5) half units; F^n takes n - 1 of them.
     products = math.fsum(count for _, count in weights)
-    size_in_norm = float(np.linalg.norm(spectrum)) * math.sqrt(2.0 / size)
+    size_in_norm = norm(spectrum) * math.sqrt(2.0 / size)
     return spectrum, (error + 1.5 * _ULP * products * size_in_norm) * 1.01
 
 
@@ -213,8 +211,8 @@ class _Blocks(NamedTuple):
     @property
     def variance(self) -> float:
         """The variance, of each block at its lower end."""
-        mean = float(self.weight @ self.low)
-        return float(self.weight @ (self.low - mean) ** 2)
+        mean = float((self.weight * self.low).sum())
+        return float((self.weight * (self.low - mean) ** 2).sum())
 
     def farthest(self, side: float) -> float:
         """Return how far from 0 the masses reach on one side."""
@@ -236,9 +234,14 @@ def _log_moment(blocks: Sequence[tuple[_Blocks, int]], s: float) -> float:
     for block, count in blocks:
         exponent = s * (block.high if s > 0.0 else block.low)
         top = float(exponent.max())
-        value = top + math.log(float(block.weight @ np.exp(exponent - top)))
+        value = top + math.log(float((block.weight * np.exp(exponent - top)).sum()))
         total += count * (value + 1e-12 * (1.0 + abs(top)))
     return total
+
+
+def norm(values: Array | NDArray[np.complex128]) -> float:
+    """Return the 2-norm, without the threads of linear algebra."""
+    return math.sqrt(float((values.real**2 + values.imag**2).sum()))
 
 
 def _log(value: float) -> float:

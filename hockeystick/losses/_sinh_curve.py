@@ -24,8 +24,6 @@ _ULP: Final = 2.0**-52
 _STEPS: Final = 40
 # Outputs where both normal coordinates are beyond this have no mass at all.
 _FARTHEST: Final = 1e10
-# Losses beyond this are at such outputs.
-_LARGEST: Final = 1e250
 # Cells up to this width (in u) have their width worked out without cancellation.
 _NARROW: Final = 0.3
 _DIGITS: Final = 40
@@ -91,15 +89,18 @@ class Curve(NamedTuple):
         import numpy as np
 
         size = np.abs(edges.at)
-        size = np.where(np.isfinite(size), np.minimum(size, _LARGEST), size)
+        # Outputs beyond this end have no mass, so that losses beyond its own are all alike.
+        end = math.asinh(_FARTHEST / self.scale) + 2.0 * self.half + 1.0
+        most = float(self.loss(np.array([end + 1.0]))[0][0])
+        size = np.where(np.isfinite(size), np.minimum(size, most), size)
         u = self._solved(np.where(np.isinf(size), 0.0, size))
         value, unsure = self.loss(u)
         off = 1.01 * (np.abs(value - size) + unsure + edges.error) + 1e-320
-        # The slope is at least k, and least where the true output may be nearest to the middle.
-        error = off / self.slope(np.maximum(u - off / self.strength, 0.0))
+        # The slope, at least k, is least where the true output may be nearest to the middle; and a
+        # share of a convex loss is reached no nearer than at that share of the way.
+        nearest = np.fmax(u - off / self.strength, u * (1.0 - 2.0 * off / value))
+        error = off / self.slope(np.maximum(nearest, 0.0))
         u = np.where(np.isinf(size), math.inf, u)
-        # Outputs so far out that nothing is beyond them.
-        end = math.asinh(_FARTHEST / self.scale) + 2.0 * self.half + 1.0
         beyond = u - np.where(np.isinf(size), 0.0, error) > end
         u = np.where(beyond & np.isfinite(size), end, u)
         error = np.where(beyond, 0.0, error)

@@ -45,6 +45,8 @@ _LAST: Final = 2**26
 # Beyond this exponent M is next to M - 1.
 _LARGE: Final = 30.0
 _OUTWARD: Final = 1e-12
+# What an infinite K steers by: so large that c K' - K, the condition of the best order, is no nan.
+_INFINITE: Final = 1e100
 
 
 class _Shape(NamedTuple):
@@ -89,7 +91,7 @@ def cumulants(rho: float, width: float, c: float) -> Cumulants:
 
     shape = _shape(rho, width, c)
     if shape is None:
-        return Cumulants(math.inf, math.inf, 0.0)
+        return Cumulants(_INFINITE, math.inf, 0.0)
     found = _sum(rho, width, c)
     if found is None:
         return Cumulants(shape.lower, (2.0 * c + 1.0) * rho, 2.0 * rho)

@@ -21,6 +21,10 @@ class Encoding(StrEnum):
     SYMMETRIC = "symmetric"
     OPTIMIZED = "optimized"
 
+    def __repr__(self) -> str:
+        """Return the text, which is accepted as well."""
+        return repr(self.value)
+
 
 @final
 @dataclass(frozen=True, slots=True, init=False)

@@ -80,6 +80,7 @@ EXACT: Final = (
     Case(hs.UnaryEncoding(1.0), "symmetric bits 1"),
     Case(hs.UnaryEncoding(1.0, kind="optimized"), "optimised bits 1"),
     Case(hs.RAPPOR(flip=0.75, hashes=2), "RAPPOR 0.75, 2 hashes"),
+    Case(hs.SinhNormal(rho=0.125, width=20.0), "sinh-normal 2, bend 20"),
     Case(MIXTURE, "mixture 2"),
     Case(hs.TreeAggregation(10.0, leaves=1000), "tree of 1000 leaves, noise 10"),
     Case(

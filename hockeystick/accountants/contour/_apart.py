@@ -24,6 +24,8 @@ _Number = TypeVar("_Number", float, NDArray[np.float64])
 
 _HALVINGS: Final = 14
 _LOWEST: Final = 1e-4
+# With more different losses than this the search takes longer than a lattice does.
+_MOST_KINDS: Final = 24
 # Heights at which the decay is worked out: so many per octave, up to 2^(_HIGHEST / _PER_OCTAVE).
 _PER_OCTAVE: Final = 6
 _HIGHEST: Final = 14 * _PER_OCTAVE
@@ -69,7 +71,7 @@ class LargeDecay:
 
 def large_losses(terms: LineTerms, target: Target) -> LargeLosses | None:
     """Return the large losses above the highest threshold that hides enough, or None."""
-    if target.epsilon <= 0.0:
+    if target.epsilon <= 0.0 or len(terms) > _MOST_KINDS:
         return None
     low, high = _LOWEST * target.epsilon, 0.5 * target.epsilon
     goal = target.log_delta - target.accuracy - 1.0

@@ -28,6 +28,8 @@ Indices: TypeAlias = NDArray[np.int64]
 _ULP: Final = 2.0**-52
 # Errors beyond this many times their mean are added up instead of counted for all.
 _USUAL: Final = 8.0
+# So many cells are worked out at a time.
+_BLOCK: Final = 2**16
 # Rounding of a position, in units of its size: atoms nearer to a point than this lie on it.
 _ON_POINT: Final = 16.0 * _ULP
 
@@ -132,7 +134,7 @@ def above(loss: CellLoss, steps: Steps, tilt: float) -> Weights:
 
 def below(loss: CellLoss, steps: Steps, tilt: float) -> Weights:
     """Return a distribution on the lattice that the loss dominates."""
-    masses = loss.cells(_edges_below(loss, steps))
+    masses = _cells(loss, _edges_below(loss, steps))
     atoms = loss.atoms()
     kept = np.flatnonzero(masses.log_p > -math.inf)
     log_p, error = masses.log_p[kept], masses.error[kept]
@@ -166,11 +168,20 @@ def _cells_above(loss: CellLoss, steps: Steps, points: Array) -> tuple[Masses, M
     """
     head = [-math.inf] if steps.starts else [-math.inf, points[0]]
     tail = [math.inf] if steps.ends else [points[-1], math.inf]
-    masses = loss.cells(np.concatenate((head, points[1:-1], tail)))
+    masses = _cells(loss, np.concatenate((head, points[1:-1], tail)))
     first, last = len(head) - 1, masses.log_p.size - len(tail) + 1
     parts = (slice(0, first), slice(first, last), slice(last, None))
     before, inside, beyond = (Masses(*(values[part] for values in masses)) for part in parts)
     return before, inside, beyond
+
+
+def _cells(loss: CellLoss, edges: Array) -> Masses:
+    """Return the masses between edges, worked out in blocks so that what they take stays small."""
+    if edges.size <= _BLOCK + 1:
+        return loss.cells(edges)
+    starts = range(0, edges.size - 1, _BLOCK)
+    blocks = [loss.cells(edges[start : start + _BLOCK + 1]) for start in starts]
+    return Masses(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
 
 
 def _edges_below(loss: CellLoss, steps: Steps) -> Array:
@@ -181,7 +192,7 @@ def _edges_below(loss: CellLoss, steps: Steps) -> Array:
     """
     points = steps.at(np.arange(steps.first, steps.last + 1, dtype=np.float64))
     middles = steps.at(np.arange(steps.first - 1, steps.last + 1, dtype=np.float64) + 0.5)
-    masses = loss.cells(middles)
+    masses = _cells(loss, middles)
     with np.errstate(invalid="ignore"):
         off = masses.log_p - masses.log_q - points
     # Next to an atom or an end of the support there is no slope to speak of.

@@ -21,7 +21,7 @@ Read: TypeAlias = "Callable[[Ends | None, Ends], Interval]"
 
 # The first and the largest number of points; the latter keeps memory below 500 MB.
 _FEWEST: Final = 2**12
-_MOST: Final = 2**22
+_MOST: Final = 2**21
 _ROUNDS: Final = 9
 # Errors other than the lattice's own are kept to about this share of what is asked for.
 _SHARE: Final = 1e-3

@@ -70,10 +70,15 @@ class Auto(Accountant):
             except UnsupportedError as error:
                 refusal = error
                 continue
-            if best is None or found[1].relative_width < best[1].relative_width:
+            if best is None or _narrowness(found[1]) < _narrowness(best[1]):
                 best = found
             if digits or best[1].relative_width <= max(self.tolerance, _NARROW):
                 return best
         if best is not None:
             return best
         raise refusal or UnsupportedError(self.name, "the plan", "no accountant applies")
+
+
+def _narrowness(interval: Interval) -> tuple[float, float]:
+    """Return what makes an interval the better one: its width, then its upper end."""
+    return interval.relative_width, interval.upper

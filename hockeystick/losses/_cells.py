@@ -70,13 +70,18 @@ def _grid(loss: CellLoss) -> _Grid:
 
     low, high = reach(loss, _LEAST)
     atoms = loss.atoms()
-    edges = np.linspace(low, high, _CELLS + 1) if high > low else np.array([low, high])
-    edges = np.concatenate(([-math.inf], np.unique(edges), [math.inf]))
-    masses = loss.cells(edges)
+    edges = np.unique(np.linspace(low, high, _CELLS + 1))
+    # At an end of the loss, what rounding would leave beyond it belongs inside.
+    first = [-math.inf] if low <= loss.infimum else [-math.inf, low]
+    last = [math.inf] if high >= loss.supremum else [high, math.inf]
+    given = np.concatenate((first, edges[1:-1], last))
+    ends = given.copy()
+    ends[0], ends[-1] = loss.infimum, loss.supremum
+    masses = loss.cells(given)
     kept = masses.log_p > -math.inf
     return _Grid(
-        np.concatenate((atoms.loss, edges[:-1][kept])),
-        np.concatenate((atoms.loss, edges[1:][kept])),
+        np.concatenate((atoms.loss, ends[:-1][kept] - loss.displacement)),
+        np.concatenate((atoms.loss, ends[1:][kept] + loss.displacement)),
         np.concatenate((atoms.log_p, masses.log_p[kept])),
         np.concatenate((atoms.log_p - atoms.loss, masses.log_q[kept])),
         np.concatenate((atoms.error, masses.error[kept])),
@@ -107,12 +112,12 @@ def log_mgf(loss: CellLoss, c: float) -> Bounded:
     import numpy as np
 
     grid = _grid(loss)
-    finite = np.isfinite(grid.high) & (grid.high > -math.inf)
-    if not bool(finite.all()):
+    if not bool((np.isfinite(grid.high) & (grid.error < 1.0)).all()):
         return Bounded(0.5 * cumulants(loss, c).value, math.inf)
     low = np.maximum(grid.low, -_FARTHEST)
     mean = np.clip(grid.log_p - grid.log_q, low, grid.high)
-    lower = grid.log_p + c * mean
+    sizes = _ULP * (8.0 * (1.0 + c) * (np.abs(grid.log_p) + np.abs(grid.log_q)) + 16.0)
+    lower = grid.log_p + c * mean - (1.0 + 2.0 * c) * grid.error - sizes
     # Of the mass under P, the share that goes to the upper edge.
     width = grid.high - low
     share = np.ones_like(width)
@@ -124,10 +129,10 @@ def log_mgf(loss: CellLoss, c: float) -> Bounded:
         c * low + np.log1p(-np.minimum(share, 1.0 - 2.0**-53)),
         c * grid.high + np.log(np.maximum(share, 1e-300)),
     )
-    largest = float(np.abs(lower).max() + np.abs(upper).max()) + c * _ULP
-    slack = float(grid.error.max()) * (1.0 + c) + _ULP * (8.0 * largest + lower.size)
-    ends = (_log_sum(lower) - slack, _log_sum(upper) + slack)
-    low_end, high_end = max(ends[0], 0.0), max(ends[1], 0.0)
+    upper = upper + grid.error + sizes + 4.0 * _ULP * np.abs(upper)
+    rounding = _ULP * (lower.size + 16.0)
+    low_end = max(_log_sum(lower) - rounding, 0.0)
+    high_end = max(_log_sum(upper) + rounding, 0.0)
     return Bounded(0.5 * (low_end + high_end), 0.5 * (high_end - low_end) * (1.0 + 4.0 * _ULP))
 
 

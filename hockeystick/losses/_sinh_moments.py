@@ -45,8 +45,6 @@ _LAST: Final = 2**26
 # Beyond this exponent M is next to M - 1.
 _LARGE: Final = 30.0
 _OUTWARD: Final = 1e-12
-# What an infinite K steers by: so large that c K' - K, the condition of the best order, is no nan.
-_INFINITE: Final = 1e100
 
 
 class _Shape(NamedTuple):
@@ -85,13 +83,13 @@ def log_mgf(rho: float, width: float, c: float) -> Bounded:
     return Bounded(value, error)
 
 
-def cumulants(rho: float, width: float, c: float) -> Cumulants:
-    """Return K and two derivatives, for steering."""
+def cumulants(rho: float, width: float, c: float) -> Cumulants | None:
+    """Return K and two derivatives, for steering; None where they are infinite."""
     import numpy as np
 
     shape = _shape(rho, width, c)
     if shape is None:
-        return Cumulants(_INFINITE, math.inf, 0.0)
+        return None
     found = _sum(rho, width, c)
     if found is None:
         return Cumulants(shape.lower, (2.0 * c + 1.0) * rho, 2.0 * rho)

@@ -132,13 +132,19 @@ def sampled_delta(
             return mp.zero
         else:
             factor = 1 - mp.exp(epsilon) * (1 - chance)
+            left = 1 + mp.expm1(-epsilon) / chance
+            if left <= 0 or factor <= 0:
+                return mp.zero
             at = -mp.log1p(mp.expm1(-epsilon) / chance)
     return +(factor * inner.delta(+at, nudge))
 
 
 def within(found: Bounded, upper: float) -> Bounded:
     """Return what is known of K given two enclosures: one found, and one from 0 to an end."""
-    low = max(found.value - found.error, 0.0)
+    known = math.isfinite(found.value) and math.isfinite(found.error)
+    if not known:
+        found = Bounded(0.5 * upper, 0.5 * upper)
+    low = max(found.value - found.error, 0.0) if known else 0.0
     high = max(min(found.value + found.error, upper), low)
     if high == math.inf:
         return found

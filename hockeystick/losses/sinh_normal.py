@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from mpmath import mpf
 
 _ULP: Final = 2.0**-52
-_WIDTHS: Final = (1e-2, 1e12)
-_LARGEST_RHO: Final = 1e12
+# Below, what a run loses is often beyond 10^9; so it is beyond this rho.
+_WIDTHS: Final = (0.25, 1e12)
+_LARGEST_RHO: Final = 1e6
 
 
 @final
@@ -76,10 +77,15 @@ class SinhNormalLoss(DensityLoss, ProfiledLoss):
         return Masses(log_p, log_q, np.maximum(error_p, error_q))
 
     def cumulants(self, c: float) -> Cumulants:
-        """Return K and two derivatives; inf from where the moments are infinite."""
-        from hockeystick.losses._sinh_moments import cumulants
+        """Return K and two derivatives, for steering.
 
-        return cumulants(self.rho, self.width, c)
+        Where they are infinite, those without the losses that hardly ever occur: large and finite,
+        so that a search along c is led back.
+        """
+        from hockeystick.losses import _cells, _sinh_moments
+
+        found = _sinh_moments.cumulants(self.rho, self.width, c)
+        return _cells.cumulants(self, c) if found is None else found
 
     def log_mgf(self, c: float) -> Bounded:
         """Return K by a trapezoid sum with a proven error, finite for ``c < 1/(exp(2/A) - 1)``."""

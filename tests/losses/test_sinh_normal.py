@@ -188,7 +188,8 @@ def test_moments_are_infinite_from_this_order_on(rho: str, width: str) -> None:
     end = 1.0 / math.expm1(2.0 / loss.width)
     assert loss.log_mgf(end * (1.0 + 1e-9)).value == math.inf
     assert loss.log_mgf(end * (1.0 - 1e-9)).error < math.inf
-    assert loss.cumulants(end * 1.1).slope == math.inf
+    beyond = loss.cumulants(end * 1.1)
+    assert 600.0 < 1.1 * end * beyond.slope - beyond.value < math.inf
 
 
 @each_noise
@@ -253,10 +254,12 @@ class Line:
         orders = np.geomspace(0.3, 18.0, 60)
         bounds = count * self.log_moments(orders).real - orders * epsilon - 2 * np.log(orders)
         c = float(orders[np.argmin(bounds)])
-        z = c + 1j * 0.02 * np.arange(3_000)
+        # A few losses spread less, and their transform falls more slowly.
+        step = 0.2 if count < 10 else 0.05
+        z = c + 1j * step * np.arange(3_000)
         with np.errstate(under="ignore"):
             terms = np.exp(count * self.log_moments(z) - epsilon * z) / (z * (1.0 + z))
-        return float(terms.real.sum() - 0.5 * terms[0].real) * 0.02 / math.pi
+        return float(terms.real.sum() - 0.5 * terms[0].real) * step / math.pi
 
 
 @pytest.mark.slow

@@ -148,11 +148,11 @@ def mixture(noise: str, centres: Sequence[str], weights: Sequence[str], runs: in
     removing, adding = (Mixture(s, c, w, way) for way in (False, True))
     if runs == 1:
         return Truth(removing, adding)
-    pair = outputs.gaussian_mixture(s, c, w, 1600)
+    pair = outputs.gaussian_mixture(s, c, w, 3000)
     other = Bounded(pair.reversed, runs)
     if runs == 3:
         return Truth(ThreeMixtures(removing), other, 11)
-    return Truth(Inversion(pair, runs, 200.0, INVERTED), other, INVERTED)
+    return Truth(Inversion(pair, runs, 500.0, INVERTED), other, INVERTED)
 
 
 def sinh_normal(sigma: str, bend: str, runs: int) -> Truth:

@@ -182,7 +182,7 @@ class Inverted:
     def of(cls, one: Pair, runs: int, *, theta: Real, top: float, digits: float = 13) -> Inverted:
         """Two lines on both sides of theta."""
         spread = runs * max(abs(v) for v in losses(one))
-        period = min(float(spread) * 2 + 1, 150 / float(theta))
+        period = min(float(spread) * 2 + 1, 400 / float(theta))
         lines = (
             Line(theta, 2 * math.pi / period, top),
             Line(theta * mp.mpf("0.83"), 2 * math.pi / (1.37 * period), 0.4 * top),

@@ -65,6 +65,7 @@ class Smoothed:
         if not -math.inf < one <= two < math.inf:
             return -math.inf
         value = 2.0 - math.exp(min(two - one, 1.0)) - math.exp(min(self._rest(epsilon) - one, 1.0))
+        value -= _OUTWARD * (abs(one) + 4.0)
         return one + math.log(value) - self._slack(epsilon) if value > 0.0 else -math.inf
 
     def _rest(self, epsilon: float) -> float:

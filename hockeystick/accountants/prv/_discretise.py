@@ -115,6 +115,7 @@ def above(loss: CellLoss, steps: Steps, tilt: float) -> Weights:
     log_p, error = masses.log_p[kept], masses.error[kept]
     mean = log_p - masses.log_q[kept]
     unsure = 2.0 * error + 4.0 * _ULP * (np.abs(log_p) + np.abs(mean))
+    unsure += 2.0 * _ULP * (abs(steps.offset) + np.abs(points[:-1][kept]))
     under = np.maximum(index, steps.first) - steps.first
     rest = np.where(index < steps.first, 0.0, rest)
     pieces = [
@@ -260,7 +261,8 @@ def _tilted(
         pieces.place, weights=np.exp(exponent - log_total), minlength=steps.last - steps.first + 1
     ).astype(np.float64)
     sizes = np.abs(pieces.log_p) + np.abs(tilt * point)
-    error = pieces.error + _ULP * (8.0 * sizes + 8.0 * abs(log_total) + 64.0)
+    together = float(np.bincount(pieces.place).max())
+    error = pieces.error + _ULP * (8.0 * sizes + 8.0 * abs(log_total) + 64.0 + together)
     typical, loose = _errors(np.exp(exponent - log_total), error)
     farthest = float(np.abs(point).max()) + abs(steps.offset)
     return Weights(

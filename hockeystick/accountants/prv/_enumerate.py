@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from hockeystick.accountants._orders import log_kappa
+from hockeystick.accountants.prv.lattice import grown_by
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,7 +55,7 @@ class Combinations:
     def lower(self, epsilon: float) -> float:
         """Return a lower bound of ln delta; -inf for none."""
         value, _, scale = self._sum(epsilon + self.slack)
-        return scale - self.error + _log(value)
+        return scale - self.error + _log(value - _UNDERFLOW)
 
     def _sum(self, epsilon: float) -> tuple[float, float, float]:
         """Return the sum, what may be missing, and the logarithm of what both are scaled by."""
@@ -98,7 +99,7 @@ def combinations(terms: Sequence[tuple[CellLoss, int]], tilt: float) -> Combinat
         loss=loss,
         mass=np.exp(log_mass),
         log_total=log_total,
-        left_out=math.expm1(math.fsum(n * kind.left_out for kind, n in known)) * (1.0 + 1e-9),
+        left_out=grown_by(math.fsum(n * kind.left_out for kind, n in known)) * (1.0 + 1e-9),
         error=math.fsum(n * kind.error for kind, n in known) + rounding,
         slack=_ULP * (16.0 + 2.0 * runs) * largest,
     )

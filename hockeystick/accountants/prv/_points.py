@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 # How near a multiple of the spacing an atom must lie, in units of the spacing, to lie on it.
 _NEAR: Final = 1e-9
+# Atoms nearer to each other than this share of their span share no lattice.
+_CLOSEST: Final = 1e-7
 # Tilted masses below exp(-this) of the largest do not count when points are chosen.
 _NEGLIGIBLE: Final = 50.0
 
@@ -30,6 +32,8 @@ def natural_step(terms: Sequence[tuple[CellLoss, int]]) -> float | None:
             return None
         if atoms.size > 1:
             span, gap = float(atoms[-1] - atoms[0]), float(np.diff(atoms).min())
+            if gap <= _CLOSEST * span:
+                return None
             spacings.append(span / round(span / gap))
     if not spacings:
         return None

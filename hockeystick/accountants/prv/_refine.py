@@ -23,6 +23,10 @@ Read: TypeAlias = "Callable[[Ends | None, Ends], Interval]"
 _FEWEST: Final = 2**12
 _MOST: Final = 2**21
 _ROUNDS: Final = 9
+# How much coarser a lattice is tried next where one takes too many points.
+_COARSER: Final = 8.0
+# A delta smaller by exp of this than it was taken to be asks for another lattice of the same step.
+_FAR: Final = 3.0
 # Errors other than the lattice's own are kept to about this share of what is asked for.
 _SHARE: Final = 1e-3
 # A round that leaves more than this of the width is the last but one; it is the last where the
@@ -61,6 +65,7 @@ class Question(NamedTuple):
     gain: float
     tolerance: float
     step: float | None
+    for_delta: bool
 
     @property
     def runs(self) -> float:
@@ -79,21 +84,35 @@ def refined(question: Question, read: Read) -> Interval | None:
     stale = 0 if question.lower == question.upper else 1
     for _ in range(_ROUNDS):
         pair = both(question, step)
+        if pair is None:
+            if best is not None or step == question.step:
+                break
+            step *= _COARSER
+            continue
         found = read(*pair)
         before = math.inf if best is None else best.relative_width
         best = found if best is None else found.within(best)
-        stale += 1 if best.relative_width > _HARDLY * before else 0
+        better = _with_known_delta(question, best)
         points = max(pair[1].mass.size, pair[1].widest)
-        if (
-            best.relative_width <= question.tolerance
-            or step == exact
-            or stale == 2
-            or points >= _MOST // 2
-        ):
+        if better.log_delta < question.log_delta - _FAR and question.step is None:
+            # What is beyond the lattice was chosen for a delta far too large.
+            question = better
+            continue
+        question = better
+        stale += 1 if best.relative_width > _HARDLY * before else 0
+        done = best.relative_width <= question.tolerance or step == exact
+        if done or stale >= 2 or points >= _MOST // 2:
             break
         finer = math.sqrt(0.5 * question.tolerance / max(found.relative_width, 1e-300))
         step *= max(min(finer, 0.5), 1.0 / 64.0, 1.01 * points / _MOST)
     return best
+
+
+def _with_known_delta(question: Question, found: Interval) -> Question:
+    """Return a question for delta with what has been found of it."""
+    if not question.for_delta or not 0.0 < found.upper < math.inf:
+        return question
+    return question._replace(log_delta=min(question.log_delta, math.log(found.upper)))
 
 
 def _combined(question: Question) -> tuple[Ends | None, Ends] | None:
@@ -105,18 +124,22 @@ def _combined(question: Question) -> tuple[Ends | None, Ends] | None:
     return None if question.lower and lower is None else (lower, upper)
 
 
-def both(question: Question, step: float) -> tuple[Lattice | None, Lattice]:
-    """Return the compositions from below and from above on a lattice of about this step."""
+def both(question: Question, step: float) -> tuple[Lattice | None, Lattice] | None:
+    """Return the compositions from below and from above on a lattice of about this step.
+
+    None where that takes more points than memory allows.
+    """
     log_tolerance = math.log(question.tolerance) - math.log(question.runs)
     log_least = (log_tolerance - 30.0, log_tolerance + math.log(_SHARE) + question.log_delta)
     log_outside = math.log(_SHARE * question.tolerance) - 8.0
 
-    def composed(terms: CellTerms, put: Put) -> Lattice:
+    def composed(terms: CellTerms, put: Put) -> Lattice | None:
         parts = parts_for(terms, question.tilt, step, log_least)
         return compose(parts, question.tilt, log_outside, put)
 
-    lower = composed(question.lower, below) if question.lower else None
-    return lower, composed(question.upper, above)
+    upper = composed(question.upper, above)
+    lower = composed(question.lower, below) if question.lower and upper else None
+    return None if upper is None else (lower, upper)
 
 
 def _first_step(question: Question) -> float:

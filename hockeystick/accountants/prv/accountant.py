@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, final
 from hockeystick._solve import increasing_root
 from hockeystick.accountants._cost import Counted, largest_loss
 from hockeystick.accountants._interval import Interval, down, up
-from hockeystick.accountants._orders import optimal_order, optimal_order_at
+from hockeystick.accountants._orders import optimal_order, optimal_order_at, total
 from hockeystick.accountants.base import TOLERANCE, DirectedAccountant, Kind
 from hockeystick.accountants.rdp import RDP
 from hockeystick.losses import CellLoss
@@ -65,7 +65,7 @@ class PRV(DirectedAccountant):
             return bound
         tilt = optimal_order(terms, log_delta)
         gain = tilt * bound.upper if bound.upper < math.inf else 1.0
-        question = self._question(terms, tilt, log_delta, gain)
+        question = self._question(terms, tilt, log_delta, gain, for_delta=False)
         found = refined(question, lambda low, high: _epsilons(low, high, log_delta, bound))
         return found.within(bound) if found else bound
 
@@ -77,19 +77,23 @@ class PRV(DirectedAccountant):
 
         bound = RDP().delta_of(terms, epsilon)
         tilt = optimal_order_at(terms, epsilon)
-        question = self._question(terms, tilt, math.log(bound.upper), 1.0)
+        known = math.log(bound.upper) if bound.upper > 0.0 else 0.0
+        question = self._question(terms, tilt, known, 1.0, for_delta=True)
         found = refined(question, lambda low, high: _deltas(low, high, epsilon))
         return found.within(bound) if found else bound
 
-    def _question(self, terms: Counted, tilt: float, log_delta: float, gain: float) -> Question:
+    def _question(
+        self, terms: Counted, tilt: float, log_delta: float, gain: float, *, for_delta: bool
+    ) -> Question:
         """Return what the lattice is asked."""
         from hockeystick.accountants.prv._refine import Question
 
         upper = self._cell_terms(terms)
         known = [(loss.attained, count) for loss, count in terms]
         lower = [(loss, count) for loss, count in known if isinstance(loss, CellLoss)]
-        tilt = min(max(tilt, _FLATTEST), _STEEPEST)
-        return Question(lower, upper, tilt, log_delta, gain, self.tolerance, self.step)
+        spread = math.sqrt(max(total(terms, tilt).curvature, 1.0))
+        tilt = min(max(tilt, _FLATTEST / spread), _STEEPEST)
+        return Question(lower, upper, tilt, log_delta, gain, self.tolerance, self.step, for_delta)
 
     def _cell_terms(self, terms: Counted) -> CellTerms:
         """Return the terms as losses with cells, or raise."""

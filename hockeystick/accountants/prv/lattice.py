@@ -30,12 +30,15 @@ if TYPE_CHECKING:
 Put: TypeAlias = "Callable[[CellLoss, Steps, float], Weights]"
 
 _ULP: Final = 2.0**-52
+# A lattice takes no more points than this.
+MOST_POINTS: Final = 2**22
 # A real transform of N points errs by at most this times log2(N), relative in the 2-norm.
 _TRANSFORM: Final = 4.0 * _ULP
 # Beyond this many 1/c above epsilon, what is left of a term is far below its round-off.
 _TAIL: Final = 60.0
 # Moments for the window are taken over about so many blocks of points.
 _BLOCKS: Final = 4096
+_LARGEST_EXPONENT: Final = 700.0
 # Batches of transforms hold at most so many numbers at a time.
 _BATCH: Final = 2**21
 
@@ -97,18 +100,26 @@ class Lattice:
         spread = norm(factor) * self.round_off + largest * self.folded
         spread += rest + rounding
         scale = self.log_total - c * epsilon
-        slack = 4.0 * _ULP * (abs(self.log_total) + abs(c * epsilon))
+        place = abs(self.start) + self.step * count
+        slack = 4.0 * _ULP * (abs(self.log_total) + abs(c * epsilon) + c * place)
         return value, spread * (1.0 + 1e-12) + slack * abs(value), scale
 
 
-def compose(parts: Sequence[Part], tilt: float, log_outside: float, put: Put) -> Lattice:
-    """Return the composition of the parts, each put on its lattice by ``above`` or ``below``."""
+def compose(parts: Sequence[Part], tilt: float, log_outside: float, put: Put) -> Lattice | None:
+    """Return the composition of the parts, each put on its lattice by ``above`` or ``below``.
+
+    None where that takes more than ``MOST_POINTS``.
+    """
+    if any(part.steps.last - part.steps.first > MOST_POINTS for part in parts):
+        return None
     from scipy.fft import irfft, next_fast_len
 
     step = parts[0].steps.step
     weights = [(put(part.loss, part.steps, tilt), part.count) for part in parts]
     low, high, folded = _window(weights, step, log_outside)
     offset = math.fsum(count * one.offset for one, count in weights)
+    if not high - low < MOST_POINTS * step:
+        return None
     first = math.floor((low - offset) / step) - 1
     size = int(next_fast_len(max(int((high - low) / step) + 4, 16), real=True))
     spectrum, round_off = _spectrum(weights, size)
@@ -121,7 +132,7 @@ def compose(parts: Sequence[Part], tilt: float, log_outside: float, put: Put) ->
         start=offset + first * step,
         mass=mass,
         log_total=math.fsum(count * one.log_total for one, count in weights),
-        folded=folded + math.expm1(math.fsum(count * one.loose for one, count in weights)),
+        folded=folded + grown_by(math.fsum(count * one.loose for one, count in weights)),
         round_off=round_off,
         error=math.fsum(count * one.error for one, count in weights) * (1.0 + 1e-9),
         lost=min(math.fsum(count * one.lost for one, count in weights) * (1.0 + 1e-9), 1.0),
@@ -154,7 +165,8 @@ def _spectrum(
     # A product of complex numbers errs by at most sqrt(5) half units; F^n takes n - 1 of them.
     products = math.fsum(count for _, count in weights)
     size_in_norm = norm(spectrum) * math.sqrt(2.0 / size)
-    return spectrum, (error + 1.5 * _ULP * products * size_in_norm) * 1.01
+    growth = 1.01 + grown_by(error * math.sqrt(size))
+    return spectrum, (error + 1.5 * _ULP * products * size_in_norm) * growth
 
 
 def _power(values: NDArray[np.complex128], count: int) -> NDArray[np.complex128]:
@@ -240,8 +252,16 @@ def _log_moment(blocks: Sequence[tuple[_Blocks, int]], s: float) -> float:
 
 
 def norm(values: Array | NDArray[np.complex128]) -> float:
-    """Return the 2-norm, without the threads of linear algebra."""
-    return math.sqrt(float((values.real**2 + values.imag**2).sum()))
+    """Return the 2-norm, without the threads of linear algebra, and without underflow."""
+    largest = float(np.abs(values).max(initial=0.0))
+    if largest == 0.0:
+        return 0.0
+    return largest * math.sqrt(float(((np.abs(values) / largest) ** 2).sum()))
+
+
+def grown_by(exponent: float) -> float:
+    """Return ``exp(x) - 1``, infinite where that is too large a number."""
+    return math.expm1(exponent) if exponent < _LARGEST_EXPONENT else math.inf
 
 
 def _log(value: float) -> float:

@@ -9,16 +9,24 @@ from scipy.fft import irfft, next_fast_len, rfft
 from hockeystick.accountants.prv import lattice
 from hockeystick.accountants.prv._discretise import Weights, above, below
 from hockeystick.accountants.prv._points import natural_step, parts_for
-from hockeystick.accountants.prv.lattice import Lattice, compose
+from hockeystick.accountants.prv.lattice import Lattice, Put, compose
 from hockeystick.losses import CellLoss, GaussianLoss, TwoPointLoss
 from hockeystick.losses.laplace import LaplaceLoss
 
 TAILS = (-60.0, -60.0)
 
 
-def composed(terms: list[tuple[CellLoss, int]], tilt: float, step: float) -> Lattice:
-    """Return the composition that dominates."""
-    return compose(parts_for(terms, tilt, step, TAILS), tilt, -40.0, above)
+def composed(
+    terms: list[tuple[CellLoss, int]],
+    tilt: float,
+    step: float,
+    put: Put = above,
+    log_outside: float = -40.0,
+) -> Lattice:
+    """Return the composition that dominates, or the one put otherwise."""
+    found = compose(parts_for(terms, tilt, step, TAILS), tilt, log_outside, put)
+    assert found is not None
+    return found
 
 
 @pytest.mark.parametrize("size", [64, 1000, 2**14, 3**7 * 5, 2**18])
@@ -65,8 +73,7 @@ def test_powers_are_repeated_convolutions_within_the_round_off(count: int) -> No
 
 def test_what_lies_outside_the_window_is_no_more_than_said() -> None:
     loss, tilt = GaussianLoss(1.0), 0.4
-    parts = parts_for([(loss, 9)], tilt, 0.02, TAILS)
-    narrow, wide = (compose(parts, tilt, log_outside, above) for log_outside in (-7.0, -60.0))
+    narrow, wide = (composed([(loss, 9)], tilt, 0.02, above, end) for end in (-7.0, -60.0))
     points = wide.start + wide.step * np.arange(wide.mass.size)
     end = narrow.start + narrow.step * narrow.mass.size
     outside = wide.mass[(points < narrow.start - 1e-9) | (points >= end)].sum()
@@ -78,7 +85,7 @@ def test_many_different_losses_are_composed_one_by_one() -> None:
     forward, backward = composed(terms, 1.0, 0.01), composed(terms[::-1], 1.0, 0.01)
     for epsilon in (0.5, 2.0, 4.0):
         assert forward.upper(epsilon) == pytest.approx(backward.upper(epsilon), rel=1e-4)
-        low = compose(parts_for(terms, 1.0, 0.01, TAILS), 1.0, -40.0, below)
+        low = composed(terms, 1.0, 0.01, below)
         assert low.lower(epsilon) < forward.upper(epsilon)
 
 
@@ -92,8 +99,7 @@ def test_losses_with_one_spacing_have_a_natural_step() -> None:
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.7, 3.9])
 def test_a_lattice_of_atoms_has_the_binomial_sums(epsilon: float) -> None:
     terms: list[tuple[CellLoss, int]] = [(TwoPointLoss(0.4), 10)]
-    parts = parts_for(terms, 2.0, 0.8, TAILS)
-    up, low = (compose(parts, 2.0, -40.0, put) for put in (above, below))
+    up, low = (composed(terms, 2.0, 0.8, put) for put in (above, below))
     share = 1.0 / (1.0 + math.exp(-0.4))
     exact = math.fsum(
         math.comb(10, k)
@@ -104,3 +110,11 @@ def test_a_lattice_of_atoms_has_the_binomial_sums(epsilon: float) -> None:
     )
     assert low.lower(epsilon) <= math.log(exact) <= up.upper(epsilon)
     assert up.upper(epsilon) - low.lower(epsilon) <= 1e-9
+
+
+def test_a_lattice_of_too_many_points_is_no_lattice() -> None:
+    loss = LaplaceLoss(1e-7)
+    assert compose(parts_for([(loss, 2)], 1.0, 0.1, TAILS), 1.0, -40.0, above) is None
+    assert (
+        compose(parts_for([(GaussianLoss(1.0), 10**15)], 1.0, 0.1, TAILS), 1.0, -9.0, above) is None
+    )

@@ -78,12 +78,15 @@ class Lattice:
         """Return an upper bound of ``ln delta`` of what dominates the composition."""
         value, spread, scale = self._sum(epsilon - self.slack)
         log_value = scale + self.error + _log(max(value, 0.0) + spread)
+        if not log_value < math.inf:
+            return math.inf
         return float(np.logaddexp(log_value, _log(self.lost))) + 8.0 * _ULP
 
     def lower(self, epsilon: float) -> float:
         """Return a lower bound of ``ln delta`` of what the composition dominates."""
         value, spread, scale = self._sum(epsilon + self.slack)
-        return scale - self.error + _log(value - spread) - 8.0 * _ULP
+        bound = scale - self.error + _log(value - spread) - 8.0 * _ULP
+        return -math.inf if math.isnan(bound) else bound
 
     def _sum(self, epsilon: float) -> tuple[float, float, float]:
         """Return the sum, a bound of its error, and the logarithm of what both are scaled by."""
@@ -266,4 +269,4 @@ def grown_by(exponent: float) -> float:
 
 def _log(value: float) -> float:
     """Return the logarithm, -inf where there is none."""
-    return math.log(value) if value > 0.0 else -math.inf
+    return -math.inf if value <= 0.0 else math.log(value)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, final
 import numpy as np
 
 from hockeystick.accountants._cost import Cost, Counted, largest_loss
+from hockeystick.accountants._exact import Exact
 from hockeystick.accountants._failed import Failed
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants._orders import candidates, log_kappa, optimal_order
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 Accountants: TypeAlias = tuple[DirectedAccountant, ...]
 
 _QUICK: Final[Accountants] = (ClosedForm(), RDP())
-_THOROUGH: Final[Accountants] = (ClosedForm(), Contour(), RDP())
+_THOROUGH: Final[Accountants] = (ClosedForm(), Exact(), RDP())
 _KNOTS: Final = 193
 # Fewer where each takes long, and only the lower end depends on them.
 _FEW_KNOTS: Final = 25

@@ -16,6 +16,7 @@ from hockeystick.losses.gaussian import GaussianLoss
 from hockeystick.losses.gaussian_mixture import GaussianMixtureLoss
 from hockeystick.losses.renyi_curve import ConcentratedLoss, RenyiCurveLoss
 from hockeystick.losses.sampled import SampledLoss, SampledProfiledLoss
+from hockeystick.losses.sampled_atoms import SampledAtomsLoss
 from hockeystick.losses.sampled_gaussian import SampledGaussianLoss
 from hockeystick.losses.sparse_vector import FirstOfManyLoss
 from hockeystick.losses.trade_off import ProfileLoss
@@ -129,7 +130,8 @@ def _(loss: CellLoss) -> Concentration | None:
 
 @concentration_of.register(SampledLoss)
 @concentration_of.register(SampledProfiledLoss)
-def _(loss: SampledLoss | SampledProfiledLoss) -> Concentration | None:
+@concentration_of.register(SampledAtomsLoss)
+def _(loss: SampledLoss | SampledProfiledLoss | SampledAtomsLoss) -> Concentration | None:
     # By the new ends of the loss, or by quasi-convexity what the inside costs.
     lines = (_within(loss.infimum, loss.supremum), concentration_of(loss.inner))
     return min((line for line in lines if line), key=lambda line: line.rho, default=None)

@@ -15,7 +15,7 @@ TRAINING = hs.PoissonSubsampled(hs.Gaussian(1.0), 0.01) ** 1000
 def test_a_small_guarantee_changes_a_sharp_answer_little(guarantee: hs.Mechanism) -> None:
     alone = hs.epsilon(TRAINING, 1e-5)
     both = hs.epsilon(TRAINING @ guarantee, 1e-5)
-    assert both.accountant == "parts"
+    assert both.accountant in ("parts", "contour")
     assert alone.lower <= both.lower
     assert both.upper <= alone.upper + 0.35
     delta = hs.delta(TRAINING @ guarantee, 1.0)
@@ -42,5 +42,7 @@ def test_it_is_never_wider_than_the_renyi_bound() -> None:
 
 @pytest.mark.parametrize("plan", [TRAINING, hs.PureDP(1.0), hs.ZCDP(0.1) ** 3], ids=str)
 def test_a_plan_of_one_kind_is_refused(plan: hs.Mechanism) -> None:
-    with pytest.raises(hs.UnsupportedError, match="parts with lines and parts without"):
+    with pytest.raises(
+        hs.UnsupportedError, match="parts known exactly and parts known by a bound only"
+    ):
         hs.epsilon(plan, 1e-5, accountant="parts")

@@ -5,7 +5,7 @@ import math
 import pytest
 from mpmath import mp
 
-from hockeystick.losses import LossPair, ProfileLoss, TwoPointLoss, losses_of
+from hockeystick.losses import LaplaceLoss, LossPair, ProfileLoss, TwoPointLoss, losses_of
 from hockeystick.notions import FDP
 from hockeystick.tradeoffs import GaussianTradeOff, NoLoss, ProfileTradeOff
 from hockeystick.tradeoffs.laplace import LaplaceTradeOff
@@ -76,5 +76,5 @@ def test_a_trade_off_function_has_the_losses_of_its_kind() -> None:
     assert losses_of(FDP(ApproxTradeOff(1.0, 1e-5))) == LossPair(failing, failing)
     assert losses_of(FDP(IdentityTradeOff())) == LossPair(None, None)
     assert losses_of(FDP(ProfileTradeOff((NoLoss(), NoLoss())))) == LossPair(None, None)
-    found = losses_of(FDP(LaplaceTradeOff(2.0)))
-    assert found == LossPair(loss_of(2.0), loss_of(2.0))
+    laplace = LaplaceLoss(2.0)
+    assert losses_of(FDP(LaplaceTradeOff(2.0))) == LossPair(laplace, laplace)

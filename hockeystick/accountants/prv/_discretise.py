@@ -255,6 +255,8 @@ def _tilted(
     """Return the masses at their places, tilted and made to add up to 1."""
     point = steps.at((pieces.place + steps.first).astype(np.float64))
     exponent = pieces.log_p + tilt * point
+    if not exponent.size:
+        raise ArithmeticError("nothing of the loss lies on the lattice")
     top = float(exponent.max())
     log_total = top + math.log(float(np.exp(exponent - top).sum()))
     weight = np.bincount(

@@ -13,10 +13,10 @@ from hockeystick.accountants._interval import Interval, down, up
 from hockeystick.accountants._orders import optimal_order, optimal_order_at, total
 from hockeystick.accountants.base import TOLERANCE, DirectedAccountant, Kind
 from hockeystick.accountants.rdp import RDP
-from hockeystick.losses import CellLoss
+from hockeystick.losses import CellLoss, LineLoss
 
 if TYPE_CHECKING:
-    from hockeystick.accountants.prv._refine import CellTerms, Ends, Question
+    from hockeystick.accountants.prv._refine import CellTerms, Ends, Question, Read
 
 _ULP: Final = 2.0**-52
 _OUTWARD: Final = 2.0**-50
@@ -57,8 +57,6 @@ class PRV(DirectedAccountant):
         """Return epsilon of one direction."""
         if not terms:
             return Interval.point(0.0)
-        from hockeystick.accountants.prv._refine import refined
-
         log_delta = math.log(delta)
         bound = RDP().epsilon_of(terms, delta)
         if bound.upper == 0.0:
@@ -66,20 +64,31 @@ class PRV(DirectedAccountant):
         tilt = optimal_order(terms, log_delta)
         gain = tilt * bound.upper if bound.upper < math.inf else 1.0
         question = self._question(terms, tilt, log_delta, gain, for_delta=False)
-        found = refined(question, lambda low, high: _epsilons(low, high, log_delta, bound))
-        return found.within(bound) if found else bound
+        return self._narrowed(
+            bound, question, lambda low, high: _epsilons(low, high, log_delta, bound)
+        )
 
     def delta_of(self, terms: Counted, epsilon: float) -> Interval:
         """Return delta of one direction."""
         if epsilon > largest_loss(terms):
             return Interval.point(0.0)
-        from hockeystick.accountants.prv._refine import refined
-
         bound = RDP().delta_of(terms, epsilon)
         tilt = optimal_order_at(terms, epsilon)
         known = math.log(bound.upper) if bound.upper > 0.0 else 0.0
         question = self._question(terms, tilt, known, 1.0, for_delta=True)
-        found = refined(question, lambda low, high: _deltas(low, high, epsilon))
+        return self._narrowed(bound, question, lambda low, high: _deltas(low, high, epsilon))
+
+    def _narrowed(self, bound: Interval, question: Question, read: Read) -> Interval:
+        """Return what the lattices leave of a bound; all of it where they overflow."""
+        import numpy as np
+
+        from hockeystick.accountants.prv._refine import refined
+
+        try:
+            with np.errstate(invalid="raise", over="raise"):
+                found = refined(question, read)
+        except ArithmeticError:
+            return bound
         return found.within(bound) if found else bound
 
     def _question(
@@ -99,6 +108,8 @@ class PRV(DirectedAccountant):
         """Return the terms as losses with cells, or raise."""
         cells = []
         for loss, count in terms:
+            if isinstance(loss, LineLoss) and loss.extreme:
+                raise self.refuse(type(loss).__name__, "its parameters are out of reach")
             if not isinstance(loss, CellLoss):
                 raise self.refuse(type(loss).__name__, _UNKNOWN)
             cells.append((loss, count))

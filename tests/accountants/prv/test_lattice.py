@@ -114,7 +114,7 @@ def test_a_lattice_of_atoms_has_the_binomial_sums(epsilon: float) -> None:
 
 def test_a_lattice_of_too_many_points_is_no_lattice() -> None:
     loss = LaplaceLoss(1e-7)
-    assert compose(parts_for([(loss, 2)], 1.0, 0.1, TAILS), 1.0, -40.0, above) is None
+    assert compose(parts_for([(loss, 2)], 1e-9, 0.1, TAILS), 1e-9, -40.0, above) is None
     assert (
         compose(parts_for([(GaussianLoss(1.0), 10**15)], 1.0, 0.1, TAILS), 1.0, -9.0, above) is None
     )

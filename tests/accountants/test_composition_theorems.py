@@ -454,9 +454,9 @@ def test_a_trade_off_function_with_an_infinite_loss_is_never_free() -> None:
 def test_digits_of_failures_and_of_functions_are_refused() -> None:
     with pytest.raises(hs.UnsupportedError, match="arbitrary-precision"):
         hs.epsilon(ApproxDP(1.0, 1e-6), 1e-5, digits=30, accountant="closed-form")
+    profile = LaplaceProfile(1.0)
+    known = FDP(ProfileTradeOff((profile, profile)))
     with pytest.raises(hs.UnsupportedError, match="digits of floats"):
-        profile = LaplaceProfile(1.0)
-        known = FDP(ProfileTradeOff((profile, profile)))
         hs.delta(known, 0.5, digits=30, accountant="closed-form")
 
 

@@ -36,8 +36,8 @@ from hockeystick.losses import GaussianLoss
 _OUTWARD: Final = 2.0**-48
 # The widest smoothing in units of 1/c, the longest line, and the most terms that it may sum.
 _WIDEST: Final = 0.1
-_MOST_NODES: Final = 400_000
-_MOST_WORK: Final = 150_000_000
+_MOST_NODES: Final = 1_500_000
+_MOST_WORK: Final = 300_000_000
 # Beyond this order a line is of no use.
 _STEEPEST: Final = 1e8
 # Each error of an integral, relative to what the smoothing itself may leave.
@@ -85,7 +85,7 @@ def smoothed_delta(terms: LineTerms, epsilon: float, tolerance: float) -> Interv
     order = optimal_order_at(terms, epsilon)
     log_delta = total(terms, order).value - order * epsilon + log_kappa(order)
     found: Interval | None = None
-    for goal in (_FIRST, *(share * tolerance for share in _NARROWER)):
+    for goal in _goals(tolerance):
         pair = _smoothed(terms, epsilon, log_delta, goal)
         if pair is None:
             return found
@@ -108,7 +108,7 @@ def smoothed_epsilon(terms: LineTerms, log_delta: float, tolerance: float) -> In
     if epsilon <= 0.0:
         return None
     found: Interval | None = None
-    for goal in (_FIRST, *(share * tolerance for share in _NARROWER)):
+    for goal in _goals(tolerance):
         gain = max(order * epsilon, 1.0)
         pair = _smoothed(terms, epsilon, log_delta, min(goal * gain, _FIRST))
         new = pair and _epsilons(pair, epsilon, log_delta)
@@ -119,6 +119,12 @@ def smoothed_epsilon(terms: LineTerms, log_delta: float, tolerance: float) -> In
             return found
         epsilon = found.upper
     return found
+
+
+def _goals(tolerance: float) -> tuple[float, ...]:
+    """Return what delta may be off by, try after try: from where it is settled to what is asked."""
+    between = math.sqrt(_FIRST * tolerance)
+    return (_FIRST, between, *(share * tolerance for share in _NARROWER))
 
 
 def _smoothed(terms: LineTerms, epsilon: float, log_delta: float, goal: float) -> Smoothed | None:

@@ -187,6 +187,8 @@ def provable_parts(terms: Counted) -> list[Counted]:
             two_points.append((known, count))
         elif isinstance(known, ProfiledLoss):
             parts.append(((known, 1),))
+        if known is not loss and isinstance(loss, ProfiledLoss):
+            parts.append(((loss, 1),))
     if number_of_atoms(two_points) > MOST_ATOMS:
         two_points = [(max((loss for loss, _ in two_points), key=lambda one: one.epsilon), 1)]
     together: tuple[Counted, ...] = (tuple(gaussians), tuple(two_points))

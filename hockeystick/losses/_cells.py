@@ -103,23 +103,28 @@ def cumulants(loss: CellLoss, c: float) -> Cumulants:
     return Cumulants(top + math.log(total), slope, curvature)
 
 
-def log_mgf(loss: CellLoss, c: float) -> Bounded:
+def log_mgf(loss: CellLoss, c: float, log_twice: float = math.inf) -> Bounded:
     """Return K between its ends: cells merged (Jensen), and cells spread to their edges.
 
     ``e^K = E_Q[R^(1+c)]`` for the likelihood ratio R, and ``R^(1+c)`` is convex: within a cell
-    its mean is at least that of the mean, and at most that of the edges, with R's mean kept.
+    its mean is at least that of the mean, and at most that of the edges, with R's mean kept. In a
+    cell without an upper edge it is at most ``sqrt(p e^K(2c))``, of which ``log_twice`` bounds the
+    exponent (Cauchy and Schwarz).
     """
     import numpy as np
 
     grid = _grid(loss)
-    if not bool((np.isfinite(grid.high) & (grid.error < 1.0)).all()):
+    open_end = ~np.isfinite(grid.high)
+    if not bool((grid.error < 1.0).all()) or (bool(open_end.any()) and log_twice == math.inf):
         return Bounded(0.5 * cumulants(loss, c).value, math.inf)
     low = np.maximum(grid.low, -_FARTHEST)
-    mean = np.clip(grid.log_p - grid.log_q, low, grid.high)
+    end = np.where(open_end, low, grid.high)
+    mean = np.maximum(grid.log_p - grid.log_q, low)
+    mean = np.where(open_end, mean, np.minimum(mean, end))
     sizes = _ULP * (8.0 * (1.0 + c) * (np.abs(grid.log_p) + np.abs(grid.log_q)) + 16.0)
     lower = grid.log_p + c * mean - (1.0 + 2.0 * c) * grid.error - sizes
     # Of the mass under P, the share that goes to the upper edge.
-    width = grid.high - low
+    width = end - low
     share = np.ones_like(width)
     np.divide(np.expm1(low - mean), np.expm1(-width), out=share, where=width > 0.0)
     unsure = 2.0 * grid.error + 4.0 * _ULP * (np.abs(grid.log_p) + np.abs(grid.log_q))
@@ -127,8 +132,9 @@ def log_mgf(loss: CellLoss, c: float) -> Bounded:
     share = np.clip(share + unsure / room, 0.0, 1.0)
     upper = grid.log_p + np.logaddexp(
         c * low + np.log1p(-np.minimum(share, 1.0 - 2.0**-53)),
-        c * grid.high + np.log(np.maximum(share, 1e-300)),
+        c * end + np.log(np.maximum(share, 1e-300)),
     )
+    upper = np.where(open_end, 0.5 * (grid.log_p + log_twice), upper)
     upper = upper + grid.error + sizes + 4.0 * _ULP * np.abs(upper)
     rounding = _ULP * (lower.size + 16.0)
     low_end = max(_log_sum(lower) - rounding, 0.0)

@@ -71,6 +71,11 @@ class GaussianMixtureLoss(DensityLoss):
         """
         from hockeystick.losses._cells import log_mgf
 
+        found = log_mgf(self, c, self._convex_bound(2.0 * c))
+        return within(found, self._convex_bound(c))
+
+    def _convex_bound(self, c: float) -> float:
+        """Return ``ln sum_k w_k exp(c (c+1) m_k^2 / 2)``, rounded up."""
         farthest = float(max(self.distances))
         upper = 0.5 * c * (c + 1.0) * farthest * farthest * (1.0 + 16.0 * _ULP)
         if upper < _LARGEST_EXPONENT:
@@ -79,7 +84,7 @@ class GaussianMixtureLoss(DensityLoss):
             ]
             terms = [w * math.expm1(0.5 * c * (c + 1.0) * square) for square, w in squares]
             upper = math.log1p(math.fsum(terms)) * (1.0 + (64.0 + 8.0 * upper) * _ULP)
-        return within(log_mgf(self, c), upper)
+        return upper
 
     def atoms(self) -> Atoms:
         """Return none: the loss has a density."""

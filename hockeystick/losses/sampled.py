@@ -62,8 +62,13 @@ class _Sampled(DensityLoss):
         """
         from hockeystick.losses._cells import log_mgf
 
-        inner, found = self.inner.log_mgf(c), log_mgf(self, c)
-        return within(found, log_mixed(inner.value + inner.error, float(self.rate)))
+        upper, twice = (self._convex_bound(order) for order in (c, 2.0 * c))
+        return within(log_mgf(self, c, twice), upper)
+
+    def _convex_bound(self, c: float) -> float:
+        """Return ``ln(1 - p + p e^k)``, with k that of the inner loss."""
+        inner = self.inner.log_mgf(c)
+        return log_mixed(inner.value + inner.error, float(self.rate))
 
     def atoms(self) -> Atoms:
         """Return the images of the inner atoms."""

@@ -42,8 +42,8 @@ DESCRIBED: Final[tuple[hs.Mechanism, ...]] = (
     hs.DiscreteGaussian(4.0, sensitivity=2),
     hs.DiscreteLaplace(2.0, sensitivity=3),
     hs.Exponential(1.6),
-    hs.GaussianMixture(3.0, (0.0, 1.0, 2.0), (0.9, 0.08, 0.02)),
-    hs.Laplace(1.1),
+    hs.GaussianMixture(1.5, (0.0, 1.0, 2.0), (0.9, 0.08, 0.02)),
+    hs.Laplace(0.6),
     hs.MatrixFactorization(8.0, hs.Encoder.square_root(100, participations=2, separation=50)),
     hs.PermuteAndFlip(1.5),
     hs.RAPPOR(0.45, hashes=5),
@@ -92,7 +92,7 @@ DIRECTIONS: Final = {
     "variance": -1,
     "width": -1,
 }
-NO_MECHANISM: Final = {"digits"}
+NO_MECHANISM: Final = {"digits", "tolerance"}
 # Parameters of guarantees whose domains the notions themselves declare.
 OF_NOTIONS: Final = {"mu", "rho", "omega"}
 # Parameters whose domains one mechanism declares.
@@ -348,7 +348,10 @@ def test_delta_at_the_epsilon_of_a_delta_is_that_delta(
     if exact and epsilon.estimate > 0.0 and epsilon.relative_width < 1e-6:
         middle = proven(plan, accountant, "delta", epsilon.estimate)
         assert middle is not None
-        assert middle.estimate == pytest.approx(delta, rel=1e-6)
+        slack = 1e-6 * delta
+        assert middle.lower - slack <= delta <= middle.upper + slack
+        if middle.relative_width < 1e-6:
+            assert middle.estimate == pytest.approx(delta, rel=1e-6)
 
 
 @each_mechanism

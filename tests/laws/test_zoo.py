@@ -123,16 +123,16 @@ MEMORY: Final = (
     "a density is only known cell by cell, and the two million points of a lattice that memory "
     "allows leave a few parts in 10^8"
 )
-MIXTURE: Final = (
+MIXED_WORDS: Final = (
     "Gaussian with random sensitivity (noise multiplier 2, 0 at 0.9, 1 at 0.07, 2 at 0.03"
 )
 GAPS_WHERE_ASKED: Final[Mapping[tuple[str, int, Quantity], str]] = {
     ("sinh-normal (rho 0.125, width 20)", 100, "delta"): MEMORY,
-    (f"{MIXTURE}) add-remove", 100, "delta"): MEMORY,
+    (f"{MIXED_WORDS}) add-remove", 100, "delta"): MEMORY,
     ("Poisson-subsampled Laplace (scale 1, rate 0.1) add-remove", 100, "delta"): MEMORY,
     ("Poisson-subsampled Laplace (scale 1, rate 0.1, zero-out) zero-out", 100, "delta"): MEMORY,
-    (f"Poisson-subsampled {MIXTURE}, rate 0.5) add-remove", 100, "epsilon"): MEMORY,
-    (f"Poisson-subsampled {MIXTURE}, rate 0.5) add-remove", 100, "delta"): MEMORY,
+    (f"Poisson-subsampled {MIXED_WORDS}, rate 0.5) add-remove", 100, "epsilon"): MEMORY,
+    (f"Poisson-subsampled {MIXED_WORDS}, rate 0.5) add-remove", 100, "delta"): MEMORY,
 }
 
 each_exact = pytest.mark.parametrize("case", EXACT, ids=str)

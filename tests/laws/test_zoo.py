@@ -121,7 +121,7 @@ GAPS: Final[Mapping[tuple[str, int, Quantity], str]] = {}
 # The same for the width that is asked for.
 MEMORY: Final = (
     "a density is only known cell by cell, and the two million points of a lattice that memory "
-    "allows leave a few parts in 10^8"
+    "allows leave a few parts in 10^8, or in 10^7"
 )
 MIXED_WORDS: Final = (
     "Gaussian with random sensitivity (noise multiplier 2, 0 at 0.9, 1 at 0.07, 2 at 0.03"

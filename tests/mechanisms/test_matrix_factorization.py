@@ -254,6 +254,9 @@ def test_what_is_no_matrix_is_refused(matrix: Any, value: Any) -> None:
     assert value is None or caught.value.value == value
 
 
+NO_ENCODER: Any = [[1.0]]
+
+
 @pytest.mark.parametrize(
     ("name", "call"),
     [
@@ -264,7 +267,7 @@ def test_what_is_no_matrix_is_refused(matrix: Any, value: Any) -> None:
         ("separation", lambda: hs.Encoder.square_root(5, separation=1.5)),
         ("coefficients", lambda: hs.Encoder.toeplitz([], 5)),
         ("coefficients", lambda: hs.Encoder.toeplitz([math.nan], 5)),
-        ("encoder", lambda: hs.MatrixFactorization(1.0, [[1.0]])),  # type: ignore[arg-type]
+        ("encoder", lambda: hs.MatrixFactorization(1.0, NO_ENCODER)),
         ("noise_multiplier", lambda: hs.MatrixFactorization(-1, hs.Encoder.square_root(5))),
     ],
 )

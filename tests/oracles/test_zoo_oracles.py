@@ -111,11 +111,11 @@ def test_convolving_indices_gives_what_listing_multisets_does() -> None:
 @digits(40)
 def test_listing_gives_what_inverting_does() -> None:
     pair = outputs.gaussian_mixture(mp.mpf(2), (0, 1), (mp.mpf("0.9"), mp.mpf("0.1")), 1000)
-    known = deltas(Plan(Fraction(1, 10), 2.0, 100), 2.0, 1e-6)
+    known: Any = deltas(Plan(Fraction(1, 10), 2.0, 100), 2.0, 1e-6)
     theta = saddle(pair, 100, epsilon=mp.mpf(2))
     for one, direction in ((pair, "remove"), (pair.reversed, "add")):
         found = Inverted.of(one, 100, theta=theta, top=100.0)
-        assert same(found.delta(mp.mpf(2)), known[direction], 14)  # type: ignore[index]
+        assert same(found.delta(mp.mpf(2)), known[direction], 14)
 
 
 @digits(40)

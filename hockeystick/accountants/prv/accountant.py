@@ -36,7 +36,7 @@ class PRV(DirectedAccountant):
     the order that matters, so that round-off is relative to Chernoff's bound. ``tolerance`` is the
     relative width asked for; where the two million points that memory allows do not reach it, the
     answer is the interval that they give: for a hundred runs of a mechanism with a density, that is
-    a few parts in 10^8 of delta. With a ``step`` the lattice is what it says, and stays.
+    a few parts in 10^8 of delta, or in 10^7. With a ``step`` the lattice stays what it says.
 
     References:
         Doroshenko, Ghazi, Kamath, Kumar and Manurangsi, "Connect the dots: tighter discrete

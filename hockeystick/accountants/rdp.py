@@ -34,11 +34,7 @@ class RDP(DirectedAccountant):
         if not terms:
             return Interval.point(0.0)
         lower = least_epsilon(terms, delta)
-        log_delta = math.log(delta)
-        orders = candidates(terms, optimal_order(terms, log_delta))
-        best = min(_epsilon_upper(terms, log_delta, c) for c in orders)
-        # No loss, and so no epsilon, exceeds the sum of the largest losses.
-        upper = max(min(best, largest_loss(terms)), lower)
+        upper = max(epsilon_upper(terms, delta), lower)
         return Interval(lower, upper, upper)
 
     def delta_of(self, terms: Counted, epsilon: float) -> Interval:
@@ -46,12 +42,26 @@ class RDP(DirectedAccountant):
         if epsilon > largest_loss(terms):
             return Interval.point(0.0)
         lower = least_delta(terms, epsilon)
-        # Next to the largest loss the best order is so large that only round-off would be left.
-        best = min(optimal_order_at(terms, epsilon), _STEEPEST / max(epsilon, _STEEPEST * 1e-30))
-        orders = candidates(terms, best)
-        log_delta = min(_log_delta_upper(terms, epsilon, c) for c in orders)
-        upper = min(max(math.exp(min(log_delta, 0.0)) * (1.0 + _OUTWARD), lower, 5e-324), 1.0)
+        upper = max(delta_upper(terms, epsilon), lower)
         return Interval(lower, upper, upper)
+
+
+def epsilon_upper(terms: Counted, delta: float) -> float:
+    """Return a proven upper bound of epsilon, from the best order."""
+    log_delta = math.log(delta)
+    orders = candidates(terms, optimal_order(terms, log_delta))
+    best = min(_epsilon_upper(terms, log_delta, c) for c in orders)
+    # No loss, and so no epsilon, exceeds the sum of the largest losses.
+    return min(best, largest_loss(terms))
+
+
+def delta_upper(terms: Counted, epsilon: float) -> float:
+    """Return a proven upper bound of delta at an epsilon up to the largest loss."""
+    # Next to the largest loss the best order is so large that only round-off would be left.
+    best = min(optimal_order_at(terms, epsilon), _STEEPEST / max(epsilon, _STEEPEST * 1e-30))
+    orders = candidates(terms, best)
+    log_delta = min(_log_delta_upper(terms, epsilon, c) for c in orders)
+    return min(max(math.exp(min(log_delta, 0.0)) * (1.0 + _OUTWARD), 5e-324), 1.0)
 
 
 def _epsilon_upper(terms: Counted, log_delta: float, c: float) -> float:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -52,6 +53,35 @@ class Steps:
         """Return the points of some indices."""
         points: Array = self.offset + self.step * index
         return points
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A loss, a lattice for it, and the masses between its points, for both ends to use."""
+
+    loss: CellLoss
+    steps: Steps
+
+    @cached_property
+    def points(self) -> Array:
+        """The points of the lattice."""
+        return self.steps.at(np.arange(self.steps.first, self.steps.last + 1, dtype=np.float64))
+
+    @cached_property
+    def masses(self) -> tuple[Masses, Masses, Masses]:
+        """The masses before the first point, between neighbouring points, and beyond the last.
+
+        Where the loss starts or ends at a point there is nothing before or beyond it: what rounding
+        would leave there belongs inside.
+        """
+        points = self.points
+        head = [-math.inf] if self.steps.starts else [-math.inf, points[0]]
+        tail = [math.inf] if self.steps.ends else [points[-1], math.inf]
+        masses = _cells(self.loss, np.concatenate((head, points[1:-1], tail)))
+        first, last = len(head) - 1, masses.log_p.size - len(tail) + 1
+        parts = (slice(0, first), slice(first, last), slice(last, None))
+        before, inside, beyond = (Masses(*(values[part] for values in masses)) for part in parts)
+        return before, inside, beyond
 
 
 class _Pieces(NamedTuple):
@@ -103,10 +133,10 @@ def cover(
     )
 
 
-def above(loss: CellLoss, steps: Steps, tilt: float) -> Weights:
+def above(grid: Grid, tilt: float) -> Weights:
     """Return a distribution on the lattice that dominates the loss."""
-    points = steps.at(np.arange(steps.first, steps.last + 1, dtype=np.float64))
-    before, masses, beyond = _cells_above(loss, steps, points)
+    loss, steps, points = grid.loss, grid.steps, grid.points
+    before, masses, beyond = grid.masses
     atoms = loss.atoms()
     index, rest = _index(atoms, steps)
     over = (index > steps.last) | ((index == steps.last) & (rest > 0.0))
@@ -133,9 +163,10 @@ def above(loss: CellLoss, steps: Steps, tilt: float) -> Weights:
     return _tilted(steps, _joined(pieces), tilt, _sum_up(np.concatenate(lost)), loss.displacement)
 
 
-def below(loss: CellLoss, steps: Steps, tilt: float) -> Weights:
+def below(grid: Grid, tilt: float) -> Weights:
     """Return a distribution on the lattice that the loss dominates."""
-    masses = _cells(loss, _edges_below(loss, steps))
+    loss, steps = grid.loss, grid.steps
+    masses = _cells(loss, _edges_below(grid))
     atoms = loss.atoms()
     kept = np.flatnonzero(masses.log_p > -math.inf)
     log_p, error = masses.log_p[kept], masses.error[kept]
@@ -161,21 +192,6 @@ def below(loss: CellLoss, steps: Steps, tilt: float) -> Weights:
     return _tilted(moved, pieces, tilt, 0.0, loss.displacement)
 
 
-def _cells_above(loss: CellLoss, steps: Steps, points: Array) -> tuple[Masses, Masses, Masses]:
-    """Return the masses before the first point, between neighbouring points, and beyond the last.
-
-    Where the loss starts or ends at a point there is nothing before or beyond it: what rounding
-    would leave there belongs inside.
-    """
-    head = [-math.inf] if steps.starts else [-math.inf, points[0]]
-    tail = [math.inf] if steps.ends else [points[-1], math.inf]
-    masses = _cells(loss, np.concatenate((head, points[1:-1], tail)))
-    first, last = len(head) - 1, masses.log_p.size - len(tail) + 1
-    parts = (slice(0, first), slice(first, last), slice(last, None))
-    before, inside, beyond = (Masses(*(values[part] for values in masses)) for part in parts)
-    return before, inside, beyond
-
-
 def _cells(loss: CellLoss, edges: Array) -> Masses:
     """Return the masses between edges, worked out in blocks so that what they take stays small."""
     if edges.size <= _BLOCK + 1:
@@ -185,24 +201,22 @@ def _cells(loss: CellLoss, edges: Array) -> Masses:
     return Masses(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
 
 
-def _edges_below(loss: CellLoss, steps: Steps) -> Array:
+def _edges_below(grid: Grid) -> Array:
     """Return edges between the points such that the mean of each cell lies about on its point.
 
     Halfway between points the mean is off by ``step^2/12`` times the slope of the logarithm of the
-    density; edges moved by as much make up for it. Any edges will do for a lower bound.
+    density, and so is that of the cell between the points from its middle: edges moved by as much
+    make up for it. Any edges will do for a lower bound.
     """
-    points = steps.at(np.arange(steps.first, steps.last + 1, dtype=np.float64))
-    middles = steps.at(np.arange(steps.first - 1, steps.last + 1, dtype=np.float64) + 0.5)
-    masses = _cells(loss, middles)
+    steps, inside = grid.steps, grid.masses[1]
+    edges = steps.at(np.arange(steps.first - 1, steps.last + 1, dtype=np.float64) + 0.5)
     with np.errstate(invalid="ignore"):
-        off = masses.log_p - masses.log_q - points
+        off = inside.log_p - inside.log_q - edges[1:-1]
     # Next to an atom or an end of the support there is no slope to speak of.
-    off = np.where(np.abs(off) < steps.step / 16.0, off, 0.0)
-    moved = middles.copy()
-    moved[1:-1] -= 0.5 * (off[:-1] + off[1:])
-    if steps.starts:
-        moved[0] = -math.inf
-    return np.append(moved, math.inf)
+    edges[1:-1] -= np.where(np.abs(off) < steps.step / 16.0, off, 0.0)
+    edges[0] = -math.inf if steps.starts else edges[0]
+    edges[-1] = math.inf
+    return edges
 
 
 def _spread(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from hockeystick.accountants._orders import log_kappa
-from hockeystick.accountants.prv.lattice import grown_by
+from hockeystick.accountants.prv._spectrum import grown_by
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ from hockeystick.accountants._orders import total
 from hockeystick.accountants.prv._discretise import above, below
 from hockeystick.accountants.prv._enumerate import combinations
 from hockeystick.accountants.prv._points import natural_step, parts_for
-from hockeystick.accountants.prv.lattice import Lattice, Put, compose
+from hockeystick.accountants.prv.lattice import MOST_POINTS, Lattice, Put, compose
 
 if TYPE_CHECKING:
     from hockeystick.losses import CellLoss
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 CellTerms: TypeAlias = "Sequence[tuple[CellLoss, int]]"
 Read: TypeAlias = "Callable[[Ends | None, Ends], Interval]"
 
-# The first and the largest number of points; the latter keeps memory below 500 MB.
+# The least number of points that is worth a transform.
 _FEWEST: Final = 2**12
-_MOST: Final = 2**21
+# A lattice that takes this share of what there is of memory is not refined further.
+_FULL: Final = 0.5
 _ROUNDS: Final = 9
 # How much coarser a lattice is tried next where one takes too many points.
 _COARSER: Final = 8.0
@@ -79,7 +80,7 @@ def refined(question: Question, read: Read) -> Interval | None:
     sums = None if exact else _combined(question)
     if sums:
         return read(*sums)
-    step = exact if exact and _points(question, exact) <= _MOST else _first_step(question)
+    step = exact if exact and _points(question, exact) <= MOST_POINTS else _first_step(question)
     best: Interval | None = None
     stale = 0 if question.lower == question.upper else 1
     for _ in range(_ROUNDS):
@@ -93,7 +94,7 @@ def refined(question: Question, read: Read) -> Interval | None:
         before = math.inf if best is None else best.relative_width
         best = found if best is None else found.within(best)
         better = _with_known_delta(question, best)
-        points = max(pair[1].mass.size, pair[1].widest)
+        taken = pair[1].share_of_memory
         if better.log_delta < question.log_delta - _FAR and question.step is None:
             # What is beyond the lattice was chosen for a delta far too large.
             question = better
@@ -101,10 +102,10 @@ def refined(question: Question, read: Read) -> Interval | None:
         question = better
         stale += 1 if best.relative_width > _HARDLY * before else 0
         done = best.relative_width <= question.tolerance or step == exact
-        if done or stale >= 2 or points >= _MOST // 2:
+        if done or stale >= 2 or taken >= _FULL:
             break
         finer = math.sqrt(0.5 * question.tolerance / max(found.relative_width, 1e-300))
-        step *= max(min(finer, 0.5), 1.0 / 64.0, 1.01 * points / _MOST)
+        step *= max(min(finer, 0.5), 1.0 / 64.0, 1.01 * taken)
     return best
 
 
@@ -133,13 +134,16 @@ def both(question: Question, step: float) -> tuple[Lattice | None, Lattice] | No
     log_least = (log_tolerance - 30.0, log_tolerance + math.log(_SHARE) + question.log_delta)
     log_outside = math.log(_SHARE * question.tolerance) - 8.0
 
-    def composed(terms: CellTerms, put: Put) -> Lattice | None:
+    def composed(terms: CellTerms, *puts: Put) -> list[Lattice] | None:
         parts = parts_for(terms, question.tilt, step, log_least)
-        return compose(parts, question.tilt, log_outside, put)
+        return compose(parts, question.tilt, log_outside, puts)
 
+    if question.lower == question.upper:
+        found = composed(question.upper, below, above)
+        return (found[0], found[1]) if found else None
     upper = composed(question.upper, above)
     lower = composed(question.lower, below) if question.lower and upper else None
-    return None if upper is None else (lower, upper)
+    return (lower[0] if lower else None, upper[0]) if upper else None
 
 
 def _first_step(question: Question) -> float:
@@ -147,7 +151,7 @@ def _first_step(question: Question) -> float:
     c = question.tilt
     tolerance = 2.0 * question.tolerance * max(question.gain, 1.0)
     wanted = math.sqrt(tolerance / (question.runs * c * (c + 1.0)))
-    return min(max(wanted, _window(question) / (_MOST // 4)), _window(question) / _FEWEST)
+    return min(max(wanted, _window(question) / (MOST_POINTS // 4)), _window(question) / _FEWEST)
 
 
 def _window(question: Question) -> float:

@@ -8,7 +8,7 @@ import pytest
 from mpmath import mp
 
 from hockeystick._kernels.series import Array
-from hockeystick.accountants.prv._discretise import Weights, above, below, cover
+from hockeystick.accountants.prv._discretise import Grid, Weights, above, below, cover
 from hockeystick.losses import Atoms, CellLoss, GaussianLoss, Masses, TwoPointLoss
 from hockeystick.losses.laplace import LaplaceLoss
 
@@ -41,7 +41,7 @@ def test_the_lattice_above_dominates_and_the_one_below_is_dominated(
     loss: GaussianLoss | LaplaceLoss | TwoPointLoss, step: float, offset: float
 ) -> None:
     steps = cover(loss, offset, step, TILT, (-40.0, -40.0))
-    up, low = above(loss, steps, TILT), below(loss, steps, TILT)
+    up, low = (put(Grid(loss, steps), TILT) for put in (above, below))
     for epsilon in EPSILONS.tolist():
         exact, slack = truth(loss, epsilon), 1e-15
         assert profile(up, step, epsilon - up.slack) * math.exp(up.error) >= exact - slack
@@ -53,7 +53,7 @@ def test_both_lattices_are_of_second_order(loss: GaussianLoss | LaplaceLoss) -> 
     def gap(step: float) -> float:
         offset = loss.atoms().loss[0] if loss.atoms().loss.size else 0.0
         steps = cover(loss, offset, step, TILT, (-40.0, -40.0))
-        up, low = above(loss, steps, TILT), below(loss, steps, TILT)
+        up, low = (put(Grid(loss, steps), TILT) for put in (above, below))
         grid = EPSILONS.tolist()
         return sum(profile(up, step, e) - profile(low, step, e) for e in grid)
 
@@ -66,7 +66,7 @@ def test_atoms_on_points_are_exact_in_both() -> None:
     loss = TwoPointLoss(1.1)
     steps = cover(loss, -1.1, 2.2 / 8, TILT, (-40.0, -40.0))
     for put in (above, below):
-        weights = put(loss, steps, TILT)
+        weights = put(Grid(loss, steps), TILT)
         assert np.count_nonzero(weights.weight) == 2
         for epsilon in EPSILONS.tolist():
             assert profile(weights, steps.step, epsilon) == pytest.approx(
@@ -77,7 +77,7 @@ def test_atoms_on_points_are_exact_in_both() -> None:
 def test_what_lies_beyond_the_lattice_is_lost_above_and_kept_below() -> None:
     loss = GaussianLoss(0.5)
     steps = cover(loss, 0.0, 0.05, TILT, (-40.0, math.log(1e-3)))
-    up, low = above(loss, steps, TILT), below(loss, steps, TILT)
+    up, low = (put(Grid(loss, steps), TILT) for put in (above, below))
     assert 1e-4 < up.lost < 1e-2
     for epsilon in (4.0, 6.0, 8.0):
         assert profile(up, 0.05, epsilon) >= truth(loss, epsilon) >= profile(low, 0.05, epsilon)
@@ -106,4 +106,4 @@ class Shy(CellLoss):
 def test_a_mass_that_is_not_known_proves_nothing() -> None:
     loss = Shy()
     steps = cover(loss, 0.0, 0.05, TILT, (-40.0, -40.0))
-    assert above(loss, steps, TILT).loose == math.inf
+    assert above(Grid(loss, steps), TILT).loose == math.inf

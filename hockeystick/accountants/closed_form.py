@@ -20,6 +20,7 @@ from hockeystick.accountants._profiles import (
     gaussian_profile,
     number_of_atoms,
 )
+from hockeystick.accountants._top import top
 from hockeystick.accountants.base import DirectedAccountant, Kind
 from hockeystick.losses import (
     GaussianLoss,
@@ -202,12 +203,14 @@ def _atomic(terms: tuple[tuple[TwoPointLoss, int], ...]) -> AtomicProfile:
 
 
 def least_epsilon(terms: Counted, delta: float) -> float:
-    """Return a lower bound of epsilon: that of the part with a closed form that costs most."""
+    """Return a lower bound of epsilon: of a part with a closed form, or of the largest losses."""
     form = ClosedForm()
-    return max((form.epsilon_of(part, delta).lower for part in provable_parts(terms)), default=0.0)
+    parts = [form.epsilon_of(part, delta).lower for part in provable_parts(terms)]
+    return max(top(terms).epsilon(delta), *parts)
 
 
 def least_delta(terms: Counted, epsilon: float) -> float:
-    """Return a lower bound of delta: that of the part with a closed form that costs most."""
+    """Return a lower bound of delta: of a part with a closed form, or of the largest losses."""
     form = ClosedForm()
-    return max((form.delta_of(part, epsilon).lower for part in provable_parts(terms)), default=0.0)
+    parts = [form.delta_of(part, epsilon).lower for part in provable_parts(terms)]
+    return max(top(terms).delta(epsilon), *parts)

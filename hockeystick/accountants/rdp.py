@@ -52,7 +52,7 @@ def epsilon_upper(terms: Counted, delta: float) -> float:
     orders = candidates(terms, optimal_order(terms, log_delta))
     best = min(_epsilon_upper(terms, log_delta, c) for c in orders)
     # No loss, and so no epsilon, exceeds the sum of the largest losses.
-    return min(best, largest_loss(terms))
+    return max(min(best, largest_loss(terms)), 0.0)
 
 
 def delta_upper(terms: Counted, epsilon: float) -> float:

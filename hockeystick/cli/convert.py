@@ -19,10 +19,10 @@ import hockeystick as hs
 from hockeystick.accountants._cost import assumptions_of
 from hockeystick.cli import options
 from hockeystick.cli.numerals import parse
-from hockeystick.cli.plan_file import PlanFile, load_plan
+from hockeystick.cli.plan_file import PlanFile, did_you_mean, load_plan
 from hockeystick.cli.waiting import waiting
 from hockeystick.conversions import TARGETS, convert
-from hockeystick.mechanisms import Mechanism
+from hockeystick.mechanisms import MECHANISMS, Mechanism
 from hockeystick.notions import FDP, NOTIONS, TCDP, ApproxDP, Notion, RenyiDP
 
 _LONGEST: Final = 10_000
@@ -113,7 +113,8 @@ def notion_of(text: str) -> Notion:
         raise click.UsageError(f"{_shown(text)} is no notion; {_example()}")
     name = call.func.id
     if name not in _SOURCES:
-        raise click.UsageError(f"{name!r} is no notion that can be written out; {_example()}")
+        wrong = f"{name!r} is no notion that can be written out{_hint(name)}"
+        raise click.UsageError(f"{wrong}; {_example()}")
     arguments = [_value(node, text) for node in call.args]
     names = [str(one.arg) for one in call.keywords]
     if len(set(names)) < len(names):
@@ -186,6 +187,13 @@ def _number(node: ast.expr | None, text: str) -> object:
 def _shown(text: str) -> str:
     """Return a text short enough for a line."""
     return repr(text if len(text) <= 60 else text[:57] + "...")
+
+
+def _hint(name: str) -> str:
+    """Return what to do about a name that is no notion, or nothing."""
+    if name in MECHANISMS:
+        return " (describe the mechanism in a plan file)"
+    return did_you_mean(name, _SOURCES)
 
 
 def _example() -> str:

@@ -11,7 +11,7 @@ from typing import Any, Final, final
 
 from hockeystick._numerals import plain
 from hockeystick.accountants import Row
-from hockeystick.mechanisms import DPSGD, Composed, Mechanism
+from hockeystick.mechanisms import DPSGD, Composed, Encoder, Mechanism
 from hockeystick.results import Approximate, Certified, Quantity
 from hockeystick.tradeoffs import TradeOff
 
@@ -120,10 +120,23 @@ def _(plan: DPSGD) -> dict[str, Any]:
     }
 
 
+def _encoder(encoder: Encoder) -> dict[str, Any]:
+    """Return what an encoder is, and the sensitivity that follows, ready for JSON."""
+    return {
+        "words": encoder.words,
+        "rounds": encoder.rounds,
+        "participations": encoder.participations,
+        "separation": encoder.separation,
+        "sensitivity": _jsonable(encoder.sensitivity),
+    }
+
+
 def _jsonable(value: Any) -> Any:
     """Return a field's value ready for JSON; a trade-off function as its text."""
     if isinstance(value, Mechanism):
         return fields(value)
+    if isinstance(value, Encoder):
+        return _encoder(value)
     if isinstance(value, tuple):
         return [_jsonable(item) for item in value]
     if isinstance(value, str | int | None):

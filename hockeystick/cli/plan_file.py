@@ -3,25 +3,43 @@
 from __future__ import annotations
 
 import difflib
+import math
 import os
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from inspect import Parameter, signature
-from typing import Any, Final, final
+from typing import Any, Final, TypeVar, final
 
 from hockeystick import _validate
 from hockeystick.cli.numerals import parse_real
-from hockeystick.errors import IncompatibleError, ParameterError, PlanFileError
-from hockeystick.mechanisms import DPSGD, MECHANISMS, Composed, Mechanism
+from hockeystick.errors import (
+    HockeystickError,
+    IncompatibleError,
+    ParameterError,
+    PlanFileError,
+)
+from hockeystick.mechanisms import DPSGD, MECHANISMS, Composed, Encoder, Mechanism
 from hockeystick.notions import NOTIONS
 
 _MOST_BYTES: Final = 1_000_000
 _DEEPEST: Final = 16
 _TOP_LEVEL: Final = ("title", "source", "notes", "delta", "epsilon", "dpsgd", "release")
+_IN_PYTHON_ONLY: Final = "FDP"
 # What a file can describe: a trade-off function is no text.
 _RELEASES: Final[Mapping[str, type[Mechanism]]] = {
-    name: kind for name, kind in {**MECHANISMS, **NOTIONS}.items() if name != "FDP"
+    name: kind for name, kind in {**MECHANISMS, **NOTIONS}.items() if name != _IN_PYTHON_ONLY
+}
+_ENCODERS: Final[Mapping[str, Callable[..., Encoder]]] = {
+    "matrix": Encoder.of_matrix,
+    "square_root": Encoder.square_root,
+    "toeplitz": Encoder.toeplitz,
+}
+# What Python takes, and how a file writes it.
+_WRITTEN: Final[Mapping[str, str]] = {
+    "a mechanism": "a table that names its mechanism",
+    "one or more mechanisms, in a tuple": "an array of tables that name their mechanisms",
+    "an Encoder": f"a table that names its kind, one of {', '.join(_ENCODERS)}",
 }
 _ALTERNATIVES: Final = {
     "batch_size": "rate",
@@ -29,6 +47,7 @@ _ALTERNATIVES: Final = {
     "epochs": "steps",
     "steps": "epochs",
 }
+_Made = TypeVar("_Made")
 
 
 @final
@@ -61,7 +80,9 @@ def load_plan(
     A plan file is TOML. At the top it may have the texts ``title``, ``source`` and ``notes``, and
     the questions ``delta`` and ``epsilon``. A table ``[dpsgd]`` has the fields of ``DPSGD``; each
     ``[[release]]`` has a ``mechanism`` by name, its fields, and optionally ``repeat``. A field
-    that is itself a mechanism is a table of the same form. All of them together are the plan.
+    that is itself a mechanism is a table of the same form. An ``Encoder`` is a table that has a
+    ``kind`` ("matrix", "square_root" or "toeplitz") and what the function of that name takes. All
+    of them together are the plan.
 
     Edge cases:
         An override of one of a pair of alternatives, such as ``rate``, also drops the other one,
@@ -184,56 +205,88 @@ def _mechanism(
     """Return the mechanism that a table describes by name and fields."""
     if depth > _DEEPEST:
         raise PlanFileError(f"{where}: mechanisms may be nested at most {_DEEPEST} deep")
-    name = table.get("mechanism")
-    if not isinstance(name, str) or name not in _RELEASES:
-        hint = _hint(name, _RELEASES) if isinstance(name, str) else ""
-        listed = ", ".join(_RELEASES)
-        raise PlanFileError(f"{where}: mechanism must be one of {listed}; got {name!r}{hint}")
+    if table.get("mechanism") == _IN_PYTHON_ONLY:
+        raise PlanFileError(f"{where}: no file can hold a trade-off function; use Python for FDP")
+    name = _named("mechanism", table, where, _RELEASES)
     fields = {
-        key: _field(value, f"{where}, {key}", depth)
+        key: _field(key, value, f"{where}, {key}", depth)
         for key, value in table.items()
         if key != "mechanism"
     }
     return _made(_RELEASES[name], fields, f"{where} ({name})", extra=("mechanism", *extra))
 
 
-def _field(value: object, where: str, depth: int) -> object:
-    """Return a field's value, with the tables that describe mechanisms made into them."""
+def _encoder(table: Mapping[str, Any], where: str) -> Encoder:
+    """Return the encoder that a table describes by kind and parameters."""
+    kind = _named("kind", table, where, _ENCODERS)
+    fields = {key: value for key, value in table.items() if key != "kind"}
+    return _made(_ENCODERS[kind], fields, f"{where} ({kind})", extra=("kind",))
+
+
+def _named(key: str, table: Mapping[str, Any], where: str, known: Mapping[str, object]) -> str:
+    """Return the name that a table has under a key, or raise if it is none of the known ones."""
+    listed = ", ".join(known)
+    if key not in table:
+        raise PlanFileError(f"{where} needs {key}, one of {listed}")
+    name = table[key]
+    if not isinstance(name, str) or name not in known:
+        hint = did_you_mean(name, known) if isinstance(name, str) else ""
+        raise PlanFileError(f"{where}: {key} must be one of {listed}; got {name!r}{hint}")
+    return name
+
+
+def _field(key: str, value: object, where: str, depth: int) -> object:
+    """Return a field's value, with the tables that describe something made into it."""
+    if isinstance(value, dict) and key == "encoder":
+        return _encoder(value, where)
     if isinstance(value, dict) and "mechanism" in value:
         return _mechanism(value, where, depth=depth + 1)
     if isinstance(value, list):
-        return tuple(_field(item, f"{where}[{i}]", depth) for i, item in enumerate(value))
+        return tuple(_field("", item, f"{where}[{i}]", depth) for i, item in enumerate(value))
     return value
 
 
 def _made(
-    make: Callable[..., Mechanism],
+    make: Callable[..., _Made],
     fields: Mapping[str, object],
     where: str,
     overrides: Iterable[str] = (),
     *,
     extra: tuple[str, ...] = (),
-) -> Mechanism:
-    """Return the mechanism with these fields; say where the file is wrong if it is."""
+) -> _Made:
+    """Return what is made of these fields; say where the file is wrong if it is."""
     parameters = {name: one for name, one in signature(make).parameters.items() if name != "origin"}
     _refuse_unknown(where, fields, (*extra, *parameters))
-    for name, parameter in parameters.items():
-        if parameter.default is Parameter.empty and name not in fields:
-            raise PlanFileError(f"{where} needs {name}{_domain(name)}")
+    required = (name for name, one in parameters.items() if one.default is Parameter.empty)
+    missing = [name for name in required if name not in fields]
+    if missing:
+        raise PlanFileError(f"{where} needs {_needed(make, fields, missing)}")
     try:
         return make(**fields)
     except ParameterError as error:
         if not set(error.name.split(", ")).isdisjoint(overrides):
             raise
-        raise PlanFileError(f"{where}: {error}") from None
+        raise PlanFileError(f"{where}: {_written(error)}") from None
     except IncompatibleError as error:
         raise PlanFileError(f"{where}: {error}") from None
 
 
-def _domain(name: str) -> str:
-    """Return what a parameter may be, where that is known, to follow its name."""
-    known = _validate.PARAMETERS.get(name)
-    return f", {known.allowed}" if known else ""
+def _needed(make: Callable[..., object], fields: Mapping[str, object], missing: list[str]) -> str:
+    """Return one of the missing parameters, and what it may be: that is what NaN never is."""
+    try:
+        make(**fields, **dict.fromkeys(missing, math.nan))
+    except ParameterError as error:
+        if error.name in missing:
+            return f"{error.name}, {_WRITTEN.get(error.allowed, error.allowed)}"
+    except HockeystickError:
+        pass
+    return missing[0]
+
+
+def _written(error: ParameterError) -> str:
+    """Return an error in the words of a file."""
+    allowed = _WRITTEN.get(error.allowed, error.allowed)
+    return str(ParameterError(error.name, error.value, allowed))
 
 
 def _refuse_unknown(where: str, table: Mapping[str, object], allowed: tuple[str, ...]) -> None:
@@ -241,11 +294,11 @@ def _refuse_unknown(where: str, table: Mapping[str, object], allowed: tuple[str,
     for key in table:
         if key not in allowed:
             listed = ", ".join(allowed)
-            hint = _hint(key, allowed)
+            hint = did_you_mean(key, allowed)
             raise PlanFileError(f"unknown key {key!r} in {where}{hint}; allowed are {listed}")
 
 
-def _hint(key: str, allowed: Iterable[str]) -> str:
+def did_you_mean(key: str, allowed: Iterable[str]) -> str:
     """Return a guess at what was meant, or nothing."""
     lowered = {name.lower(): name for name in allowed}
     close = difflib.get_close_matches(key.lower().replace("-", "_"), lowered, n=1)

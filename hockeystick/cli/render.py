@@ -26,7 +26,7 @@ _WIDEST_TABLE: Final = 130
 _WIDE: Final = 96
 _LABEL_WIDTH: Final = 10
 _KIND_STYLES: Final = {"exact": "green", "bound": "yellow", "approximation": "red"}
-_ANY_ADJACENCY: Final = "any: the noise is in units of the sensitivity under it"
+_ANY_ADJACENCY: Final = "any: the one under which the plan's numbers hold"
 
 
 def terminal(widest: int) -> Console:

@@ -33,3 +33,11 @@ def complement_bounds(rate: float | Fraction) -> tuple[float, float]:
 def largest_when_adding(rate: float | Fraction) -> float:
     """Return ``-ln(1-p)``, rounded up over every reading of a rate below 1."""
     return -complement_bounds(rate)[0]
+
+
+def mu_of(noise_multiplier: float | Fraction) -> float:
+    """Return ``1/x`` of a noise multiplier to within half a unit in the last place, or inf."""
+    try:
+        return float(1 / noise_multiplier)
+    except OverflowError:
+        return math.inf

@@ -19,6 +19,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, final
 
+from hockeystick.losses._rates import mu_of
 from hockeystick.losses._spans import Edges
 from hockeystick.losses.base import Atoms, Bounded, CellLoss, Cumulants, Masses
 from hockeystick.losses.gaussian import GaussianLoss
@@ -228,7 +229,7 @@ class FoldedGaussianLoss(CellLoss):
         """Return K and two derivatives, in digits enough for what cancels."""
         from mpmath import mp
 
-        size = self.shift + float(1 / self.noise_multiplier)
+        size = self.shift + mu_of(self.noise_multiplier)
         with mp.workdps(_digits(c, size)):
             mu, shift, gap = _exact(1 / self.noise_multiplier), mp.mpf(self.shift), mp.mpf(self.gap)
             k = mp.mpf(c) + mp.mpf("0.5")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, final
 
+from hockeystick.losses._rates import mu_of
 from hockeystick.losses._spans import DensityLoss, Edges, no_atoms
 from hockeystick.losses.base import (
     Atoms,
@@ -40,7 +41,7 @@ class GaussianLoss(DensityLoss, LineLoss, ProfiledLoss):
     @property
     def mu(self) -> float:
         """The distance of the means in units of the noise."""
-        return float(1 / self.noise_multiplier)
+        return mu_of(self.noise_multiplier)
 
     @property
     def extreme(self) -> bool:

@@ -28,6 +28,9 @@ from hockeystick.tradeoffs import (
     TradeOff,
 )
 
+# Losses beyond this would overflow once sampled.
+_LARGEST: Final = 1e140
+
 
 @losses_of.register
 def _(mechanism: Gaussian) -> LossPair:
@@ -68,6 +71,8 @@ def sampled_loss(loss: Loss, rate: float | Fraction, removing: bool) -> Loss:
 
 @sampled_loss.register
 def _(loss: CellLoss, rate: float | Fraction, removing: bool) -> Loss:
+    if loss.supremum > _LARGEST and loss.atoms().loss.size:
+        raise NoAnalysisError(f"its largest loss, {loss.supremum:g}, is too large for floats")
     return sampled(loss, rate, removing)
 
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.losses._lines import log_values
-from hockeystick.losses._rates import largest_when_adding
+from hockeystick.losses._rates import largest_when_adding, mu_of
 from hockeystick.losses._sampling import Sampling
 from hockeystick.losses._spans import DensityLoss, Edges, no_atoms
 from hockeystick.losses.base import (
@@ -76,7 +76,7 @@ class SampledGaussianLoss(DensityLoss, LineLoss, ProfiledLoss):
     @property
     def mu(self) -> float:
         """The distance of the means in units of the noise."""
-        return float(1 / self.noise_multiplier)
+        return mu_of(self.noise_multiplier)
 
     @property
     def _rough(self) -> float:

@@ -50,6 +50,11 @@ class DPSGD(Plan):
     1/10. Where a float could also stand for a number that makes the steps a whole number (as
     rate 0.3333333333333333 may stand for 1/3), it does: 1/3 for one epoch is 3 steps, not 4.
 
+    Guarantees:
+        Exact for whoever sees the noisy sum of every step, where one example's gradient may reach
+        the clipping norm in each; an upper bound for who sees the last model alone. Batches that
+        are drawn in any other way, as by shuffling, are not covered.
+
     Edge cases:
         Rate 0, no steps and no noise are allowed. Under replace-one only rate 1 is: the
         sensitivity is then twice the clipping norm. The number of epochs needs a positive rate.

@@ -18,6 +18,9 @@ class Gaussian(Mechanism):
     M(D) = query(D) + N(0, (noise_multiplier * sensitivity)^2 I), where the sensitivity is the
     largest L2 distance between the query's answers on two neighbouring data sets.
 
+    Guarantees:
+        Exact where two answers reach that distance, in any dimension; an upper bound elsewhere.
+
     Edge cases:
         Noise multiplier 0 releases the answer itself; inf releases nothing.
 

@@ -51,6 +51,9 @@ class Encoder:
         of the sizes of the columns' inner products: over every pattern where these are few, else
         bounded by dynamic programming, each round with the worst pattern of its own.
 
+    Edge cases:
+        An encoder of zeros has sensitivity 0. Beyond the largest float, ``sensitivity`` is inf.
+
     References:
         Choquette-Choo, McMahan, Rush and Thakurta, "Multi-Epoch Matrix Factorization Mechanisms
         for Private Machine Learning", 2023, section 2; Choquette-Choo et al., "(Amplified) Banded
@@ -89,8 +92,16 @@ class Encoder:
             participations: The most rounds that one participant takes part in, an integer >= 1.
             separation: The least distance of two of them in rounds, an integer >= 1.
 
+        Returns:
+            What is known of its sensitivity: exact or two-sided, as the class says.
+
         Raises:
             ParameterError: If it is no such matrix, or a count is outside its domain.
+
+        Example:
+            >>> import hockeystick as hs
+            >>> hs.Encoder.of_matrix([[1, 0], [1, 1]], participations=2).sensitivity
+            2.23606797749979
         """
         pattern = _pattern(participations, separation)
         columns = _columns(matrix)
@@ -113,8 +124,17 @@ class Encoder:
             participations: The most rounds that one participant takes part in, an integer >= 1.
             separation: The least distance of two of them in rounds, an integer >= 1.
 
+        Returns:
+            What is known of its sensitivity: exact or two-sided, as the class says.
+
         Raises:
             ParameterError: If a parameter is outside its domain.
+
+        Example:
+            >>> import hockeystick as hs
+            >>> encoder = hs.Encoder.toeplitz([2, 1.5], 100, participations=4, separation=2)
+            >>> encoder.sensitivity
+            5.0
         """
         size = _validate.count("rounds", rounds, _ROUNDS)
         pattern = _pattern(participations, separation)
@@ -141,6 +161,9 @@ class Encoder:
             participations: The most rounds that one participant takes part in, an integer >= 1.
             separation: The least distance of two of them in rounds, an integer >= 1.
 
+        Returns:
+            The sensitivity, exact: the coefficients fall.
+
         Raises:
             ParameterError: If a parameter is outside its domain.
 
@@ -162,9 +185,12 @@ class Encoder:
 
     @property
     def sensitivity(self) -> float:
-        """The sensitivity, or an upper bound of it, rounded up."""
+        """The sensitivity, or an upper bound of it, rounded up; inf beyond the largest float."""
         root = square_root(self.square)
-        nearest = float(root)
+        try:
+            nearest = float(root)
+        except OverflowError:
+            return math.inf
         return nearest if Fraction(nearest) >= root else math.nextafter(nearest, math.inf)
 
     def __str__(self) -> str:

@@ -18,7 +18,9 @@ class PoissonSubsampled(Mechanism):
     """A mechanism run on a random part of the data that holds each example independently.
 
     M(D) = inner(S), where each example of D is in S with probability ``rate``, independently of
-    the others, and S is kept secret.
+    the others, and S is kept secret. One S serves one run of the inner mechanism, all rounds of a
+    tree or a matrix factorization included: it does not describe batches that each of those rounds
+    draws afresh.
 
     Guarantees:
         Under add-remove and zero-out, the mixture (1 - rate) inner(D') + rate inner(D) against
@@ -75,7 +77,7 @@ class PoissonSubsampled(Mechanism):
         """What must hold for the sampling to be as described."""
         sampling = (
             f"Each example is in each sample independently with probability {float(self.rate):g}, "
-            "and the sample is kept secret."
+            "and the sample, one for a whole run of the inner mechanism, is kept secret."
         )
         return (self.adjacency.meaning, sampling, *self.inner.assumptions)
 

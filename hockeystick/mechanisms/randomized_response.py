@@ -64,7 +64,10 @@ class RandomizedResponse(Mechanism):
     def assumptions(self) -> tuple[str, ...]:
         """What must hold for the answer to be as described."""
         ratio = f"e^{plain(self.epsilon)} times the probability of each other one"
-        return (f"Every report of a category is drawn afresh, the true one with {ratio}.",)
+        return (
+            "Each report is the answer of one person; neighbours are any two answers of theirs.",
+            f"Every report of a category is drawn afresh, the true one with {ratio}.",
+        )
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
         """Return the name, epsilon and the categories."""

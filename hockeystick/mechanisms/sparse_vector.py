@@ -159,6 +159,10 @@ class SparseVector(Plan):
     One ``AboveThreshold`` after the other: after each "above" the threshold gets fresh noise, and
     after so many of them no query is asked any more. Parameters as there.
 
+    Guarantees:
+        Those of ``AboveThreshold``, added up over the positives: the upper end holds for any
+        queries, the lower end is one query for each positive, asked at a good place.
+
     Edge cases:
         No positives: no query is asked, and nothing is released.
 

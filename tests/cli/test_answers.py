@@ -1,6 +1,7 @@
 import json
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ Write = Callable[[str | bytes], str]
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.toml"))
 PUBLISHED = {
     "abadi-2016-mnist",
+    "banded-square-root",
     "de-2022-cifar10",
     "fed-cdp",
     "imagenet-scale",
@@ -81,6 +83,22 @@ def test_json_has_all_that_a_program_needs(run: Run) -> None:
     assert answer["plan"]["total_steps"] == 100
     assert answer["plan"]["steps_rule"] == "steps = 100, as given"
     assert isinstance(answer["version"], str)
+
+
+def test_json_says_how_far_a_participant_moves_an_encoder(run: Run) -> None:
+    path = next(path for path in EXAMPLES if path.stem == "banded-square-root")
+    known = told(run, "epsilon", str(path))["plan"]["encoder"]
+    sensitivity = known.pop("sensitivity")
+    assert known == {
+        "words": "square root in 100 bands",
+        "rounds": 1000,
+        "participations": 10,
+        "separation": 100,
+    }
+    # sqrt(10 sum c_k^2) over the first 100 coefficients binom(2k, k) / 4^k, in exact arithmetic.
+    square = 10 * sum(Fraction(math.comb(2 * k, k), 4**k) ** 2 for k in range(100))
+    assert square <= Fraction(sensitivity) ** 2
+    assert Fraction(math.nextafter(sensitivity, 0)) ** 2 < square
 
 
 def test_json_of_an_approximation_has_no_bounds(run: Run) -> None:

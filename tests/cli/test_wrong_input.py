@@ -71,6 +71,9 @@ FLAGS = [
     ("--no-such-flag", "--no-such-flag"),
 ]
 
+FACTORIZATION = "[[release]]\nmechanism = 'MatrixFactorization'\nnoise_multiplier = 1\n"
+ENCODER = FACTORIZATION + "[release.encoder]\n"
+
 FILES = [
     ("", "needs a table [dpsgd], or [[release]]"),
     ("title = 'empty'", "needs a table [dpsgd], or [[release]]"),
@@ -103,7 +106,7 @@ FILES = [
     (DPSGD.replace("0.01", "1e-400"), "from 0 to 1, within the range of a float; got 1E-400"),
     ("[release]\nmechanism = 'Gaussian'", "write [[release]]"),
     ("release = [3]", "write [[release]]"),
-    ("[[release]]\nnoise_multiplier = 1", "number 1: mechanism must be one of AboveThreshold, Com"),
+    ("[[release]]\nnoise_multiplier = 1", "number 1 needs mechanism, one of AboveThreshold, Com"),
     ("[[release]]\nmechanism = 'gaussian'", "got 'gaussian' (did you mean 'Gaussian'?)"),
     ("[[release]]\nmechanism = ['Gaussian']", "mechanism must be one of AboveThreshold"),
     ("[[release]]\nmechanism = 'Gaussian'", "(Gaussian) needs noise_multiplier, a number >= 0"),
@@ -117,7 +120,7 @@ FILES = [
     ),
     (
         "[[release]]\nmechanism = 'PoissonSubsampled'\nrate = 0.1\ninner = 'Gaussian'",
-        "(PoissonSubsampled): inner must be a mechanism; got 'Gaussian'",
+        "(PoissonSubsampled): inner must be a table that names its mechanism; got 'Gaussian'",
     ),
     (
         "[[release]]\nmechanism = 'PoissonSubsampled'\nrate = 2\n"
@@ -141,6 +144,42 @@ FILES = [
         + "mechanism = 'Gaussian', noise_multiplier = 1"
         + "}" * 21,
         "nested at most 16 deep",
+    ),
+    ("[[release]]\nmechanism = 'FDP'", "no file can hold a trade-off function; use Python for FDP"),
+    ("[[release]]\nmechanism = 'Skellam'", "(Skellam) needs variance, a number >= 0 or inf"),
+    (
+        "[[release]]\nmechanism = 'SinhNormal'\nrho = 0.5",
+        "(SinhNormal) needs width, ",
+    ),
+    (
+        "[[release]]\nmechanism = 'SinhNormal'\nrho = -0.5",
+        "(SinhNormal) needs width",
+    ),
+    (
+        "[[release]]\nmechanism = 'Composed'",
+        "(Composed) needs parts, an array of tables that name their mechanisms",
+    ),
+    (FACTORIZATION, "needs encoder, a table that names its kind, one of matrix, square_root, toep"),
+    (FACTORIZATION + "encoder = 'x'", "encoder must be a table that names its kind, one of matrix"),
+    (ENCODER, "number 1, encoder needs kind, one of matrix, square_root, toeplitz"),
+    (ENCODER + "kind = 'square-root'", "got 'square-root' (did you mean 'square_root'?)"),
+    (ENCODER + "kind = 3", "encoder: kind must be one of matrix, square_root, toeplitz; got 3"),
+    (
+        ENCODER + "kind = 'square_root'",
+        "encoder (square_root) needs rounds, an integer from 1 to 1000000",
+    ),
+    (
+        ENCODER + "kind = 'square_root'\nrounds = -1",
+        "encoder (square_root): rounds must be an integer from 1 to 1000000; got -1",
+    ),
+    (
+        ENCODER + "kind = 'toeplitz'\nrounds = 9\ncoefficients = [1, 1e-400]",
+        "coefficients must be a sequence of finite numbers, at least one; got 1E-400",
+    ),
+    (ENCODER + "kind = 'matrix'\nmatrix = [[1, 0], [1]]", "rows of one length, at least one; got"),
+    (
+        ENCODER + "kind = 'matrix'\nmatrix = [[1]]\nbands = 3",
+        "unknown key 'bands' in [[release]] number 1, encoder (matrix); allowed are kind, matrix",
     ),
 ]
 

@@ -59,6 +59,11 @@ def test_one_participation_is_the_largest_column_exactly() -> None:
     assert three == math.nextafter(math.sqrt(3), 2)
 
 
+def test_a_sensitivity_beyond_the_largest_float_is_inf() -> None:
+    assert hs.Encoder.of_matrix([[1e308]] * 4).sensitivity == math.inf
+    assert hs.Encoder.of_matrix([[1e308]]).sensitivity == 1e308
+
+
 def test_the_square_root_of_prefix_sums() -> None:
     encoder = hs.Encoder.square_root(1000)
     with mp.workdps(60):

@@ -30,4 +30,4 @@ def test_the_text_gives_epsilon_and_the_categories() -> None:
     mechanism = RandomizedResponse(0.5, 10)
     assert str(mechanism) == "randomized response (epsilon 0.5, 10 categories)"
     assert mechanism.adjacency is None
-    assert "e^0.5 times" in mechanism.assumptions[0]
+    assert "e^0.5 times" in mechanism.assumptions[1]

@@ -1,0 +1,56 @@
+"""The largest loss that a plan attains with a probability of its own: all runs at once.
+
+Where every run may lose the most that it can, and does so together with probability q, the sum of
+the largest losses l is an atom of mass q, and ``delta(eps) >= q (1 - e^(eps - l))``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final, NamedTuple
+
+from hockeystick.accountants._cost import Counted
+from hockeystick.losses import CellLoss
+
+_ULP: Final = 2.0**-52
+
+
+class Top(NamedTuple):
+    """A loss that a direction attains, rounded down, and a lower bound of its ``ln q``."""
+
+    loss: float
+    log_mass: float
+
+    def delta(self, epsilon: float) -> float:
+        """Return a lower bound of delta."""
+        if not epsilon < self.loss:
+            return 0.0
+        log_delta = self.log_mass + math.log(-math.expm1(epsilon - self.loss))
+        return math.exp(log_delta * (1.0 + 8.0 * _ULP)) * (1.0 - 8.0 * _ULP)
+
+    def epsilon(self, delta: float) -> float:
+        """Return a lower bound of epsilon."""
+        log_ratio = math.log(delta) - self.log_mass
+        log_ratio += 4.0 * _ULP * (abs(math.log(delta)) + abs(self.log_mass))
+        if not log_ratio < 0.0:
+            return 0.0
+        epsilon = self.loss + math.log(-math.expm1(log_ratio)) * (1.0 + 8.0 * _ULP)
+        return max(epsilon - 4.0 * _ULP * abs(self.loss), 0.0)
+
+
+def top(terms: Counted) -> Top:
+    """Return the largest loss that those runs attain whose largest one has mass; 0 for none."""
+    loss, log_mass = 0.0, 0.0
+    for one, count in terms:
+        attained = one.attained
+        atoms = attained.atoms() if isinstance(attained, CellLoss) else None
+        if atoms is None or not atoms.loss.size or not math.isfinite(atoms.loss[-1]):
+            continue
+        # What a mapped loss is off by is part of the error.
+        error = float(atoms.error[-1])
+        own, mass = float(atoms.loss[-1]) - error, float(atoms.log_p[-1]) - error
+        if own > 0.0 and mass > -math.inf:
+            loss += count * own
+            log_mass += count * mass
+    rounding = 8.0 * _ULP * (1.0 + len(terms))
+    return Top(loss * (1.0 - rounding), log_mass * (1.0 + rounding) - rounding)

@@ -1,0 +1,71 @@
+"""The atom of the largest loss: what a plan surely costs at the smallest delta."""
+
+import math
+
+import pytest
+from mpmath import mp
+
+import hockeystick as hs
+from hockeystick.accountants._cost import cost_of
+from hockeystick.accountants._top import Top, top
+
+
+@pytest.mark.parametrize("delta", [1e-100, 1e-200, 1e-300])
+def test_a_hundred_laplaces_cost_all_that_they_can_at_the_smallest_delta(delta: float) -> None:
+    found = hs.epsilon(hs.Laplace(20.0) ** 100, delta)
+    with mp.workdps(40):
+        # All hundred runs lose 1/20 with probability 2^-100.
+        least = mp.mpf(5) + mp.log1p(-mp.mpf(delta) * mp.mpf(2) ** 100)
+    assert 5.0 * (1.0 - 1e-13) <= found.lower <= least
+    assert 5.0 <= found.upper <= 5.0 * (1.0 + 1e-13)
+
+
+def test_the_bounds_are_the_atom_s_own() -> None:
+    atom = Top(2.0, math.log(0.25))
+    for epsilon in (0.0, 0.3, 1.999):
+        with mp.workdps(30):
+            exact = mp.mpf(0.25) * -mp.expm1(mp.mpf(epsilon) - 2)
+            assert exact * (1 - 1e-13) <= atom.delta(epsilon) <= exact
+            again = mp.mpf(2) + mp.log1p(-mp.mpf(atom.delta(epsilon)) / mp.mpf(0.25))
+        found = atom.epsilon(atom.delta(epsilon))
+        assert again - 1e-12 <= found <= again
+    assert atom.delta(2.0) == atom.delta(3.0) == 0.0
+    assert atom.epsilon(0.25) == atom.epsilon(0.9) == 0.0
+
+
+def test_what_has_no_largest_loss_adds_nothing() -> None:
+    plan = hs.Laplace(1.0) @ hs.Gaussian(1.0) @ hs.PoissonSubsampled(hs.Laplace(2.0), 0.5)
+    for terms in cost_of(plan, "test").directions:
+        found = top(terms)
+        assert 0.0 < found.loss < 1.5
+        assert found.log_mass < 2.0 * math.log(0.5)
+    for terms in cost_of(hs.Gaussian(1.0), "test").directions:
+        assert top(terms).epsilon(1e-9) == top(terms).delta(0.0) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("plan", "delta"),
+    [
+        (hs.Exponential(1e-2) ** 5, 0.05),
+        (hs.Laplace(100.0) @ hs.Exponential(0.1), 0.9),
+        (hs.AboveThreshold(100.0, 100.0) ** 3, 0.1),
+    ],
+    ids=str,
+)
+def test_a_delta_above_that_of_epsilon_0_costs_nothing(plan: hs.Mechanism, delta: float) -> None:
+    found = hs.epsilon(plan, delta)
+    assert (found.lower, found.upper) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [hs.TreeAggregation(5e-324, 3), hs.GaussianMixture(5e-324, (0, 1), (0.5, 0.5))],
+    ids=str,
+)
+def test_noise_too_small_for_floats_costs_everything(plan: hs.Mechanism) -> None:
+    assert hs.epsilon(plan, 1e-5).upper == math.inf
+
+
+def test_a_sampled_loss_too_large_for_floats_is_refused() -> None:
+    with pytest.raises(hs.UnsupportedError, match="too large for floats"):
+        hs.epsilon(hs.PoissonSubsampled(hs.Laplace(5e-324), 0.1) ** 10, 1e-5)

@@ -71,7 +71,7 @@ def narrow(centre: float, half: float, shift: float, stretch: float) -> tuple[fl
     square = 0.5 * centre * centre
     moved = shift + half * stretch + ULP * (centre + half)
     rest = 2.0 * term_after(half, terms)
-    round_off = ULP * (2.0 * square + 2.0 * b + 4.0 * abs(log_factor) + 40.0)
+    round_off = ULP * (2.0 * square + 2.0 * b + 4.0 * abs(log_factor) + 24.0)
     error = moved * (centre + half + moved) + rest + round_off + 1.1 * (1.0 + b) * stretch
     return log_factor - LOG_SQRT_2PI - square, error if stretch < SURE else math.inf
 

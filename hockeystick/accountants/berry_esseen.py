@@ -57,9 +57,10 @@ class BerryEsseen(DirectedAccountant):
 
     Guarantees:
         ``lower <= truth <= upper``, rounding included, in both directions and for unequal losses;
-        the moments are proven enclosures. The upper end of epsilon is inf, or the largest loss,
-        at any delta below gamma, which falls like one over the root of the number of runs: a
-        thousand steps of C_0.01(G_1) have mu = 0.52888 and gamma = 0.0889.
+        the moments are proven enclosures. Where only a dominating loss is known, the lower end is
+        that of losses which some data surely reach. The upper end of epsilon is inf, or the largest
+        loss, at any delta below gamma, which falls like one over the root of the number of runs:
+        a thousand steps of C_0.01(G_1) have mu = 0.52888 and gamma = 0.0889.
 
     Edge cases:
         No runs cost 0. Losses that are Gaussian have gamma = 0: each is the sum of any number of
@@ -81,7 +82,8 @@ class BerryEsseen(DirectedAccountant):
         pair = self._pair(terms)
         far = max(pair.under_p.mean + _FAR * pair.under_p.deviation, 1.0)
         upper = min(_first_below(pair.upper, delta, far), largest_loss(terms))
-        lower = min(_last_above(pair.lower, delta, far), upper)
+        least = _attained(terms, pair)
+        lower = min(_last_above(least.lower, delta, far), upper) if least else 0.0
         return Interval(lower, _crossing(pair.under_p.profile, delta, far), upper).ordered()
 
     def delta_of(self, terms: Counted, epsilon: float) -> Interval:
@@ -89,8 +91,9 @@ class BerryEsseen(DirectedAccountant):
         if epsilon > largest_loss(terms):
             return Interval.point(0.0)
         pair = self._pair(terms)
-        middle = pair.under_p.profile(epsilon)
-        return Interval(pair.lower(epsilon), middle, pair.upper(epsilon)).ordered()
+        middle, least = pair.under_p.profile(epsilon), _attained(terms, pair)
+        lower = least.lower(epsilon) if least else 0.0
+        return Interval(lower, middle, pair.upper(epsilon)).ordered()
 
     def _pair(self, terms: Counted) -> NormalPair:
         """Return the normals next to the total loss, or raise."""
@@ -231,6 +234,17 @@ def normals_of(terms: Counted) -> NormalPair:
         _normal([(one.under_p, count) for one, count in bounds]),
         _normal([(one.under_q, count) for one, count in bounds]),
     )
+
+
+def _attained(terms: Counted, pair: NormalPair) -> NormalPair | None:
+    """Return the normals next to losses that some data reach: the pair where all are exact."""
+    if all(loss.attained is loss for loss, _ in terms):
+        return pair
+    known = tuple((loss.attained, count) for loss, count in terms)
+    try:
+        return normals_of(tuple((loss, count) for loss, count in known if loss is not None))
+    except NoAnalysisError:
+        return None
 
 
 def _normal(laws: list[tuple[LawBounds, int]]) -> Normal:

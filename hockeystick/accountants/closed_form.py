@@ -206,11 +206,11 @@ def least_epsilon(terms: Counted, delta: float) -> float:
     """Return a lower bound of epsilon: of a part with a closed form, or of the largest losses."""
     form = ClosedForm()
     parts = [form.epsilon_of(part, delta).lower for part in provable_parts(terms)]
-    return max(top(terms).epsilon(delta), *parts)
+    return max([top(terms).epsilon(delta), *parts])
 
 
 def least_delta(terms: Counted, epsilon: float) -> float:
     """Return a lower bound of delta: of a part with a closed form, or of the largest losses."""
     form = ClosedForm()
     parts = [form.delta_of(part, epsilon).lower for part in provable_parts(terms)]
-    return max(top(terms).delta(epsilon), *parts)
+    return max([top(terms).delta(epsilon), *parts])

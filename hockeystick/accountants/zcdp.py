@@ -29,7 +29,8 @@ class ZeroConcentrated(DirectedAccountant):
     - A (rho, omega)-tCDP guarantee and Renyi divergences of orders up to omega: at these orders
       alone, so that the whole is known up to the least omega.
 
-    A plan with a part of which no rho is known, such as Skellam noise, is refused.
+    Skellam and sinh-normal noise have the line that their moments stay below, up to a last order; a
+    plan with a part of which no rho is known is refused.
 
     Guarantees:
         An upper bound. Each line holds for both orders of a pair, and so does their sum; of it the

@@ -6,7 +6,11 @@ mechanism registers one function there. Every accountant is a way of reading the
 
 from __future__ import annotations
 
-from hockeystick.losses import factorization, selection  # noqa: F401  # for what they register
+from hockeystick.losses import (  # noqa: F401  # for what they register
+    _lines_by_orders,
+    factorization,
+    selection,
+)
 from hockeystick.losses.atomic import AtomicLoss
 from hockeystick.losses.base import (
     Atoms,

@@ -13,17 +13,20 @@ Beyond ``v = u - nu >= 20`` standard deviations of either normal, the loss is be
 for k <= 3: ``phi(20) / (20 - 3/20) < 2.8e-89``. The masses of a cell carry a bound on their error
 that covers 32 ulp in scipy's ``ndtr``, the rounding of its arguments and every reading of the
 parameters within one unit in the last place; so do the losses, as in the kernels.
+
+Losses that come with cells of their own are bounded in the same way (``_cell_moments``).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, singledispatch
-from typing import TYPE_CHECKING, Final, NamedTuple, final
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, final
 
 from hockeystick.losses._moments import fall, log_ratio, unlikely
-from hockeystick.losses.base import Loss
+from hockeystick.losses.base import CellLoss, Loss
 from hockeystick.losses.fixed_size_gaussian import FixedSizeGaussianLoss
 from hockeystick.losses.gaussian import GaussianLoss
 from hockeystick.losses.registry import NoAnalysisError
@@ -46,6 +49,10 @@ _SMALLEST: Final = 1e-90
 _LARGEST: Final = 600.0
 # What is left beyond the last cell.
 _REST: Final = 1e-88
+
+
+# Bounds ``E[(|L| + offset)^power]`` over what the cells leave out, given the power and the offset.
+Beyond: TypeAlias = Callable[[int, float], float]
 
 
 class LawBounds(NamedTuple):
@@ -125,8 +132,8 @@ def _(loss: SampledGaussianLoss) -> MomentBounds:
     p, mu = float(loss.rate), loss.mu
     left, right = _left(p, mu), _right(p, mu)
     if loss.removing:
-        return _of_cells(right, left, mu)
-    return _of_cells(left.swapped(), right.swapped(), mu)
+        return of_cells(right, left, _of_normals(mu))
+    return of_cells(left.swapped(), right.swapped(), _of_normals(mu))
 
 
 @_bounds.register
@@ -137,7 +144,14 @@ def _(loss: FixedSizeGaussianLoss) -> MomentBounds:
     # Readings of the rate move 1 - p by an ulp of p.
     slack = _OUTWARD * loss.atom + 2.0 * _ULP
     none = max(loss.atom - slack, 0.0), loss.atom + slack
-    return _of_cells(right, right.swapped(), loss.mu, none)
+    return of_cells(right, right.swapped(), _of_normals(loss.mu), none)
+
+
+@_bounds.register
+def _(loss: CellLoss) -> MomentBounds:
+    from hockeystick.losses._cell_moments import bounds_of
+
+    return bounds_of(loss)
 
 
 @_bounds.register
@@ -159,17 +173,24 @@ def _(loss: TwoPointLoss) -> MomentBounds:
     return MomentBounds(law, mirrored)
 
 
-def _of_cells(
-    above: Cells, below: Cells, mu: float, none: tuple[float, float] = (0.0, 0.0)
+def _of_normals(mu: float) -> Beyond:
+    """Return what lies beyond the cells of the output."""
+    return lambda power, offset: float(
+        4.0 * _REST * (1.0 + 0.5 * mu * mu + offset + 20.0 * mu) ** power
+    )
+
+
+def of_cells(
+    above: Cells, below: Cells, beyond: Beyond, none: tuple[float, float] = (0.0, 0.0)
 ) -> MomentBounds:
     """Return the enclosures given the positive losses, the negative ones and the mass at 0."""
     near, far = _evaluated(above.size), _evaluated(below.size)
-    rest = 2.0 * _REST * (1.0 + mu * mu + 20.0 * mu)
+    rest = beyond(1, 0.0)
     mean_p = _total([(above.p, near[0]), (below.q, far[1])], rest)
     mean_q = _total([(above.p, near[1]), (below.q, far[0])], rest)
     return MomentBounds(
-        _law((above.size, above.p), (below.size, below.p), none, mean_p, mu),
-        _law((above.size, above.q), (below.size, below.q), none, (-mean_q[1], -mean_q[0]), mu),
+        _law((above.size, above.p), (below.size, below.p), none, mean_p, beyond),
+        _law((above.size, above.q), (below.size, below.q), none, (-mean_q[1], -mean_q[0]), beyond),
     )
 
 
@@ -184,7 +205,7 @@ def _law(
     below: tuple[Range, Range],
     none: tuple[float, float],
     mean: tuple[float, float],
-    mu: float,
+    beyond: Beyond,
 ) -> LawBounds:
     """Return the enclosures under one distribution, from sizes and masses and the mean."""
     import numpy as np
@@ -198,10 +219,10 @@ def _law(
         (below[1], _distance(-below[0].high, -below[0].low, centre)),
         (at_zero[1], _distance(zero, zero, centre)),
     ]
-    furthest = 1.0 + 0.5 * mu * mu + abs(centre) + radius + 20.0 * mu
-    squares = _total([(w, _power(d, 2)) for w, d in parts], 4.0 * _REST * furthest**2)
+    offset = abs(centre) + radius
+    squares = _total([(w, _power(d, 2)) for w, d in parts], beyond(2, offset))
     cubes = [(w, _power(Range(d.low, d.high + radius), 3)) for w, d in parts]
-    third = _total(cubes, 4.0 * _REST * furthest**3)[1]
+    third = _total(cubes, beyond(3, offset))[1]
     variance = max(squares[0] - radius * radius * (1.0 + _OUTWARD), 0.0)
     return LawBounds(*mean, variance, squares[1], third)
 

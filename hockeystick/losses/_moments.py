@@ -17,7 +17,7 @@ import math
 from functools import singledispatch
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hockeystick.losses.base import Loss
+from hockeystick.losses.base import CellLoss, Loss
 from hockeystick.losses.fixed_size_gaussian import FixedSizeGaussianLoss
 from hockeystick.losses.gaussian import GaussianLoss
 from hockeystick.losses.registry import NoAnalysisError
@@ -62,7 +62,8 @@ class Half(NamedTuple):
 def moments_of(loss: Loss) -> Moments:
     """Return the first four cumulants of one run's loss under P and under Q.
 
-    They have some 12 digits, the fourth next to the square of the variance.
+    They have some 12 digits, the fourth next to the square of the variance; those that come from
+    cells have some 6.
 
     Raises:
         NoAnalysisError: If they are not known.
@@ -111,6 +112,13 @@ def _(loss: TwoPointLoss) -> Moments:
         FourCumulants(e * mean, rest * e * e, -third, fourth),
         FourCumulants(-e * mean, rest * e * e, third, fourth),
     )
+
+
+@moments_of.register
+def _(loss: CellLoss) -> Moments:
+    from hockeystick.losses._cell_moments import halves_of
+
+    return _of_halves(*halves_of(loss))
 
 
 def unlikely(epsilon: float) -> float:

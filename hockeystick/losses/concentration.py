@@ -96,7 +96,7 @@ def _(loss: GaussianMixtureLoss) -> Concentration:
 @concentration_of.register
 def _(loss: DiscreteGaussianLoss) -> Concentration:
     # Canonne, Kamath and Steinke 2020, theorem 4.
-    return Concentration(_outward(float(loss.sensitivity**2 * loss.half)))
+    return Concentration(outward(float(loss.sensitivity**2 * loss.half)))
 
 
 @concentration_of.register
@@ -107,15 +107,15 @@ def _(loss: ConcentratedLoss) -> Concentration:
 @concentration_of.register
 def _(loss: RenyiCurveLoss) -> Concentration:
     corners = ((0.0, 0.0), *loss.points)
-    steepest = max(_steepest(left, right) for left, right in pairwise(corners))
-    return Concentration(_outward(steepest), 1.0 + loss.end)
+    steepest = max(steepest_slope(left, right) for left, right in pairwise(corners))
+    return Concentration(outward(steepest), 1.0 + loss.end)
 
 
 @concentration_of.register
 def _(loss: FirstOfManyLoss) -> Concentration:
     # Of ``flat c (c+1) + ln N`` the line from 0 to ``c = sqrt(ln N / flat)``, as K is convex.
     chord = loss.flat + 2.0 * math.sqrt(loss.flat) * math.sqrt(loss.log_queries)
-    return Concentration(_outward(min(loss.steep, chord)))
+    return Concentration(outward(min(loss.steep, chord)))
 
 
 @concentration_of.register
@@ -154,7 +154,7 @@ def _(loss: ProfileLoss) -> Concentration | None:
 
 def _below_gaussian(mu: float) -> Concentration:
     """Return that a loss costs at most what a Gaussian does, ``rho = mu^2 / 2``."""
-    return Concentration(_outward(0.5 * mu * mu))
+    return Concentration(outward(0.5 * mu * mu))
 
 
 def _within(infimum: float, supremum: float) -> Concentration | None:
@@ -167,7 +167,7 @@ def _within(infimum: float, supremum: float) -> Concentration | None:
     farther = max(-infimum, supremum)
     if farther == math.inf:
         return None
-    by_ends = _outward(farther * math.tanh(0.5 * farther))
+    by_ends = outward(farther * math.tanh(0.5 * farther))
     return Concentration(min(by_ends, _of_range(supremum - infimum).rho))
 
 
@@ -177,10 +177,10 @@ def _of_range(width: float) -> Concentration:
     K'' is a variance of the tilted loss, at most ``width^2 / 4``, so that ``K - width^2 c (c+1)/8``
     is concave; it is 0 at c = -1 and 0, and negative beyond (Rogers and Steinke 2021).
     """
-    return Concentration(_outward(0.125 * width * width))
+    return Concentration(outward(0.125 * width * width))
 
 
-def _steepest(left: tuple[float, float], right: tuple[float, float]) -> float:
+def steepest_slope(left: tuple[float, float], right: tuple[float, float]) -> float:
     """Return the supremum of ``K(c) / (c (c + 1))`` on a chord ``K = b c - a`` of the curve.
 
     It is at most ``(sqrt(a + b) - sqrt(a))^2``, attained unless it falls, or rises, throughout.
@@ -198,6 +198,6 @@ def _steepest(left: tuple[float, float], right: tuple[float, float]) -> float:
     return (b / (math.sqrt(a + b) + math.sqrt(a))) ** 2 if b > 0.0 else 0.0
 
 
-def _outward(value: float) -> float:
+def outward(value: float) -> float:
     """Return a little more, never 0."""
     return value * (1.0 + _OUTWARD) + 2.0 * _LEAST

@@ -16,7 +16,6 @@ from hockeystick.losses.gaussian import GaussianLoss
 from hockeystick.losses.leaves import sampled_loss
 from hockeystick.losses.registry import LossPair, NoAnalysisError, losses_of
 from hockeystick.losses.revealing import RevealingLoss
-from hockeystick.losses.sampled import within
 from hockeystick.mechanisms.gaussian_mixture import GaussianMixture
 
 if TYPE_CHECKING:
@@ -65,17 +64,13 @@ class GaussianMixtureLoss(DensityLoss):
         return math.fsum(v * w * math.expm1(m * n) for m, v in pairs for n, w in pairs)
 
     def log_mgf(self, c: float) -> Bounded:
-        """Return K from cells, or where these leave it open within its convex bound.
-
-        ``e^K <= sum_k w_k exp(c (c+1) m_k^2 / 2)``, as powers of mixtures are convex.
-        """
+        """Return K from cells, and where these leave it open no more than its convex bound."""
         from hockeystick.losses._cells import log_mgf
 
-        found = log_mgf(self, c, self._convex_bound(2.0 * c))
-        return within(found, self._convex_bound(c))
+        return log_mgf(self, c, self.log_mgf_upper)
 
-    def _convex_bound(self, c: float) -> float:
-        """Return ``ln sum_k w_k exp(c (c+1) m_k^2 / 2)``, rounded up."""
+    def log_mgf_upper(self, c: float) -> float:
+        """Return ``ln sum_k w_k exp(c (c+1) m_k^2 / 2)``, rounded up: powers are convex."""
         farthest = float(max(self.distances))
         upper = 0.5 * c * (c + 1.0) * farthest * farthest * (1.0 + 16.0 * _ULP)
         if upper < _LARGEST_EXPONENT:

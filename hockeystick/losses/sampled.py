@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, cast, final
+from typing import TYPE_CHECKING, Final, Protocol, cast, final, runtime_checkable
 
 from hockeystick.losses._sampling import Sampling
 from hockeystick.losses._spans import DensityLoss, Edges
@@ -17,6 +17,15 @@ if TYPE_CHECKING:
 _ULP: Final = 2.0**-52
 # Exponentials beyond this are taken as infinite.
 _LARGEST_EXPONENT: Final = 700.0
+
+
+@runtime_checkable
+class _Majorised(Protocol):
+    """A loss with an upper bound of K that is found faster than K."""
+
+    def log_mgf_upper(self, c: float) -> float:
+        """Return the bound at a real ``c > 0``."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,19 +65,19 @@ class _Sampled(DensityLoss):
         return float(self.rate) ** 2 * math.expm1(exponent)
 
     def log_mgf(self, c: float) -> Bounded:
-        """Return K from cells, or where these leave it open within its convex bound.
-
-        ``e^K <= 1 - p + p e^k`` with k that of the inner loss, as powers of mixtures are convex.
-        """
+        """Return K from cells, and where these leave it open no more than its convex bound."""
         from hockeystick.losses._cells import log_mgf
 
-        upper, twice = (self._convex_bound(order) for order in (c, 2.0 * c))
-        return within(log_mgf(self, c, twice), upper)
+        return log_mgf(self, c, self.log_mgf_upper)
 
-    def _convex_bound(self, c: float) -> float:
-        """Return ``ln(1 - p + p e^k)``, with k that of the inner loss."""
-        inner = self.inner.log_mgf(c)
-        return log_mixed(inner.value + inner.error, float(self.rate))
+    def log_mgf_upper(self, c: float) -> float:
+        """Return ``ln(1 - p + p e^k)``, with k that of the inner loss: powers are convex."""
+        if isinstance(self.inner, _Majorised):
+            upper = self.inner.log_mgf_upper(c)
+        else:
+            inner = self.inner.log_mgf(c)
+            upper = inner.value + inner.error
+        return log_mixed(upper, float(self.rate))
 
     def atoms(self) -> Atoms:
         """Return the images of the inner atoms."""
@@ -142,18 +151,6 @@ def sampled_delta(
                 return mp.zero
             at = -mp.log1p(mp.expm1(-epsilon) / chance)
     return +(factor * inner.delta(+at, nudge))
-
-
-def within(found: Bounded, upper: float) -> Bounded:
-    """Return what is known of K given two enclosures: one found, and one from 0 to an end."""
-    known = math.isfinite(found.value) and math.isfinite(found.error)
-    if not known:
-        found = Bounded(0.5 * upper, 0.5 * upper)
-    low = max(found.value - found.error, 0.0) if known else 0.0
-    high = max(min(found.value + found.error, upper), low)
-    if high == math.inf:
-        return found
-    return Bounded(0.5 * (low + high), 0.5 * (high - low) * (1.0 + 4.0 * _ULP))
 
 
 def log_mixed(exponent: float, weight: float) -> float:

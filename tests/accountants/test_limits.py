@@ -18,16 +18,23 @@ from hockeystick.accountants.closed_form import ClosedForm
 from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.edgeworth import Edgeworth
 from hockeystick.accountants.gdp import GaussianLimit, limiting_mu
+from hockeystick.accountants.prv import PRV
 from hockeystick.errors import UnsupportedError
 from hockeystick.losses import (
+    BoundedRangeLoss,
+    DominatedLoss,
     GaussianLoss,
+    GaussianMixtureLoss,
+    LaplaceLoss,
     Loss,
     RevealingLoss,
     SampledGaussianLoss,
+    SkellamLoss,
     TwoPointLoss,
 )
 from hockeystick.losses._moments import FourCumulants, moments_of
 from hockeystick.losses.fixed_size_gaussian import FixedSizeGaussianLoss
+from hockeystick.losses.sampled import sampled
 
 REMOVING: Final[Counted] = ((SampledGaussianLoss(0.01, 1.0, removing=True), 1000),)
 ADDING: Final[Counted] = ((SampledGaussianLoss(0.01, 1.0, removing=False), 1000),)
@@ -380,6 +387,46 @@ def test_the_round_off_of_an_expectation_under_the_normal_covers_it(
     value, error = normal.expected(epsilon)
     assert abs(mpf(value) - truth) <= error
     assert error < 1e-12
+
+
+@each_epsilon
+def test_lower_ends_rest_on_losses_that_some_data_reach(epsilon: float) -> None:
+    bounded, reached = BoundedRangeLoss(0.2), TwoPointLoss(0.1)
+    assert bounded.attained == reached
+    found = BerryEsseen().delta_of(((bounded, 400),), epsilon)
+    own = BerryEsseen().delta_of(((reached, 400),), epsilon)
+    assert found.lower == own.lower
+    assert found.upper >= responses_delta(((reached, 400),), epsilon) * (1 - 1e-12)
+    rest: Counted = ((TwoPointLoss(0.01), 10),)
+    nothing = BerryEsseen().delta_of(((DominatedLoss(bounded, None), 400), *rest), epsilon)
+    assert nothing.lower == BerryEsseen().delta_of(rest, epsilon).lower
+    unknown = DominatedLoss(bounded, RevealingLoss(0.1, removing=True))
+    assert BerryEsseen().delta_of(((unknown, 400), *rest), epsilon).lower == 0.0
+    assert BerryEsseen().epsilon_of(((unknown, 400), *rest), 0.05).lower == 0.0
+    assert nothing.upper > found.estimate
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        LaplaceLoss(3.0),
+        SkellamLoss(30.0, 1),
+        GaussianMixtureLoss(
+            (Fraction(1, 5), Fraction(1, 2)), (Fraction(3, 4), Fraction(1, 4)), True
+        ),
+        sampled(LaplaceLoss(0.7), 0.1, False),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("epsilon", [0.0, 1.0])
+def test_losses_with_cells_have_limits_next_to_the_truth(loss: Loss, epsilon: float) -> None:
+    terms: Counted = ((loss, 300),)
+    exact = PRV().delta_of(terms, epsilon)
+    found = BerryEsseen().delta_of(terms, epsilon)
+    assert found.lower <= exact.upper
+    assert exact.lower <= found.upper < found.lower + 0.4
+    expanded = Edgeworth().delta_of(terms, epsilon).estimate
+    assert expanded == pytest.approx(exact.estimate, rel=0.02)
 
 
 # What both have in common.

@@ -4,10 +4,12 @@ import itertools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from mpmath import mp, mpf
 
+import hockeystick as hs
 from hockeystick.losses import (
     ConcentratedLoss,
     FixedSizeGaussianLoss,
@@ -36,6 +38,7 @@ from hockeystick.mechanisms import (
     PermuteAndFlip,
     PoissonSubsampled,
     RandomizedResponse,
+    SinhNormal,
     Skellam,
 )
 from hockeystick.tradeoffs import LaplaceTradeOff, PiecewiseLinearTradeOff
@@ -265,10 +268,40 @@ def test_sampling_lowers_the_line_of_a_bounded_loss_but_never_raises_another() -
     assert line_of(sampled) == line_of(inner)
 
 
-def test_skellam_noise_has_no_line() -> None:
-    loss = losses_of(Skellam(10.0)).removing
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        Skellam(10.0),
+        Skellam(0.3),
+        Skellam(400.0, sensitivity=3),
+        SinhNormal(0.1, 40.0),
+        SinhNormal(5.0, 1.0),
+        SinhNormal(2.0, 1e3),
+    ],
+    ids=str,
+)
+def test_unbounded_losses_are_below_their_line_up_to_its_last_order(mechanism: Any) -> None:
+    loss = losses_of(mechanism).removing
     assert loss is not None
-    assert concentration_of(loss) is None
+    line = line_of(loss)
+    assert line.omega > 1.0
+    ratios = []
+    for share in (1e-6, 1e-3, 0.05, 0.3, 0.7, 0.99, 1.0):
+        c = share * (line.omega - 1.0)
+        k = loss.log_mgf(c)
+        assert k.value - k.error <= line.rho * c * (c + 1.0)
+        ratios.append((k.value + k.error) / (c * (c + 1.0)))
+    assert line.rho <= 1.12 * max(ratios)
+
+
+def test_a_line_gives_what_the_orders_below_its_end_give() -> None:
+    for plan in (Skellam(9.0) ** 100, SinhNormal(0.1, 40.0) ** 100):
+        exact = hs.epsilon(plan, 1e-6)
+        found, best = (hs.epsilon(plan, 1e-6, accountant=name) for name in ("zcdp", "rdp"))
+        assert isinstance(exact, hs.Certified)
+        assert isinstance(found, hs.Certified)
+        assert isinstance(best, hs.Certified)
+        assert exact.lower <= best.upper <= found.upper * (1 + 1e-9) <= 1.06 * best.upper
 
 
 def test_both_directions_of_poisson_sampling_have_the_same_line() -> None:

@@ -1,0 +1,129 @@
+"""Which accountant has a leaf for which mechanism: a leaf that disappears fails here.
+
+Every registered mechanism and notion is asked, by its example, at a hundred runs. ``MISSING`` has
+the accountants that have nothing to say, beyond those for guarantees or for single runs alone, and
+why; what is not in it must be answered.
+"""
+
+from functools import cache
+from typing import Final
+
+import pytest
+
+import hockeystick as hs
+from hockeystick.accountants import ACCOUNTANTS
+from hockeystick.mechanisms import MECHANISMS
+from hockeystick.notions import NOTIONS
+from tests.laws.test_laws import EXAMPLES
+
+RUNS: Final = 100
+EPSILON: Final = 1.0
+# These compose guarantees, or one release of several, or have closed forms of few plans.
+NARROW: Final = {"advanced", "basic", "closed-form", "parts"}
+# No distribution is known, only bounds of the divergences: nothing to transform or to expand.
+NO_DISTRIBUTION: Final = {"berry-esseen", "contour", "edgeworth", "prv"}
+# The transform on a vertical line has no closed form.
+NO_LINE: Final = {"contour"}
+MISSING: Final = {
+    "AboveThreshold": NO_DISTRIBUTION,
+    "Exponential": NO_LINE,
+    "GaussianMixture": NO_LINE,
+    "PermuteAndFlip": NO_LINE,
+    "RenyiDP": NO_DISTRIBUTION,
+    "ReportNoisyMax": NO_LINE,
+    "SinhNormal": NO_LINE,
+    "SparseVector": NO_LINE,
+    "TCDP": NO_DISTRIBUTION,
+    "ZCDP": NO_DISTRIBUTION,
+}
+# What has a closed form for any number of runs, or is a guarantee.
+ANSWERED: Final = {
+    "ApproxDP": {"advanced", "basic", "closed-form"},
+    "GDP": {"closed-form"},
+    "Gaussian": {"closed-form"},
+    "MatrixFactorization": {"closed-form"},
+    "PureDP": {"advanced", "basic", "closed-form"},
+    "TreeAggregation": {"closed-form"},
+}
+# Poisson samples of single releases, and what is missing of them.
+SAMPLED: Final[tuple[tuple[hs.Mechanism, set[str]], ...]] = (
+    (hs.Gaussian(2.0), set()),
+    (hs.Laplace(0.7), NO_LINE),
+    (hs.DiscreteGaussian(2.0), set()),
+    (hs.DiscreteLaplace(1.5), set()),
+    (hs.Skellam(5.0), set()),
+    (hs.SinhNormal(0.1, 40.0), NO_LINE),
+    (hs.GaussianMixture(1.5, (1.0, 2.0), (0.9, 0.1)), NO_LINE),
+    (hs.RandomizedResponse(1.0, categories=4), set()),
+    (hs.UnaryEncoding(1.0), set()),
+    (hs.RAPPOR(0.4, hashes=2), set()),
+    (hs.Exponential(1.0), NO_LINE),
+    (hs.PermuteAndFlip(1.0), NO_LINE),
+    (hs.ReportNoisyMax(1.0, "laplace"), NO_LINE),
+    (hs.PureDP(0.5), set()),
+    (hs.GDP(0.5), set()),
+)
+BY_NAME: Final = {type(example).__name__: example for example in EXAMPLES}
+
+each_name = pytest.mark.parametrize("name", sorted(BY_NAME))
+each_sampled = pytest.mark.parametrize(
+    ("inner", "missing"), SAMPLED, ids=[str(inner) for inner, _ in SAMPLED]
+)
+
+
+@cache
+def refusing(plan: hs.Mechanism) -> set[str]:
+    """Return the accountants that refuse a plan."""
+    refused = set()
+    for name in ACCOUNTANTS:
+        try:
+            hs.delta(plan, EPSILON, accountant=name)
+        except hs.UnsupportedError:
+            refused.add(name)
+    return refused
+
+
+def test_every_registered_mechanism_and_notion_is_asked() -> None:
+    assert set(BY_NAME) == set(MECHANISMS) | set(NOTIONS)
+    assert set(MISSING) | set(ANSWERED) <= set(BY_NAME)
+
+
+@each_name
+def test_every_accountant_that_applies_to_a_mechanism_answers(name: str) -> None:
+    narrow = NARROW - ANSWERED.get(name, set())
+    assert refusing(BY_NAME[name] ** RUNS) == narrow | MISSING.get(name, set())
+
+
+@each_sampled
+def test_every_accountant_that_applies_to_a_sample_answers(
+    inner: hs.Mechanism, missing: set[str]
+) -> None:
+    assert refusing(hs.PoissonSubsampled(inner, 0.1) ** RUNS) == NARROW | missing
+
+
+@each_sampled
+def test_the_accountants_of_a_sample_do_not_contradict_each_other(
+    inner: hs.Mechanism, missing: set[str]
+) -> None:
+    plan = hs.PoissonSubsampled(inner, 0.01) ** 2000
+    found = [
+        hs.delta(plan, 0.5, accountant=name)
+        for name in ("prv", "rdp", "zcdp", "moments", "berry-esseen")
+    ]
+    lowest = max(one.lower for one in found if isinstance(one, hs.Certified))
+    highest = min(one.upper for one in found if isinstance(one, hs.Certified))
+    assert len(found) == 5
+    assert lowest <= highest
+
+
+@each_sampled
+def test_the_expansion_of_many_small_losses_is_next_to_the_truth(
+    inner: hs.Mechanism, missing: set[str]
+) -> None:
+    plan = hs.PoissonSubsampled(inner, 0.01) ** 5000
+    truth = hs.delta(plan, 0.3, accountant="prv")
+    found = hs.delta(plan, 0.3, accountant="edgeworth")
+    assert isinstance(truth, hs.Certified)
+    assert isinstance(found, hs.Approximate)
+    # What no data attain has a lower end of its own, far below.
+    assert found.value == pytest.approx(truth.upper, rel=0.02, abs=1e-6)

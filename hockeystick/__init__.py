@@ -6,7 +6,15 @@
 True
 """
 
-from hockeystick.accountants import Row, compare, delta, epsilon, tradeoff
+from hockeystick.accountants import (
+    Row,
+    SamplingRow,
+    compare,
+    compare_samplings,
+    delta,
+    epsilon,
+    tradeoff,
+)
 from hockeystick.adjacency import Adjacency
 from hockeystick.conversions import convert
 from hockeystick.errors import (
@@ -25,6 +33,7 @@ from hockeystick.mechanisms import (
     DiscreteLaplace,
     Encoder,
     Exponential,
+    FixedSizeSubsampled,
     Gaussian,
     GaussianMixture,
     Laplace,
@@ -33,14 +42,20 @@ from hockeystick.mechanisms import (
     PermuteAndFlip,
     Plan,
     PoissonSubsampled,
+    RandomAllocation,
     RandomizedResponse,
     Repeated,
     ReportNoisyMax,
+    RevealedSample,
+    Shuffled,
     SinhNormal,
     Skellam,
     SparseVector,
     TreeAggregation,
+    TruncatedPoissonSubsampled,
     UnaryEncoding,
+    WithReplacementSubsampled,
+    schedules,
 )
 from hockeystick.notions import (
     FDP,
@@ -91,6 +106,7 @@ __all__ = [
     "DiscreteLaplace",
     "Encoder",
     "Exponential",
+    "FixedSizeSubsampled",
     "G",
     "Gaussian",
     "GaussianMixture",
@@ -110,26 +126,34 @@ __all__ = [
     "PlanFileError",
     "PoissonSubsampled",
     "PureDP",
+    "RandomAllocation",
     "RandomizedResponse",
     "RenyiDP",
     "Repeated",
     "ReportNoisyMax",
+    "RevealedSample",
     "Row",
     "SampledGaussianTradeOff",
+    "SamplingRow",
+    "Shuffled",
     "SinhNormal",
     "Skellam",
     "SparseVector",
     "TradeOff",
     "TreeAggregation",
+    "TruncatedPoissonSubsampled",
     "UnaryEncoding",
     "UnsupportedError",
+    "WithReplacementSubsampled",
     "compare",
+    "compare_samplings",
     "convert",
     "delta",
     "discrete_tradeoff",
     "epsilon",
     "mixture",
     "parallel",
+    "schedules",
     "tradeoff",
     "tradeoff_of_deltas",
 ]

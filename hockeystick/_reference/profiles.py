@@ -62,6 +62,24 @@ def sampled_gaussian_delta(epsilon: mpf, rate: mpf, mu: mpf, removing: bool) -> 
     return _uncancelled(difference)
 
 
+def replaced_gaussian_delta(epsilon: mpf, rate: mpf, mu: mpf) -> mpf:
+    """Return the profile of ``(1-p) N(0) + p N(mu)`` against ``(1-p) N(0) + p N(-mu)``.
+
+    The loss is ``eps`` at ``mu x = eps/2 + asinh((1-p)/p e^(mu^2/2) sinh(eps/2))`` and rises with
+    x.
+    """
+
+    def difference() -> tuple[mpf, mpf]:
+        factor = (1 - rate) / rate * mp.exp(mu * mu / 2)
+        x = (epsilon / 2 + mp.asinh(factor * mp.sinh(epsilon / 2))) / mu
+        first = (1 - rate) * _phi(-x) + rate * _phi(mu - x)
+        second = (1 - rate) * _phi(-x) + rate * _phi(-mu - x)
+        return first, first - mp.exp(epsilon) * second
+
+    with mp.extraprec(64):
+        return _uncancelled(difference)
+
+
 def gaussian_line(mu: mpf, c: float, step: float, count: int) -> list[mpc]:
     """Return ``K(z) = mu^2 z (z+1) / 2`` at ``z = c + i k step``."""
     points = [mp.mpc(c, mp.mpf(step) * k) for k in range(count)]

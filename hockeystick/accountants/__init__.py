@@ -2,6 +2,17 @@
 
 from hockeystick.accountants.ask import Answer, Row, compare, delta, epsilon
 from hockeystick.accountants.registry import ACCOUNTANTS
+from hockeystick.accountants.samplings import SamplingRow, compare_samplings
 from hockeystick.accountants.tradeoff import tradeoff
 
-__all__ = ["ACCOUNTANTS", "Answer", "Row", "compare", "delta", "epsilon", "tradeoff"]
+__all__ = [
+    "ACCOUNTANTS",
+    "Answer",
+    "Row",
+    "SamplingRow",
+    "compare",
+    "compare_samplings",
+    "delta",
+    "epsilon",
+    "tradeoff",
+]

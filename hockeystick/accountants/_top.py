@@ -7,6 +7,7 @@ the largest losses l is an atom of mass q, and ``delta(eps) >= q (1 - e^(eps - l
 from __future__ import annotations
 
 import math
+import sys
 from typing import Final, NamedTuple
 
 from hockeystick.accountants._cost import Counted
@@ -50,7 +51,7 @@ def top(terms: Counted) -> Top:
         error = float(atoms.error[-1])
         own, mass = float(atoms.loss[-1]) - error, float(atoms.log_p[-1]) - error
         if own > 0.0 and mass > -math.inf:
-            loss += count * own
+            loss = min(loss + count * own, sys.float_info.max)
             log_mass += count * mass
     rounding = 8.0 * _ULP * (1.0 + len(terms))
     return Top(loss * (1.0 - rounding), log_mass * (1.0 + rounding) - rounding)

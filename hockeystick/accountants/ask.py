@@ -217,15 +217,23 @@ def compare(
         gdp approximation True
         edgeworth approximation True
     """
-    if (delta is None) == (epsilon is None):
-        raise ParameterError("delta, epsilon", (delta, epsilon), "given one without the other")
-    name: Quantity = "epsilon" if epsilon is None else "delta"
-    value = (
-        _validate.real("delta", delta) if epsilon is None else _validate.real("epsilon", epsilon)
-    )
+    name, value = asked(delta, epsilon)
     checked("plan", plan)
     others = [one for one in ACCOUNTANTS.values() if not isinstance(one, Auto)]
     return tuple(_row(plan, name, value, one) for one in others)
+
+
+def asked(delta: float | None, epsilon: float | None) -> tuple[Quantity, float]:
+    """Return what is asked for, and where: exactly one of the two is given.
+
+    Raises:
+        ParameterError: If the number is outside its domain, or not exactly one is given.
+    """
+    if (delta is None) == (epsilon is None):
+        raise ParameterError("delta, epsilon", (delta, epsilon), "given one without the other")
+    if epsilon is None:
+        return "epsilon", _validate.real("delta", delta)
+    return "delta", _validate.real("epsilon", epsilon)
 
 
 def _row(plan: Mechanism, quantity: Quantity, value: float, accountant: Accountant) -> Row:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from hockeystick.accountants import Row
+from hockeystick.accountants import Row, SamplingRow
 from hockeystick.cli.describe import Question, Truth, fields, quoted
 from hockeystick.cli.plan_file import PlanFile
 from hockeystick.results import Approximate, Certified
@@ -24,6 +24,21 @@ def comparison(file: PlanFile, at: Question, rows: Sequence[Row], version: str) 
     proven = {"lower": _number(truth.lower), "upper": _number(truth.upper)}
     listed = [_row(row, truth) for row in rows]
     return _dumped({**_heading(file, at, version), "proven": proven, "accountants": listed})
+
+
+def samplings(file: PlanFile, at: Question, rows: Sequence[SamplingRow], version: str) -> str:
+    """Return what each sampling would cost as JSON."""
+    listed = [
+        {
+            "sampling": row.sampling,
+            "adjacency": row.adjacency,
+            "answer": None if row.answer is None else row.answer.as_dict(),
+            "reason": row.reason or None,
+            "seconds": row.seconds,
+        }
+        for row in rows
+    ]
+    return _dumped({**_heading(file, at, version), "samplings": listed})
 
 
 def _heading(file: PlanFile, at: Question, version: str) -> dict[str, Any]:

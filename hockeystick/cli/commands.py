@@ -94,16 +94,24 @@ def delta(plan_file: str | None, epsilon: str | None, **flags: Any) -> None:
 
 
 @hockeystick.command()
-@options.plan_flags
+@options.comparison_flags
 @options.question("delta")
 @options.question("epsilon")
 @options.json_flag
 def compare(
     plan_file: str | None, delta: str | None, epsilon: str | None, as_json: bool, **flags: Any
 ) -> None:
-    """Print what each accountant says of a plan, and how far that is from the truth."""
-    file = options.plan_of(plan_file, flags)
+    """Print what each accountant says of a plan, and how far that is from the truth.
+
+    With --sampling alone, print what each way of drawing batches would cost instead, for the same
+    batch size, noise and number of steps.
+    """
+    every = flags["sampling"] == options.EVERY
+    file = options.plan_of(plan_file, {**flags, "sampling": None} if every else flags)
     at = _one_question({"delta": delta, "epsilon": epsilon}, file)
+    if every:
+        _compare_samplings(file, at, as_json)
+        return
     with waiting("asking each accountant"):
         rows = _timed(file.plan, at)
     _refuse_infinite(at, *(row.answer for row in rows))
@@ -115,6 +123,21 @@ def compare(
         from hockeystick.cli import render
 
         render.print_comparison(file, at, rows)
+
+
+def _compare_samplings(file: PlanFile, at: Question, as_json: bool) -> None:
+    """Print what each way of drawing batches would cost."""
+    plan: Any = file.plan
+    with waiting("asking for each sampling"):
+        rows = hs.compare_samplings(plan, **{at.name: at.value})
+    if as_json:
+        from hockeystick.cli import as_json as programs
+
+        click.echo(programs.samplings(file, at, rows, hs.__version__))
+    else:
+        from hockeystick.cli import sampling_table
+
+        sampling_table.print_samplings(file, at, rows)
 
 
 def _answer(

@@ -24,12 +24,12 @@ _MEANINGS: Final = {
 
 def print_conversion(conversion: Conversion) -> None:
     """Print the panel of one conversion."""
-    render._print(render.terminal(_WIDEST), panel(conversion))
+    render.print_plainly(render.terminal(_WIDEST), panel(conversion))
 
 
 def panel(conversion: Conversion) -> RenderableType:
     """Return the panel: the result, why it holds, and what it came from."""
-    facts = render._facts()
+    facts = render.facts_table()
     for label, value in _lines(conversion.result, conversion.asked):
         facts.add_row(label, value)
     kind = conversion.kind
@@ -39,15 +39,15 @@ def panel(conversion: Conversion) -> RenderableType:
     if conversion.written:
         facts.add_row("from", Text(str(conversion.file.plan)))
     else:
-        render._add_plan(facts, conversion.file)
+        render.add_plan(facts, conversion.file)
         facts.add_row("adjacency", conversion.file.plan.adjacency or render._ANY_ADJACENCY)
-    render._add_text(facts, "source", conversion.file.source)
-    render._add_text(facts, "notes", conversion.file.notes)
+    render.add_text(facts, "source", conversion.file.source)
+    render.add_text(facts, "notes", conversion.file.notes)
     blocks: list[RenderableType] = [facts]
     if conversion.assumptions:
         heading = Text("\nThis holds if", style="bold")
         blocks += [heading, render._list(conversion.assumptions)]
-    title = render._line(conversion.file.title or "hockeystick")
+    title = render.one_line(conversion.file.title or "hockeystick")
     return Panel(Group(*blocks), title=title, title_align="left", padding=(1, 2))
 
 

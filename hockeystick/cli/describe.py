@@ -11,7 +11,8 @@ from typing import Any, Final, final
 
 from hockeystick._numerals import plain
 from hockeystick.accountants import Row
-from hockeystick.mechanisms import DPSGD, Composed, Encoder, Mechanism
+from hockeystick.mechanisms import DPSGD, Composed, Encoder, Mechanism, Sampling
+from hockeystick.mechanisms.dpsgd.schedules import Schedule
 from hockeystick.results import Approximate, Certified, Quantity
 from hockeystick.tradeoffs import TradeOff
 
@@ -99,7 +100,8 @@ def _words(mechanism: Mechanism) -> str:
 @_words.register
 def _(plan: DPSGD) -> str:
     on = "" if plan.examples is None else f" on {plan.examples:,} examples"
-    size = "" if plan.batch_size is None else f" of {plan.batch_size:,} on average"
+    mean = " on average" if plan.sampling is Sampling.POISSON else ""
+    size = "" if plan.batch_size is None else f" of {plan.batch_size:,}{mean}"
     batches = f"{plan.sampling.capitalize()} batches{size} (rate {plan.sampling_rate:.6g})"
     length = f"{plan.steps:,} steps" if plan.epochs is None else f"{plain(plan.epochs)} epochs"
     return f"DP-SGD{on}: {batches}, noise multiplier {plain(plan.noise_multiplier)}, {length}"
@@ -131,12 +133,23 @@ def _encoder(encoder: Encoder) -> dict[str, Any]:
     }
 
 
+def _schedule(schedule: Schedule) -> dict[str, Any]:
+    """Return a schedule's kind and parameters, ready for JSON."""
+    own = {
+        field.name: _jsonable(getattr(schedule, field.name))
+        for field in dataclasses.fields(schedule)
+    }
+    return {"kind": type(schedule).__name__.lower(), **own}
+
+
 def _jsonable(value: Any) -> Any:
     """Return a field's value ready for JSON; a trade-off function as its text."""
     if isinstance(value, Mechanism):
         return fields(value)
     if isinstance(value, Encoder):
         return _encoder(value)
+    if isinstance(value, Schedule):
+        return _schedule(value)
     if isinstance(value, tuple):
         return [_jsonable(item) for item in value]
     if isinstance(value, str | int | None):

@@ -12,7 +12,7 @@ from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.adjacency import Adjacency
 from hockeystick.cli.numerals import parse
 from hockeystick.cli.plan_file import PlanFile, load_plan
-from hockeystick.mechanisms import DPSGD, Sampling
+from hockeystick.mechanisms import DPSGD, Clipping, Sampling
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -23,19 +23,36 @@ _FLAGS: Final = {
     "epochs": ("E", "Length of the training in passes over the data (or give --steps)."),
     "steps": ("T", "Length of the training in steps (or give --epochs)."),
     "noise_multiplier": ("Z", "Standard deviation of the noise over the clipping norm."),
-    "sampling": ("NAME", f"How batches are drawn: {', '.join(Sampling)} (the default)."),
+    "sampling": ("NAME", f"How batches are drawn: {', '.join(Sampling)}; the first by default."),
+    "clipping": ("NAME", f"What is clipped: {', '.join(Clipping)}; the first by default."),
+    "batch_cap": ("N", "Most examples that a Poisson batch keeps; by default all."),
     "adjacency": (
         "NAME",
         f"Which data sets are neighbours: {', '.join(Adjacency)}; the first by default.",
     ),
 }
-_WORDS: Final = ("sampling", "adjacency")
+# Stands for every sampling where they are compared.
+EVERY: Final = "all"
+_WORDS: Final = ("sampling", "adjacency", "clipping")
 
 
 def plan_flags(command: _Command) -> _Command:
     """Add the plan file and the flags that describe a plan or override the file's [dpsgd]."""
+    return _with_plan(command, {})
+
+
+def comparison_flags(command: _Command) -> _Command:
+    """Add the same, with a --sampling that needs no name and then stands for all of them."""
+    text = f"{_FLAGS['sampling'][1]} Without a name, or as {EVERY!r}: compare them all."
+    alone = {"metavar": "[NAME]", "help": text, "is_flag": False, "flag_value": EVERY}
+    return _with_plan(command, {"sampling": alone})
+
+
+def _with_plan(command: _Command, special: Mapping[str, Mapping[str, Any]]) -> _Command:
+    """Add the plan file and the flags, some of them in a way of their own."""
     for name, (metavar, text) in reversed(_FLAGS.items()):
-        command = click.option(_flag(name), name, metavar=metavar, help=text)(command)
+        how = special.get(name, {"metavar": metavar, "help": text})
+        command = click.option(_flag(name), name, **how)(command)
     return click.argument("plan_file", metavar="[PLAN.toml]", required=False)(command)
 
 

@@ -19,7 +19,8 @@ from hockeystick.errors import (
     ParameterError,
     PlanFileError,
 )
-from hockeystick.mechanisms import DPSGD, MECHANISMS, Composed, Encoder, Mechanism
+from hockeystick.mechanisms import DPSGD, MECHANISMS, Composed, Encoder, Mechanism, schedules
+from hockeystick.mechanisms.dpsgd.schedules import A_SCHEDULE, Schedule
 from hockeystick.notions import NOTIONS
 
 _MOST_BYTES: Final = 1_000_000
@@ -35,11 +36,27 @@ _ENCODERS: Final[Mapping[str, Callable[..., Encoder]]] = {
     "square_root": Encoder.square_root,
     "toeplitz": Encoder.toeplitz,
 }
+_SCHEDULES: Final[Mapping[str, Callable[..., Schedule]]] = {
+    "constant": schedules.Constant,
+    "cyclic": schedules.Cyclic,
+    "exponential": schedules.Exponential,
+    "linear": schedules.Linear,
+    "piecewise": schedules.Piecewise,
+    "staircase": schedules.Staircase,
+    "values": schedules.Values,
+}
+# Fields that are tables of a kind, and the kinds that there are.
+_OF_A_KIND: Final[Mapping[str, Mapping[str, Callable[..., object]]]] = {
+    "batch_schedule": _SCHEDULES,
+    "encoder": _ENCODERS,
+    "schedule": _SCHEDULES,
+}
 # What Python takes, and how a file writes it.
 _WRITTEN: Final[Mapping[str, str]] = {
     "a mechanism": "a table that names its mechanism",
     "one or more mechanisms, in a tuple": "an array of tables that name their mechanisms",
     "an Encoder": f"a table that names its kind, one of {', '.join(_ENCODERS)}",
+    A_SCHEDULE: f"a table that names its kind, one of {', '.join(_SCHEDULES)}",
 }
 _ALTERNATIVES: Final = {
     "batch_size": "rate",
@@ -81,8 +98,8 @@ def load_plan(
     the questions ``delta`` and ``epsilon``. A table ``[dpsgd]`` has the fields of ``DPSGD``; each
     ``[[release]]`` has a ``mechanism`` by name, its fields, and optionally ``repeat``. A field
     that is itself a mechanism is a table of the same form. An ``Encoder`` is a table that has a
-    ``kind`` ("matrix", "square_root" or "toeplitz") and what the function of that name takes. All
-    of them together are the plan.
+    ``kind`` ("matrix", "square_root" or "toeplitz") and what the function of that name takes, and
+    so is a schedule ("exponential", "piecewise", ...). All of them together are the plan.
 
     Edge cases:
         An override of one of a pair of alternatives, such as ``rate``, also drops the other one,
@@ -182,7 +199,8 @@ def _dpsgd(table: object, overrides: Mapping[str, object]) -> Mechanism:
         raise PlanFileError("dpsgd must be a table: write [dpsgd]")
     dropped = {_ALTERNATIVES.get(name) for name in overrides}
     kept = {name: value for name, value in table.items() if name not in dropped}
-    return _made(DPSGD, {**kept, **overrides}, "[dpsgd]", overrides)
+    described = {key: _field(key, value, f"[dpsgd].{key}", 0) for key, value in kept.items()}
+    return _made(DPSGD, {**described, **overrides}, "[dpsgd]", overrides)
 
 
 def _release(table: object, where: str) -> Mechanism:
@@ -216,11 +234,12 @@ def _mechanism(
     return _made(_RELEASES[name], fields, f"{where} ({name})", extra=("mechanism", *extra))
 
 
-def _encoder(table: Mapping[str, Any], where: str) -> Encoder:
-    """Return the encoder that a table describes by kind and parameters."""
-    kind = _named("kind", table, where, _ENCODERS)
-    fields = {key: value for key, value in table.items() if key != "kind"}
-    return _made(_ENCODERS[kind], fields, f"{where} ({kind})", extra=("kind",))
+def _of_a_kind(key: str, table: Mapping[str, Any], where: str) -> object:
+    """Return what a table describes by its kind and parameters: an encoder, or a schedule."""
+    kinds = _OF_A_KIND[key]
+    kind = _named("kind", table, where, kinds)
+    fields = {name: value for name, value in table.items() if name != "kind"}
+    return _made(kinds[kind], fields, f"{where} ({kind})", extra=("kind",))
 
 
 def _named(key: str, table: Mapping[str, Any], where: str, known: Mapping[str, object]) -> str:
@@ -237,8 +256,8 @@ def _named(key: str, table: Mapping[str, Any], where: str, known: Mapping[str, o
 
 def _field(key: str, value: object, where: str, depth: int) -> object:
     """Return a field's value, with the tables that describe something made into it."""
-    if isinstance(value, dict) and key == "encoder":
-        return _encoder(value, where)
+    if isinstance(value, dict) and key in _OF_A_KIND:
+        return _of_a_kind(key, value, where)
     if isinstance(value, dict) and "mechanism" in value:
         return _mechanism(value, where, depth=depth + 1)
     if isinstance(value, list):

@@ -38,16 +38,16 @@ def terminal(widest: int) -> Console:
 
 def print_answer(file: PlanFile, at: Question, answer: Certified | Approximate) -> None:
     """Print the panel of one answer."""
-    _print(terminal(_WIDEST), panel(file, at, answer))
+    print_plainly(terminal(_WIDEST), panel(file, at, answer))
 
 
 def print_comparison(file: PlanFile, at: Question, rows: Sequence[Row]) -> None:
     """Print the table of every accountant's answer."""
     console = terminal(_WIDEST_TABLE)
-    _print(console, comparison(file, at, rows, wide=console.width >= _WIDE))
+    print_plainly(console, comparison(file, at, rows, wide=console.width >= _WIDE))
 
 
-def _print(console: Console, renderable: RenderableType) -> None:
+def print_plainly(console: Console, renderable: RenderableType) -> None:
     """Print for whatever standard output is: in its own encoding, without trailing blanks."""
     with console.capture() as captured:
         console.print(renderable)
@@ -57,30 +57,30 @@ def _print(console: Console, renderable: RenderableType) -> None:
 
 def panel(file: PlanFile, at: Question, answer: Certified | Approximate) -> RenderableType:
     """Return the panel of one answer."""
-    facts = _facts()
+    facts = facts_table()
     facts.add_row(answer.quantity, _headline(at, answer))
     facts.add_row("proven", _proven(answer))
-    _add_plan(facts, file)
+    add_plan(facts, file)
     facts.add_row("adjacency", answer.adjacency or _ANY_ADJACENCY)
     facts.add_row("accountant", answer.accountant)
-    _add_text(facts, "source", file.source)
-    _add_text(facts, "notes", file.notes)
+    add_text(facts, "source", file.source)
+    add_text(facts, "notes", file.notes)
     blocks: list[RenderableType] = [facts]
     if answer.assumptions:
         certified = isinstance(answer, Certified)
         heading = "This holds if" if certified else "Even an approximation supposes that"
         blocks += [Text(f"\n{heading}", style="bold"), _list(answer.assumptions)]
-    title = _line(file.title or "hockeystick")
+    title = one_line(file.title or "hockeystick")
     return Panel(Group(*blocks), title=title, title_align="left", padding=(1, 2))
 
 
 def comparison(file: PlanFile, at: Question, rows: Sequence[Row], *, wide: bool) -> RenderableType:
     """Return the table of every accountant's answer, under a heading that says what is asked."""
-    facts = _facts()
+    facts = facts_table()
     facts.add_row("question", f"{at.quantity} at {at.name} = {numerals.plain(at.value)}")
-    _add_plan(facts, file)
-    _add_text(facts, "notes", file.notes)
-    heading = _line(file.title or "hockeystick", "bold")
+    add_plan(facts, file)
+    add_text(facts, "notes", file.notes)
+    heading = one_line(file.title or "hockeystick", "bold")
     return Group(heading, Text(), facts, Text(), _table(at, rows, wide), Text(), _legend())
 
 
@@ -156,7 +156,7 @@ def _legend() -> Text:
     return legend.append("Ratios are to the proven upper end.")
 
 
-def _facts() -> Table:
+def facts_table() -> Table:
     """Return an empty table of labels and what they stand for."""
     facts = Table.grid(padding=(0, 2))
     facts.add_column(style="dim", min_width=_LABEL_WIDTH, no_wrap=True)
@@ -184,7 +184,7 @@ def _proven(answer: Certified | Approximate) -> Text:
     return Text(f"at least {lower}\nat most  {upper}")
 
 
-def _add_plan(facts: Table, file: PlanFile) -> None:
+def add_plan(facts: Table, file: PlanFile) -> None:
     """Add the plan in words, and where its steps come from."""
     for index, line in enumerate(words(file.plan)):
         facts.add_row("and" if index else "plan", Text(line))
@@ -192,10 +192,10 @@ def _add_plan(facts: Table, file: PlanFile) -> None:
         facts.add_row("steps", Text(rule.removeprefix("steps = ")))
 
 
-def _add_text(facts: Table, label: str, text: str | None) -> None:
+def add_text(facts: Table, label: str, text: str | None) -> None:
     """Add what the plan file says about the plan, if it does."""
     if text:
-        facts.add_row(label, _line(text))
+        facts.add_row(label, one_line(text))
 
 
 def _list(sentences: Iterable[str]) -> Table:
@@ -208,7 +208,7 @@ def _list(sentences: Iterable[str]) -> Table:
     return listed
 
 
-def _line(text: str, style: str = "") -> Text:
+def one_line(text: str, style: str = "") -> Text:
     """Return a text of a plan file on one line, without what could steer a terminal."""
     words = " ".join(text.split())
     return Text("".join(letter for letter in words if letter.isprintable()), style=style)

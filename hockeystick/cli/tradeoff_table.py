@@ -24,7 +24,7 @@ _LEGEND: Final = (
 
 def print_attacks(attacks: Sequence[Attack], plot: str | None) -> None:
     """Print the panel of all plans."""
-    render._print(render.terminal(_WIDEST), panel(attacks, plot))
+    render.print_plainly(render.terminal(_WIDEST), panel(attacks, plot))
 
 
 def panel(attacks: Sequence[Attack], plot: str | None) -> RenderableType:
@@ -33,14 +33,14 @@ def panel(attacks: Sequence[Attack], plot: str | None) -> RenderableType:
     blocks: list[RenderableType] = []
     for attack in attacks:
         if not one:
-            blocks += [render._line(attack.label, "bold")]
+            blocks += [render.one_line(attack.label, "bold")]
         blocks += [_facts(attack, alone=one), Text()]
     blocks += [_table(attacks), Text(), Text(_LEGEND, style="dim")]
     if plot is not None:
         blocks += [Text(), _picture(plot)]
     blocks += _assumptions(attacks)
     title = attacks[0].file.title if one else None
-    heading = render._line(title or "hockeystick")
+    heading = render.one_line(title or "hockeystick")
     return Panel(Group(*blocks), title=heading, title_align="left", padding=(1, 2))
 
 
@@ -51,7 +51,7 @@ def _assumptions(attacks: Sequence[Attack]) -> list[RenderableType]:
     lists = {"\nAll of this holds if" if others else "\nThis holds if": shared}
     for attack in attacks:
         own = [text for text in attack.assumptions if text not in shared]
-        lists[f"\nWhat is said of {render._line(attack.label)} holds if"] = own
+        lists[f"\nWhat is said of {render.one_line(attack.label)} holds if"] = own
     blocks: list[RenderableType] = []
     for heading, sentences in lists.items():
         if sentences:
@@ -61,23 +61,23 @@ def _assumptions(attacks: Sequence[Attack]) -> list[RenderableType]:
 
 def _picture(path: str) -> Table:
     """Return where the picture is."""
-    facts = render._facts()
-    facts.add_row("plot", render._line(path))
+    facts = render.facts_table()
+    facts.add_row("plot", render.one_line(path))
     return facts
 
 
 def _facts(attack: Attack, *, alone: bool) -> Table:
     """Return the readings of one plan, and the plan in words."""
-    facts, file = render._facts(), attack.file
+    facts, file = render.facts_table(), attack.file
     facts.add_row("reading", Text(f"{attack.reading}.", style="bold green"))
     facts.add_row("advantage", Text(f"at most {numerals.at_most(attack.advantage)}"))
     error = f"at least {numerals.at_least(attack.bayes_error)}  at prior 1/2"
     facts.add_row("Bayes error", Text(error))
-    render._add_plan(facts, file)
+    render.add_plan(facts, file)
     facts.add_row("adjacency", file.plan.adjacency or render._ANY_ADJACENCY)
     if alone:
-        render._add_text(facts, "source", file.source)
-    render._add_text(facts, "notes", file.notes)
+        render.add_text(facts, "source", file.source)
+    render.add_text(facts, "notes", file.notes)
     return facts
 
 
@@ -90,7 +90,7 @@ def _table(attacks: Sequence[Attack]) -> Table:
     for heading in ("at FPR", "TPR at most", "FNR at least"):
         table.add_column(heading, no_wrap=True)
     for attack in attacks:
-        label = render._line(attack.label)
+        label = render.one_line(attack.label)
         rows = zip(attack.rates, attack.most_found, attack.least_missed, strict=True)
         for index, (fpr, found, missed) in enumerate(rows):
             cells = (

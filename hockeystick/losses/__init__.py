@@ -9,7 +9,9 @@ from __future__ import annotations
 from hockeystick.losses import (  # noqa: F401  # for what they register
     _lines_by_orders,
     factorization,
+    revealed_sample,
     selection,
+    subsamples,
 )
 from hockeystick.losses.atomic import AtomicLoss
 from hockeystick.losses.base import (
@@ -38,12 +40,19 @@ from hockeystick.losses.gaussian import GaussianLoss
 from hockeystick.losses.gaussian_mixture import GaussianMixtureLoss
 from hockeystick.losses.laplace import LaplaceLoss
 from hockeystick.losses.leaves import losses_of_tradeoff
+from hockeystick.losses.random_allocation import AllocationLoss
 from hockeystick.losses.randomized_response import RandomizedResponseLoss
 from hockeystick.losses.registry import LossPair, NoAnalysisError, losses_of
 from hockeystick.losses.renyi_curve import ConcentratedLoss, CurveLoss, RenyiCurveLoss
+from hockeystick.losses.revealed_mixture import (
+    RevealedMixtureLoss,
+    RevealedMixtureProfiledLoss,
+    revealed_mixture,
+)
 from hockeystick.losses.revealing import RevealingLoss
 from hockeystick.losses.sampled import SampledLoss, SampledProfiledLoss
 from hockeystick.losses.sampled_gaussian import SampledGaussianLoss
+from hockeystick.losses.shuffled import LargestBatchLoss
 from hockeystick.losses.sinh_normal import SinhNormalLoss
 from hockeystick.losses.skellam import SkellamLoss
 from hockeystick.losses.sparse_vector import FirstOfManyLoss, UnknownLoss
@@ -52,6 +61,7 @@ from hockeystick.losses.two_point import TwoPointLoss
 from hockeystick.losses.unary_encoding import RAPPORLoss, UnaryEncodingLoss
 
 __all__ = [
+    "AllocationLoss",
     "AtomicLoss",
     "Atoms",
     "Bounded",
@@ -74,6 +84,7 @@ __all__ = [
     "JumpValues",
     "Jumps",
     "LaplaceLoss",
+    "LargestBatchLoss",
     "LineLoss",
     "LineRule",
     "LineValues",
@@ -86,6 +97,8 @@ __all__ = [
     "RAPPORLoss",
     "RandomizedResponseLoss",
     "RenyiCurveLoss",
+    "RevealedMixtureLoss",
+    "RevealedMixtureProfiledLoss",
     "RevealingLoss",
     "SampledGaussianLoss",
     "SampledLoss",
@@ -97,4 +110,5 @@ __all__ = [
     "UnknownLoss",
     "losses_of",
     "losses_of_tradeoff",
+    "revealed_mixture",
 ]

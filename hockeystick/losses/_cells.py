@@ -184,8 +184,11 @@ def points_of(loss: CellLoss) -> tuple[Array, Array]:
     """Return the loss as atoms, each cell merged: losses and ``ln P``."""
     import numpy as np
 
-    cells, atoms = _grid(loss)[0], loss.atoms()
+    (cells, ends), atoms = _grid(loss), loss.atoms()
     kept = cells.chosen((cells.log_p > -math.inf) & (cells.log_q > -math.inf))
+    if not kept.log_p.size + atoms.loss.size:
+        # All of it is farther out than any cell.
+        return np.array([ends.high]), np.zeros(1)
     mean = np.clip(kept.log_p - kept.log_q, kept.low, kept.high)
     return np.concatenate((atoms.loss, mean)), np.concatenate((atoms.log_p, kept.log_p))
 

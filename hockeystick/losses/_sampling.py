@@ -95,7 +95,7 @@ class Sampling:
         """Return the masses between edges of the sampled loss, of the part without atoms."""
         import numpy as np
 
-        own = _masses_between(inner, self.inner_edges(edges))
+        own = masses_between(inner, self.inner_edges(edges))
         log_p, log_q = (own.log_p, own.error), (own.log_q, own.error)
         if self.removing:
             log_p = log_mixture(log_q, self.rest, log_p, self.chance)
@@ -176,7 +176,7 @@ def mirrored(edges: Edges) -> Edges:
     return Edges(-edges.at[::-1], edges.error[::-1], edges.width[::-1], edges.stretch[::-1])
 
 
-def _masses_between(inner: CellLoss, edges: Edges) -> Masses:
+def masses_between(inner: CellLoss, edges: Edges) -> Masses:
     """Return the masses of a loss between uncertain edges."""
     return inner.spans(edges) if isinstance(inner, DensityLoss) else _by_slivers(inner, edges)
 

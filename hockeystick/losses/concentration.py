@@ -15,10 +15,13 @@ from hockeystick.losses.fixed_size_gaussian import FixedSizeGaussianLoss
 from hockeystick.losses.gaussian import GaussianLoss
 from hockeystick.losses.gaussian_mixture import GaussianMixtureLoss
 from hockeystick.losses.renyi_curve import ConcentratedLoss, RenyiCurveLoss
+from hockeystick.losses.replaced_gaussian import ReplacedGaussianLoss
+from hockeystick.losses.revealed_mixture import RevealedMixtureLoss, RevealedMixtureProfiledLoss
 from hockeystick.losses.sampled import SampledLoss, SampledProfiledLoss
 from hockeystick.losses.sampled_atoms import SampledAtomsLoss
 from hockeystick.losses.sampled_gaussian import SampledGaussianLoss
 from hockeystick.losses.sparse_vector import FirstOfManyLoss
+from hockeystick.losses.symmetrized import SymmetrizedLoss, SymmetrizedProfiledLoss
 from hockeystick.losses.trade_off import ProfileLoss
 from hockeystick.losses.two_point import TwoPointLoss
 
@@ -135,6 +138,30 @@ def _(loss: SampledLoss | SampledProfiledLoss | SampledAtomsLoss) -> Concentrati
     # By the new ends of the loss, or by quasi-convexity what the inside costs.
     lines = (_within(loss.infimum, loss.supremum), concentration_of(loss.inner))
     return min((line for line in lines if line), key=lambda line: line.rho, default=None)
+
+
+@concentration_of.register(SymmetrizedLoss)
+@concentration_of.register(SymmetrizedProfiledLoss)
+def _(loss: SymmetrizedLoss | SymmetrizedProfiledLoss) -> Concentration | None:
+    # A sample costs no more than all of the data, whose losses are the same in both directions.
+    if isinstance(loss.one, SampledGaussianLoss):
+        return _below_gaussian(loss.one.mu)
+    return concentration_of(getattr(loss.one, "inner", loss))
+
+
+@concentration_of.register
+def _(loss: ReplacedGaussianLoss) -> Concentration:
+    # By quasi-convexity once more: two opposite examples, sampled for certain.
+    return _below_gaussian(2.0 * loss.mu)
+
+
+@concentration_of.register(RevealedMixtureLoss)
+@concentration_of.register(RevealedMixtureProfiledLoss)
+def _(loss: RevealedMixtureLoss | RevealedMixtureProfiledLoss) -> Concentration | None:
+    # What is revealed is at worst the costliest.
+    lines = [concentration_of(one) for _, one in loss.components if one]
+    known = [line for line in lines if line]
+    return max(known, key=lambda line: line.rho) if len(known) == len(lines) else None
 
 
 @concentration_of.register

@@ -5,21 +5,23 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import singledispatch
-from typing import Final
+from typing import Final, cast
 
+from hockeystick.adjacency import Adjacency
 from hockeystick.losses.atomic import AtomicLoss
 from hockeystick.losses.base import CellLoss, Loss
 from hockeystick.losses.fixed_size_gaussian import FixedSizeGaussianLoss
 from hockeystick.losses.gaussian import GaussianLoss
 from hockeystick.losses.registry import LossPair, NoAnalysisError, losses_of
 from hockeystick.losses.renyi_curve import ConcentratedLoss, RenyiCurveLoss
+from hockeystick.losses.replaced_gaussian import ReplacedGaussianLoss
 from hockeystick.losses.revealing import RevealingLoss
 from hockeystick.losses.sampled import sampled
 from hockeystick.losses.sampled_atoms import SampledAtomsLoss
 from hockeystick.losses.sampled_gaussian import SampledGaussianLoss
 from hockeystick.losses.trade_off import ProfileLoss
 from hockeystick.losses.two_point import TwoPointLoss
-from hockeystick.mechanisms import Composed, Gaussian, Plan, PoissonSubsampled, Repeated
+from hockeystick.mechanisms import Composed, Gaussian, Mechanism, Plan, PoissonSubsampled, Repeated
 from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
 from hockeystick.tradeoffs import (
     ApproxTradeOff,
@@ -42,9 +44,12 @@ def _(mechanism: PoissonSubsampled) -> LossPair:
     inner, rate = mechanism.inner, mechanism.rate
     if isinstance(inner, Composed | Repeated | Plan):
         raise NoAnalysisError(
-            f"Poisson subsampling is analysed for a single run inside, not for {inner}; "
-            "repeat or compose the sampled mechanism instead: PoissonSubsampled(m, rate) ** n"
+            f"Poisson subsampling is analysed for a single run inside, not for {inner}: what "
+            "shares a sample is not amplified apart. Where each draws a sample of its own, repeat "
+            "or compose the sampled mechanisms: PoissonSubsampled(m, rate) ** n"
         )
+    if mechanism.adjacency is Adjacency.REPLACE_ONE:
+        return _replaced_gaussian(inner, rate)
     pair = losses_of(inner)
     if rate == 1.0 or rate == 0.0:
         return pair if rate == 1.0 else LossPair(None, None)
@@ -216,6 +221,19 @@ def _(tradeoff: SampledGaussianTradeOff) -> LossPair:
 @losses_of_tradeoff.register
 def _(tradeoff: GaussianTradeOff) -> LossPair:
     return _gaussian(tradeoff.mu)
+
+
+def _replaced_gaussian(inner: Mechanism, rate: float | Fraction) -> LossPair:
+    """Return the losses of Gaussian noise on a Poisson sample in which an example is replaced."""
+    noise_multiplier = cast(Gaussian, inner).noise_multiplier
+    if rate == 1:
+        return _gaussian_noise(0.5 * noise_multiplier)
+    if rate == 0 or math.isinf(noise_multiplier):
+        return LossPair(None, None)
+    if noise_multiplier == 0.0:
+        return _two_point(0.0, float(rate))
+    loss = ReplacedGaussianLoss(rate, noise_multiplier)
+    return LossPair(loss, loss)
 
 
 def _gaussian_noise(noise_multiplier: float) -> LossPair:

@@ -10,6 +10,7 @@ from hockeystick import _validate
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms.base import Mechanism, checked
+from hockeystick.mechanisms.gaussian import Gaussian
 
 
 @final
@@ -24,7 +25,10 @@ class PoissonSubsampled(Mechanism):
 
     Guarantees:
         Under add-remove and zero-out, the mixture (1 - rate) inner(D') + rate inner(D) against
-        inner(D') and its reverse dominate every pair of neighbours.
+        inner(D') and its reverse dominate every pair of neighbours. Under replace-one, for the
+        Gaussian mechanism, two opposite examples do, and data sets attain it: the mixtures of
+        N(0, 1) with N(1/z, 1) and with N(-1/z, 1), z the noise multiplier. By Kahane's inequality
+        no two examples cost more.
 
     Edge cases:
         Rate 0 releases nothing about the data; rate 1 is the inner mechanism itself.
@@ -33,11 +37,14 @@ class PoissonSubsampled(Mechanism):
         inner: The mechanism that is run on the sample.
         rate: Probability of each example to be in the sample, in [0, 1]; a ``Fraction`` is kept
             exact.
-        adjacency: "add-remove" or "zero-out".
+        adjacency: "add-remove", "zero-out", or for a ``Gaussian`` "replace-one". Under all of them
+            a Gaussian's noise multiplier counts in units of the largest contribution of one
+            example.
 
     Raises:
         ParameterError: If a parameter is outside its domain.
-        IncompatibleError: Under replace-one, or if the inner mechanism has another adjacency.
+        IncompatibleError: Under replace-one unless the inner mechanism is a ``Gaussian``, or if
+            the inner mechanism has another adjacency.
 
     References:
         Zhu, Dong and Wang, "Optimal Accounting of Differential Privacy via Characteristic
@@ -65,7 +72,11 @@ class PoissonSubsampled(Mechanism):
         object.__setattr__(self, "rate", exact)
         neighbours = _validate.choice("adjacency", adjacency, Adjacency)
         object.__setattr__(self, "adjacency", neighbours)
-        refuse_replace_one(neighbours)
+        if neighbours is Adjacency.REPLACE_ONE and not isinstance(inner, Gaussian):
+            raise IncompatibleError(
+                "under replace-one, Poisson sampling is analysed for the Gaussian mechanism, not "
+                f"for {inner}; use add-remove or zero-out"
+            )
         if inner.adjacency not in (None, neighbours):
             raise IncompatibleError(
                 f"the inner mechanism, {inner}, is described under {inner.adjacency} and cannot "
@@ -92,12 +103,3 @@ class PoissonSubsampled(Mechanism):
         )
         inside = name if details else f"[{name}]"
         return f"Poisson-subsampled {inside}", (*details, *own)
-
-
-def refuse_replace_one(adjacency: Adjacency) -> None:
-    """Raise where Poisson sampling is asked for under replace-one."""
-    if adjacency is Adjacency.REPLACE_ONE:
-        raise IncompatibleError(
-            "no tight dominating pair is known for Poisson sampling under replace-one; "
-            "use add-remove or zero-out"
-        )

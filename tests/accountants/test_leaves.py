@@ -24,16 +24,24 @@ NARROW: Final = {"advanced", "basic", "closed-form", "parts"}
 NO_DISTRIBUTION: Final = {"berry-esseen", "contour", "edgeworth", "prv"}
 # The transform on a vertical line has no closed form.
 NO_LINE: Final = {"contour"}
+# Nor are moments enclosed of what is dominated, mirrored or a mixture of others.
+NO_LINE_NO_MOMENTS: Final = {"berry-esseen", "contour"}
 MISSING: Final = {
     "AboveThreshold": NO_DISTRIBUTION,
     "Exponential": NO_LINE,
     "GaussianMixture": NO_LINE,
+    "FixedSizeSubsampled": NO_LINE_NO_MOMENTS,
     "PermuteAndFlip": NO_LINE,
+    "RandomAllocation": NO_LINE_NO_MOMENTS,
     "RenyiDP": NO_DISTRIBUTION,
     "ReportNoisyMax": NO_LINE,
     "SinhNormal": NO_LINE,
+    "RevealedSample": NO_LINE_NO_MOMENTS,
+    "Shuffled": NO_LINE,
     "SparseVector": NO_LINE,
     "TCDP": NO_DISTRIBUTION,
+    "TruncatedPoissonSubsampled": NO_LINE_NO_MOMENTS,
+    "WithReplacementSubsampled": NO_LINE_NO_MOMENTS,
     "ZCDP": NO_DISTRIBUTION,
 }
 # What has a closed form for any number of runs, or is a guarantee.

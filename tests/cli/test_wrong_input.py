@@ -34,9 +34,14 @@ FLAGS = [
     (f"epsilon {TRAINING} --delta 1e-5 --digits 2.5", "digits must be an integer from 1 to 1000"),
     (f"epsilon {TRAINING} --delta 1e-5 --accountant no", "accountant must be one of 'auto'"),
     (f"epsilon {TRAINING} --delta 1e-5 --accountant gdp --digits 9", "accountant 'gdp' cannot"),
-    (f"epsilon {TRAINING} --delta 1e-5 --sampling fixed", "sampling must be 'poisson'"),
+    (f"epsilon {TRAINING} --delta 1e-5 --sampling fixed", "sampling must be one of 'poisson'"),
     (f"epsilon {TRAINING} --delta 1e-5 --adjacency x", "adjacency must be one of 'add-remove'"),
-    (f"epsilon {TRAINING} --delta 1e-5 --adjacency replace-one", "use add-remove or zero-out"),
+    (
+        f"epsilon {TRAINING} --delta 1e-5 --sampling shuffle",
+        "only Poisson sampling knows a rate without sizes",
+    ),
+    (f"epsilon {TRAINING} --delta 1e-5 --clipping microbatch", "twice the clipping norm"),
+    (f"compare {TRAINING} --delta 1e-5 --sampling nonsense", "sampling must be one of"),
     (
         f"epsilon {TRAINING} --delta 1e-5 --epochs 2",
         "only one of epochs, steps must be given",

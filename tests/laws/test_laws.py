@@ -42,18 +42,24 @@ DESCRIBED: Final[tuple[hs.Mechanism, ...]] = (
     hs.DiscreteGaussian(4.0, sensitivity=2),
     hs.DiscreteLaplace(2.0, sensitivity=3),
     hs.Exponential(1.6),
+    hs.FixedSizeSubsampled(hs.Gaussian(3.0), 20, 100),
     hs.GaussianMixture(1.5, (0.0, 1.0, 2.0), (0.9, 0.08, 0.02)),
     hs.Laplace(0.6),
     hs.MatrixFactorization(8.0, hs.Encoder.square_root(100, participations=2, separation=50)),
     hs.PermuteAndFlip(1.5),
     hs.RAPPOR(0.45, hashes=5),
+    hs.RandomAllocation(hs.Gaussian(2.0), steps=40, participations=10),
     hs.RandomizedResponse(1.6, categories=5),
     hs.ReportNoisyMax(1.5, "laplace"),
+    hs.RevealedSample(hs.Gaussian(2.0), 0.4),
+    hs.Shuffled(hs.Gaussian(4.0), steps=10),
     hs.SinhNormal(0.1, 40.0),
     hs.Skellam(9.0),
     hs.SparseVector(40.0, 80.0, positives=30, queries=50),
     hs.TreeAggregation(20.0, leaves=100),
+    hs.TruncatedPoissonSubsampled(hs.Gaussian(3.0), 0.2, 30, 100),
     hs.UnaryEncoding(1.6),
+    hs.WithReplacementSubsampled(hs.Gaussian(4.0), 3, 15),
 )
 GUARANTEED: Final[tuple[hs.Mechanism, ...]] = (
     PureDP(0.9),
@@ -77,12 +83,14 @@ DIRECTIONS: Final = {
     "steps": 1,
     "epochs": 1,
     "count": 1,
+    "cap": -1,
     "epsilon": 1,
     "delta": 1,
     "mu": 1,
     "rho": 1,
     "omega": -1,
     "leaves": 1,
+    "participations": 1,
     "positives": 1,
     "queries": 1,
     "query_scale": -1,
@@ -92,13 +100,21 @@ DIRECTIONS: Final = {
     "variance": -1,
     "width": -1,
 }
+# Where it goes the other way: more steps to hide in, more examples to fill a batch.
+OPPOSITE: Final = {
+    (hs.RandomAllocation, "steps"),
+    (hs.Shuffled, "steps"),
+    (hs.TruncatedPoissonSubsampled, "examples"),
+}
 NO_MECHANISM: Final = {"digits", "tolerance"}
 # Parameters of guarantees whose domains the notions themselves declare.
 OF_NOTIONS: Final = {"mu", "rho", "omega"}
 # Parameters whose domains one mechanism declares.
 OF_MECHANISMS: Final = {
+    "cap",
     "flip",
     "leaves",
+    "participations",
     "positives",
     "queries",
     "query_scale",
@@ -296,7 +312,7 @@ def test_the_cost_is_monotone_in_every_parameter(plan: Any, name: str, accountan
         whole = name in PARAMETERS and PARAMETERS[name].whole
         grown = round(factor * now) if whole else factor * now
         rungs.append(dataclasses.replace(plan, **{name: grown}))
-    if DIRECTIONS[name] < 0:
+    if (DIRECTIONS[name] < 0) != ((type(plan), name) in OPPOSITE):
         rungs.reverse()
     for question in (("epsilon", DELTA), ("delta", EPSILON)):
         found = [answer(rung, accountant, *question) for rung in rungs]

@@ -97,6 +97,16 @@ EXACT: Final = (
         "composed discrete Laplace 2 and response 1",
     ),
     Case(hs.Repeated(RESPONSE, 2), "repeated response 1 of 3, twice"),
+    Case(hs.RevealedSample(hs.RandomizedResponse(1.0), 0.5), "revealed response 1 at 0.5"),
+    Case(
+        hs.FixedSizeSubsampled(hs.Gaussian(2.0), 1, 10, "add-remove"), "sampled Gaussian 2 at 0.1"
+    ),
+    Case(
+        hs.TruncatedPoissonSubsampled(hs.Gaussian(2.0), 0.1, cap=11, examples=10),
+        "sampled Gaussian 2 at 0.1",
+    ),
+    Case(hs.RandomAllocation(hs.Gaussian(5.0), steps=1), "Gaussian 5"),
+    Case(hs.WithReplacementSubsampled(hs.Gaussian(10.0), 2, 1), "Gaussian 5"),
     Case(PureDP(0.9), "pure 0.9"),
     Case(ApproxDP(0.8, 1e-13), "approximate 0.8, 1e-13"),
     Case(GDP(0.5), "Gaussian 0.5 mu"),
@@ -105,6 +115,8 @@ EXACT: Final = (
 )
 # Known as a class only: the row is a member of it, and `surely` dominates it.
 CLASSES: Final = (
+    Case(hs.Shuffled(hs.Gaussian(2.0), steps=4), "Gaussian 5", "Gaussian 0.5 mu"),
+    Case(hs.Shuffled(hs.Gaussian(4.0), 4, "replace-one"), "Gaussian 5", "Gaussian 0.5 mu"),
     Case(hs.Exponential(1.0), "exponential 1, opposite scores", "pure 1"),
     Case(hs.ReportNoisyMax(1.0), "exponential 1, opposite scores", "pure 1"),
     Case(hs.PermuteAndFlip(1.0), "permute and flip 1, exchanged", "pure 1"),

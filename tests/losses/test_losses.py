@@ -178,7 +178,7 @@ def test_a_mechanism_has_the_losses_of_its_kind(mechanism: Any, kinds: tuple[typ
 
 
 def test_a_mechanism_without_analysis_says_why() -> None:
-    with pytest.raises(NoAnalysisError, match="repeat or compose the sampled mechanism instead"):
+    with pytest.raises(NoAnalysisError, match="each draws a sample of its own"):
         losses_of(PoissonSubsampled(Gaussian(1.0) ** 2, 0.1))
 
 

@@ -13,10 +13,13 @@ from hypothesis import strategies as st
 
 from hockeystick._validate import PARAMETERS
 from hockeystick.adjacency import Adjacency
-from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import DPSGD, Gaussian, PoissonSubsampled
 
-SAMPLING = "'poisson', whose epsilon does not cover batches drawn in any other way"
+SAMPLING = (
+    "one of 'poisson', 'fixed-size', 'with-replacement', 'shuffle', 'random-allocation', "
+    "'full-batch', whose epsilon does not cover batches drawn in any other way"
+)
 TUTORIAL = {"examples": 60_000, "batch_size": 256, "epochs": 60, "noise_multiplier": 1.1}
 
 
@@ -264,10 +267,11 @@ def test_under_replace_one_the_sensitivity_is_twice_the_clipping_norm() -> None:
     assert any("twice the clipping norm" in text for text in replaced.assumptions)
 
 
-@pytest.mark.parametrize("changes", [{}, {"batch_size": 59_999}, {"batch_size": None, "rate": 0.5}])
-def test_replace_one_with_sampling_is_refused_with_the_way_out(changes: Any) -> None:
-    with pytest.raises(IncompatibleError, match=r"under replace-one; use add-remove or zero-out$"):
-        plan(**changes, adjacency="replace-one")
+def test_poisson_batches_with_a_replaced_example_keep_their_noise() -> None:
+    replaced = plan(adjacency="replace-one")
+    step = PoissonSubsampled(Gaussian(1.1), Fraction(256, 60_000), "replace-one")
+    assert replaced.mechanism == step**14_063
+    assert any("twice the clipping norm" in text for text in replaced.assumptions)
 
 
 @pytest.mark.parametrize(

@@ -203,6 +203,13 @@ def response(epsilon: str, categories: int = 2) -> Pair:
     return outputs.randomized_response(mp.mpf(epsilon), categories)
 
 
+def revealed(epsilon: str, rate: str) -> Pair:
+    """Randomized response that the record takes part in with a probability, and all see it."""
+    part, wrong = mp.mpf(rate), 1 / (1 + mp.exp(mp.mpf(epsilon)))
+    p = (part * wrong, 1 - part, part * (1 - wrong))
+    return Pair(p, p[::-1])
+
+
 @dataclass(frozen=True)
 class Failing:
     """A curve beside a chance to show the record, which shows under P and Q alike if it happens."""
@@ -248,6 +255,7 @@ BASES: Final[dict[str, Callable[[], Pair]]] = {
     "exponential 1, opposite scores": lambda: response("0.5"),
     "permute and flip 1, exchanged": lambda: outputs.exchanged(mp.mpf(1)),
     "pure 1": lambda: response("1"),
+    "revealed response 1 at 0.5": lambda: revealed("1", "0.5"),
     "pure 0.9": lambda: response("0.9"),
     "composed discrete Laplace 2 and response 1": lambda: product(
         (lambda: outputs.discrete_laplace(mp.mpf(2)), lambda: response("1"))

@@ -112,13 +112,20 @@ class Weights:
 
 
 def cover(
-    loss: CellLoss, offset: float, step: float, tilt: float, log_least: tuple[float, float]
+    loss: CellLoss,
+    offset: float,
+    step: float,
+    tilt: float,
+    log_least: tuple[float, float],
+    value: float | None = None,
 ) -> Steps:
     """Return the lattice that covers a loss but for tails of so little mass, below and above.
 
-    Below, that is mass after tilting: of all below l it is at most ``exp(tilt l - K)``.
+    Below, that is mass after tilting: of all below l it is at most ``exp(tilt l - K)``; K is
+    ``value`` where that is not the loss's own.
     """
-    least = (loss.cumulants(tilt).value + log_least[0]) / tilt
+    known = loss.cumulants(tilt).value if value is None else value
+    least = (known + log_least[0]) / tilt
     low, high = reach(loss, log_least[1])
     low = max(low, min(least, high))
     near = 2.0 * _ON_POINT * (max(abs(low), abs(high)) + abs(offset))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from hockeystick.accountants.prv._discretise import cover
+from hockeystick.accountants.prv._steering import ALL, Steering
 from hockeystick.accountants.prv.lattice import Part
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def parts_for(
     tilt: float,
     step: float,
     log_least: tuple[float, float],
+    steering: Steering = ALL,
 ) -> list[Part]:
     """Return each loss on a lattice of about this step, at most, that suits its atoms."""
     heavy = [(_heavy_atoms(loss, tilt), count) for loss, count in terms]
@@ -54,10 +56,11 @@ def parts_for(
     span = max(spans, key=lambda one: one[1])[0] if spans else 0.0
     if span > step:
         step = span / math.ceil(span / step - _NEAR)
-    return [
-        Part(loss, count, cover(loss, atoms[0] if atoms else 0.0, step, tilt, log_least))
-        for (loss, count), (atoms, _) in zip(terms, heavy, strict=True)
-    ]
+    parts = []
+    for (loss, count), (atoms, _) in zip(terms, heavy, strict=True):
+        offset, value = atoms[0] if atoms else 0.0, steering.cumulants(loss, tilt).value
+        parts.append(Part(loss, count, cover(loss, offset, step, tilt, log_least, value)))
+    return parts
 
 
 def _is_atomic(loss: CellLoss) -> bool:

@@ -11,6 +11,7 @@ from hockeystick.accountants._orders import total
 from hockeystick.accountants.prv._discretise import above, below
 from hockeystick.accountants.prv._enumerate import combinations
 from hockeystick.accountants.prv._points import natural_step, parts_for
+from hockeystick.accountants.prv._steering import Steering
 from hockeystick.accountants.prv.lattice import MOST_POINTS, Lattice, Put, compose
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ class Question(NamedTuple):
     tolerance: float
     step: float | None
     for_delta: bool
+    steering: Steering
 
     @property
     def runs(self) -> float:
@@ -135,7 +137,7 @@ def both(question: Question, step: float) -> tuple[Lattice | None, Lattice] | No
     log_outside = math.log(_SHARE * question.tolerance) - 8.0
 
     def composed(terms: CellTerms, *puts: Put) -> list[Lattice] | None:
-        parts = parts_for(terms, question.tilt, step, log_least)
+        parts = parts_for(terms, question.tilt, step, log_least, question.steering)
         return compose(parts, question.tilt, log_outside, puts)
 
     if question.lower == question.upper:
@@ -157,10 +159,10 @@ def _first_step(question: Question) -> float:
 def _window(question: Question) -> float:
     """Return about how wide the tilted sum is, or the tilted losses are."""
     c = question.tilt
-    curvature = total(question.upper, c).curvature
+    curvature = total(question.steering.terms(question.upper), c).curvature
     widest = 0.0
     for loss, _ in question.upper:
-        k = loss.cumulants(c)
+        k = question.steering.cumulants(loss, c)
         lowest = max(loss.infimum, (k.value - 50.0) / c)
         widest = max(widest, min(loss.supremum, k.slope + 40.0 * math.sqrt(k.curvature)) - lowest)
     return max(16.0 * math.sqrt(curvature) + 1.0 / c, widest)

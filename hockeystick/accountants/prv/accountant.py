@@ -12,6 +12,7 @@ from hockeystick.accountants._cost import Counted, largest_loss
 from hockeystick.accountants._interval import Interval, down, up
 from hockeystick.accountants._orders import optimal_order, optimal_order_at, total
 from hockeystick.accountants.base import TOLERANCE, DirectedAccountant, Kind
+from hockeystick.accountants.prv._steering import Steering
 from hockeystick.accountants.rdp import RDP, delta_upper, epsilon_upper
 from hockeystick.losses import CellLoss, LineLoss
 
@@ -64,9 +65,10 @@ class PRV(DirectedAccountant):
         most = epsilon_upper(terms, delta)
         if most == 0.0:
             return Interval.point(0.0)
-        tilt = optimal_order(terms, log_delta)
+        steering = Steering.at(terms, log_delta)
+        tilt = optimal_order(steering.terms(terms), log_delta)
         gain = tilt * most if most < math.inf else 1.0
-        question = self._question(terms, tilt, log_delta, gain, for_delta=False)
+        question = self._question(terms, steering, tilt, log_delta, gain, for_delta=False)
         found = _answer(question, lambda low, high: _epsilons(low, high, log_delta, most))
         found = found.within(Interval(0.0, most, most)) if found else None
         return _settled(found, lambda: RDP().epsilon_of(terms, delta))
@@ -76,14 +78,22 @@ class PRV(DirectedAccountant):
         if epsilon > largest_loss(terms):
             return Interval.point(0.0)
         most = delta_upper(terms, epsilon)
-        tilt = optimal_order_at(terms, epsilon)
-        question = self._question(terms, tilt, math.log(most), 1.0, for_delta=True)
+        steering = Steering.at(terms, math.log(most))
+        tilt = optimal_order_at(steering.terms(terms), epsilon)
+        question = self._question(terms, steering, tilt, math.log(most), 1.0, for_delta=True)
         found = _answer(question, lambda low, high: _deltas(low, high, epsilon))
         found = found.within(Interval(0.0, most, most)) if found else None
         return _settled(found, lambda: RDP().delta_of(terms, epsilon))
 
     def _question(
-        self, terms: Counted, tilt: float, log_delta: float, gain: float, *, for_delta: bool
+        self,
+        terms: Counted,
+        steering: Steering,
+        tilt: float,
+        log_delta: float,
+        gain: float,
+        *,
+        for_delta: bool,
     ) -> Question:
         """Return what the lattice is asked."""
         from hockeystick.accountants.prv._refine import Question
@@ -91,9 +101,10 @@ class PRV(DirectedAccountant):
         upper = self._cell_terms(terms)
         known = [(loss.attained, count) for loss, count in terms]
         lower = [(loss, count) for loss, count in known if isinstance(loss, CellLoss)]
-        spread = math.sqrt(max(total(terms, tilt).curvature, 1.0))
+        spread = math.sqrt(max(total(steering.terms(terms), tilt).curvature, 1.0))
         tilt = min(max(tilt, _FLATTEST / spread), _STEEPEST)
-        return Question(lower, upper, tilt, log_delta, gain, self.tolerance, self.step, for_delta)
+        asked = (log_delta, gain, self.tolerance, self.step)
+        return Question(lower, upper, tilt, *asked, for_delta, steering)
 
     def _cell_terms(self, terms: Counted) -> CellTerms:
         """Return the terms as losses with cells, or raise."""

@@ -1,0 +1,102 @@
+"""Where to tilt, for losses whose far tail would otherwise say it.
+
+A tail that is too unlikely to matter at a delta may still be all of a moment, as that of a mixture
+over how often a record was drawn. What counts is the loss without it: the lattice sets it aside.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+
+from hockeystick.accountants._orders import Terms
+from hockeystick.losses import Bounded, CellLoss, Cumulants, Loss
+from hockeystick.losses._cells import points_of, reach
+
+# With more losses than this none is looked at.
+_MOST_LOSSES: Final = 16
+# A moment is that of the tail where it lies so many standard deviations, or less, below its start.
+_WITHIN: Final = 2.0
+# How much less than delta over the runs the tail weighs, as a logarithm.
+_UNLIKELY: Final = 14.0
+
+
+@dataclass(frozen=True)
+class Steering:
+    """What counts of losses: all, or what is no less likely than ``exp(log_least)``."""
+
+    log_least: float
+
+    @classmethod
+    def at(cls, terms: Terms, log_delta: float) -> Steering:
+        """Return what counts at about a delta."""
+        if len(terms) > _MOST_LOSSES:
+            return cls(-math.inf)
+        runs = math.fsum(count for _, count in terms)
+        return cls(round(log_delta - math.log(max(runs, 1.0))) - _UNLIKELY)
+
+    def cumulants(self, loss: Loss, c: float) -> Cumulants:
+        """Return K and two derivatives at c of what counts of a loss."""
+        whole = loss.cumulants(c)
+        if self.log_least == -math.inf or not isinstance(loss, CellLoss):
+            return whole
+        high = _end(loss, self.log_least)
+        spread = _WITHIN * math.sqrt(max(whole.curvature, 0.0))
+        if math.isfinite(whole.slope) and whole.slope + spread < high:
+            return whole
+        return _below(loss, high, c)
+
+    def terms(self, terms: Terms) -> list[tuple[Loss, int]]:
+        """Return losses as they steer."""
+        if self.log_least == -math.inf:
+            return list(terms)
+        cells = [(isinstance(loss, CellLoss), loss, count) for loss, count in terms]
+        return [(_Steered(loss, self) if known else loss, count) for known, loss, count in cells]
+
+
+@dataclass(frozen=True)
+class _Steered(Loss):
+    """A loss whose cumulants are those of what counts."""
+
+    loss: Loss
+    steering: Steering
+
+    def cumulants(self, c: float) -> Cumulants:
+        """Return those of what counts."""
+        return self.steering.cumulants(self.loss, c)
+
+    @property
+    def supremum(self) -> float:
+        """The loss's own."""
+        return self.loss.supremum
+
+    def log_mgf(self, c: float) -> Bounded:
+        """Return the loss's own."""
+        return self.loss.log_mgf(c)
+
+
+@lru_cache(maxsize=256)
+def _end(loss: CellLoss, log_least: float) -> float:
+    """Return where the tail starts; nowhere where the loss has a largest value close by."""
+    high = reach(loss, log_least)[1]
+    return math.inf if high >= loss.supremum else high
+
+
+def _below(loss: CellLoss, high: float, c: float) -> Cumulants:
+    """Return K and two derivatives of what lies below an end."""
+    point, log_p = points_of(loss)
+    kept = point <= max(high, float(point.min()))
+    point, exponent = point[kept], log_p[kept] + c * point[kept]
+    top = float(exponent.max())
+    weight = np.exp(exponent - top)
+    value = top + math.log(float(weight.sum()))
+    weight /= weight.sum()
+    slope = float((weight * point).sum())
+    return Cumulants(value, slope, float((weight * (point - slope) ** 2).sum()))
+
+
+ALL: Final = Steering(-math.inf)

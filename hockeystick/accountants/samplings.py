@@ -1,0 +1,85 @@
+"""What each way of drawing batches would cost, for the same batch size and noise."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import Final, final
+
+from hockeystick.accountants.ask import asked, delta, epsilon
+from hockeystick.adjacency import Adjacency
+from hockeystick.errors import IncompatibleError, ParameterError, UnsupportedError
+from hockeystick.mechanisms import DPSGD, Sampling
+from hockeystick.results import Certified
+
+# A full batch has another size, and so no place beside the others.
+_COMPARED: Final = tuple(one for one in Sampling if one is not Sampling.FULL_BATCH)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SamplingRow:
+    """What a plan costs with one sampling under one adjacency, or why nothing is known."""
+
+    sampling: Sampling
+    adjacency: Adjacency
+    answer: Certified | None
+    reason: str
+    seconds: float
+
+
+def compare_samplings(
+    plan: DPSGD, *, delta: float | None = None, epsilon: float | None = None
+) -> tuple[SamplingRow, ...]:
+    """Return what a DP-SGD plan would cost with every sampling, under every adjacency.
+
+    All rows have the same noise, batch size and number of steps. The adjacencies protect different
+    things: compare samplings within one of them.
+
+    Args:
+        plan: A DP-SGD plan with its batch size and number of examples.
+        delta: Where to ask for epsilon, in [0, 1]; or
+        epsilon: where to ask for delta, in [0, inf]: exactly one of the two.
+
+    Returns:
+        One row per adjacency and sampling, a certified answer or the reason why there is none.
+
+    Raises:
+        ParameterError: If the plan is not a DP-SGD plan, a parameter is outside its domain, or not
+            exactly one is given.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> plan = hs.DPSGD(examples=1000, batch_size=10, epochs=1, noise_multiplier=1.0)
+        >>> for row in hs.compare_samplings(plan, delta=1e-5):
+        ...     if row.answer and row.adjacency == "add-remove":
+        ...         print(row.sampling, f"{row.answer.upper:.2f}")
+        poisson 0.72
+        fixed-size 6.48
+        random-allocation 0.62
+    """
+    name, value = asked(delta, epsilon)
+    if not isinstance(plan, DPSGD):
+        raise ParameterError("plan", plan, "a DP-SGD plan")
+    return tuple(
+        _row(plan, sampling, adjacency, name, value)
+        for adjacency in Adjacency
+        for sampling in _COMPARED
+    )
+
+
+def _row(
+    plan: DPSGD, sampling: Sampling, adjacency: Adjacency, quantity: str, value: float
+) -> SamplingRow:
+    """Return one row."""
+    start = time.perf_counter()
+    answer: Certified | None = None
+    reason = ""
+    ask = epsilon if quantity == "epsilon" else delta
+    try:
+        answer = ask(replace(plan, sampling=sampling, adjacency=adjacency), value)
+    except IncompatibleError as error:
+        reason = str(error)
+    except UnsupportedError as error:
+        reason = error.reason
+    return SamplingRow(sampling, adjacency, answer, reason, time.perf_counter() - start)

@@ -1,0 +1,73 @@
+"""What each way of drawing batches would cost, as a table for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from hockeystick import _numerals as numerals
+from hockeystick.accountants import SamplingRow
+from hockeystick.cli.describe import Question
+from hockeystick.cli.numerals import seconds
+from hockeystick.cli.plan_file import PlanFile
+from hockeystick.cli.render import (
+    add_plan,
+    add_text,
+    facts_table,
+    one_line,
+    print_plainly,
+    terminal,
+)
+
+_WIDEST: Final = 110
+_LEGEND: Final = (
+    "All rows have the plan's noise, batch size and number of steps. An adjacency says what is "
+    "protected: compare samplings under one of them. An epsilon is proven for batches that are "
+    "drawn as its row says, and for no others."
+)
+
+
+def print_samplings(file: PlanFile, at: Question, rows: Sequence[SamplingRow]) -> None:
+    """Print the table of all samplings."""
+    print_plainly(terminal(_WIDEST), samplings(file, at, rows))
+
+
+def samplings(file: PlanFile, at: Question, rows: Sequence[SamplingRow]) -> RenderableType:
+    """Return the table of all samplings, under a heading that says what is asked."""
+    facts = facts_table()
+    facts.add_row("question", f"{at.quantity} at {at.name} = {numerals.plain(at.value)}")
+    add_plan(facts, file)
+    add_text(facts, "notes", file.notes)
+    heading = one_line(file.title or "hockeystick", "bold")
+    legend = Text(_LEGEND, style="dim")
+    return Group(heading, Text(), facts, Text(), _table(at, rows), Text(), legend)
+
+
+def _table(at: Question, rows: Sequence[SamplingRow]) -> Table:
+    """Return one row per adjacency and sampling."""
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, header_style="bold", pad_edge=False)
+    for column in ("adjacency", "sampling", at.quantity, "proven interval, or why there is none"):
+        table.add_column(column, overflow="fold")
+    table.add_column("time", justify="right", no_wrap=True)
+    before = None
+    for index, row in enumerate(rows):
+        last = index + 1 == len(rows) or rows[index + 1].adjacency != row.adjacency
+        name = "" if row.adjacency == before else row.adjacency
+        time = Text(seconds(row.seconds), style="dim")
+        table.add_row(Text(name), Text(row.sampling), *_answer(row), time, end_section=last)
+        before = row.adjacency
+    return table
+
+
+def _answer(row: SamplingRow) -> tuple[Text, Text]:
+    """Return the number to quote, and what is proven of it."""
+    if row.answer is None:
+        return Text("none", style="dim"), Text(row.reason, style="dim")
+    lower, upper = numerals.interval(row.answer.lower, row.answer.upper)
+    proven = f"from {lower} to {upper}" if lower != upper else f"exactly {lower}"
+    return Text(numerals.at_most(row.answer.upper), style="bold"), Text(proven)

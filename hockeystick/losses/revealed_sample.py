@@ -1,0 +1,46 @@
+"""The pair of losses of a sample that an adversary sees."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from hockeystick.losses.base import CellLoss, Loss
+from hockeystick.losses.registry import LossPair, NoAnalysisError, losses_of
+from hockeystick.losses.revealed_mixture import revealed_mixture
+from hockeystick.losses.revealing import RevealingLoss
+from hockeystick.losses.two_point import TwoPointLoss
+from hockeystick.mechanisms import Composed, Plan, Repeated
+from hockeystick.mechanisms.revealed_sample import RevealedSample
+
+
+@losses_of.register
+def _(mechanism: RevealedSample) -> LossPair:
+    inner, rate = mechanism.inner, mechanism.rate
+    if isinstance(inner, Composed | Repeated | Plan):
+        raise NoAnalysisError(
+            f"a revealed sample is analysed for a single run inside, not for {inner}; "
+            "repeat or compose the sampled mechanism instead: RevealedSample(m, rate) ** n"
+        )
+    exact = rate if isinstance(rate, Fraction) else Fraction(repr(rate))
+    pair = losses_of(inner)
+    return LossPair(_sampled(pair.removing, exact), _sampled(pair.adding, exact))
+
+
+def _sampled(loss: Loss | None, rate: Fraction) -> Loss | None:
+    """Return the loss in one direction."""
+    if loss is None or rate == 0:
+        return None
+    if rate == 1:
+        return loss
+    if isinstance(loss, RevealingLoss) and loss.rate == 1:
+        return TwoPointLoss(0.0, float(rate))
+    if isinstance(loss, TwoPointLoss) and loss.failure > 0.0:
+        raise NoAnalysisError(
+            "a guarantee that may fail has no distribution of its loss to sample; sample its pure "
+            "part, and add the failures of all runs"
+        )
+    if not isinstance(loss, CellLoss):
+        raise NoAnalysisError(
+            "only some bounds of its privacy loss are known, not its distribution"
+        )
+    return revealed_mixture([(1 - rate, None), (rate, loss)])

@@ -1,0 +1,211 @@
+"""The pairs of losses of mechanisms on samples that are not plain Poisson ones."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
+
+from hockeystick.adjacency import Adjacency
+from hockeystick.losses.base import CellLoss, Loss
+from hockeystick.losses.dominated import DominatedLoss
+from hockeystick.losses.gaussian import GaussianLoss
+from hockeystick.losses.gaussian_mixture import GaussianMixtureLoss
+from hockeystick.losses.leaves import sampled_loss
+from hockeystick.losses.registry import LossPair, NoAnalysisError, losses_of
+from hockeystick.losses.revealed_mixture import revealed_mixture
+from hockeystick.losses.sampled_gaussian import SampledGaussianLoss
+from hockeystick.losses.symmetrized import symmetrized
+from hockeystick.mechanisms import (
+    Composed,
+    FixedSizeSubsampled,
+    Gaussian,
+    Mechanism,
+    Plan,
+    Repeated,
+    TruncatedPoissonSubsampled,
+    WithReplacementSubsampled,
+)
+
+if TYPE_CHECKING:
+    from mpmath import mpf
+
+_ULP: Final = 2.0**-52
+# Numbers of hits up to this are accounted one by one, larger ones in groups that grow by this.
+_ONE_BY_ONE: Final = 6
+_GROWTH: Final = 1.25
+# Less likely than this, what is left goes to the largest number of hits.
+_UNLIKELY: Final = 1e-290
+_DIGITS: Final = 370
+_BITS: Final = 960
+
+
+@losses_of.register
+def _(mechanism: FixedSizeSubsampled) -> LossPair:
+    pair = _of_one_run(mechanism.inner, "sampling of a fixed size")
+    if mechanism.rate == 1 or pair.removing is None:
+        return pair
+    if pair.removing != pair.adding:
+        raise NoAnalysisError(
+            f"samples of a fixed size are analysed for what costs the same in both directions of a "
+            f"replacement, not for {mechanism.inner}"
+        )
+    removing, adding = (sampled_loss(pair.removing, mechanism.rate, way) for way in (True, False))
+    if mechanism.adjacency is Adjacency.ADD_REMOVE:
+        return LossPair(removing, adding)
+    return _exchanged(removing, removing.attained, adding.attained)
+
+
+@losses_of.register
+def _(mechanism: WithReplacementSubsampled) -> LossPair:
+    noise = _gaussian(mechanism.inner, "Sampling with replacement")
+    if noise is None or mechanism.examples == 1:
+        # The only example is in every place.
+        return losses_of(Gaussian(math.inf if noise is None else noise / mechanism.batch_size))
+    noise_multiplier = Fraction(repr(noise))
+    above, below = (_hits(mechanism, up=up) for up in (True, False))
+    rate = sum((group.chance for group in above), Fraction(0))
+    upper = sampled_loss(_seen(above, noise_multiplier, rate), rate, True)
+    return _exchanged(upper, *(_alike(below, noise_multiplier, way) for way in (True, False)))
+
+
+@losses_of.register
+def _(mechanism: TruncatedPoissonSubsampled) -> LossPair:
+    noise = _gaussian(mechanism.inner, "Truncated Poisson sampling")
+    if noise is None or mechanism.rate == 0:
+        return LossPair(None, None)
+    if mechanism.rate == 1:
+        raise NoAnalysisError("at rate 1 every example is drawn; use FixedSizeSubsampled")
+    rate, full = mechanism.rate, _chance_of_full(mechanism)
+    # Where other examples add nothing, the example counts if it is drawn and kept.
+    kept_if_drawn = max(1.0 - full, min(1.0, mechanism.cap / (mechanism.examples + 1.0)))
+    pair = []
+    for removing in (True, False):
+        whole, cut = (SampledGaussianLoss(rate, one, removing) for one in (noise, noise / 2.0))
+        kept = SampledGaussianLoss(
+            float(rate) * kept_if_drawn * (1.0 - 8.0 * _ULP), noise, removing
+        )
+        either = revealed_mixture(((1 - Fraction(full), whole), (Fraction(full), cut)))
+        pair.append(DominatedLoss(cast(CellLoss, either), kept) if full > 0.0 else whole)
+    return LossPair(*pair)
+
+
+def _of_one_run(inner: Mechanism, what: str) -> LossPair:
+    """Return the losses of an inner mechanism that runs once, or raise."""
+    if isinstance(inner, Composed | Repeated | Plan):
+        raise NoAnalysisError(
+            f"{what} is analysed for a single run inside, not for {inner}; repeat or compose the "
+            "sampled mechanism instead"
+        )
+    return losses_of(inner)
+
+
+def _gaussian(inner: Mechanism, what: str) -> float | None:
+    """Return the noise multiplier of a Gaussian, None where it is infinite, or raise."""
+    if not isinstance(inner, Gaussian):
+        raise NoAnalysisError(f"{what} is analysed for the Gaussian mechanism, not for {inner}")
+    if inner.noise_multiplier == 0.0:
+        raise NoAnalysisError(f"{what} is not analysed without noise")
+    return None if math.isinf(inner.noise_multiplier) else inner.noise_multiplier
+
+
+def _exchanged(worst: Loss, *attained: Loss | None) -> LossPair:
+    """Return the losses where neighbours may be exchanged.
+
+    For ``eps >= 0`` no pair costs more than ``worst``; the others are what some data sets reach.
+    """
+    if not isinstance(worst, CellLoss):
+        raise NoAnalysisError("its privacy loss has no distribution that is known cell by cell")
+    return LossPair(*(symmetrized(worst, loss) for loss in attained))
+
+
+class _Group(NamedTuple):
+    """Some numbers of hits, from the fewest to the most, and how likely one of them is."""
+
+    fewest: int
+    most: int
+    chance: Fraction
+
+
+def _hits(mechanism: WithReplacementSubsampled, *, up: bool) -> list[_Group]:
+    """Return how often an example is in a sample, in groups; chances are rounded up or down.
+
+    Up, what is lost to rounding is a hit in every place; down, it is no hit at all.
+    """
+    from mpmath import mp
+
+    places, examples = mechanism.batch_size, mechanism.examples
+    groups: list[_Group] = []
+    first, likely = 1, True
+    with mp.workdps(_DIGITS):
+        while first <= places and likely:
+            last = min(
+                max(first, math.floor(_GROWTH * first)) if first > _ONE_BY_ONE else first, places
+            )
+            chances = [_binomial(places, k, examples) for k in range(first, last + 1)]
+            likely = chances[-1] > _UNLIKELY or last * examples < places
+            groups.append(_Group(first, last, _dyadic(mp.fsum(chances))))
+            first = last + 1
+        if up:
+            none = _dyadic(_binomial(places, 0, examples))
+            rest = 1 - none - sum((group.chance for group in groups), Fraction(0))
+            groups.append(_Group(places, places, rest))
+    return groups
+
+
+def _last_of_group(first: int) -> int:
+    """Return the largest number of hits that is accounted with another one."""
+    return first if first <= _ONE_BY_ONE else math.floor(_GROWTH * first)
+
+
+def _binomial(places: int, hits: int, examples: int) -> mpf:
+    """Return ``P[Bin(places, 1/examples) = hits]``."""
+    from mpmath import mp
+
+    share = mp.one / examples
+    return mp.binomial(places, hits) * share**hits * (1 - share) ** (places - hits)
+
+
+def _dyadic(chance: mpf) -> Fraction:
+    """Return a chance rounded down to a multiple of ``2^-960``, its own round-off included."""
+    from mpmath import mp
+
+    return Fraction(max(int(mp.floor(mp.ldexp(chance, _BITS))) - 1, 0), 2**_BITS)
+
+
+def _seen(groups: list[_Group], noise_multiplier: Fraction, rate: Fraction) -> CellLoss:
+    """Return the loss of so many hits, given that there are some, where their number is seen."""
+    seen = revealed_mixture(
+        (group.chance / rate, GaussianLoss(noise_multiplier / group.most)) for group in groups
+    )
+    return cast(CellLoss, seen)
+
+
+def _alike(groups: list[_Group], noise_multiplier: Fraction, removing: bool) -> Loss:
+    """Return the loss of data whose other examples are all alike: a mixture of Gaussians."""
+    known = [group for group in groups if group.chance > 0]
+    rate = sum((group.chance for group in known), Fraction(0))
+    distances = tuple(group.fewest / noise_multiplier for group in known)
+    weights = tuple(group.chance / rate for group in known)
+    return sampled_loss(GaussianMixtureLoss(distances, weights, removing), rate, removing)
+
+
+def _chance_of_full(mechanism: TruncatedPoissonSubsampled) -> float:
+    """Return ``P[Bin(examples, rate) >= cap]``, rounded up; 1 where that is no rare event.
+
+    From the cap on the chances fall faster than a geometric series.
+    """
+    from mpmath import mp
+
+    from hockeystick._reference.profiles import exact
+
+    examples, cap = mechanism.examples, mechanism.cap
+    if cap > examples:
+        return 0.0
+    with mp.workdps(_DIGITS):
+        rate = exact(mechanism.rate)
+        if cap <= 1.01 * examples * rate:
+            return 1.0
+        term = mp.binomial(examples, cap) * rate**cap * (1 - rate) ** (examples - cap)
+        ratio = (examples - cap) * rate / ((cap + 1) * (1 - rate))
+        return min(math.nextafter(float(term / (1 - ratio)), 2.0), 1.0)

@@ -1,0 +1,7 @@
+"""DP-SGD: the plan of a private training run, as people say it."""
+
+from hockeystick.mechanisms.dpsgd import schedules
+from hockeystick.mechanisms.dpsgd.plan import DPSGD
+from hockeystick.mechanisms.dpsgd.samplings import Clipping, Sampling
+
+__all__ = ["DPSGD", "Clipping", "Sampling", "schedules"]

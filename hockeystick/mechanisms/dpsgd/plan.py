@@ -1,0 +1,425 @@
+"""DP-SGD: the plan of a private training run, as people say it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final, final
+
+from hockeystick import _validate
+from hockeystick._numerals import plain
+from hockeystick._validate import MAX_COUNT, PARAMETERS, Domain
+from hockeystick.adjacency import Adjacency
+from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.mechanisms.base import Mechanism, Plan
+from hockeystick.mechanisms.composition import Composed
+from hockeystick.mechanisms.dpsgd.samplings import SCHEMES, Batches, Clipping, Sampling
+from hockeystick.mechanisms.dpsgd.schedules import A_SCHEDULE, Constant, Schedule
+
+if TYPE_CHECKING:
+    from hockeystick.mechanisms.dpsgd.schedules import Array
+
+_CAP: Final = Domain(symbol="B", low=1, high=MAX_COUNT, typical=(16, 65_536), whole=True)
+_PARTIAL_STEP = "a partial last step is a whole release"
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class DPSGD(Plan):
+    """A training run by DP-SGD: clip each example's gradient, add them up, add noise, repeat.
+
+    Each step releases sum of clip(g_i, C) over a batch + N(0, (noise_multiplier * C)^2 I). How the
+    batches are drawn is part of the plan, and decides what it costs: "poisson" draws each example
+    with probability rate = batch_size / examples in each step. The number of steps is given, or it
+    is ceil(epochs * examples / batch_size): a partial last step is a whole release.
+
+    The rule for epochs is exact: a float means the decimal that it prints as, so that 0.1 is
+    1/10. Where a float could also stand for a number that makes the steps a whole number (as
+    rate 0.3333333333333333 may stand for 1/3), it does: 1/3 for one epoch is 3 steps, not 4.
+
+    Guarantees:
+        Under Poisson sampling exact for whoever sees the noisy sum of every step, where one
+        example's gradient may reach the clipping norm in each; an upper bound for who sees the last
+        model alone. Under other samplings the ends are those of ``FixedSizeSubsampled``,
+        ``WithReplacementSubsampled``, ``Shuffled`` and ``RandomAllocation``. An answer covers
+        batches that are drawn as the plan says, and no others.
+
+    Edge cases:
+        Rate 0, no steps and no noise are allowed. Under replace-one an example moves the sum by up
+        to twice the clipping norm, which is accounted; the noise multiplier stays what it is. The
+        number of epochs needs a positive rate.
+
+    Args:
+        noise_multiplier: Standard deviation of the noise over the clipping norm, in [0, inf].
+        examples: Size of the training set, an integer >= 1.
+        batch_size: Expected size of a batch, an integer from 1 to examples; needs examples.
+        rate: Probability of an example to be in a batch, in [0, 1]; instead of batch_size.
+        epochs: Length of the training in passes over the data, a finite number >= 0.
+        steps: Length of the training in steps, an integer >= 0; instead of epochs.
+        sampling: How batches are drawn: "poisson", "fixed-size", "with-replacement", "shuffle",
+            "random-allocation" or "full-batch".
+        adjacency: "add-remove" (Poisson, fixed-size, random allocation, full batch), "zero-out"
+            (Poisson, shuffle, random allocation, full batch) or "replace-one" (all but random
+            allocation).
+        clipping: "individual", or "batch" where the sum of a batch is clipped.
+        schedule: How the noise multiplier changes: a ``Schedule`` of factors, one for each step.
+        batch_schedule: How the batch size changes, in the same way; Poisson sampling by steps only.
+        batch_cap: The most examples that a Poisson batch keeps, an integer >= 1; None for all.
+
+    Raises:
+        ParameterError: If a parameter is outside its domain, or one of a pair of alternatives is
+            missing or both are given.
+        IncompatibleError: If the sampling has no analysis under the adjacency or with the clipping,
+            or shuffled or allocated data are no whole number of batches or epochs.
+
+    References:
+        Abadi et al., "Deep Learning with Differential Privacy", CCS 2016, algorithm 1.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> plan = hs.DPSGD(examples=60_000, batch_size=256, epochs=60, noise_multiplier=1.1)
+        >>> print(plan.mechanism)
+        Poisson-subsampled Gaussian (noise multiplier 1.1, rate 0.00426667) x 14063
+        >>> print(plan.steps_rule)
+        steps = ceil(epochs * examples / batch_size) = ceil(60 * 60000 / 256) = 14063: \
+a partial last step is a whole release
+    """
+
+    noise_multiplier: float
+    examples: int | None
+    batch_size: int | None
+    rate: float | None
+    epochs: float | None
+    steps: int | None
+    sampling: Sampling
+    adjacency: Adjacency = Adjacency.ADD_REMOVE
+    clipping: Clipping = Clipping.INDIVIDUAL
+    schedule: Schedule | None = None
+    batch_schedule: Schedule | None = None
+    batch_cap: int | None = None
+
+    def __init__(
+        self,
+        *,
+        noise_multiplier: float,
+        examples: float | None = None,
+        batch_size: float | None = None,
+        rate: float | None = None,
+        epochs: float | None = None,
+        steps: float | None = None,
+        sampling: Sampling | str = Sampling.POISSON,
+        adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
+        clipping: Clipping | str = Clipping.INDIVIDUAL,
+        schedule: Schedule | None = None,
+        batch_schedule: Schedule | None = None,
+        batch_cap: float | None = None,
+    ) -> None:
+        fields = {
+            "noise_multiplier": _validate.real("noise_multiplier", noise_multiplier),
+            "examples": _optional_count("examples", examples),
+            "batch_size": _optional_count("batch_size", batch_size),
+            "rate": None if rate is None else _validate.real("rate", rate),
+            "epochs": None if epochs is None else _validate.real("epochs", epochs),
+            "steps": _optional_count("steps", steps),
+            "sampling": _sampling(sampling),
+            "adjacency": _validate.choice("adjacency", adjacency, Adjacency),
+            "clipping": _clipping(clipping),
+            "schedule": _schedule("schedule", schedule),
+            "batch_schedule": _schedule("batch_schedule", batch_schedule),
+            "batch_cap": None
+            if batch_cap is None
+            else _validate.count("batch_cap", batch_cap, _CAP),
+        }
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+        _fill_full_batch(self)
+        _check_alternatives(self)
+        _check_length(self)
+        SCHEMES[self.sampling].check(_batches(self))
+        _check_options(self)
+        _check_epochs(self)
+
+    @property
+    def sampling_rate(self) -> float:
+        """The probability of an example to be in a batch, correctly rounded."""
+        if self.rate is not None:
+            return self.rate
+        return float(_batch_fraction(self))
+
+    @property
+    def total_steps(self) -> int:
+        """The number of steps."""
+        return _steps(self)[0]
+
+    @property
+    def steps_rule(self) -> str:
+        """Where the number of steps comes from, as one line."""
+        return _steps(self)[1]
+
+    @property
+    def steps_per_epoch(self) -> int | None:
+        """How many batches an epoch of shuffled or allocated data has, None for other samplings."""
+        by_epoch = SCHEMES[self.sampling].by_epoch
+        return int(1 / _batch_fraction(self)) if by_epoch else None
+
+    @property
+    def noise_multipliers(self) -> Array:
+        """The noise multiplier of each step."""
+        return self.noise_multiplier * _factors(self.schedule, self.total_steps)
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The steps as one mechanism."""
+        scheme, batches = SCHEMES[self.sampling], _batches(self)
+        if self._is_constant:
+            runs = self.total_steps // (self.steps_per_epoch or 1)
+            return scheme.mechanism(batches, self.noise_multiplier) ** runs
+        return Composed(
+            tuple(
+                scheme.mechanism(replace(batches, rate=rate), noise) ** runs
+                for noise, rate, runs in _segments(self)
+            )
+        )
+
+    @property
+    def _is_constant(self) -> bool:
+        """Whether all steps are alike."""
+        return self.schedule is None and self.batch_schedule is None
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What must hold in the training code for the plan to apply, as sentences."""
+        return (
+            self.adjacency.meaning,
+            SCHEMES[self.sampling].drawn(_batches(self)),
+            _clipped(self),
+            "Fresh Gaussian noise is added to the sum of the clipped gradients in each step; its "
+            f"standard deviation is {_noise_words(self)} times the clipping norm.",
+            "The noisy sum is divided by a fixed number, never by the size of the drawn batch.",
+            f"The number of steps is fixed in advance: {self.steps_rule}.",
+        )
+
+    def _words(self) -> tuple[str, tuple[str, ...]]:
+        """Return the name and what an accountant needs to know."""
+        return "DP-SGD", (
+            f"{self.sampling} sampling",
+            f"noise multiplier {self.noise_multiplier:g}",
+            f"rate {self.sampling_rate:g}",
+            f"{self.total_steps} steps",
+            *_options(self),
+            self.adjacency,
+        )
+
+
+def _optional_count(name: str, value: float | None, domain: Domain | None = None) -> int | None:
+    """Return a whole number, or None where none was given."""
+    return None if value is None else _validate.count(name, value, domain)
+
+
+def _sampling(sampling: object) -> Sampling:
+    """Return how batches are drawn, or raise."""
+    try:
+        return _validate.choice("sampling", sampling, Sampling)
+    except ParameterError as error:
+        allowed = f"{error.allowed}, whose epsilon does not cover batches drawn in any other way"
+        raise ParameterError("sampling", sampling, allowed) from None
+
+
+def _clipping(clipping: object) -> Clipping:
+    """Return what is clipped, or raise."""
+    try:
+        return _validate.choice("clipping", clipping, Clipping)
+    except ParameterError as error:
+        allowed = (
+            f"{error.allowed}; means of microbatches that are clipped each move a sum by up to "
+            "twice the clipping norm, and have no plan of their own"
+        )
+        raise ParameterError("clipping", clipping, allowed) from None
+
+
+def _schedule(name: str, schedule: object) -> Schedule | None:
+    """Return a schedule or None, or raise."""
+    if schedule is not None and not isinstance(schedule, Schedule):
+        raise ParameterError(name, schedule, A_SCHEDULE)
+    return schedule
+
+
+def _factors(schedule: Schedule | None, steps: int) -> Array:
+    """Return the factors of a schedule, ones where there is none."""
+    return (schedule or Constant()).factors(steps)
+
+
+def _fill_full_batch(plan: DPSGD) -> None:
+    """Set the rate to 1 where every example is used and no size was given."""
+    given = (plan.rate, plan.batch_size) != (None, None)
+    if plan.sampling is Sampling.FULL_BATCH and not given:
+        object.__setattr__(plan, "rate", 1.0)
+
+
+def _batches(plan: DPSGD) -> Batches:
+    """Return what the sampling needs to know."""
+    return Batches(
+        plan.adjacency,
+        plan.clipping,
+        _batch_fraction(plan),
+        plan.batch_size,
+        plan.examples,
+        plan.batch_cap,
+    )
+
+
+def _check_options(plan: DPSGD) -> None:
+    """Raise where something was given that only Poisson sampling has."""
+    poisson = plan.sampling is Sampling.POISSON
+    if plan.batch_cap is not None:
+        if not poisson:
+            raise IncompatibleError(f"batch_cap cuts Poisson batches; not those of {plan.sampling}")
+        if plan.examples is None:
+            raise ParameterError("examples", None, "given where batch_cap is")
+    if plan.batch_schedule is not None and not (poisson and plan.epochs is None):
+        raise IncompatibleError(
+            "batch_schedule changes the rate of Poisson sampling from step to step: give "
+            "sampling 'poisson' and the number of steps"
+        )
+
+
+def _check_epochs(plan: DPSGD) -> None:
+    """Raise unless shuffled or allocated data are used in whole epochs, each with one noise."""
+    length = plan.steps_per_epoch
+    if length is None:
+        return
+    if plan.total_steps % length:
+        whole = plan.total_steps // length * length
+        raise IncompatibleError(
+            f"{plan.total_steps} steps are no whole number of epochs of {length}, and part of an "
+            f"epoch of sampling {plan.sampling!r} has no analysis; use {whole} or {whole + length}"
+        )
+    if plan.schedule is not None and plan.total_steps:
+        by_epoch = plan.noise_multipliers.reshape(-1, length)
+        if bool((by_epoch != by_epoch[:, :1]).any()):
+            raise IncompatibleError(
+                f"sampling {plan.sampling!r} is analysed epoch by epoch: the schedule must keep "
+                f"the noise for whole epochs of {length} steps, as schedules.Piecewise can"
+            )
+
+
+def _segments(plan: DPSGD) -> Iterator[tuple[float, Fraction, int]]:
+    """Return the noise multipliers and rates that there are, and how many runs have them."""
+    import numpy as np
+
+    length = plan.steps_per_epoch or 1
+    noise = plan.noise_multipliers[::length]
+    rates = _factors(plan.batch_schedule, plan.total_steps)[::length]
+    both, counts = np.unique(np.stack((noise, rates)), axis=1, return_counts=True)
+    rate = _batch_fraction(plan)
+    for multiplier, factor, count in zip(*both.tolist(), counts.tolist(), strict=True):
+        own = rate if factor == 1.0 else rate * Fraction(repr(factor))
+        if own > 1:
+            allowed = f"factors of at most {float(1 / rate):g}, so that no rate exceeds 1"
+            raise ParameterError("batch_schedule", factor, allowed)
+        yield multiplier, own, count
+
+
+def _clipped(plan: DPSGD) -> str:
+    """Return what must hold of the clipping."""
+    if plan.clipping is Clipping.BATCH:
+        return (
+            "The sum of a batch's gradients is clipped as a whole to the clipping norm in L2, so "
+            "that one example moves it by at most twice the clipping norm."
+        )
+    clipped = "Each example's gradient is clipped on its own to the clipping norm in L2"
+    if plan.adjacency is Adjacency.REPLACE_ONE:
+        clipped += ", so that replacing one moves the sum by at most twice the clipping norm"
+    return f"{clipped}."
+
+
+def _noise_words(plan: DPSGD) -> str:
+    """Return the noise multiplier, or what it is at the ends of the schedule."""
+    if plan.schedule is None or not plan.total_steps:
+        return plain(plan.noise_multiplier)
+    noise = plan.noise_multipliers
+    return (
+        f"{noise[0]:g} in the first step and {noise[-1]:g} in the last, between {noise.min():g} "
+        f"and {noise.max():g},"
+    )
+
+
+def _options(plan: DPSGD) -> Iterator[str]:
+    """Return what is not as usual, in words."""
+    if plan.clipping is not Clipping.INDIVIDUAL:
+        yield f"{plan.clipping} clipping"
+    for name in ("schedule", "batch_schedule"):
+        schedule = getattr(plan, name)
+        if schedule is not None:
+            yield f"{name.replace('_', ' ')} {type(schedule).__name__.lower()}"
+    if plan.batch_cap is not None:
+        yield f"batches of at most {plan.batch_cap}"
+
+
+def _check_alternatives(plan: DPSGD) -> None:
+    """Raise unless exactly one of each pair of alternatives was given, with what it needs."""
+    for first, second in (("batch_size", "rate"), ("epochs", "steps")):
+        pair = getattr(plan, first), getattr(plan, second)
+        if pair.count(None) != 1:
+            missing = pair == (None, None)
+            name = f"{first} or {second}" if missing else f"only one of {first}, {second}"
+            raise ParameterError(name, None if missing else pair, "given")
+    if plan.batch_size is None:
+        return
+    if plan.examples is None:
+        raise ParameterError("examples", None, "given where batch_size is")
+    if plan.batch_size > plan.examples:
+        allowed = f"at most the number of examples, {plan.examples}"
+        raise ParameterError("batch_size", plan.batch_size, allowed)
+
+
+def _check_length(plan: DPSGD) -> None:
+    """Raise where the epochs come down to no number of steps, or to too many."""
+    if plan.epochs is None:
+        return
+    if plan.rate == 0:
+        allowed = f"{PARAMETERS['rate'].allowed}, and above 0 where epochs is given"
+        raise ParameterError("rate", plan.rate, allowed)
+    if plan.total_steps > MAX_COUNT:
+        raise ParameterError("epochs", plan.epochs, "so few that there are at most 10^15 steps")
+
+
+def _batch_fraction(plan: DPSGD) -> Fraction:
+    """Return the sampling rate as an exact number, a given float as the decimal it prints as."""
+    if plan.batch_size is not None and plan.examples is not None:
+        return Fraction(plan.batch_size, plan.examples)
+    return Fraction(repr(plan.rate))
+
+
+def _steps(plan: DPSGD) -> tuple[int, str]:
+    """Return the number of steps and the rule that it comes from."""
+    if plan.epochs is None:
+        steps = int(plan.steps or 0)
+        return steps, f"steps = {steps}, as given"
+    if plan.rate is None:
+        formula = "epochs * examples / batch_size"
+        numbers = f"{plain(plan.epochs)} * {plan.examples} / {plan.batch_size}"
+    else:
+        formula, numbers = "epochs / rate", f"{plain(plan.epochs)} / {plain(plan.rate)}"
+    rate = _batch_fraction(plan)
+    exact = Fraction(repr(plan.epochs)) / rate
+    nearest = round(exact)
+    if exact == nearest:
+        return nearest, f"steps = {formula} = {numbers} = {nearest}"
+    if _floats_allow(plan, rate, nearest):
+        rule = f"steps = {formula} = {numbers} = {nearest}, to the last digit of what was given"
+        return nearest, rule
+    steps = math.ceil(exact)
+    return steps, f"steps = ceil({formula}) = ceil({numbers}) = {steps}: {_PARTIAL_STEP}"
+
+
+def _floats_allow(plan: DPSGD, rate: Fraction, steps: int) -> bool:
+    """Return whether a given float may stand for the number that makes the steps whole."""
+    epochs = plan.epochs
+    if epochs is None or steps == 0:
+        return False
+    if plan.rate is not None and float(Fraction(repr(epochs)) / steps) == plan.rate:
+        return True
+    return not epochs.is_integer() and float(steps * rate) == epochs

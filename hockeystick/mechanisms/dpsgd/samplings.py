@@ -1,0 +1,350 @@
+"""How the batch of a step is drawn, and what each way of drawing makes of the noise."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, final
+
+from hockeystick.adjacency import Adjacency
+from hockeystick.errors import IncompatibleError
+from hockeystick.mechanisms.fixed_size import FixedSizeSubsampled
+from hockeystick.mechanisms.gaussian import Gaussian
+from hockeystick.mechanisms.poisson import PoissonSubsampled
+from hockeystick.mechanisms.random_allocation import RandomAllocation
+from hockeystick.mechanisms.shuffled import Shuffled
+from hockeystick.mechanisms.truncated_poisson import TruncatedPoissonSubsampled
+from hockeystick.mechanisms.with_replacement import WithReplacementSubsampled
+
+if TYPE_CHECKING:
+    from hockeystick.mechanisms.base import Mechanism
+
+
+class Sampling(StrEnum):
+    """How the batch of a step is drawn.
+
+    - ``POISSON`` ("poisson"): each example is in each batch independently, with one probability.
+    - ``FIXED_SIZE`` ("fixed-size"): each batch is a random set of a fixed size.
+    - ``WITH_REPLACEMENT`` ("with-replacement"): each place of a batch holds any of the examples.
+    - ``SHUFFLE`` ("shuffle"): in each epoch the data are shuffled and cut into batches.
+    - ``RANDOM_ALLOCATION`` ("random-allocation"): in each epoch each example is put into one of
+      the batches, independently of the others.
+    - ``FULL_BATCH`` ("full-batch"): each step uses every example.
+
+    Example:
+        >>> from hockeystick.mechanisms import Sampling
+        >>> print(Sampling.POISSON)
+        poisson
+    """
+
+    POISSON = "poisson"
+    FIXED_SIZE = "fixed-size"
+    WITH_REPLACEMENT = "with-replacement"
+    SHUFFLE = "shuffle"
+    RANDOM_ALLOCATION = "random-allocation"
+    FULL_BATCH = "full-batch"
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+class Clipping(StrEnum):
+    """What is clipped to the clipping norm C.
+
+    - ``INDIVIDUAL`` ("individual"): each example's gradient; one example moves a batch's sum by at
+      most C, and replacing it by at most 2C.
+    - ``BATCH`` ("batch"): the sum of a batch; one example may move it by 2C, however it came in.
+
+    Example:
+        >>> from hockeystick.mechanisms import Clipping
+        >>> print(Clipping.BATCH)
+        batch
+    """
+
+    INDIVIDUAL = "individual"
+    BATCH = "batch"
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """What a way of sampling needs to know: of what, how many, under which neighbours.
+
+    ``rate`` is the chance of an example to be in a batch; the sizes are None where it was given.
+    """
+
+    adjacency: Adjacency
+    clipping: Clipping
+    rate: Fraction
+    batch_size: int | None
+    examples: int | None
+    cap: int | None
+
+    @property
+    def replaced(self) -> bool:
+        """Whether one example may be replaced by another one."""
+        return self.adjacency is Adjacency.REPLACE_ONE
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """The sizes of a batch and of the data, or an error where they are not known."""
+        if self.batch_size is None or self.examples is None:
+            raise IncompatibleError(
+                "only Poisson sampling knows a rate without sizes; give examples and batch_size"
+            )
+        return self.batch_size, self.examples
+
+
+class Scheme(ABC):
+    """One way to draw batches."""
+
+    __slots__ = ()
+    # Whether one run of the mechanism is a whole epoch.
+    by_epoch: bool = False
+
+    @abstractmethod
+    def check(self, batches: Batches) -> None:
+        """Raise where nothing is known, with the reason and what to do instead."""
+
+    @abstractmethod
+    def mechanism(self, batches: Batches, noise_multiplier: float) -> Mechanism:
+        """Return one step, or one epoch, of noise in units of the clipping norm."""
+
+    @abstractmethod
+    def drawn(self, batches: Batches) -> str:
+        """Return what must hold of the batches, as a sentence."""
+
+
+@final
+class _Poisson(Scheme):
+    """Each example in each batch with one probability; with a cap, so many at most."""
+
+    __slots__ = ()
+
+    def check(self, batches: Batches) -> None:
+        """Refuse replaced examples where more than themselves are clipped or cut."""
+        if batches.replaced and batches.rate < 1 and batches.clipping is Clipping.BATCH:
+            raise IncompatibleError(
+                "clipping of Poisson batches as a whole has no analysis under replace-one; use "
+                "add-remove"
+            )
+        if batches.cap is not None:
+            _needs(batches, "batch_cap", (Adjacency.ADD_REMOVE,), Clipping.INDIVIDUAL)
+
+    def mechanism(self, batches: Batches, noise_multiplier: float) -> Mechanism:
+        """Return one step."""
+        if batches.rate == 1:
+            return _whole(batches, noise_multiplier)
+        noise = Gaussian(noise_multiplier / (2 if batches.clipping is Clipping.BATCH else 1))
+        if batches.cap is not None:
+            return TruncatedPoissonSubsampled(
+                noise, batches.rate, batches.cap, batches.sizes[1], batches.adjacency
+            )
+        return PoissonSubsampled(noise, batches.rate, batches.adjacency)
+
+    def drawn(self, batches: Batches) -> str:
+        """Return how batches are drawn."""
+        if batches.rate == 1:
+            return "Every step uses every example once."
+        cut = "" if batches.cap is None else f"; a random set of {batches.cap:,} is kept of more"
+        return (
+            "Each step draws its batch by Poisson sampling: each example independently with "
+            f"probability {float(batches.rate):.6g}{cut}, afresh in each step, and the batches "
+            "stay secret."
+        )
+
+
+@final
+class _FixedSize(Scheme):
+    """Random sets of a fixed size."""
+
+    __slots__ = ()
+
+    def check(self, batches: Batches) -> None:
+        """Refuse zero-out."""
+        _ = batches.sizes
+        if batches.adjacency is Adjacency.ZERO_OUT:
+            raise IncompatibleError(
+                "batches of a fixed size have no analysis under zero-out; use replace-one or "
+                "add-remove"
+            )
+
+    def mechanism(self, batches: Batches, noise_multiplier: float) -> Mechanism:
+        """Return one step: another example takes a missing one's place, which moves by 2C."""
+        return FixedSizeSubsampled(
+            Gaussian(noise_multiplier / 2), *batches.sizes, batches.adjacency
+        )
+
+    def drawn(self, batches: Batches) -> str:
+        """Return how batches are drawn."""
+        size, examples = batches.sizes
+        return (
+            f"Each step draws one of all sets of {size:,} of {examples:,} examples, equally "
+            "likely, afresh in each step, and the batches stay secret; another example takes the "
+            "place of a missing one."
+        )
+
+
+@final
+class _WithReplacement(Scheme):
+    """Places that each hold any of the examples."""
+
+    __slots__ = ()
+
+    def check(self, batches: Batches) -> None:
+        """Refuse all but replaced examples that are clipped one by one."""
+        _ = batches.sizes
+        _needs(
+            batches, "sampling 'with-replacement'", (Adjacency.REPLACE_ONE,), Clipping.INDIVIDUAL
+        )
+
+    def mechanism(self, batches: Batches, noise_multiplier: float) -> Mechanism:
+        """Return one step: each place that an example is in moves by 2C."""
+        return WithReplacementSubsampled(Gaussian(noise_multiplier / 2), *batches.sizes)
+
+    def drawn(self, batches: Batches) -> str:
+        """Return how batches are drawn."""
+        size, examples = batches.sizes
+        return (
+            f"Each of the {size:,} places of a step's batch holds any of the {examples:,} "
+            "examples, independently and equally likely, and the batches stay secret."
+        )
+
+
+class _ByEpoch(Scheme):
+    """What divides the data into batches of equal size, once in an epoch."""
+
+    __slots__ = ()
+    by_epoch = True
+
+    def _check_whole(self, batches: Batches) -> None:
+        """Refuse a last batch that is smaller than the others."""
+        size, examples = batches.sizes
+        if examples % size:
+            raise IncompatibleError(
+                f"{examples} examples are no whole number of batches of {size}: the last batch of "
+                f"an epoch would have {examples % size}; drop these (examples = "
+                f"{examples - examples % size}) or choose a batch_size that divides examples"
+            )
+
+
+@final
+class _Shuffle(_ByEpoch):
+    """A new order in each epoch."""
+
+    __slots__ = ()
+
+    def check(self, batches: Batches) -> None:
+        """Refuse add-remove."""
+        self._check_whole(batches)
+        _needs(
+            batches,
+            "sampling 'shuffle'",
+            (Adjacency.ZERO_OUT, Adjacency.REPLACE_ONE),
+            batches.clipping,
+        )
+
+    def mechanism(self, batches: Batches, noise_multiplier: float) -> Mechanism:
+        """Return one epoch; of batches clipped as a whole one moves by 2C, others stay."""
+        if batches.clipping is Clipping.BATCH:
+            return Gaussian(noise_multiplier / 2)
+        steps = int(1 / batches.rate)
+        return Shuffled(Gaussian(noise_multiplier), steps, batches.adjacency)
+
+    def drawn(self, batches: Batches) -> str:
+        """Return how batches are drawn."""
+        return (
+            "The examples are shuffled afresh for each epoch and cut into batches of "
+            f"{batches.sizes[0]:,}; each example is in exactly one batch of an epoch, and the "
+            "order stays secret."
+        )
+
+
+@final
+class _RandomAllocation(_ByEpoch):
+    """One batch of each epoch for each example."""
+
+    __slots__ = ()
+
+    def check(self, batches: Batches) -> None:
+        """Refuse replace-one."""
+        self._check_whole(batches)
+        _needs(
+            batches,
+            "sampling 'random-allocation'",
+            (Adjacency.ADD_REMOVE, Adjacency.ZERO_OUT),
+            batches.clipping,
+        )
+
+    def mechanism(self, batches: Batches, noise_multiplier: float) -> Mechanism:
+        """Return one epoch."""
+        noise = Gaussian(noise_multiplier / (2 if batches.clipping is Clipping.BATCH else 1))
+        return RandomAllocation(noise, int(1 / batches.rate), adjacency=batches.adjacency)
+
+    def drawn(self, batches: Batches) -> str:
+        """Return how batches are drawn."""
+        return (
+            f"In each epoch each example is put into one of {int(1 / batches.rate):,} batches, "
+            "equally likely and independently of the other examples, and the batches stay secret."
+        )
+
+
+@final
+class _FullBatch(Scheme):
+    """Every example in every step."""
+
+    __slots__ = ()
+
+    def check(self, batches: Batches) -> None:
+        """Refuse batches that are smaller than the data."""
+        if batches.rate != 1:
+            raise IncompatibleError(
+                "sampling 'full-batch' uses every example in each step; leave out batch_size, or "
+                "name how smaller batches are drawn"
+            )
+
+    def mechanism(self, batches: Batches, noise_multiplier: float) -> Mechanism:
+        """Return one step."""
+        return _whole(batches, noise_multiplier)
+
+    def drawn(self, batches: Batches) -> str:
+        """Return that nothing is drawn."""
+        return "Every step uses every example once."
+
+
+def _whole(batches: Batches, noise_multiplier: float) -> Mechanism:
+    """Return a step that uses every example: replaced, or clipped as a whole, it moves by 2C."""
+    twice = batches.replaced or batches.clipping is Clipping.BATCH
+    return Gaussian(noise_multiplier / (2 if twice else 1))
+
+
+def _needs(
+    batches: Batches, what: str, adjacencies: tuple[Adjacency, ...], clipping: Clipping
+) -> None:
+    """Raise unless the adjacency is one of these, and the clipping this one."""
+    if batches.adjacency not in adjacencies:
+        others = " or ".join(adjacencies)
+        raise IncompatibleError(
+            f"{what} has no analysis under {batches.adjacency}; use adjacency {others}"
+        )
+    if batches.clipping is not clipping:
+        raise IncompatibleError(
+            f"{what} has no analysis with {batches.clipping} clipping; use {clipping} clipping"
+        )
+
+
+SCHEMES: Final = MappingProxyType(
+    {
+        Sampling.POISSON: _Poisson(),
+        Sampling.FIXED_SIZE: _FixedSize(),
+        Sampling.WITH_REPLACEMENT: _WithReplacement(),
+        Sampling.SHUFFLE: _Shuffle(),
+        Sampling.RANDOM_ALLOCATION: _RandomAllocation(),
+        Sampling.FULL_BATCH: _FullBatch(),
+    }
+)

@@ -1,0 +1,80 @@
+"""Sampling that an adversary sees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+from hockeystick import _validate
+from hockeystick.adjacency import Adjacency
+from hockeystick.mechanisms.base import Mechanism, checked
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class RevealedSample(Mechanism):
+    """A mechanism that a record takes part in with some probability, and all see whether it does.
+
+    With probability ``rate``, independently in each run, the record that differs is used and its
+    pair is that of the inner mechanism; otherwise the run tells nothing, and which it was is known:
+
+        delta(eps) = rate * delta_inner(eps),  and over n runs a mean over K ~ Bin(n, rate) hits.
+
+    Nothing is amplified but by chance. It is what an adversary faces who learns the batches, each
+    drawn afresh and independently of the others: of a fixed size m among N examples, rate = m/N.
+    Of a Gaussian, n runs have the profile ``E_K delta_G(eps; sqrt(K) / noise_multiplier)``.
+
+    Guarantees:
+        Exact for such an adversary where the inner mechanism's pair is; an upper bound for one who
+        does not see the batches.
+
+    Edge cases:
+        Rate 0 releases nothing about the data; rate 1 is the inner mechanism itself.
+
+    Args:
+        inner: The mechanism that the record is used by, for the change that it makes there: under
+            replace-one, noise in units of twice the clipping norm.
+        rate: Probability of a record to be used in one run, in [0, 1]; a ``Fraction`` is kept
+            exact.
+
+    Raises:
+        ParameterError: If a parameter is outside its domain.
+
+    References:
+        van Dijk, Nguyen, Nguyen and Nguyen, "Generalizing DP-SGD with shuffling and batch
+        clipping", 2022, for its adversary A1.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> print(hs.RevealedSample(hs.Gaussian(3.0), rate=0.01) ** 1000)
+        Gaussian on a revealed sample (noise multiplier 3, rate 0.01) x 1000
+    """
+
+    inner: Mechanism
+    rate: float | Fraction
+
+    def __init__(self, inner: Mechanism, rate: float | Fraction) -> None:
+        object.__setattr__(self, "inner", checked("inner", inner))
+        probability = _validate.real("rate", rate)
+        object.__setattr__(self, "rate", rate if isinstance(rate, Fraction) else probability)
+
+    @property
+    def adjacency(self) -> Adjacency | None:
+        """That of the inner mechanism."""
+        return self.inner.adjacency
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What must hold for the sampling to be as described."""
+        sampling = (
+            f"Each example is used in each run with probability {float(self.rate):g}, independently"
+            " of the other runs; who is used may be known."
+        )
+        return (sampling, *self.inner.assumptions)
+
+    def _words(self) -> tuple[str, tuple[str, ...]]:
+        """Return the inner mechanism's words with the sampling added."""
+        name, details = self.inner._words()
+        inside = name if details else f"[{name}]"
+        return f"{inside} on a revealed sample", (*details, f"rate {float(self.rate):g}")

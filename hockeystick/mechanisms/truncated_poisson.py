@@ -1,0 +1,105 @@
+"""Poisson samples cut to a largest size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, final
+
+from hockeystick import _validate
+from hockeystick._validate import MAX_COUNT, Domain
+from hockeystick.adjacency import Adjacency
+from hockeystick.errors import IncompatibleError
+from hockeystick.mechanisms.base import Mechanism, checked
+
+_CAP: Final = Domain(symbol="B", low=1, high=MAX_COUNT, typical=(16, 65_536), whole=True)
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class TruncatedPoissonSubsampled(Mechanism):
+    """The Gaussian mechanism on a Poisson sample of which at most ``cap`` examples are kept.
+
+    Each example is drawn independently with probability ``rate``; where more than ``cap`` are
+    drawn, a random set of ``cap`` of them is kept. What is drawn and kept is secret.
+
+    Guarantees:
+        An upper end: let J be how many of the other examples are drawn. Where J is below the cap,
+        nothing is cut and the run is one on a Poisson sample; otherwise the example, if drawn and
+        kept, takes another one's place, which moves the result twice as far. Both cases are
+        accounted as if it were known which of them happened; the second has the probability
+        ``P[Bin(examples, rate) >= cap]``. A lower end by data sets whose other examples add
+        nothing.
+
+    Edge cases:
+        A cap that is hardly ever reached costs what Poisson sampling does.
+
+    Args:
+        inner: A ``Gaussian``; its noise multiplier is the standard deviation over the largest
+            contribution of one example.
+        rate: Probability of each example to be drawn, in [0, 1].
+        cap: Largest size of a sample, an integer >= 1.
+        examples: Size of the data set, an integer >= 1.
+        adjacency: "add-remove".
+
+    Raises:
+        ParameterError: If a parameter is outside its domain.
+        IncompatibleError: Under another adjacency.
+
+    References:
+        Chua et al., "Scalable DP-SGD: shuffling vs. Poisson subsampling", NeurIPS 2024, for
+        truncated batches; the bound here is by conditioning, not by total variation.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> print(hs.TruncatedPoissonSubsampled(hs.Gaussian(1.1), 0.01, cap=70, examples=6_000))
+        truncated-Poisson-subsampled Gaussian (noise multiplier 1.1, rate 0.01, at most 70 of 6000)
+    """
+
+    inner: Mechanism
+    rate: float | Fraction
+    cap: int
+    examples: int
+    adjacency: Adjacency = Adjacency.ADD_REMOVE
+
+    def __init__(
+        self,
+        inner: Mechanism,
+        rate: float | Fraction,
+        cap: float,
+        examples: float,
+        adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
+    ) -> None:
+        object.__setattr__(self, "inner", checked("inner", inner))
+        probability = _validate.real("rate", rate)
+        object.__setattr__(self, "rate", rate if isinstance(rate, Fraction) else probability)
+        object.__setattr__(self, "cap", _validate.count("cap", cap, _CAP))
+        object.__setattr__(self, "examples", _validate.count("examples", examples))
+        neighbours = _validate.choice("adjacency", adjacency, Adjacency)
+        object.__setattr__(self, "adjacency", neighbours)
+        if neighbours is not Adjacency.ADD_REMOVE:
+            raise IncompatibleError(
+                f"truncated Poisson sampling has no analysis under {neighbours}; use add-remove"
+            )
+        if inner.adjacency not in (None, neighbours):
+            raise IncompatibleError(
+                f"the inner mechanism, {inner}, is described under {inner.adjacency} and cannot "
+                f"be accounted under {neighbours}; give both the same adjacency"
+            )
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What must hold for the sampling to be as described."""
+        sampling = (
+            f"Each of {self.examples:,} examples is drawn independently with probability "
+            f"{float(self.rate):g}; of more than {self.cap:,} a random set of {self.cap:,} is "
+            "kept; the sample is secret."
+        )
+        return (self.adjacency.meaning, sampling, *self.inner.assumptions)
+
+    def _words(self) -> tuple[str, tuple[str, ...]]:
+        """Return the inner mechanism's words with the sampling added."""
+        name, details = self.inner._words()
+        inside = name if details else f"[{name}]"
+        own = (f"rate {float(self.rate):g}", f"at most {self.cap} of {self.examples}")
+        return f"truncated-Poisson-subsampled {inside}", (*details, *own)

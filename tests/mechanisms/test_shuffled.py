@@ -1,0 +1,127 @@
+"""Shuffled epochs and revealed samples as descriptions: what they say, and what they refuse."""
+
+import dataclasses
+import math
+from fractions import Fraction
+
+import pytest
+
+import hockeystick as hs
+from hockeystick.losses import RevealedMixtureProfiledLoss, losses_of
+
+
+def test_it_says_what_it_is() -> None:
+    plan = hs.Shuffled(hs.Gaussian(1.5), 100) ** 3
+    assert str(plan) == "shuffled Gaussian (noise multiplier 1.5, 100 batches, zero-out) x 3"
+    assert str(hs.Shuffled(hs.Gaussian(2), 1, "replace-one")) == (
+        "shuffled Gaussian (noise multiplier 2, 1 batch, replace-one)"
+    )
+    assert hs.Shuffled(hs.Gaussian(1.5), 100.0) == hs.Shuffled(hs.Gaussian(1.5), 100)
+    assert dataclasses.replace(hs.Shuffled(hs.Gaussian(1.5), 100), steps=7).steps == 7
+
+
+def test_answers_carry_the_adjacency_and_what_must_hold() -> None:
+    plan = hs.Shuffled(hs.Gaussian(1.5), 1000, "replace-one") ** 2
+    found = hs.epsilon(plan, 1e-5)
+    assert found.adjacency is hs.Adjacency.REPLACE_ONE
+    text = " ".join(found.assumptions)
+    for words in (
+        "differ in the value of one example",
+        "shuffled afresh for each epoch",
+        "exactly one of the epoch's 1,000 batches",
+        "1.5 times the clipping norm",
+        "There are 2 runs",
+    ):
+        assert words in text
+
+
+def test_add_remove_is_refused_with_what_to_use() -> None:
+    with pytest.raises(hs.IncompatibleError, match="use zero-out or replace-one"):
+        hs.Shuffled(hs.Gaussian(1.0), 10, "add-remove")
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [hs.Laplace(1.0), hs.PoissonSubsampled(hs.Gaussian(1.0), 0.1), hs.Gaussian(1.0) ** 2],
+    ids=str,
+)
+def test_other_noise_is_refused_with_what_to_use(inner: hs.Mechanism) -> None:
+    with pytest.raises(hs.IncompatibleError, match="one run of the inner mechanism per epoch"):
+        hs.Shuffled(inner, 10)
+
+
+@pytest.mark.parametrize("steps", [0, -1, 1.5, math.nan, math.inf, 10**15 + 1, "10", True])
+def test_steps_are_a_positive_integer(steps: object) -> None:
+    with pytest.raises(hs.ParameterError, match=r"steps must be an integer from 1 to 10\^15"):
+        hs.Shuffled(hs.Gaussian(1.0), steps)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [((1.0, 10), "inner"), ((hs.Gaussian(1.0), 10, "any"), "adjacency")],
+)
+def test_wrong_types_are_named(arguments: tuple[object, ...], match: str) -> None:
+    with pytest.raises(hs.ParameterError, match=match):
+        hs.Shuffled(*arguments)  # type: ignore[arg-type]
+
+
+def test_it_composes_only_with_the_same_adjacency() -> None:
+    plan = hs.Shuffled(hs.Gaussian(2.0), 10)
+    with pytest.raises(hs.IncompatibleError):
+        plan @ hs.PoissonSubsampled(hs.Gaussian(2.0), 0.1)
+    assert (plan @ hs.Gaussian(2.0)).adjacency is hs.Adjacency.ZERO_OUT
+
+
+def test_a_revealed_sample_says_what_it_is() -> None:
+    plan = hs.RevealedSample(hs.Gaussian(3.0), Fraction(1, 100))
+    assert str(plan) == "Gaussian on a revealed sample (noise multiplier 3, rate 0.01)"
+    assert plan.rate == Fraction(1, 100)
+    assert plan.adjacency is None
+    assert "who is used may be known" in plan.assumptions[0]
+    assert hs.RevealedSample(hs.Shuffled(hs.Gaussian(1.0), 3), 0.5).adjacency is (
+        hs.Adjacency.ZERO_OUT
+    )
+
+
+@pytest.mark.parametrize("rate", [-0.1, 1.1, math.nan, "0.5"])
+def test_the_rate_of_a_revealed_sample_is_a_probability(rate: object) -> None:
+    with pytest.raises(hs.ParameterError, match="rate must be a number from 0 to 1"):
+        hs.RevealedSample(hs.Gaussian(1.0), rate)  # type: ignore[arg-type]
+
+
+def test_a_revealed_sample_at_the_ends_of_the_rate() -> None:
+    inner = hs.Gaussian(2.0)
+    assert losses_of(hs.RevealedSample(inner, 1)) == losses_of(inner)
+    assert losses_of(hs.RevealedSample(inner, 0.0)) == (None, None)
+    assert losses_of(hs.RevealedSample(hs.Gaussian(math.inf), 0.3)) == (None, None)
+
+
+def test_one_revealed_sample_costs_the_rate_times_what_the_mechanism_costs() -> None:
+    for inner in (hs.Gaussian(1.5), hs.Laplace(2.0), hs.RandomizedResponse(1.0)):
+        plan = hs.RevealedSample(inner, 0.25)
+        assert isinstance(losses_of(plan).removing, RevealedMixtureProfiledLoss)
+        whole, found = hs.delta(inner, 0.4), hs.delta(plan, 0.4)
+        assert found.accountant == "closed-form"
+        assert found.lower <= 0.25 * whole.upper
+        assert 0.25 * whole.lower <= found.upper <= 0.25 * whole.upper * (1 + 1e-12)
+
+
+def test_a_revealed_sample_of_data_without_noise_shows_it_as_often_as_it_is_used() -> None:
+    found = hs.delta(hs.RevealedSample(hs.Gaussian(0.0), 0.25) ** 2, 3.0)
+    assert found.lower <= 1.0 - 0.75**2 <= found.upper <= found.lower + 1e-12
+
+
+@pytest.mark.parametrize(
+    ("inner", "match"),
+    [
+        (hs.Gaussian(1.0) ** 2, "repeat or compose the sampled mechanism instead"),
+        (hs.ApproxDP(1.0, 1e-6), "sample its pure part"),
+        (hs.RenyiDP({2.0: 0.1}), "only some bounds"),
+    ],
+    ids=str,
+)
+def test_a_revealed_sample_of_what_has_no_distribution_is_refused(
+    inner: hs.Mechanism, match: str
+) -> None:
+    with pytest.raises(hs.UnsupportedError, match=match):
+        hs.epsilon(hs.RevealedSample(inner, 0.5), 1e-5)

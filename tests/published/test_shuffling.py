@@ -1,0 +1,129 @@
+"""Numbers of the literature on shuffled epochs, and of its approximations, which are no bounds."""
+
+import math
+
+import pytest
+from mpmath import mp
+
+import hockeystick as hs
+from hockeystick.accountants.shuffling import (
+    Clipping,
+    limit_delta,
+    limit_epsilon,
+    shuffled_group,
+)
+
+# (epochs, noise multiplier, delta of the mixture over the hits, delta of the approximation)
+# at epsilon = 5, with a thousand batches to an epoch.
+HITS = [(10, 3.0, 4.384e-5, 2.330e-5), (50, 5.0, 9.907e-4, 1.374e-3)]
+each_number_of_hits = pytest.mark.parametrize(("epochs", "noise", "mixture", "limit"), HITS)
+
+
+@each_number_of_hits
+def test_the_mixture_over_the_hits_is_on_either_side_of_the_approximation(
+    epochs: int, noise: float, mixture: float, limit: float
+) -> None:
+    plan = hs.RevealedSample(hs.Gaussian(noise), 1e-3) ** (1000 * epochs)
+    found = hs.delta(plan, 5.0)
+    assert found.upper == pytest.approx(mixture, rel=2e-4)
+    published = limit_delta(noise, epochs, 5.0)
+    assert isinstance(published, hs.Approximate)
+    assert published.value == pytest.approx(limit, rel=3e-4)
+    assert (published.value < found.lower) is (epochs == 10)
+    assert (published.value > found.upper) is (epochs == 50)
+
+
+@each_number_of_hits
+def test_the_revealed_sample_is_the_mixture_over_the_hits(
+    epochs: int, noise: float, mixture: float, limit: float
+) -> None:
+    with mp.workdps(30):
+        rounds, rate = 1000 * epochs, mp.mpf("0.001")
+        truth = mp.zero
+        for hits in range(1, 30 * epochs):
+            mu = mp.sqrt(hits) / noise
+            delta = mp.ncdf(mu / 2 - 5 / mu) - mp.exp(5) * mp.ncdf(-mu / 2 - 5 / mu)
+            truth += mp.binomial(rounds, hits) * rate**hits * (1 - rate) ** (rounds - hits) * delta
+    found = hs.delta(hs.RevealedSample(hs.Gaussian(noise), 1e-3) ** rounds, 5.0)
+    assert found.lower <= truth <= found.upper
+    assert found.relative_width < 1e-5
+
+
+@pytest.mark.parametrize("side", [-1, 0, 1])
+def test_the_approximation_is_the_profile_of_one_gaussian(side: int) -> None:
+    with mp.workdps(30):
+        mu = mp.sqrt((1 + side / mp.sqrt(40)) * 20) / 4
+        for epsilon in (0.0, 1.0, 6.0):
+            truth = mp.ncdf(mu / 2 - epsilon / mu)
+            truth -= mp.exp(epsilon) * mp.ncdf(-mu / 2 - epsilon / mu)
+            assert limit_delta(4.0, 20, epsilon, side).value == pytest.approx(float(truth), 1e-12)
+    epsilon = limit_epsilon(4.0, 20, 1e-6, side).value
+    assert limit_delta(4.0, 20, epsilon, side).value == pytest.approx(1e-6, rel=1e-12)
+    assert limit_epsilon(4.0, 0.5, 1e-6, -1).value == 0.0 == limit_delta(4.0, 0.5, 1.0, -1).value
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        ((0.0, 10, 1e-5), "noise_multiplier"),
+        ((1.0, 0.4, 1e-5), "epochs"),
+        ((1.0, 10, 0.0), "delta"),
+        ((1.0, 10, 1e-5, 2), "side"),
+        ((1.0, 10, 1e-5, 0.5), "side"),
+    ],
+)
+def test_the_approximation_names_what_is_wrong(arguments: tuple[float, ...], name: str) -> None:
+    with pytest.raises(hs.ParameterError, match=name):
+        limit_epsilon(*arguments)  # type: ignore[arg-type]
+
+
+def test_shuffled_epochs_are_between_the_published_lower_bound_and_one_batch_an_epoch() -> None:
+    plan = hs.Shuffled(hs.Gaussian(0.5), 1000)
+    found = hs.delta(plan, 4.0)
+    assert 0.07373013673326727 <= found.lower
+    assert found.upper == pytest.approx(hs.delta(hs.GDP(2.0), 4.0).upper, rel=1e-4)
+
+
+def test_shuffling_costs_far_more_than_poisson_sampling_of_the_same_batches() -> None:
+    shuffled = hs.epsilon(hs.Shuffled(hs.Gaussian(0.5), 1000), 1e-5)
+    sampled = hs.epsilon(hs.PoissonSubsampled(hs.Gaussian(0.5), 1e-3, "zero-out") ** 1000, 1e-5)
+    assert shuffled.lower > 1.5 * sampled.upper
+
+
+def test_less_noise_in_the_last_epoch() -> None:
+    # The last of E epochs with noise sigma/sqrt(E+1) doubles mu^2.
+    plan = hs.Shuffled(hs.Gaussian(6.0), 10) ** 7 @ hs.Shuffled(hs.Gaussian(6.0 / 3.0), 10)
+    truth = hs.epsilon(hs.GDP(math.sqrt(7 + 9) / 6.0), 1e-5)
+    assert truth.lower <= hs.epsilon(plan, 1e-5).upper <= truth.upper * (1 + 1e-4)
+
+
+@pytest.mark.parametrize(
+    ("clipping", "mu"),
+    [("batch", math.sqrt(5 * 8) / 3), (Clipping.INDIVIDUAL, 5 * math.sqrt(8) / 3)],
+)
+def test_groups_cost_their_root_under_batch_clipping_and_their_size_under_individual(
+    clipping: str, mu: float
+) -> None:
+    found = shuffled_group(hs.Gaussian(3.0), epochs=8, size=5, clipping=clipping)
+    assert isinstance(found, hs.GDP)
+    assert found.mu == pytest.approx(mu, rel=1e-15)
+
+
+def test_the_root_is_no_bound_under_individual_clipping() -> None:
+    # All of a group of 4 in one of 2 batches, as one in eight shuffles has it: mu = 4, and not 2.
+    one_batch = hs.delta(hs.Gaussian(1 / 4), 12.0).lower / 8
+    assert one_batch > hs.delta(shuffled_group(hs.Gaussian(1.0), 1, 4, "batch"), 12.0).upper
+    assert one_batch < hs.delta(shuffled_group(hs.Gaussian(1.0), 1, 4), 12.0).lower
+
+
+def test_groups_at_the_ends() -> None:
+    assert shuffled_group(hs.Gaussian(3.0), 0, 5) == hs.GDP(0.0)
+    assert shuffled_group(hs.Gaussian(math.inf), 2, 5) == hs.GDP(0.0)
+    assert shuffled_group(hs.Gaussian(0.0), 2, 5) == hs.GDP(math.inf)
+    assert shuffled_group(hs.Gaussian(1e-200), 10**15, 10**15).mu > 1e200
+    assert shuffled_group(hs.Gaussian(5e-324), 10**15, 10**15) == hs.GDP(math.inf)
+    assert shuffled_group(hs.Gaussian(3.0), 1, 1).mu >= 1 / 3
+    with pytest.raises(hs.ParameterError, match="size"):
+        shuffled_group(hs.Gaussian(3.0), 1, 0)
+    with pytest.raises(hs.ParameterError, match="clipping"):
+        shuffled_group(hs.Gaussian(3.0), 1, 2, "neither")

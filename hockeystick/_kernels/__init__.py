@@ -1,8 +1,9 @@
 """The numba room: jitted functions of floats and contiguous arrays, and nothing else.
 
 Nothing here validates, raises or knows what a mechanism is; callers pass clean numbers and read
-numbers back. Every function has an ``mpmath`` twin in ``hockeystick._reference``. Importing a
-module of this room imports numba, so the layers above import it when the first answer is asked.
+numbers back. What is integrated on lines has ``mpmath`` twins in ``hockeystick._reference``, and
+everything is tested against ``mpmath``. Importing a module of this room imports numba, so the
+layers above import it when the first answer is asked.
 
 Round-off is accounted, not assumed away: functions that return ``error`` bound the distance
 between what they computed and the same sum in exact arithmetic. The bounds assume IEEE 754 double

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from heapq import nlargest
 from typing import Final, NamedTuple
 
 from hockeystick._solve import increasing_root
@@ -36,6 +37,8 @@ _AFFORDABLE: Final = 1_000_000
 _COARSE_WORK: Final = 20_000_000
 _MOST_WORK: Final = 100_000_000
 _MOST_NODES: Final = 40_000
+# So many losses, those that vary most, are looked at one by one for a guess.
+_LARGEST_LOSSES: Final = 4
 _ROUNDS: Final = 6
 # A relative error of delta at which there is nothing left to improve.
 _GOOD: Final = 1e-9
@@ -119,7 +122,8 @@ def _settle(terms: LineTerms, log_delta: float, highest: float) -> float | None:
 def _rare_guess(terms: LineTerms, log_delta: float, highest: float) -> float:
     """Return where epsilon would be if one large loss, or the many small ones, made it alone."""
     delta = math.exp(log_delta)
-    single = max(least_epsilon(((loss, 1),), delta / count) for loss, count in terms)
+    largest = nlargest(_LARGEST_LOSSES, terms, key=lambda term: term[0].limit_square)
+    single = max(least_epsilon(((loss, 1),), delta / count) for loss, count in largest)
     limit = GaussianLimit().epsilon(Cost(tuple(terms), ()), delta).estimate
     return max(single, min(limit, highest))
 

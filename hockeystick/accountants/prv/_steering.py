@@ -21,6 +21,8 @@ from hockeystick.losses._cells import points_of, reach
 _MOST_LOSSES: Final = 16
 # A moment is that of the tail where it lies so many standard deviations, or less, below its start.
 _WITHIN: Final = 2.0
+# What lies beyond has no cells.
+_FARTHEST: Final = 1e9
 # How much less than delta over the runs the tail weighs, as a logarithm.
 _UNLIKELY: Final = 14.0
 
@@ -81,9 +83,9 @@ class _Steered(Loss):
 
 @lru_cache(maxsize=256)
 def _end(loss: CellLoss, log_least: float) -> float:
-    """Return where the tail starts; nowhere where the loss has a largest value close by."""
+    """Return where the tail starts; nowhere where the loss ends before, or goes too far."""
     high = reach(loss, log_least)[1]
-    return math.inf if high >= loss.supremum else high
+    return math.inf if high >= min(loss.supremum, _FARTHEST) else high
 
 
 def _below(loss: CellLoss, high: float, c: float) -> Cumulants:

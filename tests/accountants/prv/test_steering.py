@@ -1,0 +1,45 @@
+"""A far tail that no delta sees does not say where the lattice is tilted."""
+
+import math
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick.accountants._orders import optimal_order
+from hockeystick.accountants.prv._steering import ALL, Steering
+from hockeystick.losses import CellLoss, GaussianLoss, revealed_mixture
+
+
+def heavy() -> CellLoss:
+    """Return a mixture whose rare part is all of its moments."""
+    found = revealed_mixture([(1.0 - 1e-40, GaussianLoss(2.0)), (1e-40, GaussianLoss(0.01))])
+    assert found is not None
+    return found
+
+
+def test_a_rare_part_is_left_out_where_it_would_be_all_there_is() -> None:
+    mixture, plain = heavy(), GaussianLoss(2.0)
+    steering = Steering.at([(mixture, 10)], math.log(1e-6))
+    found = steering.cumulants(mixture, 3.0)
+    exact = plain.cumulants(3.0)
+    assert found.value == pytest.approx(exact.value, rel=1e-3)
+    assert found.slope == pytest.approx(exact.slope, rel=1e-3)
+    assert mixture.cumulants(3.0).value > 1e3
+
+
+def test_what_counts_is_left_as_it_is() -> None:
+    loss = GaussianLoss(2.0)
+    steering = Steering.at([(loss, 10)], math.log(1e-6))
+    assert steering.cumulants(loss, 3.0) == loss.cumulants(3.0)
+    assert ALL.cumulants(loss, 3.0) == loss.cumulants(3.0)
+    terms = steering.terms([(loss, 10)])
+    assert optimal_order(terms, -12.0) == optimal_order([(loss, 10)], -12.0)
+
+
+def test_many_hits_that_are_next_to_impossible_do_not_widen_the_answer() -> None:
+    plan = hs.WithReplacementSubsampled(hs.Gaussian(2.0), 50, 5000) ** 100
+    found = hs.epsilon(plan, 1e-6)
+    once = hs.epsilon(hs.FixedSizeSubsampled(hs.Gaussian(2.0), 50, 5000) ** 100, 1e-6)
+    assert np.isfinite(found.upper)
+    assert found.upper < 1.5 * once.upper

@@ -48,7 +48,7 @@ class Steering:
             return whole
         high = _end(loss, self.log_least)
         spread = _WITHIN * math.sqrt(max(whole.curvature, 0.0))
-        if math.isfinite(whole.slope) and whole.slope + spread < high:
+        if high == math.inf or whole.slope + spread < high < math.inf:
             return whole
         return _below(loss, high, c)
 

@@ -37,6 +37,8 @@ _GROWTH: Final = 1.25
 # Less likely than this, what is left goes to the largest number of hits.
 _UNLIKELY: Final = 1e-290
 _DIGITS: Final = 370
+# For more examples than this an incomplete beta function takes too long.
+_MOST_EXAMPLES: Final = 10_000
 _BITS: Final = 960
 
 
@@ -190,10 +192,19 @@ def _alike(groups: list[_Group], noise_multiplier: Fraction, removing: bool) -> 
     return sampled_loss(GaussianMixtureLoss(distances, weights, removing), rate, removing)
 
 
-def _chance_of_full(mechanism: TruncatedPoissonSubsampled) -> float:
-    """Return ``P[Bin(examples, rate) >= cap]``, rounded up; 1 where that is no rare event.
+def _at_least(cap: int, examples: int, rate: mpf) -> float:
+    """Return ``P[Bin(examples, rate) >= cap]``, rounded up."""
+    from mpmath import mp
 
-    From the cap on the chances fall faster than a geometric series.
+    chance = mp.betainc(cap, examples - cap + 1, 0, rate, regularized=True)
+    return min(math.nextafter(float(chance) * (1.0 + 4.0 * _ULP), 2.0), 1.0)
+
+
+def _chance_of_full(mechanism: TruncatedPoissonSubsampled) -> float:
+    """Return ``P[Bin(examples, rate) >= cap]``, rounded up; 1 for large data where it is not rare.
+
+    From a cap above the mean on, the chances fall faster than a geometric series; elsewhere it is
+    an incomplete beta function.
     """
     from mpmath import mp
 
@@ -205,7 +216,7 @@ def _chance_of_full(mechanism: TruncatedPoissonSubsampled) -> float:
     with mp.workdps(_DIGITS):
         rate = exact(mechanism.rate)
         if cap <= 1.01 * examples * rate:
-            return 1.0
+            return 1.0 if examples > _MOST_EXAMPLES else _at_least(cap, examples, rate)
         term = mp.binomial(examples, cap) * rate**cap * (1 - rate) ** (examples - cap)
         ratio = (examples - cap) * rate / ((cap + 1) * (1 - rate))
         return min(math.nextafter(float(term / (1 - ratio)), 2.0), 1.0)

@@ -152,11 +152,9 @@ class Measured(NamedTuple):
         return (self.upper - self.lower) / self.upper
 
 
-def measured(name: str) -> dict[str, Measured]:
+def measured(name: str, memory: dict[str, float]) -> dict[str, Measured]:
     """Return what each side takes for a case: medians of runs that take turns."""
     case = CASES[name]
-    # A process inherits the peak of the one that starts it: this comes before anything large.
-    memory = {side: peak_memory(name, side) for side in SIDES}
     seconds: dict[str, list[float]] = {side: [] for side in SIDES}
     ends = {}
     for again in afresh(case):
@@ -183,8 +181,12 @@ def table() -> Table:
     shown.add_column("case")
     for column in ("side", "seconds", "peer/own", "relative width", "MB", "delta"):
         shown.add_column(column, justify="right")
+    # A process inherits the peak of the one that starts it: this comes before anything large.
+    peaks = {
+        name: {side: peak_memory(name, side) for side in SIDES} for name in track(CASES, "memory")
+    }
     for name in track(CASES, "lattices"):
-        found = measured(name)
+        found = measured(name, peaks[name])
         for side, one in found.items():
             shown.add_row(
                 name if side == "prv" else "",

@@ -118,7 +118,9 @@ def _exchanged(worst: Loss, *attained: Loss | None) -> LossPair:
     """
     if not isinstance(worst, CellLoss):
         raise NoAnalysisError("its privacy loss has no distribution that is known cell by cell")
-    return LossPair(*(symmetrized(worst, loss) for loss in attained))
+    # A profile in closed form is taken for exact: only that of what some data reach is.
+    exact = attained[0] is worst
+    return LossPair(*(symmetrized(worst, loss, profiled=exact) for loss in attained))
 
 
 class _Group(NamedTuple):

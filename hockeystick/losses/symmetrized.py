@@ -164,12 +164,13 @@ class SymmetrizedProfiledLoss(_Symmetrized, ProfiledLoss):
         return cast(ProfiledLoss, self.one).delta(epsilon, nudge)
 
 
-def symmetrized(one: CellLoss, surely: Loss | None) -> CellLoss:
-    """Return the symmetrized loss, with a profile where the loss has one.
+def symmetrized(one: CellLoss, surely: Loss | None, *, profiled: bool = True) -> CellLoss:
+    """Return the symmetrized loss, with a profile where the loss has one and it is wanted.
 
     That of a sampled Gaussian has a quadrature of its moments.
     """
-    kind = SymmetrizedProfiledLoss if isinstance(one, ProfiledLoss) else SymmetrizedLoss
+    has_profile = profiled and isinstance(one, ProfiledLoss)
+    kind = SymmetrizedProfiledLoss if has_profile else SymmetrizedLoss
     if isinstance(one, SampledGaussianLoss) and one.removing and not one.extreme:
         return kind(one, surely, FixedSizeGaussianLoss(one.rate, float(one.noise_multiplier)))
     return kind(one, surely)

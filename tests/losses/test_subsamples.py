@@ -81,7 +81,9 @@ def test_sampling_with_replacement_lies_between_its_attack_and_its_theorem(
         for k, chance in enumerate(chances)
         if k
     )
-    assert upper == pytest.approx(theorem, rel=1e-9)
+    lower, _ = ends(plan, epsilon)
+    assert lower <= max(directions) * (1 + 1e-6)
+    assert theorem * (1 - 1e-9) <= upper <= theorem * (1 + 2e-4) + 1e-12
     for loss, exact in zip(pair, directions, strict=True):
         assert loss is not None
         attained = loss.attained

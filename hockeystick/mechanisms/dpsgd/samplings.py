@@ -248,11 +248,14 @@ class _Shuffle(_ByEpoch):
             (Adjacency.ZERO_OUT, Adjacency.REPLACE_ONE),
             batches.clipping,
         )
+        if batches.clipping is Clipping.BATCH:
+            raise IncompatibleError(
+                "shuffled batches that are clipped as a whole have no lower end here; each epoch "
+                "is 2/z-GDP, z the noise multiplier: account for hs.GDP(2 / z) ** epochs"
+            )
 
     def mechanism(self, batches: Batches, noise_multiplier: float) -> Mechanism:
-        """Return one epoch; of batches clipped as a whole one moves by 2C, others stay."""
-        if batches.clipping is Clipping.BATCH:
-            return Gaussian(noise_multiplier / 2)
+        """Return one epoch."""
         steps = int(1 / batches.rate)
         return Shuffled(Gaussian(noise_multiplier), steps, batches.adjacency)
 

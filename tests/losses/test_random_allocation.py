@@ -17,7 +17,7 @@ from hockeystick.accountants.closed_form import ClosedForm
 from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.prv import PRV
 from hockeystick.accountants.prv._points import natural_step
-from hockeystick.losses import AllocationLoss, GaussianLoss, RevealingLoss, losses_of
+from hockeystick.losses import AllocationLoss, CellLoss, GaussianLoss, RevealingLoss, losses_of
 from hockeystick.losses._allocation import allocated
 from hockeystick.losses.sampled_gaussian import SampledGaussianLoss
 from tests.oracles.random_allocation import confident, few_steps, sampled_losses, two_steps
@@ -207,7 +207,9 @@ def test_epochs_are_composed_on_the_lattice_that_the_losses_lie_on(
     steps: int, removing: bool
 ) -> None:
     loss = AllocationLoss(1.0, steps, 1, removing)
-    step = natural_step(((loss, 10), (loss.attained, 10)))  # type: ignore[arg-type]
+    attained = loss.attained
+    assert isinstance(attained, CellLoss)
+    step = natural_step(((loss, 10), (attained, 10)))
     assert step is not None
     assert allocated(1.0, steps, 1, True)[1] == 64.0 * step
 

@@ -60,7 +60,10 @@ def mean(of_mu: Callable[[Any], Any], of_nothing: Any) -> Any:
 
 def delta(mu: Any, epsilon: Any) -> Any:
     """Return a Gaussian's delta by quadrature of its loss's density."""
-    density = lambda x: mp.npdf(x, mu * mu / 2, mu) * -mp.expm1(epsilon - x)  # noqa: E731
+
+    def density(x: Any) -> Any:
+        return mp.npdf(x, mu * mu / 2, mu) * -mp.expm1(epsilon - x)
+
     far = epsilon + mu * mu + 20 * mu
     return mp.quad(density, mp.linspace(epsilon, far, 33))
 
@@ -78,7 +81,10 @@ def test_the_moment_is_the_mean_of_the_moments(c: float, as_floats: bool) -> Non
 @pytest.mark.parametrize("c", [1e-3, 0.7, 12.0])
 def test_slope_and_curvature_are_derivatives_of_the_moment(c: float) -> None:
     with mp.workdps(50):
-        value = lambda z: mp.log(mean(lambda mu: mp.exp(z * (z + 1) * mu * mu / 2), 1))  # noqa: E731
+
+        def value(z: Any) -> Any:
+            return mp.log(mean(lambda mu: mp.exp(z * (z + 1) * mu * mu / 2), 1))
+
         found = gaussians().cumulants(c)
         assert found.slope == pytest.approx(float(mp.diff(value, c)), rel=1e-13)
         assert found.curvature == pytest.approx(float(mp.diff(value, c, 2)), rel=1e-12)

@@ -253,9 +253,8 @@ def test_many_weak_batches_are_summed_up() -> None:
 
 def test_one_batch_is_the_gaussian() -> None:
     assert losses_of(hs.Shuffled(hs.Gaussian(3.0), 1)) == losses_of(hs.Gaussian(3.0))
-    assert losses_of(hs.Shuffled(hs.Gaussian(3.0), 1, "replace-one")).adding == GaussianLoss(
-        losses_of(hs.Gaussian(3.0)).adding.noise_multiplier / 2  # type: ignore[union-attr]
-    )
+    replaced = losses_of(hs.Shuffled(hs.Gaussian(3.0), 1, "replace-one"))
+    assert replaced.adding == GaussianLoss(1.5)
 
 
 @pytest.mark.parametrize("adjacency", ["zero-out", "replace-one"])

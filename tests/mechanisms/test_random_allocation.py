@@ -1,6 +1,6 @@
 """Random allocation: its description."""
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -12,7 +12,7 @@ INNER = hs.Gaussian(1.0)
 
 
 def test_equal_descriptions_are_equal_values() -> None:
-    mechanism = RandomAllocation(INNER, 10.0, participations=2)  # type: ignore[arg-type]
+    mechanism = RandomAllocation(INNER, cast(Any, 10.0), participations=2)
     assert mechanism == RandomAllocation(hs.Gaussian(1), 10, 2, "add-remove")
     assert hash(mechanism) == hash(RandomAllocation(hs.Gaussian(1), 10, 2))
     assert isinstance(mechanism.steps, int)

@@ -1,6 +1,7 @@
 """Numbers of the literature on shuffled epochs, and of its approximations, which are no bounds."""
 
 import math
+from typing import Any, cast
 
 import pytest
 from mpmath import mp
@@ -74,7 +75,7 @@ def test_the_approximation_is_the_profile_of_one_gaussian(side: int) -> None:
 )
 def test_the_approximation_names_what_is_wrong(arguments: tuple[float, ...], name: str) -> None:
     with pytest.raises(hs.ParameterError, match=name):
-        limit_epsilon(*arguments)  # type: ignore[arg-type]
+        limit_epsilon(*cast(Any, arguments))
 
 
 def test_shuffled_epochs_are_between_the_published_lower_bound_and_one_batch_an_epoch() -> None:

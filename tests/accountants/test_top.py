@@ -69,3 +69,11 @@ def test_noise_too_small_for_floats_costs_everything(plan: hs.Mechanism) -> None
 def test_a_sampled_loss_too_large_for_floats_is_refused() -> None:
     with pytest.raises(hs.UnsupportedError, match="too large for floats"):
         hs.epsilon(hs.PoissonSubsampled(hs.Laplace(5e-324), 0.1) ** 10, 1e-5)
+
+
+def test_all_runs_together_have_the_product_of_their_chances() -> None:
+    for terms in cost_of(hs.Laplace(20.0) ** 100, "test").directions:
+        found = top(terms)
+        assert found.log_mass == pytest.approx(100.0 * math.log(0.5), rel=1e-12)
+        assert found.loss == pytest.approx(5.0, rel=1e-12)
+        assert found.epsilon(1e-30) == 0.0

@@ -1,0 +1,1 @@
+"""Solving for one parameter, splitting and spending budgets, sweeping over plans."""

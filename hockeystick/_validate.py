@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any, Final, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeGuard, TypeVar
 
 from hockeystick.errors import ParameterError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 MAX_COUNT: Final = 10**15
 _NUMBERS = (numbers.Real, Decimal)
@@ -65,6 +69,12 @@ class Domain:
             return False
         return bool(above and below and (not self.whole or number == int(number)))
 
+    def contains_all(self, values: NDArray[np.float64]) -> bool:
+        """Return whether all numbers of an array are inside the domain, none of them -0.0."""
+        above = values > self.low if self.low_open else values >= self.low
+        below = values < self.high if self.high_open else values <= self.high
+        return bool((above & below).all()) and not bool((values == 0.0).any())
+
 
 def _counts(symbol: str, low: int, typical: tuple[int, int]) -> Domain:
     """Return the domain of a whole number from low to MAX_COUNT."""
@@ -101,6 +111,25 @@ def real(name: str, value: object, domain: Domain | None = None) -> float:
     if number != value and (number == 0 or math.isinf(number)):
         raise ParameterError(name, value, f"{domain.allowed}, within the range of a float")
     return number + 0.0  # turns -0.0 into 0.0
+
+
+def reals(name: str, values: object, domain: Domain) -> tuple[float, ...]:
+    """Return values as floats, at least one, or raise for the first that is outside the domain."""
+    import numpy as np
+
+    allowed = f"one or more numbers, each {domain.allowed}"
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise ParameterError(name, values, allowed)
+    given = values if isinstance(values, np.ndarray) else tuple(values)
+    if len(given) == 0:
+        raise ParameterError(name, values, allowed)
+    # Millions of floats are compared at once; whatever else there is, one by one.
+    if isinstance(given, np.ndarray) or all(type(value) is float for value in given):
+        array = np.asarray(given)
+        inside = array.ndim == 1 and array.dtype == np.float64 and domain.contains_all(array)
+        if inside:
+            return tuple(array.tolist())
+    return tuple(real(name, value, domain) for value in given)
 
 
 def count(name: str, value: object, domain: Domain | None = None) -> int:

@@ -60,6 +60,30 @@ class IncompatibleError(HockeystickError, ValueError):
     """The parts of a plan cannot be accounted together; says why and what to do instead."""
 
 
+class InfeasibleError(HockeystickError):
+    """No value of a parameter makes a plan meet a target.
+
+    Args:
+        sentence: What cannot be reached, and why.
+        best: The value of the parameter that comes nearest.
+        lower: Proven lower end of what the plan has there, in the target's own quantity.
+        upper: Proven upper end.
+    """
+
+    best: float
+    lower: float
+    upper: float
+
+    def __init__(self, sentence: str, best: float, lower: float, upper: float) -> None:
+        super().__init__(sentence, best, lower, upper)
+        self.best = best
+        self.lower = lower
+        self.upper = upper
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 class UnsupportedError(HockeystickError):
     """The accountant knows no analysis for a part of the plan.
 
@@ -81,6 +105,35 @@ class UnsupportedError(HockeystickError):
 
     def __str__(self) -> str:
         return f"accountant {self.accountant!r} cannot account for {self.path}: {self.reason}"
+
+
+class BudgetExhausted(HockeystickError):  # noqa: N818 - named as the guarantee it keeps
+    """A step was refused before it ran, since the budget does not cover it.
+
+    Args:
+        asked: What the step would cost, a guarantee.
+        spent: What has been spent before it.
+        left: What one more step may cost.
+        step: What was to run, in words.
+    """
+
+    asked: object
+    spent: object
+    left: object
+    step: str
+
+    def __init__(self, asked: object, spent: object, left: object, step: str) -> None:
+        super().__init__(asked, spent, left, step)
+        self.asked = asked
+        self.spent = spent
+        self.left = left
+        self.step = step
+
+    def __str__(self) -> str:
+        return (
+            f"the budget does not cover {self.step}: it would cost {self.asked!r}; spent are "
+            f"{self.spent!r}, and left for one step {self.left!r}"
+        )
 
 
 class PlanFileError(HockeystickError):

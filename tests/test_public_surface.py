@@ -14,10 +14,18 @@ HEAVY = ("numba", "scipy", "mpmath", "click", "rich", "torch", "matplotlib")
 def test_the_public_names_are_exactly_these() -> None:
     assert sorted(hs.__all__) == [
         "AboveThreshold",
+        "Accountant",
         "Adjacency",
+        "Advantage",
         "ApproxDP",
         "ApproxTradeOff",
         "Approximate",
+        "AskDelta",
+        "AskEpsilon",
+        "BayesError",
+        "BudgetExhausted",
+        "BudgetSplit",
+        "Calibrated",
         "Certified",
         "Composed",
         "DPSGD",
@@ -26,20 +34,26 @@ def test_the_public_names_are_exactly_these() -> None:
         "Encoder",
         "Exponential",
         "FDP",
+        "Filter",
         "FixedSizeSubsampled",
+        "FrontierPoint",
         "G",
         "GDP",
         "Gaussian",
         "GaussianMixture",
+        "GaussianSequence",
         "GaussianTradeOff",
         "HockeystickError",
         "IDENTITY",
         "IncompatibleError",
+        "InfeasibleError",
+        "JointNoise",
         "Laplace",
         "LaplaceTradeOff",
         "MatrixFactorization",
         "Mechanism",
         "Notion",
+        "Odometer",
         "Origin",
         "ParameterError",
         "PermuteAndFlip",
@@ -50,7 +64,9 @@ def test_the_public_names_are_exactly_these() -> None:
         "PureDP",
         "RAPPOR",
         "RandomAllocation",
+        "RandomStopping",
         "RandomizedResponse",
+        "Reconstruction",
         "RenyiDP",
         "Repeated",
         "ReportNoisyMax",
@@ -61,26 +77,40 @@ def test_the_public_names_are_exactly_these() -> None:
         "Shuffled",
         "SinhNormal",
         "Skellam",
+        "Solve",
         "SparseVector",
+        "SplitBy",
         "TCDP",
         "TradeOff",
         "TreeAggregation",
+        "TruePositiveRate",
         "TruncatedPoissonSubsampled",
         "UnaryEncoding",
         "UnsupportedError",
         "WithReplacementSubsampled",
         "ZCDP",
+        "calibrate",
+        "classical_gaussian_noise",
+        "clipping_noise",
         "compare",
         "compare_samplings",
         "convert",
         "delta",
         "discrete_tradeoff",
         "epsilon",
+        "frontier",
+        "gaussian_noise",
+        "grid_search",
+        "joint_noise",
         "mixture",
         "parallel",
         "schedules",
+        "share_budget",
+        "split_budget",
+        "sweep",
         "tradeoff",
         "tradeoff_of_deltas",
+        "tuning",
     ]
 
 
@@ -104,8 +134,9 @@ def test_the_questions_take_exactly_these_parameters(function: str, parameters: 
 
 
 def test_every_public_error_is_a_hockeystick_error() -> None:
-    errors = [item for name in hs.__all__ if name.endswith("Error") and (item := getattr(hs, name))]
-    assert len(errors) == 5
+    public = (getattr(hs, name) for name in hs.__all__)
+    errors = [one for one in public if isinstance(one, type) and issubclass(one, Exception)]
+    assert len(errors) == 7
     assert all(issubclass(error, hs.HockeystickError) for error in errors)
 
 

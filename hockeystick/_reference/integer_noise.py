@@ -19,6 +19,7 @@ from itertools import accumulate
 
 from mpmath import mp, mpf
 
+from hockeystick._precision import working_bits
 from hockeystick._reference.profiles import _uncancelled, exact
 
 # Bits against the round-off of long recurrences; tables are made for multiples of so many bits.
@@ -121,7 +122,7 @@ def _gaussian_tail(sigma: Fraction, k: int) -> mpf:
 @lru_cache(maxsize=16)
 def _gaussian_norm(sigma: Fraction, precision: int) -> mpf:
     """Return ``sum over all k of exp(-k^2 / (2 sigma^2))``, for a large sigma by Poisson's sum."""
-    with mp.workprec(precision + GUARD):
+    with working_bits(precision + GUARD):
         if sigma < _FEW:
             return 1 + 2 * _gaussian_sum(sigma, 1)
         width = 2 * exact(sigma * sigma) * mp.pi
@@ -139,7 +140,7 @@ def _gaussian_sum(sigma: Fraction, k: int) -> mpf:
     below the last unit is a geometric series of fewer than ``sigma^2`` units.
     """
     bits = mp.prec + GUARD + int(sigma * sigma).bit_length()
-    with mp.workprec(bits + GUARD):
+    with working_bits(bits + GUARD):
         half = exact(1 / (2 * sigma * sigma))
         first = mp.exp(-k * k * half)
         ratio, fall = (int(mp.ldexp(mp.exp(-n * half), bits)) for n in (2 * k + 1, 2))
@@ -159,7 +160,7 @@ def _gaussian_table(sigma: Fraction, precision: int) -> tuple[list[int], int]:
     """
     last = int(_REACH * sigma) + 1
     bits = precision + _FALLEN + GUARD
-    with mp.workprec(bits + GUARD):
+    with working_bits(bits + GUARD):
         rest = int(mp.ldexp(_gaussian_sum(sigma, last), bits))
         half = exact(1 / (2 * sigma * sigma))
         term, ratio, fall = (int(mp.ldexp(mp.exp(-n * half), bits)) for n in (0, 1, 2))

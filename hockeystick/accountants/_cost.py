@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import Final, TypeAlias, final
 
 from hockeystick.errors import UnsupportedError
-from hockeystick.losses import Loss, NoAnalysisError, losses_of
-from hockeystick.mechanisms import Composed, Mechanism, Plan, Repeated
+from hockeystick.losses import GaussianSequenceLoss, Loss, NoAnalysisError, losses_of
+from hockeystick.mechanisms import (
+    Composed,
+    Gaussian,
+    GaussianSequence,
+    Mechanism,
+    Plan,
+    PoissonSubsampled,
+    Repeated,
+)
+from hockeystick.mechanisms.gaussian_sequence import FEW_LEVELS
 from hockeystick.notions import FDP
 
 Counted: TypeAlias = tuple[tuple[Loss, int], ...]
+
+# Sequences of more levels than these are not taken apart again.
+_MOST_APART: Final = 400
 
 
 @final
@@ -26,9 +40,13 @@ class Cost:
     removing: Counted
     adding: Counted
 
-    def compose(self, other: Cost) -> Cost:
-        """Return the cost of both."""
-        return Cost(_merge(self.removing, other.removing), _merge(self.adding, other.adding))
+    @staticmethod
+    def composed(costs: Iterable[Cost]) -> Cost:
+        """Return the cost of all."""
+        listed = list(costs)
+        return Cost(
+            _merged(cost.removing for cost in listed), _merged(cost.adding for cost in listed)
+        )
 
     def repeat(self, count: int) -> Cost:
         """Return the cost of so many runs."""
@@ -48,11 +66,29 @@ class Cost:
 FREE: Final = Cost((), ())
 
 
+def apart(terms: Counted) -> Counted:
+    """Return sequences of runs as the runs themselves, but for those of very many."""
+    return _merged(_runs(loss, count) for loss, count in terms)
+
+
+def _runs(loss: Loss, count: int) -> Counted:
+    """Return so many sequences of few runs as the runs themselves; anything else as it is."""
+    if isinstance(loss, GaussianSequenceLoss) and loss.levels.runs <= _MOST_APART:
+        return tuple((one, runs * count) for one, runs in loss.runs)
+    return ((loss, count),)
+
+
 def largest_loss(terms: Counted) -> float:
     """Return an upper bound of what the losses of a direction can add up to; -inf for none."""
     if not terms:
         return -math.inf
     return math.fsum(count * loss.supremum for loss, count in terms) * (1.0 + 2.0**-50)
+
+
+def attained(terms: Counted) -> Counted:
+    """Return the losses that some data surely reach, those of which nothing is known left out."""
+    known = ((loss.attained, count) for loss, count in terms)
+    return tuple((loss, count) for loss, count in known if loss is not None)
 
 
 def cost_of(mechanism: Mechanism, accountant: str) -> Cost:
@@ -86,15 +122,27 @@ def _leaf(mechanism: Mechanism, accountant: str, path: str) -> Cost:
 
 @_walk.register
 def _(mechanism: Composed, accountant: str, path: str) -> Cost:
-    cost = FREE
-    for index, part in enumerate(mechanism.parts):
-        cost = cost.compose(_walk(part, accountant, f"{path}.parts[{index}]"))
-    return cost
+    return Cost.composed(
+        _walk(part, accountant, f"{path}.parts[{index}]")
+        for index, part in enumerate(mechanism.parts)
+    )
 
 
 @_walk.register
 def _(mechanism: Repeated, accountant: str, path: str) -> Cost:
     return _walk(mechanism.inner, accountant, f"{path}.inner").repeat(mechanism.count)
+
+
+@_walk.register
+def _(mechanism: GaussianSequence, accountant: str, path: str) -> Cost:
+    # Few levels of noise are composed one by one; many have one loss together.
+    levels = Counter(mechanism.noise_multipliers)
+    if 0 < mechanism.rate < 1 and len(levels) > FEW_LEVELS:
+        return _leaf(mechanism, accountant, path)
+    return Cost.composed(
+        _leaf(PoissonSubsampled(Gaussian(noise), mechanism.rate), accountant, path).repeat(runs)
+        for noise, runs in levels.items()
+    )
 
 
 @_walk.register
@@ -133,9 +181,10 @@ def _once(loss: Loss | None) -> Counted:
     return () if loss is None else ((loss, 1),)
 
 
-def _merge(first: Counted, second: Counted) -> Counted:
-    """Return both lists as one, equal losses counted together."""
-    counts = dict(first)
-    for loss, runs in second:
-        counts[loss] = counts.get(loss, 0) + runs
+def _merged(lists: Iterable[Counted]) -> Counted:
+    """Return lists as one, equal losses counted together."""
+    counts: dict[Loss, int] = {}
+    for counted in lists:
+        for loss, runs in counted:
+            counts[loss] = counts.get(loss, 0) + runs
     return tuple(counts.items())

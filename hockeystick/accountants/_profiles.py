@@ -8,9 +8,11 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, final
 
+from hockeystick._precision import working_digits
 from hockeystick._solve import increasing_root
 from hockeystick.losses import GaussianLoss, ProfileLoss, TwoPointLoss
 
@@ -119,10 +121,8 @@ class AtomicProfile(ExactProfile):
 
     def delta(self, epsilon: mpf, nudge: int) -> mpf:
         """Return ``own - e^eps other`` of the atoms above epsilon."""
-        from mpmath import mp
-
         atoms = self._atoms(nudge)
-        with mp.workdps(atoms.digits):
+        with working_digits(atoms.digits):
             above = bisect_left(atoms.losses, -epsilon, key=lambda loss: -loss)
             value = _between(atoms, above, epsilon)
         return +value
@@ -132,7 +132,7 @@ class AtomicProfile(ExactProfile):
         from mpmath import mp
 
         atoms = self._atoms(nudge)
-        with mp.workdps(atoms.digits):
+        with working_digits(atoms.digits):
             if _between(atoms, len(atoms.losses), mp.zero) <= delta:
                 return mp.zero
             # At the first few atoms, delta is at most what is asked for; at the largest it is 0.
@@ -150,7 +150,7 @@ class AtomicProfile(ExactProfile):
         least = min(loss.epsilon for loss, _ in self._terms)
         wanted = mp.dps + _SPARE_DIGITS + max(0, math.ceil(-math.log10(least)))
         if (nudge, wanted) not in self._known:
-            with mp.workdps(wanted):
+            with working_digits(wanted):
                 self._known[nudge, wanted] = self._summed(nudge, wanted)
         return self._known[nudge, wanted]
 
@@ -176,9 +176,13 @@ def gaussian_profile(gaussians: Sequence[tuple[GaussianLoss, int]]) -> SmoothPro
 
     from hockeystick._reference.profiles import gaussian_delta, reciprocal
 
+    @lru_cache(maxsize=4)
+    def mu(_: int) -> mpf:
+        squares = (count * reciprocal(loss.noise_multiplier) ** 2 for loss, count in gaussians)
+        return mp.sqrt(mp.fsum(squares))
+
     def profile(epsilon: mpf, nudge: int) -> mpf:
-        squares = [count * reciprocal(loss.noise_multiplier) ** 2 for loss, count in gaussians]
-        return gaussian_delta(epsilon, mp.sqrt(mp.fsum(squares)) * (1 + nudge * ULP))
+        return gaussian_delta(epsilon, mu(mp.prec) * (1 + nudge * ULP))
 
     return SmoothProfile(profile)
 
@@ -222,7 +226,7 @@ def _root(profile: Callable[[mpf], mpf], delta: mpf) -> mpf:
         value = profile(epsilon)
         return goal - mp.log(value) if value > 0 else mp.mpf(10) ** 6
 
-    with mp.workdps(20):
+    with working_digits(20):
         start = increasing_root(
             lambda log_e: float(excess(mp.exp(log_e))), 0.0, stride=2.0, tolerance=1e-9
         )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, NamedTuple, final
 
 from hockeystick._solve import increasing_root
-from hockeystick.accountants._cost import Counted, largest_loss
+from hockeystick.accountants._cost import Counted, apart, largest_loss
 from hockeystick.accountants._interval import Interval, down, up
 from hockeystick.accountants.base import DirectedAccountant, Kind
 from hockeystick.losses import NoAnalysisError
@@ -79,6 +79,7 @@ class BerryEsseen(DirectedAccountant):
         """Return epsilon of one direction; inf above where delta is below gamma."""
         if not terms:
             return Interval.point(0.0)
+        terms = apart(terms)
         pair = self._pair(terms)
         far = max(pair.under_p.mean + _FAR * pair.under_p.deviation, 1.0)
         upper = min(_first_below(pair.upper, delta, far), largest_loss(terms))
@@ -90,6 +91,7 @@ class BerryEsseen(DirectedAccountant):
         """Return delta of one direction."""
         if epsilon > largest_loss(terms):
             return Interval.point(0.0)
+        terms = apart(terms)
         pair = self._pair(terms)
         middle, least = pair.under_p.profile(epsilon), _attained(terms, pair)
         lower = least.lower(epsilon) if least else 0.0

@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
+from hockeystick._precision import working_digits
 from hockeystick.accountants._cost import Cost, Counted, largest_loss
 from hockeystick.accountants._failed import can_be_infinite
 from hockeystick.accountants._interval import Interval, down, up, worse
@@ -65,7 +66,7 @@ class ClosedForm(DirectedAccountant):
         profile = self._profile(terms)
         from mpmath import mp
 
-        with mp.workdps(_WORKING_DIGITS):
+        with working_digits(_WORKING_DIGITS):
             target = mp.mpf(delta)
             estimate = float(profile.epsilon(target, 0))
             upper = float(profile.epsilon(target, 1))
@@ -85,14 +86,12 @@ class ClosedForm(DirectedAccountant):
         profile = self._profile(terms)
         from mpmath import mp
 
-        with mp.workdps(_WORKING_DIGITS):
+        with working_digits(_WORKING_DIGITS):
             low, middle, high = (float(profile.delta(mp.mpf(epsilon), n)) for n in (-1, 0, 1))
         return Interval(down(low), middle, min(up(high), 1.0)).ordered()
 
     def digits(self, cost: Cost, quantity: Quantity, value: float, digits: int) -> Interval:
         """Return epsilon or delta to so many digits."""
-        from mpmath import mp
-
         if can_be_infinite(cost):
             reason = "there is no arbitrary-precision form"
             raise self.refuse("a release that may show everything", reason)
@@ -105,7 +104,7 @@ class ClosedForm(DirectedAccountant):
                 found.append(self._epsilon_digits(terms, value, digits))
             else:
                 found.append(self._delta_digits(terms, value, digits))
-        with mp.workdps(digits + 15):
+        with working_digits(digits + 15):
             return worse(found)
 
     def _delta_digits(self, terms: Counted, epsilon: float, digits: int) -> Interval:
@@ -119,9 +118,9 @@ class ClosedForm(DirectedAccountant):
         profile = self._profile(terms)
         if isinstance(profile, AtomicProfile) and profile.largest <= Fraction(repr(epsilon)):
             return Interval.point(mp.zero)
-        with mp.workdps(digits + _MOST_CLOSE):
+        with working_digits(digits + _MOST_CLOSE):
             point = exact(epsilon)
-        with mp.workdps(digits + 15):
+        with working_digits(digits + 15):
             middle = profile.delta(point, 0)
             if middle == 0:
                 raise self.refuse("the plan", "delta is below any number that mpmath has")
@@ -139,7 +138,7 @@ class ClosedForm(DirectedAccountant):
         profile = self._profile(terms)
         slack = mp.mpf(10) ** -(digits + 2)
         for extra in _EXTRA_DIGITS:
-            with mp.workdps(digits + extra):
+            with working_digits(digits + extra):
                 target = exact(delta)
                 sure = target * mp.mpf(10) ** -(digits + extra - 5)
                 if profile.delta(mp.zero, 0) <= target - sure:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
 from hockeystick._solve import increasing_root, minimum
-from hockeystick.accountants._cost import Counted
+from hockeystick.accountants._cost import Counted, apart
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import DirectedAccountant, Kind
 from hockeystick.losses import NoAnalysisError
@@ -63,7 +63,7 @@ class Edgeworth(DirectedAccountant):
     def _expansion(self, terms: Counted) -> Expansion:
         """Return the expansion of the total loss, or raise."""
         try:
-            moments = [(moments_of(loss), count) for loss, count in terms]
+            moments = [(moments_of(loss), count) for loss, count in apart(terms)]
         except NoAnalysisError as error:
             raise self.refuse("the plan", str(error)) from None
         total = _total(moments)

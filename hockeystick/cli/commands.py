@@ -15,7 +15,10 @@ from hockeystick.cli import options
 from hockeystick.cli.convert import command as convert_command
 from hockeystick.cli.describe import Question
 from hockeystick.cli.numerals import parse
+from hockeystick.cli.plan import plan
 from hockeystick.cli.plan_file import PlanFile
+from hockeystick.cli.solve import solve
+from hockeystick.cli.sweep import sweep
 from hockeystick.cli.tradeoff import tradeoff
 from hockeystick.cli.waiting import waiting
 from hockeystick.errors import ParameterError
@@ -69,8 +72,11 @@ def hockeystick(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
+hockeystick.add_command(plan)
+hockeystick.add_command(sweep)
 hockeystick.add_command(tradeoff)
 hockeystick.add_command(convert_command)
+hockeystick.add_command(solve)
 
 
 @hockeystick.command()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
@@ -13,6 +14,7 @@ from hockeystick._numerals import plain
 from hockeystick.accountants import Row
 from hockeystick.mechanisms import DPSGD, Composed, Encoder, Mechanism, Sampling
 from hockeystick.mechanisms.dpsgd.schedules import Schedule
+from hockeystick.mechanisms.tuning import RunCount
 from hockeystick.results import Approximate, Certified, Quantity
 from hockeystick.tradeoffs import TradeOff
 
@@ -133,13 +135,13 @@ def _encoder(encoder: Encoder) -> dict[str, Any]:
     }
 
 
-def _schedule(schedule: Schedule) -> dict[str, Any]:
-    """Return a schedule's kind and parameters, ready for JSON."""
+def _of_a_kind(value: Schedule | RunCount) -> dict[str, Any]:
+    """Return the kind and the parameters of a schedule or distribution, ready for JSON."""
     own = {
-        field.name: _jsonable(getattr(schedule, field.name))
-        for field in dataclasses.fields(schedule)
+        field.name: _jsonable(getattr(value, field.name)) for field in dataclasses.fields(value)
     }
-    return {"kind": type(schedule).__name__.lower(), **own}
+    kind = re.sub(r"(?<!^)(?=[A-Z])", "-", type(value).__name__).lower()
+    return {"kind": kind, **own}
 
 
 def _jsonable(value: Any) -> Any:
@@ -148,8 +150,8 @@ def _jsonable(value: Any) -> Any:
         return fields(value)
     if isinstance(value, Encoder):
         return _encoder(value)
-    if isinstance(value, Schedule):
-        return _schedule(value)
+    if isinstance(value, Schedule | RunCount):
+        return _of_a_kind(value)
     if isinstance(value, tuple):
         return [_jsonable(item) for item in value]
     if isinstance(value, str | int | None):

@@ -19,8 +19,17 @@ from hockeystick.errors import (
     ParameterError,
     PlanFileError,
 )
-from hockeystick.mechanisms import DPSGD, MECHANISMS, Composed, Encoder, Mechanism, schedules
+from hockeystick.mechanisms import (
+    DPSGD,
+    MECHANISMS,
+    Composed,
+    Encoder,
+    Mechanism,
+    schedules,
+    tuning,
+)
 from hockeystick.mechanisms.dpsgd.schedules import A_SCHEDULE, Schedule
+from hockeystick.mechanisms.tuning import A_DISTRIBUTION, RunCount
 from hockeystick.notions import NOTIONS
 
 _MOST_BYTES: Final = 1_000_000
@@ -45,9 +54,14 @@ _SCHEDULES: Final[Mapping[str, Callable[..., Schedule]]] = {
     "staircase": schedules.Staircase,
     "values": schedules.Values,
 }
+_RUN_COUNTS: Final[Mapping[str, Callable[..., RunCount]]] = {
+    "poisson": tuning.Poisson,
+    "truncated-negative-binomial": tuning.TruncatedNegativeBinomial,
+}
 # Fields that are tables of a kind, and the kinds that there are.
 _OF_A_KIND: Final[Mapping[str, Mapping[str, Callable[..., object]]]] = {
     "batch_schedule": _SCHEDULES,
+    "distribution": _RUN_COUNTS,
     "encoder": _ENCODERS,
     "schedule": _SCHEDULES,
 }
@@ -56,6 +70,7 @@ _WRITTEN: Final[Mapping[str, str]] = {
     "a mechanism": "a table that names its mechanism",
     "one or more mechanisms, in a tuple": "an array of tables that name their mechanisms",
     "an Encoder": f"a table that names its kind, one of {', '.join(_ENCODERS)}",
+    A_DISTRIBUTION: f"a table that names its kind, one of {', '.join(_RUN_COUNTS)}",
     A_SCHEDULE: f"a table that names its kind, one of {', '.join(_SCHEDULES)}",
 }
 _ALTERNATIVES: Final = {
@@ -99,7 +114,8 @@ def load_plan(
     ``[[release]]`` has a ``mechanism`` by name, its fields, and optionally ``repeat``. A field
     that is itself a mechanism is a table of the same form. An ``Encoder`` is a table that has a
     ``kind`` ("matrix", "square_root" or "toeplitz") and what the function of that name takes, and
-    so is a schedule ("exponential", "piecewise", ...). All of them together are the plan.
+    so are a schedule ("exponential", "piecewise", ...) and a distribution of runs ("poisson",
+    "truncated-negative-binomial"). All of them together are the plan.
 
     Edge cases:
         An override of one of a pair of alternatives, such as ``rate``, also drops the other one,
@@ -235,7 +251,7 @@ def _mechanism(
 
 
 def _of_a_kind(key: str, table: Mapping[str, Any], where: str) -> object:
-    """Return what a table describes by its kind and parameters: an encoder, or a schedule."""
+    """Return what a table describes by its kind and parameters: an encoder, a schedule."""
     kinds = _OF_A_KIND[key]
     kind = _named("kind", table, where, kinds)
     fields = {name: value for name, value in table.items() if name != "kind"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final
 
+from hockeystick._precision import working_digits
 from hockeystick._solve import increasing_root
 from hockeystick._validate import PARAMETERS
 from hockeystick.conversions._evaluated import (
@@ -109,7 +110,7 @@ def balle_wang(mu: float, *, epsilon: float | None = None, delta: float | None =
     def delta_at(value: mpf) -> mpf:
         return gaussian_delta(value, mp.mpf(size))
 
-    with mp.workdps(DIGITS):
+    with working_digits(DIGITS):
         if epsilon is not None:
             return 0.0 if at == math.inf else min(up(delta_at(mp.mpf(at))), 1.0)
         stride = size * math.sqrt(2.0 * -math.log(at) + 1.0)
@@ -146,7 +147,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
 
     from hockeystick._reference.profiles import gaussian_delta
 
-    with mp.workdps(DIGITS):
+    with working_digits(DIGITS):
 
         def above(log_mu: float) -> float:
             value = gaussian_delta(mp.mpf(at), mp.exp(log_mu))
@@ -191,7 +192,7 @@ def liu_mu(epsilon: float) -> float:
     from mpmath import mp
     from scipy.special import ndtri_exp
 
-    with mp.workdps(DIGITS):
+    with working_digits(DIGITS):
         small = own < 1.0
         # Phi(-mu/2) <= 1/(1 + e^eps), or erf(mu / sqrt 8) >= tanh(eps/2) where both are near 1/2.
         goal = mp.tanh(mp.mpf(own) / 2) if small else -own - mp.log1p(mp.exp(-mp.mpf(own)))
@@ -293,7 +294,7 @@ def response_divergence(epsilon: float, order: float) -> float:
 
     # What cancels is of the size of eps next to eps^2.
     extra = 2 * max(0, math.ceil(-math.log10(own))) + max(0, math.ceil(-math.log10(a - 1.0)))
-    with mp.workdps(DIGITS + extra):
+    with working_digits(DIGITS + extra):
         c = a - mp.one
         return up(response_moment(c, mp.mpf(own), mp) / c)
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from hockeystick._precision import working_digits
 from hockeystick._validate import Domain, real
 from hockeystick.errors import ParameterError
 from hockeystick.notions.base import MU
@@ -17,7 +18,7 @@ def evaluated(formula: Callable[[Any], Any]) -> float:
     """Return a number >= 0 computed by mpmath's context in many digits, rounded up."""
     from mpmath import mp
 
-    with mp.workdps(DIGITS):
+    with working_digits(DIGITS):
         return up(max(formula(mp), mp.zero))
 
 

@@ -12,6 +12,7 @@ from hockeystick.losses import (  # noqa: F401  # for what they register
     revealed_sample,
     selection,
     subsamples,
+    tuning,
 )
 from hockeystick.losses.atomic import AtomicLoss
 from hockeystick.losses.base import (
@@ -38,6 +39,7 @@ from hockeystick.losses.fixed_size_gaussian import FixedSizeGaussianLoss
 from hockeystick.losses.folded import FoldedGaussianLoss, FoldedLaplaceLoss
 from hockeystick.losses.gaussian import GaussianLoss
 from hockeystick.losses.gaussian_mixture import GaussianMixtureLoss
+from hockeystick.losses.gaussian_sequence import GaussianSequenceLoss
 from hockeystick.losses.laplace import LaplaceLoss
 from hockeystick.losses.leaves import losses_of_tradeoff
 from hockeystick.losses.random_allocation import AllocationLoss
@@ -80,6 +82,7 @@ __all__ = [
     "FoldedLaplaceLoss",
     "GaussianLoss",
     "GaussianMixtureLoss",
+    "GaussianSequenceLoss",
     "JumpRule",
     "JumpValues",
     "Jumps",

@@ -15,6 +15,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from hockeystick._precision import working_digits
 from hockeystick.losses._spans import Edges
 
 if TYPE_CHECKING:
@@ -174,7 +175,7 @@ def curve_of(rho: float, width: float) -> Curve:
 
     from hockeystick._reference.profiles import exact
 
-    with mp.workdps(_DIGITS):
+    with working_digits(_DIGITS):
         square, half = exact(square_of(rho, width)), 1 / (2 * exact(width))
         sinh = mp.sinh(2 * half)
         return Curve(

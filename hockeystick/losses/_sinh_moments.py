@@ -27,6 +27,7 @@ import math
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from hockeystick._precision import working_digits
 from hockeystick.losses._sinh_curve import Curve, curve_of
 from hockeystick.losses.base import Bounded, Cumulants
 
@@ -120,7 +121,7 @@ def _shape(rho: float, width: float, c: float) -> _Shape | None:
 
     from hockeystick._reference.profiles import exact
 
-    with mp.workdps(_DIGITS):
+    with working_digits(_DIGITS):
         order, a, exponent = mp.mpf(c), exact(width), exact(rho)
         square, half = exponent * a * a, 1 / (2 * a)
         drop = 4 * order * (order + 1) * mp.sinh(2 * half) ** 2

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, final
 
+from hockeystick._precision import working_digits
 from hockeystick.losses._lines import log_values
 from hockeystick.losses.base import (
     Atoms,
@@ -242,7 +243,7 @@ def _rounded(loss: FewAtoms) -> Atoms:
     """Return the listed atoms as floats."""
     from mpmath import mp
 
-    with mp.workdps(_DIGITS):
+    with working_digits(_DIGITS):
         listed = loss.listed()
         losses = [float(value) for value, _ in listed]
         logs = [float(mp.log(mass)) for _, mass in listed]

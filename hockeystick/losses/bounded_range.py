@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
+from hockeystick._precision import working_digits
 from hockeystick.losses.base import (
     Atoms,
     Bounded,
@@ -128,7 +129,7 @@ def _largest(c: float, end: float) -> tuple[mpf, mpf, mpf]:
     from mpmath import mp
 
     lost = 3.0 * abs(math.log10(c)) + 3.0 * abs(math.log10(0.5 * end)) if c > 0.0 else 0.0
-    with mp.workdps(_DIGITS + math.ceil(lost)):
+    with working_digits(_DIGITS + math.ceil(lost)):
         h, order = mp.mpf(end) / 2, mp.mpf(c)
         if c == 0.0:
             return mp.zero, _series(h)[1], mp.inf

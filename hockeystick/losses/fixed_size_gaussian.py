@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Final, final
 
+from hockeystick._precision import working_digits
 from hockeystick.losses._lines import log_values
 from hockeystick.losses.base import Bounded, Cumulants, LineLoss, LineValues, ProfiledLoss
 
@@ -35,11 +36,10 @@ _SURE: Final = -14.0
 def _gauss_legendre(order: int) -> tuple[Array, Array]:
     """Return ``1 + node`` and the weights, each rounded from more digits."""
     import numpy as np
-    from mpmath import mp
 
     from hockeystick._reference import fixed_size_gaussian
 
-    with mp.workdps(20):
+    with working_digits(20):
         offset, weight = fixed_size_gaussian.gauss_legendre(order)
     return np.array(offset, dtype=np.float64), np.array(weight, dtype=np.float64)
 

@@ -19,6 +19,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, final
 
+from hockeystick._precision import working_digits
 from hockeystick.losses._rates import mu_of
 from hockeystick.losses._spans import Edges
 from hockeystick.losses.base import Atoms, Bounded, CellLoss, Cumulants, Masses
@@ -119,7 +120,7 @@ class FoldedLaplaceLoss(CellLoss):
         """Return K and two derivatives, in digits enough for what cancels."""
         from mpmath import mp
 
-        with mp.workdps(_digits(c, self.largest)):
+        with working_digits(_digits(c, self.largest)):
             k, end, gap = mp.mpf(c) + mp.mpf("0.5"), mp.mpf(self.largest), mp.mpf(self.gap)
             over, over_gap = mp.exp(k * end), mp.exp(k * gap)
             cosh, sinh = (over + 1 / over) / 2, (over - 1 / over) / 2
@@ -230,7 +231,7 @@ class FoldedGaussianLoss(CellLoss):
         from mpmath import mp
 
         size = self.shift + mu_of(self.noise_multiplier)
-        with mp.workdps(_digits(c, size)):
+        with working_digits(_digits(c, size)):
             mu, shift, gap = _exact(1 / self.noise_multiplier), mp.mpf(self.shift), mp.mpf(self.gap)
             k = mp.mpf(c) + mp.mpf("0.5")
             moment = slope = bend = mp.zero
@@ -263,7 +264,7 @@ def _left_over_in(noise_multiplier: Fraction, shift: float, gap: float, digits: 
     """Return what is neither above the gap nor below minus the gap, to so many digits."""
     from mpmath import mp
 
-    with mp.workdps(digits):
+    with working_digits(digits):
         mu = _exact(1 / noise_multiplier)
         place = (mp.mpf(gap) - mp.mpf(shift)) / mu
         above = mp.ncdf(place - mu / 2)

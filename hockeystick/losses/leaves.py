@@ -8,10 +8,12 @@ from functools import singledispatch
 from typing import Final, cast
 
 from hockeystick.adjacency import Adjacency
+from hockeystick.losses._levels import levels_of
 from hockeystick.losses.atomic import AtomicLoss
 from hockeystick.losses.base import CellLoss, Loss
 from hockeystick.losses.fixed_size_gaussian import FixedSizeGaussianLoss
 from hockeystick.losses.gaussian import GaussianLoss
+from hockeystick.losses.gaussian_sequence import GaussianSequenceLoss
 from hockeystick.losses.registry import LossPair, NoAnalysisError, losses_of
 from hockeystick.losses.renyi_curve import ConcentratedLoss, RenyiCurveLoss
 from hockeystick.losses.replaced_gaussian import ReplacedGaussianLoss
@@ -21,7 +23,15 @@ from hockeystick.losses.sampled_atoms import SampledAtomsLoss
 from hockeystick.losses.sampled_gaussian import SampledGaussianLoss
 from hockeystick.losses.trade_off import ProfileLoss
 from hockeystick.losses.two_point import TwoPointLoss
-from hockeystick.mechanisms import Composed, Gaussian, Mechanism, Plan, PoissonSubsampled, Repeated
+from hockeystick.mechanisms import (
+    Composed,
+    Gaussian,
+    GaussianSequence,
+    Mechanism,
+    Plan,
+    PoissonSubsampled,
+    Repeated,
+)
 from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
 from hockeystick.tradeoffs import (
     ApproxTradeOff,
@@ -40,9 +50,19 @@ def _(mechanism: Gaussian) -> LossPair:
 
 
 @losses_of.register
+def _(mechanism: GaussianSequence) -> LossPair:
+    if mechanism.rate == 0:
+        return LossPair(None, None)
+    if mechanism.rate == 1:
+        raise NoAnalysisError("without sampling its releases are accounted for one by one")
+    levels = levels_of(mechanism.noise_multipliers)
+    return LossPair(*(GaussianSequenceLoss(mechanism.rate, levels, way) for way in (True, False)))
+
+
+@losses_of.register
 def _(mechanism: PoissonSubsampled) -> LossPair:
     inner, rate = mechanism.inner, mechanism.rate
-    if isinstance(inner, Composed | Repeated | Plan):
+    if isinstance(inner, Composed | GaussianSequence | Repeated | Plan):
         raise NoAnalysisError(
             f"Poisson subsampling is analysed for a single run inside, not for {inner}: what "
             "shares a sample is not amplified apart. Where each draws a sample of its own, repeat "

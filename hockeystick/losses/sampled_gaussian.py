@@ -39,7 +39,7 @@ _WINDOW: Final = 0.12
 # How many times finer than usual the unproven cumulants are at most worked out.
 _NARROWEST: Final = 1000.0
 # Beyond this c, or this length in u, only the convex bound of M is used.
-_FARTHEST: Final = 1e8
+FARTHEST: Final = 1e8
 _LONGEST: Final = 2000.0
 # More nodes than this for one value of K give way to the convex bound.
 _MOST_NODES: Final = 2_000_000
@@ -79,12 +79,12 @@ class SampledGaussianLoss(DensityLoss, LineLoss, ProfiledLoss):
         return mu_of(self.noise_multiplier)
 
     @property
-    def _rough(self) -> float:
+    def rough(self) -> float:
         """The accuracy of the unproven cumulants, relative to M - 1, which is of order p^2."""
         return _ROUGH + 2.0 * math.log(float(self.rate))
 
     @property
-    def _longest(self) -> float:
+    def longest(self) -> float:
         """The range of u beyond which there is no quadrature."""
         return _LONGEST * max(1.0, 1.0 / self.mu)
 
@@ -94,16 +94,16 @@ class SampledGaussianLoss(DensityLoss, LineLoss, ProfiledLoss):
 
     def reaches(self, c: float) -> bool:
         """Return whether a quadrature of M at c takes no more than a few thousand nodes."""
-        if self.extreme or c > _FARTHEST:
+        if self.extreme or c > FARTHEST:
             return False
         from hockeystick._kernels import sampled_gaussian
 
-        low, high = sampled_gaussian.span(float(self.rate), self.mu, self.power(c), c, self._rough)
-        return high - low < self._longest
+        low, high = sampled_gaussian.span(float(self.rate), self.mu, self.power(c), c, self.rough)
+        return high - low < self.longest
 
     def cumulants(self, c: float) -> Cumulants:
         """Return K and two derivatives by a coarse trapezoid rule."""
-        if self.extreme or c > _FARTHEST:
+        if self.extreme or c > FARTHEST:
             return self._convex_bound(c)
         from hockeystick._kernels import sampled_gaussian
 
@@ -112,9 +112,9 @@ class SampledGaussianLoss(DensityLoss, LineLoss, ProfiledLoss):
             self.mu,
             self.removing,
             c,
-            self._coarse_step(c),
-            self._rough,
-            self._longest,
+            self.coarse_step(c),
+            self.rough,
+            self.longest,
         )
         if math.isnan(shift):
             return self._convex_bound(c)
@@ -122,7 +122,7 @@ class SampledGaussianLoss(DensityLoss, LineLoss, ProfiledLoss):
         slope /= total
         return Cumulants(_log1p(value, shift), slope, max(curvature / total - slope * slope, 0.0))
 
-    def _coarse_step(self, c: float) -> float:
+    def coarse_step(self, c: float) -> float:
         """Return a step that resolves the tilted density; adding at a large c narrows it."""
         narrowed = 1.0 if self.removing else math.sqrt(1.0 + 0.25 * c * self.mu * self.mu)
         return min(0.5, 0.75 / self.mu) / min(narrowed, _NARROWEST)

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, final
 
+from hockeystick._precision import working_digits
 from hockeystick.losses.base import CellLoss, Cumulants, Loss
 from hockeystick.losses.dominated import DominatedLoss
 from hockeystick.losses.folded import FoldedGaussianLoss, FoldedLaplaceLoss
@@ -191,7 +192,9 @@ def _one_query(mechanism: AboveThreshold) -> TwoPointLoss | None:
         return None
     from mpmath import mp
 
-    with mp.workdps(_DIGITS + 4 * math.ceil(abs(math.log10(threshold)) + abs(math.log10(query)))):
+    with working_digits(
+        _DIGITS + 4 * math.ceil(abs(math.log10(threshold)) + abs(math.log10(query)))
+    ):
         first, second = mp.mpf(threshold), mp.mpf(query)
         if mechanism.query_noise is ComparisonNoise.GAUSSIAN:
             p = mp.ncdf(-1 / (2 * mp.sqrt(first**2 + second**2)))

@@ -6,6 +6,7 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
+from hockeystick._precision import working_digits
 from hockeystick.adjacency import Adjacency
 from hockeystick.losses.base import CellLoss, Loss
 from hockeystick.losses.dominated import DominatedLoss
@@ -141,7 +142,7 @@ def _hits(mechanism: WithReplacementSubsampled, *, up: bool) -> list[_Group]:
     places, examples = mechanism.batch_size, mechanism.examples
     groups: list[_Group] = []
     first, likely = 1, True
-    with mp.workdps(_DIGITS):
+    with working_digits(_DIGITS):
         while first <= places and likely:
             last = min(
                 max(first, math.floor(_GROWTH * first)) if first > _ONE_BY_ONE else first, places
@@ -215,7 +216,7 @@ def _chance_of_full(mechanism: TruncatedPoissonSubsampled) -> float:
     examples, cap = mechanism.examples, mechanism.cap
     if cap > examples:
         return 0.0
-    with mp.workdps(_DIGITS):
+    with working_digits(_DIGITS):
         rate = exact(mechanism.rate)
         if cap <= 1.01 * examples * rate:
             return 1.0 if examples > _MOST_EXAMPLES else _at_least(cap, examples, rate)

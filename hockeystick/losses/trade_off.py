@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple, final
 
+from hockeystick._precision import working_digits
 from hockeystick.losses.base import Cumulants, ProfiledLoss
 from hockeystick.losses.renyi_curve import CurveLoss
 from hockeystick.tradeoffs import Profile
@@ -148,7 +149,7 @@ def _log_integral(grid: _Grid, c: float) -> float:
     from mpmath import mp
 
     values, step = grid.values, grid.reach / _CELLS
-    with mp.workdps(60 + max(0, math.ceil(-2.0 * math.log10(step)))):
+    with working_digits(60 + max(0, math.ceil(-2.0 * math.log10(step)))):
         h, order = mp.mpf(step), mp.mpf(c)
         mass, next_mass = (mp.expm1(a * h) / a if a else h for a in (order, order + 1))
         rising = (next_mass - mass) / mp.expm1(h)

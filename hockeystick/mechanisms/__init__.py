@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from hockeystick.mechanisms import tuning
 from hockeystick.mechanisms.base import Mechanism, Plan
 from hockeystick.mechanisms.composition import Composed, Repeated
 from hockeystick.mechanisms.discrete_gaussian import DiscreteGaussian
@@ -15,6 +16,7 @@ from hockeystick.mechanisms.exponential import Exponential, MaxNoise, ReportNois
 from hockeystick.mechanisms.fixed_size import FixedSizeSubsampled
 from hockeystick.mechanisms.gaussian import Gaussian
 from hockeystick.mechanisms.gaussian_mixture import GaussianMixture
+from hockeystick.mechanisms.gaussian_sequence import GaussianSequence
 from hockeystick.mechanisms.laplace import Laplace
 from hockeystick.mechanisms.matrix_factorization import Encoder, MatrixFactorization
 from hockeystick.mechanisms.permute_and_flip import PermuteAndFlip
@@ -28,6 +30,7 @@ from hockeystick.mechanisms.skellam import Skellam
 from hockeystick.mechanisms.sparse_vector import AboveThreshold, ComparisonNoise, SparseVector
 from hockeystick.mechanisms.tree_aggregation import TreeAggregation
 from hockeystick.mechanisms.truncated_poisson import TruncatedPoissonSubsampled
+from hockeystick.mechanisms.tuning import RandomStopping
 from hockeystick.mechanisms.unary_encoding import RAPPOR, Encoding, UnaryEncoding
 from hockeystick.mechanisms.with_replacement import WithReplacementSubsampled
 
@@ -47,6 +50,7 @@ __all__ = [
     "FixedSizeSubsampled",
     "Gaussian",
     "GaussianMixture",
+    "GaussianSequence",
     "Laplace",
     "MatrixFactorization",
     "MaxNoise",
@@ -55,6 +59,7 @@ __all__ = [
     "Plan",
     "PoissonSubsampled",
     "RandomAllocation",
+    "RandomStopping",
     "RandomizedResponse",
     "Repeated",
     "ReportNoisyMax",
@@ -69,6 +74,7 @@ __all__ = [
     "UnaryEncoding",
     "WithReplacementSubsampled",
     "schedules",
+    "tuning",
 ]
 
 MECHANISMS: Final[Mapping[str, type[Mechanism]]] = MappingProxyType(
@@ -84,12 +90,14 @@ MECHANISMS: Final[Mapping[str, type[Mechanism]]] = MappingProxyType(
             FixedSizeSubsampled,
             Gaussian,
             GaussianMixture,
+            GaussianSequence,
             Laplace,
             MatrixFactorization,
             PermuteAndFlip,
             PoissonSubsampled,
             RAPPOR,
             RandomAllocation,
+            RandomStopping,
             RandomizedResponse,
             Repeated,
             ReportNoisyMax,

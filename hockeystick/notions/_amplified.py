@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from hockeystick._precision import working_digits
 from hockeystick.notions._rounding import DIGITS, as_mpf, evaluated_up, largest_reading
 
 
@@ -13,7 +14,7 @@ def amplified(epsilon: float, rate: float) -> float:
         return epsilon if rate > 0.0 else 0.0
     from mpmath import mp
 
-    with mp.workdps(DIGITS):
+    with working_digits(DIGITS):
         largest, often = as_mpf(largest_reading(epsilon)), as_mpf(largest_reading(rate))
         value = mp.log1p(often * mp.expm1(largest))
         return min(evaluated_up(value), epsilon)

@@ -8,6 +8,7 @@ from typing import Final, final
 
 from hockeystick import _validate
 from hockeystick._numerals import plain
+from hockeystick._precision import working_digits
 from hockeystick.notions._amplified import amplified
 from hockeystick.notions._rounding import (
     DIGITS,
@@ -123,7 +124,7 @@ class ApproxDP(Notion):
             return 1.0
         from mpmath import mp
 
-        with mp.workdps(DIGITS):
+        with working_digits(DIGITS):
             epsilon = as_mpf(largest_reading(self.epsilon))
             value = as_mpf(largest_reading(self.delta)) * mp.expm1(g * epsilon) / mp.expm1(epsilon)
             return min(evaluated_up(value), 1.0)

@@ -9,6 +9,7 @@ from functools import reduce, singledispatch
 from itertools import combinations
 from typing import Any, TypeVar
 
+from hockeystick._precision import working_digits
 from hockeystick._validate import choice
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
@@ -102,7 +103,7 @@ def _(first: GDP, parts: Sequence[GDP], changed: int) -> GDP:
         return GDP(mus[0])
     from mpmath import mp
 
-    with mp.workdps(DIGITS):
+    with working_digits(DIGITS):
         return GDP(evaluated_up(mp.sqrt(mp.fsum(mp.mpf(mu) ** 2 for mu in mus))))
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final, final
 
 from hockeystick import _validate
 from hockeystick._numerals import plain
+from hockeystick._precision import working_digits
 from hockeystick._validate import Domain
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.notions._rounding import DIGITS, evaluated_down, evaluated_up
@@ -138,7 +139,7 @@ def _for_group(order: float, divergence: float, g: int) -> tuple[float, float]:
     """Return the order, rounded down, and the divergence, rounded up, for a group."""
     from mpmath import mp
 
-    with mp.workdps(DIGITS):
+    with working_digits(DIGITS):
         exponent = -g * mp.log1p(-1 / mp.mpf(order))
         new = evaluated_down(-1 / mp.expm1(-exponent))
         if divergence in (0.0, math.inf):

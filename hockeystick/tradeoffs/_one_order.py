@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, final
 
+from hockeystick._precision import working_digits
 from hockeystick._solve import increasing_root, minimum
 from hockeystick.tradeoffs._rounding import DIGITS, least_epsilon, up
 from hockeystick.tradeoffs.renyi_curve import (
@@ -67,7 +68,7 @@ def delta_by_orders(curve: RenyiCurve, epsilon: float) -> float:
 
     if epsilon == math.inf:
         return 0.0
-    with mp.workdps(_digits(curve)):
+    with working_digits(_digits(curve)):
         found = best(curve, epsilon)
         value = found.delta(curve, mp.mpf(epsilon))
         # What overflows proves nothing.
@@ -79,8 +80,6 @@ def epsilon_by_orders(curve: RenyiCurve, delta: float) -> float:
 
     Each round takes the best order at the last epsilon, and then the least epsilon that it proves.
     """
-    from mpmath import mp
-
     log_delta = math.log(delta)
     first = _first_order(curve, log_delta)
     epsilon = max(_first_epsilon(curve, first, log_delta), 0.0)
@@ -97,7 +96,7 @@ def epsilon_by_orders(curve: RenyiCurve, delta: float) -> float:
     else:
         found, epsilon = _moved(curve, found, log_delta, epsilon)
     rival = _moved(curve, _least(curve, first, epsilon, _FINE)[1], log_delta, epsilon)
-    with mp.workdps(_digits(curve)):
+    with working_digits(_digits(curve)):
         return min(_shown(curve, *one, delta) for one in ((found, epsilon), rival))
 
 

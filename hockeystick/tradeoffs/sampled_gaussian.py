@@ -10,6 +10,7 @@ from typing import Final, NamedTuple, final
 import numpy as np
 
 from hockeystick import _validate
+from hockeystick._precision import working_digits
 from hockeystick._validate import Domain
 from hockeystick.tradeoffs.base import Ends, TradeOff
 from hockeystick.tradeoffs.profile import Array, GaussianProfile, NoLoss, Profile, SampledProfile
@@ -274,7 +275,7 @@ class SampledGaussianTradeOff(TradeOff):
         """The corners a* and b*, and ``1 - a* - b* = p (1 - 2 a*)``."""
         from mpmath import mp
 
-        with mp.workdps(50):
+        with working_digits(50):
             p = mp.mpf(self.rate)
             first = mp.ncdf(-mp.mpf(self.mu) / 2)
             second = p * first + (1 - p) * (1 - first)

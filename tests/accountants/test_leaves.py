@@ -33,6 +33,7 @@ MISSING: Final = {
     "FixedSizeSubsampled": NO_LINE_NO_MOMENTS,
     "PermuteAndFlip": NO_LINE,
     "RandomAllocation": NO_LINE_NO_MOMENTS,
+    "RandomStopping": NO_DISTRIBUTION | {"zcdp"},
     "RenyiDP": NO_DISTRIBUTION,
     "ReportNoisyMax": NO_LINE,
     "SinhNormal": NO_LINE,

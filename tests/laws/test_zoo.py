@@ -63,6 +63,8 @@ def _sampled() -> Iterator[Case]:
             yield Case(hs.PoissonSubsampled(mechanism, rate, adjacency), row)
         steps = hs.DPSGD(noise_multiplier=2.0, rate=0.03, steps=20, adjacency=adjacency)
         yield Case(steps, "sampled Gaussian 2 at 0.03, 20 steps")
+        sequence = hs.GaussianSequence((2.0,) * 20, 0.03, adjacency)
+        yield Case(sequence, "sampled Gaussian 2 at 0.03, 20 steps")
     yield Case(hs.PoissonSubsampled(MIXTURE, 0.5), "sampled mixture 2 at 0.5")
 
 
@@ -117,6 +119,10 @@ EXACT: Final = (
 CLASSES: Final = (
     Case(hs.Shuffled(hs.Gaussian(2.0), steps=4), "Gaussian 5", "Gaussian 0.5 mu"),
     Case(hs.Shuffled(hs.Gaussian(4.0), 4, "replace-one"), "Gaussian 5", "Gaussian 0.5 mu"),
+    Case(
+        hs.RandomStopping(hs.Gaussian(2.0), hs.tuning.TruncatedNegativeBinomial(1.0, 0.1)),
+        "Gaussian 0.5 mu",
+    ),
     Case(hs.Exponential(1.0), "exponential 1, opposite scores", "pure 1"),
     Case(hs.ReportNoisyMax(1.0), "exponential 1, opposite scores", "pure 1"),
     Case(hs.PermuteAndFlip(1.0), "permute and flip 1, exchanged", "pure 1"),
@@ -312,7 +318,7 @@ NUMBERS: Final = tuple(_numbers())
 
 def test_every_mechanism_has_a_number_that_can_be_wrong() -> None:
     with_numbers = {type(plan).__name__ for plan, _, _ in NUMBERS}
-    assert set(MECHANISMS) | set(NOTIONS) == with_numbers | {"Composed", "FDP"}
+    assert set(MECHANISMS) | set(NOTIONS) == with_numbers | {"Composed", "FDP", "RandomStopping"}
 
 
 @pytest.mark.parametrize(("plan", "name", "value"), NUMBERS, ids=str)

@@ -23,6 +23,7 @@ from hockeystick.mechanisms import (
     FixedSizeSubsampled,
     Gaussian,
     GaussianMixture,
+    GaussianSequence,
     Laplace,
     MatrixFactorization,
     Mechanism,
@@ -31,6 +32,7 @@ from hockeystick.mechanisms import (
     PoissonSubsampled,
     RandomAllocation,
     RandomizedResponse,
+    RandomStopping,
     Repeated,
     ReportNoisyMax,
     RevealedSample,
@@ -42,12 +44,15 @@ from hockeystick.mechanisms import (
     TruncatedPoissonSubsampled,
     UnaryEncoding,
     WithReplacementSubsampled,
+    tuning,
 )
 
 STEP = PoissonSubsampled(Gaussian(1.1), rate=256 / 60_000)
 EXAMPLES = (
     FixedSizeSubsampled(Gaussian(2), 3, 10),
     RandomAllocation(Gaussian(2), 10),
+    RandomStopping(Gaussian(2), tuning.TruncatedNegativeBinomial(1, 0.1)),
+    RandomStopping(STEP**10, tuning.Poisson(5)),
     RevealedSample(Gaussian(2), 0.5),
     Shuffled(Gaussian(2), 10),
     TruncatedPoissonSubsampled(Gaussian(2), 0.5, 3, 10),
@@ -66,6 +71,7 @@ EXAMPLES = (
     DiscreteLaplace(5, 3),
     Exponential(0.5),
     GaussianMixture(2.0, (0.0, 1.0, 2.0), (0.9, 0.07, 0.03)),
+    GaussianSequence((2.0, 1.0), 0.01),
     Laplace(0.7),
     MatrixFactorization(2.0, Encoder.square_root(64)),
     PermuteAndFlip(0.5),
@@ -120,7 +126,8 @@ def test_mechanisms_can_be_pickled_copied_and_hashed(mechanism: Any) -> None:
     "mechanism", [one for one in EXAMPLES if not isinstance(one, MatrixFactorization)], ids=str
 )
 def test_the_repr_builds_the_same_mechanism_again(mechanism: Any) -> None:
-    assert eval(repr(mechanism), {**MECHANISMS, "inf": math.inf}) == mechanism
+    names = {**MECHANISMS, **vars(tuning), "inf": math.inf}
+    assert eval(repr(mechanism), names) == mechanism
 
 
 @names

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from hockeystick._precision import working_digits
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants._orders import saddle
 from hockeystick.accountants.contour._integral import rules_for
@@ -54,7 +55,7 @@ def digits_of(terms: LineTerms, quantity: Quantity, value: float, digits: int) -
         contour = _Contour.draw(terms, target, kept + guard)
         if contour is None:
             return None
-        with mp.workdps(kept + guard + 10):
+        with working_digits(kept + guard + 10):
             if quantity == "epsilon":
                 read = contour.epsilon(exact(value), mp.mpf(epsilon), kept)
             else:
@@ -124,7 +125,7 @@ class _Contour:
             return None
         size = line.last + 1
         most = max(count for _, count in terms)
-        with mp.workdps(digits + 25 + math.ceil(math.log10(most))):
+        with working_digits(digits + 25 + math.ceil(math.log10(most))):
             values = [mp.mpc(0)] * size
             for (_, count), rule in zip(terms, rules, strict=True):
                 for k, value in enumerate(rule.reference_line(line.c, line.step, size)):

@@ -6,11 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
-from hockeystick.accountants._cost import Cost, Counted, largest_loss
+from hockeystick.accountants._cost import Cost, Counted, apart, largest_loss
 from hockeystick.accountants._interval import Interval, down, up, worse
 from hockeystick.accountants.base import TOLERANCE, DirectedAccountant, Kind
 from hockeystick.accountants.rdp import RDP
-from hockeystick.losses import LineLoss
+from hockeystick.losses import GaussianSequenceLoss, LineLoss
 
 if TYPE_CHECKING:
     from hockeystick.accountants.contour._integral import Integral
@@ -55,6 +55,9 @@ class Contour(DirectedAccountant):
         lines = self.line_terms(terms)
         found = integral_for_delta(lines, math.log(delta)) if lines else None
         proven = found and _epsilon_interval(found.integral, found.epsilon, delta)
+        one_by_one = apart(terms)
+        if proven is None and one_by_one != terms:
+            return self.epsilon_of(one_by_one, delta)
         bound = proven or RDP().epsilon_of(terms, delta)
         if not lines or bound.relative_width <= max(self.tolerance, _NARROW):
             return bound
@@ -72,6 +75,9 @@ class Contour(DirectedAccountant):
 
         found = integral_for_epsilon(lines, epsilon) if lines else None
         value = None if found is None else found.integral.delta(epsilon)
+        one_by_one = apart(terms)
+        if value is None and one_by_one != terms:
+            return self.delta_of(one_by_one, epsilon)
         if value is None or not value.relative_error <= _WIDEST:
             return self._narrowed(RDP().delta_of(terms, epsilon), lines, epsilon)
         lower, middle, upper = (value.log(end) for end in ("lower", "estimate", "upper"))
@@ -97,7 +103,9 @@ class Contour(DirectedAccountant):
         from hockeystick.accountants.contour._digits import digits_of
 
         found = []
-        for terms in cost.directions:
+        for terms in map(apart, cost.directions):
+            if any(isinstance(loss, GaussianSequenceLoss) for loss, _ in terms):
+                raise self.refuse("the plan", "so many levels of noise take too long one by one")
             if quantity == "delta" and value > largest_loss(terms):
                 found.append(Interval.point(0.0))
                 continue

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
 from hockeystick._solve import increasing_root
-from hockeystick.accountants._cost import Counted, largest_loss
+from hockeystick.accountants._cost import Counted, apart, largest_loss
 from hockeystick.accountants._interval import Interval, down, up
 from hockeystick.accountants._orders import optimal_order, optimal_order_at, total
 from hockeystick.accountants.base import TOLERANCE, DirectedAccountant, Kind
@@ -61,7 +61,7 @@ class PRV(DirectedAccountant):
         """Return epsilon of one direction."""
         if not terms:
             return Interval.point(0.0)
-        log_delta = math.log(delta)
+        terms, log_delta = apart(terms), math.log(delta)
         most = epsilon_upper(terms, delta)
         if most == 0.0:
             return Interval.point(0.0)
@@ -77,6 +77,7 @@ class PRV(DirectedAccountant):
         """Return delta of one direction."""
         if epsilon > largest_loss(terms):
             return Interval.point(0.0)
+        terms = apart(terms)
         most = delta_upper(terms, epsilon)
         steering = Steering.at(terms, math.log(most))
         tilt = optimal_order_at(steering.terms(terms), epsilon)

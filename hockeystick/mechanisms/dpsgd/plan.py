@@ -176,12 +176,10 @@ a partial last step is a whole release
         if self._is_constant:
             runs = self.total_steps // (self.steps_per_epoch or 1)
             return scheme.mechanism(batches, self.noise_multiplier) ** runs
-        return Composed(
-            tuple(
-                scheme.mechanism(replace(batches, rate=rate), noise) ** runs
-                for noise, rate, runs in _segments(self)
-            )
+        parts = (
+            scheme.varied(replace(batches, rate=rate), noises) for rate, noises in _segments(self)
         )
+        return Composed(tuple(one for part in parts for one in part))
 
     @property
     def _is_constant(self) -> bool:
@@ -305,21 +303,20 @@ def _check_epochs(plan: DPSGD) -> None:
             )
 
 
-def _segments(plan: DPSGD) -> Iterator[tuple[float, Fraction, int]]:
-    """Return the noise multipliers and rates that there are, and how many runs have them."""
+def _segments(plan: DPSGD) -> Iterator[tuple[Fraction, Array]]:
+    """Return the rates that there are, and the noise multipliers of each one's steps or epochs."""
     import numpy as np
 
     length = plan.steps_per_epoch or 1
-    noise = plan.noise_multipliers[::length]
-    rates = _factors(plan.batch_schedule, plan.total_steps)[::length]
-    both, counts = np.unique(np.stack((noise, rates)), axis=1, return_counts=True)
+    noises = plan.noise_multipliers[::length]
+    factors = _factors(plan.batch_schedule, plan.total_steps)[::length]
     rate = _batch_fraction(plan)
-    for multiplier, factor, count in zip(*both.tolist(), counts.tolist(), strict=True):
+    for factor in np.unique(factors).tolist():
         own = rate if factor == 1.0 else rate * Fraction(repr(factor))
         if own > 1:
             allowed = f"factors of at most {float(1 / rate):g}, so that no rate exceeds 1"
             raise ParameterError("batch_schedule", factor, allowed)
-        yield multiplier, own, count
+        yield own, noises[factors == factor]
 
 
 def _clipped(plan: DPSGD) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
@@ -13,6 +15,7 @@ from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms.fixed_size import FixedSizeSubsampled
 from hockeystick.mechanisms.gaussian import Gaussian
+from hockeystick.mechanisms.gaussian_sequence import FEW_LEVELS, GaussianSequence
 from hockeystick.mechanisms.poisson import PoissonSubsampled
 from hockeystick.mechanisms.random_allocation import RandomAllocation
 from hockeystick.mechanisms.shuffled import Shuffled
@@ -21,6 +24,7 @@ from hockeystick.mechanisms.with_replacement import WithReplacementSubsampled
 
 if TYPE_CHECKING:
     from hockeystick.mechanisms.base import Mechanism
+    from hockeystick.mechanisms.dpsgd.schedules import Array
 
 
 class Sampling(StrEnum):
@@ -115,6 +119,14 @@ class Scheme(ABC):
     def mechanism(self, batches: Batches, noise_multiplier: float) -> Mechanism:
         """Return one step, or one epoch, of noise in units of the clipping norm."""
 
+    def varied(self, batches: Batches, noise_multipliers: Array) -> Iterator[Mechanism]:
+        """Return steps or epochs with these noises, those that are alike together."""
+        import numpy as np
+
+        noises, counts = np.unique(noise_multipliers, return_counts=True)
+        for noise, count in zip(noises.tolist(), counts.tolist(), strict=True):
+            yield self.mechanism(batches, noise) ** count
+
     @abstractmethod
     def drawn(self, batches: Batches) -> str:
         """Return what must hold of the batches, as a sentence."""
@@ -146,6 +158,19 @@ class _Poisson(Scheme):
                 noise, batches.rate, batches.cap, batches.sizes[1], batches.adjacency
             )
         return PoissonSubsampled(noise, batches.rate, batches.adjacency)
+
+    def varied(self, batches: Batches, noise_multipliers: Array) -> Iterator[Mechanism]:
+        """Return one sequence where there are many noises, as far as one is analysed."""
+        import numpy as np
+
+        ends = noise_multipliers.min(), noise_multipliers.max()
+        few = np.unique(noise_multipliers).size <= FEW_LEVELS
+        plain = batches.cap is None and not batches.replaced and batches.rate < 1
+        if few or not plain or ends[0] == 0.0 or ends[1] == math.inf:
+            yield from super().varied(batches, noise_multipliers)
+            return
+        shrunk = 0.5 if batches.clipping is Clipping.BATCH else 1.0
+        yield GaussianSequence(shrunk * noise_multipliers, batches.rate, batches.adjacency)
 
     def drawn(self, batches: Batches) -> str:
         """Return how batches are drawn."""

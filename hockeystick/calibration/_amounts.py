@@ -1,0 +1,246 @@
+"""What one run costs in the currency of a budget, as exact fractions on the safe side.
+
+Numbers that are given mean the decimals that they print as, so that ten times 0.1 is 1; orders
+are what they are as floats, and what is computed is rounded up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from functools import singledispatch
+from typing import Final
+
+from hockeystick.accountants._cost import Counted, cost_of
+from hockeystick.accountants._failed import can_be_infinite
+from hockeystick.conversions._parts import parts_of
+from hockeystick.conversions.convert import convert
+from hockeystick.errors import IncompatibleError
+from hockeystick.losses.concentration import concentration_of
+from hockeystick.mechanisms import (
+    Gaussian,
+    GaussianSequence,
+    Laplace,
+    Mechanism,
+    RandomizedResponse,
+)
+from hockeystick.notions import GDP, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
+from hockeystick.notions._rounding import largest_reading
+
+NOTHING: Final = Fraction(0)
+# Significant digits of what is rounded, and which denominators are kept: a power of ten times this.
+_DIGITS: Final = 40
+_OTHER_FACTORS: Final = 10_000
+_TENS: Final = 10**1100
+
+
+def reading(value: float) -> Fraction:
+    """Return the decimal that a finite float prints as."""
+    return Fraction(repr(value))
+
+
+def float_above(value: Fraction) -> float:
+    """Return a float that prints as no less than an exact number >= 0."""
+    try:
+        found = float(value)
+    except OverflowError:
+        return math.inf
+    while found < math.inf and reading(found) < value:
+        found = math.nextafter(found, math.inf)
+    return found
+
+
+def float_below(value: Fraction) -> float:
+    """Return a float >= 0 that prints as no more than an exact number, 0 where that is negative."""
+    if value <= 0:
+        return 0.0
+    found = float(value)
+    while reading(found) > value:
+        found = math.nextafter(found, 0.0)
+    return found
+
+
+def summed(mechanism: Mechanism, of_part: Callable[[Mechanism], Fraction]) -> Fraction:
+    """Return the sum of what a plan's parts cost."""
+    return sum((of_part(part) * count for part, count in parts_of(mechanism)), NOTHING)
+
+
+@singledispatch
+def epsilon_of(part: Mechanism) -> Fraction:
+    """Return the largest loss of one run."""
+    return largest_reading(convert(part, PureDP).epsilon)
+
+
+@epsilon_of.register
+def _(part: PureDP | RandomizedResponse) -> Fraction:
+    return reading(_finite(part.epsilon, part, "PureDP"))
+
+
+@epsilon_of.register
+def _(part: Laplace) -> Fraction:
+    _finite(math.inf if part.scale == 0.0 else 0.0, part, "PureDP")
+    return _inverse(part.scale)
+
+
+@singledispatch
+def rho_of(part: Mechanism) -> Fraction:
+    """Return the rho of one run, by conversion or else by its losses."""
+    try:
+        return largest_reading(convert(part, ZCDP).rho)
+    except IncompatibleError:
+        rho = _rho_of_losses(part)
+        if rho is None:
+            raise
+        return rho
+
+
+@rho_of.register
+def _(part: Gaussian | GaussianSequence | GDP) -> Fraction:
+    return mu_square_of(part) / 2
+
+
+@rho_of.register
+def _(part: ZCDP) -> Fraction:
+    return reading(_finite(part.rho, part, "ZCDP"))
+
+
+@singledispatch
+def mu_square_of(part: Mechanism) -> Fraction:
+    """Return the square of the mu of one run, by conversion or else by its largest loss."""
+    try:
+        return largest_reading(convert(part, GDP).mu) ** 2
+    except IncompatibleError as error:
+        try:
+            pure = convert(part, PureDP)
+        except IncompatibleError:
+            raise error from None
+        return largest_reading(convert(pure, GDP).mu) ** 2
+
+
+@mu_square_of.register
+def _(part: Gaussian) -> Fraction:
+    _finite(math.inf if part.noise_multiplier == 0.0 else 0.0, part, "GDP")
+    return _inverse(part.noise_multiplier) ** 2
+
+
+@mu_square_of.register
+def _(part: GaussianSequence) -> Fraction:
+    # Each is sampled, which costs no more than what is inside.
+    return sum((_inverse(noise) ** 2 for noise in part.noise_multipliers), NOTHING)
+
+
+@mu_square_of.register
+def _(part: GDP) -> Fraction:
+    return reading(_finite(part.mu, part, "GDP")) ** 2
+
+
+@singledispatch
+def divergence_of(part: Mechanism, order: float) -> Fraction:
+    """Return the Renyi divergence of one run, the larger one of both directions."""
+    ((_, divergence),) = convert(part, RenyiDP, orders=order).divergences
+    return largest_reading(divergence)
+
+
+@divergence_of.register
+def _(part: Gaussian | GDP | ZCDP, order: float) -> Fraction:
+    return rho_of(part) * Fraction(order)
+
+
+@divergence_of.register
+def _(part: RenyiDP, order: float) -> Fraction:
+    given = dict(part.divergences).get(order, math.inf)
+    if given < math.inf:
+        return reading(given)
+    ((_, divergence),) = convert(part, RenyiDP, orders=order).divergences
+    return largest_reading(divergence)
+
+
+@singledispatch
+def truncated_rho_of(part: Mechanism, omega: float) -> Fraction:
+    """Return the rho of one run for orders up to omega."""
+    try:
+        return largest_reading(convert(part, TCDP, omega=omega).rho)
+    except IncompatibleError:
+        return rho_of(part)
+
+
+@truncated_rho_of.register
+def _(part: Gaussian | GDP | ZCDP, omega: float) -> Fraction:
+    return rho_of(part)
+
+
+@truncated_rho_of.register
+def _(part: TCDP, omega: float) -> Fraction:
+    if part.omega < omega:
+        return largest_reading(convert(part, TCDP, omega=omega).rho)
+    return reading(_finite(part.rho, part, "TCDP"))
+
+
+@singledispatch
+def delta_of(part: Mechanism) -> Fraction:
+    """Return with what probability one run may fail: none unless it says so."""
+    return NOTHING
+
+
+@delta_of.register
+def _(part: ApproxDP) -> Fraction:
+    return reading(part.delta)
+
+
+@singledispatch
+def without_failure(part: Mechanism) -> Mechanism:
+    """Return what runs where it does not fail: an (epsilon, delta) release is epsilon-DP then."""
+    return part
+
+
+@without_failure.register
+def _(part: ApproxDP) -> Mechanism:
+    return PureDP(part.epsilon)
+
+
+def _rho_of_losses(part: Mechanism) -> Fraction | None:
+    """Return the least known rho with ``D_alpha <= rho alpha`` in both directions, if any is."""
+    cost = cost_of(part, "zcdp")
+    if can_be_infinite(cost):
+        return None
+    found = [_rho_of_terms(terms) for terms in cost.directions]
+    known = [rho for rho in found if rho is not None]
+    return max(known) if len(known) == len(found) else None
+
+
+def _rho_of_terms(terms: Counted) -> Fraction | None:
+    """Return the sum of the slopes of one direction's lines; None unless all are known."""
+    lines = [(concentration_of(loss), count) for loss, count in terms]
+    total = NOTHING
+    for line, count in lines:
+        if line is None or line.omega < math.inf or line.rho == math.inf:
+            return None
+        total += count * largest_reading(line.rho)
+    return total
+
+
+def _finite(value: float, part: Mechanism, notion: str) -> float:
+    """Return a finite number, or raise where everything is released."""
+    if value == math.inf:
+        raise IncompatibleError(
+            f"a {part} implies no {notion}: it allows everything to be released"
+        )
+    return value
+
+
+def _inverse(value: float) -> Fraction:
+    """Return one over a number > 0, rounded up where it is no short fraction; 0 for inf."""
+    return NOTHING if math.isinf(value) else _short(1 / reading(value))
+
+
+def _short(value: Fraction) -> Fraction:
+    """Return a fraction > 0, or a decimal above it whose denominator sums can have in common.
+
+    Sums of exact fractions whose denominators share nothing would grow with every step.
+    """
+    if value.denominator // math.gcd(value.denominator, _TENS) <= _OTHER_FACTORS:
+        return value
+    bits = value.numerator.bit_length() - value.denominator.bit_length()
+    unit = Fraction(10) ** (math.floor(bits * math.log10(2)) - _DIGITS)
+    return math.ceil(value / unit) * unit

@@ -1,0 +1,241 @@
+"""Grid files: a plan file with ranges and a question; and what asks it at each cell."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import islice, product
+from typing import Any, Final, final
+
+import hockeystick as hs
+from hockeystick import _validate
+from hockeystick._validate import Domain
+from hockeystick.accountants.registry import ACCOUNTANTS
+from hockeystick.calibration.askers import with_fields
+from hockeystick.cli.plan_file import _document, _plan_file, _refuse_unknown, _text
+from hockeystick.errors import HockeystickError, ParameterError, PlanFileError
+from hockeystick.mechanisms import DPSGD
+
+_RANGE: Final = ("from", "to", "count", "log", "whole")
+_ASK: Final = ("find", "delta", "epsilon", "accountant", "tolerance")
+_COUNT: Final = Domain(symbol="n", low=2, high=10**6, typical=(5, 100), whole=True)
+_END: Final = Domain(symbol="x", low=0, high=math.inf, high_open=True, typical=(0.1, 100))
+_POSITIVE: Final = replace(_END, low_open=True)
+# So many cells are looked at before a file is said to describe no plan.
+_TRIED: Final = 100
+_A_RANGE: Final = (
+    "an array of at least one value, or a table {from = 0.5, to = 8, count = 10}, optionally with "
+    "log = true (even on a logarithmic scale) and whole = true (rounded to whole numbers)"
+)
+_FOR_EPSILON: Final = "epsilon"
+_FOR_DELTA: Final = "delta"
+_AT: Final = ("delta", "epsilon")
+# What solving begins with where the file leaves out what is solved for.
+_BEGINNING: Final = 1
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FileQuestion:
+    """What a grid file asks at one cell.
+
+    Args:
+        document: The file's plan.
+        find: "epsilon", "delta", or the parameter to solve for.
+        at: Where to ask: delta, epsilon or both, as far as the grid does not have them.
+        how: The accountant and the tolerance, where they are given.
+    """
+
+    document: Mapping[str, Any]
+    find: str
+    at: Mapping[str, float]
+    how: Mapping[str, Any]
+
+    def __call__(self, **parameters: Any) -> Any:
+        """Return the answer at one cell."""
+        own = {name: parameters.pop(name) for name in _AT if name in parameters}
+        at: dict[str, Any] = dict(self.at) | own
+        plan = self.plan(parameters)
+        if self.find == _FOR_EPSILON:
+            return hs.epsilon(plan, at["delta"], **self.how)
+        if self.find == _FOR_DELTA:
+            return hs.delta(plan, at["epsilon"], **self.how)
+        target = hs.ApproxDP(at["epsilon"], at["delta"])
+        return hs.calibrate(plan, self.find, target, **self.how)
+
+    def plan(self, parameters: Mapping[str, Any]) -> hs.Mechanism:
+        """Return the file's plan with the parameters of one cell in place."""
+        table: Any = self.document.get("dpsgd")
+        fields = DPSGD.__dataclass_fields__ if isinstance(table, dict) else {}
+        own = {name: value for name, value in parameters.items() if name in fields}
+        begin = {self.find: _BEGINNING} if self.find in fields and self.find not in table else {}
+        plan = _plan_file(self.document, {**begin, **own}).plan
+        others = {name: value for name, value in parameters.items() if name not in own}
+        return with_fields(plan, others) if others else plan
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class GridFile:
+    """A grid, and the question to ask at each of its cells.
+
+    Args:
+        grid: Parameters and their values.
+        question: What is asked.
+        title: What to call it.
+    """
+
+    grid: Mapping[str, tuple[Any, ...]]
+    question: FileQuestion
+    title: str | None = None
+
+
+def load_grid(path: str | os.PathLike[str]) -> GridFile:
+    """Read a grid file.
+
+    It is a plan file with two tables more. ``[grid]`` has, for each parameter, an array of values
+    or a range such as ``{from = 0.5, to = 8, count = 10, log = true}``. ``[ask]`` has what to
+    ``find``: "epsilon", "delta", or the name of a number in the plan, which is then solved for;
+    optionally ``delta`` and ``epsilon``, where to ask, and ``accountant`` and ``tolerance``.
+    A parameter of the grid replaces a field of ``[dpsgd]``, or the number of the plan that has
+    that name or path; ``delta`` and ``epsilon`` are where to ask.
+
+    Args:
+        path: The file.
+
+    Returns:
+        The grid and the question.
+
+    Raises:
+        PlanFileError: If the file cannot be read or does not describe a grid.
+
+    Example:
+        >>> from hockeystick.cli.grid_file import load_grid
+        >>> file = load_grid("examples/grids/mnist-noise-and-epochs.toml")
+        >>> {name: len(values) for name, values in file.grid.items()}
+        {'noise_multiplier': 10, 'epochs': 6, 'delta': 2}
+    """
+    name = os.fspath(path)
+    try:
+        return _grid_file(_document(name))
+    except HockeystickError as error:
+        raise PlanFileError(f"{name}: {error}") from None
+
+
+def _grid_file(document: dict[str, Any]) -> GridFile:
+    """Return what a document describes, once its plan is known to be one."""
+    grid = _grid(_table(document, "grid"))
+    asked = _table(document, "ask")
+    _refuse_unknown("[ask]", asked, _ASK)
+    plan = {key: value for key, value in document.items() if key not in ("grid", "ask")}
+    at = {name: asked.get(name, plan.pop(name, None)) for name in _AT}
+    question = _question(plan, asked, {key: one for key, one in at.items() if one is not None})
+    _check_asked(question, grid)
+    _check_plan(question, grid)
+    return GridFile(grid, question, _text(document, "title"))
+
+
+def _table(document: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return a table of a document, or raise."""
+    found = document.get(name)
+    if not isinstance(found, dict) or not found:
+        what = "ranges of parameters" if name == "grid" else 'find = "epsilon", say'
+        raise PlanFileError(f"a grid file needs a table [{name}] with {what}")
+    return found
+
+
+def _question(
+    plan: Mapping[str, Any], asked: Mapping[str, Any], at: Mapping[str, Any]
+) -> FileQuestion:
+    """Return what is asked, or raise."""
+    find = asked.get("find", _FOR_EPSILON)
+    if not isinstance(find, str):
+        allowed = '"epsilon", "delta", or the name of what to solve for, in quotes'
+        raise ParameterError("find", find, allowed)
+    places = {name: _validate.real(name, value) for name, value in at.items()}
+    how: dict[str, Any] = {}
+    if "accountant" in asked:
+        known = tuple(ACCOUNTANTS)
+        how["accountant"] = _validate.one_of("accountant", asked["accountant"], known)
+    if "tolerance" in asked:
+        how["tolerance"] = _validate.real("tolerance", asked["tolerance"])
+    return FileQuestion(plan, find, places, how)
+
+
+def _check_asked(question: FileQuestion, grid: Mapping[str, object]) -> None:
+    """Raise unless file and grid together say where to ask."""
+    needed = {_FOR_EPSILON: ("delta",), _FOR_DELTA: ("epsilon",)}.get(question.find, _AT)
+    for name in needed:
+        if name not in grid and name not in question.at:
+            raise PlanFileError(f"[ask] or [grid] needs {name}, to find {question.find}")
+    for name in _AT:
+        if name in grid and name not in needed:
+            raise PlanFileError(f"[grid] cannot have {name}, which is what to find")
+    if question.find in grid:
+        raise PlanFileError(f"[grid] cannot have {question.find}, which is what to find")
+
+
+def _check_plan(question: FileQuestion, grid: Mapping[str, Iterable[Any]]) -> None:
+    """Raise where there is no plan in any of the first cells: then it is the file that is wrong."""
+    values = [grid[name] for name in grid if name not in _AT]
+    names = [name for name in grid if name not in _AT]
+    first: HockeystickError | None = None
+    for cell in islice(product(*values), _TRIED):
+        try:
+            question.plan(dict(zip(names, cell, strict=True)))
+        except HockeystickError as error:
+            first = first or error
+        else:
+            return
+    if first is not None:
+        raise first
+
+
+def _grid(table: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+    """Return the values of each parameter."""
+    return {name: _values(name, given) for name, given in table.items()}
+
+
+def _values(name: str, given: Any) -> tuple[Any, ...]:
+    """Return the values of one parameter, or raise."""
+    if isinstance(given, list) and given and not any(isinstance(x, dict | list) for x in given):
+        return tuple(given)
+    if not isinstance(given, dict):
+        raise ParameterError(f"[grid].{name}", given, _A_RANGE)
+    _refuse_unknown(f"[grid].{name}", given, _RANGE)
+    missing = [key for key in _RANGE[:3] if key not in given]
+    if missing:
+        raise PlanFileError(f"[grid].{name} needs {missing[0]}; it must be {_A_RANGE}")
+    flags = [_flag(name, key, given.get(key, False)) for key in ("log", "whole")]
+    return _range(name, given, *flags)
+
+
+def _range(name: str, given: Mapping[str, Any], log: bool, whole: bool) -> tuple[Any, ...]:
+    """Return evenly spaced values, both ends exactly as they are given."""
+    where, ends = f"[grid].{name}", _POSITIVE if log else _END
+    low, high = (_validate.real(f"{where}.{end}", given[end], ends) for end in ("from", "to"))
+    last = _validate.count(f"{where}.count", given["count"], _COUNT) - 1
+    inner = _logarithmic if log else _even
+    spaced = [low, *(inner(low, high, k, last) for k in range(1, last)), high]
+    return tuple(dict.fromkeys(round(x) for x in spaced)) if whole else tuple(spaced)
+
+
+def _even(low: float, high: float, k: int, last: int) -> float:
+    """Return the k-th of evenly spaced numbers: the float next to what the decimals mean."""
+    first, step = Fraction(repr(low)), Fraction(repr(high)) - Fraction(repr(low))
+    return float(first + step * k / last)
+
+
+def _logarithmic(low: float, high: float, k: int, last: int) -> float:
+    """Return the k-th of numbers, each as many times the one before."""
+    return math.exp(math.log(low) + (math.log(high) - math.log(low)) * k / last)
+
+
+def _flag(name: str, key: str, value: object) -> bool:
+    """Return a truth value of a range, or raise."""
+    if not isinstance(value, bool):
+        raise ParameterError(f"[grid].{name}.{key}", value, "true or false")
+    return value

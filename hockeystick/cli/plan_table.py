@@ -1,0 +1,67 @@
+"""What a budget buys, for people: two tables in a panel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from hockeystick import _numerals as numerals
+from hockeystick.calibration.frontier import FrontierPoint
+from hockeystick.cli import render
+from hockeystick.cli.plan import Planned
+
+_WIDEST: Final = 110
+_DIGITS: Final = 4
+_ON_SUM: Final = "noise multiplier: the noise on the sum of a batch, in clipping norms"
+_ON_MEAN: Final = "noise multiplier / batch size: the noise on its mean"
+
+
+def print_planned(done: Planned) -> None:
+    """Print the panel of a budget."""
+    render.print_plainly(render.terminal(_WIDEST), panel(done))
+
+
+def panel(done: Planned) -> RenderableType:
+    """Return the panel: the noise on the sum and on the mean, and what it rests on."""
+    blocks: list[RenderableType] = [
+        Text(f"{done.base.sampling.capitalize()} batches and no others, {done.base.adjacency}"),
+        Text(f"\n{_ON_SUM}", style="bold"),
+        _table(done, lambda one: one.noise_multiplier),
+        Text(f"\n{_ON_MEAN}", style="bold"),
+        _table(done, lambda one: one.noise_on_mean),
+    ]
+    reasons = dict.fromkeys(one.reason for one in done.points if one.reason)
+    blocks += [Text(f"\nnone: {reason}", style="dim") for reason in reasons]
+    if done.plot is not None:
+        facts = render.facts_table()
+        facts.add_row("plot", render.one_line(done.plot))
+        blocks += [Text(), facts]
+    blocks += [Text("\nEvery one of these plans meets the budget, proven, if", style="bold")]
+    blocks += [render._list(done.assumptions)]
+    return Panel(Group(*blocks), title=done.title, title_align="left", padding=(1, 2))
+
+
+def _table(done: Planned, value: Callable[[FrontierPoint], float | None]) -> Table:
+    """Return one row per length and one column per batch size."""
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, header_style="bold", pad_edge=False)
+    table.add_column("epochs \\ batch", justify="right", style="bold", no_wrap=True)
+    for size in done.batch_sizes:
+        table.add_column(f"{size:,}", justify="right", no_wrap=True)
+    at = {(one.epochs, one.batch_size): one for one in done.points}
+    for epochs in done.epochs:
+        cells = [_cell(value(at[epochs, size])) for size in done.batch_sizes]
+        table.add_row(Text(numerals.plain(epochs)), *cells)
+    return table
+
+
+def _cell(value: float | None) -> Text:
+    """Return one number, rounded up: more noise meets the budget as well."""
+    if value is None:
+        return Text("none", style="dim")
+    return Text(numerals.at_most(value, _DIGITS))

@@ -1,0 +1,86 @@
+"""A bar on the terminal, with rate and time left, for what takes longer than a moment."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+_PATIENCE_SECONDS: Final = 2.0
+
+
+@contextmanager
+def bar(what: str, patience: float = _PATIENCE_SECONDS) -> Iterator[Callable[[int, int], None]]:
+    """Yield what to tell how many of how many are done; show it once the patience is over.
+
+    It goes to standard error, only where that is a terminal, and is wiped out at the end.
+    """
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield _unseen
+        return
+    progress = _bar()
+    task = progress.add_task(f"{what} (Ctrl-C stops)", total=None)
+    timer = threading.Timer(patience, progress.start)
+    timer.daemon = True
+    known = False
+
+    def tell(done: int, total: int) -> None:
+        nonlocal known
+        if known:
+            progress.update(task, completed=done)
+            return
+        # What was done before is part of the bar, but not of the rate.
+        known = True
+        progress.reset(task, completed=done, total=total)
+
+    timer.start()
+    try:
+        yield tell
+    finally:
+        timer.cancel()
+        timer.join()
+        progress.stop()
+
+
+def _unseen(done: int, total: int) -> None:
+    """Tell nobody."""
+
+
+def _bar() -> Progress:
+    """Return a bar that is not shown yet."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        ProgressColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+    from rich.text import Text
+
+    class Rate(ProgressColumn):
+        """How many a second."""
+
+        def render(self, task: Any) -> Text:
+            """Return the rate in words."""
+            speed = task.finished_speed or task.speed
+            return Text(
+                "" if not speed else f"{speed:,.3g}/s" if speed < 100 else f"{speed:,.0f}/s"
+            )
+
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=None),
+        MofNCompleteColumn(),
+        Rate(),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+        console=Console(stderr=True),
+        transient=True,
+    )

@@ -1,0 +1,64 @@
+"""The answer of ``solve`` for people: one panel."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from rich.console import Group, RenderableType
+from rich.panel import Panel
+from rich.text import Text
+
+from hockeystick import _numerals as numerals
+from hockeystick.cli import render
+from hockeystick.cli.describe import words
+from hockeystick.cli.solve import Solution
+
+_WIDEST: Final = 100
+_STYLES: Final = {"tight": "green", "bound": "yellow", "end of domain": "yellow"}
+
+
+def print_solution(solution: Solution) -> None:
+    """Print the panel of one answer."""
+    render.print_plainly(render.terminal(_WIDEST), panel(solution))
+
+
+def panel(solution: Solution) -> RenderableType:
+    """Return the panel: the value, what it achieves, and what is proven of the next one."""
+    file, found = solution.file, solution.found
+    facts = render.facts_table()
+    facts.add_row(
+        "solved", Text.assemble(f"{solution.parameter} = ", (_value(found.value), "bold"))
+    )
+    facts.add_row("target", Text(str(solution.target)))
+    facts.add_row("achieved", _achieved(solution))
+    style = _STYLES[found.status]
+    facts.add_row("proven", Text.assemble((found.status, style), f": {found.status.meaning}"))
+    if found.bracket[0] != found.bracket[1]:
+        low, high = found.bracket
+        facts.add_row("bracket", Text(f"from {_value(low)}\nto   {_value(high)}"))
+    render.add_plan(facts, replace(file, plan=found.plan))
+    for index, line in enumerate(words(solution.spent.plan) if solution.spent else ()):
+        facts.add_row("and" if index else "spent", Text(line))
+    facts.add_row("adjacency", found.plan.adjacency or render._ANY_ADJACENCY)
+    render.add_text(facts, "source", file.source)
+    render.add_text(facts, "notes", file.notes)
+    blocks: list[RenderableType] = [facts]
+    if solution.assumptions:
+        blocks += [Text("\nThis holds if", style="bold"), render._list(solution.assumptions)]
+    title = render.one_line(file.title or "hockeystick")
+    return Panel(Group(*blocks), title=title, title_align="left", padding=(1, 2))
+
+
+def _value(value: float) -> str:
+    """Return a value with all its digits, so that it can be copied."""
+    return repr(value)
+
+
+def _achieved(solution: Solution) -> Text:
+    """Return what the plan has, rounded outward."""
+    achieved = solution.found.achieved
+    lower, upper = numerals.interval(achieved.lower, achieved.upper)
+    if lower == upper:
+        return Text(f"{achieved.quantity}: exactly {lower}")
+    return Text(f"{achieved.quantity}\nat least {lower}\nat most  {upper}")

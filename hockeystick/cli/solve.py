@@ -1,0 +1,227 @@
+"""The command ``solve``: which value of one parameter just meets a target."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+import click
+
+import hockeystick as hs
+from hockeystick.accountants._cost import assumptions_of
+from hockeystick.accountants.registry import ACCOUNTANTS
+from hockeystick.calibration._goals import Target
+from hockeystick.calibration.calibrate import TOLERANCE
+from hockeystick.cli import options
+from hockeystick.cli.describe import fields
+from hockeystick.cli.numerals import parse
+from hockeystick.cli.plan_file import PlanFile, load_plan
+from hockeystick.cli.waiting import waiting
+
+# What each kind of target is made of: the flag that asks for it, those it needs, and how.
+_KINDS: Final[Mapping[str, tuple[tuple[str, ...], Callable[..., Target]]]] = {
+    "epsilon": (("delta",), hs.ApproxDP),
+    "mu": ((), hs.GDP),
+    "rho": ((), hs.ZCDP),
+    "divergence": (("order",), lambda divergence, order: hs.RenyiDP({order: divergence})),
+    "advantage": ((), hs.Advantage),
+    "tpr": (("fpr",), hs.TruePositiveRate),
+    "bayes_error": (("prior",), hs.BayesError),
+    "reconstruction": (("baseline",), hs.Reconstruction),
+}
+_TARGET_FLAGS: Final = {
+    "epsilon": ("E", "Meet this epsilon, at --delta; by default the plan file's."),
+    "delta": ("D", "The delta of --epsilon; 0 for pure differential privacy."),
+    "mu": ("MU", "Meet mu-Gaussian differential privacy."),
+    "rho": ("RHO", "Meet rho-zero-concentrated differential privacy."),
+    "divergence": ("D", "Meet this Renyi divergence, of --order."),
+    "order": ("A", "The order of --divergence."),
+    "advantage": ("A", "Meet this membership advantage: true less false positive rate."),
+    "tpr": ("P", "Meet this true positive rate of membership tests, at --fpr."),
+    "fpr": ("P", "The false positive rate of --tpr."),
+    "bayes_error": ("P", "Meet at least this error of guessing membership, at --prior."),
+    "prior": ("P", "The prior probability of --bayes-error."),
+    "reconstruction": ("P", "Meet this chance of reconstruction, at --baseline."),
+    "baseline": ("P", "The chance without the release of --reconstruction."),
+}
+# How the targets name what the flags give.
+_ARGUMENTS: Final = {
+    "advantage": "value",
+    "tpr": "rate",
+    "bayes_error": "value",
+    "reconstruction": "probability",
+}
+# Where the search begins if flags alone describe the plan and leave out what is solved for.
+_STARTS: Final = {
+    "noise_multiplier": "1",
+    "examples": "1000000",
+    "batch_size": "1",
+    "rate": "0.01",
+    "epochs": "1",
+    "steps": "1000",
+}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """One answer, and what it is an answer to.
+
+    Args:
+        file: The plan that was given.
+        parameter: What was solved for, as it was given.
+        target: What had to be met.
+        spent: What ran before on the same data, None for nothing.
+        found: The answer.
+    """
+
+    file: PlanFile
+    parameter: str
+    target: Target
+    spent: PlanFile | None
+    found: hs.Calibrated
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What must hold for the answer to apply."""
+        before = () if self.spent is None else assumptions_of(self.spent.plan)
+        return tuple(dict.fromkeys((*assumptions_of(self.found.plan), *before)))
+
+
+def _target_flags(command: Any) -> Any:
+    """Add the flags that say what is to be met."""
+    for name, (metavar, text) in reversed(_TARGET_FLAGS.items()):
+        command = click.option("--" + name.replace("_", "-"), name, metavar=metavar, help=text)(
+            command
+        )
+    return command
+
+
+@click.command()
+@options.plan_flags
+@click.option(
+    "--parameter",
+    required=True,
+    metavar="NAME",
+    help="What to solve for: a number in the plan by name, or by its path, as parts[1].epsilon.",
+)
+@_target_flags
+@click.option("--spent", metavar="PLAN.toml", help="What already ran on the same data.")
+@click.option(
+    "--tolerance",
+    metavar="TOL",
+    help=f"Relative width to which a real value is proven; {TOLERANCE:g} by default.",
+)
+@click.option(
+    "--accountant",
+    default="auto",
+    metavar="NAME",
+    help="One of " + ", ".join(n for n, a in ACCOUNTANTS.items() if a.kind != "approximation"),
+)
+@options.json_flag
+def solve(
+    plan_file: str | None,
+    parameter: str,
+    spent: str | None,
+    tolerance: str | None,
+    accountant: str,
+    as_json: bool,
+    **flags: str | None,
+) -> None:
+    r"""Print the value of one parameter with which a plan just meets a target.
+
+    The value is on the safe side: the plan with it meets the target by a proven bound, and the next
+    value, one tolerance step on, provably does not unless the answer says otherwise.
+
+    \b
+      hockeystick solve examples/mnist-tutorial.toml --parameter noise_multiplier \
+          --epsilon 2 --delta 1e-5
+      hockeystick solve --examples 60000 --batch-size 256 --noise-multiplier 1.1 \
+          --parameter epochs --advantage 0.3
+    """
+    asked = {name: flags.pop(name) for name in _TARGET_FLAGS}
+    file = _plan(plan_file, flags, parameter)
+    before = None if spent is None else load_plan(spent)
+    target = _target(asked, file)
+    width: Any = TOLERANCE if tolerance is None else parse(tolerance)
+    with waiting(f"solving for {parameter}"):
+        found = hs.calibrate(
+            file.plan,
+            parameter,
+            target,
+            spent=None if before is None else before.plan,
+            tolerance=width,
+            accountant=accountant,
+        )
+    solution = Solution(file, parameter, target, before, found)
+    if as_json:
+        click.echo(_json(solution))
+    else:
+        from hockeystick.cli import solution_panel
+
+        solution_panel.print_solution(solution)
+
+
+def _plan(plan_file: str | None, flags: dict[str, str | None], parameter: str) -> PlanFile:
+    """Return the plan; flags alone may leave out what is solved for."""
+    if plan_file is None and flags.get(parameter, "") is None:
+        flags = {**flags, parameter: _STARTS.get(parameter)}
+    elif plan_file is None and flags.get("noise_multiplier") is None:
+        raise click.UsageError("Missing --noise-multiplier")
+    return options.plan_of(plan_file, flags)
+
+
+def _target(asked: Mapping[str, str | None], file: PlanFile) -> Target:
+    """Return the one target of the flags, or the plan file's epsilon."""
+    given = {name: parse(text) for name, text in asked.items() if text is not None}
+    kinds = [name for name in _KINDS if name in given]
+    if not kinds and file.epsilon is not None:
+        kinds, given["epsilon"] = ["epsilon"], file.epsilon
+    if len(kinds) != 1:
+        names = " or ".join(f"--{name.replace('_', '-')}" for name in kinds or _KINDS)
+        raise click.UsageError(f"Give one target: {names}")
+    needed, make = _KINDS[kinds[0]]
+    if needed == ("delta",) and "delta" not in given and file.delta is not None:
+        given["delta"] = file.delta
+    wrong = [name for name in needed if name not in given]
+    wrong += [name for name in given if name not in (kinds[0], *needed)]
+    if wrong:
+        needs = " and ".join(f"--{name.replace('_', '-')}" for name in (kinds[0], *needed))
+        raise click.UsageError(f"A target of {needs}: give all of that, and no other target")
+    return make(**{_ARGUMENTS.get(name, name): value for name, value in given.items()})
+
+
+def _json(solution: Solution) -> str:
+    """Return the answer as strict JSON in ASCII."""
+    file, found, before = solution.file, solution.found, solution.spent
+    achieved = found.achieved
+    told = {
+        "version": hs.__version__,
+        "title": file.title,
+        "source": file.source,
+        "notes": file.notes,
+        "parameter": solution.parameter,
+        "target": str(solution.target),
+        "value": _number(found.value),
+        "status": str(found.status),
+        "bracket": [_number(end) for end in found.bracket],
+        "achieved": {
+            "quantity": achieved.quantity,
+            "lower": _number(achieved.lower),
+            "upper": _number(achieved.upper),
+        },
+        "evaluations": found.evaluations,
+        "plan": fields(found.plan),
+        "spent": None if before is None else fields(before.plan),
+        "adjacency": found.plan.adjacency,
+        "assumptions": list(solution.assumptions),
+    }
+    return json.dumps(told, indent=2, allow_nan=False)
+
+
+def _number(value: float) -> float | str:
+    """Return a number as JSON can hold it."""
+    return value if math.isfinite(value) else "inf"

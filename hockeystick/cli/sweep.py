@@ -1,0 +1,160 @@
+"""The command ``sweep``: one question at every cell of a grid, into a file."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+import click
+
+import hockeystick as hs
+from hockeystick import _validate
+from hockeystick._validate import Domain
+from hockeystick.cli import options
+from hockeystick.cli.grid_file import GridFile, load_grid
+from hockeystick.cli.numerals import parse
+from hockeystick.cli.progress import bar
+
+_WORKERS: Final = Domain(symbol="w", low=1, high=1024, typical=(1, 64), whole=True)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What became of a sweep.
+
+    Args:
+        file: The grid and the question.
+        out: The file that was written.
+        rows: How many rows it has.
+        errors: How many of them have no answer.
+        first_error: Why the first of these has none.
+        resumed: How many were answered before.
+        seconds: What the others took.
+    """
+
+    file: GridFile
+    out: str
+    rows: int
+    errors: int
+    first_error: str | None
+    resumed: int
+    seconds: float
+
+    @property
+    def rate(self) -> float:
+        """Answers a second."""
+        return (self.rows - self.resumed) / self.seconds
+
+
+@click.command()
+@click.argument("grid_file", metavar="GRID.toml")
+@click.option("--out", metavar="FILE", help="Where the rows go: a new .csv or .parquet file.")
+@click.option("--workers", metavar="N", help="Ask in so many processes; by default in this one.")
+@options.json_flag
+def sweep(grid_file: str, out: str | None, workers: str | None, as_json: bool) -> None:
+    """Ask one question at every cell of a grid, and write the answers to a file.
+
+    GRID.toml is a plan file with a table [grid] of arrays and ranges, and a table [ask] that says
+    what to find: epsilon, delta, or the name of a parameter. A cell that is refused is a row with
+    an error. What is interrupted, or killed, goes on where it was when the same command is given
+    again; until all is there, the answers are in FILE.journal.
+    """
+    if out is None:
+        raise click.UsageError("Missing --out, the file to write: .csv or .parquet")
+    given: Any = "1" if workers is None else workers
+    count = _validate.count("workers", parse(given), _WORKERS)
+    file = load_grid(grid_file)
+    try:
+        done = _swept(file, out, count)
+    except OSError as error:
+        raise click.ClickException(f"cannot write {out}: {error.strerror}") from None
+    if as_json:
+        click.echo(_json(done))
+    else:
+        from hockeystick.cli import sweep_panel
+
+        sweep_panel.print_swept(done)
+
+
+def _swept(file: GridFile, out: str, workers: int) -> Swept:
+    """Sweep, and return what became of it."""
+    errors = []
+    resumed: list[int] = []
+    rows = 0
+    start = time.perf_counter()
+    with bar("sweeping") as tell, _executor(workers) as executor:
+
+        def progress(answered: int, cells: int) -> None:
+            if not resumed:
+                resumed.append(answered)
+            tell(answered, cells)
+
+        in_flight = None if executor is None else 2 * workers
+        for row in hs.sweep(
+            file.grid, file.question, executor, out=out, progress=progress, in_flight=in_flight
+        ):
+            rows += 1
+            if row["error"] is not None:
+                errors.append(str(row["error"]))
+    seconds = time.perf_counter() - start
+    return Swept(file, out, rows, len(errors), next(iter(errors), None), resumed[0], seconds)
+
+
+@contextmanager
+def _executor(workers: int) -> Iterator[Executor | None]:
+    """Yield processes to ask in, None where this one is enough."""
+    if workers == 1:
+        yield None
+        return
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+
+    # A fork would copy the locks of this process's threads in whatever state they are.
+    spawning = multiprocessing.get_context("spawn")
+    executor = ProcessPoolExecutor(workers, mp_context=spawning, initializer=_work)
+    try:
+        yield executor
+    finally:
+        executor.shutdown(cancel_futures=True)
+
+
+def _work() -> None:
+    """Prepare a worker: the terminal's interrupts are for its parent, without which it ends."""
+    import multiprocessing
+    import signal
+    import threading
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+
+    def leave() -> None:
+        if parent is not None:
+            parent.join()
+        os._exit(1)
+
+    threading.Thread(target=leave, daemon=True).start()
+
+
+def _json(done: Swept) -> str:
+    """Return what became of a sweep as strict JSON in ASCII."""
+    told = {
+        "version": hs.__version__,
+        "title": done.file.title,
+        "find": done.file.question.find,
+        "at": dict(done.file.question.at),
+        "grid": {name: list(values) for name, values in done.file.grid.items()},
+        "out": done.out,
+        "rows": done.rows,
+        "errors": done.errors,
+        "first_error": done.first_error,
+        "resumed": done.resumed,
+        "seconds": done.seconds,
+    }
+    return json.dumps(told, indent=2, allow_nan=False)

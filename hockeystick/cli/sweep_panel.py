@@ -1,0 +1,53 @@
+"""What became of a sweep, for people."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rich.console import RenderableType
+from rich.panel import Panel
+from rich.text import Text
+
+from hockeystick import _numerals as numerals
+from hockeystick.cli import render
+from hockeystick.cli.numerals import seconds
+from hockeystick.cli.sweep import Swept
+
+_WIDEST: Final = 100
+
+
+def print_swept(done: Swept) -> None:
+    """Print the panel of a sweep."""
+    render.print_plainly(render.terminal(_WIDEST), panel(done))
+
+
+def panel(done: Swept) -> RenderableType:
+    """Return the panel: what was asked, and where the answers are."""
+    facts, file = render.facts_table(), done.file
+    facts.add_row("file", render.one_line(done.out, "bold green"))
+    facts.add_row("rows", Text(f"{done.rows:,}{_beginning(done)}"))
+    if done.errors:
+        facts.add_row("no answer", Text(f"in {done.errors:,} of them", style="yellow"))
+        facts.add_row("", render.one_line(f"first: {done.first_error}"))
+    places = [f"{name} = {numerals.plain(value)}" for name, value in file.question.at.items()]
+    at = f" at {', '.join(places)}" if places else ""
+    facts.add_row("found", render.one_line(file.question.find + at))
+    for index, (name, values) in enumerate(file.grid.items()):
+        many = f"{len(values)} values, {values[0]} to {values[-1]}"
+        shown = ", ".join(map(str, values)) if len(values) <= 4 else many
+        facts.add_row("" if index else "grid", render.one_line(f"{name}: {shown}"))
+    facts.add_row("time", Text(_time(done)))
+    title = render.one_line(file.title or "hockeystick")
+    return Panel(facts, title=title, title_align="left", padding=(1, 2))
+
+
+def _beginning(done: Swept) -> str:
+    """Return how many answers were there before, if any."""
+    return f", {done.resumed:,} of them answered before" if done.resumed else ""
+
+
+def _time(done: Swept) -> str:
+    """Return how long it took, and how many answers a second that is."""
+    if done.resumed == done.rows:
+        return seconds(done.seconds)
+    return f"{seconds(done.seconds)}: {done.rate:,.3g} answers a second"

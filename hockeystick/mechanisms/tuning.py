@@ -1,0 +1,304 @@
+"""Tuning with a random number of runs, of which the best one is released."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import Final, final
+
+from hockeystick import _validate
+from hockeystick._numerals import plain
+from hockeystick._solve import increasing_root
+from hockeystick._validate import Domain
+from hockeystick.adjacency import Adjacency
+from hockeystick.errors import ParameterError
+from hockeystick.mechanisms.base import Mechanism, checked
+from hockeystick.mechanisms.composition import Composed, Repeated
+
+_ETA: Final = Domain(
+    symbol="eta", low=-1, high=math.inf, low_open=True, high_open=True, typical=(-0.5, 2)
+)
+_GAMMA: Final = Domain(
+    symbol="gamma", low=0, high=1, low_open=True, high_open=True, typical=(1e-3, 0.5)
+)
+_MEAN: Final = Domain(
+    symbol="m", low=0, high=math.inf, low_open=True, high_open=True, typical=(2, 1000)
+)
+_MORE_THAN_ONE: Final = Domain(symbol="m", low=1, high=1e9, low_open=True, typical=(2, 1000))
+A_DISTRIBUTION: Final = (
+    "a distribution of the number of runs, as tuning.TruncatedNegativeBinomial(eta=1, gamma=0.1) "
+    "or tuning.Poisson(mean=10)"
+)
+# Means are met to this share of themselves.
+_TOLERANCE: Final = 1e-13
+# Exponentials are taken as infinite beyond this; a gamma with less than the other is tiny.
+_LARGEST: Final = 709.0
+_TINY: Final = -600.0
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class RunCount(ABC):
+    """How many runs there are: a distribution over whole numbers that nobody sees."""
+
+    @property
+    @abstractmethod
+    def expected(self) -> float:
+        """The mean number of runs, rounded to a float."""
+
+    @property
+    @abstractmethod
+    def assumptions(self) -> tuple[str, ...]:
+        """What must hold for the number of runs to be as described."""
+
+    @abstractmethod
+    def __str__(self) -> str:
+        """Return the distribution in words."""
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class TruncatedNegativeBinomial(RunCount):
+    """At least one run; as many as a negative binomial distribution says that is not 0.
+
+    ``P[K = k] = (1-gamma)^k / (gamma^-eta - 1) * prod_{l<k} (l + eta) / (l + 1)`` for k >= 1, and
+    for eta = 0 the limit, ``(1-gamma)^k / (k ln(1/gamma))``. The mean is
+    ``eta (1-gamma) / (gamma (1 - gamma^eta))``, for eta = 0 ``(1/gamma - 1) / ln(1/gamma)``.
+
+    eta = 1 is the geometric distribution, "stop after each run with probability gamma", of mean
+    ``1/gamma``; eta = 0 the logarithmic one. For the same mean, a smaller eta spreads the number
+    of runs more; what it saves of the factor 1 + eta it pays in ``ln(1/gamma)``.
+
+    Args:
+        eta: In (-1, inf).
+        gamma: In (0, 1); the smaller, the more runs.
+
+    Raises:
+        ParameterError: If a parameter is outside its domain.
+
+    References:
+        Papernot and Steinke, "Hyperparameter Tuning with Renyi Differential Privacy", ICLR 2022,
+        definition 1.
+
+    Example:
+        >>> from hockeystick.mechanisms import tuning
+        >>> tuning.TruncatedNegativeBinomial(eta=1, gamma=0.1).expected
+        10.0
+    """
+
+    eta: float
+    gamma: float
+
+    def __init__(self, eta: float, gamma: float) -> None:
+        object.__setattr__(self, "eta", _validate.real("eta", eta, _ETA))
+        object.__setattr__(self, "gamma", _validate.real("gamma", gamma, _GAMMA))
+
+    @classmethod
+    def of_mean(cls, mean: float, eta: float = 1.0) -> TruncatedNegativeBinomial:
+        """Return the distribution whose mean is this, to some 12 digits.
+
+        Args:
+            mean: The number of runs to expect, above 1 and at most 10^9.
+            eta: In (-1, inf).
+
+        Raises:
+            ParameterError: If a parameter is outside its domain, or for this eta no gamma that a
+                float holds has this mean.
+
+        Example:
+            >>> from hockeystick.mechanisms import tuning
+            >>> tuning.TruncatedNegativeBinomial.of_mean(10).gamma
+            0.1
+        """
+        target = _validate.real("mean", mean, _MORE_THAN_ONE)
+        shape = _validate.real("eta", eta, _ETA)
+        if shape == 1.0:
+            return cls(shape, 1.0 / target)
+
+        def excess(log_odds: float) -> float:
+            gamma = 1.0 / (1.0 + math.exp(log_odds))
+            if not 0.0 < gamma < 1.0:
+                return math.copysign(math.inf, log_odds)
+            return math.log(cls(shape, gamma).expected / target)
+
+        log_odds = increasing_root(excess, 1.0, tolerance=_TOLERANCE, farthest=700.0)
+        if not abs(excess(log_odds)) <= 1e-9:
+            raise ParameterError("mean", mean, f"the mean for eta = {shape:g} and some gamma")
+        return cls(shape, 1.0 / (1.0 + math.exp(log_odds)))
+
+    @property
+    def expected(self) -> float:
+        """The mean number of runs, rounded to a float; inf where none holds it."""
+        log_gamma = math.log(self.gamma)
+        if self.eta < 0.0 and log_gamma < _TINY:
+            # All but 1 of gamma^eta - 1, which may be beyond floats.
+            log_mean = math.log(-self.eta) - (1.0 + self.eta) * log_gamma
+            return math.exp(log_mean) if log_mean < _LARGEST else math.inf
+        # (1 - gamma^eta) / eta, and what it tends to for small eta.
+        share = -math.expm1(self.eta * log_gamma) / self.eta if self.eta else -log_gamma
+        return (1.0 - self.gamma) / self.gamma / share
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What must hold for the number of runs to be as described."""
+        return (
+            "The number of runs is drawn in advance from the truncated negative binomial "
+            f"distribution with eta = {plain(self.eta)} and gamma = {plain(self.gamma)}, "
+            "independently of the data, and neither it nor the time that they take is shown.",
+        )
+
+    def __str__(self) -> str:
+        """Return the distribution in words."""
+        known = {0.0: "logarithmic", 1.0: "geometric"}
+        name = known.get(self.eta, f"truncated negative binomial, eta {self.eta:g}")
+        return f"{name}, gamma {self.gamma:g}"
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class Poisson(RunCount):
+    """As many runs as a Poisson distribution says: ``P[K = k] = e^-m m^k / k!`` for k >= 0.
+
+    The number is concentrated about its mean, but there may be no run at all.
+
+    Args:
+        mean: In (0, inf).
+
+    Raises:
+        ParameterError: If the mean is no such number.
+
+    References:
+        Papernot and Steinke 2022, section 3.3.
+
+    Example:
+        >>> from hockeystick.mechanisms import tuning
+        >>> tuning.Poisson(mean=10).expected
+        10.0
+    """
+
+    mean: float
+
+    def __init__(self, mean: float) -> None:
+        object.__setattr__(self, "mean", _validate.real("mean", mean, _MEAN))
+
+    @property
+    def expected(self) -> float:
+        """The mean number of runs."""
+        return self.mean
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What must hold for the number of runs to be as described."""
+        return (
+            "The number of runs is drawn in advance from the Poisson distribution with mean "
+            f"{plain(self.mean)}, independently of the data, and neither it nor the time that "
+            "they take is shown.",
+            "Where there is no run at all, a fixed output is released that does not depend on the "
+            "data.",
+        )
+
+    def __str__(self) -> str:
+        """Return the distribution in words."""
+        return f"Poisson, mean {self.mean:g}"
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class RandomStopping(Mechanism):
+    """Tuning: a random number of runs of one mechanism, of which only the best one is released.
+
+    M(D) = the best of K independent runs of ``inner``, by a score that is part of each run's
+    output. ``inner`` is all of a run: it draws the hyperparameters from a fixed distribution,
+    trains, and scores the result with privacy; so a whole ``DPSGD`` and what its evaluation costs.
+
+    A search over a fixed list of k candidates that shows the best costs what k runs cost:
+    ``run ** k``.
+
+    Guarantees:
+        The upper end is by Renyi divergences of each direction: with those of ``inner``,
+        ``D(lambda)`` in one direction and ``D'`` in the other,
+
+        - truncated negative binomial: ``D(lambda) + (1+eta) min_h [(1 - 1/h) D'(h) +
+          ln(1/gamma)/h] + ln E[K] / (lambda - 1)`` with h >= 1 (theorem 2). For ``inner``
+          epsilon-DP that is at most (2 + eta) epsilon, so 3 epsilon for the geometric
+          distribution (Liu and Talwar), and at most epsilon + (1 + eta) ln(1/gamma).
+        - Poisson: at most ``D(lambda) + m delta + ln(m) / (lambda - 1)``, where delta is that of
+          the other direction at ``epsilon = ln(1 + 1/(lambda-1))`` (theorem 6). What is computed
+          is ``ln(1 + m e^((lambda-1) m delta) (e^((lambda-1) D(lambda)) - 1)) / (lambda - 1)``,
+          which is less, and holds for means below 1 too, where theorem 6 as printed would promise
+          negative divergences.
+
+        The lower end is, where there is at least one run, what ``inner`` costs at least: the
+        score may be drawn at random. Under Poisson none is known.
+
+    Edge cases:
+        A release of nothing costs nothing, however often it is tuned. What has no Renyi
+        divergences, such as ``ApproxDP`` with a delta, is refused.
+
+    Args:
+        inner: One run: a mechanism, a composition or a whole plan.
+        distribution: ``tuning.TruncatedNegativeBinomial(eta, gamma)`` or ``tuning.Poisson(mean)``.
+
+    Raises:
+        ParameterError: If inner is no mechanism, or distribution none of these.
+
+    References:
+        Papernot and Steinke, "Hyperparameter Tuning with Renyi Differential Privacy", ICLR 2022,
+        theorems 2 and 6; Liu and Talwar, "Private Selection from Private Candidates", STOC 2019.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> run = hs.DPSGD(noise_multiplier=2, rate=0.01, steps=1000)
+        >>> ten = hs.tuning.TruncatedNegativeBinomial.of_mean(10)
+        >>> tuned = hs.RandomStopping(run, ten)
+        >>> print(f"{hs.epsilon(run, 1e-6):.3f}, and tuned {hs.epsilon(tuned, 1e-6):.3f}")
+        0.721, and tuned 1.552
+    """
+
+    inner: Mechanism
+    distribution: RunCount
+
+    def __init__(self, inner: Mechanism, distribution: RunCount) -> None:
+        object.__setattr__(self, "inner", checked("inner", inner))
+        if not isinstance(distribution, RunCount):
+            raise ParameterError("distribution", distribution, A_DISTRIBUTION)
+        object.__setattr__(self, "distribution", distribution)
+
+    @property
+    def adjacency(self) -> Adjacency | None:
+        """The adjacency of the mechanism that is tuned."""
+        return self.inner.adjacency
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What must hold in each run, of their number, and of how the best is chosen."""
+        return (
+            *_sentences(self.inner),
+            *self.distribution.assumptions,
+            "All runs are alike and independent: each draws its hyperparameters afresh from one "
+            "distribution that does not depend on the data, and whichever it draws, it is at least "
+            f"as private as this: {self.inner}.",
+            "Only the best run's output is released. Which is best is told by the outputs alone, "
+            "scores included: whatever the score reads from the data is part of the run.",
+        )
+
+    def _words(self) -> tuple[str, tuple[str, ...]]:
+        """Return what is tuned and the number of runs."""
+        return f"best of random runs of [{self.inner}]", (str(self.distribution),)
+
+
+@singledispatch
+def _sentences(mechanism: Mechanism) -> tuple[str, ...]:
+    """Return what must hold for a mechanism's description to apply, all its parts included."""
+    return mechanism.assumptions
+
+
+@_sentences.register
+def _(mechanism: Composed) -> tuple[str, ...]:
+    return tuple(text for part in mechanism.parts for text in _sentences(part))
+
+
+@_sentences.register
+def _(mechanism: Repeated) -> tuple[str, ...]:
+    return _sentences(mechanism.inner)

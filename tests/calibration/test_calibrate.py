@@ -1,0 +1,388 @@
+import math
+import random
+from dataclasses import dataclass
+from itertools import islice
+
+import pytest
+from mpmath import erfc, findroot, mp, mpf, sqrt
+
+import hockeystick as hs
+from hockeystick.calibration import _axis
+from hockeystick.calibration._fields import numeric_paths, spelled
+from hockeystick.calibration.calibrate import Status
+from hockeystick.mechanisms import MECHANISMS
+from tests.laws.test_laws import DESCRIBED, GUARANTEED
+
+TUTORIAL = hs.DPSGD(noise_multiplier=1.1, rate=256 / 60_000, steps=14_062)
+SIZED = hs.DPSGD(noise_multiplier=1.2, examples=60_000, batch_size=256, steps=14_062)
+BUDGET = hs.ApproxDP(2, 1e-5)
+
+# The noise of one Gaussian: epsilon, delta, and sigma by mpmath's root of Balle and Wang's formula.
+ANALYTIC = (
+    (1.0, 1e-5, "3.73063163481594183224982257504"),
+    (1.0, 1e-9, "5.49526615723829619322687065762"),
+    (0.1, 1e-6, "36.304690426195784938628643578"),
+    (10.0, 1e-5, "0.49988861970900851464"),
+)
+
+
+def phi(x: mpf) -> mpf:
+    return erfc(-x / sqrt(2)) / 2
+
+
+def analytic_sigma(epsilon: float, delta: float, near: float) -> mpf:
+    def excess(sigma: mpf) -> mpf:
+        mu, e = 1 / sigma, mpf(epsilon)
+        return phi(mu / 2 - e / mu) - mp.exp(e) * phi(-mu / 2 - e / mu) - mpf(delta)
+
+    return findroot(excess, (near, near * (1 + 1e-6)))
+
+
+def calibrated_tightly(plan: hs.Mechanism, parameter: str, target: hs.ApproxDP) -> hs.Calibrated:
+    """Return the answer once everything that it says was asked again."""
+    found = hs.calibrate(plan, parameter, target)
+    again = hs.epsilon(found.plan, target.delta)
+    assert found.achieved.upper <= target.epsilon
+    assert again.upper <= target.epsilon
+    assert found.status is Status.TIGHT
+    (other,) = (end for end in found.bracket if end != found.value)
+    if isinstance(found.value, int):
+        assert abs(other - found.value) == 1
+    else:
+        assert abs(other - found.value) <= 1e-9 * found.value
+    beyond = _axis.Axis.of(plan, numeric_path(plan, parameter)).make(other)
+    assert hs.epsilon(beyond, target.delta).lower > target.epsilon
+    return found
+
+
+def numeric_path(plan: hs.Mechanism, parameter: str) -> tuple[str | int, ...]:
+    return next(path for path in numeric_paths(plan) if spelled(path) == parameter)
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "sigma"), ANALYTIC)
+def test_one_gaussian_has_the_analytic_noise(epsilon: float, delta: float, sigma: str) -> None:
+    with mp.workdps(40):
+        truth = analytic_sigma(epsilon, delta, float(sigma))
+        assert abs(truth / mpf(sigma) - 1) < 1e-15
+        found = hs.calibrate(
+            hs.Gaussian(1), "noise_multiplier", hs.ApproxDP(epsilon, delta), tolerance=1e-10
+        )
+        assert found.status is Status.TIGHT
+        assert 0 <= mpf(found.value) / truth - 1 < 1e-10
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        hs.Advantage(0.3829249225480262072754),
+        hs.TruePositiveRate(0.09236224807369393585, fpr=0.01),
+        hs.TruePositiveRate(0.018298468406565598, fpr=0.001),
+        hs.BayesError(0.09866369390053116301, prior=0.1),
+        hs.BayesError(0.09866369390053116301, prior=0.9),
+        hs.Reconstruction(0.3891436916453609690, baseline=0.1),
+        hs.GDP(1),
+        hs.ZCDP(0.5),
+        hs.RenyiDP({2: 1.0, 8: 5.0}),
+    ],
+    ids=str,
+)
+def test_unit_noise_has_its_published_risks(target: hs.calibration._goals.Target) -> None:
+    found = hs.calibrate(hs.Gaussian(3), "noise_multiplier", target)
+    assert found.value == pytest.approx(1.0, rel=2e-9)
+    assert found.status is Status.TIGHT
+
+
+def test_laplace_noise_for_pure_privacy_is_its_inverse() -> None:
+    found = hs.calibrate(hs.Laplace(1), "scale", hs.PureDP(0.25))
+    assert 4.0 <= found.value <= 4.0 * (1 + 1e-9)
+    assert found.achieved.upper <= 0.25
+
+
+@pytest.mark.parametrize("parameter", ["noise_multiplier", "rate", "steps"])
+def test_each_parameter_of_a_training_run_is_solved_to_the_last_step(parameter: str) -> None:
+    calibrated_tightly(TUTORIAL, parameter, BUDGET)
+
+
+@pytest.mark.parametrize("parameter", ["batch_size", "examples"])
+def test_sizes_are_whole_and_extremal(parameter: str) -> None:
+    assert isinstance(calibrated_tightly(SIZED, parameter, BUDGET).value, int)
+
+
+def test_the_noise_of_a_known_plan_is_recovered() -> None:
+    epsilon = float(hs.epsilon(TUTORIAL, 1e-5))
+    found = calibrated_tightly(SIZED, "noise_multiplier", hs.ApproxDP(epsilon, 1e-5))
+    assert found.value == pytest.approx(1.1, rel=1e-9)
+
+
+def test_epochs_end_where_another_step_would_begin() -> None:
+    plan = hs.DPSGD(noise_multiplier=1.2, examples=60_000, batch_size=256, epochs=60)
+    found = hs.calibrate(plan, "epochs", BUDGET)
+    steps = hs.calibrate(SIZED, "steps", BUDGET)
+    assert found.status is Status.TIGHT
+    assert isinstance(found.plan, hs.DPSGD)
+    assert found.plan.total_steps == steps.value
+    assert found.achieved == hs.epsilon(found.plan, 1e-5)
+
+
+def random_question(rng: random.Random) -> tuple[hs.DPSGD, str, hs.ApproxDP]:
+    """Return a plan, a parameter, and a target that it can meet within its usual range."""
+
+    def log_uniform(low: float, high: float) -> float:
+        return math.exp(rng.uniform(math.log(low), math.log(high)))
+
+    def plan() -> hs.DPSGD:
+        return hs.DPSGD(
+            noise_multiplier=noise,
+            rate=log_uniform(1e-3, 0.1),
+            steps=round(log_uniform(1000, 50_000)),
+        )
+
+    noise, delta = log_uniform(0.6, 8), log_uniform(1e-30, 1e-3)
+    first, second = plan(), plan()
+    parameter = rng.choice(("noise_multiplier", "rate", "steps"))
+    if parameter == "noise_multiplier":
+        return first, parameter, hs.ApproxDP(log_uniform(0.01, 500), delta)
+    within = _axis.Axis.of(first, (parameter,)).make(getattr(second, parameter))
+    return first, parameter, hs.ApproxDP(float(hs.epsilon(within, delta)), delta)
+
+
+def assert_random_targets_are_met(seed: int, number: int) -> None:
+    rng, tight = random.Random(seed), 0
+    for _ in range(number):
+        plan, parameter, target = random_question(rng)
+        found = hs.calibrate(plan, parameter, target)
+        assert found.achieved.upper <= target.epsilon
+        assert hs.epsilon(found.plan, target.delta).upper <= target.epsilon
+        if found.status is Status.TIGHT:
+            tight += 1
+            (other,) = (end for end in found.bracket if end != found.value)
+            beyond = _axis.Axis.of(plan, (parameter,)).make(other)
+            assert hs.epsilon(beyond, target.delta).lower > target.epsilon
+    # Others are where the accountant's interval is wide: next to no noise, or hardly any epsilon.
+    assert tight >= 0.9 * number
+
+
+def test_thirty_random_targets_are_met_and_one_step_less_misses() -> None:
+    assert_random_targets_are_met(seed=1, number=30)
+
+
+@pytest.mark.slow
+def test_three_hundred_random_targets_are_met_and_one_step_less_misses() -> None:
+    assert_random_targets_are_met(seed=2, number=300)
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.3, 20.0, pytest.param(500.0, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("delta", [1e-3, 1e-12, 1e-30])
+def test_the_corners_of_the_range_are_met(epsilon: float, delta: float) -> None:
+    calibrated_tightly(TUTORIAL, "noise_multiplier", hs.ApproxDP(epsilon, delta))
+
+
+def test_what_was_spent_counts() -> None:
+    spent = hs.Gaussian(4.0)
+    found = hs.calibrate(TUTORIAL, "noise_multiplier", BUDGET, spent=spent)
+    assert hs.epsilon(found.plan @ spent, 1e-5).upper <= 2
+    less = _axis.Axis.of(TUTORIAL, ("noise_multiplier",)).make(found.bracket[0])
+    assert hs.epsilon(less @ spent, 1e-5).lower > 2
+    assert found.value > hs.calibrate(TUTORIAL, "noise_multiplier", BUDGET).value
+
+
+def test_the_last_release_can_take_what_is_left_and_no_more() -> None:
+    spent = hs.Gaussian(1.0)
+    left = float(hs.epsilon(spent, 1e-5))
+    with pytest.raises(hs.InfeasibleError, match=r"no noise_multiplier reaches epsilon 4") as error:
+        hs.calibrate(
+            hs.Gaussian(1), "noise_multiplier", hs.ApproxDP(left * 0.99, 1e-5), spent=spent
+        )
+    assert error.value.best == math.inf
+    assert error.value.lower > left * 0.98
+
+
+def test_a_bound_is_met_by_its_upper_end_and_says_so() -> None:
+    found = hs.calibrate(TUTORIAL, "noise_multiplier", BUDGET, accountant="rdp")
+    exact = hs.calibrate(TUTORIAL, "noise_multiplier", BUDGET)
+    assert found.status is Status.BOUND
+    assert exact.value < found.value < 1.1 * exact.value
+    assert hs.epsilon(found.plan, 1e-5, accountant="rdp").upper <= 2
+    less = _axis.Axis.of(TUTORIAL, ("noise_multiplier",)).make(found.value * (1 - 1e-9))
+    assert hs.epsilon(less, 1e-5, accountant="rdp").upper > 2
+
+
+def test_a_target_that_nothing_misses_ends_at_the_domain() -> None:
+    found = hs.calibrate(hs.DPSGD(noise_multiplier=9, rate=0.1, steps=2), "rate", BUDGET)
+    assert (found.value, found.status) == (1.0, Status.END)
+    assert found.bracket == (1.0, 1.0)
+    assert found.achieved.upper <= 2
+
+
+@pytest.mark.parametrize("hints", [frozenset(), frozenset({"rate", "steps", "noise_multiplier"})])
+@pytest.mark.parametrize("parameter", ["noise_multiplier", "rate", "steps"])
+@pytest.mark.parametrize("epsilon", [1.0, 3.0])
+def test_the_direction_is_found_whatever_is_thought_of_it(
+    monkeypatch: pytest.MonkeyPatch, hints: frozenset[str], parameter: str, epsilon: float
+) -> None:
+    plan, target = hs.DPSGD(noise_multiplier=1, rate=0.01, steps=1000), hs.ApproxDP(epsilon, 1e-5)
+    truth = calibrated_tightly(plan, parameter, target).value
+    monkeypatch.setattr(_axis, "_LARGER_IS_SAFER", hints)
+    assert calibrated_tightly(plan, parameter, target).value == pytest.approx(truth, rel=2e-9)
+
+
+@dataclass(frozen=True, slots=True)
+class Valley(hs.Plan):
+    """A Gaussian whose noise is least at x = 1."""
+
+    x: float
+    idle: float = 1.0
+
+    @property
+    def adjacency(self) -> None:
+        return None
+
+    @property
+    def mechanism(self) -> hs.Mechanism:
+        return hs.Gaussian(1 + math.log(self.x) ** 2 if 0 < self.x < math.inf else 1e9)
+
+    def _words(self) -> tuple[str, tuple[str, ...]]:
+        return "valley", ()
+
+
+def test_a_parameter_that_turns_is_refused_by_name() -> None:
+    with pytest.raises(hs.IncompatibleError, match="x is not monotone"):
+        hs.calibrate(Valley(0.5), "x", hs.ApproxDP(4.5, 1e-5))
+
+
+def test_a_parameter_without_influence_is_refused_by_name() -> None:
+    with pytest.raises(hs.IncompatibleError, match="idle has no influence on epsilon"):
+        hs.calibrate(Valley(3.0), "idle", BUDGET)
+
+
+def test_a_name_that_several_have_is_refused_with_their_paths() -> None:
+    plan = hs.Gaussian(3) @ hs.Laplace(9) @ hs.Gaussian(4)
+    paths = r"parts\[0\].noise_multiplier, parts\[2\].noise_multiplier; got 'noise_multiplier'"
+    with pytest.raises(hs.ParameterError, match=paths):
+        hs.calibrate(plan, "noise_multiplier", BUDGET)
+    found = hs.calibrate(plan, "parts[2].noise_multiplier", BUDGET)
+    assert found.plan == hs.Gaussian(3) @ hs.Laplace(9) @ hs.Gaussian(found.value)
+
+
+def test_a_name_deep_in_a_plan_needs_no_path() -> None:
+    step = hs.PoissonSubsampled(hs.Gaussian(1), rate=0.01)
+    found = hs.calibrate(step**1000, "noise_multiplier", BUDGET)
+    flat = hs.DPSGD(noise_multiplier=1, rate=0.01, steps=1000)
+    assert found.value == hs.calibrate(flat, "noise_multiplier", BUDGET).value
+
+
+def test_the_end_of_a_schedule_is_solved() -> None:
+    schedule = hs.schedules.Linear(end=0.9)
+    plan = hs.DPSGD(noise_multiplier=2, rate=0.02, steps=60, schedule=schedule)
+    target = hs.ApproxDP(float(hs.epsilon(plan, 1e-5)), 1e-5)
+    found = hs.calibrate(plan, "schedule.end", target)
+    assert found.value == pytest.approx(0.9, rel=1e-6)
+    assert found.achieved.upper <= target.epsilon
+
+
+@pytest.mark.parametrize("name", ["nothing", "inner", "parts[9].scale", "", "a b", "batch_size"])
+def test_a_name_that_no_number_has_is_refused_with_those_there_are(name: str) -> None:
+    with pytest.raises(hs.ParameterError, match=r"noise_multiplier, rate, steps; got"):
+        hs.calibrate(TUTORIAL, name, BUDGET)
+
+
+def test_values_with_gaps_are_refused_by_name() -> None:
+    plan = hs.DPSGD(
+        noise_multiplier=2,
+        examples=6000,
+        batch_size=60,
+        steps=500,
+        sampling="shuffle",
+        adjacency="zero-out",
+    )
+    with pytest.raises(hs.IncompatibleError, match="steps"):
+        hs.calibrate(plan, "steps", hs.ApproxDP(8, 1e-5))
+
+
+def test_numbers_that_the_rest_of_a_plan_fixes_are_refused_by_name() -> None:
+    mixture = hs.GaussianMixture(1.5, (0.0, 1.0), (0.9, 0.1))
+    with pytest.raises(hs.IncompatibleError, match=r"probabilities\[1\] cannot change on its own"):
+        hs.calibrate(mixture, "probabilities[1]", BUDGET)
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        ({"accountant": "gdp"}, "accountant"),
+        ({"accountant": "edgeworth"}, "accountant"),
+        ({"accountant": "nothing"}, "accountant"),
+        ({"tolerance": 0.0}, "tolerance"),
+        ({"tolerance": math.nan}, "tolerance"),
+        ({"target": 2.0}, "target"),
+        ({"target": hs.FDP(hs.G(1))}, "target"),
+        ({"target": hs.GDP(1), "accountant": "rdp"}, "accountant"),
+        ({"spent": 3}, "spent"),
+        ({"plan": 3}, "plan"),
+        ({"parameter": 3}, "parameter"),
+    ],
+)
+def test_wrong_input_is_refused_by_name(change: dict[str, object], name: str) -> None:
+    given = {"plan": TUTORIAL, "parameter": "rate", "target": BUDGET} | change
+    with pytest.raises(hs.ParameterError, match=rf"^{name} must be"):
+        hs.calibrate(**given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.1, math.nan, "a", True])
+def test_risks_are_probabilities(value: float) -> None:
+    for make in (
+        lambda: hs.Advantage(value),
+        lambda: hs.TruePositiveRate(value, 0.1),
+        lambda: hs.TruePositiveRate(0.1, value),
+        lambda: hs.BayesError(value, 0.1),
+        lambda: hs.BayesError(0.1, value),
+        lambda: hs.Reconstruction(value, 0.1),
+        lambda: hs.Reconstruction(0.1, value),
+    ):
+        with pytest.raises(hs.ParameterError):
+            make()
+
+
+def test_an_error_above_the_prior_is_out_of_reach() -> None:
+    with pytest.raises(hs.InfeasibleError, match=r"no noise_multiplier reaches Bayes error 0.2"):
+        hs.calibrate(hs.Gaussian(1), "noise_multiplier", hs.BayesError(0.2, prior=0.1))
+
+
+# Mechanisms that take seconds for one answer.
+SLOW = ("RandomAllocation", "TruncatedPoissonSubsampled", "WithReplacementSubsampled")
+EVERY = [
+    pytest.param(
+        plan,
+        spelled(path),
+        id=f"{plan}: {spelled(path)}",
+        marks=[pytest.mark.slow] if type(plan).__name__ in SLOW else [],
+    )
+    for plan in (*DESCRIBED, *GUARANTEED)
+    for path in islice(numeric_paths(plan), 4)
+]
+
+
+def solved_or_refused(
+    plan: hs.Mechanism, parameter: str, target: hs.ApproxDP
+) -> tuple[hs.Calibrated | None, str]:
+    try:
+        return hs.calibrate(plan, parameter, target, tolerance=1e-4), ""
+    except (hs.InfeasibleError, hs.IncompatibleError) as refusal:
+        return None, str(refusal)
+
+
+def test_every_registered_mechanism_has_a_number_to_solve_for() -> None:
+    assert {type(plan).__name__ for plan in DESCRIBED if numeric_paths(plan)} == set(MECHANISMS)
+
+
+@pytest.mark.parametrize(("plan", "parameter"), EVERY)
+def test_every_number_of_every_mechanism_is_solved_or_refused_with_a_reason(
+    plan: hs.Mechanism, parameter: str
+) -> None:
+    target = hs.ApproxDP(0.8 * float(hs.epsilon(plan, 1e-5)), 1e-5)
+    found, reason = solved_or_refused(plan, parameter, target)
+    if found is None:
+        assert parameter in reason
+        return
+    assert hs.epsilon(found.plan, 1e-5).upper <= target.epsilon
+    assert found.achieved.upper <= target.epsilon
+    assert found.bracket[0] <= found.value <= found.bracket[1]

@@ -1,0 +1,191 @@
+"""Descriptions as JSON and back: exact, and nothing unchecked comes in."""
+
+import json
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, Final
+
+import pytest
+
+import hockeystick as hs
+from hockeystick.calibration._descriptions import decoded, encoded
+from hockeystick.mechanisms import schedules, tuning
+from tests.laws.test_laws import EXAMPLES
+
+RATES: Final = [0.1 * k for k in range(1, 11)]
+NESTED: Final[tuple[hs.Mechanism, ...]] = (
+    hs.Gaussian(math.inf),
+    hs.Gaussian(0.1 + 0.2),
+    hs.RevealedSample(hs.Gaussian(2.0), Fraction(1, 3)),
+    hs.Composed((hs.PoissonSubsampled(hs.Laplace(2.0), 0.5) ** 7, hs.GDP(0.5), hs.Skellam(9.0, 2))),
+    hs.MatrixFactorization(8.0, hs.Encoder.of_matrix([[1, 0.3], [0.1, 0.7]], participations=2)),
+    hs.MatrixFactorization(2.0, hs.Encoder.toeplitz([1, -0.5], rounds=9, participations=3)),
+    hs.convert(hs.PureDP(0.5), hs.ZCDP),
+    hs.RandomStopping(hs.Gaussian(5.0), tuning.Poisson(3.0)),
+    hs.RenyiDP({1.5: 0.1, 7: math.inf}),
+    *(
+        hs.DPSGD(noise_multiplier=2.0, rate=0.1, steps=10, schedule=schedule)
+        for schedule in (
+            schedules.Constant(),
+            schedules.Linear(0.5),
+            schedules.Exponential(0.4),
+            schedules.Staircase(0.5, 3),
+            schedules.Cyclic(0.5, 2),
+            schedules.Piecewise([(3, 1.0), (7, 0.5)]),
+            schedules.Values(RATES),
+        )
+    ),
+    *(
+        hs.FDP(f)
+        for f in (
+            hs.IDENTITY,
+            hs.ApproxTradeOff(1.0, 1e-5),
+            hs.GaussianTradeOff(0.7),
+            hs.SampledGaussianTradeOff(0.5, 0.1),
+            hs.SampledGaussianTradeOff(0.5, 0.1).group(3),
+            hs.PiecewiseLinearTradeOff([0.1, 0.3], [0.6, 0.2]),
+            hs.discrete_tradeoff([0.1, 0.9], [0.5, 0.5]),
+            hs.convert(hs.ZCDP(0.5), hs.FDP).tradeoff,
+            hs.convert(hs.TCDP(0.5, 9.0), hs.FDP).tradeoff,
+            hs.convert(hs.RenyiDP({2: 0.5, 3: 1}), hs.FDP).tradeoff,
+            hs.tradeoff(hs.Skellam(9.0)),
+        )
+    ),
+)
+
+
+def through_json(mechanism: hs.Mechanism) -> hs.Mechanism:
+    """Return what is read back from a text in JSON, which knows no infinities."""
+    return decoded(json.loads(json.dumps(encoded(mechanism), allow_nan=False)))
+
+
+@pytest.mark.parametrize("mechanism", EXAMPLES + NESTED, ids=str)
+def test_every_registered_mechanism_and_notion_comes_back_as_it_was(
+    mechanism: hs.Mechanism,
+) -> None:
+    found = through_json(mechanism)
+    assert found == mechanism
+    assert type(found) is type(mechanism)
+    assert repr(found) == repr(mechanism)
+    assert hash(found) == hash(mechanism)
+    assert encoded(found) == encoded(mechanism)
+
+
+def test_floats_come_back_to_the_last_bit() -> None:
+    for value in (0.1 + 0.2, 5e-324, 1.7976931348623157e308, 2.0 / 3.0):
+        found = through_json(hs.ZCDP(value))
+        assert isinstance(found, hs.ZCDP)
+        assert found.rho.hex() == value.hex()
+
+
+def test_the_origin_of_a_guarantee_comes_back() -> None:
+    one = hs.convert(hs.PureDP(0.5), hs.ZCDP)
+    found = through_json(one)
+    assert isinstance(found, hs.ZCDP)
+    assert found.origin == one.origin is not None
+
+
+def test_fractions_of_any_length_come_back() -> None:
+    rate = Fraction(1, 3) + Fraction(1, 7**6000)
+    found = through_json(hs.RevealedSample(hs.Gaussian(2.0), rate))
+    assert isinstance(found, hs.RevealedSample)
+    assert found.rate == rate
+
+
+def test_a_text_is_never_taken_for_a_class_outside_the_registries() -> None:
+    names: tuple[Any, ...] = ("os.system", "Mechanism", "Notion", "builtins.eval", "", None, 3, [])
+    for name in names:
+        with pytest.raises(hs.ParameterError, match=r"^type must be a registered one"):
+            decoded({"type": name, "noise_multiplier": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ({"type": "Gaussian"}, "given with noise_multiplier and no other field"),
+        ({"type": "Gaussian", "noise_multiplier": 1.0, "rate": 1}, "no other field"),
+        ({"type": "Gaussian", "noise_multiplier": -1.0}, "noise_multiplier must be"),
+        ({"type": "Gaussian", "noise_multiplier": "1"}, "noise_multiplier must be"),
+        ({"type": "Gaussian", "noise_multiplier": True}, "noise_multiplier must be"),
+        ({"type": "Gaussian", "noise_multiplier": {"float": "nan"}}, "float must be one of"),
+        ({"type": "Gaussian", "noise_multiplier": math.nan}, "noise_multiplier must be"),
+        ({"type": "Skellam", "variance": 9.0}, "sensitivity"),
+        ({"type": "Composed", "parts": []}, "parts must be"),
+        ({"type": "Composed", "parts": 3}, "parts must be"),
+        ({"type": "Composed", "parts": [3]}, r"parts\[0\] must be a mechanism"),
+        ({"type": "schedules.Linear", "end": 0.5}, "mechanism must be a mechanism"),
+        ([], "mechanism must be a mechanism"),
+        (None, "mechanism must be a mechanism"),
+        ("Gaussian", "mechanism must be a mechanism"),
+        ({"fraction": "1/0"}, "fraction must be"),
+        ({"fraction": 3}, "fraction must be"),
+        ({"fraction": "1"}, "fraction must be"),
+        ({"type": "Origin", "kind": "sure", "theorem": ""}, "kind must be"),
+        ({"type": "Origin", "kind": "exact", "theorem": 3}, "theorem must be a text"),
+        ({"type": "tradeoffs.GroupTradeOff", "inner": 3, "size": 2}, "inner must be"),
+        ({"type": "tradeoffs.RenyiTradeOff", "curve": 3}, "curve must be"),
+        ({"type": "tradeoffs.of_plan", "plan": 3}, "must be a mechanism"),
+    ],
+)
+def test_what_is_no_description_is_refused_by_name(document: Any, message: str) -> None:
+    with pytest.raises(hs.ParameterError, match=message):
+        decoded(document)
+
+
+def spoiled(change: Callable[[dict[str, Any]], object]) -> Any:
+    """Return an encoder's description with something changed."""
+    found = encoded(hs.MatrixFactorization(2.0, hs.Encoder.toeplitz([1, -0.5], rounds=9)))
+    change(found["encoder"])
+    return found
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda one: one.update(rounds=0),
+        lambda one: one.update(words=3),
+        lambda one: one.update(participations=-1),
+        lambda one: one.update(separation=0.5),
+        lambda one: one.update(square=1.0),
+        lambda one: one.update(square={"fraction": "0x0/0x1"}),
+        lambda one: one.update(least_square={"fraction": "-0x1/0x1"}),
+    ],
+)
+def test_an_encoder_is_checked_when_it_is_read(change: Callable[[dict[str, Any]], object]) -> None:
+    with pytest.raises(hs.ParameterError):
+        decoded(spoiled(change))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda one: one.update(alphas=[0.0, 2.0, 1.0]),
+        lambda one: one.update(alphas=[0.5, 0.1, 1.0]),
+        lambda one: one.update(betas=[0.0, 0.1, 1.0]),
+        lambda one: one.update(powers=[0.0, 1.0]),
+        lambda one: one.update(slack=-1.0),
+        lambda one: one.update(ratios=3),
+    ],
+)
+def test_a_polygon_is_checked_when_it_is_read(change: Callable[[dict[str, Any]], object]) -> None:
+    found = encoded(hs.FDP(hs.discrete_tradeoff([0.1, 0.9], [0.5, 0.5])))
+    assert len(found["tradeoff"]["alphas"]) == 3
+    change(found["tradeoff"])
+    with pytest.raises(hs.ParameterError):
+        decoded(found)
+
+
+def test_what_only_a_program_knows_is_refused_when_it_is_written() -> None:
+    own = hs.tradeoff_of_deltas([(0.5, 0.1), (1.0, 0.01)])
+    with pytest.raises(hs.ParameterError, match=r"known to the program alone|registered types"):
+        encoded(hs.FDP(own))
+
+
+def test_a_text_nested_without_end_is_refused() -> None:
+    document: Any = {"type": "Gaussian", "noise_multiplier": 1.0}
+    for _ in range(100_000):
+        document = {"type": "PoissonSubsampled", "inner": document, "rate": 0.5}
+        document["adjacency"] = "add-remove"
+    with pytest.raises(hs.ParameterError, match="nested too deeply"):
+        decoded(document)

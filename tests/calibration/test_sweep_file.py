@@ -1,0 +1,378 @@
+import csv
+import itertools
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hockeystick as hs
+
+PLAN = hs.DPSGD(noise_multiplier=1, examples=60_000, batch_size=256, epochs=1)
+ENDINGS = [".csv", ".parquet"]
+
+# What a killed process was doing: every cell that it begins is a line in a log.
+PROGRAM = """
+import multiprocessing, os, sys
+from concurrent.futures import ProcessPoolExecutor
+import hockeystick as hs
+
+PLAN = hs.DPSGD(noise_multiplier=1, examples=60_000, batch_size=256, epochs=1)
+GRID = {{"epochs": list(range(1, 21)), "noise_multiplier": [1 + 0.1 * k for k in range(10)]}}
+
+def ask(**parameters):
+    log = os.open({log!r}, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.write(log, (repr(parameters) + "\\n").encode())
+    os.close(log)
+    return hs.AskEpsilon(PLAN, 1e-5)(**parameters)
+
+if __name__ == "__main__":
+    if {processes}:
+        spawning = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(2, mp_context=spawning) as executor:
+            list(hs.sweep(GRID, ask, executor, out={out!r}, in_flight=4))
+    else:
+        list(hs.sweep(GRID, ask, out={out!r}))
+"""
+
+
+def third(k: int, j: int) -> dict[str, object]:
+    """Have columns of every kind, not all of them in every row."""
+    if k % 7 == 5:
+        raise hs.ParameterError("k", k, "another one")
+    if k % 7 == 6:
+        return {"late": math.inf, "value": None}
+    return {"value": k / 3, "whole": k, "word": f"é,\n{k}", "yes": k > j, "big": 10**k}
+
+
+GRID = {"j": [0, 2], "k": range(25)}
+
+
+def swept(path: Path, **how: Any) -> list[dict[str, Any]]:
+    return list(hs.sweep(GRID, third, out=path, **how))
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    if path.suffix == ".csv":
+        with open(path, newline="", encoding="utf-8") as file:
+            return list(csv.DictReader(file))
+    parquet: Any = pytest.importorskip("pyarrow.parquet", reason="needs the extra parquet")
+    rows: list[dict[str, Any]] = parquet.read_table(path).to_pylist()
+    return rows
+
+
+@pytest.fixture(params=ENDINGS)
+def out(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    if request.param == ".parquet":
+        pytest.importorskip("pyarrow", reason="needs the extra parquet")
+    return tmp_path / f"results{request.param}"
+
+
+def journal_of(out: Path) -> Path:
+    return out.with_name(out.name + ".journal")
+
+
+def interrupted(out: Path, after: int) -> None:
+    """Leave a sweep as it is after so many rows."""
+    rows = hs.sweep(GRID, third, out=out)
+    for _ in range(after):
+        next(rows)
+    getattr(rows, "close")()  # noqa: B009
+
+
+def test_csv_has_every_digit_and_nothing_where_there_is_nothing(tmp_path: Path) -> None:
+    rows = swept(tmp_path / "a.csv")
+    names = ["j", "k", "value", "whole", "word", "yes", "big", "late", "error"]
+    found = read(tmp_path / "a.csv")
+    assert list(found[0]) == names
+    for row, texts in zip(rows, found, strict=True):
+        expected = {name: "" if row.get(name) is None else str(row.get(name)) for name in names}
+        assert texts == expected
+        if texts["value"]:
+            assert float(texts["value"]) == row["value"]
+
+
+def test_parquet_has_columns_of_one_type_each(tmp_path: Path) -> None:
+    parquet: Any = pytest.importorskip("pyarrow.parquet", reason="needs the extra parquet")
+    rows = swept(tmp_path / "a.parquet")
+    table = parquet.read_table(tmp_path / "a.parquet")
+    assert {field.name: str(field.type) for field in table.schema} == {
+        "j": "int64",
+        "k": "int64",
+        "value": "double",
+        "whole": "int64",
+        "word": "string",
+        "yes": "bool",
+        "big": "string",  # 10^24 is no 64-bit integer
+        "late": "double",
+        "error": "string",
+    }
+    for row, found in zip(rows, table.to_pylist(), strict=True):
+        big = row.get("big")
+        expected = {**dict.fromkeys(found), **row, "big": None if big is None else str(big)}
+        assert found == expected
+
+
+def test_the_file_is_there_with_the_last_row_and_nothing_beside_it(out: Path) -> None:
+    rows = hs.sweep(GRID, third, out=out)
+    for _ in range(49):
+        next(rows)
+        assert os.listdir(out.parent) == [journal_of(out).name]
+    next(rows)
+    assert os.listdir(out.parent) == [out.name]
+
+
+@pytest.mark.parametrize("after", [0, 1, 20, 49])
+def test_a_sweep_that_was_left_is_taken_up_where_it_was(out: Path, after: int) -> None:
+    whole = swept(out.with_stem("whole"))
+    interrupted(out, after)
+    told: list[tuple[int, int]] = []
+    rows = swept(out, progress=lambda *one: told.append(one))
+    assert rows == whole
+    assert told[0] == (after, 50)
+    assert len(told) == 51 - after
+    assert out.read_bytes() == out.with_stem("whole").read_bytes()
+
+
+def test_a_journal_cut_off_anywhere_is_taken_up_to_the_same_file(tmp_path: Path) -> None:
+    out, whole = tmp_path / "a.csv", tmp_path / "b.csv"
+    swept(whole)
+    interrupted(out, 3)
+    journal = journal_of(out).read_bytes()
+    ends = [k for k, letter in enumerate(journal, 1) if letter == ord("\n")]
+    for length in range(len(journal) + 1):
+        out.unlink(missing_ok=True)
+        journal_of(out).write_bytes(journal[:length])
+        told: list[int] = []
+        swept(out, progress=lambda done, _, told=told: told.append(done))
+        assert told[0] == max(0, sum(end <= length for end in ends) - 1)
+        assert out.read_bytes() == whole.read_bytes()
+
+
+def test_a_sweep_that_is_killed_twice_keeps_what_it_did_in_between(tmp_path: Path) -> None:
+    out = tmp_path / "a.csv"
+    interrupted(out, 9)
+    journal_of(out).write_bytes(journal_of(out).read_bytes()[:-5])
+    interrupted(out, 30)
+    told: list[int] = []
+    swept(out, progress=lambda done, _: told.append(done))
+    assert told[0] == 30
+
+
+@pytest.mark.parametrize("garbage", [b"\0" * 50, b"[3]\n", b"[99,{}]\n[1", b"[true,3]\n", b"{}\n"])
+def test_what_is_no_answer_is_dropped_from_the_journal(tmp_path: Path, garbage: bytes) -> None:
+    out, whole = tmp_path / "a.csv", tmp_path / "b.csv"
+    swept(whole)
+    interrupted(out, 9)
+    with open(journal_of(out), "ab") as file:
+        file.write(garbage)
+    swept(out)
+    assert out.read_bytes() == whole.read_bytes()
+
+
+def test_a_fault_in_the_middle_keeps_what_is_answered(out: Path) -> None:
+    asked: list[int] = []
+    broken = [7]
+
+    def ask(k: int) -> int:
+        asked.append(k)
+        if k in broken:
+            raise KeyboardInterrupt
+        return k
+
+    rows = hs.sweep({"k": range(10)}, ask, out=out)
+    with pytest.raises(KeyboardInterrupt):
+        list(rows)
+    broken.clear()
+    assert [row["value"] for row in hs.sweep({"k": range(10)}, ask, out=out)] == list(range(10))
+    assert asked == [*range(8), *range(7, 10)]
+
+
+def test_a_kill_between_the_file_and_the_end_of_its_journal_does_no_harm(
+    out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", killed)
+        with pytest.raises(KeyboardInterrupt):
+            swept(out)
+    before = out.read_bytes()
+    assert journal_of(out).exists()
+    told: list[tuple[int, int]] = []
+    assert len(swept(out, progress=lambda *one: told.append(one))) == 50
+    assert told == [(50, 50)]
+    assert out.read_bytes() == before
+    assert not journal_of(out).exists()
+
+
+def test_a_file_beside_an_unfinished_journal_is_not_replaced(out: Path) -> None:
+    interrupted(out, 5)
+    out.write_text("results of a week")
+    with pytest.raises(hs.ParameterError, match="out must be a file that is not there yet"):
+        swept(out)
+    assert out.read_text() == "results of a week"
+
+
+def started(program: Path) -> subprocess.Popen[bytes]:
+    """Start a sweep as a group of processes of its own, which can be killed together."""
+    return subprocess.Popen([sys.executable, str(program)], start_new_session=True)
+
+
+def lines_of(path: Path) -> list[str]:
+    return path.read_text().splitlines() if path.exists() else []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("processes", [False, True])
+def test_a_sweep_killed_in_the_middle_is_taken_up_with_nothing_lost(
+    out: Path, processes: bool
+) -> None:
+    program, log = out.with_name("program.py"), out.with_name("log")
+    program.write_text(
+        textwrap.dedent(PROGRAM).format(log=str(log), out=str(out), processes=processes)
+    )
+    running = started(program)
+    deadline = time.monotonic() + 120
+    while len(lines_of(journal_of(out))) < 60:
+        assert running.poll() is None, "the sweep was over before it could be killed"
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    os.killpg(running.pid, signal.SIGKILL)
+    assert running.wait() == -signal.SIGKILL
+    kept = {json.loads(line)[0] for line in lines_of(journal_of(out))[1:-1]}
+    begun = len(lines_of(log))
+    assert not out.exists()
+    assert 58 <= len(kept) < 200
+
+    assert started(program).wait() == 0
+    again = [cell for cell, times in Counter(lines_of(log)).items() if times > 1]
+    cells = [
+        repr({"epochs": epochs, "noise_multiplier": 1 + 0.1 * k})
+        for epochs, k in itertools.product(range(1, 21), range(10))
+    ]
+    # Nothing that was written was asked again: only what had begun and was not.
+    assert sorted(set(lines_of(log))) == sorted(cells)
+    assert not {cells[index] for index in kept} & set(again)
+    assert len(again) <= begun - len(kept)
+    if not processes:
+        assert len(again) <= 1
+
+    whole = out.with_stem("whole")
+    grid: Any = {"epochs": list(range(1, 21)), "noise_multiplier": [1 + 0.1 * k for k in range(10)]}
+    assert len(list(hs.sweep(grid, hs.AskEpsilon(PLAN, 1e-5), out=whole))) == 200
+    assert out.read_bytes() == whole.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("grid", "ask", "what"),
+    [
+        ({"j": [0, 2], "k": range(24)}, third, "grid and cells"),
+        ({"j": [0, 3], "k": range(25)}, third, "grid"),
+        ({"k": range(25), "j": [0, 2]}, third, "grid"),
+        (GRID, lambda k, j: k, "ask"),
+        ({"j": [0.0, 2], "k": range(25)}, third, "grid"),
+    ],
+)
+def test_a_journal_of_another_sweep_is_refused_and_kept(
+    out: Path, grid: Any, ask: Callable[..., object], what: str
+) -> None:
+    interrupted(out, 5)
+    before = journal_of(out).read_bytes()
+    with pytest.raises(hs.ParameterError, match=f"is a sweep of another {what}: finish") as caught:
+        list(hs.sweep(grid, ask, out=out))
+    assert caught.value.name == "out"
+    assert journal_of(out).read_bytes() == before
+
+
+def test_functions_of_one_name_are_told_apart_by_what_they_do(out: Path) -> None:
+    sums, differences = (lambda k, j: k + j), (lambda k, j: k - j)
+    assert sums.__qualname__ == differences.__qualname__
+    next(hs.sweep(GRID, sums, out=out))
+    with pytest.raises(hs.ParameterError, match="is a sweep of another ask"):
+        next(hs.sweep(GRID, differences, out=out))
+
+
+def test_a_journal_of_another_version_is_refused(
+    out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interrupted(out, 5)
+    monkeypatch.setattr(hs, "__version__", "99.0")
+    with pytest.raises(hs.ParameterError, match="is a sweep of another version"):
+        swept(out)
+
+
+@pytest.mark.parametrize("content", [b"my notes\n", b"my notes", b"{}\n", b'{"a": 1}', b"[1,2]\n"])
+def test_a_file_of_somebody_else_is_left_alone(out: Path, content: bytes) -> None:
+    journal_of(out).write_bytes(content)
+    with pytest.raises(hs.ParameterError, match="no journal of a sweep"):
+        swept(out)
+    assert journal_of(out).read_bytes() == content
+
+
+def test_a_file_that_is_there_is_not_replaced(out: Path) -> None:
+    out.write_text("results of a week")
+    with pytest.raises(hs.ParameterError, match="out must be a file that is not there yet"):
+        swept(out)
+    assert out.read_text() == "results of a week"
+    assert os.listdir(out.parent) == [out.name]
+
+
+def test_two_processes_cannot_sweep_to_one_file(out: Path) -> None:
+    pytest.importorskip("fcntl", reason="files are locked on POSIX only")
+    rows = hs.sweep(GRID, third, out=out)
+    next(rows)
+    program = (
+        "import hockeystick as hs; ask = hs.AskEpsilon(hs.Gaussian(1), 0.1);"
+        f"list(hs.sweep({{'count': [1]}}, ask, out={str(out)!r}))"
+    )
+    command = [sys.executable, "-c", program]
+    other = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "out must be one that no other process is sweeping to" in other.stderr
+    assert len(list(rows)) == 49
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a", "a.csv.gz", "a\0.csv"])
+def test_a_file_of_another_kind_is_refused_at_once(tmp_path: Path, name: str) -> None:
+    with pytest.raises(hs.ParameterError, match=r"out must be a file name that ends in .csv or"):
+        hs.sweep(GRID, third, out=tmp_path / name)
+
+
+def test_without_pyarrow_a_parquet_file_is_refused_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("pyarrow", "pyarrow.parquet"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(hs.HockeystickError, match=r"install hockeystick\[parquet\], or write .csv"):
+        hs.sweep(GRID, third, out=tmp_path / "a.parquet")
+    assert len(swept(tmp_path / "a.csv")) == 50
+
+
+def test_a_directory_that_is_not_there_is_an_error_of_the_system(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        swept(tmp_path / "nowhere" / "a.csv")
+
+
+class Nameless:
+    """Whose repr is where it lies in memory."""
+
+    def __call__(self, k: int) -> int:
+        return k
+
+
+@pytest.mark.parametrize(("values", "ask"), [([1], Nameless()), ([object()], third)])
+def test_what_cannot_be_recognised_has_no_file(
+    tmp_path: Path, values: list[object], ask: Callable[..., object]
+) -> None:
+    with pytest.raises(hs.ParameterError, match="made of what says in its repr what it is"):
+        hs.sweep({"k": values}, ask, out=tmp_path / "a.csv")

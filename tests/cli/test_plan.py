@@ -1,0 +1,121 @@
+import json
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hockeystick as hs
+
+Run = Callable[..., tuple[int, str, str]]
+
+BUDGET = ("--examples", "6000", "--epsilon", "3", "--delta", "1e-5")
+SMALL = (*BUDGET, "--epochs", "5,20", "--batch-size", "120,600")
+
+
+def told(run: Run, *arguments: str) -> dict[str, Any]:
+    status, out, err = run("plan", *arguments, "--json")
+    assert (status, err) == (0, "")
+    answer = json.loads(out)
+    assert isinstance(answer, dict)
+    return answer
+
+
+def test_json_has_the_frontier_of_the_library(run: Run) -> None:
+    answer = told(run, *SMALL)
+    base = hs.DPSGD(noise_multiplier=1, examples=6000, batch_size=60, epochs=1)
+    points = hs.frontier(base, hs.ApproxDP(3, 1e-5), epochs=[5, 20], batch_sizes=[120, 600])
+    assert answer["points"] == [
+        {
+            "epochs": one.epochs,
+            "batch_size": one.batch_size,
+            "steps": one.steps,
+            "noise_multiplier": one.noise_multiplier,
+            "noise_on_mean": one.noise_on_mean,
+            "epsilon_upper": one.achieved,
+            "reason": None,
+        }
+        for one in points
+    ]
+    assert all(point["epsilon_upper"] <= 3 for point in answer["points"])
+    assert answer["budget"] == {"epsilon": 3.0, "delta": 1e-5}
+    assert (answer["examples"], answer["sampling"], answer["adjacency"]) == (
+        6000,
+        "poisson",
+        "add-remove",
+    )
+    assert any("clipped" in sentence for sentence in answer["assumptions"])
+    assert answer["version"] == hs.__version__
+
+
+def test_the_table_rounds_noise_up_by_length_and_batch_size(run: Run) -> None:
+    status, out, err = run("plan", *SMALL)
+    assert (status, err) == (0, "")
+    lines = [line.strip("│ ").split() for line in out.splitlines()]
+    points = {(str(one["epochs"]), one["batch_size"]): one for one in told(run, *SMALL)["points"]}
+    for name, nth in (("noise_multiplier", 0), ("noise_on_mean", 1)):
+        for epochs in ("5", "20"):
+            shown = [line[1:] for line in lines if line[:1] == [epochs] and len(line) == 3][nth]
+            for text, size in zip(shown, (120, 600), strict=True):
+                value = Decimal(points[epochs, size][name])
+                assert value <= Decimal(text) <= value * Decimal("1.001")
+
+
+def test_a_batch_that_is_no_plan_is_none_with_its_reason(run: Run) -> None:
+    status, out, _ = run("plan", *BUDGET, "--epochs", "5", "--batch-size", "60,7000")
+    assert status == 0
+    assert "none: batch_size must be" in " ".join(out.split())
+
+
+def test_the_defaults_are_batches_that_there_are_examples_for(run: Run) -> None:
+    answer = told(run, *BUDGET, "--epochs", "10")
+    assert [one["batch_size"] for one in answer["points"]] == [64, 256, 1024, 4096]
+    assert [one["epochs"] for one in answer["points"]] == [10] * 4
+
+
+def test_other_neighbours_are_planned_for_if_asked(run: Run) -> None:
+    flags = ("--epochs", "5", "--batch-size", "60", "--adjacency", "zero-out")
+    answer = told(run, *BUDGET, *flags)
+    assert (answer["sampling"], answer["adjacency"]) == ("poisson", "zero-out")
+    (point,) = answer["points"]
+    plan = hs.DPSGD(
+        noise_multiplier=point["noise_multiplier"],
+        examples=6000,
+        batch_size=60,
+        epochs=5,
+        adjacency="zero-out",
+    )
+    assert hs.epsilon(plan, 1e-5).upper == point["epsilon_upper"] <= 3
+
+
+def test_the_picture_is_where_it_was_asked_for(run: Run, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
+    picture = tmp_path / "frontier.svg"
+    assert told(run, *SMALL, "--plot", str(picture))["plot"] == str(picture)
+    assert b"<svg" in picture.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "allowed"),
+    [
+        (BUDGET[2:], "Missing --examples: an integer from 1 to 10^15"),
+        (BUDGET[:2] + BUDGET[4:], "Missing --epsilon: a number >= 0 or inf"),
+        (BUDGET[:4], "Missing --delta: a number from 0 to 1"),
+        ((*BUDGET, "--epochs", "1,-3"), "epochs must be"),
+        ((*BUDGET, "--batch-size", "1,x"), "batch_size must be"),
+        ((*BUDGET, "--batch-size", "7000"), "batch_size must be"),
+        ((*BUDGET, "--plot", "a.txt"), "plot must be a file name that ends in"),
+        ((*BUDGET, "--sampling", "full-batch"), "batches of one size"),
+        ((*BUDGET, "--sampling", "best"), "sampling must be one of"),
+        (("--examples", "x", *BUDGET[2:]), "examples must be an integer"),
+        (("--examples", "60", "--epsilon", "-1", "--delta", "0.1"), "epsilon must be"),
+    ],
+)
+def test_bad_input_is_refused_in_one_line(
+    run: Run, arguments: tuple[str, ...], allowed: str
+) -> None:
+    status, out, err = run("plan", *arguments)
+    assert (status, out) == (2, "")
+    assert err.count("\n") == 1
+    assert allowed in err

@@ -1,0 +1,284 @@
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hockeystick as hs
+from hockeystick.cli.grid_file import load_grid
+from hockeystick.cli.progress import bar
+
+Run = Callable[..., tuple[int, str, str]]
+Write = Callable[[str | bytes], str]
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = sorted((ROOT / "examples" / "grids").glob("*.toml"))
+PLAN = "[dpsgd]\nexamples = 6000\nbatch_size = 60\n"
+SMALL = f"{PLAN}epochs = 2\n[grid]\nnoise_multiplier = [1, 2]\ndelta = [1e-5, 1e-6]\n[ask]\n"
+SMALL += 'find = "epsilon"\n'
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def small_plan(**fields: Any) -> hs.DPSGD:
+    return hs.DPSGD(**{"noise_multiplier": 1, "examples": 6000, "batch_size": 60, **fields})
+
+
+def test_a_grid_file_is_swept_into_a_file(run: Run, write: Write, tmp_path: Path) -> None:
+    out = tmp_path / "rows.csv"
+    status, shown, err = run("sweep", write(SMALL), "--out", str(out))
+    assert (status, err) == (0, "")
+    assert "rows.csv" in shown
+    assert "answers a second" in shown
+    rows = rows_of(out)
+    assert [(row["noise_multiplier"], row["delta"]) for row in rows] == [
+        ("1", "1e-05"),
+        ("1", "1e-06"),
+        ("2", "1e-05"),
+        ("2", "1e-06"),
+    ]
+    for row in rows:
+        plan = small_plan(epochs=2, noise_multiplier=float(row["noise_multiplier"]))
+        assert float(row["upper"]) == hs.epsilon(plan, float(row["delta"])).upper
+
+
+def test_json_says_what_became_of_it(run: Run, write: Write, tmp_path: Path) -> None:
+    out = str(tmp_path / "rows.csv")
+    text = SMALL.replace("[1, 2]", "[1, -2]").replace("delta = [1e-5, 1e-6]", "")
+    status, shown, err = run("sweep", write(f"{text}\ndelta = 1e-5"), "--out", out, "--json")
+    assert (status, err) == (0, "")
+    told = json.loads(shown)
+    assert (told["rows"], told["errors"], told["resumed"], told["out"]) == (2, 1, 0, out)
+    assert told["first_error"] == "noise_multiplier must be a number >= 0 or inf; got -2"
+    assert (told["find"], told["at"]) == ("epsilon", {"delta": 1e-5})
+    assert told["grid"] == {"noise_multiplier": [1, -2]}
+
+
+@pytest.mark.slow
+def test_worker_processes_write_the_same_file(run: Run, write: Write, tmp_path: Path) -> None:
+    one, two = tmp_path / "one.csv", tmp_path / "two.csv"
+    assert run("sweep", write(SMALL), "--out", str(one))[0] == 0
+    assert run("sweep", write(SMALL), "--out", str(two), "--workers", "2")[0] == 0
+    assert one.read_bytes() == two.read_bytes()
+
+
+def test_what_is_solved_for_meets_the_budget_of_its_cell(tmp_path: Path, write: Write) -> None:
+    text = f"{PLAN}epochs = 2\n[grid]\nepsilon = [2, 4]\n"
+    file = load_grid(write(f'{text}[ask]\nfind = "noise_multiplier"\ndelta = 1e-5\n'))
+    for row, epsilon in zip(hs.sweep(file.grid, file.question), (2, 4), strict=True):
+        plan = small_plan(epochs=2, noise_multiplier=row["value"])
+        assert row["achieved_upper"] == hs.epsilon(plan, 1e-5).upper <= epsilon
+
+
+def test_delta_is_found_at_an_epsilon_of_the_file(write: Write) -> None:
+    text = f"epsilon = 2.0\n{PLAN}[grid]\nnoise_multiplier = [1.5]\nsteps = [3]\n"
+    file = load_grid(write(f'{text}[ask]\nfind = "delta"\naccountant = "rdp"\n'))
+    (row,) = hs.sweep(file.grid, file.question)
+    plan = small_plan(noise_multiplier=1.5, steps=3)
+    assert row["upper"] == hs.delta(plan, 2.0, accountant="rdp").upper
+
+
+def test_a_path_leads_into_a_release(write: Write) -> None:
+    text = '[[release]]\nmechanism = "Laplace"\nscale = 1\n[[release]]\nmechanism = "Gaussian"\n'
+    text += 'noise_multiplier = 3\n[grid]\nscale = [2.0]\n"parts[1].noise_multiplier" = [4]\n'
+    file = load_grid(write(f'{text}[ask]\nfind = "epsilon"\ndelta = 1e-5\n'))
+    (row,) = hs.sweep(file.grid, file.question)
+    assert row["upper"] == hs.epsilon(hs.Laplace(2) @ hs.Gaussian(4), 1e-5).upper
+
+
+@pytest.mark.parametrize(
+    ("given", "values"),
+    [
+        ("{from = 0.1, to = 0.5, count = 5}", (0.1, 0.2, 0.3, 0.4, 0.5)),
+        ("{from = 1, to = 100, count = 3, log = true}", (1.0, pytest.approx(10, rel=1e-15), 100.0)),
+        ("{from = 1, to = 10, count = 4, whole = true}", (1, 4, 7, 10)),
+        ("{from = 1, to = 3, count = 9, whole = true}", (1, 2, 3)),
+        ("[1, 2.5]", (1, 2.5)),
+    ],
+)
+def test_a_range_has_both_ends_and_even_steps(
+    write: Write, given: str, values: tuple[float, ...]
+) -> None:
+    text = f"{PLAN}noise_multiplier = 1\n[grid]\nepochs = {given}\n[ask]\ndelta = 1e-5\n"
+    assert load_grid(write(text)).grid["epochs"] == values
+
+
+@pytest.mark.parametrize(
+    ("grid", "ask", "allowed"),
+    [
+        ("", 'find = "epsilon"', "needs a table [grid] with ranges of parameters"),
+        ("epochs = [1]", "", 'needs a table [ask] with find = "epsilon", say'),
+        ("epochs = [1]", 'find = "epsilon"', "[ask] or [grid] needs delta, to find epsilon"),
+        ("epochs = [1]", 'find = "delta"', "[ask] or [grid] needs epsilon, to find delta"),
+        ("epochs = [1]", 'find = "rate"\ndelta = 0.1', "needs epsilon, to find rate"),
+        ("delta = [1]", 'find = "delta"\nepsilon = 1', "[grid] cannot have delta, which is what"),
+        ("epochs = [1]", "find = 3", 'find must be "epsilon", "delta"'),
+        ("epochs = [1]", 'fnd = "epsilon"', "unknown key 'fnd' in [ask] (did you mean 'find'?)"),
+        ("epochs = [1]", 'delta = 0.1\naccountant = "x"', "accountant must be one of"),
+        ("epochs = [1]", "delta = 2", "delta must be a number from 0 to 1; got 2"),
+        ("epochs = []", "delta = 0.1", "[grid].epochs must be an array of at least one value"),
+        ("epochs = 3", "delta = 0.1", "[grid].epochs must be an array of at least one value"),
+        ("epochs = {from = 1, to = 2}", "delta = 0.1", "[grid].epochs needs count"),
+        ("epochs = {from = 1, too = 2}", "delta = 0.1", "unknown key 'too' in [grid].epochs"),
+        (
+            "epochs = {from = 0, to = 2, count = 3, log = true}",
+            "delta = 0.1",
+            "[grid].epochs.from must be a finite number > 0; got 0",
+        ),
+        ("epochs = {from = 1, to = 2, count = 1}", "delta = 0.1", "count must be an integer from"),
+        (
+            "epochs = {from = 1, to = 2, count = 3, log = 1}",
+            "delta = 0.1",
+            "[grid].epochs.log must be true or false; got 1",
+        ),
+        ("epoch = [1]", "delta = 0.1", "must be a number that the plan gives"),
+        ("epochs = [-1]", "delta = 0.1", "epochs must be"),
+    ],
+)
+def test_a_file_that_is_no_grid_is_refused_in_one_line(
+    run: Run, write: Write, tmp_path: Path, grid: str, ask: str, allowed: str
+) -> None:
+    text = f"{PLAN}noise_multiplier = 1\n"
+    text += f"epochs = 1\n[grid]\n{grid}\n[ask]\n{ask}\n"
+    status, out, err = run("sweep", write(text), "--out", str(tmp_path / "rows.csv"))
+    assert (status, out) == (2, "")
+    assert err.count("\n") == 1
+    assert allowed in err
+    assert not list(tmp_path.glob("rows*"))
+
+
+@pytest.mark.parametrize(
+    ("flags", "allowed"),
+    [
+        ((), "Missing --out, the file to write: .csv or .parquet"),
+        (("--out", "rows.txt"), "out must be a file name that ends in .csv or .parquet"),
+        (("--out", "rows.csv", "--workers", "0"), "workers must be an integer from 1 to 1024"),
+        (("--out", "nowhere/rows.csv"), "No such file or directory"),
+    ],
+)
+def test_bad_flags_are_refused_in_one_line(
+    run: Run, write: Write, flags: tuple[str, ...], allowed: str
+) -> None:
+    status, out, err = run("sweep", write(SMALL), *flags)
+    assert (status, out) == (2, "")
+    assert err.count("\n") == 1
+    assert allowed in err
+
+
+def test_a_file_that_is_there_is_not_replaced(run: Run, write: Write, tmp_path: Path) -> None:
+    out = tmp_path / "rows.csv"
+    out.write_text("mine")
+    status, shown, err = run("sweep", write(SMALL), "--out", str(out))
+    assert (status, shown, out.read_text()) == (2, "", "mine")
+    assert "out must be a file that is not there yet" in err
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_has_answers_in_its_first_cells(path: Path) -> None:
+    file = load_grid(path)
+    assert file.title
+    first = {name: values[:1] for name, values in file.grid.items()}
+    (row,) = hs.sweep(first, file.question)
+    assert row["error"] is None
+
+
+def test_the_bar_comes_after_a_while_with_rate_and_time_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+    with bar("sweeping", patience=0.0) as tell:
+        for done in range(500, 520):
+            tell(done, 1000)
+            time.sleep(0.03)
+    shown = terminal.getvalue()
+    assert "sweeping (Ctrl-C stops)" in shown
+    assert "519/1000" in shown
+    # What was there from the beginning is no part of the rate: 20 in 0.6 s.
+    rates = [float(word[:-2].split("m")[-1]) for word in shown.split() if word.endswith("/s")]
+    assert rates
+    assert all(rate < 100 for rate in rates)
+    assert "0:00:" in shown
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_what_is_over_soon_shows_nothing(
+    monkeypatch: pytest.MonkeyPatch, is_terminal: bool
+) -> None:
+    terminal = Terminal() if is_terminal else io.StringIO()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with bar("sweeping", patience=2.0 if is_terminal else 0.0) as tell:
+        tell(0, 10)
+        tell(10, 10)
+    assert terminal.getvalue() == ""
+
+
+@pytest.mark.slow
+def test_a_killed_sweep_leaves_no_workers_and_is_taken_up(tmp_path: Path, write: Write) -> None:
+    text = SMALL.replace("[1, 2]", "{from = 1, to = 3, count = 300}")
+    out = tmp_path / "rows.csv"
+    command = [sys.executable, "-m", "hockeystick", "sweep", write(text), "--out", str(out)]
+    command += ["--workers", "2", "--json"]
+    running = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, process_group=0)
+    journal = tmp_path / "rows.csv.journal"
+    deadline = time.monotonic() + 120
+    while not journal.exists() or journal.read_bytes().count(b"\n") < 50:
+        assert running.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    # The parent alone: its workers must notice.
+    running.kill()
+    running.wait()
+    before = journal.read_bytes().count(b"\n") - 1
+    while True:
+        try:
+            os.killpg(running.pid, 0)
+        except ProcessLookupError:
+            break
+        assert time.monotonic() < deadline, "a worker outlived its parent"
+        time.sleep(0.05)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
+    told = json.loads(done.stdout)
+    assert (told["rows"], told["errors"]) == (600, 0)
+    assert before <= told["resumed"] + 1
+    assert len(rows_of(out)) == 600
+
+
+@pytest.mark.slow
+def test_an_interrupt_is_one_line_and_the_sweep_is_taken_up(tmp_path: Path, write: Write) -> None:
+    text = SMALL.replace("[1, 2]", "{from = 1, to = 3, count = 300}")
+    out = tmp_path / "rows.csv"
+    command = [sys.executable, "-m", "hockeystick", "sweep", write(text), "--out", str(out)]
+    command += ["--workers", "2", "--json"]
+    running = subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, process_group=0
+    )
+    journal = tmp_path / "rows.csv.journal"
+    deadline = time.monotonic() + 120
+    while not journal.exists() or journal.read_bytes().count(b"\n") < 50:
+        assert running.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    os.killpg(running.pid, signal.SIGINT)
+    shown, err = running.communicate(timeout=60)
+    assert (running.returncode, shown, err) == (130, b"", b"hockeystick: interrupted\n")
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
+    assert json.loads(done.stdout)["resumed"] >= 49

@@ -213,6 +213,23 @@ def cumulant_sums(
 
 
 @njit(cache=True)
+def log_mgfs(
+    p: float, mu: float, removing: bool, orders: Array, step: float, log_tolerance: float
+) -> Array:
+    """Return ``K(c)`` at several orders, by the same nodes of a given step: fast and unproven."""
+    low, high = math.inf, -math.inf
+    for c in orders:
+        start, end = span(p, mu, 1.0 + c if removing else -c, c, log_tolerance)
+        low, high = min(low, start), max(high, end)
+    step = max(step, (high - low) / ROUGH_NODES)
+    first = math.floor(low / step)
+    loss, log_weight, _, _ = nodes(
+        p, mu, removing, first, math.ceil(high / step) - first + 1, step
+    )
+    return series.log_mgfs(loss, log_weight, orders)
+
+
+@njit(cache=True)
 def log_strip_bound(
     p: float,
     mu: float,

@@ -67,6 +67,23 @@ def cumulant_sums(loss: Array, log_weight: Array, c: float) -> tuple[float, floa
 
 
 @njit(cache=True)
+def log_mgfs(loss: Array, log_weight: Array, orders: Array) -> Array:
+    """Return ``ln M(c)`` at several orders."""
+    values = np.empty(orders.size)
+    for k in range(orders.size):
+        c = orders[k]
+        shift = 0.0
+        for j in range(loss.size):
+            shift = max(shift, log_weight[j] + c * loss[j])
+        value = 0.0
+        for j in range(loss.size):
+            logw = log_weight[j] - shift
+            value += weighted_e2(logw, c * loss[j]) + c * weighted_e2(logw, -loss[j])
+        values[k] = math.log1p(value) if shift == 0.0 else shift + math.log(math.exp(-shift) + value)
+    return values
+
+
+@njit(cache=True)
 def small_e2(re: float, im: float, size: float) -> tuple[float, float]:
     """Return ``e2(re + i im)`` by its series, for ``size = |re + i im| < 0.5``."""
     sr = 0.0

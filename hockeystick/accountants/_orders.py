@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 from hockeystick._solve import increasing_root
-from hockeystick.losses import Cumulants, CurveLoss, Loss
+from hockeystick.losses import Cumulants, CurveLoss, LineLoss, Loss
 
 # The real axis is searched for ln c up to this far from 0.
 _FARTHEST: Final = 60.0
@@ -24,6 +24,12 @@ def total(terms: Terms, c: float) -> Cumulants:
         slope += count * one.slope
         curvature += count * one.curvature
     return Cumulants(value, slope, curvature)
+
+
+def log_mgfs(terms: Sequence[tuple[LineLoss, int]], orders: Sequence[float]) -> list[float]:
+    """Return K of the composition at several orders; it proves nothing."""
+    values = [(count, loss.log_mgfs(orders)) for loss, count in terms]
+    return [math.fsum(count * one[k] for count, one in values) for k in range(len(orders))]
 
 
 def last_order(terms: Terms) -> float:

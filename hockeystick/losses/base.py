@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 if TYPE_CHECKING:
@@ -178,6 +179,10 @@ class LineLoss(Loss):
     @abstractmethod
     def reaches(self, c: float) -> bool:
         """Return whether a line through c is possible."""
+
+    def log_mgfs(self, orders: Sequence[float]) -> Sequence[float]:
+        """Return K at several ``c > 0``, fast and unproven."""
+        return [self.cumulants(c).value for c in orders]
 
     @abstractmethod
     def decay(self, c: float) -> Decay:

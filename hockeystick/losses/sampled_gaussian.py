@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, final
@@ -67,21 +68,23 @@ class SampledGaussianLoss(DensityLoss, LineLoss, ProfiledLoss):
     rate: float | Fraction
     noise_multiplier: float | Fraction
     removing: bool
+    # The rate and the distance of the means in units of the noise, as floats: asked very often.
+    p: float = field(init=False, repr=False, compare=False)
+    mu: float = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "p", float(self.rate))
+        object.__setattr__(self, "mu", mu_of(self.noise_multiplier))
 
     @property
     def extreme(self) -> bool:
         """Whether the parameters are out of reach of the quadrature."""
-        return not (1e-3 <= self.mu <= 25.0 and 1e-10 <= float(self.rate) <= 1.0 - 1e-7)
-
-    @property
-    def mu(self) -> float:
-        """The distance of the means in units of the noise."""
-        return mu_of(self.noise_multiplier)
+        return not (1e-3 <= self.mu <= 25.0 and 1e-10 <= self.p <= 1.0 - 1e-7)
 
     @property
     def rough(self) -> float:
         """The accuracy of the unproven cumulants, relative to M - 1, which is of order p^2."""
-        return _ROUGH + 2.0 * math.log(float(self.rate))
+        return _ROUGH + 2.0 * math.log(self.p)
 
     @property
     def longest(self) -> float:
@@ -98,7 +101,7 @@ class SampledGaussianLoss(DensityLoss, LineLoss, ProfiledLoss):
             return False
         from hockeystick._kernels import sampled_gaussian
 
-        low, high = sampled_gaussian.span(float(self.rate), self.mu, self.power(c), c, self.rough)
+        low, high = sampled_gaussian.span(self.p, self.mu, self.power(c), c, self.rough)
         return high - low < self.longest
 
     def cumulants(self, c: float) -> Cumulants:
@@ -108,7 +111,7 @@ class SampledGaussianLoss(DensityLoss, LineLoss, ProfiledLoss):
         from hockeystick._kernels import sampled_gaussian
 
         shift, value, slope, curvature = sampled_gaussian.cumulant_sums(
-            float(self.rate),
+            self.p,
             self.mu,
             self.removing,
             c,
@@ -121,6 +124,20 @@ class SampledGaussianLoss(DensityLoss, LineLoss, ProfiledLoss):
         total = math.exp(-shift) + value
         slope /= total
         return Cumulants(_log1p(value, shift), slope, max(curvature / total - slope * slope, 0.0))
+
+    def log_mgfs(self, orders: Sequence[float]) -> Sequence[float]:
+        """Return K at several ``c > 0``, fast and unproven."""
+        largest = max(orders)
+        if not self.reaches(largest):
+            return [self.cumulants(c).value for c in orders]
+        import numpy as np
+
+        from hockeystick._kernels import sampled_gaussian
+
+        values = sampled_gaussian.log_mgfs(
+            self.p, self.mu, self.removing, np.array(orders), self.coarse_step(largest), self.rough
+        )
+        return list(values.tolist())
 
     def coarse_step(self, c: float) -> float:
         """Return a step that resolves the tilted density; adding at a large c narrows it."""
@@ -157,7 +174,7 @@ class SampledGaussianLoss(DensityLoss, LineLoss, ProfiledLoss):
 
         ``r^w <= 1 - p + p exp(w t)`` where ``r = 1 - p + p exp(t)``, for w outside (0, 1).
         """
-        p, square = float(self.rate), self.mu * self.mu
+        p, square = self.p, self.mu * self.mu
         inner = 0.5 * c * (c + 1.0) * square
         slope = (c + 0.5) * square
         grown = inner + math.log(p)
@@ -177,7 +194,7 @@ class SampledGaussianLoss(DensityLoss, LineLoss, ProfiledLoss):
         References:
             Bu, Dong, Long and Su 2020, "Deep learning with Gaussian differential privacy".
         """
-        square, rate = self.mu * self.mu, float(self.rate)
+        square, rate = self.mu * self.mu, self.p
         return rate * rate * math.expm1(square) if square < _LARGEST_EXPONENT else math.inf
 
     @property
@@ -212,7 +229,7 @@ class SampledGaussianLoss(DensityLoss, LineLoss, ProfiledLoss):
         """Return the decay proven by uniform layers below the tilted density."""
         from hockeystick._kernels import sampled_gaussian
 
-        p, mu, w = float(self.rate), self.mu, self.power(c)
+        p, mu, w = self.p, self.mu, self.power(c)
         norm = self._log_mgf_within(c, _SURE)
         upper, error = norm.value + norm.error, 2.0 * norm.error
         return LayerDecay(*sampled_gaussian.layers(p, mu, w, upper, error))
@@ -221,7 +238,7 @@ class SampledGaussianLoss(DensityLoss, LineLoss, ProfiledLoss):
         """Return a trapezoid rule with its proven error; None where none is fine enough."""
         from hockeystick._kernels import sampled_gaussian
 
-        p, mu, w = float(self.rate), self.mu, self.power(c_high)
+        p, mu, w = self.p, self.mu, self.power(c_high)
         modulus = math.hypot(c_high, y_high)
         low, high = sampled_gaussian.span(p, mu, w, modulus, log_tolerance - 2.0)
         step, log_error = sampled_gaussian.widest_step(
@@ -241,7 +258,7 @@ class SampledGaussianLoss(DensityLoss, LineLoss, ProfiledLoss):
 
         if not self.removing or threshold > _COMFORTABLE:
             return None
-        odds = math.expm1(threshold) / float(self.rate)
+        odds = math.expm1(threshold) / self.p
         edge = math.log1p(odds) / self.mu + 0.5 * self.mu
         return SampledGaussianJumps(self, edge, _WINDOW / self.mu)
 
@@ -280,7 +297,7 @@ class TrapezoidRule:
         from hockeystick._kernels import sampled_gaussian
 
         loss, log_weight, loss_error, weight_error = sampled_gaussian.nodes(
-            float(self.loss.rate),
+            self.loss.p,
             self.loss.mu,
             self.loss.removing,
             self.first,

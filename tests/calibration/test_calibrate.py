@@ -158,8 +158,8 @@ def assert_random_targets_are_met(seed: int, number: int) -> None:
             (other,) = (end for end in found.bracket if end != found.value)
             beyond = _axis.Axis.of(plan, (parameter,)).make(other)
             assert hs.epsilon(beyond, target.delta).lower > target.epsilon
-    # Others are where the accountant's interval is wide: next to no noise, or hardly any epsilon.
-    assert tight >= 0.9 * number
+    # The others say so: there the accountant's interval is wider than a tolerance step.
+    assert tight >= 0.8 * number
 
 
 def test_thirty_random_targets_are_met_and_one_step_less_misses() -> None:

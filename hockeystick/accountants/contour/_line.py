@@ -16,7 +16,7 @@ from typing import Final, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.accountants._orders import log_kappa, total
+from hockeystick.accountants._orders import log_kappa, log_mgfs, total
 from hockeystick.losses import Decay, LineLoss
 
 _Number = TypeVar("_Number", float, NDArray[np.float64])
@@ -156,13 +156,16 @@ def _window(
 ) -> tuple[float, float, float]:
     """Return the narrowest window that keeps both neighbours below accuracy, and the points."""
 
+    ups = [c + factor / spread for factor in _ABOVE] + [factor * c for factor in _TIMES]
+    downs = [max(c - factor / spread, 0.0) for factor in _BELOW]
+    positive = [point for point in ups + downs if point > 0.0]
+    known = dict(zip(positive, log_mgfs(terms, positive), strict=True))
+
     def needed(point: float) -> float:
-        value = total(terms, point).value if point > 0.0 else 0.0
+        value = known.get(point, 0.0)
         excess = log_chernoff(value, point, target.epsilon) - target.log_delta + target.accuracy
         return excess / abs(point - c)
 
-    ups = {c + factor / spread for factor in _ABOVE} | {factor * c for factor in _TIMES}
-    downs = {max(c - factor / spread, 0.0) for factor in _BELOW}
     window_up, above = min((needed(point), point) for point in ups)
     window_down, below = min((needed(point), point) for point in downs)
     return max(window_up, window_down, 1e-300), above, below

@@ -60,6 +60,22 @@ def nodes(
 
 
 @njit(cache=True)
+def rough_nodes(
+    p: float, mu: float, removing: bool, first: int, count: int, step: float
+) -> tuple[Array, Array]:
+    """Return loss and log weight alone, at ``u = (first + j) step``."""
+    loss = np.empty(count)
+    log_weight = np.empty(count)
+    log_step = math.log(step) - LOG_SQRT_2PI
+    for j in range(count):
+        u = (first + j) * step
+        a = log_ratio(p, mu, u)
+        loss[j] = a if removing else -a
+        log_weight[j] = log_step - 0.5 * u * u + (a if removing else 0.0)
+    return loss, log_weight
+
+
+@njit(cache=True)
 def odds_of(p: float, mu: float, u: float) -> float:
     """Return ``s(u) = d ln r / d t``, the chance of having been sampled given the output."""
     return math.exp(math.log(p) + mu * u - 0.5 * mu * mu - log_ratio(p, mu, u))
@@ -208,7 +224,7 @@ def cumulant_sums(
     step = max(step, (high - low) / ROUGH_NODES)
     first = math.floor(low / step)
     count = math.ceil(high / step) - first + 1
-    loss, log_weight, _, _ = nodes(p, mu, removing, first, count, step)
+    loss, log_weight = rough_nodes(p, mu, removing, first, count, step)
     return series.cumulant_sums(loss, log_weight, c)
 
 
@@ -223,9 +239,8 @@ def log_mgfs(
         low, high = min(low, start), max(high, end)
     step = max(step, (high - low) / ROUGH_NODES)
     first = math.floor(low / step)
-    loss, log_weight, _, _ = nodes(
-        p, mu, removing, first, math.ceil(high / step) - first + 1, step
-    )
+    count = math.ceil(high / step) - first + 1
+    loss, log_weight = rough_nodes(p, mu, removing, first, count, step)
     return series.log_mgfs(loss, log_weight, orders)
 
 

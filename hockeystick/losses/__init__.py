@@ -32,6 +32,7 @@ from hockeystick.losses.base import (
     ProfiledLoss,
 )
 from hockeystick.losses.bounded_range import BoundedRangeLoss
+from hockeystick.losses.closed_above import closed_above
 from hockeystick.losses.discrete_gaussian import DiscreteGaussianLoss
 from hockeystick.losses.discrete_laplace import DiscreteLaplaceLoss
 from hockeystick.losses.dominated import DominatedLoss
@@ -111,6 +112,7 @@ __all__ = [
     "TwoPointLoss",
     "UnaryEncodingLoss",
     "UnknownLoss",
+    "closed_above",
     "losses_of",
     "losses_of_tradeoff",
     "revealed_mixture",

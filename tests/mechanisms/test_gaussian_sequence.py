@@ -78,7 +78,8 @@ def test_a_schedule_with_many_noises_is_one_sequence_for_each_rate() -> None:
     both = hs.DPSGD(
         rate=0.01, steps=100, noise_multiplier=2.0, schedule=schedule, batch_schedule=ramp
     )
-    assert [getattr(part, "rate", None) for part in parts(both)] == [Fraction(1, 100), Fraction(1, 50)]
+    rates = [getattr(part, "rate", None) for part in parts(both)]
+    assert rates == [Fraction(1, 100), Fraction(1, 50)]
     few = hs.DPSGD(rate=0.01, steps=10, noise_multiplier=2.0, schedule=schedule)
     assert {type(part) for part in parts(few)} == {hs.Repeated}
 

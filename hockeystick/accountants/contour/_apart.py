@@ -27,7 +27,7 @@ _LOWEST: Final = 1e-4
 # With more different losses than this the search takes longer than a lattice does.
 _MOST_KINDS: Final = 24
 # Heights at which the decay is worked out: so many per octave, up to 2^(_HIGHEST / _PER_OCTAVE).
-_PER_OCTAVE: Final = 6
+_PER_OCTAVE: Final = 4
 _HIGHEST: Final = 14 * _PER_OCTAVE
 
 

@@ -31,6 +31,9 @@ _Rule = TypeVar("_Rule")
 
 _ULP: Final = 2.0**-52
 # Overflow ends as an infinite error or no number, and both count as nothing proven.
+# Newton's steps before the root is bracketed, and what is no step any more.
+_STEPS: Final = 8
+_CLOSE: Final = 1e-12
 _QUIET: Final = partial(np.errstate, all="ignore")
 
 
@@ -118,6 +121,19 @@ class Integral:
 
     def epsilon_at(self, log_delta: float, guess: float) -> float:
         """Return the epsilon whose estimated delta is the one asked, to the last digits."""
+        epsilon = guess
+        for _ in range(_STEPS):
+            here = self.delta(epsilon)
+            if not (here.estimate > 0.0 and here.slope < 0.0):
+                break
+            step = (here.log("estimate") - log_delta) * here.estimate / -here.slope
+            epsilon += step
+            if abs(step) <= _CLOSE * (abs(epsilon) + 1.0 / self.line.c):
+                return epsilon
+        return self._epsilon_between(log_delta, guess)
+
+    def _epsilon_between(self, log_delta: float, guess: float) -> float:
+        """Return the same by bracketing, from wherever the guess may be."""
 
         def above(epsilon: float) -> float:
             value = self.delta(epsilon).log("estimate")

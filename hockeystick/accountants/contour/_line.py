@@ -27,9 +27,13 @@ _TIMES: Final = (1.1, 1.3, 1.7, 2.5)
 _BELOW: Final = (1.0, 2.0, 4.0, 8.0, math.inf)
 _LEFTWARD: Final = (0.94, 0.86, 0.77, 0.68, 0.58, 0.48)
 _DOUBLINGS: Final = 64
+# So many points are looked at together.
+_AT_ONCE: Final = 5
 # A line of more nodes is compared with others; what it may cost in ln of precision to change.
 _LONG: Final = 150
 _MOST_LOST: Final = 10.0
+# So many worse lines in a row end the comparison.
+_TOO_MANY_WORSE: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +117,7 @@ def draw_cheapest(
     if best is not None and best.last <= _LONG:
         return best
     height = total(terms, c).value - target.epsilon * c
-    least = _score(best, 0.0)
+    least, worse = _score(best, 0.0), 0
     for factor in _LEFTWARD:
         left = factor * c
         lost = total(terms, left).value - target.epsilon * left - height - 2.0 * math.log(factor)
@@ -121,7 +125,11 @@ def draw_cheapest(
             break
         other = draw(terms, left, target, most_nodes, apart)
         if _score(other, lost) < least:
-            best, least = other, _score(other, lost)
+            best, least, worse = other, _score(other, lost), 0
+        elif best is not None:
+            worse += 1
+        if worse == _TOO_MANY_WORSE:
+            break
     return best
 
 
@@ -156,19 +164,32 @@ def _window(
 ) -> tuple[float, float, float]:
     """Return the narrowest window that keeps both neighbours below accuracy, and the points."""
 
-    ups = [c + factor / spread for factor in _ABOVE] + [factor * c for factor in _TIMES]
-    downs = [max(c - factor / spread, 0.0) for factor in _BELOW]
-    positive = [point for point in ups + downs if point > 0.0]
-    known = dict(zip(positive, log_mgfs(terms, positive), strict=True))
-
-    def needed(point: float) -> float:
-        value = known.get(point, 0.0)
-        excess = log_chernoff(value, point, target.epsilon) - target.log_delta + target.accuracy
-        return excess / abs(point - c)
-
-    window_up, above = min((needed(point), point) for point in ups)
-    window_down, below = min((needed(point), point) for point in downs)
+    ups = sorted({c + factor / spread for factor in _ABOVE} | {factor * c for factor in _TIMES})
+    downs = sorted({max(c - factor / spread, 0.0) for factor in _BELOW}, reverse=True)
+    window_up, above = _nearest_enough(terms, c, ups, target)
+    window_down, below = _nearest_enough(terms, c, downs, target)
     return max(window_up, window_down, 1e-300), above, below
+
+
+def _nearest_enough(
+    terms: LineTerms, c: float, points: list[float], target: Target
+) -> tuple[float, float]:
+    """Return the least window for Chernoff's bound at one of some points, nearest to c first.
+
+    Those further away, whose K takes longer, are looked at only if the last one so far is best.
+    """
+    best = (math.inf, points[0])
+    for start in range(0, len(points), _AT_ONCE):
+        some = points[start : start + _AT_ONCE]
+        positive = [point for point in some if point > 0.0]
+        known = dict(zip(positive, log_mgfs(terms, positive), strict=True)) if positive else {}
+        for point in some:
+            value = log_chernoff(known.get(point, 0.0), point, target.epsilon)
+            excess = value - target.log_delta + target.accuracy
+            best = min(best, (excess / abs(point - c), point))
+        if best[1] != some[-1]:
+            break
+    return best
 
 
 def _height(
@@ -181,10 +202,10 @@ def _height(
 
     low = high = start
     while excess(high) > 0.0:
-        low, high = high, 1.5 * high
-        if high > 1.5 * longest:
+        low, high = high, 2.0 * high
+        if high > 2.0 * longest:
             return None
-    for _ in range(4 if high > low else 0):
+    for _ in range(5 if high > low else 0):
         middle = math.sqrt(low * high)
         low, high = (middle, high) if excess(middle) > 0.0 else (low, middle)
     return high if high <= longest else None

@@ -24,7 +24,7 @@ from hockeystick.accountants.contour._integral import (
     jump_rules_for,
     rules_for,
 )
-from hockeystick.accountants.contour._line import Line, LineTerms, Target, draw_cheapest
+from hockeystick.accountants.contour._line import Line, LineTerms, Target, draw, draw_cheapest
 from hockeystick.accountants.gdp import GaussianLimit
 from hockeystick.losses import JumpRule, LineRule
 
@@ -42,6 +42,9 @@ _LARGEST_LOSSES: Final = 4
 _ROUNDS: Final = 6
 # A relative error of delta at which there is nothing left to improve.
 _GOOD: Final = 1e-9
+# One with which a bound is a bound.
+_ROUGH: Final = 0.5
+_OUTWARD: Final = 2.0**-50
 
 
 class Located(NamedTuple):
@@ -100,6 +103,20 @@ def integral_for_epsilon(
             if found.delta(epsilon).relative_error < _GOOD:
                 break
     return Located(found, epsilon) if found is not None else None
+
+
+def upper_log_delta(terms: LineTerms, epsilon: float) -> float:
+    """Return a proven upper bound of ln delta at an epsilon by one short line; 0 for none."""
+    c = saddle(terms, epsilon)
+    target = Target(epsilon, saddle_log_delta(terms, c)[1], _COARSE)
+    drawing = _drawing(terms, draw(terms, c, target, _MOST_NODES), target)
+    if drawing is None or drawing.work > _AFFORDABLE:
+        return 0.0
+    value = drawing.integrate(terms).delta(epsilon)
+    if not value.relative_error < _ROUGH:
+        return 0.0
+    log_delta = value.log("upper")
+    return log_delta + _OUTWARD * (abs(value.log_scale) + 4.0)
 
 
 def _settle(terms: LineTerms, log_delta: float, highest: float) -> float | None:

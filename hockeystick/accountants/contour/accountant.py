@@ -23,6 +23,8 @@ _WIDEST: Final = 0.5
 _NARROW: Final = 1e-9
 _OUTWARD: Final = 2.0**-50
 _TRIES: Final = 12
+# Beyond this epsilon only that delta falls is used.
+_MODERATE: Final = 1e6
 
 
 @final
@@ -45,6 +47,37 @@ class Contour(DirectedAccountant):
     def within(self, tolerance: float) -> Contour:
         """Return the same with another tolerance."""
         return Contour(tolerance)
+
+    def epsilon(self, cost: Cost, delta: float) -> Interval:
+        """Return the larger of the two directions, where one is surely smaller the other alone."""
+        first, *rest = cost.directions
+        if not rest or not self._is_plain(cost):
+            return super().epsilon(cost, delta)
+        found = self.epsilon_of(first, delta)
+        if self._is_below(rest[0], found.lower, math.log(delta)):
+            return found
+        return worse([found, self.epsilon_of(rest[0], delta)])
+
+    def delta(self, cost: Cost, epsilon: float) -> Interval:
+        """Return the larger of the two directions, where one is surely smaller the other alone."""
+        first, *rest = cost.directions
+        if not rest or not self._is_plain(cost) or not 0.0 < epsilon < _MODERATE:
+            return super().delta(cost, epsilon)
+        found = self.delta_of(first, epsilon)
+        if found.lower > 0.0 and self._is_below(rest[0], epsilon, math.log(found.lower)):
+            return found
+        return worse([found, self.delta_of(rest[0], epsilon)])
+
+    def _is_plain(self, cost: Cost) -> bool:
+        """Return whether there are lines for all losses, with nothing to be set apart."""
+        both = (*cost.removing, *cost.adding)
+        return all(isinstance(loss, LineLoss) and not loss.extreme for loss, _ in both)
+
+    def _is_below(self, terms: Counted, epsilon: float, log_delta: float) -> bool:
+        """Return whether one direction's delta at an epsilon is proven to be below, by one line."""
+        from hockeystick.accountants.contour._search import upper_log_delta
+
+        return epsilon > 0.0 and upper_log_delta(self.line_terms(terms), epsilon) < log_delta
 
     def epsilon_of(self, terms: Counted, delta: float) -> Interval:
         """Return epsilon of one direction."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
 from hockeystick._solve import increasing_root
+from hockeystick.accountants._closed_above import closed_delta_upper, closed_epsilon_upper
 from hockeystick.accountants._cost import Counted, apart, largest_loss
 from hockeystick.accountants._interval import Interval, down, up
 from hockeystick.accountants._orders import optimal_order, optimal_order_at, total
@@ -61,6 +62,10 @@ class PRV(DirectedAccountant):
         """Return epsilon of one direction."""
         if not terms:
             return Interval.point(0.0)
+        closed = closed_epsilon_upper(terms, delta)
+        if closed < math.inf:
+            lower = self.epsilon_of(_attained_cells(terms), delta).lower
+            return Interval(min(lower, closed), closed, closed)
         terms, log_delta = apart(terms), math.log(delta)
         most = epsilon_upper(terms, delta)
         if most == 0.0:
@@ -77,6 +82,10 @@ class PRV(DirectedAccountant):
         """Return delta of one direction."""
         if epsilon > largest_loss(terms):
             return Interval.point(0.0)
+        closed = closed_delta_upper(terms, epsilon)
+        if closed < math.inf:
+            lower = self.delta_of(_attained_cells(terms), epsilon).lower
+            return Interval(min(lower, closed), closed, closed)
         terms = apart(terms)
         most = delta_upper(terms, epsilon)
         steering = Steering.at(terms, math.log(most))
@@ -130,6 +139,12 @@ def _answer(question: Question, read: Read) -> Interval | None:
             return refined(question, read)
     except ArithmeticError:
         return None
+
+
+def _attained_cells(terms: Counted) -> Counted:
+    """Return what some data surely reach, as far as it is known cell by cell."""
+    known = ((loss.attained, count) for loss, count in terms)
+    return tuple((loss, count) for loss, count in known if isinstance(loss, CellLoss))
 
 
 def _settled(found: Interval | None, bound: Callable[[], Interval]) -> Interval:

@@ -1,0 +1,38 @@
+"""Upper ends from closed forms of what dominates a plan, where its own losses have none."""
+
+from __future__ import annotations
+
+import math
+
+from hockeystick.accountants._cost import Counted
+from hockeystick.accountants.closed_form import ClosedForm
+from hockeystick.errors import UnsupportedError
+from hockeystick.losses import closed_above
+
+
+def closed_epsilon_upper(terms: Counted, delta: float) -> float:
+    """Return a proven upper bound of epsilon; inf where there is no closed form."""
+    above = _above(terms)
+    if above is None:
+        return math.inf
+    try:
+        return ClosedForm().epsilon_of(above, delta).upper
+    except UnsupportedError:
+        return math.inf
+
+
+def closed_delta_upper(terms: Counted, epsilon: float) -> float:
+    """Return a proven upper bound of delta; inf where there is no closed form."""
+    above = _above(terms)
+    if above is None:
+        return math.inf
+    try:
+        return ClosedForm().delta_of(above, epsilon).upper
+    except UnsupportedError:
+        return math.inf
+
+
+def _above(terms: Counted) -> Counted | None:
+    """Return the losses above, None where they are the losses themselves."""
+    above = tuple((closed_above(loss), count) for loss, count in terms)
+    return None if above == terms else above

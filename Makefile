@@ -47,9 +47,10 @@ coverage: $(VENV)/.installed-test ## the usual tests, with the lines they miss
 bench: $(VENV)/.installed-all ## time this package and its peers side by side
 	@$(PYTEST) benchmarks -m "" --benchmark-enable --benchmark-only $(PYTEST_ARGS)
 
-tables: $(VENV)/.installed-all ## widths over random plans, cost over steps and delta, lattices, schedules
+tables: $(VENV)/.installed-all ## widths, cost over steps and delta, lattices, sweeps, schedules, schedules
 	@$(BIN)/python benchmarks/tables.py
 	@$(BIN)/python benchmarks/bench_prv.py
+	@$(BIN)/python benchmarks/bench_sweep.py
 	@$(BIN)/python benchmarks/bench_schedules.py
 
 clean: ## remove what builds and test runs leave behind

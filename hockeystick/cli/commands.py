@@ -45,6 +45,8 @@ table.
   hockeystick epsilon --examples 60000 --batch-size 256 --epochs 60 \\
       --noise-multiplier 1.1 --delta 1e-5
   hockeystick compare examples/mnist-tutorial.toml --noise-multiplier 1.3
+  hockeystick solve examples/mnist-tutorial.toml --parameter noise_multiplier --epsilon 2
+  hockeystick plan --examples 60000 --epsilon 2 --delta 1e-5
 
 \b
 Accountants:

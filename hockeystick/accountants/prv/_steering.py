@@ -23,8 +23,9 @@ _MOST_LOSSES: Final = 16
 _WITHIN: Final = 2.0
 # What lies beyond has no cells.
 _FARTHEST: Final = 1e9
-# How much less than delta over the runs the tail weighs, as a logarithm.
+# How much less than delta over the runs the tail weighs, as a logarithm, and for which tolerance.
 _UNLIKELY: Final = 14.0
+_USUAL: Final = 1e-4
 
 
 @dataclass(frozen=True)
@@ -34,12 +35,13 @@ class Steering:
     log_least: float
 
     @classmethod
-    def at(cls, terms: Terms, log_delta: float) -> Steering:
-        """Return what counts at about a delta."""
+    def at(cls, terms: Terms, log_delta: float, tolerance: float = _USUAL) -> Steering:
+        """Return what counts at about a delta, more where that is to be known better."""
         if len(terms) > _MOST_LOSSES:
             return cls(-math.inf)
         runs = math.fsum(count for _, count in terms)
-        return cls(round(log_delta - math.log(max(runs, 1.0))) - _UNLIKELY)
+        finer = max(math.log(_USUAL / tolerance), 0.0)
+        return cls(round(log_delta - math.log(max(runs, 1.0)) - finer) - _UNLIKELY)
 
     def cumulants(self, loss: Loss, c: float) -> Cumulants:
         """Return K and two derivatives at c of what counts of a loss."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _ULP: Final = 2.0**-52
 _OUTWARD: Final = 2.0**-50
+_TINY: Final = 5e-324
 # Tilts beyond these would leave round-off only, or take too wide a window.
 _STEEPEST: Final = 1e7
 _FLATTEST: Final = 0.05
@@ -63,14 +64,20 @@ class PRV(DirectedAccountant):
         if not terms:
             return Interval.point(0.0)
         closed = closed_epsilon_upper(terms, delta)
-        if closed < math.inf:
-            lower = self.epsilon_of(_attained_cells(terms), delta).lower
-            return Interval(min(lower, closed), closed, closed)
+        if closed == math.inf:
+            return self._epsilon_of(terms, delta, closed)
+        lower = self._epsilon_of(_attained_cells(terms), delta, closed).lower
+        return Interval(min(lower, closed), closed, closed)
+
+    def _epsilon_of(self, terms: Counted, delta: float, most: float) -> Interval:
+        """Return epsilon of one direction, of which a bound is known, by lattices."""
+        if not terms:
+            return Interval.point(0.0)
         terms, log_delta = apart(terms), math.log(delta)
-        most = epsilon_upper(terms, delta)
+        most = min(epsilon_upper(terms, delta), most)
         if most == 0.0:
             return Interval.point(0.0)
-        steering = Steering.at(terms, log_delta)
+        steering = Steering.at(terms, log_delta, self.tolerance)
         tilt = optimal_order(steering.terms(terms), log_delta)
         gain = tilt * most if most < math.inf else 1.0
         question = self._question(terms, steering, tilt, log_delta, gain, for_delta=False)
@@ -83,12 +90,18 @@ class PRV(DirectedAccountant):
         if epsilon > largest_loss(terms):
             return Interval.point(0.0)
         closed = closed_delta_upper(terms, epsilon)
-        if closed < math.inf:
-            lower = self.delta_of(_attained_cells(terms), epsilon).lower
-            return Interval(min(lower, closed), closed, closed)
+        if closed == math.inf:
+            return self._delta_of(terms, epsilon, closed)
+        lower = self._delta_of(_attained_cells(terms), epsilon, closed).lower
+        return Interval(min(lower, closed), closed, closed)
+
+    def _delta_of(self, terms: Counted, epsilon: float, most: float) -> Interval:
+        """Return delta of one direction, of which a bound is known, by lattices."""
+        if epsilon > largest_loss(terms):
+            return Interval.point(0.0)
         terms = apart(terms)
-        most = delta_upper(terms, epsilon)
-        steering = Steering.at(terms, math.log(most))
+        most = max(min(delta_upper(terms, epsilon), most), _TINY)
+        steering = Steering.at(terms, math.log(most), self.tolerance)
         tilt = optimal_order_at(steering.terms(terms), epsilon)
         question = self._question(terms, steering, tilt, math.log(most), 1.0, for_delta=True)
         found = _answer(question, lambda low, high: _deltas(low, high, epsilon))

@@ -47,7 +47,7 @@ coverage: $(VENV)/.installed-test ## the usual tests, with the lines they miss
 bench: $(VENV)/.installed-all ## time this package and its peers side by side
 	@$(PYTEST) benchmarks -m "" --benchmark-enable --benchmark-only $(PYTEST_ARGS)
 
-tables: $(VENV)/.installed-all ## widths, cost over steps and delta, lattices, sweeps, schedules, schedules
+tables: $(VENV)/.installed-all ## widths, cost over steps and delta, lattices, sweeps, schedules
 	@$(BIN)/python benchmarks/tables.py
 	@$(BIN)/python benchmarks/bench_prv.py
 	@$(BIN)/python benchmarks/bench_sweep.py

@@ -12,6 +12,7 @@ from typing import Final, TypeAlias, final
 from hockeystick.errors import UnsupportedError
 from hockeystick.losses import GaussianSequenceLoss, Loss, NoAnalysisError, losses_of
 from hockeystick.mechanisms import (
+    DPSGD,
     Composed,
     Gaussian,
     GaussianSequence,
@@ -168,6 +169,12 @@ def _sentences(mechanism: Mechanism) -> tuple[str, ...]:
 @_sentences.register
 def _(mechanism: Composed) -> tuple[str, ...]:
     return tuple(text for part in mechanism.parts for text in _sentences(part))
+
+
+@_sentences.register
+def _(mechanism: DPSGD) -> tuple[str, ...]:
+    extra = () if mechanism.extra is None else _sentences(mechanism.extra)
+    return (*mechanism.assumptions, *extra)
 
 
 @_sentences.register

@@ -45,6 +45,11 @@ class Cell:
     weights: Array
 
     @property
+    def alike(self) -> bool:
+        """Whether all levels are one and the same, so that the one node is exact."""
+        return len(self.noise) == 1 and self.half == 0.0
+
+    @property
     def runs(self) -> int:
         """How many levels there are in the cell."""
         return int(self.points.size)
@@ -60,9 +65,9 @@ class Cell:
         ones = np.ones(self.runs)
         all_ = levels.chebyshev_sums(self.points, ones, self.centre, self.half, _DEGREES)
         few = levels.chebyshev_sums(nodes, self.weights, self.centre, self.half, _DEGREES)
-        # Each x is known to an ulp of 1 and two of itself, u to four more, and |T_n'| <= n^2; the
+        # Each x is known to an ulp of 1 and four of itself, u to four more, and |T_n'| <= n^2; the
         # recurrence and the sums add their own.
-        place = (1.0 + 2.0 * (abs(self.centre) + self.half)) / self.half
+        place = (1.0 + 4.0 * (abs(self.centre) + self.half)) / self.half
         grown = np.arange(_DEGREES) ** 2 * (8.0 + place) + 8.0
         return np.asarray(np.abs(all_ - few) + 2.0 * self.runs * _ULP * grown)
 
@@ -152,12 +157,16 @@ class Levels:
         )
 
     def halves(self, cell: Cell) -> tuple[Cell, ...]:
-        """Return the two halves of a cell, without one that is empty."""
+        """Return the two halves of a cell whose levels are not all alike, none of them empty."""
         import numpy as np
 
-        middle = cell.start + int(np.searchsorted(cell.points, cell.centre))
-        ends = (cell.start, middle, cell.start + cell.runs)
-        return tuple(self._cell(low, high, _NODES) for low, high in pairwise(ends) if low < high)
+        middle = int(np.searchsorted(cell.points, cell.centre))
+        if not 0 < middle < cell.runs:
+            # Levels next to each other: those that are the first one, and the others.
+            noise = self.noise[cell.start : cell.start + cell.runs]
+            middle = int(np.count_nonzero(noise == noise[0]))
+        ends = (cell.start, cell.start + middle, cell.start + cell.runs)
+        return tuple(self._cell(low, high, _NODES) for low, high in pairwise(ends))
 
     def one_by_one(self, cell: Cell) -> tuple[float, ...]:
         """Return the noise multipliers of a cell's runs."""
@@ -177,7 +186,10 @@ class Levels:
         """Return the cell of the levels from one place in the order to another."""
         key = (start, end, nodes)
         if key not in self._cells:
-            self._cells[key] = _cell_of(start, self.points[start:end].copy(), nodes)
+            points, first = self.points[start:end].copy(), float(self.noise[start])
+            alike = first == self.noise[end - 1]
+            made = _alike(start, points, first) if alike else _cell_of(start, points, nodes)
+            self._cells[key] = made
         return self._cells[key]
 
 
@@ -185,6 +197,13 @@ class Levels:
 def levels_of(noise_multipliers: tuple[float, ...]) -> Levels:
     """Return levels of noise; the two directions of a plan share them."""
     return Levels(noise_multipliers)
+
+
+def _alike(start: int, points: Array, noise: float) -> Cell:
+    """Return the cell of levels that are all the same."""
+    import numpy as np
+
+    return Cell(start, points, float(points[0]), 0.0, (noise,), np.array([float(points.size)]))
 
 
 def _cell_of(start: int, points: Array, nodes: int) -> Cell:

@@ -147,7 +147,7 @@ class GaussianSequenceLoss(LineLoss):
         ]
         low = math.fsum(n * max(k.value - k.error, 0.0) for n, k, _ in ends)
         high = math.fsum(n * (k.value + k.error) for n, _, k in ends) * (1.0 + 16.0 * _ULP)
-        return Bounded(0.5 * (low + high), 0.5 * (high - low) * (1.0 + 4.0 * _ULP))
+        return Bounded(0.5 * (low + high), 0.5 * (high - low) + 16.0 * _ULP * high)
 
     def nodes(self, needs: Needs) -> Nodes | None:
         """Return nodes that stand for all levels on a line, None for too many.
@@ -354,7 +354,12 @@ def _nothing_known(count: int) -> LineValues:
 
 
 def _bounds_around(loss: GaussianSequenceLoss, cell: Cell, c: float) -> tuple[Around, ...]:
-    """Return what is known of a run's M around a cell, in the ellipses that are in reach."""
+    """Return what is known of a run's M around a cell, in the ellipses that are in reach.
+
+    Levels that are all alike have a node that is exact.
+    """
+    if cell.alike:
+        return (Around(0.0, 0.0),)
     bounds = []
     for ellipse in _ELLIPSES:
         high = cell.centre + 0.5 * cell.half * (ellipse + 1.0 / ellipse)

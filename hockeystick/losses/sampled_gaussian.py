@@ -79,7 +79,7 @@ class SampledGaussianLoss(DensityLoss, LineLoss, ProfiledLoss):
     @property
     def extreme(self) -> bool:
         """Whether the parameters are out of reach of the quadrature."""
-        return not (1e-3 <= self.mu <= 25.0 and 1e-10 <= self.p <= 1.0 - 1e-7)
+        return not (1e-6 <= self.mu <= 25.0 and 1e-10 <= self.p <= 1.0 - 1e-7)
 
     @property
     def rough(self) -> float:

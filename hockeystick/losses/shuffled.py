@@ -27,6 +27,7 @@ from hockeystick.losses.gaussian import GaussianLoss
 from hockeystick.losses.registry import LossPair, NoAnalysisError, losses_of
 from hockeystick.losses.revealed_mixture import merged
 from hockeystick.losses.revealing import RevealingLoss
+from hockeystick.mechanisms.clipping import Clipping
 from hockeystick.mechanisms.gaussian import Gaussian
 from hockeystick.mechanisms.shuffled import Shuffled
 
@@ -231,20 +232,23 @@ def _(mechanism: Shuffled) -> LossPair:
     if noise < _NO_NOISE:
         raise NoAnalysisError(f"its noise is out of reach; use 0, or at least {_NO_NOISE:g}")
     replaced = mechanism.adjacency is Adjacency.REPLACE_ONE
+    whole = mechanism.clipping is Clipping.BATCH
+    far = 2 if replaced or whole else 1
     if mechanism.steps == 1:
-        return losses_of(Gaussian(noise)) if not replaced else _same(_gaussian(noise, 2))
-    above = _gaussian(min(noise, _MOST_NOISE), 2 if replaced else 1)
-    ways = _REPLACED if replaced else _REMOVED
-    removing = DominatedLoss(above, _costliest(noise, mechanism.steps, ways))
-    if replaced:
-        return _same(removing)
-    return LossPair(removing, DominatedLoss(above, _costliest(noise, mechanism.steps, _ADDED)))
+        return _same(_gaussian(noise, 2)) if far == 2 else losses_of(Gaussian(noise))
+    above = _gaussian(min(noise, _MOST_NOISE), far)
+    ways = _REPLACED if replaced else _WHOLE if whole else _ZEROED
+    return LossPair(
+        *(DominatedLoss(above, _costliest(noise, mechanism.steps, way)) for way in ways)
+    )
 
 
-# The example that differs contributes 1, nothing or -1, and every other one -1 or 1.
-_REMOVED: Final = (Shifts(2, 1),)
-_ADDED: Final = (Shifts(1, 2), Shifts(1, 0))
-_REPLACED: Final = (Shifts(2, 0),)
+# The example that differs contributes 1, nothing or -1, and every other one -1 or 1; removing it,
+# adding it. Where neighbours are exchanged either one may be the first.
+_ZEROED: Final = ((Shifts(2, 1),), (Shifts(1, 2), Shifts(1, 0)))
+_REPLACED: Final = ((Shifts(2, 0),), (Shifts(2, 0),))
+# Clipped as a whole, a batch has the sum 1 with it and -1 without it.
+_WHOLE: Final = ((Shifts(2, 0),), (Shifts(0, 2),))
 
 
 def _same(loss: Loss) -> LossPair:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final, final
 
 from hockeystick import _validate
@@ -11,9 +12,16 @@ from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms.base import Mechanism, checked
+from hockeystick.mechanisms.clipping import Clipping
 from hockeystick.mechanisms.gaussian import Gaussian
 
 _STEPS: Final = Domain(symbol="T", low=1, high=MAX_COUNT, typical=(10, 10_000), whole=True)
+_CLIPPED: Final = MappingProxyType(
+    {
+        Clipping.INDIVIDUAL: "Each example's contribution",
+        Clipping.BATCH: "The sum of each batch, which has at least two examples,",
+    }
+)
 
 
 @final
@@ -35,6 +43,15 @@ class Shuffled(Mechanism):
     - under zero-out +C or nothing: a batch is 2C or C above the others;
     - under replace-one +C or -C: a batch is 2C above the others, or none is.
 
+    With ``clipping`` "batch" it is the sum of a batch, of two examples or more, that is clipped to
+    C, and what an example contributes is not. Then one epoch is ``G_{2/s}`` under either adjacency:
+    given which batch each example is in, the only sum that knows the one that differs moves within
+    a ball of radius C, by at most 2C. Where every other example contributes ``-R``, R at least C,
+    along one direction, each batch of others has the sum -C, with one example fewer as well. If the
+    one that differs contributes ``+bR``, b the size of a batch, its batch has +C; if it contributes
+    nothing or ``-R``, -C. So a batch is 2C above the others, or none is, under zero-out as under
+    replace-one, and the lower end is that of the latter.
+
     Guarantees:
         An interval: the upper end is that of the Gaussian, the lower end that of such data. They
         are far apart where there are many batches and much noise, and shuffling may then be as
@@ -49,6 +66,8 @@ class Shuffled(Mechanism):
             clipping norm C, the largest contribution of one example, under either adjacency.
         steps: The number of batches in the epoch, an integer from 1 to 10^15.
         adjacency: "zero-out" or "replace-one".
+        clipping: "individual", or "batch" where the sums of batches of two examples or more are
+            clipped.
 
     Raises:
         ParameterError: If a parameter is outside its domain.
@@ -68,14 +87,20 @@ class Shuffled(Mechanism):
     inner: Gaussian
     steps: int
     adjacency: Adjacency = Adjacency.ZERO_OUT
+    clipping: Clipping = Clipping.INDIVIDUAL
 
     def __init__(
-        self, inner: Mechanism, steps: float, adjacency: Adjacency | str = Adjacency.ZERO_OUT
+        self,
+        inner: Mechanism,
+        steps: float,
+        adjacency: Adjacency | str = Adjacency.ZERO_OUT,
+        clipping: Clipping | str = Clipping.INDIVIDUAL,
     ) -> None:
         object.__setattr__(self, "inner", _gaussian(checked("inner", inner)))
         object.__setattr__(self, "steps", _validate.count("steps", steps, _STEPS))
         neighbours = _validate.choice("adjacency", adjacency, Adjacency)
         object.__setattr__(self, "adjacency", neighbours)
+        object.__setattr__(self, "clipping", _validate.choice("clipping", clipping, Clipping))
         if neighbours is Adjacency.ADD_REMOVE:
             raise IncompatibleError(
                 "an example more or less changes the number or the sizes of shuffled batches, so "
@@ -95,7 +120,7 @@ class Shuffled(Mechanism):
             "The examples are shuffled afresh for each epoch, and the order is kept secret.",
             f"Each example is in exactly one of the epoch's {self.steps:,} batches, whose sizes "
             "do not depend on the data.",
-            "Each example's contribution is clipped in L2 to the clipping norm; fresh Gaussian "
+            f"{_CLIPPED[self.clipping]} is clipped in L2 to the clipping norm; fresh Gaussian "
             "noise is added to each batch's sum, and its standard deviation is "
             f"{plain(self.noise_multiplier)} times the clipping norm.",
         )
@@ -104,7 +129,8 @@ class Shuffled(Mechanism):
         """Return the inner mechanism's words with the batches added."""
         name, details = self.inner._words()
         batches = "1 batch" if self.steps == 1 else f"{self.steps} batches"
-        return f"shuffled {name}", (*details, batches, self.adjacency)
+        whole = ("batch clipping",) if self.clipping is Clipping.BATCH else ()
+        return f"shuffled {name}", (*details, batches, *whole, self.adjacency)
 
 
 def _gaussian(inner: Mechanism) -> Gaussian:

@@ -1,7 +1,7 @@
 """Shuffled epochs: against mpmath, and against integrals over all batches where they are few."""
 
 import math
-from itertools import pairwise
+from itertools import pairwise, permutations
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from hockeystick.losses import DominatedLoss, GaussianLoss, LargestBatchLoss, lo
 from hockeystick.losses.shuffled import Shifts, _curve, _cuts, _log_phi, _masses
 
 REMOVED, ADDED, LESS, REPLACED = Shifts(2, 1), Shifts(1, 2), Shifts(1, 0), Shifts(2, 0)
+BACK = Shifts(0, 2)
 # (noise multiplier, steps, shifts)
 CASES = [
     (0.5, 1000, REMOVED),
@@ -24,6 +25,7 @@ CASES = [
     (3.0, 5, ADDED),
     (0.1, 20, REMOVED),
     (50.0, 4, REPLACED),
+    (1.0, 30, BACK),
 ]
 each_case = pytest.mark.parametrize(("noise", "steps", "shifts"), CASES)
 
@@ -194,6 +196,66 @@ def test_what_two_batches_show_is_inside_the_interval(
     found = hs.delta(hs.Shuffled(hs.Gaussian(noise), 2, adjacency), epsilon)
     assert found.lower <= truth * (1 + 1e-9) <= found.upper
     assert found.lower >= 0.3 * truth
+
+
+def sums_of_two_batches(one: float, others: tuple[float, ...]) -> list[tuple[float, ...]]:
+    """Return both batches' sums, clipped to 1, for every order of the examples."""
+    orders = permutations((one, *others))
+    half = (1 + len(others)) // 2
+    return [
+        tuple(max(-1.0, min(1.0, math.fsum(part))) for part in (order[:half], order[half:]))
+        for order in orders
+    ]
+
+
+def attack_on_two_batches(
+    first: list[tuple[float, ...]], second: list[tuple[float, ...]], noise: float, epsilon: float
+) -> float:
+    """Return the hockey-stick divergence of two mixtures of noisy pairs of sums, by a rule."""
+    x = np.linspace(-1.0 - 9.0 * noise, 1.0 + 9.0 * noise, 601)
+
+    def density(sums: list[tuple[float, ...]]) -> Any:
+        rows = [
+            np.exp(-0.5 * ((x[:, None] - np.array(column)) / noise) ** 2)
+            for column in zip(*sums, strict=True)
+        ]
+        return rows[0] @ rows[1].T / len(sums) / (2.0 * math.pi * noise * noise)
+
+    gap = density(first) - math.exp(epsilon) * density(second)
+    return float(np.maximum(gap, 0.0).sum() * (x[1] - x[0]) ** 2)
+
+
+@pytest.mark.parametrize("adjacency", ["zero-out", "replace-one"])
+@pytest.mark.parametrize("noise", [2.5, 0.7])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_no_attack_on_two_batches_clipped_as_a_whole_costs_more(
+    adjacency: str, noise: float, epsilon: float
+) -> None:
+    found = hs.delta(hs.Shuffled(hs.Gaussian(noise), 2, adjacency, "batch"), epsilon)
+    costs = []
+    for others in ((-1.0, -1.0, -1.0), (-0.2, 0.7, 3.0), (1.0, -1.0, 0.0), (0.4, 0.4, 0.4)):
+        for value in (4.0, 1.0, -4.0):
+            other = 0.0 if adjacency == "zero-out" else -value
+            pair = [sums_of_two_batches(one, others) for one in (value, other)]
+            costs.append(attack_on_two_batches(pair[0], pair[1], noise, epsilon))
+            costs.append(attack_on_two_batches(pair[1], pair[0], noise, epsilon))
+    assert max(costs) <= found.upper
+    # The first of them is what the lower end is for.
+    assert found.lower <= costs[0] * (1 + 1e-6)
+    assert costs[0] == pytest.approx(two_batches(noise, REPLACED, epsilon), rel=1e-3)
+    assert found.lower >= 0.3 * costs[0]
+
+
+def test_clipping_of_whole_batches_costs_what_replacing_an_example_does() -> None:
+    removing, adding = losses_of(hs.Shuffled(hs.Gaussian(1.0), 10, "zero-out", "batch"))
+    replaced = losses_of(hs.Shuffled(hs.Gaussian(1.0), 10, "replace-one"))
+    assert removing == replaced.removing
+    assert adding is not None
+    assert isinstance(adding.attained, LargestBatchLoss)
+    assert adding.attained.shifts == BACK
+    assert losses_of(hs.Shuffled(hs.Gaussian(1.0), 10, "replace-one", "batch")) == replaced
+    whole = losses_of(hs.Shuffled(hs.Gaussian(1.0), 1, "zero-out", "batch"))
+    assert whole == losses_of(hs.Gaussian(0.5))
 
 
 @pytest.mark.parametrize("adjacency", ["zero-out", "replace-one"])

@@ -19,6 +19,12 @@ def test_it_says_what_it_is() -> None:
     )
     assert hs.Shuffled(hs.Gaussian(1.5), 100.0) == hs.Shuffled(hs.Gaussian(1.5), 100)
     assert dataclasses.replace(hs.Shuffled(hs.Gaussian(1.5), 100), steps=7).steps == 7
+    whole = hs.Shuffled(hs.Gaussian(1.5), 100, clipping="batch")
+    assert str(whole) == (
+        "shuffled Gaussian (noise multiplier 1.5, 100 batches, batch clipping, zero-out)"
+    )
+    assert "The sum of each batch, which has at least two examples" in " ".join(whole.assumptions)
+    assert "Each example's contribution is clipped" not in " ".join(whole.assumptions)
 
 
 def test_answers_carry_the_adjacency_and_what_must_hold() -> None:

@@ -13,15 +13,17 @@ from hockeystick._numerals import plain
 from hockeystick._validate import MAX_COUNT, PARAMETERS, Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
-from hockeystick.mechanisms.base import Mechanism, Plan
+from hockeystick.mechanisms.base import Mechanism, Plan, checked
+from hockeystick.mechanisms.clipping import Clipping
 from hockeystick.mechanisms.composition import Composed
-from hockeystick.mechanisms.dpsgd.samplings import SCHEMES, Batches, Clipping, Sampling
+from hockeystick.mechanisms.dpsgd.samplings import SCHEMES, Batches, Sampling
 from hockeystick.mechanisms.dpsgd.schedules import A_SCHEDULE, Constant, Schedule
 
 if TYPE_CHECKING:
     from hockeystick.mechanisms.dpsgd.schedules import Array
 
 _CAP: Final = Domain(symbol="B", low=1, high=MAX_COUNT, typical=(16, 65_536), whole=True)
+AN_EXTRA: Final = "a mechanism, or several in a tuple"
 _PARTIAL_STEP = "a partial last step is a whole release"
 
 
@@ -67,12 +69,15 @@ class DPSGD(Plan):
         schedule: How the noise multiplier changes: a ``Schedule`` of factors, one for each step.
         batch_schedule: How the batch size changes, in the same way; Poisson sampling by steps only.
         batch_cap: The most examples that a Poisson batch keeps, an integer >= 1; None for all.
+        extra: What else is released of the same data, as the statistics of a private normalisation
+            or the runs that tuned this one: a mechanism, or several in a tuple; None for nothing.
 
     Raises:
         ParameterError: If a parameter is outside its domain, or one of a pair of alternatives is
             missing or both are given.
         IncompatibleError: If the sampling has no analysis under the adjacency or with the clipping,
-            or shuffled or allocated data are no whole number of batches or epochs.
+            shuffled or allocated data are no whole number of batches or epochs, or what else is
+            released is described under another adjacency.
 
     References:
         Abadi et al., "Deep Learning with Differential Privacy", CCS 2016, algorithm 1.
@@ -99,6 +104,7 @@ a partial last step is a whole release
     schedule: Schedule | None = None
     batch_schedule: Schedule | None = None
     batch_cap: int | None = None
+    extra: Mechanism | None = None
 
     def __init__(
         self,
@@ -115,6 +121,7 @@ a partial last step is a whole release
         schedule: Schedule | None = None,
         batch_schedule: Schedule | None = None,
         batch_cap: float | None = None,
+        extra: Mechanism | Iterable[Mechanism] | None = None,
     ) -> None:
         fields = {
             "noise_multiplier": _validate.real("noise_multiplier", noise_multiplier),
@@ -131,6 +138,7 @@ a partial last step is a whole release
             "batch_cap": None
             if batch_cap is None
             else _validate.count("batch_cap", batch_cap, _CAP),
+            "extra": _extra(extra),
         }
         for name, value in fields.items():
             object.__setattr__(self, name, value)
@@ -140,6 +148,9 @@ a partial last step is a whole release
         SCHEMES[self.sampling].check(_batches(self))
         _check_options(self)
         _check_epochs(self)
+        if self.extra is not None:
+            # A composition refuses parts under different adjacencies.
+            Composed((self, self.extra))
 
     @property
     def sampling_rate(self) -> float:
@@ -171,6 +182,11 @@ a partial last step is a whole release
 
     @property
     def mechanism(self) -> Mechanism:
+        """The steps as one mechanism, and what else is released."""
+        return self._steps if self.extra is None else Composed((self._steps, self.extra))
+
+    @property
+    def _steps(self) -> Mechanism:
         """The steps as one mechanism."""
         scheme, batches = SCHEMES[self.sampling], _batches(self)
         if self._is_constant:
@@ -197,6 +213,7 @@ a partial last step is a whole release
             f"standard deviation is {_noise_words(self)} times the clipping norm.",
             "The noisy sum is divided by a fixed number, never by the size of the drawn batch.",
             f"The number of steps is fixed in advance: {self.steps_rule}.",
+            *(() if self.extra is None else (f"Besides, the data are used for {self.extra}.",)),
         )
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
@@ -242,6 +259,16 @@ def _schedule(name: str, schedule: object) -> Schedule | None:
     if schedule is not None and not isinstance(schedule, Schedule):
         raise ParameterError(name, schedule, A_SCHEDULE)
     return schedule
+
+
+def _extra(extra: object) -> Mechanism | None:
+    """Return what else is released as one mechanism or None, or raise."""
+    if extra is None or isinstance(extra, Mechanism):
+        return extra
+    if not isinstance(extra, tuple | list) or not extra:
+        raise ParameterError("extra", extra, AN_EXTRA)
+    parts = [checked(f"extra[{index}]", part) for index, part in enumerate(extra)]
+    return parts[0] if len(parts) == 1 else Composed(parts)
 
 
 def _factors(schedule: Schedule | None, steps: int) -> Array:
@@ -353,6 +380,8 @@ def _options(plan: DPSGD) -> Iterator[str]:
             yield f"{name.replace('_', ' ')} {type(schedule).__name__.lower()}"
     if plan.batch_cap is not None:
         yield f"batches of at most {plan.batch_cap}"
+    if plan.extra is not None:
+        yield f"extra {plan.extra}"
 
 
 def _check_alternatives(plan: DPSGD) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError
+from hockeystick.mechanisms.clipping import Clipping
 from hockeystick.mechanisms.fixed_size import FixedSizeSubsampled
 from hockeystick.mechanisms.gaussian import Gaussian
 from hockeystick.mechanisms.gaussian_sequence import FEW_LEVELS, GaussianSequence
@@ -50,26 +51,6 @@ class Sampling(StrEnum):
     SHUFFLE = "shuffle"
     RANDOM_ALLOCATION = "random-allocation"
     FULL_BATCH = "full-batch"
-
-    def __repr__(self) -> str:
-        return repr(self.value)
-
-
-class Clipping(StrEnum):
-    """What is clipped to the clipping norm C.
-
-    - ``INDIVIDUAL`` ("individual"): each example's gradient; one example moves a batch's sum by at
-      most C, and replacing it by at most 2C.
-    - ``BATCH`` ("batch"): the sum of a batch; one example may move it by 2C, however it came in.
-
-    Example:
-        >>> from hockeystick.mechanisms import Clipping
-        >>> print(Clipping.BATCH)
-        batch
-    """
-
-    INDIVIDUAL = "individual"
-    BATCH = "batch"
 
     def __repr__(self) -> str:
         return repr(self.value)
@@ -273,16 +254,13 @@ class _Shuffle(_ByEpoch):
             (Adjacency.ZERO_OUT, Adjacency.REPLACE_ONE),
             batches.clipping,
         )
-        if batches.clipping is Clipping.BATCH:
-            raise IncompatibleError(
-                "shuffled batches that are clipped as a whole have no lower end here; each epoch "
-                "is 2/z-GDP, z the noise multiplier: account for hs.GDP(2 / z) ** epochs"
-            )
 
     def mechanism(self, batches: Batches, noise_multiplier: float) -> Mechanism:
         """Return one epoch."""
+        # A batch of one example is clipped with it.
+        clipping = batches.clipping if batches.sizes[0] > 1 else Clipping.INDIVIDUAL
         steps = int(1 / batches.rate)
-        return Shuffled(Gaussian(noise_multiplier), steps, batches.adjacency)
+        return Shuffled(Gaussian(noise_multiplier), steps, batches.adjacency, clipping)
 
     def drawn(self, batches: Batches) -> str:
         """Return how batches are drawn."""

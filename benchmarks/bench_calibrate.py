@@ -31,13 +31,18 @@ def bench_hockeystick(benchmark: Any, plan: hs.Mechanism, parameter: str) -> Non
     assert found.achieved.upper <= 2
 
 
-def bench_opacus(benchmark: Any) -> None:
+@pytest.mark.parametrize("accountant", ["rdp", "prv"])
+def bench_opacus(benchmark: Any, accountant: str) -> None:
     utils = pytest.importorskip("opacus.accountants.utils", reason="needs the extra opacus")
 
     def ask() -> float:
         return float(
             utils.get_noise_multiplier(
-                target_epsilon=2.0, target_delta=1e-5, sample_rate=RATE, steps=STEPS
+                target_epsilon=2.0,
+                target_delta=1e-5,
+                sample_rate=RATE,
+                steps=STEPS,
+                accountant=accountant,
             )
         )
 

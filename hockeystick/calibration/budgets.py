@@ -49,6 +49,8 @@ _A_BUDGET: Final = (
     "a finite budget above 0: an ApproxDP with a delta in (0, 1), GDP, ZCDP or PureDP"
 )
 _TOLERANCE: Final = 1e-10
+# A share that is next to nothing beside the others is not less than this.
+_LEAST_SHARE: Final = 1e-300
 # Noise is searched for within a factor of exp of this.
 _FARTHEST: Final = 60.0
 
@@ -125,9 +127,10 @@ def split_budget(
     given = _weights(parts, weights)
     least = 1.0 / 3.0 if isinstance(budget, PureDP) else 0.5
     power = least if rule is SplitBy.LEAST_NOISE else 1.0
-    sizes = [math.exp(power * math.log(weight / max(given))) for weight in given]
+    largest = math.log(max(given))
+    sizes = [math.exp(power * (math.log(weight) - largest)) for weight in given]
     total = math.fsum(sizes)
-    noises = _noises(budget, [size / total for size in sizes])
+    noises = _noises(budget, [max(size / total, _LEAST_SHARE) for size in sizes])
     slack = 2.0**-52
     while True:
         split = _split(budget, [noise * (1.0 + slack) for noise in noises])
@@ -176,6 +179,8 @@ def share_budget(budget: Budget, parts: Iterable[Mechanism]) -> BudgetSplit:
         1.5646 True
     """
     _check(budget)
+    if not isinstance(parts, Iterable):
+        raise ParameterError("parts", parts, "one or more mechanisms, in a tuple")
     listed = [checked(f"parts[{index}]", part) for index, part in enumerate(parts)]
     plan = Composed(listed)
     factor = _fitting(budget, plan)
@@ -253,12 +258,16 @@ def _scaled(mechanism: Mechanism, factor: float) -> Mechanism:
     )
 
 
-@_scaled.register(Gaussian)
-@_scaled.register(DPSGD)
-def _(mechanism: Any, factor: float) -> Mechanism:
+@_scaled.register
+def _(mechanism: Gaussian, factor: float) -> Mechanism:
+    return Gaussian(factor * mechanism.noise_multiplier)
+
+
+@_scaled.register
+def _(mechanism: DPSGD, factor: float) -> Mechanism:
     noise = factor * mechanism.noise_multiplier
-    found: Mechanism = dataclasses.replace(mechanism, noise_multiplier=noise)
-    return found
+    extra = None if mechanism.extra is None else _scaled(mechanism.extra, factor)
+    return dataclasses.replace(mechanism, noise_multiplier=noise, extra=extra)
 
 
 @_scaled.register
@@ -380,7 +389,7 @@ def _noises(budget: Budget, shares: list[float]) -> list[float]:
 
 @_noises.register
 def _(budget: GDP, shares: list[float]) -> list[float]:
-    return [1.0 / (budget.mu * math.sqrt(share)) for share in shares]
+    return [1.0 / budget.mu / math.sqrt(share) for share in shares]
 
 
 @_noises.register

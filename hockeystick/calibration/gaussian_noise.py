@@ -27,6 +27,7 @@ _WHY: Final = (
 )
 _TOLERANCE: Final = 2.0**-52
 _FARTHEST: Final = 700.0
+_LEAST_FLOAT: Final = 5e-324
 
 
 def gaussian_noise(epsilon: float, delta: float) -> float:
@@ -70,7 +71,9 @@ def gaussian_noise(epsilon: float, delta: float) -> float:
 
     def excess(log_noise: float) -> float:
         found = _delta(math.exp(log_noise), eps)
-        return math.log(target / found) if found > target * 1e-300 else math.inf
+        # A delta that is rounded up to the least float there is says nothing of the noise.
+        known = found > max(target * 1e-300, _LEAST_FLOAT)
+        return math.log(target / found) if known else math.inf
 
     noise = math.exp(increasing_root(excess, 0.0, tolerance=_TOLERANCE, farthest=_FARTHEST))
     slack = 2.0**-52

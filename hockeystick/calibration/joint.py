@@ -87,6 +87,8 @@ def joint_noise(
         return JointNoise(_rest("query_noise", query, nu, least_reading(query)), query)
     ratio = _validate.real("inflation", inflation, _INFLATION)
     gradient = float_up(largest_reading(nu) * largest_reading(ratio))
+    if gradient == math.inf:
+        raise ParameterError("inflation", ratio, f"so small that {nu!r} times it is still a float")
     return JointNoise(gradient, _rest("inflation", ratio, nu, least_reading(gradient)))
 
 

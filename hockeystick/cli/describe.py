@@ -139,9 +139,7 @@ def _encoder(encoder: Encoder) -> dict[str, Any]:
 
 def _of_a_kind(value: Schedule | RunCount) -> dict[str, Any]:
     """Return the kind and the parameters of a schedule or distribution, ready for JSON."""
-    own = {
-        field.name: _jsonable(getattr(value, field.name)) for field in dataclasses.fields(value)
-    }
+    own = {field.name: _jsonable(getattr(value, field.name)) for field in dataclasses.fields(value)}
     kind = re.sub(r"(?<!^)(?=[A-Z])", "-", type(value).__name__).lower()
     return {"kind": kind, **own}
 

@@ -28,6 +28,7 @@ from hockeystick.mechanisms import (
     schedules,
     tuning,
 )
+from hockeystick.mechanisms.dpsgd.plan import AN_EXTRA
 from hockeystick.mechanisms.dpsgd.schedules import A_SCHEDULE, Schedule
 from hockeystick.mechanisms.tuning import A_DISTRIBUTION, RunCount
 from hockeystick.notions import NOTIONS
@@ -70,6 +71,7 @@ _WRITTEN: Final[Mapping[str, str]] = {
     "a mechanism": "a table that names its mechanism",
     "one or more mechanisms, in a tuple": "an array of tables that name their mechanisms",
     "an Encoder": f"a table that names its kind, one of {', '.join(_ENCODERS)}",
+    AN_EXTRA: "a table that names its mechanism, or an array of such tables",
     A_DISTRIBUTION: f"a table that names its kind, one of {', '.join(_RUN_COUNTS)}",
     A_SCHEDULE: f"a table that names its kind, one of {', '.join(_SCHEDULES)}",
 }

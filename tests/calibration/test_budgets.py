@@ -257,6 +257,34 @@ def test_weights_and_parts_are_checked() -> None:
         ask(hs.GDP(1), parts=2, by="taste")
 
 
+@pytest.mark.parametrize("by", ["cost", "least-noise"])
+@pytest.mark.parametrize("weights", [(1e-320, 1e300), (1e-300, 1e300, 1e300), (5e-324, 1.0)])
+@pytest.mark.parametrize("budget", [*BUDGETS, hs.GDP(5e-324), hs.PureDP(1e308)], ids=str)
+def test_weights_far_apart_and_budgets_next_to_nothing_are_split(
+    budget: Any, weights: tuple[float, ...], by: str
+) -> None:
+    split = hs.split_budget(budget, weights=weights, by=by)
+    assert len(split.releases) == len(weights)
+    assert spent(split.achieved) <= spent(budget)
+
+
+def test_the_least_noise_for_the_least_delta_there_is_is_no_more_than_for_more() -> None:
+    least, more = hs.gaussian_noise(1e15, 5e-324), hs.gaussian_noise(1e15, 1e-300)
+    assert more <= least <= more * (1 + 1e-6)
+    assert hs.delta(hs.Gaussian(least), 1e15).upper <= 5e-324
+
+
+def test_an_inflation_beyond_floats_is_refused() -> None:
+    with pytest.raises(hs.ParameterError, match="inflation must be so small"):
+        hs.joint_noise(1e308, inflation=1e308)
+
+
+@pytest.mark.parametrize("parts", [3, None, hs.Gaussian(1)])
+def test_what_is_no_list_of_parts_is_refused_by_name(parts: Any) -> None:
+    with pytest.raises(hs.ParameterError, match="parts must be one or more mechanisms"):
+        hs.share_budget(hs.GDP(1), parts)
+
+
 def test_a_common_factor_meets_the_budget_from_below() -> None:
     runs = [hs.DPSGD(noise_multiplier=z, rate=0.02, steps=300) for z in (1.0, 2.0)]
     parts = [*runs, hs.Gaussian(5.0) ** 3, hs.Laplace(8.0)]

@@ -126,6 +126,28 @@ def test_equal_noises_cost_what_repeated_steps_cost() -> None:
     assert found.relative_width < 1e-8
 
 
+@pytest.mark.parametrize(
+    ("noises", "nodes"),
+    [((1.0,) * 200 + (2.0,), 2), ((1.0,) * 100 + (math.nextafter(1.0, 2.0),) * 100, 2)],
+    ids=["equal", "next to each other"],
+)
+def test_noises_that_no_cell_tells_apart_are_counted_together(
+    noises: tuple[float, ...], nodes: int
+) -> None:
+    # M - 1 is too far from 0 around the cell for a rule, but not at the cell itself.
+    loss = GaussianSequenceLoss(0.01, Levels(noises), removing=True)
+    needs = Needs(8.688752016505418, ((0.0, 1e-9),))
+    found = loss.nodes(needs)
+    assert found is not None
+    assert len(found.noise) == nodes
+    assert found.weights.sum() == len(noises)
+    assert found.error(needs.c) == 0.0
+    known = loss.log_mgf_within(needs.c, 1e-9)
+    runs = [(run.log_mgf(needs.c), count) for run, count in loss.runs]
+    truth = math.fsum(count * k.value for k, count in runs)
+    assert abs(known.value - truth) <= known.error < 1e-9
+
+
 def test_ten_thousand_noises_are_certified_to_a_millionth() -> None:
     plan = hs.DPSGD(
         rate=0.004, steps=10_000, noise_multiplier=1.5, schedule=schedules.Exponential(end=0.5)

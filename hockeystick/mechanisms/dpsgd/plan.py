@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, final
 
 from hockeystick import _validate
 from hockeystick._numerals import plain
-from hockeystick._validate import MAX_COUNT, PARAMETERS, Domain
+from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.base import Mechanism, Plan, checked
 from hockeystick.mechanisms.clipping import Clipping
 from hockeystick.mechanisms.composition import Composed
+from hockeystick.mechanisms.dpsgd._length import (
+    batch_fraction,
+    check_alternatives,
+    check_length,
+    steps_of,
+)
 from hockeystick.mechanisms.dpsgd.samplings import SCHEMES, Batches, Sampling
 from hockeystick.mechanisms.dpsgd.schedules import A_SCHEDULE, Constant, Schedule
 
@@ -24,7 +29,6 @@ if TYPE_CHECKING:
 
 _CAP: Final = Domain(symbol="B", low=1, high=MAX_COUNT, typical=(16, 65_536), whole=True)
 AN_EXTRA: Final = "a mechanism, or several in a tuple"
-_PARTIAL_STEP = "a partial last step is a whole release"
 
 
 @final
@@ -143,8 +147,8 @@ a partial last step is a whole release
         for name, value in fields.items():
             object.__setattr__(self, name, value)
         _fill_full_batch(self)
-        _check_alternatives(self)
-        _check_length(self)
+        check_alternatives(self)
+        check_length(self)
         SCHEMES[self.sampling].check(_batches(self))
         _check_options(self)
         _check_epochs(self)
@@ -157,23 +161,23 @@ a partial last step is a whole release
         """The probability of an example to be in a batch, correctly rounded."""
         if self.rate is not None:
             return self.rate
-        return float(_batch_fraction(self))
+        return float(batch_fraction(self))
 
     @property
     def total_steps(self) -> int:
         """The number of steps."""
-        return _steps(self)[0]
+        return steps_of(self)[0]
 
     @property
     def steps_rule(self) -> str:
         """Where the number of steps comes from, as one line."""
-        return _steps(self)[1]
+        return steps_of(self)[1]
 
     @property
     def steps_per_epoch(self) -> int | None:
         """How many batches an epoch of shuffled or allocated data has, None for other samplings."""
         by_epoch = SCHEMES[self.sampling].by_epoch
-        return int(1 / _batch_fraction(self)) if by_epoch else None
+        return int(1 / batch_fraction(self)) if by_epoch else None
 
     @property
     def noise_multipliers(self) -> Array:
@@ -288,7 +292,7 @@ def _batches(plan: DPSGD) -> Batches:
     return Batches(
         plan.adjacency,
         plan.clipping,
-        _batch_fraction(plan),
+        batch_fraction(plan),
         plan.batch_size,
         plan.examples,
         plan.batch_cap,
@@ -337,7 +341,7 @@ def _segments(plan: DPSGD) -> Iterator[tuple[Fraction, Array]]:
     length = plan.steps_per_epoch or 1
     noises = plan.noise_multipliers[::length]
     factors = _factors(plan.batch_schedule, plan.total_steps)[::length]
-    rate = _batch_fraction(plan)
+    rate = batch_fraction(plan)
     for factor in np.unique(factors).tolist():
         own = rate if factor == 1.0 else rate * Fraction(repr(factor))
         if own > 1:
@@ -382,70 +386,3 @@ def _options(plan: DPSGD) -> Iterator[str]:
         yield f"batches of at most {plan.batch_cap}"
     if plan.extra is not None:
         yield f"extra {plan.extra}"
-
-
-def _check_alternatives(plan: DPSGD) -> None:
-    """Raise unless exactly one of each pair of alternatives was given, with what it needs."""
-    for first, second in (("batch_size", "rate"), ("epochs", "steps")):
-        pair = getattr(plan, first), getattr(plan, second)
-        if pair.count(None) != 1:
-            missing = pair == (None, None)
-            name = f"{first} or {second}" if missing else f"only one of {first}, {second}"
-            raise ParameterError(name, None if missing else pair, "given")
-    if plan.batch_size is None:
-        return
-    if plan.examples is None:
-        raise ParameterError("examples", None, "given where batch_size is")
-    if plan.batch_size > plan.examples:
-        allowed = f"at most the number of examples, {plan.examples}"
-        raise ParameterError("batch_size", plan.batch_size, allowed)
-
-
-def _check_length(plan: DPSGD) -> None:
-    """Raise where the epochs come down to no number of steps, or to too many."""
-    if plan.epochs is None:
-        return
-    if plan.rate == 0:
-        allowed = f"{PARAMETERS['rate'].allowed}, and above 0 where epochs is given"
-        raise ParameterError("rate", plan.rate, allowed)
-    if plan.total_steps > MAX_COUNT:
-        raise ParameterError("epochs", plan.epochs, "so few that there are at most 10^15 steps")
-
-
-def _batch_fraction(plan: DPSGD) -> Fraction:
-    """Return the sampling rate as an exact number, a given float as the decimal it prints as."""
-    if plan.batch_size is not None and plan.examples is not None:
-        return Fraction(plan.batch_size, plan.examples)
-    return Fraction(repr(plan.rate))
-
-
-def _steps(plan: DPSGD) -> tuple[int, str]:
-    """Return the number of steps and the rule that it comes from."""
-    if plan.epochs is None:
-        steps = int(plan.steps or 0)
-        return steps, f"steps = {steps}, as given"
-    if plan.rate is None:
-        formula = "epochs * examples / batch_size"
-        numbers = f"{plain(plan.epochs)} * {plan.examples} / {plan.batch_size}"
-    else:
-        formula, numbers = "epochs / rate", f"{plain(plan.epochs)} / {plain(plan.rate)}"
-    rate = _batch_fraction(plan)
-    exact = Fraction(repr(plan.epochs)) / rate
-    nearest = round(exact)
-    if exact == nearest:
-        return nearest, f"steps = {formula} = {numbers} = {nearest}"
-    if _floats_allow(plan, rate, nearest):
-        rule = f"steps = {formula} = {numbers} = {nearest}, to the last digit of what was given"
-        return nearest, rule
-    steps = math.ceil(exact)
-    return steps, f"steps = ceil({formula}) = ceil({numbers}) = {steps}: {_PARTIAL_STEP}"
-
-
-def _floats_allow(plan: DPSGD, rate: Fraction, steps: int) -> bool:
-    """Return whether a given float may stand for the number that makes the steps whole."""
-    epochs = plan.epochs
-    if epochs is None or steps == 0:
-        return False
-    if plan.rate is not None and float(Fraction(repr(epochs)) / steps) == plan.rate:
-        return True
-    return not epochs.is_integer() and float(steps * rate) == epochs

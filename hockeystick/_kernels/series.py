@@ -70,10 +70,8 @@ def cumulant_sums(loss: Array, log_weight: Array, c: float) -> tuple[float, floa
         x = loss[j]
         logw = log_weight[j] - shift
         weight = math.exp(logw)
-        if abs(x) < 0.5:
-            second = weight * rough_e2(-x)
-        else:
-            second = math.exp(logw - x) - weight * (1.0 - x)
+        near = abs(x) < 0.5
+        second = weight * rough_e2(-x) if near else math.exp(logw - x) - weight * (1.0 - x)
         mean += second
         if abs(c * x) < 0.5:
             grown = weight * math.expm1(c * x)

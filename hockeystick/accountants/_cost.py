@@ -12,7 +12,6 @@ from typing import Final, TypeAlias, final
 from hockeystick.errors import UnsupportedError
 from hockeystick.losses import GaussianSequenceLoss, Loss, NoAnalysisError, losses_of
 from hockeystick.mechanisms import (
-    DPSGD,
     Composed,
     Gaussian,
     GaussianSequence,
@@ -103,7 +102,7 @@ def cost_of(mechanism: Mechanism, accountant: str) -> Cost:
 
 def assumptions_of(mechanism: Mechanism) -> tuple[str, ...]:
     """Return what must hold for a mechanism's description to apply, without repetitions."""
-    return tuple(dict.fromkeys(_sentences(mechanism)))
+    return tuple(dict.fromkeys(mechanism.assumptions))
 
 
 @singledispatch
@@ -158,29 +157,6 @@ def _(mechanism: FDP, accountant: str, path: str) -> Cost:
     if isinstance(release, Mechanism):
         return _walk(release, accountant, f"{path}.tradeoff.release")
     return _leaf(mechanism, accountant, path)
-
-
-@singledispatch
-def _sentences(mechanism: Mechanism) -> tuple[str, ...]:
-    """Return the assumptions of a leaf or a plan."""
-    return mechanism.assumptions
-
-
-@_sentences.register
-def _(mechanism: Composed) -> tuple[str, ...]:
-    return tuple(text for part in mechanism.parts for text in _sentences(part))
-
-
-@_sentences.register
-def _(mechanism: DPSGD) -> tuple[str, ...]:
-    extra = () if mechanism.extra is None else _sentences(mechanism.extra)
-    return (*mechanism.assumptions, *extra)
-
-
-@_sentences.register
-def _(mechanism: Repeated) -> tuple[str, ...]:
-    runs = f"There are {mechanism.count:,} runs of this, and no more: {mechanism.inner}."
-    return (*_sentences(mechanism.inner), runs)
 
 
 def _once(loss: Loss | None) -> Counted:

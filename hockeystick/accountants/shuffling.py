@@ -7,7 +7,6 @@ an adversary who sees the batches that of ``RevealedSample(...) ** rounds``.
 from __future__ import annotations
 
 import math
-from enum import StrEnum
 from fractions import Fraction
 from typing import Final
 
@@ -15,7 +14,7 @@ from hockeystick import _validate
 from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.accountants.closed_form import ClosedForm
 from hockeystick.losses import GaussianLoss
-from hockeystick.mechanisms import Gaussian
+from hockeystick.mechanisms import Clipping, Gaussian
 from hockeystick.notions import GDP
 from hockeystick.results import Approximate
 
@@ -26,18 +25,6 @@ _NOISE: Final = Domain(
     symbol="z", low=0, high=math.inf, low_open=True, high_open=True, typical=(0.5, 10)
 )
 _NAME: Final = "shuffling-limit"
-
-
-class Clipping(StrEnum):
-    """What is clipped to the clipping norm: each example's contribution, or a batch's as a whole.
-
-    Example:
-        >>> Clipping("batch") is Clipping.BATCH
-        True
-    """
-
-    INDIVIDUAL = "individual"
-    BATCH = "batch"
 
 
 def limit_epsilon(

@@ -7,11 +7,11 @@ import json
 import math
 import numbers
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, singledispatch
 from inspect import isfunction
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any, Final, TypeAlias, final
 
 from hockeystick._numerals import at_least, at_most, digits_held, is_mpf, nearest
@@ -199,20 +199,35 @@ def _values(name: str, given: object) -> tuple[object, ...]:
     return found
 
 
-def _described(ask: Any) -> str:
-    """Return a question in words: a function by its name and code, anything else by its repr."""
+def _described(ask: Any, inside: tuple[Any, ...] = ()) -> str:
+    """Return a question in words: a function by name, code and what it holds, else the repr."""
     if isinstance(ask, partial):
-        inner = _described(ask.func)
+        inner = _described(ask.func, inside)
         return f"{inner} of {ask.args!r} and {sorted(ask.keywords.items())!r}"
+    if isfunction(ask) and ask in inside:
+        return ask.__qualname__
     if isfunction(ask):
-        return f"{ask.__module__}.{ask.__qualname__} {_code(ask.__code__)} {ask.__defaults__!r}"
+        held = [_described(value, (*inside, ask)) for value in _held(ask)]
+        preset = (ask.__defaults__, sorted((ask.__kwdefaults__ or {}).items()))
+        return f"{ask.__module__}.{ask.__qualname__} {_code(ask.__code__)} {preset!r} {held}"
     return repr(ask)
+
+
+def _held(function: FunctionType) -> Iterator[object]:
+    """Go through the values that a function took along; what it may change is not of it."""
+    for cell in function.__closure__ or ():
+        try:
+            value = cell.cell_contents
+        except ValueError:
+            continue
+        if isinstance(value, Hashable):
+            yield value
 
 
 def _code(code: CodeType) -> list[object]:
     """Return what a function does, without where its objects lie in memory."""
     constants = [_code(one) if isinstance(one, CodeType) else one for one in code.co_consts]
-    return [code.co_code, code.co_names, constants]
+    return [code.co_code, code.co_names, code.co_varnames, constants]
 
 
 def _digest(name: str, text: str) -> str:

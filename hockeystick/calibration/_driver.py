@@ -145,6 +145,8 @@ class Search:
         if back is not None and back.meets != first.meets:
             return back
         if found is not None and back is not None and not self._moved_on(first, back):
+            if first.answer is None and self._reason is not None:
+                raise self._reason
             self._refuse_constant()
         if found is None and (back is None or not self._moved_on(first, back)):
             self._refuse_ripples("it costs more to either side of", first.x)
@@ -155,7 +157,7 @@ class Search:
 
         None where the way leads away from the limit.
         """
-        near, steps = first, 0
+        near, steps, unsure = first, 0, False
         while steps < _STEPS:
             x = self.axis.shifted(near.x, stride)
             if x == near.x:
@@ -164,13 +166,15 @@ class Search:
             if far.meets != first.meets:
                 return far
             if self._is_worse(near, far):
-                if near is first:
+                if near is first or (unsure and self._is_worse(first, far)):
                     return None
                 self._refuse_a_turn(near, far)
             near, steps = far, steps + 1
             if steps == _PATIENCE and not first.meets:
                 end = self.look(self.axis.high if stride > 0.0 else self.axis.low)
-                if not end.meets and end.answer is not None:
+                # So far out a bound may be loose: only a proof says that the way leads away.
+                unsure = self._is_worse(first, end) and not self._surely_worse(first, end)
+                if not (end.meets or end.answer is None or unsure):
                     return None if self._is_worse(first, end) else end
             stride *= 32.0 if abs(stride) < _TINY else 2.0
             if steps < _STEADY:
@@ -192,6 +196,12 @@ class Search:
         away = near.excess - far.excess if near.meets else far.excess - near.excess
         length = self.axis.position(far.x) - self.axis.position(near.x)
         return abs(length) > _RIPPLE and away > _CHANGE
+
+    def _surely_worse(self, near: Trial, far: Trial) -> bool:
+        """Return whether a value provably costs more than another one."""
+        if near.answer is None or far.answer is None:
+            return False
+        return self.goal.costs_more(far.answer, near.answer)
 
     def _moved_on(self, first: Trial, last: Trial) -> bool:
         """Return whether two values differ in what they cost, by more than round-off."""

@@ -46,13 +46,16 @@ _BITS: Final = 960
 @losses_of.register
 def _(mechanism: FixedSizeSubsampled) -> LossPair:
     pair = _of_one_run(mechanism.inner, "sampling of a fixed size")
-    if mechanism.rate == 1 or pair.removing is None:
+    zeroed = mechanism.adjacency is Adjacency.ZERO_OUT
+    if pair.removing is None or (mechanism.rate == 1 and not zeroed):
         return pair
     if pair.removing != pair.adding:
         raise NoAnalysisError(
             f"samples of a fixed size are analysed for what costs the same in both directions of a "
             f"replacement, not for {mechanism.inner}"
         )
+    if zeroed:
+        return _zeroed(pair.removing, mechanism.rate)
     removing, adding = (sampled_loss(pair.removing, mechanism.rate, way) for way in (True, False))
     if mechanism.adjacency is Adjacency.ADD_REMOVE:
         return LossPair(removing, adding)
@@ -122,6 +125,23 @@ def _exchanged(worst: Loss, *attained: Loss | None) -> LossPair:
     # A profile in closed form is taken for exact: only that of what some data reach is.
     exact = attained[0] is worst
     return LossPair(*(symmetrized(worst, loss, profiled=exact) for loss in attained))
+
+
+def _zeroed(replaced: Loss, rate: Fraction) -> LossPair:
+    """Return the losses of samples of a fixed size where an example is zeroed.
+
+    None costs more than a replacement. Among examples that contribute nothing, one that is zeroed
+    moves a Gaussian's sum by half as much.
+    """
+    half = None
+    if isinstance(replaced, GaussianLoss):
+        noise = replaced.noise_multiplier
+        half = GaussianLoss(2 * (noise if isinstance(noise, Fraction) else Fraction(repr(noise))))
+    if rate == 1:
+        alone = DominatedLoss(cast(CellLoss, replaced), half)
+        return LossPair(alone, alone)
+    attained = (half and sampled_loss(half, rate, way) for way in (True, False))
+    return _exchanged(sampled_loss(replaced, rate, True), *attained)
 
 
 class _Group(NamedTuple):

@@ -64,6 +64,11 @@ class Composed(Mechanism):
         """The adjacency that the parts have in common; None where none of them names one."""
         return next((part.adjacency for part in self.parts if part.adjacency is not None), None)
 
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What must hold for each of the parts."""
+        return tuple(text for part in self.parts for text in part.assumptions)
+
     def _words(self) -> tuple[str, tuple[str, ...]]:
         """Return the parts, the first few where there are many."""
         shown = self.parts if len(self.parts) <= _PARTS_SHOWN else self.parts[: _PARTS_SHOWN - 1]
@@ -111,6 +116,12 @@ class Repeated(Mechanism):
     def adjacency(self) -> Adjacency | None:
         """The adjacency of the mechanism that is repeated."""
         return self.inner.adjacency
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What must hold for the mechanism that is repeated, and that there are no more runs."""
+        runs = f"There are {self.count:,} runs of this, and no more: {self.inner}."
+        return (*self.inner.assumptions, runs)
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
         """Return the inner mechanism and the count."""

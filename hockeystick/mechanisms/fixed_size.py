@@ -8,13 +8,9 @@ from typing import final
 
 from hockeystick import _validate
 from hockeystick.adjacency import Adjacency
-from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.errors import ParameterError
 from hockeystick.mechanisms._fixed_sizes import refuse_other_adjacency, sampled_words, set_batch
 from hockeystick.mechanisms.base import Mechanism, checked
-
-_ZERO_OUT = (
-    "no dominating pair is known here for samples of a fixed size under zero-out; use replace-one"
-)
 
 
 @final
@@ -32,6 +28,19 @@ class FixedSizeSubsampled(Mechanism):
         run is exact; of several the upper end composes ``C_q(f)``, the worst of both directions in
         each run, and the lower end the direction that costs most throughout.
 
+        Under zero-out an interval. Let P_1 be the release from a sample with the example, Q_1 that
+        with the example zeroed, and P_0 that without it, the same for both data sets. With
+        ``b = e^(eps'-eps)``, ``e^eps' = 1 + q (e^eps - 1)``, advanced joint convexity says
+
+            delta(eps') = q H_eps(P_1, (1-b) P_0 + b Q_1)
+                       <= q ((1-b) H_eps(P_1, P_0) + b H_eps(P_1, Q_1)),
+
+        and both divergences are at most that of a replacement: P_0 is P_1 with another example in
+        the place of the one that is zeroed, on average over which. The same holds with P_1 and Q_1
+        exchanged, so that the upper end is that of replace-one. The lower end is known for Gaussian
+        noise on sums: where all other examples contribute nothing, zeroing moves a sum by half as
+        much as a replacement may, C of 2C, and the release is a sampled Gaussian.
+
     Edge cases:
         A sample of all examples is the inner mechanism itself.
 
@@ -41,13 +50,15 @@ class FixedSizeSubsampled(Mechanism):
             the most that replacing one example moves the result.
         batch_size: Size of a sample, an integer from 1 to examples.
         examples: Size of the (larger) data set, an integer >= 1.
-        adjacency: "replace-one" or "add-remove".
+        adjacency: "replace-one", "add-remove" or "zero-out".
 
     Raises:
         ParameterError: If a parameter is outside its domain.
-        IncompatibleError: Under zero-out, or if the inner mechanism has another adjacency.
+        IncompatibleError: If the inner mechanism is described under another adjacency than
+            replace-one.
 
     References:
+        Balle, Barthe and Gaboardi, "Privacy amplification by subsampling", NeurIPS 2018, theorem 2;
         Dong, Roth and Su, JRSS B 2022, theorem 4.2; Zhu, Dong and Wang, AISTATS 2022, theorem 11;
         Lebeda, Regehr, Kamath and Steinke, "Avoiding pitfalls for privacy accounting of subsampled
         mechanisms under composition", SaTML 2025, for why directions are composed apart.
@@ -77,8 +88,6 @@ class FixedSizeSubsampled(Mechanism):
             raise ParameterError("batch_size", batch_size, allowed)
         neighbours = _validate.choice("adjacency", adjacency, Adjacency)
         object.__setattr__(self, "adjacency", neighbours)
-        if neighbours is Adjacency.ZERO_OUT:
-            raise IncompatibleError(_ZERO_OUT)
         refuse_other_adjacency(inner, Adjacency.REPLACE_ONE)
 
     @property

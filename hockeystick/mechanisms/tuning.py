@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import singledispatch
 from typing import Final, final
 
 from hockeystick import _validate
@@ -15,7 +14,6 @@ from hockeystick._validate import Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.base import Mechanism, checked
-from hockeystick.mechanisms.composition import Composed, Repeated
 
 _ETA: Final = Domain(
     symbol="eta", low=-1, high=math.inf, low_open=True, high_open=True, typical=(-0.5, 2)
@@ -274,7 +272,7 @@ class RandomStopping(Mechanism):
     def assumptions(self) -> tuple[str, ...]:
         """What must hold in each run, of their number, and of how the best is chosen."""
         return (
-            *_sentences(self.inner),
+            *self.inner.assumptions,
             *self.distribution.assumptions,
             "All runs are alike and independent: each draws its hyperparameters afresh from one "
             "distribution that does not depend on the data, and whichever it draws, it is at least "
@@ -286,19 +284,3 @@ class RandomStopping(Mechanism):
     def _words(self) -> tuple[str, tuple[str, ...]]:
         """Return what is tuned and the number of runs."""
         return f"best of random runs of [{self.inner}]", (str(self.distribution),)
-
-
-@singledispatch
-def _sentences(mechanism: Mechanism) -> tuple[str, ...]:
-    """Return what must hold for a mechanism's description to apply, all its parts included."""
-    return mechanism.assumptions
-
-
-@_sentences.register
-def _(mechanism: Composed) -> tuple[str, ...]:
-    return tuple(text for part in mechanism.parts for text in _sentences(part))
-
-
-@_sentences.register
-def _(mechanism: Repeated) -> tuple[str, ...]:
-    return _sentences(mechanism.inner)

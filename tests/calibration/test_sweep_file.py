@@ -303,6 +303,49 @@ def test_functions_of_one_name_are_told_apart_by_what_they_do(out: Path) -> None
         next(hs.sweep(GRID, differences, out=out))
 
 
+def times(factor: float) -> Callable[..., float]:
+    """Return a question that holds a number besides its parameters."""
+
+    def ask(k: int, j: int) -> float:
+        return factor * k
+
+    return ask
+
+
+def preset(factor: float) -> Callable[..., float]:
+    """Return a question that has a number as a default."""
+
+    def ask(k: int, j: int, *, more: float = factor) -> float:
+        return more * k
+
+    return ask
+
+
+@pytest.mark.parametrize("made", [times, preset])
+def test_functions_of_one_code_are_told_apart_by_what_they_hold(
+    out: Path, made: Callable[[float], Callable[..., float]]
+) -> None:
+    next(hs.sweep(GRID, made(2.0), out=out))
+    with pytest.raises(hs.ParameterError, match="is a sweep of another ask"):
+        next(hs.sweep(GRID, made(3.0), out=out))
+    assert len(list(hs.sweep(GRID, made(2.0), out=out))) == 50
+
+
+def test_functions_of_one_code_are_told_apart_by_the_names_of_their_parameters(out: Path) -> None:
+    one, other = (lambda k, j: k - j), (lambda j, k: j - k)
+    next(hs.sweep(GRID, one, out=out))
+    with pytest.raises(hs.ParameterError, match="is a sweep of another ask"):
+        next(hs.sweep(GRID, other, out=out))
+
+
+def test_a_function_that_calls_itself_is_taken_up(out: Path) -> None:
+    def ask(k: int, j: int) -> int:
+        return k if k < 2 else ask(k - 2, j)
+
+    next(hs.sweep(GRID, ask, out=out))
+    assert len(list(hs.sweep(GRID, ask, out=out))) == 50
+
+
 def test_a_journal_of_another_version_is_refused(
     out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

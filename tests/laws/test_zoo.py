@@ -119,6 +119,7 @@ EXACT: Final = (
 CLASSES: Final = (
     Case(hs.Shuffled(hs.Gaussian(2.0), steps=4), "Gaussian 5", "Gaussian 0.5 mu"),
     Case(hs.Shuffled(hs.Gaussian(4.0), 4, "replace-one"), "Gaussian 5", "Gaussian 0.5 mu"),
+    Case(hs.Shuffled(hs.Gaussian(4.0), 4, clipping="batch"), "Gaussian 5", "Gaussian 0.5 mu"),
     Case(
         hs.RandomStopping(hs.Gaussian(2.0), hs.tuning.TruncatedNegativeBinomial(1.0, 0.1)),
         "Gaussian 0.5 mu",

@@ -58,6 +58,39 @@ def test_no_three_examples_cost_more_than_a_sample_of_a_fixed_size(
     assert lower == pytest.approx(upper, rel=1e-10)
 
 
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.7, 2.0])
+@pytest.mark.parametrize(("batch", "examples", "noise"), [(2, 10, 0.5), (3, 4, 1.0), (4, 4, 0.7)])
+def test_no_zeroed_example_costs_more_than_a_replaced_one(
+    epsilon: float, batch: int, examples: int, noise: float
+) -> None:
+    plan = hs.FixedSizeSubsampled(hs.Gaussian(noise), batch, examples, "zero-out")
+    lower, upper = ends(plan, epsilon)
+    q = batch / examples
+    # Of a sample's sum only that differs which the example or another one in its place adds.
+    found = []
+    for other, one in itertools.product((-0.5, 0.0, 0.5), repeat=2):
+        pair = ([(1 - q, other), (q, one)], [(1 - q, other), (q, 0.0)])
+        found += [attack(*pair, noise, epsilon), attack(*pair[::-1], noise, epsilon)]
+    assert max(found) <= upper * (1 + 1e-6) + 1e-12
+    still = ([(1 - q, 0.0), (q, 0.5)], [(1.0, 0.0)])
+    attained = max(attack(*still, noise, epsilon), attack(*still[::-1], noise, epsilon))
+    assert lower == pytest.approx(attained, rel=1e-4, abs=1e-12)
+    assert lower <= attained * (1 + 1e-6) + 1e-12
+    if batch < examples:
+        assert (
+            upper
+            == hs.delta(hs.FixedSizeSubsampled(hs.Gaussian(noise), batch, examples), epsilon).upper
+        )
+
+
+def test_zeroed_examples_of_other_noise_have_an_upper_end() -> None:
+    zeroed = hs.FixedSizeSubsampled(hs.Laplace(1.0), 3, 10, "zero-out") ** 20
+    replaced = hs.FixedSizeSubsampled(hs.Laplace(1.0), 3, 10) ** 20
+    found = hs.epsilon(zeroed, 1e-6)
+    assert found.upper == pytest.approx(hs.epsilon(replaced, 1e-6).upper, rel=1e-4)
+    assert found.lower == 0.0
+
+
 @pytest.mark.parametrize("epsilon", [0.05, 0.5, 2.0])
 @pytest.mark.parametrize(("batch", "examples", "noise"), [(3, 20, 0.6), (5, 5, 2.0)])
 def test_sampling_with_replacement_lies_between_its_attack_and_its_theorem(

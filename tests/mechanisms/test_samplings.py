@@ -48,6 +48,10 @@ def test_every_sampling_has_a_scheme() -> None:
             hs.FixedSizeSubsampled(hs.Gaussian(0.75), 50, 1000, "add-remove") ** 80,
         ),
         (
+            {"sampling": "fixed-size", "adjacency": "zero-out"},
+            hs.FixedSizeSubsampled(hs.Gaussian(0.75), 50, 1000, "zero-out") ** 80,
+        ),
+        (
             {"sampling": "with-replacement", "adjacency": "replace-one"},
             hs.WithReplacementSubsampled(hs.Gaussian(0.75), 50, 1000) ** 80,
         ),
@@ -111,7 +115,6 @@ def test_a_plan_is_the_mechanism_of_its_sampling(
         ({"sampling": "shuffle"}, "no analysis under add-remove; use adjacency zero-out or"),
         ({"sampling": "random-allocation", "adjacency": "replace-one"}, "no analysis under rep"),
         ({"sampling": "with-replacement"}, "no analysis under add-remove; use adjacency replace"),
-        ({"sampling": "fixed-size", "adjacency": "zero-out"}, "no analysis under zero-out"),
         # What is clipped decides how far one example moves a sum.
         ({"clipping": "batch", "adjacency": "replace-one"}, "use add-remove"),
         (

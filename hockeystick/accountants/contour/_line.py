@@ -163,7 +163,6 @@ def _window(
     terms: LineTerms, c: float, spread: float, target: Target
 ) -> tuple[float, float, float]:
     """Return the narrowest window that keeps both neighbours below accuracy, and the points."""
-
     ups = sorted({c + factor / spread for factor in _ABOVE} | {factor * c for factor in _TIMES})
     downs = sorted({max(c - factor / spread, 0.0) for factor in _BELOW}, reverse=True)
     window_up, above = _nearest_enough(terms, c, ups, target)

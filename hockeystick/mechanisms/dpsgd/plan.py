@@ -67,8 +67,7 @@ class DPSGD(Plan):
         sampling: How batches are drawn: "poisson", "fixed-size", "with-replacement", "shuffle",
             "random-allocation" or "full-batch".
         adjacency: "add-remove" (Poisson, fixed-size, random allocation, full batch), "zero-out"
-            (Poisson, shuffle, random allocation, full batch) or "replace-one" (all but random
-            allocation).
+            (all but with replacement) or "replace-one" (all but random allocation).
         clipping: "individual", or "batch" where the sum of a batch is clipped.
         schedule: How the noise multiplier changes: a ``Schedule`` of factors, one for each step.
         batch_schedule: How the batch size changes, in the same way; Poisson sampling by steps only.
@@ -217,7 +216,7 @@ a partial last step is a whole release
             f"standard deviation is {_noise_words(self)} times the clipping norm.",
             "The noisy sum is divided by a fixed number, never by the size of the drawn batch.",
             f"The number of steps is fixed in advance: {self.steps_rule}.",
-            *(() if self.extra is None else (f"Besides, the data are used for {self.extra}.",)),
+            *_besides(self.extra),
         )
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
@@ -263,6 +262,11 @@ def _schedule(name: str, schedule: object) -> Schedule | None:
     if schedule is not None and not isinstance(schedule, Schedule):
         raise ParameterError(name, schedule, A_SCHEDULE)
     return schedule
+
+
+def _besides(extra: Mechanism | None) -> tuple[str, ...]:
+    """Return what must hold for what else is released."""
+    return () if extra is None else (f"Besides, the data are used for {extra}.", *extra.assumptions)
 
 
 def _extra(extra: object) -> Mechanism | None:

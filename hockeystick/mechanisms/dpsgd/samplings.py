@@ -172,16 +172,11 @@ class _FixedSize(Scheme):
     __slots__ = ()
 
     def check(self, batches: Batches) -> None:
-        """Refuse zero-out."""
+        """Refuse a rate without sizes."""
         _ = batches.sizes
-        if batches.adjacency is Adjacency.ZERO_OUT:
-            raise IncompatibleError(
-                "batches of a fixed size have no analysis under zero-out; use replace-one or "
-                "add-remove"
-            )
 
     def mechanism(self, batches: Batches, noise_multiplier: float) -> Mechanism:
-        """Return one step: another example takes a missing one's place, which moves by 2C."""
+        """Return one step: one example in another's place moves the sum by 2C."""
         return FixedSizeSubsampled(
             Gaussian(noise_multiplier / 2), *batches.sizes, batches.adjacency
         )
@@ -189,10 +184,14 @@ class _FixedSize(Scheme):
     def drawn(self, batches: Batches) -> str:
         """Return how batches are drawn."""
         size, examples = batches.sizes
+        neighbour = (
+            "an example that is zeroed is still drawn"
+            if batches.adjacency is Adjacency.ZERO_OUT
+            else "another example takes the place of a missing one"
+        )
         return (
             f"Each step draws one of all sets of {size:,} of {examples:,} examples, equally "
-            "likely, afresh in each step, and the batches stay secret; another example takes the "
-            "place of a missing one."
+            f"likely, afresh in each step, and the batches stay secret; {neighbour}."
         )
 
 

@@ -12,10 +12,11 @@ from typing import Any, Final, TypeAlias
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import Mechanism
 from hockeystick.mechanisms.dpsgd.schedules import Schedule
+from hockeystick.mechanisms.tuning import RunCount
 
 Path: TypeAlias = tuple[str | int, ...]
 
-_NODES: Final = (Mechanism, Schedule)
+_NODES: Final = (Mechanism, RunCount, Schedule)
 _SEGMENT: Final = re.compile(r"[A-Za-z_]\w*(?:\[\d+\])*")
 _SHOWN: Final = 12
 

@@ -102,6 +102,18 @@ def test_the_run_with_more_noise_bounds_the_density_of_every_run_of_its_bin() ->
 
 
 @each_direction
+def test_a_bin_falls_no_faster_than_each_of_its_runs_alone(removing: bool) -> None:
+    loss = GaussianSequenceLoss(0.02, levels_of((1.5, 1.47, 1.44)), removing)
+    assert len(loss.levels.bins) == 1
+    for c in (1.0, 4.0):
+        decay = loss.decay(c)
+        for y in (1.0, 5.0, 20.0, 80.0):
+            fallen = decay.exponent(y) / 3.0
+            own = [loss.run(noise).decay(c).exponent(y) for noise in (1.5, 1.47, 1.44)]
+            assert 0.5 * min(own) < fallen <= min(own)
+
+
+@each_direction
 @pytest.mark.parametrize(("rate", "end", "steps"), [(0.02, 0.6, 60), (0.01, 0.5, 100)])
 def test_a_sequence_costs_what_its_runs_do_one_by_one(
     rate: float, end: float, steps: int, removing: bool

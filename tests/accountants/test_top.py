@@ -77,3 +77,25 @@ def test_all_runs_together_have_the_product_of_their_chances() -> None:
         assert found.log_mass == pytest.approx(100.0 * math.log(0.5), rel=1e-12)
         assert found.loss == pytest.approx(5.0, rel=1e-12)
         assert found.epsilon(1e-30) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("plan", "least", "most"),
+    [
+        (hs.RandomStopping(hs.PureDP(0.5), hs.tuning.TruncatedNegativeBinomial(1, 0.01)), 0.5, 1.5),
+        (hs.Exponential(1.0), 0.5, 1.0),
+        (hs.Exponential(1.0) ** 3, 1.5, 3.0),
+        (hs.Laplace(1.0), 1.0, 1.0),
+        (hs.RandomizedResponse(1.0), 1.0, 1.0),
+        (hs.Laplace(2.0) @ hs.Exponential(1.0), 1.0, 1.5),
+    ],
+    ids=str,
+)
+def test_no_delta_at_all_costs_at_least_what_some_data_surely_lose(
+    plan: hs.Mechanism, least: float, most: float
+) -> None:
+    answer = hs.epsilon(plan, 0.0)
+    assert answer.lower == pytest.approx(least, rel=1e-12)
+    assert answer.lower <= least
+    assert answer.upper == pytest.approx(most, rel=1e-12)
+    assert most <= answer.upper

@@ -13,6 +13,7 @@ from hockeystick.accountants._cost import Counted, apart, largest_loss
 from hockeystick.accountants._interval import Interval, down, up
 from hockeystick.accountants._orders import optimal_order, optimal_order_at, total
 from hockeystick.accountants.base import TOLERANCE, DirectedAccountant, Kind
+from hockeystick.accountants.closed_form import least_delta, least_epsilon
 from hockeystick.accountants.prv._steering import Steering
 from hockeystick.accountants.rdp import RDP, delta_upper, epsilon_upper
 from hockeystick.losses import CellLoss, LineLoss
@@ -66,8 +67,9 @@ class PRV(DirectedAccountant):
         closed = closed_epsilon_upper(terms, delta)
         if closed == math.inf:
             return self._epsilon_of(terms, delta, closed)
-        lower = self._epsilon_of(_attained_cells(terms), delta, closed).lower
-        return Interval(min(lower, closed), closed, closed)
+        lattice = self._epsilon_of(_attained_cells(terms), delta, closed).lower
+        lower = min(max(lattice, least_epsilon(terms, delta)), closed)
+        return Interval(lower, closed, closed)
 
     def _epsilon_of(self, terms: Counted, delta: float, most: float) -> Interval:
         """Return epsilon of one direction, of which a bound is known, by lattices."""
@@ -92,8 +94,9 @@ class PRV(DirectedAccountant):
         closed = closed_delta_upper(terms, epsilon)
         if closed == math.inf:
             return self._delta_of(terms, epsilon, closed)
-        lower = self._delta_of(_attained_cells(terms), epsilon, closed).lower
-        return Interval(min(lower, closed), closed, closed)
+        lattice = self._delta_of(_attained_cells(terms), epsilon, closed).lower
+        lower = min(max(lattice, least_delta(terms, epsilon)), closed)
+        return Interval(lower, 0.5 * (lower + closed), closed)
 
     def _delta_of(self, terms: Counted, epsilon: float, most: float) -> Interval:
         """Return delta of one direction, of which a bound is known, by lattices."""

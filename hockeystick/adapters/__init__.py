@@ -1,0 +1,1 @@
+"""Plugs for training libraries; each needs its own extra, and hockeystick itself loads none."""

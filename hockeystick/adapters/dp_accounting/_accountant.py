@@ -1,0 +1,109 @@
+"""An accountant for dp-accounting."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Any, Final, final
+
+from dp_accounting import dp_event
+from dp_accounting.privacy_accountant import NeighboringRelation, PrivacyAccountant
+
+from hockeystick.accountants._cost import cost_of
+from hockeystick.accountants.base import TOLERANCE
+from hockeystick.adapters.dp_accounting._reading import parts_of, read
+from hockeystick.adjacency import Adjacency
+from hockeystick.calibration.ledger import Accountant
+from hockeystick.errors import HockeystickError, ParameterError
+from hockeystick.mechanisms import Repeated
+
+_RELATIONS: Final = MappingProxyType(
+    {
+        NeighboringRelation.ADD_OR_REMOVE_ONE: Adjacency.ADD_REMOVE,
+        NeighboringRelation.REPLACE_ONE: Adjacency.REPLACE_ONE,
+        NeighboringRelation.REPLACE_SPECIAL: Adjacency.ZERO_OUT,
+    }
+)
+
+
+@final
+class HockeystickAccountant(PrivacyAccountant):  # type: ignore[misc]
+    """An accountant for dp-accounting whose answers are the upper ends of proven intervals.
+
+    Guarantees:
+        Those of ``hs.Accountant``, of the mechanisms that ``from_event`` reads the events as.
+
+    Edge cases:
+        An event without a counterpart, or whose mechanism no accountant here can account for, is
+        not supported; ``compose`` says why, and changes nothing.
+
+    Args:
+        neighboring_relation: Which data sets are neighbours, as dp-accounting means it.
+        tolerance: The relative width that is asked of the interval, from 1e-10 to 0.1.
+
+    Raises:
+        ParameterError: If the relation is none.
+
+    Example:
+        >>> import dp_accounting
+        >>> from hockeystick.adapters.dp_accounting import HockeystickAccountant
+        >>> event = dp_accounting.PoissonSampledDpEvent(0.01, dp_accounting.GaussianDpEvent(1.1))
+        >>> accountant = HockeystickAccountant().compose(event, 1000)
+        >>> f"{accountant.get_epsilon(target_delta=1e-5):.6f}"
+        '1.515362'
+    """
+
+    def __init__(
+        self,
+        neighboring_relation: NeighboringRelation = NeighboringRelation.ADD_OR_REMOVE_ONE,
+        tolerance: float = TOLERANCE,
+    ) -> None:
+        if neighboring_relation not in _RELATIONS:
+            allowed = "a NeighboringRelation of dp_accounting"
+            raise ParameterError("neighboring_relation", neighboring_relation, allowed)
+        super().__init__(neighboring_relation)
+        self._adjacency = _RELATIONS[neighboring_relation]
+        self._tolerance = tolerance
+        self._account = Accountant()
+
+    @property
+    def account(self) -> Accountant:
+        """What is composed as an ``hs.Accountant``: its plan, and its trade-off function."""
+        return self._account
+
+    def get_epsilon(self, target_delta: float) -> float:
+        """Return the proven upper end of epsilon.
+
+        Args:
+            target_delta: In [0, 1].
+
+        Raises:
+            ParameterError: If it is no such number.
+        """
+        return float(self._account.epsilon(target_delta, tolerance=self._tolerance).upper)
+
+    def get_delta(self, target_epsilon: float) -> float:
+        """Return the proven upper end of delta.
+
+        Args:
+            target_epsilon: In [0, inf].
+
+        Raises:
+            ParameterError: If it is no such number.
+        """
+        return float(self._account.delta(target_epsilon, tolerance=self._tolerance).upper)
+
+    def _maybe_compose(self, event: dp_event.DpEvent, count: int, do_compose: bool) -> Any:
+        """Record runs of an event, or only say why that is not possible."""
+        try:
+            runs = [self._run(part, times) for part, times in parts_of(event, count)]
+        except HockeystickError as error:
+            return self.CompositionErrorDetails(invalid_event=event, error_message=str(error))
+        for run in runs if do_compose else ():
+            self._account.step(run)
+        return None
+
+    def _run(self, event: dp_event.DpEvent, count: int) -> Repeated:
+        """Return runs of the mechanism that an event describes, or raise where none is known."""
+        mechanism = read(event, self._adjacency)
+        cost_of(mechanism, "auto")
+        return mechanism**count

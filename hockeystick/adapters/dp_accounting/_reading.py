@@ -1,0 +1,297 @@
+"""From an event of dp-accounting to the mechanism that it describes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import singledispatch
+from typing import Final
+
+from dp_accounting import dp_event
+
+from hockeystick import _validate
+from hockeystick._validate import Domain
+from hockeystick.adapters.dp_accounting import _numbers
+from hockeystick.adjacency import Adjacency
+from hockeystick.errors import ParameterError, UnsupportedError
+from hockeystick.mechanisms import (
+    Composed,
+    DiscreteLaplace,
+    FixedSizeSubsampled,
+    Gaussian,
+    GaussianMixture,
+    Laplace,
+    Mechanism,
+    PoissonSubsampled,
+    RandomizedResponse,
+    RandomStopping,
+    Repeated,
+    TreeAggregation,
+    TruncatedPoissonSubsampled,
+    WithReplacementSubsampled,
+    tuning,
+)
+from hockeystick.notions import ZCDP, PureDP, RenyiDP
+
+_NOTHING: Final = PureDP(0) ** 0
+_NO_PRIVACY: Final = PureDP(math.inf)
+_ADDED_NOISE: Final = Gaussian | Laplace | DiscreteLaplace
+_NOISE: Final = Domain(symbol="a", low=0, high=math.inf, typical=(0.1, 10))
+_CHANCE: Final = Domain(symbol="p", low=0, high=1, typical=(0.01, 0.99))
+_CONSTANT: Final = Domain(symbol="xi", low=0, high=math.inf, typical=(0.01, 1))
+_BUCKETS: Final = Domain(symbol="k", low=1, high=_validate.MAX_COUNT, typical=(2, 9), whole=True)
+_SHAPE: Final = Domain(symbol="eta", low=0, high=math.inf, typical=(0, 2))
+# Orders from 1.004 to a million: between them convexity loses next to nothing.
+_ORDERS: Final = tuple(1.0 + 2.0 ** (k / 16) for k in range(-128, 321))
+_SIZE: Final = Domain(symbol="n", low=0, high=_validate.MAX_COUNT, typical=(9, 99), whole=True)
+
+
+def from_event(
+    event: dp_event.DpEvent, adjacency: Adjacency | str = Adjacency.ADD_REMOVE
+) -> Mechanism:
+    """Return the mechanism that an event of dp-accounting describes.
+
+    Noise multipliers of events are in units of the largest contribution of one record (``s / C``
+    for values of norm at most C). Under replace-one a sum moves by up to 2C, so that
+    ``GaussianDpEvent(z)`` is ``Gaussian(z / 2)`` then; so it is in a sample of a fixed size.
+
+    | event | mechanism | adjacency |
+    |---|---|---|
+    | Gaussian, Laplace, DiscreteLaplace | of the same name | any |
+    | RandomizedResponse | ``RandomizedResponse`` | replace-one |
+    | Composed, SelfComposed | ``@``, ``**`` | any |
+    | PoissonSampled | ``PoissonSubsampled`` | any; replace-one for Gaussians |
+    | SampledWithoutReplacement | ``FixedSizeSubsampled`` | replace-one; any for added noise |
+    | SampledWithReplacement | ``WithReplacementSubsampled`` of Gaussians | replace-one |
+    | TruncatedSubsampledGaussian | ``TruncatedPoissonSubsampled`` | add-remove |
+    | SingleEpochTreeAggregation | ``TreeAggregation`` of the largest tree | zero-out |
+    | MixtureOfGaussians | ``GaussianMixture`` | add-remove |
+    | RepeatAndSelect | ``RandomStopping`` | any |
+    | ZCDp | ``ZCDP``, with xi > 0 ``RenyiDP`` | any |
+    | NoOp, NonPrivate | a release of nothing, ``PureDP(inf)`` | any |
+
+    Guarantees:
+        Exact, but for numbers that a float does not hold, which are rounded so that the mechanism
+        is at most as private as the event: discrete Laplace's scale 1/a, randomized response's
+        epsilon, several Gaussians on one sample, the gamma of a random number of runs. The
+        divergences ``xi + rho alpha`` with xi > 0 are stated at 449 orders.
+
+    Edge cases:
+        No noise is no privacy. ``DiscreteLaplaceDpEvent(0, C)``, which is no distribution, is read
+        as dp-accounting does: no privacy. Sampling what releases nothing releases nothing.
+
+    Args:
+        event: The event.
+        adjacency: The neighbours that are meant: "add-remove" (``ADD_OR_REMOVE_ONE``),
+            "replace-one" (``REPLACE_ONE``) or "zero-out" (``REPLACE_SPECIAL``).
+
+    Raises:
+        UnsupportedError: If the event, or it under this adjacency, has no counterpart.
+        ParameterError: If a number of it is outside its domain, or it is no event.
+        IncompatibleError: If its parts do not go together.
+
+    References:
+        dp-accounting 0.6, ``dp_event.py``. Its ``RdpAccountant`` reads Gaussian and Laplace noise
+        under ``REPLACE_ONE`` as if C were the distance; its ``PLDAccountant`` reads the Gaussian's
+        as here (google/differential-privacy issue 378).
+
+    Example:
+        >>> import dp_accounting
+        >>> from hockeystick.adapters.dp_accounting import from_event
+        >>> step = dp_accounting.PoissonSampledDpEvent(0.01, dp_accounting.GaussianDpEvent(1.1))
+        >>> print(from_event(dp_accounting.SelfComposedDpEvent(step, 1000)))
+        Poisson-subsampled Gaussian (noise multiplier 1.1, rate 0.01) x 1000
+    """
+    return read(event, _validate.choice("adjacency", adjacency, Adjacency))
+
+
+def parts_of(event: dp_event.DpEvent, count: int) -> Iterator[tuple[dp_event.DpEvent, int]]:
+    """Yield what runs of an event are composed of, each with how often it runs."""
+    match event:
+        case dp_event.SelfComposedDpEvent(event=inner, count=times):
+            yield from parts_of(inner, _validate.count("count", times) * count)
+        case dp_event.ComposedDpEvent(events=several):
+            for one in several:
+                yield from parts_of(one, count)
+        case _:
+            yield event, count
+
+
+def _refused(event: object, reason: str) -> UnsupportedError:
+    """Return the error that says why an event is no mechanism."""
+    return UnsupportedError("hockeystick", f"dp-accounting's {event!r}", reason)
+
+
+def _only_under(needed: Adjacency, adjacency: Adjacency, event: object) -> None:
+    """Raise unless this adjacency is meant."""
+    if adjacency is not needed:
+        reason = f"it has a counterpart under {needed} alone, not under {adjacency}"
+        raise _refused(event, reason)
+
+
+def _inside(event: dp_event.DpEvent, adjacency: Adjacency) -> Mechanism | None:
+    """Return what runs on one sample, several Gaussians as one; None where nothing does."""
+    parts = [
+        (one, runs)
+        for one, runs in parts_of(event, 1)
+        if runs and not isinstance(one, dp_event.NoOpDpEvent)
+    ]
+    if parts and all(isinstance(one, dp_event.GaussianDpEvent) for one, _ in parts):
+        noises = [(_noise(one.noise_multiplier), runs) for one, runs in parts]
+        return Gaussian(_distance(_numbers.together(noises), adjacency))
+    return read(event, adjacency) if parts else None
+
+
+def _noise(value: object) -> float:
+    """Return a noise multiplier, or raise."""
+    return _validate.real("noise_multiplier", value)
+
+
+def _distance(noise_multiplier: object, adjacency: Adjacency) -> float:
+    """Return a noise multiplier for contributions in units of the distance of neighbours."""
+    noise = _noise(noise_multiplier)
+    return _numbers.half(noise) if adjacency is Adjacency.REPLACE_ONE else noise
+
+
+@singledispatch
+def read(event: object, adjacency: Adjacency) -> Mechanism:
+    """Return the mechanism that an event describes under an adjacency."""
+    if not isinstance(event, dp_event.DpEvent):
+        raise ParameterError("event", event, "a DpEvent of dp_accounting")
+    raise _refused(event, f"there is no mechanism for a {type(event).__name__}")
+
+
+@read.register
+def _(event: dp_event.NoOpDpEvent, adjacency: Adjacency) -> Mechanism:
+    """Return a release of nothing."""
+    return _NOTHING
+
+
+@read.register
+def _(event: dp_event.NonPrivateDpEvent, adjacency: Adjacency) -> Mechanism:
+    """Return what may release everything."""
+    return _NO_PRIVACY
+
+
+@read.register
+def _(event: dp_event.GaussianDpEvent, adjacency: Adjacency) -> Mechanism:
+    """Return the Gaussian mechanism."""
+    return Gaussian(_distance(event.noise_multiplier, adjacency))
+
+
+@read.register
+def _(event: dp_event.LaplaceDpEvent, adjacency: Adjacency) -> Mechanism:
+    """Return the Laplace mechanism."""
+    return Laplace(_distance(event.noise_multiplier, adjacency))
+
+
+@read.register
+def _(event: dp_event.DiscreteLaplaceDpEvent, adjacency: Adjacency) -> Mechanism:
+    """Return the discrete Laplace mechanism of scale 1/a."""
+    noise = _validate.real("noise_parameter", event.noise_parameter, _NOISE)
+    scale = _numbers.inverse_down(noise) if noise else 0.0
+    moves = DiscreteLaplace(scale, event.sensitivity).sensitivity
+    return DiscreteLaplace(scale, moves * 2 if adjacency is Adjacency.REPLACE_ONE else moves)
+
+
+@read.register
+def _(event: dp_event.RandomizedResponseDpEvent, adjacency: Adjacency) -> Mechanism:
+    """Return randomized response; what a special record answers is not said by the event."""
+    _only_under(Adjacency.REPLACE_ONE, adjacency, event)
+    buckets = _validate.count("num_buckets", event.num_buckets, _BUCKETS)
+    chance = _validate.real("noise_parameter", event.noise_parameter, _CHANCE)
+    if buckets == 1:
+        return _NOTHING
+    return RandomizedResponse(_numbers.epsilon_of_response(chance, buckets), buckets)
+
+
+@read.register
+def _(event: dp_event.ComposedDpEvent, adjacency: Adjacency) -> Mechanism:
+    """Return the composition."""
+    parts = [read(one, adjacency) for one in event.events]
+    return Composed(parts) if parts else _NOTHING
+
+
+@read.register
+def _(event: dp_event.SelfComposedDpEvent, adjacency: Adjacency) -> Mechanism:
+    """Return the repetition."""
+    return Repeated(read(event.event, adjacency), event.count)
+
+
+@read.register
+def _(event: dp_event.PoissonSampledDpEvent, adjacency: Adjacency) -> Mechanism:
+    """Return the mechanism on a Poisson sample, a Gaussian's noise in units of contributions."""
+    units = Adjacency.ADD_REMOVE if adjacency is Adjacency.REPLACE_ONE else adjacency
+    inner = _inside(event.event, units)
+    rate = _validate.real("rate", event.sampling_probability)
+    return PoissonSubsampled(inner, rate, adjacency) if inner else _NOTHING
+
+
+@read.register
+def _(event: dp_event.SampledWithoutReplacementDpEvent, adjacency: Adjacency) -> Mechanism:
+    """Return the mechanism on a sample of a fixed size, in which a record takes another's place."""
+    inner = _inside(event.event, Adjacency.REPLACE_ONE)
+    if adjacency is not Adjacency.REPLACE_ONE and not isinstance(inner, _ADDED_NOISE | None):
+        raise _refused(event, f"what runs inside is not known under replace-one but {adjacency}")
+    sizes = event.sample_size, event.source_dataset_size
+    return FixedSizeSubsampled(inner, *sizes, adjacency) if inner else _NOTHING
+
+
+@read.register
+def _(event: dp_event.SampledWithReplacementDpEvent, adjacency: Adjacency) -> Mechanism:
+    """Return the mechanism on a sample drawn with replacement."""
+    _only_under(Adjacency.REPLACE_ONE, adjacency, event)
+    inner = _inside(event.event, adjacency)
+    sizes = event.sample_size, event.source_dataset_size
+    return WithReplacementSubsampled(inner, *sizes) if inner else _NOTHING
+
+
+@read.register
+def _(event: dp_event.TruncatedSubsampledGaussianDpEvent, adjacency: Adjacency) -> Mechanism:
+    """Return the Gaussian mechanism on a Poisson sample that is cut."""
+    _only_under(Adjacency.ADD_REMOVE, adjacency, event)
+    size = _validate.count("dataset_size", event.dataset_size, _SIZE)
+    cap = _validate.count("truncated_batch_size", event.truncated_batch_size, _SIZE)
+    if not size or not cap:
+        return _NOTHING
+    noise = Gaussian(event.noise_multiplier)
+    return TruncatedPoissonSubsampled(noise, event.sampling_probability, cap, size)
+
+
+@read.register
+def _(event: dp_event.SingleEpochTreeAggregationDpEvent, adjacency: Adjacency) -> Mechanism:
+    """Return the largest tree: a record is in one of them."""
+    _only_under(Adjacency.ZERO_OUT, adjacency, event)
+    several = event.step_counts if isinstance(event.step_counts, list) else [event.step_counts]
+    if not several:
+        raise ParameterError("step_counts", several, "a number of steps, or a list of such")
+    trees = [TreeAggregation(event.noise_multiplier, steps) for steps in several]
+    return max(trees, key=lambda tree: tree.leaves)
+
+
+@read.register
+def _(event: dp_event.MixtureOfGaussiansDpEvent, adjacency: Adjacency) -> Mechanism:
+    """Return the Gaussian mechanism with a random sensitivity."""
+    _only_under(Adjacency.ADD_REMOVE, adjacency, event)
+    moves, chances = tuple(event.sensitivities), tuple(event.sampling_probs)
+    return GaussianMixture(event.standard_deviation, moves, chances)
+
+
+@read.register
+def _(event: dp_event.RepeatAndSelectDpEvent, adjacency: Adjacency) -> Mechanism:
+    """Return the best of a random number of runs."""
+    inner = read(event.event, adjacency)
+    shape = _validate.real("shape", event.shape, _SHAPE)
+    if shape == math.inf:
+        return RandomStopping(inner, tuning.Poisson(event.mean))
+    return inner if event.mean == 1 else RandomStopping(inner, _numbers.runs(event.mean, shape))
+
+
+@read.register
+def _(event: dp_event.ZCDpEvent, adjacency: Adjacency) -> Mechanism:
+    """Return the guarantee, with a constant xi its divergences at orders."""
+    least = ZCDP(event.rho)
+    xi = _validate.real("xi", event.xi, _CONSTANT)
+    if xi == 0.0:
+        return least
+    return RenyiDP((order, _numbers.line_up(xi, least.rho, order)) for order in _ORDERS)

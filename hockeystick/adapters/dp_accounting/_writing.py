@@ -1,0 +1,232 @@
+"""From a mechanism to the event of dp-accounting that describes it."""
+
+from __future__ import annotations
+
+import math
+from functools import singledispatch
+
+from dp_accounting import dp_event
+
+from hockeystick import _validate
+from hockeystick.adapters.dp_accounting import _numbers
+from hockeystick.adjacency import Adjacency
+from hockeystick.errors import ParameterError, UnsupportedError
+from hockeystick.mechanisms import (
+    Composed,
+    DiscreteLaplace,
+    FixedSizeSubsampled,
+    Gaussian,
+    GaussianMixture,
+    Laplace,
+    Mechanism,
+    Plan,
+    PoissonSubsampled,
+    RandomizedResponse,
+    RandomStopping,
+    Repeated,
+    TreeAggregation,
+    TruncatedPoissonSubsampled,
+    WithReplacementSubsampled,
+)
+from hockeystick.mechanisms.tuning import RunCount, TruncatedNegativeBinomial
+from hockeystick.notions import ZCDP, PureDP
+
+
+def to_event(mechanism: Mechanism, adjacency: Adjacency | str | None = None) -> dp_event.DpEvent:
+    """Return the event of dp-accounting that describes a mechanism.
+
+    The other way round from ``from_event``, with the same table; a plan, as ``DPSGD``, is written
+    as what it stands for. An event does not say which neighbours it is for: give their accountant
+    the relation that the mechanism has.
+
+    Guarantees:
+        Exact, but for numbers that a float does not hold, which are rounded so that the event is at
+        most as private as the mechanism.
+
+    Args:
+        mechanism: The mechanism.
+        adjacency: The neighbours that are meant. None for the mechanism's own, or add-remove where
+            it names none.
+
+    Raises:
+        UnsupportedError: If the mechanism, or it under this adjacency, has no counterpart.
+        ParameterError: If it is no mechanism.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> from hockeystick.adapters.dp_accounting import to_event
+        >>> to_event(hs.Gaussian(1.1) ** 1000)
+        SelfComposedDpEvent(event=GaussianDpEvent(noise_multiplier=1.1), count=1000)
+        >>> to_event(hs.Gaussian(1.1), adjacency="replace-one")
+        GaussianDpEvent(noise_multiplier=2.2)
+    """
+    if not isinstance(mechanism, Mechanism):
+        raise ParameterError("mechanism", mechanism, "a mechanism")
+    own = mechanism.adjacency or Adjacency.ADD_REMOVE
+    meant = own if adjacency is None else _validate.choice("adjacency", adjacency, Adjacency)
+    if mechanism.adjacency not in (None, meant):
+        raise _refused(mechanism, f"it is described under {own}, not under {meant}")
+    return write(mechanism, meant)
+
+
+def _refused(mechanism: Mechanism, reason: str) -> UnsupportedError:
+    """Return the error that says why a mechanism is no event."""
+    return UnsupportedError("dp-accounting", str(mechanism), reason)
+
+
+def _only_under(needed: Adjacency, adjacency: Adjacency, mechanism: Mechanism) -> None:
+    """Raise unless this adjacency is meant."""
+    if adjacency is not needed:
+        reason = f"there is an event for it under {needed} alone, not under {adjacency}"
+        raise _refused(mechanism, reason)
+
+
+def _contribution(noise_multiplier: float, adjacency: Adjacency) -> float:
+    """Return a noise multiplier for the distance of neighbours in units of contributions."""
+    doubled = adjacency is Adjacency.REPLACE_ONE
+    return _numbers.double(noise_multiplier) if doubled else noise_multiplier
+
+
+@singledispatch
+def write(mechanism: Mechanism, adjacency: Adjacency) -> dp_event.DpEvent:
+    """Return the event that describes a mechanism under an adjacency."""
+    raise _refused(mechanism, "dp-accounting has no event for it")
+
+
+@write.register
+def _(mechanism: Plan, adjacency: Adjacency) -> dp_event.DpEvent:
+    """Return the event of what a plan stands for."""
+    return write(mechanism.mechanism, adjacency)
+
+
+@write.register
+def _(mechanism: Composed, adjacency: Adjacency) -> dp_event.DpEvent:
+    """Return the composition."""
+    return dp_event.ComposedDpEvent([write(part, adjacency) for part in mechanism.parts])
+
+
+@write.register
+def _(mechanism: Repeated, adjacency: Adjacency) -> dp_event.DpEvent:
+    """Return the repetition; none at all does nothing."""
+    if mechanism.count == 0:
+        return dp_event.NoOpDpEvent()
+    return dp_event.SelfComposedDpEvent(write(mechanism.inner, adjacency), mechanism.count)
+
+
+@write.register
+def _(mechanism: Gaussian, adjacency: Adjacency) -> dp_event.DpEvent:
+    """Return the Gaussian mechanism."""
+    return dp_event.GaussianDpEvent(_contribution(mechanism.noise_multiplier, adjacency))
+
+
+@write.register
+def _(mechanism: Laplace, adjacency: Adjacency) -> dp_event.DpEvent:
+    """Return the Laplace mechanism."""
+    return dp_event.LaplaceDpEvent(_contribution(mechanism.scale, adjacency))
+
+
+@write.register
+def _(mechanism: DiscreteLaplace, adjacency: Adjacency) -> dp_event.DpEvent:
+    """Return the discrete Laplace mechanism with the parameter 1/scale."""
+    if mechanism.scale == 0.0:
+        return dp_event.NonPrivateDpEvent()
+    if mechanism.scale == math.inf:
+        return dp_event.NoOpDpEvent()
+    moves, odd = divmod(mechanism.sensitivity, 2)
+    if adjacency is not Adjacency.REPLACE_ONE:
+        moves, odd = mechanism.sensitivity, 0
+    if odd:
+        raise _refused(mechanism, "contributions of at most C move a sum by 2C, an even number")
+    return dp_event.DiscreteLaplaceDpEvent(_numbers.inverse_up(mechanism.scale), moves)
+
+
+@write.register
+def _(mechanism: RandomizedResponse, adjacency: Adjacency) -> dp_event.DpEvent:
+    """Return randomized response by the chance of a random answer."""
+    _only_under(Adjacency.REPLACE_ONE, adjacency, mechanism)
+    chance = _numbers.chance_of_response(mechanism.epsilon, mechanism.categories)
+    return dp_event.RandomizedResponseDpEvent(chance, mechanism.categories)
+
+
+@write.register
+def _(mechanism: PoissonSubsampled, adjacency: Adjacency) -> dp_event.DpEvent:
+    """Return Poisson sampling, a Gaussian's noise in units of contributions."""
+    units = Adjacency.ADD_REMOVE if adjacency is Adjacency.REPLACE_ONE else adjacency
+    inner = write(mechanism.inner, units)
+    return dp_event.PoissonSampledDpEvent(_numbers.chance_up(mechanism.rate), inner)
+
+
+@write.register
+def _(mechanism: FixedSizeSubsampled, adjacency: Adjacency) -> dp_event.DpEvent:
+    """Return sampling without replacement, in which a record takes another's place."""
+    inner = write(mechanism.inner, Adjacency.REPLACE_ONE)
+    return dp_event.SampledWithoutReplacementDpEvent(
+        mechanism.examples, mechanism.batch_size, inner
+    )
+
+
+@write.register
+def _(mechanism: WithReplacementSubsampled, adjacency: Adjacency) -> dp_event.DpEvent:
+    """Return sampling with replacement."""
+    inner = write(mechanism.inner, adjacency)
+    return dp_event.SampledWithReplacementDpEvent(mechanism.examples, mechanism.batch_size, inner)
+
+
+@write.register
+def _(mechanism: TruncatedPoissonSubsampled, adjacency: Adjacency) -> dp_event.DpEvent:
+    """Return the Gaussian mechanism on a Poisson sample that is cut."""
+    if not isinstance(mechanism.inner, Gaussian):
+        raise _refused(mechanism, "there is an event for cut samples of Gaussians alone")
+    return dp_event.TruncatedSubsampledGaussianDpEvent(
+        mechanism.examples,
+        _numbers.chance_up(mechanism.rate),
+        mechanism.cap,
+        mechanism.inner.noise_multiplier,
+    )
+
+
+@write.register
+def _(mechanism: TreeAggregation, adjacency: Adjacency) -> dp_event.DpEvent:
+    """Return one tree."""
+    _only_under(Adjacency.ZERO_OUT, adjacency, mechanism)
+    return dp_event.SingleEpochTreeAggregationDpEvent(mechanism.noise_multiplier, mechanism.leaves)
+
+
+@write.register
+def _(mechanism: GaussianMixture, adjacency: Adjacency) -> dp_event.DpEvent:
+    """Return the mixture of Gaussians."""
+    return dp_event.MixtureOfGaussiansDpEvent(
+        mechanism.noise_multiplier, mechanism.sensitivities, mechanism.probabilities
+    )
+
+
+@write.register
+def _(mechanism: RandomStopping, adjacency: Adjacency) -> dp_event.DpEvent:
+    """Return the best of a random number of runs."""
+    mean, shape = _mean_and_shape(mechanism, mechanism.distribution)
+    return dp_event.RepeatAndSelectDpEvent(write(mechanism.inner, adjacency), mean, shape)
+
+
+def _mean_and_shape(mechanism: Mechanism, distribution: RunCount) -> tuple[float, float]:
+    """Return the mean number of runs, rounded up, and the shape of their distribution."""
+    if not isinstance(distribution, TruncatedNegativeBinomial):
+        return distribution.expected, math.inf
+    if distribution.eta < 0.0:
+        raise _refused(mechanism, "an event's shape is at least 0")
+    return _numbers.mean_up(distribution), distribution.eta
+
+
+@write.register
+def _(mechanism: ZCDP, adjacency: Adjacency) -> dp_event.DpEvent:
+    """Return the guarantee."""
+    return dp_event.ZCDpEvent(mechanism.rho)
+
+
+@write.register
+def _(mechanism: PureDP, adjacency: Adjacency) -> dp_event.DpEvent:
+    """Return an event for the two ends; there is none for epsilon-DP in general."""
+    if mechanism.epsilon == math.inf:
+        return dp_event.NonPrivateDpEvent()
+    if mechanism.epsilon == 0.0:
+        return dp_event.NoOpDpEvent()
+    raise _refused(mechanism, "dp-accounting has no event for it")

@@ -1,0 +1,227 @@
+"""An accountant for Opacus: ``import hockeystick.adapters.opacus`` registers it there."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Mapping
+from typing import Any, Final, final
+
+from opacus.accountants.accountant import IAccountant
+from opacus.accountants.registry import register_accountant
+
+from hockeystick import _validate
+from hockeystick._validate import PARAMETERS
+from hockeystick.accountants.base import TOLERANCE
+from hockeystick.adjacency import Adjacency
+from hockeystick.calibration.ledger import Accountant
+from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.mechanisms import Gaussian, PoissonSubsampled
+
+NAME: Final = "hockeystick"
+# Their states have one format: runs of Poisson-subsampled Gaussian steps.
+_READABLE: Final = (NAME, "rdp", "prv", "gdp")
+_AN_ENTRY: Final = "(noise_multiplier, sample_rate, steps)"
+# torch draws its float32 uniforms from the multiples of 2^-24.
+_UNIFORMS: Final = 2**24
+
+
+@final
+class HockeystickAccountant(IAccountant):  # type: ignore[misc]
+    """Opacus's accounting by proven intervals: epsilon is the upper end.
+
+    ``PrivacyEngine(accountant="hockeystick")`` and ``get_noise_multiplier(...,
+    accountant="hockeystick")`` find it once this module has been imported. What is recorded is
+
+        PoissonSubsampled(Gaussian(noise_multiplier), sample_rate) ** steps
+
+    for each pair of the two, in ``history`` as their accountants have it.
+
+    Guarantees:
+        No plan as recorded has a larger epsilon. A step that the engine records has the rate at
+        which Opacus's sampler draws, ``sample_rate`` rounded up as ``drawn_rate`` says.
+
+        The account is of what the engine says: ``poisson_sampling=False`` makes it record batches
+        of a loader that shuffles as if they were Poisson samples, and no accountant can tell.
+        ``get_noise_multiplier(epochs=...)`` takes ``int(epochs / sample_rate)`` steps, in floats
+        (48 for one epoch at 1/49): give it ``steps``.
+
+    Edge cases:
+        Nothing recorded costs 0, no noise inf. ``len`` is the number of steps, where Opacus's RDP
+        and PRV accountants say how many pairs there are. Batches that are accumulated between two
+        steps are refused: they are no Poisson sample of a larger rate, since an example may be in
+        several. So is adaptive clipping, which divides by the size of the batch without noise.
+
+    References:
+        Zhu, Dong and Wang, "Optimal Accounting of Differential Privacy via Characteristic
+        Function", AISTATS 2022, theorem 11 (the pair that dominates a step).
+
+    Example:
+        >>> from hockeystick.adapters.opacus import HockeystickAccountant
+        >>> accountant = HockeystickAccountant()
+        >>> for _ in range(1000):
+        ...     accountant.step(noise_multiplier=1.1, sample_rate=256 / 60_000)
+        >>> len(accountant), accountant.history
+        (1000, [(1.1, 0.004266666666666667, 1000)])
+        >>> f"{accountant.get_epsilon(delta=1e-5):.6f}"
+        '0.598685'
+    """
+
+    history: list[tuple[float, float, int]]
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def step(self, *, noise_multiplier: float, sample_rate: float) -> None:
+        """Record one step.
+
+        Args:
+            noise_multiplier: Standard deviation of the noise over the clipping norm, in [0, inf].
+            sample_rate: Probability of each example to be in the batch, in [0, 1].
+
+        Raises:
+            ParameterError: If one is no such number.
+        """
+        noise, rate = _numbers(noise_multiplier, sample_rate)
+        last = self.history[-1] if self.history else (noise, rate, 0)
+        if (last[0], last[1]) == (noise, rate):
+            self.history[-1:] = [(noise, rate, last[2] + 1)]
+        else:
+            self.history.append((noise, rate, 1))
+
+    def get_epsilon(
+        self,
+        delta: float,
+        *,
+        adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
+        tolerance: float = TOLERANCE,
+    ) -> float:
+        """Return the proven upper end of epsilon of what is recorded.
+
+        Args:
+            delta: In [0, 1].
+            adjacency: "add-remove" as Opacus means it, "zero-out" or "replace-one".
+            tolerance: The relative width that is asked of the interval, from 1e-10 to 0.1.
+
+        Raises:
+            ParameterError: If a parameter or what is in ``history`` is outside its domain.
+        """
+        return float(self.account(adjacency).epsilon(delta, tolerance=tolerance).upper)
+
+    def account(self, adjacency: Adjacency | str = Adjacency.ADD_REMOVE) -> Accountant:
+        """Return what is recorded as a ``hs.Accountant``: its plan, delta, trade-off function.
+
+        Args:
+            adjacency: "add-remove", "zero-out" or "replace-one".
+
+        Raises:
+            ParameterError: If what is in ``history`` is outside its domain.
+        """
+        made = Accountant()
+        for noise, rate, steps in map(_entry, self.history):
+            made.step(PoissonSubsampled(Gaussian(noise), rate, adjacency), count=steps)
+        return made
+
+    def __len__(self) -> int:
+        """Return how many steps are recorded."""
+        return sum(steps for _, _, steps in self.history)
+
+    @classmethod
+    def mechanism(cls) -> str:
+        """Return the name that Opacus knows it by."""
+        return NAME
+
+    def get_optimizer_hook_fn(self, sample_rate: float) -> Callable[[Any], None]:
+        """Return what a ``DPOptimizer`` calls before it takes a step: it records the step.
+
+        Args:
+            sample_rate: The rate that the batches are drawn with, in [0, 1].
+
+        Raises:
+            ParameterError: If it is no such number.
+        """
+        rate = drawn_rate(sample_rate)
+
+        def record(optimizer: Any) -> None:
+            _refuse_unaccountable(optimizer)
+            self.step(noise_multiplier=optimizer.noise_multiplier, sample_rate=rate)
+
+        return record
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Take over a state of this accountant or of Opacus's own, in place of what is recorded.
+
+        Args:
+            state_dict: What ``state_dict`` of this accountant, or of an RDP, PRV or GDP accountant
+                of Opacus, returned.
+
+        Raises:
+            ParameterError: If it is no such state; nothing changes then.
+        """
+        if not isinstance(state_dict, Mapping) or not {"history", "mechanism"} <= set(state_dict):
+            allowed = "an accountant's state, with a history and a mechanism"
+            raise ParameterError("state_dict", state_dict, allowed)
+        if state_dict["mechanism"] not in _READABLE:
+            known = ", ".join(map(repr, _READABLE))
+            raise ParameterError("mechanism", state_dict["mechanism"], f"one of {known}")
+        entries = state_dict["history"]
+        if not isinstance(entries, list | tuple):
+            raise ParameterError("history", entries, f"a list of {_AN_ENTRY}")
+        self.history = [_entry(entry) for entry in entries]
+
+
+def drawn_rate(sample_rate: float) -> float:
+    """Return the probability with which Opacus's sampler draws an example, or a little more.
+
+    It draws where a float32 uniform number, a multiple of 2^-24, is below the rate as a float32:
+    with probability ``ceil(2^24 float32(rate)) / 2^24``, up to 2^-24 (6e-8) above the rate.
+
+    Args:
+        sample_rate: The rate that the sampler was given, in [0, 1].
+
+    Returns:
+        The larger of that probability and the rate itself.
+
+    Raises:
+        ParameterError: If the rate is no such number.
+
+    Example:
+        >>> from hockeystick.adapters.opacus import drawn_rate
+        >>> drawn_rate(1 / 4), f"{drawn_rate(1 / 235) * 235 - 1:.1e}"
+        (0.25, '8.3e-06')
+    """
+    rate = _validate.real("sample_rate", sample_rate, PARAMETERS["rate"])
+    single: float = struct.unpack("f", struct.pack("f", rate))[0]
+    return max(rate, math.ceil(single * _UNIFORMS) / _UNIFORMS)
+
+
+def _numbers(noise_multiplier: object, sample_rate: object) -> tuple[float, float]:
+    """Return a step's noise and rate as floats, or raise."""
+    noise = _validate.real("noise_multiplier", noise_multiplier)
+    return noise, _validate.real("sample_rate", sample_rate, PARAMETERS["rate"])
+
+
+def _entry(entry: object) -> tuple[float, float, int]:
+    """Return an entry of a history, or raise."""
+    if not isinstance(entry, tuple | list) or len(entry) != 3:
+        raise ParameterError("history", entry, f"made of {_AN_ENTRY}")
+    noise, rate, steps = entry
+    return (*_numbers(noise, rate), _validate.count("steps", steps))
+
+
+def _refuse_unaccountable(optimizer: Any) -> None:
+    """Raise where an optimizer's step is no Gaussian mechanism on one Poisson sample."""
+    if optimizer.accumulated_iterations != 1:
+        raise IncompatibleError(
+            f"{optimizer.accumulated_iterations} batches were accumulated for one step: an example "
+            "may be in several, so that they are no Poisson sample; draw one larger batch, and "
+            "split it by opacus.utils.batch_memory_manager.BatchMemoryManager"
+        )
+    if hasattr(optimizer, "target_unclipped_quantile"):
+        raise IncompatibleError(
+            "adaptive clipping in Opacus divides the noisy count by the size of the batch, which "
+            "has no noise, so that no account covers it; use a constant clipping norm"
+        )
+
+
+register_accountant(NAME, HockeystickAccountant, force=True)

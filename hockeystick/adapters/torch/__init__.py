@@ -1,0 +1,21 @@
+"""Private training with PyTorch, by the plan that is accounted for (``hockeystick[torch]``).
+
+>>> import torch
+>>> import hockeystick as hs
+>>> from hockeystick.adapters.torch import make_private
+>>> model = torch.nn.Linear(2, 2)
+>>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+>>> dataset = torch.utils.data.TensorDataset(torch.randn(100, 2), torch.randint(2, (100,)))
+>>> plan = hs.DPSGD(examples=100, batch_size=20, steps=3, noise_multiplier=2)
+>>> private = make_private(model, optimizer, dataset, plan, clipping=1.0)
+>>> for batch in private.loader:
+...     private.step(torch.nn.functional.cross_entropy, batch)
+>>> private.spent(delta=1e-5).upper == hs.epsilon(plan, delta=1e-5).upper
+True
+"""
+
+from hockeystick.adapters.torch._clipping import Clip, Constant, Online, Quantile
+from hockeystick.adapters.torch._loader import Batch, Loader
+from hockeystick.adapters.torch._private import Private, make_private
+
+__all__ = ["Batch", "Clip", "Constant", "Loader", "Online", "Private", "Quantile", "make_private"]

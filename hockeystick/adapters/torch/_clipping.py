@@ -1,0 +1,290 @@
+"""What each example's gradient is clipped to, and what is released beside the gradients for it."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+import torch
+
+import hockeystick as hs
+from hockeystick import _validate
+from hockeystick._validate import Domain
+from hockeystick.adjacency import Adjacency
+from hockeystick.errors import IncompatibleError
+from hockeystick.mechanisms.clipping import Clipping
+
+Tensors = dict[str, Any]
+_NORM: Final = Domain(
+    symbol="C", low=0, high=math.inf, low_open=True, high_open=True, typical=(0.1, 10)
+)
+_QUANTILE: Final = Domain(symbol="gamma", low=0, high=1, typical=(0.1, 0.9))
+_RATE: Final = Domain(symbol="eta", low=0, high=1, typical=(0.001, 0.5))
+_NOISE: Final = Domain(
+    symbol="sigma", low=0, high=math.inf, low_open=True, high_open=True, typical=(1, 100)
+)
+_INFLATION: Final = Domain(
+    symbol="r", low=1, high=math.inf, low_open=True, high_open=True, typical=(1.001, 1.5)
+)
+# A norm that follows noisy answers stays within this factor of the first one.
+_REACH: Final = 1e6
+
+
+class Clip(ABC):
+    """A rule for the clipping norm; what it releases is paid for out of the plan's own noise.
+
+    A second query of a step's batch is released with noise of its own, and the gradients' noise
+    is raised until both together cost what the plan's ``noise_multiplier`` does: in units of their
+    sensitivities both are one Gaussian release, ``z^-2 = z_gradients^-2 + z_query^-2``. So the
+    account of the plan holds as it is, whatever the sampling.
+    """
+
+    __slots__ = ()
+    norm: float
+    per_layer: bool = False
+
+    @abstractmethod
+    def check(self, plan: hs.DPSGD) -> None:
+        """Raise where the plan has no noise for this, or no clipping that it could follow."""
+
+    def multiplier(self, noise_multiplier: float) -> float:
+        """Return the noise multiplier of the gradients."""
+        return noise_multiplier
+
+    def noise(self, noise_multiplier: float) -> float:
+        """Return the standard deviation of the noise on the second query's sum."""
+        return 0.0
+
+    def blank(self, gradients: Tensors) -> Tensors:
+        """Return the second query's sum over no example."""
+        return {}
+
+    def query(self, gradients: Tensors, lengths: Any, norm: float) -> Tensors:
+        """Return the second query's sum over examples with such gradients before clipping."""
+        return {}
+
+    @abstractmethod
+    def learned(self, norm: float, memory: Tensors, gradients: Tensors, answers: Tensors) -> float:
+        """Return the next norm, from what was released alone; what it needs later goes to memory.
+
+        The gradients and answers are noisy sums over the expected size of a batch.
+        """
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class Constant(Clip):
+    """One clipping norm C throughout, for the whole gradient or shared out to the layers.
+
+    ``per_layer`` clips the gradient of each of L layers (modules with parameters of their own) to
+    ``C/sqrt(L)``, so that an example's whole gradient is within C.
+
+    Args:
+        norm: C, a positive number.
+        per_layer: Whether layers are clipped one by one.
+
+    Raises:
+        ParameterError: If the norm is no such number.
+
+    Example:
+        >>> from hockeystick.adapters.torch import Constant
+        >>> Constant(1.0, per_layer=True)
+        Constant(norm=1.0, per_layer=True)
+    """
+
+    norm: float
+    per_layer: bool
+
+    def __init__(self, norm: float, *, per_layer: bool = False) -> None:
+        object.__setattr__(self, "norm", _validate.real("norm", norm, _NORM))
+        object.__setattr__(self, "per_layer", bool(per_layer))
+
+    def check(self, plan: hs.DPSGD) -> None:
+        """Go with any plan."""
+
+    def learned(self, norm: float, memory: Tensors, gradients: Tensors, answers: Tensors) -> float:
+        """Return the same norm."""
+        return norm
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class Quantile(Clip):
+    """A clipping norm that follows a quantile of the gradients' lengths, by a noisy count.
+
+    Each step releases beside the gradients ``sum of (1[length <= C] - 1/2) + N(0, bit_noise^2)``
+    of the same batch, whose sensitivity is 1/2 where a gradient's is C, and sets
+
+        C <- C exp(-rate (noisy share - quantile)),    noisy share = noisy sum/expected size + 1/2.
+
+    Guarantees:
+        The plan's account holds: the gradients get ``hs.clipping_noise(z, bit_noise)`` in place of
+        z. The share is of the expected batch, never of the drawn one.
+
+    Args:
+        norm: C in the first step, a positive number.
+        quantile: The share of examples that should stay unclipped, in [0, 1].
+        rate: How fast C follows, in [0, 1].
+        bit_noise: Standard deviation of the noise on the sum of bits, above half of the plan's
+            noise multiplier.
+
+    Raises:
+        ParameterError: If an argument is outside its domain.
+
+    References:
+        Andrew, Thakkar, McMahan and Ramaswamy, "Differentially Private Learning with Adaptive
+        Clipping", NeurIPS 2021, theorem 1 and algorithm 1.
+
+    Example:
+        >>> from hockeystick.adapters.torch import Quantile
+        >>> print(f"{Quantile(1.0, bit_noise=5.0).multiplier(1.0):.6f}")
+        1.005038
+    """
+
+    norm: float
+    quantile: float
+    rate: float
+    bit_noise: float
+
+    def __init__(
+        self, norm: float, *, quantile: float = 0.5, rate: float = 0.2, bit_noise: float
+    ) -> None:
+        object.__setattr__(self, "norm", _validate.real("norm", norm, _NORM))
+        object.__setattr__(self, "quantile", _validate.real("quantile", quantile, _QUANTILE))
+        object.__setattr__(self, "rate", _validate.real("rate", rate, _RATE))
+        object.__setattr__(self, "bit_noise", _validate.real("bit_noise", bit_noise, _NOISE))
+
+    def check(self, plan: hs.DPSGD) -> None:
+        """Raise unless examples are clipped one by one, with noise to share, and none is zeroed."""
+        _needs_individual(self, plan)
+        if plan.adjacency is Adjacency.ZERO_OUT:
+            raise IncompatibleError(
+                "Quantile counts lengths: an example that is zeroed has length 0 and moves its bit "
+                "by 1, not by 1/2; use add-remove"
+            )
+        for noise_multiplier in _extremes(plan):
+            hs.clipping_noise(noise_multiplier, self.bit_noise)
+
+    def multiplier(self, noise_multiplier: float) -> float:
+        """Return what is left beside the bits."""
+        return hs.clipping_noise(noise_multiplier, self.bit_noise)
+
+    def noise(self, noise_multiplier: float) -> float:
+        """Return that on the sum of bits."""
+        return self.bit_noise
+
+    def blank(self, gradients: Tensors) -> Tensors:
+        """Return no bits."""
+        first = next(iter(gradients.values()))
+        return {"bits": torch.zeros((), device=first.device)}
+
+    def query(self, gradients: Tensors, lengths: Any, norm: float) -> Tensors:
+        """Return the sum of bits of +-1/2; what has no length is too long."""
+        return {"bits": (lengths <= norm).float().sub(0.5).sum()}
+
+    def learned(self, norm: float, memory: Tensors, gradients: Tensors, answers: Tensors) -> float:
+        """Return a larger norm where too few stay unclipped."""
+        share = float(answers["bits"]) + 0.5
+        return _within(self.norm, norm, -self.rate * (share - self.quantile))
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class Online(Clip):
+    """OSO-DPSGD: a clipping norm that goes where the loss falls, by a second noisy query.
+
+    Each step releases g, the gradients, and ``q = sum of g_i/|g_i| over those longer than C``, of
+    the same batch; q's sensitivity is 1 where that of g is C. Then, with the q of the step before,
+
+        C <- C exp(rate sign(g . q_before)).
+
+    Guarantees:
+        The plan's account holds: g gets inflation times the plan's noise multiplier z, and q gets
+        ``(1 - inflation^-2)^(-1/2) z`` (``hs.joint_noise``). C uses nothing but what is released.
+
+    Args:
+        norm: C in the first step, a positive number.
+        rate: How fast C changes, in [0, 1].
+        inflation: The gradients' noise over the plan's, above 1.
+
+    Raises:
+        ParameterError: If an argument is outside its domain.
+
+    References:
+        Galli, Palamidessi and Cucinotta, "Online Sensitivity Optimization in Differentially Private
+        Learning", AAAI 2024. A thesis that lists it as algorithm 3 noises q with the gradients'
+        multiplier in line 13, which is less than its account assumes. The rule is derived for SGD.
+
+    Example:
+        >>> from hockeystick.adapters.torch import Online
+        >>> print(f"{Online(1.0).multiplier(2.0):.2f} {Online(1.0).noise(2.0):.4f}")
+        2.02 14.2480
+    """
+
+    norm: float
+    rate: float
+    inflation: float
+
+    def __init__(self, norm: float, *, rate: float = 0.0025, inflation: float = 1.01) -> None:
+        object.__setattr__(self, "norm", _validate.real("norm", norm, _NORM))
+        object.__setattr__(self, "rate", _validate.real("rate", rate, _RATE))
+        object.__setattr__(self, "inflation", _validate.real("inflation", inflation, _INFLATION))
+
+    def check(self, plan: hs.DPSGD) -> None:
+        """Raise unless examples are clipped one by one, with noise to share."""
+        _needs_individual(self, plan)
+        for noise_multiplier in _extremes(plan):
+            hs.joint_noise(noise_multiplier, inflation=self.inflation)
+
+    def multiplier(self, noise_multiplier: float) -> float:
+        """Return the inflated one."""
+        return hs.joint_noise(noise_multiplier, inflation=self.inflation).gradient
+
+    def noise(self, noise_multiplier: float) -> float:
+        """Return that of q, whose sensitivity is 1."""
+        return hs.joint_noise(noise_multiplier, inflation=self.inflation).query
+
+    def blank(self, gradients: Tensors) -> Tensors:
+        """Return zeros."""
+        return {name: torch.zeros_like(value) for name, value in gradients.items()}
+
+    def query(self, gradients: Tensors, lengths: Any, norm: float) -> Tensors:
+        """Return the sum of the directions of what is clipped; what has no length has none."""
+        long = torch.isfinite(lengths) & (lengths > norm)
+        scales = torch.where(long, lengths.reciprocal(), 0.0)
+        return {name: torch.tensordot(scales, one, dims=1) for name, one in gradients.items()}
+
+    def learned(self, norm: float, memory: Tensors, gradients: Tensors, answers: Tensors) -> float:
+        """Return a norm that is larger where the last clipping went against the gradient."""
+        before = dict(memory)
+        memory.clear()
+        memory.update(answers)
+        if not before:
+            return norm
+        product = sum(float(torch.sum(gradients[name] * before[name])) for name in before)
+        return _within(self.norm, norm, math.copysign(self.rate, product) if product else 0.0)
+
+
+def _needs_individual(clip: Clip, plan: hs.DPSGD) -> None:
+    """Raise where whole batches are clipped."""
+    if plan.clipping is not Clipping.INDIVIDUAL:
+        raise IncompatibleError(
+            f"{type(clip).__name__} follows the lengths of single gradients; use Constant where "
+            "whole batches are clipped"
+        )
+
+
+def _extremes(plan: hs.DPSGD) -> tuple[float, ...]:
+    """Return the least and the largest noise multiplier."""
+    if plan.schedule is None or plan.total_steps == 0:
+        return (plan.noise_multiplier,)
+    noises = plan.noise_multipliers
+    return float(noises.min()), float(noises.max())
+
+
+def _within(first: float, norm: float, exponent: float) -> float:
+    """Return a norm times exp of an exponent, within reach of the first one."""
+    moved = norm * math.exp(min(max(exponent, -1.0), 1.0))
+    return min(max(moved, first / _REACH), first * _REACH)

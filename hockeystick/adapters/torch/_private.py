@@ -1,0 +1,270 @@
+"""A training loop that is private as its plan says, with the account of what really ran."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Final, final
+
+import torch
+
+import hockeystick as hs
+from hockeystick import _validate
+from hockeystick._validate import MAX_COUNT, Domain
+from hockeystick.adapters.torch import _checks
+from hockeystick.adapters.torch._account import Account
+from hockeystick.adapters.torch._clipping import Clip, Constant, Tensors
+from hockeystick.adapters.torch._gradients import (
+    LossFn,
+    chunks,
+    clipped_sum,
+    individual,
+    layers,
+    whole,
+)
+from hockeystick.adapters.torch._loader import Batch, Loader, Sampler
+from hockeystick.adapters.torch._random import generator
+from hockeystick.errors import ParameterError
+from hockeystick.mechanisms.clipping import Clipping
+
+_MICROBATCH: Final = Domain(symbol="b", low=1, high=MAX_COUNT, typical=(8, 1024), whole=True)
+_SEED: Final = Domain(symbol="seed", low=0, high=2**63 - 1, typical=(0, 2**31), whole=True)
+_STATE: Final = frozenset({"account", "norm", "memory"})
+
+
+def make_private(
+    model: Any,
+    optimizer: Any,
+    dataset: Any,
+    plan: hs.DPSGD,
+    *,
+    clipping: Clip | float = 1.0,
+    budget: hs.ApproxDP | None = None,
+    microbatch: int | None = None,
+    collate: Callable[..., Any] | None = None,
+    journal: str | os.PathLike[str] | None = None,
+    seed: int | None = None,
+) -> Private:
+    """Return a training loop that does what a plan says, and stops where plan or budget end.
+
+    Each step draws its batch as ``plan.sampling`` says, sums the clipped gradients, adds
+    ``N(0, (z C)^2)`` to each coordinate with the step's noise multiplier z and clipping norm C,
+    divides by the expected batch size, puts the result where the optimizer looks for it, and
+    lets the optimizer step.
+
+    Guarantees:
+        What the optimizer gets has the guarantee of ``plan``, and after fewer steps that of
+        ``private.spent``, in exact arithmetic: rounding of 32-bit sums and norms is not covered.
+        Noise is drawn and added in double precision, by generators that get 63 bits from the
+        operating system's secrets for each step; they are no cryptographic generators themselves.
+        Losses, gradients before noise, batches and their sizes are not private: release none.
+        Buffers, learning rates and the model's structure must not depend on the data.
+
+    Edge cases:
+        A batch without examples gives pure noise. A gradient that is infinite or undefined counts
+        as 0. After ``load_state_dict``, or with a journal of an earlier process, the number of
+        steps is never below what was released; an epoch of shuffled or allocated data that
+        was interrupted is counted as done.
+
+    Args:
+        model: A module; called with a batch's inputs.
+        optimizer: Any optimizer of its parameters that takes one gradient for each step.
+        dataset: Examples by number, each a tensor or a tuple of the model's input and targets;
+            as many as ``plan.examples``.
+        plan: How batches are drawn, clipped and noised, and for how many steps.
+        clipping: The clipping norm C, or ``Constant``, ``Quantile`` or ``Online``.
+        budget: What may be spent, if less than the plan: as many steps run as it provably covers.
+        microbatch: The most examples whose gradients are in memory at once; None for a whole batch.
+        collate: How examples are stacked; by default as torch does.
+        journal: A file that counts the steps durably (until the machine itself loses it), each
+            before its noise is drawn: for a process that may be killed. One process at a time.
+        seed: A number from which batches and noise are computed again in the same way: for tests
+            alone, as whoever knows it can remove the noise.
+
+    Returns:
+        The loop: ``for batch in private.loader: private.step(loss_fn, batch)``.
+
+    Raises:
+        ParameterError: If a layer mixes examples, nothing is trained, the dataset has no length or
+            not that of the plan, or another argument is outside its domain.
+        IncompatibleError: If the clipping has no account under the plan.
+    """
+    known = _checks.checked_plan(plan)
+    _checks.check_model(model)
+    _checks.check_optimizer(optimizer, model)
+    _checks.check_dataset(dataset, known)
+    if budget is not None and not isinstance(budget, hs.ApproxDP):
+        raise ParameterError("budget", budget, "an hs.ApproxDP or None")
+    clip = clipping if isinstance(clipping, Clip) else Constant(clipping)
+    clip.check(known)
+    size = None if microbatch is None else _validate.count("microbatch", microbatch, _MICROBATCH)
+    fixed = None if seed is None else _validate.count("seed", seed, _SEED)
+    account = Account(known, budget, journal)
+    loader = Loader(dataset, account, Sampler(known, fixed), collate)
+    return Private(model, optimizer, clip, account, loader, size, fixed)
+
+
+@final
+class Private:
+    """A private training loop; made by ``make_private``.
+
+    ``loader`` gives the batches, ``step`` uses them, ``spent`` says what that costs.
+    """
+
+    __slots__ = (
+        "_account",
+        "_clip",
+        "_memory",
+        "_microbatch",
+        "_norm",
+        "_seed",
+        "loader",
+        "model",
+        "optimizer",
+    )
+
+    def __init__(
+        self,
+        model: Any,
+        optimizer: Any,
+        clip: Clip,
+        account: Account,
+        loader: Loader,
+        microbatch: int | None,
+        seed: int | None,
+    ) -> None:
+        self.model, self.optimizer, self.loader = model, optimizer, loader
+        self._account, self._clip = account, clip
+        self._microbatch, self._seed = microbatch, seed
+        self._norm: float = clip.norm
+        self._memory: Tensors = {}
+
+    @property
+    def steps(self) -> int:
+        """The number of steps that are counted."""
+        return self._account.counted
+
+    @property
+    def clipping_norm(self) -> float:
+        """The clipping norm of the next step, a function of what was released."""
+        return self._norm
+
+    @property
+    def plan(self) -> hs.DPSGD:
+        """The plan of the steps that are counted, to be accounted for in any way."""
+        return self._account.released
+
+    def spent(self, delta: float) -> hs.Certified:
+        """Return the epsilon of the steps that are counted, if it was planned to stop there.
+
+        Whoever stops because of what was released has the epsilon of the whole plan, or the
+        budget's: they hold for every stop on the way.
+        """
+        return hs.epsilon(self.plan, delta)
+
+    def step(self, loss_fn: LossFn, batch: Batch) -> None:
+        """Do one step: the batch's clipped gradients, counted, noised, and used by the optimizer.
+
+        Args:
+            loss_fn: ``loss_fn(output, *targets)`` for a batch of one example.
+            batch: What ``loader`` gave last.
+
+        Raises:
+            BudgetExhausted: If plan or budget have no step left; nothing is released.
+            ParameterError: If the batch is another one, or used before.
+        """
+        self._account.check()
+        self.loader.check(batch)
+        params = {
+            name: value.detach()
+            for name, value in self.model.named_parameters()
+            if value.requires_grad
+        }
+        sums, queried = self._summed(loss_fn, batch, params)
+        # From here on a kill leaves a step that is counted, whether or not it was released.
+        self._account.count()
+        self._release(batch.step, sums, queried)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the account and the clipping norm, for ``torch.save`` beside the model."""
+        memory = {name: value.clone() for name, value in self._memory.items()}
+        return {"account": self._account.state(), "norm": self._norm, "memory": memory}
+
+    def load_state_dict(self, state: Any) -> None:
+        """Go on from a state; the count of steps never falls.
+
+        Raises:
+            ParameterError: If it is no such state, or of another plan; nothing changes then.
+        """
+        if not isinstance(state, dict) or set(state) != _STATE:
+            raise ParameterError("state", type(state).__name__, "what state_dict returned")
+        norm, memory = Constant(state["norm"]).norm, dict(state["memory"])
+        self._account.load(state["account"])
+        self._norm, self._memory = norm, memory
+
+    def _summed(self, loss_fn: LossFn, batch: Batch, params: Tensors) -> tuple[Tensors, Tensors]:
+        """Return the clipped sum of a batch's gradients, and that of the second query."""
+        device = next(iter(params.values())).device
+        examples = tuple(part.to(device) for part in batch.examples)
+        sums = {name: torch.zeros_like(value) for name, value in params.items()}
+        queried = self._clip.blank(params)
+        by_batch = self._account.plan.clipping is Clipping.BATCH
+        for chunk in chunks(examples, self._microbatch):
+            if by_batch:
+                _add(sums, whole(self.model, loss_fn, params, chunk))
+                continue
+            part, bits = individual(self.model, loss_fn, params, chunk, self._clip, self._norm)
+            _add(sums, part)
+            _add(queried, bits)
+        if by_batch:
+            groups = layers(list(params)) if self._clip.per_layer else [list(params)]
+            one = {name: value.unsqueeze(0) for name, value in sums.items()}
+            sums, _ = clipped_sum(one, self._norm, groups)
+        return sums, queried
+
+    def _release(self, step: int, sums: Tensors, queried: Tensors) -> None:
+        """Add noise, divide by the expected size, step, and learn from what was released."""
+        noise_multiplier = self._noise_multiplier(step)
+        size = self.loader.sampler.expected(step)
+        source = generator(next(iter(sums.values())).device, self._seed, "noise", step)
+        own, other = _noises(self._clip, noise_multiplier)
+        gradients = _noisy(sums, own * self._norm, size, source)
+        answers = _noisy(queried, other, size, source)
+        for name, value in self.model.named_parameters():
+            value.grad = gradients.get(name)
+        self.optimizer.step()
+        self._norm = self._clip.learned(self._norm, self._memory, gradients, answers)
+
+    def _noise_multiplier(self, step: int) -> float:
+        """Return the plan's noise multiplier of a step."""
+        plan = self._account.plan
+        if plan.schedule is None:
+            return plan.noise_multiplier
+        return float(plan.schedule.factors(plan.total_steps)[step] * plan.noise_multiplier)
+
+
+@lru_cache(maxsize=1024)
+def _noises(clip: Clip, noise_multiplier: float) -> tuple[float, float]:
+    """Return the noise of the gradients in clipping norms, and that of the second query."""
+    return clip.multiplier(noise_multiplier), clip.noise(noise_multiplier)
+
+
+def _add(sums: Tensors, part: Tensors) -> None:
+    """Add a microbatch's sums."""
+    for name, value in part.items():
+        sums[name] += value
+
+
+def _noisy(sums: Tensors, deviation: float, size: float, source: Any) -> Tensors:
+    """Return sums with noise over a fixed size; in double precision until the last rounding."""
+    return {name: _noised(value, deviation, size, source) for name, value in sums.items()}
+
+
+def _noised(value: Any, deviation: float, size: float, source: Any) -> Any:
+    """Return one sum with noise over a fixed size.
+
+    Single precision would cut the tails off: its uniform numbers know nothing below 2^-24.
+    """
+    noise = torch.randn(value.shape, generator=source, dtype=torch.float64, device=value.device)
+    return noise.mul_(deviation).add_(value).div_(size).to(value.dtype)

@@ -1,0 +1,321 @@
+"""Opacus on our accounts: its engine, its calibration and its checkpoints."""
+
+import math
+import subprocess
+import sys
+from collections import OrderedDict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hockeystick as hs
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("opacus")
+
+from opacus import PrivacyEngine  # noqa: E402
+from opacus.accountants import RDPAccountant, create_accountant  # noqa: E402
+from opacus.accountants.utils import get_noise_multiplier  # noqa: E402
+
+from hockeystick.adapters.opacus import HockeystickAccountant, drawn_rate  # noqa: E402
+
+# Opacus and torch say so of themselves.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Secure RNG turned off"),
+    pytest.mark.filterwarnings("ignore:Full backward hook is firing"),
+    pytest.mark.filterwarnings("ignore:Optimal order is the"),
+    pytest.mark.filterwarnings("ignore:GDP accounting is experimental"),
+]
+
+
+def _dataset(examples: int = 40) -> Any:
+    generator = torch.Generator().manual_seed(1)
+    return torch.utils.data.TensorDataset(
+        torch.randn(examples, 3, generator=generator), torch.zeros(examples, dtype=torch.long)
+    )
+
+
+def _private(engine: PrivacyEngine, noise_multiplier: float = 1.0, **options: Any) -> Any:
+    model = torch.nn.Linear(3, 2)
+    return engine.make_private(
+        module=model,
+        optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
+        data_loader=torch.utils.data.DataLoader(_dataset(), batch_size=10),
+        noise_multiplier=noise_multiplier,
+        max_grad_norm=1.0,
+        **options,
+    )
+
+
+def _train(model: Any, optimizer: Any, loader: Any) -> int:
+    steps = 0
+    for inputs, labels in loader:
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(model(inputs), labels).backward()
+        optimizer.step()
+        steps += 1
+    return steps
+
+
+def _step(noise_multiplier: float, rate: float) -> hs.Mechanism:
+    return hs.PoissonSubsampled(hs.Gaussian(noise_multiplier), rate)
+
+
+def _by_rdp(accountant: HockeystickAccountant) -> Any:
+    theirs = RDPAccountant()
+    theirs.history = list(accountant.history)
+    return theirs
+
+
+def test_an_engine_that_trains_records_each_step_and_its_epsilon_is_that_of_the_plan() -> None:
+    engine = PrivacyEngine(accountant="hockeystick")
+    model, optimizer, loader = _private(engine, noise_multiplier=1.3)
+    steps = _train(model, optimizer, loader) + _train(model, optimizer, loader)
+    assert isinstance(engine.accountant, HockeystickAccountant)
+    assert len(engine.accountant) == steps == 8
+    plan = _step(1.3, 0.25) ** 8
+    assert engine.accountant.account().plan == plan
+    assert engine.get_epsilon(1e-5) == hs.epsilon(plan, 1e-5).upper
+    assert engine.get_epsilon(1e-5) < _by_rdp(engine.accountant).get_epsilon(1e-5)
+
+
+def test_noise_that_changes_on_the_way_is_recorded_as_it_was() -> None:
+    engine = PrivacyEngine(accountant="hockeystick")
+    model, optimizer, loader = _private(engine, noise_multiplier=2.0)
+    _train(model, optimizer, loader)
+    optimizer.noise_multiplier = 1.0
+    _train(model, optimizer, loader)
+    assert engine.accountant.history == [(2.0, 0.25, 4), (1.0, 0.25, 4)]
+    plan = _step(2.0, 0.25) ** 4 @ _step(1.0, 0.25) ** 4
+    assert engine.get_epsilon(1e-5) == hs.epsilon(plan, 1e-5).upper
+
+
+def test_a_batch_that_is_split_for_memory_is_one_step() -> None:
+    from opacus.utils.batch_memory_manager import BatchMemoryManager
+
+    engine = PrivacyEngine(accountant="hockeystick")
+    model, optimizer, loader = _private(engine)
+    with BatchMemoryManager(
+        data_loader=loader, max_physical_batch_size=3, optimizer=optimizer
+    ) as split:
+        assert _train(model, optimizer, split) > 4
+    assert engine.accountant.history == [(1.0, 0.25, 4)]
+
+
+def test_ghost_clipping_is_recorded_like_any_other() -> None:
+    engine = PrivacyEngine(accountant="hockeystick")
+    model, optimizer, criterion, loader = _private(
+        engine, criterion=torch.nn.CrossEntropyLoss(), grad_sample_mode="ghost"
+    )
+    for inputs, labels in loader:
+        optimizer.zero_grad()
+        criterion(model(inputs), labels).backward()
+        optimizer.step()
+    assert engine.accountant.history == [(1.0, 0.25, 4)]
+
+
+def test_accumulated_batches_are_refused_before_the_model_changes() -> None:
+    engine = PrivacyEngine(accountant="hockeystick")
+    model, optimizer, loader = _private(engine, poisson_sampling=False)
+    before = [parameter.detach().clone() for parameter in model.parameters()]
+    for inputs, labels in loader:
+        torch.nn.functional.cross_entropy(model(inputs), labels).backward()
+    with pytest.raises(hs.IncompatibleError, match="4 batches were accumulated for one step"):
+        optimizer.step()
+    assert len(engine.accountant) == 0
+    assert all(map(torch.equal, before, model.parameters()))
+
+
+def test_adaptive_clipping_is_refused_by_name() -> None:
+    engine = PrivacyEngine(accountant="hockeystick")
+    model, optimizer, loader = _private(
+        engine,
+        clipping="adaptive",
+        target_unclipped_quantile=0.5,
+        clipbound_learning_rate=0.2,
+        max_clipbound=10,
+        min_clipbound=0.1,
+        unclipped_num_std=2.0,
+    )
+    with pytest.raises(hs.IncompatibleError, match="adaptive clipping in Opacus"):
+        _train(model, optimizer, loader)
+
+
+def test_a_checkpoint_of_an_engine_keeps_the_account(tmp_path: Path) -> None:
+    engine = PrivacyEngine(accountant="hockeystick")
+    model, optimizer, loader = _private(engine, noise_multiplier=0.9)
+    _train(model, optimizer, loader)
+    spent = engine.get_epsilon(1e-5)
+    engine.save_checkpoint(path=tmp_path / "run.pt", module=model, optimizer=optimizer)
+
+    resumed = PrivacyEngine(accountant="hockeystick")
+    model, optimizer, loader = _private(resumed, noise_multiplier=0.9)
+    resumed.load_checkpoint(path=tmp_path / "run.pt", module=model, optimizer=optimizer)
+    assert resumed.get_epsilon(1e-5) == spent > 0.0
+    _train(model, optimizer, loader)
+    assert resumed.get_epsilon(1e-5) == hs.epsilon(_step(0.9, 0.25) ** 8, 1e-5).upper
+
+
+@pytest.mark.parametrize("mechanism", ["rdp", "prv", "gdp"])
+def test_a_state_of_theirs_is_taken_over(mechanism: str) -> None:
+    theirs = create_accountant(mechanism)
+    for _ in range(3):
+        theirs.step(noise_multiplier=1.1, sample_rate=0.01)
+    ours = HockeystickAccountant()
+    state = theirs.state_dict()
+    ours.load_state_dict(state)
+    ours.step(noise_multiplier=1.1, sample_rate=0.01)
+    assert ours.history == [(1.1, 0.01, 4)]
+    assert state["history"] == [(1.1, 0.01, 3)]
+
+
+def test_their_checkpoint_is_resumed_by_an_engine_of_ours(tmp_path: Path) -> None:
+    engine = PrivacyEngine(accountant="rdp")
+    model, optimizer, loader = _private(engine)
+    _train(model, optimizer, loader)
+    engine.save_checkpoint(path=tmp_path / "run.pt", module=model, optimizer=optimizer)
+    resumed = PrivacyEngine(accountant="hockeystick")
+    model, optimizer, loader = _private(resumed)
+    resumed.load_checkpoint(path=tmp_path / "run.pt", module=model, optimizer=optimizer)
+    assert resumed.get_epsilon(1e-5) == hs.epsilon(_step(1.0, 0.25) ** 4, 1e-5).upper
+
+
+def test_a_state_is_a_copy_and_comes_back_from_json() -> None:
+    import json
+
+    accountant = HockeystickAccountant()
+    accountant.step(noise_multiplier=1 / 3, sample_rate=0.1)
+    state = accountant.state_dict()
+    accountant.step(noise_multiplier=1 / 3, sample_rate=0.1)
+    assert (state["history"], state["mechanism"]) == ([(1 / 3, 0.1, 1)], "hockeystick")
+    other = HockeystickAccountant()
+    other.load_state_dict(json.loads(json.dumps(state)))
+    assert other.history == [(1 / 3, 0.1, 1)]
+    destination: OrderedDict[str, object] = OrderedDict()
+    assert other.state_dict(destination) is destination
+
+
+@pytest.mark.parametrize(
+    ("state", "named"),
+    [
+        (None, "state_dict"),
+        ({}, "state_dict"),
+        ({"history": []}, "state_dict"),
+        ({"history": [], "mechanism": "ours"}, "mechanism"),
+        ({"history": [], "mechanism": ["rdp"]}, "mechanism"),
+        ({"history": None, "mechanism": "rdp"}, "history"),
+        ({"history": [(1.0, 0.1)], "mechanism": "rdp"}, "history"),
+        ({"history": [(math.nan, 0.1, 1)], "mechanism": "rdp"}, "noise_multiplier"),
+        ({"history": [(1.0, 1.1, 1)], "mechanism": "rdp"}, "sample_rate"),
+        ({"history": [(1.0, 0.1, 1), (1.0, 0.1, -1)], "mechanism": "rdp"}, "steps"),
+        ({"history": [(1.0, 0.1, 1.5)], "mechanism": "rdp"}, "steps"),
+    ],
+)
+def test_what_is_no_state_is_refused_and_nothing_changes(
+    state: Mapping[str, Any] | None, named: str
+) -> None:
+    accountant = HockeystickAccountant()
+    accountant.step(noise_multiplier=1.0, sample_rate=0.1)
+    with pytest.raises(hs.ParameterError, match=f"^{named} must be"):
+        accountant.load_state_dict(state)  # type: ignore[arg-type]
+    assert accountant.history == [(1.0, 0.1, 1)]
+
+
+@pytest.mark.parametrize(
+    ("noise", "rate", "named"),
+    [(math.nan, 0.1, "noise_multiplier"), (-1.0, 0.1, "noise_multiplier"), (1.0, 2, "sample_rate")],
+)
+def test_a_step_outside_the_domain_is_refused_where_it_is_made(
+    noise: float, rate: float, named: str
+) -> None:
+    accountant = HockeystickAccountant()
+    with pytest.raises(hs.ParameterError, match=named):
+        accountant.step(noise_multiplier=noise, sample_rate=rate)
+    assert accountant.history == []
+    accountant.history = [(noise, rate, 1)]
+    with pytest.raises(hs.ParameterError, match=named):
+        accountant.get_epsilon(1e-5)
+
+
+def test_their_calibration_meets_its_target_by_the_proven_end() -> None:
+    noise = get_noise_multiplier(
+        target_epsilon=2.0,
+        target_delta=1e-5,
+        sample_rate=256 / 60_000,
+        steps=14_063,
+        accountant="hockeystick",
+    )
+    plan = _step(noise, 256 / 60_000) ** 14_063
+    assert 1.99 <= hs.epsilon(plan, 1e-5).upper <= 2.0
+    theirs = get_noise_multiplier(
+        target_epsilon=2.0,
+        target_delta=1e-5,
+        sample_rate=256 / 60_000,
+        steps=14_063,
+        accountant="rdp",
+    )
+    assert noise < theirs
+
+
+def test_an_engine_is_made_private_with_an_epsilon() -> None:
+    engine = PrivacyEngine(accountant="hockeystick")
+    model = torch.nn.Linear(3, 2)
+    model, optimizer, loader = engine.make_private_with_epsilon(
+        module=model,
+        optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
+        data_loader=torch.utils.data.DataLoader(_dataset(), batch_size=10),
+        target_epsilon=3.0,
+        target_delta=1e-4,
+        epochs=2,
+        max_grad_norm=1.0,
+    )
+    _train(model, optimizer, loader)
+    _train(model, optimizer, loader)
+    assert 2.98 <= engine.get_epsilon(1e-4) <= 3.0
+
+
+def test_the_ends_have_answers() -> None:
+    accountant = HockeystickAccountant()
+    assert (len(accountant), accountant.get_epsilon(1e-5)) == (0, 0.0)
+    accountant.step(noise_multiplier=0.0, sample_rate=0.5)
+    assert accountant.get_epsilon(1e-5) == math.inf
+    assert accountant.get_epsilon(1.0) == 0.0
+
+
+def test_a_negative_epsilon_of_theirs_is_zero() -> None:
+    accountant = HockeystickAccountant()
+    accountant.history = [(50.0, 0.001, 10)]
+    assert accountant.get_epsilon(0.01) == 0.0
+    assert _by_rdp(accountant).get_epsilon(0.01) < 0.0
+
+
+def test_another_adjacency_and_other_questions_can_be_asked() -> None:
+    accountant = HockeystickAccountant()
+    accountant.history = [(2.0, 0.1, 100)]
+    replaced = hs.PoissonSubsampled(hs.Gaussian(2.0), 0.1, "replace-one") ** 100
+    epsilon = accountant.get_epsilon(1e-5, adjacency="replace-one")
+    assert epsilon == hs.epsilon(replaced, 1e-5).upper > accountant.get_epsilon(1e-5)
+    assert accountant.account().delta(1.0).upper == hs.delta(_step(2.0, 0.1) ** 100, 1.0).upper
+
+
+@pytest.mark.parametrize("rate", [0.25, 1 / 3, 1 / 235, 1e-9, 1.0, 0.0, 1 - 2**-30])
+def test_the_rate_recorded_is_no_less_than_that_of_their_sampler(rate: float) -> None:
+    drawn = drawn_rate(rate)
+    assert rate <= drawn <= min(rate * (1 + 2**-24) + 2**-24, 1.0)
+    # Uniform numbers of torch are k 2^-24, all k from 0 on alike: as many are below the rate as
+    # the first k that is not.
+    nearest = math.floor(rate * 2**24)
+    near = range(max(nearest - 3, 0), min(nearest + 4, 2**24))
+    below = [k for k in near if bool(torch.tensor(k / 2**24, dtype=torch.float32) < rate)]
+    assert (below[-1] + 1 if below else 0) <= drawn * 2**24
+    uniforms = torch.rand(1000, generator=torch.Generator().manual_seed(3)).to(torch.float64)
+    assert torch.equal(uniforms * 2**24, torch.floor(uniforms * 2**24))
+
+
+def test_hockeystick_itself_loads_neither_opacus_nor_torch() -> None:
+    seen = "{'torch', 'opacus', 'hockeystick.adapters'} & set(sys.modules)"
+    code = f"import sys, hockeystick, hockeystick.cli; print({seen})"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "set()\n"

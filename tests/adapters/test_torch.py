@@ -1,0 +1,366 @@
+"""What a private step makes of a batch: clipped sums, noise, and what is refused."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+import hockeystick as hs
+from hockeystick.adapters.torch import (
+    Constant,
+    Online,
+    Quantile,
+    make_private,
+)
+from hockeystick.errors import IncompatibleError, ParameterError
+
+EXAMPLES = 12
+
+
+class Words(nn.Module):  # type: ignore[misc]
+    """A mean of embeddings, and a head."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = nn.Embedding(11, 8)
+        self.head = nn.Sequential(nn.ReLU(), nn.Linear(8, 3))
+
+    def forward(self, words: Any) -> Any:
+        return self.head(self.words(words).mean(dim=1))
+
+
+class Block(nn.Module):  # type: ignore[misc]
+    """A small transformer on tokens: embedding, attention, a head that is tied to the embedding."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tokens = nn.Embedding(11, 8)
+        self.block = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
+        self.head = nn.Linear(8, 11, bias=False)
+        self.head.weight = self.tokens.weight
+
+    def forward(self, tokens: Any) -> Any:
+        return self.head(self.block(self.tokens(tokens)).mean(dim=1))
+
+
+def _mlp() -> tuple[Any, Any]:
+    model = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 3))
+    return model, torch.randn(EXAMPLES, 6)
+
+
+def _cnn() -> tuple[Any, Any]:
+    layers = (nn.Conv2d(1, 4, 3), nn.GroupNorm(2, 4), nn.ReLU(), nn.Flatten(), nn.Linear(144, 3))
+    return nn.Sequential(*layers), torch.randn(EXAMPLES, 1, 8, 8)
+
+
+def _text() -> tuple[Any, Any]:
+    return Words(), torch.randint(11, (EXAMPLES, 5))
+
+
+def _transformer() -> tuple[Any, Any]:
+    return Block(), torch.randint(11, (EXAMPLES, 5))
+
+
+MODELS = {"mlp": _mlp, "cnn": _cnn, "text": _text, "transformer": _transformer}
+
+
+def made(
+    maker: Callable[[], tuple[Any, Any]] = _mlp,
+    clipping: Any = 0.3,
+    *,
+    noise_multiplier: float = 0.0,
+    plan: dict[str, Any] | None = None,
+    **options: Any,
+) -> tuple[Any, Any, Any, Any]:
+    """Return a private loop with its model, inputs and targets; without noise and seeded."""
+    torch.manual_seed(1)
+    model, inputs = maker()
+    targets = torch.randint(3, (len(inputs),))
+    fields: dict[str, Any] = {"sampling": "full-batch", "steps": 3} | (plan or {})
+    described = hs.DPSGD(examples=len(inputs), noise_multiplier=noise_multiplier, **fields)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    dataset = torch.utils.data.TensorDataset(inputs, targets)
+    settings: dict[str, Any] = {"seed": 1} | options
+    private = make_private(model, optimizer, dataset, described, clipping=clipping, **settings)
+    return private, model, inputs, targets
+
+
+def _one_step(private: Any) -> dict[str, Any]:
+    """Do the next step, and return what the optimizer was given."""
+    private.step(functional.cross_entropy, next(iter(private.loader)))
+    return {name: value.grad for name, value in private.model.named_parameters()}
+
+
+def _slow_gradients(model: Any, inputs: Any, targets: Any) -> list[dict[str, Any]]:
+    """Return each example's gradient by an ordinary backward pass of its own."""
+    found = []
+    for place in range(len(inputs)):
+        model.zero_grad()
+        functional.cross_entropy(
+            model(inputs[place : place + 1]), targets[place : place + 1]
+        ).backward()
+        grads = {n: p.grad.double().clone() for n, p in model.named_parameters()}
+        found.append(grads)
+    model.zero_grad()
+    return found
+
+
+def _length(parts: Any) -> float:
+    """Return the length of tensors as one vector."""
+    return math.sqrt(sum(float(part.square().sum()) for part in parts))
+
+
+def _slow_sum(gradients: list[dict[str, Any]], norm: float, groups: list[list[str]]) -> Any:
+    """Return the clipped sum by a loop over examples and groups of parameters."""
+    limit = norm / math.sqrt(len(groups))
+    sums = {name: torch.zeros_like(value) for name, value in gradients[0].items()}
+    for one in gradients:
+        for names in groups:
+            length = _length(one[name] for name in names)
+            for name in names:
+                sums[name] += one[name] * min(1.0, limit / length)
+    return sums
+
+
+@pytest.mark.parametrize("microbatch", [None, 1, 5])
+@pytest.mark.parametrize("per_layer", [False, True], ids=["flat", "per-layer"])
+@pytest.mark.parametrize("name", sorted(MODELS))
+def test_a_step_without_noise_is_the_slow_loops_clipped_mean(
+    name: str, per_layer: bool, microbatch: int | None
+) -> None:
+    clip = Constant(0.7, per_layer=per_layer)
+    private, model, inputs, targets = made(MODELS[name], clip, microbatch=microbatch)
+    slow = _slow_gradients(model, inputs, targets)
+    names = list(slow[0])
+    layers: dict[str, list[str]] = {}
+    for one in names:
+        layers.setdefault(one.rpartition(".")[0], []).append(one)
+    groups = list(layers.values()) if per_layer else [names]
+    expected = _slow_sum(slow, 0.7, groups)
+    lengths = [_length(one.values()) for one in slow]
+    assert min(lengths) < 0.7 or max(lengths) > 0.7
+    found = _one_step(private)
+    for one in names:
+        scale = float(expected[one].abs().max())
+        error = (found[one].double() * EXAMPLES - expected[one]).abs().max()
+        assert float(error) <= 1e-5 * max(scale, 0.7)
+
+
+def test_batches_are_clipped_as_a_whole_where_the_plan_says_so() -> None:
+    plan = {"clipping": "batch"}
+    private, model, inputs, targets = made(clipping=0.3, plan=plan, microbatch=5)
+    slow = _slow_gradients(model, inputs, targets)
+    total = {name: sum(one[name] for one in slow) for name in slow[0]}
+    length = _length(total.values())
+    assert length > 0.3
+    found = _one_step(private)
+    for name, value in found.items():
+        assert torch.allclose(value.double() * EXAMPLES, total[name] * 0.3 / length, atol=1e-6)
+
+
+def test_the_sum_is_divided_by_the_expected_size_and_not_by_the_drawn_one() -> None:
+    plan = {"sampling": "poisson", "batch_size": 3}
+    private, _model, _inputs, _targets = made(clipping=1e-3, plan=plan, seed=3)
+    batch = next(iter(private.loader))
+    assert len(batch) not in (0, 3)
+    private.step(functional.cross_entropy, batch)
+    grads = [value.grad for value in private.model.parameters()]
+    slow = _slow_gradients(made(clipping=1.0)[1], *batch.examples)
+    names = list(slow[0])
+    assert _length(grads) == pytest.approx(
+        _length(_slow_sum(slow, 1e-3, [names]).values()) / 3, rel=1e-4
+    )
+
+
+@pytest.mark.parametrize("bad", [math.inf, math.nan, 3e38])
+def test_a_gradient_without_a_length_counts_as_none(bad: float) -> None:
+    private, _model, inputs, _targets = made(clipping=0.3)
+    inputs[4, 0] = bad
+    found = _one_step(private)
+    assert all(bool(torch.isfinite(value).all()) for value in found.values())
+    assert _length(found.values()) <= 0.3 * (EXAMPLES - 1) / EXAMPLES + 1e-6
+
+
+def test_an_empty_batch_gives_pure_noise_of_the_stated_variance() -> None:
+    wide = lambda: (nn.Linear(400, 100), torch.randn(50, 400))  # noqa: E731
+    plan = {"sampling": "poisson", "rate": 1e-9}
+    private, _model, _inputs, _targets = made(wide, 0.5, noise_multiplier=3.0, plan=plan, seed=None)
+    batch = next(iter(private.loader))
+    assert len(batch) == 0
+    private.step(functional.cross_entropy, batch)
+    values = torch.cat([value.grad.flatten() for value in private.model.parameters()])
+    noise = values.double() * 50e-9 / 1.5
+    # A sum of n squares is within 6 sqrt(2 n) of n but in 2 of 10^9 runs, and a mean within 6.
+    count = len(noise)
+    assert abs(float(noise.square().sum()) - count) < 6 * math.sqrt(2 * count)
+    assert abs(float(noise.sum())) < 6 * math.sqrt(count)
+    assert float(noise.abs().max()) < 7.5
+
+
+def test_noise_follows_the_schedule_of_the_plan() -> None:
+    plan = {"steps": 2, "schedule": hs.schedules.Values([1.0, 100.0])}
+    private, _model, _inputs, _targets = made(noise_multiplier=1.0, clipping=1e-6, plan=plan)
+    first, second = (_length(_one_step(private).values()) for _ in range(2))
+    assert 20 < second / first < 200
+
+
+def test_the_default_noise_differs_from_run_to_run_and_a_seed_repeats_it() -> None:
+    def ran(seed: int | None) -> Any:
+        private, _model, _inputs, _targets = made(noise_multiplier=1.0, seed=seed)
+        return torch.cat([value.flatten() for value in _one_step(private).values()])
+
+    assert not torch.equal(ran(None), ran(None))
+    assert torch.equal(ran(7), ran(7))
+    assert not torch.equal(ran(7), ran(8))
+
+
+def test_steps_with_a_seed_have_noise_of_their_own() -> None:
+    private, _model, _inputs, _targets = made(noise_multiplier=1e6, clipping=1.0)
+    first, second = (_one_step(private)["0.weight"].clone() for _ in range(2))
+    assert not torch.allclose(first, second, rtol=0.1)
+
+
+def test_any_optimizer_steps_and_frozen_parameters_stay() -> None:
+    torch.manual_seed(1)
+    model, inputs = _mlp()
+    model[0].requires_grad_(False)
+    frozen, trained = model[0].weight.clone(), model[2].weight.clone()
+    dataset = torch.utils.data.TensorDataset(inputs, torch.zeros(EXAMPLES, dtype=torch.long))
+    plan = hs.DPSGD(examples=EXAMPLES, sampling="full-batch", steps=2, noise_multiplier=1)
+    optimizer = torch.optim.AdamW(model.parameters())
+    _one_step(make_private(model, optimizer, dataset, plan))
+    assert torch.equal(model[0].weight, frozen)
+    assert not torch.equal(model[2].weight, trained)
+
+
+def test_the_quantiles_noise_is_paid_for_by_the_gradients() -> None:
+    clip = Quantile(1.0, bit_noise=5.0)
+    assert clip.multiplier(1.0) == pytest.approx(1.00503781525921207549, rel=1e-12)
+    both = clip.multiplier(1.0) ** -2 + (2 * clip.noise(1.0)) ** -2
+    assert both <= 1.0 + 1e-15
+
+
+def test_the_clipping_norm_follows_the_quantile() -> None:
+    clip = Quantile(1e-3, quantile=0.5, rate=0.3, bit_noise=0.05)
+    plan = {"steps": 80}
+    private, model, inputs, targets = made(clipping=clip, noise_multiplier=0.01, plan=plan)
+    for group in private.optimizer.param_groups:
+        group["lr"] = 0.0
+    lengths = sorted(_length(one.values()) for one in _slow_gradients(model, inputs, targets))
+    for batch in private.loader:
+        private.step(functional.cross_entropy, batch)
+    assert lengths[3] < private.clipping_norm < lengths[8]
+
+
+def test_the_online_norm_pays_for_directions_and_moves_by_its_rate() -> None:
+    clip = Online(1e-3, rate=0.1)
+    noise = hs.joint_noise(2.0, inflation=1.01)
+    assert (clip.multiplier(2.0), clip.noise(2.0)) == (noise.gradient, noise.query)
+    assert noise.query == pytest.approx(2 * 7.1239907201718425, rel=1e-12)
+    private, _model, _inputs, _targets = made(
+        clipping=clip, noise_multiplier=1e-3, plan={"steps": 6}
+    )
+    norms = [private.clipping_norm]
+    for batch in private.loader:
+        private.step(functional.cross_entropy, batch)
+        norms.append(private.clipping_norm)
+    # Everything is clipped, so that a larger norm goes along with the gradient in each step.
+    assert norms == pytest.approx([1e-3 * math.exp(0.1 * max(t - 1, 0)) for t in range(7)])
+
+
+@pytest.mark.parametrize("clip", [Quantile(1.0, bit_noise=5.0), Online(1.0)], ids=["q", "oso"])
+def test_rules_that_follow_lengths_need_noise_and_single_gradients(clip: Any) -> None:
+    with pytest.raises(IncompatibleError, match="single gradients"):
+        made(clipping=clip, noise_multiplier=1.0, plan={"clipping": "batch"})
+    with pytest.raises(ParameterError, match="noise_multiplier"):
+        made(clipping=clip, noise_multiplier=0.0)
+
+
+def test_a_quantile_is_refused_where_examples_are_zeroed() -> None:
+    with pytest.raises(IncompatibleError, match="zeroed"):
+        made(
+            clipping=Quantile(1.0, bit_noise=5.0),
+            noise_multiplier=1.0,
+            plan={"adjacency": "zero-out"},
+        )
+
+
+def _wrong(**changes: Any) -> None:
+    """Call make_private with one argument changed."""
+    model, inputs = _mlp()
+    arguments: dict[str, Any] = {
+        "model": model,
+        "optimizer": None,
+        "dataset": torch.utils.data.TensorDataset(inputs),
+        "plan": hs.DPSGD(examples=EXAMPLES, batch_size=2, steps=1, noise_multiplier=1),
+    } | changes
+    if arguments["optimizer"] is None:
+        parameters = [*arguments["model"].parameters()] or [torch.zeros(1)]
+        arguments["optimizer"] = torch.optim.SGD(parameters, lr=0.1)
+    make_private(**arguments)
+
+
+class Endless(torch.utils.data.IterableDataset):  # type: ignore[misc]
+    """Data without a length."""
+
+    def __iter__(self) -> Any:
+        return iter(())
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"model": nn.Sequential(nn.Linear(6, 3), nn.BatchNorm1d(3))}, "BatchNorm1d at 1"),
+        ({"model": nn.SyncBatchNorm(3)}, "SyncBatchNorm at the top"),
+        ({"model": nn.InstanceNorm1d(3, track_running_stats=True)}, "InstanceNorm1d"),
+        ({"model": nn.Embedding(11, 8, max_norm=1.0)}, "Embedding"),
+        ({"model": nn.Flatten()}, "requires a gradient"),
+        ({"model": nn.Linear(6, 3).requires_grad_(False)}, "requires a gradient"),
+        ({"model": nn.Linear(6, 3).half()}, "float16"),
+        ({"model": nn.LazyLinear(3)}, "lazy"),
+        ({"optimizer": torch.optim.LBFGS([torch.zeros(1)])}, "LBFGS"),
+        ({"optimizer": torch.optim.SGD([torch.zeros(1)], lr=1)}, "the model does not have"),
+        ({"dataset": Endless()}, "a length"),
+        ({"dataset": list(range(EXAMPLES + 1))}, "examples must be .* 13; got 12"),
+        ({"plan": hs.Gaussian(1)}, "hs.DPSGD"),
+        ({"plan": hs.DPSGD(rate=0.1, steps=1, noise_multiplier=1)}, "got None"),
+        ({"microbatch": 0}, "microbatch"),
+        ({"clipping": 0.0}, "norm"),
+        ({"budget": 3.0}, "budget"),
+        ({"seed": -1}, "seed"),
+    ],
+)
+def test_what_cannot_be_private_is_refused_by_name(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        _wrong(**changes)
+
+
+def test_only_the_batch_that_was_given_last_is_used_and_once() -> None:
+    private, _model, inputs, targets = made(plan={"sampling": "poisson", "batch_size": 6})
+    other, *_ = made(plan={"sampling": "poisson", "batch_size": 6})
+    foreign = next(iter(other.loader))
+    batch = next(iter(private.loader))
+    assert next(iter(private.loader)) is batch  # no choice among batches
+    for wrong in (foreign, (inputs, targets), None):
+        with pytest.raises(ParameterError, match=r"private\.loader"):
+            private.step(functional.cross_entropy, wrong)
+    private.step(functional.cross_entropy, batch)
+    with pytest.raises(ParameterError, match="used once"):
+        private.step(functional.cross_entropy, batch)
+    assert private.steps == 1
+
+
+def test_hockeystick_alone_loads_no_torch() -> None:
+    code = "import sys, hockeystick; sys.exit('torch' in sys.modules or 'opacus' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,283 @@
+"""The account of a private loop: what is spent, where it stops, and what survives a kill."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+
+import torch
+
+import hockeystick as hs
+from hockeystick.adapters.torch import Online, make_private
+from hockeystick.adapters.torch._account import Account, first_steps
+from hockeystick.errors import BudgetExhausted, ParameterError
+
+LOSS = torch.nn.functional.cross_entropy
+POISSON = hs.DPSGD(examples=60, batch_size=6, steps=40, noise_multiplier=1.5)
+ALLOCATED = hs.DPSGD(
+    examples=60, batch_size=12, epochs=3, noise_multiplier=1.5, sampling="random-allocation"
+)
+
+
+def _loop(plan: hs.DPSGD = POISSON, **options: Any) -> Any:
+    """Return a private loop on random data."""
+    torch.manual_seed(0)
+    model = torch.nn.Linear(3, 2)
+    dataset = torch.utils.data.TensorDataset(torch.randn(60, 3), torch.randint(2, (60,)))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    return make_private(model, optimizer, dataset, plan, **options)
+
+
+def _ran(private: Any, steps: int) -> Any:
+    """Return a loop after so many steps more."""
+    for batch in private.loader:
+        if steps == 0:
+            break
+        private.step(LOSS, batch)
+        steps -= 1
+    return private
+
+
+def test_a_loop_runs_the_plan_and_spends_what_it_costs() -> None:
+    private = _loop()
+    assert private.spent(1e-5).upper == 0.0
+    assert len(private.loader) == 40
+    assert _ran(private, 7).spent(1e-5) == hs.epsilon(
+        hs.DPSGD(examples=60, batch_size=6, steps=7, noise_multiplier=1.5), 1e-5
+    )
+    _ran(private, 10**6)
+    assert private.steps == POISSON.total_steps
+    assert private.spent(1e-5) == hs.epsilon(POISSON, 1e-5)
+    assert list(private.loader) == []
+
+
+def test_a_step_beyond_the_plan_is_refused_before_it_runs() -> None:
+    private = _loop(hs.DPSGD(examples=60, batch_size=6, steps=1, noise_multiplier=1))
+    batch = next(iter(private.loader))
+    private.step(LOSS, batch)
+    weight = private.model.weight.clone()
+    with pytest.raises(BudgetExhausted, match="2 steps of"):
+        private.step(LOSS, batch)
+    assert torch.equal(private.model.weight, weight)
+    assert private.steps == 1
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        pytest.param(POISSON, id="poisson"),
+        pytest.param(ALLOCATED, id="allocated", marks=pytest.mark.slow),
+    ],
+)
+def test_a_budget_stops_the_loop_before_the_step_that_would_overspend(plan: hs.DPSGD) -> None:
+    length = plan.steps_per_epoch or 1
+    whole = hs.epsilon(plan, 1e-5).upper
+    budget = hs.ApproxDP(0.8 * whole, 1e-5)
+    private = _loop(plan, budget=budget)
+    with pytest.raises(BudgetExhausted, match="left for one step PureDP"):
+        _ran(private, 10**6)
+    assert 0 < private.steps < plan.total_steps
+    assert private.steps % length == 0
+    assert private.spent(1e-5).upper <= budget.epsilon
+    assert hs.epsilon(first_steps(plan, private.steps + 1), 1e-5).upper > budget.epsilon
+
+
+def test_a_budget_that_covers_the_plan_or_nothing() -> None:
+    assert len(_loop(budget=hs.ApproxDP(100.0, 1e-5)).loader) == 40
+    with pytest.raises(BudgetExhausted):
+        next(iter(_loop(budget=hs.ApproxDP(1e-9, 1e-9)).loader))
+
+
+def test_the_first_steps_of_a_schedule_have_its_first_noises() -> None:
+    plan = hs.DPSGD(
+        examples=60,
+        batch_size=6,
+        steps=10,
+        noise_multiplier=2,
+        schedule=hs.schedules.Linear(end=0.5),
+        batch_schedule=hs.schedules.Staircase(end=0.5, stairs=2),
+    )
+    for steps in (0, 1, 6, 10):
+        first = first_steps(plan, steps)
+        assert first.noise_multipliers.tolist() == plan.noise_multipliers.tolist()[:steps]
+        assert first.total_steps == steps
+
+
+def test_part_of_an_epoch_costs_at_most_all_of_it() -> None:
+    private = _ran(_loop(ALLOCATED), 6)
+    assert private.plan.total_steps == 10
+    assert private.spent(1e-5) == hs.epsilon(first_steps(ALLOCATED, 10), 1e-5)
+
+
+def test_a_state_goes_through_json_and_pickle_and_keeps_the_account() -> None:
+    state = _ran(_loop(clipping=Online(0.5)), 5).state_dict()
+    assert json.loads(json.dumps(state["account"])) == state["account"]
+    resumed = _loop(clipping=Online(0.5))
+    resumed.load_state_dict(pickle.loads(pickle.dumps(state)))
+    assert resumed.steps == 5
+    assert resumed.clipping_norm == state["norm"]
+    _ran(resumed, 10**6)
+    assert resumed.spent(1e-5) == hs.epsilon(POISSON, 1e-5)
+
+
+def test_an_older_state_takes_nothing_back() -> None:
+    private = _ran(_loop(), 3)
+    state = private.state_dict()
+    _ran(private, 4).load_state_dict(state)
+    assert private.steps == 7
+
+
+def test_a_batch_that_was_drawn_before_a_state_was_loaded_is_not_used() -> None:
+    private = _loop()
+    batch = next(iter(private.loader))
+    private.load_state_dict(_ran(_loop(), 3).state_dict())
+    with pytest.raises(ParameterError, match="batch"):
+        private.step(LOSS, batch)
+
+
+def test_an_interrupted_epoch_counts_as_done() -> None:
+    resumed = _loop(ALLOCATED)
+    resumed.load_state_dict(_ran(_loop(ALLOCATED), 6).state_dict())
+    assert resumed.steps == 10
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"plan": "other"}, {"version": 2}, {"steps": -1}, {"steps": 41}, {"steps": 1.0}, {"kind": ""}],
+)
+def test_a_state_of_something_else_is_refused(change: dict[str, Any]) -> None:
+    private = _loop()
+    state = _ran(_loop(), 3).state_dict()
+    with pytest.raises(ParameterError):
+        private.load_state_dict(state | {"account": state["account"] | change})
+    with pytest.raises(ParameterError):
+        private.load_state_dict(change)
+    assert private.steps == 0
+
+
+def test_a_step_is_in_the_journal_before_its_noise_is_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "run.account"
+    private = _ran(_loop(journal=path), 2)
+
+    def killed(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("hockeystick.adapters.torch._private.generator", killed)
+    with pytest.raises(KeyboardInterrupt):
+        _ran(private, 1)
+    assert private.steps == 3
+    assert path.read_bytes().endswith(b"\n...")
+
+
+def test_a_loss_that_fails_leaves_a_step_uncounted_and_its_batch_in_place() -> None:
+    private = _loop(seed=1)
+    batch = next(iter(private.loader))
+    assert len(batch) > 0
+    with pytest.raises(TypeError):
+        private.step(None, batch)
+    assert private.steps == 0
+    assert next(iter(private.loader)) is batch
+
+
+def test_a_journal_is_gone_on_with_and_is_never_below_a_state(tmp_path: Path) -> None:
+    path = tmp_path / "run.account"
+    older = _ran(_loop(journal=path), 2).state_dict()
+    newer = _ran(_loop(journal=path), 3).state_dict()
+    assert newer["account"]["steps"] == 5
+    resumed = _loop(journal=path)
+    resumed.load_state_dict(older)
+    assert resumed.steps == 5
+    fresh = _loop(journal=tmp_path / "lost.account")
+    fresh.load_state_dict(newer)
+    assert _loop(journal=tmp_path / "lost.account").steps == 5
+
+
+def test_a_journal_of_an_interrupted_epoch_counts_all_of_it(tmp_path: Path) -> None:
+    path = tmp_path / "run.account"
+    _ran(_loop(ALLOCATED, journal=path), 6)
+    assert _loop(ALLOCATED, journal=path).steps == 10
+    assert _loop(ALLOCATED, journal=path).steps == 10
+
+
+@pytest.mark.parametrize("text", ["", "something else\n", "x"])
+def test_a_journal_of_something_else_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "run.account"
+    _loop(journal=path)
+    path.write_bytes(path.read_bytes() + b".,." if not text else text.encode())
+    with pytest.raises(ParameterError, match="journal"):
+        _loop(journal=path)
+    other = tmp_path / "other.account"
+    _loop(ALLOCATED, journal=other)
+    with pytest.raises(ParameterError, match="journal"):
+        _loop(journal=other)
+
+
+def test_counting_a_step_takes_no_questions_about_epsilon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    account = Account(POISSON, hs.ApproxDP(100.0, 1e-5), tmp_path / "run.account")
+    monkeypatch.setattr(hs, "epsilon", None)
+    for _ in range(40):
+        account.count()
+    assert account.counted == 40
+
+
+_TRAINING = """
+import os, sys, torch
+import hockeystick as hs
+from hockeystick.adapters.torch import make_private
+
+torch.set_num_threads(1)
+plan = hs.DPSGD(examples=60, batch_size=6, steps=10**6, noise_multiplier=1.5)
+model = torch.nn.Linear(3, 2)
+dataset = torch.utils.data.TensorDataset(torch.randn(60, 3), torch.randint(2, (60,)))
+
+class Told(torch.optim.SGD):
+    # Says that a gradient was released as soon as it is.
+    def step(self, closure=None):
+        os.write(1, b"r")
+        return super().step(closure)
+
+optimizer = Told(model.parameters(), lr=0.1)
+private = make_private(model, optimizer, dataset, plan, journal=sys.argv[1])
+os.write(1, b"%d\\n" % private.steps)
+for batch in private.loader:
+    private.step(torch.nn.functional.cross_entropy, batch)
+"""
+
+
+@pytest.mark.slow
+def test_after_a_kill_the_account_is_never_less_than_what_was_released(tmp_path: Path) -> None:
+    path = tmp_path / "run.account"
+    command = [sys.executable, "-c", _TRAINING, os.fspath(path)]
+    released = 0
+    chance = random.Random(1)
+    for _ in range(5):
+        child = subprocess.Popen(command, stdout=subprocess.PIPE)
+        assert child.stdout is not None
+        counted = int(child.stdout.readline())
+        assert counted >= released
+        assert child.stdout.read(1) == b"r"
+        time.sleep(chance.uniform(0.05, 0.5))  # anywhere between steps and inside
+        child.send_signal(signal.SIGKILL)
+        told = child.stdout.read()
+        child.stdout.close()
+        assert child.wait() == -signal.SIGKILL
+        assert told.strip(b"r") == b""
+        released += 1 + len(told)
+        journal = path.read_bytes().count(b".")
+        assert released <= journal <= released + 5  # at most one step each time is counted in vain

@@ -27,7 +27,7 @@ _UNIFORMS: Final = 2**24
 
 
 @final
-class HockeystickAccountant(IAccountant):  # type: ignore[misc]
+class HockeystickAccountant(IAccountant):  # type: ignore[misc]  # theirs has no types
     """Opacus's accounting by proven intervals: epsilon is the upper end.
 
     ``PrivacyEngine(accountant="hockeystick")`` and ``get_noise_multiplier(...,

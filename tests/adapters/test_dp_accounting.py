@@ -15,11 +15,11 @@ from hockeystick.mechanisms import tuning
 
 dpa = pytest.importorskip("dp_accounting")
 
-from dp_accounting import dp_event  # noqa: E402
-from dp_accounting.pld import PLDAccountant  # noqa: E402
-from dp_accounting.rdp import RdpAccountant  # noqa: E402
+from dp_accounting import dp_event  # noqa: E402  # after the skip
+from dp_accounting.pld import PLDAccountant  # noqa: E402  # after the skip
+from dp_accounting.rdp import RdpAccountant  # noqa: E402  # after the skip
 
-from hockeystick.adapters.dp_accounting import (  # noqa: E402
+from hockeystick.adapters.dp_accounting import (  # noqa: E402  # after the skip
     HockeystickAccountant,
     from_event,
     to_event,

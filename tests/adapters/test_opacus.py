@@ -15,11 +15,11 @@ import hockeystick as hs
 torch = pytest.importorskip("torch")
 pytest.importorskip("opacus")
 
-from opacus import PrivacyEngine  # noqa: E402
-from opacus.accountants import RDPAccountant, create_accountant  # noqa: E402
-from opacus.accountants.utils import get_noise_multiplier  # noqa: E402
+from opacus import PrivacyEngine  # noqa: E402  # after the skip
+from opacus.accountants import RDPAccountant, create_accountant  # noqa: E402  # after the skip
+from opacus.accountants.utils import get_noise_multiplier  # noqa: E402  # after the skip
 
-from hockeystick.adapters.opacus import HockeystickAccountant, drawn_rate  # noqa: E402
+from hockeystick.adapters.opacus import HockeystickAccountant, drawn_rate  # noqa: E402  # after the skip
 
 # Opacus and torch say so of themselves.
 pytestmark = [
@@ -219,7 +219,7 @@ def test_what_is_no_state_is_refused_and_nothing_changes(
     accountant = HockeystickAccountant()
     accountant.step(noise_multiplier=1.0, sample_rate=0.1)
     with pytest.raises(hs.ParameterError, match=f"^{named} must be"):
-        accountant.load_state_dict(state)  # type: ignore[arg-type]
+        accountant.load_state_dict(state)  # type: ignore[arg-type]  # what is refused
     assert accountant.history == [(1.0, 0.1, 1)]
 
 

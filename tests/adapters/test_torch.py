@@ -28,7 +28,7 @@ from hockeystick.errors import IncompatibleError, ParameterError
 EXAMPLES = 12
 
 
-class Words(nn.Module):  # type: ignore[misc]
+class Words(nn.Module):  # type: ignore[misc]  # torch may have no types
     """A mean of embeddings, and a head."""
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class Words(nn.Module):  # type: ignore[misc]
         return self.head(self.words(words).mean(dim=1))
 
 
-class Block(nn.Module):  # type: ignore[misc]
+class Block(nn.Module):  # type: ignore[misc]  # torch may have no types
     """A small transformer on tokens: embedding, attention, a head that is tied to the embedding."""
 
     def __init__(self) -> None:
@@ -311,7 +311,7 @@ def _wrong(**changes: Any) -> None:
     make_private(**arguments)
 
 
-class Endless(torch.utils.data.IterableDataset):  # type: ignore[misc]
+class Endless(torch.utils.data.IterableDataset):  # type: ignore[misc]  # torch may have no types
     """Data without a length."""
 
     def __iter__(self) -> Any:

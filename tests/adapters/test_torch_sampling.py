@@ -136,7 +136,7 @@ def test_batches_differ_from_run_to_run_and_a_seed_repeats_them() -> None:
     assert seeded[0] == seeded[1] != seeded[2]
 
 
-class Pictures(torch.utils.data.Dataset):  # type: ignore[misc]
+class Pictures(torch.utils.data.Dataset):  # type: ignore[misc]  # torch may have no types
     """Examples one by one, of some kind."""
 
     def __init__(self, kind: str) -> None:

@@ -26,7 +26,7 @@ _RELATIONS: Final = MappingProxyType(
 
 
 @final
-class HockeystickAccountant(PrivacyAccountant):  # type: ignore[misc]
+class HockeystickAccountant(PrivacyAccountant):  # type: ignore[misc]  # theirs has no types
     """An accountant for dp-accounting whose answers are the upper ends of proven intervals.
 
     Guarantees:

@@ -193,7 +193,9 @@ def test_a_gradient_without_a_length_counts_as_none(bad: float) -> None:
 
 
 def test_an_empty_batch_gives_pure_noise_of_the_stated_variance() -> None:
-    wide = lambda: (nn.Linear(400, 100), torch.randn(50, 400))  # noqa: E731
+    def wide() -> tuple[nn.Module, torch.Tensor]:
+        return nn.Linear(400, 100), torch.randn(50, 400)
+
     plan = {"sampling": "poisson", "rate": 1e-9}
     private, _model, _inputs, _targets = made(wide, 0.5, noise_multiplier=3.0, plan=plan, seed=None)
     batch = next(iter(private.loader))

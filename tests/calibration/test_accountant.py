@@ -138,7 +138,7 @@ def test_more_runs_than_can_be_counted_are_refused_and_change_nothing() -> None:
 def test_what_is_no_mechanism_is_refused() -> None:
     for wrong in (None, 1.1, "Gaussian", hs.Gaussian, hs.Accountant()):
         with pytest.raises(hs.ParameterError, match="mechanism must be a mechanism"):
-            hs.Accountant().step(wrong)  # type: ignore[arg-type]
+            hs.Accountant().step(wrong)  # type: ignore[arg-type]  # what is refused
 
 
 def test_another_adjacency_is_refused_when_it_is_recorded() -> None:

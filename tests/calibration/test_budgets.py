@@ -291,7 +291,8 @@ def test_a_common_factor_meets_the_budget_from_below() -> None:
     budget = hs.ApproxDP(1.5, 1e-6)
     split = hs.share_budget(budget, parts)
     truth = hs.epsilon(split.plan, 1e-6)
-    assert truth.upper <= split.achieved.epsilon <= 1.5  # type: ignore[union-attr]
+    assert isinstance(split.achieved, hs.ApproxDP)
+    assert truth.upper <= split.achieved.epsilon <= 1.5
     factor = noise_of(split.releases[0])
     assert noise_of(split.releases[1]) == pytest.approx(2 * factor, rel=1e-14)
     assert noise_of(split.releases[3]) == pytest.approx(8 * factor, rel=1e-14)

@@ -343,7 +343,7 @@ def test_numbers_that_the_rest_of_a_plan_fixes_are_refused_by_name() -> None:
 def test_wrong_input_is_refused_by_name(change: dict[str, object], name: str) -> None:
     given = {"plan": TUTORIAL, "parameter": "rate", "target": BUDGET} | change
     with pytest.raises(hs.ParameterError, match=rf"^{name} must be"):
-        hs.calibrate(**given)  # type: ignore[arg-type]
+        hs.calibrate(**given)  # type: ignore[arg-type]  # what is refused
 
 
 @pytest.mark.parametrize("value", [-0.1, 1.1, math.nan, "a", True])

@@ -44,7 +44,7 @@ def test_what_is_no_plan_has_its_reason() -> None:
 
 def test_bad_input_is_refused_by_name() -> None:
     with pytest.raises(hs.ParameterError, match="plan must be a DPSGD"):
-        hs.frontier(hs.Gaussian(1), TARGET, epochs=[1], batch_sizes=[1])  # type: ignore[arg-type]
+        hs.frontier(hs.Gaussian(1), TARGET, epochs=[1], batch_sizes=[1])  # type: ignore[arg-type]  # what is refused
     with pytest.raises(hs.ParameterError, match="epochs must be a sequence of at least one value"):
         hs.frontier(BASE, TARGET, epochs=[], batch_sizes=[1])
 

@@ -211,7 +211,7 @@ def test_a_sweep_that_is_left_leaves_nothing_waiting_in_the_executor() -> None:
         rows = hs.sweep({"x": range(100)}, ask, executor, in_flight=50)
         assert isinstance(rows, Iterator)
         next(rows)
-        getattr(rows, "close")()  # noqa: B009
+        getattr(rows, "close")()  # noqa: B009  # Iterator has no close
     assert len(asked) < 10
 
 
@@ -317,4 +317,4 @@ def test_a_solving_question_checks_its_plan_and_travels() -> None:
     ask = hs.Solve(PLAN, "epochs", hs.ApproxDP(2, 1e-5), spent=hs.Gaussian(10))
     assert pickle.loads(pickle.dumps(ask)) == ask
     with pytest.raises(hs.ParameterError, match="plan must be a mechanism"):
-        hs.Solve(3, "epochs", hs.ApproxDP(2, 1e-5))  # type: ignore[arg-type]
+        hs.Solve(3, "epochs", hs.ApproxDP(2, 1e-5))  # type: ignore[arg-type]  # what is refused

@@ -61,7 +61,7 @@ def test_a_file_of_a_cluster_is_that_of_this_process_byte_for_byte(
     rows = hs.sweep(GRID, hs.AskEpsilon(PLAN, 1e-5), executor, out=tmp_path / "cluster.csv")
     for _ in range(100):
         next(rows)
-    getattr(rows, "close")()  # noqa: B009
+    getattr(rows, "close")()  # noqa: B009  # Iterator has no close
     told: list[int] = []
     resumed = hs.sweep(
         GRID,

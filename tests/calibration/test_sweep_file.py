@@ -86,7 +86,7 @@ def interrupted(out: Path, after: int) -> None:
     rows = hs.sweep(GRID, third, out=out)
     for _ in range(after):
         next(rows)
-    getattr(rows, "close")()  # noqa: B009
+    getattr(rows, "close")()  # noqa: B009  # Iterator has no close
 
 
 def test_csv_has_every_digit_and_nothing_where_there_is_nothing(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def seconds(value: float) -> str:
     """Return a duration in the unit that suits it."""
     for unit, size in (("s", 1.0), ("ms", 1e-3)):
         if value >= size:
-            return (
-                f"{value / size:.2g} {unit}" if value < 100 * size else f"{value / size:.0f} {unit}"
-            )
+            count = value / size
+            # What two digits would round to a hundred has three.
+            return f"{count:.2g} {unit}" if count < 99.5 else f"{count:.0f} {unit}"
     return f"{value * 1e6:.0f} us"

@@ -77,7 +77,7 @@ def bench_schedule(benchmark: Any, steps: int, side: str) -> None:
     if side == "dp-accounting rdp":
         pytest.importorskip("dp_accounting", reason="needs the extra peers")
         if steps > PEERS_MOST:
-            pytest.skip("takes the peer hours")
+            pytest.skip("the peer takes some 40 ms a step: hours for so many")
     benchmark.group = f"{steps} steps"
     if benchmark.enabled:
         SIDES[side](FEW, NOISE)

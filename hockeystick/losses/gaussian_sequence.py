@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, final
 from hockeystick.losses._levels import Bin, Cell, Levels
 from hockeystick.losses._rates import largest_when_adding
 from hockeystick.losses.base import Bounded, Cumulants, LineLoss, LineValues
+from hockeystick.losses.registry import NoAnalysisError
 from hockeystick.losses.sampled_gaussian import FARTHEST, SampledGaussianLoss
 
 if TYPE_CHECKING:
@@ -329,8 +330,17 @@ class SequenceRule:
         return np.array(lines).transpose(1, 0, 2)
 
     def reference_line(self, c: float, step: float, count: int) -> list[mpc]:
-        """Raise: the contour takes sequences apart where it needs more digits than a float has."""
-        raise NotImplementedError
+        """Return ``ln M`` along the line by mpmath, run by run."""
+        from mpmath import mp
+
+        total = [mp.mpc(0)] * count
+        for run, runs in self.loss.runs:
+            rule = run.rule(self.c_high, self.y_high, self.log_tolerance)
+            if rule is None:
+                raise NoAnalysisError("a run of the sequence has no quadrature")
+            line = rule.reference_line(c, step, count)
+            total = [value + runs * one for value, one in zip(total, line, strict=True)]
+        return total
 
 
 def _or_small(values: LineValues, decay: SequenceDecay, step: float) -> LineValues:

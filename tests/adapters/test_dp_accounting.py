@@ -13,13 +13,14 @@ import hockeystick as hs
 from hockeystick import Adjacency
 from hockeystick.mechanisms import tuning
 
-dpa = pytest.importorskip("dp_accounting")
+pytest.importorskip("dp_accounting")
 
-from dp_accounting import dp_event  # noqa: E402  # after the skip
-from dp_accounting.pld import PLDAccountant  # noqa: E402  # after the skip
-from dp_accounting.rdp import RdpAccountant  # noqa: E402  # after the skip
+import dp_accounting as dpa
+from dp_accounting import dp_event
+from dp_accounting.pld import PLDAccountant
+from dp_accounting.rdp import RdpAccountant
 
-from hockeystick.adapters.dp_accounting import (  # noqa: E402  # after the skip
+from hockeystick.adapters.dp_accounting import (
     HockeystickAccountant,
     from_event,
     to_event,

@@ -12,14 +12,15 @@ import pytest
 
 import hockeystick as hs
 
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
 pytest.importorskip("opacus")
 
-from opacus import PrivacyEngine  # noqa: E402  # after the skip
-from opacus.accountants import RDPAccountant, create_accountant  # noqa: E402  # after the skip
-from opacus.accountants.utils import get_noise_multiplier  # noqa: E402  # after the skip
+import torch
+from opacus import PrivacyEngine
+from opacus.accountants import RDPAccountant, create_accountant
+from opacus.accountants.utils import get_noise_multiplier
 
-from hockeystick.adapters.opacus import HockeystickAccountant, drawn_rate  # noqa: E402  # after the skip
+from hockeystick.adapters.opacus import HockeystickAccountant, drawn_rate
 
 # Opacus and torch say so of themselves.
 pytestmark = [

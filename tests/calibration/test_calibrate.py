@@ -100,7 +100,8 @@ def test_laplace_noise_for_pure_privacy_is_its_inverse() -> None:
 
 @pytest.mark.parametrize("parameter", ["noise_multiplier", "rate", "steps"])
 def test_each_parameter_of_a_training_run_is_solved_to_the_last_step(parameter: str) -> None:
-    calibrated_tightly(TUTORIAL, parameter, BUDGET)
+    found = calibrated_tightly(TUTORIAL, parameter, BUDGET)
+    assert hs.epsilon(found.plan, BUDGET.delta).upper <= BUDGET.epsilon
 
 
 @pytest.mark.parametrize("parameter", ["batch_size", "examples"])
@@ -193,7 +194,8 @@ def test_three_hundred_random_targets_are_met_and_one_step_less_misses() -> None
 @pytest.mark.parametrize("epsilon", [0.01, 0.3, 20.0, pytest.param(500.0, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("delta", [1e-3, 1e-12, 1e-30])
 def test_the_corners_of_the_range_are_met(epsilon: float, delta: float) -> None:
-    calibrated_tightly(TUTORIAL, "noise_multiplier", hs.ApproxDP(epsilon, delta))
+    found = calibrated_tightly(TUTORIAL, "noise_multiplier", hs.ApproxDP(epsilon, delta))
+    assert hs.epsilon(found.plan, delta).upper <= epsilon
 
 
 def test_what_was_spent_counts() -> None:

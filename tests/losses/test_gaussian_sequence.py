@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from mpmath import mp
 
 import hockeystick as hs
 from hockeystick.accountants.contour import Contour
@@ -53,6 +54,19 @@ def test_the_line_holds_the_sum_of_what_independent_integrals_give(removing: boo
         truth = sum(transform(0.02, noise, removing, z) for noise in loss.levels.noise.tolist())
         assert values.error[k] < 1e-8
         assert abs(complex(values.real[k], values.imag[k]) - truth) <= values.error[k] + 1e-12
+
+
+@each_direction
+def test_the_line_by_mpmath_is_that_by_floats(removing: bool) -> None:
+    loss = GaussianSequenceLoss(0.02, levels_of((2.0, 1.5, 1.5)), removing)
+    rule = loss.rule(6.0, 14.0, -20.0)
+    assert rule is not None
+    values = rule.line(3.0, 7.0, 2)
+    with mp.workdps(30):
+        exact = [complex(value) for value in rule.reference_line(3.0, 7.0, 2)]
+    for k in range(2):
+        found = complex(values.real[k], values.imag[k])
+        assert abs(found - exact[k]) <= values.error[k] + 1e-14
 
 
 @each_direction

@@ -8,6 +8,8 @@ VENV ?= .venv
 PLAN ?= examples/mnist-tutorial.toml
 PYTEST_ARGS ?=
 WORKERS ?= auto
+# The release of PyTorch that the adapters are tested with; any from 2.3 on will do.
+TORCH ?= torch==2.13.0
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq install
@@ -80,6 +82,7 @@ $(VENV)/.installed-test: $(SETUP) | $(VENV)/.installed
 	@touch $@
 
 $(VENV)/.installed-all: $(SETUP) | $(VENV)/.installed-test
-	@echo "Installing the other accountants to compare with (once)"
-	@$(PIP) -e '.[test,peers]'
+	@echo "Installing PyTorch and the other accountants to compare with (once; minutes)"
+	@$(PIP) '$(TORCH)'
+	@$(PIP) -e '.[test,peers,torch,opacus,examples]'
 	@touch $@

@@ -22,8 +22,9 @@ NAME: Final = "hockeystick"
 # Their states have one format: runs of Poisson-subsampled Gaussian steps.
 _READABLE: Final = (NAME, "rdp", "prv", "gdp")
 _AN_ENTRY: Final = "(noise_multiplier, sample_rate, steps)"
-# torch draws its float32 uniforms from the multiples of 2^-24.
-_UNIFORMS: Final = 2**24
+# torch draws its uniforms from the multiples of 2^-24, or of 2^-53 where float64 is the default.
+_SINGLES: Final = 2**24
+_DOUBLES: Final = 2**53
 
 
 @final
@@ -46,11 +47,15 @@ class HockeystickAccountant(IAccountant):  # type: ignore[misc]  # theirs has no
         ``get_noise_multiplier(epochs=...)`` takes ``int(epochs / sample_rate)`` steps, in floats
         (48 for one epoch at 1/49): give it ``steps``.
 
+        Ghost clipping does not say how many backward passes a step has: the account holds for one,
+        with gradients set to zero before it.
+
     Edge cases:
         Nothing recorded costs 0, no noise inf. ``len`` is the number of steps, where Opacus's RDP
         and PRV accountants say how many pairs there are. Batches that are accumulated between two
         steps are refused: they are no Poisson sample of a larger rate, since an example may be in
-        several. So is adaptive clipping, which divides by the size of the batch without noise.
+        several. So is adaptive clipping, ghost or not, which divides by the size of the batch
+        without noise.
 
     References:
         Zhu, Dong and Wang, "Optimal Accounting of Differential Privacy via Characteristic
@@ -151,6 +156,9 @@ class HockeystickAccountant(IAccountant):  # type: ignore[misc]  # theirs has no
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Take over a state of this accountant or of Opacus's own, in place of what is recorded.
 
+        What Opacus's own recorded has the rate that the sampler was given: it is rounded up to
+        that at which it draws (``drawn_rate``).
+
         Args:
             state_dict: What ``state_dict`` of this accountant, or of an RDP, PRV or GDP accountant
                 of Opacus, returned.
@@ -167,20 +175,24 @@ class HockeystickAccountant(IAccountant):  # type: ignore[misc]  # theirs has no
         entries = state_dict["history"]
         if not isinstance(entries, list | tuple):
             raise ParameterError("history", entries, f"a list of {_AN_ENTRY}")
-        self.history = [_entry(entry) for entry in entries]
+        found = [_entry(entry) for entry in entries]
+        if state_dict["mechanism"] != NAME:
+            found = [(noise, drawn_rate(rate), steps) for noise, rate, steps in found]
+        self.history = found
 
 
 def drawn_rate(sample_rate: float) -> float:
     """Return the probability with which Opacus's sampler draws an example, or a little more.
 
     It draws where a float32 uniform number, a multiple of 2^-24, is below the rate as a float32:
-    with probability ``ceil(2^24 float32(rate)) / 2^24``, up to 2^-24 (6e-8) above the rate.
+    with probability ``ceil(2^24 float32(rate)) / 2^24``, up to 2^-24 (6e-8) above the rate. Where
+    float64 is torch's default, so it is with 2^-53 and the rate itself.
 
     Args:
         sample_rate: The rate that the sampler was given, in [0, 1].
 
     Returns:
-        The larger of that probability and the rate itself.
+        The largest of the two probabilities and the rate itself.
 
     Raises:
         ParameterError: If the rate is no such number.
@@ -192,7 +204,8 @@ def drawn_rate(sample_rate: float) -> float:
     """
     rate = _validate.real("sample_rate", sample_rate, PARAMETERS["rate"])
     single: float = struct.unpack("f", struct.pack("f", rate))[0]
-    return max(rate, math.ceil(single * _UNIFORMS) / _UNIFORMS)
+    drawn = math.ceil(single * _SINGLES) / _SINGLES, math.ceil(rate * _DOUBLES) / _DOUBLES
+    return max(rate, *drawn)
 
 
 def _numbers(noise_multiplier: object, sample_rate: object) -> tuple[float, float]:
@@ -217,7 +230,10 @@ def _refuse_unaccountable(optimizer: Any) -> None:
             "may be in several, so that they are no Poisson sample; draw one larger batch, and "
             "split it by opacus.utils.batch_memory_manager.BatchMemoryManager"
         )
-    if hasattr(optimizer, "target_unclipped_quantile"):
+    # The first is their optimizer's that clips adaptively, the other set by their ghost clipping.
+    if hasattr(optimizer, "target_unclipped_quantile") or hasattr(
+        optimizer, "_adjusted_noise_multiplier"
+    ):
         raise IncompatibleError(
             "adaptive clipping in Opacus divides the noisy count by the size of the batch, which "
             "has no noise, so that no account covers it; use a constant clipping norm"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError
@@ -30,6 +30,8 @@ and Gaussian (noise multiplier 20)
     """
 
     __slots__ = ()
+    # Whether the description is for a stated number of examples, as a batch out of so many is.
+    _of_stated_size: ClassVar[bool] = False
 
     @property
     @abstractmethod

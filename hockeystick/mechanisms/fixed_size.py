@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import ClassVar, final
 
 from hockeystick import _validate
 from hockeystick.adjacency import Adjacency
@@ -68,6 +68,8 @@ class FixedSizeSubsampled(Mechanism):
         >>> print(hs.FixedSizeSubsampled(hs.Gaussian(1.1), batch_size=256, examples=60_000))
         fixed-size-subsampled Gaussian (noise multiplier 1.1, 256 of 60000, replace-one)
     """
+
+    _of_stated_size: ClassVar[bool] = True
 
     inner: Mechanism
     batch_size: int

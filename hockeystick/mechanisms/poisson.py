@@ -44,7 +44,8 @@ class PoissonSubsampled(Mechanism):
     Raises:
         ParameterError: If a parameter is outside its domain.
         IncompatibleError: Under replace-one unless the inner mechanism is a ``Gaussian``, or if
-            the inner mechanism has another adjacency.
+            the inner mechanism has another adjacency or is described for a stated number of
+            examples, which a Poisson sample does not have.
 
     References:
         Zhu, Dong and Wang, "Optimal Accounting of Differential Privacy via Characteristic
@@ -76,6 +77,11 @@ class PoissonSubsampled(Mechanism):
             raise IncompatibleError(
                 "under replace-one, Poisson sampling is analysed for the Gaussian mechanism, not "
                 f"for {inner}; use add-remove or zero-out"
+            )
+        if inner._of_stated_size:
+            raise IncompatibleError(
+                f"{inner} is described for a stated number of examples, which a Poisson sample "
+                "does not have; sample once, by one of the two"
             )
         if inner.adjacency not in (None, neighbours):
             raise IncompatibleError(

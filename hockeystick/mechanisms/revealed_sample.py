@@ -8,6 +8,7 @@ from typing import final
 
 from hockeystick import _validate
 from hockeystick.adjacency import Adjacency
+from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms.base import Mechanism, checked
 
 
@@ -40,6 +41,7 @@ class RevealedSample(Mechanism):
 
     Raises:
         ParameterError: If a parameter is outside its domain.
+        IncompatibleError: If the inner mechanism is described for a stated number of examples.
 
     References:
         van Dijk, Nguyen, Nguyen and Nguyen, "Generalizing DP-SGD with shuffling and batch
@@ -56,6 +58,11 @@ class RevealedSample(Mechanism):
 
     def __init__(self, inner: Mechanism, rate: float | Fraction) -> None:
         object.__setattr__(self, "inner", checked("inner", inner))
+        if inner._of_stated_size:
+            raise IncompatibleError(
+                f"{inner} is described for a stated number of examples, which a random sample "
+                "does not have; sample once, by one of the two"
+            )
         probability = _validate.real("rate", rate)
         object.__setattr__(self, "rate", rate if isinstance(rate, Fraction) else probability)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 from hockeystick import _validate
 from hockeystick._validate import MAX_COUNT, Domain
@@ -55,6 +55,8 @@ class TruncatedPoissonSubsampled(Mechanism):
         >>> print(hs.TruncatedPoissonSubsampled(hs.Gaussian(1.1), 0.01, cap=70, examples=6_000))
         truncated-Poisson-subsampled Gaussian (noise multiplier 1.1, rate 0.01, at most 70 of 6000)
     """
+
+    _of_stated_size: ClassVar[bool] = True
 
     inner: Mechanism
     rate: float | Fraction

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 from hockeystick import _validate
 from hockeystick.adjacency import Adjacency
@@ -46,6 +46,8 @@ class WithReplacementSubsampled(Mechanism):
         >>> print(hs.WithReplacementSubsampled(hs.Gaussian(1.1), batch_size=10, examples=1000))
         with-replacement-subsampled Gaussian (noise multiplier 1.1, 10 of 1000, replace-one)
     """
+
+    _of_stated_size: ClassVar[bool] = True
 
     inner: Mechanism
     batch_size: int

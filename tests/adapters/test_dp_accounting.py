@@ -25,6 +25,7 @@ from hockeystick.adapters.dp_accounting import (
     from_event,
     to_event,
 )
+from hockeystick.adapters.dp_accounting._reading import read
 
 ADD, REPLACE, ZERO = Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE, Adjacency.ZERO_OUT
 RELATION = {
@@ -35,6 +36,15 @@ RELATION = {
 NOTHING = hs.PureDP(0) ** 0
 Gaussian, Poisson = dp_event.GaussianDpEvent, dp_event.PoissonSampledDpEvent
 Times, Both = dp_event.SelfComposedDpEvent, dp_event.ComposedDpEvent
+Without = dp_event.SampledWithoutReplacementDpEvent
+With = dp_event.SampledWithReplacementDpEvent
+Truncated = dp_event.TruncatedSubsampledGaussianDpEvent
+
+
+def _dpsgd(noise: float, rate: float, steps: int) -> hs.Mechanism:
+    """Return so many Gaussians on Poisson samples."""
+    return hs.PoissonSubsampled(hs.Gaussian(noise), rate) ** steps
+
 
 # Event, adjacency, mechanism: what loses nothing in either direction.
 EXACT: list[tuple[Any, Adjacency, hs.Mechanism]] = [
@@ -110,6 +120,73 @@ def test_an_event_is_read_as_its_mechanism_and_written_back(
     assert from_event(event, str(adjacency)) == mechanism
 
 
+# What TensorFlow Privacy 0.9.0 builds: 60,000 examples in batches of 256 for 15.5 epochs.
+RATE = 256 / 60_000
+STEPS = math.ceil(15.5 / RATE)
+TENSORFLOW_PRIVACY: list[tuple[Any, Adjacency, hs.Mechanism]] = [
+    # compute_dp_sgd_privacy_statement, without microbatches and with them: half of the noise.
+    (Times(Poisson(RATE, Gaussian(1.1)), STEPS), ADD, _dpsgd(1.1, RATE, STEPS)),
+    (Times(Poisson(RATE, Gaussian(1.1 / 2)), STEPS), ADD, _dpsgd(0.55, RATE, STEPS)),
+    # The same for examples of which each is seen once in an epoch.
+    (Times(Gaussian(1.1), 16), ADD, hs.Gaussian(1.1) ** 16),
+    # A DPQuery that clips at a quantile, sampled, in a ledger with one round that differs.
+    (
+        Both([Times(Poisson(0.1, Both([Gaussian(3.0), Gaussian(4.0)])), 9), Gaussian(5.0)]),
+        ADD,
+        _dpsgd(2.4, 0.1, 9) @ hs.Gaussian(5),
+    ),
+    # Trees that are restarted, each record once in each.
+    (
+        Times(dp_event.SingleEpochTreeAggregationDpEvent(3.0, 12), 4),
+        ZERO,
+        hs.TreeAggregation(3, leaves=12) ** 4,
+    ),
+]
+# What accounting.py and execution_plan.py of JAX Privacy 2 build.
+JAX_PRIVACY: list[tuple[Any, Adjacency, hs.Mechanism]] = [
+    (Times(Poisson(0.1, Gaussian(3.0)), 512), ADD, _dpsgd(3.0, 0.1, 512)),
+    # fixed_dpsgd_event, replace=False and replace=True.
+    (
+        Times(Without(1000, 10, Gaussian(3.0)), 16),
+        REPLACE,
+        hs.FixedSizeSubsampled(hs.Gaussian(1.5), 10, 1000) ** 16,
+    ),
+    (
+        Times(With(1000, 10, Gaussian(3.0)), 16),
+        REPLACE,
+        hs.WithReplacementSubsampled(hs.Gaussian(1.5), 10, 1000) ** 16,
+    ),
+    # truncated_dpsgd_event.
+    (
+        Times(Truncated(1000, 0.1, 150, 3.0), 512),
+        ADD,
+        hs.TruncatedPoissonSubsampled(hs.Gaussian(3), 0.1, cap=150, examples=1000) ** 512,
+    ),
+    # amplified_bandmf_event with 4 bands: a group is sampled in every fourth step.
+    (Times(Poisson(0.1, Gaussian(3.0)), math.ceil(510 / 4)), ADD, _dpsgd(3.0, 0.1, 128)),
+    # The execution plan of a dataset whose size is known.
+    (
+        Times(Poisson(0.1, Gaussian(3.0)), 128),
+        ZERO,
+        hs.PoissonSubsampled(hs.Gaussian(3), 0.1, ZERO) ** 128,
+    ),
+    # use_zcdp=True without a sample, and NonPrivateConfig.
+    (Times(dp_event.ZCDpEvent(0.5 / 3.0**2), 9), ADD, hs.ZCDP(0.5 / 9) ** 9),
+    (dp_event.NonPrivateDpEvent(), ADD, hs.PureDP(math.inf)),
+]
+
+
+@pytest.mark.parametrize(("event", "adjacency", "mechanism"), [*TENSORFLOW_PRIVACY, *JAX_PRIVACY])
+def test_what_tensorflow_privacy_and_jax_privacy_build_is_read_and_accounted_for(
+    event: Any, adjacency: Adjacency, mechanism: hs.Mechanism
+) -> None:
+    found = from_event(event, adjacency)
+    assert str(found) == str(mechanism)
+    ours, truth = (hs.epsilon(one, 1e-5, tolerance=0.1) for one in (found, mechanism))
+    assert (ours.lower, ours.upper) == pytest.approx((truth.lower, truth.upper), rel=1e-12)
+    assert HockeystickAccountant(RELATION[adjacency]).supports(event)
+
+
 def test_a_plan_is_written_as_what_it_stands_for() -> None:
     plan = hs.DPSGD(rate=0.25, steps=100, noise_multiplier=1.5)
     event = Times(Poisson(0.25, Gaussian(1.5)), 100)
@@ -126,6 +203,8 @@ def test_what_releases_nothing_releases_nothing_in_a_sample() -> None:
         assert from_event(Poisson(0.5, event)) == NOTHING
         assert from_event(dp_event.SampledWithoutReplacementDpEvent(9, 3, event)) == NOTHING
     assert from_event(Both([])) == NOTHING
+    assert from_event(Without(9, 0, Gaussian(1.0)), REPLACE) == NOTHING
+    assert from_event(With(9, 0, Gaussian(1.0)), REPLACE) == NOTHING
     assert from_event(dp_event.RandomizedResponseDpEvent(0.0, 1), REPLACE) == NOTHING
     assert from_event(dp_event.TruncatedSubsampledGaussianDpEvent(0, 0.5, 2, 1.0)) == NOTHING
     assert from_event(dp_event.TruncatedSubsampledGaussianDpEvent(9, 0.5, 0, 1.0)) == NOTHING
@@ -272,6 +351,10 @@ REFUSED: list[tuple[Any, Adjacency, str]] = [
     (dp_event.RepeatAndSelectDpEvent(Gaussian(1.0), 5.0, -0.5), ADD, "shape must be"),
     (dp_event.SingleEpochTreeAggregationDpEvent(1.0, []), ZERO, "step_counts must be"),
     (Times(Gaussian(1.0), -1), ADD, "count must be"),
+    (Without(9, 0.5, Gaussian(1.0)), REPLACE, "sample_size must be"),
+    (Without(9, 10, Gaussian(1.0)), REPLACE, "batch_size must be"),
+    # JAX Privacy's execution plans for truncated batches name these neighbours.
+    (Truncated(1000, 0.1, 150, 3.0), ZERO, "under add-remove alone, not under zero-out"),
     (Poisson(1.5, Gaussian(1.0)), ADD, "rate must be"),
 ]
 
@@ -289,6 +372,75 @@ def test_what_has_no_counterpart_is_refused_with_the_reason_and_not_supported(
             accountant.compose(inside)
     assert len(accountant.account) == 1
     assert accountant.ledger == Gaussian(2.0)
+
+
+@pytest.mark.parametrize("adjacency", [ADD, REPLACE, ZERO])
+@pytest.mark.parametrize(
+    "inside",
+    [
+        Without(100, 10, Gaussian(1.0)),
+        With(100, 10, Gaussian(1.0)),
+        Truncated(100, 0.1, 20, 1.0),
+        Both([Gaussian(1.0), Times(Without(100, 10, Gaussian(1.0)), 2)]),
+        Poisson(0.5, Without(100, 10, Gaussian(1.0))),
+        dp_event.RepeatAndSelectDpEvent(Without(100, 10, Gaussian(1.0)), 5.0, 1.0),
+    ],
+)
+def test_nothing_is_drawn_from_a_given_number_of_records_in_a_poisson_sample(
+    inside: Any, adjacency: Adjacency
+) -> None:
+    # Of 100 records half are in the sample: 10 of those are a fifth, and not the tenth it says.
+    with pytest.raises(hs.UnsupportedError, match="a Poisson sample has a random size"):
+        from_event(Poisson(0.5, inside), adjacency)
+    assert not HockeystickAccountant(RELATION[adjacency]).supports(Poisson(0.5, inside))
+
+
+def test_a_poisson_sample_of_a_sample_is_one_of_the_product_of_the_rates() -> None:
+    nested = HockeystickAccountant().compose(Poisson(0.5, Poisson(0.1, Gaussian(1.0))), 2)
+    one = HockeystickAccountant().compose(Poisson(0.05, Gaussian(1.0)), 2)
+    assert nested.get_epsilon(1e-5) == pytest.approx(one.get_epsilon(1e-5), rel=1e-3)
+    batches = Without(100, 10, Poisson(0.1, Gaussian(1.0)))
+    of_batches = HockeystickAccountant(RELATION[REPLACE]).compose(batches, 2)
+    at_once = HockeystickAccountant(RELATION[REPLACE]).compose(Poisson(0.01, Gaussian(1.0)), 2)
+    assert of_batches.get_epsilon(1e-5) > at_once.account.epsilon(1e-5).lower
+
+
+def test_no_privacy_in_a_sample_is_no_privacy_of_those_in_it() -> None:
+    accountant = HockeystickAccountant().compose(Poisson(0.25, dp_event.NonPrivateDpEvent()))
+    assert accountant.get_epsilon(0.2) == math.inf
+    assert 0.25 <= accountant.get_delta(5.0) <= 0.25 * (1 + 1e-9)
+    never = HockeystickAccountant().compose(Poisson(0.0, dp_event.NonPrivateDpEvent()))
+    assert never.get_epsilon(0.0) == 0.0
+    for sampled in (Without, With):
+        event = sampled(100, 10, dp_event.NonPrivateDpEvent())
+        assert not any(HockeystickAccountant(one).supports(event) for one in RELATION.values())
+
+
+def test_every_class_of_events_is_in_the_tables_here_or_refused_by_name() -> None:
+    tested = {type(event) for event, *_ in (*EXACT, *REFUSED)}
+    unknown = read.dispatch(dp_event.DpEvent)
+    classes = [one for one in vars(dp_event).values() if isinstance(one, type)]
+    events = [one for one in classes if issubclass(one, dp_event.DpEvent)]
+    assert len(events) >= 18
+    for one in events:
+        assert one in tested or read.dispatch(one) is unknown
+
+
+def test_an_event_of_a_later_version_is_refused_by_name() -> None:
+    class RandomAllocationDpEvent(dp_event.DpEvent):  # type: ignore[misc]  # theirs has no types
+        """A class that dp-accounting 0.6 does not have."""
+
+    for event in (RandomAllocationDpEvent(), Poisson(0.5, RandomAllocationDpEvent())):
+        with pytest.raises(hs.UnsupportedError, match="no mechanism for a RandomAllocationDpEvent"):
+            from_event(event)
+        assert not HockeystickAccountant().supports(event)
+
+
+@pytest.mark.parametrize("sampled", [Without, With])
+def test_zcdp_in_a_sample_of_a_fixed_size_is_not_supported(sampled: Any) -> None:
+    # As JAX Privacy's fixed_dpsgd_event builds it with use_zcdp=True.
+    event = Times(sampled(1000, 10, dp_event.ZCDpEvent(0.5 / 3.0**2)), 512)
+    assert not any(HockeystickAccountant(one).supports(event) for one in RELATION.values())
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections import OrderedDict
 from collections.abc import Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -159,17 +160,38 @@ def test_a_checkpoint_of_an_engine_keeps_the_account(tmp_path: Path) -> None:
     assert resumed.get_epsilon(1e-5) == hs.epsilon(_step(0.9, 0.25) ** 8, 1e-5).upper
 
 
+def test_adaptive_ghost_clipping_is_refused_by_name_before_the_model_changes() -> None:
+    from opacus.utils.adaptive_clipping.adaptive_clipping_utils import (
+        PrivacyEngineAdaptiveClipping,
+    )
+
+    engine = PrivacyEngineAdaptiveClipping(accountant="hockeystick")
+    # It asks for batches of more than ten times the noise multiplier.
+    model, optimizer, criterion, loader = _private(
+        engine, 0.01, criterion=torch.nn.CrossEntropyLoss(), grad_sample_mode="ghost"
+    )
+    before = [parameter.detach().clone() for parameter in model.parameters()]
+    inputs, labels = next(batch for batch in loader if len(batch[0]))
+    criterion(model(inputs), labels).backward()
+    with pytest.raises(hs.IncompatibleError, match="adaptive clipping in Opacus"):
+        optimizer.step()
+    assert len(engine.accountant) == 0
+    assert all(map(torch.equal, before, model.parameters()))
+
+
 @pytest.mark.parametrize("mechanism", ["rdp", "prv", "gdp"])
-def test_a_state_of_theirs_is_taken_over(mechanism: str) -> None:
+def test_a_state_of_theirs_is_taken_over_at_the_rate_that_their_sampler_draws(
+    mechanism: str,
+) -> None:
     theirs = create_accountant(mechanism)
     for _ in range(3):
-        theirs.step(noise_multiplier=1.1, sample_rate=0.01)
+        theirs.step(noise_multiplier=1.1, sample_rate=1 / 235)
     ours = HockeystickAccountant()
     state = theirs.state_dict()
     ours.load_state_dict(state)
-    ours.step(noise_multiplier=1.1, sample_rate=0.01)
-    assert ours.history == [(1.1, 0.01, 4)]
-    assert state["history"] == [(1.1, 0.01, 3)]
+    ours.step(noise_multiplier=1.1, sample_rate=drawn_rate(1 / 235))
+    assert ours.history == [(1.1, drawn_rate(1 / 235), 4)]
+    assert state["history"] == [(1.1, 1 / 235, 3)]
 
 
 def test_their_checkpoint_is_resumed_by_an_engine_of_ours(tmp_path: Path) -> None:
@@ -301,7 +323,7 @@ def test_another_adjacency_and_other_questions_can_be_asked() -> None:
     assert accountant.account().delta(1.0).upper == hs.delta(_step(2.0, 0.1) ** 100, 1.0).upper
 
 
-@pytest.mark.parametrize("rate", [0.25, 1 / 3, 1 / 235, 1e-9, 1.0, 0.0, 1 - 2**-30])
+@pytest.mark.parametrize("rate", [0.25, 1 / 3, 1 / 235, 1e-9, 1.0, 0.0, 1 - 2**-30, 0.125 + 2**-55])
 def test_the_rate_recorded_is_no_less_than_that_of_their_sampler(rate: float) -> None:
     drawn = drawn_rate(rate)
     assert rate <= drawn <= min(rate * (1 + 2**-24) + 2**-24, 1.0)
@@ -311,8 +333,12 @@ def test_the_rate_recorded_is_no_less_than_that_of_their_sampler(rate: float) ->
     near = range(max(nearest - 3, 0), min(nearest + 4, 2**24))
     below = [k for k in near if bool(torch.tensor(k / 2**24, dtype=torch.float32) < rate)]
     assert (below[-1] + 1 if below else 0) <= drawn * 2**24
-    uniforms = torch.rand(1000, generator=torch.Generator().manual_seed(3)).to(torch.float64)
-    assert torch.equal(uniforms * 2**24, torch.floor(uniforms * 2**24))
+    # Where float64 is the default, uniform numbers are k 2^-53, and the rate is not rounded.
+    assert Fraction(math.ceil(Fraction(rate) * 2**53), 2**53) <= Fraction(drawn)
+    for dtype, places in ((torch.float32, 24), (torch.float64, 53)):
+        generator = torch.Generator().manual_seed(3)
+        scaled = torch.rand(1000, generator=generator, dtype=dtype).to(torch.float64) * 2**places
+        assert torch.equal(scaled, torch.floor(scaled))
 
 
 def test_hockeystick_itself_loads_neither_opacus_nor_torch() -> None:

@@ -25,7 +25,15 @@ from hockeystick.adapters.torch import (
 )
 from hockeystick.errors import IncompatibleError, ParameterError
 
+# The same tests run on a GPU where there is one; the data stay on the CPU, as usual.
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 EXAMPLES = 12
+
+
+@pytest.fixture(autouse=True)
+def _whole_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no GPU multiply in fewer bits than a slow loop would."""
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
 
 
 class Words(nn.Module):  # type: ignore[misc]  # torch may have no types
@@ -38,6 +46,18 @@ class Words(nn.Module):  # type: ignore[misc]  # torch may have no types
 
     def forward(self, words: Any) -> Any:
         return self.head(self.words(words).mean(dim=1))
+
+
+class Scaled(nn.Module):  # type: ignore[misc]  # torch may have no types
+    """A layer times a parameter that is a single number."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.tensor(0.7))
+        self.layer = nn.Linear(6, 3)
+
+    def forward(self, inputs: Any) -> Any:
+        return self.scale * self.layer(inputs)
 
 
 class Block(nn.Module):  # type: ignore[misc]  # torch may have no types
@@ -72,7 +92,17 @@ def _transformer() -> tuple[Any, Any]:
     return Block(), torch.randint(11, (EXAMPLES, 5))
 
 
-MODELS = {"mlp": _mlp, "cnn": _cnn, "text": _text, "transformer": _transformer}
+def _scaled() -> tuple[Any, Any]:
+    return Scaled(), torch.randn(EXAMPLES, 6)
+
+
+MODELS = {
+    "mlp": _mlp,
+    "cnn": _cnn,
+    "text": _text,
+    "transformer": _transformer,
+    "scaled": _scaled,
+}
 
 
 def made(
@@ -86,6 +116,7 @@ def made(
     """Return a private loop with its model, inputs and targets; without noise and seeded."""
     torch.manual_seed(1)
     model, inputs = maker()
+    model.to(DEVICE)
     targets = torch.randint(3, (len(inputs),))
     fields: dict[str, Any] = {"sampling": "full-batch", "steps": 3} | (plan or {})
     described = hs.DPSGD(examples=len(inputs), noise_multiplier=noise_multiplier, **fields)
@@ -105,6 +136,7 @@ def _one_step(private: Any) -> dict[str, Any]:
 def _slow_gradients(model: Any, inputs: Any, targets: Any) -> list[dict[str, Any]]:
     """Return each example's gradient by an ordinary backward pass of its own."""
     found = []
+    inputs, targets = inputs.to(DEVICE), targets.to(DEVICE)
     for place in range(len(inputs)):
         model.zero_grad()
         functional.cross_entropy(
@@ -236,7 +268,7 @@ def test_steps_with_a_seed_have_noise_of_their_own() -> None:
 def test_any_optimizer_steps_and_frozen_parameters_stay() -> None:
     torch.manual_seed(1)
     model, inputs = _mlp()
-    model[0].requires_grad_(False)
+    model.to(DEVICE)[0].requires_grad_(False)
     frozen, trained = model[0].weight.clone(), model[2].weight.clone()
     dataset = torch.utils.data.TensorDataset(inputs, torch.zeros(EXAMPLES, dtype=torch.long))
     plan = hs.DPSGD(examples=EXAMPLES, sampling="full-batch", steps=2, noise_multiplier=1)

@@ -24,6 +24,8 @@ from hockeystick.adapters.torch import Online, make_private
 from hockeystick.adapters.torch._account import Account, first_steps
 from hockeystick.errors import BudgetExhausted, ParameterError
 
+# The same tests run on a GPU where there is one; the data stay on the CPU, as usual.
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 LOSS = torch.nn.functional.cross_entropy
 POISSON = hs.DPSGD(examples=60, batch_size=6, steps=40, noise_multiplier=1.5)
 ALLOCATED = hs.DPSGD(
@@ -34,7 +36,7 @@ ALLOCATED = hs.DPSGD(
 def _loop(plan: hs.DPSGD = POISSON, **options: Any) -> Any:
     """Return a private loop on random data."""
     torch.manual_seed(0)
-    model = torch.nn.Linear(3, 2)
+    model = torch.nn.Linear(3, 2).to(DEVICE)
     dataset = torch.utils.data.TensorDataset(torch.randn(60, 3), torch.randint(2, (60,)))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     return make_private(model, optimizer, dataset, plan, **options)
@@ -176,7 +178,7 @@ def test_a_step_is_in_the_journal_before_its_noise_is_drawn(
     def killed(*arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("hockeystick.adapters.torch._private.generator", killed)
+    monkeypatch.setattr("hockeystick.adapters.torch._private.normals", killed)
     with pytest.raises(KeyboardInterrupt):
         _ran(private, 1)
     assert private.steps == 3
@@ -260,6 +262,58 @@ for batch in private.loader:
 """
 
 
+def _counted(journal: Path) -> int:
+    """Return the steps in a journal, whose first line says what of."""
+    return journal.read_bytes().partition(b"\n")[2].count(b".")
+
+
+_KILLED_AT = """
+import os, signal, sys, torch
+import hockeystick as hs
+from hockeystick.adapters.torch import _private, make_private
+
+torch.set_num_threads(1)
+place, path = sys.argv[1:]
+plan = hs.DPSGD(examples=60, batch_size=30, steps=10, noise_multiplier=1.5)
+model = torch.nn.Linear(3, 2)
+dataset = torch.utils.data.TensorDataset(torch.randn(60, 3), torch.randint(2, (60,)))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+private = make_private(model, optimizer, dataset, plan, journal=path)
+
+def dying_at(name, real):
+    def called(*arguments, **options):
+        if name == "optimizer":
+            os.write(1, b"r")  # what it gets is released
+        if name == place and private.steps == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(*arguments, **options)
+    return called
+
+between = dying_at("between", int)
+_private.individual = dying_at("gradients", _private.individual)
+_private.normals = dying_at("noise", _private.normals)
+optimizer.step = dying_at("optimizer", optimizer.step)
+for batch in private.loader:
+    between()
+    private.step(torch.nn.functional.cross_entropy, batch)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("place", "released"), [("between", 3), ("gradients", 3), ("noise", 2), ("optimizer", 3)]
+)
+def test_wherever_a_kill_strikes_the_journal_has_every_release(
+    place: str, released: int, tmp_path: Path
+) -> None:
+    path = tmp_path / "run.account"
+    command = [sys.executable, "-c", _KILLED_AT, place, os.fspath(path)]
+    ended = subprocess.run(command, check=False, stdout=subprocess.PIPE)
+    assert ended.returncode == -signal.SIGKILL
+    assert ended.stdout == b"r" * released
+    assert _counted(path) == 3
+
+
 @pytest.mark.slow
 def test_after_a_kill_the_account_is_never_less_than_what_was_released(tmp_path: Path) -> None:
     path = tmp_path / "run.account"
@@ -279,5 +333,5 @@ def test_after_a_kill_the_account_is_never_less_than_what_was_released(tmp_path:
         assert child.wait() == -signal.SIGKILL
         assert told.strip(b"r") == b""
         released += 1 + len(told)
-        journal = path.read_bytes().count(b".")
+        journal = _counted(path)
         assert released <= journal <= released + 5  # at most one step each time is counted in vain

@@ -8,7 +8,16 @@ import pytest
 
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
-from hockeystick.mechanisms import DPSGD, Gaussian, Laplace, PoissonSubsampled
+from hockeystick.mechanisms import (
+    DPSGD,
+    FixedSizeSubsampled,
+    Gaussian,
+    Laplace,
+    Mechanism,
+    PoissonSubsampled,
+    RevealedSample,
+    TruncatedPoissonSubsampled,
+)
 
 
 @pytest.mark.parametrize("rate", [0, 5e-324, 0.5, np.float64(0.25), 1])
@@ -61,6 +70,25 @@ def test_an_inner_mechanism_of_another_adjacency_is_refused() -> None:
             DPSGD(rate=1, steps=1, noise_multiplier=1, adjacency="replace-one"), 0.1, "zero-out"
         )
     assert PoissonSubsampled(inner, 0.2, "zero-out").inner == inner
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        FixedSizeSubsampled(Gaussian(1), 3, 10, "add-remove"),
+        TruncatedPoissonSubsampled(Gaussian(1), 0.1, 3, 10),
+        TruncatedPoissonSubsampled(
+            FixedSizeSubsampled(Gaussian(1), 3, 10, "add-remove"), 0.1, 3, 9
+        ),
+    ],
+    ids=str,
+)
+def test_a_batch_out_of_a_stated_number_is_not_drawn_from_a_random_sample(inner: Mechanism) -> None:
+    # Out of fewer than 10 examples each would be drawn more often than is accounted for.
+    with pytest.raises(IncompatibleError, match="described for a stated number of examples"):
+        PoissonSubsampled(inner, 0.1, inner.adjacency or "add-remove")
+    with pytest.raises(IncompatibleError, match="described for a stated number of examples"):
+        RevealedSample(inner, 0.1)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import singledispatch
-from typing import Final
+from typing import Final, TypeAlias
 
 from dp_accounting import dp_event
 
@@ -44,6 +44,9 @@ _SHAPE: Final = Domain(symbol="eta", low=0, high=math.inf, typical=(0, 2))
 # Orders from 1.004 to a million: between them convexity loses next to nothing.
 _ORDERS: Final = tuple(1.0 + 2.0 ** (k / 16) for k in range(-128, 321))
 _SIZE: Final = Domain(symbol="n", low=0, high=_validate.MAX_COUNT, typical=(9, 99), whole=True)
+_FixedSize: TypeAlias = (
+    dp_event.SampledWithoutReplacementDpEvent | dp_event.SampledWithReplacementDpEvent
+)
 
 
 def from_event(
@@ -78,7 +81,10 @@ def from_event(
 
     Edge cases:
         No noise is no privacy. ``DiscreteLaplaceDpEvent(0, C)``, which is no distribution, is read
-        as dp-accounting does: no privacy. Sampling what releases nothing releases nothing.
+        as dp-accounting does: no privacy. Sampling what releases nothing releases nothing, and so
+        does a sample of size 0. In a Poisson sample nothing can be drawn from a given number of
+        records, since its size is random: that is refused. A ``ZCDpEvent`` is for the neighbours
+        that are meant, whatever noise it was computed from.
 
     Args:
         event: The event.
@@ -140,6 +146,30 @@ def _inside(event: dp_event.DpEvent, adjacency: Adjacency) -> Mechanism | None:
         noises = [(_noise(one.noise_multiplier), runs) for one, runs in parts]
         return Gaussian(_distance(_numbers.together(noises), adjacency))
     return read(event, adjacency) if parts else None
+
+
+def _draws_from_so_many(event: dp_event.DpEvent) -> bool:
+    """Return whether an event, or one inside it, says how many records it draws from."""
+    match event:
+        case dp_event.SampledWithoutReplacementDpEvent() | dp_event.SampledWithReplacementDpEvent():
+            return True
+        case dp_event.TruncatedSubsampledGaussianDpEvent():
+            return True
+        case dp_event.ComposedDpEvent(events=several):
+            return any(map(_draws_from_so_many, several))
+        case (
+            dp_event.SelfComposedDpEvent(event=inner)
+            | dp_event.PoissonSampledDpEvent(event=inner)
+            | dp_event.RepeatAndSelectDpEvent(event=inner)
+        ):
+            return _draws_from_so_many(inner)
+        case _:
+            return False
+
+
+def _draws(event: _FixedSize) -> bool:
+    """Return whether a sample of a fixed size has any record."""
+    return _validate.count("sample_size", event.sample_size, _SIZE) > 0
 
 
 def _noise(value: object) -> float:
@@ -222,6 +252,8 @@ def _(event: dp_event.SelfComposedDpEvent, adjacency: Adjacency) -> Mechanism:
 def _(event: dp_event.PoissonSampledDpEvent, adjacency: Adjacency) -> Mechanism:
     """Return the mechanism on a Poisson sample, a Gaussian's noise in units of contributions."""
     units = Adjacency.ADD_REMOVE if adjacency is Adjacency.REPLACE_ONE else adjacency
+    if _draws_from_so_many(event.event):
+        raise _refused(event, "a Poisson sample has a random size, and not the one stated inside")
     inner = _inside(event.event, units)
     rate = _validate.real("rate", event.sampling_probability)
     return PoissonSubsampled(inner, rate, adjacency) if inner else _NOTHING
@@ -230,7 +262,7 @@ def _(event: dp_event.PoissonSampledDpEvent, adjacency: Adjacency) -> Mechanism:
 @read.register
 def _(event: dp_event.SampledWithoutReplacementDpEvent, adjacency: Adjacency) -> Mechanism:
     """Return the mechanism on a sample of a fixed size, in which a record takes another's place."""
-    inner = _inside(event.event, Adjacency.REPLACE_ONE)
+    inner = _inside(event.event, Adjacency.REPLACE_ONE) if _draws(event) else None
     if adjacency is not Adjacency.REPLACE_ONE and not isinstance(inner, _ADDED_NOISE | None):
         raise _refused(event, f"what runs inside is not known under replace-one but {adjacency}")
     sizes = event.sample_size, event.source_dataset_size
@@ -241,7 +273,7 @@ def _(event: dp_event.SampledWithoutReplacementDpEvent, adjacency: Adjacency) ->
 def _(event: dp_event.SampledWithReplacementDpEvent, adjacency: Adjacency) -> Mechanism:
     """Return the mechanism on a sample drawn with replacement."""
     _only_under(Adjacency.REPLACE_ONE, adjacency, event)
-    inner = _inside(event.event, adjacency)
+    inner = _inside(event.event, adjacency) if _draws(event) else None
     sizes = event.sample_size, event.source_dataset_size
     return WithReplacementSubsampled(inner, *sizes) if inner else _NOTHING
 

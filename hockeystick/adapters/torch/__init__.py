@@ -14,8 +14,18 @@
 True
 """
 
-from hockeystick.adapters.torch._clipping import Clip, Constant, Online, Quantile
+from hockeystick.adapters.torch._clipping import Clip, Constant, LargestNorm, Online, Quantile
 from hockeystick.adapters.torch._loader import Batch, Loader
 from hockeystick.adapters.torch._private import Private, make_private
 
-__all__ = ["Batch", "Clip", "Constant", "Loader", "Online", "Private", "Quantile", "make_private"]
+__all__ = [
+    "Batch",
+    "Clip",
+    "Constant",
+    "LargestNorm",
+    "Loader",
+    "Online",
+    "Private",
+    "Quantile",
+    "make_private",
+]

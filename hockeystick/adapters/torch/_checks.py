@@ -49,6 +49,10 @@ def check_model(model: Any) -> None:
         if value.dtype not in _PRECISE:
             found = f"{value.dtype} at {name}"
             raise ParameterError("model", found, "of float32 or float64, in which norms are kept")
+    places = sorted({str(value.device) for _, value in trained})
+    if len(places) > 1 or places[0].startswith("mps"):
+        allowed = "on one device that knows double precision, in which noise is drawn"
+        raise ParameterError("model", f"parameters on {' and '.join(places)}", allowed)
 
 
 def check_optimizer(optimizer: Any, model: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, final
 
 import torch
@@ -13,7 +13,7 @@ import hockeystick as hs
 from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.adjacency import Adjacency
-from hockeystick.errors import IncompatibleError
+from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.clipping import Clipping
 
 Tensors = dict[str, Any]
@@ -46,8 +46,12 @@ class Clip(ABC):
     per_layer: bool = False
 
     @abstractmethod
-    def check(self, plan: hs.DPSGD) -> None:
-        """Raise where the plan has no noise for this, or no clipping that it could follow."""
+    def check(self, plan: hs.DPSGD, budget: hs.ApproxDP | None) -> None:
+        """Raise where the plan has no noise for this or no clipping that it could follow."""
+
+    def accounted(self, plan: hs.DPSGD) -> hs.DPSGD:
+        """Return the plan whose account holds for what is released."""
+        return plan
 
     def multiplier(self, noise_multiplier: float) -> float:
         """Return the noise multiplier of the gradients."""
@@ -64,6 +68,14 @@ class Clip(ABC):
     def query(self, gradients: Tensors, lengths: Any, norm: float) -> Tensors:
         """Return the second query's sum over examples with such gradients before clipping."""
         return {}
+
+    def joined(self, first: Tensors, second: Tensors) -> Tensors:
+        """Return the second query's sum over two microbatches."""
+        return joined(first, second)
+
+    def unit(self, norm: float, queried: Tensors) -> float:
+        """Return what the gradients' noise is a multiple of."""
+        return norm
 
     @abstractmethod
     def learned(self, norm: float, memory: Tensors, gradients: Tensors, answers: Tensors) -> float:
@@ -101,7 +113,7 @@ class Constant(Clip):
         object.__setattr__(self, "norm", _validate.real("norm", norm, _NORM))
         object.__setattr__(self, "per_layer", bool(per_layer))
 
-    def check(self, plan: hs.DPSGD) -> None:
+    def check(self, plan: hs.DPSGD, budget: hs.ApproxDP | None) -> None:
         """Go with any plan."""
 
     def learned(self, norm: float, memory: Tensors, gradients: Tensors, answers: Tensors) -> float:
@@ -156,7 +168,7 @@ class Quantile(Clip):
         object.__setattr__(self, "rate", _validate.real("rate", rate, _RATE))
         object.__setattr__(self, "bit_noise", _validate.real("bit_noise", bit_noise, _NOISE))
 
-    def check(self, plan: hs.DPSGD) -> None:
+    def check(self, plan: hs.DPSGD, budget: hs.ApproxDP | None) -> None:
         """Raise unless examples are clipped one by one, with noise to share, and none is zeroed."""
         _needs_individual(self, plan)
         if plan.adjacency is Adjacency.ZERO_OUT:
@@ -232,7 +244,7 @@ class Online(Clip):
         object.__setattr__(self, "rate", _validate.real("rate", rate, _RATE))
         object.__setattr__(self, "inflation", _validate.real("inflation", inflation, _INFLATION))
 
-    def check(self, plan: hs.DPSGD) -> None:
+    def check(self, plan: hs.DPSGD, budget: hs.ApproxDP | None) -> None:
         """Raise unless examples are clipped one by one, with noise to share."""
         _needs_individual(self, plan)
         for noise_multiplier in _extremes(plan):
@@ -263,8 +275,104 @@ class Online(Clip):
         memory.update(answers)
         if not before:
             return norm
-        product = sum(float(torch.sum(gradients[name] * before[name])) for name in before)
+        product = sum(
+            float(torch.sum(one * before[name].to(one))) for name, one in gradients.items()
+        )
         return _within(self.norm, norm, math.copysign(self.rate, product) if product else 0.0)
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class LargestNorm(Clip):
+    """The "l2-max sensitivity" of Fed-alphaCDP, which is not private: its epsilon is infinite.
+
+    Gradients are clipped to C, and noised by the plan's noise multiplier times the largest length
+    that is left in the batch,
+
+        S = max over the batch of min(|g_i|, C).
+
+    Guarantees:
+        None. S is read off the private batch, so that the noise's scale tells of it. Where an
+        example alone has a gradient, S is 0 without it: the one data set gives exactly 0, the other
+        never does. Where S moves from s to s' over d coordinates, the ratio of the densities of
+        ``N(0, (z s)^2)`` and ``N(0, (z s')^2)`` has no bound. So that no finite epsilon can be read
+        off, ``private.plan`` has an inf-DP release beside the training: ``private.spent`` is inf
+        from the start, for every delta below 1, and a budget is refused. ``Quantile`` follows the
+        lengths at a price that is finite.
+
+    Edge cases:
+        A batch without examples, and one of zeros, gives zeros without noise. A gradient without a
+        finite length counts as 0.
+
+    Args:
+        norm: C, a positive number.
+        not_private: True, by who has read this.
+
+    Raises:
+        ParameterError: If the norm is no such number, or ``not_private`` is not True.
+
+    References:
+        Wei, Liu, Zhou, Chow and Wu, "Securing Distributed SGD against Gradient Leakage Threats",
+        IEEE TPDS 2023, section 5: sensitivity is a maximum over all pairs of neighbours, where that
+        paper takes one over the batch at hand; and it takes it of each layer, which is less than a
+        whole gradient's length.
+
+    Example:
+        >>> from hockeystick.adapters.torch import LargestNorm
+        >>> LargestNorm(1.0)
+        Traceback (most recent call last):
+        ...
+        hockeystick.errors.ParameterError: not_private must be True: noise whose scale is the \
+largest norm of the private batch has epsilon = inf; got False
+    """
+
+    norm: float
+
+    def __init__(self, norm: float, *, not_private: bool = False) -> None:
+        object.__setattr__(self, "norm", _validate.real("norm", norm, _NORM))
+        if not_private is not True:
+            reason = "noise whose scale is the largest norm of the private batch has epsilon = inf"
+            raise ParameterError("not_private", not_private, f"True: {reason}")
+
+    def check(self, plan: hs.DPSGD, budget: hs.ApproxDP | None) -> None:
+        """Raise unless examples are clipped one by one, and nothing limits what is spent."""
+        _needs_individual(self, plan)
+        if budget is not None:
+            raise IncompatibleError(
+                f"LargestNorm has epsilon = inf, which is not within {budget}; use Quantile"
+            )
+
+    def accounted(self, plan: hs.DPSGD) -> hs.DPSGD:
+        """Return the plan beside a release that nothing is known of."""
+        unknown = hs.PureDP(math.inf)
+        return replace(plan, extra=unknown if plan.extra is None else plan.extra @ unknown)
+
+    def blank(self, gradients: Tensors) -> Tensors:
+        """Return the length of nothing."""
+        first = next(iter(gradients.values()))
+        return {"longest": torch.zeros((), device=first.device)}
+
+    def query(self, gradients: Tensors, lengths: Any, norm: float) -> Tensors:
+        """Return the largest length; what has no length was left out."""
+        finite = torch.where(torch.isfinite(lengths), lengths, 0.0)
+        return {"longest": finite.max().clamp(max=norm)}
+
+    def joined(self, first: Tensors, second: Tensors) -> Tensors:
+        """Return the larger one."""
+        return {name: torch.maximum(first[name], second[name]) for name in first}
+
+    def unit(self, norm: float, queried: Tensors) -> float:
+        """Return the largest length of the whole batch."""
+        return float(queried["longest"])
+
+    def learned(self, norm: float, memory: Tensors, gradients: Tensors, answers: Tensors) -> float:
+        """Return the same norm."""
+        return norm
+
+
+def joined(first: Tensors, second: Tensors) -> Tensors:
+    """Return the sums of two parts, the first of which may be of nothing yet."""
+    return {name: first[name] + value if first else value for name, value in second.items()}
 
 
 def _needs_individual(clip: Clip, plan: hs.DPSGD) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import torch
@@ -33,15 +34,17 @@ def clipped_sum(gradients: Tensors, norm: float, groups: list[list[str]]) -> tup
     sums: Tensors = {}
     limit = norm / math.sqrt(len(groups))
     for names in groups:
-        parts = [gradients[name] for name in names]
-        lengths = torch.stack([_lengths(part) for part in parts]).norm(dim=0)
+        parts = [gradients[name].reshape(len(gradients[name]), -1) for name in names]
+        lengths = _lengths(torch.stack([_lengths(part) for part in parts], dim=1))
+        scales = limit / lengths.clamp(min=limit)
         finite = torch.isfinite(lengths)
         if not bool(finite.all()):
-            parts = [_zeroed(part, finite) for part in parts]
-        scales = torch.where(finite, limit / lengths.clamp(min=limit), 0.0)
+            scales = torch.where(finite, scales, 0.0)
+            parts = [torch.where(finite.unsqueeze(1), part, 0.0) for part in parts]
         for name, part in zip(names, parts, strict=True):
-            gradients[name] = part
-            sums[name] = torch.tensordot(scales, part, dims=1)
+            shape = gradients[name].shape
+            gradients[name] = part.reshape(shape)
+            sums[name] = (scales @ part).reshape(shape[1:])
     return sums, lengths
 
 
@@ -49,10 +52,9 @@ def individual(
     model: Any, loss_fn: LossFn, params: Tensors, chunk: Examples, clip: Clip, norm: float
 ) -> tuple[Tensors, Tensors]:
     """Return the sum of the examples' clipped gradients, and that of the second query."""
-    axes = (None, *(0 for _ in chunk))
-    each = vmap(grad(_loss(model, loss_fn)), in_dims=axes, randomness="different")
+    each = vmap(partial(grad(_loss(model, loss_fn)), params), randomness="different")
     with sdpa_kernel(SDPBackend.MATH):  # the fused kernels have no rule for single examples
-        gradients = {name: one.detach() for name, one in each(params, *chunk).items()}
+        gradients = {name: one.detach() for name, one in each(*chunk).items()}
     groups = layers(list(params)) if clip.per_layer else [list(params)]
     sums, lengths = clipped_sum(gradients, norm, groups)
     return sums, clip.query(gradients, lengths, norm)
@@ -60,11 +62,10 @@ def individual(
 
 def whole(model: Any, loss_fn: LossFn, params: Tensors, chunk: Examples) -> Tensors:
     """Return the gradient of the sum of the examples' losses, unclipped."""
-    axes = (None, *(0 for _ in chunk))
-    each = vmap(_loss(model, loss_fn), in_dims=axes, randomness="different")
+    loss = _loss(model, loss_fn)
 
     def total(given: Tensors) -> Any:
-        return each(given, *chunk).sum()
+        return vmap(partial(loss, given), randomness="different")(*chunk).sum()
 
     with sdpa_kernel(SDPBackend.MATH):
         return {name: one.detach() for name, one in grad(total)(params).items()}
@@ -72,8 +73,8 @@ def whole(model: Any, loss_fn: LossFn, params: Tensors, chunk: Examples) -> Tens
 
 def chunks(examples: Examples, size: int | None) -> Iterator[Examples]:
     """Return the examples, so many at a time."""
-    count = len(examples[0]) if examples else 0
-    for start in range(0, count, size or max(count, 1)):
+    count = len(examples[0])
+    for start in range(0, count, size or count):
         yield tuple(part[start : start + (size or count)] for part in examples)
 
 
@@ -87,11 +88,6 @@ def _loss(model: Any, loss_fn: LossFn) -> Callable[..., Any]:
     return loss
 
 
-def _lengths(part: Any) -> Any:
-    """Return the length of each example's part of a gradient."""
-    return torch.linalg.vector_norm(part.flatten(1), dim=1)
-
-
-def _zeroed(part: Any, kept: Any) -> Any:
-    """Return parts of gradients, 0 in place of those that are not kept."""
-    return torch.where(kept.reshape(-1, *(1 for _ in part.shape[1:])), part, 0.0)
+def _lengths(rows: Any) -> Any:
+    """Return the length of each row."""
+    return torch.linalg.vector_norm(rows, dim=1)

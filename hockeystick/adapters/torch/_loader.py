@@ -11,7 +11,7 @@ import torch
 
 import hockeystick as hs
 from hockeystick.adapters.torch._account import Account
-from hockeystick.adapters.torch._random import generator
+from hockeystick.adapters.torch._random import numbers
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.dpsgd.samplings import Sampling
 
@@ -64,35 +64,38 @@ class Sampler:
         """Return the places of a step's examples in the data."""
         length = self._plan.steps_per_epoch
         if length is None:
-            source = generator("cpu", self._seed, "batch", step)
+            source = numbers(self._seed, "batch", step)
             return _DRAWN[self._plan.sampling](self._plan, self.rate(step), source)
         epoch, place = divmod(step, length)
         if epoch != self._epoch:
-            source = generator("cpu", self._seed, "epoch", epoch)
+            source = numbers(self._seed, "epoch", epoch)
             self._parts = _DIVIDED[self._plan.sampling](self._plan, length, source)
             self._epoch = epoch
-        return torch.nonzero(self._parts == place).flatten()
+        return _places(self._parts == place)
+
+
+def _places(chosen: Any) -> Indices:
+    """Return where an array is true."""
+    return torch.from_numpy(chosen).nonzero().flatten()
 
 
 def _poisson(plan: hs.DPSGD, rate: float, source: Any) -> Indices:
     """Return each example with one probability, to 2^-53; with a cap, a random part of too many."""
-    # Single precision would know probabilities only to 2^-24.
-    coins = torch.rand(int(plan.examples or 0), generator=source, dtype=torch.float64)
-    found = torch.nonzero(coins < rate).flatten()
+    found = _places(source.random(int(plan.examples or 0)) < rate)
     if plan.batch_cap is None or len(found) <= plan.batch_cap:
         return found
-    return found[torch.randperm(len(found), generator=source)[: plan.batch_cap]]
+    return found[source.permutation(len(found))[: plan.batch_cap]]
 
 
 def _fixed_size(plan: hs.DPSGD, rate: float, source: Any) -> Indices:
     """Return a random set of the batch size."""
-    return torch.randperm(int(plan.examples or 0), generator=source)[: plan.batch_size]
+    return torch.from_numpy(source.permutation(int(plan.examples or 0))[: plan.batch_size])
 
 
 def _with_replacement(plan: hs.DPSGD, rate: float, source: Any) -> Indices:
     """Return any example in each of the batch's places."""
     size = int(plan.batch_size or 0)
-    return torch.randint(int(plan.examples or 0), (size,), generator=source)
+    return torch.from_numpy(source.integers(int(plan.examples or 0), size=size))
 
 
 def _full_batch(plan: hs.DPSGD, rate: float, source: Any) -> Indices:
@@ -102,13 +105,13 @@ def _full_batch(plan: hs.DPSGD, rate: float, source: Any) -> Indices:
 
 def _allocated(plan: hs.DPSGD, length: int, source: Any) -> Indices:
     """Return one of an epoch's steps for each example, independently."""
-    return torch.randint(length, (int(plan.examples or 0),), generator=source)
+    return source.integers(length, size=int(plan.examples or 0))
 
 
 def _shuffled(plan: hs.DPSGD, length: int, source: Any) -> Indices:
     """Return the steps of an epoch whose batches have one size."""
     examples = int(plan.examples or 0)
-    return torch.randperm(examples, generator=source) // (examples // length)
+    return source.permutation(examples) // (examples // length)
 
 
 _DRAWN: Final[Mapping[Sampling, Callable[[hs.DPSGD, float, Any], Indices]]] = MappingProxyType(

@@ -14,7 +14,7 @@ from hockeystick import _validate
 from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.adapters.torch import _checks
 from hockeystick.adapters.torch._account import Account
-from hockeystick.adapters.torch._clipping import Clip, Constant, Tensors
+from hockeystick.adapters.torch._clipping import Clip, Constant, Tensors, joined
 from hockeystick.adapters.torch._gradients import (
     LossFn,
     chunks,
@@ -24,7 +24,7 @@ from hockeystick.adapters.torch._gradients import (
     whole,
 )
 from hockeystick.adapters.torch._loader import Batch, Loader, Sampler
-from hockeystick.adapters.torch._random import generator
+from hockeystick.adapters.torch._random import normals
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.clipping import Clipping
 
@@ -56,8 +56,9 @@ def make_private(
     Guarantees:
         What the optimizer gets has the guarantee of ``plan``, and after fewer steps that of
         ``private.spent``, in exact arithmetic: rounding of 32-bit sums and norms is not covered.
-        Noise is drawn and added in double precision, by generators that get 63 bits from the
-        operating system's secrets for each step; they are no cryptographic generators themselves.
+        Noise is drawn and added in double precision, by generators that get 128 bits from the
+        operating system's secrets for each step, 63 of which reach an accelerator's own; they are
+        no cryptographic generators themselves.
         Losses, gradients before noise, batches and their sizes are not private: release none.
         Buffers, learning rates and the model's structure must not depend on the data.
 
@@ -73,7 +74,8 @@ def make_private(
         dataset: Examples by number, each a tensor or a tuple of the model's input and targets;
             as many as ``plan.examples``.
         plan: How batches are drawn, clipped and noised, and for how many steps.
-        clipping: The clipping norm C, or ``Constant``, ``Quantile`` or ``Online``.
+        clipping: The clipping norm C, or ``Constant``, ``Quantile`` or ``Online``; or
+            ``LargestNorm``, which is not private.
         budget: What may be spent, if less than the plan: as many steps run as it provably covers.
         microbatch: The most examples whose gradients are in memory at once; None for a whole batch.
         collate: How examples are stacked; by default as torch does.
@@ -88,7 +90,7 @@ def make_private(
     Raises:
         ParameterError: If a layer mixes examples, nothing is trained, the dataset has no length or
             not that of the plan, or another argument is outside its domain.
-        IncompatibleError: If the clipping has no account under the plan.
+        IncompatibleError: If the clipping has no account under the plan or within the budget.
     """
     known = _checks.checked_plan(plan)
     _checks.check_model(model)
@@ -97,10 +99,10 @@ def make_private(
     if budget is not None and not isinstance(budget, hs.ApproxDP):
         raise ParameterError("budget", budget, "an hs.ApproxDP or None")
     clip = clipping if isinstance(clipping, Clip) else Constant(clipping)
-    clip.check(known)
+    clip.check(known, budget)
     size = None if microbatch is None else _validate.count("microbatch", microbatch, _MICROBATCH)
     fixed = None if seed is None else _validate.count("seed", seed, _SEED)
-    account = Account(known, budget, journal)
+    account = Account(clip.accounted(known), budget, journal)
     loader = Loader(dataset, account, Sampler(known, fixed), collate)
     return Private(model, optimizer, clip, account, loader, size, fixed)
 
@@ -207,16 +209,17 @@ class Private:
         """Return the clipped sum of a batch's gradients, and that of the second query."""
         device = next(iter(params.values())).device
         examples = tuple(part.to(device) for part in batch.examples)
-        sums = {name: torch.zeros_like(value) for name, value in params.items()}
         queried = self._clip.blank(params)
+        if not examples:
+            return {name: torch.zeros_like(value) for name, value in params.items()}, queried
+        sums: Tensors = {}
         by_batch = self._account.plan.clipping is Clipping.BATCH
         for chunk in chunks(examples, self._microbatch):
             if by_batch:
-                _add(sums, whole(self.model, loss_fn, params, chunk))
+                sums = joined(sums, whole(self.model, loss_fn, params, chunk))
                 continue
             part, bits = individual(self.model, loss_fn, params, chunk, self._clip, self._norm)
-            _add(sums, part)
-            _add(queried, bits)
+            sums, queried = joined(sums, part), self._clip.joined(queried, bits)
         if by_batch:
             groups = layers(list(params)) if self._clip.per_layer else [list(params)]
             one = {name: value.unsqueeze(0) for name, value in sums.items()}
@@ -227,10 +230,10 @@ class Private:
         """Add noise, divide by the expected size, step, and learn from what was released."""
         noise_multiplier = self._noise_multiplier(step)
         size = self.loader.sampler.expected(step)
-        source = generator(next(iter(sums.values())).device, self._seed, "noise", step)
+        drawn = normals(self._seed, step, next(iter(sums.values())).device)
         own, other = _noises(self._clip, noise_multiplier)
-        gradients = _noisy(sums, own * self._norm, size, source)
-        answers = _noisy(queried, other, size, source)
+        gradients = _noisy(sums, own * self._clip.unit(self._norm, queried), size, drawn)
+        answers = _noisy(queried, other, size, drawn)
         for name, value in self.model.named_parameters():
             value.grad = gradients.get(name)
         self.optimizer.step()
@@ -250,21 +253,9 @@ def _noises(clip: Clip, noise_multiplier: float) -> tuple[float, float]:
     return clip.multiplier(noise_multiplier), clip.noise(noise_multiplier)
 
 
-def _add(sums: Tensors, part: Tensors) -> None:
-    """Add a microbatch's sums."""
-    for name, value in part.items():
-        sums[name] += value
-
-
-def _noisy(sums: Tensors, deviation: float, size: float, source: Any) -> Tensors:
+def _noisy(sums: Tensors, deviation: float, size: float, drawn: Callable[[Any], Any]) -> Tensors:
     """Return sums with noise over a fixed size; in double precision until the last rounding."""
-    return {name: _noised(value, deviation, size, source) for name, value in sums.items()}
-
-
-def _noised(value: Any, deviation: float, size: float, source: Any) -> Any:
-    """Return one sum with noise over a fixed size.
-
-    Single precision would cut the tails off: its uniform numbers know nothing below 2^-24.
-    """
-    noise = torch.randn(value.shape, generator=source, dtype=torch.float64, device=value.device)
-    return noise.mul_(deviation).add_(value).div_(size).to(value.dtype)
+    return {
+        name: drawn(value.shape).mul_(deviation).add_(value).div_(size).to(value.dtype)
+        for name, value in sums.items()
+    }

@@ -1,26 +1,45 @@
-"""Generators seeded from the operating system's secrets unless told otherwise."""
+"""Random numbers that are keyed from the operating system's secrets unless told otherwise."""
 
 from __future__ import annotations
 
 import hashlib
 import secrets
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-_BITS = 63
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+_KEY_BYTES: Final = 16
+_TORCH_SEEDS: Final = 2**63
 
 
-def generator(device: Any, seed: int | None, purpose: str, index: int) -> Any:
-    """Return the generator of one step or epoch.
+def numbers(seed: int | None, purpose: str, index: int) -> Generator:
+    """Return the generator of one step or epoch, on the CPU.
 
-    A seed is stretched to a number of its own for each purpose and index, so that a run that is
-    resumed never repeats the noise of an earlier step.
+    It is numpy's, as torch's own ones there use 32 bits of their seed: who sees a noisy gradient
+    could try them all. A seed is stretched to a key of its own for each purpose and index, so that
+    a run that is resumed never repeats the noise of an earlier step.
     """
-    made = torch.Generator(device=device)
+    from numpy.random import Generator, Philox
+
     if seed is None:
-        made.manual_seed(secrets.randbits(_BITS))
+        key = secrets.token_bytes(_KEY_BYTES)
     else:
-        digest = hashlib.sha256(f"{purpose}/{index}/{seed}".encode()).digest()
-        made.manual_seed(int.from_bytes(digest[:8], "big") >> (64 - _BITS))
-    return made
+        key = hashlib.sha256(f"{purpose}/{index}/{seed}".encode()).digest()[:_KEY_BYTES]
+    return Generator(Philox(key=int.from_bytes(key, "big")))
+
+
+def normals(seed: int | None, step: int, device: Any) -> Callable[[Any], Any]:
+    """Return what draws a step's standard normal numbers of a shape, where its gradients are.
+
+    Single precision would cut the tails off: its uniform numbers know nothing below 2^-24.
+    """
+    source = numbers(seed, "noise", step)
+    if device.type == "cpu":
+        return lambda shape: torch.as_tensor(source.standard_normal(shape), dtype=torch.float64)
+    there = torch.Generator(device=device)
+    there.manual_seed(int(source.integers(_TORCH_SEEDS)))  # all of which it uses, unlike a CPU's
+    return lambda shape: torch.randn(shape, generator=there, dtype=torch.float64, device=device)

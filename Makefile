@@ -16,11 +16,13 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -qq install
 PYTEST := $(BIN)/python -m pytest
 # Each process takes neighbouring tests, which share what they cache, and the idle one takes over.
 PARALLEL := -n $(WORKERS) --dist worksteal
+# What the kernels of the notebooks, which pytest's own filter does not reach, take for errors.
+STRICT := error::UserWarning,error::RuntimeWarning,error::FutureWarning
 SETUP := setup.cfg pyproject.toml
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test test-all check coverage bench tables clean distclean
+.PHONY: browser help run test test-all check coverage bench docs notebooks tables clean distclean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,11 +45,18 @@ check: $(VENV)/.installed-test ## lint, formatting, types and import contracts o
 	@echo "== import contracts"
 	@$(BIN)/lint-imports --no-logo
 
+notebooks: $(VENV)/.installed-all ## run the notebooks: a warning or a claim that is untrue is an error
+	@PYTHONWARNINGS=$(STRICT) $(PYTEST) $(PARALLEL) --nbmake --nbmake-timeout=120 notebooks $(PYTEST_ARGS)
+
 coverage: $(VENV)/.installed-test ## the usual tests, with the lines they miss
 	@$(PYTEST) $(PARALLEL) --cov $(PYTEST_ARGS)
 
 bench: $(VENV)/.installed-all ## time this package and its peers side by side
 	@$(PYTEST) benchmarks -m "" --benchmark-enable --benchmark-only $(PYTEST_ARGS)
+
+docs: $(VENV)/.installed-docs ## build docs/_build/html, warnings being errors; claims take a minute
+	@$(BIN)/python -m sphinx -E -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html
+	@echo "Built docs/_build/html/index.html"
 
 tables: $(VENV)/.installed-all ## widths, cost over steps and delta, lattices, sweeps, schedules
 	@$(BIN)/python benchmarks/tables.py
@@ -55,8 +64,14 @@ tables: $(VENV)/.installed-all ## widths, cost over steps and delta, lattices, s
 	@$(BIN)/python benchmarks/bench_sweep.py
 	@$(BIN)/python benchmarks/bench_schedules.py
 
+browser: ## install Debian's Chromium where there is none, for the tests of the reports' pages
+	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || { \
+	    command -v apt-get >/dev/null || { echo "no apt-get here: install Chromium and its driver yourself"; exit 1; }; \
+	    if [ "$$(id -u)" = 0 ]; then as=; else as=sudo; fi; \
+	    $$as apt-get update -qq && $$as apt-get install -y -qq --no-install-recommends chromium chromium-driver; }
+
 clean: ## remove what builds and test runs leave behind
-	@rm -rf build dist *.egg-info .coverage htmlcov .benchmarks
+	@rm -rf build dist *.egg-info .coverage htmlcov .benchmarks docs/_build
 	@rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	@find . -path "./.venv*" -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -81,8 +96,13 @@ $(VENV)/.installed-test: $(SETUP) | $(VENV)/.installed
 	@$(PIP) -e '.[test]'
 	@touch $@
 
+$(VENV)/.installed-docs: $(SETUP) | $(VENV)/.installed
+	@echo "Installing what builds the pages (once; about a minute)"
+	@$(PIP) -e '.[docs]'
+	@touch $@
+
 $(VENV)/.installed-all: $(SETUP) | $(VENV)/.installed-test
 	@echo "Installing PyTorch and the other accountants to compare with (once; minutes)"
 	@$(PIP) '$(TORCH)'
-	@$(PIP) -e '.[test,peers,torch,opacus,examples]'
+	@$(PIP) -e '.[test,docs,notebooks,peers,torch,opacus,examples]'
 	@touch $@

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import singledispatch
+from itertools import islice
 from typing import Final, TypeAlias, final
 
 from hockeystick.errors import UnsupportedError
@@ -16,6 +18,7 @@ from hockeystick.mechanisms import (
     Gaussian,
     GaussianSequence,
     Mechanism,
+    Parallel,
     Plan,
     PoissonSubsampled,
     Repeated,
@@ -24,9 +27,13 @@ from hockeystick.mechanisms.gaussian_sequence import FEW_LEVELS
 from hockeystick.notions import FDP
 
 Counted: TypeAlias = tuple[tuple[Loss, int], ...]
+# For each split of the data, by its name: into how many parts, and which one the record is in.
+Place: TypeAlias = tuple[tuple[str, int, int], ...]
 
 # Sequences of more levels than these are not taken apart again.
 _MOST_APART: Final = 400
+# A plan with more places where a record may be is refused: each takes an answer of its own.
+_MOST_PLACES: Final = 2000
 
 
 @final
@@ -34,19 +41,42 @@ _MOST_APART: Final = 400
 class Cost:
     """What a plan costs: the losses of its runs with their counts, one list per direction.
 
-    ``removing`` and ``adding`` are composed separately, to the very end.
+    ``removing`` and ``adding`` are composed separately, to the very end. Where the data are split,
+    they are the losses of a record in one place, and ``others`` are the costs of one elsewhere; the
+    plan costs what the worst of them does.
     """
 
     removing: Counted
     adding: Counted
+    others: tuple[Cost, ...] = ()
+    place: Place = ()
 
     @staticmethod
     def composed(costs: Iterable[Cost]) -> Cost:
-        """Return the cost of all."""
+        """Return the cost of all.
+
+        Raises:
+            NoAnalysisError: If splits of the data do not fit together or leave too many places.
+        """
         listed = list(costs)
-        return Cost(
-            _merged(cost.removing for cost in listed), _merged(cost.adding for cost in listed)
+        anywhere = [cost for cost in listed if not cost._is_split]
+        known = Cost(
+            _merged(cost.removing for cost in anywhere), _merged(cost.adding for cost in anywhere)
         )
+        for cost in listed:
+            known = _together(known, cost) if cost._is_split else known
+        return known
+
+    @staticmethod
+    def split(name: str, costs: Sequence[Cost]) -> Cost:
+        """Return the cost of releases each of which reads its own part of the data.
+
+        Raises:
+            NoAnalysisError: If splits of the data do not fit together or leave too many places.
+        """
+        here = (Cost((), (), place=((name, len(costs), index),)) for index in range(len(costs)))
+        pairs = zip(here, costs, strict=True)
+        return _either(one for at, cost in pairs for one in _together(at, cost).branches)
 
     def repeat(self, count: int) -> Cost:
         """Return the cost of so many runs."""
@@ -55,15 +85,78 @@ class Cost:
         return Cost(
             tuple((loss, runs * count) for loss, runs in self.removing),
             tuple((loss, runs * count) for loss, runs in self.adding),
+            tuple(other.repeat(count) for other in self.others),
+            self.place,
         )
 
     @property
+    def branches(self) -> tuple[Cost, ...]:
+        """The cost for a record in each of the places, one by one."""
+        if not self.others:
+            return (self,)
+        return (Cost(self.removing, self.adding, place=self.place), *self.others)
+
+    @property
     def directions(self) -> tuple[Counted, ...]:
-        """The lists that differ: one where both directions cost the same."""
-        return (self.removing,) if self.removing == self.adding else (self.removing, self.adding)
+        """The lists that differ: one where all directions cost the same."""
+        if not self.others:
+            return (
+                (self.removing,) if self.removing == self.adding else (self.removing, self.adding)
+            )
+        return tuple(dict.fromkeys(terms for one in self.branches for terms in one.directions))
+
+    @property
+    def anywhere(self) -> Cost:
+        """The same without the places: what costs the same in several of them is there once."""
+        if not self._is_split:
+            return self
+        return _either(dict.fromkeys(Cost(one.removing, one.adding) for one in self.branches))
+
+    @property
+    def _is_split(self) -> bool:
+        """Whether it depends on where the record is."""
+        return bool(self.place or self.others)
 
 
 FREE: Final = Cost((), ())
+
+
+def _together(first: Cost, second: Cost) -> Cost:
+    """Return the cost of both releases, for a record in each place that both can have in common."""
+    return _either(
+        Cost(
+            _merged((one.removing, other.removing)), _merged((one.adding, other.adding)), (), place
+        )
+        for one in first.branches
+        for other in second.branches
+        if (place := _joined(one.place, other.place)) is not None
+    )
+
+
+def _joined(first: Place, second: Place) -> Place | None:
+    """Return the place that is both, None where a record cannot be in both."""
+    known = {name: (parts, index) for name, parts, index in first}
+    for name, parts, index in second:
+        if known.setdefault(name, (parts, index)) == (parts, index):
+            continue
+        if known[name][0] != parts:
+            raise NoAnalysisError(
+                f"the data are split by {name} in {known[name][0]} parts and again in {parts}; "
+                "give two rules two names"
+            )
+        return None
+    return tuple(sorted((name, *rest) for name, rest in known.items()))
+
+
+def _either(costs: Iterable[Cost]) -> Cost:
+    """Return the cost of a record that is in one place or another."""
+    first, *others = islice(costs, _MOST_PLACES + 1)
+    if len(others) >= _MOST_PLACES:
+        raise NoAnalysisError(
+            f"there are more than {_MOST_PLACES} places where a record may be, and each takes an "
+            "answer of its own; name splits by the same rule alike, or leave out cheaper parts"
+        )
+    return Cost(first.removing, first.adding, tuple(others), first.place)
 
 
 def apart(terms: Counted) -> Counted:
@@ -97,7 +190,7 @@ def cost_of(mechanism: Mechanism, accountant: str) -> Cost:
     Raises:
         UnsupportedError: Naming the part of the plan for which no loss is known.
     """
-    return _walk(mechanism, accountant, "plan")
+    return _walk(mechanism, accountant, "plan").anywhere
 
 
 def assumptions_of(mechanism: Mechanism) -> tuple[str, ...]:
@@ -113,19 +206,37 @@ def _walk(mechanism: Mechanism, accountant: str, path: str) -> Cost:
 
 def _leaf(mechanism: Mechanism, accountant: str, path: str) -> Cost:
     """Return the cost of one run of a mechanism that has a pair of losses."""
-    try:
+    with _refused(mechanism, accountant, path):
         pair = losses_of(mechanism)
-    except NoAnalysisError as error:
-        raise UnsupportedError(accountant, f"{path} ({mechanism})", str(error)) from None
     return Cost(_once(pair.removing), _once(pair.adding))
 
 
 @_walk.register
 def _(mechanism: Composed, accountant: str, path: str) -> Cost:
-    return Cost.composed(
-        _walk(part, accountant, f"{path}.parts[{index}]")
-        for index, part in enumerate(mechanism.parts)
-    )
+    parts = _parts(mechanism.parts, accountant, path)
+    with _refused(mechanism, accountant, path):
+        return Cost.composed(parts)
+
+
+@_walk.register
+def _(mechanism: Parallel, accountant: str, path: str) -> Cost:
+    parts = _parts(mechanism.parts, accountant, path)
+    with _refused(mechanism, accountant, path):
+        return Cost.split(mechanism.split, parts) if len(parts) > 1 else parts[0]
+
+
+def _parts(parts: Sequence[Mechanism], accountant: str, path: str) -> list[Cost]:
+    """Return the costs of parts of the tree."""
+    return [_walk(part, accountant, f"{path}.parts[{i}]") for i, part in enumerate(parts)]
+
+
+@contextmanager
+def _refused(mechanism: Mechanism, accountant: str, path: str) -> Iterator[None]:
+    """Turn a loss that is not known into the error that names the part of the plan."""
+    try:
+        yield
+    except NoAnalysisError as error:
+        raise UnsupportedError(accountant, f"{path} ({mechanism})", str(error)) from None
 
 
 @_walk.register

@@ -97,6 +97,11 @@ def split_failures(terms: Counted) -> tuple[Failed | None, Counted]:
 
 def can_be_infinite(cost: Cost) -> bool:
     """Return whether a loss is infinite with positive probability."""
+    return any(_can_be_infinite(one) for one in cost.branches)
+
+
+def _can_be_infinite(cost: Cost) -> bool:
+    """Return the same for a record in one place."""
     failed, rest = split_failures(cost.removing)
     shown = any(isinstance(loss, RevealingLoss) for loss, _ in rest)
     return failed is not None or shown or not (are_finite(rest) and are_finite(cost.adding))

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, TypeAlias, final, overload
 from hockeystick import _validate
 from hockeystick.accountants._cost import Cost, assumptions_of, attained, cost_of, largest_loss
 from hockeystick.accountants._failed import can_be_infinite
-from hockeystick.accountants._interval import Interval
+from hockeystick.accountants._interval import Interval, worse
 from hockeystick.accountants.auto import Auto
 from hockeystick.accountants.base import TOLERANCE, Accountant, Kind
 from hockeystick.accountants.closed_form import ClosedForm
@@ -253,7 +253,9 @@ def _answer(
 ) -> Answer:
     """Return the answer of one accountant, with what it rests on."""
     cost = cost_of(checked("plan", plan), accountant.name)
-    used, interval = _read(cost, quantity, value, accountant, digits)
+    found = [_read(one, quantity, value, accountant, digits) for one in cost.branches]
+    used, _ = max(found, key=lambda one: one[1].upper)
+    interval = worse([one for _, one in found])
     assumptions = assumptions_of(plan)
     if used.kind == "approximation":
         return Approximate(

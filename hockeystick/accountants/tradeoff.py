@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Iterable
 from fractions import Fraction
-from functools import singledispatch
+from functools import reduce, singledispatch
 from typing import Final, TypeGuard
 
+from hockeystick import _validate
 from hockeystick.accountants._cost import Cost, Counted, cost_of
 from hockeystick.accountants._failed import split_failures
 from hockeystick.accountants._wide_profiles import FailingProfile, WideProfile
 from hockeystick.accountants.contour.profile import LineProfile
+from hockeystick.errors import ParameterError
 from hockeystick.losses import (
     FixedSizeGaussianLoss,
     GaussianLoss,
@@ -20,8 +23,9 @@ from hockeystick.losses import (
     ProfileLoss,
     SampledGaussianLoss,
 )
-from hockeystick.mechanisms import Composed, Mechanism
+from hockeystick.mechanisms import Composed, Mechanism, PriFedSync
 from hockeystick.mechanisms.base import checked
+from hockeystick.mechanisms.federated import View
 from hockeystick.notions import FDP
 from hockeystick.tradeoffs import (
     GaussianProfile,
@@ -42,7 +46,7 @@ _NAME: Final = "f-dp"
 _ULP: Final = 2.0**-52
 
 
-def tradeoff(plan: Mechanism) -> TradeOff:
+def tradeoff(plan: Mechanism, *, view: View | str | None = None) -> TradeOff:
     """Return the trade-off function of a plan: what no test of the output can beat.
 
     The lower convex envelope over both directions, so that it holds for every ordered pair of
@@ -60,12 +64,16 @@ def tradeoff(plan: Mechanism) -> TradeOff:
 
     Args:
         plan: A mechanism or plan.
+        view: For a plan of several clients who attacks one of them: "one-client" (weak federated
+            f-DP) or "all-clients" (strong federated f-DP). Both have the same function, since all
+            that anyone sees is post-processing of what the client sends out.
 
     Returns:
         A symmetric ``TradeOff``; a ``GaussianTradeOff`` where the plan is a Gaussian mechanism.
 
     Raises:
-        ParameterError: If the plan is not a mechanism.
+        ParameterError: If the plan is not a mechanism, the view none of these, or one is given for
+            a plan that has none.
         UnsupportedError: If no privacy loss is known for a part of it.
 
     References:
@@ -80,15 +88,37 @@ def tradeoff(plan: Mechanism) -> TradeOff:
         True
     """
     known = checked("plan", plan)
+    _check_view(known, view)
     if isinstance(known, FDP) and known.tradeoff.release is None:
         return known.tradeoff.symmetrize()
     cost = cost_of(known, _NAME)
     mu = _gaussian_mu(cost)
     if mu is not None:
         return GaussianTradeOff(mu)
-    profiles = [_profile(terms) for terms in cost.directions]
-    profile = profiles[0] if len(profiles) == 1 else WorseProfile(*profiles)
-    return ProfileTradeOff((profile, profile), release=known)
+    profile = _worst(cost.directions)
+    # The worst of several parts stands for none of them: composed, it is known by its profile.
+    return ProfileTradeOff((profile, profile), release=None if cost.others else known)
+
+
+def _check_view(plan: Mechanism, view: View | str | None) -> None:
+    """Raise unless a view is one that the plan has."""
+    if view is None:
+        return
+    asked = _validate.choice("view", view, View)
+    if asked not in views_of(plan):
+        allowed = f"left out: {plan} has no clients that see each other's releases"
+        raise ParameterError("view", view, allowed)
+
+
+@singledispatch
+def views_of(plan: Mechanism) -> tuple[View, ...]:
+    """Return the views that a plan has: none but for plans of several clients."""
+    return ()
+
+
+@views_of.register
+def _(plan: PriFedSync) -> tuple[View, ...]:
+    return tuple(View)
 
 
 @accounts_tensor
@@ -104,7 +134,19 @@ def _tensor(factors: Factors) -> TradeOff:
     return ProfileTradeOff((_profile(cost.removing), _profile(cost.adding)), release=plan)
 
 
+def _worst(directions: Iterable[Counted]) -> Profile:
+    """Return the profile of the worst of several directions, at each epsilon."""
+    return reduce(WorseProfile, map(_profile, directions))
+
+
 def _gaussian_mu(cost: Cost) -> float | None:
+    """Return the largest mu, rounded up, where all losses in all places are Gaussian."""
+    found = [_mu_in_one_place(one) for one in cost.branches]
+    known = [mu for mu in found if mu is not None]
+    return max(known) if len(known) == len(found) else None
+
+
+def _mu_in_one_place(cost: Cost) -> float | None:
     """Return mu, rounded up, where all losses are Gaussian."""
     if cost.removing != cost.adding:
         return None

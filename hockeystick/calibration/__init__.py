@@ -11,6 +11,11 @@ from hockeystick.calibration.budgets import (
 from hockeystick.calibration.calibrate import Calibrated, Status, calibrate
 from hockeystick.calibration.filters import Filter
 from hockeystick.calibration.frontier import FrontierPoint, frontier
+from hockeystick.calibration.gaussian_error import (
+    max_error_probability,
+    max_error_quantile,
+    max_error_union_bound,
+)
 from hockeystick.calibration.gaussian_noise import classical_gaussian_noise, gaussian_noise
 from hockeystick.calibration.joint import JointNoise, clipping_noise, joint_noise
 from hockeystick.calibration.ledger import Accountant
@@ -47,6 +52,9 @@ __all__ = [
     "gaussian_noise",
     "grid_search",
     "joint_noise",
+    "max_error_probability",
+    "max_error_quantile",
+    "max_error_union_bound",
     "share_budget",
     "split_budget",
     "sweep",

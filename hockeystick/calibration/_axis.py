@@ -21,14 +21,19 @@ _FARTHEST: Final = 1e300
 _LARGER_IS_SAFER: Final = frozenset(
     {
         "cap",
+        "dimension",
+        "distance",
         "examples",
         "flip",
         "noise_multiplier",
         "omega",
+        "pairwise_multiplier",
+        "parties",
         "query_scale",
         "scale",
         "sigma",
         "threshold_scale",
+        "users",
         "variance",
         "width",
     }

@@ -12,11 +12,13 @@ from hockeystick import _validate
 from hockeystick.accountants.base import TOLERANCE
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.cli import options
+from hockeystick.cli.claims import claims
 from hockeystick.cli.convert import command as convert_command
 from hockeystick.cli.describe import Question
 from hockeystick.cli.numerals import parse
 from hockeystick.cli.plan import plan
 from hockeystick.cli.plan_file import PlanFile
+from hockeystick.cli.report import report
 from hockeystick.cli.solve import solve
 from hockeystick.cli.sweep import sweep
 from hockeystick.cli.tradeoff import tradeoff
@@ -74,7 +76,9 @@ def hockeystick(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
+hockeystick.add_command(claims)
 hockeystick.add_command(plan)
+hockeystick.add_command(report)
 hockeystick.add_command(sweep)
 hockeystick.add_command(tradeoff)
 hockeystick.add_command(convert_command)

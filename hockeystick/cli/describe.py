@@ -12,7 +12,7 @@ from typing import Any, Final, final
 
 from hockeystick._numerals import plain
 from hockeystick.accountants import Row
-from hockeystick.mechanisms import DPSGD, Composed, Encoder, Mechanism, Sampling
+from hockeystick.mechanisms import DPSGD, Composed, Encoder, Graph, Mechanism, Sampling
 from hockeystick.mechanisms.dpsgd.schedules import Schedule
 from hockeystick.mechanisms.tuning import RunCount
 from hockeystick.results import Approximate, Certified, Quantity
@@ -126,37 +126,61 @@ def _(plan: DPSGD) -> dict[str, Any]:
     }
 
 
-def _encoder(encoder: Encoder) -> dict[str, Any]:
-    """Return what an encoder is, and the sensitivity that follows, ready for JSON."""
+@singledispatch
+def _jsonable(value: Any) -> Any:
+    """Return a field's value ready for JSON: a number, unless something else is known of it."""
+    number = float(value)
+    return number if math.isfinite(number) else "inf"
+
+
+@_jsonable.register
+def _(value: Mechanism) -> dict[str, Any]:
+    return fields(value)
+
+
+@_jsonable.register
+def _(value: Encoder) -> dict[str, Any]:
     return {
-        "words": encoder.words,
-        "rounds": encoder.rounds,
-        "participations": encoder.participations,
-        "separation": encoder.separation,
-        "sensitivity": _jsonable(encoder.sensitivity),
+        "words": value.words,
+        "rounds": value.rounds,
+        "participations": value.participations,
+        "separation": value.separation,
+        "sensitivity": _jsonable(value.sensitivity),
     }
 
 
-def _of_a_kind(value: Schedule | RunCount) -> dict[str, Any]:
-    """Return the kind and the parameters of a schedule or distribution, ready for JSON."""
+@_jsonable.register
+def _(value: Graph) -> dict[str, Any]:
+    return {"words": value.words, "parties": value.parties, "edges": value.size}
+
+
+@_jsonable.register
+def _(value: Schedule | RunCount) -> dict[str, Any]:
     own = {field.name: _jsonable(getattr(value, field.name)) for field in dataclasses.fields(value)}
     kind = re.sub(r"(?<!^)(?=[A-Z])", "-", type(value).__name__).lower()
     return {"kind": kind, **own}
 
 
-def _jsonable(value: Any) -> Any:
-    """Return a field's value ready for JSON; a trade-off function as its text."""
-    if isinstance(value, Mechanism):
-        return fields(value)
-    if isinstance(value, Encoder):
-        return _encoder(value)
-    if isinstance(value, Schedule | RunCount):
-        return _of_a_kind(value)
-    if isinstance(value, tuple):
-        return [_jsonable(item) for item in value]
-    if isinstance(value, str | int | None):
-        return value if value is None or isinstance(value, int) else str(value)
-    if isinstance(value, TradeOff):
-        return repr(value)
-    number = float(value)
-    return number if math.isfinite(number) else "inf"
+@_jsonable.register
+def _(value: tuple) -> list[Any]:
+    return [_jsonable(item) for item in value]
+
+
+@_jsonable.register
+def _(value: frozenset) -> list[Any]:
+    return [_jsonable(item) for item in sorted(value)]
+
+
+@_jsonable.register
+def _(value: str) -> str:
+    return str(value)
+
+
+@_jsonable.register
+def _(value: int | None) -> int | None:
+    return value
+
+
+@_jsonable.register
+def _(value: TradeOff) -> str:
+    return repr(value)

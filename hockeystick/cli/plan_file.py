@@ -24,12 +24,15 @@ from hockeystick.mechanisms import (
     MECHANISMS,
     Composed,
     Encoder,
+    Graph,
     Mechanism,
     schedules,
     tuning,
 )
 from hockeystick.mechanisms.dpsgd.plan import AN_EXTRA
 from hockeystick.mechanisms.dpsgd.schedules import A_SCHEDULE, Schedule
+from hockeystick.mechanisms.federated.prifedsync import A_CLIENT
+from hockeystick.mechanisms.graphs import A_GRAPH
 from hockeystick.mechanisms.tuning import A_DISTRIBUTION, RunCount
 from hockeystick.notions import NOTIONS
 
@@ -45,6 +48,13 @@ _ENCODERS: Final[Mapping[str, Callable[..., Encoder]]] = {
     "matrix": Encoder.of_matrix,
     "square_root": Encoder.square_root,
     "toeplitz": Encoder.toeplitz,
+}
+_GRAPHS: Final[Mapping[str, Callable[..., Graph]]] = {
+    "complete": Graph.complete,
+    "cycle": Graph.cycle,
+    "edges": Graph,
+    "path": Graph.path,
+    "random-out": Graph.random_out,
 }
 _SCHEDULES: Final[Mapping[str, Callable[..., Schedule]]] = {
     "constant": schedules.Constant,
@@ -64,6 +74,7 @@ _OF_A_KIND: Final[Mapping[str, Mapping[str, Callable[..., object]]]] = {
     "batch_schedule": _SCHEDULES,
     "distribution": _RUN_COUNTS,
     "encoder": _ENCODERS,
+    "graph": _GRAPHS,
     "schedule": _SCHEDULES,
 }
 # What Python takes, and how a file writes it.
@@ -71,7 +82,9 @@ _WRITTEN: Final[Mapping[str, str]] = {
     "a mechanism": "a table that names its mechanism",
     "one or more mechanisms, in a tuple": "an array of tables that name their mechanisms",
     "an Encoder": f"a table that names its kind, one of {', '.join(_ENCODERS)}",
+    A_GRAPH: f"a table that names its kind, one of {', '.join(_GRAPHS)}",
     AN_EXTRA: "a table that names its mechanism, or an array of such tables",
+    A_CLIENT: "a table whose mechanism is LocalTraining, or an array of such tables",
     A_DISTRIBUTION: f"a table that names its kind, one of {', '.join(_RUN_COUNTS)}",
     A_SCHEDULE: f"a table that names its kind, one of {', '.join(_SCHEDULES)}",
 }

@@ -13,7 +13,7 @@ from hockeystick.conversions._parts import parts_of
 from hockeystick.conversions._reasons import FAILS, FEW_ORDERS, bound, exact, refuse, told
 from hockeystick.conversions.theorems import response_divergence
 from hockeystick.conversions.to_approx import points_of
-from hockeystick.mechanisms import Mechanism
+from hockeystick.mechanisms import Mechanism, Parallel
 from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
 from hockeystick.tradeoffs import TradeOff
 from hockeystick.tradeoffs._renyi_integral import renyi_divergence
@@ -45,7 +45,10 @@ def to_renyi(source: Mechanism, given: Given) -> RenyiDP:
         order: _total([(one.divergences[k][1], count) for one, count in steps])
         for k, order in enumerate(given.orders)
     }
-    tight = all(one.origin is not None and one.origin.kind == "exact" for one, _ in steps)
+    # The worst part of one release need not be that of another.
+    tight = not any(isinstance(part, Parallel) for part, _ in parts) and all(
+        one.origin is not None and one.origin.kind == "exact" for one, _ in steps
+    )
     return told(RenyiDP(found), _SUM, tight=tight)
 
 

@@ -9,6 +9,12 @@ from __future__ import annotations
 from hockeystick.losses import (  # noqa: F401  # for what they register
     _lines_by_orders,
     factorization,
+    gopa,
+    iterated,
+    joint_gaussian,
+    metric,
+    parallel,
+    revealed_round,
     revealed_sample,
     selection,
     subsamples,
@@ -42,7 +48,9 @@ from hockeystick.losses.gaussian import GaussianLoss
 from hockeystick.losses.gaussian_mixture import GaussianMixtureLoss
 from hockeystick.losses.gaussian_sequence import GaussianSequenceLoss
 from hockeystick.losses.laplace import LaplaceLoss
+from hockeystick.losses.leaning_coins import CoinsLoss
 from hockeystick.losses.leaves import losses_of_tradeoff
+from hockeystick.losses.multivariate_laplace import MultivariateLaplaceLoss
 from hockeystick.losses.random_allocation import AllocationLoss
 from hockeystick.losses.randomized_response import RandomizedResponseLoss
 from hockeystick.losses.registry import LossPair, NoAnalysisError, losses_of
@@ -56,6 +64,7 @@ from hockeystick.losses.revealing import RevealingLoss
 from hockeystick.losses.sampled import SampledLoss, SampledProfiledLoss
 from hockeystick.losses.sampled_gaussian import SampledGaussianLoss
 from hockeystick.losses.shuffled import LargestBatchLoss
+from hockeystick.losses.shuffled_reports import CountLoss
 from hockeystick.losses.sinh_normal import SinhNormalLoss
 from hockeystick.losses.skellam import SkellamLoss
 from hockeystick.losses.sparse_vector import FirstOfManyLoss, UnknownLoss
@@ -70,7 +79,9 @@ __all__ = [
     "Bounded",
     "BoundedRangeLoss",
     "CellLoss",
+    "CoinsLoss",
     "ConcentratedLoss",
+    "CountLoss",
     "Cumulants",
     "CurveLoss",
     "Decay",
@@ -95,6 +106,7 @@ __all__ = [
     "Loss",
     "LossPair",
     "Masses",
+    "MultivariateLaplaceLoss",
     "NoAnalysisError",
     "ProfileLoss",
     "ProfiledLoss",

@@ -35,6 +35,14 @@ def largest_when_adding(rate: float | Fraction) -> float:
     return -complement_bounds(rate)[0]
 
 
+def decimal_or_above(rate: Fraction) -> float:
+    """Return the float that prints as a rate, or the least one above it where there is none."""
+    nearest = float(rate)
+    if Fraction(repr(nearest)) == rate or Fraction(nearest) >= rate:
+        return nearest
+    return math.nextafter(nearest, math.inf)
+
+
 def mu_of(noise_multiplier: float | Fraction) -> float:
     """Return ``1/x`` of a noise multiplier to within half a unit in the last place, or inf."""
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from hockeystick.losses._rates import decimal_or_above
 from hockeystick.losses.base import CellLoss, Loss
 from hockeystick.losses.registry import LossPair, NoAnalysisError, losses_of
 from hockeystick.losses.revealed_mixture import revealed_mixture
@@ -33,7 +34,7 @@ def _sampled(loss: Loss | None, rate: Fraction) -> Loss | None:
     if rate == 1:
         return loss
     if isinstance(loss, RevealingLoss) and loss.rate == 1:
-        return TwoPointLoss(0.0, float(rate))
+        return TwoPointLoss(0.0, decimal_or_above(rate))
     if isinstance(loss, TwoPointLoss) and loss.failure > 0.0:
         raise NoAnalysisError(
             "a guarantee that may fail has no distribution of its loss to sample; sample its pure "

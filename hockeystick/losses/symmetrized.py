@@ -58,8 +58,8 @@ class _Symmetrized(CellLoss):
 
     @property
     def limit_square(self) -> float:
-        """Twice that of the loss that is mirrored: an upper bound, for steering."""
-        return 2.0 * self.one.limit_square
+        """That of the same loss where it is known otherwise; twice that of the one mirrored."""
+        return self.known.limit_square if self.known else 2.0 * self.one.limit_square
 
     def cumulants(self, c: float) -> Cumulants:
         """Return K and two derivatives: of the same loss where it is known otherwise, or cells."""

@@ -10,6 +10,7 @@ from hockeystick.notions.approx import ApproxDP
 from hockeystick.notions.base import Notion, Origin
 from hockeystick.notions.fdp import FDP
 from hockeystick.notions.gaussian import GDP
+from hockeystick.notions.metric import MetricDP, metric_composition
 from hockeystick.notions.parallel import parallel
 from hockeystick.notions.pure import PureDP
 from hockeystick.notions.renyi import RenyiDP
@@ -23,10 +24,12 @@ __all__ = [
     "TCDP",
     "ZCDP",
     "ApproxDP",
+    "MetricDP",
     "Notion",
     "Origin",
     "PureDP",
     "RenyiDP",
+    "metric_composition",
     "parallel",
 ]
 

@@ -19,11 +19,25 @@ PUBLISHED = {
     "abadi-2016-mnist",
     "banded-square-root",
     "de-2022-cifar10",
+    "fed-alpha-cdp",
     "fed-cdp",
+    "fed-sdp",
+    "federated-clustering",
+    "gopa-random-graph",
     "imagenet-scale",
+    "local-reports",
     "mnist-tutorial",
+    "noisy-iterations",
     "opacus-cifar10",
+    "prifedsync-mnist",
+    "prifedsync-mnist-sampled",
+    "private-pca",
+    "quantile-clipping",
+    "shuffled-reports",
+    "token-ring",
 }
+# What is proven of several samples of a fixed size, and of shuffled reports of any randomizer.
+WIDE = {"prifedsync-mnist": 0.25, "prifedsync-mnist-sampled": 0.25, "shuffled-reports": 0.15}
 TRAINING = ("--rate", "0.1", "--steps", "100", "--noise-multiplier", "1")
 
 
@@ -44,7 +58,7 @@ def test_every_published_plan_has_a_file() -> None:
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_an_example_says_where_it_comes_from_and_has_a_narrow_answer(run: Run, path: Path) -> None:
+def test_an_example_says_where_it_comes_from_and_has_a_proven_answer(run: Run, path: Path) -> None:
     file = load_plan(path)
     assert file.title
     assert file.source
@@ -52,7 +66,7 @@ def test_an_example_says_where_it_comes_from_and_has_a_narrow_answer(run: Run, p
     assert file.delta is not None
     answer = hs.epsilon(file.plan, file.delta)
     assert isinstance(answer, hs.Certified)
-    assert answer.relative_width < 1e-6
+    assert answer.relative_width < WIDE.get(path.stem, 1e-6)
     assert told(run, "epsilon", str(path))["upper"] == answer.upper
 
 

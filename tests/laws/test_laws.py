@@ -6,7 +6,7 @@ untested pair cannot exist.
 
 import dataclasses
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import pairwise
 from typing import Any, Final, cast
@@ -22,7 +22,16 @@ from hockeystick.notions import FDP, GDP, NOTIONS, TCDP, ZCDP, ApproxDP, PureDP,
 from hockeystick.tradeoffs.laplace import LaplaceTradeOff
 
 STEP: Final = hs.PoissonSubsampled(hs.Gaussian(1.1), rate=0.02)
+LOCAL: Final = hs.LocalTraining(examples=100, batch_size=20, noise_multiplier=8.0, local_steps=10)
 TRAINING: Final = hs.DPSGD(noise_multiplier=2.0, rate=0.03, steps=400)
+RECORDS: Final[Mapping[str, Any]] = {
+    "total_clients": 100,
+    "clients_per_round": 10,
+    "examples_per_client": 100,
+    "batch_size": 10,
+    "local_steps": 10,
+    "rounds": 10,
+}
 # Those that the accountants made for Gaussian noise take too.
 GAUSSIANS: Final[tuple[hs.Mechanism, ...]] = (
     hs.Gaussian(5.0),
@@ -42,23 +51,49 @@ DESCRIBED: Final[tuple[hs.Mechanism, ...]] = (
     hs.DiscreteGaussian(4.0, sensitivity=2),
     hs.DiscreteLaplace(2.0, sensitivity=3),
     hs.Exponential(1.6),
+    hs.FedAlphaCDP(
+        noise_multiplier=2.0,
+        **RECORDS,
+        sampling="poisson",
+        schedule=hs.schedules.Staircase(end=0.8, stairs=2),
+    ),
+    hs.FedCDP(noise_multiplier=3.0, **RECORDS, sampling="two-stage-poisson"),
+    hs.FedSDP(
+        noise_multiplier=2.0,
+        total_clients=1000,
+        clients_per_round=20,
+        rounds=50,
+        sampling="poisson",
+    ),
+    hs.FederatedClustering(3.0, dimension=10, radius=1.0, rounds=10),
     hs.FixedSizeSubsampled(hs.Gaussian(3.0), 20, 100),
+    hs.GOPA(4.0, 3.0, hs.Graph.path(6), colluders=[2]),
     hs.GaussianSequence((2.0, 1.5, 1.2), rate=0.05),
     hs.GaussianMixture(1.5, (0.0, 1.0, 2.0), (0.9, 0.08, 0.02)),
+    hs.JointGaussian((8.0, 6.0)),
     hs.Laplace(0.6),
+    LOCAL,
     hs.MatrixFactorization(8.0, hs.Encoder.square_root(100, participations=2, separation=50)),
+    hs.Parallel((STEP, hs.PoissonSubsampled(hs.Gaussian(1.6), 0.06)), split="client"),
+    hs.MultivariateLaplace(0.4, dimension=10),
+    hs.NoisyIterations(9.0, 40, 10, step_size=0.1, smoothness=1.0),
     hs.PermuteAndFlip(1.5),
+    hs.PriFedSync(clients=LOCAL, rounds=10, client_rate=0.5),
+    hs.PrivateCovariance(3.0, columns=10, adjacency="replace-one"),
     hs.RAPPOR(0.45, hashes=5),
     hs.RandomAllocation(hs.Gaussian(2.0), steps=40, participations=10),
     hs.RandomStopping(hs.Gaussian(6.0), hs.tuning.TruncatedNegativeBinomial(1.0, 0.2)),
     hs.RandomStopping(hs.Gaussian(9.0), hs.tuning.Poisson(4.0)),
     hs.RandomizedResponse(1.6, categories=5),
     hs.ReportNoisyMax(1.5, "laplace"),
+    hs.RevealedRound(STEP**10, 0.4),
     hs.RevealedSample(hs.Gaussian(2.0), 0.4),
     hs.Shuffled(hs.Gaussian(4.0), steps=10),
+    hs.ShuffledReports(hs.RandomizedResponse(2.0, categories=3), users=500),
     hs.SinhNormal(0.1, 40.0),
     hs.Skellam(9.0),
     hs.SparseVector(40.0, 80.0, positives=30, queries=50),
+    hs.TokenWalk(3.0, 40, "ring", distance=10, step_size=0.1, smoothness=1.0),
     hs.TreeAggregation(20.0, leaves=100),
     hs.TruncatedPoissonSubsampled(hs.Gaussian(3.0), 0.2, 30, 100),
     hs.UnaryEncoding(1.6),
@@ -83,6 +118,8 @@ DIRECTIONS: Final = {
     "batch_size": 1,
     "examples": -1,
     "scale": -1,
+    "dimension": -1,
+    "radius": 1,
     "steps": 1,
     "epochs": 1,
     "count": 1,
@@ -93,6 +130,10 @@ DIRECTIONS: Final = {
     "rho": 1,
     "omega": -1,
     "leaves": 1,
+    "distance": -1,
+    "pairwise_multiplier": -1,
+    "parties": -1,
+    "position": 1,
     "participations": 1,
     "positives": 1,
     "queries": 1,
@@ -100,11 +141,22 @@ DIRECTIONS: Final = {
     "threshold_scale": -1,
     "flip": -1,
     "sigma": -1,
+    "users": -1,
     "variance": -1,
     "width": -1,
+    "total_clients": -1,
+    "clients_per_round": 1,
+    "examples_per_client": -1,
+    "columns": 1,
+    "rounds": 1,
+    "local_steps": 1,
+    "client_rate": 1,
 }
-# Where it goes the other way: more steps to hide in, more examples to fill a batch.
+# Where it goes the other way: more steps to hide in, more examples to fill a batch, more parameters
+# that share one length of noise.
 OPPOSITE: Final = {
+    (hs.FederatedClustering, "dimension"),
+    (hs.NoisyIterations, "steps"),
     (hs.RandomAllocation, "steps"),
     (hs.Shuffled, "steps"),
     (hs.TruncatedPoissonSubsampled, "examples"),
@@ -115,14 +167,28 @@ OF_NOTIONS: Final = {"mu", "rho", "omega"}
 # Parameters whose domains one mechanism declares.
 OF_MECHANISMS: Final = {
     "cap",
+    "client_rate",
+    "clients_per_round",
+    "columns",
+    "dimension",
+    "distance",
+    "examples_per_client",
     "flip",
     "leaves",
+    "local_steps",
+    "pairwise_multiplier",
     "participations",
+    "parties",
+    "position",
     "positives",
     "queries",
     "query_scale",
+    "radius",
+    "rounds",
     "sigma",
     "threshold_scale",
+    "total_clients",
+    "users",
     "variance",
     "width",
 }

@@ -29,6 +29,7 @@ from tests.oracles.zoo_sums import Listed
 Quantity = Literal["epsilon", "delta"]
 TRUTHS: Final[dict[str, dict[str, dict[str, str]]]] = json.loads(FILE.read_text(encoding="utf-8"))
 MIXTURE: Final = hs.GaussianMixture(2.0, (0.0, 1.0, 2.0), (0.9, 0.07, 0.03))
+LOCAL: Final = hs.LocalTraining(examples=1, batch_size=1, noise_multiplier=10.0, local_steps=1)
 RESPONSE: Final = hs.RandomizedResponse(1.0, categories=3)
 DEFAULT_WIDTH: Final = 1e-4
 ASKED: Final = 1e-8
@@ -68,9 +69,33 @@ def _sampled() -> Iterator[Case]:
     yield Case(hs.PoissonSubsampled(MIXTURE, 0.5), "sampled mixture 2 at 0.5")
 
 
+def _federated() -> Iterator[Case]:
+    """Federated plans of twenty steps with coins of their own."""
+    clients: dict[str, Any] = {
+        "noise_multiplier": 2.0,
+        "total_clients": 100,
+        "sampling": "poisson",
+    }
+    local: dict[str, Any] = {
+        "clients_per_round": 30,
+        "examples_per_client": 10,
+        "batch_size": 1,
+        "local_steps": 4,
+        "rounds": 5,
+    }
+    for plan in (
+        hs.FedSDP(**clients, clients_per_round=3, rounds=20),
+        hs.FedCDP(**clients, **local),
+        hs.FedAlphaCDP(**clients, **local, schedule=hs.schedules.Constant()),
+    ):
+        yield Case(plan, "sampled Gaussian 2 at 0.03, 20 steps")
+
+
 EXACT: Final = (
     Case(hs.Gaussian(5.0), "Gaussian 5"),
     Case(hs.Laplace(2.0), "Laplace 2"),
+    Case(hs.MultivariateLaplace(2.0, dimension=1), "Laplace 2"),
+    Case(hs.FederatedClustering(2.0, dimension=1, radius=3.0, rounds=1), "Laplace 2"),
     Case(hs.DiscreteLaplace(2.0), "discrete Laplace 2"),
     Case(hs.DiscreteLaplace(2.0, sensitivity=3), "discrete Laplace 2, sensitivity 3"),
     Case(hs.DiscreteGaussian(2.0), "discrete Gaussian 2"),
@@ -93,6 +118,9 @@ EXACT: Final = (
         hs.MatrixFactorization(4.0, hs.Encoder.of_matrix(BANDS, participations=2, separation=3)),
         "two bands of 6 rounds, 2 participations, noise 4",
     ),
+    Case(hs.GOPA(2.5, math.inf, hs.Graph.complete(4)), "Gaussian 5"),
+    Case(hs.NoisyIterations(5.0, 4, 1, step_size=1, smoothness=1), "Gaussian 5"),
+    Case(hs.TokenWalk(5.0, 5, "ring", distance=4, step_size=1, smoothness=1), "Gaussian 5"),
     Case(hs.DPSGD(noise_multiplier=10.0, rate=1, steps=1, adjacency="replace-one"), "Gaussian 5"),
     Case(
         hs.Composed((hs.DiscreteLaplace(2.0), hs.RandomizedResponse(1.0))),
@@ -107,7 +135,15 @@ EXACT: Final = (
         hs.TruncatedPoissonSubsampled(hs.Gaussian(2.0), 0.1, cap=11, examples=10),
         "sampled Gaussian 2 at 0.1",
     ),
+    *_federated(),
+    Case(hs.JointGaussian((10.0, 10.0, 10.0, 10.0)), "Gaussian 5"),
+    Case(hs.PrivateCovariance(5.0, columns=7), "Gaussian 5"),
+    Case(hs.RevealedRound(hs.RandomizedResponse(1.0), 0.5), "revealed response 1 at 0.5"),
     Case(hs.RandomAllocation(hs.Gaussian(5.0), steps=1), "Gaussian 5"),
+    Case(hs.ShuffledReports(RESPONSE, users=1), "randomized response 1 of 3"),
+    Case(hs.Parallel((hs.Gaussian(5.0), hs.Gaussian(6.0))), "Gaussian 5"),
+    Case(LOCAL, "Gaussian 5"),
+    Case(hs.PriFedSync(clients=LOCAL, rounds=1), "Gaussian 5"),
     Case(hs.WithReplacementSubsampled(hs.Gaussian(10.0), 2, 1), "Gaussian 5"),
     Case(PureDP(0.9), "pure 0.9"),
     Case(ApproxDP(0.8, 1e-13), "approximate 0.8, 1e-13"),
@@ -319,7 +355,12 @@ NUMBERS: Final = tuple(_numbers())
 
 def test_every_mechanism_has_a_number_that_can_be_wrong() -> None:
     with_numbers = {type(plan).__name__ for plan, _, _ in NUMBERS}
-    assert set(MECHANISMS) | set(NOTIONS) == with_numbers | {"Composed", "FDP", "RandomStopping"}
+    assert set(MECHANISMS) | set(NOTIONS) == with_numbers | {
+        "Composed",
+        "FDP",
+        "Parallel",
+        "RandomStopping",
+    }
 
 
 @pytest.mark.parametrize(("plan", "name", "value"), NUMBERS, ids=str)

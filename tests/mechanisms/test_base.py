@@ -12,6 +12,7 @@ from hockeystick import mechanisms
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import (
     DPSGD,
+    GOPA,
     MECHANISMS,
     RAPPOR,
     AboveThreshold,
@@ -20,26 +21,41 @@ from hockeystick.mechanisms import (
     DiscreteLaplace,
     Encoder,
     Exponential,
+    FedAlphaCDP,
+    FedCDP,
+    FederatedClustering,
+    FedSDP,
     FixedSizeSubsampled,
     Gaussian,
     GaussianMixture,
     GaussianSequence,
+    Graph,
+    JointGaussian,
     Laplace,
+    LocalTraining,
     MatrixFactorization,
     Mechanism,
+    MultivariateLaplace,
+    NoisyIterations,
+    Parallel,
     PermuteAndFlip,
     Plan,
     PoissonSubsampled,
+    PriFedSync,
+    PrivateCovariance,
     RandomAllocation,
     RandomizedResponse,
     RandomStopping,
     Repeated,
     ReportNoisyMax,
+    RevealedRound,
     RevealedSample,
     Shuffled,
+    ShuffledReports,
     SinhNormal,
     Skellam,
     SparseVector,
+    TokenWalk,
     TreeAggregation,
     TruncatedPoissonSubsampled,
     UnaryEncoding,
@@ -48,13 +64,45 @@ from hockeystick.mechanisms import (
 )
 
 STEP = PoissonSubsampled(Gaussian(1.1), rate=256 / 60_000)
+LOCAL = LocalTraining(examples=10, batch_size=3, noise_multiplier=2, local_steps=5)
 EXAMPLES = (
     FixedSizeSubsampled(Gaussian(2), 3, 10),
     RandomAllocation(Gaussian(2), 10),
     RandomStopping(Gaussian(2), tuning.TruncatedNegativeBinomial(1, 0.1)),
     RandomStopping(STEP**10, tuning.Poisson(5)),
+    FedSDP(
+        noise_multiplier=2, total_clients=10, clients_per_round=2, rounds=3, sampling="fixed-size"
+    ),
+    FedCDP(
+        noise_multiplier=2,
+        total_clients=10,
+        clients_per_round=2,
+        examples_per_client=8,
+        batch_size=4,
+        local_steps=5,
+        rounds=3,
+        sampling="two-stage",
+    ),
+    FedAlphaCDP(
+        noise_multiplier=2,
+        total_clients=10,
+        clients_per_round=2,
+        examples_per_client=8,
+        batch_size=4,
+        local_steps=5,
+        rounds=3,
+        sampling="poisson",
+        adjacency="replace-one",
+    ),
+    JointGaussian((2, 3)),
+    PrivateCovariance(2, 5),
+    RevealedRound(STEP**10, 0.5),
     RevealedSample(Gaussian(2), 0.5),
     Shuffled(Gaussian(2), 10),
+    GOPA(2, 3, Graph.cycle(5), colluders=(1,)),
+    NoisyIterations(2, 10, step_size=0.1, smoothness=1),
+    ShuffledReports(RandomizedResponse(1, 3), 20),
+    TokenWalk(2, 10, step_size=0.1, smoothness=1),
     TruncatedPoissonSubsampled(Gaussian(2), 0.5, 3, 10),
     WithReplacementSubsampled(Gaussian(2), 3, 10),
     Gaussian(1.1),
@@ -74,7 +122,13 @@ EXAMPLES = (
     GaussianSequence((2.0, 1.0), 0.01),
     Laplace(0.7),
     MatrixFactorization(2.0, Encoder.square_root(64)),
+    FederatedClustering(3.0, 11, 1.0, 20),
+    MultivariateLaplace(0.5, 3),
     PermuteAndFlip(0.5),
+    LOCAL,
+    Parallel((Gaussian(2), Laplace(1)), "hospital"),
+    PriFedSync(clients=LOCAL, rounds=10),
+    PriFedSync(clients=(LOCAL, LOCAL), rounds=10, client_rate=0.5),
     RAPPOR(0.5, 2),
     RandomizedResponse(1, 10),
     ReportNoisyMax(0.5, "laplace"),
@@ -126,7 +180,7 @@ def test_mechanisms_can_be_pickled_copied_and_hashed(mechanism: Any) -> None:
     "mechanism", [one for one in EXAMPLES if not isinstance(one, MatrixFactorization)], ids=str
 )
 def test_the_repr_builds_the_same_mechanism_again(mechanism: Any) -> None:
-    names = {**MECHANISMS, **vars(tuning), "inf": math.inf}
+    names = {**MECHANISMS, **vars(tuning), "Graph": Graph, "inf": math.inf}
     assert eval(repr(mechanism), names) == mechanism
 
 

@@ -15,9 +15,12 @@ from fractions import Fraction
 from typing import Final, NamedTuple
 
 import pytest
+from mpmath import mp
 
+import hockeystick as hs
 from hockeystick.accountants._cost import Cost, Counted
 from hockeystick.accountants.contour import Contour
+from hockeystick.accountants.federated_limit import limit_delta, limit_mu
 from hockeystick.accountants.gdp import GaussianLimit, limiting_mu
 from hockeystick.losses.fixed_size_gaussian import FixedSizeGaussianLoss
 
@@ -40,6 +43,17 @@ class Row(NamedTuple):
         """The steps of the row."""
         rate = Fraction(self.batch, 500 if self.table == 3 else 600)
         return ((FixedSizeGaussianLoss(rate, self.noise), self.local_steps * self.rounds),)
+
+    @property
+    def plan(self) -> hs.PriFedSync:
+        """The row as a plan: the paper's s is half the noise multiplier."""
+        local = hs.LocalTraining(
+            examples=500 if self.table == 3 else 600,
+            batch_size=self.batch,
+            noise_multiplier=2.0 * self.noise,
+            local_steps=self.local_steps,
+        )
+        return hs.PriFedSync(clients=local, rounds=self.rounds, client_rate=self.clients)
 
 
 ROWS: Final = (
@@ -78,6 +92,12 @@ def _limit(terms: Counted, epsilon: float) -> float:
 
 def test_there_are_as_many_entries_as_printed() -> None:
     assert [sum(row.table == table for row in ROWS) for table in (1, 2, 3)] == [9, 6, 6]
+
+
+@each_row
+def test_each_mu_max_is_that_of_the_plan_whatever_the_rate_of_clients(row: Row) -> None:
+    assert f"{limit_mu(row.plan):.2f}" == row.mu
+    assert limit_mu(row.plan) == pytest.approx(limiting_mu(row.terms), rel=1e-14)
 
 
 @each_row
@@ -122,3 +142,55 @@ def test_the_first_row_far_out(epsilon: float, delta: float, limit: float) -> No
     assert _limit(ROWS[0].terms, epsilon) == pytest.approx(limit, rel=2e-4)
     if epsilon == 8.0:
         assert exact.lower <= delta <= exact.upper
+
+
+@pytest.mark.parametrize("epsilon", [8.0, 12.0])
+def test_the_plan_of_the_first_row_costs_at_most_theorem_2_and_less_than_the_limit(
+    epsilon: float,
+) -> None:
+    # The product of symmetric functions is what theorem 2 proves; the plan's own upper end is it.
+    product = hs.delta(hs.FDP(hs.G(1.0).subsample(16 / 600)) ** (38 * 93), epsilon)
+    found = hs.delta(ROWS[0].plan, epsilon)
+    assert product.upper - product.lower < 1e-9 * product.lower
+    assert product.lower <= found.upper <= product.upper * (1 + 1e-3)
+    assert found.upper < limit_delta(ROWS[0].plan, epsilon).value
+
+
+def test_the_delta_of_the_first_row_by_theorem_2_is_two_thirds_of_the_limits() -> None:
+    exact = hs.delta(hs.FDP(hs.G(1.0).subsample(16 / 600)) ** (38 * 93), 8.0)
+    assert exact.estimate == pytest.approx(0.0183788206638339704, rel=1e-10)
+    assert limit_delta(ROWS[0].plan, 8.0).value == pytest.approx(0.03058, rel=2e-4)
+
+
+def test_lemma_3_8_is_not_tight_in_a_single_round() -> None:
+    """With probability p^2 the round is a release with f, and otherwise nothing: delta = p^2 d.
+
+    The lemma has max(f, 1 - alpha - p^2) in its place, which is min(d, p^2) as a delta.
+    """
+    p = 0.5
+    round_ = hs.RevealedSample(hs.Gaussian(1.0), p * p)
+    with mp.workdps(30):
+        alone = mp.ncdf(-0.5) - mp.e * mp.ncdf(-1.5)
+        variation = mp.erf(1 / mp.sqrt(8))
+        for epsilon, truth, printed in ((1.0, alone, "0.03173"), (0.0, variation, "0.09573")):
+            found = hs.delta(round_, epsilon)
+            assert found.lower <= p * p * truth <= found.upper
+            assert f"{found.estimate:.5f}" == printed
+        assert mp.nstr(min(alone, p * p), 5) == "0.12694"
+        assert min(variation, p * p) == 0.25
+
+
+def test_theorem_1_claims_less_than_what_the_server_passes_on() -> None:
+    """What i may see of j is in the server's model from the first round in which j is drawn.
+
+    Theorem 1 bounds the total variation by 1 - (1 - p^2)^R whatever the noise. Without noise, i
+    sees what j sent as soon as i is drawn then or later: not, where j is first drawn in round r,
+    in r to R, nor where j is drawn in none, together (1 - p)^R (1 + R p).
+    """
+    p, rounds = mp.mpf("0.01"), 1000
+    claimed = 1 - (1 - p * p) ** rounds
+    never = (1 - p) ** rounds
+    unseen = sum((1 - p) ** (r - 1) * p * (1 - p) ** (rounds - r + 1) for r in range(1, rounds + 1))
+    assert unseen + never == pytest.approx(float((1 - p) ** rounds * (1 + rounds * p)), rel=1e-12)
+    assert claimed < 0.0952
+    assert 1 - never - unseen > 0.999

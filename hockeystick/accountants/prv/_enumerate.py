@@ -125,6 +125,8 @@ def _multisets(kind: _Kind, count: int) -> tuple[Array, Array]:
     """Return the sums of so many atoms, one for each multiset of them, and their masses' logs."""
     from scipy.special import gammaln
 
+    if count == 1:
+        return kind.loss, kind.log_mass
     left = np.array([count], dtype=np.int64)
     loss, log_mass = np.zeros(1), np.full(1, math.lgamma(count + 1.0))
     for value, log_one in zip(kind.loss[:-1], kind.log_mass[:-1], strict=True):

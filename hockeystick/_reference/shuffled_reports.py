@@ -1,0 +1,70 @@
+"""Shuffled reports in mpmath: sums over all numbers of coins and heads, as they stand."""
+
+from __future__ import annotations
+
+import math
+
+from mpmath import mp, mpf
+
+
+def binomial(trials: int, odds: mpf) -> list[mpf]:
+    """Return the masses of all counts."""
+    rate = odds / (1 + odds)
+    return [
+        mp.binomial(trials, k) * rate**k * (1 - rate) ** (trials - k) for k in range(trials + 1)
+    ]
+
+
+def leaning_coins(coins: int, flat: mpf, lean: mpf) -> list[tuple[mpf, mpf]]:
+    """Return the masses under P and Q of each number x of heads.
+
+    ``b(x; t) (flat + 2 lean x/t)``, and the same for tails.
+    """
+    fair = [mp.binomial(coins, x) / mp.mpf(2) ** coins for x in range(coins + 1)]
+    more = [flat + 2 * lean * mp.mpf(x) / coins for x in range(coins + 1)]
+    return [(b * p, b * q) for b, p, q in zip(fair, more, reversed(more), strict=True)]
+
+
+def clones_delta(local: mpf, users: int, epsilon: mpf, overlap: mpf | None = None) -> mpf:
+    """Return delta of ``(A + D, C - A + 1 - D)`` against ``(A + 1 - D, C - A + D)``.
+
+    C is the number of n - 1 others that are clones, each with probability ``overlap``, by default
+    ``2 / (e^local + 1)``; A of them are of the first kind, and so is D with probability
+    ``e^local / (e^local + 1)``.
+    """
+    odds, factor = mp.exp(local), mp.exp(epsilon)
+    overlap = 2 / (odds + 1) if overlap is None else overlap
+    gain, loss = odds - factor, factor * odds - 1
+    total = mp.zero
+    for clones, mass in enumerate(binomial(users - 1, overlap / (1 - overlap))):
+        excess = mp.zero
+        # P is above Q only where more than half of the reports are of the first kind.
+        for x in range(clones // 2 + 1, clones + 2):
+            first, second = math.comb(clones, x - 1), math.comb(clones, x)
+            excess += max(gain * first - loss * second, 0)
+        total += mass * excess / (odds + 1) / mp.mpf(2) ** clones
+    return total
+
+
+def third_category_delta(local: mpf, categories: int, users: int, epsilon: mpf) -> mpf:
+    """Return delta of K-ary randomized response where all others hold a third category.
+
+    What is seen are the numbers of reports of the two categories in question: given them, the
+    other reports tell nothing.
+    """
+    odds = mp.exp(local)
+    q = 1 / (odds + categories - 1)
+    others: dict[tuple[int, int], mpf] = {}
+    for both, mass in enumerate(binomial(users - 1, 2 * q / (1 - 2 * q))):
+        for x in range(both + 1):
+            others[x, both - x] = mass * mp.binomial(both, x) / mp.mpf(2) ** both
+    total = mp.zero
+    for x in range(users + 1):
+        for y in range(users + 1 - x):
+            first, second, neither = (
+                others.get(key, mp.zero) for key in ((x - 1, y), (x, y - 1), (x, y))
+            )
+            hidden = (categories - 2) * neither
+            p, r = odds * first + second + hidden, first + odds * second + hidden
+            total += q * max(p - mp.exp(epsilon) * r, 0)
+    return total

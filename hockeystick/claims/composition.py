@@ -1,0 +1,75 @@
+"""Composition theorems and groups: what documents state, and what mechanisms attain."""
+
+from __future__ import annotations
+
+import math
+
+from hockeystick.claims.found import Found, proven
+from hockeystick.claims.registry import way
+from hockeystick.results import Certified
+
+
+@way
+def advanced_epsilon(*, epsilon: float, runs: int, delta: float, halved: bool = False) -> float:
+    """Return ``sqrt(2 k ln(1/delta)) e + k e (exp(e) - 1)``, or with the second term halved."""
+    second = runs * epsilon * math.expm1(epsilon)
+    root = math.sqrt(2.0 * runs * math.log(1.0 / delta)) * epsilon
+    return root + (second / 2.0 if halved else second)
+
+
+@way
+def doubled_root_epsilon(*, epsilon: float, runs: int, delta: float) -> float:
+    """Return ``2 sqrt(2 k ln(1/delta)) e``, advanced composition with its second term dropped."""
+    return 2.0 * math.sqrt(2.0 * runs * math.log(1.0 / delta)) * epsilon
+
+
+@way
+def sum_of_epsilons(*, epsilon: float, runs: int) -> float:
+    """Return ``k e``."""
+    return runs * epsilon
+
+
+@way
+def exact_epsilon(*, epsilon: float, runs: int, delta: float) -> Certified:
+    """Return the epsilon of so many e-DP mechanisms, which randomized response attains."""
+    from hockeystick.accountants import epsilon as asked
+    from hockeystick.mechanisms import RandomizedResponse
+
+    return asked(RandomizedResponse(epsilon) ** runs, delta)
+
+
+@way
+def group_as_printed(*, delta: float, size: int) -> float:
+    """Return ``g e^(g-1) delta``."""
+    return size * math.exp(size - 1) * delta
+
+
+@way
+def group_attained(*, epsilon: float, delta: float, size: int) -> Found:
+    """Return delta at ``g epsilon`` of an (epsilon, delta)-DP mechanism on a chain of data sets.
+
+    With two outputs, ``P_i(a) = delta (e^((g-i) eps) - 1)/(e^eps - 1)`` for i = 0..g has
+    ``P_i(a) - e^eps P_(i+1)(a) = delta`` between neighbours, less in the other direction and for
+    b where ``P_0(a) <= 1 - e^-eps``; and ``P_0(a) - e^(g eps) P_g(a) = P_0(a)`` between the ends.
+    """
+    from mpmath import mp
+
+    with mp.workdps(30):
+        eps = mp.mpf(epsilon)
+        first = mp.mpf(delta) * mp.expm1(size * eps) / mp.expm1(eps)
+        if first > -mp.expm1(-eps):
+            raise ValueError("the mechanism needs a smaller delta")
+        return proven(first, "delta")
+
+
+@way
+def moved_record_epsilon(*, epsilon: float, blocks: int, delta: float) -> Certified:
+    """Return the epsilon of counts in disjoint blocks where a record is in so many of them.
+
+    Laplace noise of scale ``1/epsilon`` on each count: an added or removed record changes one
+    count, a replaced one leaves a block for another.
+    """
+    from hockeystick.accountants import epsilon as asked
+    from hockeystick.mechanisms import Laplace
+
+    return asked(Laplace(1.0 / epsilon) ** blocks, delta)

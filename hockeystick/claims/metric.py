@@ -1,0 +1,112 @@
+"""Metric privacy with Laplace noise on R^n, of density ``K exp(-eps ||x||)``."""
+
+from __future__ import annotations
+
+import math
+
+from hockeystick.claims.found import Found, between, proven
+from hockeystick.claims.registry import way
+from hockeystick.results import Certified
+
+
+@way
+def leakage(*, dimension: int, noise_multiplier: float, rounds: int = 1) -> float:
+    """Return ``n/nu`` for each round."""
+    return rounds * dimension / noise_multiplier
+
+
+@way
+def public_radius_epsilon(*, dimension: int, noise_multiplier: float) -> Certified:
+    """Return the pure epsilon of one release with noise ``n/nu`` in units of a public radius."""
+    from hockeystick.accountants import epsilon
+    from hockeystick.mechanisms import MultivariateLaplace
+
+    return epsilon(MultivariateLaplace(noise_multiplier / dimension, dimension), 0.0)
+
+
+@way
+def average_leakage(
+    *, dimension: int, noise_multiplier: float, runs: int, near: str, halves: bool = False
+) -> float:
+    """Return the mean over runs of whole numbers of rounds, times n/nu, that is nearest a number.
+
+    Which numbers the runs had is not published: the figure reproduces if any would give it.
+    A median over an even number of clients may be half a round.
+    """
+    unit = dimension / noise_multiplier / runs / (2 if halves else 1)
+    return unit * round(float(near) / unit)
+
+
+@way
+def private_scale_delta(*, dimension: int, noise_multiplier: float, ratio: float) -> Found:
+    """Return a lower bound on delta at ``eps = n/nu`` where the noise scale is the update's norm.
+
+    Two updates in the same direction, of norm 1 and ``ratio < 1``, are in each other's
+    neighbourhood of radius 1. Around the smaller one a ball of radius t holds its release with
+    probability ``P(Gamma(n) <= t n/(nu ratio))``, and that of the other with at most
+    ``K vol(t) = (n t/nu)^n/n!``. Here ``t = ratio nu (1 + 3/sqrt(n))``.
+    """
+    from mpmath import mp
+
+    with mp.workdps(30):
+        n, share = mp.mpf(dimension), mp.mpf(str(ratio))
+        rate = n / mp.mpf(noise_multiplier)
+        reach = n + 3 * mp.sqrt(n)
+        own = mp.gammainc(n, 0, reach, regularized=True)
+        other = (share * reach) ** dimension / mp.factorial(dimension)
+        lower = float(own - mp.exp(rate) * other)
+    return between(math.nextafter(lower, -math.inf), 1.0, "delta")
+
+
+@way
+def constant_as_printed(*, dimension: int, epsilon: float) -> float:
+    """Return ``eps^n Gamma(n/2)/(2 pi^(n/2) Gamma(n))``."""
+    half = dimension / 2
+    top = epsilon**dimension * math.gamma(half)
+    bottom: float = 2.0 * math.pi**half * math.gamma(dimension)
+    return top / bottom
+
+
+@way
+def constant_in_space(*, epsilon: float, dimension: int = 3) -> Found:
+    """Return K in three dimensions: the inverse of ``int 4 pi r^2 e^(-eps r) dr = 8 pi/eps^3``."""
+    from mpmath import mp
+
+    with mp.workdps(30):
+        return proven(mp.mpf(epsilon) ** 3 / (8 * mp.pi), "density at 0")
+
+
+@way
+def variance_as_printed(*, dimension: int, epsilon: float) -> float:
+    """Return ``(n + 1)/eps^2``."""
+    return (dimension + 1) / epsilon**2
+
+
+@way
+def variance(*, dimension: int, epsilon: float) -> Found:
+    """Return the variance of a coordinate: ``E r^2/n``, r of density r^(n-1) e^(-eps r)."""
+    from mpmath import mp
+
+    with mp.workdps(30):
+        second = mp.factorial(dimension + 1) / mp.factorial(dimension - 1) / mp.mpf(epsilon) ** 2
+        return proven(second / dimension, "variance")
+
+
+@way
+def summed_epsilon(*, epsilons: tuple[float, ...], distances: tuple[float, ...]) -> float:
+    """Return ``sum eps_i d_i``."""
+    return math.fsum(e * d for e, d in zip(epsilons, distances, strict=True))
+
+
+@way
+def composed_epsilon(*, epsilons: tuple[float, ...], distances: tuple[float, ...]) -> Certified:
+    """Return the pure epsilon of Laplace releases on the line, at these distances."""
+    from hockeystick.accountants import epsilon as asked
+    from hockeystick.mechanisms import Laplace, Mechanism
+
+    plan: Mechanism | None = None
+    for scale, distance in zip(epsilons, distances, strict=True):
+        one = Laplace(1.0 / (scale * distance))
+        plan = one if plan is None else plan @ one
+    assert plan is not None
+    return asked(plan, 0.0)

@@ -1,0 +1,101 @@
+"""What became of published figures, as tables for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Final
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from hockeystick.claims import Checked, Verdict, catalogue
+from hockeystick.cli.claims_words import cells, counted
+from hockeystick.cli.render import facts_table, print_plainly, terminal
+
+_WIDEST: Final = 130
+_WIDE: Final = 96
+_STYLES: Final = {
+    Verdict.REPRODUCES: "green",
+    Verdict.ONLY_WITH: "yellow",
+    Verdict.DIFFERS: "red",
+    Verdict.INVALID: "bold red",
+    Verdict.UNDECIDED: "dim",
+}
+_LEGEND: Final = (
+    "The paper's value is as printed, own that by the document's own method, certified what is "
+    "proven of the truth, rounding included. Where a bound is stated, own or the printed value is "
+    "the bound. Numbers have six digits; a ~ marks an approximation, of which nothing is proven."
+)
+
+
+def print_claims(checked: Sequence[Checked]) -> None:
+    """Print one table for each document."""
+    console = terminal(_WIDEST)
+    print_plainly(console, claims(checked, wide=console.width >= _WIDE))
+
+
+def print_documents() -> None:
+    """Print the documents and how many claims each has."""
+    facts = facts_table()
+    known = catalogue()
+    for key, document in known.documents.items():
+        own = sum(claim.document == key for claim in known.claims.values())
+        facts.add_row(Text(key), Text(f"{document.title}\n{document.authors}; {own} claims"))
+    print_plainly(terminal(_WIDEST), facts)
+
+
+def claims(checked: Sequence[Checked], *, wide: bool) -> RenderableType:
+    """Return one table for each document, under its title."""
+    blocks: list[RenderableType] = []
+    for key, group in groupby(checked, key=lambda one: one.claim.document):
+        rows = list(group)
+        document = catalogue().documents[key]
+        blocks.append(Text(document.title, style="bold"))
+        blocks.append(Text(f"{document.authors}; {document.published}", style="dim"))
+        blocks += [Text(counted(rows), style="dim"), Text(), _table(rows, wide), Text()]
+    return Group(*blocks, Text(_LEGEND, style="dim"))
+
+
+def _table(rows: Sequence[Checked], wide: bool) -> Table:
+    """Return one row per claim; a narrow one stacks in a cell what belongs together."""
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, header_style="bold", pad_edge=False)
+    table.expand = True
+    table.add_column("claim", overflow="fold", ratio=8)
+    if wide:
+        for column, share in (("paper", 2), ("own", 4), ("certified", 4)):
+            table.add_column(column, overflow="fold", ratio=share)
+    else:
+        table.add_column("paper, own, certified", overflow="fold", ratio=7)
+    table.add_column("verdict", overflow="fold", ratio=8)
+    before = ""
+    for row in rows:
+        says = "" if row.claim.says == before else row.claim.says
+        table.add_row(_claim(row, says), *_numbers(row, wide), _verdict(row))
+        before = row.claim.says
+    return table
+
+
+def _claim(row: Checked, says: str) -> Text:
+    """Return where the claim is, and, the first time, what it says."""
+    told = Text(row.claim.place)
+    return told.append(f"\n{says}", style="dim") if says else told
+
+
+def _numbers(row: Checked, wide: bool) -> list[Text]:
+    """Return the numbers of a claim, each in a cell or all in one."""
+    told = cells(row)
+    if wide:
+        return list(map(Text, told))
+    labels = ("paper", "own", "certified")
+    return [Text("\n".join(map(" ".join, zip(labels, told, strict=True))))]
+
+
+def _verdict(row: Checked) -> Text:
+    """Return the verdict, and what to use instead where the claim does not hold."""
+    told = Text(row.words, style=_STYLES[row.verdict])
+    if row.claim.see and row.verdict is not Verdict.REPRODUCES:
+        told.append(f"\nsee {row.claim.see}", style="dim")
+    return told

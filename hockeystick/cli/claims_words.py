@@ -1,0 +1,91 @@
+"""Numbers and counts of checked claims in words, for every kind of page."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from hockeystick import _numerals as numerals
+from hockeystick.claims import Checked, Found, Verdict
+
+_DIGITS: Final = 6
+_COUNTED: Final = {
+    Verdict.REPRODUCES: "reproduces",
+    Verdict.ONLY_WITH: "only with a condition",
+    Verdict.DIFFERS: "does not reproduce",
+    Verdict.INVALID: "invalid",
+    Verdict.UNDECIDED: "undecided",
+}
+_BOUNDS: Final = {
+    "equals": "{}",
+    "at-most": "<= {}",
+    "at-least": ">= {}",
+    "for-all": "= {}",
+}
+
+
+def shown(found: Found) -> str:
+    """Return a number: rounded, with its ends outward where they differ, and its quantity."""
+    return f"{_value(found)} ({found.quantity})" if found.quantity else _value(found)
+
+
+def cells(row: Checked) -> tuple[str, str, str]:
+    """Return the paper's value, that by its own method and the certified one.
+
+    What was judged without the claim's condition is told beside what was judged with it.
+    """
+    claim, without = row.claim, ""
+    if row.without is not None and row.verdict is Verdict.ONLY_WITH:
+        without = f"; without: {_value(row.without)}"
+    own, certified = _own(row), "-" if row.certified is None else shown(row.certified)
+    paper = _BOUNDS[claim.relation].format(claim.published or "own")
+    if claim.relation == "equals":
+        return paper, own + without, certified
+    return paper, own, certified + without
+
+
+def counted(rows: Sequence[Checked]) -> str:
+    """Return how many claims there are, and how many of each verdict."""
+    counts = Counter(row.verdict for row in rows)
+    each = [f"{_COUNTED[verdict]} {counts[verdict]}" for verdict in Verdict if counts[verdict]]
+    claims = "claim" if len(rows) == 1 else "claims"
+    return f"{len(rows)} {claims}: {', '.join(each)}"
+
+
+def _own(row: Checked) -> str:
+    """Return the own value, and its quantity where it is another one than the certified one's."""
+    own, certified = row.own, row.certified
+    if own is None:
+        return "-"
+    same = certified is None or own.quantity == certified.quantity
+    return _value(own) if same else shown(own)
+
+
+def _value(found: Found) -> str:
+    """Return the number alone."""
+    if found.kind == "approximation":
+        return f"~{_rounded(found.upper)}"
+    if found.lower == found.upper or found.kind == "exact":
+        return _rounded(found.upper)
+    lower, upper = _outward(found.lower, up=False), _outward(found.upper, up=True)
+    if found.upper - found.lower <= abs(found.upper) * 10.0**-_DIGITS:
+        return _rounded(found.upper)
+    return f"{lower} to {upper}"
+
+
+def _rounded(value: float) -> str:
+    """Return a number to six digits, without trailing zeros."""
+    if not math.isfinite(value):
+        return str(value)
+    if value == round(value) and abs(value) < 1e9:
+        return str(int(value))
+    return f"{value:.{_DIGITS}g}"
+
+
+def _outward(value: float, *, up: bool) -> str:
+    """Return a number to six digits, rounded in one direction."""
+    if value < 0.0:
+        return f"-{numerals.at_least(-value) if up else numerals.at_most(-value)}"
+    return numerals.at_most(value) if up else numerals.at_least(value)

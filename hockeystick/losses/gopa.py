@@ -1,0 +1,39 @@
+"""The pair of losses of GOPA: one Gaussian, whose mu is between proven ends."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from hockeystick.losses._exposure import Exposure, exposure, infinite_exposure
+from hockeystick.losses.dominated import DominatedLoss
+from hockeystick.losses.gaussian import GaussianLoss
+from hockeystick.losses.registry import LossPair, losses_of
+from hockeystick.losses.revealing import RevealingLoss
+from hockeystick.mechanisms.gopa import GOPA
+from hockeystick.mechanisms.matrix_factorization import square_root
+
+
+@losses_of.register
+def _(mechanism: GOPA) -> LossPair:
+    if mechanism.noise_multiplier == math.inf:
+        return LossPair(None, None)
+    if mechanism.noise_multiplier == 0.0:
+        return LossPair(RevealingLoss(1.0, True), RevealingLoss(1.0, False))
+    noise = Fraction(repr(mechanism.noise_multiplier))
+    ends = _exposure(mechanism, noise)
+    above = GaussianLoss(noise / square_root(ends.most))
+    if ends.least == ends.most:
+        return LossPair(above, above)
+    loss = DominatedLoss(above, GaussianLoss(noise / square_root(ends.least)))
+    return LossPair(loss, loss)
+
+
+def _exposure(mechanism: GOPA, noise: Fraction) -> Exposure:
+    """Return the largest ``s^2 (Sg^-1)_vv``."""
+    graph, colluders = mechanism.graph, mechanism.colluders
+    if mechanism.pairwise_multiplier == math.inf:
+        exact = infinite_exposure(graph, colluders)
+        return Exposure(exact, exact)
+    pairwise = Fraction(repr(mechanism.pairwise_multiplier))
+    return exposure(graph, colluders, (pairwise / noise) ** 2)

@@ -1,0 +1,162 @@
+"""The losses of shuffled reports: what dominates them, and what concrete data lose."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache, singledispatch
+from typing import Final, final
+
+from hockeystick.losses.atomic import frozen
+from hockeystick.losses.base import Atoms, CellLoss, Loss
+from hockeystick.losses.dominated import DominatedLoss
+from hockeystick.losses.leaning_coins import CELLS, CoinsLoss, ListedLoss
+from hockeystick.losses.registry import LossPair, NoAnalysisError, losses_of
+from hockeystick.losses.revealed_mixture import merged
+from hockeystick.losses.two_point import TwoPointLoss, everything
+from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.randomized_response import RandomizedResponse
+from hockeystick.mechanisms.shuffled_reports import ShuffledReports
+from hockeystick.notions import PureDP
+
+_ULP: Final = 2.0**-52
+_MOST_USERS: Final = 10**9
+# Epsilons of a randomizer between which shuffling is worked out.
+LEAST_EPSILON: Final = 1e-6
+MOST_EPSILON: Final = 20.0
+# The order, in units of one over the width of the loss, at which concrete data are compared.
+_ORDER: Final = 5.0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CountLoss(ListedLoss):
+    """The loss of how often one category is reported, which all others hold, or none of them does.
+
+    With a the masses of the others' count, ``P(k) = (1 - s) a_k + s a_(k-1)``: the first user
+    reports the category with ``s = e^eps q`` under P and q under Q, or the other way round.
+    For two categories that is all there is to see.
+    """
+
+    epsilon: float
+    categories: int
+    users: int
+    shared: bool
+    held: bool
+
+    def atoms(self) -> Atoms:
+        """Return one atom for each count, or for several neighbours of them."""
+        return _count_atoms(self)
+
+
+@lru_cache(maxsize=64)
+def _count_atoms(loss: CountLoss) -> Atoms:
+    """Return the counts as atoms, moved down; next to what is left out they are left out too."""
+    import numpy as np
+
+    from hockeystick._kernels.shuffled_reports import binomial
+
+    small, more = math.exp(-loss.epsilon), math.exp(loss.epsilon)
+    rest = loss.categories - 1.0
+    odds = more / rest if loss.shared else 1.0 / (more + rest - 1.0)
+    likely, rare = 1.0 / (1.0 + rest * small), 1.0 / (more + rest)
+    neither = (rest * rare, (more + rest - 1.0) * rare)
+    shown = (likely, rare)
+    if not loss.held:
+        shown, neither = shown[::-1], neither[::-1]
+    others = loss.users - 1
+    first, mass = binomial(others, odds)
+    last = first + mass.size - 1
+    at, before = np.append(mass, 0.0), np.append(0.0, mass)
+    p, r = (out * at + shown_one * before for out, shown_one in zip(neither, shown, strict=True))
+    # Next to what is left out the masses are not those of the two, and are left out as well.
+    kept = slice(0 if first == 0 else 1, None if last == others else -1)
+    p, r = p[kept], r[kept]
+    size = -(-p.size // CELLS)
+    starts = np.arange(0, p.size, size)
+    p, r = np.add.reduceat(p, starts), np.add.reduceat(r, starts)
+    error = _ULP * ((16.0 + 4.0 * loss.epsilon) * mass.size + size + 64.0)
+    # Neighbouring masses are off by nearly the same factor, which their ratio does not see.
+    less = np.log(p / r) - _ULP * (64.0 + 16.0 * loss.epsilon) * (size + 4.0)
+    log_p = np.log(p)
+    return frozen(*merged(Atoms(less, log_p, error + 2.0 * _ULP * np.abs(log_p))))
+
+
+@singledispatch
+def _concrete(randomizer: Mechanism, epsilon: float, users: int) -> list[ListedLoss]:
+    """Return losses that some data reach with a randomizer; none where none are worked out."""
+    return []
+
+
+@_concrete.register
+def _(randomizer: RandomizedResponse, epsilon: float, users: int) -> list[ListedLoss]:
+    categories = randomizer.categories
+    found: list[ListedLoss] = [
+        CountLoss(epsilon, categories, users, shared, held)
+        for shared in (True, False)
+        for held in (True, False)
+    ]
+    if categories > 2:
+        found.append(CoinsLoss(epsilon, categories, users, above=False))
+    return found
+
+
+@_concrete.register
+def _(randomizer: PureDP, epsilon: float, users: int) -> list[ListedLoss]:
+    # Both are epsilon-DP.
+    return [
+        one
+        for categories in (2, 3)
+        for one in _concrete(RandomizedResponse(epsilon, categories), epsilon, users)
+    ]
+
+
+def _costliest(losses: list[ListedLoss]) -> Loss | None:
+    """Return the loss of the largest moment of an order that decides epsilon at common deltas."""
+    if not losses:
+        return None
+    spread = math.sqrt(max(one.cumulants(1e-3).curvature for one in losses))
+    order = _ORDER / spread if spread > 0.0 else 1.0
+    return max(losses, key=lambda one: one.cumulants(order).value)
+
+
+@losses_of.register
+def _(mechanism: ShuffledReports) -> LossPair:
+    pair, users = losses_of(mechanism.randomizer), mechanism.users
+    epsilon = max((loss.supremum for loss in pair if loss is not None), default=0.0)
+    if users == 1 or epsilon == 0.0:
+        return pair
+    if epsilon == math.inf:
+        return _unbounded(mechanism.randomizer)
+    if users > _MOST_USERS:
+        raise NoAnalysisError(
+            f"shuffled reports are analysed for up to {_MOST_USERS:,} users; fewer cost no less, "
+            "so account for that many"
+        )
+    concrete = []
+    if LEAST_EPSILON <= epsilon <= MOST_EPSILON:
+        concrete = _concrete(mechanism.randomizer, epsilon, users)
+        above: CellLoss = CoinsLoss(epsilon, 2, users, above=True)
+    else:
+        above = TwoPointLoss(epsilon)
+    loss = DominatedLoss(above, _costliest(concrete))
+    return LossPair(loss, loss)
+
+
+_NOT_PURE: Final = (
+    "reports are amplified by shuffling where their randomizer is epsilon-DP with a finite "
+    "epsilon, which this one is not"
+)
+
+
+@singledispatch
+def _unbounded(randomizer: Mechanism) -> LossPair:
+    """Return the losses of a randomizer without a finite epsilon, or refuse it."""
+    raise NoAnalysisError(_NOT_PURE)
+
+
+@_unbounded.register(RandomizedResponse)
+@_unbounded.register(PureDP)
+def _(randomizer: Mechanism) -> LossPair:
+    # Data are told as they are: the one that differs is seen among the others.
+    return everything()

@@ -1,0 +1,176 @@
+"""What Fed-CDP and Fed-alphaCDP have in common: rounds of local steps with noise in each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final, final
+
+from hockeystick import _validate
+from hockeystick._validate import MAX_COUNT, Domain
+from hockeystick.adjacency import Adjacency
+from hockeystick.errors import ParameterError
+from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.clipping import Clipping
+from hockeystick.mechanisms.dpsgd.samplings import SCHEMES, Batches, Sampling
+from hockeystick.mechanisms.federated.client_level import of_clients
+from hockeystick.mechanisms.federated.revealed_round import RevealedRound
+from hockeystick.mechanisms.federated.units import RecordSampling, Unit
+from hockeystick.mechanisms.fixed_size import FixedSizeSubsampled
+from hockeystick.mechanisms.gaussian import Gaussian
+from hockeystick.mechanisms.poisson import PoissonSubsampled
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_EXAMPLES: Final = Domain(symbol="n", low=1, high=MAX_COUNT, typical=(10, 10_000), whole=True)
+_STEPS: Final = Domain(symbol="L", low=1, high=MAX_COUNT, typical=(1, 1000), whole=True)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalSteps:
+    """Rounds in which each client that is drawn runs so many steps on batches of its records."""
+
+    total_clients: int
+    clients_per_round: int
+    examples_per_client: int
+    batch_size: int
+    local_steps: int
+    rounds: int
+    sampling: RecordSampling
+    adjacency: Adjacency
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        total_clients: float,
+        clients_per_round: float,
+        examples_per_client: float,
+        batch_size: float,
+        local_steps: float,
+        rounds: float,
+        sampling: RecordSampling | str,
+        adjacency: Adjacency | str,
+    ) -> LocalSteps:
+        """Return the rounds, or raise for the first number outside its domain."""
+        numbers = of_clients(total_clients, clients_per_round, rounds)
+        held = _validate.count("examples_per_client", examples_per_client, _EXAMPLES)
+        batch = _validate.count("batch_size", batch_size)
+        if batch > held:
+            allowed = f"at most the number of examples per client, {held}"
+            raise ParameterError("batch_size", batch_size, allowed)
+        return cls(
+            **numbers,
+            examples_per_client=held,
+            batch_size=batch,
+            local_steps=_validate.count("local_steps", local_steps, _STEPS),
+            sampling=_validate.choice("sampling", sampling, RecordSampling),
+            adjacency=_validate.choice("adjacency", adjacency, Adjacency),
+        )
+
+    @property
+    def participation(self) -> Fraction:
+        """The probability of a client to take part in a round."""
+        return Fraction(self.clients_per_round, self.total_clients)
+
+    @property
+    def local_rate(self) -> Fraction:
+        """The probability of a record to be in a batch of its client."""
+        return Fraction(self.batch_size, self.examples_per_client)
+
+    @property
+    def rate(self) -> Fraction:
+        """The probability of a record to be used in a step, ``(K/N) (B/n)``."""
+        return self.participation * self.local_rate
+
+    def parts(self, noise_multipliers: NDArray[np.float64]) -> Iterator[Mechanism]:
+        """Return the rounds with these noises, those that are alike together."""
+        import numpy as np
+
+        if self.sampling is RecordSampling.POISSON:
+            batches = Batches(self.adjacency, Clipping.INDIVIDUAL, self.rate, None, None, None)
+            for part in SCHEMES[Sampling.POISSON].varied(batches, noise_multipliers):
+                yield part**self.local_steps
+            return
+        noises, counts = np.unique(noise_multipliers, return_counts=True)
+        for noise, count in zip(noises.tolist(), counts.tolist(), strict=True):
+            yield self._round(noise) ** count
+
+    def _round(self, noise_multiplier: float) -> Mechanism:
+        """Return one round, seen to be one in which a client takes part or not."""
+        steps = self._step(noise_multiplier) ** self.local_steps
+        return steps if self.participation == 1 else RevealedRound(steps, self.participation)
+
+    def _step(self, noise_multiplier: float) -> Mechanism:
+        """Return one local step of a client that takes part."""
+        alone, changed = Gaussian(noise_multiplier), Gaussian(noise_multiplier / 2)
+        if self.local_rate == 1:
+            return changed if self.adjacency is Adjacency.REPLACE_ONE else alone
+        if self.sampling is RecordSampling.TWO_STAGE_POISSON:
+            return PoissonSubsampled(alone, self.local_rate, self.adjacency)
+        # Another record takes the place of one that is missing.
+        sizes = self.batch_size, self.examples_per_client
+        return FixedSizeSubsampled(changed, *sizes, self.adjacency)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What must hold of whose records are used when, as sentences."""
+        return (
+            Unit.INSTANCE.meaning(self.adjacency),
+            "Each record is held by one client only.",
+            *self._drawn(),
+            "A record's gradient is clipped as one vector to the clipping norm in L2; where each "
+            "of M layers is clipped on its own, the norm meant is sqrt(M) times theirs. The noise "
+            "is never scaled by anything computed from the batch.",
+            "The noisy sum is divided by a fixed number, never by the size of the drawn batch.",
+            f"There are {self.rounds:,} rounds of {self.local_steps:,} local steps, fixed in "
+            "advance; whatever is sent or published is computed from the noisy sums.",
+        )
+
+    def _drawn(self) -> tuple[str, ...]:
+        """Return how records are drawn."""
+        if self.sampling is RecordSampling.POISSON:
+            return (
+                "Each record is used in each local step independently with probability "
+                f"{float(self.rate):.6g}, afresh in each step, and nobody sees it: that steps of "
+                "one round share the choice of clients is assumed away.",
+            )
+        every = "Every client takes part in every round."
+        some = (
+            f"Each round draws one of all sets of {self.clients_per_round:,} of "
+            f"{self.total_clients:,} clients, equally likely and afresh; who takes part may be "
+            "known."
+        )
+        return (every if self.participation == 1 else some, self._batches())
+
+    def _batches(self) -> str:
+        """Return how a client that takes part draws its records."""
+        if self.local_rate == 1:
+            return "Every local step uses all records of the client."
+        if self.sampling is RecordSampling.TWO_STAGE_POISSON:
+            return (
+                "Each local step of a client uses each of its records independently with "
+                f"probability {float(self.local_rate):.6g} or less, afresh in each step, and the "
+                "batches stay secret."
+            )
+        return (
+            f"Each local step of a client draws one of all sets of {self.batch_size:,} of its "
+            f"{self.examples_per_client:,} records or more, equally likely and afresh, and the "
+            "batches stay secret."
+        )
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What an accountant needs to know, but for the noise."""
+        return (
+            f"{Unit.INSTANCE} level",
+            f"{self.sampling} sampling",
+            f"{self.clients_per_round} of {self.total_clients} clients in each of {self.rounds} "
+            "rounds",
+            f"{self.local_steps} local steps on {self.batch_size} of {self.examples_per_client} "
+            "examples",
+        )

@@ -1,0 +1,184 @@
+"""PriFedSync: clients that train privately on their own data, and a server that synchronises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, final
+
+from hockeystick import _validate
+from hockeystick._numerals import plain
+from hockeystick._validate import MAX_COUNT, Domain
+from hockeystick.adjacency import Adjacency
+from hockeystick.errors import ParameterError
+from hockeystick.mechanisms.base import Mechanism, Plan
+from hockeystick.mechanisms.federated.clients import LocalTraining
+from hockeystick.mechanisms.parallel import Parallel
+
+_ROUNDS: Final = Domain(symbol="R", low=0, high=MAX_COUNT, typical=(1, 10_000), whole=True)
+_RATE: Final = Domain(symbol="p", low=0, high=1, low_open=True, typical=(0.01, 1.0))
+A_CLIENT: Final = "a LocalTraining, or one for each client in a tuple"
+
+
+class View(StrEnum):
+    """Who attacks a client of a federation, and sees what.
+
+    - ``ONE_CLIENT`` ("one-client"): another client, who sees what the server pushes to it (weak
+      federated f-DP).
+    - ``ALL_CLIENTS`` ("all-clients"): all other clients together (strong federated f-DP).
+
+    Example:
+        >>> from hockeystick.mechanisms.federated import View
+        >>> print(View.ALL_CLIENTS)
+        all-clients
+    """
+
+    ONE_CLIENT = "one-client"
+    ALL_CLIENTS = "all-clients"
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class PriFedSync(Plan):
+    """Federated training in which each client protects its own records by noisy local training.
+
+    In each round the server draws clients, each with probability p; those drawn start from the
+    helper model that the server pushed to them, run ``LocalTraining`` and send their model back;
+    the server mixes the models, and pushes a helper model that is any function of them. Neighbours
+    differ in one record of one client, and all that the server and the other clients ever see of
+    it is post-processing of that client's noisy steps. So client j pays
+
+        f_j = C_(B_j/n_j)(G_(2/noise_multiplier_j))^(tensor K_j R),
+
+    at most, and the plan what the client pays that pays most: ``of_client(j)`` is j's own plan.
+
+    - **Both readings have the same f.** Weak federated f-DP is about what another client sees,
+      strong federated f-DP about what all others see together; both are functions of the sequence
+      of models that j sends out, to which f_j applies as a whole, and the server's view is too.
+      Composing over the m-1 others, as theorem 1 does, or from mu to ``sqrt(m-1) mu``, as theorem 2
+      does, is an unnecessary loss.
+    - **The square of the rate does not amplify.** Theorem 1 counts a round for client i against
+      client j with probability p^2 only, that both are drawn in it. But the server's model carries
+      what j sent in earlier rounds to the round in which i is drawn: with p = 0.01 and R = 1000,
+      theorem 1 claims a total variation of at most ``1 - (1 - 10^-4)^1000 < 0.1`` whatever the
+      noise, while the chance that i is drawn in or after the first round in which j is exceeds
+      0.999; where the server keeps a share 1 - eta of its model, or through a third client's model,
+      i then sees what j sent. Lemma 3.8's ``max(f, 1 - alpha - p^2)`` is for a single round. So all
+      K R steps count: the answer is for a client that is drawn in every round, and covers all
+      others.
+    - **mu_max is an approximation.** ``accountants.federated_limit`` has theorem 2's.
+
+    Guarantees:
+        Those of ``LocalTraining``, the worst over the clients, both ends, for whatever clients are
+        drawn: both are those of a client that is drawn in every round. Who is drawn may be known to
+        all; it must not depend on the data. On average over the draws a client pays less
+        (``RevealedRound``), which is not counted.
+
+    Edge cases:
+        No rounds release nothing. Clients with the same settings cost what one of them does.
+
+    Args:
+        clients: A ``LocalTraining`` that all clients run, or one for each client in a tuple.
+        rounds: Number of rounds, an integer >= 0.
+        client_rate: Probability p of a client to be drawn in a round, in (0, 1]; told in words and
+            not accounted.
+
+    Raises:
+        ParameterError: If a parameter is outside its domain.
+
+    References:
+        Zheng, Chen, Long and Su, "Federated f-Differential Privacy", AISTATS 2021: algorithms 1
+        and 2, theorem 2; theorem 1 does not hold as stated.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> local = hs.LocalTraining(
+        ...     examples=600, batch_size=16, noise_multiplier=2.0, local_steps=38
+        ... )
+        >>> plan = hs.PriFedSync(clients=local, rounds=93)
+        >>> f = hs.tradeoff(plan, view="all-clients")
+        >>> f == hs.tradeoff(plan, view="one-client")
+        True
+    """
+
+    clients: LocalTraining | tuple[LocalTraining, ...]
+    rounds: int
+    client_rate: float = 1.0
+
+    def __init__(
+        self,
+        *,
+        clients: LocalTraining | Iterable[LocalTraining],
+        rounds: float,
+        client_rate: float = 1.0,
+    ) -> None:
+        object.__setattr__(self, "clients", _clients(clients))
+        object.__setattr__(self, "rounds", _validate.count("rounds", rounds, _ROUNDS))
+        rate = _validate.real("client_rate", client_rate, _RATE)
+        object.__setattr__(self, "client_rate", rate)
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """Replace-one: another record takes the place of one, at the same client."""
+        return Adjacency.REPLACE_ONE
+
+    def of_client(self, index: int) -> Mechanism:
+        """Return what one client releases in all rounds, for its own answer.
+
+        Raises:
+            ParameterError: If there is no such client.
+        """
+        listed = self.settings
+        within = Domain(symbol="j", low=0, high=len(listed) - 1, typical=(0, 0), whole=True)
+        return listed[_validate.count("index", index, within)] ** self.rounds
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """All rounds as one mechanism."""
+        alone = len(self.settings) == 1
+        once = self.settings[0] if alone else Parallel(self.settings, split="client")
+        return once**self.rounds
+
+    @property
+    def settings(self) -> tuple[LocalTraining, ...]:
+        """What each client runs, one for all where they are alike."""
+        return self.clients if isinstance(self.clients, tuple) else (self.clients,)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What must hold in the federation for the plan to apply, as sentences."""
+        return (
+            *(text for local in dict.fromkeys(self.settings) for text in local.assumptions),
+            "Each record is at one client; whatever else the clients and the server compute "
+            "depends on it only through the noisy sums of that client's steps.",
+            f"There are {self.rounds:,} rounds, and no more. A client is drawn in each with "
+            f"probability {plain(self.client_rate)}, whatever the data; the answer, its lower end "
+            "too, is for one that is drawn in all of them, which is the worst that may happen.",
+        )
+
+    def _words(self) -> tuple[str, tuple[str, ...]]:
+        """Return the name and what an accountant needs to know."""
+        different = tuple(dict.fromkeys(self.settings))
+        one = len(different) == 1
+        name, settings = different[0]._words()
+        local = settings if one else (f"{len(different)} settings of {name}", self.adjacency)
+        return "PriFedSync", (
+            *local[:-1],
+            f"{self.rounds} rounds",
+            f"client rate {self.client_rate:g}",
+            local[-1],
+        )
+
+
+def _clients(clients: object) -> LocalTraining | tuple[LocalTraining, ...]:
+    """Return the settings of all clients or of each, or raise."""
+    if isinstance(clients, LocalTraining):
+        return clients
+    listed = tuple(clients) if isinstance(clients, Iterable) else ()
+    if not listed or not all(isinstance(one, LocalTraining) for one in listed):
+        raise ParameterError("clients", clients, A_CLIENT)
+    return listed

@@ -1,0 +1,81 @@
+"""Several runs that a client takes part in together, or not at all, as everybody sees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+from hockeystick import _validate
+from hockeystick.adjacency import Adjacency
+from hockeystick.mechanisms.base import Mechanism, checked
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class RevealedRound(Mechanism):
+    """Runs that share one coin: with some probability all of them happen, and all see whether.
+
+    In a round of federated training a client is drawn or not; where it is, it runs ``inner``, which
+    may be many local steps. The coin is seen, and is the same for all of them:
+
+        delta(eps) = rate * delta_inner(eps),    K(c) = ln(1 + rate (e^(K_inner(c)) - 1)),
+
+    with K the cumulant generating function of the privacy loss, in each direction. Steps that share
+    their coin are not sampled independently: n of them cost more than n runs of
+    ``RevealedSample``, which flips one for each.
+
+    Guarantees:
+        An upper bound for whoever sees who takes part, by Renyi divergences of all orders; exact
+        where ``inner`` is one run, or nothing but Gaussians. Elsewhere the lower end is that of
+        a single run inside, and far below.
+
+    Edge cases:
+        Rate 0 releases nothing about the data; rate 1 costs what ``inner`` does, by its bounds.
+
+    Args:
+        inner: What is run with the client's data, one run or a composition.
+        rate: Probability of the client to be drawn in one round, in [0, 1]; a ``Fraction`` is kept
+            exact.
+
+    Raises:
+        ParameterError: If a parameter is outside its domain.
+
+    References:
+        Zhu, Dong and Wang, "Optimal Accounting of Differential Privacy via Characteristic
+        Function", AISTATS 2022, theorem 10, for the adaptive composition inside; that a choice
+        which is seen averages hockey-stick divergences is their definition.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> local = hs.FixedSizeSubsampled(hs.Gaussian(3.0), 5, 500) ** 100
+        >>> print(hs.RevealedRound(local, rate=0.1) ** 60)
+        revealed round (rate 0.1, fixed-size-subsampled Gaussian (noise multiplier 3, 5 of 500, \
+replace-one) x 100) x 60
+    """
+
+    inner: Mechanism
+    rate: float | Fraction
+
+    def __init__(self, inner: Mechanism, rate: float | Fraction) -> None:
+        object.__setattr__(self, "inner", checked("inner", inner))
+        probability = _validate.real("rate", rate)
+        object.__setattr__(self, "rate", rate if isinstance(rate, Fraction) else probability)
+
+    @property
+    def adjacency(self) -> Adjacency | None:
+        """That of the inner mechanism."""
+        return self.inner.adjacency
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What must hold for the sampling to be as described."""
+        sampling = (
+            f"A client takes part in each round with probability {float(self.rate):g}, "
+            "independently of the other rounds and of the data; who takes part may be known."
+        )
+        return (sampling, *self.inner.assumptions)
+
+    def _words(self) -> tuple[str, tuple[str, ...]]:
+        """Return the rate and what is run."""
+        return "revealed round", (f"rate {float(self.rate):g}", str(self.inner))

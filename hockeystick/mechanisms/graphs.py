@@ -1,0 +1,254 @@
+"""Undirected graphs of parties: who exchanges noise with whom."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, final
+
+from hockeystick import _validate
+from hockeystick._validate import Domain
+from hockeystick.errors import ParameterError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Pairs = NDArray[np.int64]
+
+_MOST: Final = 10**6
+# Most pairs that are kept: a complete graph of any size needs none.
+_MOST_PAIRS: Final = 10**8
+_PARTIES: Final = Domain(symbol="n", low=1, high=_MOST, typical=(10, 10_000), whole=True)
+_CHOSEN: Final = Domain(symbol="k", low=0, high=_MOST, typical=(3, 50), whole=True)
+_SEED: Final = Domain(symbol="seed", low=0, high=2**63 - 1, typical=(0, 1000), whole=True)
+_EDGES: Final = "pairs of different parties, each from 0 to parties - 1, no pair twice"
+A_GRAPH: Final = "a Graph"
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class Graph:
+    """An undirected graph of parties 0, ..., n - 1, without loops and without double edges.
+
+    Made from ``edges``, or by ``complete``, ``cycle``, ``path`` or ``random_out``; graphs are equal
+    if they have the same edges, however they were made.
+
+    Edge cases:
+        A graph need not be connected, and may have no edges at all.
+
+    Args:
+        parties: The number n of parties, an integer from 1 to 10^6.
+        edges: Pairs of different parties; an integer array of two columns is fine. At most 10^8,
+            unless they are all that there are.
+
+    Raises:
+        ParameterError: If the number is outside its domain, or the edges are no such pairs.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> hs.Graph(4, [(0, 1), (1, 2), (2, 3)]) == hs.Graph.path(4)
+        True
+        >>> print(hs.Graph.random_out(1000, 10, seed=7))
+        10 chosen by each of 1000 parties, seed 7
+    """
+
+    parties: int
+    whole: bool = field(repr=False)
+    stored: bytes = field(repr=False)
+    words: str = field(compare=False)
+    alike: bool = field(repr=False, compare=False)
+
+    def __init__(self, parties: float, edges: Iterable[Iterable[int]] = ()) -> None:
+        size = _validate.count("parties", parties, _PARTIES)
+        pairs = _checked(edges, size)
+        _set(self, size, pairs, f"{len(pairs)} edges between {size} parties")
+
+    @classmethod
+    def complete(cls, parties: float) -> Graph:
+        """Return the graph in which every two parties have an edge.
+
+        Args:
+            parties: Their number, an integer from 1 to 10^6.
+
+        Raises:
+            ParameterError: If the number is outside its domain.
+
+        Example:
+            >>> import hockeystick as hs
+            >>> hs.Graph.complete(100).size
+            4950
+        """
+        size = _validate.count("parties", parties, _PARTIES)
+        return _made(size, None, f"complete graph of {size} parties", alike=True)
+
+    @classmethod
+    def cycle(cls, parties: float) -> Graph:
+        """Return the cycle 0, 1, ..., n - 1, 0; of two parties one edge, of one none.
+
+        Args:
+            parties: Their number, an integer from 1 to 10^6.
+
+        Raises:
+            ParameterError: If the number is outside its domain.
+
+        Example:
+            >>> import hockeystick as hs
+            >>> hs.Graph.cycle(3) == hs.Graph.complete(3)
+            True
+        """
+        import numpy as np
+
+        size = _validate.count("parties", parties, _PARTIES)
+        ends = np.column_stack((np.arange(size), (np.arange(size) + 1) % size))
+        return _made(
+            size, _sorted(ends[: size if size > 2 else size - 1]), f"cycle of {size}", True
+        )
+
+    @classmethod
+    def path(cls, parties: float) -> Graph:
+        """Return the path 0, 1, ..., n - 1.
+
+        Args:
+            parties: Their number, an integer from 1 to 10^6.
+
+        Raises:
+            ParameterError: If the number is outside its domain.
+
+        Example:
+            >>> import hockeystick as hs
+            >>> hs.Graph.path(10).size
+            9
+        """
+        import numpy as np
+
+        size = _validate.count("parties", parties, _PARTIES)
+        ends = np.column_stack((np.arange(size - 1), np.arange(1, size)))
+        return _made(size, ends, f"path of {size} parties", alike=False)
+
+    @classmethod
+    def random_out(cls, parties: float, chosen: float, seed: float) -> Graph:
+        """Return a random graph: each party chooses so many others, all choices equally likely.
+
+        There is an edge wherever at least one of two has chosen the other. It is one concrete
+        graph, drawn without a look at the data: a guarantee for it is no average over graphs.
+
+        Args:
+            parties: Their number, an integer from 1 to 10^6.
+            chosen: How many others each chooses, an integer from 0 to parties - 1.
+            seed: Of NumPy's default generator, an integer >= 0; the same seed gives the same graph
+                with the same release of NumPy.
+
+        Raises:
+            ParameterError: If a number is outside its domain.
+
+        Example:
+            >>> import hockeystick as hs
+            >>> hs.Graph.random_out(50, 49, seed=1) == hs.Graph.complete(50)
+            True
+        """
+        import numpy as np
+
+        size = _validate.count("parties", parties, _PARTIES)
+        count = _validate.count("chosen", chosen, _CHOSEN)
+        if count >= size:
+            raise ParameterError("chosen", chosen, f"an integer from 0 to parties - 1, {size - 1}")
+        given = _validate.count("seed", seed, _SEED)
+        _few_enough(size * count, chosen, "chosen")
+        draw = np.random.default_rng(given)
+        others = np.empty((size, count), dtype=np.int64)
+        for party in range(size):
+            row = draw.choice(size - 1, size=count, replace=False)
+            others[party] = row + (row >= party)
+        ends = np.column_stack((np.repeat(np.arange(size), count), others.ravel()))
+        words = f"{count} chosen by each of {size} parties, seed {given}"
+        return _made(size, _sorted(ends), words, alike=False)
+
+    @property
+    def size(self) -> int:
+        """The number of edges."""
+        if self.whole:
+            return self.parties * (self.parties - 1) // 2
+        return len(self.stored) // 16
+
+    @property
+    def pairs(self) -> Pairs:
+        """The edges as an integer array of two columns, in order, each with the lower party first.
+
+        For a complete graph it is made anew each time.
+        """
+        import numpy as np
+
+        if self.whole:
+            _few_enough(self.size, self.parties, "parties")
+            return np.column_stack(np.triu_indices(self.parties, 1)).astype(np.int64)
+        return np.frombuffer(self.stored, dtype="<i8").reshape(-1, 2)
+
+    def __str__(self) -> str:
+        """Return what it is, on one line."""
+        return self.words
+
+
+def _made(size: int, pairs: Pairs | None, words: str, alike: bool) -> Graph:
+    """Return a graph of edges that are known to be in order."""
+    graph = object.__new__(Graph)
+    _set(graph, size, pairs, words, alike)
+    return graph
+
+
+def _set(graph: Graph, size: int, pairs: Pairs | None, words: str, alike: bool = False) -> None:
+    """Set the fields; no edges are kept of a complete graph."""
+    whole = pairs is None or len(pairs) == size * (size - 1) // 2
+    kept = b"" if pairs is None or whole else pairs.astype("<i8").tobytes()
+    values = (size, whole, kept, words, alike or whole)
+    for name, value in zip(Graph.__slots__, values, strict=True):
+        object.__setattr__(graph, name, value)
+
+
+def _checked(edges: object, size: int) -> Pairs:
+    """Return edges in order, or raise."""
+    import numpy as np
+
+    if isinstance(edges, np.ndarray):
+        array = edges
+    else:
+        array = np.array(_listed(edges), dtype=np.int64).reshape(-1, 2)
+    if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
+        raise ParameterError("edges", edges, _EDGES)
+    _few_enough(len(array), edges, "edges")
+    wrong = (array < 0) | (array >= size)
+    if wrong.any() or (array[:, 0] == array[:, 1]).any():
+        raise ParameterError("edges", edges, _EDGES)
+    ordered = _sorted(array.astype(np.int64))
+    if len(ordered) != len(array):
+        raise ParameterError("edges", edges, _EDGES)
+    return ordered
+
+
+def _listed(edges: object) -> list[tuple[int, int]]:
+    """Return edges as pairs of integers, or raise."""
+    if not isinstance(edges, Iterable) or isinstance(edges, str | bytes):
+        raise ParameterError("edges", edges, _EDGES)
+    found = []
+    for edge in edges:
+        ends = tuple(edge) if isinstance(edge, Iterable) and not isinstance(edge, str) else ()
+        whole = all(isinstance(e, numbers.Integral) and not isinstance(e, bool) for e in ends)
+        if len(ends) != 2 or not whole or not all(0 <= e < _MOST for e in ends):
+            raise ParameterError("edges", edge, _EDGES)
+        found.append((int(ends[0]), int(ends[1])))
+    return found
+
+
+def _sorted(ends: Pairs) -> Pairs:
+    """Return edges once each, the lower party first, in order."""
+    import numpy as np
+
+    codes = np.unique(ends.min(axis=1) * _MOST + ends.max(axis=1))
+    return np.column_stack((codes // _MOST, codes % _MOST))
+
+
+def _few_enough(count: int, value: object, name: str) -> None:
+    """Raise where there are more edges than are kept."""
+    if count > _MOST_PAIRS:
+        raise ParameterError(name, value, f"such that there are at most {_MOST_PAIRS:,} edges")

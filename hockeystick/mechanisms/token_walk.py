@@ -1,0 +1,246 @@
+"""Network privacy: a model that walks from party to party, and is seen by those it meets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, final
+
+from hockeystick import _validate
+from hockeystick._precision import working_digits
+from hockeystick._validate import MAX_COUNT, Domain
+from hockeystick.adjacency import Adjacency
+from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.mechanisms._convex import (
+    checked_adjacency,
+    checked_steps,
+    convexity_assumptions,
+)
+from hockeystick.mechanisms.base import Mechanism
+
+
+def _whole(symbol: str, low: int, typical: tuple[int, int]) -> Domain:
+    """Return the domain of a whole number."""
+    return Domain(symbol=symbol, low=low, high=MAX_COUNT, typical=typical, whole=True)
+
+
+_PARTIES: Final = _whole("n", 2, (10, 10_000))
+_OTHERS: Final = _whole("c", 1, (1, 100))
+_DISTANCE: Final = _whole("d", 1, (1, 1000))
+_VISITS: Final = _whole("K", 0, (1, 100))
+_TOPOLOGIES: Final = ("complete", "ring")
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class TokenWalk(Mechanism):
+    """One contribution to a model that parties hand on, as other parties of the network see it.
+
+    Whoever holds the model w makes a noisy gradient step on data of its own, ``w <- Pi(w - eta
+    (gradient + Z))``, ``Z ~ N(0, s^2 L^2 I)``, and hands w on: under "complete" to a party drawn
+    uniformly from all n, itself included; under "ring" to the next of n. The adversary is c
+    colluding observers, who see w whenever one of them is given it, all of their own noise, and the
+    whole path of the model. Losses are as ``NoisyIterations`` needs them: convex, beta-smooth with
+    ``eta beta <= 2``, gradients of norm at most L.
+
+    A party that contributes at most K times, such as one that hands the model on with noise alone
+    from then on, costs at most ``TokenWalk(...) ** K``; ``excess`` is for walks without such a cap.
+
+    Proof. Show w to the observers also whenever it reaches the party itself, just before its step.
+    Then each contribution starts from a known w, and is covered by the noise of its own step and of
+    all before w is shown again: i in all, so that it costs mu = ``k / (s sqrt(i))``, k = 2 under
+    replace-one and 1 under zero-out, by the proof at ``NoisyIterations``. Contributions compose
+    adaptively. On the ring i is the distance d. On the complete graph w is shown again after each
+    handing on with probability ``p = (c + 1)/n``, so that i is geometric, independent of the data
+    and of other contributions, and seen: ``D_alpha = ln(sum p (1-p)^(i-1) exp(alpha (alpha - 1)
+    mu_i^2 / 2)) / (alpha - 1)``.
+
+    Guarantees:
+        An upper bound: the mixture over i itself, which is seen, where i up to 12 is told apart and
+        larger ones are rounded down, by a fifth at most up to a hundred parties. The lower end is
+        that of linear losses in a walk to which the party contributes once, which goes on until an
+        observer has seen it; on the ring that is the same for the party next after the observer.
+
+    Edge cases:
+        Noise multiplier 0 reveals the gradient; inf releases nothing. The next party on the ring
+        sees what is released locally, ``Gaussian(noise_multiplier / 2)`` under replace-one, and so
+        does an observer among two parties.
+
+    Args:
+        noise_multiplier: Standard deviation s of each step's noise over the bound L of the
+            gradients, in [0, inf].
+        parties: The number n of parties, an integer from 2 to 10^15. Where none hands the model to
+            itself, give one less than there are: i is then no smaller.
+        topology: "complete" or "ring".
+        observers: How many parties c of the complete graph collude, an integer from 1 to n - 1;
+            1 if not given.
+        distance: Of the ring, how many steps after the party's the first observer has w, an integer
+            from 1 to n - 1; 1, the worst, if not given.
+        step_size: eta, the same in all steps, a finite number > 0.
+        smoothness: beta, in the same units, a finite number > 0.
+        convex: False is refused, as nothing is then proven.
+        adjacency: "replace-one" or "zero-out": what changes is the data of one party.
+
+    Raises:
+        ParameterError: If a parameter is outside its domain.
+        IncompatibleError: If the losses are not convex, ``eta beta > 2``, a parameter belongs to
+            the other topology, or under add-remove.
+
+    References:
+        Cyffers and Bellet, "Privacy Amplification by Decentralization", AISTATS 2022, whose
+        constants are not used here: two contributions between which no observer sees the model
+        share noise, which is why p has c + 1 and not c.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> walk = hs.TokenWalk(10.0, 100, step_size=0.1, smoothness=1)
+        >>> print(walk**20)
+        token walk (noise multiplier 10, complete graph of 100 parties, replace-one) x 20
+        >>> hs.epsilon(walk, 1e-6).upper < hs.epsilon(hs.Gaussian(5), 1e-6).lower
+        True
+    """
+
+    noise_multiplier: float
+    parties: int
+    topology: str
+    observers: int | None
+    distance: int | None
+    step_size: float
+    smoothness: float
+    adjacency: Adjacency = Adjacency.REPLACE_ONE
+
+    def __init__(
+        self,
+        noise_multiplier: float,
+        parties: float,
+        topology: str = "complete",
+        *,
+        observers: float | None = None,
+        distance: float | None = None,
+        step_size: float,
+        smoothness: float,
+        convex: bool = True,
+        adjacency: Adjacency | str = Adjacency.REPLACE_ONE,
+    ) -> None:
+        size = _validate.count("parties", parties, _PARTIES)
+        kind = _validate.one_of("topology", topology, _TOPOLOGIES)
+        _refuse_the_other(kind, observers=observers, distance=distance)
+        eta, beta = checked_steps(step_size, smoothness, convex)
+        whole = kind == "complete"
+        values = (
+            _validate.real("noise_multiplier", noise_multiplier),
+            size,
+            kind,
+            _below("observers", observers, size, _OTHERS) if whole else None,
+            None if whole else _below("distance", distance, size, _DISTANCE),
+            eta,
+            beta,
+            checked_adjacency(adjacency),
+        )
+        for name, value in zip(TokenWalk.__slots__, values, strict=True):
+            object.__setattr__(self, name, value)
+
+    def excess(self, steps: float, visits: float) -> float:
+        """Return a bound of the chance that a walk visits one party more often than so many times.
+
+        Of a walk of so many steps on the complete graph: ``P[Bin(T, 1/n) > K]``, by its first term
+        and the ratio of the next to it. Then ``TokenWalk(...) ** K @ ApproxDP(0, excess)`` bounds
+        what a party without a cap costs.
+
+        Args:
+            steps: The number T of steps, an integer from 0 to 10^15.
+            visits: The number K, an integer from 0 to 10^15.
+
+        Returns:
+            An upper bound, at most 1.
+
+        Raises:
+            ParameterError: If a number is outside its domain.
+            IncompatibleError: On the ring, where visits are no chance: one in each round.
+
+        Example:
+            >>> import hockeystick as hs
+            >>> walk = hs.TokenWalk(10.0, 100, step_size=0.1, smoothness=1)
+            >>> round(walk.excess(steps=1000, visits=40), 16)
+            1.103e-13
+        """
+        count = _validate.count("steps", steps)
+        most = _validate.count("visits", visits, _VISITS)
+        if self.topology == "ring":
+            raise IncompatibleError("on a ring a party is visited once a round, not by chance")
+        return _binomial_tail(count, Fraction(1, self.parties), most)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What must hold in the protocol for the observers' view to be as described."""
+        return (
+            self.adjacency.meaning.replace("one example", "the data of one party"),
+            *convexity_assumptions(self.noise_multiplier, self.step_size, self.smoothness),
+            self._view,
+            "Nobody else tells what models they saw, and none is published; the last one may be, "
+            "where the contribution before it is accounted for as released.",
+        )
+
+    @property
+    def _view(self) -> str:
+        """What is observed, as a sentence."""
+        if self.topology == "ring":
+            return (
+                f"The model goes round {self.parties:,} parties in a fixed order, and the first of "
+                f"those who collude that has it comes {self.distance:,} steps after the party."
+            )
+        return (
+            f"Each next party is drawn uniformly from all {self.parties:,}, the holder included; "
+            f"at most {self.observers:,} collude, and see the model when one of them is given it; "
+            "the path may be seen as well."
+        )
+
+    def _words(self) -> tuple[str, tuple[str, ...]]:
+        """Return the name, the noise and the network."""
+        noise = f"noise multiplier {self.noise_multiplier:g}"
+        if self.topology == "ring":
+            network = (f"ring of {self.parties} parties", f"distance {self.distance}")
+        else:
+            several = () if self.observers == 1 else (f"{self.observers} observers",)
+            network = (f"complete graph of {self.parties} parties", *several)
+        return "token walk", (noise, *network, self.adjacency)
+
+
+def _below(name: str, value: object, parties: int, domain: Domain) -> int:
+    """Return a number of parties below all of them, 1 if not given, or raise."""
+    found = 1 if value is None else _validate.count(name, value, domain)
+    if found >= parties:
+        raise ParameterError(name, value, f"an integer from 1 to parties - 1, {parties - 1}")
+    return found
+
+
+def _refuse_the_other(topology: str, *, observers: object, distance: object) -> None:
+    """Raise for a parameter that belongs to the other topology."""
+    if topology == "ring" and observers is not None:
+        raise IncompatibleError(
+            "on a ring the first observer after the party decides, however many collude: give its "
+            "distance, not the number of observers"
+        )
+    if topology == "complete" and distance is not None:
+        raise IncompatibleError("on a complete graph there is no distance; give it for a ring")
+
+
+def _binomial_tail(trials: int, chance: Fraction, most: int) -> float:
+    """Return an upper bound of the chance that a binomial variable exceeds a number.
+
+    Terms beyond the mean fall at least as fast as the first two: a geometric sum.
+    """
+    from mpmath import mp
+
+    first = most + 1
+    if first > trials:
+        return 0.0
+    ratio = (trials - first) * chance / ((first + 1) * (1 - chance))
+    if ratio >= 1:
+        return 1.0
+    with working_digits(40):
+        p = mp.mpf(chance.numerator) / chance.denominator
+        logs = mp.loggamma(trials + 1) - mp.loggamma(first + 1) - mp.loggamma(trials - first + 1)
+        logs += first * mp.log(p) + (trials - first) * mp.log1p(-p)
+        total = mp.exp(logs) / (1 - mp.mpf(ratio.numerator) / ratio.denominator)
+        return min(float(total) * (1.0 + 2.0**-50) + 5e-324, 1.0)

@@ -1,0 +1,33 @@
+"""Checks of the data that people randomize."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hockeystick.errors import ParameterError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+def category_array(name: str, values: Any, categories: int) -> NDArray[np.int64]:
+    """Return categories as an array, or raise if one is none of 0..K-1."""
+    import numpy as np
+
+    array = np.asarray(values)
+    whole = array.ndim == 1 and (array.dtype.kind in "iu" or array.size == 0)
+    if not whole or bool(((array < 0) | (array >= categories)).any()):
+        raise ParameterError(name, values, f"a row of integers from 0 to {categories - 1}")
+    return array.astype(np.int64)
+
+
+def real_array(name: str, values: Any, low: float, high: float) -> NDArray[np.float64]:
+    """Return at least one number as an array, or raise if one is outside an interval."""
+    import numpy as np
+
+    array = np.asarray(values)
+    usual = array.ndim == 1 and array.size > 0 and array.dtype.kind in "iuf"
+    if not usual or not bool(((array >= low) & (array <= high)).all()):
+        raise ParameterError(name, values, f"a row of one or more numbers from {low:g} to {high:g}")
+    return array.astype(np.float64)

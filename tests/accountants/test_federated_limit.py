@@ -1,0 +1,157 @@
+"""The published approximation for PriFedSync, and PriFedSync's own answers beside it."""
+
+import math
+from typing import Any
+
+import pytest
+from mpmath import mp
+
+import hockeystick as hs
+from hockeystick.accountants.federated_limit import limit_delta, limit_epsilon, limit_mu
+from hockeystick.errors import ParameterError
+
+SETTINGS: dict[str, Any] = {
+    "examples": 600,
+    "batch_size": 16,
+    "noise_multiplier": 2.0,
+    "local_steps": 38,
+}
+LOCAL = hs.LocalTraining(**SETTINGS)
+NOISIER = hs.LocalTraining(**(SETTINGS | {"noise_multiplier": 3.0}))
+RARER = hs.LocalTraining(**(SETTINGS | {"batch_size": 4}))
+PLAN = hs.PriFedSync(clients=LOCAL, rounds=2)
+
+
+def _theorem_2(local: hs.LocalTraining, rounds: int) -> Any:
+    """mu_j as theorem 2 prints it, sigma half the noise multiplier."""
+    sigma = mp.mpf(local.noise_multiplier) / 2
+    c = mp.mpf(local.batch_size) / local.examples * mp.sqrt(local.local_steps * rounds)
+    inside = mp.exp(sigma**-2) * mp.ncdf(1.5 / sigma) + 3 * mp.ncdf(-0.5 / sigma) - 2
+    return mp.sqrt(2) * c * mp.sqrt(inside)
+
+
+def _mu_delta(mu: Any, epsilon: Any) -> Any:
+    """delta of mu-GDP, by its formula."""
+    tail = mp.ncdf(-epsilon / mu + mu / 2)
+    return tail - mp.exp(epsilon) * mp.ncdf(-epsilon / mu - mu / 2)
+
+
+@pytest.mark.parametrize("local", [LOCAL, NOISIER, RARER], ids=str)
+@pytest.mark.parametrize("rounds", [1, 93])
+def test_mu_is_the_printed_formula(local: hs.LocalTraining, rounds: int) -> None:
+    with mp.workdps(40):
+        wanted = _theorem_2(local, rounds)
+        found = limit_mu(hs.PriFedSync(clients=local, rounds=rounds))
+        assert found == pytest.approx(float(wanted), rel=1e-12)
+
+
+def test_mu_is_that_of_the_client_that_pays_most_whatever_the_rate() -> None:
+    plan = hs.PriFedSync(clients=(RARER, LOCAL, NOISIER), rounds=93, client_rate=0.25)
+    assert limit_mu(plan) == limit_mu(hs.PriFedSync(clients=LOCAL, rounds=93))
+
+
+def test_delta_and_epsilon_are_those_of_a_gaussian_with_this_mu() -> None:
+    plan = hs.PriFedSync(clients=LOCAL, rounds=93)
+    with mp.workdps(40):
+        wanted = _mu_delta(_theorem_2(LOCAL, 93), mp.mpf(8))
+    found = limit_delta(plan, 8.0)
+    assert isinstance(found, hs.Approximate)
+    assert found.value == pytest.approx(float(wanted), rel=1e-11)
+    assert limit_epsilon(plan, found.value).value == pytest.approx(8.0, rel=1e-11)
+
+
+def test_a_batch_of_all_examples_is_gaussian_noise() -> None:
+    whole = hs.LocalTraining(**(SETTINGS | {"batch_size": 600}))
+    plan = hs.PriFedSync(clients=whole, rounds=2)
+    assert limit_mu(plan) == pytest.approx(math.sqrt(76), rel=1e-14)
+    assert hs.tradeoff(plan) == hs.tradeoff(hs.Gaussian(1.0) ** 76)
+
+
+@pytest.mark.parametrize(
+    ("changed", "rounds", "mu", "delta"),
+    [
+        ({"noise_multiplier": math.inf}, 2, 0.0, 0.0),
+        ({"local_steps": 0}, 2, 0.0, 0.0),
+        ({}, 0, 0.0, 0.0),
+        ({"noise_multiplier": 0.0}, 2, math.inf, 1.0),
+    ],
+)
+def test_the_ends_of_the_scale(
+    changed: dict[str, Any], rounds: int, mu: float, delta: float
+) -> None:
+    plan = hs.PriFedSync(clients=hs.LocalTraining(**(SETTINGS | changed)), rounds=rounds)
+    assert limit_mu(plan) == mu
+    assert limit_delta(plan, 1.0).value == delta
+    assert limit_epsilon(plan, 1e-5).value == mu
+    if mu == 0.0:
+        assert hs.epsilon(plan, 1e-5).upper == 0.0
+
+
+@pytest.mark.parametrize("bad", [0.0, 1.0, -1.0, math.nan])
+def test_a_delta_outside_its_domain_is_refused(bad: float) -> None:
+    with pytest.raises(ParameterError, match=r"^delta"):
+        limit_epsilon(PLAN, bad)
+
+
+@pytest.mark.parametrize("bad", [-1.0, math.inf, math.nan])
+def test_an_epsilon_outside_its_domain_is_refused(bad: float) -> None:
+    with pytest.raises(ParameterError, match=r"^epsilon"):
+        limit_delta(PLAN, bad)
+
+
+def test_it_is_far_too_small_where_few_steps_rarely_meet_the_record() -> None:
+    local = hs.LocalTraining(examples=60_000, batch_size=6, noise_multiplier=1.0, local_steps=10)
+    plan = hs.PriFedSync(clients=local, rounds=10)
+    assert limit_delta(plan, 1.0).value < 1e-300
+    assert hs.delta(plan, 1.0).lower > 1e-7
+
+
+def test_the_answer_is_that_of_the_worst_client_and_each_has_its_own() -> None:
+    plan = hs.PriFedSync(clients=(RARER, LOCAL, NOISIER), rounds=1, client_rate=0.25)
+    each = [hs.epsilon(plan.of_client(j), 1e-5) for j in range(3)]
+    found = hs.epsilon(plan, 1e-5)
+    assert found.upper == each[1].upper == max(one.upper for one in each)
+    assert found.lower == max(one.lower for one in each)
+    assert found.adjacency is hs.Adjacency.REPLACE_ONE
+
+
+def test_the_upper_end_is_the_symmetric_product_and_the_lower_end_one_direction() -> None:
+    found = hs.delta(PLAN, 1.0)
+    product = hs.delta(hs.FDP(hs.G(1.0).subsample(16 / 600)) ** 76, 1.0)
+    assert product.lower <= found.upper <= product.upper * (1 + 1e-3)
+    one_way = hs.PoissonSubsampled(hs.Gaussian(1.0), 16 / 600) ** 76
+    assert found.lower == pytest.approx(hs.delta(one_way, 1.0).estimate, rel=1e-3)
+
+
+def test_weak_and_strong_federated_dp_have_the_same_function() -> None:
+    weak, strong = (hs.tradeoff(PLAN, view=one) for one in ("one-client", "all-clients"))
+    assert weak == strong == hs.tradeoff(PLAN)
+
+
+def test_the_function_of_several_clients_lies_below_each_ones() -> None:
+    other = hs.LocalTraining(examples=60, batch_size=3, noise_multiplier=8.0, local_steps=20)
+    plan = hs.PriFedSync(clients=(LOCAL, other), rounds=1)
+    for alpha in (0.01, 0.1, 0.4):
+        low = hs.tradeoff(plan, view="all-clients")(alpha)
+        each = [hs.tradeoff(plan.of_client(j)).bounds(alpha) for j in range(2)]
+        assert low <= min(above for _, above in each)
+        assert low >= 0.95 * min(below for below, _ in each)
+
+
+@pytest.mark.parametrize("view", ["two-clients", 1, ""])
+def test_a_view_that_there_is_not_is_refused(view: Any) -> None:
+    with pytest.raises(ParameterError, match="view must be one of 'one-client', 'all-clients'"):
+        hs.tradeoff(PLAN, view=view)
+
+
+@pytest.mark.slow
+def test_noise_for_a_budget_is_found_for_all_clients_or_for_one() -> None:
+    budget = hs.ApproxDP(3.0, 1e-5)
+    found = hs.calibrate(PLAN, "noise_multiplier", budget)
+    assert isinstance(found.plan, hs.PriFedSync)
+    assert hs.epsilon(found.plan, 1e-5).upper <= 3.0
+    two = hs.PriFedSync(clients=(LOCAL, RARER), rounds=2)
+    one = hs.calibrate(two, "clients[0].noise_multiplier", budget)
+    assert one.value == pytest.approx(found.value, rel=1e-4)
+    with pytest.raises(ParameterError, match="written out"):
+        hs.calibrate(two, "noise_multiplier", budget)

@@ -1,0 +1,76 @@
+"""Mironov's conversion on TensorFlow Privacy's grid of orders."""
+
+import math
+from typing import Any
+
+import pytest
+from mpmath import mp
+
+import hockeystick as hs
+from hockeystick.accountants.of_their_time import TENSORFLOW_ORDERS, tensorflow_privacy_epsilon
+from hockeystick.conversions import theorems
+
+
+def test_the_grid_is_that_of_the_tool() -> None:
+    assert len(TENSORFLOW_ORDERS) == 72
+    assert (TENSORFLOW_ORDERS[0], TENSORFLOW_ORDERS[-1]) == (1.25, 512.0)
+    assert sum(TENSORFLOW_ORDERS) == 26.25 + sum(range(5, 64)) + 896
+
+
+@pytest.mark.parametrize(("noise", "count"), [(6.0, 1000), (1.0, 3), (40.0, 7)])
+def test_gaussians_by_the_formula(noise: float, count: int) -> None:
+    found = tensorflow_privacy_epsilon(hs.Gaussian(noise) ** count, 1e-5)
+    with mp.workdps(30):
+        truth = min(
+            mp.mpf(order) * count / (2 * mp.mpf(noise) ** 2)
+            + mp.log(1 / mp.mpf("1e-5")) / (order - 1)
+            for order in TENSORFLOW_ORDERS
+        )
+    assert truth <= found.upper <= float(truth) * (1 + 1e-12)
+    assert found.lower <= hs.epsilon(hs.Gaussian(noise) ** count, 1e-5).upper <= found.upper
+
+
+def test_sampled_gaussians_by_binomial_sums() -> None:
+    found = tensorflow_privacy_epsilon(hs.PoissonSubsampled(hs.Gaussian(6.0), 0.01) ** 10_000, 1e-5)
+    with mp.workdps(40):
+        q, square = mp.mpf("0.01"), mp.mpf(36)
+
+        def epsilon(order: int) -> Any:
+            moment = mp.fsum(
+                mp.binomial(order, k)
+                * (1 - q) ** (order - k)
+                * q**k
+                * mp.exp((k * k - k) / (2 * square))
+                for k in range(order + 1)
+            )
+            return (10_000 * mp.log(moment) + mp.log(mp.mpf(10) ** 5)) / (order - 1)
+
+        truth = min(epsilon(order) for order in range(5, 64))
+    assert truth <= found.upper <= float(truth) * (1 + 1e-12)
+
+
+def test_it_is_what_the_conversions_give_and_no_less_than_the_best_order() -> None:
+    plan = hs.DPSGD(rate=0.05, steps=300, noise_multiplier=1.3) @ hs.Laplace(3.0)
+    curve = hs.convert(plan, hs.RenyiDP, orders=TENSORFLOW_ORDERS)
+    best = min(theorems.mironov(order, tau, delta=1e-6) for order, tau in curve.divergences)
+    found = tensorflow_privacy_epsilon(plan, 1e-6)
+    assert found.upper == pytest.approx(best, rel=1e-9)
+    assert found.upper >= hs.epsilon(plan, 1e-6, accountant="rdp").upper
+    assert found.adjacency is hs.Adjacency.ADD_REMOVE
+    assert found.quantity == "epsilon"
+    assert found.assumptions == hs.epsilon(plan, 1e-6).assumptions
+
+
+def test_the_ends() -> None:
+    assert tensorflow_privacy_epsilon(hs.Gaussian(1.0) ** 0, 1e-5).upper == 0.0
+    assert tensorflow_privacy_epsilon(hs.Gaussian(0.0), 1e-5).upper == math.inf
+    assert tensorflow_privacy_epsilon(hs.PureDP(0.01), 1e-5).upper == pytest.approx(0.01)
+    # Only orders up to 1.1 are known to be finite, and the grid begins at 1.25.
+    assert tensorflow_privacy_epsilon(hs.TCDP(0.1, 1.1), 1e-5).upper == math.inf
+
+
+@pytest.mark.parametrize("delta", [0.0, 1.0, -1.0, math.nan, "1e-5", None])
+def test_delta_is_inside_the_unit_interval(delta: Any) -> None:
+    with pytest.raises(hs.ParameterError) as caught:
+        tensorflow_privacy_epsilon(hs.Gaussian(1.0), delta)
+    assert caught.value.name == "delta"

@@ -1,0 +1,131 @@
+"""`hockeystick claims`: the table, its forms, and what is refused."""
+
+import json
+
+import pytest
+
+import hockeystick as hs
+from hockeystick.claims import Found, catalogue, check
+from hockeystick.cli.claims_page import markdown_page
+from hockeystick.cli.claims_words import counted, shown
+from tests.cli.conftest import Run
+
+SOME = "sense-and-sensitivity/section-5.2"
+
+
+def _words(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_the_table_has_the_numbers_and_the_verdict(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    status, out, err = run("claims", f"{SOME}/variance", "privacy-preserving-ml/gaussian-mechanism")
+    assert (status, err) == (0, "")
+    assert "1 claim: only with a condition 1" in out
+    assert "2; without: 4" in out
+    for cell in ("<= 1e-5", "2.26537e-05", "hs.gaussian_noise"):
+        assert cell in out
+    assert out.index("Privacy-Preserving Machine Learning") < out.index("Sense and Sensitivity")
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 96, 200])
+def test_the_table_fits_any_terminal(
+    run: Run, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    status, out, _ = run("claims", SOME, "considerations/section-4.7/upper")
+    assert status == 0
+    assert max(map(len, out.splitlines())) <= min(columns, 130)
+    assert ("paper, own" in _words(out)) is (columns < 96)
+    assert "invalid" in out
+
+
+def test_a_sentence_that_rows_share_is_said_once(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "130")
+    _, out, _ = run("claims", "federated-f-dp/table-2/iterations")
+    assert out.count("a client's number of iterations") == 1
+    assert "7372" in out
+
+
+def test_json_has_every_claim_and_its_numbers(run: Run) -> None:
+    status, out, err = run("claims", SOME, "--json")
+    assert (status, err) == (0, "")
+    told = json.loads(out)
+    assert told["version"] == hs.__version__
+    assert [one["key"] for one in told["documents"]] == ["sense-and-sensitivity"]
+    assert told["claims"] == [one.as_dict() for one in check(SOME)]
+
+
+def test_markdown_is_the_same_table(run: Run) -> None:
+    status, out, err = run("claims", SOME, "--markdown")
+    assert (status, err) == (0, "")
+    assert out == markdown_page(check(SOME)) + "\n"
+    lines = out.splitlines()
+    rows = [line for line in lines if line.startswith("| `")]
+    assert [line.split("`")[1] for line in rows] == [f"{SOME}/variance", f"{SOME}/half-epsilon"]
+    assert all(line.count(" | ") == 4 for line in rows)
+    assert "2; without: 4" in rows[0]
+    assert r"`sense-and-sensitivity/section-5.2/variance`<br>section 5.2" in rows[0]
+
+
+def test_markdown_has_no_markup_from_the_data() -> None:
+    page = markdown_page(check("federated-f-dp/theorem-1", "considerations/section-5.2"))
+    assert r"epsilon\_1" in markdown_page(check("privacy-preserving-ml/composition/doubled-root"))
+    assert r"| \~6.52895e-08 |" in markdown_page(check("considerations/section-4.7/lower"))
+    assert "whose account does not use the rate" in page
+    assert r"sigma/sqrt(E + 1)" in page
+    table = [line for line in page.splitlines() if line.startswith("| `")]
+    assert len(table) == 2
+
+
+def test_the_list_has_every_document(run: Run) -> None:
+    status, out, err = run("claims", "--list")
+    assert (status, err) == (0, "")
+    claims = catalogue().claims.values()
+    for key, document in catalogue().documents.items():
+        count = sum(claim.document == key for claim in claims)
+        assert f"{count} claims" in _words(out)
+        assert key in out
+        assert document.title.split(":")[0][:30] in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["considerationz"], "did you mean 'considerations'?"),
+        (["nothing-like-it"], "one of federated-f-dp, fed-alpha-cdp"),
+        (["--json", "--markdown"], "--markdown and --json are both given"),
+        (["--list", "considerations"], "takes nothing else"),
+        (["--list", "--json"], "takes nothing else"),
+        (["--verdict"], "No such option"),
+    ],
+)
+def test_wrong_arguments_are_one_line_and_status_two(
+    run: Run, arguments: list[str], why: str
+) -> None:
+    status, out, err = run("claims", *arguments)
+    assert (status, out) == (2, "")
+    assert why in err
+    assert len(err.splitlines()) == 1
+
+
+def test_numbers_are_rounded_outward_where_they_are_intervals() -> None:
+    assert shown(Found(1.0, 1.0, "exact")) == "1"
+    assert shown(Found(-0.0, -0.0, "exact")) == "0"
+    assert shown(Found(0.1234567, 0.1234567, "approximation", "delta")) == "~0.123457 (delta)"
+    assert shown(Found(0.12345671, 0.2345671, "proven", "delta")) == "0.123456 to 0.234568 (delta)"
+    assert shown(Found(-2.0, -1.00000001, "proven")) == "-2 to -1.00000"
+    assert shown(Found(2.5999999999, 2.6, "proven")) == "2.6"
+    assert shown(Found(float("inf"), float("inf"), "exact")) == "inf"
+
+
+def test_claims_are_counted_by_verdict() -> None:
+    assert counted(check(SOME)) == "2 claims: reproduces 1, only with a condition 1"
+
+
+def test_the_command_is_in_the_overview(run: Run) -> None:
+    status, out, _ = run("--help")
+    assert status == 0
+    assert "Recompute published figures" in out

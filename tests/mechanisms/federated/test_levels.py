@@ -1,0 +1,297 @@
+"""Fed-SDP, Fed-CDP and Fed-alphaCDP: what they come down to, and what is refused."""
+
+import dataclasses
+import math
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+import hockeystick as hs
+from hockeystick.mechanisms import schedules
+
+CLIENTS = {
+    "noise_multiplier": 3.0,
+    "total_clients": 100,
+    "clients_per_round": 10,
+    "rounds": 8,
+}
+RECORDS = {**CLIENTS, "examples_per_client": 40, "batch_size": 4, "local_steps": 6}
+
+
+def fed_sdp(**changes: Any) -> hs.FedSDP:
+    """Return a client-level plan with some parameters changed."""
+    return hs.FedSDP(**{**CLIENTS, "sampling": "fixed-size", **changes})
+
+
+def fed_cdp(**changes: Any) -> hs.FedCDP:
+    """Return an instance-level plan with some parameters changed."""
+    return hs.FedCDP(**{**RECORDS, "sampling": "two-stage", **changes})
+
+
+def fed_alpha_cdp(**changes: Any) -> hs.FedAlphaCDP:
+    """Return an instance-level plan with a schedule and some parameters changed."""
+    return hs.FedAlphaCDP(**{**RECORDS, "sampling": "two-stage", **changes})
+
+
+@pytest.mark.parametrize(
+    ("changes", "mechanism"),
+    [
+        (
+            {"sampling": "poisson"},
+            hs.PoissonSubsampled(hs.Gaussian(3.0), Fraction(1, 10)) ** 8,
+        ),
+        (
+            {"sampling": "poisson", "adjacency": "replace-one"},
+            hs.PoissonSubsampled(hs.Gaussian(3.0), Fraction(1, 10), "replace-one") ** 8,
+        ),
+        ({}, hs.FixedSizeSubsampled(hs.Gaussian(1.5), 10, 100, "add-remove") ** 8),
+        (
+            {"adjacency": "replace-one"},
+            hs.FixedSizeSubsampled(hs.Gaussian(1.5), 10, 100, "replace-one") ** 8,
+        ),
+        (
+            {"sampling": "revealed", "adjacency": "zero-out"},
+            hs.RevealedSample(hs.Gaussian(3.0), Fraction(1, 10)) ** 8,
+        ),
+        (
+            {"sampling": "revealed", "adjacency": "replace-one"},
+            hs.RevealedSample(hs.Gaussian(1.5), Fraction(1, 10)) ** 8,
+        ),
+        ({"clients_per_round": 100}, hs.Gaussian(3.0) ** 8),
+        (
+            {"clients_per_round": 100, "sampling": "poisson", "adjacency": "replace-one"},
+            hs.Gaussian(1.5) ** 8,
+        ),
+        (
+            {"sampling": "poisson", "rounds": 0},
+            hs.PoissonSubsampled(hs.Gaussian(3), Fraction(1, 10)) ** 0,
+        ),
+    ],
+)
+def test_what_hides_clients_is_one_release_a_round(
+    changes: dict[str, Any], mechanism: hs.Mechanism
+) -> None:
+    assert fed_sdp(**changes).mechanism == mechanism
+
+
+def fixed(adjacency: str) -> hs.Mechanism:
+    """Return the local steps of a client that draws sets of a fixed size."""
+    return hs.FixedSizeSubsampled(hs.Gaussian(1.5), 4, 40, adjacency) ** 6
+
+
+@pytest.mark.parametrize(
+    ("changes", "mechanism"),
+    [
+        (
+            {"sampling": "poisson"},
+            hs.PoissonSubsampled(hs.Gaussian(3.0), Fraction(1, 100)) ** 48,
+        ),
+        ({}, hs.RevealedRound(fixed("add-remove"), Fraction(1, 10)) ** 8),
+        (
+            {"adjacency": "zero-out"},
+            hs.RevealedRound(fixed("zero-out"), Fraction(1, 10)) ** 8,
+        ),
+        (
+            {"sampling": "two-stage-poisson"},
+            hs.RevealedRound(
+                hs.PoissonSubsampled(hs.Gaussian(3.0), Fraction(1, 10)) ** 6, Fraction(1, 10)
+            )
+            ** 8,
+        ),
+        (
+            {"batch_size": 40},
+            hs.RevealedRound(hs.Gaussian(3.0) ** 6, Fraction(1, 10)) ** 8,
+        ),
+        (
+            {"batch_size": 40, "adjacency": "replace-one"},
+            hs.RevealedRound(hs.Gaussian(1.5) ** 6, Fraction(1, 10)) ** 8,
+        ),
+        ({"clients_per_round": 100}, fixed("add-remove") ** 8),
+        ({"rounds": 0}, hs.RevealedRound(fixed("add-remove"), Fraction(1, 10)) ** 0),
+    ],
+)
+def test_what_hides_records_is_steps_in_rounds(
+    changes: dict[str, Any], mechanism: hs.Mechanism
+) -> None:
+    assert fed_cdp(**changes).mechanism == mechanism
+    assert fed_alpha_cdp(**changes).mechanism == mechanism
+
+
+@pytest.mark.parametrize("sizes", [{"local_steps": 10**12}, {"rounds": 10**12}])
+@pytest.mark.parametrize("sampling", ["poisson", "two-stage"])
+def test_very_many_steps_take_no_memory(sizes: dict[str, int], sampling: str) -> None:
+    for made in (fed_cdp, fed_alpha_cdp):
+        plan = made(sampling=sampling, noise_multiplier=1e9, **sizes)
+        assert 0.0 < hs.epsilon(plan, 1e-5).upper < 0.1
+        assert plan.assumptions
+
+
+def test_a_schedule_changes_the_noise_from_round_to_round() -> None:
+    plan = fed_alpha_cdp(schedule=schedules.Staircase(end=0.5, stairs=2), rounds=4)
+    assert plan.noise_multipliers.tolist() == [3.0, 3.0, 1.5, 1.5]
+    parts = [
+        hs.RevealedRound(
+            hs.FixedSizeSubsampled(hs.Gaussian(noise), 4, 40, "add-remove") ** 6, Fraction(1, 10)
+        )
+        ** 2
+        for noise in (0.75, 1.5)
+    ]
+    assert plan.mechanism == hs.Composed(parts)
+    poisson = fed_alpha_cdp(
+        schedule=schedules.Linear(end=0.5), rounds=3, sampling="poisson", local_steps=2
+    )
+    steps = [hs.PoissonSubsampled(hs.Gaussian(z), Fraction(1, 100)) ** 2 for z in (1.5, 2.25, 3.0)]
+    found, truth = hs.epsilon(poisson, 1e-5), hs.epsilon(hs.Composed(steps), 1e-5)
+    assert (found.lower, found.upper) == (truth.lower, truth.upper)
+
+
+@pytest.mark.parametrize("rounds", [10, 100])
+def test_the_published_decays_are_the_schedules(rounds: int) -> None:
+    g, width, times = 0.5 / (rounds - 1), rounds // 5, range(rounds)
+    exact = pytest.approx
+    linear = schedules.Linear(1 - g * (rounds - 1)).factors(rounds)
+    assert linear.tolist() == exact([1 - g * t for t in times], rel=1e-13)
+    stairs = schedules.Staircase(end=1 - 0.1 * 4, stairs=5).factors(rounds)
+    assert stairs.tolist() == exact([1 - 0.1 * (t // width) for t in times], rel=1e-13)
+    powers = schedules.Exponential(math.exp(-g * (rounds - 1))).factors(rounds)
+    assert powers.tolist() == exact([math.exp(-g * t) for t in times], rel=1e-13)
+    period = math.ceil(rounds / 3)
+    waves = schedules.Cyclic(floor=1e-300, cycles=3).factors(rounds)
+    published = [0.5 * (math.cos(math.pi * (t % period) / period) + 1) for t in times]
+    assert waves.tolist() == exact(published, rel=1e-9, abs=1e-15)
+
+
+def test_the_cyclic_decay_needs_a_floor_and_leaves_nothing_without_one() -> None:
+    with pytest.raises(hs.ParameterError, match="floor"):
+        schedules.Cyclic(floor=0.0, cycles=1)
+    wave = [0.5 * (math.cos(math.pi * t / 100) + 1) for t in range(100)]
+    assert 15 * wave[-1] == pytest.approx(15 * math.pi**2 / (4 * 100**2), rel=1e-3)
+    void = fed_alpha_cdp(
+        noise_multiplier=15, schedule=schedules.Values(wave), rounds=100, sampling="poisson"
+    )
+    assert hs.epsilon(void, 1e-5).lower > 1000
+
+
+def test_noise_by_the_largest_gradient_is_refused_with_the_reason() -> None:
+    with pytest.raises(hs.IncompatibleError, match="noise of another scale"):
+        fed_alpha_cdp(sensitivity="l2-max")
+    with pytest.raises(hs.ParameterError, match="sensitivity"):
+        fed_alpha_cdp(sensitivity="l2")
+
+
+def test_who_takes_part_shows_a_client_that_is_added() -> None:
+    with pytest.raises(hs.IncompatibleError, match="shows that a client exists"):
+        fed_sdp(sampling="revealed")
+
+
+def test_the_unit_is_part_of_the_answer() -> None:
+    for plan, unit, other in (
+        (fed_sdp(), "client", "one record"),
+        (fed_cdp(), "instance", "client with all"),
+        (fed_alpha_cdp(), "instance", "client with all"),
+    ):
+        assert plan.unit == unit
+        assert f"{unit} level" in str(plan)
+        first = hs.epsilon(plan, 1e-5).assumptions[0]
+        assert f"({unit} level)" in first
+        assert other not in first
+
+
+def test_each_record_by_its_own_coin_is_stated_as_an_assumption() -> None:
+    texts = hs.epsilon(fed_cdp(sampling="poisson"), 1e-5).assumptions
+    assert any("assumed away" in text for text in texts)
+    for sampling in ("two-stage", "two-stage-poisson"):
+        texts = hs.epsilon(fed_cdp(sampling=sampling), 1e-5).assumptions
+        assert any("who takes part may be known" in text for text in texts)
+        assert not any("assumed away" in text for text in texts)
+
+
+def test_coins_of_their_own_are_no_bound_for_clients_that_are_drawn_by_rounds() -> None:
+    # Local steps that use all records; who takes part is not even seen.
+    account = fed_cdp(batch_size=40, local_steps=100, rounds=20, sampling="poisson")
+    hidden = hs.PoissonSubsampled(hs.Gaussian(3.0 / 10), Fraction(1, 10)) ** 20
+    assert hs.epsilon(hidden, 1e-5).lower > 3 * hs.epsilon(account, 1e-5).upper
+    honest = fed_cdp(batch_size=40, local_steps=100, rounds=20)
+    assert hs.epsilon(honest, 1e-5).upper >= hs.epsilon(hidden, 1e-5).lower
+
+
+def test_two_stages_cost_less_than_taking_part_in_every_round() -> None:
+    for sampling in ("two-stage", "two-stage-poisson"):
+        some = hs.epsilon(fed_cdp(sampling=sampling), 1e-5)
+        every = hs.epsilon(fed_cdp(sampling=sampling, clients_per_round=100), 1e-5)
+        assert some.upper < every.upper
+
+
+def test_rates_are_exact() -> None:
+    plan = fed_cdp(clients_per_round=7, batch_size=3)
+    assert plan.rate == Fraction(7, 100) * Fraction(3, 40)
+    assert fed_alpha_cdp().rate == Fraction(1, 100)
+    assert fed_sdp(clients_per_round=7).participation == Fraction(7, 100)
+
+
+@pytest.mark.parametrize(
+    ("make", "name", "value"),
+    [
+        (make, name, value)
+        for make in (fed_sdp, fed_cdp, fed_alpha_cdp)
+        for name, value in (
+            ("noise_multiplier", -1.0),
+            ("noise_multiplier", math.nan),
+            ("total_clients", 0),
+            ("total_clients", 9),
+            ("clients_per_round", 0),
+            ("clients_per_round", 101),
+            ("clients_per_round", 2.5),
+            ("rounds", -1),
+            ("rounds", math.inf),
+            ("sampling", "shuffle"),
+            ("sampling", None),
+            ("adjacency", "swap"),
+        )
+    ],
+)
+def test_what_is_wrong_is_named(make: Any, name: str, value: Any) -> None:
+    with pytest.raises(hs.ParameterError) as caught:
+        make(**{name: value})
+    assert caught.value.name == ("clients_per_round" if value == 9 else name)
+
+
+@pytest.mark.parametrize("make", [fed_cdp, fed_alpha_cdp])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("examples_per_client", 0),
+        ("batch_size", 0),
+        ("batch_size", 41),
+        ("local_steps", 0),
+        ("local_steps", 1.5),
+        ("local_steps", True),
+    ],
+)
+def test_what_is_wrong_of_a_client_is_named(make: Any, name: str, value: Any) -> None:
+    with pytest.raises(hs.ParameterError) as caught:
+        make(**{name: value})
+    assert caught.value.name == name
+
+
+def test_a_schedule_is_one_and_has_a_factor_for_each_round() -> None:
+    with pytest.raises(hs.ParameterError, match="schedule"):
+        fed_alpha_cdp(schedule=0.5)
+    with pytest.raises(hs.ParameterError, match="a value for each of 8 steps"):
+        fed_alpha_cdp(schedule=schedules.Values([1.0, 0.5]))
+
+
+@pytest.mark.parametrize("make", [fed_sdp, fed_cdp, fed_alpha_cdp])
+def test_a_plan_can_be_changed_and_solved_for(make: Any) -> None:
+    plan = make(sampling="poisson")
+    assert dataclasses.replace(plan, rounds=9).rounds == 9
+    found = hs.calibrate(plan, "noise_multiplier", hs.ApproxDP(0.5, 1e-5))
+    assert found.achieved.upper <= 0.5
+
+
+@pytest.mark.parametrize("make", [fed_sdp, fed_cdp, fed_alpha_cdp])
+def test_plans_at_the_ends(make: Any) -> None:
+    assert hs.epsilon(make(rounds=0), 1e-5).upper == 0.0
+    assert hs.epsilon(make(noise_multiplier=math.inf), 1e-5).upper == 0.0
+    assert hs.epsilon(make(noise_multiplier=0.0, sampling="poisson"), 1e-9).upper == math.inf

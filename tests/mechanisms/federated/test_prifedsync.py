@@ -1,0 +1,97 @@
+"""LocalTraining and PriFedSync: what they take, and what they come down to."""
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+import hockeystick as hs
+from hockeystick.errors import ParameterError
+
+SETTINGS: dict[str, Any] = {
+    "examples": 600,
+    "batch_size": 16,
+    "noise_multiplier": 2.0,
+    "local_steps": 38,
+}
+LOCAL = hs.LocalTraining(**SETTINGS)
+SMALL = hs.LocalTraining(**(SETTINGS | {"batch_size": 8, "local_steps": 76}))
+
+
+def test_local_training_is_a_gaussian_of_half_the_multiplier_on_batches_of_a_fixed_size() -> None:
+    step = hs.FixedSizeSubsampled(hs.Gaussian(1.0), 16, 600, "replace-one")
+    assert LOCAL.mechanism == step**38
+    assert LOCAL.rate == Fraction(16, 600)
+    assert LOCAL.adjacency is hs.Adjacency.REPLACE_ONE
+
+
+def test_one_client_for_all_needs_no_split() -> None:
+    assert hs.PriFedSync(clients=LOCAL, rounds=93).mechanism == LOCAL**93
+    assert hs.PriFedSync(clients=[LOCAL], rounds=93).mechanism == LOCAL**93
+
+
+def test_several_clients_are_parts_by_client() -> None:
+    plan = hs.PriFedSync(clients=[LOCAL, SMALL], rounds=93)
+    assert plan.mechanism == hs.Parallel((LOCAL, SMALL), split="client") ** 93
+    assert plan.of_client(1) == SMALL**93
+
+
+@pytest.mark.parametrize("index", [-1, 2, 0.5, math.nan])
+def test_a_client_that_is_not_there_is_refused(index: Any) -> None:
+    with pytest.raises(ParameterError, match="index must be an integer from 0 to 1"):
+        hs.PriFedSync(clients=(LOCAL, SMALL), rounds=93).of_client(index)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "allowed"),
+    [
+        ("examples", 0, "an integer from 1"),
+        ("batch_size", 0, "an integer from 1"),
+        ("batch_size", 601, "at most the number of examples, 600"),
+        ("noise_multiplier", -1.0, "a number >= 0 or inf"),
+        ("noise_multiplier", math.nan, "a number >= 0 or inf"),
+        ("local_steps", 1.5, "an integer from 0"),
+        ("local_steps", True, "an integer from 0"),
+    ],
+)
+def test_settings_outside_their_domains_are_refused(name: str, value: Any, allowed: str) -> None:
+    with pytest.raises(ParameterError, match=f"{name} must be {allowed}"):
+        hs.LocalTraining(**(SETTINGS | {name: value}))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("clients", ()),
+        ("clients", None),
+        ("clients", hs.Gaussian(1)),
+        ("clients", (LOCAL, hs.Gaussian(1))),
+        ("rounds", -1),
+        ("rounds", 1.5),
+        ("client_rate", 0.0),
+        ("client_rate", 1.1),
+        ("client_rate", math.nan),
+    ],
+)
+def test_what_is_no_federation_is_refused(name: str, value: Any) -> None:
+    fields: dict[str, Any] = {"clients": LOCAL, "rounds": 93, "client_rate": 0.5}
+    with pytest.raises(ParameterError, match=f"^{name} must be"):
+        hs.PriFedSync(**(fields | {name: value}))
+
+
+def test_the_text_shows_the_settings_or_how_many_there_are() -> None:
+    assert str(hs.PriFedSync(clients=(LOCAL, LOCAL), rounds=93, client_rate=0.5)) == (
+        "PriFedSync (16 of 600 examples, noise multiplier 2, 38 steps a round, 93 rounds, "
+        "client rate 0.5, replace-one)"
+    )
+    assert str(hs.PriFedSync(clients=(LOCAL, SMALL), rounds=93)) == (
+        "PriFedSync (2 settings of local training, 93 rounds, client rate 1, replace-one)"
+    )
+
+
+def test_what_must_hold_says_that_the_rate_is_not_counted() -> None:
+    last = hs.PriFedSync(clients=LOCAL, rounds=93, client_rate=0.5).assumptions[-1]
+    assert "drawn in each with probability 0.5" in last
+    told = "its lower end too, is for one that is drawn in all of them, which is the worst that may"
+    assert told in last

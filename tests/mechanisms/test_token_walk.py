@@ -1,0 +1,106 @@
+"""Noisy iterations and token walks: what they take, and what they refuse with a reason."""
+
+import pickle
+from typing import Any
+
+import pytest
+from mpmath import mp
+
+import hockeystick as hs
+
+STEPS: dict[str, Any] = {"step_size": 0.1, "smoothness": 20.0}
+WALK = hs.TokenWalk(10.0, 100, **STEPS)
+RUN = hs.NoisyIterations(10.0, 1000, **STEPS)
+
+
+@pytest.mark.parametrize("make", [hs.NoisyIterations, hs.TokenWalk])
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"convex": False}, "proven for convex losses alone"),
+        ({"smoothness": 20.000001}, "step_size times smoothness must be at most 2"),
+        ({"adjacency": "add-remove"}, "replace-one' or 'zero-out', not 'add-remove'"),
+    ],
+)
+def test_what_is_not_proven_is_refused_with_the_reason(
+    make: Any, given: dict[str, Any], reason: str
+) -> None:
+    make(10.0, 100, **STEPS)
+    with pytest.raises(hs.IncompatibleError, match=reason):
+        make(10.0, 100, **{**STEPS, **given})
+
+
+def test_released_models_are_refused() -> None:
+    with pytest.raises(hs.IncompatibleError, match="not covered by later noise"):
+        hs.NoisyIterations(10.0, 100, **STEPS, released="all")
+
+
+def test_each_topology_has_parameters_of_its_own() -> None:
+    with pytest.raises(hs.IncompatibleError, match="give its distance"):
+        hs.TokenWalk(10.0, 100, "ring", observers=2, **STEPS)
+    with pytest.raises(hs.IncompatibleError, match="there is no distance"):
+        hs.TokenWalk(10.0, 100, distance=2, **STEPS)
+    with pytest.raises(hs.IncompatibleError, match="once a round"):
+        hs.TokenWalk(10.0, 100, "ring", **STEPS).excess(10, 3)
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (lambda: hs.NoisyIterations(-1.0, 10, **STEPS), "noise_multiplier"),
+        (lambda: hs.NoisyIterations(1.0, 2.5, **STEPS), "steps"),
+        (lambda: hs.NoisyIterations(1.0, 10, 11, **STEPS), "position"),
+        (lambda: hs.NoisyIterations(1.0, 10, 0, **STEPS), "position"),
+        (lambda: hs.NoisyIterations(1.0, 0, 1, **STEPS), "position"),
+        (lambda: hs.NoisyIterations(1.0, 10, step_size=0.0, smoothness=1.0), "step_size"),
+        (lambda: hs.NoisyIterations(1.0, 10, step_size=1.0, smoothness=-1.0), "smoothness"),
+        (lambda: hs.NoisyIterations(1.0, 10, **STEPS, released="some"), "released"),
+        (lambda: hs.NoisyIterations(1.0, 10, **{**STEPS, "convex": 1}), "convex"),
+        (lambda: hs.TokenWalk(float("nan"), 10, **STEPS), "noise_multiplier"),
+        (lambda: hs.TokenWalk(1.0, 1, **STEPS), "parties"),
+        (lambda: hs.TokenWalk(1.0, 10, "star", **STEPS), "topology"),
+        (lambda: hs.TokenWalk(1.0, 10, observers=10, **STEPS), "observers"),
+        (lambda: hs.TokenWalk(1.0, 10, "ring", distance=10, **STEPS), "distance"),
+        (lambda: WALK.excess(-1, 3), "steps"),
+        (lambda: WALK.excess(10, 0.5), "visits"),
+    ],
+)
+def test_what_is_wrong_is_named(make: Any, name: str) -> None:
+    with pytest.raises(hs.ParameterError, match=f"^{name} must be"):
+        make()
+
+
+def test_the_records_place_decides_how_many_steps_cover_it() -> None:
+    assert RUN.covering == 1
+    assert hs.NoisyIterations(10.0, 1000, 1, **STEPS).covering == 1000
+    assert hs.NoisyIterations(10.0, 1000, 1000, **STEPS).covering == 1
+    assert hs.NoisyIterations(10.0, 0, **STEPS).covering == 0
+
+
+@pytest.mark.parametrize(("steps", "visits"), [(1000, 12), (1000, 40), (50, 0), (10_000, 130)])
+def test_the_excess_bounds_the_binomial_tail_and_is_near(steps: int, visits: int) -> None:
+    with mp.workdps(40):
+        term = mp.binomial(steps, visits + 1) * mp.mpf(99) ** (steps - visits - 1)
+        truth = mp.zero
+        for hits in range(visits + 1, min(steps, visits + 300) + 1):
+            truth += term
+            term *= mp.mpf(steps - hits) / (hits + 1) / 99
+        truth /= mp.mpf(100) ** steps
+        assert truth <= WALK.excess(steps, visits) <= 2.2 * truth
+
+
+def test_the_excess_at_its_ends() -> None:
+    assert WALK.excess(10, 10) == 0.0
+    assert WALK.excess(1000, 10) <= 1.0
+    assert WALK.excess(1000, 2) == 1.0
+
+
+def test_they_are_values_that_say_what_must_hold() -> None:
+    for plan in (WALK, RUN, hs.TokenWalk(10.0, 100, "ring", distance=7, **STEPS)):
+        assert pickle.loads(pickle.dumps(plan)) == plan
+        assert plan.adjacency is hs.Adjacency.REPLACE_ONE
+        text = " ".join(plan.assumptions)
+        assert "convex" in text
+        assert "clipping does not bring about" in text
+    assert "at most 1 collude" in " ".join(WALK.assumptions)
+    assert str(RUN) == "noisy iterations (noise multiplier 10, 1000 steps, replace-one)"

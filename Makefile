@@ -22,7 +22,7 @@ SETUP := setup.cfg pyproject.toml
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: browser help run test test-all check coverage bench docs notebooks tables clean distclean
+.PHONY: browser help run test test-all check coverage bench docs notebooks tables timings clean distclean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,7 +51,10 @@ notebooks: $(VENV)/.installed-all ## run the notebooks: a warning or a claim tha
 coverage: $(VENV)/.installed-test ## the usual tests, with the lines they miss
 	@$(PYTEST) $(PARALLEL) --cov $(PYTEST_ARGS)
 
-bench: $(VENV)/.installed-all ## time this package and its peers side by side
+bench: $(VENV)/.installed-all ## speed, width and soundness beside peers: writes benchmarks/REPORT.md
+	@$(BIN)/python benchmarks/report.py
+
+timings: $(VENV)/.installed-all ## time single answers of this package and its peers
 	@$(PYTEST) benchmarks -m "" --benchmark-enable --benchmark-only $(PYTEST_ARGS)
 
 docs: $(VENV)/.installed-docs ## build docs/_build/html, warnings being errors; claims take a minute

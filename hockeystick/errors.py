@@ -131,9 +131,14 @@ class BudgetExhausted(HockeystickError):  # noqa: N818 - named as the guarantee 
 
     def __str__(self) -> str:
         return (
-            f"the budget does not cover {self.step}: it would cost {self.asked!r}; spent are "
-            f"{self.spent!r}, and left for one step {self.left!r}"
+            f"the budget does not cover {self.step}: it would cost {_amount(self.asked)}; spent "
+            f"are {_amount(self.spent)}, and left for one step {_amount(self.left)}"
         )
+
+
+def _amount(amount: object) -> str:
+    """Return an amount as the call that makes it, and words as they are."""
+    return amount if isinstance(amount, str) else repr(amount)
 
 
 class PlanFileError(HockeystickError):

@@ -19,7 +19,7 @@ from hockeystick.calibration.targets import (
     Reconstruction,
     TruePositiveRate,
 )
-from hockeystick.conversions import convert
+from hockeystick.conversions.convert import convert
 from hockeystick.conversions.to_renyi import _plan_divergence
 from hockeystick.errors import ParameterError, UnsupportedError
 from hockeystick.mechanisms import Mechanism

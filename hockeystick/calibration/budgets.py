@@ -14,7 +14,7 @@ from hockeystick import _validate
 from hockeystick._solve import increasing_root
 from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.calibration.gaussian_noise import gaussian_noise
-from hockeystick.conversions import convert
+from hockeystick.conversions.convert import convert
 from hockeystick.errors import IncompatibleError, ParameterError, UnsupportedError
 from hockeystick.mechanisms import (
     DPSGD,

@@ -69,7 +69,7 @@ def round_of_the_budget(
     local_steps: int,
     delta: float,
     epsilon: float,
-    near: float,
+    near: str,
 ) -> float:
     """Return the round in which the moments accountant has spent epsilon; inf if none has.
 
@@ -90,7 +90,7 @@ def round_of_the_budget(
         return {order: local_steps * _divergence(noise, rate, order) for order in left}
 
     found = [_spent_in(map(costs, noises), left) for noises in _noises(policy, rounds, start, end)]
-    return min(found, key=lambda round_: abs(round_ - near))
+    return min(found, key=lambda round_: abs(round_ - float(near)))
 
 
 @way

@@ -161,13 +161,13 @@ def _(value: Schedule | RunCount) -> dict[str, Any]:
     return {"kind": kind, **own}
 
 
-@_jsonable.register
-def _(value: tuple) -> list[Any]:
+@_jsonable.register(tuple)
+def _(value: tuple[Any, ...]) -> list[Any]:
     return [_jsonable(item) for item in value]
 
 
-@_jsonable.register
-def _(value: frozenset) -> list[Any]:
+@_jsonable.register(frozenset)
+def _(value: frozenset[Any]) -> list[Any]:
     return [_jsonable(item) for item in sorted(value)]
 
 

@@ -172,8 +172,10 @@ def _searched(network: _Network, ratio: _Ratio) -> tuple[float, float]:
         best = max(best, float(lower.max()))
         most = min(most, max(float(upper.max()), best))
         left = left[upper > best]
+        # More steps than twice the size are not taken, so that another round would be the same.
+        last = steps >= min(2 * network.size, _MOST_STEPS)
         steps *= _MORE_STEPS
-        if most - best <= near * best or not left.size or steps > _MOST_STEPS:
+        if most - best <= near * best or not left.size or last or steps > _MOST_STEPS:
             return best, most
 
 

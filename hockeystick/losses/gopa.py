@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Final
 
 from hockeystick.losses._exposure import Exposure, exposure, infinite_exposure
 from hockeystick.losses.dominated import DominatedLoss
 from hockeystick.losses.gaussian import GaussianLoss
-from hockeystick.losses.registry import LossPair, losses_of
+from hockeystick.losses.registry import LossPair, NoAnalysisError, losses_of
 from hockeystick.losses.revealing import RevealingLoss
 from hockeystick.mechanisms.gopa import GOPA
 from hockeystick.mechanisms.matrix_factorization import square_root
+
+# With less noise mu is no float.
+_LEAST_NOISE: Final = 1e-300
 
 
 @losses_of.register
@@ -20,6 +24,8 @@ def _(mechanism: GOPA) -> LossPair:
         return LossPair(None, None)
     if mechanism.noise_multiplier == 0.0:
         return LossPair(RevealingLoss(1.0, True), RevealingLoss(1.0, False))
+    if mechanism.noise_multiplier < _LEAST_NOISE:
+        raise NoAnalysisError(f"noise multipliers are analysed from {_LEAST_NOISE:g} on, or 0")
     noise = Fraction(repr(mechanism.noise_multiplier))
     ends = _exposure(mechanism, noise)
     above = GaussianLoss(noise / square_root(ends.most))

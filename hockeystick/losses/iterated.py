@@ -13,7 +13,7 @@ from hockeystick._precision import working_digits
 from hockeystick.losses.base import CellLoss, Loss
 from hockeystick.losses.dominated import DominatedLoss
 from hockeystick.losses.gaussian import GaussianLoss
-from hockeystick.losses.registry import LossPair, losses_of
+from hockeystick.losses.registry import LossPair, NoAnalysisError, losses_of
 from hockeystick.losses.revealed_mixture import revealed_mixture
 from hockeystick.losses.revealing import RevealingLoss
 from hockeystick.mechanisms._convex import change
@@ -31,6 +31,8 @@ _WIDER: Final = 1.25
 # Chances are multiples of 2^-192, and what is rarer than exp(-14) is one case.
 _BITS: Final = 192
 _RARE: Final = 14
+# With less noise mu is no float.
+_LEAST_NOISE: Final = 1e-300
 
 
 @losses_of.register
@@ -62,6 +64,8 @@ def _edge(noise_multiplier: float) -> LossPair | None:
         return LossPair(None, None)
     if noise_multiplier == 0.0:
         return LossPair(RevealingLoss(1.0, True), RevealingLoss(1.0, False))
+    if noise_multiplier < _LEAST_NOISE:
+        raise NoAnalysisError(f"noise multipliers are analysed from {_LEAST_NOISE:g} on, or 0")
     return None
 
 

@@ -25,10 +25,12 @@ _CHOSEN: Final = Domain(symbol="k", low=0, high=_MOST, typical=(3, 50), whole=Tr
 _SEED: Final = Domain(symbol="seed", low=0, high=2**63 - 1, typical=(0, 1000), whole=True)
 _EDGES: Final = "pairs of different parties, each from 0 to parties - 1, no pair twice"
 A_GRAPH: Final = "a Graph"
+# A graph of more edges than these is described, not listed.
+_SHOWN: Final = 32
 
 
 @final
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, slots=True, init=False, repr=False)
 class Graph:
     """An undirected graph of parties 0, ..., n - 1, without loops and without double edges.
 
@@ -55,10 +57,10 @@ class Graph:
     """
 
     parties: int
-    whole: bool = field(repr=False)
-    stored: bytes = field(repr=False)
+    whole: bool
+    stored: bytes
     words: str = field(compare=False)
-    alike: bool = field(repr=False, compare=False)
+    alike: bool = field(compare=False)
 
     def __init__(self, parties: float, edges: Iterable[Iterable[int]] = ()) -> None:
         size = _validate.count("parties", parties, _PARTIES)
@@ -188,6 +190,14 @@ class Graph:
     def __str__(self) -> str:
         """Return what it is, on one line."""
         return self.words
+
+    def __repr__(self) -> str:
+        """Return a call that makes the graph, or its words where that would fill the screen."""
+        if self.whole:
+            return f"Graph.complete({self.parties})"
+        if self.size > _SHOWN:
+            return f"<Graph: {self.words}>"
+        return f"Graph({self.parties}, {self.pairs.tolist()})"
 
 
 def _made(size: int, pairs: Pairs | None, words: str, alike: bool) -> Graph:

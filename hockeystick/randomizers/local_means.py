@@ -70,6 +70,13 @@ class LocalMean(ABC):
         """Return the users' numbers, or raise."""
         return real_array("values", values, self.low, self.high)
 
+    def _scaled(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return numbers scaled to [-1, 1], the ends exactly: beyond them bits would tell more."""
+        import numpy as np
+
+        both = (values - self.low) - (self.high - values)
+        return np.asarray(np.clip(both / (self.high - self.low), -1.0, 1.0), dtype=np.float64)
+
     @property
     def _half(self) -> float:
         """Half of the width of the interval."""
@@ -86,7 +93,8 @@ class OneBitMean(LocalMean):
     Guarantees:
         epsilon-DP for the person who reports: numbers at the two ends are a binary randomized
         response, and others mix the two. The bits carry no trace of floating point; the bias is
-        exact up to the 53 bits of a uniform float. The error is exact.
+        exact up to the 53 bits of a uniform float: a probability is off by 2^-53 or so, and 0 where
+        it is less, as at the ends with epsilon above 36. The error is exact.
 
     Edge cases:
         Epsilon inf rounds each number to an end at random.
@@ -134,7 +142,7 @@ class OneBitMean(LocalMean):
 
         own, center = self._values(values), self.low + self._half
         tau = math.tanh(0.5 * self.epsilon)
-        heads = rng.random(own.size) < 0.5 + 0.5 * tau * (own - center) / self._half
+        heads = rng.random(own.size) < 0.5 + 0.5 * tau * self._scaled(own)
         return np.asarray(center + np.where(heads, 1.0, -1.0) * self._half / tau, dtype=np.float64)
 
     def error(self, values: Any) -> float:
@@ -146,10 +154,10 @@ class OneBitMean(LocalMean):
         Raises:
             ParameterError: If a value is outside.
         """
-        own = (self._values(values) - (self.low + self._half)) / self._half
+        own = self._scaled(self._values(values))
         # 1/tau^2 - 1 is 1/sinh^2, which keeps its digits.
-        small = math.exp(-self.epsilon)
-        excess = 4.0 * small / math.expm1(-self.epsilon) ** 2
+        gap = -math.expm1(-self.epsilon)
+        excess = 4.0 * math.exp(-self.epsilon) / gap / gap
         return float(self._half**2 * (excess + ((1.0 - own) * (1.0 + own)).mean()) / own.size)
 
 
@@ -211,4 +219,5 @@ class LaplaceMean(LocalMean):
         Raises:
             ParameterError: If a value is outside.
         """
-        return 2.0 * (2.0 * self._half / self.epsilon) ** 2 / self._values(values).size
+        scale = 2.0 * self._half / self.epsilon
+        return 2.0 * scale * scale / self._values(values).size

@@ -147,7 +147,8 @@ def unary_error(mechanism: UnaryEncoding, users: int, share: float) -> float:
         return math.inf
     optimized = mechanism.kind is Encoding.OPTIMIZED
     slope = mechanism.epsilon if optimized else 0.5 * mechanism.epsilon
-    common = math.exp(-slope) / math.expm1(-slope) ** 2
+    gap = -math.expm1(-slope)
+    common = math.exp(-slope) / gap / gap
     return (4.0 * common + held) / count if optimized else common / count
 
 

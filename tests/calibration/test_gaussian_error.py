@@ -68,6 +68,7 @@ def test_the_union_bound_is_its_formula_and_above_the_quantile(
         (hs.max_error_probability(0.0, 0.0, 5), 1.0),
         (hs.max_error_probability(0.0, 1.0, 5), 0.0),
         (hs.max_error_probability(math.inf, 1.0, 5), 1.0),
+        (hs.max_error_probability(1e300, 1e-300, 10**15), math.nextafter(1.0, 0.0)),
     ],
 )
 def test_edge_cases(found: float, value: float) -> None:

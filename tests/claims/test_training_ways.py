@@ -116,7 +116,7 @@ def test_a_budget_is_spent_in_the_round_that_reaches_it() -> None:
         "rate": 0.01,
         "local_steps": 100,
         "delta": 1e-5,
-        "near": 5,
+        "near": "5",
     }
     for policy in ("linear", "exponential", "staircase"):
         for epsilon, rounds in ((0.28500, 11), (0.28502, 12), (0.2, 6)):
@@ -132,7 +132,14 @@ def test_a_budget_is_spent_in_the_round_that_reaches_it() -> None:
 
 
 def test_noise_that_falls_to_nothing_spends_every_budget() -> None:
-    told = {"policy": "cyclic", "rounds": 100, "start": 15.0, "end": 4.85, "rate": 0.01, "near": 90}
+    told = {
+        "policy": "cyclic",
+        "rounds": 100,
+        "start": 15.0,
+        "end": 4.85,
+        "rate": 0.01,
+        "near": "90",
+    }
     answer = ask("fed_cdp.round_of_the_budget", local_steps=100, delta=1e-5, epsilon=2.8, **told)
     assert 78 < answer.upper < 100
 
@@ -177,7 +184,7 @@ def test_noise_decays_as_the_formulas_of_round_t_from_1_to_the_last(
     assert spent_by([first[policy], *last_two], 0.138) == (last == 3.0)
     told = {"rounds": 3, "start": 15.0, "end": 4.85, "rate": 0.01, "local_steps": 100}
     found = ask(
-        "fed_cdp.round_of_the_budget", policy=policy, epsilon=0.138, delta=1e-5, near=3, **told
+        "fed_cdp.round_of_the_budget", policy=policy, epsilon=0.138, delta=1e-5, near="3", **told
     )
     assert found.upper == last
 

@@ -170,3 +170,9 @@ def _covariance(graph: hs.Graph, own: float, pairwise: float) -> Any:
 def test_ten_thousand_parties_on_a_sparse_graph_have_narrow_ends() -> None:
     low, high = ends(hs.GOPA(0.4, 2.0, hs.Graph.random_out(10_000, 10, seed=1)))
     assert 0.15 < low <= high <= low * (1 + 1e-9)
+
+
+def test_noise_whose_mu_is_no_float_is_refused() -> None:
+    with pytest.raises(hs.UnsupportedError, match="from 1e-300 on, or 0"):
+        hs.epsilon(hs.GOPA(5e-324, 1.0, hs.Graph.path(3)), 1e-5)
+    assert hs.epsilon(hs.GOPA(1e-300, 1.0, hs.Graph.path(3)), 1e-5).upper == math.inf

@@ -170,3 +170,11 @@ def test_a_walk_costs_no_more_than_released_steps() -> None:
     walk = hs.TokenWalk(10.0, 100, **STEPS)
     one = hs.epsilon(walk, 1e-6)
     assert 0.3 < one.lower < one.upper < hs.epsilon(hs.Gaussian(5.0), 1e-6).lower
+
+
+def test_noise_whose_mu_is_no_float_is_refused() -> None:
+    steps = hs.NoisyIterations(5e-324, 3, 2, step_size=0.1, smoothness=1)
+    walk = hs.TokenWalk(5e-324, 30, step_size=0.1, smoothness=1)
+    for plan in (steps, walk):
+        with pytest.raises(hs.UnsupportedError, match="from 1e-300 on, or 0"):
+            hs.epsilon(plan, 1e-5)

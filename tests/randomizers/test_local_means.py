@@ -41,6 +41,20 @@ def test_one_bit_is_as_private_as_its_mechanism() -> None:
     assert float(hs.epsilon(LaplaceMean(2.0).mechanism, 0.0)) == pytest.approx(2.0, rel=1e-12)
 
 
+@pytest.mark.parametrize("ends", [(0.1, 0.3), (1e9, 1e9 + 1e-3), (1e16, 1e16 + 2.0), (-3.0, 1e-9)])
+def test_one_bit_scales_the_ends_of_any_interval_to_one(ends: tuple[float, float]) -> None:
+    mean, (low, high) = OneBitMean(30.0, *ends), ends
+    between = np.linspace(low, high, 50).clip(low, high)
+    scaled = mean._scaled(np.concatenate(([low, high], between)))
+    assert scaled[:2].tolist() == [-1.0, 1.0]
+    assert np.abs(scaled).max() == 1.0
+
+
+@each_kind
+def test_hardly_any_epsilon_has_an_infinite_error(kind: type[LocalMean]) -> None:
+    assert kind(1e-200).error([0.0]) == math.inf
+
+
 @each_kind
 def test_estimates_are_off_by_their_error_at_the_level_of_one_in_a_million(
     kind: type[LocalMean],

@@ -68,7 +68,8 @@ def test_edges_have_their_answers() -> None:
     assert unary_frequencies(hs.UnaryEncoding(math.inf), bits).tolist() == [0.5, 0.0, 0.5]
     assert unary_error(hs.UnaryEncoding(math.inf), 10, 0.3) == 0.0
     assert unary_error(hs.UnaryEncoding(math.inf, "optimized"), 10, 0.3) == pytest.approx(0.03)
-    assert unary_error(hs.UnaryEncoding(0.0), 10, 0.3) == math.inf
+    for least in (0.0, 1e-200):
+        assert unary_error(hs.UnaryEncoding(least), 10, 0.3) == math.inf
     with pytest.raises(hs.ParameterError, match="epsilon must be a number > 0"):
         unary_frequencies(hs.UnaryEncoding(0.0), bits)
 

@@ -157,7 +157,8 @@ class Account:
         what = f"{self.counted + 1} steps of {self.plan}"
         nothing = hs.PureDP(0)
         if self.budget is None or self.counted >= self.plan.total_steps:
-            return BudgetExhausted("a step that is not planned", self.released, nothing, what)
+            more = f"more steps than the {self.plan.total_steps} that are planned"
+            return BudgetExhausted(more, self.released, nothing, what)
         delta = self.budget.delta
         now = hs.ApproxDP(hs.epsilon(self.released, delta).upper, delta)
         then = hs.epsilon(first_steps(self.plan, self.counted + 1), delta).upper

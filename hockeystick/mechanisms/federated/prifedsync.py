@@ -82,7 +82,8 @@ class PriFedSync(Plan):
         No rounds release nothing. Clients with the same settings cost what one of them does.
 
     Args:
-        clients: A ``LocalTraining`` that all clients run, or one for each client in a tuple.
+        clients: A ``LocalTraining`` that all clients run, or one for each client in a tuple. Where
+            several federations are composed, tuples list the same clients in the same order.
         rounds: Number of rounds, an integer >= 0.
         client_rate: Probability p of a client to be drawn in a round, in (0, 1]; told in words and
             not accounted.
@@ -155,9 +156,20 @@ class PriFedSync(Plan):
             *(text for local in dict.fromkeys(self.settings) for text in local.assumptions),
             "Each record is at one client; whatever else the clients and the server compute "
             "depends on it only through the noisy sums of that client's steps.",
+            *self._same_clients(),
             f"There are {self.rounds:,} rounds, and no more. A client is drawn in each with "
             f"probability {plain(self.client_rate)}, whatever the data; the answer, its lower end "
             "too, is for one that is drawn in all of them, which is the worst that may happen.",
+        )
+
+    def _same_clients(self) -> tuple[str, ...]:
+        """Return what must hold of another federation in the same plan."""
+        count = len(self.settings)
+        if count == 1:
+            return ()
+        return (
+            f"Another federation of {count:,} clients in the same plan has the same clients, in "
+            "the same order.",
         )
 
     def _words(self) -> tuple[str, tuple[str, ...]]:

@@ -90,6 +90,18 @@ def test_the_text_shows_the_settings_or_how_many_there_are() -> None:
     )
 
 
+def test_two_federations_of_as_many_clients_have_the_same_ones_in_one_order() -> None:
+    one, other = (
+        hs.PriFedSync(clients=both, rounds=2) for both in ((LOCAL, SMALL), (SMALL, LOCAL))
+    )
+    assert any(text.endswith("the same clients, in the same order.") for text in one.assumptions)
+    either = [hs.delta(a**2 @ b**2, 3.0) for a, b in ((LOCAL, SMALL), (SMALL, LOCAL))]
+    found = hs.delta(one @ other, 3.0)
+    assert (found.lower, found.upper) == (either[0].lower, either[0].upper)
+    alike = hs.PriFedSync(clients=LOCAL, rounds=2)
+    assert not any("Another federation" in text for text in alike.assumptions)
+
+
 def test_what_must_hold_says_that_the_rate_is_not_counted() -> None:
     last = hs.PriFedSync(clients=LOCAL, rounds=93, client_rate=0.5).assumptions[-1]
     assert "drawn in each with probability 0.5" in last

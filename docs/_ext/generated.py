@@ -1,0 +1,184 @@
+"""What pages show of the package itself, filled in when they are read.
+
+A line ``% generated: NAME ARGUMENTS`` in a page is a comment to every other reader of Markdown;
+here it is replaced by what the function of that name returns.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+_LINE = re.compile(r"^% generated: (\S+)(?: (.*))?$", re.MULTILINE)
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Have pages filled in as they are read."""
+    app.connect("source-read", _fill)
+    return {"parallel_read_safe": True}
+
+
+def _fill(app: Any, document: str, source: list[str]) -> None:
+    """Replace the lines of one page."""
+    source[0] = filled(source[0])
+
+
+def filled(text: str) -> str:
+    """Return a page with all lines replaced."""
+    return _LINE.sub(lambda found: _FILLERS[found[1]](*(found[2] or "").split()), text)
+
+
+def claims() -> str:
+    """Return what became of every published claim: all are recomputed, which takes a minute."""
+    from hockeystick.claims import check
+    from hockeystick.cli.claims_page import markdown_page
+
+    title, *rest = markdown_page(check()).split("\n")
+    assert title.startswith("# ")
+    return "\n".join(rest)
+
+
+def accountants() -> str:
+    """Return a table of all accountants."""
+    from hockeystick.accountants import ACCOUNTANTS
+
+    rows = [
+        (f"[{one.name}]({one.name}.md)", one.kind, one.summary, "yes" if one.has_digits else "-")
+        for one in ACCOUNTANTS.values()
+    ]
+    return _table(("accountant", "kind", "what it is", "`digits=`"), rows)
+
+
+def conversions() -> str:
+    """Return a table of what each notion says in terms of each other one."""
+    from hockeystick.conversions import TARGETS
+
+    head = ("from, to", *TARGETS)
+    kinds = [(f"**{source}**", *(_said(source, to)[0] for to in TARGETS)) for source in TARGETS]
+    pages = [_table(head, kinds), ""]
+    for source in TARGETS:
+        rows = [(to, *_said(source, to)) for to in TARGETS if to != source]
+        pages += [f"### From `{source}`", "", _table(("to", "kind", "by, or why not"), rows), ""]
+    return "\n".join(pages)
+
+
+def members(room: str, *names: str) -> str:
+    """Return the descriptions of what a module has, by its docstrings."""
+    module = import_module(room)
+    described = (_described(f"{room}.{name}", getattr(module, name)) for name in names)
+    return "\n".join(("```{eval-rst}", *described, "```"))
+
+
+def plugs(room: str, *names: str) -> str:
+    """Return the descriptions of what plugs into a library, which may be missing here."""
+    kinds = ("class" if name[0].isupper() else "function" for name in names)
+    described = (
+        f".. auto{kind}:: {room}.{name}\n" + "   :members:\n" * (kind == "class")
+        for kind, name in zip(kinds, names, strict=True)
+    )
+    return "\n".join(("```{eval-rst}", *described, "```"))
+
+
+def module(room: str) -> str:
+    """Return the descriptions of all that a module says it has."""
+    return members(room, *import_module(room).__all__)
+
+
+def others(room: str) -> str:
+    """Return the descriptions of the public names of a room that no page lists by name."""
+    import hockeystick as hs
+
+    pages = sorted((Path(__file__).parents[1] / "reference").glob("*.md"))
+    lines = [found for page in pages for found in _LINE.findall(page.read_text(encoding="utf-8"))]
+    listed = {name for kind, words in lines if kind == "members" for name in words.split()}
+    homes = {name: _home(getattr(hs, name)) for name in hs.__all__ if name not in listed}
+    found = [name for name, home in homes.items() if home.startswith(f"hockeystick.{room}")]
+    return members("hockeystick", *found) if found else ""
+
+
+def _described(path: str, thing: object) -> str:
+    """Return the directive that describes a thing."""
+    if inspect.ismodule(thing):
+        return f".. automodule:: {thing.__name__}\n   :members:\n"
+    if inspect.isclass(thing):
+        return f".. autoclass:: {path}\n   :members:\n"
+    if callable(thing):
+        return f".. autofunction:: {path}\n"
+    return f".. autodata:: {path}\n   :no-value:\n"
+
+
+def _home(thing: object) -> str:
+    """Return the module that a public thing comes from."""
+    own = thing.__name__ if inspect.ismodule(thing) else getattr(thing, "__module__", "")
+    return str(own)
+
+
+def command(*path: str) -> str:
+    """Return the help of a command as it prints it."""
+    return f"```text\n{_help_of(*path)}\n```"
+
+
+def commands() -> str:
+    """Return a section with the help of every command."""
+    from hockeystick.cli.commands import hockeystick as group
+
+    return "\n\n".join(
+        f"## `hockeystick {name}`\n\n{command(name)}" for name in sorted(group.commands)
+    )
+
+
+def _help_of(*path: str) -> str:
+    """Return the help of a command in a terminal of 80 columns."""
+    import click
+
+    from hockeystick.cli.commands import hockeystick as group
+
+    context: Any = click.Context(group, info_name="hockeystick", terminal_width=80)
+    found: Any = group
+    for name in path:
+        found = group.commands[name]
+        context = click.Context(found, info_name=name, parent=context, terminal_width=80)
+    return str(found.get_help(context))
+
+
+@cache
+def _said(source: str, to: str) -> tuple[str, str]:
+    """Return how one notion converts to another: the kind and the theorem, or the reason."""
+    import hockeystick as hs
+
+    sources = {
+        "PureDP": hs.PureDP(1),
+        "ApproxDP": hs.ApproxDP(1, 1e-6),
+        "GDP": hs.GDP(1),
+        "ZCDP": hs.ZCDP(0.5),
+        "TCDP": hs.TCDP(0.5, 8),
+        "RenyiDP": hs.RenyiDP({2: 0.5, 8: 1.9}),
+        "FDP": hs.FDP(hs.G(1)),
+    }
+    given: dict[str, dict[str, Any]] = {
+        "ApproxDP": {"delta": 1e-5},
+        "TCDP": {"omega": 4},
+        "RenyiDP": {"orders": [2, 4]},
+    }
+    try:
+        origin = hs.convert(sources[source], to, **given.get(to, {})).origin
+    except hs.IncompatibleError as error:
+        return "-", str(error).partition(": ")[2]
+    return (origin.kind, origin.theorem) if origin else ("exact", "the guarantee itself")
+
+
+def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    """Return a table in Markdown."""
+    lines = [head, tuple("---" for _ in head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+_FILLERS: Final[dict[str, Callable[..., str]]] = {
+    one.__name__: one
+    for one in (accountants, claims, command, commands, conversions, members, module, others, plugs)
+}

@@ -1,0 +1,154 @@
+"""The command ``report``: one page, in a file, for the person who approves a release."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import os
+import shlex
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from hockeystick import _validate
+from hockeystick.cli import options
+from hockeystick.cli.describe import steps_rules, words
+from hockeystick.cli.numerals import parse
+from hockeystick.cli.plan_file import PlanFile
+from hockeystick.cli.progress import bar
+from hockeystick.errors import ParameterError
+
+_ENDING: Final = ".html"
+_A_DATE: Final = "a day such as 2026-01-31"
+
+
+@click.command()
+@options.plan_flags
+@options.question("delta")
+@click.option("-o", "--out", metavar="FILE", help="Where the page goes: a new .html file.")
+@click.option("--force", is_flag=True, help="Replace the file if it is there already.")
+@click.option("--date", metavar="DAY", help=f"The day that the page bears, {_A_DATE}; or today.")
+def report(
+    plan_file: str | None,
+    delta: str | None,
+    out: str | None,
+    force: bool,
+    date: str | None,
+    **flags: str | None,
+) -> None:
+    """Write a page for the person who has to approve a release.
+
+    One HTML file that loads nothing: the plan in words, what is proven of it, what an attacker
+    could learn, how the budget is spent, what must hold, what other accountants say, and how to
+    get it all again. It can be read on a phone, in the dark, and on paper.
+    """
+    path = _path(out, force)
+    day = _day(date)
+    file = options.plan_of(plan_file, flags)
+    asked = _delta(delta, file)
+    from hockeystick.reports import Subject, investigate, page, require_libraries
+
+    require_libraries()
+    subject = Subject(
+        plan=file.plan,
+        delta=asked,
+        words=tuple(words(file.plan)),
+        steps=tuple(steps_rules(file.plan)),
+        title=file.title,
+        source=file.source,
+        notes=file.notes,
+        file_name=None if plan_file is None else os.path.basename(plan_file),
+        file_content=None if plan_file is None else Path(plan_file).read_bytes(),
+        commands=_commands(plan_file, asked, path, flags),
+    )
+    with bar("reporting") as tell:
+        findings = investigate(subject, tell)
+    if asked == 0.0 and findings.answer.lower == math.inf:
+        raise ParameterError("delta", asked, "above 0: at 0, this plan's epsilon is infinite")
+    try:
+        _write(path, page(findings, day), force)
+    except OSError as error:
+        raise click.ClickException(f"cannot write {path}: {error.strerror}") from None
+    click.echo(f"{path}: {findings.answer}")
+
+
+def _path(out: str | None, force: bool) -> Path:
+    """Return where the page goes, or raise before anything takes its time."""
+    if out is None:
+        raise click.UsageError("Missing --out, the file to write: .html")
+    path = Path(out)
+    if path.suffix.lower() != _ENDING or "\0" in out:
+        raise ParameterError("out", out, f"a file name that ends in {_ENDING}")
+    if path.is_dir():
+        raise click.ClickException(f"cannot write {out}: Is a directory")
+    if not path.parent.is_dir():
+        raise click.ClickException(f"cannot write {out}: No such file or directory")
+    _refuse_existing(path, force)
+    return path
+
+
+def _refuse_existing(path: Path, force: bool) -> None:
+    """Raise where a file would be replaced that nobody said may be."""
+    if path.exists() and not force:
+        raise click.UsageError(f"{path} is there already; give --force to replace it")
+
+
+def _day(date: str | None) -> dt.date:
+    """Return the day that the page bears: the one given, that of the build, or today's."""
+    if date is not None:
+        try:
+            return dt.date.fromisoformat(date)
+        except ValueError:
+            raise ParameterError("date", date, _A_DATE) from None
+    build = os.environ.get("SOURCE_DATE_EPOCH", "")
+    now = dt.datetime.now(dt.UTC)
+    moment = dt.datetime.fromtimestamp(int(build), dt.UTC) if build.isdecimal() else now
+    return moment.date()
+
+
+def _delta(given: str | None, file: PlanFile) -> float:
+    """Return the delta to ask at: the flag's, or else the file's."""
+    value: Any = file.delta if given is None else parse(given)
+    if value is None:
+        allowed = _validate.PARAMETERS["delta"].allowed
+        raise click.UsageError(f"delta must be given, as --delta or in the plan file: {allowed}")
+    return _validate.real("delta", value)
+
+
+def _commands(
+    plan_file: str | None, delta: float, out: Path, flags: Mapping[str, str | None]
+) -> tuple[str, ...]:
+    """Return what gives the headline again, and what gives the page."""
+    plan = [] if plan_file is None else [plan_file]
+    for name, text in flags.items():
+        if text is not None:
+            plan += [options._flag(name), text]
+    asked = ["--delta", repr(delta)]
+    lines = (["epsilon", *plan, *asked], ["report", *plan, *asked, "-o", out.name])
+    return tuple(shlex.join(["hockeystick", *line]) for line in lines)
+
+
+def _write(path: Path, text: str, force: bool) -> None:
+    """Write a file all at once: until it is whole, it is not there."""
+    with tempfile.NamedTemporaryFile(
+        "w", encoding="utf-8", newline="\n", dir=path.parent, suffix=".part", delete=False
+    ) as part:
+        try:
+            part.write(text)
+            part.close()
+            _refuse_existing(path, force)
+            os.chmod(part.name, 0o666 & ~_umask())
+            os.replace(part.name, path)
+        except BaseException:
+            Path(part.name).unlink(missing_ok=True)
+            raise
+
+
+def _umask() -> int:
+    """Return the permissions that files do not get, which a temporary file ignores."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,240 @@
+"""What a report says: every number of it, asked once, before anyone lays it out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, final
+
+from hockeystick.accountants.ask import Row, compare, delta, epsilon
+from hockeystick.accountants.tradeoff import tradeoff
+from hockeystick.errors import HockeystickError
+from hockeystick.mechanisms import Mechanism
+from hockeystick.reports.course import Course, course_of
+from hockeystick.results import Certified
+
+# How many points a curve has, by the accountant that answers: a lattice takes its time.
+_SPARSE: Final = 7
+_DENSE: Final = 25
+_QUICK: Final = ("closed-form", "contour")
+_LEAST_DECADE: Final = -307
+_DECADES_BELOW: Final = 5
+_USUAL_DECADE: Final = -6
+_MOST_EPSILON: Final = 10.0
+_BEYOND: Final = 1.5
+_LOW_RATES: Final = (*(float(f"{m}e{k}") for k in range(-6, 0) for m in (1, 2, 5)), 1.0)
+_EVEN_RATES: Final = tuple(k / 40 for k in range(41))
+_TENTH: Final = 0.1
+_READ_AT: Final = 0.01
+_TABLE_RATES: Final = (0.1, 0.01, 0.001, 1e-4, 1e-5)
+_ASKED_BESIDES: Final = 2
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What a report is about.
+
+    Args:
+        plan: The mechanism or plan.
+        delta: Where epsilon is asked for, in [0, 1].
+        words: The plan in words, one sentence or phrase for each of its parts.
+        steps: Where numbers of steps come from, one line for each training run.
+        title: What to call it; None where nobody does.
+        source: Where the plan's numbers come from.
+        notes: What a reader should know.
+        file_name: The plan file; None where there is none.
+        file_content: What it holds.
+        commands: What gives the headline and the page again, as lines for a shell.
+    """
+
+    plan: Mechanism
+    delta: float
+    words: tuple[str, ...]
+    steps: tuple[str, ...] = ()
+    title: str | None = None
+    source: str | None = None
+    notes: str | None = None
+    file_name: str | None = None
+    file_content: bytes | None = None
+    commands: tuple[str, ...] = ()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A proven interval of a curve: lower <= truth <= upper at one place."""
+
+    at: float
+    lower: float
+    upper: float
+
+    @classmethod
+    def of(cls, at: float, answer: Certified) -> Point:
+        """Return an answer as a point of a curve."""
+        return cls(at, answer.lower, answer.upper)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """What an attacker could learn: proven ends.
+
+    Args:
+        misses: At false positive rates, the ends of the least false negative rate.
+        finds: At low ones, the ends of the largest true positive rate.
+        table: The same at a few, for reading: largest true, least false negative rate.
+        headline: The false positive rate to quote, and the largest true positive rate there.
+        advantage: The most that true and false positive rate can differ.
+        bayes_error: The least error of guessing at equal odds.
+    """
+
+    misses: tuple[Point, ...]
+    finds: tuple[Point, ...]
+    table: tuple[tuple[float, float, float], ...]
+    headline: tuple[float, float]
+    advantage: float
+    bayes_error: float
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """All that a report says of its subject.
+
+    Args:
+        subject: What it is about.
+        answer: Epsilon at the subject's delta.
+        by_delta: Epsilon at several deltas.
+        by_epsilon: Delta at several epsilons.
+        attack: What an attacker could learn; None where that is not known.
+        no_attack: Why it is not.
+        course: The stages of the plan; None where there are none.
+        spent: Epsilon at the subject's delta after each stage.
+        rows: What each accountant says.
+    """
+
+    subject: Subject
+    answer: Certified
+    by_delta: tuple[Point, ...]
+    by_epsilon: tuple[Point, ...]
+    attack: Attack | None
+    no_attack: str
+    course: Course | None
+    spent: tuple[Point, ...]
+    rows: tuple[Row, ...]
+
+
+def investigate(
+    subject: Subject, tell: Callable[[int, int], None] = lambda done, total: None
+) -> Findings:
+    """Return all that a report says of its subject.
+
+    Guarantees:
+        Every number is a proven end, but for the rows that say that they are approximations. The
+        same subject gives the same findings, but for how long the accountants took.
+
+    Args:
+        subject: What the report is about.
+        tell: Is told how many questions of how many are answered.
+
+    Returns:
+        The findings.
+
+    Raises:
+        UnsupportedError: If no accountant has an answer for the plan.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> from hockeystick.reports import Subject, investigate
+        >>> subject = Subject(plan=hs.Gaussian(4) ** 10, delta=1e-5, words=("ten queries",))
+        >>> findings = investigate(subject)
+        >>> findings.answer.upper == hs.epsilon(hs.Gaussian(4) ** 10, delta=1e-5).upper
+        True
+    """
+    plan = subject.plan
+    answer = epsilon(plan, subject.delta)
+    most = _DENSE if answer.accountant in _QUICK else _SPARSE
+    deltas, epsilons = _deltas(subject.delta, most), _epsilons(answer.upper, most)
+    course = course_of(plan, most)
+    stages = () if course is None else course.stages
+    total = len(deltas) + len(epsilons) + len(stages) + _ASKED_BESIDES
+    count = iter(range(1, total + 1))
+
+    def told(points: Iterable[Point]) -> Iterator[Point]:
+        for point in points:
+            tell(next(count), total)
+            yield point
+
+    by_delta = tuple(told(Point.of(one, epsilon(plan, one)) for one in deltas))
+    by_epsilon = tuple(told(Point.of(one, delta(plan, one)) for one in epsilons))
+    spent = tuple(told(Point.of(at, epsilon(stage, subject.delta)) for at, stage in stages))
+    attack, no_attack = _attack(plan)
+    tell(next(count), total)
+    rows = compare(plan, delta=subject.delta)
+    tell(next(count), total)
+    return Findings(
+        subject=subject,
+        answer=answer,
+        by_delta=by_delta,
+        by_epsilon=by_epsilon,
+        attack=attack,
+        no_attack=no_attack,
+        course=course,
+        spent=spent,
+        rows=rows,
+    )
+
+
+def _attack(plan: Mechanism) -> tuple[Attack | None, str]:
+    """Return what an attacker could learn, or why that is not known."""
+    even = sorted({*(rate for rate in _LOW_RATES if rate <= _TENTH), *_EVEN_RATES})
+    try:
+        f = tradeoff(plan)
+        found = f.power(_TABLE_RATES).tolist()
+        missed = f(_TABLE_RATES).tolist()
+        misses, finds = f.bounds(even), f.power_bounds(_LOW_RATES)
+        return Attack(
+            misses=_points(even, misses),
+            finds=_points(_LOW_RATES, finds),
+            table=tuple(zip(_TABLE_RATES, found, missed, strict=True)),
+            headline=(_READ_AT, f.power(_READ_AT)),
+            advantage=float(f.advantage),
+            bayes_error=float(f.bayes_error(0.5)),
+        ), ""
+    except HockeystickError as error:
+        return None, str(error)
+
+
+def _points(
+    at: Sequence[float], ends: tuple[Sequence[float], Sequence[float]]
+) -> tuple[Point, ...]:
+    """Return ends at several places as points."""
+    lower, upper = ends
+    return tuple(
+        Point(float(x), float(a), float(b)) for x, a, b in zip(at, lower, upper, strict=True)
+    )
+
+
+def _deltas(asked: float, most: int) -> list[float]:
+    """Return the deltas of a curve around the one that is asked at: powers of ten, and between."""
+    middle = math.floor(math.log10(asked)) if asked > 0.0 else _USUAL_DECADE
+    first = max(min(middle, _USUAL_DECADE) - _DECADES_BELOW, _LEAST_DECADE)
+    decades = -1 - first
+    step = max(1, math.ceil(decades / (most - 1)))
+    powers = {float(f"1e{exponent}") for exponent in range(-1, first - 1, -step)}
+    between: set[float] = set()
+    if 2 * len(powers) <= most:
+        between = {float(f"3e{exponent}") for exponent in range(first, -1)}
+    own = {asked} if 0.0 < asked < 1.0 else set()
+    return sorted(powers | between | own)
+
+
+def _epsilons(upper: float, most: int) -> list[float]:
+    """Return the epsilons of a curve from 0 to beyond an answer: multiples of a round number."""
+    last = _BEYOND * upper if 0.0 < upper < math.inf else _MOST_EPSILON
+    raw = last / (most - 1)
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = next(one * power for one in (1, 2, 5, 10) if one * power >= raw * (1.0 - 1e-9))
+    return [float(f"{k * step:.12g}") for k in range(math.ceil(last / step - 1e-9) + 1)]

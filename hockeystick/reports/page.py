@@ -1,0 +1,115 @@
+"""The page of a report: what was found, in words, tables and curves, as one HTML text."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import json
+from collections.abc import Iterable
+from importlib import resources
+from typing import TYPE_CHECKING, Any, Final
+
+from hockeystick.reports import words
+from hockeystick.reports.figures import figures, is_wide
+from hockeystick.reports.findings import Findings
+from hockeystick.reports.libraries import require_libraries, versions
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_TEMPLATES: Final = "templates"
+
+
+def page(findings: Findings, date: dt.date) -> str:
+    """Return the page of a report: one HTML text that loads nothing else.
+
+    Guarantees:
+        Every upper end is rounded up and every lower end down, in texts, tables and under the
+        pointer. What a plan file says is escaped. Nothing is loaded from anywhere, which the page
+        itself forbids the browser to do. The same findings, date and versions give the same text.
+
+    Args:
+        findings: What the report says.
+        date: The day that it bears.
+
+    Returns:
+        The text of an HTML file, in UTF-8.
+
+    Raises:
+        HockeystickError: If Bokeh or Jinja2 is missing.
+
+    Example:
+        >>> import datetime
+        >>> import hockeystick as hs
+        >>> from hockeystick.reports import Subject, investigate, page
+        >>> subject = Subject(plan=hs.Gaussian(4), delta=1e-5, words=("one query",))
+        >>> text = page(investigate(subject), datetime.date(2026, 1, 31))
+        >>> "epsilon is at most 0.926342" in text
+        True
+    """
+    require_libraries()
+    template = _environment().get_template("report.html")
+    drawn = figures(findings)
+    text: str = template.render(
+        told=words.told(findings),
+        date=date.isoformat(),
+        versions=versions(),
+        digest=_digest(findings.subject.file_content),
+        figures=_embeddable(list(drawn.values())),
+        drawn=frozenset(drawn),
+        wide=_wide(findings),
+        style=_own("report.css"),
+        script=_own("report.js"),
+        bokeh=_bokeh(),
+    )
+    return text
+
+
+def _environment() -> Environment:
+    """Return the templates, which escape what they are given and refuse what they are not."""
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    return Environment(
+        loader=FunctionLoader(_own),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def _own(name: str) -> str:
+    """Return a file of the templates."""
+    return resources.files("hockeystick.reports").joinpath(_TEMPLATES, name).read_text("utf-8")
+
+
+def _bokeh() -> str:
+    """Return BokehJS, as it may stand in a script of a page."""
+    from bokeh.resources import INLINE
+
+    script: str = INLINE.clone(components=["bokeh"]).js_raw[0]
+    return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def _embeddable(items: Iterable[Any]) -> str:
+    """Return JSON that may stand in a script of a page."""
+    text = json.dumps(list(items), separators=(",", ":"), allow_nan=False)
+    for letter in "<>&":
+        text = text.replace(letter, f"\\u{ord(letter):04x}")
+    return text
+
+
+def _wide(findings: Findings) -> dict[str, bool]:
+    """Return, for each of the curves, whether it has a band."""
+    attack = findings.attack
+    return {
+        "by_delta": is_wide(findings.by_delta),
+        "by_epsilon": is_wide(findings.by_epsilon),
+        "spent": is_wide(findings.spent),
+        "attack": attack is not None and is_wide(attack.misses),
+    }
+
+
+def _digest(content: bytes | None) -> str | None:
+    """Return the SHA-256 of a plan file."""
+    return None if content is None else hashlib.sha256(content).hexdigest()

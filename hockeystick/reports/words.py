@@ -1,0 +1,251 @@
+"""What a report says, in words and in numbers that are rounded to their safe side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final, final
+
+from hockeystick._numerals import at_least, at_most, interval, nearest, plain
+from hockeystick.accountants._cost import assumptions_of
+from hockeystick.accountants.ask import Row
+from hockeystick.accountants.registry import ACCOUNTANTS
+from hockeystick.mechanisms import Mechanism
+from hockeystick.reports.findings import Attack, Findings, Point
+from hockeystick.results import Certified
+from hockeystick.tradeoffs.plot import percent_at_most, reading
+
+_ANY_ADJACENCY: Final = "any: the one under which the plan's numbers hold"
+# How the sentences begin that say what neighbouring data sets are.
+_NEIGHBOURS: Final = ("What is protected", "Neighbouring data sets")
+_FEW_DIGITS: Final = 4
+_LARGEST_POWER: Final = 700.0
+_SAME: Final = 1.00005
+_SMALLEST_PLAIN: Final = -5
+_KINDS: Final = {
+    "exact": "exact: proven, and as narrow as floating point allows",
+    "bound": "bound: proven, but loose",
+    "approximation": "approximation: no guarantee",
+}
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """A report in words: what its template lays out."""
+
+    title: str
+    plan: tuple[str, ...]
+    steps: tuple[str, ...]
+    source: str | None
+    notes: str | None
+    adjacency: str
+    protected: str
+    delta: str
+    epsilon: str
+    is_bounded: bool
+    lower: str
+    upper: str
+    is_exact: bool
+    meaning: str
+    by_delta: tuple[tuple[str, str, str], ...]
+    by_epsilon: tuple[tuple[str, str, str], ...]
+    reading: str | None
+    attack: tuple[tuple[str, str, str], ...]
+    advantage: str
+    bayes_error: str
+    no_attack: str
+    unit: str
+    besides: str
+    spent: tuple[tuple[str, str, str], ...]
+    halfway: str
+    accountant: str
+    summary: str
+    width: str
+    rows: tuple[RowTold, ...]
+    kinds: tuple[str, ...]
+    assumptions: tuple[str, ...]
+    file_name: str | None
+    file_text: str | None
+    commands: tuple[str, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RowTold:
+    """What one accountant says, in words."""
+
+    accountant: str
+    kind: str
+    number: str
+    detail: str
+    verdict: str
+    is_below: bool
+
+
+def told(findings: Findings) -> Told:
+    """Return a report in words."""
+    subject, answer, attack = findings.subject, findings.answer, findings.attack
+    lower, upper = interval(answer.lower, answer.upper)
+    course = findings.course
+    return Told(
+        title=subject.title or "A plan without a title",
+        plan=subject.words,
+        steps=tuple(rule.removeprefix("steps = ") for rule in subject.steps),
+        source=_paragraph(subject.source),
+        notes=_paragraph(subject.notes),
+        adjacency=str(subject.plan.adjacency or _ANY_ADJACENCY),
+        protected=protected(subject.plan),
+        delta=plain(subject.delta),
+        epsilon=at_most(answer.upper),
+        is_bounded=answer.upper < math.inf,
+        lower=lower,
+        upper=upper,
+        is_exact=lower == upper,
+        meaning=_meaning(answer, subject.delta),
+        by_delta=_lines(_some(findings.by_delta, subject.delta)),
+        by_epsilon=_lines(findings.by_epsilon),
+        reading=None if attack is None else reading(*attack.headline),
+        attack=() if attack is None else _rates(attack),
+        advantage="" if attack is None else percent_at_most(attack.advantage),
+        bayes_error="" if attack is None else per_cent(at_least(attack.bayes_error, _FEW_DIGITS)),
+        no_attack=findings.no_attack,
+        unit="" if course is None else course.unit,
+        besides="" if course is None else course.besides,
+        spent=_lines(findings.spent),
+        halfway=_halfway(findings),
+        accountant=answer.accountant,
+        summary=_summary(answer.accountant),
+        width=nearest(answer.relative_width, 2)
+        if answer.relative_width < math.inf
+        else "unbounded",
+        rows=_rows(findings),
+        kinds=tuple(_KINDS.values()),
+        assumptions=assumptions_of(subject.plan),
+        file_name=subject.file_name,
+        file_text=_text(subject.file_content),
+        commands=subject.commands,
+    )
+
+
+def protected(plan: Mechanism) -> str:
+    """Return whose data a plan protects, as its assumptions or its adjacency say it."""
+    said = (text for text in assumptions_of(plan) if text.startswith(_NEIGHBOURS))
+    adjacency = plan.adjacency
+    general = (
+        "The plan is described for any two data sets between which its numbers hold."
+        if adjacency is None
+        else adjacency.meaning
+    )
+    return next(said, general)
+
+
+def per_cent(number: str) -> str:
+    """Return a number in per cent, with the digits that it has."""
+    shifted = Decimal(number).scaleb(2).normalize()
+    return (
+        f"{shifted:f} %"
+        if shifted == 0 or shifted.adjusted() >= _SMALLEST_PLAIN
+        else f"{shifted:e} %"
+    )
+
+
+def _meaning(answer: Certified, delta: float) -> str:
+    """Return what the headline bounds."""
+    if answer.lower == math.inf:
+        return "No epsilon is enough at this delta."
+    if answer.upper == math.inf:
+        return "No finite epsilon is proven to be enough at this delta."
+    if answer.upper > _LARGEST_POWER:
+        return "With e^epsilon above 10^300, this is no protection that anyone could measure."
+    factor = at_most(math.exp(answer.upper) * (1.0 + 2.0**-40), _FEW_DIGITS)
+    besides = f", plus {plain(delta)}" if delta else ""
+    return (
+        f"Any outcome of the release has on one data set at most {factor} (= e^epsilon) times the "
+        f"probability that it has on a neighbouring one{besides}."
+    )
+
+
+def _lines(points: Iterable[Point]) -> tuple[tuple[str, str, str], ...]:
+    """Return points as lines of a table."""
+    return tuple((plain(one.at), at_least(one.lower), at_most(one.upper)) for one in points)
+
+
+def _some(points: Sequence[Point], asked: float) -> list[Point]:
+    """Return the points at powers of ten, and the one that is asked at."""
+    return [one for one in points if one.at == asked or f"{one.at:e}".startswith("1.000000e")]
+
+
+def _rates(attack: Attack) -> tuple[tuple[str, str, str], ...]:
+    """Return what an attack finds and misses at a few rates."""
+    return tuple(
+        (
+            per_cent(plain(rate)),
+            percent_at_most(found),
+            per_cent(at_least(missed)),
+        )
+        for rate, found, missed in attack.table
+    )
+
+
+def _halfway(findings: Findings) -> str:
+    """Return what is spent after about half of the stages."""
+    if findings.course is None:
+        return ""
+    middle = findings.spent[(len(findings.spent) - 1) // 2]
+    after = f"After {plain(middle.at)} {findings.course.unit}"
+    return f"{after}, epsilon is at most {at_most(middle.upper)}"
+
+
+def _summary(accountant: str) -> str:
+    """Return how an accountant works."""
+    known = ACCOUNTANTS.get(accountant)
+    return "" if known is None else known.summary
+
+
+def _rows(findings: Findings) -> tuple[RowTold, ...]:
+    """Return what each accountant says, beside what all certified answers together prove."""
+    answers = [row.answer for row in findings.rows if isinstance(row.answer, Certified)]
+    proven = [findings.answer, *answers]
+    lower = max(one.lower for one in proven)
+    upper = min(one.upper for one in proven)
+    return tuple(_row(row, lower, upper) for row in findings.rows)
+
+
+def _row(row: Row, lower: float, upper: float) -> RowTold:
+    """Return what one accountant says, and how far that is from what is proven."""
+    if row.answer is None:
+        return RowTold(row.accountant, row.kind, "none", row.reason, "", False)
+    if isinstance(row.answer, Certified):
+        ends = interval(row.answer.lower, row.answer.upper)
+        value, number = float(row.answer), at_most(row.answer.upper)
+        detail = f"from {ends[0]} to {ends[1]}" if ends[0] != ends[1] else f"exactly {ends[0]}"
+    else:
+        value = float(row.answer.value)
+        number, detail = f"about {nearest(value)}", "nothing is proven"
+    below = value < lower
+    return RowTold(row.accountant, row.kind, number, detail, _verdict(value, upper, below), below)
+
+
+def _verdict(value: float, upper: float, below: bool) -> str:
+    """Return how a number compares with the best that is proven."""
+    ratio = f"{value / upper:.4g} times" if 0.0 < upper < math.inf else ""
+    if below:
+        return f"{ratio}: too small".removeprefix(": ")
+    if value <= upper:
+        return "best proven"
+    if value <= upper * _SAME:
+        return "the same to 4 digits"
+    return "no bound" if value == math.inf else ratio
+
+
+def _paragraph(text: str | None) -> str | None:
+    """Return a text of a plan file on one line."""
+    return " ".join(text.split()) if text else None
+
+
+def _text(content: bytes | None) -> str | None:
+    """Return what a plan file holds, as text."""
+    return None if content is None else content.decode("utf-8-sig", "replace")

@@ -1,0 +1,235 @@
+import os
+import re
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import hockeystick as hs
+from hockeystick import reports
+from hockeystick._numerals import at_most
+
+pytest.importorskip("bokeh", reason="reports need Bokeh")
+pytest.importorskip("jinja2", reason="reports need Jinja2")
+
+Run = Callable[..., tuple[int, str, str]]
+Write = Callable[[str | bytes], str]
+
+ROOT = Path(__file__).parents[2]
+PLAN = "title = 'Nine queries'\ndelta = 1e-5\n[dpsgd]\nrate = 1\nsteps = 9\nnoise_multiplier = 4\n"
+FLAGS = ("--rate", "1", "--steps", "4", "--noise-multiplier", "5", "--delta", "1e-6")
+NINE = hs.DPSGD(rate=1, steps=9, noise_multiplier=4)
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "report.html"
+
+
+def visible(path: Path) -> str:
+    text = re.sub(r"(?s)<(script|style).*?</\1>", " ", path.read_text(encoding="utf-8"))
+    return " ".join(re.sub(r"<[^>]*>", " ", text).split())
+
+
+def test_a_plan_file_becomes_a_page(run: Run, write: Write, out: Path) -> None:
+    plan = write(PLAN)
+    status, said, err = run("report", plan, "-o", str(out), "--date", "2026-01-31")
+    answer = hs.epsilon(NINE, delta=1e-5)
+    assert (status, said, err) == (0, f"{out}: {answer}\n", "")
+    words = visible(out)
+    assert f"epsilon ≤ {at_most(answer.upper)} at delta = 1e-05" in words
+    assert "Nine queries" in words
+    assert "2026-01-31" in words
+    assert f"hockeystick report {plan} --delta 1e-05 -o report.html" in words
+    assert PLAN.replace("\n", " ").strip().replace("'", "&#39;") in words
+
+
+def test_flags_alone_are_a_plan(run: Run, out: Path) -> None:
+    status, _, err = run("report", *FLAGS, "--out", str(out))
+    assert (status, err) == (0, "")
+    words = visible(out)
+    answer = hs.epsilon(hs.DPSGD(rate=1, steps=4, noise_multiplier=5), delta=1e-6)
+    assert f"epsilon ≤ {at_most(answer.upper)} at delta = 1e-06" in words
+    assert all(flag in words for flag in ("--rate 1", "--steps 4", "--noise-multiplier 5"))
+
+
+def test_flags_override_the_file_and_are_in_the_command(run: Run, write: Write, out: Path) -> None:
+    status, said, _ = run(
+        "report", write(PLAN), "--noise-multiplier", "8", "--delta", "1e-7", "-o", str(out)
+    )
+    answer = hs.epsilon(hs.DPSGD(rate=1, steps=9, noise_multiplier=8), delta=1e-7)
+    assert (status, said) == (0, f"{out}: {answer}\n")
+    assert "--noise-multiplier 8 --delta 1e-07" in visible(out)
+
+
+def test_the_same_plan_and_day_give_the_same_page(run: Run, write: Write, out: Path) -> None:
+    plan = write(PLAN)
+    run("report", plan, "-o", str(out), "--date", "2026-01-31")
+    first = out.read_bytes()
+    run("report", plan, "-o", str(out), "--date", "2026-01-31", "--force")
+    assert out.read_bytes() == first
+
+
+def test_the_day_of_a_build_is_taken(
+    run: Run, write: Write, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
+    run("report", write(PLAN), "-o", str(out))
+    assert "1970-01-02" in visible(out)
+
+
+def test_a_page_is_replaced_only_by_force(run: Run, write: Write, out: Path) -> None:
+    out.write_text("mine")
+    plan = write(PLAN)
+    status, said, err = run("report", plan, "-o", str(out))
+    assert (status, said) == (2, "")
+    assert "is there already; give --force to replace it" in err
+    assert out.read_text() == "mine"
+    assert run("report", plan, "-o", str(out), "--force")[0] == 0
+    assert out.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")
+def test_the_page_has_the_permissions_of_any_new_file(run: Run, write: Write, out: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        run("report", write(PLAN), "-o", str(out))
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(out.stat().st_mode) == 0o640
+
+
+WRONG = [
+    ("", "Missing --out, the file to write: .html"),
+    ("-o page.txt", "out must be a file name that ends in .html; got"),
+    ("-o nowhere/page.html", "cannot write nowhere/page.html: No such file or directory"),
+    ("-o page.html --delta 2", "delta must be a number from 0 to 1; got 2"),
+    ("-o page.html --delta 0", "delta must be above 0: at 0, this plan's epsilon is infinite"),
+    ("-o page.html --date today", "date must be a day such as 2026-01-31; got"),
+    ("-o page.html --rate 2", "rate must be a number from 0 to 1; got 2"),
+    ("-o page.html --epsilon 1", "No such option"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), WRONG)
+def test_wrong_input_is_one_line_and_no_page(
+    run: Run,
+    write: Write,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    arguments: str,
+    message: str,
+) -> None:
+    plan = write(PLAN)
+    monkeypatch.chdir(tmp_path)
+    status, said, err = run("report", plan, *arguments.split())
+    assert (status, said) == (2, "")
+    assert message in err
+    assert len(err.splitlines()) == 1
+    assert [one.name for one in tmp_path.iterdir()] == ["plan.toml"]
+
+
+def test_without_a_delta_it_says_where_to_give_one(run: Run, out: Path) -> None:
+    status, _, err = run("report", *FLAGS[:-2], "-o", str(out))
+    assert status == 2
+    assert "delta must be given, as --delta or in the plan file" in err
+
+
+def test_a_directory_is_no_page(run: Run, write: Write, tmp_path: Path) -> None:
+    directory = tmp_path / "pages.html"
+    directory.mkdir()
+    status, _, err = run("report", write(PLAN), "-o", str(directory), "--force")
+    assert (status, err) == (2, f"hockeystick: cannot write {directory}: Is a directory\n")
+
+
+@pytest.mark.parametrize("missing", ["bokeh", "jinja2"])
+def test_a_missing_library_is_one_line(
+    run: Run, write: Write, out: Path, monkeypatch: pytest.MonkeyPatch, missing: str
+) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == missing]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, missing, None)
+    refused = run("report", write(PLAN), "-o", str(out))
+    said = "hockeystick: reports need Bokeh and Jinja2: install hockeystick[report]\n"
+    assert refused == (2, "", said)
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("failure", [KeyboardInterrupt(), OSError(28, "No space left on device")])
+def test_what_stops_while_writing_leaves_nothing(
+    run: Run,
+    write: Write,
+    out: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    failure: BaseException,
+) -> None:
+    def stopped(*_: object) -> None:
+        raise failure
+
+    monkeypatch.setattr("hockeystick.cli.report.os.replace", stopped)
+    status, said, err = run("report", write(PLAN), "-o", str(out))
+    assert status == (130 if isinstance(failure, KeyboardInterrupt) else 2)
+    assert said == ""
+    assert len(err.splitlines()) == 1
+    assert [one.name for one in out.parent.iterdir()] == ["plan.toml"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="interrupts are those of POSIX")
+def test_an_interrupt_leaves_no_half_page(write: Write, out: Path) -> None:
+    plan = write(PLAN)
+    command = [sys.executable, "-m", "hockeystick", "report", plan, "-o", str(out)]
+    running = subprocess.Popen(
+        command,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    time.sleep(0.6)
+    running.send_signal(signal.SIGINT)
+    running.communicate(timeout=60)
+    assert [one.name for one in out.parent.iterdir() if one.name != "report.html"] == ["plan.toml"]
+    if out.exists():  # it was quicker
+        assert out.read_text(encoding="utf-8").rstrip().endswith("</html>")
+
+
+def test_a_plan_without_an_analysis_is_one_line(
+    run: Run, write: Write, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unknown(*_: object) -> reports.Findings:
+        raise hs.UnsupportedError("auto", "the plan", "nobody knows")
+
+    monkeypatch.setattr(reports, "investigate", unknown)
+    said = "hockeystick: accountant 'auto' cannot account for the plan: nobody knows\n"
+    assert run("report", write(PLAN), "-o", str(out)) == (2, "", said)
+    assert not out.exists()
+
+
+def test_help_names_every_flag(run: Run) -> None:
+    status, said, err = run("report", "--help")
+    assert (status, err) == (0, "")
+    for word in ("[PLAN.toml]", "--delta", "--out", "--force", "--date", "--noise-multiplier"):
+        assert word in said
+
+
+def test_help_and_other_commands_do_not_load_the_drawing() -> None:
+    script = (
+        "import sys; from hockeystick.cli import main; status = main(['report', '--help']);"
+        "sys.exit(status or sum(name in sys.modules for name in ('bokeh', 'jinja2', 'scipy')))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_the_tutorials_page_has_the_readmes_epsilon(run: Run, out: Path) -> None:
+    plan = str(ROOT / "examples" / "mnist-tutorial.toml")
+    assert run("report", plan, "-o", str(out))[0] == 0
+    words = visible(out)
+    assert "epsilon ≤ 2.38169 at delta = 1e-05" in words
+    assert "no attack finds more than 4.03 % of the members" in words

@@ -1,0 +1,31 @@
+import datetime as dt
+from collections.abc import Callable
+
+import pytest
+
+import hockeystick as hs
+from hockeystick.reports import Findings, Subject, investigate
+
+DAY = dt.date(2026, 1, 31)
+TRAINING = hs.DPSGD(examples=10_000, batch_size=100, epochs=8, noise_multiplier=1.0)
+
+Find = Callable[..., Findings]
+
+
+@pytest.fixture(scope="session")
+def found() -> Findings:
+    """The findings on a training run."""
+    return investigate(
+        Subject(
+            plan=TRAINING,
+            delta=1e-5,
+            words=("DP-SGD on 10,000 examples",),
+            steps=(TRAINING.steps_rule,),
+            title="A training run",
+            source="Somebody, somewhere",
+            notes="A note",
+            file_name="plan.toml",
+            file_content=b"delta = 1e-5\n",
+            commands=("hockeystick epsilon plan.toml",),
+        )
+    )

@@ -1,0 +1,220 @@
+"""The page in a real browser: drawn without a complaint, in both schemes, on a phone, on paper."""
+
+import base64
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hockeystick.reports import Findings, page
+from tests.reports.conftest import DAY
+
+webdriver = pytest.importorskip("selenium.webdriver", reason="pages are looked at by Selenium")
+pytest.importorskip("bokeh", reason="reports need Bokeh")
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+ARGUMENTS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    "--hide-scrollbars",
+)
+PATIENCE_SECONDS = 30
+CHARTS = ("epsilon-of-delta", "delta-of-epsilon", "trade-off", "low-rates", "course")
+# The mean brightness of what a chart draws over the page, and how much of it is drawn at all.
+INK = """
+const chart = document.getElementById(arguments[0]);
+const view = Object.values(Bokeh.index).find((one) => one.model.tags[0] === arguments[0]);
+const canvas = view.export("png", true).canvas;
+const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+let light = 0, count = 0;
+for (let i = 0; i < data.length; i += 4) {
+  if (data[i + 3] > 128) { light += data[i] + data[i + 1] + data[i + 2]; count += 1; }
+}
+return [count, light / (3 * count), chart.getBoundingClientRect().width];
+"""
+
+# Every element, those of shadow trees too.
+ALL = (
+    "const all = (root) => [...root.querySelectorAll('*')].flatMap("
+    "(one) => [one, ...(one.shadowRoot ? all(one.shadowRoot) : [])]);"
+)
+
+Open = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    binary = next(filter(None, map(shutil.which, BROWSERS)), None)
+    driver = shutil.which("chromedriver")
+    if binary is None or driver is None:
+        pytest.skip("no Chromium with its driver: make browser installs both")
+    options = webdriver.ChromeOptions()
+    options.binary_location = binary
+    for argument in ARGUMENTS:
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    service = webdriver.ChromeService(driver)
+    running = webdriver.Chrome(options=options, service=service)
+    yield running
+    running.quit()
+
+
+@pytest.fixture(scope="module")
+def path(found: Findings, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("report") / "report.html"
+    file.write_text(page(found, DAY), encoding="utf-8")
+    return file
+
+
+@pytest.fixture
+def opened(browser: Any, path: Path) -> Open:
+    def ready(width: int = 1200, scheme: str = "light", media: str = "") -> Any:
+        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        wanted = {"media": media, "features": features}
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", wanted)
+        browser.get_log("browser")
+        browser.get(path.as_uri())
+        from selenium.webdriver.support.ui import WebDriverWait
+
+        drawn = "return document.documentElement.dataset.charts === 'drawn'"
+        WebDriverWait(browser, PATIENCE_SECONDS).until(lambda one: one.execute_script(drawn))
+        return browser
+
+    return ready
+
+
+def complaints(browser: Any) -> list[str]:
+    return [one["message"] for one in browser.get_log("browser") if one["level"] != "INFO"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1200])
+def test_every_curve_is_drawn_without_a_complaint(opened: Open, width: int, scheme: str) -> None:
+    page = opened(width, scheme)
+    for name in CHARTS:
+        count, _, wide = page.execute_script(INK, f"figure-{name}")
+        assert count > 1000
+        assert 0.5 * min(width, 500) < wide <= width
+        assert page.execute_script(
+            f"{ALL} return all(document.getElementById(arguments[0]))"
+            ".filter((one) => one.tagName === 'CANVAS').length",
+            f"figure-{name}",
+        )
+    assert complaints(page) == []
+
+
+def test_nothing_is_asked_of_any_network(opened: Open) -> None:
+    page = opened()
+    resources = page.execute_script(
+        "return performance.getEntriesByType('resource').map((one) => one.name)"
+    )
+    assert [one for one in resources if not one.startswith(("data:", "blob:"))] == []
+
+
+def test_the_page_may_not_load_anything_even_if_it_wanted_to(opened: Open) -> None:
+    page = opened()
+    refused = page.execute_async_script(
+        "const done = arguments[0]; document.addEventListener('securitypolicyviolation', "
+        "(event) => done(event.effectiveDirective)); "
+        "fetch('https://example.invalid/').catch(() => {});"
+    )
+    assert refused == "connect-src"
+
+
+@pytest.mark.parametrize("width", [320, 390, 768, 1200])
+def test_nothing_sticks_out_to_the_right(opened: Open, width: int) -> None:
+    page = opened(width)
+    page.execute_script(
+        "document.querySelectorAll('details').forEach((one) => { one.open = true })"
+    )
+    assert page.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+def test_the_dark_scheme_is_dark_and_its_curves_are_light(opened: Open) -> None:
+    def seen(scheme: str) -> tuple[int, list[float]]:
+        page = opened(1200, scheme)
+        paper = page.execute_script("return getComputedStyle(document.body).backgroundColor")
+        red = int(paper.partition("(")[2].partition(",")[0])
+        return red, [page.execute_script(INK, f"figure-{name}")[1] for name in CHARTS]
+
+    (white, on_white), (black, on_black) = seen("light"), seen("dark")
+    assert white > 240
+    assert black < 40
+    assert all(on_black[k] != on_white[k] for k in range(len(CHARTS)))
+    colours = "return [...Object.values(Bokeh.index)][0].model.below[0].major_label_text_color"
+    label = opened(1200, "dark").execute_script(colours)
+    assert int(label[1:3], 16) > 200
+
+
+def test_the_scheme_can_change_while_the_page_is_open(opened: Open) -> None:
+    page = opened(1200, "light")
+    colours = "return [...Object.values(Bokeh.index)][0].model.below[0].major_label_text_color"
+    before = page.execute_script(colours)
+    features = [{"name": "prefers-color-scheme", "value": "dark"}]
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    assert page.execute_script(colours) != before
+
+
+def test_paper_is_white_and_has_pictures_in_place_of_the_charts(opened: Open) -> None:
+    page = opened(700, "dark", "print")
+    assert page.execute_script("return getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
+    shown = page.execute_script(
+        "return [...document.querySelectorAll('img.paper')].map((one) => "
+        "[one.naturalWidth, one.getBoundingClientRect().width, one.alt.length, "
+        "getComputedStyle(one.previousElementSibling).display])"
+    )
+    assert len(shown) == len(CHARTS)
+    for natural, width, alt, chart in shown:
+        assert natural > 100
+        assert 100 < width <= 700
+        assert alt > 10
+        assert chart == "none"
+    assert page.execute_script("return document.documentElement.scrollWidth") <= 700
+
+
+def test_the_page_prints(opened: Open) -> None:
+    page = opened(1200, "dark")
+    printed = page.execute_cdp_cmd("Page.printToPDF", {})
+    content = base64.b64decode(printed["data"])
+    assert content.startswith(b"%PDF")
+    assert content.count(b"/Subtype /Image") >= len(CHARTS)
+
+
+def test_the_pointer_shows_both_ends_of_the_nearest_dot(opened: Open, found: Findings) -> None:
+    from selenium.webdriver import ActionChains
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    page = opened(500)  # narrow, but with a pointer
+    chart = page.find_element("id", "figure-epsilon-of-delta")
+    page.execute_script("arguments[0].scrollIntoView({block: 'center'})", chart)
+    ActionChains(page).move_to_element_with_offset(chart, 10, 5).perform()
+    find = (
+        f"{ALL} return all(document).filter((one) => one.tagName === 'DIV' && "
+        "/^epsilon ≤ [0-9.]+$/.test(one.textContent))"
+        ".map((one) => one.textContent)"
+    )
+    WebDriverWait(page, PATIENCE_SECONDS).until(lambda one: one.execute_script(find))
+    (shown,) = page.execute_script(find)
+    value = float(shown.removeprefix("epsilon ≤ "))
+    assert any(value == pytest.approx(one.upper, rel=1e-5) for one in found.by_delta)
+
+
+def test_without_scripts_the_numbers_are_there(browser: Any, path: Path) -> None:
+    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        browser.get(path.as_uri())
+        words = browser.find_element("tag name", "body").text
+        assert "their numbers are in the tables" in words
+        assert not browser.find_element("id", "figure-trade-off").is_displayed()
+    finally:
+        browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})

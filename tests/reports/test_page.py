@@ -1,0 +1,261 @@
+"""The page has the numbers, rounded to their safe side, and loads nothing."""
+
+import hashlib
+import json
+import math
+import re
+import sys
+from dataclasses import replace
+from decimal import Decimal
+from html.parser import HTMLParser
+from itertools import pairwise
+
+import pytest
+
+import hockeystick as hs
+from hockeystick.reports import Findings, Subject, investigate, page
+from hockeystick.reports.words import per_cent, protected, told
+from tests.reports.conftest import DAY, TRAINING
+
+pytest.importorskip("bokeh", reason="reports need Bokeh")
+pytest.importorskip("jinja2", reason="reports need Jinja2")
+
+HOSTILE = "</script><script>alert(1)</script> & \"q\" 'q' <!-- {{ 7 * 7 }}"
+LOADING = ("src", "href", "data", "action", "poster", "srcset", "background")
+
+
+class Parsed(HTMLParser):
+    """The text of a page outside of scripts and styles, its tags, and what it would load."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.loaded: list[str] = []
+        self.ids: list[str] = []
+        self.text = ""
+        self.scripts: list[str] = []
+        self._inside = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self._inside = tag
+        self.loaded += [value or "" for name, value in attrs if name in LOADING]
+        self.ids += [value or "" for name, value in attrs if name == "id"]
+
+    def handle_data(self, data: str) -> None:
+        if self._inside == "script":
+            self.scripts.append(data)
+        elif self._inside != "style":
+            self.text += data
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = ""
+        self.text += " " if tag in ("td", "th", "dt", "dd", "p", "li") else ""
+
+    @property
+    def words(self) -> str:
+        return " ".join(self.text.split())
+
+
+@pytest.fixture(scope="module")
+def text(found: Findings) -> str:
+    return page(found, DAY)
+
+
+@pytest.fixture(scope="module")
+def parsed(text: str) -> Parsed:
+    return Parsed(text)
+
+
+def items(parsed: Parsed) -> list[dict[str, object]]:
+    known = next(script for script in parsed.scripts if script.startswith("["))
+    listed = json.loads(known)
+    assert isinstance(listed, list)
+    return listed
+
+
+def test_the_headline_is_the_upper_end_rounded_up(parsed: Parsed) -> None:
+    shown = re.search(r"epsilon ≤ ([\d.]+) at delta = 1e-05", parsed.words)
+    assert shown is not None
+    upper = Decimal(hs.epsilon(TRAINING, delta=1e-5).upper)
+    assert upper <= Decimal(shown[1]) <= upper * Decimal("1.00001")
+
+
+def test_the_interval_on_the_page_contains_the_answer(parsed: Parsed) -> None:
+    shown = re.search(r"Proven interval from ([\d.]+) to ([\d.]+)", parsed.words)
+    assert shown is not None
+    answer = hs.epsilon(TRAINING, delta=1e-5)
+    assert Decimal(shown[1]) <= Decimal(answer.lower)
+    assert Decimal(answer.upper) <= Decimal(shown[2])
+
+
+def test_the_page_says_what_a_reviewer_must_know(parsed: Parsed, found: Findings) -> None:
+    expected = (
+        "A training run",
+        "2026-01-31",
+        "DP-SGD on 10,000 examples",
+        TRAINING.steps_rule.removeprefix("steps = "),
+        "Neighbouring data sets differ by one example added or removed.",
+        "add-remove",
+        "Somebody, somewhere",
+        "A note",
+        "At FPR 1 %, no attack finds more than",
+        "After 4 epochs, epsilon is at most",
+        "contour: exact contour integral",
+        "hockeystick epsilon plan.toml",
+        "delta = 1e-5",
+        hashlib.sha256(b"delta = 1e-5\n").hexdigest(),
+        hs.__version__,
+        *TRAINING.assumptions,
+        *(row.accountant for row in found.rows),
+    )
+    for words in expected:
+        assert words in parsed.words
+
+
+def test_each_accountant_is_labelled_and_what_is_too_small_says_so(parsed: Parsed) -> None:
+    words = parsed.words
+    assert re.search(r"contour exact [\d.]+ from [\d.]+ to [\d.]+ best proven", words)
+    assert re.search(r"rdp bound [\d.]+ from [\d.]+ to [\d.]+ 1.\d+ times", words)
+    below = r"gdp approximation about [\d.]+ nothing is proven 0.\d+ times: too small"
+    assert re.search(below, words)
+
+
+def test_nothing_is_loaded_from_anywhere(text: str, parsed: Parsed) -> None:
+    assert all(one.startswith(("#", "data:")) for one in parsed.loaded)
+    assert "default-src 'none'" in text
+    own = text.replace(max(parsed.scripts, key=len), "")
+    assert not re.search(r"https?:|@import|url\(", own)
+
+
+def test_the_outline_is_in_order_and_every_link_has_its_place(parsed: Parsed) -> None:
+    headings = [int(tag[1]) for tag in parsed.tags if re.fullmatch("h[1-6]", tag)]
+    assert headings[0] == 1
+    assert headings.count(1) == 1
+    assert all(now - before <= 1 for before, now in pairwise(headings))
+    assert len(parsed.ids) == len(set(parsed.ids))
+    assert {one[1:] for one in parsed.loaded if one.startswith("#")} <= set(parsed.ids)
+    assert parsed.tags.count("table") == parsed.tags.count("caption") > 3
+    assert parsed.tags.count("figure") == parsed.tags.count("figcaption") == 5
+    assert parsed.tags.count("input") == len(TRAINING.assumptions)
+
+
+def test_the_same_findings_and_day_give_the_same_page(found: Findings, text: str) -> None:
+    assert page(found, DAY) == text
+    again = investigate(found.subject)
+    assert page(again, DAY) == text
+
+
+def test_the_curves_have_the_proven_points(parsed: Parsed, found: Findings) -> None:
+    content = json.dumps(items(parsed))
+    for point in (*found.by_delta, *found.by_epsilon, *found.spent):
+        assert json.dumps(point.upper) in content
+
+
+def test_what_a_file_says_cannot_become_part_of_the_page(found: Findings) -> None:
+    subject = replace(
+        found.subject,
+        title=HOSTILE,
+        source=HOSTILE,
+        notes=HOSTILE,
+        words=(HOSTILE,),
+        steps=(HOSTILE,),
+        file_name=HOSTILE,
+        file_content=HOSTILE.encode() + b"\xff",
+        commands=(HOSTILE,),
+    )
+    hostile = Parsed(page(replace(found, subject=subject), DAY))
+    tame = Parsed(page(found, DAY))
+    assert hostile.tags == tame.tags
+    assert hostile.words.count("<script>alert(1)</script>") >= 7
+    assert not any("alert(1)" in script for script in hostile.scripts)
+
+
+EDGES = [
+    (hs.Gaussian(0), 1e-5, "epsilon has no bound at delta = 1e-05 No epsilon is enough"),
+    (hs.Gaussian(1) ** 0, 1e-5, "epsilon ≤ 0 at delta"),
+    (hs.Laplace(scale=1), 0.0, "epsilon ≤ 1.00001 at delta = 0 "),
+    (hs.Gaussian(1), 1.0, "epsilon ≤ 0 at delta = 1"),
+    (hs.Gaussian(0.01), 1e-9, "above 10^300"),
+    (hs.RandomizedResponse(epsilon=1, categories=3), 1e-6, "one release: there are no stages"),
+]
+
+
+@pytest.mark.parametrize(("plan", "delta", "said"), EDGES)
+def test_the_ends_of_the_scale_have_their_page(plan: hs.Mechanism, delta: float, said: str) -> None:
+    subject = Subject(plan=plan, delta=delta, words=("it",))
+    edge = Parsed(page(investigate(subject), DAY))
+    assert said in edge.words
+    assert "nan" not in edge.words.lower().split()
+    assert "NaN" not in json.dumps(items(edge))
+
+
+def test_without_a_trade_off_function_or_a_title_the_page_says_so(found: Findings) -> None:
+    without = replace(
+        found,
+        attack=None,
+        no_attack="nobody knows",
+        subject=replace(found.subject, title=None, file_name=None, file_content=None, commands=()),
+    )
+    words = Parsed(page(without, DAY)).words
+    assert "This is not known: nobody knows" in words
+    assert "A plan without a title" in words
+    assert "SHA-256" not in words
+
+
+def test_a_band_is_spoken_of_where_the_ends_differ(found: Findings, text: str) -> None:
+    assert "The band lies" not in text
+    apart = [replace(one, lower=0.5 * one.upper) for one in found.by_delta]
+    wide = Parsed(page(replace(found, by_delta=tuple(apart)), DAY))
+    assert "The band lies between the proven ends." in wide.words
+    assert "VArea" in json.dumps(items(wide))
+
+
+def test_a_ratio_never_hides_a_number_below_the_truth(found: Findings) -> None:
+    rows = {row.accountant: row for row in told(found).rows}
+    assert rows["gdp"].is_below
+    assert not rows["rdp"].is_below
+    assert rows["contour"].verdict == "best proven"
+
+
+def test_an_infinite_bound_is_no_bound(found: Findings) -> None:
+    infinite = hs.Certified(0, 1, math.inf, quantity="epsilon", accountant="rdp")
+    rows = [replace(row, answer=infinite) for row in found.rows if row.accountant == "rdp"]
+    (row,) = told(replace(found, rows=tuple(rows))).rows
+    assert (row.number, row.verdict) == ("inf", "no bound")
+
+
+@pytest.mark.parametrize(
+    ("plan", "beginning"),
+    [
+        (TRAINING, "Neighbouring data sets differ by one example"),
+        (
+            hs.FedSDP(
+                noise_multiplier=6,
+                total_clients=100,
+                clients_per_round=10,
+                rounds=3,
+                sampling="poisson",
+            ),
+            "What is protected is a client",
+        ),
+        (hs.Gaussian(1), "The plan is described for any two data sets"),
+    ],
+)
+def test_the_unit_of_privacy_is_the_plans_own(plan: hs.Mechanism, beginning: str) -> None:
+    assert protected(plan).startswith(beginning)
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"),
+    [("0.5", "50 %"), ("1", "100 %"), ("0", "0 %"), ("0.0402065", "4.02065 %"), ("1e-9", "1e-7 %")],
+)
+def test_per_cent_keeps_the_digits(number: str, shown: str) -> None:
+    assert per_cent(number) == shown
+
+
+def test_a_missing_library_is_named(found: Findings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(hs.HockeystickError, match=r"install hockeystick\[report\]"):
+        page(found, DAY)

@@ -1,0 +1,186 @@
+"""What the pages in docs/ show is what happens, and Sphinx builds them without a warning."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import subprocess
+import sys
+import warnings
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+import hockeystick as hs
+from hockeystick.accountants import ACCOUNTANTS
+from hockeystick.cli import plan_file
+from hockeystick.errors import ParameterError
+from tests.documents import (
+    ROOT,
+    blocks_of,
+    cells_of,
+    check_command,
+    check_file,
+    check_page,
+    check_session,
+    links_of,
+    needed_by,
+)
+
+DOCS = ROOT / "docs"
+PAGES = sorted(
+    str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md") if "_build" not in str(path)
+)
+FROM_THE_NETWORK = re.compile(r"<(?:script|link|img)[^>]*(?:src|href)=\"(?:https?:)?//")
+# Formulas stand in blocks of text, which nothing runs.
+LANGUAGES = {"sh", "console", "pycon", "toml", "text"}
+
+
+def text_of(page: str) -> str:
+    return (DOCS / page).read_text(encoding="utf-8")
+
+
+def library_of_the_build() -> None:
+    for name in ("sphinx", "myst_parser", "furo", "sphinx_copybutton"):
+        if find_spec(name) is None:
+            pytest.skip(f"the extra docs is not installed: {name} is missing")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_does_what_it_shows(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = text_of(page)
+    for library in needed_by(text):
+        if find_spec(library) is None:
+            pytest.skip(f"{library} is not installed")
+        # What other libraries warn of is theirs.
+        warnings.simplefilter("ignore")
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    check_page(text, tmp_path, page)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_block_is_of_a_kind_that_is_known(page: str) -> None:
+    assert {block.language for block in blocks_of(text_of(page))} <= LANGUAGES
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_link_leads_to_a_page(page: str) -> None:
+    for link in links_of(text_of(page)):
+        assert ((DOCS / page).parent / link.partition("#")[0]).is_file(), link
+
+
+@pytest.mark.parametrize("name", ACCOUNTANTS)
+def test_every_accountant_has_a_page_that_says_its_kind(name: str) -> None:
+    text = text_of(f"accountants/{name}.md")
+    assert text.startswith(f"# {name}\n\n**Kind: {ACCOUNTANTS[name].kind}.**")
+    said = "| `digits=` | yes" if ACCOUNTANTS[name].has_digits else "| `digits=` | no"
+    assert said in text
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, one in ACCOUNTANTS.items() if one.kind == "approximation"]
+)
+def test_an_approximation_has_an_example_where_it_is_too_small(name: str) -> None:
+    assert "## Where it is too small" in text_of(f"accountants/{name}.md")
+    few = hs.DPSGD(rate=0.01, steps=100, noise_multiplier=0.7)
+    said = hs.epsilon(few, delta=1e-5, accountant=name)
+    assert isinstance(said, hs.Approximate)
+    assert said.value < hs.epsilon(few, delta=1e-5).lower
+
+
+def test_every_accountant_has_a_page_in_the_list() -> None:
+    listed = text_of("accountants/index.md").partition(":hidden:")[2].split()
+    assert set(ACCOUNTANTS) <= set(listed)
+
+
+def test_every_public_name_is_in_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(DOCS / "_ext")
+    generated = importlib.import_module("generated")
+    shown = "".join(
+        generated.filled(text_of(page))
+        for page in PAGES
+        if page.startswith("reference/") and page != "reference/command.md"
+    )
+    missing = [
+        name
+        for name in hs.__all__
+        if f":: hockeystick.{name}\n" not in shown and f"mechanisms.{name}\n" not in shown
+    ]
+    # G is short for GaussianTradeOff; schedules is a module with a home of its own.
+    assert set(missing) <= {"G", "schedules"}
+    assert "hockeystick.mechanisms.dpsgd.schedules\n" in shown
+
+
+def test_the_plan_file_page_lists_every_kind_of_every_table() -> None:
+    rows = [line for line in text_of("howto/plan-files.md").splitlines() if "`kind`" in line]
+    for field, kinds in plan_file._OF_A_KIND.items():
+        (row,) = (line for line in rows if f"`{field}`" in line)
+        assert all(f"`{kind}`" in row for kind in kinds), field
+
+
+def test_a_formula_is_set_apart_and_a_list_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(DOCS / "_ext")
+    docstrings = importlib.import_module("docstrings")
+    formula = ["With B the mean,", "", "    epsilon = B", "", "Args:", "    x: One.", ""]
+    apart = list(docstrings.set_apart(formula))
+    assert apart == ["With B the mean,", "", "::", "", *formula[2:]]
+    plain = ["Args:", "    x: One.", "", "- an item", "", "  more of it"]
+    assert list(docstrings.set_apart(plain)) == plain
+
+
+def test_a_table_in_a_docstring_becomes_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(DOCS / "_ext")
+    docstrings = importlib.import_module("docstrings")
+    lines = ["One:", "", "| a | b |", "|---|---|", "| c | d |", "", "Two | three."]
+    found = list(docstrings.tables(lines))
+    assert found[2:4] == [".. list-table::", "   :header-rows: 1"]
+    assert found[5:9] == ["   * - a", "     - b", "   * - c", "     - d"]
+    assert found[9:] == ["", "Two | three."]
+
+
+@pytest.mark.slow
+def test_sphinx_builds_the_pages_without_a_warning(tmp_path: Path) -> None:
+    library_of_the_build()
+    command = [sys.executable, "-m", "sphinx", "-E", "-W", "--keep-going", "-q", "-b", "html"]
+    built = subprocess.run(
+        [*command, "-d", str(tmp_path / "trees"), str(DOCS), str(tmp_path / "html")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert built.returncode == 0, built.stderr
+    for page in PAGES:
+        html = (tmp_path / "html" / page).with_suffix(".html").read_text(encoding="utf-8")
+        assert not FROM_THE_NETWORK.search(html), page
+        assert "% generated" not in html, page
+
+
+TABLE = "| a | you now write |\n|---|---|\n| b | `hs.Gaussian(-1)` |\n"
+
+
+def test_the_checks_can_fail(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError):
+        check_session(">>> 1 + 1\n3\n", {}, "a page")
+    with pytest.raises(AssertionError):
+        check_command("$ hockeystick --version\nhockeystick 9.9.9\n")
+    with pytest.raises(AssertionError):
+        check_page("```pycon\n>>> x = 1\n>>> x\n2\n```\n", tmp_path, "a page")
+    with pytest.raises(ParameterError):
+        check_page(f"```pycon\n>>> import hockeystick as hs\n```\n{TABLE}", tmp_path, "a page")
+    with pytest.raises(hs.PlanFileError):
+        check_file("[dpsgd]\nnoise = 1\n", tmp_path)
+
+
+@pytest.mark.parametrize("peer", ["opacus", "dp-accounting", "tensorflow-privacy"])
+def test_users_of_other_libraries_have_a_table(peer: str) -> None:
+    assert len(cells_of(text_of(f"howto/{peer}.md"))) >= 6
+
+
+def test_the_last_column_is_what_is_now_written() -> None:
+    table = "| you wrote | you now write |\n|---|---|\n| `a` | `b(1)`, `c` |\n\n| `d` | `e` |\n"
+    assert cells_of(table) == ["b(1)", "c"]

@@ -1,6 +1,6 @@
 """The lattice accountant beside dp-accounting's on the same grid: time, width and memory.
 
-``make bench`` times each side once. Run as a program (``make tables``), it prints medians of runs
+``make timings`` times each side once. Run as a program (``make tables``), it prints medians of runs
 that take turns, how wide both intervals for delta are, and the peak memory of a process of its own.
 """
 

@@ -1,6 +1,6 @@
 """Noise that changes in every step, beside dp-accounting's moments, added up step by step.
 
-``make bench`` times each side once. Run as a program (``make tables``), it prints medians of runs
+``make timings`` times each side once. Run as a program (``make tables``), it prints medians of runs
 that take turns, how wide the intervals for epsilon are, and how long the peer takes beside them.
 """
 

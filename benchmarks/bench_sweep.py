@@ -1,8 +1,8 @@
 """A sweep of DP-SGD plans: answers a second in process, and with two workers of dask beside it.
 
-``make bench`` sweeps a few cells. Run as a program, it prints answers a second for 10,000 plans in
-process and on a cluster of two worker processes, their ratio, and what the sweep costs on top of
-its questions.
+``make timings`` sweeps a few cells. Run as a program, it prints answers a second for 10,000 plans
+in process and on a cluster of two worker processes, their ratio, and what the sweep costs on top
+of its questions.
 """
 
 import argparse

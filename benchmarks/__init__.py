@@ -1,0 +1,1 @@
+"""Times, widths and soundness, measured on the machine at hand."""

@@ -1,0 +1,1 @@
+"""The benchmark report: what is asked, measured, drawn and written."""

@@ -1,0 +1,48 @@
+"""The command: measure, draw, write."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+
+from benchmarks.reporting.measured import FULL, QUICK, Measured, measure
+from benchmarks.reporting.page import page
+from benchmarks.reporting.pictures import PICTURES, draw
+
+OUT: Final = Path(__file__).parents[1]
+FOLDER: Final = "report"
+INTERRUPTED: Final = 130
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Write the report, all of it or nothing."""
+    parser = argparse.ArgumentParser(description="Write the benchmark report.")
+    parser.add_argument("--quick", action="store_true", help="ask little: does all of it work?")
+    parser.add_argument("--out", type=Path, default=OUT, help="the folder (default: benchmarks/)")
+    asked = parser.parse_args(arguments)
+    console = Console(stderr=True)
+    try:
+        write(measure(QUICK if asked.quick else FULL, console), asked.out)
+    except KeyboardInterrupt:
+        console.print("interrupted: nothing was written")
+        return INTERRUPTED
+    console.print(f"wrote {asked.out / 'REPORT.md'}")
+    return 0
+
+
+def write(found: Measured, out: Path) -> None:
+    """Draw the pictures and write the page, then move them into place."""
+    pictures = out / FOLDER
+    pictures.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=out) as folder:
+        drawn = Path(folder)
+        for name in PICTURES:
+            draw(name, found, drawn / f"{name}.svg")
+        (drawn / "REPORT.md").write_text(page(found), encoding="utf-8")
+        for name in PICTURES:
+            (drawn / f"{name}.svg").replace(pictures / f"{name}.svg")
+        (drawn / "REPORT.md").replace(out / "REPORT.md")

@@ -1,0 +1,78 @@
+"""Where and with what a report is made."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Final
+
+LIBRARIES: Final = (
+    *("hockeystick", "numpy", "scipy", "numba", "mpmath"),
+    *("dp-accounting", "prv-accountant", "opacus", "torch"),
+)
+ROOT: Final = Path(__file__).parents[2]
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of this package, its peers and what they stand on."""
+    return {name: _version(name) for name in LIBRARIES}
+
+
+def _version(name: str) -> str:
+    """Return a version, or that there is none."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def described() -> dict[str, str]:
+    """Return the machine and the moment."""
+    return {
+        "processor": f"{_processor()}, {os.cpu_count()} cores",
+        "memory": f"{_memory() / 1e9:.1f} GB",
+        "system": platform.platform(),
+        "Python": f"{platform.python_implementation()} {platform.python_version()}",
+        "commit": _commit(),
+        "made": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+    }
+
+
+def load() -> str:
+    """Return the load of the last minute, and of the last quarter of an hour."""
+    now, _, before = os.getloadavg()
+    return f"{now:.1f} (last quarter of an hour: {before:.1f})"
+
+
+def _processor() -> str:
+    """Return the processor's name."""
+    known = Path("/proc/cpuinfo")
+    lines = known.read_text(encoding="utf-8").splitlines() if known.exists() else []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def _memory() -> float:
+    """Return the bytes of memory."""
+    return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+
+
+def _commit() -> str:
+    """Return the commit, and whether the tree differs from it."""
+    try:
+        commit, changed = (
+            subprocess.run(
+                ["git", "-C", os.fspath(ROOT), *words],
+                check=True,
+                capture_output=True,
+                text=True,
+            ).stdout.strip()
+            for words in (("rev-parse", "--short", "HEAD"), ("status", "--porcelain"))
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return f"{commit}, with changes" if changed else commit

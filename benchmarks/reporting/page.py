@@ -1,0 +1,270 @@
+"""The page: a template without figures, and tables of what was measured."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from string import Template
+from typing import Final
+
+from benchmarks.reporting import soundness, timing
+from benchmarks.reporting.measured import Measured
+from benchmarks.reporting.sides import DELTA_SHARE, EPSILON_ERROR, OWN, SIDES, is_answer
+from benchmarks.reporting.soundness import Judged
+from benchmarks.reporting.timing import Timed
+
+TEMPLATE: Final = Path(__file__).with_name("template.md")
+NOTHING: Final = "–"
+WORST: Final = 3
+WIDTHS: Final = (1e-12, 1e-9, 1e-6, 1e-3, 1e-2, 0.1, 1.0)
+
+
+def page(found: Measured) -> str:
+    """Return the report."""
+    template = Template(TEMPLATE.read_text(encoding="utf-8"))
+    return template.substitute(_settings(found) | _tables(found))
+
+
+def _settings(found: Measured) -> dict[str, str]:
+    """Return what was asked of all."""
+    return {
+        "repeats": str(found.effort.repeats),
+        "limit": f"{found.effort.limit:g} s",
+        "solve_limit": f"{found.effort.solve_limit:g} s",
+        "long_share": f"{timing.LONG:.0%}",
+        "epsilon_error": f"{EPSILON_ERROR:g}",
+        "delta_share": f"{DELTA_SHARE:g}",
+        "usual_delta": f"{soundness.USUAL_DELTA:g}",
+        "widths": str(len(found.widths)),
+        "budget_epsilon": f"{timing.BUDGET.epsilon:g}",
+        "budget_delta": f"{timing.BUDGET.delta:g}",
+    }
+
+
+def _tables(found: Measured) -> dict[str, str]:
+    """Return all tables."""
+    usual = {name: [one for one in ones if one.case.usual] for name, ones in found.judged.items()}
+    small = {
+        name: [one for one in ones if not one.case.usual] for name, ones in found.judged.items()
+    }
+    absent = ", ".join(found.absent)
+    return {
+        "machine": table(("", "here"), found.machine.items()),
+        "versions": table(("library", "version"), found.versions.items()),
+        "absent": f"Not installed, so not asked: {absent}." if absent else "All sides were asked.",
+        "plans": plans(),
+        "usual_answers": usual_answers(found.usual),
+        "usual_seconds": usual_seconds(found.usual),
+        "sound_usual": sound(usual),
+        "sound_small": sound(small),
+        "failures": failures(found.judged),
+        "below": below(found.judged),
+        "widths_table": widths(found),
+        "growth": "\n\n".join(growth(curve) for curve in found.growth),
+        "solved": solved(found.solved),
+        "training": training(found.training),
+    }
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table: the first column is text, the others are set to the right."""
+    lines = [head, [":--", *("--:" for _ in head[1:])], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def duration(seconds: float) -> str:
+    """Return a time in the unit that suits it."""
+    return f"{seconds:.3g} s" if seconds >= 1.0 else f"{1e3 * seconds:.3g} ms"
+
+
+def plans() -> str:
+    """Return the usual plans."""
+    return table(
+        ("plan", "rate", "noise multiplier", "steps", "delta"),
+        (
+            (name, f"{one.rate:.4g}", f"{one.noises[0]:g}", f"{one.steps:,}", f"{one.delta:g}")
+            for name, one in timing.USUAL.items()
+        ),
+    )
+
+
+def usual_answers(found: dict[str, dict[str, Timed]]) -> str:
+    """Return what each side prints for the usual plans."""
+    return table(
+        ("accountant", "promises", *found),
+        (
+            (side.name, side.promise, *(_printed(found[plan][side.name]) for plan in found))
+            for side in SIDES
+            if side.installed
+        ),
+    )
+
+
+def _printed(timed: Timed) -> str:
+    """Return an upper end and the width."""
+    if timed.failure:
+        return timed.failure
+    lower, upper = timed.answer
+    return f"{upper:.8g} ({(upper - lower) / upper:.0e})" if lower > 0.0 else f"{upper:.8g}"
+
+
+def usual_seconds(found: dict[str, dict[str, Timed]]) -> str:
+    """Return what each side takes for the usual plans."""
+    return table(
+        ("accountant", *found),
+        (
+            (side.name, *(_beside(found[plan][side.name], found[plan][OWN.name]) for plan in found))
+            for side in SIDES
+            if side.installed
+        ),
+    )
+
+
+def _beside(timed: Timed, own: Timed) -> str:
+    """Return a time, and over another."""
+    if timed.failure:
+        return timed.failure
+    return f"{duration(timed.seconds)} ({timed.seconds / own.seconds:.3g})"
+
+
+def sound(found: dict[str, list[Judged]]) -> str:
+    """Return how each side does against the truth."""
+    head = (
+        *("accountant", "promises", "plans", "answered", "too small", "too large"),
+        *("lowest ratio", "median excess", "largest excess"),
+    )
+    promises = {side.name: side.promise for side in SIDES}
+    return table(head, ((name, promises[name], *_sound(ones)) for name, ones in found.items()))
+
+
+def _sound(found: list[Judged]) -> tuple[str, ...]:
+    """Return the columns of one side."""
+    answered = [one for one in found if one.answered]
+    small = sum(one.too_small for one in answered)
+    excesses = [one.excess for one in answered if not one.too_small]
+    share = f" ({small / len(answered):.0%})" if answered else ""
+    return (
+        str(len(found)),
+        str(len(answered)),
+        f"{small}{share}",
+        str(sum(one.too_large for one in answered)),
+        f"{min(one.ratio for one in answered):.6g}" if answered else NOTHING,
+        f"{statistics.median(excesses):.1e}" if excesses else NOTHING,
+        f"{max(excesses):.1e}" if excesses else NOTHING,
+    )
+
+
+def failures(found: dict[str, list[Judged]]) -> str:
+    """Return why there were no answers."""
+    rows = []
+    for name, ones in found.items():
+        reasons = Counter(one.failure for one in ones if one.failure)
+        said = ", ".join(f"{reason} ({count})" for reason, count in reasons.most_common())
+        rows.append((name, said or NOTHING))
+    return table(("accountant", "reason (plans)"), rows)
+
+
+def below(found: dict[str, list[Judged]]) -> str:
+    """Return the worst of the numbers below the truth, with their plans."""
+    own = {one.case.question: one.ends for one in found[OWN.name]}
+    head = (
+        *("accountant", "rate", "noise multiplier", "steps", "delta", "printed", "truth"),
+        *("hockeystick", "below its lower end"),
+    )
+    rows = [
+        _below(name, one, own[one.case.question])
+        for name, ones in found.items()
+        for one in soundness.worst(ones, WORST)
+    ]
+    return table(head, rows) if rows else "None."
+
+
+def _below(name: str, one: Judged, own: tuple[float, float] | None) -> tuple[str, ...]:
+    """Return a row: a plan in full, so that anybody can ask again."""
+    rate, noises, steps, delta = one.case.question
+    printed = one.ends[1] if one.ends else math.nan
+    certified = f"[{own[0]:.9g}, {own[1]:.9g}]" if own else NOTHING
+    proven = NOTHING if own is None else ("yes" if printed < own[0] else "no")
+    return (
+        *(name, repr(rate), repr(noises[0]), str(steps), repr(delta), f"{printed:.9g}"),
+        *(f"{one.case.truth:.9g}", certified, proven),
+    )
+
+
+def widths(found: Measured) -> str:
+    """Return the shares of plans whose upper ends are close to the truth."""
+    everything = {f"{OWN.name}, {len(found.widths)} plans": found.widths} | found.judged
+    head = ("accountant", *(f"≤ {width:g}" for width in WIDTHS), "no answer", "too small")
+    return table(head, ((name, *_shares(ones)) for name, ones in everything.items()))
+
+
+def _shares(found: list[Judged]) -> tuple[str, ...]:
+    """Return the columns of one side; numbers below the truth count as no width."""
+    total = max(len(found), 1)
+    above = [one.excess for one in found if one.answered and not one.too_small]
+    return (
+        *(f"{sum(one <= width for one in above) / total:.0%}" for width in WIDTHS),
+        f"{sum(not one.answered for one in found) / total:.0%}",
+        f"{sum(one.too_small for one in found) / total:.0%}",
+    )
+
+
+def growth(curve: timing.Curve) -> str:
+    """Return how cost grows along an axis."""
+    sizes = sorted({size for found in curve.found.values() for size in found})
+    return table(
+        (curve.axis, *(f"{size:g}" for size in sizes)),
+        (
+            (name, *(_cell(found.get(size)) for size in sizes))
+            for name, found in curve.found.items()
+        ),
+    )
+
+
+def _cell(timed: Timed | None) -> str:
+    """Return a time, or why there is none."""
+    if timed is None:
+        return NOTHING
+    return timed.failure or duration(timed.seconds)
+
+
+def solved(found: dict[str, timing.Solved]) -> str:
+    """Return what each side finds for the noise."""
+    own = found[OWN.name].timed
+    head = (
+        "accountant",
+        "noise multiplier",
+        "certified epsilon there",
+        "within the budget",
+        "time",
+    )
+    return table(
+        head,
+        ((name, *_noise(one), _beside(one.timed, own)) for name, one in found.items()),
+    )
+
+
+def _noise(one: timing.Solved) -> tuple[str, str, str]:
+    """Return a noise, its epsilon, and whether that keeps the budget."""
+    if one.timed.failure or one.certified is None or not is_answer(one.certified):
+        return NOTHING, NOTHING, NOTHING
+    lower, upper = one.certified
+    budget = timing.BUDGET.epsilon
+    kept = "yes" if upper <= budget else ("no" if lower > budget else "not decided")
+    return f"{one.timed.answer:.8g}", f"[{lower:.9g}, {upper:.9g}]", kept
+
+
+def training(found: dict[str, tuple[float, float]]) -> str:
+    """Return what a private step takes."""
+    if not found:
+        return "Not asked."
+    return table(
+        ("model", "hockeystick", "Opacus", "Opacus / hockeystick"),
+        (
+            (kind, duration(own), duration(other), f"{other / own:.3g}")
+            for kind, (own, other) in found.items()
+        ),
+    )

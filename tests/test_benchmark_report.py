@@ -1,0 +1,195 @@
+"""The benchmark report: what it says of its figures, and that nothing in it is written by hand."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from decimal import Decimal
+from importlib.metadata import version
+from itertools import repeat
+from pathlib import Path
+from string import Template
+
+import pytest
+
+from benchmarks.reporting import machine, measured, page, soundness, timing
+from benchmarks.reporting.sides import Question, here, is_answer
+from benchmarks.reporting.soundness import Judged
+from benchmarks.reporting.worker import TOO_LONG, Crew, Outcome, Worker
+
+ROOT = Path(__file__).parents[1]
+TEMPLATE = page.TEMPLATE.read_text(encoding="utf-8")
+PLAN = Question(0.01, (1.5,), 100, 1e-5)
+CASE = soundness.Case(PLAN, Decimal("0.5000000000000000000"))
+
+
+def _judged(lower: float, upper: float) -> Judged:
+    """Return an answer to the plan whose epsilon is a half."""
+    return soundness.judged(CASE, Outcome((lower, upper), 0.01))
+
+
+def _measured() -> measured.Measured:
+    """Return findings that nobody measured, with one number below the truth."""
+    ran = timing.Timed(0.01, 3, (0.4, 0.5), "")
+    late = timing.Timed(5.0, 1, None, TOO_LONG)
+    names = [side.name for side in here()]
+    return measured.Measured(
+        effort=measured.QUICK,
+        machine=machine.described(),
+        versions=machine.versions(),
+        usual={"a plan": dict.fromkeys(names, ran)},
+        judged={"hockeystick": [_judged(0.5, 0.5)], "Opacus GDP": [_judged(0.0, 0.25)]},
+        widths=[_judged(0.5, 0.5)],
+        growth=[timing.Curve("steps", {"hockeystick": {100.0: ran, 1000.0: late}})],
+        solved={"hockeystick": timing.Solved(ran._replace(answer=1.25), (1.9, 2.5))},
+        training={"mlp": (0.002, 0.003)},
+        absent=("Opacus PRV",),
+    )
+
+
+def test_the_template_holds_no_figure() -> None:
+    assert not re.search(r"\d", TEMPLATE)
+    words = r"\b(two|three|four|five|six|seven|eight|nine|ten|percent|half|twice|faster|slower)\b"
+    assert not re.search(words, TEMPLATE.lower())
+
+
+def test_every_place_of_the_template_is_filled_and_none_is_made_for_nothing() -> None:
+    found = _measured()
+    filled = page._settings(found) | page._tables(found)
+    assert set(Template(TEMPLATE).get_identifiers()) == set(filled)
+    assert "$" not in page.page(found)
+
+
+def test_the_page_names_versions_machine_and_who_was_absent() -> None:
+    text = page.page(_measured())
+    for library in ("hockeystick", "numpy"):
+        assert f"| {library} | {version(library)} |" in text
+    assert f"{os.cpu_count()} cores" in text
+    assert "Not installed, so not asked: Opacus PRV." in text
+
+
+def test_a_number_below_the_truth_is_shown_with_its_plan_and_its_proof() -> None:
+    text = page.page(_measured())
+    row = "| Opacus GDP | 0.01 | 1.5 | 100 | 1e-05 | 0.25 | 0.500000000 | [0.5, 0.5] | yes |"
+    assert row in text
+
+
+def test_a_time_over_the_limit_is_shown_as_such() -> None:
+    assert f"| hockeystick | 10 ms | {TOO_LONG} |" in page.page(_measured())
+
+
+def test_a_noise_counts_as_within_the_budget_only_if_that_is_proven() -> None:
+    ran = timing.Timed(0.01, 3, 1.25, "")
+    kept = {
+        ends: page._noise(timing.Solved(ran, ends))[2]
+        for ends in [(1.9, 2.0), (1.9, 2.5), (2.1, 2.5)]
+    }
+    assert list(kept.values()) == ["yes", "not decided", "no"]
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "small", "large"),
+    [
+        (0.0, 0.5, False, False),
+        (0.0, 0.5 - 2.0**-53, True, False),
+        (0.5 + 2.0**-53, 0.6, False, True),
+        (0.0, float("inf"), False, False),
+        (0.0, float("nan"), False, False),
+    ],
+)
+def test_a_number_is_judged_to_the_last_bit(
+    lower: float, upper: float, small: bool, large: bool
+) -> None:
+    found = _judged(lower, upper)
+    assert (found.too_small, found.too_large) == (small, large)
+    assert found.answered is is_answer((lower, upper))
+    assert bool(found.failure) is not found.answered
+
+
+def test_the_truths_are_the_larger_of_both_directions() -> None:
+    first = soundness.cases()[0]
+    assert first.truth == Decimal("15.626431048905853013")
+    chosen = soundness.chosen(3, 2)
+    assert [case.usual for case in chosen] == [True] * 3 + [False] * 2
+
+
+@pytest.fixture
+def worker() -> Iterator[Worker]:
+    """Return a process without any accounting library of others."""
+    found = Worker("json")
+    yield found
+    found.end()
+
+
+@pytest.mark.slow
+def test_a_worker_survives_errors_endless_loops_and_its_own_death(worker: Worker) -> None:
+    assert worker.ask(5.0, int, "7").answer == 7
+    assert worker.ask(5.0, int, "seven").failure == "ValueError"
+    assert worker.ask(0.05, exec, "while True: pass").failure == TOO_LONG
+    assert worker.ask(0.1, sum, repeat(1)).failure == TOO_LONG, "compiled code is killed"
+    assert worker.ask(5.0, os._exit, 1).failure == "its process died"
+    assert worker.ask(5.0, int, "8").answer == 8
+
+
+def test_what_takes_long_is_asked_once_and_the_rest_in_turns() -> None:
+    asked = []
+
+    def ask(name: str, seconds: float) -> timing.Ask:
+        def answer(k: int) -> Outcome:
+            asked.append((name, k))
+            return Outcome((0.0, 1.0), seconds + k)
+
+        return answer
+
+    found = timing.medians({"fast": ask("fast", 0.0), "slow": ask("slow", 90.0)}, 3, 100.0)
+    assert asked == [("fast", 0), ("slow", 0), ("fast", 1), ("fast", 2)]
+    assert (found["fast"].seconds, found["fast"].runs) == (1.0, 3)
+    assert (found["slow"].seconds, found["slow"].runs) == (90.0, 1)
+
+
+def test_a_side_that_ran_out_of_time_is_not_asked_for_more() -> None:
+    def asks(size: float) -> dict[str, timing.Ask]:
+        failure = TOO_LONG if size > 1.0 else ""
+        return {"one": lambda _: Outcome((0.0, 1.0), 1.0, failure)}
+
+    with Crew() as crew:
+        found = timing.grown(crew, (1.0, 2.0, 3.0), asks, 1, 1.0, lambda items: items)
+    assert list(found["one"]) == [1.0, 2.0]
+
+
+def _command(out: Path) -> list[str]:
+    """Return the command that asks little."""
+    return [sys.executable, str(ROOT / "benchmarks" / "report.py"), "--quick", "--out", str(out)]
+
+
+@pytest.mark.slow
+def test_a_quick_report_has_all_sections_and_pictures(tmp_path: Path) -> None:
+    subprocess.run(_command(tmp_path), check=True, capture_output=True, cwd=tmp_path)
+    text = (tmp_path / "REPORT.md").read_text(encoding="utf-8")
+    for heading in re.findall("(?m)^#+ .*$", TEMPLATE):
+        assert heading in text
+    for side in here():
+        assert f"| {side.name} |" in text
+    pictures = re.findall(r"\((report/.*?\.svg)\)", text)
+    assert len(pictures) == len(set(pictures)) == 4
+    for picture in pictures:
+        assert "</svg>" in (tmp_path / picture).read_text(encoding="utf-8")
+    own = re.search(r"\| hockeystick \| interval \| \d+ \| \d+ \| (\d+) .*?\| (\d+) \|", text)
+    assert own is not None
+    assert own.groups() == ("0", "0"), "an end of ours on the wrong side of the truth"
+
+
+@pytest.mark.slow
+def test_an_interrupted_report_leaves_the_last_one_and_no_process(tmp_path: Path) -> None:
+    (tmp_path / "REPORT.md").write_text("the last one", encoding="utf-8")
+    with subprocess.Popen(_command(tmp_path), stderr=subprocess.PIPE, text=True) as running:
+        assert running.stderr is not None
+        running.stderr.readline()
+        running.send_signal(signal.SIGINT)
+        said = running.stderr.read()
+    assert running.returncode == 130
+    assert "nothing was written" in said
+    assert [path.name for path in tmp_path.iterdir()] == ["REPORT.md"]
+    assert (tmp_path / "REPORT.md").read_text(encoding="utf-8") == "the last one"

@@ -29,10 +29,10 @@ from hockeystick.mechanisms import (
     schedules,
     tuning,
 )
+from hockeystick.mechanisms.decentralised.graphs import A_GRAPH
 from hockeystick.mechanisms.dpsgd.plan import AN_EXTRA
 from hockeystick.mechanisms.dpsgd.schedules import A_SCHEDULE, Schedule
 from hockeystick.mechanisms.federated.prifedsync import A_CLIENT
-from hockeystick.mechanisms.graphs import A_GRAPH
 from hockeystick.mechanisms.tuning import A_DISTRIBUTION, RunCount
 from hockeystick.notions import NOTIONS
 

@@ -22,7 +22,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, final
 
-from hockeystick.mechanisms.graphs import Graph
+from hockeystick.mechanisms.decentralised.graphs import Graph
 
 if TYPE_CHECKING:
     import numpy as np

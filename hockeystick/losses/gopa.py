@@ -11,7 +11,7 @@ from hockeystick.losses.dominated import DominatedLoss
 from hockeystick.losses.gaussian import GaussianLoss
 from hockeystick.losses.registry import LossPair, NoAnalysisError, losses_of
 from hockeystick.losses.revealing import RevealingLoss
-from hockeystick.mechanisms.gopa import GOPA
+from hockeystick.mechanisms.decentralised.gopa import GOPA
 from hockeystick.mechanisms.matrix_factorization import square_root
 
 # With less noise mu is no float.

@@ -16,10 +16,10 @@ from hockeystick.losses.gaussian import GaussianLoss
 from hockeystick.losses.registry import LossPair, NoAnalysisError, losses_of
 from hockeystick.losses.revealed_mixture import revealed_mixture
 from hockeystick.losses.revealing import RevealingLoss
-from hockeystick.mechanisms._convex import change
-from hockeystick.mechanisms.iterated import NoisyIterations
+from hockeystick.mechanisms.decentralised._convex import change
+from hockeystick.mechanisms.decentralised.iterated import NoisyIterations
+from hockeystick.mechanisms.decentralised.token_walk import TokenWalk
 from hockeystick.mechanisms.matrix_factorization import square_root
-from hockeystick.mechanisms.token_walk import TokenWalk
 
 # Of the numbers of steps so many are told apart, and the others are in so many blocks, or in fewer
 # where they would differ by less than a factor. Every block costs time: the lower end has few.

@@ -9,6 +9,7 @@ from typing import Final
 from hockeystick.mechanisms import tuning
 from hockeystick.mechanisms.base import Mechanism, Plan
 from hockeystick.mechanisms.composition import Composed, Repeated
+from hockeystick.mechanisms.decentralised import GOPA, Graph, NoisyIterations, TokenWalk
 from hockeystick.mechanisms.discrete_gaussian import DiscreteGaussian
 from hockeystick.mechanisms.discrete_laplace import DiscreteLaplace
 from hockeystick.mechanisms.dpsgd import DPSGD, Clipping, Sampling, schedules
@@ -17,6 +18,7 @@ from hockeystick.mechanisms.federated import (
     ClientSampling,
     FedAlphaCDP,
     FedCDP,
+    FederatedClustering,
     FedSDP,
     LocalTraining,
     PriFedSync,
@@ -25,14 +27,10 @@ from hockeystick.mechanisms.federated import (
     Sensitivity,
     Unit,
 )
-from hockeystick.mechanisms.federated_clustering import FederatedClustering
 from hockeystick.mechanisms.fixed_size import FixedSizeSubsampled
 from hockeystick.mechanisms.gaussian import Gaussian
 from hockeystick.mechanisms.gaussian_mixture import GaussianMixture
 from hockeystick.mechanisms.gaussian_sequence import GaussianSequence
-from hockeystick.mechanisms.gopa import GOPA
-from hockeystick.mechanisms.graphs import Graph
-from hockeystick.mechanisms.iterated import NoisyIterations
 from hockeystick.mechanisms.joint_gaussian import JointGaussian
 from hockeystick.mechanisms.laplace import Laplace
 from hockeystick.mechanisms.matrix_factorization import Encoder, MatrixFactorization
@@ -49,7 +47,6 @@ from hockeystick.mechanisms.shuffled_reports import ShuffledReports
 from hockeystick.mechanisms.sinh_normal import SinhNormal
 from hockeystick.mechanisms.skellam import Skellam
 from hockeystick.mechanisms.sparse_vector import AboveThreshold, ComparisonNoise, SparseVector
-from hockeystick.mechanisms.token_walk import TokenWalk
 from hockeystick.mechanisms.tree_aggregation import TreeAggregation
 from hockeystick.mechanisms.truncated_poisson import TruncatedPoissonSubsampled
 from hockeystick.mechanisms.tuning import RandomStopping

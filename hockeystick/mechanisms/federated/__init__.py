@@ -2,6 +2,7 @@
 
 from hockeystick.mechanisms.federated.client_level import FedSDP
 from hockeystick.mechanisms.federated.clients import LocalTraining
+from hockeystick.mechanisms.federated.clustering import FederatedClustering
 from hockeystick.mechanisms.federated.instance_level import FedAlphaCDP, FedCDP
 from hockeystick.mechanisms.federated.prifedsync import PriFedSync, View
 from hockeystick.mechanisms.federated.revealed_round import RevealedRound
@@ -12,6 +13,7 @@ __all__ = [
     "FedAlphaCDP",
     "FedCDP",
     "FedSDP",
+    "FederatedClustering",
     "LocalTraining",
     "PriFedSync",
     "RecordSampling",

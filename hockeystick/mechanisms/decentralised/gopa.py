@@ -14,7 +14,7 @@ from hockeystick._validate import Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.base import Mechanism
-from hockeystick.mechanisms.graphs import A_GRAPH, Graph
+from hockeystick.mechanisms.decentralised.graphs import A_GRAPH, Graph
 
 _PAIRWISE: Final = Domain(symbol="s_D", low=0, high=math.inf, typical=(0.1, 100))
 

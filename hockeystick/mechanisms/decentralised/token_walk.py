@@ -11,12 +11,12 @@ from hockeystick._precision import working_digits
 from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
-from hockeystick.mechanisms._convex import (
+from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.decentralised._convex import (
     checked_adjacency,
     checked_steps,
     convexity_assumptions,
 )
-from hockeystick.mechanisms.base import Mechanism
 
 
 def _whole(symbol: str, low: int, typical: tuple[int, int]) -> Domain:

@@ -9,12 +9,12 @@ from hockeystick import _validate
 from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
-from hockeystick.mechanisms._convex import (
+from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.decentralised._convex import (
     checked_adjacency,
     checked_steps,
     convexity_assumptions,
 )
-from hockeystick.mechanisms.base import Mechanism
 
 _POSITION: Final = Domain(symbol="t", low=1, high=MAX_COUNT, typical=(1, 1000), whole=True)
 

@@ -197,6 +197,8 @@ PROVEN: Final = tuple(n for n, one in ACCOUNTANTS.items() if one.kind != "approx
 
 each_mechanism = pytest.mark.parametrize("plan", EXAMPLES, ids=str)
 each_accountant = pytest.mark.parametrize("accountant", ACCOUNTANTS)
+# "auto" gives the answer of one of the others, which a law of its own states.
+each_engine = pytest.mark.parametrize("accountant", [n for n in ACCOUNTANTS if n != "auto"])
 each_proven = pytest.mark.parametrize("accountant", PROVEN)
 
 
@@ -266,9 +268,9 @@ def test_every_example_has_an_answer_by_the_accountants_that_take_everything(
             assert all(0.0 < number < math.inf for number in found[1:])
 
 
-@each_accountant
+@each_engine
 @each_mechanism
-@pytest.mark.parametrize("count", [1, 2, 5])
+@pytest.mark.parametrize("count", [1, 5])
 def test_a_power_is_the_composition_of_as_many(
     plan: hs.Mechanism, accountant: str, count: int
 ) -> None:
@@ -277,7 +279,7 @@ def test_a_power_is_the_composition_of_as_many(
     assert ends(answer(power, accountant)) == ends(answer(product, accountant))
 
 
-@each_accountant
+@each_engine
 @each_mechanism
 def test_splitting_a_count_changes_nothing(plan: hs.Mechanism, accountant: str) -> None:
     whole, parts = plan**7, plan**3 @ plan**4
@@ -317,7 +319,7 @@ def test_every_example_is_in_a_pair() -> None:
     assert {example for pair in PAIRS for example in pair} == set(EXAMPLES)
 
 
-@each_accountant
+@each_engine
 @pytest.mark.parametrize(("first", "second"), PAIRS, ids=str)
 def test_the_order_does_not_matter(
     first: hs.Mechanism, second: hs.Mechanism, accountant: str
@@ -331,7 +333,9 @@ def test_the_order_does_not_matter(
 
 
 # An expansion in moments knows no order: where it is good it hardly differs from the truth.
-@pytest.mark.parametrize("accountant", [name for name in ACCOUNTANTS if name != "edgeworth"])
+@pytest.mark.parametrize(
+    "accountant", [name for name in ACCOUNTANTS if name not in ("auto", "edgeworth")]
+)
 @pytest.mark.parametrize(("first", "second"), PAIRS, ids=str)
 @pytest.mark.parametrize("question", [("epsilon", DELTA), ("delta", EPSILON)], ids=str)
 def test_another_release_never_lowers_the_cost(

@@ -114,6 +114,11 @@ def _(value: tuple[Any, ...]) -> Json:
     return [encoded(item) for item in value]
 
 
+@encoded.register(frozenset)
+def _(value: frozenset[Any]) -> Json:
+    return [encoded(item) for item in sorted(value)]
+
+
 @singledispatch
 def _decoded(document: Json) -> Any:
     """Return what is neither a list nor an object as it is."""

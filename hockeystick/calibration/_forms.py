@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
@@ -11,7 +12,7 @@ from typing import Any, Final, final
 from hockeystick import _validate
 from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.errors import ParameterError
-from hockeystick.mechanisms import Encoder, Mechanism
+from hockeystick.mechanisms import Encoder, Graph, Mechanism
 from hockeystick.mechanisms._sensitivity import Pattern, Squares
 from hockeystick.notions import Origin
 from hockeystick.tradeoffs import ApproxTradeOff, PiecewiseLinearTradeOff, TradeOff
@@ -70,6 +71,21 @@ def _encoder(
     )
     known = _validate.count("rounds", rounds, WHOLE)
     return Encoder(_text("words", words), known, pattern, Squares(least_square, square))
+
+
+def _graph(parties: float, edges: object, words: object) -> Graph:
+    """Return the graph with these edges; None stands for all that there are."""
+    if edges is None:
+        return Graph.complete(parties).named(_text("words", words))
+    import numpy as np
+
+    listed = np.frombuffer(base64.b64decode(_text("edges", edges), validate=True), dtype="<i8")
+    return Graph(parties, listed.reshape(-1, 2)).named(_text("words", words))
+
+
+def _edges(graph: Graph) -> str | None:
+    """Return the edges as text, None for all that there are."""
+    return None if graph.whole else base64.b64encode(graph.stored).decode("ascii")
 
 
 def _polygon(
@@ -135,6 +151,16 @@ _POLYGON: Final = by_fields(Corners, _polygon)
 # Types whose constructors do not take their fields, or do not check them.
 SPECIAL: Final[Mapping[str, Form]] = {
     "Encoder": by_fields(Encoder, _encoder),
+    "Graph": Form(
+        Graph,
+        ("parties", "edges", "words"),
+        lambda graph: {
+            "parties": graph.parties,
+            "edges": _edges(graph),
+            "words": graph.words,
+        },
+        _graph,
+    ),
     "Origin": by_fields(Origin, _origin),
     "tradeoffs.ApproxTradeOff": Form(
         ApproxTradeOff,

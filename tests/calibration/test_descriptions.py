@@ -24,6 +24,9 @@ NESTED: Final[tuple[hs.Mechanism, ...]] = (
     hs.convert(hs.PureDP(0.5), hs.ZCDP),
     hs.RandomStopping(hs.Gaussian(5.0), tuning.Poisson(3.0)),
     hs.RenyiDP({1.5: 0.1, 7: math.inf}),
+    hs.GOPA(4.0, 3.0, hs.Graph.complete(300), colluders=(7, 2)),
+    hs.GOPA(4.0, 3.0, hs.Graph.random_out(50, 4, seed=1)),
+    hs.GOPA(4.0, 3.0, hs.Graph(5)),
     *(
         hs.DPSGD(noise_multiplier=2.0, rate=0.1, steps=10, schedule=schedule)
         for schedule in (
@@ -189,3 +192,21 @@ def test_a_text_nested_without_end_is_refused() -> None:
         document["adjacency"] = "add-remove"
     with pytest.raises(hs.ParameterError, match="nested too deeply"):
         decoded(document)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"edges": "!!!"},
+        {"edges": "AAAA"},
+        {"edges": 5},
+        {"parties": 0},
+        {"parties": 2},
+        {"words": 3},
+    ],
+    ids=str,
+)
+def test_a_graph_comes_in_checked(wrong: dict[str, Any]) -> None:
+    document = encoded(hs.GOPA(4.0, 3.0, hs.Graph.cycle(5)))
+    with pytest.raises(hs.ParameterError):
+        decoded({**document, "graph": {**document["graph"], **wrong}})

@@ -167,6 +167,16 @@ class Graph:
         words = f"{count} chosen by each of {size} parties, seed {given}"
         return _made(size, _sorted(ends), words, alike=False)
 
+    def named(self, words: str) -> Graph:
+        """Return the same graph, described by other words.
+
+        Example:
+            >>> import hockeystick as hs
+            >>> print(hs.Graph.path(3).named("three hospitals in a row"))
+            three hospitals in a row
+        """
+        return _made(self.parties, None if self.whole else self.pairs, words, self.alike)
+
     @property
     def size(self) -> int:
         """The number of edges."""

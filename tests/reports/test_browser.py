@@ -157,12 +157,16 @@ def test_the_dark_scheme_is_dark_and_its_curves_are_light(opened: Open) -> None:
 
 
 def test_the_scheme_can_change_while_the_page_is_open(opened: Open) -> None:
+    from selenium.webdriver.support.ui import WebDriverWait
+
     page = opened(1200, "light")
     colours = "return [...Object.values(Bokeh.index)][0].model.below[0].major_label_text_color"
     before = page.execute_script(colours)
     features = [{"name": "prefers-color-scheme", "value": "dark"}]
     page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-    assert page.execute_script(colours) != before
+    # The page hears of it a moment later.
+    waiting = WebDriverWait(page, PATIENCE_SECONDS)
+    assert waiting.until(lambda one: one.execute_script(colours) != before)
 
 
 def test_paper_is_white_and_has_pictures_in_place_of_the_charts(opened: Open) -> None:

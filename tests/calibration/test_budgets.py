@@ -11,7 +11,7 @@ from mpmath import mp
 import hockeystick as hs
 from hockeystick.calibration.budgets import with_noise
 
-# FORMULAS: (epsilon, delta), and the least noise.
+# (epsilon, delta), and the least noise, as known.
 LEAST = (
     (1.0, 1e-5, "3.73063163481594183224982257504"),
     (1.0, 1e-9, "5.49526615723829619322687065762"),

@@ -29,7 +29,7 @@ BUDGETS: Final[tuple[hs.Notion, ...]] = (
     hs.PureDP(2.0),
     hs.ApproxDP(2.0, 1e-6),
 )
-# The value of FORMULAS: sqrt(2 ln(1e6) 100 * 0.05^2) + 100 * 0.05^2 / 2.
+# The known value: sqrt(2 ln(1e6) 100 * 0.05^2) + 100 * 0.05^2 / 2.
 WHITEHOUSE: Final = mp.mpf("2.753260884878465989")
 
 each_budget = pytest.mark.parametrize("budget", BUDGETS, ids=str)

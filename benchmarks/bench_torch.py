@@ -1,6 +1,6 @@
 """A private step beside Opacus's: the same model, batch size and optimizer, in one run.
 
-``make bench`` times both. Run as a program, it prints the ratios of the times of steps that take
+``make timings`` times both. Run as a program, it prints the ratios of the times of steps that take
 turns in one process, of the peaks of memory in processes of their own, and the time of the account.
 """
 
@@ -15,6 +15,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
@@ -139,10 +140,9 @@ def peak(side: str, kind: str) -> int:
     """Return how much this process's largest size grows by steps of one side, in bytes."""
     import resource
 
-    import opacus  # noqa: F401  # both sides have what both import
-
-    from hockeystick.adapters import torch  # noqa: F401
-
+    # Both sides have in memory what both import.
+    for library in ("opacus", "hockeystick.adapters.torch"):
+        import_module(library)
     steps = SIDES[side]("small mlp")
     next(steps)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -199,7 +199,7 @@ def main() -> None:
     question = parser.parse_args().question
     if question:
         answers: dict[str, Callable[..., Any]] = {"times": times, "peak": peak}
-        print(json.dumps(answers[question[0]](*question[1:])))  # noqa: T201
+        sys.stdout.write(json.dumps(answers[question[0]](*question[1:])) + "\n")
         return
     console = Console(width=100)
     console.print(table())

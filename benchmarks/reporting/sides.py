@@ -152,7 +152,7 @@ def opacus_prv(question: Question) -> Ends:
 def opacus_gdp(question: Question) -> Ends:
     """Answer by Opacus's central limit."""
     if len(question.noises) > 1:
-        raise NotImplementedError("it knows a single noise only")
+        raise ValueError("it knows a single noise only")
     return _opacus(question, "gdp")
 
 

@@ -55,7 +55,7 @@ def serve(pipe: Connection, library: str) -> None:
     signal.signal(signal.SIGPROF, _stop)
     logging.disable(logging.CRITICAL)
     warnings.simplefilter("ignore")
-    sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for as long as the process lives
     import_module(library)
     _warm(library)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))

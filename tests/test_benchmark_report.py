@@ -164,6 +164,28 @@ def _command(out: Path) -> list[str]:
     return [sys.executable, str(ROOT / "benchmarks" / "report.py"), "--quick", "--out", str(out)]
 
 
+def test_the_summary_is_put_between_its_marks_and_nowhere_else() -> None:
+    report = f"# A report\n{page.BEGIN}\nnew\n{page.END}\n"
+    text = f"before\n{page.BEGIN}\nold\n{page.END}\nafter old\n"
+    assert page.with_summary(text, report) == f"before\n{page.BEGIN}\nnew\n{page.END}\nafter old\n"
+    with pytest.raises(ValueError, match="no <!-- end"):
+        page.with_summary(f"{page.BEGIN}\nold", report)
+
+
+def test_the_summary_counts_a_number_below_the_truth_as_too_small_and_not_as_close() -> None:
+    rows = [line.split(" | ") for line in page.summary(_measured()).splitlines()[2:]]
+    standing = {row[0].strip("| "): [cell.strip("| ") for cell in row[4:]] for row in rows}
+    assert standing == {"hockeystick": ["1 of 1", "0", "1"], "Opacus GDP": ["1 of 1", "1", "0"]}
+
+
+def test_the_readme_shows_the_summary_of_the_report() -> None:
+    report = (ROOT / "benchmarks" / "REPORT.md").read_text(encoding="utf-8")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert page.quoted(readme) == page.quoted(report)
+    assert "| hockeystick | interval |" in page.quoted(readme)
+    assert "](benchmarks/report/width.svg)" in readme
+
+
 @pytest.mark.slow
 def test_a_quick_report_has_all_sections_and_pictures(tmp_path: Path) -> None:
     subprocess.run(_command(tmp_path), check=True, capture_output=True, cwd=tmp_path)

@@ -1,12 +1,9 @@
 """What the README shows is what happens."""
 
 import re
-from pathlib import Path
 
 import pytest
 
-import hockeystick as hs
-from hockeystick.cli import load_plan
 from tests.documents import ROOT, blocks_of, check_command, check_session, links_of, shows
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -18,7 +15,7 @@ def blocks(language: str) -> list[str]:
 
 
 def test_every_block_is_of_a_kind_that_is_tested() -> None:
-    assert {name for name, _ in BLOCKS} == {"sh", "console", "pycon", "toml"}
+    assert {name for name, _ in BLOCKS} == {"sh", "console", "pycon"}
 
 
 def test_the_comparison_can_fail() -> None:
@@ -38,16 +35,6 @@ def test_a_command_prints_what_is_shown(block: str, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("block", blocks("pycon"))
 def test_a_session_answers_what_is_shown(block: str) -> None:
     assert check_session(block, {}, "README.md") > 3
-
-
-def test_the_plan_file_is_the_plan_that_it_looks_like(tmp_path: Path) -> None:
-    (text,) = blocks("toml")
-    path = tmp_path / "plan.toml"
-    path.write_text(text, encoding="utf-8")
-    file = load_plan(path)
-    training = hs.DPSGD(examples=60_000, batch_size=256, epochs=60, noise_multiplier=1.1)
-    assert file.plan == training @ hs.Gaussian(20) ** 3
-    assert file.delta == 1e-5
 
 
 def test_the_make_targets_exist() -> None:

@@ -10,10 +10,11 @@ from typing import Final
 from rich.console import Console
 
 from benchmarks.reporting.measured import FULL, QUICK, Measured, measure
-from benchmarks.reporting.page import page
+from benchmarks.reporting.page import page, with_summary
 from benchmarks.reporting.pictures import PICTURES, draw
 
 OUT: Final = Path(__file__).parents[1]
+README: Final = OUT.parent / "README.md"
 FOLDER: Final = "report"
 INTERRUPTED: Final = 130
 
@@ -27,11 +28,19 @@ def main(arguments: list[str] | None = None) -> int:
     console = Console(stderr=True)
     try:
         write(measure(QUICK if asked.quick else FULL, console), asked.out)
+        if asked.out == OUT and not asked.quick:
+            _update_readme()
     except KeyboardInterrupt:
         console.print("interrupted: nothing was written")
         return INTERRUPTED
     console.print(f"wrote {asked.out / 'REPORT.md'}")
     return 0
+
+
+def _update_readme() -> None:
+    """Show the summary in the README as well."""
+    report = (OUT / "REPORT.md").read_text(encoding="utf-8")
+    README.write_text(with_summary(README.read_text(encoding="utf-8"), report), encoding="utf-8")
 
 
 def write(found: Measured, out: Path) -> None:

@@ -18,6 +18,9 @@ from benchmarks.reporting.timing import Timed
 
 TEMPLATE: Final = Path(__file__).with_name("template.md")
 NOTHING: Final = "–"
+BEGIN: Final = "<!-- summary, written by make bench -->"
+END: Final = "<!-- end of the summary -->"
+CLOSE: Final = 0.01
 WORST: Final = 3
 WIDTHS: Final = (1e-12, 1e-9, 1e-6, 1e-3, 1e-2, 0.1, 1.0)
 
@@ -55,6 +58,7 @@ def _tables(found: Measured) -> dict[str, str]:
         "machine": table(("", "here"), found.machine.items()),
         "versions": table(("library", "version"), found.versions.items()),
         "absent": f"Not installed, so not asked: {absent}." if absent else "All sides were asked.",
+        "summary": summary(found),
         "plans": plans(),
         "usual_answers": usual_answers(found.usual),
         "usual_seconds": usual_seconds(found.usual),
@@ -89,6 +93,57 @@ def plans() -> str:
             for name, one in timing.USUAL.items()
         ),
     )
+
+
+def summary(found: Measured) -> str:
+    """Return the table that other pages show: a usual plan, and the random ones."""
+    plan, usual = next(iter(found.usual.items()))
+    head = (
+        *("accountant", "promises", f"epsilon of {plan}", "time", "random plans answered"),
+        *("too small", f"within {CLOSE:.0%} above the truth"),
+    )
+    promises = {side.name: side.promise for side in SIDES}
+    return table(
+        head,
+        (
+            (name, promises[name], *_upper_and_time(usual[name]), *_standing(ones))
+            for name, ones in found.judged.items()
+            if name in usual
+        ),
+    )
+
+
+def _upper_and_time(timed: Timed) -> tuple[str, str]:
+    """Return a printed number and its time."""
+    if timed.failure:
+        return timed.failure, NOTHING
+    return f"{timed.answer[1]:.6g}", duration(timed.seconds)
+
+
+def _standing(found: list[Judged]) -> tuple[str, str, str]:
+    """Return how many plans a side answers, how many too small, and how many closely."""
+    answered = [one for one in found if one.answered]
+    small = sum(one.too_small for one in answered)
+    close = sum(one.excess <= CLOSE for one in answered) - small
+    return f"{len(answered)} of {len(found)}", str(small), str(close)
+
+
+def quoted(text: str) -> str:
+    """Return the summary between its marks.
+
+    Raises:
+        ValueError: if a mark is not there.
+    """
+    _, _, rest = text.partition(BEGIN)
+    inside, mark, _ = rest.partition(END)
+    if not mark:
+        raise ValueError(f"the summary has no {BEGIN} or no {END}")
+    return inside
+
+
+def with_summary(text: str, report: str) -> str:
+    """Return a text whose summary is the report's."""
+    return text.replace(f"{BEGIN}{quoted(text)}{END}", f"{BEGIN}{quoted(report)}{END}")
 
 
 def usual_answers(found: dict[str, dict[str, Timed]]) -> str:

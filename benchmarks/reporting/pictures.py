@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import log10
 from pathlib import Path
 from typing import Any, Final
 
@@ -115,15 +116,22 @@ def width(figure_of: Any, found: Measured) -> Any:
 
 def growth(figure_of: Any, found: Measured) -> Any:
     """Draw how cost grows, a panel for each axis."""
+    from matplotlib.ticker import MaxNLocator
+
     figure = figure_of(figsize=(10, 7.6), layout="constrained")
     panels = figure.subplots(2, 2).ravel()
     for panel, curve in zip(panels, found.growth, strict=True):
         for name, sizes in curve.found.items():
-            answered = {size: one.seconds for size, one in sizes.items() if not one.failure}
+            answered = {log10(size): one.seconds for size, one in sizes.items() if not one.failure}
             panel.plot(answered.keys(), answered.values(), label=name, **STYLES[name])
-        panel.set(xscale="log", yscale="log", xlabel=curve.axis, ylabel=SECONDS)
+        # No axis of matplotlib's own reaches 1e300: the logarithms are drawn.
+        panel.xaxis.set_major_locator(MaxNLocator(integer=True))
+        panel.xaxis.set_major_formatter("$10^{{{x:.0f}}}$")
+        panel.set(yscale="log", xlabel=curve.axis, ylabel=SECONDS)
         if curve.axis == POINTS:
-            panel.legend(fontsize=7)
+            lowest, highest = panel.get_ylim()
+            panel.set_ylim(lowest, 10.0 * highest)
+            panel.legend(fontsize=7, loc="upper left")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
     return figure
 

@@ -108,7 +108,17 @@ def _(plan: DPSGD) -> str:
     length = f"{plan.steps:,} steps" if plan.epochs is None else f"{plain(plan.epochs)} epochs"
     extra = "" if plan.extra is None else f"; besides, {plan.extra}"
     noise = f"noise multiplier {plain(plan.noise_multiplier)}"
-    return f"DP-SGD{on}: {batches}, {noise}, {length}{extra}"
+    return f"DP-SGD{on}: {batches}, {noise}, {length}{_schedules(plan)}{extra}"
+
+
+def _schedules(plan: DPSGD) -> str:
+    """Return what changes from step to step, by the name of how it does."""
+    changing = {"noise": plan.schedule, "batch": plan.batch_schedule}
+    return "".join(
+        f", {type(schedule).__name__.lower()} {name} schedule"
+        for name, schedule in changing.items()
+        if schedule is not None
+    )
 
 
 @singledispatch

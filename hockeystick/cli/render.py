@@ -140,6 +140,8 @@ def _distance(row: Row, truth: Truth) -> Text:
         return Text(f"{shown}\nbelow the truth".strip(), style="bold red")
     if value <= truth.upper:
         return Text("the truth" if truth.is_known else "best proven", style="green")
+    if shown == "1 times":
+        return Text("the same\nto 4 digits", style="green")
     return Text(shown or "above", style="yellow")
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Context, Decimal
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, final
@@ -108,7 +109,8 @@ def plot(
 
     Returns:
         The ``matplotlib.figure.Figure``, whose ``axes[0]`` has the curves. It is not known to
-        ``matplotlib.pyplot``, and the user's settings neither matter nor change.
+        ``matplotlib.pyplot``, and the user's settings neither matter nor change; notebooks show it
+        all the same.
 
     Raises:
         ParameterError: If a parameter is outside its domain.
@@ -274,6 +276,8 @@ def _figure(curves: Sequence[_Curve], fpr: float, title: str | None) -> Figure:
         _draw(axes, curve, index)
     _add_low_rates(axes, curves, fpr)
     _add_legend(figure, axes, curves, fpr)
+    # What a notebook asks for that was not told of matplotlib.
+    vars(figure)["_repr_png_"] = partial(_rendered, figure, ".png")
     return figure
 
 

@@ -172,6 +172,8 @@ def test_comparison_for_people_labels_every_row(
         assert word in out
     assert "the truth" in out
     assert "below the truth" in " ".join(out.split())
+    assert "the same" in out
+    assert " 1 times" not in out
 
 
 def test_the_headline_is_rounded_up_and_the_interval_outwards(run: Run) -> None:
@@ -230,3 +232,16 @@ def test_an_override_needs_a_table_to_override(run: Run, write: Write) -> None:
     status, _, err = run("epsilon", path, "--rate", "0.5")
     assert status == 2
     assert "no table [dpsgd] in which to override rate" in err
+
+
+def test_a_plan_is_told_with_the_schedules_that_it_follows(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "plan.toml"
+    kind = '{ kind = "exponential", end = 0.5 }'
+    path.write_text(
+        "delta = 1e-5\n[dpsgd]\nrate = 0.01\nsteps = 10\nnoise_multiplier = 2\n"
+        f"schedule = {kind}\nbatch_schedule = {kind}\n",
+        encoding="utf-8",
+    )
+    _, out, _ = run("epsilon", str(path))
+    words = " ".join(out.replace("│", " ").split())
+    assert "10 steps, exponential noise schedule, exponential batch schedule" in words

@@ -112,6 +112,10 @@ def test_the_users_settings_neither_matter_nor_change(matplotlib: Any, tmp_path:
     assert (tmp_path / "plain.svg").read_bytes() == (tmp_path / "styled.svg").read_bytes()
 
 
+def test_a_notebook_shows_the_picture_without_being_told_of_matplotlib(matplotlib: Any) -> None:
+    assert vars(plot(G(1)))["_repr_png_"]().startswith(KINDS[".png"])
+
+
 def test_nothing_is_known_to_pyplot(matplotlib: Any, tmp_path: Path) -> None:
     before = "matplotlib.pyplot" in sys.modules
     plot(G(1), path=tmp_path / "curve.png")

@@ -118,7 +118,7 @@ PARTS = st.lists(
 
 
 @given(PARTS, st.sampled_from([0.0, 0.02, 0.4, 1.1, 3.0]))
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 def test_different_guarantees_are_the_sum_over_all_subsets(
     parts: list[tuple[float, float]], epsilon: float
 ) -> None:

@@ -35,10 +35,12 @@ class Contour(DirectedAccountant):
     Aliasing is bounded by Chernoff's inequality at a second and a third point, the end of the line
     by uniform layers below the tilted density, the quadrature by the integrand's size on a strip,
     and round-off by counting. Where that takes too long a line, the answer is still an interval:
-    the upper end from Renyi divergences, the lower from the single run that costs most.
+    the upper end from Renyi divergences, the lower from the single run that costs most. It is then
+    smoothed until it is as narrow as asked, which may take seconds, unless ``smooths`` is False.
     """
 
     tolerance: float = TOLERANCE
+    smooths: bool = True
     name: ClassVar[str] = "contour"
     kind: ClassVar[Kind] = "exact"
     summary: ClassVar[str] = "exact contour integral with all errors bounded"
@@ -46,7 +48,7 @@ class Contour(DirectedAccountant):
 
     def within(self, tolerance: float) -> Contour:
         """Return the same with another tolerance."""
-        return Contour(tolerance)
+        return Contour(tolerance, self.smooths)
 
     def epsilon(self, cost: Cost, delta: float) -> Interval:
         """Return the larger of the two directions, where one is surely smaller the other alone."""
@@ -92,7 +94,7 @@ class Contour(DirectedAccountant):
         if proven is None and one_by_one != terms:
             return self.epsilon_of(one_by_one, delta)
         bound = proven or RDP().epsilon_of(terms, delta)
-        if not lines or bound.relative_width <= max(self.tolerance, _NARROW):
+        if not lines or not self.smooths or bound.relative_width <= max(self.tolerance, _NARROW):
             return bound
         from hockeystick.accountants.contour._smoothed import smoothed_epsilon
 
@@ -124,7 +126,7 @@ class Contour(DirectedAccountant):
 
     def _narrowed(self, bound: Interval, lines: LineTerms, epsilon: float) -> Interval:
         """Return delta of one direction: as it is if that is narrow, else smoothed."""
-        if not lines or bound.relative_width <= max(self.tolerance, _NARROW):
+        if not lines or not self.smooths or bound.relative_width <= max(self.tolerance, _NARROW):
             return bound
         from hockeystick.accountants.contour._smoothed import smoothed_delta
 

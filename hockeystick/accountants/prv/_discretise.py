@@ -10,7 +10,7 @@ so that hardly any mean lies below its point, so that both are of second order i
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
@@ -96,8 +96,8 @@ class _Pieces(NamedTuple):
 class Weights:
     """Masses on lattice points from ``first`` on, as ``exp(log_p + tilt * point - log_total)``.
 
-    Each is right within a factor ``exp(error)``, but for some that are off by ``loose`` together;
-    ``lost`` bounds the probability of an infinite
+    Each is right within a factor ``exp(error)``, but for some that are off by what ``off`` has at
+    their place, which is empty where there are none. ``lost`` bounds the probability of an infinite
     loss; ``slack`` bounds how far each point is from where its mass belongs.
     """
 
@@ -106,9 +106,28 @@ class Weights:
     weight: Array
     log_total: float
     error: float
-    loose: float
+    off: Array
     lost: float
     slack: float
+
+    @property
+    def loose(self) -> float:
+        """What those that are off are off by together, rounded up."""
+        return float(self.off.sum()) * (1.0 + 1e-9)
+
+    def split(self, step: float, threshold: float) -> tuple[Weights, Weights]:
+        """Return the masses of losses up to a threshold, and of those above it."""
+        kept = math.floor((threshold - self.offset) / step) - self.first + 1
+        large = np.arange(self.weight.size) >= kept
+        low, high = (
+            replace(
+                self,
+                weight=np.where(part, self.weight, 0.0),
+                off=np.where(part[: self.off.size], self.off, 0.0),
+            )
+            for part in (~large, large)
+        )
+        return low, high
 
 
 def cover(
@@ -280,13 +299,15 @@ def _tilted(
         raise ArithmeticError("nothing of the loss lies on the lattice")
     top = float(exponent.max())
     log_total = top + math.log(float(np.exp(exponent - top).sum()))
-    weight = np.bincount(
-        pieces.place, weights=np.exp(exponent - log_total), minlength=steps.last - steps.first + 1
-    ).astype(np.float64)
+    size = steps.last - steps.first + 1
+    mass = np.exp(exponent - log_total)
+    weight = np.bincount(pieces.place, weights=mass, minlength=size).astype(np.float64)
     sizes = np.abs(pieces.log_p) + np.abs(tilt * point)
     together = float(np.bincount(pieces.place).max())
     error = pieces.error + _ULP * (8.0 * sizes + 8.0 * abs(log_total) + 64.0 + together)
-    typical, loose = _errors(np.exp(exponent - log_total), error)
+    typical, loose = _errors(mass, error)
+    if loose.size:
+        loose = np.bincount(pieces.place, weights=loose, minlength=size).astype(np.float64)
     farthest = float(np.abs(point).max()) + abs(steps.offset)
     return Weights(
         steps.offset,
@@ -300,15 +321,17 @@ def _tilted(
     )
 
 
-def _errors(weight: Array, error: Array) -> tuple[float, float]:
-    """Return a relative error that most weights keep to, and what the others are off by in all."""
+def _errors(weight: Array, error: Array) -> tuple[float, Array]:
+    """Return a relative error that most weights keep to, and what each other one is off by.
+
+    Nothing is returned for each where all keep to it.
+    """
     usual = _USUAL * float((weight * np.minimum(error, 1.0)).sum())
     large = error > usual
     if not bool(large.any()):
-        return usual, 0.0
-    worst = np.expm1(np.minimum(error[large], 700.0))
-    off = float((weight[large] * worst).sum()) if float(error.max()) < 700.0 else math.inf
-    return usual, off * (1.0 + 1e-9)
+        return usual, np.zeros(0)
+    worst = weight * np.expm1(np.minimum(error, 700.0))
+    return usual, np.where(large, np.where(error < 700.0, worst, math.inf), 0.0)
 
 
 def _joined(pieces: list[_Pieces]) -> _Pieces:

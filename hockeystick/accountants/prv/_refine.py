@@ -57,7 +57,7 @@ class Question(NamedTuple):
     """What the lattice is for: the losses from below and from above, and about which delta.
 
     A relative error of the answer is ``gain`` times as much in delta. With a ``step`` there is no
-    choice of it.
+    choice of it; with a ``threshold``, losses above it are taken apart.
     """
 
     lower: CellTerms
@@ -69,6 +69,13 @@ class Question(NamedTuple):
     step: float | None
     for_delta: bool
     steering: Steering
+    threshold: float | None = None
+
+    def about(self, found: Interval | None) -> Question:
+        """Return a question for delta with what has been found of it."""
+        if found is None or not self.for_delta or not 0.0 < found.upper < math.inf:
+            return self
+        return self._replace(log_delta=min(self.log_delta, math.log(found.upper)))
 
     @property
     def runs(self) -> float:
@@ -95,7 +102,7 @@ def refined(question: Question, read: Read) -> Interval | None:
         found = read(*pair)
         before = math.inf if best is None else best.relative_width
         best = found if best is None else found.within(best)
-        better = _with_known_delta(question, best)
+        better = question.about(best)
         taken = pair[1].share_of_memory
         if better.log_delta < question.log_delta - _FAR and question.step is None:
             # What is beyond the lattice was chosen for a delta far too large.
@@ -109,13 +116,6 @@ def refined(question: Question, read: Read) -> Interval | None:
         finer = math.sqrt(0.5 * question.tolerance / max(found.relative_width, 1e-300))
         step *= max(min(finer, 0.5), 1.0 / 64.0, 1.01 * taken)
     return best
-
-
-def _with_known_delta(question: Question, found: Interval) -> Question:
-    """Return a question for delta with what has been found of it."""
-    if not question.for_delta or not 0.0 < found.upper < math.inf:
-        return question
-    return question._replace(log_delta=min(question.log_delta, math.log(found.upper)))
 
 
 def _combined(question: Question) -> tuple[Ends | None, Ends] | None:
@@ -138,7 +138,7 @@ def both(question: Question, step: float) -> tuple[Lattice | None, Lattice] | No
 
     def composed(terms: CellTerms, *puts: Put) -> list[Lattice] | None:
         parts = parts_for(terms, question.tilt, step, log_least, question.steering)
-        return compose(parts, question.tilt, log_outside, puts)
+        return compose(parts, question.tilt, log_outside, puts, question.threshold)
 
     if question.lower == question.upper:
         found = composed(question.upper, below, above)

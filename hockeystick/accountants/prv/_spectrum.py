@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 Complexes: TypeAlias = NDArray[np.complex128]
 Indices: TypeAlias = NDArray[np.signedinteger[Any]]
 
-_ULP: Final = 2.0**-52
+ULP: Final = 2.0**-52
 # A real transform of N points errs by at most this times log2(N), relative in the 2-norm.
-_TRANSFORM: Final = 4.0 * _ULP
+TRANSFORM: Final = 4.0 * ULP
 # Frequencies fainter than this are left out.
 _FAINT: Final = 2.0**-60
 # Where a larger share of the frequencies is left, masses are transformed back.
@@ -84,7 +84,7 @@ class Listed:
         factor = np.exp(-c * at) * -np.expm1(-at)
         value = float((factor * self.mass[first:last]).sum())
         rest = math.exp(-_TAIL) if last < self.size else 0.0
-        rounding = _ULP * (16.0 + (last - first) + 4.0 * _TAIL) * abs(value)
+        rounding = ULP * (16.0 + (last - first) + 4.0 * _TAIL) * abs(value)
         return Sum(value, norm(factor) * self.round_off + rest + rounding)
 
 
@@ -126,7 +126,7 @@ class Few:
             terms = weight * self._turned(point) * (own + following * (1.0 - less))
             value += sign * scale * float(terms.real.sum())
             error = _TERM + self.index.size + min(c * at, _LARGEST_EXPONENT)
-            rounding += _ULP * error * scale * (abs(own) + abs(following)) * largest
+            rounding += ULP * error * scale * (abs(own) + abs(following)) * largest
         return Sum(value, _norm_of_factor(c, step) * self.round_off + rounding)
 
     def _one_less(self, exponent: float) -> Complexes:
@@ -161,7 +161,7 @@ def masses_of(weights: Sequence[tuple[Weights, int]], size: int, lead: int) -> M
     products = math.fsum(count for _, count in weights)
     size_in_norm = norm(spectrum) * math.sqrt(2.0 / size)
     growth = 1.01 + grown_by(error * math.sqrt(size))
-    round_off = (error + 1.5 * _ULP * products * size_in_norm + 2.0 * _FAINT) * growth
+    round_off = (error + 1.5 * ULP * products * size_in_norm + 2.0 * _FAINT) * growth
     if index.size <= _FEW * size:
         return Few(size, lead, index, spectrum, round_off)
     from scipy.fft import irfft
@@ -169,7 +169,7 @@ def masses_of(weights: Sequence[tuple[Weights, int]], size: int, lead: int) -> M
     full = np.zeros(size // 2 + 1, dtype=np.complex128)
     full[index] = spectrum
     mass = np.roll(irfft(full, size), -lead)
-    return Listed(mass, round_off + _TRANSFORM * math.log2(size) * norm(mass) * 1.01)
+    return Listed(mass, round_off + TRANSFORM * math.log2(size) * norm(mass) * 1.01)
 
 
 def _product(weights: Sequence[tuple[Weights, int]], size: int) -> tuple[Indices, Complexes, float]:
@@ -182,19 +182,19 @@ def _product(weights: Sequence[tuple[Weights, int]], size: int) -> tuple[Indices
 
     index: Indices = np.arange(size // 2 + 1)
     spectrum: Complexes = np.broadcast_to(np.complex128(1.0), index.shape)
-    unit = _TRANSFORM * math.log2(size)
+    unit = TRANSFORM * math.log2(size)
     error = 0.0
     batch = max(_BATCH // size, 1)
     for start in range(0, len(weights), batch):
         chosen = weights[start : start + batch]
-        rows = np.array([_folded(one, size) for one, _ in chosen])
+        rows = np.array([folded(one, size) for one, _ in chosen])
         error += math.fsum(
             count * unit * norm(row) for (_, count), row in zip(chosen, rows, strict=True)
         )
         for (_, count), values in zip(chosen, rfft(rows, axis=-1), strict=True):
             own = values[index]
             strong = _stronger(own, _FAINT ** (1.0 / count))
-            index, spectrum = index[strong], spectrum[strong] * _power(own[strong], count)
+            index, spectrum = index[strong], spectrum[strong] * power(own[strong], count)
     strong = _stronger(spectrum, _FAINT)
     return index[strong], spectrum[strong], error
 
@@ -204,7 +204,7 @@ def _stronger(values: Complexes, least: float) -> Indices:
     return np.flatnonzero(values.real**2 + values.imag**2 > least * least)
 
 
-def _power(values: Complexes, count: int) -> Complexes:
+def power(values: Complexes, count: int) -> Complexes:
     """Return a power by repeated squaring."""
     result = np.ones_like(values) if count > 1 else values
     while count > 1:
@@ -217,7 +217,7 @@ def _power(values: Complexes, count: int) -> Complexes:
     return result
 
 
-def _folded(one: Weights, size: int) -> Array:
+def folded(one: Weights, size: int) -> Array:
     """Return masses with those that lie a multiple of ``size`` points apart put together."""
     lead = one.first % size
     length = -(-(lead + one.weight.size) // size) * size

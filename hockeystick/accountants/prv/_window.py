@@ -29,23 +29,23 @@ class Window(NamedTuple):
 
 def window(weights: Sequence[tuple[Weights, int]], step: float, log_outside: float) -> Window:
     """Return where the sum lies but for ``exp(log_outside)`` on either side."""
-    knots = _knots(weights, step)
-    start = -0.5 * math.log(max(knots.variance, 1e-300))
+    known = knots(weights, step)
+    start = -0.5 * math.log(max(known.variance, 1e-300))
     ends, outside = [], 0.0
     for side in (-1.0, 1.0):
 
         def needed(log_s: float, side: float = side) -> float:
             s = math.exp(log_s)
-            return (knots.log_moment(side * s) - log_outside) / s
+            return (known.log_moment(side * s) - log_outside) / s
 
         best = minimum(needed, start - 8.0, start + 10.0, tolerance=0.1)
-        farthest, reached = knots.farthest(side), needed(best) * (1.0 + 1e-9)
+        farthest, reached = known.farthest(side), needed(best) * (1.0 + 1e-9)
         ends.append(side * min(farthest, reached))
         outside += 0.0 if farthest <= reached else math.exp(log_outside)
     return Window(min(ends), max(ends), outside * (1.0 + 1e-6))
 
 
-class _Knots(NamedTuple):
+class Knots(NamedTuple):
     """Losses on few points each, a row for a loss: wider than they are, with the same means.
 
     ``weight`` goes with the points, and may be 0 where a row has fewer; ``runs`` is how often a
@@ -77,17 +77,17 @@ class _Knots(NamedTuple):
         return float((self.runs * values).sum())
 
 
-def _knots(weights: Sequence[tuple[Weights, int]], step: float) -> _Knots:
+def knots(weights: Sequence[tuple[Weights, int]], step: float, most: int = _KNOTS) -> Knots:
     """Return all losses on few points each, padded to rows of the same length."""
-    rows = [_on_knots(one, step) for one, _ in weights]
+    rows = [_on_knots(one, step, most) for one, _ in weights]
     size = max(point.size for point, _ in rows)
     point, weight = (np.zeros((len(rows), size)) for _ in range(2))
     for k, (at, mass) in enumerate(rows):
         point[k, : at.size], weight[k, : at.size] = at, mass
-    return _Knots(point, weight, np.array([float(count) for _, count in weights]))
+    return Knots(point, weight, np.array([float(count) for _, count in weights]))
 
 
-def _on_knots(one: Weights, step: float) -> tuple[Array, Array]:
+def _on_knots(one: Weights, step: float, most: int) -> tuple[Array, Array]:
     """Return masses split between the two knots next to each, their means kept.
 
     That widens a distribution: the mean of any convex function rises. The last knots are those of
@@ -95,7 +95,7 @@ def _on_knots(one: Weights, step: float) -> tuple[Array, Array]:
     """
     kept = np.flatnonzero(one.weight > 0.0)
     first, last = int(kept[0]), int(kept[-1])
-    stride = max(-(-(last - first) // _KNOTS), 1)
+    stride = max(-(-(last - first) // most), 1)
     count = -(-(last - first) // stride)
     padded = np.zeros((max(count, 1), stride))
     padded.ravel()[: last - first + 1] = one.weight[first : last + 1][: padded.size]

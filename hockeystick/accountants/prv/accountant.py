@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
@@ -29,6 +29,9 @@ _STEEPEST: Final = 1e7
 _FLATTEST: Final = 0.05
 _UNKNOWN: Final = "of one of its parts only bounds are known, not the privacy loss's distribution"
 _TRIES: Final = 60
+# Outcomes without a large loss that are estimated at this share of delta, as a logarithm, or less
+# leave an interval that may still be the best.
+_PARTLY_HIDDEN: Final = 3.0
 # An interval wider than this may have a worse lower end than one part of the plan alone.
 _POOR: Final = 0.1
 
@@ -83,7 +86,7 @@ class PRV(DirectedAccountant):
         tilt = optimal_order(steering.terms(terms), log_delta)
         gain = tilt * most if most < math.inf else 1.0
         question = self._question(terms, steering, tilt, log_delta, gain, for_delta=False)
-        found = _answer(question, lambda low, high: _epsilons(low, high, log_delta, most))
+        found = _answer(question, lambda low, high: _epsilons(low, high, log_delta, most), None)
         found = found.within(Interval(0.0, most, most)) if found else None
         return _settled(found, lambda: RDP().epsilon_of(terms, delta))
 
@@ -107,7 +110,7 @@ class PRV(DirectedAccountant):
         steering = Steering.at(terms, math.log(most), self.tolerance)
         tilt = optimal_order_at(steering.terms(terms), epsilon)
         question = self._question(terms, steering, tilt, math.log(most), 1.0, for_delta=True)
-        found = _answer(question, lambda low, high: _deltas(low, high, epsilon))
+        found = _answer(question, lambda low, high: _deltas(low, high, epsilon), epsilon)
         found = found.within(Interval(0.0, most, most)) if found else None
         return _settled(found, lambda: RDP().delta_of(terms, epsilon))
 
@@ -144,8 +147,30 @@ class PRV(DirectedAccountant):
         return cells
 
 
-def _answer(question: Question, read: Read) -> Interval | None:
-    """Return what the lattices say, None where they overflow."""
+def _answer(question: Question, read: Read, epsilon: float | None) -> Interval | None:
+    """Return what the lattices say, None where they overflow: by a tilt, or in other ways."""
+    from hockeystick.accountants.prv._large import apart, flat
+
+    def ways() -> Iterator[Question | None]:
+        if question.step is None:
+            yield apart(question, epsilon, math.log(question.tolerance))
+        yield question
+        if question.step is None:
+            yield flat(question.about(found))
+            yield apart(question, epsilon, _PARTLY_HIDDEN)
+
+    found: Interval | None = None
+    for way in ways():
+        other = _refined(way, read) if way else None
+        if other is not None:
+            found = other if found is None else other.within(found)
+        if found is not None and found.relative_width <= question.tolerance:
+            break
+    return found
+
+
+def _refined(question: Question, read: Read) -> Interval | None:
+    """Return what the lattices for one tilt say, None where they overflow."""
     import numpy as np
 
     from hockeystick.accountants.prv._refine import refined

@@ -19,6 +19,13 @@ import numpy as np
 
 from hockeystick.accountants._orders import log_kappa
 from hockeystick.accountants.prv._discretise import Grid, Steps, Weights
+from hockeystick.accountants.prv._rare import (
+    Bulk,
+    halves_of,
+    mass_of_large,
+    off_by,
+    rare_masses,
+)
 from hockeystick.accountants.prv._spectrum import Masses, grown_by, masses_of
 from hockeystick.accountants.prv._window import window
 
@@ -49,7 +56,8 @@ class Lattice:
 
     ``folded`` bounds the tilted mass that lies outside the window or is wrong, ``error`` the error
     of the factors, relative; ``lost`` the probability of an infinite loss; ``slack`` how far each
-    point is from where its mass belongs. The widest loss alone takes ``widest`` points.
+    point is from where its mass belongs. The widest loss alone takes ``widest`` points. With
+    ``bulk`` the masses are those of outcomes with a large loss only.
     """
 
     tilt: float
@@ -62,6 +70,7 @@ class Lattice:
     lost: float
     slack: float
     widest: int
+    bulk: Bulk | None = None
 
     @property
     def share_of_memory(self) -> float:
@@ -75,7 +84,10 @@ class Lattice:
         log_value = scale + self.error + _log(max(value, 0.0) + spread)
         if not log_value < math.inf:
             return math.inf
-        return float(np.logaddexp(log_value, _log(self.lost))) + 8.0 * _ULP
+        log_value = float(np.logaddexp(log_value, _log(self.lost)))
+        if self.bulk is not None:
+            log_value = float(np.logaddexp(log_value, self.bulk.log_delta(epsilon - self.slack)))
+        return log_value + 16.0 * _ULP
 
     def lower(self, epsilon: float) -> float:
         """Return a lower bound of ``ln delta`` of what the composition dominates."""
@@ -97,30 +109,42 @@ class Lattice:
 
 
 def compose(
-    parts: Sequence[Part], tilt: float, log_outside: float, puts: Sequence[Put]
+    parts: Sequence[Part],
+    tilt: float,
+    log_outside: float,
+    puts: Sequence[Put],
+    threshold: float | None = None,
 ) -> list[Lattice] | None:
     """Return the compositions of the parts, each put on its lattice by ``above`` or ``below``.
 
-    None where that takes more than ``MOST_POINTS``.
+    With a threshold, losses above it are taken apart as rare. None where a lattice takes more than
+    ``MOST_POINTS``.
     """
     if any(part.steps.last - part.steps.first > MOST_POINTS for part in parts):
         return None
     rows = [[put(grid, tilt) for put in puts] for grid in (Grid(p.loss, p.steps) for p in parts)]
-    counts = [part.count for part in parts]
-    found = [
-        _composed(list(zip(column, counts, strict=True)), parts[0].steps.step, tilt, log_outside)
-        for column in zip(*rows, strict=True)
-    ]
+    counts, step = [part.count for part in parts], parts[0].steps.step
+    columns = [list(zip(column, counts, strict=True)) for column in zip(*rows, strict=True)]
+    found = [_composed(column, step, tilt, log_outside, threshold) for column in columns]
     lattices = [one for one in found if one is not None]
     return lattices if len(lattices) == len(found) else None
 
 
 def _composed(
-    weights: Sequence[tuple[Weights, int]], step: float, tilt: float, log_outside: float
+    weights: Sequence[tuple[Weights, int]],
+    step: float,
+    tilt: float,
+    log_outside: float,
+    threshold: float | None,
 ) -> Lattice | None:
     """Return the composition of losses on lattices of the same step, None if it is too wide."""
     from scipy.fft import next_fast_len
 
+    halves = None if threshold is None else halves_of(weights, step, threshold)
+    if halves is not None:
+        if not all(bool(one.small.weight.any()) for one in halves):
+            return None
+        log_outside += min(_log(mass_of_large(halves)), 0.0)
     low, high, outside = window(weights, step, log_outside)
     if not high - low < MOST_POINTS * step:
         return None
@@ -128,17 +152,24 @@ def _composed(
     first = math.floor((low - offset) / step) - 1
     size = int(next_fast_len(max(int((high - low) / step) + 4, 16), real=True))
     place = abs(offset) + abs(first * step) + size * step
+    lead = first % size
+    if halves is None:
+        masses: Masses = masses_of(weights, size, lead)
+        off = grown_by(math.fsum(count * one.loose for one, count in weights))
+    else:
+        masses, off = rare_masses(halves, size, lead), off_by(halves)
     return Lattice(
         tilt=tilt,
         step=step,
         start=offset + first * step,
-        masses=masses_of(weights, size, first % size),
+        masses=masses,
         log_total=math.fsum(count * one.log_total for one, count in weights),
-        folded=outside + grown_by(math.fsum(count * one.loose for one, count in weights)),
+        folded=outside + off,
         error=math.fsum(count * one.error for one, count in weights) * (1.0 + 1e-9),
         lost=min(math.fsum(count * one.lost for one, count in weights) * (1.0 + 1e-9), 1.0),
         slack=math.fsum(count * one.slack for one, count in weights) + 8.0 * _ULP * place,
         widest=max(one.weight.size for one, _ in weights),
+        bulk=None if halves is None else Bulk(halves, step, tilt),
     )
 
 

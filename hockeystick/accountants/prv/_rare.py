@@ -1,0 +1,156 @@
+"""Rare large losses apart: round-off relative to what matters, where no tilt would make it so.
+
+Where one run in many goes far, the tail of a sum falls slower than any exponential, and a tilt
+that brings out what lies beyond epsilon brings out what lies much further still. With ``M = A + J``
+for each run's tilted masses (losses up to a threshold, and above it) the outcomes with a large loss
+have the transform ``prod M^n - prod A^n``. Summed up as such it is right to round-off relative to
+their own mass ``sum n J``, however rare they are; the outcomes without one hardly ever add up to
+epsilon, which Chernoff's bound says at an order of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from hockeystick._solve import minimum
+from hockeystick.accountants._orders import log_kappa
+from hockeystick.accountants.prv._spectrum import (
+    TRANSFORM,
+    ULP,
+    Complexes,
+    Listed,
+    folded,
+    grown_by,
+    norm,
+    power,
+)
+from hockeystick.accountants.prv._window import Knots, knots
+
+if TYPE_CHECKING:
+    from hockeystick.accountants.prv._discretise import Weights
+
+# Outcomes without a large loss are bounded on so many points.
+_KNOTS: Final = 2048
+# Where |J| is less than this share of |A|, powers are subtracted without cancellation.
+_SMALL: Final = 0.5
+# Round-off of the subtraction: so many units for itself, and so many for each run.
+_SUBTRACTED: Final = 128.0
+_FOR_EACH_RUN: Final = 8.0
+
+
+class Halves(NamedTuple):
+    """The masses of small losses and of large ones, and how often the loss runs."""
+
+    small: Weights
+    large: Weights
+    runs: int
+
+
+@dataclass(frozen=True)
+class Bulk:
+    """The outcomes without a large loss: what they can contribute to delta."""
+
+    halves: Sequence[Halves]
+    step: float
+    tilt: float
+
+    def log_delta(self, epsilon: float) -> float:
+        """Return a bound of ``ln`` of what they contribute beyond epsilon."""
+
+        def bound(log_order: float) -> float:
+            order = math.exp(log_order)
+            moment = self._knots.log_moment(order - self.tilt) + self._log_scale
+            return moment - order * epsilon + log_kappa(order)
+
+        start = -math.log(max(epsilon, 1e-300))
+        best = bound(minimum(bound, start, start + 8.0, tolerance=0.05))
+        return best + 16.0 * ULP * (abs(best) + abs(self._log_scale))
+
+    @cached_property
+    def _knots(self) -> Knots:
+        """The small losses on few points, wider than they are, with all that they are off by."""
+        return knots([(_grown(one.small), one.runs) for one in self.halves], self.step, _KNOTS)
+
+    @cached_property
+    def _log_scale(self) -> float:
+        """What the masses are scaled by, and their relative errors."""
+        return math.fsum(n * (one.log_total + one.error) for one, _, n in self.halves)
+
+
+def halves_of(
+    weights: Sequence[tuple[Weights, int]], step: float, threshold: float
+) -> list[Halves]:
+    """Return small and large losses apart."""
+    return [Halves(*one.split(step, threshold), count) for one, count in weights]
+
+
+def mass_of_large(halves: Sequence[Halves]) -> float:
+    """Return a bound of the tilted mass of all outcomes with a large loss, relative to all."""
+    return math.fsum(n * float(large.weight.sum()) for _, large, n in halves) * (1.0 + 1e-9)
+
+
+def off_by(halves: Sequence[Halves]) -> float:
+    """Return what is off in the mass of outcomes with a large loss.
+
+    If A is off by a and J by j in all, a run among n changes ``M^n - A^n`` by at most
+    ``n j + n J n a`` and what both grow by.
+    """
+    small = math.fsum(one.runs * one.small.loose for one in halves)
+    large = math.fsum(one.runs * one.large.loose for one in halves)
+    return (large + (mass_of_large(halves) + large) * small) * (1.0 + grown_by(small + large))
+
+
+def rare_masses(halves: Sequence[Halves], size: int, lead: int) -> Listed:
+    """Return the masses of the outcomes with a large loss, the first of them at ``lead``.
+
+    An error e_A of A's transform, in the 2-norm, is one of ``n (n - 1) |J| e_A`` of the power's
+    difference, and e_J is one of ``n e_J``; both grow as the powers of what exceeds 1 do.
+    """
+    from scipy.fft import irfft, rfft
+
+    unit = TRANSFORM * math.log2(size)
+    rare: Complexes = np.zeros(size // 2 + 1, dtype=np.complex128)
+    bulk: Complexes = np.ones_like(rare)
+    error_small, error_large, norms, runs = 0.0, 0.0, 0.0, 0.0
+    for one, count in ((half, half.runs) for half in halves):
+        low, high = folded(one.small, size), folded(one.large, size)
+        small, large = rfft(low), rfft(high)
+        own, alone = _difference(small, large, count), power(small, count)
+        rare = rare * (alone + own) + bulk * own
+        bulk = bulk * alone
+        error_small += count * unit * norm(low)
+        error_large += count * unit * norm(high)
+        norms += count * norm(high)
+        runs += count
+    growth = 1.01 + grown_by((error_small + error_large) * math.sqrt(size))
+    transformed = error_large + mass_of_large(halves) * error_small
+    rounding = ULP * (_SUBTRACTED + _FOR_EACH_RUN * (runs + len(halves)))
+    mass = np.roll(irfft(rare, size), -lead)
+    back = unit * norm(mass) * 1.01
+    return Listed(mass, (transformed + rounding * norms) * growth + back)
+
+
+def _grown(one: Weights) -> Weights:
+    """Return masses with what they are off by on top."""
+    return replace(one, weight=one.weight + one.off) if one.off.size else one
+
+
+def _difference(small: Complexes, large: Complexes, count: int) -> Complexes:
+    """Return ``(A + J)^n - A^n``, right to a few n units of ``n |J|``."""
+    if count == 1:
+        return large
+    near = np.abs(large) < _SMALL * np.abs(small)
+    ratio = np.where(near, large, 0.0) / np.where(near, small, 1.0)
+    x, y = ratio.real, ratio.imag
+    real = 0.5 * count * np.log1p(2.0 * x + x * x + y * y)
+    turn = count * np.arctan2(y, 1.0 + x)
+    grown = np.expm1(real) * np.cos(turn) - 2.0 * np.sin(0.5 * turn) ** 2
+    less_one = grown + 1j * np.exp(real) * np.sin(turn)
+    alone = power(small, count)
+    return np.asarray(np.where(near, alone * less_one, power(small + large, count) - alone))

@@ -1,0 +1,231 @@
+"""Rare large losses apart: sums to round-off of their own mass, and a bound on all else."""
+
+import math
+from collections.abc import Sequence
+from decimal import Decimal, localcontext
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick.accountants.prv._discretise import Weights
+from hockeystick.accountants.prv._large import apart, flat
+from hockeystick.accountants.prv._rare import (
+    Bulk,
+    Halves,
+    halves_of,
+    mass_of_large,
+    off_by,
+    rare_masses,
+)
+from hockeystick.accountants.prv._refine import Question
+from hockeystick.accountants.prv._steering import Steering
+from hockeystick.losses import CellLoss, GaussianLoss, SampledGaussianLoss
+
+STEP = 0.01
+# What falls on points from here on is large.
+LARGE = 30
+
+
+def weights(seed: int, rarity: float, off: float = 0.0) -> Weights:
+    """Return rough masses on some points, of which those from LARGE on are rare."""
+    rng = np.random.default_rng(seed)
+    weight = rng.uniform(0.5, 1.5, 60) * np.where(np.arange(60) < LARGE, 1.0, rarity)
+    weight[LARGE:] *= np.exp(-0.2 * np.arange(60 - LARGE))
+    weight /= weight.sum()
+    # A loss that starts below 0, so that the threshold is a loss of 25 steps.
+    offs = np.full(60, off) if off else np.zeros(0)
+    return Weights(0.0, -5, weight, 0.0, 1e-15, offs, 0.0, 0.0)
+
+
+THRESHOLD = (LARGE - 5 - 0.5) * STEP
+
+
+def halves(terms: Sequence[tuple[Weights, int]]) -> list[Halves]:
+    """Return the losses apart at the threshold."""
+    return halves_of(terms, STEP, THRESHOLD)
+
+
+def power(values: Sequence[Decimal], count: int) -> list[Decimal]:
+    """Return a power of a polynomial, to 60 digits."""
+    result = [Decimal(1)]
+    for _ in range(count):
+        result = product(result, values)
+    return result
+
+
+def product(a: Sequence[Decimal], b: Sequence[Decimal]) -> list[Decimal]:
+    """Return a product of polynomials."""
+    found = [Decimal(0)] * (len(a) + len(b) - 1)
+    for i, x in enumerate(a):
+        for j, y in enumerate(b):
+            found[i + j] += x * y
+    return found
+
+
+def outcomes(parts: Sequence[Halves]) -> tuple[list[Decimal], list[Decimal]]:
+    """Return all outcomes of a composition, and those without a large loss."""
+    everything, without = [Decimal(1)], [Decimal(1)]
+    for small, large, count in parts:
+        low = [Decimal(float(x)) for x in small.weight]
+        both = [Decimal(float(x + y)) for x, y in zip(small.weight, large.weight, strict=True)]
+        everything = product(everything, power(both, count))
+        without = product(without, power(low, count))
+    return everything, without
+
+
+@pytest.mark.parametrize("rarity", [1e-3, 1e-12, 1e-40, 1e-200])
+@pytest.mark.parametrize("counts", [(1,), (2,), (5,), (2, 3)])
+def test_outcomes_with_a_large_loss_are_right_to_round_off_of_their_own_mass(
+    counts: tuple[int, ...], rarity: float
+) -> None:
+    parts = halves([(weights(seed, rarity), count) for seed, count in enumerate(counts)])
+    size = 512
+    found = rare_masses(parts, size, (-5 * sum(counts)) % size)
+    with localcontext() as context:
+        context.prec = 260
+        everything, without = outcomes(parts)
+        truth = [float(a - b) for a, b in zip(everything, without, strict=True)]
+    off = found.mass[: len(truth)] - truth
+    assert math.hypot(*off, *found.mass[len(truth) :]) <= found.round_off
+    assert found.round_off < 1e-10 * mass_of_large(parts)
+    assert sum(truth) <= mass_of_large(parts)
+
+
+def test_what_is_subtracted_is_known_where_small_losses_leave_next_to_no_transform() -> None:
+    # Even masses on 30 of 512 points: their transform has zeros nearby, where |J| exceeds |A|.
+    even = np.where(np.arange(60) < LARGE, 1.0, 1e-9)
+    one = Weights(0.0, -5, even / even.sum(), 0.0, 0.0, np.zeros(0), 0.0, 0.0)
+    parts = halves([(one, 4)])
+    found = rare_masses(parts, 30 * 16, (-20) % 480)
+    with localcontext() as context:
+        context.prec = 60
+        everything, without = outcomes(parts)
+        truth = [float(a - b) for a, b in zip(everything, without, strict=True)]
+    assert np.abs(found.mass[: len(truth)] - truth).max() <= found.round_off < 1e-10 * sum(truth)
+
+
+@pytest.mark.parametrize("tilt", [0.5, 5.0])
+@pytest.mark.parametrize("off", [0.0, 1e-6])
+def test_outcomes_without_a_large_loss_contribute_no_more_than_the_bound(
+    tilt: float, off: float
+) -> None:
+    parts = halves([(weights(1, 1e-6, off), 3), (weights(2, 1e-6, off), 2)])
+    bulk = Bulk(parts, STEP, tilt)
+    # What lies below is off by as much as it may be.
+    worst = [part._replace(small=_all_of(part.small)) for part in parts]
+    with localcontext() as context:
+        context.prec = 60
+        without = [float(x) for x in outcomes(worst)[1]]
+    at = STEP * (np.arange(len(without)) - 5 * 5)
+    for epsilon in (0.1, 0.3, 0.6, 0.9, 1.2):
+        above = at > epsilon
+        mass = np.array(without)[above] * np.exp(-tilt * at[above])
+        delta = float((mass * -np.expm1(epsilon - at[above])).sum())
+        assert delta <= math.exp(bulk.log_delta(epsilon))
+    # Beyond what small losses add up to there is next to nothing.
+    assert bulk.log_delta(3.0) < -100.0
+
+
+def _all_of(one: Weights) -> Weights:
+    """Return masses with what they may be off by."""
+    more = one.off if one.off.size else np.zeros(one.weight.size)
+    return Weights(one.offset, one.first, one.weight + more, 0.0, 0.0, np.zeros(0), 0.0, 0.0)
+
+
+def test_what_masses_are_off_by_changes_outcomes_by_no_more_than_is_said() -> None:
+    off = 1e-4
+    parts = halves([(weights(3, 1e-3, off), 3)])
+    grown = [Halves(_all_of(part.small), _all_of(part.large), part.runs) for part in parts]
+    with localcontext() as context:
+        context.prec = 60
+        before, after = (
+            float(sum(everything) - sum(without))
+            for everything, without in (outcomes(parts), outcomes(grown))
+        )
+    assert 0.0 < after - before <= off_by(parts)
+    assert off_by(parts) < 100.0 * off
+
+
+def test_every_mass_is_on_one_side_of_the_threshold() -> None:
+    one = weights(4, 0.1, 1e-9)
+    low, high = one.split(STEP, THRESHOLD)
+    assert np.array_equal(low.weight + high.weight, one.weight)
+    assert np.array_equal(low.off + high.off, one.off)
+    assert np.flatnonzero(low.weight).max() == LARGE - 1
+    assert np.flatnonzero(high.weight).min() == LARGE
+
+
+def test_what_may_be_off_by_anything_is_so_on_its_own_side_only() -> None:
+    one = weights(5, 0.1, 1e-9)
+    one.off[0] = math.inf
+    low, high = one.split(STEP, THRESHOLD)
+    assert low.loose == math.inf
+    assert high.loose < 1.0
+
+
+# Rate, noise multiplier, steps, delta and epsilon by inversion with mpmath: tests/oracles.
+WIDE_ONCE = [
+    (3.47e-5, 1.39, 55, 3.4e-21),
+    (2.29e-4, 1.34, 6101, 1.3e-20),
+    (1.23e-5, 0.665, 37, 2.7e-28),
+    (2.7e-5, 2.15, 102, 1e-28),
+    (7.59e-5, 1.3, 67, 4.6e-9),
+    (1.15e-5, 1.36, 229, 5.4e-29),
+]
+
+
+@pytest.mark.parametrize(("rate", "noise", "steps", "delta"), WIDE_ONCE)
+def test_few_runs_of_rare_sampling_are_known_to_four_digits(
+    rate: float, noise: float, steps: int, delta: float
+) -> None:
+    plan = hs.PoissonSubsampled(hs.Gaussian(noise), rate) ** steps
+    found = hs.epsilon(plan, delta, accountant="prv")
+    assert found.relative_width < 1e-4
+    back = hs.delta(plan, found.upper, accountant="prv")
+    assert back.relative_width < 1e-3
+    assert back.lower <= delta * (1 + 1e-9)
+    more = hs.delta(plan, found.lower, accountant="prv")
+    assert more.upper >= delta * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("noise", [5.0, 20.0])
+def test_a_plan_with_a_usual_release_besides_is_known_too(noise: float) -> None:
+    rare = hs.PoissonSubsampled(hs.Gaussian(1.39), 3.47e-5) ** 55
+    alone = hs.epsilon(rare, 1e-15, accountant="prv")
+    found = hs.epsilon(rare @ hs.Gaussian(noise), 1e-15, accountant="prv")
+    assert found.relative_width < 1e-4
+    assert alone.upper < found.lower
+    exact = hs.epsilon(rare @ hs.Gaussian(noise), 1e-15, accountant="contour")
+    assert found.lower <= exact.upper
+    assert exact.lower <= found.upper
+
+
+def question(loss: CellLoss, count: int, delta: float, *, for_delta: bool = False) -> Question:
+    """Return a question as the accountant would ask it."""
+    asked = (math.log(delta), 1.0, 1e-4, None, for_delta, Steering(-math.inf))
+    return Question([(loss, count)], [(loss, count)], 1.0, *asked)
+
+
+def test_nothing_is_taken_apart_where_no_loss_is_rare() -> None:
+    often = question(SampledGaussianLoss(0.01, 1.0, removing=True), 1000, 0.01)
+    usual = question(GaussianLoss(1.0), 10, 1e-6)
+    assert apart(often, None, -9.0) is None
+    assert apart(usual, None, -9.0) is None
+
+
+def test_the_threshold_hides_small_losses_and_leaves_large_ones_rare() -> None:
+    rare = question(SampledGaussianLoss(3.47e-5, 1.39, removing=True), 55, 3.4e-21)
+    for epsilon in (None, 0.01868):
+        found = apart(rare, epsilon, -9.0)
+        assert found is not None
+        assert found.threshold is not None
+        assert 0.2 * 0.01868 < found.threshold < 0.01868
+
+
+def test_hardly_any_tilt_is_for_deltas_above_round_off() -> None:
+    loss = SampledGaussianLoss(7.59e-5, 1.3, removing=True)
+    found = flat(question(loss, 67, 4.6e-9)._replace(tilt=1e4))
+    assert found is not None
+    assert 0.0 < found.tilt < 1e3
+    assert flat(question(loss, 67, 1e-20)._replace(tilt=1e4)) is None

@@ -99,8 +99,9 @@ def summary(found: Measured) -> str:
     """Return the table that other pages show: a usual plan, and the random ones."""
     plan, usual = next(iter(found.usual.items()))
     head = (
-        *("accountant", "promises", f"epsilon of {plan}", "time", "random plans answered"),
-        *("too small", f"within {CLOSE:.0%} above the truth"),
+        *("accountant", "promises", f"epsilon of {plan}", f"time for {plan}"),
+        *(f"random plans answered in {found.effort.limit:g} s", "of these below the truth"),
+        f"within {CLOSE:.0%} above it",
     )
     promises = {side.name: side.promise for side in SIDES}
     return table(

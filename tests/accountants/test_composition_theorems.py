@@ -155,12 +155,12 @@ def test_the_order_of_guarantees_and_their_grouping_do_not_matter() -> None:
     assert (one.lower, one.upper) == (other.lower, other.upper)
 
 
-def test_more_atoms_than_are_summed_are_left_to_the_contour() -> None:
+def test_more_atoms_than_are_summed_are_left_to_a_lattice() -> None:
     plan = PureDP(0.001) ** 30_000
     with pytest.raises(hs.UnsupportedError, match="more than 20,000 values"):
         answer(plan, "closed-form", delta=1e-5)
     found = answer(plan, delta=1e-5)
-    assert found.accountant == "contour"
+    assert found.accountant == "prv"
     # The limit of many small ones is a Gaussian with mu = epsilon sqrt(runs).
     limit = answer(GDP(0.001 * math.sqrt(30_000)), delta=1e-5)
     assert found.lower <= limit.estimate * (1 + 1e-4)

@@ -13,6 +13,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.accountants._cost import cost_of
 from hockeystick.accountants.contour import Contour
+from hockeystick.accountants.prv import PRV
 
 ORACLES = Path(__file__).parents[1] / "oracles"
 DIRECTIONS = ("remove", "add")
@@ -32,6 +33,14 @@ def interval_and_truth(plan: Any, direction: str) -> tuple[Any, float]:
     return Contour().epsilon_of(terms, plan["delta"]), float(plan[direction]["epsilon"])
 
 
+def by_lattices(plan: Any, direction: str) -> tuple[Any, float]:
+    """Return the interval of the lattices for one direction, and the truth."""
+    step = hs.PoissonSubsampled(hs.Gaussian(plan["noise_multiplier"]), plan["rate"])
+    cost = cost_of(step ** plan["steps"], "prv")
+    terms = cost.removing if direction == "remove" else cost.adding
+    return PRV().epsilon_of(terms, plan["delta"]), float(plan[direction]["epsilon"])
+
+
 @pytest.mark.parametrize(("plan", "direction"), cases("random_plans.json")[:60])
 def test_the_truth_lies_in_the_interval(plan: Any, direction: str) -> None:
     found, truth = interval_and_truth(plan, direction)
@@ -42,6 +51,19 @@ def test_the_truth_lies_in_the_interval(plan: Any, direction: str) -> None:
 @pytest.mark.parametrize(("plan", "direction"), cases("random_plans.json")[60:])
 def test_the_truth_lies_in_every_other_interval(plan: Any, direction: str) -> None:
     found, truth = interval_and_truth(plan, direction)
+    assert found.lower <= truth <= found.upper
+
+
+@pytest.mark.parametrize(("plan", "direction"), cases("random_plans.json")[:60])
+def test_the_truth_lies_between_the_lattices(plan: Any, direction: str) -> None:
+    found, truth = by_lattices(plan, direction)
+    assert found.lower <= truth <= found.upper
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("plan", "direction"), cases("random_plans.json")[60:])
+def test_the_truth_lies_between_all_other_lattices(plan: Any, direction: str) -> None:
+    found, truth = by_lattices(plan, direction)
     assert found.lower <= truth <= found.upper
 
 

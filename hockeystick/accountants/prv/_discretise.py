@@ -115,6 +115,33 @@ class Weights:
         """What those that are off are off by together, rounded up."""
         return float(self.off.sum()) * (1.0 + 1e-9)
 
+    def retilted(self, step: float, tilt: float, other: float) -> Weights:
+        """Return masses of one tilt as those of another."""
+        point = self.offset + step * (self.first + np.arange(self.weight.size, dtype=np.float64))
+        exponent = (other - tilt) * point
+        with np.errstate(divide="ignore"):
+            log_weight = np.log(self.weight)
+        raised = log_weight + exponent
+        top = float(raised.max())
+        log_total = top + math.log(float(np.exp(raised - top).sum()))
+        weight = np.exp(raised - log_total)
+        kept = weight > 0.0
+        size = np.where(kept, np.abs(log_weight) + np.abs(exponent), 0.0)
+        error = _ULP * (8.0 * size + 8.0 * abs(log_total) + 64.0)
+        typical, off = _errors(weight, error)
+        if self.off.size:
+            own = np.where(
+                self.off > 0.0, self.off * np.exp(np.minimum(exponent - log_total, 700.0)), 0.0
+            )
+            off = own * (1.0 + 2.0 * error) if not off.size else off + own * (1.0 + 2.0 * error)
+        return replace(
+            self,
+            weight=weight,
+            log_total=self.log_total + log_total,
+            error=self.error + typical,
+            off=off,
+        )
+
     def split(self, step: float, threshold: float) -> tuple[Weights, Weights]:
         """Return the masses of losses up to a threshold, and of those above it."""
         kept = math.floor((threshold - self.offset) / step) - self.first + 1

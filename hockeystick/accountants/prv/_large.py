@@ -1,4 +1,4 @@
-"""Other ways to ask where a tilt does not bring out what matters: which losses count as large.
+"""Which losses count as large, where a tilt does not bring out what matters.
 
 All here is for steering: an estimate that is off costs width, never soundness. That a single run
 goes far is the likeliest way of going far where large losses are rare, so that delta is about
@@ -8,13 +8,11 @@ goes far is the likeliest way of going far where large losses are rare, so that 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from hockeystick._solve import increasing_root, minimum
-from hockeystick.accountants._orders import log_kappa
+from hockeystick._solve import increasing_root
 from hockeystick.losses._cells import points_of, reach
 
 if TYPE_CHECKING:
@@ -22,17 +20,18 @@ if TYPE_CHECKING:
     from hockeystick.accountants.prv._refine import Question
     from hockeystick.losses import CellLoss
 
-# How much likelier than delta large losses are, as logarithms: the rarer, the less is rounded off.
-_SHARES: Final = (14.0, 18.0, 23.0, 27.0)
+# How much likelier than delta large losses are, as a logarithm: the rarer, the less is rounded off.
+_SHARE: Final = 16.0
+# With a delta that is not so much smaller than certain, nothing is rounded off that matters.
+_LEAST: Final = 9.0
+# A threshold is no less than exp of minus this of epsilon.
+_DEEPEST: Final = 4.0
 # They are not rare beyond this.
 _OFTEN: Final = -1.0
-# Round-off hides a smaller delta than this if nothing is tilted.
-_FAINTEST: Final = -27.0
+# Of large losses, a tilt lifts the farthest that counts by no more than exp of this.
+_STEEP: Final = 4.0
 # With more different losses than this none is looked at.
 _MOST_LOSSES: Final = 16
-_FARTHEST: Final = 1e9
-# A tilt that is hardly any lifts the farthest loss by no more than exp of this.
-_STEEP: Final = 5.0
 _TINY: Final = 1e-300
 
 
@@ -54,28 +53,11 @@ class _Points(NamedTuple):
             (np.exp(self.log_p[above]) * -np.expm1(epsilon - self.at[above])).sum()
         )
 
-    def small(self, threshold: float) -> Callable[[float], float]:
-        """Return ``n K(order)`` of what lies below a threshold, as a function."""
-        kept = self.at <= threshold
-        at, log_p = self.at[kept], self.log_p[kept]
 
-        def moment(order: float) -> float:
-            exponent = log_p + order * at
-            top = float(exponent.max(initial=-math.inf))
-            if top == -math.inf:
-                return -math.inf
-            return self.runs * (top + math.log(float(np.exp(exponent - top).sum())))
-
-        return moment
-
-
-def apart(question: Question, epsilon: float | None, log_hidden: float) -> Question | None:
-    """Return the question with rare large losses apart, None where they are not what matters.
-
-    The threshold is the highest of a few below which all outcomes without a large loss contribute
-    no more than a share ``exp(log_hidden)`` of delta.
-    """
-    if len(question.upper) > _MOST_LOSSES:
+def apart(question: Question, epsilon: float | None) -> Question | None:
+    """Return the question with rare large losses apart, None where none are rare."""
+    hopeless = epsilon is None and question.log_delta + _LEAST > _OFTEN
+    if hopeless or len(question.upper) > _MOST_LOSSES:
         return None
     points = [_points(loss, count) for loss, count in question.upper]
     log_delta = question.log_delta
@@ -83,24 +65,15 @@ def apart(question: Question, epsilon: float | None, log_hidden: float) -> Quest
         epsilon = _jump(points, log_delta)
     else:
         log_delta = min(log_delta, math.log(max(sum(p.jumps(epsilon) for p in points), _TINY)))
-    for share in _SHARES:
-        if epsilon <= 0.0 or log_delta + share > _OFTEN:
-            return None
-        threshold = _above(points, log_delta + share, epsilon)
-        if threshold and _hidden(points, threshold, epsilon) < log_delta + log_hidden:
-            tilt = 1.0 / threshold
-            return question._replace(tilt=tilt, log_delta=log_delta, threshold=threshold)
-    return None
-
-
-def flat(question: Question) -> Question | None:
-    """Return the question with hardly any tilt, None where round-off would hide the answer."""
-    if question.log_delta < _FAINTEST or len(question.upper) > _MOST_LOSSES:
+    if epsilon <= 0.0 or log_delta + _LEAST > _OFTEN:
         return None
-    least = question.log_delta + math.log(question.tolerance) - math.log(question.runs)
-    farthest = max(reach(loss, least)[1] for loss, _ in question.upper)
-    tilt = _STEEP / farthest if 0.0 < farthest < _FARTHEST else math.inf
-    return question._replace(tilt=tilt) if tilt < 0.5 * question.tilt else None
+    threshold = _above(points, min(log_delta + _SHARE, _OFTEN), epsilon)
+    if threshold <= 0.0:
+        return None
+    least = log_delta + math.log(question.tolerance) - math.log(question.runs)
+    farthest = max(threshold, *(reach(loss, least)[1] for loss, _ in question.upper))
+    tilt = min(1.0 / threshold, _STEEP / farthest)
+    return question._replace(tilt=tilt, log_delta=log_delta, threshold=threshold)
 
 
 def _points(loss: CellLoss, count: int) -> _Points:
@@ -128,23 +101,13 @@ def _above(points: list[_Points], log_mass: float, epsilon: float) -> float:
         tail = sum(p.tail(math.exp(log_threshold)) for p in points)
         return log_mass - math.log(max(tail, _TINY))
 
-    end = math.log(epsilon)
-    if less(end) <= 0.0 or less(end - 12.0) >= 0.0:
+    high = math.log(epsilon)
+    low = high - _DEEPEST
+    if less(high) <= 0.0:
         return 0.0
-    low, high = end - 12.0, end
+    if less(low) >= 0.0:
+        return math.exp(low)
     while high - low > 0.01:
         middle = 0.5 * (low + high)
         low, high = (low, middle) if less(middle) >= 0.0 else (middle, high)
     return math.exp(high)
-
-
-def _hidden(points: list[_Points], threshold: float, epsilon: float) -> float:
-    """Return Chernoff's estimate of what outcomes without a large loss contribute to delta."""
-    moments = [p.small(threshold) for p in points]
-
-    def bound(log_order: float) -> float:
-        order = math.exp(log_order)
-        return math.fsum(m(order) for m in moments) - order * epsilon + log_kappa(order)
-
-    start = -math.log(epsilon)
-    return bound(minimum(bound, start, start + 8.0, tolerance=0.1))

@@ -4,17 +4,17 @@ Where one run in many goes far, the tail of a sum falls slower than any exponent
 that brings out what lies beyond epsilon brings out what lies much further still. With ``M = A + J``
 for each run's tilted masses (losses up to a threshold, and above it) the outcomes with a large loss
 have the transform ``prod M^n - prod A^n``. Summed up as such it is right to round-off relative to
-their own mass ``sum n J``, however rare they are; the outcomes without one hardly ever add up to
-epsilon, which Chernoff's bound says at an order of its own.
+their own mass ``sum n J``, however rare they are. What is left, the outcomes without a large loss,
+has no such tail, and a tilt of its own.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import numpy as np
 
@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 
 # Outcomes without a large loss are bounded on so many points.
 _KNOTS: Final = 2048
+# A contribution that is less than exp of minus this of another does not count.
+_NEGLIGIBLE: Final = 24.0
+# The tilts of lattices for small losses: so many per octave.
+_PER_OCTAVE: Final = 3
 # Where |J| is less than this share of |A|, powers are subtracted without cancellation.
 _SMALL: Final = 0.5
 # Round-off of the subtraction: so many units for itself, and so many for each run.
@@ -52,25 +56,74 @@ class Halves(NamedTuple):
     runs: int
 
 
+class Ends(Protocol):
+    """What delta is read off."""
+
+    def upper(self, epsilon: float) -> float:
+        """Return an upper bound of ln delta."""
+        ...
+
+    def lower(self, epsilon: float) -> float:
+        """Return a lower bound of ln delta; -inf for none."""
+        ...
+
+
 @dataclass(frozen=True)
 class Bulk:
-    """The outcomes without a large loss: what they can contribute to delta."""
+    """The outcomes without a large loss: what they contribute to delta.
+
+    That is at most Chernoff's bound. Where that counts next to the others they are composed on a
+    lattice of their own: without its tail the loss has a tilt that brings out what matters.
+    ``compose`` does so, for masses of a tilt.
+    """
 
     halves: Sequence[Halves]
     step: float
     tilt: float
+    compose: Callable[[Sequence[tuple[Weights, int]], float], Ends | None]
 
-    def log_delta(self, epsilon: float) -> float:
-        """Return a bound of ``ln`` of what they contribute beyond epsilon."""
+    def upper(self, epsilon: float, log_others: float) -> float:
+        """Return an upper bound of ``ln`` of what they contribute, next to what others do."""
+        order, bound = self._chernoff(epsilon)
+        if bound < log_others - _NEGLIGIBLE:
+            return bound
+        ends = self._tilted(order)
+        return bound if ends is None else min(bound, ends.upper(epsilon))
+
+    def lower(self, epsilon: float, log_others: float) -> float:
+        """Return a lower bound of it; -inf for none."""
+        order, bound = self._chernoff(epsilon)
+        ends = None if bound < log_others - _NEGLIGIBLE else self._tilted(order)
+        return -math.inf if ends is None else ends.lower(epsilon)
+
+    def _chernoff(self, epsilon: float) -> tuple[float, float]:
+        """Return the best order, and Chernoff's bound of ``ln`` of the contribution there."""
 
         def bound(log_order: float) -> float:
             order = math.exp(log_order)
-            moment = self._knots.log_moment(order - self.tilt) + self._log_scale
-            return moment - order * epsilon + log_kappa(order)
+            moment = self._knots.log_moment(order - self.tilt)
+            away = 16.0 * ULP * (abs(moment) + abs(self._log_scale) + order * abs(epsilon))
+            return moment + self._log_scale - order * epsilon + log_kappa(order) + away
 
         start = -math.log(max(epsilon, 1e-300))
-        best = bound(minimum(bound, start, start + 8.0, tolerance=0.05))
-        return best + 16.0 * ULP * (abs(best) + abs(self._log_scale))
+        best = minimum(bound, start, start + 8.0, tolerance=0.05)
+        return math.exp(best), bound(best)
+
+    def _tilted(self, order: float) -> Ends | None:
+        """Return the composition of small losses on a lattice tilted to about an order."""
+        place = round(_PER_OCTAVE * math.log2(order))
+        if place not in self._known:
+            tilt = 2.0 ** (place / _PER_OCTAVE)
+            weights = [
+                (one.small.retilted(self.step, self.tilt, tilt), one.runs) for one in self.halves
+            ]
+            self._known[place] = self.compose(weights, tilt)
+        return self._known[place]
+
+    @cached_property
+    def _known(self) -> dict[int, Ends | None]:
+        """The lattices made so far."""
+        return {}
 
     @cached_property
     def _knots(self) -> Knots:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
@@ -29,9 +29,8 @@ _STEEPEST: Final = 1e7
 _FLATTEST: Final = 0.05
 _UNKNOWN: Final = "of one of its parts only bounds are known, not the privacy loss's distribution"
 _TRIES: Final = 60
-# Outcomes without a large loss that are estimated at this share of delta, as a logarithm, or less
-# leave an interval that may still be the best.
-_PARTLY_HIDDEN: Final = 3.0
+# At deltas below exp of this, taking rare large losses apart is asked first.
+_RARE: Final = -17.0
 # An interval wider than this may have a worse lower end than one part of the plan alone.
 _POOR: Final = 0.1
 
@@ -42,7 +41,8 @@ class PRV(DirectedAccountant):
     """Privacy-loss distributions on a lattice, refined until the interval is narrow enough.
 
     Two compositions, one that dominates the plan and one that the plan dominates, each tilted to
-    the order that matters, so that round-off is relative to Chernoff's bound. ``tolerance`` is the
+    the order that matters, so that round-off is relative to Chernoff's bound; where rare large
+    losses decide, the outcomes with one are summed apart. ``tolerance`` is the
     relative width asked for; where the four million points that memory allows do not reach it, the
     answer is the interval that they give: for a hundred runs of a Gaussian of random sensitivity,
     that is a few parts in 10^8 of delta. With a ``step`` the lattice stays what it says.
@@ -148,22 +148,18 @@ class PRV(DirectedAccountant):
 
 
 def _answer(question: Question, read: Read, epsilon: float | None) -> Interval | None:
-    """Return what the lattices say, None where they overflow: by a tilt, or in other ways."""
-    from hockeystick.accountants.prv._large import apart, flat
-
-    def ways() -> Iterator[Question | None]:
-        if question.step is None:
-            yield apart(question, epsilon, math.log(question.tolerance))
-        yield question
-        if question.step is None:
-            yield flat(question.about(found))
-            yield apart(question, epsilon, _PARTLY_HIDDEN)
+    """Return what the lattices say, None where they overflow: large losses apart, and tilted."""
+    from hockeystick.accountants.prv._large import apart
 
     found: Interval | None = None
-    for way in ways():
-        other = _refined(way, read) if way else None
-        if other is not None:
-            found = other if found is None else other.within(found)
+    other = apart(question, epsilon) if question.step is None else None
+    ways = [question] if other is None else [question, other]
+    if other is not None and other.log_delta < _RARE:
+        ways.reverse()
+    for way in ways:
+        answer = _refined(way, read)
+        if answer is not None:
+            found = answer if found is None else answer.within(found)
         if found is not None and found.relative_width <= question.tolerance:
             break
     return found

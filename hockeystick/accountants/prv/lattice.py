@@ -86,14 +86,18 @@ class Lattice:
             return math.inf
         log_value = float(np.logaddexp(log_value, _log(self.lost)))
         if self.bulk is not None:
-            log_value = float(np.logaddexp(log_value, self.bulk.log_delta(epsilon - self.slack)))
+            rest = self.bulk.upper(epsilon - self.slack, log_value)
+            log_value = float(np.logaddexp(log_value, rest))
         return log_value + 16.0 * _ULP
 
     def lower(self, epsilon: float) -> float:
         """Return a lower bound of ``ln delta`` of what the composition dominates."""
         value, spread, scale = self._sum(epsilon + self.slack)
         bound = scale - self.error + _log(value - spread) - 8.0 * _ULP
-        return -math.inf if math.isnan(bound) else bound
+        bound = -math.inf if math.isnan(bound) else bound
+        if self.bulk is not None:
+            bound = float(np.logaddexp(bound, self.bulk.lower(epsilon + self.slack, bound)))
+        return bound - 8.0 * _ULP
 
     def _sum(self, epsilon: float) -> tuple[float, float, float]:
         """Return the sum, a bound of its error, and the logarithm of what both are scaled by."""
@@ -141,10 +145,12 @@ def _composed(
     from scipy.fft import next_fast_len
 
     halves = None if threshold is None else halves_of(weights, step, threshold)
+    log_all = log_outside
     if halves is not None:
-        if not all(bool(one.small.weight.any()) for one in halves):
+        large = mass_of_large(halves)
+        if not large or not all(bool(one.small.weight.any()) for one in halves):
             return None
-        log_outside += min(_log(mass_of_large(halves)), 0.0)
+        log_outside += min(math.log(large), 0.0)
     low, high, outside = window(weights, step, log_outside)
     if not high - low < MOST_POINTS * step:
         return None
@@ -153,6 +159,10 @@ def _composed(
     size = int(next_fast_len(max(int((high - low) / step) + 4, 16), real=True))
     place = abs(offset) + abs(first * step) + size * step
     lead = first % size
+
+    def without_large(small: Sequence[tuple[Weights, int]], order: float) -> Lattice | None:
+        return _composed(small, step, order, log_all, None)
+
     if halves is None:
         masses: Masses = masses_of(weights, size, lead)
         off = grown_by(math.fsum(count * one.loose for one, count in weights))
@@ -169,7 +179,7 @@ def _composed(
         lost=min(math.fsum(count * one.lost for one, count in weights) * (1.0 + 1e-9), 1.0),
         slack=math.fsum(count * one.slack for one, count in weights) + 8.0 * _ULP * place,
         widest=max(one.weight.size for one, _ in weights),
-        bulk=None if halves is None else Bulk(halves, step, tilt),
+        bulk=None if halves is None else Bulk(halves, step, tilt, without_large),
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.accountants.prv._discretise import Weights
-from hockeystick.accountants.prv._large import apart, flat
+from hockeystick.accountants.prv._large import apart
 from hockeystick.accountants.prv._rare import (
     Bulk,
     Halves,
@@ -20,6 +20,7 @@ from hockeystick.accountants.prv._rare import (
 )
 from hockeystick.accountants.prv._refine import Question
 from hockeystick.accountants.prv._steering import Steering
+from hockeystick.accountants.prv.lattice import Lattice, _composed
 from hockeystick.losses import CellLoss, GaussianLoss, SampledGaussianLoss
 
 STEP = 0.01
@@ -105,26 +106,59 @@ def test_what_is_subtracted_is_known_where_small_losses_leave_next_to_no_transfo
     assert np.abs(found.mass[: len(truth)] - truth).max() <= found.round_off < 1e-10 * sum(truth)
 
 
-@pytest.mark.parametrize("tilt", [0.5, 5.0])
-@pytest.mark.parametrize("off", [0.0, 1e-6])
-def test_outcomes_without_a_large_loss_contribute_no_more_than_the_bound(
-    tilt: float, off: float
-) -> None:
-    parts = halves([(weights(1, 1e-6, off), 3), (weights(2, 1e-6, off), 2)])
-    bulk = Bulk(parts, STEP, tilt)
-    # What lies below is off by as much as it may be.
-    worst = [part._replace(small=_all_of(part.small)) for part in parts]
+def contribution(parts: Sequence[Halves], tilt: float, epsilon: float) -> float:
+    """Return what outcomes without a large loss contribute to delta."""
     with localcontext() as context:
         context.prec = 60
-        without = [float(x) for x in outcomes(worst)[1]]
-    at = STEP * (np.arange(len(without)) - 5 * 5)
-    for epsilon in (0.1, 0.3, 0.6, 0.9, 1.2):
-        above = at > epsilon
-        mass = np.array(without)[above] * np.exp(-tilt * at[above])
-        delta = float((mass * -np.expm1(epsilon - at[above])).sum())
-        assert delta <= math.exp(bulk.log_delta(epsilon))
+        without = np.array([float(x) for x in outcomes(parts)[1]])
+    at = STEP * (np.arange(without.size) - 5 * sum(part.runs for part in parts))
+    above = at > epsilon
+    mass = without[above] * np.exp(-tilt * at[above])
+    return float((mass * -np.expm1(epsilon - at[above])).sum())
+
+
+def composed(weights: Sequence[tuple[Weights, int]], tilt: float) -> Lattice | None:
+    """Return a composition on a lattice, nothing apart."""
+    return _composed(weights, STEP, tilt, -60.0, None)
+
+
+@pytest.mark.parametrize("tilt", [0.5, 5.0])
+@pytest.mark.parametrize("off", [0.0, 1e-6])
+def test_outcomes_without_a_large_loss_contribute_what_is_said(tilt: float, off: float) -> None:
+    parts = halves([(weights(1, 1e-6, off), 3), (weights(2, 1e-6, off), 2)])
+    bulk = Bulk(parts, STEP, tilt, composed)
+    alone = Bulk(parts, STEP, tilt, lambda *_: None)
+    most = [part._replace(small=_all_of(part.small)) for part in parts]
+    slack = 1e-9 + 1e4 * off
+    for epsilon in (0.1, 0.3, 0.6, 0.9):
+        least, largest = (contribution(some, tilt, epsilon) for some in (parts, most))
+        upper, lower = (math.exp(end(epsilon, -1000.0)) for end in (bulk.upper, bulk.lower))
+        assert largest <= upper <= largest * (1.0 + slack)
+        assert least * (1.0 - slack) <= lower <= largest
+        assert largest <= math.exp(alone.upper(epsilon, -1000.0))
+        assert alone.lower(epsilon, -1000.0) == -math.inf
+
+
+def test_a_contribution_that_does_not_count_is_not_worked_out() -> None:
+    def never(*_: object) -> None:
+        raise AssertionError
+
+    bulk = Bulk(halves([(weights(1, 1e-6), 3)]), STEP, 1.0, never)
     # Beyond what small losses add up to there is next to nothing.
-    assert bulk.log_delta(3.0) < -100.0
+    assert bulk.upper(3.0, -20.0) < -100.0
+    assert bulk.lower(3.0, -20.0) == -math.inf
+
+
+@pytest.mark.parametrize("tilt", [-20.0, 0.1, 30.0])
+def test_masses_of_another_tilt_are_the_same_losses(tilt: float) -> None:
+    one = weights(6, 1e-3, 1e-9)
+    at = STEP * (np.arange(60) - 5)
+    found = one.retilted(STEP, 0.5, tilt)
+    for mass, before in ((found.weight, one.weight), (found.off, one.off)):
+        back = mass * np.exp(found.log_total - (tilt - 0.5) * at)
+        assert back == pytest.approx(before, rel=1e-12)
+    assert found.weight.sum() == pytest.approx(1.0)
+    assert found.error >= one.error
 
 
 def _all_of(one: Weights) -> Weights:
@@ -164,7 +198,7 @@ def test_what_may_be_off_by_anything_is_so_on_its_own_side_only() -> None:
     assert high.loose < 1.0
 
 
-# Rate, noise multiplier, steps, delta and epsilon by inversion with mpmath: tests/oracles.
+# Rate, noise multiplier, steps and delta; their truths are in tests/oracles, for test_random_plans.
 WIDE_ONCE = [
     (3.47e-5, 1.39, 55, 3.4e-21),
     (2.29e-4, 1.34, 6101, 1.3e-20),
@@ -172,6 +206,8 @@ WIDE_ONCE = [
     (2.7e-5, 2.15, 102, 1e-28),
     (7.59e-5, 1.3, 67, 4.6e-9),
     (1.15e-5, 1.36, 229, 5.4e-29),
+    (1.35e-4, 2.06, 37, 4.8e-14),
+    (1.54e-4, 1.16, 46676, 2.2e-14),
 ]
 
 
@@ -210,22 +246,15 @@ def question(loss: CellLoss, count: int, delta: float, *, for_delta: bool = Fals
 def test_nothing_is_taken_apart_where_no_loss_is_rare() -> None:
     often = question(SampledGaussianLoss(0.01, 1.0, removing=True), 1000, 0.01)
     usual = question(GaussianLoss(1.0), 10, 1e-6)
-    assert apart(often, None, -9.0) is None
-    assert apart(usual, None, -9.0) is None
+    assert apart(often, None) is None
+    assert apart(usual, None) is None
 
 
-def test_the_threshold_hides_small_losses_and_leaves_large_ones_rare() -> None:
+def test_large_losses_are_rare_and_not_far_below_epsilon() -> None:
     rare = question(SampledGaussianLoss(3.47e-5, 1.39, removing=True), 55, 3.4e-21)
     for epsilon in (None, 0.01868):
-        found = apart(rare, epsilon, -9.0)
+        found = apart(rare, epsilon)
         assert found is not None
+        assert 0.0 < found.tilt <= 1.0 / 0.2 / 0.01868
         assert found.threshold is not None
         assert 0.2 * 0.01868 < found.threshold < 0.01868
-
-
-def test_hardly_any_tilt_is_for_deltas_above_round_off() -> None:
-    loss = SampledGaussianLoss(7.59e-5, 1.3, removing=True)
-    found = flat(question(loss, 67, 4.6e-9)._replace(tilt=1e4))
-    assert found is not None
-    assert 0.0 < found.tilt < 1e3
-    assert flat(question(loss, 67, 1e-20)._replace(tilt=1e4)) is None

@@ -172,6 +172,11 @@ def test_the_summary_is_put_between_its_marks_and_nowhere_else() -> None:
         page.with_summary(f"{page.BEGIN}\nold", report)
 
 
+def test_bounds_are_rounded_up() -> None:
+    assert page.rounded_up(2.38170351, 6) == "2.38171"
+    assert page.rounded_up(0.5, 6) == "0.5"
+
+
 def test_the_summary_counts_a_number_below_the_truth_as_too_small_and_not_as_close() -> None:
     rows = [line.split(" | ") for line in page.summary(_measured()).splitlines()[2:]]
     standing = {row[0].strip("| "): [cell.strip("| ") for cell in row[4:]] for row in rows}

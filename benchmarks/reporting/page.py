@@ -6,6 +6,7 @@ import math
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from decimal import ROUND_CEILING, Context
 from pathlib import Path
 from string import Template
 from typing import Final
@@ -84,6 +85,11 @@ def duration(seconds: float) -> str:
     return f"{seconds:.3g} s" if seconds >= 1.0 else f"{1e3 * seconds:.3g} ms"
 
 
+def rounded_up(value: float, digits: int) -> str:
+    """Return a number that is printed as a bound, no smaller than it is."""
+    return f"{Context(prec=digits, rounding=ROUND_CEILING).create_decimal(value):f}"
+
+
 def plans() -> str:
     """Return the usual plans."""
     return table(
@@ -118,7 +124,7 @@ def _upper_and_time(timed: Timed) -> tuple[str, str]:
     """Return a printed number and its time."""
     if timed.failure:
         return timed.failure, NOTHING
-    return f"{timed.answer[1]:.6g}", duration(timed.seconds)
+    return rounded_up(timed.answer[1], 6), duration(timed.seconds)
 
 
 def _standing(found: list[Judged]) -> tuple[str, str, str]:
@@ -164,7 +170,8 @@ def _printed(timed: Timed) -> str:
     if timed.failure:
         return timed.failure
     lower, upper = timed.answer
-    return f"{upper:.8g} ({(upper - lower) / upper:.0e})" if lower > 0.0 else f"{upper:.8g}"
+    printed = rounded_up(upper, 8)
+    return f"{printed} ({(upper - lower) / upper:.0e})" if lower > 0.0 else printed
 
 
 def usual_seconds(found: dict[str, dict[str, Timed]]) -> str:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from hockeystick._validate import MAX_COUNT, PARAMETERS
-from hockeystick.calibration._fields import Path, name_of, rebuilt, spelled, value_at
+from hockeystick.calibration._fields import Path, name_of, owner_of, rebuilt, spelled, value_at
 from hockeystick.errors import HockeystickError, IncompatibleError
-from hockeystick.mechanisms import Mechanism
+from hockeystick.mechanisms import DPSGD, Mechanism
 
 # Positions of the smallest and the largest float.
 _SMALLEST: Final = -745.0
@@ -38,6 +38,9 @@ _LARGER_IS_SAFER: Final = frozenset(
         "width",
     }
 )
+
+# How much of a mechanism is run: at 0 there is nothing of it.
+_AMOUNTS: Final = frozenset({"count", "epochs", "leaves", "local_steps", "rate", "rounds", "steps"})
 
 
 class _Ends(NamedTuple):
@@ -74,6 +77,19 @@ class Axis:
     def name(self) -> str:
         """The parameter's path, as people write it."""
         return spelled(self.path)
+
+    @property
+    def is_amount(self) -> bool:
+        """Whether 0 stands for running nothing at all."""
+        return name_of(self.path) in _AMOUNTS
+
+    @property
+    def one_step(self) -> float | None:
+        """The epochs that make one step, None where the parameter is not epochs."""
+        training = owner_of(self.plan, self.path)
+        if name_of(self.path) != "epochs" or not isinstance(training, DPSGD):
+            return None
+        return training.sampling_rate
 
     def make(self, x: float) -> Mechanism:
         """Return the plan with a value of the parameter.

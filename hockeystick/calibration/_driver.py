@@ -74,7 +74,7 @@ class Search:
         """Return where the target is met last, beginning somewhere with a first stride.
 
         Raises:
-            InfeasibleError: If no value meets it.
+            InfeasibleError: If no value meets it, or none but that at which nothing is run.
             IncompatibleError: If the parameter has no influence, or is found not to be monotone.
         """
         first = self.look(start)
@@ -87,6 +87,7 @@ class Search:
             return Bracket(self._last(first), None)
         found = self._sharpened(*((first, other) if first.meets else (other, first)))
         self._refuse_contradictions(found)
+        self._refuse_nothing(found)
         return found
 
     def look(self, x: float) -> Trial:
@@ -311,6 +312,27 @@ class Search:
             f"{self.axis.low:g} to {self.axis.high:g}; solve for another parameter"
         )
 
+    def _refuse_nothing(self, found: Bracket) -> None:
+        """Raise where the target leaves room for no step, no epoch, no run at all."""
+        axis, outside = self.axis, found.outside
+        if found.inside.x != 0.0 or outside is None or not axis.is_amount:
+            return
+        least = axis.one_step or outside.x
+        answer = self.achieved(least)
+        amount = f"{axis.name} = {least:g}{', one step,' if axis.one_step else ''}"
+        proven = "has" if self.goal.violates(answer) else "is only proven to have"
+        raise InfeasibleError(
+            f"no {axis.name} above 0 reaches {self.goal.sentence}: already at {amount} the plan "
+            f"{proven} {self._between(answer)}",
+            least,
+            answer.lower,
+            answer.upper,
+        )
+
+    def _between(self, answer: Achieved) -> str:
+        """Return what a plan has of the quantity, in words."""
+        return f"{self.goal.quantity} between {answer.lower:.6g} and {answer.upper:.6g}"
+
     def _infeasible(self) -> InfeasibleError:
         """Return the error that says what can be reached."""
         known = [one for one in self.trials.values() if one.answer is not None]
@@ -322,7 +344,7 @@ class Search:
         where = "the end of what is allowed" if at_end else "the best found"
         sentence = (
             f"no {self.axis.name} reaches {self.goal.sentence}: at {self.axis.name} = {best.x:g}, "
-            f"{where}, the plan {proven} {self.goal.quantity} between {answer.lower:.6g} and "
-            f"{answer.upper:.6g}{', which the rest of it costs' if at_end else ''}"
+            f"{where}, the plan {proven} {self._between(answer)}"
+            f"{', which the rest of it costs' if at_end else ''}"
         )
         return InfeasibleError(sentence, best.x, answer.lower, answer.upper)

@@ -49,6 +49,11 @@ def value_at(plan: Mechanism, path: Path) -> float:
     return number
 
 
+def owner_of(plan: Mechanism, path: Path) -> object:
+    """Return what the number at a path is a field of."""
+    return _reached(plan, path[:-1])
+
+
 def rebuilt(node: Any, path: Path, value: float) -> Any:
     """Return a plan with another number at a path, through the constructors, which check it."""
     if not path:

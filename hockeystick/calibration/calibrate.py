@@ -100,7 +100,8 @@ def calibrate(
 
     Edge cases:
         A parameter that changes nothing is refused, and so is one that is found not to be
-        monotone. Where every value meets the target, the end of the domain is returned. Targets
+        monotone. Where every value meets the target, the end of the domain is returned. Where only
+        0 epochs, steps or runs do, that is no answer but an ``InfeasibleError``. Targets
         that only theorems connect to the plan (GDP, ZCDP, TCDP of a sampled plan) are met by the
         theorem's upper end, and the status is "bound".
 
@@ -124,7 +125,8 @@ def calibrate(
         ParameterError: If an argument is outside its domain, or no number has that name or several.
         IncompatibleError: If the parameter has no influence or is not monotone, if only scattered
             values are allowed, or the plans cannot be accounted together.
-        InfeasibleError: If no value meets the target; with the best that there is.
+        InfeasibleError: If no value meets the target, with the best that there is; or if only that
+            does at which nothing is run, with what one step or run has.
         UnsupportedError: If no analysis is known for a part of the plan.
 
     References:

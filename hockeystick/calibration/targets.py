@@ -7,6 +7,7 @@ from typing import Final, final
 
 from hockeystick import _validate
 from hockeystick._validate import Domain
+from hockeystick.errors import ParameterError
 
 _PROBABILITY: Final = Domain(symbol="p", low=0, high=1, typical=(0.01, 0.5))
 _PRIOR: Final = Domain(
@@ -25,7 +26,7 @@ class TruePositiveRate:
         Exact as far as f is: no test does better, and where f is the plan's own one does as well.
 
     Args:
-        rate: The largest true positive rate, in [0, 1].
+        rate: The largest true positive rate, from fpr to 1.
         fpr: The false positive rate, in [0, 1].
 
     Raises:
@@ -46,6 +47,7 @@ class TruePositiveRate:
     def __init__(self, rate: float, fpr: float) -> None:
         object.__setattr__(self, "rate", _validate.real("rate", rate, _PROBABILITY))
         object.__setattr__(self, "fpr", _validate.real("fpr", fpr, _PROBABILITY))
+        _refuse_less_than_a_guess("rate", self.rate, "fpr", self.fpr)
 
 
 @final
@@ -123,7 +125,7 @@ class Reconstruction:
         Sufficient, and necessary only for attacks that come down to one test.
 
     Args:
-        probability: The largest chance of success, in [0, 1].
+        probability: The largest chance of success, from baseline to 1.
         baseline: The chance of success of a guess without the release, in [0, 1].
 
     Raises:
@@ -145,3 +147,11 @@ class Reconstruction:
         chance = _validate.real("probability", probability, _PROBABILITY)
         object.__setattr__(self, "probability", chance)
         object.__setattr__(self, "baseline", _validate.real("baseline", baseline, _PROBABILITY))
+        _refuse_less_than_a_guess("probability", self.probability, "baseline", self.baseline)
+
+
+def _refuse_less_than_a_guess(name: str, value: float, other: str, least: float) -> None:
+    """Raise where a target is below what is reached without looking at any release."""
+    if value < least:
+        allowed = f"at least {other}, which is {least:g}: a blind guess reaches as much"
+        raise ParameterError(name, value, allowed)

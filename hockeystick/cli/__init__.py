@@ -10,6 +10,7 @@ import click
 
 from hockeystick.cli.commands import hockeystick
 from hockeystick.cli.plan_file import PlanFile, load_plan
+from hockeystick.cli.wording import on_the_command_line
 from hockeystick.errors import HockeystickError
 
 __all__ = ["PlanFile", "load_plan", "main"]
@@ -48,8 +49,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return stop.exit_code
     except click.UsageError as error:
         return _refused(_with_hint(error))
-    except (HockeystickError, click.ClickException) as error:
+    except click.ClickException as error:
         return _refused(str(error))
+    except HockeystickError as error:
+        return _refused(on_the_command_line(error))
     except KeyboardInterrupt:
         return _refused("interrupted", _INTERRUPTED)
     except BrokenPipeError:

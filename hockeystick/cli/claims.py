@@ -8,10 +8,11 @@ import click
 
 import hockeystick as hs
 from hockeystick.cli import options
+from hockeystick.cli.once import Once
 from hockeystick.cli.progress import bar
 
 
-@click.command()
+@click.command(cls=Once)
 @click.argument("documents", metavar="[DOCUMENT]...", nargs=-1)
 @click.option("--list", "listed", is_flag=True, help="Only list the documents.")
 @click.option("--markdown", is_flag=True, help="Print the table as a page of documentation.")

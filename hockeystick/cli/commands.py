@@ -16,6 +16,7 @@ from hockeystick.cli.claims import claims
 from hockeystick.cli.convert import command as convert_command
 from hockeystick.cli.describe import Question
 from hockeystick.cli.numerals import parse
+from hockeystick.cli.once import Once
 from hockeystick.cli.plan import plan
 from hockeystick.cli.plan_file import PlanFile
 from hockeystick.cli.report import report
@@ -85,7 +86,7 @@ hockeystick.add_command(convert_command)
 hockeystick.add_command(solve)
 
 
-@hockeystick.command()
+@hockeystick.command(cls=Once)
 @options.plan_flags
 @options.question("delta")
 @options.accountant_flags
@@ -95,7 +96,7 @@ def epsilon(plan_file: str | None, delta: str | None, **flags: Any) -> None:
     _answer("delta", delta, plan_file, **flags)
 
 
-@hockeystick.command()
+@hockeystick.command(cls=Once)
 @options.plan_flags
 @options.question("epsilon")
 @options.accountant_flags
@@ -105,7 +106,7 @@ def delta(plan_file: str | None, epsilon: str | None, **flags: Any) -> None:
     _answer("epsilon", epsilon, plan_file, **flags)
 
 
-@hockeystick.command()
+@hockeystick.command(cls=Once)
 @options.comparison_flags
 @options.question("delta")
 @options.question("epsilon")

@@ -19,8 +19,10 @@ import hockeystick as hs
 from hockeystick.accountants._cost import assumptions_of
 from hockeystick.cli import options
 from hockeystick.cli.numerals import parse
-from hockeystick.cli.plan_file import PlanFile, did_you_mean, load_plan
+from hockeystick.cli.once import Once
+from hockeystick.cli.plan_file import PlanFile, load_plan
 from hockeystick.cli.waiting import waiting
+from hockeystick.cli.wording import did_you_mean
 from hockeystick.conversions import TARGETS, convert
 from hockeystick.mechanisms import MECHANISMS, Mechanism
 from hockeystick.notions import FDP, NOTIONS, TCDP, ApproxDP, Notion, RenyiDP
@@ -66,7 +68,7 @@ class Conversion:
         return () if self.written else assumptions_of(self.file.plan)
 
 
-@click.command(name="convert", epilog=_FREE)
+@click.command(name="convert", cls=Once, epilog=_FREE)
 @click.argument("source", metavar="NOTION|PLAN.toml")
 @click.option("--to", required=True, metavar="NAME", help=f"One of {', '.join(TARGETS)}.")
 @click.option("--epsilon", metavar="E", help="Ask for delta at this epsilon.")

@@ -15,7 +15,8 @@ from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.calibration.askers import with_fields
-from hockeystick.cli.plan_file import _document, _plan_file, _refuse_unknown, _text
+from hockeystick.cli.plan_file import _document, _plan_file, _refuse_unknown, _text, shown
+from hockeystick.cli.wording import with_guess
 from hockeystick.errors import HockeystickError, ParameterError, PlanFileError
 from hockeystick.mechanisms import DPSGD
 
@@ -122,7 +123,7 @@ def load_grid(path: str | os.PathLike[str]) -> GridFile:
     try:
         return _grid_file(_document(name))
     except HockeystickError as error:
-        raise PlanFileError(f"{name}: {error}") from None
+        raise PlanFileError(f"{shown(name)}: {with_guess(error)}") from None
 
 
 def _grid_file(document: dict[str, Any]) -> GridFile:

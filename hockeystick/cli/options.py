@@ -11,7 +11,8 @@ from hockeystick.accountants.base import TOLERANCE
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.adjacency import Adjacency
 from hockeystick.cli.numerals import parse
-from hockeystick.cli.plan_file import PlanFile, load_plan
+from hockeystick.cli.plan_file import ALTERNATIVES, PlanFile, load_plan
+from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import DPSGD, Clipping, Sampling
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -86,6 +87,7 @@ def plan_of(plan_file: str | None, flags: Mapping[str, str | None]) -> PlanFile:
         for name, text in flags.items()
         if text is not None
     }
+    _refuse_both_of_two(flags)
     if plan_file is not None:
         return load_plan(plan_file, fields)
     if not fields:
@@ -96,7 +98,28 @@ def plan_of(plan_file: str | None, flags: Mapping[str, str | None]) -> PlanFile:
     if "noise_multiplier" not in fields:
         raise click.UsageError("Missing --noise-multiplier")
     make: Callable[..., DPSGD] = DPSGD
-    return PlanFile(plan=make(**fields))
+    try:
+        return PlanFile(plan=make(**fields))
+    except ParameterError as error:
+        _refuse_neither_of_two(error)
+        raise
+
+
+def _refuse_both_of_two(flags: Mapping[str, str | None]) -> None:
+    """Raise where two flags are given that say the same in different ways."""
+    given = {name: text for name, text in flags.items() if text is not None}
+    for pair_of_names in ALTERNATIVES.items():
+        if given.keys() >= set(pair_of_names):
+            pair = {_flag(name): given[name] for name in pair_of_names}
+            got = " and ".join(map(" ".join, pair.items()))
+            raise click.UsageError(f"Give {' or '.join(pair)}, not both; got {got}")
+
+
+def _refuse_neither_of_two(error: ParameterError) -> None:
+    """Raise with the names of the flags where neither of two alternatives is given."""
+    names = error.name.split(" or ")
+    if error.value is None and len(names) == 2:
+        raise click.UsageError(f"Missing {' or '.join(map(_flag, names))}") from None
 
 
 def _flag(name: str) -> str:

@@ -17,6 +17,7 @@ from hockeystick.adjacency import Adjacency
 from hockeystick.calibration.frontier import FrontierPoint
 from hockeystick.cli import options
 from hockeystick.cli.numerals import parse
+from hockeystick.cli.once import Once
 from hockeystick.cli.progress import bar
 from hockeystick.cli.tradeoff import _check_picture
 from hockeystick.errors import IncompatibleError
@@ -71,7 +72,7 @@ class Planned:
         return tuple(text for text in first if all(text in other for other in others))
 
 
-@click.command()
+@click.command(cls=Once)
 @click.option("--examples", metavar="N", help="Size of the training set.")
 @click.option("--epsilon", metavar="E", help="The budget's epsilon.")
 @click.option("--delta", metavar="D", help="The budget's delta.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import os
 import tomllib
@@ -13,6 +12,7 @@ from typing import Any, Final, TypeVar, final
 
 from hockeystick import _validate
 from hockeystick.cli.numerals import parse_real
+from hockeystick.cli.wording import did_you_mean, with_guess
 from hockeystick.errors import (
     HockeystickError,
     IncompatibleError,
@@ -29,6 +29,7 @@ from hockeystick.mechanisms import (
     schedules,
     tuning,
 )
+from hockeystick.mechanisms.base import A_MECHANISM, READ_FROM_A_FILE
 from hockeystick.mechanisms.decentralised.graphs import A_GRAPH
 from hockeystick.mechanisms.dpsgd.plan import AN_EXTRA
 from hockeystick.mechanisms.dpsgd.schedules import A_SCHEDULE, Schedule
@@ -79,7 +80,7 @@ _OF_A_KIND: Final[Mapping[str, Mapping[str, Callable[..., object]]]] = {
 }
 # What Python takes, and how a file writes it.
 _WRITTEN: Final[Mapping[str, str]] = {
-    "a mechanism": "a table that names its mechanism",
+    A_MECHANISM: "a table that names its mechanism",
     "one or more mechanisms, in a tuple": "an array of tables that name their mechanisms",
     "an Encoder": f"a table that names its kind, one of {', '.join(_ENCODERS)}",
     A_GRAPH: f"a table that names its kind, one of {', '.join(_GRAPHS)}",
@@ -88,7 +89,7 @@ _WRITTEN: Final[Mapping[str, str]] = {
     A_DISTRIBUTION: f"a table that names its kind, one of {', '.join(_RUN_COUNTS)}",
     A_SCHEDULE: f"a table that names its kind, one of {', '.join(_SCHEDULES)}",
 }
-_ALTERNATIVES: Final = {
+ALTERNATIVES: Final = {
     "batch_size": "rate",
     "rate": "batch_size",
     "epochs": "steps",
@@ -156,7 +157,12 @@ def load_plan(
     try:
         return _plan_file(_document(name), overrides or {})
     except PlanFileError as error:
-        raise PlanFileError(f"{name}: {error}") from None
+        raise PlanFileError(f"{shown(name)}: {error}") from None
+
+
+def shown(name: str) -> str:
+    """Return the name of a file so that it can be seen, though it be blank."""
+    return name if name.strip() else repr(name)
 
 
 def _document(name: str) -> dict[str, Any]:
@@ -228,7 +234,7 @@ def _dpsgd(table: object, overrides: Mapping[str, object]) -> Mechanism:
     """Return the plan of a table [dpsgd]."""
     if not isinstance(table, dict):
         raise PlanFileError("dpsgd must be a table: write [dpsgd]")
-    dropped = {_ALTERNATIVES.get(name) for name in overrides}
+    dropped = {ALTERNATIVES.get(name) for name in overrides}
     kept = {name: value for name, value in table.items() if name not in dropped}
     described = {key: _field(key, value, f"[dpsgd].{key}", 0) for key, value in kept.items()}
     return _made(DPSGD, {**described, **overrides}, "[dpsgd]", overrides)
@@ -335,8 +341,9 @@ def _needed(make: Callable[..., object], fields: Mapping[str, object], missing: 
 
 def _written(error: ParameterError) -> str:
     """Return an error in the words of a file."""
-    allowed = _WRITTEN.get(error.allowed, error.allowed)
-    return str(ParameterError(error.name, error.value, allowed))
+    meant = error.allowed.removesuffix(READ_FROM_A_FILE)
+    allowed = _WRITTEN.get(meant, meant)
+    return with_guess(ParameterError(error.name, error.value, allowed))
 
 
 def _refuse_unknown(where: str, table: Mapping[str, object], allowed: tuple[str, ...]) -> None:
@@ -346,13 +353,6 @@ def _refuse_unknown(where: str, table: Mapping[str, object], allowed: tuple[str,
             listed = ", ".join(allowed)
             hint = did_you_mean(key, allowed)
             raise PlanFileError(f"unknown key {key!r} in {where}{hint}; allowed are {listed}")
-
-
-def did_you_mean(key: str, allowed: Iterable[str]) -> str:
-    """Return a guess at what was meant, or nothing."""
-    lowered = {name.lower(): name for name in allowed}
-    close = difflib.get_close_matches(key.lower().replace("-", "_"), lowered, n=1)
-    return f" (did you mean {lowered[close[0]]!r}?)" if close else ""
 
 
 def _text(document: Mapping[str, Any], key: str) -> str | None:

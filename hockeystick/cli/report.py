@@ -17,6 +17,7 @@ from hockeystick import _validate
 from hockeystick.cli import options
 from hockeystick.cli.describe import steps_rules, words
 from hockeystick.cli.numerals import parse
+from hockeystick.cli.once import Once
 from hockeystick.cli.plan_file import PlanFile
 from hockeystick.cli.progress import bar
 from hockeystick.errors import ParameterError
@@ -25,7 +26,7 @@ _ENDING: Final = ".html"
 _A_DATE: Final = "a day such as 2026-01-31"
 
 
-@click.command()
+@click.command(cls=Once)
 @options.plan_flags
 @options.question("delta")
 @click.option("-o", "--out", metavar="FILE", help="Where the page goes: a new .html file.")
@@ -78,7 +79,7 @@ def report(
 def _path(out: str | None, force: bool) -> Path:
     """Return where the page goes, or raise before anything takes its time."""
     if out is None:
-        raise click.UsageError("Missing --out, the file to write: .html")
+        raise click.UsageError(f"Missing -o FILE{_ENDING}, where the page goes")
     path = Path(out)
     if path.suffix.lower() != _ENDING or "\0" in out:
         raise ParameterError("out", out, f"a file name that ends in {_ENDING}")

@@ -13,13 +13,17 @@ import click
 import hockeystick as hs
 from hockeystick.accountants._cost import assumptions_of
 from hockeystick.accountants.registry import ACCOUNTANTS
+from hockeystick.calibration._fields import locate, name_of, numeric_paths, spelled
 from hockeystick.calibration._goals import Target
 from hockeystick.calibration.calibrate import TOLERANCE
 from hockeystick.cli import options
 from hockeystick.cli.describe import fields
 from hockeystick.cli.numerals import parse
-from hockeystick.cli.plan_file import PlanFile, load_plan
+from hockeystick.cli.once import Once
+from hockeystick.cli.plan_file import ALTERNATIVES, PlanFile, load_plan
 from hockeystick.cli.waiting import waiting
+from hockeystick.cli.wording import did_you_mean
+from hockeystick.errors import ParameterError
 
 # What each kind of target is made of: the flag that asks for it, those it needs, and how.
 _KINDS: Final[Mapping[str, tuple[tuple[str, ...], Callable[..., Target]]]] = {
@@ -64,6 +68,18 @@ _STARTS: Final = {
     "steps": "1000",
 }
 
+_HELP: Final = """Print the value of one parameter with which a plan just meets a target.
+
+The value is on the safe side: the plan with it meets the target by a proven bound, and the next
+value, one tolerance step on, provably does not unless the answer says otherwise.
+
+\b
+  hockeystick solve examples/mnist-tutorial.toml --parameter noise_multiplier \\
+      --epsilon 2 --delta 1e-5
+  hockeystick solve --examples 60000 --batch-size 256 --noise-multiplier 1.1 \\
+      --parameter epochs --advantage 0.3
+"""
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -100,7 +116,7 @@ def _target_flags(command: Any) -> Any:
     return command
 
 
-@click.command()
+@click.command(cls=Once, help=_HELP)
 @options.plan_flags
 @click.option(
     "--parameter",
@@ -131,19 +147,10 @@ def solve(
     as_json: bool,
     **flags: str | None,
 ) -> None:
-    r"""Print the value of one parameter with which a plan just meets a target.
-
-    The value is on the safe side: the plan with it meets the target by a proven bound, and the next
-    value, one tolerance step on, provably does not unless the answer says otherwise.
-
-    \b
-      hockeystick solve examples/mnist-tutorial.toml --parameter noise_multiplier \
-          --epsilon 2 --delta 1e-5
-      hockeystick solve --examples 60000 --batch-size 256 --noise-multiplier 1.1 \
-          --parameter epochs --advantage 0.3
-    """
+    """Print the value of one parameter with which a plan just meets a target."""
     asked = {name: flags.pop(name) for name in _TARGET_FLAGS}
     file = _plan(plan_file, flags, parameter)
+    _refuse_unknown(parameter, file.plan)
     before = None if spent is None else load_plan(spent)
     target = _target(asked, file)
     width: Any = TOLERANCE if tolerance is None else parse(tolerance)
@@ -167,11 +174,23 @@ def solve(
 
 def _plan(plan_file: str | None, flags: dict[str, str | None], parameter: str) -> PlanFile:
     """Return the plan; flags alone may leave out what is solved for."""
-    if plan_file is None and flags.get(parameter, "") is None:
+    given = {name for name, text in flags.items() if text is not None}
+    is_left_out = parameter in flags and given.isdisjoint({parameter, ALTERNATIVES.get(parameter)})
+    if plan_file is None and is_left_out:
         flags = {**flags, parameter: _STARTS.get(parameter)}
     elif plan_file is None and flags.get("noise_multiplier") is None:
         raise click.UsageError("Missing --noise-multiplier")
     return options.plan_of(plan_file, flags)
+
+
+def _refuse_unknown(parameter: str, plan: hs.Mechanism) -> None:
+    """Raise where no number of the plan has the name, with a guess at the one that was meant."""
+    try:
+        locate(plan, parameter)
+    except ParameterError as error:
+        names = [name for path in numeric_paths(plan) for name in (spelled(path), name_of(path))]
+        hint = "" if parameter in names else did_you_mean(parameter, names)
+        raise click.ClickException(f"{error}{hint}") from None
 
 
 def _target(asked: Mapping[str, str | None], file: PlanFile) -> Target:
@@ -191,7 +210,12 @@ def _target(asked: Mapping[str, str | None], file: PlanFile) -> Target:
     if wrong:
         needs = " and ".join(f"--{name.replace('_', '-')}" for name in (kinds[0], *needed))
         raise click.UsageError(f"A target of {needs}: give all of that, and no other target")
-    return make(**{_ARGUMENTS.get(name, name): value for name, value in given.items()})
+    arguments = {_ARGUMENTS.get(name, name): name for name in given}
+    try:
+        return make(**{argument: given[name] for argument, name in arguments.items()})
+    except ParameterError as error:
+        name = arguments.get(error.name, error.name)
+        raise ParameterError(name, error.value, error.allowed) from None
 
 
 def _json(solution: Solution) -> str:

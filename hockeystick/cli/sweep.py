@@ -19,6 +19,7 @@ from hockeystick._validate import Domain
 from hockeystick.cli import options
 from hockeystick.cli.grid_file import GridFile, load_grid
 from hockeystick.cli.numerals import parse
+from hockeystick.cli.once import Once
 from hockeystick.cli.progress import bar
 
 _WORKERS: Final = Domain(symbol="w", low=1, high=1024, typical=(1, 64), whole=True)
@@ -53,7 +54,7 @@ class Swept:
         return (self.rows - self.resumed) / self.seconds
 
 
-@click.command()
+@click.command(cls=Once)
 @click.argument("grid_file", metavar="GRID.toml")
 @click.option("--out", metavar="FILE", help="Where the rows go: a new .csv or .parquet file.")
 @click.option("--workers", metavar="N", help="Ask in so many processes; by default in this one.")

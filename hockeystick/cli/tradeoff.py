@@ -16,6 +16,7 @@ from hockeystick.accountants._cost import assumptions_of
 from hockeystick.cli import options
 from hockeystick.cli.describe import fields
 from hockeystick.cli.numerals import parse
+from hockeystick.cli.once import Once
 from hockeystick.cli.plan_file import PlanFile
 from hockeystick.cli.waiting import waiting
 
@@ -74,7 +75,7 @@ class Attack:
         )
 
 
-@click.command()
+@click.command(cls=Once)
 @options.plan_flags
 @click.argument("more", metavar="[MORE.toml]...", nargs=-1)
 @click.option(

@@ -8,6 +8,7 @@ from typing import Any
 
 from hockeystick._precision import working_digits
 from hockeystick._validate import Domain, real
+from hockeystick.conversions._given import check_one_of_two
 from hockeystick.errors import ParameterError
 from hockeystick.notions.base import MU
 from hockeystick.notions.renyi import ORDER
@@ -52,8 +53,7 @@ def up_product(*factors: float) -> float:
 
 def one_of_two(epsilon: object, delta: object, *, zero: bool = False) -> float:
     """Return the one of the two that is given, or raise."""
-    if (epsilon is None) == (delta is None):
-        raise ParameterError("epsilon, delta", (epsilon, delta), "given one without the other")
+    check_one_of_two(epsilon, delta)
     if epsilon is not None:
         return real("epsilon", epsilon)
     value = real("delta", delta)

@@ -36,11 +36,18 @@ def epsilon_or_delta(target: str, given: Mapping[str, object]) -> Given:
     """Return the epsilon or the delta that is given, or raise."""
     _refuse_others(target, given, ("epsilon", "delta"))
     epsilon, delta = given.get("epsilon"), given.get("delta")
-    if (epsilon is None) == (delta is None):
-        raise ParameterError("epsilon, delta", (epsilon, delta), "given one without the other")
+    check_one_of_two(epsilon, delta)
     if epsilon is not None:
         return Given(epsilon=real("epsilon", epsilon))
     return Given(delta=real("delta", delta))
+
+
+def check_one_of_two(epsilon: object, delta: object) -> None:
+    """Raise unless one of the two is given without the other."""
+    if (epsilon is None) == (delta is None):
+        given = None if epsilon is None else (epsilon, delta)
+        allowed = "given: delta to ask for epsilon, or epsilon to ask for delta"
+        raise ParameterError("exactly one of epsilon and delta", given, allowed)
 
 
 def largest_order(target: str, given: Mapping[str, object]) -> Given:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TypeVar, overload
+from typing import Final, TypeVar, overload
 
 from hockeystick._validate import one_of
 from hockeystick.conversions._ends import size
@@ -15,6 +15,7 @@ from hockeystick.mechanisms.base import checked
 from hockeystick.notions import Notion
 
 _Notion = TypeVar("_Notion", bound=Notion)
+_A_SOURCE: Final = "a notion or a plan, such as hs.ZCDP(rho=0.5)"
 
 
 @overload
@@ -62,7 +63,7 @@ def convert(x: Mechanism, to: type[Notion] | str, **given: object) -> Notion:
         >>> print(f"{found.epsilon:.6f}, {found.origin.kind}: {found.origin.theorem}")
         5.221534, bound: Asoodeh et al. 2021, theorem 3: the best conversion of one order
     """
-    source = checked("x", x)
+    source = checked("x", x, allowed=_A_SOURCE)
     target = TARGETS[_name(to)]
     parameters = target.read(_name(to), given)
     released = size(source)

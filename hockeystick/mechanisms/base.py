@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError
 
 if TYPE_CHECKING:
     from hockeystick.mechanisms.composition import Composed, Repeated
+
+A_MECHANISM: Final = "a mechanism"
+# What is added where the name of a file is given for what it describes.
+READ_FROM_A_FILE: Final = " (hockeystick.cli.load_plan(path).plan reads one from a file)"
 
 
 class Mechanism(ABC):
@@ -80,8 +85,9 @@ class Plan(Mechanism):
         """What the plan comes down to; it is accounted in the plan's stead."""
 
 
-def checked(name: str, value: object) -> Mechanism:
-    """Return the value if it is a mechanism, or raise."""
-    if not isinstance(value, Mechanism):
-        raise ParameterError(name, value, "a mechanism")
-    return value
+def checked(name: str, value: object, *, allowed: str = A_MECHANISM) -> Mechanism:
+    """Return the value if it is a mechanism, or raise; for a text, say how a file is read."""
+    if isinstance(value, Mechanism):
+        return value
+    is_path = isinstance(value, str | os.PathLike)
+    raise ParameterError(name, value, allowed + READ_FROM_A_FILE * is_path)

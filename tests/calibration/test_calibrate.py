@@ -1,5 +1,6 @@
 import math
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 
@@ -361,6 +362,77 @@ def test_risks_are_probabilities(value: float) -> None:
     ):
         with pytest.raises(hs.ParameterError):
             make()
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (
+            lambda: hs.TruePositiveRate(0.5, fpr=0.7),
+            "rate must be at least fpr, which is 0.7: a",
+        ),
+        (lambda: hs.Reconstruction(0.1, baseline=0.2), "probability must be at least baseline, wh"),
+    ],
+)
+def test_a_risk_below_that_of_a_blind_guess_is_no_target(
+    make: Callable[[], object], told: str
+) -> None:
+    with pytest.raises(hs.ParameterError, match=f"^{told}"):
+        make()
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.3, 1.0])
+def test_the_risk_of_a_blind_guess_is_a_target(rate: float) -> None:
+    assert hs.TruePositiveRate(rate, fpr=rate).rate == rate
+
+
+HARDLY_ANY = hs.ApproxDP(1e-9, 1e-5)
+THREE_EPOCHS = hs.DPSGD(noise_multiplier=1.1, examples=60_000, batch_size=256, epochs=3)
+
+
+@pytest.mark.parametrize(
+    ("plan", "parameter", "least", "amount"),
+    [
+        (THREE_EPOCHS, "epochs", 256 / 60_000, "epochs = 0.00426667, one step,"),
+        (
+            hs.DPSGD(noise_multiplier=1.1, rate=0.01, epochs=3) @ hs.PureDP(0),
+            "epochs",
+            0.01,
+            "parts[0].epochs = 0.01, one step,",
+        ),
+        (TUTORIAL, "steps", 1, "steps = 1"),
+        (hs.Gaussian(1) ** 3, "count", 1, "count = 1"),
+    ],
+    ids=["epochs", "epochs-of-a-part", "steps", "count"],
+)
+def test_nothing_at_all_is_no_answer_and_it_says_what_the_first_step_costs(
+    plan: hs.Mechanism, parameter: str, least: float, amount: str
+) -> None:
+    with pytest.raises(hs.InfeasibleError) as refusal:
+        hs.calibrate(plan, parameter, HARDLY_ANY)
+    error, path = refusal.value, amount.partition(" ")[0]
+    told = f"no {path} above 0 reaches epsilon 1e-09 at delta 1e-05: already at {amount} the plan"
+    assert str(error).startswith(f"{told} has epsilon between {error.lower:.6g} and ")
+    assert error.best == least
+    one = _axis.Axis.of(plan, numeric_path(plan, path)).make(least)
+    first = hs.epsilon(one, HARDLY_ANY.delta)
+    assert (error.lower, error.upper) == (first.lower, first.upper)
+    assert error.lower > HARDLY_ANY.epsilon
+
+
+def test_a_rate_of_zero_is_no_answer() -> None:
+    plan = hs.DPSGD(noise_multiplier=1, rate=0.01, steps=10)
+    with pytest.raises(hs.InfeasibleError, match=r"^no rate above 0 reaches epsilon 1 at delta 0"):
+        hs.calibrate(plan, "rate", hs.PureDP(1))
+
+
+def test_one_step_that_just_fits_is_an_answer() -> None:
+    once = hs.DPSGD(noise_multiplier=1.1, examples=60_000, batch_size=256, steps=1)
+    target = hs.ApproxDP(hs.epsilon(once, 1e-5).upper, 1e-5)
+    assert hs.calibrate(once, "steps", target).value == 1
+    found = hs.calibrate(THREE_EPOCHS, "epochs", target)
+    assert isinstance(found.plan, hs.DPSGD)
+    assert found.plan.total_steps == 1
 
 
 def test_an_error_above_the_prior_is_out_of_reach() -> None:

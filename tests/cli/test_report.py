@@ -105,7 +105,7 @@ def test_the_page_has_the_permissions_of_any_new_file(run: Run, write: Write, ou
 
 
 WRONG = [
-    ("", "Missing --out, the file to write: .html"),
+    ("", "Missing -o FILE.html, where the page goes"),
     ("-o page.txt", "out must be a file name that ends in .html; got"),
     ("-o nowhere/page.html", "cannot write nowhere/page.html: No such file or directory"),
     ("-o page.html --delta 2", "delta must be a number from 0 to 1; got 2"),

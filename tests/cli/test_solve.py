@@ -101,6 +101,73 @@ def test_wrong_input_is_one_line_and_no_answer(
     assert said in err
 
 
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("--advantage 1.5", "advantage must be a number from 0 to 1; got 1.5"),
+        ("--bayes-error 2 --prior 0.1", "bayes_error must be a number from 0 to 1; got 2"),
+        ("--bayes-error 0.1 --prior 0", "prior must be a number > 0 and < 1; got 0"),
+        ("--tpr 2 --fpr 0.1", "tpr must be a number from 0 to 1; got 2"),
+        ("--tpr 0.5 --fpr 0.7", "tpr must be at least fpr, which is 0.7: a blind guess reaches"),
+        ("--reconstruction 2 --baseline 0", "reconstruction must be a number from 0 to 1; got 2"),
+        ("--reconstruction 0.1 --baseline 0.2", "reconstruction must be at least baseline, which"),
+        ("--divergence -1 --order 2", "divergence must be a number >= 0 or inf; got -1"),
+    ],
+)
+def test_a_wrong_target_is_named_as_its_flag_is(run: Run, target: str, said: str) -> None:
+    status, out, err = run("solve", *PLAN, "--parameter", "noise_multiplier", *target.split())
+    assert (status, out) == (2, "")
+    assert err.startswith(f"hockeystick: {said}")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("parameter", "hint"),
+    [
+        ("noise", " (did you mean 'noise_multiplier'?)"),
+        ("Noise-Multiplier", " (did you mean 'noise_multiplier'?)"),
+        ("step", " (did you mean 'steps'?)"),
+        ("zebra", ""),
+    ],
+)
+def test_a_parameter_that_is_nearly_one_of_the_plan_is_guessed(
+    run: Run, parameter: str, hint: str
+) -> None:
+    status, out, err = run("solve", *PLAN, "--parameter", parameter, *TARGET)
+    listed = "parameter must be a number that the plan gives: noise_multiplier, rate, steps"
+    assert (status, out) == (2, "")
+    assert err == f"hockeystick: {listed}; got {parameter!r}{hint}\n"
+
+
+def test_an_accountant_that_proves_nothing_is_not_taken_for_a_misspelt_one(run: Run) -> None:
+    asked = ("solve", *PLAN, "--parameter", "rate", *TARGET, "--accountant")
+    assert "did you mean" not in run(*asked, "gdp")[2]
+    assert run(*asked, "PRV")[2].endswith("got 'PRV' (did you mean 'prv'?)\n")
+
+
+def test_no_epochs_are_no_answer(run: Run) -> None:
+    asked = ("solve", TUTORIAL, "--parameter", "epochs", "--epsilon", "1e-9", "--json")
+    status, out, err = run(*asked)
+    assert (status, out) == (2, "")
+    assert err.startswith("hockeystick: no epochs above 0 reaches epsilon 1e-09 at delta 1e-05:")
+    assert "already at epochs = 0.00426667, one step, the plan has epsilon between" in err
+    assert err.count("\n") == 1
+
+
+def test_epochs_are_told_with_the_steps_that_they_make(run: Run) -> None:
+    asked = ("solve", TUTORIAL, "--parameter", "epochs", "--epsilon", "2")
+    steps = json.loads(run(*asked, "--json")[1])["plan"]["total_steps"]
+    panel = " ".join(run(*asked)[1].replace("│", " ").split())
+    assert "steps ceil(epochs * examples / batch_size) = ceil(" in panel
+    assert f"= {steps}: a partial last step" in panel
+
+
+def test_epochs_cannot_be_solved_for_where_steps_are_given(run: Run) -> None:
+    status, out, err = run("solve", *PLAN, "--parameter", "epochs", *TARGET)
+    assert (status, out) == (2, "")
+    assert "a number that the plan gives: noise_multiplier, rate, steps; got 'epochs'" in err
+
+
 def test_what_cannot_be_reached_is_one_line_with_the_best(run: Run, write: Write) -> None:
     spent = write('[[release]]\nmechanism = "Gaussian"\nnoise_multiplier = 1\n')
     asked = ("solve", *PLAN, "--parameter", "noise_multiplier", *TARGET, "--spent", spent)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import hockeystick as hs
-from hockeystick.cli import main, numerals
+from hockeystick.cli import commands, main, numerals
 from hockeystick.cli.waiting import waiting
 
 Run = Callable[..., tuple[int, str, str]]
@@ -54,6 +54,25 @@ def test_help_is_an_answer(run: Run, arguments: tuple[str, ...]) -> None:
     status, out, err = run(*arguments)
     assert (status, err) == (0, "")
     assert out.startswith("Usage: hockeystick")
+
+
+@pytest.mark.parametrize("command", ["", *sorted(commands.hockeystick.commands)])
+def test_help_holds_no_control_character_written_out(run: Run, command: str) -> None:
+    shown = run(*command.split(), "--help")[1]
+    assert "\\b" not in shown
+    assert "\b" not in shown
+
+
+def test_the_examples_of_solve_can_be_copied_from_its_help(run: Run) -> None:
+    shown = run("solve", "--help")[1].splitlines()
+    first = shown.index(
+        "    hockeystick solve examples/mnist-tutorial.toml --parameter noise_multiplier \\"
+    )
+    assert shown[first + 1 : first + 4] == [
+        "        --epsilon 2 --delta 1e-5",
+        "    hockeystick solve --examples 60000 --batch-size 256 --noise-multiplier 1.1 \\",
+        "        --parameter epochs --advantage 0.3",
+    ]
 
 
 def test_the_version_is_one_line(run: Run) -> None:

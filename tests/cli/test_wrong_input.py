@@ -1,13 +1,14 @@
 import shlex
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import hockeystick as hs
 from hockeystick.cli import load_plan
 
-Run = Callable[..., tuple[int, str, str]]
+Run = Callable[..., Any]
 Write = Callable[[str | bytes], str]
 
 TRAINING = "--rate 0.01 --steps 100 --noise-multiplier 1"
@@ -44,20 +45,23 @@ FLAGS = [
     (f"compare {TRAINING} --delta 1e-5 --sampling nonsense", "sampling must be one of"),
     (
         f"epsilon {TRAINING} --delta 1e-5 --epochs 2",
-        "only one of epochs, steps must be given",
+        "Give --epochs or --steps, not both; got --epochs 2 and --steps 100",
     ),
-    (f"epsilon {TRAINING} --delta 1e-5 --batch-size 2 --examples 9", "batch_size, rate must be"),
+    (
+        f"epsilon {TRAINING} --delta 1e-5 --batch-size 2 --examples 9",
+        "Give --batch-size or --rate, ",
+    ),
     (f"epsilon {TRAINING} --delta 1e-5 --examples 0", "examples must be an integer from 1"),
     (f"epsilon {TRAINING} --delta 1e-5 --epsilon 1", "--epsilon"),
     (f"epsilon {TRAINING} --detla 1e-5", "--detla"),
     (f"epsilon {TRAINING} --delta 1e-5 one.toml two.toml", "two.toml"),
     (
         "epsilon --delta 1e-5 --steps 9 --noise-multiplier 1",
-        "batch_size or rate must be given",
+        "Missing --batch-size or --rate (see hockeystick epsilon --help)",
     ),
     (
         "epsilon --delta 1e-5 --rate 0.1 --noise-multiplier 1",
-        "epochs or steps must be given",
+        "Missing --epochs or --steps (see hockeystick epsilon --help)",
     ),
     ("epsilon --delta 1e-5 --rate 1.1 --steps 9 --noise-multiplier 1", "rate must be a number fr"),
     ("epsilon --delta 1e-5 --rate 0.1 --steps 0.5 --noise-multiplier 1", "steps must be an integ"),
@@ -72,6 +76,38 @@ FLAGS = [
     (f"delta {TRAINING} --epsilon nan", "epsilon must be a number >= 0 or inf; got nan"),
     (f"compare {TRAINING}", "delta must be given"),
     (f"compare {TRAINING} --delta 1e-5 --epsilon 2", "delta and epsilon are both given"),
+    (
+        f"epsilon {TRAINING} --delta 1e-5 --sampling shufle",
+        "got 'shufle' (did you mean 'shuffle'?)",
+    ),
+    (
+        f"epsilon {TRAINING} --delta 1e-5 --sampling Fixed",
+        "(did you mean 'fixed-size'?)",
+    ),
+    (
+        f"epsilon {TRAINING} --delta 1e-5 --adjacency add_remove",
+        "got 'add_remove' (did you mean 'add-remove'?)",
+    ),
+    (f"epsilon {TRAINING} --delta 1e-5 --clipping batches", "(did you mean 'batch'?)"),
+    (f"epsilon {TRAINING} --delta 1e-5 --accountant PRV", "got 'PRV' (did you mean 'prv'?)"),
+    ("plan --examples 9 --epsilon 1 --delta 0.1 --sampling poison", "(did you mean 'poisson'?)"),
+    (
+        f"epsilon {TRAINING} --delta 1e-5 --accountant basic",
+        "(PureDP, ApproxDP), or use --accountant auto",
+    ),
+    (f"epsilon {TRAINING} --delta 1e-5 --accountant basic --digits 9", "use --accountant auto"),
+    (f"epsilon {TRAINING} --delta 1e-5 --steps 5", "--steps is given twice; give it once"),
+    (f"delta {TRAINING} --epsilon 1 --epsilon 1", "--epsilon is given twice"),
+    (f"compare {TRAINING} --delta 1e-5 --sampling --sampling poisson", "--sampling is given twice"),
+    ("report plan.toml -o a.html --out b.html", "--out is given twice; give it once (see hockeys"),
+    ("sweep grid.toml --out a.csv --out b.csv", "--out is given twice"),
+    ("convert 'GDP(1)' --to PureDP --to ZCDP", "--to is given twice"),
+    ("plan --examples 9 --examples 10", "--examples is given twice"),
+    (f"solve {TRAINING} --parameter rate --mu 1 --mu 2", "--mu is given twice"),
+    (f"tradeoff {TRAINING} --rate 0.02", "--rate is given twice"),
+    ("epsilon ''", "hockeystick: '': no such file; give the path of a plan file"),
+    ("epsilon ' '", "hockeystick: ' ': no such file; give the path of a plan file"),
+    ("sweep '' --out a.csv", "hockeystick: '': no such file; give the path of a plan file"),
     ("accountant", "accountant"),
     ("--no-such-flag", "--no-such-flag"),
 ]
@@ -101,8 +137,10 @@ FILES = [
     ("[[dpsgd]]\nrate = 1", "dpsgd must be a table"),
     ("[dpsgd]\nrate = 0.1\nsteps = 9", "[dpsgd] needs noise_multiplier, a number >= 0 or inf"),
     (DPSGD + "batchsize = 3", "unknown key 'batchsize' in [dpsgd] (did you mean 'batch_size'?)"),
+    (DPSGD + "sampling = 'shufle'", "[dpsgd]: sampling must be one of"),
+    (DPSGD + "sampling = 'shufle'", "got 'shufle' (did you mean 'shuffle'?)"),
     (DPSGD + "batch-size = 3", "(did you mean 'batch_size'?)"),
-    (DPSGD + "batch_size = 3", "[dpsgd]: only one of batch_size, rate must be given"),
+    (DPSGD + "batch_size = 3", "[dpsgd]: give batch_size or rate, not both; got batch"),
     (DPSGD.replace("100", "'100'"), "[dpsgd]: steps must be an integer from 0 to 10^15; got '100'"),
     (DPSGD.replace("100", "1.5"), "[dpsgd]: steps must be an integer from 0 to 10^15; got 1.5"),
     (DPSGD.replace("100", "{a = 1}"), "[dpsgd]: steps must be an integer"),
@@ -221,6 +259,20 @@ def test_the_library_says_the_same_of_a_wrong_file(
     with pytest.raises(hs.PlanFileError) as refusal:
         load_plan(write(content))
     assert told in str(refusal.value)
+
+
+def test_flags_that_exclude_each_other_are_not_blamed_on_the_file(run: Run, write: Write) -> None:
+    ran = run("epsilon", write(DPSGD), "--delta", "1e-5", "--epochs", "5", "--steps", "5")
+    assert_refused(ran, "hockeystick: Give --epochs or --steps, not both; got --epochs 5 and --st")
+
+
+def test_a_flag_that_may_be_given_several_times_still_may(run: Run) -> None:
+    status, _, err = run("tradeoff", *shlex.split(TRAINING), "--fpr", "0.1", "--fpr", "0.2")
+    assert (status, err) == (0, "")
+
+
+def test_help_is_given_whatever_is_given_twice(run: Run) -> None:
+    assert run("epsilon", "--rate", "1", "--rate", "2", "--help").status == 0
 
 
 def test_a_path_that_is_no_file_is_named(run: Run, tmp_path: Path) -> None:

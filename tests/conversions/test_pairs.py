@@ -159,8 +159,13 @@ def test_no_epsilon_has_a_delta_below_the_probability_of_failure() -> None:
         ("DP", {}, "to must be one of 'PureDP'"),
         (None, {}, "to must be a notion: one of PureDP"),
         (hs.Gaussian, {}, "to must be a notion"),
-        (ApproxDP, {}, "epsilon, delta must be given one without the other"),
-        (ApproxDP, {"epsilon": 1, "delta": 0.1}, "epsilon, delta must be given"),
+        (ApproxDP, {}, "exactly one of epsilon and delta must be given: delta to ask for epsilon"),
+        (
+            ApproxDP,
+            {"epsilon": 1, "delta": 0.1},
+            "exactly one of epsilon and delta must be given: delta to ask for epsilon, or epsilon "
+            "to ask for delta; got (1, 0.1)",
+        ),
         (ApproxDP, {"delta": -1}, "delta must be a number from 0 to 1"),
         (ApproxDP, {"epsilon": math.nan}, "epsilon must be a number >= 0 or inf"),
         (ApproxDP, {"delta": 0.1, "omega": 2}, "omega must be left out: ApproxDP has no such"),
@@ -181,7 +186,8 @@ def test_wrong_requests_are_named(to: Any, given: dict[str, Any], told: str) -> 
 
 def test_only_mechanisms_are_converted() -> None:
     wrong: Any = 1.0
-    with pytest.raises(hs.ParameterError, match="x must be a mechanism"):
+    told = r"^x must be a notion or a plan, such as hs.ZCDP\(rho=0.5\); got 1.0$"
+    with pytest.raises(hs.ParameterError, match=told):
         convert(wrong, PureDP)
 
 

@@ -44,6 +44,12 @@ def test_the_printed_values_come_out(case: tuple[Callable[[], float], str]) -> N
     assert value == pytest.approx(float(case[1]), rel=3e-15)
 
 
+@pytest.mark.parametrize("given", [{}, {"epsilon": 1.0, "delta": 0.1}])
+def test_a_theorem_of_two_numbers_says_that_it_takes_one_of_them(given: dict[str, float]) -> None:
+    with pytest.raises(hs.ParameterError, match=r"^exactly one of epsilon and delta must be given"):
+        t.balle_wang(1.0, **given)
+
+
 def test_the_mu_of_a_budget_comes_out_rounded_down() -> None:
     mu = t.gaussian_mu(1, 1e-5)
     assert mu == pytest.approx(0.26805112321129421790303557237, rel=1e-14)
@@ -218,9 +224,9 @@ def test_wrong_parameters_are_named(theorem: Callable[..., float]) -> None:
         theorem(2.0, math.inf, epsilon=1)
     with pytest.raises(hs.ParameterError, match="delta must be"):
         theorem(2.0, 1.0, delta=0)
-    with pytest.raises(hs.ParameterError, match="epsilon, delta must be"):
+    with pytest.raises(hs.ParameterError, match="exactly one of epsilon and delta"):
         theorem(2.0, 1.0)
-    with pytest.raises(hs.ParameterError, match="epsilon, delta must be"):
+    with pytest.raises(hs.ParameterError, match="exactly one of epsilon and delta"):
         theorem(2.0, 1.0, epsilon=1, delta=0.1)
 
 

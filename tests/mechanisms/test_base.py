@@ -4,11 +4,12 @@ import copy
 import dataclasses
 import math
 import pickle
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hockeystick import mechanisms
+from hockeystick import epsilon, mechanisms
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import (
     DPSGD,
@@ -226,10 +227,18 @@ def test_a_power_may_be_an_integral_float() -> None:
 def test_a_product_with_something_else_is_refused_on_either_side(
     mechanism: Any, other: Any
 ) -> None:
-    with pytest.raises(ParameterError, match=r"^the right side of @ must be a mechanism; got "):
+    right = r"^the right side of @ must be a mechanism( \(.*\))?; got "
+    with pytest.raises(ParameterError, match=right):
         mechanism @ other
     with pytest.raises(ParameterError, match=r"^the left side of @ must be a mechanism; got "):
         other @ mechanism
+
+
+@pytest.mark.parametrize("path", ["plan.toml", Path("plan.toml")], ids=["text", "path"])
+def test_where_a_file_is_named_it_says_how_to_read_one(path: Any) -> None:
+    how = r"\(hockeystick.cli.load_plan\(path\).plan reads one from a file\); got "
+    with pytest.raises(ParameterError, match=rf"^plan must be a mechanism {how}"):
+        epsilon(path, delta=1e-5)
 
 
 @names

@@ -126,14 +126,15 @@ class Weights:
         log_total = top + math.log(float(np.exp(raised - top).sum()))
         weight = np.exp(raised - log_total)
         kept = weight > 0.0
-        size = np.where(kept, np.abs(log_weight) + np.abs(exponent), 0.0)
+        place = abs(self.offset) + step * np.abs(self.first + np.arange(self.weight.size))
+        size = np.where(kept, np.abs(log_weight) + abs(other - tilt) * place, 0.0)
         error = _ULP * (8.0 * size + 8.0 * abs(log_total) + 64.0)
         typical, off = _errors(weight, error)
         if self.off.size:
-            own = np.where(
-                self.off > 0.0, self.off * np.exp(np.minimum(exponent - log_total, 700.0)), 0.0
-            )
-            off = own * (1.0 + 2.0 * error) if not off.size else off + own * (1.0 + 2.0 * error)
+            raised = exponent - log_total + np.minimum(error, 700.0)
+            with np.errstate(over="ignore", invalid="ignore"):
+                own = np.where(self.off > 0.0, self.off * np.exp(raised), 0.0)
+            off = own + off if off.size else own
         return replace(
             self,
             weight=weight,
@@ -329,7 +330,8 @@ def _tilted(
     size = steps.last - steps.first + 1
     mass = np.exp(exponent - log_total)
     weight = np.bincount(pieces.place, weights=mass, minlength=size).astype(np.float64)
-    sizes = np.abs(pieces.log_p) + np.abs(tilt * point)
+    place = abs(steps.offset) + steps.step * np.abs(pieces.place + float(steps.first))
+    sizes = np.abs(pieces.log_p) + tilt * place
     together = float(np.bincount(pieces.place).max())
     error = pieces.error + _ULP * (8.0 * sizes + 8.0 * abs(log_total) + 64.0 + together)
     typical, loose = _errors(mass, error)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from hockeystick._solve import increasing_root
+from hockeystick.accountants.prv._points import is_atomic
 from hockeystick.losses._cells import points_of, reach
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 _SHARE: Final = 16.0
 # With a delta that is not so much smaller than certain, nothing is rounded off that matters.
 _LEAST: Final = 9.0
+# A smaller delta is that of masses which are too small to be normal numbers.
+_FAINTEST: Final = -650.0
 # A threshold is no less than exp of minus this of epsilon.
 _DEEPEST: Final = 4.0
 # They are not rare beyond this.
@@ -55,9 +58,14 @@ class _Points(NamedTuple):
 
 
 def apart(question: Question, epsilon: float | None) -> Question | None:
-    """Return the question with rare large losses apart, None where none are rare."""
+    """Return the question with rare large losses apart, None where none are rare.
+
+    Atoms are left on the lattice that suits them.
+    """
     hopeless = epsilon is None and question.log_delta + _LEAST > _OFTEN
     if hopeless or len(question.upper) > _MOST_LOSSES:
+        return None
+    if any(is_atomic(loss) for loss, _ in question.upper):
         return None
     points = [_points(loss, count) for loss, count in question.upper]
     log_delta = question.log_delta
@@ -65,7 +73,7 @@ def apart(question: Question, epsilon: float | None) -> Question | None:
         epsilon = _jump(points, log_delta)
     else:
         log_delta = min(log_delta, math.log(max(sum(p.jumps(epsilon) for p in points), _TINY)))
-    if epsilon <= 0.0 or log_delta + _LEAST > _OFTEN:
+    if epsilon <= 0.0 or not _FAINTEST < log_delta <= _OFTEN - _LEAST:
         return None
     threshold = _above(points, min(log_delta + _SHARE, _OFTEN), epsilon)
     if threshold <= 0.0:

@@ -29,7 +29,7 @@ def natural_step(terms: Sequence[tuple[CellLoss, int]]) -> float | None:
     spacings = []
     for loss, _ in terms:
         atoms = loss.atoms().loss
-        if not _is_atomic(loss):
+        if not is_atomic(loss):
             return None
         if atoms.size > 1:
             span, gap = float(atoms[-1] - atoms[0]), float(np.diff(atoms).min())
@@ -63,7 +63,7 @@ def parts_for(
     return parts
 
 
-def _is_atomic(loss: CellLoss) -> bool:
+def is_atomic(loss: CellLoss) -> bool:
     """Return whether a loss has atoms only."""
     return bool(loss.cells(np.array([-math.inf, math.inf])).log_p[0] == -math.inf)
 

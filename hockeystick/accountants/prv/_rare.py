@@ -41,6 +41,8 @@ _KNOTS: Final = 2048
 _NEGLIGIBLE: Final = 24.0
 # The tilts of lattices for small losses: so many per octave.
 _PER_OCTAVE: Final = 3
+# What numbers too small to be normal are off by, with room.
+_DENORMAL: Final = 1e-322
 # Where |J| is less than this share of |A|, powers are subtracted without cancellation.
 _SMALL: Final = 0.5
 # Round-off of the subtraction: so many units for itself, and so many for each run.
@@ -145,7 +147,15 @@ def halves_of(
 
 def mass_of_large(halves: Sequence[Halves]) -> float:
     """Return a bound of the tilted mass of all outcomes with a large loss, relative to all."""
-    return math.fsum(n * float(large.weight.sum()) for _, large, n in halves) * (1.0 + 1e-9)
+    return math.fsum(n * float(large.weight.sum()) for _, large, n in halves) * _grown_by_all(
+        halves
+    )
+
+
+def _grown_by_all(halves: Sequence[Halves]) -> float:
+    """Return by how much masses that add up to hardly more than 1 grow when composed."""
+    totals = ((float(low.weight.sum() + high.weight.sum()), n) for low, high, n in halves)
+    return math.exp(math.fsum(n * max(math.log(total), 0.0) for total, n in totals)) * (1.0 + 1e-9)
 
 
 def off_by(halves: Sequence[Halves]) -> float:
@@ -156,7 +166,8 @@ def off_by(halves: Sequence[Halves]) -> float:
     """
     small = math.fsum(one.runs * one.small.loose for one in halves)
     large = math.fsum(one.runs * one.large.loose for one in halves)
-    return (large + (mass_of_large(halves) + large) * small) * (1.0 + grown_by(small + large))
+    grown = (1.0 + grown_by(small + large)) * _grown_by_all(halves)
+    return (large + (mass_of_large(halves) + large) * small) * grown
 
 
 def rare_masses(halves: Sequence[Halves], size: int, lead: int) -> Listed:
@@ -181,12 +192,13 @@ def rare_masses(halves: Sequence[Halves], size: int, lead: int) -> Listed:
         error_large += count * unit * norm(high)
         norms += count * norm(high)
         runs += count
-    growth = 1.01 + grown_by((error_small + error_large) * math.sqrt(size))
+    growth = 1.01 * _grown_by_all(halves) + grown_by((error_small + error_large) * math.sqrt(size))
     transformed = error_large + mass_of_large(halves) * error_small
     rounding = ULP * (_SUBTRACTED + _FOR_EACH_RUN * (runs + len(halves)))
     mass = np.roll(irfft(rare, size), -lead)
     back = unit * norm(mass) * 1.01
-    return Listed(mass, (transformed + rounding * norms) * growth + back)
+    round_off = (transformed + rounding * norms) * growth + back + runs * size * _DENORMAL
+    return Listed(mass, round_off, mass_of_large(halves))
 
 
 def _grown(one: Weights) -> Weights:
@@ -198,7 +210,7 @@ def _difference(small: Complexes, large: Complexes, count: int) -> Complexes:
     """Return ``(A + J)^n - A^n``, right to a few n units of ``n |J|``."""
     if count == 1:
         return large
-    near = np.abs(large) < _SMALL * np.abs(small)
+    near = np.abs(large) < min(_SMALL, 1.0 / count) * np.abs(small)
     ratio = np.where(near, large, 0.0) / np.where(near, small, 1.0)
     x, y = ratio.real, ratio.imag
     real = 0.5 * count * np.log1p(2.0 * x + x * x + y * y)

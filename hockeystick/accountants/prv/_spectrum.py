@@ -67,10 +67,11 @@ class Masses(Protocol):
 
 @dataclass(frozen=True)
 class Listed:
-    """Masses one by one."""
+    """Masses one by one, which add up to no more than ``most``."""
 
     mass: Array
     round_off: float
+    most: float = 1.0
 
     @property
     def size(self) -> int:
@@ -83,9 +84,9 @@ class Listed:
         at = x + step * np.arange(last - first, dtype=np.float64)
         factor = np.exp(-c * at) * -np.expm1(-at)
         value = float((factor * self.mass[first:last]).sum())
-        rest = math.exp(-_TAIL) if last < self.size else 0.0
+        rest = self.most * math.exp(-_TAIL) if last < self.size else 0.0
         rounding = ULP * (16.0 + (last - first) + 4.0 * _TAIL) * abs(value)
-        return Sum(value, norm(factor) * self.round_off + rest + rounding)
+        return Sum(value, norm(factor) * self.round_off * (1.0 + 1e-9) + rest + rounding)
 
 
 @dataclass(frozen=True)

@@ -100,10 +100,9 @@ def _on_knots(one: Weights, step: float, most: int) -> tuple[Array, Array]:
     padded = np.zeros((max(count, 1), stride))
     padded.ravel()[: last - first + 1] = one.weight[first : last + 1][: padded.size]
     share = np.arange(stride) / stride
-    up = (padded * share).sum(axis=1)
     weight = np.zeros(padded.shape[0] + 1)
-    weight[:-1] = padded.sum(axis=1) - up
-    weight[1:] += up
+    weight[:-1] = (padded * (1.0 - share)).sum(axis=1)
+    weight[1:] += (padded * share).sum(axis=1)
     if last - first == padded.size:
         weight[-1] += one.weight[last]
     index = first + stride * np.arange(weight.size)

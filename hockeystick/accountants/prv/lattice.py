@@ -165,7 +165,7 @@ def _composed(
 
     if halves is None:
         masses: Masses = masses_of(weights, size, lead)
-        off = grown_by(math.fsum(count * one.loose for one, count in weights))
+        off = 1.01 * grown_by(math.fsum(count * one.loose for one, count in weights))
     else:
         masses, off = rare_masses(halves, size, lead), off_by(halves)
     return Lattice(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from hockeystick._numerals import plain
 from hockeystick._validate import MAX_COUNT, PARAMETERS
-from hockeystick.errors import ParameterError
+from hockeystick.errors import IncompatibleError, ParameterError
 
 if TYPE_CHECKING:
     from hockeystick.mechanisms.dpsgd.plan import DPSGD
@@ -20,10 +20,11 @@ def check_alternatives(plan: DPSGD) -> None:
     """Raise unless exactly one of each pair of alternatives was given, with what it needs."""
     for first, second in (("batch_size", "rate"), ("epochs", "steps")):
         pair = getattr(plan, first), getattr(plan, second)
-        if pair.count(None) != 1:
-            missing = pair == (None, None)
-            name = f"{first} or {second}" if missing else f"only one of {first}, {second}"
-            raise ParameterError(name, None if missing else pair, "given")
+        if pair == (None, None):
+            raise ParameterError(f"{first} or {second}", None, "given")
+        if None not in pair:
+            got = f"{first} = {plain(pair[0])}, {second} = {plain(pair[1])}"
+            raise IncompatibleError(f"give {first} or {second}, not both; got {got}")
     if plan.batch_size is None:
         return
     if plan.examples is None:

@@ -76,11 +76,11 @@ class DPSGD(Plan):
             or the runs that tuned this one: a mechanism, or several in a tuple; None for nothing.
 
     Raises:
-        ParameterError: If a parameter is outside its domain, or one of a pair of alternatives is
-            missing or both are given.
-        IncompatibleError: If the sampling has no analysis under the adjacency or with the clipping,
-            shuffled or allocated data are no whole number of batches or epochs, or what else is
-            released is described under another adjacency.
+        ParameterError: If a parameter is outside its domain, or both of a pair of alternatives are
+            missing.
+        IncompatibleError: If both of a pair of alternatives are given, the sampling has no analysis
+            under the adjacency or with the clipping, shuffled or allocated data are no whole number
+            of batches or epochs, or what else is released is described under another adjacency.
 
     References:
         Abadi et al., "Deep Learning with Differential Privacy", CCS 2016, algorithm 1.

@@ -245,7 +245,7 @@ def question(loss: CellLoss, count: int, delta: float, *, for_delta: bool = Fals
 
 def test_nothing_is_taken_apart_where_no_loss_is_rare() -> None:
     often = question(SampledGaussianLoss(0.01, 1.0, removing=True), 1000, 0.01)
-    usual = question(GaussianLoss(1.0), 10, 1e-6)
+    usual = question(GaussianLoss(1.0), 10, 1e-3)
     assert apart(often, None) is None
     assert apart(usual, None) is None
 

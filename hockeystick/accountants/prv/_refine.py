@@ -83,8 +83,11 @@ class Question(NamedTuple):
         return max(math.fsum(count for _, count in self.upper), 1.0)
 
 
-def refined(question: Question, read: Read) -> Interval | None:
-    """Return what is read off ever finer lattices; the narrowest, None where there is none."""
+def refined(question: Question, read: Read, *, patient: bool = True) -> Interval | None:
+    """Return what is read off ever finer lattices; the narrowest, None where there is none.
+
+    Without patience it ends where a finer lattice has no lower end either: it is round-off then.
+    """
     exact = question.step or natural_step((*question.lower, *question.upper))
     sums = None if exact else _combined(question)
     if sums:
@@ -111,6 +114,7 @@ def refined(question: Question, read: Read) -> Interval | None:
         question = better
         stale += 1 if best.relative_width > _HARDLY * before else 0
         done = best.relative_width <= question.tolerance or step == exact
+        done = done or (not patient and before < math.inf and best.lower == 0.0)
         if done or stale >= 2 or taken >= _FULL:
             break
         finer = math.sqrt(0.5 * question.tolerance / max(found.relative_width, 1e-300))

@@ -29,8 +29,6 @@ _STEEPEST: Final = 1e7
 _FLATTEST: Final = 0.05
 _UNKNOWN: Final = "of one of its parts only bounds are known, not the privacy loss's distribution"
 _TRIES: Final = 60
-# At deltas below exp of this, taking rare large losses apart is asked first.
-_RARE: Final = -17.0
 # An interval wider than this may have a worse lower end than one part of the plan alone.
 _POOR: Final = 0.1
 
@@ -148,24 +146,20 @@ class PRV(DirectedAccountant):
 
 
 def _answer(question: Question, read: Read, epsilon: float | None) -> Interval | None:
-    """Return what the lattices say, None where they overflow: large losses apart, and tilted."""
+    """Return what the lattices say, None where they overflow: tilted, or large losses apart."""
     from hockeystick.accountants.prv._large import apart
 
-    found: Interval | None = None
     other = apart(question, epsilon) if question.step is None else None
-    ways = [question] if other is None else [question, other]
-    if other is not None and other.log_delta < _RARE:
-        ways.reverse()
-    for way in ways:
-        answer = _refined(way, read)
-        if answer is not None:
-            found = answer if found is None else answer.within(found)
-        if found is not None and found.relative_width <= question.tolerance:
-            break
-    return found
+    found = _refined(question, read, patient=other is None)
+    if other is None or (found is not None and found.relative_width <= question.tolerance):
+        return found
+    answer = _refined(other, read)
+    if answer is None or found is None:
+        return answer or found
+    return answer.within(found)
 
 
-def _refined(question: Question, read: Read) -> Interval | None:
+def _refined(question: Question, read: Read, *, patient: bool = True) -> Interval | None:
     """Return what the lattices for one tilt say, None where they overflow."""
     import numpy as np
 
@@ -173,7 +167,7 @@ def _refined(question: Question, read: Read) -> Interval | None:
 
     try:
         with np.errstate(invalid="raise", over="raise"):
-            return refined(question, read)
+            return refined(question, read, patient=patient)
     except ArithmeticError:
         return None
 

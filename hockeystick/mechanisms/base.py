@@ -86,8 +86,8 @@ class Plan(Mechanism):
 
 
 def checked(name: str, value: object, *, allowed: str = A_MECHANISM) -> Mechanism:
-    """Return the value if it is a mechanism, or raise; for a text, say how a file is read."""
+    """Return the value if it is a mechanism, or raise; for a plan's file, say how it is read."""
     if isinstance(value, Mechanism):
         return value
-    is_path = isinstance(value, str | os.PathLike)
-    raise ParameterError(name, value, allowed + READ_FROM_A_FILE * is_path)
+    names_a_file = str(value).endswith(".toml") and isinstance(value, str | os.PathLike)
+    raise ParameterError(name, value, allowed + READ_FROM_A_FILE * names_a_file)

@@ -12,11 +12,13 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.accountants._cost import cost_of
+from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.prv import PRV
 
 ORACLES = Path(__file__).parents[1] / "oracles"
 DIRECTIONS = ("remove", "add")
+CONTOUR, LATTICES = Contour(), PRV()
 
 
 def cases(file: str) -> list[Any]:
@@ -25,20 +27,14 @@ def cases(file: str) -> list[Any]:
     return [(plan, name) for plan in plans for name in DIRECTIONS]
 
 
-def interval_and_truth(plan: Any, direction: str) -> tuple[Any, float]:
-    """Return the contour accountant's interval for one direction, and the truth."""
+def interval_and_truth(
+    plan: Any, direction: str, accountant: Contour | PRV = CONTOUR
+) -> tuple[Interval, float]:
+    """Return an accountant's interval for one direction, and the truth."""
     step = hs.PoissonSubsampled(hs.Gaussian(plan["noise_multiplier"]), plan["rate"])
-    cost = cost_of(step ** plan["steps"], "contour")
+    cost = cost_of(step ** plan["steps"], accountant.name)
     terms = cost.removing if direction == "remove" else cost.adding
-    return Contour().epsilon_of(terms, plan["delta"]), float(plan[direction]["epsilon"])
-
-
-def by_lattices(plan: Any, direction: str) -> tuple[Any, float]:
-    """Return the interval of the lattices for one direction, and the truth."""
-    step = hs.PoissonSubsampled(hs.Gaussian(plan["noise_multiplier"]), plan["rate"])
-    cost = cost_of(step ** plan["steps"], "prv")
-    terms = cost.removing if direction == "remove" else cost.adding
-    return PRV().epsilon_of(terms, plan["delta"]), float(plan[direction]["epsilon"])
+    return accountant.epsilon_of(terms, plan["delta"]), float(plan[direction]["epsilon"])
 
 
 @pytest.mark.parametrize(("plan", "direction"), cases("random_plans.json")[:60])
@@ -56,14 +52,14 @@ def test_the_truth_lies_in_every_other_interval(plan: Any, direction: str) -> No
 
 @pytest.mark.parametrize(("plan", "direction"), cases("random_plans.json")[:60])
 def test_the_truth_lies_between_the_lattices(plan: Any, direction: str) -> None:
-    found, truth = by_lattices(plan, direction)
+    found, truth = interval_and_truth(plan, direction, LATTICES)
     assert found.lower <= truth <= found.upper
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("plan", "direction"), cases("random_plans.json")[60:])
 def test_the_truth_lies_between_all_other_lattices(plan: Any, direction: str) -> None:
-    found, truth = by_lattices(plan, direction)
+    found, truth = interval_and_truth(plan, direction, LATTICES)
     assert found.lower <= truth <= found.upper
 
 

@@ -227,7 +227,7 @@ def test_a_power_may_be_an_integral_float() -> None:
 def test_a_product_with_something_else_is_refused_on_either_side(
     mechanism: Any, other: Any
 ) -> None:
-    right = r"^the right side of @ must be a mechanism( \(.*\))?; got "
+    right = r"^the right side of @ must be a mechanism; got "
     with pytest.raises(ParameterError, match=right):
         mechanism @ other
     with pytest.raises(ParameterError, match=r"^the left side of @ must be a mechanism; got "):

@@ -198,7 +198,7 @@ def test_what_may_be_off_by_anything_is_so_on_its_own_side_only() -> None:
     assert high.loose < 1.0
 
 
-# Rate, noise multiplier, steps and delta; their truths are in tests/oracles, for test_random_plans.
+# Rate, noise multiplier, steps and delta, near plans whose truths test_random_plans has.
 WIDE_ONCE = [
     (3.47e-5, 1.39, 55, 3.4e-21),
     (2.29e-4, 1.34, 6101, 1.3e-20),

@@ -93,9 +93,12 @@ def test_outcomes_with_a_large_loss_are_right_to_round_off_of_their_own_mass(
     assert sum(truth) <= mass_of_large(parts)
 
 
-def test_what_is_subtracted_is_known_where_small_losses_leave_next_to_no_transform() -> None:
-    # Even masses on 30 of 512 points: their transform has zeros nearby, where |J| exceeds |A|.
-    even = np.where(np.arange(60) < LARGE, 1.0, 1e-9)
+@pytest.mark.parametrize("rarity", [1e-9, 0.3])
+def test_what_is_subtracted_is_known_where_small_losses_leave_next_to_no_transform(
+    rarity: float,
+) -> None:
+    # Even masses on 30 of 480 points: their transform has zeros, where |J| exceeds |A|.
+    even = np.where(np.arange(60) < LARGE, 1.0, rarity)
     one = Weights(0.0, -5, even / even.sum(), 0.0, 0.0, np.zeros(0), 0.0, 0.0)
     parts = halves([(one, 4)])
     found = rare_masses(parts, 30 * 16, (-20) % 480)
@@ -147,6 +150,12 @@ def test_a_contribution_that_does_not_count_is_not_worked_out() -> None:
     # Beyond what small losses add up to there is next to nothing.
     assert bulk.upper(3.0, -20.0) < -100.0
     assert bulk.lower(3.0, -20.0) == -math.inf
+
+
+def test_a_contribution_that_does_not_count_is_bounded_all_the_same() -> None:
+    parts = halves([(weights(1, 1e-6), 3)])
+    bulk = Bulk(parts, STEP, 1.0, lambda *_: None)
+    assert bulk.upper(0.3, 100.0) >= math.log(contribution(parts, 1.0, 0.3)) > -math.inf
 
 
 @pytest.mark.parametrize("tilt", [-20.0, 0.1, 30.0])

@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from hockeystick._kernels.interrupts import interruptible
 from hockeystick._kernels.series import Array
 
 Indices = NDArray[np.int64]
@@ -64,6 +65,7 @@ def spread(
     return found
 
 
+@interruptible
 @njit(cache=True)
 def merge(
     mass: tuple[Array, Array],

@@ -17,6 +17,7 @@ import math
 import numpy as np
 from numba import njit
 
+from hockeystick._kernels.interrupts import interruptible
 from hockeystick._kernels.sampled_gaussian import LOG_SQRT_2PI, modes
 from hockeystick._kernels.series import ULP, Array
 
@@ -146,6 +147,7 @@ def log_panel_error(
     return best + 1e-9
 
 
+@interruptible
 @njit(cache=True)
 def panels(
     p: float, mu: float, c: float, height: float, longest: float, count: int, log_tolerance: float
@@ -180,6 +182,7 @@ def panels(
     return np.array(starts[1:]), np.array(halves[1:]), log_sum
 
 
+@interruptible
 @njit(cache=True)
 def nodes(
     p: float, mu: float, starts: Array, halves: Array, offset: Array, weight: Array
@@ -253,6 +256,7 @@ def cumulant_sums(
     return shift, value, slope, curvature
 
 
+@interruptible
 @njit(cache=True)
 def mgf_line(
     loss: Array,
@@ -379,6 +383,7 @@ def peel(
     return used, peak
 
 
+@interruptible
 @njit(cache=True)
 def layers(
     p: float, mu: float, c: float, log_norm: float, error: float

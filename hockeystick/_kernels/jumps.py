@@ -12,6 +12,7 @@ import math
 import numpy as np
 from numba import njit
 
+from hockeystick._kernels.interrupts import interruptible
 from hockeystick._kernels.sampled_gaussian import (
     CELLS,
     LOG_SQRT_2PI,
@@ -37,6 +38,7 @@ def log_normal_cdf(x: float) -> float:
     return -0.5 * x * x - math.log(-x) - LOG_SQRT_2PI + math.log(series)
 
 
+@interruptible
 @njit(cache=True)
 def windows(
     first: int, count: int, step: float, edge: float, width: float
@@ -185,6 +187,7 @@ def log_decay(
     return best
 
 
+@interruptible
 @njit(cache=True)
 def tilted_line(
     loss: Array,

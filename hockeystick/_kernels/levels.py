@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from hockeystick._kernels.interrupts import interruptible
 from hockeystick._kernels.sampled_gaussian import cumulant_sums, layer_exponent
 from hockeystick._kernels.series import Array
 
@@ -33,6 +34,7 @@ def chebyshev_sums(points: Array, weights: Array, centre: float, half: float, co
     return sums
 
 
+@interruptible
 @njit(cache=True)
 def recurrence(points: Array, centre: float, half: float, most: int) -> tuple[Array, Array, int]:
     """Return the three-term recurrence of the polynomials that are orthogonal on the points.

@@ -14,6 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from hockeystick._kernels.interrupts import interruptible
 from hockeystick._kernels.sampled_gaussian import LOG_SQRT_2PI
 from hockeystick._kernels.series import ULP, Array
 
@@ -27,6 +28,7 @@ SURE = 0.05
 NEGLIGIBLE = 1e-18
 
 
+@interruptible
 @njit(cache=True)
 def log_masses(
     at: Array, shift: Array, width: Array, stretch: Array

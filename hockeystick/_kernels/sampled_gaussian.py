@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 
 from hockeystick._kernels import series
+from hockeystick._kernels.interrupts import interruptible
 from hockeystick._kernels.series import ULP, Array
 
 LOG_SQRT_2PI = 0.9189385332046727
@@ -31,6 +32,7 @@ def log_ratio(p: float, mu: float, u: float) -> float:
     return math.log1p(p * math.expm1(t))
 
 
+@interruptible
 @njit(cache=True)
 def nodes(
     p: float, mu: float, removing: bool, first: int, count: int, step: float
@@ -437,6 +439,7 @@ def peel(
     return used, peak
 
 
+@interruptible
 @njit(cache=True)
 def layers(
     p: float, mu: float, w: float, log_norm: float, error: float

@@ -16,6 +16,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from hockeystick._kernels.interrupts import interruptible
+
 Array = NDArray[np.float64]
 
 ULP = 2.0**-52
@@ -158,6 +160,7 @@ def e2_round_off(
     return bound, grown + weight
 
 
+@interruptible
 @njit(cache=True)
 def mgf_line(
     loss: Array,

@@ -10,6 +10,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from hockeystick._kernels.interrupts import interruptible
+
 Array = NDArray[np.float64]
 
 # What is this much rarer than the mode is left out; and so many standard deviations of fair coins
@@ -52,6 +54,7 @@ def binomial(trials: int, odds: float) -> tuple[int, Array]:
     return mode - below, mass
 
 
+@interruptible
 @njit(cache=True)
 def leaning_coins(
     coins: Array, flat: Array, lean: Array, cuts: Array

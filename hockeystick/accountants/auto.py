@@ -32,6 +32,8 @@ _ORDER: Final = (
 )
 # An interval this narrow is not improved on, whatever is asked.
 _NARROW: Final = 1e-9
+# Where a lattice leaves up to this many times the width asked for, no other accountant leaves less.
+_OF_A_LATTICE: Final = 100.0
 
 
 @final
@@ -81,7 +83,8 @@ class Auto(Accountant):
                 continue
             if best is None or _narrowness(found[1]) < _narrowness(best[1]):
                 best = found
-            if digits or best[1].relative_width <= max(self.tolerance, _NARROW):
+            share = _OF_A_LATTICE if best[0].name == PRV.name else 1.0
+            if digits or best[1].relative_width <= max(share * self.tolerance, _NARROW):
                 return best
         if best is not None:
             return best

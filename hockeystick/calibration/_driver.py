@@ -29,8 +29,13 @@ _STEPS: Final = 100
 # Positions at least this far apart must not contradict each other.
 _RIPPLE: Final = 0.01
 _NUDGE: Final = 1e-300
+# Where the excess is so many times the first stride, it is a better one.
+_FAR: Final = 8.0
 # A change of the excess below this says nothing.
 _CHANGE: Final = 1e-7
+# So many widths of an interval further on, a target is as a rule provably missed; if not too wide.
+_BEYOND: Final = 4.0
+_WIDE: Final = 0.5
 
 
 class Trial(NamedTuple):
@@ -159,6 +164,8 @@ class Search:
         None where the way leads away from the limit.
         """
         near, steps, unsure = first, 0, False
+        if _FAR * abs(stride) < abs(first.excess) < math.inf:
+            stride = math.copysign(min(abs(first.excess), _LONGEST), stride)
         while steps < _STEPS:
             x = self.axis.shifted(near.x, stride)
             if x == near.x:
@@ -227,7 +234,8 @@ class Search:
         """Look between the ends until what was looked at has a bracket that is narrow enough."""
         begin, length = self.axis.position(inside.x), 0.0
         length = self.axis.position(outside.x) - begin
-        narrow = 0.4 / max(inside.x, outside.x, 1.0) if self.axis.whole else 0.9 * self.tolerance
+        near = 0.9 * self._narrow_enough(inside)
+        narrow = 0.4 / max(inside.x, outside.x, 1.0) if self.axis.whole else near
 
         def excess(share: float) -> float:
             if share <= 0.0 or share >= 1.0:
@@ -263,7 +271,17 @@ class Search:
 
     def _is_close(self, inside: Trial, outside: Trial) -> bool:
         """Return whether a bracket is as narrow as it has to be."""
-        return self._are_close(inside.x, outside.x)
+        if self._are_close(inside.x, outside.x):
+            return True
+        if self.axis.whole or outside.violates:
+            return False
+        low = min(inside.x, outside.x)
+        return abs(inside.x - outside.x) <= self._narrow_enough(inside) * low
+
+    def _narrow_enough(self, inside: Trial) -> float:
+        """Return how narrow a bracket of real values has to be, relative to them."""
+        known = self.goal.resolution(inside.answer) if inside.answer else 0.0
+        return max(self.tolerance, known)
 
     def _are_close(self, a: float, b: float) -> bool:
         """Return whether two values are neighbours, or within the tolerance of each other."""
@@ -273,13 +291,26 @@ class Search:
         return high - low <= self.tolerance * low or math.nextafter(low, high) >= high
 
     def _one_step_on(self, inside: Trial, outside: Trial) -> Trial:
-        """Return the value a whole tolerance step on, where that says more than the one at hand."""
+        """Return the value a whole tolerance step on, where that says more than the one at hand.
+
+        Where it does not, a value further on is looked at, that the plan may provably miss at.
+        """
         sense = math.copysign(1.0, outside.x - inside.x)
         x = inside.x * (1.0 + sense * self.tolerance * (1.0 - 2.0**-20))
         if not self.axis.low <= x <= self.axis.high or x == inside.x:
             return outside
         further = self.look(x)
-        return further if further.violates else outside
+        if further.violates:
+            return further
+        beyond = self.axis.shifted(inside.x, sense * _BEYOND * self._width(inside))
+        if self.tolerance < _BEYOND * self._width(inside) < _WIDE:
+            self.look(beyond)
+        return outside
+
+    def _width(self, at: Trial) -> float:
+        """Return how wide the interval proven at a value is, relatively."""
+        found = at.answer
+        return (found.upper - found.lower) / found.upper if found and found.upper else 0.0
 
     def _last(self, first: Trial) -> Trial:
         """Return the value farthest on of those that meet the target, where all do."""

@@ -1,4 +1,4 @@
-"""Where to begin: an unproven guess by the saddle point and the contour integral.
+"""Where to begin: an unproven guess by the saddle point, and the contour integral or a lattice.
 
 Nothing that is answered rests on it; it saves the search most of its proven evaluations.
 """
@@ -6,12 +6,12 @@ Nothing that is answered rests on it; it saves the search most of its proven eva
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from hockeystick._solve import increasing_root
-from hockeystick.accountants._cost import Counted, cost_of
+from hockeystick.accountants._cost import Cost, Counted, cost_of
 from hockeystick.accountants._orders import saddle, saddle_log_delta, total
 from hockeystick.accountants.contour import Contour
 from hockeystick.calibration._axis import Axis
@@ -28,6 +28,9 @@ _SURE: Final = 0.5
 # A guess that is known no better than this, in position, is none.
 _CONFIRMED: Final = 0.05
 _LEAST: Final = -700.0
+# A lattice that knows epsilon to about so much, and how near the limit it is asked for.
+_ROUGH: Final = 0.02
+_ROUGHLY: Final = 0.01
 # Newton's steps on the saddle: how many, which ones are too long to trust, which ones are the last.
 _STEPS: Final = 8
 _TRUSTED: Final = 1.0
@@ -44,18 +47,26 @@ class Steering:
 
     axis: Axis
     epsilon: float
-    log_delta: float
+    delta: float
     after: Callable[[Mechanism], Mechanism]
     worst: int | None = None
     log_c: float = 1.5
 
+    @property
+    def log_delta(self) -> float:
+        """Ln of the delta asked for."""
+        return math.log(self.delta)
+
+    def cost(self, uphill: float) -> Cost:
+        """Return what the plan costs at a position."""
+        x = self.axis.at(-self.axis.safer * uphill)
+        return cost_of(self.after(self.axis.make(x)), "auto")
+
     def terms(self, uphill: float) -> Counted:
         """Return the losses of the direction that costs more, at a position."""
-        x = self.axis.at(-self.axis.safer * uphill)
-        directions = cost_of(self.after(self.axis.make(x)), "auto").directions
+        directions = self.cost(uphill).directions
         if self.worst is None:
-            sizes = [self._by_saddle(terms) for terms in directions]
-            self.worst = sizes.index(max(sizes))
+            self.worst = self._worst_of(directions)
         return directions[min(self.worst, len(directions) - 1)]
 
     def by_saddle(self, uphill: float) -> float:
@@ -98,12 +109,28 @@ class Steering:
             return None
         return value.log("estimate") - self.log_delta, value.relative_error
 
+    def by_lattice(self, uphill: float) -> float:
+        """Return ln of epsilon over the one asked for, by a coarse lattice."""
+        from hockeystick.accountants.prv import PRV
+
+        found = PRV(tolerance=_ROUGH).epsilon(self.cost(uphill), self.delta).upper
+        return math.log(found / self.epsilon) if found else -math.inf
+
     def guess(self, start: float) -> float:
         """Return where the saddle-point formula has the limit."""
         position = -self.axis.safer * self.axis.position(start)
         return increasing_root(
             self.by_saddle, position, stride=_STRIDE, tolerance=_COARSE, farthest=_FARTHEST
         )
+
+    def is_the_worst(self, uphill: float) -> bool:
+        """Return whether the direction that was settled on costs more at this position too."""
+        return self._worst_of(self.cost(uphill).directions) == self.worst
+
+    def _worst_of(self, directions: Sequence[Counted]) -> int:
+        """Return which direction has the larger delta by the saddle-point formula."""
+        sizes = [self._by_saddle(terms) for terms in directions]
+        return sizes.index(max(sizes))
 
 
 def steered(
@@ -115,15 +142,25 @@ def steered(
     """
     if not (0.0 < goal.delta < 1.0 and goal.limit < math.inf):
         return None
-    steering = Steering(axis, goal.limit, math.log(goal.delta), after)
+    steering = Steering(axis, goal.limit, goal.delta, after)
     try:
         near = steering.guess(axis.start())
         slope = (steering.by_saddle(near + 2.0**-8) - steering.by_saddle(near - 2.0**-8)) * 2.0**7
         if not 0.0 < slope < math.inf:
             return None
-        return _polished(steering, near, slope, tolerance)
+        sure = steering.is_the_worst(near)
+        found = _polished(steering, near, slope, tolerance) if sure else None
+        return found or _by_lattices(steering, near)
     except (HockeystickError, ArithmeticError, ValueError):
         return None
+
+
+def _by_lattices(steering: Steering, near: float) -> tuple[float, float]:
+    """Return the position by coarse lattices, and about how well it is known."""
+    found = increasing_root(
+        steering.by_lattice, near, stride=_STRIDE, tolerance=_ROUGHLY, farthest=_FARTHEST
+    )
+    return -steering.axis.safer * found, _ROUGHLY
 
 
 def _polished(

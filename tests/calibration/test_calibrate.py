@@ -1,7 +1,7 @@
 import math
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import pytest
@@ -457,6 +457,30 @@ def test_a_loose_bound_at_the_end_of_the_domain_does_not_hide_the_limit() -> Non
     found = hs.calibrate(plan, "examples", hs.ApproxDP(0.01, 1e-8))
     assert hs.epsilon(found.plan, 1e-8).upper <= 0.01
     assert 2.2e8 < found.value < 2.4e8
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.01, 1e-6), (1e-3, 1e-6)])
+def test_rare_sampling_for_a_small_budget_takes_few_proven_answers(
+    epsilon: float, delta: float
+) -> None:
+    # The saddle point says nothing here: far losses that hardly ever happen are all of a moment.
+    plan = hs.DPSGD(noise_multiplier=1.1, rate=0.004, steps=10_000)
+    found = hs.calibrate(plan, "rate", hs.ApproxDP(epsilon, delta))
+    assert found.evaluations <= 12
+    assert epsilon * (1 - 1e-4) < found.achieved.upper <= epsilon
+    low, high = found.bracket
+    assert high <= low * (1 + 1e-4)
+    assert hs.epsilon(replace(plan, rate=high * (1 + 1e-4)), delta).lower > epsilon
+
+
+def test_an_interval_wider_than_the_tolerance_ends_the_search_at_a_share_of_its_width() -> None:
+    # Only a bound is known of guarantees that are composed: its upper end would go on for ever.
+    plan = hs.RenyiDP({2: 0.1, 8: 0.5, 32: 4.0}) @ hs.DPSGD(noise_multiplier=1.1, rate=0.01, steps=100)
+    found = hs.calibrate(plan, "noise_multiplier", hs.ApproxDP(2, 1e-5), tolerance=1e-10)
+    assert found.status is Status.BOUND
+    width = found.achieved.upper - found.achieved.lower
+    assert width > 1e-2
+    assert found.achieved.upper <= 2.0 < found.achieved.upper * (1 + 1e-5)
 
 
 @pytest.mark.parametrize("target", [hs.GDP(1), hs.GDP(math.inf), hs.ZCDP(0.5)], ids=str)

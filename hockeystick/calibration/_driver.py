@@ -234,8 +234,7 @@ class Search:
         """Look between the ends until what was looked at has a bracket that is narrow enough."""
         begin, length = self.axis.position(inside.x), 0.0
         length = self.axis.position(outside.x) - begin
-        near = 0.9 * self._narrow_enough(inside)
-        narrow = 0.4 / max(inside.x, outside.x, 1.0) if self.axis.whole else near
+        narrow = 0.4 / max(inside.x, outside.x, 1.0) if self.axis.whole else 0.9 * self.tolerance
 
         def excess(share: float) -> float:
             if share <= 0.0 or share >= 1.0:
@@ -271,17 +270,7 @@ class Search:
 
     def _is_close(self, inside: Trial, outside: Trial) -> bool:
         """Return whether a bracket is as narrow as it has to be."""
-        if self._are_close(inside.x, outside.x):
-            return True
-        if self.axis.whole or outside.violates:
-            return False
-        low = min(inside.x, outside.x)
-        return abs(inside.x - outside.x) <= self._narrow_enough(inside) * low
-
-    def _narrow_enough(self, inside: Trial) -> float:
-        """Return how narrow a bracket of real values has to be, relative to them."""
-        known = self.goal.resolution(inside.answer) if inside.answer else 0.0
-        return max(self.tolerance, known)
+        return self._are_close(inside.x, outside.x)
 
     def _are_close(self, a: float, b: float) -> bool:
         """Return whether two values are neighbours, or within the tolerance of each other."""
@@ -302,15 +291,11 @@ class Search:
         further = self.look(x)
         if further.violates:
             return further
-        beyond = self.axis.shifted(inside.x, sense * _BEYOND * self._width(inside))
-        if self.tolerance < _BEYOND * self._width(inside) < _WIDE:
-            self.look(beyond)
+        found = inside.answer
+        width = (found.upper - found.lower) / found.upper if found and found.upper else 0.0
+        if self.tolerance < _BEYOND * width < _WIDE:
+            self.look(self.axis.shifted(inside.x, sense * _BEYOND * width))
         return outside
-
-    def _width(self, at: Trial) -> float:
-        """Return how wide the interval proven at a value is, relatively."""
-        found = at.answer
-        return (found.upper - found.lower) / found.upper if found and found.upper else 0.0
 
     def _last(self, first: Trial) -> Trial:
         """Return the value farthest on of those that meet the target, where all do."""

@@ -43,9 +43,6 @@ Target: TypeAlias = (
 _ROUNDING: Final = 2.0**-40
 _OUTWARD: Final = 2.0**-48
 _AUTO: Final = "auto"
-# Values of a parameter are told apart down to this share of a wide interval, and to this at least.
-_OF_WIDTH: Final = 1e-3
-_NARROW: Final = 1e-6
 
 
 @final
@@ -103,10 +100,6 @@ class Goal(ABC):
         """Return whether a cheap proof shows that a plan does not meet the target."""
         return False
 
-    def resolution(self, found: Achieved) -> float:
-        """Return how close, relatively, values of a parameter may be to be told apart no more."""
-        return 0.0
-
     @property
     def sentence(self) -> str:
         """The target in words, to follow "reaches"."""
@@ -134,13 +127,6 @@ class EpsilonGoal(Goal):
             return any(Contour().delta(one, self.limit).lower > self.delta for one in costs)
         except UnsupportedError:
             return False
-
-    def resolution(self, found: Achieved) -> float:
-        """Return a small share of the width, below which the upper ends of lattices jitter."""
-        if self.accountant != _AUTO or not 0.0 < found.upper < math.inf:
-            return 0.0
-        width = (found.upper - found.lower) / found.upper
-        return min(_OF_WIDTH * width, _NARROW)
 
     @property
     def sentence(self) -> str:

@@ -6,7 +6,7 @@ Nothing that is answered rests on it; it saves the search most of its proven eva
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -66,7 +66,8 @@ class Steering:
         """Return the losses of the direction that costs more, at a position."""
         directions = self.cost(uphill).directions
         if self.worst is None:
-            self.worst = self._worst_of(directions)
+            sizes = [self._by_saddle(terms) for terms in directions]
+            self.worst = sizes.index(max(sizes))
         return directions[min(self.worst, len(directions) - 1)]
 
     def by_saddle(self, uphill: float) -> float:
@@ -123,15 +124,6 @@ class Steering:
             self.by_saddle, position, stride=_STRIDE, tolerance=_COARSE, farthest=_FARTHEST
         )
 
-    def is_the_worst(self, uphill: float) -> bool:
-        """Return whether the direction that was settled on costs more at this position too."""
-        return self._worst_of(self.cost(uphill).directions) == self.worst
-
-    def _worst_of(self, directions: Sequence[Counted]) -> int:
-        """Return which direction has the larger delta by the saddle-point formula."""
-        sizes = [self._by_saddle(terms) for terms in directions]
-        return sizes.index(max(sizes))
-
 
 def steered(
     axis: Axis, goal: EpsilonGoal, after: Callable[[Mechanism], Mechanism], tolerance: float
@@ -148,9 +140,7 @@ def steered(
         slope = (steering.by_saddle(near + 2.0**-8) - steering.by_saddle(near - 2.0**-8)) * 2.0**7
         if not 0.0 < slope < math.inf:
             return None
-        sure = steering.is_the_worst(near)
-        found = _polished(steering, near, slope, tolerance) if sure else None
-        return found or _by_lattices(steering, near)
+        return _polished(steering, near, slope, tolerance) or _by_lattices(steering, near)
     except (HockeystickError, ArithmeticError, ValueError):
         return None
 

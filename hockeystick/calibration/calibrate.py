@@ -96,8 +96,7 @@ def calibrate(
         whatever the search did before. With status "tight" the next integer, or the value one
         tolerance step on, provably misses it. Where a parameter only ripples (the batch size at
         given epochs, whose steps are whole), that holds for the boundary found; there may be
-        another one within a percent. Where the interval that "auto" proves of epsilon is wider
-        than 1000 tolerances, the value is found to a thousandth of its width, or to 1e-6.
+        another one within a percent.
 
     Edge cases:
         A parameter that changes nothing is refused, and so is one that is found not to be

@@ -32,7 +32,9 @@ _ORDER: Final = (
 )
 # An interval this narrow is not improved on, whatever is asked.
 _NARROW: Final = 1e-9
-# Where a lattice leaves up to this many times the width asked for, no other accountant leaves less.
+# A contour that leaves more than this says nothing, smoothed or not; a lattice may then leave so
+# many times the width asked for.
+_HOPELESS: Final = 0.1
 _OF_A_LATTICE: Final = 100.0
 
 
@@ -73,6 +75,7 @@ class Auto(Accountant):
         """
         best: tuple[Accountant, Interval] | None = None
         refusal: UnsupportedError | None = None
+        widths: dict[str, float] = {}
         for accountant in (one.within(self.tolerance) for one in _ORDER):
             if digits and not accountant.has_digits:
                 continue
@@ -83,12 +86,17 @@ class Auto(Accountant):
                 continue
             if best is None or _narrowness(found[1]) < _narrowness(best[1]):
                 best = found
-            share = _OF_A_LATTICE if best[0].name == PRV.name else 1.0
-            if digits or best[1].relative_width <= max(share * self.tolerance, _NARROW):
+            widths.setdefault(accountant.name, found[1].relative_width)
+            if digits or best[1].relative_width <= self._enough(widths):
                 return best
         if best is not None:
             return best
         raise refusal or UnsupportedError(self.name, "the plan", "no accountant applies")
+
+    def _enough(self, widths: dict[str, float]) -> float:
+        """Return how narrow an interval has to be, after what contour and lattice have left."""
+        hopeless = PRV.name in widths and widths.get(Contour.name, 0.0) > _HOPELESS
+        return max(self.tolerance * (_OF_A_LATTICE if hopeless else 1.0), _NARROW)
 
 
 def _narrowness(interval: Interval) -> tuple[float, float]:

@@ -7,8 +7,8 @@ from fractions import Fraction
 
 from mpmath import mp, mpc, mpf
 
-# Beyond so many standard deviations mpmath has no number for what is left.
-_FARTHEST = 1e150
+# What is left beyond so many standard deviations is below 10^-(10^11), a number nobody asks for.
+_FARTHEST = 1e6
 
 
 def exact(value: float | Fraction) -> mpf:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import ClassVar, Final, final
+from typing import ClassVar, final
 
 from hockeystick.accountants._cost import Counted
 from hockeystick.accountants._interval import Interval
@@ -14,8 +14,6 @@ from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.prv import PRV
 from hockeystick.errors import UnsupportedError
 from hockeystick.losses import CellLoss, LineLoss, Loss
-
-_NARROW: Final = 1e-9
 
 
 @final
@@ -43,7 +41,7 @@ class Exact(DirectedAccountant):
             with suppress(UnsupportedError):
                 new = read(one)
                 found = new if found is None else new.within(found)
-            if found is not None and found.relative_width <= max(self.tolerance, _NARROW):
+            if found is not None and found.is_narrow(self.tolerance):
                 return found
         if found is None:
             raise self.refuse("the plan", "it has losses with lines only and with cells only")

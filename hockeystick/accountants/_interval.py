@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+# An interval this narrow is not improved on, whatever is asked.
+_NARROW: Final = 1e-9
 
 
 class Interval(NamedTuple):
@@ -24,6 +27,13 @@ class Interval(NamedTuple):
         if self.upper <= self.lower:
             return 0.0
         return float((self.upper - self.lower) / self.upper) if self.upper < math.inf else 1.0
+
+    def is_narrow(self, tolerance: float) -> bool:
+        """Return whether the relative width is as asked, or no float lies between the ends.
+
+        The latter is so where delta is below all floats.
+        """
+        return self.relative_width <= max(tolerance, _NARROW) or up(self.lower) >= self.upper
 
     def within(self, other: Interval) -> Interval:
         """Return what both intervals leave; the estimate is this one's if that is inside."""

@@ -224,7 +224,7 @@ def _root(profile: Callable[[mpf], mpf], delta: mpf) -> mpf:
 
     def excess(epsilon: mpf) -> mpf:
         value = profile(epsilon)
-        return goal - mp.log(value) if value > 0 else mp.mpf(10) ** 6
+        return goal - mp.log(value) if value > 0 else mp.inf
 
     with working_digits(20):
         start = increasing_root(

@@ -30,8 +30,6 @@ _ORDER: Final = (
     RDP(),
     ZeroConcentrated(),
 )
-# An interval this narrow is not improved on, whatever is asked.
-_NARROW: Final = 1e-9
 # A contour that leaves more than this says nothing, smoothed or not; a lattice may then leave so
 # many times the width asked for.
 _HOPELESS: Final = 0.1
@@ -87,7 +85,7 @@ class Auto(Accountant):
             if best is None or _narrowness(found[1]) < _narrowness(best[1]):
                 best = found
             widths.setdefault(accountant.name, found[1].relative_width)
-            if digits or best[1].relative_width <= self._enough(widths):
+            if digits or best[1].is_narrow(self._enough(widths)):
                 return best
         if best is not None:
             return best
@@ -96,7 +94,7 @@ class Auto(Accountant):
     def _enough(self, widths: dict[str, float]) -> float:
         """Return how narrow an interval has to be, after what contour and lattice have left."""
         hopeless = PRV.name in widths and widths.get(Contour.name, 0.0) > _HOPELESS
-        return max(self.tolerance * (_OF_A_LATTICE if hopeless else 1.0), _NARROW)
+        return self.tolerance * (_OF_A_LATTICE if hopeless else 1.0)
 
 
 def _narrowness(interval: Interval) -> tuple[float, float]:

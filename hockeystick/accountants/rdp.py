@@ -14,6 +14,8 @@ from hockeystick.accountants.closed_form import least_delta, least_epsilon
 _OUTWARD = 2.0**-46
 # The largest exponent whose round-off does not spoil a bound of delta.
 _STEEPEST = 2.0**38
+# An exponent that takes delta below all numbers where the divergence is at most half of it.
+_ENOUGH = 2000.0
 
 
 @final
@@ -60,6 +62,9 @@ def delta_upper(terms: Counted, epsilon: float) -> float:
     # Next to the largest loss the best order is so large that only round-off would be left.
     best = min(optimal_order_at(terms, epsilon), _STEEPEST / max(epsilon, _STEEPEST * 1e-30))
     orders = candidates(terms, best)
+    if best * epsilon > _ENOUGH:
+        # The very best order may be out of reach of a quadrature, and lower ones do as well.
+        orders = (*orders, _ENOUGH / epsilon)
     log_delta = min(_log_delta_upper(terms, epsilon, c) for c in orders)
     return min(max(math.exp(min(log_delta, 0.0)) * (1.0 + _OUTWARD), 5e-324), 1.0)
 

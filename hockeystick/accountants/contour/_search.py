@@ -81,15 +81,19 @@ def integral_for_delta(terms: LineTerms, log_delta: float) -> Located | None:
 
 
 def integral_for_epsilon(
-    terms: LineTerms, epsilon: float, *, quick: bool = False
+    terms: LineTerms, epsilon: float, *, quick: bool = False, least: float = -math.inf
 ) -> Located | None:
-    """Return an integral good at an epsilon; None where no line is affordable.
+    """Return an integral good at an epsilon; None where no line is affordable or needed.
+
+    None is needed where ln delta is below ``least`` by a Renyi bound alone.
 
     A quick search takes short lines only and does not set large losses apart.
     """
     c = saddle(terms, epsilon)
     order = optimal_order_at(terms, epsilon)
     highest = total(terms, order).value - order * epsilon + log_kappa(order)
+    if highest < least:
+        return None
     log_delta = min(saddle_log_delta(terms, c)[1], highest)
     found = None
     for accuracy, work in ((_FINE, _AFFORDABLE), (_COARSE, _COARSE_WORK), (_MODEST, _MOST_WORK)):

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 # An estimate with a larger relative error than this in delta gives way to the plain bounds.
 _WIDEST: Final = 0.5
-# An interval this narrow is not improved on, whatever is asked.
-_NARROW: Final = 1e-9
 _OUTWARD: Final = 2.0**-50
 _TRIES: Final = 12
 # Beyond this epsilon only that delta falls is used.
 _MODERATE: Final = 1e6
+# Natural logarithm of a delta below all floats.
+_BELOW_ALL: Final = -760.0
 
 
 @final
@@ -94,7 +94,7 @@ class Contour(DirectedAccountant):
         if proven is None and one_by_one != terms:
             return self.epsilon_of(one_by_one, delta)
         bound = proven or RDP().epsilon_of(terms, delta)
-        if not lines or not self.smooths or bound.relative_width <= max(self.tolerance, _NARROW):
+        if not lines or not self.smooths or bound.is_narrow(self.tolerance):
             return bound
         from hockeystick.accountants.contour._smoothed import smoothed_epsilon
 
@@ -108,7 +108,7 @@ class Contour(DirectedAccountant):
             return Interval.point(0.0)
         from hockeystick.accountants.contour._search import integral_for_epsilon
 
-        found = integral_for_epsilon(lines, epsilon) if lines else None
+        found = integral_for_epsilon(lines, epsilon, least=_BELOW_ALL) if lines else None
         value = None if found is None else found.integral.delta(epsilon)
         one_by_one = apart(terms)
         if value is None and one_by_one != terms:
@@ -126,7 +126,7 @@ class Contour(DirectedAccountant):
 
     def _narrowed(self, bound: Interval, lines: LineTerms, epsilon: float) -> Interval:
         """Return delta of one direction: as it is if that is narrow, else smoothed."""
-        if not lines or not self.smooths or bound.relative_width <= max(self.tolerance, _NARROW):
+        if not lines or not self.smooths or bound.is_narrow(self.tolerance):
             return bound
         from hockeystick.accountants.contour._smoothed import smoothed_delta
 

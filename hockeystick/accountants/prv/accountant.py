@@ -104,7 +104,11 @@ class PRV(DirectedAccountant):
         if epsilon > largest_loss(terms):
             return Interval.point(0.0)
         terms = apart(terms)
+        self._cell_terms(terms)
         most = max(min(delta_upper(terms, epsilon), most), _TINY)
+        if most == _TINY:
+            # No lattice knows more of what is below all numbers.
+            return RDP().delta_of(terms, epsilon)
         steering = Steering.at(terms, math.log(most), self.tolerance)
         tilt = optimal_order_at(steering.terms(terms), epsilon)
         question = self._question(terms, steering, tilt, math.log(most), 1.0, for_delta=True)

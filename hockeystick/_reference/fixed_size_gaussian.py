@@ -8,6 +8,7 @@ from fractions import Fraction
 from mpmath import mp, mpc, mpf
 
 from hockeystick._reference.profiles import exact
+from hockeystick._reference.series import turned_sums
 
 
 def gauss_legendre(count: int) -> tuple[list[mpf], list[mpf]]:
@@ -48,23 +49,21 @@ def log_mgf_line(
 ) -> list[mpc]:
     """Return ``ln M(c + i k step)`` for ``k < count``, over panels (start, half length).
 
-    ``M - 1`` sums ``phi(u) (e^((1+z) a) - 1) (1 - e^(-z a))``, two exponentials per node; their
-    cancelled digits are made up for by precision.
+    ``M - 1`` sums ``phi(u) (e^((1+z) a) - 1) (1 - e^(-z a))``; the cancelled digits are made up for
+    by precision.
     """
     p = exact(rate)
     extra = 40 + 2 * max(0, -mp.mag(p * mu)) + count.bit_length()
     with mp.extraprec(min(extra, 400)):
         offsets, weights = gauss_legendre(order)
-        totals = [mp.mpc(0)] * count
+        mass, sizes, angles = mp.zero, [], []
         for start, half in panels:
             for offset, weight in zip(offsets, weights, strict=True):
                 x = start + half * offset
                 a = mp.log1p(p * mp.expm1(mu * x))
-                mass = half * weight * mp.npdf(x + mu / 2)
-                forth, back, turn = mp.exp((1 + c) * a), mp.exp(-c * a), mp.expj(step * a)
-                for k in range(count):
-                    totals[k] += mass * (forth - 1) * (1 - back)
-                    forth *= turn
-                    back /= turn
-        values = [mp.log1p(one) for one in totals]
+                density = half * weight * mp.npdf(x + mu / 2)
+                mass += density * (1 + mp.exp(a))
+                sizes += [density * mp.exp((1 + c) * a), density * mp.exp(-c * a)]
+                angles += [step * a, -step * a]
+        values = [mp.log(1 + one - mass) for one in turned_sums(sizes, angles, count)]
     return [+value for value in values]

@@ -415,3 +415,18 @@ def test_the_quadrature_of_a_panel_errs_less_than_its_bound() -> None:
             miss = abs(rule - mp.quad(term, [start, start + 2 * half]))
         bound = kernel.log_panel_error(p, mu, c, 0.0, start + half, half, count)
         assert float(mp.log(miss)) <= bound < float(mp.log(miss)) + 16.0
+
+
+def test_the_reference_line_of_tiny_losses_keeps_its_digits() -> None:
+    found = []
+    for digits in (15, 60):
+        with mp.workdps(digits):
+            panels = [(-3.0, 1.5), (0.0, 1.5)]
+            line = reference.log_mgf_line(
+                1e-6, mp.mpf("0.01"), panels, 20, c=2.0, step=0.5, count=4
+            )
+            found.append(line)
+    few, many = found
+    for one, more in zip(few, many, strict=True):
+        assert 0 < abs(more) < 1e-14
+        assert abs(one - more) < 1e-13 * abs(more)

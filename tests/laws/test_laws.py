@@ -380,7 +380,7 @@ def test_every_field_of_a_notion_is_on_a_ladder_or_no_number() -> None:
     assert fields - set(DIRECTIONS) == NO_NUMBER
 
 
-@each_accountant
+@each_engine
 @pytest.mark.parametrize(("plan", "name"), LADDERS, ids=str)
 def test_the_cost_is_monotone_in_every_parameter(plan: Any, name: str, accountant: str) -> None:
     now = getattr(plan, name)
@@ -399,7 +399,7 @@ def test_the_cost_is_monotone_in_every_parameter(plan: Any, name: str, accountan
         assert all(at_most(less, more) for less, more in pairwise(found))
 
 
-@each_accountant
+@each_engine
 @each_mechanism
 def test_a_larger_delta_costs_less_and_a_larger_epsilon_leaves_less(
     plan: hs.Mechanism, accountant: str

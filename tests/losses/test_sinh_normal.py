@@ -234,7 +234,7 @@ class Line:
 
     def __init__(self, rho: float, width: float, rate: float, removing: bool) -> None:
         scale = math.sqrt(2.0 * rho)
-        y = np.linspace(-60.0, 90.0, 30_001)
+        y = np.linspace(-60.0, 90.0, 7_501)
         with np.errstate(all="ignore"):
             own, other = (
                 np.log(scale * np.cosh(z / width) / math.sqrt(2.0 * math.pi))

@@ -8,7 +8,7 @@ from fractions import Fraction
 from mpmath import mp, mpc, mpf
 
 # What is left beyond so many standard deviations is below 10^-(10^11), a number nobody asks for.
-_FARTHEST = 1e6
+_FARTHEST = 1_000_000
 
 
 def exact(value: float | Fraction) -> mpf:
@@ -28,12 +28,16 @@ def gaussian_delta(epsilon: mpf, mu: mpf) -> mpf:
     References:
         Balle and Wang 2018, theorem 8; Dong, Roth and Su 2022, corollary 2.13.
     """
+    if epsilon == mp.inf:
+        return mp.zero
 
     def difference() -> tuple[mpf, mpf]:
-        first = _phi(mu / 2 - epsilon / mu)
-        return first, first - mp.exp(epsilon) * _phi(-mu / 2 - epsilon / mu)
+        near, far = mu / 2 - epsilon / mu, -mu / 2 - epsilon / mu
+        first = phi(near)
+        return first, first - scaled_phi(epsilon, far)
 
-    return _uncancelled(difference)
+    with mp.extraprec(_lost(epsilon, mu)):
+        return _uncancelled(difference)
 
 
 def sampled_gaussian_delta(epsilon: mpf, rate: mpf, mu: mpf, removing: bool) -> mpf:
@@ -56,8 +60,8 @@ def sampled_gaussian_delta(epsilon: mpf, rate: mpf, mu: mpf, removing: bool) -> 
 
     def difference() -> tuple[mpf, mpf]:
         x = mu / 2 + mp.log1p(mp.expm1(-epsilon) / rate) / mu
-        first = -mp.expm1(epsilon + mp.log1p(-rate)) * _phi(x)
-        return first, first - mp.exp(epsilon) * rate * _phi(x - mu)
+        first = -mp.expm1(epsilon + mp.log1p(-rate)) * phi(x)
+        return first, first - rate * scaled_phi(epsilon, x - mu)
 
     return _uncancelled(difference)
 
@@ -68,15 +72,17 @@ def replaced_gaussian_delta(epsilon: mpf, rate: mpf, mu: mpf) -> mpf:
     The loss is ``eps`` at ``mu x = eps/2 + asinh((1-p)/p e^(mu^2/2) sinh(eps/2))`` and rises with
     x.
     """
+    if epsilon == mp.inf:
+        return mp.zero
 
     def difference() -> tuple[mpf, mpf]:
         factor = (1 - rate) / rate * mp.exp(mu * mu / 2)
         x = (epsilon / 2 + mp.asinh(factor * mp.sinh(epsilon / 2))) / mu
-        first = (1 - rate) * _phi(-x) + rate * _phi(mu - x)
-        second = (1 - rate) * _phi(-x) + rate * _phi(-mu - x)
-        return first, first - mp.exp(epsilon) * second
+        first = (1 - rate) * phi(-x) + rate * phi(mu - x)
+        second = (1 - rate) * scaled_phi(epsilon, -x) + rate * scaled_phi(epsilon, -mu - x)
+        return first, first - second
 
-    with mp.extraprec(64):
+    with mp.extraprec(64 + _lost(epsilon, mu)):
         return _uncancelled(difference)
 
 
@@ -98,11 +104,35 @@ def laplace_line(end: mpf, c: float, step: float, count: int) -> list[mpc]:
     return [+value for value in values]
 
 
-def _phi(x: mpf) -> mpf:
+def phi(x: mpf) -> mpf:
     """Return the standard normal distribution function, precise in the lower tail."""
     if abs(x) > _FARTHEST:
         return mp.zero if x < 0 else mp.one
     return mp.erfc(-x / mp.sqrt(2)) / 2
+
+
+def scaled_phi(epsilon: mpf, x: mpf) -> mpf:
+    """Return ``e^epsilon Phi(x)``, which may be moderate where neither factor is."""
+    if x >= -_FARTHEST:
+        return mp.exp(epsilon) * phi(x)
+    if x == -mp.inf:
+        return mp.zero
+    square = x * x
+    exponent = epsilon - square / 2
+    if exponent < -(_FARTHEST**2):
+        return mp.zero
+    # Mills' ratio, by its asymptotic series, whose error is below the first term left out.
+    term, ratio, k = mp.one, mp.zero, 1
+    while abs(term) > mp.eps:
+        ratio += term
+        term *= -k / square
+        k += 2
+    return mp.exp(exponent) * ratio / (-x * mp.sqrt(2 * mp.pi))
+
+
+def _lost(epsilon: mpf, mu: mpf) -> int:
+    """Return how many bits ``(mu/2 - eps/mu)^2`` loses where its two terms are large."""
+    return 2 * max(0, mp.mag(mu), mp.mag(epsilon / mu))
 
 
 def _uncancelled(difference: Callable[[], tuple[mpf, mpf]]) -> mpf:

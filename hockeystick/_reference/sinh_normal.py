@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from mpmath import mp, mpf
 
-from hockeystick._reference.profiles import _phi, _uncancelled, exact
+from hockeystick._reference.profiles import _uncancelled, exact, phi, scaled_phi
 
 _STEPS = 10_000
 
@@ -24,8 +24,8 @@ def sinh_normal_delta(epsilon: mpf, rho: Fraction, width: Fraction) -> mpf:
     def difference() -> tuple[mpf, mpf]:
         scale, half = exact(width) * mp.sqrt(2 * exact(rho)), 1 / (2 * exact(width))
         u = threshold(epsilon, rho, width)
-        first = _phi(-scale * mp.sinh(u - half))
-        return first, first - mp.exp(epsilon) * _phi(-scale * mp.sinh(u + half))
+        first = phi(-scale * mp.sinh(u - half))
+        return first, first - scaled_phi(epsilon, -scale * mp.sinh(u + half))
 
     return _uncancelled(difference)
 

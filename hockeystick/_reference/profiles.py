@@ -132,7 +132,7 @@ def scaled_phi(epsilon: mpf, x: mpf) -> mpf:
 
 def _lost(epsilon: mpf, mu: mpf) -> int:
     """Return how many bits ``(mu/2 - eps/mu)^2`` loses where its two terms are large."""
-    return 2 * max(0, mp.mag(mu), mp.mag(epsilon / mu))
+    return int(2 * max(0, mp.mag(mu), mp.mag(epsilon / mu)))
 
 
 def _uncancelled(difference: Callable[[], tuple[mpf, mpf]]) -> mpf:

@@ -25,7 +25,7 @@ _LN_10: Final = math.log(10.0)
 _ROUNDS: Final = 8
 _NEWTON_STEPS: Final = 60
 _MOST_CANCELLED: Final = 300.0
-_MOST_WORK: Final = 3_000_000
+_MOST_WORK: Final = 5_000_000
 _MOST_NODES: Final = 40_000
 
 

@@ -25,15 +25,20 @@ def log_e2(x: Array) -> Array:
     """Return ``ln(e^x - 1 - x)``; -inf at 0."""
     import numpy as np
 
-    near = np.clip(x, -_SERIES, _SERIES)
-    series = np.ones_like(near)
+    above, below = x > _SERIES, x < -_SERIES
+    neither = ~(above | below)
+    near, large, small = x[neither], x[above], x[below]
+    series, term = np.ones_like(near), np.empty_like(near)
     for n in range(_TERMS, 2, -1):
-        series = 1.0 + near / n * series
+        np.divide(near, n, out=term)
+        series *= term
+        series += 1.0
+    found = np.empty_like(x)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        small = 2.0 * np.log(np.abs(near)) + np.log(0.5 * series)
-        large = x + np.log1p(-(1.0 + x) * np.exp(-np.maximum(x, _SERIES)))
-        negative = np.log(np.expm1(np.minimum(x, -_SERIES)) - np.minimum(x, -_SERIES))
-    return np.asarray(np.where(x > _SERIES, large, np.where(x < -_SERIES, negative, small)))
+        found[neither] = 2.0 * np.log(np.abs(near)) + np.log(0.5 * series)
+        found[above] = large + np.log1p(-(1.0 + large) * np.exp(-large))
+        found[below] = np.log(np.expm1(small) - small)
+    return found
 
 
 def log1p_exp(x: float) -> float:

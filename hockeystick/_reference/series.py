@@ -16,7 +16,7 @@ def log_mgf_line(
     digits are made up for by precision.
     """
     extra = 40 + 2 * max(0, -min(mp.mag(x) for x in loss if x)) if any(loss) else 40
-    with mp.extraprec(min(extra, 400)):
+    with mp.extraprec(min(extra, 400) + count.bit_length()):
         mass = mp.fsum(weight)
         slope = mp.fsum(one * mp.expm1(-x) for x, one in zip(loss, weight, strict=True))
         sizes = [one * mp.exp(c * x) for x, one in zip(loss, weight, strict=True)]

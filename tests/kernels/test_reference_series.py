@@ -47,3 +47,16 @@ def test_a_line_of_tiny_losses_keeps_its_digits() -> None:
         found = log_mgf_line(loss, mass, 2.5, 0.75, 5)
         for one, true in zip(found, truth, strict=True):
             assert abs(one - true) < 1e-27 * abs(true)
+
+
+def test_a_long_line_keeps_its_digits_to_the_end() -> None:
+    # The angle turned by then is 40,000: its own digits are lost where one step's are kept.
+    with mp.workdps(60):
+        loss = [mp.mpf(2) / 3, mp.mpf(-2) / 3]
+        mass = [1 / (1 + mp.exp(-x)) for x in loss]
+    with mp.workdps(20):
+        found = log_mgf_line(loss, mass, 1.5, 2.0, 30_000)[-1]
+        with mp.workdps(60):
+            z = mp.mpc(1.5, mp.mpf(2) * 29_999)
+            truth = mp.log(mp.fsum(m * mp.exp(z * x) for x, m in zip(loss, mass, strict=True)))
+        assert abs(mp.exp(found - truth) - 1) < 1e-18

@@ -20,7 +20,7 @@ from itertools import accumulate
 from mpmath import mp, mpf
 
 from hockeystick._precision import working_bits
-from hockeystick._reference.profiles import _uncancelled, exact
+from hockeystick._reference.profiles import exact, uncancelled
 
 # Bits against the round-off of long recurrences; tables are made for multiples of so many bits.
 GUARD = 64
@@ -105,7 +105,7 @@ def delta_of_shift(
         own = tail(least)
         return own, own - mp.exp(epsilon) * tail(least + shift)
 
-    return _uncancelled(difference)
+    return uncancelled(difference)
 
 
 def _gaussian_tail(sigma: Fraction, k: int) -> mpf:

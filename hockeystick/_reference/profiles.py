@@ -37,7 +37,7 @@ def gaussian_delta(epsilon: mpf, mu: mpf) -> mpf:
         return first, first - scaled_phi(epsilon, far)
 
     with mp.extraprec(_lost(epsilon, mu)):
-        return _uncancelled(difference)
+        return uncancelled(difference)
 
 
 def sampled_gaussian_delta(epsilon: mpf, rate: mpf, mu: mpf, removing: bool) -> mpf:
@@ -63,7 +63,7 @@ def sampled_gaussian_delta(epsilon: mpf, rate: mpf, mu: mpf, removing: bool) -> 
         first = -mp.expm1(epsilon + mp.log1p(-rate)) * phi(x)
         return first, first - rate * scaled_phi(epsilon, x - mu)
 
-    return _uncancelled(difference)
+    return uncancelled(difference)
 
 
 def replaced_gaussian_delta(epsilon: mpf, rate: mpf, mu: mpf) -> mpf:
@@ -83,7 +83,7 @@ def replaced_gaussian_delta(epsilon: mpf, rate: mpf, mu: mpf) -> mpf:
         return first, first - second
 
     with mp.extraprec(64 + _lost(epsilon, mu)):
-        return _uncancelled(difference)
+        return uncancelled(difference)
 
 
 def gaussian_line(mu: mpf, c: float, step: float, count: int) -> list[mpc]:
@@ -135,7 +135,7 @@ def _lost(epsilon: mpf, mu: mpf) -> int:
     return int(2 * max(0, mp.mag(mu), mp.mag(epsilon / mu)))
 
 
-def _uncancelled(difference: Callable[[], tuple[mpf, mpf]]) -> mpf:
+def uncancelled(difference: Callable[[], tuple[mpf, mpf]]) -> mpf:
     """Evaluate a difference with as much extra precision as it cancels.
 
     ``difference`` returns the first term and the difference, which must not be negative.

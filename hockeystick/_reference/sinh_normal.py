@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from mpmath import mp, mpf
 
-from hockeystick._reference.profiles import _uncancelled, exact, phi, scaled_phi
+from hockeystick._reference.profiles import exact, phi, scaled_phi, uncancelled
 
 _STEPS = 10_000
 
@@ -27,7 +27,7 @@ def sinh_normal_delta(epsilon: mpf, rho: Fraction, width: Fraction) -> mpf:
         first = phi(-scale * mp.sinh(u - half))
         return first, first - scaled_phi(epsilon, -scale * mp.sinh(u + half))
 
-    return _uncancelled(difference)
+    return uncancelled(difference)
 
 
 def threshold(epsilon: mpf, rho: Fraction, width: Fraction) -> mpf:

@@ -85,7 +85,10 @@ def comparison(file: PlanFile, at: Question, rows: Sequence[Row], *, wide: bool)
 
 
 def _table(at: Question, rows: Sequence[Row], wide: bool) -> Table:
-    """Return one row per accountant; a narrow one stacks in a cell what belongs together."""
+    """Return one row per accountant, those without an answer last.
+
+    A narrow row stacks in a cell what belongs together.
+    """
     truth = Truth.of(rows)
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, header_style="bold", pad_edge=False)
     table.add_column("accountant", overflow="fold")
@@ -96,7 +99,7 @@ def _table(at: Question, rows: Sequence[Row], wide: bool) -> Table:
         table.add_column("proven interval", overflow="fold")
     table.add_column("next to truth", overflow="fold")
     table.add_column("time", justify="right", no_wrap=True)
-    for row in rows:
+    for row in sorted(rows, key=lambda row: row.answer is None):
         table.add_row(*_cells(row, truth, wide), end_section=not wide)
     return table
 

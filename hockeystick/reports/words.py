@@ -206,12 +206,16 @@ def _summary(accountant: str) -> str:
 
 
 def _rows(findings: Findings) -> tuple[RowTold, ...]:
-    """Return what each accountant says, beside what all certified answers together prove."""
+    """Return what each accountant says, beside what all certified answers together prove.
+
+    Those without an answer come last.
+    """
     answers = [row.answer for row in findings.rows if isinstance(row.answer, Certified)]
     proven = [findings.answer, *answers]
     lower = max(one.lower for one in proven)
     upper = min(one.upper for one in proven)
-    return tuple(_row(row, lower, upper) for row in findings.rows)
+    rows = sorted(findings.rows, key=lambda row: row.answer is None)
+    return tuple(_row(row, lower, upper) for row in rows)
 
 
 def _row(row: Row, lower: float, upper: float) -> RowTold:

@@ -177,6 +177,9 @@ def test_comparison_for_people_labels_every_row(
     assert "below the truth" in " ".join(out.split())
     assert "the same" in out
     assert " 1 times" not in out
+    names = [words[0] for line in out.splitlines() if (words := line.split())]
+    answered = [names.index(name) for name in ("contour", "rdp", "gdp", "edgeworth")]
+    assert max(answered) < names.index("closed-form") < names.index("basic")
 
 
 def test_the_headline_is_rounded_up_and_the_interval_outwards(run: Run) -> None:

@@ -219,6 +219,15 @@ def test_a_ratio_never_hides_a_number_below_the_truth(found: Findings) -> None:
     assert rows["contour"].verdict == "best proven"
 
 
+def test_accountants_without_an_answer_come_last_in_their_order(found: Findings) -> None:
+    names = [row.accountant for row in told(found).rows]
+    answered = [row.accountant for row in found.rows if row.answer is not None]
+    others = [row.accountant for row in found.rows if row.answer is None]
+    assert answered
+    assert others
+    assert names == answered + others
+
+
 def test_an_infinite_bound_is_no_bound(found: Findings) -> None:
     infinite = hs.Certified(0, 1, math.inf, quantity="epsilon", accountant="rdp")
     rows = [replace(row, answer=infinite) for row in found.rows if row.accountant == "rdp"]

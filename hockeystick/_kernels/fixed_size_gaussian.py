@@ -18,7 +18,8 @@ import numpy as np
 from numba import njit
 
 from hockeystick._kernels.interrupts import interruptible
-from hockeystick._kernels.sampled_gaussian import LOG_SQRT_2PI, modes
+from hockeystick._kernels.layers import modes
+from hockeystick._kernels.sampled_gaussian import LOG_SQRT_2PI
 from hockeystick._kernels.series import ULP, Array
 
 # Arcs, an even number, that the upper half of an ellipse is cut into to bound the integrand on it.

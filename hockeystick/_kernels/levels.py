@@ -7,7 +7,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from hockeystick._kernels.interrupts import interruptible
-from hockeystick._kernels.sampled_gaussian import cumulant_sums, layer_exponent
+from hockeystick._kernels.layers import layer_exponent
+from hockeystick._kernels.sampled_gaussian import cumulant_sums
 from hockeystick._kernels.series import Array
 
 # A point of no weight: what is left of the polynomials' squares is round-off.

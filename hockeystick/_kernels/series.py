@@ -160,6 +160,18 @@ def e2_round_off(
     return bound, grown + weight
 
 
+@njit(cache=True)
+def first_of_block(plain: float, phase: float, fold: float) -> tuple[float, float, float, float]:
+    """Return ``e`` and ``f`` of ``mgf_line`` at ``z L = plain + i phase``.
+
+    Where ``exp(c L)`` is folded into the weight, both are ``exp(i phase)``.
+    """
+    if fold > 0.0:
+        er, ei = math.cos(phase), math.sin(phase)
+        return er, ei, er, ei
+    return expm1_and_e2(plain, phase)
+
+
 @interruptible
 @njit(cache=True)
 def mgf_line(
@@ -200,11 +212,7 @@ def mgf_line(
         for start in range(0, count, BLOCK):
             stop = min(start + BLOCK, count)
             phase = step * start * x
-            if fold > 0.0:
-                er, ei = math.cos(phase), math.sin(phase)
-                fr, fi = er, ei
-            else:
-                er, ei, fr, fi = expm1_and_e2(plain, phase)
+            er, ei, fr, fi = first_of_block(plain, phase, fold)
             modulus = math.hypot(c, step * (stop - 1))
             bound, change = e2_round_off(modulus * abs(x), weight, grown, relative, growth)
             bound += modulus * (second * relative + loss_error[j] * (change + pull))

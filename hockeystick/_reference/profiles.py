@@ -105,7 +105,10 @@ def laplace_line(end: mpf, c: float, step: float, count: int) -> list[mpc]:
 
 
 def phi(x: mpf) -> mpf:
-    """Return the standard normal distribution function, precise in the lower tail."""
+    """Return the standard normal distribution function, precise in the lower tail.
+
+    Beyond a million deviations it is 0 or 1: what an exponential makes up for takes ``scaled_phi``.
+    """
     if abs(x) > _FARTHEST:
         return mp.zero if x < 0 else mp.one
     return mp.erfc(-x / mp.sqrt(2)) / 2

@@ -397,11 +397,11 @@ def _layers(loss: GaussianSequenceLoss, one: Bin, c: float) -> tuple[Array, Arra
     For ``mu >= m`` the density of t is at least ``m/mu exp((m^2 - mu^2)/8)`` times that for m, and
     M is larger.
     """
-    from hockeystick._kernels import sampled_gaussian
+    from hockeystick._kernels import layers
 
     most, least = loss.run(one.most), loss.run(one.least)
     norm = least._log_mgf_within(c, _SURE)
     p, mu, w = float(loss.rate), most.mu, most.power(c)
-    width, mass, _ = sampled_gaussian.layers(p, mu, w, norm.value + norm.error, norm.error)
+    width, mass, _ = layers.layers(p, mu, w, norm.value + norm.error, norm.error)
     shrunk = mu / least.mu * math.exp(0.125 * (mu - least.mu) * (mu + least.mu))
     return width, mass * (shrunk * (1.0 - 1e-9))

@@ -227,12 +227,12 @@ class SampledGaussianLoss(DensityLoss, LineLoss, ProfiledLoss):
 
     def decay(self, c: float) -> LayerDecay:
         """Return the decay proven by uniform layers below the tilted density."""
-        from hockeystick._kernels import sampled_gaussian
+        from hockeystick._kernels import layers
 
         p, mu, w = self.p, self.mu, self.power(c)
         norm = self._log_mgf_within(c, _SURE)
         upper, error = norm.value + norm.error, 2.0 * norm.error
-        return LayerDecay(*sampled_gaussian.layers(p, mu, w, upper, error))
+        return LayerDecay(*layers.layers(p, mu, w, upper, error))
 
     def rule(self, c_high: float, y_high: float, log_tolerance: float) -> TrapezoidRule | None:
         """Return a trapezoid rule with its proven error; None where none is fine enough."""
@@ -274,9 +274,9 @@ class LayerDecay:
 
     def exponent(self, y: float) -> float:
         """Return a lower bound of ``-ln|M(c + i v)| / M(c)`` for all ``v >= y``."""
-        from hockeystick._kernels import sampled_gaussian
+        from hockeystick._kernels import layers
 
-        return float(sampled_gaussian.layer_exponent(self.width, self.mass, self.variation, y))
+        return float(layers.layer_exponent(self.width, self.mass, self.variation, y))
 
 
 @final

@@ -68,6 +68,16 @@ def test_who_is_asked_alone_goes_no_further_either(
         assert accountant.delta_of(terms, epsilon).upper in (0.0, LEAST)
 
 
+@pytest.mark.parametrize("epsilon", [0.05, 0.08, 0.1])
+def test_a_delta_that_floats_hold_is_still_integrated(epsilon: float) -> None:
+    # 2e-52, 4e-122 and 4e-184.
+    plan = hs.DPSGD(noise_multiplier=30.0, rate=0.01, steps=100)
+    found = hs.delta(plan, epsilon, accountant="contour")
+    assert isinstance(found, hs.Certified)
+    assert 0.0 < found.lower
+    assert found.relative_width < 1e-6
+
+
 def test_its_digits_are_known_all_the_same() -> None:
     plan = hs.DPSGD(noise_multiplier=1.0, rate=0.3, steps=100)
     assert hs.delta(plan, 350.0).upper == LEAST

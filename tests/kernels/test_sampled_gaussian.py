@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from mpmath import mp
 
+from hockeystick._kernels import layers
 from hockeystick._kernels import sampled_gaussian as kernel
 from hockeystick._reference import sampled_gaussian as exact_nodes
 from hockeystick._reference.profiles import exact, reciprocal
@@ -165,7 +166,7 @@ def test_the_proven_decay_never_exceeds_the_true_one(
 
 def test_the_grid_of_decays_holds_densities_with_one_mode_and_with_two() -> None:
     found = {
-        kernel.modes(rate, 1.0 / noise, SampledGaussianLoss(rate, noise, removing).power(c))[0]
+        layers.modes(rate, 1.0 / noise, SampledGaussianLoss(rate, noise, removing).power(c))[0]
         for rate, noise, c, removing in GRID
     }
     assert found == {1, 2}
@@ -183,7 +184,7 @@ def test_the_layers_below_a_density_hold_at_most_all_of_it(
 ) -> None:
     loss = SampledGaussianLoss(rate, noise, removing)
     log_norm = loss.cumulants(c).value
-    width, mass, variation = kernel.layers(rate, loss.mu, loss.power(c), log_norm, 0.0)
+    width, mass, variation = layers.layers(rate, loss.mu, loss.power(c), log_norm, 0.0)
     assert (width >= 0.0).all()
     assert (mass >= 0.0).all()
     assert mass.sum() <= 1.0
@@ -199,4 +200,4 @@ def test_the_layers_hold_nearly_all_of_a_usual_density(
 ) -> None:
     loss = SampledGaussianLoss(rate, noise, removing)
     log_norm = loss.cumulants(c).value
-    assert kernel.layers(rate, loss.mu, loss.power(c), log_norm, 0.0)[1].sum() > 0.8
+    assert layers.layers(rate, loss.mu, loss.power(c), log_norm, 0.0)[1].sum() > 0.8

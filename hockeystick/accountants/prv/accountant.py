@@ -104,7 +104,7 @@ class PRV(DirectedAccountant):
         if epsilon > largest_loss(terms):
             return Interval.point(0.0)
         terms = apart(terms)
-        self._cell_terms(terms)
+        self._cell_terms(terms)  # Refuses what has no cells, whatever its delta.
         most = max(min(delta_upper(terms, epsilon), most), _TINY)
         if most == _TINY:
             # No lattice knows more of what is below all numbers.

@@ -34,7 +34,7 @@ test: check ## install, then lint, types, import contracts and the usual tests
 	@$(PYTEST) $(PARALLEL) $(PYTEST_ARGS)
 
 test-all: $(VENV)/.installed-all check ## the same with every extra, and the slow, peer and benchmark code too
-	@$(PYTEST) $(PARALLEL) -m "" hockeystick tests benchmarks $(PYTEST_ARGS)
+	@HYPOTHESIS_PROFILE=fresh $(PYTEST) $(PARALLEL) -m "" hockeystick tests benchmarks $(PYTEST_ARGS)
 
 check: $(VENV)/.installed-test ## lint, formatting, types and import contracts only
 	@echo "== ruff"

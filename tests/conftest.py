@@ -1,9 +1,45 @@
-"""Settings that all tests share: where CI is set, Hypothesis draws the same examples every time."""
+"""Settings that all tests share: which examples Hypothesis draws.
+
+Usually the same ones every time. With HYPOTHESIS_PROFILE=fresh they are other ones each time, as
+`make test-all` has it; the seed is printed, and `--hypothesis-seed` draws the same ones again.
+"""
 
 import os
+import random
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile("repeatable", derandomize=True, database=None)
-if os.environ.get("CI"):
-    settings.load_profile("repeatable")
+settings.register_profile("fresh", derandomize=False, database=None, print_blob=True)
+PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "repeatable")
+settings.load_profile(PROFILE)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Draw the seed, before Hypothesis reads it and before other processes are given it."""
+    if PROFILE == "fresh" and config.option.hypothesis_seed is None:
+        config.option.hypothesis_seed = str(random.SystemRandom().randrange(2**32))
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Say which examples are drawn."""
+    return _which(config)
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Say again how to draw the same examples, below what failed."""
+    if PROFILE == "fresh" and terminalreporter.stats.get("failed"):
+        terminalreporter.write_line(_which(config))
+
+
+def _which(config: pytest.Config) -> str:
+    """Return a line that says which examples are drawn, and how to draw them again."""
+    if PROFILE != "fresh":
+        return f"hypothesis: the same examples every time (profile {PROFILE})"
+    seed = config.option.hypothesis_seed
+    again = f"HYPOTHESIS_PROFILE=fresh python -m pytest --hypothesis-seed={seed}"
+    return f"hypothesis: fresh examples, seed {seed}; the same ones again: {again}"

@@ -114,7 +114,6 @@ def caller() -> Iterator[Caller]:
 relaxed = settings(
     max_examples=60,
     deadline=None,
-    derandomize=True,
     phases=(Phase.explicit, Phase.generate),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )

@@ -87,10 +87,12 @@ class TruncatedTuningLoss(CurveLoss):
     """``K(c) <= K_run(c) + shift c + log_runs``; below ``turn`` the line from 0 that touches it.
 
     K is convex and 0 at 0, so that it lies below each of its chords. No loss exceeds the largest
-    one of a run plus the shift, so that K is at most that of randomized response.
+    one of a run plus the shift, nor ``opposite`` in the other direction, so that K is at most that
+    of randomized response with the larger of the two.
     """
 
     terms: Counted
+    opposite: float
     shift: float
     log_runs: float
     turn: float
@@ -107,9 +109,11 @@ class TruncatedTuningLoss(CurveLoss):
             k = total(terms, c)
             return c * k.slope - k.value - log_runs
 
-        found = [cls(terms, shift, log_runs, c, None) for c in places(terms, condition)]
+        opposite = _sum_up(largest_loss(reverse), _shift(distribution, terms))
+        parts = terms, opposite, shift, log_runs
+        found = [cls(*parts, c, None) for c in places(terms, condition)]
         turn = min(found, key=lambda one: one.bound(one.turn) / one.turn).turn
-        return cls(terms, shift, log_runs, turn, _costliest(terms))
+        return cls(*parts, turn, _costliest(terms))
 
     @property
     def attained(self) -> Loss | None:
@@ -129,11 +133,11 @@ class TruncatedTuningLoss(CurveLoss):
     @property
     def supremum(self) -> float:
         """The largest loss of a run, and the shift."""
-        return (largest_loss(self.terms) + self.shift) * (1.0 + 4.0 * _ULP)
+        return _sum_up(largest_loss(self.terms), self.shift)
 
     def bound(self, c: float) -> float:
         """Return the least of the bounds, rounded up."""
-        least = min(self._direct(c), _response(self.supremum, c).value)
+        least = min(self._direct(c), _response(self.supremum, self.opposite, c).value)
         if c >= self.turn:
             return least
         return min(least, self._direct(self.turn) / self.turn * c * (1.0 + 8.0 * _ULP))
@@ -148,7 +152,7 @@ class TruncatedTuningLoss(CurveLoss):
         direct = Cumulants(value, k.slope + self.shift, k.curvature)
         if c < self.turn:
             direct = Cumulants(value / at * c, value / at, 0.0)
-        return min(direct, _response(self.supremum, c))
+        return min(direct, _response(self.supremum, self.opposite, c))
 
     def _direct(self, c: float) -> float:
         """Return theorem 2's bound, rounded up."""
@@ -190,8 +194,16 @@ class PoissonTuningLoss(CurveLoss):
     @property
     def supremum(self) -> float:
         """The largest loss of a run, and m times the delta at epsilon = 0."""
-        more = self.mean * profile_upper(self.reverse, 0.0)
-        return (largest_loss(self.terms) + more) * (1.0 + 8.0 * _ULP)
+        return self._largest(self.terms, self.reverse)
+
+    @property
+    def opposite(self) -> float:
+        """The largest loss in the other direction."""
+        return self._largest(self.reverse, self.terms)
+
+    def _largest(self, terms: Counted, reverse: Counted) -> float:
+        """Return the largest loss in the direction of ``terms``, rounded up."""
+        return _sum_up(largest_loss(terms), self.mean * profile_upper(reverse, 0.0))
 
     def log_factor(self, c: float) -> float:
         """Return an upper bound of ``ln C = ln m + c m delta(c)``: theorem 6 adds it to K."""
@@ -204,7 +216,7 @@ class PoissonTuningLoss(CurveLoss):
         """Return the least of the bounds, rounded up."""
         if c == 0.0:
             return 0.0
-        least = min(self._direct(c), _response(self.supremum, c).value)
+        least = min(self._direct(c), _response(self.supremum, self.opposite, c).value)
         if c >= self.turn:
             return least
         return min(least, self._direct(self.turn) / self.turn * c * (1.0 + 8.0 * _ULP))
@@ -357,12 +369,21 @@ def _costliest(terms: Counted) -> Loss | None:
     return max(found, key=lambda loss: loss.cumulants(1.0).value, default=None)
 
 
-def _response(largest: float, c: float) -> Cumulants:
-    """Return K of randomized response, rounded up, which no loss up to the largest exceeds."""
-    if largest == math.inf:
-        return Cumulants(math.inf, math.inf, 0.0)
-    loss = TwoPointLoss(largest)
-    return Cumulants(sum(loss.log_mgf(c)) * (1.0 + 4.0 * _ULP), *loss.cumulants(c)[1:])
+def _response(largest: float, opposite: float, c: float) -> Cumulants:
+    """Return an upper bound of K of a loss of which the largest value in either direction is known.
+
+    That of randomized response takes both; of one direction alone only the line is left.
+    """
+    line = Cumulants(c * largest * (1.0 + 4.0 * _ULP), largest, 0.0)
+    if max(largest, opposite) == math.inf:
+        return line
+    loss = TwoPointLoss(max(largest, opposite))
+    return min(line, Cumulants(sum(loss.log_mgf(c)) * (1.0 + 4.0 * _ULP), *loss.cumulants(c)[1:]))
+
+
+def _sum_up(first: float, second: float) -> float:
+    """Return a sum of numbers >= 0, rounded up, and their own last roundings with it."""
+    return (first + second) * (1.0 + 8.0 * _ULP)
 
 
 def _mixed(log_factor: float, k: float) -> float:

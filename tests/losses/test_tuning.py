@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from mpmath import mp
 
@@ -129,6 +129,8 @@ class Outcomes(ProfiledLoss):
 # What the bounds rest on are outcomes whose likelihood ratio rises, or falls, with their order.
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from(COUNTS), st.sampled_from([-1, 0, 1]))
+# Losses that go much farther on one side of 0 than on the other.
+@example(161200, Poisson(1.0), -1)
 def test_the_best_of_any_runs_is_within_the_bound(seed: int, count: RunCount, rising: int) -> None:
     rng = np.random.default_rng(seed)
     both = [rng.dirichlet(np.full(5, rng.uniform(0.3, 9.0))) + 1e-4 for _ in range(2)]
@@ -142,6 +144,22 @@ def test_the_best_of_any_runs_is_within_the_bound(seed: int, count: RunCount, ri
         for c in (0.1, 1.0, 6.0, 40.0):
             assert moment(best, c) <= upper(tuned(count, one, other), c)
             assert moment(best[::-1], c) <= upper(tuned(count, other, one), c)
+
+
+@each_count
+@pytest.mark.parametrize("rare", [1e-6, 1e-3, 0.1])
+def test_the_bound_holds_where_one_direction_loses_far_more_than_the_other(
+    count: RunCount, rare: float
+) -> None:
+    for often in (0.02, 0.3, 0.7):
+        p, q = (1.0 - rare * often, rare * often), (1.0 - often, often)
+        one, other = ((Outcomes(p, q), 1),), ((Outcomes(q, p), 1),)
+        with mp.workdps(40):
+            for way in (1, -1):
+                best = [best_of(count, [mp.mpf(x) for x in masses[::way]]) for masses in (p, q)]
+                for c in (1e-4, 1e-2, 0.1, 1.0, 6.0):
+                    assert moment(best, c) <= upper(tuned(count, one, other), c)
+                    assert moment(best[::-1], c) <= upper(tuned(count, other, one), c)
 
 
 @pytest.mark.parametrize("c", [5.0, 40.0, 300.0])

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from mpmath import mp
 
@@ -304,18 +304,25 @@ def test_a_sample_amplifies_by_the_formula_of_balle_barthe_and_gaboardi() -> Non
 
 
 @given(st.floats(0, 1e300), st.floats(0, 1))
+# The decimal 5e-324 is far, relatively, from the number that this float is.
+@example(5.0, 5e-324)
+@example(4.0, 1e-320)
 def test_the_sampled_epsilon_is_rounded_up_and_below_the_whole(epsilon: float, rate: float) -> None:
     found = ApproxDP(epsilon, rate).subsample(rate)
     with mp.workdps(80):
-        exact = mp.mpf(epsilon), mp.mpf(rate)
-        if epsilon < 1e4:
-            truth = mp.log1p(exact[1] * mp.expm1(exact[0]))
-        else:
-            truth = exact[0] + mp.log(exact[1]) if rate > 0 else mp.zero
+        binary = amplified(mp.mpf(epsilon), mp.mpf(rate))
+        decimal = amplified(mp.mpf(repr(epsilon)), mp.mpf(repr(rate)))
         assert found.epsilon <= epsilon
-        assert found.epsilon >= truth * (1 - mp.mpf(10) ** -60)
-        assert found.epsilon <= max(truth, 0) * (1 + mp.mpf(2) ** -50) + 1e-323
+        assert found.epsilon >= min(max(binary, decimal), epsilon) * (1 - mp.mpf(10) ** -60)
+        assert found.epsilon <= max(binary, decimal) * (1 + mp.mpf(2) ** -50) + 1e-323
     assert Fraction(found.delta) >= Fraction(rate) ** 2
+
+
+def amplified(epsilon: Any, rate: Any) -> Any:
+    """What a sample leaves of epsilon."""
+    if epsilon < 1e4:
+        return mp.log1p(rate * mp.expm1(epsilon))
+    return max(epsilon + mp.log(rate), 0) if rate > 0 else mp.zero
 
 
 @pytest.mark.parametrize("notion", [PureDP(0.7), ApproxDP(0.7, 1e-5)], ids=str)

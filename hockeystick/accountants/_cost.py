@@ -178,6 +178,12 @@ def largest_loss(terms: Counted) -> float:
     return math.fsum(count * loss.supremum for loss, count in terms) * (1.0 + 2.0**-50)
 
 
+def least_largest_loss(terms: Counted) -> float:
+    """Return a lower bound of what the losses of a direction add up to for some data."""
+    least = (count * loss.least_supremum for loss, count in attained(terms))
+    return max(math.fsum(least) * (1.0 - 2.0**-50), 0.0)
+
+
 def attained(terms: Counted) -> Counted:
     """Return the losses that some data surely reach, those of which nothing is known left out."""
     known = ((loss.attained, count) for loss, count in terms)

@@ -11,41 +11,51 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final
+from typing import Final, NamedTuple
 
-from hockeystick.accountants._cost import Cost, Counted, largest_loss
+from hockeystick.accountants._cost import Cost, Counted, largest_loss, least_largest_loss
 from hockeystick.accountants._interval import Interval, down, up
 from hockeystick.accountants._revealed import Reading
 from hockeystick.losses import Loss, ProfileLoss, RevealingLoss, TwoPointLoss
 
 # Covers the few roundings of each step below.
 _SLACK: Final = 2.0**-48
+# So many failures are added up exactly.
+_FEW: Final = 64
+
+
+class _Shares(NamedTuple):
+    """s exactly: of the numbers that the floats are, and of the decimals that they print as."""
+
+    binary: Fraction
+    decimal: Fraction
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The failures of one direction: ``ln(1 - s)`` between two ends, and s itself where exact.
+    """The failures of one direction: ``ln(1 - s)`` between two ends, and s itself where few fail.
 
-    ``largest`` is what the losses of the rest can add up to.
+    What the losses of the rest can add up to is between ``least_largest`` and ``largest``.
     """
 
     low: float
     high: float
-    exact: float | None
+    exact: _Shares | None
+    least_largest: float
     largest: float
 
     def epsilon(self, delta: float, rest: Reading) -> Interval:
         """Return epsilon at a delta, given that of the rest at ``(delta - s) / (1 - s)``."""
         least, most = self._left(delta)
-        if most < 0.0:
+        return Interval(self._of_rest(most, rest).lower, *self._of_rest(least, rest)[1:]).ordered()
+
+    def _of_rest(self, left: float, rest: Reading) -> Interval:
+        """Return epsilon of the rest at what is left of a delta for it."""
+        if left < 0.0:
             return Interval.point(math.inf)
-        if least == most == 0.0:
-            largest = max(self.largest, 0.0)
-            lower = largest * (1.0 - _SLACK) if largest < math.inf else largest
-            return Interval(lower, largest, largest)
-        lower = rest(most).lower if 0.0 < most < 1.0 else 0.0
-        of_rest = rest(least) if least > 0.0 else Interval(0.0, math.inf, math.inf)
-        return Interval(lower, of_rest.estimate, of_rest.upper).ordered()
+        if left == 0.0:
+            return Interval(self.least_largest, self.largest, self.largest)
+        return rest(left) if left < 1.0 else Interval.point(0.0)
 
     def delta(self, epsilon: float, rest: Reading) -> Interval:
         """Return delta at an epsilon, given that of the rest."""
@@ -53,8 +63,8 @@ class Failed:
             return Interval.point(1.0)
         inner = rest(epsilon)
         if self.exact is not None and inner.upper == 0.0:
-            # its neighbours, since the decimal that it prints as is meant as well
-            return Interval(down(self.exact), self.exact, min(up(self.exact), 1.0))
+            low, high = sorted(map(float, self.exact))
+            return Interval(down(low), float(self.exact.decimal), min(up(high), 1.0))
         lower = (-math.expm1(self.high) + math.exp(self.high) * inner.lower) * (1.0 - _SLACK)
         middle = -math.expm1(self.high) + math.exp(self.high) * inner.estimate
         upper = (-math.expm1(self.low) + math.exp(self.low) * inner.upper) * (1.0 + _SLACK)
@@ -63,9 +73,9 @@ class Failed:
     def _left(self, delta: float) -> tuple[float, float]:
         """Return what of a delta is left for the rest, between two ends; 0 only if exactly that."""
         if self.exact is not None:
-            own = Fraction(self.exact)
-            left = float((Fraction(delta) - own) / (1 - own)) if own < 1 else -1.0
-            return (left, left) if left <= 0.0 else (down(left), up(left))
+            asked = _Shares(Fraction(delta), Fraction(repr(delta)))
+            left = sorted((d - s) / (1 - s) for d, s in zip(asked, self.exact, strict=True))
+            return _outward(left[0], -1.0), _outward(left[1], 1.0)
         if self.high < math.log1p(-delta) * (1.0 + _SLACK):
             return -1.0, -1.0
         most_failing = -math.expm1(self.low) * (1.0 + _SLACK)
@@ -82,17 +92,35 @@ def split_failures(terms: Counted) -> tuple[Failed | None, Counted]:
         return None, terms
     logs = [(_log_complement(loss.failure), count) for loss, count in failing]
     total = math.fsum(count * value for value, count in logs)
-    alone = len(failing) == 1 and failing[0][1] == 1
     rest = _without_failures(terms)
     return (
         Failed(
             low=total * (1.0 + _SLACK),
             high=total * (1.0 - _SLACK),
-            exact=failing[0][0].failure if alone else None,
-            largest=largest_loss(rest),
+            exact=_shares(failing),
+            least_largest=least_largest_loss(rest),
+            largest=max(largest_loss(rest), 0.0),
         ),
         rest,
     )
+
+
+def _shares(failing: list[tuple[TwoPointLoss, int]]) -> _Shares | None:
+    """Return s exactly, None where too many fail or one surely does."""
+    if sum(count for _, count in failing) > _FEW or any(one.failure == 1.0 for one, _ in failing):
+        return None
+    kept = [(1 - Fraction(loss.failure)) ** count for loss, count in failing]
+    printed = [(1 - Fraction(repr(loss.failure))) ** count for loss, count in failing]
+    one = Fraction(1)
+    return _Shares(one - math.prod(kept, start=one), one - math.prod(printed, start=one))
+
+
+def _outward(value: Fraction, side: float) -> float:
+    """Return a float beyond a number; 0 only for 0."""
+    near = float(value)
+    if value == 0 or (near - value) * Fraction(side) > 0:
+        return near
+    return math.nextafter(near, math.inf * side)
 
 
 def can_be_infinite(cost: Cost) -> bool:

@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, final, overload
 
 from hockeystick import _validate
-from hockeystick.accountants._cost import Cost, assumptions_of, attained, cost_of, largest_loss
+from hockeystick.accountants._cost import (
+    Cost,
+    assumptions_of,
+    cost_of,
+    largest_loss,
+    least_largest_loss,
+)
 from hockeystick.accountants._failed import can_be_infinite
 from hockeystick.accountants._interval import Interval, worse
 from hockeystick.accountants.auto import Auto
@@ -311,9 +317,8 @@ def _at_the_ends(cost: Cost, quantity: Quantity, value: float) -> Interval | Non
         return Interval.point(0.0)
     if quantity == "epsilon" and value == 0.0:
         upper = max(0.0, *(largest_loss(terms) for terms in cost.directions))
-        surely = max(0.0, *(largest_loss(attained(terms)) for terms in cost.directions))
-        lower = surely * (1.0 - 2.0**-46) if surely < math.inf else surely
-        return Interval(lower, upper if surely == upper else lower, upper).ordered()
+        lower = max(least_largest_loss(terms) for terms in cost.directions)
+        return Interval(lower, upper, upper).ordered()
     if quantity == "delta" and value == math.inf and not can_be_infinite(cost):
         return Interval.point(0.0)
     return None

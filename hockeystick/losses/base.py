@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     from hockeystick._kernels.series import Array
 
+# More than what a supremum is rounded up by, relatively.
+_ROUNDING: Final = 2.0**-46
 # Exponentials beyond this are taken as infinite.
 _LARGEST_EXPONENT: Final = 700.0
 
@@ -58,7 +60,12 @@ class Loss(ABC):
     @property
     @abstractmethod
     def supremum(self) -> float:
-        """The largest value that the loss takes, inf where it has none."""
+        """The largest value that the loss takes, or an upper bound of it; inf where it has none."""
+
+    @property
+    def least_supremum(self) -> float:
+        """A lower bound of the largest value: the supremum less its rounding, where that is all."""
+        return self.supremum * (1.0 - _ROUNDING) if self.supremum < math.inf else math.inf
 
     @abstractmethod
     def log_mgf(self, c: float) -> Bounded:

@@ -11,6 +11,7 @@ from hockeystick._precision import working_digits
 from hockeystick.losses.base import Cumulants, ProfiledLoss
 from hockeystick.losses.renyi_curve import CurveLoss
 from hockeystick.tradeoffs import Profile
+from hockeystick.tradeoffs._readings import epsilon_interval
 
 if TYPE_CHECKING:
     from mpmath import mpf
@@ -69,6 +70,11 @@ class ProfileLoss(CurveLoss, ProfiledLoss):
     def supremum(self) -> float:
         """The largest loss, infinite where the profile is not shown to reach 0."""
         return self.profile.supremum if self.vanishes else math.inf
+
+    @property
+    def least_supremum(self) -> float:
+        """Where the profile is proven to be above 0 still; infinite where it never falls there."""
+        return epsilon_interval(self.profile, 0.0)[0]
 
     def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
         """Return the profile's estimate, or with a nudge its lower or upper end, as a float's."""

@@ -23,8 +23,9 @@ def epsilon_interval(profile: Profile, delta: float) -> tuple[float, float, floa
     The upper end is inf where delta is not shown to fall that far.
     """
     if delta == 0.0:
-        # The largest loss; infinite where one is, or where all that is known is that it may be.
-        largest = profile.supremum if profile.floor == 0.0 else math.inf
+        if profile.floor > 0.0:
+            return math.inf, math.inf, math.inf
+        largest = profile.supremum
         return _highest_above(profile, 0.0, min(largest, FARTHEST)), largest, largest
     middle = _estimate(profile, delta)
     if middle == math.inf:

@@ -199,7 +199,10 @@ def tradeoff_of_deltas(points: Iterable[tuple[float, float]]) -> TradeOff:
     at_zero = delta + (1.0 - delta) * math.tanh(0.5 * epsilon) * (1.0 + _SLACK)
     knots = np.array([0.0, *(e for e, _ in pairs if e > 0.0)])
     upper = np.array([min(at_zero, 1.0), *(d for e, d in pairs if e > 0.0)])
-    profile = TableProfile(*_falling(knots, upper), math.inf, 0.0)
+    knots, lower, upper = _falling(knots, upper)
+    # Where delta is 0, no loss is larger.
+    largest = float(knots[np.argmin(upper)]) if upper[-1] == 0.0 else math.inf
+    profile = TableProfile(knots, lower, upper, largest, 0.0)
     return ProfileTradeOff((profile, profile))
 
 

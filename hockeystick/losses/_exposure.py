@@ -133,7 +133,8 @@ class _Network:
         heads, tails = places[kept[:, 0]], places[kept[:, 1]]
         size, count = int(honest.sum()), len(kept)
         ones = np.ones(count)
-        half = csr_array((ones, (heads, tails)), shape=(size, size))
+        # Releases of scipy up to 1.11 find connected parts by 32-bit places alone: else no labels.
+        half = csr_array((ones, (heads.astype(np.int32), tails.astype(np.int32))), (size, size))
         adjacent = csr_array(half + half.T)
         rows, columns = np.concatenate((heads, tails)), np.tile(np.arange(count), 2)
         signs = np.concatenate((ones, -ones))

@@ -12,29 +12,41 @@ WORKERS ?= auto
 TORCH ?= torch==2.13.0
 
 BIN := $(VENV)/bin
+LOWEST := $(VENV)-lowest
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq install
 PYTEST := $(BIN)/python -m pytest
 # Each process takes neighbouring tests, which share what they cache, and the idle one takes over.
 PARALLEL := -n $(WORKERS) --dist worksteal
+# Every test is in exactly one of these two, the second of which needs all extras.
+USUAL := not slow and not peers and not extras
+REST := slow or peers or extras
+# Every room, answered and not only imported, for `make test-lowest`.
+LIGHT := hockeystick tests/test_readme.py tests/losses/test_gopa.py tests/kernels
 # What the kernels of the notebooks, which pytest's own filter does not reach, take for errors.
 STRICT := error::UserWarning,error::RuntimeWarning,error::FutureWarning
 SETUP := setup.cfg pyproject.toml
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: browser help run test test-all check coverage bench docs notebooks tables timings clean distclean
+.PHONY: browser help run test test-rest test-all test-lowest check coverage bench docs notebooks tables timings clean distclean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: $(VENV)/.installed ## install, then print epsilon for an example plan
 	@$(BIN)/hockeystick epsilon $(PLAN)
 
 test: check ## install, then lint, types, import contracts and the usual tests
-	@$(PYTEST) $(PARALLEL) $(PYTEST_ARGS)
+	@$(PYTEST) $(PARALLEL) -m "$(USUAL)" $(PYTEST_ARGS)
+
+test-rest: $(VENV)/.installed-all ## with every extra, only what `make test` leaves out
+	@$(PYTEST) $(PARALLEL) -m "$(REST)" hockeystick tests benchmarks $(PYTEST_ARGS)
 
 test-all: $(VENV)/.installed-all check ## the same with every extra, and the slow, peer and benchmark code too
 	@HYPOTHESIS_PROFILE=fresh $(PYTEST) $(PARALLEL) -m "" hockeystick tests benchmarks $(PYTEST_ARGS)
+
+test-lowest: $(LOWEST)/.installed ## with the lowest releases that setup.cfg allows, a light part of the tests
+	@NUMBA_CACHE_DIR=$(LOWEST)/numba $(LOWEST)/bin/python -m pytest $(PARALLEL) $(LIGHT) $(PYTEST_ARGS)
 
 check: $(VENV)/.installed-test ## lint, formatting, types and import contracts only
 	@echo "== ruff"
@@ -78,15 +90,15 @@ clean: ## remove what builds and test runs leave behind
 	@rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	@find . -path "./.venv*" -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
-distclean: clean ## the same, and the virtual environment
-	@rm -rf $(VENV)
+distclean: clean ## the same, and the virtual environments
+	@rm -rf $(VENV) $(LOWEST)
 
-$(VENV)/.created:
+$(VENV)/.created $(LOWEST)/.created:
 	@$(PYTHON) -c 'import sys; v = sys.version_info; \
 	    sys.exit(None if v >= (3, 11) else "hockeystick needs Python 3.11 or later; $(PYTHON) is %d.%d. Try make PYTHON=python3.11" % v[:2])'
-	@echo "Creating the virtual environment $(VENV)"
-	@rm -rf $(VENV)
-	@$(PYTHON) -m venv $(VENV)
+	@echo "Creating the virtual environment $(@D)"
+	@rm -rf $(@D)
+	@$(PYTHON) -m venv $(@D)
 	@touch $@
 
 $(VENV)/.installed: $(SETUP) | $(VENV)/.created
@@ -108,4 +120,12 @@ $(VENV)/.installed-all: $(SETUP) | $(VENV)/.installed-test
 	@echo "Installing PyTorch and the other accountants to compare with (once; minutes)"
 	@$(PIP) '$(TORCH)'
 	@$(PIP) -e '.[test,docs,notebooks,peers,torch,opacus,examples]'
+	@touch $@
+
+# Each `name>=bound` of install_requires, as `name==bound`.
+$(LOWEST)/.installed: $(SETUP) | $(LOWEST)/.created
+	@echo "Installing the lowest releases that setup.cfg allows (once; about a minute)"
+	@sed -n '/^install_requires/,/^$$/s/^ *\(.*\)>=/\1==/p' setup.cfg > $(LOWEST)/lowest.txt
+	@$(LOWEST)/bin/python -m pip --disable-pip-version-check -qq install -e . -r $(LOWEST)/lowest.txt \
+	    hypothesis pytest pytest-benchmark pytest-xdist
 	@touch $@

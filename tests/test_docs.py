@@ -9,6 +9,7 @@ import sys
 import warnings
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,10 +36,18 @@ PAGES = sorted(
 FROM_THE_NETWORK = re.compile(r"<(?:script|link|img)[^>]*(?:src|href)=\"(?:https?:)?//")
 # Formulas stand in blocks of text, which nothing runs.
 LANGUAGES = {"sh", "console", "pycon", "toml", "text"}
+# What the extra `test` brings along; the blocks of a page may need more than that.
+BROUGHT = {"bokeh"}
 
 
 def text_of(page: str) -> str:
     return (DOCS / page).read_text(encoding="utf-8")
+
+
+def with_its_marks(page: str) -> Any:
+    """Return a page as a parameter, marked where its blocks need another extra."""
+    needs_more = set(needed_by(text_of(page))) - BROUGHT
+    return pytest.param(page, marks=pytest.mark.extras) if needs_more else page
 
 
 def library_of_the_build() -> None:
@@ -47,7 +56,7 @@ def library_of_the_build() -> None:
             pytest.skip(f"the extra docs is not installed: {name} is missing")
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", [with_its_marks(page) for page in PAGES])
 def test_a_page_does_what_it_shows(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,6 +153,7 @@ def test_a_table_in_a_docstring_becomes_rows(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.slow
+@pytest.mark.extras
 def test_sphinx_builds_the_pages_without_a_warning(tmp_path: Path) -> None:
     library_of_the_build()
     command = [sys.executable, "-m", "sphinx", "-E", "-W", "--keep-going", "-q", "-b", "html"]

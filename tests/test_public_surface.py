@@ -3,12 +3,14 @@
 import inspect
 import subprocess
 import sys
+from importlib.util import find_spec
 
 import pytest
 
 import hockeystick as hs
 
-HEAVY = ("numba", "scipy", "mpmath", "click", "rich", "torch", "matplotlib")
+HEAVY = ("numba", "scipy", "mpmath", "click", "rich", "matplotlib")
+PEERS = ("torch", "opacus", "dp_accounting", "prv_accountant")
 
 
 def test_the_public_names_are_exactly_these() -> None:
@@ -162,8 +164,8 @@ def test_every_public_error_is_a_hockeystick_error() -> None:
 
 
 def _loaded_after(code: str) -> set[str]:
-    """Return which of the heavy packages a fresh interpreter holds after running the code."""
-    script = f"import sys\n{code}\nprint(*({{*{HEAVY}}} & sys.modules.keys()))"
+    """Return which of the packages a fresh interpreter holds after running the code."""
+    script = f"import sys\n{code}\nprint(*({{*{HEAVY + PEERS}}} & sys.modules.keys()))"
     command = [sys.executable, "-c", script]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
     return set(done.stdout.split())
@@ -171,6 +173,15 @@ def _loaded_after(code: str) -> set[str]:
 
 def test_importing_the_package_loads_nothing_heavy() -> None:
     assert _loaded_after("import hockeystick") == set()
+
+
+@pytest.mark.extras
+def test_an_answer_loads_no_library_that_is_installed_beside_this_one() -> None:
+    if not all(map(find_spec, PEERS)):
+        pytest.skip("not every extra is installed")
+    assert not {*PEERS} & _loaded_after(
+        "import hockeystick as hs\nhs.epsilon(hs.Gaussian(1), delta=1e-5)"
+    )
 
 
 def test_describing_a_plan_loads_nothing_heavy() -> None:

@@ -14,6 +14,7 @@ from tests.reports.conftest import DAY
 webdriver = pytest.importorskip("selenium.webdriver", reason="pages are looked at by Selenium")
 pytest.importorskip("bokeh", reason="reports need Bokeh")
 
+pytestmark = pytest.mark.extras
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = (
     "--headless=new",

@@ -26,7 +26,7 @@ from hockeystick.notions import (
     PureDP,
     RenyiDP,
 )
-from hockeystick.tradeoffs import GaussianTradeOff
+from hockeystick.tradeoffs import GaussianTradeOff, discrete_tradeoff
 
 EXAMPLES: tuple[Notion, ...] = (
     PureDP(0.5),
@@ -343,6 +343,28 @@ def test_a_sample_under_f_dp_is_the_operator_of_dong_roth_and_su() -> None:
     f = GaussianTradeOff(1.0)
     assert FDP(f).subsample(0.2).tradeoff(0.1) == pytest.approx(0.842171261670927806192, rel=1e-12)
     assert FDP(f).subsample(1) == FDP(f)
+
+
+@pytest.mark.parametrize("rate", [0.25, 0.5, 1.0])
+@pytest.mark.parametrize(
+    ("p", "q"),
+    [
+        ((0.25, 0.5, 0.25), (0.5, 0.5, 0.0)),
+        ((0.0, 0.75, 0.25), (0.125, 0.0, 0.875)),
+        ((0.5, 0.25, 0.25), (0.25, 0.25, 0.5)),
+    ],
+)
+def test_a_sample_under_an_asymmetric_f_covers_replacements_either_way(
+    p: tuple[float, ...], q: tuple[float, ...], rate: float
+) -> None:
+    sampled = FDP(discrete_tradeoff(p, q)).subsample(rate).tradeoff
+    for without, other in ((p, q), (q, p)):
+        mixed = [(1 - rate) * a + rate * b for a, b in zip(without, other, strict=True)]
+        for one, two in ((mixed, without), (without, mixed)):
+            for epsilon in (0.0, 0.25, 1.0, 3.0):
+                gains = (a - math.exp(epsilon) * b for a, b in zip(one, two, strict=True))
+                attack = sum(max(gain, 0.0) for gain in gains)
+                assert sampled.delta(epsilon).upper >= attack * (1 - 1e-15)
 
 
 def test_a_group_under_f_dp_is_that_of_its_trade_off_function() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from hockeystick.claims.found import Found, proven
 from hockeystick.claims.registry import way
@@ -20,6 +21,18 @@ def limiting_delta(
 
 
 @way
+def limiting_delta_with_its_error(
+    *, noise_multiplier: float, epochs: int, epsilon: float, side: int
+) -> Found:
+    """Return the same and ``e^-E``, which is to tend to 0 for the approximation to be tight."""
+    limit = limiting_delta(
+        noise_multiplier=noise_multiplier, epochs=epochs, epsilon=epsilon, side=side
+    )
+    most = float(limit.value) + math.exp(-epochs)
+    return Found(most, most, "approximation", "delta")
+
+
+@way
 def resampled_delta(
     *, noise_multiplier: float, epochs: int, batches: int, epsilon: float
 ) -> Certified:
@@ -32,37 +45,62 @@ def resampled_delta(
 
 
 @way
+def gaussian_of_the_same_variation(
+    *, noise_multiplier: float, epochs: int, batches: int, epsilon: float
+) -> Found:
+    """Return delta of the ``G_mu`` that has the same delta at epsilon = 0: mu is what is free."""
+    from mpmath import mp
+
+    variation = resampled_delta(
+        noise_multiplier=noise_multiplier, epochs=epochs, batches=batches, epsilon=0.0
+    )
+    with mp.workdps(30):
+        ends = [
+            float(_profile(2 * mp.sqrt(2) * mp.erfinv(mp.mpf(end)), epsilon))
+            for end in (variation.lower, variation.upper)
+        ]
+    return Found(min(ends), max(ends), "proven", "delta")
+
+
+@way
 def shuffled_delta(*, noise_multiplier: float, epochs: int, epsilon: float) -> Certified:
     """Return delta of shuffled epochs, to an adversary who sees the members of their batches.
 
     Each epoch has the record in exactly one batch, whose release is Gaussian; of the others it is
-    independent.
+    independent. The integral along a line is asked, not the sum of squares.
     """
     from hockeystick.accountants import delta
     from hockeystick.mechanisms import Gaussian
 
-    return delta(Gaussian(noise_multiplier) ** epochs, epsilon)
+    return delta(Gaussian(noise_multiplier) ** epochs, epsilon, accountant="contour")
 
 
 @way
-def root_delta(*, noise_multiplier: float, epochs: int, epsilon: float, size: int = 1) -> Certified:
+def root_delta(*, noise_multiplier: float, epochs: int, epsilon: float, size: int = 1) -> Found:
     """Return delta of ``G_mu``, ``mu = sqrt(g E)/sigma``."""
-    from hockeystick.accountants import delta
-    from hockeystick.notions import GDP
+    from mpmath import mp
 
-    return delta(GDP(math.sqrt(size * epochs) / noise_multiplier), epsilon)
+    with mp.workdps(30):
+        mu = mp.sqrt(size * epochs) / mp.mpf(noise_multiplier)
+        return proven(_profile(mu, epsilon), "delta")
 
 
 @way
 def clipped_batches_delta(
-    *, noise_multiplier: float, epochs: int, epsilon: float, size: int
-) -> Certified:
-    """Return delta of a group where each batch's sum is clipped as a whole."""
-    from hockeystick.accountants import delta
-    from hockeystick.accountants.shuffling import shuffled_group
-    from hockeystick.mechanisms import Gaussian
+    *, noise_multiplier: float, epsilon: float, size: int, examples: int, batches: int
+) -> Found:
+    """Return delta of a group in one epoch where each batch's sum is clipped as a whole.
 
-    return delta(shuffled_group(Gaussian(noise_multiplier), epochs, size, "batch"), epsilon)
+    A batch moves by the same whether it has one of the group or several. To an adversary who sees
+    how many batches have one, delta is the mean over that number.
+    """
+    from mpmath import mp
+
+    with mp.workdps(30):
+        chances = _batches_of_a_group(size, examples, batches)
+        noise = mp.mpf(noise_multiplier)
+        each = [p * _profile(mp.sqrt(k) / noise, epsilon) for k, p in chances.items()]
+        return proven(mp.fsum(each), "delta")
 
 
 @way
@@ -76,16 +114,10 @@ def one_batch_delta(
     """
     from mpmath import mp
 
-    from hockeystick.accountants import delta
-    from hockeystick.mechanisms import Gaussian
-
-    whole = delta(Gaussian(noise_multiplier / size), epsilon)
-    batch = examples // batches
     with mp.workdps(30):
-        share = batches * mp.binomial(examples - size, batch - size)
-        share /= mp.binomial(examples, batch)
-        lower = math.nextafter(float(share * mp.mpf(whole.lower)), 0.0)
-    return Found(lower, 1.0, "proven", "delta")
+        whole = _profile(size / mp.mpf(noise_multiplier), epsilon)
+        least = float(_share_in_one_batch(size, examples, batches) * whole)
+    return Found(math.nextafter(least, 0.0), 1.0, "proven", "delta")
 
 
 @way
@@ -97,48 +129,121 @@ def less_noise_at_the_end_delta(
     from hockeystick.mechanisms import Gaussian
 
     last = Gaussian(noise_multiplier / math.sqrt(epochs + 1.0))
-    return delta(Gaussian(noise_multiplier) ** (epochs - 1) @ last, epsilon)
+    plan = Gaussian(noise_multiplier) ** (epochs - 1) @ last
+    return delta(plan, epsilon, accountant="contour")
 
 
 @way
-def twice_the_epochs_delta(*, noise_multiplier: float, epochs: int, epsilon: float) -> Certified:
+def twice_the_epochs_delta(*, noise_multiplier: float, epochs: int, epsilon: float) -> Found:
     """Return delta of ``G_mu``, ``mu = sqrt(2 E)/sigma``."""
     return root_delta(noise_multiplier=noise_multiplier, epochs=2 * epochs, epsilon=epsilon)
 
 
 @way
-def concentrated_divergence(*, noise_multiplier: float, epochs: int, order: float) -> Found:
-    """Return ``a E/(2 sigma^2)``, the divergence of order a that E/(2 sigma^2)-zCDP allows."""
+def concentrated_divergence(
+    *, noise_multiplier: float, epochs: int, order: float, size: int = 1
+) -> Found:
+    """Return ``a g E/(2 sigma^2)``, the order-a divergence that g E/(2 sigma^2)-zCDP allows."""
     from mpmath import mp
 
     with mp.workdps(30):
-        return proven(mp.mpf(order) * epochs / (2 * mp.mpf(noise_multiplier) ** 2), "divergence")
+        rho = size * epochs / (2 * mp.mpf(noise_multiplier) ** 2)
+        return proven(mp.mpf(order) * rho, "divergence")
 
 
 @way
-def shuffled_divergence(*, noise_multiplier: float, epochs: int, order: float) -> Found:
-    """Return the Renyi divergence of shuffled epochs, an upper bound."""
-    from hockeystick.conversions import convert
-    from hockeystick.mechanisms import Gaussian
-    from hockeystick.notions import RenyiDP
-
-    ((_, upper),) = convert(Gaussian(noise_multiplier) ** epochs, RenyiDP, orders=order).divergences
-    return Found(0.0, upper, "proven", "divergence")
-
-
-@way
-def resampled_divergence(
-    *, noise_multiplier: float, epochs: int, batches: int, order: float
+def divergence_of_hits(
+    *, noise_multiplier: float, epochs: int, batches: int, order: float, shuffled: bool
 ) -> Found:
-    """Return the Renyi divergence of batches drawn afresh, to an adversary who sees their members.
+    """Return the Renyi divergence of batches, to an adversary who sees which have the record.
 
-    Given the number of rounds with the record the divergences are those of Gaussians, so that
-    ``(a - 1) D_a = T ln(1 + p (e^(a (a - 1)/(2 sigma^2)) - 1))``.
+    Given that k do, ``e^((a - 1) D_a)`` is ``e^(k a (a - 1)/(2 sigma^2))``. Of an epoch's batches
+    exactly one has it where they are shuffled; drawn afresh, each has it with chance 1/batches.
     """
     from mpmath import mp
 
     with mp.workdps(30):
         a = mp.mpf(order)
-        grown = mp.expm1(a * (a - 1) / (2 * mp.mpf(noise_multiplier) ** 2))
-        rounds = batches * epochs
-        return proven(rounds * mp.log1p(grown / batches) / (a - 1), "divergence")
+        exponent = a * (a - 1) / (2 * mp.mpf(noise_multiplier) ** 2)
+        share = mp.mpf(1) / batches
+        chances = (
+            {1: batches * share}
+            if shuffled
+            else {
+                k: mp.binomial(batches, k) * share**k * (1 - share) ** (batches - k)
+                for k in range(batches + 1)
+            }
+        )
+        moment = mp.fsum(p * mp.exp(k * exponent) for k, p in chances.items())
+        return proven(epochs * mp.log(moment) / (a - 1), "divergence")
+
+
+@way
+def clipped_batches_divergence(
+    *, noise_multiplier: float, order: float, size: int, examples: int, batches: int
+) -> Found:
+    """Return the Renyi divergence of a group in one epoch whose batches are clipped as a whole."""
+    from mpmath import mp
+
+    with mp.workdps(30):
+        a, chances = mp.mpf(order), _batches_of_a_group(size, examples, batches)
+        exponent = a * (a - 1) / (2 * mp.mpf(noise_multiplier) ** 2)
+        moment = mp.fsum(p * mp.exp(k * exponent) for k, p in chances.items())
+        return proven(mp.log(moment) / (a - 1), "divergence")
+
+
+@way
+def one_batch_divergence(
+    *, noise_multiplier: float, order: float, size: int, examples: int, batches: int
+) -> Found:
+    """Return a lower bound on a group's divergence in one epoch where each example is clipped.
+
+    All are in one batch with the chance of ``one_batch_delta``, and no term of the mean is below 1.
+    """
+    from mpmath import mp
+
+    with mp.workdps(30):
+        a, share = mp.mpf(order), _share_in_one_batch(size, examples, batches)
+        exponent = size**2 * a * (a - 1) / (2 * mp.mpf(noise_multiplier) ** 2)
+        least = mp.log1p(share * mp.expm1(exponent)) / (a - 1)
+        return Found(math.nextafter(float(least), 0.0), math.inf, "proven", "divergence")
+
+
+def _profile(mu: Any, epsilon: float) -> Any:
+    """Return delta of mu-Gaussian differential privacy, by the formula and in mpmath."""
+    from mpmath import mp
+
+    power, size = (mp.ncdf(side * mu / 2 - mp.mpf(epsilon) / mu) for side in (1, -1))
+    return power - mp.exp(epsilon) * size
+
+
+def _share_in_one_batch(size: int, examples: int, batches: int) -> Any:
+    """Return the chance that a shuffle puts all of a group into one batch."""
+    from mpmath import mp
+
+    batch = examples // batches
+    return batches * mp.binomial(examples - size, batch - size) / mp.binomial(examples, batch)
+
+
+def _batches_of_a_group(size: int, examples: int, batches: int) -> dict[int, Any]:
+    """Return with which chance a shuffle puts a group into k of the batches, for each k."""
+    from mpmath import mp
+
+    batch = examples // batches
+    # Places for the group's members one after another, by how many batches have one already.
+    ways: dict[tuple[int, ...], Any] = {(): mp.one}
+    for placed in range(size):
+        after: dict[tuple[int, ...], Any] = {}
+        for sizes, chance in ways.items():
+            for index, own in enumerate(sizes):
+                grown = tuple(sorted((*sizes[:index], own + 1, *sizes[index + 1 :])))
+                share = mp.mpf(batch - own) / (examples - placed)
+                after[grown] = after.get(grown, mp.zero) + chance * share
+            share = mp.mpf((batches - len(sizes)) * batch) / (examples - placed)
+            fresh = tuple(sorted((*sizes, 1)))
+            after[fresh] = after.get(fresh, mp.zero) + chance * share
+        ways = after
+    found: dict[int, Any] = {}
+    for sizes, chance in ways.items():
+        found[len(sizes)] = found.get(len(sizes), mp.zero) + chance
+    return found

@@ -11,7 +11,7 @@ from typing import Any, Final, final
 from hockeystick.claims.data import Asked, Claim, catalogue
 from hockeystick.claims.found import Found, found
 from hockeystick.claims.registry import ways
-from hockeystick.claims.verdicts import Verdict, judge
+from hockeystick.claims.verdicts import Verdict, judge, share_of_multiples
 from hockeystick.errors import ParameterError
 
 Tell = Callable[[int, int], None]
@@ -27,6 +27,7 @@ class Checked:
         own: The value by the document's own method; None where the claim is a printed bound.
         certified: The proven value; None where none is computed.
         without: What was judged, without the claim's condition; None where there is none.
+        own_without: What the document has there; None where that is ``own``.
         verdict: The verdict.
     """
 
@@ -34,6 +35,7 @@ class Checked:
     own: Found | None
     certified: Found | None
     without: Found | None
+    own_without: Found | None
     verdict: Verdict
 
     @property
@@ -43,13 +45,25 @@ class Checked:
         words = {
             Verdict.ONLY_WITH: f"reproduces only with {self.claim.only_with}",
             Verdict.INVALID: f"statement invalid because {because}",
+            Verdict.CONSISTENT: f"consistent, as {self._share():.2g} % of all such numbers are",
         }.get(self.verdict, self.verdict.value)
         return words if self.verdict is Verdict.INVALID or not because else f"{words}: {because}"
+
+    def _share(self) -> float:
+        """Return how many in a hundred numbers with as many decimals would be consistent."""
+        if self.claim.relation != "multiple-of" or self.own is None:
+            return 100.0
+        return 100.0 * share_of_multiples(self.own.upper, self.claim.published)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the claim, its numbers and its verdict, ready for JSON."""
         claim = self.claim
-        numbers = {"own": self.own, "certified": self.certified, "without": self.without}
+        numbers = {
+            "own": self.own,
+            "certified": self.certified,
+            "without": self.without,
+            "own_without": self.own_without,
+        }
         return {
             "id": claim.id,
             "document": claim.document,
@@ -127,9 +141,14 @@ def _suggestion(name: str) -> str:
 
 def _checked(claim: Claim) -> Checked:
     """Return what becomes of one claim."""
-    own, certified, without = map(_value, (claim.own, claim.certified, claim.without))
-    verdict = judge(claim.relation, claim.published, own=own, certified=certified, without=without)
-    return Checked(claim, own, certified, without, verdict)
+    numbers = {
+        "own": _value(claim.own),
+        "certified": _value(claim.certified),
+        "without": _value(claim.without),
+        "own_without": _value(claim.own_without),
+    }
+    verdict = judge(claim.relation, claim.published, **numbers)
+    return Checked(claim, **numbers, verdict=verdict)
 
 
 def _value(asked: Asked | None) -> Found | None:

@@ -24,9 +24,32 @@ def doubled_root_epsilon(*, epsilon: float, runs: int, delta: float) -> float:
 
 
 @way
-def sum_of_epsilons(*, epsilon: float, runs: int) -> float:
-    """Return ``k e``."""
-    return runs * epsilon
+def sum_of_deltas(*, delta: float, runs: int) -> float:
+    """Return ``k delta``."""
+    return runs * delta
+
+
+@way
+def exact_delta(*, epsilon: float, delta: float, runs: int) -> Certified:
+    """Return delta at ``k epsilon`` of so many (epsilon, delta)-DP mechanisms at their worst."""
+    from hockeystick.accountants import delta as asked
+    from hockeystick.notions import ApproxDP
+
+    return asked(ApproxDP(epsilon, delta) ** runs, runs * epsilon)
+
+
+@way
+def doubled_root_of_steps(*, epsilon: float, runs: int, delta: float) -> float:
+    """Return ``2 sqrt(2 T ln(2/delta)) epsilon_1`` with that epsilon_1."""
+    one = _step_of_the_proof(epsilon=epsilon, runs=runs, delta=delta)
+    return doubled_root_epsilon(epsilon=one, runs=runs, delta=delta / 2.0)
+
+
+@way
+def exact_epsilon_of_steps(*, epsilon: float, runs: int, delta: float) -> Certified:
+    """Return the epsilon of T mechanisms that are epsilon_1-DP, at delta/2."""
+    one = _step_of_the_proof(epsilon=epsilon, runs=runs, delta=delta)
+    return exact_epsilon(epsilon=one, runs=runs, delta=delta / 2.0)
 
 
 @way
@@ -63,13 +86,28 @@ def group_attained(*, epsilon: float, delta: float, size: int) -> Found:
 
 
 @way
-def moved_record_epsilon(*, epsilon: float, blocks: int, delta: float) -> Certified:
-    """Return the epsilon of counts in disjoint blocks where a record is in so many of them.
+def moved_record_epsilon(*, epsilon: float, blocks: int) -> Found:
+    """Return the epsilon of disjoint parts of the data where a record is in so many of them.
 
-    Laplace noise of scale ``1/epsilon`` on each count: an added or removed record changes one
-    count, a replaced one leaves a block for another.
+    Each part reports truthfully whether the record is in it with probability
+    ``e^eps/(1 + e^eps)``: the largest ratio of probabilities of all 2^blocks outputs. An added or
+    removed record changes one part, and so does a replaced one that stays in its part; a replaced
+    one may also leave a part for another.
     """
-    from hockeystick.accountants import epsilon as asked
-    from hockeystick.mechanisms import Laplace
+    from itertools import product
 
-    return asked(Laplace(1.0 / epsilon) ** blocks, delta)
+    from mpmath import mp
+
+    with mp.workdps(30):
+        odds = mp.exp(mp.mpf(epsilon))
+        chances = {True: odds / (1 + odds), False: 1 / (1 + odds)}
+        ratios = [
+            mp.fprod(chances[seen] / chances[not seen] for seen in outputs)
+            for outputs in product((True, False), repeat=blocks)
+        ]
+        return proven(mp.log(max(ratios)), "epsilon")
+
+
+def _step_of_the_proof(*, epsilon: float, runs: int, delta: float) -> float:
+    """Return ``epsilon/(2 sqrt(2 T ln(2/delta)))``, which the proof for DP-SGD gives each step."""
+    return epsilon / (2.0 * math.sqrt(2.0 * runs * math.log(2.0 / delta)))

@@ -10,7 +10,7 @@ from typing import Any, Final, cast, final
 from hockeystick.claims.verdicts import Relation
 
 _FILE: Final = "claims.toml"
-_ASKED: Final = ("own", "certified", "without")
+_ASKED: Final = ("own", "certified", "without", "own_without")
 
 Parameter = float | str | tuple["Parameter", ...]
 
@@ -57,12 +57,14 @@ class Claim:
         document: The key of its document.
         place: Where it is in the document.
         says: What it says, in one sentence.
-        relation: "equals" for a figure; "at-most" or "at-least" for a bound; "for-all" for a
-            formula that is to give the truth for all parameters, shown at some.
+        relation: "equals" for a figure; "multiple-of" for one that is to be a whole multiple of
+            ``own``, which one is not published; "at-most" or "at-least" for a bound; "for-all" for
+            a formula that is to give the truth for all parameters, shown at some.
         published: The figure as printed; "" where a formula was published.
         own: How the document computes it.
         certified: How its true value is proven.
         without: What is judged, without the condition.
+        own_without: What the document has there, if that is not ``own``.
         only_with: The condition.
         because: Why it is as the verdict says, as a clause.
         see: What in this library does it right.
@@ -77,6 +79,7 @@ class Claim:
     own: Asked | None = None
     certified: Asked | None = None
     without: Asked | None = None
+    own_without: Asked | None = None
     only_with: str = ""
     because: str = ""
     see: str = ""

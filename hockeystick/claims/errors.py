@@ -10,17 +10,10 @@ from hockeystick.claims.registry import way
 
 @way
 def bound_as_printed(
-    *,
-    queries: int,
-    squared_sensitivity: float,
-    epsilon: float,
-    delta: float,
-    failure: float,
-    join: str = "times",
+    *, queries: int, squared_sensitivity: float, epsilon: float, delta: float, failure: float
 ) -> float:
-    """Return ``sqrt(2 ln(1.25/delta) ln(K/failure)) D/eps``, or with the logarithms divided."""
-    noise, union = math.log(1.25 / delta), math.log(queries / failure)
-    both = noise * union if join == "times" else noise / union
+    """Return ``sqrt(2 ln(1.25/delta) ln(K/failure)) D/eps``."""
+    both = math.log(1.25 / delta) * math.log(queries / failure)
     return math.sqrt(2.0 * squared_sensitivity * both) / epsilon
 
 

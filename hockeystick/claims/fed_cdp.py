@@ -7,10 +7,9 @@ differ in.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from functools import cache
+from typing import Any
 
-from hockeystick.claims.found import Found
+from hockeystick.claims.found import Found, proven
 from hockeystick.claims.registry import way
 from hockeystick.results import Certified
 
@@ -59,46 +58,95 @@ def certified_epsilon(
 
 
 @way
-def round_of_the_budget(
-    *,
-    policy: str,
-    rounds: int,
-    start: float,
-    end: float,
-    rate: float,
-    local_steps: int,
-    delta: float,
-    epsilon: float,
-    near: str,
-) -> float:
-    """Return the round in which the moments accountant has spent epsilon; inf if none has.
+def client_epsilon(
+    *, noise_multiplier: float, local_steps: int, client_rate: float, rounds: int, delta: float
+) -> Certified:
+    """Return what adding or removing a client costs, to an adversary who sees the clients' updates.
 
-    The noise of round t = 1, ..., T goes from ``start`` at 0 to ``end`` at T by a policy: "linear",
-    "exponential", or "staircase"; or by "cyclic", cosines that go to nothing. How wide the stairs
-    are, and how many cycles there are, is not published: the round nearest to ``near`` is returned
-    of those that all widths, or all numbers of cycles, lead to. An order a costs
-    ``ln(1/delta)/(a - 1)`` whatever is released: those that cost epsilon so are left out, which
-    are all orders that are not whole where ``epsilon < ln(1/delta)/3.5``.
+    The noise is on each batch's average, which all of the client's examples are in: a round of L
+    steps is a Gaussian of multiplier ``sigma/sqrt(L)``, and clients are sampled.
     """
-    from hockeystick.accountants.of_their_time import TENSORFLOW_ORDERS
+    from hockeystick.accountants import epsilon
+    from hockeystick.mechanisms import Gaussian, PoissonSubsampled
 
-    floors = {a: -math.log(delta) / (a - 1.0) for a in TENSORFLOW_ORDERS}
-    left = {round(a): epsilon - floor for a, floor in floors.items() if floor < epsilon}
+    whole = Gaussian(noise_multiplier / math.sqrt(local_steps))
+    return epsilon(PoissonSubsampled(whole, client_rate) ** rounds, delta)
 
-    @cache
-    def costs(noise: float) -> dict[int, float]:
-        return {order: local_steps * _divergence(noise, rate, order) for order in left}
 
-    found = [_spent_in(map(costs, noises), left) for noises in _noises(policy, rounds, start, end)]
-    return min(found, key=lambda round_: abs(round_ - float(near)))
+@way
+def global_round_divergence(
+    *, noise_multiplier: float, client_rate: float, rate: float, local_steps: int, order: int
+) -> Found:
+    """Return the Renyi divergence of a round whose steps sample from all data independently."""
+    from mpmath import mp
+
+    with mp.workdps(30):
+        both = mp.mpf(str(client_rate)) * mp.mpf(str(rate))
+        moment = _sampled_moment(both, noise_multiplier, order) ** local_steps
+        return proven(mp.log(moment) / (order - 1), "divergence")
+
+
+@way
+def local_round_divergence(
+    *, noise_multiplier: float, client_rate: float, rate: float, local_steps: int, order: int
+) -> Found:
+    """Return the same where the clients of a round are sampled first, and their examples then.
+
+    The record's client is in the round or not, for all of its steps: with it the law is a mixture,
+    of which the moments are those of the steps of a client that is.
+    """
+    from mpmath import mp
+
+    with mp.workdps(30):
+        share, local = mp.mpf(str(client_rate)), mp.mpf(str(rate))
+        moment = mp.fsum(
+            mp.binomial(order, j)
+            * (1 - share) ** (order - j)
+            * share**j
+            * _sampled_moment(local, noise_multiplier, j) ** local_steps
+            for j in range(order + 1)
+        )
+        return proven(mp.log(moment) / (order - 1), "divergence")
+
+
+@way
+def density_epsilon(
+    *, epsilon: float, batch_size: int, sensitivity: float, coordinates: int
+) -> Certified:
+    """Return the pure epsilon of noise of density ``e^(-beta |x|)``, ``beta = B epsilon/(2 S)``.
+
+    The solutions on neighbouring batches are up to ``2 S/B`` apart.
+    """
+    from hockeystick.accountants import epsilon as asked
+    from hockeystick.mechanisms import MultivariateLaplace
+
+    beta = batch_size * epsilon / (2.0 * sensitivity)
+    return asked(MultivariateLaplace(1.0 / beta / (2.0 * sensitivity / batch_size), coordinates), 0)
+
+
+@way
+def gaussian_density_epsilon(*, epsilon: float, batch_size: int, sensitivity: float) -> Certified:
+    """Return the pure epsilon of Gaussian noise of deviation ``1/beta``."""
+    from hockeystick.accountants import epsilon as asked
+    from hockeystick.mechanisms import Gaussian
+
+    beta = batch_size * epsilon / (2.0 * sensitivity)
+    return asked(Gaussian(1.0 / beta / (2.0 * sensitivity / batch_size)), 0.0)
 
 
 @way
 def base_composition_epsilon(
-    *, noise_multiplier: float, rate: float, steps: int, delta: float, decimals: int = 0
+    *,
+    noise_multiplier: float,
+    rate: float,
+    steps: int,
+    delta: float,
+    decimals: int = 0,
+    decimals_of_the_sum: int = 0,
 ) -> float:
     """Return ``steps`` times one step's epsilon; decimals round the epsilon before sampling."""
-    return steps * _step_epsilon(noise_multiplier, rate, delta, decimals)
+    whole = steps * step_epsilon(noise_multiplier, rate, delta, decimals)
+    return round(whole, decimals_of_the_sum) if decimals_of_the_sum else whole
 
 
 @way
@@ -106,7 +154,7 @@ def advanced_composition_epsilon(
     *, noise_multiplier: float, rate: float, steps: int, delta: float, decimals: int = 0
 ) -> float:
     """Return ``sqrt(2 k ln(1/delta)) e + k e (exp(e) - 1)`` with one step's epsilon e."""
-    one = _step_epsilon(noise_multiplier, rate, delta, decimals)
+    one = step_epsilon(noise_multiplier, rate, delta, decimals)
     root = math.sqrt(2.0 * steps * math.log(1.0 / delta))
     return root * one + steps * one * math.expm1(one)
 
@@ -146,51 +194,21 @@ def largest_norm_delta(
     return Found(math.nextafter(lower, 0.0), 1.0, "proven", "delta")
 
 
-def _step_epsilon(noise_multiplier: float, rate: float, delta: float, decimals: int) -> float:
+def step_epsilon(noise_multiplier: float, rate: float, delta: float, decimals: int) -> float:
     """Return the epsilon of one sampled step by the classical formula of the Gaussian mechanism."""
     plain = math.sqrt(2.0 * math.log(1.25 / delta)) / noise_multiplier
     return math.log1p(rate * math.expm1(round(plain, decimals) if decimals else plain))
 
 
-def _divergence(noise_multiplier: float, rate: float, order: int) -> float:
-    """Return ``ln(sum_k C(a,k) (1-q)^(a-k) q^k e^((k^2-k)/(2 s^2)))/(a - 1)``, a a whole order."""
-    import numpy as np
-    from scipy.special import gammaln
+def _sampled_moment(rate: Any, noise_multiplier: float, order: int) -> Any:
+    """Return ``E[(P/Q)^a]`` of a sampled Gaussian step, in mpmath: a binomial sum."""
+    from mpmath import mp
 
-    k = np.arange(order + 1.0)
-    binomials = gammaln(order + 1.0) - gammaln(k + 1.0) - gammaln(order - k + 1.0)
-    chances = k * math.log(rate) + (order - k) * math.log1p(-rate)
-    terms = binomials + chances + k * (k - 1.0) / (2.0 * noise_multiplier**2)
-    largest = float(terms.max())
-    return (largest + math.log(float(np.exp(terms - largest).sum()))) / (order - 1.0)
-
-
-def _spent_in(costs: Iterable[Mapping[int, float]], budget: Mapping[int, float]) -> float:
-    """Return the round in which no order has anything left of its budget; inf if there is none."""
-    left = dict(budget)
-    for done, cost in enumerate(costs, start=1):
-        left = {order: rest - cost[order] for order, rest in left.items()}
-        if all(rest <= 0.0 for rest in left.values()):
-            return float(done)
-    return math.inf
-
-
-def _noises(policy: str, rounds: int, start: float, end: float) -> list[list[float]]:
-    """Return the noise of each round: one list for each number that is not published."""
-    each = range(1, rounds + 1)
-    if policy == "linear":
-        return [[start - (start - end) * t / rounds for t in each]]
-    if policy == "exponential":
-        return [[start * (end / start) ** (t / rounds) for t in each]]
-    if policy == "staircase":
-        return [
-            [start - (start - end) * (t // width) / (rounds // width) for t in each]
-            for width in each
-        ]
-    if policy == "cyclic":
-        lengths = dict.fromkeys(-(-rounds // cycles) for cycles in each)
-        return [
-            [start / 2.0 * (math.cos(math.pi * ((t - 1) % length) / length) + 1.0) for t in each]
-            for length in lengths
-        ]
-    raise ValueError(f"no such policy: {policy}")
+    square = mp.mpf(noise_multiplier) ** 2
+    return mp.fsum(
+        mp.binomial(order, k)
+        * (1 - rate) ** (order - k)
+        * rate**k
+        * mp.exp(k * (k - 1) / (2 * square))
+        for k in range(order + 1)
+    )

@@ -52,9 +52,8 @@ def composed_mu(
     upper = gaussian_mu(answer.upper, delta)
     while delta_of(GDP(upper), answer.upper).lower < delta:
         upper *= 1.0 + 2.0**-45
-    return between(
-        gaussian_mu(answer.lower, delta), upper, f"at delta {delta:g}".replace("e-0", "e-")
-    )
+    shown = f"{delta:g}".replace("e-0", "e-")
+    return between(gaussian_mu(answer.lower, delta), upper, f"of the bound, at delta {shown}")
 
 
 @way
@@ -152,21 +151,65 @@ def mean_ratio_of_mu(
 
 
 @way
-def one_round_bound(*, mu: float, client_rate: float, epsilon: float) -> Found:
-    """Return delta of ``max(G_mu, 1 - a - p^2)``, lemma 3.8's bound for one round.
+def composed_delta(
+    *, noise_multiplier: float, examples: int, batch_size: int, steps: int, epsilon: float
+) -> Certified:
+    """Return delta of ``C_(B/n)(G_(1/s))^(x steps)``, the bound of theorem 2."""
+    from hockeystick.accountants import delta
 
-    ``delta = max over a of 1 - g(a) - e^epsilon a`` is concave in a; where the tangent of slope
-    ``-e^epsilon`` touches ``G_mu``, at ``a = Phi(-epsilon/mu - mu/2)``, the line ``1 - a - p^2`` is
-    below it if ``1 - G_mu(a) - a <= p^2``; then g has the same tangent, and the same delta.
+    return delta(_step(noise_multiplier, batch_size / examples) ** steps, epsilon)
+
+
+@way
+def step_delta(*, noise_multiplier: float, examples: int, batch_size: int, epsilon: float) -> Found:
+    """Return delta of one local step: ``p delta_G(ln(1 + (e^epsilon - 1)/p))``, ``p = B/n``.
+
+    It is attained: the other examples of the batch have the gradient of one of the two neighbours.
     """
     from mpmath import mp
 
     with mp.workdps(30):
-        power = mp.ncdf(-mp.mpf(epsilon) / mu + mp.mpf(mu) / 2)
-        size = mp.ncdf(-mp.mpf(epsilon) / mu - mp.mpf(mu) / 2)
-        if power - size > mp.mpf(client_rate) ** 2:
-            raise ValueError("the line is above the tangent's point: another formula is needed")
-        return proven(power - mp.exp(epsilon) * size, "delta")
+        p, mu = mp.mpf(batch_size) / examples, 1 / mp.mpf(noise_multiplier)
+        inner = mp.log1p(mp.expm1(epsilon) / p)
+        power, size = (mp.ncdf(side * mu / 2 - inner / mu) for side in (1, -1))
+        return proven(p * (power - mp.exp(inner) * size), "delta")
+
+
+@way
+def gap_to_the_limit(
+    *, noise_multiplier: float, examples: int, epsilon: float, share: float = 1.0
+) -> Found:
+    """Return by how much delta of n^2 steps on one of n examples each differs from their limit's.
+
+    Then ``c = (B/n) sqrt(KR)`` is 1 for all n. A share of it is a claim on how fast it falls.
+    """
+    steps = {"batch_size": 1, "examples": examples, "steps": examples**2}
+    limit = limiting_delta(noise_multiplier=noise_multiplier, epsilon=epsilon, **steps).upper
+    finite = composed_delta(noise_multiplier=noise_multiplier, epsilon=epsilon, **steps)
+    ends = sorted(share * abs(limit - end) for end in (finite.lower, finite.upper))
+    return Found(ends[0] * (1 - 1e-9), ends[1] * (1 + 1e-9), "approximation", "delta")
+
+
+@way
+def one_round_bound(*, mu: float, client_rate: float, epsilon: float) -> Found:
+    """Return delta of ``max(G_mu, 1 - a - p^2)``, lemma 3.8's bound for one round.
+
+    It is the largest ``min(1 - G_mu(a), a + p^2) - e^epsilon a``. The first grows up to where the
+    tangent of ``G_mu`` has slope ``-e^epsilon``, the second falls: it is there, or where they meet.
+    """
+    from mpmath import mp
+
+    with mp.workdps(30):
+        share = mp.mpf(str(client_rate)) ** 2
+
+        def apart(z: Any) -> Any:
+            return mp.ncdf(z + mu) - mp.ncdf(z) - share
+
+        touches = -mp.mpf(epsilon) / mu - mp.mpf(mu) / 2
+        z = touches
+        if apart(touches) > 0:
+            z = mp.findroot(apart, (touches - 20, touches), solver="bisect", maxsteps=200)
+        return proven(mp.ncdf(z + mu) - mp.exp(epsilon) * mp.ncdf(z), "delta")
 
 
 @way
@@ -185,31 +228,35 @@ def one_round_delta(*, mu: float, client_rate: float, epsilon: float) -> Found:
 
 
 @way
-def many_rounds_bound(*, client_rate: float, rounds: int) -> Found:
-    """Return the total variation that theorem 1 allows over R rounds: ``1 - (1 - p^2)^R``.
+def many_rounds_bound(*, client_rate: float, rounds: int, observers: int = 1) -> Found:
+    """Return the total variation that theorem 1 allows: ``1 - (1 - p^2)^(observers R)``.
 
     It is what the lines ``1 - a - p^2`` compose to, whatever the local training is.
     """
     from mpmath import mp
 
     with mp.workdps(30):
-        return proven(1 - (1 - mp.mpf(str(client_rate)) ** 2) ** rounds, "total variation")
+        unseen = (1 - mp.mpf(str(client_rate)) ** 2) ** (observers * rounds)
+        return proven(1 - unseen, "total variation")
 
 
 @way
-def carried_over(*, client_rate: float, rounds: int) -> Found:
+def carried_over(*, client_rate: float, rounds: int, observers: int = 1) -> Found:
     """Return the total variation where the server's state carries a client's model over rounds.
 
     Client j's training is without noise, the others' leaves the model as it was. With ``eta < 1``
-    the global model keeps j's contribution from j's first round on, and the observer reads it off
-    in any round from then on in which it is sampled itself. With T the first round of j, it misses
-    with ``(1-p)^R + sum_t p (1-p)^(t-1) (1-p)^(R-t+1) = (1 + p R) (1-p)^R``.
+    the global model keeps j's contribution from j's first round on, and an observer reads it off
+    in any round from then on in which it is sampled itself: in none, if the first round of j is t,
+    with ``(1-p)^(observers (R-t+1))``.
     """
     from mpmath import mp
 
     with mp.workdps(30):
         p = mp.mpf(str(client_rate))
-        return proven(1 - (1 + p * rounds) * (1 - p) ** rounds, "total variation")
+        first = [p * (1 - p) ** (t - 1) for t in range(1, rounds + 1)]
+        blind = [(1 - p) ** (observers * (rounds - t + 1)) for t in range(1, rounds + 1)]
+        missed = (1 - p) ** rounds + mp.fdot(first, blind)
+        return proven(1 - missed, "total variation")
 
 
 def _step(noise_multiplier: float, rate: float) -> Any:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
-from hockeystick.claims.found import Found, proven
+from hockeystick.claims.found import Found, between, proven
 from hockeystick.claims.registry import way
 from hockeystick.results import Certified
 
@@ -41,16 +42,66 @@ def response_epsilon(*, categories: int, epsilon: float) -> Certified:
 
 
 @way
-def pointwise_delta(*, outputs: int) -> float:
-    """Return the largest probability of one of so many outputs, all equally likely."""
-    return 1.0 / outputs
+def pointwise_delta(*, outputs: int, shift: int, epsilon: float) -> float:
+    """Return the most by which a single output breaks epsilon: ``max_z P(z) - e^eps Q(z)``.
+
+    A report on one datum is one of n outputs, all equally likely, on the other one of n that are so
+    many further.
+    """
+    return float(max(_excesses(outputs, shift, epsilon)))
 
 
 @way
-def disjoint_delta(*, outputs: int) -> Found:
-    """Return delta of a report that is one of n outputs for one datum, of n others for another.
+def event_delta(*, outputs: int, shift: int, epsilon: float) -> Found:
+    """Return the most by which an event breaks epsilon: what is positive of them, added up."""
+    excesses = _excesses(outputs, shift, epsilon)
+    return proven(sum(one for one in excesses if one > 0), "delta")
 
-    Every single output has probability ``1/n <= e^eps 0 + 1/n``; all n together tell the data
-    apart with certainty.
+
+@way
+def entry_of_a_record(*, users: int) -> float:
+    """Return 1/n, by which a record counts in a histogram of shares."""
+    return 1.0 / users
+
+
+@way
+def histogram_sensitivity(*, users: int, categories: int, replaced: bool) -> Found:
+    """Return the l_2 sensitivity of a histogram of shares among n, by trying all data sets.
+
+    A record is left out, or replaced by another; n stays.
     """
-    return Found(1.0, 1.0, "proven", "delta")
+    from itertools import combinations_with_replacement as multisets
+
+    from mpmath import mp
+
+    square, kinds = 0, range(categories)
+    for others in multisets(kinds, users - 1):
+        before = [others.count(kind) for kind in kinds]
+        one = [[n + (kind == k) for k, n in enumerate(before)] for kind in kinds]
+        for first in one:
+            for second in one if replaced else [before]:
+                gaps = zip(first, second, strict=True)
+                square = max(square, sum((a - b) ** 2 for a, b in gaps))
+    with mp.workdps(30):
+        return proven(mp.sqrt(square) / users, "sensitivity")
+
+
+@way
+def average_delta(*, users: int, epsilon: float, delta: float) -> Found:
+    """Return the true delta of one user's report where the average of n has a given variance.
+
+    It is ``2 ln(1.25/delta)/(n epsilon^2)``, and a report that is between 0 and 1 has n times it.
+    """
+    from hockeystick.accountants import delta as asked
+    from hockeystick.mechanisms import Gaussian
+
+    variance = 2.0 * math.log(1.25 / delta) / (users * epsilon**2)
+    noise = math.sqrt(users * variance)
+    least, most = (asked(Gaussian(noise * (1.0 + part)), epsilon) for part in (1e-14, -1e-14))
+    return between(float(least.lower), float(most), "delta")
+
+
+def _excesses(outputs: int, shift: int, epsilon: float) -> list[Fraction]:
+    """Return ``P(z) - e^eps Q(z)`` for each output z of either law."""
+    chance, grown = Fraction(1, outputs), Fraction(math.exp(epsilon))
+    return [chance * (z < outputs) - grown * chance * (z >= shift) for z in range(outputs + shift)]

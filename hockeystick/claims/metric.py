@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from hockeystick.claims.found import Found, between, proven
 from hockeystick.claims.registry import way
@@ -25,37 +26,67 @@ def public_radius_epsilon(*, dimension: int, noise_multiplier: float) -> Certifi
 
 
 @way
-def average_leakage(
-    *, dimension: int, noise_multiplier: float, runs: int, near: str, halves: bool = False
-) -> float:
-    """Return the mean over runs of whole numbers of rounds, times n/nu, that is nearest a number.
-
-    Which numbers the runs had is not published: the figure reproduces if any would give it.
-    A median over an even number of clients may be half a round.
-    """
-    unit = dimension / noise_multiplier / runs / (2 if halves else 1)
-    return unit * round(float(near) / unit)
+def unit_of_averages(*, dimension: int, noise_multiplier: float, runs: int) -> float:
+    """Return what an average over runs of whole numbers of rounds, times n/nu, is a multiple of."""
+    return dimension / noise_multiplier / runs
 
 
 @way
-def private_scale_delta(*, dimension: int, noise_multiplier: float, ratio: float) -> Found:
+def private_scale_delta(
+    *, dimension: int, noise_multiplier: float, ratio: float, distance: float
+) -> Found:
     """Return a lower bound on delta at ``eps = n/nu`` where the noise scale is the update's norm.
 
-    Two updates in the same direction, of norm 1 and ``ratio < 1``, are in each other's
-    neighbourhood of radius 1. Around the smaller one a ball of radius t holds its release with
-    probability ``P(Gamma(n) <= t n/(nu ratio))``, and that of the other with at most
-    ``K vol(t) = (n t/nu)^n/n!``. Here ``t = ratio nu (1 + 3/sqrt(n))``.
+    Of two updates, of norm 1 and ``ratio``, the first has noise of scale ``nu/n`` and lands further
+    than t from itself with probability ``P(Gamma(n) > t n/nu)``. The second, at a distance from it,
+    does so with at most ``P(Gamma(n) > (t - distance) n/(nu ratio))``. For ``ratio < 1`` the ratio
+    of the two grows without end in t; here ``t = nu (1 + 3/sqrt(n))``.
     """
     from mpmath import mp
 
     with mp.workdps(30):
-        n, share = mp.mpf(dimension), mp.mpf(str(ratio))
-        rate = n / mp.mpf(noise_multiplier)
+        n, rate = mp.mpf(dimension), dimension / mp.mpf(noise_multiplier)
         reach = n + 3 * mp.sqrt(n)
-        own = mp.gammainc(n, 0, reach, regularized=True)
-        other = (share * reach) ** dimension / mp.factorial(dimension)
+        near = (reach - mp.mpf(str(distance)) * rate) / mp.mpf(str(ratio))
+        own = mp.gammainc(n, reach, mp.inf, regularized=True)
+        other = mp.gammainc(n, near, mp.inf, regularized=True)
         lower = float(own - mp.exp(rate) * other)
     return between(math.nextafter(lower, -math.inf), 1.0, "delta")
+
+
+@way
+def grown_epsilon(*, epsilon: float, distance: float) -> float:
+    """Return ``eps d``, what metric privacy allows at a distance."""
+    return epsilon * distance
+
+
+@way
+def epsilon_at_a_distance(*, dimension: int, epsilon: float, distance: float) -> Certified:
+    """Return the pure epsilon of the Laplace mechanism on R^n at a distance."""
+    from hockeystick.accountants import epsilon as asked
+    from hockeystick.mechanisms import MultivariateLaplace
+
+    return asked(MultivariateLaplace(1.0 / (epsilon * distance), dimension), 0.0)
+
+
+@way
+def mean_norm_as_printed(*, dimension: int, epsilon: float) -> float:
+    """Return ``n/eps``."""
+    return dimension / epsilon
+
+
+@way
+def mean_norm(*, dimension: int, epsilon: float) -> Found:
+    """Return the mean distance from the origin: ``int r^n e^(-eps r) / int r^(n-1) e^(-eps r)``."""
+    from mpmath import mp
+
+    with mp.workdps(30):
+        rate = mp.mpf(epsilon)
+
+        def moment(power: int) -> Any:
+            return mp.quad(lambda r: r**power * mp.exp(-rate * r), [0, power / rate, mp.inf])
+
+        return proven(moment(dimension) / moment(dimension - 1), "norm")
 
 
 @way

@@ -14,7 +14,9 @@ Way = Callable[..., Answer]
 # The modules whose functions are ways.
 SUBJECTS: Final = (
     "batches",
+    "budgets",
     "composition",
+    "concentrated",
     "dpsgd",
     "errors",
     "fed_cdp",

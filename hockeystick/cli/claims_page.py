@@ -15,8 +15,9 @@ _HEAD: Final = (
     "",
     "What `hockeystick claims --markdown` prints. The paper's value is as printed, *own* that by",
     "the document's own method, *certified* what is proven of the truth, rounding included. Where",
-    "a bound is stated, *own* or the printed value is the bound. Numbers have six digits; a ~",
-    "marks an approximation, of which nothing is proven.",
+    "a bound is stated, *own* or the printed value is the bound. What is *consistent* is a",
+    "multiple of *own*, fitted. Numbers have six digits; a ~ marks an approximation, of which",
+    "nothing is proven.",
 )
 _COLUMNS: Final = ("claim", "paper", "own", "certified", "verdict")
 

@@ -19,6 +19,7 @@ _WIDEST: Final = 130
 _WIDE: Final = 96
 _STYLES: Final = {
     Verdict.REPRODUCES: "green",
+    Verdict.CONSISTENT: "cyan",
     Verdict.ONLY_WITH: "yellow",
     Verdict.DIFFERS: "red",
     Verdict.INVALID: "bold red",
@@ -27,7 +28,8 @@ _STYLES: Final = {
 _LEGEND: Final = (
     "The paper's value is as printed, own that by the document's own method, certified what is "
     "proven of the truth, rounding included. Where a bound is stated, own or the printed value is "
-    "the bound. Numbers have six digits; a ~ marks an approximation, of which nothing is proven."
+    "the bound. What is consistent is a multiple of own, fitted. Numbers have six digits; a ~ "
+    "marks an approximation, of which nothing is proven."
 )
 
 

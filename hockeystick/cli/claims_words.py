@@ -13,6 +13,7 @@ from hockeystick.claims import Checked, Found, Verdict
 _DIGITS: Final = 6
 _COUNTED: Final = {
     Verdict.REPRODUCES: "reproduces",
+    Verdict.CONSISTENT: "consistent",
     Verdict.ONLY_WITH: "only with a condition",
     Verdict.DIFFERS: "does not reproduce",
     Verdict.INVALID: "invalid",
@@ -20,6 +21,7 @@ _COUNTED: Final = {
 }
 _BOUNDS: Final = {
     "equals": "{}",
+    "multiple-of": "{}",
     "at-most": "<= {}",
     "at-least": ">= {}",
     "for-all": "= {}",
@@ -36,14 +38,21 @@ def cells(row: Checked) -> tuple[str, str, str]:
 
     What was judged without the claim's condition is told beside what was judged with it.
     """
-    claim, without = row.claim, ""
-    if row.without is not None and row.verdict is Verdict.ONLY_WITH:
-        without = f"; without: {_value(row.without)}"
+    claim = row.claim
     own, certified = _own(row), "-" if row.certified is None else shown(row.certified)
     paper = _BOUNDS[claim.relation].format(claim.published or "own")
+    if claim.relation == "multiple-of":
+        return paper, f"multiples of {own}", certified
     if claim.relation == "equals":
-        return paper, own + without, certified
-    return paper, own, certified + without
+        return paper, own + _without(row, row.without), certified
+    return paper, own + _without(row, row.own_without), certified + _without(row, row.without)
+
+
+def _without(row: Checked, found: Found | None) -> str:
+    """Return a number without the claim's condition, if that is what the verdict is about."""
+    if found is None or row.verdict is not Verdict.ONLY_WITH:
+        return ""
+    return f"; without: {_value(found)}"
 
 
 def counted(rows: Sequence[Checked]) -> str:

@@ -57,7 +57,8 @@ def test_words_have_the_condition_or_the_reason() -> None:
         for one in check(
             "sense-and-sensitivity/section-5.2",
             "sense-and-sensitivity/equation-1.9/norm",
-            "privacy-preserving-ml/gaussian-error/example-with-product",
+            "sense-and-sensitivity/table-2.3/nu5-7-median",
+            "fed-alpha-cdp/table-8/adult-cyclic",
             "federated-f-dp/lemma-3.8",
         )
     }
@@ -66,28 +67,33 @@ def test_words_have_the_condition_or_the_reason() -> None:
         "sense-and-sensitivity/section-5.2/variance": (
             "reproduces only with the standard deviation in the place of the variance"
         ),
-        "sense-and-sensitivity/section-5.2/half-epsilon": "reproduces",
+        "sense-and-sensitivity/section-5.2/half-epsilon": (
+            "reproduces: with much to spare, as the classical formula has for a small epsilon"
+        ),
         "sense-and-sensitivity/equation-1.9/norm": (
-            "statement invalid because it is the square of the norm of x"
+            "statement invalid because it is the square of the norm of x, which is the same only "
+            "for norm 1"
         ),
-        "privacy-preserving-ml/gaussian-error/example-with-product": (
-            "does not reproduce: a larger failure probability makes the bound smaller"
+        "sense-and-sensitivity/table-2.3/nu5-7-median": (
+            "consistent, as 45 % of all such numbers are"
         ),
-        "federated-f-dp/lemma-3.8": (
-            "reproduces: it holds, and delta is p^2 times that of f, which is far less"
+        "fed-alpha-cdp/table-8/adult-cyclic": (
+            "does not reproduce: one cycle spends it in round 9, and no number of cycles in round 7"
         ),
+        "federated-f-dp/lemma-3.8": "reproduces: delta is p^2 times that of f",
     }
 
 
 def test_a_checked_claim_is_ready_for_json() -> None:
-    (one,) = check("fed-alpha-cdp/table-8/cancer-linear")
+    (one,) = check("fed-alpha-cdp/table-8/mnist-linear")
     told = json.loads(json.dumps(one.as_dict(), allow_nan=False))
-    assert told["own"] == {"lower": "inf", "upper": "inf", "kind": "exact", "quantity": ""}
+    spent = "all rounds spend 0.579 of 0.823"
+    assert told["own"] == {"lower": "inf", "upper": "inf", "kind": "exact", "quantity": spent}
     assert (told["certified"], told["without"], told["only_with"]) == (None, None, None)
     assert Verdict(told["verdict"]) is Verdict.DIFFERS
     assert set(told) == {
         *("id", "document", "place", "says", "relation", "published", "own", "certified"),
-        *("without", "verdict", "only_with", "because", "see"),
+        *("without", "own_without", "verdict", "only_with", "because", "see"),
     }
 
 

@@ -25,7 +25,7 @@ def test_the_table_has_the_numbers_and_the_verdict(
     assert (status, err) == (0, "")
     assert "1 claim: only with a condition 1" in out
     assert "2; without: 4" in out
-    for cell in ("<= 1e-5", "2.26537e-05", "hs.gaussian_noise"):
+    for cell in ("<= 1e-5", "4.10756e-08", "without:", "2.26537e-05", "hs.gaussian_noise"):
         assert cell in out
     assert out.index("Privacy-Preserving Machine Learning") < out.index("Sense and Sensitivity")
 
@@ -35,7 +35,7 @@ def test_the_table_fits_any_terminal(
     run: Run, monkeypatch: pytest.MonkeyPatch, columns: int
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
-    status, out, _ = run("claims", SOME, "considerations/section-4.7/upper")
+    status, out, _ = run("claims", SOME, "considerations/section-3.3/renyi")
     assert status == 0
     assert max(map(len, out.splitlines())) <= min(columns, 130)
     assert ("paper, own" in _words(out)) is (columns < 96)
@@ -123,6 +123,22 @@ def test_numbers_are_rounded_outward_where_they_are_intervals() -> None:
 
 def test_claims_are_counted_by_verdict() -> None:
     assert counted(check(SOME)) == "2 claims: reproduces 1, only with a condition 1"
+
+
+def test_a_fitted_number_is_shown_as_multiples(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    status, out, _ = run("claims", "sense-and-sensitivity/section-2.5")
+    assert status == 0
+    assert "2 claims: reproduces 1, consistent 1" in out
+    assert "multiples of 0.4" in out
+    assert "consistent, as 25 % of" in _words(out)
+
+
+def test_what_is_stated_without_the_condition_is_shown(run: Run) -> None:
+    status, out, _ = run("claims", "sense-and-sensitivity/section-5.3", "--markdown")
+    assert status == 0
+    assert "| 0.807468; without: 0.558622 |" in out
+    assert "0.594498; without: 0.594498" in out or "0.594498 (epsilon); without: 0.594498" in out
 
 
 def test_the_command_is_in_the_overview(run: Run) -> None:

@@ -217,9 +217,9 @@ class TradeOff(ABC):
         """Return ``C_p(f) = min(f_p, f_p^-1)**`` with ``f_p = p f + (1-p) (1 - alpha)``.
 
         A mechanism that is f-DP under replace-one, run on a random subset of fixed size that holds
-        each record with probability p, is ``C_p(f)``-DP under replace-one. An asymmetric f, which is
-        for one order of each two neighbours, gives way to ``min(f, f^-1)**``: a sample without the
-        record may show what one with either of its values does.
+        each record with probability p, is ``C_p(f)``-DP under replace-one. An asymmetric f, which
+        is for one order of each two neighbours, gives way to ``min(f, f^-1)**``: a sample without
+        the record may show what one with either of its values does.
 
         Args:
             rate: The probability p, in [0, 1]; 0 gives ``1 - alpha`` and 1 gives f symmetrized.

@@ -12,27 +12,15 @@ from fractions import Fraction
 from functools import singledispatch
 from typing import Final
 
-from hockeystick.accountants._cost import Counted, cost_of
-from hockeystick.accountants._failed import can_be_infinite
+from hockeystick.conversions import _by_losses
 from hockeystick.conversions._parts import parts_of
 from hockeystick.conversions.convert import convert
 from hockeystick.errors import IncompatibleError
-from hockeystick.losses.concentration import concentration_of
-from hockeystick.mechanisms import (
-    Gaussian,
-    GaussianSequence,
-    Laplace,
-    Mechanism,
-    RandomizedResponse,
-)
+from hockeystick.mechanisms import Gaussian, Laplace, Mechanism, RandomizedResponse
 from hockeystick.notions import GDP, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
-from hockeystick.notions._rounding import largest_reading
+from hockeystick.notions._rounding import largest_reading, short_up
 
 NOTHING: Final = Fraction(0)
-# Significant digits of what is rounded, and which denominators are kept: a power of ten times this.
-_DIGITS: Final = 40
-_OTHER_FACTORS: Final = 10_000
-_TENS: Final = 10**1100
 
 
 def reading(value: float) -> Fraction:
@@ -85,19 +73,14 @@ def _(part: Laplace) -> Fraction:
 
 @singledispatch
 def rho_of(part: Mechanism) -> Fraction:
-    """Return the rho of one run, by conversion or else by its losses."""
-    try:
-        return largest_reading(convert(part, ZCDP).rho)
-    except IncompatibleError:
-        rho = _rho_of_losses(part)
-        if rho is None:
-            raise
-        return rho
+    """Return the rho of one run: the exact sum over its losses, or else by conversion."""
+    known = _by_losses.rho_of(part)
+    return largest_reading(convert(part, ZCDP).rho) if known is None else short_up(known.value)
 
 
 @rho_of.register
-def _(part: Gaussian | GaussianSequence | GDP) -> Fraction:
-    return mu_square_of(part) / 2
+def _(part: PureDP | ApproxDP) -> Fraction:
+    return largest_reading(convert(part, ZCDP).rho)
 
 
 @rho_of.register
@@ -105,34 +88,10 @@ def _(part: ZCDP) -> Fraction:
     return reading(_finite(part.rho, part, "ZCDP"))
 
 
-@singledispatch
 def mu_square_of(part: Mechanism) -> Fraction:
-    """Return the square of the mu of one run, by conversion or else by its largest loss."""
-    try:
-        return largest_reading(convert(part, GDP).mu) ** 2
-    except IncompatibleError as error:
-        try:
-            pure = convert(part, PureDP)
-        except IncompatibleError:
-            raise error from None
-        return largest_reading(convert(pure, GDP).mu) ** 2
-
-
-@mu_square_of.register
-def _(part: Gaussian) -> Fraction:
-    _finite(math.inf if part.noise_multiplier == 0.0 else 0.0, part, "GDP")
-    return _inverse(part.noise_multiplier) ** 2
-
-
-@mu_square_of.register
-def _(part: GaussianSequence) -> Fraction:
-    # Each is sampled, which costs no more than what is inside.
-    return sum((_inverse(noise) ** 2 for noise in part.noise_multipliers), NOTHING)
-
-
-@mu_square_of.register
-def _(part: GDP) -> Fraction:
-    return reading(_finite(part.mu, part, "GDP")) ** 2
+    """Return the square of the mu of one run: the exact sum over its losses, or by conversion."""
+    known = _by_losses.mu_square_of(part)
+    return largest_reading(convert(part, GDP).mu) ** 2 if known is None else short_up(known.value)
 
 
 @singledispatch
@@ -159,10 +118,7 @@ def _(part: RenyiDP, order: float) -> Fraction:
 @singledispatch
 def truncated_rho_of(part: Mechanism, omega: float) -> Fraction:
     """Return the rho of one run for orders up to omega."""
-    try:
-        return largest_reading(convert(part, TCDP, omega=omega).rho)
-    except IncompatibleError:
-        return rho_of(part)
+    return largest_reading(convert(part, TCDP, omega=omega).rho)
 
 
 @truncated_rho_of.register
@@ -199,27 +155,6 @@ def _(part: ApproxDP) -> Mechanism:
     return PureDP(part.epsilon)
 
 
-def _rho_of_losses(part: Mechanism) -> Fraction | None:
-    """Return the least known rho with ``D_alpha <= rho alpha`` in both directions, if any is."""
-    cost = cost_of(part, "zcdp")
-    if can_be_infinite(cost):
-        return None
-    found = [_rho_of_terms(terms) for terms in cost.directions]
-    known = [rho for rho in found if rho is not None]
-    return max(known) if len(known) == len(found) else None
-
-
-def _rho_of_terms(terms: Counted) -> Fraction | None:
-    """Return the sum of the slopes of one direction's lines; None unless all are known."""
-    lines = [(concentration_of(loss), count) for loss, count in terms]
-    total = NOTHING
-    for line, count in lines:
-        if line is None or line.omega < math.inf or line.rho == math.inf:
-            return None
-        total += count * largest_reading(line.rho)
-    return total
-
-
 def _finite(value: float, part: Mechanism, notion: str) -> float:
     """Return a finite number, or raise where everything is released."""
     if value == math.inf:
@@ -231,16 +166,4 @@ def _finite(value: float, part: Mechanism, notion: str) -> float:
 
 def _inverse(value: float) -> Fraction:
     """Return one over a number > 0, rounded up where it is no short fraction; 0 for inf."""
-    return NOTHING if math.isinf(value) else _short(1 / reading(value))
-
-
-def _short(value: Fraction) -> Fraction:
-    """Return a fraction > 0, or a decimal above it whose denominator sums can have in common.
-
-    Sums of exact fractions whose denominators share nothing would grow with every step.
-    """
-    if value.denominator // math.gcd(value.denominator, _TENS) <= _OTHER_FACTORS:
-        return value
-    bits = value.numerator.bit_length() - value.denominator.bit_length()
-    unit = Fraction(10) ** (math.floor(bits * math.log10(2)) - _DIGITS)
-    return math.ceil(value / unit) * unit
+    return NOTHING if math.isinf(value) else short_up(1 / reading(value))

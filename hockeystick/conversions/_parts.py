@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import singledispatch
 from typing import TypeAlias
 
+from hockeystick.adjacency import Adjacency
 from hockeystick.mechanisms import Composed, Mechanism, Plan, PoissonSubsampled, Repeated
 
 Parts: TypeAlias = tuple[tuple[Mechanism, int], ...]
@@ -33,4 +34,7 @@ def _(mechanism: Plan) -> Parts:
 
 @parts_of.register
 def _(mechanism: PoissonSubsampled) -> Parts:
-    return parts_of(mechanism.inner) if mechanism.rate == 1.0 else ((mechanism, 1),)
+    # Where every example is drawn, the sample is all data; but a replaced one moves it twice as far
+    # as the noise is counted in.
+    whole = mechanism.rate == 1.0 and mechanism.adjacency is not Adjacency.REPLACE_ONE
+    return parts_of(mechanism.inner) if whole else ((mechanism, 1),)

@@ -20,7 +20,7 @@ TAIL = (
     "it bounds divergences of some orders only, so that delta may fall as slowly as a power of "
     "e^-epsilon; that of a Gaussian falls faster"
 )
-SAMPLED = "joint convexity: sampling costs at most what its inside costs, and no less is proven"
+NO_NOISE = "without noise everything is released"
 FEW_ORDERS = "divergences of larger orders may be infinite, and the target bounds them"
 
 

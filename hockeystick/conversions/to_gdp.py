@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from functools import singledispatch
 
+from hockeystick.conversions._by_losses import mu_square_of, reveals, root_up
 from hockeystick.conversions._evaluated import evaluated
 from hockeystick.conversions._given import Given
 from hockeystick.conversions._parts import parts_of
 from hockeystick.conversions._reasons import (
     FAILS,
-    SAMPLED,
+    NO_NOISE,
     TAIL,
     and_bounds,
     bound,
@@ -22,11 +23,16 @@ from hockeystick.conversions._reasons import (
 from hockeystick.conversions.theorems import liu_mu
 from hockeystick.conversions.to_pure import to_pure
 from hockeystick.errors import IncompatibleError
-from hockeystick.mechanisms import Gaussian, Mechanism, PoissonSubsampled
+from hockeystick.mechanisms import Mechanism
 from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
 from hockeystick.tradeoffs import GaussianTradeOff, TradeOff
 
 _LIU = "Liu et al. 2022: the kink of f_(epsilon,0) lies on G_mu, which is convex"
+_GAUSSIAN = "Dong, Roth and Su 2022, theorem 2.7: mu = 1 / noise multiplier"
+_DOMINATED = (
+    "joint convexity: a sample costs at most what the worst of its cases does; and Liu et al. 2022 "
+    "for bounded losses"
+)
 _SUM = "Dong, Roth and Su 2022, corollary 3.3: the squares of mu add up"
 _CONCENTRATED = (
     "sqrt(2 rho)-GDP does not follow, since f of a randomized response with D_alpha <= rho alpha "
@@ -39,25 +45,11 @@ def to_gdp(source: Mechanism, given: Given) -> GDP:
     """Return the root of the sum of the squares of the mus of a plan's parts."""
     parts = parts_of(source)
     if parts == ((source, 1),):
-        refuse(source, "GDP", "no mu is known to bound it: see its trade-off function")
+        return _of_losses(source, given)
     steps = [(to_gdp(part, given), count) for part, count in parts]
     mu = evaluated(lambda m: m.sqrt(sum((n * m.mpf(one.mu) ** 2 for one, n in steps), m.zero)))
     theorem = and_bounds(_SUM, (one for one, _ in steps))
     return told(GDP(mu), theorem, tight=all(_is_gaussian(one) for one, _ in steps))
-
-
-@to_gdp.register
-def _(source: Gaussian, given: Given) -> GDP:
-    if source.noise_multiplier == 0.0:
-        refuse(source, "GDP", "without noise everything is released")
-    mu = evaluated(lambda m: 1 / m.mpf(source.noise_multiplier))
-    return exact(GDP(mu), "Dong, Roth and Su 2022, theorem 2.7: mu = 1 / noise multiplier")
-
-
-@to_gdp.register
-def _(source: PoissonSubsampled, given: Given) -> GDP:
-    inner = to_gdp(source.inner, given)
-    return bound(GDP(inner.mu), SAMPLED)
 
 
 @to_gdp.register
@@ -97,6 +89,20 @@ def _(source: FDP, given: Given) -> GDP:
     return _of_function(source.tradeoff, source, given)
 
 
+def _of_losses(source: Mechanism, given: Given) -> GDP:
+    """Return the mu that the losses of a mechanism imply, or else its largest loss."""
+    known = mu_square_of(source)
+    if known is not None and (mu := root_up(known.value)) < math.inf:
+        return exact(GDP(mu), _GAUSSIAN) if known.exact else bound(GDP(mu), _DOMINATED)
+    if reveals(source):
+        refuse(source, "GDP", NO_NOISE)
+    try:
+        pure = to_pure(source, given)
+    except IncompatibleError:
+        refuse(source, "GDP", "no mu is known to bound it: see its trade-off function")
+    return through(pure, to_gdp(pure, given))
+
+
 def _is_gaussian(step: GDP) -> bool:
     """Return whether a part is a Gaussian mechanism, or may be one."""
     origin = step.origin
@@ -105,7 +111,9 @@ def _is_gaussian(step: GDP) -> bool:
 
 @singledispatch
 def _of_function(f: TradeOff, source: FDP, given: Given) -> GDP:
-    """Return the mu that the largest loss implies."""
+    """Return the mu of the release that f stands for, or else that the largest loss implies."""
+    if isinstance(f.release, Mechanism):
+        return _of_losses(source, given)
     try:
         pure = to_pure(source, given)
     except IncompatibleError:

@@ -116,6 +116,9 @@ def _(source: RenyiDP, given: Given) -> RenyiDP:
 
 @to_renyi.register
 def _(source: FDP, given: Given) -> RenyiDP:
+    if isinstance(source.tradeoff.release, Mechanism):
+        # The trade-off function of a plan stands for the plan.
+        return _of_part(source, given)
     return _of_function(source.tradeoff, source, given)
 
 

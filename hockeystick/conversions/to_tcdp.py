@@ -104,7 +104,10 @@ def _smaller(source: Mechanism, given: Given) -> TCDP:
         return _by_orders(source, given)
     if given.omega == math.inf or (whole.origin is not None and whole.origin.kind == "exact"):
         return whole
-    return min(whole, _by_orders(source, given), key=lambda one: one.rho)
+    try:
+        return min(whole, _by_orders(source, given), key=lambda one: one.rho)
+    except IncompatibleError:
+        return whole
 
 
 def _truncated(whole: ZCDP, given: Given) -> TCDP:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from functools import singledispatch
 
+from hockeystick.conversions._by_losses import above, reveals, rho_of
 from hockeystick.conversions._evaluated import evaluated, half_square
 from hockeystick.conversions._given import Given
 from hockeystick.conversions._parts import parts_of
 from hockeystick.conversions._reasons import (
     FAILS,
     FEW_ORDERS,
-    SAMPLED,
+    NO_NOISE,
     and_bounds,
     bound,
     exact,
@@ -23,12 +24,16 @@ from hockeystick.conversions.theorems import steinke_rho
 from hockeystick.conversions.to_gdp import to_gdp
 from hockeystick.conversions.to_pure import to_pure
 from hockeystick.errors import IncompatibleError
-from hockeystick.mechanisms import Gaussian, Mechanism, PoissonSubsampled
+from hockeystick.mechanisms import Mechanism
 from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
 from hockeystick.tradeoffs import GaussianTradeOff, TradeOff
 
 _STEINKE = "Steinke 2024, theorems 4 and 5: rho = eps tanh(eps/2)"
 _GAUSSIAN = "Renyi divergence of normal distributions: alpha mu^2 / 2"
+_LINE = (
+    "quasi-convexity: a sample costs at most what the worst of its cases does; and Bun and Steinke "
+    "2016, Steinke 2024, Rogers and Steinke 2021 for bounded losses"
+)
 _SUM = "Bun and Steinke 2016, lemma 1.7: rho adds up"
 
 
@@ -37,25 +42,25 @@ def to_zcdp(source: Mechanism, given: Given) -> ZCDP:
     """Return the sum of the rhos of a plan's parts."""
     parts = parts_of(source)
     if parts == ((source, 1),):
-        refuse(source, "ZCDP", "no rho is known to bound all its Renyi divergences")
+        return _of_losses(source, given)
     steps = [(to_zcdp(part, given), count) for part, count in parts]
     rho = evaluated(lambda m: sum((n * m.mpf(one.rho) for one, n in steps), m.zero))
     tight = all(one.origin is not None and one.origin.kind == "exact" for one, _ in steps)
     return told(ZCDP(rho), and_bounds(_SUM, (one for one, _ in steps)), tight=tight)
 
 
-@to_zcdp.register
-def _(source: Gaussian, given: Given) -> ZCDP:
-    if source.noise_multiplier == 0.0:
-        refuse(source, "ZCDP", "without noise everything is released")
-    rho = evaluated(lambda m: 1 / (2 * m.mpf(source.noise_multiplier) ** 2))
-    return exact(ZCDP(rho), _GAUSSIAN)
-
-
-@to_zcdp.register
-def _(source: PoissonSubsampled, given: Given) -> ZCDP:
-    inner = to_zcdp(source.inner, given)
-    return bound(ZCDP(inner.rho), SAMPLED)
+def _of_losses(source: Mechanism, given: Given) -> ZCDP:
+    """Return the rho that the losses of a mechanism imply, or else its largest loss."""
+    known = rho_of(source)
+    if known is not None and (rho := above(known.value)) < math.inf:
+        return exact(ZCDP(rho), _GAUSSIAN) if known.exact else bound(ZCDP(rho), _LINE)
+    if reveals(source):
+        refuse(source, "ZCDP", NO_NOISE)
+    try:
+        pure = to_pure(source, given)
+    except IncompatibleError:
+        refuse(source, "ZCDP", "no rho is known to bound all its Renyi divergences")
+    return through(pure, to_zcdp(pure, given))
 
 
 @to_zcdp.register
@@ -99,7 +104,9 @@ def _(source: FDP, given: Given) -> ZCDP:
 
 @singledispatch
 def _of_function(f: TradeOff, source: FDP, given: Given) -> ZCDP:
-    """Return the rho that the largest loss implies."""
+    """Return the rho of the release that f stands for, or else that the largest loss implies."""
+    if isinstance(f.release, Mechanism):
+        return _of_losses(source, given)
     try:
         pure = to_pure(source, given)
     except IncompatibleError:

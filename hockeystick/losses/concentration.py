@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from functools import singledispatch
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -11,15 +12,12 @@ from hockeystick.losses.base import CellLoss, Loss
 from hockeystick.losses.bounded_range import BoundedRangeLoss
 from hockeystick.losses.discrete_gaussian import DiscreteGaussianLoss
 from hockeystick.losses.dominated import DominatedLoss
-from hockeystick.losses.fixed_size_gaussian import FixedSizeGaussianLoss
-from hockeystick.losses.gaussian import GaussianLoss
-from hockeystick.losses.gaussian_mixture import GaussianMixtureLoss
+from hockeystick.losses.dominating_gaussian import gaussian_square_of
 from hockeystick.losses.renyi_curve import ConcentratedLoss, RenyiCurveLoss
-from hockeystick.losses.replaced_gaussian import ReplacedGaussianLoss
 from hockeystick.losses.revealed_mixture import RevealedMixtureLoss, RevealedMixtureProfiledLoss
+from hockeystick.losses.revealed_round import RevealedRoundLoss
 from hockeystick.losses.sampled import SampledLoss, SampledProfiledLoss
 from hockeystick.losses.sampled_atoms import SampledAtomsLoss
-from hockeystick.losses.sampled_gaussian import SampledGaussianLoss
 from hockeystick.losses.sparse_vector import FirstOfManyLoss
 from hockeystick.losses.symmetrized import SymmetrizedLoss, SymmetrizedProfiledLoss
 from hockeystick.losses.trade_off import ProfileLoss
@@ -69,31 +67,7 @@ def concentration_of(loss: Loss) -> Concentration | None:
         >>> round(concentration_of(TwoPointLoss(1.0)).rho, 12)
         0.46211715726
     """
-    return None
-
-
-@concentration_of.register
-def _(loss: GaussianLoss) -> Concentration:
-    return _below_gaussian(loss.mu)
-
-
-@concentration_of.register
-def _(loss: SampledGaussianLoss) -> Concentration:
-    # Divergences are quasi-convex in the pair, and a common part costs nothing. At large orders
-    # the sampled record decides: D_alpha / alpha goes to mu^2 / 2, so that no smaller rho holds.
-    return _below_gaussian(loss.mu)
-
-
-@concentration_of.register
-def _(loss: FixedSizeGaussianLoss) -> Concentration:
-    # C_p(G_mu) >= G_mu, and divergences fall where trade-off functions rise.
-    return _below_gaussian(loss.mu)
-
-
-@concentration_of.register
-def _(loss: GaussianMixtureLoss) -> Concentration:
-    # By quasi-convexity again: no more than the largest change costs for certain.
-    return _below_gaussian(float(max(loss.distances)))
+    return below_gaussian(loss)
 
 
 @concentration_of.register
@@ -128,7 +102,7 @@ def _(loss: TwoPointLoss) -> Concentration | None:
 
 @concentration_of.register
 def _(loss: CellLoss) -> Concentration | None:
-    return _within(loss.infimum, loss.supremum)
+    return _least((_within(loss.infimum, loss.supremum), below_gaussian(loss)))
 
 
 @concentration_of.register(SampledLoss)
@@ -136,23 +110,17 @@ def _(loss: CellLoss) -> Concentration | None:
 @concentration_of.register(SampledAtomsLoss)
 def _(loss: SampledLoss | SampledProfiledLoss | SampledAtomsLoss) -> Concentration | None:
     # By the new ends of the loss, or by quasi-convexity what the inside costs.
-    lines = (_within(loss.infimum, loss.supremum), concentration_of(loss.inner))
-    return min((line for line in lines if line), key=lambda line: line.rho, default=None)
+    return _least((_within(loss.infimum, loss.supremum), concentration_of(loss.inner)))
 
 
 @concentration_of.register(SymmetrizedLoss)
 @concentration_of.register(SymmetrizedProfiledLoss)
 def _(loss: SymmetrizedLoss | SymmetrizedProfiledLoss) -> Concentration | None:
     # A sample costs no more than all of the data, whose losses are the same in both directions.
-    if isinstance(loss.one, SampledGaussianLoss):
-        return _below_gaussian(loss.one.mu)
-    return concentration_of(getattr(loss.one, "inner", loss))
-
-
-@concentration_of.register
-def _(loss: ReplacedGaussianLoss) -> Concentration:
-    # By quasi-convexity once more: two opposite examples, sampled for certain.
-    return _below_gaussian(2.0 * loss.mu)
+    lines = [_within(loss.infimum, loss.supremum), below_gaussian(loss)]
+    if isinstance(loss.one, SampledLoss | SampledProfiledLoss | SampledAtomsLoss):
+        lines.append(concentration_of(loss.one.inner))
+    return _least(lines)
 
 
 @concentration_of.register(RevealedMixtureLoss)
@@ -161,7 +129,20 @@ def _(loss: RevealedMixtureLoss | RevealedMixtureProfiledLoss) -> Concentration 
     # What is revealed is at worst the costliest.
     lines = [concentration_of(one) for _, one in loss.components if one]
     known = [line for line in lines if line]
-    return max(known, key=lambda line: line.rho) if len(known) == len(lines) else None
+    if len(known) < len(lines):
+        return None
+    return Concentration(max(line.rho for line in known), min(line.omega for line in known))
+
+
+@concentration_of.register
+def _(loss: RevealedRoundLoss) -> Concentration | None:
+    # The same of a coin that is seen: at worst it shows the runs.
+    lines = [(concentration_of(one), count) for one, count in loss.terms]
+    known = [(line, count) for line, count in lines if line]
+    if len(known) < len(lines):
+        return None
+    rho = math.fsum(count * line.rho for line, count in known)
+    return Concentration(outward(rho), min(line.omega for line, _ in known))
 
 
 @concentration_of.register
@@ -179,9 +160,23 @@ def _(loss: ProfileLoss) -> Concentration | None:
     return _within(-ProfileLoss(loss.other, loss.profile).supremum, loss.supremum)
 
 
-def _below_gaussian(mu: float) -> Concentration:
-    """Return that a loss costs at most what a Gaussian does, ``rho = mu^2 / 2``."""
-    return Concentration(outward(0.5 * mu * mu))
+def below_gaussian(loss: Loss) -> Concentration | None:
+    """Return ``rho = mu^2 / 2`` of the Gaussian that dominates a loss, None where none is known.
+
+    Divergences fall where trade-off functions rise.
+    """
+    square = gaussian_square_of(loss)
+    if square is None:
+        return None
+    try:
+        return Concentration(outward(0.5 * float(square)))
+    except OverflowError:
+        return Concentration(math.inf)
+
+
+def _least(lines: Iterable[Concentration | None]) -> Concentration | None:
+    """Return the line with the least rho of those that are known."""
+    return min((line for line in lines if line), key=lambda line: line.rho, default=None)
 
 
 def _within(infimum: float, supremum: float) -> Concentration | None:

@@ -234,7 +234,10 @@ def _(tradeoff: SampledGaussianTradeOff) -> LossPair:
         return _gaussian(tradeoff.mu)
     if tradeoff.rate == 0.0 or tradeoff.mu == 0.0:
         return LossPair(None, None)
-    loss = FixedSizeGaussianLoss(tradeoff.rate, 1.0 / tradeoff.mu)
+    noise = 1.0 / tradeoff.mu
+    if _fraction(noise) * _fraction(tradeoff.mu) > 1:
+        noise = math.nextafter(noise, 0.0)
+    loss = FixedSizeGaussianLoss(tradeoff.rate, noise)
     return LossPair(loss, loss)
 
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.losses._allocation import FARTHEST, Points, allocated, farthest_move
 from hockeystick.losses.atomic import frozen
 from hockeystick.losses.base import Atoms, Bounded, CellLoss, Cumulants, Loss, Masses
-from hockeystick.losses.concentration import Concentration, concentration_of, outward
+from hockeystick.losses.concentration import Concentration, below_gaussian, concentration_of
 from hockeystick.losses.dominated import DominatedLoss
+from hockeystick.losses.dominating_gaussian import gaussian_square_of
 from hockeystick.losses.gaussian import GaussianLoss
 from hockeystick.losses.registry import LossPair, losses_of
 from hockeystick.mechanisms.random_allocation import RandomAllocation
+from hockeystick.notions._rounding import short_up
 
 if TYPE_CHECKING:
     from hockeystick._kernels.series import Array
@@ -180,10 +183,16 @@ class AllocationLoss(CellLoss):
         return min(exponents)
 
 
+@gaussian_square_of.register
+def _(loss: AllocationLoss) -> Fraction:
+    # By joint convexity: telling the steps costs no less.
+    return short_up(loss.participations / Fraction(repr(loss.noise_multiplier)) ** 2)
+
+
 @concentration_of.register
-def _(loss: AllocationLoss) -> Concentration:
-    # Divergences are quasi-convex in the pair: telling the steps costs no less.
-    return Concentration(outward(0.5 * loss.participations / loss.noise_multiplier**2))
+def _(loss: AllocationLoss) -> Concentration | None:
+    # Its ends are those of the lattice, not of the Gaussians.
+    return below_gaussian(loss)
 
 
 def _listed(noise: float, block: int, times: int) -> bool:

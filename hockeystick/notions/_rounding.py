@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 
 # With so many digits, what mpmath's rounding does is far below half a unit in a float's last place.
 DIGITS: Final = 40
+# Which denominators exact sums keep: divisors of a power of ten, times up to this.
+_OTHER_FACTORS: Final = 10_000
+_TENS: Final = 10**1100
 
 
 def product_up(factor: int, value: float) -> float:
@@ -51,6 +54,18 @@ def float_up(value: Fraction) -> float:
     except OverflowError:
         return math.inf
     return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
+
+
+def short_up(value: Fraction) -> Fraction:
+    """Return a fraction > 0, or a decimal above it whose denominator sums can have in common.
+
+    Sums of exact fractions whose denominators share nothing would grow with every term.
+    """
+    if value.denominator // math.gcd(value.denominator, _TENS) <= _OTHER_FACTORS:
+        return value
+    bits = value.numerator.bit_length() - value.denominator.bit_length()
+    unit = Fraction(10) ** (math.floor(bits * math.log10(2)) - DIGITS)
+    return math.ceil(value / unit) * unit
 
 
 def evaluated_up(value: mpf) -> float:

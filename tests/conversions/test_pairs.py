@@ -1,13 +1,13 @@
 """Every pair of notions is decided: converted, exactly or by a bound, or refused with a reason."""
 
 import math
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.conversions import TARGETS, convert
+from hockeystick.conversions import TARGETS, convert, theorems
 from hockeystick.notions import (
     FDP,
     GDP,
@@ -248,3 +248,60 @@ def test_nothing_released_by_a_plan_is_nothing() -> None:
     assert convert(plan, ApproxDP, delta=0.1).epsilon == 0
     with pytest.raises(hs.IncompatibleError, match="without noise"):
         convert(hs.Gaussian(0), ZCDP)
+
+
+TANH: Final = 0.5 * math.tanh(0.25)
+
+
+@pytest.mark.parametrize(
+    ("plan", "rho"),
+    [
+        (hs.DiscreteGaussian(2.0), 1 / 8),
+        (hs.Laplace(2.0), TANH),
+        (hs.DiscreteLaplace(2.0), TANH),
+        (hs.RandomizedResponse(0.5), TANH),
+        (hs.Exponential(1.0), 1 / 8),
+        (hs.ReportNoisyMax(1.0), 1 / 8),
+        (hs.GaussianSequence((2.0, 4.0), 0.1), 1 / 8 + 1 / 32),
+        (hs.FixedSizeSubsampled(hs.Gaussian(2.0), 3, 30), 1 / 8),
+        (hs.Parallel((hs.Gaussian(2.0) ** 3, hs.Laplace(2.0))) ** 2, 6 / 8),
+        (hs.RevealedRound(hs.PoissonSubsampled(hs.Gaussian(2.0), 0.1) ** 3, 0.5), 3 / 8),
+        (hs.Laplace(2.0) ** 3 @ hs.Gaussian(2.0), 3 * TANH + 1 / 8),
+    ],
+    ids=str,
+)
+def test_what_the_losses_tell_of_rho_is_told_and_charged(plan: hs.Mechanism, rho: float) -> None:
+    found = convert(plan, ZCDP)
+    assert rho * (1 - 1e-15) <= found.rho <= rho * (1 + 1e-12)
+    spending = hs.Filter(ZCDP(100.0))
+    spending.step(plan)
+    assert spending.spent.rho == pytest.approx(found.rho, rel=1e-12)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("plan", "epsilon"),
+    [
+        (hs.RandomizedResponse(0.7), 0.7),
+        (hs.Laplace(2.0), 0.5),
+        (hs.Exponential(1.0), 1.0),
+        (hs.PoissonSubsampled(hs.Laplace(2.0), 1.0), 0.5),
+    ],
+    ids=str,
+)
+def test_a_bounded_loss_has_the_mu_of_its_end(plan: hs.Mechanism, epsilon: float) -> None:
+    mu = theorems.liu_mu(epsilon)
+    assert convert(plan, GDP).mu == pytest.approx(mu, rel=1e-12)
+    both = convert(plan @ hs.Gaussian(2.0), GDP)
+    assert both.mu == pytest.approx(math.hypot(mu, 0.5), rel=1e-12)
+    assert both.origin is not None
+    assert both.origin.kind == "bound"
+
+
+def test_what_has_no_rho_or_mu_is_refused_with_the_reason() -> None:
+    for target in (GDP, ZCDP):
+        with pytest.raises(hs.IncompatibleError, match="without noise everything"):
+            convert(hs.PoissonSubsampled(hs.Gaussian(0.0), 0.5), target)
+    with pytest.raises(hs.IncompatibleError, match="no rho is known"):
+        convert(hs.Skellam(10.0), ZCDP)
+    with pytest.raises(hs.IncompatibleError, match="no mu is known"):
+        convert(hs.DiscreteGaussian(2.0), GDP)

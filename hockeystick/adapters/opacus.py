@@ -7,16 +7,20 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import Any, Final, final
 
-from opacus.accountants.accountant import IAccountant
-from opacus.accountants.registry import register_accountant
-
 from hockeystick import _validate
 from hockeystick._validate import PARAMETERS
 from hockeystick.accountants.base import TOLERANCE
+from hockeystick.adapters import missing
 from hockeystick.adjacency import Adjacency
 from hockeystick.calibration.ledger import Accountant
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms import Gaussian, PoissonSubsampled
+
+try:
+    from opacus.accountants.accountant import IAccountant
+    from opacus.accountants.registry import register_accountant
+except ModuleNotFoundError as error:
+    raise missing(error, "opacus", "opacus") from error
 
 NAME: Final = "hockeystick"
 # Their states have one format: runs of Poisson-subsampled Gaussian steps.

@@ -123,6 +123,7 @@ def made(
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     dataset = torch.utils.data.TensorDataset(inputs, targets)
     settings: dict[str, Any] = {"seed": 1} | options
+    settings["not_private"] = settings["seed"] is not None
     private = make_private(model, optimizer, dataset, described, clipping=clipping, **settings)
     return private, model, inputs, targets
 
@@ -366,13 +367,15 @@ class Endless(torch.utils.data.IterableDataset):  # type: ignore[misc]  # torch 
         ({"optimizer": torch.optim.LBFGS([torch.zeros(1)])}, "LBFGS"),
         ({"optimizer": torch.optim.SGD([torch.zeros(1)], lr=1)}, "the model does not have"),
         ({"dataset": Endless()}, "a length"),
-        ({"dataset": list(range(EXAMPLES + 1))}, "examples must be .* 13; got 12"),
         ({"plan": hs.Gaussian(1)}, "hs.DPSGD"),
         ({"plan": hs.DPSGD(rate=0.1, steps=1, noise_multiplier=1)}, "got None"),
         ({"microbatch": 0}, "microbatch"),
         ({"clipping": 0.0}, "norm"),
         ({"budget": 3.0}, "budget"),
-        ({"seed": -1}, "seed"),
+        ({"seed": -1, "not_private": True}, "seed"),
+        ({"seed": 1}, "not_private must be True .* epsilon = inf"),
+        ({"not_private": True}, "not_private must be False"),
+        ({"pad_to": 0}, "pad_to"),
     ],
 )
 def test_what_cannot_be_private_is_refused_by_name(changes: dict[str, Any], message: str) -> None:

@@ -29,7 +29,9 @@ def _released(canary: float, clipping: Clip | float, seed: int) -> Any:
     dataset = torch.utils.data.TensorDataset(inputs)
     plan = hs.DPSGD(examples=EXAMPLES, sampling="full-batch", steps=TRIALS, noise_multiplier=2)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
-    private = make_private(model, optimizer, dataset, plan, clipping=clipping, seed=seed)
+    private = make_private(
+        model, optimizer, dataset, plan, clipping=clipping, seed=seed, not_private=True
+    )
     found = []
     for batch in private.loader:
         private.step(torch.sum, batch)

@@ -24,8 +24,8 @@ _FAR = 6.0
 
 
 def _sampler(seed: int | None = None, **fields: Any) -> Sampler:
-    """Return what draws the batches of a plan."""
-    return Sampler(hs.DPSGD(noise_multiplier=1, **fields), seed)
+    """Return what draws the batches of a plan, of as many examples as it says."""
+    return Sampler(hs.DPSGD(noise_multiplier=1, **fields), fields["examples"], seed)
 
 
 def _close(counts: Any, trials: int, rate: float) -> bool:

@@ -54,8 +54,13 @@ not have, among them random allocation. That one is said in words of our own:
 epsilon = 0.633934 (proven in [0.633809, 0.633934]; prv, add-remove)
 """
 
-from hockeystick.adapters.dp_accounting._accountant import HockeystickAccountant
-from hockeystick.adapters.dp_accounting._reading import from_event
-from hockeystick.adapters.dp_accounting._writing import to_event
+from hockeystick.adapters import missing
+
+try:
+    from hockeystick.adapters.dp_accounting._accountant import HockeystickAccountant
+    from hockeystick.adapters.dp_accounting._reading import from_event
+    from hockeystick.adapters.dp_accounting._writing import to_event
+except ModuleNotFoundError as error:
+    raise missing(error, "dp_accounting", "peers") from error
 
 __all__ = ["HockeystickAccountant", "from_event", "to_event"]

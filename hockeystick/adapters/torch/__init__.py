@@ -14,9 +14,14 @@
 True
 """
 
-from hockeystick.adapters.torch._clipping import Clip, Constant, LargestNorm, Online, Quantile
-from hockeystick.adapters.torch._loader import Batch, Loader
-from hockeystick.adapters.torch._private import Private, make_private
+from hockeystick.adapters import missing
+
+try:
+    from hockeystick.adapters.torch._clipping import Clip, Constant, LargestNorm, Online, Quantile
+    from hockeystick.adapters.torch._loader import Batch, Loader
+    from hockeystick.adapters.torch._private import Private, make_private
+except ModuleNotFoundError as error:
+    raise missing(error, "torch", "torch") from error
 
 __all__ = [
     "Batch",

@@ -5,16 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import weakref
+import secrets
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final, final
+from typing import Any, Final, NoReturn, final
 
 import hockeystick as hs
-from hockeystick.errors import BudgetExhausted, ParameterError
+from hockeystick.adapters.torch._journal import Journal
+from hockeystick.errors import BudgetExhausted, IncompatibleError, ParameterError
 
-VERSION: Final = 1
-_FIELDS: Final = frozenset({"kind", "version", "plan", "steps"})
+VERSION: Final = 2
+_FIELDS: Final = frozenset({"kind", "version", "plan", "not_private", "run", "steps"})
 _KIND: Final = "hockeystick.adapters.torch"
 
 
@@ -69,19 +70,48 @@ def _fits(plan: hs.DPSGD, budget: hs.ApproxDP, steps: int) -> bool:
 class Account:
     """The steps that were or may have been released, of a plan and within a budget.
 
-    With a journal, a file that gets one byte before each step's noise is drawn, a process that is
-    killed at any moment leaves behind a count that is never below what it released.
+    It belongs to one run, which has a name of its own, and to one process: a second process would
+    count the same steps once more. With a journal, the run is that of the file.
     """
 
-    __slots__ = ("__weakref__", "_journal", "budget", "counted", "limit", "plan")
+    __slots__ = (
+        "_closed",
+        "_journal",
+        "_process",
+        "budget",
+        "counted",
+        "limit",
+        "not_private",
+        "plan",
+        "run",
+    )
 
     def __init__(
-        self, plan: hs.DPSGD, budget: hs.ApproxDP | None, journal: str | os.PathLike[str] | None
+        self,
+        plan: hs.DPSGD,
+        budget: hs.ApproxDP | None,
+        journal: str | os.PathLike[str] | None,
+        *,
+        not_private: bool = False,
     ) -> None:
-        self.plan, self.budget = plan, budget
+        self.plan, self.budget, self.not_private = plan, budget, not_private
         self.limit = affordable(plan, budget)
         self.counted = 0
-        self._journal = None if journal is None else self._open(journal)
+        self._process, self._closed = os.getpid(), False
+        self._journal: Journal | None = None
+        self.run = secrets.token_hex(16)
+        if journal is not None:
+            told = "-not-private" if not_private else ""
+            self._journal = Journal(journal, f"{_KIND}{told} {VERSION} {fingerprint(plan)}")
+            self.run = self._journal.run
+            self._go_on(min(self._journal.counted, plan.total_steps), self._journal.counted)
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        """Refuse to be copied or pickled."""
+        raise IncompatibleError(
+            "a private loop is not copied or pickled: each copy would count its own steps alone; "
+            "copy the model, or save a state_dict"
+        )
 
     @property
     def released(self) -> hs.DPSGD:
@@ -89,7 +119,14 @@ class Account:
         return first_steps(self.plan, self.counted)
 
     def check(self) -> None:
-        """Raise where the next step is not covered."""
+        """Raise where the next step is not covered, or another process counts."""
+        if os.getpid() != self._process:
+            raise IncompatibleError(
+                f"this process was forked from {self._process}, which goes on with the same steps: "
+                "each would count its own alone; make a loop where it is to train"
+            )
+        if self._closed:
+            raise IncompatibleError("this loop is closed: no step is counted any more")
         if self.counted >= self.limit:
             raise self._refusal()
 
@@ -97,60 +134,62 @@ class Account:
         """Count a step that is about to be released, in the journal first."""
         self.check()
         if self._journal is not None:
-            os.write(self._journal, b".")
+            self._journal.add(1)
         self.counted += 1
 
+    def close(self) -> None:
+        """Count no more, and leave the journal to others."""
+        self._closed = True
+        if self._journal is not None:
+            self._journal.close()
+
     def state(self) -> dict[str, Any]:
-        """Return plan and count, ready for JSON."""
+        """Return plan, run and count, ready for JSON."""
         return {
             "kind": _KIND,
             "version": VERSION,
             "plan": fingerprint(self.plan),
+            "not_private": self.not_private,
+            "run": self.run,
             "steps": self.counted,
         }
 
     def load(self, state: object) -> None:
-        """Take over a state's count unless more has been released already, or raise."""
+        """Take over the count of an earlier state of this run unless more was released, or raise.
+
+        Of another run, nobody here knows what was released after the state was taken.
+        """
         if not isinstance(state, Mapping) or set(state) != _FIELDS or state["kind"] != _KIND:
             raise ParameterError("state", state, "what state_dict returned")
         if state["version"] != VERSION:
             raise ParameterError("version", state["version"], f"{VERSION}")
+        if state["not_private"] is not self.not_private:
+            allowed = f"{self.not_private}, as for this loop: a seed makes a run not private"
+            raise ParameterError("not_private", state["not_private"], allowed)
         if state["plan"] != fingerprint(self.plan):
             raise ParameterError("plan", state["plan"], "that of the state: plans differ")
         steps = state["steps"]
         if type(steps) is not int or not 0 <= steps <= self.plan.total_steps:
             allowed = f"an integer from 0 to {self.plan.total_steps}"
             raise ParameterError("steps", steps, allowed)
-        missing = self._resumed(steps) - self.counted
-        if missing > 0:
-            if self._journal is not None:
-                os.write(self._journal, b"." * missing)
-            self.counted += missing
+        if state["run"] != self.run:
+            allowed = (
+                "that of the run which the state is of, as steps that ran after it are counted "
+                "nowhere else (give make_private a journal or checkpoint from the start)"
+            )
+            path = None if self._journal is None else self._journal.path
+            raise ParameterError("journal", path, allowed)
+        self._go_on(steps, self.counted)
 
-    def _resumed(self, steps: int) -> int:
-        """Return where a run goes on: the rest of an epoch whose batches are lost is left out."""
+    def _go_on(self, steps: int, written: int) -> None:
+        """Count from a number of steps on, and never from less than before.
+
+        The rest of an epoch is left out, as its batches are lost.
+        """
         length = self.plan.steps_per_epoch or 1
-        return -(-steps // length) * length
-
-    def _open(self, path: str | os.PathLike[str]) -> int:
-        """Open a journal, take over its count, and return its descriptor; or raise."""
-        header = f"{_KIND} {VERSION} {fingerprint(self.plan)}\n".encode()
-        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
-        opened = os.open(path, flags, 0o600)
-        weakref.finalize(self, os.close, opened)
-        with os.fdopen(os.dup(opened), "rb") as file:
-            file.seek(0)
-            found = file.read()
-        if not found:
-            os.write(opened, header)
-            return opened
-        dots = found.removeprefix(header)
-        if dots == found or dots.strip(b"."):
-            raise ParameterError("journal", os.fspath(path), "an account of this very plan")
-        steps = min(len(dots), self.plan.total_steps)
-        self.counted = self._resumed(steps)
-        os.write(opened, b"." * (self.counted - len(dots)))
-        return opened
+        self.counted = max(self.counted, -(-steps // length) * length)
+        if self._journal is not None:
+            self._journal.add(self.counted - written)
 
     def _refusal(self) -> BudgetExhausted:
         """Return the error that says what one step more would come to."""

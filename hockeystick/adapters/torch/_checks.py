@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 import torch
 
 import hockeystick as hs
-from hockeystick.adapters.torch._loader import SUPPORTED
-from hockeystick.errors import ParameterError
+from hockeystick.adapters.torch._loader import ANY_LENGTH, SUPPORTED
+from hockeystick.adjacency import Adjacency
+from hockeystick.errors import IncompatibleError, ParameterError
 
 _PRECISE: Final = (torch.float32, torch.float64)
+_EACH_ITS_OWN: Final = (
+    "on one process: a wrapper that spreads a step over several would have each draw a batch and "
+    "noise of its own, and the account covers one of each; give the module inside"
+)
+_AS_WRITTEN: Final = "not compiled, as single gradients are taken through its Python code"
+# By name, so that no part of torch is loaded to tell that a model is none of these.
+_WRAPPERS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "DataParallel": _EACH_ITS_OWN,
+        "DistributedDataParallel": _EACH_ITS_OWN,
+        "FullyShardedDataParallel": _EACH_ITS_OWN,
+        "FSDPModule": _EACH_ITS_OWN,
+        "OptimizedModule": _AS_WRITTEN,
+        "ScriptModule": _AS_WRITTEN,
+    }
+)
+Tensors = dict[str, Any]
 
 
 def checked_plan(plan: object) -> hs.DPSGD:
@@ -20,6 +40,9 @@ def checked_plan(plan: object) -> hs.DPSGD:
     if plan.sampling not in SUPPORTED:
         allowed = f"one of {', '.join(sorted(SUPPORTED))}"
         raise ParameterError("sampling", plan.sampling, allowed)
+    if plan.examples is None:
+        allowed = "given: a batch is divided by its expected size, which the data must not decide"
+        raise ParameterError("examples", None, allowed)
     if plan.sampling_rate == 0:
         raise ParameterError("rate", plan.sampling_rate, "above 0: a batch is divided by its size")
     if plan.noise_multiplier == float("inf"):
@@ -32,27 +55,43 @@ def check_model(model: Any) -> None:
     if not isinstance(model, torch.nn.Module):
         raise ParameterError("model", type(model).__name__, "a torch.nn.Module")
     for name, module in model.named_modules():
+        found = f"{type(module).__name__} at {name or 'the top'}"
+        for kind in type(module).__mro__:
+            if kind.__name__ in _WRAPPERS:
+                raise ParameterError("model", found, _WRAPPERS[kind.__name__])
         if _mixes(module):
-            found = f"{type(module).__name__} at {name or 'the top'}"
             allowed = (
                 "made of layers that keep examples apart and nothing of them; use GroupNorm or "
                 "LayerNorm in place of a batch's statistics, and no max_norm"
             )
             raise ParameterError("model", found, allowed)
-    trained = [one for one in model.named_parameters() if one[1].requires_grad]
-    if not trained:
+    if _processes() > 1:
+        raise IncompatibleError(
+            f"{_processes()} processes train together: each would draw batches and noise of its "
+            "own and count its steps alone; train in one"
+        )
+
+
+def trained(model: Any) -> Tensors:
+    """Return the parameters that a step trains, or raise; asked in each step."""
+    found = {name: value for name, value in model.named_parameters() if value.requires_grad}
+    if not found:
         allowed = "a module with at least one parameter that requires a gradient"
         raise ParameterError("model", type(model).__name__, allowed)
-    for name, value in trained:
+    for name, value in found.items():
         if isinstance(value, torch.nn.parameter.UninitializedParameter):
             raise ParameterError("model", f"lazy parameter {name}", "initialised by a first call")
         if value.dtype not in _PRECISE:
-            found = f"{value.dtype} at {name}"
-            raise ParameterError("model", found, "of float32 or float64, in which norms are kept")
-    places = sorted({str(value.device) for _, value in trained})
-    if len(places) > 1 or places[0].startswith("mps"):
+            wrong = f"{value.dtype} at {name}"
+            raise ParameterError("model", wrong, "of float32 or float64, in which norms are kept")
+        if type(value.data).__name__ == "DTensor":
+            raise ParameterError("model", f"distributed parameter {name}", _EACH_ITS_OWN)
+    places = {value.device for value in found.values()}
+    if len(places) > 1 or next(iter(places)).type == "mps":
+        there = " and ".join(sorted(map(str, places)))
         allowed = "on one device that knows double precision, in which noise is drawn"
-        raise ParameterError("model", f"parameters on {' and '.join(places)}", allowed)
+        raise ParameterError("model", f"parameters on {there}", allowed)
+    return {name: value.detach() for name, value in found.items()}
 
 
 def check_optimizer(optimizer: Any, model: Any) -> None:
@@ -61,20 +100,75 @@ def check_optimizer(optimizer: Any, model: Any) -> None:
         raise ParameterError("optimizer", type(optimizer).__name__, "a torch.optim.Optimizer")
     if isinstance(optimizer, torch.optim.LBFGS):
         raise ParameterError("optimizer", "LBFGS", "one that takes one gradient for each step")
-    own = {id(value) for value in model.parameters()}
+    check_groups(optimizer, model)
+
+
+def check_groups(optimizer: Any, model: Any) -> None:
+    """Raise where an optimizer has parameters whose gradients are not the model's."""
+    own = set(map(id, model.parameters()))
     if any(id(one) not in own for group in optimizer.param_groups for one in group["params"]):
         found = "a parameter that the model does not have"
         raise ParameterError("optimizer", found, "one of the model's parameters alone")
 
 
-def check_dataset(dataset: Any, plan: hs.DPSGD) -> None:
-    """Raise unless the data have the length that the plan says, and places."""
+def check_dataset(dataset: Any, plan: hs.DPSGD) -> int:
+    """Return the number of examples, each at one place; or raise."""
     if not hasattr(dataset, "__len__") or not hasattr(dataset, "__getitem__"):
         allowed = "one with a length and an example at each place: batches are drawn from all"
         raise ParameterError("dataset", type(dataset).__name__, allowed)
-    if plan.examples != len(dataset):
-        allowed = f"the number of examples in the dataset, {len(dataset)}"
+    if _repeats(dataset):
+        allowed = "one with each example at one place: copies of one are clipped one by one"
+        raise ParameterError("dataset", f"{type(dataset).__name__} with a part twice", allowed)
+    examples = len(dataset)
+    any_length = plan.adjacency is Adjacency.ADD_REMOVE and plan.sampling in ANY_LENGTH
+    if plan.examples != examples and not any_length:
+        allowed = f"the number of examples in the dataset, {examples}"
         raise ParameterError("examples", plan.examples, allowed)
+    return examples
+
+
+class Buffers:
+    """A model's buffers as they are, to be found so again."""
+
+    __slots__ = ("_found",)
+
+    def __init__(self, model: Any) -> None:
+        self._found = [
+            (module, name, buffer)
+            for module in model.modules()
+            for name, buffer in module._buffers.items()
+        ]
+
+    def check(self) -> None:
+        """Put back what the model's forward replaced, and raise if it did."""
+        changed = [one for one in self._found if one[0]._buffers.get(one[1]) is not one[2]]
+        for module, name, buffer in changed:
+            module._buffers[name] = buffer
+        if changed:
+            module, name, _ = changed[0]
+            allowed = (
+                "free of buffers that its forward sets: they keep of examples what no noise hides"
+            )
+            raise ParameterError("model", f"buffer {name} of {type(module).__name__}", allowed)
+
+
+def _processes() -> int:
+    """Return how many processes a group has that trains together."""
+    distributed = torch.distributed
+    if distributed.is_available() and distributed.is_initialized():
+        return int(distributed.get_world_size())
+    return 1
+
+
+def _repeats(dataset: Any) -> bool:
+    """Return whether a data set of torch's own kinds has an example or a part at two places."""
+    if isinstance(dataset, torch.utils.data.ConcatDataset):
+        parts = dataset.datasets
+        return len(set(map(id, parts))) < len(parts) or any(map(_repeats, parts))
+    if isinstance(dataset, torch.utils.data.Subset):
+        places = list(map(int, dataset.indices))
+        return len(set(places)) < len(places) or _repeats(dataset.dataset)
+    return False
 
 
 def _mixes(module: Any) -> bool:

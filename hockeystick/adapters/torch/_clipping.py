@@ -17,9 +17,7 @@ from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.clipping import Clipping
 
 Tensors = dict[str, Any]
-_NORM: Final = Domain(
-    symbol="C", low=0, high=math.inf, low_open=True, high_open=True, typical=(0.1, 10)
-)
+_NORM: Final = Domain(symbol="C", low=1e-24, high=math.inf, high_open=True, typical=(0.1, 10))
 _QUANTILE: Final = Domain(symbol="gamma", low=0, high=1, typical=(0.1, 0.9))
 _RATE: Final = Domain(symbol="eta", low=0, high=1, typical=(0.001, 0.5))
 _NOISE: Final = Domain(
@@ -94,7 +92,7 @@ class Constant(Clip):
     ``C/sqrt(L)``, so that an example's whole gradient is within C.
 
     Args:
-        norm: C, a positive number.
+        norm: C, a number of at least 1e-24.
         per_layer: Whether layers are clipped one by one.
 
     Raises:
@@ -136,7 +134,7 @@ class Quantile(Clip):
         z. The share is of the expected batch, never of the drawn one.
 
     Args:
-        norm: C in the first step, a positive number.
+        norm: C in the first step, a number of at least 1e-24.
         quantile: The share of examples that should stay unclipped, in [0, 1].
         rate: How fast C follows, in [0, 1].
         bit_noise: Standard deviation of the noise on the sum of bits, above half of the plan's
@@ -217,7 +215,7 @@ class Online(Clip):
         ``(1 - inflation^-2)^(-1/2) z`` (``hs.joint_noise``). C uses nothing but what is released.
 
     Args:
-        norm: C in the first step, a positive number.
+        norm: C in the first step, a number of at least 1e-24.
         rate: How fast C changes, in [0, 1].
         inflation: The gradients' noise over the plan's, above 1.
 
@@ -266,14 +264,17 @@ class Online(Clip):
         """Return the sum of the directions of what is clipped; what has no length has none."""
         long = torch.isfinite(lengths) & (lengths > norm)
         scales = torch.where(long, lengths.reciprocal(), 0.0)
-        return {name: torch.tensordot(scales, one, dims=1) for name, one in gradients.items()}
+        return {
+            name: torch.tensordot(scales.to(one.dtype), one, dims=1)
+            for name, one in gradients.items()
+        }
 
     def learned(self, norm: float, memory: Tensors, gradients: Tensors, answers: Tensors) -> float:
         """Return a norm that is larger where the last clipping went against the gradient."""
         before = dict(memory)
         memory.clear()
         memory.update(answers)
-        if not before:
+        if before.keys() != gradients.keys():  # the first step, or one that trains something else
             return norm
         product = sum(
             float(torch.sum(one * before[name].to(one))) for name, one in gradients.items()
@@ -305,7 +306,7 @@ class LargestNorm(Clip):
         finite length counts as 0.
 
     Args:
-        norm: C, a positive number.
+        norm: C, a number of at least 1e-24.
         not_private: True, by who has read this.
 
     Raises:
@@ -344,8 +345,7 @@ largest norm of the private batch has epsilon = inf; got False
 
     def accounted(self, plan: hs.DPSGD) -> hs.DPSGD:
         """Return the plan beside a release that nothing is known of."""
-        unknown = hs.PureDP(math.inf)
-        return replace(plan, extra=unknown if plan.extra is None else plan.extra @ unknown)
+        return not_accounted(plan)
 
     def blank(self, gradients: Tensors) -> Tensors:
         """Return the length of nothing."""
@@ -368,6 +368,12 @@ largest norm of the private batch has epsilon = inf; got False
     def learned(self, norm: float, memory: Tensors, gradients: Tensors, answers: Tensors) -> float:
         """Return the same norm."""
         return norm
+
+
+def not_accounted(plan: hs.DPSGD) -> hs.DPSGD:
+    """Return a plan beside a release that nothing is known of, so that epsilon is inf."""
+    unknown = hs.PureDP(math.inf)
+    return replace(plan, extra=unknown if plan.extra is None else plan.extra @ unknown)
 
 
 def joined(first: Tensors, second: Tensors) -> Tensors:

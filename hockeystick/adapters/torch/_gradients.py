@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch.func import functional_call, grad, vmap
@@ -15,6 +15,10 @@ from hockeystick.adapters.torch._clipping import Clip, Tensors
 
 LossFn = Callable[..., Any]
 Examples = tuple[Any, ...]
+# In single precision a sum of so many squares is right to six digits; one of 10^8 stops growing.
+_BLOCK: Final = 1024
+# Squares of what is far below this vanish in single precision.
+_TINY: Final = 1e-10
 
 
 def layers(names: Iterator[str] | list[str]) -> list[list[str]]:
@@ -30,12 +34,13 @@ def clipped_sum(gradients: Tensors, norm: float, groups: list[list[str]]) -> tup
 
     Each group of parameters is clipped to ``norm / sqrt(number of groups)``. A gradient without a
     finite length counts as 0: an infinite or undefined one would be in the sum for all to see.
+    Lengths are those of 32-bit gradients to six digits, however many entries there are.
     """
     sums: Tensors = {}
     limit = norm / math.sqrt(len(groups))
     for names in groups:
         parts = [gradients[name].reshape(len(gradients[name]), -1) for name in names]
-        lengths = _lengths(torch.stack([_lengths(part) for part in parts], dim=1))
+        lengths = _length(torch.stack([_lengths(part, limit) for part in parts], dim=1))
         scales = limit / lengths.clamp(min=limit)
         finite = torch.isfinite(lengths)
         if not bool(finite.all()):
@@ -44,7 +49,7 @@ def clipped_sum(gradients: Tensors, norm: float, groups: list[list[str]]) -> tup
         for name, part in zip(names, parts, strict=True):
             shape = gradients[name].shape
             gradients[name] = part.reshape(shape)
-            sums[name] = (scales @ part).reshape(shape[1:])
+            sums[name] = (scales.to(part.dtype) @ part).reshape(shape[1:])
     return sums, lengths
 
 
@@ -88,6 +93,18 @@ def _loss(model: Any, loss_fn: LossFn) -> Callable[..., Any]:
     return loss
 
 
-def _lengths(rows: Any) -> Any:
-    """Return the length of each row."""
-    return torch.linalg.vector_norm(rows, dim=1)
+def _lengths(rows: Any, limit: float) -> Any:
+    """Return the length of each row in double precision, of blocks in the rows' own."""
+    if limit < _TINY:
+        return _length(rows.double())
+    width = rows.shape[1]
+    whole = width - width % _BLOCK
+    if whole == 0:
+        return _length(rows).double()
+    blocks = _length(rows[:, :whole].unflatten(1, (-1, _BLOCK))).double()
+    return _length(torch.cat([blocks, _length(rows[:, whole:]).double().unsqueeze(1)], dim=1))
+
+
+def _length(rows: Any) -> Any:
+    """Return the length of each row, in the rows' precision."""
+    return torch.linalg.vector_norm(rows, dim=-1)

@@ -11,12 +11,12 @@ import torch
 
 import hockeystick as hs
 from hockeystick.adapters.torch._account import Account
+from hockeystick.adapters.torch._collate import row, stacked
 from hockeystick.adapters.torch._random import numbers
-from hockeystick.errors import ParameterError
+from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.dpsgd.samplings import Sampling
 
 Indices = Any
-_COLLATED: Final = "a tensor, or a tuple of tensors with the model's input first, for each example"
 
 
 @final
@@ -39,12 +39,16 @@ class Batch:
 
 @final
 class Sampler:
-    """Draws the examples of each step as the plan says; epochs are divided once."""
+    """Draws the examples of each step as the plan says; epochs are divided once.
 
-    __slots__ = ("_epoch", "_factors", "_parts", "_plan", "_seed")
+    The plan's number of examples is nominal: rates and expected sizes come from it alone, as they
+    must not change with an example more or less. How many there are is said beside it.
+    """
 
-    def __init__(self, plan: hs.DPSGD, seed: int | None) -> None:
-        self._plan, self._seed = plan, seed
+    __slots__ = ("_epoch", "_examples", "_factors", "_parts", "_plan", "_seed")
+
+    def __init__(self, plan: hs.DPSGD, examples: int, seed: int | None) -> None:
+        self._plan, self._examples, self._seed = plan, examples, seed
         schedule = plan.batch_schedule
         self._factors = None if schedule is None else schedule.factors(plan.total_steps)
         self._epoch = -1
@@ -65,11 +69,12 @@ class Sampler:
         length = self._plan.steps_per_epoch
         if length is None:
             source = numbers(self._seed, "batch", step)
-            return _DRAWN[self._plan.sampling](self._plan, self.rate(step), source)
+            draw = _DRAWN[self._plan.sampling]
+            return draw(self._plan, self._examples, self.rate(step), source)
         epoch, place = divmod(step, length)
         if epoch != self._epoch:
             source = numbers(self._seed, "epoch", epoch)
-            self._parts = _DIVIDED[self._plan.sampling](self._plan, length, source)
+            self._parts = _DIVIDED[self._plan.sampling](self._examples, length, source)
             self._epoch = epoch
         return _places(self._parts == place)
 
@@ -79,42 +84,40 @@ def _places(chosen: Any) -> Indices:
     return torch.from_numpy(chosen).nonzero().flatten()
 
 
-def _poisson(plan: hs.DPSGD, rate: float, source: Any) -> Indices:
+def _poisson(plan: hs.DPSGD, examples: int, rate: float, source: Any) -> Indices:
     """Return each example with one probability, to 2^-53; with a cap, a random part of too many."""
-    found = _places(source.random(int(plan.examples or 0)) < rate)
+    found = _places(source.random(examples) < rate)
     if plan.batch_cap is None or len(found) <= plan.batch_cap:
         return found
     return found[source.permutation(len(found))[: plan.batch_cap]]
 
 
-def _fixed_size(plan: hs.DPSGD, rate: float, source: Any) -> Indices:
+def _fixed_size(plan: hs.DPSGD, examples: int, rate: float, source: Any) -> Indices:
     """Return a random set of the batch size."""
-    return torch.from_numpy(source.permutation(int(plan.examples or 0))[: plan.batch_size])
+    return torch.from_numpy(source.permutation(examples)[: plan.batch_size])
 
 
-def _with_replacement(plan: hs.DPSGD, rate: float, source: Any) -> Indices:
+def _with_replacement(plan: hs.DPSGD, examples: int, rate: float, source: Any) -> Indices:
     """Return any example in each of the batch's places."""
-    size = int(plan.batch_size or 0)
-    return torch.from_numpy(source.integers(int(plan.examples or 0), size=size))
+    return torch.from_numpy(source.integers(examples, size=int(plan.batch_size or 0)))
 
 
-def _full_batch(plan: hs.DPSGD, rate: float, source: Any) -> Indices:
+def _full_batch(plan: hs.DPSGD, examples: int, rate: float, source: Any) -> Indices:
     """Return every example."""
-    return torch.arange(int(plan.examples or 0))
+    return torch.arange(examples)
 
 
-def _allocated(plan: hs.DPSGD, length: int, source: Any) -> Indices:
+def _allocated(examples: int, length: int, source: Any) -> Indices:
     """Return one of an epoch's steps for each example, independently."""
-    return source.integers(length, size=int(plan.examples or 0))
+    return source.integers(length, size=examples)
 
 
-def _shuffled(plan: hs.DPSGD, length: int, source: Any) -> Indices:
+def _shuffled(examples: int, length: int, source: Any) -> Indices:
     """Return the steps of an epoch whose batches have one size."""
-    examples = int(plan.examples or 0)
     return source.permutation(examples) // (examples // length)
 
 
-_DRAWN: Final[Mapping[Sampling, Callable[[hs.DPSGD, float, Any], Indices]]] = MappingProxyType(
+_DRAWN: Final[Mapping[Sampling, Callable[[hs.DPSGD, int, float, Any], Indices]]] = MappingProxyType(
     {
         Sampling.POISSON: _poisson,
         Sampling.FIXED_SIZE: _fixed_size,
@@ -122,10 +125,12 @@ _DRAWN: Final[Mapping[Sampling, Callable[[hs.DPSGD, float, Any], Indices]]] = Ma
         Sampling.FULL_BATCH: _full_batch,
     }
 )
-_DIVIDED: Final[Mapping[Sampling, Callable[[hs.DPSGD, int, Any], Indices]]] = MappingProxyType(
+_DIVIDED: Final[Mapping[Sampling, Callable[[int, int, Any], Indices]]] = MappingProxyType(
     {Sampling.RANDOM_ALLOCATION: _allocated, Sampling.SHUFFLE: _shuffled}
 )
 SUPPORTED: Final = frozenset({*_DRAWN, *_DIVIDED})
+# Where each example is drawn on its own, nothing but the data's length changes with one more.
+ANY_LENGTH: Final = frozenset({Sampling.POISSON, Sampling.RANDOM_ALLOCATION, Sampling.FULL_BATCH})
 
 
 @final
@@ -136,14 +141,20 @@ class Loader:
     the sampling that is accounted for.
     """
 
-    __slots__ = ("_account", "_collate", "_dataset", "_pending", "sampler")
+    __slots__ = ("_account", "_collate", "_dataset", "_pad_to", "_pending", "_versions", "sampler")
 
     def __init__(
-        self, dataset: Any, account: Account, sampler: Sampler, collate: Callable[..., Any] | None
+        self,
+        dataset: Any,
+        account: Account,
+        sampler: Sampler,
+        collate: Callable[..., Any] | None,
+        pad_to: int | None,
     ) -> None:
         self._dataset, self._account, self.sampler = dataset, account, sampler
-        self._collate = collate
+        self._collate, self._pad_to = collate, pad_to
         self._pending: Batch | None = None
+        self._versions: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         """Return the number of steps that are left of the plan and within the budget."""
@@ -154,15 +165,27 @@ class Loader:
 
         Raises:
             BudgetExhausted: If the budget ends before the plan does.
+            IncompatibleError: If a batch was left unused, as one without examples may have been.
         """
         while self._account.counted < self._account.plan.total_steps:
-            yield self._next()
+            batch = self._next()
+            yield batch
+            if batch.step == self._account.counted:
+                raise IncompatibleError(
+                    f"the batch of step {batch.step} was drawn and not used: batches that are left "
+                    "out are not the plan's sampling; call private.step with each, also with one "
+                    "that has no example, whose step releases noise"
+                )
 
     def check(self, batch: object) -> None:
-        """Raise unless a batch is the one that is to be used now."""
-        if batch is None or batch is not self._pending or not self._is_current():
+        """Raise unless a batch is the one that is to be used now, as it was drawn."""
+        given = self._pending
+        if given is None or batch is not given or not self._is_current():
             allowed = "the one that private.loader gave last, each used once"
             raise ParameterError("batch", type(batch).__name__, allowed)
+        if _versions(given) != self._versions:
+            allowed = "as it was drawn: what is computed across a batch mixes its examples"
+            raise ParameterError("batch", "tensors that were changed", allowed)
 
     def _is_current(self) -> bool:
         """Return whether the batch that was drawn is that of the next step."""
@@ -174,20 +197,21 @@ class Loader:
         if self._pending is None or not self._is_current():
             step = self._account.counted
             self._pending = Batch(step, self._fetched(self.sampler.draw(step)))
+            self._versions = _versions(self._pending)
         return self._pending
 
     def _fetched(self, indices: Indices) -> tuple[Any, ...]:
         """Return examples stacked, or nothing of no example."""
         if len(indices) == 0:
             return ()
-        if self._collate is None and isinstance(self._dataset, torch.utils.data.TensorDataset):
+        as_it_is = self._collate is None and self._pad_to is None
+        # Its subclasses may make of several places at once what mixes them.
+        if as_it_is and type(self._dataset) is torch.utils.data.TensorDataset:
             return tuple(self._dataset[indices])
-        collate = self._collate or torch.utils.data.default_collate
-        stacked = collate([self._dataset[index] for index in indices.tolist()])
-        parts = (stacked,) if isinstance(stacked, torch.Tensor) else stacked
-        tensors = isinstance(parts, tuple | list) and all(
-            isinstance(part, torch.Tensor) and len(part) == len(indices) for part in parts
-        )
-        if not tensors or not parts:
-            raise ParameterError("dataset", type(stacked).__name__, _COLLATED)
-        return tuple(parts)
+        found = (self._dataset[index] for index in indices.tolist())
+        return stacked(row(example, self._collate, self._pad_to) for example in found)
+
+
+def _versions(batch: Batch) -> tuple[int, ...]:
+    """Return how often each of a batch's tensors was written to."""
+    return tuple(part._version for part in batch.examples)

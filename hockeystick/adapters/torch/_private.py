@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import weakref
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final, final
@@ -12,9 +13,15 @@ import torch
 import hockeystick as hs
 from hockeystick import _validate
 from hockeystick._validate import MAX_COUNT, Domain
-from hockeystick.adapters.torch import _checks
+from hockeystick.adapters.torch import _checkpoint, _checks, _guard
 from hockeystick.adapters.torch._account import Account
-from hockeystick.adapters.torch._clipping import Clip, Constant, Tensors, joined
+from hockeystick.adapters.torch._clipping import (
+    Clip,
+    Constant,
+    Tensors,
+    joined,
+    not_accounted,
+)
 from hockeystick.adapters.torch._gradients import (
     LossFn,
     chunks,
@@ -25,12 +32,13 @@ from hockeystick.adapters.torch._gradients import (
 )
 from hockeystick.adapters.torch._loader import Batch, Loader, Sampler
 from hockeystick.adapters.torch._random import normals
-from hockeystick.errors import ParameterError
+from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.clipping import Clipping
 
 _MICROBATCH: Final = Domain(symbol="b", low=1, high=MAX_COUNT, typical=(8, 1024), whole=True)
+_LENGTH: Final = Domain(symbol="L", low=1, high=MAX_COUNT, typical=(8, 4096), whole=True)
 _SEED: Final = Domain(symbol="seed", low=0, high=2**63 - 1, typical=(0, 2**31), whole=True)
-_STATE: Final = frozenset({"account", "norm", "memory"})
+_STATE: Final = frozenset({"account", "norm", "memory", "weights"})
 
 
 def make_private(
@@ -43,68 +51,109 @@ def make_private(
     budget: hs.ApproxDP | None = None,
     microbatch: int | None = None,
     collate: Callable[..., Any] | None = None,
+    pad_to: int | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
     journal: str | os.PathLike[str] | None = None,
     seed: int | None = None,
+    not_private: bool = False,
 ) -> Private:
     """Return a training loop that does what a plan says, and stops where plan or budget end.
 
     Each step draws its batch as ``plan.sampling`` says, sums the clipped gradients, adds
     ``N(0, (z C)^2)`` to each coordinate with the step's noise multiplier z and clipping norm C,
     divides by the expected batch size, puts the result where the optimizer looks for it, and
-    lets the optimizer step.
+    lets the optimizer step. Until the loop is closed or gone, the optimizer takes no other step.
 
     Guarantees:
         What the optimizer gets has the guarantee of ``plan``, and after fewer steps that of
-        ``private.spent``, in exact arithmetic: rounding of 32-bit sums and norms is not covered.
-        Noise is drawn and added in double precision, by generators that get 128 bits from the
-        operating system's secrets for each step, 63 of which reach an accelerator's own; they are
-        no cryptographic generators themselves.
-        Losses, gradients before noise, batches and their sizes are not private: release none.
-        Buffers, learning rates and the model's structure must not depend on the data.
+        ``private.spent``, in exact arithmetic: rounding of 32-bit sums and norms is not covered
+        (lengths are right to six digits, however large the model is). Noise is drawn and added in
+        double precision, by generators that get 128 bits from the operating system's secrets for
+        each step, 63 of which reach an accelerator's own; they are no cryptographic generators
+        themselves. What the model draws (dropout) comes from torch's, keyed afresh in each step.
+        Losses, gradients before noise, batches and their sizes are not private: release none,
+        not even by a ``loss_fn`` that writes them down. Buffers, learning rates and the model's
+        structure must not depend on the data, nor may the model keep what it saw; and
+        ``dataset[i]`` must be one person's example alone, at that one place.
+
+        Under add-remove, where examples are drawn one by one ("poisson", "random-allocation",
+        "full-batch"), ``plan.examples`` is nominal: a data set of another length is trained on at
+        the same rate and with the same divisor, as its neighbours are. Elsewhere the number of
+        examples is the plan's.
 
     Edge cases:
         A batch without examples gives pure noise. A gradient that is infinite or undefined counts
-        as 0. After ``load_state_dict``, or with a journal of an earlier process, the number of
-        steps is never below what was released; an epoch of shuffled or allocated data that
-        was interrupted is counted as done.
+        as 0. With a checkpoint or a journal of an earlier process, the number of steps is never
+        below what was released; without one, a state cannot be gone on with in another process.
+        An epoch of shuffled or allocated data that was interrupted is counted as done.
 
     Args:
         model: A module; called with a batch's inputs.
         optimizer: Any optimizer of its parameters that takes one gradient for each step.
-        dataset: Examples by number, each a tensor or a tuple of the model's input and targets;
-            as many as ``plan.examples``.
+        dataset: Examples by number, each a tensor or a tuple of the model's input and targets.
         plan: How batches are drawn, clipped and noised, and for how many steps.
         clipping: The clipping norm C, or ``Constant``, ``Quantile`` or ``Online``; or
             ``LargestNorm``, which is not private.
         budget: What may be spent, if less than the plan: as many steps run as it provably covers.
         microbatch: The most examples whose gradients are in memory at once; None for a whole batch.
-        collate: How examples are stacked; by default as torch does.
+        collate: What makes tensors of a list of one example: of more it could mix them.
+        pad_to: The length that each example's input is padded to with zeros, or cut to, as texts
+            need, whose batches must not have the length of the longest; None to leave inputs be.
+        checkpoint: The file that ``private.save`` writes and ``private.load`` reads. Its journal
+            is the file beside it with ".journal" added, unless another is given.
         journal: A file that counts the steps durably (until the machine itself loses it), each
-            before its noise is drawn: for a process that may be killed. One process at a time.
+            before its noise is drawn: for a process that may be killed. It is locked, so that no
+            other process counts there at the same time.
         seed: A number from which batches and noise are computed again in the same way: for tests
-            alone, as whoever knows it can remove the noise.
+            alone, as whoever knows it can subtract the noise. Epsilon is inf.
+        not_private: True, by who gives a seed.
 
     Returns:
         The loop: ``for batch in private.loader: private.step(loss_fn, batch)``.
 
     Raises:
-        ParameterError: If a layer mixes examples, nothing is trained, the dataset has no length or
-            not that of the plan, or another argument is outside its domain.
-        IncompatibleError: If the clipping has no account under the plan or within the budget.
+        ParameterError: If a layer mixes examples, the model is spread over devices or compiled,
+            nothing is trained, the dataset has no length or not that of the plan where it must, a
+            journal is another run's or in use, a seed is given and not said to be not private, or
+            another argument is outside its domain.
+        IncompatibleError: If the clipping has no account under the plan or within the budget, a
+            seed comes with a budget, or several processes train together.
     """
     known = _checks.checked_plan(plan)
     _checks.check_model(model)
+    _checks.trained(model)
     _checks.check_optimizer(optimizer, model)
-    _checks.check_dataset(dataset, known)
+    examples = _checks.check_dataset(dataset, known)
     if budget is not None and not isinstance(budget, hs.ApproxDP):
         raise ParameterError("budget", budget, "an hs.ApproxDP or None")
     clip = clipping if isinstance(clipping, Clip) else Constant(clipping)
     clip.check(known, budget)
     size = None if microbatch is None else _validate.count("microbatch", microbatch, _MICROBATCH)
-    fixed = None if seed is None else _validate.count("seed", seed, _SEED)
-    account = Account(clip.accounted(known), budget, journal)
-    loader = Loader(dataset, account, Sampler(known, fixed), collate)
-    return Private(model, optimizer, clip, account, loader, size, fixed)
+    length = None if pad_to is None else _validate.count("pad_to", pad_to, _LENGTH)
+    fixed = _checked_seed(seed, not_private, budget)
+    counted = clip.accounted(known)
+    if fixed is not None:
+        counted = not_accounted(counted)
+    path = None if checkpoint is None else os.fspath(checkpoint)
+    if journal is None and path is not None:
+        journal = f"{path}.journal"
+    account = Account(counted, budget, journal, not_private=fixed is not None)
+    loader = Loader(dataset, account, Sampler(known, examples, fixed), collate, length)
+    return Private(model, optimizer, clip, account, loader, size, fixed, path)
+
+
+def _checked_seed(seed: object, not_private: object, budget: hs.ApproxDP | None) -> int | None:
+    """Return a seed whose price is known to who gives it, or None; or raise."""
+    if seed is None:
+        if not_private is not False:
+            raise ParameterError("not_private", not_private, "False where no seed is given")
+        return None
+    if not_private is not True:
+        reason = "whoever knows the seed can subtract the noise, so that epsilon = inf"
+        raise ParameterError("not_private", not_private, f"True where a seed is given: {reason}")
+    if budget is not None:
+        raise IncompatibleError(f"a seed has epsilon = inf, which is not within {budget}")
+    return _validate.count("seed", seed, _SEED)
 
 
 @final
@@ -115,12 +164,15 @@ class Private:
     """
 
     __slots__ = (
+        "__weakref__",
         "_account",
         "_clip",
         "_memory",
         "_microbatch",
         "_norm",
+        "_path",
         "_seed",
+        "_unguard",
         "loader",
         "model",
         "optimizer",
@@ -135,12 +187,14 @@ class Private:
         loader: Loader,
         microbatch: int | None,
         seed: int | None,
+        path: str | None,
     ) -> None:
         self.model, self.optimizer, self.loader = model, optimizer, loader
         self._account, self._clip = account, clip
-        self._microbatch, self._seed = microbatch, seed
+        self._microbatch, self._seed, self._path = microbatch, seed, path
         self._norm: float = clip.norm
         self._memory: Tensors = {}
+        self._unguard = weakref.finalize(self, _guard.guarded(optimizer).remove)
 
     @property
     def steps(self) -> int:
@@ -174,36 +228,84 @@ class Private:
 
         Raises:
             BudgetExhausted: If plan or budget have no step left; nothing is released.
-            ParameterError: If the batch is another one, or used before.
+            ParameterError: If the batch is another one, used before or changed, or the model or
+                the optimizer have become such as ``make_private`` refuses; nothing is released.
+            IncompatibleError: If it runs under autocast, in a process that was forked, or after
+                ``close``; nothing is released.
         """
         self._account.check()
         self.loader.check(batch)
-        params = {
-            name: value.detach()
-            for name, value in self.model.named_parameters()
-            if value.requires_grad
-        }
-        sums, queried = self._summed(loss_fn, batch, params)
+        params = _checks.trained(self.model)
+        _checks.check_groups(self.optimizer, self.model)
+        device = next(iter(params.values())).device
+        _guard.check_precision(device)
+        buffers = _checks.Buffers(self.model)
+        try:
+            with _guard.secret_randomness(self._seed, batch.step, device):
+                sums, queried = self._summed(loss_fn, batch, params)
+        finally:
+            buffers.check()
         # From here on a kill leaves a step that is counted, whether or not it was released.
         self._account.count()
         self._release(batch.step, sums, queried)
 
+    def close(self) -> None:
+        """End the loop: its journal is free for another one, and so is the optimizer."""
+        self._account.close()
+        self._unguard()
+
     def state_dict(self) -> dict[str, Any]:
-        """Return the account and the clipping norm, for ``torch.save`` beside the model."""
-        memory = {name: value.clone() for name, value in self._memory.items()}
-        return {"account": self._account.state(), "norm": self._norm, "memory": memory}
+        """Return the account and the clipping norm, for ``torch.save`` beside the model.
+
+        It belongs to the model's weights of this moment, and to this run: another process goes on
+        with it by the run's journal alone.
+        """
+        return {
+            "account": self._account.state(),
+            "norm": self._norm,
+            "memory": {name: value.clone() for name, value in self._memory.items()},
+            "weights": _checkpoint.digest(self.model),
+        }
 
     def load_state_dict(self, state: Any) -> None:
-        """Go on from a state; the count of steps never falls.
+        """Go on from a state of this run, after the weights; the count of steps never falls.
 
         Raises:
-            ParameterError: If it is no such state, or of another plan; nothing changes then.
+            ParameterError: If it is no such state, of another plan or run, or of other weights than
+                the model has; nothing changes then.
         """
         if not isinstance(state, dict) or set(state) != _STATE:
             raise ParameterError("state", type(state).__name__, "what state_dict returned")
         norm, memory = Constant(state["norm"]).norm, dict(state["memory"])
+        if state["weights"] != _checkpoint.digest(self.model):
+            allowed = "that of the weights which the model has: load these first"
+            raise ParameterError("state", "the state of other weights", allowed)
         self._account.load(state["account"])
         self._norm, self._memory = norm, memory
+
+    def save(self) -> None:
+        """Write model, optimizer and account to the checkpoint, in place of what it had.
+
+        Raises:
+            ParameterError: If ``make_private`` was given no checkpoint.
+        """
+        _checkpoint.save(self._checkpoint(), self.model, self.optimizer, self.state_dict())
+
+    def load(self) -> None:
+        """Go on from the checkpoint, with all steps that its journal has.
+
+        Raises:
+            ParameterError: If ``make_private`` was given no checkpoint, or it is of another plan or
+                run.
+        """
+        path = self._checkpoint()
+        self.load_state_dict(_checkpoint.load(path, self.model, self.optimizer))
+
+    def _checkpoint(self) -> str:
+        """Return where the checkpoint is, or raise."""
+        if self._path is None:
+            raise ParameterError("checkpoint", None, "a path given to make_private")
+        return self._path
 
     def _summed(self, loss_fn: LossFn, batch: Batch, params: Tensors) -> tuple[Tensors, Tensors]:
         """Return the clipped sum of a batch's gradients, and that of the second query."""
@@ -236,7 +338,8 @@ class Private:
         answers = _noisy(queried, other, size, drawn)
         for name, value in self.model.named_parameters():
             value.grad = gradients.get(name)
-        self.optimizer.step()
+        with _guard.stepping(self.optimizer):
+            self.optimizer.step()
         self._norm = self._clip.learned(self._norm, self._memory, gradients, answers)
 
     def _noise_multiplier(self, step: int) -> float:

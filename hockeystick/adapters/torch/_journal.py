@@ -1,0 +1,76 @@
+"""A file that counts steps durably, for one process at a time."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import sys
+import weakref
+from typing import Final, final
+
+from hockeystick.errors import ParameterError
+
+_OF_THIS: Final = "an account of this very plan, of a run that is private or not as this one is"
+_FREE: Final = "one that no other loop has open, in this process or another one"
+_LOCKING: Final = "on a file system that locks files, so that no other process counts there"
+
+
+@final
+class Journal:
+    """A line that says what is counted and in which run, then one byte for each step.
+
+    A byte is written before the step's noise is drawn, so that a process that is killed at any
+    moment leaves a count that is never below what it released.
+    """
+
+    __slots__ = ("__weakref__", "_descriptor", "close", "counted", "path", "run")
+
+    def __init__(self, path: str | os.PathLike[str], title: str) -> None:
+        self.path = os.fspath(path)
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
+        self._descriptor = os.open(path, flags, 0o600)
+        self.close = weakref.finalize(self, os.close, self._descriptor)
+        try:
+            _lock(self._descriptor, self.path)
+            self.run, self.counted = self._begun(title)
+        except ParameterError:
+            self.close()
+            raise
+
+    def add(self, steps: int) -> None:
+        """Count so many steps more, which may be none."""
+        os.write(self._descriptor, b"." * steps)
+
+    def _begun(self, title: str) -> tuple[str, int]:
+        """Return the run of a file and its count, or begin one; or raise."""
+        with os.fdopen(os.dup(self._descriptor), "rb") as file:
+            file.seek(0)
+            found = file.read()
+        if not found:
+            run = secrets.token_hex(16)
+            os.write(self._descriptor, f"{title} {run}\n".encode())
+            return run, 0
+        line, _, dots = found.partition(b"\n")
+        said, _, run = line.decode(errors="replace").rpartition(" ")
+        if said != title or dots.strip(b"."):
+            raise ParameterError("journal", self.path, _OF_THIS)
+        return run, len(dots)
+
+
+def _lock(descriptor: int, path: str) -> None:
+    """Take a file for this process until it is closed, or raise."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            # A byte beyond all that are written: the lock is about the file as a whole.
+            os.lseek(descriptor, 2**30, os.SEEK_SET)
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        taken = error.errno in (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
+        raise ParameterError("journal", path, _FREE if taken else _LOCKING) from error

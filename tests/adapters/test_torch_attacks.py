@@ -1,0 +1,407 @@
+"""No way from a private loop to a guarantee that is silently false: each is refused, or mended."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+
+import torch
+from torch import nn
+from torch.nn import functional
+from torch.utils.data import ConcatDataset, Subset, TensorDataset
+
+import hockeystick as hs
+from hockeystick.adapters.torch import make_private
+from hockeystick.adapters.torch._gradients import clipped_sum
+from hockeystick.errors import IncompatibleError, ParameterError
+
+# The same tests run on a GPU where there is one; the data stay on the CPU, as usual.
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+LOSS = functional.cross_entropy
+EXAMPLES = 8
+FULL = hs.DPSGD(examples=EXAMPLES, sampling="full-batch", steps=5, noise_multiplier=1)
+
+
+def _data(examples: int = EXAMPLES) -> Any:
+    """Return random data."""
+    torch.manual_seed(1)
+    return TensorDataset(torch.randn(examples, 3), torch.randint(2, (examples,)))
+
+
+def _loop(plan: hs.DPSGD = FULL, model: Any = None, dataset: Any = None, **options: Any) -> Any:
+    """Return a private loop."""
+    torch.manual_seed(0)
+    trained = (nn.Linear(3, 2) if model is None else model).to(DEVICE)
+    data = _data() if dataset is None else dataset
+    optimizer = torch.optim.SGD(trained.parameters(), lr=0.1)
+    return make_private(trained, optimizer, data, plan, **options)
+
+
+def _step(private: Any, loss: Any = LOSS) -> None:
+    """Do the next step."""
+    private.step(loss, next(iter(private.loader)))
+
+
+def _sum(model: Any, data: Any, **options: Any) -> Any:
+    """Return the clipped sum of all examples' gradients, which one example moves by at most 1."""
+    plan = hs.DPSGD(examples=len(data), sampling="full-batch", steps=1, noise_multiplier=0)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    private = make_private(model, optimizer, data, plan, clipping=1.0, **options)
+    _step(private, torch.sum)
+    found = torch.cat([one.grad.flatten() for one in model.parameters()])
+    return found.double() * len(data)
+
+
+# Batches that mix examples.
+
+
+class Zeros(nn.Module):  # type: ignore[misc]  # torch may have no types
+    """A model whose gradient knows how many zeros its input was padded with."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.mean = nn.Parameter(torch.ones(1))
+        self.zeros = nn.Parameter(torch.zeros(1))
+
+    def forward(self, rows: Any) -> Any:
+        return self.mean * rows.mean(dim=1) + self.zeros * (rows == 0).sum(dim=1)
+
+
+def _padded(rows: list[Any]) -> Any:
+    """Pad to the longest of all."""
+    return nn.utils.rnn.pad_sequence(rows, batch_first=True)
+
+
+def _mixed(rows: list[Any]) -> Any:
+    """Mix each with the next one."""
+    found = torch.stack(rows)
+    return 0.5 * found + 0.5 * found.roll(1, dims=0)
+
+
+def _standardised(rows: list[Any]) -> Any:
+    """Subtract the mean of all."""
+    found = torch.stack(rows)
+    return found - found.mean(dim=0)
+
+
+@pytest.mark.parametrize("collate", [_mixed, _standardised, _padded, None])
+def test_one_example_more_moves_the_sum_by_no_more_than_the_clipping_norm(collate: Any) -> None:
+    texts = [torch.arange(1.0, 4.0) + place for place in range(7)]
+    one_more = [*texts, torch.tensor([-500.0, 1000.0, -3.0])]
+    few, many = (_sum(Zeros(), rows, collate=collate) for rows in (texts, one_more))
+    assert float((few - many).norm()) <= 1 + 1e-6
+
+
+@pytest.mark.parametrize("length", [2, 40, 60])
+def test_texts_are_padded_to_one_length_that_no_example_decides(length: int) -> None:
+    texts = [torch.ones(3)] * 7
+    few, many = (_sum(Zeros(), rows, pad_to=length) for rows in (texts, [*texts, torch.ones(40)]))
+    assert float((few - many).norm()) <= 1 + 1e-6
+
+
+@pytest.mark.parametrize("options", [{}, {"collate": _padded}])
+def test_texts_of_several_lengths_are_refused_without_one(options: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError, match=r"dataset must be .* pad_to gives"):
+        _sum(Zeros(), [torch.ones(3), torch.ones(4)], **options)
+
+
+@pytest.mark.parametrize(
+    ("collate", "message"),
+    [
+        (lambda rows: torch.stack(rows).sum(), "collate must be given one example at a time"),
+        (torch.cat, "collate must be given one example at a time"),
+        (lambda rows: {"x": rows}, "dataset must be a tensor"),
+        (lambda rows: [rows], "dataset must be a tensor"),
+    ],
+)
+def test_a_collation_gives_tensors_of_one_example(collate: Any, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        _sum(Zeros(), [torch.ones(3)] * 2, collate=collate)
+
+
+class Mixing(TensorDataset):  # type: ignore[misc]  # torch may have no types
+    """Data that mix the examples that are asked for together."""
+
+    def __getitem__(self, places: Any) -> Any:
+        (rows,) = super().__getitem__(places)
+        return (_mixed(list(rows)) if isinstance(places, torch.Tensor) else rows,)
+
+
+def test_each_example_is_asked_for_alone() -> None:
+    rows = torch.randn(5, 3)
+    assert torch.equal(_sum(Zeros(), Mixing(rows)), _sum(Zeros(), TensorDataset(rows)))
+
+
+def test_a_batch_that_was_changed_is_refused() -> None:
+    private = _loop()
+    batch = next(iter(private.loader))
+    batch.examples[0].lerp_(batch.examples[0].flip(0), 0.5)
+    with pytest.raises(ParameterError, match="batch must be as it was drawn"):
+        private.step(LOSS, batch)
+    assert private.steps == 0
+
+
+@pytest.mark.parametrize(
+    "dataset",
+    [
+        ConcatDataset([_part := _data(4), _part]),
+        Subset(_data(), [0, 1, 2, 3, 4, 5, 6, 6]),
+        ConcatDataset([_data(4), Subset(_data(4), [1, 1, 2, 3])]),
+        Subset(ConcatDataset([_part, _part]), range(8)),
+    ],
+    ids=["concatenated", "subset", "inside", "outside"],
+)
+def test_copies_of_an_example_are_refused(dataset: Any) -> None:
+    with pytest.raises(ParameterError, match="each example at one place"):
+        _loop(dataset=dataset)
+
+
+# The neighbour with one example more.
+
+
+@pytest.mark.parametrize("examples", [0, 1, 7, 9, 20])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"batch_size": 4, "steps": 4},
+        {"batch_size": 4, "epochs": 2, "sampling": "random-allocation"},
+        {"steps": 4, "sampling": "full-batch"},
+    ],
+    ids=lambda fields: fields.get("sampling", "poisson"),
+)
+def test_a_neighbour_is_trained_on_at_the_same_rate_with_the_same_divisor(
+    fields: dict[str, Any], examples: int
+) -> None:
+    plan = hs.DPSGD(examples=EXAMPLES, noise_multiplier=1, **fields)
+    private = _loop(plan, dataset=_data(examples))
+    sampler, nominal = private.loader.sampler, _loop(plan).loader.sampler
+    for batch in private.loader:
+        assert sampler.rate(batch.step) == nominal.rate(batch.step)
+        assert sampler.expected(batch.step) == nominal.expected(batch.step)
+        assert len(batch) <= examples
+        private.step(LOSS, batch)
+    assert private.spent(1e-5) == hs.epsilon(plan, 1e-5)
+
+
+def test_each_example_of_a_longer_data_set_is_drawn() -> None:
+    plan = hs.DPSGD(examples=EXAMPLES, batch_size=4, steps=200, noise_multiplier=1)
+    private = _loop(plan, dataset=_data(30))
+    drawn = torch.cat([private.loader.sampler.draw(step) for step in range(200)])
+    assert set(drawn.tolist()) == set(range(30))
+
+
+@pytest.mark.parametrize("examples", [7, 9])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"steps": 4, "adjacency": "replace-one"},
+        {"steps": 4, "adjacency": "zero-out"},
+        {"steps": 4, "sampling": "fixed-size"},
+        {"steps": 4, "sampling": "fixed-size", "adjacency": "replace-one"},
+        {"steps": 4, "sampling": "with-replacement", "adjacency": "replace-one"},
+        {"epochs": 2, "sampling": "shuffle", "adjacency": "zero-out"},
+        {"epochs": 2, "sampling": "random-allocation", "adjacency": "zero-out"},
+    ],
+    ids=str,
+)
+def test_elsewhere_the_number_of_examples_is_the_plans(
+    fields: dict[str, Any], examples: int
+) -> None:
+    plan = hs.DPSGD(examples=EXAMPLES, batch_size=4, noise_multiplier=1, **fields)
+    with pytest.raises(ParameterError, match=f"in the dataset, {examples}; got 8"):
+        _loop(plan, dataset=_data(examples))
+
+
+# A seed.
+
+
+def test_a_seed_has_no_guarantee_and_no_budget() -> None:
+    private = _loop(seed=1, not_private=True)
+    _step(private)
+    for delta in (0.0, 1e-5, 0.9):
+        assert private.spent(delta).lower == float("inf")
+    assert private.state_dict()["account"]["not_private"] is True
+    with pytest.raises(IncompatibleError, match="a seed has epsilon = inf"):
+        _loop(seed=1, not_private=True, budget=hs.ApproxDP(100.0, 1e-5))
+
+
+@pytest.mark.parametrize("seeded", [True, False])
+def test_states_and_journals_go_not_from_a_seed_to_none_or_back(
+    seeded: bool, tmp_path: Path
+) -> None:
+    path = tmp_path / "run.journal"
+    kinds: tuple[dict[str, Any], dict[str, Any]] = ({"seed": 1, "not_private": True}, {})
+    one, other = kinds if seeded else kinds[::-1]
+    first = _loop(journal=path, **one)
+    _step(first)
+    state = first.state_dict()
+    first.close()
+    with pytest.raises(ParameterError, match=r"journal must be .* private or not"):
+        _loop(journal=path, **other)
+    second = _loop(**other)
+    second.model.load_state_dict(first.model.state_dict())
+    with pytest.raises(ParameterError, match=r"not_private must be .* a seed"):
+        second.load_state_dict(state)
+    assert second.steps == 0
+
+
+# Lengths and precision.
+
+
+@pytest.mark.parametrize("entries", [10, 1024, 25_001, 10**6])
+@pytest.mark.parametrize("scale", [1e-20, 1.0, 1e15])
+@pytest.mark.parametrize("norm", [1e-24, 1e-10, 1.0])
+def test_a_gradient_is_clipped_to_the_norm_whatever_its_size(
+    entries: int, scale: float, norm: float
+) -> None:
+    gradients = {"w": torch.full((1, entries), scale), "b": torch.full((1, 1), scale)}
+    before = float(scale * (entries + 1) ** 0.5)
+    sums, _ = clipped_sum(gradients, norm, [["w", "b"]])
+    found = float(torch.cat([sums["w"], sums["b"]]).double().norm())
+    assert found == pytest.approx(min(before, norm), rel=2e-6)
+
+
+@pytest.mark.slow
+def test_a_gradient_of_many_equal_entries_is_clipped_to_the_norm() -> None:
+    sums, _ = clipped_sum({"w": torch.ones(1, 2 * 10**8)}, 1.0, [["w"]])
+    assert float(sums["w"].double().norm()) == pytest.approx(1.0, rel=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_a_step_under_autocast_is_refused_before_it_is_counted(dtype: Any) -> None:
+    private = _loop()
+    batch = next(iter(private.loader))
+    with torch.autocast("cpu", dtype=dtype), pytest.raises(IncompatibleError, match="autocast"):
+        private.step(LOSS, batch)
+    assert private.steps == 0
+    private.step(LOSS, batch)
+    assert private.steps == 1
+
+
+def test_a_model_that_became_half_precise_is_refused_before_a_step_is_counted() -> None:
+    private = _loop()
+    private.model.half()
+    with pytest.raises(ParameterError, match="float16"):
+        _step(private)
+    assert private.steps == 0
+
+
+def test_a_mask_of_dropout_is_not_decided_by_a_seed_that_others_know() -> None:
+    model = nn.Sequential(nn.Dropout(0.5), nn.Linear(50, 1))
+    found = []
+    for _ in range(2):
+        torch.manual_seed(3)
+        before = torch.get_rng_state()
+        found.append(_sum(model, [torch.ones(50)] * 2))
+        assert torch.equal(before, torch.get_rng_state())  # what others draw is as it was
+    assert not torch.equal(*found)
+
+
+# Models.
+
+
+class Remembering(nn.Module):  # type: ignore[misc]  # torch may have no types
+    """A model that keeps a running mean of what it saw."""
+
+    def __init__(self, *, in_place: bool) -> None:
+        super().__init__()
+        self.layer, self.in_place = nn.Linear(3, 2), in_place
+        self.mean: Any
+        self.register_buffer("mean", torch.zeros(3))
+
+    def forward(self, rows: Any) -> Any:
+        if self.in_place:
+            self.mean.mul_(0.9).add_(rows.detach().mean(dim=0))
+        else:
+            self.mean = 0.9 * self.mean + 0.1 * rows.detach().mean(dim=0)
+        return self.layer(rows)
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_a_model_that_keeps_what_it_saw_in_a_buffer_is_refused(in_place: bool) -> None:
+    private = _loop(model=Remembering(in_place=in_place))
+    with pytest.raises((ParameterError, RuntimeError), match=r"buffer mean|mutate a captured"):
+        _step(private)
+    assert private.steps == 0
+    assert torch.equal(private.model.mean, torch.zeros(3, device=DEVICE))
+
+
+@pytest.fixture
+def group(tmp_path: Path) -> Iterator[None]:
+    """Have a group of one process."""
+    distributed = torch.distributed
+    path = f"file://{tmp_path / 'group'}"
+    distributed.init_process_group("gloo", rank=0, world_size=1, init_method=path)
+    yield
+    distributed.destroy_process_group()
+
+
+@pytest.mark.usefixtures("group")
+@pytest.mark.filterwarnings("ignore")  # torch's own, which differ from release to release
+def test_models_on_several_processes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    from torch.nn.parallel import DataParallel, DistributedDataParallel
+
+    _loop()
+    for wrapper in (DistributedDataParallel, DataParallel):
+        with pytest.raises(ParameterError, match="spreads a step over several"):
+            _loop(model=wrapper(nn.Linear(3, 2)))
+        with pytest.raises(ParameterError, match="spreads a step over several"):
+            _loop(model=nn.Sequential(wrapper(nn.Linear(3, 2))))
+    sharded = nn.Linear(3, 2)
+    torch.distributed.fsdp.fully_shard(
+        sharded, mesh=torch.distributed.init_device_mesh("cpu", (1,))
+    )
+    with pytest.raises(ParameterError, match="spreads a step over several"):
+        _loop(model=sharded)
+    monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
+    with pytest.raises(IncompatibleError, match="2 processes train together"):
+        _loop()
+
+
+def test_a_compiled_model_is_refused() -> None:
+    with pytest.raises(ParameterError, match="not compiled"):
+        _loop(model=torch.compile(nn.Linear(3, 2), backend="eager"))
+
+
+def test_an_example_without_a_finite_gradient_changes_nothing_for_the_others() -> None:
+    rows = torch.randn(6, 3)
+    spoiled = torch.cat([rows, torch.tensor([[float("nan"), 1.0, float("inf")]])])
+    found = (_sum(Zeros(), TensorDataset(data)) for data in (rows, spoiled))
+    assert torch.allclose(*found, atol=1e-6)
+
+
+_WITHOUT = """
+import importlib, importlib.abc, sys
+
+class Hidden(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("torch", "opacus", "dp_accounting"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Hidden())
+for plug in ("torch", "opacus", "dp_accounting"):
+    try:
+        importlib.import_module(f"hockeystick.adapters.{plug}")
+    except ModuleNotFoundError as error:
+        print(error.name, error)
+"""
+
+
+def test_a_plug_without_its_library_names_the_extra() -> None:
+    command = [sys.executable, "-c", _WITHOUT]
+    ended = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert ended.stdout.splitlines() == [
+        f"{library} {library} is not installed: pip install 'hockeystick[{extra}]'"
+        for library, extra in {
+            "torch": "torch",
+            "opacus": "opacus",
+            "dp_accounting": "peers",
+        }.items()
+    ]

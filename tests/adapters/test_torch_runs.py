@@ -1,0 +1,226 @@
+"""No way around the count of a private loop: not by its state, its processes or its optimizer."""
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+
+import torch
+from torch import nn
+from torch.nn import functional
+from torch.utils.data import TensorDataset
+
+import hockeystick as hs
+from hockeystick.adapters.torch import Online, make_private
+from hockeystick.adapters.torch._account import Account
+from hockeystick.errors import IncompatibleError, ParameterError
+
+# The same tests run on a GPU where there is one; the data stay on the CPU, as usual.
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+LOSS = functional.cross_entropy
+EXAMPLES = 8
+FULL = hs.DPSGD(examples=EXAMPLES, sampling="full-batch", steps=5, noise_multiplier=1)
+
+
+def _data(examples: int = EXAMPLES) -> Any:
+    """Return random data."""
+    torch.manual_seed(1)
+    return TensorDataset(torch.randn(examples, 3), torch.randint(2, (examples,)))
+
+
+def _loop(plan: hs.DPSGD = FULL, model: Any = None, dataset: Any = None, **options: Any) -> Any:
+    """Return a private loop."""
+    torch.manual_seed(0)
+    trained = (nn.Linear(3, 2) if model is None else model).to(DEVICE)
+    data = _data() if dataset is None else dataset
+    optimizer = torch.optim.SGD(trained.parameters(), lr=0.1)
+    return make_private(trained, optimizer, data, plan, **options)
+
+
+def _step(private: Any, loss: Any = LOSS) -> None:
+    """Do the next step."""
+    private.step(loss, next(iter(private.loader)))
+
+
+def test_weights_and_account_that_do_not_belong_together_are_refused() -> None:
+    private = _loop()
+    stale = private.state_dict()
+    _step(private)
+    with pytest.raises(ParameterError, match="that of the weights which the model has"):
+        private.load_state_dict(stale)
+    assert private.steps == 1
+
+
+def test_without_its_journal_no_state_is_gone_on_with_elsewhere(tmp_path: Path) -> None:
+    for journals in ((None, None), (tmp_path / "a", None), (None, tmp_path / "b")):
+        first = _loop(journal=journals[0])
+        stale = first.state_dict()
+        second = _loop(journal=journals[1])
+        second.model.load_state_dict(first.model.state_dict())
+        with pytest.raises(ParameterError, match="journal must be that of the run"):
+            second.load_state_dict(stale)
+
+
+def test_a_checkpoint_counts_the_steps_after_it(tmp_path: Path) -> None:
+    path = tmp_path / "run.pt"
+    first = _loop(clipping=Online(1.0), checkpoint=path)
+    _step(first)
+    first.save()
+    saved = copy.deepcopy(first.model.state_dict())
+    for _ in range(3):
+        _step(first)
+    first.close()
+    second = _loop(clipping=Online(1.0), checkpoint=path)
+    second.load()
+    assert second.steps == 4
+    assert all(map(torch.equal, saved.values(), second.model.state_dict().values()))
+    _step(second)
+    second.save()
+    assert second.spent(1e-5) == hs.epsilon(FULL, 1e-5)
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["run.pt", "run.pt.journal"]
+
+
+def test_a_checkpoint_without_its_journal_or_of_something_else_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "run.pt"
+    private = _loop(checkpoint=path)
+    private.save()
+    private.close()
+    (tmp_path / "run.pt.journal").unlink()
+    with pytest.raises(ParameterError, match="journal must be that of the run"):
+        _loop(checkpoint=path).load()
+    torch.save({"model": {}}, path)
+    with pytest.raises(ParameterError, match="checkpoint must be"):
+        _loop(checkpoint=path).load()
+    for call in (_loop().save, _loop().load):
+        with pytest.raises(ParameterError, match="checkpoint must be a path"):
+            call()
+
+
+def test_a_journal_is_one_loops_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "run.journal"
+    first = _loop(journal=path)
+    with pytest.raises(ParameterError, match="no other loop has open"):
+        _loop(journal=path)
+    _step(first)
+    first.close()
+    with pytest.raises(IncompatibleError, match="this loop is closed"):
+        _step(first)
+    assert _loop(journal=path).steps == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+@pytest.mark.parametrize("durable", [False, True])
+def test_a_fork_counts_nothing(durable: bool, tmp_path: Path) -> None:
+    path = tmp_path / "run.journal"
+    account = Account(FULL, None, path if durable else None)
+    account.count()
+    child = os.fork()
+    if child == 0:
+        try:
+            account.count()
+        except IncompatibleError as error:
+            os._exit(7 if "was forked from" in str(error) else 1)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    account.count()
+    if durable:
+        assert path.read_bytes().endswith(b"\n..")
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, pickle.dumps])
+def test_a_loop_is_not_copied(copied: Callable[[Any], Any]) -> None:
+    private = _loop()
+    for one in (private, private.loader):
+        with pytest.raises(IncompatibleError, match="not copied or pickled"):
+            copied(one)
+
+
+# Steps outside the loop, and batches left out.
+
+
+def test_the_optimizer_steps_by_the_private_loop_alone() -> None:
+    private = _loop()
+    _step(private)
+    weight = private.model.weight.detach().clone()
+    private.model(torch.ones(1, 3, device=DEVICE)).sum().backward()
+    with pytest.raises(IncompatibleError, match=r"by private\.step alone"):
+        private.optimizer.step()
+    scaler = torch.amp.GradScaler("cpu", enabled=False)
+    with pytest.raises(IncompatibleError, match=r"by private\.step alone"):
+        scaler.step(private.optimizer)
+    assert torch.equal(private.model.weight, weight)
+    _step(private)
+    assert private.steps == 2
+    private.close()
+    private.optimizer.step()
+
+
+def test_the_optimizer_is_free_after_the_loop_is_gone() -> None:
+    private = _loop()
+    optimizer = private.optimizer
+    del private
+    optimizer.step()
+
+
+def test_two_loops_may_share_an_optimizer() -> None:
+    first = _loop()
+    second = make_private(first.model, first.optimizer, _data(), FULL)
+    _step(first)
+    _step(second)
+    assert (first.steps, second.steps) == (1, 1)
+    with pytest.raises(IncompatibleError, match=r"by private\.step alone"):
+        first.optimizer.step()
+
+
+def test_open_gradients_are_not_used() -> None:
+    torch.manual_seed(0)
+    plain, charged = (_loop(seed=3, not_private=True) for _ in range(2))
+    loss = 1e6 * charged.model(torch.ones(1, 3, device=DEVICE)).sum()
+    loss.backward()
+    _step(plain)
+    _step(charged)
+    assert torch.equal(plain.model.weight, charged.model.weight)
+
+
+def test_a_parameter_that_was_added_later_is_refused() -> None:
+    private = _loop()
+    private.optimizer.add_param_group({"params": [nn.Parameter(torch.ones(3, device=DEVICE))]})
+    with pytest.raises(ParameterError, match="the model does not have"):
+        _step(private)
+    assert private.steps == 0
+
+
+@pytest.mark.parametrize("clipping", [1.0, Online(1.0)], ids=["constant", "online"])
+def test_layers_may_thaw_and_freeze_between_steps(clipping: Any) -> None:
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 2))
+    private = _loop(model=model, clipping=clipping)
+    for trained in (False, True, False):
+        model[0].requires_grad_(trained)
+        weight = model[0].weight.detach().clone()
+        _step(private)
+        assert torch.equal(model[0].weight, weight) is not trained
+    model.requires_grad_(False)
+    with pytest.raises(ParameterError, match="requires a gradient"):
+        _step(private)
+    assert private.steps == 3
+
+
+def test_a_loop_that_leaves_out_batches_ends_with_an_error() -> None:
+    plan = hs.DPSGD(examples=EXAMPLES, rate=1e-9, steps=5, noise_multiplier=1)
+    private = _loop(plan)
+    batches = iter(private.loader)
+    assert len(next(batches)) == 0
+    with pytest.raises(IncompatibleError, match="step 0 was drawn and not used"):
+        next(batches)
+    assert private.steps == 0
+    with pytest.raises(IncompatibleError, match="was drawn and not used"):
+        list(private.loader)

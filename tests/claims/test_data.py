@@ -143,3 +143,40 @@ def test_two_claims_of_one_id_and_unknown_keys_are_refused() -> None:
 def test_the_file_is_toml_and_cached() -> None:
     assert read(tomllib.loads(_data())) == catalogue()
     assert catalogue() is catalogue()
+
+
+# What the words say in other words: a sign, a part, or how a number was rounded.
+UNNAMED = frozenset({"side", "share", "decimals", "decimals_of_the_sum", "examples_ratio"})
+# Their inputs are the rows of table 2, each of which names its own.
+OF_A_TABLE = frozenset({"federated.mean_ratio_of_mu", "federated.mean_ratio_of_steps"})
+WORDS = {"one": 1.0, "two": 2.0, "tenth": 0.1, "fifth": 0.2, "nothing": 0.0}
+
+
+def _numbers(text: str) -> set[float]:
+    """Return the numbers that a text names."""
+    told = text.replace(",", "")
+    named = {float(one) for one in re.findall(r"(?<![\w.])-?\d*\.?\d+(?:e-?\d+)?", told)}
+    percent = {float(one) for one in re.findall(r"(\d+(?:\.\d+)?) %", told)}
+    return (
+        named
+        | {1 + one / 100 for one in percent}
+        | {number for word, number in WORDS.items() if word in told.split()}
+    )
+
+
+def _flat(value: Any) -> list[float]:
+    if isinstance(value, tuple):
+        return [number for one in value for number in _flat(one)]
+    numeric = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return [float(value)] if numeric else []
+
+
+@each_claim
+def test_a_claim_names_its_parameters(claim: Claim) -> None:
+    named = _numbers(" ".join((claim.place, claim.says, claim.only_with, claim.because)))
+    products = {one * other for one in named for other in named}
+    for asked in _asked(claim):
+        if asked.way not in OF_A_TABLE:
+            for name, value in asked.parameters:
+                if name not in UNNAMED:
+                    assert set(_flat(value)) <= named | products, (asked.way, name, value)

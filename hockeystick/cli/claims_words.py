@@ -68,7 +68,7 @@ def _own(row: Checked) -> str:
     own, certified = row.own, row.certified
     if own is None:
         return "-"
-    same = certified is None or own.quantity == certified.quantity
+    same = certified is not None and own.quantity == certified.quantity
     return _value(own) if same else shown(own)
 
 
@@ -79,7 +79,8 @@ def _value(found: Found) -> str:
     if found.lower == found.upper or found.kind == "exact":
         return _rounded(found.upper)
     lower, upper = _outward(found.lower, up=False), _outward(found.upper, up=True)
-    if found.upper - found.lower <= abs(found.upper) * 10.0**-_DIGITS:
+    narrow = abs(found.upper) * 10.0**-_DIGITS
+    if math.isfinite(found.upper) and found.upper - found.lower <= narrow:
         return _rounded(found.upper)
     return f"{lower} to {upper}"
 

@@ -173,7 +173,7 @@ def _flat(value: Any) -> list[float]:
 
 @each_claim
 def test_a_claim_names_its_parameters(claim: Claim) -> None:
-    named = _numbers(" ".join((claim.place, claim.says, claim.only_with, claim.because)))
+    named = _numbers(f"{claim.place} {claim.says} {claim.only_with} {claim.because}")
     products = {one * other for one in named for other in named}
     for asked in _asked(claim):
         if asked.way not in OF_A_TABLE:

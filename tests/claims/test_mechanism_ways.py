@@ -246,3 +246,29 @@ def test_the_queries_beside_the_gradients() -> None:
         both = ask("tuning.joint_epsilon", inflation=1.01, algorithm=True, **told)
         delta = gaussian_delta(mp.sqrt(2) / mpf(1.01), mpf(both.upper))
     assert float(delta) == pytest.approx(1e-5, rel=1e-10)
+
+
+def test_numbers_that_reasons_mention() -> None:
+    """Where a formula stops to hold, and by how much others miss."""
+    told = {"delta": 1e-5}
+    assert ask("gaussian.classical_delta", epsilon=8.41, **told).upper < 1e-5
+    assert ask("gaussian.classical_delta", epsilon=8.42, **told).lower > 1e-5
+    group = {"delta": 1e-6, "size": 2}
+    printed = ask("composition.group_as_printed", **group).upper
+    assert ask("composition.group_attained", epsilon=1.48, **group).upper < printed
+    assert ask("composition.group_attained", epsilon=1.49, **group).lower > printed
+    round_ = {"client_rate": 0.1, "rate": 0.01, "local_steps": 100}
+    for noise, order, ratio in ((6.0, 64, 1.0017), (1.0, 16, 4.8)):
+        one, other = (
+            ask(f"fed_cdp.{way}_round_divergence", noise_multiplier=noise, order=order, **round_)
+            for way in ("local", "global")
+        )
+        assert one.upper / other.upper == pytest.approx(ratio, rel=1e-2 if ratio > 2 else 1e-4)
+    plan = {"noise_multiplier": 3.0, "epochs": 10, "epsilon": 5.0}
+    assert f"{ask('batches.limiting_delta', side=1, **plan).upper:.1e}" == "2.3e-05"
+    assert f"{ask('batches.resampled_delta', batches=1000, **plan).upper:.1e}" == "4.4e-05"
+    strong = {"client_rate": 0.01, "rounds": 100, "observers": 99}
+    ends = [
+        ask(f"federated.{way}", **strong).upper for way in ("carried_over", "many_rounds_bound")
+    ]
+    assert round(ends[0] - ends[1], 3) == 0.003

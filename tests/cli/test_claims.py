@@ -119,6 +119,7 @@ def test_numbers_are_rounded_outward_where_they_are_intervals() -> None:
     assert shown(Found(-2.0, -1.00000001, "proven")) == "-2 to -1.00000"
     assert shown(Found(2.5999999999, 2.6, "proven")) == "2.6"
     assert shown(Found(float("inf"), float("inf"), "exact")) == "inf"
+    assert shown(Found(2.0, float("inf"), "proven")) == "2 to inf"
 
 
 def test_claims_are_counted_by_verdict() -> None:
@@ -132,6 +133,14 @@ def test_a_fitted_number_is_shown_as_multiples(run: Run, monkeypatch: pytest.Mon
     assert "2 claims: reproduces 1, consistent 1" in out
     assert "multiples of 0.4" in out
     assert "consistent, as 25 % of" in _words(out)
+
+
+def test_a_budget_that_is_not_spent_is_shown_with_what_is(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    _, out, _ = run("claims", "fed-alpha-cdp/table-8/mnist-exponential", "--markdown")
+    assert "| inf (all rounds spend 0.642 of 0.823) |" in out
 
 
 def test_what_is_stated_without_the_condition_is_shown(run: Run) -> None:

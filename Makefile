@@ -21,7 +21,8 @@ PARALLEL := -n $(WORKERS) --dist worksteal
 USUAL := not slow and not peers and not extras
 REST := slow or peers or extras
 # Every room, answered and not only imported, for `make test-lowest`.
-LIGHT := hockeystick tests/test_readme.py tests/losses/test_gopa.py tests/kernels
+LIGHT := hockeystick tests/test_readme.py tests/accountants/test_leaves.py tests/cli/test_answers.py \
+    tests/losses/test_gopa.py
 # What the kernels of the notebooks, which pytest's own filter does not reach, take for errors.
 STRICT := error::UserWarning,error::RuntimeWarning,error::FutureWarning
 SETUP := setup.cfg pyproject.toml
@@ -126,6 +127,6 @@ $(VENV)/.installed-all: $(SETUP) | $(VENV)/.installed-test
 $(LOWEST)/.installed: $(SETUP) | $(LOWEST)/.created
 	@echo "Installing the lowest releases that setup.cfg allows (once; about a minute)"
 	@sed -n '/^install_requires/,/^$$/s/^ *\(.*\)>=/\1==/p' setup.cfg > $(LOWEST)/lowest.txt
-	@$(LOWEST)/bin/python -m pip --disable-pip-version-check -qq install -e . -r $(LOWEST)/lowest.txt \
+	@$(LOWEST)/bin/python -m pip --disable-pip-version-check -qq install -e '.[report]' -r $(LOWEST)/lowest.txt \
 	    hypothesis pytest pytest-benchmark pytest-xdist
 	@touch $@

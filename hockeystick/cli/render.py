@@ -163,7 +163,8 @@ def _legend() -> Text:
 
 def facts_table() -> Table:
     """Return an empty table of labels and what they stand for."""
-    facts = Table.grid(padding=(0, 2))
+    # On the right alone: before release 15, rich widens the first column by what is on its left.
+    facts = Table.grid(padding=(0, 2, 0, 0))
     facts.add_column(style="dim", min_width=_LABEL_WIDTH, no_wrap=True)
     facts.add_column(overflow="fold")
     return facts

@@ -4,7 +4,7 @@ import math
 import subprocess
 import sys
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,11 @@ pytest.importorskip("torch")
 pytest.importorskip("opacus")
 
 import torch
-from opacus import PrivacyEngine
+from opacus import PrivacyEngine as TheirEngine
 from opacus.accountants import RDPAccountant, create_accountant
 from opacus.accountants.utils import get_noise_multiplier
 
-from hockeystick.adapters.opacus import HockeystickAccountant, drawn_rate
+from hockeystick.adapters.opacus import HockeystickAccountant, PrivacyEngine, drawn_rate
 
 # Opacus and torch say so of themselves.
 pytestmark = [
@@ -39,12 +39,14 @@ def _dataset(examples: int = 40) -> Any:
     )
 
 
-def _private(engine: PrivacyEngine, noise_multiplier: float = 1.0, **options: Any) -> Any:
+def _private(
+    engine: TheirEngine, noise_multiplier: float = 1.0, *, workers: int = 0, **options: Any
+) -> Any:
     model = torch.nn.Linear(3, 2)
     return engine.make_private(
         module=model,
         optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
-        data_loader=torch.utils.data.DataLoader(_dataset(), batch_size=10),
+        data_loader=torch.utils.data.DataLoader(_dataset(), batch_size=10, num_workers=workers),
         noise_multiplier=noise_multiplier,
         max_grad_norm=1.0,
         **options,
@@ -72,7 +74,7 @@ def _by_rdp(accountant: HockeystickAccountant) -> Any:
 
 
 def test_an_engine_that_trains_records_each_step_and_its_epsilon_is_that_of_the_plan() -> None:
-    engine = PrivacyEngine(accountant="hockeystick")
+    engine = PrivacyEngine()
     model, optimizer, loader = _private(engine, noise_multiplier=1.3)
     steps = _train(model, optimizer, loader) + _train(model, optimizer, loader)
     assert isinstance(engine.accountant, HockeystickAccountant)
@@ -84,7 +86,7 @@ def test_an_engine_that_trains_records_each_step_and_its_epsilon_is_that_of_the_
 
 
 def test_noise_that_changes_on_the_way_is_recorded_as_it_was() -> None:
-    engine = PrivacyEngine(accountant="hockeystick")
+    engine = PrivacyEngine()
     model, optimizer, loader = _private(engine, noise_multiplier=2.0)
     _train(model, optimizer, loader)
     optimizer.noise_multiplier = 1.0
@@ -97,7 +99,7 @@ def test_noise_that_changes_on_the_way_is_recorded_as_it_was() -> None:
 def test_a_batch_that_is_split_for_memory_is_one_step() -> None:
     from opacus.utils.batch_memory_manager import BatchMemoryManager
 
-    engine = PrivacyEngine(accountant="hockeystick")
+    engine = PrivacyEngine()
     model, optimizer, loader = _private(engine)
     with BatchMemoryManager(
         data_loader=loader, max_physical_batch_size=3, optimizer=optimizer
@@ -107,7 +109,7 @@ def test_a_batch_that_is_split_for_memory_is_one_step() -> None:
 
 
 def test_ghost_clipping_is_recorded_like_any_other() -> None:
-    engine = PrivacyEngine(accountant="hockeystick")
+    engine = PrivacyEngine()
     model, optimizer, criterion, loader = _private(
         engine, criterion=torch.nn.CrossEntropyLoss(), grad_sample_mode="ghost"
     )
@@ -118,20 +120,130 @@ def test_ghost_clipping_is_recorded_like_any_other() -> None:
     assert engine.accountant.history == [(1.0, 0.25, 4)]
 
 
-def test_accumulated_batches_are_refused_before_the_model_changes() -> None:
-    engine = PrivacyEngine(accountant="hockeystick")
-    model, optimizer, loader = _private(engine, poisson_sampling=False)
-    before = [parameter.detach().clone() for parameter in model.parameters()]
-    for inputs, labels in loader:
-        torch.nn.functional.cross_entropy(model(inputs), labels).backward()
-    with pytest.raises(hs.IncompatibleError, match="4 batches were accumulated for one step"):
+def _backward(model: Any, batch: Any) -> None:
+    torch.nn.functional.cross_entropy(model(batch[0]), batch[1]).backward()
+
+
+@pytest.fixture
+def unchanged() -> Iterator[Callable[[Any, Any], None]]:
+    """Watch a model, which must be as it was at the end, as must the account."""
+    watched: list[tuple[Any, Any, Any]] = []
+
+    def watch(engine: Any, model: Any) -> None:
+        watched.append((engine, model, [one.detach().clone() for one in model.parameters()]))
+
+    yield watch
+    for engine, model, before in watched:
+        assert len(engine.accountant) == 0
+        assert all(map(torch.equal, before, model.parameters()))
+
+
+def test_a_batch_that_is_accumulated_is_refused(unchanged: Any) -> None:
+    engine = PrivacyEngine()
+    model, optimizer, loader = _private(engine)
+    unchanged(engine, model)
+    model.allow_grad_accumulation()
+    batch = next(batch for batch in loader)
+    for _ in range(2):
+        _backward(model, batch)
+    with pytest.raises(hs.IncompatibleError, match="2 batches were accumulated for one step"):
         optimizer.step()
-    assert len(engine.accountant) == 0
-    assert all(map(torch.equal, before, model.parameters()))
+
+
+def test_loaders_that_shuffle_and_noise_that_somebody_has_are_refused() -> None:
+    with pytest.raises(hs.IncompatibleError, match="poisson_sampling=False"):
+        _private(PrivacyEngine(), poisson_sampling=False)
+    with pytest.raises(hs.IncompatibleError, match="can subtract the noise"):
+        _private(PrivacyEngine(), noise_generator=torch.Generator())
+
+
+def test_the_steps_of_their_engine_are_refused(unchanged: Any) -> None:
+    engine = TheirEngine(accountant="hockeystick")
+    model, optimizer, loader = _private(engine)
+    unchanged(engine, model)
+    with pytest.raises(hs.IncompatibleError, match=r"use PrivacyEngine of hockeystick\.adapters"):
+        _train(model, optimizer, loader)
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_batch_that_is_left_out_is_refused(workers: int, unchanged: Any) -> None:
+    engine = PrivacyEngine()
+    model, _optimizer, loader = _private(engine, workers=workers)
+    unchanged(engine, model)
+    batches = iter(loader)
+    next(batches)
+    with pytest.raises(hs.IncompatibleError, match=r"drawn and no optimizer\.step made of it"):
+        next(batches)
+    with pytest.raises(hs.IncompatibleError, match=r"drawn and no optimizer\.step made of it"):
+        next(iter(loader))
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_batch_that_is_used_twice_is_refused(workers: int) -> None:
+    engine = PrivacyEngine()
+    model, optimizer, loader = _private(engine, workers=workers)
+    batch = next(iter(loader))
+    for allowed in (True, False):
+        optimizer.zero_grad()
+        _backward(model, batch)
+        if allowed:
+            optimizer.step()
+    with pytest.raises(hs.IncompatibleError, match="no batch of its own"):
+        optimizer.step()
+    assert len(engine.accountant) == 1
+
+
+def test_ghost_clipping_of_two_batches_for_one_step_is_refused(unchanged: Any) -> None:
+    engine = PrivacyEngine()
+    model, optimizer, criterion, loader = _private(
+        engine, criterion=torch.nn.CrossEntropyLoss(), grad_sample_mode="ghost"
+    )
+    unchanged(engine, model)
+
+    def in_pairs() -> None:
+        for count, (inputs, labels) in enumerate(loader):
+            criterion(model(inputs), labels).backward()
+            if count % 2:
+                optimizer.step()
+
+    with pytest.raises(hs.IncompatibleError, match=r"drawn and no optimizer\.step made of it"):
+        in_pairs()
+
+
+def test_batches_that_workers_draw_are_not_split_for_memory(unchanged: Any) -> None:
+    from opacus.utils.batch_memory_manager import BatchMemoryManager
+
+    engine = PrivacyEngine()
+    model, optimizer, loader = _private(engine, workers=1)
+    unchanged(engine, model)
+    split = BatchMemoryManager(data_loader=loader, max_physical_batch_size=100, optimizer=optimizer)
+    with split as batches, pytest.raises(hs.IncompatibleError, match="num_workers=0"):
+        _train(model, optimizer, batches)
+
+
+def test_workers_give_the_batches_of_a_plan() -> None:
+    engine = PrivacyEngine()
+    assert _train(*_private(engine, workers=1)) == len(engine.accountant) == 4
+
+
+def test_a_checkpoint_never_lowers_the_count(tmp_path: Path) -> None:
+    engine = PrivacyEngine()
+    model, optimizer, loader = _private(engine)
+    path = tmp_path / "run.pt"
+    engine.save_checkpoint(path=path, module=model, optimizer=optimizer)
+    _train(model, optimizer, loader)
+    engine.load_checkpoint(path=path, module=model, optimizer=optimizer)
+    assert len(engine.accountant) == 4
+    other = PrivacyEngine()
+    model, optimizer, loader = _private(other)
+    _train(model, optimizer, loader)
+    with pytest.raises(hs.IncompatibleError, match="4 steps are recorded here"):
+        other.load_checkpoint(path=path, module=model, optimizer=optimizer)
+    assert len(other.accountant) == 4
 
 
 def test_adaptive_clipping_is_refused_by_name() -> None:
-    engine = PrivacyEngine(accountant="hockeystick")
+    engine = PrivacyEngine()
     model, optimizer, loader = _private(
         engine,
         clipping="adaptive",
@@ -146,13 +258,13 @@ def test_adaptive_clipping_is_refused_by_name() -> None:
 
 
 def test_a_checkpoint_of_an_engine_keeps_the_account(tmp_path: Path) -> None:
-    engine = PrivacyEngine(accountant="hockeystick")
+    engine = PrivacyEngine()
     model, optimizer, loader = _private(engine, noise_multiplier=0.9)
     _train(model, optimizer, loader)
     spent = engine.get_epsilon(1e-5)
     engine.save_checkpoint(path=tmp_path / "run.pt", module=model, optimizer=optimizer)
 
-    resumed = PrivacyEngine(accountant="hockeystick")
+    resumed = PrivacyEngine()
     model, optimizer, loader = _private(resumed, noise_multiplier=0.9)
     resumed.load_checkpoint(path=tmp_path / "run.pt", module=model, optimizer=optimizer)
     assert resumed.get_epsilon(1e-5) == spent > 0.0
@@ -195,11 +307,11 @@ def test_a_state_of_theirs_is_taken_over_at_the_rate_that_their_sampler_draws(
 
 
 def test_their_checkpoint_is_resumed_by_an_engine_of_ours(tmp_path: Path) -> None:
-    engine = PrivacyEngine(accountant="rdp")
+    engine = TheirEngine(accountant="rdp")
     model, optimizer, loader = _private(engine)
     _train(model, optimizer, loader)
     engine.save_checkpoint(path=tmp_path / "run.pt", module=model, optimizer=optimizer)
-    resumed = PrivacyEngine(accountant="hockeystick")
+    resumed = PrivacyEngine()
     model, optimizer, loader = _private(resumed)
     resumed.load_checkpoint(path=tmp_path / "run.pt", module=model, optimizer=optimizer)
     assert resumed.get_epsilon(1e-5) == hs.epsilon(_step(1.0, 0.25) ** 4, 1e-5).upper
@@ -283,7 +395,7 @@ def test_their_calibration_meets_its_target_by_the_proven_end() -> None:
 
 
 def test_an_engine_is_made_private_with_an_epsilon() -> None:
-    engine = PrivacyEngine(accountant="hockeystick")
+    engine = PrivacyEngine()
     model = torch.nn.Linear(3, 2)
     model, optimizer, loader = engine.make_private_with_epsilon(
         module=model,

@@ -1,26 +1,24 @@
-"""An accountant for Opacus: ``import hockeystick.adapters.opacus`` registers it there."""
+"""An accountant for Opacus, registered there."""
 
 from __future__ import annotations
 
 import math
+import secrets
 import struct
 from collections.abc import Callable, Mapping
 from typing import Any, Final, final
 
+from opacus.accountants.accountant import IAccountant
+from opacus.accountants.registry import register_accountant
+
 from hockeystick import _validate
 from hockeystick._validate import PARAMETERS
 from hockeystick.accountants.base import TOLERANCE
-from hockeystick.adapters import missing
+from hockeystick.adapters.opacus._batches import Drawn
 from hockeystick.adjacency import Adjacency
 from hockeystick.calibration.ledger import Accountant
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms import Gaussian, PoissonSubsampled
-
-try:
-    from opacus.accountants.accountant import IAccountant
-    from opacus.accountants.registry import register_accountant
-except ModuleNotFoundError as error:
-    raise missing(error, "opacus", "opacus") from error
 
 NAME: Final = "hockeystick"
 # Their states have one format: runs of Poisson-subsampled Gaussian steps.
@@ -35,8 +33,8 @@ _DOUBLES: Final = 2**53
 class HockeystickAccountant(IAccountant):  # type: ignore[misc]  # theirs has no types
     """Opacus's accounting by proven intervals: epsilon is the upper end.
 
-    ``PrivacyEngine(accountant="hockeystick")`` and ``get_noise_multiplier(...,
-    accountant="hockeystick")`` find it once this module has been imported. What is recorded is
+    ``PrivacyEngine`` of this module has it, and ``get_noise_multiplier(...,
+    accountant="hockeystick")`` finds it once the module has been imported. What is recorded is
 
         PoissonSubsampled(Gaussian(noise_multiplier), sample_rate) ** steps
 
@@ -46,20 +44,18 @@ class HockeystickAccountant(IAccountant):  # type: ignore[misc]  # theirs has no
         No plan as recorded has a larger epsilon. A step that the engine records has the rate at
         which Opacus's sampler draws, ``sample_rate`` rounded up as ``drawn_rate`` says.
 
-        The account is of what the engine says: ``poisson_sampling=False`` makes it record batches
-        of a loader that shuffles as if they were Poisson samples, and no accountant can tell.
+        Opacus's own engine does not tell an accountant which batches were left out, put together or
+        drawn in another way, so that its steps are refused: use ``PrivacyEngine`` of this module.
         ``get_noise_multiplier(epochs=...)`` takes ``int(epochs / sample_rate)`` steps, in floats
         (48 for one epoch at 1/49): give it ``steps``.
-
-        Ghost clipping does not say how many backward passes a step has: the account holds for one,
-        with gradients set to zero before it.
 
     Edge cases:
         Nothing recorded costs 0, no noise inf. ``len`` is the number of steps, where Opacus's RDP
         and PRV accountants say how many pairs there are. Batches that are accumulated between two
         steps are refused: they are no Poisson sample of a larger rate, since an example may be in
         several. So is adaptive clipping, ghost or not, which divides by the size of the batch
-        without noise.
+        without noise. An earlier state of the same accountant takes nothing back, and one that
+        has recorded steps loads no other's.
 
     References:
         Zhu, Dong and Wang, "Optimal Accounting of Differential Privacy via Characteristic
@@ -77,9 +73,11 @@ class HockeystickAccountant(IAccountant):  # type: ignore[misc]  # theirs has no
     """
 
     history: list[tuple[float, float, int]]
+    run: str
 
     def __init__(self) -> None:
         super().__init__()
+        self.run = secrets.token_hex(16)
 
     def step(self, *, noise_multiplier: float, sample_rate: float) -> None:
         """Record one step.
@@ -141,27 +139,57 @@ class HockeystickAccountant(IAccountant):  # type: ignore[misc]  # theirs has no
         return NAME
 
     def get_optimizer_hook_fn(self, sample_rate: float) -> Callable[[Any], None]:
+        """Return what Opacus's own engine has called before each step: it refuses the step.
+
+        Args:
+            sample_rate: Not used.
+        """
+
+        def refuse(optimizer: Any) -> None:
+            _refuse_unaccountable(optimizer)
+            raise IncompatibleError(
+                "Opacus's own engine does not say how batches are drawn and which are left out; "
+                "use PrivacyEngine of hockeystick.adapters.opacus"
+            )
+
+        return refuse
+
+    def hook(self, sample_rate: float, drawn: Drawn) -> Callable[[Any], None]:
         """Return what a ``DPOptimizer`` calls before it takes a step: it records the step.
 
         Args:
             sample_rate: The rate that the batches are drawn with, in [0, 1].
+            drawn: What knows of the batches that the loader drew.
 
         Raises:
-            ParameterError: If it is no such number.
+            ParameterError: If the rate is no such number.
         """
         rate = drawn_rate(sample_rate)
 
         def record(optimizer: Any) -> None:
             _refuse_unaccountable(optimizer)
+            drawn.use()
             self.step(noise_multiplier=optimizer.noise_multiplier, sample_rate=rate)
 
         return record
 
+    def state_dict(self, destination: Any = None) -> Any:
+        """Return what is recorded, and by which accountant.
+
+        Args:
+            destination: A mapping to write it to, or None for a new one.
+        """
+        found = super().state_dict(destination)
+        found["run"] = self.run
+        return found
+
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Take over a state of this accountant or of Opacus's own, in place of what is recorded.
+        """Take over a state of this accountant or of Opacus's own where nothing is recorded yet.
 
         What Opacus's own recorded has the rate that the sampler was given: it is rounded up to
-        that at which it draws (``drawn_rate``).
+        that at which it draws (``drawn_rate``). An earlier state of this very accountant changes
+        nothing, since what ran since then has been released. Of steps that another process did
+        after the state was taken, a state does not know.
 
         Args:
             state_dict: What ``state_dict`` of this accountant, or of an RDP, PRV or GDP accountant
@@ -169,6 +197,7 @@ class HockeystickAccountant(IAccountant):  # type: ignore[misc]  # theirs has no
 
         Raises:
             ParameterError: If it is no such state; nothing changes then.
+            IncompatibleError: If steps are recorded here that are not in it; nothing changes then.
         """
         if not isinstance(state_dict, Mapping) or not {"history", "mechanism"} <= set(state_dict):
             allowed = "an accountant's state, with a history and a mechanism"
@@ -180,9 +209,16 @@ class HockeystickAccountant(IAccountant):  # type: ignore[misc]  # theirs has no
         if not isinstance(entries, list | tuple):
             raise ParameterError("history", entries, f"a list of {_AN_ENTRY}")
         found = [_entry(entry) for entry in entries]
-        if state_dict["mechanism"] != NAME:
-            found = [(noise, drawn_rate(rate), steps) for noise, rate, steps in found]
-        self.history = found
+        if not self.history:
+            theirs = state_dict["mechanism"] != NAME
+            self.history = [
+                (noise, drawn_rate(rate) if theirs else rate, steps) for noise, rate, steps in found
+            ]
+        elif state_dict.get("run") != self.run:
+            raise IncompatibleError(
+                f"{len(self)} steps are recorded here that the state does not have: loading it "
+                "would forget them; load it into a new engine, before its first step"
+            )
 
 
 def drawn_rate(sample_rate: float) -> float:

@@ -11,24 +11,28 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, NamedTuple
+from typing import Final
 
 from hockeystick.accountants._cost import Cost, Counted, largest_loss, least_largest_loss
 from hockeystick.accountants._interval import Interval, down, up
 from hockeystick.accountants._revealed import Reading
-from hockeystick.losses import Loss, ProfileLoss, RevealingLoss, TwoPointLoss
+from hockeystick.losses import (
+    Loss,
+    PartlyShownLoss,
+    ProfileLoss,
+    Readings,
+    RevealingLoss,
+    TwoPointLoss,
+)
 
 # Covers the few roundings of each step below.
 _SLACK: Final = 2.0**-48
 # So many failures are added up exactly.
 _FEW: Final = 64
-
-
-class _Shares(NamedTuple):
-    """s exactly: of the numbers that the floats are, and of the decimals that they print as."""
-
-    binary: Fraction
-    decimal: Fraction
+_NO_LOSS: Final = (
+    TwoPointLoss(0.0),
+    PartlyShownLoss(None, Readings(Fraction(0), Fraction(0)), Fraction(1), 0.0),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +44,7 @@ class Failed:
 
     low: float
     high: float
-    exact: _Shares | None
+    exact: Readings | None
     least_largest: float
     largest: float
 
@@ -73,7 +77,7 @@ class Failed:
     def _left(self, delta: float) -> tuple[float, float]:
         """Return what of a delta is left for the rest, between two ends; 0 only if exactly that."""
         if self.exact is not None:
-            asked = _Shares(Fraction(delta), Fraction(repr(delta)))
+            asked = Readings(Fraction(delta), Fraction(repr(delta)))
             left = sorted((d - s) / (1 - s) for d, s in zip(asked, self.exact, strict=True))
             return _outward(left[0], -1.0), _outward(left[1], 1.0)
         if self.high < math.log1p(-delta) * (1.0 + _SLACK):
@@ -87,17 +91,19 @@ class Failed:
 
 def split_failures(terms: Counted) -> tuple[Failed | None, Counted]:
     """Return the failures as one, None where there are none, and the rest."""
-    failing = [(loss, n) for loss, n in terms if isinstance(loss, TwoPointLoss) and loss.failure]
+    failing = [(share, count) for loss, count in terms if (share := _share(loss)) is not None]
     if not failing:
         return None, terms
-    logs = [(_log_complement(loss.failure), count) for loss, count in failing]
-    total = math.fsum(count * value for value, count in logs)
+    low, high = (
+        math.fsum(count * end(map(_log_complement, share)) for share, count in failing)
+        for end in (min, max)
+    )
     rest = _without_failures(terms)
     return (
         Failed(
-            low=total * (1.0 + _SLACK),
-            high=total * (1.0 - _SLACK),
-            exact=_shares(failing),
+            low=low * (1.0 + _SLACK),
+            high=high * (1.0 - _SLACK),
+            exact=_together(failing),
             least_largest=least_largest_loss(rest),
             largest=max(largest_loss(rest), 0.0),
         ),
@@ -105,14 +111,22 @@ def split_failures(terms: Counted) -> tuple[Failed | None, Counted]:
     )
 
 
-def _shares(failing: list[tuple[TwoPointLoss, int]]) -> _Shares | None:
+def _share(loss: Loss) -> Readings | None:
+    """Return the probability that a loss is infinite, None where it is finite."""
+    if isinstance(loss, PartlyShownLoss) and any(loss.shown):
+        return loss.shown
+    if isinstance(loss, TwoPointLoss) and loss.failure:
+        return Readings(Fraction(loss.failure), Fraction(repr(loss.failure)))
+    return None
+
+
+def _together(failing: list[tuple[Readings, int]]) -> Readings | None:
     """Return s exactly, None where too many fail or one surely does."""
-    if sum(count for _, count in failing) > _FEW or any(one.failure == 1.0 for one, _ in failing):
+    if sum(count for _, count in failing) > _FEW or any(1 in share for share, _ in failing):
         return None
-    kept = [(1 - Fraction(loss.failure)) ** count for loss, count in failing]
-    printed = [(1 - Fraction(repr(loss.failure))) ** count for loss, count in failing]
     one = Fraction(1)
-    return _Shares(one - math.prod(kept, start=one), one - math.prod(printed, start=one))
+    kept = ([(1 - share[k]) ** count for share, count in failing] for k in (0, 1))
+    return Readings(*(one - math.prod(two, start=one) for two in kept))
 
 
 def _outward(value: Fraction, side: float) -> float:
@@ -130,9 +144,10 @@ def can_be_infinite(cost: Cost) -> bool:
 
 def _can_be_infinite(cost: Cost) -> bool:
     """Return the same for a record in one place."""
-    failed, rest = split_failures(cost.removing)
-    shown = any(isinstance(loss, RevealingLoss) for loss, _ in rest)
-    return failed is not None or shown or not (are_finite(rest) and are_finite(cost.adding))
+    ways = [split_failures(terms) for terms in (cost.removing, cost.adding)]
+    failed = any(one is not None for one, _ in ways)
+    shown = any(isinstance(loss, RevealingLoss) for loss, _ in cost.removing)
+    return failed or shown or not all(are_finite(rest) for _, rest in ways)
 
 
 def are_finite(terms: Counted) -> bool:
@@ -146,11 +161,15 @@ def _without_failures(terms: Counted) -> Counted:
     for loss, count in terms:
         if isinstance(loss, TwoPointLoss) and loss.failure:
             loss = TwoPointLoss(loss.epsilon)
-        if loss != TwoPointLoss(0.0):
+        if isinstance(loss, PartlyShownLoss):
+            loss = loss.finite
+        if loss not in _NO_LOSS:
             counts[loss] = counts.get(loss, 0) + count
     return tuple(counts.items())
 
 
-def _log_complement(failure: float) -> float:
-    """Return ``ln(1 - delta)``."""
-    return math.log1p(-failure) if failure < 1.0 else -math.inf
+def _log_complement(failure: Fraction) -> float:
+    """Return ``ln(1 - s)``, which below 1/2 keeps the digits of s, and above those of 1 - s."""
+    if failure >= 1:
+        return -math.inf
+    return math.log1p(-float(failure)) if failure < 0.5 else math.log(1 - failure)

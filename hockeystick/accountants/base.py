@@ -11,6 +11,7 @@ from hockeystick.accountants._cost import Cost, Counted
 from hockeystick.accountants._failed import Failed, are_finite, split_failures
 from hockeystick.accountants._interval import Interval, worse
 from hockeystick.accountants._revealed import Reading, Revealed, split
+from hockeystick.accountants._shifted import split_shifts
 from hockeystick.errors import UnsupportedError
 
 if TYPE_CHECKING:
@@ -80,15 +81,27 @@ class DirectedAccountant(Accountant):
 
     def epsilon(self, cost: Cost, delta: float) -> Interval:
         """Return the larger of the two directions."""
-        of_rest = partial(_apart, split, Revealed.epsilon, self.epsilon_of)
-        of_all = partial(_apart, split_failures, Failed.epsilon, of_rest)
+        of_all = partial(_apart, split_failures, Failed.epsilon, self._epsilon_finite)
         return worse([of_all(terms, delta) for terms in cost.directions])
 
     def delta(self, cost: Cost, epsilon: float) -> Interval:
         """Return the larger of the two directions."""
-        of_rest = partial(_apart, split, Revealed.delta, self._delta_anywhere)
-        of_all = partial(_apart, split_failures, Failed.delta, of_rest)
+        of_all = partial(_apart, split_failures, Failed.delta, self._delta_finite)
         return worse([of_all(terms, epsilon) for terms in cost.directions])
+
+    def _epsilon_finite(self, terms: Counted, delta: float) -> Interval:
+        """Return epsilon of one direction without failures."""
+        shifted = split_shifts(terms)
+        read = partial(_apart, split, Revealed.epsilon, self.epsilon_of)
+        if shifted is None:
+            return read(terms, delta)
+        return shifted.epsilon(delta, read, self._delta_finite)
+
+    def _delta_finite(self, terms: Counted, epsilon: float) -> Interval:
+        """Return delta of one direction without failures."""
+        shifted = split_shifts(terms)
+        read = partial(_apart, split, Revealed.delta, self._delta_anywhere)
+        return read(terms, epsilon) if shifted is None else shifted.delta(epsilon, read)
 
     def _delta_anywhere(self, terms: Counted, epsilon: float) -> Interval:
         """Return delta of one direction; far out only that it falls is used."""

@@ -51,6 +51,7 @@ from hockeystick.losses.laplace import LaplaceLoss
 from hockeystick.losses.leaning_coins import CoinsLoss
 from hockeystick.losses.leaves import losses_of_tradeoff
 from hockeystick.losses.multivariate_laplace import MultivariateLaplaceLoss
+from hockeystick.losses.outcomes import OutcomesLoss, PartlyShownLoss, Readings
 from hockeystick.losses.random_allocation import AllocationLoss
 from hockeystick.losses.randomized_response import RandomizedResponseLoss
 from hockeystick.losses.registry import LossPair, NoAnalysisError, losses_of
@@ -108,10 +109,13 @@ __all__ = [
     "Masses",
     "MultivariateLaplaceLoss",
     "NoAnalysisError",
+    "OutcomesLoss",
+    "PartlyShownLoss",
     "ProfileLoss",
     "ProfiledLoss",
     "RAPPORLoss",
     "RandomizedResponseLoss",
+    "Readings",
     "RenyiCurveLoss",
     "RevealedMixtureLoss",
     "RevealedMixtureProfiledLoss",

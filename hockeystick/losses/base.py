@@ -72,6 +72,11 @@ class Loss(ABC):
         """Return ``K(c)`` at a real ``c > 0`` with a proven error."""
 
     @property
+    def opposite(self) -> Loss | None:
+        """The loss in the other direction, None where a loss alone does not tell it."""
+        return None
+
+    @property
     def attained(self) -> Loss | None:
         """A loss that some data surely reach: the loss itself where it is exact, None for nothing.
 

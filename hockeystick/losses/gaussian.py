@@ -64,6 +64,11 @@ class GaussianLoss(DensityLoss, LineLoss, ProfiledLoss):
         return self.mu * self.mu
 
     @property
+    def opposite(self) -> GaussianLoss:
+        """The same."""
+        return self
+
+    @property
     def supremum(self) -> float:
         """Infinite: the loss is unbounded."""
         return math.inf

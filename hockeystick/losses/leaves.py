@@ -14,6 +14,7 @@ from hockeystick.losses.base import CellLoss, Loss
 from hockeystick.losses.fixed_size_gaussian import FixedSizeGaussianLoss
 from hockeystick.losses.gaussian import GaussianLoss
 from hockeystick.losses.gaussian_sequence import GaussianSequenceLoss
+from hockeystick.losses.outcomes import losses_of_outcomes
 from hockeystick.losses.registry import LossPair, NoAnalysisError, losses_of
 from hockeystick.losses.renyi_curve import ConcentratedLoss, RenyiCurveLoss
 from hockeystick.losses.replaced_gaussian import ReplacedGaussianLoss
@@ -36,6 +37,7 @@ from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
 from hockeystick.tradeoffs import (
     ApproxTradeOff,
     GaussianTradeOff,
+    PiecewiseLinearTradeOff,
     SampledGaussianTradeOff,
     TradeOff,
 )
@@ -217,6 +219,11 @@ def _concentrated(rho: float, omega: float) -> LossPair:
 @singledispatch
 def losses_of_tradeoff(tradeoff: TradeOff) -> LossPair:
     """Return the pair of losses of the worst release with a trade-off function: by its profiles."""
+    return _by_profiles(tradeoff)
+
+
+def _by_profiles(tradeoff: TradeOff) -> LossPair:
+    """Return the pair of losses of which the profiles alone are known."""
     forward = ProfileLoss(tradeoff.forward, tradeoff.backward)
     if forward.supremum == 0.0:
         return LossPair(None, None)
@@ -226,6 +233,13 @@ def losses_of_tradeoff(tradeoff: TradeOff) -> LossPair:
 @losses_of_tradeoff.register
 def _(tradeoff: ApproxTradeOff) -> LossPair:
     return _two_point(*tradeoff.guarantee)
+
+
+@losses_of_tradeoff.register
+def _(tradeoff: PiecewiseLinearTradeOff) -> LossPair:
+    if tradeoff.outcomes is None:
+        return _by_profiles(tradeoff)
+    return losses_of_outcomes(tradeoff.outcomes)
 
 
 @losses_of_tradeoff.register

@@ -33,6 +33,11 @@ class RandomizedResponseLoss(FewAtoms):
     categories: int
 
     @property
+    def opposite(self) -> RandomizedResponseLoss:
+        """The same."""
+        return self
+
+    @property
     def supremum(self) -> float:
         """``eps``."""
         return self.epsilon

@@ -87,12 +87,12 @@ class TruncatedTuningLoss(CurveLoss):
     """``K(c) <= K_run(c) + shift c + log_runs``; below ``turn`` the line from 0 that touches it.
 
     K is convex and 0 at 0, so that it lies below each of its chords. No loss exceeds the largest
-    one of a run plus the shift, nor ``opposite`` in the other direction, so that K is at most that
+    one of a run plus the shift, nor ``other_way`` in the other direction, so that K is at most that
     of randomized response with the larger of the two.
     """
 
     terms: Counted
-    opposite: float
+    other_way: float
     shift: float
     log_runs: float
     turn: float
@@ -109,8 +109,8 @@ class TruncatedTuningLoss(CurveLoss):
             k = total(terms, c)
             return c * k.slope - k.value - log_runs
 
-        opposite = _sum_up(largest_loss(reverse), _shift(distribution, terms))
-        parts = terms, opposite, shift, log_runs
+        other_way = _sum_up(largest_loss(reverse), _shift(distribution, terms))
+        parts = terms, other_way, shift, log_runs
         found = [cls(*parts, c, None) for c in places(terms, condition)]
         turn = min(found, key=lambda one: one.bound(one.turn) / one.turn).turn
         return cls(*parts, turn, _costliest(terms))
@@ -137,7 +137,7 @@ class TruncatedTuningLoss(CurveLoss):
 
     def bound(self, c: float) -> float:
         """Return the least of the bounds, rounded up."""
-        least = min(self._direct(c), _response(self.supremum, self.opposite, c).value)
+        least = min(self._direct(c), _response(self.supremum, self.other_way, c).value)
         if c >= self.turn:
             return least
         return min(least, self._direct(self.turn) / self.turn * c * (1.0 + 8.0 * _ULP))
@@ -152,7 +152,7 @@ class TruncatedTuningLoss(CurveLoss):
         direct = Cumulants(value, k.slope + self.shift, k.curvature)
         if c < self.turn:
             direct = Cumulants(value / at * c, value / at, 0.0)
-        return min(direct, _response(self.supremum, self.opposite, c))
+        return min(direct, _response(self.supremum, self.other_way, c))
 
     def _direct(self, c: float) -> float:
         """Return theorem 2's bound, rounded up."""
@@ -197,7 +197,7 @@ class PoissonTuningLoss(CurveLoss):
         return self._largest(self.terms, self.reverse)
 
     @property
-    def opposite(self) -> float:
+    def other_way(self) -> float:
         """The largest loss in the other direction."""
         return self._largest(self.reverse, self.terms)
 
@@ -216,7 +216,7 @@ class PoissonTuningLoss(CurveLoss):
         """Return the least of the bounds, rounded up."""
         if c == 0.0:
             return 0.0
-        least = min(self._direct(c), _response(self.supremum, self.opposite, c).value)
+        least = min(self._direct(c), _response(self.supremum, self.other_way, c).value)
         if c >= self.turn:
             return least
         return min(least, self._direct(self.turn) / self.turn * c * (1.0 + 8.0 * _ULP))
@@ -369,15 +369,15 @@ def _costliest(terms: Counted) -> Loss | None:
     return max(found, key=lambda loss: loss.cumulants(1.0).value, default=None)
 
 
-def _response(largest: float, opposite: float, c: float) -> Cumulants:
+def _response(largest: float, other_way: float, c: float) -> Cumulants:
     """Return an upper bound of K of a loss of which the largest value in either direction is known.
 
     That of randomized response takes both; of one direction alone only the line is left.
     """
     line = Cumulants(c * largest * (1.0 + 4.0 * _ULP), largest, 0.0)
-    if max(largest, opposite) == math.inf:
+    if max(largest, other_way) == math.inf:
         return line
-    loss = TwoPointLoss(max(largest, opposite))
+    loss = TwoPointLoss(max(largest, other_way))
     return min(line, Cumulants(sum(loss.log_mgf(c)) * (1.0 + 4.0 * _ULP), *loss.cumulants(c)[1:]))
 
 

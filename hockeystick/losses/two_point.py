@@ -62,6 +62,11 @@ class TwoPointLoss(AtomicLoss):
         return math.log1p(2.0 * math.sinh(high) * math.sinh(low) / math.cosh(high - low))
 
     @property
+    def opposite(self) -> TwoPointLoss:
+        """The same."""
+        return self
+
+    @property
     def supremum(self) -> float:
         """``eps``, or infinite."""
         return math.inf if self.failure > 0.0 else self.epsilon

@@ -161,13 +161,7 @@ def _over(ratio: float) -> float:
 
 def hull(points: Sequence[_Point]) -> Corners:
     """Return the lower convex envelope of the points, (0, 1) and (1, 0), in exact arithmetic."""
-    kept: list[_Point] = []
-    for point in sorted(
-        {*points, (Fraction(0), Fraction(1)), (Fraction(1), Fraction(0))}, key=_key
-    ):
-        while len(kept) > 1 and not _turns(kept[-2], kept[-1], point):
-            kept.pop()
-        kept.append(point)
+    kept = corners_of(points)
     return Corners(
         tuple(float(alpha) for alpha, _ in kept),
         tuple(float(1 - beta) for _, beta in kept),
@@ -176,6 +170,18 @@ def hull(points: Sequence[_Point]) -> Corners:
         tuple(_ratio(near, far) for near, far in pairwise(kept)),
         _ULP,
     )
+
+
+def corners_of(points: Sequence[_Point]) -> list[_Point]:
+    """Return the exact corners of that envelope, from (0, 1) to (1, 0)."""
+    kept: list[_Point] = []
+    for point in sorted(
+        {*points, (Fraction(0), Fraction(1)), (Fraction(1), Fraction(0))}, key=_key
+    ):
+        while len(kept) > 1 and not _turns(kept[-2], kept[-1], point):
+            kept.pop()
+        kept.append(point)
+    return kept
 
 
 def _key(point: _Point) -> _Point:

@@ -12,7 +12,8 @@ import numpy as np
 
 from hockeystick import _validate
 from hockeystick.errors import ParameterError
-from hockeystick.tradeoffs._polyline import STEEPEST, Corners, hull
+from hockeystick.tradeoffs._outcomes import Outcomes
+from hockeystick.tradeoffs._polyline import STEEPEST, Corners, corners_of, hull
 from hockeystick.tradeoffs.base import Ends, TradeOff
 from hockeystick.tradeoffs.profile import Array, NoLoss, Profile
 
@@ -67,6 +68,8 @@ class PiecewiseLinearTradeOff(TradeOff):
     """
 
     corners: Corners
+    # The two distributions, where there are few outcomes whose masses are known one by one.
+    outcomes: Outcomes | None = field(default=None, repr=False)
 
     def __init__(
         self,
@@ -81,6 +84,13 @@ class PiecewiseLinearTradeOff(TradeOff):
         if len(across) != len(down):
             raise ParameterError("betas", betas, f"as many as alphas, which are {len(across)}")
         object.__setattr__(self, "corners", hull(list(zip(across, down, strict=True))))
+        printed = None
+        if rests is None and powers is None:
+            printed = corners_of(list(zip(_decimals(alphas), _decimals(betas), strict=True)))
+        found = printed and Outcomes.between(
+            printed, corners_of(list(zip(across, down, strict=True)))
+        )
+        object.__setattr__(self, "outcomes", found)
 
     @property
     def forward(self) -> Profile:
@@ -94,7 +104,7 @@ class PiecewiseLinearTradeOff(TradeOff):
 
     def inverse(self) -> PiecewiseLinearTradeOff:
         """Return the one whose corners are mirrored at the diagonal."""
-        return _with(self.corners.inverse())
+        return _with(self.corners.inverse(), self.outcomes and self.outcomes.inverse())
 
     def _power(self, alpha: Array) -> Ends:
         """Return 1 - f."""
@@ -244,7 +254,7 @@ def discrete_tradeoff(p: ArrayLike, q: ArrayLike) -> PiecewiseLinearTradeOff:
         Exact for the given numbers but for round-off: sums are exact integers, both tails keep
         their relative precision. Where the numbers do not add up to 1, the bounds hold for every
         pair of distributions within that relative distance (plus one unit in the last place) of
-        them.
+        them. Several runs are those of the decimals that the numbers print as, over their sum.
 
     Edge cases:
         An outcome with p = 0 gives f(0) < 1, one with q = 0 makes f reach 0 before 1; one with both
@@ -274,7 +284,8 @@ def discrete_tradeoff(p: ArrayLike, q: ArrayLike) -> PiecewiseLinearTradeOff:
     order, ratios = _by_ratio(first, second)
     alphas, rests, off = _sums(first[order])
     powers, betas, off_too = _sums(second[order])
-    return _with(Corners(alphas, powers, rests, betas, ratios, max(off, off_too) + 2.0 * _ULP))
+    corners = Corners(alphas, powers, rests, betas, ratios, max(off, off_too) + 2.0 * _ULP)
+    return _with(corners, Outcomes.of(first[order].tolist(), second[order].tolist()))
 
 
 def _by_ratio(p: Array, q: Array) -> tuple[Any, tuple[float, ...]]:
@@ -334,10 +345,16 @@ def _exact(name: str, values: ArrayLike, other: str, rests: ArrayLike | None) ->
     return [Fraction(one) if one <= rest else 1 - Fraction(rest) for one, rest in pairs]
 
 
-def _with(corners: Corners) -> PiecewiseLinearTradeOff:
+def _decimals(rates: ArrayLike) -> list[Fraction]:
+    """Return checked rates as the decimals that they print as."""
+    return [Fraction(repr(rate)) for rate in np.array(rates, dtype=np.float64).tolist()]
+
+
+def _with(corners: Corners, outcomes: Outcomes | None) -> PiecewiseLinearTradeOff:
     """Return the polygon with given corners."""
     made = object.__new__(PiecewiseLinearTradeOff)
     object.__setattr__(made, "corners", corners)
+    object.__setattr__(made, "outcomes", outcomes)
     return made
 
 

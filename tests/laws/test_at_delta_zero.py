@@ -26,6 +26,8 @@ LEANING: Final = discrete_tradeoff([0.5, 0.25, 0.25], [0.25, 0.25, 0.5])
 # Functions, the largest loss of the worst release with each, and what is proven to be reached.
 KNOWN: Final[tuple[tuple[TradeOff, float, bool], ...]] = (
     (IDENTITY, 0.0, True),
+    (discrete_tradeoff([0.5, 0.5], [0.5, 0.5]), 0.0, True),
+    (discrete_tradeoff([0.25, 0.25, 0.5], [0.25, 0.25, 0.5]), 0.0, True),
     (COINS, math.log(3.0), True),
     (LEANING, math.log(2.0), True),
     (discrete_tradeoff([0.5, 0.5], [0.0, 1.0]), math.inf, True),

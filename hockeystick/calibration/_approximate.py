@@ -21,7 +21,8 @@ from hockeystick.calibration._amounts import (
     rho_of,
     without_failure,
 )
-from hockeystick.calibration._currencies import Amounts, Currency, as_mpf, root
+from hockeystick.calibration._currencies import Currency, as_mpf, root
+from hockeystick.calibration._runs import Amounts
 from hockeystick.conversions._parts import parts_of
 from hockeystick.conversions.convert import convert
 from hockeystick.conversions.theorems import bun_steinke, steinke_rho

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias, final
+from typing import TYPE_CHECKING, final
 
 from hockeystick._precision import working_digits
 from hockeystick.calibration._amounts import (
@@ -22,13 +22,12 @@ from hockeystick.calibration._amounts import (
     summed,
     truncated_rho_of,
 )
+from hockeystick.calibration._runs import Amounts
 from hockeystick.mechanisms import Mechanism
 from hockeystick.notions import GDP, TCDP, ZCDP, Notion, PureDP, RenyiDP
 
 if TYPE_CHECKING:
     from mpmath import mpf
-
-Amounts: TypeAlias = tuple[Fraction, ...]
 
 _DIGITS = 50
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from threading import RLock
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from hockeystick import _validate
 from hockeystick.calibration._descriptions import Json, decoded, encoded
@@ -12,6 +13,8 @@ from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import Composed, Mechanism, Repeated
 from hockeystick.mechanisms.base import checked
 from hockeystick.notions import PureDP
+
+Amounts: TypeAlias = tuple[Fraction, ...]
 
 # mpmath's precision is shared by all threads: questions are answered one at a time.
 ASKING: Final = RLock()
@@ -27,15 +30,27 @@ def unrolled(mechanism: object, count: object) -> tuple[Mechanism, int]:
     return once, runs
 
 
+class _Sums(NamedTuple):
+    """What is known of all runs together: how many, what names their adjacency, what they cost."""
+
+    total: int
+    named: Mechanism | None
+    spent: Amounts
+
+
 class Runs:
-    """Mechanisms with their counts, in the order of their first runs. It has no lock of its own."""
+    """Mechanisms with their counts, in the order of their first runs, and what they have cost.
 
-    __slots__ = ("_counts", "_named", "total")
+    It has no lock of its own. An interrupt leaves an addition either undone or entered: what is
+    about to change is written down at once, and whoever reads or adds next completes it.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_counts", "_due", "_sums")
+
+    def __init__(self, spent: Amounts = ()) -> None:
         self._counts: dict[Mechanism, int] = {}
-        self._named: Mechanism | None = None
-        self.total = 0
+        self._sums = _Sums(0, None, spent)
+        self._due: tuple[Mechanism, int, _Sums] | None = None
 
     def check(self, mechanism: Mechanism, count: int) -> None:
         """Raise where so many runs more could not be added.
@@ -44,44 +59,66 @@ class Runs:
             ParameterError: If there would be more than 10^15 runs.
             IncompatibleError: If it is described under another adjacency than what has run.
         """
-        _validate.count("count", self.total + count)
-        if self._named is not None and mechanism.adjacency is not None:
-            Composed((self._named, mechanism))
+        total, named, _ = self._enter()
+        _validate.count("count", total + count)
+        if named is not None and mechanism.adjacency is not None:
+            Composed((named, mechanism))
 
-    def add(self, mechanism: Mechanism, count: int) -> None:
-        """Add so many runs, or raise as ``check`` does, with nothing changed."""
+    def add(self, mechanism: Mechanism, count: int, spent: Amounts = ()) -> None:
+        """Add so many runs, after which so much is spent; or raise as ``check`` does, unchanged."""
         self.check(mechanism, count)
         if count == 0:
             return
-        self._counts[mechanism] = self._counts.get(mechanism, 0) + count
-        self.total += count
-        if self._named is None and mechanism.adjacency is not None:
-            self._named = mechanism
+        total, named, _ = self._enter()
+        if named is None and mechanism.adjacency is not None:
+            named = mechanism
+        runs = self._counts.get(mechanism, 0) + count
+        self._due = mechanism, runs, _Sums(total + count, named, spent)
+        self._enter()
 
-    def copy(self) -> Runs:
-        """Return the same runs, to read while others are added here."""
-        other = Runs()
+    def copy(self, spent: Amounts | None = None) -> Runs:
+        """Return the same runs, to read while others are added here; or with another cost."""
+        sums, other = self._enter(), Runs()
         other._counts = dict(self._counts)
-        other._named = self._named
-        other.total = self.total
+        other._sums = sums if spent is None else sums._replace(spent=spent)
         return other
+
+    def _enter(self) -> _Sums:
+        """Return the sums once what is due is entered; again what was entered in part."""
+        if self._due is not None:
+            mechanism, runs, sums = self._due
+            self._counts[mechanism] = runs
+            self._sums = sums
+            self._due = None
+        return self._sums
+
+    @property
+    def total(self) -> int:
+        """How many runs there are."""
+        return self._enter().total
+
+    @property
+    def spent(self) -> Amounts:
+        """What they have cost."""
+        return self._enter().spent
 
     @property
     def counts(self) -> Mapping[Mechanism, int]:
         """The mechanisms with their counts."""
+        self._enter()
         return self._counts
 
     @property
     def plan(self) -> Mechanism:
         """The composition of all runs; a release of nothing where there is none."""
-        parts = [one if n == 1 else one**n for one, n in self._counts.items()]
+        parts = [one if n == 1 else one**n for one, n in self.counts.items()]
         if not parts:
             return PureDP(0) ** 0
         return parts[0] if len(parts) == 1 else Composed(parts)
 
     def state(self) -> list[Json]:
         """Return the runs ready for JSON."""
-        return [{"mechanism": encoded(one), "count": n} for one, n in self._counts.items()]
+        return [{"mechanism": encoded(one), "count": n} for one, n in self.counts.items()]
 
 
 def runs_of(state: object) -> Runs:

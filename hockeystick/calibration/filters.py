@@ -14,7 +14,6 @@ from hockeystick.adjacency import Adjacency
 from hockeystick.calibration._amounts import reading
 from hockeystick.calibration._approximate import Rule, failing
 from hockeystick.calibration._currencies import (
-    Amounts,
     Currency,
     Divergences,
     Squares,
@@ -23,7 +22,15 @@ from hockeystick.calibration._currencies import (
     by_truncated_rho,
 )
 from hockeystick.calibration._descriptions import decoded, encoded
-from hockeystick.calibration._runs import ASKING, VERSION, Runs, runs_of, unrolled, versioned
+from hockeystick.calibration._runs import (
+    ASKING,
+    VERSION,
+    Amounts,
+    Runs,
+    runs_of,
+    unrolled,
+    versioned,
+)
 from hockeystick.errors import BudgetExhausted, IncompatibleError, ParameterError
 from hockeystick.mechanisms import Mechanism
 from hockeystick.notions import GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
@@ -104,7 +111,7 @@ class Filter:
 : it would cost ZCDP(rho=0.5); spent are ZCDP(rho=0.375), and left for one step ZCDP(rho=0.125)
     """
 
-    __slots__ = ("_cost", "_currency", "_lock", "_runs", "_spent", "budget", "rule", "slack")
+    __slots__ = ("_cost", "_currency", "_lock", "_runs", "budget", "rule", "slack")
 
     budget: Notion
     slack: float | None
@@ -119,8 +126,7 @@ class Filter:
             self._currency = _currency(budget, self.slack, self.rule)
         self._cost = lru_cache(maxsize=_REMEMBERED)(self._currency.cost)
         self._lock = RLock()
-        self._runs = Runs()
-        self._spent: Amounts = self._priced(PureDP(0), 1)
+        self._runs = Runs(self._priced(PureDP(0), 1))
 
     def step(self, mechanism: Mechanism, *, count: float = 1) -> Notion:
         """Charge for runs of a mechanism that is about to run, or refuse.
@@ -143,11 +149,10 @@ class Filter:
         cost = self._priced(once, runs)
         with self._lock:
             self._runs.check(once, runs)
-            total = _plus(self._spent, cost)
+            total = _plus(self._runs.spent, cost)
             if any(cost) and not self._currency.covers(total):
                 raise self._refusal(once**runs if runs > 1 else once, cost)
-            self._runs.add(once, runs)
-            self._spent = total
+            self._runs.add(once, runs, total)
             return self._rest(total)
 
     def fits(self, mechanism: Mechanism, *, count: float = 1) -> bool:
@@ -166,7 +171,7 @@ class Filter:
         cost = self._priced(once, runs)
         with self._lock:
             self._runs.check(once, runs)
-            return not any(cost) or self._currency.covers(_plus(self._spent, cost))
+            return not any(cost) or self._currency.covers(_plus(self._runs.spent, cost))
 
     @property
     def spent(self) -> Notion:
@@ -176,13 +181,13 @@ class Filter:
         it: the deltas of the releases, and ``slack`` unless the epsilons are simply added up.
         """
         with self._lock:
-            return self._told(self._spent)
+            return self._told(self._runs.spent)
 
     @property
     def left(self) -> Notion:
         """The largest guarantee of the budget's kind that one more step may have, rounded down."""
         with self._lock:
-            return self._rest(self._spent)
+            return self._rest(self._runs.spent)
 
     @property
     def adjacency(self) -> Adjacency | None:
@@ -192,7 +197,8 @@ class Filter:
 
     def __len__(self) -> int:
         """Return how many runs are charged."""
-        return self._runs.total
+        with self._lock:
+            return self._runs.total
 
     def __repr__(self) -> str:
         """Return the budget and what is left."""
@@ -253,14 +259,14 @@ class Filter:
         if (other.budget, other.slack, other.rule) != own:
             raise ParameterError("budget", other.budget, f"that of this filter, {self.budget!r}")
         with self._lock:
-            self._runs, self._spent = other._runs, other._spent
+            self._runs = other._runs
 
     def _charge(self, runs: Runs) -> None:
         """Take over runs that have happened, whether they are covered or not."""
-        total = self._spent
+        total = self._runs.spent
         for mechanism, count in runs.counts.items():
             total = _plus(total, self._priced(mechanism, count))
-        self._runs, self._spent = runs, total
+        self._runs = runs.copy(total)
 
     def _priced(self, mechanism: Mechanism, count: int) -> Amounts:
         """Return what so many runs cost; none cost nothing, whatever one would."""
@@ -281,7 +287,7 @@ class Filter:
     def _refusal(self, asked: Mechanism, cost: Amounts) -> BudgetExhausted:
         """Return the error that says what was asked for, and what there is."""
         return BudgetExhausted(
-            self._told(cost), self._told(self._spent), self._rest(self._spent), str(asked)
+            self._told(cost), self._told(self._runs.spent), self._rest(self._runs.spent), str(asked)
         )
 
 

@@ -93,7 +93,8 @@ class Accountant:
 
     def __len__(self) -> int:
         """Return how many runs are recorded."""
-        return self._runs.total
+        with self._lock:
+            return self._runs.total
 
     def __repr__(self) -> str:
         """Return what is recorded, in words."""

@@ -13,9 +13,16 @@ from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.calibration._amounts import NOTHING, float_above
 from hockeystick.calibration._approximate import Failing, Rule
-from hockeystick.calibration._currencies import Amounts
-from hockeystick.calibration._runs import ASKING, VERSION, Runs, runs_of, unrolled, versioned
-from hockeystick.errors import IncompatibleError
+from hockeystick.calibration._runs import (
+    ASKING,
+    VERSION,
+    Amounts,
+    Runs,
+    runs_of,
+    unrolled,
+    versioned,
+)
+from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms import Mechanism
 
 _DELTA: Final = Domain(
@@ -79,7 +86,7 @@ class Odometer:
         3.8351
     """
 
-    __slots__ = ("_cost", "_lock", "_runs", "_spent", "delta")
+    __slots__ = ("_cost", "_lock", "_runs", "delta")
 
     delta: float
 
@@ -87,8 +94,7 @@ class Odometer:
         self.delta = _validate.real("delta", delta, _DELTA)
         self._cost = lru_cache(maxsize=_REMEMBERED)(_PRICES.cost)
         self._lock = RLock()
-        self._runs = Runs()
-        self._spent: Amounts = (NOTHING,) * 4
+        self._runs = Runs((NOTHING,) * 4)
 
     def step(self, mechanism: Mechanism, *, count: float = 1) -> float:
         """Record runs of a mechanism, and return the bound after them.
@@ -109,18 +115,19 @@ class Odometer:
         once, runs = unrolled(mechanism, count)
         cost = self._priced(once)
         with self._lock:
-            self._runs.add(once, runs)
-            self._spent = _after(self._spent, cost, runs)
-            return _bound(self._spent, self.delta)
+            self._runs.add(once, runs, _after(self._runs.spent, cost, runs))
+            return _bound(self._runs.spent, self.delta)
 
     @property
     def epsilon(self) -> float:
         """The bound now, rounded up."""
-        return _bound(self._spent, self.delta)
+        with self._lock:
+            return _bound(self._runs.spent, self.delta)
 
     def __len__(self) -> int:
         """Return how many runs are recorded."""
-        return self._runs.total
+        with self._lock:
+            return self._runs.total
 
     def __repr__(self) -> str:
         """Return the bound and at which delta it holds."""
@@ -156,6 +163,22 @@ class Odometer:
         for mechanism, count in runs_of(found["steps"]).counts.items():
             made.step(mechanism, count=count)
         return made
+
+    def load_state_dict(self, state: object) -> None:
+        """Take over a recorded state of an odometer of the same delta, in place of one's own.
+
+        Args:
+            state: What ``state_dict`` returned.
+
+        Raises:
+            ParameterError: If it is no such state, or of another delta; nothing changes then.
+            IncompatibleError: As for ``from_state_dict``.
+        """
+        other = Odometer.from_state_dict(state)
+        if other.delta != self.delta:
+            raise ParameterError("delta", other.delta, f"that of this odometer, {self.delta!r}")
+        with self._lock:
+            self._runs = other._runs
 
     def _priced(self, mechanism: Mechanism) -> Amounts:
         """Return what one run costs, or raise."""

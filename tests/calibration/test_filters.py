@@ -346,7 +346,7 @@ def test_noises_that_have_nothing_in_common_add_up_in_short_fractions(budget: hs
     kind = hs.Laplace if isinstance(budget, hs.PureDP) else hs.Gaussian
     for noise in noises:
         spending.step(kind(noise))
-    (total,) = spending._spent
+    (total,) = spending._runs.spent
     assert total.denominator.bit_length() < 500
     power = 1 if isinstance(budget, hs.PureDP) else 2
     half = 2 if isinstance(budget, hs.ZCDP) else 1

@@ -133,6 +133,20 @@ def test_a_state_comes_back_through_json() -> None:
         hs.Odometer.from_state_dict(hs.Accountant().state_dict())
 
 
+def test_a_state_is_taken_over_in_place_and_one_of_another_delta_is_refused() -> None:
+    odometer, other = hs.Odometer(1e-5), hs.Odometer(1e-5)
+    odometer.step(hs.Gaussian(3.0), count=5)
+    other.step(hs.Laplace(1.0))
+    other.load_state_dict(odometer.state_dict())
+    assert repr(other) == repr(odometer)
+    other.step(hs.Gaussian(3.0))
+    assert len(odometer) == 5
+    for state in (hs.Odometer(1e-6).state_dict(), hs.Accountant().state_dict(), None):
+        with pytest.raises(hs.ParameterError, match=r"^(delta|kind) must be"):
+            other.load_state_dict(state)
+    assert len(other) == 6
+
+
 def test_eight_threads_lose_no_step(monkeypatch: pytest.MonkeyPatch) -> None:
     def after(*amounts: Any) -> Any:
         found = _after(*amounts)

@@ -7,7 +7,6 @@ from fractions import Fraction
 
 from hockeystick.claims.found import Found, between, proven
 from hockeystick.claims.registry import way
-from hockeystick.results import Certified
 
 
 @way
@@ -33,12 +32,21 @@ def squared_error(*, categories: int, epsilon: float, users: int, share: float) 
 
 
 @way
-def response_epsilon(*, categories: int, epsilon: float) -> Certified:
-    """Return the pure epsilon of randomized response."""
-    from hockeystick.accountants import epsilon as asked
-    from hockeystick.mechanisms import RandomizedResponse
+def response_epsilon(*, categories: int, epsilon: float) -> Found:
+    """Return the pure epsilon of the slides' algorithm, from the law of what it outputs.
 
-    return asked(RandomizedResponse(epsilon, categories), 0.0)
+    With chance ``K/(e^eps + K - 1)`` it outputs any category, equally likely, else the true one.
+    """
+    from mpmath import mp
+
+    with mp.workdps(30):
+        blind = categories / (mp.exp(mp.mpf(epsilon)) + categories - 1)
+        laws = [
+            [blind / categories + (1 - blind) * (output == true) for output in range(categories)]
+            for true in range(categories)
+        ]
+        ratios = [p / q for one in laws for other in laws for p, q in zip(one, other, strict=True)]
+        return proven(mp.log(max(ratios)), "epsilon")
 
 
 @way

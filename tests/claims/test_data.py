@@ -4,10 +4,13 @@ import inspect
 import re
 import tomllib
 from importlib.resources import files
+from operator import attrgetter
 from typing import Any
 
 import pytest
 
+import hockeystick as hs
+import hockeystick.randomizers
 from hockeystick.claims import Claim, catalogue
 from hockeystick.claims.data import Asked, read
 from hockeystick.claims.registry import SUBJECTS, ways
@@ -96,6 +99,12 @@ def test_no_printed_figure_is_in_the_code_of_a_way() -> None:
     for subject in SUBJECTS:
         code = (files("hockeystick.claims") / f"{subject}.py").read_text(encoding="utf-8")
         assert not printed & set(re.findall(r"\d+(?:\.\d+)?", code))
+
+
+@each_claim
+def test_what_is_to_be_seen_exists(claim: Claim) -> None:
+    for name in re.findall(r"(?:hs|hockeystick)\.([\w.]*\w)", claim.see):
+        attrgetter(name)(hs)
 
 
 def test_no_id_is_what_another_begins_with() -> None:

@@ -5,6 +5,7 @@ import math
 import pytest
 from mpmath import mp, mpf
 
+import hockeystick as hs
 from tests.claims.asking import ask, close, gaussian_delta, holds
 
 
@@ -148,6 +149,16 @@ def test_the_error_of_randomized_response(share: float, truth: str) -> None:
     assert close("local.squared_error", truth, share=share, **told)
     if share == 0:
         assert close("local.error_as_printed", truth, **told)
+
+
+@pytest.mark.parametrize("categories", [2, 10])
+def test_randomized_response_costs_the_ratio_of_its_chances(categories: int) -> None:
+    told = {"categories": categories, "epsilon": 0.7}
+    assert holds("local.response_epsilon", mpf(0.7), **told)
+    library = hs.epsilon(hs.RandomizedResponse(0.7, categories), 0.0)
+    assert (
+        library.lower <= ask("local.response_epsilon", **told).upper <= library.upper * (1 + 1e-14)
+    )
 
 
 @pytest.mark.parametrize("shift", [1, 5, 50, 80])

@@ -12,6 +12,7 @@ from typing import Final, TypeGuard
 from hockeystick import _validate
 from hockeystick.accountants._cost import Cost, Counted, cost_of
 from hockeystick.accountants._failed import split_failures
+from hockeystick.accountants._groups import for_group
 from hockeystick.accountants._wide_profiles import FailingProfile, WideProfile
 from hockeystick.accountants.contour.profile import LineProfile
 from hockeystick.errors import ParameterError
@@ -38,6 +39,7 @@ from hockeystick.tradeoffs import (
     TradeOff,
     WiderProfile,
     WorseProfile,
+    accounts_groups,
     accounts_tensor,
 )
 from hockeystick.tradeoffs.base import Factors
@@ -132,6 +134,13 @@ def _tensor(factors: Factors) -> TradeOff:
         return tradeoff(plan)
     cost = cost_of(plan, _NAME)
     return ProfileTradeOff((_profile(cost.removing), _profile(cost.adding)), release=plan)
+
+
+@accounts_groups
+def _group(release: object, size: int) -> TradeOff | None:
+    """Return the trade-off function of a plan for groups, None where its loss is not known."""
+    grown = for_group(release, size) if isinstance(release, Mechanism) else None
+    return None if grown is None else tradeoff(grown)
 
 
 def _worst(directions: Iterable[Counted]) -> Profile:

@@ -57,6 +57,8 @@ class FDP(Notion):
     def group(self, size: int) -> FDP:
         """Return the guarantee for groups of g records: ``1 - (1 - f)^og``, from below.
 
+        An asymmetric f is symmetrized first, since of a group some records may come and others go.
+
         Args:
             size: The number g of records, an integer >= 1.
 
@@ -66,7 +68,7 @@ class FDP(Notion):
         References:
             Dong, Roth and Su 2022, theorem 2.14.
         """
-        return FDP(self.tradeoff.group(group_size(size)))
+        return FDP(self.tradeoff.symmetrize().group(group_size(size)))
 
     def subsample(self, rate: float) -> FDP:
         """Return the guarantee on a secret sample of fixed size: ``C_q(f)``.

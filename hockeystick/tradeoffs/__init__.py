@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hockeystick.tradeoffs.base import Ends, TradeOff, accounts_tensor
+from hockeystick.tradeoffs.base import Ends, TradeOff, accounts_groups, accounts_tensor
 from hockeystick.tradeoffs.by_profile import ProfileTradeOff
 from hockeystick.tradeoffs.gaussian import GaussianTradeOff
 from hockeystick.tradeoffs.group import GroupTradeOff
@@ -50,6 +50,7 @@ __all__ = [
     "TradeOff",
     "WiderProfile",
     "WorseProfile",
+    "accounts_groups",
     "accounts_tensor",
     "discrete_tradeoff",
     "mixture",

@@ -99,6 +99,11 @@ class TradeOff(ABC):
         return None
 
     @property
+    def alone(self) -> TradeOff:
+        """The same function, which does not know its release."""
+        return self
+
+    @property
     def is_symmetric(self) -> bool:
         """Whether f is its own inverse, as it is for all pairs of neighbours together."""
         return self.forward == self.backward
@@ -250,7 +255,10 @@ class TradeOff(ABC):
     def group(self, size: int) -> TradeOff:
         """Return ``1 - (1 - f)^og``, the trade-off function for groups of g records.
 
-        Exact for Gaussians and Laplace, proven ends otherwise.
+        Exact for Gaussians and Laplace, and for plans of which the loss at distance g is known;
+        proven ends otherwise. The lower end of f holds for every mechanism that is f-DP; the upper
+        one is the worst such mechanism's where f is a function alone, and where f is a plan's that
+        of the plan for a single record. See ``hockeystick.tradeoffs.group``.
 
         Args:
             size: The number g of records, an integer from 1 to 10^15.
@@ -425,6 +433,22 @@ def accounts_tensor(function: Callable[[Factors], TradeOff]) -> Callable[[Factor
     """Let a function compute tensor products: composing is the accountants' business."""
     _tensor[:] = [function]
     return function
+
+
+_groups: list[Callable[[object, int], TradeOff | None]] = []
+
+
+def accounts_groups(
+    function: Callable[[object, int], TradeOff | None],
+) -> Callable[[object, int], TradeOff | None]:
+    """Let a function say what a release costs a group: that is the accountants' business too."""
+    _groups[:] = [function]
+    return function
+
+
+def of_group(release: object, size: int) -> TradeOff | None:
+    """Return the trade-off function of a release for groups, None where it is not known."""
+    return _groups[0](release, size)
 
 
 def tensor(factors: Factors) -> TradeOff:

@@ -77,7 +77,12 @@ class ProfileTradeOff(TradeOff):
 
     def inverse(self) -> ProfileTradeOff:
         """Return the one with the profiles exchanged."""
-        return ProfileTradeOff((self.backward, self.forward))
+        return self if self.is_symmetric else ProfileTradeOff((self.backward, self.forward))
+
+    @property
+    def alone(self) -> ProfileTradeOff:
+        """The same function, which does not know its release."""
+        return ProfileTradeOff(self.profiles)
 
     def _power(self, alpha: Array) -> Ends:
         """Return 1 - f."""

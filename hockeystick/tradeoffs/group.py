@@ -5,20 +5,21 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import singledispatch
-from typing import Final, Protocol, final, runtime_checkable
+from functools import cached_property, singledispatch
+from typing import Final, NamedTuple, Protocol, final, runtime_checkable
 
 import numpy as np
 
 from hockeystick import _validate
 from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.tradeoffs._tails import gaussian_above
-from hockeystick.tradeoffs.base import Ends, TradeOff
+from hockeystick.tradeoffs.base import Ends, TradeOff, of_group
 from hockeystick.tradeoffs.by_function import FunctionProfile
 from hockeystick.tradeoffs.gaussian import GaussianTradeOff
 from hockeystick.tradeoffs.laplace import LaplaceTradeOff
 from hockeystick.tradeoffs.piecewise import IdentityTradeOff
-from hockeystick.tradeoffs.profile import Array, Profile
+from hockeystick.tradeoffs.profile import Array, Flags, Profile
+from hockeystick.tradeoffs.table import WiderProfile
 
 _ULP: Final = 2.0**-52
 # Below it a rate counts as lost: what is missed is between 0 and this.
@@ -35,16 +36,37 @@ class _PreciseAtOne(Protocol):
         """Return f(1 - rest)."""
 
 
+class _Rates(NamedTuple):
+    """Rates: as they are below 1/2, and as one less the rate where ``past``, so that none is lost.
+
+    The flags say which is meant, not the sign of the number: round-off may make a 0 negative.
+    """
+
+    number: Array
+    past: Flags
+
+
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class GroupTradeOff(TradeOff):
     """``1 - (1 - f)^og``: the power of one record, g times over.
 
-    Made by ``group``, which knows closed forms where there are some.
+    Made by ``group``, which knows closed forms where there are some, and mechanisms whose loss at
+    distance g is known.
 
     Guarantees:
         Proven ends: the power is monotone, so proven ends of each step give those of the next.
         Rates below 1/2 are carried as they are, the others as their complements.
+
+        The lower end of f, and with it the upper ends of power, delta and epsilon, holds for every
+        mechanism that is f-DP and any two data sets at distance g.
+
+        What the other ends promise depends on what f is. A function alone stands for the worst
+        mechanism that is f-DP: at each alpha, three outcomes that no test but one tells apart
+        attain the iterated function, so both ends enclose it. The function of a plan (``release``)
+        is that of its worst pair of neighbours; the plan's worst pair at distance g may be anywhere
+        from the iterated function up to f itself, since a group may be a single record, and so
+        these ends are those of one record.
     """
 
     inner: TradeOff
@@ -64,7 +86,13 @@ class GroupTradeOff(TradeOff):
         """Return the profile; losses add up to at most g times the largest, and so do Gaussians."""
         mu = max(gaussian_above(self.inner.forward), gaussian_above(self.inner.backward))
         largest = one.supremum * self.size * (1.0 + 4.0 * _ULP)
-        return FunctionProfile(self, largest, _times(mu, self.size))
+        iterated = FunctionProfile(self._iterated, largest, _times(mu, self.size))
+        return iterated if self.inner.release is None else WiderProfile(one, iterated)
+
+    @cached_property
+    def _iterated(self) -> GroupTradeOff:
+        """The same of the function alone."""
+        return self if self.inner.release is None else GroupTradeOff(self.inner.alone, self.size)
 
     @property
     def is_symmetric(self) -> bool:
@@ -79,64 +107,82 @@ class GroupTradeOff(TradeOff):
 
     def _power(self, alpha: Array) -> Ends:
         """Return 1 - f."""
-        low, high = self._walk(alpha, up=False), self._walk(alpha, up=True)
-        lower = np.where(np.signbit(low), (1.0 + low) * (1.0 - _ULP), low)
-        upper = np.where(np.signbit(high), (1.0 + high) * (1.0 + _ULP), high)
-        return Ends(np.maximum(lower, alpha), np.minimum(upper, 1.0))
+        if self.inner.release is not None:
+            return Ends(self.inner._power(alpha).lower, self._proven_power(alpha))
+        low, past = self._walk(alpha, up=False)
+        lower = np.where(past, (1.0 - low) * (1.0 - _ULP), low)
+        return Ends(np.maximum(lower, alpha), self._proven_power(alpha))
+
+    def _proven_power(self, alpha: Array) -> Array:
+        """Return the upper end of 1 - f."""
+        high, past = self._walk(alpha, up=True)
+        return np.minimum(np.where(past, (1.0 - high) * (1.0 + _ULP), high), 1.0)
 
     def _miss(self, alpha: Array) -> Ends:
         """Return f."""
-        low, high = self._walk(alpha, up=True), self._walk(alpha, up=False)
-        upper = np.where(np.signbit(high), -high, (1.0 - high) * (1.0 + _ULP))
-        return Ends(_missed(low), np.minimum(upper, 1.0))
+        if self.inner.release is not None:
+            return Ends(self._proven_miss(alpha), self.inner._miss(alpha).upper)
+        high, past = self._walk(alpha, up=False)
+        upper = np.where(past, high, (1.0 - high) * (1.0 + _ULP))
+        return Ends(self._proven_miss(alpha), np.minimum(upper, 1.0))
 
     def _proven_miss(self, alpha: Array) -> Array:
         """Return the lower end of f."""
-        return _missed(self._walk(alpha, up=True))
+        low, past = self._walk(alpha, up=True)
+        return np.maximum(np.where(past, low, (1.0 - low) * (1.0 - _ULP)), 0.0)
 
-    def _walk(self, alpha: Array, *, up: bool) -> Array:
-        """Return the upper (or lower) end of the power; above 1/2 less one, so never positive."""
-        place = np.where(alpha < 0.5, alpha, -(1.0 - alpha))
+    def _walk(self, alpha: Array, *, up: bool) -> _Rates:
+        """Return the upper (or lower) end of the power."""
+        past = alpha >= 0.5
+        number = np.where(past, 1.0 - alpha, alpha)
         moving = np.flatnonzero(alpha < 1.0)
         for step in range(self.size):
             if not moving.size:
                 break
             if step == _STEPS:
                 # No proof beyond: the upper end is 1, and the power does not fall.
-                place[moving] = -0.0 if up else place[moving]
+                if up:
+                    number[moving], past[moving] = 0.0, True
                 break
-            before = place[moving]
+            before = _Rates(number[moving], past[moving])
             after = self._step(before, up=up)
-            place[moving] = after
+            number[moving], past[moving] = after
             # What a step leaves where it is stays there.
-            moving = moving[(after != before) & ~((after == 0.0) & np.signbit(after))]
-        return place
+            same = (after.number == before.number) & (after.past == before.past)
+            moving = moving[~(same | (after.past & (after.number == 0.0)))]
+        return _Rates(number, past)
 
-    def _step(self, place: Array, *, up: bool) -> Array:
+    def _step(self, before: _Rates, *, up: bool) -> _Rates:
         """Return the ends after one more record."""
-        after, past = np.empty_like(place), np.signbit(place)
-        power = self.inner._power(place[~past])
-        after[~past] = power.upper if up else power.lower
-        crossed = ~past & (after >= 0.5)
+        number, past = before.number.copy(), before.past.copy()
+        power = self.inner._power(number[~past])
+        # The power is never below the rate, whatever its lower end says.
+        number[~past] = np.maximum(power.upper if up else power.lower, number[~past])
+        crossed = ~past & (number >= 0.5)
         for which, missed in (
-            (crossed, self.inner._miss(place[crossed])),
-            (past, missed_of_rest(self.inner, -place[past])),
+            (crossed, self.inner._miss(before.number[crossed])),
+            (past, missed_of_rest(self.inner, before.number[past])),
         ):
-            after[which] = -(missed.lower if up else missed.upper)
+            number[which] = missed.lower if up else missed.upper
+        past |= crossed
         # A complement of the upper end that is nearly 0 may be 0; one of the lower end stays.
-        lost = np.signbit(after) & (after > -_TINY)
-        after[lost] = -0.0 if up else -_TINY
-        return after
+        lost = past & (number < _TINY)
+        number[lost] = 0.0 if up else _TINY
+        return _Rates(number, past)
 
 
 def group(f: TradeOff, size: int) -> TradeOff:
     """Return ``1 - (1 - f)^og``, the trade-off function for groups of g records.
 
     A mechanism that is f-DP for one record is that for any g records; with f Gaussian or Laplace
-    it is again of that kind, with g times the distance.
+    it is again of that kind, with g times the distance. Where f is the function of a plan whose
+    loss at distance g is known, as that of noise on a query that moves g times as far, the answer
+    is the trade-off function of that.
 
     Guarantees:
-        Exact for the kinds named, proven ends otherwise.
+        Exact for the kinds named, proven ends otherwise; what each end promises is told in
+        ``GroupTradeOff``. It is for groups in one order: all of g pairs of neighbours have f, none
+        of them its inverse. For groups of which some records come and others go, symmetrize f.
 
     Edge cases:
         Size 1 is f itself.
@@ -165,7 +211,10 @@ def group(f: TradeOff, size: int) -> TradeOff:
         1.1107337927e-05
     """
     g = _validate.count("size", size, SIZE)
-    return f if g == 1 else grown(f, g)
+    if g == 1:
+        return f
+    known = None if f.release is None else of_group(f.release, g)
+    return known or grown(f, g)
 
 
 @singledispatch
@@ -207,12 +256,6 @@ def missed_of_rest(f: TradeOff, rest: Array) -> Ends:
     alpha = 1.0 - rest
     lower = f._miss(np.minimum(alpha + _ULP, 1.0)).lower
     return Ends(lower, f._miss(np.maximum(alpha - _ULP, 0.0)).upper)
-
-
-def _missed(place: Array) -> Array:
-    """Return the lower end of what is missed, from the upper end of the power."""
-    lower = np.where(np.signbit(place), -place, (1.0 - place) * (1.0 - _ULP))
-    return np.maximum(lower, 0.0)
 
 
 def _times(mu: float, size: int) -> float:

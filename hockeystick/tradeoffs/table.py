@@ -151,9 +151,18 @@ class WiderProfile(Profile):
         return self.low.smooth and self.high.smooth
 
     @property
+    def knots(self) -> Array:
+        """Those of both."""
+        return np.union1d(self.low.knots, self.high.knots)
+
+    @property
     def floor(self) -> float:
         """That of the lower one."""
         return self.low.floor
+
+    def precisely(self, epsilon: float) -> tuple[float, float, float]:
+        """Return the ends at one epsilon, however long it takes."""
+        return (self.low.precisely(epsilon)[0], *self.high.precisely(epsilon)[1:])
 
     def at(self, epsilon: Array) -> ProfileValues:
         """Return the lower and the upper ends, and the rest of the upper one."""

@@ -1,0 +1,242 @@
+"""Groups of records: what the trade-off function of every plan says of them, and attacks.
+
+An attack is a pair of output laws of two data sets at distance g, written down here by its
+likelihoods: none may beat what the lower end of f promises. Where the worst pair is known, the
+upper end may not be below it either.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import pytest
+from scipy.stats import binom, norm
+
+import hockeystick as hs
+from hockeystick.notions import FDP, GDP, ZCDP
+from hockeystick.tradeoffs import ApproxTradeOff, ProfileTradeOff, discrete_tradeoff
+from hockeystick.tradeoffs.laplace import LaplaceTradeOff
+from tests.laws.test_zoo import CASES
+
+Rates: TypeAlias = tuple[Any, Any]
+
+RATES = np.array(
+    [0.0, 1e-300, 1e-12, 1e-5, 1e-3, 0.01, 0.1, 0.2, 0.3, 0.45, 0.5, 0.7, 0.9, 0.99, 1 - 1e-9, 1.0]
+)
+PLANS = {str(case): case.plan for case in CASES} | {
+    "few, fixed": hs.FixedSizeSubsampled(hs.Gaussian(0.3), 1, 3, "zero-out"),
+    "revealed, often": hs.RevealedSample(hs.Gaussian(5.0), rate=0.01) ** 200,
+    "Laplace, thrice": hs.Laplace(2.0) ** 3,
+    "revealed FedSDP": hs.FedSDP(
+        noise_multiplier=2.0,
+        total_clients=100,
+        clients_per_round=3,
+        rounds=20,
+        sampling="revealed",
+        adjacency="zero-out",
+    ),
+}
+
+
+def check_ends(f: hs.TradeOff) -> None:
+    """Both ends are rates, in order, and fall; so are those of the power."""
+    lower, upper = f.bounds(RATES)
+    assert (lower >= 0.0).all()
+    assert (lower <= upper).all()
+    assert (upper <= np.nextafter(1.0 - RATES, 2.0)).all()
+    assert (np.diff(lower) <= 1e-12).all()
+    low, high = f.power_bounds(RATES)
+    assert (low >= RATES).all()
+    assert (low <= high).all()
+    assert (high <= 1.0).all()
+
+
+@pytest.mark.parametrize("size", [2, pytest.param(4, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS.keys())
+def test_both_ends_of_a_group_are_in_order(plan: hs.Mechanism, size: int) -> None:
+    one = hs.tradeoff(plan)
+    f = one.group(size)
+    check_ends(f)
+    assert (f(RATES) <= one.bounds(RATES)[1]).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS.keys())
+def test_delta_of_a_group_is_at_least_that_of_a_record(plan: hs.Mechanism) -> None:
+    one = hs.tradeoff(plan)
+    f = one.group(2)
+    for epsilon in (0.0, 1.0):
+        ours, alone = f.delta(epsilon), one.delta(epsilon)
+        assert ours.lower <= ours.estimate <= ours.upper
+        assert alone.lower <= ours.upper
+
+
+@dataclass(frozen=True)
+class Attack:
+    """Two data sets at distance ``size``: false positives and powers of tests that tell them."""
+
+    plan: hs.Mechanism
+    size: int
+    tests: Callable[[], Rates]
+    is_worst: bool = False
+
+
+THRESHOLDS = np.linspace(-6.0, 8.0, 141)
+
+
+def shifted_laplace(scale: float, shift: float) -> Rates:
+    """Tests of Lap(0, scale) against Lap(shift, scale) by a threshold, which are the best ones."""
+
+    def above(x: Any) -> Any:
+        tail = 0.5 * np.exp(-np.abs(x) / scale)
+        return np.where(x >= 0.0, tail, 1.0 - tail)
+
+    return above(THRESHOLDS), above(THRESHOLDS - shift)
+
+
+def shifted_normal(noise: float, shift: float) -> Rates:
+    """Tests of N(0, noise^2) against N(shift, noise^2) by a threshold, which are the best ones."""
+    return norm.sf(THRESHOLDS / noise), norm.sf((THRESHOLDS - shift) / noise)
+
+
+def sampled(noise: float, rate: float, here: int, there: int = 0) -> Rates:
+    """Tests where some records push the sum up, and others that are not there would push it down.
+
+    Each is in the sample at the rate, independently.
+    """
+    first = sum(
+        binom.pmf(k, there, rate) * norm.sf((THRESHOLDS + k) / noise) for k in range(there + 1)
+    )
+    second = sum(
+        binom.pmf(k, here, rate) * norm.sf((THRESHOLDS - k) / noise) for k in range(here + 1)
+    )
+    return np.clip(first, 0.0, 1.0), np.clip(second, 0.0, 1.0)
+
+
+def one_of_three(noise: float, moved: int) -> Rates:
+    """Tests of one example of three, some of which are 1 and were zeroed out."""
+    zero, one = norm.sf(THRESHOLDS / noise), norm.sf((THRESHOLDS - 1.0) / noise)
+    return zero, (1.0 - moved / 3.0) * zero + moved / 3.0 * one
+
+
+def response(epsilon: float) -> Rates:
+    """The test of a response that is true: a group of any size changes it but once."""
+    lie = 1.0 / (1.0 + math.exp(epsilon))
+    return np.array([lie]), np.array([1.0 - lie])
+
+
+def discrete(scale: float, shift: int) -> Rates:
+    """Tests of two discrete Laplace laws by a threshold, which are the best ones."""
+    t, x = math.exp(-1.0 / scale), np.arange(-200, 201)
+    mass = (1.0 - t) / (1.0 + t) * t ** np.abs(x)
+    above = np.cumsum(mass[::-1])[::-1]
+    return above[shift + 1 :], above[1:-shift]
+
+
+ATTACKS = {
+    "Laplace": Attack(hs.Laplace(2.0), 3, lambda: shifted_laplace(2.0, 3.0), True),
+    "Gaussian": Attack(hs.Gaussian(2.0), 3, lambda: shifted_normal(2.0, 3.0), True),
+    "GDP": Attack(GDP(0.5), 3, lambda: shifted_normal(2.0, 3.0), True),
+    "zCDP": Attack(ZCDP(0.125), 3, lambda: shifted_normal(2.0, 3.0)),
+    "discrete Laplace": Attack(hs.DiscreteLaplace(2.0), 3, lambda: discrete(2.0, 3), True),
+    "two Gaussians": Attack(hs.Gaussian(2.0) ** 4, 2, lambda: shifted_normal(1.0, 2.0), True),
+    "one of two": Attack(hs.Gaussian(2.0) @ hs.Laplace(2.0), 2, lambda: shifted_laplace(2.0, 2.0)),
+    "tree": Attack(hs.TreeAggregation(2.0, leaves=1), 2, lambda: shifted_normal(2.0, 2.0), True),
+    "response": Attack(hs.RandomizedResponse(1.0), 2, lambda: response(1.0), True),
+    "responses": Attack(hs.RandomizedResponse(1.0), 4, lambda: response(1.0), True),
+    "two come": Attack(
+        hs.PoissonSubsampled(hs.Gaussian(0.5), 0.3), 2, lambda: sampled(0.5, 0.3, 2)
+    ),
+    "four come": Attack(
+        hs.PoissonSubsampled(hs.Gaussian(0.5), 0.3), 4, lambda: sampled(0.5, 0.3, 4)
+    ),
+    "one comes, one goes": Attack(
+        hs.PoissonSubsampled(hs.Gaussian(0.5), 0.3), 2, lambda: sampled(0.5, 0.3, 1, 1)
+    ),
+    "three come, one goes": Attack(
+        hs.PoissonSubsampled(hs.Gaussian(1.0), 0.9), 4, lambda: sampled(1.0, 0.9, 3, 1)
+    ),
+    "of many steps one": Attack(
+        hs.DPSGD(noise_multiplier=1.0, rate=0.3, steps=5), 3, lambda: sampled(1.0, 0.3, 3)
+    ),
+    "one of three examples": Attack(
+        hs.FixedSizeSubsampled(hs.Gaussian(0.3), 1, 3, "zero-out"), 2, lambda: one_of_three(0.3, 2)
+    ),
+    "all three examples": Attack(
+        hs.FixedSizeSubsampled(hs.Gaussian(0.3), 1, 3, "zero-out"), 3, lambda: one_of_three(0.3, 3)
+    ),
+}
+
+
+@pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS.keys())
+def test_no_attack_on_a_group_beats_the_lower_end(attack: Attack) -> None:
+    alpha, power = attack.tests()
+    f = hs.tradeoff(attack.plan).group(attack.size)
+    lower, upper = f.bounds(alpha)
+    assert (lower <= 1.0 - power + 1e-12).all()
+    assert (f.power(alpha) >= power - 1e-12).all()
+    for epsilon in (0.0, 0.7, 2.0):
+        found = max(float((power - math.exp(epsilon) * alpha).max()), 0.0)
+        assert f.delta(epsilon).upper >= found - 1e-12
+    if attack.is_worst:
+        assert (upper >= 1.0 - power - 1e-12).all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_chains_of_three_laws_never_beat_the_iterated_function(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    first, second, third = rng.dirichlet(np.ones(6), size=3)
+    near = [discrete_tradeoff(p, q).symmetrize() for p, q in ((first, second), (second, third))]
+    profile = hs.tradeoffs.WorseProfile(near[0].forward, near[1].forward)
+    f = ProfileTradeOff((profile, profile))
+    truth = discrete_tradeoff(first, third)
+    assert (f.group(2)(RATES) <= truth.bounds(RATES)[1]).all()
+
+
+def test_the_iterated_function_is_attained_at_each_rate() -> None:
+    f = ApproxTradeOff(0.7, 1e-3)
+    for alpha in (0.0, 1e-3, 0.1, 0.4):
+        near = 1.0 - f.bounds(alpha)[1]
+        far = 1.0 - f.bounds(near)[1]
+        # Three coins, of which neighbours are as far apart as f allows at this rate.
+        for p, q in ((alpha, near), (near, far)):
+            assert (f(RATES) <= discrete_tradeoff([p, 1 - p], [q, 1 - q]).bounds(RATES)[1]).all()
+        lower, upper = f.group(2).bounds(alpha)
+        assert lower - 1e-12 <= 1.0 - far <= upper + 1e-12
+
+
+def test_thrice_laplace_at_twice_the_distance_is_accounted_as_such() -> None:
+    found = hs.tradeoff(hs.Laplace(2.0) ** 3).group(2).delta(1.0)
+    direct = hs.delta(hs.Laplace(1.0) ** 3, epsilon=1.0)
+    assert found.lower <= direct.upper
+    assert direct.lower <= found.upper <= 0.3103
+
+
+def test_multivariate_laplace_noise_in_a_group_has_its_largest_loss() -> None:
+    assert hs.tradeoff(hs.MultivariateLaplace(1.0, 3) ** 4).group(2).epsilon(1e-3).upper <= 8.0
+
+
+def test_a_lower_end_below_nothing_is_no_complement() -> None:
+    f = hs.tradeoff(hs.RevealedSample(hs.Gaussian(5.0), rate=0.01) ** 200).group(2)
+    lower, upper = f.bounds(1e-3)
+    assert lower <= upper
+    found = f.delta(1.0)
+    assert found.lower <= found.upper
+
+
+def test_a_group_under_an_asymmetric_guarantee_holds_whoever_comes_or_goes() -> None:
+    f = discrete_tradeoff([0.5, 0.5, 0.0], [0.2, 0.3, 0.5])
+    grown = FDP(f).group(2).tradeoff
+    for one in (f, f.inverse()):
+        for other in (f, f.inverse()):
+            low = 1.0 - other.bounds(1.0 - one.bounds(RATES)[1])[1]
+            assert (grown(RATES) <= 1.0 - low + 1e-12).all()
+
+
+def test_groups_of_what_has_no_noise_and_of_what_releases_nothing() -> None:
+    assert hs.tradeoff(hs.Laplace(0.0)).group(3).bounds(0.3)[0] == 0.0
+    lower, upper = hs.tradeoff(hs.Gaussian(math.inf)).group(3).bounds(0.25)
+    assert 0.75 - 1e-15 <= lower <= 0.75 <= upper
+    assert isinstance(LaplaceTradeOff(2.0).group(2), LaplaceTradeOff)

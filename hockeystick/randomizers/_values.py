@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hockeystick.errors import ParameterError
+from hockeystick.mechanisms.base import Mechanism
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+_Kind = TypeVar("_Kind", bound=Mechanism)
+
+
+def of_kind(mechanism: Any, kind: type[_Kind]) -> _Kind:
+    """Return a mechanism of the kind that a function is for, or raise."""
+    if not isinstance(mechanism, kind):
+        raise ParameterError("mechanism", mechanism, f"a {kind.__name__}")
+    return mechanism
 
 
 def category_array(name: str, values: Any, categories: int) -> NDArray[np.int64]:

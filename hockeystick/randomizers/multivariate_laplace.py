@@ -10,6 +10,7 @@ from hockeystick._precision import working_digits
 from hockeystick._validate import Domain
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.multivariate_laplace import MultivariateLaplace
+from hockeystick.randomizers._values import of_kind
 
 if TYPE_CHECKING:
     import numpy as np
@@ -186,8 +187,7 @@ def multivariate_laplace_length(mechanism: MultivariateLaplace, sensitivity: flo
 
 def noise_scale(mechanism: MultivariateLaplace, sensitivity: float) -> float:
     """Return the scale b of the noise in the units of the query, or raise."""
-    if not isinstance(mechanism, MultivariateLaplace):
-        raise ParameterError("mechanism", mechanism, "a MultivariateLaplace")
+    of_kind(mechanism, MultivariateLaplace)
     if mechanism.scale == math.inf:
         raise ParameterError("scale", mechanism.scale, "finite: infinite noise cannot be drawn")
     return mechanism.scale * _validate.real("sensitivity", sensitivity, _SENSITIVITY)

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Final
 from hockeystick import _validate
 from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.errors import ParameterError
-from hockeystick.randomizers._values import category_array
+from hockeystick.mechanisms.randomized_response import RandomizedResponse
+from hockeystick.randomizers._values import category_array, of_kind
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from hockeystick.mechanisms import RandomizedResponse
 
 SHARE: Final = Domain(symbol="h", low=0, high=1, typical=(0.001, 0.5))
 USERS: Final = Domain(symbol="n", low=1, high=MAX_COUNT, typical=(100, 10**7), whole=True)
@@ -60,6 +59,7 @@ def response_reports(
     """
     import numpy as np
 
+    of_kind(mechanism, RandomizedResponse)
     own = category_array("values", values, mechanism.categories)
     truly = 1.0 / (1.0 + (mechanism.categories - 1) * math.exp(-mechanism.epsilon))
     other = rng.integers(0, mechanism.categories - 1, size=own.size)
@@ -100,6 +100,7 @@ def response_frequencies(
     """
     import numpy as np
 
+    of_kind(mechanism, RandomizedResponse)
     shown = category_array("reports", reports, mechanism.categories)
     if shown.size == 0:
         raise ParameterError("reports", reports, "at least one report")
@@ -144,6 +145,7 @@ def response_error(mechanism: RandomizedResponse, users: int, share: float) -> f
         >>> f"{response_error(response, users=1000, share=0.3):.9f}"
         '0.005026993'
     """
+    of_kind(mechanism, RandomizedResponse)
     count = _validate.count("users", users, USERS)
     held = _validate.real("share", share, SHARE)
     if mechanism.epsilon == 0.0:

@@ -9,7 +9,7 @@ from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.unary_encoding import Encoding, UnaryEncoding
-from hockeystick.randomizers._values import category_array
+from hockeystick.randomizers._values import category_array, of_kind
 from hockeystick.randomizers.randomized_response import SHARE, USERS
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def unary_reports(
         An array of so many rows of K bits.
 
     Raises:
-        ParameterError: If a value is no category.
+        ParameterError: If it is another mechanism, or a value is no category.
 
     References:
         Wang, Blocki, Li and Jha 2017, section 4.3.
@@ -60,9 +60,9 @@ def unary_reports(
     """
     import numpy as np
 
+    truly, falsely = _probabilities(of_kind(mechanism, UnaryEncoding))
     columns = _validate.count("categories", categories, _CATEGORIES)
     own = category_array("values", values, columns)
-    truly, falsely = _probabilities(mechanism)
     chance = np.full((own.size, columns), falsely)
     chance[np.arange(own.size), own] = truly
     return np.asarray(rng.random(chance.shape) < chance, dtype=np.bool_)
@@ -87,7 +87,8 @@ def unary_frequencies(mechanism: UnaryEncoding, reports: NDArray[np.bool_]) -> N
         One estimate for each category.
 
     Raises:
-        ParameterError: If the reports are no such array, or epsilon is 0.
+        ParameterError: If it is another mechanism, the reports are no such array, or epsilon is
+            0.
 
     Example:
         >>> import numpy as np
@@ -98,13 +99,14 @@ def unary_frequencies(mechanism: UnaryEncoding, reports: NDArray[np.bool_]) -> N
     """
     import numpy as np
 
+    _, falsely = _probabilities(of_kind(mechanism, UnaryEncoding))
     bits = np.asarray(reports)
     if bits.ndim != 2 or bits.dtype != np.bool_ or bits.shape[0] == 0:
         raise ParameterError("reports", reports, "an array of bits, one row for each report")
     if mechanism.epsilon == 0.0:
         raise ParameterError("epsilon", 0.0, "a number > 0 or inf, for reports that say more")
     shares = bits.mean(axis=0)
-    return np.asarray((shares - _probabilities(mechanism)[1]) / _gap(mechanism), dtype=np.float64)
+    return np.asarray((shares - falsely) / _gap(mechanism), dtype=np.float64)
 
 
 def unary_error(mechanism: UnaryEncoding, users: int, share: float) -> float:
@@ -131,7 +133,7 @@ def unary_error(mechanism: UnaryEncoding, users: int, share: float) -> float:
         The variance, which is the mean squared error as the estimate is unbiased.
 
     Raises:
-        ParameterError: If a parameter is outside its domain.
+        ParameterError: If it is another mechanism, or a parameter is outside its domain.
 
     References:
         Wang, Blocki, Li and Jha 2017, equations 8 and 9, which leave out the term in h.
@@ -141,6 +143,7 @@ def unary_error(mechanism: UnaryEncoding, users: int, share: float) -> float:
         >>> f"{unary_error(hs.UnaryEncoding(1.0, 'optimized'), users=1000, share=0.3):.9f}"
         '0.003982694'
     """
+    of_kind(mechanism, UnaryEncoding)
     count = _validate.count("users", users, USERS)
     held = _validate.real("share", share, SHARE)
     if mechanism.epsilon == 0.0:

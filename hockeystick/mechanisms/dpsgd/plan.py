@@ -22,7 +22,7 @@ from hockeystick.mechanisms.dpsgd._length import (
     steps_of,
 )
 from hockeystick.mechanisms.dpsgd.samplings import SCHEMES, Batches, Sampling
-from hockeystick.mechanisms.dpsgd.schedules import A_SCHEDULE, Constant, Schedule
+from hockeystick.mechanisms.dpsgd.schedules import A_SCHEDULE, Schedule, factors_of
 
 if TYPE_CHECKING:
     from hockeystick.mechanisms.dpsgd.schedules import Array
@@ -181,7 +181,7 @@ a partial last step is a whole release
     @property
     def noise_multipliers(self) -> Array:
         """The noise multiplier of each step."""
-        return self.noise_multiplier * _factors(self.schedule, self.total_steps)
+        return self.noise_multiplier * factors_of(self.schedule, self.total_steps)
 
     @property
     def mechanism(self) -> Mechanism:
@@ -279,11 +279,6 @@ def _extra(extra: object) -> Mechanism | None:
     return parts[0] if len(parts) == 1 else Composed(parts)
 
 
-def _factors(schedule: Schedule | None, steps: int) -> Array:
-    """Return the factors of a schedule, ones where there is none."""
-    return (schedule or Constant()).factors(steps)
-
-
 def _fill_full_batch(plan: DPSGD) -> None:
     """Set the rate to 1 where every example is used and no size was given."""
     given = (plan.rate, plan.batch_size) != (None, None)
@@ -344,7 +339,7 @@ def _segments(plan: DPSGD) -> Iterator[tuple[Fraction, Array]]:
 
     length = plan.steps_per_epoch or 1
     noises = plan.noise_multipliers[::length]
-    factors = _factors(plan.batch_schedule, plan.total_steps)[::length]
+    factors = factors_of(plan.batch_schedule, plan.total_steps)[::length]
     rate = batch_fraction(plan)
     for factor in np.unique(factors).tolist():
         own = rate if factor == 1.0 else rate * Fraction(repr(factor))

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
+# The factors of more steps are not listed.
+MOST_STEPS: Final = 10_000_000
 A_SCHEDULE: Final = "a Schedule, as schedules.Exponential(end=0.5)"
 _FACTOR: Final = Domain(
     symbol="f", low=0, high=math.inf, low_open=True, high_open=True, typical=(0.1, 10)
@@ -36,6 +38,18 @@ class Schedule(ABC):
         Raises:
             ParameterError: If the schedule is for another number of steps.
         """
+
+
+def factors_of(schedule: Schedule | None, steps: int, name: str = "steps") -> Array:
+    """Return the factors of a schedule, ones where there is none; ``name`` is that of the steps.
+
+    Raises:
+        ParameterError: If there are too many steps to list, or not those of the schedule.
+    """
+    if steps > MOST_STEPS:
+        allowed = f"at most {MOST_STEPS:,} where each of them has noise, or a rate, of its own"
+        raise ParameterError(name, steps, allowed)
+    return (schedule or Constant()).factors(steps)
 
 
 @final

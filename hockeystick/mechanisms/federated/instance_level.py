@@ -12,7 +12,7 @@ from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.base import Mechanism, Plan
 from hockeystick.mechanisms.composition import Composed
-from hockeystick.mechanisms.dpsgd.schedules import A_SCHEDULE, Constant, Schedule
+from hockeystick.mechanisms.dpsgd.schedules import A_SCHEDULE, Schedule, factors_of
 from hockeystick.mechanisms.federated._local_steps import LocalSteps
 from hockeystick.mechanisms.federated.units import RecordSampling, Sensitivity, Unit
 
@@ -282,7 +282,7 @@ class FedAlphaCDP(Plan):
     @property
     def noise_multipliers(self) -> NDArray[np.float64]:
         """The noise multiplier of each round."""
-        return self.noise_multiplier * (self.schedule or Constant()).factors(self.rounds)
+        return self.noise_multiplier * factors_of(self.schedule, self.rounds, "rounds")
 
     @property
     def mechanism(self) -> Mechanism:
@@ -318,9 +318,9 @@ def _rounds(plan: FedCDP | FedAlphaCDP, schedule: Schedule | None) -> Mechanism:
     """Return the rounds of a plan as one mechanism."""
     local = _local(plan)
     if schedule is None or plan.rounds == 0:
-        (once,) = local.parts(plan.noise_multiplier * Constant().factors(1))
+        (once,) = local.parts(plan.noise_multiplier * factors_of(None, 1))
         return once**plan.rounds
-    parts = tuple(local.parts(plan.noise_multiplier * schedule.factors(plan.rounds)))
+    parts = tuple(local.parts(plan.noise_multiplier * factors_of(schedule, plan.rounds, "rounds")))
     return parts[0] if len(parts) == 1 else Composed(parts)
 
 

@@ -368,6 +368,20 @@ def test_models_on_several_processes_are_refused(monkeypatch: pytest.MonkeyPatch
 def test_a_compiled_model_is_refused() -> None:
     with pytest.raises(ParameterError, match="not compiled"):
         _loop(model=torch.compile(nn.Linear(3, 2), backend="eager"))
+    private = _loop()
+    private.model.compile(backend="eager")
+    with pytest.raises(ParameterError, match="not compiled"):
+        _step(private)
+    assert private.steps == 0
+
+
+def test_a_layer_that_was_exchanged_is_looked_at_again() -> None:
+    private = _loop(model=nn.Sequential(nn.Linear(3, 2), nn.Identity()))
+    _step(private)
+    private.model[1] = nn.BatchNorm1d(2).to(DEVICE)
+    with pytest.raises(ParameterError, match="BatchNorm1d at 1"):
+        _step(private)
+    assert private.steps == 1
 
 
 def test_an_example_without_a_finite_gradient_changes_nothing_for_the_others() -> None:

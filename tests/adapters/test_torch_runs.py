@@ -224,3 +224,18 @@ def test_a_loop_that_leaves_out_batches_ends_with_an_error() -> None:
     assert private.steps == 0
     with pytest.raises(IncompatibleError, match="was drawn and not used"):
         list(private.loader)
+
+
+def test_one_step_runs_at_a_time() -> None:
+    private = _loop()
+    batch = next(iter(private.loader))
+
+    def inside(output: Any, target: Any) -> Any:
+        private.step(LOSS, batch)
+        return LOSS(output, target)
+
+    with pytest.raises(IncompatibleError, match="under way"):
+        private.step(inside, batch)
+    assert private.steps == 0
+    private.step(LOSS, batch)
+    assert private.steps == 1

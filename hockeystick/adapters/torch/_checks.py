@@ -51,7 +51,7 @@ def checked_plan(plan: object) -> hs.DPSGD:
 
 
 def check_model(model: Any) -> None:
-    """Raise unless each example's gradient is its own, and there is one."""
+    """Raise unless each example's gradient is its own; asked in each step."""
     if not isinstance(model, torch.nn.Module):
         raise ParameterError("model", type(model).__name__, "a torch.nn.Module")
     for name, module in model.named_modules():
@@ -59,6 +59,8 @@ def check_model(model: Any) -> None:
         for kind in type(module).__mro__:
             if kind.__name__ in _WRAPPERS:
                 raise ParameterError("model", found, _WRAPPERS[kind.__name__])
+        if module._compiled_call_impl is not None:
+            raise ParameterError("model", found, _AS_WRITTEN)
         if _mixes(module):
             allowed = (
                 "made of layers that keep examples apart and nothing of them; use GroupNorm or "

@@ -6,6 +6,7 @@ import os
 import weakref
 from collections.abc import Callable
 from functools import lru_cache
+from threading import Lock
 from typing import Any, Final, final
 
 import torch
@@ -167,6 +168,7 @@ class Private:
         "__weakref__",
         "_account",
         "_clip",
+        "_free",
         "_memory",
         "_microbatch",
         "_norm",
@@ -194,6 +196,7 @@ class Private:
         self._microbatch, self._seed, self._path = microbatch, seed, path
         self._norm: float = clip.norm
         self._memory: Tensors = {}
+        self._free = Lock()
         self._unguard = weakref.finalize(self, _guard.guarded(optimizer).remove)
 
     @property
@@ -223,20 +226,31 @@ class Private:
         """Do one step: the batch's clipped gradients, counted, noised, and used by the optimizer.
 
         Args:
-            loss_fn: ``loss_fn(output, *targets)`` for a batch of one example.
+            loss_fn: ``loss_fn(output, *targets)`` for a batch of one example, a function of these
+                alone: neither of the batch's size nor of its other examples.
             batch: What ``loader`` gave last.
 
         Raises:
             BudgetExhausted: If plan or budget have no step left; nothing is released.
             ParameterError: If the batch is another one, used before or changed, or the model or
                 the optimizer have become such as ``make_private`` refuses; nothing is released.
-            IncompatibleError: If it runs under autocast, in a process that was forked, or after
-                ``close``; nothing is released.
+            IncompatibleError: If it runs under autocast, during another step, in a process that was
+                forked, or after ``close``; nothing is released.
         """
+        if not self._free.acquire(blocking=False):
+            raise IncompatibleError("a step of this loop is under way: one runs at a time")
+        try:
+            self._step(loss_fn, batch)
+        finally:
+            self._free.release()
+
+    def _step(self, loss_fn: LossFn, batch: Batch) -> None:
+        """Do one step, while no other runs."""
         self._account.check()
         self.loader.check(batch)
-        params = _checks.trained(self.model)
+        _checks.check_model(self.model)
         _checks.check_groups(self.optimizer, self.model)
+        params = _checks.trained(self.model)
         device = next(iter(params.values())).device
         _guard.check_precision(device)
         buffers = _checks.Buffers(self.model)

@@ -156,18 +156,41 @@ class SampledGaussianLoss(DensityLoss, LineLoss, ProfiledLoss):
         if value > 0.0:
             rule = self.rule(c, 0.0, min(value, math.log(value)) + log_accuracy)
         if rule is None or rule.nodes > _MOST_NODES:
-            return self._within_convex_bound(c)
+            return self._between_bounds(c)
         real, _, error = rule.line(c, 0.0, 1)
         if not math.isfinite(float(real[0] + error[0])):
-            return self._within_convex_bound(c)
+            return self._between_bounds(c)
         return Bounded(float(real[0]), float(error[0]))
 
-    def _within_convex_bound(self, c: float) -> Bounded:
-        """Return that K lies between 0 and the convex bound, or c times the largest loss."""
+    def _between_bounds(self, c: float) -> Bounded:
+        """Return K between bounds without quadrature: 0, convexity, the largest loss, the norm."""
         inner = 0.5 * c * (c + 1.0) * self.mu * self.mu
         upper = self._convex_bound(c).value * (1.0 + 64.0 * _ULP) + 16.0 * _ULP * inner
-        half = 0.5 * min(upper, c * self.supremum)
-        return Bounded(half, half)
+        lower, upper = 0.0, min(upper, c * self.supremum)
+        if self.removing:
+            least, most = self._norm_bounds(c)
+            lower, upper = max(least, lower), min(most, upper)
+        half = 0.5 * (upper - lower)
+        return Bounded(lower + half, half + 2.0 * _ULP * upper)
+
+    def _norm_bounds(self, c: float) -> tuple[float, float]:
+        """Return ends of K for removing; ``r = 1 - p + p e^t``, ``w = 1 + c`` and ``x = c mu^2/2``.
+
+        ``(1-p)^w + (p e^x)^w <= E[r^w]``, as ``(a + b)^w >= a^w + b^w``, and by Minkowski's
+        inequality ``E[r^w]^(1/w) <= 1 - p + p e^x``. The two meet where the sampled part decides.
+        """
+        p, w, x = self.p, 1.0 + c, 0.5 * c * self.mu * self.mu
+        log_p, odds = math.log(p), (1.0 - p) / p
+        if x > _LARGEST_EXPONENT:
+            one, share = x + log_p + math.log1p(odds * math.exp(-x)), 1.0
+        else:
+            one = math.log1p(p * math.expm1(x))
+            share = p * math.exp(x) / (1.0 + p * math.expm1(x))
+        most = w * (one + 32.0 * _ULP * (one + share * (x - log_p + 1.0)))
+        seen, unseen = w * (x + log_p), w * math.log1p(-min(p, 1.0 - _ULP))
+        high, low = max(seen, unseen), min(seen, unseen)
+        least = high + math.log1p(math.exp(low - high))
+        return least - 32.0 * _ULP * (w * (x - log_p) - unseen + abs(least)), most
 
     def _convex_bound(self, c: float) -> Cumulants:
         """Return ``ln(1 - p + p exp(c (c+1) mu^2/2))``, an upper bound of K, and derivatives.

@@ -25,10 +25,10 @@ def federated(rounds: int) -> hs.FedAlphaCDP:
 
 @pytest.mark.parametrize("steps", [MOST_STEPS + 1, 10**15])
 def test_more_steps_than_can_be_listed_are_refused_by_name(steps: int) -> None:
-    with pytest.raises(hs.ParameterError, match="^rounds must be at most 10,000,000"):
+    with pytest.raises(hs.ParameterError, match=r"^rounds must be at most 10,000,000"):
         federated(steps)
     plan = hs.DPSGD(noise_multiplier=2.0, rate=0.001, steps=steps)
-    with pytest.raises(hs.ParameterError, match="^steps must be at most 10,000,000"):
+    with pytest.raises(hs.ParameterError, match=r"^steps must be at most 10,000,000"):
         _ = plan.noise_multipliers
     assert hs.epsilon(plan, 1e-5).upper > 0.0
 

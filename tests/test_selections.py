@@ -98,7 +98,7 @@ def _imported() -> set[str]:
                     found |= {name.name.partition(".")[0] for name in node.names}
                 elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                     found.add(node.module.partition(".")[0])
-    return found
+    return found - sys.stdlib_module_names
 
 
 def test_the_type_checker_never_looks_into_a_package_that_may_be_missing() -> None:

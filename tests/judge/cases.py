@@ -1,0 +1,241 @@
+"""One ordered pair of output distributions, and what is known of the worst of a mechanism."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from mpmath import mp
+
+from tests.judge import noises
+from tests.judge.outcomes import Outcomes, nothing, union
+from tests.judge.profiles import MOST_TERMS, Laplace, Profile, Real, Sampled, Terms, gaussian
+
+MOST_ATTACKS = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A pair: in closed form where it is known so, and as lists that are dominated or dominate."""
+
+    profile: Profile | None
+    make_low: Callable[[], Outcomes] | None = None
+    make_high: Callable[[], Outcomes] | None = None
+
+    @cached_property
+    def low(self) -> Outcomes:
+        """A list that the pair dominates."""
+        assert self.make_low is not None
+        return self.make_low()
+
+    @cached_property
+    def high(self) -> Outcomes:
+        """A list that dominates the pair."""
+        assert self.make_high is not None
+        return self.make_high()
+
+    def lower(self, epsilon: float) -> Any:
+        """A number that the worse of both orders is not below."""
+        if self.profile is not None:
+            e = mp.mpf(epsilon)
+            return max(self.profile.delta(e), self.profile.swapped().delta(e))
+        return max(self.low.delta(epsilon), self.low.swapped().delta(epsilon))
+
+    def upper(self, epsilon: float) -> Any:
+        """A number that the worse of both orders is not above."""
+        if self.profile is not None:
+            return self.lower(epsilon)
+        return max(self.high.delta(epsilon), self.high.swapped().delta(epsilon))
+
+    def renyi(self, order: float) -> float:
+        """A number that the larger Renyi divergence of both orders is not below."""
+        return max(self.low.renyi(order), self.low.swapped().renyi(order))
+
+    def times(self, other: Case) -> Case:
+        """Both together."""
+        both = self._listed_with(other)
+        if both is not None:
+            return of_terms(both)
+        return Case(
+            None,
+            lambda: self.low.times(other.low),
+            _both(self, other, lambda: self.high.times(other.high)),
+        )
+
+    def _listed_with(self, other: Case) -> Terms | None:
+        """The product in closed form, where it is one of few terms."""
+        one, two = self.profile, other.profile
+        if not (isinstance(one, Terms) and isinstance(two, Terms)):
+            return None
+        return one.times(two) if len(one.terms) * len(two.terms) <= MOST_TERMS else None
+
+    def power(self, count: int) -> Case:
+        """So many runs."""
+        if count == 1:
+            return self
+        if isinstance(self.profile, Terms):
+            found = _power(self.profile, count)
+            if found is not None:
+                return of_terms(found)
+        high = None if self.make_high is None else lambda: self.high.power(count)
+        return Case(None, lambda: self.low.power(count), high)
+
+    def sampled(self, rate: float, exact: Real) -> Case:
+        """(1 - rate) Q + rate P against Q."""
+        high = None if self.make_high is None else lambda: self.high.mixed(rate)
+        if isinstance(self.profile, Terms):
+            found = self.profile.sampled(exact)
+            if found is not None:
+                return of_terms(found)
+        base = self.profile
+        profile = None if base is None else Sampled(base, exact)
+        return Case(profile, lambda: self.low.mixed(rate), high)
+
+    def revealed(self, rate: float, exact: Real) -> Case:
+        """Run with the probability rate, and all see whether."""
+        if isinstance(self.profile, Terms):
+            return of_terms(self.profile.revealed(exact))
+        high = None if self.make_high is None else lambda: self.high.revealed(rate)
+        return Case(None, lambda: self.low.revealed(rate), high)
+
+
+def _both(one: Case, two: Case, make: Callable[[], Outcomes]) -> Callable[[], Outcomes] | None:
+    """The way to a dominating list where both have one."""
+    return None if one.make_high is None or two.make_high is None else make
+
+
+def _power(terms: Terms, count: int) -> Terms | None:
+    """A power by doubling, None where it has too many terms."""
+    result: Terms | None = None
+    base = terms
+    while count:
+        if count & 1:
+            if result is not None and len(result.terms) * len(base.terms) > 20 * MOST_TERMS:
+                return None
+            result = base if result is None else result.times(base)
+        count >>= 1
+        if count:
+            if len(base.terms) ** 2 > 20 * MOST_TERMS:
+                return None
+            base = base.times(base)
+    if result is None:
+        return gaussian(0)
+    return result if len(result.terms) <= MOST_TERMS else None
+
+
+def of_terms(terms: Terms) -> Case:
+    """A pair of outcomes that all see, each with its Gaussian."""
+    return Case(terms, lambda: _lists(terms, above=False), lambda: _lists(terms, above=True))
+
+
+def _lists(terms: Terms, *, above: bool) -> Outcomes:
+    """The outcomes in floats, Gaussians as cells."""
+    by_square: dict[float, list[tuple[float, float]]] = {}
+    for p, q, square in terms.terms:
+        by_square.setdefault(float(square), []).append((float(p), float(q)))
+    parts = []
+    for square, weights in by_square.items():
+        noise = noises.Gaussian(1.0)
+        if square == 0.0:
+            inner = nothing(above)
+        elif above:
+            inner = noise.dominating(square**0.5)
+        else:
+            inner = noise.dominated(square**0.5)
+        p, q = np.array(weights).T
+        parts.append(
+            Outcomes(np.outer(p, inner.p).ravel(), np.outer(q, inner.q).ravel(), above).fewer()
+        )
+    return union([(1.0, part) for part in parts]).fewer()
+
+
+def of_noise(noise: noises.Noise, shift: float, profile: Profile | None = None) -> Case:
+    """A noise moved by a shift against itself."""
+    return Case(profile, lambda: noise.dominated(shift), lambda: noise.dominating(shift))
+
+
+def of_laplace(scale: float, shift: float, most: Real) -> Case:
+    """Laplace noise."""
+    return of_noise(noises.Laplace(scale), shift, Laplace(most))
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """What is known of the worst pair of neighbours.
+
+    Each attack is a pair that neighbours reach. ``dominating`` is one that no neighbours exceed,
+    also as a part of compositions; ``once`` are pairs the worst of which no neighbours exceed in
+    one run; ``bound`` an upper bound of delta in one run.
+    """
+
+    attacks: tuple[Case, ...]
+    dominating: Case | None = None
+    once: tuple[Case, ...] = ()
+    bound: Callable[[float], float] | None = field(default=None)
+
+    def lower(self, epsilon: float) -> Any:
+        """The best attack's delta."""
+        return max((one.lower(epsilon) for one in self.attacks), default=0.0)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether anything bounds it from above."""
+        return self.dominating is not None or bool(self.once) or self.bound is not None
+
+    def upper(self, epsilon: float) -> Any:
+        """The least upper bound of delta that is known."""
+        found: list[Any] = [1.0]
+        if self.once:
+            found.append(max(one.upper(epsilon) for one in self.once))
+        elif self.dominating is not None:
+            found.append(self.dominating.upper(epsilon))
+        if self.bound is not None:
+            found.append(self.bound(epsilon))
+        return min(found)
+
+    def renyi(self, order: float) -> float:
+        """The best attack's Renyi divergence."""
+        return max((one.renyi(order) for one in self.attacks), default=0.0)
+
+
+def exactly(case: Case) -> Family:
+    """A mechanism whose worst pair is known."""
+    return Family((case,), case)
+
+
+def composed(families: Sequence[Family]) -> Family:
+    """Releases of the same data: attacks side by side, and what dominates."""
+    if len(families) == 1:
+        return families[0]
+    chosen = max(len(one.attacks) for one in families) if all(f.attacks for f in families) else 0
+    attacks = [
+        _product(one.attacks[index % len(one.attacks)] for one in families)
+        for index in range(min(chosen, MOST_ATTACKS))
+    ]
+    tops = [one.dominating for one in families]
+    known = [one for one in tops if one is not None]
+    dominating = _product(known) if len(known) == len(tops) else None
+    return Family(tuple(attacks), dominating)
+
+
+def repeated(family: Family, count: int) -> Family:
+    """Runs of one mechanism."""
+    if count == 1:
+        return family
+    tops = family.dominating
+    return Family(
+        tuple(one.power(count) for one in family.attacks[:MOST_ATTACKS]),
+        None if tops is None else tops.power(count),
+    )
+
+
+def _product(cases: Iterable[Case]) -> Case:
+    """All together."""
+    found: Case | None = None
+    for one in cases:
+        found = one if found is None else found.times(one)
+    assert found is not None
+    return found

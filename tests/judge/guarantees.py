@@ -1,0 +1,199 @@
+"""Guarantees as the worst pairs that satisfy them, or as pairs that do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+from mpmath import mp
+
+from tests.judge.cases import Case, Family, exactly, of_terms
+from tests.judge.noises import integer_pair
+from tests.judge.profiles import Real, Terms, failing, gaussian, listed, number
+
+_ORDERS = (1.01, 1.1, 1.3, 1.6, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0, 12.0, 20.0, 40.0, 80.0, 200.0, 1000.0)
+# The least shares of a Renyi budget that numerical attacks leave unused.
+_SPARED = 1e-7
+
+
+def _groups(case: Family, distance: int) -> Family:
+    """One record alone; more are judged by the composition of the trade-off function."""
+    return case if distance == 1 else Family(())
+
+
+def pure(distance: int, epsilon: float) -> Family:
+    """Randomized response."""
+    return _groups(exactly(of_terms(failing(number(epsilon), mp.mpf(0)))), distance)
+
+
+def approximate(distance: int, epsilon: float, delta: float) -> Family:
+    """Randomized response that shows everything with a probability."""
+    return _groups(exactly(of_terms(failing(number(epsilon), number(delta)))), distance)
+
+
+def gaussian_dp(distance: int, mu: float) -> Family:
+    """The Gaussian mechanism."""
+    return exactly(of_terms(gaussian((distance * number(mu)) ** 2)))
+
+
+def concentrated(distance: int, rho: float) -> Family:
+    """Gaussian noise, discrete Gaussian noise and randomized response of that rho."""
+    r = number(rho)
+    if distance > 1 or r == 0:
+        return _groups(exactly(of_terms(gaussian(0))), distance)
+    attacks = [of_terms(gaussian(2 * r)), _response_of_rho(r)]
+    if 0.02 <= rho <= 8.0:
+        # A sigma rounded up costs less.
+        attacks.append(of_terms(integer_pair("DiscreteGaussian", _up(math.sqrt(0.5 / rho)), 1)))
+    return Family(tuple(attacks), None, bound=by_divergences(lambda a: rho * a, math.inf))
+
+
+def truncated(distance: int, rho: float, omega: float) -> Family:
+    """As zCDP, and rare large losses that only orders beyond omega see."""
+    base = concentrated(distance, rho)
+    if distance > 1 or not base.attacks or rho == 0.0:
+        return base
+    rare = _rare(tuple((a, rho * a) for a in _below(omega)), fine_end=omega)
+    bound = by_divergences(lambda a: rho * a if a < omega else math.inf, omega)
+    return Family((*base.attacks, *rare), None, bound=bound)
+
+
+def renyi(distance: int, pairs: tuple[tuple[float, float], ...]) -> Family:
+    """Gaussian noise with no larger divergences, and rare large losses."""
+    if distance > 1:
+        return Family(())
+    least = min(tau / order for order, tau in pairs)
+    attacks = (of_terms(gaussian(2 * number(least * (1 - 1e-12)))), *_rare(pairs))
+    known = dict(pairs)
+    bound = by_divergences(lambda a: known[a], math.inf, orders=tuple(known))
+    return Family(attacks, None, bound=bound)
+
+
+def lists(distance: int, p: Sequence[float], q: Sequence[float]) -> Family:
+    """The pair whose trade-off function it is."""
+    return _groups(exactly(of_terms(listed(map(number, p), map(number, q)))), distance)
+
+
+def points(distance: int, guarantees: Sequence[tuple[float, float]]) -> Family:
+    """The worst pair that is (epsilon, delta)-DP for each of these."""
+    return _groups(exactly(of_terms(from_guarantees(guarantees))), distance)
+
+
+def identity_mixture(distance: int, weight: float, mu: float) -> Family:
+    """With a probability a Gaussian, else nothing, and all see which."""
+    w = number(weight)
+    terms = gaussian(number(mu) ** 2).revealed(w)
+    return _groups(exactly(of_terms(terms)), distance)
+
+
+def from_guarantees(known: Sequence[tuple[float, float]]) -> Terms:
+    """The polygon of the largest power: the least of lines ``delta + e^eps a``, and their mirrors.
+
+    Mirrored, ``1 - e^-eps (1 - delta - a)``.
+    """
+    lines: list[tuple[Real, Real]] = [(mp.mpf(1), mp.mpf(0))]
+    for epsilon, delta in known:
+        t, d = mp.exp(number(epsilon)), number(delta)
+        lines += [(d, t), (1 - (1 - d) / t, 1 / t)]
+
+    def power(a: Real) -> Real:
+        return min(cut + slope * a for cut, slope in lines)
+
+    corners = {mp.mpf(0), mp.mpf(1)}
+    for cut, slope in lines:
+        for other, steep in lines:
+            if slope != steep and 0 < (other - cut) / (slope - steep) < 1:
+                corners.add((other - cut) / (slope - steep))
+    ordered = sorted(corners)
+    heights = [power(a) for a in ordered]
+    p = [heights[0], *(b - a for a, b in pairwise(heights)), 1 - heights[-1]]
+    q = [mp.mpf(0), *(b - a for a, b in pairwise(ordered)), mp.mpf(0)]
+    return listed([max(one, mp.mpf(0)) for one in p], q)
+
+
+def by_divergences(
+    tau: Callable[[float], float], omega: float, orders: tuple[float, ...] | None = None
+) -> Callable[[float], float]:
+    """The bound of Canonne, Kamath and Steinke 2020, proposition 12, at the best of some orders."""
+    asked = orders or tuple(_below(omega)) + tuple(1 + 10 ** (k / 8 - 2) for k in range(40))
+
+    def bound(epsilon: float) -> float:
+        best = 0.0
+        for a in asked:
+            if a < omega or orders:
+                log = (a - 1) * (tau(a) - epsilon + math.log1p(-1 / a)) - math.log(a)
+                best = min(best, log)
+        return math.exp(best) * (1 + 1e-9) if best > -700 else 1e-300
+
+    return bound
+
+
+def _below(omega: float) -> list[float]:
+    return [a for a in _ORDERS if a < omega]
+
+
+def _up(value: float) -> float:
+    return float(f"{value * (1 + 1e-9):.12g}")
+
+
+@lru_cache(maxsize=128)
+def _response_of_rho(rho: Real) -> Case:
+    """Randomized response with ``eps tanh(eps/2) = rho``, which is rho-zCDP (Steinke 2024)."""
+    epsilon = mp.findroot(lambda e: e * mp.tanh(e / 2) - rho, mp.sqrt(2 * rho) + rho / 2)
+    return of_terms(failing(epsilon * (1 - mp.mpf("1e-30")), mp.mpf(0)))
+
+
+def three_outcomes(loss: Real, share: Real) -> Terms:
+    """Losses of +-loss with the masses share and share e^-loss, and else none."""
+    p = (share, share * mp.exp(-loss))
+    rest = 1 - p[0] - p[1]
+    return listed((*p, rest), (p[1], p[0], rest))
+
+
+def _divergence(loss: float, share: float, order: float) -> float:
+    """The Renyi divergence of three outcomes."""
+    low = share * math.exp(-loss)
+    grown = share * math.expm1((order - 1) * loss) + low * math.expm1((1 - order) * loss)
+    return math.log1p(grown) / (order - 1)
+
+
+@lru_cache(maxsize=128)
+def _rare(limits: tuple[tuple[float, float], ...], fine_end: float = math.inf) -> tuple[Case, ...]:
+    """Three outcomes of a few losses, each as probable as the limits allow."""
+    found = []
+    top = [(a, limits[0][1] / limits[0][0] * a) for a in _dense(fine_end)] if fine_end > 1 else []
+    for loss in (0.5, 2.0, 5.0):
+        low, high = 0.0, (1.0 - 1e-9) / (1.0 + math.exp(-loss))
+        checked = [*limits, *top]
+        if any(loss * (a - 1) > 600 for a, _ in checked):
+            continue
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            fits = all(_divergence(loss, middle, a) <= tau * (1 - _SPARED) for a, tau in checked)
+            low, high = (middle, high) if fits else (low, middle)
+        if low > 1e-12:
+            found.append(of_terms(three_outcomes(mp.mpf(loss), mp.mpf(low))))
+    return tuple(found)
+
+
+def _dense(omega: float) -> list[float]:
+    """Orders up to a finite omega: divergences are smooth between them."""
+    if omega == math.inf:
+        return []
+    return [1 + (omega - 1) * k / 400 for k in range(1, 401)]
+
+
+LEAVES: dict[str, Callable[..., Any]] = {
+    "PureDP": pure,
+    "ApproxDP": approximate,
+    "GDP": gaussian_dp,
+    "ZCDP": concentrated,
+    "TCDP": truncated,
+    "RenyiDP": renyi,
+    "FDP of lists": lists,
+    "FDP of deltas": points,
+    "FDP mixture": identity_mixture,
+}

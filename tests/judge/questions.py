@@ -1,0 +1,361 @@
+"""Questions to the library: a line of code each, which anyone can run again, and how it is judged.
+
+A line assigns ``answer``. Only what the package exports is used.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tests.judge import plans, verdicts
+from tests.judge.groups import attained, of_group
+from tests.judge.plans import code, meaning
+from tests.judge.truths import Spec, Truth, truth
+from tests.judge.verdicts import Known, Verdict, known
+
+EPSILONS = (0.0, 0.0, 0.03125, 0.125, 0.25, 0.5, 1.0, 1.0, 2.0, 3.0, 4.0, 6.5, 12.0, 30.0, 50.0)
+DELTAS = (0.0, 0.0, 1e-300, 1e-100, 1e-30, 1e-10, 1e-6, 1e-5, 0.001, 0.0625, 0.25, 0.5, 0.625, 1.0)
+ALPHAS = (0.0, 1e-9, 0.001, 0.0625, 0.25, 0.4, 0.45, 0.5, 0.75, 0.96875, 1.0)
+PROVING = ("closed-form", "contour", "prv", "parts", "rdp", "zcdp", "moments", "advanced", "basic")
+OPTIONS = (*(f", accountant={name!r}" for name in PROVING), ", digits=20", ", tolerance=0.01")
+
+
+@dataclass(frozen=True)
+class Question:
+    """A line of code and how its answer is judged."""
+
+    kind: str
+    operation: str
+    line: str
+    judge: Callable[[Verdict, Any], None]
+
+
+def ends(answer: Any) -> tuple[Any, Any]:
+    """The ends of an answer; an approximation promises nothing."""
+    return answer.lower, answer.upper
+
+
+def _known(spec: Spec) -> Known | None:
+    """What is known of a mechanism; None where nothing is."""
+    plain = meaning(spec)
+    if plain is None:
+        return None
+    found = truth(plain)
+    return known(found) if found.attacked or found.bounded else None
+
+
+def _truth(spec: Spec, distance: int = 1) -> Truth | None:
+    plain = meaning(spec)
+    return None if plain is None else truth(plain, distance)
+
+
+def name_of(spec: Spec) -> str:
+    """The kind of a mechanism, by its most telling part."""
+    if spec.kind == "Composed":
+        return "composition"
+    if spec.kind == "Repeated":
+        return f"{name_of(spec.parts[0])}"
+    if spec.kind == "DPSGD":
+        return f"DPSGD {spec.values[4]}"
+    return spec.kind
+
+
+def _ask(
+    spec: Spec, operation: str, line: str, judge: Callable[[Verdict, Known, Any], None]
+) -> Question:
+    """A question of which the truth is looked up when it is judged."""
+
+    def judged(verdict: Verdict, answer: Any) -> None:
+        what = _known(spec)
+        if what is not None:
+            judge(verdict, what, answer)
+
+    return Question(name_of(spec), operation, f"answer = {line}", judged)
+
+
+def ask_delta(draw: random.Random, spec: Spec, options: str = "") -> Question:
+    """hs.delta."""
+    at = draw.choice(EPSILONS)
+    operation = "delta" + (" of an accountant" if "accountant" in options else "")
+    return _ask(
+        spec,
+        operation,
+        f"hs.delta({code(spec)}, {at!r}{options})",
+        lambda verdict, what, answer: verdicts.delta(verdict, what, at, ends(answer)),
+    )
+
+
+def ask_epsilon(draw: random.Random, spec: Spec, options: str = "") -> Question:
+    """hs.epsilon."""
+    at = draw.choice(DELTAS)
+    operation = "epsilon" + (" of an accountant" if "accountant" in options else "")
+    return _ask(
+        spec,
+        operation,
+        f"hs.epsilon({code(spec)}, {at!r}{options})",
+        lambda verdict, what, answer: verdicts.epsilon(verdict, what, at, ends(answer)),
+    )
+
+
+def ask_named(draw: random.Random, spec: Spec) -> Question:
+    """An accountant by its name, or digits."""
+    way = draw.choice((ask_delta, ask_epsilon))
+    return way(draw, spec, draw.choice(OPTIONS))
+
+
+def _of_function(
+    draw: random.Random, spec: Spec, operation: str, line: str, look: Callable[[], Known | None]
+) -> Question:
+    """A reading of a trade-off function."""
+    kind = draw.choice(("bounds", "delta", "epsilon", "power"))
+    choices = {"bounds": ALPHAS, "power": ALPHAS, "delta": EPSILONS, "epsilon": DELTAS}
+    at = draw.choice(choices[kind])
+    reading = {"bounds": f"bounds({at!r})", "power": f"power_bounds({at!r})"}
+    asked = f"answer = {line}.{reading.get(kind, f'{kind}({at!r})')}"
+
+    def judged(verdict: Verdict, answer: Any) -> None:
+        what = look()
+        if what is None:
+            return
+        if kind == "delta":
+            verdicts.delta(verdict, what, at, ends(answer))
+        elif kind == "epsilon":
+            verdicts.epsilon(verdict, what, at, ends(answer))
+        else:
+            low, high = answer if kind == "bounds" else (1.0 - answer[1], 1.0 - answer[0])
+            verdicts.tests(verdict, what, at, (low, high), kind)
+
+    return Question(name_of(spec), operation, asked, judged)
+
+
+def ask_tradeoff(draw: random.Random, spec: Spec) -> Question:
+    """hs.tradeoff."""
+    return _of_function(draw, spec, "tradeoff", f"hs.tradeoff({code(spec)})", lambda: _known(spec))
+
+
+def ask_group(draw: random.Random, spec: Spec) -> Question:
+    """The trade-off function of groups."""
+    size = draw.choice((2, 2, 3, 4))
+
+    def look() -> Known | None:
+        one, many = _truth(spec), _truth(spec, size)
+        return None if one is None or many is None else of_group(one, size, many)
+
+    line = f"hs.tradeoff({code(spec)}).group({size})"
+    return _of_function(draw, spec, "tradeoff of groups", line, look)
+
+
+TARGETS = ("PureDP", "ApproxDP", "ApproxDP", "GDP", "ZCDP", "TCDP", "RenyiDP", "FDP")
+
+
+def _conversion(draw: random.Random, spec: Spec, name: str) -> str:
+    given = {
+        "ApproxDP": draw.choice(
+            [f", epsilon={draw.choice(EPSILONS)!r}", f", delta={draw.choice(DELTAS)!r}"]
+        ),
+        "TCDP": f", omega={draw.choice((1.5, 2.0, 8.0, 64.0))!r}",
+        "RenyiDP": f", orders={draw.choice(([2.0], [1.5, 4.0], [1.125, 8.0, 25.0]))!r}",
+    }.get(name, "")
+    return f"hs.convert({code(spec)}, hs.{name}{given})"
+
+
+def ask_convert(draw: random.Random, spec: Spec) -> Question:
+    """hs.convert, read by the definition of the notion."""
+    name = draw.choice(TARGETS)
+
+    def judge(verdict: Verdict, what: Known, answer: Any) -> None:
+        verdicts.notion(verdict, what, answer)
+        verdicts.least(verdict, what, answer)
+
+    return _ask(spec, f"convert to {name}", _conversion(draw, spec, name), judge)
+
+
+def ask_converted(draw: random.Random, spec: Spec) -> Question:
+    """What the accountants say of a converted guarantee: only its upper end is about the plan."""
+    line = _conversion(draw, spec, draw.choice(TARGETS))
+    at = draw.choice(EPSILONS)
+
+    def judge(verdict: Verdict, what: Known, answer: Any) -> None:
+        verdict.ordered(*ends(answer), "delta")
+        verdict.never_below(answer.upper, what.lower(at), f"delta({at!r})")
+
+    return _ask(spec, "delta of a conversion", f"hs.delta({line}, {at!r})", judge)
+
+
+BUDGETS = (
+    "hs.ZCDP(1e6)",
+    "hs.TCDP(1e6, 4.0)",
+    "hs.GDP(1e6)",
+    "hs.PureDP(1e6)",
+    "hs.RenyiDP({2.0: 1e6, 8.0: 1e6})",
+    "hs.ApproxDP(1e6, 0.5)",
+)
+
+
+def ask_filter(draw: random.Random, spec: Spec) -> Question:
+    """What a filter has charged."""
+    runs = draw.choice((1, 1, 2, 5))
+    whole = Spec("Repeated", (runs,), (spec,), spec.adjacency)
+    budget = draw.choice(BUDGETS)
+    line = f"f = hs.Filter({budget}); f.step({code(spec)}, count={runs}); answer = f.spent"
+    question = _ask(whole, "Filter", "", verdicts.notion)
+    return Question(name_of(spec), "Filter", line, question.judge)
+
+
+def ask_odometer(draw: random.Random, spec: Spec) -> Question:
+    """What an odometer shows."""
+    runs, at = draw.choice((1, 1, 2, 5)), draw.choice((1e-6, 0.0625, 0.25))
+    whole = Spec("Repeated", (runs,), (spec,), spec.adjacency)
+
+    def judge(verdict: Verdict, what: Known, answer: Any) -> None:
+        verdict.never_below(at, what.lower(float(answer)), f"odometer at {answer!r}")
+
+    line = f"hs.Odometer({at!r}).step({code(spec)}, count={runs})"
+    return _ask(whole, "Odometer", line, judge)
+
+
+_SOLVED = {
+    "Gaussian": "noise_multiplier",
+    "Laplace": "scale",
+    "DiscreteGaussian": "sigma",
+    "DiscreteLaplace": "scale",
+    "RandomizedResponse": "epsilon",
+    "Exponential": "epsilon",
+    "PureDP": "epsilon",
+    "GDP": "mu",
+    "ZCDP": "rho",
+}
+_GOALS = (
+    "hs.ApproxDP(1.0, 1e-6)",
+    "hs.ApproxDP(0.5, 0.0625)",
+    "hs.ApproxDP(2.0, 0.0)",
+    "hs.PureDP(1.0)",
+    "hs.GDP(0.5)",
+    "hs.ZCDP(0.125)",
+    "hs.TCDP(0.25, 4.0)",
+    "hs.RenyiDP({2.0: 0.5, 8.0: 2.0})",
+)
+
+
+def _solvable(spec: Spec) -> str | None:
+    """The number to solve for: that of the only part, if it is one that is known here."""
+    if spec.kind in _SOLVED:
+        return _SOLVED[spec.kind]
+    if spec.kind == "DPSGD":
+        return "noise_multiplier"
+    return _solvable(spec.parts[0]) if len(spec.parts) == 1 else None
+
+
+def _solved(spec: Spec, value: float) -> Spec:
+    """The mechanism with another number."""
+    if spec.kind in _SOLVED or spec.kind == "DPSGD":
+        return Spec(spec.kind, (value, *spec.values[1:]), spec.parts, spec.adjacency)
+    return Spec(spec.kind, spec.values, (_solved(spec.parts[0], value),), spec.adjacency)
+
+
+def ask_calibrate(draw: random.Random, spec: Spec) -> Question:
+    """hs.calibrate: the plan it returns has the guarantee that was asked for."""
+    parameter = _solvable(spec)
+    if parameter is None:
+        return ask_delta(draw, spec)
+    goal = draw.choice(_GOALS)
+    line = f"hs.calibrate({code(spec)}, {parameter!r}, {goal})"
+
+    def judged(verdict: Verdict, answer: Any) -> None:
+        what = _known(_solved(spec, float(answer.value)))
+        if what is not None:
+            verdicts.notion(verdict, what, evaluated(goal))
+
+    return Question(name_of(spec), "calibrate", f"answer = {line}", judged)
+
+
+def evaluated(text: str) -> Any:
+    """The value of an expression in the library's names."""
+    import hockeystick as hs
+
+    return eval(text, {"hs": hs})
+
+
+_NOTIONS = ("PureDP", "ApproxDP", "GDP", "ZCDP", "FDP of deltas", "FDP mixture", "FDP of lists")
+
+
+def ask_notion_group(draw: random.Random, spec: Spec) -> Question:
+    """Groups of a guarantee: some release with it attains what its function allows."""
+    del spec
+    inner = plans.leaf(draw, list(_NOTIONS))
+    size = draw.choice((2, 3, 4))
+
+    def judged(verdict: Verdict, answer: Any) -> None:
+        found = truth(inner)
+        curve = attained(found, size)
+        if inner.kind in ("GDP", "ZCDP"):
+            curve = (
+                truth(inner, size).lower if inner.kind == "GDP" else _gaussian_group(inner, size)
+            )
+        if curve is not None:
+            verdicts.notion(verdict, Known(curve, None), answer)
+
+    return Question(inner.kind, "group", f"answer = {code(inner)}.group({size})", judged)
+
+
+def _gaussian_group(inner: Spec, size: int) -> Callable[[float], Any]:
+    """Gaussian noise of that rho, moved by a group."""
+    mu = (2.0 * inner.values[0]) ** 0.5 * (1 - 1e-12)
+    return truth(Spec("GDP", (mu,)), size).lower
+
+
+def ask_notion_subsample(draw: random.Random, spec: Spec) -> Question:
+    """A guarantee on a sample."""
+    del spec
+    inner = plans.leaf(draw, ["PureDP", "ApproxDP", "FDP of deltas", "FDP mixture", "FDP of lists"])
+    size, examples = draw.choice(((1, 4), (1, 2), (1, 1024), (1, 1)))
+    rate = size / examples
+    function = inner.kind.startswith("FDP")
+    sampled = (
+        Spec("FixedSizeSubsampled", (size, examples), (inner,), "replace-one")
+        if function
+        else Spec("PoissonSubsampled", (rate,), (inner,), "add-remove")
+    )
+    line = f"{code(inner)}.subsample({rate!r})"
+    return _ask(sampled, "subsample", line, verdicts.notion)
+
+
+def ask_notion_parallel(draw: random.Random, spec: Spec) -> Question:
+    """Guarantees on parts of the data."""
+    del spec
+    kind = draw.choice(("PureDP", "ApproxDP", "GDP", "FDP of deltas"))
+    parts = tuple(plans.leaf(draw, [kind]) for _ in range(2))
+    way = draw.choice(plans.ADJACENCIES)
+    whole = (
+        Spec("Composed", (), parts) if way == "replace-one" else Spec("Parallel", ("group",), parts)
+    )
+    line = f"hs.parallel([{', '.join(code(part) for part in parts)}], {way!r})"
+    return _ask(whole, "parallel", line, verdicts.notion)
+
+
+OPERATIONS: tuple[tuple[int, Callable[[random.Random, Spec], Question]], ...] = (
+    (12, ask_delta),
+    (12, ask_epsilon),
+    (14, ask_named),
+    (10, ask_tradeoff),
+    (7, ask_group),
+    (18, ask_convert),
+    (6, ask_converted),
+    (8, ask_filter),
+    (3, ask_odometer),
+    (4, ask_calibrate),
+    (3, ask_notion_group),
+    (3, ask_notion_subsample),
+    (2, ask_notion_parallel),
+)
+
+
+def question(draw: random.Random) -> Question:
+    """One random mechanism, operation and point."""
+    spec = plans.plan(draw)
+    weights = [weight for weight, _ in OPERATIONS]
+    way = draw.choices([one for _, one in OPERATIONS], weights)[0]
+    return way(draw, spec)

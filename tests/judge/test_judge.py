@@ -1,0 +1,150 @@
+"""Random answers of the library are judged by oracles that know nothing of it."""
+
+import ast
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.judge.judging import Outcome, ask, asked
+from tests.judge.plans import code, meaning
+from tests.judge.questions import Question
+from tests.judge.truths import Spec, truth
+from tests.judge.verdicts import Known, Verdict, delta, epsilon, known, tests
+
+SEED = 2
+ORACLES = (
+    "profiles",
+    "outcomes",
+    "noises",
+    "cases",
+    "truths",
+    "guarantees",
+    "samplings",
+    "epochs",
+    "selections",
+)
+GAUSSIAN = Spec("Gaussian", (1.0,))
+
+
+def _faults(found: list[Outcome]) -> str:
+    return "\n".join(f"{one.line}  # {one.faults[0]}" for one in found if one.faults)
+
+
+@pytest.mark.parametrize("part", range(5))
+def test_no_end_of_150_random_answers_is_on_the_wrong_side(part: int) -> None:
+    found = [asked(SEED, index, seconds=0.5) for index in range(30 * part, 30 * part + 30)]
+    assert not _faults(found)
+    assert sum(one.upper for one in found) > 8
+    assert sum(one.lower for one in found) > 3
+
+
+@pytest.mark.slow
+def test_no_end_of_1000_fresh_answers_is_on_the_wrong_side(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    seed = time.time_ns() % 10**6
+    with capsys.disabled():
+        sys.stderr.write(f"\ntests.judge: seed {seed}\n")
+    found = [asked(seed, index, seconds=5.0) for index in range(1000)]
+    assert not _faults(found), f"seed {seed}"
+    assert sum(one.upper for one in found) > 500
+    assert sum(one.lower for one in found) > 250
+
+
+@pytest.mark.parametrize("name", ORACLES)
+def test_oracles_import_nothing_of_the_library(name: str) -> None:
+    tree = ast.parse((Path(__file__).parent / f"{name}.py").read_text(encoding="utf-8"))
+    imported = [
+        alias.name if isinstance(node, ast.Import) else str(node.module)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    ]
+    assert imported
+    assert not [one for one in imported if one.startswith("hockeystick")]
+
+
+def _sampled(rate: float, noise: float, adjacency: str) -> Spec:
+    return Spec("PoissonSubsampled", (rate,), (Spec("Gaussian", (noise,)),), adjacency)
+
+
+@pytest.mark.parametrize(
+    ("spec", "at", "value"),
+    [
+        (GAUSSIAN, 1.0, 0.126936737506643945800829624758),
+        (Spec("Laplace", (1.0,)), 0.5, 0.2211992169285951317548297),
+        (Spec("RandomizedResponse", (1.0, 10)), 0.5, 0.0912728140025937886263491456854),
+        (Spec("DiscreteGaussian", (2.0, 1)), 1.0, 0.00724877684595),
+        (Spec("ApproxDP", (1.0, 0.25)), 1.0, 0.25),
+        (_sampled(0.1, 2.0, "add-remove"), 0.2, 2.88571111801261534128e-4),
+        (Spec("Repeated", (50,), (_sampled(0.1, 2.0, "add-remove"),)), 1.0, 0.00135525177912980502),
+        (_sampled(0.9, 1.0, "replace-one"), 2.0, 0.21274),
+        (
+            Spec("RandomAllocation", (2, 1), (GAUSSIAN,), "add-remove"),
+            1.0,
+            0.0592065010858926532787,
+        ),
+        (Spec("Repeated", (30,), (Spec("PureDP", (0.1,)),)), 2.4, 2.97340390503302e-7),
+        (Spec("RAPPOR", (0.5, 2)), 4.0, 0.103132226433),
+        (Spec("SinhNormal", (0.1, 40.0)), 1.0, 0.003370163333),
+        (Spec("BatchClipped", (0.5, 2), (GAUSSIAN,), "add-remove"), 1.0, 0.119682),
+    ],
+    ids=lambda value: value.kind if isinstance(value, Spec) else None,
+)
+def test_oracles_contain_known_values(spec: Spec, at: float, value: float) -> None:
+    found = truth(spec)
+    assert found.lower(at) <= value * (1 + 1e-10)
+    assert found.upper(at) >= value * (1 - 1e-10)
+
+
+def test_an_end_on_the_wrong_side_is_a_fault() -> None:
+    what = known(truth(GAUSSIAN))
+    wrong: list[Callable[[Verdict], None]] = [
+        lambda verdict: delta(verdict, what, 1.0, (0.0, 0.1269)),
+        lambda verdict: delta(verdict, what, 1.0, (0.127, 1.0)),
+        lambda verdict: delta(verdict, what, 1.0, (0.1269, float("nan"))),
+        lambda verdict: epsilon(verdict, what, 1e-5, (0.0, 4.37)),
+        lambda verdict: epsilon(verdict, what, 1e-5, (4.38, 5.0)),
+        lambda verdict: epsilon(verdict, what, 1e-5, (5.0, 4.0)),
+        lambda verdict: tests(verdict, what, 0.25, (0.5, 0.75), "f"),
+        lambda verdict: tests(verdict, what, 0.25, (0.0, 0.25), "f"),
+    ]
+    for one in wrong:
+        verdict = Verdict()
+        one(verdict)
+        assert verdict.faults
+    verdict = Verdict()
+    delta(verdict, what, 1.0, (0.12693, 0.12694))
+    epsilon(verdict, what, 1e-5, (4.377178, 4.377179))
+    tests(verdict, what, 0.25, (0.3, 0.4), "f")
+    assert not verdict.faults
+    assert verdict.upper
+    assert verdict.lower
+
+
+def test_what_is_no_error_of_the_library_is_a_fault() -> None:
+    def judge(verdict: Verdict, answer: object) -> None:
+        del verdict, answer
+
+    for line, refused, faulty in (
+        ("answer = hs.Gaussian(-1)", True, False),
+        ("answer = 1 / 0", False, True),
+        ("answer = hs.Certified(2.0, 1.0, 3.0, quantity='delta', accountant='x')", True, True),
+        ("answer = 1", False, False),
+    ):
+        found = ask(Question("", "", line, judge), 10.0)
+        assert (bool(found.refusal), bool(found.faults)) == (refused, faulty)
+
+
+def test_plans_of_training_come_down_to_what_they_say() -> None:
+    plan = Spec("DPSGD", (2.0, 64, 4, 3, "poisson", "individual"), (), "replace-one")
+    assert code(plan).startswith(
+        "hs.DPSGD(examples=64, batch_size=4, noise_multiplier=2.0, steps=3"
+    )
+    found = meaning(plan)
+    assert found is not None
+    assert found.parts[0].kind == "PoissonSubsampled"
+    assert Known(lambda _: 0.0, None).upper is None

@@ -85,13 +85,14 @@ class Search:
         first = self.look(start)
         other = self._missed(first, stride) or self._other_side(first, stride)
         if other is None:
-            if self._reason is not None and not any(one.answer for one in self.trials.values()):
+            if self._reason is not None and not self._says_something:
                 raise self._reason
             if not first.meets:
                 raise self._infeasible()
             return Bracket(self._last(first), None)
         found = self._sharpened(*((first, other) if first.meets else (other, first)))
         self._refuse_contradictions(found)
+        self._refuse_unknown(found)
         self._refuse_nothing(found)
         return found
 
@@ -108,6 +109,11 @@ class Search:
                 self.trials[x] = Trial(x, answer, excess, meets, goal.violates(answer))
         return self.trials[x]
 
+    @property
+    def _says_something(self) -> bool:
+        """Return whether a plan that was looked at has a finite bound of the quantity."""
+        return any(one.answer is not None and one.excess < math.inf for one in self.trials.values())
+
     def _read(self, plan: Mechanism) -> Achieved | None:
         """Return what is proven of a plan, once for all plans that come down to the same."""
         key = plan.mechanism if isinstance(plan, Plan) else plan
@@ -116,7 +122,8 @@ class Search:
             try:
                 self._answers[key] = plan, self.goal.read(self.after(plan))
             except (IncompatibleError, UnsupportedError) as error:
-                self._reason = error
+                # The first is asked of the number that the plan came with.
+                self._reason = self._reason or error
                 self._answers[key] = plan, None
         return self._answers[key][1]
 
@@ -313,6 +320,14 @@ class Search:
             ahead = sense * (position(one.x) - boundary)
             if (one.violates and ahead < -_RIPPLE) or (one.meets and ahead > _RIPPLE):
                 self._refuse_ripples("the target is met and missed again around", one.x)
+
+    def _refuse_unknown(self, found: Bracket) -> None:
+        """Raise the reason where the quantity is known of nothing but a release of nothing."""
+        inside, outside = found
+        silent = inside.answer is not None and inside.answer.upper == 0.0
+        unknown = outside is not None and outside.answer is None and not outside.violates
+        if silent and unknown and self._reason is not None:
+            raise self._reason
 
     def _refuse_ripples(self, why: str, x: float) -> None:
         """Raise because the parameter is not monotone."""

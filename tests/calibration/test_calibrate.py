@@ -3,6 +3,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import Any
 
 import pytest
 from mpmath import erfc, findroot, mp, mpf, sqrt
@@ -478,7 +479,7 @@ def test_a_plan_without_the_targets_quantity_is_refused_with_the_reason(
     target: hs.GDP | hs.ZCDP,
 ) -> None:
     with pytest.raises(hs.IncompatibleError, match="implies no"):
-        hs.calibrate(hs.Laplace(1), "scale", target)
+        hs.calibrate(hs.Skellam(9), "variance", target)
 
 
 # Mechanisms that take seconds for one answer.
@@ -525,3 +526,46 @@ def test_every_number_of_every_mechanism_is_solved_or_refused_with_a_reason(
     assert hs.epsilon(found.plan, 1e-5).upper <= target.epsilon
     assert found.achieved.upper <= target.epsilon
     assert found.bracket[0] <= found.value <= found.bracket[1]
+
+
+@pytest.mark.parametrize(
+    ("plan", "parameter", "target", "told"),
+    [
+        (hs.DiscreteGaussian(2.0), "sigma", hs.GDP(1.0), r"sigma 2\) implies no GDP"),
+        (hs.Skellam(20.0), "variance", hs.ZCDP(1.0), r"variance 20\) implies no ZCDP"),
+        (hs.ApproxDP(1.0, 1e-4), "epsilon", hs.ZCDP(1.0), r"\(1, 0.0001\)-DP release implies no"),
+        (
+            hs.PoissonSubsampled(hs.ApproxDP(1.0, 1e-4), rate=0.01),
+            "epsilon",
+            hs.ApproxDP(1.0, 1.1e-6),
+            r"cannot account for plan \(Poisson-subsampled \[\(1, 0.0001\)-DP release\]",
+        ),
+    ],
+    ids=str,
+)
+def test_what_is_not_known_of_a_plan_is_refused_with_the_number_that_it_came_with(
+    plan: hs.Mechanism, parameter: str, target: Any, told: str
+) -> None:
+    """No "infeasible", no infinite noise, and no number that the search happened to try."""
+    with pytest.raises((hs.IncompatibleError, hs.UnsupportedError), match=told):
+        hs.calibrate(plan, parameter, target)
+
+
+@pytest.mark.parametrize(
+    ("plan", "parameter", "target"),
+    [
+        (hs.Laplace(1.0), "scale", hs.ZCDP(0.5)),
+        (hs.DiscreteGaussian(2.0), "sigma", hs.ZCDP(0.5)),
+        (hs.RandomizedResponse(1.0), "epsilon", hs.GDP(0.5)),
+        (hs.Exponential(1.0), "epsilon", hs.TCDP(0.5, 9.0)),
+        (hs.Laplace(2.0) @ hs.Gaussian(3.0), "noise_multiplier", hs.GDP(0.9)),
+        (hs.PoissonSubsampled(hs.Gaussian(1.0), 0.9, "replace-one"), "noise_multiplier", hs.GDP(1)),
+    ],
+    ids=str,
+)
+def test_a_target_of_another_notion_is_solved_for_whatever_the_losses_tell_it_of(
+    plan: hs.Mechanism, parameter: str, target: Any
+) -> None:
+    found = hs.calibrate(plan, parameter, target)
+    limit = target.mu if isinstance(target, hs.GDP) else target.rho
+    assert limit * (1 - 1e-6) <= found.achieved.upper <= limit

@@ -24,6 +24,7 @@ def test_the_public_names_are_exactly_these() -> None:
         "Approximate",
         "AskDelta",
         "AskEpsilon",
+        "BatchClipped",
         "BayesError",
         "BudgetExhausted",
         "BudgetSplit",

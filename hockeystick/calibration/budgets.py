@@ -18,6 +18,7 @@ from hockeystick.conversions.convert import convert
 from hockeystick.errors import IncompatibleError, ParameterError, UnsupportedError
 from hockeystick.mechanisms import (
     DPSGD,
+    BatchClipped,
     Composed,
     FixedSizeSubsampled,
     Gaussian,
@@ -280,6 +281,7 @@ def _(mechanism: Composed, factor: float) -> Mechanism:
     return Composed(_scaled(part, factor) for part in mechanism.parts)
 
 
+@_scaled.register(BatchClipped)
 @_scaled.register(Repeated)
 @_scaled.register(FixedSizeSubsampled)
 @_scaled.register(PoissonSubsampled)

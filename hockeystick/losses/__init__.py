@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from hockeystick.losses import (  # noqa: F401  # for what they register
     _lines_by_orders,
+    batch_clipped,
     factorization,
     gopa,
     iterated,
@@ -18,6 +19,7 @@ from hockeystick.losses import (  # noqa: F401  # for what they register
     revealed_sample,
     selection,
     subsamples,
+    truncated_poisson,
     tuning,
 )
 from hockeystick.losses.atomic import AtomicLoss

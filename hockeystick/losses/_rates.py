@@ -9,6 +9,11 @@ from typing import Final
 _ULP: Final = 2.0**-52
 
 
+def exact_rate(rate: float | Fraction) -> Fraction:
+    """Return a rate as the decimal that it prints as; a fraction as itself."""
+    return rate if isinstance(rate, Fraction) else Fraction(repr(rate))
+
+
 def log_complement(rate: float | Fraction) -> float:
     """Return ``ln(1-p)`` of a rate below 1, also where its float is 1."""
     if rate < 0.99:

@@ -9,6 +9,7 @@ from typing import Final, cast
 
 from hockeystick.adjacency import Adjacency
 from hockeystick.losses._levels import levels_of
+from hockeystick.losses._rates import exact_rate
 from hockeystick.losses.atomic import AtomicLoss
 from hockeystick.losses.base import CellLoss, Loss
 from hockeystick.losses.fixed_size_gaussian import FixedSizeGaussianLoss
@@ -115,13 +116,13 @@ def _(loss: GaussianLoss, rate: float | Fraction, removing: bool) -> Loss:
 
 @sampled_loss.register
 def _(loss: SampledGaussianLoss, rate: float | Fraction, removing: bool) -> Loss:
-    both = _fraction(rate) * _fraction(loss.rate)
+    both = exact_rate(rate) * exact_rate(loss.rate)
     return SampledGaussianLoss(both, loss.noise_multiplier, removing)
 
 
 @sampled_loss.register
 def _(loss: RevealingLoss, rate: float | Fraction, removing: bool) -> Loss:
-    both = rate if loss.rate == 1.0 else _fraction(rate) * _fraction(loss.rate)
+    both = rate if loss.rate == 1.0 else exact_rate(rate) * exact_rate(loss.rate)
     return RevealingLoss(both, removing)
 
 
@@ -135,11 +136,6 @@ def _(loss: TwoPointLoss, rate: float | Fraction, removing: bool) -> Loss:
             "than are accounted; state the sampled guarantee itself, or the pure part alone"
         )
     return SampledAtomsLoss(loss, rate, removing)
-
-
-def _fraction(rate: float | Fraction) -> Fraction:
-    """Return a rate as the decimal that it prints as; a fraction as itself."""
-    return rate if isinstance(rate, Fraction) else Fraction(repr(rate))
 
 
 @losses_of.register

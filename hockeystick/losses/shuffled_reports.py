@@ -1,9 +1,11 @@
 """The losses of shuffled reports: what dominates them, and what concrete data lose.
 
-Why the stronger clones dominate, for all data and even where users run different randomizers: let
-R and R' be the laws of the first user's report for two data, ``k = e^eps`` with
-``1 <= k <= e^eps0``, and w the pointwise least density of the others' reports. Each of the others
-reports from w with probability ``|w|``; show who reported from the rest, and what. Then
+Why the stronger clones dominate, for all data, where all users run the same eps0-DP randomizer:
+let R and R' be the laws of the first user's report for two data, ``k = e^eps`` with
+``1 <= k <= e^eps0``, and w the pointwise least density of the others' reports, at least ``e^-eps0``
+times R and R'. (Where others run randomizers of their own, it need not be: among constants of their
+own, which are different, the one other report is seen.) Each of the others reports from w with
+probability ``|w|``; show who reported from the rest, and what. Then
 
     delta(eps) <= E[((g_1 + ... + g_n) / n)_+],   g = (R - k R')/w on a draw of w, or else 0,
 

@@ -15,7 +15,6 @@ from hockeystick.losses.gaussian_mixture import GaussianMixtureLoss
 from hockeystick.losses.leaves import sampled_loss
 from hockeystick.losses.registry import LossPair, NoAnalysisError, losses_of
 from hockeystick.losses.revealed_mixture import revealed_mixture
-from hockeystick.losses.sampled_gaussian import SampledGaussianLoss
 from hockeystick.losses.symmetrized import symmetrized
 from hockeystick.mechanisms import (
     Composed,
@@ -24,22 +23,18 @@ from hockeystick.mechanisms import (
     Mechanism,
     Plan,
     Repeated,
-    TruncatedPoissonSubsampled,
     WithReplacementSubsampled,
 )
 
 if TYPE_CHECKING:
     from mpmath import mpf
 
-_ULP: Final = 2.0**-52
 # Numbers of hits up to this are accounted one by one, larger ones in groups that grow by this.
 _ONE_BY_ONE: Final = 6
 _GROWTH: Final = 1.25
 # Less likely than this, what is left goes to the largest number of hits.
 _UNLIKELY: Final = 1e-290
 _DIGITS: Final = 370
-# For more examples than this an incomplete beta function takes too long.
-_MOST_EXAMPLES: Final = 10_000
 _BITS: Final = 960
 
 
@@ -47,14 +42,20 @@ _BITS: Final = 960
 def _(mechanism: FixedSizeSubsampled) -> LossPair:
     pair = _of_one_run(mechanism.inner, "sampling of a fixed size")
     zeroed = mechanism.adjacency is Adjacency.ZERO_OUT
-    if pair.removing is None or (mechanism.rate == 1 and not zeroed):
+    whole = mechanism.rate == 1
+    if pair.removing is None or (whole and mechanism.adjacency is Adjacency.REPLACE_ONE):
         return pair
+    if whole and not zeroed and not isinstance(mechanism.inner, Gaussian):
+        raise NoAnalysisError(
+            "without one of its examples a sample of all has none to take the place of the missing "
+            f"one, and of {mechanism.inner} it is only known what a replacement costs"
+        )
     if pair.removing != pair.adding:
         raise NoAnalysisError(
             f"samples of a fixed size are analysed for what costs the same in both directions of a "
             f"replacement, not for {mechanism.inner}"
         )
-    if zeroed:
+    if zeroed or whole:
         return _zeroed(pair.removing, mechanism.rate)
     removing, adding = (sampled_loss(pair.removing, mechanism.rate, way) for way in (True, False))
     if mechanism.adjacency is Adjacency.ADD_REMOVE:
@@ -64,7 +65,7 @@ def _(mechanism: FixedSizeSubsampled) -> LossPair:
 
 @losses_of.register
 def _(mechanism: WithReplacementSubsampled) -> LossPair:
-    noise = _gaussian(mechanism.inner, "Sampling with replacement")
+    noise = noise_of(mechanism.inner, "Sampling with replacement")
     if noise is None or mechanism.examples == 1:
         # The only example is in every place.
         return losses_of(Gaussian(math.inf if noise is None else noise / mechanism.batch_size))
@@ -73,27 +74,6 @@ def _(mechanism: WithReplacementSubsampled) -> LossPair:
     rate = sum((group.chance for group in above), Fraction(0))
     upper = sampled_loss(_seen(above, noise_multiplier, rate), rate, True)
     return _exchanged(upper, *(_alike(below, noise_multiplier, way) for way in (True, False)))
-
-
-@losses_of.register
-def _(mechanism: TruncatedPoissonSubsampled) -> LossPair:
-    noise = _gaussian(mechanism.inner, "Truncated Poisson sampling")
-    if noise is None or mechanism.rate == 0:
-        return LossPair(None, None)
-    if mechanism.rate == 1:
-        raise NoAnalysisError("at rate 1 every example is drawn; use FixedSizeSubsampled")
-    rate, full = mechanism.rate, _chance_of_full(mechanism)
-    # Where other examples add nothing, the example counts if it is drawn and kept.
-    kept_if_drawn = max(1.0 - full, min(1.0, mechanism.cap / (mechanism.examples + 1.0)))
-    pair = []
-    for removing in (True, False):
-        whole, cut = (SampledGaussianLoss(rate, one, removing) for one in (noise, noise / 2.0))
-        kept = SampledGaussianLoss(
-            float(rate) * kept_if_drawn * (1.0 - 8.0 * _ULP), noise, removing
-        )
-        either = revealed_mixture(((1 - Fraction(full), whole), (Fraction(full), cut)))
-        pair.append(DominatedLoss(cast(CellLoss, either), kept) if full > 0.0 else whole)
-    return LossPair(*pair)
 
 
 def _of_one_run(inner: Mechanism, what: str) -> LossPair:
@@ -106,7 +86,7 @@ def _of_one_run(inner: Mechanism, what: str) -> LossPair:
     return losses_of(inner)
 
 
-def _gaussian(inner: Mechanism, what: str) -> float | None:
+def noise_of(inner: Mechanism, what: str) -> float | None:
     """Return the noise multiplier of a Gaussian, None where it is infinite, or raise."""
     if not isinstance(inner, Gaussian):
         raise NoAnalysisError(f"{what} is analysed for the Gaussian mechanism, not for {inner}")
@@ -131,7 +111,8 @@ def _zeroed(replaced: Loss, rate: Fraction) -> LossPair:
     """Return the losses of samples of a fixed size where an example is zeroed.
 
     None costs more than a replacement. Among examples that contribute nothing, one that is zeroed
-    moves a Gaussian's sum by half as much.
+    moves a Gaussian's sum by half as much. The same holds of an example that is missing in a sample
+    of all.
     """
     half = None
     if isinstance(replaced, GaussianLoss):
@@ -213,33 +194,3 @@ def _alike(groups: list[_Group], noise_multiplier: Fraction, removing: bool) -> 
     distances = tuple(group.fewest / noise_multiplier for group in known)
     weights = tuple(group.chance / rate for group in known)
     return sampled_loss(GaussianMixtureLoss(distances, weights, removing), rate, removing)
-
-
-def _at_least(cap: int, examples: int, rate: mpf) -> float:
-    """Return ``P[Bin(examples, rate) >= cap]``, rounded up."""
-    from mpmath import mp
-
-    chance = mp.betainc(cap, examples - cap + 1, 0, rate, regularized=True)
-    return min(math.nextafter(float(chance) * (1.0 + 4.0 * _ULP), 2.0), 1.0)
-
-
-def _chance_of_full(mechanism: TruncatedPoissonSubsampled) -> float:
-    """Return ``P[Bin(examples, rate) >= cap]``, rounded up; 1 for large data where it is not rare.
-
-    From a cap above the mean on, the chances fall faster than a geometric series; elsewhere it is
-    an incomplete beta function.
-    """
-    from mpmath import mp
-
-    from hockeystick._reference.profiles import exact
-
-    examples, cap = mechanism.examples, mechanism.cap
-    if cap > examples:
-        return 0.0
-    with working_digits(_DIGITS):
-        rate = exact(mechanism.rate)
-        if cap <= 1.01 * examples * rate:
-            return 1.0 if examples > _MOST_EXAMPLES else _at_least(cap, examples, rate)
-        term = mp.binomial(examples, cap) * rate**cap * (1 - rate) ** (examples - cap)
-        ratio = (examples - cap) * rate / ((cap + 1) * (1 - rate))
-        return min(math.nextafter(float(term / (1 - ratio)), 2.0), 1.0)

@@ -8,6 +8,7 @@ from typing import Final
 
 from hockeystick.mechanisms import tuning
 from hockeystick.mechanisms.base import Mechanism, Plan
+from hockeystick.mechanisms.batch_clipped import BatchClipped
 from hockeystick.mechanisms.composition import Composed, Repeated
 from hockeystick.mechanisms.decentralised import GOPA, Graph, NoisyIterations, TokenWalk
 from hockeystick.mechanisms.discrete_gaussian import DiscreteGaussian
@@ -59,6 +60,7 @@ __all__ = [
     "MECHANISMS",
     "RAPPOR",
     "AboveThreshold",
+    "BatchClipped",
     "ClientSampling",
     "Clipping",
     "ComparisonNoise",
@@ -121,6 +123,7 @@ MECHANISMS: Final[Mapping[str, type[Mechanism]]] = MappingProxyType(
         cls.__name__: cls
         for cls in (
             AboveThreshold,
+            BatchClipped,
             Composed,
             DPSGD,
             DiscreteGaussian,

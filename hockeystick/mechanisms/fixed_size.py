@@ -42,14 +42,19 @@ class FixedSizeSubsampled(Mechanism):
         much as a replacement may, C of 2C, and the release is a sampled Gaussian.
 
     Edge cases:
-        A sample of all examples is the inner mechanism itself.
+        Under replace-one a sample of all examples is the inner mechanism itself. Under add-remove
+        its neighbour has no example to take the place of the one that is missing: known is only an
+        interval, for a Gaussian on sums of contributions of norm at most C, 2C apart where one is
+        replaced. One that is missing moves such a sum by C, the lower end; the upper end is that of
+        a replacement, which holds for contributions in [0, 2C] as well.
 
     Args:
         inner: The mechanism that is run on the sample, the same in both directions of a
             replacement, as noise is; a Gaussian's noise multiplier is the standard deviation over
             the most that replacing one example moves the result.
         batch_size: Size of a sample, an integer from 1 to examples.
-        examples: Size of the (larger) data set, an integer >= 1.
+        examples: Size of the data set, under add-remove exactly that of the larger one, an integer
+            >= 1.
         adjacency: "replace-one", "add-remove" or "zero-out".
 
     Raises:
@@ -104,6 +109,8 @@ class FixedSizeSubsampled(Mechanism):
             f"Each sample is one of all sets of {self.batch_size:,} of {self.examples:,} examples, "
             "equally likely, and kept secret."
         )
+        if self.adjacency is Adjacency.ADD_REMOVE:
+            sampling += f" The larger of two neighbouring data sets has exactly {self.examples:,}."
         return (self.adjacency.meaning, sampling, *self.inner.assumptions)
 
     def _words(self) -> tuple[str, tuple[str, ...]]:

@@ -20,8 +20,12 @@ class ShuffledReports(Mechanism):
     """The multiset of the reports of n users, each randomized by its user: the shuffle model.
 
     M(x_1, ..., x_n) = a random permutation of (R(x_1), ..., R(x_n)), where R is ``randomizer``,
-    which is epsilon_0-DP for the person who reports. ``** rounds`` has fresh noise, and a fresh
-    permutation, in each round.
+    the same for all users, which is epsilon_0-DP for the person who reports. ``** rounds`` has
+    fresh noise, and a fresh permutation, in each round.
+
+    That all run the same one matters: the others hide a report only as far as they may send it
+    themselves. Among 99 who send a constant of their own, one bit of ``RandomizedResponse(1)`` is
+    seen as it is, and delta(0.5) is 0.28765, not 1.7e-6.
 
     With ``tau = tanh(epsilon_0/2)``, ``T = 1 + Bin(n - 1, 1 - tau)`` and S the sum of T fair
     signs, the reports cost no more than the pair of distributions of (S, T) that have the densities
@@ -35,16 +39,16 @@ class ShuffledReports(Mechanism):
 
     Guarantees:
         An interval: the upper end is that of the stronger clones, which holds for every
-        epsilon_0-DP randomizer and all data (``losses/shuffled_reports.py`` has a proof). The lower
-        end is that of concrete data: for ``RandomizedResponse``, where all others hold the first
-        user's category, another one of the two, or (with three categories or more) a third one; for
-        ``PureDP``, that of one of these with 2 or 3 categories; none (0) for other randomizers.
-        Which one is chosen by a moment. Where the others hold a third of 3 categories, ``mu^2`` of
-        the Gaussian limit of many users is that of the clones times ``(e^epsilon_0 +
-        1)/(e^epsilon_0 + 2)``, so that the interval closes as epsilon_0 grows. Next to epsilon =
-        epsilon_0, where only the event counts that all reports agree, binary randomized response
-        attains the clones' pair. In between no randomizer is known to: the width of the interval is
-        what is not settled, not what is rounded, which
+        epsilon_0-DP randomizer that all users run, and all data (``losses/shuffled_reports.py`` has
+        a proof). The lower end is that of concrete data: for ``RandomizedResponse``, where all
+        others hold the first user's category, another one of the two, or (with three categories or
+        more) a third one; for ``PureDP``, that of one of these with 2 or 3 categories; none (0) for
+        other randomizers. Which one is chosen by a moment. Where the others hold a third of 3
+        categories, ``mu^2`` of the Gaussian limit of many users is that of the clones times
+        ``(e^epsilon_0 + 1)/(e^epsilon_0 + 2)``, so that the interval closes as epsilon_0 grows.
+        Next to epsilon = epsilon_0, where only the event counts that all reports agree, binary
+        randomized response attains the clones' pair. In between no randomizer is known to: the
+        width of the interval is what is not settled, not what is rounded, which
         ``hockeystick.accountants.shuffled_reports.clones_epsilon`` shows.
 
     Edge cases:
@@ -95,8 +99,8 @@ class ShuffledReports(Mechanism):
         return (
             self.adjacency.meaning,
             *self.randomizer.assumptions,
-            f"Each of {self.users:,} users sends one report, randomized as described; none of them "
-            "works with who sees the shuffled reports.",
+            f"All {self.users:,} users run this same randomizer, independently, and send one "
+            "report each; none of them works with who sees the shuffled reports.",
             "The shuffler permutes the reports at random and hides whatever else could tell who "
             "sent which.",
         )

@@ -24,22 +24,26 @@ class TruncatedPoissonSubsampled(Mechanism):
     drawn, a random set of ``cap`` of them is kept. What is drawn and kept is secret.
 
     Guarantees:
-        An upper end: let J be how many of the other examples are drawn. Where J is below the cap,
-        nothing is cut and the run is one on a Poisson sample; otherwise the example, if drawn and
-        kept, takes another one's place, which moves the result twice as far. Both cases are
-        accounted as if it were known which of them happened; the second has the probability
-        ``P[Bin(examples, rate) >= cap]``. A lower end by data sets whose other examples add
-        nothing.
+        An upper end: with n examples in the larger data set, let ``J ~ Bin(n - 1, rate)`` of the
+        others be drawn. Where J is below the cap B, nothing is cut and the run is one on a Poisson
+        sample. Otherwise the sample without the example is a random set of B others, and the
+        example, if drawn and kept, takes the place of one of them, which moves the result twice as
+        far; that happens with probability ``r = B P[Bin(n, rate) > B] / (n P[J >= B])``. Which case
+        it is is taken as known. A lower end by data sets whose other examples add nothing.
+
+        This is for a larger data set of exactly n examples: of fewer, fewer batches are cut, but
+        those that are keep more of what is drawn, which may cost more.
 
     Edge cases:
-        A cap that is hardly ever reached costs what Poisson sampling does.
+        A cap that is hardly ever reached costs what Poisson sampling does; one of n is never
+        reached. A cap far below ``n rate`` costs what samples of that fixed size do.
 
     Args:
         inner: A ``Gaussian``; its noise multiplier is the standard deviation over the largest
             contribution of one example.
         rate: Probability of each example to be drawn, in [0, 1].
         cap: Largest size of a sample, an integer >= 1.
-        examples: Size of the data set, an integer >= 1.
+        examples: Size n of the larger data set, an integer >= 1.
         adjacency: "add-remove".
 
     Raises:
@@ -95,7 +99,8 @@ class TruncatedPoissonSubsampled(Mechanism):
         sampling = (
             f"Each of {self.examples:,} examples is drawn independently with probability "
             f"{float(self.rate):g}; of more than {self.cap:,} a random set of {self.cap:,} is "
-            "kept; the sample is secret."
+            "kept; the sample is secret. The larger of two neighbouring data sets has exactly "
+            f"{self.examples:,}."
         )
         return (self.adjacency.meaning, sampling, *self.inner.assumptions)
 

@@ -354,6 +354,7 @@ def test_all_that_wraps_noise_has_it_multiplied() -> None:
         lambda one: hs.Shuffled(one, steps=4),
         lambda one: hs.TruncatedPoissonSubsampled(one, 0.1, 20, 50),
         lambda one: hs.WithReplacementSubsampled(one, 3, 15),
+        lambda one: hs.BatchClipped(hs.RandomAllocation(one, 20), 200),
         lambda one: one**5 @ hs.Gaussian(one.noise_multiplier),
     ):
         assert with_noise(wrap(inner), 2.0) == wrap(more)

@@ -48,6 +48,7 @@ DESCRIBED: Final[tuple[hs.Mechanism, ...]] = (
     hs.AboveThreshold(
         4.0, 8.0, threshold_noise="gaussian", query_noise="gaussian", queries=50, monotone=True
     ),
+    hs.BatchClipped(hs.PoissonSubsampled(hs.Gaussian(4.0), 0.05, "zero-out"), 20),
     hs.DiscreteGaussian(4.0, sensitivity=2),
     hs.DiscreteLaplace(2.0, sensitivity=3),
     hs.Exponential(1.6),

@@ -88,7 +88,29 @@ def test_every_sampling_has_a_scheme() -> None:
         ),
         (
             {"sampling": "random-allocation", "clipping": "batch"},
-            hs.RandomAllocation(hs.Gaussian(0.75), 20) ** 4,
+            hs.BatchClipped(hs.RandomAllocation(hs.Gaussian(1.5), 20), 1000) ** 4,
+        ),
+        (
+            # Where the number of examples is public, the chance of company is that of so many.
+            {"clipping": "batch", "adjacency": "zero-out"},
+            hs.BatchClipped(
+                hs.PoissonSubsampled(hs.Gaussian(1.5), Fraction(1, 20), "zero-out"), 1000
+            )
+            ** 80,
+        ),
+        (
+            {
+                "clipping": "batch",
+                "adjacency": "zero-out",
+                "rate": 0.05,
+                "examples": None,
+                "batch_size": None,
+            },
+            hs.PoissonSubsampled(hs.Gaussian(0.75), Fraction(1, 20), "zero-out") ** 80,
+        ),
+        (
+            {"sampling": "fixed-size", "batch_size": 1000},
+            hs.Gaussian(1.5) ** 4,
         ),
         ({"sampling": "full-batch", "batch_size": None}, hs.Gaussian(1.5) ** 4),
         (
@@ -226,7 +248,7 @@ def test_the_assumptions_say_how_batches_are_drawn_and_what_is_clipped(sampling:
 
 def test_batches_clipped_as_a_whole_say_so() -> None:
     clipped = plan(clipping=Clipping.BATCH)
-    assert "twice the clipping norm" in clipped.assumptions[2]
+    assert "twice the clipping norm" in clipped.assumptions[3]
     assert "batch clipping" in str(clipped)
 
 

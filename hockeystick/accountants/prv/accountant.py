@@ -67,7 +67,8 @@ class PRV(DirectedAccountant):
             return Interval.point(0.0)
         closed = closed_epsilon_upper(terms, delta)
         if closed == math.inf:
-            return self._epsilon_of(terms, delta, closed)
+            found = self._epsilon_of(terms, delta, closed)
+            return _sharpened(found, terms, lambda known: self._epsilon_of(known, delta, closed))
         lattice = self._epsilon_of(_attained_cells(terms), delta, closed).lower
         lower = min(max(lattice, least_epsilon(terms, delta)), closed)
         return Interval(lower, closed, closed)
@@ -94,7 +95,8 @@ class PRV(DirectedAccountant):
             return Interval.point(0.0)
         closed = closed_delta_upper(terms, epsilon)
         if closed == math.inf:
-            return self._delta_of(terms, epsilon, closed)
+            found = self._delta_of(terms, epsilon, closed)
+            return _sharpened(found, terms, lambda known: self._delta_of(known, epsilon, closed))
         lattice = self._delta_of(_attained_cells(terms), epsilon, closed).lower
         lower = min(max(lattice, least_delta(terms, epsilon)), closed)
         return Interval(lower, 0.5 * (lower + closed), closed)
@@ -180,6 +182,17 @@ def _attained_cells(terms: Counted) -> Counted:
     """Return what some data surely reach, as far as it is known cell by cell."""
     known = ((loss.attained, count) for loss, count in terms)
     return tuple((loss, count) for loss, count in known if isinstance(loss, CellLoss))
+
+
+def _sharpened(found: Interval, terms: Counted, ask: Callable[[Counted], Interval]) -> Interval:
+    """Return what is found; where its lower end is poor, with that of a lattice of its own.
+
+    A tilt that suits what dominates may not suit what is attained.
+    """
+    known = _attained_cells(terms)
+    if found.relative_width <= _POOR or not known or known == terms:
+        return found
+    return found.within(Interval(ask(known).lower, found.upper, found.upper))
 
 
 def _settled(found: Interval | None, bound: Callable[[], Interval]) -> Interval:

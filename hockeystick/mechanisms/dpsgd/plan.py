@@ -12,6 +12,7 @@ from hockeystick._numerals import plain
 from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.mechanisms._divisor import divided_words
 from hockeystick.mechanisms.base import Mechanism, Plan, checked
 from hockeystick.mechanisms.clipping import Clipping
 from hockeystick.mechanisms.composition import Composed
@@ -52,6 +53,14 @@ class DPSGD(Plan):
         ``WithReplacementSubsampled``, ``Shuffled`` and ``RandomAllocation``. An answer covers
         batches that are drawn as the plan says, and no others.
 
+        Which data sets the ends are for depends on the adjacency. Under replace-one and zero-out
+        the number of examples is public and exactly ``examples``. Under add-remove it is private:
+        with Poisson samples, full batches and random allocation the plan fixes the rate, the steps
+        and what the noisy sum is divided by, ``examples`` is nominal, and the upper end holds for
+        data sets of any size; the lower end of Poisson samples is the supremum over all sizes, the
+        others' is for a larger data set of exactly ``examples``. With fixed-size batches and with
+        a cap both ends are for a larger data set of exactly ``examples``, and one of one less.
+
     Edge cases:
         Rate 0, no steps and no noise are allowed. Under replace-one an example moves the sum by up
         to twice the clipping norm, which is accounted; the noise multiplier stays what it is. The
@@ -59,7 +68,7 @@ class DPSGD(Plan):
 
     Args:
         noise_multiplier: Standard deviation of the noise over the clipping norm, in [0, inf].
-        examples: Size of the training set, an integer >= 1.
+        examples: Size of the training set, an integer >= 1: nominal where it is private.
         batch_size: Expected size of a batch, an integer from 1 to examples; needs examples.
         rate: Probability of an example to be in a batch, in [0, 1]; instead of batch_size.
         epochs: Length of the training in passes over the data, a finite number >= 0.
@@ -210,11 +219,12 @@ a partial last step is a whole release
         """What must hold in the training code for the plan to apply, as sentences."""
         return (
             self.adjacency.meaning,
+            SCHEMES[self.sampling].number(_batches(self)),
             SCHEMES[self.sampling].drawn(_batches(self)),
             _clipped(self),
             "Fresh Gaussian noise is added to the sum of the clipped gradients in each step; its "
             f"standard deviation is {_noise_words(self)} times the clipping norm.",
-            "The noisy sum is divided by a fixed number, never by the size of the drawn batch.",
+            divided_words(self.adjacency, "the size of the drawn batch", "examples"),
             f"The number of steps is fixed in advance: {self.steps_rule}.",
             *_besides(self.extra),
         )

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, ClassVar, Final, final
 
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError
+from hockeystick.mechanisms.batch_clipped import BatchClipped
 from hockeystick.mechanisms.clipping import Clipping
 from hockeystick.mechanisms.fixed_size import FixedSizeSubsampled
 from hockeystick.mechanisms.gaussian import Gaussian
@@ -76,6 +77,11 @@ class Batches:
         return self.adjacency is Adjacency.REPLACE_ONE
 
     @property
+    def fixed_number(self) -> int | None:
+        """The number of examples where it is public; None under add-remove, or not given."""
+        return None if self.adjacency is Adjacency.ADD_REMOVE else self.examples
+
+    @property
     def sizes(self) -> tuple[int, int]:
         """The sizes of a batch and of the data, or an error where they are not known."""
         if self.batch_size is None or self.examples is None:
@@ -112,12 +118,43 @@ class Scheme(ABC):
     def drawn(self, batches: Batches) -> str:
         """Return what must hold of the batches, as a sentence."""
 
+    def number(self, batches: Batches) -> str:
+        """Return for which numbers of examples the answer holds, as a sentence."""
+        examples = batches.examples
+        if batches.adjacency is not Adjacency.ADD_REMOVE:
+            if examples is None:
+                return "The number of examples is public; the answer is for any number."
+            return f"The number of examples is public: exactly {examples:,}."
+        if self._is_for_one_size(batches):
+            return f"The larger of two neighbouring data sets has exactly {examples:,} examples."
+        private = "The number of examples is private, and the plan's rate and steps are fixed"
+        if examples is None:
+            return f"{private} without it; the answer is for data sets of any size."
+        return f"{private} without it: {examples:,} is nominal; {self._for_sizes}."
+
+    # What of an answer holds for data sets of which size, where the number of examples is nominal.
+    _for_sizes: ClassVar[str] = (
+        "the upper end is for data sets of any size, the lower end for a larger one of so many"
+    )
+
+    def _is_for_one_size(self, batches: Batches) -> bool:
+        """Return whether under add-remove the answer is for one size of the larger data set."""
+        return False
+
+
+_EVERY: Final = "Every step uses every example once."
+
 
 @final
 class _Poisson(Scheme):
     """Each example in each batch with one probability; with a cap, so many at most."""
 
     __slots__ = ()
+    _for_sizes = "the answer is for data sets of any size"
+
+    def _is_for_one_size(self, batches: Batches) -> bool:
+        """Return whether batches are cut: how often depends on the number of examples."""
+        return batches.cap is not None
 
     def check(self, batches: Batches) -> None:
         """Refuse replaced examples where more than themselves are clipped or cut."""
@@ -133,12 +170,18 @@ class _Poisson(Scheme):
         """Return one step."""
         if batches.rate == 1:
             return _whole(batches, noise_multiplier)
-        noise = Gaussian(noise_multiplier / (2 if batches.clipping is Clipping.BATCH else 1))
+        noise = Gaussian(noise_multiplier)
         if batches.cap is not None:
             return TruncatedPoissonSubsampled(
                 noise, batches.rate, batches.cap, batches.sizes[1], batches.adjacency
             )
-        return PoissonSubsampled(noise, batches.rate, batches.adjacency)
+        sampled = PoissonSubsampled(noise, batches.rate, batches.adjacency)
+        if batches.clipping is Clipping.INDIVIDUAL:
+            return sampled
+        if batches.fixed_number is not None:
+            return BatchClipped(sampled, batches.fixed_number)
+        # Among enough others an example moves the sum of its batch by 2C.
+        return replace(sampled, inner=Gaussian(noise_multiplier / 2))
 
     def varied(self, batches: Batches, noise_multipliers: Array) -> Iterator[Mechanism]:
         """Return one sequence where there are many noises, as far as one is analysed."""
@@ -147,16 +190,19 @@ class _Poisson(Scheme):
         ends = noise_multipliers.min(), noise_multipliers.max()
         few = np.unique(noise_multipliers).size <= FEW_LEVELS
         plain = batches.cap is None and not batches.replaced and batches.rate < 1
+        whole = batches.clipping is Clipping.BATCH
+        if whole and batches.fixed_number is not None:
+            plain = False
         if few or not plain or ends[0] == 0.0 or ends[1] == math.inf:
             yield from super().varied(batches, noise_multipliers)
             return
-        shrunk = 0.5 if batches.clipping is Clipping.BATCH else 1.0
+        shrunk = 0.5 if whole else 1.0
         yield GaussianSequence(shrunk * noise_multipliers, batches.rate, batches.adjacency)
 
     def drawn(self, batches: Batches) -> str:
         """Return how batches are drawn."""
         if batches.rate == 1:
-            return "Every step uses every example once."
+            return _EVERY
         cut = "" if batches.cap is None else f"; a random set of {batches.cap:,} is kept of more"
         return (
             "Each step draws its batch by Poisson sampling: each example independently with "
@@ -171,18 +217,26 @@ class _FixedSize(Scheme):
 
     __slots__ = ()
 
+    def _is_for_one_size(self, batches: Batches) -> bool:
+        """Return that the chance of an example depends on the number of examples."""
+        return True
+
     def check(self, batches: Batches) -> None:
         """Refuse a rate without sizes."""
         _ = batches.sizes
 
     def mechanism(self, batches: Batches, noise_multiplier: float) -> Mechanism:
         """Return one step: one example in another's place moves the sum by 2C."""
+        if batches.rate == 1:
+            return _whole(batches, noise_multiplier)
         return FixedSizeSubsampled(
             Gaussian(noise_multiplier / 2), *batches.sizes, batches.adjacency
         )
 
     def drawn(self, batches: Batches) -> str:
         """Return how batches are drawn."""
+        if batches.rate == 1:
+            return _EVERY
         size, examples = batches.sizes
         neighbour = (
             "an example that is zeroed is still drawn"
@@ -288,8 +342,12 @@ class _RandomAllocation(_ByEpoch):
 
     def mechanism(self, batches: Batches, noise_multiplier: float) -> Mechanism:
         """Return one epoch."""
-        noise = Gaussian(noise_multiplier / (2 if batches.clipping is Clipping.BATCH else 1))
-        return RandomAllocation(noise, int(1 / batches.rate), adjacency=batches.adjacency)
+        allocated = RandomAllocation(
+            Gaussian(noise_multiplier), int(1 / batches.rate), adjacency=batches.adjacency
+        )
+        if batches.clipping is Clipping.INDIVIDUAL:
+            return allocated
+        return BatchClipped(allocated, batches.sizes[1])
 
     def drawn(self, batches: Batches) -> str:
         """Return how batches are drawn."""
@@ -319,13 +377,20 @@ class _FullBatch(Scheme):
 
     def drawn(self, batches: Batches) -> str:
         """Return that nothing is drawn."""
-        return "Every step uses every example once."
+        return _EVERY
 
 
 def _whole(batches: Batches, noise_multiplier: float) -> Mechanism:
-    """Return a step that uses every example: replaced, or clipped as a whole, it moves by 2C."""
-    twice = batches.replaced or batches.clipping is Clipping.BATCH
-    return Gaussian(noise_multiplier / (2 if twice else 1))
+    """Return a step that uses every example.
+
+    Replaced, or clipped with others as a whole, one moves the sum by 2C, else by C. Where the
+    number of examples may be another one, an only example may have others.
+    """
+    whole = batches.clipping is Clipping.BATCH
+    if whole and batches.examples == 1 and not batches.replaced:
+        alone = PoissonSubsampled(Gaussian(noise_multiplier), Fraction(1), batches.adjacency)
+        return BatchClipped(alone, 1)
+    return Gaussian(noise_multiplier / (2 if batches.replaced or whole else 1))
 
 
 def _needs(

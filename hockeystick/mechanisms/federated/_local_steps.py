@@ -11,6 +11,7 @@ from hockeystick import _validate
 from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError
+from hockeystick.mechanisms._divisor import divided_words
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.clipping import Clipping
 from hockeystick.mechanisms.dpsgd.samplings import SCHEMES, Batches, Sampling
@@ -126,7 +127,7 @@ class LocalSteps:
             "A record's gradient is clipped as one vector to the clipping norm in L2; where each "
             "of M layers is clipped on its own, the norm meant is sqrt(M) times theirs. The noise "
             "is never scaled by anything computed from the batch.",
-            "The noisy sum is divided by a fixed number, never by the size of the drawn batch.",
+            divided_words(self.adjacency, "the size of the drawn batch", "records"),
             f"There are {self.rounds:,} rounds of {self.local_steps:,} local steps, fixed in "
             "advance; whatever is sent or published is computed from the noisy sums.",
         )

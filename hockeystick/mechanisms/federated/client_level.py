@@ -11,6 +11,7 @@ from hockeystick._numerals import plain
 from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.mechanisms._divisor import divided_words
 from hockeystick.mechanisms.base import Mechanism, Plan
 from hockeystick.mechanisms.federated.units import ClientSampling, Unit
 from hockeystick.mechanisms.fixed_size import FixedSizeSubsampled
@@ -157,7 +158,7 @@ class FedSDP(Plan):
             "where each of M layers is clipped on its own, the norm meant is sqrt(M) times theirs.",
             "Fresh Gaussian noise is added to the sum of the clipped changes in each round; its "
             f"standard deviation is {plain(self.noise_multiplier)} times the clipping norm.",
-            "The noisy sum is divided by a fixed number, never by how many clients were drawn.",
+            divided_words(self.adjacency, "how many clients were drawn", "clients"),
             f"There are {self.rounds:,} rounds, and every release counts as one.",
         )
 

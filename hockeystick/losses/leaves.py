@@ -245,7 +245,7 @@ def _(tradeoff: SampledGaussianTradeOff) -> LossPair:
     if tradeoff.rate == 0.0 or tradeoff.mu == 0.0:
         return LossPair(None, None)
     noise = 1.0 / tradeoff.mu
-    if _fraction(noise) * _fraction(tradeoff.mu) > 1:
+    if exact_rate(noise) * exact_rate(tradeoff.mu) > 1:
         noise = math.nextafter(noise, 0.0)
     loss = FixedSizeGaussianLoss(tradeoff.rate, noise)
     return LossPair(loss, loss)

@@ -163,7 +163,8 @@ def ceiling(plan: hs.DPSGD, epsilons: Sequence[float]) -> list[float]:
     for choice in itertools.product(told(plan), repeat=runs):
         chance = math.prod(one for one, _ in choice)
         pairs = [mixtures(plan, moves) for _, moves in choice]
-        found = costs(*(joined([pair[k] for pair in pairs]) for k in range(2)), epsilons)
+        one, other = (joined([pair[k] for pair in pairs]) for k in range(2))
+        found = costs(one, other, epsilons)
         total = [sum_of + chance * cost for sum_of, cost in zip(total, found, strict=True)]
     return total
 
@@ -272,8 +273,8 @@ def test_under_add_remove_enough_examples_reach_the_lower_end_of_poisson_batches
 
     def reached(others: int) -> float:
         empty = (1 - rate) ** others
-        without = {(-1.0,): 1 - empty, (0.0,): empty}
-        with_it = {mean: (1 - rate) * chance for mean, chance in without.items()}
+        without: Outputs = {(-1.0,): 1 - empty, (0.0,): empty}
+        with_it: Outputs = {mean: (1 - rate) * chance for mean, chance in without.items()}
         with_it[(1.0,)] = rate
         return costs(with_it, without, [1.0])[0]
 

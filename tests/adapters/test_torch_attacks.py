@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -354,12 +355,12 @@ def test_models_on_several_processes_are_refused(monkeypatch: pytest.MonkeyPatch
             _loop(model=wrapper(nn.Linear(3, 2)))
         with pytest.raises(ParameterError, match="spreads a step over several"):
             _loop(model=nn.Sequential(wrapper(nn.Linear(3, 2))))
-    sharded = nn.Linear(3, 2)
-    torch.distributed.fsdp.fully_shard(
-        sharded, mesh=torch.distributed.init_device_mesh("cpu", (1,))
-    )
-    with pytest.raises(ParameterError, match="spreads a step over several"):
-        _loop(model=sharded)
+    fully_shard = getattr(import_module("torch.distributed.fsdp"), "fully_shard", None)
+    if fully_shard is not None:
+        sharded = nn.Linear(3, 2)
+        fully_shard(sharded, mesh=torch.distributed.init_device_mesh("cpu", (1,)))
+        with pytest.raises(ParameterError, match="spreads a step over several"):
+            _loop(model=sharded)
     monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
     with pytest.raises(IncompatibleError, match="2 processes train together"):
         _loop()

@@ -19,6 +19,8 @@ Examples = tuple[Any, ...]
 _BLOCK: Final = 1024
 # Squares of what is far below this vanish in single precision.
 _TINY: Final = 1e-10
+# Below this, numbers in single precision have fewer digits.
+_LEAST: Final = 2.0**-126
 
 
 def layers(names: Iterator[str] | list[str]) -> list[list[str]]:
@@ -33,7 +35,8 @@ def clipped_sum(gradients: Tensors, norm: float, groups: list[list[str]]) -> tup
     """Return the sum of the clipped gradients, and each one's length in the last group before.
 
     Each group of parameters is clipped to ``norm / sqrt(number of groups)``. A gradient without a
-    finite length counts as 0: an infinite or undefined one would be in the sum for all to see.
+    finite length counts as 0: an infinite or undefined one would be in the sum for all to see. So
+    does one of 10^37 clipping norms, which no scale in single precision brings down to one.
     Lengths are those of 32-bit gradients to six digits, however many entries there are.
     """
     sums: Tensors = {}
@@ -42,10 +45,10 @@ def clipped_sum(gradients: Tensors, norm: float, groups: list[list[str]]) -> tup
         parts = [gradients[name].reshape(len(gradients[name]), -1) for name in names]
         lengths = _length(torch.stack([_lengths(part, limit) for part in parts], dim=1))
         scales = limit / lengths.clamp(min=limit)
-        finite = torch.isfinite(lengths)
-        if not bool(finite.all()):
-            scales = torch.where(finite, scales, 0.0)
-            parts = [torch.where(finite.unsqueeze(1), part, 0.0) for part in parts]
+        kept = scales >= _LEAST  # which no infinite or undefined length is
+        if not bool(kept.all()):
+            scales = torch.where(kept, scales, 0.0)
+            parts = [torch.where(kept.unsqueeze(1), part, 0.0) for part in parts]
         for name, part in zip(names, parts, strict=True):
             shape = gradients[name].shape
             gradients[name] = part.reshape(shape)

@@ -3,40 +3,49 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, TypeAlias, final
+from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 
 from hockeystick.accountants._cost import Cost, Counted, largest_loss
-from hockeystick.accountants._exact import Exact
 from hockeystick.accountants._failed import Failed
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants._orders import candidates, log_kappa, optimal_order
 from hockeystick.accountants._revealed import split
-from hockeystick.accountants.base import DirectedAccountant
+from hockeystick.accountants.auto import Auto
 from hockeystick.accountants.closed_form import ClosedForm, least_delta
 from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.rdp import RDP
 from hockeystick.errors import UnsupportedError
+from hockeystick.losses import CellLoss
 from hockeystick.tradeoffs import Profile, ProfileValues, TableProfile
 
 if TYPE_CHECKING:
+    from hockeystick.accountants.prv._enumerate import Combinations
     from hockeystick.tradeoffs.profile import Array
 
-Accountants: TypeAlias = tuple[DirectedAccountant, ...]
-
-_QUICK: Final[Accountants] = (ClosedForm(), RDP())
-_THOROUGH: Final[Accountants] = (ClosedForm(), Exact(), RDP())
 _KNOTS: Final = 193
-# Fewer where each takes long, and only the lower end depends on them.
-_FEW_KNOTS: Final = 25
+# Fewer where each takes long.
+_FEW_KNOTS: Final = 33
+# The relative width with which these are asked for.
+_ROUGH: Final = 1e-3
+# A wider interval than this may have a worse lower end than one part of the plan alone.
+_POOR: Final = 0.1
+# Sums of at most so many values of the losses are listed one by one, at this tilt.
+_MOST_SUMS: Final = 500
+_TILT: Final = 1.0
+# So many losses with a probability of their own are asked about one by one.
+_MOST_BENDS: Final = 64
 _ORDERS: Final = 48
 _NEAREST: Final = 2.0**-16
 _FARTHEST: Final = 2.0**20
 _BEYOND: Final = 1e15
 _LEAST: Final = 1e-300
+# From here on Renyi divergences say enough.
+_RARE: Final = 1e-9
 _OUTWARD: Final = 2.0**-46
 # Logarithms of the deltas for which orders are sought.
 _LARGEST_DELTA: Final = -1e-3
@@ -72,6 +81,11 @@ class FailingProfile(Profile):
         return self._rest.smooth
 
     @property
+    def knots(self) -> Array:
+        """Those of the rest."""
+        return self._rest.knots
+
+    @property
     def supremum(self) -> float:
         """Infinite: all may show."""
         return math.inf
@@ -101,7 +115,11 @@ class FailingProfile(Profile):
 
 @final
 class WideProfile(Profile):
-    """The profile of one direction by closed forms, or else by Renyi divergences."""
+    """The profile of one direction by whichever accountant proves most, at some epsilons.
+
+    Between these it is what convexity leaves, and beyond them what Renyi divergences say. Where the
+    loss takes few values, they are among the epsilons, and delta is known everywhere.
+    """
 
     def __init__(self, terms: Counted) -> None:
         self._terms = terms
@@ -121,7 +139,7 @@ class WideProfile(Profile):
 
     @property
     def knots(self) -> Array:
-        """Those of the table where there is a closed form."""
+        """Those of the table."""
         return self._table.epsilons
 
     @cached_property
@@ -132,20 +150,24 @@ class WideProfile(Profile):
     @cached_property
     def floor(self) -> float:
         """The probability of an infinite loss, a lower end."""
-        return self._delta(_BEYOND, _QUICK).lower if self.supremum == math.inf else 0.0
+        return self._quickly(_BEYOND).lower if self.supremum == math.inf else 0.0
 
     def precisely(self, epsilon: float) -> tuple[float, float, float]:
         """Return delta at one epsilon by whichever accountant proves most."""
-        return self._delta(epsilon, _THOROUGH)
+        return Auto().delta(self._cost, epsilon)
 
     def at(self, epsilon: Array) -> ProfileValues:
         """Return the ends at epsilons."""
         found = self._table.at(epsilon)
-        if self._orders is None:
+        far = (epsilon > self.knots[-1]) & (epsilon <= self.supremum)
+        if self._is_tabled or not far.any():
             return found
-        upper, slope = self._chernoff(epsilon, *self._orders)
-        upper = np.maximum(np.where(epsilon > self.supremum, 0.0, upper), found.lower)
-        return ProfileValues(found.lower, upper, upper, slope)
+        upper, slope = self._chernoff(epsilon[far], *self._orders)
+        better = upper < found.upper[far]
+        upper = np.maximum(np.where(better, upper, found.upper[far]), found.lower[far])
+        found.estimate[far], found.upper[far] = upper, upper
+        found.slope[far] = np.where(better, slope, found.slope[far])
+        return found
 
     def _chernoff(self, epsilon: Array, c: Array, k: Array) -> tuple[Array, Array]:
         """Return the best bound of the orders, and its derivative."""
@@ -159,10 +181,8 @@ class WideProfile(Profile):
         return upper, -c[best] * upper
 
     @cached_property
-    def _orders(self) -> tuple[Array, Array] | None:
-        """Orders less 1 and proven upper ends of K there; None where there is a closed form."""
-        if self._is_closed:
-            return None
+    def _orders(self) -> tuple[Array, Array]:
+        """Orders less 1 and proven upper ends of K there."""
         low, high = (optimal_order(self._terms, d) for d in (_LARGEST_DELTA, _SMALLEST_DELTA))
         wanted = np.geomspace(max(low, 1e-9), max(high, 2e-9), _ORDERS).tolist()
         orders = {one for c in wanted for one in candidates(self._terms, c) if one > 0.0}
@@ -171,45 +191,125 @@ class WideProfile(Profile):
         k = np.array([math.fsum(n * (b.value + b.error) for b, n in one) for one in bounds])
         return c, k * (1.0 + _OUTWARD)
 
+    @property
+    def _cost(self) -> Cost:
+        """The losses as those of a plan whose directions cost the same."""
+        return Cost(self._terms, self._terms)
+
+    @property
+    def _is_tabled(self) -> bool:
+        """Whether the table says all; Renyi divergences say the rest of any other tail."""
+        return self._is_closed or split(self._terms)[0] is not None
+
     @cached_property
     def _is_closed(self) -> bool:
-        """Whether there is a closed form, or releases without noise, which are set apart."""
-        if split(self._terms)[0] is not None:
-            return True
+        """Whether there is a closed form."""
         try:
-            ClosedForm().delta(Cost(self._terms, self._terms), 1.0)
+            ClosedForm().delta(self._cost, 0.0)
         except UnsupportedError:
             return False
         return True
 
     @cached_property
+    def _sums(self) -> Combinations | None:
+        """All values of the loss, where they are few and the loss is known."""
+        cells = [
+            (loss, n)
+            for loss, n in self._terms
+            if isinstance(loss, CellLoss) and loss.attained is loss
+        ]
+        if not cells or len(cells) < len(self._terms):
+            return None
+        from hockeystick.accountants.prv._enumerate import combinations
+
+        return combinations(cells, _TILT, most=_MOST_SUMS)
+
+    @cached_property
     def _table(self) -> TableProfile:
         """The ends of delta at epsilons up to the largest loss, or to where it is negligible."""
-        closed = self._is_closed
-        reach = self._reach() if closed else min(self.supremum, 64.0)
-        knots = reach * np.linspace(0.0, 1.0, _KNOTS if closed else _FEW_KNOTS) ** 2
-        if closed:
-            ends = np.array([self._delta(float(knot), _QUICK) for knot in knots])
+        if self._is_closed or self._sums is not None:
+            knots = self._knots(self._reach(_LEAST), _KNOTS)
+            ends = [self._at_knot(knot) for knot in knots.tolist()]
         else:
-            ends = np.array([(least_delta(self._terms, float(knot)), 1.0, 1.0) for knot in knots])
+            knots = self._knots(self._reach(_RARE), _FEW_KNOTS)
+            ends = list(self._until_rare(knots))
+            if self._is_tabled:
+                far = self._knots(self._reach(_LEAST), _KNOTS)
+                far = far[far > knots[-1]]
+                ends += [self._quickly(knot) for knot in far.tolist()]
+                knots = np.r_[knots, far]
+        lowers, _, uppers = np.array(ends).T
         # delta falls: what is at most something, remains so.
-        upper = np.minimum.accumulate(ends[:, 2])
-        lower = np.maximum.accumulate(ends[::-1, 0])[::-1]
+        upper = np.minimum.accumulate(uppers)
+        lower = np.maximum.accumulate(lowers[::-1])[::-1]
         return TableProfile(knots, np.minimum(lower, upper), upper, self.supremum, self.floor)
 
-    def _reach(self) -> float:
-        """Return an epsilon beyond which delta is negligible, or has stopped falling."""
+    def _knots(self, reach: float, count: int) -> Array:
+        """Return epsilons up to a reach, dense near 0, with those where delta bends."""
+        bends = self._bends[self._bends < reach]
+        return np.union1d(reach * np.linspace(0.0, 1.0, count) ** 2, bends)
+
+    @cached_property
+    def _bends(self) -> Array:
+        """The few losses > 0 that have a probability of their own, about; there delta bends."""
+        values = np.zeros(1)
+        if self._sums is not None:
+            values = np.unique(self._sums.loss)
+            return np.asarray(values[values > 0.0])
+        for loss, count in self._terms:
+            atoms = loss.atoms().loss if isinstance(loss, CellLoss) else values[:0]
+            if count > _MOST_BENDS or not 0 < atoms.size <= _MOST_BENDS:
+                return values[:0]
+            for _ in range(count):
+                values = np.unique(np.round(np.add.outer(values, atoms), 12))
+                if values.size > 4 * _MOST_BENDS:
+                    return values[:0]
+        return np.asarray(values[values > 0.0])
+
+    @property
+    def bends(self) -> bool:
+        """Whether delta bends where few losses are, which lines cannot tell."""
+        return self._bends.size > 0
+
+    def _at_knot(self, epsilon: float) -> Interval:
+        """Return delta in closed form, or by the values that the loss takes."""
+        if self._is_closed or self._sums is None:
+            return self._quickly(epsilon)
+        low, high = self._sums.lower(epsilon), self._sums.upper(epsilon)
+        lower = math.exp(low - _OUTWARD * (abs(low) + 4.0)) if low > -math.inf else 0.0
+        upper = min(math.exp(min(high + _OUTWARD * (abs(high) + 4.0), 0.0)) + _LEAST, 1.0)
+        return Interval(lower, upper, upper)
+
+    def _until_rare(self, knots: Array) -> Iterator[Interval]:
+        """Yield delta at rising epsilons, at little cost from where it is rare."""
+        rare = False
+        for knot in knots.tolist():
+            found = self._quickly(knot) if rare else self._between(knot)
+            rare = rare or found.upper < _RARE
+            yield found
+
+    def _between(self, epsilon: float) -> Interval:
+        """Return delta by whichever accountant proves most, without much ado."""
+        found = Auto(_ROUGH).delta(self._cost, epsilon)
+        if found.is_narrow(_POOR) or split(self._terms)[0] is not None:
+            return found
+        least = min(least_delta(self._terms, epsilon), found.upper)
+        return Interval(max(found.lower, least), *found[1:]).ordered()
+
+    def _reach(self, least: float) -> float:
+        """Return an epsilon beyond which delta is below the least, or has stopped falling."""
+        farthest = min(self.supremum, _FARTHEST)
         end, before = _NEAREST, 1.0
-        while end < min(self.supremum, _FARTHEST):
-            here = self._delta(end, _QUICK).upper
-            if here < _LEAST or (here >= before * (1.0 - 1e-9) and end > 1.0):
+        while end < farthest * (1.0 - 1e-9):
+            here = self._quickly(end).upper
+            if here < least or (here >= before * (1.0 - 1e-9) and end > 1.0):
                 return end
             end, before = 2.0 * end, here
-        return min(self.supremum, _FARTHEST)
+        return farthest
 
-    def _delta(self, epsilon: float, accountants: Accountants) -> Interval:
-        """Return delta by the first accountant that answers."""
-        for accountant in accountants:
+    def _quickly(self, epsilon: float) -> Interval:
+        """Return delta in closed form, or else by Renyi divergences."""
+        for accountant in (ClosedForm(), RDP()):
             with suppress(UnsupportedError):
-                return accountant.delta(Cost(self._terms, self._terms), epsilon)
+                return accountant.delta(self._cost, epsilon)
         raise Contour().refuse("the plan", "its trade-off function is not known")

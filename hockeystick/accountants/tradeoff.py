@@ -19,6 +19,7 @@ from hockeystick.errors import ParameterError
 from hockeystick.losses import (
     FixedSizeGaussianLoss,
     GaussianLoss,
+    LaplaceLoss,
     LineLoss,
     Loss,
     ProfileLoss,
@@ -43,9 +44,12 @@ from hockeystick.tradeoffs import (
     accounts_tensor,
 )
 from hockeystick.tradeoffs.base import Factors
+from hockeystick.tradeoffs.laplace import LaplaceProfile
 
 _NAME: Final = "f-dp"
-_ULP: Final = 2.0**-52
+# Parameters are read a few units in the last place to either side.
+_LESS: Final = 1.0 - 2.0**-50
+_MORE: Final = 1.0 + 2.0**-50
 
 
 def tradeoff(plan: Mechanism, *, view: View | str | None = None) -> TradeOff:
@@ -200,7 +204,7 @@ def _profile(terms: Counted) -> Profile:
             return alone
     wide = WideProfile(terms)
     lines = tuple((loss, n) for loss, n in terms if isinstance(loss, LineLoss))
-    if len(lines) < len(terms) or any(loss.extreme for loss, _ in lines):
+    if len(lines) < len(terms) or any(loss.extreme for loss, _ in lines) or wide.bends:
         return wide
     return LineProfile(lines, wide)
 
@@ -217,15 +221,21 @@ def _(loss: SampledGaussianLoss) -> Profile:
         inner, rate = GaussianProfile(loss.mu * nudge), min(float(loss.rate) * nudge, 1.0)
         return SampledProfile(inner, rate) if loss.removing else SwappedSampledProfile(inner, rate)
 
-    return WiderProfile(profile(1.0 - 4.0 * _ULP), profile(1.0 + 4.0 * _ULP))
+    return WiderProfile(profile(_LESS), profile(_MORE))
 
 
 @profile_of_one.register
 def _(loss: FixedSizeGaussianLoss) -> Profile:
     low, high = (
         SampledProfile(GaussianProfile(loss.mu * nudge), min(float(loss.rate) * nudge, 1.0))
-        for nudge in (1.0 - 4.0 * _ULP, 1.0 + 4.0 * _ULP)
+        for nudge in (_LESS, _MORE)
     )
+    return WiderProfile(low, high)
+
+
+@profile_of_one.register
+def _(loss: LaplaceLoss) -> Profile:
+    low, high = (LaplaceProfile(float(loss.scale) * nudge) for nudge in (_MORE, _LESS))
     return WiderProfile(low, high)
 
 

@@ -113,11 +113,15 @@ class TradeOff(ABC):
         return _shaped("alpha", alpha, lambda a: np.maximum(self._proven_miss(a), 0.0))
 
     def bounds(self, alpha: ArrayLike) -> tuple[Any, Any]:
-        """Return both ends of f at false positive rates, each of the same shape as alpha."""
+        """Return both ends of f at false positive rates, each of the same shape as alpha.
+
+        Both fall, as f does: what is proven at one of the rates asked about serves the others.
+        """
 
         def ends(a: Array) -> Array:
             lower, upper = self._miss(a)
-            return np.array([np.maximum(lower, 0.0), np.minimum(upper, _guessing(a))])
+            ends = Ends(np.maximum(lower, 0.0), np.minimum(upper, _guessing(a)))
+            return np.array(_falling(a, ends))
 
         lower, upper = _shaped("alpha", alpha, ends)
         return lower, upper
@@ -131,7 +135,8 @@ class TradeOff(ABC):
 
         def ends(a: Array) -> Array:
             lower, upper = self._power(a)
-            return np.array([np.maximum(lower, a), np.clip(upper, a, 1.0)])
+            ends = Ends(np.maximum(lower, a), np.clip(upper, a, 1.0))
+            return np.array(_falling(-a, ends))
 
         lower, upper = _shaped("fpr", fpr, ends)
         return lower, upper
@@ -402,6 +407,15 @@ def _like(values: ArrayLike, ask: Callable[[Array], Array], flat: Array) -> Any:
     if shape != ():
         return shaped
     return float(shaped) if shaped.ndim == 0 else tuple(float(one) for one in shaped)
+
+
+def _falling(x: Array, ends: Ends) -> Ends:
+    """Return the ends of a falling function: what holds at one x holds further on, or before."""
+    order = np.argsort(x, kind="stable")
+    lower, upper = np.empty_like(x), np.empty_like(x)
+    lower[order] = np.maximum.accumulate(ends.lower[order][::-1])[::-1]
+    upper[order] = np.minimum.accumulate(ends.upper[order])
+    return Ends(lower, upper)
 
 
 def _guessing(alpha: Array) -> Array:

@@ -17,6 +17,7 @@ from typing import Final, TypeAlias, final
 
 import numpy as np
 
+from hockeystick.tradeoffs._roof import Roof
 from hockeystick.tradeoffs.base import Ends, TradeOff
 from hockeystick.tradeoffs.profile import Array, Flags, Profile, ProfileValues
 
@@ -37,6 +38,9 @@ _CLOSENESS: Final = 1e-3
 _NARROW: Final = 1e-7
 _WIDER: Final = (30.0, 300.0, 1e3, 3e3, 1e4, 3e4, 1e5)
 _ULP: Final = 2.0**-52
+# Where both ends of f are further apart than this, relatively, chords between these rates help.
+_LOOSE: Final = 1e-4
+_RATES: Final = np.unique(np.r_[10.0 ** np.arange(-12.0, -2.0), np.linspace(0.0, 1.0, 257)])
 # A table that is further off than this, in ln, has a jump there, which is bisected.
 _SMOOTH: Final = 0.05
 _HALVINGS: Final = 50
@@ -88,13 +92,36 @@ class ProfileTradeOff(TradeOff):
         """Return 1 - f."""
         steep, flat = self._both(alpha)
         missed = Ends((1.0 - flat.upper) * (1.0 - _ULP), (1.0 - flat.lower) * (1.0 + _ULP))
-        return Ends(np.minimum(steep.lower, missed.lower), np.minimum(steep.upper, missed.upper))
+        lower = np.maximum(np.minimum(steep.lower, missed.lower), alpha)
+        upper = np.minimum(steep.upper, missed.upper)
+        loose = ~(upper - lower <= _LOOSE * lower)
+        if loose.any():
+            below = (1.0 - self._roof.at(alpha[loose])) * (1.0 - _ULP)
+            lower[loose] = np.maximum(lower[loose], below)
+        return Ends(lower, upper)
 
     def _miss(self, alpha: Array) -> Ends:
         """Return f."""
+        ends = self._nearby(alpha)
+        loose = ~(ends.upper - ends.lower <= _LOOSE * ends.upper)
+        if loose.any():
+            ends.upper[loose] = np.minimum(ends.upper[loose], self._roof.at(alpha[loose]))
+        return ends
+
+    def _nearby(self, alpha: Array) -> Ends:
+        """Return f, each rate by epsilons about the best one alone."""
         steep, flat = self._both(alpha)
         found = Ends((1.0 - steep.upper) * (1.0 - _ULP), (1.0 - steep.lower) * (1.0 + _ULP))
-        return Ends(np.maximum(found.lower, flat.lower), np.maximum(found.upper, flat.upper))
+        upper = np.minimum(np.maximum(found.upper, flat.upper), 1.0)
+        return Ends(np.maximum(np.maximum(found.lower, flat.lower), 0.0), upper)
+
+    @cached_property
+    def _roof(self) -> Roof:
+        """Chords of upper ends: f is convex."""
+        upper = self._nearby(_RATES).upper
+        mirrored = self._nearby(_RATES) if self.is_symmetric else self.inverse()._nearby(_RATES)
+        # The inverse of f is at most x where f is at most y: both curves have the point (y, x).
+        return Roof.of(np.r_[_RATES, mirrored.upper], np.r_[upper, _RATES])
 
     def _both(self, alpha: Array) -> tuple[Ends, Ends]:
         """Return the least power by steep slopes and the largest miss by flat ones.

@@ -40,6 +40,11 @@ class MixtureProfile(Profile):
         return all(profile.smooth for profile in self.profiles)
 
     @property
+    def knots(self) -> Array:
+        """Those of all."""
+        return np.unique(np.concatenate([profile.knots for profile in self.profiles]))
+
+    @property
     def floor(self) -> float:
         """The mean of all."""
         pairs = zip(self.weights, self.profiles, strict=True)

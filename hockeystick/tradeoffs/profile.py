@@ -24,6 +24,8 @@ _STEEPEST: Final = 1e300
 _SMALL_EPSILON: Final = 1e-12
 _SQRT_2: Final = math.sqrt(2.0)
 _SMALLEST: Final = 5e-324
+# Beyond it exponentials are left to their logarithms.
+_FAR: Final = 700.0
 # Beyond so many standard deviations nothing is left that a float can hold.
 _FARTHEST: Final = 1e4
 _SURE: Final = 1e50
@@ -188,7 +190,7 @@ class SampledProfile(Profile):
     def supremum(self) -> float:
         """``ln(1 + p (e^sup - 1))``."""
         largest = self.inner.supremum
-        if largest > 700.0:
+        if largest > _FAR:
             return max(largest + math.log(self.rate), 0.0) * (1.0 + 4.0 * _ULP) + _SMALL_EPSILON
         return math.log1p(self.rate * math.expm1(largest)) * (1.0 + 8.0 * _ULP)
 
@@ -196,6 +198,14 @@ class SampledProfile(Profile):
     def smooth(self) -> bool:
         """Whether the inner one is."""
         return self.inner.smooth
+
+    @property
+    def knots(self) -> Array:
+        """``ln(1 + p (e^k - 1))`` of the inner ones."""
+        with np.errstate(over="ignore"):
+            near = np.log1p(self.rate * np.expm1(self.inner.knots))
+        far = np.maximum(self.inner.knots + math.log(self.rate), 0.0)
+        return np.where(self.inner.knots > _FAR, far, near)
 
     @property
     def floor(self) -> float:
@@ -296,6 +306,11 @@ class SwappedSampledProfile(Profile):
     def smooth(self) -> bool:
         """Whether the inner one is."""
         return self.inner.smooth
+
+    @property
+    def knots(self) -> Array:
+        """``-ln(1 - p + p e^-k)`` of the inner ones."""
+        return -np.log1p(self.rate * np.expm1(-self.inner.knots))
 
     @property
     def supremum(self) -> float:

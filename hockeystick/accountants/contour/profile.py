@@ -13,6 +13,7 @@ from hockeystick.tradeoffs import Profile, ProfileValues
 
 if TYPE_CHECKING:
     from hockeystick.accountants.contour._integral import Integral
+    from hockeystick.accountants.contour._search import Located
     from hockeystick.tradeoffs.profile import Array, Flags
 
 # Relative error of delta up to which a line drawn for one epsilon serves others, and the largest
@@ -24,6 +25,8 @@ _REACH: Final = 3.0
 _AT_ONCE: Final = 4096
 # So many searches in vain end the drawing.
 _FAILURES: Final = 3
+# So many long lines are tried where short ones do not serve.
+_MOST_LONG: Final = 4
 _OUTWARD: Final = 2.0**-50
 
 
@@ -35,13 +38,13 @@ class LineProfile(Profile):
     are kept. What no line serves is left to another profile, with wider ends.
     """
 
-    __slots__ = ("_drawn", "_failures", "_terms", "_wide")
+    __slots__ = ("_drawn", "_failures", "_long", "_terms", "_wide")
 
     def __init__(self, terms: LineTerms, wide: Profile) -> None:
         self._terms = terms
         self._wide = wide
         self._drawn: list[tuple[float, float, float, Integral]] = []
-        self._failures = 0
+        self._failures = self._long = 0
 
     def __eq__(self, other: object) -> bool:
         """Return whether it is of the same losses."""
@@ -89,17 +92,29 @@ class LineProfile(Profile):
 
     def _draw(self, at: float, found: Array, open_: Flags, epsilon: Array) -> None:
         """Draw a line for one epsilon, and fill in what it serves."""
-        from hockeystick.accountants.contour._search import integral_for_epsilon
-
-        located = integral_for_epsilon(self._terms, at, quick=True)
-        error = math.inf if located is None else located.integral.delta(at).relative_error
-        if located is None or error > _WIDEST:
+        located, error = self._located(at)
+        if located is None:
             self._failures += 1
             return
         integral = located.integral
         spread = _REACH * math.sqrt(total(self._terms, integral.line.c).curvature)
         self._drawn.append((at - spread, at + spread, max(_GOOD, 4.0 * error), integral))
         _fill(found, open_, epsilon, *self._drawn[-1])
+
+    def _located(self, at: float) -> tuple[Located | None, float]:
+        """Return an integral and its relative error; a long line where no short one serves."""
+        from hockeystick.accountants.contour._search import integral_for_epsilon
+
+        for quick in (True, False):
+            if not quick and self._long == _MOST_LONG:
+                break
+            self._long += not quick
+            located = integral_for_epsilon(self._terms, at, quick=quick)
+            if located is not None:
+                error = located.integral.delta(at).relative_error
+                if error <= _WIDEST:
+                    return located, error
+        return None, math.inf
 
 
 def _fill(

@@ -75,14 +75,16 @@ class _Kind(NamedTuple):
     error: float
 
 
-def combinations(terms: Sequence[tuple[CellLoss, int]], tilt: float) -> Combinations | None:
+def combinations(
+    terms: Sequence[tuple[CellLoss, int]], tilt: float, *, most: int = _MOST
+) -> Combinations | None:
     """Return every combination of the atoms, None where they are too many or not all there is."""
     kinds = [(_kind(loss, tilt), count) for loss, count in terms]
     if any(kind is None for kind, _ in kinds):
         return None
     known = [(kind, count) for kind, count in kinds if kind is not None]
     sizes = [math.comb(n + kind.loss.size - 1, n) for kind, n in known]
-    if math.prod(sizes) > _MOST:
+    if math.prod(sizes) > most:
         return None
     loss, log_mass = np.zeros(1), np.zeros(1)
     for kind, count in known:

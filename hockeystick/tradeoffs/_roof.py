@@ -1,0 +1,48 @@
+"""What convexity says of a trade-off function between points above it."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+
+from hockeystick.tradeoffs.profile import Array
+
+_ULP: Final = 2.0**-52
+_SMALLEST: Final = 4 * 5e-324
+_Point: TypeAlias = tuple[float, float]
+
+
+class Roof(NamedTuple):
+    """The lower convex envelope of points that lie on or above a convex function."""
+
+    alpha: Array
+    beta: Array
+
+    @classmethod
+    def of(cls, alpha: Array, beta: Array) -> Roof:
+        """Return the envelope of the points and of (0, 1) and (1, 0)."""
+        x, y = np.r_[0.0, alpha, 1.0], np.r_[1.0, beta, 0.0]
+        order = np.lexsort((y, x))
+        kept: list[tuple[float, float]] = []
+        for point in zip(x[order].tolist(), y[order].tolist(), strict=True):
+            if kept and point[0] == kept[-1][0]:
+                continue
+            while len(kept) > 1 and _is_above(kept[-2], kept[-1], point):
+                kept.pop()
+            kept.append(point)
+        return cls(*np.array(kept).T)
+
+    def at(self, alpha: Array) -> Array:
+        """Return the envelope, rounded up."""
+        k = np.clip(np.searchsorted(self.alpha, alpha), 1, self.alpha.size - 1)
+        near, far = self.alpha[k - 1], self.alpha[k]
+        share = (alpha - near) / (far - near)
+        chord = self.beta[k - 1] * (1.0 - share) + self.beta[k] * share
+        return np.asarray(chord * (1.0 + 16.0 * _ULP) + _SMALLEST + 4.0 * _ULP * self.beta[k - 1])
+
+
+def _is_above(first: _Point, middle: _Point, last: _Point) -> bool:
+    """Return whether the middle one of three points is on or above the chord of the others."""
+    (x0, y0), (x1, y1), (x2, y2) = first, middle, last
+    return (y1 - y0) * (x2 - x0) >= (y2 - y0) * (x1 - x0)

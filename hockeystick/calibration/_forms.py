@@ -110,7 +110,7 @@ def _polygon(
     falling = list(corners.betas) == sorted(corners.betas, reverse=True)
     if sizes != {len(ratios) + 1} or not (rising and falling):
         raise ParameterError("tradeoff", corners, "as many rates of each kind, in order")
-    return _with(corners)
+    return _with(corners, None)
 
 
 def _group(inner: object, size: object) -> GroupTradeOff:

@@ -69,7 +69,7 @@ class PiecewiseLinearTradeOff(TradeOff):
 
     corners: Corners
     # The two distributions, where there are few outcomes whose masses are known one by one.
-    outcomes: Outcomes | None = field(default=None, repr=False)
+    outcomes: Outcomes | None = field(default=None, repr=False, compare=False)
 
     def __init__(
         self,

@@ -28,7 +28,7 @@ NO_LINE: Final = {"contour"}
 NO_LINE_NO_MOMENTS: Final = {"berry-esseen", "contour"}
 MISSING: Final = {
     "AboveThreshold": NO_DISTRIBUTION,
-    "BatchClipped": NO_LINE_NO_MOMENTS,
+    "BatchClipped": NO_LINE,
     "Exponential": NO_LINE,
     "FedCDP": NO_DISTRIBUTION | {"zcdp"},
     "GOPA": NO_LINE,

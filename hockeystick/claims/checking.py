@@ -103,7 +103,7 @@ def check(*names: str, tell: Tell | None = None) -> tuple[Checked, ...]:
         >>> from hockeystick import claims
         >>> (one,) = claims.check("privacy-preserving-ml/gaussian-error/example-figure")
         >>> one.verdict.value, round(one.without.upper, 2)
-        ('reproduces only with', 2.62)
+        ('reproduces only with', 31.98)
     """
     chosen = _chosen(names)
     every = []

@@ -136,6 +136,11 @@ EXACT: Final = (
         "sampled Gaussian 2 at 0.1",
     ),
     *_federated(),
+    # With so many others, no batch is without one: the sum moves by 2C.
+    Case(
+        hs.BatchClipped(hs.PoissonSubsampled(hs.Gaussian(4.0), 0.1), examples=10_000),
+        "sampled Gaussian 2 at 0.1",
+    ),
     Case(hs.JointGaussian((10.0, 10.0, 10.0, 10.0)), "Gaussian 5"),
     Case(hs.PrivateCovariance(5.0, columns=7), "Gaussian 5"),
     Case(hs.RevealedRound(hs.RandomizedResponse(1.0), 0.5), "revealed response 1 at 0.5"),

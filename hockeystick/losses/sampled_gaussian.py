@@ -167,6 +167,8 @@ class SampledGaussianLoss(DensityLoss, LineLoss, ProfiledLoss):
         inner = 0.5 * c * (c + 1.0) * self.mu * self.mu
         upper = self._convex_bound(c).value * (1.0 + 64.0 * _ULP) + 16.0 * _ULP * inner
         lower, upper = 0.0, min(upper, c * self.supremum)
+        if upper == math.inf:
+            return Bounded(math.inf, 0.0)
         if self.removing:
             least, most = self._norm_bounds(c)
             lower, upper = max(least, lower), min(most, upper)
@@ -180,9 +182,9 @@ class SampledGaussianLoss(DensityLoss, LineLoss, ProfiledLoss):
         inequality ``E[r^w]^(1/w) <= 1 - p + p e^x``. The two meet where the sampled part decides.
         """
         p, w, x = self.p, 1.0 + c, 0.5 * c * self.mu * self.mu
-        log_p, odds = math.log(p), (1.0 - p) / p
+        log_p = math.log(p)
         if x > _LARGEST_EXPONENT:
-            one, share = x + log_p + math.log1p(odds * math.exp(-x)), 1.0
+            one, share = x + log_p + math.log1p((1.0 - p) * math.exp(-x - log_p)), 1.0
         else:
             one = math.log1p(p * math.expm1(x))
             share = p * math.exp(x) / (1.0 + p * math.expm1(x))

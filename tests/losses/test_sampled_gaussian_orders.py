@@ -78,6 +78,25 @@ def test_noise_out_of_reach_of_a_quadrature_still_has_close_ends(noise: float) -
             assert high - low <= 1e-8 * high
 
 
+@pytest.mark.parametrize("order", [1.2, 2, 64])
+def test_rates_next_to_0_have_ends_too(order: float) -> None:
+    # E[r^w] is between its norms, which are the same here: what is not sampled is e^-700 of it.
+    with mp.workdps(40):
+        power = mp.mpf(order)
+        norm = power * (mp.log(mp.mpf("1e-305")) + (power - 1) * 10_000 / 2)
+        low, high = ends(0.01, 1e-305, order, removing=True)
+        slack = mp.mpf(10) ** -30
+        assert low - slack <= max(norm, 0)
+        assert norm - slack <= high < math.inf
+
+
+@pytest.mark.parametrize(("noise", "order"), [(1e-300, 2.0), (1e-150, 1e10), (0.1, 1e300)])
+def test_what_no_float_can_hold_is_infinite_and_never_nan(noise: float, order: float) -> None:
+    assert SampledGaussianLoss(0.05, noise, True).log_mgf(order - 1.0).value == math.inf
+    with pytest.raises(hs.errors.IncompatibleError, match="infinite, or nothing is known"):
+        hs.convert(hs.PoissonSubsampled(hs.Gaussian(noise), 0.05), hs.RenyiDP, orders=[order])
+
+
 def test_divergences_of_little_noise_are_those_of_the_sum() -> None:
     sampled = hs.PoissonSubsampled(hs.Gaussian(0.1), rate=0.05)
     ((_, found),) = hs.convert(sampled, hs.RenyiDP, orders=[25]).divergences

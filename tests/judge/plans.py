@@ -345,8 +345,10 @@ def _step(
         # With company the sum of a batch that is clipped turns from -1 to 1, alone from 0 to 1.
         return half if replaced or (whole and examples > 1) else own
     if sampling == "poisson":
-        return _poisson_step(own, Fraction(batch, examples), examples, whole, adjacency)
+        return _poisson_step(noise, sizes, whole, adjacency)
     if sampling == "fixed-size":
+        if batch == examples and adjacency == "add-remove":
+            return half if whole and examples > 1 else own
         zeroed = adjacency == "zero-out" and whole and batch > 1
         return Spec("ZeroedBatch" if zeroed else "FixedSizeSubsampled", sizes, (half,), adjacency)
     if sampling == "with-replacement":
@@ -359,12 +361,17 @@ def _step(
     return Spec("RandomAllocation", (steps, 1), (own,), adjacency)
 
 
-def _poisson_step(
-    own: Spec, rate: Fraction, examples: int, whole: bool, adjacency: str
-) -> Spec | None:
-    """One step on a Poisson batch."""
+def _poisson_step(noise: float, sizes: tuple[int, int], whole: bool, adjacency: str) -> Spec | None:
+    """One step on a Poisson batch.
+
+    Under add-remove the number of examples is private, so that the worst data set may have any:
+    where batches are clipped as a whole, so many that there is always company.
+    """
+    rate, own = Fraction(*sizes), Spec("Gaussian", (noise,))
     if not whole:
         return Spec("PoissonSubsampled", (rate,), (own,), adjacency)
     if adjacency == "replace-one":
         return None
-    return Spec("BatchClipped", (float(rate), examples), (own,), adjacency)
+    if adjacency == "add-remove":
+        return Spec("PoissonSubsampled", (rate,), (Spec("Gaussian", (noise / 2,)),), adjacency)
+    return Spec("BatchClipped", (float(rate), sizes[1]), (own,), adjacency)

@@ -79,6 +79,8 @@ def _epsilon_upper(terms: Counted, log_delta: float, c: float) -> float:
 
 def _log_delta_upper(terms: Counted, epsilon: float, c: float) -> float:
     """Return a proven upper bound of ln delta from the divergence of order 1 + c."""
+    if c <= 0.0:
+        return 0.0
     mgf = _log_mgf_upper(terms, c)
     log_delta = mgf - c * epsilon + log_kappa(c)
     return log_delta + _OUTWARD * (abs(mgf) + c * epsilon + abs(log_kappa(c)))

@@ -92,3 +92,10 @@ def test_an_interval_without_a_float_inside_is_narrow(tolerance: float) -> None:
     assert not Interval(0.0, LEAST, 2 * LEAST).is_narrow(tolerance)
     assert Interval(1.0, 1.0, 1.0 + 9e-10).is_narrow(tolerance)
     assert not Interval(1.0, 1.0, 1.01).is_narrow(tolerance)
+
+
+def test_orders_next_to_1_that_no_float_tells_from_it_say_nothing() -> None:
+    often = hs.FDP(hs.tradeoff_of_deltas([(0.0, 0.5), (3.0, 1e-6), (0.5, 0.25)]))
+    reports = hs.ShuffledReports(hs.RandomizedResponse(0.3, 2), 2)
+    plan = hs.RevealedRound(often**2, 0.25) @ reports
+    assert hs.delta(plan, 6.5).upper >= 1e-6

@@ -16,6 +16,7 @@ from hockeystick.losses.leaves import sampled_loss
 from hockeystick.losses.registry import LossPair, NoAnalysisError, losses_of
 from hockeystick.losses.revealed_mixture import revealed_mixture
 from hockeystick.losses.symmetrized import symmetrized
+from hockeystick.losses.two_point import TwoPointLoss
 from hockeystick.mechanisms import (
     Composed,
     FixedSizeSubsampled,
@@ -56,7 +57,7 @@ def _(mechanism: FixedSizeSubsampled) -> LossPair:
             f"replacement, not for {mechanism.inner}"
         )
     if zeroed or whole:
-        return _zeroed(pair.removing, mechanism.rate)
+        return _zeroed(pair.removing, mechanism)
     removing, adding = (sampled_loss(pair.removing, mechanism.rate, way) for way in (True, False))
     if mechanism.adjacency is Adjacency.ADD_REMOVE:
         return LossPair(removing, adding)
@@ -107,22 +108,33 @@ def _exchanged(worst: Loss, *attained: Loss | None) -> LossPair:
     return LossPair(*(symmetrized(worst, loss, profiled=exact) for loss in attained))
 
 
-def _zeroed(replaced: Loss, rate: Fraction) -> LossPair:
+def _zeroed(replaced: Loss, mechanism: FixedSizeSubsampled) -> LossPair:
     """Return the losses of samples of a fixed size where an example is zeroed.
 
     None costs more than a replacement. Among examples that contribute nothing, one that is zeroed
     moves a Gaussian's sum by half as much. The same holds of an example that is missing in a sample
     of all.
     """
-    half = None
+    rate, half = mechanism.rate, None
     if isinstance(replaced, GaussianLoss):
         noise = replaced.noise_multiplier
         half = GaussianLoss(2 * (noise if isinstance(noise, Fraction) else Fraction(repr(noise))))
     if rate == 1:
-        alone = DominatedLoss(cast(CellLoss, replaced), half)
+        alone = DominatedLoss(_distribution(replaced, mechanism.inner), half)
         return LossPair(alone, alone)
     attained = (half and sampled_loss(half, rate, way) for way in (True, False))
     return _exchanged(sampled_loss(replaced, rate, True), *attained)
+
+
+def _distribution(replaced: Loss, inner: Mechanism) -> CellLoss:
+    """Return the loss if it is one that another one may be said to be dominated by, or raise."""
+    fails = isinstance(replaced, TwoPointLoss) and replaced.failure > 0.0
+    if isinstance(replaced, CellLoss) and not fails:
+        return replaced
+    raise NoAnalysisError(
+        f"of {inner} no distribution of losses is known that is finite, to bound what zeroing an "
+        "example costs; under replace-one the whole sample is accounted, and costs no less"
+    )
 
 
 class _Group(NamedTuple):

@@ -282,3 +282,30 @@ def test_under_add_remove_enough_examples_reach_the_lower_end_of_poisson_batches
     assert reached(10_000) == pytest.approx(answer.lower, rel=1e-3)
     assert any("is private" in text and "any size" in text for text in answer.assumptions)
     assert any("number of examples, which is private" in text for text in answer.assumptions)
+
+
+GUARANTEES: Final = (
+    hs.PureDP(1.0),
+    hs.ApproxDP(1.0, 0.1),
+    hs.GDP(1.0),
+    hs.ZCDP(0.5),
+    hs.TCDP(0.5, 4.0),
+    hs.RenyiDP({4.0: 0.5}),
+    hs.FDP(hs.tradeoff_of_deltas([(1.0, 0.1)])),
+    hs.FDP(hs.discrete_tradeoff([0.5, 0.5, 0.0], [0.0, 0.5, 0.5])),
+)
+
+
+@pytest.mark.parametrize("size", [1, 4])
+@pytest.mark.parametrize("guarantee", GUARANTEES, ids=str)
+def test_a_zeroed_example_may_cost_all_that_a_guarantee_allows(
+    guarantee: hs.Notion, size: int
+) -> None:
+    replaced = hs.FixedSizeSubsampled(guarantee, size, 4, "replace-one")
+    zeroed = hs.FixedSizeSubsampled(guarantee, size, 4, "zero-out")
+    for epsilon in EPSILONS:
+        try:
+            upper = hs.delta(zeroed, epsilon).upper
+        except hs.UnsupportedError:
+            continue
+        assert upper >= hs.delta(replaced, epsilon).lower

@@ -110,8 +110,15 @@ def family(spec: Spec, distance: int = 1) -> Family:
     if spec.kind in SAMPLINGS:
         inner = family(spec.parts[0], 1) if spec.parts else None
         noise = _noise_of(spec.parts[0]) if spec.parts else None
-        return SAMPLINGS[spec.kind](spec.values, spec.adjacency, inner, noise, distance)
+        return SAMPLINGS[spec.kind](spec.values, _neighbours(spec), inner, noise, distance)
     return LEAVES[spec.kind](distance, *spec.values)
+
+
+def _neighbours(spec: Spec) -> str:
+    """The adjacency; to a release of which a guarantee is all that is known zero is any value."""
+    known = spec.parts[0].kind if spec.parts else ""
+    zeroed = spec.kind == "FixedSizeSubsampled" and spec.adjacency == "zero-out"
+    return "replace-one" if zeroed and known in guarantees.LEAVES else spec.adjacency
 
 
 def _noise_of(spec: Spec) -> noises.Noise | None:

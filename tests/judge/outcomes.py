@@ -82,6 +82,10 @@ class Outcomes:
         """Merged or split at losses that are denser where they are small."""
         if self.p.size <= bins:
             return self
+        if not ((self.p > _LEAST) & (self.q > _LEAST)).any():
+            # Only a lower end loses what is told of such rare outcomes.
+            shown = np.array([float(self.p.sum()), 0.0]), np.array([0.0, float(self.q.sum())])
+            return Outcomes(*shown, True) if self.above else nothing(False)
         return _split_to(self, bins) if self.above else _merged(self, bins)
 
     def renyi(self, order: float) -> float:

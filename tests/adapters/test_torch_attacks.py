@@ -204,6 +204,7 @@ def test_each_example_of_a_longer_data_set_is_drawn() -> None:
     [
         {"steps": 4, "adjacency": "replace-one"},
         {"steps": 4, "adjacency": "zero-out"},
+        {"steps": 4, "batch_cap": 5},
         {"steps": 4, "sampling": "fixed-size"},
         {"steps": 4, "sampling": "fixed-size", "adjacency": "replace-one"},
         {"steps": 4, "sampling": "with-replacement", "adjacency": "replace-one"},

@@ -40,18 +40,20 @@ def plans(most: int) -> Iterator[hs.DPSGD]:
                 steps = examples // size if sampling in BY_EPOCH else length
                 if sampling in BY_EPOCH and length == 2:
                     continue
-                try:
-                    yield hs.DPSGD(
-                        examples=examples,
-                        batch_size=size,
-                        steps=steps,
-                        noise_multiplier=NOISE,
-                        sampling=sampling,
-                        clipping=clipping,
-                        adjacency=adjacency,
-                    )
-                except hs.IncompatibleError:
-                    continue
+                for cap in (None, *range(1, examples + 1)):
+                    try:
+                        yield hs.DPSGD(
+                            examples=examples,
+                            batch_size=size,
+                            batch_cap=cap,
+                            steps=steps,
+                            noise_multiplier=NOISE,
+                            sampling=sampling,
+                            clipping=clipping,
+                            adjacency=adjacency,
+                        )
+                    except hs.IncompatibleError:
+                        continue
 
 
 def batches(plan: hs.DPSGD, number: int) -> Iterator[tuple[float, tuple[tuple[int, ...], ...]]]:
@@ -61,7 +63,9 @@ def batches(plan: hs.DPSGD, number: int) -> Iterator[tuple[float, tuple[tuple[in
     if plan.sampling is Sampling.POISSON:
         for drawn in itertools.product((False, True), repeat=number):
             chance = math.prod(plan.sampling_rate if x else 1 - plan.sampling_rate for x in drawn)
-            yield chance, (tuple(itertools.compress(everyone, drawn)),)
+            found = tuple(itertools.compress(everyone, drawn))
+            sets = list(itertools.combinations(found, min(len(found), plan.batch_cap or number)))
+            yield from ((chance / len(sets), (one,)) for one in sets)
     elif plan.sampling is Sampling.FIXED_SIZE:
         sets = list(itertools.combinations(everyone, min(size, number)))
         yield from ((1 / len(sets), (one,)) for one in sets)
@@ -182,7 +186,9 @@ def told(plan: hs.DPSGD) -> Iterator[Told]:
     """Yield how far the example moves each batch, given the others, and how likely that is."""
     count, others = plan.steps_per_epoch or 1, (plan.examples or 0) - 1
     far = 2.0 if plan.adjacency is hs.Adjacency.REPLACE_ONE else 1.0
-    if plan.clipping is Clipping.INDIVIDUAL or plan.adjacency is hs.Adjacency.REPLACE_ONE:
+    if plan.batch_cap is not None:
+        yield from drawn_with(plan, others)
+    elif plan.clipping is Clipping.INDIVIDUAL or plan.adjacency is hs.Adjacency.REPLACE_ONE:
         yield 1.0, (far,) * count
     elif plan.sampling is Sampling.POISSON and plan.adjacency is hs.Adjacency.ADD_REMOVE:
         yield 1.0, (2.0,)  # Any number of examples.
@@ -197,9 +203,21 @@ def told(plan: hs.DPSGD) -> Iterator[Told]:
         yield 1.0, ((2.0 if company else 1.0),) * count
 
 
+def drawn_with(plan: hs.DPSGD, others: int) -> Iterator[Told]:
+    """Yield how far an example that is drawn moves a capped batch, told how many others are."""
+    rate, cap = plan.sampling_rate, plan.batch_cap or 0
+    for drawn in range(others + 1):
+        chance = math.comb(others, drawn) * rate**drawn * (1 - rate) ** (others - drawn)
+        keeps = min(1.0, cap / (drawn + 1))
+        yield chance * keeps, (2.0 if drawn >= cap else 1.0,)
+        yield chance * (1 - keeps), (0.0,)
+
+
 def mixtures(plan: hs.DPSGD, moves: tuple[float, ...]) -> tuple[Outputs, Outputs]:
     """Return the outputs of a run with the example, and without it, where others are known."""
     none = (0.0,) * len(moves)
+    if not any(moves):
+        return {none: 1.0}, {none: 1.0}
     one = [
         tuple(move if k == j else 0.0 for j in range(len(moves))) for k, move in enumerate(moves)
     ]
@@ -224,7 +242,8 @@ def mixtures(plan: hs.DPSGD, moves: tuple[float, ...]) -> tuple[Outputs, Outputs
 def named(plan: hs.DPSGD) -> str:
     """Return what differs between the plans."""
     sizes = f"{plan.batch_size} of {plan.examples}, {plan.steps} steps"
-    return f"{plan.sampling}, {plan.clipping}, {plan.adjacency}, {sizes}"
+    capped = "" if plan.batch_cap is None else f", at most {plan.batch_cap}"
+    return f"{plan.sampling}, {plan.clipping}, {plan.adjacency}, {sizes}{capped}"
 
 
 FEW: Final = [plan for plan in plans(2) if plan.total_steps == 1 or plan.sampling in BY_EPOCH]

@@ -40,6 +40,16 @@ def test_every_sampling_has_a_scheme() -> None:
             hs.TruncatedPoissonSubsampled(hs.Gaussian(1.5), Fraction(1, 20), 90, 1000) ** 80,
         ),
         (
+            {"batch_cap": 90, "rate": 0.05, "batch_size": None},
+            hs.TruncatedPoissonSubsampled(hs.Gaussian(1.5), Fraction(1, 20), 90, 1000) ** 80,
+        ),
+        # Of all examples, which are drawn for sure, a random set is kept.
+        (
+            {"batch_cap": 999, "batch_size": 1000},
+            hs.FixedSizeSubsampled(hs.Gaussian(0.75), 999, 1000, "add-remove") ** 4,
+        ),
+        ({"batch_cap": 1000, "batch_size": 1000}, hs.Gaussian(1.5) ** 4),
+        (
             {"sampling": "fixed-size", "adjacency": "replace-one"},
             hs.FixedSizeSubsampled(hs.Gaussian(0.75), 50, 1000) ** 80,
         ),

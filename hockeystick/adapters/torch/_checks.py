@@ -122,7 +122,8 @@ def check_dataset(dataset: Any, plan: hs.DPSGD) -> int:
         allowed = "one with each example at one place: copies of one are clipped one by one"
         raise ParameterError("dataset", f"{type(dataset).__name__} with a part twice", allowed)
     examples = len(dataset)
-    any_length = plan.adjacency is Adjacency.ADD_REMOVE and plan.sampling in ANY_LENGTH
+    each = plan.sampling in ANY_LENGTH and plan.batch_cap is None
+    any_length = plan.adjacency is Adjacency.ADD_REMOVE and each
     if plan.examples != examples and not any_length:
         allowed = f"the number of examples in the dataset, {examples}"
         raise ParameterError("examples", plan.examples, allowed)

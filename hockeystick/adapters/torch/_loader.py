@@ -129,7 +129,8 @@ _DIVIDED: Final[Mapping[Sampling, Callable[[int, int, Any], Indices]]] = Mapping
     {Sampling.RANDOM_ALLOCATION: _allocated, Sampling.SHUFFLE: _shuffled}
 )
 SUPPORTED: Final = frozenset({*_DRAWN, *_DIVIDED})
-# Where each example is drawn on its own, nothing but the data's length changes with one more.
+# Where each example is drawn on its own, nothing but the data's length changes with one more: but
+# with a cap, how many of them are kept.
 ANY_LENGTH: Final = frozenset({Sampling.POISSON, Sampling.RANDOM_ALLOCATION, Sampling.FULL_BATCH})
 
 

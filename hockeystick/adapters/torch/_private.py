@@ -77,10 +77,10 @@ def make_private(
         structure must not depend on the data, nor may the model keep what it saw; and
         ``dataset[i]`` must be one person's example alone, at that one place.
 
-        Under add-remove, where examples are drawn one by one ("poisson", "random-allocation",
-        "full-batch"), ``plan.examples`` is nominal: a data set of another length is trained on at
-        the same rate and with the same divisor, as its neighbours are. Elsewhere the number of
-        examples is the plan's.
+        Under add-remove, where examples are drawn one by one ("poisson" without a cap,
+        "random-allocation", "full-batch"), ``plan.examples`` is nominal: a data set of another
+        length is trained on at the same rate and with the same divisor, as its neighbours are.
+        Elsewhere the number of examples is the plan's.
 
     Edge cases:
         A batch without examples gives pure noise. A gradient that is infinite or undefined counts

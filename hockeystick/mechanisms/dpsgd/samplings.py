@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, Final, final
+from typing import TYPE_CHECKING, ClassVar, Final, cast, final
 
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError
@@ -80,6 +80,12 @@ class Batches:
     def fixed_number(self) -> int | None:
         """The number of examples where it is public; None under add-remove, or not given."""
         return None if self.adjacency is Adjacency.ADD_REMOVE else self.examples
+
+    @property
+    def cut_to(self) -> int | None:
+        """How many examples a batch of all of them keeps; None where it keeps all."""
+        cap, examples = self.cap, self.examples
+        return None if cap is None or examples is None or cap >= examples else cap
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -168,13 +174,11 @@ class _Poisson(Scheme):
 
     def mechanism(self, batches: Batches, noise_multiplier: float) -> Mechanism:
         """Return one step."""
-        if batches.rate == 1:
+        if batches.rate == 1 and batches.cut_to is None:
             return _whole(batches, noise_multiplier)
-        noise = Gaussian(noise_multiplier)
         if batches.cap is not None:
-            return TruncatedPoissonSubsampled(
-                noise, batches.rate, batches.cap, batches.sizes[1], batches.adjacency
-            )
+            return _capped(batches, batches.cap, noise_multiplier)
+        noise = Gaussian(noise_multiplier)
         sampled = PoissonSubsampled(noise, batches.rate, batches.adjacency)
         if batches.clipping is Clipping.INDIVIDUAL:
             return sampled
@@ -201,7 +205,7 @@ class _Poisson(Scheme):
 
     def drawn(self, batches: Batches) -> str:
         """Return how batches are drawn."""
-        if batches.rate == 1:
+        if batches.rate == 1 and batches.cut_to is None:
             return _EVERY
         cut = "" if batches.cap is None else f"; a random set of {batches.cap:,} is kept of more"
         return (
@@ -391,6 +395,16 @@ def _whole(batches: Batches, noise_multiplier: float) -> Mechanism:
         alone = PoissonSubsampled(Gaussian(noise_multiplier), Fraction(1), batches.adjacency)
         return BatchClipped(alone, 1)
     return Gaussian(noise_multiplier / (2 if batches.replaced or whole else 1))
+
+
+def _capped(batches: Batches, cap: int, noise_multiplier: float) -> Mechanism:
+    """Return a step on a Poisson sample of which so many examples are kept at most."""
+    examples = cast(int, batches.examples)
+    if batches.rate < 1:
+        noise = Gaussian(noise_multiplier)
+        return TruncatedPoissonSubsampled(noise, batches.rate, cap, examples, batches.adjacency)
+    # All are drawn: another example takes the place of one that is missing.
+    return FixedSizeSubsampled(Gaussian(noise_multiplier / 2), cap, examples, batches.adjacency)
 
 
 def _needs(

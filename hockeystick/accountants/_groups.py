@@ -15,10 +15,12 @@ from hockeystick.mechanisms import (
     MatrixFactorization,
     Mechanism,
     MultivariateLaplace,
+    Plan,
     Repeated,
     SinhNormal,
     Skellam,
     TreeAggregation,
+    TruncatedPoissonSubsampled,
 )
 from hockeystick.notions import GDP, TCDP, ZCDP
 from hockeystick.notions._rounding import product_up, quotient_down
@@ -31,6 +33,9 @@ def for_group(mechanism: Mechanism, size: int) -> Mechanism | None:
     Neighbours of the result move the query ``size`` times as far as those of the mechanism. No
     ``size`` records move it further (the triangle inequality), and some move it as far: those that
     all move it in one direction. Scales are rounded to the side of less privacy.
+
+    Raises:
+        IncompatibleError: If what is known of one record says nothing of several.
     """
     return None
 
@@ -107,6 +112,23 @@ def _(mechanism: TCDP, size: int) -> Mechanism | None:
     except IncompatibleError:
         # Order by order nothing is left; the trade-off function still says something.
         return None
+
+
+@for_group.register
+def _(mechanism: TruncatedPoissonSubsampled, size: int) -> Mechanism | None:
+    # The second of two records that go leaves a data set of another size than the stated one,
+    # from which a cap keeps each record more often: one record's curve does not say what it costs.
+    if size > 1 and mechanism.cap < mechanism.examples:
+        raise IncompatibleError(
+            f"a {mechanism} has no analysis for groups: its guarantee is for data sets of exactly "
+            f"{mechanism.examples:,} examples and one less; leave the cap out"
+        )
+    return None
+
+
+@for_group.register
+def _(mechanism: Plan, size: int) -> Mechanism | None:
+    return for_group(mechanism.mechanism, size)
 
 
 @for_group.register

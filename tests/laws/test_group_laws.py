@@ -240,3 +240,14 @@ def test_groups_of_what_has_no_noise_and_of_what_releases_nothing() -> None:
     lower, upper = hs.tradeoff(hs.Gaussian(math.inf)).group(3).bounds(0.25)
     assert 0.75 - 1e-15 <= lower <= 0.75 <= upper
     assert isinstance(LaplaceTradeOff(2.0).group(2), LaplaceTradeOff)
+
+
+@pytest.mark.parametrize("runs", [1, 3])
+def test_groups_of_capped_batches_are_refused(runs: int) -> None:
+    capped = hs.TruncatedPoissonSubsampled(hs.Gaussian(2.0), 0.5, cap=3, examples=10)
+    plan = hs.DPSGD(noise_multiplier=2.0, examples=10, rate=0.5, steps=runs, batch_cap=3)
+    for one in (capped**runs, capped @ hs.Laplace(1.0), plan):
+        f = hs.tradeoff(one)
+        assert f.group(1) is f
+        with pytest.raises(hs.IncompatibleError, match="exactly 10 examples and one less"):
+            f.group(2)

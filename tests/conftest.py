@@ -8,10 +8,16 @@ import os
 import random
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-settings.register_profile("repeatable", derandomize=True, database=None)
-settings.register_profile("fresh", derandomize=False, database=None, print_blob=True)
+# How long drawing takes says how busy the machine is, and nothing of what is tested.
+_PATIENT = [HealthCheck.too_slow]
+settings.register_profile(
+    "repeatable", derandomize=True, database=None, suppress_health_check=_PATIENT
+)
+settings.register_profile(
+    "fresh", derandomize=False, database=None, print_blob=True, suppress_health_check=_PATIENT
+)
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "repeatable")
 settings.load_profile(PROFILE)
 

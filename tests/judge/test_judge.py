@@ -13,7 +13,7 @@ from tests.judge.judging import Outcome, ask, asked
 from tests.judge.plans import code, meaning
 from tests.judge.questions import Question
 from tests.judge.truths import Spec, truth
-from tests.judge.verdicts import Known, Verdict, delta, epsilon, known, tests
+from tests.judge.verdicts import Known, Verdict, delta, epsilon, known, power, tests
 
 SEED = 2
 # Another one is drawn, and printed, where Hypothesis draws fresh examples as well.
@@ -124,6 +124,10 @@ def test_an_end_on_the_wrong_side_is_a_fault() -> None:
     assert not verdict.faults
     assert verdict.upper
     assert verdict.lower
+
+
+def test_no_test_without_false_positives_finds_anything_in_much_less_noise() -> None:
+    assert power(known(truth(Spec("Gaussian", (0.06,)))).lower, 0.0) < 1e-6
 
 
 def test_what_is_no_error_of_the_library_is_a_fault() -> None:

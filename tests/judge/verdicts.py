@@ -132,6 +132,7 @@ def power(curve: Curve, alpha: float) -> float:
     best = 1.0
     for one in (steep, flat):
         grid = [0.0, 0.03, 0.1, 0.3, 1.0, 2.0, 3.0, 4.5, 6.0, 9.0, 13.0, 18.0, 25.0, 40.0, 80.0]
+        grid += [160.0, 320.0, 640.0]
         values = [one(x) for x in grid]
         place = values.index(min(values))
         low, high = grid[max(place - 1, 0)], grid[min(place + 1, len(grid) - 1)]

@@ -37,7 +37,7 @@ FROM_THE_NETWORK = re.compile(r"<(?:script|link|img)[^>]*(?:src|href)=\"(?:https
 # Formulas stand in blocks of text, which nothing runs.
 LANGUAGES = {"sh", "console", "pycon", "toml", "text"}
 # What the extra `test` brings along; the blocks of a page may need more than that.
-BROUGHT = {"bokeh"}
+BROUGHT = {"bokeh", "flint"}
 
 
 def text_of(page: str) -> str:

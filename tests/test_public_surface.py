@@ -9,7 +9,7 @@ import pytest
 
 import hockeystick as hs
 
-HEAVY = ("numba", "scipy", "mpmath", "click", "rich", "matplotlib")
+HEAVY = ("numba", "scipy", "mpmath", "flint", "click", "rich", "matplotlib")
 PEERS = ("torch", "opacus", "dp_accounting", "prv_accountant")
 
 

@@ -1,5 +1,6 @@
 """Solving for one parameter, splitting and spending budgets, sweeping over plans."""
 
+from hockeystick.calibration._descriptions import describe
 from hockeystick.calibration.askers import AskDelta, AskEpsilon, Solve
 from hockeystick.calibration.budgets import (
     BudgetSplit,
@@ -48,6 +49,7 @@ __all__ = [
     "calibrate",
     "classical_gaussian_noise",
     "clipping_noise",
+    "describe",
     "frontier",
     "gaussian_noise",
     "grid_search",

@@ -55,6 +55,36 @@ _TRADEOFFS: Final = (
 )
 
 
+def describe(plan: Mechanism) -> dict[str, Any]:
+    """Return a plan as JSON keeps it exactly: the form in which answers say what they are of.
+
+    An object has the name of its ``type`` (schedules, distributions of runs and trade-off
+    functions after the name of their module) and its fields. What JSON does not have is an object
+    of one key: ``{"float": "inf"}``, ``{"fraction": "0x1/0x3"}`` with hexadecimal integers.
+
+    Guarantees:
+        Nothing is rounded, and equal plans give the same description.
+
+    Args:
+        plan: A mechanism or plan.
+
+    Returns:
+        Numbers, texts, lists and objects.
+
+    Raises:
+        ParameterError: If it is no plan, or holds something that has no such form, as a mechanism
+            that is none of the package's or a trade-off function that only a program knows.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> from hockeystick.calibration import describe
+        >>> describe(hs.Gaussian(2.0) ** 10)
+        {'type': 'Repeated', 'inner': {'type': 'Gaussian', 'noise_multiplier': 2.0}, 'count': 10}
+    """
+    described: dict[str, Any] = encoded(checked("plan", plan))
+    return described
+
+
 @singledispatch
 def encoded(value: Any) -> Json:
     """Return a description as numbers, texts, lists and objects that JSON keeps exactly.

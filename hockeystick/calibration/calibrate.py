@@ -62,6 +62,11 @@ class Calibrated:
         evaluations: How many plans were accounted for with proof.
         status: "tight", "bound" or "end of domain".
         plan: The plan with the value in place.
+        parameter: What was solved for, as it was given.
+        target: What had to be met.
+        spent: What ran before on the same data; None for nothing.
+        misses: The plan with the other value of the bracket, where it provably misses the target;
+            None where there is no such value.
     """
 
     value: float
@@ -70,6 +75,10 @@ class Calibrated:
     evaluations: int
     status: Status
     plan: Mechanism
+    parameter: str
+    target: Target
+    spent: Mechanism | None
+    misses: Mechanism | None
 
     def __float__(self) -> float:
         """Return the value."""
@@ -148,7 +157,8 @@ def calibrate(
     axis = Axis.of(plan, path)
     _refuse_no_choice(axis)
     search = Search(axis, goal, after, width)
-    return _told(search, search.run(*_beginning(axis, goal, after, width)))
+    found = search.run(*_beginning(axis, goal, after, width))
+    return _told(search, found, parameter, target, spent)
 
 
 def _after(spent: Mechanism | None) -> Callable[[Mechanism], Mechanism]:
@@ -188,7 +198,9 @@ def _beginning(
     return axis.shifted(x, axis.safer * margin), 2.0 * margin
 
 
-def _told(search: Search, found: Bracket) -> Calibrated:
+def _told(
+    search: Search, found: Bracket, parameter: str, target: Target, spent: Mechanism | None
+) -> Calibrated:
     """Return what was found, with what is proven of it."""
     inside, outside = found
     value: Any = inside.x
@@ -198,6 +210,7 @@ def _told(search: Search, found: Bracket) -> Calibrated:
         status, next_one = Status.TIGHT, outside.x
     else:
         status, next_one = Status.BOUND, _nearest_miss(search, found)
+    is_missed = outside is not None and search.trials[next_one].violates
     return Calibrated(
         value=value,
         achieved=search.achieved(inside.x),
@@ -205,6 +218,10 @@ def _told(search: Search, found: Bracket) -> Calibrated:
         evaluations=search.evaluations,
         status=status,
         plan=search.axis.make(inside.x),
+        parameter=parameter,
+        target=target,
+        spent=spent,
+        misses=search.axis.make(next_one) if is_missed else None,
     )
 
 

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hockeystick.accountants import Row, SamplingRow
+from hockeystick.answers import SCHEMA, document
 from hockeystick.cli.describe import Question, Truth, fields, quoted
 from hockeystick.cli.plan_file import PlanFile
 from hockeystick.results import Approximate, Certified
 
 
 def answer(file: PlanFile, at: Question, answer: Certified | Approximate, version: str) -> str:
-    """Return the answer to one question as JSON."""
-    return _dumped({**_heading(file, at, version), **answer.as_dict()})
+    """Return the answer to one question as JSON; what is proven, as a document to check."""
+    heading = _heading(file, at, version)
+    if isinstance(answer, Approximate):
+        return dumped({**heading, **answer.as_dict()})
+    asked: Any = {at.name: at.value}
+    return dumped({"schema": SCHEMA, **heading, **document(answer, file.plan, **asked)})
 
 
 def comparison(file: PlanFile, at: Question, rows: Sequence[Row], version: str) -> str:
@@ -23,7 +28,7 @@ def comparison(file: PlanFile, at: Question, rows: Sequence[Row], version: str) 
     truth = Truth.of(rows)
     proven = {"lower": _number(truth.lower), "upper": _number(truth.upper)}
     listed = [_row(row, truth) for row in rows]
-    return _dumped({**_heading(file, at, version), "proven": proven, "accountants": listed})
+    return dumped({**_heading(file, at, version), "proven": proven, "accountants": listed})
 
 
 def samplings(file: PlanFile, at: Question, rows: Sequence[SamplingRow], version: str) -> str:
@@ -38,7 +43,7 @@ def samplings(file: PlanFile, at: Question, rows: Sequence[SamplingRow], version
         }
         for row in rows
     ]
-    return _dumped({**_heading(file, at, version), "samplings": listed})
+    return dumped({**_heading(file, at, version), "samplings": listed})
 
 
 def _heading(file: PlanFile, at: Question, version: str) -> dict[str, Any]:
@@ -77,6 +82,6 @@ def _number(value: float) -> float | str:
     return value if math.isfinite(value) else "inf"
 
 
-def _dumped(told: dict[str, Any]) -> str:
+def dumped(told: Mapping[str, Any]) -> str:
     """Return strict JSON in ASCII, which every locale can print."""
     return json.dumps(told, indent=2, allow_nan=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, final
@@ -13,6 +12,7 @@ import click
 import hockeystick as hs
 from hockeystick.accountants._cost import assumptions_of
 from hockeystick.accountants.registry import ACCOUNTANTS
+from hockeystick.answers import document
 from hockeystick.calibration._fields import locate, name_of, numeric_paths, spelled
 from hockeystick.calibration._goals import Target
 from hockeystick.calibration.calibrate import TOLERANCE
@@ -219,33 +219,14 @@ def _target(asked: Mapping[str, str | None], file: PlanFile) -> Target:
 
 
 def _json(solution: Solution) -> str:
-    """Return the answer as strict JSON in ASCII."""
+    """Return the answer as strict JSON in ASCII, a document to check."""
     file, found, before = solution.file, solution.found, solution.spent
-    achieved = found.achieved
     told = {
-        "version": hs.__version__,
+        **document(found),
         "title": file.title,
         "source": file.source,
         "notes": file.notes,
-        "parameter": solution.parameter,
-        "target": str(solution.target),
-        "value": _number(found.value),
-        "status": str(found.status),
-        "bracket": [_number(end) for end in found.bracket],
-        "achieved": {
-            "quantity": achieved.quantity,
-            "lower": _number(achieved.lower),
-            "upper": _number(achieved.upper),
-        },
-        "evaluations": found.evaluations,
         "plan": fields(found.plan),
         "spent": None if before is None else fields(before.plan),
-        "adjacency": found.plan.adjacency,
-        "assumptions": list(solution.assumptions),
     }
     return json.dumps(told, indent=2, allow_nan=False)
-
-
-def _number(value: float) -> float | str:
-    """Return a number as JSON can hold it."""
-    return value if math.isfinite(value) else "inf"

@@ -1,0 +1,153 @@
+"""Answers as documents, which say all that someone needs who checks them.
+
+A document is one JSON object: what the answer is of, as ``describe`` writes plans, and what it
+claims. Its keys and what they mean stay the same as long as its ``schema`` does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import singledispatch
+from typing import Any, Final
+
+from hockeystick import _validate
+from hockeystick.accountants._cost import assumptions_of
+from hockeystick.calibration import Calibrated, describe
+from hockeystick.errors import ParameterError
+from hockeystick.mechanisms import Composed, Mechanism
+from hockeystick.notions import ApproxDP, PureDP
+from hockeystick.results import Approximate, Certified
+
+SCHEMA: Final = "hockeystick-answer/1"
+
+_ASKED_AT: Final = {"epsilon": "delta", "delta": "epsilon"}
+
+
+def document(
+    answer: Certified | Calibrated,
+    plan: Mechanism | None = None,
+    *,
+    delta: float | None = None,
+    epsilon: float | None = None,
+) -> dict[str, Any]:
+    """Return an answer as a document: strict JSON that says what it is of and what it claims.
+
+    Guarantees:
+        Finite floats are kept exactly, inf is the text "inf", and further digits are texts that
+        are rounded outwards.
+
+    Args:
+        answer: A ``Certified``, or a ``Calibrated``, which knows its plan and its target.
+        plan: What a ``Certified`` is of.
+        delta: Where that was asked, if it is an epsilon.
+        epsilon: Where that was asked, if it is a delta.
+
+    Returns:
+        What ``hockeystick epsilon --json``, ``delta --json`` and ``solve --json`` say, without what
+        only the command knows.
+
+    Raises:
+        ParameterError: If the answer is none, or only an approximation; if what it is of is
+            missing, is given where the answer knows it, or cannot be described in JSON.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> from hockeystick.answers import document
+        >>> plan = hs.Gaussian(2.0)
+        >>> found = document(hs.epsilon(plan, delta=1e-5), plan, delta=1e-5)
+        >>> found["schema"], found["description"]
+        ('hockeystick-answer/1', {'type': 'Gaussian', 'noise_multiplier': 2.0})
+    """
+    from hockeystick import __version__
+
+    told = _told(answer, {"plan": plan, "delta": delta, "epsilon": epsilon})
+    return {"schema": SCHEMA, "version": __version__, **told}
+
+
+@singledispatch
+def _told(answer: object, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what an answer claims, and of what."""
+    raise ParameterError("answer", answer, "a Certified or a Calibrated")
+
+
+@_told.register
+def _(answer: Approximate, given: Mapping[str, Any]) -> dict[str, Any]:
+    raise ParameterError("answer", answer, "a proven one: an approximation claims nothing")
+
+
+@_told.register
+def _(answer: Certified, given: Mapping[str, Any]) -> dict[str, Any]:
+    kind, name = f"a Certified {answer.quantity}", _ASKED_AT[answer.quantity]
+    _refuse(kind, {answer.quantity: given[answer.quantity]})
+    at = _validate.real(name, _needed(kind, name, given[name]))
+    return {
+        "at": {name: _number(at)},
+        **answer.as_dict(),
+        "description": describe(_needed(kind, "plan", given["plan"])),
+    }
+
+
+@_told.register
+def _(answer: Calibrated, given: Mapping[str, Any]) -> dict[str, Any]:
+    _refuse("a Calibrated", given)
+    whole, achieved = _whole(answer, answer.plan), answer.achieved
+    before = () if answer.spent is None else assumptions_of(answer.spent)
+    return {
+        "parameter": answer.parameter,
+        "target": str(answer.target),
+        "budget": _budget(answer.target),
+        "value": _number(answer.value),
+        "status": str(answer.status),
+        "bracket": [_number(end) for end in answer.bracket],
+        "achieved": {
+            "quantity": achieved.quantity,
+            "lower": _number(achieved.lower),
+            "upper": _number(achieved.upper),
+        },
+        "evaluations": answer.evaluations,
+        "adjacency": None if whole.adjacency is None else str(whole.adjacency),
+        "assumptions": list(dict.fromkeys((*assumptions_of(answer.plan), *before))),
+        "description": describe(whole),
+        "misses": None if answer.misses is None else describe(_whole(answer, answer.misses)),
+    }
+
+
+def _whole(answer: Calibrated, plan: Mechanism) -> Mechanism:
+    """Return a plan together with what was spent before it."""
+    return plan if answer.spent is None else Composed((answer.spent, plan))
+
+
+@singledispatch
+def _budget(target: object) -> dict[str, Any] | None:
+    """Return the one epsilon and delta that a target is, None where it is something else."""
+    return None
+
+
+@_budget.register
+def _(target: ApproxDP) -> dict[str, Any] | None:
+    return {"epsilon": _number(target.epsilon), "delta": target.delta}
+
+
+@_budget.register
+def _(target: PureDP) -> dict[str, Any] | None:
+    return {"epsilon": _number(target.epsilon), "delta": 0.0}
+
+
+def _needed(kind: str, name: str, value: Any) -> Any:
+    """Return what has to be given beside an answer, or raise."""
+    if value is None:
+        raise ParameterError(name, value, f"given beside {kind}, which does not know it")
+    return value
+
+
+def _refuse(kind: str, given: Mapping[str, Any]) -> None:
+    """Raise where something is given that does not go with an answer."""
+    for name, value in given.items():
+        if value is not None:
+            raise ParameterError(name, value, f"left out beside {kind}")
+
+
+def _number(value: float) -> float | str:
+    """Return a number as JSON can hold it."""
+    return value if math.isfinite(value) else "inf"

@@ -16,6 +16,7 @@ from hockeystick.accountants import (
     tradeoff,
 )
 from hockeystick.adjacency import Adjacency
+from hockeystick.answers import verify
 from hockeystick.calibration import (
     Accountant,
     Advantage,
@@ -262,4 +263,5 @@ __all__ = [
     "tradeoff",
     "tradeoff_of_deltas",
     "tuning",
+    "verify",
 ]

@@ -143,3 +143,7 @@ def _amount(amount: object) -> str:
 
 class PlanFileError(HockeystickError):
     """A plan file cannot be read, or does not describe a plan."""
+
+
+class AnswerError(HockeystickError, ValueError):
+    """What was to be verified cannot be read, or is no answer that could be verified."""

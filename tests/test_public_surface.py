@@ -135,6 +135,7 @@ def test_the_public_names_are_exactly_these() -> None:
         "tradeoff",
         "tradeoff_of_deltas",
         "tuning",
+        "verify",
     ]
 
 

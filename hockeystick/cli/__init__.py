@@ -24,7 +24,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status.
 
     Edge cases:
-        0 with the answer on standard output; 2 with one line on standard error and nothing on
+        0 with the answer on standard output; 1 and 3 with an answer that the verifier refutes and
+        does not cover, where it was asked; 2 with one line on standard error and nothing on
         standard output where the input is wrong; 130 after an interrupt; 141 where whoever reads
         standard output went away.
 
@@ -41,12 +42,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        with hockeystick.make_context("hockeystick", given) as context:
-            hockeystick.invoke(context)
+        status = _invoked(given)
         if sys.stdout is not None:
             sys.stdout.flush()
-    except click.exceptions.Exit as stop:
-        return stop.exit_code
+        return status
     except click.UsageError as error:
         return _refused(_with_hint(error))
     except click.ClickException as error:
@@ -61,6 +60,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         _discard_output()
         return _refused(f"cannot write the answer: {error.strerror}")
+
+
+def _invoked(given: list[str]) -> int:
+    """Run the command and return the exit status that it chose."""
+    try:
+        with hockeystick.make_context("hockeystick", given) as context:
+            hockeystick.invoke(context)
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
     return 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hockeystick.accountants import Row, SamplingRow
 from hockeystick.answers import SCHEMA, document
@@ -13,14 +13,40 @@ from hockeystick.cli.describe import Question, Truth, fields, quoted
 from hockeystick.cli.plan_file import PlanFile
 from hockeystick.results import Approximate, Certified
 
+if TYPE_CHECKING:
+    from hockeystick.verifier import Verdict
 
-def answer(file: PlanFile, at: Question, answer: Certified | Approximate, version: str) -> str:
+
+def answer(
+    file: PlanFile,
+    at: Question,
+    answer: Certified | Approximate,
+    version: str,
+    verdict: Verdict | None = None,
+) -> str:
     """Return the answer to one question as JSON; what is proven, as a document to check."""
     heading = _heading(file, at, version)
     if isinstance(answer, Approximate):
         return dumped({**heading, **answer.as_dict()})
     asked: Any = {at.name: at.value}
-    return dumped({"schema": SCHEMA, **heading, **document(answer, file.plan, **asked)})
+    told = {"schema": SCHEMA, **heading, **document(answer, file.plan, **asked)}
+    return dumped({**told, **verification(verdict)})
+
+
+def verification(verdict: Verdict | None) -> dict[str, Any]:
+    """Return what the verifier says, under a key of its own; nothing where it was not asked."""
+    return {} if verdict is None else {"verification": said(verdict)}
+
+
+def said(verdict: Verdict) -> dict[str, Any]:
+    """Return what the verifier says."""
+    return {
+        "status": verdict.status,
+        "reason": verdict.reason or None,
+        "checks": [
+            {"claim": one.claim, "ball": one.ball, "holds": one.holds} for one in verdict.checks
+        ],
+    }
 
 
 def comparison(file: PlanFile, at: Question, rows: Sequence[Row], version: str) -> str:

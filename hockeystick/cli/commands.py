@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, Final
 
 import click
 
 import hockeystick as hs
-from hockeystick import _validate
 from hockeystick.accountants.base import TOLERANCE
 from hockeystick.accountants.registry import ACCOUNTANTS
-from hockeystick.cli import options
+from hockeystick.answers import require_verifier
+from hockeystick.cli import asking, options
 from hockeystick.cli.claims import claims
 from hockeystick.cli.convert import command as convert_command
 from hockeystick.cli.describe import Question
@@ -23,9 +22,9 @@ from hockeystick.cli.report import report
 from hockeystick.cli.solve import solve
 from hockeystick.cli.sweep import sweep
 from hockeystick.cli.tradeoff import tradeoff
+from hockeystick.cli.verify import end_with, verdict_of
+from hockeystick.cli.verify import verify as verify_command
 from hockeystick.cli.waiting import waiting
-from hockeystick.errors import ParameterError
-from hockeystick.results import Approximate, Certified
 
 _LOADING_SECONDS: Final = 2.0
 _SETTINGS: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -50,6 +49,7 @@ table.
   hockeystick compare examples/mnist-tutorial.toml --noise-multiplier 1.3
   hockeystick solve examples/mnist-tutorial.toml --parameter noise_multiplier --epsilon 2
   hockeystick plan --examples 60000 --epsilon 2 --delta 1e-5
+  hockeystick verify examples/mnist-tutorial.toml
 
 \b
 Accountants:
@@ -84,12 +84,14 @@ hockeystick.add_command(sweep)
 hockeystick.add_command(tradeoff)
 hockeystick.add_command(convert_command)
 hockeystick.add_command(solve)
+hockeystick.add_command(verify_command)
 
 
 @hockeystick.command(cls=Once)
 @options.plan_flags
 @options.question("delta")
 @options.accountant_flags
+@options.verify_flag
 @options.json_flag
 def epsilon(plan_file: str | None, delta: str | None, **flags: Any) -> None:
     """Print the epsilon that a plan costs at a delta."""
@@ -100,6 +102,7 @@ def epsilon(plan_file: str | None, delta: str | None, **flags: Any) -> None:
 @options.plan_flags
 @options.question("epsilon")
 @options.accountant_flags
+@options.verify_flag
 @options.json_flag
 def delta(plan_file: str | None, epsilon: str | None, **flags: Any) -> None:
     """Print the delta that a plan costs at an epsilon."""
@@ -121,13 +124,13 @@ def compare(
     """
     every = flags["sampling"] == options.EVERY
     file = options.plan_of(plan_file, {**flags, "sampling": None} if every else flags)
-    at = _one_question({"delta": delta, "epsilon": epsilon}, file)
+    at = asking.one_question({"delta": delta, "epsilon": epsilon}, file)
     if every:
         _compare_samplings(file, at, as_json)
         return
     with waiting("asking each accountant"):
         rows = _timed(file.plan, at)
-    _refuse_infinite(at, *(row.answer for row in rows))
+    asking.refuse_infinite(at, *(row.answer for row in rows))
     if as_json:
         from hockeystick.cli import as_json as programs
 
@@ -161,53 +164,31 @@ def _answer(
     accountant: str,
     digits: str | None,
     tolerance: str | None,
+    verify: bool,
     as_json: bool,
     **flags: str | None,
 ) -> None:
-    """Print the answer to one question."""
+    """Print the answer to one question, and what the verifier says of it."""
+    if verify:
+        require_verifier()
     file = options.plan_of(plan_file, flags)
-    at = _question(given_name, given, file)
+    at = asking.question(given_name, given, file)
     ask = hs.epsilon if given_name == "delta" else hs.delta
     count: Any = None if digits is None else parse(digits)
     width: Any = TOLERANCE if tolerance is None else parse(tolerance)
     with waiting(f"computing {ask.__name__}"):
         answer = ask(file.plan, at.value, accountant=accountant, digits=count, tolerance=width)
-    _refuse_infinite(at, answer)
+    asking.refuse_infinite(at, answer)
+    verdict = verdict_of(answer, file.plan, **{at.name: at.value}) if verify else None
     if as_json:
         from hockeystick.cli import as_json as programs
 
-        click.echo(programs.answer(file, at, answer, hs.__version__))
+        click.echo(programs.answer(file, at, answer, hs.__version__, verdict))
     else:
         from hockeystick.cli import render
 
         render.print_answer(file, at, answer)
-
-
-def _question(name: str, given: str | None, file: PlanFile) -> Question:
-    """Return the delta or epsilon to ask at: the flag's, or else the file's."""
-    value = getattr(file, name) if given is None else parse(given)
-    if value is None:
-        allowed = _validate.PARAMETERS[name].allowed
-        raise click.UsageError(f"{name} must be given, as --{name} or in the plan file: {allowed}")
-    return Question(name, _validate.real(name, value))
-
-
-def _one_question(given: dict[str, str | None], file: PlanFile) -> Question:
-    """Return the one question of the flags, or else the one of the file."""
-    flags = [name for name, text in given.items() if text is not None]
-    names = flags or [name for name in given if getattr(file, name) is not None]
-    if len(names) > 1:
-        raise click.UsageError(f"{' and '.join(names)} are both given; ask at one of them")
-    name = names[0] if names else "delta"
-    return _question(name, given[name], file)
-
-
-def _refuse_infinite(at: Question, *answers: Certified | Approximate | None) -> None:
-    """Raise where delta 0 is asked for and nothing but an infinite epsilon has it."""
-    if at == Question("delta", 0.0) and any(
-        isinstance(answer, Certified) and answer.lower == math.inf for answer in answers
-    ):
-        raise ParameterError("delta", at.value, "above 0: at 0, this plan's epsilon is infinite")
+    end_with(verdict, as_json)
 
 
 def _timed(plan: hs.Mechanism, at: Question) -> tuple[hs.Row, ...]:

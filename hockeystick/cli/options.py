@@ -77,6 +77,11 @@ def accountant_flags(command: _Command) -> _Command:
     return click.option("--accountant", default="auto", metavar="NAME", help=names)(command)
 
 
+verify_flag = click.option(
+    "--verify",
+    is_flag=True,
+    help="Have the answer verified by a second program; the exit status is that of verify.",
+)
 json_flag = click.option("--json", "as_json", is_flag=True, help="Answer in JSON, for programs.")
 
 

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import datetime as dt
-import math
 import os
 import shlex
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import click
 
-from hockeystick import _validate
-from hockeystick.cli import options
+from hockeystick.cli import asking, options
 from hockeystick.cli.describe import steps_rules, words
-from hockeystick.cli.numerals import parse
 from hockeystick.cli.once import Once
-from hockeystick.cli.plan_file import PlanFile
 from hockeystick.cli.progress import bar
 from hockeystick.errors import ParameterError
 
@@ -45,17 +41,20 @@ def report(
     One HTML file that loads nothing: the plan in words, what is proven of it, what an attacker
     could learn, how the budget is spent, what must hold, what other accountants say, and how to
     get it all again. It can be read on a phone, in the dark, and on paper.
+
+    The answer is verified by a second program if python-flint is installed (extra verify), and the
+    page says what became of that; exit status 1 where it is refuted.
     """
     path = _path(out, force)
     day = _day(date)
     file = options.plan_of(plan_file, flags)
-    asked = _delta(delta, file)
+    at = asking.question("delta", delta, file)
     from hockeystick.reports import Subject, investigate, page, require_libraries
 
     require_libraries()
     subject = Subject(
         plan=file.plan,
-        delta=asked,
+        delta=at.value,
         words=tuple(words(file.plan)),
         steps=tuple(steps_rules(file.plan)),
         title=file.title,
@@ -63,17 +62,19 @@ def report(
         notes=file.notes,
         file_name=None if plan_file is None else os.path.basename(plan_file),
         file_content=None if plan_file is None else Path(plan_file).read_bytes(),
-        commands=_commands(plan_file, asked, path, flags),
+        commands=_commands(plan_file, at.value, path, flags),
     )
     with bar("reporting") as tell:
         findings = investigate(subject, tell)
-    if asked == 0.0 and findings.answer.lower == math.inf:
-        raise ParameterError("delta", asked, "above 0: at 0, this plan's epsilon is infinite")
+    asking.refuse_infinite(at, findings.answer)
     try:
         _write(path, page(findings, day), force)
     except OSError as error:
         raise click.ClickException(f"cannot write {path}: {error.strerror}") from None
     click.echo(f"{path}: {findings.answer}")
+    if findings.verdict is not None and findings.verdict.status == "refuted":
+        click.echo(f"refuted by a second program: {findings.verdict.reason}")
+        click.get_current_context().exit(findings.verdict.exit_status)
 
 
 def _path(out: str | None, force: bool) -> Path:
@@ -108,15 +109,6 @@ def _day(date: str | None) -> dt.date:
     now = dt.datetime.now(dt.UTC)
     moment = dt.datetime.fromtimestamp(int(build), dt.UTC) if build.isdecimal() else now
     return moment.date()
-
-
-def _delta(given: str | None, file: PlanFile) -> float:
-    """Return the delta to ask at: the flag's, or else the file's."""
-    value: Any = file.delta if given is None else parse(given)
-    if value is None:
-        allowed = _validate.PARAMETERS["delta"].allowed
-        raise click.UsageError(f"delta must be given, as --delta or in the plan file: {allowed}")
-    return _validate.real("delta", value)
 
 
 def _commands(

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 import click
 
 import hockeystick as hs
 from hockeystick.accountants._cost import assumptions_of
 from hockeystick.accountants.registry import ACCOUNTANTS
-from hockeystick.answers import document
+from hockeystick.answers import document, require_verifier
 from hockeystick.calibration._fields import locate, name_of, numeric_paths, spelled
 from hockeystick.calibration._goals import Target
 from hockeystick.calibration.calibrate import TOLERANCE
@@ -21,9 +20,13 @@ from hockeystick.cli.describe import fields
 from hockeystick.cli.numerals import parse
 from hockeystick.cli.once import Once
 from hockeystick.cli.plan_file import ALTERNATIVES, PlanFile, load_plan
+from hockeystick.cli.verify import end_with, verdict_of
 from hockeystick.cli.waiting import waiting
 from hockeystick.cli.wording import did_you_mean
 from hockeystick.errors import ParameterError
+
+if TYPE_CHECKING:
+    from hockeystick.verifier import Verdict
 
 # What each kind of target is made of: the flag that asks for it, those it needs, and how.
 _KINDS: Final[Mapping[str, tuple[tuple[str, ...], Callable[..., Target]]]] = {
@@ -137,6 +140,7 @@ def _target_flags(command: Any) -> Any:
     metavar="NAME",
     help="One of " + ", ".join(n for n, a in ACCOUNTANTS.items() if a.kind != "approximation"),
 )
+@options.verify_flag
 @options.json_flag
 def solve(
     plan_file: str | None,
@@ -144,11 +148,14 @@ def solve(
     spent: str | None,
     tolerance: str | None,
     accountant: str,
+    verify: bool,
     as_json: bool,
     **flags: str | None,
 ) -> None:
     """Print the value of one parameter with which a plan just meets a target."""
     asked = {name: flags.pop(name) for name in _TARGET_FLAGS}
+    if verify:
+        require_verifier()
     file = _plan(plan_file, flags, parameter)
     _refuse_unknown(parameter, file.plan)
     before = None if spent is None else load_plan(spent)
@@ -164,12 +171,14 @@ def solve(
             accountant=accountant,
         )
     solution = Solution(file, parameter, target, before, found)
+    verdict = verdict_of(found) if verify else None
     if as_json:
-        click.echo(_json(solution))
+        click.echo(_json(solution, verdict))
     else:
         from hockeystick.cli import solution_panel
 
         solution_panel.print_solution(solution)
+    end_with(verdict, as_json)
 
 
 def _plan(plan_file: str | None, flags: dict[str, str | None], parameter: str) -> PlanFile:
@@ -218,8 +227,10 @@ def _target(asked: Mapping[str, str | None], file: PlanFile) -> Target:
         raise ParameterError(name, error.value, error.allowed) from None
 
 
-def _json(solution: Solution) -> str:
+def _json(solution: Solution, verdict: Verdict | None) -> str:
     """Return the answer as strict JSON in ASCII, a document to check."""
+    from hockeystick.cli import as_json as programs
+
     file, found, before = solution.file, solution.found, solution.spent
     told = {
         **document(found),
@@ -229,4 +240,4 @@ def _json(solution: Solution) -> str:
         "plan": fields(found.plan),
         "spent": None if before is None else fields(before.plan),
     }
-    return json.dumps(told, indent=2, allow_nan=False)
+    return programs.dumped({**told, **programs.verification(verdict)})

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from hockeystick.accountants.ask import Row, compare, delta, epsilon
 from hockeystick.accountants.tradeoff import tradeoff
+from hockeystick.answers import document, require_verifier, verify
 from hockeystick.errors import HockeystickError
 from hockeystick.mechanisms import Mechanism
 from hockeystick.reports.course import Course, course_of
 from hockeystick.results import Certified
+
+if TYPE_CHECKING:
+    from hockeystick.verifier import Verdict
 
 # How many points a curve has, by the accountant that answers: a lattice takes its time.
 _SPARSE: Final = 7
@@ -28,7 +32,7 @@ _EVEN_RATES: Final = tuple(k / 40 for k in range(41))
 _TENTH: Final = 0.1
 _READ_AT: Final = 0.01
 _TABLE_RATES: Final = (0.1, 0.01, 0.001, 1e-4, 1e-5)
-_ASKED_BESIDES: Final = 2
+_ASKED_BESIDES: Final = 3
 
 
 @final
@@ -113,6 +117,9 @@ class Findings:
         course: The stages of the plan; None where there are none.
         spent: Epsilon at the subject's delta after each stage.
         rows: What each accountant says.
+        document: The answer as a document; None where the plan cannot be described in JSON.
+        verdict: What the verifier says of it; None where it was not asked.
+        not_verified: Why it was not.
     """
 
     subject: Subject
@@ -124,6 +131,9 @@ class Findings:
     course: Course | None
     spent: tuple[Point, ...]
     rows: tuple[Row, ...]
+    document: Mapping[str, Any] | None
+    verdict: Verdict | None
+    not_verified: str
 
 
 def investigate(
@@ -133,7 +143,8 @@ def investigate(
 
     Guarantees:
         Every number is a proven end, but for the rows that say that they are approximations. The
-        same subject gives the same findings, but for how long the accountants took.
+        same subject gives the same findings, but for how long the accountants took. The answer is
+        verified by a second program where python-flint is installed (extra ``verify``).
 
     Args:
         subject: What the report is about.
@@ -174,6 +185,8 @@ def investigate(
     tell(next(count), total)
     rows = compare(plan, delta=subject.delta)
     tell(next(count), total)
+    held, verdict, not_verified = _verified(subject, answer)
+    tell(next(count), total)
     return Findings(
         subject=subject,
         answer=answer,
@@ -184,7 +197,28 @@ def investigate(
         course=course,
         spent=spent,
         rows=rows,
+        document=held,
+        verdict=verdict,
+        not_verified=not_verified,
     )
+
+
+def _verified(
+    subject: Subject, answer: Certified
+) -> tuple[Mapping[str, Any] | None, Verdict | None, str]:
+    """Return the answer as a document, and what the verifier says of it, or why it was not asked.
+
+    A document of its own that the verifier does not take is an error: the page would hold it.
+    """
+    try:
+        told = document(answer, subject.plan, delta=subject.delta)
+    except HockeystickError as error:
+        return None, None, str(error)
+    try:
+        require_verifier()
+    except HockeystickError as error:
+        return told, None, str(error)
+    return told, verify(told), ""
 
 
 def _attack(plan: Mechanism) -> tuple[Attack | None, str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import json
-from collections.abc import Iterable
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
@@ -56,6 +55,7 @@ def page(findings: Findings, date: dt.date) -> str:
         versions=versions(),
         digest=_digest(findings.subject.file_content),
         figures=_embeddable(list(drawn.values())),
+        document=None if findings.document is None else _embeddable(findings.document),
         drawn=frozenset(drawn),
         wide=_wide(findings),
         style=_own("report.css"),
@@ -91,9 +91,9 @@ def _bokeh() -> str:
     return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 
-def _embeddable(items: Iterable[Any]) -> str:
+def _embeddable(told: Any) -> str:
     """Return JSON that may stand in a script of a page."""
-    text = json.dumps(list(items), separators=(",", ":"), allow_nan=False)
+    text = json.dumps(told, separators=(",", ":"), allow_nan=False)
     for letter in "<>&":
         text = text.replace(letter, f"\\u{ord(letter):04x}")
     return text

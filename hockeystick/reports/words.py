@@ -24,6 +24,7 @@ _FEW_DIGITS: Final = 4
 _LARGEST_POWER: Final = 700.0
 _SAME: Final = 1.00005
 _SMALLEST_PLAIN: Final = -5
+_VERIFIED: Final = "each of these claims holds"
 _KINDS: Final = {
     "exact": "exact: proven, and as narrow as floating point allows",
     "bound": "bound: proven, but loose",
@@ -66,6 +67,9 @@ class Told:
     width: str
     rows: tuple[RowTold, ...]
     kinds: tuple[str, ...]
+    verdict: str
+    verified: str
+    checks: tuple[tuple[str, str, str], ...]
     assumptions: tuple[str, ...]
     file_name: str | None
     file_text: str | None
@@ -123,6 +127,9 @@ def told(findings: Findings) -> Told:
         else "unbounded",
         rows=_rows(findings),
         kinds=tuple(_KINDS.values()),
+        verdict="not checked" if findings.verdict is None else findings.verdict.status,
+        verified=_verified(findings),
+        checks=_checks(findings),
         assumptions=assumptions_of(subject.plan),
         file_name=subject.file_name,
         file_text=_text(subject.file_content),
@@ -243,6 +250,20 @@ def _verdict(value: float, upper: float, below: bool) -> str:
     if value <= upper * _SAME:
         return "the same to 4 digits"
     return "no bound" if value == math.inf else ratio
+
+
+def _verified(findings: Findings) -> str:
+    """Return what the verifier says, or why it was not asked, as the end of a sentence."""
+    verdict = findings.verdict
+    if verdict is None:
+        return findings.not_verified
+    return verdict.reason or _VERIFIED
+
+
+def _checks(findings: Findings) -> tuple[tuple[str, str, str], ...]:
+    """Return each claim, the ball that the verifier computed, and whether the claim holds."""
+    checks = () if findings.verdict is None else findings.verdict.checks
+    return tuple((one.claim, one.ball, "yes" if one.holds else "no") for one in checks)
 
 
 def _paragraph(text: str | None) -> str | None:

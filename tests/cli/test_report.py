@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import hockeystick as hs
-from hockeystick import reports
+from hockeystick import reports, verifier
 from hockeystick._numerals import at_most
 
 pytest.importorskip("bokeh", reason="reports need Bokeh")
@@ -233,3 +233,19 @@ def test_the_tutorials_page_has_the_readmes_epsilon(run: Run, out: Path) -> None
     words = visible(out)
     assert "epsilon ≤ 2.38169 at delta = 1e-05" in words
     assert "no attack finds more than 4.03 % of the members" in words
+
+
+def test_a_refuted_answer_has_a_page_that_says_so_and_exit_status_1(
+    run: Run, write: Write, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    verdict = verifier.Verdict(status="refuted", reason="the upper end is too small", checks=())
+    monkeypatch.setattr(verifier, "verify", lambda text: verdict)
+    status, said, err = run("report", write(PLAN), "-o", str(out))
+    assert (status, err) == (1, "")
+    assert said.splitlines()[1] == "refuted by a second program: the upper end is too small"
+    assert "Do not rely on it" in visible(out)
+
+
+def test_a_page_can_be_verified_again(run: Run, write: Write, out: Path) -> None:
+    assert run("report", write(PLAN), "-o", str(out))[0] == 0
+    assert run("verify", str(out))[0] == 0

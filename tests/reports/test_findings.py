@@ -1,10 +1,12 @@
 """What a report says is what the library answers."""
 
 import math
+import sys
 
 import pytest
 
 import hockeystick as hs
+from hockeystick.answers import document
 from hockeystick.reports import Findings, Subject, investigate
 from tests.reports.conftest import TRAINING
 
@@ -110,3 +112,25 @@ def test_where_no_trade_off_function_is_known_it_says_why(monkeypatch: pytest.Mo
     without = findings_of(hs.Gaussian(4), 1e-5)
     assert without.attack is None
     assert without.no_attack.endswith("nobody knows")
+
+
+def test_the_answer_is_a_document_that_the_verifier_was_asked_about(found: Findings) -> None:
+    assert found.document == document(found.answer, TRAINING, delta=1e-5)
+    assert found.verdict == hs.verify(found.answer, TRAINING, delta=1e-5)
+    assert found.not_verified == ""
+
+
+def test_without_python_flint_it_says_why_nothing_was_verified(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "flint", None)
+    found = findings_of(hs.Gaussian(4), 1e-5)
+    assert found.verdict is None
+    assert "install hockeystick[verify]" in found.not_verified
+    assert found.document is not None
+
+
+def test_a_plan_that_has_no_form_in_json_has_no_document() -> None:
+    found = findings_of(hs.FDP(hs.tradeoff_of_deltas([(0.5, 0.1), (1.0, 0.01)])), 0.05)
+    assert (found.document, found.verdict) == (None, None)
+    assert "known to the program alone" in found.not_verified

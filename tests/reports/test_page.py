@@ -13,6 +13,8 @@ from itertools import pairwise
 import pytest
 
 import hockeystick as hs
+from hockeystick import verifier
+from hockeystick.answers import load_answer
 from hockeystick.reports import Findings, Subject, investigate, page
 from hockeystick.reports.words import per_cent, protected, told
 from tests.reports.conftest import DAY, TRAINING
@@ -262,6 +264,42 @@ def test_the_unit_of_privacy_is_the_plans_own(plan: hs.Mechanism, beginning: str
 )
 def test_per_cent_keeps_the_digits(number: str, shown: str) -> None:
     assert per_cent(number) == shown
+
+
+def test_the_page_holds_the_answer_for_the_verifier(found: Findings, text: str) -> None:
+    assert json.loads(load_answer(text)) == found.document
+    hostile = replace(found, document={**(found.document or {}), "title": HOSTILE})
+    assert json.loads(load_answer(page(hostile, DAY)))["title"] == HOSTILE
+    assert "alert(1)</script>" not in page(hostile, DAY)
+
+
+CHECK = verifier.Check(claim="delta(1.5) <= 1e-05, remove", ball="[2e-5 +/- 1e-20]", holds=False)
+VERDICTS = [
+    (verifier.Verdict(status="verified", reason="", checks=()), "verified: each of these claims"),
+    (
+        verifier.Verdict(status="refuted", reason="the upper end is too small", checks=(CHECK,)),
+        "refuted: the upper end is too small.",
+    ),
+    (
+        verifier.Verdict(status="not covered", reason="no definition of it", checks=()),
+        "not covered: no definition of it.",
+    ),
+    (None, "not checked: install something."),
+]
+
+
+@pytest.mark.parametrize(("verdict", "said"), VERDICTS)
+def test_the_page_says_what_the_verifier_says(
+    found: Findings, verdict: verifier.Verdict | None, said: str
+) -> None:
+    judged = replace(found, verdict=verdict, not_verified="" if verdict else "install something")
+    words = Parsed(page(judged, DAY)).words
+    status = said.partition(":")[0]
+    assert said in words
+    assert ("Do not rely on it" in words) == (status == "refuted")
+    assert ("Verified by a second program" in words) == (status == "verified")
+    for check in () if verdict is None else verdict.checks:
+        assert f"{check.claim} {check.ball} no" in words
 
 
 def test_a_missing_library_is_named(found: Findings, monkeypatch: pytest.MonkeyPatch) -> None:

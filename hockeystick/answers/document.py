@@ -1,8 +1,4 @@
-"""Answers as documents, which say all that someone needs who checks them.
-
-A document is one JSON object: what the answer is of, as ``describe`` writes plans, and what it
-claims. Its keys and what they mean stay the same as long as its ``schema`` does.
-"""
+"""Answers as documents, which say all that someone needs who checks them."""
 
 from __future__ import annotations
 

@@ -1,0 +1,188 @@
+"""Answers held against the verifier, which shares nothing with what computed them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import singledispatch
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Final
+
+from hockeystick.answers.document import document
+from hockeystick.calibration import Calibrated
+from hockeystick.errors import AnswerError, HockeystickError, ParameterError
+from hockeystick.mechanisms import Mechanism
+from hockeystick.results import Certified
+
+if TYPE_CHECKING:
+    from hockeystick.verifier import Verdict
+
+_MOST_BYTES: Final = 100_000_000
+_SHOWN: Final = 20
+
+
+def verify(
+    answer: Certified | Calibrated | Mapping[str, Any] | str | os.PathLike[str],
+    plan: Mechanism | None = None,
+    *,
+    delta: float | None = None,
+    epsilon: float | None = None,
+) -> Verdict:
+    """Return what a second program says of an answer: verified, refuted or not covered.
+
+    The second program is ``hockeystick.verifier``: one file that has its own definitions of the
+    mechanisms, imports nothing else of this package, and computes in rigorous ball arithmetic.
+
+    Guarantees:
+        "verified" and "refuted" are proven, as far as that file and the ball arithmetic are right;
+        "not covered" says nothing about the answer.
+
+    Edge cases:
+        A solution is verified where the plan meets its target and the one beyond it, if any is
+        claimed to, misses it. Targets other than one epsilon and delta are not covered.
+
+    Args:
+        answer: A ``Certified`` or a ``Calibrated``; a document, as an object or as text in JSON; or
+            the path of a file that holds one: what ``--json`` printed, or a report.
+        plan: What a ``Certified`` is of; None otherwise.
+        delta: Where a ``Certified`` epsilon was asked; None otherwise.
+        epsilon: Where a ``Certified`` delta was asked; None otherwise.
+
+    Returns:
+        The verdict: ``status``, ``reason`` where it is not "verified", and ``checks``, each a
+        ``claim``, the ``ball`` that was computed and whether the claim ``holds``.
+
+    Raises:
+        AnswerError: If it cannot be read, or is no document of a schema that is known.
+        ParameterError: If the answer is only an approximation, or what is given beside it is not
+            what it needs.
+        HockeystickError: If python-flint is not installed (extra ``verify``).
+
+    Example:
+        >>> import hockeystick as hs
+        >>> plan = hs.DPSGD(rate=0.01, steps=1000, noise_multiplier=1)
+        >>> answer = hs.epsilon(plan, delta=1e-5)
+        >>> hs.verify(answer, plan, delta=1e-5).status
+        'verified'
+    """
+    verifier = require_verifier()
+    text = _text(answer, {"plan": plan, "delta": delta, "epsilon": epsilon})
+    _refuse_approximation(text)
+    with _refusals(verifier):
+        verdict: Verdict = verifier.verify(text)
+    return verdict
+
+
+def load_answer(source: str | bytes | os.PathLike[str]) -> str:
+    """Return the document in a file, as text in JSON.
+
+    Args:
+        source: A path, or what such a file holds: what ``--json`` printed, or a report.
+
+    Raises:
+        AnswerError: If the file cannot be read, or is neither, or a page without a document.
+        HockeystickError: If it is a page and python-flint is not installed (extra ``verify``).
+    """
+    text = _content(source)
+    if text.lstrip().startswith("<"):
+        verifier = require_verifier()
+        with _refusals(verifier):
+            text = verifier.answer_in(text)
+    if not text.lstrip().startswith("{"):
+        allowed = "an object in JSON, as --json prints it, or a page with one"
+        raise AnswerError(f"an answer must be {allowed}; this begins {text[:_SHOWN]!r}")
+    return text
+
+
+def require_verifier() -> ModuleType:
+    """Return the verifier, or say how to install what it computes with.
+
+    Raises:
+        HockeystickError: If python-flint cannot be imported.
+    """
+    try:
+        import_module("flint")
+    except ImportError:
+        message = "verifying needs python-flint: install hockeystick[verify]"
+        raise HockeystickError(message) from None
+    from hockeystick import verifier
+
+    return verifier
+
+
+@singledispatch
+def _text(answer: Any, given: Mapping[str, Any]) -> str:
+    """Return an answer as a document in JSON."""
+    return json.dumps(document(answer, **given), allow_nan=False)
+
+
+@_text.register
+def _(answer: Mapping, given: Mapping[str, Any]) -> str:  # type: ignore[type-arg]
+    _refuse_beside_a_document(given)
+    try:
+        return json.dumps(dict(answer), allow_nan=False)
+    except (TypeError, ValueError):
+        raise ParameterError("answer", answer, "a document: numbers, texts, lists") from None
+
+
+@_text.register(str)
+@_text.register(os.PathLike)
+def _(answer: str | os.PathLike[str], given: Mapping[str, Any]) -> str:
+    _refuse_beside_a_document(given)
+    return load_answer(answer)
+
+
+def _refuse_beside_a_document(given: Mapping[str, Any]) -> None:
+    """Raise where something is given that a document says itself."""
+    for name, value in given.items():
+        if value is not None:
+            raise ParameterError(name, value, "left out beside a document, which says it itself")
+
+
+def _refuse_approximation(text: str) -> None:
+    """Raise where an answer says of itself that it is only an approximation."""
+    try:
+        kind = json.loads(text).get("kind")
+    except (ValueError, RecursionError):
+        return
+    if kind == "approximation":
+        raise AnswerError("an approximation claims nothing that could be verified")
+
+
+@contextmanager
+def _refusals(verifier: ModuleType) -> Iterator[None]:
+    """Raise what the verifier refuses as an error of this package."""
+    try:
+        yield
+    except verifier.AnswerError as error:
+        raise AnswerError(str(error)) from None
+
+
+def _content(source: str | bytes | os.PathLike[str]) -> str:
+    """Return what a file holds, or what was given of it, or raise."""
+    if isinstance(source, str) and source.lstrip()[:1] in ("{", "<", ""):
+        return source
+    name, content = (
+        ("the answer", source) if isinstance(source, bytes) else (str(source), _read(Path(source)))
+    )
+    if len(content) > _MOST_BYTES:
+        raise AnswerError(f"cannot read {name}: it is larger than {_MOST_BYTES:,} bytes")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise AnswerError(f"cannot read {name}: it is no text in UTF-8") from None
+
+
+def _read(path: Path) -> bytes:
+    """Return the beginning of what a file holds, or raise."""
+    try:
+        with path.open("rb") as file:
+            return file.read(_MOST_BYTES + 1)
+    except OSError as error:
+        raise AnswerError(f"cannot read {path}: {error.strerror}") from None
+    except ValueError:
+        raise AnswerError(f"cannot read {str(path)!r}: it is no name of a file") from None

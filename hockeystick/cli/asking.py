@@ -1,0 +1,41 @@
+"""Where a command asks: at the flag's delta or epsilon, or else at the plan file's."""
+
+from __future__ import annotations
+
+import math
+
+import click
+
+from hockeystick import _validate
+from hockeystick.cli.describe import Question
+from hockeystick.cli.numerals import parse
+from hockeystick.cli.plan_file import PlanFile
+from hockeystick.errors import ParameterError
+from hockeystick.results import Approximate, Certified
+
+
+def question(name: str, given: str | None, file: PlanFile) -> Question:
+    """Return the delta or epsilon to ask at: the flag's, or else the file's."""
+    value = getattr(file, name) if given is None else parse(given)
+    if value is None:
+        allowed = _validate.PARAMETERS[name].allowed
+        raise click.UsageError(f"{name} must be given, as --{name} or in the plan file: {allowed}")
+    return Question(name, _validate.real(name, value))
+
+
+def one_question(given: dict[str, str | None], file: PlanFile) -> Question:
+    """Return the one question of the flags, or else the one of the file."""
+    flags = [name for name, text in given.items() if text is not None]
+    names = flags or [name for name in given if getattr(file, name) is not None]
+    if len(names) > 1:
+        raise click.UsageError(f"{' and '.join(names)} are both given; ask at one of them")
+    name = names[0] if names else "delta"
+    return question(name, given[name], file)
+
+
+def refuse_infinite(at: Question, *answers: Certified | Approximate | None) -> None:
+    """Raise where delta 0 is asked for and nothing but an infinite epsilon has it."""
+    if at == Question("delta", 0.0) and any(
+        isinstance(answer, Certified) and answer.lower == math.inf for answer in answers
+    ):
+        raise ParameterError("delta", at.value, "above 0: at 0, this plan's epsilon is infinite")

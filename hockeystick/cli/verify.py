@@ -1,0 +1,100 @@
+"""The command ``verify``: what a second program says of an answer."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+import hockeystick as hs
+from hockeystick.answers import load_answer, require_verifier
+from hockeystick.cli import asking, options
+from hockeystick.cli.once import Once
+from hockeystick.cli.plan_file import load_plan
+from hockeystick.cli.waiting import waiting
+
+if TYPE_CHECKING:
+    from hockeystick.verifier import Verdict
+
+_STDIN: Final = "-"
+_PLAN: Final = ".toml"
+
+_HELP: Final = """Have an answer verified by a second program, and print what it says.
+
+FILE is what epsilon, delta or solve printed with --json, a report, or - for standard input. Of a
+PLAN.toml, the answer to its question is computed first. The second program has its own definitions,
+shares no code with the first, and computes in rigorous ball arithmetic (extra verify).
+
+\b
+  hockeystick epsilon examples/mnist-tutorial.toml --json > answer.json
+  hockeystick verify answer.json
+
+Exit status 0: verified. 1: refuted. 3: not covered, which says nothing about the answer. 2: FILE
+holds no answer.
+"""
+
+
+@click.command(cls=Once, help=_HELP)
+@click.argument("file", metavar="FILE")
+@options.question("delta")
+@options.question("epsilon")
+@options.json_flag
+def verify(file: str, delta: str | None, epsilon: str | None, as_json: bool) -> None:
+    """Have an answer verified by a second program, and print what it says."""
+    require_verifier()
+    asked = {"delta": delta, "epsilon": epsilon}
+    text = _computed(file, asked) if file.lower().endswith(_PLAN) else _given(file, asked)
+    verdict = verdict_of(text)
+    if as_json:
+        from hockeystick.cli import as_json as programs
+
+        told = {"version": hs.__version__, "file": file, **programs.said(verdict)}
+        click.echo(programs.dumped(told))
+    else:
+        from hockeystick.cli import verdict_table
+
+        verdict_table.print_answer(file, json.loads(text))
+    end_with(verdict, as_json)
+
+
+def verdict_of(answer: Any, *plan: hs.Mechanism, **asked: Any) -> Verdict:
+    """Return what the verifier says of an answer, with a sign of life while it computes."""
+    with waiting("verifying"):
+        return hs.verify(answer, *plan, **asked)
+
+
+def end_with(verdict: Verdict | None, as_json: bool) -> None:
+    """Print a verdict, for people alone, and end the command with its exit status."""
+    if verdict is None:
+        return
+    if not as_json:
+        from hockeystick.cli import verdict_table
+
+        verdict_table.print_verdict(verdict)
+    click.get_current_context().exit(verdict.exit_status)
+
+
+def _computed(path: str, asked: dict[str, str | None]) -> str:
+    """Return the answer to a plan file's question, as a document."""
+    file = load_plan(path)
+    at = asking.one_question(asked, file)
+    ask = hs.epsilon if at.quantity == "epsilon" else hs.delta
+    with waiting(f"computing {at.quantity}"):
+        answer = ask(file.plan, at.value)
+    asking.refuse_infinite(at, answer)
+    from hockeystick.cli import as_json as programs
+
+    return programs.answer(file, at, answer, hs.__version__)
+
+
+def _given(file: str, asked: dict[str, str | None]) -> str:
+    """Return the document that a file or standard input holds."""
+    for name, text in asked.items():
+        if text is not None:
+            raise click.UsageError(f"--{name} is for plan files: {file} says where it was asked")
+    if file != _STDIN:
+        return load_answer(Path(file))
+    return load_answer(b"" if sys.stdin is None else sys.stdin.buffer.read())

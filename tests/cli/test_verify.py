@@ -1,0 +1,242 @@
+"""The command `verify`, and `--verify` of the others: tables, JSON and exit statuses."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import hockeystick as hs
+from hockeystick import verifier
+
+Run = Callable[..., tuple[int, str, str]]
+Write = Callable[[str | bytes], str]
+
+FLAGS = ("--rate", "0.01", "--steps", "1000", "--noise-multiplier", "1")
+ASKED = ("epsilon", *FLAGS, "--delta", "1e-5")
+SOLVED = ("solve", *FLAGS, "--parameter", "steps", "--epsilon", "2", "--delta", "1e-5")
+PLAN = "delta = 1e-5\n[dpsgd]\nrate = 0.01\nsteps = 1000\nnoise_multiplier = 1\n"
+UPPER = verifier.Check(claim="delta(1.5) <= 1e-05, remove", ball="[9e-6 +/- 2e-20]", holds=True)
+LOWER = verifier.Check(claim="delta(1.4) >= 1e-05, remove", ball="[8e-6 +/- 2e-20]", holds=False)
+VERDICTS = {
+    "verified": (0, verifier.Verdict(status="verified", reason="", checks=(UPPER,))),
+    "refuted": (
+        1,
+        verifier.Verdict(
+            status="refuted", reason="the lower end is too large", checks=(UPPER, LOWER)
+        ),
+    ),
+    "not covered": (
+        3,
+        verifier.Verdict(status="not covered", reason="Skellam has no definition", checks=()),
+    ),
+}
+
+
+@pytest.fixture(params=VERDICTS)
+def judged(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> verifier.Verdict:
+    """Each verdict in turn, whatever is asked."""
+    _, verdict = VERDICTS[request.param]
+    monkeypatch.setattr(verifier, "verify", lambda text: verdict)
+    return verdict
+
+
+@pytest.fixture
+def answer(run: Run, tmp_path: Path) -> Path:
+    path = tmp_path / "answer.json"
+    path.write_text(run(*ASKED, "--json")[1], encoding="utf-8")
+    return path
+
+
+def status_of(verdict: verifier.Verdict) -> int:
+    return VERDICTS[verdict.status][0]
+
+
+def in_words(out: str) -> str:
+    return " ".join(out.split())
+
+
+def test_each_verdict_has_its_exit_status_and_its_words(
+    run: Run, answer: Path, judged: verifier.Verdict
+) -> None:
+    status, out, err = run("verify", str(answer))
+    words = in_words(out)
+    assert (status, err) == (status_of(judged), "")
+    assert f"verdict {judged.status}: " in words
+    assert judged.reason in words
+    assert "DPSGD(noise_multiplier=1.0, rate=0.01, steps=1000" in words
+    for check in judged.checks:
+        assert f"{check.claim} {check.ball} {'yes' if check.holds else 'no'}" in words
+
+
+def test_each_verdict_is_told_to_programs(run: Run, answer: Path, judged: verifier.Verdict) -> None:
+    status, out, err = run("verify", str(answer), "--json")
+    told = json.loads(out)
+    assert (status, err) == (status_of(judged), "")
+    assert (told["file"], told["version"]) == (str(answer), hs.__version__)
+    assert (told["status"], told["reason"]) == (judged.status, judged.reason or None)
+    assert [tuple(one.values()) for one in told["checks"]] == [
+        (one.claim, one.ball, one.holds) for one in judged.checks
+    ]
+
+
+@pytest.mark.parametrize("asked", [ASKED, ("delta", *FLAGS, "--epsilon", "1"), SOLVED])
+def test_an_answer_is_printed_with_what_the_verifier_says_of_it(
+    run: Run, judged: verifier.Verdict, asked: tuple[str, ...]
+) -> None:
+    _, alone, _ = run(*asked)
+    status, out, err = run(*asked, "--verify")
+    assert (status, err) == (status_of(judged), "")
+    assert out.startswith(alone)
+    assert f"verdict {judged.status}: " in in_words(out.removeprefix(alone))
+
+
+@pytest.mark.parametrize("asked", [ASKED, ("delta", *FLAGS, "--epsilon", "1"), SOLVED])
+def test_in_json_the_verdict_is_a_key_beside_the_answer(
+    run: Run, judged: verifier.Verdict, asked: tuple[str, ...]
+) -> None:
+    alone = json.loads(run(*asked, "--json")[1])
+    status, out, err = run(*asked, "--verify", "--json")
+    told = json.loads(out)
+    assert (status, err) == (status_of(judged), "")
+    assert told.pop("verification")["status"] == judged.status
+    assert told == alone
+
+
+def test_what_is_verified_is_what_is_printed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[dict[str, object]] = []
+
+    def verify(text: str) -> verifier.Verdict:
+        seen.append(json.loads(text))
+        return VERDICTS["verified"][1]
+
+    monkeypatch.setattr(verifier, "verify", verify)
+    for asked in (ASKED, SOLVED):
+        printed = json.loads(run(*asked, "--verify", "--json")[1])
+        handed = seen.pop()
+        assert handed == {name: printed[name] for name in handed}
+        assert {"schema", "description", "adjacency"} <= handed.keys()
+
+
+def test_standard_input_and_a_report_hold_answers_too(
+    run: Run, answer: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = answer.read_bytes()
+    monkeypatch.setattr(verifier, "verify", lambda text: VERDICTS["verified"][1])
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(text)))
+    piped = run("verify", "-")
+    page = tmp_path / "page.HTML"
+    script = b'<script type="application/json" id="hockeystick-answer">'
+    page.write_bytes(b"<!DOCTYPE html>" + script + text + b"</script>")
+    shown = run("verify", str(page))
+    direct = run("verify", str(answer))
+    assert piped[0] == shown[0] == direct[0] == 0
+    texts = {out.partition("plan  ")[2] for _, out, _ in (piped, shown, direct)}
+    assert len(texts) == 1
+    assert "verified" in texts.pop()
+
+
+def test_of_a_plan_file_the_answer_to_its_question_is_verified(
+    run: Run, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[dict[str, object]] = []
+
+    def verify(text: str) -> verifier.Verdict:
+        seen.append(json.loads(text))
+        return VERDICTS["verified"][1]
+
+    monkeypatch.setattr(verifier, "verify", verify)
+    assert run("verify", write(PLAN))[0] == 0
+    assert run("verify", write(PLAN), "--delta", "1e-6")[0] == 0
+    assert run("verify", write(PLAN), "--epsilon", "1")[0] == 0
+    plan = hs.DPSGD(rate=0.01, steps=1000, noise_multiplier=1)
+    assert [one["at"] for one in seen] == [{"delta": 1e-5}, {"delta": 1e-6}, {"epsilon": 1.0}]
+    assert seen[0]["upper"] == hs.epsilon(plan, delta=1e-5).upper
+    assert seen[2]["upper"] == hs.delta(plan, epsilon=1).upper
+
+
+WRONG = [
+    ((), "Missing argument 'FILE'"),
+    (("nowhere.json",), "cannot read nowhere.json: No such file or directory"),
+    (("nowhere.toml",), "nowhere.toml"),
+    ((".",), "cannot read .: Is a directory"),
+    (("ANSWER", "--delta", "1e-5"), "--delta is for plan files"),
+    (("ANSWER", "--verify"), "No such option"),
+    (("BROKEN",), ""),
+    (("FOREIGN",), "schema"),
+    (("BINARY",), "it is no text in UTF-8"),
+    (("PLAN.toml", "--delta", "2"), "delta must be a number from 0 to 1"),
+    (("PLAN.toml", "--delta", "1e-5", "--epsilon", "1"), "ask at one of them"),
+    (("PLAN.toml", "--delta", "0"), "delta must be above 0"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "said"), WRONG)
+def test_wrong_input_is_one_line_and_no_verdict(
+    run: Run,
+    answer: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    arguments: tuple[str, ...],
+    said: str,
+) -> None:
+    content = answer.read_bytes()
+    (tmp_path / "ANSWER").write_bytes(content)
+    (tmp_path / "BROKEN").write_bytes(content[:-40])
+    (tmp_path / "FOREIGN").write_bytes(content.replace(b"-answer/1", b"-answer/99"))
+    (tmp_path / "BINARY").write_bytes(b"{\xff}")
+    (tmp_path / "PLAN.toml").write_text(PLAN, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    status, out, err = run("verify", *arguments)
+    assert (status, out) == (2, "")
+    assert said in err
+    assert err.startswith("hockeystick: ")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("asked", [ASKED, SOLVED, ("verify", "nowhere.json")])
+def test_without_python_flint_it_says_what_to_install_before_anything_else(
+    run: Run, monkeypatch: pytest.MonkeyPatch, asked: tuple[str, ...]
+) -> None:
+    monkeypatch.setitem(sys.modules, "flint", None)
+    given = asked if asked[0] == "verify" else (*asked, "--verify")
+    status, out, err = run(*given)
+    assert (status, out) == (2, "")
+    assert err == "hockeystick: verifying needs python-flint: install hockeystick[verify]\n"
+
+
+def test_an_approximation_claims_nothing_that_could_be_verified(run: Run, tmp_path: Path) -> None:
+    status, out, err = run(*ASKED, "--accountant", "gdp", "--verify")
+    assert (status, out) == (2, "")
+    assert "an approximation claims nothing" in err
+    path = tmp_path / "gdp.json"
+    path.write_text(run(*ASKED, "--accountant", "gdp", "--json")[1], encoding="utf-8")
+    status, out, err = run("verify", str(path))
+    assert (status, out) == (2, "")
+    assert "an approximation claims nothing" in err
+
+
+@pytest.mark.parametrize("columns", ["40", "60", "100"])
+def test_the_table_fits_the_terminal(
+    run: Run, answer: Path, monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setattr(verifier, "verify", lambda text: VERDICTS["refuted"][1])
+    _, out, _ = run("verify", str(answer))
+    assert max(map(len, out.splitlines())) <= int(columns)
+
+
+def test_a_file_cannot_steer_the_terminal(
+    run: Run, answer: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = json.loads(answer.read_text(encoding="utf-8"))
+    told["description"]["sampling"] = "\x1b[31mred\n"
+    told["quantity"] = "\x1b[31mred"
+    answer.write_text(json.dumps(told), encoding="utf-8")
+    monkeypatch.setattr(verifier, "verify", lambda text: VERDICTS["verified"][1])
+    assert "\x1b" not in run("verify", str(answer))[1]

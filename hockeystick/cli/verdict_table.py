@@ -19,7 +19,7 @@ _WIDEST: Final = 100
 _LONGEST: Final = 600
 _STYLES: Final = {"verified": "bold green", "refuted": "bold red", "not covered": "bold yellow"}
 _MEANINGS: Final = {
-    "verified": "a second program, in ball arithmetic, finds every claim to hold",
+    "verified": "a second program finds that every claim holds",
     "refuted": "do not rely on this answer; please report it",
     "not covered": "the second program says nothing about this answer",
 }

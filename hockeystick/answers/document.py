@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from hockeystick import _validate
 from hockeystick.accountants._cost import assumptions_of
-from hockeystick.calibration import Calibrated, describe
+from hockeystick.calibration import Advantage, Calibrated, describe
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import Composed, Mechanism
 from hockeystick.notions import ApproxDP, PureDP
@@ -128,6 +128,11 @@ def _(target: ApproxDP) -> dict[str, Any] | None:
 @_budget.register
 def _(target: PureDP) -> dict[str, Any] | None:
     return {"epsilon": _number(target.epsilon), "delta": 0.0}
+
+
+@_budget.register
+def _(target: Advantage) -> dict[str, Any] | None:
+    return {"epsilon": 0.0, "delta": target.value}
 
 
 def _needed(kind: str, name: str, value: Any) -> Any:

@@ -19,7 +19,7 @@ from hockeystick.mechanisms import Mechanism
 from hockeystick.results import Certified
 
 if TYPE_CHECKING:
-    from hockeystick.verifier import Verdict
+    from hockeystick import verifier
 
 _MOST_BYTES: Final = 100_000_000
 _SHOWN: Final = 20
@@ -31,19 +31,20 @@ def verify(
     *,
     delta: float | None = None,
     epsilon: float | None = None,
-) -> Verdict:
+) -> verifier.Verdict:
     """Return what a second program says of an answer: verified, refuted or not covered.
 
-    The second program is ``hockeystick.verifier``: one file that has its own definitions of the
-    mechanisms, imports nothing else of this package, and computes in rigorous ball arithmetic.
+    The second program is ``hockeystick.verifier``, which has its own definitions of the mechanisms,
+    imports nothing else of this package, and computes in rigorous ball arithmetic.
 
     Guarantees:
-        "verified" and "refuted" are proven, as far as that file and the ball arithmetic are right;
-        "not covered" says nothing about the answer.
+        "verified" and "refuted" are proven, as far as that program and the ball arithmetic are
+        right; "not covered" says nothing about the answer.
 
     Edge cases:
         A solution is verified where the plan meets its target and the one beyond it, if any is
-        claimed to, misses it. Targets other than one epsilon and delta are not covered.
+        claimed to, misses it. Targets other than one epsilon and delta, or
+        an advantage, are not covered.
 
     Args:
         answer: A ``Certified`` or a ``Calibrated``; a document, as an object or as text in JSON; or
@@ -69,11 +70,11 @@ def verify(
         >>> hs.verify(answer, plan, delta=1e-5).status
         'verified'
     """
-    verifier = require_verifier()
+    program = require_verifier()
     text = _text(answer, {"plan": plan, "delta": delta, "epsilon": epsilon})
     _refuse_approximation(text)
-    with _refusals(verifier):
-        verdict: Verdict = verifier.verify(text)
+    with _refusals(program):
+        verdict: verifier.Verdict = program.verify(text)
     return verdict
 
 

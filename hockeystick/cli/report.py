@@ -28,12 +28,14 @@ _A_DATE: Final = "a day such as 2026-01-31"
 @click.option("-o", "--out", metavar="FILE", help="Where the page goes: a new .html file.")
 @click.option("--force", is_flag=True, help="Replace the file if it is there already.")
 @click.option("--date", metavar="DAY", help=f"The day that the page bears, {_A_DATE}; or today.")
+@click.option("--no-verify", is_flag=True, help="Leave the verification by a second program out.")
 def report(
     plan_file: str | None,
     delta: str | None,
     out: str | None,
     force: bool,
     date: str | None,
+    no_verify: bool,
     **flags: str | None,
 ) -> None:
     """Write a page for the person who has to approve a release.
@@ -63,6 +65,7 @@ def report(
         file_name=None if plan_file is None else os.path.basename(plan_file),
         file_content=None if plan_file is None else Path(plan_file).read_bytes(),
         commands=_commands(plan_file, at.value, path, flags),
+        is_verified=not no_verify,
     )
     with bar("reporting") as tell:
         findings = investigate(subject, tell)

@@ -249,3 +249,10 @@ def test_a_refuted_answer_has_a_page_that_says_so_and_exit_status_1(
 def test_a_page_can_be_verified_again(run: Run, write: Write, out: Path) -> None:
     assert run("report", write(PLAN), "-o", str(out))[0] == 0
     assert run("verify", str(out))[0] == 0
+
+
+def test_a_page_without_verification_says_so(run: Run, write: Write, out: Path) -> None:
+    assert run("report", write(PLAN), "-o", str(out), "--no-verify")[0] == 0
+    words = visible(out)
+    assert "not checked" in words
+    assert "it was not asked for." in words

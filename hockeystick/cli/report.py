@@ -12,6 +12,7 @@ from typing import Final
 
 import click
 
+from hockeystick.answers import require_verifier
 from hockeystick.cli import asking, options
 from hockeystick.cli.describe import steps_rules, words
 from hockeystick.cli.once import Once
@@ -28,14 +29,14 @@ _A_DATE: Final = "a day such as 2026-01-31"
 @click.option("-o", "--out", metavar="FILE", help="Where the page goes: a new .html file.")
 @click.option("--force", is_flag=True, help="Replace the file if it is there already.")
 @click.option("--date", metavar="DAY", help=f"The day that the page bears, {_A_DATE}; or today.")
-@click.option("--no-verify", is_flag=True, help="Leave the verification by a second program out.")
+@options.verify_flag
 def report(
     plan_file: str | None,
     delta: str | None,
     out: str | None,
     force: bool,
     date: str | None,
-    no_verify: bool,
+    verify: bool,
     **flags: str | None,
 ) -> None:
     """Write a page for the person who has to approve a release.
@@ -44,8 +45,7 @@ def report(
     could learn, how the budget is spent, what must hold, what other accountants say, and how to
     get it all again. It can be read on a phone, in the dark, and on paper.
 
-    The answer is verified by a second program if python-flint is installed (extra verify), and the
-    page says what became of that; exit status 1 where it is refuted.
+    The page holds the answer for hockeystick verify. With --verify it also says what came of that.
     """
     path = _path(out, force)
     day = _day(date)
@@ -54,6 +54,8 @@ def report(
     from hockeystick.reports import Subject, investigate, page, require_libraries
 
     require_libraries()
+    if verify:
+        require_verifier()
     subject = Subject(
         plan=file.plan,
         delta=at.value,
@@ -65,7 +67,7 @@ def report(
         file_name=None if plan_file is None else os.path.basename(plan_file),
         file_content=None if plan_file is None else Path(plan_file).read_bytes(),
         commands=_commands(plan_file, at.value, path, flags),
-        is_verified=not no_verify,
+        verify=verify,
     )
     with bar("reporting") as tell:
         findings = investigate(subject, tell)
@@ -75,8 +77,8 @@ def report(
     except OSError as error:
         raise click.ClickException(f"cannot write {path}: {error.strerror}") from None
     click.echo(f"{path}: {findings.answer}")
-    if findings.verdict is not None and findings.verdict.status == "refuted":
-        click.echo(f"refuted by a second program: {findings.verdict.reason}")
+    if findings.verdict is not None:
+        click.echo(f"{findings.verdict.status}: {findings.verdict.reason or 'every claim holds'}")
         click.get_current_context().exit(findings.verdict.exit_status)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from hockeystick.accountants.ask import Row, compare, delta, epsilon
 from hockeystick.accountants.tradeoff import tradeoff
-from hockeystick.answers import document, require_verifier, verify
+from hockeystick.answers import document, verify
 from hockeystick.errors import HockeystickError
 from hockeystick.mechanisms import Mechanism
 from hockeystick.reports.course import Course, course_of
@@ -33,6 +33,7 @@ _TENTH: Final = 0.1
 _READ_AT: Final = 0.01
 _TABLE_RATES: Final = (0.1, 0.01, 0.001, 1e-4, 1e-5)
 _ASKED_BESIDES: Final = 3
+_NOT_ASKED: Final = "this was not asked for, but can be at any time"
 
 
 @final
@@ -51,7 +52,7 @@ class Subject:
         file_name: The plan file; None where there is none.
         file_content: What it holds.
         commands: What gives the headline and the page again, as lines for a shell.
-        is_verified: Whether a second program is to verify the headline.
+        verify: Whether a second program is to verify the headline, which may take its time.
     """
 
     plan: Mechanism
@@ -64,7 +65,7 @@ class Subject:
     file_name: str | None = None
     file_content: bytes | None = None
     commands: tuple[str, ...] = ()
-    is_verified: bool = True
+    verify: bool = False
 
 
 @final
@@ -145,8 +146,7 @@ def investigate(
 
     Guarantees:
         Every number is a proven end, but for the rows that say that they are approximations. The
-        same subject gives the same findings, but for how long the accountants took. The answer is
-        verified by a second program where python-flint is installed (extra ``verify``).
+        same subject gives the same findings, but for how long the accountants took.
 
     Args:
         subject: What the report is about.
@@ -157,6 +157,7 @@ def investigate(
 
     Raises:
         UnsupportedError: If no accountant has an answer for the plan.
+        HockeystickError: If it is to be verified and python-flint is not installed.
 
     Example:
         >>> import hockeystick as hs
@@ -208,20 +209,13 @@ def investigate(
 def _verified(
     subject: Subject, answer: Certified
 ) -> tuple[Mapping[str, Any] | None, Verdict | None, str]:
-    """Return the answer as a document, and what the verifier says of it, or why it was not asked.
-
-    A document of its own that the verifier does not take is an error: the page would hold it.
-    """
+    """Return the answer as a document, and the verdict on it, or why there is none."""
     try:
         told = document(answer, subject.plan, delta=subject.delta)
     except HockeystickError as error:
         return None, None, str(error)
-    if not subject.is_verified:
-        return told, None, "it was not asked for"
-    try:
-        require_verifier()
-    except HockeystickError as error:
-        return told, None, str(error)
+    if not subject.verify:
+        return told, None, _NOT_ASKED
     return told, verify(told), ""
 
 

@@ -235,24 +235,40 @@ def test_the_tutorials_page_has_the_readmes_epsilon(run: Run, out: Path) -> None
     assert "no attack finds more than 4.03 % of the members" in words
 
 
-def test_a_refuted_answer_has_a_page_that_says_so_and_exit_status_1(
-    run: Run, write: Write, out: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("status", "told", "reason"),
+    [("refuted", 1, "the upper end is too small"), ("verified", 0, "")],
+)
+def test_a_page_that_is_to_be_verified_says_what_came_of_it(
+    run: Run,
+    write: Write,
+    out: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    status: str,
+    told: int,
+    reason: str,
 ) -> None:
-    verdict = verifier.Verdict(status="refuted", reason="the upper end is too small", checks=())
+    verdict = verifier.Verdict(status=status, reason=reason, checks=())
     monkeypatch.setattr(verifier, "verify", lambda text: verdict)
-    status, said, err = run("report", write(PLAN), "-o", str(out))
-    assert (status, err) == (1, "")
-    assert said.splitlines()[1] == "refuted by a second program: the upper end is too small"
-    assert "Do not rely on it" in visible(out)
+    found, said, err = run("report", write(PLAN), "-o", str(out), "--verify")
+    assert (found, err) == (told, "")
+    assert said.splitlines()[1] == f"{status}: {reason or 'every claim holds'}"
+    assert ("Do not rely on it" in visible(out)) == (status == "refuted")
 
 
-def test_a_page_can_be_verified_again(run: Run, write: Write, out: Path) -> None:
+def test_a_page_can_be_verified_later(run: Run, write: Write, out: Path) -> None:
     assert run("report", write(PLAN), "-o", str(out))[0] == 0
+    words = visible(out)
+    assert "not checked" in words
+    assert "this was not asked for" in words
     assert run("verify", str(out))[0] == 0
 
 
-def test_a_page_without_verification_says_so(run: Run, write: Write, out: Path) -> None:
-    assert run("report", write(PLAN), "-o", str(out), "--no-verify")[0] == 0
-    words = visible(out)
-    assert "not checked" in words
-    assert "it was not asked for." in words
+def test_without_python_flint_no_page_is_written_that_was_to_be_verified(
+    run: Run, write: Write, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "flint", None)
+    status, said, err = run("report", write(PLAN), "-o", str(out), "--verify")
+    assert (status, said, out.exists()) == (2, "", False)
+    assert "install hockeystick[verify]" in err
+    assert run("report", write(PLAN), "-o", str(out))[0] == 0

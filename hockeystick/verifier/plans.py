@@ -26,7 +26,12 @@ from .balls import (
 
 Fields: TypeAlias = Mapping[str, Any]
 
+MOST: Final = 10**300
 MOST_SCHEDULED: Final = 1_000_000
+WORDS: Final = {
+    "adjacency": ("add-remove", "replace-one", "zero-out"),
+    "clipping": ("individual", "batch"),
+}
 
 
 class AnswerError(ValueError):
@@ -192,7 +197,7 @@ def poisson(description: Fields) -> Run | None:
     To replace one, with Gaussian noise: ``(1-q) N(0) + q N(1)`` against ``(1-q) N(0) + q N(-1)``.
     """
     inner, rate = field(description, "inner", dict), finite(number(description, "rate"))
-    replace, kind = field(description, "adjacency", str) == "replace-one", field(inner, "type", str)
+    replace, kind = among(description, "adjacency") == "replace-one", field(inner, "type", str)
     whole = run_of(inner)
     if whole is None or not rate:
         return None
@@ -222,7 +227,7 @@ def fixed_size(description: Fields) -> Run | None:
     To replace one, ``C_q(G_mu)`` bounds it and "remove" and "add" are attained; to zero out, half
     their moves.
     """
-    inner, adjacency = field(description, "inner", dict), field(description, "adjacency", str)
+    inner, adjacency = field(description, "inner", dict), among(description, "adjacency")
     if inner.get("type") != "Gaussian":
         raise NotCovered("samples of fixed size are verified for Gaussian noise only")
     if number(inner, "noise_multiplier") == math.inf or not field(description, "batch_size", int):
@@ -267,7 +272,7 @@ def leaves(description: Fields, count: int = 1) -> Iterator[tuple[Fields, int]]:
 def noisy(kind: str, noise: Any, plan: Fields, **fields: Any) -> Fields:
     """Return the description of a noisy sum over a sample."""
     inner = {"type": "Gaussian", "noise_multiplier": noise}
-    return {"type": kind, "inner": inner, "adjacency": field(plan, "adjacency", str), **fields}
+    return {"type": kind, "inner": inner, "adjacency": among(plan, "adjacency"), **fields}
 
 
 def training(plan: Fields, count: int) -> Iterator[tuple[Fields, int]]:
@@ -276,8 +281,8 @@ def training(plan: Fields, count: int) -> Iterator[tuple[Fields, int]]:
     A batch that is clipped as a whole moves by 2, and so does one that is sure to hold the replaced
     example; noise on samples of fixed size is in units of a replacement, which moves by 2.
     """
-    sampling, batch = field(plan, "sampling", str), field(plan, "clipping", str) == "batch"
-    replace, examples = field(plan, "adjacency", str) == "replace-one", plan.get("examples")
+    sampling, batch = field(plan, "sampling", str), among(plan, "clipping") == "batch"
+    replace, examples = among(plan, "adjacency") == "replace-one", plan.get("examples")
     rate = finite(number(plan, "rate")) if plan.get("rate") is not None else None
     if rate is None:
         rate = Fraction(field(plan, "batch_size", int), max(field(plan, "examples", int), 1))
@@ -316,6 +321,8 @@ def steps(plan: Fields, rate: Fraction) -> int:
     if plan.get("steps") is not None:
         return int(field(plan, "steps", int))
     epochs = finite(number(plan, "epochs"))
+    if not rate:
+        raise AnswerError("rate: 0 is not allowed; more than 0 is, where epochs are given")
     whole = round(epochs / rate)
     meant = plan.get("rate") is not None and whole and float(epochs / whole) == float(rate)
     if meant or (epochs.denominator > 1 and whole and float(whole * rate) == float(epochs)):
@@ -325,7 +332,8 @@ def steps(plan: Fields, rate: Fraction) -> int:
 
 def factors(plan: Fields, total: int) -> Mapping[tuple[Fraction, Fraction], int]:
     """Return what noise and rate are multiplied with, and in how many of the steps."""
-    both = [plan.get("schedule"), plan.get("batch_schedule")]
+    names = "schedule", "batch_schedule"
+    both = [None if plan.get(name) is None else field(plan, name, dict) for name in names]
     if both == [None, None]:
         return {(Fraction(1), Fraction(1)): total}
     if total > MOST_SCHEDULED:
@@ -376,6 +384,14 @@ def field(fields: Fields, name: str, kind: type) -> Any:
     return value
 
 
+def among(fields: Fields, name: str) -> str:
+    """Return a field that is one of the words that there are for it, or raise."""
+    value = field(fields, name, str)
+    if value not in WORDS[name]:
+        raise AnswerError(f"{name}: {value!r:.60} is not allowed; {', '.join(WORDS[name])} are")
+    return str(value)
+
+
 def exact(value: Any, name: str) -> Any:
     """Return a number of at least 0 exactly, infinity as a float."""
     if isinstance(value, Mapping) and set(value) == {"fraction"}:
@@ -384,9 +400,9 @@ def exact(value: Any, name: str) -> Any:
             return Fraction(int(parts[1], 16), int(parts[2], 16))
     if value in ("inf", {"float": "inf"}):
         return math.inf
-    if isinstance(value, int | Fraction) and not isinstance(value, bool) and value >= 0:
+    if isinstance(value, int | Fraction) and not isinstance(value, bool) and 0 <= value < MOST:
         return Fraction(value)
-    raise AnswerError(f"{name}: {value!r:.60} is not allowed; a number of at least 0 is")
+    raise AnswerError(f"{name}: {value!r:.60} is not allowed; a number from 0 to 1e300 is")
 
 
 def number(fields: Fields, name: str) -> Any:

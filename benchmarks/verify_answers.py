@@ -171,10 +171,10 @@ def altered(document: dict[str, Any], draw: random.Random) -> dict[str, Any] | N
 
 
 def judged(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the verdict on a document, and the seconds that it took."""
-    start = time.perf_counter()
+    """Return the verdict on a document, and the processor's seconds that it took."""
+    start = time.process_time()
     verdict = verifier.verify(json.dumps(document))
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     return {
         "status": verdict.status,
         "reason": verdict.reason,

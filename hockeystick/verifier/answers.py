@@ -14,6 +14,7 @@ from typing import Any, Final
 from flint import arb, ctx
 
 from .balls import (
+    LN2,
     AtomicLoss,
     Ball,
     Box,
@@ -30,7 +31,7 @@ from .balls import (
 from .plans import AnswerError, Fields, exact, field, finite, leaves, number, run_of
 
 SCHEMA: Final = "hockeystick-answer/1"
-BITS: Final = (44, 80, 130)  # of relative accuracy, tried one after the other
+MORE: Final = (0.0, 40.0, 80.0)  # bits than claims are apart, tried one after the other
 MOST_LOSSES: Final = 200
 
 
@@ -200,8 +201,8 @@ def judged(group: Sequence[Claim]) -> list[Check]:
         ]
         if not left:
             break
-        for bits in BITS if direction == 0 else (12, *BITS):
-            balls, full, symmetric = deltas([group[k] for k in left], direction, bits)
+        for more in MORE if direction == 0 else (-math.inf, *MORE):
+            balls, full, symmetric = deltas([group[k] for k in left], direction, more)
             pairs = [(k, found, ball(group[k].delta)) for k, found in zip(left, balls, strict=True)]
             if all(found <= wanted or found >= wanted for _, found, wanted in pairs):
                 break
@@ -213,34 +214,40 @@ def judged(group: Sequence[Claim]) -> list[Check]:
             raise NotCovered(f"{group[0]} is too close to tell")
         for k, found, wanted in pairs:
             holds = bool(found <= wanted if group[k].at_most else found >= wanted)
-            if k not in checks or holds != group[k].at_most or bits > 12:
+            if k not in checks or holds != group[k].at_most:
                 checks[k] = Check(str(group[k]), found.str(12), holds)
         if symmetric:
             break
     return [checks[k] for k in range(len(group))]
 
 
-def deltas(group: Sequence[Claim], direction: int, bits: int) -> tuple[list[Ball], bool, bool]:
+def deltas(group: Sequence[Claim], direction: int, more: float) -> tuple[list[Ball], bool, bool]:
     """Return a ball around delta for each claim, whether they are small, and both directions alike.
 
-    A ball is wide where Chernoff's bound, ``M(c) e^{-c epsilon} c^c / (c+1)^{c+1}``, is enough.
+    Small is some part of how far apart the claims are, by more bits each time. A ball is wide where
+    Chernoff's bound, ``M(c) e^{-c epsilon} c^c / (c+1)^{c+1}``, is enough.
     """
-    ctx.prec = bits + 100
+    ctx.prec = 100
     losses, failure, symmetric = composed(group[0], direction)
     kernels = [kernel_for(losses, claim.epsilon) for claim in group]
-    some, full = [kernel for kernel in kernels if kernel is not None], True
-    found: list[Ball] = []
-    if some and all(claim.at_most for claim in group):
-        c, _ = saddle(losses, some[0], math.log(max(float(group[0].delta), 1e-300)) - 1)
-        power = arb(c) * arb(c).log() - (arb(c) + 1) * (arb(c) + 1).log()
-        parts = near(losses, Box(c, c, 0.0, 0.0), 20)
-        tops = [log_bound(parts, Kernel(kernel.epsilon), c, 0.0) for kernel in some]
-        found = [arb(0).union((power + top).exp()) for top in tops]
-        wanted = [ball(claim.delta) for claim in group]
-        if not all(failure + top < least for top, least in zip(found, wanted, strict=False)):
-            found = []
-    if some and not found:
-        found, full = integral(losses, some, bits)
+    some, wanted = [kernel for kernel in kernels if kernel is not None], [c.delta for c in group]
+    if not some:
+        return [failure for _ in group], True, symmetric
+    upper = all(claim.at_most for claim in group)
+    least = math.log(max(float(min(wanted)), 1e-320))
+    c, height = saddle(losses, some[0], least - 1 if upper else -math.inf)
+    power = arb(c) * arb(c).log() - (arb(c) + 1) * (arb(c) + 1).log()
+    parts = near(losses, Box(c, c, 0.0, 0.0), 20)
+    tops = [log_bound(parts, Kernel(kernel.epsilon), c, 0.0) for kernel in some]
+    found, full = [arb(0).union((power + top).exp()) for top in tops], True
+    if not upper or not all(failure + top < ball(max(wanted)) for top in found):
+        apart = float(max(k.epsilon for k in some) - min(k.epsilon for k in some)) * c
+        apart += float(1 - min(wanted) / max(wanted)) if any(wanted) else 0.0
+        goal = least - LN2 * max(4 - math.log2(apart or 2.0**-40) + more, 6.0)
+        bits = max((height + math.log(c) - goal) / LN2, 12.0)
+        ctx.prec = 80 + int(bits)
+        losses, failure, _ = composed(group[0], direction)
+        found, full = integral(losses, some, c, bits, goal)
     return [failure + (found.pop(0) if kernel else 0) for kernel in kernels], full, symmetric
 
 

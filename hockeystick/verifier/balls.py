@@ -46,7 +46,7 @@ Ball: TypeAlias = Any  # a real number (arb) or a complex one (acb)
 Losses: TypeAlias = Sequence[tuple[Any, int]]  # of one run each, and how often it runs
 
 RHO: Final = 2.6  # any number above 1 is right
-MOST_SEGMENTS: Final = 150
+MOST_SEGMENTS: Final = 80
 MOST_PANELS: Final = 1000
 LN2: Final = math.log(2)
 NO_PATH: Final = "no path was found on which a moment generating function is integrated easily"
@@ -550,6 +550,9 @@ def saddle(losses: Losses, kernel: AnyKernel, enough: float = -math.inf) -> tupl
             step /= 2
     if not math.isfinite(here):
         raise NotCovered("no line was found to integrate along")
+    if here + at > enough:  # to the left, rare losses disturb the integrand less
+        heights = [(at - step, height(at - step)) for step in (0.5, 0.4, 0.3, 0.2, 0.1, 0.0)]
+        at, here = next(pair for pair in heights if pair[1] < here + 4.5)
     return math.exp(at), here
 
 
@@ -563,7 +566,12 @@ class Segment(NamedTuple):
 
 
 def segment(
-    losses: Losses, kernels: Sequence[AnyKernel], at: complex, step: complex, bits: int, goal: float
+    losses: Losses,
+    kernels: Sequence[AnyKernel],
+    at: complex,
+    step: complex,
+    bits: float,
+    goal: float,
 ) -> Segment | None:
     """Return the longest segment from a point in a direction that few points integrate, if any."""
     while abs(step) > 1e-6 * abs(at):
@@ -602,14 +610,15 @@ def turn(losses: Losses, kernel: AnyKernel, at: complex, length: float) -> compl
     return min((cmath.rect(1, math.pi / 2 - angle) for angle in (0, 0.35, -0.35)), key=remains)
 
 
-def integral(losses: Losses, kernels: Sequence[AnyKernel], bits: int) -> tuple[list[Ball], bool]:
-    """Return a ball around ``1/(2 pi i) int M(z) kernel(z) dz`` for each kernel.
+def integral(
+    losses: Losses, kernels: Sequence[AnyKernel], c: float, bits: float, goal: float
+) -> tuple[list[Ball], bool]:
+    """Return a ball around ``1/(2 pi i) int M(z) kernel(z) dz`` for each kernel, up from c.
 
-    Also whether it is as small as the bits say; if not, no more bits make it smaller.
+    The goal is about ln of its radius, and the bits are what it takes. Also whether the goal is
+    reached; if not, no more bits help.
     """
-    c, height = saddle(losses, kernels[0])
-    goal, stop = height - bits * LN2, kernels[0].stop
-    enough = (arb(goal) + math.log(c)).exp()
+    stop, enough = kernels[0].stop, (arb(goal) + math.log(c)).exp()
     totals, tails, at, way, length = [acb(0) for _ in kernels], [], complex(c), 1j, 0.7 * c
     for _ in range(MOST_SEGMENTS):
         part = segment(losses, kernels, at, way * min(length, stop - at.imag), bits, goal)

@@ -16,7 +16,7 @@ from hockeystick.reports.course import Course, course_of
 from hockeystick.results import Certified
 
 if TYPE_CHECKING:
-    from hockeystick.verifier import Verdict
+    from hockeystick import verifier
 
 # How many points a curve has, by the accountant that answers: a lattice takes its time.
 _SPARSE: Final = 7
@@ -135,7 +135,7 @@ class Findings:
     spent: tuple[Point, ...]
     rows: tuple[Row, ...]
     document: Mapping[str, Any] | None
-    verdict: Verdict | None
+    verdict: verifier.Verdict | None
     not_verified: str
 
 
@@ -208,7 +208,7 @@ def investigate(
 
 def _verified(
     subject: Subject, answer: Certified
-) -> tuple[Mapping[str, Any] | None, Verdict | None, str]:
+) -> tuple[Mapping[str, Any] | None, verifier.Verdict | None, str]:
     """Return the answer as a document, and the verdict on it, or why there is none."""
     try:
         told = document(answer, subject.plan, delta=subject.delta)

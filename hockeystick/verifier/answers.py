@@ -7,7 +7,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final
 
@@ -91,6 +91,7 @@ class Claim:
     epsilon: Fraction
     at_most: bool
     delta: Fraction
+    decreasing: bool = False  # it says more only where delta is above its limit
 
     def __str__(self) -> str:
         """Return the claim as a formula."""
@@ -126,7 +127,7 @@ def interval(ends: Fields, plan: Fields, asked: Fraction) -> Iterator[Claim]:
     for end, value, at_most in (("upper end", upper, True), ("lower end", lower, False)):
         if value < (math.inf if epsilon else 1) if at_most else value > 0:
             pair = (finite(value), asked) if epsilon else (asked, finite(value))
-            yield Claim(end, plan, pair[0], at_most, pair[1])
+            yield Claim(end, plan, pair[0], at_most, pair[1], epsilon and not at_most)
 
 
 def solution(answer: Fields, plan: Fields) -> Iterator[Claim]:
@@ -141,16 +142,15 @@ def solution(answer: Fields, plan: Fields) -> Iterator[Claim]:
         )
     yield Claim("value", plan, epsilon, True, delta)
     if answer.get("misses") is not None:
-        pairs = zip(values(plan), values(answer["misses"]), strict=False)
-        changed, bracket = (
-            [pair for pair in pairs if pair[0] != pair[1]],
-            [exact(end, "bracket") for end in field(answer, "bracket", list)],
-        )
-        if len(changed) != 1 or set(changed[0]) != set(bracket) or changed[0][0] != value:
+        held, missed = values(plan), values(answer["misses"])
+        changed = [pair for pair in zip(held, missed, strict=False) if pair[0] != pair[1]]
+        bracket = {exact(end, "bracket") for end in field(answer, "bracket", list)}
+        one = len(changed) == 1 and len(held) == len(missed)
+        if not one or set(changed[0]) != bracket or changed[0][0] != value:
             raise AnswerError(
                 "misses: it is not allowed to differ from description but in the bracket's end"
             )
-        yield Claim("next value", answer["misses"], epsilon, False, delta)
+        yield Claim("next value", answer["misses"], epsilon, False, delta, True)
     achieved = field(answer, "achieved", dict)
     if achieved.get("quantity") in ("epsilon", "delta"):
         yield from interval(achieved, plan, delta if achieved["quantity"] == "epsilon" else epsilon)
@@ -159,9 +159,8 @@ def solution(answer: Fields, plan: Fields) -> Iterator[Claim]:
 def values(description: Any) -> list[Any]:
     """Return all that a description holds, in order."""
     if isinstance(description, Mapping) and set(description) not in ({"fraction"}, {"float"}):
-        return [
-            value for name in sorted(description) for value in (name, *values(description[name]))
-        ]
+        parts = ((name, *values(description[name])) for name in sorted(description))
+        return [len(description), *(value for part in parts for value in part)]
     if isinstance(description, list):
         return [len(description), *(value for item in description for value in values(item))]
     return [
@@ -180,9 +179,7 @@ def together(wanted: Sequence[Claim]) -> Iterator[list[Claim]]:
             and claim.plan is group[0].plan
             and abs(claim.epsilon - group[0].epsilon) * 10**6 <= claim.epsilon
         )
-        if group and not (
-            same and "FixedSizeSubsampled" not in {leaf["type"] for leaf, _ in leaves(claim.plan)}
-        ):
+        if group and not (same and (claim.at_most == group[0].at_most or not bounded(claim))):
             yield group
             group = []
         group.append(claim)
@@ -213,12 +210,38 @@ def judged(group: Sequence[Claim]) -> list[Check]:
         else:
             raise NotCovered(f"{group[0]} is too close to tell")
         for k, found, wanted in pairs:
-            holds = bool(found <= wanted if group[k].at_most else found >= wanted)
-            if k not in checks or holds != group[k].at_most:
-                checks[k] = Check(str(group[k]), found.str(12), holds)
+            claim = group[k]
+            holds = bool(found <= wanted if claim.at_most else found >= wanted)
+            if k not in checks or holds != claim.at_most:
+                checks[k] = Check(str(claim), found.str(12), holds)
         if symmetric:
             break
-    return [checks[k] for k in range(len(group))]
+    return [sure(claim, checks[k]) for k, claim in enumerate(group)]
+
+
+def sure(claim: Claim, check: Check) -> Check:
+    """Return a check, unless it refutes an end that lies between a bound and what is attained."""
+    if not check.holds and bounded(claim) and not contradicted(claim):
+        raise NotCovered(f"{claim} lies between a bound and what is known to be attained")
+    return check
+
+
+def contradicted(claim: Claim) -> bool:
+    """Return whether an end that fails is wrong, where upper and lower ends are on other losses."""
+    other = replace(claim, at_most=not claim.at_most, decreasing=False)
+    found = [deltas([other], direction, 0.0)[0][0] for direction in (0, 1)]
+    wanted = ball(claim.delta)
+    return (
+        any(each > wanted for each in found)
+        if claim.at_most
+        else all(each < wanted for each in found)
+    )
+
+
+def bounded(claim: Claim) -> bool:
+    """Return whether the losses of a plan are a bound, and those of the lower end others."""
+    runs = (run_of(leaf) for leaf, count in leaves(claim.plan) if count)
+    return any(run is not None and run.attained is not None for run in runs)
 
 
 def deltas(group: Sequence[Claim], direction: int, more: float) -> tuple[list[Ball], bool, bool]:
@@ -231,6 +254,9 @@ def deltas(group: Sequence[Claim], direction: int, more: float) -> tuple[list[Ba
     losses, failure, symmetric = composed(group[0], direction)
     kernels = [kernel_for(losses, claim.epsilon) for claim in group]
     some, wanted = [kernel for kernel in kernels if kernel is not None], [c.delta for c in group]
+    for claim in group:
+        if claim.decreasing and failure.overlaps(ball(claim.delta)):
+            raise NotCovered(f"{claim} says nothing, where delta decreases to that and no further")
     if not some:
         return [failure for _ in group], True, symmetric
     upper = all(claim.at_most for claim in group)
@@ -240,7 +266,7 @@ def deltas(group: Sequence[Claim], direction: int, more: float) -> tuple[list[Ba
     parts = near(losses, Box(c, c, 0.0, 0.0), 20)
     tops = [log_bound(parts, Kernel(kernel.epsilon), c, 0.0) for kernel in some]
     found, full = [arb(0).union((power + top).exp()) for top in tops], True
-    if not upper or not all(failure + top < ball(max(wanted)) for top in found):
+    if not (parts and upper and all(failure + top < ball(min(wanted)) for top in found)):
         apart = float(max(k.epsilon for k in some) - min(k.epsilon for k in some)) * c
         apart += float(1 - min(wanted) / max(wanted)) if any(wanted) else 0.0
         goal = least - LN2 * max(4 - math.log2(apart or 2.0**-40) + more, 6.0)
@@ -278,10 +304,13 @@ def composed(claim: Claim, direction: int) -> tuple[Losses, Ball, bool]:
 
 def kernel_for(losses: Losses, epsilon: Fraction) -> Any:
     """Return by what M is multiplied; None where no loss is above epsilon."""
-    if not losses or not all(isinstance(loss, AtomicLoss) and loss.span for loss, _ in losses):
+    on_lattice = all(isinstance(loss, AtomicLoss) and loss.span is not None for loss, _ in losses)
+    if not losses or not on_lattice:
         return Kernel(epsilon) if losses else None
     whole = math.lcm(*(loss.span.denominator for loss, _ in losses))
     span = Fraction(math.gcd(*(int(loss.span * whole) for loss, _ in losses)), whole)
+    if not span:
+        return None
     if max(loss.span for loss, _ in losses) > 10_000 * span:
         raise NotCovered("the losses lie on no common lattice that is wide enough")
     base = sum(count * loss.least for loss, count in losses)

@@ -68,11 +68,11 @@ def rule(n: int, bits: int) -> list[tuple[Ball, Ball]]:
 def ellipse(a: complex, b: complex) -> Ball:
     """Return a ball that holds the ellipse of 4 about the segment from a to b."""
     half, centre = (b - a) / 2, (a + b) / 2
-    long, short, turn = RHO + 1 / RHO, RHO - 1 / RHO, half / 2 * (1 + 1e-9)
-    width = math.hypot(long * turn.real, short * turn.imag)
-    return acb(
-        arb(centre.real, width), arb(centre.imag, math.hypot(long * turn.imag, short * turn.real))
-    )
+    long, short, axis = RHO + 1 / RHO, RHO - 1 / RHO, half / 2 * (1 + 1e-9)
+    rounding = 1e-15 * (abs(a) + abs(b))
+    width = math.hypot(long * axis.real, short * axis.imag) + rounding
+    height = math.hypot(long * axis.imag, short * axis.real) + rounding
+    return acb(arb(centre.real, width), arb(centre.imag, height))
 
 
 def points_needed(top: Ball, half: float, log_goal: float) -> float:
@@ -312,36 +312,27 @@ class SampledGaussian:
         where m is 1 for ``|Im u| <= pi/2`` or ``v > 1``, 1 - e^v for ``v < -1``, and else
         sin |Im u|, with v the real part of ``u + ln(q/(1-q))``. To the right of an end with
         ``v > 1``, arg w exceeds ``Im u - 2 e^-v``; and ``|arg w(-x)| < 2 e^v`` where ``v < -1``.
+        No horizontal meets the points above a zero of w: ``|Im u| < pi``, or v is beyond 0.
         """
         total = arb(0)
         for end, side in [(last, 1)] if self.start is not None else [(last, 1), (first, -1)]:
             x, height = side * end.real, abs(end.imag)
-            turn, terms, gain = height * self.inverse, [(arb(0), height**2 / 2)], arb(0)
+            angle, terms, gain = height * self.inverse, [(arb(0), height**2 / 2)], arb(0)
             for power, way in zip(self.powers(arb(c)), (side, -side), strict=True):
                 v = way * x * self.inverse - self.shift + self.log_odds
                 beyond = v > 1 if way > 0 else v < -1
-                thin = (
-                    1 - v.exp()
-                    if way < 0 and beyond
-                    else arb(1)
-                    if beyond or turn < 1.57
-                    else turn.sin()
-                )
+                if not (beyond or angle < 3.14):
+                    return arb("inf")
                 if power >= 0:
                     cases = [(arb(0), arb(0)), (way * power * self.inverse, -power * self.shift)]
                 else:
-                    cases = [
-                        (
-                            arb(0),
-                            power * ((1 - self.q) * thin).log()
-                            if (thin > 0 and turn < 3.14) or beyond
-                            else arb("inf"),
-                        )
-                    ]
+                    thin = arb(1) if beyond or angle < 1.57 else angle.sin()
+                    thin = 1 - v.exp() if beyond and way < 0 else thin
+                    cases = [(arb(0), power * ((1 - self.q) * thin).log())]
                 terms = [(a + d, b + e) for a, b in terms for d, e in cases]
                 if way > 0:
-                    gain += turn - 2 * (-v).exp() if beyond else arb("-inf")
-                elif power != 0:
+                    gain += angle - 2 * (-v).exp() if beyond else arb("-inf")
+                elif self.way == "replace":
                     gain -= 2 * v.exp() if beyond else arb("inf")
             saved = y * gain if side > 0 and y > 0 and gain > 0 else arb(0)
             for a, b in terms:
@@ -399,15 +390,15 @@ class Quadrature:
         samples = [integrand(arc, acb((a + b) / 2)) for arc, a, b in todo]
         peaks = (max(middle((p + z * loss).real) for p, loss in samples) for z in corners)
         goal = min(peaks) - bits * LN2
+        if not math.isfinite(goal):
+            raise NotCovered(NO_PATH)
         for _ in range(MOST_PANELS):
             if not todo:
                 break
             arc, a, b = todo.pop()
             half, centre = (b - a) / 2, (a + b) / 2
             if half < 1e-12 * (1 + abs(a)):
-                raise NotCovered(
-                    "no path was found on which a moment generating function is integrated"
-                )
+                raise NotCovered(NO_PATH)
             log_p, loss = integrand(arc, ellipse(a, b))
             tops = [(log_p + z * loss).real.exp().upper() for z in corners]
             top = max(tops) if all(each.is_finite() for each in tops) else arb("inf")
@@ -424,11 +415,9 @@ class Quadrature:
                         (*integrand(arc, acb(arb(a) + width * (1 + x))), weight * width)
                     )
         else:
-            raise NotCovered(
-                "no path was found on which a moment generating function is integrated"
-            )
+            raise NotCovered(NO_PATH)
         ends = arcs[0].x(acb(0)), arcs[-1].x(acb(arcs[-1].stop))
-        self.error += max((density.rest(*corner, *ends) for corner in box.corners()), key=float)
+        self.error += max(density.rest(*corner, *ends) for corner in box.corners())
 
     def moment(self, z: Ball) -> Ball:
         """Return M(z), for a z of the box."""
@@ -581,12 +570,12 @@ def segment(
         factors = [abs(kernel.factor(around)) for kernel in kernels]
         far = not all(factor.is_finite() for factor in factors)
         parts = [] if far else near(losses, Box(left, right, low, high), bits)
-        if parts:
-            sizes = [
-                [log_bound(parts, kernel, c, low) for c in (left, right)] for kernel in kernels
-            ]
+        sizes = [
+            [log_bound(parts, kernel, c, low).upper() for c in (left, right)] for kernel in kernels
+        ]
+        if parts and all(size.is_finite() for ends in sizes for size in ends):
             tops = [
-                (factor * max(ends, key=float).exp()).upper()
+                (factor * max(ends).exp()).upper()
                 for factor, ends in zip(factors, sizes, strict=True)
             ]
             n = max(points_needed(top, abs(step) / 2, goal) for top in tops)

@@ -174,16 +174,19 @@ def run_of(description: Fields) -> Run | None:
         if kind == "Laplace":
             return alike(sampled_laplace(size, Fraction(1), "remove"))
         make = discrete_laplace if kind == "DiscreteLaplace" else discrete_gaussian
-        return alike(make(size, field(description, "sensitivity", int)))
+        return alike(
+            make(size, limited("sensitivity", field(description, "sensitivity", int), 1, 1000))
+        )
     if kind in ("PureDP", "ApproxDP", "RandomizedResponse"):
         epsilon = finite(number(description, "epsilon"))
         failure = finite(number(description, "delta")) if kind == "ApproxDP" else Fraction(0)
         categories = field(description, "categories", int) if kind == "RandomizedResponse" else 2
-        return (
-            alike(randomized_response(epsilon, categories, 1 - failure), failure)
-            if epsilon
-            else None
-        )
+        limited("delta", failure, Fraction(0), Fraction(1))
+        limited("categories", categories, 2, math.inf)
+        if not epsilon:
+            none = AtomicLoss([(ball(1 - failure), arb(0))], Fraction(0), largest=Fraction(0))
+            return alike(none, failure) if failure else None
+        return alike(randomized_response(epsilon, categories, 1 - failure), failure)
     if kind == "PoissonSubsampled":
         return poisson(description)
     if kind == "FixedSizeSubsampled":
@@ -197,6 +200,7 @@ def poisson(description: Fields) -> Run | None:
     To replace one, with Gaussian noise: ``(1-q) N(0) + q N(1)`` against ``(1-q) N(0) + q N(-1)``.
     """
     inner, rate = field(description, "inner", dict), finite(number(description, "rate"))
+    limited("rate", rate, 0, 1)
     replace, kind = among(description, "adjacency") == "replace-one", field(inner, "type", str)
     whole = run_of(inner)
     if whole is None or not rate:
@@ -206,7 +210,7 @@ def poisson(description: Fields) -> Run | None:
         if rate == 1:
             return alike(GaussianLoss((2 if replace else 1) / noise))
         return alike(sampled(rate, noise, "replace")) if replace else Run(both(rate, noise))
-    if rate == 1 and not replace:
+    if rate == 1 and not replace and whole.attained is None:
         return whole
     if kind == "Laplace" and not replace:
         scale = positive(number(inner, "scale"))
@@ -232,7 +236,8 @@ def fixed_size(description: Fields) -> Run | None:
         raise NotCovered("samples of fixed size are verified for Gaussian noise only")
     if number(inner, "noise_multiplier") == math.inf or not field(description, "batch_size", int):
         return None
-    rate = Fraction(field(description, "batch_size", int), field(description, "examples", int))
+    size, examples = field(description, "batch_size", int), field(description, "examples", int)
+    rate = Fraction(size, limited("examples", examples, size, math.inf))
     noise = positive(number(inner, "noise_multiplier"))
     half = GaussianLoss(1 / (2 * noise))
     if rate == 1:
@@ -415,6 +420,13 @@ def finite(value: Any) -> Fraction:
     if value == math.inf:
         raise NotCovered("what is infinite is not verified")
     return Fraction(value)
+
+
+def limited(name: str, value: Any, least: Any, most: Any) -> Any:
+    """Return a value that lies between two, or raise."""
+    if not least <= value <= most:
+        raise AnswerError(f"{name}: {float(value):g} is not allowed; {least} to {most} is")
+    return value
 
 
 def positive(value: Any) -> Fraction:

@@ -240,3 +240,92 @@ def test_infinite_ends_are_claims_like_others() -> None:
     claimed = document_of(STEP**1000, "delta") | {"lower": 0.0, "upper": "inf"}
     assert outcome(json.dumps(claimed)) in {"verified", "not covered"}
     assert math.isinf(float(claimed["upper"]))
+
+
+GAUSSIAN: Final = {"type": "Gaussian", "noise_multiplier": 1}
+RESPONSE: Final = {"type": "RandomizedResponse", "epsilon": 1, "categories": 2}
+SAMPLE_OF_ONE: Final = {
+    "type": "FixedSizeSubsampled",
+    "inner": GAUSSIAN,
+    "batch_size": 1,
+    "examples": 10,
+    "adjacency": "zero-out",
+}
+# What an answer in another hand may say, the end that it gives at a delta, and what that deserves.
+STRANGE: Final[tuple[tuple[dict[str, Any], float, float, float, str], ...]] = (
+    ({"type": "ApproxDP", "epsilon": 0, "delta": 0.1}, 0.01, 0, 0.5, "refuted"),
+    (
+        {"type": "Composed", "parts": [{"type": "ApproxDP", "epsilon": 0, "delta": 0.1}, GAUSSIAN]},
+        0.01,
+        0,
+        9,
+        "refuted",
+    ),
+    ({"type": "PureDP", "epsilon": 1}, 0, 5, 5, "not covered"),
+    ({"type": "PureDP", "epsilon": 1}, 0, 0, 1, "verified"),
+    ({"type": "PureDP", "epsilon": 1}, 0, 0, 0.9, "refuted"),
+    ({"type": "DiscreteGaussian", "sigma": 1, "sensitivity": 0}, 1e-5, 0, 0.5, "refused"),
+    ({"type": "DiscreteLaplace", "scale": 1, "sensitivity": 0}, 1e-5, 0, 0.5, "refused"),
+    ({"type": "Repeated", "count": 50, "inner": SAMPLE_OF_ONE}, 1e-3, 0, 3, "not covered"),
+    ({"type": "Repeated", "count": 50, "inner": SAMPLE_OF_ONE}, 1e-3, 2, 4, "not covered"),
+    ({"type": "Repeated", "count": 50, "inner": SAMPLE_OF_ONE}, 1e-3, 0, 0.9, "refuted"),
+    ({"type": "Repeated", "count": 50, "inner": SAMPLE_OF_ONE}, 1e-3, 4, 5, "refuted"),
+    (SAMPLE_OF_ONE | {"examples": 0}, 1e-3, 0, 1, "refused"),
+    (
+        {"type": "PoissonSubsampled", "inner": RESPONSE, "rate": 1.5, "adjacency": "add-remove"},
+        1e-3,
+        0,
+        3,
+        "refused",
+    ),
+    ({"type": "ApproxDP", "epsilon": 1, "delta": 2}, 0.1, 0, 1, "refused"),
+    (RESPONSE | {"categories": 1}, 0.1, 0, 0, "refused"),
+)
+
+
+@pytest.mark.parametrize(("description", "delta", "lower", "upper", "expected"), STRANGE)
+def test_what_no_plan_of_this_library_says_is_judged_by_its_truth(
+    description: dict[str, Any], delta: float, lower: float, upper: float, expected: str
+) -> None:
+    told = {
+        "schema": "hockeystick-answer/1",
+        "kind": "certified",
+        "quantity": "epsilon",
+        "at": {"delta": delta},
+        "lower": lower,
+        "upper": upper,
+        "description": description,
+    }
+    assert outcome(json.dumps(told)) == expected
+
+
+# Printed by other accountants for Poisson-sampled Gaussian noise, and below the truth:
+# rate, noise multiplier, steps, delta, epsilon (benchmarks/REPORT.md).
+TOO_SMALL: Final = {
+    "dp-accounting PLD": [
+        (0.0005995280322870442, 4.735544032541466, 89276, 7.231599113552978e-22, 0.273893761),
+        (0.4913369488665348, 4.738933870336027, 7065, 2.092566845023817e-09, 89.2557426),
+    ],
+    "Opacus PRV": [
+        (0.00042170651533175843, 7.477037841222959, 619803, 2.573584622760085e-11, 0.257324043)
+    ],
+    "Opacus GDP": [
+        (0.0005608329484680597, 0.752460899516813, 73, 1.1172582022997109e-21, 0.0925120883),
+        (7.087376874035193e-05, 0.6329365572098626, 5303, 1.024258127878703e-11, 0.0997736999),
+        (0.0035517963075202743, 0.5251030971748903, 104, 3.224656267679401e-06, 0.861589721),
+    ],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "printed", [each for rows in TOO_SMALL.values() for each in rows], ids=lambda row: f"{row[-1]}"
+)
+def test_epsilons_of_others_that_are_below_the_truth_are_refuted(
+    printed: tuple[float, float, int, float, float],
+) -> None:
+    rate, noise, steps, delta, epsilon = printed
+    plan = hs.PoissonSubsampled(hs.Gaussian(noise), rate=rate) ** steps
+    told = document(hs.epsilon(plan, delta), plan, delta=delta)
+    assert hs.verify(told).status == "verified"
+    assert hs.verify(told | {"lower": 0.0, "upper": epsilon}).status == "refuted"

@@ -1,0 +1,182 @@
+"""M, B and delta in balls, against mpmath; a bad choice of a path never excludes them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, Final
+
+import mpmath
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+flint = pytest.importorskip("flint")
+from hockeystick.verifier import balls, plans  # noqa: E402
+
+SMALL: Final = Fraction(1, 50)
+NOISE: Final = Fraction(11, 10)
+WAYS: Final = ("remove", "add", "replace")
+# Near the real axis and far up, to the left and to the right.
+PLACES: Final = (1.5, 4 + 0.5j, 3 + 9j, 9 + 60j, -2.5 + 20j)
+
+
+@pytest.fixture(autouse=True)
+def _digits() -> Any:
+    before = flint.ctx.prec
+    flint.ctx.prec = 150
+    with mpmath.workdps(32):
+        yield
+    flint.ctx.prec = before
+
+
+def holds(ball: Any, value: mpmath.mpc) -> bool:
+    """Return whether a ball holds a number that mpmath found to 25 digits."""
+    real, imaginary = (flint.arb(mpmath.nstr(part, 25)) for part in (value.real, value.imag))
+    near = flint.arb(0, 10.0**-22 * max(1.0, abs(complex(value))))
+    return bool(ball.real.overlaps(real + near) and ball.imag.overlaps(imaginary + near))
+
+
+def moment_of_sampled_gaussian(way: str, start: float | None = None) -> Callable[[complex], Any]:
+    """Return M by mpmath's quadrature, on the real axis."""
+    q, s = mpmath.mpf(1) / 50, mpmath.mpf(11) / 10
+
+    def log_w(x: Any) -> Any:
+        return mpmath.log1p(q * mpmath.expm1(x / s - 1 / (2 * s * s)))
+
+    def density(x: Any, z: complex) -> Any:
+        first = log_w(x)
+        power = {
+            "remove": (z + 1) * first,
+            "add": -z * first,
+            "replace": first + z * (first - log_w(-x)),
+        }
+        return mpmath.npdf(x) * mpmath.exp(power[way])
+
+    def moment(z: complex) -> Any:
+        first = -14 if start is None else start
+        edges = [first + (26 - first) * mpmath.mpf(k) / 24 for k in range(25)]
+        return mpmath.quad(lambda x: density(x, mpmath.mpc(z)), edges, maxdegree=5)
+
+    return moment
+
+
+@pytest.mark.parametrize("z", PLACES, ids=str)
+@pytest.mark.parametrize("way", WAYS)
+def test_the_moment_of_a_sampled_gaussian_is_in_its_ball(way: str, z: complex) -> None:
+    z = complex(z)
+    truth = moment_of_sampled_gaussian(way)(z)
+    loss = plans.sampled(SMALL, NOISE, way)
+    box = balls.Box(z.real - 0.3, z.real + 0.4, max(z.imag - 0.5, 0.0), z.imag + 0.2)
+    nodes = loss.on(box, 60)
+    found = nodes.moment(balls.point(z))
+    assert holds(found, truth)
+    assert float(abs(found).rad()) < 1e-12 * max(1.0, abs(complex(truth)))
+    assert nodes.bound(z.real, z.imag) >= abs(found).lower()
+
+
+@pytest.mark.parametrize("z", PLACES[:3], ids=str)
+def test_the_moment_of_the_mirrored_loss_is_in_its_ball(z: complex) -> None:
+    start = 1 / (2 * mpmath.mpf(11) / 10)
+    above, below = (moment_of_sampled_gaussian(way, start)(complex(z)) for way in WAYS[:2])
+    atom = (1 - mpmath.mpf(1) / 50) * (1 - 2 * mpmath.ncdf(-start))
+    nodes = plans.mirrored(SMALL, NOISE).on(balls.Box(0.2, 5.0, 0.0, 10.0), 60)
+    assert holds(nodes.moment(balls.point(complex(z))), above + below + atom)
+
+
+@pytest.mark.parametrize("z", PLACES[:4], ids=str)
+@pytest.mark.parametrize("way", WAYS[:2])
+def test_the_moment_of_sampled_laplace_noise_is_in_its_ball(way: str, z: complex) -> None:
+    z, q, b = complex(z), mpmath.mpf(1) / 50, mpmath.mpf(3)
+
+    def w(x: Any) -> Any:
+        return 1 - q + q * mpmath.exp((abs(x) - abs(x - 1)) / b)
+
+    def density(x: Any) -> Any:
+        power = w(x) ** (z + 1) if way == "remove" else w(x) ** -z
+        return mpmath.exp(-abs(x) / b) / (2 * b) * power
+
+    truth = mpmath.quad(density, [-250, -100, -30, -10, 0, 0.5, 1, 10, 30, 100, 250])
+    box = balls.Box(z.real, z.real, z.imag, z.imag)
+    nodes = plans.sampled_laplace(Fraction(3), SMALL, way).on(box, 60)
+    assert holds(nodes.moment(balls.point(z)), truth)
+    assert nodes.bound(z.real, z.imag) >= abs(nodes.moment(balls.point(z))).lower()
+
+
+@pytest.mark.parametrize("way", WAYS)
+@given(
+    height=st.floats(0.0, 3.0),
+    join=st.floats(-3.0, 6.0),
+    c=st.floats(-3.0, 12.0),
+    y=st.floats(0.0, 60.0),
+)
+@settings(max_examples=10, deadline=None)
+def test_no_path_excludes_the_moment(
+    way: str, height: float, join: float, c: float, y: float
+) -> None:
+    flint.ctx.prec = 150
+    density = balls.SampledGaussian(SMALL, NOISE, way)
+    sign = -1 if way == "add" else 1
+    up = density.curve(flint.arb(-9), flint.arb(sign * height), flint.arb(join))(16.0)
+    density.path = lambda box, digits: [up]  # type: ignore[method-assign]
+    loss = balls.DensityLoss([density])
+    box = balls.Box(c, c, y, y)
+    try:
+        found = loss.on(box, 50).moment(balls.point(complex(c, y)))
+    except balls.NotCovered:
+        return
+    usual = plans.sampled(SMALL, NOISE, way).on(box, 50).moment(balls.point(complex(c, y)))
+    assert found.real.overlaps(usual.real)
+    assert found.imag.overlaps(usual.imag)
+
+
+def delta_of_gaussian(mu: float, epsilon: float) -> mpmath.mpf:
+    """Return the closed form."""
+    mu, epsilon = mpmath.mpf(mu), mpmath.mpf(epsilon)
+    first = mpmath.ncdf(mu / 2 - epsilon / mu)
+    return first - mpmath.exp(epsilon) * mpmath.ncdf(-mu / 2 - epsilon / mu)
+
+
+@pytest.mark.parametrize("c", [0.2, 1.0, 3.0, 9.0])
+@pytest.mark.parametrize("epsilon", [Fraction(0), Fraction(1, 2), Fraction(6)])
+def test_any_line_gives_the_delta_of_a_gaussian(epsilon: Fraction, c: float) -> None:
+    losses = [(balls.GaussianLoss(Fraction(1, 4)), 16)]
+    truth = mpmath.mpc(delta_of_gaussian(1.0, float(epsilon)))
+    goal = math.log(float(truth.real)) - 40 * balls.LN2
+    found, full = balls.integral(losses, [balls.Kernel(epsilon)], c, 60, goal)
+    assert full
+    assert holds(flint.acb(found[0]), truth)
+    assert float(found[0].rad()) < 1e-9 * float(truth.real)
+
+
+def test_one_run_of_a_sampled_gaussian_has_its_closed_form() -> None:
+    epsilon = Fraction(3, 10)
+    inner = mpmath.log1p(mpmath.expm1(mpmath.mpf("0.3")) * 50)
+    truth = mpmath.mpc(delta_of_gaussian(mpmath.mpf(10) / 11, inner) / 50)
+    losses = [(plans.sampled(SMALL, NOISE, "remove"), 1)]
+    goal = math.log(float(truth.real)) - 30 * balls.LN2
+    found, _ = balls.integral(losses, [balls.Kernel(epsilon)], 5.0, 60, goal)
+    assert holds(flint.acb(found[0]), truth)
+    assert float(found[0].rad()) < 1e-6 * float(truth.real)
+
+
+@pytest.mark.parametrize("count", [1, 7, 60])
+def test_a_lattice_of_losses_gives_the_binomial_sum(count: int) -> None:
+    loss = plans.randomized_response(Fraction(1, 2), 2)
+    epsilon = Fraction(7, 10)
+    least = Fraction(1) if count % 2 == 0 else Fraction(3, 2)
+    kernel = balls.LatticeKernel(epsilon, Fraction(1), least)
+    p = mpmath.exp(0.5) / (1 + mpmath.exp(0.5))
+    ups = [k for k in range(count + 1) if 2 * k - count > 1.4]
+    truth = sum(
+        mpmath.binomial(count, k)
+        * p**k
+        * (1 - p) ** (count - k)
+        * -mpmath.expm1(mpmath.mpf("0.7") - mpmath.mpf(2 * k - count) / 2)
+        for k in ups
+    )
+    goal = -40 * balls.LN2
+    found, full = balls.integral([(loss, count)], [kernel], 1.0, 60, goal)
+    assert full
+    assert holds(flint.acb(found[0]), mpmath.mpc(truth))

@@ -1,6 +1,8 @@
 """Verify a thousand random answers, and the same with an end moved to the wrong side.
 
     python benchmarks/verify_answers.py --count 1000 --seed 1 --workers 2 --to answers.jsonl
+    python benchmarks/verify_answers.py --again --to answers.jsonl     # judges those answers anew
+    python benchmarks/verify_answers.py --table --to answers.jsonl     # what became of them
 
 Every plan is drawn log-uniformly: rates 1e-5 to 0.9, noise 0.4 to 20, 1 to 1e7 runs, delta 1e-30 to
 1e-2. An altered answer has its upper end lowered, or its lower end raised, by the larger of 1e-8 of
@@ -15,9 +17,15 @@ import math
 import multiprocessing
 import random
 import signal
+import statistics
+import sys
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
+
+from rich.console import Console
+from rich.progress import Progress
 
 import hockeystick as hs
 from hockeystick import verifier
@@ -26,6 +34,7 @@ from hockeystick.calibration import describe
 RELATIVE = 1e-8
 WIDTHS = 10
 PATIENCE = 120  # seconds
+STATUSES = ("verified", "not covered", "refuted")
 
 
 def log_uniform(draw: random.Random, low: float, high: float) -> float:
@@ -219,6 +228,51 @@ def tried(seed: str) -> dict[str, Any]:
     return told
 
 
+def again(told: dict[str, Any]) -> dict[str, Any]:
+    """Return a trial whose answer is judged anew."""
+    signal.signal(signal.SIGALRM, ring)
+    signal.alarm(PATIENCE)
+    try:
+        return told | {"verdict": judged(told["document"])} if "document" in told else told
+    except LateError:
+        return told | {"kind": "late"}
+    finally:
+        signal.alarm(0)
+
+
+def table(trials: list[dict[str, Any]]) -> str:
+    """Return what became of the trials, in Markdown."""
+    answered = [told for told in trials if "verdict" in told]
+    seconds = sorted(told["verdict"]["seconds"] for told in answered)
+    by_kind = Counter((told["kind"], told["verdict"]["status"]) for told in answered)
+    rows = [
+        f"| {kind} | " + " | ".join(str(by_kind[kind, status]) for status in STATUSES) + " |"
+        for kind in sorted({kind for kind, _ in by_kind})
+    ]
+    moved = Counter(told["altered"]["status"] for told in answered if "altered" in told)
+    reasons = Counter(
+        (told["kind"], told["verdict"]["reason"])
+        for told in answered
+        if told["verdict"]["status"] != "verified"
+    )
+    other = Counter(told["kind"] for told in trials if "verdict" not in told)
+    return "\n".join(
+        [
+            f"{len(answered)} answers; with none, or no verdict in {PATIENCE} s: {dict(other)}.",
+            "",
+            "| kind | " + " | ".join(STATUSES) + " |",
+            "| :-- | --: | --: | --: |",
+            *rows,
+            "",
+            f"Processor time of a verdict: median {statistics.median(seconds):.2f} s, 95th"
+            f" percentile {seconds[int(0.95 * len(seconds))]:.1f} s, most {seconds[-1]:.0f} s.",
+            f"With an end on the wrong side: {dict(moved)}.",
+            "",
+            *(f"- {count} {kind}: {reason}" for (kind, reason), count in reasons.most_common()),
+        ]
+    )
+
+
 def main() -> None:
     """Run the trials and print what became of them."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -226,12 +280,26 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--to", type=Path, default=Path("answers.jsonl"))
+    parser.add_argument("--again", action="store_true")
+    parser.add_argument("--table", action="store_true")
     args = parser.parse_args()
-    seeds = [f"{args.seed}:{k}" for k in range(args.count)]
-    with multiprocessing.Pool(args.workers) as pool, args.to.open("w") as file:
-        for told in pool.imap_unordered(trial, seeds):
-            file.write(json.dumps(told) + "\n")
-            file.flush()
+    if not args.table:
+        work: Any = again if args.again else trial
+        items: list[Any] = [f"{args.seed}:{k}" for k in range(args.count)]
+        if args.again:
+            items = [json.loads(line) for line in args.to.read_text().splitlines()]
+        with (
+            multiprocessing.Pool(args.workers) as pool,
+            args.to.with_suffix(".part").open("w") as file,
+            Progress(console=Console(stderr=True)) as progress,
+        ):
+            task = progress.add_task("verdicts", total=len(items))
+            for told in pool.imap_unordered(work, items):
+                file.write(json.dumps(told) + "\n")
+                file.flush()
+                progress.advance(task)
+        args.to.with_suffix(".part").replace(args.to)
+    sys.stdout.write(table([json.loads(line) for line in args.to.read_text().splitlines()]) + "\n")
 
 
 if __name__ == "__main__":

@@ -265,8 +265,8 @@ class SampledGaussian:
         s, y, log_odds = float(self.s), max(box.low, 0.0), float(self.log_odds)
         powers = [float(k) for c in box[:2] for k in self.powers(arb(c))]
         level = s * (1.2 if min(powers) < -1 else 2.3)
-        gain = y * s / (level * (1 + s * s))
-        height = level * gain / (1 + gain)
+        odds = y * s / (level * (1 + s * s))
+        height = level * odds / (1 + odds)
         base, power = math.sqrt(2 * digits), max(powers)
         size = max(power * (power - 1), 0.0) / (2 * s * s)
         top = max(base, power / s + math.sqrt(2 * (digits + size))) if power > 0 else base
@@ -274,7 +274,7 @@ class SampledGaussian:
         begin = self.start if self.start is not None else arb(bottom)
         join = max(s * (1.5 - log_odds) + 0.5 / s, float(begin) + 0.5)
         down = -1 if self.way == "add" else 1
-        sigmoid = self.curve(begin, arb(down * height), arb(log_odds + math.log1p(gain)))
+        sigmoid = self.curve(begin, arb(down * height), arb(log_odds + math.log1p(odds)))
         if not height or top < join:
             return [sigmoid(top)]
         bend = sigmoid(join)

@@ -301,7 +301,7 @@ def training(plan: Fields, count: int) -> Iterator[tuple[Fields, int]]:
     for (factor, growth), times in factors(plan, steps(plan, rate)).items():
         noise, share = number(plan, "noise_multiplier") * factor, rate * growth
         if fixed and share < 1:
-            size = {"batch_size": int(share * (examples or 0)), "examples": examples}
+            size = {"batch_size": integer(share * (examples or 0)), "examples": examples}
             yield noisy("FixedSizeSubsampled", noise / 2, plan, **size), count * times
         elif share < 1:
             yield (
@@ -420,6 +420,13 @@ def finite(value: Any) -> Fraction:
     if value == math.inf:
         raise NotCovered("what is infinite is not verified")
     return Fraction(value)
+
+
+def integer(value: Fraction) -> int:
+    """Return a number that is whole."""
+    if value.denominator > 1:
+        raise NotCovered("batches of fixed size that are no whole numbers are not verified")
+    return int(value)
 
 
 def limited(name: str, value: Any, least: Any, most: Any) -> Any:

@@ -199,6 +199,16 @@ def test_whatever_is_broken_is_refused_in_one_line_or_judged(told: dict[str, Any
             outcome(json.dumps(broken))
 
 
+def test_a_word_that_is_not_known_is_never_taken_for_one_that_is() -> None:
+    told = document_of(QUICK, "delta")
+    words = [name for name, value in told["description"].items() if isinstance(value, str)]
+    assert set(words) == {"type", "sampling", "adjacency", "clipping"}
+    for name in words:
+        for word in ("x", "", "Individual", "add_remove"):
+            broken = {**told, "description": told["description"] | {name: word}}
+            assert outcome(json.dumps(broken)) in {"refused", "not covered"}
+
+
 @pytest.mark.parametrize(
     ("key", "value"),
     [

@@ -26,6 +26,9 @@
     ``sqrt(f(t) conj f(conj t))``, at most the larger of |f| at both. Beyond both ends of the path
     normal tails bound it (`SampledGaussian.rest`).
 
+A few runs of Laplace noise have an integrand that decays slowly, and a finite sum instead of it
+(`laplace_sum`).
+
 Paths, segments, numbers of points and precision are found by trial in floating point: a bad choice
 makes a ball wide or the search long, but no choice makes a ball wrong.
 """
@@ -40,7 +43,7 @@ from fractions import Fraction
 from functools import cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from flint import acb, arb, ctx
+from flint import acb, arb, arb_poly, ctx
 
 Ball: TypeAlias = Any  # a real number (arb) or a complex one (acb)
 Losses: TypeAlias = Sequence[tuple[Any, int]]  # of one run each, and how often it runs
@@ -189,10 +192,11 @@ class AtomicLoss:
 
 @dataclass(frozen=True)
 class DensityLoss:
-    """Densities with an analytic loss each, and atoms."""
+    """Densities with an analytic loss each, and atoms; the scale if it is Laplace noise."""
 
     densities: Sequence[SampledGaussian | SampledLaplace]
     atoms: Sequence[tuple[Ball, Ball]] = ()
+    scale: Fraction | None = None
 
     def on(self, box: Box, bits: float) -> Quadrature:
         """Return nodes that are good for all z of the box."""
@@ -356,10 +360,26 @@ class SampledLaplace:
         return (log_p + log_w, log_w) if self.way == "remove" else (log_p, -log_w)
 
     def path(self, box: Box, digits: float) -> list[Arc]:
-        """Return a parabola through 0 and 1, which ``e^{-y Im L}`` makes small but at its ends."""
-        y, b = max(box.low, 0.0), float(self.b)
-        bow = acb(0, (1 if self.way == "remove" else -1) * 4 * b * y / (y + 4 / b))
-        return [Arc(1.0, lambda t: t + bow * t * (1 - t), lambda t: 1 + bow * (1 - 2 * t))]
+        """Return the parabola through 0 and 1 where ``|p e^{zL}|`` is about least: a guess."""
+        z = acb((box.left + box.right) / 2, max(box.low, 0.0))
+        most = (1 if self.way == "remove" else -1) * min(4.0, 4 * float(self.b))
+        bows = [0.0] + [most / 2**k for k in range(12)] if box.low > 0 else [0.0]
+        return [
+            min((self.parabola(acb(0, bow)) for bow in bows), key=lambda arc: self.size(arc, z))
+        ]
+
+    def parabola(self, bow: Ball) -> Arc:
+        """Return a path from 0 to 1."""
+        return Arc(1.0, lambda t: t + bow * t * (1 - t), lambda t: 1 + bow * (1 - 2 * t))
+
+    def size(self, arc: Arc, z: Ball) -> float:
+        """Return about the integral of ``|p e^{zL}|``."""
+        total = 0.0
+        for k in range(16):
+            t = acb((k + 0.5) / 16)
+            log_p, loss = self.at(arc.x(t))
+            total += middle((log_p + z * loss).real.exp() * abs(arc.slope(t)))
+        return total if math.isfinite(total) else math.inf
 
     def rest(self, c: float, y: float, first: Ball, last: Ball) -> Ball:
         """Return 0: the path covers all."""
@@ -493,6 +513,31 @@ class LatticeKernel(NamedTuple):
 
 
 AnyKernel: TypeAlias = Kernel | LatticeKernel
+
+
+def laplace_sum(scale: Fraction, count: int, epsilon: Fraction) -> Ball:
+    """Return delta of Laplace noise that is added count times, by the theorem of residues.
+
+    With ``a = 1/scale``, ``(2z+1) M(z) = (z+1) e^{az} + z e^{-a(z+1)}``. In the binomial sum for
+    ``M^count``, the term of k has the exponent ``z t`` with ``t = (count - 2k) a - epsilon``. The
+    line closes to the right where ``t <= 0``, around nothing, and to the left where ``t > 0``,
+    around -1/2 and, for k = 0, around 0, where the residue is 1.
+    """
+    total, half = arb(0), arb(1) / 2
+    for k in range(count + 1):
+        t = (count - 2 * k) / scale - epsilon
+        if t <= 0:
+            break
+        series = [(-ball(t) / 2).exp()]  # e^{zt} in powers of z + 1/2
+        for j in range(1, count):
+            series.append(series[-1] * ball(t) / j)
+        term = arb_poly(series)
+        for pole, power in ((half, count - k - 1), (-half, k - 1)):
+            inverse = [-(arb(2) ** (j + 1)) for j in range(count)]  # 1/z
+            term *= arb_poly([pole, 1]) ** power if power >= 0 else arb_poly(inverse)
+        weight = math.comb(count, k) * (-k / ball(scale)).exp() / arb(2) ** count
+        total += weight * term[count - 1] + (1 if k == 0 else 0)
+    return total
 
 
 def near(losses: Losses, box: Box, bits: float) -> Losses:

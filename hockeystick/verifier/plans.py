@@ -113,7 +113,7 @@ def sampled_laplace(scale: Fraction, rate: Fraction, way: str) -> DensityLoss:
     q, b, half = ball(rate), ball(scale), arb(1) / 2
     ends = [(half, 1 - q + q * (-1 / b).exp()), (half * (-1 / b).exp(), 1 - q + q * (1 / b).exp())]
     atoms = [(mass * w, w.log()) if way == "remove" else (mass, -w.log()) for mass, w in ends]
-    return DensityLoss([SampledLaplace(rate, scale, way)], atoms)
+    return DensityLoss([SampledLaplace(rate, scale, way)], atoms, scale if rate == 1 else None)
 
 
 def sampled_atoms(loss: AtomicLoss, rate: Fraction, way: str) -> AtomicLoss:

@@ -33,6 +33,9 @@ COVERED: Final[tuple[hs.Mechanism, ...]] = (
     hs.RandomizedResponse(1.6, categories=5) ** 3,
     hs.DiscreteGaussian(4.0) ** 5,
     hs.DiscreteLaplace(2.0) ** 3,
+    hs.Laplace(2.0) ** 3,
+    hs.Laplace(12.0) ** 3000,
+    hs.PoissonSubsampled(hs.Laplace(4.0), rate=0.01) ** 5000,
     hs.GDP(0.5) @ hs.Gaussian(3.0),
     hs.ApproxDP(0.2, 1e-6) @ hs.Gaussian(3.0),
     STEP**500 @ hs.Gaussian(8.0) @ hs.PoissonSubsampled(hs.Gaussian(2.0), rate=0.1) ** 10,
@@ -40,7 +43,7 @@ COVERED: Final[tuple[hs.Mechanism, ...]] = (
 LONG: Final[tuple[hs.Mechanism, ...]] = (hs.FixedSizeSubsampled(hs.Gaussian(2.0), 10, 1000) ** 50,)
 PLANS: Final = (*COVERED, *(pytest.param(plan, marks=pytest.mark.slow) for plan in LONG))
 # One run of these has so wide a tail that a verdict takes minutes.
-WIDE: Final = (hs.FixedSizeSubsampled, hs.Laplace)
+WIDE: Final = (hs.FixedSizeSubsampled,)
 SLOW: Final = (hs.GaussianSequence, hs.PoissonSubsampled)
 OF_EVERY_KIND: Final = tuple(
     pytest.param(plan, marks=pytest.mark.slow) if isinstance(plan, SLOW) else plan

@@ -161,6 +161,42 @@ def test_one_run_of_a_sampled_gaussian_has_its_closed_form() -> None:
     assert float(found[0].rad()) < 1e-6 * float(truth.real)
 
 
+def delta_of_laplace(a: Any, count: int, epsilon: Any) -> Any:
+    """Return delta of a few runs, by conditioning on the loss of one of them."""
+    if count == 1:
+        return -mpmath.expm1(min((epsilon - a) / 2, 0) if epsilon > -a else epsilon)
+    corners = {epsilon - j * a for j in range(1 - count, count)}
+    edges = [-a, *sorted(x for x in corners if abs(x) < a), a]
+    inner = mpmath.quad(
+        lambda x: mpmath.exp((x - a) / 2) / 4 * delta_of_laplace(a, count - 1, epsilon - x), edges
+    )
+    ends = delta_of_laplace(a, count - 1, epsilon - a) / 2
+    return inner + ends + mpmath.exp(-a) * delta_of_laplace(a, count - 1, epsilon + a) / 2
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(0), Fraction(3, 10), Fraction(1, 2)])
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_few_runs_of_laplace_noise_are_a_finite_sum(count: int, epsilon: Fraction) -> None:
+    a = mpmath.mpf(1) / 4
+    with mpmath.workdps(18):
+        truth = delta_of_laplace(a, count, mpmath.mpf(epsilon.numerator) / epsilon.denominator)
+    found = balls.laplace_sum(Fraction(4), count, epsilon)
+    assert float(found.rad()) < 1e-25
+    assert float(abs(found - flint.arb(mpmath.nstr(truth, 18)))) < 1e-14
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(12)])
+def test_the_sum_and_the_integral_agree_for_many_runs_of_laplace_noise(scale: Fraction) -> None:
+    epsilon, count = 250 / scale / 8, 250
+    losses = [(plans.sampled_laplace(scale, Fraction(1), "remove"), count)]
+    total = balls.laplace_sum(scale, count, epsilon)
+    c, _ = balls.saddle(losses, balls.Kernel(epsilon))
+    goal = math.log(float(total)) - 20 * balls.LN2
+    found, full = balls.integral(losses, [balls.Kernel(epsilon)], c, 40, goal)
+    assert full
+    assert found[0].overlaps(total)
+
+
 @pytest.mark.parametrize("count", [1, 7, 60])
 def test_a_lattice_of_losses_gives_the_binomial_sum(count: int) -> None:
     loss = plans.randomized_response(Fraction(1, 2), 2)

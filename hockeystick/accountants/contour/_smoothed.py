@@ -161,7 +161,7 @@ def _epsilons(pair: Smoothed, guess: float, log_delta: float) -> Interval | None
         return Interval.point(0.0)
     upper = _crossing(lambda eps: pair.upper(eps) - log_delta + slack, guess, 1.0, pair)
     lower = _crossing(lambda eps: pair.lower(eps) - log_delta - slack, guess, -1.0, pair)
-    return Interval(min(lower, upper), upper, upper) if upper < math.inf else None
+    return Interval(lower, upper, upper) if upper < math.inf else None
 
 
 def _crossing(excess: Callable[[float], float], guess: float, side: float, pair: Smoothed) -> float:

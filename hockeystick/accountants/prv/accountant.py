@@ -222,7 +222,7 @@ def _epsilons(low: Ends | None, high: Ends, log_delta: float, most: float) -> In
         return Interval(0.0, upper, upper)
     guess = upper
     lower = _crossing(lambda eps: low.lower(eps) - (log_delta + slack), guess, stride, -1.0)
-    return Interval(min(lower, upper), upper, upper)
+    return Interval(lower, upper, upper)
 
 
 def _crossing(excess: Callable[[float], float], guess: float, stride: float, side: float) -> float:

@@ -136,7 +136,7 @@ class Copy:
         A compiled kernel does not notice that another one has changed: a bug in a kernel has
         compiled code of its own.
         """
-        in_kernels = mutant.file.startswith("_kernels/")
+        in_kernels = mutant.file.startswith("kernels/")
         with tempfile.TemporaryDirectory() as own:
             environment = {
                 **os.environ,

@@ -35,8 +35,8 @@ def filled(text: str) -> str:
 
 def claims() -> str:
     """Return what became of every published claim: all are recomputed, which takes a minute."""
-    from hockeystick.claims import check
     from hockeystick.cli.claims_page import markdown_page
+    from hockeystick.literature import check
 
     title, *rest = markdown_page(check()).split("\n")
     assert title.startswith("# ")

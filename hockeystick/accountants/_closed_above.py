@@ -7,7 +7,7 @@ import math
 from hockeystick.accountants._cost import Counted
 from hockeystick.accountants.closed_form import ClosedForm
 from hockeystick.errors import UnsupportedError
-from hockeystick.losses import closed_above
+from hockeystick.privacy_loss import closed_above
 
 
 def closed_epsilon_upper(terms: Counted, delta: float) -> float:

@@ -12,7 +12,6 @@ from itertools import islice
 from typing import Final, TypeAlias, final
 
 from hockeystick.errors import UnsupportedError
-from hockeystick.losses import GaussianSequenceLoss, Loss, NoAnalysisError, losses_of
 from hockeystick.mechanisms import (
     Composed,
     Gaussian,
@@ -25,6 +24,7 @@ from hockeystick.mechanisms import (
 )
 from hockeystick.mechanisms.gaussian_sequence import FEW_LEVELS
 from hockeystick.notions import FDP
+from hockeystick.privacy_loss import GaussianSequenceLoss, Loss, NoAnalysisError, losses_of
 
 Counted: TypeAlias = tuple[tuple[Loss, int], ...]
 # For each split of the data, by its name: into how many parts, and which one the record is in.

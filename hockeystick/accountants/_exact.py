@@ -13,7 +13,7 @@ from hockeystick.accountants.base import TOLERANCE, DirectedAccountant, Kind
 from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.prv import PRV
 from hockeystick.errors import UnsupportedError
-from hockeystick.losses import CellLoss, LineLoss, Loss
+from hockeystick.privacy_loss import CellLoss, LineLoss, Loss
 
 
 @final

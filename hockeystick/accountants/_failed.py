@@ -16,7 +16,7 @@ from typing import Final
 from hockeystick.accountants._cost import Cost, Counted, largest_loss, least_largest_loss
 from hockeystick.accountants._interval import Interval, down, up
 from hockeystick.accountants._revealed import Reading
-from hockeystick.losses import (
+from hockeystick.privacy_loss import (
     Loss,
     PartlyShownLoss,
     ProfileLoss,

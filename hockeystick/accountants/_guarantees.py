@@ -10,7 +10,7 @@ from hockeystick.accountants._cost import Cost
 from hockeystick.accountants.base import Accountant
 from hockeystick.accountants.closed_form import ClosedForm
 from hockeystick.errors import UnsupportedError
-from hockeystick.losses import TwoPointLoss
+from hockeystick.privacy_loss import TwoPointLoss
 
 Guarantees: TypeAlias = list[tuple[TwoPointLoss, int]]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 from hockeystick._solve import increasing_root
-from hockeystick.losses import Cumulants, CurveLoss, LineLoss, Loss
+from hockeystick.privacy_loss import Cumulants, CurveLoss, LineLoss, Loss
 
 # The real axis is searched for ln c up to this far from 0.
 _FARTHEST: Final = 60.0

@@ -12,9 +12,9 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, final
 
-from hockeystick._precision import working_digits
 from hockeystick._solve import increasing_root
-from hockeystick.losses import GaussianLoss, ProfileLoss, TwoPointLoss
+from hockeystick.numerics.working_precision import working_digits
+from hockeystick.privacy_loss import GaussianLoss, ProfileLoss, TwoPointLoss
 
 if TYPE_CHECKING:
     from mpmath import mpf
@@ -158,7 +158,7 @@ class AtomicProfile(ExactProfile):
         """Return the positive losses with the sums of the probabilities from the largest on."""
         from mpmath import mp
 
-        from hockeystick._reference.profiles import exact
+        from hockeystick.precision.profiles import exact
 
         atoms = [(mp.zero, mp.one)]
         for term, count in self._terms:
@@ -174,7 +174,7 @@ def gaussian_profile(gaussians: Sequence[tuple[GaussianLoss, int]]) -> SmoothPro
     """Return the profile of Gaussians together, at ``mu = sqrt(sum n / sigma^2)``."""
     from mpmath import mp
 
-    from hockeystick._reference.profiles import gaussian_delta, reciprocal
+    from hockeystick.precision.profiles import gaussian_delta, reciprocal
 
     @lru_cache(maxsize=4)
     def mu(_: int) -> mpf:

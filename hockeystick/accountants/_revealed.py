@@ -20,8 +20,8 @@ from typing import Final, TypeAlias
 
 from hockeystick.accountants._cost import Counted
 from hockeystick.accountants._interval import Interval
-from hockeystick.losses import RevealingLoss
-from hockeystick.losses._rates import complement_bounds
+from hockeystick.privacy_loss import RevealingLoss
+from hockeystick.privacy_loss._rates import complement_bounds
 
 # Covers the rounding below, and the readings of rates within one unit in the last place.
 _SLACK: Final = 1e-12

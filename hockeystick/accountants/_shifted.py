@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 
 from hockeystick.accountants._cost import Counted
 from hockeystick.accountants._interval import Interval
-from hockeystick.losses import PartlyShownLoss
+from hockeystick.privacy_loss import PartlyShownLoss
 
 # Covers the few roundings of each step below.
 _SLACK: Final = 2.0**-48

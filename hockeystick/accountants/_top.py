@@ -11,7 +11,7 @@ import sys
 from typing import Final, NamedTuple
 
 from hockeystick.accountants._cost import Counted
-from hockeystick.losses import CellLoss
+from hockeystick.privacy_loss import CellLoss
 
 _ULP: Final = 2.0**-52
 

@@ -20,7 +20,7 @@ from hockeystick.accountants.closed_form import ClosedForm, least_delta
 from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.rdp import RDP
 from hockeystick.errors import UnsupportedError
-from hockeystick.losses import CellLoss
+from hockeystick.privacy_loss import CellLoss
 from hockeystick.tradeoffs import Profile, ProfileValues, TableProfile
 
 if TYPE_CHECKING:

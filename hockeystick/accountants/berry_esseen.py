@@ -11,8 +11,8 @@ from hockeystick._solve import increasing_root
 from hockeystick.accountants._cost import Counted, apart, largest_loss
 from hockeystick.accountants._interval import Interval, down, up
 from hockeystick.accountants.base import DirectedAccountant, Kind
-from hockeystick.losses import NoAnalysisError
-from hockeystick.losses._moment_bounds import LawBounds, moment_bounds_of
+from hockeystick.privacy_loss import NoAnalysisError
+from hockeystick.privacy_loss._moment_bounds import LawBounds, moment_bounds_of
 
 # Shevtsova's constant for summands that need not be alike.
 _CONSTANT: Final = 0.56

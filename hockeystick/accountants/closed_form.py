@@ -8,7 +8,6 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
-from hockeystick._precision import working_digits
 from hockeystick.accountants._cost import Cost, Counted, largest_loss
 from hockeystick.accountants._failed import can_be_infinite
 from hockeystick.accountants._interval import Interval, down, up, worse
@@ -23,7 +22,8 @@ from hockeystick.accountants._profiles import (
 )
 from hockeystick.accountants._top import top
 from hockeystick.accountants.base import DirectedAccountant, Kind
-from hockeystick.losses import (
+from hockeystick.numerics.working_precision import working_digits
+from hockeystick.privacy_loss import (
     GaussianLoss,
     ProfiledLoss,
     ProfileLoss,
@@ -111,7 +111,7 @@ class ClosedForm(DirectedAccountant):
         """Return delta of one direction to so many digits."""
         from mpmath import mp
 
-        from hockeystick._reference.profiles import exact
+        from hockeystick.precision.profiles import exact
 
         if epsilon > largest_loss(terms):
             return Interval.point(mp.zero)
@@ -131,7 +131,7 @@ class ClosedForm(DirectedAccountant):
         """Return epsilon of one direction to so many digits, proven by delta on either side."""
         from mpmath import mp
 
-        from hockeystick._reference.profiles import exact
+        from hockeystick.precision.profiles import exact
 
         if not terms:
             return Interval.point(mp.zero)

@@ -11,11 +11,11 @@ from hockeystick._solve import increasing_root, minimum
 from hockeystick.accountants._cost import Counted, apart
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import DirectedAccountant, Kind
-from hockeystick.losses import NoAnalysisError
-from hockeystick.losses._moments import FourCumulants, Moments, moments_of
+from hockeystick.privacy_loss import NoAnalysisError
+from hockeystick.privacy_loss._moments import FourCumulants, Moments, moments_of
 
 if TYPE_CHECKING:
-    from hockeystick._kernels.series import Array
+    from hockeystick.kernels.series import Array
 
 # Standard deviations beyond which the expansion is below every float, and points to each of them.
 _REACH: Final = 39

@@ -9,8 +9,8 @@ from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.accountants.closed_form import ClosedForm
 from hockeystick.accountants.gdp import limiting_mu
-from hockeystick.losses import FixedSizeGaussianLoss, GaussianLoss, Loss
 from hockeystick.mechanisms import LocalTraining, PriFedSync
+from hockeystick.privacy_loss import FixedSizeGaussianLoss, GaussianLoss, Loss
 from hockeystick.results import Approximate, Quantity
 
 _NAME: Final = "federated-limit"

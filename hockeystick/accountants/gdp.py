@@ -9,7 +9,7 @@ from hockeystick.accountants._cost import Cost, Counted
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import Accountant, Kind
 from hockeystick.accountants.closed_form import ClosedForm
-from hockeystick.losses import GaussianLoss
+from hockeystick.privacy_loss import GaussianLoss
 
 
 @final
@@ -62,7 +62,7 @@ def limiting_mu(terms: Counted) -> float:
         ``sqrt(sum n_i m_i)``: 0 for no runs, inf where a loss has no limit in reach of floats.
 
     Example:
-        >>> from hockeystick.losses import SampledGaussianLoss
+        >>> from hockeystick.privacy_loss import SampledGaussianLoss
         >>> round(limiting_mu(((SampledGaussianLoss(0.01, 1.0, removing=True), 1000),)), 12)
         0.414521631337
     """

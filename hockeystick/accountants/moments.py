@@ -84,7 +84,7 @@ def log_moment_upper(terms: Counted, order: int) -> float:
         The bound, rounded up; inf where the moment is not known to be finite.
 
     Example:
-        >>> from hockeystick.losses import GaussianLoss
+        >>> from hockeystick.privacy_loss import GaussianLoss
         >>> round(log_moment_upper(((GaussianLoss(4.0), 100),), 2), 9)
         18.75
     """

@@ -13,9 +13,9 @@ from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.prv import PRV
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError
-from hockeystick.losses import CoinsLoss, DominatedLoss
-from hockeystick.losses.shuffled_reports import LEAST_EPSILON, MOST_EPSILON
 from hockeystick.notions import ApproxDP
+from hockeystick.privacy_loss import CoinsLoss, DominatedLoss
+from hockeystick.privacy_loss.shuffled_reports import LEAST_EPSILON, MOST_EPSILON
 from hockeystick.results import Certified, Quantity
 
 _LOCAL: Final = Domain(

@@ -13,9 +13,9 @@ from typing import Final
 from hockeystick import _validate
 from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.accountants.closed_form import ClosedForm
-from hockeystick.losses import GaussianLoss
 from hockeystick.mechanisms import Clipping, Gaussian
 from hockeystick.notions import GDP
+from hockeystick.privacy_loss import GaussianLoss
 from hockeystick.results import Approximate
 
 _EPOCHS: Final = Domain(symbol="E", low=0.5, high=math.inf, high_open=True, typical=(1, 500))

@@ -16,7 +16,11 @@ from hockeystick.accountants._groups import for_group
 from hockeystick.accountants._wide_profiles import FailingProfile, WideProfile
 from hockeystick.accountants.contour.profile import LineProfile
 from hockeystick.errors import ParameterError
-from hockeystick.losses import (
+from hockeystick.mechanisms import Composed, Mechanism, PriFedSync
+from hockeystick.mechanisms.base import checked
+from hockeystick.mechanisms.federated import View
+from hockeystick.notions import FDP
+from hockeystick.privacy_loss import (
     FixedSizeGaussianLoss,
     GaussianLoss,
     LaplaceLoss,
@@ -25,10 +29,6 @@ from hockeystick.losses import (
     ProfileLoss,
     SampledGaussianLoss,
 )
-from hockeystick.mechanisms import Composed, Mechanism, PriFedSync
-from hockeystick.mechanisms.base import checked
-from hockeystick.mechanisms.federated import View
-from hockeystick.notions import FDP
 from hockeystick.tradeoffs import (
     GaussianProfile,
     GaussianTradeOff,

@@ -10,8 +10,8 @@ from hockeystick.accountants._cost import Counted, largest_loss
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import DirectedAccountant, Kind
 from hockeystick.accountants.closed_form import least_delta, least_epsilon
-from hockeystick.losses import Loss
-from hockeystick.losses.concentration import Concentration, concentration_of
+from hockeystick.privacy_loss import Loss
+from hockeystick.privacy_loss.concentration import Concentration, concentration_of
 from hockeystick.tradeoffs._one_order import delta_by_orders, epsilon_by_orders
 from hockeystick.tradeoffs.renyi_curve import RenyiLine
 

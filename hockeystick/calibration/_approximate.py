@@ -9,7 +9,6 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Final, final
 
-from hockeystick._precision import working_digits
 from hockeystick._solve import increasing_root
 from hockeystick.calibration._amounts import (
     NOTHING,
@@ -29,6 +28,7 @@ from hockeystick.conversions.theorems import bun_steinke, steinke_rho
 from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms import Mechanism
 from hockeystick.notions import ZCDP, ApproxDP, PureDP
+from hockeystick.numerics.working_precision import working_digits
 
 _DIGITS: Final = 60
 # What mpmath may lose in a formula of a few operations, relative to its value, with room to spare.

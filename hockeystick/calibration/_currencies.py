@@ -10,7 +10,6 @@ from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, final
 
-from hockeystick._precision import working_digits
 from hockeystick.calibration._amounts import (
     divergence_of,
     epsilon_of,
@@ -25,6 +24,7 @@ from hockeystick.calibration._amounts import (
 from hockeystick.calibration._runs import Amounts
 from hockeystick.mechanisms import Mechanism
 from hockeystick.notions import GDP, TCDP, ZCDP, Notion, PureDP, RenyiDP
+from hockeystick.numerics.working_precision import working_digits
 
 if TYPE_CHECKING:
     from mpmath import mpf

@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from hockeystick import _validate
-from hockeystick._precision import working_digits
 from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.notions._rounding import (
     DIGITS,
@@ -16,6 +15,7 @@ from hockeystick.notions._rounding import (
     largest_reading,
     least_reading,
 )
+from hockeystick.numerics.working_precision import working_digits
 
 if TYPE_CHECKING:
     from mpmath import mpf

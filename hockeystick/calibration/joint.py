@@ -8,7 +8,6 @@ from fractions import Fraction
 from typing import Final, final
 
 from hockeystick import _validate
-from hockeystick._precision import working_digits
 from hockeystick._validate import Domain
 from hockeystick.errors import ParameterError
 from hockeystick.notions._rounding import (
@@ -19,6 +18,7 @@ from hockeystick.notions._rounding import (
     largest_reading,
     least_reading,
 )
+from hockeystick.numerics.working_precision import working_digits
 
 _POSITIVE: Final = Domain(
     symbol="nu", low=0, high=math.inf, low_open=True, high_open=True, typical=(0.5, 10)

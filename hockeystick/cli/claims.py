@@ -29,7 +29,7 @@ def claims(documents: tuple[str, ...], listed: bool, markdown: bool, as_json: bo
     if listed:
         _list(documents, markdown=markdown, as_json=as_json)
         return
-    from hockeystick.claims import check
+    from hockeystick.literature import check
 
     with bar("checking claims") as tell:
         checked = check(*documents, tell=tell)

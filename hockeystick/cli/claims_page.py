@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Final
 
-from hockeystick.claims import Checked, Verdict, catalogue
 from hockeystick.cli.claims_words import cells, counted
+from hockeystick.literature import Checked, Verdict, catalogue
 
 _HEAD: Final = (
     "# Published figures, checked",

@@ -11,9 +11,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from hockeystick.claims import Checked, Verdict, catalogue
 from hockeystick.cli.claims_words import cells, counted
 from hockeystick.cli.render import facts_table, print_plainly, terminal
+from hockeystick.literature import Checked, Verdict, catalogue
 
 _WIDEST: Final = 130
 _WIDE: Final = 96

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from hockeystick import _numerals as numerals
-from hockeystick.claims import Checked, Found, Verdict
+from hockeystick.literature import Checked, Found, Verdict
 
 _DIGITS: Final = 6
 _COUNTED: Final = {

@@ -10,11 +10,11 @@ from typing import NamedTuple, TypeAlias
 
 from hockeystick.accountants._cost import Counted, cost_of
 from hockeystick.conversions.theorems import liu_mu
-from hockeystick.losses import CellLoss, GaussianLoss, Loss, RevealingLoss
-from hockeystick.losses.concentration import concentration_of
-from hockeystick.losses.dominating_gaussian import gaussian_square_of
 from hockeystick.mechanisms import Mechanism
 from hockeystick.notions._rounding import largest_reading, least_reading
+from hockeystick.privacy_loss import CellLoss, GaussianLoss, Loss, RevealingLoss
+from hockeystick.privacy_loss.concentration import concentration_of
+from hockeystick.privacy_loss.dominating_gaussian import gaussian_square_of
 
 _OfLoss: TypeAlias = Callable[[Loss], Fraction | None]
 

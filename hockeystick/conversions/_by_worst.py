@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final
 
-from hockeystick._precision import working_digits
 from hockeystick._solve import increasing_root
 from hockeystick._validate import PARAMETERS
 from hockeystick.conversions._evaluated import (
@@ -17,6 +16,7 @@ from hockeystick.conversions._evaluated import (
     positive_mu,
 )
 from hockeystick.errors import ParameterError
+from hockeystick.numerics.working_precision import working_digits
 from hockeystick.tradeoffs._rounding import DIGITS, least_epsilon, root_epsilon, up
 from hockeystick.tradeoffs.renyi_curve import response_moment
 
@@ -105,7 +105,7 @@ def balle_wang(mu: float, *, epsilon: float | None = None, delta: float | None =
     at = one_of_two(epsilon, delta)
     from mpmath import mp
 
-    from hockeystick._reference.profiles import gaussian_delta
+    from hockeystick.precision.profiles import gaussian_delta
 
     def delta_at(value: mpf) -> mpf:
         return gaussian_delta(value, mp.mpf(size))
@@ -145,7 +145,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
         raise ParameterError("delta", delta, "a number > 0 and < 1")
     from mpmath import mp
 
-    from hockeystick._reference.profiles import gaussian_delta
+    from hockeystick.precision.profiles import gaussian_delta
 
     with working_digits(DIGITS):
 

@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from hockeystick._precision import working_digits
 from hockeystick._validate import Domain, real
 from hockeystick.conversions._given import check_one_of_two
 from hockeystick.errors import ParameterError
 from hockeystick.notions.base import MU
 from hockeystick.notions.renyi import ORDER
+from hockeystick.numerics.working_precision import working_digits
 from hockeystick.tradeoffs._rounding import DIGITS, up
 
 

@@ -19,7 +19,7 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 if TYPE_CHECKING:
-    from hockeystick._kernels.series import Array
+    from hockeystick.kernels.series import Array
 
 _ULP: Final = 2.0**-52
 # So many additions are done to look at every pattern of participation.

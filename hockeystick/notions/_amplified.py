@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from hockeystick._precision import working_digits
 from hockeystick.notions._rounding import DIGITS, as_mpf, evaluated_up, largest_reading
+from hockeystick.numerics.working_precision import working_digits
 
 
 def amplified(epsilon: float, rate: float) -> float:

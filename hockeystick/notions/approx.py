@@ -8,7 +8,6 @@ from typing import Final, final
 
 from hockeystick import _validate
 from hockeystick._numerals import plain
-from hockeystick._precision import working_digits
 from hockeystick.notions._amplified import amplified
 from hockeystick.notions._rounding import (
     DIGITS,
@@ -19,6 +18,7 @@ from hockeystick.notions._rounding import (
     product_up,
 )
 from hockeystick.notions.base import Notion, Origin, checked_origin, group_size
+from hockeystick.numerics.working_precision import working_digits
 
 # Beyond this exponent even the least float times the power of e is above 1.
 _FARTHEST: Final = 800.0

@@ -9,7 +9,6 @@ from functools import reduce, singledispatch
 from itertools import combinations
 from typing import Any, TypeVar
 
-from hockeystick._precision import working_digits
 from hockeystick._validate import choice
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
@@ -22,6 +21,7 @@ from hockeystick.notions.pure import PureDP
 from hockeystick.notions.renyi import RenyiDP
 from hockeystick.notions.tcdp import TCDP
 from hockeystick.notions.zcdp import ZCDP
+from hockeystick.numerics.working_precision import working_digits
 from hockeystick.tradeoffs import ProfileTradeOff, TradeOff, WorseProfile
 from hockeystick.tradeoffs.base import tensor
 

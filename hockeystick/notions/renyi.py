@@ -9,11 +9,11 @@ from typing import Any, Final, final
 
 from hockeystick import _validate
 from hockeystick._numerals import plain
-from hockeystick._precision import working_digits
 from hockeystick._validate import Domain
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.notions._rounding import DIGITS, evaluated_down, evaluated_up
 from hockeystick.notions.base import Notion, Origin, checked_origin, group_size
+from hockeystick.numerics.working_precision import working_digits
 
 ORDER: Final = Domain(
     symbol="alpha", low=1, high=math.inf, low_open=True, high_open=True, typical=(1.5, 256)

@@ -10,8 +10,8 @@ from typing import Final, NamedTuple, final
 import numpy as np
 
 from hockeystick import _validate
-from hockeystick._precision import working_digits
 from hockeystick._validate import Domain
+from hockeystick.numerics.working_precision import working_digits
 from hockeystick.tradeoffs.base import Ends, TradeOff
 from hockeystick.tradeoffs.profile import Array, GaussianProfile, NoLoss, Profile, SampledProfile
 

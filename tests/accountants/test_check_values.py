@@ -12,7 +12,7 @@ from mpmath import mp
 import hockeystick as hs
 from hockeystick.accountants._orders import log_kappa
 from hockeystick.accountants.contour import Contour
-from hockeystick.losses import SampledGaussianLoss
+from hockeystick.privacy_loss import SampledGaussianLoss
 
 REFERENCE = Path(__file__).parents[1] / "oracles" / "epsilon_reference.json"
 CASES: list[dict[str, Any]] = json.loads(REFERENCE.read_text(encoding="utf-8"))["cases"]

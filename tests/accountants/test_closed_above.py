@@ -7,7 +7,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.accountants._closed_above import closed_delta_upper, closed_epsilon_upper
 from hockeystick.accountants._cost import cost_of
-from hockeystick.losses import GaussianLoss, ProfiledLoss, closed_above, losses_of
+from hockeystick.privacy_loss import GaussianLoss, ProfiledLoss, closed_above, losses_of
 
 SHUFFLED = hs.Shuffled(hs.Gaussian(2.0), steps=20)
 REPLACED = hs.WithReplacementSubsampled(hs.Gaussian(1.0), 10, 1000)

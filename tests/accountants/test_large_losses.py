@@ -9,13 +9,13 @@ from mpmath import mp
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
-from hockeystick._reference import jumps as twin
-from hockeystick._reference.profiles import exact, reciprocal
 from hockeystick.accountants._orders import saddle
 from hockeystick.accountants.contour._apart import LargeLosses, large_losses
 from hockeystick.accountants.contour._line import LineTerms, Target
-from hockeystick.losses import GaussianLoss, Jumps, SampledGaussianLoss
-from hockeystick.losses.sampled_gaussian_jumps import SampledGaussianJumps
+from hockeystick.precision import jumps as twin
+from hockeystick.precision.profiles import exact, reciprocal
+from hockeystick.privacy_loss import GaussianLoss, Jumps, SampledGaussianLoss
+from hockeystick.privacy_loss.sampled_gaussian_jumps import SampledGaussianJumps
 
 Array: TypeAlias = NDArray[np.float64]
 Plan: TypeAlias = tuple[tuple[float, float, int], ...]

@@ -20,7 +20,7 @@ from hockeystick.accountants.edgeworth import Edgeworth
 from hockeystick.accountants.gdp import GaussianLimit, limiting_mu
 from hockeystick.accountants.prv import PRV
 from hockeystick.errors import UnsupportedError
-from hockeystick.losses import (
+from hockeystick.privacy_loss import (
     BoundedRangeLoss,
     DominatedLoss,
     GaussianLoss,
@@ -32,9 +32,9 @@ from hockeystick.losses import (
     SkellamLoss,
     TwoPointLoss,
 )
-from hockeystick.losses._moments import FourCumulants, moments_of
-from hockeystick.losses.fixed_size_gaussian import FixedSizeGaussianLoss
-from hockeystick.losses.sampled import sampled
+from hockeystick.privacy_loss._moments import FourCumulants, moments_of
+from hockeystick.privacy_loss.fixed_size_gaussian import FixedSizeGaussianLoss
+from hockeystick.privacy_loss.sampled import sampled
 
 REMOVING: Final[Counted] = ((SampledGaussianLoss(0.01, 1.0, removing=True), 1000),)
 ADDING: Final[Counted] = ((SampledGaussianLoss(0.01, 1.0, removing=False), 1000),)

@@ -9,7 +9,7 @@ from mpmath import mp, mpf
 
 import hockeystick as hs
 from hockeystick.accountants.moments import log_moment_upper
-from hockeystick.losses import ConcentratedLoss, SampledGaussianLoss
+from hockeystick.privacy_loss import ConcentratedLoss, SampledGaussianLoss
 
 Moment = Callable[[int], mpf]
 

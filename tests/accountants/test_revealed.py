@@ -7,7 +7,7 @@ import pytest
 from mpmath import mp
 
 import hockeystick as hs
-from hockeystick._reference.profiles import gaussian_delta
+from hockeystick.precision.profiles import gaussian_delta
 
 
 def shown(rate: float, runs: int) -> hs.Mechanism:

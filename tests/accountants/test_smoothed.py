@@ -7,7 +7,7 @@ from mpmath import mp
 
 import hockeystick as hs
 from hockeystick.accountants.contour._smoothed import smoothed_delta, smoothed_epsilon
-from hockeystick.losses import LaplaceLoss, TwoPointLoss
+from hockeystick.privacy_loss import LaplaceLoss, TwoPointLoss
 
 SAMPLED = hs.PoissonSubsampled(hs.DiscreteGaussian(2.0), 0.1)
 PLANS = {

@@ -5,9 +5,9 @@ import json
 import pytest
 
 import hockeystick as hs
-from hockeystick.claims import Found, catalogue, check
 from hockeystick.cli.claims_page import markdown_page
 from hockeystick.cli.claims_words import counted, shown
+from hockeystick.literature import Found, catalogue, check
 from tests.cli.conftest import Run
 
 SOME = "sense-and-sensitivity/section-5.2"

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from numba.core.dispatcher import Dispatcher
 
-from hockeystick import _kernels
-from hockeystick._kernels import series
-from hockeystick._kernels.interrupts import interruptible
+from hockeystick import kernels
+from hockeystick.kernels import series
+from hockeystick.kernels.interrupts import interruptible
 
 ROOMS = [
-    importlib.import_module(f"hockeystick._kernels.{room.name}")
-    for room in pkgutil.iter_modules(_kernels.__path__)
+    importlib.import_module(f"hockeystick.kernels.{room.name}")
+    for room in pkgutil.iter_modules(kernels.__path__)
 ]
 
 

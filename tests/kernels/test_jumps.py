@@ -11,11 +11,11 @@ import pytest
 from mpmath import mp
 from numpy.typing import NDArray
 
-from hockeystick._kernels import jumps as kernel
-from hockeystick._kernels import sampled_gaussian
-from hockeystick._reference import jumps as twin
-from hockeystick._reference import sampled_gaussian as exact_nodes
-from hockeystick._reference.profiles import reciprocal
+from hockeystick.kernels import jumps as kernel
+from hockeystick.kernels import sampled_gaussian
+from hockeystick.precision import jumps as twin
+from hockeystick.precision import sampled_gaussian as exact_nodes
+from hockeystick.precision.profiles import reciprocal
 
 Array = NDArray[np.float64]
 ULP = 2.0**-52

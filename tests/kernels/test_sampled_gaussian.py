@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from mpmath import mp
 
-from hockeystick._kernels import layers
-from hockeystick._kernels import sampled_gaussian as kernel
-from hockeystick._reference import sampled_gaussian as exact_nodes
-from hockeystick._reference.profiles import exact, reciprocal
-from hockeystick.losses import SampledGaussianLoss
-from hockeystick.losses.sampled_gaussian import TrapezoidRule
+from hockeystick.kernels import layers
+from hockeystick.kernels import sampled_gaussian as kernel
+from hockeystick.precision import sampled_gaussian as exact_nodes
+from hockeystick.precision.profiles import exact, reciprocal
+from hockeystick.privacy_loss import SampledGaussianLoss
+from hockeystick.privacy_loss.sampled_gaussian import TrapezoidRule
 
 RATES: tuple[float | Fraction, ...] = (1e-12, 1e-5, Fraction(256, 60_000), 0.01, 1 / 3, 0.97)
 NOISES = (0.05, 0.3, 0.8, 1.1, 4.0, 300.0)

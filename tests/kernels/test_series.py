@@ -8,9 +8,9 @@ import pytest
 from mpmath import mp
 from numpy.typing import NDArray
 
-from hockeystick._kernels import sampled_gaussian, series
-from hockeystick._reference import sampled_gaussian as exact_nodes
-from hockeystick._reference.profiles import reciprocal
+from hockeystick.kernels import sampled_gaussian, series
+from hockeystick.precision import sampled_gaussian as exact_nodes
+from hockeystick.precision.profiles import reciprocal
 
 Array = NDArray[np.float64]
 ULP = 2.0**-52

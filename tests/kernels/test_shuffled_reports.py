@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from mpmath import mp
 
-from hockeystick._kernels import shuffled_reports as fast
-from hockeystick._reference import shuffled_reports as slow
+from hockeystick.kernels import shuffled_reports as fast
+from hockeystick.precision import shuffled_reports as slow
 
 
 @pytest.mark.parametrize(

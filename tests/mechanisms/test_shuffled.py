@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 import hockeystick as hs
-from hockeystick.losses import RevealedMixtureProfiledLoss, losses_of
+from hockeystick.privacy_loss import RevealedMixtureProfiledLoss, losses_of
 
 
 def test_it_says_what_it_is() -> None:

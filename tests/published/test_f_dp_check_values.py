@@ -14,7 +14,7 @@ import hockeystick as hs
 from hockeystick.accountants.berry_esseen import normals_of
 from hockeystick.accountants.gdp import limiting_mu
 from hockeystick.conversions import theorems
-from hockeystick.losses import FixedSizeGaussianLoss, SampledGaussianLoss
+from hockeystick.privacy_loss import FixedSizeGaussianLoss, SampledGaussianLoss
 
 C_P = hs.G(1.0).subsample(0.2)
 COIN = hs.PureDP(0.1) ** 30

@@ -22,7 +22,7 @@ from hockeystick.accountants._cost import Cost, Counted
 from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.federated_limit import limit_delta, limit_mu
 from hockeystick.accountants.gdp import GaussianLimit, limiting_mu
-from hockeystick.losses.fixed_size_gaussian import FixedSizeGaussianLoss
+from hockeystick.privacy_loss.fixed_size_gaussian import FixedSizeGaussianLoss
 
 
 class Row(NamedTuple):

@@ -7,9 +7,9 @@ import pytest
 from mpmath import mp
 
 import hockeystick as hs
-from hockeystick._reference.shuffled_reports import clones_delta
 from hockeystick.accountants import shuffled_reports as shuffled
-from hockeystick.randomizers import response_error, unary_error
+from hockeystick.precision.shuffled_reports import clones_delta
+from hockeystick.release import response_error, unary_error
 
 
 def by_tails(local: Any, users: int, epsilon: Any) -> Any:

@@ -7,7 +7,7 @@ import pytest
 from mpmath import mp
 
 import hockeystick as hs
-from hockeystick.losses.registry import losses_of
+from hockeystick.privacy_loss.registry import losses_of
 
 
 def delta(plan: hs.Mechanism, epsilon: float) -> hs.Certified:

@@ -14,8 +14,8 @@ import pytest
 from mpmath import mp
 
 import hockeystick as hs
-from hockeystick.losses import losses_of
-from hockeystick.losses.tuning import PoissonTuningLoss, profile_upper
+from hockeystick.privacy_loss import losses_of
+from hockeystick.privacy_loss.tuning import PoissonTuningLoss, profile_upper
 
 RUN = hs.ZCDP(0.1)
 DELTA = 1e-6

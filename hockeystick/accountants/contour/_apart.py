@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from hockeystick._solve import minimum
 from hockeystick.accountants._orders import log_kappa
 from hockeystick.accountants.contour._line import LineTerms, Target
-from hockeystick.losses import Jumps
+from hockeystick.privacy_loss import Jumps
 
 _Number = TypeVar("_Number", float, NDArray[np.float64])
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hockeystick._precision import working_digits
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants._orders import saddle
 from hockeystick.accountants.contour._integral import rules_for
 from hockeystick.accountants.contour._line import LineTerms, Target, draw
 from hockeystick.accountants.contour._search import integral_for_delta, integral_for_epsilon
+from hockeystick.numerics.working_precision import working_digits
 
 if TYPE_CHECKING:
     from mpmath import mpc, mpf
@@ -36,7 +36,7 @@ def digits_of(terms: LineTerms, quantity: Quantity, value: float, digits: int) -
     """
     from mpmath import mp
 
-    from hockeystick._reference.profiles import exact
+    from hockeystick.precision.profiles import exact
 
     if quantity == "epsilon":
         log_delta = math.log(value)

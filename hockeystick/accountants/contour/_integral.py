@@ -21,8 +21,8 @@ from hockeystick.accountants.contour._line import (
     log_chernoff,
     log_truncation,
 )
-from hockeystick.losses import Bounded, JumpRule, LineRule, LineValues
-from hockeystick.losses._lines import complex_log1p
+from hockeystick.privacy_loss import Bounded, JumpRule, LineRule, LineValues
+from hockeystick.privacy_loss._lines import complex_log1p
 
 Floats: TypeAlias = NDArray[np.float64]
 Complexes: TypeAlias = NDArray[np.complex128]

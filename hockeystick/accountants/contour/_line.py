@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.accountants._orders import log_kappa, log_mgfs, total
-from hockeystick.losses import Decay, LineLoss
+from hockeystick.privacy_loss import Decay, LineLoss
 
 _Number = TypeVar("_Number", float, NDArray[np.float64])
 LineTerms: TypeAlias = Sequence[tuple[LineLoss, int]]

@@ -26,7 +26,7 @@ from hockeystick.accountants.contour._integral import (
 )
 from hockeystick.accountants.contour._line import Line, LineTerms, Target, draw, draw_cheapest
 from hockeystick.accountants.gdp import GaussianLimit
-from hockeystick.losses import JumpRule, LineRule
+from hockeystick.privacy_loss import JumpRule, LineRule
 
 # Natural logarithm of the accuracy asked of each error, relative to delta.
 _FINE: Final = 32.0

@@ -31,7 +31,7 @@ from hockeystick.accountants._orders import (
 )
 from hockeystick.accountants.contour._integral import Integral, integrate, rules_for
 from hockeystick.accountants.contour._line import LineTerms, Target, draw
-from hockeystick.losses import GaussianLoss
+from hockeystick.privacy_loss import GaussianLoss
 
 _OUTWARD: Final = 2.0**-48
 # The widest smoothing in units of 1/c, the longest line, and the most terms that it may sum.

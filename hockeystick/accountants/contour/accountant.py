@@ -10,7 +10,7 @@ from hockeystick.accountants._cost import Cost, Counted, apart, largest_loss
 from hockeystick.accountants._interval import Interval, down, up, worse
 from hockeystick.accountants.base import TOLERANCE, DirectedAccountant, Kind
 from hockeystick.accountants.rdp import RDP
-from hockeystick.losses import GaussianSequenceLoss, LineLoss
+from hockeystick.privacy_loss import GaussianSequenceLoss, LineLoss
 
 if TYPE_CHECKING:
     from hockeystick.accountants.contour._integral import Integral

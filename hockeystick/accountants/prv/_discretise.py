@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.losses._cells import reach
-from hockeystick.losses.base import Masses
+from hockeystick.privacy_loss._cells import reach
+from hockeystick.privacy_loss.base import Masses
 
 if TYPE_CHECKING:
-    from hockeystick._kernels.series import Array
-    from hockeystick.losses import Atoms, CellLoss
+    from hockeystick.kernels.series import Array
+    from hockeystick.privacy_loss import Atoms, CellLoss
 
 Indices: TypeAlias = NDArray[np.int64]
 

@@ -14,8 +14,8 @@ from hockeystick.accountants.prv._spectrum import grown_by
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hockeystick._kernels.series import Array
-    from hockeystick.losses import CellLoss
+    from hockeystick.kernels.series import Array
+    from hockeystick.privacy_loss import CellLoss
 
 _ULP: Final = 2.0**-52
 # No more combinations than this are worked out.

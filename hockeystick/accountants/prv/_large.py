@@ -14,12 +14,12 @@ import numpy as np
 
 from hockeystick._solve import increasing_root
 from hockeystick.accountants.prv._points import is_atomic
-from hockeystick.losses._cells import points_of, reach
+from hockeystick.privacy_loss._cells import points_of, reach
 
 if TYPE_CHECKING:
-    from hockeystick._kernels.series import Array
     from hockeystick.accountants.prv._refine import Question
-    from hockeystick.losses import CellLoss
+    from hockeystick.kernels.series import Array
+    from hockeystick.privacy_loss import CellLoss
 
 # How much likelier than delta large losses are, as a logarithm: the rarer, the less is rounded off.
 _SHARE: Final = 16.0

@@ -13,8 +13,8 @@ from hockeystick.accountants.prv._steering import ALL, Steering
 from hockeystick.accountants.prv.lattice import Part
 
 if TYPE_CHECKING:
-    from hockeystick._kernels.series import Array
-    from hockeystick.losses import CellLoss
+    from hockeystick.kernels.series import Array
+    from hockeystick.privacy_loss import CellLoss
 
 # How near a multiple of the spacing an atom must lie, in units of the spacing, to lie on it.
 _NEAR: Final = 1e-9

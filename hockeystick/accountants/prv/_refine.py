@@ -15,7 +15,7 @@ from hockeystick.accountants.prv._steering import Steering
 from hockeystick.accountants.prv.lattice import MOST_POINTS, Lattice, Put, compose
 
 if TYPE_CHECKING:
-    from hockeystick.losses import CellLoss
+    from hockeystick.privacy_loss import CellLoss
 
 CellTerms: TypeAlias = "Sequence[tuple[CellLoss, int]]"
 Read: TypeAlias = "Callable[[Ends | None, Ends], Interval]"

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from hockeystick.accountants._orders import log_kappa
 
 if TYPE_CHECKING:
-    from hockeystick._kernels.series import Array
     from hockeystick.accountants.prv._discretise import Weights
+    from hockeystick.kernels.series import Array
 
 Complexes: TypeAlias = NDArray[np.complex128]
 Indices: TypeAlias = NDArray[np.signedinteger[Any]]

@@ -14,8 +14,8 @@ from typing import Final
 import numpy as np
 
 from hockeystick.accountants._orders import Terms
-from hockeystick.losses import Bounded, CellLoss, Cumulants, Loss
-from hockeystick.losses._cells import points_of, reach
+from hockeystick.privacy_loss import Bounded, CellLoss, Cumulants, Loss
+from hockeystick.privacy_loss._cells import points_of, reach
 
 # With more losses than this none is looked at.
 _MOST_LOSSES: Final = 16

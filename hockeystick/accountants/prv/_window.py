@@ -11,8 +11,8 @@ import numpy as np
 from hockeystick._solve import minimum
 
 if TYPE_CHECKING:
-    from hockeystick._kernels.series import Array
     from hockeystick.accountants.prv._discretise import Weights
+    from hockeystick.kernels.series import Array
 
 # Moments are taken over about so many knots.
 _KNOTS: Final = 256

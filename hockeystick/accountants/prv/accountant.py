@@ -16,7 +16,7 @@ from hockeystick.accountants.base import TOLERANCE, DirectedAccountant, Kind
 from hockeystick.accountants.closed_form import least_delta, least_epsilon
 from hockeystick.accountants.prv._steering import Steering
 from hockeystick.accountants.rdp import RDP, delta_upper, epsilon_upper
-from hockeystick.losses import CellLoss, LineLoss
+from hockeystick.privacy_loss import CellLoss, LineLoss
 
 if TYPE_CHECKING:
     from hockeystick.accountants.prv._refine import CellTerms, Ends, Question, Read

@@ -30,7 +30,7 @@ from hockeystick.accountants.prv._spectrum import Masses, grown_by, masses_of
 from hockeystick.accountants.prv._window import window
 
 if TYPE_CHECKING:
-    from hockeystick.losses import CellLoss
+    from hockeystick.privacy_loss import CellLoss
 
 Put: TypeAlias = "Callable[[Grid, float], Weights]"
 

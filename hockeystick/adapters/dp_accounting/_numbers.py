@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Final
 
-from hockeystick._precision import working_digits
 from hockeystick.mechanisms import tuning
 from hockeystick.notions._rounding import (
     DIGITS,
@@ -18,6 +17,7 @@ from hockeystick.notions._rounding import (
     largest_reading,
     least_reading,
 )
+from hockeystick.numerics.working_precision import working_digits
 
 # More than what the search for a given mean is off.
 _MORE_RUNS: Final = 1.0 + 1e-11

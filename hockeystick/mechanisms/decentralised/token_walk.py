@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import Final, final
 
 from hockeystick import _validate
-from hockeystick._precision import working_digits
 from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
@@ -17,6 +16,7 @@ from hockeystick.mechanisms.decentralised._convex import (
     checked_steps,
     convexity_assumptions,
 )
+from hockeystick.numerics.working_precision import working_digits
 
 
 def _whole(symbol: str, low: int, typical: tuple[int, int]) -> Domain:

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from mpmath import mp
 
-from hockeystick._kernels.series import Array
 from hockeystick.accountants.prv._discretise import Grid, Weights, above, below, cover
-from hockeystick.losses import Atoms, CellLoss, GaussianLoss, Masses, TwoPointLoss
-from hockeystick.losses.laplace import LaplaceLoss
+from hockeystick.kernels.series import Array
+from hockeystick.privacy_loss import Atoms, CellLoss, GaussianLoss, Masses, TwoPointLoss
+from hockeystick.privacy_loss.laplace import LaplaceLoss
 
 LOSSES: Final = {
     "Gaussian": GaussianLoss(1.3),

@@ -7,7 +7,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.accountants.prv._enumerate import combinations
-from hockeystick.losses import CellLoss, LaplaceLoss, TwoPointLoss
+from hockeystick.privacy_loss import CellLoss, LaplaceLoss, TwoPointLoss
 
 THREE = {1.0: math.exp(1.0), 0.0: 1.0, -1.0: 1.0}
 TOTAL = sum(THREE.values())

@@ -10,8 +10,8 @@ from hockeystick.accountants.prv._discretise import Grid, Weights, above, below
 from hockeystick.accountants.prv._points import natural_step, parts_for
 from hockeystick.accountants.prv._spectrum import Few, Listed
 from hockeystick.accountants.prv.lattice import Lattice, Put, compose
-from hockeystick.losses import CellLoss, GaussianLoss, TwoPointLoss
-from hockeystick.losses.laplace import LaplaceLoss
+from hockeystick.privacy_loss import CellLoss, GaussianLoss, TwoPointLoss
+from hockeystick.privacy_loss.laplace import LaplaceLoss
 
 TAILS = (-60.0, -60.0)
 

@@ -21,7 +21,7 @@ from hockeystick.accountants.prv._rare import (
 from hockeystick.accountants.prv._refine import Question
 from hockeystick.accountants.prv._steering import Steering
 from hockeystick.accountants.prv.lattice import Lattice, _composed
-from hockeystick.losses import CellLoss, GaussianLoss, SampledGaussianLoss
+from hockeystick.privacy_loss import CellLoss, GaussianLoss, SampledGaussianLoss
 
 STEP = 0.01
 # What falls on points from here on is large.

@@ -8,7 +8,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.accountants._orders import optimal_order
 from hockeystick.accountants.prv._steering import ALL, Steering
-from hockeystick.losses import CellLoss, GaussianLoss, revealed_mixture
+from hockeystick.privacy_loss import CellLoss, GaussianLoss, revealed_mixture
 
 
 def heavy() -> CellLoss:

@@ -1,0 +1,405 @@
+"""The Gaussian on a fixed-size sample: its loss at quadrature nodes, and bounds on that quadrature.
+
+With ``x >= 0``, ``u = x + mu/2`` and ``a(x) = ln(1 - p + p exp(mu x))`` the loss is ``+a`` with
+density ``phi(u) e^a`` and ``-a`` with density ``phi(u)``; the rest of the mass is an atom at 0.
+The total being 1,
+
+    M(z) - 1 = Int_0^inf F dx,  F = phi(u) (e^((1+z) a) - 1) (1 - e^(-z a))
+                                  = 2 phi(u) e^(a/2) (cosh((z + 1/2) a) - cosh(a/2)),
+
+of second order in ``a``: nothing of the size of ``a`` is formed and cancelled. The only
+singularities are the zeros of ``e^a``, at ``|Im x| = pi / mu``. The quadrature is Gauss-Legendre on
+panels; a panel's rule is given by ``offset = 1 + node`` in (0, 2) and ``weight``.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from hockeystick.kernels.interrupts import interruptible
+from hockeystick.kernels.layers import modes
+from hockeystick.kernels.sampled_gaussian import LOG_SQRT_2PI
+from hockeystick.kernels.series import ULP, Array
+
+# Arcs, an even number, that the upper half of an ellipse is cut into to bound the integrand on it.
+ARCS = 24
+# No panel is shorter than the whole range over this.
+FINEST = 2.0**-12
+# The unproven sums take panels of this length, or this over mu, and leave out what is e^-NOTHING.
+ROUGH_PANEL = 2.5
+NOTHING = 48.0
+# Layers of the density are so wide in x.
+STRIDE = 0.15
+
+
+@njit(cache=True)
+def log_ratio(p: float, mu: float, x: float) -> float:
+    """Return ``a(x)``."""
+    t = mu * x
+    if t > 30.0:
+        return t + math.log(p + (1.0 - p) * math.exp(-t))
+    return math.log1p(p * math.expm1(t))
+
+
+@njit(cache=True)
+def odds_of(p: float, mu: float, x: float) -> float:
+    """Return ``s(x) = da/d(mu x)``, the chance of having been sampled given the output."""
+    return p / (p + (1.0 - p) * math.exp(-mu * x))
+
+
+@njit(cache=True)
+def reach(p: float, mu: float, c: float, log_tolerance: float) -> float:
+    """Return an x beyond which ``Int |F| dx`` is below tolerance for every ``0 <= Re z <= c``.
+
+    ``|F| <= 4 phi(u) e^((1+c) a)``, whose logarithm falls at least as fast as ``u - (1+c) mu``. It
+    is inf for a tolerance out of range.
+    """
+    steep = (1.0 + c) * mu
+    beyond = 1.0
+    while beyond < 200.0:
+        x = max(steep - 0.5 * mu, 0.0) + beyond
+        u = x + 0.5 * mu
+        log_tail = math.log(4.0) - 0.5 * u * u - LOG_SQRT_2PI + (1.0 + c) * log_ratio(p, mu, x)
+        log_tail += 16.0 * ULP * (u * u + steep * x) - math.log(u - steep)
+        if log_tail < log_tolerance:
+            return x
+        beyond += 0.25
+    return math.inf
+
+
+@njit(cache=True)
+def log_box_bound(
+    p: float, mu: float, c: float, height: float, x1: float, x2: float, y1: float, y2: float
+) -> float:
+    """Bound ``ln|F|`` on ``x1 <= Re x <= x2``, ``y1 <= Im x <= y2 < pi/mu`` for every z in use.
+
+    ``|e^v - 1| <= min(|v|, 2) max(1, e^(Re v))`` for either factor of F, and the two exponents add
+    up to ``a = alpha + i beta``. On the box ``|r| = r(Re x) sqrt(1 - 4 s (1 - s) sin(theta/2)^2)``
+    with ``theta = mu Im x``; ``beta`` grows with Re x, and with theta until ``cos theta`` is
+    ``-s/(1-s)``.
+    """
+    nearest = 0.0
+    if x1 + 0.5 * mu > 0.0:
+        nearest = x1 + 0.5 * mu
+    elif x2 + 0.5 * mu < 0.0:
+        nearest = x2 + 0.5 * mu
+    gauss = 0.5 * (y2 * y2 - nearest * nearest) - LOG_SQRT_2PI
+    s1, s2 = odds_of(p, mu, x1), odds_of(p, mu, x2)
+    q1, q2 = 4.0 * s1 * (1.0 - s1), 4.0 * s2 * (1.0 - s2)
+    most = 1.0 if s1 < 0.5 < s2 else max(q1, q2)
+    sine1, sine2 = math.sin(0.5 * mu * y1), math.sin(0.5 * mu * y2)
+    alpha_high = log_ratio(p, mu, x2) + 0.5 * math.log1p(-min(q1, q2) * sine1 * sine1)
+    alpha_low = log_ratio(p, mu, x1) + 0.5 * math.log1p(-most * sine2 * sine2)
+    theta = mu * y2
+    if s2 < 0.5:
+        theta = min(theta, max(mu * y1, math.acos(-s2 / (1.0 - s2))))
+    beta = math.atan2(s2 * math.sin(theta), 1.0 - s2 + s2 * math.cos(theta))
+    size = max(abs(alpha_low), abs(alpha_high)) + beta
+    factors = min(math.hypot(1.0 + c, height) * size, 2.0) * min(math.hypot(c, height) * size, 2.0)
+    power = max(0.0, (1.0 + c) * alpha_high, -c * alpha_low)
+    slack = 64.0 * ULP * (1.0 + abs(gauss) + (1.0 + c) * (mu * (abs(x1) + abs(x2)) + 1.0))
+    slack += 8.0 * ULP * c * math.exp(-log_ratio(p, mu, x1))
+    return gauss + math.log(factors + 1e-300) + power + height * beta + slack + 1e-9
+
+
+@njit(cache=True)
+def log_ellipse_bound(
+    p: float, mu: float, c: float, height: float, middle: float, half: float, rho: float
+) -> float:
+    """Bound ``ln|F|`` on the Bernstein ellipse of a panel: on its boundary, arc by arc."""
+    wide, tall = 0.5 * half * (rho + 1.0 / rho), 0.5 * half * (rho - 1.0 / rho)
+    bound = -math.inf
+    old_x, old_y = middle + wide, 0.0
+    for k in range(1, ARCS + 1):
+        angle = math.pi * k / ARCS
+        new_x, new_y = middle + wide * math.cos(angle), tall * abs(math.sin(angle))
+        # A little larger than the arc, for the round-off of its corners; the top is one of them.
+        margin = 1e-12 * (abs(middle) + wide)
+        low, high = max(min(old_y, new_y) - margin, 0.0), max(old_y, new_y) + margin
+        box = log_box_bound(p, mu, c, height, new_x - margin, old_x + margin, low, high)
+        bound = max(bound, box)
+        old_x, old_y = new_x, new_y
+    return bound
+
+
+@njit(cache=True)
+def log_panel_error(
+    p: float, mu: float, c: float, height: float, middle: float, half: float, count: int
+) -> float:
+    """Bound ln of the error of Gauss-Legendre with ``count >= 2`` nodes on a panel.
+
+    With ``|F| <= B`` on the Bernstein ellipse of parameter rho the Chebyshev coefficients are at
+    most ``2 B rho^-k``; the even ones from ``k = 2 count`` on count, each by at most ``2 + 2/15``:
+    ``(64/15) B rho^(-2 count) / (1 - rho^-2)`` (Trefethen 2013, theorem 19.3).
+    """
+    best = math.inf
+    rho = 1.35
+    while rho < 30.0:
+        if 0.5 * half * (rho - 1.0 / rho) > 0.93 * math.pi / mu:
+            break
+        bound = log_ellipse_bound(p, mu, c, height, middle, half, rho)
+        bound += math.log(half * 64.0 / 15.0) - 2.0 * count * math.log(rho)
+        bound -= math.log1p(-1.0 / (rho * rho))
+        if bound > best:
+            break
+        best = bound
+        rho *= 1.25
+    return best + 1e-9
+
+
+@interruptible
+@njit(cache=True)
+def panels(
+    p: float, mu: float, c: float, height: float, longest: float, count: int, log_tolerance: float
+) -> tuple[Array, Array, float]:
+    """Return start and half length of panels on ``[0, longest]``, and ln of the quadrature error.
+
+    A panel is halved until its error is below its share of the tolerance, by length; one where the
+    integral itself is below it is left out. No panels, and inf, where one would be too short.
+    """
+    starts, halves = [0.0], [0.0]
+    todo = [(0.0, longest)]
+    error = 0.0
+    while len(todo) > 0:
+        start, length = todo.pop()
+        share = log_tolerance + math.log(length / longest) - 0.7
+        whole = log_box_bound(p, mu, c, height, start, start + length, 0.0, 0.0) + math.log(length)
+        if whole < share:
+            error += math.exp(whole - log_tolerance)
+            continue
+        half = 0.5 * length
+        log_error = log_panel_error(p, mu, c, height, start + half, half, count)
+        if log_error < share:
+            error += math.exp(log_error - log_tolerance)
+            starts.append(start)
+            halves.append(half)
+        elif length < FINEST * longest:
+            return np.zeros(0), np.zeros(0), math.inf
+        else:
+            todo.append((start + half, half))
+            todo.append((start, half))
+    log_sum = log_tolerance + math.log(error + 1e-300) + 1e-9
+    return np.array(starts[1:]), np.array(halves[1:]), log_sum
+
+
+@interruptible
+@njit(cache=True)
+def nodes(
+    p: float, mu: float, starts: Array, halves: Array, offset: Array, weight: Array
+) -> tuple[Array, Array, Array, Array]:
+    """Return ``a``, ``ln(2 weight phi e^(a/2))`` and their errors, absolute ones, at the nodes.
+
+    The errors allow for p and mu being the rounded values of exact parameters, and for the rule's
+    numbers being rounded; ``starts`` and ``halves`` are exact.
+    """
+    size = starts.size * offset.size
+    loss, log_weight = np.empty(size), np.empty(size)
+    loss_error, weight_error = np.empty(size), np.empty(size)
+    j = 0
+    for i in range(starts.size):
+        for k in range(offset.size):
+            x = starts[i] + halves[i] * offset[k]
+            u = x + 0.5 * mu
+            a = log_ratio(p, mu, x)
+            # d a / d t = odds; d a / d ln p = (r - 1) / r = pull.
+            odds, pull = odds_of(p, mu, x), -math.expm1(-a)
+            log_rule = math.log(2.0 * halves[i] * weight[k])
+            error = ULP * (8.0 * odds * mu * x + 8.0 * pull + 8.0 * a)
+            loss[j] = a
+            log_weight[j] = log_rule - 0.5 * u * u - LOG_SQRT_2PI + 0.5 * a
+            loss_error[j] = error
+            weight_error[j] = ULP * (16.0 + 8.0 * abs(log_rule) + 4.0 * u * u + a) + 0.5 * error
+            j += 1
+    return loss, log_weight, loss_error, weight_error
+
+
+@njit(cache=True)
+def cumulant_sums(
+    p: float, mu: float, c: float, longest: float, offset: Array, weight: Array
+) -> tuple[float, float, float, float]:
+    """Return ``shift`` and, times ``exp(-shift)``, ``M(c) - 1``, ``M'(c)`` and ``M''(c)``.
+
+    Without proof: panels of a fixed length, and none where the integrand is next to nothing.
+    """
+    count = math.ceil(longest / min(ROUGH_PANEL, 2.0 * ROUGH_PANEL / mu))
+    half = 0.5 * longest / count
+    sizes = np.empty(count + 1)
+    for i in range(count + 1):
+        x = 2.0 * half * i
+        u = x + 0.5 * mu
+        sizes[i] = (1.0 + c) * log_ratio(p, mu, x) - 0.5 * u * u
+    shift = max(0.0, sizes.max() - 200.0)
+    value = slope = curvature = 0.0
+    largest = -math.inf
+    for i in range(count):
+        x = 2.0 * half * i
+        # The integrand's second order in a counts where a is small.
+        a = log_ratio(p, mu, x + 2.0 * half)
+        order = math.log(min((1.0 + c) * a, 1.0) * min(c * a, 1.0) + 1e-300)
+        largest = max(largest, max(sizes[i], sizes[i + 1]) + order)
+    for i in range(count):
+        x = 2.0 * half * i
+        a = log_ratio(p, mu, x + 2.0 * half)
+        u = x + 0.5 * mu
+        order = math.log(min((1.0 + c) * a, 1.0) * min(c * a, 1.0) + 1e-300)
+        if (1.0 + c) * a - 0.5 * u * u + order < largest - NOTHING:
+            continue
+        for k in range(offset.size):
+            x = half * (2.0 * i + offset[k])
+            u = x + 0.5 * mu
+            a = log_ratio(p, mu, x)
+            size = half * weight[k] * math.exp((1.0 + c) * a - 0.5 * u * u - LOG_SQRT_2PI - shift)
+            back = math.exp(-(1.0 + 2.0 * c) * a)
+            value += size * math.expm1(-(1.0 + c) * a) * math.expm1(-c * a)
+            slope += size * a * (1.0 - back)
+            curvature += size * a * a * (1.0 + back)
+    return shift, value, slope, curvature
+
+
+@interruptible
+@njit(cache=True)
+def mgf_line(
+    loss: Array,
+    log_weight: Array,
+    loss_error: Array,
+    weight_error: Array,
+    c: float,
+    step: float,
+    count: int,
+) -> tuple[Array, Array, Array]:
+    """Return real and imaginary part of ``M(c + i k step) - 1``, k < count, and their round-off.
+
+    With ``b = c + 1/2``, ``cosh((z + 1/2) a) = cosh(b a) cos(y a) + i sinh(b a) sin(y a)``, and
+    ``cosh(b a) cos(y a) - cosh(a/2)`` is ``2 sinh((1+c) a/2) sinh(c a/2) - cosh(b a) (1 - cos(y
+    a))``: each term is formed to full relative precision. The third result bounds the distance to
+    the exact sum over the exact nodes: a relative error of each of the factors ``cosh``, ``sinh``
+    and ``2 sinh sinh``, at most ``rel``, and one of the angle, ``turn``.
+    """
+    real, imag, error = np.zeros(count), np.zeros(count), np.zeros(count)
+    still = square = cosine0 = cosine1 = sine0 = sine1 = 0.0
+    for j in range(loss.size):
+        a = loss[j]
+        plain = log_weight[j] + (c + 0.5) * a
+        size = 0.5 * math.exp(plain)
+        back = math.expm1(-(2.0 * c + 1.0) * a)
+        cosh, sinh = size * (2.0 + back), -size * back
+        both = size * math.expm1(-(1.0 + c) * a) * math.expm1(-c * a)
+        turn = loss_error[j] / a + 4.0 * ULP
+        rel = weight_error[j] + (c + 0.5) * loss_error[j] + 2.0 * turn
+        rel += ULP * (loss.size + 32.0 + 2.0 * abs(log_weight[j]) + 4.0 * (1.0 + c) * a)
+        still += both * rel
+        square += cosh * a * a * (0.5 * rel + turn)
+        cosine0 += 2.0 * cosh * rel
+        cosine1 += cosh * a * turn
+        sine0 += sinh * rel
+        sine1 += sinh * a * (rel + turn)
+        for k in range(count):
+            half = 0.5 * (step * k) * a
+            sin, cos = math.sin(half), math.cos(half)
+            real[k] += both - 2.0 * cosh * sin * sin
+            imag[k] += 2.0 * sinh * sin * cos
+    for k in range(count):
+        y = step * k
+        error[k] = still + min(y * y * square, cosine0 + y * cosine1)
+        error[k] += min(y * sine1, sine0 + y * cosine1)
+        # The errors above are themselves rounded, and a tiny term may underflow.
+        error[k] = 1.001 * error[k] + 1e-290
+    return real, imag, error
+
+
+@njit(cache=True)
+def log_density(p: float, mu: float, c: float, x: float) -> float:
+    """Return the log density of the loss under the tilt, less ``ln M``: of +a, or -a for x < 0."""
+    w = -c if x < 0.0 else 1.0 + c
+    x = abs(x)
+    u = x + 0.5 * mu
+    return -0.5 * u * u + (w + 1.0) * log_ratio(p, mu, x) - mu * x - math.log(p * mu) - LOG_SQRT_2PI
+
+
+@njit(cache=True)
+def signed_loss(p: float, mu: float, x: float) -> float:
+    """Return ``a(x)``, or ``-a(-x)`` for x < 0."""
+    return log_ratio(p, mu, x) if x >= 0.0 else -log_ratio(p, mu, -x)
+
+
+@njit(cache=True)
+def peaks(p: float, mu: float, c: float) -> tuple[int, float, float, float]:
+    """Return how many modes (1 or 2) the density has in x, the modes, and the cut between.
+
+    It grows up to x = 0, where it is continuous; beyond, it is the Poisson-sampled Gaussian's.
+    """
+    found, first, second, cut = modes(p, mu, 1.0 + c)
+    first -= 0.5 * mu
+    second -= 0.5 * mu
+    cut -= 0.5 * mu
+    if found == 1:
+        return 1, max(first, 0.0), 0.0, 0.0
+    if cut <= 0.0:
+        return 1, max(second, 0.0), 0.0, 0.0
+    return 2, max(first, 0.0), second, cut
+
+
+@njit(cache=True)
+def peel(
+    p: float,
+    mu: float,
+    c: float,
+    log_norm: float,
+    mode: float,
+    low: float,
+    high: float,
+    width: Array,
+    mass: Array,
+    used: int,
+) -> tuple[int, float]:
+    """Append the uniform layers of the density around one mode; return layers used and the peak.
+
+    Walking outward from the mode, always to the higher neighbour, gives intervals on each of which
+    the density is at least the level reached (it is quasi-concave between ``low`` and ``high``).
+    """
+    peak = math.exp(log_density(p, mu, c, mode) - log_norm)
+    level = peak
+    left = right = mode
+    loss_left = loss_right = signed_loss(p, mu, mode)
+    while used < width.size:
+        next_left, next_right = left - STRIDE, right + STRIDE
+        go_left = math.exp(log_density(p, mu, c, next_left) - log_norm) if next_left > low else 0.0
+        go_right = (
+            math.exp(log_density(p, mu, c, next_right) - log_norm) if next_right < high else 0.0
+        )
+        lower = max(go_left, go_right)
+        width[used] = (loss_right - loss_left) * (1.0 - 1e-9)
+        mass[used] = max(level - lower, 0.0) * width[used] * (1.0 - 1e-6)
+        used += 1
+        if lower <= 1e-9 * peak:
+            break
+        level = min(level, lower)
+        if go_left >= go_right:
+            left = next_left
+            loss_left = signed_loss(p, mu, left)
+        else:
+            right = next_right
+            loss_right = signed_loss(p, mu, right)
+    return used, peak
+
+
+@interruptible
+@njit(cache=True)
+def layers(
+    p: float, mu: float, c: float, log_norm: float, error: float
+) -> tuple[Array, Array, float]:
+    """Return uniform layers (width, mass) below the tilted density, and its total variation.
+
+    ``log_norm`` is an upper bound of ``ln M(c)``, at most ``error`` above it.
+    """
+    width, mass = np.zeros(512), np.zeros(512)
+    found, first, second, cut = peaks(p, mu, c)
+    far = 1e300
+    above = math.exp(error) * (1.0 + 1e-6)
+    if found == 1:
+        used, peak = peel(p, mu, c, log_norm, first, -far, far, width, mass, 0)
+        return width[:used].copy(), mass[:used].copy(), 2.0 * peak * above
+    used, peak = peel(p, mu, c, log_norm, first, -far, cut, width, mass, 0)
+    used, other = peel(p, mu, c, log_norm, second, cut, far, width, mass, used)
+    return width[:used].copy(), mass[:used].copy(), 2.0 * (peak + other) * above

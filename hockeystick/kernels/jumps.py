@@ -1,0 +1,253 @@
+"""Large losses apart from small ones: the Poisson-subsampled Gaussian behind a smooth window.
+
+``M = A + J``: ``J`` weighs the output u with ``W(u) = Phi((u - edge) / width)``, ``A`` with
+``1 - W = Phi((edge - u) / width)``, ``Phi`` the normal distribution function. Both integrands are
+``phi(u) r(u)^w`` times the window, analytic in the same strip as without it, and
+``|Phi(x + iy)| <= exp(y^2 / 2) Phi(x)``. Only the removing direction (w > 0) is treated: the losses
+of adding a record are bounded above and need no window.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from hockeystick.kernels.interrupts import interruptible
+from hockeystick.kernels.sampled_gaussian import (
+    CELLS,
+    LOG_SQRT_2PI,
+    angle_at,
+    cell_bounds,
+    cell_width,
+    exact_step,
+    log_add,
+    log_ratio,
+    odds_of,
+    step_within,
+)
+from hockeystick.kernels.series import BLOCK, ULP, Array
+
+
+@njit(cache=True)
+def log_normal_cdf(x: float) -> float:
+    """Return ``ln Phi(x)``; below -30 by its asymptotic series, to 1e-8 relative in Phi."""
+    if x > -30.0:
+        return math.log(0.5 * math.erfc(-x * math.sqrt(0.5)))
+    square = 1.0 / (x * x)
+    series = 1.0 - square * (1.0 - 3.0 * square * (1.0 - 5.0 * square))
+    return -0.5 * x * x - math.log(-x) - LOG_SQRT_2PI + math.log(series)
+
+
+@interruptible
+@njit(cache=True)
+def windows(
+    first: int, count: int, step: float, edge: float, width: float
+) -> tuple[Array, Array, Array]:
+    """Return ``ln W``, ``ln(1 - W)`` at ``u = (first + j) step`` and their absolute error."""
+    large = np.empty(count)
+    small = np.empty(count)
+    error = np.empty(count)
+    for j in range(count):
+        u = (first + j) * step
+        x = (u - edge) / width
+        large[j] = log_normal_cdf(x)
+        small[j] = log_normal_cdf(-x)
+        error[j] = ULP * (16.0 + 4.0 * (abs(x) + 1.0) * (abs(u) + abs(edge)) / width)
+        if abs(x) >= 30.0:
+            error[j] += 1e-8
+    return large, small, error
+
+
+@njit(cache=True)
+def log_window_bound(
+    p: float,
+    mu: float,
+    w: float,
+    height: float,
+    shift: float,
+    edge: float,
+    width: float,
+    side: float,
+    low: float,
+    high: float,
+) -> float:
+    """Bound ``ln Int |phi r^(w + i v) Phi(side (u - edge) / width)|`` along ``Im u = shift``.
+
+    For all ``|v| <= height`` where height is positive (the worst sign), and for all
+    ``v >= -height`` turned the way that decays where it is negative: ``|r^(w + iv)| = |r|^w
+    exp(-v arg r)`` and ``arg r`` lies in ``[0, mu shift]``. Cells contribute upper bounds; outside
+    ``[low, high]`` the integrand falls faster than a Gaussian: ``high`` must lie above ``w mu``, or
+    above ``edge + width^2 w mu`` where side is negative, and ``low`` below 0.
+    """
+    theta = mu * shift
+    least = (high - low) / CELLS
+    peak, total = -math.inf, 0.0
+    u = low
+    while u < high:
+        smooth = cell_width(mu, w, abs(height), shift, odds_of(p, mu, u), least)
+        half = 0.5 * min(smooth, max(0.5 * width, 0.1 * abs(u - edge), least))
+        log_r, angle, slope, gauss = cell_bounds(p, mu, shift, u + half, half)
+        kept = log_normal_cdf((side * (u + half - edge) + half) / width)
+        turn = height * (angle + slope) if height > 0.0 else height * max(angle - slope, 0.0)
+        term = gauss + kept + w * (log_r + slope) + turn + math.log(2.0 * half)
+        peak, total = log_add(peak, total, term)
+        u += 2.0 * half
+    turned = height * (theta if height > 0.0 else angle_at(p, mu, shift, high))
+    # The window itself helps above its edge where it keeps the small losses.
+    past = max(high - edge, 0.0) / width if side < 0.0 else 0.0
+    above = turned - 0.5 * high * high - 0.5 * past * past + w * log_ratio(p, mu, high)
+    above -= math.log(high - w * mu + past / width)
+    below = max(height, 0.0) * angle_at(p, mu, shift, low) - 0.5 * low * low - math.log(-low)
+    inside = peak + math.log(total)
+    top = max(inside, above, below)
+    sums = math.exp(inside - top) + math.exp(above - top) + math.exp(below - top)
+    spread = 0.5 * shift * shift * (1.0 + 1.0 / (width * width))
+    return top + math.log(sums) + spread - LOG_SQRT_2PI + 1e-9
+
+
+@njit(cache=True)
+def log_nodes_left_out(
+    p: float,
+    mu: float,
+    w: float,
+    edge: float,
+    width: float,
+    side: float,
+    low: float,
+    high: float,
+    step: float,
+) -> float:
+    """Bound the logarithm of the sum over the nodes outside ``[low, high]``, on the real line.
+
+    A decreasing function that falls at least at a rate sums, beyond a point, to at most its value
+    there times ``1 / rate + step``.
+    """
+    past = max(high - edge, 0.0) / width if side < 0.0 else 0.0
+    above = -0.5 * high * high - 0.5 * past * past + w * log_ratio(p, mu, high)
+    above += math.log(1.0 / (high - w * mu + past / width) + step)
+    below = -0.5 * low * low + math.log(-1.0 / low + step)
+    top = max(above, below)
+    return top + math.log(math.exp(above - top) + math.exp(below - top)) - LOG_SQRT_2PI
+
+
+@njit(cache=True)
+def widest_window_step(
+    p: float,
+    mu: float,
+    w: float,
+    height: float,
+    edge: float,
+    width: float,
+    side: float,
+    low: float,
+    high: float,
+    log_tolerance: float,
+) -> tuple[float, float]:
+    """Return the widest nine-bit step proven to err less than the tolerance, and ln of its error.
+
+    By the theorem of ``sampled_gaussian.widest_step``; 0 says that none will do.
+    """
+    shift = min(0.92 * math.pi / mu, 9.0)
+    step = log_norm = 0.0
+    used = shift
+    for _ in range(16):
+        bound = log_window_bound(p, mu, w, height, shift, edge, width, side, low, high)
+        trial = step_within(bound - log_tolerance, shift)
+        if trial > step:
+            step, used, log_norm = trial, shift, bound
+        elif trial < 0.8 * step:
+            break
+        shift *= 0.72
+    return exact_step(step, used, log_norm)
+
+
+@njit(cache=True)
+def log_decay(
+    p: float,
+    mu: float,
+    w: float,
+    y: float,
+    edge: float,
+    width: float,
+    low: float,
+    high: float,
+) -> float:
+    """Bound ``ln |J(c + i v)|`` for every ``v >= y`` by the best of several shifted contours."""
+    shift = 0.92 * math.pi / mu
+    best = math.inf
+    for _ in range(9):
+        bound = log_window_bound(p, mu, w, -y, shift, edge, width, 1.0, low, high)
+        if bound > best + 3.0:
+            break
+        best = min(best, bound)
+        # Losses that large hardly happen, let alone count.
+        if best < -1000.0:
+            break
+        shift *= 0.68
+    return best
+
+
+@interruptible
+@njit(cache=True)
+def tilted_line(
+    loss: Array,
+    log_weight: Array,
+    loss_error: Array,
+    weight_error: Array,
+    c: float,
+    step: float,
+    count: int,
+) -> tuple[Array, Array, Array]:
+    """Return real and imaginary part of ``E[exp(z L)]`` at ``z = c + i k step``, and round-off."""
+    real = np.zeros(count)
+    imag = np.zeros(count)
+    error = np.zeros(count)
+    for j in range(loss.size):
+        x = loss[j]
+        exponent = log_weight[j] + c * x
+        grown = math.exp(exponent)
+        if grown == 0.0:
+            continue
+        fixed = weight_error[j] + ULP * (
+            loss.size + 16.0 + 8.0 * BLOCK + 2.0 * (abs(log_weight[j]) + abs(c * x))
+        )
+        turn_r = math.cos(step * x)
+        turn_i = math.sin(step * x)
+        for start in range(0, count, BLOCK):
+            stop = min(start + BLOCK, count)
+            phase = step * start * x
+            vr = grown * math.cos(phase)
+            vi = grown * math.sin(phase)
+            y = step * (stop - 1)
+            bound = fixed + 4.0 * ULP * abs(y * x) + math.hypot(c, y) * loss_error[j]
+            for k in range(start, stop):
+                real[k] += vr
+                imag[k] += vi
+                error[k] += grown * bound
+                vr, vi = vr * turn_r - vi * turn_i, vr * turn_i + vi * turn_r
+    return real, imag, error
+
+
+@njit(cache=True)
+def small_part(
+    loss: Array,
+    log_weight: Array,
+    loss_error: Array,
+    weight_error: Array,
+    large: Array,
+    small: Array,
+    c: float,
+) -> tuple[float, float]:
+    """Return ``A(c) - 1 = E[(1 - W) (exp(c L) - 1)] - E[W]`` and a bound on its round-off."""
+    total = 0.0
+    error = 0.0
+    for j in range(loss.size):
+        x = c * loss[j]
+        kept = log_weight[j] + small[j]
+        gain = math.exp(kept + x) - math.exp(kept) if x > 0.5 else math.exp(kept) * math.expm1(x)
+        lost = math.exp(log_weight[j] + large[j])
+        total += gain - lost
+        relative = weight_error[j] + ULP * (loss.size + 16.0 + 2.0 * (abs(kept) + abs(x)))
+        change = math.exp(kept + x) if x > 0.5 else math.exp(kept)
+        error += (abs(gain) + lost) * relative + 2.0 * change * c * loss_error[j]
+    return total, error

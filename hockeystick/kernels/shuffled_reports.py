@@ -1,0 +1,101 @@
+"""Binomial masses, and the losses of fair coins of which one is known to lean.
+
+All that is added or multiplied is positive, so that every mass keeps a relative error of about two
+units in the last place for each step of a recurrence and one for each term of a sum.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from hockeystick.kernels.interrupts import interruptible
+
+Array = NDArray[np.float64]
+
+# What is this much rarer than the mode is left out; and so many standard deviations of fair coins
+# away, where Hoeffding's inequality says the same.
+RAREST = 1e-140
+DEPTH = 25.4
+
+
+@njit(cache=True)
+def binomial(trials: int, odds: float) -> tuple[int, Array]:
+    """Return a first count and the masses of it and the following ones, next to each other.
+
+    Counts rarer than ``RAREST`` next to the mode are left out, which all fall off from there.
+    """
+    mode = min(int((trials + 1) * (odds / (1.0 + odds))), trials)
+    below = 0
+    value = 1.0
+    while below < mode and value >= RAREST:
+        k = mode - below
+        value *= k / ((trials - k + 1.0) * odds)
+        below += 1
+    above = 0
+    value = 1.0
+    while mode + above < trials and value >= RAREST:
+        k = mode + above
+        value *= (trials - k) * odds / (k + 1.0)
+        above += 1
+    mass = np.ones(below + above + 1)
+    for j in range(below - 1, -1, -1):
+        k = mode - below + j + 1
+        mass[j] = mass[j + 1] * (k / ((trials - k + 1.0) * odds))
+    for j in range(below + 1, mass.size):
+        k = mode - below + j - 1
+        mass[j] = mass[j - 1] * ((trials - k) * odds / (k + 1.0))
+    total = 0.0
+    for j in range(mass.size):
+        total += mass[j]
+    for j in range(mass.size):
+        mass[j] /= total
+    return mode - below, mass
+
+
+@interruptible
+@njit(cache=True)
+def leaning_coins(
+    coins: Array, flat: Array, lean: Array, cuts: Array
+) -> tuple[Array, Array, Array]:
+    """Return the masses under P and under Q of cells between cuts, and how many terms each has.
+
+    With t coins that show x heads, P has ``b(x; t) (flat + lean 2x/t)`` and Q the same for tails,
+    ``b(x; t) = binom(t, x) / 2^t``. The loss lies above l where ``x / t`` lies above
+    ``(1 + (1 + flat/lean) tanh(l/2)) / 2``; ``cuts`` are the values of ``tanh(l/2)``.
+    """
+    cells = cuts.size + 1
+    p, q, terms = np.zeros(cells), np.zeros(cells), np.zeros(cells)
+    deepest = int(0.5 * DEPTH * math.sqrt(coins.max())) + 4
+    mass = np.empty(deepest + 2)
+    for block in range(coins.size):
+        t = coins[block]
+        half = int(t) // 2
+        top = min(int(t), half + int(0.5 * DEPTH * math.sqrt(t)) + 2)
+        mass[top - half] = 1.0
+        total = 0.0
+        for x in range(top, half, -1):
+            total += mass[x - half]
+            mass[x - half - 1] = mass[x - half] * (x / (t - x + 1.0))
+        even = 2 * half == int(t)
+        total = 2.0 * total + (mass[0] if even else 0.0)
+        ratio = 1.0 + flat[block] / lean[block]
+        high, low = cells - 1, 0
+        first = half if even else half + 1
+        for x in range(top, first - 1, -1):
+            while high > 0 and 2.0 * x < t * (1.0 + ratio * cuts[high - 1]):
+                high -= 1
+            while low < cells - 1 and 2.0 * (t - x) >= t * (1.0 + ratio * cuts[low]):
+                low += 1
+            each = mass[x - half] / total
+            more = each * (flat[block] + lean[block] * (2.0 * x / t))
+            less = each * (flat[block] + lean[block] * (2.0 * (t - x) / t))
+            p[high] += more
+            q[high] += less
+            terms[high] += 1.0
+            if 2 * x != int(t):
+                p[low] += less
+                q[low] += more
+                terms[low] += 1.0
+    return p, q, terms

@@ -1,0 +1,18 @@
+"""Published privacy figures, recomputed and judged in the open.
+
+The figures and statements of five documents are data, ``claims.toml``; what recomputes them are the
+*ways*, functions that never see a published number. ``check`` puts both together. Nothing here is
+loaded by ``import hockeystick``.
+
+>>> from hockeystick import literature
+>>> (one,) = literature.check("sense-and-sensitivity/section-3.5/query-noise")
+>>> one.claim.published, round(one.own.upper, 6), one.verdict.value
+('7.124', 7.123991, 'reproduces')
+"""
+
+from hockeystick.literature.checking import Checked, check
+from hockeystick.literature.data import Claim, Document, catalogue
+from hockeystick.literature.found import Found
+from hockeystick.literature.verdicts import Verdict
+
+__all__ = ["Checked", "Claim", "Document", "Found", "Verdict", "catalogue", "check"]

@@ -1,0 +1,249 @@
+"""Batches that an adversary sees the members of: shuffled epochs, and samples drawn afresh."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from hockeystick.literature.found import Found, proven
+from hockeystick.literature.registry import way
+from hockeystick.results import Approximate, Certified
+
+
+@way
+def limiting_delta(
+    *, noise_multiplier: float, epochs: int, epsilon: float, side: int
+) -> Approximate:
+    """Return delta of ``G_mu``, ``mu = sqrt((1 + side/sqrt(2 E)) E)/sigma``."""
+    from hockeystick.accountants.shuffling import limit_delta
+
+    return limit_delta(noise_multiplier, epochs, epsilon, side)
+
+
+@way
+def limiting_delta_with_its_error(
+    *, noise_multiplier: float, epochs: int, epsilon: float, side: int
+) -> Found:
+    """Return the same and ``e^-E``, which is to tend to 0 for the approximation to be tight."""
+    limit = limiting_delta(
+        noise_multiplier=noise_multiplier, epochs=epochs, epsilon=epsilon, side=side
+    )
+    most = float(limit.value) + math.exp(-epochs)
+    return Found(most, most, "approximation", "delta")
+
+
+@way
+def resampled_delta(
+    *, noise_multiplier: float, epochs: int, batches: int, epsilon: float
+) -> Certified:
+    """Return delta of batches drawn afresh: a mixture over the number of rounds with the record."""
+    from hockeystick.accountants import delta
+    from hockeystick.mechanisms import Gaussian, RevealedSample
+
+    step = RevealedSample(Gaussian(noise_multiplier), 1.0 / batches)
+    return delta(step ** (batches * epochs), epsilon)
+
+
+@way
+def gaussian_of_the_same_variation(
+    *, noise_multiplier: float, epochs: int, batches: int, epsilon: float
+) -> Found:
+    """Return delta of the ``G_mu`` that has the same delta at epsilon = 0: mu is what is free."""
+    from mpmath import mp
+
+    variation = resampled_delta(
+        noise_multiplier=noise_multiplier, epochs=epochs, batches=batches, epsilon=0.0
+    )
+    with mp.workdps(30):
+        ends = [
+            float(_profile(2 * mp.sqrt(2) * mp.erfinv(mp.mpf(end)), epsilon))
+            for end in (variation.lower, variation.upper)
+        ]
+    return Found(min(ends), max(ends), "proven", "delta")
+
+
+@way
+def shuffled_delta(*, noise_multiplier: float, epochs: int, epsilon: float) -> Certified:
+    """Return delta of shuffled epochs, to an adversary who sees the members of their batches.
+
+    Each epoch has the record in exactly one batch, whose release is Gaussian; of the others it is
+    independent. The integral along a line is asked, not the sum of squares.
+    """
+    from hockeystick.accountants import delta
+    from hockeystick.mechanisms import Gaussian
+
+    return delta(Gaussian(noise_multiplier) ** epochs, epsilon, accountant="contour")
+
+
+@way
+def root_delta(*, noise_multiplier: float, epochs: int, epsilon: float, size: int = 1) -> Found:
+    """Return delta of ``G_mu``, ``mu = sqrt(g E)/sigma``."""
+    from mpmath import mp
+
+    with mp.workdps(30):
+        mu = mp.sqrt(size * epochs) / mp.mpf(noise_multiplier)
+        return proven(_profile(mu, epsilon), "delta")
+
+
+@way
+def clipped_batches_delta(
+    *, noise_multiplier: float, epsilon: float, size: int, examples: int, batches: int
+) -> Found:
+    """Return delta of a group in one epoch where each batch's sum is clipped as a whole.
+
+    A batch moves by the same whether it has one of the group or several. To an adversary who sees
+    how many batches have one, delta is the mean over that number.
+    """
+    from mpmath import mp
+
+    with mp.workdps(30):
+        chances = _batches_of_a_group(size, examples, batches)
+        noise = mp.mpf(noise_multiplier)
+        each = [p * _profile(mp.sqrt(k) / noise, epsilon) for k, p in chances.items()]
+        return proven(mp.fsum(each), "delta")
+
+
+@way
+def one_batch_delta(
+    *, noise_multiplier: float, epsilon: float, size: int, examples: int, batches: int
+) -> Found:
+    """Return a lower bound on a group's delta in one epoch where each example is clipped.
+
+    With probability ``C(n - g, m - g)/C(n, m)`` times the number of batches the whole group is in
+    one batch, whose sum moves g times as far. To an adversary who sees which, delta is the mean.
+    """
+    from mpmath import mp
+
+    with mp.workdps(30):
+        whole = _profile(size / mp.mpf(noise_multiplier), epsilon)
+        least = float(_share_in_one_batch(size, examples, batches) * whole)
+    return Found(math.nextafter(least, 0.0), 1.0, "proven", "delta")
+
+
+@way
+def less_noise_at_the_end_delta(
+    *, noise_multiplier: float, epochs: int, epsilon: float
+) -> Certified:
+    """Return delta where the last of E shuffled epochs has noise ``sigma/sqrt(E + 1)``."""
+    from hockeystick.accountants import delta
+    from hockeystick.mechanisms import Gaussian
+
+    last = Gaussian(noise_multiplier / math.sqrt(epochs + 1.0))
+    plan = Gaussian(noise_multiplier) ** (epochs - 1) @ last
+    return delta(plan, epsilon, accountant="contour")
+
+
+@way
+def twice_the_epochs_delta(*, noise_multiplier: float, epochs: int, epsilon: float) -> Found:
+    """Return delta of ``G_mu``, ``mu = sqrt(2 E)/sigma``."""
+    return root_delta(noise_multiplier=noise_multiplier, epochs=2 * epochs, epsilon=epsilon)
+
+
+@way
+def concentrated_divergence(
+    *, noise_multiplier: float, epochs: int, order: float, size: int = 1
+) -> Found:
+    """Return ``a g E/(2 sigma^2)``, the order-a divergence that g E/(2 sigma^2)-zCDP allows."""
+    from mpmath import mp
+
+    with mp.workdps(30):
+        rho = size * epochs / (2 * mp.mpf(noise_multiplier) ** 2)
+        return proven(mp.mpf(order) * rho, "divergence")
+
+
+@way
+def divergence_of_hits(
+    *, noise_multiplier: float, epochs: int, batches: int, order: float, shuffled: bool
+) -> Found:
+    """Return the Renyi divergence of batches, to an adversary who sees which have the record.
+
+    Given that k do, ``e^((a - 1) D_a)`` is ``e^(k a (a - 1)/(2 sigma^2))``. Of an epoch's batches
+    exactly one has it where they are shuffled; drawn afresh, each has it with chance 1/batches.
+    """
+    from mpmath import mp
+
+    with mp.workdps(30):
+        a = mp.mpf(order)
+        exponent = a * (a - 1) / (2 * mp.mpf(noise_multiplier) ** 2)
+        share = mp.mpf(1) / batches
+        chances = (
+            {1: batches * share}
+            if shuffled
+            else {
+                k: mp.binomial(batches, k) * share**k * (1 - share) ** (batches - k)
+                for k in range(batches + 1)
+            }
+        )
+        moment = mp.fsum(p * mp.exp(k * exponent) for k, p in chances.items())
+        return proven(epochs * mp.log(moment) / (a - 1), "divergence")
+
+
+@way
+def clipped_batches_divergence(
+    *, noise_multiplier: float, order: float, size: int, examples: int, batches: int
+) -> Found:
+    """Return the Renyi divergence of a group in one epoch whose batches are clipped as a whole."""
+    from mpmath import mp
+
+    with mp.workdps(30):
+        a, chances = mp.mpf(order), _batches_of_a_group(size, examples, batches)
+        exponent = a * (a - 1) / (2 * mp.mpf(noise_multiplier) ** 2)
+        moment = mp.fsum(p * mp.exp(k * exponent) for k, p in chances.items())
+        return proven(mp.log(moment) / (a - 1), "divergence")
+
+
+@way
+def one_batch_divergence(
+    *, noise_multiplier: float, order: float, size: int, examples: int, batches: int
+) -> Found:
+    """Return a lower bound on a group's divergence in one epoch where each example is clipped.
+
+    All are in one batch with the chance of ``one_batch_delta``, and no term of the mean is below 1.
+    """
+    from mpmath import mp
+
+    with mp.workdps(30):
+        a, share = mp.mpf(order), _share_in_one_batch(size, examples, batches)
+        exponent = size**2 * a * (a - 1) / (2 * mp.mpf(noise_multiplier) ** 2)
+        least = mp.log1p(share * mp.expm1(exponent)) / (a - 1)
+        return Found(math.nextafter(float(least), 0.0), math.inf, "proven", "divergence")
+
+
+def _profile(mu: Any, epsilon: float) -> Any:
+    """Return delta of mu-Gaussian differential privacy, by the formula and in mpmath."""
+    from mpmath import mp
+
+    power, size = (mp.ncdf(side * mu / 2 - mp.mpf(epsilon) / mu) for side in (1, -1))
+    return power - mp.exp(epsilon) * size
+
+
+def _share_in_one_batch(size: int, examples: int, batches: int) -> Any:
+    """Return the chance that a shuffle puts all of a group into one batch."""
+    from mpmath import mp
+
+    batch = examples // batches
+    return batches * mp.binomial(examples - size, batch - size) / mp.binomial(examples, batch)
+
+
+def _batches_of_a_group(size: int, examples: int, batches: int) -> dict[int, Any]:
+    """Return with which chance a shuffle puts a group into k of the batches, for each k."""
+    from mpmath import mp
+
+    batch = examples // batches
+    # Places for the group's members one after another, by how many batches have one already.
+    ways: dict[tuple[int, ...], Any] = {(): mp.one}
+    for placed in range(size):
+        after: dict[tuple[int, ...], Any] = {}
+        for sizes, chance in ways.items():
+            for index, own in enumerate(sizes):
+                grown = tuple(sorted((*sizes[:index], own + 1, *sizes[index + 1 :])))
+                share = mp.mpf(batch - own) / (examples - placed)
+                after[grown] = after.get(grown, mp.zero) + chance * share
+            share = mp.mpf((batches - len(sizes)) * batch) / (examples - placed)
+            fresh = tuple(sorted((*sizes, 1)))
+            after[fresh] = after.get(fresh, mp.zero) + chance * share
+        ways = after
+    found: dict[int, Any] = {}
+    for sizes, chance in ways.items():
+        found[len(sizes)] = found.get(len(sizes), mp.zero) + chance
+    return found

@@ -1,0 +1,162 @@
+"""The documents and their claims, as the data file of the package has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final, cast, final
+
+from hockeystick.literature.verdicts import Relation
+
+_FILE: Final = "claims.toml"
+_ASKED: Final = ("own", "certified", "without", "own_without")
+
+Parameter = float | str | tuple["Parameter", ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A way and the parameters that it is asked with.
+
+    Args:
+        way: The way's name.
+        parameters: Names and values, in the order of the names.
+    """
+
+    way: str
+    parameters: tuple[tuple[str, Parameter], ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document whose figures are checked.
+
+    Args:
+        key: Its short name, which begins the ids of its claims.
+        title: Its title.
+        authors: Its authors.
+        published: Where and when.
+    """
+
+    key: str
+    title: str
+    authors: str
+    published: str
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """One figure or statement of a document, and how it is checked. It holds no verdict.
+
+    Args:
+        id: Its stable name: document, place and what in it.
+        document: The key of its document.
+        place: Where it is in the document.
+        says: What it says, in one sentence.
+        relation: "equals" for a figure; "multiple-of" for one that is to be a whole multiple of
+            ``own``, which one is not published; "at-most" or "at-least" for a bound; "for-all" for
+            a formula that is to give the truth for all parameters, shown at some.
+        published: The figure as printed; "" where a formula was published.
+        own: How the document computes it.
+        certified: How its true value is proven.
+        without: What is judged, without the condition.
+        own_without: What the document has there, if that is not ``own``.
+        only_with: The condition.
+        because: Why it is as the verdict says, as a clause.
+        see: What in this library does it right.
+    """
+
+    id: str
+    document: str
+    place: str
+    says: str
+    relation: Relation
+    published: str = ""
+    own: Asked | None = None
+    certified: Asked | None = None
+    without: Asked | None = None
+    own_without: Asked | None = None
+    only_with: str = ""
+    because: str = ""
+    see: str = ""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """All documents and claims.
+
+    Args:
+        documents: By key, in the order of the data file.
+        claims: By id, in the order of the data file.
+    """
+
+    documents: Mapping[str, Document]
+    claims: Mapping[str, Claim]
+
+
+@cache
+def catalogue() -> Catalogue:
+    """Return the documents and claims of the package's data file.
+
+    Returns:
+        The same object at every call.
+
+    Example:
+        >>> from hockeystick.literature import catalogue
+        >>> catalogue().documents["federated-f-dp"].title
+        'Federated f-Differential Privacy'
+    """
+    import tomllib
+    from importlib.resources import files
+
+    text = (files("hockeystick.literature") / _FILE).read_text(encoding="utf-8")
+    return read(tomllib.loads(text))
+
+
+def read(told: Mapping[str, Any]) -> Catalogue:
+    """Return the catalogue that a parsed data file amounts to."""
+    documents = {one["key"]: Document(**one) for one in told["document"]}
+    claims = [claim for table in told["claim"] for claim in _claims(table)]
+    by_id = {claim.id: claim for claim in claims}
+    if len(by_id) < len(claims):
+        raise ValueError("two claims have the same id")
+    return Catalogue(documents, by_id)
+
+
+def _claims(table: Mapping[str, Any]) -> list[Claim]:
+    """Return the claim of a table, or the claims of its rows."""
+    shared = {name: value for name, value in table.items() if name != "row"}
+    return [_claim(shared, row) for row in table.get("row", [{}])]
+
+
+def _claim(shared: Mapping[str, Any], row: Mapping[str, Any]) -> Claim:
+    """Return the claim of one row: what it says goes before, or behind, what its table says."""
+    parameters = row.get("parameters", {})
+    fields: dict[str, Any] = {**shared, **{k: v for k, v in row.items() if k != "parameters"}}
+    if row:
+        fields["id"] = f"{shared['id']}/{row['id']}"
+        fields["place"] = f"{shared['place']}, {row['place']}"
+    for name in _ASKED:
+        if name in fields:
+            fields[name] = _asked({**parameters, **fields[name]})
+    fields["document"] = fields["id"].partition("/")[0]
+    return Claim(**fields)
+
+
+def _asked(told: Mapping[str, Any]) -> Asked:
+    """Return a way with its parameters, but for those of the row that it says it ignores."""
+    left = {name: value for name, value in told.items() if name not in ("way", "ignores")}
+    for name in cast("list[str]", told.get("ignores", [])):
+        left.pop(name, None)
+    frozen = ((name, _frozen(value)) for name, value in sorted(left.items()))
+    return Asked(told["way"], tuple(frozen))
+
+
+def _frozen(value: Any) -> Parameter:
+    """Return a parameter that can be a key: lists as tuples."""
+    return tuple(map(_frozen, value)) if isinstance(value, list) else cast("Parameter", value)

@@ -1,0 +1,115 @@
+"""Local differential privacy: randomized response among K, and what a definition must say."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from hockeystick.literature.found import Found, between, proven
+from hockeystick.literature.registry import way
+
+
+@way
+def error_as_printed(*, categories: int, epsilon: float, users: int) -> float:
+    """Return ``(K - 2 + e^eps)/(n (e^eps - 1)^2)``."""
+    return (categories - 2 + math.exp(epsilon)) / (users * math.expm1(epsilon) ** 2)
+
+
+@way
+def squared_error(*, categories: int, epsilon: float, users: int, share: float) -> Found:
+    """Return the mean squared error of the estimated share of one category.
+
+    The count of its reports is a sum of independent coins: a user in the category reports it with
+    probability ``e^eps/(e^eps + K - 1)``, another one with ``1/(e^eps + K - 1)``.
+    """
+    from mpmath import mp
+
+    with mp.workdps(30):
+        ratio, h = mp.exp(mp.mpf(epsilon)), mp.mpf(str(share))
+        true, other = ratio / (ratio + categories - 1), 1 / (ratio + categories - 1)
+        variance = h * true * (1 - true) + (1 - h) * other * (1 - other)
+        return proven(variance / (true - other) ** 2 / users, "squared error")
+
+
+@way
+def response_epsilon(*, categories: int, epsilon: float) -> Found:
+    """Return the pure epsilon of the slides' algorithm, from the law of what it outputs.
+
+    With chance ``K/(e^eps + K - 1)`` it outputs any category, equally likely, else the true one.
+    """
+    from mpmath import mp
+
+    with mp.workdps(30):
+        blind = categories / (mp.exp(mp.mpf(epsilon)) + categories - 1)
+        laws = [
+            [blind / categories + (1 - blind) * (output == true) for output in range(categories)]
+            for true in range(categories)
+        ]
+        ratios = [p / q for one in laws for other in laws for p, q in zip(one, other, strict=True)]
+        return proven(mp.log(max(ratios)), "epsilon")
+
+
+@way
+def pointwise_delta(*, outputs: int, shift: int, epsilon: float) -> float:
+    """Return the most by which a single output breaks epsilon: ``max_z P(z) - e^eps Q(z)``.
+
+    A report on one datum is one of n outputs, all equally likely, on the other one of n that are so
+    many further.
+    """
+    return float(max(_excesses(outputs, shift, epsilon)))
+
+
+@way
+def event_delta(*, outputs: int, shift: int, epsilon: float) -> Found:
+    """Return the most by which an event breaks epsilon: what is positive of them, added up."""
+    excesses = _excesses(outputs, shift, epsilon)
+    return proven(sum(one for one in excesses if one > 0), "delta")
+
+
+@way
+def entry_of_a_record(*, users: int) -> float:
+    """Return 1/n, by which a record counts in a histogram of shares."""
+    return 1.0 / users
+
+
+@way
+def histogram_sensitivity(*, users: int, categories: int, replaced: bool) -> Found:
+    """Return the l_2 sensitivity of a histogram of shares among n, by trying all data sets.
+
+    A record is left out, or replaced by another; n stays.
+    """
+    from itertools import combinations_with_replacement as multisets
+
+    from mpmath import mp
+
+    square, kinds = 0, range(categories)
+    for others in multisets(kinds, users - 1):
+        before = [others.count(kind) for kind in kinds]
+        one = [[n + (kind == k) for k, n in enumerate(before)] for kind in kinds]
+        for first in one:
+            for second in one if replaced else [before]:
+                gaps = zip(first, second, strict=True)
+                square = max(square, sum((a - b) ** 2 for a, b in gaps))
+    with mp.workdps(30):
+        return proven(mp.sqrt(square) / users, "sensitivity")
+
+
+@way
+def average_delta(*, users: int, epsilon: float, delta: float) -> Found:
+    """Return the true delta of one user's report where the average of n has a given variance.
+
+    It is ``2 ln(1.25/delta)/(n epsilon^2)``, and a report that is between 0 and 1 has n times it.
+    """
+    from hockeystick.accountants import delta as asked
+    from hockeystick.mechanisms import Gaussian
+
+    variance = 2.0 * math.log(1.25 / delta) / (users * epsilon**2)
+    noise = math.sqrt(users * variance)
+    least, most = (asked(Gaussian(noise * (1.0 + part)), epsilon) for part in (1e-14, -1e-14))
+    return between(float(least.lower), float(most), "delta")
+
+
+def _excesses(outputs: int, shift: int, epsilon: float) -> list[Fraction]:
+    """Return ``P(z) - e^eps Q(z)`` for each output z of either law."""
+    chance, grown = Fraction(1, outputs), Fraction(math.exp(epsilon))
+    return [chance * (z < outputs) - grown * chance * (z >= shift) for z in range(outputs + shift)]

@@ -1,0 +1,57 @@
+"""Two noisy queries in the place of one: adaptive clipping and learning rates."""
+
+from __future__ import annotations
+
+from hockeystick.literature.registry import way
+from hockeystick.results import Certified
+
+
+@way
+def query_noise(*, inflation: float) -> float:
+    """Return nu_q/nu where the gradients' noise is inflated by so much."""
+    from hockeystick.calibration import joint_noise
+
+    return joint_noise(1.0, inflation=inflation).query
+
+
+@way
+def query_over_bit_noise(*, inflation: float) -> float:
+    """Return how much larger the query's noise is than a clipped bit's at the same cost.
+
+    The bit, in {-1/2, 1/2}, has sensitivity 1/2, the query 1. ``clipping_noise`` tells how much
+    noise the gradients need beside a bit's; half the query's noise needs the same.
+    """
+    import math
+
+    from hockeystick._solve import increasing_root
+    from hockeystick.calibration import clipping_noise
+
+    def short(log_excess: float) -> float:
+        return inflation - clipping_noise(1.0, 0.5 + math.exp(log_excess))
+
+    query = query_noise(inflation=inflation)
+    bit = 0.5 + math.exp(increasing_root(short, math.log(query), tolerance=1e-12))
+    return query / bit
+
+
+@way
+def one_release_epsilon(*, noise_multiplier: float, delta: float) -> Certified:
+    """Return the epsilon of one Gaussian release."""
+    from hockeystick.accountants import epsilon
+    from hockeystick.mechanisms import Gaussian
+
+    return epsilon(Gaussian(noise_multiplier), delta)
+
+
+@way
+def joint_epsilon(
+    *, noise_multiplier: float, delta: float, inflation: float, algorithm: bool = False
+) -> Certified:
+    """Return the epsilon of gradients and query; as the algorithm has it, both with nu_g."""
+    from hockeystick.accountants import epsilon
+    from hockeystick.calibration import joint_noise
+    from hockeystick.mechanisms import Gaussian
+
+    both = joint_noise(noise_multiplier, inflation=inflation)
+    query = both.gradient if algorithm else both.query
+    return epsilon(Gaussian(both.gradient) @ Gaussian(query), delta)

@@ -1,0 +1,1 @@
+"""Arithmetic that knows its error; mpmath's precision."""

@@ -1,0 +1,276 @@
+"""Multivariate Laplace noise of scale 1 in n dimensions at distance e, to any precision.
+
+The density is proportional to ``exp(-|x|)``; P is centred at u, Q at 0, and ``e = |u|``. In
+prolate spheroidal coordinates with these foci the loss is ``l = |x| - |x - u| = e T``, and the sum
+``|x| + |x - u|`` integrates out to Bessel functions: with ``a = e/2``, under P and under Q
+
+    p(T) ~ exp(+-a T) (1 - T^2)^((n-3)/2) (kappa + 1 - T^2),
+    kappa = ((n-1)/a) K_(n/2)(a) / K_(n/2-1)(a),
+
+with the same constant. In ``t = artanh T`` the density is ``exp(psi(t))``,
+
+    psi(t) = +-a tanh t - (n-1) ln cosh t + ln(kappa + 1/cosh^2 t),
+
+which has one peak, and no singularity nearer to the real axis than ``pi/2``.
+
+Integrals are Gauss sums over pieces. Where ``|psi(c + z) - psi(c)| <= G(|z|)``, a Taylor
+polynomial of degree 2m - 1 shows that m nodes on ``[c - h, c + h]`` err by no more than the share
+
+    2 exp(G(q h) + G(h)) q^(-2m) / (1 - 1/q)
+
+of the integral. As ``|cosh(c + z)| >= e^-r cos(r) cosh c`` and ``|tanh(c + z)| <= 1`` for
+``|z| <= r <= pi/4``, and ``|kappa + s| >= |s|`` where ``Re s >= 0``,
+
+    G(r) = |d/dt (psi - ln(kappa + s))| r + s (2a + n - 1) r^2 / (2 e^(-2r) cos^2 r) + 2 r
+
+with ``s = 1/cosh^2 c``.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from mpmath import mp, mpf
+
+from hockeystick.precision.profiles import exact
+
+# The largest radius that the bound of the growth is used for: below pi/4.
+REACH: Final = 0.75
+_RATIO: Final = 3.0
+# Bits beyond those asked for.
+_GUARD: Final = 40
+_MOST: Final = 20_000
+
+
+class _Pair(NamedTuple):
+    """A pair of dimension n, with ``a = e/2`` and kappa; a float of ``a`` only steers."""
+
+    dimension: int
+    half: mpf
+    kappa: mpf
+
+    def density(self, t: mpf, side: int) -> mpf:
+        """Return ``exp(psi)``, of P (side 1) or of Q (-1)."""
+        grown = mp.exp(t)
+        fallen = 1 / grown
+        inverse = 2 / (grown + fallen)
+        slant = side * self.half * (grown - fallen) * inverse / 2
+        rest = self.kappa + inverse * inverse
+        return mp.exp(slant) * inverse ** (self.dimension - 1) * rest
+
+    def growth(self, centre: float, radius: float, side: int) -> float:
+        """Return G."""
+        half, n = float(self.half), self.dimension
+        square = math.cosh(centre) ** -2
+        slope = abs(side * half * square - (n - 1) * math.tanh(centre))
+        near = (math.exp(-radius) * math.cos(radius)) ** 2
+        bend = square * (2.0 * half + n - 1) / (2.0 * near)
+        return (slope + (bend * radius) + 2.0) * radius * (1.0 + 1e-9)
+
+
+def kappa_of(dimension: int, half: mpf) -> mpf:
+    """Return ``((n-1)/a) K_(n/2)(a) / K_(n/2-1)(a)``, for n >= 2, to mpmath's precision.
+
+    ``r_v = K_(v+1)/K_v = 2v/a + 1/r_(v-1)``, which forgets where it began: as ``r >= 1`` and
+    ``r_v >= 2v/a`` it is known between two ends at any v, and the ends are followed from far enough
+    below, or from the least v on, where r is known.
+    """
+    last = Fraction(dimension, 2) - 1
+    steps = 64
+    with mp.extraprec(20):
+        while True:
+            start = last - steps
+            if start <= Fraction(1, 2):
+                low = high = _least_ratio(dimension, half)
+                start = Fraction(dimension % 2, -2)
+            else:
+                low = max(mp.one, 2 * exact(start) / half)
+                high = 2 * exact(start) / half + min(mp.one, half / (2 * exact(start - 1)))
+            for k in range(1, int(last - start) + 1):
+                order = 2 * exact(start + k) / half
+                low, high = order + 1 / high, order + 1 / low
+            if high - low <= low * mp.eps * 64:
+                return (dimension - 1) / half * (low + high) / 2
+            steps *= 2
+
+
+def _least_ratio(dimension: int, half: mpf) -> mpf:
+    """Return ``K_1/K_0``, or ``K_(1/2)/K_(-1/2) = 1`` in odd dimensions."""
+    return mp.one if dimension % 2 else mp.besselk(1, half) / mp.besselk(0, half)
+
+
+def multivariate_laplace_delta(epsilon: mpf, distance: Fraction, dimension: int) -> mpf:
+    """Return ``P(L > eps) - e^eps Q(L > eps)`` at any real epsilon, for n >= 2."""
+    if epsilon < 0:
+        mirrored = multivariate_laplace_delta(-epsilon, distance, dimension)
+        return -mp.expm1(epsilon) + mp.exp(epsilon) * mirrored
+    return _delta(epsilon, distance, dimension, mp.prec)
+
+
+@lru_cache(maxsize=4096)
+def _delta(epsilon: mpf, distance: Fraction, dimension: int, precision: int) -> mpf:
+    """Return the profile at an epsilon >= 0, to so many bits."""
+    with mp.workprec(precision):
+        if epsilon >= exact(distance):
+            return mp.zero
+        extra = _GUARD
+        while True:
+            with mp.extraprec(extra):
+                own, value = _difference(epsilon, distance, dimension)
+                enough = value > 0 and mp.mag(own) - mp.mag(value) < extra - _GUARD // 2
+            if enough or extra > _MOST:
+                return +max(value, mp.zero)
+            extra *= 2
+
+
+def _difference(epsilon: mpf, distance: Fraction, dimension: int) -> tuple[mpf, mpf]:
+    """Return ``P(L > eps)`` and ``P(L > eps) - e^eps Q(L > eps)``."""
+    pair, total = _total(distance, dimension, mp.prec)
+    start = mp.atanh(epsilon / exact(distance))
+    own = _above(pair, start, 1)
+    return own / total, (own - mp.exp(epsilon) * _above(pair, start, -1)) / total
+
+
+@lru_cache(maxsize=64)
+def _total(distance: Fraction, dimension: int, precision: int) -> tuple[_Pair, mpf]:
+    """Return the pair and the integral of ``exp(psi)``, to so many bits."""
+    half = exact(distance) / 2
+    pair = _Pair(dimension, half, kappa_of(dimension, half))
+    return pair, _above(pair, mp.zero, 1) + _above(pair, mp.zero, -1)
+
+
+def peak(dimension: int, half: float, kappa: float) -> float:
+    """Return about where psi of P is largest: ``a/T = (n-1)/s + 2/(kappa + s)``, by bisection."""
+    low, high = 0.0, 40.0
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        square = math.cosh(middle) ** -2
+        rest = (dimension - 1) / square + 2.0 / (kappa + square)
+        low, high = (middle, high) if half > rest * math.tanh(middle) else (low, middle)
+    return low
+
+
+def _above(pair: _Pair, start: mpf, side: int) -> mpf:
+    """Return the integral of ``exp(psi)`` above a start >= 0, from the peak to either side."""
+    top = peak(pair.dimension, float(pair.half), float(pair.kappa)) if side > 0 else 0.0
+    first = max(start, mp.mpf(top))
+    total = _upwards(pair, first, side)
+    return total if first == start else total + _downwards(pair, first, start, total)
+
+
+def _upwards(pair: _Pair, start: mpf, side: int) -> mpf:
+    """Return the integral above a start at or above the peak."""
+    rule = _rule()
+    at, total, half = start, mp.zero, REACH / _RATIO
+    while True:
+        last = _last(pair, at, side, rule)
+        if last is not None:
+            return total + last
+        half = _half(pair, at, half, side, rule)
+        total += _piece(pair, at + half, mp.mpf(half), side, rule)
+        at += 2 * half
+        t = float(at)
+        # (n-1) tanh t -+ a/cosh^2 t rises with t, and is less than the slope.
+        slope = (pair.dimension - 1) * math.tanh(t)
+        slope -= max(side, 0) * float(pair.half) * math.cosh(t) ** -2
+        if slope > 1e-9 * pair.dimension:
+            left = pair.density(at, side) / (slope * (1.0 - 1e-6))
+            if left <= total * mp.eps:
+                return total
+
+
+def _downwards(pair: _Pair, start: mpf, end: mpf, known: mpf) -> mpf:
+    """Return the integral of P below the peak and above an end, as far as it counts."""
+    rule = _rule()
+    at, total, half = start, mp.zero, REACH / _RATIO
+    while at > end and (at - end) * pair.density(at, 1) > (total + known) * mp.eps:
+        half = _half(pair, at, -half, 1, rule)
+        width = min(mp.mpf(half), (at - end) / 2)
+        total += _piece(pair, at - width, width, 1, rule)
+        at -= 2 * width
+    return total
+
+
+class _Rule(NamedTuple):
+    """A Gauss rule, and the logarithm of the growth up to which it keeps mpmath's digits."""
+
+    nodes: tuple[tuple[mpf, mpf], ...]
+    growth: float
+
+
+def _rule() -> _Rule:
+    """Return the rule for mpmath's precision."""
+    log_accuracy = mp.prec * math.log(2.0)
+    growth = log_accuracy / 2.3
+    count = math.ceil((4.0 / 3.0 * growth + log_accuracy + 2.0) / (2.0 * math.log(_RATIO)))
+    return _Rule(_nodes(count, mp.prec), growth)
+
+
+def _half(pair: _Pair, at: mpf, half: float, side: int, rule: _Rule) -> float:
+    """Return half the width of the next piece, up (or for a width < 0 down) from a point."""
+    way = math.copysign(1.0, half)
+    width = min(1.5 * abs(half), REACH / _RATIO)
+    while pair.growth(float(at) + way * width, _RATIO * width, side) > rule.growth:
+        width *= 0.8
+    return width
+
+
+def _piece(pair: _Pair, centre: mpf, half: mpf, side: int, rule: _Rule) -> mpf:
+    """Return the integral over one piece."""
+    values = (w * pair.density(centre + half * x, side) for x, w in rule.nodes)
+    return half * mp.fsum(values)
+
+
+def _last(pair: _Pair, at: mpf, side: int, rule: _Rule) -> mpf | None:
+    """Return all that is left by one sum over ``y = pi/2 - arcsin T``, if that is good enough.
+
+    There the density is ``exp(+-a cos y) sin^(n-2) y (kappa + sin^2 y)``, an entire function. For
+    ``|z| <= Y = 2 H`` it is at most ``exp(a cosh Y) sinh^(n-2) Y (kappa + sinh^2 Y)``, with
+    ``exp(-a cos Y)`` in place of the first factor under Q, and between 0 and H at least
+    ``exp(a cos H)``, or ``exp(-a)``, times ``kappa (y sin(H)/H)^(n-2)``.
+    """
+    if at < 1.0:
+        return None
+    n, half, kappa = pair.dimension, float(pair.half), float(pair.kappa)
+    end = 2 * mp.atan(mp.exp(-at))
+    h = float(end)
+    steep = math.cosh(2.0 * h) - math.cos(h) if side > 0 else 1.0 - math.cos(2.0 * h)
+    growth = half * steep + (n - 2) * math.log(math.sinh(2.0 * h) / math.sin(h))
+    growth += math.log(n - 1) + math.log1p(math.sinh(2.0 * h) ** 2 / kappa)
+    if growth * (1.0 + 1e-9) > 4.0 / 3.0 * rule.growth:
+        return None
+    total = mp.zero
+    for x, w in rule.nodes:
+        y = end / 2 * (1 + x)
+        square = mp.sin(y) ** 2
+        term = mp.exp(side * pair.half * mp.cos(y)) * (pair.kappa + square)
+        total += w * term * square ** (mp.mpf(n - 2) / 2)
+    return end / 2 * total
+
+
+@lru_cache(maxsize=32)
+def _nodes(count: int, precision: int) -> tuple[tuple[mpf, mpf], ...]:
+    """Return the nodes and weights of a Gauss rule on [-1, 1], by Newton's method."""
+    found = []
+    for k in range(count):
+        x = mp.cos(mp.pi * (k + mp.mpf(3) / 4) / (count + mp.mpf(1) / 2))
+        for _ in range(int(math.log2(precision)) + 4):
+            value, slope = _legendre(count, x)
+            step = value / slope
+            x -= step
+            if abs(step) < mp.eps:
+                break
+        slope = _legendre(count, x)[1]
+        found.append((x, 2 / ((1 - x * x) * slope * slope)))
+    return tuple(found)
+
+
+def _legendre(count: int, x: mpf) -> tuple[mpf, mpf]:
+    """Return the Legendre polynomial of a degree and its derivative."""
+    before, value = mp.one, x
+    for k in range(2, count + 1):
+        before, value = value, ((2 * k - 1) * x * value - (k - 1) * before) / k
+    return value, count * (before - x * value) / (1 - x * x)

@@ -1,0 +1,59 @@
+"""Losses of which only a bound is known: a dominating loss, and the loss of a concrete case."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+from hockeystick.privacy_loss.base import Atoms, Bounded, CellLoss, Cumulants, Loss, Masses
+
+if TYPE_CHECKING:
+    from hockeystick.kernels.series import Array
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DominatedLoss(CellLoss):
+    """A loss that ``above`` dominates, while some data and queries reach ``below``.
+
+    Everything but ``attained`` is that of the dominating loss; None stands for no case at all.
+    """
+
+    above: CellLoss
+    below: Loss | None
+
+    @property
+    def attained(self) -> Loss | None:
+        """The loss of the concrete case."""
+        return self.below
+
+    @property
+    def infimum(self) -> float:
+        """That of the dominating loss."""
+        return self.above.infimum
+
+    @property
+    def supremum(self) -> float:
+        """That of the dominating loss."""
+        return self.above.supremum
+
+    @property
+    def limit_square(self) -> float:
+        """That of the dominating loss."""
+        return self.above.limit_square
+
+    def atoms(self) -> Atoms:
+        """Return those of the dominating loss."""
+        return self.above.atoms()
+
+    def cells(self, edges: Array) -> Masses:
+        """Return those of the dominating loss."""
+        return self.above.cells(edges)
+
+    def cumulants(self, c: float) -> Cumulants:
+        """Return those of the dominating loss."""
+        return self.above.cumulants(c)
+
+    def log_mgf(self, c: float) -> Bounded:
+        """Return K of the dominating loss."""
+        return self.above.log_mgf(c)

@@ -1,0 +1,45 @@
+"""The pair of losses of GOPA: one Gaussian, whose mu is between proven ends."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Final
+
+from hockeystick.mechanisms.decentralised.gopa import GOPA
+from hockeystick.mechanisms.matrix_factorization import square_root
+from hockeystick.privacy_loss._exposure import Exposure, exposure, infinite_exposure
+from hockeystick.privacy_loss.dominated import DominatedLoss
+from hockeystick.privacy_loss.gaussian import GaussianLoss
+from hockeystick.privacy_loss.registry import LossPair, NoAnalysisError, losses_of
+from hockeystick.privacy_loss.revealing import RevealingLoss
+
+# With less noise mu is no float.
+_LEAST_NOISE: Final = 1e-300
+
+
+@losses_of.register
+def _(mechanism: GOPA) -> LossPair:
+    if mechanism.noise_multiplier == math.inf:
+        return LossPair(None, None)
+    if mechanism.noise_multiplier == 0.0:
+        return LossPair(RevealingLoss(1.0, True), RevealingLoss(1.0, False))
+    if mechanism.noise_multiplier < _LEAST_NOISE:
+        raise NoAnalysisError(f"noise multipliers are analysed from {_LEAST_NOISE:g} on, or 0")
+    noise = Fraction(repr(mechanism.noise_multiplier))
+    ends = _exposure(mechanism, noise)
+    above = GaussianLoss(noise / square_root(ends.most))
+    if ends.least == ends.most:
+        return LossPair(above, above)
+    loss = DominatedLoss(above, GaussianLoss(noise / square_root(ends.least)))
+    return LossPair(loss, loss)
+
+
+def _exposure(mechanism: GOPA, noise: Fraction) -> Exposure:
+    """Return the largest ``s^2 (Sg^-1)_vv``."""
+    graph, colluders = mechanism.graph, mechanism.colluders
+    if mechanism.pairwise_multiplier == math.inf:
+        exact = infinite_exposure(graph, colluders)
+        return Exposure(exact, exact)
+    pairwise = Fraction(repr(mechanism.pairwise_multiplier))
+    return exposure(graph, colluders, (pairwise / noise) ** 2)

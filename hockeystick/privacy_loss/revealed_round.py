@@ -1,0 +1,157 @@
+"""The pair of losses of several runs that share a coin which an adversary sees.
+
+With probability p, the same in both data sets, the output is that of a composition of pairs,
+otherwise it tells nothing, and which it was is seen. So the moment ``E_P[e^(c L)]`` is
+``1 - p + p e^(K(c))``, K that of the composition.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, final
+
+from hockeystick.mechanisms import RevealedRound
+from hockeystick.mechanisms.matrix_factorization import square_root
+from hockeystick.privacy_loss._rates import decimal_or_above
+from hockeystick.privacy_loss.base import CellLoss, Cumulants, Loss
+from hockeystick.privacy_loss.counted import (
+    Counted,
+    corners,
+    counted_losses,
+    largest_loss,
+    last_order,
+    log_mgf_upper,
+    total,
+)
+from hockeystick.privacy_loss.gaussian import GaussianLoss
+from hockeystick.privacy_loss.registry import LossPair, NoAnalysisError, losses_of
+from hockeystick.privacy_loss.renyi_curve import CurveLoss
+from hockeystick.privacy_loss.revealed_mixture import revealed_mixture
+from hockeystick.privacy_loss.revealing import RevealingLoss
+from hockeystick.privacy_loss.sparse_vector import UnknownLoss
+from hockeystick.privacy_loss.two_point import TwoPointLoss
+
+_ULP: Final = 2.0**-52
+# Exponentials beyond this are left to their logarithms.
+_LARGEST_EXPONENT: Final = 700.0
+# A rate below this is rounded up to it, and nothing is said of what is attained.
+_LEAST_RATE: Final = 1e-300
+# An order so small that any loss with divergences has a finite one there.
+_SMALL_ORDER: Final = 1e-9
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RevealedRoundLoss(CurveLoss):
+    """``K(c) <= ln(1 + p (e^(sum of K_i(c)) - 1))``; p is exactly this fraction.
+
+    ``below`` is the loss of one of the runs, where the others are not looked at.
+    """
+
+    terms: Counted
+    rate: Fraction
+    below: Loss | None
+
+    @property
+    def attained(self) -> Loss | None:
+        """That of one run, of the sample that is seen."""
+        return self.below
+
+    @property
+    def end(self) -> float:
+        """That of the runs."""
+        return last_order(self.terms)
+
+    @property
+    def corners(self) -> tuple[float, ...]:
+        """Those of the runs."""
+        return corners(self.terms)
+
+    @property
+    def supremum(self) -> float:
+        """The largest loss of all the runs together."""
+        return largest_loss(self.terms)
+
+    def bound(self, c: float) -> float:
+        """Return the bound, rounded up; it rises with p and with K."""
+        if c == 0.0:
+            return 0.0
+        k = log_mgf_upper(self.terms, c)
+        rate = min(max(float(self.rate) * (1.0 + 2.0 * _ULP), _LEAST_RATE), 1.0)
+        if k == math.inf or rate == 1.0:
+            return k
+        if k <= _LARGEST_EXPONENT:
+            return math.log1p(rate * math.expm1(k)) * (1.0 + 32.0 * _ULP)
+        return k * (1.0 + 4.0 * _ULP) + math.log(rate + math.exp(-k)) * (1.0 - 8.0 * _ULP)
+
+    def cumulants(self, c: float) -> Cumulants:
+        """Return the bound and two derivatives: the runs' share of M is ``p e^K / M``."""
+        if c > self.end:
+            return Cumulants(math.inf, math.inf, 0.0)
+        k = total(self.terms, c)
+        if k.value == math.inf:
+            return k
+        rate = float(self.rate)
+        value = max(k.value + math.log(max(rate, _LEAST_RATE)), 0.0)
+        if k.value <= _LARGEST_EXPONENT:
+            value = math.log1p(rate * math.expm1(k.value))
+        share = math.exp(min(math.log(max(rate, _LEAST_RATE)) + k.value - value, 0.0))
+        bend = share * (k.curvature + (1.0 - share) * k.slope * k.slope)
+        return Cumulants(value, share * k.slope, bend)
+
+
+@losses_of.register
+def _(mechanism: RevealedRound) -> LossPair:
+    rate = mechanism.rate
+    exact = rate if isinstance(rate, Fraction) else Fraction(repr(rate))
+    if exact == 0:
+        return LossPair(None, None)
+    removing, adding = counted_losses(mechanism.inner)
+    return LossPair(_together(removing, exact), _together(adding, exact))
+
+
+def _together(terms: Counted, rate: Fraction) -> Loss | None:
+    """Return the loss of all runs in one direction."""
+    terms = _joined(terms)
+    if not terms:
+        return None
+    if any(isinstance(loss, RevealingLoss) and loss.rate == 1 for loss, _ in terms):
+        return TwoPointLoss(0.0, decimal_or_above(rate))
+    if any(isinstance(loss, TwoPointLoss) and 0.0 < loss.failure for loss, _ in terms):
+        raise NoAnalysisError(
+            "a guarantee that may fail has no Renyi divergences, by which rounds are bounded; use "
+            "its pure part, and add the failures of all runs"
+        )
+    ((first, count), *more) = terms
+    if not more and count == 1 and isinstance(first, CellLoss) and rate > _LEAST_RATE:
+        return revealed_mixture([(1 - rate, None), (rate, first)])
+    if total(terms, _SMALL_ORDER).value == math.inf:
+        return UnknownLoss()
+    return RevealedRoundLoss(terms, rate, _of_one(terms, rate))
+
+
+def _joined(terms: Counted) -> Counted:
+    """Return the losses with all Gaussians as one: ``1/z^2`` adds up, to far more than a float."""
+    gaussians = [(loss, count) for loss, count in terms if isinstance(loss, GaussianLoss)]
+    rest = tuple((loss, count) for loss, count in terms if not isinstance(loss, GaussianLoss))
+    if sum(count for _, count in gaussians) < 2:
+        return terms
+    square = sum((count / _exact(loss) ** 2 for loss, count in gaussians), Fraction(0))
+    return ((GaussianLoss(1 / square_root(square)), 1), *rest)
+
+
+def _exact(loss: GaussianLoss) -> Fraction:
+    """Return a noise multiplier as the decimal that it prints as; a fraction as itself."""
+    noise = loss.noise_multiplier
+    return noise if isinstance(noise, Fraction) else Fraction(repr(noise))
+
+
+def _of_one(terms: Counted, rate: Fraction) -> Loss | None:
+    """Return the loss of the run that tells most, alone, as some data attain it."""
+    known = [one for loss, _ in terms if isinstance(one := loss.attained, CellLoss)]
+    if not known or rate <= _LEAST_RATE:
+        return None
+    costliest = max(known, key=lambda loss: loss.cumulants(1.0).value)
+    return revealed_mixture([(1 - rate, None), (rate, costliest)])

@@ -1,0 +1,212 @@
+"""Every checker is told something wrong, and must see it: no claim is exempt.
+
+A figure is moved by some units of its last digit and by a fifth, both ways. The bound of a
+statement is moved past the truth, both ways, and a parameter of the statement is changed so that
+a true one becomes false, a false one true.
+"""
+
+import ast
+import dataclasses
+import inspect
+import math
+from decimal import Decimal
+from fractions import Fraction
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+from hockeystick.literature import Checked, Claim, Found, Verdict, catalogue, check
+from hockeystick.literature.checking import _checked
+from hockeystick.literature.data import Asked
+from hockeystick.literature.registry import SUBJECTS, ways
+from hockeystick.literature.verdicts import is_rounded_multiple, judge, share_of_multiples
+from tests.literature.wrong import CHANGES, REACHED, Change
+
+CLAIMS = catalogue().claims
+FIGURES = [id_ for id_, claim in CLAIMS.items() if claim.relation == "equals"]
+MULTIPLES = [id_ for id_, claim in CLAIMS.items() if claim.relation == "multiple-of"]
+STATEMENTS = [id_ for id_ in CLAIMS if id_ not in (*FIGURES, *MULTIPLES)]
+CONDITIONED = [id_ for id_, claim in CLAIMS.items() if claim.only_with]
+
+
+def _of(id_: str) -> Checked:
+    (one,) = check(id_)
+    return one
+
+
+def _changed(claim: Claim, change: Change, **other: Any) -> Claim:
+    """Return a claim of which some parameters are others; each must be one that the way takes."""
+    fields: dict[str, Any] = {}
+    for name, parameters in change.items():
+        asked = getattr(claim, name)
+        assert set(parameters) <= set(inspect.signature(ways()[asked.way]).parameters)
+        told = {**dict(asked.parameters), **parameters}
+        fields[name] = Asked(asked.way, tuple(sorted(told.items())))
+    return dataclasses.replace(claim, **fields, **other)
+
+
+def _unit(printed: str) -> Decimal:
+    exponent = Decimal(printed).as_tuple().exponent
+    assert isinstance(exponent, int)
+    return Decimal(1).scaleb(exponent)
+
+
+def _around(printed: str) -> dict[str, list[str]]:
+    """Return wrong figures below and above one, with as many decimals."""
+    unit, number = _unit(printed), Decimal(printed)
+    fifth = (abs(number) / 5).quantize(unit)
+    sides = {}
+    for side, sign in (("below", -1), ("above", 1)):
+        steps = [unit * k for k in (1, 2, 3)] + [fifth] * (fifth > 3 * unit)
+        sides[side] = [f"{number + sign * step:f}" for step in steps]
+    return sides
+
+
+def test_every_claim_is_told_something_wrong() -> None:
+    assert sorted((*FIGURES, *MULTIPLES, *STATEMENTS)) == sorted(CLAIMS)
+    assert all(_change(id_) for id_ in STATEMENTS)
+    used = {prefix for prefix in CHANGES for id_ in STATEMENTS if _is_of(id_, prefix)}
+    assert used == set(CHANGES)
+
+
+@pytest.mark.parametrize("id_", FIGURES)
+def test_a_wrong_figure_does_not_reproduce(id_: str) -> None:
+    claim, own = CLAIMS[id_], _of(id_).own
+    assert own is not None
+    if not math.isfinite(own.upper):
+        claim = _changed(claim, REACHED)
+        own = _checked(claim).own
+        assert own is not None
+    unit = _unit(claim.published)
+    right = f"{Decimal(own.upper).quantize(unit):f}"
+    found = _checked(dataclasses.replace(claim, published=right)).verdict
+    assert found in (Verdict.REPRODUCES, Verdict.ONLY_WITH)
+    for side in _around(right).values():
+        # A number that ends in a half may be rounded up or down: one neighbour may be right too.
+        wrong = [one for one in side if abs(Decimal(one) - Decimal(own.upper)) > unit * 3 / 5]
+        assert len(wrong) >= 2
+        for printed in wrong:
+            told = dataclasses.replace(claim, published=printed)
+            assert _checked(told).verdict is Verdict.DIFFERS
+
+
+@pytest.mark.parametrize("id_", MULTIPLES)
+def test_a_wrong_multiple_is_not_consistent(id_: str) -> None:
+    claim, own = CLAIMS[id_], _of(id_).own
+    assert own is not None
+    for side in _around(claim.published).values():
+        verdicts = []
+        for printed in side:
+            number, unit = Fraction(printed), Fraction(own.upper).limit_denominator(1000)
+            rest = abs(number - unit * round(number / unit))
+            fits = rest <= Fraction(_unit(printed)) / 2
+            told = _checked(dataclasses.replace(claim, published=printed)).verdict
+            assert told is (Verdict.CONSISTENT if fits else Verdict.DIFFERS)
+            verdicts.append(told)
+        assert Verdict.DIFFERS in verdicts
+
+
+@pytest.mark.parametrize("id_", MULTIPLES)
+def test_the_share_of_consistent_numbers_is_what_counting_finds(id_: str) -> None:
+    claim, own = CLAIMS[id_], _of(id_).own
+    assert own is not None
+    unit, count = _unit(claim.published), 2200
+    fits = [is_rounded_multiple(own.upper, f"{unit * k:f}") for k in range(1, count + 1)]
+    share = share_of_multiples(own.upper, claim.published)
+    assert sum(fits) / count == pytest.approx(share, rel=0.01)
+
+
+@pytest.mark.parametrize("id_", STATEMENTS)
+def test_a_bound_beyond_the_truth_changes_the_verdict(id_: str) -> None:
+    one = _of(id_)
+    truth, relation = one.certified, one.claim.relation
+    assert truth is not None
+    low, high = 0.8 * truth.lower, 1.25 * truth.upper
+    below = _told(one, low) if low > 0.0 else None
+    above = _told(one, high) if math.isfinite(high) else None
+    middle = None
+    if relation == "for-all":
+        assert (below, above) == (Verdict.INVALID, Verdict.INVALID)
+        middle = _told(one, (truth.lower + truth.upper) / 2)
+        assert middle not in (None, Verdict.INVALID)
+    else:
+        wrong, right = (below, above) if relation == "at-most" else (above, below)
+        assert wrong in (None, Verdict.INVALID)
+        assert right not in (None, Verdict.INVALID, Verdict.UNDECIDED)
+    beyond = one.without and math.isfinite(one.without.upper) and relation == "at-most"
+    loose = _told(one, 1.25 * one.without.upper, both=True) if beyond and one.without else None
+    assert loose in (None, Verdict.REPRODUCES)
+    assert {below, middle, above, loose} - {None, one.verdict}
+
+
+def _told(one: Checked, claimed: float, *, both: bool = False) -> Verdict:
+    """Return the verdict where another bound is claimed, with the condition, or without it too."""
+    bound = Found(claimed, claimed, "exact")
+    other = bound if both else one.own_without
+    return judge(
+        one.claim.relation,
+        "",
+        own=bound,
+        certified=one.certified,
+        without=one.without,
+        own_without=other,
+    )
+
+
+@pytest.mark.parametrize("id_", STATEMENTS)
+def test_a_changed_parameter_changes_the_verdict(id_: str) -> None:
+    claim = CLAIMS[id_]
+    before, after = _of(id_).verdict, _checked(_changed(claim, _change(id_))).verdict
+    if before in (Verdict.REPRODUCES, Verdict.ONLY_WITH):
+        assert after is Verdict.INVALID
+    else:
+        assert before in (Verdict.INVALID, Verdict.UNDECIDED)
+        assert after in (Verdict.REPRODUCES, Verdict.UNDECIDED)
+        assert after is not before
+
+
+@pytest.mark.parametrize("id_", CONDITIONED)
+def test_a_condition_that_makes_no_difference_is_not_named(id_: str) -> None:
+    claim = CLAIMS[id_]
+    same = claim.own if claim.relation == "equals" else claim.certified
+    idle = dataclasses.replace(claim, without=same, own_without=claim.own)
+    assert _checked(idle).verdict is not Verdict.ONLY_WITH
+
+
+def _is_of(id_: str, prefix: str) -> bool:
+    return id_ == prefix or id_.startswith(f"{prefix}/")
+
+
+def _change(id_: str) -> Change:
+    """Return how a claim is changed."""
+    (change,) = (change for prefix, change in CHANGES.items() if _is_of(id_, prefix))
+    return change
+
+
+def _flat(value: Any) -> list[float]:
+    """Return the numbers in a parameter."""
+    if isinstance(value, tuple):
+        return [number for one in value for number in _flat(one)]
+    return [float(value)] if isinstance(value, (int, float)) else []
+
+
+@pytest.mark.parametrize("id_", [*FIGURES, *MULTIPLES])
+def test_no_way_is_given_the_printed_figure(id_: str) -> None:
+    claim = CLAIMS[id_]
+    for asked in (claim.own, claim.certified, claim.without, claim.own_without):
+        given = dict(asked.parameters).values() if asked else ()
+        assert claim.published not in given
+        assert float(claim.published) not in [number for one in given for number in _flat(one)]
+
+
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_the_ways_cannot_see_the_claims(subject: str) -> None:
+    module = import_module(f"hockeystick.literature.{subject}")
+    tree = ast.parse(inspect.getsource(module))
+    froms = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    others = {name for name in froms if name and name.startswith("hockeystick.literature")}
+    seen = {"hockeystick.literature.found", "hockeystick.literature.registry"}
+    assert others <= seen | {f"hockeystick.literature.{other}" for other in SUBJECTS}
+    names = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    assert not names & {"near", "printed", "published", "claim"}

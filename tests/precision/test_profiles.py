@@ -1,0 +1,64 @@
+"""Closed forms far from everyday noise, against other formulas in many more digits."""
+
+import random
+
+import pytest
+from mpmath import mp, mpf
+
+from hockeystick.precision.profiles import gaussian_delta, replaced_gaussian_delta, scaled_phi
+
+
+def mills(x: mpf) -> mpf:
+    """Return ``(1 - Phi(x)) / phi(x)`` for x > 0; far out by its continued fraction."""
+    if x < 1000:
+        return mp.erfc(x / mp.sqrt(2)) / (2 * mp.npdf(x))
+    found = x
+    for k in range(400, 0, -1):
+        found = x + k / found
+    return 1 / found
+
+
+@pytest.mark.parametrize("size", [1e3, 9.9e5, 1.01e6, 1e9, 1e40, 1e153])
+@pytest.mark.parametrize("shift", [-30.0, 0.0, 2.5])
+def test_a_tail_times_an_exponential_is_mills_ratio(size: float, shift: float) -> None:
+    with mp.workdps(400):
+        x = mp.mpf(size)
+        found = scaled_phi(x * x / 2 + shift, -x)
+        truth = mp.exp(mp.mpf(shift)) * mills(x) / mp.sqrt(2 * mp.pi)
+        assert abs(found - truth) < mp.mpf(10) ** -60 * truth
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_gaussian_of_any_mu_has_its_delta_at_so_many_deviations(seed: int) -> None:
+    source = random.Random(seed)
+    mu, deviations = mp.mpf(10 ** source.uniform(-20, 150)), mp.mpf(source.uniform(1, 30))
+    with mp.workdps(360):
+        epsilon = mu * mu / 2 + deviations * mu
+        truth = mp.npdf(deviations) * (mills(deviations) - mills(deviations + mu))
+    with mp.workdps(30):
+        found = gaussian_delta(epsilon, mu)
+    assert abs(found - truth) < mp.mpf(10) ** -26 * truth
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_replaced_example_has_its_delta_however_little_noise_there_is(seed: int) -> None:
+    source = random.Random(seed)
+    mu = mp.mpf(10 ** source.uniform(0, 10 if seed < 20 else 150))
+    p, deviations = mp.mpf(source.random()), mp.mpf(source.uniform(0.5, 20))
+    with mp.workdps(800):
+        epsilon = mu * mu / 2 + deviations * mu
+        factor = (1 - p) / p * mp.exp(mu * mu / 2)
+        x = (epsilon / 2 + mp.asinh(factor * mp.sinh(epsilon / 2))) / mu
+        below, between, above = (mp.erfc(y / mp.sqrt(2)) / 2 for y in (x - mu, x, x + mu))
+        first = (1 - p) * between + p * below
+        truth = first - mp.exp(epsilon) * ((1 - p) * between + p * above)
+    with mp.workdps(30):
+        found = replaced_gaussian_delta(epsilon, p, mu)
+    assert 0 < truth < first
+    assert abs(found - truth) < mp.mpf(10) ** -26 * truth
+
+
+def test_nothing_is_left_at_an_infinite_epsilon() -> None:
+    assert gaussian_delta(mp.inf, mp.mpf(2)) == 0
+    assert replaced_gaussian_delta(mp.inf, mp.mpf("0.1"), mp.mpf(2)) == 0
+    assert scaled_phi(mp.mpf(1), -mp.inf) == 0

@@ -1,0 +1,185 @@
+"""The loss of a Gaussian mixture: against quadrature over the output, by mpmath."""
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from mpmath import mp
+
+import hockeystick as hs
+from hockeystick.privacy_loss import (
+    GaussianLoss,
+    GaussianMixtureLoss,
+    LossPair,
+    NoAnalysisError,
+    RevealingLoss,
+    SampledGaussianLoss,
+    SampledLoss,
+    losses_of,
+)
+
+MIXTURES = [
+    ((Fraction(1, 2), Fraction(2)), (Fraction(9, 10), Fraction(1, 10))),
+    (
+        (Fraction(1, 20), Fraction(1), Fraction(3)),
+        (Fraction(1, 2), Fraction(49, 100), Fraction(1, 100)),
+    ),
+    ((Fraction(1), Fraction(1001, 1000)), (Fraction(1, 3), Fraction(2, 3))),
+]
+each_mixture = pytest.mark.parametrize(("distances", "weights"), MIXTURES)
+each_direction = pytest.mark.parametrize("removing", [True, False])
+
+
+def exact(value: Fraction) -> Any:
+    """Return a fraction at mpmath's precision."""
+    return mp.mpf(value.numerator) / value.denominator
+
+
+def densities(distances: Any, weights: Any, x: Any) -> tuple[Any, Any]:
+    """Return the densities of the mixture and of N(0, 1)."""
+    root = mp.sqrt(2 * mp.pi)
+    parts = [
+        exact(w) * mp.exp(-((x - exact(m)) ** 2) / 2)
+        for m, w in zip(distances, weights, strict=True)
+    ]
+    return mp.fsum(parts) / root, mp.exp(-x * x / 2) / root
+
+
+def loss_at(distances: Any, weights: Any, x: Any) -> Any:
+    """Return the loss of removing at an output."""
+    with_record, without = densities(distances, weights, x)
+    return mp.log(with_record / without)
+
+
+def log_integral(density: Any, cuts: list[Any]) -> Any:
+    """Return the logarithm of an integral; mpmath's tolerance is absolute, so it is scaled."""
+    scale = max(density(cuts[0]), density(cuts[-1]))
+    return mp.log(scale) + mp.log(mp.quad(lambda x: density(x) / scale, cuts))
+
+
+@each_direction
+@each_mixture
+@pytest.mark.parametrize(("start", "width"), [(-7.0, 1.0), (-0.4, 1e-7), (0.5, 0.05), (9.0, 1e-3)])
+def test_the_cells_are_the_outputs_with_such_a_loss(
+    distances: Any, weights: Any, removing: bool, start: float, width: float
+) -> None:
+    side = 1 if removing else -1
+    with mp.workdps(40):
+        low = side * float(loss_at(distances, weights, mp.mpf(start)))
+        edges = np.array([low, low + width])
+        ends = sorted(
+            mp.findroot(
+                lambda x, at=edge: loss_at(distances, weights, x) - side * mp.mpf(at), start
+            )
+            for edge in edges.tolist()
+        )
+        cuts = [ends[0] + (ends[1] - ends[0]) * k / 8 for k in range(9)]
+        mixed = log_integral(lambda x: densities(distances, weights, x)[0], cuts)
+        alone = log_integral(lambda x: densities(distances, weights, x)[1], cuts)
+        own, other = (mixed, alone) if removing else (alone, mixed)
+        masses = GaussianMixtureLoss(distances, weights, removing).cells(edges)
+        assert abs(masses.log_p[0] - own) <= masses.error[0]
+        assert abs(masses.log_q[0] - other) <= masses.error[0] < 1e-11
+
+
+@each_direction
+@each_mixture
+def test_the_cells_add_up_to_one(distances: Any, weights: Any, removing: bool) -> None:
+    edges = np.concatenate(([-np.inf], np.linspace(-20.0, 30.0, 20_001), [np.inf]))
+    masses = GaussianMixtureLoss(distances, weights, removing).cells(edges)
+    for log in (masses.log_p, masses.log_q):
+        assert math.fsum(np.exp(log)) == pytest.approx(1.0, abs=1e-13)
+    assert masses.error[masses.log_p > -700].max() < 1e-10
+
+
+@each_direction
+@each_mixture
+@pytest.mark.parametrize("c", [0.5, 4.0])
+def test_the_moments_hold_the_mean_over_the_output(
+    distances: Any, weights: Any, removing: bool, c: float
+) -> None:
+    loss = GaussianMixtureLoss(distances, weights, removing)
+    with mp.workdps(25):
+
+        def term(x: Any) -> Any:
+            mixed, alone = densities(distances, weights, x)
+            own, other = (mixed, alone) if removing else (alone, mixed)
+            return own * (own / other) ** mp.mpf(c)
+
+        truth = mp.log(mp.quad(term, [mp.mpf(k) for k in range(-30, 36, 3)]))
+        found = loss.log_mgf(c)
+        assert abs(found.value - truth) <= found.error < math.inf
+        assert loss.cumulants(c).value == pytest.approx(float(truth), rel=1e-4)
+
+
+def test_the_limit_is_the_chi_square_divergence() -> None:
+    loss = GaussianMixtureLoss(*MIXTURES[0], removing=True)
+    with mp.workdps(25):
+
+        def term(x: Any) -> Any:
+            mixed, alone = densities(*MIXTURES[0], x)
+            return mixed * mixed / alone
+
+        truth = float(mp.quad(term, list(range(-20, 26, 2))) - 1)
+    assert loss.limit_square == pytest.approx(truth, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "pair"),
+    [
+        (hs.GaussianMixture(math.inf, (0, 1), (0.5, 0.5)), LossPair(None, None)),
+        (hs.GaussianMixture(1, (0, 1), (1, 0)), LossPair(None, None)),
+        (hs.GaussianMixture(2, (1, 1), (0.5, 0.5)), LossPair(*(GaussianLoss(Fraction(2)),) * 2)),
+        (
+            hs.GaussianMixture(0, (0, 1, 2), (0.5, 0.25, 0.25)),
+            LossPair(*(RevealingLoss(Fraction(1, 2), side) for side in (True, False))),
+        ),
+        (
+            hs.GaussianMixture(3, (0, 2), (0.9, 0.1)),
+            LossPair(
+                *(
+                    SampledGaussianLoss(Fraction(1, 10), Fraction(3, 2), side)
+                    for side in (True, False)
+                )
+            ),
+        ),
+        (
+            hs.GaussianMixture(2, (0, 1, 4), (0.5, 0.45, 0.05)),
+            LossPair(
+                *(
+                    SampledLoss(
+                        GaussianMixtureLoss(
+                            (Fraction(1, 2), Fraction(2)), (Fraction(9, 10), Fraction(1, 10)), side
+                        ),
+                        Fraction(1, 2),
+                        side,
+                    )
+                    for side in (True, False)
+                )
+            ),
+        ),
+    ],
+    ids=str,
+)
+def test_a_random_sensitivity_has_this_pair(mechanism: hs.Mechanism, pair: LossPair) -> None:
+    assert losses_of(mechanism) == pair
+
+
+def test_what_floats_cannot_hold_is_refused() -> None:
+    with pytest.raises(NoAnalysisError, match="out of the reach of floats"):
+        losses_of(hs.GaussianMixture(1e-300, (0.5, 1), (0.5, 0.5)))
+
+
+@pytest.mark.parametrize("count", [1, 20])
+def test_the_answer_is_between_those_of_its_extremes(count: int) -> None:
+    middle = hs.epsilon(hs.GaussianMixture(2, (0, 1, 1.5), (0.9, 0.05, 0.05)) ** count, 1e-5)
+    ends = [
+        hs.epsilon(hs.GaussianMixture(2, (0, move), (0.9, 0.1)) ** count, 1e-5) for move in (1, 1.5)
+    ]
+    assert isinstance(middle, hs.Certified)
+    assert isinstance(ends[0], hs.Certified)
+    assert isinstance(ends[1], hs.Certified)
+    assert ends[0].lower <= middle.upper
+    assert middle.lower <= ends[1].upper

@@ -1,0 +1,198 @@
+"""The loss of Laplace noise: against quadrature over the output, by mpmath."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mpmath import mp
+
+import hockeystick as hs
+from hockeystick.privacy_loss import LaplaceLoss, LossPair, RevealingLoss, losses_of
+
+SCALES = [0.05, 0.5, 1.0, 7.3, 1e3]
+
+
+def density(x: Any, centre: int, scale: float) -> Any:
+    """Return the density of Laplace noise around a centre."""
+    b = mp.mpf(repr(scale))
+    return mp.exp(-abs(x - centre) / b) / (2 * b)
+
+
+def mean(function: Any, scale: float) -> Any:
+    """Return ``E_P f(L)`` over the outputs of P = Lap(1, b), piece by piece."""
+    b = mp.mpf(repr(scale))
+
+    def term(x: Any) -> Any:
+        loss = (abs(x) - abs(x - 1)) / b
+        return density(x, 1, scale) * function(loss)
+
+    cuts = [-90 * b, -10 * b, 0, *([mp.mpf(k) / 8 for k in range(1, 8)]), 1, 1 + 10 * b, 1 + 90 * b]
+    return mp.quad(term, cuts)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_the_cells_are_the_outputs_between_the_centres(scale: float) -> None:
+    loss = LaplaceLoss(scale)
+    edges = np.linspace(-loss.reach, loss.reach, 41)
+    masses = loss.cells(edges)
+    with mp.workdps(40):
+        b = mp.mpf(repr(scale))
+        for k in range(40):
+            cut = [(mp.mpf(float(edge)) * b + 1) / 2 for edge in edges[k : k + 2]]
+            for log, centre in ((masses.log_p, 1), (masses.log_q, 0)):
+                truth = mp.log(mp.quad(lambda x, c=centre: density(x, c, scale), cut))
+                # The outermost edges may be off by the rounding of the end of the loss.
+                moved = 4e-16 * 41 if k in (0, 39) else 0
+                assert abs(log[k] - truth) <= masses.error[k] + moved
+        assert masses.error.max() < 2e-13 * (1 + 0.1 * loss.reach)
+
+
+def test_a_cell_as_narrow_as_a_ten_millionth_keeps_its_digits() -> None:
+    low = 0.3
+    edges = np.array([low, low + 1e-7])
+    masses = LaplaceLoss(1.0).cells(edges)
+    with mp.workdps(40):
+        ends = [mp.exp((mp.mpf(float(edge)) - 1) / 2) / 2 for edge in edges]
+        assert abs(masses.log_p[0] - mp.log(ends[1] - ends[0])) <= masses.error[0] < 2e-14
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("count", [1, 7, 100_000])
+def test_cells_and_atoms_add_up_to_one(scale: float, count: int) -> None:
+    loss = LaplaceLoss(scale)
+    edges = np.linspace(loss.infimum, loss.supremum, count + 1)
+    masses, atoms = loss.cells(np.concatenate(([-np.inf], edges, [np.inf]))), loss.atoms()
+    own = math.fsum(np.exp(masses.log_p)) + math.fsum(np.exp(atoms.log_p))
+    other = math.fsum(np.exp(masses.log_q)) + math.fsum(np.exp(atoms.log_p - atoms.loss))
+    slack = float(masses.error.max()) + float(atoms.error.max()) + 2e-15
+    assert abs(own - 1.0) <= slack
+    assert abs(other - 1.0) <= slack + 4 * 2.0**-52 * loss.reach
+    assert slack < 1e-12 * (1.0 + loss.reach)
+
+
+@pytest.mark.parametrize("scale", [0.05, 1.0, 7.3])
+def test_the_atoms_are_the_outputs_beyond_the_centres(scale: float) -> None:
+    atoms = LaplaceLoss(scale).atoms()
+    with mp.workdps(40):
+        b = mp.mpf(repr(scale))
+        for index, cut in ((0, [-90 * b, -10 * b, 0]), (1, [1, 1 + 10 * b, 1 + 90 * b])):
+            truth = mp.log(mp.quad(lambda x: density(x, 1, scale), cut))
+            assert abs(atoms.log_p[index] - truth) <= atoms.error[index]
+            assert abs(atoms.loss[index] - (2 * index - 1) / b) <= 2**-52 / b
+
+
+@settings(deadline=None)
+@given(st.floats(-3, 12), st.floats(-6, 4))
+def test_the_moments_hold_the_closed_form_in_many_digits(log_scale: float, log_c: float) -> None:
+    scale, c = 10.0**log_scale, 10.0**log_c
+    with mp.workdps(80):
+        e, a = 1 / mp.mpf(repr(scale)), 1 + mp.mpf(c)
+        terms = a / (2 * a - 1) * mp.exp((a - 1) * e), (a - 1) / (2 * a - 1) * mp.exp(-a * e)
+        truth = mp.log(sum(terms))
+        found = LaplaceLoss(scale).log_mgf(c)
+        assert abs(found.value - truth) <= found.error
+        assert found.error <= 2e-13 * truth * (1 + 0.1 * c * float(e) + float(e))
+
+
+@pytest.mark.parametrize("scale", [0.5, 1.0, 7.3])
+@pytest.mark.parametrize("c", [0.5, 3.0])
+def test_the_moments_are_the_means_over_the_output(scale: float, c: float) -> None:
+    with mp.workdps(30):
+        truth = mp.log(mean(lambda loss: mp.exp(c * loss), scale))
+        assert LaplaceLoss(scale).log_mgf(c).value == pytest.approx(float(truth), rel=1e-12)
+
+
+def test_the_divergences_are_those_of_the_formula_sheet() -> None:
+    two, ten = LaplaceLoss(1.0).log_mgf(1.0), LaplaceLoss(2.0).log_mgf(9.0)
+    assert two.value == pytest.approx(0.6191236299985928233997885, rel=1e-14)
+    assert ten.value / 9.0 == pytest.approx(0.428690386467274833491612, rel=1e-14)
+
+
+@pytest.mark.parametrize("c", [1e-3, 0.4, 3.0, 40.0, 900.0])
+@pytest.mark.parametrize("scale", [0.02, 0.9, 30.0, 1e6])
+def test_the_cumulants_are_the_derivatives(scale: float, c: float) -> None:
+    def moment(z: Any) -> Any:
+        e = 1 / mp.mpf(repr(scale))
+        grown, fallen = mp.exp(z * e), mp.exp(-(1 + z) * e)
+        return mp.log(((1 + z) * grown + z * fallen) / (1 + 2 * z))
+
+    found = LaplaceLoss(scale).cumulants(c)
+    with mp.workdps(80):
+        for order, value in enumerate(found):
+            truth = float(mp.diff(moment, mp.mpf(c), order))
+            assert value == pytest.approx(truth, rel=1e-7, abs=1e-40)
+
+
+@pytest.mark.parametrize("scale", [0.01, 0.5, 4.0, 1e5])
+@pytest.mark.parametrize("c", [0.01, 2.0, 70.0])
+def test_the_line_holds_the_closed_form(scale: float, c: float) -> None:
+    loss, step = LaplaceLoss(scale), 0.37 * scale
+    values = loss.line(c, step, 60)
+    with mp.workdps(60):
+        for k, truth in enumerate(loss.reference_line(c, step, 60)):
+            turned = (values.imag[k] - truth.imag) / (2 * mp.pi)
+            away = abs(turned - mp.nint(turned)) * 2 * mp.pi
+            assert mp.hypot(values.real[k] - truth.real, away) <= values.error[k]
+            assert values.real[k] <= values.real[0] + 2 * values.error[0] + values.error[k]
+    assert loss.decay(c).exponent(1e3) == 0.0
+
+
+def test_the_reference_line_is_the_mean_over_the_output() -> None:
+    with mp.workdps(30):
+        z = mp.mpc(1.5, 0.75)
+        truth = mp.log(mean(lambda loss: mp.exp(z * loss), 0.8))
+        (_, found) = LaplaceLoss(0.8).reference_line(1.5, 0.75, 2)
+        assert abs(found - truth) < mp.mpf(10) ** -25
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.4, 1.2])
+def test_delta_is_the_mean_over_the_output(epsilon: float) -> None:
+    with mp.workdps(30):
+        e = mp.mpf(repr(epsilon))
+        truth = mean(lambda loss: max(mp.zero, 1 - mp.exp(e - loss)), 0.8)
+        found = LaplaceLoss(0.8).delta(e)
+        assert abs(found - truth) < 1e-4 * truth
+        own = 1 - mp.exp((e - 1 / mp.mpf("0.8")) / 2)
+        assert abs(found - own) < mp.mpf(10) ** -28
+        assert LaplaceLoss(0.8).delta(e, -1) < found < LaplaceLoss(0.8).delta(e, 1)
+        assert LaplaceLoss(0.8).delta(mp.mpf("1.26")) == 0
+
+
+def test_one_run_has_as_many_digits_as_asked() -> None:
+    found = hs.delta(hs.Laplace(1), 0.5, digits=24)
+    with mp.workdps(30):
+        truth = 1 - mp.exp(mp.mpf(-1) / 4)
+        assert found.lower <= truth <= found.upper
+        assert found.upper - found.lower < mp.mpf(10) ** -24
+
+
+def test_with_noise_that_decays_many_runs_have_an_exact_answer() -> None:
+    found = hs.epsilon(hs.Laplace(20) ** 3 @ hs.Gaussian(2), 1e-5, accountant="contour")
+    assert found.relative_width < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "pair"),
+    [
+        (hs.Laplace(math.inf), LossPair(None, None)),
+        (hs.Laplace(0), LossPair(RevealingLoss(1.0, True), RevealingLoss(1.0, False))),
+        (hs.Laplace(2), LossPair(LaplaceLoss(2.0), LaplaceLoss(2.0))),
+        (hs.FDP(hs.LaplaceTradeOff(2.0)), LossPair(LaplaceLoss(2.0), LaplaceLoss(2.0))),
+        (hs.FDP(hs.LaplaceTradeOff(math.inf)), LossPair(None, None)),
+    ],
+    ids=str,
+)
+def test_noise_and_its_tradeoff_function_have_the_same_pair(
+    mechanism: hs.Mechanism, pair: LossPair
+) -> None:
+    assert losses_of(mechanism) == pair
+
+
+@pytest.mark.parametrize("scale", [5e-324, 1e-305, 1e200])
+def test_scales_out_of_reach_still_have_sound_answers(scale: float) -> None:
+    found = hs.epsilon(hs.Laplace(scale) ** 3, 1e-5, accountant="rdp")
+    assert isinstance(found, hs.Certified)
+    assert found.lower <= 3.0 / scale if scale > 1.0 else found.upper > 1e300

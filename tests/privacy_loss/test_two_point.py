@@ -1,0 +1,138 @@
+"""The loss of randomized response: against its two outcomes."""
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mpmath import mp
+
+from hockeystick.notions import ApproxDP, PureDP, RenyiDP
+from hockeystick.privacy_loss import LossPair, TwoPointLoss, losses_of
+
+
+def moment(epsilon: float, c: float) -> Any:
+    """Return K by its definition, at mpmath's precision."""
+    e = mp.mpf(epsilon)
+    plus = 1 / (1 + mp.exp(-e))
+    return mp.log(plus * mp.exp(c * e) + (1 - plus) * mp.exp(-c * e))
+
+
+@given(st.floats(-12, 4), st.floats(-8, 8))
+def test_the_moments_hold_the_definition(log_epsilon: float, log_c: float) -> None:
+    epsilon, c = 10.0**log_epsilon, 10.0**log_c
+    with mp.workdps(80):
+        truth = moment(epsilon, c)
+        found = TwoPointLoss(epsilon).log_mgf(c)
+        assert abs(found.value - truth) <= found.error
+        assert found.error <= 1e-12 * truth * (1 + 0.25 * min((c + 1) * epsilon, 300))
+
+
+@pytest.mark.parametrize("c", [0.01, 1.0, 7.0, 800.0])
+@pytest.mark.parametrize("epsilon", [1e-6, 0.1, 3.0])
+def test_the_cumulants_are_the_derivatives(epsilon: float, c: float) -> None:
+    found = TwoPointLoss(epsilon).cumulants(c)
+    with mp.workdps(60):
+        for order, value in enumerate(found):
+            truth = float(mp.diff(lambda z: moment(epsilon, z), c, order))
+            assert value == pytest.approx(truth, rel=1e-10, abs=1e-40)
+
+
+def test_the_divergence_is_that_of_the_class_of_pure_releases() -> None:
+    for epsilon, alpha, tau in (
+        (1.0, 2.0, 0.735325664055519224709930424887),
+        (0.5, 8.0, 0.432353706756464873643804873164),
+    ):
+        found = TwoPointLoss(epsilon).log_mgf(alpha - 1)
+        assert found.value / (alpha - 1) == pytest.approx(tau, rel=1e-14)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.0, 1.999])
+@pytest.mark.parametrize("failure", [0.0, 1e-9, 0.25])
+def test_delta_is_the_sum_over_its_outcomes(epsilon: float, failure: float) -> None:
+    with mp.workdps(40):
+        e = mp.mpf(2)
+        plus = 1 / (1 + mp.exp(-e))
+        truth = mp.mpf(repr(failure))
+        truth += (1 - truth) * plus * (1 - mp.exp(mp.mpf(repr(epsilon)) - e))
+        found = TwoPointLoss(2.0, failure).delta(mp.mpf(repr(epsilon)))
+        assert abs(found - truth) < mp.mpf(10) ** -38
+        assert TwoPointLoss(2.0, failure).delta(mp.mpf(epsilon), -1) < found
+        assert TwoPointLoss(2.0, failure).delta(mp.mpf(epsilon), 1) > found
+
+
+@pytest.mark.parametrize("epsilon", [2.0, 3.0, 1e300])
+def test_beyond_its_epsilon_only_failures_are_left(epsilon: float) -> None:
+    assert TwoPointLoss(2.0).delta(mp.mpf(epsilon)) == 0
+    assert float(TwoPointLoss(2.0, 0.25).delta(mp.mpf(epsilon))) == 0.25
+
+
+def test_the_largest_loss_is_epsilon_unless_it_fails() -> None:
+    assert TwoPointLoss(2.0).supremum == 2.0
+    failing = TwoPointLoss(2.0, 1e-9)
+    assert failing.supremum == math.inf
+    assert failing.log_mgf(1.0).value == failing.cumulants(1.0).value == math.inf
+
+
+ANYTHING = TwoPointLoss(0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("notion", "loss"),
+    [
+        (PureDP(0.5), TwoPointLoss(0.5)),
+        (ApproxDP(0.5, 1e-5), TwoPointLoss(0.5, 1e-5)),
+        (ApproxDP(0.5, 0.0), TwoPointLoss(0.5)),
+        (ApproxDP(0.0, 0.1), TwoPointLoss(0.0, 0.1)),
+        (PureDP(0.0), None),
+        (ApproxDP(0.0, 0.0), None),
+        (PureDP(math.inf), ANYTHING),
+        (ApproxDP(math.inf, 0.1), ANYTHING),
+        (RenyiDP({2: math.inf}), ANYTHING),
+    ],
+    ids=repr,
+)
+def test_a_guarantee_has_the_same_loss_in_both_directions(
+    notion: Any, loss: TwoPointLoss | None
+) -> None:
+    assert losses_of(notion) == LossPair(loss, loss)
+
+
+def test_a_loss_that_may_be_infinite_has_no_line() -> None:
+    assert TwoPointLoss(1.0, 1e-9).extreme
+    assert TwoPointLoss(1e-200).extreme
+    assert not TwoPointLoss(1.0).extreme
+
+
+@pytest.mark.parametrize("epsilon", [1e-12, 0.3, 2.0, 50.0, 5000.0])
+def test_the_atoms_are_the_two_outcomes(epsilon: float) -> None:
+    loss = TwoPointLoss(epsilon)
+    atoms = loss.atoms()
+    assert atoms.loss.tolist() == [-epsilon, epsilon]
+    assert (loss.infimum, loss.supremum) == (-epsilon, epsilon)
+    with mp.workdps(60):
+        e = mp.mpf(repr(epsilon))
+        for log_p, error, truth in zip(
+            atoms.log_p,
+            atoms.error,
+            (-e - mp.log1p(mp.exp(-e)), -mp.log1p(mp.exp(-e))),
+            strict=True,
+        ):
+            assert abs(log_p - truth) <= error
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.8, 12.0])
+def test_the_line_holds_the_two_outcomes(epsilon: float) -> None:
+    c, step, count = 1.5, 0.4, 20
+    rule = TwoPointLoss(epsilon).rule(c, step * count, -36.0)
+    assert rule is not None
+    found = rule.line(c, step, count)
+    with mp.workdps(60):
+        e = mp.mpf(repr(epsilon))
+        for k in (0, 1, 9, 19):
+            z = mp.mpc(c, mp.mpf(step) * k)
+            truth = mp.log(mp.cosh((z + 0.5) * e) / mp.cosh(e / 2))
+            assert abs(mp.re(truth) - float(found.real[k])) <= float(found.error[k])
+            turns = (mp.im(truth) - float(found.imag[k])) / (2 * mp.pi)
+            assert abs(turns - mp.nint(turns)) * 2 * mp.pi <= float(found.error[k]) + 1e-15

@@ -1,0 +1,62 @@
+"""The losses of unary encoding and of RAPPOR."""
+
+import math
+
+import pytest
+from mpmath import mp
+
+import hockeystick as hs
+from hockeystick.privacy_loss import RAPPORLoss, UnaryEncodingLoss
+
+
+@pytest.mark.parametrize("optimized", [False, True])
+@pytest.mark.parametrize("epsilon", [1e-5, 0.4, 2.0, 30.0])
+def test_the_largest_loss_is_that_of_the_two_bits(epsilon: float, optimized: bool) -> None:
+    loss = UnaryEncodingLoss(epsilon, optimized)
+    with mp.workdps(40):
+        e = mp.mpf(repr(epsilon))
+        p = mp.mpf(1) / 2 if optimized else mp.exp(e / 2) / (1 + mp.exp(e / 2))
+        q = 1 / (mp.exp(e) + 1) if optimized else 1 - p
+        assert float(mp.log(p * (1 - q) / ((1 - p) * q))) == pytest.approx(epsilon, rel=1e-14)
+        atoms = loss.atoms()
+        assert atoms.loss.tolist() == [-epsilon, 0.0, epsilon]
+        for log_p, truth in zip(
+            atoms.log_p, ((1 - p) * q, p * q + (1 - p) * (1 - q), p * (1 - q)), strict=True
+        ):
+            assert float(log_p) == pytest.approx(float(mp.log(truth)), rel=1e-14)
+    assert loss.supremum == epsilon
+
+
+def test_symmetric_encoding_is_two_randomized_responses_of_half_the_epsilon() -> None:
+    one = hs.delta(hs.UnaryEncoding(1.0), epsilon=0.3)
+    two = hs.delta(hs.RandomizedResponse(0.5) ** 2, epsilon=0.3)
+    assert one.estimate == pytest.approx(two.estimate, rel=1e-14)
+
+
+def test_optimized_encoding_of_infinite_epsilon_shows_the_category_half_of_the_time() -> None:
+    found = hs.delta(hs.UnaryEncoding(math.inf, "optimized"), epsilon=3)
+    assert found.lower <= 0.5 <= found.upper
+    assert found.estimate == 0.5
+
+
+@pytest.mark.parametrize("hashes", [1, 2, 6])
+@pytest.mark.parametrize("flip", [0.25, 0.5, 0.999])
+def test_rappor_is_epsilon_private_as_published(flip: float, hashes: int) -> None:
+    loss = RAPPORLoss(flip, 2 * hashes)
+    truth = 2 * hashes * math.log((1 - flip / 2) / (flip / 2))
+    assert loss.supremum == pytest.approx(truth, rel=1e-12)
+    assert loss.infimum == -loss.supremum
+
+
+def test_rappor_is_a_randomized_response_for_each_bit_that_differs() -> None:
+    each = hs.RandomizedResponse(math.log(3.0))
+    one = hs.epsilon(hs.RAPPOR(0.5, 3), delta=1e-3)
+    six = hs.epsilon(each**6, delta=1e-3)
+    assert one.estimate == pytest.approx(six.estimate, rel=1e-13)
+
+
+def test_a_higher_flip_and_fewer_hashes_cost_less() -> None:
+    flips = [hs.delta(hs.RAPPOR(f, 2), epsilon=1).upper for f in (0.1, 0.4, 0.8, 0.95)]
+    hashes = [hs.delta(hs.RAPPOR(0.6, k), epsilon=1).upper for k in (8, 4, 2, 1)]
+    assert flips == sorted(flips, reverse=True)
+    assert hashes == sorted(hashes, reverse=True)

@@ -1,0 +1,53 @@
+"""What is for one mechanism says so of any other: an answer or one clear error, never another."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick import release
+from tests.laws.test_laws import EXAMPLES
+
+FUNCTIONS: Final = tuple(
+    (name, function)
+    for name, function in vars(release).items()
+    if name in release.__all__ and inspect.isfunction(function)
+)
+# What each parameter but the mechanism is given.
+GIVEN: Final[Mapping[str, Callable[[str], Any]]] = {
+    "values": lambda _: np.array([0, 1, 1]),
+    "categories": lambda _: 3,
+    "rng": lambda _: np.random.default_rng(7),
+    "reports": lambda name: (
+        np.array([[True, False], [False, True]]) if name.startswith("unary") else np.array([0, 1])
+    ),
+    "users": lambda _: 100,
+    "share": lambda _: 0.3,
+    "sensitivity": lambda _: 1.0,
+    "points": lambda _: np.zeros((2, 10)),
+    "draws": lambda _: 2,
+    "count": lambda _: 2,
+}
+OTHERS: Final[tuple[Any, ...]] = (None, 1.0, "RAPPOR", hs.RAPPOR, object())
+
+
+@pytest.mark.parametrize(("name", "function"), FUNCTIONS)
+def test_every_mechanism_has_an_answer_or_one_clear_error(
+    name: str, function: Callable[..., Any]
+) -> None:
+    parameters = list(inspect.signature(function).parameters)
+    assert parameters[0] == "mechanism"
+    given = {one: GIVEN[one](name) for one in parameters[1:]}
+    answers, told = 0, list[str]()
+    for mechanism in (*EXAMPLES, hs.UnaryEncoding(0.0), hs.RandomizedResponse(0.0), *OTHERS):
+        try:
+            function(mechanism, **given)
+        except hs.errors.HockeystickError as error:
+            told.append(str(error))
+        else:
+            answers += 1
+    assert answers > 0
+    assert all(len(one.splitlines()) == 1 for one in told)

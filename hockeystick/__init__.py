@@ -6,6 +6,9 @@
 True
 """
 
+import sys
+
+from hockeystick import _moved
 from hockeystick.accountants import (
     Row,
     SamplingRow,
@@ -139,6 +142,7 @@ from hockeystick.tradeoffs import (
 )
 
 G = GaussianTradeOff
+_moved.install(sys.modules[__name__])
 
 __version__ = "0.1.0"
 

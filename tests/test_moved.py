@@ -1,0 +1,44 @@
+"""The old names of rooms work, and say what the new ones are."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+import hockeystick as hs
+from hockeystick._moved import ROOMS
+
+
+@pytest.mark.parametrize(("old", "new"), ROOMS.items())
+def test_a_room_is_still_found_under_its_old_name_which_says_where_it_went(
+    old: str, new: str
+) -> None:
+    room, moved = import_module(f"hockeystick.{new}"), import_module(f"hockeystick.{old}")
+    assert getattr(hs, old) is moved
+    for name in room.__all__:
+        with pytest.warns(DeprecationWarning, match=f"hockeystick.{old} is now hockeystick.{new}"):
+            assert getattr(moved, name) is getattr(room, name)
+
+
+def test_an_import_of_old_is_warned_of_where_it_stands() -> None:
+    with pytest.warns(DeprecationWarning, match="is now hockeystick.release") as seen:
+        exec("from hockeystick.randomizers import *", given := {"__name__": "theirs"})
+    assert given["response_reports"] is import_module("hockeystick.release").response_reports
+    assert {warning.filename for warning in seen} == {"<string>"}
+
+
+def test_what_was_never_there_is_an_error_under_the_old_name_too() -> None:
+    moved = import_module("hockeystick.losses")
+    with (
+        pytest.warns(DeprecationWarning, match="is now hockeystick.privacy_loss"),
+        pytest.raises(AttributeError, match=r"hockeystick\.privacy_loss"),
+    ):
+        moved.nothing  # noqa: B018
+
+
+def test_a_room_is_not_loaded_before_something_is_taken_from_it() -> None:
+    code = "import sys, hockeystick.claims; sys.exit('hockeystick.literature' in sys.modules)"
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, timeout=60)

@@ -4,23 +4,20 @@
 question is asked of the copy, and the verifier of the library as it is checks the answer. The
 tables replace the section "Planted bugs" of ``VERIFY.md``:
 
-    python benchmarks/verify_mutants.py
+    python -m benchmarks.verify_mutants
 
 It ends with 1 if something else became of an answer than the list expects.
 """
 
 import argparse
 import json
-import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -28,10 +25,10 @@ from typing import Any, Final
 from rich.console import Console
 from rich.progress import track
 
+from benchmarks.planting import PACKAGE, ROOT, Copy, place_of
 from hockeystick.verifier import AnswerError, Check, verify
 
 HERE: Final = Path(__file__).parent
-PACKAGE: Final = HERE.parent / "hockeystick"
 LISTED: Final = HERE / "verify_mutants.toml"
 REPORT: Final = HERE / "VERIFY.md"
 
@@ -75,20 +72,24 @@ SECTIONS: Final = {
 INTRODUCTION: Final = """\
 Each row is one bug, planted in a copy of the library: an error term left out, flipped or shrunk,
 or a formula broken. The copy answers a question, and the verifier of the library as it is checks
-the answer. Written by `python benchmarks/verify_mutants.py`; what is planted is in
+the answer. Written by `python -m benchmarks.verify_mutants`; what is planted is in
 `verify_mutants.toml`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """One bug: the text of a file that it replaces, a question, and what to expect."""
+    """One bug: the text of the package that it replaces, a question, and what to expect."""
 
     term: str
-    file: str
     old: str
     new: str
     asked: str
     expected: str
+
+    @property
+    def file(self) -> str:
+        """The file that it is in, below the package."""
+        return place_of(self.old).relative_to(ROOT / PACKAGE).as_posix()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,58 +108,18 @@ class Row:
         return self.verdict == wanted
 
 
-class Copy:
-    """A copy of the package that bugs are planted in."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(PACKAGE, folder / PACKAGE.name, ignore=ignored)
-
-    @contextmanager
-    def planted(self, mutant: Mutant) -> Iterator[None]:
-        """Plant a bug, and take it out again, the file's times included: caches go by them."""
-        path = self._folder / PACKAGE.name / mutant.file
-        text, times = path.read_text(encoding="utf-8"), path.stat()
-        if text.count(mutant.old) != 1:
-            found = text.count(mutant.old)
-            raise SystemExit(f"{mutant.term}: `old` is {found} times in {mutant.file}, not once")
-        path.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
-        try:
-            yield
-        finally:
-            path.write_text(text, encoding="utf-8")
-            os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
-
-    def answered(self, mutant: Mutant) -> subprocess.CompletedProcess[str]:
-        """Return the process that printed the document of the answer with a bug, or an error.
-
-        A compiled kernel does not notice that another one has changed: a bug in a kernel has
-        compiled code of its own.
-        """
-        in_kernels = mutant.file.startswith("kernels/")
-        with tempfile.TemporaryDirectory() as own:
-            environment = {
-                **os.environ,
-                "PYTHONPATH": str(self._folder),
-                "PYTHONDONTWRITEBYTECODE": "1",
-                "NUMBA_CACHE_DIR": own if in_kernels else str(self._folder / "compiled"),
-            }
-            command = [sys.executable, "-c", ASK, mutant.asked]
-            with self.planted(mutant):
-                return subprocess.run(
-                    command,
-                    cwd=self._folder,
-                    env=environment,
-                    capture_output=True,
-                    text=True,
-                    check=False,
-                )
+def answered(copy: Copy, mutant: Mutant) -> subprocess.CompletedProcess[str]:
+    """Return the process that printed the document of the answer with a bug, or an error."""
+    command = [sys.executable, "-c", ASK, mutant.asked]
+    with copy.planted(mutant.old, mutant.new) as environment:
+        return subprocess.run(
+            command, cwd=copy.root, env=environment, capture_output=True, text=True, check=False
+        )
 
 
 def judged(copy: Copy, mutant: Mutant) -> Row:
     """Return what the verifier says of an answer with a bug."""
-    done = copy.answered(mutant)
+    done = answered(copy, mutant)
     if done.returncode:
         error = done.stderr.strip().splitlines()[-1]
         return Row(mutant, "", NO_ANSWER, error.removeprefix("hockeystick.errors."))

@@ -1,28 +1,46 @@
-"""The bugs that benchmarks/verify_mutants.py plants have a place in the package as it is."""
+"""The bugs that benchmarks plant in copies of the package have a place in it as it is."""
 
 from __future__ import annotations
 
 import ast
 import tomllib
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
-LISTED = tomllib.loads((ROOT / "benchmarks/verify_mutants.toml").read_text(encoding="utf-8"))
+TEXTS = [path.read_text(encoding="utf-8") for path in (ROOT / "hockeystick").rglob("*.py")]
 
 
-@pytest.mark.parametrize("bug", LISTED["mutant"], ids=lambda bug: bug["term"])
+def listed(name: str) -> list[dict[str, str]]:
+    text = (ROOT / "benchmarks" / name).read_text(encoding="utf-8")
+    found: list[dict[str, str]] = tomllib.loads(text)["mutant"]
+    return found
+
+
+FOR_THE_VERIFIER = listed("verify_mutants.toml")
+FOR_TESTS = listed("mutants.toml")
+
+
+@pytest.mark.parametrize(
+    "bug", FOR_THE_VERIFIER + FOR_TESTS, ids=lambda bug: bug.get("term") or bug["name"]
+)
 def test_a_planted_bug_changes_one_place_of_a_file_that_is_still_python(
     bug: dict[str, str],
 ) -> None:
-    text = (ROOT / "hockeystick" / bug["file"]).read_text(encoding="utf-8")
-    assert text.count(bug["old"]) == 1
+    assert sum(text.count(bug["old"]) for text in TEXTS) == 1
+    (text,) = (text for text in TEXTS if bug["old"] in text)
     changed = ast.dump(ast.parse(text.replace(bug["old"], bug["new"])))
     assert changed != ast.dump(ast.parse(text))
 
 
 def test_planted_bugs_have_names_of_their_own_and_twenty_or_more_are_to_be_refuted() -> None:
-    refuted = [bug for bug in LISTED["mutant"] if bug["expected"] == "refuted"]
+    refuted = [bug for bug in FOR_THE_VERIFIER if bug["expected"] == "refuted"]
     assert len(refuted) >= 20
-    assert len({bug["term"] for bug in LISTED["mutant"]}) == len(LISTED["mutant"])
+    assert len({bug["term"] for bug in FOR_THE_VERIFIER}) == len(FOR_THE_VERIFIER)
+
+
+def test_ten_bugs_for_tests_to_notice_are_planted_in_each_of_six_rooms() -> None:
+    assert list(Counter(bug["room"] for bug in FOR_TESTS).values()) == [10] * 6
+    assert len({bug["name"] for bug in FOR_TESTS}) == 60

@@ -13,7 +13,7 @@ from mpmath import mp, mpf
 from hockeystick.accountants._cost import Cost, Counted, largest_loss
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import DirectedAccountant
-from hockeystick.accountants.berry_esseen import BerryEsseen, normals_of
+from hockeystick.accountants.berry_esseen import BerryEsseen, Normal, NormalPair, normals_of
 from hockeystick.accountants.closed_form import ClosedForm
 from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.edgeworth import Edgeworth
@@ -295,6 +295,15 @@ def test_the_distribution_of_the_loss_is_within_the_distance(runs: int, eps: flo
             tail = normal.tail(loss).value
             for exact in (binom.sf(j, runs, likely), binom.sf(j - 1, runs, likely)):
                 assert abs(float(exact) - tail) <= normal.distance + 1e-12
+
+
+@each_epsilon
+def test_the_upper_end_is_reached_where_the_distance_lies_beyond_epsilon(epsilon: float) -> None:
+    from scipy.stats import norm
+
+    pair = NormalPair(Normal(0.5, 1.0, 0.02, 0.02), Normal(-0.5, 1.0, 0.0, 0.0))
+    largest = norm.sf(epsilon - 0.5) + 0.02 - math.exp(epsilon) * norm.sf(epsilon + 0.5)
+    assert largest <= pair.upper(epsilon) * (1 + 1e-12)
 
 
 def test_a_thousand_fixed_size_steps_have_the_published_mu_and_gamma() -> None:

@@ -101,6 +101,13 @@ def shifted_normal(noise: float, shift: float) -> Rates:
     return norm.sf(THRESHOLDS / noise), norm.sf((THRESHOLDS - shift) / noise)
 
 
+def shifted_sinh_normal(rho: float, width: float, shift: float) -> Rates:
+    """Tests of noise ``width asinh(Z / (width sqrt(2 rho)))`` by a threshold, the best ones."""
+    scale = width * math.sqrt(2.0 * rho)
+    first, second = (scale * np.sinh((THRESHOLDS - at) / width) for at in (0.0, shift))
+    return norm.sf(first), norm.sf(second)
+
+
 def sampled(noise: float, rate: float, here: int, there: int = 0) -> Rates:
     """Tests where some records push the sum up, and others that are not there would push it down.
 
@@ -140,6 +147,9 @@ ATTACKS = {
     "Gaussian": Attack(hs.Gaussian(2.0), 3, lambda: shifted_normal(2.0, 3.0), True),
     "GDP": Attack(GDP(0.5), 3, lambda: shifted_normal(2.0, 3.0), True),
     "zCDP": Attack(ZCDP(0.125), 3, lambda: shifted_normal(2.0, 3.0)),
+    "sinh-normal": Attack(
+        hs.SinhNormal(0.1, 8.0), 3, lambda: shifted_sinh_normal(0.1, 8.0, 3.0), True
+    ),
     "discrete Laplace": Attack(hs.DiscreteLaplace(2.0), 3, lambda: discrete(2.0, 3), True),
     "two Gaussians": Attack(hs.Gaussian(2.0) ** 4, 2, lambda: shifted_normal(1.0, 2.0), True),
     "one of two": Attack(hs.Gaussian(2.0) @ hs.Laplace(2.0), 2, lambda: shifted_laplace(2.0, 2.0)),

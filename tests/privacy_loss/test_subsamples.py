@@ -131,6 +131,23 @@ def test_sampling_with_replacement_lies_between_its_attack_and_its_theorem(
         assert got == pytest.approx(exact, rel=1e-6, abs=1e-12)
 
 
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_many_hits_that_are_counted_together_cost_no_less_than_one_by_one(epsilon: float) -> None:
+    batch, examples, noise = 40, 4, 8.0
+    with mp.workdps(30):
+        share = mp.mpf(1) / examples
+        inner = mp.log1p(mp.expm1(epsilon) / (1 - (1 - share) ** batch))
+        theorem = mp.fsum(
+            mp.binomial(batch, k)
+            * share**k
+            * (1 - share) ** (batch - k)
+            * GaussianLoss(Fraction(noise) / k).delta(inner)
+            for k in range(1, batch + 1)
+        )
+    lower, upper = ends(hs.WithReplacementSubsampled(hs.Gaussian(noise), batch, examples), epsilon)
+    assert lower <= theorem <= upper <= 1.5 * theorem
+
+
 @pytest.mark.parametrize("tolerance", [1e-3, 1e-6, 1e-9])
 def test_a_run_with_replacement_keeps_its_theorem_at_any_tolerance(tolerance: float) -> None:
     plan = hs.WithReplacementSubsampled(hs.Gaussian(1.0), 10, 1000)

@@ -24,9 +24,14 @@ from hockeystick.mechanisms import (
 )
 from hockeystick.mechanisms.gaussian_sequence import FEW_LEVELS
 from hockeystick.notions import FDP
-from hockeystick.privacy_loss import GaussianSequenceLoss, Loss, NoAnalysisError, losses_of
+from hockeystick.privacy_loss import (
+    GaussianSequenceLoss,
+    NoAnalysisError,
+    PrivacyLoss,
+    dominating_pair,
+)
 
-Counted: TypeAlias = tuple[tuple[Loss, int], ...]
+Counted: TypeAlias = tuple[tuple[PrivacyLoss, int], ...]
 # For each split of the data, by its name: into how many parts, and which one the record is in.
 Place: TypeAlias = tuple[tuple[str, int, int], ...]
 
@@ -164,7 +169,7 @@ def apart(terms: Counted) -> Counted:
     return _merged(_runs(loss, count) for loss, count in terms)
 
 
-def _runs(loss: Loss, count: int) -> Counted:
+def _runs(loss: PrivacyLoss, count: int) -> Counted:
     """Return so many sequences of few runs as the runs themselves; anything else as it is."""
     if isinstance(loss, GaussianSequenceLoss) and loss.levels.runs <= _MOST_APART:
         return tuple((one, runs * count) for one, runs in loss.runs)
@@ -213,7 +218,7 @@ def _walk(mechanism: Mechanism, accountant: str, path: str) -> Cost:
 def _leaf(mechanism: Mechanism, accountant: str, path: str) -> Cost:
     """Return the cost of one run of a mechanism that has a pair of losses."""
     with _refused(mechanism, accountant, path):
-        pair = losses_of(mechanism)
+        pair = dominating_pair(mechanism)
     return Cost(_once(pair.removing), _once(pair.adding))
 
 
@@ -276,14 +281,14 @@ def _(mechanism: FDP, accountant: str, path: str) -> Cost:
     return _leaf(mechanism, accountant, path)
 
 
-def _once(loss: Loss | None) -> Counted:
+def _once(loss: PrivacyLoss | None) -> Counted:
     """Return one run of a loss, nothing where there is none."""
     return () if loss is None else ((loss, 1),)
 
 
 def _merged(lists: Iterable[Counted]) -> Counted:
     """Return lists as one, equal losses counted together."""
-    counts: dict[Loss, int] = {}
+    counts: dict[PrivacyLoss, int] = {}
     for counted in lists:
         for loss, runs in counted:
             counts[loss] = counts.get(loss, 0) + runs

@@ -13,7 +13,7 @@ from hockeystick.accountants.base import TOLERANCE, DirectedAccountant, Kind
 from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.prv import PRV
 from hockeystick.errors import UnsupportedError
-from hockeystick.privacy_loss import CellLoss, LineLoss, Loss
+from hockeystick.privacy_loss import CellLoss, LineLoss, PrivacyLoss
 
 
 @final
@@ -48,7 +48,7 @@ class Exact(DirectedAccountant):
         return found
 
 
-def is_known(loss: Loss) -> bool:
+def is_known(loss: PrivacyLoss) -> bool:
     """Return whether a loss has contour lines, or cells of its own and not of what dominates it."""
     if isinstance(loss, LineLoss):
         return not loss.extreme

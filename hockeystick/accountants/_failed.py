@@ -17,8 +17,8 @@ from hockeystick.accountants._cost import Cost, Counted, largest_loss, least_lar
 from hockeystick.accountants._interval import Interval, down, up
 from hockeystick.accountants._revealed import Reading
 from hockeystick.privacy_loss import (
-    Loss,
     PartlyShownLoss,
+    PrivacyLoss,
     ProfileLoss,
     Readings,
     RevealingLoss,
@@ -111,7 +111,7 @@ def split_failures(terms: Counted) -> tuple[Failed | None, Counted]:
     )
 
 
-def _share(loss: Loss) -> Readings | None:
+def _share(loss: PrivacyLoss) -> Readings | None:
     """Return the probability that a loss is infinite, None where it is finite."""
     if isinstance(loss, PartlyShownLoss) and any(loss.shown):
         return loss.shown
@@ -157,7 +157,7 @@ def are_finite(terms: Counted) -> bool:
 
 def _without_failures(terms: Counted) -> Counted:
     """Return the same losses without their failures, equal ones counted together."""
-    counts: dict[Loss, int] = {}
+    counts: dict[PrivacyLoss, int] = {}
     for loss, count in terms:
         if isinstance(loss, TwoPointLoss) and loss.failure:
             loss = TwoPointLoss(loss.epsilon)

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 from hockeystick._solve import increasing_root
-from hockeystick.privacy_loss import Cumulants, CurveLoss, LineLoss, Loss
+from hockeystick.privacy_loss import Cumulants, CurveLoss, LineLoss, PrivacyLoss
 
 # The real axis is searched for ln c up to this far from 0.
 _FARTHEST: Final = 60.0
 
-Terms: TypeAlias = Sequence[tuple[Loss, int]]
+Terms: TypeAlias = Sequence[tuple[PrivacyLoss, int]]
 
 
 def total(terms: Terms, c: float) -> Cumulants:

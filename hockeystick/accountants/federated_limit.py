@@ -10,7 +10,7 @@ from hockeystick._validate import Domain
 from hockeystick.accountants.closed_form import ClosedForm
 from hockeystick.accountants.gdp import limiting_mu
 from hockeystick.mechanisms import LocalTraining, PriFedSync
-from hockeystick.privacy_loss import FixedSizeGaussianLoss, GaussianLoss, Loss
+from hockeystick.privacy_loss import FixedSizeGaussianLoss, GaussianLoss, PrivacyLoss
 from hockeystick.results import Approximate, Quantity
 
 _NAME: Final = "federated-limit"
@@ -128,7 +128,7 @@ def _mu_of(local: LocalTraining, rounds: int) -> float:
     if noise == 0.0:
         return math.inf
     rate = local.rate
-    loss: Loss = GaussianLoss(noise) if rate == 1 else FixedSizeGaussianLoss(rate, noise)
+    loss: PrivacyLoss = GaussianLoss(noise) if rate == 1 else FixedSizeGaussianLoss(rate, noise)
     return limiting_mu(((loss, steps),))
 
 

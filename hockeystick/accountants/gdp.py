@@ -16,7 +16,7 @@ from hockeystick.privacy_loss import GaussianLoss
 class GaussianLimit(Accountant):
     """Replaces the plan by one Gaussian mechanism with the mu of the central limit theorem.
 
-    ``mu^2 = sum n_i m_i``, where each loss knows its own ``m_i``, ``Loss.limit_square``: the
+    ``mu^2 = sum n_i m_i``, where each loss knows its own ``m_i``, ``PrivacyLoss.limit_square``: the
     variance that its runs add in the limit of ever more runs that each cost ever less.
 
     - Gaussian noise: ``1/sigma^2``, exact.

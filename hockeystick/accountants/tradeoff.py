@@ -25,7 +25,7 @@ from hockeystick.privacy_loss import (
     GaussianLoss,
     LaplaceLoss,
     LineLoss,
-    Loss,
+    PrivacyLoss,
     ProfileLoss,
     SampledGaussianLoss,
 )
@@ -170,7 +170,7 @@ def _mu_in_one_place(cost: Cost) -> float | None:
     return mu if mu < sys.float_info.max else None
 
 
-def _is_gaussian(loss: Loss) -> TypeGuard[GaussianLoss]:
+def _is_gaussian(loss: PrivacyLoss) -> TypeGuard[GaussianLoss]:
     """Return whether a loss is that of a Gaussian."""
     return isinstance(loss, GaussianLoss)
 
@@ -210,7 +210,7 @@ def _profile(terms: Counted) -> Profile:
 
 
 @singledispatch
-def profile_of_one(loss: Loss) -> Profile | None:
+def profile_of_one(loss: PrivacyLoss) -> Profile | None:
     """Return the profile of one run of a loss in closed form, None where there is none."""
     return None
 

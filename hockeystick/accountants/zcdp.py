@@ -10,7 +10,7 @@ from hockeystick.accountants._cost import Counted, largest_loss
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import DirectedAccountant, Kind
 from hockeystick.accountants.closed_form import least_delta, least_epsilon
-from hockeystick.privacy_loss import Loss
+from hockeystick.privacy_loss import PrivacyLoss
 from hockeystick.privacy_loss.concentration import Concentration, concentration_of
 from hockeystick.tradeoffs._one_order import delta_by_orders, epsilon_by_orders
 from hockeystick.tradeoffs.renyi_curve import RenyiLine
@@ -80,7 +80,7 @@ class ZeroConcentrated(DirectedAccountant):
         omega = min(line.omega for line, _ in lines)
         return RenyiLine(rho, omega) if rho <= sys.float_info.max else None
 
-    def _concentration(self, loss: Loss) -> Concentration:
+    def _concentration(self, loss: PrivacyLoss) -> Concentration:
         """Return the line of one loss, or raise."""
         line = concentration_of(loss)
         if line is None:

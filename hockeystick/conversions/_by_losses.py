@@ -12,11 +12,11 @@ from hockeystick.accountants._cost import Counted, cost_of
 from hockeystick.conversions.theorems import liu_mu
 from hockeystick.mechanisms import Mechanism
 from hockeystick.notions._rounding import largest_reading, least_reading
-from hockeystick.privacy_loss import CellLoss, GaussianLoss, Loss, RevealingLoss
+from hockeystick.privacy_loss import CellLoss, GaussianLoss, PrivacyLoss, RevealingLoss
 from hockeystick.privacy_loss.concentration import concentration_of
 from hockeystick.privacy_loss.dominating_gaussian import gaussian_square_of
 
-_OfLoss: TypeAlias = Callable[[Loss], Fraction | None]
+_OfLoss: TypeAlias = Callable[[PrivacyLoss], Fraction | None]
 
 
 class Amount(NamedTuple):
@@ -99,7 +99,7 @@ def _sum(terms: Counted, of_loss: _OfLoss) -> Fraction | None:
     return total
 
 
-def _mu_square(loss: Loss) -> Fraction | None:
+def _mu_square(loss: PrivacyLoss) -> Fraction | None:
     """Return the square of the mu of one run."""
     square = gaussian_square_of(loss)
     largest = max(loss.supremum, -loss.infimum) if isinstance(loss, CellLoss) else math.inf
@@ -108,7 +108,7 @@ def _mu_square(loss: Loss) -> Fraction | None:
     return largest_reading(liu_mu(largest)) ** 2
 
 
-def _rho(loss: Loss, omega: float) -> Fraction | None:
+def _rho(loss: PrivacyLoss, omega: float) -> Fraction | None:
     """Return the rho of one run for orders below omega."""
     square, line = gaussian_square_of(loss), concentration_of(loss)
     if square is not None:

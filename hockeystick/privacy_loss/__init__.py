@@ -1,7 +1,7 @@
 """Privacy losses: for each mechanism the pair of losses, removing and adding, of ONE run.
 
-``losses_of`` is the one place where a mechanism turns into something that can be accounted; a new
-mechanism registers one function there. Every accountant is a way of reading these losses.
+``dominating_pair`` is the one place where a mechanism turns into something that can be accounted; a
+new mechanism registers one function there. Every accountant is a way of reading these losses.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from hockeystick.privacy_loss.base import (
     LineLoss,
     LineRule,
     LineValues,
-    Loss,
     Masses,
+    PrivacyLoss,
     ProfiledLoss,
 )
 from hockeystick.privacy_loss.bounded_range import BoundedRangeLoss
@@ -51,12 +51,12 @@ from hockeystick.privacy_loss.gaussian_mixture import GaussianMixtureLoss
 from hockeystick.privacy_loss.gaussian_sequence import GaussianSequenceLoss
 from hockeystick.privacy_loss.laplace import LaplaceLoss
 from hockeystick.privacy_loss.leaning_coins import CoinsLoss
-from hockeystick.privacy_loss.leaves import losses_of_tradeoff
+from hockeystick.privacy_loss.leaves import dominating_pair_of_tradeoff
 from hockeystick.privacy_loss.multivariate_laplace import MultivariateLaplaceLoss
 from hockeystick.privacy_loss.outcomes import OutcomesLoss, PartlyShownLoss, Readings
 from hockeystick.privacy_loss.random_allocation import AllocationLoss
 from hockeystick.privacy_loss.randomized_response import RandomizedResponseLoss
-from hockeystick.privacy_loss.registry import LossPair, NoAnalysisError, losses_of
+from hockeystick.privacy_loss.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.renyi_curve import ConcentratedLoss, CurveLoss, RenyiCurveLoss
 from hockeystick.privacy_loss.revealed_mixture import (
     RevealedMixtureLoss,
@@ -91,6 +91,7 @@ __all__ = [
     "DiscreteGaussianLoss",
     "DiscreteLaplaceLoss",
     "DominatedLoss",
+    "DominatingPair",
     "FirstOfManyLoss",
     "FixedSizeGaussianLoss",
     "FoldedGaussianLoss",
@@ -106,13 +107,12 @@ __all__ = [
     "LineLoss",
     "LineRule",
     "LineValues",
-    "Loss",
-    "LossPair",
     "Masses",
     "MultivariateLaplaceLoss",
     "NoAnalysisError",
     "OutcomesLoss",
     "PartlyShownLoss",
+    "PrivacyLoss",
     "ProfileLoss",
     "ProfiledLoss",
     "RAPPORLoss",
@@ -131,7 +131,7 @@ __all__ = [
     "UnaryEncodingLoss",
     "UnknownLoss",
     "closed_above",
-    "losses_of",
-    "losses_of_tradeoff",
+    "dominating_pair",
+    "dominating_pair_of_tradeoff",
     "revealed_mixture",
 ]

@@ -10,7 +10,7 @@ import math
 from functools import lru_cache
 from typing import Final
 
-from hockeystick.privacy_loss.base import Loss
+from hockeystick.privacy_loss.base import PrivacyLoss
 from hockeystick.privacy_loss.concentration import (
     Concentration,
     concentration_of,
@@ -36,7 +36,7 @@ def _(loss: SinhNormalLoss | SkellamLoss) -> Concentration | None:
 
 
 @lru_cache(maxsize=256)
-def line_above(loss: Loss) -> Concentration | None:
+def line_above(loss: PrivacyLoss) -> Concentration | None:
     """Return rho, and the orders that do not make it much larger than the first one does.
 
     Where further orders would, rho is as large as is allowed, so that it falls where K falls.

@@ -26,7 +26,7 @@ from functools import lru_cache, singledispatch
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, final
 
 from hockeystick.privacy_loss._moments import fall, log_ratio, unlikely
-from hockeystick.privacy_loss.base import CellLoss, Loss
+from hockeystick.privacy_loss.base import CellLoss, PrivacyLoss
 from hockeystick.privacy_loss.fixed_size_gaussian import FixedSizeGaussianLoss
 from hockeystick.privacy_loss.gaussian import GaussianLoss
 from hockeystick.privacy_loss.registry import NoAnalysisError
@@ -96,7 +96,7 @@ class Cells:
 
 
 @lru_cache(maxsize=256)
-def moment_bounds_of(loss: Loss) -> MomentBounds:
+def moment_bounds_of(loss: PrivacyLoss) -> MomentBounds:
     """Return proven enclosures for one run of a loss, some 1e-3 wide relative to themselves.
 
     Raises:
@@ -106,7 +106,7 @@ def moment_bounds_of(loss: Loss) -> MomentBounds:
 
 
 @singledispatch
-def _bounds(loss: Loss) -> MomentBounds:
+def _bounds(loss: PrivacyLoss) -> MomentBounds:
     """Return the enclosures of a kind of loss."""
     raise NoAnalysisError(f"no bounds of the moments of a {type(loss).__name__} are known")
 

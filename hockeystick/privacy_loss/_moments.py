@@ -17,7 +17,7 @@ import math
 from functools import singledispatch
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hockeystick.privacy_loss.base import CellLoss, Loss
+from hockeystick.privacy_loss.base import CellLoss, PrivacyLoss
 from hockeystick.privacy_loss.fixed_size_gaussian import FixedSizeGaussianLoss
 from hockeystick.privacy_loss.gaussian import GaussianLoss
 from hockeystick.privacy_loss.registry import NoAnalysisError
@@ -59,7 +59,7 @@ class Half(NamedTuple):
 
 
 @singledispatch
-def moments_of(loss: Loss) -> Moments:
+def moments_of(loss: PrivacyLoss) -> Moments:
     """Return the first four cumulants of one run's loss under P and under Q.
 
     They have some 12 digits, the fourth next to the square of the variance; those that come from

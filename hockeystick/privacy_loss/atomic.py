@@ -17,11 +17,11 @@ from hockeystick.privacy_loss.base import (
     Cumulants,
     LineLoss,
     LineValues,
-    Loss,
     Masses,
+    PrivacyLoss,
     ProfiledLoss,
 )
-from hockeystick.privacy_loss.registry import LossPair
+from hockeystick.privacy_loss.registry import DominatingPair
 
 if TYPE_CHECKING:
     from mpmath import mpc, mpf
@@ -261,6 +261,6 @@ def frozen(loss: object, log_p: object, error: object) -> Atoms:
     return Atoms(*columns)
 
 
-def both(loss: Loss) -> LossPair:
+def both(loss: PrivacyLoss) -> DominatingPair:
     """Return the pair of a loss that is the same in both directions."""
-    return LossPair(loss, loss)
+    return DominatingPair(loss, loss)

@@ -44,7 +44,7 @@ class LineValues(NamedTuple):
     error: Array
 
 
-class Loss(ABC):
+class PrivacyLoss(ABC):
     """The privacy loss ``L = ln dP/dQ`` under ``P`` of one run, for one ordered pair (P, Q).
 
     A loss is a frozen value and never knows how often its mechanism runs. Those that can be read in
@@ -72,12 +72,12 @@ class Loss(ABC):
         """Return ``K(c)`` at a real ``c > 0`` with a proven error."""
 
     @property
-    def opposite(self) -> Loss | None:
+    def opposite(self) -> PrivacyLoss | None:
         """The loss in the other direction, None where a loss alone does not tell it."""
         return None
 
     @property
-    def attained(self) -> Loss | None:
+    def attained(self) -> PrivacyLoss | None:
         """A loss that some data surely reach: the loss itself where it is exact, None for nothing.
 
         Where only an upper bound of the mechanism's losses is known, lower ends rest on this one.
@@ -94,7 +94,7 @@ class Loss(ABC):
         return math.expm1(exponent) if exponent < _LARGEST_EXPONENT else math.inf
 
 
-class ProfiledLoss(Loss):
+class ProfiledLoss(PrivacyLoss):
     """A loss whose privacy profile has a closed form."""
 
     __slots__ = ()
@@ -178,7 +178,7 @@ class Jumps(Protocol):
         ...
 
 
-class LineLoss(Loss):
+class LineLoss(PrivacyLoss):
     """A loss whose moment generating function is known on vertical lines, with proven errors."""
 
     __slots__ = ()
@@ -228,7 +228,7 @@ class Atoms(NamedTuple):
     error: Array
 
 
-class CellLoss(Loss):
+class CellLoss(PrivacyLoss):
     """A loss whose distribution is known: masses in cells, and atoms.
 
     The loss may be infinite with no probability: what fails is set apart before.

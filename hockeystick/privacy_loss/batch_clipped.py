@@ -16,13 +16,13 @@ from hockeystick.adjacency import Adjacency
 from hockeystick.mechanisms import BatchClipped, Gaussian, PoissonSubsampled, RandomAllocation
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss._rates import exact_rate
-from hockeystick.privacy_loss.base import CellLoss, Loss
+from hockeystick.privacy_loss.base import CellLoss, PrivacyLoss
 from hockeystick.privacy_loss.contaminated import ContaminatedLoss
 from hockeystick.privacy_loss.dominated import DominatedLoss
 from hockeystick.privacy_loss.gaussian_mixture import GaussianMixtureLoss
 from hockeystick.privacy_loss.leaves import sampled_loss
 from hockeystick.privacy_loss.random_allocation import AllocationLoss
-from hockeystick.privacy_loss.registry import LossPair, losses_of
+from hockeystick.privacy_loss.registry import DominatingPair, dominating_pair
 
 # A chance to be alone is rounded up to this at least.
 _LEAST: Final = Fraction(1, 10**90)
@@ -35,24 +35,24 @@ _MOST_CONTAMINATED: Final = 0.25
 _ORDER: Final = 5.0
 
 
-@losses_of.register
-def _(mechanism: BatchClipped) -> LossPair:
+@dominating_pair.register
+def _(mechanism: BatchClipped) -> DominatingPair:
     inner, examples = mechanism.inner, mechanism.examples
-    alone = losses_of(inner)
+    alone = dominating_pair(inner)
     if examples == 1 and mechanism.adjacency is Adjacency.ZERO_OUT:
         return alone
     noise = _noise_of(inner)
-    twice = losses_of(replace(inner, inner=Gaussian(noise / 2.0)))
+    twice = dominating_pair(replace(inner, inner=Gaussian(noise / 2.0)))
     known = _single_batch(inner) and examples > 1
     if known or noise in (0.0, math.inf) or None in (*twice, *alone):
         return twice
     lonely = _chance_alone(inner, examples)
     ways = zip((True, False), twice, alone, strict=True)
-    return LossPair(
+    return DominatingPair(
         *(
             DominatedLoss(
                 cast(CellLoss, above),
-                _concrete(inner, cast(Loss, above), cast(Loss, below), lonely, way),
+                _concrete(inner, cast(PrivacyLoss, above), cast(PrivacyLoss, below), lonely, way),
             )
             for way, above, below in ways
         )
@@ -90,16 +90,20 @@ def _chance_alone(inner: PoissonSubsampled | RandomAllocation, examples: int) ->
 
 @singledispatch
 def _concrete(
-    inner: object, above: Loss, alone: Loss, lonely: Fraction, removing: bool
-) -> Loss | None:
+    inner: object, above: PrivacyLoss, alone: PrivacyLoss, lonely: Fraction, removing: bool
+) -> PrivacyLoss | None:
     """Return a loss that data sets reach, given those of a move by 2C and by C; None if unknown."""
     return None
 
 
 @_concrete.register
 def _(
-    inner: PoissonSubsampled, above: Loss, alone: Loss, lonely: Fraction, removing: bool
-) -> Loss | None:
+    inner: PoissonSubsampled,
+    above: PrivacyLoss,
+    alone: PrivacyLoss,
+    lonely: Fraction,
+    removing: bool,
+) -> PrivacyLoss | None:
     noise = _noise_of(inner)
     if 1 - lonely < _LEAST or not _REACH[0] <= noise <= _REACH[1]:
         return alone.attained
@@ -112,8 +116,12 @@ def _(
 
 @_concrete.register
 def _(
-    inner: RandomAllocation, above: Loss, alone: Loss, lonely: Fraction, removing: bool
-) -> Loss | None:
+    inner: RandomAllocation,
+    above: PrivacyLoss,
+    alone: PrivacyLoss,
+    lonely: Fraction,
+    removing: bool,
+) -> PrivacyLoss | None:
     least, together = alone.attained, above.attained
     some_empty = math.nextafter(float(inner.steps * lonely), math.inf)
     if not isinstance(together, AllocationLoss) or some_empty > _MOST_CONTAMINATED:
@@ -122,7 +130,7 @@ def _(
     return found if least is None else _costlier(found, least)
 
 
-def _costlier(first: Loss, second: Loss) -> Loss:
+def _costlier(first: PrivacyLoss, second: PrivacyLoss) -> PrivacyLoss:
     """Return the loss of the larger moment of an order that decides epsilon at common deltas."""
     spread = math.sqrt(max(first.cumulants(1e-3).curvature, second.cumulants(1e-3).curvature))
     order = _ORDER / spread

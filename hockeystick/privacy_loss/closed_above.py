@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from functools import singledispatch
 
-from hockeystick.privacy_loss.base import Loss, ProfiledLoss
+from hockeystick.privacy_loss.base import PrivacyLoss, ProfiledLoss
 from hockeystick.privacy_loss.dominated import DominatedLoss
 from hockeystick.privacy_loss.symmetrized import SymmetrizedLoss, SymmetrizedProfiledLoss
 
 
 @singledispatch
-def closed_above(loss: Loss) -> Loss:
+def closed_above(loss: PrivacyLoss) -> PrivacyLoss:
     """Return a loss that dominates one at every ``eps >= 0``; the loss itself where none is known.
 
     Only its profile may be read. Where neighbours may be exchanged, it is that of both directions.
@@ -19,10 +19,10 @@ def closed_above(loss: Loss) -> Loss:
 
 
 @closed_above.register
-def _(loss: DominatedLoss) -> Loss:
+def _(loss: DominatedLoss) -> PrivacyLoss:
     return closed_above(loss.above)
 
 
 @closed_above.register
-def _(loss: SymmetrizedLoss) -> Loss:
+def _(loss: SymmetrizedLoss) -> PrivacyLoss:
     return SymmetrizedProfiledLoss(loss.one) if isinstance(loss.one, ProfiledLoss) else loss

@@ -8,7 +8,7 @@ from functools import singledispatch
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from hockeystick.privacy_loss.base import CellLoss, Loss
+from hockeystick.privacy_loss.base import CellLoss, PrivacyLoss
 from hockeystick.privacy_loss.bounded_range import BoundedRangeLoss
 from hockeystick.privacy_loss.discrete_gaussian import DiscreteGaussianLoss
 from hockeystick.privacy_loss.dominated import DominatedLoss
@@ -41,7 +41,7 @@ class Concentration(NamedTuple):
 
 
 @singledispatch
-def concentration_of(loss: Loss) -> Concentration | None:
+def concentration_of(loss: PrivacyLoss) -> Concentration | None:
     """Return what line lies above the Renyi divergences of one run.
 
     Guarantees:
@@ -163,7 +163,7 @@ def _(loss: ProfileLoss) -> Concentration | None:
     return _within(-ProfileLoss(loss.other, loss.profile).supremum, loss.supremum)
 
 
-def below_gaussian(loss: Loss) -> Concentration | None:
+def below_gaussian(loss: PrivacyLoss) -> Concentration | None:
     """Return ``rho = mu^2 / 2`` of the Gaussian that dominates a loss, None where none is known.
 
     Divergences fall where trade-off functions rise.

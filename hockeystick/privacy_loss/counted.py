@@ -11,11 +11,11 @@ from typing import Final, NamedTuple, TypeAlias
 from hockeystick._solve import increasing_root
 from hockeystick.mechanisms import Composed, Mechanism, Plan, Repeated
 from hockeystick.notions import FDP
-from hockeystick.privacy_loss.base import Cumulants, Loss
-from hockeystick.privacy_loss.registry import losses_of
+from hockeystick.privacy_loss.base import Cumulants, PrivacyLoss
+from hockeystick.privacy_loss.registry import dominating_pair
 from hockeystick.privacy_loss.renyi_curve import CurveLoss
 
-Counted: TypeAlias = tuple[tuple[Loss, int], ...]
+Counted: TypeAlias = tuple[tuple[PrivacyLoss, int], ...]
 
 _ULP: Final = 2.0**-52
 # The real axis is searched for ln c up to this far from 0.
@@ -67,7 +67,7 @@ def _(mechanism: FDP) -> CountedPair:
 
 def _once(mechanism: Mechanism) -> CountedPair:
     """Return the losses of a mechanism that is one run."""
-    removing, adding = losses_of(mechanism)
+    removing, adding = dominating_pair(mechanism)
     return CountedPair(
         () if removing is None else ((removing, 1),), () if adding is None else ((adding, 1),)
     )
@@ -75,7 +75,7 @@ def _once(mechanism: Mechanism) -> CountedPair:
 
 def _merged(lists: Iterable[Counted]) -> Counted:
     """Return several lists as one, equal losses counted together."""
-    counts: dict[Loss, int] = {}
+    counts: dict[PrivacyLoss, int] = {}
     for loss, count in chain.from_iterable(lists):
         counts[loss] = counts.get(loss, 0) + count
     return tuple(counts.items())

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, final
 from hockeystick.mechanisms.discrete_gaussian import DiscreteGaussian
 from hockeystick.privacy_loss.atomic import LEAST, MOST_ATOMS, AtomicLoss, both, frozen
 from hockeystick.privacy_loss.base import Atoms, Bounded, Cumulants
-from hockeystick.privacy_loss.registry import LossPair, NoAnalysisError, losses_of
+from hockeystick.privacy_loss.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.two_point import everything
 
 if TYPE_CHECKING:
@@ -237,11 +237,11 @@ def _atoms(sigma: float, sensitivity: int) -> Atoms:
     return frozen(loss, -exponent - log_norm, error)
 
 
-@losses_of.register
-def _(mechanism: DiscreteGaussian) -> LossPair:
+@dominating_pair.register
+def _(mechanism: DiscreteGaussian) -> DominatingPair:
     sigma, sensitivity = mechanism.sigma, mechanism.sensitivity
     if sigma == math.inf:
-        return LossPair(None, None)
+        return DominatingPair(None, None)
     if sigma == 0.0:
         return everything()
     half = 1 / (2 * Fraction(repr(sigma)) ** 2)

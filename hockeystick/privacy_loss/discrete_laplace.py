@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, final
 from hockeystick.mechanisms.discrete_laplace import DiscreteLaplace
 from hockeystick.privacy_loss.atomic import MOST_ATOMS, AtomicLoss, both, frozen
 from hockeystick.privacy_loss.base import Atoms
-from hockeystick.privacy_loss.registry import LossPair, NoAnalysisError, losses_of
+from hockeystick.privacy_loss.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.two_point import TwoPointLoss, everything
 
 if TYPE_CHECKING:
@@ -81,11 +81,11 @@ def _atoms(scale: float, sensitivity: int) -> Atoms:
     return frozen(loss, log_p, _ULP * (4.0 * np.abs(log_p) + 4.0 * fallen + 16.0))
 
 
-@losses_of.register
-def _(mechanism: DiscreteLaplace) -> LossPair:
+@dominating_pair.register
+def _(mechanism: DiscreteLaplace) -> DominatingPair:
     scale, sensitivity = mechanism.scale, mechanism.sensitivity
     if scale == math.inf:
-        return LossPair(None, None)
+        return DominatingPair(None, None)
     if scale == 0.0:
         return everything()
     if sensitivity + 1 > MOST_ATOMS or sensitivity / Fraction(repr(scale)) > _LARGEST:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from hockeystick.privacy_loss.base import Atoms, Bounded, CellLoss, Cumulants, Loss, Masses
+from hockeystick.privacy_loss.base import Atoms, Bounded, CellLoss, Cumulants, Masses, PrivacyLoss
 
 if TYPE_CHECKING:
     from hockeystick.kernels.series import Array
@@ -20,10 +20,10 @@ class DominatedLoss(CellLoss):
     """
 
     above: CellLoss
-    below: Loss | None
+    below: PrivacyLoss | None
 
     @property
-    def attained(self) -> Loss | None:
+    def attained(self) -> PrivacyLoss | None:
         """The loss of the concrete case."""
         return self.below
 

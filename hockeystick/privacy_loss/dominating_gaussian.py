@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import singledispatch
 
 from hockeystick.notions._rounding import short_up
-from hockeystick.privacy_loss.base import Loss
+from hockeystick.privacy_loss.base import PrivacyLoss
 from hockeystick.privacy_loss.dominated import DominatedLoss
 from hockeystick.privacy_loss.fixed_size_gaussian import FixedSizeGaussianLoss
 from hockeystick.privacy_loss.gaussian import GaussianLoss
@@ -32,7 +32,7 @@ from hockeystick.privacy_loss.symmetrized import SymmetrizedLoss, SymmetrizedPro
 
 
 @singledispatch
-def gaussian_square_of(loss: Loss) -> Fraction | None:
+def gaussian_square_of(loss: PrivacyLoss) -> Fraction | None:
     """Return ``mu^2`` of a Gaussian mechanism that dominates one run.
 
     Guarantees:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple, final
 from hockeystick.mechanisms.gaussian_mixture import GaussianMixture
 from hockeystick.privacy_loss._sampling import mirrored
 from hockeystick.privacy_loss._spans import DensityLoss, Edges, log_mixture, no_atoms
-from hockeystick.privacy_loss.base import Atoms, Bounded, Loss, Masses
+from hockeystick.privacy_loss.base import Atoms, Bounded, Masses, PrivacyLoss
 from hockeystick.privacy_loss.gaussian import GaussianLoss
 from hockeystick.privacy_loss.leaves import sampled_loss
-from hockeystick.privacy_loss.registry import LossPair, NoAnalysisError, losses_of
+from hockeystick.privacy_loss.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.revealing import RevealingLoss
 
 if TYPE_CHECKING:
@@ -221,12 +221,12 @@ class _Curve(NamedTuple):
         return width, np.where((width > 0.0) & np.isfinite(edges.width), off, math.inf)
 
 
-@losses_of.register
-def _(mechanism: GaussianMixture) -> LossPair:
-    return LossPair(_loss(mechanism, True), _loss(mechanism, False))
+@dominating_pair.register
+def _(mechanism: GaussianMixture) -> DominatingPair:
+    return DominatingPair(_loss(mechanism, True), _loss(mechanism, False))
 
 
-def _loss(mechanism: GaussianMixture, removing: bool) -> Loss | None:
+def _loss(mechanism: GaussianMixture, removing: bool) -> PrivacyLoss | None:
     """Return the loss in one direction: of what moves the answer, sampled as often as it does."""
     moves: dict[Fraction, Fraction] = defaultdict(Fraction)
     for move, chance in zip(mechanism.sensitivities, mechanism.probabilities, strict=True):
@@ -242,7 +242,7 @@ def _loss(mechanism: GaussianMixture, removing: bool) -> Loss | None:
 
 def _moving(
     noise_multiplier: float, moving: dict[Fraction, Fraction], rate: Fraction, removing: bool
-) -> Loss:
+) -> PrivacyLoss:
     """Return the loss given that the answer moves."""
     if noise_multiplier == 0.0:
         return RevealingLoss(1.0, removing)

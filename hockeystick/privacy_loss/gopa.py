@@ -11,28 +11,28 @@ from hockeystick.mechanisms.matrix_factorization import square_root
 from hockeystick.privacy_loss._exposure import Exposure, exposure, infinite_exposure
 from hockeystick.privacy_loss.dominated import DominatedLoss
 from hockeystick.privacy_loss.gaussian import GaussianLoss
-from hockeystick.privacy_loss.registry import LossPair, NoAnalysisError, losses_of
+from hockeystick.privacy_loss.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.revealing import RevealingLoss
 
 # With less noise mu is no float.
 _LEAST_NOISE: Final = 1e-300
 
 
-@losses_of.register
-def _(mechanism: GOPA) -> LossPair:
+@dominating_pair.register
+def _(mechanism: GOPA) -> DominatingPair:
     if mechanism.noise_multiplier == math.inf:
-        return LossPair(None, None)
+        return DominatingPair(None, None)
     if mechanism.noise_multiplier == 0.0:
-        return LossPair(RevealingLoss(1.0, True), RevealingLoss(1.0, False))
+        return DominatingPair(RevealingLoss(1.0, True), RevealingLoss(1.0, False))
     if mechanism.noise_multiplier < _LEAST_NOISE:
         raise NoAnalysisError(f"noise multipliers are analysed from {_LEAST_NOISE:g} on, or 0")
     noise = Fraction(repr(mechanism.noise_multiplier))
     ends = _exposure(mechanism, noise)
     above = GaussianLoss(noise / square_root(ends.most))
     if ends.least == ends.most:
-        return LossPair(above, above)
+        return DominatingPair(above, above)
     loss = DominatedLoss(above, GaussianLoss(noise / square_root(ends.least)))
-    return LossPair(loss, loss)
+    return DominatingPair(loss, loss)
 
 
 def _exposure(mechanism: GOPA, noise: Fraction) -> Exposure:

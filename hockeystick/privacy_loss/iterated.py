@@ -14,10 +14,10 @@ from hockeystick.mechanisms.decentralised.iterated import NoisyIterations
 from hockeystick.mechanisms.decentralised.token_walk import TokenWalk
 from hockeystick.mechanisms.matrix_factorization import square_root
 from hockeystick.numerics.working_precision import working_digits
-from hockeystick.privacy_loss.base import CellLoss, Loss
+from hockeystick.privacy_loss.base import CellLoss, PrivacyLoss
 from hockeystick.privacy_loss.dominated import DominatedLoss
 from hockeystick.privacy_loss.gaussian import GaussianLoss
-from hockeystick.privacy_loss.registry import LossPair, NoAnalysisError, losses_of
+from hockeystick.privacy_loss.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.revealed_mixture import revealed_mixture
 from hockeystick.privacy_loss.revealing import RevealingLoss
 
@@ -35,10 +35,10 @@ _RARE: Final = 14
 _LEAST_NOISE: Final = 1e-300
 
 
-@losses_of.register
-def _(mechanism: NoisyIterations) -> LossPair:
+@dominating_pair.register
+def _(mechanism: NoisyIterations) -> DominatingPair:
     if mechanism.steps == 0:
-        return LossPair(None, None)
+        return DominatingPair(None, None)
     edge = _edge(mechanism.noise_multiplier)
     if edge is not None:
         return edge
@@ -46,8 +46,8 @@ def _(mechanism: NoisyIterations) -> LossPair:
     return _between(noise.covered(mechanism.covering), noise.covered(mechanism.steps))
 
 
-@losses_of.register
-def _(mechanism: TokenWalk) -> LossPair:
+@dominating_pair.register
+def _(mechanism: TokenWalk) -> DominatingPair:
     edge = _edge(mechanism.noise_multiplier)
     if edge is not None:
         return edge
@@ -58,12 +58,12 @@ def _(mechanism: TokenWalk) -> LossPair:
     return _between(cast(CellLoss, _above(noise, walk)), _below(noise, walk))
 
 
-def _edge(noise_multiplier: float) -> LossPair | None:
+def _edge(noise_multiplier: float) -> DominatingPair | None:
     """Return the losses without noise, or with nothing else; None in between."""
     if noise_multiplier == math.inf:
-        return LossPair(None, None)
+        return DominatingPair(None, None)
     if noise_multiplier == 0.0:
-        return LossPair(RevealingLoss(1.0, True), RevealingLoss(1.0, False))
+        return DominatingPair(RevealingLoss(1.0, True), RevealingLoss(1.0, False))
     if noise_multiplier < _LEAST_NOISE:
         raise NoAnalysisError(f"noise multipliers are analysed from {_LEAST_NOISE:g} on, or 0")
     return None
@@ -74,10 +74,10 @@ def _exact(number: float) -> Fraction:
     return Fraction(repr(number))
 
 
-def _between(above: CellLoss, below: Loss | None) -> LossPair:
+def _between(above: CellLoss, below: PrivacyLoss | None) -> DominatingPair:
     """Return the losses between an upper bound and what some data reach; the same both ways."""
     loss = above if above == below else DominatedLoss(above, below)
-    return LossPair(loss, loss)
+    return DominatingPair(loss, loss)
 
 
 @final

@@ -21,8 +21,8 @@ from hockeystick.privacy_loss.base import (
     Masses,
     ProfiledLoss,
 )
-from hockeystick.privacy_loss.leaves import losses_of_tradeoff
-from hockeystick.privacy_loss.registry import LossPair, losses_of
+from hockeystick.privacy_loss.leaves import dominating_pair_of_tradeoff
+from hockeystick.privacy_loss.registry import DominatingPair, dominating_pair
 from hockeystick.privacy_loss.revealing import RevealingLoss
 from hockeystick.tradeoffs import LaplaceTradeOff
 
@@ -192,24 +192,24 @@ class LaplaceLoss(DensityLoss, LineLoss, ProfiledLoss):
         return laplace_line(reciprocal(self.scale), c, step, count)
 
 
-@losses_of.register
-def _(mechanism: Laplace) -> LossPair:
+@dominating_pair.register
+def _(mechanism: Laplace) -> DominatingPair:
     return _pair(mechanism.scale)
 
 
-@losses_of_tradeoff.register
-def _(tradeoff: LaplaceTradeOff) -> LossPair:
+@dominating_pair_of_tradeoff.register
+def _(tradeoff: LaplaceTradeOff) -> DominatingPair:
     return _pair(tradeoff.scale)
 
 
-def _pair(scale: float) -> LossPair:
+def _pair(scale: float) -> DominatingPair:
     """Return the losses of Laplace noise, edge cases included."""
     if scale == math.inf:
-        return LossPair(None, None)
+        return DominatingPair(None, None)
     if scale == 0.0:
-        return LossPair(RevealingLoss(1.0, True), RevealingLoss(1.0, False))
+        return DominatingPair(RevealingLoss(1.0, True), RevealingLoss(1.0, False))
     loss = LaplaceLoss(scale)
-    return LossPair(loss, loss)
+    return DominatingPair(loss, loss)
 
 
 def _flat(c: float, end: float) -> Cumulants:

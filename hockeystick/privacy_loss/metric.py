@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from hockeystick.notions.metric import MetricDP
-from hockeystick.privacy_loss.registry import LossPair, NoAnalysisError, losses_of
+from hockeystick.privacy_loss.registry import DominatingPair, NoAnalysisError, dominating_pair
 
 
-@losses_of.register
-def _(mechanism: MetricDP) -> LossPair:
+@dominating_pair.register
+def _(mechanism: MetricDP) -> DominatingPair:
     raise NoAnalysisError(
         "its privacy loss grows with the distance of two inputs, so that it has none for all "
         "neighbours alike; say how far apart neighbours may be: MetricDP(epsilon).within(radius)"

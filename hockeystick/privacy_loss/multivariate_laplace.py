@@ -14,7 +14,7 @@ from hockeystick.mechanisms.multivariate_laplace import MultivariateLaplace
 from hockeystick.privacy_loss._axial_cells import SNAP
 from hockeystick.privacy_loss._spans import DensityLoss, Edges, cut_edges, no_atoms
 from hockeystick.privacy_loss.base import Atoms, Masses, ProfiledLoss
-from hockeystick.privacy_loss.registry import LossPair, NoAnalysisError, losses_of
+from hockeystick.privacy_loss.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.revealing import RevealingLoss
 
 if TYPE_CHECKING:
@@ -98,19 +98,19 @@ class MultivariateLaplaceLoss(DensityLoss, ProfiledLoss):
         return multivariate_laplace_delta(epsilon, distance, self.dimension)
 
 
-@losses_of.register
-def _(mechanism: MultivariateLaplace) -> LossPair:
+@dominating_pair.register
+def _(mechanism: MultivariateLaplace) -> DominatingPair:
     scale, dimension = mechanism.scale, mechanism.dimension
     if dimension == 1:
-        return losses_of(Laplace(scale))
+        return dominating_pair(Laplace(scale))
     if scale == math.inf:
-        return LossPair(None, None)
+        return DominatingPair(None, None)
     if scale == 0.0:
-        return LossPair(RevealingLoss(1.0, True), RevealingLoss(1.0, False))
+        return DominatingPair(RevealingLoss(1.0, True), RevealingLoss(1.0, False))
     if not (_REACHES[0] <= _reach(scale) <= _REACHES[1] and dimension <= _DIMENSIONS):
         raise NoAnalysisError(
             f"multivariate Laplace noise is analysed for scales from {1 / _REACHES[1]:g} to "
             f"{1 / _REACHES[0]:g} and up to {_DIMENSIONS:,} dimensions"
         )
     loss = MultivariateLaplaceLoss(scale, dimension)
-    return LossPair(loss, loss)
+    return DominatingPair(loss, loss)

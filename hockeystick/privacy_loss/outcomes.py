@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.atomic import FewAtoms
-from hockeystick.privacy_loss.base import Bounded, Cumulants, Loss
-from hockeystick.privacy_loss.registry import LossPair
+from hockeystick.privacy_loss.base import Bounded, Cumulants, PrivacyLoss
+from hockeystick.privacy_loss.registry import DominatingPair
 
 if TYPE_CHECKING:
     from mpmath import mpf
@@ -85,7 +85,7 @@ class OutcomesLoss(FewAtoms):
 
 @final
 @dataclass(frozen=True, slots=True)
-class PartlyShownLoss(Loss):
+class PartlyShownLoss(PrivacyLoss):
     """``common + ln ratio``, or infinite with the probability s, ``shown`` in its two readings.
 
     ``ratio`` is ``(1 - s) / (1 - t)``. Accountants set both s and the ratio apart first.
@@ -142,7 +142,7 @@ class PartlyShownLoss(Loss):
         return largest + shift - 2.0 * _ULP * (abs(largest) + abs(shift))
 
 
-def losses_of_outcomes(outcomes: Outcomes) -> LossPair:
+def dominating_pair_of_outcomes(outcomes: Outcomes) -> DominatingPair:
     """Return the losses of the pairs (Q, P) and (P, Q) of distributions over outcomes."""
     common = [(p, q) for p, q in outcomes.decimal if p > 0 and q > 0]
     known: list[tuple[Fraction, Fraction]] = []
@@ -154,7 +154,7 @@ def losses_of_outcomes(outcomes: Outcomes) -> LossPair:
             known.append((p, q))
     adding = OutcomesLoss(tuple(known), outcomes.off) if len(known) > 1 else None
     removing = adding.opposite if adding else None
-    return LossPair(_partly(removing, outcomes.inverse()), _partly(adding, outcomes))
+    return DominatingPair(_partly(removing, outcomes.inverse()), _partly(adding, outcomes))
 
 
 def _partly(

@@ -12,12 +12,12 @@ from hockeystick.mechanisms.random_allocation import RandomAllocation
 from hockeystick.notions._rounding import short_up
 from hockeystick.privacy_loss._allocation import FARTHEST, Points, allocated, farthest_move
 from hockeystick.privacy_loss.atomic import frozen
-from hockeystick.privacy_loss.base import Atoms, Bounded, CellLoss, Cumulants, Loss, Masses
+from hockeystick.privacy_loss.base import Atoms, Bounded, CellLoss, Cumulants, Masses, PrivacyLoss
 from hockeystick.privacy_loss.concentration import Concentration, below_gaussian, concentration_of
 from hockeystick.privacy_loss.dominated import DominatedLoss
 from hockeystick.privacy_loss.dominating_gaussian import gaussian_square_of
 from hockeystick.privacy_loss.gaussian import GaussianLoss
-from hockeystick.privacy_loss.registry import LossPair, losses_of
+from hockeystick.privacy_loss.registry import DominatingPair, dominating_pair
 
 if TYPE_CHECKING:
     from hockeystick.kernels.series import Array
@@ -46,19 +46,19 @@ _TILT: Final = 3.0
 _SUMS: Final = 1024.0
 
 
-@losses_of.register
-def _(mechanism: RandomAllocation) -> LossPair:
+@dominating_pair.register
+def _(mechanism: RandomAllocation) -> DominatingPair:
     noise = mechanism.inner.noise_multiplier
     steps, times = mechanism.steps, mechanism.participations
     if times == 0:
-        return LossPair(None, None)
+        return DominatingPair(None, None)
     if noise in (0.0, math.inf) or steps == 1:
-        return losses_of(mechanism.inner)
+        return dominating_pair(mechanism.inner)
     if not _listed(noise, steps // times, times):
         surely = _scaled(noise, math.sqrt(times), -1.0)
         both = DominatedLoss(surely, _summed(noise, steps, times))
-        return LossPair(both, both)
-    return LossPair(*(AllocationLoss(noise, steps, times, one) for one in (True, False)))
+        return DominatingPair(both, both)
+    return DominatingPair(*(AllocationLoss(noise, steps, times, one) for one in (True, False)))
 
 
 @final
@@ -89,7 +89,7 @@ class AllocationLoss(CellLoss):
     above: bool = True
 
     @property
-    def attained(self) -> Loss:
+    def attained(self) -> PrivacyLoss:
         """The loss from below, or that of the sum of all outputs."""
         if not self.above:
             return self

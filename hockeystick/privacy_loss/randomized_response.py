@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.mechanisms.randomized_response import RandomizedResponse
 from hockeystick.privacy_loss.atomic import FewAtoms, both
-from hockeystick.privacy_loss.registry import LossPair, losses_of
+from hockeystick.privacy_loss.registry import DominatingPair, dominating_pair
 from hockeystick.privacy_loss.two_point import TwoPointLoss, everything
 
 if TYPE_CHECKING:
@@ -50,10 +50,10 @@ class RandomizedResponseLoss(FewAtoms):
         return randomized_response(exact(self.epsilon) * (1 + nudge * _ULP), self.categories)
 
 
-@losses_of.register
-def _(mechanism: RandomizedResponse) -> LossPair:
+@dominating_pair.register
+def _(mechanism: RandomizedResponse) -> DominatingPair:
     if mechanism.epsilon == 0.0:
-        return LossPair(None, None)
+        return DominatingPair(None, None)
     if mechanism.epsilon == math.inf:
         return everything()
     if mechanism.categories == 2:

@@ -6,17 +6,17 @@ from functools import singledispatch
 from typing import NamedTuple
 
 from hockeystick.mechanisms import Mechanism
-from hockeystick.privacy_loss.base import Loss
+from hockeystick.privacy_loss.base import PrivacyLoss
 
 
-class LossPair(NamedTuple):
+class DominatingPair(NamedTuple):
     """The losses of one run in the two directions; None where the output tells nothing.
 
     The two are composed separately, and only the final answers are compared.
     """
 
-    removing: Loss | None
-    adding: Loss | None
+    removing: PrivacyLoss | None
+    adding: PrivacyLoss | None
 
 
 class NoAnalysisError(Exception):
@@ -24,7 +24,7 @@ class NoAnalysisError(Exception):
 
 
 @singledispatch
-def losses_of(mechanism: Mechanism) -> LossPair:
+def dominating_pair(mechanism: Mechanism) -> DominatingPair:
     """Return the pair of losses of one run of a mechanism.
 
     Raises:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, TypeAlias, final
 
-from hockeystick.privacy_loss.base import Bounded, Cumulants, Loss
+from hockeystick.privacy_loss.base import Bounded, Cumulants, PrivacyLoss
 from hockeystick.privacy_loss.gaussian import GaussianLoss
 
 _ULP: Final = 2.0**-52
@@ -18,7 +18,7 @@ _OUTWARD: Final = Fraction(1, 2**50)
 Points: TypeAlias = tuple[tuple[float, float], ...]
 
 
-class CurveLoss(Loss):
+class CurveLoss(PrivacyLoss):
     """A loss with ``K(c) <= bound(c)``, and no more known of it.
 
     ``log_mgf`` is the interval from 0 to the bound; the cumulants are those of the bound.
@@ -37,7 +37,7 @@ class CurveLoss(Loss):
         return ()
 
     @property
-    def attained(self) -> Loss | None:
+    def attained(self) -> PrivacyLoss | None:
         """A loss that keeps to the bound, so that the worst one costs as much; None for none."""
         return None
 

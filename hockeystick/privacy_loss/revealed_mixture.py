@@ -16,8 +16,8 @@ from hockeystick.privacy_loss.base import (
     Bounded,
     CellLoss,
     Cumulants,
-    Loss,
     Masses,
+    PrivacyLoss,
     ProfiledLoss,
 )
 
@@ -47,7 +47,7 @@ class _Mixture(DensityLoss):
     components: tuple[Component, ...]
 
     @property
-    def attained(self) -> Loss | None:
+    def attained(self) -> PrivacyLoss | None:
         """The loss itself where every component is attained; else the mixture of what is."""
         known = [(weight, loss.attained if loss else None) for weight, loss in self.components]
         if all(new is old for (_, new), (_, old) in zip(known, self.components, strict=True)):

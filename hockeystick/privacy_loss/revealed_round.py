@@ -15,7 +15,7 @@ from typing import Final, final
 from hockeystick.mechanisms import RevealedRound
 from hockeystick.mechanisms.matrix_factorization import square_root
 from hockeystick.privacy_loss._rates import decimal_or_above
-from hockeystick.privacy_loss.base import CellLoss, Cumulants, Loss
+from hockeystick.privacy_loss.base import CellLoss, Cumulants, PrivacyLoss
 from hockeystick.privacy_loss.counted import (
     Counted,
     corners,
@@ -26,7 +26,7 @@ from hockeystick.privacy_loss.counted import (
     total,
 )
 from hockeystick.privacy_loss.gaussian import GaussianLoss
-from hockeystick.privacy_loss.registry import LossPair, NoAnalysisError, losses_of
+from hockeystick.privacy_loss.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.renyi_curve import CurveLoss
 from hockeystick.privacy_loss.revealed_mixture import revealed_mixture
 from hockeystick.privacy_loss.revealing import RevealingLoss
@@ -52,10 +52,10 @@ class RevealedRoundLoss(CurveLoss):
 
     terms: Counted
     rate: Fraction
-    below: Loss | None
+    below: PrivacyLoss | None
 
     @property
-    def attained(self) -> Loss | None:
+    def attained(self) -> PrivacyLoss | None:
         """That of one run, of the sample that is seen."""
         return self.below
 
@@ -102,17 +102,17 @@ class RevealedRoundLoss(CurveLoss):
         return Cumulants(value, share * k.slope, bend)
 
 
-@losses_of.register
-def _(mechanism: RevealedRound) -> LossPair:
+@dominating_pair.register
+def _(mechanism: RevealedRound) -> DominatingPair:
     rate = mechanism.rate
     exact = rate if isinstance(rate, Fraction) else Fraction(repr(rate))
     if exact == 0:
-        return LossPair(None, None)
+        return DominatingPair(None, None)
     removing, adding = counted_losses(mechanism.inner)
-    return LossPair(_together(removing, exact), _together(adding, exact))
+    return DominatingPair(_together(removing, exact), _together(adding, exact))
 
 
-def _together(terms: Counted, rate: Fraction) -> Loss | None:
+def _together(terms: Counted, rate: Fraction) -> PrivacyLoss | None:
     """Return the loss of all runs in one direction."""
     terms = _joined(terms)
     if not terms:
@@ -148,7 +148,7 @@ def _exact(loss: GaussianLoss) -> Fraction:
     return noise if isinstance(noise, Fraction) else Fraction(repr(noise))
 
 
-def _of_one(terms: Counted, rate: Fraction) -> Loss | None:
+def _of_one(terms: Counted, rate: Fraction) -> PrivacyLoss | None:
     """Return the loss of the run that tells most, alone, as some data attain it."""
     known = [one for loss, _ in terms if isinstance(one := loss.attained, CellLoss)]
     if not known or rate <= _LEAST_RATE:

@@ -7,15 +7,15 @@ from fractions import Fraction
 from hockeystick.mechanisms import Composed, Plan, Repeated
 from hockeystick.mechanisms.revealed_sample import RevealedSample
 from hockeystick.privacy_loss._rates import decimal_or_above
-from hockeystick.privacy_loss.base import CellLoss, Loss
-from hockeystick.privacy_loss.registry import LossPair, NoAnalysisError, losses_of
+from hockeystick.privacy_loss.base import CellLoss, PrivacyLoss
+from hockeystick.privacy_loss.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.revealed_mixture import revealed_mixture
 from hockeystick.privacy_loss.revealing import RevealingLoss
 from hockeystick.privacy_loss.two_point import TwoPointLoss
 
 
-@losses_of.register
-def _(mechanism: RevealedSample) -> LossPair:
+@dominating_pair.register
+def _(mechanism: RevealedSample) -> DominatingPair:
     inner, rate = mechanism.inner, mechanism.rate
     if isinstance(inner, Composed | Repeated | Plan):
         raise NoAnalysisError(
@@ -23,11 +23,11 @@ def _(mechanism: RevealedSample) -> LossPair:
             "repeat or compose the sampled mechanism instead: RevealedSample(m, rate) ** n"
         )
     exact = rate if isinstance(rate, Fraction) else Fraction(repr(rate))
-    pair = losses_of(inner)
-    return LossPair(_sampled(pair.removing, exact), _sampled(pair.adding, exact))
+    pair = dominating_pair(inner)
+    return DominatingPair(_sampled(pair.removing, exact), _sampled(pair.adding, exact))
 
 
-def _sampled(loss: Loss | None, rate: Fraction) -> Loss | None:
+def _sampled(loss: PrivacyLoss | None, rate: Fraction) -> PrivacyLoss | None:
     """Return the loss in one direction."""
     if loss is None or rate == 0:
         return None

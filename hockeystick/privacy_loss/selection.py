@@ -10,44 +10,44 @@ from hockeystick.mechanisms.permute_and_flip import PermuteAndFlip
 from hockeystick.privacy_loss.base import CellLoss
 from hockeystick.privacy_loss.bounded_range import BoundedRangeLoss
 from hockeystick.privacy_loss.dominated import DominatedLoss
-from hockeystick.privacy_loss.registry import LossPair, losses_of
+from hockeystick.privacy_loss.registry import DominatingPair, dominating_pair
 from hockeystick.privacy_loss.two_point import TwoPointLoss
 
 # What the few roundings below may add.
 _INWARD: Final = 1.0 - 2.0**-45
 
 
-@losses_of.register
-def _(mechanism: Exponential) -> LossPair:
+@dominating_pair.register
+def _(mechanism: Exponential) -> DominatingPair:
     return _selection(mechanism.epsilon, MaxNoise.GUMBEL)
 
 
-@losses_of.register
-def _(mechanism: PermuteAndFlip) -> LossPair:
+@dominating_pair.register
+def _(mechanism: PermuteAndFlip) -> DominatingPair:
     return _selection(mechanism.epsilon, MaxNoise.EXPONENTIAL)
 
 
-@losses_of.register
-def _(mechanism: ReportNoisyMax) -> LossPair:
+@dominating_pair.register
+def _(mechanism: ReportNoisyMax) -> DominatingPair:
     return _selection(mechanism.epsilon, mechanism.noise)
 
 
-def _selection(epsilon: float, noise: MaxNoise) -> LossPair:
+def _selection(epsilon: float, noise: MaxNoise) -> DominatingPair:
     """Return the losses of the largest noisy score, edge cases included.
 
     Candidates, their scores and so the directions are free: one loss serves both.
     """
     if epsilon == 0.0:
-        return LossPair(None, None)
+        return DominatingPair(None, None)
     if epsilon == math.inf:
         anything = TwoPointLoss(0.0, 1.0)
-        return LossPair(anything, anything)
+        return DominatingPair(anything, anything)
     loss: CellLoss = BoundedRangeLoss(epsilon)
     if noise is MaxNoise.EXPONENTIAL:
         loss = _pure(epsilon, _flipped(epsilon))
     elif noise is MaxNoise.LAPLACE:
         loss = _pure(epsilon, _laplace_difference(epsilon))
-    return LossPair(loss, loss)
+    return DominatingPair(loss, loss)
 
 
 def _pure(epsilon: float, surely: float) -> DominatedLoss:

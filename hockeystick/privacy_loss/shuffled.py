@@ -24,10 +24,10 @@ from hockeystick.mechanisms.clipping import Clipping
 from hockeystick.mechanisms.gaussian import Gaussian
 from hockeystick.mechanisms.shuffled import Shuffled
 from hockeystick.privacy_loss.atomic import frozen
-from hockeystick.privacy_loss.base import Atoms, CellLoss, Cumulants, Loss, Masses
+from hockeystick.privacy_loss.base import Atoms, CellLoss, Cumulants, Masses, PrivacyLoss
 from hockeystick.privacy_loss.dominated import DominatedLoss
 from hockeystick.privacy_loss.gaussian import GaussianLoss
-from hockeystick.privacy_loss.registry import LossPair, NoAnalysisError, losses_of
+from hockeystick.privacy_loss.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.revealed_mixture import merged
 from hockeystick.privacy_loss.revealing import RevealingLoss
 
@@ -222,23 +222,23 @@ def _rounded_down(values: Array, exponent: Array, step: float) -> Array:
     return np.asarray(np.where(found > values, found - step, found))
 
 
-@losses_of.register
-def _(mechanism: Shuffled) -> LossPair:
+@dominating_pair.register
+def _(mechanism: Shuffled) -> DominatingPair:
     noise = mechanism.noise_multiplier
     if noise == math.inf:
-        return LossPair(None, None)
+        return DominatingPair(None, None)
     if noise == 0.0:
-        return LossPair(RevealingLoss(1.0, True), RevealingLoss(1.0, False))
+        return DominatingPair(RevealingLoss(1.0, True), RevealingLoss(1.0, False))
     if noise < _NO_NOISE:
         raise NoAnalysisError(f"its noise is out of reach; use 0, or at least {_NO_NOISE:g}")
     replaced = mechanism.adjacency is Adjacency.REPLACE_ONE
     whole = mechanism.clipping is Clipping.BATCH
     far = 2 if replaced or whole else 1
     if mechanism.steps == 1:
-        return _same(_gaussian(noise, 2)) if far == 2 else losses_of(Gaussian(noise))
+        return _same(_gaussian(noise, 2)) if far == 2 else dominating_pair(Gaussian(noise))
     above = _gaussian(min(noise, _MOST_NOISE), far)
     ways = _REPLACED if replaced else _WHOLE if whole else _ZEROED
-    return LossPair(
+    return DominatingPair(
         *(DominatedLoss(above, _costliest(noise, mechanism.steps, way)) for way in ways)
     )
 
@@ -251,9 +251,9 @@ _REPLACED: Final = ((Shifts(2, 0),), (Shifts(2, 0),))
 _WHOLE: Final = ((Shifts(2, 0),), (Shifts(0, 2),))
 
 
-def _same(loss: Loss) -> LossPair:
+def _same(loss: PrivacyLoss) -> DominatingPair:
     """Return the pair of a loss that is the same in both directions."""
-    return LossPair(loss, loss)
+    return DominatingPair(loss, loss)
 
 
 def _gaussian(noise: float, far: int) -> GaussianLoss:

@@ -34,10 +34,10 @@ from hockeystick.mechanisms.randomized_response import RandomizedResponse
 from hockeystick.mechanisms.shuffled_reports import ShuffledReports
 from hockeystick.notions import PureDP
 from hockeystick.privacy_loss.atomic import frozen
-from hockeystick.privacy_loss.base import Atoms, CellLoss, Loss
+from hockeystick.privacy_loss.base import Atoms, CellLoss, PrivacyLoss
 from hockeystick.privacy_loss.dominated import DominatedLoss
 from hockeystick.privacy_loss.leaning_coins import CELLS, CoinsLoss, ListedLoss
-from hockeystick.privacy_loss.registry import LossPair, NoAnalysisError, losses_of
+from hockeystick.privacy_loss.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.revealed_mixture import merged
 from hockeystick.privacy_loss.two_point import TwoPointLoss, everything
 
@@ -133,7 +133,7 @@ def _(randomizer: PureDP, epsilon: float, users: int) -> list[ListedLoss]:
     ]
 
 
-def _costliest(losses: list[ListedLoss]) -> Loss | None:
+def _costliest(losses: list[ListedLoss]) -> PrivacyLoss | None:
     """Return the loss of the largest moment of an order that decides epsilon at common deltas."""
     if not losses:
         return None
@@ -142,9 +142,9 @@ def _costliest(losses: list[ListedLoss]) -> Loss | None:
     return max(losses, key=lambda one: one.cumulants(order).value)
 
 
-@losses_of.register
-def _(mechanism: ShuffledReports) -> LossPair:
-    pair, users = losses_of(mechanism.randomizer), mechanism.users
+@dominating_pair.register
+def _(mechanism: ShuffledReports) -> DominatingPair:
+    pair, users = dominating_pair(mechanism.randomizer), mechanism.users
     epsilon = max((loss.supremum for loss in pair if loss is not None), default=0.0)
     if users == 1 or epsilon == 0.0:
         return pair
@@ -162,7 +162,7 @@ def _(mechanism: ShuffledReports) -> LossPair:
     else:
         above = TwoPointLoss(epsilon)
     loss = DominatedLoss(above, _costliest(concrete))
-    return LossPair(loss, loss)
+    return DominatingPair(loss, loss)
 
 
 _NOT_PURE: Final = (
@@ -172,13 +172,13 @@ _NOT_PURE: Final = (
 
 
 @singledispatch
-def _unbounded(randomizer: Mechanism) -> LossPair:
+def _unbounded(randomizer: Mechanism) -> DominatingPair:
     """Return the losses of a randomizer without a finite epsilon, or refuse it."""
     raise NoAnalysisError(_NOT_PURE)
 
 
 @_unbounded.register(RandomizedResponse)
 @_unbounded.register(PureDP)
-def _(randomizer: Mechanism) -> LossPair:
+def _(randomizer: Mechanism) -> DominatingPair:
     # Data are told as they are: the one that differs is seen among the others.
     return everything()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, final
 from hockeystick.mechanisms.sinh_normal import SinhNormal
 from hockeystick.privacy_loss._spans import DensityLoss, Edges, no_atoms
 from hockeystick.privacy_loss.base import Atoms, Bounded, Cumulants, Masses, ProfiledLoss
-from hockeystick.privacy_loss.registry import LossPair, NoAnalysisError, losses_of
+from hockeystick.privacy_loss.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.revealing import RevealingLoss
 
 if TYPE_CHECKING:
@@ -102,14 +102,14 @@ class SinhNormalLoss(DensityLoss, ProfiledLoss):
         return sinh_normal_delta(epsilon, rho * (1 + unit), width * (1 - unit))
 
 
-@losses_of.register
-def _(mechanism: SinhNormal) -> LossPair:
+@dominating_pair.register
+def _(mechanism: SinhNormal) -> DominatingPair:
     if mechanism.rho == math.inf:
-        return LossPair(RevealingLoss(1.0, True), RevealingLoss(1.0, False))
+        return DominatingPair(RevealingLoss(1.0, True), RevealingLoss(1.0, False))
     if not (_WIDTHS[0] <= mechanism.width <= _WIDTHS[1] and mechanism.rho <= _LARGEST_RHO):
         raise NoAnalysisError(
             f"sinh-normal noise is analysed for widths from {_WIDTHS[0]:g} to {_WIDTHS[1]:g} and "
             f"rho up to {_LARGEST_RHO:g}"
         )
     loss = SinhNormalLoss(mechanism.rho, mechanism.width)
-    return LossPair(loss, loss)
+    return DominatingPair(loss, loss)

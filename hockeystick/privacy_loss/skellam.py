@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, final
 from hockeystick.mechanisms.skellam import Skellam
 from hockeystick.privacy_loss.atomic import LEAST, MOST_ATOMS, AtomicLoss, both, frozen
 from hockeystick.privacy_loss.base import Atoms
-from hockeystick.privacy_loss.registry import LossPair, NoAnalysisError, losses_of
+from hockeystick.privacy_loss.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.two_point import everything
 
 if TYPE_CHECKING:
@@ -166,11 +166,11 @@ def _log_norm(fall: Array) -> tuple[float, float]:
     return value, _ULP * (unsure + 4.0 + 4.0 * value)
 
 
-@losses_of.register
-def _(mechanism: Skellam) -> LossPair:
+@dominating_pair.register
+def _(mechanism: Skellam) -> DominatingPair:
     variance, sensitivity = mechanism.variance, mechanism.sensitivity
     if variance == math.inf:
-        return LossPair(None, None)
+        return DominatingPair(None, None)
     if variance == 0.0:
         return everything()
     # 80 standard deviations have all but exp(-800); of a small variance, a few hundred outputs.

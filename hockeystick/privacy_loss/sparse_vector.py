@@ -30,10 +30,10 @@ from typing import TYPE_CHECKING, Final, final
 from hockeystick.mechanisms.sparse_vector import AboveThreshold, ComparisonNoise
 from hockeystick.notions._rounding import float_up, largest_reading, least_reading
 from hockeystick.numerics.working_precision import working_digits
-from hockeystick.privacy_loss.base import CellLoss, Cumulants, Loss
+from hockeystick.privacy_loss.base import CellLoss, Cumulants, PrivacyLoss
 from hockeystick.privacy_loss.dominated import DominatedLoss
 from hockeystick.privacy_loss.folded import FoldedGaussianLoss, FoldedLaplaceLoss
-from hockeystick.privacy_loss.registry import LossPair, losses_of
+from hockeystick.privacy_loss.registry import DominatingPair, dominating_pair
 from hockeystick.privacy_loss.renyi_curve import CurveLoss
 from hockeystick.privacy_loss.two_point import TwoPointLoss
 
@@ -82,7 +82,7 @@ class FirstOfManyLoss(CurveLoss):
     one: TwoPointLoss | None
 
     @property
-    def attained(self) -> Loss | None:
+    def attained(self) -> PrivacyLoss | None:
         """One query at a good place."""
         return self.one
 
@@ -133,15 +133,15 @@ class FirstOfManyLoss(CurveLoss):
         return self.flat * c * (c + 1.0) + self.log_queries
 
 
-@losses_of.register
-def _(mechanism: AboveThreshold) -> LossPair:
+@dominating_pair.register
+def _(mechanism: AboveThreshold) -> DominatingPair:
     if mechanism.query_scale == math.inf:
-        return LossPair(None, None)
+        return DominatingPair(None, None)
     loss = _loss(mechanism)
-    return LossPair(loss, loss)
+    return DominatingPair(loss, loss)
 
 
-def _loss(mechanism: AboveThreshold) -> Loss:
+def _loss(mechanism: AboveThreshold) -> PrivacyLoss:
     """Return the loss of one run, the same in both directions."""
     threshold, query = mechanism.threshold_scale, mechanism.query_scale
     if not 1.0 / _EXTREME <= query or not 1.0 / _EXTREME <= threshold:

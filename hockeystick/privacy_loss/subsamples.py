@@ -17,12 +17,12 @@ from hockeystick.mechanisms import (
     WithReplacementSubsampled,
 )
 from hockeystick.numerics.working_precision import working_digits
-from hockeystick.privacy_loss.base import CellLoss, Loss
+from hockeystick.privacy_loss.base import CellLoss, PrivacyLoss
 from hockeystick.privacy_loss.dominated import DominatedLoss
 from hockeystick.privacy_loss.gaussian import GaussianLoss
 from hockeystick.privacy_loss.gaussian_mixture import GaussianMixtureLoss
 from hockeystick.privacy_loss.leaves import sampled_loss
-from hockeystick.privacy_loss.registry import LossPair, NoAnalysisError, losses_of
+from hockeystick.privacy_loss.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.revealed_mixture import revealed_mixture
 from hockeystick.privacy_loss.symmetrized import symmetrized
 from hockeystick.privacy_loss.two_point import TwoPointLoss
@@ -39,8 +39,8 @@ _DIGITS: Final = 370
 _BITS: Final = 960
 
 
-@losses_of.register
-def _(mechanism: FixedSizeSubsampled) -> LossPair:
+@dominating_pair.register
+def _(mechanism: FixedSizeSubsampled) -> DominatingPair:
     pair = _of_one_run(mechanism.inner, "sampling of a fixed size")
     zeroed = mechanism.adjacency is Adjacency.ZERO_OUT
     whole = mechanism.rate == 1
@@ -60,16 +60,18 @@ def _(mechanism: FixedSizeSubsampled) -> LossPair:
         return _zeroed(pair.removing, mechanism)
     removing, adding = (sampled_loss(pair.removing, mechanism.rate, way) for way in (True, False))
     if mechanism.adjacency is Adjacency.ADD_REMOVE:
-        return LossPair(removing, adding)
+        return DominatingPair(removing, adding)
     return _exchanged(removing, removing.attained, adding.attained)
 
 
-@losses_of.register
-def _(mechanism: WithReplacementSubsampled) -> LossPair:
+@dominating_pair.register
+def _(mechanism: WithReplacementSubsampled) -> DominatingPair:
     noise = noise_of(mechanism.inner, "Sampling with replacement")
     if noise is None or mechanism.examples == 1:
         # The only example is in every place.
-        return losses_of(Gaussian(math.inf if noise is None else noise / mechanism.batch_size))
+        return dominating_pair(
+            Gaussian(math.inf if noise is None else noise / mechanism.batch_size)
+        )
     noise_multiplier = Fraction(repr(noise))
     above, below = (_hits(mechanism, up=up) for up in (True, False))
     rate = sum((group.chance for group in above), Fraction(0))
@@ -77,14 +79,14 @@ def _(mechanism: WithReplacementSubsampled) -> LossPair:
     return _exchanged(upper, *(_alike(below, noise_multiplier, way) for way in (True, False)))
 
 
-def _of_one_run(inner: Mechanism, what: str) -> LossPair:
+def _of_one_run(inner: Mechanism, what: str) -> DominatingPair:
     """Return the losses of an inner mechanism that runs once, or raise."""
     if isinstance(inner, Composed | Repeated | Plan):
         raise NoAnalysisError(
             f"{what} is analysed for a single run inside, not for {inner}; repeat or compose the "
             "sampled mechanism instead"
         )
-    return losses_of(inner)
+    return dominating_pair(inner)
 
 
 def noise_of(inner: Mechanism, what: str) -> float | None:
@@ -96,7 +98,7 @@ def noise_of(inner: Mechanism, what: str) -> float | None:
     return None if math.isinf(inner.noise_multiplier) else inner.noise_multiplier
 
 
-def _exchanged(worst: Loss, *attained: Loss | None) -> LossPair:
+def _exchanged(worst: PrivacyLoss, *attained: PrivacyLoss | None) -> DominatingPair:
     """Return the losses where neighbours may be exchanged.
 
     For ``eps >= 0`` no pair costs more than ``worst``; the others are what some data sets reach.
@@ -105,10 +107,10 @@ def _exchanged(worst: Loss, *attained: Loss | None) -> LossPair:
         raise NoAnalysisError("its privacy loss has no distribution that is known cell by cell")
     # A profile in closed form is taken for exact: only that of what some data reach is.
     exact = attained[0] is worst
-    return LossPair(*(symmetrized(worst, loss, profiled=exact) for loss in attained))
+    return DominatingPair(*(symmetrized(worst, loss, profiled=exact) for loss in attained))
 
 
-def _zeroed(replaced: Loss, mechanism: FixedSizeSubsampled) -> LossPair:
+def _zeroed(replaced: PrivacyLoss, mechanism: FixedSizeSubsampled) -> DominatingPair:
     """Return the losses of samples of a fixed size where an example is zeroed.
 
     None costs more than a replacement. Among examples that contribute nothing, one that is zeroed
@@ -121,12 +123,12 @@ def _zeroed(replaced: Loss, mechanism: FixedSizeSubsampled) -> LossPair:
         half = GaussianLoss(2 * (noise if isinstance(noise, Fraction) else Fraction(repr(noise))))
     if rate == 1:
         alone = DominatedLoss(_distribution(replaced, mechanism.inner), half)
-        return LossPair(alone, alone)
+        return DominatingPair(alone, alone)
     attained = (half and sampled_loss(half, rate, way) for way in (True, False))
     return _exchanged(sampled_loss(replaced, rate, True), *attained)
 
 
-def _distribution(replaced: Loss, inner: Mechanism) -> CellLoss:
+def _distribution(replaced: PrivacyLoss, inner: Mechanism) -> CellLoss:
     """Return the loss if it is one that another one may be said to be dominated by, or raise."""
     fails = isinstance(replaced, TwoPointLoss) and replaced.failure > 0.0
     if isinstance(replaced, CellLoss) and not fails:
@@ -199,7 +201,7 @@ def _seen(groups: list[_Group], noise_multiplier: Fraction, rate: Fraction) -> C
     return cast(CellLoss, seen)
 
 
-def _alike(groups: list[_Group], noise_multiplier: Fraction, removing: bool) -> Loss:
+def _alike(groups: list[_Group], noise_multiplier: Fraction, removing: bool) -> PrivacyLoss:
     """Return the loss of data whose other examples are all alike: a mixture of Gaussians."""
     known = [group for group in groups if group.chance > 0]
     rate = sum((group.chance for group in known), Fraction(0))

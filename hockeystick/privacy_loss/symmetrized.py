@@ -11,8 +11,8 @@ from hockeystick.privacy_loss.base import (
     Bounded,
     CellLoss,
     Cumulants,
-    Loss,
     Masses,
+    PrivacyLoss,
     ProfiledLoss,
 )
 from hockeystick.privacy_loss.fixed_size_gaussian import FixedSizeGaussianLoss
@@ -33,11 +33,11 @@ class _Symmetrized(CellLoss):
     """What both kinds have: the masses, by the loss that is mirrored."""
 
     one: CellLoss
-    surely: Loss | None = None
-    known: Loss | None = None
+    surely: PrivacyLoss | None = None
+    known: PrivacyLoss | None = None
 
     @property
-    def attained(self) -> Loss | None:
+    def attained(self) -> PrivacyLoss | None:
         """What some data sets reach in each of many runs, one direction throughout."""
         return self.surely
 
@@ -164,7 +164,7 @@ class SymmetrizedProfiledLoss(_Symmetrized, ProfiledLoss):
         return cast(ProfiledLoss, self.one).delta(epsilon, nudge)
 
 
-def symmetrized(one: CellLoss, surely: Loss | None, *, profiled: bool = True) -> CellLoss:
+def symmetrized(one: CellLoss, surely: PrivacyLoss | None, *, profiled: bool = True) -> CellLoss:
     """Return the symmetrized loss, with a profile where the loss has one and it is wanted.
 
     That of a sampled Gaussian has a quadrature of its moments.

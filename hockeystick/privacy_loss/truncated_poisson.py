@@ -30,7 +30,7 @@ from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss._rates import exact_rate
 from hockeystick.privacy_loss.base import CellLoss
 from hockeystick.privacy_loss.dominated import DominatedLoss
-from hockeystick.privacy_loss.registry import LossPair, NoAnalysisError, losses_of
+from hockeystick.privacy_loss.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.revealed_mixture import revealed_mixture
 from hockeystick.privacy_loss.sampled_gaussian import SampledGaussianLoss
 from hockeystick.privacy_loss.subsamples import noise_of
@@ -65,17 +65,19 @@ class Cut(NamedTuple):
     kept: Ends
 
 
-@losses_of.register
-def _(mechanism: TruncatedPoissonSubsampled) -> LossPair:
+@dominating_pair.register
+def _(mechanism: TruncatedPoissonSubsampled) -> DominatingPair:
     noise = noise_of(mechanism.inner, "Truncated Poisson sampling")
     if noise is None or mechanism.rate == 0:
-        return LossPair(None, None)
+        return DominatingPair(None, None)
     if mechanism.rate == 1:
         raise NoAnalysisError("at rate 1 every example is drawn; use FixedSizeSubsampled")
     if mechanism.cap >= mechanism.examples:
-        return LossPair(*(SampledGaussianLoss(mechanism.rate, noise, way) for way in (True, False)))
+        return DominatingPair(
+            *(SampledGaussianLoss(mechanism.rate, noise, way) for way in (True, False))
+        )
     cut = cut_of(mechanism.examples, mechanism.cap, exact_rate(mechanism.rate))
-    return LossPair(*(_loss(mechanism.rate, noise, cut, way) for way in (True, False)))
+    return DominatingPair(*(_loss(mechanism.rate, noise, cut, way) for way in (True, False)))
 
 
 def _loss(rate: float | Fraction, noise: float, cut: Cut, removing: bool) -> DominatedLoss:

@@ -52,7 +52,7 @@ from hockeystick.notions._rounding import (
     least_reading,
 )
 from hockeystick.numerics.working_precision import working_digits
-from hockeystick.privacy_loss.base import Cumulants, Loss, ProfiledLoss
+from hockeystick.privacy_loss.base import Cumulants, PrivacyLoss, ProfiledLoss
 from hockeystick.privacy_loss.counted import (
     Counted,
     corners,
@@ -64,7 +64,7 @@ from hockeystick.privacy_loss.counted import (
     total,
 )
 from hockeystick.privacy_loss.gaussian import GaussianLoss
-from hockeystick.privacy_loss.registry import LossPair, NoAnalysisError, losses_of
+from hockeystick.privacy_loss.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.renyi_curve import CurveLoss
 from hockeystick.privacy_loss.sparse_vector import UnknownLoss
 from hockeystick.privacy_loss.trade_off import ProfileLoss
@@ -96,7 +96,7 @@ class TruncatedTuningLoss(CurveLoss):
     shift: float
     log_runs: float
     turn: float
-    below: Loss | None
+    below: PrivacyLoss | None
 
     @classmethod
     def of(
@@ -116,7 +116,7 @@ class TruncatedTuningLoss(CurveLoss):
         return cls(*parts, turn, _costliest(terms))
 
     @property
-    def attained(self) -> Loss | None:
+    def attained(self) -> PrivacyLoss | None:
         """A part of one run, which a random score attains."""
         return self.below
 
@@ -235,37 +235,39 @@ class PoissonTuningLoss(CurveLoss):
         return _mixed(self.log_factor(c), log_mgf_upper(self.terms, c))
 
 
-@losses_of.register
-def _(mechanism: RandomStopping) -> LossPair:
+@dominating_pair.register
+def _(mechanism: RandomStopping) -> DominatingPair:
     removing, adding = pair = counted_losses(mechanism.inner)
     if not removing and not adding:
-        return LossPair(None, None)
+        return DominatingPair(None, None)
     if any(isinstance(loss, TwoPointLoss) and 0.0 < loss.failure < 1.0 for loss, _ in removing):
         raise NoAnalysisError(
             "a guarantee that may fail has no Renyi divergences, by which the best of several runs "
             "is bounded; state the divergences of a run, or what the run is made of"
         )
     if any(total(terms, _SMALL_ORDER).value == math.inf for terms in pair):
-        return LossPair(UnknownLoss(), UnknownLoss())
+        return DominatingPair(UnknownLoss(), UnknownLoss())
     distribution = mechanism.distribution
-    return LossPair(tuned(distribution, removing, adding), tuned(distribution, adding, removing))
+    return DominatingPair(
+        tuned(distribution, removing, adding), tuned(distribution, adding, removing)
+    )
 
 
 @singledispatch
-def tuned(distribution: RunCount, terms: Counted, reverse: Counted) -> Loss:
+def tuned(distribution: RunCount, terms: Counted, reverse: Counted) -> PrivacyLoss:
     """Return the loss of the best run in the direction of ``terms``, the other one's at hand."""
     raise NoAnalysisError(f"the best of so many runs is not analysed: {distribution}")
 
 
 @tuned.register
 @lru_cache(maxsize=256)
-def _(distribution: TruncatedNegativeBinomial, terms: Counted, reverse: Counted) -> Loss:
+def _(distribution: TruncatedNegativeBinomial, terms: Counted, reverse: Counted) -> PrivacyLoss:
     return TruncatedTuningLoss.of(distribution, terms, reverse)
 
 
 @tuned.register
 @lru_cache(maxsize=256)
-def _(distribution: Poisson, terms: Counted, reverse: Counted) -> Loss:
+def _(distribution: Poisson, terms: Counted, reverse: Counted) -> PrivacyLoss:
     return PoissonTuningLoss.of(distribution.mean, terms, reverse)
 
 
@@ -359,7 +361,7 @@ def _up(value: Callable[[Any], Any]) -> float:
         return evaluated_up(value(mp))
 
 
-def _costliest(terms: Counted) -> Loss | None:
+def _costliest(terms: Counted) -> PrivacyLoss | None:
     """Return, of what a run surely loses, all its Gaussians together or one other release."""
     known = [(loss.attained, count) for loss, count in terms]
     found = [loss for loss, _ in known if loss is not None]

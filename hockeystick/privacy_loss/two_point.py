@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.privacy_loss.atomic import AtomicLoss, frozen
 from hockeystick.privacy_loss.base import Atoms, Bounded, Cumulants
-from hockeystick.privacy_loss.registry import LossPair
+from hockeystick.privacy_loss.registry import DominatingPair
 
 if TYPE_CHECKING:
     from mpmath import mpf
@@ -106,7 +106,7 @@ class TwoPointLoss(AtomicLoss):
         return failure - (1 - failure) * mp.expm1(epsilon - own) / (1 + mp.exp(-own))
 
 
-def everything(share: float = 1.0) -> LossPair:
+def everything(share: float = 1.0) -> DominatingPair:
     """Return the losses of a release that with some probability shows all, and else nothing."""
     loss = TwoPointLoss(0.0, share)
-    return LossPair(loss, loss)
+    return DominatingPair(loss, loss)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.mechanisms.unary_encoding import RAPPOR, Encoding, UnaryEncoding
 from hockeystick.privacy_loss.atomic import FewAtoms, both
-from hockeystick.privacy_loss.registry import LossPair, NoAnalysisError, losses_of
+from hockeystick.privacy_loss.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.two_point import everything
 
 if TYPE_CHECKING:
@@ -75,20 +75,20 @@ class RAPPORLoss(FewAtoms):
         return binary_runs(each, self.bits)
 
 
-@losses_of.register
-def _(mechanism: UnaryEncoding) -> LossPair:
+@dominating_pair.register
+def _(mechanism: UnaryEncoding) -> DominatingPair:
     optimized = mechanism.kind is Encoding.OPTIMIZED
     if mechanism.epsilon == 0.0:
-        return LossPair(None, None)
+        return DominatingPair(None, None)
     if mechanism.epsilon == math.inf:
         return everything(0.5 if optimized else 1.0)
     return both(UnaryEncodingLoss(mechanism.epsilon, optimized))
 
 
-@losses_of.register
-def _(mechanism: RAPPOR) -> LossPair:
+@dominating_pair.register
+def _(mechanism: RAPPOR) -> DominatingPair:
     if mechanism.flip == 1.0:
-        return LossPair(None, None)
+        return DominatingPair(None, None)
     if mechanism.flip == 0.0:
         return everything()
     if mechanism.hashes > _MOST_HASHES:

@@ -7,7 +7,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.accountants._closed_above import closed_delta_upper, closed_epsilon_upper
 from hockeystick.accountants._cost import cost_of
-from hockeystick.privacy_loss import GaussianLoss, ProfiledLoss, closed_above, losses_of
+from hockeystick.privacy_loss import GaussianLoss, ProfiledLoss, closed_above, dominating_pair
 
 SHUFFLED = hs.Shuffled(hs.Gaussian(2.0), steps=20)
 REPLACED = hs.WithReplacementSubsampled(hs.Gaussian(1.0), 10, 1000)
@@ -16,7 +16,7 @@ REPLACED = hs.WithReplacementSubsampled(hs.Gaussian(1.0), 10, 1000)
 def test_what_has_a_closed_form_itself_stays() -> None:
     loss = GaussianLoss(2.0)
     assert closed_above(loss) is loss
-    for one in (losses_of(SHUFFLED).removing, losses_of(REPLACED).removing):
+    for one in (dominating_pair(SHUFFLED).removing, dominating_pair(REPLACED).removing):
         assert one is not None
         assert not isinstance(one, ProfiledLoss)
         assert isinstance(closed_above(one), ProfiledLoss)

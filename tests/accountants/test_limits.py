@@ -26,7 +26,7 @@ from hockeystick.privacy_loss import (
     GaussianLoss,
     GaussianMixtureLoss,
     LaplaceLoss,
-    Loss,
+    PrivacyLoss,
     RevealingLoss,
     SampledGaussianLoss,
     SkellamLoss,
@@ -101,7 +101,7 @@ def normal_delta(mu: float, epsilon: float) -> float:
     ],
     ids=str,
 )
-def test_each_loss_has_the_limit_that_is_its_own(loss: Loss, count: int, mu: float) -> None:
+def test_each_loss_has_the_limit_that_is_its_own(loss: PrivacyLoss, count: int, mu: float) -> None:
     assert limiting_mu(((loss, count),)) == pytest.approx(mu, rel=1e-13)
 
 
@@ -428,7 +428,7 @@ def test_lower_ends_rest_on_losses_that_some_data_reach(epsilon: float) -> None:
     ids=str,
 )
 @pytest.mark.parametrize("epsilon", [0.0, 1.0])
-def test_losses_with_cells_have_limits_next_to_the_truth(loss: Loss, epsilon: float) -> None:
+def test_losses_with_cells_have_limits_next_to_the_truth(loss: PrivacyLoss, epsilon: float) -> None:
     terms: Counted = ((loss, 300),)
     exact = PRV().delta_of(terms, epsilon)
     found = BerryEsseen().delta_of(terms, epsilon)
@@ -458,7 +458,9 @@ def test_no_runs_cost_nothing(accountant: DirectedAccountant) -> None:
     ],
     ids=str,
 )
-def test_a_loss_out_of_reach_is_refused_by_name(loss: Loss, accountant: DirectedAccountant) -> None:
+def test_a_loss_out_of_reach_is_refused_by_name(
+    loss: PrivacyLoss, accountant: DirectedAccountant
+) -> None:
     ask: list[Callable[[], Interval]] = [
         lambda: accountant.delta_of(((loss, 3),), 1.0),
         lambda: accountant.epsilon_of(((loss, 3),), 1e-5),

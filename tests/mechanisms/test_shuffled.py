@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 import hockeystick as hs
-from hockeystick.privacy_loss import RevealedMixtureProfiledLoss, losses_of
+from hockeystick.privacy_loss import RevealedMixtureProfiledLoss, dominating_pair
 
 
 def test_it_says_what_it_is() -> None:
@@ -98,15 +98,15 @@ def test_the_rate_of_a_revealed_sample_is_a_probability(rate: object) -> None:
 
 def test_a_revealed_sample_at_the_ends_of_the_rate() -> None:
     inner = hs.Gaussian(2.0)
-    assert losses_of(hs.RevealedSample(inner, 1)) == losses_of(inner)
-    assert losses_of(hs.RevealedSample(inner, 0.0)) == (None, None)
-    assert losses_of(hs.RevealedSample(hs.Gaussian(math.inf), 0.3)) == (None, None)
+    assert dominating_pair(hs.RevealedSample(inner, 1)) == dominating_pair(inner)
+    assert dominating_pair(hs.RevealedSample(inner, 0.0)) == (None, None)
+    assert dominating_pair(hs.RevealedSample(hs.Gaussian(math.inf), 0.3)) == (None, None)
 
 
 def test_one_revealed_sample_costs_the_rate_times_what_the_mechanism_costs() -> None:
     for inner in (hs.Gaussian(1.5), hs.Laplace(2.0), hs.RandomizedResponse(1.0)):
         plan = hs.RevealedSample(inner, 0.25)
-        assert isinstance(losses_of(plan).removing, RevealedMixtureProfiledLoss)
+        assert isinstance(dominating_pair(plan).removing, RevealedMixtureProfiledLoss)
         whole, found = hs.delta(inner, 0.4), hs.delta(plan, 0.4)
         assert found.accountant == "closed-form"
         assert found.lower <= 0.25 * whole.upper

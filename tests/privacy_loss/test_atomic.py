@@ -10,7 +10,7 @@ import pytest
 from mpmath import mp
 
 import hockeystick as hs
-from hockeystick.privacy_loss import AtomicLoss, LossPair, TwoPointLoss, losses_of
+from hockeystick.privacy_loss import AtomicLoss, DominatingPair, TwoPointLoss, dominating_pair
 from hockeystick.privacy_loss.atomic import FewAtoms, NoDecay
 from tests.oracles import zoo_outputs as outputs
 
@@ -58,7 +58,7 @@ LEFT_OUT = 1e-36
 
 def loss_of(plan: hs.Mechanism) -> AtomicLoss:
     """Return the loss, the same in both directions."""
-    removing, adding = losses_of(plan)
+    removing, adding = dominating_pair(plan)
     assert removing is adding
     assert isinstance(removing, AtomicLoss)
     return removing
@@ -232,7 +232,7 @@ def test_forty_digits_are_those_of_the_outputs(plan: Any, pair: Any) -> None:
     ids=str,
 )
 def test_edge_cases_have_their_losses(plan: Any, losses: TwoPointLoss | None) -> None:
-    assert losses_of(plan) == LossPair(losses, losses)
+    assert dominating_pair(plan) == DominatingPair(losses, losses)
 
 
 @pytest.mark.parametrize(

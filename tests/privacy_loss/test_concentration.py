@@ -29,7 +29,7 @@ from hockeystick.privacy_loss import (
     ConcentratedLoss,
     FixedSizeGaussianLoss,
     GaussianLoss,
-    Loss,
+    PrivacyLoss,
     RenyiCurveLoss,
     RevealingLoss,
     SampledGaussianLoss,
@@ -39,8 +39,8 @@ from hockeystick.privacy_loss.base import Atoms, CellLoss, Masses
 from hockeystick.privacy_loss.bounded_range import BoundedRangeLoss
 from hockeystick.privacy_loss.concentration import Concentration, concentration_of
 from hockeystick.privacy_loss.dominated import DominatedLoss
-from hockeystick.privacy_loss.leaves import losses_of_tradeoff
-from hockeystick.privacy_loss.registry import losses_of
+from hockeystick.privacy_loss.leaves import dominating_pair_of_tradeoff
+from hockeystick.privacy_loss.registry import dominating_pair
 from hockeystick.tradeoffs import LaplaceTradeOff, PiecewiseLinearTradeOff
 
 ORDERS = [1e-9, 1e-4, 0.01, 0.1, 0.5, 1, 2, 5, 10, 33, 100, 1000]
@@ -76,7 +76,7 @@ class Lopsided(CellLoss):
         return mp.log(forward) / (a - 1), mp.log(backward) / (a - 1)
 
 
-def line_of(loss: Loss) -> Concentration:
+def line_of(loss: PrivacyLoss) -> Concentration:
     """The line of a loss that has one."""
     line = concentration_of(loss)
     assert line is not None
@@ -132,7 +132,9 @@ def test_bounded_range_has_an_eighth_of_the_square(epsilon: float) -> None:
 @pytest.mark.parametrize("rate", [0.001, 0.3, 0.999])
 def test_a_sampled_gaussian_stays_below_the_line_of_the_gaussian(rate: float, noise: float) -> None:
     whole = line_of(GaussianLoss(noise))
-    losses: list[Loss] = [SampledGaussianLoss(rate, noise, removing=r) for r in (True, False)]
+    losses: list[PrivacyLoss] = [
+        SampledGaussianLoss(rate, noise, removing=r) for r in (True, False)
+    ]
     losses.append(FixedSizeGaussianLoss(rate, noise))
     for loss, c in itertools.product(losses, ORDERS):
         assert line_of(loss) == whole
@@ -196,7 +198,7 @@ def test_moments_out_of_reach_give_no_finite_line() -> None:
 
 
 def test_a_bounded_trade_off_function_has_the_line_of_its_largest_loss() -> None:
-    pair = losses_of_tradeoff(LaplaceTradeOff(1.2))
+    pair = dominating_pair_of_tradeoff(LaplaceTradeOff(1.2))
     assert pair.removing is not None
     largest = pair.removing.supremum
     expected = largest * math.tanh(largest / 2)
@@ -204,7 +206,7 @@ def test_a_bounded_trade_off_function_has_the_line_of_its_largest_loss() -> None
 
 
 def test_both_directions_of_a_lopsided_trade_off_function_have_the_same_line() -> None:
-    pair = losses_of_tradeoff(PiecewiseLinearTradeOff([0.0, 0.2, 1.0], [1.0, 0.5, 0.0]))
+    pair = dominating_pair_of_tradeoff(PiecewiseLinearTradeOff([0.0, 0.2, 1.0], [1.0, 0.5, 0.0]))
     assert pair.removing is not None
     assert pair.adding is not None
     assert pair.removing.supremum != pytest.approx(pair.adding.supremum, rel=0.05)
@@ -239,7 +241,7 @@ LINED: list[Mechanism] = [
 def test_every_direction_of_a_mechanism_stays_below_the_line_of_either(
     mechanism: Mechanism,
 ) -> None:
-    pair = losses_of(mechanism)
+    pair = dominating_pair(mechanism)
     assert pair.removing is not None
     assert pair.adding is not None
     for loss, line in itertools.product(pair, map(line_of, (pair.removing, pair.adding))):
@@ -251,18 +253,18 @@ def test_every_direction_of_a_mechanism_stays_below_the_line_of_either(
 
 
 def test_a_discrete_gaussian_attains_its_line() -> None:
-    loss = losses_of(DiscreteGaussian(3.0, sensitivity=2)).removing
+    loss = dominating_pair(DiscreteGaussian(3.0, sensitivity=2)).removing
     assert loss is not None
     assert line_of(loss).rho == pytest.approx(4 / 18, rel=1e-13)
     assert loss.log_mgf(1.0).value == pytest.approx(2 * 4 / 18, rel=1e-12)
 
 
 def test_sampling_lowers_the_line_of_a_bounded_loss_but_never_raises_another() -> None:
-    whole, part = (losses_of(m).removing for m in (Laplace(0.7), LINED[-3]))
+    whole, part = (dominating_pair(m).removing for m in (Laplace(0.7), LINED[-3]))
     assert whole is not None
     assert part is not None
     assert line_of(part).rho < 0.5 * line_of(whole).rho
-    inner, sampled = (losses_of(m).removing for m in (DiscreteGaussian(2.0), LINED[-2]))
+    inner, sampled = (dominating_pair(m).removing for m in (DiscreteGaussian(2.0), LINED[-2]))
     assert inner is not None
     assert sampled is not None
     assert line_of(sampled) == line_of(inner)
@@ -281,7 +283,7 @@ def test_sampling_lowers_the_line_of_a_bounded_loss_but_never_raises_another() -
     ids=str,
 )
 def test_unbounded_losses_are_below_their_line_up_to_its_last_order(mechanism: Any) -> None:
-    loss = losses_of(mechanism).removing
+    loss = dominating_pair(mechanism).removing
     assert loss is not None
     line = line_of(loss)
     assert line.omega > 1.0
@@ -316,7 +318,7 @@ def test_a_line_gives_what_the_orders_below_its_end_give() -> None:
 
 
 def test_both_directions_of_poisson_sampling_have_the_same_line() -> None:
-    pair = losses_of(PoissonSubsampled(Gaussian(2.0), 0.1))
+    pair = dominating_pair(PoissonSubsampled(Gaussian(2.0), 0.1))
     assert pair.removing is not None
     assert pair.adding is not None
     assert concentration_of(pair.removing) == concentration_of(pair.adding)

@@ -9,7 +9,7 @@ import pytest
 from mpmath import mp
 
 import hockeystick as hs
-from hockeystick.privacy_loss import GaussianLoss, LossPair, RevealingLoss, losses_of
+from hockeystick.privacy_loss import DominatingPair, GaussianLoss, RevealingLoss, dominating_pair
 from hockeystick.privacy_loss.dominated import DominatedLoss
 
 ROOT = hs.Encoder.square_root(1000)
@@ -28,7 +28,7 @@ def test_a_tree_costs_what_so_many_gaussians_cost() -> None:
     assert isinstance(same, hs.Certified)
     assert answer.estimate == pytest.approx(same.estimate, rel=1e-14)
     assert answer.relative_width < 1e-13
-    removing, adding = losses_of(hs.TreeAggregation(10.0, leaves=1000))
+    removing, adding = dominating_pair(hs.TreeAggregation(10.0, leaves=1000))
     assert removing is adding
     assert isinstance(removing, GaussianLoss)
     assert removing.mu == pytest.approx(0.316227766016838, rel=1e-14)
@@ -60,7 +60,7 @@ def test_a_bounded_sensitivity_has_a_concrete_participant_below() -> None:
     # ||C_1 u + C_2 v||^2 is at most 1 + 2 + 2 = 5; u = v reaches 1, u and v at right angles 3.
     assert encoder.least_square == 3
     assert encoder.square == 5
-    removing, adding = losses_of(hs.MatrixFactorization(2.0, encoder))
+    removing, adding = dominating_pair(hs.MatrixFactorization(2.0, encoder))
     assert removing is adding
     assert isinstance(removing, DominatedLoss)
     assert isinstance(removing.above, GaussianLoss)
@@ -76,7 +76,7 @@ def test_a_bounded_sensitivity_has_a_concrete_participant_below() -> None:
 
 
 def test_the_noise_multiplier_means_the_decimal_that_it_prints_as() -> None:
-    loss = losses_of(hs.TreeAggregation(0.1, leaves=1)).removing
+    loss = dominating_pair(hs.TreeAggregation(0.1, leaves=1)).removing
     assert loss == GaussianLoss(Fraction(1, 10))
 
 
@@ -85,13 +85,13 @@ def test_the_noise_multiplier_means_the_decimal_that_it_prints_as() -> None:
     [lambda z: hs.TreeAggregation(z, 5), lambda z: hs.MatrixFactorization(z, ROOT)],
 )
 def test_no_noise_reveals_and_infinite_noise_hides(make: Callable[[float], hs.Mechanism]) -> None:
-    revealed = LossPair(RevealingLoss(1.0, True), RevealingLoss(1.0, False))
-    assert losses_of(make(0.0)) == revealed
-    assert losses_of(make(math.inf)) == LossPair(None, None)
+    revealed = DominatingPair(RevealingLoss(1.0, True), RevealingLoss(1.0, False))
+    assert dominating_pair(make(0.0)) == revealed
+    assert dominating_pair(make(math.inf)) == DominatingPair(None, None)
     assert float(hs.epsilon(make(0.0), 1e-5)) == math.inf
 
 
 def test_nothing_is_released_of_no_leaves_or_through_zeros() -> None:
-    assert losses_of(hs.TreeAggregation(0.0, 0)) == LossPair(None, None)
+    assert dominating_pair(hs.TreeAggregation(0.0, 0)) == DominatingPair(None, None)
     zeros = hs.Encoder.of_matrix([[0, 0]], participations=2)
-    assert losses_of(hs.MatrixFactorization(1.0, zeros)) == LossPair(None, None)
+    assert dominating_pair(hs.MatrixFactorization(1.0, zeros)) == DominatingPair(None, None)

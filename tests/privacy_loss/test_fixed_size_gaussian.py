@@ -13,7 +13,7 @@ from hockeystick.accountants.contour import Contour
 from hockeystick.kernels import fixed_size_gaussian as kernel
 from hockeystick.precision import fixed_size_gaussian as reference
 from hockeystick.precision.profiles import exact, reciprocal
-from hockeystick.privacy_loss import GaussianLoss, Loss
+from hockeystick.privacy_loss import GaussianLoss, PrivacyLoss
 from hockeystick.privacy_loss.fixed_size_gaussian import FixedSizeGaussianLoss
 
 CONTOUR = Contour()
@@ -285,7 +285,7 @@ def test_compositions_agree_with_another_line_and_quadrature(
 
 def test_it_composes_with_other_losses_and_to_any_number_of_digits() -> None:
     loss = FixedSizeGaussianLoss(0.05, 1.5)
-    terms: tuple[tuple[Loss, int], ...] = ((loss, 300), (GaussianLoss(4.0), 2))
+    terms: tuple[tuple[PrivacyLoss, int], ...] = ((loss, 300), (GaussianLoss(4.0), 2))
     answer = CONTOUR.digits(Cost(terms, terms), "delta", 2.0, 25)
     floats = CONTOUR.delta_of(terms, 2.0)
     assert floats.lower <= answer.estimate <= floats.upper

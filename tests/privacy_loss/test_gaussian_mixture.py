@@ -10,14 +10,14 @@ from mpmath import mp
 
 import hockeystick as hs
 from hockeystick.privacy_loss import (
+    DominatingPair,
     GaussianLoss,
     GaussianMixtureLoss,
-    LossPair,
     NoAnalysisError,
     RevealingLoss,
     SampledGaussianLoss,
     SampledLoss,
-    losses_of,
+    dominating_pair,
 )
 
 MIXTURES = [
@@ -129,16 +129,19 @@ def test_the_limit_is_the_chi_square_divergence() -> None:
 @pytest.mark.parametrize(
     ("mechanism", "pair"),
     [
-        (hs.GaussianMixture(math.inf, (0, 1), (0.5, 0.5)), LossPair(None, None)),
-        (hs.GaussianMixture(1, (0, 1), (1, 0)), LossPair(None, None)),
-        (hs.GaussianMixture(2, (1, 1), (0.5, 0.5)), LossPair(*(GaussianLoss(Fraction(2)),) * 2)),
+        (hs.GaussianMixture(math.inf, (0, 1), (0.5, 0.5)), DominatingPair(None, None)),
+        (hs.GaussianMixture(1, (0, 1), (1, 0)), DominatingPair(None, None)),
+        (
+            hs.GaussianMixture(2, (1, 1), (0.5, 0.5)),
+            DominatingPair(*(GaussianLoss(Fraction(2)),) * 2),
+        ),
         (
             hs.GaussianMixture(0, (0, 1, 2), (0.5, 0.25, 0.25)),
-            LossPair(*(RevealingLoss(Fraction(1, 2), side) for side in (True, False))),
+            DominatingPair(*(RevealingLoss(Fraction(1, 2), side) for side in (True, False))),
         ),
         (
             hs.GaussianMixture(3, (0, 2), (0.9, 0.1)),
-            LossPair(
+            DominatingPair(
                 *(
                     SampledGaussianLoss(Fraction(1, 10), Fraction(3, 2), side)
                     for side in (True, False)
@@ -147,7 +150,7 @@ def test_the_limit_is_the_chi_square_divergence() -> None:
         ),
         (
             hs.GaussianMixture(2, (0, 1, 4), (0.5, 0.45, 0.05)),
-            LossPair(
+            DominatingPair(
                 *(
                     SampledLoss(
                         GaussianMixtureLoss(
@@ -163,13 +166,13 @@ def test_the_limit_is_the_chi_square_divergence() -> None:
     ],
     ids=str,
 )
-def test_a_random_sensitivity_has_this_pair(mechanism: hs.Mechanism, pair: LossPair) -> None:
-    assert losses_of(mechanism) == pair
+def test_a_random_sensitivity_has_this_pair(mechanism: hs.Mechanism, pair: DominatingPair) -> None:
+    assert dominating_pair(mechanism) == pair
 
 
 def test_what_floats_cannot_hold_is_refused() -> None:
     with pytest.raises(NoAnalysisError, match="out of the reach of floats"):
-        losses_of(hs.GaussianMixture(1e-300, (0.5, 1), (0.5, 0.5)))
+        dominating_pair(hs.GaussianMixture(1e-300, (0.5, 1), (0.5, 0.5)))
 
 
 @pytest.mark.parametrize("count", [1, 20])

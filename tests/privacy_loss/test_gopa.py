@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mpmath import mp
 
 import hockeystick as hs
-from hockeystick.privacy_loss import DominatedLoss, GaussianLoss, RevealingLoss, losses_of
+from hockeystick.privacy_loss import DominatedLoss, GaussianLoss, RevealingLoss, dominating_pair
 from hockeystick.privacy_loss import _exposure as inside
 from hockeystick.privacy_loss._exposure import exposure
 
@@ -38,7 +38,7 @@ def truth(graph: hs.Graph, colluders: Iterable[int], ratio: Any) -> Any:
 
 def ends(plan: hs.GOPA) -> tuple[float, float]:
     """Return the proven ends of mu."""
-    loss = losses_of(plan).removing
+    loss = dominating_pair(plan).removing
     if isinstance(loss, DominatedLoss):
         return cast(GaussianLoss, loss.below).mu, cast(GaussianLoss, loss.above).mu
     return cast(GaussianLoss, loss).mu, cast(GaussianLoss, loss).mu
@@ -136,9 +136,9 @@ def test_infinite_pairwise_noise_leaves_the_sums_of_the_parts() -> None:
 
 
 def test_no_noise_reveals_the_sum_and_infinite_noise_nothing() -> None:
-    assert losses_of(hs.GOPA(math.inf, 0.0, hs.Graph.path(3))) == (None, None)
+    assert dominating_pair(hs.GOPA(math.inf, 0.0, hs.Graph.path(3))) == (None, None)
     for pairwise in (0.0, 1.0, math.inf):
-        pair = losses_of(hs.GOPA(0.0, pairwise, hs.Graph.path(3)))
+        pair = dominating_pair(hs.GOPA(0.0, pairwise, hs.Graph.path(3)))
         assert pair == (RevealingLoss(1.0, True), RevealingLoss(1.0, False))
 
 

@@ -8,7 +8,13 @@ import pytest
 from mpmath import mp
 
 import hockeystick as hs
-from hockeystick.privacy_loss import CellLoss, DominatedLoss, GaussianLoss, RevealingLoss, losses_of
+from hockeystick.privacy_loss import (
+    CellLoss,
+    DominatedLoss,
+    GaussianLoss,
+    RevealingLoss,
+    dominating_pair,
+)
 from hockeystick.privacy_loss.iterated import _Walk
 
 STEPS: dict[str, Any] = {"step_size": 0.5, "smoothness": 2.0}
@@ -16,7 +22,7 @@ STEPS: dict[str, Any] = {"step_size": 0.5, "smoothness": 2.0}
 
 def mus(plan: hs.Mechanism) -> tuple[float, float]:
     """Return the ends of mu of a Gaussian."""
-    loss = losses_of(plan).removing
+    loss = dominating_pair(plan).removing
     if isinstance(loss, DominatedLoss):
         return cast(GaussianLoss, loss.below).mu, cast(GaussianLoss, loss.above).mu
     return cast(GaussianLoss, loss).mu, cast(GaussianLoss, loss).mu
@@ -45,10 +51,10 @@ def test_the_first_record_is_exact() -> None:
 def test_no_noise_reveals_and_no_step_releases_nothing() -> None:
     revealing = (RevealingLoss(1.0, True), RevealingLoss(1.0, False))
     for make in (hs.NoisyIterations, hs.TokenWalk):
-        assert losses_of(make(0.0, 5, **STEPS)) == revealing
-        assert losses_of(make(math.inf, 5, **STEPS)) == (None, None)
+        assert dominating_pair(make(0.0, 5, **STEPS)) == revealing
+        assert dominating_pair(make(math.inf, 5, **STEPS)) == (None, None)
     for noise in (0.0, 1.0):
-        assert losses_of(hs.NoisyIterations(noise, 0, **STEPS)) == (None, None)
+        assert dominating_pair(hs.NoisyIterations(noise, 0, **STEPS)) == (None, None)
 
 
 @pytest.mark.parametrize("shrink", [0.0, 0.5, 1.0])
@@ -134,7 +140,7 @@ def test_a_walk_seen_between_observers_is_what_simulation_says() -> None:
 )
 @pytest.mark.parametrize("order", [2, 4, 20])
 def test_the_mixture_is_a_little_above_the_series(parties: int, observers: int, order: int) -> None:
-    loss = losses_of(hs.TokenWalk(10.0, parties, observers=observers, **STEPS)).removing
+    loss = dominating_pair(hs.TokenWalk(10.0, parties, observers=observers, **STEPS)).removing
     assert isinstance(loss, DominatedLoss)
     found = loss.log_mgf(order - 1.0)
     below = cast(CellLoss, loss.below).log_mgf(order - 1.0)
@@ -154,7 +160,7 @@ def test_the_mixture_is_a_little_above_the_series(parties: int, observers: int, 
 
 def test_a_walk_costs_less_with_more_parties_and_more_with_more_observers() -> None:
     def moment(parties: int, observers: int) -> float:
-        loss = losses_of(hs.TokenWalk(10.0, parties, observers=observers, **STEPS)).removing
+        loss = dominating_pair(hs.TokenWalk(10.0, parties, observers=observers, **STEPS)).removing
         assert loss is not None
         return loss.log_mgf(3.0).value
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mpmath import mp
 
 import hockeystick as hs
-from hockeystick.privacy_loss import LaplaceLoss, LossPair, RevealingLoss, losses_of
+from hockeystick.privacy_loss import DominatingPair, LaplaceLoss, RevealingLoss, dominating_pair
 
 SCALES = [0.05, 0.5, 1.0, 7.3, 1e3]
 
@@ -177,18 +177,18 @@ def test_with_noise_that_decays_many_runs_have_an_exact_answer() -> None:
 @pytest.mark.parametrize(
     ("mechanism", "pair"),
     [
-        (hs.Laplace(math.inf), LossPair(None, None)),
-        (hs.Laplace(0), LossPair(RevealingLoss(1.0, True), RevealingLoss(1.0, False))),
-        (hs.Laplace(2), LossPair(LaplaceLoss(2.0), LaplaceLoss(2.0))),
-        (hs.FDP(hs.LaplaceTradeOff(2.0)), LossPair(LaplaceLoss(2.0), LaplaceLoss(2.0))),
-        (hs.FDP(hs.LaplaceTradeOff(math.inf)), LossPair(None, None)),
+        (hs.Laplace(math.inf), DominatingPair(None, None)),
+        (hs.Laplace(0), DominatingPair(RevealingLoss(1.0, True), RevealingLoss(1.0, False))),
+        (hs.Laplace(2), DominatingPair(LaplaceLoss(2.0), LaplaceLoss(2.0))),
+        (hs.FDP(hs.LaplaceTradeOff(2.0)), DominatingPair(LaplaceLoss(2.0), LaplaceLoss(2.0))),
+        (hs.FDP(hs.LaplaceTradeOff(math.inf)), DominatingPair(None, None)),
     ],
     ids=str,
 )
 def test_noise_and_its_tradeoff_function_have_the_same_pair(
-    mechanism: hs.Mechanism, pair: LossPair
+    mechanism: hs.Mechanism, pair: DominatingPair
 ) -> None:
-    assert losses_of(mechanism) == pair
+    assert dominating_pair(mechanism) == pair
 
 
 @pytest.mark.parametrize("scale", [5e-324, 1e-305, 1e200])

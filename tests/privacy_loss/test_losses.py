@@ -16,7 +16,7 @@ from hockeystick.privacy_loss import (
     NoAnalysisError,
     RevealingLoss,
     SampledGaussianLoss,
-    losses_of,
+    dominating_pair,
 )
 from hockeystick.privacy_loss._rates import complement_bounds
 
@@ -173,13 +173,13 @@ def test_a_release_without_noise_has_the_profile_of_its_two_points(epsilon: floa
     ids=str,
 )
 def test_a_mechanism_has_the_losses_of_its_kind(mechanism: Any, kinds: tuple[type, type]) -> None:
-    pair = losses_of(mechanism)
+    pair = dominating_pair(mechanism)
     assert (type(pair.removing), type(pair.adding)) == kinds
 
 
 def test_a_mechanism_without_analysis_says_why() -> None:
     with pytest.raises(NoAnalysisError, match="each draws a sample of its own"):
-        losses_of(PoissonSubsampled(Gaussian(1.0) ** 2, 0.1))
+        dominating_pair(PoissonSubsampled(Gaussian(1.0) ** 2, 0.1))
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from mpmath import mp, mpf
 
 from hockeystick.privacy_loss import (
     GaussianLoss,
-    Loss,
     NoAnalysisError,
+    PrivacyLoss,
     RevealingLoss,
     SampledGaussianLoss,
     TwoPointLoss,
@@ -21,7 +21,7 @@ from hockeystick.privacy_loss.fixed_size_gaussian import FixedSizeGaussianLoss
 
 Truth: TypeAlias = tuple[list[mpf], mpf]
 
-LOSSES: Final[tuple[Loss, ...]] = (
+LOSSES: Final[tuple[PrivacyLoss, ...]] = (
     SampledGaussianLoss(0.01, 1.0, removing=True),
     SampledGaussianLoss(1e-6, 1.0, removing=False),
     SampledGaussianLoss(0.3, 0.4, removing=True),
@@ -40,7 +40,7 @@ each_side = pytest.mark.parametrize("side", SIDES)
 
 
 @cache
-def truth(loss: Loss, side: str) -> Truth:
+def truth(loss: PrivacyLoss, side: str) -> Truth:
     """Return the first four cumulants and the third absolute central moment."""
     with mp.workdps(30):
         expected = expectation(loss, side == "under_p")
@@ -51,7 +51,7 @@ def truth(loss: Loss, side: str) -> Truth:
         return [m1, k2, k3, k4], expected(lambda x: abs(x - m1) ** 3)
 
 
-def expectation(loss: Loss, by_p: bool) -> Callable[[Callable[..., mpf]], mpf]:
+def expectation(loss: PrivacyLoss, by_p: bool) -> Callable[[Callable[..., mpf]], mpf]:
     """Return the expectation of functions of the loss under one of its distributions."""
     if isinstance(loss, TwoPointLoss):
         eps = mpf(repr(loss.epsilon))
@@ -97,7 +97,9 @@ def integral(f: Callable[[mpf], mpf], low: mpf, high: mpf, corners: list[mpf]) -
 
 @each_loss
 @each_side
-def test_the_cumulants_are_those_of_quadrature_without_cancellation(loss: Loss, side: str) -> None:
+def test_the_cumulants_are_those_of_quadrature_without_cancellation(
+    loss: PrivacyLoss, side: str
+) -> None:
     found: FourCumulants = getattr(moments_of(loss), side)
     mean, variance, third, fourth = truth(loss, side)[0]
     assert found.mean == pytest.approx(float(mean), rel=1e-12)
@@ -110,7 +112,7 @@ def test_the_cumulants_are_those_of_quadrature_without_cancellation(loss: Loss, 
 
 @each_loss
 @each_side
-def test_the_enclosures_hold_the_truth_and_are_narrow(loss: Loss, side: str) -> None:
+def test_the_enclosures_hold_the_truth_and_are_narrow(loss: PrivacyLoss, side: str) -> None:
     found = getattr(moment_bounds_of(loss), side)
     (mean, variance, _, _), absolute = truth(loss, side)
     assert found.mean_lower <= mean <= found.mean_upper
@@ -156,7 +158,7 @@ def test_the_enclosures_hold_the_cumulants_at_the_edge_of_reach(
     ],
     ids=str,
 )
-def test_what_is_not_known_or_out_of_reach_is_refused(loss: Loss) -> None:
+def test_what_is_not_known_or_out_of_reach_is_refused(loss: PrivacyLoss) -> None:
     with pytest.raises(NoAnalysisError):
         moments_of(loss)
     with pytest.raises(NoAnalysisError):

@@ -15,11 +15,11 @@ from hockeystick.precision.multivariate_laplace import (
     multivariate_laplace_delta,
 )
 from hockeystick.privacy_loss import (
-    LossPair,
+    DominatingPair,
     MultivariateLaplaceLoss,
     NoAnalysisError,
     RevealingLoss,
-    losses_of,
+    dominating_pair,
 )
 from hockeystick.privacy_loss._spans import Edges, exact_edges
 
@@ -263,19 +263,21 @@ def test_beyond_the_largest_loss_nothing_is_left_and_below_0_both_directions_agr
 
 def test_in_one_dimension_it_is_laplace_noise() -> None:
     for scale in (0.3, 2.0, 0.0, math.inf):
-        assert losses_of(hs.MultivariateLaplace(scale, 1)) == losses_of(hs.Laplace(scale))
+        assert dominating_pair(hs.MultivariateLaplace(scale, 1)) == dominating_pair(
+            hs.Laplace(scale)
+        )
 
 
 def test_without_noise_everything_shows_and_with_infinite_noise_nothing() -> None:
-    assert losses_of(hs.MultivariateLaplace(math.inf, 3)) == LossPair(None, None)
-    shown = losses_of(hs.MultivariateLaplace(0.0, 3))
-    assert shown == LossPair(RevealingLoss(1.0, True), RevealingLoss(1.0, False))
+    assert dominating_pair(hs.MultivariateLaplace(math.inf, 3)) == DominatingPair(None, None)
+    shown = dominating_pair(hs.MultivariateLaplace(0.0, 3))
+    assert shown == DominatingPair(RevealingLoss(1.0, True), RevealingLoss(1.0, False))
 
 
 @pytest.mark.parametrize(("scale", "dimension"), [(1e-8, 3), (1e7, 3), (1.0, 10**9)])
 def test_what_floats_do_not_hold_is_refused(scale: float, dimension: int) -> None:
     with pytest.raises(NoAnalysisError, match="is analysed for scales from 1e-07 to 1e\\+06"):
-        losses_of(hs.MultivariateLaplace(scale, dimension))
+        dominating_pair(hs.MultivariateLaplace(scale, dimension))
 
 
 @pytest.mark.parametrize(("scale", "dimension"), [(1e-7, 2), (1e6, 2), (1e-4, 3), (1.0, 10**8)])

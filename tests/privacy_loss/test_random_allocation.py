@@ -22,7 +22,7 @@ from hockeystick.privacy_loss import (
     CellLoss,
     GaussianLoss,
     RevealingLoss,
-    losses_of,
+    dominating_pair,
 )
 from hockeystick.privacy_loss._allocation import allocated
 from hockeystick.privacy_loss.sampled_gaussian import SampledGaussianLoss
@@ -242,7 +242,7 @@ def test_the_kernels_agree_with_every_pair_one_by_one(product: bool, same: bool)
 
 
 def test_one_step_is_the_inner_mechanism() -> None:
-    assert losses_of(allocation(0.7, 1)) == losses_of(hs.Gaussian(0.7))
+    assert dominating_pair(allocation(0.7, 1)) == dominating_pair(hs.Gaussian(0.7))
 
 
 def test_every_step_is_the_inner_mechanism_repeated() -> None:
@@ -259,7 +259,7 @@ def test_no_participation_and_no_end_of_noise_tell_nothing() -> None:
 
 
 def test_no_noise_shows_the_record() -> None:
-    assert isinstance(losses_of(allocation(0, 5)).removing, RevealingLoss)
+    assert isinstance(dominating_pair(allocation(0, 5)).removing, RevealingLoss)
     assert hs.epsilon(allocation(0, 5), 1e-5).upper == math.inf
 
 

@@ -4,7 +4,7 @@ import pytest
 from mpmath import mp
 
 import hockeystick as hs
-from hockeystick.privacy_loss import RandomizedResponseLoss, TwoPointLoss, losses_of
+from hockeystick.privacy_loss import RandomizedResponseLoss, TwoPointLoss, dominating_pair
 
 
 def test_delta_of_ten_categories_is_the_known_value() -> None:
@@ -32,8 +32,8 @@ def test_more_categories_cost_less() -> None:
 
 
 def test_two_categories_are_the_loss_of_a_pure_guarantee() -> None:
-    assert losses_of(hs.RandomizedResponse(0.8)) == losses_of(hs.PureDP(0.8))
-    assert losses_of(hs.RandomizedResponse(0.8)).removing == TwoPointLoss(0.8)
+    assert dominating_pair(hs.RandomizedResponse(0.8)) == dominating_pair(hs.PureDP(0.8))
+    assert dominating_pair(hs.RandomizedResponse(0.8)).removing == TwoPointLoss(0.8)
 
 
 @pytest.mark.parametrize("runs", [2, 7])

@@ -11,10 +11,10 @@ from mpmath import mp
 from hockeystick.notions import GDP, TCDP, ZCDP, RenyiDP
 from hockeystick.privacy_loss import (
     ConcentratedLoss,
+    DominatingPair,
     GaussianLoss,
-    LossPair,
     RenyiCurveLoss,
-    losses_of,
+    dominating_pair,
 )
 
 CURVES = st.dictionaries(st.floats(1.001, 1e4), st.floats(1e-8, 1e3), min_size=1, max_size=8).map(
@@ -110,11 +110,11 @@ def test_the_slope_of_a_curve_is_that_of_its_chord() -> None:
 def test_a_guarantee_has_the_loss_of_its_kind(
     notion: ZCDP | TCDP | GDP | RenyiDP, loss: ConcentratedLoss | GaussianLoss | None
 ) -> None:
-    assert losses_of(notion) == LossPair(loss, loss)
+    assert dominating_pair(notion) == DominatingPair(loss, loss)
 
 
 def test_a_mu_is_kept_to_its_last_decimal() -> None:
-    loss = losses_of(GDP(0.1)).removing
+    loss = dominating_pair(GDP(0.1)).removing
     assert isinstance(loss, GaussianLoss)
     assert loss.noise_multiplier == 10
     assert loss.mu == 0.1

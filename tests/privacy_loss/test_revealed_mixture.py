@@ -20,7 +20,7 @@ from hockeystick.privacy_loss import (
     LaplaceLoss,
     ProfiledLoss,
     TwoPointLoss,
-    losses_of,
+    dominating_pair,
 )
 from hockeystick.privacy_loss.revealed_mixture import (
     RevealedMixtureLoss,
@@ -220,7 +220,7 @@ def test_infinite_errors_stay_infinite_and_hidden_ones_do_not_matter() -> None:
 def test_sampling_a_mixture_samples_its_components() -> None:
     # A Poisson sample of a mixture with a public choice is the mixture of the samples.
     half = Fraction(1, 2)
-    pair = losses_of(hs.PoissonSubsampled(hs.Gaussian(1.0), 0.1))
+    pair = dominating_pair(hs.PoissonSubsampled(hs.Gaussian(1.0), 0.1))
     assert isinstance(pair.removing, CellLoss)
     whole = revealed_mixture([(half, pair.removing), (half, None)])
     assert whole is not None

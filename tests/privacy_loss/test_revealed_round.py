@@ -7,7 +7,7 @@ import pytest
 from mpmath import mp, mpf
 
 import hockeystick as hs
-from hockeystick.privacy_loss import GaussianLoss, RevealedMixtureProfiledLoss, losses_of
+from hockeystick.privacy_loss import GaussianLoss, RevealedMixtureProfiledLoss, dominating_pair
 from hockeystick.privacy_loss.revealed_round import RevealedRoundLoss
 
 STEP = hs.PoissonSubsampled(hs.Gaussian(2.0), 0.1)
@@ -26,7 +26,7 @@ def sampled_moment(order: int, noise: float, rate: str) -> mpf:
 
 def loss_of(plan: hs.RevealedRound) -> RevealedRoundLoss:
     """The removing loss, which is one of bounds."""
-    loss = losses_of(plan).removing
+    loss = dominating_pair(plan).removing
     assert isinstance(loss, RevealedRoundLoss)
     return loss
 
@@ -63,10 +63,12 @@ def test_beyond_what_floats_can_raise_the_bound_is_the_exponent_and_the_logarith
 
 
 def test_gaussians_are_one_gaussian_and_exact() -> None:
-    four = losses_of(hs.RevealedRound(hs.Gaussian(4.0) ** 4, Fraction(1, 10)))
-    assert four == losses_of(hs.RevealedSample(hs.Gaussian(2.0), Fraction(1, 10)))
+    four = dominating_pair(hs.RevealedRound(hs.Gaussian(4.0) ** 4, Fraction(1, 10)))
+    assert four == dominating_pair(hs.RevealedSample(hs.Gaussian(2.0), Fraction(1, 10)))
     assert isinstance(four.removing, RevealedMixtureProfiledLoss)
-    mixed = losses_of(hs.RevealedRound(hs.Gaussian(3.0) @ hs.Gaussian(1.5) ** 3, 0.5)).removing
+    mixed = dominating_pair(
+        hs.RevealedRound(hs.Gaussian(3.0) @ hs.Gaussian(1.5) ** 3, 0.5)
+    ).removing
     assert isinstance(mixed, RevealedMixtureProfiledLoss)
     (inside,) = (loss for _, loss in mixed.components if loss is not None)
     assert isinstance(inside, GaussianLoss)
@@ -78,7 +80,9 @@ def test_gaussians_are_one_gaussian_and_exact() -> None:
 
 def test_one_run_is_the_revealed_sample() -> None:
     for inner in (STEP, hs.Laplace(0.5), hs.Gaussian(2.0)):
-        assert losses_of(hs.RevealedRound(inner, 0.25)) == losses_of(hs.RevealedSample(inner, 0.25))
+        assert dominating_pair(hs.RevealedRound(inner, 0.25)) == dominating_pair(
+            hs.RevealedSample(inner, 0.25)
+        )
 
 
 def test_the_bound_holds_where_the_truth_is_known() -> None:
@@ -108,9 +112,9 @@ def test_steps_that_share_a_coin_cost_more_than_steps_with_coins_of_their_own() 
 
 
 def test_the_ends() -> None:
-    assert losses_of(hs.RevealedRound(STEP**5, 0.0)) == (None, None)
-    assert losses_of(hs.RevealedRound(hs.Gaussian(math.inf) ** 5, 0.5)) == (None, None)
-    assert losses_of(hs.RevealedRound(STEP**0, 0.5)) == (None, None)
+    assert dominating_pair(hs.RevealedRound(STEP**5, 0.0)) == (None, None)
+    assert dominating_pair(hs.RevealedRound(hs.Gaussian(math.inf) ** 5, 0.5)) == (None, None)
+    assert dominating_pair(hs.RevealedRound(STEP**0, 0.5)) == (None, None)
     certain = hs.epsilon(hs.RevealedRound(STEP**5, 1) ** 4, 1e-5, accountant="rdp")
     assert certain.upper == pytest.approx(hs.epsilon(STEP**20, 1e-5, accountant="rdp").upper)
     shown = hs.RevealedRound(STEP**3 @ hs.Gaussian(0.0), 0.25) ** 2

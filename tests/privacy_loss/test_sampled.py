@@ -15,9 +15,9 @@ import hockeystick as hs
 from hockeystick.privacy_loss import (
     Atoms,
     CellLoss,
+    DominatingPair,
     GaussianLoss,
     LaplaceLoss,
-    LossPair,
     Masses,
     NoAnalysisError,
     RevealingLoss,
@@ -25,7 +25,7 @@ from hockeystick.privacy_loss import (
     SampledLoss,
     SampledProfiledLoss,
     TwoPointLoss,
-    losses_of,
+    dominating_pair,
 )
 from hockeystick.privacy_loss._spans import no_atoms
 from hockeystick.privacy_loss.sampled import sampled
@@ -280,35 +280,44 @@ def test_removing_a_loss_of_nothing_known_keeps_its_profile_out() -> None:
 @pytest.mark.parametrize(
     ("inner", "pair"),
     [
-        (hs.Laplace(math.inf), LossPair(None, None)),
-        (hs.PureDP(0), LossPair(None, None)),
-        (hs.Laplace(0), LossPair(RevealingLoss(0.25, True), RevealingLoss(0.25, False))),
-        (hs.PureDP(math.inf), LossPair(RevealingLoss(0.25, True), RevealingLoss(0.25, False))),
+        (hs.Laplace(math.inf), DominatingPair(None, None)),
+        (hs.PureDP(0), DominatingPair(None, None)),
+        (hs.Laplace(0), DominatingPair(RevealingLoss(0.25, True), RevealingLoss(0.25, False))),
+        (
+            hs.PureDP(math.inf),
+            DominatingPair(RevealingLoss(0.25, True), RevealingLoss(0.25, False)),
+        ),
         (
             hs.GDP(0.5),
-            LossPair(*(SampledGaussianLoss(0.25, Fraction(2), side) for side in (True, False))),
+            DominatingPair(
+                *(SampledGaussianLoss(0.25, Fraction(2), side) for side in (True, False))
+            ),
         ),
         (
             hs.PoissonSubsampled(hs.Gaussian(2), 0.1),
-            LossPair(*(SampledGaussianLoss(Fraction(1, 40), 2.0, side) for side in (True, False))),
+            DominatingPair(
+                *(SampledGaussianLoss(Fraction(1, 40), 2.0, side) for side in (True, False))
+            ),
         ),
         (
             hs.Laplace(3),
-            LossPair(
+            DominatingPair(
                 *(SampledProfiledLoss(LaplaceLoss(3.0), 0.25, side) for side in (True, False))
             ),
         ),
         (
             hs.PureDP(0.5),
-            LossPair(*(SampledAtomsLoss(TwoPointLoss(0.5), 0.25, side) for side in (True, False))),
+            DominatingPair(
+                *(SampledAtomsLoss(TwoPointLoss(0.5), 0.25, side) for side in (True, False))
+            ),
         ),
     ],
     ids=str,
 )
-def test_a_sample_of_a_mechanism_has_this_pair(inner: hs.Mechanism, pair: LossPair) -> None:
-    assert losses_of(hs.PoissonSubsampled(inner, 0.25)) == pair
-    assert losses_of(hs.PoissonSubsampled(inner, 0)) == LossPair(None, None)
-    assert losses_of(hs.PoissonSubsampled(inner, 1)) == losses_of(inner)
+def test_a_sample_of_a_mechanism_has_this_pair(inner: hs.Mechanism, pair: DominatingPair) -> None:
+    assert dominating_pair(hs.PoissonSubsampled(inner, 0.25)) == pair
+    assert dominating_pair(hs.PoissonSubsampled(inner, 0)) == DominatingPair(None, None)
+    assert dominating_pair(hs.PoissonSubsampled(inner, 1)) == dominating_pair(inner)
 
 
 @pytest.mark.parametrize(
@@ -325,7 +334,7 @@ def test_a_sample_of_a_mechanism_has_this_pair(inner: hs.Mechanism, pair: LossPa
 )
 def test_what_has_no_single_pair_of_cells_is_refused(inner: hs.Mechanism, reason: str) -> None:
     with pytest.raises(NoAnalysisError, match=reason):
-        losses_of(hs.PoissonSubsampled(inner, 0.25))
+        dominating_pair(hs.PoissonSubsampled(inner, 0.25))
 
 
 def test_sampling_twice_is_sampling_at_the_product_of_the_rates() -> None:
@@ -336,7 +345,7 @@ def test_sampling_twice_is_sampling_at_the_product_of_the_rates() -> None:
     assert isinstance(expected, hs.Certified)
     assert found.estimate == pytest.approx(expected.estimate, rel=1e-13)
     edges = inside(LaplaceLoss(1.5), 0.125, True, 50)
-    cells = losses_of(twice).removing
+    cells = dominating_pair(twice).removing
     assert isinstance(cells, CellLoss)
     general = sampled(LaplaceLoss(1.5), 0.125, True).cells(edges)
     assert cells.cells(edges).log_p == pytest.approx(general.log_p, abs=1e-12)

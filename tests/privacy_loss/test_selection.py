@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mpmath import mp
 
 import hockeystick as hs
-from hockeystick.privacy_loss import LossPair, TwoPointLoss, losses_of
+from hockeystick.privacy_loss import DominatingPair, TwoPointLoss, dominating_pair
 from hockeystick.privacy_loss.bounded_range import BoundedRangeLoss
 from hockeystick.privacy_loss.dominated import DominatedLoss
 
@@ -33,7 +33,7 @@ def flipped(scores: Any, epsilon: float) -> list[Any]:
 
 def loss_of(mechanism: hs.Mechanism) -> DominatedLoss:
     """Return the loss, the same in both directions."""
-    removing, adding = losses_of(mechanism)
+    removing, adding = dominating_pair(mechanism)
     assert removing is adding
     assert isinstance(removing, DominatedLoss)
     return removing
@@ -95,10 +95,10 @@ def test_far_apart_candidates_hardly_ever_change_places(epsilon: float) -> None:
 
 
 def test_gumbel_and_exponential_noise_are_the_mechanisms_that_they_are() -> None:
-    assert losses_of(hs.ReportNoisyMax(0.7)) == losses_of(hs.Exponential(0.7))
-    assert losses_of(hs.ReportNoisyMax(0.7)).removing == BoundedRangeLoss(0.7)
-    flips = losses_of(hs.ReportNoisyMax(0.7, "exponential"))
-    assert flips == losses_of(hs.PermuteAndFlip(0.7))
+    assert dominating_pair(hs.ReportNoisyMax(0.7)) == dominating_pair(hs.Exponential(0.7))
+    assert dominating_pair(hs.ReportNoisyMax(0.7)).removing == BoundedRangeLoss(0.7)
+    flips = dominating_pair(hs.ReportNoisyMax(0.7, "exponential"))
+    assert flips == dominating_pair(hs.PermuteAndFlip(0.7))
 
 
 @pytest.mark.parametrize(
@@ -106,8 +106,8 @@ def test_gumbel_and_exponential_noise_are_the_mechanisms_that_they_are() -> None
 )
 def test_epsilon_0_and_inf_are_the_ends(kind: Any) -> None:
     anything = TwoPointLoss(0.0, 1.0)
-    assert losses_of(kind(0.0)) == LossPair(None, None)
-    assert losses_of(kind(math.inf)) == LossPair(anything, anything)
+    assert dominating_pair(kind(0.0)) == DominatingPair(None, None)
+    assert dominating_pair(kind(math.inf)) == DominatingPair(anything, anything)
 
 
 @pytest.mark.parametrize("count", [1, 4])

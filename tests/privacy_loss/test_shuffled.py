@@ -11,7 +11,7 @@ from scipy.special import log_ndtr, ndtr
 
 import hockeystick as hs
 from hockeystick.accountants.prv import PRV
-from hockeystick.privacy_loss import DominatedLoss, GaussianLoss, LargestBatchLoss, losses_of
+from hockeystick.privacy_loss import DominatedLoss, GaussianLoss, LargestBatchLoss, dominating_pair
 from hockeystick.privacy_loss.shuffled import Shifts, _curve, _cuts, _log_phi, _masses
 
 REMOVED, ADDED, LESS, REPLACED = Shifts(2, 1), Shifts(1, 2), Shifts(1, 0), Shifts(2, 0)
@@ -247,15 +247,15 @@ def test_no_attack_on_two_batches_clipped_as_a_whole_costs_more(
 
 
 def test_clipping_of_whole_batches_costs_what_replacing_an_example_does() -> None:
-    removing, adding = losses_of(hs.Shuffled(hs.Gaussian(1.0), 10, "zero-out", "batch"))
-    replaced = losses_of(hs.Shuffled(hs.Gaussian(1.0), 10, "replace-one"))
+    removing, adding = dominating_pair(hs.Shuffled(hs.Gaussian(1.0), 10, "zero-out", "batch"))
+    replaced = dominating_pair(hs.Shuffled(hs.Gaussian(1.0), 10, "replace-one"))
     assert removing == replaced.removing
     assert adding is not None
     assert isinstance(adding.attained, LargestBatchLoss)
     assert adding.attained.shifts == BACK
-    assert losses_of(hs.Shuffled(hs.Gaussian(1.0), 10, "replace-one", "batch")) == replaced
-    whole = losses_of(hs.Shuffled(hs.Gaussian(1.0), 1, "zero-out", "batch"))
-    assert whole == losses_of(hs.Gaussian(0.5))
+    assert dominating_pair(hs.Shuffled(hs.Gaussian(1.0), 10, "replace-one", "batch")) == replaced
+    whole = dominating_pair(hs.Shuffled(hs.Gaussian(1.0), 1, "zero-out", "batch"))
+    assert whole == dominating_pair(hs.Gaussian(0.5))
 
 
 @pytest.mark.parametrize("adjacency", ["zero-out", "replace-one"])
@@ -267,7 +267,7 @@ def test_what_three_batches_show_is_inside_the_interval(adjacency: str) -> None:
 
 
 def test_the_other_direction_costs_no_more_than_what_both_batches_show() -> None:
-    pair = losses_of(hs.Shuffled(hs.Gaussian(1.0), 2))
+    pair = dominating_pair(hs.Shuffled(hs.Gaussian(1.0), 2))
     assert pair.adding is not None
     attained = pair.adding.attained
     assert isinstance(attained, LargestBatchLoss)
@@ -304,7 +304,7 @@ def test_the_upper_end_is_that_of_one_batch_an_epoch(adjacency: str, far: int, e
 
 def test_many_weak_batches_are_summed_up() -> None:
     attained = [
-        loss and loss.attained for loss in losses_of(hs.Shuffled(hs.Gaussian(8.0), steps=25))
+        loss and loss.attained for loss in dominating_pair(hs.Shuffled(hs.Gaussian(8.0), steps=25))
     ]
     for loss in attained:
         assert isinstance(loss, GaussianLoss)
@@ -314,8 +314,8 @@ def test_many_weak_batches_are_summed_up() -> None:
 
 
 def test_one_batch_is_the_gaussian() -> None:
-    assert losses_of(hs.Shuffled(hs.Gaussian(3.0), 1)) == losses_of(hs.Gaussian(3.0))
-    replaced = losses_of(hs.Shuffled(hs.Gaussian(3.0), 1, "replace-one"))
+    assert dominating_pair(hs.Shuffled(hs.Gaussian(3.0), 1)) == dominating_pair(hs.Gaussian(3.0))
+    replaced = dominating_pair(hs.Shuffled(hs.Gaussian(3.0), 1, "replace-one"))
     assert replaced.adding == GaussianLoss(1.5)
 
 
@@ -350,7 +350,7 @@ def test_far_more_than_enough_is_seen_of_what_has_hardly_any_noise() -> None:
 
 
 def test_losses_of_an_epoch_are_bounded_on_both_sides() -> None:
-    removing, adding = losses_of(hs.Shuffled(hs.Gaussian(1.0), 10))
+    removing, adding = dominating_pair(hs.Shuffled(hs.Gaussian(1.0), 10))
     assert isinstance(removing, DominatedLoss)
     assert isinstance(adding, DominatedLoss)
     assert removing.above == adding.above == GaussianLoss(1.0)

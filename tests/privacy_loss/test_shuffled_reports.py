@@ -14,8 +14,8 @@ from scipy.stats import binom
 
 import hockeystick as hs
 from hockeystick.precision import shuffled_reports as slow
-from hockeystick.privacy_loss import CellLoss, CoinsLoss, CountLoss, DominatedLoss, losses_of
-from hockeystick.privacy_loss.base import Loss
+from hockeystick.privacy_loss import CellLoss, CoinsLoss, CountLoss, DominatedLoss, dominating_pair
+from hockeystick.privacy_loss.base import PrivacyLoss
 
 # (epsilon of the randomizer, users, epsilons)
 PAIRS = [
@@ -183,7 +183,7 @@ def test_others_who_share_the_datum_cost_more_than_the_variation_ratio_says() ->
 
 def test_one_user_sends_what_the_randomizer_makes() -> None:
     for randomizer in (hs.RandomizedResponse(1.0, 4), hs.PureDP(2.0), hs.UnaryEncoding(1.0)):
-        assert losses_of(hs.ShuffledReports(randomizer, 1)) == losses_of(randomizer)
+        assert dominating_pair(hs.ShuffledReports(randomizer, 1)) == dominating_pair(randomizer)
 
 
 def test_what_tells_nothing_stays_so_and_what_tells_all_does_too() -> None:
@@ -263,8 +263,8 @@ def test_rounds_compose() -> None:
 
 
 def test_both_ends_of_a_pair_are_known_in_the_losses() -> None:
-    pair = losses_of(hs.ShuffledReports(hs.RandomizedResponse(2.0, 3), 50))
-    found: Loss | None = pair.removing
+    pair = dominating_pair(hs.ShuffledReports(hs.RandomizedResponse(2.0, 3), 50))
+    found: PrivacyLoss | None = pair.removing
     assert isinstance(found, DominatedLoss)
     assert found == pair.adding
     assert found.above == CoinsLoss(2.0, 2, 50, above=True)

@@ -11,11 +11,11 @@ from mpmath import mp
 import hockeystick as hs
 from hockeystick.precision.sinh_normal import sinh_normal_delta
 from hockeystick.privacy_loss import (
-    LossPair,
+    DominatingPair,
     NoAnalysisError,
     RevealingLoss,
     SinhNormalLoss,
-    losses_of,
+    dominating_pair,
 )
 
 # The last but one is at the end of the condition 1/sqrt(rho) <= width, with tails at their worst.
@@ -300,8 +300,8 @@ def test_one_run_costs_the_same_on_the_lattice_and_in_closed_form(mechanism: hs.
 
 
 def test_no_noise_reveals_and_what_floats_cannot_hold_is_refused() -> None:
-    revealed = LossPair(RevealingLoss(1.0, True), RevealingLoss(1.0, False))
-    assert losses_of(hs.SinhNormal(math.inf, 1)) == revealed
+    revealed = DominatingPair(RevealingLoss(1.0, True), RevealingLoss(1.0, False))
+    assert dominating_pair(hs.SinhNormal(math.inf, 1)) == revealed
     for rho, width in ((1e13, 1.0), (1e5, 5e-3), (1.0, 1e13)):
         with pytest.raises(NoAnalysisError, match="sinh-normal noise is analysed for"):
-            losses_of(hs.SinhNormal(rho, width))
+            dominating_pair(hs.SinhNormal(rho, width))

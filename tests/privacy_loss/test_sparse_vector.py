@@ -13,14 +13,14 @@ from mpmath import mp
 import hockeystick as hs
 from hockeystick.privacy_loss import (
     CellLoss,
+    DominatingPair,
     FirstOfManyLoss,
     FoldedGaussianLoss,
     FoldedLaplaceLoss,
-    Loss,
-    LossPair,
+    PrivacyLoss,
     TwoPointLoss,
     UnknownLoss,
-    losses_of,
+    dominating_pair,
 )
 from hockeystick.privacy_loss.dominated import DominatedLoss
 
@@ -86,9 +86,9 @@ def profile(loss: CellLoss, epsilon: float) -> float:
     return float(np.maximum(np.exp(log_p) - np.exp(epsilon + log_q), 0.0).sum())
 
 
-def loss_of(mechanism: hs.Mechanism) -> Loss:
+def loss_of(mechanism: hs.Mechanism) -> PrivacyLoss:
     """Return the loss, the same in both directions."""
-    removing, adding = losses_of(mechanism)
+    removing, adding = dominating_pair(mechanism)
     assert removing is adding
     assert removing is not None
     return removing
@@ -371,13 +371,13 @@ INF = math.inf
 def test_edges(kind: str) -> None:
     threshold, query = (("laplace", "gaussian")[one is gaussian] for one in KINDS[kind][:2])
 
-    def loss(*scales: float) -> LossPair:
-        return losses_of(
+    def loss(*scales: float) -> DominatingPair:
+        return dominating_pair(
             hs.AboveThreshold(*scales, threshold_noise=threshold, query_noise=query, queries=3)
         )
 
-    assert loss(1.0, INF) == loss(0.0, INF) == LossPair(None, None)
-    unknown = LossPair(UnknownLoss(), UnknownLoss())
+    assert loss(1.0, INF) == loss(0.0, INF) == DominatingPair(None, None)
+    unknown = DominatingPair(UnknownLoss(), UnknownLoss())
     assert loss(0.0, 1.0) == loss(1.0, 0.0) == loss(INF, 0.0) == unknown
     alone = loss(INF, 4.0).removing
     assert alone is not None

@@ -16,7 +16,7 @@ from hockeystick.privacy_loss import (
     SampledGaussianLoss,
 )
 from hockeystick.privacy_loss.laplace import LaplaceLoss
-from hockeystick.privacy_loss.registry import NoAnalysisError, losses_of
+from hockeystick.privacy_loss.registry import NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.sampled import sampled
 from hockeystick.privacy_loss.symmetrized import symmetrized
 
@@ -102,7 +102,7 @@ def test_sampling_with_replacement_lies_between_its_attack_and_its_theorem(
     epsilon: float, batch: int, examples: int, noise: float
 ) -> None:
     plan = hs.WithReplacementSubsampled(hs.Gaussian(noise), batch, examples)
-    pair = losses_of(plan)
+    pair = dominating_pair(plan)
     p = 1.0 / examples
     chances = [math.comb(batch, k) * p**k * (1 - p) ** (batch - k) for k in range(batch + 1)]
     hits = [(chance, float(k)) for k, chance in enumerate(chances)]
@@ -272,7 +272,7 @@ def test_all_masses_of_a_mirrored_loss_add_up_to_one() -> None:
 )
 def test_what_has_no_analysis_is_refused_with_the_reason(plan: hs.Mechanism, reason: str) -> None:
     with pytest.raises(NoAnalysisError, match=reason):
-        losses_of(plan)
+        dominating_pair(plan)
     with pytest.raises(hs.UnsupportedError, match=reason):
         hs.epsilon(plan, 1e-5)
 

@@ -6,7 +6,13 @@ import pytest
 from mpmath import mp
 
 from hockeystick.notions import FDP
-from hockeystick.privacy_loss import LaplaceLoss, LossPair, ProfileLoss, TwoPointLoss, losses_of
+from hockeystick.privacy_loss import (
+    DominatingPair,
+    LaplaceLoss,
+    ProfileLoss,
+    TwoPointLoss,
+    dominating_pair,
+)
 from hockeystick.tradeoffs import GaussianTradeOff, NoLoss, ProfileTradeOff
 from hockeystick.tradeoffs.laplace import LaplaceTradeOff
 from hockeystick.tradeoffs.piecewise import ApproxTradeOff, IdentityTradeOff, discrete_tradeoff
@@ -73,8 +79,8 @@ def test_a_profile_that_never_vanishes_may_be_infinite() -> None:
 
 def test_a_trade_off_function_has_the_losses_of_its_kind() -> None:
     failing = TwoPointLoss(1.0, 1e-5)
-    assert losses_of(FDP(ApproxTradeOff(1.0, 1e-5))) == LossPair(failing, failing)
-    assert losses_of(FDP(IdentityTradeOff())) == LossPair(None, None)
-    assert losses_of(FDP(ProfileTradeOff((NoLoss(), NoLoss())))) == LossPair(None, None)
+    assert dominating_pair(FDP(ApproxTradeOff(1.0, 1e-5))) == DominatingPair(failing, failing)
+    assert dominating_pair(FDP(IdentityTradeOff())) == DominatingPair(None, None)
+    assert dominating_pair(FDP(ProfileTradeOff((NoLoss(), NoLoss())))) == DominatingPair(None, None)
     laplace = LaplaceLoss(2.0)
-    assert losses_of(FDP(LaplaceTradeOff(2.0))) == LossPair(laplace, laplace)
+    assert dominating_pair(FDP(LaplaceTradeOff(2.0))) == DominatingPair(laplace, laplace)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from mpmath import mp
 
 from hockeystick.notions import ApproxDP, PureDP, RenyiDP
-from hockeystick.privacy_loss import LossPair, TwoPointLoss, losses_of
+from hockeystick.privacy_loss import DominatingPair, TwoPointLoss, dominating_pair
 
 
 def moment(epsilon: float, c: float) -> Any:
@@ -96,7 +96,7 @@ ANYTHING = TwoPointLoss(0.0, 1.0)
 def test_a_guarantee_has_the_same_loss_in_both_directions(
     notion: Any, loss: TwoPointLoss | None
 ) -> None:
-    assert losses_of(notion) == LossPair(loss, loss)
+    assert dominating_pair(notion) == DominatingPair(loss, loss)
 
 
 def test_a_loss_that_may_be_infinite_has_no_line() -> None:

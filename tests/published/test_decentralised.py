@@ -7,7 +7,7 @@ import pytest
 from mpmath import mp
 
 import hockeystick as hs
-from hockeystick.privacy_loss import DominatedLoss, GaussianLoss, losses_of
+from hockeystick.privacy_loss import DominatedLoss, GaussianLoss, dominating_pair
 from tests.privacy_loss.test_gopa import ends
 
 STEPS: dict[str, Any] = {"step_size": 0.1, "smoothness": 1.0}
@@ -59,7 +59,7 @@ def test_amplification_by_iteration_has_the_divergences_of_its_theorem(
     position: int, divergence: float
 ) -> None:
     # Feldman, Mironov, Talwar and Thakurta 2018, theorem 23: 2 alpha L^2 / (s^2 (n + 1 - t)).
-    loss = losses_of(hs.NoisyIterations(10.0, 1000, position, **STEPS)).removing
+    loss = dominating_pair(hs.NoisyIterations(10.0, 1000, position, **STEPS)).removing
     above = loss.above if isinstance(loss, DominatedLoss) else loss
     mu = cast(GaussianLoss, above).mu
     assert 2 * mu**2 / 2 == pytest.approx(divergence, rel=1e-14)
@@ -73,7 +73,7 @@ def test_the_walk_on_the_complete_graph() -> None:
         terms = (p * (1 - p) ** (i - 1) * mp.exp(mp.mpf(24) / 100 / i) for i in range(1, 4000))
         series = float(mp.log(mp.fsum(terms)) / 3)
     assert series == pytest.approx(6.64257908043004446e-3, rel=1e-14, abs=0)
-    loss = losses_of(hs.TokenWalk(10.0, 100, **STEPS)).removing
+    loss = dominating_pair(hs.TokenWalk(10.0, 100, **STEPS)).removing
     assert isinstance(loss, DominatedLoss)
     found = loss.log_mgf(3.0)
     assert series <= (found.value + found.error) / 3 <= 1.03 * series

@@ -7,7 +7,7 @@ import pytest
 from mpmath import mp
 
 import hockeystick as hs
-from hockeystick.privacy_loss.registry import losses_of
+from hockeystick.privacy_loss.registry import dominating_pair
 
 
 def delta(plan: hs.Mechanism, epsilon: float) -> hs.Certified:
@@ -30,7 +30,7 @@ def test_samples_of_a_fixed_size_have_the_divergences_of_their_pair(
 ) -> None:
     """The integral over both halves of the loss, for replaced examples."""
     plan = hs.FixedSizeSubsampled(hs.Gaussian(1.0 / mu), round(rate * 1000), 1000)
-    loss = losses_of(plan).removing
+    loss = dominating_pair(plan).removing
     assert loss is not None
     found = loss.log_mgf(order - 1.0)
     assert abs(found.value - (order - 1.0) * value) <= found.error + 1e-12 * value
@@ -41,7 +41,7 @@ def test_samples_of_a_fixed_size_have_the_divergences_of_their_pair(
 def test_the_pair_costs_less_than_the_general_bound(order: int) -> None:
     """Wang, Balle and Kasiviswanathan 2019, theorem 9, for the Gaussian and integer orders."""
     rate, mu = 0.01, 1.0
-    pair = losses_of(hs.FixedSizeSubsampled(hs.Gaussian(1.0), 10, 1000)).removing
+    pair = dominating_pair(hs.FixedSizeSubsampled(hs.Gaussian(1.0), 10, 1000)).removing
     assert pair is not None
 
     def curve(at: float) -> float:

@@ -14,7 +14,7 @@ import pytest
 from mpmath import mp
 
 import hockeystick as hs
-from hockeystick.privacy_loss import losses_of
+from hockeystick.privacy_loss import dominating_pair
 from hockeystick.privacy_loss.tuning import PoissonTuningLoss, profile_upper
 
 RUN = hs.ZCDP(0.1)
@@ -70,7 +70,7 @@ def by_order(plan: hs.Mechanism, order: float) -> float:
 
 def poisson() -> PoissonTuningLoss:
     """The loss of a Poisson number of runs of mean 10."""
-    loss: Any = losses_of(hs.RandomStopping(RUN, hs.tuning.Poisson(10))).removing
+    loss: Any = dominating_pair(hs.RandomStopping(RUN, hs.tuning.Poisson(10))).removing
     assert isinstance(loss, PoissonTuningLoss)
     return loss
 

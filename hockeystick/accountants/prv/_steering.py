@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from hockeystick.accountants._orders import Terms
-from hockeystick.privacy_loss import Bounded, CellLoss, Cumulants, Loss
+from hockeystick.privacy_loss import Bounded, CellLoss, Cumulants, PrivacyLoss
 from hockeystick.privacy_loss._cells import points_of, reach
 
 # With more losses than this none is looked at.
@@ -43,7 +43,7 @@ class Steering:
         finer = max(math.log(_USUAL / tolerance), 0.0)
         return cls(round(log_delta - math.log(max(runs, 1.0)) - finer) - _UNLIKELY)
 
-    def cumulants(self, loss: Loss, c: float) -> Cumulants:
+    def cumulants(self, loss: PrivacyLoss, c: float) -> Cumulants:
         """Return K and two derivatives at c of what counts of a loss."""
         whole = loss.cumulants(c)
         if self.log_least == -math.inf or not isinstance(loss, CellLoss):
@@ -54,7 +54,7 @@ class Steering:
             return whole
         return _below(loss, high, c)
 
-    def terms(self, terms: Terms) -> list[tuple[Loss, int]]:
+    def terms(self, terms: Terms) -> list[tuple[PrivacyLoss, int]]:
         """Return losses as they steer."""
         if self.log_least == -math.inf:
             return list(terms)
@@ -63,10 +63,10 @@ class Steering:
 
 
 @dataclass(frozen=True)
-class _Steered(Loss):
+class _Steered(PrivacyLoss):
     """A loss whose cumulants are those of what counts."""
 
-    loss: Loss
+    loss: PrivacyLoss
     steering: Steering
 
     def cumulants(self, c: float) -> Cumulants:

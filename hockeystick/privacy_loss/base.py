@@ -133,7 +133,7 @@ class LineRule(Protocol):
         ...
 
 
-class JumpValues(NamedTuple):
+class TailValues(NamedTuple):
     """``J exp(-scale)`` at equidistant points of a vertical line, and a bound on the error."""
 
     scale: float
@@ -142,7 +142,7 @@ class JumpValues(NamedTuple):
     error: Array
 
 
-class JumpRule(Protocol):
+class TailRule(Protocol):
     """A quadrature for J, proven on one line up to one height."""
 
     @property
@@ -150,12 +150,12 @@ class JumpRule(Protocol):
         """How many terms one value of J takes."""
         ...
 
-    def line(self, c: float, step: float, count: int) -> JumpValues:
+    def line(self, c: float, step: float, count: int) -> TailValues:
         """Return J at ``c + i k step`` for ``k < count``."""
         ...
 
 
-class Jumps(Protocol):
+class TailSplit(Protocol):
     """The transform in two positive parts, ``M = A + J``: the small losses and the large ones.
 
     J is smooth, so that it falls fast along a line even where A hardly falls.
@@ -173,7 +173,7 @@ class Jumps(Protocol):
         """Return how J falls, next to ``M(c)``, along ``Re z = c``, if it does."""
         ...
 
-    def rule(self, c: float, y_high: float, log_tolerance: float) -> JumpRule | None:
+    def rule(self, c: float, y_high: float, log_tolerance: float) -> TailRule | None:
         """Return a quadrature whose error in J is below ``exp(log_tolerance)``; None if none is."""
         ...
 
@@ -204,8 +204,8 @@ class LineLoss(PrivacyLoss):
     def rule(self, c_high: float, y_high: float, log_tolerance: float) -> LineRule | None:
         """Return a quadrature whose error in M is below ``exp(log_tolerance)``; None if none is."""
 
-    def jumps(self, threshold: float) -> Jumps | None:
-        """Return the losses well above a threshold apart from the rest; None if not possible."""
+    def tail_split(self, threshold: float) -> TailSplit | None:
+        """Return the split into losses well above a threshold and the rest; None for none."""
         return None
 
 

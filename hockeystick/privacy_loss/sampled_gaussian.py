@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mpmath import mpc, mpf
 
     from hockeystick.kernels.series import Array
-    from hockeystick.privacy_loss.sampled_gaussian_jumps import SampledGaussianJumps
+    from hockeystick.privacy_loss.sampled_gaussian_jumps import SampledGaussianTailSplit
 
 _ULP: Final = 2.0**-52
 # Exponentials beyond this are taken as infinite.
@@ -277,15 +277,15 @@ class SampledGaussianLoss(DensityLoss, LineLoss, ProfiledLoss):
         log_tail += math.log1p(step * (high - low))
         return TrapezoidRule(self, c_high, step, first, count, max(log_error, log_tail) + 0.7)
 
-    def jumps(self, threshold: float) -> SampledGaussianJumps | None:
+    def tail_split(self, threshold: float) -> SampledGaussianTailSplit | None:
         """Return the large losses apart, for removing; adding has none."""
-        from hockeystick.privacy_loss.sampled_gaussian_jumps import SampledGaussianJumps
+        from hockeystick.privacy_loss.sampled_gaussian_jumps import SampledGaussianTailSplit
 
         if not self.removing or threshold > _COMFORTABLE:
             return None
         odds = math.expm1(threshold) / self.p
         edge = math.log1p(odds) / self.mu + 0.5 * self.mu
-        return SampledGaussianJumps(self, edge, _WINDOW / self.mu)
+        return SampledGaussianTailSplit(self, edge, _WINDOW / self.mu)
 
 
 @final

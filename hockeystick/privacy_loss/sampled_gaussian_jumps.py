@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
-from hockeystick.privacy_loss.base import JumpValues
+from hockeystick.privacy_loss.base import TailValues
 
 if TYPE_CHECKING:
     from hockeystick.privacy_loss.sampled_gaussian import SampledGaussianLoss
@@ -21,7 +21,7 @@ _MOST_NODES: Final = 200_000.0
 
 @final
 @dataclass(frozen=True, slots=True)
-class SampledGaussianJumps:
+class SampledGaussianTailSplit:
     """``M = A + J`` by the window ``W(u) = Phi((u - edge) / width)`` on the output, J above it."""
 
     loss: SampledGaussianLoss
@@ -58,12 +58,12 @@ class SampledGaussianJumps:
         slack = error + math.exp(log_error) + math.exp(log_rest) + math.exp(log_unit)
         return math.log1p(value + slack) + 1e-15
 
-    def decay(self, c: float) -> JumpDecay:
+    def decay(self, c: float) -> TailDecay:
         """Return how J falls, next to ``M(c)``, along the line through c."""
         norm = self.loss.log_mgf(c)
-        return JumpDecay(self, c, norm.value - norm.error)
+        return TailDecay(self, c, norm.value - norm.error)
 
-    def rule(self, c: float, y_high: float, log_tolerance: float) -> JumpTrapezoid | None:
+    def rule(self, c: float, y_high: float, log_tolerance: float) -> TailTrapezoid | None:
         """Return a trapezoid rule for J on the line through c; None where none is fine enough."""
         from hockeystick.kernels import jumps
 
@@ -78,7 +78,7 @@ class SampledGaussianJumps:
         log_rest = jumps.log_nodes_left_out(
             *self._pair, 1.0 + c, self.edge, self.width, 1.0, low, high, step
         )
-        return JumpTrapezoid(self, first, count, step, max(log_error, log_rest) + 0.7)
+        return TailTrapezoid(self, first, count, step, max(log_error, log_rest) + 0.7)
 
     @property
     def _pair(self) -> tuple[float, float]:
@@ -113,10 +113,10 @@ class SampledGaussianJumps:
 
 @final
 @dataclass(frozen=True, slots=True)
-class JumpDecay:
+class TailDecay:
     """How J falls along one line, next to ``M(c)``, of which ``log_norm`` is a lower bound."""
 
-    jumps: SampledGaussianJumps
+    split: SampledGaussianTailSplit
     c: float
     log_norm: float
 
@@ -124,27 +124,27 @@ class JumpDecay:
         """Return a lower bound of ``-ln |J(c + i v)| / M(c)`` for all ``v >= y``."""
         from hockeystick.kernels import jumps
 
-        of, w = self.jumps, 1.0 + self.c
+        of, w = self.split, 1.0 + self.c
         low, high = of._large_span(self.c)
         return self.log_norm - jumps.log_decay(*of._pair, w, y, of.edge, of.width, low, high)
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class JumpTrapezoid:
+class TailTrapezoid:
     """Equidistant nodes whose sum is J on one line, with a proven quadrature error."""
 
-    jumps: SampledGaussianJumps
+    split: SampledGaussianTailSplit
     first: int
     nodes: int
     step: float
     log_error: float
 
-    def line(self, c: float, step: float, count: int) -> JumpValues:
+    def line(self, c: float, step: float, count: int) -> TailValues:
         """Return J at ``c + i k step`` for ``k < count``."""
         from hockeystick.kernels import jumps, sampled_gaussian
 
-        of = self.jumps
+        of = self.split
         loss, log_weight, loss_error, weight_error = sampled_gaussian.nodes(
             *of._pair, True, self.first, self.nodes, self.step
         )
@@ -154,4 +154,4 @@ class JumpTrapezoid:
         real, imag, error = jumps.tilted_line(
             loss, weights - scale, loss_error, weight_error + window_error, c, step, count
         )
-        return JumpValues(scale, real, imag, error + math.exp(min(self.log_error - scale, 700.0)))
+        return TailValues(scale, real, imag, error + math.exp(min(self.log_error - scale, 700.0)))

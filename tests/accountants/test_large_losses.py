@@ -14,8 +14,8 @@ from hockeystick.accountants.contour._apart import LargeLosses, large_losses
 from hockeystick.accountants.contour._line import LineTerms, Target
 from hockeystick.precision import jumps as twin
 from hockeystick.precision.profiles import exact, reciprocal
-from hockeystick.privacy_loss import GaussianLoss, Jumps, SampledGaussianLoss
-from hockeystick.privacy_loss.sampled_gaussian_jumps import SampledGaussianJumps
+from hockeystick.privacy_loss import GaussianLoss, SampledGaussianLoss, TailSplit
+from hockeystick.privacy_loss.sampled_gaussian_jumps import SampledGaussianTailSplit
 
 Array: TypeAlias = NDArray[np.float64]
 Plan: TypeAlias = tuple[tuple[float, float, int], ...]
@@ -48,9 +48,9 @@ def apart(plan: Plan, epsilon: float, delta: float, accuracy: float) -> LargeLos
     return found
 
 
-def sampled(jumps: Jumps) -> SampledGaussianJumps:
-    assert isinstance(jumps, SampledGaussianJumps)
-    return jumps
+def sampled(split: TailSplit) -> SampledGaussianTailSplit:
+    assert isinstance(split, SampledGaussianTailSplit)
+    return split
 
 
 @plans
@@ -61,15 +61,15 @@ def test_what_is_hidden_is_below_what_was_asked_for(
     assert hidden <= math.log(delta) - accuracy - 0.99
 
 
-def small_losses(jumps: SampledGaussianJumps, spacing: float, size: int, order: float) -> Array:
+def small_losses(split: SampledGaussianTailSplit, spacing: float, size: int, order: float) -> Array:
     """Return the transform, over ``A(order)``, of the small losses tilted, on a periodic lattice.
 
     Every loss goes to the lattice point next to it.
     """
-    p, mu = float(jumps.loss.rate), jumps.loss.mu
-    u = np.linspace(-9.0, jumps.edge + 14.0 * jumps.width, 100_001)
+    p, mu = float(split.loss.rate), split.loss.mu
+    u = np.linspace(-9.0, split.edge + 14.0 * split.width, 100_001)
     loss = np.log1p(p * np.expm1(mu * u - 0.5 * mu * mu))
-    logs = -0.5 * u * u + loss * (1.0 + order) + log_ndtr((jumps.edge - u) / jumps.width)
+    logs = -0.5 * u * u + loss * (1.0 + order) + log_ndtr((split.edge - u) / split.width)
     places = np.rint(loss / spacing).astype(np.int64) % size
     mass = np.bincount(places, np.exp(logs - logs.max()), size)
     return np.asarray(np.fft.rfft(mass / mass.sum()))
@@ -85,10 +85,10 @@ def log_contribution(apart: LargeLosses, epsilon: float) -> float:
     transform = np.ones(size // 2 + 1, dtype=np.complex128)
     log_a = 0.0
     for part, runs in apart.parts:
-        jumps = sampled(part)
-        transform *= small_losses(jumps, spacing, size, order) ** runs
+        split = sampled(part)
+        transform *= small_losses(split, spacing, size, order) ** runs
         with mp.workdps(16):
-            log_a += runs * float(mp.log(transform_of(jumps, order, 0.0, -1).real))
+            log_a += runs * float(mp.log(transform_of(split, order, 0.0, -1).real))
     tilted = np.fft.irfft(transform, size)
     total = spacing * np.arange(size)
     gain = np.where(total > epsilon, -np.expm1(np.minimum(epsilon - total, 0.0)), 0.0)
@@ -97,11 +97,11 @@ def log_contribution(apart: LargeLosses, epsilon: float) -> float:
     return log_a - order * epsilon + math.log(kept)
 
 
-def transform_of(jumps: SampledGaussianJumps, c: float, v: float, side: int) -> Any:
+def transform_of(split: SampledGaussianTailSplit, c: float, v: float, side: int) -> Any:
     """Return J (side 1) or A (side -1) at c + i v, by quadrature."""
-    loss = jumps.loss
+    loss = split.loss
     w, mu = mp.mpc(1 + mp.mpf(c), v), reciprocal(loss.noise_multiplier)
-    return twin.integral(loss.rate, mu, w, jumps.edge, jumps.width, side)
+    return twin.integral(loss.rate, mu, w, split.edge, split.width, side)
 
 
 @plans
@@ -122,17 +122,17 @@ def test_what_is_hidden_bounds_the_integral_of_one_run(
     plan: Plan, epsilon: float, delta: float, accuracy: float
 ) -> None:
     found = apart(plan, epsilon, delta, accuracy)
-    jumps = sampled(found.parts[0][0])
+    split = sampled(found.parts[0][0])
     with mp.workdps(20):
-        p, mu = exact(jumps.loss.rate), reciprocal(jumps.loss.noise_multiplier)
+        p, mu = exact(split.loss.rate), reciprocal(split.loss.noise_multiplier)
         start = mp.log1p(mp.expm1(mp.mpf(epsilon)) / p) / mu + mu / 2
 
         def integrand(u: Any) -> Any:
             ratio = 1 + p * mp.expm1(mu * u - mu * mu / 2)
-            small = mp.exp(twin.log_normal_cdf((jumps.edge - u) / jumps.width))
+            small = mp.exp(twin.log_normal_cdf((split.edge - u) / split.width))
             return small * mp.npdf(u) * (ratio - mp.exp(mp.mpf(epsilon)))
 
-        cuts = [start + k * mp.mpf(jumps.width) / 8 for k in range(0, 80, 8)]
+        cuts = [start + k * mp.mpf(split.width) / 8 for k in range(0, 80, 8)]
         scale = mp.exp(found.log_hidden(epsilon))
         share = mp.quad(lambda u: integrand(u) / scale, cuts)
     assert 1e-5 < share <= 1.0
@@ -149,7 +149,7 @@ def test_the_bound_of_chernoff_is_at_its_sharpest(
     for other in (epsilon, 1.2 * epsilon):
         expected = found.log_bulk - order * other + math.log(factor)
         assert found.log_hidden(other) == pytest.approx(expected, abs=1e-6)
-    bulk = sum(runs * jumps.bulk(order) for jumps, runs in found.parts)
+    bulk = sum(runs * split.bulk(order) for split, runs in found.parts)
     assert found.log_bulk == pytest.approx(bulk, abs=1e-4)
 
 
@@ -163,7 +163,7 @@ def test_the_part_with_a_large_loss_falls_at_least_as_proven(
     c = saddle(terms_of(plan), epsilon)
     decay = found.decay(c)
     with mp.workdps(16):
-        at_c = [at(sampled(jumps), c, 0.0) for jumps, _ in found.parts]
+        at_c = [at(sampled(split), c, 0.0) for split, _ in found.parts]
         for y in (0.7, 17.0):
             all_of_it = small = mp.mpc(1)
             for (part, runs), (whole, _) in zip(found.parts, at_c, strict=True):
@@ -175,10 +175,10 @@ def test_the_part_with_a_large_loss_falls_at_least_as_proven(
             assert y > 1.0 or decay.exponent(y) >= size - 6.0
 
 
-def at(jumps: SampledGaussianJumps, c: float, v: float) -> tuple[Any, Any]:
+def at(split: SampledGaussianTailSplit, c: float, v: float) -> tuple[Any, Any]:
     """Return M and J at c + i v."""
-    large = transform_of(jumps, c, v, 1)
-    return large + transform_of(jumps, c, v, -1), large
+    large = transform_of(split, c, v, 1)
+    return large + transform_of(split, c, v, -1), large
 
 
 @plans
@@ -193,7 +193,7 @@ def test_the_exponent_grows_and_is_that_of_a_height_not_above(
     assert exponents == sorted(exponents)
     assert exponents[-1] > exponents[0] + 1.0
     for y, exponent in list(zip(heights, exponents, strict=True))[::7]:
-        shares = [runs * math.exp(-jumps.decay(c).exponent(y)) for jumps, runs in found.parts]
+        shares = [runs * math.exp(-split.decay(c).exponent(y)) for split, runs in found.parts]
         assert exponent <= -math.log(sum(shares)) + 1e-9
 
 

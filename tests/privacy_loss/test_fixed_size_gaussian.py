@@ -395,7 +395,7 @@ def test_no_answer_costs_an_endless_line() -> None:
     assert not loss.reaches(1e9)
     assert loss.rule(1e9, 0.0, 0.0) is None
     assert loss.rule(1.0, 0.0, -1e6) is None
-    assert loss.jumps(1.0) is None
+    assert loss.tail_split(1.0) is None
     assert loss.supremum == math.inf
 
 

@@ -13,18 +13,18 @@ from hockeystick.kernels import sampled_gaussian
 from hockeystick.precision import jumps as twin
 from hockeystick.precision.profiles import reciprocal
 from hockeystick.privacy_loss import SampledGaussianLoss
-from hockeystick.privacy_loss.sampled_gaussian_jumps import SampledGaussianJumps
+from hockeystick.privacy_loss.sampled_gaussian_jumps import SampledGaussianTailSplit
 
 
-def jumps_of(rate: float | Fraction, noise: float, threshold: float) -> SampledGaussianJumps:
+def jumps_of(rate: float | Fraction, noise: float, threshold: float) -> SampledGaussianTailSplit:
     """Return what ``losses`` itself takes apart above a threshold."""
-    jumps = SampledGaussianLoss(rate, noise, removing=True).jumps(threshold)
+    jumps = SampledGaussianLoss(rate, noise, removing=True).tail_split(threshold)
     assert jumps is not None
     return jumps
 
 
 @cache
-def truth(jumps: SampledGaussianJumps, side: int, c: float, v: float = 0.0) -> Any:
+def truth(jumps: SampledGaussianTailSplit, side: int, c: float, v: float = 0.0) -> Any:
     """Return J (side 1) or A (side -1) at c + i v; several tests ask for the same."""
     loss = jumps.loss
     with mp.workdps(20):
@@ -33,7 +33,7 @@ def truth(jumps: SampledGaussianJumps, side: int, c: float, v: float = 0.0) -> A
     return found if v else mp.re(found)
 
 
-def log_mgf(jumps: SampledGaussianJumps, c: float) -> Any:
+def log_mgf(jumps: SampledGaussianTailSplit, c: float) -> Any:
     """Return ``ln M(c) = ln (A(c) + J(c))``."""
     return mp.log(truth(jumps, 1, c) + truth(jumps, -1, c))
 
@@ -94,14 +94,14 @@ def test_the_upper_bound_of_the_bulk_counts_the_errors_of_its_sums(
     rate: float, noise: float, edge: float, c: float, log_tolerance: float
 ) -> None:
     loss = SampledGaussianLoss(rate, noise, removing=True)
-    jumps = SampledGaussianJumps(loss, edge, 0.12 / loss.mu)
+    jumps = SampledGaussianTailSplit(loss, edge, 0.12 / loss.mu)
     with mp.workdps(20):
         assert mp.log(truth(jumps, -1, c)) <= jumps.bulk_upper(c, log_tolerance)
 
 
 def test_the_upper_bound_of_the_bulk_holds_where_hardly_anything_is_small() -> None:
     for edge, log_tolerance in ((-4.0, -5.0), (-6.0, -24.0), (-8.0, -24.0)):
-        jumps = SampledGaussianJumps(SampledGaussianLoss(2e-7, 1.0, removing=True), edge, 0.5)
+        jumps = SampledGaussianTailSplit(SampledGaussianLoss(2e-7, 1.0, removing=True), edge, 0.5)
         with mp.workdps(20):
             assert mp.log(truth(jumps, -1, 1.0)) <= jumps.bulk_upper(1.0, log_tolerance)
 
@@ -132,7 +132,7 @@ def test_the_share_of_large_losses_is_never_above_its_bound(
     assert share <= -jumps.decay(c).exponent(y) <= share + slack
 
 
-def worst_share(jumps: SampledGaussianJumps, c: float, y: float) -> float:
+def worst_share(jumps: SampledGaussianTailSplit, c: float, y: float) -> float:
     """Return the largest true error over the claimed one, on a line of three points up to y."""
     with mp.workdps(20):
         exact = [truth(jumps, 1, c, v) for v in (0.0, 0.5 * y, y)]
@@ -158,7 +158,7 @@ def test_the_line_of_a_rule_lies_within_its_error(
 @pytest.mark.parametrize("log_tolerance", [-2.0, -8.0])
 @pytest.mark.parametrize("y", [1.0, 15.0])
 def test_a_coarse_rule_owns_up_to_its_error(y: float, log_tolerance: float) -> None:
-    jumps = SampledGaussianJumps(SampledGaussianLoss(0.3, 1.0, removing=True), 1.0, 2.0)
+    jumps = SampledGaussianTailSplit(SampledGaussianLoss(0.3, 1.0, removing=True), 1.0, 2.0)
     with mp.workdps(20):
         size = truth(jumps, 1, 0.5)
         rule = jumps.rule(0.5, y, float(mp.log(size)) + log_tolerance)
@@ -191,6 +191,6 @@ def test_an_error_in_the_weights_is_counted(kernel: str, monkeypatch: pytest.Mon
 
 
 def test_a_rule_that_would_take_too_many_nodes_is_none() -> None:
-    narrow = SampledGaussianJumps(SampledGaussianLoss(1e-4, 1.5, removing=True), 6.0, 1e-6)
+    narrow = SampledGaussianTailSplit(SampledGaussianLoss(1e-4, 1.5, removing=True), 6.0, 1e-6)
     assert narrow.rule(5.0, 6.0, -30.0) is None
     assert narrow.bulk(5.0) == narrow.bulk_upper(5.0, -24.0) == math.inf

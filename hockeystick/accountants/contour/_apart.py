@@ -1,4 +1,4 @@
-"""Rare large losses apart: what makes a line end where small losses hardly let ``|M|`` fall.
+"""Rare large losses, integrated separately where small losses hardly let ``|M|`` fall.
 
 With ``M = A + J`` for each loss (small and large losses), the outcomes without any large loss have
 the transform ``prod A^n``. If even they rarely add up to epsilon, their whole contribution to delta
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from hockeystick._solve import minimum
 from hockeystick.accountants._orders import log_kappa
 from hockeystick.accountants.contour._line import LineTerms, Target
-from hockeystick.privacy_loss import Jumps
+from hockeystick.privacy_loss import TailSplit
 
 _Number = TypeVar("_Number", float, NDArray[np.float64])
 
@@ -35,7 +35,7 @@ _HIGHEST: Final = 14 * _PER_OCTAVE
 class LargeLosses:
     """The large losses of each term, and the proven bound on all outcomes without one."""
 
-    parts: tuple[tuple[Jumps, int], ...]
+    parts: tuple[tuple[TailSplit, int], ...]
     order: float
     log_bulk: float
 
@@ -52,7 +52,7 @@ class LargeDecay:
     """``|prod M^n - prod A^n| <= prod M(c)^n sum n |J| / M(c)``, on a geometric grid of heights."""
 
     def __init__(self, of: LargeLosses, c: float) -> None:
-        self._parts = [(jumps.decay(c), math.log(n)) for jumps, n in of.parts]
+        self._parts = [(split.decay(c), math.log(n)) for split, n in of.parts]
         self._known: dict[int, float] = {}
 
     def exponent(self, y: float) -> float:
@@ -75,7 +75,7 @@ def large_losses(terms: LineTerms, target: Target) -> LargeLosses | None:
         return None
     low, high = _LOWEST * target.epsilon, 0.5 * target.epsilon
     goal = target.log_delta - target.accuracy - 1.0
-    best: tuple[tuple[tuple[Jumps, int], ...], float] | None = None
+    best: tuple[tuple[tuple[TailSplit, int], ...], float] | None = None
     for _ in range(_HALVINGS):
         threshold = math.sqrt(low * high)
         parts = _parts(terms, threshold)
@@ -92,28 +92,28 @@ def large_losses(terms: LineTerms, target: Target) -> LargeLosses | None:
         return None
     parts, order = best
     runs = sum(count for _, count in parts)
-    bulk = math.fsum(n * jumps.bulk_upper(order, -24.0 - math.log(runs)) for jumps, n in parts)
+    bulk = math.fsum(n * split.bulk_upper(order, -24.0 - math.log(runs)) for split, n in parts)
     found = LargeLosses(parts, order, bulk + 1e-12 * abs(bulk))
     return found if found.log_hidden(target.epsilon) <= goal + 1.0 else None
 
 
-def _parts(terms: LineTerms, threshold: float) -> tuple[tuple[Jumps, int], ...] | None:
+def _parts(terms: LineTerms, threshold: float) -> tuple[tuple[TailSplit, int], ...] | None:
     """Return each loss's large part above a threshold, or None if one has none."""
     parts = []
     for loss, count in terms:
-        jumps = loss.jumps(threshold)
-        if jumps is None:
+        split = loss.tail_split(threshold)
+        if split is None:
             return None
-        parts.append((jumps, count))
+        parts.append((split, count))
     return tuple(parts)
 
 
-def _best_order(parts: tuple[tuple[Jumps, int], ...], epsilon: float) -> tuple[float, float]:
+def _best_order(parts: tuple[tuple[TailSplit, int], ...], epsilon: float) -> tuple[float, float]:
     """Return the order at which Chernoff hides the outcomes without a large loss best."""
 
     def bound(log_order: float) -> float:
         order = math.exp(log_order)
-        value = math.fsum(n * jumps.bulk(order) for jumps, n in parts)
+        value = math.fsum(n * split.bulk(order) for split, n in parts)
         return value - order * epsilon + log_kappa(order)
 
     base = -math.log(epsilon)

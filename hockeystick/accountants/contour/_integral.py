@@ -21,7 +21,7 @@ from hockeystick.accountants.contour._line import (
     log_chernoff,
     log_truncation,
 )
-from hockeystick.privacy_loss import Bounded, JumpRule, LineRule, LineValues
+from hockeystick.privacy_loss import Bounded, LineRule, LineValues, TailRule
 from hockeystick.privacy_loss._lines import complex_log1p
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -78,7 +78,7 @@ class Integral:
     above: Bounded
     below: Bounded
     truncation: float
-    apart: LargeLosses | None
+    large: LargeLosses | None
 
     def delta(self, epsilon: float) -> LogDelta:
         """Return delta at an epsilon."""
@@ -105,8 +105,8 @@ class Integral:
             slack = spread + lift * self.truncation
             lower = estimate - slack - lift * self._aliases(epsilons, scale)
             upper = estimate + slack
-            if self.apart is not None:
-                hidden = self.apart.log_hidden(epsilons) - scale
+            if self.large is not None:
+                hidden = self.large.log_hidden(epsilons) - scale
                 upper = upper + lift * np.exp(np.minimum(hidden, 700.0))
         return scale, lower, estimate, upper, slope
 
@@ -147,20 +147,20 @@ def integrate(
     terms: LineTerms,
     line: Line,
     rules: Sequence[LineRule],
-    apart: LargeLosses | None = None,
-    jump_rules: Sequence[JumpRule] = (),
+    large: LargeLosses | None = None,
+    tail_rules: Sequence[TailRule] = (),
 ) -> Integral:
     """Return the integral along a line by the rules of its losses."""
     with _QUIET():
-        return _integrate(terms, line, rules, apart, jump_rules)
+        return _integrate(terms, line, rules, large, tail_rules)
 
 
 def _integrate(
     terms: LineTerms,
     line: Line,
     rules: Sequence[LineRule],
-    apart: LargeLosses | None,
-    jump_rules: Sequence[JumpRule],
+    large: LargeLosses | None,
+    tail_rules: Sequence[TailRule],
 ) -> Integral:
     """Return the integral; a value out of the range of floats makes its error infinite."""
     size = line.last + 1
@@ -174,32 +174,32 @@ def _integrate(
     weight: Complexes = line.step / math.pi / (z * (1.0 + z))
     weight[0] *= 0.5
     loose = np.zeros(size)
-    if apart is not None:
-        factor, factor_error = _with_a_jump(counts, lines, line, jump_rules)
+    if large is not None:
+        factor, factor_error = _with_tail(counts, lines, line, tail_rules)
         loose = np.abs(weight) * factor_error
         weight *= factor
     truncation = math.exp(min(log_truncation(line.decay, line.height), 700.0))
     above = _on_the_axis(terms, rules, line.above)
     below = _on_the_axis(terms, rules, line.below)
-    return Integral(line, z, weight, loose, real, imag, error, above, below, truncation, apart)
+    return Integral(line, z, weight, loose, real, imag, error, above, below, truncation, large)
 
 
-def _with_a_jump(
-    counts: Floats, lines: Sequence[LineValues], line: Line, jump_rules: Sequence[JumpRule]
+def _with_tail(
+    counts: Floats, lines: Sequence[LineValues], line: Line, tail_rules: Sequence[TailRule]
 ) -> tuple[Complexes, Floats]:
     """Return ``1 - prod (1 - J/M)^n`` along a line, and a bound on its error."""
     size = line.last + 1
     exponent = np.zeros(size, dtype=np.complex128)
     error = np.zeros(size)
-    for count, values, rule in zip(counts, lines, jump_rules, strict=True):
-        jump = rule.line(line.c, line.step, size)
-        inverse = np.exp(np.minimum(jump.scale - values.real, 300.0) - 1j * values.imag)
-        ratio = (jump.real + 1j * jump.imag) * inverse
+    for count, values, rule in zip(counts, lines, tail_rules, strict=True):
+        tail = rule.line(line.c, line.step, size)
+        inverse = np.exp(np.minimum(tail.scale - values.real, 300.0) - 1j * values.imag)
+        ratio = (tail.real + 1j * tail.imag) * inverse
         modulus, real, imag = complex_log1p(-ratio.real, -ratio.imag, 0.0)
         exponent += count * (real + 1j * imag)
-        unsure = values.error + _ULP * (16.0 + 4.0 * (np.abs(values.real) + abs(jump.scale)))
+        unsure = values.error + _ULP * (16.0 + 4.0 * (np.abs(values.real) + abs(tail.scale)))
         unsure = np.expm1(np.minimum(unsure, 700.0))
-        share = jump.error * np.abs(inverse) * (1.0 + unsure) + np.abs(ratio) * unsure
+        share = tail.error * np.abs(inverse) * (1.0 + unsure) + np.abs(ratio) * unsure
         error += count * (1.01 * share / modulus + 8.0 * _ULP * (np.abs(real) + np.abs(imag)))
     half = np.sin(0.5 * exponent.imag)
     grown = np.exp(exponent.real)
@@ -221,14 +221,14 @@ def rules_for(terms: LineTerms, line: Line, target: Target) -> list[LineRule] | 
     )
 
 
-def jump_rules_for(
-    terms: LineTerms, line: Line, target: Target, apart: LargeLosses
-) -> list[JumpRule] | None:
+def tail_rules_for(
+    terms: LineTerms, line: Line, target: Target, large: LargeLosses
+) -> list[TailRule] | None:
     """Return the quadrature of each loss's large part, fine enough for its count, or None."""
     share = _share(terms, line, target)
     return _all(
-        jumps.rule(line.c, line.height, loss.cumulants(line.c).value - share - math.log(count))
-        for (jumps, count), (loss, _) in zip(apart.parts, terms, strict=True)
+        split.rule(line.c, line.height, loss.cumulants(line.c).value - share - math.log(count))
+        for (split, count), (loss, _) in zip(large.parts, terms, strict=True)
     )
 
 

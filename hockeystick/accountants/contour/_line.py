@@ -45,8 +45,8 @@ class Target:
     accuracy: float
 
 
-class Apart(Protocol):
-    """The large losses apart from the small: what else a line may be drawn for."""
+class HasDecay(Protocol):
+    """A transform with a proven decay: that of the outcomes with a large loss."""
 
     def decay(self, c: float) -> Decay:
         """Return how the part with a large loss in it falls along the line through c."""
@@ -87,7 +87,7 @@ class Line:
 
 
 def draw(
-    terms: LineTerms, c: float, target: Target, most_nodes: int, apart: Apart | None = None
+    terms: LineTerms, c: float, target: Target, most_nodes: int, large: HasDecay | None = None
 ) -> Line | None:
     """Return a line through c that is fine and long enough, or None if it takes too many nodes."""
     k = total(terms, c)
@@ -95,7 +95,7 @@ def draw(
     window, above, below = _window(terms, c, spread, target)
     if not all(loss.reaches(above) for loss, _ in terms):
         return None
-    decay = apart.decay(c) if apart else _AllDecay([(loss.decay(c), n) for loss, n in terms])
+    decay = large.decay(c) if large else _AllDecay([(loss.decay(c), n) for loss, n in terms])
     longest = most_nodes * 2.0 * math.pi / window
     log_scale = k.value - target.epsilon * c - target.log_delta
     height = _height(decay, 2.0 / spread, longest, log_scale, target.accuracy)
@@ -106,14 +106,14 @@ def draw(
 
 
 def draw_cheapest(
-    terms: LineTerms, c: float, target: Target, most_nodes: int, apart: Apart | None = None
+    terms: LineTerms, c: float, target: Target, most_nodes: int, large: HasDecay | None = None
 ) -> Line | None:
     """Return the line through c, or one further left if it is far shorter and costs few digits.
 
     Where rare large losses take over beyond some order, the saddle sits right at the edge of it,
     and a little to its left the same answer is had from a far shorter line.
     """
-    best = draw(terms, c, target, most_nodes, apart)
+    best = draw(terms, c, target, most_nodes, large)
     if best is not None and best.last <= _LONG:
         return best
     height = total(terms, c).value - target.epsilon * c
@@ -123,7 +123,7 @@ def draw_cheapest(
         lost = total(terms, left).value - target.epsilon * left - height - 2.0 * math.log(factor)
         if lost > _MOST_LOST:
             break
-        other = draw(terms, left, target, most_nodes, apart)
+        other = draw(terms, left, target, most_nodes, large)
         if _score(other, lost) < least:
             best, least, worse = other, _score(other, lost), 0
         elif best is not None:

@@ -21,12 +21,12 @@ from hockeystick.accountants.contour._apart import LargeLosses, large_losses
 from hockeystick.accountants.contour._integral import (
     Integral,
     integrate,
-    jump_rules_for,
     rules_for,
+    tail_rules_for,
 )
 from hockeystick.accountants.contour._line import Line, LineTerms, Target, draw, draw_cheapest
 from hockeystick.accountants.gdp import GaussianLimit
-from hockeystick.privacy_loss import JumpRule, LineRule
+from hockeystick.privacy_loss import LineRule, TailRule
 
 # Natural logarithm of the accuracy asked of each error, relative to delta.
 _FINE: Final = 32.0
@@ -87,7 +87,7 @@ def integral_for_epsilon(
 
     None is needed where ln delta is below ``least`` by a Renyi bound alone.
 
-    A quick search takes short lines only and does not set large losses apart.
+    A quick search takes short lines only and does not split off large losses.
     """
     c = saddle(terms, epsilon)
     order = optimal_order_at(terms, epsilon)
@@ -178,9 +178,9 @@ def _integral(terms: LineTerms, c: float, target: Target, most_work: int) -> Int
         return plain.integrate(terms)
     if most_work == 0:
         return None
-    apart = large_losses(terms, target)
-    line = apart and draw_cheapest(terms, c, target, _MOST_NODES, apart)
-    split = _drawing(terms, line, target, apart) if line else None
+    large = large_losses(terms, target)
+    line = large and draw_cheapest(terms, c, target, _MOST_NODES, large)
+    split = _drawing(terms, line, target, large) if line else None
     best = min((one for one in (plain, split) if one), key=lambda one: one.work, default=None)
     return best.integrate(terms) if best is not None and best.work <= most_work else None
 
@@ -190,28 +190,28 @@ class _Drawing(NamedTuple):
 
     line: Line
     rules: list[LineRule]
-    apart: LargeLosses | None
-    jump_rules: list[JumpRule]
+    large: LargeLosses | None
+    tail_rules: list[TailRule]
 
     @property
     def work(self) -> int:
         """How many terms the integral sums."""
-        nodes = sum(one.nodes for one in self.rules) + sum(one.nodes for one in self.jump_rules)
+        nodes = sum(one.nodes for one in self.rules) + sum(one.nodes for one in self.tail_rules)
         return self.line.last * nodes
 
     def integrate(self, terms: LineTerms) -> Integral:
         """Return the integral."""
-        return integrate(terms, self.line, self.rules, self.apart, self.jump_rules)
+        return integrate(terms, self.line, self.rules, self.large, self.tail_rules)
 
 
 def _drawing(
-    terms: LineTerms, line: Line | None, target: Target, apart: LargeLosses | None = None
+    terms: LineTerms, line: Line | None, target: Target, large: LargeLosses | None = None
 ) -> _Drawing | None:
     """Return a line with its quadratures, or None where there is no line."""
     if line is None:
         return None
     rules = rules_for(terms, line, target)
-    jump_rules = jump_rules_for(terms, line, target, apart) if apart else []
-    if rules is None or jump_rules is None:
+    tail_rules = tail_rules_for(terms, line, target, large) if large else []
+    if rules is None or tail_rules is None:
         return None
-    return _Drawing(line, rules, apart, jump_rules)
+    return _Drawing(line, rules, large, tail_rules)

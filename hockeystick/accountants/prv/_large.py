@@ -49,16 +49,16 @@ class _Points(NamedTuple):
         """Return how likely a run is above a threshold, over all runs."""
         return self.runs * float(np.exp(self.log_p[self.at > threshold]).sum())
 
-    def jumps(self, epsilon: float) -> float:
-        """Return what single runs contribute to delta."""
+    def tail_delta(self, epsilon: float) -> float:
+        """Return the single runs' contribution to delta: ``sum n E[(1 - exp(eps - L))+]``."""
         above = self.at > epsilon
         return self.runs * float(
             (np.exp(self.log_p[above]) * -np.expm1(epsilon - self.at[above])).sum()
         )
 
 
-def apart(question: Question, epsilon: float | None) -> Question | None:
-    """Return the question with rare large losses apart, None where none are rare.
+def split_tail(question: Question, epsilon: float | None) -> Question | None:
+    """Return the question with its rare large losses separate, None where none are rare.
 
     Atoms are left on the lattice that suits them.
     """
@@ -70,9 +70,9 @@ def apart(question: Question, epsilon: float | None) -> Question | None:
     points = [_points(loss, count) for loss, count in question.upper]
     log_delta = question.log_delta
     if epsilon is None:
-        epsilon = _jump(points, log_delta)
+        epsilon = _tail_epsilon(points, log_delta)
     else:
-        log_delta = min(log_delta, math.log(max(sum(p.jumps(epsilon) for p in points), _TINY)))
+        log_delta = min(log_delta, math.log(max(sum(p.tail_delta(epsilon) for p in points), _TINY)))
     if epsilon <= 0.0 or not _FAINTEST < log_delta <= _OFTEN - _LEAST:
         return None
     threshold = _above(points, min(log_delta + _SHARE, _OFTEN), epsilon)
@@ -91,11 +91,13 @@ def _points(loss: CellLoss, count: int) -> _Points:
     return _Points(at[order], log_p[order], count)
 
 
-def _jump(points: list[_Points], log_delta: float) -> float:
+def _tail_epsilon(points: list[_Points], log_delta: float) -> float:
     """Return the epsilon that single runs alone have at a delta."""
 
     def less(epsilon: float) -> float:
-        return log_delta - math.log(max(sum(p.jumps(max(epsilon, 0.0)) for p in points), _TINY))
+        return log_delta - math.log(
+            max(sum(p.tail_delta(max(epsilon, 0.0)) for p in points), _TINY)
+        )
 
     if less(0.0) >= 0.0:
         return 0.0

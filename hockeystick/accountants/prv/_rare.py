@@ -1,4 +1,4 @@
-"""Rare large losses apart: round-off relative to what matters, where no tilt would make it so.
+"""Rare large losses, summed separately where no tilt makes round-off relative to them.
 
 Where one run in many goes far, the tail of a sum falls slower than any exponential, and a tilt
 that brings out what lies beyond epsilon brings out what lies much further still. With ``M = A + J``
@@ -50,7 +50,7 @@ _SUBTRACTED: Final = 128.0
 _FOR_EACH_RUN: Final = 8.0
 
 
-class Halves(NamedTuple):
+class SplitMasses(NamedTuple):
     """The masses of small losses and of large ones, and how often the loss runs."""
 
     small: Weights
@@ -79,7 +79,7 @@ class Bulk:
     ``compose`` does so, for masses of a tilt.
     """
 
-    halves: Sequence[Halves]
+    split_masses: Sequence[SplitMasses]
     step: float
     tilt: float
     compose: Callable[[Sequence[tuple[Weights, int]], float], Ends | None]
@@ -117,7 +117,8 @@ class Bulk:
         if place not in self._known:
             tilt = 2.0 ** (place / _PER_OCTAVE)
             weights = [
-                (one.small.retilted(self.step, self.tilt, tilt), one.runs) for one in self.halves
+                (one.small.retilted(self.step, self.tilt, tilt), one.runs)
+                for one in self.split_masses
             ]
             self._known[place] = self.compose(weights, tilt)
         return self._known[place]
@@ -130,47 +131,49 @@ class Bulk:
     @cached_property
     def _knots(self) -> Knots:
         """The small losses on few points, wider than they are, with all that they are off by."""
-        return knots([(_grown(one.small), one.runs) for one in self.halves], self.step, _KNOTS)
+        return knots(
+            [(_grown(one.small), one.runs) for one in self.split_masses], self.step, _KNOTS
+        )
 
     @cached_property
     def _log_scale(self) -> float:
         """What the masses are scaled by, and their relative errors."""
-        return math.fsum(n * (one.log_total + one.error) for one, _, n in self.halves)
+        return math.fsum(n * (one.log_total + one.error) for one, _, n in self.split_masses)
 
 
-def halves_of(
+def split_masses_of(
     weights: Sequence[tuple[Weights, int]], step: float, threshold: float
-) -> list[Halves]:
-    """Return small and large losses apart."""
-    return [Halves(*one.split(step, threshold), count) for one, count in weights]
+) -> list[SplitMasses]:
+    """Return the masses of small and of large losses."""
+    return [SplitMasses(*one.split(step, threshold), count) for one, count in weights]
 
 
-def mass_of_large(halves: Sequence[Halves]) -> float:
+def mass_of_large(split_masses: Sequence[SplitMasses]) -> float:
     """Return a bound of the tilted mass of all outcomes with a large loss, relative to all."""
-    return math.fsum(n * float(large.weight.sum()) for _, large, n in halves) * _grown_by_all(
-        halves
+    return math.fsum(n * float(large.weight.sum()) for _, large, n in split_masses) * _grown_by_all(
+        split_masses
     )
 
 
-def _grown_by_all(halves: Sequence[Halves]) -> float:
+def _grown_by_all(split_masses: Sequence[SplitMasses]) -> float:
     """Return by how much masses that add up to hardly more than 1 grow when composed."""
-    totals = ((float(low.weight.sum() + high.weight.sum()), n) for low, high, n in halves)
+    totals = ((float(low.weight.sum() + high.weight.sum()), n) for low, high, n in split_masses)
     return math.exp(math.fsum(n * max(math.log(total), 0.0) for total, n in totals)) * (1.0 + 1e-9)
 
 
-def off_by(halves: Sequence[Halves]) -> float:
+def off_by(split_masses: Sequence[SplitMasses]) -> float:
     """Return what is off in the mass of outcomes with a large loss.
 
     If A is off by a and J by j in all, a run among n changes ``M^n - A^n`` by at most
     ``n j + n J n a`` and what both grow by.
     """
-    small = math.fsum(one.runs * one.small.loose for one in halves)
-    large = math.fsum(one.runs * one.large.loose for one in halves)
-    grown = (1.0 + grown_by(small + large)) * _grown_by_all(halves)
-    return (large + (mass_of_large(halves) + large) * small) * grown
+    small = math.fsum(one.runs * one.small.loose for one in split_masses)
+    large = math.fsum(one.runs * one.large.loose for one in split_masses)
+    grown = (1.0 + grown_by(small + large)) * _grown_by_all(split_masses)
+    return (large + (mass_of_large(split_masses) + large) * small) * grown
 
 
-def rare_masses(halves: Sequence[Halves], size: int, lead: int) -> Listed:
+def rare_masses(split_masses: Sequence[SplitMasses], size: int, lead: int) -> Listed:
     """Return the masses of the outcomes with a large loss, the first of them at ``lead``.
 
     An error e_A of A's transform, in the 2-norm, is one of ``n (n - 1) |J| e_A`` of the power's
@@ -182,7 +185,7 @@ def rare_masses(halves: Sequence[Halves], size: int, lead: int) -> Listed:
     rare: Complexes = np.zeros(size // 2 + 1, dtype=np.complex128)
     bulk: Complexes = np.ones_like(rare)
     error_small, error_large, norms, runs = 0.0, 0.0, 0.0, 0.0
-    for one, count in ((half, half.runs) for half in halves):
+    for one, count in ((half, half.runs) for half in split_masses):
         low, high = folded(one.small, size), folded(one.large, size)
         small, large = rfft(low), rfft(high)
         own, alone = _difference(small, large, count), power(small, count)
@@ -192,13 +195,15 @@ def rare_masses(halves: Sequence[Halves], size: int, lead: int) -> Listed:
         error_large += count * unit * norm(high)
         norms += count * norm(high)
         runs += count
-    growth = 1.01 * _grown_by_all(halves) + grown_by((error_small + error_large) * math.sqrt(size))
-    transformed = error_large + mass_of_large(halves) * error_small
-    rounding = ULP * (_SUBTRACTED + _FOR_EACH_RUN * (runs + len(halves)))
+    growth = 1.01 * _grown_by_all(split_masses) + grown_by(
+        (error_small + error_large) * math.sqrt(size)
+    )
+    transformed = error_large + mass_of_large(split_masses) * error_small
+    rounding = ULP * (_SUBTRACTED + _FOR_EACH_RUN * (runs + len(split_masses)))
     mass = np.roll(irfft(rare, size), -lead)
     back = unit * norm(mass) * 1.01
     round_off = (transformed + rounding * norms) * growth + back + runs * size * _DENORMAL
-    return Listed(mass, round_off, mass_of_large(halves))
+    return Listed(mass, round_off, mass_of_large(split_masses))
 
 
 def _grown(one: Weights) -> Weights:

@@ -57,7 +57,7 @@ class Question(NamedTuple):
     """What the lattice is for: the losses from below and from above, and about which delta.
 
     A relative error of the answer is ``gain`` times as much in delta. With a ``step`` there is no
-    choice of it; with a ``threshold``, losses above it are taken apart.
+    choice of it; with a ``threshold``, losses above it are split off.
     """
 
     lower: CellTerms

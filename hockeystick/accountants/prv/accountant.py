@@ -40,7 +40,7 @@ class PRV(DirectedAccountant):
 
     Two compositions, one that dominates the plan and one that the plan dominates, each tilted to
     the order that matters, so that round-off is relative to Chernoff's bound; where rare large
-    losses decide, the outcomes with one are summed apart. ``tolerance`` is the
+    losses decide, the outcomes with one are summed separately. ``tolerance`` is the
     relative width asked for; where the four million points that memory allows do not reach it, the
     answer is the interval that they give: for a hundred runs of a Gaussian of random sensitivity,
     that is a few parts in 10^8 of delta. With a ``step`` the lattice stays what it says.
@@ -152,10 +152,10 @@ class PRV(DirectedAccountant):
 
 
 def _answer(question: Question, read: Read, epsilon: float | None) -> Interval | None:
-    """Return what the lattices say, None where they overflow: tilted, or large losses apart."""
-    from hockeystick.accountants.prv._large import apart
+    """Return the lattices' interval, tilted or with a split tail; None where they overflow."""
+    from hockeystick.accountants.prv._large import split_tail
 
-    other = apart(question, epsilon) if question.step is None else None
+    other = split_tail(question, epsilon) if question.step is None else None
     found = _refined(question, read, patient=other is None)
     if other is None or (found is not None and found.relative_width <= question.tolerance):
         return found

@@ -21,10 +21,10 @@ from hockeystick.accountants._orders import log_kappa
 from hockeystick.accountants.prv._discretise import Grid, Steps, Weights
 from hockeystick.accountants.prv._rare import (
     Bulk,
-    halves_of,
     mass_of_large,
     off_by,
     rare_masses,
+    split_masses_of,
 )
 from hockeystick.accountants.prv._spectrum import Masses, grown_by, masses_of
 from hockeystick.accountants.prv._window import window
@@ -121,7 +121,7 @@ def compose(
 ) -> list[Lattice] | None:
     """Return the compositions of the parts, each put on its lattice by ``above`` or ``below``.
 
-    With a threshold, losses above it are taken apart as rare. None where a lattice takes more than
+    With a threshold, losses above it are split off as rare. None where a lattice takes more than
     ``MOST_POINTS``.
     """
     if any(part.steps.last - part.steps.first > MOST_POINTS for part in parts):
@@ -144,11 +144,11 @@ def _composed(
     """Return the composition of losses on lattices of the same step, None if it is too wide."""
     from scipy.fft import next_fast_len
 
-    halves = None if threshold is None else halves_of(weights, step, threshold)
+    split_masses = None if threshold is None else split_masses_of(weights, step, threshold)
     log_all = log_outside
-    if halves is not None:
-        large = mass_of_large(halves)
-        if not large or not all(bool(one.small.weight.any()) for one in halves):
+    if split_masses is not None:
+        large = mass_of_large(split_masses)
+        if not large or not all(bool(one.small.weight.any()) for one in split_masses):
             return None
         log_outside += min(math.log(large), 0.0)
     low, high, outside = window(weights, step, log_outside)
@@ -163,11 +163,11 @@ def _composed(
     def without_large(small: Sequence[tuple[Weights, int]], order: float) -> Lattice | None:
         return _composed(small, step, order, log_all, None)
 
-    if halves is None:
+    if split_masses is None:
         masses: Masses = masses_of(weights, size, lead)
         off = 1.01 * grown_by(math.fsum(count * one.loose for one, count in weights))
     else:
-        masses, off = rare_masses(halves, size, lead), off_by(halves)
+        masses, off = rare_masses(split_masses, size, lead), off_by(split_masses)
     return Lattice(
         tilt=tilt,
         step=step,
@@ -179,7 +179,7 @@ def _composed(
         lost=min(math.fsum(count * one.lost for one, count in weights) * (1.0 + 1e-9), 1.0),
         slack=math.fsum(count * one.slack for one, count in weights) + 8.0 * _ULP * place,
         widest=max(one.weight.size for one, _ in weights),
-        bulk=None if halves is None else Bulk(halves, step, tilt, without_large),
+        bulk=None if split_masses is None else Bulk(split_masses, step, tilt, without_large),
     )
 
 

@@ -9,14 +9,14 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.accountants.prv._discretise import Weights
-from hockeystick.accountants.prv._large import apart
+from hockeystick.accountants.prv._large import split_tail
 from hockeystick.accountants.prv._rare import (
     Bulk,
-    Halves,
-    halves_of,
+    SplitMasses,
     mass_of_large,
     off_by,
     rare_masses,
+    split_masses_of,
 )
 from hockeystick.accountants.prv._refine import Question
 from hockeystick.accountants.prv._steering import Steering
@@ -42,9 +42,9 @@ def weights(seed: int, rarity: float, off: float = 0.0) -> Weights:
 THRESHOLD = (LARGE - 5 - 0.5) * STEP
 
 
-def halves(terms: Sequence[tuple[Weights, int]]) -> list[Halves]:
+def split_masses(terms: Sequence[tuple[Weights, int]]) -> list[SplitMasses]:
     """Return the losses apart at the threshold."""
-    return halves_of(terms, STEP, THRESHOLD)
+    return split_masses_of(terms, STEP, THRESHOLD)
 
 
 def power(values: Sequence[Decimal], count: int) -> list[Decimal]:
@@ -64,7 +64,7 @@ def product(a: Sequence[Decimal], b: Sequence[Decimal]) -> list[Decimal]:
     return found
 
 
-def outcomes(parts: Sequence[Halves]) -> tuple[list[Decimal], list[Decimal]]:
+def outcomes(parts: Sequence[SplitMasses]) -> tuple[list[Decimal], list[Decimal]]:
     """Return all outcomes of a composition, and those without a large loss."""
     everything, without = [Decimal(1)], [Decimal(1)]
     for small, large, count in parts:
@@ -80,7 +80,7 @@ def outcomes(parts: Sequence[Halves]) -> tuple[list[Decimal], list[Decimal]]:
 def test_outcomes_with_a_large_loss_are_right_to_round_off_of_their_own_mass(
     counts: tuple[int, ...], rarity: float
 ) -> None:
-    parts = halves([(weights(seed, rarity), count) for seed, count in enumerate(counts)])
+    parts = split_masses([(weights(seed, rarity), count) for seed, count in enumerate(counts)])
     size = 512
     found = rare_masses(parts, size, (-5 * sum(counts)) % size)
     with localcontext() as context:
@@ -100,7 +100,7 @@ def test_what_is_subtracted_is_known_where_small_losses_leave_next_to_no_transfo
     # Even masses on 30 of 480 points: their transform has zeros, where |J| exceeds |A|.
     even = np.where(np.arange(60) < LARGE, 1.0, rarity)
     one = Weights(0.0, -5, even / even.sum(), 0.0, 0.0, np.zeros(0), 0.0, 0.0)
-    parts = halves([(one, 4)])
+    parts = split_masses([(one, 4)])
     found = rare_masses(parts, 30 * 16, (-20) % 480)
     with localcontext() as context:
         context.prec = 60
@@ -109,7 +109,7 @@ def test_what_is_subtracted_is_known_where_small_losses_leave_next_to_no_transfo
     assert np.abs(found.mass[: len(truth)] - truth).max() <= found.round_off < 1e-10 * sum(truth)
 
 
-def contribution(parts: Sequence[Halves], tilt: float, epsilon: float) -> float:
+def contribution(parts: Sequence[SplitMasses], tilt: float, epsilon: float) -> float:
     """Return what outcomes without a large loss contribute to delta."""
     with localcontext() as context:
         context.prec = 60
@@ -128,7 +128,7 @@ def composed(weights: Sequence[tuple[Weights, int]], tilt: float) -> Lattice | N
 @pytest.mark.parametrize("tilt", [0.5, 5.0])
 @pytest.mark.parametrize("off", [0.0, 1e-6])
 def test_outcomes_without_a_large_loss_contribute_what_is_said(tilt: float, off: float) -> None:
-    parts = halves([(weights(1, 1e-6, off), 3), (weights(2, 1e-6, off), 2)])
+    parts = split_masses([(weights(1, 1e-6, off), 3), (weights(2, 1e-6, off), 2)])
     bulk = Bulk(parts, STEP, tilt, composed)
     alone = Bulk(parts, STEP, tilt, lambda *_: None)
     most = [part._replace(small=_all_of(part.small)) for part in parts]
@@ -146,14 +146,14 @@ def test_a_contribution_that_does_not_count_is_not_worked_out() -> None:
     def never(*_: object) -> None:
         raise AssertionError
 
-    bulk = Bulk(halves([(weights(1, 1e-6), 3)]), STEP, 1.0, never)
+    bulk = Bulk(split_masses([(weights(1, 1e-6), 3)]), STEP, 1.0, never)
     # Beyond what small losses add up to there is next to nothing.
     assert bulk.upper(3.0, -20.0) < -100.0
     assert bulk.lower(3.0, -20.0) == -math.inf
 
 
 def test_a_contribution_that_does_not_count_is_bounded_all_the_same() -> None:
-    parts = halves([(weights(1, 1e-6), 3)])
+    parts = split_masses([(weights(1, 1e-6), 3)])
     bulk = Bulk(parts, STEP, 1.0, lambda *_: None)
     assert bulk.upper(0.3, 100.0) >= math.log(contribution(parts, 1.0, 0.3)) > -math.inf
 
@@ -178,8 +178,8 @@ def _all_of(one: Weights) -> Weights:
 
 def test_what_masses_are_off_by_changes_outcomes_by_no_more_than_is_said() -> None:
     off = 1e-4
-    parts = halves([(weights(3, 1e-3, off), 3)])
-    grown = [Halves(_all_of(part.small), _all_of(part.large), part.runs) for part in parts]
+    parts = split_masses([(weights(3, 1e-3, off), 3)])
+    grown = [SplitMasses(_all_of(part.small), _all_of(part.large), part.runs) for part in parts]
     with localcontext() as context:
         context.prec = 60
         before, after = (
@@ -255,14 +255,14 @@ def question(loss: CellLoss, count: int, delta: float, *, for_delta: bool = Fals
 def test_nothing_is_taken_apart_where_no_loss_is_rare() -> None:
     often = question(SampledGaussianLoss(0.01, 1.0, removing=True), 1000, 0.01)
     usual = question(GaussianLoss(1.0), 10, 1e-3)
-    assert apart(often, None) is None
-    assert apart(usual, None) is None
+    assert split_tail(often, None) is None
+    assert split_tail(usual, None) is None
 
 
 def test_large_losses_are_rare_and_not_far_below_epsilon() -> None:
     rare = question(SampledGaussianLoss(3.47e-5, 1.39, removing=True), 55, 3.4e-21)
     for epsilon in (None, 0.01868):
-        found = apart(rare, epsilon)
+        found = split_tail(rare, epsilon)
         assert found is not None
         assert 0.0 < found.tilt <= 1.0 / 0.2 / 0.01868
         assert found.threshold is not None

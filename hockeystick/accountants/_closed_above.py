@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 
-from hockeystick.accountants._cost import Counted
+from hockeystick.accountants._cost import Terms
 from hockeystick.accountants.closed_form import ClosedForm
 from hockeystick.errors import UnsupportedError
 from hockeystick.privacy_loss import closed_above
 
 
-def closed_epsilon_upper(terms: Counted, delta: float) -> float:
+def closed_epsilon_upper(terms: Terms, delta: float) -> float:
     """Return a proven upper bound of epsilon; inf where there is no closed form."""
     above = _above(terms)
     if above is None:
@@ -21,7 +21,7 @@ def closed_epsilon_upper(terms: Counted, delta: float) -> float:
         return math.inf
 
 
-def closed_delta_upper(terms: Counted, epsilon: float) -> float:
+def closed_delta_upper(terms: Terms, epsilon: float) -> float:
     """Return a proven upper bound of delta; inf where there is no closed form."""
     above = _above(terms)
     if above is None:
@@ -32,7 +32,7 @@ def closed_delta_upper(terms: Counted, epsilon: float) -> float:
         return math.inf
 
 
-def _above(terms: Counted) -> Counted | None:
+def _above(terms: Terms) -> Terms | None:
     """Return the losses above, None where they are the losses themselves."""
     above = tuple((closed_above(loss), count) for loss, count in terms)
     return None if above == terms else above

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from hockeystick.accountants._cost import Counted
+from hockeystick.accountants._cost import Terms
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import TOLERANCE, DirectedAccountant, Kind
 from hockeystick.accountants.contour import Contour
@@ -26,11 +26,11 @@ class Exact(DirectedAccountant):
     kind: ClassVar[Kind] = "exact"
     summary: ClassVar[str] = "contour or lattice"
 
-    def epsilon_of(self, terms: Counted, delta: float) -> Interval:
+    def epsilon_of(self, terms: Terms, delta: float) -> Interval:
         """Return epsilon of one direction."""
         return self._read(lambda one: one.epsilon_of(terms, delta))
 
-    def delta_of(self, terms: Counted, epsilon: float) -> Interval:
+    def delta_of(self, terms: Terms, epsilon: float) -> Interval:
         """Return delta of one direction."""
         return self._read(lambda one: one.delta_of(terms, epsilon))
 

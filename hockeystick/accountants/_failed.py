@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from hockeystick.accountants._cost import Cost, Counted, largest_loss, least_largest_loss
+from hockeystick.accountants._cost import Composition, Terms, largest_loss, least_largest_loss
 from hockeystick.accountants._interval import Interval, down, up
 from hockeystick.accountants._revealed import Reading
 from hockeystick.privacy_loss import (
@@ -89,7 +89,7 @@ class Failed:
         return least - _SLACK * abs(least), most + _SLACK * abs(most)
 
 
-def split_failures(terms: Counted) -> tuple[Failed | None, Counted]:
+def split_failures(terms: Terms) -> tuple[Failed | None, Terms]:
     """Return the failures as one, None where there are none, and the rest."""
     failing = [(share, count) for loss, count in terms if (share := _share(loss)) is not None]
     if not failing:
@@ -137,25 +137,25 @@ def _outward(value: Fraction, side: float) -> float:
     return math.nextafter(near, math.inf * side)
 
 
-def can_be_infinite(cost: Cost) -> bool:
+def can_be_infinite(composition: Composition) -> bool:
     """Return whether a loss is infinite with positive probability."""
-    return any(_can_be_infinite(one) for one in cost.branches)
+    return any(_can_be_infinite(one) for one in composition.branches)
 
 
-def _can_be_infinite(cost: Cost) -> bool:
+def _can_be_infinite(composition: Composition) -> bool:
     """Return the same for a record in one place."""
-    ways = [split_failures(terms) for terms in (cost.removing, cost.adding)]
+    ways = [split_failures(terms) for terms in (composition.removing, composition.adding)]
     failed = any(one is not None for one, _ in ways)
-    shown = any(isinstance(loss, RevealingLoss) for loss, _ in cost.removing)
+    shown = any(isinstance(loss, RevealingLoss) for loss, _ in composition.removing)
     return failed or shown or not all(are_finite(rest) for _, rest in ways)
 
 
-def are_finite(terms: Counted) -> bool:
+def are_finite(terms: Terms) -> bool:
     """Return whether all losses known by a profile are shown to be finite."""
     return all(loss.vanishes for loss, _ in terms if isinstance(loss, ProfileLoss))
 
 
-def _without_failures(terms: Counted) -> Counted:
+def _without_failures(terms: Terms) -> Terms:
     """Return the same losses without their failures, equal ones counted together."""
     counts: dict[PrivacyLoss, int] = {}
     for loss, count in terms:

@@ -6,7 +6,7 @@ from contextlib import suppress
 from fractions import Fraction
 from typing import Final, TypeAlias
 
-from hockeystick.accountants._cost import Cost
+from hockeystick.accountants._cost import Composition
 from hockeystick.accountants.base import Accountant
 from hockeystick.accountants.closed_form import ClosedForm
 from hockeystick.errors import UnsupportedError
@@ -20,11 +20,11 @@ _REASON: Final = (
 )
 
 
-def guarantees(accountant: Accountant, cost: Cost) -> Guarantees:
+def guarantees(accountant: Accountant, composition: Composition) -> Guarantees:
     """Return the guarantees with their counts, or raise where a part is anything else."""
-    terms = cost.removing
+    terms = composition.removing
     found = [(loss, count) for loss, count in terms if isinstance(loss, TwoPointLoss)]
-    if len(found) < len(terms) or cost.adding != terms:
+    if len(found) < len(terms) or composition.adding != terms:
         raise accountant.refuse("the plan", _REASON)
     return found
 
@@ -34,15 +34,15 @@ def decimal(value: float) -> Fraction:
     return Fraction(repr(value))
 
 
-def exact_epsilon(cost: Cost, delta: float) -> float:
+def exact_epsilon(composition: Composition, delta: float) -> float:
     """Return a lower end of epsilon: that of the exact composition, 0 where it takes too long."""
     with suppress(UnsupportedError):
-        return ClosedForm().epsilon(cost, delta).lower
+        return ClosedForm().epsilon(composition, delta).lower
     return 0.0
 
 
-def exact_delta(cost: Cost, epsilon: float) -> float:
+def exact_delta(composition: Composition, epsilon: float) -> float:
     """Return a lower end of delta: that of the exact composition, 0 where it takes too long."""
     with suppress(UnsupportedError):
-        return ClosedForm().delta(cost, epsilon).lower
+        return ClosedForm().delta(composition, epsilon).lower
     return 0.0

@@ -12,10 +12,10 @@ from hockeystick.privacy_loss import Cumulants, CurveLoss, LineLoss, PrivacyLoss
 # The real axis is searched for ln c up to this far from 0.
 _FARTHEST: Final = 60.0
 
-Terms: TypeAlias = Sequence[tuple[PrivacyLoss, int]]
+TermSequence: TypeAlias = Sequence[tuple[PrivacyLoss, int]]
 
 
-def total(terms: Terms, c: float) -> Cumulants:
+def total(terms: TermSequence, c: float) -> Cumulants:
     """Return the cumulants of the composition: each run's, times the runs, added up."""
     value = slope = curvature = 0.0
     for loss, count in terms:
@@ -32,12 +32,12 @@ def log_mgfs(terms: Sequence[tuple[LineLoss, int]], orders: Sequence[float]) -> 
     return [math.fsum(count * one[k] for count, one in values) for k in range(len(orders))]
 
 
-def last_order(terms: Terms) -> float:
+def last_order(terms: TermSequence) -> float:
     """Return the largest c at which K is known to be bounded, inf where there is none."""
     return min((loss.end for loss, _ in terms if isinstance(loss, CurveLoss)), default=math.inf)
 
 
-def candidates(terms: Terms, c: float) -> tuple[float, ...]:
+def candidates(terms: TermSequence, c: float) -> tuple[float, ...]:
     """Return c, no further than K is bounded, and the corners next to it: the best is there."""
     c = min(c, last_order(terms))
     near = [corner for loss, _ in terms if isinstance(loss, CurveLoss) for corner in loss.corners]
@@ -53,7 +53,7 @@ def log_kappa(c: float) -> float:
     return -c * math.log1p(1.0 / c) - math.log1p(c) if c > 0.0 else 0.0
 
 
-def optimal_order(terms: Terms, log_delta: float) -> float:
+def optimal_order(terms: TermSequence, log_delta: float) -> float:
     """Return the ``c = alpha - 1`` that gives the least epsilon by ``renyi_epsilon``.
 
     The derivative in c vanishes where ``c K' - K + ln(1+c) + ln delta = 0``, which increases.
@@ -70,7 +70,7 @@ def optimal_order(terms: Terms, log_delta: float) -> float:
     return math.exp(increasing_root(condition, 1.5, tolerance=1e-5, farthest=_FARTHEST))
 
 
-def optimal_order_at(terms: Terms, epsilon: float) -> float:
+def optimal_order_at(terms: TermSequence, epsilon: float) -> float:
     """Return the ``c = alpha - 1`` that gives the least delta at an epsilon."""
 
     def condition(log_c: float) -> float:
@@ -80,7 +80,7 @@ def optimal_order_at(terms: Terms, epsilon: float) -> float:
     return math.exp(increasing_root(condition, 1.5, tolerance=1e-5, farthest=_FARTHEST))
 
 
-def saddle(terms: Terms, epsilon: float) -> float:
+def saddle(terms: TermSequence, epsilon: float) -> float:
     """Return the c > 0 that minimises ``K(c) - epsilon c - ln c - ln(1 + c)``."""
 
     def condition(log_c: float) -> float:
@@ -90,7 +90,7 @@ def saddle(terms: Terms, epsilon: float) -> float:
     return math.exp(increasing_root(condition, 1.5, tolerance=1e-4, farthest=_FARTHEST))
 
 
-def saddle_log_delta(terms: Terms, c: float) -> tuple[float, float]:
+def saddle_log_delta(terms: TermSequence, c: float) -> tuple[float, float]:
     """Return the epsilon whose saddle is c, and the saddle-point estimate of ln delta there."""
     k = total(terms, c)
     epsilon = k.slope - 1.0 / c - 1.0 / (1.0 + c)

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from hockeystick.accountants._cost import Counted
+from hockeystick.accountants._cost import Terms
 from hockeystick.accountants._interval import Interval
 from hockeystick.privacy_loss import RevealingLoss
 from hockeystick.privacy_loss._rates import complement_bounds
@@ -97,7 +97,7 @@ class Revealed:
         return Interval(_less(lower), upper, min(_more(upper), 1.0)).ordered()
 
 
-def split(terms: Counted) -> tuple[Revealed | None, Counted]:
+def split(terms: Terms) -> tuple[Revealed | None, Terms]:
     """Return the releases without noise as one, None where there are none, and the rest."""
     shown = [(loss, count) for loss, count in terms if isinstance(loss, RevealingLoss)]
     if not shown:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final, TypeAlias
 
-from hockeystick.accountants._cost import Counted
+from hockeystick.accountants._cost import Terms
 from hockeystick.accountants._interval import Interval
 from hockeystick.privacy_loss import PartlyShownLoss
 
@@ -22,7 +22,7 @@ _SLACK: Final = 2.0**-48
 _NARROW: Final = 1e-8
 _HALVINGS: Final = 40
 
-Reading: TypeAlias = Callable[[Counted, float], Interval]
+Reading: TypeAlias = Callable[[Terms, float], Interval]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +34,8 @@ class Shifted:
 
     low: float
     high: float
-    rest: Counted
-    opposite: Counted | None
+    rest: Terms
+    opposite: Terms | None
 
     def delta(self, epsilon: float, read: Reading) -> Interval:
         """Return delta at an epsilon, delta of lists of losses being read."""
@@ -83,7 +83,7 @@ def _crossing(above: Callable[[float], bool], most: float) -> tuple[float, float
     return low, high
 
 
-def split_shifts(terms: Counted) -> Shifted | None:
+def split_shifts(terms: Terms) -> Shifted | None:
     """Return the constants apart from the rest, None where there are none."""
     moved = [(loss, count) for loss, count in terms if isinstance(loss, PartlyShownLoss)]
     if not moved:
@@ -99,7 +99,7 @@ def split_shifts(terms: Counted) -> Shifted | None:
     return Shifted(low - rounding, high + rounding, rest, _opposite(rest))
 
 
-def _opposite(terms: Counted) -> Counted | None:
+def _opposite(terms: Terms) -> Terms | None:
     """Return the losses in the other direction, None where one of them does not tell it."""
     turned = [(loss.opposite, count) for loss, count in terms]
     known = tuple((loss, count) for loss, count in turned if loss is not None)

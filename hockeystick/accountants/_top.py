@@ -10,7 +10,7 @@ import math
 import sys
 from typing import Final, NamedTuple
 
-from hockeystick.accountants._cost import Counted
+from hockeystick.accountants._cost import Terms
 from hockeystick.privacy_loss import CellLoss
 
 _ULP: Final = 2.0**-52
@@ -39,7 +39,7 @@ class Top(NamedTuple):
         return max(epsilon - 4.0 * _ULP * abs(self.loss), 0.0)
 
 
-def top(terms: Counted) -> Top:
+def top(terms: Terms) -> Top:
     """Return the largest loss that those runs attain whose largest one has mass; 0 for none."""
     loss, log_mass = 0.0, 0.0
     for one, count in terms:

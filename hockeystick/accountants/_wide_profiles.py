@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 
-from hockeystick.accountants._cost import Cost, Counted, largest_loss
+from hockeystick.accountants._cost import Composition, Terms, largest_loss
 from hockeystick.accountants._failed import Failed
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants._orders import candidates, log_kappa, optimal_order
@@ -121,7 +121,7 @@ class WideProfile(Profile):
     loss takes few values, they are among the epsilons, and delta is known everywhere.
     """
 
-    def __init__(self, terms: Counted) -> None:
+    def __init__(self, terms: Terms) -> None:
         self._terms = terms
 
     def __eq__(self, other: object) -> bool:
@@ -192,9 +192,9 @@ class WideProfile(Profile):
         return c, k * (1.0 + _OUTWARD)
 
     @property
-    def _cost(self) -> Cost:
-        """The losses as those of a plan whose directions cost the same."""
-        return Cost(self._terms, self._terms)
+    def _cost(self) -> Composition:
+        """The losses as a composition that is the same in both directions."""
+        return Composition(self._terms, self._terms)
 
     @property
     def _is_tabled(self) -> bool:

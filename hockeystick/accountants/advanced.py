@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import ClassVar, Final, final
 
-from hockeystick.accountants._cost import Cost, Counted, largest_loss
+from hockeystick.accountants._cost import Composition, Terms, largest_loss
 from hockeystick.accountants._guarantees import guarantees
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import DirectedAccountant, Kind
@@ -41,17 +41,17 @@ class Advanced(DirectedAccountant):
     kind: ClassVar[Kind] = "bound"
     summary: ClassVar[str] = "Kairouz-Oh-Viswanath closed form, for guarantees alone"
 
-    def epsilon(self, cost: Cost, delta: float) -> Interval:
+    def epsilon(self, composition: Composition, delta: float) -> Interval:
         """Return epsilon, if there is nothing but guarantees."""
-        guarantees(self, cost)
-        return super().epsilon(cost, delta)
+        guarantees(self, composition)
+        return super().epsilon(composition, delta)
 
-    def delta(self, cost: Cost, epsilon: float) -> Interval:
+    def delta(self, composition: Composition, epsilon: float) -> Interval:
         """Return delta, if there is nothing but guarantees."""
-        guarantees(self, cost)
-        return super().delta(cost, epsilon)
+        guarantees(self, composition)
+        return super().delta(composition, epsilon)
 
-    def epsilon_of(self, terms: Counted, delta: float) -> Interval:
+    def epsilon_of(self, terms: Terms, delta: float) -> Interval:
         """Return epsilon of guarantees without failures."""
         if not terms:
             return Interval.point(0.0)
@@ -59,7 +59,7 @@ class Advanced(DirectedAccountant):
         upper = max(min(_epsilon_upper(terms, delta), largest_loss(terms)), lower)
         return Interval(lower, upper, upper)
 
-    def delta_of(self, terms: Counted, epsilon: float) -> Interval:
+    def delta_of(self, terms: Terms, epsilon: float) -> Interval:
         """Return delta of guarantees without failures: the same forms, solved for it."""
         if epsilon > largest_loss(terms):
             return Interval.point(0.0)
@@ -68,7 +68,7 @@ class Advanced(DirectedAccountant):
         return Interval(lower, upper, upper)
 
 
-def _epsilon_upper(terms: Counted, delta: float) -> float:
+def _epsilon_upper(terms: Terms, delta: float) -> float:
     """Return the smaller of the second and the third form, rounded up."""
     mean, square = _moments(terms)
     if not _LEAST < square < _MOST:
@@ -78,7 +78,7 @@ def _epsilon_upper(terms: Counted, delta: float) -> float:
     return (mean + math.sqrt(2.0 * square * spread)) * (1.0 + _OUTWARD)
 
 
-def _delta_upper(terms: Counted, epsilon: float) -> float:
+def _delta_upper(terms: Terms, epsilon: float) -> float:
     """Return the least d of the second and the third form at an epsilon, rounded up."""
     mean, square = _moments(terms)
     beyond = (epsilon - mean) - _OUTWARD * (epsilon + mean)
@@ -94,7 +94,7 @@ def _delta_upper(terms: Counted, epsilon: float) -> float:
     return math.exp(min(least, 0.0))
 
 
-def _moments(terms: Counted) -> tuple[float, float]:
+def _moments(terms: Terms) -> tuple[float, float]:
     """Return B and V, rounded up."""
     sizes = [(loss.supremum, count) for loss, count in terms]
     mean = math.fsum(count * size * math.tanh(0.5 * size) for size, count in sizes)

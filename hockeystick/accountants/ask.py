@@ -9,9 +9,9 @@ from typing import Any, Final, Literal, TypeAlias, final, overload
 
 from hockeystick import _validate
 from hockeystick.accountants._cost import (
-    Cost,
+    Composition,
     assumptions_of,
-    cost_of,
+    compose,
     largest_loss,
     least_largest_loss,
 )
@@ -258,8 +258,8 @@ def _answer(
     plan: Mechanism, quantity: Quantity, value: float, accountant: Accountant, digits: int | None
 ) -> Answer:
     """Return the answer of one accountant, with what it rests on."""
-    cost = cost_of(checked("plan", plan), accountant.name)
-    found = [_read(one, quantity, value, accountant, digits) for one in cost.branches]
+    composition = compose(checked("plan", plan), accountant.name)
+    found = [_read(one, quantity, value, accountant, digits) for one in composition.branches]
     used, _ = max(found, key=lambda one: one[1].upper)
     interval = worse([one for _, one in found])
     assumptions = assumptions_of(plan)
@@ -281,22 +281,30 @@ def _answer(
 
 
 def _read(
-    cost: Cost, quantity: Quantity, value: float, accountant: Accountant, digits: int | None
+    composition: Composition,
+    quantity: Quantity,
+    value: float,
+    accountant: Accountant,
+    digits: int | None,
 ) -> tuple[Accountant, Interval]:
     """Return the accountant that answers and its interval, the ends of the scale included."""
-    known = _at_the_ends(cost, quantity, value)
+    known = _at_the_ends(composition, quantity, value)
     if known is not None:
         return ClosedForm() if isinstance(accountant, Auto) else accountant, known
 
-    if quantity == "delta" and value > _FARTHEST and not can_be_infinite(cost):
+    if quantity == "delta" and value > _FARTHEST and not can_be_infinite(composition):
         # delta falls: what it is at most there, it is at most here.
-        used, nearer = _read(cost, quantity, _FARTHEST, accountant, None)
+        used, nearer = _read(composition, quantity, _FARTHEST, accountant, None)
         return used, Interval(0.0, 0.0, nearer.upper)
 
     def ask(one: Accountant) -> Interval:
         if digits is not None:
-            return _representable(one, one.digits(cost, quantity, value, digits))
-        return one.epsilon(cost, value) if quantity == "epsilon" else one.delta(cost, value)
+            return _representable(one, one.digits(composition, quantity, value, digits))
+        return (
+            one.epsilon(composition, value)
+            if quantity == "epsilon"
+            else one.delta(composition, value)
+        )
 
     if isinstance(accountant, Auto):
         return accountant.choose(ask, digits=digits is not None)
@@ -311,15 +319,15 @@ def _representable(accountant: Accountant, interval: Interval) -> Interval:
     return interval
 
 
-def _at_the_ends(cost: Cost, quantity: Quantity, value: float) -> Interval | None:
+def _at_the_ends(composition: Composition, quantity: Quantity, value: float) -> Interval | None:
     """Return the answer where it needs no accountant."""
     if quantity == "epsilon" and value >= 1.0:
         return Interval.point(0.0)
     if quantity == "epsilon" and value == 0.0:
-        upper = max(0.0, *(largest_loss(terms) for terms in cost.directions))
-        lower = max(least_largest_loss(terms) for terms in cost.directions)
+        upper = max(0.0, *(largest_loss(terms) for terms in composition.directions))
+        lower = max(least_largest_loss(terms) for terms in composition.directions)
         return Interval(lower, upper, upper).ordered()
-    if quantity == "delta" and value == math.inf and not can_be_infinite(cost):
+    if quantity == "delta" and value == math.inf and not can_be_infinite(composition):
         return Interval.point(0.0)
     return None
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
-from hockeystick.accountants._cost import Cost
+from hockeystick.accountants._cost import Composition
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import TOLERANCE, Accountant, Kind
 from hockeystick.accountants.closed_form import ClosedForm
@@ -51,17 +51,21 @@ class Auto(Accountant):
         """Return the same with another tolerance."""
         return Auto(tolerance)
 
-    def epsilon(self, cost: Cost, delta: float) -> Interval:
+    def epsilon(self, composition: Composition, delta: float) -> Interval:
         """Return epsilon by the accountant that is chosen."""
-        return self.choose(lambda accountant: accountant.epsilon(cost, delta))[1]
+        return self.choose(lambda accountant: accountant.epsilon(composition, delta))[1]
 
-    def delta(self, cost: Cost, epsilon: float) -> Interval:
+    def delta(self, composition: Composition, epsilon: float) -> Interval:
         """Return delta by the accountant that is chosen."""
-        return self.choose(lambda accountant: accountant.delta(cost, epsilon))[1]
+        return self.choose(lambda accountant: accountant.delta(composition, epsilon))[1]
 
-    def digits(self, cost: Cost, quantity: Quantity, value: float, digits: int) -> Interval:
+    def digits(
+        self, composition: Composition, quantity: Quantity, value: float, digits: int
+    ) -> Interval:
         """Return epsilon or delta to so many digits by the first accountant that can."""
-        return self.choose(lambda one: one.digits(cost, quantity, value, digits), digits=True)[1]
+        return self.choose(
+            lambda one: one.digits(composition, quantity, value, digits), digits=True
+        )[1]
 
     def choose(
         self, ask: Callable[[Accountant], Interval], *, digits: bool = False

@@ -1,4 +1,4 @@
-"""What every accountant is: a way of reading the cost of a plan."""
+"""What every accountant is: a way of reading the composition of a plan."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeVar
 
-from hockeystick.accountants._cost import Cost, Counted
+from hockeystick.accountants._cost import Composition, Terms
 from hockeystick.accountants._failed import Failed, are_finite, split_failures
 from hockeystick.accountants._interval import Interval, worse
 from hockeystick.accountants._revealed import Reading, Revealed, split
@@ -31,7 +31,7 @@ Kind = Literal["exact", "bound", "approximation"]
 
 
 class Accountant(ABC):
-    """A way of reading the cost of a plan as an epsilon or a delta.
+    """A way of reading the composition of a plan as an epsilon or a delta.
 
     ``kind`` says what its answers are: "exact" (an interval around the truth as narrow as floats
     allow), "bound" (an interval whose upper end has a theorem but is not tight) or
@@ -45,14 +45,16 @@ class Accountant(ABC):
     has_digits: ClassVar[bool] = False
 
     @abstractmethod
-    def epsilon(self, cost: Cost, delta: float) -> Interval:
+    def epsilon(self, composition: Composition, delta: float) -> Interval:
         """Return epsilon at a delta in (0, 1)."""
 
     @abstractmethod
-    def delta(self, cost: Cost, epsilon: float) -> Interval:
+    def delta(self, composition: Composition, epsilon: float) -> Interval:
         """Return delta at a finite epsilon >= 0."""
 
-    def digits(self, cost: Cost, quantity: Quantity, value: float, digits: int) -> Interval:
+    def digits(
+        self, composition: Composition, quantity: Quantity, value: float, digits: int
+    ) -> Interval:
         """Return epsilon (at a delta) or delta (at an epsilon) to so many digits, as mpf."""
         raise self.refuse("the plan", "it has no arbitrary-precision form; use accountant='auto'")
 
@@ -72,24 +74,24 @@ class DirectedAccountant(Accountant):
     """
 
     @abstractmethod
-    def epsilon_of(self, terms: Counted, delta: float) -> Interval:
+    def epsilon_of(self, terms: Terms, delta: float) -> Interval:
         """Return epsilon of one direction."""
 
     @abstractmethod
-    def delta_of(self, terms: Counted, epsilon: float) -> Interval:
+    def delta_of(self, terms: Terms, epsilon: float) -> Interval:
         """Return delta of one direction."""
 
-    def epsilon(self, cost: Cost, delta: float) -> Interval:
+    def epsilon(self, composition: Composition, delta: float) -> Interval:
         """Return the larger of the two directions."""
         of_all = partial(_apart, split_failures, Failed.epsilon, self._epsilon_finite)
-        return worse([of_all(terms, delta) for terms in cost.directions])
+        return worse([of_all(terms, delta) for terms in composition.directions])
 
-    def delta(self, cost: Cost, epsilon: float) -> Interval:
+    def delta(self, composition: Composition, epsilon: float) -> Interval:
         """Return the larger of the two directions."""
         of_all = partial(_apart, split_failures, Failed.delta, self._delta_finite)
-        return worse([of_all(terms, epsilon) for terms in cost.directions])
+        return worse([of_all(terms, epsilon) for terms in composition.directions])
 
-    def _epsilon_finite(self, terms: Counted, delta: float) -> Interval:
+    def _epsilon_finite(self, terms: Terms, delta: float) -> Interval:
         """Return epsilon of one direction without failures."""
         shifted = split_shifts(terms)
         read = partial(_apart, split, Revealed.epsilon, self.epsilon_of)
@@ -97,13 +99,13 @@ class DirectedAccountant(Accountant):
             return read(terms, delta)
         return shifted.epsilon(delta, read, self._delta_finite)
 
-    def _delta_finite(self, terms: Counted, epsilon: float) -> Interval:
+    def _delta_finite(self, terms: Terms, epsilon: float) -> Interval:
         """Return delta of one direction without failures."""
         shifted = split_shifts(terms)
         read = partial(_apart, split, Revealed.delta, self._delta_anywhere)
         return read(terms, epsilon) if shifted is None else shifted.delta(epsilon, read)
 
-    def _delta_anywhere(self, terms: Counted, epsilon: float) -> Interval:
+    def _delta_anywhere(self, terms: Terms, epsilon: float) -> Interval:
         """Return delta of one direction; far out only that it falls is used."""
         if epsilon == math.inf and are_finite(terms):
             return Interval.point(0.0)
@@ -113,10 +115,10 @@ class DirectedAccountant(Accountant):
 
 
 def _apart(
-    split: Callable[[Counted], tuple[_Part | None, Counted]],
+    split: Callable[[Terms], tuple[_Part | None, Terms]],
     combined: Callable[[_Part, float, Reading], Interval],
-    read: Callable[[Counted, float], Interval],
-    terms: Counted,
+    read: Callable[[Terms, float], Interval],
+    terms: Terms,
     value: float,
 ) -> Interval:
     """Return one direction's answer, what is split off set apart from the rest, which is read."""

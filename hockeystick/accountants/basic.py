@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 from typing import ClassVar, final
 
-from hockeystick.accountants._cost import Cost
+from hockeystick.accountants._cost import Composition
 from hockeystick.accountants._guarantees import (
     Guarantees,
     decimal,
@@ -34,18 +34,18 @@ class Basic(Accountant):
     kind: ClassVar[Kind] = "bound"
     summary: ClassVar[str] = "sums of epsilons and deltas, for guarantees alone"
 
-    def epsilon(self, cost: Cost, delta: float) -> Interval:
+    def epsilon(self, composition: Composition, delta: float) -> Interval:
         """Return the sum of the epsilons, where delta covers that of the deltas."""
-        epsilons, deltas = _sums(guarantees(self, cost))
+        epsilons, deltas = _sums(guarantees(self, composition))
         upper = float_up(epsilons) if decimal(delta) >= deltas else math.inf
-        return Interval(min(exact_epsilon(cost, delta), upper), upper, upper)
+        return Interval(min(exact_epsilon(composition, delta), upper), upper, upper)
 
-    def delta(self, cost: Cost, epsilon: float) -> Interval:
+    def delta(self, composition: Composition, epsilon: float) -> Interval:
         """Return the sum of the deltas, where epsilon covers that of the epsilons."""
-        epsilons, deltas = _sums(guarantees(self, cost))
+        epsilons, deltas = _sums(guarantees(self, composition))
         covered = epsilon == math.inf or decimal(epsilon) >= epsilons
         upper = min(float_up(deltas), 1.0) if covered else 1.0
-        return Interval(min(exact_delta(cost, epsilon), upper), upper, upper)
+        return Interval(min(exact_delta(composition, epsilon), upper), upper, upper)
 
 
 def _sums(terms: Guarantees) -> tuple[Fraction, Fraction]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, NamedTuple, final
 
 from hockeystick._solve import increasing_root
-from hockeystick.accountants._cost import Counted, apart, largest_loss
+from hockeystick.accountants._cost import Terms, expand_sequences, largest_loss
 from hockeystick.accountants._interval import Interval, down, up
 from hockeystick.accountants.base import DirectedAccountant, Kind
 from hockeystick.privacy_loss import NoAnalysisError
@@ -75,11 +75,11 @@ class BerryEsseen(DirectedAccountant):
     kind: ClassVar[Kind] = "bound"
     summary: ClassVar[str] = "central limit theorem with its proven error; wide below gamma"
 
-    def epsilon_of(self, terms: Counted, delta: float) -> Interval:
+    def epsilon_of(self, terms: Terms, delta: float) -> Interval:
         """Return epsilon of one direction; inf above where delta is below gamma."""
         if not terms:
             return Interval.point(0.0)
-        terms = apart(terms)
+        terms = expand_sequences(terms)
         pair = self._pair(terms)
         far = max(pair.under_p.mean + _FAR * pair.under_p.deviation, 1.0)
         upper = min(_first_below(pair.upper, delta, far), largest_loss(terms))
@@ -87,17 +87,17 @@ class BerryEsseen(DirectedAccountant):
         lower = min(_last_above(least.lower, delta, far), upper) if least else 0.0
         return Interval(lower, _crossing(pair.under_p.profile, delta, far), upper).ordered()
 
-    def delta_of(self, terms: Counted, epsilon: float) -> Interval:
+    def delta_of(self, terms: Terms, epsilon: float) -> Interval:
         """Return delta of one direction."""
         if epsilon > largest_loss(terms):
             return Interval.point(0.0)
-        terms = apart(terms)
+        terms = expand_sequences(terms)
         pair = self._pair(terms)
         middle, least = pair.under_p.profile(epsilon), _attained(terms, pair)
         lower = least.lower(epsilon) if least else 0.0
         return Interval(lower, middle, pair.upper(epsilon)).ordered()
 
-    def _pair(self, terms: Counted) -> NormalPair:
+    def _pair(self, terms: Terms) -> NormalPair:
         """Return the normals next to the total loss, or raise."""
         try:
             return normals_of(terms)
@@ -225,7 +225,7 @@ class NormalPair:
         return more - less - _OUTWARD * (abs(more) + less)
 
 
-def normals_of(terms: Counted) -> NormalPair:
+def normals_of(terms: Terms) -> NormalPair:
     """Return the normals next to the total of one direction's losses, with proven distances.
 
     Raises:
@@ -238,7 +238,7 @@ def normals_of(terms: Counted) -> NormalPair:
     )
 
 
-def _attained(terms: Counted, pair: NormalPair) -> NormalPair | None:
+def _attained(terms: Terms, pair: NormalPair) -> NormalPair | None:
     """Return the normals next to losses that some data reach: the pair where all are exact."""
     if all(loss.attained is loss for loss, _ in terms):
         return pair

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
-from hockeystick.accountants._cost import Cost, Counted, largest_loss
+from hockeystick.accountants._cost import Composition, Terms, largest_loss
 from hockeystick.accountants._failed import can_be_infinite
 from hockeystick.accountants._interval import Interval, down, up, worse
 from hockeystick.accountants._profiles import (
@@ -59,7 +59,7 @@ class ClosedForm(DirectedAccountant):
     summary: ClassVar[str] = "exact formula for unsampled Gaussians, pure DP and single runs"
     has_digits: ClassVar[bool] = True
 
-    def epsilon_of(self, terms: Counted, delta: float) -> Interval:
+    def epsilon_of(self, terms: Terms, delta: float) -> Interval:
         """Return epsilon of one direction."""
         if not terms:
             return Interval.point(0.0)
@@ -79,7 +79,7 @@ class ClosedForm(DirectedAccountant):
                 lower, slack = down(lower * (1.0 - slack)), min(2.0 * slack, 0.5)
         return Interval(min(lower, sys.float_info.max), estimate, upper).ordered()
 
-    def delta_of(self, terms: Counted, epsilon: float) -> Interval:
+    def delta_of(self, terms: Terms, epsilon: float) -> Interval:
         """Return delta of one direction."""
         if epsilon > largest_loss(terms):
             return Interval.point(0.0)
@@ -90,16 +90,21 @@ class ClosedForm(DirectedAccountant):
             low, middle, high = (float(profile.delta(mp.mpf(epsilon), n)) for n in (-1, 0, 1))
         return Interval(down(low), middle, min(up(high), 1.0)).ordered()
 
-    def digits(self, cost: Cost, quantity: Quantity, value: float, digits: int) -> Interval:
+    def digits(
+        self, composition: Composition, quantity: Quantity, value: float, digits: int
+    ) -> Interval:
         """Return epsilon or delta to so many digits."""
-        if can_be_infinite(cost):
+        if can_be_infinite(composition):
             reason = "there is no arbitrary-precision form"
             raise self.refuse("a release that may show everything", reason)
-        if any(isinstance(loss, ProfileLoss) for loss, _ in (*cost.removing, *cost.adding)):
+        if any(
+            isinstance(loss, ProfileLoss)
+            for loss, _ in (*composition.removing, *composition.adding)
+        ):
             reason = "a trade-off function is known to the digits of floats"
             raise self.refuse("the plan", reason)
         found = []
-        for terms in cost.directions:
+        for terms in composition.directions:
             if quantity == "epsilon":
                 found.append(self._epsilon_digits(terms, value, digits))
             else:
@@ -107,7 +112,7 @@ class ClosedForm(DirectedAccountant):
         with working_digits(digits + 15):
             return worse(found)
 
-    def _delta_digits(self, terms: Counted, epsilon: float, digits: int) -> Interval:
+    def _delta_digits(self, terms: Terms, epsilon: float, digits: int) -> Interval:
         """Return delta of one direction to so many digits."""
         from mpmath import mp
 
@@ -127,7 +132,7 @@ class ClosedForm(DirectedAccountant):
             slack = middle * mp.mpf(10) ** -(digits + 2)
             return Interval(*(min(end, mp.one) for end in (middle - slack, middle, middle + slack)))
 
-    def _epsilon_digits(self, terms: Counted, delta: float, digits: int) -> Interval:
+    def _epsilon_digits(self, terms: Terms, delta: float, digits: int) -> Interval:
         """Return epsilon of one direction to so many digits, proven by delta on either side."""
         from mpmath import mp
 
@@ -151,7 +156,7 @@ class ClosedForm(DirectedAccountant):
                     return Interval(low, middle, high)
         raise self.refuse("the plan", "epsilon is too near 0 for any of its digits")
 
-    def _profile(self, terms: Counted) -> ExactProfile:
+    def _profile(self, terms: Terms) -> ExactProfile:
         """Return the profile of the terms, or raise."""
         gaussians = [(loss, n) for loss, n in terms if isinstance(loss, GaussianLoss)]
         if len(gaussians) == len(terms):
@@ -169,7 +174,7 @@ class ClosedForm(DirectedAccountant):
         raise self.refuse("the plan", _REASON)
 
 
-def provable_parts(terms: Counted) -> list[Counted]:
+def provable_parts(terms: Terms) -> list[Terms]:
     """Return parts of a composition whose closed forms are lower bounds of the whole.
 
     Releasing less never costs more, so that a composition costs at least what any part of it does:
@@ -178,7 +183,7 @@ def provable_parts(terms: Counted) -> list[Counted]:
     """
     gaussians: list[tuple[GaussianLoss, int]] = []
     two_points: list[tuple[TwoPointLoss, int]] = []
-    parts: list[Counted] = []
+    parts: list[Terms] = []
     for loss, count in terms:
         known = loss.attained
         if isinstance(known, GaussianLoss):
@@ -191,7 +196,7 @@ def provable_parts(terms: Counted) -> list[Counted]:
             parts.append(((loss, 1),))
     if number_of_atoms(two_points) > MOST_ATOMS:
         two_points = [(max((loss for loss, _ in two_points), key=lambda one: one.epsilon), 1)]
-    together: tuple[Counted, ...] = (tuple(gaussians), tuple(two_points))
+    together: tuple[Terms, ...] = (tuple(gaussians), tuple(two_points))
     return [*parts, *(part for part in together if part)]
 
 
@@ -201,14 +206,14 @@ def _atomic(terms: tuple[tuple[TwoPointLoss, int], ...]) -> AtomicProfile:
     return AtomicProfile(terms)
 
 
-def least_epsilon(terms: Counted, delta: float) -> float:
+def least_epsilon(terms: Terms, delta: float) -> float:
     """Return a lower bound of epsilon: of a part with a closed form, or of the largest losses."""
     form = ClosedForm()
     parts = [form.epsilon_of(part, delta).lower for part in provable_parts(terms)]
     return max([top(terms).epsilon(delta), *parts])
 
 
-def least_delta(terms: Counted, epsilon: float) -> float:
+def least_delta(terms: Terms, epsilon: float) -> float:
     """Return a lower bound of delta: of a part with a closed form, or of the largest losses."""
     form = ClosedForm()
     parts = [form.delta_of(part, epsilon).lower for part in provable_parts(terms)]

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
 from hockeystick._solve import increasing_root, minimum
-from hockeystick.accountants._cost import Counted, apart
+from hockeystick.accountants._cost import Terms, expand_sequences
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import DirectedAccountant, Kind
 from hockeystick.privacy_loss import NoAnalysisError
@@ -52,18 +52,18 @@ class Edgeworth(DirectedAccountant):
     kind: ClassVar[Kind] = "approximation"
     summary: ClassVar[str] = "Edgeworth expansion; no guarantee, closer than the limit theorem"
 
-    def epsilon_of(self, terms: Counted, delta: float) -> Interval:
+    def epsilon_of(self, terms: Terms, delta: float) -> Interval:
         """Return where the expansion of one direction last exceeds delta."""
         return Interval.point(self._expansion(terms).epsilon(delta) if terms else 0.0)
 
-    def delta_of(self, terms: Counted, epsilon: float) -> Interval:
+    def delta_of(self, terms: Terms, epsilon: float) -> Interval:
         """Return the largest value that the expansion of one direction takes from epsilon on."""
         return Interval.point(self._expansion(terms).delta(epsilon) if terms else 0.0)
 
-    def _expansion(self, terms: Counted) -> Expansion:
+    def _expansion(self, terms: Terms) -> Expansion:
         """Return the expansion of the total loss, or raise."""
         try:
-            moments = [(moments_of(loss), count) for loss, count in apart(terms)]
+            moments = [(moments_of(loss), count) for loss, count in expand_sequences(terms)]
         except NoAnalysisError as error:
             raise self.refuse("the plan", str(error)) from None
         total = _total(moments)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import ClassVar, final
 
-from hockeystick.accountants._cost import Cost, Counted
+from hockeystick.accountants._cost import Composition, Terms
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import Accountant, Kind
 from hockeystick.accountants.closed_form import ClosedForm
@@ -37,22 +37,22 @@ class GaussianLimit(Accountant):
     kind: ClassVar[Kind] = "approximation"
     summary: ClassVar[str] = "central limit theorem; no guarantee, on either side of the truth"
 
-    def epsilon(self, cost: Cost, delta: float) -> Interval:
+    def epsilon(self, composition: Composition, delta: float) -> Interval:
         """Return the epsilon of the limiting Gaussian."""
-        limit = _limit(cost.removing)
+        limit = _limit(composition.removing)
         if limit is None:
             return Interval.point(math.inf)
         return ClosedForm().epsilon_of(limit, delta)
 
-    def delta(self, cost: Cost, epsilon: float) -> Interval:
+    def delta(self, composition: Composition, epsilon: float) -> Interval:
         """Return the delta of the limiting Gaussian."""
-        limit = _limit(cost.removing)
+        limit = _limit(composition.removing)
         if limit is None:
             return Interval.point(1.0)
         return ClosedForm().delta_of(limit, epsilon)
 
 
-def limiting_mu(terms: Counted) -> float:
+def limiting_mu(terms: Terms) -> float:
     """Return the mu of the limiting Gaussian of one direction; an approximation.
 
     Args:
@@ -69,7 +69,7 @@ def limiting_mu(terms: Counted) -> float:
     return math.sqrt(sum(count * loss.limit_square for loss, count in terms))
 
 
-def _limit(terms: Counted) -> Counted | None:
+def _limit(terms: Terms) -> Terms | None:
     """Return the limiting Gaussian as terms, or None where mu is infinite."""
     mu = limiting_mu(terms)
     if mu == math.inf:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import ClassVar, Final, final
 
-from hockeystick.accountants._cost import Counted, largest_loss
+from hockeystick.accountants._cost import Terms, largest_loss
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants._orders import total
 from hockeystick.accountants.base import DirectedAccountant, Kind
@@ -50,7 +50,7 @@ class Moments(DirectedAccountant):
     kind: ClassVar[Kind] = "bound"
     summary: ClassVar[str] = "upper bound by 32 integer moments, as published by Abadi et al. 2016"
 
-    def epsilon_of(self, terms: Counted, delta: float) -> Interval:
+    def epsilon_of(self, terms: Terms, delta: float) -> Interval:
         """Return epsilon of one direction by the best moment."""
         if not terms:
             return Interval.point(0.0)
@@ -61,7 +61,7 @@ class Moments(DirectedAccountant):
         upper = max(min(value * (1.0 + _OUTWARD), largest_loss(terms)), lower)
         return Interval(lower, upper, upper)
 
-    def delta_of(self, terms: Counted, epsilon: float) -> Interval:
+    def delta_of(self, terms: Terms, epsilon: float) -> Interval:
         """Return delta of one direction by the best moment."""
         if epsilon > largest_loss(terms):
             return Interval.point(0.0)
@@ -73,7 +73,7 @@ class Moments(DirectedAccountant):
         return Interval(lower, upper, upper)
 
 
-def log_moment_upper(terms: Counted, order: int) -> float:
+def log_moment_upper(terms: Terms, order: int) -> float:
     """Return a proven upper bound of ``alpha(k)``, the composition's log moment.
 
     Args:

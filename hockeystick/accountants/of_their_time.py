@@ -7,7 +7,7 @@ from typing import ClassVar, Final, final
 
 from hockeystick import _validate
 from hockeystick._validate import Domain
-from hockeystick.accountants._cost import Counted, assumptions_of, cost_of, largest_loss
+from hockeystick.accountants._cost import Terms, assumptions_of, compose, largest_loss
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants._orders import last_order, total
 from hockeystick.accountants.base import DirectedAccountant, Kind
@@ -73,9 +73,9 @@ def tensorflow_privacy_epsilon(plan: Mechanism, delta: float) -> Certified:
     """
     probability = _validate.real("delta", delta, _DELTA)
     accountant = _TensorFlowPrivacy()
-    cost = cost_of(checked("plan", plan), accountant.name)
+    composition = compose(checked("plan", plan), accountant.name)
     return Certified(
-        *accountant.epsilon(cost, probability).ordered(),
+        *accountant.epsilon(composition, probability).ordered(),
         quantity="epsilon",
         accountant=accountant.name,
         adjacency=plan.adjacency,
@@ -91,7 +91,7 @@ class _TensorFlowPrivacy(DirectedAccountant):
     kind: ClassVar[Kind] = "bound"
     summary: ClassVar[str] = "upper bound by 72 orders, as published papers report it"
 
-    def epsilon_of(self, terms: Counted, delta: float) -> Interval:
+    def epsilon_of(self, terms: Terms, delta: float) -> Interval:
         """Return epsilon of one direction."""
         if not terms:
             return Interval.point(0.0)
@@ -104,7 +104,7 @@ class _TensorFlowPrivacy(DirectedAccountant):
         lower = min(least_epsilon(terms, delta), upper)
         return Interval(lower, upper, upper)
 
-    def delta_of(self, terms: Counted, epsilon: float) -> Interval:
+    def delta_of(self, terms: Terms, epsilon: float) -> Interval:
         """Return delta of one direction, ``exp(K(c) - c epsilon)``."""
         if not terms or epsilon > largest_loss(terms):
             return Interval.point(0.0)
@@ -118,13 +118,13 @@ class _TensorFlowPrivacy(DirectedAccountant):
         return Interval(lower, upper, upper)
 
 
-def _places(terms: Counted) -> list[float]:
+def _places(terms: Terms) -> list[float]:
     """Return the orders less 1, which are exact floats, at which there may be a bound."""
     last = last_order(terms)
     return [order - 1.0 for order in TENSORFLOW_ORDERS if order - 1.0 <= last]
 
 
-def _moment_upper(terms: Counted, c: float) -> float:
+def _moment_upper(terms: Terms, c: float) -> float:
     """Return a proven upper bound of the composition's K."""
     bounds = [(loss.log_mgf(c), count) for loss, count in terms]
     return math.fsum(count * (k.value + k.error) for k, count in bounds)

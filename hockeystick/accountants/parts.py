@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import ClassVar, Final, final
 
-from hockeystick.accountants._cost import Counted, largest_loss
+from hockeystick.accountants._cost import Terms, largest_loss
 from hockeystick.accountants._exact import Exact, is_known
 from hockeystick.accountants._interval import Interval, down, up
 from hockeystick.accountants.base import DirectedAccountant, Kind
@@ -30,7 +30,7 @@ class Parts(DirectedAccountant):
     kind: ClassVar[Kind] = "bound"
     summary: ClassVar[str] = "contour or lattice for what is known exactly, bounds for the rest"
 
-    def epsilon_of(self, terms: Counted, delta: float) -> Interval:
+    def epsilon_of(self, terms: Terms, delta: float) -> Interval:
         """Return epsilon of one direction."""
         if not terms:
             return Interval.point(0.0)
@@ -40,7 +40,7 @@ class Parts(DirectedAccountant):
         lower, upper = max(whole.lower, alone.lower), up(min(uppers))
         return Interval(lower, upper, max(upper, lower))
 
-    def delta_of(self, terms: Counted, epsilon: float) -> Interval:
+    def delta_of(self, terms: Terms, epsilon: float) -> Interval:
         """Return delta of one direction."""
         if not terms:
             return Interval.point(0.0)
@@ -57,7 +57,7 @@ class Parts(DirectedAccountant):
         lower, upper = max(whole.lower, alone.lower), min(*uppers, 1.0)
         return Interval(lower, upper, max(upper, lower))
 
-    def _split(self, terms: Counted) -> tuple[Counted, Counted]:
+    def _split(self, terms: Terms) -> tuple[Terms, Terms]:
         """Return the losses known exactly and the others, or raise where either is missing."""
         known = tuple((loss, n) for loss, n in terms if is_known(loss))
         rest = tuple((loss, n) for loss, n in terms if not is_known(loss))
@@ -67,7 +67,7 @@ class Parts(DirectedAccountant):
         return known, rest
 
 
-def _sums(known: Counted, rest: Counted, delta: float) -> Iterator[float]:
+def _sums(known: Terms, rest: Terms, delta: float) -> Iterator[float]:
     """Return the sums of both parts' epsilons over several shares of delta."""
     for share in _SHARES:
         first = share * delta

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import ClassVar, final
 
-from hockeystick.accountants._cost import Counted, largest_loss
+from hockeystick.accountants._cost import Terms, largest_loss
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants._orders import candidates, log_kappa, optimal_order, optimal_order_at
 from hockeystick.accountants.base import DirectedAccountant, Kind
@@ -31,7 +31,7 @@ class RDP(DirectedAccountant):
     kind: ClassVar[Kind] = "bound"
     summary: ClassVar[str] = "upper bound by Renyi divergences, best real order"
 
-    def epsilon_of(self, terms: Counted, delta: float) -> Interval:
+    def epsilon_of(self, terms: Terms, delta: float) -> Interval:
         """Return epsilon of one direction, the upper end from the best order."""
         if not terms:
             return Interval.point(0.0)
@@ -39,7 +39,7 @@ class RDP(DirectedAccountant):
         upper = max(epsilon_upper(terms, delta), lower)
         return Interval(lower, upper, upper)
 
-    def delta_of(self, terms: Counted, epsilon: float) -> Interval:
+    def delta_of(self, terms: Terms, epsilon: float) -> Interval:
         """Return delta of one direction, the upper end from the best order."""
         if epsilon > largest_loss(terms):
             return Interval.point(0.0)
@@ -48,7 +48,7 @@ class RDP(DirectedAccountant):
         return Interval(lower, upper, upper)
 
 
-def epsilon_upper(terms: Counted, delta: float) -> float:
+def epsilon_upper(terms: Terms, delta: float) -> float:
     """Return a proven upper bound of epsilon, from the best order."""
     log_delta = math.log(delta)
     orders = candidates(terms, optimal_order(terms, log_delta))
@@ -57,7 +57,7 @@ def epsilon_upper(terms: Counted, delta: float) -> float:
     return max(min(best, largest_loss(terms)), 0.0)
 
 
-def delta_upper(terms: Counted, epsilon: float) -> float:
+def delta_upper(terms: Terms, epsilon: float) -> float:
     """Return a proven upper bound of delta at an epsilon up to the largest loss."""
     # Next to the largest loss the best order is so large that only round-off would be left.
     best = min(optimal_order_at(terms, epsilon), _STEEPEST / max(epsilon, _STEEPEST * 1e-30))
@@ -69,7 +69,7 @@ def delta_upper(terms: Counted, epsilon: float) -> float:
     return min(max(math.exp(min(log_delta, 0.0)) * (1.0 + _OUTWARD), 5e-324), 1.0)
 
 
-def _epsilon_upper(terms: Counted, log_delta: float, c: float) -> float:
+def _epsilon_upper(terms: Terms, log_delta: float, c: float) -> float:
     """Return a proven upper bound of epsilon from the divergence of order 1 + c."""
     if c <= 0.0:
         return math.inf
@@ -77,7 +77,7 @@ def _epsilon_upper(terms: Counted, log_delta: float, c: float) -> float:
     return value + _OUTWARD * (abs(value) + (abs(log_delta) + abs(log_kappa(c))) / c)
 
 
-def _log_delta_upper(terms: Counted, epsilon: float, c: float) -> float:
+def _log_delta_upper(terms: Terms, epsilon: float, c: float) -> float:
     """Return a proven upper bound of ln delta from the divergence of order 1 + c."""
     if c <= 0.0:
         return 0.0
@@ -86,7 +86,7 @@ def _log_delta_upper(terms: Counted, epsilon: float, c: float) -> float:
     return log_delta + _OUTWARD * (abs(mgf) + c * epsilon + abs(log_kappa(c)))
 
 
-def _log_mgf_upper(terms: Counted, c: float) -> float:
+def _log_mgf_upper(terms: Terms, c: float) -> float:
     """Return a proven upper bound of the composition's K."""
     bounds = [(loss.log_mgf(c), count) for loss, count in terms]
     return math.fsum(count * (k.value + k.error) for k, count in bounds)

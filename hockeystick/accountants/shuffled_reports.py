@@ -8,7 +8,7 @@ from typing import Final
 
 from hockeystick import _validate
 from hockeystick._validate import MAX_COUNT, Domain
-from hockeystick.accountants._cost import Counted
+from hockeystick.accountants._cost import Terms
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.prv import PRV
 from hockeystick.adjacency import Adjacency
@@ -97,7 +97,7 @@ def clones_delta(randomizer_epsilon: float, users: int, epsilon: float) -> Certi
 
 
 def _certified(
-    local: float, users: int, quantity: Quantity, read: Callable[[Counted], Interval]
+    local: float, users: int, quantity: Quantity, read: Callable[[Terms], Interval]
 ) -> Certified:
     """Return what is read of the pair."""
     own = _validate.real("randomizer_epsilon", local, _LOCAL)

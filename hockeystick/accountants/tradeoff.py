@@ -10,7 +10,7 @@ from functools import reduce, singledispatch
 from typing import Final, TypeGuard
 
 from hockeystick import _validate
-from hockeystick.accountants._cost import Cost, Counted, cost_of
+from hockeystick.accountants._cost import Composition, Terms, compose
 from hockeystick.accountants._failed import split_failures
 from hockeystick.accountants._groups import for_group
 from hockeystick.accountants._wide_profiles import FailingProfile, WideProfile
@@ -97,13 +97,13 @@ def tradeoff(plan: Mechanism, *, view: View | str | None = None) -> TradeOff:
     _check_view(known, view)
     if isinstance(known, FDP) and known.tradeoff.release is None:
         return known.tradeoff.symmetrize()
-    cost = cost_of(known, _NAME)
-    mu = _gaussian_mu(cost)
+    composition = compose(known, _NAME)
+    mu = _gaussian_mu(composition)
     if mu is not None:
         return GaussianTradeOff(mu)
-    profile = _worst(cost.directions)
+    profile = _worst(composition.directions)
     # The worst of several parts stands for none of them: composed, it is known by its profile.
-    return ProfileTradeOff((profile, profile), release=None if cost.others else known)
+    return ProfileTradeOff((profile, profile), release=None if composition.others else known)
 
 
 def _check_view(plan: Mechanism, view: View | str | None) -> None:
@@ -136,8 +136,10 @@ def _tensor(factors: Factors) -> TradeOff:
     plan = Composed([FDP(f) ** count for f, count in factors])
     if all(f.is_symmetric for f, _ in factors):
         return tradeoff(plan)
-    cost = cost_of(plan, _NAME)
-    return ProfileTradeOff((_profile(cost.removing), _profile(cost.adding)), release=plan)
+    composition = compose(plan, _NAME)
+    return ProfileTradeOff(
+        (_profile(composition.removing), _profile(composition.adding)), release=plan
+    )
 
 
 @accounts_groups
@@ -147,24 +149,26 @@ def _group(release: object, size: int) -> TradeOff | None:
     return None if grown is None else tradeoff(grown)
 
 
-def _worst(directions: Iterable[Counted]) -> Profile:
+def _worst(directions: Iterable[Terms]) -> Profile:
     """Return the profile of the worst of several directions, at each epsilon."""
     return reduce(WorseProfile, map(_profile, directions))
 
 
-def _gaussian_mu(cost: Cost) -> float | None:
+def _gaussian_mu(composition: Composition) -> float | None:
     """Return the largest mu, rounded up, where all losses in all places are Gaussian."""
-    found = [_mu_in_one_place(one) for one in cost.branches]
+    found = [_mu_in_one_place(one) for one in composition.branches]
     known = [mu for mu in found if mu is not None]
     return max(known) if len(known) == len(found) else None
 
 
-def _mu_in_one_place(cost: Cost) -> float | None:
+def _mu_in_one_place(composition: Composition) -> float | None:
     """Return mu, rounded up, where all losses are Gaussian."""
-    if cost.removing != cost.adding:
+    if composition.removing != composition.adding:
         return None
-    squares = [n / _least_noise(loss) ** 2 for loss, n in cost.removing if _is_gaussian(loss)]
-    if len(squares) < len(cost.removing):
+    squares = [
+        n / _least_noise(loss) ** 2 for loss, n in composition.removing if _is_gaussian(loss)
+    ]
+    if len(squares) < len(composition.removing):
         return None
     mu = _root_up(sum(squares, Fraction(0)))
     return mu if mu < sys.float_info.max else None
@@ -191,7 +195,7 @@ def _root_up(square: Fraction) -> float:
     return math.ldexp(root, half) if half < 1000 else sys.float_info.max
 
 
-def _profile(terms: Counted) -> Profile:
+def _profile(terms: Terms) -> Profile:
     """Return the profile of one direction."""
     failed, rest = split_failures(terms)
     if failed is not None:

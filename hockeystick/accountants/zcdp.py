@@ -6,7 +6,7 @@ import math
 import sys
 from typing import ClassVar, final
 
-from hockeystick.accountants._cost import Counted, largest_loss
+from hockeystick.accountants._cost import Terms, largest_loss
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import DirectedAccountant, Kind
 from hockeystick.accountants.closed_form import least_delta, least_epsilon
@@ -53,7 +53,7 @@ class ZeroConcentrated(DirectedAccountant):
     kind: ClassVar[Kind] = "bound"
     summary: ClassVar[str] = "upper bound by one line above all Renyi divergences: rho adds up"
 
-    def epsilon_of(self, terms: Counted, delta: float) -> Interval:
+    def epsilon_of(self, terms: Terms, delta: float) -> Interval:
         """Return epsilon of one direction, the upper end from the best order of the line."""
         if not terms:
             return Interval.point(0.0)
@@ -63,7 +63,7 @@ class ZeroConcentrated(DirectedAccountant):
         upper = max(min(by_line, largest_loss(terms)), lower)
         return Interval(lower, upper, upper)
 
-    def delta_of(self, terms: Counted, epsilon: float) -> Interval:
+    def delta_of(self, terms: Terms, epsilon: float) -> Interval:
         """Return delta of one direction, the upper end from the best order of the line."""
         if epsilon > largest_loss(terms):
             return Interval.point(0.0)
@@ -73,7 +73,7 @@ class ZeroConcentrated(DirectedAccountant):
         upper = max(by_line, lower)
         return Interval(lower, upper, upper)
 
-    def _line(self, terms: Counted) -> RenyiLine | None:
+    def _line(self, terms: Terms) -> RenyiLine | None:
         """Return the sum of the lines, None where its slope is out of reach; or raise."""
         lines = [(self._concentration(loss), count) for loss, count in terms]
         rho = math.fsum(count * line.rho for line, count in lines) * _OUTWARD

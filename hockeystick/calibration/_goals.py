@@ -10,7 +10,7 @@ from typing import ClassVar, Final, TypeAlias, final
 
 from hockeystick import accountants
 from hockeystick._validate import one_of
-from hockeystick.accountants._cost import Cost, cost_of
+from hockeystick.accountants._cost import Composition, compose
 from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.calibration.targets import (
@@ -123,8 +123,10 @@ class EpsilonGoal(Goal):
         if self.accountant not in (_AUTO, Contour.name) or not self.limit < math.inf:
             return False
         try:
-            costs = [Cost(terms, terms) for terms in cost_of(plan, Contour.name).directions]
-            return any(Contour().delta(one, self.limit).lower > self.delta for one in costs)
+            compositions = [
+                Composition(terms, terms) for terms in compose(plan, Contour.name).directions
+            ]
+            return any(Contour().delta(one, self.limit).lower > self.delta for one in compositions)
         except UnsupportedError:
             return False
 
@@ -255,7 +257,7 @@ class RenyiGoal(Goal):
         )
         lower = 0.0
         if exact and upper > 0.0:
-            directions = cost_of(plan, "rdp").directions
+            directions = compose(plan, "rdp").directions
             lower = max(
                 _over(_plan_divergence(terms, order)[0], most, 1.0 - _OUTWARD)
                 for terms in directions

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from hockeystick._solve import increasing_root
-from hockeystick.accountants._cost import Cost, Counted, cost_of
+from hockeystick.accountants._cost import Composition, Terms, compose
 from hockeystick.accountants._orders import saddle, saddle_log_delta, total
 from hockeystick.accountants.contour import Contour
 from hockeystick.calibration._axis import Axis
@@ -57,14 +57,14 @@ class Steering:
         """Ln of the delta asked for."""
         return math.log(self.delta)
 
-    def cost(self, uphill: float) -> Cost:
-        """Return what the plan costs at a position."""
+    def composition(self, uphill: float) -> Composition:
+        """Return the composition of the plan at a position."""
         x = self.axis.at(-self.axis.safer * uphill)
-        return cost_of(self.after(self.axis.make(x)), "auto")
+        return compose(self.after(self.axis.make(x)), "auto")
 
-    def terms(self, uphill: float) -> Counted:
+    def terms(self, uphill: float) -> Terms:
         """Return the losses of the direction that costs more, at a position."""
-        directions = self.cost(uphill).directions
+        directions = self.composition(uphill).directions
         if self.worst is None:
             sizes = [self._by_saddle(terms) for terms in directions]
             self.worst = sizes.index(max(sizes))
@@ -74,7 +74,7 @@ class Steering:
         """Return the estimate by the saddle-point formula."""
         return self._by_saddle(self.terms(uphill))
 
-    def _by_saddle(self, terms: Counted) -> float:
+    def _by_saddle(self, terms: Terms) -> float:
         """Return the estimate of one direction."""
         if not terms:
             return _LEAST
@@ -84,7 +84,7 @@ class Steering:
         # The slope of ln delta in epsilon is -c, to first order.
         return log_delta + (epsilon - self.epsilon) * c - self.log_delta
 
-    def _newton(self, terms: Counted) -> float | None:
+    def _newton(self, terms: Terms) -> float | None:
         """Return the saddle by Newton's steps in its logarithm; None where they do not settle."""
         log_c = self.log_c
         for _ in range(_STEPS):
@@ -114,7 +114,7 @@ class Steering:
         """Return ln of epsilon over the one asked for, by a coarse lattice."""
         from hockeystick.accountants.prv import PRV
 
-        found = PRV(tolerance=_ROUGH).epsilon(self.cost(uphill), self.delta).upper
+        found = PRV(tolerance=_ROUGH).epsilon(self.composition(uphill), self.delta).upper
         return math.log(found / self.epsilon) if found else -math.inf
 
     def guess(self, start: float) -> float:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import partial
 from typing import NamedTuple, TypeAlias
 
-from hockeystick.accountants._cost import Counted, cost_of
+from hockeystick.accountants._cost import Terms, compose
 from hockeystick.conversions.theorems import liu_mu
 from hockeystick.mechanisms import Mechanism
 from hockeystick.notions._rounding import largest_reading, least_reading
@@ -50,7 +50,7 @@ def rho_of(mechanism: Mechanism, omega: float = math.inf) -> Amount | None:
 
 def reveals(mechanism: Mechanism) -> bool:
     """Return whether a run releases something without noise, at least with some probability."""
-    directions = cost_of(mechanism, "zcdp").directions
+    directions = compose(mechanism, "zcdp").directions
     return any(isinstance(loss, RevealingLoss) for terms in directions for loss, _ in terms)
 
 
@@ -79,7 +79,7 @@ def above(value: Fraction) -> float:
 
 def _worst(mechanism: Mechanism, accountant: str, of_loss: _OfLoss) -> Amount | None:
     """Return the largest sum over the runs, None where one of them is not known."""
-    directions = cost_of(mechanism, accountant).directions
+    directions = compose(mechanism, accountant).directions
     found = [_sum(terms, of_loss) for terms in directions]
     known = [value for value in found if value is not None]
     if len(known) < len(found):
@@ -88,7 +88,7 @@ def _worst(mechanism: Mechanism, accountant: str, of_loss: _OfLoss) -> Amount | 
     return Amount(max(known), exact)
 
 
-def _sum(terms: Counted, of_loss: _OfLoss) -> Fraction | None:
+def _sum(terms: Terms, of_loss: _OfLoss) -> Fraction | None:
     """Return the sum over the runs of one direction."""
     total = Fraction(0)
     for loss, count in terms:

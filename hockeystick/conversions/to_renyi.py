@@ -6,7 +6,7 @@ import math
 from functools import singledispatch
 from typing import Any
 
-from hockeystick.accountants._cost import Counted, cost_of
+from hockeystick.accountants._cost import Terms, compose
 from hockeystick.conversions._evaluated import evaluated, up_product
 from hockeystick.conversions._given import Given
 from hockeystick.conversions._parts import parts_of
@@ -59,7 +59,7 @@ def _total(sizes: list[tuple[float, int]]) -> float:
 
 def _of_part(source: Mechanism, given: Given) -> RenyiDP:
     """Return the divergences of a mechanism's worst pair, the larger one of both directions."""
-    cost = cost_of(source, "rdp")
+    cost = compose(source, "rdp")
     ends = [[_plan_divergence(terms, order) for terms in cost.directions] for order in given.orders]
     found = {
         order: max(upper for _, upper in pair)
@@ -158,7 +158,7 @@ def _on_chord(curve: RenyiPoints, order: float) -> float:
     return evaluated(divergence)
 
 
-def _plan_divergence(terms: Counted, order: float) -> tuple[float, float]:
+def _plan_divergence(terms: Terms, order: float) -> tuple[float, float]:
     """Return ends of the divergence of an order, in one direction."""
     c = order - 1.0
     known = [(loss.log_mgf(c), count) for loss, count in terms]

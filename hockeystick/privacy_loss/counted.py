@@ -1,4 +1,4 @@
-"""All the losses of a mechanism that may be composed or repeated, each with its count."""
+"""The composition of a mechanism inside another one: its losses, each with its count."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from hockeystick.privacy_loss.base import Cumulants, PrivacyLoss
 from hockeystick.privacy_loss.registry import dominating_pair
 from hockeystick.privacy_loss.renyi_curve import CurveLoss
 
-Counted: TypeAlias = tuple[tuple[PrivacyLoss, int], ...]
+Terms: TypeAlias = tuple[tuple[PrivacyLoss, int], ...]
 
 _ULP: Final = 2.0**-52
 # The real axis is searched for ln c up to this far from 0.
 _FARTHEST: Final = 60.0
 
 
-class CountedPair(NamedTuple):
+class ComposedPair(NamedTuple):
     """The losses of all runs inside a mechanism in the two directions."""
 
-    removing: Counted
-    adding: Counted
+    removing: Terms
+    adding: Terms
 
 
 @singledispatch
-def counted_losses(mechanism: Mechanism) -> CountedPair:
-    """Return the losses of a mechanism that stands inside another one, as a whole.
+def compose_inner(mechanism: Mechanism) -> ComposedPair:
+    """Return the composition of a mechanism that stands inside another one.
 
     Raises:
         NoAnalysisError: If those of a part are not known.
@@ -39,49 +39,49 @@ def counted_losses(mechanism: Mechanism) -> CountedPair:
     return _once(mechanism)
 
 
-@counted_losses.register
-def _(mechanism: Composed) -> CountedPair:
-    pairs = [counted_losses(part) for part in mechanism.parts]
-    return CountedPair(_merged(pair.removing for pair in pairs), _merged(p.adding for p in pairs))
+@compose_inner.register
+def _(mechanism: Composed) -> ComposedPair:
+    pairs = [compose_inner(part) for part in mechanism.parts]
+    return ComposedPair(_merged(pair.removing for pair in pairs), _merged(p.adding for p in pairs))
 
 
-@counted_losses.register
-def _(mechanism: Repeated) -> CountedPair:
-    once, count = counted_losses(mechanism.inner), mechanism.count
-    return CountedPair(*(tuple((loss, n * count) for loss, n in way if count) for way in once))
+@compose_inner.register
+def _(mechanism: Repeated) -> ComposedPair:
+    once, count = compose_inner(mechanism.inner), mechanism.count
+    return ComposedPair(*(tuple((loss, n * count) for loss, n in way if count) for way in once))
 
 
-@counted_losses.register
-def _(mechanism: Plan) -> CountedPair:
-    return counted_losses(mechanism.mechanism)
+@compose_inner.register
+def _(mechanism: Plan) -> ComposedPair:
+    return compose_inner(mechanism.mechanism)
 
 
-@counted_losses.register
-def _(mechanism: FDP) -> CountedPair:
+@compose_inner.register
+def _(mechanism: FDP) -> ComposedPair:
     # The trade-off function of a plan stands for the plan.
     release = mechanism.tradeoff.release
     if isinstance(release, Mechanism):
-        return counted_losses(release)
+        return compose_inner(release)
     return _once(mechanism)
 
 
-def _once(mechanism: Mechanism) -> CountedPair:
+def _once(mechanism: Mechanism) -> ComposedPair:
     """Return the losses of a mechanism that is one run."""
     removing, adding = dominating_pair(mechanism)
-    return CountedPair(
+    return ComposedPair(
         () if removing is None else ((removing, 1),), () if adding is None else ((adding, 1),)
     )
 
 
-def _merged(lists: Iterable[Counted]) -> Counted:
-    """Return several lists as one, equal losses counted together."""
+def _merged(lists: Iterable[Terms]) -> Terms:
+    """Return the union of several lists, equal losses counted together."""
     counts: dict[PrivacyLoss, int] = {}
     for loss, count in chain.from_iterable(lists):
         counts[loss] = counts.get(loss, 0) + count
     return tuple(counts.items())
 
 
-def total(terms: Counted, c: float) -> Cumulants:
+def total(terms: Terms, c: float) -> Cumulants:
     """Return the cumulants of the composition, fast and unproven."""
     found = [(loss.cumulants(c), count) for loss, count in terms]
     value, slope, curvature = (
@@ -90,7 +90,7 @@ def total(terms: Counted, c: float) -> Cumulants:
     return Cumulants(value, slope, curvature)
 
 
-def log_mgf_upper(terms: Counted, c: float) -> float:
+def log_mgf_upper(terms: Terms, c: float) -> float:
     """Return a proven upper bound of the composition's ``K(c)``."""
     if c > last_order(terms):
         return math.inf
@@ -98,23 +98,23 @@ def log_mgf_upper(terms: Counted, c: float) -> float:
     return math.fsum(count * (k.value + k.error) for k, count in found) * (1.0 + 8.0 * _ULP)
 
 
-def largest_loss(terms: Counted) -> float:
+def largest_loss(terms: Terms) -> float:
     """Return an upper bound of the sum of all losses, 0 for none."""
     return math.fsum(count * loss.supremum for loss, count in terms) * (1.0 + 8.0 * _ULP)
 
 
-def last_order(terms: Counted) -> float:
+def last_order(terms: Terms) -> float:
     """Return the largest c at which K is known to be bounded, inf where there is none."""
     return min((loss.end for loss, _ in terms if isinstance(loss, CurveLoss)), default=math.inf)
 
 
-def corners(terms: Counted) -> tuple[float, ...]:
+def corners(terms: Terms) -> tuple[float, ...]:
     """Return where the slope of the bound of K jumps, rising."""
     found = {c for loss, _ in terms if isinstance(loss, CurveLoss) for c in loss.corners}
     return tuple(sorted(found))
 
 
-def places(terms: Counted, condition: Callable[[float], float]) -> tuple[float, ...]:
+def places(terms: Terms, condition: Callable[[float], float]) -> tuple[float, ...]:
     """Return orders c, within reach, where a function is least whose slope has this sign.
 
     The function falls where the condition, which increases, is negative. Where its slope jumps,

@@ -20,7 +20,7 @@ class DominatingPair(NamedTuple):
 
 
 class NoAnalysisError(Exception):
-    """No pair of losses is known; the reason, for the fold to raise as the public error."""
+    """No dominating pair is known; the reason, which the composition raises as the public error."""
 
 
 @singledispatch

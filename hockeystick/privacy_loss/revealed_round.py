@@ -17,9 +17,9 @@ from hockeystick.mechanisms.matrix_factorization import square_root
 from hockeystick.privacy_loss._rates import decimal_or_above
 from hockeystick.privacy_loss.base import CellLoss, Cumulants, PrivacyLoss
 from hockeystick.privacy_loss.counted import (
-    Counted,
+    Terms,
+    compose_inner,
     corners,
-    counted_losses,
     largest_loss,
     last_order,
     log_mgf_upper,
@@ -50,7 +50,7 @@ class RevealedRoundLoss(CurveLoss):
     ``below`` is the loss of one of the runs, where the others are not looked at.
     """
 
-    terms: Counted
+    terms: Terms
     rate: Fraction
     below: PrivacyLoss | None
 
@@ -108,11 +108,11 @@ def _(mechanism: RevealedRound) -> DominatingPair:
     exact = rate if isinstance(rate, Fraction) else Fraction(repr(rate))
     if exact == 0:
         return DominatingPair(None, None)
-    removing, adding = counted_losses(mechanism.inner)
+    removing, adding = compose_inner(mechanism.inner)
     return DominatingPair(_together(removing, exact), _together(adding, exact))
 
 
-def _together(terms: Counted, rate: Fraction) -> PrivacyLoss | None:
+def _together(terms: Terms, rate: Fraction) -> PrivacyLoss | None:
     """Return the loss of all runs in one direction."""
     terms = _joined(terms)
     if not terms:
@@ -132,7 +132,7 @@ def _together(terms: Counted, rate: Fraction) -> PrivacyLoss | None:
     return RevealedRoundLoss(terms, rate, _of_one(terms, rate))
 
 
-def _joined(terms: Counted) -> Counted:
+def _joined(terms: Terms) -> Terms:
     """Return the losses with all Gaussians as one: ``1/z^2`` adds up, to far more than a float."""
     gaussians = [(loss, count) for loss, count in terms if isinstance(loss, GaussianLoss)]
     rest = tuple((loss, count) for loss, count in terms if not isinstance(loss, GaussianLoss))
@@ -148,7 +148,7 @@ def _exact(loss: GaussianLoss) -> Fraction:
     return noise if isinstance(noise, Fraction) else Fraction(repr(noise))
 
 
-def _of_one(terms: Counted, rate: Fraction) -> PrivacyLoss | None:
+def _of_one(terms: Terms, rate: Fraction) -> PrivacyLoss | None:
     """Return the loss of the run that tells most, alone, as some data attain it."""
     known = [one for loss, _ in terms if isinstance(one := loss.attained, CellLoss)]
     if not known or rate <= _LEAST_RATE:

@@ -54,9 +54,9 @@ from hockeystick.notions._rounding import (
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.base import Cumulants, PrivacyLoss, ProfiledLoss
 from hockeystick.privacy_loss.counted import (
-    Counted,
+    Terms,
+    compose_inner,
     corners,
-    counted_losses,
     largest_loss,
     last_order,
     log_mgf_upper,
@@ -91,7 +91,7 @@ class TruncatedTuningLoss(CurveLoss):
     of randomized response with the larger of the two.
     """
 
-    terms: Counted
+    terms: Terms
     other_way: float
     shift: float
     log_runs: float
@@ -100,7 +100,7 @@ class TruncatedTuningLoss(CurveLoss):
 
     @classmethod
     def of(
-        cls, distribution: TruncatedNegativeBinomial, terms: Counted, reverse: Counted
+        cls, distribution: TruncatedNegativeBinomial, terms: Terms, reverse: Terms
     ) -> TruncatedTuningLoss:
         """Return the loss in the direction of ``terms``; ``reverse`` are those of the other one."""
         shift, log_runs = _shift(distribution, reverse), _log_runs(distribution)
@@ -169,13 +169,13 @@ class PoissonTuningLoss(CurveLoss):
     of a run plus m times the total variation.
     """
 
-    terms: Counted
-    reverse: Counted
+    terms: Terms
+    reverse: Terms
     mean: float
     turn: float = 0.0
 
     @classmethod
-    def of(cls, mean: float, terms: Counted, reverse: Counted) -> PoissonTuningLoss:
+    def of(cls, mean: float, terms: Terms, reverse: Terms) -> PoissonTuningLoss:
         """Return the loss in the direction of ``terms``; ``reverse`` are those of the other one."""
         plain = cls(terms, reverse, mean)
         within = [min(2.0**exponent, plain.end) for exponent in _EXPONENTS]
@@ -201,7 +201,7 @@ class PoissonTuningLoss(CurveLoss):
         """The largest loss in the other direction."""
         return self._largest(self.reverse, self.terms)
 
-    def _largest(self, terms: Counted, reverse: Counted) -> float:
+    def _largest(self, terms: Terms, reverse: Terms) -> float:
         """Return the largest loss in the direction of ``terms``, rounded up."""
         return _sum_up(largest_loss(terms), self.mean * profile_upper(reverse, 0.0))
 
@@ -237,7 +237,7 @@ class PoissonTuningLoss(CurveLoss):
 
 @dominating_pair.register
 def _(mechanism: RandomStopping) -> DominatingPair:
-    removing, adding = pair = counted_losses(mechanism.inner)
+    removing, adding = pair = compose_inner(mechanism.inner)
     if not removing and not adding:
         return DominatingPair(None, None)
     if any(isinstance(loss, TwoPointLoss) and 0.0 < loss.failure < 1.0 for loss, _ in removing):
@@ -254,25 +254,25 @@ def _(mechanism: RandomStopping) -> DominatingPair:
 
 
 @singledispatch
-def tuned(distribution: RunCount, terms: Counted, reverse: Counted) -> PrivacyLoss:
+def tuned(distribution: RunCount, terms: Terms, reverse: Terms) -> PrivacyLoss:
     """Return the loss of the best run in the direction of ``terms``, the other one's at hand."""
     raise NoAnalysisError(f"the best of so many runs is not analysed: {distribution}")
 
 
 @tuned.register
 @lru_cache(maxsize=256)
-def _(distribution: TruncatedNegativeBinomial, terms: Counted, reverse: Counted) -> PrivacyLoss:
+def _(distribution: TruncatedNegativeBinomial, terms: Terms, reverse: Terms) -> PrivacyLoss:
     return TruncatedTuningLoss.of(distribution, terms, reverse)
 
 
 @tuned.register
 @lru_cache(maxsize=256)
-def _(distribution: Poisson, terms: Counted, reverse: Counted) -> PrivacyLoss:
+def _(distribution: Poisson, terms: Terms, reverse: Terms) -> PrivacyLoss:
     return PoissonTuningLoss.of(distribution.mean, terms, reverse)
 
 
 @lru_cache(maxsize=4096)
-def profile_upper(terms: Counted, epsilon: float) -> float:
+def profile_upper(terms: Terms, epsilon: float) -> float:
     """Return a proven upper bound of the composition's delta at an epsilon >= 0.
 
     Exact for Gaussians and for single runs with a closed form; elsewhere from the best Renyi
@@ -291,7 +291,7 @@ def profile_upper(terms: Counted, epsilon: float) -> float:
     return min(math.exp(min(least, 0.0)) * (1.0 + _OUTWARD), 1.0)
 
 
-def _log_delta_upper(terms: Counted, epsilon: float, c: float) -> float:
+def _log_delta_upper(terms: Terms, epsilon: float, c: float) -> float:
     """Return a proven upper bound of ln delta from the divergence of order 1 + c."""
     mgf = log_mgf_upper(terms, c)
     if mgf == math.inf:
@@ -300,7 +300,7 @@ def _log_delta_upper(terms: Counted, epsilon: float, c: float) -> float:
     return mgf - c * epsilon + log_kappa + _OUTWARD * (mgf + c * epsilon + abs(log_kappa))
 
 
-def _closed_form(terms: Counted) -> ProfiledLoss | None:
+def _closed_form(terms: Terms) -> ProfiledLoss | None:
     """Return one loss that all the runs stay below, None where none is at hand."""
     gaussians = _together(terms, -1.0)
     if gaussians is not None and all(isinstance(loss, GaussianLoss) for loss, _ in terms):
@@ -311,7 +311,7 @@ def _closed_form(terms: Counted) -> ProfiledLoss | None:
     return loss if isinstance(loss, ProfiledLoss) else None
 
 
-def _together(terms: Counted, side: float) -> GaussianLoss | None:
+def _together(terms: Terms, side: float) -> GaussianLoss | None:
     """Return what the Gaussians amount to, with a little more noise, or less where side is -1."""
     found = [(loss, count) for loss, count in terms if isinstance(loss, GaussianLoss)]
     if len(found) == 1 and found[0][1] == 1:
@@ -322,7 +322,7 @@ def _together(terms: Counted, side: float) -> GaussianLoss | None:
     return GaussianLoss((1.0 + side * 16.0 * _ULP) / math.sqrt(square))
 
 
-def _shift(distribution: TruncatedNegativeBinomial, reverse: Counted) -> float:
+def _shift(distribution: TruncatedNegativeBinomial, reverse: Terms) -> float:
     """Return the least of ``(1+eta) ((1 - 1/h) D'(h) + ln(1/gamma)/h)`` over h >= 1, rounded up.
 
     With ``h = 1 + c`` the bracket is ``(K'(c) + ln(1/gamma)) / (1 + c)``; at the ends it is
@@ -361,7 +361,7 @@ def _up(value: Callable[[Any], Any]) -> float:
         return evaluated_up(value(mp))
 
 
-def _costliest(terms: Counted) -> PrivacyLoss | None:
+def _costliest(terms: Terms) -> PrivacyLoss | None:
     """Return, of what a run surely loses, all its Gaussians together or one other release."""
     known = [(loss.attained, count) for loss, count in terms]
     found = [loss for loss, _ in known if loss is not None]

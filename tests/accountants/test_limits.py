@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from hockeystick.accountants._cost import Cost, Counted, largest_loss
+from hockeystick.accountants._cost import Composition, Terms, largest_loss
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import DirectedAccountant
 from hockeystick.accountants.berry_esseen import BerryEsseen, Normal, NormalPair, normals_of
@@ -36,12 +36,12 @@ from hockeystick.privacy_loss._moments import FourCumulants, moments_of
 from hockeystick.privacy_loss.fixed_size_gaussian import FixedSizeGaussianLoss
 from hockeystick.privacy_loss.sampled import sampled
 
-REMOVING: Final[Counted] = ((SampledGaussianLoss(0.01, 1.0, removing=True), 1000),)
-ADDING: Final[Counted] = ((SampledGaussianLoss(0.01, 1.0, removing=False), 1000),)
-FIXED: Final[Counted] = ((FixedSizeGaussianLoss(0.01, 1.0), 1000),)
-RESPONSES: Final[Counted] = ((TwoPointLoss(0.1), 30),)
-UNEQUAL: Final[Counted] = ((TwoPointLoss(0.07), 24), (TwoPointLoss(0.3134), 7))
-MIXED: Final[Counted] = (
+REMOVING: Final[Terms] = ((SampledGaussianLoss(0.01, 1.0, removing=True), 1000),)
+ADDING: Final[Terms] = ((SampledGaussianLoss(0.01, 1.0, removing=False), 1000),)
+FIXED: Final[Terms] = ((FixedSizeGaussianLoss(0.01, 1.0), 1000),)
+RESPONSES: Final[Terms] = ((TwoPointLoss(0.1), 30),)
+UNEQUAL: Final[Terms] = ((TwoPointLoss(0.07), 24), (TwoPointLoss(0.3134), 7))
+MIXED: Final[Terms] = (
     (SampledGaussianLoss(0.05, 2.0, removing=True), 4000),
     (GaussianLoss(6.0), 3),
     (FixedSizeGaussianLoss(0.02, 1.5), 500),
@@ -63,7 +63,7 @@ each_expanding = pytest.mark.parametrize(
 )
 
 
-def responses_delta(terms: Counted, epsilon: float) -> float:
+def responses_delta(terms: Terms, epsilon: float) -> float:
     """Return the exact delta of randomized responses, from the masses of all their losses."""
     with mp.workdps(30):
         masses = {mpf(0): mpf(1)}
@@ -118,16 +118,16 @@ def test_the_chi_square_of_removing_is_the_closed_form() -> None:
 
 
 def test_squares_of_mu_add_up() -> None:
-    terms: Counted = (*FIXED, (GaussianLoss(4.0), 3))
+    terms: Terms = (*FIXED, (GaussianLoss(4.0), 3))
     assert limiting_mu(terms) ** 2 == pytest.approx(limiting_mu(FIXED) ** 2 + 3 / 16, rel=1e-14)
 
 
 @pytest.mark.parametrize("noise", [0.01, 0.03])
 def test_a_mu_out_of_range_costs_everything(noise: float) -> None:
-    terms: Counted = ((SampledGaussianLoss(0.1, noise, removing=True), 10),)
+    terms: Terms = ((SampledGaussianLoss(0.1, noise, removing=True), 10),)
     assert limiting_mu(terms) == math.inf
-    assert GaussianLimit().delta(Cost(terms, terms), 1.0).estimate == 1.0
-    assert GaussianLimit().epsilon(Cost(terms, terms), 1e-5).estimate == math.inf
+    assert GaussianLimit().delta(Composition(terms, terms), 1.0).estimate == 1.0
+    assert GaussianLimit().epsilon(Composition(terms, terms), 1e-5).estimate == math.inf
 
 
 def test_no_runs_have_no_mu() -> None:
@@ -136,7 +136,7 @@ def test_no_runs_have_no_mu() -> None:
 
 def test_the_limit_for_a_fixed_size_errs_on_both_sides() -> None:
     exact = {1.0: 9.9054377995653515758e-3, 2.0: 3.9311878558741735944e-5}
-    found = {e: GaussianLimit().delta(Cost(FIXED, FIXED), e).estimate for e in exact}
+    found = {e: GaussianLimit().delta(Composition(FIXED, FIXED), e).estimate for e in exact}
     assert found[1.0] == pytest.approx(1.0925e-2, rel=5e-5)
     assert found[2.0] == pytest.approx(3.714e-5, rel=2e-4)
     assert found[1.0] > exact[1.0]
@@ -155,7 +155,7 @@ def test_the_expansion_of_a_thousand_poisson_steps_removing(
 ) -> None:
     found = Edgeworth().delta_of(REMOVING, epsilon)
     assert float(f"{found.estimate:.4e}" if epsilon == 1.0 else f"{found.estimate:.3e}") == expanded
-    limit = GaussianLimit().delta(Cost(REMOVING, REMOVING), epsilon).estimate
+    limit = GaussianLimit().delta(Composition(REMOVING, REMOVING), epsilon).estimate
     assert abs(math.log(found.estimate / exact)) < abs(math.log(limit / exact))
 
 
@@ -188,7 +188,7 @@ def test_the_expansion_is_the_formula(plan: str, epsilon: float) -> None:
 @pytest.mark.parametrize("noise", [0.05, 1.0, 30.0])
 @each_epsilon
 def test_the_expansion_is_exact_for_gaussians(noise: float, epsilon: float) -> None:
-    terms: Counted = ((GaussianLoss(noise), 9),)
+    terms: Terms = ((GaussianLoss(noise), 9),)
     exact = ClosedForm().delta_of(terms, epsilon).estimate
     found = Edgeworth().delta_of(terms, epsilon).estimate
     assert found == pytest.approx(exact, rel=1e-9, abs=1e-15)
@@ -198,7 +198,7 @@ def test_the_expansion_is_exact_for_gaussians(noise: float, epsilon: float) -> N
 
 @each_plan
 @pytest.mark.parametrize("delta", [0.1, 1e-3, 1e-8, 1e-14])
-def test_delta_at_the_epsilon_of_the_expansion_is_that_delta(terms: Counted, delta: float) -> None:
+def test_delta_at_the_epsilon_of_the_expansion_is_that_delta(terms: Terms, delta: float) -> None:
     epsilon = Edgeworth().epsilon_of(terms, delta).estimate
     found = Edgeworth().delta_of(terms, epsilon).estimate
     if epsilon == 0.0:
@@ -207,7 +207,7 @@ def test_delta_at_the_epsilon_of_the_expansion_is_that_delta(terms: Counted, del
         assert found == pytest.approx(delta, rel=1e-6)
 
 
-ODD: Final[tuple[Counted, ...]] = (
+ODD: Final[tuple[Terms, ...]] = (
     ((SampledGaussianLoss(1e-6, 0.3, removing=True), 1),),
     ((SampledGaussianLoss(1e-6, 0.3, removing=False), 1),),
     ((SampledGaussianLoss(1e-10, 0.04, removing=True), 10**6),),
@@ -223,7 +223,7 @@ ODD: Final[tuple[Counted, ...]] = (
 @each_expanding
 @pytest.mark.parametrize("terms", ODD, ids=str)
 def test_the_answers_of_far_out_plans_are_numbers_and_fall(
-    terms: Counted, accountant: DirectedAccountant
+    terms: Terms, accountant: DirectedAccountant
 ) -> None:
     deltas = [accountant.delta_of(terms, e) for e in (0.0, 1e-9, 0.1, 1.0, 7.0, 300.0, 1e6, 1e14)]
     epsilons = [accountant.epsilon_of(terms, d) for d in (1e-300, 1e-12, 1e-5, 0.1, 0.9)]
@@ -235,7 +235,7 @@ def test_the_answers_of_far_out_plans_are_numbers_and_fall(
 
 
 def test_where_the_expansion_rises_again_delta_is_what_it_rises_to() -> None:
-    terms: Counted = ((SampledGaussianLoss(1e-4, 0.5, removing=True), 2000),)
+    terms: Terms = ((SampledGaussianLoss(1e-4, 0.5, removing=True), 2000),)
     expansion = Edgeworth()._expansion(terms)
     grid = np.linspace(0.0, 3.0, 3001)
     raw = expansion.value(grid)
@@ -250,7 +250,7 @@ def test_where_the_expansion_rises_again_delta_is_what_it_rises_to() -> None:
 # The theorem of Berry and Esseen.
 
 
-def exact_delta(terms: Counted, epsilon: float) -> Interval:
+def exact_delta(terms: Terms, epsilon: float) -> Interval:
     """Return the exact delta as an interval."""
     if isinstance(terms[0][0], TwoPointLoss):
         return Interval.point(responses_delta(terms, epsilon))
@@ -259,7 +259,7 @@ def exact_delta(terms: Counted, epsilon: float) -> Interval:
 
 @each_plan
 @each_epsilon
-def test_the_interval_holds_the_truth(terms: Counted, epsilon: float) -> None:
+def test_the_interval_holds_the_truth(terms: Terms, epsilon: float) -> None:
     found, exact = BerryEsseen().delta_of(terms, epsilon), exact_delta(terms, epsilon)
     assert found.lower <= exact.upper
     assert exact.lower <= found.upper
@@ -272,7 +272,7 @@ def test_the_interval_holds_the_truth(terms: Counted, epsilon: float) -> None:
 def test_the_interval_holds_for_few_and_coarse_losses(
     runs: int, eps: float, epsilon: float
 ) -> None:
-    terms: Counted = ((TwoPointLoss(eps), runs),)
+    terms: Terms = ((TwoPointLoss(eps), runs),)
     truth = responses_delta(terms, epsilon)
     found = BerryEsseen().delta_of(terms, epsilon)
     assert found.lower <= truth * (1 + 1e-12)
@@ -342,7 +342,7 @@ def test_the_interval_closes_like_one_over_the_root_of_the_runs(runs: int) -> No
 @pytest.mark.parametrize("noise", [0.05, 0.5, 1.0, 30.0])
 @pytest.mark.parametrize("epsilon", [0.0, 1.0, 4.0, 900.0])
 def test_gaussians_have_no_distance_from_the_normal(noise: float, epsilon: float) -> None:
-    terms: Counted = ((GaussianLoss(noise), 9),)
+    terms: Terms = ((GaussianLoss(noise), 9),)
     exact = ClosedForm().delta_of(terms, epsilon)
     found = BerryEsseen().delta_of(terms, epsilon)
     assert found.lower <= exact.upper
@@ -353,7 +353,7 @@ def test_gaussians_have_no_distance_from_the_normal(noise: float, epsilon: float
 
 @each_plan
 @pytest.mark.parametrize("delta", [0.3, 0.11, 1e-2, 1e-6])
-def test_epsilon_is_proven_by_delta_on_either_side(terms: Counted, delta: float) -> None:
+def test_epsilon_is_proven_by_delta_on_either_side(terms: Terms, delta: float) -> None:
     found = BerryEsseen().epsilon_of(terms, delta)
     assert 0.0 <= found.lower <= found.estimate <= found.upper
     if found.upper < largest_loss(terms):
@@ -364,7 +364,7 @@ def test_epsilon_is_proven_by_delta_on_either_side(terms: Counted, delta: float)
 
 @pytest.mark.parametrize("terms", [REMOVING, ADDING, FIXED], ids=["removing", "adding", "fixed"])
 @pytest.mark.parametrize("delta", [0.11, 1e-2, 1e-6])
-def test_epsilon_holds_the_truth(terms: Counted, delta: float) -> None:
+def test_epsilon_holds_the_truth(terms: Terms, delta: float) -> None:
     exact = Contour().epsilon_of(terms, delta)
     found = BerryEsseen().epsilon_of(terms, delta)
     assert found.lower <= exact.upper
@@ -385,7 +385,7 @@ def test_below_gamma_only_the_largest_loss_is_known_of_epsilon() -> None:
 )
 @pytest.mark.parametrize("epsilon", [0.0, 1e-4, 0.1, 1.0, 30.0, 1200.0, 1300.0])
 def test_the_round_off_of_an_expectation_under_the_normal_covers_it(
-    terms: Counted, epsilon: float
+    terms: Terms, epsilon: float
 ) -> None:
     normal = normals_of(terms).under_p
     with mp.workdps(800):
@@ -406,7 +406,7 @@ def test_lower_ends_rest_on_losses_that_some_data_reach(epsilon: float) -> None:
     own = BerryEsseen().delta_of(((reached, 400),), epsilon)
     assert found.lower == own.lower
     assert found.upper >= responses_delta(((reached, 400),), epsilon) * (1 - 1e-12)
-    rest: Counted = ((TwoPointLoss(0.01), 10),)
+    rest: Terms = ((TwoPointLoss(0.01), 10),)
     nothing = BerryEsseen().delta_of(((DominatedLoss(bounded, None), 400), *rest), epsilon)
     assert nothing.lower == BerryEsseen().delta_of(rest, epsilon).lower
     unknown = DominatedLoss(bounded, RevealingLoss(0.1, removing=True))
@@ -429,7 +429,7 @@ def test_lower_ends_rest_on_losses_that_some_data_reach(epsilon: float) -> None:
 )
 @pytest.mark.parametrize("epsilon", [0.0, 1.0])
 def test_losses_with_cells_have_limits_next_to_the_truth(loss: PrivacyLoss, epsilon: float) -> None:
-    terms: Counted = ((loss, 300),)
+    terms: Terms = ((loss, 300),)
     exact = PRV().delta_of(terms, epsilon)
     found = BerryEsseen().delta_of(terms, epsilon)
     assert found.lower <= exact.upper

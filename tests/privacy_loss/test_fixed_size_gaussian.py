@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from mpmath import mp, mpc, mpf
 
-from hockeystick.accountants._cost import Cost
+from hockeystick.accountants._cost import Composition
 from hockeystick.accountants.contour import Contour
 from hockeystick.kernels import fixed_size_gaussian as kernel
 from hockeystick.precision import fixed_size_gaussian as reference
@@ -286,7 +286,7 @@ def test_compositions_agree_with_another_line_and_quadrature(
 def test_it_composes_with_other_losses_and_to_any_number_of_digits() -> None:
     loss = FixedSizeGaussianLoss(0.05, 1.5)
     terms: tuple[tuple[PrivacyLoss, int], ...] = ((loss, 300), (GaussianLoss(4.0), 2))
-    answer = CONTOUR.digits(Cost(terms, terms), "delta", 2.0, 25)
+    answer = CONTOUR.digits(Composition(terms, terms), "delta", 2.0, 25)
     floats = CONTOUR.delta_of(terms, 2.0)
     assert floats.lower <= answer.estimate <= floats.upper
     with mp.workdps(40):

@@ -10,7 +10,7 @@ from mpmath import mp, mpf
 from scipy.special import log_ndtr
 
 import hockeystick as hs
-from hockeystick.accountants._cost import Counted
+from hockeystick.accountants._cost import Terms
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.closed_form import ClosedForm
 from hockeystick.accountants.contour import Contour
@@ -148,7 +148,7 @@ def test_an_epoch_is_never_worse_than_its_decomposition_by_poisson_sampling(
 ) -> None:
     # Feldman and Shenfeld 2025: a Poisson sample of rate 1/t that is not empty hides the steps.
     some = -math.expm1(steps * math.log1p(-1.0 / steps))
-    terms: Counted = ((SampledGaussianLoss(1.0 / steps, noise, removing), steps),)
+    terms: Terms = ((SampledGaussianLoss(1.0 / steps, noise, removing), steps),)
     if removing:
         at = math.log1p(some * math.expm1(epsilon))
         bound = Contour().delta_of(terms, at).lower / some

@@ -18,7 +18,7 @@ import pytest
 from mpmath import mp
 
 import hockeystick as hs
-from hockeystick.accountants._cost import Cost, Counted
+from hockeystick.accountants._cost import Composition, Terms
 from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.federated_limit import limit_delta, limit_mu
 from hockeystick.accountants.gdp import GaussianLimit, limiting_mu
@@ -39,7 +39,7 @@ class Row(NamedTuple):
     ratio: float
 
     @property
-    def terms(self) -> Counted:
+    def terms(self) -> Terms:
         """The steps of the row."""
         rate = Fraction(self.batch, 500 if self.table == 3 else 600)
         return ((FixedSizeGaussianLoss(rate, self.noise), self.local_steps * self.rounds),)
@@ -85,9 +85,9 @@ each_row = pytest.mark.parametrize(
 )
 
 
-def _limit(terms: Counted, epsilon: float) -> float:
+def _limit(terms: Terms, epsilon: float) -> float:
     """Return the delta of the central limit theorem."""
-    return GaussianLimit().delta(Cost(terms, terms), epsilon).estimate
+    return GaussianLimit().delta(Composition(terms, terms), epsilon).estimate
 
 
 def test_there_are_as_many_entries_as_printed() -> None:

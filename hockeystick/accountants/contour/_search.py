@@ -7,7 +7,7 @@ from heapq import nlargest
 from typing import Final, NamedTuple
 
 from hockeystick._solve import increasing_root
-from hockeystick.accountants._cost import Cost
+from hockeystick.accountants._cost import Composition
 from hockeystick.accountants._orders import (
     log_kappa,
     optimal_order,
@@ -145,7 +145,7 @@ def _rare_guess(terms: LineTerms, log_delta: float, highest: float) -> float:
     delta = math.exp(log_delta)
     largest = nlargest(_LARGEST_LOSSES, terms, key=lambda term: term[0].limit_square)
     single = max(least_epsilon(((loss, 1),), delta / count) for loss, count in largest)
-    limit = GaussianLimit().epsilon(Cost(tuple(terms), ()), delta).estimate
+    limit = GaussianLimit().epsilon(Composition(tuple(terms), ()), delta).estimate
     return max(single, min(limit, highest))
 
 

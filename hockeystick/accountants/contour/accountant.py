@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
-from hockeystick.accountants._cost import Cost, Counted, apart, largest_loss
+from hockeystick.accountants._cost import Composition, Terms, expand_sequences, largest_loss
 from hockeystick.accountants._interval import Interval, down, up, worse
 from hockeystick.accountants.base import TOLERANCE, DirectedAccountant, Kind
 from hockeystick.accountants.rdp import RDP
@@ -50,38 +50,38 @@ class Contour(DirectedAccountant):
         """Return the same with another tolerance."""
         return Contour(tolerance, self.smooths)
 
-    def epsilon(self, cost: Cost, delta: float) -> Interval:
+    def epsilon(self, composition: Composition, delta: float) -> Interval:
         """Return the larger of the two directions, where one is surely smaller the other alone."""
-        first, *rest = cost.directions
-        if not rest or not self._is_plain(cost):
-            return super().epsilon(cost, delta)
+        first, *rest = composition.directions
+        if not rest or not self._is_plain(composition):
+            return super().epsilon(composition, delta)
         found = self.epsilon_of(first, delta)
         if self._is_below(rest[0], found.lower, math.log(delta)):
             return found
         return worse([found, self.epsilon_of(rest[0], delta)])
 
-    def delta(self, cost: Cost, epsilon: float) -> Interval:
+    def delta(self, composition: Composition, epsilon: float) -> Interval:
         """Return the larger of the two directions, where one is surely smaller the other alone."""
-        first, *rest = cost.directions
-        if not rest or not self._is_plain(cost) or not 0.0 < epsilon < _MODERATE:
-            return super().delta(cost, epsilon)
+        first, *rest = composition.directions
+        if not rest or not self._is_plain(composition) or not 0.0 < epsilon < _MODERATE:
+            return super().delta(composition, epsilon)
         found = self.delta_of(first, epsilon)
         if found.lower > 0.0 and self._is_below(rest[0], epsilon, math.log(found.lower)):
             return found
         return worse([found, self.delta_of(rest[0], epsilon)])
 
-    def _is_plain(self, cost: Cost) -> bool:
+    def _is_plain(self, composition: Composition) -> bool:
         """Return whether there are lines for all losses, with nothing to be set apart."""
-        both = (*cost.removing, *cost.adding)
+        both = (*composition.removing, *composition.adding)
         return all(isinstance(loss, LineLoss) and not loss.extreme for loss, _ in both)
 
-    def _is_below(self, terms: Counted, epsilon: float, log_delta: float) -> bool:
+    def _is_below(self, terms: Terms, epsilon: float, log_delta: float) -> bool:
         """Return whether one direction's delta at an epsilon is proven to be below, by one line."""
         from hockeystick.accountants.contour._search import upper_log_delta
 
         return epsilon > 0.0 and upper_log_delta(self.line_terms(terms), epsilon) < log_delta
 
-    def epsilon_of(self, terms: Counted, delta: float) -> Interval:
+    def epsilon_of(self, terms: Terms, delta: float) -> Interval:
         """Return epsilon of one direction."""
         if not terms:
             return Interval.point(0.0)
@@ -90,7 +90,7 @@ class Contour(DirectedAccountant):
         lines = self.line_terms(terms)
         found = integral_for_delta(lines, math.log(delta)) if lines else None
         proven = found and _epsilon_interval(found.integral, found.epsilon, delta)
-        one_by_one = apart(terms)
+        one_by_one = expand_sequences(terms)
         if proven is None and one_by_one != terms:
             return self.epsilon_of(one_by_one, delta)
         bound = proven or RDP().epsilon_of(terms, delta)
@@ -101,7 +101,7 @@ class Contour(DirectedAccountant):
         smoothed = smoothed_epsilon(lines, math.log(delta), self.tolerance)
         return smoothed.within(bound) if smoothed else bound
 
-    def delta_of(self, terms: Counted, epsilon: float) -> Interval:
+    def delta_of(self, terms: Terms, epsilon: float) -> Interval:
         """Return delta of one direction."""
         lines = self.line_terms(terms)
         if epsilon > largest_loss(terms):
@@ -110,7 +110,7 @@ class Contour(DirectedAccountant):
 
         found = integral_for_epsilon(lines, epsilon, least=_BELOW_ALL) if lines else None
         value = None if found is None else found.integral.delta(epsilon)
-        one_by_one = apart(terms)
+        one_by_one = expand_sequences(terms)
         if value is None and one_by_one != terms:
             return self.delta_of(one_by_one, epsilon)
         if value is None or not value.relative_error <= _WIDEST:
@@ -133,12 +133,14 @@ class Contour(DirectedAccountant):
         smoothed = smoothed_delta(lines, epsilon, self.tolerance)
         return smoothed.within(bound) if smoothed else bound
 
-    def digits(self, cost: Cost, quantity: Quantity, value: float, digits: int) -> Interval:
+    def digits(
+        self, composition: Composition, quantity: Quantity, value: float, digits: int
+    ) -> Interval:
         """Return epsilon or delta to so many digits."""
         from hockeystick.accountants.contour._digits import digits_of
 
         found = []
-        for terms in map(apart, cost.directions):
+        for terms in map(expand_sequences, composition.directions):
             if any(isinstance(loss, GaussianSequenceLoss) for loss, _ in terms):
                 raise self.refuse("the plan", "so many levels of noise take too long one by one")
             if quantity == "delta" and value > largest_loss(terms):
@@ -159,7 +161,7 @@ class Contour(DirectedAccountant):
             found.append(answer)
         return worse(found)
 
-    def line_terms(self, terms: Counted) -> LineTerms:
+    def line_terms(self, terms: Terms) -> LineTerms:
         """Return the terms as losses with a line, or nothing where one is out of reach."""
         lines = []
         for loss, count in terms:

@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from hockeystick.accountants._orders import Terms
+from hockeystick.accountants._orders import TermSequence
 from hockeystick.privacy_loss import Bounded, CellLoss, Cumulants, PrivacyLoss
 from hockeystick.privacy_loss._cells import points_of, reach
 
@@ -35,7 +35,7 @@ class Steering:
     log_least: float
 
     @classmethod
-    def at(cls, terms: Terms, log_delta: float, tolerance: float = _USUAL) -> Steering:
+    def at(cls, terms: TermSequence, log_delta: float, tolerance: float = _USUAL) -> Steering:
         """Return what counts at about a delta, more where that is to be known better."""
         if len(terms) > _MOST_LOSSES:
             return cls(-math.inf)
@@ -54,7 +54,7 @@ class Steering:
             return whole
         return _below(loss, high, c)
 
-    def terms(self, terms: Terms) -> list[tuple[PrivacyLoss, int]]:
+    def terms(self, terms: TermSequence) -> list[tuple[PrivacyLoss, int]]:
         """Return losses as they steer."""
         if self.log_least == -math.inf:
             return list(terms)

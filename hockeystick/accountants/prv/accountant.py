@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, final
 
 from hockeystick._solve import increasing_root
 from hockeystick.accountants._closed_above import closed_delta_upper, closed_epsilon_upper
-from hockeystick.accountants._cost import Counted, apart, largest_loss
+from hockeystick.accountants._cost import Terms, expand_sequences, largest_loss
 from hockeystick.accountants._interval import Interval, down, up
 from hockeystick.accountants._orders import optimal_order, optimal_order_at, total
 from hockeystick.accountants.base import TOLERANCE, DirectedAccountant, Kind
@@ -61,7 +61,7 @@ class PRV(DirectedAccountant):
         """Return the same with another tolerance."""
         return PRV(tolerance, self.step)
 
-    def epsilon_of(self, terms: Counted, delta: float) -> Interval:
+    def epsilon_of(self, terms: Terms, delta: float) -> Interval:
         """Return epsilon of one direction."""
         if not terms:
             return Interval.point(0.0)
@@ -73,11 +73,11 @@ class PRV(DirectedAccountant):
         lower = min(max(lattice, least_epsilon(terms, delta)), closed)
         return Interval(lower, closed, closed)
 
-    def _epsilon_of(self, terms: Counted, delta: float, most: float) -> Interval:
+    def _epsilon_of(self, terms: Terms, delta: float, most: float) -> Interval:
         """Return epsilon of one direction, of which a bound is known, by lattices."""
         if not terms:
             return Interval.point(0.0)
-        terms, log_delta = apart(terms), math.log(delta)
+        terms, log_delta = expand_sequences(terms), math.log(delta)
         most = min(epsilon_upper(terms, delta), most)
         if most == 0.0:
             return Interval.point(0.0)
@@ -89,7 +89,7 @@ class PRV(DirectedAccountant):
         found = found.within(Interval(0.0, most, most)) if found else None
         return _settled(found, lambda: RDP().epsilon_of(terms, delta))
 
-    def delta_of(self, terms: Counted, epsilon: float) -> Interval:
+    def delta_of(self, terms: Terms, epsilon: float) -> Interval:
         """Return delta of one direction."""
         if epsilon > largest_loss(terms):
             return Interval.point(0.0)
@@ -101,11 +101,11 @@ class PRV(DirectedAccountant):
         lower = min(max(lattice, least_delta(terms, epsilon)), closed)
         return Interval(lower, 0.5 * (lower + closed), closed)
 
-    def _delta_of(self, terms: Counted, epsilon: float, most: float) -> Interval:
+    def _delta_of(self, terms: Terms, epsilon: float, most: float) -> Interval:
         """Return delta of one direction, of which a bound is known, by lattices."""
         if epsilon > largest_loss(terms):
             return Interval.point(0.0)
-        terms = apart(terms)
+        terms = expand_sequences(terms)
         self._cell_terms(terms)  # Refuses what has no cells, whatever its delta.
         most = max(min(delta_upper(terms, epsilon), most), _TINY)
         if most == _TINY:
@@ -120,7 +120,7 @@ class PRV(DirectedAccountant):
 
     def _question(
         self,
-        terms: Counted,
+        terms: Terms,
         steering: Steering,
         tilt: float,
         log_delta: float,
@@ -139,7 +139,7 @@ class PRV(DirectedAccountant):
         asked = (log_delta, gain, self.tolerance, self.step)
         return Question(lower, upper, tilt, *asked, for_delta, steering)
 
-    def _cell_terms(self, terms: Counted) -> CellTerms:
+    def _cell_terms(self, terms: Terms) -> CellTerms:
         """Return the terms as losses with cells, or raise."""
         cells = []
         for loss, count in terms:
@@ -178,13 +178,13 @@ def _refined(question: Question, read: Read, *, patient: bool = True) -> Interva
         return None
 
 
-def _attained_cells(terms: Counted) -> Counted:
+def _attained_cells(terms: Terms) -> Terms:
     """Return what some data surely reach, as far as it is known cell by cell."""
     known = ((loss.attained, count) for loss, count in terms)
     return tuple((loss, count) for loss, count in known if isinstance(loss, CellLoss))
 
 
-def _sharpened(found: Interval, terms: Counted, ask: Callable[[Counted], Interval]) -> Interval:
+def _sharpened(found: Interval, terms: Terms, ask: Callable[[Terms], Interval]) -> Interval:
     """Return what is found; where its lower end is poor, with that of a lattice of its own.
 
     A tilt that suits what dominates may not suit what is attained.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 from hockeystick._solve import increasing_root
-from hockeystick.privacy_loss import Cumulants, CurveLoss, LineLoss, PrivacyLoss
+from hockeystick.privacy_loss import CGFEstimate, CurveLoss, LineLoss, PrivacyLoss
 
 # The real axis is searched for ln c up to this far from 0.
 _FARTHEST: Final = 60.0
@@ -15,20 +15,20 @@ _FARTHEST: Final = 60.0
 TermSequence: TypeAlias = Sequence[tuple[PrivacyLoss, int]]
 
 
-def total(terms: TermSequence, c: float) -> Cumulants:
+def total(terms: TermSequence, c: float) -> CGFEstimate:
     """Return the cumulants of the composition: each run's, times the runs, added up."""
     value = slope = curvature = 0.0
     for loss, count in terms:
-        one = loss.cumulants(c)
+        one = loss.cgf_estimate(c)
         value += count * one.value
-        slope += count * one.slope
-        curvature += count * one.curvature
-    return Cumulants(value, slope, curvature)
+        slope += count * one.first_derivative
+        curvature += count * one.second_derivative
+    return CGFEstimate(value, slope, curvature)
 
 
-def log_mgfs(terms: Sequence[tuple[LineLoss, int]], orders: Sequence[float]) -> list[float]:
+def cgf_estimates(terms: Sequence[tuple[LineLoss, int]], orders: Sequence[float]) -> list[float]:
     """Return K of the composition at several orders; it proves nothing."""
-    values = [(count, loss.log_mgfs(orders)) for loss, count in terms]
+    values = [(count, loss.cgf_estimates(orders)) for loss, count in terms]
     return [math.fsum(count * one[k] for count, one in values) for k in range(len(orders))]
 
 
@@ -65,7 +65,7 @@ def optimal_order(terms: TermSequence, log_delta: float) -> float:
         if c > last:
             return math.inf
         k = total(terms, c)
-        return c * k.slope - k.value + math.log1p(c) + log_delta
+        return c * k.first_derivative - k.value + math.log1p(c) + log_delta
 
     return math.exp(increasing_root(condition, 1.5, tolerance=1e-5, farthest=_FARTHEST))
 
@@ -75,7 +75,7 @@ def optimal_order_at(terms: TermSequence, epsilon: float) -> float:
 
     def condition(log_c: float) -> float:
         c = math.exp(log_c)
-        return total(terms, c).slope - epsilon - math.log1p(1.0 / c)
+        return total(terms, c).first_derivative - epsilon - math.log1p(1.0 / c)
 
     return math.exp(increasing_root(condition, 1.5, tolerance=1e-5, farthest=_FARTHEST))
 
@@ -85,7 +85,7 @@ def saddle(terms: TermSequence, epsilon: float) -> float:
 
     def condition(log_c: float) -> float:
         c = math.exp(log_c)
-        return total(terms, c).slope - epsilon - 1.0 / c - 1.0 / (1.0 + c)
+        return total(terms, c).first_derivative - epsilon - 1.0 / c - 1.0 / (1.0 + c)
 
     return math.exp(increasing_root(condition, 1.5, tolerance=1e-4, farthest=_FARTHEST))
 
@@ -93,7 +93,7 @@ def saddle(terms: TermSequence, epsilon: float) -> float:
 def saddle_log_delta(terms: TermSequence, c: float) -> tuple[float, float]:
     """Return the epsilon whose saddle is c, and the saddle-point estimate of ln delta there."""
     k = total(terms, c)
-    epsilon = k.slope - 1.0 / c - 1.0 / (1.0 + c)
-    curvature = k.curvature + 1.0 / (c * c) + 1.0 / ((1.0 + c) * (1.0 + c))
+    epsilon = k.first_derivative - 1.0 / c - 1.0 / (1.0 + c)
+    curvature = k.second_derivative + 1.0 / (c * c) + 1.0 / ((1.0 + c) * (1.0 + c))
     height = k.value - epsilon * c - math.log(c) - math.log1p(c)
     return epsilon, height - 0.5 * math.log(2.0 * math.pi * curvature)

@@ -187,7 +187,7 @@ class WideProfile(Profile):
         wanted = np.geomspace(max(low, 1e-9), max(high, 2e-9), _ORDERS).tolist()
         orders = {one for c in wanted for one in candidates(self._terms, c) if one > 0.0}
         c = np.array(sorted(orders) or [1.0])
-        bounds = [[(loss.log_mgf(one), n) for loss, n in self._terms] for one in c.tolist()]
+        bounds = [[(loss.cgf_bounds(one), n) for loss, n in self._terms] for one in c.tolist()]
         k = np.array([math.fsum(n * (b.value + b.error) for b, n in one) for one in bounds])
         return c, k * (1.0 + _OUTWARD)
 

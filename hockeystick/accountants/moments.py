@@ -88,5 +88,5 @@ def log_moment_upper(terms: Terms, order: int) -> float:
         >>> round(log_moment_upper(((GaussianLoss(4.0), 100),), 2), 9)
         18.75
     """
-    bounds = [(loss.log_mgf(float(order)), count) for loss, count in terms]
+    bounds = [(loss.cgf_bounds(float(order)), count) for loss, count in terms]
     return math.fsum(count * (k.value + k.error) for k, count in bounds) * (1.0 + _OUTWARD)

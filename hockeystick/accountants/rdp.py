@@ -73,7 +73,7 @@ def _epsilon_upper(terms: Terms, log_delta: float, c: float) -> float:
     """Return a proven upper bound of epsilon from the divergence of order 1 + c."""
     if c <= 0.0:
         return math.inf
-    value = (_log_mgf_upper(terms, c) - log_delta + log_kappa(c)) / c
+    value = (_cgf_upper(terms, c) - log_delta + log_kappa(c)) / c
     return value + _OUTWARD * (abs(value) + (abs(log_delta) + abs(log_kappa(c))) / c)
 
 
@@ -81,12 +81,12 @@ def _log_delta_upper(terms: Terms, epsilon: float, c: float) -> float:
     """Return a proven upper bound of ln delta from the divergence of order 1 + c."""
     if c <= 0.0:
         return 0.0
-    mgf = _log_mgf_upper(terms, c)
+    mgf = _cgf_upper(terms, c)
     log_delta = mgf - c * epsilon + log_kappa(c)
     return log_delta + _OUTWARD * (abs(mgf) + c * epsilon + abs(log_kappa(c)))
 
 
-def _log_mgf_upper(terms: Terms, c: float) -> float:
+def _cgf_upper(terms: Terms, c: float) -> float:
     """Return a proven upper bound of the composition's K."""
-    bounds = [(loss.log_mgf(c), count) for loss, count in terms]
+    bounds = [(loss.cgf_bounds(c), count) for loss, count in terms]
     return math.fsum(count * (k.value + k.error) for k, count in bounds)

@@ -90,8 +90,8 @@ class Steering:
         for _ in range(_STEPS):
             c = math.exp(log_c)
             k = total(terms, c)
-            rise = c * k.curvature + 1.0 / c + c / ((1.0 + c) * (1.0 + c))
-            step = (k.slope - self.epsilon - 1.0 / c - 1.0 / (1.0 + c)) / rise
+            rise = c * k.second_derivative + 1.0 / c + c / ((1.0 + c) * (1.0 + c))
+            step = (k.first_derivative - self.epsilon - 1.0 / c - 1.0 / (1.0 + c)) / rise
             if not abs(step) < _TRUSTED:
                 return None
             log_c -= step

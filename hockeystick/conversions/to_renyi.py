@@ -161,7 +161,7 @@ def _on_chord(curve: RenyiPoints, order: float) -> float:
 def _plan_divergence(terms: Terms, order: float) -> tuple[float, float]:
     """Return ends of the divergence of an order, in one direction."""
     c = order - 1.0
-    known = [(loss.log_mgf(c), count) for loss, count in terms]
+    known = [(loss.cgf_bounds(c), count) for loss, count in terms]
     upper = math.fsum(count * (k.value + k.error) for k, count in known)
     lower = math.fsum(count * max(k.value - k.error, 0.0) for k, count in known)
     outward = 2.0**-49

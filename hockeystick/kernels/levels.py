@@ -98,7 +98,7 @@ def total_exponent(
 
 
 @njit(cache=True)
-def total_cumulants(
+def total_cgf_estimate(
     p: float,
     mus: Array,
     weights: Array,

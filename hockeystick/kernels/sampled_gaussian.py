@@ -231,7 +231,7 @@ def cumulant_sums(
 
 
 @njit(cache=True)
-def log_mgfs(
+def cgf_estimates(
     p: float, mu: float, removing: bool, orders: Array, step: float, log_tolerance: float
 ) -> Array:
     """Return ``K(c)`` at several orders, by the same nodes of a given step: fast and unproven."""
@@ -243,7 +243,7 @@ def log_mgfs(
     first = math.floor(low / step)
     count = math.ceil(high / step) - first + 1
     loss, log_weight = rough_nodes(p, mu, removing, first, count, step)
-    return series.log_mgfs(loss, log_weight, orders)
+    return series.cgf_estimates(loss, log_weight, orders)
 
 
 @njit(cache=True)

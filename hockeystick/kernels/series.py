@@ -90,7 +90,7 @@ def cumulant_sums(loss: Array, log_weight: Array, c: float) -> tuple[float, floa
 
 
 @njit(cache=True)
-def log_mgfs(loss: Array, log_weight: Array, orders: Array) -> Array:
+def cgf_estimates(loss: Array, log_weight: Array, orders: Array) -> Array:
     """Return ``ln M(c)`` at several orders, to some thirteen digits of ``M - 1``."""
     weight = np.exp(log_weight)
     second = 0.0

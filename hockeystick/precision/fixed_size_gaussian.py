@@ -37,7 +37,7 @@ def _root(count: int, x: mpf) -> tuple[mpf, mpf]:
             return x, slope
 
 
-def log_mgf_line(
+def cgf_line(
     rate: float | Fraction,
     mu: mpf,
     panels: Sequence[tuple[float, float]],

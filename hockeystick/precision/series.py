@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from mpmath import mp, mpc, mpf
 
 
-def log_mgf_line(
+def cgf_line(
     loss: Sequence[mpf], weight: Sequence[mpf], c: float, step: float, count: int
 ) -> list[mpc]:
     """Return ``ln M(c + i k step)`` for ``k < count``.

@@ -23,7 +23,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hockeystick.privacy_loss._log_terms import log1p_exp, log_add, log_e2, log_psi, log_sum
-from hockeystick.privacy_loss.base import Bounded, CellLoss, Cumulants
+from hockeystick.privacy_loss.base import Bounded, CellLoss, CGFEstimate
 
 if TYPE_CHECKING:
     import numpy as np
@@ -193,7 +193,7 @@ def points_of(loss: CellLoss) -> tuple[Array, Array]:
     return np.concatenate((atoms.loss, mean)), np.concatenate((atoms.log_p, kept.log_p))
 
 
-def cumulants(loss: CellLoss, c: float) -> Cumulants:
+def cgf_estimate(loss: CellLoss, c: float) -> CGFEstimate:
     """Return K and two derivatives of the loss with each cell merged; for steering."""
     import numpy as np
 
@@ -210,10 +210,10 @@ def cumulants(loss: CellLoss, c: float) -> Cumulants:
         slope = float(grown.sum() + np.exp(log_p + log_e2(-mean)).sum()) * math.exp(-value)
     else:
         slope = float((weight * mean).sum())
-    return Cumulants(value, slope, float((weight * (mean - slope) ** 2).sum()))
+    return CGFEstimate(value, slope, float((weight * (mean - slope) ** 2).sum()))
 
 
-def log_mgf(loss: CellLoss, c: float, upper: Callable[[float], float] | None = None) -> Bounded:
+def cgf_bounds(loss: CellLoss, c: float, upper: Callable[[float], float] | None = None) -> Bounded:
     """Return K between its ends: cells merged (Jensen), and cells spread to their edges.
 
     The gap is about 1e-7 of K. ``upper`` bounds K at any order: a loss without a largest value
@@ -221,7 +221,7 @@ def log_mgf(loss: CellLoss, c: float, upper: Callable[[float], float] | None = N
     """
     low, high = _enclosed(loss, c, upper)
     if high == math.inf:
-        value = cumulants(loss, c).value
+        value = cgf_estimate(loss, c).value
         high, low = (upper(c) if upper else math.inf), 0.0
         if high == math.inf:
             return Bounded(value, math.inf)

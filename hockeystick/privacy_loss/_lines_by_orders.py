@@ -48,7 +48,7 @@ def line_above(loss: PrivacyLoss) -> Concentration | None:
     ratio = (_LAST / _FIRST) ** (1.0 / count)
     last, first, rho = (0.0, 0.0), 0.0, 0.0
     for c in (_FIRST * ratio**k for k in range(count + 1)):
-        found = loss.log_mgf(c)
+        found = loss.cgf_bounds(c)
         point = (c, found.value + found.error)
         slope = steepest_slope(last, point) if point[1] < math.inf else math.inf
         first = first or slope

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss._sinh_curve import Curve, curve_of
-from hockeystick.privacy_loss.base import Bounded, Cumulants
+from hockeystick.privacy_loss.base import Bounded, CGFEstimate
 
 if TYPE_CHECKING:
     from hockeystick.kernels.series import Array
@@ -66,7 +66,7 @@ class _Sum(NamedTuple):
     weight: Array
 
 
-def log_mgf(rho: float, width: float, c: float) -> Bounded:
+def cgf_bounds(rho: float, width: float, c: float) -> Bounded:
     """Return K(c) with a proven error; inf from where the moments are infinite."""
     shape = _shape(rho, width, c)
     if shape is None:
@@ -84,7 +84,7 @@ def log_mgf(rho: float, width: float, c: float) -> Bounded:
     return Bounded(value, error)
 
 
-def cumulants(rho: float, width: float, c: float) -> Cumulants | None:
+def cgf_estimate(rho: float, width: float, c: float) -> CGFEstimate | None:
     """Return K and two derivatives, for steering; None where they are infinite."""
     import numpy as np
 
@@ -93,7 +93,7 @@ def cumulants(rho: float, width: float, c: float) -> Cumulants | None:
         return None
     found = _sum(rho, width, c)
     if found is None:
-        return Cumulants(shape.lower, (2.0 * c + 1.0) * rho, 2.0 * rho)
+        return CGFEstimate(shape.lower, (2.0 * c + 1.0) * rho, 2.0 * rho)
     share = 1.0 / (1.0 + math.exp(-max(found.log_excess, -700.0)))
     loss, weight = found.loss, found.weight
     with np.errstate(over="ignore"):
@@ -104,7 +104,7 @@ def cumulants(rho: float, width: float, c: float) -> Cumulants | None:
     else:
         square = float(weight @ (loss * loss * (1.0 + first * second)))
         curvature = 0.5 * share * square - slope * slope
-    return Cumulants(log_mgf(rho, width, c).value, slope, max(curvature, 0.0))
+    return CGFEstimate(cgf_bounds(rho, width, c).value, slope, max(curvature, 0.0))
 
 
 @lru_cache(maxsize=256)

@@ -14,7 +14,7 @@ from hockeystick.privacy_loss.base import (
     Atoms,
     Bounded,
     CellLoss,
-    Cumulants,
+    CGFEstimate,
     LineLoss,
     LineValues,
     Masses,
@@ -65,7 +65,7 @@ class AtomicLoss(CellLoss, LineLoss, ProfiledLoss):
         """Return ln of a bound of ``E_P[exp(c max(L, 0))]`` over what is not listed; -inf for 0."""
         return -math.inf
 
-    def log_mgf_upper(self, c: float) -> float:
+    def cgf_upper(self, c: float) -> float:
         """Return an upper bound of K for any c: c times the largest loss."""
         return c * self.supremum
 
@@ -81,26 +81,26 @@ class AtomicLoss(CellLoss, LineLoss, ProfiledLoss):
         none = np.full(len(edges) - 1, -np.inf)
         return Masses(none, none.copy(), np.zeros(none.size))
 
-    def cumulants(self, c: float) -> Cumulants:
+    def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return K and two derivatives by sums over the atoms."""
         from hockeystick.kernels import series
 
         atoms = self.atoms()
         most = float(max(abs(atoms.loss[0]), abs(atoms.loss[-1])))
         if not c * most < _FARTHEST:
-            upper = self.log_mgf_upper(c)
-            return Cumulants(upper, upper / c, 0.0)
+            upper = self.cgf_upper(c)
+            return CGFEstimate(upper, upper / c, 0.0)
         shift, value, slope, curvature = series.cumulant_sums(
             atoms.loss.copy(), atoms.log_p.copy(), c
         )
         total = math.exp(-shift) + value
         slope /= total
         k = math.log1p(value) if shift == 0.0 else shift + math.log(total)
-        return Cumulants(k, slope, max(curvature / total - slope * slope, 0.0))
+        return CGFEstimate(k, slope, max(curvature / total - slope * slope, 0.0))
 
-    def log_mgf(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Bounded:
         """Return K by a sum over the atoms, what is not listed included; else its upper bound."""
-        value = self.cumulants(c).value
+        value = self.cgf_estimate(c).value
         rule = None
         if 0.0 < value < math.inf:
             rule = self.rule(c, 0.0, value + min(math.log(value), 0.0) + _SHARP)
@@ -108,7 +108,7 @@ class AtomicLoss(CellLoss, LineLoss, ProfiledLoss):
             real, _, error = rule.line(c, 0.0, 1)
             if math.isfinite(float(real[0] + error[0])):
                 return Bounded(float(real[0]), float(error[0]))
-        half = 0.5 * self.log_mgf_upper(c) * (1.0 + 8.0 * ULP)
+        half = 0.5 * self.cgf_upper(c) * (1.0 + 8.0 * ULP)
         return Bounded(half, half)
 
     @property
@@ -118,7 +118,7 @@ class AtomicLoss(CellLoss, LineLoss, ProfiledLoss):
 
     def reaches(self, c: float) -> bool:
         """Return whether a sum over a moderate number of the atoms gives M."""
-        value = self.cumulants(c).value
+        value = self.cgf_estimate(c).value
         if not 0.0 < value < math.inf:
             return False
         rule = self.rule(c, _TYPICAL_HEIGHT, value + min(math.log(value), 0.0) + _SHARP)
@@ -201,7 +201,7 @@ class AtomRule:
         from hockeystick.precision import series
 
         loss, mass = self.loss.nodes(self.first, self.nodes)
-        return series.log_mgf_line(loss, mass, c, step, count)
+        return series.cgf_line(loss, mass, c, step, count)
 
 
 class FewAtoms(AtomicLoss):

@@ -18,12 +18,12 @@ _ROUNDING: Final = 2.0**-46
 _LARGEST_EXPONENT: Final = 700.0
 
 
-class Cumulants(NamedTuple):
-    """``K(c) = ln E_P[exp(c L)]`` and its first two derivatives, for steering; proves nothing."""
+class CGFEstimate(NamedTuple):
+    """An estimate of ``K(c) = ln E_P[exp(c L)]`` and its first two derivatives; proves nothing."""
 
     value: float
-    slope: float
-    curvature: float
+    first_derivative: float
+    second_derivative: float
 
 
 class Bounded(NamedTuple):
@@ -54,7 +54,7 @@ class PrivacyLoss(ABC):
     __slots__ = ()
 
     @abstractmethod
-    def cumulants(self, c: float) -> Cumulants:
+    def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return K and two derivatives at a real ``c > 0``, fast and unproven."""
 
     @property
@@ -68,7 +68,7 @@ class PrivacyLoss(ABC):
         return self.supremum * (1.0 - _ROUNDING) if self.supremum < math.inf else math.inf
 
     @abstractmethod
-    def log_mgf(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Bounded:
         """Return ``K(c)`` at a real ``c > 0`` with a proven error."""
 
     @property
@@ -90,7 +90,7 @@ class PrivacyLoss(ABC):
 
         The chi-square divergence ``exp(K(1)) - 1``, unless a loss has a closed form of its own.
         """
-        exponent = self.cumulants(1.0).value
+        exponent = self.cgf_estimate(1.0).value
         return math.expm1(exponent) if exponent < _LARGEST_EXPONENT else math.inf
 
 
@@ -192,9 +192,9 @@ class LineLoss(PrivacyLoss):
     def reaches(self, c: float) -> bool:
         """Return whether a line through c is possible."""
 
-    def log_mgfs(self, orders: Sequence[float]) -> Sequence[float]:
+    def cgf_estimates(self, orders: Sequence[float]) -> Sequence[float]:
         """Return K at several ``c > 0``, fast and unproven."""
-        return [self.cumulants(c).value for c in orders]
+        return [self.cgf_estimate(c).value for c in orders]
 
     @abstractmethod
     def decay(self, c: float) -> Decay:
@@ -257,14 +257,14 @@ class CellLoss(PrivacyLoss):
         Edges ascend strictly; the first may be -inf and the last inf. A mass of 0 is -inf.
         """
 
-    def cumulants(self, c: float) -> Cumulants:
+    def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return K and two derivatives, from cells."""
-        from hockeystick.privacy_loss._cells import cumulants
+        from hockeystick.privacy_loss._cells import cgf_estimate
 
-        return cumulants(self, c)
+        return cgf_estimate(self, c)
 
-    def log_mgf(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Bounded:
         """Return K between the values that cells merged and cells spread to their edges have."""
-        from hockeystick.privacy_loss._cells import log_mgf
+        from hockeystick.privacy_loss._cells import cgf_bounds
 
-        return log_mgf(self, c)
+        return cgf_bounds(self, c)

@@ -12,7 +12,7 @@ from hockeystick.privacy_loss.base import (
     Atoms,
     Bounded,
     CellLoss,
-    Cumulants,
+    CGFEstimate,
     Masses,
     ProfiledLoss,
 )
@@ -44,8 +44,8 @@ class BoundedRangeLoss(CellLoss, ProfiledLoss):
     composition (Zhu, Dong and Wang 2022, theorem 10), but none attains it. What several runs
     surely cost is that of ``t = e/2``: randomized response of e/2.
 
-    ``log_mgf`` is no moment of the envelope but the largest of any single release, which is less.
-    With ``g(x) = ln(sinh(x)/x)`` and ``h = e/2``
+    ``cgf_bounds`` is no moment of the envelope but the largest of any single release, which is
+    less. With ``g(x) = ln(sinh(x)/x)`` and ``h = e/2``
 
         K(c) = max over t of K_t(c) = (c+1) g((c+1) h) - c g(c h) - g(h) <= c (c+1) e^2 / 8,
 
@@ -109,12 +109,12 @@ class BoundedRangeLoss(CellLoss, ProfiledLoss):
         sizes = np.where(width > 0.0, np.abs(log_part), 0.0) + 2.0 * abs(whole)
         return Masses(log_p, log_q, _ULP * (4.0 * end + 4.0 * sizes + 16.0))
 
-    def cumulants(self, c: float) -> Cumulants:
+    def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return the largest K of any single release, and its two derivatives."""
         value, slope, curvature = _largest(c, self.supremum)
-        return Cumulants(float(value), float(slope), float(curvature))
+        return CGFEstimate(float(value), float(slope), float(curvature))
 
-    def log_mgf(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Bounded:
         """Return the largest K of any single release; not of the envelope, which has more."""
         value = float(_largest(c, self.supremum)[0])
         # K grows at most as the square of e, whose readings differ by half a unit.

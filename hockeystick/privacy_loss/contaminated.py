@@ -23,7 +23,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.privacy_loss.atomic import frozen
-from hockeystick.privacy_loss.base import Atoms, CellLoss, Cumulants, Masses
+from hockeystick.privacy_loss.base import Atoms, CellLoss, CGFEstimate, Masses
 from hockeystick.privacy_loss.revealed_mixture import merged
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class ContaminatedLoss(CellLoss):
         none = np.full(len(edges) - 1, -np.inf)
         return Masses(none, none.copy(), np.zeros(none.size))
 
-    def cumulants(self, c: float) -> Cumulants:
+    def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return K and two derivatives by sums over the atoms."""
         import numpy as np
 
@@ -82,7 +82,7 @@ class ContaminatedLoss(CellLoss):
         share /= total
         slope = float((share * loss).sum())
         spread = float((share * (loss - slope) ** 2).sum())
-        return Cumulants(top + math.log(total), slope, spread)
+        return CGFEstimate(top + math.log(total), slope, spread)
 
 
 @lru_cache(maxsize=64)

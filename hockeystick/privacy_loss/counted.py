@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, TypeAlias
 from hockeystick._solve import increasing_root
 from hockeystick.mechanisms import Composed, Mechanism, Plan, Repeated
 from hockeystick.notions import FDP
-from hockeystick.privacy_loss.base import Cumulants, PrivacyLoss
+from hockeystick.privacy_loss.base import CGFEstimate, PrivacyLoss
 from hockeystick.privacy_loss.registry import dominating_pair
 from hockeystick.privacy_loss.renyi_curve import CurveLoss
 
@@ -81,20 +81,20 @@ def _merged(lists: Iterable[Terms]) -> Terms:
     return tuple(counts.items())
 
 
-def total(terms: Terms, c: float) -> Cumulants:
+def total(terms: Terms, c: float) -> CGFEstimate:
     """Return the cumulants of the composition, fast and unproven."""
-    found = [(loss.cumulants(c), count) for loss, count in terms]
+    found = [(loss.cgf_estimate(c), count) for loss, count in terms]
     value, slope, curvature = (
         sum(count * one[place] for one, count in found) for place in range(3)
     )
-    return Cumulants(value, slope, curvature)
+    return CGFEstimate(value, slope, curvature)
 
 
-def log_mgf_upper(terms: Terms, c: float) -> float:
+def cgf_upper(terms: Terms, c: float) -> float:
     """Return a proven upper bound of the composition's ``K(c)``."""
     if c > last_order(terms):
         return math.inf
-    found = [(loss.log_mgf(c), count) for loss, count in terms]
+    found = [(loss.cgf_bounds(c), count) for loss, count in terms]
     return math.fsum(count * (k.value + k.error) for k, count in found) * (1.0 + 8.0 * _ULP)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 from hockeystick.mechanisms.discrete_gaussian import DiscreteGaussian
 from hockeystick.privacy_loss.atomic import LEAST, MOST_ATOMS, AtomicLoss, both, frozen
-from hockeystick.privacy_loss.base import Atoms, Bounded, Cumulants
+from hockeystick.privacy_loss.base import Atoms, Bounded, CGFEstimate
 from hockeystick.privacy_loss.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.two_point import everything
 
@@ -80,19 +80,19 @@ class DiscreteGaussianLoss(AtomicLoss):
         above = grown - fallen - math.log(-math.expm1(-fall)) - _log_norm(self.half)[0]
         return max(above + 1e-12 * (grown + fallen + 100.0), LEAST) + math.log(2.0)
 
-    def log_mgf_upper(self, c: float) -> float:
+    def cgf_upper(self, c: float) -> float:
         """Return ``c (c+1) D^2 / (2 sigma^2)``, rounded up."""
         return c * (c + 1.0) * float(self.sensitivity**2 * self.half) * (1.0 + 16.0 * _ULP)
 
-    def log_mgf(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Bounded:
         """Return K with its round-off."""
         moment = self._moment(c)
         return Bounded(moment.line + moment.rest, moment.error)
 
-    def cumulants(self, c: float) -> Cumulants:
+    def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return K and two derivatives."""
         moment = self._moment(c)
-        return Cumulants(moment.line + moment.rest, moment.slope, max(moment.curvature, 0.0))
+        return CGFEstimate(moment.line + moment.rest, moment.slope, max(moment.curvature, 0.0))
 
     @property
     def limit_square(self) -> float:

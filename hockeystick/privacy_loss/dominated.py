@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from hockeystick.privacy_loss.base import Atoms, Bounded, CellLoss, Cumulants, Masses, PrivacyLoss
+from hockeystick.privacy_loss.base import Atoms, Bounded, CellLoss, CGFEstimate, Masses, PrivacyLoss
 
 if TYPE_CHECKING:
     from hockeystick.kernels.series import Array
@@ -50,10 +50,10 @@ class DominatedLoss(CellLoss):
         """Return those of the dominating loss."""
         return self.above.cells(edges)
 
-    def cumulants(self, c: float) -> Cumulants:
+    def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return those of the dominating loss."""
-        return self.above.cumulants(c)
+        return self.above.cgf_estimate(c)
 
-    def log_mgf(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Bounded:
         """Return K of the dominating loss."""
-        return self.above.log_mgf(c)
+        return self.above.cgf_bounds(c)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss._lines import log_values
-from hockeystick.privacy_loss.base import Bounded, Cumulants, LineLoss, LineValues, ProfiledLoss
+from hockeystick.privacy_loss.base import Bounded, CGFEstimate, LineLoss, LineValues, ProfiledLoss
 
 if TYPE_CHECKING:
     from mpmath import mpc, mpf
@@ -129,7 +129,7 @@ class FixedSizeGaussianLoss(LineLoss, ProfiledLoss):
         """Return whether a quadrature of M at c takes no more than a few thousand nodes."""
         return not self.extreme and c <= _FARTHEST and self._rough_reach(c) < _LONGEST
 
-    def cumulants(self, c: float) -> Cumulants:
+    def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return K and two derivatives by Gauss-Legendre on coarse panels."""
         if not self.reaches(c):
             return self._convex_bound(c)
@@ -142,15 +142,15 @@ class FixedSizeGaussianLoss(LineLoss, ProfiledLoss):
         total = math.exp(-shift) + value
         slope /= total
         k = math.log1p(value) if shift == 0.0 else shift + math.log(total)
-        return Cumulants(k, slope, max(curvature / total - slope * slope, 0.0))
+        return CGFEstimate(k, slope, max(curvature / total - slope * slope, 0.0))
 
-    def log_mgf(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Bounded:
         """Return K with the proven error of its quadrature, or within its convex bound."""
-        return self._log_mgf_within(c, _SHARP)
+        return self._cgf_bounds_within(c, _SHARP)
 
-    def _log_mgf_within(self, c: float, log_accuracy: float) -> Bounded:
+    def _cgf_bounds_within(self, c: float, log_accuracy: float) -> Bounded:
         """Return K by a quadrature of that relative accuracy, or within its convex bound."""
-        value = self.cumulants(c).value if self.reaches(c) else 0.0
+        value = self.cgf_estimate(c).value if self.reaches(c) else 0.0
         rule = None
         if value > 0.0:
             # An error of M counts relative to M, and then relative to a K below 1.
@@ -163,7 +163,7 @@ class FixedSizeGaussianLoss(LineLoss, ProfiledLoss):
         upper = self._convex_bound(c).value * (1.0 + 64.0 * _ULP) + 16.0 * _ULP * inner
         return Bounded(0.5 * upper, 0.5 * upper)
 
-    def _convex_bound(self, c: float) -> Cumulants:
+    def _convex_bound(self, c: float) -> CGFEstimate:
         """Return ``ln(1 - p + p exp(c (c+1) mu^2/2))``, an upper bound of K, and derivatives.
 
         ``r^w <= 1 - p + p exp(w t)`` where ``r = 1 - p + p exp(t)``, for w = 1 + c and w = -c; with
@@ -177,7 +177,7 @@ class FixedSizeGaussianLoss(LineLoss, ProfiledLoss):
         """Return the decay proven by the atom and uniform layers below the tilted density."""
         from hockeystick.kernels import fixed_size_gaussian
 
-        norm = self._log_mgf_within(c, _SURE)
+        norm = self._cgf_bounds_within(c, _SURE)
         upper, error = norm.value + norm.error, 2.0 * norm.error
         p = float(self.rate)
         width, mass, variation = fixed_size_gaussian.layers(p, self.mu, c, upper, error)
@@ -268,7 +268,7 @@ class PanelRule:
         from hockeystick.precision import fixed_size_gaussian
         from hockeystick.precision.profiles import reciprocal
 
-        return fixed_size_gaussian.log_mgf_line(
+        return fixed_size_gaussian.cgf_line(
             self.loss.rate,
             reciprocal(self.loss.noise_multiplier),
             list(zip(self.starts.tolist(), self.halves.tolist(), strict=True)),

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final, final
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss._rates import mu_of
 from hockeystick.privacy_loss._spans import Edges
-from hockeystick.privacy_loss.base import Atoms, Bounded, CellLoss, Cumulants, Masses
+from hockeystick.privacy_loss.base import Atoms, Bounded, CellLoss, CGFEstimate, Masses
 from hockeystick.privacy_loss.gaussian import GaussianLoss
 
 if TYPE_CHECKING:
@@ -106,12 +106,12 @@ class FoldedLaplaceLoss(CellLoss):
         sizes = np.where(width > 0.0, np.abs(log_part), 0.0)
         return Masses(log_p, log_q, _ULP * (8.0 * self.largest + 8.0 * sizes + 16.0))
 
-    def cumulants(self, c: float) -> Cumulants:
+    def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return K and two derivatives."""
         value, slope, curvature = self._cumulants(c)
-        return Cumulants(float(value), float(slope), float(curvature))
+        return CGFEstimate(float(value), float(slope), float(curvature))
 
-    def log_mgf(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Bounded:
         """Return K and its rounding."""
         value = float(self._cumulants(c)[0])
         return Bounded(value, 4.0 * _ULP * value + _TINY)
@@ -216,12 +216,12 @@ class FoldedGaussianLoss(CellLoss):
         error = inner.error + _ULP * (kept + self.shift)
         return Masses(log_p, log_q, np.where(empty, 0.0, error))
 
-    def cumulants(self, c: float) -> Cumulants:
+    def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return K and two derivatives."""
         value, slope, curvature = self._cumulants(c)
-        return Cumulants(float(value), float(slope), float(curvature))
+        return CGFEstimate(float(value), float(slope), float(curvature))
 
-    def log_mgf(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Bounded:
         """Return K and its rounding."""
         value = float(self._cumulants(c)[0])
         return Bounded(value, 4.0 * _ULP * value + _TINY)

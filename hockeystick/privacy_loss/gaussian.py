@@ -12,7 +12,7 @@ from hockeystick.privacy_loss._spans import DensityLoss, Edges, no_atoms
 from hockeystick.privacy_loss.base import (
     Atoms,
     Bounded,
-    Cumulants,
+    CGFEstimate,
     LineLoss,
     LineValues,
     Masses,
@@ -48,14 +48,14 @@ class GaussianLoss(DensityLoss, LineLoss, ProfiledLoss):
         """Whether ``mu^2`` is out of the range of floats."""
         return not 1e-100 <= self.mu <= 1e100
 
-    def cumulants(self, c: float) -> Cumulants:
+    def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return K and two derivatives."""
         half = 0.5 * self.mu * self.mu
-        return Cumulants(half * c * (c + 1.0), half * (2.0 * c + 1.0), 2.0 * half)
+        return CGFEstimate(half * c * (c + 1.0), half * (2.0 * c + 1.0), 2.0 * half)
 
-    def log_mgf(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Bounded:
         """Return K and its round-off."""
-        value = self.cumulants(c).value
+        value = self.cgf_estimate(c).value
         return Bounded(value, 8.0 * _ULP * value)
 
     @property

@@ -63,13 +63,13 @@ class GaussianMixtureLoss(DensityLoss):
             return math.inf
         return math.fsum(v * w * math.expm1(m * n) for m, v in pairs for n, w in pairs)
 
-    def log_mgf(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Bounded:
         """Return K from cells, and where these leave it open no more than its convex bound."""
-        from hockeystick.privacy_loss._cells import log_mgf
+        from hockeystick.privacy_loss._cells import cgf_bounds
 
-        return log_mgf(self, c, self.log_mgf_upper)
+        return cgf_bounds(self, c, self.cgf_upper)
 
-    def log_mgf_upper(self, c: float) -> float:
+    def cgf_upper(self, c: float) -> float:
         """Return ``ln sum_k w_k exp(c (c+1) m_k^2 / 2)``, rounded up: powers are convex."""
         farthest = float(max(self.distances))
         upper = 0.5 * c * (c + 1.0) * farthest * farthest * (1.0 + 16.0 * _ULP)

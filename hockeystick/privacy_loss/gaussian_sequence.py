@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 from hockeystick.privacy_loss._levels import Bin, Cell, Levels
 from hockeystick.privacy_loss._rates import largest_when_adding
-from hockeystick.privacy_loss.base import Bounded, Cumulants, LineLoss, LineValues
+from hockeystick.privacy_loss.base import Bounded, CGFEstimate, LineLoss, LineValues
 from hockeystick.privacy_loss.registry import NoAnalysisError
 from hockeystick.privacy_loss.sampled_gaussian import FARTHEST, SampledGaussianLoss
 
@@ -90,7 +90,7 @@ class GaussianSequenceLoss(LineLoss):
         """Return whether a line through c is possible for all levels."""
         return all(self.run(one).reaches(c) for one in (self.levels.most, self.levels.least))
 
-    def cumulants(self, c: float) -> Cumulants:
+    def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return K and two derivatives, by a few nodes."""
         import numpy as np
 
@@ -101,13 +101,13 @@ class GaussianSequenceLoss(LineLoss):
         if not self.extreme and c <= FARTHEST:
             steps, longest = np.array([(run.coarse_step(c), run.longest) for run in runs]).T.copy()
             rate, mus = float(self.rate), np.array([run.mu for run in runs])
-            found = levels.total_cumulants(
+            found = levels.total_cgf_estimate(
                 rate, mus, weights, self.removing, c, steps, runs[0].rough, longest
             )
             if not math.isnan(found[0]):
-                return Cumulants(*found)
-        value, slope, curvature = weights @ np.array([run.cumulants(c) for run in runs])
-        return Cumulants(float(value), float(slope), float(curvature))
+                return CGFEstimate(*found)
+        value, slope, curvature = weights @ np.array([run.cgf_estimate(c) for run in runs])
+        return CGFEstimate(float(value), float(slope), float(curvature))
 
     @property
     def limit_square(self) -> float:
@@ -126,16 +126,16 @@ class GaussianSequenceLoss(LineLoss):
             return math.inf
         return self.levels.runs * largest_when_adding(self.rate) * (1.0 + 4.0 * _ULP)
 
-    def log_mgf(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Bounded:
         """Return K by a few nodes, or between what runs with more and with less noise have."""
-        return self.log_mgf_within(c, _FINE)
+        return self.cgf_bounds_within(c, _FINE)
 
-    def log_mgf_within(self, c: float, error: float) -> Bounded:
+    def cgf_bounds_within(self, c: float, error: float) -> Bounded:
         """Return K by nodes that err by so much, or between bins where there are none."""
         nodes = self.nodes(Needs(c, ((0.0, error),)))
         if nodes is None:
             return self._between(c)
-        values = [self.run(one).log_mgf(c) for one in nodes.noise]
+        values = [self.run(one).cgf_bounds(c) for one in nodes.noise]
         value = math.fsum(w * k.value for w, k in zip(nodes.weights, values, strict=True))
         unsure = math.fsum(w * k.error for w, k in zip(nodes.weights, values, strict=True))
         return Bounded(value, (unsure + nodes.error(c)) * (1.0 + 1e-12) + 16.0 * _ULP * value)
@@ -143,7 +143,7 @@ class GaussianSequenceLoss(LineLoss):
     def _between(self, c: float) -> Bounded:
         """Return K between the ends that it has with the most and the least noise of each bin."""
         ends = [
-            (one.runs, self.run(one.most).log_mgf(c), self.run(one.least).log_mgf(c))
+            (one.runs, self.run(one.most).cgf_bounds(c), self.run(one.least).cgf_bounds(c))
             for one in self.levels.bins
         ]
         low = math.fsum(n * max(k.value - k.error, 0.0) for n, k, _ in ends)
@@ -173,7 +173,7 @@ class GaussianSequenceLoss(LineLoss):
 
     def _least_excess(self, cell: Cell, c: float) -> float:
         """Return ``M(c) - 1`` of the run with the most noise in a cell, unproven."""
-        value = self.run(math.exp(-float(cell.points[0]))).cumulants(c).value
+        value = self.run(math.exp(-float(cell.points[0]))).cgf_estimate(c).value
         return math.expm1(min(value, _LARGEST_EXPONENT))
 
     def decay(self, c: float) -> SequenceDecay:
@@ -190,7 +190,7 @@ class GaussianSequenceLoss(LineLoss):
         """Return quadratures for the runs that stand for all; None where one has none."""
         least = self.attained
         per_run = math.log(self.levels.runs) + 1.0
-        tolerance = min(log_tolerance - self.cumulants(c_high).value, _SURE) - per_run
+        tolerance = min(log_tolerance - self.cgf_estimate(c_high).value, _SURE) - per_run
         one = least.rule(c_high, y_high, tolerance)
         if one is None:
             return None
@@ -304,7 +304,7 @@ class SequenceRule:
         import numpy as np
 
         if count == 1:
-            known = self.loss.log_mgf_within(c, _ROUGH)
+            known = self.loss.cgf_bounds_within(c, _ROUGH)
             return LineValues(*(np.array([one]) for one in (known.value, 0.0, known.error)))
         decay = self.loss.decay(c)
         nodes = self.loss.nodes(_needs_along(decay, c, step * (count - 1)))
@@ -376,7 +376,7 @@ def _bounds_around(loss: GaussianSequenceLoss, cell: Cell, c: float) -> tuple[Ar
         angle = cell.half * (ellipse - 1.0 / ellipse)
         if angle > _WIDEST_ANGLE:
             continue
-        known = loss.run(math.exp(-high) * math.sqrt(math.cos(angle)) * (1.0 - 1e-9)).log_mgf(c)
+        known = loss.run(math.exp(-high) * math.sqrt(math.cos(angle)) * (1.0 - 1e-9)).cgf_bounds(c)
         upper = known.value + known.error
         if upper > 1.0:
             continue
@@ -400,7 +400,7 @@ def _layers(loss: GaussianSequenceLoss, one: Bin, c: float) -> tuple[Array, Arra
     from hockeystick.kernels import layers
 
     most, least = loss.run(one.most), loss.run(one.least)
-    norm = least._log_mgf_within(c, _SURE)
+    norm = least._cgf_bounds_within(c, _SURE)
     p, mu, w = float(loss.rate), most.mu, most.power(c)
     width, mass, _ = layers.layers(p, mu, w, norm.value + norm.error, norm.error)
     shrunk = mu / least.mu * math.exp(0.125 * (mu - least.mu) * (mu + least.mu))

@@ -15,7 +15,7 @@ from hockeystick.privacy_loss._spans import MOVED, DensityLoss, Edges, cut_edges
 from hockeystick.privacy_loss.base import (
     Atoms,
     Bounded,
-    Cumulants,
+    CGFEstimate,
     LineLoss,
     LineValues,
     Masses,
@@ -127,11 +127,11 @@ class LaplaceLoss(DensityLoss, LineLoss, ProfiledLoss):
         log_p, log_q = np.where(empty, -math.inf, log_p), np.where(empty, -math.inf, log_q)
         return Masses(log_p, log_q, np.where(empty, 0.0, error))
 
-    def cumulants(self, c: float) -> Cumulants:
+    def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return K and two derivatives in closed form."""
         return _steep(c, self.reach) if c * self.reach > 1.0 else _flat(c, self.reach)
 
-    def log_mgf(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Bounded:
         """Return K with the error of its closed form."""
         if self.extreme or c * self.reach > 1e15:
             half = 0.5 * c * self.supremum * (1.0 + 4.0 * _ULP)
@@ -212,7 +212,7 @@ def _pair(scale: float) -> DominatingPair:
     return DominatingPair(loss, loss)
 
 
-def _flat(c: float, end: float) -> Cumulants:
+def _flat(c: float, end: float) -> CGFEstimate:
     """Return K and two derivatives from ``M - 1 = N / (1 + 2c)``, for ``c e`` up to 1."""
     x, y = c * end, -(1.0 + c) * end
     grown, fallen = math.expm1(x), math.expm1(y)
@@ -225,10 +225,10 @@ def _flat(c: float, end: float) -> Cumulants:
     bend = (second - 4.0 * slope) / width
     moment = 1.0 + value
     slope_of_log = slope / moment
-    return Cumulants(math.log1p(value), slope_of_log, bend / moment - slope_of_log**2)
+    return CGFEstimate(math.log1p(value), slope_of_log, bend / moment - slope_of_log**2)
 
 
-def _steep(c: float, end: float) -> Cumulants:
+def _steep(c: float, end: float) -> CGFEstimate:
     """Return K and two derivatives from ``ln((1+c)/(1+2c)) + c e + ln(1 + t)``, for larger ones.
 
     ``t = c/(1+c) exp(-(1+2c) e)`` is what the atom and the density at the lower end add.
@@ -242,7 +242,7 @@ def _steep(c: float, end: float) -> Cumulants:
     bend = (3.0 + 4.0 * c) / (wide * width) ** 2
     if share > 0.0:
         bend += share * ((1.0 - share) * growth**2 - 1.0 / c**2 + 1.0 / wide**2)
-    return Cumulants(value, slope, max(bend, 0.0))
+    return CGFEstimate(value, slope, max(bend, 0.0))
 
 
 def _e2(x: float) -> float:

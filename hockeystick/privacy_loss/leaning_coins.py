@@ -24,7 +24,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 from hockeystick.privacy_loss.atomic import frozen
-from hockeystick.privacy_loss.base import Atoms, CellLoss, Cumulants, Masses, ProfiledLoss
+from hockeystick.privacy_loss.base import Atoms, CellLoss, CGFEstimate, Masses, ProfiledLoss
 from hockeystick.privacy_loss.revealed_mixture import merged
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class ListedLoss(CellLoss, ProfiledLoss):
         total = float((each * -np.expm1(at - loss)).sum())
         return mp.mpf(total * (1.0 + nudge * _ULP * (loss.size + 16.0)))
 
-    def cumulants(self, c: float) -> Cumulants:
+    def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return K and two derivatives by sums over the atoms."""
         from hockeystick.kernels import series
 
@@ -100,7 +100,7 @@ class ListedLoss(CellLoss, ProfiledLoss):
         total = math.exp(-shift) + value
         slope /= total
         k = math.log1p(value) if shift == 0.0 else shift + math.log(total)
-        return Cumulants(k, slope, max(curvature / total - slope * slope, 0.0))
+        return CGFEstimate(k, slope, max(curvature / total - slope * slope, 0.0))
 
 
 @final

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.atomic import FewAtoms
-from hockeystick.privacy_loss.base import Bounded, Cumulants, PrivacyLoss
+from hockeystick.privacy_loss.base import Bounded, CGFEstimate, PrivacyLoss
 from hockeystick.privacy_loss.registry import DominatingPair
 
 if TYPE_CHECKING:
@@ -108,19 +108,21 @@ class PartlyShownLoss(PrivacyLoss):
             value = float(_log(self.ratio))
         return _beyond(value, self.off, -1.0), _beyond(value, self.off, 1.0)
 
-    def cumulants(self, c: float) -> Cumulants:
+    def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return K and two derivatives."""
         if self.shown != _NOTHING:
-            return Cumulants(math.inf, math.inf, 0.0)
-        inner = self.common.cumulants(c) if self.common else Cumulants(0.0, 0.0, 0.0)
+            return CGFEstimate(math.inf, math.inf, 0.0)
+        inner = self.common.cgf_estimate(c) if self.common else CGFEstimate(0.0, 0.0, 0.0)
         shift = self.shift[1]
-        return Cumulants(inner.value + c * shift, inner.slope + shift, inner.curvature)
+        return CGFEstimate(
+            inner.value + c * shift, inner.first_derivative + shift, inner.second_derivative
+        )
 
-    def log_mgf(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Bounded:
         """Return K and its round-off."""
         if self.shown != _NOTHING:
             return Bounded(math.inf, 0.0)
-        inner = self.common.log_mgf(c) if self.common else Bounded(0.0, 0.0)
+        inner = self.common.cgf_bounds(c) if self.common else Bounded(0.0, 0.0)
         low, high = (c * end for end in self.shift)
         rounding = 8.0 * _ULP * (abs(high) + abs(inner.value)) + (high - low)
         return Bounded(inner.value + high, inner.error + rounding)

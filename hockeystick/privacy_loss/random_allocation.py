@@ -12,7 +12,7 @@ from hockeystick.mechanisms.random_allocation import RandomAllocation
 from hockeystick.notions._rounding import short_up
 from hockeystick.privacy_loss._allocation import FARTHEST, Points, allocated, farthest_move
 from hockeystick.privacy_loss.atomic import frozen
-from hockeystick.privacy_loss.base import Atoms, Bounded, CellLoss, Cumulants, Masses, PrivacyLoss
+from hockeystick.privacy_loss.base import Atoms, Bounded, CellLoss, CGFEstimate, Masses, PrivacyLoss
 from hockeystick.privacy_loss.concentration import Concentration, below_gaussian, concentration_of
 from hockeystick.privacy_loss.dominated import DominatedLoss
 from hockeystick.privacy_loss.dominating_gaussian import gaussian_square_of
@@ -124,7 +124,7 @@ class AllocationLoss(CellLoss):
         none = np.full(len(edges) - 1, -np.inf)
         return Masses(none, none.copy(), np.zeros(none.size))
 
-    def cumulants(self, c: float) -> Cumulants:
+    def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return K and two derivatives by sums over the atoms, but for what is lost from above."""
         from hockeystick.kernels import series
 
@@ -136,9 +136,9 @@ class AllocationLoss(CellLoss):
         total = math.exp(-shift) + value
         slope /= total
         k = math.log1p(value) if shift == 0.0 else shift + math.log(total)
-        return Cumulants(k, slope, max(curvature / total - slope * slope, 0.0))
+        return CGFEstimate(k, slope, max(curvature / total - slope * slope, 0.0))
 
-    def log_mgf(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Bounded:
         """Return K of the atoms; above no more than the Gaussian's, and what is missing added.
 
         From above ``M - 1 <= E psi(L) + c q``, where psi(l) = ``e^(cl) - 1 + c (e^-l - 1)`` and q

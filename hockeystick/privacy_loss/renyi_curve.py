@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, TypeAlias, final
 
-from hockeystick.privacy_loss.base import Bounded, Cumulants, PrivacyLoss
+from hockeystick.privacy_loss.base import Bounded, CGFEstimate, PrivacyLoss
 from hockeystick.privacy_loss.gaussian import GaussianLoss
 
 _ULP: Final = 2.0**-52
@@ -21,7 +21,7 @@ Points: TypeAlias = tuple[tuple[float, float], ...]
 class CurveLoss(PrivacyLoss):
     """A loss with ``K(c) <= bound(c)``, and no more known of it.
 
-    ``log_mgf`` is the interval from 0 to the bound; the cumulants are those of the bound.
+    ``cgf_bounds`` is the interval from 0 to the bound; the cumulants are those of the bound.
     """
 
     __slots__ = ()
@@ -55,7 +55,7 @@ class CurveLoss(PrivacyLoss):
         """Infinite: bounds of divergences have no central limit."""
         return math.inf
 
-    def log_mgf(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Bounded:
         """Return the middle of what K may be, and how far from it."""
         if c > self.end:
             return Bounded(math.inf, 0.0)
@@ -88,11 +88,11 @@ class ConcentratedLoss(CurveLoss):
         """Return ``rho c (c + 1)``, rounded up."""
         return self.rho * c * (c + 1.0) * (1.0 + 8.0 * _ULP)
 
-    def cumulants(self, c: float) -> Cumulants:
+    def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return the bound and two derivatives."""
         if c > self.end:
-            return Cumulants(math.inf, math.inf, 0.0)
-        return Cumulants(self.bound(c), self.rho * (2.0 * c + 1.0), 2.0 * self.rho)
+            return CGFEstimate(math.inf, math.inf, 0.0)
+        return CGFEstimate(self.bound(c), self.rho * (2.0 * c + 1.0), 2.0 * self.rho)
 
 
 @final
@@ -138,12 +138,12 @@ class RenyiCurveLoss(CurveLoss):
         value, slope = self._chord(c)
         return value * (1.0 + 16.0 * _ULP) if slope < math.inf else math.inf
 
-    def cumulants(self, c: float) -> Cumulants:
+    def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return the bound and its slope; it has no curvature."""
         if c > self.end:
-            return Cumulants(math.inf, math.inf, 0.0)
+            return CGFEstimate(math.inf, math.inf, 0.0)
         value, slope = self._chord(c)
-        return Cumulants(value, slope, 0.0)
+        return CGFEstimate(value, slope, 0.0)
 
     def _chord(self, c: float) -> tuple[float, float]:
         """Return the value and the slope of the chord above c."""

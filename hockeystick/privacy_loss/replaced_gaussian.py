@@ -74,13 +74,13 @@ class ReplacedGaussianLoss(CellLoss, ProfiledLoss):
             return math.inf
         return 4.0 * float(self.rate) ** 2 * math.sinh(square)
 
-    def log_mgf(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Bounded:
         """Return K from cells, and where these leave it open no more than its convex bound."""
-        from hockeystick.privacy_loss._cells import log_mgf
+        from hockeystick.privacy_loss._cells import cgf_bounds
 
-        return log_mgf(self, c, self.log_mgf_upper)
+        return cgf_bounds(self, c, self.cgf_upper)
 
-    def log_mgf_upper(self, c: float) -> float:
+    def cgf_upper(self, c: float) -> float:
         """Return ``ln(1 - p + p exp(2 c (c+1) mu^2))``, rounded up: powers are convex."""
         exponent = 2.0 * c * (c + 1.0) * self.mu * self.mu * (1.0 + 16.0 * _ULP)
         return log_mixed(exponent, float(self.rate))

@@ -15,7 +15,7 @@ from hockeystick.privacy_loss.base import (
     Atoms,
     Bounded,
     CellLoss,
-    Cumulants,
+    CGFEstimate,
     Masses,
     PrivacyLoss,
     ProfiledLoss,
@@ -98,23 +98,25 @@ class _Mixture(DensityLoss):
         known = [(weight, loss) for weight, loss in self.components if loss]
         return _added_up(known, [masses_between(loss, edges) for _, loss in known], edges.at.size)
 
-    def cumulants(self, c: float) -> Cumulants:
+    def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return K and two derivatives: a component's share is ``w M / sum w M``."""
-        parts = [loss.cumulants(c) if loss else _NOTHING for _, loss in self.components]
+        parts = [loss.cgf_estimate(c) if loss else _NOTHING for _, loss in self.components]
         logs = [math.log(weight) for weight, _ in self.components]
         value = _log_mean_exp(logs, [part.value for part in parts])
         if value == math.inf:
-            return Cumulants(math.inf, math.inf, 0.0)
+            return CGFEstimate(math.inf, math.inf, 0.0)
         share = [math.exp(log + part.value - value) for log, part in zip(logs, parts, strict=True)]
         both = list(zip(share, parts, strict=True))
-        slope = math.fsum(w * part.slope for w, part in both)
-        spread = math.fsum(w * (part.curvature + (part.slope - slope) ** 2) for w, part in both)
-        return Cumulants(value, slope, spread)
+        slope = math.fsum(w * part.first_derivative for w, part in both)
+        spread = math.fsum(
+            w * (part.second_derivative + (part.first_derivative - slope) ** 2) for w, part in both
+        )
+        return CGFEstimate(value, slope, spread)
 
-    def log_mgf(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Bounded:
         """Return ``ln(1 + sum w (M - 1))`` over both ends of the components' moments."""
         logs = [math.log(weight) for weight, _ in self.components]
-        parts = [loss.log_mgf(c) if loss else Bounded(0.0, 0.0) for _, loss in self.components]
+        parts = [loss.cgf_bounds(c) if loss else Bounded(0.0, 0.0) for _, loss in self.components]
         low = _log_mean_exp(logs, [max(part.value - part.error, 0.0) for part in parts])
         high = _log_mean_exp(logs, [part.value + part.error for part in parts])
         if high == math.inf:
@@ -188,7 +190,7 @@ def revealed_mixture(components: Iterable[Component]) -> CellLoss | None:
     return RevealedMixtureProfiledLoss(known) if profiled else RevealedMixtureLoss(known)
 
 
-_NOTHING: Final = Cumulants(0.0, 0.0, 0.0)
+_NOTHING: Final = CGFEstimate(0.0, 0.0, 0.0)
 
 
 def _added(first: Weight, second: Weight) -> Weight:

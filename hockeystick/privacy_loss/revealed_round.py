@@ -15,14 +15,14 @@ from typing import Final, final
 from hockeystick.mechanisms import RevealedRound
 from hockeystick.mechanisms.matrix_factorization import square_root
 from hockeystick.privacy_loss._rates import decimal_or_above
-from hockeystick.privacy_loss.base import CellLoss, Cumulants, PrivacyLoss
+from hockeystick.privacy_loss.base import CellLoss, CGFEstimate, PrivacyLoss
 from hockeystick.privacy_loss.counted import (
     Terms,
+    cgf_upper,
     compose_inner,
     corners,
     largest_loss,
     last_order,
-    log_mgf_upper,
     total,
 )
 from hockeystick.privacy_loss.gaussian import GaussianLoss
@@ -78,7 +78,7 @@ class RevealedRoundLoss(CurveLoss):
         """Return the bound, rounded up; it rises with p and with K."""
         if c == 0.0:
             return 0.0
-        k = log_mgf_upper(self.terms, c)
+        k = cgf_upper(self.terms, c)
         rate = min(max(float(self.rate) * (1.0 + 2.0 * _ULP), _LEAST_RATE), 1.0)
         if k == math.inf or rate == 1.0:
             return k
@@ -86,10 +86,10 @@ class RevealedRoundLoss(CurveLoss):
             return math.log1p(rate * math.expm1(k)) * (1.0 + 32.0 * _ULP)
         return k * (1.0 + 4.0 * _ULP) + math.log(rate + math.exp(-k)) * (1.0 - 8.0 * _ULP)
 
-    def cumulants(self, c: float) -> Cumulants:
+    def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return the bound and two derivatives: the runs' share of M is ``p e^K / M``."""
         if c > self.end:
-            return Cumulants(math.inf, math.inf, 0.0)
+            return CGFEstimate(math.inf, math.inf, 0.0)
         k = total(self.terms, c)
         if k.value == math.inf:
             return k
@@ -98,8 +98,10 @@ class RevealedRoundLoss(CurveLoss):
         if k.value <= _LARGEST_EXPONENT:
             value = math.log1p(rate * math.expm1(k.value))
         share = math.exp(min(math.log(max(rate, _LEAST_RATE)) + k.value - value, 0.0))
-        bend = share * (k.curvature + (1.0 - share) * k.slope * k.slope)
-        return Cumulants(value, share * k.slope, bend)
+        bend = share * (
+            k.second_derivative + (1.0 - share) * k.first_derivative * k.first_derivative
+        )
+        return CGFEstimate(value, share * k.first_derivative, bend)
 
 
 @dominating_pair.register
@@ -153,5 +155,5 @@ def _of_one(terms: Terms, rate: Fraction) -> PrivacyLoss | None:
     known = [one for loss, _ in terms if isinstance(one := loss.attained, CellLoss)]
     if not known or rate <= _LEAST_RATE:
         return None
-    costliest = max(known, key=lambda loss: loss.cumulants(1.0).value)
+    costliest = max(known, key=lambda loss: loss.cgf_estimate(1.0).value)
     return revealed_mixture([(1 - rate, None), (rate, costliest)])

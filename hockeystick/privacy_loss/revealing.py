@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
 from hockeystick.privacy_loss._rates import largest_when_adding, log_complement
-from hockeystick.privacy_loss.base import Bounded, Cumulants, ProfiledLoss
+from hockeystick.privacy_loss.base import Bounded, CGFEstimate, ProfiledLoss
 
 if TYPE_CHECKING:
     from mpmath import mpf
@@ -26,16 +26,16 @@ class RevealingLoss(ProfiledLoss):
     rate: float | Fraction
     removing: bool
 
-    def cumulants(self, c: float) -> Cumulants:
+    def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return K: infinite where removing reveals, a straight line where adding."""
         if self.removing or self.rate == 1.0:
-            return Cumulants(math.inf, math.inf, 0.0)
+            return CGFEstimate(math.inf, math.inf, 0.0)
         shift = -log_complement(self.rate)
-        return Cumulants(c * shift, shift, 0.0)
+        return CGFEstimate(c * shift, shift, 0.0)
 
-    def log_mgf(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Bounded:
         """Return K and its round-off."""
-        value = self.cumulants(c).value
+        value = self.cgf_estimate(c).value
         return Bounded(value, 2.0**-49 * value if value < math.inf else 0.0)
 
     @property

@@ -23,7 +23,7 @@ _LARGEST_EXPONENT: Final = 700.0
 class _Majorised(Protocol):
     """A loss with an upper bound of K that is found faster than K."""
 
-    def log_mgf_upper(self, c: float) -> float:
+    def cgf_upper(self, c: float) -> float:
         """Return the bound at a real ``c > 0``."""
         ...
 
@@ -59,23 +59,23 @@ class _Sampled(DensityLoss):
     @property
     def limit_square(self) -> float:
         """Return ``p^2 chi^2`` of the inner pair."""
-        exponent = self.inner.cumulants(1.0).value
+        exponent = self.inner.cgf_estimate(1.0).value
         if exponent > _LARGEST_EXPONENT:
             return math.inf
         return float(self.rate) ** 2 * math.expm1(exponent)
 
-    def log_mgf(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Bounded:
         """Return K from cells, and where these leave it open no more than its convex bound."""
-        from hockeystick.privacy_loss._cells import log_mgf
+        from hockeystick.privacy_loss._cells import cgf_bounds
 
-        return log_mgf(self, c, self.log_mgf_upper)
+        return cgf_bounds(self, c, self.cgf_upper)
 
-    def log_mgf_upper(self, c: float) -> float:
+    def cgf_upper(self, c: float) -> float:
         """Return ``ln(1 - p + p e^k)``, with k that of the inner loss: powers are convex."""
         if isinstance(self.inner, _Majorised):
-            upper = self.inner.log_mgf_upper(c)
+            upper = self.inner.cgf_upper(c)
         else:
-            inner = self.inner.log_mgf(c)
+            inner = self.inner.cgf_bounds(c)
             upper = inner.value + inner.error
         return log_mixed(upper, float(self.rate))
 

@@ -59,7 +59,7 @@ class SampledAtomsLoss(AtomicLoss):
     @property
     def limit_square(self) -> float:
         """Return ``p^2 chi^2`` of the inner pair."""
-        exponent = self.inner.cumulants(1.0).value
+        exponent = self.inner.cgf_estimate(1.0).value
         if exponent > _LARGEST_EXPONENT:
             return math.inf
         return float(self.rate) ** 2 * math.expm1(exponent)
@@ -95,9 +95,9 @@ class SampledAtomsLoss(AtomicLoss):
             return left
         return min(max(left, LEAST), LEAST + c * max(self.supremum, 0.0)) + math.log(2.0)
 
-    def log_mgf_upper(self, c: float) -> float:
+    def cgf_upper(self, c: float) -> float:
         """Return ``ln(1 - p + p e^k)`` with k that of the inner loss: powers are convex."""
-        return log_mixed(self.inner.log_mgf_upper(c), float(self.rate))
+        return log_mixed(self.inner.cgf_upper(c), float(self.rate))
 
     def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
         """Return the profile, for epsilon >= 0."""

@@ -16,7 +16,7 @@ from hockeystick.privacy_loss._spans import DensityLoss, Edges, no_atoms
 from hockeystick.privacy_loss.base import (
     Atoms,
     Bounded,
-    Cumulants,
+    CGFEstimate,
     LineLoss,
     LineValues,
     Masses,
@@ -104,7 +104,7 @@ class SampledGaussianLoss(DensityLoss, LineLoss, ProfiledLoss):
         low, high = sampled_gaussian.span(self.p, self.mu, self.power(c), c, self.rough)
         return high - low < self.longest
 
-    def cumulants(self, c: float) -> Cumulants:
+    def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return K and two derivatives by a coarse trapezoid rule."""
         if self.extreme or c > FARTHEST:
             return self._convex_bound(c)
@@ -123,18 +123,18 @@ class SampledGaussianLoss(DensityLoss, LineLoss, ProfiledLoss):
             return self._convex_bound(c)
         total = math.exp(-shift) + value
         slope /= total
-        return Cumulants(_log1p(value, shift), slope, max(curvature / total - slope * slope, 0.0))
+        return CGFEstimate(_log1p(value, shift), slope, max(curvature / total - slope * slope, 0.0))
 
-    def log_mgfs(self, orders: Sequence[float]) -> Sequence[float]:
+    def cgf_estimates(self, orders: Sequence[float]) -> Sequence[float]:
         """Return K at several ``c > 0``, fast and unproven."""
         largest = max(orders)
         if not self.reaches(largest):
-            return [self.cumulants(c).value for c in orders]
+            return [self.cgf_estimate(c).value for c in orders]
         import numpy as np
 
         from hockeystick.kernels import sampled_gaussian
 
-        values = sampled_gaussian.log_mgfs(
+        values = sampled_gaussian.cgf_estimates(
             self.p, self.mu, self.removing, np.array(orders), self.coarse_step(largest), self.rough
         )
         return list(values.tolist())
@@ -144,14 +144,14 @@ class SampledGaussianLoss(DensityLoss, LineLoss, ProfiledLoss):
         narrowed = 1.0 if self.removing else math.sqrt(1.0 + 0.25 * c * self.mu * self.mu)
         return min(0.5, 0.75 / self.mu) / min(narrowed, _NARROWEST)
 
-    def log_mgf(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Bounded:
         """Return K with the proven error of its quadrature, or within its convex bound."""
-        return self._log_mgf_within(c, _SHARP)
+        return self._cgf_bounds_within(c, _SHARP)
 
-    def _log_mgf_within(self, c: float, log_accuracy: float) -> Bounded:
+    def _cgf_bounds_within(self, c: float, log_accuracy: float) -> Bounded:
         """Return K by a quadrature of that relative accuracy, or within its convex bound."""
         reached = self.reaches(c)
-        value = self.cumulants(c).value if reached else 0.0
+        value = self.cgf_estimate(c).value if reached else 0.0
         rule = None
         if value > 0.0:
             rule = self.rule(c, 0.0, min(value, math.log(value)) + log_accuracy)
@@ -194,7 +194,7 @@ class SampledGaussianLoss(DensityLoss, LineLoss, ProfiledLoss):
         least = high + math.log1p(math.exp(low - high))
         return least - 32.0 * _ULP * (w * (x - log_p) - unseen + abs(least)), most
 
-    def _convex_bound(self, c: float) -> Cumulants:
+    def _convex_bound(self, c: float) -> CGFEstimate:
         """Return ``ln(1 - p + p exp(c (c+1) mu^2/2))``, an upper bound of K, and derivatives.
 
         ``r^w <= 1 - p + p exp(w t)`` where ``r = 1 - p + p exp(t)``, for w outside (0, 1).
@@ -204,13 +204,13 @@ class SampledGaussianLoss(DensityLoss, LineLoss, ProfiledLoss):
         slope = (c + 0.5) * square
         grown = inner + math.log(p)
         if inner > 500.0 and grown > 40.0:
-            return Cumulants(grown + math.log1p(math.exp(-grown)), slope, square)
+            return CGFEstimate(grown + math.log1p(math.exp(-grown)), slope, square)
         if inner > 500.0:
             share = math.exp(grown) / (1.0 + math.exp(grown))
-            return Cumulants(math.log1p(math.exp(grown)), share * slope, square + slope * slope)
+            return CGFEstimate(math.log1p(math.exp(grown)), share * slope, square + slope * slope)
         share = p * math.exp(inner) / (1.0 + p * math.expm1(inner))
         curvature = share * (square + (1.0 - share) * slope * slope)
-        return Cumulants(math.log1p(p * math.expm1(inner)), share * slope, curvature)
+        return CGFEstimate(math.log1p(p * math.expm1(inner)), share * slope, curvature)
 
     @property
     def limit_square(self) -> float:
@@ -255,7 +255,7 @@ class SampledGaussianLoss(DensityLoss, LineLoss, ProfiledLoss):
         from hockeystick.kernels import layers
 
         p, mu, w = self.p, self.mu, self.power(c)
-        norm = self._log_mgf_within(c, _SURE)
+        norm = self._cgf_bounds_within(c, _SURE)
         upper, error = norm.value + norm.error, 2.0 * norm.error
         return LayerDecay(*layers.layers(p, mu, w, upper, error))
 
@@ -364,7 +364,7 @@ class TrapezoidRule:
             self.nodes,
             self.step,
         )
-        return series.log_mgf_line(loss, weight, c, step, count)
+        return series.cgf_line(loss, weight, c, step, count)
 
 
 def _log1p(value: float, shift: float) -> float:

@@ -60,7 +60,7 @@ class SampledGaussianTailSplit:
 
     def decay(self, c: float) -> TailDecay:
         """Return how J falls, next to ``M(c)``, along the line through c."""
-        norm = self.loss.log_mgf(c)
+        norm = self.loss.cgf_bounds(c)
         return TailDecay(self, c, norm.value - norm.error)
 
     def rule(self, c: float, y_high: float, log_tolerance: float) -> TailTrapezoid | None:

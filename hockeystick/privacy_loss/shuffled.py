@@ -24,7 +24,7 @@ from hockeystick.mechanisms.clipping import Clipping
 from hockeystick.mechanisms.gaussian import Gaussian
 from hockeystick.mechanisms.shuffled import Shuffled
 from hockeystick.privacy_loss.atomic import frozen
-from hockeystick.privacy_loss.base import Atoms, CellLoss, Cumulants, Masses, PrivacyLoss
+from hockeystick.privacy_loss.base import Atoms, CellLoss, CGFEstimate, Masses, PrivacyLoss
 from hockeystick.privacy_loss.dominated import DominatedLoss
 from hockeystick.privacy_loss.gaussian import GaussianLoss
 from hockeystick.privacy_loss.registry import DominatingPair, NoAnalysisError, dominating_pair
@@ -95,7 +95,7 @@ class LargestBatchLoss(CellLoss):
         none = np.full(len(edges) - 1, -np.inf)
         return Masses(none, none.copy(), np.zeros(none.size))
 
-    def cumulants(self, c: float) -> Cumulants:
+    def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return K and two derivatives by sums over the atoms."""
         import numpy as np
 
@@ -107,7 +107,7 @@ class LargestBatchLoss(CellLoss):
         share /= total
         slope = float((share * loss).sum())
         spread = float((share * (loss - slope) ** 2).sum())
-        return Cumulants(top + math.log(total), slope, spread)
+        return CGFEstimate(top + math.log(total), slope, spread)
 
 
 class _Curve(NamedTuple):
@@ -274,4 +274,4 @@ def _costliest(noise: float, steps: int, ways: tuple[Shifts, ...]) -> CellLoss |
     if noise <= 1.0 / _SMALLEST_MU:
         enough = max(noise, _LEAST_NOISE)
         found += [LargestBatchLoss(enough, steps, shifts) for shifts in ways]
-    return max(found, key=lambda one: one.cumulants(noise).value)
+    return max(found, key=lambda one: one.cgf_estimate(noise).value)

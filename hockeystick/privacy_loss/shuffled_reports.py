@@ -137,9 +137,9 @@ def _costliest(losses: list[ListedLoss]) -> PrivacyLoss | None:
     """Return the loss of the largest moment of an order that decides epsilon at common deltas."""
     if not losses:
         return None
-    spread = math.sqrt(max(one.cumulants(1e-3).curvature for one in losses))
+    spread = math.sqrt(max(one.cgf_estimate(1e-3).second_derivative for one in losses))
     order = _ORDER / spread if spread > 0.0 else 1.0
-    return max(losses, key=lambda one: one.cumulants(order).value)
+    return max(losses, key=lambda one: one.cgf_estimate(order).value)
 
 
 @dominating_pair.register

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.mechanisms.sinh_normal import SinhNormal
 from hockeystick.privacy_loss._spans import DensityLoss, Edges, no_atoms
-from hockeystick.privacy_loss.base import Atoms, Bounded, Cumulants, Masses, ProfiledLoss
+from hockeystick.privacy_loss.base import Atoms, Bounded, CGFEstimate, Masses, ProfiledLoss
 from hockeystick.privacy_loss.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.revealing import RevealingLoss
 
@@ -76,7 +76,7 @@ class SinhNormalLoss(DensityLoss, ProfiledLoss):
         log_q, error_q = log_masses(other)
         return Masses(log_p, log_q, np.maximum(error_p, error_q))
 
-    def cumulants(self, c: float) -> Cumulants:
+    def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return K and two derivatives, for steering.
 
         Where they are infinite, those without the losses that hardly ever occur: large and finite,
@@ -84,14 +84,14 @@ class SinhNormalLoss(DensityLoss, ProfiledLoss):
         """
         from hockeystick.privacy_loss import _cells, _sinh_moments
 
-        found = _sinh_moments.cumulants(self.rho, self.width, c)
-        return _cells.cumulants(self, c) if found is None else found
+        found = _sinh_moments.cgf_estimate(self.rho, self.width, c)
+        return _cells.cgf_estimate(self, c) if found is None else found
 
-    def log_mgf(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Bounded:
         """Return K by a trapezoid sum with a proven error, finite for ``c < 1/(exp(2/A) - 1)``."""
-        from hockeystick.privacy_loss._sinh_moments import log_mgf
+        from hockeystick.privacy_loss._sinh_moments import cgf_bounds
 
-        return log_mgf(self.rho, self.width, c)
+        return cgf_bounds(self.rho, self.width, c)
 
     def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
         """Return the profile; nudged, of a rho and a width moved to the same side."""

@@ -77,7 +77,7 @@ class SkellamLoss(AtomicLoss):
         above = log_p + grown + log_ratio - math.log(-math.expm1(log_ratio))
         return max(above + 1e-12 * (grown - log_p + 100.0), LEAST) + math.log(2.0)
 
-    def log_mgf_upper(self, c: float) -> float:
+    def cgf_upper(self, c: float) -> float:
         """Return a crude upper bound of K for any c.
 
         ``1/r_j <= 1 + 2 (j+1)/v``, so that the loss at k is at most ``2 D (|k| + D)/v``; with

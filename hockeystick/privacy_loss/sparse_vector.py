@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Final, final
 from hockeystick.mechanisms.sparse_vector import AboveThreshold, ComparisonNoise
 from hockeystick.notions._rounding import float_up, largest_reading, least_reading
 from hockeystick.numerics.working_precision import working_digits
-from hockeystick.privacy_loss.base import CellLoss, Cumulants, PrivacyLoss
+from hockeystick.privacy_loss.base import CellLoss, CGFEstimate, PrivacyLoss
 from hockeystick.privacy_loss.dominated import DominatedLoss
 from hockeystick.privacy_loss.folded import FoldedGaussianLoss, FoldedLaplaceLoss
 from hockeystick.privacy_loss.registry import DominatingPair, dominating_pair
@@ -62,9 +62,9 @@ class UnknownLoss(CurveLoss):
         """Return 0, which K is at 0."""
         return 0.0
 
-    def cumulants(self, c: float) -> Cumulants:
+    def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return infinity."""
-        return Cumulants(math.inf, math.inf, 0.0)
+        return CGFEstimate(math.inf, math.inf, 0.0)
 
 
 @final
@@ -110,19 +110,19 @@ class FirstOfManyLoss(CurveLoss):
 
     def bound(self, c: float) -> float:
         """Return the bound, rounded up."""
-        return self.cumulants(c).value * (1.0 + 32.0 * _ULP)
+        return self.cgf_estimate(c).value * (1.0 + 32.0 * _ULP)
 
-    def cumulants(self, c: float) -> Cumulants:
+    def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return the bound and two derivatives."""
         left, right = self.left, self.right
         if c <= left or not left < right:
-            return Cumulants(self._first(c), self.steep * (2.0 * c + 1.0), 2.0 * self.steep)
+            return CGFEstimate(self._first(c), self.steep * (2.0 * c + 1.0), 2.0 * self.steep)
         if c >= right:
-            return Cumulants(self._second(c), self.flat * (2.0 * c + 1.0), 2.0 * self.flat)
+            return CGFEstimate(self._second(c), self.flat * (2.0 * c + 1.0), 2.0 * self.flat)
         share = (c - left) / (right - left)
         low, high = self._first(left), self._second(right)
         slope = (high - low) / (right - left)
-        return Cumulants(low * (1.0 - share) + high * share, slope, 0.0)
+        return CGFEstimate(low * (1.0 - share) + high * share, slope, 0.0)
 
     def _first(self, c: float) -> float:
         """Return the bound from releasing every noisy answer."""

@@ -10,7 +10,7 @@ from hockeystick.privacy_loss.base import (
     Atoms,
     Bounded,
     CellLoss,
-    Cumulants,
+    CGFEstimate,
     Masses,
     PrivacyLoss,
     ProfiledLoss,
@@ -61,24 +61,24 @@ class _Symmetrized(CellLoss):
         """That of the same loss where it is known otherwise; twice that of the one mirrored."""
         return self.known.limit_square if self.known else 2.0 * self.one.limit_square
 
-    def cumulants(self, c: float) -> Cumulants:
+    def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return K and two derivatives: of the same loss where it is known otherwise, or cells."""
-        return self.known.cumulants(c) if self.known else CellLoss.cumulants(self, c)
+        return self.known.cgf_estimate(c) if self.known else CellLoss.cgf_estimate(self, c)
 
-    def log_mgf(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Bounded:
         """Return K from cells, and where these leave it open no more than its convex bound."""
         if self.known:
-            return self.known.log_mgf(c)
-        from hockeystick.privacy_loss._cells import log_mgf
+            return self.known.cgf_bounds(c)
+        from hockeystick.privacy_loss._cells import cgf_bounds
 
-        return log_mgf(self, c, self.log_mgf_upper)
+        return cgf_bounds(self, c, self.cgf_upper)
 
-    def log_mgf_upper(self, c: float) -> float:
+    def cgf_upper(self, c: float) -> float:
         """Return ``ln(1 + M)`` with M of the loss that is mirrored: what is mirrored adds up to 1.
 
         Below 0 the moments are of ``exp(-c l)``, and so at most the mass.
         """
-        known = self.one.log_mgf(c)
+        known = self.one.cgf_bounds(c)
         exponent = known.value + known.error
         if exponent > _LARGEST_EXPONENT:
             return exponent * (1.0 + 4.0 * _ULP)

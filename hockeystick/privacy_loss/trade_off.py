@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 from hockeystick.numerics.working_precision import working_digits
-from hockeystick.privacy_loss.base import Cumulants, ProfiledLoss
+from hockeystick.privacy_loss.base import CGFEstimate, ProfiledLoss
 from hockeystick.privacy_loss.renyi_curve import CurveLoss
 from hockeystick.tradeoffs import Profile
 from hockeystick.tradeoffs._readings import epsilon_interval
@@ -107,14 +107,14 @@ class ProfileLoss(CurveLoss, ProfiledLoss):
             return log_moment * (1.0 + 2.0 * _ULP)
         return math.log1p(math.exp(log_moment)) * (1.0 + 8.0 * _ULP)
 
-    def cumulants(self, c: float) -> Cumulants:
+    def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return the bound and two numerical derivatives."""
         if c > self.end:
-            return Cumulants(math.inf, math.inf, 0.0)
+            return CGFEstimate(math.inf, math.inf, 0.0)
         step = _STEP * c
         low, middle, high = (self.bound(c + k * step) for k in (-1.0, 0.0, 1.0))
         bend = (high - 2.0 * middle + low) / (step * step)
-        return Cumulants(middle, (high - low) / (2.0 * step), max(bend, 0.0))
+        return CGFEstimate(middle, (high - low) / (2.0 * step), max(bend, 0.0))
 
     @cached_property
     def _grids(self) -> tuple[_Grid, _Grid]:

@@ -52,14 +52,14 @@ from hockeystick.notions._rounding import (
     least_reading,
 )
 from hockeystick.numerics.working_precision import working_digits
-from hockeystick.privacy_loss.base import Cumulants, PrivacyLoss, ProfiledLoss
+from hockeystick.privacy_loss.base import CGFEstimate, PrivacyLoss, ProfiledLoss
 from hockeystick.privacy_loss.counted import (
     Terms,
+    cgf_upper,
     compose_inner,
     corners,
     largest_loss,
     last_order,
-    log_mgf_upper,
     places,
     total,
 )
@@ -107,7 +107,7 @@ class TruncatedTuningLoss(CurveLoss):
 
         def condition(c: float) -> float:
             k = total(terms, c)
-            return c * k.slope - k.value - log_runs
+            return c * k.first_derivative - k.value - log_runs
 
         other_way = _sum_up(largest_loss(reverse), _shift(distribution, terms))
         parts = terms, other_way, shift, log_runs
@@ -142,21 +142,21 @@ class TruncatedTuningLoss(CurveLoss):
             return least
         return min(least, self._direct(self.turn) / self.turn * c * (1.0 + 8.0 * _ULP))
 
-    def cumulants(self, c: float) -> Cumulants:
+    def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return the least of the bounds and two derivatives of it."""
         if c > self.end:
-            return Cumulants(math.inf, math.inf, 0.0)
+            return CGFEstimate(math.inf, math.inf, 0.0)
         at = max(c, self.turn)
         k = total(self.terms, at)
         value = k.value + self.shift * at + self.log_runs
-        direct = Cumulants(value, k.slope + self.shift, k.curvature)
+        direct = CGFEstimate(value, k.first_derivative + self.shift, k.second_derivative)
         if c < self.turn:
-            direct = Cumulants(value / at * c, value / at, 0.0)
+            direct = CGFEstimate(value / at * c, value / at, 0.0)
         return min(direct, _response(self.supremum, self.other_way, c))
 
     def _direct(self, c: float) -> float:
         """Return theorem 2's bound, rounded up."""
-        parts = log_mgf_upper(self.terms, c) + self.shift * c + self.log_runs
+        parts = cgf_upper(self.terms, c) + self.shift * c + self.log_runs
         return parts * (1.0 + 8.0 * _ULP)
 
 
@@ -221,18 +221,18 @@ class PoissonTuningLoss(CurveLoss):
             return least
         return min(least, self._direct(self.turn) / self.turn * c * (1.0 + 8.0 * _ULP))
 
-    def cumulants(self, c: float) -> Cumulants:
+    def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return the bound and two derivatives by differences."""
         if c > self.end:
-            return Cumulants(math.inf, math.inf, 0.0)
+            return CGFEstimate(math.inf, math.inf, 0.0)
         c = min(c, (1.0 - 2.0 * _DIFFERENCE) * self.end)
         h = _DIFFERENCE * c
         low, middle, high = (self.bound(c + d) for d in (-h, 0.0, h))
-        return Cumulants(middle, (high - low) / (2 * h), (high - 2 * middle + low) / (h * h))
+        return CGFEstimate(middle, (high - low) / (2 * h), (high - 2 * middle + low) / (h * h))
 
     def _direct(self, c: float) -> float:
         """Return the bound of the first line, rounded up."""
-        return _mixed(self.log_factor(c), log_mgf_upper(self.terms, c))
+        return _mixed(self.log_factor(c), cgf_upper(self.terms, c))
 
 
 @dominating_pair.register
@@ -285,7 +285,7 @@ def profile_upper(terms: Terms, epsilon: float) -> float:
         return min(_up(lambda m: exact.delta(m.mpf(epsilon), 1)), 1.0)
 
     def condition(c: float) -> float:
-        return total(terms, c).slope - epsilon - math.log1p(1.0 / c)
+        return total(terms, c).first_derivative - epsilon - math.log1p(1.0 / c)
 
     least = min(_log_delta_upper(terms, epsilon, c) for c in places(terms, condition))
     return min(math.exp(min(least, 0.0)) * (1.0 + _OUTWARD), 1.0)
@@ -293,7 +293,7 @@ def profile_upper(terms: Terms, epsilon: float) -> float:
 
 def _log_delta_upper(terms: Terms, epsilon: float, c: float) -> float:
     """Return a proven upper bound of ln delta from the divergence of order 1 + c."""
-    mgf = log_mgf_upper(terms, c)
+    mgf = cgf_upper(terms, c)
     if mgf == math.inf:
         return 0.0
     log_kappa = -c * math.log1p(1.0 / c) - math.log1p(c)
@@ -332,11 +332,9 @@ def _shift(distribution: TruncatedNegativeBinomial, reverse: Terms) -> float:
 
     def condition(c: float) -> float:
         k = total(reverse, c)
-        return (1.0 + c) * k.slope - k.value - log_gamma
+        return (1.0 + c) * k.first_derivative - k.value - log_gamma
 
-    between = (
-        (log_mgf_upper(reverse, c) + log_gamma) / (1.0 + c) for c in places(reverse, condition)
-    )
+    between = ((cgf_upper(reverse, c) + log_gamma) / (1.0 + c) for c in places(reverse, condition))
     least = min(log_gamma, largest_loss(reverse), *between)
     return float_up(1 + largest_reading(distribution.eta)) * least * (1.0 + 8.0 * _ULP)
 
@@ -368,19 +366,21 @@ def _costliest(terms: Terms) -> PrivacyLoss | None:
     gaussians = _together(tuple((loss, n) for loss, n in known if loss is not None), 1.0)
     if gaussians is not None:
         found.append(gaussians)
-    return max(found, key=lambda loss: loss.cumulants(1.0).value, default=None)
+    return max(found, key=lambda loss: loss.cgf_estimate(1.0).value, default=None)
 
 
-def _response(largest: float, other_way: float, c: float) -> Cumulants:
+def _response(largest: float, other_way: float, c: float) -> CGFEstimate:
     """Return an upper bound of K of a loss of which the largest value in either direction is known.
 
     That of randomized response takes both; of one direction alone only the line is left.
     """
-    line = Cumulants(c * largest * (1.0 + 4.0 * _ULP), largest, 0.0)
+    line = CGFEstimate(c * largest * (1.0 + 4.0 * _ULP), largest, 0.0)
     if max(largest, other_way) == math.inf:
         return line
     loss = TwoPointLoss(max(largest, other_way))
-    return min(line, Cumulants(sum(loss.log_mgf(c)) * (1.0 + 4.0 * _ULP), *loss.cumulants(c)[1:]))
+    return min(
+        line, CGFEstimate(sum(loss.cgf_bounds(c)) * (1.0 + 4.0 * _ULP), *loss.cgf_estimate(c)[1:])
+    )
 
 
 def _sum_up(first: float, second: float) -> float:

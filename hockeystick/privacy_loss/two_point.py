@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.privacy_loss.atomic import AtomicLoss, frozen
-from hockeystick.privacy_loss.base import Atoms, Bounded, Cumulants
+from hockeystick.privacy_loss.base import Atoms, Bounded, CGFEstimate
 from hockeystick.privacy_loss.registry import DominatingPair
 
 if TYPE_CHECKING:
@@ -37,16 +37,16 @@ class TwoPointLoss(AtomicLoss):
     epsilon: float
     failure: float = 0.0
 
-    def cumulants(self, c: float) -> Cumulants:
+    def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return K and two derivatives."""
         if self.failure > 0.0:
-            return Cumulants(math.inf, math.inf, 0.0)
+            return CGFEstimate(math.inf, math.inf, 0.0)
         slope = math.tanh((c + 0.5) * self.epsilon)
         decay = math.exp(-(c + 0.5) * self.epsilon)
         curvature = (2.0 * self.epsilon * decay / (1.0 + decay * decay)) ** 2
-        return Cumulants(self._value(c), self.epsilon * slope, curvature)
+        return CGFEstimate(self._value(c), self.epsilon * slope, curvature)
 
-    def log_mgf(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Bounded:
         """Return K and its round-off: that of two hyperbolic sines, damped by the logarithm."""
         if self.failure > 0.0:
             return Bounded(math.inf, 0.0)

@@ -126,7 +126,7 @@ def test_a_single_sampled_run_has_its_closed_form(
 def test_the_renyi_divergence_is_the_cumulant_over_the_order_less_one(
     rate: float, noise: float, removing: bool, order: float, divergence: float
 ) -> None:
-    found = SampledGaussianLoss(rate, noise, removing).log_mgf(order - 1)
+    found = SampledGaussianLoss(rate, noise, removing).cgf_bounds(order - 1)
     truth = divergence * (order - 1)
     assert abs(found.value - truth) <= found.error + 1e-15 * truth
     assert found.value == pytest.approx(truth, rel=1e-10)

@@ -121,7 +121,7 @@ def test_removing_has_the_larger_moments_so_that_the_paper_takes_the_same(
 ) -> None:
     removing, adding = (SampledGaussianLoss(rate, noise, r) for r in (True, False))
     for k in range(1, 33):
-        more, less = removing.log_mgf(k), adding.log_mgf(k)
+        more, less = removing.cgf_bounds(k), adding.cgf_bounds(k)
         assert more.value - more.error > less.value + less.error
 
 

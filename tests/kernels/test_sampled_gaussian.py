@@ -84,7 +84,7 @@ def test_the_trapezoid_rule_errs_by_no_more_than_it_claims(
             off = mp.mpc(float(values.real[k]), float(values.imag[k])) - truth
             off -= mp.mpc(0, 2 * mp.pi * mp.nint(mp.im(off) / (2 * mp.pi)))
             assert abs(off) <= values.error[k]
-        grown = math.exp(loss.cumulants(c_high).value - loss.cumulants(c).value)
+        grown = math.exp(loss.cgf_estimate(c_high).value - loss.cgf_estimate(c).value)
         assert values.error[0] <= 10 * math.exp(log_tolerance) * grown + 1e-11
 
 
@@ -139,7 +139,7 @@ GRID = [
 
 def falls(loss: SampledGaussianLoss, c: float) -> tuple[np.ndarray[Any, Any], list[float]]:
     """Return heights y, and for each the proven exponent less ln of the largest M beyond it."""
-    deviation = math.sqrt(max(loss.cumulants(c).curvature, 1e-300))
+    deviation = math.sqrt(max(loss.cgf_estimate(c).second_derivative, 1e-300))
     count = 400
     step = min(40.0 / deviation, 500.0) / count
     rule = loss.rule(c, count * step, -30.0)
@@ -183,7 +183,7 @@ def test_the_layers_below_a_density_hold_at_most_all_of_it(
     rate: float, noise: float, c: float, removing: bool
 ) -> None:
     loss = SampledGaussianLoss(rate, noise, removing)
-    log_norm = loss.cumulants(c).value
+    log_norm = loss.cgf_estimate(c).value
     width, mass, variation = layers.layers(rate, loss.mu, loss.power(c), log_norm, 0.0)
     assert (width >= 0.0).all()
     assert (mass >= 0.0).all()
@@ -199,5 +199,5 @@ def test_the_layers_hold_nearly_all_of_a_usual_density(
     rate: float, noise: float, c: float, removing: bool
 ) -> None:
     loss = SampledGaussianLoss(rate, noise, removing)
-    log_norm = loss.cumulants(c).value
+    log_norm = loss.cgf_estimate(c).value
     assert layers.layers(rate, loss.mu, loss.power(c), log_norm, 0.0)[1].sum() > 0.8

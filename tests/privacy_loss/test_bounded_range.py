@@ -101,7 +101,7 @@ def test_the_profile_is_that_of_the_density(epsilon: float, at: float) -> None:
 @pytest.mark.parametrize("c", ORDERS)
 def test_the_moments_are_the_largest_of_any_single_release(epsilon: float, c: float) -> None:
     loss = BoundedRangeLoss(epsilon)
-    found = loss.log_mgf(c)
+    found = loss.cgf_bounds(c)
     with mp.workdps(50):
         e, order = mp.mpf(epsilon), mp.mpf(c)
         t = mp.log(order * (mp.exp(e) - mp.exp(-order * e)))
@@ -115,13 +115,13 @@ def test_the_moments_are_the_largest_of_any_single_release(epsilon: float, c: fl
         assert truth < mp.log(envelope)
         assert truth < order * (order + 1) * e**2 / 8
     assert loss.attained is not None
-    surely = loss.attained.log_mgf(c)
+    surely = loss.attained.cgf_bounds(c)
     assert surely.value - surely.error <= found.value + found.error
 
 
 def test_the_moments_of_a_small_range_are_the_published_constant() -> None:
     for c in ORDERS:
-        found = BoundedRangeLoss(1e-7).log_mgf(c).value
+        found = BoundedRangeLoss(1e-7).cgf_bounds(c).value
         assert found == pytest.approx(c * (c + 1) * 1e-14 / 8, rel=1e-9)
 
 
@@ -134,7 +134,7 @@ def test_the_cumulants_are_the_derivatives(epsilon: float, c: float) -> None:
         t = mp.log(order * grown / ((order + 1) * -mp.expm1(-order * e)))
         return single_run(t, epsilon, order)
 
-    found = BoundedRangeLoss(epsilon).cumulants(c)
+    found = BoundedRangeLoss(epsilon).cgf_estimate(c)
     with mp.workdps(60):
         for order, value in enumerate(found):
             assert value == pytest.approx(float(mp.diff(largest, c, order)), rel=1e-9)
@@ -184,7 +184,7 @@ def test_no_score_and_the_best_score_are_the_ends() -> None:
 @pytest.mark.parametrize("epsilon", [5e-324, 1e-200, 1e5, 1e200])
 def test_far_out_ranges_have_moments_and_cells(epsilon: float) -> None:
     loss = BoundedRangeLoss(epsilon)
-    found = loss.log_mgf(2.0)
+    found = loss.cgf_bounds(2.0)
     assert 0.0 <= found.value <= 2.0 * epsilon * (1 + 1e-14)
     assert found.error <= 1e-14 * found.value + 5e-324
     masses = loss.cells(np.array([-math.inf, math.inf]))

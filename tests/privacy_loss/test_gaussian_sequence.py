@@ -73,8 +73,8 @@ def test_the_line_by_mpmath_is_that_by_floats(removing: bool) -> None:
 def test_the_renyi_divergences_hold_the_sum_of_those_of_the_runs(removing: bool) -> None:
     loss = GaussianSequenceLoss(0.02, exponential(3.0, 1.0, 200), removing)
     for c in (0.5, 2.0, 5.0, 40.0):
-        known = loss.log_mgf(c)
-        runs = [loss.run(noise).log_mgf(c) for noise in loss.levels.noise.tolist()]
+        known = loss.cgf_bounds(c)
+        runs = [loss.run(noise).cgf_bounds(c) for noise in loss.levels.noise.tolist()]
         truth, unsure = sum(k.value for k in runs), sum(k.error for k in runs)
         assert abs(known.value - truth) <= known.error + unsure
         assert known.error <= 1e-8 + 1e-9 * known.value or c == 40.0
@@ -168,8 +168,8 @@ def test_noises_that_no_cell_tells_apart_are_counted_together(
     assert len(found.noise) == nodes
     assert found.weights.sum() == len(noises)
     assert found.error(needs.c) == 0.0
-    known = loss.log_mgf_within(needs.c, 1e-9)
-    runs = [(run.log_mgf(needs.c), count) for run, count in loss.runs]
+    known = loss.cgf_bounds_within(needs.c, 1e-9)
+    runs = [(run.cgf_bounds(needs.c), count) for run, count in loss.runs]
     truth = math.fsum(count * k.value for k, count in runs)
     assert abs(known.value - truth) <= known.error < 1e-9
 

@@ -43,7 +43,7 @@ def test_the_cumulant_at_integer_orders_is_the_binomial_sum_within_its_error(
     rate: float | Fraction, noise: float, order: int
 ) -> None:
     loss = SampledGaussianLoss(rate, noise, removing=True)
-    found = loss.log_mgf(order - 1.0)
+    found = loss.cgf_bounds(order - 1.0)
     truth = removing_cumulant(rate, noise, order)
     with mp.workdps(40):
         assert abs(mp.mpf(found.value) - truth) <= found.error
@@ -58,7 +58,7 @@ def test_beyond_the_reach_of_quadrature_the_convex_bound_holds_the_truth(
     rate: float, noise: float, order: int
 ) -> None:
     loss = SampledGaussianLoss(rate, noise, removing=True)
-    found = loss.log_mgf(order - 1.0)
+    found = loss.cgf_bounds(order - 1.0)
     truth = removing_cumulant(rate, noise, order)
     with mp.workdps(40):
         assert abs(mp.mpf(found.value) - truth) <= found.error
@@ -68,7 +68,7 @@ def test_beyond_the_reach_of_quadrature_the_convex_bound_holds_the_truth(
 @pytest.mark.parametrize("rate", [1e-6, 0.01, 0.5])
 @pytest.mark.parametrize("c", [0.01, 0.5, 2.0, 15.0])
 def test_adding_has_its_cumulant_within_the_error(noise: float, rate: float, c: float) -> None:
-    found = SampledGaussianLoss(rate, noise, removing=False).log_mgf(c)
+    found = SampledGaussianLoss(rate, noise, removing=False).cgf_bounds(c)
     with mp.workdps(45):
         p, mu = exact(rate), reciprocal(noise)
 
@@ -86,9 +86,11 @@ def test_the_cumulants_are_each_others_derivatives(
     rate: float, noise: float, removing: bool
 ) -> None:
     loss, c, h = SampledGaussianLoss(rate, noise, removing), 2.0, 1e-4
-    here, above, below = loss.cumulants(c), loss.cumulants(c + h), loss.cumulants(c - h)
-    assert (above.value - below.value) / (2 * h) == pytest.approx(here.slope, rel=1e-5)
-    assert (above.slope - below.slope) / (2 * h) == pytest.approx(here.curvature, rel=1e-5)
+    here, above, below = loss.cgf_estimate(c), loss.cgf_estimate(c + h), loss.cgf_estimate(c - h)
+    assert (above.value - below.value) / (2 * h) == pytest.approx(here.first_derivative, rel=1e-5)
+    assert (above.first_derivative - below.first_derivative) / (2 * h) == pytest.approx(
+        here.second_derivative, rel=1e-5
+    )
 
 
 @pytest.mark.parametrize(
@@ -190,9 +192,9 @@ def test_the_fast_cumulant_is_the_proven_one_where_adding_narrows_the_density(
     rate: float, noise: float, c: float
 ) -> None:
     loss = SampledGaussianLoss(rate, noise, removing=False)
-    proven = loss.log_mgf(c)
+    proven = loss.cgf_bounds(c)
     assert proven.error < 1e-9 * proven.value
-    assert loss.cumulants(c).value == pytest.approx(proven.value, rel=1e-12)
+    assert loss.cgf_estimate(c).value == pytest.approx(proven.value, rel=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -198,7 +198,7 @@ def test_edges_some_ulps_from_an_end_are_moved_there_and_lose_no_mass(
 @pytest.mark.parametrize("order", [0.5, 3.0, 40.0])
 def test_moments_are_quotients_of_bessel_functions(order: float) -> None:
     loss = MultivariateLaplaceLoss(3 / 11, 11)
-    found = loss.log_mgf(order)
+    found = loss.cgf_bounds(order)
     with mp.workdps(30):
         a = distance(3 / 11) / 2
         kappa = 10 / a * mp.besselk(5.5, a) / mp.besselk(4.5, a)

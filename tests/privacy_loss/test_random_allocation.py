@@ -171,7 +171,7 @@ def test_renyi_divergences_of_whole_orders_lie_between_the_ends(
     order: int, noise: float, steps: int, truth: float
 ) -> None:
     loss = AllocationLoss(noise, steps, 1, True)
-    upper, lower = loss.log_mgf(order - 1.0), loss.attained.log_mgf(order - 1.0)
+    upper, lower = loss.cgf_bounds(order - 1.0), loss.attained.cgf_bounds(order - 1.0)
     assert lower.value - lower.error <= truth * (order - 1) <= upper.value + upper.error
     assert upper.value + upper.error < 1.003 * truth * (order - 1)
 
@@ -179,7 +179,7 @@ def test_renyi_divergences_of_whole_orders_lie_between_the_ends(
 @pytest.mark.parametrize(("removing", "c"), [(True, 14.0), (False, 100.0)])
 def test_what_is_too_rare_for_the_lattice_hardly_adds_to_moments(removing: bool, c: float) -> None:
     loss = AllocationLoss(1.0, 100, 1, removing)
-    upper, lower = loss.log_mgf(c), loss.attained.log_mgf(c)
+    upper, lower = loss.cgf_bounds(c), loss.attained.cgf_bounds(c)
     assert upper.value + upper.error < 1.002 * (lower.value - lower.error)
 
 
@@ -187,7 +187,7 @@ def test_what_is_too_rare_for_the_lattice_hardly_adds_to_moments(removing: bool,
 def test_moments_never_exceed_those_of_a_gaussian(removing: bool) -> None:
     loss = AllocationLoss(1.0, 100, 1, removing)
     for c in (1e-6, 1.0, 30.0, 50.0, 1e4):
-        found = loss.log_mgf(c)
+        found = loss.cgf_bounds(c)
         assert 0.0 < found.value + found.error <= 0.5 * c * (c + 1.0) * (1.0 + 1e-14)
 
 

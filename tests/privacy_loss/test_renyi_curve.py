@@ -41,7 +41,7 @@ def test_the_bound_is_the_least_chord_of_what_is_known(notion: RenyiDP, share: f
     points = [(Fraction(0), Fraction(0))]
     points += [(Fraction(a) - 1, (Fraction(a) - 1) * Fraction(t)) for a, t in notion.divergences]
     truth = envelope(points, Fraction(c))
-    found = loss.log_mgf(c)
+    found = loss.cgf_bounds(c)
     assert Fraction(found.value) + Fraction(found.error) >= truth
     assert found.value + found.error <= float(truth) * (1 + 1e-9)
     assert found.value - found.error <= 0.0
@@ -69,19 +69,19 @@ def test_nothing_is_known_beyond_the_last_order() -> None:
     loss = RenyiCurveLoss.of(((2.0, 0.1), (10.0, 0.2)))
     assert loss.end == pytest.approx(9.0, rel=1e-14)
     assert loss.end < 9.0
-    assert loss.log_mgf(9.1).value == loss.cumulants(9.1).value == math.inf
+    assert loss.cgf_bounds(9.1).value == loss.cgf_estimate(9.1).value == math.inf
     truncated = ConcentratedLoss(0.1, 5.0)
     assert truncated.end == pytest.approx(4.0, rel=1e-14)
-    assert truncated.log_mgf(4.1).value == math.inf
+    assert truncated.cgf_bounds(4.1).value == math.inf
     assert ConcentratedLoss(0.1).end == math.inf
 
 
 @pytest.mark.parametrize("c", [1e-9, 0.5, 3.0, 1e6])
 def test_concentration_is_a_parabola(c: float) -> None:
-    found = ConcentratedLoss(0.3).log_mgf(c)
+    found = ConcentratedLoss(0.3).cgf_bounds(c)
     truth = Fraction(0.3) * Fraction(c) * (Fraction(c) + 1)
     assert truth <= Fraction(found.value + found.error) <= truth * (1 + Fraction(1, 10**13))
-    value, slope, curvature = ConcentratedLoss(0.3).cumulants(c)
+    value, slope, curvature = ConcentratedLoss(0.3).cgf_estimate(c)
     assert value == pytest.approx(float(truth), rel=1e-13)
     assert slope == pytest.approx(0.3 * (2 * c + 1), rel=1e-13)
     assert curvature == 0.6
@@ -89,8 +89,8 @@ def test_concentration_is_a_parabola(c: float) -> None:
 
 def test_the_slope_of_a_curve_is_that_of_its_chord() -> None:
     loss = RenyiCurveLoss.of(((2.0, 0.1), (10.0, 0.2)))
-    assert loss.cumulants(0.5).slope == pytest.approx(0.1, rel=1e-12)
-    assert loss.cumulants(5.0).slope == pytest.approx((1.8 - 0.1) / 8, rel=1e-12)
+    assert loss.cgf_estimate(0.5).first_derivative == pytest.approx(0.1, rel=1e-12)
+    assert loss.cgf_estimate(5.0).first_derivative == pytest.approx((1.8 - 0.1) / 8, rel=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -73,9 +73,9 @@ def delta(mu: Any, epsilon: Any) -> Any:
 def test_the_moment_is_the_mean_of_the_moments(c: float, as_floats: bool) -> None:
     with mp.workdps(40):
         truth = mp.log(mean(lambda mu: mp.exp(mp.mpf(c) * (c + 1) * mu * mu / 2), 1))
-        found = gaussians(as_floats).log_mgf(c)
+        found = gaussians(as_floats).cgf_bounds(c)
         assert abs(truth - found.value) <= found.error <= 1e-13 * truth
-        assert gaussians(as_floats).cumulants(c).value == pytest.approx(float(truth), rel=1e-14)
+        assert gaussians(as_floats).cgf_estimate(c).value == pytest.approx(float(truth), rel=1e-14)
 
 
 @pytest.mark.parametrize("c", [1e-3, 0.7, 12.0])
@@ -85,16 +85,16 @@ def test_slope_and_curvature_are_derivatives_of_the_moment(c: float) -> None:
         def value(z: Any) -> Any:
             return mp.log(mean(lambda mu: mp.exp(z * (z + 1) * mu * mu / 2), 1))
 
-        found = gaussians().cumulants(c)
-        assert found.slope == pytest.approx(float(mp.diff(value, c)), rel=1e-13)
-        assert found.curvature == pytest.approx(float(mp.diff(value, c, 2)), rel=1e-12)
+        found = gaussians().cgf_estimate(c)
+        assert found.first_derivative == pytest.approx(float(mp.diff(value, c)), rel=1e-13)
+        assert found.second_derivative == pytest.approx(float(mp.diff(value, c, 2)), rel=1e-12)
 
 
 def test_moments_out_of_the_range_of_floats_are_infinite() -> None:
     loss = revealed_mixture([(0.5, GaussianLoss(1.0)), (0.5, GaussianLoss(1e-160))])
     assert loss is not None
-    assert loss.cumulants(1.0).value == math.inf
-    assert loss.log_mgf(1.0).error == math.inf
+    assert loss.cgf_estimate(1.0).value == math.inf
+    assert loss.cgf_bounds(1.0).error == math.inf
 
 
 @pytest.mark.parametrize("as_floats", [False, True])

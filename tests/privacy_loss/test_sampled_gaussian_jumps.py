@@ -33,7 +33,7 @@ def truth(jumps: SampledGaussianTailSplit, side: int, c: float, v: float = 0.0) 
     return found if v else mp.re(found)
 
 
-def log_mgf(jumps: SampledGaussianTailSplit, c: float) -> Any:
+def cgf_bounds(jumps: SampledGaussianTailSplit, c: float) -> Any:
     """Return ``ln M(c) = ln (A(c) + J(c))``."""
     return mp.log(truth(jumps, 1, c) + truth(jumps, -1, c))
 
@@ -128,7 +128,7 @@ def test_the_share_of_large_losses_is_never_above_its_bound(
 ) -> None:
     jumps = jumps_of(rate, noise, threshold)
     with mp.workdps(20):
-        share = float(mp.log(abs(truth(jumps, 1, c, y))) - log_mgf(jumps, c))
+        share = float(mp.log(abs(truth(jumps, 1, c, y))) - cgf_bounds(jumps, c))
     assert share <= -jumps.decay(c).exponent(y) <= share + slack
 
 

@@ -218,8 +218,8 @@ def test_a_mirrored_sampled_gaussian_is_the_loss_of_its_trade_off_function(
     rate: float, noise: float, order: float
 ) -> None:
     one = SampledGaussianLoss(rate, noise, True)
-    found = symmetrized(one, None).log_mgf(order)
-    other = FixedSizeGaussianLoss(rate, noise).log_mgf(order)
+    found = symmetrized(one, None).cgf_bounds(order)
+    other = FixedSizeGaussianLoss(rate, noise).cgf_bounds(order)
     assert abs(found.value - other.value) <= found.error + other.error
     assert found.error <= 1e-6 * found.value
 

@@ -15,7 +15,7 @@ import hockeystick as hs
 from hockeystick.mechanisms.tuning import Poisson, RunCount, TruncatedNegativeBinomial
 from hockeystick.privacy_loss import (
     Bounded,
-    Cumulants,
+    CGFEstimate,
     DominatingPair,
     GaussianLoss,
     LaplaceLoss,
@@ -73,7 +73,7 @@ def moment(pair: Any, c: float) -> Any:
 
 def upper(loss: Any, c: float) -> float:
     """The upper end of K(c)."""
-    found = loss.log_mgf(c)
+    found = loss.cgf_bounds(c)
     return float(found.value + found.error)
 
 
@@ -106,18 +106,18 @@ class Outcomes(ProfiledLoss):
         """The largest log ratio."""
         return max(math.log(a / b) for a, b in zip(self.p, self.q, strict=True)) + 1e-14
 
-    def cumulants(self, c: float) -> Cumulants:
+    def cgf_estimate(self, c: float) -> CGFEstimate:
         """K and two derivatives by sums."""
         p, loss = np.array(self.p), np.log(np.array(self.p) / np.array(self.q))
         weight = p * np.exp(c * (loss - loss.max()))
         value = math.log(weight.sum()) + c * loss.max()
         weight /= weight.sum()
         slope = float((weight * loss).sum())
-        return Cumulants(value, slope, float((weight * (loss - slope) ** 2).sum()))
+        return CGFEstimate(value, slope, float((weight * (loss - slope) ** 2).sum()))
 
-    def log_mgf(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Bounded:
         """K, and far more than the round-off."""
-        value = self.cumulants(c).value
+        value = self.cgf_estimate(c).value
         return Bounded(value, 1e-12 * (1.0 + c))
 
     def delta(self, epsilon: Any, nudge: int = 0) -> Any:
@@ -239,7 +239,7 @@ def test_the_derivatives_steer_where_the_bound_goes(count: RunCount, c: float) -
     ).removing
     h = 1e-4 * c
     slope = (loss.bound(c + h) - loss.bound(c - h)) / (2 * h)
-    found = loss.cumulants(c)
+    found = loss.cgf_estimate(c)
     assert found.value == pytest.approx(loss.bound(c), rel=1e-5)
     assert found.slope == pytest.approx(slope, rel=1e-3)
 

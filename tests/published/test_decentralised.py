@@ -75,6 +75,6 @@ def test_the_walk_on_the_complete_graph() -> None:
     assert series == pytest.approx(6.64257908043004446e-3, rel=1e-14, abs=0)
     loss = dominating_pair(hs.TokenWalk(10.0, 100, **STEPS)).removing
     assert isinstance(loss, DominatedLoss)
-    found = loss.log_mgf(3.0)
+    found = loss.cgf_bounds(3.0)
     assert series <= (found.value + found.error) / 3 <= 1.03 * series
     assert 3.862652581086e-3 < found.value / 3 < 0.08

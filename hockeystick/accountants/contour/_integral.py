@@ -216,7 +216,9 @@ def rules_for(terms: LineTerms, line: Line, target: Target) -> list[LineRule] | 
     """Return the quadrature of each loss, fine enough for its count; None where one has none."""
     share = _share(terms, line, target)
     return _all(
-        loss.rule(line.above, line.height, loss.cumulants(line.c).value - share - math.log(count))
+        loss.rule(
+            line.above, line.height, loss.cgf_estimate(line.c).value - share - math.log(count)
+        )
         for loss, count in terms
     )
 
@@ -227,7 +229,7 @@ def tail_rules_for(
     """Return the quadrature of each loss's large part, fine enough for its count, or None."""
     share = _share(terms, line, target)
     return _all(
-        split.rule(line.c, line.height, loss.cumulants(line.c).value - share - math.log(count))
+        split.rule(line.c, line.height, loss.cgf_estimate(line.c).value - share - math.log(count))
         for (split, count), (loss, _) in zip(large.parts, terms, strict=True)
     )
 

@@ -16,7 +16,7 @@ from typing import Final, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.accountants._orders import log_kappa, log_mgfs, total
+from hockeystick.accountants._orders import cgf_estimates, log_kappa, total
 from hockeystick.privacy_loss import Decay, LineLoss
 
 _Number = TypeVar("_Number", float, NDArray[np.float64])
@@ -91,7 +91,7 @@ def draw(
 ) -> Line | None:
     """Return a line through c that is fine and long enough, or None if it takes too many nodes."""
     k = total(terms, c)
-    spread = math.sqrt(k.curvature + 1.0 / (c * c) + 1.0 / ((1.0 + c) * (1.0 + c)))
+    spread = math.sqrt(k.second_derivative + 1.0 / (c * c) + 1.0 / ((1.0 + c) * (1.0 + c)))
     window, above, below = _window(terms, c, spread, target)
     if not all(loss.reaches(above) for loss, _ in terms):
         return None
@@ -181,7 +181,7 @@ def _nearest_enough(
     for start in range(0, len(points), _AT_ONCE):
         some = points[start : start + _AT_ONCE]
         positive = [point for point in some if point > 0.0]
-        known = dict(zip(positive, log_mgfs(terms, positive), strict=True)) if positive else {}
+        known = dict(zip(positive, cgf_estimates(terms, positive), strict=True)) if positive else {}
         for point in some:
             value = log_chernoff(known.get(point, 0.0), point, target.epsilon)
             excess = value - target.log_delta + target.accuracy

@@ -97,7 +97,7 @@ class LineProfile(Profile):
             self._failures += 1
             return
         integral = located.integral
-        spread = _REACH * math.sqrt(total(self._terms, integral.line.c).curvature)
+        spread = _REACH * math.sqrt(total(self._terms, integral.line.c).second_derivative)
         self._drawn.append((at - spread, at + spread, max(_GOOD, 4.0 * error), integral))
         _fill(found, open_, epsilon, *self._drawn[-1])
 

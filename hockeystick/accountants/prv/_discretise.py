@@ -171,7 +171,7 @@ def cover(
     Below, that is mass after tilting: of all below l it is at most ``exp(tilt l - K)``; K is
     ``value`` where that is not the loss's own.
     """
-    known = loss.cumulants(tilt).value if value is None else value
+    known = loss.cgf_estimate(tilt).value if value is None else value
     least = (known + log_least[0]) / tilt
     low, high = reach(loss, log_least[1])
     low = max(low, min(least, high))

@@ -58,7 +58,7 @@ def parts_for(
         step = span / math.ceil(span / step - _NEAR)
     parts = []
     for (loss, count), (atoms, _) in zip(terms, heavy, strict=True):
-        offset, value = atoms[0] if atoms else 0.0, steering.cumulants(loss, tilt).value
+        offset, value = atoms[0] if atoms else 0.0, steering.cgf_estimate(loss, tilt).value
         parts.append(Part(loss, count, cover(loss, offset, step, tilt, log_least, value)))
     return parts
 

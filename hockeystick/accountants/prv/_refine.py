@@ -163,12 +163,15 @@ def _first_step(question: Question) -> float:
 def _window(question: Question) -> float:
     """Return about how wide the tilted sum is, or the tilted losses are."""
     c = question.tilt
-    curvature = total(question.steering.terms(question.upper), c).curvature
+    curvature = total(question.steering.terms(question.upper), c).second_derivative
     widest = 0.0
     for loss, _ in question.upper:
-        k = question.steering.cumulants(loss, c)
+        k = question.steering.cgf_estimate(loss, c)
         lowest = max(loss.infimum, (k.value - 50.0) / c)
-        widest = max(widest, min(loss.supremum, k.slope + 40.0 * math.sqrt(k.curvature)) - lowest)
+        widest = max(
+            widest,
+            min(loss.supremum, k.first_derivative + 40.0 * math.sqrt(k.second_derivative)) - lowest,
+        )
     return max(16.0 * math.sqrt(curvature) + 1.0 / c, widest)
 
 

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from hockeystick.accountants._orders import TermSequence
-from hockeystick.privacy_loss import Bounded, CellLoss, Cumulants, PrivacyLoss
+from hockeystick.privacy_loss import Bounded, CellLoss, CGFEstimate, PrivacyLoss
 from hockeystick.privacy_loss._cells import points_of, reach
 
 # With more losses than this none is looked at.
@@ -43,14 +43,14 @@ class Steering:
         finer = max(math.log(_USUAL / tolerance), 0.0)
         return cls(round(log_delta - math.log(max(runs, 1.0)) - finer) - _UNLIKELY)
 
-    def cumulants(self, loss: PrivacyLoss, c: float) -> Cumulants:
+    def cgf_estimate(self, loss: PrivacyLoss, c: float) -> CGFEstimate:
         """Return K and two derivatives at c of what counts of a loss."""
-        whole = loss.cumulants(c)
+        whole = loss.cgf_estimate(c)
         if self.log_least == -math.inf or not isinstance(loss, CellLoss):
             return whole
         high = _end(loss, self.log_least)
-        spread = _WITHIN * math.sqrt(max(whole.curvature, 0.0))
-        if high == math.inf or whole.slope + spread < high < math.inf:
+        spread = _WITHIN * math.sqrt(max(whole.second_derivative, 0.0))
+        if high == math.inf or whole.first_derivative + spread < high < math.inf:
             return whole
         return _below(loss, high, c)
 
@@ -69,18 +69,18 @@ class _Steered(PrivacyLoss):
     loss: PrivacyLoss
     steering: Steering
 
-    def cumulants(self, c: float) -> Cumulants:
+    def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return those of what counts."""
-        return self.steering.cumulants(self.loss, c)
+        return self.steering.cgf_estimate(self.loss, c)
 
     @property
     def supremum(self) -> float:
         """The loss's own."""
         return self.loss.supremum
 
-    def log_mgf(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Bounded:
         """Return the loss's own."""
-        return self.loss.log_mgf(c)
+        return self.loss.cgf_bounds(c)
 
 
 @lru_cache(maxsize=256)
@@ -90,7 +90,7 @@ def _end(loss: CellLoss, log_least: float) -> float:
     return math.inf if high >= min(loss.supremum, _FARTHEST) else high
 
 
-def _below(loss: CellLoss, high: float, c: float) -> Cumulants:
+def _below(loss: CellLoss, high: float, c: float) -> CGFEstimate:
     """Return K and two derivatives of what lies below an end."""
     point, log_p = points_of(loss)
     kept = point <= max(high, float(point.min()))
@@ -100,7 +100,7 @@ def _below(loss: CellLoss, high: float, c: float) -> Cumulants:
     value = top + math.log(float(weight.sum()))
     weight /= weight.sum()
     slope = float((weight * point).sum())
-    return Cumulants(value, slope, float((weight * (point - slope) ** 2).sum()))
+    return CGFEstimate(value, slope, float((weight * (point - slope) ** 2).sum()))
 
 
 ALL: Final = Steering(-math.inf)

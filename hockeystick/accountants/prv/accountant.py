@@ -134,7 +134,7 @@ class PRV(DirectedAccountant):
         upper = self._cell_terms(terms)
         known = [(loss.attained, count) for loss, count in terms]
         lower = [(loss, count) for loss, count in known if isinstance(loss, CellLoss)]
-        spread = math.sqrt(max(total(steering.terms(terms), tilt).curvature, 1.0))
+        spread = math.sqrt(max(total(steering.terms(terms), tilt).second_derivative, 1.0))
         tilt = min(max(tilt, _FLATTEST / spread), _STEEPEST)
         asked = (log_delta, gain, self.tolerance, self.step)
         return Question(lower, upper, tilt, *asked, for_delta, steering)

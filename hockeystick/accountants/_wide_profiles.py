@@ -188,7 +188,7 @@ class WideProfile(Profile):
         orders = {one for c in wanted for one in candidates(self._terms, c) if one > 0.0}
         c = np.array(sorted(orders) or [1.0])
         bounds = [[(loss.cgf_bounds(one), n) for loss, n in self._terms] for one in c.tolist()]
-        k = np.array([math.fsum(n * (b.value + b.error) for b, n in one) for one in bounds])
+        k = np.array([math.fsum(n * (b.midpoint + b.radius) for b, n in one) for one in bounds])
         return c, k * (1.0 + _OUTWARD)
 
     @property

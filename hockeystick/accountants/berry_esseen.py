@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Final, NamedTuple, final
+from typing import ClassVar, Final, final
 
 from hockeystick._solve import increasing_root
 from hockeystick.accountants._cost import Terms, expand_sequences, largest_loss
 from hockeystick.accountants._interval import Interval, down, up
 from hockeystick.accountants.base import DirectedAccountant, Kind
-from hockeystick.privacy_loss import NoAnalysisError
+from hockeystick.privacy_loss import Ball, NoAnalysisError
 from hockeystick.privacy_loss._moment_bounds import LawBounds, moment_bounds_of
 
 # Shevtsova's constant for summands that need not be alike.
@@ -105,13 +105,6 @@ class BerryEsseen(DirectedAccountant):
             raise self.refuse("the plan", str(error)) from None
 
 
-class Bounded(NamedTuple):
-    """A number and a bound on its round-off."""
-
-    value: float
-    error: float
-
-
 @final
 @dataclass(frozen=True, slots=True)
 class Normal:
@@ -125,19 +118,19 @@ class Normal:
     gamma: float
     distance: float
 
-    def tail(self, t: float) -> Bounded:
+    def tail(self, t: float) -> Ball:
         """Return the chance to exceed t, with its round-off."""
         from scipy.special import ndtr
 
         z = (self.mean - t) / self.deviation
         value = float(ndtr(z))
-        return Bounded(value, _TAIL * (1.0 + min(z, 0.0) ** 2) * value + _TINY)
+        return Ball(value, _TAIL * (1.0 + min(z, 0.0) ** 2) * value + _TINY)
 
     def profile(self, epsilon: float) -> float:
         """Return ``D(eps) = E[(1 - e^(eps-N))_+]``."""
-        return self.expected(epsilon).value
+        return self.expected(epsilon).midpoint
 
-    def expected(self, epsilon: float) -> Bounded:
+    def expected(self, epsilon: float) -> Ball:
         """Return D with its round-off: ``Phi(z) - phi(z) R(s - z)``, R Mills' ratio.
 
         Both terms carry the relative error of a tail, and the second is the smaller.
@@ -151,7 +144,7 @@ class Normal:
             second = 0.5 * math.exp(-0.5 * z * z) * float(erfcx((s - z) / math.sqrt(2.0)))
         else:
             second = math.exp(s * (0.5 * s - z)) * float(ndtr(z - s))
-        return Bounded(max(first - second, 0.0), 4.0 * error)
+        return Ball(max(first - second, 0.0), 4.0 * error)
 
 
 @final
@@ -209,8 +202,8 @@ class NormalPair:
         if epsilon > _LARGEST_EXPONENT:
             return 1.0
         first, second = self.under_p.tail(epsilon), self.under_q.tail(epsilon)
-        more = min(first.value + first.error + self.under_p.distance, 1.0)
-        less = math.exp(epsilon) * max(second.value - second.error - self.under_q.distance, 0.0)
+        more = min(first.midpoint + first.radius + self.under_p.distance, 1.0)
+        less = math.exp(epsilon) * max(second.midpoint - second.radius - self.under_q.distance, 0.0)
         return more - less + _OUTWARD * (more + less)
 
     def _lower_by_both(self, epsilon: float) -> float:
@@ -220,8 +213,8 @@ class NormalPair:
             return 0.0
         best = epsilon * p.deviation / (p.mean - q.mean) * q.deviation + 0.5 * (p.mean + q.mean)
         first, second = p.tail(best), q.tail(best)
-        more = first.value - first.error - p.distance
-        less = math.exp(epsilon) * (second.value + second.error + q.distance)
+        more = first.midpoint - first.radius - p.distance
+        less = math.exp(epsilon) * (second.midpoint + second.radius + q.distance)
         return more - less - _OUTWARD * (abs(more) + less)
 
 

@@ -89,4 +89,4 @@ def log_moment_upper(terms: Terms, order: int) -> float:
         18.75
     """
     bounds = [(loss.cgf_bounds(float(order)), count) for loss, count in terms]
-    return math.fsum(count * (k.value + k.error) for k, count in bounds) * (1.0 + _OUTWARD)
+    return math.fsum(count * (k.midpoint + k.radius) for k, count in bounds) * (1.0 + _OUTWARD)

@@ -127,4 +127,4 @@ def _places(terms: Terms) -> list[float]:
 def _moment_upper(terms: Terms, c: float) -> float:
     """Return a proven upper bound of the composition's K."""
     bounds = [(loss.cgf_bounds(c), count) for loss, count in terms]
-    return math.fsum(count * (k.value + k.error) for k, count in bounds)
+    return math.fsum(count * (k.midpoint + k.radius) for k, count in bounds)

@@ -162,7 +162,7 @@ def _plan_divergence(terms: Terms, order: float) -> tuple[float, float]:
     """Return ends of the divergence of an order, in one direction."""
     c = order - 1.0
     known = [(loss.cgf_bounds(c), count) for loss, count in terms]
-    upper = math.fsum(count * (k.value + k.error) for k, count in known)
-    lower = math.fsum(count * max(k.value - k.error, 0.0) for k, count in known)
+    upper = math.fsum(count * (k.midpoint + k.radius) for k, count in known)
+    lower = math.fsum(count * max(k.midpoint - k.radius, 0.0) for k, count in known)
     outward = 2.0**-49
     return lower / c * (1.0 - outward), upper / c * (1.0 + outward)

@@ -25,7 +25,7 @@ from hockeystick.privacy_loss import (  # noqa: F401  # for what they register
 from hockeystick.privacy_loss.atomic import AtomicLoss
 from hockeystick.privacy_loss.base import (
     Atoms,
-    Bounded,
+    Ball,
     CellLoss,
     CGFEstimate,
     Decay,
@@ -79,7 +79,7 @@ __all__ = [
     "AllocationLoss",
     "AtomicLoss",
     "Atoms",
-    "Bounded",
+    "Ball",
     "BoundedRangeLoss",
     "CGFEstimate",
     "CellLoss",

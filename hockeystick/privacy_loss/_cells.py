@@ -23,7 +23,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hockeystick.privacy_loss._log_terms import log1p_exp, log_add, log_e2, log_psi, log_sum
-from hockeystick.privacy_loss.base import Bounded, CellLoss, CGFEstimate
+from hockeystick.privacy_loss.base import Ball, CellLoss, CGFEstimate
 
 if TYPE_CHECKING:
     import numpy as np
@@ -213,7 +213,7 @@ def cgf_estimate(loss: CellLoss, c: float) -> CGFEstimate:
     return CGFEstimate(value, slope, float((weight * (mean - slope) ** 2).sum()))
 
 
-def cgf_bounds(loss: CellLoss, c: float, upper: Callable[[float], float] | None = None) -> Bounded:
+def cgf_bounds(loss: CellLoss, c: float, upper: Callable[[float], float] | None = None) -> Ball:
     """Return K between its ends: cells merged (Jensen), and cells spread to their edges.
 
     The gap is about 1e-7 of K. ``upper`` bounds K at any order: a loss without a largest value
@@ -224,10 +224,10 @@ def cgf_bounds(loss: CellLoss, c: float, upper: Callable[[float], float] | None 
         value = cgf_estimate(loss, c).value
         high, low = (upper(c) if upper else math.inf), 0.0
         if high == math.inf:
-            return Bounded(value, math.inf)
+            return Ball(value, math.inf)
     elif upper and high - low > _NARROW * high:
         high = max(min(high, upper(c)), low)
-    return Bounded(0.5 * (low + high), 0.5 * (high - low) * (1.0 + 4.0 * _ULP) + _ULP * high)
+    return Ball(0.5 * (low + high), 0.5 * (high - low) * (1.0 + 4.0 * _ULP) + _ULP * high)
 
 
 @lru_cache(maxsize=256)

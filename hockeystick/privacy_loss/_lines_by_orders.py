@@ -49,7 +49,7 @@ def line_above(loss: PrivacyLoss) -> Concentration | None:
     last, first, rho = (0.0, 0.0), 0.0, 0.0
     for c in (_FIRST * ratio**k for k in range(count + 1)):
         found = loss.cgf_bounds(c)
-        point = (c, found.value + found.error)
+        point = (c, found.midpoint + found.radius)
         slope = steepest_slope(last, point) if point[1] < math.inf else math.inf
         first = first or slope
         if not slope <= _GROWTH * first < math.inf:

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss._sinh_curve import Curve, curve_of
-from hockeystick.privacy_loss.base import Bounded, CGFEstimate
+from hockeystick.privacy_loss.base import Ball, CGFEstimate
 
 if TYPE_CHECKING:
     from hockeystick.kernels.series import Array
@@ -66,11 +66,11 @@ class _Sum(NamedTuple):
     weight: Array
 
 
-def cgf_bounds(rho: float, width: float, c: float) -> Bounded:
+def cgf_bounds(rho: float, width: float, c: float) -> Ball:
     """Return K(c) with a proven error; inf from where the moments are infinite."""
     shape = _shape(rho, width, c)
     if shape is None:
-        return Bounded(math.inf, 0.0)
+        return Ball(math.inf, 0.0)
     found = _sum(rho, width, c)
     if found is None or not found.error < 0.5:
         return _between(shape.lower, shape.upper)
@@ -81,7 +81,7 @@ def cgf_bounds(rho: float, width: float, c: float) -> Bounded:
     # Of ln(1 + x) the derivative to ln x is x / (1 + x).
     share = 1.0 / (1.0 + math.exp(-max(found.log_excess, -700.0)))
     error = 1.1 * found.error * share / (1.0 - found.error) + 8.0 * _ULP * value
-    return Bounded(value, error)
+    return Ball(value, error)
 
 
 def cgf_estimate(rho: float, width: float, c: float) -> CGFEstimate | None:
@@ -104,7 +104,7 @@ def cgf_estimate(rho: float, width: float, c: float) -> CGFEstimate | None:
     else:
         square = float(weight @ (loss * loss * (1.0 + first * second)))
         curvature = 0.5 * share * square - slope * slope
-    return CGFEstimate(cgf_bounds(rho, width, c).value, slope, max(curvature, 0.0))
+    return CGFEstimate(cgf_bounds(rho, width, c).midpoint, slope, max(curvature, 0.0))
 
 
 @lru_cache(maxsize=256)
@@ -137,10 +137,10 @@ def _shape(rho: float, width: float, c: float) -> _Shape | None:
         )
 
 
-def _between(low: float, high: float) -> Bounded:
+def _between(low: float, high: float) -> Ball:
     """Return an interval as its middle and half its width, rounded outward."""
     half = 0.5 * (high - low)
-    return Bounded(low + half, half * (1.0 + 8.0 * _ULP) + 8.0 * _ULP * low)
+    return Ball(low + half, half * (1.0 + 8.0 * _ULP) + 8.0 * _ULP * low)
 
 
 @lru_cache(maxsize=256)

@@ -12,7 +12,7 @@ from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss._lines import log_values
 from hockeystick.privacy_loss.base import (
     Atoms,
-    Bounded,
+    Ball,
     CellLoss,
     CGFEstimate,
     LineLoss,
@@ -98,7 +98,7 @@ class AtomicLoss(CellLoss, LineLoss, ProfiledLoss):
         k = math.log1p(value) if shift == 0.0 else shift + math.log(total)
         return CGFEstimate(k, slope, max(curvature / total - slope * slope, 0.0))
 
-    def cgf_bounds(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Ball:
         """Return K by a sum over the atoms, what is not listed included; else its upper bound."""
         value = self.cgf_estimate(c).value
         rule = None
@@ -107,9 +107,9 @@ class AtomicLoss(CellLoss, LineLoss, ProfiledLoss):
         if rule is not None:
             real, _, error = rule.line(c, 0.0, 1)
             if math.isfinite(float(real[0] + error[0])):
-                return Bounded(float(real[0]), float(error[0]))
+                return Ball(float(real[0]), float(error[0]))
         half = 0.5 * self.cgf_upper(c) * (1.0 + 8.0 * ULP)
-        return Bounded(half, half)
+        return Ball(half, half)
 
     @property
     def extreme(self) -> bool:

@@ -26,11 +26,11 @@ class CGFEstimate(NamedTuple):
     second_derivative: float
 
 
-class Bounded(NamedTuple):
+class Ball(NamedTuple):
     """A number and a bound on its distance from the truth."""
 
-    value: float
-    error: float
+    midpoint: float
+    radius: float
 
 
 class LineValues(NamedTuple):
@@ -68,7 +68,7 @@ class PrivacyLoss(ABC):
         return self.supremum * (1.0 - _ROUNDING) if self.supremum < math.inf else math.inf
 
     @abstractmethod
-    def cgf_bounds(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Ball:
         """Return ``K(c)`` at a real ``c > 0`` with a proven error."""
 
     @property
@@ -263,7 +263,7 @@ class CellLoss(PrivacyLoss):
 
         return cgf_estimate(self, c)
 
-    def cgf_bounds(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Ball:
         """Return K between the values that cells merged and cells spread to their edges have."""
         from hockeystick.privacy_loss._cells import cgf_bounds
 

@@ -10,7 +10,7 @@ from hockeystick.notions._rounding import float_up, largest_reading
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.base import (
     Atoms,
-    Bounded,
+    Ball,
     CellLoss,
     CGFEstimate,
     Masses,
@@ -114,11 +114,11 @@ class BoundedRangeLoss(CellLoss, ProfiledLoss):
         value, slope, curvature = _largest(c, self.supremum)
         return CGFEstimate(float(value), float(slope), float(curvature))
 
-    def cgf_bounds(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Ball:
         """Return the largest K of any single release; not of the envelope, which has more."""
         value = float(_largest(c, self.supremum)[0])
         # K grows at most as the square of e, whose readings differ by half a unit.
-        return Bounded(value, 8.0 * _ULP * value + _TINY)
+        return Ball(value, 8.0 * _ULP * value + _TINY)
 
 
 def _largest(c: float, end: float) -> tuple[mpf, mpf, mpf]:

@@ -95,7 +95,7 @@ def cgf_upper(terms: Terms, c: float) -> float:
     if c > last_order(terms):
         return math.inf
     found = [(loss.cgf_bounds(c), count) for loss, count in terms]
-    return math.fsum(count * (k.value + k.error) for k, count in found) * (1.0 + 8.0 * _ULP)
+    return math.fsum(count * (k.midpoint + k.radius) for k, count in found) * (1.0 + 8.0 * _ULP)
 
 
 def largest_loss(terms: Terms) -> float:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 from hockeystick.mechanisms.discrete_gaussian import DiscreteGaussian
 from hockeystick.privacy_loss.atomic import LEAST, MOST_ATOMS, AtomicLoss, both, frozen
-from hockeystick.privacy_loss.base import Atoms, Bounded, CGFEstimate
+from hockeystick.privacy_loss.base import Atoms, Ball, CGFEstimate
 from hockeystick.privacy_loss.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.two_point import everything
 
@@ -84,10 +84,10 @@ class DiscreteGaussianLoss(AtomicLoss):
         """Return ``c (c+1) D^2 / (2 sigma^2)``, rounded up."""
         return c * (c + 1.0) * float(self.sensitivity**2 * self.half) * (1.0 + 16.0 * _ULP)
 
-    def cgf_bounds(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Ball:
         """Return K with its round-off."""
         moment = self._moment(c)
-        return Bounded(moment.line + moment.rest, moment.error)
+        return Ball(moment.line + moment.rest, moment.error)
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return K and two derivatives."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from hockeystick.privacy_loss.base import Atoms, Bounded, CellLoss, CGFEstimate, Masses, PrivacyLoss
+from hockeystick.privacy_loss.base import Atoms, Ball, CellLoss, CGFEstimate, Masses, PrivacyLoss
 
 if TYPE_CHECKING:
     from hockeystick.kernels.series import Array
@@ -54,6 +54,6 @@ class DominatedLoss(CellLoss):
         """Return those of the dominating loss."""
         return self.above.cgf_estimate(c)
 
-    def cgf_bounds(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Ball:
         """Return K of the dominating loss."""
         return self.above.cgf_bounds(c)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss._lines import log_values
-from hockeystick.privacy_loss.base import Bounded, CGFEstimate, LineLoss, LineValues, ProfiledLoss
+from hockeystick.privacy_loss.base import Ball, CGFEstimate, LineLoss, LineValues, ProfiledLoss
 
 if TYPE_CHECKING:
     from mpmath import mpc, mpf
@@ -144,11 +144,11 @@ class FixedSizeGaussianLoss(LineLoss, ProfiledLoss):
         k = math.log1p(value) if shift == 0.0 else shift + math.log(total)
         return CGFEstimate(k, slope, max(curvature / total - slope * slope, 0.0))
 
-    def cgf_bounds(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Ball:
         """Return K with the proven error of its quadrature, or within its convex bound."""
         return self._cgf_bounds_within(c, _SHARP)
 
-    def _cgf_bounds_within(self, c: float, log_accuracy: float) -> Bounded:
+    def _cgf_bounds_within(self, c: float, log_accuracy: float) -> Ball:
         """Return K by a quadrature of that relative accuracy, or within its convex bound."""
         value = self.cgf_estimate(c).value if self.reaches(c) else 0.0
         rule = None
@@ -158,10 +158,10 @@ class FixedSizeGaussianLoss(LineLoss, ProfiledLoss):
         if rule is not None:
             real, _, error = rule.line(c, 0.0, 1)
             if math.isfinite(float(real[0] + error[0])):
-                return Bounded(float(real[0]), float(error[0]))
+                return Ball(float(real[0]), float(error[0]))
         inner = 0.5 * c * (c + 1.0) * self.mu * self.mu
         upper = self._convex_bound(c).value * (1.0 + 64.0 * _ULP) + 16.0 * _ULP * inner
-        return Bounded(0.5 * upper, 0.5 * upper)
+        return Ball(0.5 * upper, 0.5 * upper)
 
     def _convex_bound(self, c: float) -> CGFEstimate:
         """Return ``ln(1 - p + p exp(c (c+1) mu^2/2))``, an upper bound of K, and derivatives.
@@ -178,7 +178,7 @@ class FixedSizeGaussianLoss(LineLoss, ProfiledLoss):
         from hockeystick.kernels import fixed_size_gaussian
 
         norm = self._cgf_bounds_within(c, _SURE)
-        upper, error = norm.value + norm.error, 2.0 * norm.error
+        upper, error = norm.midpoint + norm.radius, 2.0 * norm.radius
         p = float(self.rate)
         width, mass, variation = fixed_size_gaussian.layers(p, self.mu, c, upper, error)
         share = (self.atom + 4.0 * _ULP) * math.exp(error - upper) * (1.0 + 1e-9)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final, final
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss._rates import mu_of
 from hockeystick.privacy_loss._spans import Edges
-from hockeystick.privacy_loss.base import Atoms, Bounded, CellLoss, CGFEstimate, Masses
+from hockeystick.privacy_loss.base import Atoms, Ball, CellLoss, CGFEstimate, Masses
 from hockeystick.privacy_loss.gaussian import GaussianLoss
 
 if TYPE_CHECKING:
@@ -111,10 +111,10 @@ class FoldedLaplaceLoss(CellLoss):
         value, slope, curvature = self._cumulants(c)
         return CGFEstimate(float(value), float(slope), float(curvature))
 
-    def cgf_bounds(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Ball:
         """Return K and its rounding."""
         value = float(self._cumulants(c)[0])
-        return Bounded(value, 4.0 * _ULP * value + _TINY)
+        return Ball(value, 4.0 * _ULP * value + _TINY)
 
     def _cumulants(self, c: float) -> tuple[mpf, mpf, mpf]:
         """Return K and two derivatives, in digits enough for what cancels."""
@@ -221,10 +221,10 @@ class FoldedGaussianLoss(CellLoss):
         value, slope, curvature = self._cumulants(c)
         return CGFEstimate(float(value), float(slope), float(curvature))
 
-    def cgf_bounds(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Ball:
         """Return K and its rounding."""
         value = float(self._cumulants(c)[0])
-        return Bounded(value, 4.0 * _ULP * value + _TINY)
+        return Ball(value, 4.0 * _ULP * value + _TINY)
 
     def _cumulants(self, c: float) -> tuple[mpf, mpf, mpf]:
         """Return K and two derivatives, in digits enough for what cancels."""

@@ -11,7 +11,7 @@ from hockeystick.privacy_loss._rates import mu_of
 from hockeystick.privacy_loss._spans import DensityLoss, Edges, no_atoms
 from hockeystick.privacy_loss.base import (
     Atoms,
-    Bounded,
+    Ball,
     CGFEstimate,
     LineLoss,
     LineValues,
@@ -53,10 +53,10 @@ class GaussianLoss(DensityLoss, LineLoss, ProfiledLoss):
         half = 0.5 * self.mu * self.mu
         return CGFEstimate(half * c * (c + 1.0), half * (2.0 * c + 1.0), 2.0 * half)
 
-    def cgf_bounds(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Ball:
         """Return K and its round-off."""
         value = self.cgf_estimate(c).value
-        return Bounded(value, 8.0 * _ULP * value)
+        return Ball(value, 8.0 * _ULP * value)
 
     @property
     def limit_square(self) -> float:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, final
 from hockeystick.mechanisms.gaussian_mixture import GaussianMixture
 from hockeystick.privacy_loss._sampling import mirrored
 from hockeystick.privacy_loss._spans import DensityLoss, Edges, log_mixture, no_atoms
-from hockeystick.privacy_loss.base import Atoms, Bounded, Masses, PrivacyLoss
+from hockeystick.privacy_loss.base import Atoms, Ball, Masses, PrivacyLoss
 from hockeystick.privacy_loss.gaussian import GaussianLoss
 from hockeystick.privacy_loss.leaves import sampled_loss
 from hockeystick.privacy_loss.registry import DominatingPair, NoAnalysisError, dominating_pair
@@ -63,7 +63,7 @@ class GaussianMixtureLoss(DensityLoss):
             return math.inf
         return math.fsum(v * w * math.expm1(m * n) for m, v in pairs for n, w in pairs)
 
-    def cgf_bounds(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Ball:
         """Return K from cells, and where these leave it open no more than its convex bound."""
         from hockeystick.privacy_loss._cells import cgf_bounds
 

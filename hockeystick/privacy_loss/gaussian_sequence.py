@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 from hockeystick.privacy_loss._levels import Bin, Cell, Levels
 from hockeystick.privacy_loss._rates import largest_when_adding
-from hockeystick.privacy_loss.base import Bounded, CGFEstimate, LineLoss, LineValues
+from hockeystick.privacy_loss.base import Ball, CGFEstimate, LineLoss, LineValues
 from hockeystick.privacy_loss.registry import NoAnalysisError
 from hockeystick.privacy_loss.sampled_gaussian import FARTHEST, SampledGaussianLoss
 
@@ -126,29 +126,29 @@ class GaussianSequenceLoss(LineLoss):
             return math.inf
         return self.levels.runs * largest_when_adding(self.rate) * (1.0 + 4.0 * _ULP)
 
-    def cgf_bounds(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Ball:
         """Return K by a few nodes, or between what runs with more and with less noise have."""
         return self.cgf_bounds_within(c, _FINE)
 
-    def cgf_bounds_within(self, c: float, error: float) -> Bounded:
+    def cgf_bounds_within(self, c: float, error: float) -> Ball:
         """Return K by nodes that err by so much, or between bins where there are none."""
         nodes = self.nodes(Needs(c, ((0.0, error),)))
         if nodes is None:
             return self._between(c)
         values = [self.run(one).cgf_bounds(c) for one in nodes.noise]
-        value = math.fsum(w * k.value for w, k in zip(nodes.weights, values, strict=True))
-        unsure = math.fsum(w * k.error for w, k in zip(nodes.weights, values, strict=True))
-        return Bounded(value, (unsure + nodes.error(c)) * (1.0 + 1e-12) + 16.0 * _ULP * value)
+        value = math.fsum(w * k.midpoint for w, k in zip(nodes.weights, values, strict=True))
+        unsure = math.fsum(w * k.radius for w, k in zip(nodes.weights, values, strict=True))
+        return Ball(value, (unsure + nodes.error(c)) * (1.0 + 1e-12) + 16.0 * _ULP * value)
 
-    def _between(self, c: float) -> Bounded:
+    def _between(self, c: float) -> Ball:
         """Return K between the ends that it has with the most and the least noise of each bin."""
         ends = [
             (one.runs, self.run(one.most).cgf_bounds(c), self.run(one.least).cgf_bounds(c))
             for one in self.levels.bins
         ]
-        low = math.fsum(n * max(k.value - k.error, 0.0) for n, k, _ in ends)
-        high = math.fsum(n * (k.value + k.error) for n, _, k in ends) * (1.0 + 16.0 * _ULP)
-        return Bounded(0.5 * (low + high), 0.5 * (high - low) + 16.0 * _ULP * high)
+        low = math.fsum(n * max(k.midpoint - k.radius, 0.0) for n, k, _ in ends)
+        high = math.fsum(n * (k.midpoint + k.radius) for n, _, k in ends) * (1.0 + 16.0 * _ULP)
+        return Ball(0.5 * (low + high), 0.5 * (high - low) + 16.0 * _ULP * high)
 
     def nodes(self, needs: Needs) -> Nodes | None:
         """Return nodes that stand for all levels on a line, None for too many.
@@ -305,7 +305,7 @@ class SequenceRule:
 
         if count == 1:
             known = self.loss.cgf_bounds_within(c, _ROUGH)
-            return LineValues(*(np.array([one]) for one in (known.value, 0.0, known.error)))
+            return LineValues(*(np.array([one]) for one in (known.midpoint, 0.0, known.radius)))
         decay = self.loss.decay(c)
         nodes = self.loss.nodes(_needs_along(decay, c, step * (count - 1)))
         lines = self._lines(nodes, c, step, count) if nodes else None
@@ -377,7 +377,7 @@ def _bounds_around(loss: GaussianSequenceLoss, cell: Cell, c: float) -> tuple[Ar
         if angle > _WIDEST_ANGLE:
             continue
         known = loss.run(math.exp(-high) * math.sqrt(math.cos(angle)) * (1.0 - 1e-9)).cgf_bounds(c)
-        upper = known.value + known.error
+        upper = known.midpoint + known.radius
         if upper > 1.0:
             continue
         excess = math.expm1(upper) * _growth(math.exp(high), math.cos(angle)) * (1.0 + 1e-9)
@@ -402,6 +402,6 @@ def _layers(loss: GaussianSequenceLoss, one: Bin, c: float) -> tuple[Array, Arra
     most, least = loss.run(one.most), loss.run(one.least)
     norm = least._cgf_bounds_within(c, _SURE)
     p, mu, w = float(loss.rate), most.mu, most.power(c)
-    width, mass, _ = layers.layers(p, mu, w, norm.value + norm.error, norm.error)
+    width, mass, _ = layers.layers(p, mu, w, norm.midpoint + norm.radius, norm.radius)
     shrunk = mu / least.mu * math.exp(0.125 * (mu - least.mu) * (mu + least.mu))
     return width, mass * (shrunk * (1.0 - 1e-9))

@@ -14,7 +14,7 @@ from hockeystick.privacy_loss._lines import log_values
 from hockeystick.privacy_loss._spans import MOVED, DensityLoss, Edges, cut_edges
 from hockeystick.privacy_loss.base import (
     Atoms,
-    Bounded,
+    Ball,
     CGFEstimate,
     LineLoss,
     LineValues,
@@ -131,13 +131,13 @@ class LaplaceLoss(DensityLoss, LineLoss, ProfiledLoss):
         """Return K and two derivatives in closed form."""
         return _steep(c, self.reach) if c * self.reach > 1.0 else _flat(c, self.reach)
 
-    def cgf_bounds(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Ball:
         """Return K with the error of its closed form."""
         if self.extreme or c * self.reach > 1e15:
             half = 0.5 * c * self.supremum * (1.0 + 4.0 * _ULP)
-            return Bounded(half, half)
+            return Ball(half, half)
         real, _, error = self.line(c, 0.0, 1)
-        return Bounded(float(real[0]), float(error[0]))
+        return Ball(float(real[0]), float(error[0]))
 
     def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
         """Return ``(1 - exp((eps - e)/2))_+``, for epsilon >= 0."""

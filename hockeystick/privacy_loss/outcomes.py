@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.atomic import FewAtoms
-from hockeystick.privacy_loss.base import Bounded, CGFEstimate, PrivacyLoss
+from hockeystick.privacy_loss.base import Ball, CGFEstimate, PrivacyLoss
 from hockeystick.privacy_loss.registry import DominatingPair
 
 if TYPE_CHECKING:
@@ -118,14 +118,14 @@ class PartlyShownLoss(PrivacyLoss):
             inner.value + c * shift, inner.first_derivative + shift, inner.second_derivative
         )
 
-    def cgf_bounds(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Ball:
         """Return K and its round-off."""
         if self.shown != _NOTHING:
-            return Bounded(math.inf, 0.0)
-        inner = self.common.cgf_bounds(c) if self.common else Bounded(0.0, 0.0)
+            return Ball(math.inf, 0.0)
+        inner = self.common.cgf_bounds(c) if self.common else Ball(0.0, 0.0)
         low, high = (c * end for end in self.shift)
-        rounding = 8.0 * _ULP * (abs(high) + abs(inner.value)) + (high - low)
-        return Bounded(inner.value + high, inner.error + rounding)
+        rounding = 8.0 * _ULP * (abs(high) + abs(inner.midpoint)) + (high - low)
+        return Ball(inner.midpoint + high, inner.radius + rounding)
 
     @property
     def supremum(self) -> float:

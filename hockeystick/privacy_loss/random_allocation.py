@@ -12,7 +12,7 @@ from hockeystick.mechanisms.random_allocation import RandomAllocation
 from hockeystick.notions._rounding import short_up
 from hockeystick.privacy_loss._allocation import FARTHEST, Points, allocated, farthest_move
 from hockeystick.privacy_loss.atomic import frozen
-from hockeystick.privacy_loss.base import Atoms, Bounded, CellLoss, CGFEstimate, Masses, PrivacyLoss
+from hockeystick.privacy_loss.base import Atoms, Ball, CellLoss, CGFEstimate, Masses, PrivacyLoss
 from hockeystick.privacy_loss.concentration import Concentration, below_gaussian, concentration_of
 from hockeystick.privacy_loss.dominated import DominatedLoss
 from hockeystick.privacy_loss.dominating_gaussian import gaussian_square_of
@@ -138,7 +138,7 @@ class AllocationLoss(CellLoss):
         k = math.log1p(value) if shift == 0.0 else shift + math.log(total)
         return CGFEstimate(k, slope, max(curvature / total - slope * slope, 0.0))
 
-    def cgf_bounds(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Ball:
         """Return K of the atoms; above no more than the Gaussian's, and what is missing added.
 
         From above ``M - 1 <= E psi(L) + c q``, where psi(l) = ``e^(cl) - 1 + c (e^-l - 1)`` and q
@@ -164,7 +164,7 @@ class AllocationLoss(CellLoss):
         value, upper = float(np.logaddexp(0.0, excess)), float(np.logaddexp(0.0, high))
         upper = min(upper * (1.0 + 8.0 * _ULP), self._simple(c))
         value = min(value, upper)
-        return Bounded(value, (upper - value) * (1.0 + 4.0 * _ULP) + 4.0 * _ULP * upper)
+        return Ball(value, (upper - value) * (1.0 + 4.0 * _ULP) + 4.0 * _ULP * upper)
 
     def _simple(self, c: float) -> float:
         """Return the simple bound of K, rounded up."""
@@ -301,11 +301,11 @@ def _rounded_down(place: Array, log_p: Array, step: float, width: float) -> tupl
     return step * index - shift - _whole(4.0 * _ULP * farthest), mass
 
 
-def _direct(atoms: Atoms, c: float) -> Bounded:
+def _direct(atoms: Atoms, c: float) -> Ball:
     """Return ``ln E e^(c L)`` over the atoms, with its round-off."""
     import numpy as np
 
     exponent = atoms.log_p + c * atoms.loss
     value = float(np.logaddexp.reduce(exponent))
     sizes = float((np.abs(atoms.log_p) + np.abs(c * atoms.loss)).max())
-    return Bounded(value, float(atoms.error.max()) + _ULP * (_SUMS + 8.0 * sizes))
+    return Ball(value, float(atoms.error.max()) + _ULP * (_SUMS + 8.0 * sizes))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, TypeAlias, final
 
-from hockeystick.privacy_loss.base import Bounded, CGFEstimate, PrivacyLoss
+from hockeystick.privacy_loss.base import Ball, CGFEstimate, PrivacyLoss
 from hockeystick.privacy_loss.gaussian import GaussianLoss
 
 _ULP: Final = 2.0**-52
@@ -55,12 +55,12 @@ class CurveLoss(PrivacyLoss):
         """Infinite: bounds of divergences have no central limit."""
         return math.inf
 
-    def cgf_bounds(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Ball:
         """Return the middle of what K may be, and how far from it."""
         if c > self.end:
-            return Bounded(math.inf, 0.0)
+            return Ball(math.inf, 0.0)
         half = 0.5 * self.bound(c) * (1.0 + 4.0 * _ULP)
-        return Bounded(half, half)
+        return Ball(half, half)
 
 
 @final

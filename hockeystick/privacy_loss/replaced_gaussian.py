@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.privacy_loss._rates import log_complement, mu_of
 from hockeystick.privacy_loss._spans import Edges, log_mixture, no_atoms
-from hockeystick.privacy_loss.base import Atoms, Bounded, CellLoss, Masses, ProfiledLoss
+from hockeystick.privacy_loss.base import Atoms, Ball, CellLoss, Masses, ProfiledLoss
 from hockeystick.privacy_loss.sampled import log_mixed
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class ReplacedGaussianLoss(CellLoss, ProfiledLoss):
             return math.inf
         return 4.0 * float(self.rate) ** 2 * math.sinh(square)
 
-    def cgf_bounds(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Ball:
         """Return K from cells, and where these leave it open no more than its convex bound."""
         from hockeystick.privacy_loss._cells import cgf_bounds
 

@@ -13,7 +13,7 @@ from hockeystick.privacy_loss._sampling import masses_between
 from hockeystick.privacy_loss._spans import DensityLoss, Edges
 from hockeystick.privacy_loss.base import (
     Atoms,
-    Bounded,
+    Ball,
     CellLoss,
     CGFEstimate,
     Masses,
@@ -113,18 +113,18 @@ class _Mixture(DensityLoss):
         )
         return CGFEstimate(value, slope, spread)
 
-    def cgf_bounds(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Ball:
         """Return ``ln(1 + sum w (M - 1))`` over both ends of the components' moments."""
         logs = [math.log(weight) for weight, _ in self.components]
-        parts = [loss.cgf_bounds(c) if loss else Bounded(0.0, 0.0) for _, loss in self.components]
-        low = _log_mean_exp(logs, [max(part.value - part.error, 0.0) for part in parts])
-        high = _log_mean_exp(logs, [part.value + part.error for part in parts])
+        parts = [loss.cgf_bounds(c) if loss else Ball(0.0, 0.0) for _, loss in self.components]
+        low = _log_mean_exp(logs, [max(part.midpoint - part.radius, 0.0) for part in parts])
+        high = _log_mean_exp(logs, [part.midpoint + part.radius for part in parts])
         if high == math.inf:
-            return Bounded(_log_mean_exp(logs, [part.value for part in parts]), math.inf)
+            return Ball(_log_mean_exp(logs, [part.midpoint for part in parts]), math.inf)
         size = 64.0 + 4.0 * len(logs) - 8.0 * min(logs)
         # Where M is large the sum's relative error is an absolute one of K.
         round_off = _ULP * size * min(high, 1.0) + 8.0 * _ULP * high
-        return Bounded(0.5 * (low + high), 0.5 * (high - low) + round_off)
+        return Ball(0.5 * (low + high), 0.5 * (high - low) + round_off)
 
 
 @final

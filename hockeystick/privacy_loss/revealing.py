@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
 from hockeystick.privacy_loss._rates import largest_when_adding, log_complement
-from hockeystick.privacy_loss.base import Bounded, CGFEstimate, ProfiledLoss
+from hockeystick.privacy_loss.base import Ball, CGFEstimate, ProfiledLoss
 
 if TYPE_CHECKING:
     from mpmath import mpf
@@ -33,10 +33,10 @@ class RevealingLoss(ProfiledLoss):
         shift = -log_complement(self.rate)
         return CGFEstimate(c * shift, shift, 0.0)
 
-    def cgf_bounds(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Ball:
         """Return K and its round-off."""
         value = self.cgf_estimate(c).value
-        return Bounded(value, 2.0**-49 * value if value < math.inf else 0.0)
+        return Ball(value, 2.0**-49 * value if value < math.inf else 0.0)
 
     @property
     def supremum(self) -> float:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Protocol, cast, final, runtime_checkabl
 
 from hockeystick.privacy_loss._sampling import Sampling
 from hockeystick.privacy_loss._spans import DensityLoss, Edges
-from hockeystick.privacy_loss.base import Atoms, Bounded, CellLoss, Masses, ProfiledLoss
+from hockeystick.privacy_loss.base import Atoms, Ball, CellLoss, Masses, ProfiledLoss
 
 if TYPE_CHECKING:
     from mpmath import mpf
@@ -64,7 +64,7 @@ class _Sampled(DensityLoss):
             return math.inf
         return float(self.rate) ** 2 * math.expm1(exponent)
 
-    def cgf_bounds(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Ball:
         """Return K from cells, and where these leave it open no more than its convex bound."""
         from hockeystick.privacy_loss._cells import cgf_bounds
 
@@ -76,7 +76,7 @@ class _Sampled(DensityLoss):
             upper = self.inner.cgf_upper(c)
         else:
             inner = self.inner.cgf_bounds(c)
-            upper = inner.value + inner.error
+            upper = inner.midpoint + inner.radius
         return log_mixed(upper, float(self.rate))
 
     def atoms(self) -> Atoms:

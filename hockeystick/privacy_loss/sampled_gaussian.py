@@ -15,7 +15,7 @@ from hockeystick.privacy_loss._sampling import Sampling
 from hockeystick.privacy_loss._spans import DensityLoss, Edges, no_atoms
 from hockeystick.privacy_loss.base import (
     Atoms,
-    Bounded,
+    Ball,
     CGFEstimate,
     LineLoss,
     LineValues,
@@ -144,11 +144,11 @@ class SampledGaussianLoss(DensityLoss, LineLoss, ProfiledLoss):
         narrowed = 1.0 if self.removing else math.sqrt(1.0 + 0.25 * c * self.mu * self.mu)
         return min(0.5, 0.75 / self.mu) / min(narrowed, _NARROWEST)
 
-    def cgf_bounds(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Ball:
         """Return K with the proven error of its quadrature, or within its convex bound."""
         return self._cgf_bounds_within(c, _SHARP)
 
-    def _cgf_bounds_within(self, c: float, log_accuracy: float) -> Bounded:
+    def _cgf_bounds_within(self, c: float, log_accuracy: float) -> Ball:
         """Return K by a quadrature of that relative accuracy, or within its convex bound."""
         reached = self.reaches(c)
         value = self.cgf_estimate(c).value if reached else 0.0
@@ -160,20 +160,20 @@ class SampledGaussianLoss(DensityLoss, LineLoss, ProfiledLoss):
         real, _, error = rule.line(c, 0.0, 1)
         if not math.isfinite(float(real[0] + error[0])):
             return self._between_bounds(c)
-        return Bounded(float(real[0]), float(error[0]))
+        return Ball(float(real[0]), float(error[0]))
 
-    def _between_bounds(self, c: float) -> Bounded:
+    def _between_bounds(self, c: float) -> Ball:
         """Return K between bounds without quadrature: 0, convexity, the largest loss, the norm."""
         inner = 0.5 * c * (c + 1.0) * self.mu * self.mu
         upper = self._convex_bound(c).value * (1.0 + 64.0 * _ULP) + 16.0 * _ULP * inner
         lower, upper = 0.0, min(upper, c * self.supremum)
         if upper == math.inf:
-            return Bounded(math.inf, 0.0)
+            return Ball(math.inf, 0.0)
         if self.removing:
             least, most = self._norm_bounds(c)
             lower, upper = max(least, lower), min(most, upper)
         half = 0.5 * (upper - lower)
-        return Bounded(lower + half, half + 2.0 * _ULP * upper)
+        return Ball(lower + half, half + 2.0 * _ULP * upper)
 
     def _norm_bounds(self, c: float) -> tuple[float, float]:
         """Return ends of K for removing; ``r = 1 - p + p e^t``, ``w = 1 + c`` and ``x = c mu^2/2``.
@@ -256,7 +256,7 @@ class SampledGaussianLoss(DensityLoss, LineLoss, ProfiledLoss):
 
         p, mu, w = self.p, self.mu, self.power(c)
         norm = self._cgf_bounds_within(c, _SURE)
-        upper, error = norm.value + norm.error, 2.0 * norm.error
+        upper, error = norm.midpoint + norm.radius, 2.0 * norm.radius
         return LayerDecay(*layers.layers(p, mu, w, upper, error))
 
     def rule(self, c_high: float, y_high: float, log_tolerance: float) -> TrapezoidRule | None:

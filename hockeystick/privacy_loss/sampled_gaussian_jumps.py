@@ -61,7 +61,7 @@ class SampledGaussianTailSplit:
     def decay(self, c: float) -> TailDecay:
         """Return how J falls, next to ``M(c)``, along the line through c."""
         norm = self.loss.cgf_bounds(c)
-        return TailDecay(self, c, norm.value - norm.error)
+        return TailDecay(self, c, norm.midpoint - norm.radius)
 
     def rule(self, c: float, y_high: float, log_tolerance: float) -> TailTrapezoid | None:
         """Return a trapezoid rule for J on the line through c; None where none is fine enough."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.mechanisms.sinh_normal import SinhNormal
 from hockeystick.privacy_loss._spans import DensityLoss, Edges, no_atoms
-from hockeystick.privacy_loss.base import Atoms, Bounded, CGFEstimate, Masses, ProfiledLoss
+from hockeystick.privacy_loss.base import Atoms, Ball, CGFEstimate, Masses, ProfiledLoss
 from hockeystick.privacy_loss.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.revealing import RevealingLoss
 
@@ -87,7 +87,7 @@ class SinhNormalLoss(DensityLoss, ProfiledLoss):
         found = _sinh_moments.cgf_estimate(self.rho, self.width, c)
         return _cells.cgf_estimate(self, c) if found is None else found
 
-    def cgf_bounds(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Ball:
         """Return K by a trapezoid sum with a proven error, finite for ``c < 1/(exp(2/A) - 1)``."""
         from hockeystick.privacy_loss._sinh_moments import cgf_bounds
 

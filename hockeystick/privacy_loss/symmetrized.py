@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, cast, final
 
 from hockeystick.privacy_loss.base import (
     Atoms,
-    Bounded,
+    Ball,
     CellLoss,
     CGFEstimate,
     Masses,
@@ -65,7 +65,7 @@ class _Symmetrized(CellLoss):
         """Return K and two derivatives: of the same loss where it is known otherwise, or cells."""
         return self.known.cgf_estimate(c) if self.known else CellLoss.cgf_estimate(self, c)
 
-    def cgf_bounds(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Ball:
         """Return K from cells, and where these leave it open no more than its convex bound."""
         if self.known:
             return self.known.cgf_bounds(c)
@@ -79,7 +79,7 @@ class _Symmetrized(CellLoss):
         Below 0 the moments are of ``exp(-c l)``, and so at most the mass.
         """
         known = self.one.cgf_bounds(c)
-        exponent = known.value + known.error
+        exponent = known.midpoint + known.radius
         if exponent > _LARGEST_EXPONENT:
             return exponent * (1.0 + 4.0 * _ULP)
         return math.log1p(math.exp(exponent)) * (1.0 + 16.0 * _ULP)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.privacy_loss.atomic import AtomicLoss, frozen
-from hockeystick.privacy_loss.base import Atoms, Bounded, CGFEstimate
+from hockeystick.privacy_loss.base import Atoms, Ball, CGFEstimate
 from hockeystick.privacy_loss.registry import DominatingPair
 
 if TYPE_CHECKING:
@@ -46,12 +46,12 @@ class TwoPointLoss(AtomicLoss):
         curvature = (2.0 * self.epsilon * decay / (1.0 + decay * decay)) ** 2
         return CGFEstimate(self._value(c), self.epsilon * slope, curvature)
 
-    def cgf_bounds(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Ball:
         """Return K and its round-off: that of two hyperbolic sines, damped by the logarithm."""
         if self.failure > 0.0:
-            return Bounded(math.inf, 0.0)
+            return Ball(math.inf, 0.0)
         value = self._value(c)
-        return Bounded(value, _ULP * (32.0 + 4.0 * min((c + 1.0) * self.epsilon, _LARGE)) * value)
+        return Ball(value, _ULP * (32.0 + 4.0 * min((c + 1.0) * self.epsilon, _LARGE)) * value)
 
     def _value(self, c: float) -> float:
         """Return ``ln(1 + 2 sinh((c+1) eps/2) sinh(c eps/2) / cosh(eps/2))``, which is K."""

@@ -292,7 +292,7 @@ def test_the_distribution_of_the_loss_is_within_the_distance(runs: int, eps: flo
         assert normal.gamma < normal.distance < normal.gamma + 1e-9
         for j in range(runs + 1):
             loss = (2 * j - runs) * eps
-            tail = normal.tail(loss).value
+            tail = normal.tail(loss).midpoint
             for exact in (binom.sf(j, runs, likely), binom.sf(j - 1, runs, likely)):
                 assert abs(float(exact) - tail) <= normal.distance + 1e-12
 

@@ -122,7 +122,7 @@ def test_removing_has_the_larger_moments_so_that_the_paper_takes_the_same(
     removing, adding = (SampledGaussianLoss(rate, noise, r) for r in (True, False))
     for k in range(1, 33):
         more, less = removing.cgf_bounds(k), adding.cgf_bounds(k)
-        assert more.value - more.error > less.value + less.error
+        assert more.midpoint - more.radius > less.midpoint + less.radius
 
 
 @each_plan

@@ -21,7 +21,7 @@ from tests.oracles.zoo_gaussian import (
     tree_mu,
 )
 from tests.oracles.zoo_laplace import FewSampled, Laplace, nodes
-from tests.oracles.zoo_line import Bounded, Inverted, root, saddle
+from tests.oracles.zoo_line import Inverted, MomentBound, root, saddle
 from tests.oracles.zoo_outputs import Pair, Real
 from tests.oracles.zoo_sums import Listed, equally_spaced, multisets, on_a_lattice
 
@@ -142,7 +142,7 @@ def test_sampled_laplace_by_quadrature_does_not_depend_on_the_nodes() -> None:
 @digits(30)
 def test_moments_bound_what_is_listed() -> None:
     pair = outputs.randomized_response(mp.mpf(1), 3)
-    curve, bound = Listed.of(multisets(pair, 20)), Bounded(pair, 20)
+    curve, bound = Listed.of(multisets(pair, 20)), MomentBound(pair, 20)
     for epsilon in (mp.mpf(4), mp.mpf(10)):
         assert curve.delta(epsilon) < bound.delta(epsilon) < 30 * curve.delta(epsilon)
     assert curve.epsilon(mp.mpf("1e-6")) < bound.epsilon(mp.mpf("1e-6"))

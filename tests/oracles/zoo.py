@@ -40,7 +40,7 @@ from tests.oracles.zoo_gaussian import (
 )
 from tests.oracles.zoo_laplace import FewSampled, Laplace
 from tests.oracles.zoo_laplace import nodes as laplace_nodes
-from tests.oracles.zoo_line import Bounded, Inverted, saddle
+from tests.oracles.zoo_line import Inverted, MomentBound, saddle
 from tests.oracles.zoo_outputs import Pair, Real
 from tests.oracles.zoo_sums import Curve, Listed, equally_spaced, listed, multisets, on_a_lattice
 
@@ -127,7 +127,7 @@ def sampled(
         return Truth(removing, adding)
     return Truth(
         Inversion(pair, runs, top, digits),
-        Bounded(pair.reversed, runs),
+        MomentBound(pair.reversed, runs),
         digits,
     )
 
@@ -139,7 +139,7 @@ def sampled_laplace(scale: str, rate: str, runs: int) -> Truth:
         few = [FewSampled(b, q, runs, adding, 36) for adding in (False, True)]
         return Truth(few[0], few[1], 16)
     pair = laplace_nodes(b, q, 160)
-    return Truth(Inversion(pair, runs, 1e3, INVERTED), Bounded(pair.reversed, runs), INVERTED)
+    return Truth(Inversion(pair, runs, 1e3, INVERTED), MomentBound(pair.reversed, runs), INVERTED)
 
 
 def mixture(noise: str, centres: Sequence[str], weights: Sequence[str], runs: int) -> Truth:
@@ -149,7 +149,7 @@ def mixture(noise: str, centres: Sequence[str], weights: Sequence[str], runs: in
     if runs == 1:
         return Truth(removing, adding)
     pair = outputs.gaussian_mixture(s, c, w, 3000)
-    other = Bounded(pair.reversed, runs)
+    other = MomentBound(pair.reversed, runs)
     if runs == 3:
         return Truth(ThreeMixtures(removing), other, 11)
     return Truth(Inversion(pair, runs, 500.0, INVERTED), other, INVERTED)

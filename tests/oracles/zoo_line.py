@@ -147,7 +147,7 @@ def saddle(one: Pair, runs: int, *, delta: Real | None = None, epsilon: Real | N
 
 
 @dataclass(frozen=True)
-class Bounded:
+class MomentBound:
     """An upper bound of a profile, from moments: Canonne, Kamath and Steinke 2020, prop. 12."""
 
     pair: Pair

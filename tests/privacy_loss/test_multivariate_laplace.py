@@ -208,8 +208,8 @@ def test_moments_are_quotients_of_bessel_functions(order: float) -> None:
             return (2 / b) ** 4.5 * (kappa * mp.gamma(5) * mp.besseli(4.5, b) + rise)
 
         truth = mp.log(total(a * (1 + 2 * mp.mpf(order))) / total(a))
-        assert abs(found.value - truth) <= found.error
-    assert found.error < 1e-5 * found.value
+        assert abs(found.midpoint - truth) <= found.radius
+    assert found.radius < 1e-5 * found.midpoint
 
 
 def test_ten_runs_cost_what_the_integral_along_a_line_says() -> None:

@@ -172,15 +172,15 @@ def test_renyi_divergences_of_whole_orders_lie_between_the_ends(
 ) -> None:
     loss = AllocationLoss(noise, steps, 1, True)
     upper, lower = loss.cgf_bounds(order - 1.0), loss.attained.cgf_bounds(order - 1.0)
-    assert lower.value - lower.error <= truth * (order - 1) <= upper.value + upper.error
-    assert upper.value + upper.error < 1.003 * truth * (order - 1)
+    assert lower.midpoint - lower.radius <= truth * (order - 1) <= upper.midpoint + upper.radius
+    assert upper.midpoint + upper.radius < 1.003 * truth * (order - 1)
 
 
 @pytest.mark.parametrize(("removing", "c"), [(True, 14.0), (False, 100.0)])
 def test_what_is_too_rare_for_the_lattice_hardly_adds_to_moments(removing: bool, c: float) -> None:
     loss = AllocationLoss(1.0, 100, 1, removing)
     upper, lower = loss.cgf_bounds(c), loss.attained.cgf_bounds(c)
-    assert upper.value + upper.error < 1.002 * (lower.value - lower.error)
+    assert upper.midpoint + upper.radius < 1.002 * (lower.midpoint - lower.radius)
 
 
 @each_direction
@@ -188,7 +188,7 @@ def test_moments_never_exceed_those_of_a_gaussian(removing: bool) -> None:
     loss = AllocationLoss(1.0, 100, 1, removing)
     for c in (1e-6, 1.0, 30.0, 50.0, 1e4):
         found = loss.cgf_bounds(c)
-        assert 0.0 < found.value + found.error <= 0.5 * c * (c + 1.0) * (1.0 + 1e-14)
+        assert 0.0 < found.midpoint + found.radius <= 0.5 * c * (c + 1.0) * (1.0 + 1e-14)
 
 
 def test_no_more_concentrated_privacy_is_spent_than_by_a_record_whose_steps_are_known() -> None:

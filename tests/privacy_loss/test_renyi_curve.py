@@ -42,9 +42,9 @@ def test_the_bound_is_the_least_chord_of_what_is_known(notion: RenyiDP, share: f
     points += [(Fraction(a) - 1, (Fraction(a) - 1) * Fraction(t)) for a, t in notion.divergences]
     truth = envelope(points, Fraction(c))
     found = loss.cgf_bounds(c)
-    assert Fraction(found.value) + Fraction(found.error) >= truth
-    assert found.value + found.error <= float(truth) * (1 + 1e-9)
-    assert found.value - found.error <= 0.0
+    assert Fraction(found.midpoint) + Fraction(found.radius) >= truth
+    assert found.midpoint + found.radius <= float(truth) * (1 + 1e-9)
+    assert found.midpoint - found.radius <= 0.0
 
 
 @given(CURVES)
@@ -69,10 +69,10 @@ def test_nothing_is_known_beyond_the_last_order() -> None:
     loss = RenyiCurveLoss.of(((2.0, 0.1), (10.0, 0.2)))
     assert loss.end == pytest.approx(9.0, rel=1e-14)
     assert loss.end < 9.0
-    assert loss.cgf_bounds(9.1).value == loss.cgf_estimate(9.1).value == math.inf
+    assert loss.cgf_bounds(9.1).midpoint == loss.cgf_estimate(9.1).value == math.inf
     truncated = ConcentratedLoss(0.1, 5.0)
     assert truncated.end == pytest.approx(4.0, rel=1e-14)
-    assert truncated.cgf_bounds(4.1).value == math.inf
+    assert truncated.cgf_bounds(4.1).midpoint == math.inf
     assert ConcentratedLoss(0.1).end == math.inf
 
 
@@ -80,7 +80,7 @@ def test_nothing_is_known_beyond_the_last_order() -> None:
 def test_concentration_is_a_parabola(c: float) -> None:
     found = ConcentratedLoss(0.3).cgf_bounds(c)
     truth = Fraction(0.3) * Fraction(c) * (Fraction(c) + 1)
-    assert truth <= Fraction(found.value + found.error) <= truth * (1 + Fraction(1, 10**13))
+    assert truth <= Fraction(found.midpoint + found.radius) <= truth * (1 + Fraction(1, 10**13))
     value, slope, curvature = ConcentratedLoss(0.3).cgf_estimate(c)
     assert value == pytest.approx(float(truth), rel=1e-13)
     assert slope == pytest.approx(0.3 * (2 * c + 1), rel=1e-13)

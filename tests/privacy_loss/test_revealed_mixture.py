@@ -74,7 +74,7 @@ def test_the_moment_is_the_mean_of_the_moments(c: float, as_floats: bool) -> Non
     with mp.workdps(40):
         truth = mp.log(mean(lambda mu: mp.exp(mp.mpf(c) * (c + 1) * mu * mu / 2), 1))
         found = gaussians(as_floats).cgf_bounds(c)
-        assert abs(truth - found.value) <= found.error <= 1e-13 * truth
+        assert abs(truth - found.midpoint) <= found.radius <= 1e-13 * truth
         assert gaussians(as_floats).cgf_estimate(c).value == pytest.approx(float(truth), rel=1e-14)
 
 
@@ -94,7 +94,7 @@ def test_moments_out_of_the_range_of_floats_are_infinite() -> None:
     loss = revealed_mixture([(0.5, GaussianLoss(1.0)), (0.5, GaussianLoss(1e-160))])
     assert loss is not None
     assert loss.cgf_estimate(1.0).value == math.inf
-    assert loss.cgf_bounds(1.0).error == math.inf
+    assert loss.cgf_bounds(1.0).radius == math.inf
 
 
 @pytest.mark.parametrize("as_floats", [False, True])

@@ -276,8 +276,8 @@ def test_the_moments_are_those_of_atoms_and_cells(loss: CellLoss, c: float) -> N
             truth += mp.exp(mp.mpf(float(log_p)) + c * mp.mpf(float(one)))
         found = loss.cgf_bounds(c)
         # The atoms' logarithms are floats, so that near c = 0 the sum has an absolute error.
-        assert abs(mp.log(truth) - found.value) <= 1e-13 * (1 + c) + 1e-13 * found.value
-    assert found.error <= 1e-15 * found.value + 5e-324
+        assert abs(mp.log(truth) - found.midpoint) <= 1e-13 * (1 + c) + 1e-13 * found.midpoint
+    assert found.radius <= 1e-15 * found.midpoint + 5e-324
 
 
 @each_folded
@@ -286,7 +286,7 @@ def test_the_cumulants_are_the_derivatives_of_k_which_vanishes_at_0(
     loss: CellLoss, c: float
 ) -> None:
     at, above, below = (loss.cgf_estimate(one) for one in (c, c * 1.0001, c * 0.9999))
-    assert at.value == loss.cgf_bounds(c).value
+    assert at.value == loss.cgf_bounds(c).midpoint
     assert (above.value - below.value) / (2e-4 * c) == pytest.approx(at.first_derivative, rel=1e-7)
     if c >= 1e-3:
         assert (above.first_derivative - below.first_derivative) / (2e-4 * c) == pytest.approx(
@@ -302,7 +302,7 @@ def test_a_threshold_with_more_noise_than_the_queries_is_a_laplace_release_of_th
     with mp.workdps(30):
         e, order = mp.mpf(loss.supremum), mp.mpf(3)
         moment = (4 * mp.exp(3 * e) + 3 * mp.exp(-4 * e)) / 7
-        assert abs(mp.log(moment) - loss.cgf_bounds(3.0).value) <= loss.cgf_bounds(3.0).error
+        assert abs(mp.log(moment) - loss.cgf_bounds(3.0).midpoint) <= loss.cgf_bounds(3.0).radius
         assert order == 3
 
 

@@ -220,8 +220,8 @@ def test_a_mirrored_sampled_gaussian_is_the_loss_of_its_trade_off_function(
     one = SampledGaussianLoss(rate, noise, True)
     found = symmetrized(one, None).cgf_bounds(order)
     other = FixedSizeGaussianLoss(rate, noise).cgf_bounds(order)
-    assert abs(found.value - other.value) <= found.error + other.error
-    assert found.error <= 1e-6 * found.value
+    assert abs(found.midpoint - other.midpoint) <= found.radius + other.radius
+    assert found.radius <= 1e-6 * found.midpoint
 
 
 @pytest.mark.parametrize(

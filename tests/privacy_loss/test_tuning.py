@@ -14,7 +14,7 @@ from mpmath import mp
 import hockeystick as hs
 from hockeystick.mechanisms.tuning import Poisson, RunCount, TruncatedNegativeBinomial
 from hockeystick.privacy_loss import (
-    Bounded,
+    Ball,
     CGFEstimate,
     DominatingPair,
     GaussianLoss,
@@ -115,10 +115,10 @@ class Outcomes(ProfiledLoss):
         slope = float((weight * loss).sum())
         return CGFEstimate(value, slope, float((weight * (loss - slope) ** 2).sum()))
 
-    def cgf_bounds(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Ball:
         """K, and far more than the round-off."""
         value = self.cgf_estimate(c).value
-        return Bounded(value, 1e-12 * (1.0 + c))
+        return Ball(value, 1e-12 * (1.0 + c))
 
     def delta(self, epsilon: Any, nudge: int = 0) -> Any:
         """The sum of what P has more than e^epsilon times Q."""

@@ -25,8 +25,8 @@ def test_the_moments_hold_the_definition(log_epsilon: float, log_c: float) -> No
     with mp.workdps(80):
         truth = moment(epsilon, c)
         found = TwoPointLoss(epsilon).cgf_bounds(c)
-        assert abs(found.value - truth) <= found.error
-        assert found.error <= 1e-12 * truth * (1 + 0.25 * min((c + 1) * epsilon, 300))
+        assert abs(found.midpoint - truth) <= found.radius
+        assert found.radius <= 1e-12 * truth * (1 + 0.25 * min((c + 1) * epsilon, 300))
 
 
 @pytest.mark.parametrize("c", [0.01, 1.0, 7.0, 800.0])
@@ -45,7 +45,7 @@ def test_the_divergence_is_that_of_the_class_of_pure_releases() -> None:
         (0.5, 8.0, 0.432353706756464873643804873164),
     ):
         found = TwoPointLoss(epsilon).cgf_bounds(alpha - 1)
-        assert found.value / (alpha - 1) == pytest.approx(tau, rel=1e-14)
+        assert found.midpoint / (alpha - 1) == pytest.approx(tau, rel=1e-14)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.0, 1.999])
@@ -72,7 +72,7 @@ def test_the_largest_loss_is_epsilon_unless_it_fails() -> None:
     assert TwoPointLoss(2.0).supremum == 2.0
     failing = TwoPointLoss(2.0, 1e-9)
     assert failing.supremum == math.inf
-    assert failing.cgf_bounds(1.0).value == failing.cgf_estimate(1.0).value == math.inf
+    assert failing.cgf_bounds(1.0).midpoint == failing.cgf_estimate(1.0).value == math.inf
 
 
 ANYTHING = TwoPointLoss(0.0, 1.0)

@@ -76,5 +76,5 @@ def test_the_walk_on_the_complete_graph() -> None:
     loss = dominating_pair(hs.TokenWalk(10.0, 100, **STEPS)).removing
     assert isinstance(loss, DominatedLoss)
     found = loss.cgf_bounds(3.0)
-    assert series <= (found.value + found.error) / 3 <= 1.03 * series
-    assert 3.862652581086e-3 < found.value / 3 < 0.08
+    assert series <= (found.midpoint + found.radius) / 3 <= 1.03 * series
+    assert 3.862652581086e-3 < found.midpoint / 3 < 0.08

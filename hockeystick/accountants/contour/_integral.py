@@ -21,7 +21,7 @@ from hockeystick.accountants.contour._line import (
     log_chernoff,
     log_truncation,
 )
-from hockeystick.privacy_loss import Bounded, LineRule, LineValues, TailRule
+from hockeystick.privacy_loss import Ball, LineRule, LineValues, TailRule
 from hockeystick.privacy_loss._lines import complex_log1p
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -75,8 +75,8 @@ class Integral:
     real: Floats
     imag: Floats
     error: Floats
-    above: Bounded
-    below: Bounded
+    above: Ball
+    below: Ball
     truncation: float
     large: LargeLosses | None
 
@@ -115,7 +115,7 @@ class Integral:
         line, total = self.line, np.zeros_like(epsilons)
         for point, k in ((line.above, self.above), (line.below, self.below)):
             gap = abs(point - line.c) * line.window
-            first = log_chernoff(k.value + k.error, point, epsilons) - gap - log_scale
+            first = log_chernoff(k.midpoint + k.radius, point, epsilons) - gap - log_scale
             total = total + np.exp(np.minimum(first, 700.0)) / -math.expm1(-gap)
         return total * (1.0 + 1e-9)
 
@@ -254,13 +254,13 @@ def _share(terms: LineTerms, line: Line, target: Target) -> float:
     return target.accuracy + 4.0 + math.log(len(terms)) + max(excess, 0.0)
 
 
-def _on_the_axis(terms: LineTerms, rules: Sequence[LineRule], c: float) -> Bounded:
+def _on_the_axis(terms: LineTerms, rules: Sequence[LineRule], c: float) -> Ball:
     """Return the composition's K at a point of the real axis; at 0 it is 0."""
     if c == 0.0:
-        return Bounded(0.0, 0.0)
+        return Ball(0.0, 0.0)
     value = error = 0.0
     for (_, count), rule in zip(terms, rules, strict=True):
         one = rule.line(c, 0.0, 1)
         value += count * float(one.real[0])
         error += count * float(one.error[0])
-    return Bounded(value, error)
+    return Ball(value, error)

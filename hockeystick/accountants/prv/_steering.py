@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from hockeystick.accountants._orders import TermSequence
-from hockeystick.privacy_loss import Bounded, CellLoss, CGFEstimate, PrivacyLoss
+from hockeystick.privacy_loss import Ball, CellLoss, CGFEstimate, PrivacyLoss
 from hockeystick.privacy_loss._cells import points_of, reach
 
 # With more losses than this none is looked at.
@@ -78,7 +78,7 @@ class _Steered(PrivacyLoss):
         """The loss's own."""
         return self.loss.supremum
 
-    def cgf_bounds(self, c: float) -> Bounded:
+    def cgf_bounds(self, c: float) -> Ball:
         """Return the loss's own."""
         return self.loss.cgf_bounds(c)
 

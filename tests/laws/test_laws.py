@@ -19,7 +19,7 @@ import pytest
 import hockeystick as hs
 from hockeystick._validate import PARAMETERS
 from hockeystick.accountants import ACCOUNTANTS
-from hockeystick.accountants._cost import FREE, compose
+from hockeystick.accountants._cost import EMPTY, compose
 from hockeystick.mechanisms import MECHANISMS
 from hockeystick.notions import FDP, GDP, NOTIONS, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
 from hockeystick.tradeoffs.laplace import LaplaceTradeOff
@@ -303,7 +303,7 @@ def test_splitting_a_count_changes_nothing(plan: hs.Mechanism) -> None:
 
 @each_mechanism
 def test_no_run_costs_nothing(plan: hs.Mechanism) -> None:
-    assert compose(plan**0, "auto") == FREE
+    assert compose(plan**0, "auto") == EMPTY
 
 
 @pytest.mark.parametrize("accountant", ACCOUNTANTS)

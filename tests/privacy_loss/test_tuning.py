@@ -74,7 +74,7 @@ def moment(pair: Any, c: float) -> Any:
 def upper(loss: Any, c: float) -> float:
     """The upper end of K(c)."""
     found = loss.cgf_bounds(c)
-    return float(found.value + found.error)
+    return float(found.midpoint + found.radius)
 
 
 @each_count
@@ -241,7 +241,7 @@ def test_the_derivatives_steer_where_the_bound_goes(count: RunCount, c: float) -
     slope = (loss.bound(c + h) - loss.bound(c - h)) / (2 * h)
     found = loss.cgf_estimate(c)
     assert found.value == pytest.approx(loss.bound(c), rel=1e-5)
-    assert found.slope == pytest.approx(slope, rel=1e-3)
+    assert found.first_derivative == pytest.approx(slope, rel=1e-3)
 
 
 def test_a_run_is_what_it_is_made_of() -> None:

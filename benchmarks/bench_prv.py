@@ -19,7 +19,7 @@ from rich.progress import track
 from rich.table import Table
 
 import hockeystick as hs
-from hockeystick.accountants._cost import compose
+from hockeystick.accountants.composition import composition_of
 from hockeystick.accountants.prv import PRV
 
 GRID: Final = 1e-4
@@ -63,7 +63,7 @@ def plan_of(case: Case) -> hs.Mechanism:
 
 def on_the_grid(case: Case) -> tuple[float, float]:
     """Return the ends of delta on the grid."""
-    found = PRV(step=GRID).delta(compose(plan_of(case), "prv"), case.epsilon)
+    found = PRV(step=GRID).delta(composition_of(plan_of(case), "prv"), case.epsilon)
     return found.lower, found.upper
 
 

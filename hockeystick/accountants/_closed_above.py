@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 
-from hockeystick.accountants._cost import Terms
 from hockeystick.accountants.closed_form import ClosedForm
 from hockeystick.errors import UnsupportedError
-from hockeystick.privacy_loss import closed_above
+from hockeystick.privacy_loss import Terms, closed_above
 
 
 def closed_epsilon_upper(terms: Terms, delta: float) -> float:

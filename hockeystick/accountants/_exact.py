@@ -7,13 +7,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from hockeystick.accountants._cost import Terms
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import TOLERANCE, DirectedAccountant, Kind
 from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.prv import PRV
 from hockeystick.errors import UnsupportedError
-from hockeystick.privacy_loss import CellLoss, LineLoss, PrivacyLoss
+from hockeystick.privacy_loss import CellLoss, LineLoss, PrivacyLoss, Terms
 
 
 @final

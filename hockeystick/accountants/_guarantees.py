@@ -6,11 +6,10 @@ from contextlib import suppress
 from fractions import Fraction
 from typing import Final, TypeAlias
 
-from hockeystick.accountants._cost import Composition
 from hockeystick.accountants.base import Accountant
 from hockeystick.accountants.closed_form import ClosedForm
 from hockeystick.errors import UnsupportedError
-from hockeystick.privacy_loss import TwoPointLoss
+from hockeystick.privacy_loss import Composition, TwoPointLoss
 
 Guarantees: TypeAlias = list[tuple[TwoPointLoss, int]]
 

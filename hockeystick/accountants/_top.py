@@ -10,8 +10,7 @@ import math
 import sys
 from typing import Final, NamedTuple
 
-from hockeystick.accountants._cost import Terms
-from hockeystick.privacy_loss import CellLoss
+from hockeystick.privacy_loss import CellLoss, Terms
 
 _ULP: Final = 2.0**-52
 

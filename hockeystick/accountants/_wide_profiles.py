@@ -10,17 +10,15 @@ from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 
-from hockeystick.accountants._cost import Composition, Terms, largest_loss
-from hockeystick.accountants._failed import Failed
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants._orders import candidates, log_kappa, optimal_order
-from hockeystick.accountants._revealed import split
 from hockeystick.accountants.auto import Auto
 from hockeystick.accountants.closed_form import ClosedForm, least_delta
 from hockeystick.accountants.contour import Contour
+from hockeystick.accountants.infinity import InfinityMass
 from hockeystick.accountants.rdp import RDP
 from hockeystick.errors import UnsupportedError
-from hockeystick.privacy_loss import CellLoss
+from hockeystick.privacy_loss import CellLoss, Composition, Terms, largest_loss
 from hockeystick.tradeoffs import Profile, ProfileValues, TableProfile
 
 if TYPE_CHECKING:
@@ -53,27 +51,27 @@ _SMALLEST_DELTA: Final = -700.0
 
 
 @final
-class FailingProfile(Profile):
-    """``s + (1 - s) d(eps)``: with probability s all shows, and d is the profile of the rest."""
+class InfinityProfile(Profile):
+    """``s + (1 - s) d(eps)``: infinity mass s, and d the profile of the finite losses."""
 
-    __slots__ = ("_failed", "_rest")
+    __slots__ = ("_mass", "_rest")
 
-    def __init__(self, failed: Failed, rest: Profile) -> None:
-        self._failed = failed
+    def __init__(self, mass: InfinityMass, rest: Profile) -> None:
+        self._mass = mass
         self._rest = rest
 
     def __eq__(self, other: object) -> bool:
         """Return whether both parts are equal."""
-        return isinstance(other, FailingProfile) and self._parts == other._parts
+        return isinstance(other, InfinityProfile) and self._parts == other._parts
 
     def __hash__(self) -> int:
         """Return the hash of both parts."""
         return hash(self._parts)
 
     @property
-    def _parts(self) -> tuple[Failed, Profile]:
-        """The failures and the rest."""
-        return self._failed, self._rest
+    def _parts(self) -> tuple[InfinityMass, Profile]:
+        """The infinity mass and the rest."""
+        return self._mass, self._rest
 
     @property
     def smooth(self) -> bool:
@@ -87,30 +85,30 @@ class FailingProfile(Profile):
 
     @property
     def supremum(self) -> float:
-        """Infinite: all may show."""
+        """Infinite."""
         return math.inf
 
     @property
     def floor(self) -> float:
-        """That all shows, or the rest's loss is infinite."""
+        """The infinity mass, the rest's included."""
         return self.precisely(_BEYOND)[0]
 
     def precisely(self, epsilon: float) -> tuple[float, float, float]:
         """Return delta at one epsilon."""
-        return self._failed.delta(epsilon, lambda at: Interval(*self._rest.precisely(at)))
+        return self._mass.delta(epsilon, lambda at: Interval(*self._rest.precisely(at)))
 
     def at(self, epsilon: Array) -> ProfileValues:
         """Return delta at epsilons."""
-        rest, failed = self._rest.at(epsilon), self._failed
-        if failed.low == -math.inf:
+        rest, mass = self._rest.at(epsilon), self._mass
+        if mass.low == -math.inf:
             one = np.ones_like(epsilon)
             return ProfileValues(one, one, one, 0.0 * one)
-        shown = -math.expm1(failed.high) * (1.0 - _OUTWARD), -math.expm1(failed.low)
-        hidden = math.exp(failed.high), math.exp(failed.low)
-        lower = (shown[0] + hidden[0] * rest.lower) * (1.0 - _OUTWARD)
-        middle = shown[1] + hidden[1] * rest.estimate
-        upper = np.minimum((shown[1] + hidden[1] * rest.upper) * (1.0 + _OUTWARD), 1.0)
-        return ProfileValues(lower, np.minimum(middle, upper), upper, hidden[1] * rest.slope)
+        infinite = -math.expm1(mass.high) * (1.0 - _OUTWARD), -math.expm1(mass.low)
+        kept = math.exp(mass.high), math.exp(mass.low)
+        lower = (infinite[0] + kept[0] * rest.lower) * (1.0 - _OUTWARD)
+        middle = infinite[1] + kept[1] * rest.estimate
+        upper = np.minimum((infinite[1] + kept[1] * rest.upper) * (1.0 + _OUTWARD), 1.0)
+        return ProfileValues(lower, np.minimum(middle, upper), upper, kept[1] * rest.slope)
 
 
 @final
@@ -160,7 +158,7 @@ class WideProfile(Profile):
         """Return the ends at epsilons."""
         found = self._table.at(epsilon)
         far = (epsilon > self.knots[-1]) & (epsilon <= self.supremum)
-        if self._is_tabled or not far.any():
+        if self._is_closed or not far.any():
             return found
         upper, slope = self._chernoff(epsilon[far], *self._orders)
         better = upper < found.upper[far]
@@ -196,11 +194,6 @@ class WideProfile(Profile):
         """The losses as a composition that is the same in both directions."""
         return Composition(self._terms, self._terms)
 
-    @property
-    def _is_tabled(self) -> bool:
-        """Whether the table says all; Renyi divergences say the rest of any other tail."""
-        return self._is_closed or split(self._terms)[0] is not None
-
     @cached_property
     def _is_closed(self) -> bool:
         """Whether there is a closed form."""
@@ -233,11 +226,6 @@ class WideProfile(Profile):
         else:
             knots = self._knots(self._reach(_RARE), _FEW_KNOTS)
             ends = list(self._until_rare(knots))
-            if self._is_tabled:
-                far = self._knots(self._reach(_LEAST), _KNOTS)
-                far = far[far > knots[-1]]
-                ends += [self._quickly(knot) for knot in far.tolist()]
-                knots = np.r_[knots, far]
         lowers, _, uppers = np.array(ends).T
         # delta falls: what is at most something, remains so.
         upper = np.minimum.accumulate(uppers)
@@ -291,7 +279,7 @@ class WideProfile(Profile):
     def _between(self, epsilon: float) -> Interval:
         """Return delta by whichever accountant proves most, without much ado."""
         found = Auto(_ROUGH).delta(self._cost, epsilon)
-        if found.is_narrow(_POOR) or split(self._terms)[0] is not None:
+        if found.is_narrow(_POOR):
             return found
         least = min(least_delta(self._terms, epsilon), found.upper)
         return Interval(max(found.lower, least), *found[1:]).ordered()

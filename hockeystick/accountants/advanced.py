@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import ClassVar, Final, final
 
-from hockeystick.accountants._cost import Composition, Terms, largest_loss
 from hockeystick.accountants._guarantees import guarantees
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import DirectedAccountant, Kind
 from hockeystick.accountants.closed_form import least_delta, least_epsilon
+from hockeystick.privacy_loss import Composition, Terms, largest_loss
 
 _OUTWARD: Final = 2.0**-40
 # Beyond these, the squares of the epsilons are out of reach of floats.
@@ -61,7 +61,7 @@ class Advanced(DirectedAccountant):
 
     def delta_of(self, terms: Terms, epsilon: float) -> Interval:
         """Return delta of guarantees without failures: the same forms, solved for it."""
-        if epsilon > largest_loss(terms):
+        if epsilon >= largest_loss(terms):
             return Interval.point(0.0)
         lower = least_delta(terms, epsilon)
         upper = min(max(_delta_upper(terms, epsilon), lower, 5e-324), 1.0)

@@ -8,22 +8,17 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, final, overload
 
 from hockeystick import _validate
-from hockeystick.accountants._cost import (
-    Composition,
-    assumptions_of,
-    compose,
-    largest_loss,
-    least_largest_loss,
-)
-from hockeystick.accountants._failed import can_be_infinite
 from hockeystick.accountants._interval import Interval, worse
 from hockeystick.accountants.auto import Auto
 from hockeystick.accountants.base import TOLERANCE, Accountant, Kind
 from hockeystick.accountants.closed_form import ClosedForm
+from hockeystick.accountants.composition import composition_of
+from hockeystick.accountants.infinity import can_be_infinite
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.errors import ParameterError, UnsupportedError
-from hockeystick.mechanisms import Mechanism
+from hockeystick.mechanisms import Mechanism, assumptions_of
 from hockeystick.mechanisms.base import checked
+from hockeystick.privacy_loss import Composition, largest_loss, least_largest_loss
 from hockeystick.results import Approximate, Certified, Quantity
 
 Answer: TypeAlias = Certified | Approximate
@@ -258,7 +253,7 @@ def _answer(
     plan: Mechanism, quantity: Quantity, value: float, accountant: Accountant, digits: int | None
 ) -> Answer:
     """Return the answer of one accountant, with what it rests on."""
-    composition = compose(checked("plan", plan), accountant.name)
+    composition = composition_of(checked("plan", plan), accountant.name)
     found = [_read(one, quantity, value, accountant, digits) for one in composition.branches]
     used, _ = max(found, key=lambda one: one[1].upper)
     interval = worse([one for _, one in found])

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
-from hockeystick.accountants._cost import Composition
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import TOLERANCE, Accountant, Kind
 from hockeystick.accountants.closed_form import ClosedForm
@@ -16,6 +15,7 @@ from hockeystick.accountants.prv import PRV
 from hockeystick.accountants.rdp import RDP
 from hockeystick.accountants.zcdp import ZeroConcentrated
 from hockeystick.errors import UnsupportedError
+from hockeystick.privacy_loss import Composition
 
 if TYPE_CHECKING:
     from hockeystick.results import Quantity

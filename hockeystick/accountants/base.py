@@ -5,18 +5,14 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
-from hockeystick.accountants._cost import Composition, Terms
-from hockeystick.accountants._failed import Failed, are_finite, split_failures
 from hockeystick.accountants._interval import Interval, worse
-from hockeystick.accountants._revealed import Reading, Revealed, split
-from hockeystick.accountants._shifted import split_shifts
+from hockeystick.accountants.infinity import are_finite, split_infinity, split_shift
 from hockeystick.errors import UnsupportedError
+from hockeystick.privacy_loss import Composition, Terms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from hockeystick.results import Quantity
 
 # Beyond this epsilon only the monotonicity of delta is used.
@@ -24,8 +20,6 @@ _FARTHEST: Final = 1e15
 
 # The relative width that an accountant goes for unless asked for another.
 TOLERANCE: Final = 1e-4
-
-_Part = TypeVar("_Part")
 
 Kind = Literal["exact", "bound", "approximation"]
 
@@ -70,7 +64,7 @@ class Accountant(ABC):
 class DirectedAccountant(Accountant):
     """An accountant that reads each direction on its own; the worse one is the answer.
 
-    Failures and releases without noise are set apart before it is asked: it sees finite losses.
+    It sees finite losses without constants: both are split off before it is asked.
     """
 
     @abstractmethod
@@ -83,27 +77,37 @@ class DirectedAccountant(Accountant):
 
     def epsilon(self, composition: Composition, delta: float) -> Interval:
         """Return the larger of the two directions."""
-        of_all = partial(_apart, split_failures, Failed.epsilon, self._epsilon_finite)
-        return worse([of_all(terms, delta) for terms in composition.directions])
+        return worse([self._epsilon(terms, delta) for terms in composition.directions])
 
     def delta(self, composition: Composition, epsilon: float) -> Interval:
         """Return the larger of the two directions."""
-        of_all = partial(_apart, split_failures, Failed.delta, self._delta_finite)
-        return worse([of_all(terms, epsilon) for terms in composition.directions])
+        return worse([self._delta(terms, epsilon) for terms in composition.directions])
+
+    def _epsilon(self, terms: Terms, delta: float) -> Interval:
+        """Return epsilon of one direction."""
+        mass, rest = split_infinity(terms)
+        read = partial(self._epsilon_finite, rest)
+        return mass.epsilon(delta, read) if mass else read(delta)
 
     def _epsilon_finite(self, terms: Terms, delta: float) -> Interval:
-        """Return epsilon of one direction without failures."""
-        shifted = split_shifts(terms)
-        read = partial(_apart, split, Revealed.epsilon, self.epsilon_of)
-        if shifted is None:
-            return read(terms, delta)
-        return shifted.epsilon(delta, read, self._delta_finite)
+        """Return epsilon of one direction whose losses are finite."""
+        shift = split_shift(terms)
+        if shift is None:
+            return self.epsilon_of(terms, delta)
+        return shift.epsilon(delta, self.epsilon_of, self._delta_anywhere)
+
+    def _delta(self, terms: Terms, epsilon: float) -> Interval:
+        """Return delta of one direction."""
+        mass, rest = split_infinity(terms)
+        read = partial(self._delta_finite, rest)
+        return mass.delta(epsilon, read) if mass else read(epsilon)
 
     def _delta_finite(self, terms: Terms, epsilon: float) -> Interval:
-        """Return delta of one direction without failures."""
-        shifted = split_shifts(terms)
-        read = partial(_apart, split, Revealed.delta, self._delta_anywhere)
-        return read(terms, epsilon) if shifted is None else shifted.delta(epsilon, read)
+        """Return delta of one direction whose losses are finite."""
+        shift = split_shift(terms)
+        if shift is None:
+            return self._delta_anywhere(terms, epsilon)
+        return shift.delta(epsilon, self._delta_anywhere)
 
     def _delta_anywhere(self, terms: Terms, epsilon: float) -> Interval:
         """Return delta of one direction; far out only that it falls is used."""
@@ -112,16 +116,3 @@ class DirectedAccountant(Accountant):
         if epsilon > _FARTHEST:
             return Interval(0.0, 0.0, self.delta_of(terms, _FARTHEST).upper)
         return self.delta_of(terms, epsilon)
-
-
-def _apart(
-    split: Callable[[Terms], tuple[_Part | None, Terms]],
-    combined: Callable[[_Part, float, Reading], Interval],
-    read: Callable[[Terms, float], Interval],
-    terms: Terms,
-    value: float,
-) -> Interval:
-    """Return one direction's answer, what is split off set apart from the rest, which is read."""
-    part, rest = split(terms)
-    of_rest = partial(read, rest)
-    return combined(part, value, of_rest) if part else of_rest(value)

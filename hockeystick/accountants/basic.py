@@ -6,7 +6,6 @@ import math
 from fractions import Fraction
 from typing import ClassVar, final
 
-from hockeystick.accountants._cost import Composition
 from hockeystick.accountants._guarantees import (
     Guarantees,
     decimal,
@@ -17,6 +16,7 @@ from hockeystick.accountants._guarantees import (
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import Accountant, Kind
 from hockeystick.notions._rounding import float_up
+from hockeystick.privacy_loss import Composition
 
 
 @final

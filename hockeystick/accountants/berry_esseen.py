@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, final
 
 from hockeystick._solve import increasing_root
-from hockeystick.accountants._cost import Terms, expand_sequences, largest_loss
 from hockeystick.accountants._interval import Interval, down, up
 from hockeystick.accountants.base import DirectedAccountant, Kind
-from hockeystick.privacy_loss import Ball, NoAnalysisError
+from hockeystick.privacy_loss import Ball, NoAnalysisError, Terms, expanded, largest_loss
 from hockeystick.privacy_loss._moment_bounds import LawBounds, moment_bounds_of
 
 # Shevtsova's constant for summands that need not be alike.
@@ -79,7 +78,7 @@ class BerryEsseen(DirectedAccountant):
         """Return epsilon of one direction; inf above where delta is below gamma."""
         if not terms:
             return Interval.point(0.0)
-        terms = expand_sequences(terms)
+        terms = expanded(terms)
         pair = self._pair(terms)
         far = max(pair.under_p.mean + _FAR * pair.under_p.deviation, 1.0)
         upper = min(_first_below(pair.upper, delta, far), largest_loss(terms))
@@ -89,9 +88,9 @@ class BerryEsseen(DirectedAccountant):
 
     def delta_of(self, terms: Terms, epsilon: float) -> Interval:
         """Return delta of one direction."""
-        if epsilon > largest_loss(terms):
+        if epsilon >= largest_loss(terms):
             return Interval.point(0.0)
-        terms = expand_sequences(terms)
+        terms = expanded(terms)
         pair = self._pair(terms)
         middle, least = pair.under_p.profile(epsilon), _attained(terms, pair)
         lower = least.lower(epsilon) if least else 0.0

@@ -8,8 +8,6 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
-from hockeystick.accountants._cost import Composition, Terms, largest_loss
-from hockeystick.accountants._failed import can_be_infinite
 from hockeystick.accountants._interval import Interval, down, up, worse
 from hockeystick.accountants._profiles import (
     MOST_ATOMS,
@@ -22,12 +20,16 @@ from hockeystick.accountants._profiles import (
 )
 from hockeystick.accountants._top import top
 from hockeystick.accountants.base import DirectedAccountant, Kind
+from hockeystick.accountants.infinity import can_be_infinite
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss import (
+    Composition,
     GaussianLoss,
     ProfiledLoss,
     ProfileLoss,
+    Terms,
     TwoPointLoss,
+    largest_loss,
 )
 
 if TYPE_CHECKING:
@@ -81,7 +83,7 @@ class ClosedForm(DirectedAccountant):
 
     def delta_of(self, terms: Terms, epsilon: float) -> Interval:
         """Return delta of one direction."""
-        if epsilon > largest_loss(terms):
+        if epsilon >= largest_loss(terms):
             return Interval.point(0.0)
         profile = self._profile(terms)
         from mpmath import mp
@@ -118,7 +120,7 @@ class ClosedForm(DirectedAccountant):
 
         from hockeystick.precision.profiles import exact
 
-        if epsilon > largest_loss(terms):
+        if epsilon >= largest_loss(terms):
             return Interval.point(mp.zero)
         profile = self._profile(terms)
         if isinstance(profile, AtomicProfile) and profile.largest <= Fraction(repr(epsilon)):

@@ -8,10 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
 from hockeystick._solve import increasing_root, minimum
-from hockeystick.accountants._cost import Terms, expand_sequences
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import DirectedAccountant, Kind
-from hockeystick.privacy_loss import NoAnalysisError
+from hockeystick.privacy_loss import NoAnalysisError, Terms, expanded
 from hockeystick.privacy_loss._moments import FourCumulants, Moments, moments_of
 
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ class Edgeworth(DirectedAccountant):
     def _expansion(self, terms: Terms) -> Expansion:
         """Return the expansion of the total loss, or raise."""
         try:
-            moments = [(moments_of(loss), count) for loss, count in expand_sequences(terms)]
+            moments = [(moments_of(loss), count) for loss, count in expanded(terms)]
         except NoAnalysisError as error:
             raise self.refuse("the plan", str(error)) from None
         total = _total(moments)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from typing import ClassVar, final
 
-from hockeystick.accountants._cost import Composition, Terms
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import Accountant, Kind
 from hockeystick.accountants.closed_form import ClosedForm
-from hockeystick.privacy_loss import GaussianLoss
+from hockeystick.privacy_loss import Composition, GaussianLoss, Terms
 
 
 @final

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import ClassVar, Final, final
 
-from hockeystick.accountants._cost import Terms, largest_loss
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants._orders import total
 from hockeystick.accountants.base import DirectedAccountant, Kind
 from hockeystick.accountants.closed_form import least_delta, least_epsilon
+from hockeystick.privacy_loss import Terms, largest_loss
 
 # The moments that the authors' code keeps.
 MOMENTS: Final = range(1, 33)
@@ -63,7 +63,7 @@ class Moments(DirectedAccountant):
 
     def delta_of(self, terms: Terms, epsilon: float) -> Interval:
         """Return delta of one direction by the best moment."""
-        if epsilon > largest_loss(terms):
+        if epsilon >= largest_loss(terms):
             return Interval.point(0.0)
         lower = least_delta(terms, epsilon)
         best = min(MOMENTS, key=lambda k: total(terms, float(k)).value - k * epsilon)

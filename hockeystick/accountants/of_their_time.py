@@ -7,13 +7,14 @@ from typing import ClassVar, Final, final
 
 from hockeystick import _validate
 from hockeystick._validate import Domain
-from hockeystick.accountants._cost import Terms, assumptions_of, compose, largest_loss
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants._orders import last_order, total
 from hockeystick.accountants.base import DirectedAccountant, Kind
 from hockeystick.accountants.closed_form import least_delta, least_epsilon
-from hockeystick.mechanisms import Mechanism
+from hockeystick.accountants.composition import composition_of
+from hockeystick.mechanisms import Mechanism, assumptions_of
 from hockeystick.mechanisms.base import checked
+from hockeystick.privacy_loss import Terms, largest_loss
 from hockeystick.results import Certified
 
 TENSORFLOW_ORDERS: Final = (
@@ -73,7 +74,7 @@ def tensorflow_privacy_epsilon(plan: Mechanism, delta: float) -> Certified:
     """
     probability = _validate.real("delta", delta, _DELTA)
     accountant = _TensorFlowPrivacy()
-    composition = compose(checked("plan", plan), accountant.name)
+    composition = composition_of(checked("plan", plan), accountant.name)
     return Certified(
         *accountant.epsilon(composition, probability).ordered(),
         quantity="epsilon",
@@ -106,7 +107,7 @@ class _TensorFlowPrivacy(DirectedAccountant):
 
     def delta_of(self, terms: Terms, epsilon: float) -> Interval:
         """Return delta of one direction, ``exp(K(c) - c epsilon)``."""
-        if not terms or epsilon > largest_loss(terms):
+        if not terms or epsilon >= largest_loss(terms):
             return Interval.point(0.0)
         upper, places = 1.0, _places(terms)
         if places:

@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterator
 from typing import ClassVar, Final, final
 
-from hockeystick.accountants._cost import Terms, largest_loss
 from hockeystick.accountants._exact import Exact, is_known
 from hockeystick.accountants._interval import Interval, down, up
 from hockeystick.accountants.base import DirectedAccountant, Kind
 from hockeystick.accountants.rdp import RDP
+from hockeystick.privacy_loss import Terms, largest_loss
 
 # Shares of delta, or of epsilon, that the part known exactly is given.
 _SHARES: Final = (0.5, 0.8, 0.95, 0.99, 0.999)

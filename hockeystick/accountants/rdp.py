@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import ClassVar, final
 
-from hockeystick.accountants._cost import Terms, largest_loss
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants._orders import candidates, log_kappa, optimal_order, optimal_order_at
 from hockeystick.accountants.base import DirectedAccountant, Kind
 from hockeystick.accountants.closed_form import least_delta, least_epsilon
+from hockeystick.privacy_loss import Terms, largest_loss
 
 _OUTWARD = 2.0**-46
 # The largest exponent whose round-off does not spoil a bound of delta.
@@ -41,7 +41,7 @@ class RDP(DirectedAccountant):
 
     def delta_of(self, terms: Terms, epsilon: float) -> Interval:
         """Return delta of one direction, the upper end from the best order."""
-        if epsilon > largest_loss(terms):
+        if epsilon >= largest_loss(terms):
             return Interval.point(0.0)
         lower = least_delta(terms, epsilon)
         upper = max(delta_upper(terms, epsilon), lower)

@@ -8,13 +8,12 @@ from typing import Final
 
 from hockeystick import _validate
 from hockeystick._validate import MAX_COUNT, Domain
-from hockeystick.accountants._cost import Terms
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.prv import PRV
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError
 from hockeystick.notions import ApproxDP
-from hockeystick.privacy_loss import CoinsLoss, DominatedLoss
+from hockeystick.privacy_loss import CoinsLoss, DominatedLoss, Terms
 from hockeystick.privacy_loss.shuffled_reports import LEAST_EPSILON, MOST_EPSILON
 from hockeystick.results import Certified, Quantity
 

@@ -10,17 +10,18 @@ from functools import reduce, singledispatch
 from typing import Final, TypeGuard
 
 from hockeystick import _validate
-from hockeystick.accountants._cost import Composition, Terms, compose
-from hockeystick.accountants._failed import split_failures
 from hockeystick.accountants._groups import for_group
-from hockeystick.accountants._wide_profiles import FailingProfile, WideProfile
+from hockeystick.accountants._wide_profiles import InfinityProfile, WideProfile
+from hockeystick.accountants.composition import composition_of
 from hockeystick.accountants.contour.profile import LineProfile
+from hockeystick.accountants.infinity import split_infinity
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import Composed, Mechanism, PriFedSync
 from hockeystick.mechanisms.base import checked
 from hockeystick.mechanisms.federated import View
 from hockeystick.notions import FDP
 from hockeystick.privacy_loss import (
+    Composition,
     FixedSizeGaussianLoss,
     GaussianLoss,
     LaplaceLoss,
@@ -28,6 +29,7 @@ from hockeystick.privacy_loss import (
     PrivacyLoss,
     ProfileLoss,
     SampledGaussianLoss,
+    Terms,
 )
 from hockeystick.tradeoffs import (
     GaussianProfile,
@@ -97,7 +99,7 @@ def tradeoff(plan: Mechanism, *, view: View | str | None = None) -> TradeOff:
     _check_view(known, view)
     if isinstance(known, FDP) and known.tradeoff.release is None:
         return known.tradeoff.symmetrize()
-    composition = compose(known, _NAME)
+    composition = composition_of(known, _NAME)
     mu = _gaussian_mu(composition)
     if mu is not None:
         return GaussianTradeOff(mu)
@@ -136,7 +138,7 @@ def _tensor(factors: Factors) -> TradeOff:
     plan = Composed([FDP(f) ** count for f, count in factors])
     if all(f.is_symmetric for f, _ in factors):
         return tradeoff(plan)
-    composition = compose(plan, _NAME)
+    composition = composition_of(plan, _NAME)
     return ProfileTradeOff(
         (_profile(composition.removing), _profile(composition.adding)), release=plan
     )
@@ -197,9 +199,9 @@ def _root_up(square: Fraction) -> float:
 
 def _profile(terms: Terms) -> Profile:
     """Return the profile of one direction."""
-    failed, rest = split_failures(terms)
-    if failed is not None:
-        return FailingProfile(failed, _profile(rest))
+    mass, rest = split_infinity(terms)
+    if mass is not None:
+        return InfinityProfile(mass, _profile(rest))
     if not terms:
         return NoLoss()
     if len(terms) == 1 and terms[0][1] == 1:

@@ -6,11 +6,10 @@ import math
 import sys
 from typing import ClassVar, final
 
-from hockeystick.accountants._cost import Terms, largest_loss
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import DirectedAccountant, Kind
 from hockeystick.accountants.closed_form import least_delta, least_epsilon
-from hockeystick.privacy_loss import PrivacyLoss
+from hockeystick.privacy_loss import PrivacyLoss, Terms, largest_loss
 from hockeystick.privacy_loss.concentration import Concentration, concentration_of
 from hockeystick.tradeoffs._one_order import delta_by_orders, epsilon_by_orders
 from hockeystick.tradeoffs.renyi_curve import RenyiLine
@@ -65,7 +64,7 @@ class ZeroConcentrated(DirectedAccountant):
 
     def delta_of(self, terms: Terms, epsilon: float) -> Interval:
         """Return delta of one direction, the upper end from the best order of the line."""
-        if epsilon > largest_loss(terms):
+        if epsilon >= largest_loss(terms):
             return Interval.point(0.0)
         line = self._line(terms)
         lower = least_delta(terms, epsilon)

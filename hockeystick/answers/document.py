@@ -8,10 +8,9 @@ from functools import singledispatch
 from typing import Any, Final
 
 from hockeystick import _validate
-from hockeystick.accountants._cost import assumptions_of
 from hockeystick.calibration import Advantage, Calibrated, describe
 from hockeystick.errors import ParameterError
-from hockeystick.mechanisms import Composed, Mechanism
+from hockeystick.mechanisms import Composed, Mechanism, assumptions_of
 from hockeystick.notions import ApproxDP, PureDP
 from hockeystick.results import Approximate, Certified
 

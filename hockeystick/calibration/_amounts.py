@@ -13,10 +13,9 @@ from functools import singledispatch
 from typing import Final
 
 from hockeystick.conversions import _by_losses
-from hockeystick.conversions._parts import parts_of
 from hockeystick.conversions.convert import convert
 from hockeystick.errors import IncompatibleError
-from hockeystick.mechanisms import Gaussian, Laplace, Mechanism, RandomizedResponse
+from hockeystick.mechanisms import Gaussian, Laplace, Mechanism, RandomizedResponse, runs_of
 from hockeystick.notions import GDP, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
 from hockeystick.notions._rounding import largest_reading, short_up
 
@@ -51,7 +50,7 @@ def float_below(value: Fraction) -> float:
 
 def summed(mechanism: Mechanism, of_part: Callable[[Mechanism], Fraction]) -> Fraction:
     """Return the sum of what a plan's parts cost."""
-    return sum((of_part(part) * count for part, count in parts_of(mechanism)), NOTHING)
+    return sum((of_part(part) * count for part, count in runs_of(mechanism)), NOTHING)
 
 
 @singledispatch

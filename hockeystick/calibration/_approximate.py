@@ -22,11 +22,10 @@ from hockeystick.calibration._amounts import (
 )
 from hockeystick.calibration._currencies import Currency, as_mpf, root
 from hockeystick.calibration._runs import Amounts
-from hockeystick.conversions._parts import parts_of
 from hockeystick.conversions.convert import convert
 from hockeystick.conversions.theorems import bun_steinke, steinke_rho
 from hockeystick.errors import IncompatibleError
-from hockeystick.mechanisms import Mechanism
+from hockeystick.mechanisms import Mechanism, runs_of
 from hockeystick.notions import ZCDP, ApproxDP, PureDP
 from hockeystick.numerics.working_precision import working_digits
 
@@ -75,7 +74,7 @@ class Failing(Currency):
     def cost(self, mechanism: Mechanism) -> Amounts:
         """Return the sums over the parts."""
         sums = [NOTHING] * 4
-        for part, count in parts_of(mechanism):
+        for part, count in runs_of(mechanism):
             for k, amount in enumerate(self._of_part(part)):
                 sums[k] += amount * count
         return tuple(sums)

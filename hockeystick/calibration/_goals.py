@@ -10,7 +10,7 @@ from typing import ClassVar, Final, TypeAlias, final
 
 from hockeystick import accountants
 from hockeystick._validate import one_of
-from hockeystick.accountants._cost import Composition, compose
+from hockeystick.accountants.composition import composition_of
 from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.calibration.targets import (
@@ -24,6 +24,7 @@ from hockeystick.conversions.to_renyi import _plan_divergence
 from hockeystick.errors import ParameterError, UnsupportedError
 from hockeystick.mechanisms import Mechanism
 from hockeystick.notions import GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
+from hockeystick.privacy_loss import Composition
 from hockeystick.results import Certified
 
 Target: TypeAlias = (
@@ -124,7 +125,7 @@ class EpsilonGoal(Goal):
             return False
         try:
             compositions = [
-                Composition(terms, terms) for terms in compose(plan, Contour.name).directions
+                Composition(terms, terms) for terms in composition_of(plan, Contour.name).directions
             ]
             return any(Contour().delta(one, self.limit).lower > self.delta for one in compositions)
         except UnsupportedError:
@@ -257,7 +258,7 @@ class RenyiGoal(Goal):
         )
         lower = 0.0
         if exact and upper > 0.0:
-            directions = compose(plan, "rdp").directions
+            directions = composition_of(plan, "rdp").directions
             lower = max(
                 _over(_plan_divergence(terms, order)[0], most, 1.0 - _OUTWARD)
                 for terms in directions

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from hockeystick._solve import increasing_root
-from hockeystick.accountants._cost import Composition, Terms, compose
 from hockeystick.accountants._orders import saddle, saddle_log_delta, total
+from hockeystick.accountants.composition import composition_of
 from hockeystick.accountants.contour import Contour
 from hockeystick.calibration._axis import Axis
 from hockeystick.calibration._goals import EpsilonGoal
 from hockeystick.errors import HockeystickError
 from hockeystick.mechanisms import Mechanism
+from hockeystick.privacy_loss import Composition, Terms
 
 _STRIDE: Final = 0.5
 _COARSE: Final = 1e-4
@@ -60,7 +61,7 @@ class Steering:
     def composition(self, uphill: float) -> Composition:
         """Return the composition of the plan at a position."""
         x = self.axis.at(-self.axis.safer * uphill)
-        return compose(self.after(self.axis.make(x)), "auto")
+        return composition_of(self.after(self.axis.make(x)), "auto")
 
     def terms(self, uphill: float) -> Terms:
         """Return the losses of the direction that costs more, at a position."""

@@ -16,7 +16,6 @@ from typing import Any, Final, final
 import click
 
 import hockeystick as hs
-from hockeystick.accountants._cost import assumptions_of
 from hockeystick.cli import options
 from hockeystick.cli.numerals import parse
 from hockeystick.cli.once import Once
@@ -24,7 +23,7 @@ from hockeystick.cli.plan_file import PlanFile, load_plan
 from hockeystick.cli.waiting import waiting
 from hockeystick.cli.wording import did_you_mean
 from hockeystick.conversions import TARGETS, convert
-from hockeystick.mechanisms import MECHANISMS, Mechanism
+from hockeystick.mechanisms import MECHANISMS, Mechanism, assumptions_of
 from hockeystick.notions import FDP, NOTIONS, TCDP, ApproxDP, Notion, RenyiDP
 
 _LONGEST: Final = 10_000

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final, final
 import click
 
 import hockeystick as hs
-from hockeystick.accountants._cost import assumptions_of
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.answers import document, require_verifier
 from hockeystick.calibration._fields import locate, name_of, numeric_paths, spelled
@@ -24,6 +23,7 @@ from hockeystick.cli.verify import end_with, verdict_of
 from hockeystick.cli.waiting import waiting
 from hockeystick.cli.wording import did_you_mean
 from hockeystick.errors import ParameterError
+from hockeystick.mechanisms import assumptions_of
 
 if TYPE_CHECKING:
     from hockeystick.verifier import Verdict

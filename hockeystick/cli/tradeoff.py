@@ -12,13 +12,13 @@ import click
 
 import hockeystick as hs
 from hockeystick import _validate
-from hockeystick.accountants._cost import assumptions_of
 from hockeystick.cli import options
 from hockeystick.cli.describe import fields
 from hockeystick.cli.numerals import parse
 from hockeystick.cli.once import Once
 from hockeystick.cli.plan_file import PlanFile
 from hockeystick.cli.waiting import waiting
+from hockeystick.mechanisms import assumptions_of
 
 _RATES: Final = (0.1, 1e-2, 1e-3, 1e-4, 1e-5)
 _READ_AT: Final = 0.01

@@ -8,11 +8,11 @@ from fractions import Fraction
 from functools import partial
 from typing import NamedTuple, TypeAlias
 
-from hockeystick.accountants._cost import Terms, compose
+from hockeystick.accountants.composition import composition_of
 from hockeystick.conversions.theorems import liu_mu
 from hockeystick.mechanisms import Mechanism
 from hockeystick.notions._rounding import largest_reading, least_reading
-from hockeystick.privacy_loss import CellLoss, GaussianLoss, PrivacyLoss, RevealingLoss
+from hockeystick.privacy_loss import CellLoss, GaussianLoss, PrivacyLoss, Terms
 from hockeystick.privacy_loss.concentration import concentration_of
 from hockeystick.privacy_loss.dominating_gaussian import gaussian_square_of
 
@@ -50,8 +50,8 @@ def rho_of(mechanism: Mechanism, omega: float = math.inf) -> Amount | None:
 
 def reveals(mechanism: Mechanism) -> bool:
     """Return whether a run releases something without noise, at least with some probability."""
-    directions = compose(mechanism, "zcdp").directions
-    return any(isinstance(loss, RevealingLoss) for terms in directions for loss, _ in terms)
+    directions = composition_of(mechanism, "zcdp").directions
+    return any(any(loss.infinity_mass) for terms in directions for loss, _ in terms)
 
 
 def root_up(square: Fraction) -> float:
@@ -79,7 +79,7 @@ def above(value: Fraction) -> float:
 
 def _worst(mechanism: Mechanism, accountant: str, of_loss: _OfLoss) -> Amount | None:
     """Return the largest sum over the runs, None where one of them is not known."""
-    directions = compose(mechanism, accountant).directions
+    directions = composition_of(mechanism, accountant).directions
     found = [_sum(terms, of_loss) for terms in directions]
     known = [value for value in found if value is not None]
     if len(known) < len(found):

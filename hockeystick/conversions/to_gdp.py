@@ -8,7 +8,6 @@ from functools import singledispatch
 from hockeystick.conversions._by_losses import mu_square_of, reveals, root_up
 from hockeystick.conversions._evaluated import evaluated
 from hockeystick.conversions._given import Given
-from hockeystick.conversions._parts import parts_of
 from hockeystick.conversions._reasons import (
     FAILS,
     NO_NOISE,
@@ -23,7 +22,7 @@ from hockeystick.conversions._reasons import (
 from hockeystick.conversions.theorems import liu_mu
 from hockeystick.conversions.to_pure import to_pure
 from hockeystick.errors import IncompatibleError
-from hockeystick.mechanisms import Mechanism
+from hockeystick.mechanisms import Mechanism, runs_of
 from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
 from hockeystick.tradeoffs import GaussianTradeOff, TradeOff
 
@@ -43,7 +42,7 @@ _CONCENTRATED = (
 @singledispatch
 def to_gdp(source: Mechanism, given: Given) -> GDP:
     """Return the root of the sum of the squares of the mus of a plan's parts."""
-    parts = parts_of(source)
+    parts = runs_of(source)
     if parts == ((source, 1),):
         return _of_losses(source, given)
     steps = [(to_gdp(part, given), count) for part, count in parts]

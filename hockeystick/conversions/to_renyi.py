@@ -6,15 +6,15 @@ import math
 from functools import singledispatch
 from typing import Any
 
-from hockeystick.accountants._cost import Terms, compose
+from hockeystick.accountants.composition import composition_of
 from hockeystick.conversions._evaluated import evaluated, up_product
 from hockeystick.conversions._given import Given
-from hockeystick.conversions._parts import parts_of
 from hockeystick.conversions._reasons import FAILS, FEW_ORDERS, bound, exact, refuse, told
 from hockeystick.conversions.theorems import response_divergence
 from hockeystick.conversions.to_approx import points_of
-from hockeystick.mechanisms import Mechanism, Parallel
+from hockeystick.mechanisms import Mechanism, Parallel, runs_of
 from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
+from hockeystick.privacy_loss import Terms
 from hockeystick.tradeoffs import TradeOff
 from hockeystick.tradeoffs._renyi_integral import renyi_divergence
 from hockeystick.tradeoffs.renyi import RenyiTradeOff
@@ -37,7 +37,7 @@ _TIGHT = 1e-9
 @singledispatch
 def to_renyi(source: Mechanism, given: Given) -> RenyiDP:
     """Return the sums over a plan's parts of their divergences."""
-    parts = parts_of(source)
+    parts = runs_of(source)
     if parts == ((source, 1),):
         return _of_part(source, given)
     steps = [(to_renyi(part, given), count) for part, count in parts]
@@ -59,7 +59,7 @@ def _total(sizes: list[tuple[float, int]]) -> float:
 
 def _of_part(source: Mechanism, given: Given) -> RenyiDP:
     """Return the divergences of a mechanism's worst pair, the larger one of both directions."""
-    cost = compose(source, "rdp")
+    cost = composition_of(source, "rdp")
     ends = [[_plan_divergence(terms, order) for terms in cost.directions] for order in given.orders]
     found = {
         order: max(upper for _, upper in pair)

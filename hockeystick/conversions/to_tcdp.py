@@ -9,7 +9,6 @@ from typing import Any
 
 from hockeystick.conversions._evaluated import evaluated
 from hockeystick.conversions._given import Given
-from hockeystick.conversions._parts import parts_of
 from hockeystick.conversions._reasons import (
     FAILS,
     FEW_ORDERS,
@@ -23,7 +22,7 @@ from hockeystick.conversions.to_approx import points_of
 from hockeystick.conversions.to_renyi import to_renyi
 from hockeystick.conversions.to_zcdp import to_zcdp
 from hockeystick.errors import IncompatibleError
-from hockeystick.mechanisms import Mechanism
+from hockeystick.mechanisms import Mechanism, runs_of
 from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
 from hockeystick.tradeoffs.renyi_curve import RenyiPoints
 
@@ -38,7 +37,7 @@ _ORDERS = 40
 @singledispatch
 def to_tcdp(source: Mechanism, given: Given) -> TCDP:
     """Return the sum of the rhos of a plan's parts, or the line above its divergences."""
-    parts = parts_of(source)
+    parts = runs_of(source)
     if parts == ((source, 1),):
         return _smaller(source, given)
     steps = [(to_tcdp(part, given), count) for part, count in parts]

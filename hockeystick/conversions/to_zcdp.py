@@ -8,7 +8,6 @@ from functools import singledispatch
 from hockeystick.conversions._by_losses import above, reveals, rho_of
 from hockeystick.conversions._evaluated import evaluated, half_square
 from hockeystick.conversions._given import Given
-from hockeystick.conversions._parts import parts_of
 from hockeystick.conversions._reasons import (
     FAILS,
     FEW_ORDERS,
@@ -24,7 +23,7 @@ from hockeystick.conversions.theorems import steinke_rho
 from hockeystick.conversions.to_gdp import to_gdp
 from hockeystick.conversions.to_pure import to_pure
 from hockeystick.errors import IncompatibleError
-from hockeystick.mechanisms import Mechanism
+from hockeystick.mechanisms import Mechanism, runs_of
 from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
 from hockeystick.tradeoffs import GaussianTradeOff, TradeOff
 
@@ -40,7 +39,7 @@ _SUM = "Bun and Steinke 2016, lemma 1.7: rho adds up"
 @singledispatch
 def to_zcdp(source: Mechanism, given: Given) -> ZCDP:
     """Return the sum of the rhos of a plan's parts."""
-    parts = parts_of(source)
+    parts = runs_of(source)
     if parts == ((source, 1),):
         return _of_losses(source, given)
     steps = [(to_zcdp(part, given), count) for part, count in parts]

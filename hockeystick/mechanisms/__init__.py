@@ -48,6 +48,7 @@ from hockeystick.mechanisms.shuffled_reports import ShuffledReports
 from hockeystick.mechanisms.sinh_normal import SinhNormal
 from hockeystick.mechanisms.skellam import Skellam
 from hockeystick.mechanisms.sparse_vector import AboveThreshold, ComparisonNoise, SparseVector
+from hockeystick.mechanisms.structure import Algebra, Node, assumptions_of, evaluate, runs_of
 from hockeystick.mechanisms.tree_aggregation import TreeAggregation
 from hockeystick.mechanisms.truncated_poisson import TruncatedPoissonSubsampled
 from hockeystick.mechanisms.tuning import RandomStopping
@@ -60,6 +61,7 @@ __all__ = [
     "MECHANISMS",
     "RAPPOR",
     "AboveThreshold",
+    "Algebra",
     "BatchClipped",
     "ClientSampling",
     "Clipping",
@@ -86,6 +88,7 @@ __all__ = [
     "MaxNoise",
     "Mechanism",
     "MultivariateLaplace",
+    "Node",
     "NoisyIterations",
     "Parallel",
     "PermuteAndFlip",
@@ -114,6 +117,9 @@ __all__ = [
     "UnaryEncoding",
     "Unit",
     "WithReplacementSubsampled",
+    "assumptions_of",
+    "evaluate",
+    "runs_of",
     "schedules",
     "tuning",
 ]

@@ -44,6 +44,11 @@ and Gaussian (noise multiplier 20)
         """The neighbours that the description is for; None where it holds for all of them."""
 
     @property
+    def expanded(self) -> Mechanism:
+        """What the description stands for: a composition, say; itself where it is one release."""
+        return self
+
+    @property
     def assumptions(self) -> tuple[str, ...]:
         """What must hold in practice for the description to apply, as sentences for a reviewer."""
         return ()
@@ -83,6 +88,11 @@ class Plan(Mechanism):
     @abstractmethod
     def mechanism(self) -> Mechanism:
         """What the plan comes down to; it is accounted in the plan's stead."""
+
+    @property
+    def expanded(self) -> Mechanism:
+        """The mechanism that the plan comes down to."""
+        return self.mechanism
 
 
 def checked(name: str, value: object, *, allowed: str = A_MECHANISM) -> Mechanism:

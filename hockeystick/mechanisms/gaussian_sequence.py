@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,8 +14,11 @@ from hockeystick._validate import Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.composition import Composed
+from hockeystick.mechanisms.gaussian import Gaussian
+from hockeystick.mechanisms.poisson import PoissonSubsampled
 
-# Up to so many levels of noise are as well accounted for one by one.
+# At most so many different noises are accounted for separately.
 FEW_LEVELS: Final = 24
 _NOISE: Final = Domain(
     symbol="z", low=0, high=math.inf, low_open=True, high_open=True, typical=(0.5, 10)
@@ -80,6 +84,17 @@ class GaussianSequence(Mechanism):
                 "replace-one compose PoissonSubsampled(Gaussian(z), rate, 'replace-one')"
             )
         object.__setattr__(self, "adjacency", neighbours)
+
+    @property
+    def expanded(self) -> Mechanism:
+        """The composition of Gaussians on Poisson samples, where few differ; else itself."""
+        levels = Counter(self.noise_multipliers)
+        if 0 < self.rate < 1 and len(levels) > FEW_LEVELS:
+            return self
+        return Composed(
+            PoissonSubsampled(Gaussian(noise), self.rate, self.adjacency) ** runs
+            for noise, runs in levels.items()
+        )
 
     @property
     def assumptions(self) -> tuple[str, ...]:

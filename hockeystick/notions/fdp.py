@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import final
 
 from hockeystick.errors import ParameterError
+from hockeystick.mechanisms import Mechanism
 from hockeystick.notions.base import Notion, Origin, checked_origin, group_size
 from hockeystick.tradeoffs import TradeOff
 
@@ -44,6 +45,12 @@ class FDP(Notion):
             raise ParameterError("tradeoff", tradeoff, "a trade-off function")
         object.__setattr__(self, "tradeoff", tradeoff)
         object.__setattr__(self, "origin", checked_origin(origin))
+
+    @property
+    def expanded(self) -> Mechanism:
+        """The plan whose trade-off function it is; itself where none is known."""
+        release = self.tradeoff.release
+        return release if isinstance(release, Mechanism) else self
 
     @property
     def _guarantee(self) -> str:

@@ -35,12 +35,23 @@ from hockeystick.privacy_loss.base import (
     Masses,
     PrivacyLoss,
     ProfiledLoss,
+    Readings,
     TailRule,
     TailSplit,
     TailValues,
 )
 from hockeystick.privacy_loss.bounded_range import BoundedRangeLoss
 from hockeystick.privacy_loss.closed_above import closed_above
+from hockeystick.privacy_loss.composition import (
+    Composition,
+    Terms,
+    attained,
+    compose,
+    expanded,
+    largest_loss,
+    least_largest_loss,
+    merged,
+)
 from hockeystick.privacy_loss.discrete_gaussian import DiscreteGaussianLoss
 from hockeystick.privacy_loss.discrete_laplace import DiscreteLaplaceLoss
 from hockeystick.privacy_loss.dominated import DominatedLoss
@@ -53,7 +64,7 @@ from hockeystick.privacy_loss.laplace import LaplaceLoss
 from hockeystick.privacy_loss.leaning_coins import CoinsLoss
 from hockeystick.privacy_loss.leaves import dominating_pair_of_tradeoff
 from hockeystick.privacy_loss.multivariate_laplace import MultivariateLaplaceLoss
-from hockeystick.privacy_loss.outcomes import OutcomesLoss, PartlyShownLoss, Readings
+from hockeystick.privacy_loss.outcomes import OutcomesLoss, PartlyShownLoss
 from hockeystick.privacy_loss.random_allocation import AllocationLoss
 from hockeystick.privacy_loss.randomized_response import RandomizedResponseLoss
 from hockeystick.privacy_loss.registry import DominatingPair, NoAnalysisError, dominating_pair
@@ -63,7 +74,7 @@ from hockeystick.privacy_loss.revealed_mixture import (
     RevealedMixtureProfiledLoss,
     revealed_mixture,
 )
-from hockeystick.privacy_loss.revealing import RevealingLoss
+from hockeystick.privacy_loss.revealing import ConstantLoss, RevealingLoss
 from hockeystick.privacy_loss.sampled import SampledLoss, SampledProfiledLoss
 from hockeystick.privacy_loss.sampled_gaussian import SampledGaussianLoss
 from hockeystick.privacy_loss.shuffled import LargestBatchLoss
@@ -84,7 +95,9 @@ __all__ = [
     "CGFEstimate",
     "CellLoss",
     "CoinsLoss",
+    "Composition",
     "ConcentratedLoss",
+    "ConstantLoss",
     "CountLoss",
     "CurveLoss",
     "Decay",
@@ -127,11 +140,18 @@ __all__ = [
     "TailRule",
     "TailSplit",
     "TailValues",
+    "Terms",
     "TwoPointLoss",
     "UnaryEncodingLoss",
     "UnknownLoss",
+    "attained",
     "closed_above",
+    "compose",
     "dominating_pair",
     "dominating_pair_of_tradeoff",
+    "expanded",
+    "largest_loss",
+    "least_largest_loss",
+    "merged",
     "revealed_mixture",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 if TYPE_CHECKING:
@@ -31,6 +32,21 @@ class Ball(NamedTuple):
 
     midpoint: float
     radius: float
+
+
+class Readings(NamedTuple):
+    """A number exactly: of floats, and of the decimals that they print as."""
+
+    binary: Fraction
+    decimal: Fraction
+
+    @classmethod
+    def of(cls, value: float | Fraction) -> Readings:
+        """Return the readings of a float, or a fraction as itself."""
+        return cls(Fraction(value), value if isinstance(value, Fraction) else Fraction(repr(value)))
+
+
+NOTHING: Final = Readings(Fraction(0), Fraction(0))
 
 
 class LineValues(NamedTuple):
@@ -72,9 +88,34 @@ class PrivacyLoss(ABC):
         """Return ``K(c)`` at a real ``c > 0`` with a proven error."""
 
     @property
+    def infinity_mass(self) -> Readings:
+        """The probability that the loss is infinite."""
+        return NOTHING
+
+    @property
+    def finite(self) -> PrivacyLoss | None:
+        """The loss given that it is finite; None where that is 0."""
+        return self
+
+    @property
+    def constant(self) -> tuple[float, float] | None:
+        """Ends of what a finite loss exceeds ``without_constant`` by; None for nothing."""
+        return None
+
+    @property
+    def without_constant(self) -> PrivacyLoss | None:
+        """The loss less the constant; None where that is 0."""
+        return self
+
+    @property
     def opposite(self) -> PrivacyLoss | None:
         """The loss in the other direction, None where a loss alone does not tell it."""
         return None
+
+    @property
+    def expanded(self) -> tuple[tuple[PrivacyLoss, int], ...]:
+        """The losses that this one is the sum of, with their counts, where they are few."""
+        return ((self, 1),)
 
     @property
     def attained(self) -> PrivacyLoss | None:

@@ -37,6 +37,8 @@ _MOST_SINGLE: Final = 3000
 # Errors are looked at for so many heights, until M has fallen by this as a logarithm.
 _HEIGHTS: Final = 12
 _FALLEN: Final = 18.0
+# A sequence of more runs is not expanded.
+_MOST_EXPANDED: Final = 400
 # How far K may be off where it only bounds what is far away.
 _ROUGH: Final = 1e-3
 # How far below the composition's M, as a logarithm, a bound of one run's M may be.
@@ -75,6 +77,11 @@ class GaussianSequenceLoss(LineLoss):
         """The losses of the runs, equal ones counted together."""
         counts = Counter(self.levels.noise.tolist())
         return tuple((self.run(noise), count) for noise, count in counts.items())
+
+    @property
+    def expanded(self) -> tuple[tuple[LineLoss, int], ...]:
+        """The losses of the runs, where they are few."""
+        return self.runs if self.levels.runs <= _MOST_EXPANDED else ((self, 1),)
 
     @property
     def attained(self) -> SampledGaussianLoss:

@@ -11,11 +11,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, NamedTuple, final
+from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.atomic import FewAtoms
-from hockeystick.privacy_loss.base import Ball, CGFEstimate, PrivacyLoss
+from hockeystick.privacy_loss.base import NOTHING, Ball, CGFEstimate, PrivacyLoss, Readings
 from hockeystick.privacy_loss.registry import DominatingPair
 
 if TYPE_CHECKING:
@@ -26,16 +26,6 @@ if TYPE_CHECKING:
 
 _ULP: Final = 2.0**-52
 _DIGITS: Final = 30
-
-
-class Readings(NamedTuple):
-    """A number exactly: of floats, and of the decimals that they print as."""
-
-    binary: Fraction
-    decimal: Fraction
-
-
-_NOTHING: Final = Readings(Fraction(0), Fraction(0))
 
 
 @final
@@ -86,23 +76,33 @@ class OutcomesLoss(FewAtoms):
 @final
 @dataclass(frozen=True, slots=True)
 class PartlyShownLoss(PrivacyLoss):
-    """``common + ln ratio``, or infinite with the probability s, ``shown`` in its two readings.
+    """``common + ln ratio``, or infinite with the probability s.
 
-    ``ratio`` is ``(1 - s) / (1 - t)``. Accountants set both s and the ratio apart first.
+    ``ratio`` is ``(1 - s) / (1 - t)``. Accountants split off both s and the ratio first.
     """
 
     common: OutcomesLoss | None
-    shown: Readings
+    infinite: Readings
     ratio: Fraction
     off: float
 
     @property
-    def finite(self) -> PartlyShownLoss:
-        """The loss where it is finite."""
-        return PartlyShownLoss(self.common, _NOTHING, self.ratio, self.off)
+    def infinity_mass(self) -> Readings:
+        """The mass s."""
+        return self.infinite
 
     @property
-    def shift(self) -> tuple[float, float]:
+    def finite(self) -> PartlyShownLoss:
+        """The loss where it is finite."""
+        return PartlyShownLoss(self.common, NOTHING, self.ratio, self.off)
+
+    @property
+    def without_constant(self) -> OutcomesLoss | None:
+        """The loss without ``ln ratio``."""
+        return self.common
+
+    @property
+    def constant(self) -> tuple[float, float]:
         """Ends of ``ln ratio``."""
         with working_digits(_DIGITS):
             value = float(_log(self.ratio))
@@ -110,37 +110,37 @@ class PartlyShownLoss(PrivacyLoss):
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return K and two derivatives."""
-        if self.shown != _NOTHING:
+        if self.infinite != NOTHING:
             return CGFEstimate(math.inf, math.inf, 0.0)
         inner = self.common.cgf_estimate(c) if self.common else CGFEstimate(0.0, 0.0, 0.0)
-        shift = self.shift[1]
+        shift = self.constant[1]
         return CGFEstimate(
             inner.value + c * shift, inner.first_derivative + shift, inner.second_derivative
         )
 
     def cgf_bounds(self, c: float) -> Ball:
         """Return K and its round-off."""
-        if self.shown != _NOTHING:
+        if self.infinite != NOTHING:
             return Ball(math.inf, 0.0)
         inner = self.common.cgf_bounds(c) if self.common else Ball(0.0, 0.0)
-        low, high = (c * end for end in self.shift)
+        low, high = (c * end for end in self.constant)
         rounding = 8.0 * _ULP * (abs(high) + abs(inner.midpoint)) + (high - low)
         return Ball(inner.midpoint + high, inner.radius + rounding)
 
     @property
     def supremum(self) -> float:
         """Infinite, or the largest loss, rounded up."""
-        if self.shown != _NOTHING:
+        if self.infinite != NOTHING:
             return math.inf
-        largest, shift = self.common.supremum if self.common else 0.0, self.shift[1]
+        largest, shift = self.common.supremum if self.common else 0.0, self.constant[1]
         return largest + shift + 2.0 * _ULP * (abs(largest) + abs(shift))
 
     @property
     def least_supremum(self) -> float:
         """Infinite, or the largest loss, rounded down."""
-        if self.shown != _NOTHING:
+        if self.infinite != NOTHING:
             return math.inf
-        largest, shift = self.common.least_supremum if self.common else 0.0, self.shift[0]
+        largest, shift = self.common.least_supremum if self.common else 0.0, self.constant[0]
         return largest + shift - 2.0 * _ULP * (abs(largest) + abs(shift))
 
 
@@ -165,7 +165,7 @@ def _partly(
     """Return the loss of P against Q, given that of the outcomes that both have."""
     shown = Readings(*(_alone(masses) for masses in (outcomes.binary, outcomes.decimal)))
     hidden = _alone(outcomes.inverse().decimal)
-    if shown == _NOTHING and hidden == 0:
+    if shown == NOTHING and hidden == 0:
         return common
     if shown.decimal == 1:
         return PartlyShownLoss(None, shown, Fraction(1), 0.0)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from hockeystick.mechanisms import Parallel
+from hockeystick.privacy_loss.composition import SPLIT_INSIDE
 from hockeystick.privacy_loss.registry import DominatingPair, NoAnalysisError, dominating_pair
 
 
 @dominating_pair.register
 def _(mechanism: Parallel) -> DominatingPair:
-    raise NoAnalysisError(
-        "releases of disjoint parts of the data are accounted part by part, in a composition or a "
-        "repetition; put what is around them into each of the parts"
-    )
+    raise NoAnalysisError(SPLIT_INSIDE)

@@ -20,7 +20,9 @@ class DominatingPair(NamedTuple):
 
 
 class NoAnalysisError(Exception):
-    """No dominating pair is known; the reason, which the composition raises as the public error."""
+    """No pair of losses is known; the reason, and the part of the plan that it is about."""
+
+    part: str = "plan"
 
 
 @singledispatch

@@ -16,20 +16,12 @@ from hockeystick.mechanisms import RevealedRound
 from hockeystick.mechanisms.matrix_factorization import square_root
 from hockeystick.privacy_loss._rates import decimal_or_above
 from hockeystick.privacy_loss.base import CellLoss, CGFEstimate, PrivacyLoss
-from hockeystick.privacy_loss.counted import (
-    Terms,
-    cgf_upper,
-    compose_inner,
-    corners,
-    largest_loss,
-    last_order,
-    total,
-)
+from hockeystick.privacy_loss.composition import Terms, compose_unsplit, largest_loss
+from hockeystick.privacy_loss.counted import cgf_upper, corners, last_order, total
 from hockeystick.privacy_loss.gaussian import GaussianLoss
 from hockeystick.privacy_loss.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.renyi_curve import CurveLoss
 from hockeystick.privacy_loss.revealed_mixture import revealed_mixture
-from hockeystick.privacy_loss.revealing import RevealingLoss
 from hockeystick.privacy_loss.sparse_vector import UnknownLoss
 from hockeystick.privacy_loss.two_point import TwoPointLoss
 
@@ -110,7 +102,7 @@ def _(mechanism: RevealedRound) -> DominatingPair:
     exact = rate if isinstance(rate, Fraction) else Fraction(repr(rate))
     if exact == 0:
         return DominatingPair(None, None)
-    removing, adding = compose_inner(mechanism.inner)
+    removing, adding = compose_unsplit(mechanism.inner)
     return DominatingPair(_together(removing, exact), _together(adding, exact))
 
 
@@ -119,7 +111,7 @@ def _together(terms: Terms, rate: Fraction) -> PrivacyLoss | None:
     terms = _joined(terms)
     if not terms:
         return None
-    if any(isinstance(loss, RevealingLoss) and loss.rate == 1 for loss, _ in terms):
+    if any(1 in loss.infinity_mass for loss, _ in terms):
         return TwoPointLoss(0.0, decimal_or_above(rate))
     if any(isinstance(loss, TwoPointLoss) and 0.0 < loss.failure for loss, _ in terms):
         raise NoAnalysisError(

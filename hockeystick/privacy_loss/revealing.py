@@ -7,11 +7,55 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
-from hockeystick.privacy_loss._rates import largest_when_adding, log_complement
-from hockeystick.privacy_loss.base import Ball, CGFEstimate, ProfiledLoss
+from hockeystick.privacy_loss._rates import complement_bounds, largest_when_adding, log_complement
+from hockeystick.privacy_loss.base import (
+    NOTHING,
+    Ball,
+    CGFEstimate,
+    PrivacyLoss,
+    ProfiledLoss,
+    Readings,
+)
 
 if TYPE_CHECKING:
     from mpmath import mpf
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ConstantLoss(PrivacyLoss):
+    """A number between two ends: what a release without noise adds to where it reveals nothing."""
+
+    low: float
+    high: float
+
+    @property
+    def constant(self) -> tuple[float, float]:
+        """The ends."""
+        return self.low, self.high
+
+    @property
+    def without_constant(self) -> None:
+        """Nothing."""
+        return
+
+    def cgf_estimate(self, c: float) -> CGFEstimate:
+        """Return K, a straight line."""
+        return CGFEstimate(c * self.high, self.high, 0.0)
+
+    def cgf_bounds(self, c: float) -> Ball:
+        """Return K, and how far apart its ends are."""
+        return Ball(c * self.high, c * (self.high - self.low) + 2.0**-50 * abs(c * self.high))
+
+    @property
+    def supremum(self) -> float:
+        """The upper end."""
+        return self.high
+
+    @property
+    def least_supremum(self) -> float:
+        """The lower end."""
+        return self.low
 
 
 @final
@@ -25,6 +69,29 @@ class RevealingLoss(ProfiledLoss):
 
     rate: float | Fraction
     removing: bool
+
+    @property
+    def infinity_mass(self) -> Readings:
+        """The rate when removing; when adding 0, unless the record is in every sample."""
+        return Readings.of(self.rate) if self.removing or self.rate == 1 else NOTHING
+
+    @property
+    def finite(self) -> PrivacyLoss | None:
+        """The constant, None where the record is in every sample."""
+        if self.rate == 1:
+            return None
+        return ConstantLoss(*complement_bounds(self.rate)) if self.removing else self
+
+    @property
+    def constant(self) -> tuple[float, float]:
+        """Ends of ``-ln(1-p)``."""
+        low, high = complement_bounds(self.rate)
+        return -high, -low
+
+    @property
+    def without_constant(self) -> None:
+        """Nothing."""
+        return
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return K: infinite where removing reveals, a straight line where adding."""

@@ -53,16 +53,8 @@ from hockeystick.notions._rounding import (
 )
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.base import CGFEstimate, PrivacyLoss, ProfiledLoss
-from hockeystick.privacy_loss.counted import (
-    Terms,
-    cgf_upper,
-    compose_inner,
-    corners,
-    largest_loss,
-    last_order,
-    places,
-    total,
-)
+from hockeystick.privacy_loss.composition import Terms, compose_unsplit, largest_loss
+from hockeystick.privacy_loss.counted import cgf_upper, corners, last_order, places, total
 from hockeystick.privacy_loss.gaussian import GaussianLoss
 from hockeystick.privacy_loss.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.renyi_curve import CurveLoss
@@ -237,7 +229,7 @@ class PoissonTuningLoss(CurveLoss):
 
 @dominating_pair.register
 def _(mechanism: RandomStopping) -> DominatingPair:
-    removing, adding = pair = compose_inner(mechanism.inner)
+    removing, adding = pair = compose_unsplit(mechanism.inner)
     if not removing and not adding:
         return DominatingPair(None, None)
     if any(isinstance(loss, TwoPointLoss) and 0.0 < loss.failure < 1.0 for loss, _ in removing):

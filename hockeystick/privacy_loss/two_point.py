@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.privacy_loss.atomic import AtomicLoss, frozen
-from hockeystick.privacy_loss.base import Atoms, Ball, CGFEstimate
+from hockeystick.privacy_loss.base import Atoms, Ball, CGFEstimate, Readings
 from hockeystick.privacy_loss.registry import DominatingPair
 
 if TYPE_CHECKING:
@@ -60,6 +60,16 @@ class TwoPointLoss(AtomicLoss):
             both = math.log1p(math.exp(-2.0 * (high + low)))
             return c * self.epsilon + both - math.log1p(math.exp(-self.epsilon))
         return math.log1p(2.0 * math.sinh(high) * math.sinh(low) / math.cosh(high - low))
+
+    @property
+    def infinity_mass(self) -> Readings:
+        """The probability of a failure."""
+        return Readings.of(self.failure)
+
+    @property
+    def finite(self) -> TwoPointLoss | None:
+        """The loss without failures."""
+        return TwoPointLoss(self.epsilon) if self.epsilon else None
 
     @property
     def opposite(self) -> TwoPointLoss:

@@ -9,10 +9,9 @@ from decimal import Decimal
 from typing import Final, final
 
 from hockeystick._numerals import at_least, at_most, interval, nearest, plain
-from hockeystick.accountants._cost import assumptions_of
 from hockeystick.accountants.ask import Row
 from hockeystick.accountants.registry import ACCOUNTANTS
-from hockeystick.mechanisms import Mechanism
+from hockeystick.mechanisms import Mechanism, assumptions_of
 from hockeystick.reports.findings import Attack, Findings, Point
 from hockeystick.results import Certified
 from hockeystick.tradeoffs.plot import percent_at_most, reading

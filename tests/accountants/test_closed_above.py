@@ -6,7 +6,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.accountants._closed_above import closed_delta_upper, closed_epsilon_upper
-from hockeystick.accountants._cost import compose
+from hockeystick.accountants.composition import composition_of
 from hockeystick.privacy_loss import GaussianLoss, ProfiledLoss, closed_above, dominating_pair
 
 SHUFFLED = hs.Shuffled(hs.Gaussian(2.0), steps=20)
@@ -23,7 +23,7 @@ def test_what_has_a_closed_form_itself_stays() -> None:
 
 
 def test_epochs_are_gaussians_together_and_with_others() -> None:
-    terms = compose(SHUFFLED**3 @ hs.Gaussian(4.0), "prv").removing
+    terms = composition_of(SHUFFLED**3 @ hs.Gaussian(4.0), "prv").removing
     whole = hs.Gaussian(2.0) ** 3 @ hs.Gaussian(4.0)
     assert closed_epsilon_upper(terms, 1e-6) == hs.epsilon(whole, 1e-6).upper
     assert closed_delta_upper(terms, 1.0) == hs.delta(whole, 1.0).upper
@@ -35,13 +35,13 @@ def test_epochs_are_gaussians_together_and_with_others() -> None:
     ids=str,
 )
 def test_nothing_is_said_where_no_form_is_known_or_none_is_needed(plan: hs.Mechanism) -> None:
-    terms = compose(plan, "prv").removing
+    terms = composition_of(plan, "prv").removing
     assert closed_epsilon_upper(terms, 1e-6) == math.inf
     assert closed_delta_upper(terms, 1.0) == math.inf
 
 
 def test_a_single_run_is_as_its_theorem_says_at_both_questions() -> None:
-    terms = compose(REPLACED, "prv").removing
+    terms = composition_of(REPLACED, "prv").removing
     delta = closed_delta_upper(terms, 1.0)
     assert delta == pytest.approx(1.2542844481509956e-06, rel=1e-13)
     assert closed_epsilon_upper(terms, delta) == pytest.approx(1.0, rel=1e-12)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from mpmath import mp
 
 import hockeystick as hs
-from hockeystick.accountants._cost import compose
-from hockeystick.accountants._failed import can_be_infinite
+from hockeystick.accountants.composition import composition_of
+from hockeystick.accountants.infinity import can_be_infinite
 from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
 from hockeystick.tradeoffs import GaussianTradeOff, ProfileTradeOff, mixture
 from hockeystick.tradeoffs.laplace import LaplaceProfile, LaplaceTradeOff
@@ -234,7 +234,7 @@ def test_a_guarantee_that_nothing_shows_costs_nothing(notion: Notion) -> None:
     ids=str,
 )
 def test_what_can_be_infinite_is_known(plan: hs.Mechanism, infinite: bool) -> None:
-    assert can_be_infinite(compose(plan, "auto")) == infinite
+    assert can_be_infinite(composition_of(plan, "auto")) == infinite
 
 
 def test_basic_composition_is_two_sums_at_one_point() -> None:

@@ -5,8 +5,9 @@ import math
 import pytest
 
 import hockeystick as hs
-from hockeystick.accountants._cost import Composition, compose
+from hockeystick.accountants.composition import composition_of
 from hockeystick.accountants.contour import Contour
+from hockeystick.privacy_loss import Composition
 
 PLANS = (
     hs.PoissonSubsampled(hs.Gaussian(1.1), rate=256 / 60_000) ** 14_062,
@@ -18,7 +19,7 @@ each_plan = pytest.mark.parametrize("plan", PLANS, ids=str)
 
 @each_plan
 def test_the_order_of_the_directions_does_not_matter(plan: hs.Mechanism) -> None:
-    cost = compose(plan, "contour")
+    cost = composition_of(plan, "contour")
     turned = Composition(cost.adding, cost.removing)
     accountant = Contour()
     epsilons = [accountant.epsilon(one, 1e-5) for one in (cost, turned)]
@@ -30,7 +31,7 @@ def test_the_order_of_the_directions_does_not_matter(plan: hs.Mechanism) -> None
 
 @each_plan
 def test_the_answer_is_that_of_the_direction_that_costs_more(plan: hs.Mechanism) -> None:
-    cost = compose(plan, "contour")
+    cost = composition_of(plan, "contour")
     accountant = Contour()
     found = accountant.epsilon(cost, 1e-6)
     alone = [accountant.epsilon_of(terms, 1e-6) for terms in cost.directions]
@@ -41,7 +42,7 @@ def test_the_answer_is_that_of_the_direction_that_costs_more(plan: hs.Mechanism)
 
 @each_plan
 def test_a_direction_is_below_only_where_its_delta_is(plan: hs.Mechanism) -> None:
-    cost = compose(plan, "contour")
+    cost = composition_of(plan, "contour")
     accountant = Contour()
     for terms in cost.directions:
         delta = accountant.delta_of(terms, 1.0)

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from hockeystick.accountants._cost import Composition, Terms, largest_loss
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import DirectedAccountant
 from hockeystick.accountants.berry_esseen import BerryEsseen, Normal, NormalPair, normals_of
@@ -22,6 +21,7 @@ from hockeystick.accountants.prv import PRV
 from hockeystick.errors import UnsupportedError
 from hockeystick.privacy_loss import (
     BoundedRangeLoss,
+    Composition,
     DominatedLoss,
     GaussianLoss,
     GaussianMixtureLoss,
@@ -30,7 +30,9 @@ from hockeystick.privacy_loss import (
     RevealingLoss,
     SampledGaussianLoss,
     SkellamLoss,
+    Terms,
     TwoPointLoss,
+    largest_loss,
 )
 from hockeystick.privacy_loss._moments import FourCumulants, moments_of
 from hockeystick.privacy_loss.fixed_size_gaussian import FixedSizeGaussianLoss

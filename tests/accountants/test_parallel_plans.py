@@ -8,8 +8,8 @@ import pytest
 from mpmath import mp
 
 import hockeystick as hs
-from hockeystick.accountants._cost import compose
-from hockeystick.accountants._failed import can_be_infinite
+from hockeystick.accountants.composition import composition_of
+from hockeystick.accountants.infinity import can_be_infinite
 from hockeystick.errors import ParameterError, UnsupportedError
 
 # Which of the two costs more depends on epsilon: noise with light tails, and a largest loss of 1.
@@ -74,7 +74,7 @@ def test_splits_of_different_names_may_meet_in_any_way() -> None:
     found = hs.epsilon(first @ second**3, 1e-5)
     each = [hs.Gaussian(a) @ hs.Gaussian(b) ** 3 for a, b in itertools.product(*noises)]
     assert found.upper == max(hs.epsilon(one, 1e-5).upper for one in each)
-    assert len(compose(first @ second**3, "test").branches) == 4
+    assert len(composition_of(first @ second**3, "test").branches) == 4
 
 
 def test_a_split_may_hold_another() -> None:
@@ -83,24 +83,26 @@ def test_a_split_may_hold_another() -> None:
         (hs.Gaussian(6.0), hs.Gaussian(1.0)), "year"
     )
     each = [(3.0, 6.0), (4.0, 1.0), (5.0, 6.0), (5.0, 1.0)]
-    assert len(compose(plan, "test").branches) == len(each)
+    assert len(composition_of(plan, "test").branches) == len(each)
     worst = max(hs.epsilon(hs.Gaussian(a) @ hs.Gaussian(b), 1e-5).upper for a, b in each)
     assert hs.epsilon(plan, 1e-5).upper == worst
 
 
 def test_parts_that_cost_the_same_are_asked_once() -> None:
-    assert compose(hs.Parallel((WIDE,) * 1000) ** 3, "test") == compose(WIDE**3, "test")
+    assert composition_of(hs.Parallel((WIDE,) * 1000) ** 3, "test") == composition_of(
+        WIDE**3, "test"
+    )
 
 
 def test_a_single_part_is_that_mechanism() -> None:
-    assert compose(hs.Parallel((EITHER,)), "test") == compose(EITHER, "test")
+    assert composition_of(hs.Parallel((EITHER,)), "test") == composition_of(EITHER, "test")
 
 
 def test_a_part_that_shows_everything_counts_wherever_it_stands() -> None:
     shows = hs.Gaussian(0.0)
     for parts in ((shows, WIDE), (WIDE, shows)):
         plan = hs.Parallel(parts)
-        assert can_be_infinite(compose(plan, "test"))
+        assert can_be_infinite(composition_of(plan, "test"))
         assert hs.epsilon(plan, 1e-5).upper == math.inf
         assert hs.delta(plan, math.inf).upper == 1.0
 
@@ -115,7 +117,7 @@ def test_too_many_places_are_refused_before_any_is_asked() -> None:
     splits = [
         hs.Parallel((hs.Gaussian(2.0 + k), hs.Gaussian(3.0 + k)), f"split {k}") for k in range(11)
     ]
-    assert len(compose(hs.Composed(splits[:10]), "test").branches) == 1024
+    assert len(composition_of(hs.Composed(splits[:10]), "test").branches) == 1024
     with pytest.raises(UnsupportedError, match="more than 2000 places"):
         hs.epsilon(hs.Composed(splits), 1e-5)
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import hockeystick as hs
-from hockeystick.accountants._cost import compose
 from hockeystick.accountants._interval import Interval
+from hockeystick.accountants.composition import composition_of
 from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.prv import PRV
 
@@ -32,7 +32,7 @@ def interval_and_truth(
 ) -> tuple[Interval, float]:
     """Return an accountant's interval for one direction, and the truth."""
     step = hs.PoissonSubsampled(hs.Gaussian(plan["noise_multiplier"]), plan["rate"])
-    cost = compose(step ** plan["steps"], accountant.name)
+    cost = composition_of(step ** plan["steps"], accountant.name)
     terms = cost.removing if direction == "remove" else cost.adding
     return accountant.epsilon_of(terms, plan["delta"]), float(plan[direction]["epsilon"])
 

@@ -6,8 +6,8 @@ import pytest
 from mpmath import mp
 
 import hockeystick as hs
-from hockeystick.accountants._cost import compose
 from hockeystick.accountants._top import Top, top
+from hockeystick.accountants.composition import composition_of
 
 
 @pytest.mark.parametrize("delta", [1e-100, 1e-200, 1e-300])
@@ -35,11 +35,11 @@ def test_the_bounds_are_the_atom_s_own() -> None:
 
 def test_what_has_no_largest_loss_adds_nothing() -> None:
     plan = hs.Laplace(1.0) @ hs.Gaussian(1.0) @ hs.PoissonSubsampled(hs.Laplace(2.0), 0.5)
-    for terms in compose(plan, "test").directions:
+    for terms in composition_of(plan, "test").directions:
         found = top(terms)
         assert 0.0 < found.loss < 1.5
         assert found.log_mass < 2.0 * math.log(0.5)
-    for terms in compose(hs.Gaussian(1.0), "test").directions:
+    for terms in composition_of(hs.Gaussian(1.0), "test").directions:
         assert top(terms).epsilon(1e-9) == top(terms).delta(0.0) == 0.0
 
 
@@ -72,7 +72,7 @@ def test_a_sampled_loss_too_large_for_floats_is_refused() -> None:
 
 
 def test_all_runs_together_have_the_product_of_their_chances() -> None:
-    for terms in compose(hs.Laplace(20.0) ** 100, "test").directions:
+    for terms in composition_of(hs.Laplace(20.0) ** 100, "test").directions:
         found = top(terms)
         assert found.log_mass == pytest.approx(100.0 * math.log(0.5), rel=1e-12)
         assert found.loss == pytest.approx(5.0, rel=1e-12)

@@ -3,9 +3,9 @@
 import pytest
 
 import hockeystick as hs
-from hockeystick.accountants._cost import compose
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import DirectedAccountant
+from hockeystick.accountants.composition import composition_of
 from hockeystick.accountants.contour import Contour, _search, _smoothed
 from hockeystick.accountants.prv import PRV, _refine
 
@@ -64,7 +64,7 @@ def test_who_is_asked_alone_goes_no_further_either(
 ) -> None:
     for room, work in WORK:
         monkeypatch.setattr(room, work, fail)
-    for terms in compose(plan, accountant.name).directions:
+    for terms in composition_of(plan, accountant.name).directions:
         assert accountant.delta_of(terms, epsilon).upper in (0.0, LEAST)
 
 

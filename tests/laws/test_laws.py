@@ -19,9 +19,10 @@ import pytest
 import hockeystick as hs
 from hockeystick._validate import PARAMETERS
 from hockeystick.accountants import ACCOUNTANTS
-from hockeystick.accountants._cost import EMPTY, compose
+from hockeystick.accountants.composition import composition_of
 from hockeystick.mechanisms import MECHANISMS
 from hockeystick.notions import FDP, GDP, NOTIONS, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
+from hockeystick.privacy_loss.composition import EMPTY
 from hockeystick.tradeoffs.laplace import LaplaceTradeOff
 
 STEP: Final = hs.PoissonSubsampled(hs.Gaussian(1.1), rate=0.02)
@@ -286,24 +287,27 @@ def test_every_example_has_an_answer_by_the_accountants_that_take_everything(
 def parts(plan: hs.Mechanism) -> set[tuple[frozenset[Any], frozenset[Any]]]:
     """Return the losses of a plan with their counts, in each place, without their order."""
     return {
-        (frozenset(one.removing), frozenset(one.adding)) for one in compose(plan, "auto").branches
+        (frozenset(one.removing), frozenset(one.adding))
+        for one in composition_of(plan, "auto").branches
     }
 
 
 @each_mechanism
 @pytest.mark.parametrize("count", [1, 5])
 def test_a_power_is_the_composition_of_as_many(plan: hs.Mechanism, count: int) -> None:
-    assert compose(plan**count, "auto") == compose(hs.Composed((plan,) * count), "auto")
+    assert composition_of(plan**count, "auto") == composition_of(
+        hs.Composed((plan,) * count), "auto"
+    )
 
 
 @each_mechanism
 def test_splitting_a_count_changes_nothing(plan: hs.Mechanism) -> None:
-    assert compose(plan**7, "auto") == compose(plan**3 @ plan**4, "auto")
+    assert composition_of(plan**7, "auto") == composition_of(plan**3 @ plan**4, "auto")
 
 
 @each_mechanism
 def test_no_run_costs_nothing(plan: hs.Mechanism) -> None:
-    assert compose(plan**0, "auto") == EMPTY
+    assert composition_of(plan**0, "auto") == EMPTY
 
 
 @pytest.mark.parametrize("accountant", ACCOUNTANTS)

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 from mpmath import mp, mpc, mpf
 
-from hockeystick.accountants._cost import Composition
 from hockeystick.accountants.contour import Contour
 from hockeystick.kernels import fixed_size_gaussian as kernel
 from hockeystick.precision import fixed_size_gaussian as reference
 from hockeystick.precision.profiles import exact, reciprocal
-from hockeystick.privacy_loss import GaussianLoss, PrivacyLoss
+from hockeystick.privacy_loss import Composition, GaussianLoss, PrivacyLoss
 from hockeystick.privacy_loss.fixed_size_gaussian import FixedSizeGaussianLoss
 
 CONTOUR = Contour()

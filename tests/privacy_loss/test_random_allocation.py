@@ -10,7 +10,6 @@ from mpmath import mp, mpf
 from scipy.special import log_ndtr
 
 import hockeystick as hs
-from hockeystick.accountants._cost import Terms
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.closed_form import ClosedForm
 from hockeystick.accountants.contour import Contour
@@ -22,6 +21,7 @@ from hockeystick.privacy_loss import (
     CellLoss,
     GaussianLoss,
     RevealingLoss,
+    Terms,
     dominating_pair,
 )
 from hockeystick.privacy_loss._allocation import allocated

@@ -18,10 +18,10 @@ import pytest
 from mpmath import mp
 
 import hockeystick as hs
-from hockeystick.accountants._cost import Composition, Terms
 from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.federated_limit import limit_delta, limit_mu
 from hockeystick.accountants.gdp import GaussianLimit, limiting_mu
+from hockeystick.privacy_loss import Composition, Terms
 from hockeystick.privacy_loss.fixed_size_gaussian import FixedSizeGaussianLoss
 
 

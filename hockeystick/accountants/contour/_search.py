@@ -7,7 +7,6 @@ from heapq import nlargest
 from typing import Final, NamedTuple
 
 from hockeystick._solve import increasing_root
-from hockeystick.accountants._cost import Composition
 from hockeystick.accountants._orders import (
     log_kappa,
     optimal_order,
@@ -26,7 +25,7 @@ from hockeystick.accountants.contour._integral import (
 )
 from hockeystick.accountants.contour._line import Line, LineTerms, Target, draw, draw_cheapest
 from hockeystick.accountants.gdp import GaussianLimit
-from hockeystick.privacy_loss import LineRule, TailRule
+from hockeystick.privacy_loss import Composition, LineRule, TailRule
 
 # Natural logarithm of the accuracy asked of each error, relative to delta.
 _FINE: Final = 32.0

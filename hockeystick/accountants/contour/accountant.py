@@ -6,11 +6,17 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
-from hockeystick.accountants._cost import Composition, Terms, expand_sequences, largest_loss
 from hockeystick.accountants._interval import Interval, down, up, worse
 from hockeystick.accountants.base import TOLERANCE, DirectedAccountant, Kind
 from hockeystick.accountants.rdp import RDP
-from hockeystick.privacy_loss import GaussianSequenceLoss, LineLoss
+from hockeystick.privacy_loss import (
+    Composition,
+    GaussianSequenceLoss,
+    LineLoss,
+    Terms,
+    expanded,
+    largest_loss,
+)
 
 if TYPE_CHECKING:
     from hockeystick.accountants.contour._integral import Integral
@@ -90,7 +96,7 @@ class Contour(DirectedAccountant):
         lines = self.line_terms(terms)
         found = integral_for_delta(lines, math.log(delta)) if lines else None
         proven = found and _epsilon_interval(found.integral, found.epsilon, delta)
-        one_by_one = expand_sequences(terms)
+        one_by_one = expanded(terms)
         if proven is None and one_by_one != terms:
             return self.epsilon_of(one_by_one, delta)
         bound = proven or RDP().epsilon_of(terms, delta)
@@ -104,13 +110,13 @@ class Contour(DirectedAccountant):
     def delta_of(self, terms: Terms, epsilon: float) -> Interval:
         """Return delta of one direction."""
         lines = self.line_terms(terms)
-        if epsilon > largest_loss(terms):
+        if epsilon >= largest_loss(terms):
             return Interval.point(0.0)
         from hockeystick.accountants.contour._search import integral_for_epsilon
 
         found = integral_for_epsilon(lines, epsilon, least=_BELOW_ALL) if lines else None
         value = None if found is None else found.integral.delta(epsilon)
-        one_by_one = expand_sequences(terms)
+        one_by_one = expanded(terms)
         if value is None and one_by_one != terms:
             return self.delta_of(one_by_one, epsilon)
         if value is None or not value.relative_error <= _WIDEST:
@@ -140,10 +146,10 @@ class Contour(DirectedAccountant):
         from hockeystick.accountants.contour._digits import digits_of
 
         found = []
-        for terms in map(expand_sequences, composition.directions):
+        for terms in map(expanded, composition.directions):
             if any(isinstance(loss, GaussianSequenceLoss) for loss, _ in terms):
                 raise self.refuse("the plan", "so many levels of noise take too long one by one")
-            if quantity == "delta" and value > largest_loss(terms):
+            if quantity == "delta" and value >= largest_loss(terms):
                 found.append(Interval.point(0.0))
                 continue
             lines = self.line_terms(terms)

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, ClassVar, Final, final
 
 from hockeystick._solve import increasing_root
 from hockeystick.accountants._closed_above import closed_delta_upper, closed_epsilon_upper
-from hockeystick.accountants._cost import Terms, expand_sequences, largest_loss
 from hockeystick.accountants._interval import Interval, down, up
 from hockeystick.accountants._orders import optimal_order, optimal_order_at, total
 from hockeystick.accountants.base import TOLERANCE, DirectedAccountant, Kind
 from hockeystick.accountants.closed_form import least_delta, least_epsilon
 from hockeystick.accountants.prv._steering import Steering
 from hockeystick.accountants.rdp import RDP, delta_upper, epsilon_upper
-from hockeystick.privacy_loss import CellLoss, LineLoss
+from hockeystick.privacy_loss import CellLoss, LineLoss, Terms, expanded, largest_loss
 
 if TYPE_CHECKING:
     from hockeystick.accountants.prv._refine import CellTerms, Ends, Question, Read
@@ -77,7 +76,7 @@ class PRV(DirectedAccountant):
         """Return epsilon of one direction, of which a bound is known, by lattices."""
         if not terms:
             return Interval.point(0.0)
-        terms, log_delta = expand_sequences(terms), math.log(delta)
+        terms, log_delta = expanded(terms), math.log(delta)
         most = min(epsilon_upper(terms, delta), most)
         if most == 0.0:
             return Interval.point(0.0)
@@ -91,7 +90,7 @@ class PRV(DirectedAccountant):
 
     def delta_of(self, terms: Terms, epsilon: float) -> Interval:
         """Return delta of one direction."""
-        if epsilon > largest_loss(terms):
+        if epsilon >= largest_loss(terms):
             return Interval.point(0.0)
         closed = closed_delta_upper(terms, epsilon)
         if closed == math.inf:
@@ -103,9 +102,9 @@ class PRV(DirectedAccountant):
 
     def _delta_of(self, terms: Terms, epsilon: float, most: float) -> Interval:
         """Return delta of one direction, of which a bound is known, by lattices."""
-        if epsilon > largest_loss(terms):
+        if epsilon >= largest_loss(terms):
             return Interval.point(0.0)
-        terms = expand_sequences(terms)
+        terms = expanded(terms)
         self._cell_terms(terms)  # Refuses what has no cells, whatever its delta.
         most = max(min(delta_upper(terms, epsilon), most), _TINY)
         if most == _TINY:

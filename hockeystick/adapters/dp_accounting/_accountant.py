@@ -8,8 +8,8 @@ from typing import Any, Final, final
 from dp_accounting import dp_event
 from dp_accounting.privacy_accountant import NeighboringRelation, PrivacyAccountant
 
-from hockeystick.accountants._cost import compose
 from hockeystick.accountants.base import TOLERANCE
+from hockeystick.accountants.composition import composition_of
 from hockeystick.adapters.dp_accounting._reading import parts_of, read
 from hockeystick.adjacency import Adjacency
 from hockeystick.calibration.ledger import Accountant
@@ -105,5 +105,5 @@ class HockeystickAccountant(PrivacyAccountant):  # type: ignore[misc]  # theirs 
     def _run(self, event: dp_event.DpEvent, count: int) -> Repeated:
         """Return runs of the mechanism that an event describes, or raise where none is known."""
         mechanism = read(event, self._adjacency)
-        compose(mechanism, "auto")
+        composition_of(mechanism, "auto")
         return mechanism**count

@@ -1,0 +1,244 @@
+"""Losses that are infinite with some probability, and constants that losses are larger by.
+
+Both are split off from the rest of one direction, and an answer for the rest is turned into one for
+all. Let s be the probability that the sum of the losses is infinite, a the sum of the constants,
+and d the profile of what is left:
+
+    delta(eps) = s + (1 - s) d(eps - a),
+
+with ``d(x) = 1 - e^x + e^x d'(-x)`` for x < 0, d' being the profile of the other direction.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from typing import Final, TypeAlias
+
+from hockeystick.accountants._interval import Interval, down, up
+from hockeystick.privacy_loss import (
+    Composition,
+    ProfileLoss,
+    Readings,
+    Terms,
+    largest_loss,
+    least_largest_loss,
+    merged,
+)
+
+# Covers the few roundings of each step below.
+_SLACK: Final = 2.0**-48
+# The masses of at most this many runs are added up exactly.
+_FEW: Final = 64
+# Where the loss of the rest is negative, epsilon is searched for to this relative width.
+_NARROW: Final = 1e-8
+_HALVINGS: Final = 40
+
+Reading: TypeAlias = Callable[[float], Interval]
+ReadingOfTerms: TypeAlias = Callable[[Terms, float], Interval]
+
+
+@dataclass(frozen=True, slots=True)
+class InfinityMass:
+    """The probability s of one direction: ends of ``ln(1 - s)``, and s itself for few runs.
+
+    What the losses of the rest can add up to is between ``least_largest`` and ``largest``.
+    """
+
+    low: float
+    high: float
+    exact: Readings | None
+    least_largest: float
+    largest: float
+
+    def epsilon(self, delta: float, rest: Reading) -> Interval:
+        """Return epsilon at a delta, given that of the rest at ``(delta - s) / (1 - s)``."""
+        least, most = self._left(delta)
+        return Interval(self._of_rest(most, rest).lower, *self._of_rest(least, rest)[1:]).ordered()
+
+    def _of_rest(self, left: float, rest: Reading) -> Interval:
+        """Return epsilon of the rest at what is left of a delta for it."""
+        if left < 0.0:
+            return Interval.point(math.inf)
+        if left == 0.0:
+            return Interval(self.least_largest, self.largest, self.largest)
+        return rest(left) if left < 1.0 else Interval.point(0.0)
+
+    def delta(self, epsilon: float, rest: Reading) -> Interval:
+        """Return delta at an epsilon, given that of the rest."""
+        if self.low == -math.inf:
+            return Interval.point(1.0)
+        inner = rest(epsilon)
+        if self.exact is not None and inner.upper == 0.0:
+            low, high = sorted(map(float, self.exact))
+            return Interval(down(low), float(self.exact.decimal), min(up(high), 1.0))
+        lower = (-math.expm1(self.high) + math.exp(self.high) * inner.lower) * (1.0 - _SLACK)
+        middle = -math.expm1(self.high) + math.exp(self.high) * inner.estimate
+        upper = (-math.expm1(self.low) + math.exp(self.low) * inner.upper) * (1.0 + _SLACK)
+        return Interval(lower, middle, min(upper, 1.0)).ordered()
+
+    def _left(self, delta: float) -> tuple[float, float]:
+        """Return what of a delta is left for the rest, between two ends; 0 only if exactly that."""
+        if self.exact is not None:
+            asked = Readings.of(delta)
+            left = sorted((d - s) / (1 - s) for d, s in zip(asked, self.exact, strict=True))
+            return _outward(left[0], -1.0), _outward(left[1], 1.0)
+        if self.high < math.log1p(-delta) * (1.0 + _SLACK):
+            return -1.0, -1.0
+        most_infinite = -math.expm1(self.low) * (1.0 + _SLACK)
+        least_infinite = -math.expm1(self.high) * (1.0 - _SLACK)
+        least = (delta - most_infinite) / math.exp(self.low)
+        most = (delta - least_infinite) / math.exp(self.high)
+        return least - _SLACK * abs(least), most + _SLACK * abs(most)
+
+
+def split_infinity(terms: Terms) -> tuple[InfinityMass | None, Terms]:
+    """Return the infinity mass, None where there is none, and the losses where they are finite."""
+    masses = [(mass, count) for loss, count in terms if any(mass := loss.infinity_mass)]
+    if not masses:
+        return None, terms
+    low, high = (
+        math.fsum(count * end(map(_log_complement, mass)) for mass, count in masses)
+        for end in (min, max)
+    )
+    finite = ((loss.finite, count) for loss, count in terms)
+    rest = merged([tuple((loss, count) for loss, count in finite if loss is not None)])
+    return (
+        InfinityMass(
+            low=low * (1.0 + _SLACK),
+            high=high * (1.0 - _SLACK),
+            exact=_together(masses),
+            least_largest=least_largest_loss(rest),
+            largest=max(largest_loss(rest), 0.0),
+        ),
+        rest,
+    )
+
+
+def _together(masses: list[tuple[Readings, int]]) -> Readings | None:
+    """Return s exactly, None where there are too many runs or one is surely infinite."""
+    if sum(count for _, count in masses) > _FEW or any(1 in mass for mass, _ in masses):
+        return None
+    one = Fraction(1)
+    kept = ([(1 - mass[k]) ** count for mass, count in masses] for k in (0, 1))
+    return Readings(*(one - math.prod(two, start=one) for two in kept))
+
+
+def _outward(value: Fraction, side: float) -> float:
+    """Return a float beyond a number; 0 only for 0."""
+    near = float(value)
+    if value == 0 or (near - value) * Fraction(side) > 0:
+        return near
+    return math.nextafter(near, math.inf * side)
+
+
+def _log_complement(mass: Fraction) -> float:
+    """Return ``ln(1 - s)``, which below 1/2 keeps the digits of s, and above those of 1 - s."""
+    if mass >= 1:
+        return -math.inf
+    if mass < 0.5:
+        return math.log1p(-float(mass))
+    rest = 1 - mass
+    return math.log(rest.numerator) - math.log(rest.denominator)
+
+
+def can_be_infinite(composition: Composition) -> bool:
+    """Return whether a loss is infinite with positive probability."""
+    ways = (terms for one in composition.branches for terms in (one.removing, one.adding))
+    return any(
+        any(loss.infinity_mass) or not are_finite(((loss, 1),)) for way in ways for loss, _ in way
+    )
+
+
+def are_finite(terms: Terms) -> bool:
+    """Return whether all losses known by a profile are shown to be finite."""
+    return all(loss.vanishes for loss, _ in terms if isinstance(loss, ProfileLoss))
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """The constants of one direction, between two ends, and the rest, in both directions.
+
+    ``opposite`` is None where the rest alone does not tell the other direction.
+    """
+
+    low: float
+    high: float
+    rest: Terms
+    opposite: Terms | None
+
+    def delta(self, epsilon: float, read: ReadingOfTerms) -> Interval:
+        """Return delta at an epsilon, given how delta of lists of losses is read."""
+        near = self._at(math.nextafter(epsilon - self.high, -math.inf), read)
+        far = self._at(math.nextafter(epsilon - self.low, math.inf), read)
+        return Interval(far.lower, near.estimate, near.upper).ordered()
+
+    def epsilon(self, delta: float, read: ReadingOfTerms, delta_of: ReadingOfTerms) -> Interval:
+        """Return epsilon at a delta, given how both are read off lists of losses."""
+        if not self.rest:
+            # 1 - e^(eps - a) = delta
+            return self._moved(Interval.point(math.log1p(-delta)))
+        of_rest = read(self.rest, delta)
+        moved = self._moved(of_rest)
+        if of_rest.lower > 0.0 or moved.upper == math.inf:
+            return moved
+        if self.high <= 0.0:
+            return Interval(0.0, moved.estimate, moved.upper)
+        at = cache(lambda epsilon: self.delta(epsilon, delta_of))
+        low, middle = _crossing(lambda epsilon: at(epsilon).lower > delta, moved.upper)
+        _, high = _crossing(lambda epsilon: at(epsilon).upper > delta, moved.upper)
+        return Interval(low, middle, high).ordered()
+
+    def _moved(self, found: Interval) -> Interval:
+        """Return an epsilon of the rest, the constants added."""
+        lower, upper = found.lower + self.low, found.upper + self.high
+        ends = lower - _SLACK * abs(lower), found.estimate + self.high, upper + _SLACK * abs(upper)
+        return Interval(*(max(end, 0.0) for end in ends)).ordered()
+
+    def _at(self, x: float, read: ReadingOfTerms) -> Interval:
+        """Return the rest's delta at an epsilon, negative ones included."""
+        if x >= 0.0:
+            return read(self.rest, x) if self.rest else Interval.point(0.0)
+        if self.opposite is None:
+            at_zero = read(self.rest, 0.0)
+            other = Interval(0.0, at_zero.estimate, at_zero.upper)
+        else:
+            other = read(self.opposite, -x) if self.opposite else Interval.point(0.0)
+        share, less = math.exp(x), -math.expm1(x)
+        lower, middle, upper = (less + share * end for end in other)
+        return Interval(lower * (1.0 - _SLACK), middle, min(upper * (1.0 + _SLACK), 1.0)).ordered()
+
+
+def _crossing(above: Callable[[float], bool], most: float) -> tuple[float, float]:
+    """Return epsilons next to each other: at the first delta is above what is asked, or it is 0."""
+    low, high = 0.0, most
+    if not above(0.0):
+        return 0.0, 0.0
+    for _ in range(_HALVINGS):
+        if high - low <= _NARROW * high:
+            break
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if above(middle) else (low, middle)
+    return low, high
+
+
+def split_shift(terms: Terms) -> Shift | None:
+    """Return the constants and the rest, None where there are none."""
+    shifts = [(ends, count) for loss, count in terms if (ends := loss.constant) is not None]
+    if not shifts:
+        return None
+    low, high = (math.fsum(count * ends[side] for ends, count in shifts) for side in (0, 1))
+    rounding = _SLACK * max(abs(low), abs(high))
+    without_constant = ((loss.without_constant, count) for loss, count in terms)
+    rest = merged([tuple((loss, count) for loss, count in without_constant if loss is not None)])
+    return Shift(low - rounding, high + rounding, rest, _opposite(rest))
+
+
+def _opposite(terms: Terms) -> Terms | None:
+    """Return the losses in the other direction, None where one of them does not tell it."""
+    turned = [(loss.opposite, count) for loss, count in terms]
+    known = tuple((loss, count) for loss, count in turned if loss is not None)
+    return known if len(known) == len(terms) else None

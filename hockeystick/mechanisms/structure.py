@@ -1,0 +1,107 @@
+"""The one walk over a plan: what composes, repeats or splits is evaluated from its parts."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol, TypeAlias, TypeVar
+
+from hockeystick.adjacency import Adjacency
+from hockeystick.mechanisms.base import Mechanism, Plan
+from hockeystick.mechanisms.composition import Composed, Repeated
+from hockeystick.mechanisms.parallel import Parallel
+from hockeystick.mechanisms.poisson import PoissonSubsampled
+
+Runs: TypeAlias = tuple[tuple[Mechanism, int], ...]
+Value = TypeVar("Value")
+
+
+class Node(NamedTuple):
+    """A part of a plan, and where it stands in the plan."""
+
+    mechanism: Mechanism
+    path: str
+
+    def __str__(self) -> str:
+        """Return the place and the description."""
+        return f"{self.path} ({self.mechanism})"
+
+
+class Algebra(Protocol[Value]):
+    """What a value of single releases makes of compositions, repetitions and splits of the data."""
+
+    def expanded(self, mechanism: Mechanism) -> Mechanism:
+        """Return what is evaluated instead of a mechanism; the mechanism itself if nothing is."""
+        ...
+
+    def single(self, node: Node) -> Value:
+        """Return the value of one release."""
+        ...
+
+    def composed(self, node: Node, parts: list[Value]) -> Value:
+        """Return the value of releases of the same data."""
+        ...
+
+    def repeated(self, node: Node, once: Value, count: int) -> Value:
+        """Return the value of that many independent runs."""
+        ...
+
+    def split(self, node: Node, name: str, parts: list[Value]) -> Value:
+        """Return the value of releases of disjoint parts of the data."""
+        ...
+
+
+def evaluate(mechanism: Mechanism, algebra: Algebra[Value], path: str = "plan") -> Value:
+    """Return the value of a plan, from those of its single releases."""
+    node = Node(mechanism, path)
+    if isinstance(mechanism, Composed | Parallel):
+        values = [
+            evaluate(part, algebra, f"{path}.parts[{index}]")
+            for index, part in enumerate(mechanism.parts)
+        ]
+        if isinstance(mechanism, Composed):
+            return algebra.composed(node, values)
+        return algebra.split(node, mechanism.split, values)
+    if isinstance(mechanism, Repeated):
+        once = evaluate(mechanism.inner, algebra, f"{path}.inner")
+        return algebra.repeated(node, once, mechanism.count)
+    other = algebra.expanded(mechanism)
+    return algebra.single(node) if other is mechanism else evaluate(other, algebra, path)
+
+
+class _Runs:
+    """The algebra of ``runs_of``."""
+
+    def expanded(self, mechanism: Mechanism) -> Mechanism:
+        """Expand plans, and samples of all data.
+
+        A replaced example moves a sample of all data twice as far as the noise is counted in.
+        """
+        if isinstance(mechanism, PoissonSubsampled):
+            whole = mechanism.rate == 1 and mechanism.adjacency is not Adjacency.REPLACE_ONE
+            return mechanism.inner if whole else mechanism
+        return mechanism.expanded if isinstance(mechanism, Plan) else mechanism
+
+    def single(self, node: Node) -> Runs:
+        """Return one run."""
+        return ((node.mechanism, 1),)
+
+    def composed(self, node: Node, parts: list[Runs]) -> Runs:
+        """Return the runs of all parts."""
+        return tuple(run for part in parts for run in part)
+
+    def repeated(self, node: Node, once: Runs, count: int) -> Runs:
+        """Return the runs with their counts multiplied."""
+        return tuple((mechanism, runs * count) for mechanism, runs in once if runs * count)
+
+    def split(self, node: Node, name: str, parts: list[Runs]) -> Runs:
+        """Return one run of the whole."""
+        return self.single(node)
+
+
+def runs_of(mechanism: Mechanism) -> Runs:
+    """Return the single releases that a plan composes, each with how often it runs."""
+    return evaluate(mechanism, _Runs())
+
+
+def assumptions_of(mechanism: Mechanism) -> tuple[str, ...]:
+    """Return what must hold for a mechanism's description to apply, without repetitions."""
+    return tuple(dict.fromkeys(mechanism.assumptions))

@@ -22,7 +22,7 @@ USUAL := not slow and not peers and not extras
 REST := slow or peers or extras
 # Every room, answered and not only imported, for `make test-lowest`.
 LIGHT := hockeystick tests/test_readme.py tests/accountants/test_leaves.py tests/cli/test_answers.py \
-    tests/privacy_loss/test_gopa.py
+    tests/privacy_loss/decentralised/test_gopa.py
 # What the kernels of the notebooks, which pytest's own filter does not reach, take for errors.
 STRICT := error::UserWarning,error::RuntimeWarning,error::FutureWarning
 SETUP := setup.cfg pyproject.toml

@@ -11,7 +11,7 @@ from hockeystick._solve import increasing_root
 from hockeystick.accountants._interval import Interval, down, up
 from hockeystick.accountants.base import DirectedAccountant, Kind
 from hockeystick.privacy_loss import Ball, NoAnalysisError, Terms, expanded, largest_loss
-from hockeystick.privacy_loss._moment_bounds import LawBounds, moment_bounds_of
+from hockeystick.privacy_loss.bounds.moment_bounds import LawBounds, moment_bounds_of
 
 # Shevtsova's constant for summands that need not be alike.
 _CONSTANT: Final = 0.56

@@ -11,7 +11,7 @@ from hockeystick._solve import increasing_root, minimum
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import DirectedAccountant, Kind
 from hockeystick.privacy_loss import NoAnalysisError, Terms, expanded
-from hockeystick.privacy_loss._moments import FourCumulants, Moments, moments_of
+from hockeystick.privacy_loss.bounds.cumulants import FourCumulants, Moments, moments_of
 
 if TYPE_CHECKING:
     from hockeystick.kernels.series import Array

@@ -14,7 +14,7 @@ from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError
 from hockeystick.notions import ApproxDP
 from hockeystick.privacy_loss import CoinsLoss, DominatedLoss, Terms
-from hockeystick.privacy_loss.shuffled_reports import LEAST_EPSILON, MOST_EPSILON
+from hockeystick.privacy_loss.local.shuffled_reports import LEAST_EPSILON, MOST_EPSILON
 from hockeystick.results import Certified, Quantity
 
 _LOCAL: Final = Domain(

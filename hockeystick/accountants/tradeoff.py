@@ -18,7 +18,7 @@ from hockeystick.accountants.infinity import split_infinity
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import Composed, Mechanism, PriFedSync
 from hockeystick.mechanisms.base import checked
-from hockeystick.mechanisms.federated import View
+from hockeystick.mechanisms.federated.prifedsync import View
 from hockeystick.notions import FDP
 from hockeystick.privacy_loss import (
     Composition,

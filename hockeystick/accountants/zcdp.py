@@ -10,7 +10,7 @@ from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import DirectedAccountant, Kind
 from hockeystick.accountants.closed_form import least_delta, least_epsilon
 from hockeystick.privacy_loss import PrivacyLoss, Terms, largest_loss
-from hockeystick.privacy_loss.concentration import Concentration, concentration_of
+from hockeystick.privacy_loss.bounds.zcdp_line import Concentration, concentration_of
 from hockeystick.tradeoffs._one_order import delta_by_orders, epsilon_by_orders
 from hockeystick.tradeoffs.renyi_curve import RenyiLine
 

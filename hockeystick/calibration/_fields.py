@@ -11,8 +11,8 @@ from typing import Any, Final, TypeAlias
 
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import Mechanism
-from hockeystick.mechanisms.dpsgd.schedules import Schedule
-from hockeystick.mechanisms.tuning import RunCount
+from hockeystick.mechanisms.selection.tuning import RunCount
+from hockeystick.mechanisms.training.schedules import Schedule
 
 Path: TypeAlias = tuple[str | int, ...]
 

@@ -13,7 +13,7 @@ from hockeystick import _validate
 from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import Encoder, Graph, Mechanism
-from hockeystick.mechanisms._sensitivity import Pattern, Squares
+from hockeystick.mechanisms.streams.sensitivity import Pattern, Squares
 from hockeystick.notions import Origin
 from hockeystick.tradeoffs import ApproxTradeOff, PiecewiseLinearTradeOff, TradeOff
 from hockeystick.tradeoffs._polyline import Corners

@@ -31,10 +31,10 @@ from hockeystick.mechanisms import (
 )
 from hockeystick.mechanisms.base import A_MECHANISM, READ_FROM_A_FILE
 from hockeystick.mechanisms.decentralised.graphs import A_GRAPH
-from hockeystick.mechanisms.dpsgd.plan import AN_EXTRA
-from hockeystick.mechanisms.dpsgd.schedules import A_SCHEDULE, Schedule
 from hockeystick.mechanisms.federated.prifedsync import A_CLIENT
-from hockeystick.mechanisms.tuning import A_DISTRIBUTION, RunCount
+from hockeystick.mechanisms.selection.tuning import A_DISTRIBUTION, RunCount
+from hockeystick.mechanisms.training.dpsgd import AN_EXTRA
+from hockeystick.mechanisms.training.schedules import A_SCHEDULE, Schedule
 from hockeystick.notions import NOTIONS
 
 _MOST_BYTES: Final = 1_000_000

@@ -13,8 +13,8 @@ from hockeystick.conversions.theorems import liu_mu
 from hockeystick.mechanisms import Mechanism
 from hockeystick.notions._rounding import largest_reading, least_reading
 from hockeystick.privacy_loss import CellLoss, GaussianLoss, PrivacyLoss, Terms
-from hockeystick.privacy_loss.concentration import concentration_of
-from hockeystick.privacy_loss.dominating_gaussian import gaussian_square_of
+from hockeystick.privacy_loss.bounds.dominating_gaussian import gaussian_square_of
+from hockeystick.privacy_loss.bounds.zcdp_line import concentration_of
 
 _OfLoss: TypeAlias = Callable[[PrivacyLoss], Fraction | None]
 

@@ -23,7 +23,7 @@ def limiting_mu(
 ) -> Found:
     """Return mu of the limit in theorem 2: ``sqrt(2) c sqrt(e^(1/s^2) Phi(1.5/s) + ...)``."""
     from hockeystick.accountants.gdp import limiting_mu as limit
-    from hockeystick.privacy_loss.fixed_size_gaussian import FixedSizeGaussianLoss
+    from hockeystick.privacy_loss.sampling.fixed_size_gaussian import FixedSizeGaussianLoss
 
     loss = FixedSizeGaussianLoss(Fraction(batch_size, examples), noise_multiplier)
     mu = limit(((loss, local_steps * rounds),))

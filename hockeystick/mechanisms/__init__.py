@@ -6,54 +6,58 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from hockeystick.mechanisms import tuning
 from hockeystick.mechanisms.base import Mechanism, Plan
-from hockeystick.mechanisms.batch_clipped import BatchClipped
 from hockeystick.mechanisms.composition import Composed, Repeated
-from hockeystick.mechanisms.decentralised import GOPA, Graph, NoisyIterations, TokenWalk
-from hockeystick.mechanisms.discrete_gaussian import DiscreteGaussian
-from hockeystick.mechanisms.discrete_laplace import DiscreteLaplace
-from hockeystick.mechanisms.dpsgd import DPSGD, Clipping, Sampling, schedules
-from hockeystick.mechanisms.exponential import Exponential, MaxNoise, ReportNoisyMax
-from hockeystick.mechanisms.federated import (
-    ClientSampling,
-    FedAlphaCDP,
-    FedCDP,
-    FederatedClustering,
-    FedSDP,
-    LocalTraining,
-    PriFedSync,
-    RecordSampling,
-    RevealedRound,
-    Sensitivity,
-    Unit,
-)
-from hockeystick.mechanisms.fixed_size import FixedSizeSubsampled
-from hockeystick.mechanisms.gaussian import Gaussian
-from hockeystick.mechanisms.gaussian_mixture import GaussianMixture
-from hockeystick.mechanisms.gaussian_sequence import GaussianSequence
-from hockeystick.mechanisms.joint_gaussian import JointGaussian
-from hockeystick.mechanisms.laplace import Laplace
-from hockeystick.mechanisms.matrix_factorization import Encoder, MatrixFactorization
-from hockeystick.mechanisms.multivariate_laplace import MultivariateLaplace
+from hockeystick.mechanisms.decentralised.gopa import GOPA
+from hockeystick.mechanisms.decentralised.graphs import Graph
+from hockeystick.mechanisms.decentralised.iterated import NoisyIterations
+from hockeystick.mechanisms.decentralised.token_walk import TokenWalk
+from hockeystick.mechanisms.federated.client_level import FedSDP
+from hockeystick.mechanisms.federated.clients import LocalTraining
+from hockeystick.mechanisms.federated.clustering import FederatedClustering
+from hockeystick.mechanisms.federated.instance_level import FedAlphaCDP, FedCDP
+from hockeystick.mechanisms.federated.prifedsync import PriFedSync
+from hockeystick.mechanisms.federated.revealed_round import RevealedRound
+from hockeystick.mechanisms.federated.units import ClientSampling, RecordSampling, Sensitivity, Unit
+from hockeystick.mechanisms.local.randomized_response import RandomizedResponse
+from hockeystick.mechanisms.local.shuffled_reports import ShuffledReports
+from hockeystick.mechanisms.local.unary_encoding import RAPPOR, Encoding, UnaryEncoding
+from hockeystick.mechanisms.noise.discrete_gaussian import DiscreteGaussian
+from hockeystick.mechanisms.noise.discrete_laplace import DiscreteLaplace
+from hockeystick.mechanisms.noise.gaussian import Gaussian
+from hockeystick.mechanisms.noise.gaussian_mixture import GaussianMixture
+from hockeystick.mechanisms.noise.joint_gaussian import JointGaussian
+from hockeystick.mechanisms.noise.laplace import Laplace
+from hockeystick.mechanisms.noise.multivariate_laplace import MultivariateLaplace
+from hockeystick.mechanisms.noise.private_covariance import PrivateCovariance
+from hockeystick.mechanisms.noise.sinh_normal import SinhNormal
+from hockeystick.mechanisms.noise.skellam import Skellam
 from hockeystick.mechanisms.parallel import Parallel
-from hockeystick.mechanisms.permute_and_flip import PermuteAndFlip
-from hockeystick.mechanisms.poisson import PoissonSubsampled
-from hockeystick.mechanisms.private_covariance import PrivateCovariance
-from hockeystick.mechanisms.random_allocation import RandomAllocation
-from hockeystick.mechanisms.randomized_response import RandomizedResponse
-from hockeystick.mechanisms.revealed_sample import RevealedSample
-from hockeystick.mechanisms.shuffled import Shuffled
-from hockeystick.mechanisms.shuffled_reports import ShuffledReports
-from hockeystick.mechanisms.sinh_normal import SinhNormal
-from hockeystick.mechanisms.skellam import Skellam
-from hockeystick.mechanisms.sparse_vector import AboveThreshold, ComparisonNoise, SparseVector
+from hockeystick.mechanisms.sampling.fixed_size import FixedSizeSubsampled
+from hockeystick.mechanisms.sampling.gaussian_sequence import GaussianSequence
+from hockeystick.mechanisms.sampling.poisson import PoissonSubsampled
+from hockeystick.mechanisms.sampling.random_allocation import RandomAllocation
+from hockeystick.mechanisms.sampling.revealed_sample import RevealedSample
+from hockeystick.mechanisms.sampling.shuffled import Shuffled
+from hockeystick.mechanisms.sampling.truncated_poisson import TruncatedPoissonSubsampled
+from hockeystick.mechanisms.sampling.with_replacement import WithReplacementSubsampled
+from hockeystick.mechanisms.selection import tuning
+from hockeystick.mechanisms.selection.exponential import Exponential, MaxNoise, ReportNoisyMax
+from hockeystick.mechanisms.selection.permute_and_flip import PermuteAndFlip
+from hockeystick.mechanisms.selection.sparse_vector import (
+    AboveThreshold,
+    ComparisonNoise,
+    SparseVector,
+)
+from hockeystick.mechanisms.selection.tuning import RandomStopping
+from hockeystick.mechanisms.streams.matrix_factorization import Encoder, MatrixFactorization
+from hockeystick.mechanisms.streams.tree_aggregation import TreeAggregation
 from hockeystick.mechanisms.structure import Algebra, Node, assumptions_of, evaluate, runs_of
-from hockeystick.mechanisms.tree_aggregation import TreeAggregation
-from hockeystick.mechanisms.truncated_poisson import TruncatedPoissonSubsampled
-from hockeystick.mechanisms.tuning import RandomStopping
-from hockeystick.mechanisms.unary_encoding import RAPPOR, Encoding, UnaryEncoding
-from hockeystick.mechanisms.with_replacement import WithReplacementSubsampled
+from hockeystick.mechanisms.training import schedules
+from hockeystick.mechanisms.training.batch_clipped import BatchClipped
+from hockeystick.mechanisms.training.clipping import Clipping
+from hockeystick.mechanisms.training.dpsgd import DPSGD
+from hockeystick.mechanisms.training.samplings import Sampling
 
 __all__ = [
     "DPSGD",

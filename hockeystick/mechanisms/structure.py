@@ -8,7 +8,7 @@ from hockeystick.adjacency import Adjacency
 from hockeystick.mechanisms.base import Mechanism, Plan
 from hockeystick.mechanisms.composition import Composed, Repeated
 from hockeystick.mechanisms.parallel import Parallel
-from hockeystick.mechanisms.poisson import PoissonSubsampled
+from hockeystick.mechanisms.sampling.poisson import PoissonSubsampled
 
 Runs: TypeAlias = tuple[tuple[Mechanism, int], ...]
 Value = TypeVar("Value")

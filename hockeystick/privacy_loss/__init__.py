@@ -1,29 +1,17 @@
 """Privacy losses: for each mechanism the pair of losses, removing and adding, of ONE run.
 
 ``dominating_pair`` is the one place where a mechanism turns into something that can be accounted; a
-new mechanism registers one function there. Every accountant is a way of reading these losses.
+new mechanism registers one function there, in the file of its name, so that some
+modules are imported here only to register. Every accountant is a way of reading these losses.
 """
 
 from __future__ import annotations
 
-from hockeystick.privacy_loss import (  # noqa: F401  # for what they register
-    _lines_by_orders,
-    batch_clipped,
-    factorization,
-    gopa,
-    iterated,
-    joint_gaussian,
-    metric,
-    parallel,
-    revealed_round,
-    revealed_sample,
-    selection,
-    subsamples,
-    truncated_poisson,
-    tuning,
-)
-from hockeystick.privacy_loss.atomic import AtomicLoss
-from hockeystick.privacy_loss.base import (
+from hockeystick.privacy_loss.bounds import zcdp_line_by_orders  # noqa: F401
+from hockeystick.privacy_loss.bounds.closed_form_above import closed_above
+from hockeystick.privacy_loss.core import parallel  # noqa: F401
+from hockeystick.privacy_loss.core.atomic import AtomicLoss
+from hockeystick.privacy_loss.core.base import (
     Atoms,
     Ball,
     CellLoss,
@@ -40,9 +28,7 @@ from hockeystick.privacy_loss.base import (
     TailSplit,
     TailValues,
 )
-from hockeystick.privacy_loss.bounded_range import BoundedRangeLoss
-from hockeystick.privacy_loss.closed_above import closed_above
-from hockeystick.privacy_loss.composition import (
+from hockeystick.privacy_loss.core.composition import (
     Composition,
     Terms,
     attained,
@@ -52,39 +38,53 @@ from hockeystick.privacy_loss.composition import (
     least_largest_loss,
     merged,
 )
-from hockeystick.privacy_loss.discrete_gaussian import DiscreteGaussianLoss
-from hockeystick.privacy_loss.discrete_laplace import DiscreteLaplaceLoss
-from hockeystick.privacy_loss.dominated import DominatedLoss
-from hockeystick.privacy_loss.fixed_size_gaussian import FixedSizeGaussianLoss
-from hockeystick.privacy_loss.folded import FoldedGaussianLoss, FoldedLaplaceLoss
-from hockeystick.privacy_loss.gaussian import GaussianLoss
-from hockeystick.privacy_loss.gaussian_mixture import GaussianMixtureLoss
-from hockeystick.privacy_loss.gaussian_sequence import GaussianSequenceLoss
-from hockeystick.privacy_loss.laplace import LaplaceLoss
-from hockeystick.privacy_loss.leaning_coins import CoinsLoss
-from hockeystick.privacy_loss.leaves import dominating_pair_of_tradeoff
-from hockeystick.privacy_loss.multivariate_laplace import MultivariateLaplaceLoss
-from hockeystick.privacy_loss.outcomes import OutcomesLoss, PartlyShownLoss
-from hockeystick.privacy_loss.random_allocation import AllocationLoss
-from hockeystick.privacy_loss.randomized_response import RandomizedResponseLoss
-from hockeystick.privacy_loss.registry import DominatingPair, NoAnalysisError, dominating_pair
-from hockeystick.privacy_loss.renyi_curve import ConcentratedLoss, CurveLoss, RenyiCurveLoss
-from hockeystick.privacy_loss.revealed_mixture import (
+from hockeystick.privacy_loss.core.dominated import DominatedLoss
+from hockeystick.privacy_loss.core.infinity_mass import ConstantLoss, RevealingLoss
+from hockeystick.privacy_loss.core.observed_mixture import (
     RevealedMixtureLoss,
     RevealedMixtureProfiledLoss,
     revealed_mixture,
 )
-from hockeystick.privacy_loss.revealing import ConstantLoss, RevealingLoss
-from hockeystick.privacy_loss.sampled import SampledLoss, SampledProfiledLoss
-from hockeystick.privacy_loss.sampled_gaussian import SampledGaussianLoss
-from hockeystick.privacy_loss.shuffled import LargestBatchLoss
-from hockeystick.privacy_loss.shuffled_reports import CountLoss
-from hockeystick.privacy_loss.sinh_normal import SinhNormalLoss
-from hockeystick.privacy_loss.skellam import SkellamLoss
-from hockeystick.privacy_loss.sparse_vector import FirstOfManyLoss, UnknownLoss
-from hockeystick.privacy_loss.trade_off import ProfileLoss
-from hockeystick.privacy_loss.two_point import TwoPointLoss
-from hockeystick.privacy_loss.unary_encoding import RAPPORLoss, UnaryEncodingLoss
+from hockeystick.privacy_loss.core.outcomes import OutcomesLoss, PartlyShownLoss
+from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
+from hockeystick.privacy_loss.decentralised import gopa, iterated, token_walk  # noqa: F401
+from hockeystick.privacy_loss.federated import revealed_round  # noqa: F401
+from hockeystick.privacy_loss.guarantees import gaussian, metric  # noqa: F401
+from hockeystick.privacy_loss.guarantees.bounded_range import BoundedRangeLoss
+from hockeystick.privacy_loss.guarantees.renyi import ConcentratedLoss, CurveLoss, RenyiCurveLoss
+from hockeystick.privacy_loss.guarantees.trade_off import ProfileLoss, dominating_pair_of_tradeoff
+from hockeystick.privacy_loss.guarantees.two_point import TwoPointLoss
+from hockeystick.privacy_loss.local.randomized_response import RandomizedResponseLoss
+from hockeystick.privacy_loss.local.shuffled_reports import CountLoss
+from hockeystick.privacy_loss.local.stronger_clones import CoinsLoss
+from hockeystick.privacy_loss.local.unary_encoding import RAPPORLoss, UnaryEncodingLoss
+from hockeystick.privacy_loss.noise import joint_gaussian, private_covariance  # noqa: F401
+from hockeystick.privacy_loss.noise.discrete_gaussian import DiscreteGaussianLoss
+from hockeystick.privacy_loss.noise.discrete_laplace import DiscreteLaplaceLoss
+from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
+from hockeystick.privacy_loss.noise.gaussian_mixture import GaussianMixtureLoss
+from hockeystick.privacy_loss.noise.laplace import LaplaceLoss
+from hockeystick.privacy_loss.noise.multivariate_laplace import MultivariateLaplaceLoss
+from hockeystick.privacy_loss.noise.sinh_normal import SinhNormalLoss
+from hockeystick.privacy_loss.noise.skellam import SkellamLoss
+from hockeystick.privacy_loss.sampling import (  # noqa: F401
+    fixed_size,
+    poisson,
+    revealed_sample,
+    truncated_poisson,
+    with_replacement,
+)
+from hockeystick.privacy_loss.sampling.fixed_size_gaussian import FixedSizeGaussianLoss
+from hockeystick.privacy_loss.sampling.gaussian_sequence import GaussianSequenceLoss
+from hockeystick.privacy_loss.sampling.random_allocation import AllocationLoss
+from hockeystick.privacy_loss.sampling.sampled import SampledLoss, SampledProfiledLoss
+from hockeystick.privacy_loss.sampling.sampled_gaussian import SampledGaussianLoss
+from hockeystick.privacy_loss.sampling.shuffled import LargestBatchLoss
+from hockeystick.privacy_loss.selection import exponential, permute_and_flip, tuning  # noqa: F401
+from hockeystick.privacy_loss.selection.above_threshold import FoldedGaussianLoss, FoldedLaplaceLoss
+from hockeystick.privacy_loss.selection.sparse_vector import FirstOfManyLoss, UnknownLoss
+from hockeystick.privacy_loss.streams import matrix_factorization, tree_aggregation  # noqa: F401
+from hockeystick.privacy_loss.training import batch_clipped  # noqa: F401
 
 __all__ = [
     "AllocationLoss",

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, final
 from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.errors import ParameterError
-from hockeystick.mechanisms.laplace import Laplace
-from hockeystick.mechanisms.randomized_response import RandomizedResponse
+from hockeystick.mechanisms.local.randomized_response import RandomizedResponse
+from hockeystick.mechanisms.noise.laplace import Laplace
 from hockeystick.release._values import real_array
 
 if TYPE_CHECKING:

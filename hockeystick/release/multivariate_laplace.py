@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.errors import ParameterError
-from hockeystick.mechanisms.multivariate_laplace import MultivariateLaplace
+from hockeystick.mechanisms.noise.multivariate_laplace import MultivariateLaplace
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.release._values import of_kind
 

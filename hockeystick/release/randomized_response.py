@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from hockeystick import _validate
 from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.errors import ParameterError
-from hockeystick.mechanisms.randomized_response import RandomizedResponse
+from hockeystick.mechanisms.local.randomized_response import RandomizedResponse
 from hockeystick.release._values import category_array, of_kind
 
 if TYPE_CHECKING:

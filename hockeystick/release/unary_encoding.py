@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.errors import ParameterError
-from hockeystick.mechanisms.unary_encoding import Encoding, UnaryEncoding
+from hockeystick.mechanisms.local.unary_encoding import Encoding, UnaryEncoding
 from hockeystick.release._values import category_array, of_kind
 from hockeystick.release.randomized_response import SHARE, USERS
 

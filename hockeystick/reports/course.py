@@ -17,7 +17,7 @@ from hockeystick.mechanisms import (
     PriFedSync,
     Repeated,
 )
-from hockeystick.mechanisms.dpsgd.schedules import Schedule, Values
+from hockeystick.mechanisms.training.schedules import Schedule, Values
 
 # Fewer epochs than these are shown by their steps.
 _FEWEST_EPOCHS: Final = 2

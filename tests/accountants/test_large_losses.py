@@ -15,7 +15,7 @@ from hockeystick.accountants.contour._line import LineTerms, Target
 from hockeystick.precision import jumps as twin
 from hockeystick.precision.profiles import exact, reciprocal
 from hockeystick.privacy_loss import GaussianLoss, SampledGaussianLoss, TailSplit
-from hockeystick.privacy_loss.sampled_gaussian_jumps import SampledGaussianTailSplit
+from hockeystick.privacy_loss.sampling.sampled_gaussian_tail import SampledGaussianTailSplit
 
 Array: TypeAlias = NDArray[np.float64]
 Plan: TypeAlias = tuple[tuple[float, float, int], ...]

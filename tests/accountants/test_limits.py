@@ -34,9 +34,9 @@ from hockeystick.privacy_loss import (
     TwoPointLoss,
     largest_loss,
 )
-from hockeystick.privacy_loss._moments import FourCumulants, moments_of
-from hockeystick.privacy_loss.fixed_size_gaussian import FixedSizeGaussianLoss
-from hockeystick.privacy_loss.sampled import sampled
+from hockeystick.privacy_loss.bounds.cumulants import FourCumulants, moments_of
+from hockeystick.privacy_loss.sampling.fixed_size_gaussian import FixedSizeGaussianLoss
+from hockeystick.privacy_loss.sampling.sampled import sampled
 
 REMOVING: Final[Terms] = ((SampledGaussianLoss(0.01, 1.0, removing=True), 1000),)
 ADDING: Final[Terms] = ((SampledGaussianLoss(0.01, 1.0, removing=False), 1000),)

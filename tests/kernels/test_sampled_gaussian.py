@@ -14,7 +14,7 @@ from hockeystick.kernels import sampled_gaussian as kernel
 from hockeystick.precision import sampled_gaussian as exact_nodes
 from hockeystick.precision.profiles import exact, reciprocal
 from hockeystick.privacy_loss import SampledGaussianLoss
-from hockeystick.privacy_loss.sampled_gaussian import TrapezoidRule
+from hockeystick.privacy_loss.sampling.sampled_gaussian import TrapezoidRule
 
 RATES: tuple[float | Fraction, ...] = (1e-12, 1e-5, Fraction(256, 60_000), 0.01, 1 / 3, 0.97)
 NOISES = (0.05, 0.3, 0.8, 1.1, 4.0, 300.0)

@@ -22,7 +22,7 @@ from hockeystick.accountants import ACCOUNTANTS
 from hockeystick.accountants.composition import composition_of
 from hockeystick.mechanisms import MECHANISMS
 from hockeystick.notions import FDP, GDP, NOTIONS, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
-from hockeystick.privacy_loss.composition import EMPTY
+from hockeystick.privacy_loss.core.composition import EMPTY
 from hockeystick.tradeoffs.laplace import LaplaceTradeOff
 
 STEP: Final = hs.PoissonSubsampled(hs.Gaussian(1.1), rate=0.02)

@@ -18,7 +18,7 @@ from hockeystick.privacy_loss import (
     SampledGaussianLoss,
     dominating_pair,
 )
-from hockeystick.privacy_loss._rates import complement_bounds
+from hockeystick.privacy_loss.core.rates import complement_bounds
 
 RATES: tuple[float | Fraction, ...] = (1e-20, 1e-6, Fraction(256, 60_000), 0.1, 0.999)
 

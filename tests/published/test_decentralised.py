@@ -8,7 +8,7 @@ from mpmath import mp
 
 import hockeystick as hs
 from hockeystick.privacy_loss import DominatedLoss, GaussianLoss, dominating_pair
-from tests.privacy_loss.test_gopa import ends
+from tests.privacy_loss.decentralised.test_gopa import ends
 
 STEPS: dict[str, Any] = {"step_size": 0.1, "smoothness": 1.0}
 # Variances 1/2 and 10, and 0.16 and 4, as standard deviations.

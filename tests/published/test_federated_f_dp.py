@@ -22,7 +22,7 @@ from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.federated_limit import limit_delta, limit_mu
 from hockeystick.accountants.gdp import GaussianLimit, limiting_mu
 from hockeystick.privacy_loss import Composition, Terms
-from hockeystick.privacy_loss.fixed_size_gaussian import FixedSizeGaussianLoss
+from hockeystick.privacy_loss.sampling.fixed_size_gaussian import FixedSizeGaussianLoss
 
 
 class Row(NamedTuple):

@@ -7,7 +7,7 @@ import pytest
 from mpmath import mp
 
 import hockeystick as hs
-from hockeystick.privacy_loss.registry import dominating_pair
+from hockeystick.privacy_loss.core.registry import dominating_pair
 
 
 def delta(plan: hs.Mechanism, epsilon: float) -> hs.Certified:

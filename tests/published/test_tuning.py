@@ -15,7 +15,7 @@ from mpmath import mp
 
 import hockeystick as hs
 from hockeystick.privacy_loss import dominating_pair
-from hockeystick.privacy_loss.tuning import PoissonTuningLoss, profile_upper
+from hockeystick.privacy_loss.selection.tuning import PoissonTuningLoss, profile_upper
 
 RUN = hs.ZCDP(0.1)
 DELTA = 1e-6

@@ -22,7 +22,7 @@ from hockeystick.accountants.contour._line import (
     log_truncation,
 )
 from hockeystick.privacy_loss import Ball, LineRule, LineValues, TailRule
-from hockeystick.privacy_loss._lines import complex_log1p
+from hockeystick.privacy_loss.core.analytic_cgf import complex_log1p
 
 Floats: TypeAlias = NDArray[np.float64]
 Complexes: TypeAlias = NDArray[np.complex128]

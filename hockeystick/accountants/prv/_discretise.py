@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.privacy_loss._cells import reach
-from hockeystick.privacy_loss.base import Masses
+from hockeystick.privacy_loss.core.base import Masses
+from hockeystick.privacy_loss.core.interval_masses import reach
 
 if TYPE_CHECKING:
     from hockeystick.kernels.series import Array

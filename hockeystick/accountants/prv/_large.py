@@ -14,7 +14,7 @@ import numpy as np
 
 from hockeystick._solve import increasing_root
 from hockeystick.accountants.prv._points import is_atomic
-from hockeystick.privacy_loss._cells import points_of, reach
+from hockeystick.privacy_loss.core.interval_masses import points_of, reach
 
 if TYPE_CHECKING:
     from hockeystick.accountants.prv._refine import Question

@@ -15,7 +15,7 @@ import numpy as np
 
 from hockeystick.accountants._orders import TermSequence
 from hockeystick.privacy_loss import Ball, CellLoss, CGFEstimate, PrivacyLoss
-from hockeystick.privacy_loss._cells import points_of, reach
+from hockeystick.privacy_loss.core.interval_masses import points_of, reach
 
 # With more losses than this none is looked at.
 _MOST_LOSSES: Final = 16

@@ -28,7 +28,7 @@ from hockeystick.mechanisms import (
     TruncatedPoissonSubsampled,
     WithReplacementSubsampled,
 )
-from hockeystick.mechanisms.tuning import RunCount, TruncatedNegativeBinomial
+from hockeystick.mechanisms.selection.tuning import RunCount, TruncatedNegativeBinomial
 from hockeystick.notions import ZCDP, PureDP
 
 

@@ -34,7 +34,7 @@ from hockeystick.adapters.torch._gradients import (
 from hockeystick.adapters.torch._loader import Batch, Loader, Sampler
 from hockeystick.adapters.torch._random import normals
 from hockeystick.errors import IncompatibleError, ParameterError
-from hockeystick.mechanisms.clipping import Clipping
+from hockeystick.mechanisms.training.clipping import Clipping
 
 _MICROBATCH: Final = Domain(symbol="b", low=1, high=MAX_COUNT, typical=(8, 1024), whole=True)
 _LENGTH: Final = Domain(symbol="L", low=1, high=MAX_COUNT, typical=(8, 4096), whole=True)

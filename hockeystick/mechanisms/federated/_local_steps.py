@@ -13,14 +13,14 @@ from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms._divisor import divided_words
 from hockeystick.mechanisms.base import Mechanism
-from hockeystick.mechanisms.clipping import Clipping
-from hockeystick.mechanisms.dpsgd.samplings import SCHEMES, Batches, Sampling
 from hockeystick.mechanisms.federated.client_level import of_clients
 from hockeystick.mechanisms.federated.revealed_round import RevealedRound
 from hockeystick.mechanisms.federated.units import RecordSampling, Unit
-from hockeystick.mechanisms.fixed_size import FixedSizeSubsampled
-from hockeystick.mechanisms.gaussian import Gaussian
-from hockeystick.mechanisms.poisson import PoissonSubsampled
+from hockeystick.mechanisms.noise.gaussian import Gaussian
+from hockeystick.mechanisms.sampling.fixed_size import FixedSizeSubsampled
+from hockeystick.mechanisms.sampling.poisson import PoissonSubsampled
+from hockeystick.mechanisms.training.clipping import Clipping
+from hockeystick.mechanisms.training.samplings import SCHEMES, Batches, Sampling
 
 if TYPE_CHECKING:
     import numpy as np

@@ -14,10 +14,10 @@ from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms._divisor import divided_words
 from hockeystick.mechanisms.base import Mechanism, Plan
 from hockeystick.mechanisms.federated.units import ClientSampling, Unit
-from hockeystick.mechanisms.fixed_size import FixedSizeSubsampled
-from hockeystick.mechanisms.gaussian import Gaussian
-from hockeystick.mechanisms.poisson import PoissonSubsampled
-from hockeystick.mechanisms.revealed_sample import RevealedSample
+from hockeystick.mechanisms.noise.gaussian import Gaussian
+from hockeystick.mechanisms.sampling.fixed_size import FixedSizeSubsampled
+from hockeystick.mechanisms.sampling.poisson import PoissonSubsampled
+from hockeystick.mechanisms.sampling.revealed_sample import RevealedSample
 
 CLIENTS: Final = Domain(symbol="N", low=1, high=MAX_COUNT, typical=(100, 10_000), whole=True)
 DRAWN: Final = Domain(symbol="K", low=1, high=MAX_COUNT, typical=(5, 1000), whole=True)

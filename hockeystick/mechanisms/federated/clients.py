@@ -12,8 +12,8 @@ from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.base import Mechanism, Plan
-from hockeystick.mechanisms.fixed_size import FixedSizeSubsampled
-from hockeystick.mechanisms.gaussian import Gaussian
+from hockeystick.mechanisms.noise.gaussian import Gaussian
+from hockeystick.mechanisms.sampling.fixed_size import FixedSizeSubsampled
 
 _STEPS: Final = Domain(symbol="K", low=0, high=MAX_COUNT, typical=(1, 1000), whole=True)
 

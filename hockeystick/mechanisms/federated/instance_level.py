@@ -12,9 +12,9 @@ from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.base import Mechanism, Plan
 from hockeystick.mechanisms.composition import Composed
-from hockeystick.mechanisms.dpsgd.schedules import A_SCHEDULE, Schedule, factors_of
 from hockeystick.mechanisms.federated._local_steps import LocalSteps
 from hockeystick.mechanisms.federated.units import RecordSampling, Sensitivity, Unit
+from hockeystick.mechanisms.training.schedules import A_SCHEDULE, Schedule, factors_of
 
 if TYPE_CHECKING:
     import numpy as np

@@ -29,7 +29,7 @@ class View(StrEnum):
     - ``ALL_CLIENTS`` ("all-clients"): all other clients together (strong federated f-DP).
 
     Example:
-        >>> from hockeystick.mechanisms.federated import View
+        >>> from hockeystick.mechanisms.federated.prifedsync import View
         >>> print(View.ALL_CLIENTS)
         all-clients
     """

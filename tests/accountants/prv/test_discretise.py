@@ -10,7 +10,7 @@ from mpmath import mp
 from hockeystick.accountants.prv._discretise import Grid, Weights, above, below, cover
 from hockeystick.kernels.series import Array
 from hockeystick.privacy_loss import Atoms, CellLoss, GaussianLoss, Masses, TwoPointLoss
-from hockeystick.privacy_loss.laplace import LaplaceLoss
+from hockeystick.privacy_loss.noise.laplace import LaplaceLoss
 
 LOSSES: Final = {
     "Gaussian": GaussianLoss(1.3),

@@ -11,7 +11,7 @@ from hockeystick.accountants.prv._points import natural_step, parts_for
 from hockeystick.accountants.prv._spectrum import Few, Listed
 from hockeystick.accountants.prv.lattice import Lattice, Put, compose
 from hockeystick.privacy_loss import CellLoss, GaussianLoss, TwoPointLoss
-from hockeystick.privacy_loss.laplace import LaplaceLoss
+from hockeystick.privacy_loss.noise.laplace import LaplaceLoss
 
 TAILS = (-60.0, -60.0)
 

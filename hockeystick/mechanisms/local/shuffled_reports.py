@@ -1,0 +1,121 @@
+"""Reports that people randomize themselves, of which a shuffler hides who sent which."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, final
+
+from hockeystick import _validate
+from hockeystick._validate import MAX_COUNT, Domain
+from hockeystick.adjacency import Adjacency
+from hockeystick.errors import IncompatibleError
+from hockeystick.mechanisms.base import Mechanism, checked
+
+_USERS: Final = Domain(symbol="n", low=1, high=MAX_COUNT, typical=(100, 10**7), whole=True)
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class ShuffledReports(Mechanism):
+    """The multiset of the reports of n users, each randomized by its user: the shuffle model.
+
+    M(x_1, ..., x_n) = a random permutation of (R(x_1), ..., R(x_n)), where R is ``randomizer``,
+    the same for all users, which is epsilon_0-DP for the person who reports. ``** rounds`` has
+    fresh noise, and a fresh permutation, in each round.
+
+    That all run the same one matters: the others hide a report only as far as they may send it
+    themselves. Among 99 who send a constant of their own, one bit of ``RandomizedResponse(1)`` is
+    seen as it is, and delta(0.5) is 0.28765, not 1.7e-6.
+
+    With ``tau = tanh(epsilon_0/2)``, ``T = 1 + Bin(n - 1, 1 - tau)`` and S the sum of T fair
+    signs, the reports cost no more than the pair of distributions of (S, T) that have the densities
+    ``1 + tau S/T`` and ``1 - tau S/T``:
+
+        delta(epsilon) <= (1 + e^epsilon) E[(tau S/T - tanh(epsilon/2))_+].
+
+    That is the pair ``(A + D, C - A + 1 - D)`` and ``(A + 1 - D, C - A + D)`` of the stronger
+    clones: C others send one of the two reports of the one whose datum is replaced, A of them the
+    first one, and D is a randomized response.
+
+    Guarantees:
+        An interval: the upper end is that of the stronger clones, which holds for every
+        epsilon_0-DP randomizer that all users run, and all data
+        (``privacy_loss/local/shuffled_reports.py`` has a proof). The lower end is that of concrete
+        data: for ``RandomizedResponse``, where all others hold the first user's category, another
+        one of the two, or (with three categories or more) a third one; for ``PureDP``, that of one
+        of these with 2 or 3 categories; none (0) for other randomizers. Which one is chosen by a
+        moment. Where the others hold a third of 3 categories, ``mu^2`` of the Gaussian limit of
+        many users is that of the clones times ``(e^epsilon_0 + 1)/(e^epsilon_0 + 2)``, so that the
+        interval closes as epsilon_0 grows. Next to epsilon = epsilon_0, where only the event counts
+        that all reports agree, binary randomized response attains the clones' pair. In between no
+        randomizer is known to: the width of the interval is what is not settled, not what is
+        rounded, which ``hockeystick.accountants.shuffled_reports.clones_epsilon`` shows.
+
+    Edge cases:
+        One user's report is that of the randomizer itself. A randomizer that shows everything is
+        not helped by a shuffler. No amplification is credited beyond epsilon_0 = 20. More users
+        than 10^9 are refused; fewer cost no less.
+
+    Args:
+        randomizer: What each user runs: a mechanism for one person's datum, such as
+            ``RandomizedResponse``, ``UnaryEncoding`` or ``PureDP(epsilon_0)``.
+        users: The number n of users, an integer from 1 to 10^15.
+
+    Raises:
+        ParameterError: If a parameter is outside its domain.
+        IncompatibleError: If the randomizer is not for one person's datum but for data sets.
+
+    References:
+        Feldman, McMillan and Talwar, "Stronger Privacy Amplification by Shuffling for Renyi and
+        Approximate Differential Privacy", SODA 2023 (arXiv 2208.04591), for the pair; the one of
+        their "Hiding Among the Clones", FOCS 2021, has ``e^-epsilon_0`` in the place of
+        ``1 - tau``. Bounds from the parameters of one randomizer alone, in which the first user's
+        report may be neither of the two ("variation ratio"), do not hold where others share that
+        user's datum, and are not used.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> plan = hs.ShuffledReports(hs.RandomizedResponse(4.0, categories=3), users=100_000)
+        >>> answer = hs.epsilon(plan, delta=1e-6)
+        >>> print(f"between {answer.lower:.4f} and {answer.upper:.4f}")
+        between 0.1170 and 0.1182
+    """
+
+    randomizer: Mechanism
+    users: int
+
+    def __init__(self, randomizer: Mechanism, users: float) -> None:
+        object.__setattr__(self, "randomizer", _local(checked("randomizer", randomizer)))
+        object.__setattr__(self, "users", _validate.count("users", users, _USERS))
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """Replace-one: neighbours differ in the datum of one user."""
+        return Adjacency.REPLACE_ONE
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What must hold of the users and of the shuffler."""
+        return (
+            self.adjacency.meaning,
+            *self.randomizer.assumptions,
+            f"All {self.users:,} users run this same randomizer, independently, and send one "
+            "report each; none of them works with who sees the shuffled reports.",
+            "The shuffler permutes the reports at random and hides whatever else could tell who "
+            "sent which.",
+        )
+
+    def _words(self) -> tuple[str, tuple[str, ...]]:
+        """Return what is shuffled and the number of users."""
+        return f"shuffled reports of [{self.randomizer}]", (f"{self.users} users",)
+
+
+def _local(randomizer: Mechanism) -> Mechanism:
+    """Return the randomizer if it is for one person's datum, or raise."""
+    if randomizer.adjacency is not None:
+        raise IncompatibleError(
+            f"a shuffler mixes reports that each person randomizes; {randomizer} is for data sets "
+            f"under {randomizer.adjacency}; use a release for one person's datum, such as "
+            "RandomizedResponse or PureDP"
+        )
+    return randomizer

@@ -1,0 +1,70 @@
+"""The Skellam mechanism."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final, final
+
+from hockeystick import _validate
+from hockeystick._numerals import plain
+from hockeystick._validate import Domain
+from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.noise._integers import assumption, details, sensitivity_of
+
+_VARIANCE: Final = Domain(symbol="mu", low=0, high=math.inf, typical=(1, 10_000))
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class Skellam(Mechanism):
+    """An integer plus symmetric Skellam noise, the difference of two Poisson variables.
+
+    ``P[noise = k] = e^-v I_k(v)`` over the integers, with the modified Bessel function and
+    ``v = variance``; either Poisson variable has the mean v/2. The noises of several parties add
+    up to Skellam noise of the sum of the variances.
+
+    Guarantees:
+        Exact for a single integer that reaches its sensitivity.
+
+    Edge cases:
+        Variance 0 releases the integer itself; inf releases nothing.
+
+    Args:
+        variance: Variance of the noise, in [0, inf], in units of the integer itself, squared.
+        sensitivity: How far the integer moves between neighbours, an integer from 1 to 10^15.
+
+    Raises:
+        ParameterError: If a parameter is outside its domain.
+
+    References:
+        Agarwal, Kairouz and Liu, "The Skellam Mechanism for Differentially Private Federated
+        Learning", NeurIPS 2021.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> print(hs.Skellam(variance=100))
+        Skellam (variance 100)
+    """
+
+    variance: float
+    sensitivity: int = 1
+
+    def __init__(self, variance: float, sensitivity: int = 1) -> None:
+        object.__setattr__(self, "variance", _validate.real("variance", variance, _VARIANCE))
+        object.__setattr__(self, "sensitivity", sensitivity_of(sensitivity))
+
+    @property
+    def adjacency(self) -> None:
+        """None: the description holds for whichever adjacency the sensitivity was taken under."""
+        return None
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What must hold for the noise to be as described."""
+        noise = f"Skellam (variance {plain(self.variance)})"
+        return (assumption(noise, self.sensitivity),)
+
+    def _words(self) -> tuple[str, tuple[str, ...]]:
+        """Return the name, the variance and the sensitivity."""
+        return "Skellam", details(f"variance {self.variance:g}", self.sensitivity)

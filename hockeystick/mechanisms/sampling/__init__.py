@@ -1,0 +1,1 @@
+"""Mechanisms on a part of the data."""

@@ -1,0 +1,122 @@
+"""Samples of a fixed size, drawn without replacement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, final
+
+from hockeystick import _validate
+from hockeystick.adjacency import Adjacency
+from hockeystick.errors import ParameterError
+from hockeystick.mechanisms.base import Mechanism, checked
+from hockeystick.mechanisms.sampling._fixed_sizes import (
+    refuse_other_adjacency,
+    sampled_words,
+    set_batch,
+)
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class FixedSizeSubsampled(Mechanism):
+    """A mechanism run on a random sample of a fixed size, drawn without replacement.
+
+    M(D) = inner(S), where S is one of the sets of ``batch_size`` examples of D, all equally likely,
+    and is kept secret. In a sample of a fixed size another example takes the place of a missing
+    one: ``inner`` is described for samples in which one example is replaced, also under add-remove.
+
+    Guarantees:
+        Under add-remove exact: ``(1-q) inner(S') + q inner(S)`` against ``inner(S')`` and its
+        reverse, q = batch_size / examples, dominate and are attained. Under replace-one a single
+        run is exact; of several the upper end composes ``C_q(f)``, the worst of both directions in
+        each run, and the lower end the direction that costs most throughout.
+
+        Under zero-out an interval. Let P_1 be the release from a sample with the example, Q_1 that
+        with the example zeroed, and P_0 that without it, the same for both data sets. With
+        ``b = e^(eps'-eps)``, ``e^eps' = 1 + q (e^eps - 1)``, advanced joint convexity says
+
+            delta(eps') = q H_eps(P_1, (1-b) P_0 + b Q_1)
+                       <= q ((1-b) H_eps(P_1, P_0) + b H_eps(P_1, Q_1)),
+
+        and both divergences are at most that of a replacement: P_0 is P_1 with another example in
+        the place of the one that is zeroed, on average over which. The same holds with P_1 and Q_1
+        exchanged, so that the upper end is that of replace-one. The lower end is known for Gaussian
+        noise on sums: where all other examples contribute nothing, zeroing moves a sum by half as
+        much as a replacement may, C of 2C, and the release is a sampled Gaussian.
+
+    Edge cases:
+        Under replace-one a sample of all examples is the inner mechanism itself. Under add-remove
+        its neighbour has no example to take the place of the one that is missing: known is only an
+        interval, for a Gaussian on sums of contributions of norm at most C, 2C apart where one is
+        replaced. One that is missing moves such a sum by C, the lower end; the upper end is that of
+        a replacement, which holds for contributions in [0, 2C] as well.
+
+    Args:
+        inner: The mechanism that is run on the sample, the same in both directions of a
+            replacement, as noise is; a Gaussian's noise multiplier is the standard deviation over
+            the most that replacing one example moves the result.
+        batch_size: Size of a sample, an integer from 1 to examples.
+        examples: Size of the data set, under add-remove exactly that of the larger one, an integer
+            >= 1.
+        adjacency: "replace-one", "add-remove" or "zero-out".
+
+    Raises:
+        ParameterError: If a parameter is outside its domain.
+        IncompatibleError: If the inner mechanism is described under another adjacency than
+            replace-one.
+
+    References:
+        Balle, Barthe and Gaboardi, "Privacy amplification by subsampling", NeurIPS 2018, theorem 2;
+        Dong, Roth and Su, JRSS B 2022, theorem 4.2; Zhu, Dong and Wang, AISTATS 2022, theorem 11;
+        Lebeda, Regehr, Kamath and Steinke, "Avoiding pitfalls for privacy accounting of subsampled
+        mechanisms under composition", SaTML 2025, for why directions are composed apart.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> print(hs.FixedSizeSubsampled(hs.Gaussian(1.1), batch_size=256, examples=60_000))
+        fixed-size-subsampled Gaussian (noise multiplier 1.1, 256 of 60000, replace-one)
+    """
+
+    _of_stated_size: ClassVar[bool] = True
+
+    inner: Mechanism
+    batch_size: int
+    examples: int
+    adjacency: Adjacency = Adjacency.REPLACE_ONE
+
+    def __init__(
+        self,
+        inner: Mechanism,
+        batch_size: float,
+        examples: float,
+        adjacency: Adjacency | str = Adjacency.REPLACE_ONE,
+    ) -> None:
+        object.__setattr__(self, "inner", checked("inner", inner))
+        set_batch(self, batch_size, examples)
+        if self.batch_size > self.examples:
+            allowed = f"at most the number of examples, {self.examples}"
+            raise ParameterError("batch_size", batch_size, allowed)
+        neighbours = _validate.choice("adjacency", adjacency, Adjacency)
+        object.__setattr__(self, "adjacency", neighbours)
+        refuse_other_adjacency(inner, Adjacency.REPLACE_ONE)
+
+    @property
+    def rate(self) -> Fraction:
+        """The chance of an example to be in the sample."""
+        return Fraction(self.batch_size, self.examples)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What must hold for the sampling to be as described."""
+        sampling = (
+            f"Each sample is one of all sets of {self.batch_size:,} of {self.examples:,} examples, "
+            "equally likely, and kept secret."
+        )
+        if self.adjacency is Adjacency.ADD_REMOVE:
+            sampling += f" The larger of two neighbouring data sets has exactly {self.examples:,}."
+        return (self.adjacency.meaning, sampling, *self.inner.assumptions)
+
+    def _words(self) -> tuple[str, tuple[str, ...]]:
+        """Return the inner mechanism's words with the sampling added."""
+        return sampled_words("fixed-size-subsampled", self)

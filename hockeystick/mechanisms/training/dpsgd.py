@@ -1,0 +1,397 @@
+"""DP-SGD: the plan of a private training run, as people say it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final, final
+
+from hockeystick import _validate
+from hockeystick._numerals import plain
+from hockeystick._validate import MAX_COUNT, Domain
+from hockeystick.adjacency import Adjacency
+from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.mechanisms._divisor import divided_words
+from hockeystick.mechanisms.base import Mechanism, Plan, checked
+from hockeystick.mechanisms.composition import Composed
+from hockeystick.mechanisms.training._length import (
+    batch_fraction,
+    check_alternatives,
+    check_length,
+    steps_of,
+)
+from hockeystick.mechanisms.training.clipping import Clipping
+from hockeystick.mechanisms.training.samplings import SCHEMES, Batches, Sampling
+from hockeystick.mechanisms.training.schedules import A_SCHEDULE, Schedule, factors_of
+
+if TYPE_CHECKING:
+    from hockeystick.mechanisms.training.schedules import Array
+
+_CAP: Final = Domain(symbol="B", low=1, high=MAX_COUNT, typical=(16, 65_536), whole=True)
+AN_EXTRA: Final = "a mechanism, or several in a tuple"
+
+
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class DPSGD(Plan):
+    """A training run by DP-SGD: clip each example's gradient, add them up, add noise, repeat.
+
+    Each step releases sum of clip(g_i, C) over a batch + N(0, (noise_multiplier * C)^2 I). How the
+    batches are drawn is part of the plan, and decides what it costs: "poisson" draws each example
+    with probability rate = batch_size / examples in each step. The number of steps is given, or it
+    is ceil(epochs * examples / batch_size): a partial last step is a whole release.
+
+    The rule for epochs is exact: a float means the decimal that it prints as, so that 0.1 is
+    1/10. Where a float could also stand for a number that makes the steps a whole number (as
+    rate 0.3333333333333333 may stand for 1/3), it does: 1/3 for one epoch is 3 steps, not 4.
+
+    Guarantees:
+        Under Poisson sampling exact for whoever sees the noisy sum of every step, where one
+        example's gradient may reach the clipping norm in each; an upper bound for who sees the last
+        model alone. Under other samplings the ends are those of ``FixedSizeSubsampled``,
+        ``WithReplacementSubsampled``, ``Shuffled`` and ``RandomAllocation``. An answer covers
+        batches that are drawn as the plan says, and no others.
+
+        Which data sets the ends are for depends on the adjacency. Under replace-one and zero-out
+        the number of examples is public and exactly ``examples``. Under add-remove it is private:
+        with Poisson samples, full batches and random allocation the plan fixes the rate, the steps
+        and what the noisy sum is divided by, ``examples`` is nominal, and the upper end holds for
+        data sets of any size; the lower end of Poisson samples is the supremum over all sizes, the
+        others' is for a larger data set of exactly ``examples``. With fixed-size batches and with
+        a cap both ends are for a larger data set of exactly ``examples``, and one of one less.
+
+    Edge cases:
+        Rate 0, no steps and no noise are allowed. Under replace-one an example moves the sum by up
+        to twice the clipping norm, which is accounted; the noise multiplier stays what it is. The
+        number of epochs needs a positive rate.
+
+    Args:
+        noise_multiplier: Standard deviation of the noise over the clipping norm, in [0, inf].
+        examples: Size of the training set, an integer >= 1: nominal where it is private.
+        batch_size: Expected size of a batch, an integer from 1 to examples; needs examples.
+        rate: Probability of an example to be in a batch, in [0, 1]; instead of batch_size.
+        epochs: Length of the training in passes over the data, a finite number >= 0.
+        steps: Length of the training in steps, an integer >= 0; instead of epochs.
+        sampling: How batches are drawn: "poisson", "fixed-size", "with-replacement", "shuffle",
+            "random-allocation" or "full-batch".
+        adjacency: "add-remove" (Poisson, fixed-size, random allocation, full batch), "zero-out"
+            (all but with replacement) or "replace-one" (all but random allocation).
+        clipping: "individual", or "batch" where the sum of a batch is clipped.
+        schedule: How the noise multiplier changes: a ``Schedule`` of factors, one for each step.
+        batch_schedule: How the batch size changes, in the same way; Poisson sampling by steps only.
+        batch_cap: The most examples that a Poisson batch keeps, an integer >= 1; None for all.
+        extra: What else is released of the same data, as the statistics of a private normalisation
+            or the runs that tuned this one: a mechanism, or several in a tuple; None for nothing.
+
+    Raises:
+        ParameterError: If a parameter is outside its domain, or both of a pair of alternatives are
+            missing.
+        IncompatibleError: If both of a pair of alternatives are given, the sampling has no analysis
+            under the adjacency or with the clipping, shuffled or allocated data are no whole number
+            of batches or epochs, or what else is released is described under another adjacency.
+
+    References:
+        Abadi et al., "Deep Learning with Differential Privacy", CCS 2016, algorithm 1.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> plan = hs.DPSGD(examples=60_000, batch_size=256, epochs=60, noise_multiplier=1.1)
+        >>> print(plan.mechanism)
+        Poisson-subsampled Gaussian (noise multiplier 1.1, rate 0.00426667) x 14063
+        >>> print(plan.steps_rule)
+        steps = ceil(epochs * examples / batch_size) = ceil(60 * 60000 / 256) = 14063: \
+a partial last step is a whole release
+    """
+
+    noise_multiplier: float
+    examples: int | None
+    batch_size: int | None
+    rate: float | None
+    epochs: float | None
+    steps: int | None
+    sampling: Sampling
+    adjacency: Adjacency = Adjacency.ADD_REMOVE
+    clipping: Clipping = Clipping.INDIVIDUAL
+    schedule: Schedule | None = None
+    batch_schedule: Schedule | None = None
+    batch_cap: int | None = None
+    extra: Mechanism | None = None
+
+    def __init__(
+        self,
+        *,
+        noise_multiplier: float,
+        examples: float | None = None,
+        batch_size: float | None = None,
+        rate: float | None = None,
+        epochs: float | None = None,
+        steps: float | None = None,
+        sampling: Sampling | str = Sampling.POISSON,
+        adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
+        clipping: Clipping | str = Clipping.INDIVIDUAL,
+        schedule: Schedule | None = None,
+        batch_schedule: Schedule | None = None,
+        batch_cap: float | None = None,
+        extra: Mechanism | Iterable[Mechanism] | None = None,
+    ) -> None:
+        fields = {
+            "noise_multiplier": _validate.real("noise_multiplier", noise_multiplier),
+            "examples": _optional_count("examples", examples),
+            "batch_size": _optional_count("batch_size", batch_size),
+            "rate": None if rate is None else _validate.real("rate", rate),
+            "epochs": None if epochs is None else _validate.real("epochs", epochs),
+            "steps": _optional_count("steps", steps),
+            "sampling": _sampling(sampling),
+            "adjacency": _validate.choice("adjacency", adjacency, Adjacency),
+            "clipping": _clipping(clipping),
+            "schedule": _schedule("schedule", schedule),
+            "batch_schedule": _schedule("batch_schedule", batch_schedule),
+            "batch_cap": None
+            if batch_cap is None
+            else _validate.count("batch_cap", batch_cap, _CAP),
+            "extra": _extra(extra),
+        }
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+        _fill_full_batch(self)
+        check_alternatives(self)
+        check_length(self)
+        SCHEMES[self.sampling].check(_batches(self))
+        _check_options(self)
+        _check_epochs(self)
+        if self.extra is not None:
+            # A composition refuses parts under different adjacencies.
+            Composed((self, self.extra))
+
+    @property
+    def sampling_rate(self) -> float:
+        """The probability of an example to be in a batch, correctly rounded."""
+        if self.rate is not None:
+            return self.rate
+        return float(batch_fraction(self))
+
+    @property
+    def total_steps(self) -> int:
+        """The number of steps."""
+        return steps_of(self)[0]
+
+    @property
+    def steps_rule(self) -> str:
+        """Where the number of steps comes from, as one line."""
+        return steps_of(self)[1]
+
+    @property
+    def steps_per_epoch(self) -> int | None:
+        """How many batches an epoch of shuffled or allocated data has, None for other samplings."""
+        by_epoch = SCHEMES[self.sampling].by_epoch
+        return int(1 / batch_fraction(self)) if by_epoch else None
+
+    @property
+    def noise_multipliers(self) -> Array:
+        """The noise multiplier of each step."""
+        return self.noise_multiplier * factors_of(self.schedule, self.total_steps)
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The steps as one mechanism, and what else is released."""
+        return self._steps if self.extra is None else Composed((self._steps, self.extra))
+
+    @property
+    def _steps(self) -> Mechanism:
+        """The steps as one mechanism."""
+        scheme, batches = SCHEMES[self.sampling], _batches(self)
+        if self._is_constant:
+            runs = self.total_steps // (self.steps_per_epoch or 1)
+            return scheme.mechanism(batches, self.noise_multiplier) ** runs
+        parts = (
+            scheme.varied(replace(batches, rate=rate), noises) for rate, noises in _segments(self)
+        )
+        return Composed(tuple(one for part in parts for one in part))
+
+    @property
+    def _is_constant(self) -> bool:
+        """Whether all steps are alike."""
+        return self.schedule is None and self.batch_schedule is None
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What must hold in the training code for the plan to apply, as sentences."""
+        return (
+            self.adjacency.meaning,
+            SCHEMES[self.sampling].number(_batches(self)),
+            SCHEMES[self.sampling].drawn(_batches(self)),
+            _clipped(self),
+            "Fresh Gaussian noise is added to the sum of the clipped gradients in each step; its "
+            f"standard deviation is {_noise_words(self)} times the clipping norm.",
+            divided_words(self.adjacency, "the size of the drawn batch", "examples"),
+            f"The number of steps is fixed in advance: {self.steps_rule}.",
+            *_besides(self.extra),
+        )
+
+    def _words(self) -> tuple[str, tuple[str, ...]]:
+        """Return the name and what an accountant needs to know."""
+        return "DP-SGD", (
+            f"{self.sampling} sampling",
+            f"noise multiplier {self.noise_multiplier:g}",
+            f"rate {self.sampling_rate:g}",
+            f"{self.total_steps} steps",
+            *_options(self),
+            self.adjacency,
+        )
+
+
+def _optional_count(name: str, value: float | None, domain: Domain | None = None) -> int | None:
+    """Return a whole number, or None where none was given."""
+    return None if value is None else _validate.count(name, value, domain)
+
+
+def _sampling(sampling: object) -> Sampling:
+    """Return how batches are drawn, or raise."""
+    try:
+        return _validate.choice("sampling", sampling, Sampling)
+    except ParameterError as error:
+        allowed = f"{error.allowed}, whose epsilon does not cover batches drawn in any other way"
+        raise ParameterError("sampling", sampling, allowed) from None
+
+
+def _clipping(clipping: object) -> Clipping:
+    """Return what is clipped, or raise."""
+    try:
+        return _validate.choice("clipping", clipping, Clipping)
+    except ParameterError as error:
+        allowed = (
+            f"{error.allowed}; means of microbatches that are clipped each move a sum by up to "
+            "twice the clipping norm, and have no plan of their own"
+        )
+        raise ParameterError("clipping", clipping, allowed) from None
+
+
+def _schedule(name: str, schedule: object) -> Schedule | None:
+    """Return a schedule or None, or raise."""
+    if schedule is not None and not isinstance(schedule, Schedule):
+        raise ParameterError(name, schedule, A_SCHEDULE)
+    return schedule
+
+
+def _besides(extra: Mechanism | None) -> tuple[str, ...]:
+    """Return what must hold for what else is released."""
+    return () if extra is None else (f"Besides, the data are used for {extra}.", *extra.assumptions)
+
+
+def _extra(extra: object) -> Mechanism | None:
+    """Return what else is released as one mechanism or None, or raise."""
+    if extra is None or isinstance(extra, Mechanism):
+        return extra
+    if not isinstance(extra, tuple | list) or not extra:
+        raise ParameterError("extra", extra, AN_EXTRA)
+    parts = [checked(f"extra[{index}]", part) for index, part in enumerate(extra)]
+    return parts[0] if len(parts) == 1 else Composed(parts)
+
+
+def _fill_full_batch(plan: DPSGD) -> None:
+    """Set the rate to 1 where every example is used and no size was given."""
+    given = (plan.rate, plan.batch_size) != (None, None)
+    if plan.sampling is Sampling.FULL_BATCH and not given:
+        object.__setattr__(plan, "rate", 1.0)
+
+
+def _batches(plan: DPSGD) -> Batches:
+    """Return what the sampling needs to know."""
+    return Batches(
+        plan.adjacency,
+        plan.clipping,
+        batch_fraction(plan),
+        plan.batch_size,
+        plan.examples,
+        plan.batch_cap,
+    )
+
+
+def _check_options(plan: DPSGD) -> None:
+    """Raise where something was given that only Poisson sampling has."""
+    poisson = plan.sampling is Sampling.POISSON
+    if plan.batch_cap is not None:
+        if not poisson:
+            raise IncompatibleError(f"batch_cap cuts Poisson batches; not those of {plan.sampling}")
+        if plan.examples is None:
+            raise ParameterError("examples", None, "given where batch_cap is")
+    if plan.batch_schedule is not None and not (poisson and plan.epochs is None):
+        raise IncompatibleError(
+            "batch_schedule changes the rate of Poisson sampling from step to step: give "
+            "sampling 'poisson' and the number of steps"
+        )
+
+
+def _check_epochs(plan: DPSGD) -> None:
+    """Raise unless shuffled or allocated data are used in whole epochs, each with one noise."""
+    length = plan.steps_per_epoch
+    if length is None:
+        return
+    if plan.total_steps % length:
+        whole = plan.total_steps // length * length
+        raise IncompatibleError(
+            f"{plan.total_steps} steps are no whole number of epochs of {length}, and part of an "
+            f"epoch of sampling {plan.sampling!r} has no analysis; use {whole} or {whole + length}"
+        )
+    if plan.schedule is not None and plan.total_steps:
+        by_epoch = plan.noise_multipliers.reshape(-1, length)
+        if bool((by_epoch != by_epoch[:, :1]).any()):
+            raise IncompatibleError(
+                f"sampling {plan.sampling!r} is analysed epoch by epoch: the schedule must keep "
+                f"the noise for whole epochs of {length} steps, as schedules.Piecewise can"
+            )
+
+
+def _segments(plan: DPSGD) -> Iterator[tuple[Fraction, Array]]:
+    """Return the rates that there are, and the noise multipliers of each one's steps or epochs."""
+    import numpy as np
+
+    length = plan.steps_per_epoch or 1
+    noises = plan.noise_multipliers[::length]
+    factors = factors_of(plan.batch_schedule, plan.total_steps)[::length]
+    rate = batch_fraction(plan)
+    for factor in np.unique(factors).tolist():
+        own = rate if factor == 1.0 else rate * Fraction(repr(factor))
+        if own > 1:
+            allowed = f"factors of at most {float(1 / rate):g}, so that no rate exceeds 1"
+            raise ParameterError("batch_schedule", factor, allowed)
+        yield own, noises[factors == factor]
+
+
+def _clipped(plan: DPSGD) -> str:
+    """Return what must hold of the clipping."""
+    if plan.clipping is Clipping.BATCH:
+        return (
+            "The sum of a batch's gradients is clipped as a whole to the clipping norm in L2, so "
+            "that one example moves it by at most twice the clipping norm."
+        )
+    clipped = "Each example's gradient is clipped on its own to the clipping norm in L2"
+    if plan.adjacency is Adjacency.REPLACE_ONE:
+        clipped += ", so that replacing one moves the sum by at most twice the clipping norm"
+    return f"{clipped}."
+
+
+def _noise_words(plan: DPSGD) -> str:
+    """Return the noise multiplier, or what it is at the ends of the schedule."""
+    if plan.schedule is None or not plan.total_steps:
+        return plain(plan.noise_multiplier)
+    noise = plan.noise_multipliers
+    return (
+        f"{noise[0]:g} in the first step and {noise[-1]:g} in the last, between {noise.min():g} "
+        f"and {noise.max():g},"
+    )
+
+
+def _options(plan: DPSGD) -> Iterator[str]:
+    """Return what is not as usual, in words."""
+    if plan.clipping is not Clipping.INDIVIDUAL:
+        yield f"{plan.clipping} clipping"
+    for name in ("schedule", "batch_schedule"):
+        schedule = getattr(plan, name)
+        if schedule is not None:
+            yield f"{name.replace('_', ' ')} {type(schedule).__name__.lower()}"
+    if plan.batch_cap is not None:
+        yield f"batches of at most {plan.batch_cap}"
+    if plan.extra is not None:
+        yield f"extra {plan.extra}"

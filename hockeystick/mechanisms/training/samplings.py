@@ -1,0 +1,434 @@
+"""How the batch of a step is drawn, and what each way of drawing makes of the noise."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from fractions import Fraction
+from types import MappingProxyType
+from typing import TYPE_CHECKING, ClassVar, Final, cast, final
+
+from hockeystick.adjacency import Adjacency
+from hockeystick.errors import IncompatibleError
+from hockeystick.mechanisms.noise.gaussian import Gaussian
+from hockeystick.mechanisms.sampling.fixed_size import FixedSizeSubsampled
+from hockeystick.mechanisms.sampling.gaussian_sequence import FEW_LEVELS, GaussianSequence
+from hockeystick.mechanisms.sampling.poisson import PoissonSubsampled
+from hockeystick.mechanisms.sampling.random_allocation import RandomAllocation
+from hockeystick.mechanisms.sampling.shuffled import Shuffled
+from hockeystick.mechanisms.sampling.truncated_poisson import TruncatedPoissonSubsampled
+from hockeystick.mechanisms.sampling.with_replacement import WithReplacementSubsampled
+from hockeystick.mechanisms.training.batch_clipped import BatchClipped
+from hockeystick.mechanisms.training.clipping import Clipping
+
+if TYPE_CHECKING:
+    from hockeystick.mechanisms.base import Mechanism
+    from hockeystick.mechanisms.training.schedules import Array
+
+
+class Sampling(StrEnum):
+    """How the batch of a step is drawn.
+
+    - ``POISSON`` ("poisson"): each example is in each batch independently, with one probability.
+    - ``FIXED_SIZE`` ("fixed-size"): each batch is a random set of a fixed size.
+    - ``WITH_REPLACEMENT`` ("with-replacement"): each place of a batch holds any of the examples.
+    - ``SHUFFLE`` ("shuffle"): in each epoch the data are shuffled and cut into batches.
+    - ``RANDOM_ALLOCATION`` ("random-allocation"): in each epoch each example is put into one of
+      the batches, independently of the others.
+    - ``FULL_BATCH`` ("full-batch"): each step uses every example.
+
+    Example:
+        >>> from hockeystick.mechanisms import Sampling
+        >>> print(Sampling.POISSON)
+        poisson
+    """
+
+    POISSON = "poisson"
+    FIXED_SIZE = "fixed-size"
+    WITH_REPLACEMENT = "with-replacement"
+    SHUFFLE = "shuffle"
+    RANDOM_ALLOCATION = "random-allocation"
+    FULL_BATCH = "full-batch"
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """What a way of sampling needs to know: of what, how many, under which neighbours.
+
+    ``rate`` is the chance of an example to be in a batch; the sizes are None where it was given.
+    """
+
+    adjacency: Adjacency
+    clipping: Clipping
+    rate: Fraction
+    batch_size: int | None
+    examples: int | None
+    cap: int | None
+
+    @property
+    def replaced(self) -> bool:
+        """Whether one example may be replaced by another one."""
+        return self.adjacency is Adjacency.REPLACE_ONE
+
+    @property
+    def fixed_number(self) -> int | None:
+        """The number of examples where it is public; None under add-remove, or not given."""
+        return None if self.adjacency is Adjacency.ADD_REMOVE else self.examples
+
+    @property
+    def cut_to(self) -> int | None:
+        """How many examples a batch of all of them keeps; None where it keeps all."""
+        cap, examples = self.cap, self.examples
+        return None if cap is None or examples is None or cap >= examples else cap
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """The sizes of a batch and of the data, or an error where they are not known."""
+        if self.batch_size is None or self.examples is None:
+            raise IncompatibleError(
+                "only Poisson sampling knows a rate without sizes; give examples and batch_size"
+            )
+        return self.batch_size, self.examples
+
+
+class Scheme(ABC):
+    """One way to draw batches."""
+
+    __slots__ = ()
+    # Whether one run of the mechanism is a whole epoch.
+    by_epoch: bool = False
+
+    @abstractmethod
+    def check(self, batches: Batches) -> None:
+        """Raise where nothing is known, with the reason and what to do instead."""
+
+    @abstractmethod
+    def mechanism(self, batches: Batches, noise_multiplier: float) -> Mechanism:
+        """Return one step, or one epoch, of noise in units of the clipping norm."""
+
+    def varied(self, batches: Batches, noise_multipliers: Array) -> Iterator[Mechanism]:
+        """Return steps or epochs with these noises, those that are alike together."""
+        import numpy as np
+
+        noises, counts = np.unique(noise_multipliers, return_counts=True)
+        for noise, count in zip(noises.tolist(), counts.tolist(), strict=True):
+            yield self.mechanism(batches, noise) ** count
+
+    @abstractmethod
+    def drawn(self, batches: Batches) -> str:
+        """Return what must hold of the batches, as a sentence."""
+
+    def number(self, batches: Batches) -> str:
+        """Return for which numbers of examples the answer holds, as a sentence."""
+        examples = batches.examples
+        if batches.adjacency is not Adjacency.ADD_REMOVE:
+            if examples is None:
+                return "The number of examples is public; the answer is for any number."
+            return f"The number of examples is public: exactly {examples:,}."
+        if self._is_for_one_size(batches):
+            return f"The larger of two neighbouring data sets has exactly {examples:,} examples."
+        private = "The number of examples is private, and the plan's rate and steps are fixed"
+        if examples is None:
+            return f"{private} without it; the answer is for data sets of any size."
+        return f"{private} without it: {examples:,} is nominal; {self._for_sizes}."
+
+    # What of an answer holds for data sets of which size, where the number of examples is nominal.
+    _for_sizes: ClassVar[str] = (
+        "the upper end is for data sets of any size, the lower end for a larger one of so many"
+    )
+
+    def _is_for_one_size(self, batches: Batches) -> bool:
+        """Return whether under add-remove the answer is for one size of the larger data set."""
+        return False
+
+
+_EVERY: Final = "Every step uses every example once."
+
+
+@final
+class _Poisson(Scheme):
+    """Each example in each batch with one probability; with a cap, so many at most."""
+
+    __slots__ = ()
+    _for_sizes = "the answer is for data sets of any size"
+
+    def _is_for_one_size(self, batches: Batches) -> bool:
+        """Return whether batches are cut: how often depends on the number of examples."""
+        return batches.cap is not None
+
+    def check(self, batches: Batches) -> None:
+        """Refuse replaced examples where more than themselves are clipped or cut."""
+        if batches.replaced and batches.rate < 1 and batches.clipping is Clipping.BATCH:
+            raise IncompatibleError(
+                "clipping of Poisson batches as a whole has no analysis under replace-one; use "
+                "add-remove"
+            )
+        if batches.cap is not None:
+            _needs(batches, "batch_cap", (Adjacency.ADD_REMOVE,), Clipping.INDIVIDUAL)
+
+    def mechanism(self, batches: Batches, noise_multiplier: float) -> Mechanism:
+        """Return one step."""
+        if batches.rate == 1 and batches.cut_to is None:
+            return _whole(batches, noise_multiplier)
+        if batches.cap is not None:
+            return _capped(batches, batches.cap, noise_multiplier)
+        noise = Gaussian(noise_multiplier)
+        sampled = PoissonSubsampled(noise, batches.rate, batches.adjacency)
+        if batches.clipping is Clipping.INDIVIDUAL:
+            return sampled
+        if batches.fixed_number is not None:
+            return BatchClipped(sampled, batches.fixed_number)
+        # Among enough others an example moves the sum of its batch by 2C.
+        return replace(sampled, inner=Gaussian(noise_multiplier / 2))
+
+    def varied(self, batches: Batches, noise_multipliers: Array) -> Iterator[Mechanism]:
+        """Return one sequence where there are many noises, as far as one is analysed."""
+        import numpy as np
+
+        ends = noise_multipliers.min(), noise_multipliers.max()
+        few = np.unique(noise_multipliers).size <= FEW_LEVELS
+        plain = batches.cap is None and not batches.replaced and batches.rate < 1
+        whole = batches.clipping is Clipping.BATCH
+        if whole and batches.fixed_number is not None:
+            plain = False
+        if few or not plain or ends[0] == 0.0 or ends[1] == math.inf:
+            yield from super().varied(batches, noise_multipliers)
+            return
+        shrunk = 0.5 if whole else 1.0
+        yield GaussianSequence(shrunk * noise_multipliers, batches.rate, batches.adjacency)
+
+    def drawn(self, batches: Batches) -> str:
+        """Return how batches are drawn."""
+        if batches.rate == 1 and batches.cut_to is None:
+            return _EVERY
+        cut = "" if batches.cap is None else f"; a random set of {batches.cap:,} is kept of more"
+        return (
+            "Each step draws its batch by Poisson sampling: each example independently with "
+            f"probability {float(batches.rate):.6g}{cut}, afresh in each step, and the batches "
+            "stay secret."
+        )
+
+
+@final
+class _FixedSize(Scheme):
+    """Random sets of a fixed size."""
+
+    __slots__ = ()
+
+    def _is_for_one_size(self, batches: Batches) -> bool:
+        """Return that the chance of an example depends on the number of examples."""
+        return True
+
+    def check(self, batches: Batches) -> None:
+        """Refuse a rate without sizes."""
+        _ = batches.sizes
+
+    def mechanism(self, batches: Batches, noise_multiplier: float) -> Mechanism:
+        """Return one step: one example in another's place moves the sum by 2C."""
+        if batches.rate == 1:
+            return _whole(batches, noise_multiplier)
+        return FixedSizeSubsampled(
+            Gaussian(noise_multiplier / 2), *batches.sizes, batches.adjacency
+        )
+
+    def drawn(self, batches: Batches) -> str:
+        """Return how batches are drawn."""
+        if batches.rate == 1:
+            return _EVERY
+        size, examples = batches.sizes
+        neighbour = (
+            "an example that is zeroed is still drawn"
+            if batches.adjacency is Adjacency.ZERO_OUT
+            else "another example takes the place of a missing one"
+        )
+        return (
+            f"Each step draws one of all sets of {size:,} of {examples:,} examples, equally "
+            f"likely, afresh in each step, and the batches stay secret; {neighbour}."
+        )
+
+
+@final
+class _WithReplacement(Scheme):
+    """Places that each hold any of the examples."""
+
+    __slots__ = ()
+
+    def check(self, batches: Batches) -> None:
+        """Refuse all but replaced examples that are clipped one by one."""
+        _ = batches.sizes
+        _needs(
+            batches, "sampling 'with-replacement'", (Adjacency.REPLACE_ONE,), Clipping.INDIVIDUAL
+        )
+
+    def mechanism(self, batches: Batches, noise_multiplier: float) -> Mechanism:
+        """Return one step: each place that an example is in moves by 2C."""
+        return WithReplacementSubsampled(Gaussian(noise_multiplier / 2), *batches.sizes)
+
+    def drawn(self, batches: Batches) -> str:
+        """Return how batches are drawn."""
+        size, examples = batches.sizes
+        return (
+            f"Each of the {size:,} places of a step's batch holds any of the {examples:,} "
+            "examples, independently and equally likely, and the batches stay secret."
+        )
+
+
+class _ByEpoch(Scheme):
+    """What divides the data into batches of equal size, once in an epoch."""
+
+    __slots__ = ()
+    by_epoch = True
+
+    def _check_whole(self, batches: Batches) -> None:
+        """Refuse a last batch that is smaller than the others."""
+        size, examples = batches.sizes
+        if examples % size:
+            raise IncompatibleError(
+                f"{examples} examples are no whole number of batches of {size}: the last batch of "
+                f"an epoch would have {examples % size}; drop these (examples = "
+                f"{examples - examples % size}) or choose a batch_size that divides examples"
+            )
+
+
+@final
+class _Shuffle(_ByEpoch):
+    """A new order in each epoch."""
+
+    __slots__ = ()
+
+    def check(self, batches: Batches) -> None:
+        """Refuse add-remove."""
+        self._check_whole(batches)
+        _needs(
+            batches,
+            "sampling 'shuffle'",
+            (Adjacency.ZERO_OUT, Adjacency.REPLACE_ONE),
+            batches.clipping,
+        )
+
+    def mechanism(self, batches: Batches, noise_multiplier: float) -> Mechanism:
+        """Return one epoch."""
+        # A batch of one example is clipped with it.
+        clipping = batches.clipping if batches.sizes[0] > 1 else Clipping.INDIVIDUAL
+        steps = int(1 / batches.rate)
+        return Shuffled(Gaussian(noise_multiplier), steps, batches.adjacency, clipping)
+
+    def drawn(self, batches: Batches) -> str:
+        """Return how batches are drawn."""
+        return (
+            "The examples are shuffled afresh for each epoch and cut into batches of "
+            f"{batches.sizes[0]:,}; each example is in exactly one batch of an epoch, and the "
+            "order stays secret."
+        )
+
+
+@final
+class _RandomAllocation(_ByEpoch):
+    """One batch of each epoch for each example."""
+
+    __slots__ = ()
+
+    def check(self, batches: Batches) -> None:
+        """Refuse replace-one."""
+        self._check_whole(batches)
+        _needs(
+            batches,
+            "sampling 'random-allocation'",
+            (Adjacency.ADD_REMOVE, Adjacency.ZERO_OUT),
+            batches.clipping,
+        )
+
+    def mechanism(self, batches: Batches, noise_multiplier: float) -> Mechanism:
+        """Return one epoch."""
+        allocated = RandomAllocation(
+            Gaussian(noise_multiplier), int(1 / batches.rate), adjacency=batches.adjacency
+        )
+        if batches.clipping is Clipping.INDIVIDUAL:
+            return allocated
+        return BatchClipped(allocated, batches.sizes[1])
+
+    def drawn(self, batches: Batches) -> str:
+        """Return how batches are drawn."""
+        return (
+            f"In each epoch each example is put into one of {int(1 / batches.rate):,} batches, "
+            "equally likely and independently of the other examples, and the batches stay secret."
+        )
+
+
+@final
+class _FullBatch(Scheme):
+    """Every example in every step."""
+
+    __slots__ = ()
+
+    def check(self, batches: Batches) -> None:
+        """Refuse batches that are smaller than the data."""
+        if batches.rate != 1:
+            raise IncompatibleError(
+                "sampling 'full-batch' uses every example in each step; leave out batch_size, or "
+                "name how smaller batches are drawn"
+            )
+
+    def mechanism(self, batches: Batches, noise_multiplier: float) -> Mechanism:
+        """Return one step."""
+        return _whole(batches, noise_multiplier)
+
+    def drawn(self, batches: Batches) -> str:
+        """Return that nothing is drawn."""
+        return _EVERY
+
+
+def _whole(batches: Batches, noise_multiplier: float) -> Mechanism:
+    """Return a step that uses every example.
+
+    Replaced, or clipped with others as a whole, one moves the sum by 2C, else by C. Where the
+    number of examples may be another one, an only example may have others.
+    """
+    whole = batches.clipping is Clipping.BATCH
+    if whole and batches.examples == 1 and not batches.replaced:
+        alone = PoissonSubsampled(Gaussian(noise_multiplier), Fraction(1), batches.adjacency)
+        return BatchClipped(alone, 1)
+    return Gaussian(noise_multiplier / (2 if batches.replaced or whole else 1))
+
+
+def _capped(batches: Batches, cap: int, noise_multiplier: float) -> Mechanism:
+    """Return a step on a Poisson sample of which so many examples are kept at most."""
+    examples = cast(int, batches.examples)
+    if batches.rate < 1:
+        noise = Gaussian(noise_multiplier)
+        return TruncatedPoissonSubsampled(noise, batches.rate, cap, examples, batches.adjacency)
+    # All are drawn: another example takes the place of one that is missing.
+    return FixedSizeSubsampled(Gaussian(noise_multiplier / 2), cap, examples, batches.adjacency)
+
+
+def _needs(
+    batches: Batches, what: str, adjacencies: tuple[Adjacency, ...], clipping: Clipping
+) -> None:
+    """Raise unless the adjacency is one of these, and the clipping this one."""
+    if batches.adjacency not in adjacencies:
+        others = " or ".join(adjacencies)
+        raise IncompatibleError(
+            f"{what} has no analysis under {batches.adjacency}; use adjacency {others}"
+        )
+    if batches.clipping is not clipping:
+        raise IncompatibleError(
+            f"{what} has no analysis with {batches.clipping} clipping; use {clipping} clipping"
+        )
+
+
+SCHEMES: Final = MappingProxyType(
+    {
+        Sampling.POISSON: _Poisson(),
+        Sampling.FIXED_SIZE: _FixedSize(),
+        Sampling.WITH_REPLACEMENT: _WithReplacement(),
+        Sampling.SHUFFLE: _Shuffle(),
+        Sampling.RANDOM_ALLOCATION: _RandomAllocation(),
+        Sampling.FULL_BATCH: _FullBatch(),
+    }
+)

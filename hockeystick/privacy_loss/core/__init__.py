@@ -1,0 +1,1 @@
+"""What the losses of many families are made of."""

@@ -1,0 +1,266 @@
+"""Losses whose every value has a probability of its own: sums over atoms, with proven errors."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, final
+
+from hockeystick.numerics.working_precision import working_digits
+from hockeystick.privacy_loss.core.analytic_cgf import log_values
+from hockeystick.privacy_loss.core.base import (
+    Atoms,
+    Ball,
+    CellLoss,
+    CGFEstimate,
+    LineLoss,
+    LineValues,
+    Masses,
+    PrivacyLoss,
+    ProfiledLoss,
+)
+from hockeystick.privacy_loss.core.registry import DominatingPair
+
+if TYPE_CHECKING:
+    from mpmath import mpc, mpf
+
+    from hockeystick.kernels.series import Array
+    from hockeystick.precision.atoms import AtomList
+
+ULP: Final = 2.0**-52
+# What is not listed as an atom has at most exp of this under P, and under Q.
+LEAST: Final = -800.0
+# Mechanisms that need more atoms than this are refused.
+MOST_ATOMS: Final = 1_000_000
+# More terms than this for one value of M make a line too slow.
+_MOST_NODES: Final = 50_000
+# Heights of a line that atoms are kept for at least.
+_TYPICAL_HEIGHT: Final = 1e6
+# Exponents up to this size are left unscaled; beyond the other, moments are at their limit.
+_COMFORTABLE: Final = 200.0
+_FARTHEST: Final = 1e12
+# Relative accuracy of M, as a logarithm: where digits count, and what a line needs at least.
+_SHARP: Final = -38.0
+_DIGITS: Final = 30
+# Bits that hide the round-off of a list of atoms.
+_GUARD: Final = 40
+
+
+class AtomicLoss(CellLoss, LineLoss, ProfiledLoss):
+    """A loss given by its atoms, finitely many, or countably many of which the rest is bounded.
+
+    ``M(z) = sum p e^(z loss)`` is a sum over atoms. As a distribution without a density, it does
+    not fall along a vertical line.
+    """
+
+    __slots__ = ()
+
+    @abstractmethod
+    def nodes(self, first: int, count: int) -> tuple[list[mpf], list[mpf]]:
+        """Return losses and probabilities of so many atoms, by mpmath to its precision."""
+
+    def omitted(self, c: float) -> float:
+        """Return ln of a bound of ``E_P[exp(c max(L, 0))]`` over what is not listed; -inf for 0."""
+        return -math.inf
+
+    def cgf_upper(self, c: float) -> float:
+        """Return an upper bound of K for any c: c times the largest loss."""
+        return c * self.supremum
+
+    @property
+    def infimum(self) -> float:
+        """The least loss: minus the largest, unless it is known to be another."""
+        return -self.supremum
+
+    def cells(self, edges: Array) -> Masses:
+        """Return that nothing lies between the atoms."""
+        import numpy as np
+
+        none = np.full(len(edges) - 1, -np.inf)
+        return Masses(none, none.copy(), np.zeros(none.size))
+
+    def cgf_estimate(self, c: float) -> CGFEstimate:
+        """Return K and two derivatives by sums over the atoms."""
+        from hockeystick.kernels import series
+
+        atoms = self.atoms()
+        most = float(max(abs(atoms.loss[0]), abs(atoms.loss[-1])))
+        if not c * most < _FARTHEST:
+            upper = self.cgf_upper(c)
+            return CGFEstimate(upper, upper / c, 0.0)
+        shift, value, slope, curvature = series.cumulant_sums(
+            atoms.loss.copy(), atoms.log_p.copy(), c
+        )
+        total = math.exp(-shift) + value
+        slope /= total
+        k = math.log1p(value) if shift == 0.0 else shift + math.log(total)
+        return CGFEstimate(k, slope, max(curvature / total - slope * slope, 0.0))
+
+    def cgf_bounds(self, c: float) -> Ball:
+        """Return K by a sum over the atoms, what is not listed included; else its upper bound."""
+        value = self.cgf_estimate(c).value
+        rule = None
+        if 0.0 < value < math.inf:
+            rule = self.rule(c, 0.0, value + min(math.log(value), 0.0) + _SHARP)
+        if rule is not None:
+            real, _, error = rule.line(c, 0.0, 1)
+            if math.isfinite(float(real[0] + error[0])):
+                return Ball(float(real[0]), float(error[0]))
+        half = 0.5 * self.cgf_upper(c) * (1.0 + 8.0 * ULP)
+        return Ball(half, half)
+
+    @property
+    def extreme(self) -> bool:
+        """Whether the parameters are out of reach, so that no line can be drawn."""
+        return False
+
+    def reaches(self, c: float) -> bool:
+        """Return whether a sum over a moderate number of the atoms gives M."""
+        value = self.cgf_estimate(c).value
+        if not 0.0 < value < math.inf:
+            return False
+        rule = self.rule(c, _TYPICAL_HEIGHT, value + min(math.log(value), 0.0) + _SHARP)
+        return rule is not None and rule.nodes <= _MOST_NODES
+
+    def decay(self, c: float) -> NoDecay:
+        """Return that ``|M|`` need not fall along a line."""
+        return NoDecay()
+
+    def rule(self, c_high: float, y_high: float, log_tolerance: float) -> AtomRule | None:
+        """Return the sum over the atoms that count; None where what is not listed counts.
+
+        Leaving an atom out changes ``M - 1 = sum p (e^(zL) - 1 + z (e^-L - 1))`` by at most
+        ``p (e^(c L+) + 1) + |z| (q + p)``, with ``L+ = max(L, 0)`` and q the atom's mass under Q.
+        """
+        import numpy as np
+
+        atoms = self.atoms()
+        log_modulus = math.log(math.hypot(c_high, y_high))
+        log_left = self.omitted(c_high)
+        if log_left > -math.inf:
+            log_left = math.log(2.0) + max(log_left, log_modulus + math.log(2.0) + LEAST)
+            log_left += math.log(2.0)
+        if not log_left <= log_tolerance - 1.0:
+            return None
+        with np.errstate(over="ignore"):
+            growth = math.log(2.0) + c_high * np.maximum(atoms.loss, 0.0)
+            each = np.maximum(growth, log_modulus + math.log(2.0) + np.maximum(-atoms.loss, 0.0))
+            logs = atoms.log_p + each + (math.log(2.0) - log_tolerance)
+            sizes = np.exp(np.minimum(logs, 700.0))
+            below = int(np.searchsorted(np.cumsum(sizes), 0.2))
+            above = int(np.searchsorted(np.cumsum(sizes[::-1]), 0.2))
+        left = sizes.size - below - above
+        if left < 1:
+            return None
+        return AtomRule(self, below, left, c_high, log_tolerance)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class NoDecay:
+    """What is known of ``|M|`` where nothing more is than ``|M(c + iy)| <= M(c)``."""
+
+    def exponent(self, y: float) -> float:
+        """Return 0."""
+        return 0.0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AtomRule:
+    """The sum over some neighbouring atoms, with a bound on what the others add to M."""
+
+    loss: AtomicLoss
+    first: int
+    nodes: int
+    c_high: float
+    log_error: float
+
+    def line(self, c: float, step: float, count: int) -> LineValues:
+        """Return ``ln M`` along the line, with round-off and the atoms left out."""
+        import numpy as np
+
+        from hockeystick.kernels import series
+
+        part = slice(self.first, self.first + self.nodes)
+        loss, log_p, unsure = (column[part] for column in self.loss.atoms())
+        with np.errstate(all="ignore"):
+            peak = float((log_p + self.c_high * loss).max())
+            shift = max(0.0, peak - _COMFORTABLE)
+            weight_error = np.expm1(unsure + ULP * (np.abs(log_p) + shift))
+            real, imag, error = series.mgf_line(
+                loss.copy(), log_p - shift, 4.0 * ULP * np.abs(loss), weight_error, c, step, count
+            )
+            error = error + math.exp(min(self.log_error - shift, 700.0))
+            return log_values(real, imag, error, shift)
+
+    def reference_line(self, c: float, step: float, count: int) -> list[mpc]:
+        """Return ``ln M`` along the line by mpmath, over the same atoms."""
+        from hockeystick.precision import series
+
+        loss, mass = self.loss.nodes(self.first, self.nodes)
+        return series.cgf_line(loss, mass, c, step, count)
+
+
+class FewAtoms(AtomicLoss):
+    """A loss with so few atoms that mpmath lists them all."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def listed(self, nudge: int = 0) -> AtomList:
+        """Return the atoms, ascending, by mpmath to its precision; ``nudge`` as in ``delta``."""
+
+    def atoms(self) -> Atoms:
+        """Return the atoms, each rounded from more digits."""
+        return _rounded(self)
+
+    def nodes(self, first: int, count: int) -> tuple[list[mpf], list[mpf]]:
+        """Return some of the atoms by mpmath."""
+        part = self.listed()[first : first + count]
+        return [loss for loss, _ in part], [mass for _, mass in part]
+
+    @property
+    def supremum(self) -> float:
+        """The largest loss, rounded up."""
+        return math.nextafter(float(self.atoms().loss[-1]), math.inf)
+
+    def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
+        """Return ``sum p (1 - e^(epsilon - loss))`` over the losses above epsilon."""
+        from mpmath import mp
+
+        from hockeystick.precision.atoms import delta
+
+        with mp.extraprec(_GUARD):
+            value = delta(self.listed(nudge), epsilon)
+        return +value
+
+
+@lru_cache(maxsize=64)
+def _rounded(loss: FewAtoms) -> Atoms:
+    """Return the listed atoms as floats."""
+    from mpmath import mp
+
+    with working_digits(_DIGITS):
+        listed = loss.listed()
+        losses = [float(value) for value, _ in listed]
+        logs = [float(mp.log(mass)) for _, mass in listed]
+    # The logarithm of a mass next to 1 has the digits that the mass has beyond those of 1.
+    return frozen(losses, logs, [ULP * abs(log) + 10.0 ** (5 - _DIGITS) for log in logs])
+
+
+def frozen(loss: object, log_p: object, error: object) -> Atoms:
+    """Return atoms whose arrays cannot be written to."""
+    import numpy as np
+
+    columns = [np.array(column, dtype=np.float64) for column in (loss, log_p, error)]
+    for column in columns:
+        column.flags.writeable = False
+    return Atoms(*columns)
+
+
+def both(loss: PrivacyLoss) -> DominatingPair:
+    """Return the pair of a loss that is the same in both directions."""
+    return DominatingPair(loss, loss)

@@ -1,0 +1,311 @@
+"""What an accountant may ask of the privacy loss of one run in one direction."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from mpmath import mpc, mpf
+
+    from hockeystick.kernels.series import Array
+
+# More than what a supremum is rounded up by, relatively.
+_ROUNDING: Final = 2.0**-46
+# Exponentials beyond this are taken as infinite.
+_LARGEST_EXPONENT: Final = 700.0
+
+
+class CGFEstimate(NamedTuple):
+    """An estimate of ``K(c) = ln E_P[exp(c L)]`` and its first two derivatives; proves nothing."""
+
+    value: float
+    first_derivative: float
+    second_derivative: float
+
+
+class Ball(NamedTuple):
+    """A number and a bound on its distance from the truth."""
+
+    midpoint: float
+    radius: float
+
+
+class Readings(NamedTuple):
+    """A number exactly: of floats, and of the decimals that they print as."""
+
+    binary: Fraction
+    decimal: Fraction
+
+    @classmethod
+    def of(cls, value: float | Fraction) -> Readings:
+        """Return the readings of a float, or a fraction as itself."""
+        return cls(Fraction(value), value if isinstance(value, Fraction) else Fraction(repr(value)))
+
+
+NOTHING: Final = Readings(Fraction(0), Fraction(0))
+
+
+class LineValues(NamedTuple):
+    """``ln M`` at equidistant points of a vertical line, and a bound on each one's error.
+
+    The real parts are of ``ln|M|``; the imaginary parts are determined up to multiples of 2 pi.
+    """
+
+    real: Array
+    imag: Array
+    error: Array
+
+
+class PrivacyLoss(ABC):
+    """The privacy loss ``L = ln dP/dQ`` under ``P`` of one run, for one ordered pair (P, Q).
+
+    A loss is a frozen value and never knows how often its mechanism runs. Those that can be read in
+    more ways than on the real axis derive from ``ProfiledLoss``, ``LineLoss`` or both.
+    """
+
+    __slots__ = ()
+
+    @abstractmethod
+    def cgf_estimate(self, c: float) -> CGFEstimate:
+        """Return K and two derivatives at a real ``c > 0``, fast and unproven."""
+
+    @property
+    @abstractmethod
+    def supremum(self) -> float:
+        """The largest value that the loss takes, or an upper bound of it; inf where it has none."""
+
+    @property
+    def least_supremum(self) -> float:
+        """A lower bound of the largest value: the supremum less its rounding, where that is all."""
+        return self.supremum * (1.0 - _ROUNDING) if self.supremum < math.inf else math.inf
+
+    @abstractmethod
+    def cgf_bounds(self, c: float) -> Ball:
+        """Return ``K(c)`` at a real ``c > 0`` with a proven error."""
+
+    @property
+    def infinity_mass(self) -> Readings:
+        """The probability that the loss is infinite."""
+        return NOTHING
+
+    @property
+    def finite(self) -> PrivacyLoss | None:
+        """The loss given that it is finite; None where that is 0."""
+        return self
+
+    @property
+    def constant(self) -> tuple[float, float] | None:
+        """Ends of what a finite loss exceeds ``without_constant`` by; None for nothing."""
+        return None
+
+    @property
+    def without_constant(self) -> PrivacyLoss | None:
+        """The loss less the constant; None where that is 0."""
+        return self
+
+    @property
+    def opposite(self) -> PrivacyLoss | None:
+        """The loss in the other direction, None where a loss alone does not tell it."""
+        return None
+
+    @property
+    def expanded(self) -> tuple[tuple[PrivacyLoss, int], ...]:
+        """The losses that this one is the sum of, with their counts, where they are few."""
+        return ((self, 1),)
+
+    @property
+    def attained(self) -> PrivacyLoss | None:
+        """A loss that some data surely reach: the loss itself where it is exact, None for nothing.
+
+        Where only an upper bound of the mechanism's losses is known, lower ends rest on this one.
+        """
+        return self
+
+    @property
+    def limit_square(self) -> float:
+        """What a run adds to ``mu^2`` in the central limit theorem; an approximation.
+
+        The chi-square divergence ``exp(K(1)) - 1``, unless a loss has a closed form of its own.
+        """
+        exponent = self.cgf_estimate(1.0).value
+        return math.expm1(exponent) if exponent < _LARGEST_EXPONENT else math.inf
+
+
+class ProfiledLoss(PrivacyLoss):
+    """A loss whose privacy profile has a closed form."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
+        """Return the hockey-stick divergence of one run, to mpmath's current precision.
+
+        Parameters mean the decimals that they print as; ``nudge`` = 1 or -1 moves each by one unit
+        in the last place to the less or the more private side, to cover every other reading.
+        """
+
+
+class Decay(Protocol):
+    """How fast ``|M|`` falls along a vertical line."""
+
+    def exponent(self, y: float) -> float:
+        """Return ``b`` such that ``|M(c + i v)| <= M(c) exp(-b)`` for all ``v >= y``."""
+        ...
+
+
+class LineRule(Protocol):
+    """A quadrature for M, proven for ``0 < Re z <= c_high`` and ``|Im z| <= y_high``."""
+
+    @property
+    def nodes(self) -> int:
+        """How many terms one value of M takes."""
+        ...
+
+    def line(self, c: float, step: float, count: int) -> LineValues:
+        """Return ``ln M(c + i k step)`` for ``k < count``."""
+        ...
+
+    def reference_line(self, c: float, step: float, count: int) -> list[mpc]:
+        """Return the same by mpmath, to its current precision and the rule's tolerance."""
+        ...
+
+
+class TailValues(NamedTuple):
+    """``J exp(-scale)`` at equidistant points of a vertical line, and a bound on the error."""
+
+    scale: float
+    real: Array
+    imag: Array
+    error: Array
+
+
+class TailRule(Protocol):
+    """A quadrature for J, proven on one line up to one height."""
+
+    @property
+    def nodes(self) -> int:
+        """How many terms one value of J takes."""
+        ...
+
+    def line(self, c: float, step: float, count: int) -> TailValues:
+        """Return J at ``c + i k step`` for ``k < count``."""
+        ...
+
+
+class TailSplit(Protocol):
+    """The transform in two positive parts, ``M = A + J``: the small losses and the large ones.
+
+    J is smooth, so that it falls fast along a line even where A hardly falls.
+    """
+
+    def bulk(self, c: float) -> float:
+        """Return ``ln A(c)``, fast and unproven."""
+        ...
+
+    def bulk_upper(self, c: float, log_tolerance: float) -> float:
+        """Return a proven upper bound of ``ln A(c)``, to a tolerance in A."""
+        ...
+
+    def decay(self, c: float) -> Decay:
+        """Return how J falls, next to ``M(c)``, along ``Re z = c``, if it does."""
+        ...
+
+    def rule(self, c: float, y_high: float, log_tolerance: float) -> TailRule | None:
+        """Return a quadrature whose error in J is below ``exp(log_tolerance)``; None if none is."""
+        ...
+
+
+class LineLoss(PrivacyLoss):
+    """A loss whose moment generating function is known on vertical lines, with proven errors."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def extreme(self) -> bool:
+        """Whether the parameters are out of reach, so that no line can be drawn."""
+
+    @abstractmethod
+    def reaches(self, c: float) -> bool:
+        """Return whether a line through c is possible."""
+
+    def cgf_estimates(self, orders: Sequence[float]) -> Sequence[float]:
+        """Return K at several ``c > 0``, fast and unproven."""
+        return [self.cgf_estimate(c).value for c in orders]
+
+    @abstractmethod
+    def decay(self, c: float) -> Decay:
+        """Return a proven bound on how ``|M|`` falls along ``Re z = c``."""
+
+    @abstractmethod
+    def rule(self, c_high: float, y_high: float, log_tolerance: float) -> LineRule | None:
+        """Return a quadrature whose error in M is below ``exp(log_tolerance)``; None if none is."""
+
+    def tail_split(self, threshold: float) -> TailSplit | None:
+        """Return the split into losses well above a threshold and the rest; None for none."""
+        return None
+
+
+class Masses(NamedTuple):
+    """Logarithms of masses under P and under Q, and a bound on each one's error."""
+
+    log_p: Array
+    log_q: Array
+    error: Array
+
+
+class Atoms(NamedTuple):
+    """Losses that have a probability of their own, ascending, with ``ln P`` of each.
+
+    ``error`` bounds the error of each ``ln P``. Under Q an atom has ``exp(-loss)`` times as much.
+    """
+
+    loss: Array
+    log_p: Array
+    error: Array
+
+
+class CellLoss(PrivacyLoss):
+    """A loss whose distribution is known: masses in cells, and atoms.
+
+    The loss may be infinite with no probability: what fails is set apart before.
+    """
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def infimum(self) -> float:
+        """The least value that the loss takes, -inf where it has none."""
+
+    @property
+    def displacement(self) -> float:
+        """How far from an edge asked for the edge of a mass may lie, next to an end of the loss."""
+        return 0.0
+
+    @abstractmethod
+    def atoms(self) -> Atoms:
+        """Return the atoms; all that is missing has less than ``exp(-800)`` under P and Q."""
+
+    @abstractmethod
+    def cells(self, edges: Array) -> Masses:
+        """Return the masses of the part without atoms between neighbouring edges.
+
+        Edges ascend strictly; the first may be -inf and the last inf. A mass of 0 is -inf.
+        """
+
+    def cgf_estimate(self, c: float) -> CGFEstimate:
+        """Return K and two derivatives, from cells."""
+        from hockeystick.privacy_loss.core.interval_masses import cgf_estimate
+
+        return cgf_estimate(self, c)
+
+    def cgf_bounds(self, c: float) -> Ball:
+        """Return K between the values that cells merged and cells spread to their edges have."""
+        from hockeystick.privacy_loss.core.interval_masses import cgf_bounds
+
+        return cgf_bounds(self, c)

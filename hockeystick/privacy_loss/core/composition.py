@@ -1,0 +1,251 @@
+"""The privacy losses of a plan: those of its runs with their counts, in both directions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final, TypeAlias, final
+
+from hockeystick.mechanisms import Mechanism, Node, evaluate
+from hockeystick.privacy_loss.core.base import PrivacyLoss
+from hockeystick.privacy_loss.core.registry import NoAnalysisError, dominating_pair
+
+Terms: TypeAlias = tuple[tuple[PrivacyLoss, int], ...]
+# For each split of the data, by its name: into how many parts, and which one the record is in.
+Place: TypeAlias = tuple[tuple[str, int, int], ...]
+
+SPLIT_INSIDE: Final = (
+    "releases of disjoint parts of the data are accounted part by part, in a composition or a "
+    "repetition; put what is around them into each of the parts"
+)
+# A plan with more places where a record may be is refused: each takes an answer of its own.
+_MOST_PLACES: Final = 2000
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Composition:
+    """The losses of a plan's runs with their counts, one list per direction.
+
+    ``removing`` and ``adding`` are composed separately, to the very end. Where the data are split,
+    they are the losses of a record in one place, and ``others`` are those of one elsewhere; the
+    plan's epsilon is that of the worst of them.
+    """
+
+    removing: Terms
+    adding: Terms
+    others: tuple[Composition, ...] = ()
+    place: Place = ()
+
+    @staticmethod
+    def composed(parts: Iterable[Composition]) -> Composition:
+        """Return the composition of all.
+
+        Raises:
+            NoAnalysisError: If splits of the data do not fit together or leave too many places.
+        """
+        listed = list(parts)
+        anywhere = [part for part in listed if not part.is_split]
+        known = Composition(
+            merged(part.removing for part in anywhere), merged(part.adding for part in anywhere)
+        )
+        for part in listed:
+            known = _together(known, part) if part.is_split else known
+        return known
+
+    @staticmethod
+    def split(name: str, parts: Sequence[Composition]) -> Composition:
+        """Return the composition of releases each of which reads its own part of the data.
+
+        Raises:
+            NoAnalysisError: If splits of the data do not fit together or leave too many places.
+        """
+        if len(parts) == 1:
+            return parts[0]
+        here = (
+            Composition((), (), place=((name, len(parts), index),)) for index in range(len(parts))
+        )
+        pairs = zip(here, parts, strict=True)
+        return _either(one for at, part in pairs for one in _together(at, part).branches)
+
+    def repeat(self, count: int) -> Composition:
+        """Return the composition of that many independent runs."""
+        if count == 0:
+            return EMPTY
+        return Composition(
+            tuple((loss, runs * count) for loss, runs in self.removing),
+            tuple((loss, runs * count) for loss, runs in self.adding),
+            tuple(other.repeat(count) for other in self.others),
+            self.place,
+        )
+
+    @property
+    def branches(self) -> tuple[Composition, ...]:
+        """The composition for a record in each of the places, one by one."""
+        if not self.others:
+            return (self,)
+        return (Composition(self.removing, self.adding, place=self.place), *self.others)
+
+    @property
+    def directions(self) -> tuple[Terms, ...]:
+        """The lists that differ: one where all directions have the same losses."""
+        if not self.others:
+            return (
+                (self.removing,) if self.removing == self.adding else (self.removing, self.adding)
+            )
+        return tuple(dict.fromkeys(terms for one in self.branches for terms in one.directions))
+
+    @property
+    def anywhere(self) -> Composition:
+        """The same without the places: what is alike in several of them is there once."""
+        if not self.is_split:
+            return self
+        return _either(
+            dict.fromkeys(Composition(one.removing, one.adding) for one in self.branches)
+        )
+
+    @property
+    def is_split(self) -> bool:
+        """Whether it depends on where the record is."""
+        return bool(self.place or self.others)
+
+
+EMPTY: Final = Composition((), ())
+
+
+class _Losses:
+    """The algebra of ``compose``: every error says in which part of the plan it occurred."""
+
+    def expanded(self, mechanism: Mechanism) -> Mechanism:
+        """Expand all that stands for a composition."""
+        return mechanism.expanded
+
+    def single(self, node: Node) -> Composition:
+        """Return the pair of losses of one run."""
+        with _located(node):
+            pair = dominating_pair(node.mechanism)
+        return Composition(_once(pair.removing), _once(pair.adding))
+
+    def composed(self, node: Node, parts: list[Composition]) -> Composition:
+        """Return the composition of all parts."""
+        with _located(node):
+            return Composition.composed(parts)
+
+    def repeated(self, node: Node, once: Composition, count: int) -> Composition:
+        """Return the composition of all runs."""
+        return once.repeat(count)
+
+    def split(self, node: Node, name: str, parts: list[Composition]) -> Composition:
+        """Return the compositions of the parts of the data."""
+        with _located(node):
+            return Composition.split(name, parts)
+
+
+@contextmanager
+def _located(node: Node) -> Iterator[None]:
+    """Add to an error in which part of the plan it occurred."""
+    try:
+        yield
+    except NoAnalysisError as error:
+        error.part = str(node)
+        raise
+
+
+def compose(mechanism: Mechanism) -> Composition:
+    """Return the losses of all runs of a mechanism.
+
+    Raises:
+        NoAnalysisError: If those of a part are not known.
+    """
+    return evaluate(mechanism, _Losses()).anywhere
+
+
+def compose_unsplit(mechanism: Mechanism) -> tuple[Terms, Terms]:
+    """Return the losses of all runs, removing and adding, of a mechanism inside another one.
+
+    Raises:
+        NoAnalysisError: If those of a part are not known, or the data are split.
+    """
+    found = compose(mechanism)
+    if found.is_split:
+        raise NoAnalysisError(SPLIT_INSIDE)
+    return found.removing, found.adding
+
+
+def _together(first: Composition, second: Composition) -> Composition:
+    """Return both releases, for a record in each place that both can have in common."""
+    return _either(
+        Composition(
+            merged((one.removing, other.removing)), merged((one.adding, other.adding)), (), place
+        )
+        for one in first.branches
+        for other in second.branches
+        if (place := _joined(one.place, other.place)) is not None
+    )
+
+
+def _joined(first: Place, second: Place) -> Place | None:
+    """Return the place that is both, None where a record cannot be in both."""
+    known = {name: (parts, index) for name, parts, index in first}
+    for name, parts, index in second:
+        if known.setdefault(name, (parts, index)) == (parts, index):
+            continue
+        if known[name][0] != parts:
+            raise NoAnalysisError(
+                f"the data are split by {name} in {known[name][0]} parts and again in {parts}; "
+                "give two rules two names"
+            )
+        return None
+    return tuple(sorted((name, *rest) for name, rest in known.items()))
+
+
+def _either(compositions: Iterable[Composition]) -> Composition:
+    """Return the composition for a record that is in one place or another."""
+    first, *others = islice(compositions, _MOST_PLACES + 1)
+    if len(others) >= _MOST_PLACES:
+        raise NoAnalysisError(
+            f"there are more than {_MOST_PLACES} places where a record may be, and each takes an "
+            "answer of its own; name splits by the same rule alike, or leave out cheaper parts"
+        )
+    return Composition(first.removing, first.adding, tuple(others), first.place)
+
+
+def _once(loss: PrivacyLoss | None) -> Terms:
+    """Return one run of a loss, nothing where there is none."""
+    return () if loss is None else ((loss, 1),)
+
+
+def merged(lists: Iterable[Terms]) -> Terms:
+    """Return the union of several lists, equal losses counted together."""
+    counts: dict[PrivacyLoss, int] = {}
+    for terms in lists:
+        for loss, runs in terms:
+            counts[loss] = counts.get(loss, 0) + runs
+    return tuple(counts.items())
+
+
+def expanded(terms: Terms) -> Terms:
+    """Return losses that are sums of a few others as these."""
+    return merged(
+        tuple((one, runs * count) for one, runs in loss.expanded) for loss, count in terms
+    )
+
+
+def largest_loss(terms: Terms) -> float:
+    """Return an upper bound of what the losses of a direction can add up to; 0 for none."""
+    return math.fsum(count * loss.supremum for loss, count in terms) * (1.0 + 2.0**-50)
+
+
+def least_largest_loss(terms: Terms) -> float:
+    """Return a lower bound of what the losses of a direction add up to for some data."""
+    least = (count * loss.least_supremum for loss, count in attained(terms))
+    return max(math.fsum(least) * (1.0 - 2.0**-50), 0.0)
+
+
+def attained(terms: Terms) -> Terms:
+    """Return the losses that some data surely reach, those of which nothing is known left out."""
+    known = ((loss.attained, count) for loss, count in terms)
+    return tuple((loss, count) for loss, count in known if loss is not None)

@@ -1,0 +1,66 @@
+"""Losses of which only a bound is known: a dominating loss, and the loss of a concrete case."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+from hockeystick.privacy_loss.core.base import (
+    Atoms,
+    Ball,
+    CellLoss,
+    CGFEstimate,
+    Masses,
+    PrivacyLoss,
+)
+
+if TYPE_CHECKING:
+    from hockeystick.kernels.series import Array
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DominatedLoss(CellLoss):
+    """A loss that ``above`` dominates, while some data and queries reach ``below``.
+
+    Everything but ``attained`` is that of the dominating loss; None stands for no case at all.
+    """
+
+    above: CellLoss
+    below: PrivacyLoss | None
+
+    @property
+    def attained(self) -> PrivacyLoss | None:
+        """The loss of the concrete case."""
+        return self.below
+
+    @property
+    def infimum(self) -> float:
+        """That of the dominating loss."""
+        return self.above.infimum
+
+    @property
+    def supremum(self) -> float:
+        """That of the dominating loss."""
+        return self.above.supremum
+
+    @property
+    def limit_square(self) -> float:
+        """That of the dominating loss."""
+        return self.above.limit_square
+
+    def atoms(self) -> Atoms:
+        """Return those of the dominating loss."""
+        return self.above.atoms()
+
+    def cells(self, edges: Array) -> Masses:
+        """Return those of the dominating loss."""
+        return self.above.cells(edges)
+
+    def cgf_estimate(self, c: float) -> CGFEstimate:
+        """Return those of the dominating loss."""
+        return self.above.cgf_estimate(c)
+
+    def cgf_bounds(self, c: float) -> Ball:
+        """Return K of the dominating loss."""
+        return self.above.cgf_bounds(c)

@@ -1,0 +1,126 @@
+"""The loss of a release without noise: with some probability it gives the record away."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, final
+
+from hockeystick.privacy_loss.core.base import (
+    NOTHING,
+    Ball,
+    CGFEstimate,
+    PrivacyLoss,
+    ProfiledLoss,
+    Readings,
+)
+from hockeystick.privacy_loss.core.rates import (
+    complement_bounds,
+    largest_when_adding,
+    log_complement,
+)
+
+if TYPE_CHECKING:
+    from mpmath import mpf
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ConstantLoss(PrivacyLoss):
+    """A number between two ends: what a release without noise adds to where it reveals nothing."""
+
+    low: float
+    high: float
+
+    @property
+    def constant(self) -> tuple[float, float]:
+        """The ends."""
+        return self.low, self.high
+
+    @property
+    def without_constant(self) -> None:
+        """Nothing."""
+        return
+
+    def cgf_estimate(self, c: float) -> CGFEstimate:
+        """Return K, a straight line."""
+        return CGFEstimate(c * self.high, self.high, 0.0)
+
+    def cgf_bounds(self, c: float) -> Ball:
+        """Return K, and how far apart its ends are."""
+        return Ball(c * self.high, c * (self.high - self.low) + 2.0**-50 * abs(c * self.high))
+
+    @property
+    def supremum(self) -> float:
+        """The upper end."""
+        return self.high
+
+    @property
+    def least_supremum(self) -> float:
+        """The lower end."""
+        return self.low
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RevealingLoss(ProfiledLoss):
+    """The pair ``(1-p) d_0 + p d_1`` against ``d_0`` (removing), or the other way round.
+
+    Removing, the loss is infinite with probability p, and ln(1-p) otherwise; adding, it is
+    -ln(1-p). For epsilon >= 0 the larger delta is p, from removing.
+    """
+
+    rate: float | Fraction
+    removing: bool
+
+    @property
+    def infinity_mass(self) -> Readings:
+        """The rate when removing; when adding 0, unless the record is in every sample."""
+        return Readings.of(self.rate) if self.removing or self.rate == 1 else NOTHING
+
+    @property
+    def finite(self) -> PrivacyLoss | None:
+        """The constant, None where the record is in every sample."""
+        if self.rate == 1:
+            return None
+        return ConstantLoss(*complement_bounds(self.rate)) if self.removing else self
+
+    @property
+    def constant(self) -> tuple[float, float]:
+        """Ends of ``-ln(1-p)``."""
+        low, high = complement_bounds(self.rate)
+        return -high, -low
+
+    @property
+    def without_constant(self) -> None:
+        """Nothing."""
+        return
+
+    def cgf_estimate(self, c: float) -> CGFEstimate:
+        """Return K: infinite where removing reveals, a straight line where adding."""
+        if self.removing or self.rate == 1.0:
+            return CGFEstimate(math.inf, math.inf, 0.0)
+        shift = -log_complement(self.rate)
+        return CGFEstimate(c * shift, shift, 0.0)
+
+    def cgf_bounds(self, c: float) -> Ball:
+        """Return K and its round-off."""
+        value = self.cgf_estimate(c).value
+        return Ball(value, 2.0**-49 * value if value < math.inf else 0.0)
+
+    @property
+    def supremum(self) -> float:
+        """Infinite when removing, or always sampled; -ln(1-p) when adding, rounded up."""
+        if self.removing or self.rate == 1.0:
+            return math.inf
+        return largest_when_adding(self.rate)
+
+    def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
+        """Return p (removing) or (1 - exp(eps) (1 - p))_+ (adding), for epsilon >= 0."""
+        from mpmath import mp
+
+        from hockeystick.precision.profiles import exact
+
+        p = min(exact(self.rate) * (1 + nudge * mp.mpf(2) ** -52), 1)
+        return p if self.removing else max(mp.zero, 1 - mp.exp(epsilon) * (1 - p))

@@ -1,0 +1,300 @@
+"""The loss of a release that picks one of several pairs at random and says which it picked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final, TypeAlias, cast, final
+
+from hockeystick.errors import ParameterError
+from hockeystick.privacy_loss.core.base import (
+    Atoms,
+    Ball,
+    CellLoss,
+    CGFEstimate,
+    Masses,
+    PrivacyLoss,
+    ProfiledLoss,
+)
+from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, Edges
+from hockeystick.privacy_loss.sampling.subsampling_map import masses_between
+
+if TYPE_CHECKING:
+    from mpmath import mpf
+
+    from hockeystick.kernels.series import Array
+
+Weight: TypeAlias = float | Fraction
+Component: TypeAlias = tuple[Weight, CellLoss | None]
+
+_ULP: Final = 2.0**-52
+# Weights below this are no floats to full precision.
+_SMALLEST: Final = 1e-300
+# Exponentials beyond this are taken as infinite.
+_LARGEST_EXPONENT: Final = 700.0
+# Numbers that are held at a time while masses of several components are added up.
+_HELD: Final = 2**22
+# Bits that hide the round-off of a sum of profiles.
+_GUARD: Final = 40
+
+
+@dataclass(frozen=True, slots=True)
+class _Mixture(DensityLoss):
+    """What both kinds of mixture have: masses, moments and the case that is attained."""
+
+    components: tuple[Component, ...]
+
+    @property
+    def attained(self) -> PrivacyLoss | None:
+        """The loss itself where every component is attained; else the mixture of what is."""
+        known = [(weight, loss.attained if loss else None) for weight, loss in self.components]
+        if all(new is old for (_, new), (_, old) in zip(known, self.components, strict=True)):
+            return self
+        # A loss without cells may be left out: releasing less never costs more.
+        return revealed_mixture(
+            (weight, loss if isinstance(loss, CellLoss) else None) for weight, loss in known
+        )
+
+    @property
+    def supremum(self) -> float:
+        """The largest of the components' largest losses."""
+        return max(loss.supremum if loss else 0.0 for _, loss in self.components)
+
+    @property
+    def infimum(self) -> float:
+        """The least of the components' least losses."""
+        return min(loss.infimum if loss else 0.0 for _, loss in self.components)
+
+    @property
+    def displacement(self) -> float:
+        """The largest of the components'."""
+        return max(loss.displacement if loss else 0.0 for _, loss in self.components)
+
+    def atoms(self) -> Atoms:
+        """Return the atoms of all components in one list, equal losses added up."""
+        import numpy as np
+
+        columns = [
+            Atoms(one.loss, one.log_p + math.log(weight), one.error + _of_weight(weight, one.log_p))
+            for weight, one in ((weight, _atoms(loss)) for weight, loss in self.components)
+        ]
+        loss, log_p, error = (np.concatenate(parts) for parts in zip(*columns, strict=True))
+        return merged(Atoms(loss, log_p, error))
+
+    def cells(self, edges: Array) -> Masses:
+        """Return the sums of the components' masses."""
+        import numpy as np
+
+        known = [(weight, loss) for weight, loss in self.components if loss]
+        block = max(_HELD // max(len(known), 1), 1)
+        starts = range(0, len(edges) - 1, block)
+        found = [_summed(known, edges[start : start + block + 1]) for start in starts]
+        return Masses(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+
+    def spans(self, edges: Edges) -> Masses:
+        """Return the sums of the components' masses between uncertain edges."""
+        known = [(weight, loss) for weight, loss in self.components if loss]
+        return _added_up(known, [masses_between(loss, edges) for _, loss in known], edges.at.size)
+
+    def cgf_estimate(self, c: float) -> CGFEstimate:
+        """Return K and two derivatives: a component's share is ``w M / sum w M``."""
+        parts = [loss.cgf_estimate(c) if loss else _NOTHING for _, loss in self.components]
+        logs = [math.log(weight) for weight, _ in self.components]
+        value = _log_mean_exp(logs, [part.value for part in parts])
+        if value == math.inf:
+            return CGFEstimate(math.inf, math.inf, 0.0)
+        share = [math.exp(log + part.value - value) for log, part in zip(logs, parts, strict=True)]
+        both = list(zip(share, parts, strict=True))
+        slope = math.fsum(w * part.first_derivative for w, part in both)
+        spread = math.fsum(
+            w * (part.second_derivative + (part.first_derivative - slope) ** 2) for w, part in both
+        )
+        return CGFEstimate(value, slope, spread)
+
+    def cgf_bounds(self, c: float) -> Ball:
+        """Return ``ln(1 + sum w (M - 1))`` over both ends of the components' moments."""
+        logs = [math.log(weight) for weight, _ in self.components]
+        parts = [loss.cgf_bounds(c) if loss else Ball(0.0, 0.0) for _, loss in self.components]
+        low = _log_mean_exp(logs, [max(part.midpoint - part.radius, 0.0) for part in parts])
+        high = _log_mean_exp(logs, [part.midpoint + part.radius for part in parts])
+        if high == math.inf:
+            return Ball(_log_mean_exp(logs, [part.midpoint for part in parts]), math.inf)
+        size = 64.0 + 4.0 * len(logs) - 8.0 * min(logs)
+        # Where M is large the sum's relative error is an absolute one of K.
+        round_off = _ULP * size * min(high, 1.0) + 8.0 * _ULP * high
+        return Ball(0.5 * (low + high), 0.5 * (high - low) + round_off)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RevealedMixtureLoss(_Mixture):
+    """The loss of ``i ~ w`` and then P_i against Q_i, where i is seen and means nothing.
+
+    As ``ln (w_i P_i) / (w_i Q_i) = L_i``, under P the loss is L_i with probability w_i: masses,
+    ``M = sum w_i M_i`` and ``delta = sum w_i delta_i`` are all means over i.
+
+    ``components`` are pairs of a positive weight and a loss, None for a pair that tells nothing
+    (a loss of 0). The weights' exact values add up to 1; one given as a float is known to one unit
+    in the last place, which every error includes.
+    """
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RevealedMixtureProfiledLoss(_Mixture, ProfiledLoss):
+    """A ``RevealedMixtureLoss`` with exact weights of losses whose profiles have closed forms."""
+
+    def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
+        """Return ``sum w_i delta_i(epsilon)``."""
+        from mpmath import mp
+
+        with mp.extraprec(_GUARD):
+            total = mp.zero
+            for weight, loss in self.components:
+                chance = mp.mpf(Fraction(weight).numerator) / Fraction(weight).denominator
+                if loss is None:
+                    total += chance * max(-mp.expm1(epsilon), 0)
+                else:
+                    total += chance * cast(ProfiledLoss, loss).delta(epsilon, nudge)
+        return +total
+
+
+def revealed_mixture(components: Iterable[Component]) -> CellLoss | None:
+    """Return the loss of a mixture; None where it tells nothing.
+
+    Components of the same loss are added up. With exact weights, fractions, and profiles in closed
+    form there is a profile as well.
+
+    Raises:
+        ParameterError: If a weight is negative or too small, or they do not add up to 1.
+    """
+    weights: dict[CellLoss | None, Weight] = {}
+    for weight, loss in components:
+        if not (weight == 0 or _SMALLEST <= weight <= 1):
+            raise ParameterError("weight", weight, f"0, or a number from {_SMALLEST:g} to 1")
+        if weight > 0:
+            weights[loss] = _added(weights[loss], weight) if loss in weights else weight
+    total = math.fsum(float(weight) for weight in weights.values())
+    if not abs(total - 1.0) <= 4.0 * _ULP * (1.0 + len(weights)):
+        raise ParameterError("weights", total, "numbers that add up to 1")
+    known = tuple((weight, loss) for loss, weight in weights.items())
+    if set(weights) == {None}:
+        return None
+    if len(known) == 1:
+        return known[0][1]
+    losses = [loss for loss in weights if loss is not None]
+    exact = all(isinstance(weight, Fraction) for weight in weights.values())
+    profiled = exact and all(isinstance(loss, ProfiledLoss) for loss in losses)
+    return RevealedMixtureProfiledLoss(known) if profiled else RevealedMixtureLoss(known)
+
+
+_NOTHING: Final = CGFEstimate(0.0, 0.0, 0.0)
+
+
+def _added(first: Weight, second: Weight) -> Weight:
+    """Return the sum of two weights, exact where both are."""
+    exact = isinstance(first, Fraction) and isinstance(second, Fraction)
+    return first + second if exact else float(first) + float(second)
+
+
+def _atoms(loss: CellLoss | None) -> Atoms:
+    """Return the atoms of a loss; a pair that tells nothing has one, at 0."""
+    import numpy as np
+
+    return loss.atoms() if loss else Atoms(np.zeros(1), np.zeros(1), np.zeros(1))
+
+
+def _of_weight(weight: Weight, log_mass: Array) -> Array:
+    """Return the error of ``ln w + ln m`` but for that of m: of the weight, its log and the sum."""
+    import numpy as np
+
+    size = np.where(np.isfinite(log_mass), np.abs(log_mass), 0.0)
+    return np.asarray(_ULP * (2.0 + 5.0 * abs(math.log(weight)) + size))
+
+
+def _summed(known: Sequence[tuple[Weight, CellLoss]], edges: Array) -> Masses:
+    """Return the sums of masses of several losses between edges."""
+    return _added_up(known, [loss.cells(edges) for _, loss in known], len(edges))
+
+
+def _added_up(
+    known: Sequence[tuple[Weight, CellLoss]], found: Sequence[Masses], edges: int
+) -> Masses:
+    """Return the sums of the masses found of several losses between so many edges."""
+    import numpy as np
+
+    if not known:
+        none = np.full(edges - 1, -math.inf)
+        return Masses(none, none.copy(), np.zeros(none.size))
+    parts = [(weight, masses) for (weight, _), masses in zip(known, found, strict=True)]
+    sides = []
+    for masses in ([part.log_p for _, part in parts], [part.log_q for _, part in parts]):
+        logs = [math.log(weight) + one for (weight, _), one in zip(parts, masses, strict=True)]
+        errors = [
+            part.error + _of_weight(weight, one)
+            for (weight, part), one in zip(parts, masses, strict=True)
+        ]
+        sides.append(log_sum(np.array(logs), np.array(errors)))
+    (log_p, error_p), (log_q, error_q) = sides
+    return Masses(log_p, log_q, np.maximum(error_p, error_q))
+
+
+def merged(atoms: Atoms) -> Atoms:
+    """Return atoms in ascending order, those of the same loss added up."""
+    import numpy as np
+
+    order = np.argsort(atoms.loss, kind="stable")
+    loss, log_p, error = (column[order] for column in atoms)
+    starts = np.flatnonzero(np.append(True, loss[1:] > loss[:-1]))
+    if starts.size >= loss.size:
+        return Atoms(loss, log_p, error)
+    counts = np.diff(np.append(starts, loss.size))
+    top = np.maximum.reduceat(log_p, starts)
+    total = np.add.reduceat(np.exp(log_p - np.repeat(top, counts)), starts)
+    round_off = _ULP * (16.0 + 2.0 * counts + np.abs(top))
+    error = np.maximum.reduceat(error, starts) + round_off
+    return Atoms(loss[starts], top + np.log(total), error)
+
+
+def log_sum(logs: Array, errors: Array) -> tuple[Array, Array]:
+    """Return the logarithms of sums of exponentials over the first axis, and proven errors.
+
+    A sum whose terms are off by factors ``e^(+-e_i)`` is off by no more than the largest of them,
+    and by no more than ``sum_i t_i (e^(e_i) - 1)`` in all.
+    """
+    import numpy as np
+
+    with np.errstate(all="ignore"):
+        top = logs.max(axis=0)
+        top = np.where(np.isfinite(top), top, 0.0)
+        less = logs - top
+        share = np.exp(less)
+        total = share.sum(axis=0)
+        value = top + np.log(total)
+        errors = errors + _ULP * np.where(share > 0.0, 8.0 - less, 0.0)
+        off = np.exp(np.minimum(less + errors, _LARGEST_EXPONENT)) * -np.expm1(-errors)
+        relative = off.sum(axis=0) / total
+        # -ln(1 - r) <= r (1 + r) up to 1/2.
+        together = np.where(relative <= 0.5, relative * (1.0 + relative), math.inf)
+        largest = np.where(share > 0.0, errors, 0.0).max(axis=0)
+        hidden = ((share == 0.0) & (off > 0.0)).any(axis=0) | np.isnan(off).any(axis=0)
+        error = np.minimum(together, np.where(hidden, math.inf, largest))
+        error = error + _ULP * (8.0 + 2.0 * len(logs) + 2.0 * np.abs(value))
+        empty = np.isneginf(logs).all(axis=0) & np.isfinite(errors).all(axis=0)
+    error = np.where(np.isnan(error), math.inf, error)
+    return np.where(empty, -math.inf, value), np.where(empty, 0.0, error)
+
+
+def _log_mean_exp(logs: Sequence[float], exponents: Sequence[float]) -> float:
+    """Return ``ln(1 + sum e^log (e^k - 1))`` for ``k >= 0``, small sums without cancellation."""
+    top = max(exponents)
+    if top == math.inf:
+        return math.inf
+    if top <= _LARGEST_EXPONENT:
+        both = zip(logs, exponents, strict=True)
+        return math.log1p(math.fsum(math.exp(log) * math.expm1(k) for log, k in both))
+    terms = [log + k for log, k in zip(logs, exponents, strict=True)]
+    largest = max(terms)
+    return largest + math.log(math.fsum(math.exp(one - largest) for one in terms))

@@ -1,0 +1,196 @@
+"""The losses of two distributions over a few outcomes, those of which only one has some included.
+
+Let s be the mass that P has where Q has none, and t the other way round. What both have has the
+masses 1 - s and 1 - t; taken for itself, it is a pair of its own, with the loss l, and
+
+    L = l + ln((1 - s) / (1 - t)),  or infinite with probability s.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final, final
+
+from hockeystick.numerics.working_precision import working_digits
+from hockeystick.privacy_loss.core.atomic import FewAtoms
+from hockeystick.privacy_loss.core.base import NOTHING, Ball, CGFEstimate, PrivacyLoss, Readings
+from hockeystick.privacy_loss.core.registry import DominatingPair
+
+if TYPE_CHECKING:
+    from mpmath import mpf
+
+    from hockeystick.precision.atoms import AtomList
+    from hockeystick.tradeoffs._outcomes import Masses, Outcomes
+
+_ULP: Final = 2.0**-52
+_DIGITS: Final = 30
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class OutcomesLoss(FewAtoms):
+    """``ln(p/q)`` with probability p, over outcomes that both distributions have.
+
+    ``masses`` are proportional to p and q, by rising ratio, each ratio once. Other readings of the
+    numbers that they come from are within the relative distance ``off``.
+    """
+
+    masses: Masses
+    off: float = 0.0
+
+    @property
+    def opposite(self) -> OutcomesLoss:
+        """The loss in the other direction."""
+        return OutcomesLoss(tuple((q, p) for p, q in reversed(self.masses)), self.off)
+
+    @property
+    def supremum(self) -> float:
+        """The largest loss, rounded up."""
+        return _beyond(float(self.atoms().loss[-1]), self.off, 1.0)
+
+    @property
+    def least_supremum(self) -> float:
+        """The largest loss, rounded down."""
+        return _beyond(float(self.atoms().loss[-1]), self.off, -1.0)
+
+    @property
+    def infimum(self) -> float:
+        """The least loss, rounded down."""
+        return _beyond(float(self.atoms().loss[0]), self.off, -1.0)
+
+    def listed(self, nudge: int = 0) -> AtomList:
+        """Return the atoms by mpmath; a nudge moves them to the other readings."""
+        from mpmath import mp
+
+        own = sum((p for p, _ in self.masses), Fraction(0))
+        other = sum((q for _, q in self.masses), Fraction(0))
+        off, found = nudge * 2 * mp.mpf(self.off), []
+        for p, q in self.masses:
+            ratio = p * other / (q * own)
+            found.append((_log(ratio) + 2 * off, _quotient(p / own) * (1 + off)))
+        return found
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PartlyShownLoss(PrivacyLoss):
+    """``common + ln ratio``, or infinite with the probability s.
+
+    ``ratio`` is ``(1 - s) / (1 - t)``. Accountants split off both s and the ratio first.
+    """
+
+    common: OutcomesLoss | None
+    infinite: Readings
+    ratio: Fraction
+    off: float
+
+    @property
+    def infinity_mass(self) -> Readings:
+        """The mass s."""
+        return self.infinite
+
+    @property
+    def finite(self) -> PartlyShownLoss:
+        """The loss where it is finite."""
+        return PartlyShownLoss(self.common, NOTHING, self.ratio, self.off)
+
+    @property
+    def without_constant(self) -> OutcomesLoss | None:
+        """The loss without ``ln ratio``."""
+        return self.common
+
+    @property
+    def constant(self) -> tuple[float, float]:
+        """Ends of ``ln ratio``."""
+        with working_digits(_DIGITS):
+            value = float(_log(self.ratio))
+        return _beyond(value, self.off, -1.0), _beyond(value, self.off, 1.0)
+
+    def cgf_estimate(self, c: float) -> CGFEstimate:
+        """Return K and two derivatives."""
+        if self.infinite != NOTHING:
+            return CGFEstimate(math.inf, math.inf, 0.0)
+        inner = self.common.cgf_estimate(c) if self.common else CGFEstimate(0.0, 0.0, 0.0)
+        shift = self.constant[1]
+        return CGFEstimate(
+            inner.value + c * shift, inner.first_derivative + shift, inner.second_derivative
+        )
+
+    def cgf_bounds(self, c: float) -> Ball:
+        """Return K and its round-off."""
+        if self.infinite != NOTHING:
+            return Ball(math.inf, 0.0)
+        inner = self.common.cgf_bounds(c) if self.common else Ball(0.0, 0.0)
+        low, high = (c * end for end in self.constant)
+        rounding = 8.0 * _ULP * (abs(high) + abs(inner.midpoint)) + (high - low)
+        return Ball(inner.midpoint + high, inner.radius + rounding)
+
+    @property
+    def supremum(self) -> float:
+        """Infinite, or the largest loss, rounded up."""
+        if self.infinite != NOTHING:
+            return math.inf
+        largest, shift = self.common.supremum if self.common else 0.0, self.constant[1]
+        return largest + shift + 2.0 * _ULP * (abs(largest) + abs(shift))
+
+    @property
+    def least_supremum(self) -> float:
+        """Infinite, or the largest loss, rounded down."""
+        if self.infinite != NOTHING:
+            return math.inf
+        largest, shift = self.common.least_supremum if self.common else 0.0, self.constant[0]
+        return largest + shift - 2.0 * _ULP * (abs(largest) + abs(shift))
+
+
+def dominating_pair_of_outcomes(outcomes: Outcomes) -> DominatingPair:
+    """Return the losses of the pairs (Q, P) and (P, Q) of distributions over outcomes."""
+    common = [(p, q) for p, q in outcomes.decimal if p > 0 and q > 0]
+    known: list[tuple[Fraction, Fraction]] = []
+    for p, q in sorted(common, key=lambda one: one[0] / one[1]):
+        if known and known[-1][0] * q == p * known[-1][1]:
+            first, second = known.pop()
+            known.append((p + first, q + second))
+        else:
+            known.append((p, q))
+    adding = OutcomesLoss(tuple(known), outcomes.off) if len(known) > 1 else None
+    removing = adding.opposite if adding else None
+    return DominatingPair(_partly(removing, outcomes.inverse()), _partly(adding, outcomes))
+
+
+def _partly(
+    common: OutcomesLoss | None, outcomes: Outcomes
+) -> OutcomesLoss | PartlyShownLoss | None:
+    """Return the loss of P against Q, given that of the outcomes that both have."""
+    shown = Readings(*(_alone(masses) for masses in (outcomes.binary, outcomes.decimal)))
+    hidden = _alone(outcomes.inverse().decimal)
+    if shown == NOTHING and hidden == 0:
+        return common
+    if shown.decimal == 1:
+        return PartlyShownLoss(None, shown, Fraction(1), 0.0)
+    return PartlyShownLoss(common, shown, (1 - shown.decimal) / (1 - hidden), outcomes.off)
+
+
+def _alone(masses: Masses) -> Fraction:
+    """Return the mass that P has where Q has none."""
+    return sum((p for p, q in masses if q == 0), Fraction(0))
+
+
+def _beyond(value: float, off: float, side: float) -> float:
+    """Return a loss moved by its rounding, and by what other readings of the masses change it."""
+    return math.nextafter(value + side * (4.0 * off + 2.0 * _ULP * abs(value)), side * math.inf)
+
+
+def _quotient(value: Fraction) -> mpf:
+    """Return a fraction as mpmath has it."""
+    from mpmath import mp
+
+    return mp.mpf(value.numerator) / value.denominator
+
+
+def _log(ratio: Fraction) -> mpf:
+    """Return the logarithm: near 1 the digits of a ratio are in what it exceeds 1 by."""
+    from mpmath import mp
+
+    return mp.log1p(_quotient(ratio - 1)) if abs(ratio - 1) < 0.5 else mp.log(_quotient(ratio))

@@ -1,0 +1,193 @@
+"""The loss of the worst pair where neighbours may be exchanged: one side, mirrored."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, cast, final
+
+from hockeystick.privacy_loss.core.base import (
+    Atoms,
+    Ball,
+    CellLoss,
+    CGFEstimate,
+    Masses,
+    PrivacyLoss,
+    ProfiledLoss,
+)
+from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError
+from hockeystick.privacy_loss.sampling.fixed_size_gaussian import FixedSizeGaussianLoss
+from hockeystick.privacy_loss.sampling.sampled_gaussian import SampledGaussianLoss
+
+if TYPE_CHECKING:
+    from mpmath import mpf
+
+    from hockeystick.kernels.series import Array
+
+_ULP: Final = 2.0**-52
+# Exponentials beyond this are taken as infinite.
+_LARGEST_EXPONENT: Final = 700.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Symmetrized(CellLoss):
+    """What both kinds have: the masses, by the loss that is mirrored."""
+
+    one: CellLoss
+    surely: PrivacyLoss | None = None
+    known: PrivacyLoss | None = None
+
+    @property
+    def attained(self) -> PrivacyLoss | None:
+        """What some data sets reach in each of many runs, one direction throughout."""
+        return self.surely
+
+    @property
+    def supremum(self) -> float:
+        """The largest loss."""
+        return max(self.one.supremum, 0.0)
+
+    @property
+    def infimum(self) -> float:
+        """Minus the largest loss."""
+        return -self.supremum
+
+    @property
+    def displacement(self) -> float:
+        """That of the loss that is mirrored."""
+        return self.one.displacement
+
+    @property
+    def limit_square(self) -> float:
+        """That of the same loss where it is known otherwise; twice that of the one mirrored."""
+        return self.known.limit_square if self.known else 2.0 * self.one.limit_square
+
+    def cgf_estimate(self, c: float) -> CGFEstimate:
+        """Return K and two derivatives: of the same loss where it is known otherwise, or cells."""
+        return self.known.cgf_estimate(c) if self.known else CellLoss.cgf_estimate(self, c)
+
+    def cgf_bounds(self, c: float) -> Ball:
+        """Return K from cells, and where these leave it open no more than its convex bound."""
+        if self.known:
+            return self.known.cgf_bounds(c)
+        from hockeystick.privacy_loss.core.interval_masses import cgf_bounds
+
+        return cgf_bounds(self, c, self.cgf_upper)
+
+    def cgf_upper(self, c: float) -> float:
+        """Return ``ln(1 + M)`` with M of the loss that is mirrored: what is mirrored adds up to 1.
+
+        Below 0 the moments are of ``exp(-c l)``, and so at most the mass.
+        """
+        known = self.one.cgf_bounds(c)
+        exponent = known.midpoint + known.radius
+        if exponent > _LARGEST_EXPONENT:
+            return exponent * (1.0 + 4.0 * _ULP)
+        return math.log1p(math.exp(exponent)) * (1.0 + 16.0 * _ULP)
+
+    def atoms(self) -> Atoms:
+        """Return the positive atoms, their mirror images, and all that is left at 0."""
+        import numpy as np
+
+        own = self.one.atoms()
+        above = own.loss > 0.0
+        loss, log_p, error = own.loss[above], own.log_p[above], own.error[above]
+        log_q, unsure = log_p - loss, error + _ULP * (4.0 * loss + np.abs(log_p))
+        rest, relative = self._rest(np.concatenate((log_p, log_q)), np.concatenate((error, unsure)))
+        return Atoms(
+            np.concatenate((-loss[::-1], [0.0], loss)),
+            np.concatenate((log_q[::-1], [rest], log_p)),
+            np.concatenate((unsure[::-1], [relative], error)),
+        )
+
+    def _rest(self, logs: Array, errors: Array) -> tuple[float, float]:
+        """Return ``ln`` of what is left beside atoms and density, and its error."""
+        import numpy as np
+
+        beyond = self.one.cells(np.array([0.0, math.inf]))
+        logs = np.concatenate((logs, beyond.log_p, beyond.log_q))
+        errors = np.concatenate((errors, beyond.error, beyond.error))
+        masses = np.exp(logs)
+        rest = 1.0 - float(masses.sum())
+        unsure = float((masses * np.expm1(np.minimum(errors, 1.0))).sum()) + 8.0 * _ULP
+        if rest <= 2.0 * unsure:
+            return math.log(max(rest, 0.0) + 2.0 * unsure), math.inf
+        return math.log(rest), 2.0 * unsure / rest + 2.0 * _ULP * abs(math.log(rest))
+
+    def cells(self, edges: Array) -> Masses:
+        """Return the masses above 0 as they are, those below by their mirror images."""
+        import numpy as np
+
+        edges = np.asarray(edges, dtype=np.float64)
+        below, above = edges[edges < 0.0], edges[edges > 0.0]
+        log_p, log_q = (np.full(edges.size - 1, -math.inf) for _ in range(2))
+        error = np.zeros(edges.size - 1)
+        if above.size:
+            found = self.one.cells(np.concatenate(([0.0], above)))
+            # The first of them starts at 0, which may lie before all edges.
+            first = edges.size - above.size - 1
+            for own, part in zip((log_p, log_q, error), found, strict=True):
+                own[max(first, 0) :] = part[max(-first, 0) :]
+        if below.size:
+            found = self.one.cells(np.concatenate(([0.0], -below[::-1])))
+            last = min(below.size, edges.size - 1)
+            mirrored = [part[::-1][:last] for part in (found.log_q, found.log_p, found.error)]
+            log_p[:last] = np.logaddexp(log_p[:last], mirrored[0])
+            log_q[:last] = np.logaddexp(log_q[:last], mirrored[1])
+            sizes = np.where(log_p[:last] > -math.inf, np.abs(log_p[:last]), 0.0)
+            error[:last] = np.maximum(error[:last], mirrored[2]) + _ULP * (4.0 * sizes + 4.0)
+        return Masses(log_p, log_q, error)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SymmetrizedLoss(_Symmetrized):
+    """Above 0 the loss of ``one``, below 0 its mirror image, and the rest an atom at 0.
+
+    Where neighbours may be exchanged, a profile H that bounds them for ``eps >= 0`` bounds them for
+    ``eps < 0`` by ``1 - e^eps + e^eps H(-eps)``. If H is the profile of ``one`` for ``eps >= 0``,
+    this is the loss with that profile: above 0 as ``one`` has it, and at -l it has the mass that
+    ``one`` has at l under Q. That pair dominates every pair of neighbours at every order.
+
+    ``P(l > 0) + Q(l > 0)`` of ``one`` must be at most 1. A single run is exact where ``one`` is
+    attained; of many runs, each of which has the worst of both directions here, ``surely`` is what
+    data sets reach.
+    """
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SymmetrizedProfiledLoss(_Symmetrized, ProfiledLoss):
+    """A ``SymmetrizedLoss`` of a loss whose profile has a closed form."""
+
+    def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
+        """Return the profile, for epsilon >= 0."""
+        return cast(ProfiledLoss, self.one).delta(epsilon, nudge)
+
+
+def symmetrized(one: CellLoss, surely: PrivacyLoss | None, *, profiled: bool = True) -> CellLoss:
+    """Return the symmetrized loss, with a profile where the loss has one and it is wanted.
+
+    That of a sampled Gaussian has a quadrature of its moments.
+    """
+    has_profile = profiled and isinstance(one, ProfiledLoss)
+    kind = SymmetrizedProfiledLoss if has_profile else SymmetrizedLoss
+    if isinstance(one, SampledGaussianLoss) and one.removing and not one.extreme:
+        return kind(one, surely, FixedSizeGaussianLoss(one.rate, float(one.noise_multiplier)))
+    return kind(one, surely)
+
+
+if TYPE_CHECKING:
+    from mpmath import mpf
+
+
+def exchanged_pair(worst: PrivacyLoss, *attained: PrivacyLoss | None) -> DominatingPair:
+    """Return the losses where neighbours may be exchanged.
+
+    For ``eps >= 0`` no pair costs more than ``worst``; the others are what some data sets reach.
+    """
+    if not isinstance(worst, CellLoss):
+        raise NoAnalysisError("its privacy loss has no distribution that is known cell by cell")
+    # A profile in closed form is taken for exact: only that of what some data reach is.
+    exact = attained[0] is worst
+    return DominatingPair(*(symmetrized(worst, loss, profiled=exact) for loss in attained))

@@ -1,0 +1,62 @@
+"""Readings of a composition on the real axis, some losses being known by bounds alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Final
+
+from hockeystick._solve import increasing_root
+from hockeystick.privacy_loss.core.base import CGFEstimate
+from hockeystick.privacy_loss.core.composition import Terms
+from hockeystick.privacy_loss.guarantees.renyi import CurveLoss
+
+_ULP: Final = 2.0**-52
+# The real axis is searched for ln c up to this far from 0.
+_FARTHEST: Final = 60.0
+
+
+def total(terms: Terms, c: float) -> CGFEstimate:
+    """Return the cumulants of the composition, fast and unproven."""
+    found = [(loss.cgf_estimate(c), count) for loss, count in terms]
+    value, slope, curvature = (
+        sum(count * one[place] for one, count in found) for place in range(3)
+    )
+    return CGFEstimate(value, slope, curvature)
+
+
+def cgf_upper(terms: Terms, c: float) -> float:
+    """Return a proven upper bound of the composition's ``K(c)``."""
+    if c > last_order(terms):
+        return math.inf
+    found = [(loss.cgf_bounds(c), count) for loss, count in terms]
+    return math.fsum(count * (k.midpoint + k.radius) for k, count in found) * (1.0 + 8.0 * _ULP)
+
+
+def last_order(terms: Terms) -> float:
+    """Return the largest c at which K is known to be bounded, inf where there is none."""
+    return min((loss.end for loss, _ in terms if isinstance(loss, CurveLoss)), default=math.inf)
+
+
+def corners(terms: Terms) -> tuple[float, ...]:
+    """Return where the slope of the bound of K jumps, rising."""
+    found = {c for loss, _ in terms if isinstance(loss, CurveLoss) for c in loss.corners}
+    return tuple(sorted(found))
+
+
+def places(terms: Terms, condition: Callable[[float], float]) -> tuple[float, ...]:
+    """Return orders c, within reach, where a function is least whose slope has this sign.
+
+    The function falls where the condition, which increases, is negative. Where its slope jumps,
+    the least value is at the corner next to where the sign changes.
+    """
+    last = last_order(terms)
+
+    def sign(log_c: float) -> float:
+        c = math.exp(log_c)
+        return condition(c) if c <= last else math.inf
+
+    c = min(math.exp(increasing_root(sign, 1.0, tolerance=1e-6, farthest=_FARTHEST)), last)
+    near = corners(terms)
+    below, above = [x for x in near if x < c], [x for x in near if c < x <= last]
+    return (c, *below[-1:], *above[:1])

@@ -1,0 +1,103 @@
+"""Cells whose edges carry errors: what a loss with a density is asked for by a map of itself."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from hockeystick.privacy_loss.core.base import Atoms, CellLoss, Masses
+
+if TYPE_CHECKING:
+    from hockeystick.kernels.series import Array
+
+_ULP: Final = 2.0**-52
+_TINY: Final = 1e-300
+# How far an edge next to the end of a loss may be moved, in units of the end.
+MOVED: Final = 16.0 * _ULP
+
+
+class Edges(NamedTuple):
+    """Ascending edges with a bound on each one's error, and the widths between them.
+
+    A difference of neighbouring edges loses the digits that they share, so that the widths are
+    carried along, with a bound on each one's relative error. Of infinite edges the error is 0.
+    """
+
+    at: Array
+    error: Array
+    width: Array
+    stretch: Array
+
+
+class DensityLoss(CellLoss):
+    """A loss with a density, whose edges may come from a map and be uncertain by some ulp."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def spans(self, edges: Edges) -> Masses:
+        """Return the masses between the true edges, the uncertainty of the edges included."""
+
+    def cells(self, edges: Array) -> Masses:
+        """Return the masses of the part without atoms between neighbouring edges."""
+        return self.spans(exact_edges(edges))
+
+
+def exact_edges(edges: Array) -> Edges:
+    """Return edges that are exactly these floats."""
+    import numpy as np
+
+    at = np.asarray(edges, dtype=np.float64)
+    zero = np.zeros_like(at)
+    return Edges(at, zero, np.diff(at), np.full(at.size - 1, _ULP))
+
+
+def cut_edges(edges: Edges, end: float) -> Edges:
+    """Return edges cut to the range of a loss from -end to end.
+
+    Whether an edge lies next to an end or beyond it is lost to rounding: what is off by no more
+    than ``MOVED`` ends counts as a move of the edge, not as an error of the mass of what is left.
+    """
+    import numpy as np
+
+    size = np.abs(edges.at)
+    beyond = size >= end
+    at = np.clip(edges.at, -end, end)
+    sure = beyond & ((size - edges.error >= end) | (edges.error <= MOVED * end))
+    error = np.where(sure, 0.0, np.where(beyond, math.inf, edges.error))
+    cut = beyond[:-1] | beyond[1:]
+    width = np.where(cut, np.diff(at), edges.width)
+    moved = error[:-1] + error[1:]
+    unsure = np.where(moved <= MOVED * end, 0.0, moved) / np.maximum(width, _TINY) + _ULP
+    return Edges(at, error, width, np.where(cut, unsure, edges.stretch))
+
+
+def no_atoms() -> Atoms:
+    """Return the atoms of a loss without any."""
+    import numpy as np
+
+    return Atoms(np.empty(0), np.empty(0), np.empty(0))
+
+
+def log_mixture(
+    first: tuple[Array, Array], weight: float, second: tuple[Array, Array], other: float
+) -> tuple[Array, Array]:
+    """Return ``ln(weight m + other m')`` of two masses given as logarithm and error, with error.
+
+    The weights are positive and known to within half a unit in the last place.
+    """
+    import numpy as np
+
+    high, low = np.log(weight) + first[0], np.log(other) + second[0]
+    value = np.logaddexp(high, low)
+    # An error in what is by far the smaller one counts for no more than its share.
+    share = np.exp(np.minimum(high, low) - np.maximum(value, -1e300))
+    larger = np.where(high >= low, first[1], second[1])
+    smaller = np.where(high >= low, second[1], first[1])
+    with np.errstate(invalid="ignore"):
+        counted = np.where(share > 0.0, share * np.expm1(np.minimum(smaller, 700.0)), 0.0)
+    size = np.where(np.isfinite(value), np.abs(value), 0.0)
+    logs = abs(float(np.log(weight))) + abs(float(np.log(other)))
+    round_off = np.where(value > -math.inf, _ULP * (4.0 * size + 2.0 * logs + 8.0), 0.0)
+    return value, larger + counted + round_off

@@ -1,0 +1,1 @@
+"""Releases of parties without a server that all trust."""

@@ -1,0 +1,65 @@
+"""The pair of losses of noisy iterations: later noise covers what a step lets out."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, final
+
+from hockeystick.mechanisms.decentralised._convex import change
+from hockeystick.mechanisms.decentralised.iterated import NoisyIterations
+from hockeystick.mechanisms.streams.matrix_factorization import square_root
+from hockeystick.privacy_loss.core.base import CellLoss, PrivacyLoss
+from hockeystick.privacy_loss.core.dominated import DominatedLoss
+from hockeystick.privacy_loss.core.infinity_mass import RevealingLoss
+from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
+from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
+
+# With less noise mu is no float.
+_LEAST_NOISE: Final = 1e-300
+
+
+@dominating_pair.register
+def _(mechanism: NoisyIterations) -> DominatingPair:
+    if mechanism.steps == 0:
+        return DominatingPair(None, None)
+    edge = edge_pair(mechanism.noise_multiplier)
+    if edge is not None:
+        return edge
+    noise = StepNoise(exact_noise(mechanism.noise_multiplier) / change(mechanism.adjacency))
+    return pair_between(noise.covered(mechanism.covering), noise.covered(mechanism.steps))
+
+
+def edge_pair(noise_multiplier: float) -> DominatingPair | None:
+    """Return the losses without noise, or with nothing else; None in between."""
+    if noise_multiplier == math.inf:
+        return DominatingPair(None, None)
+    if noise_multiplier == 0.0:
+        return DominatingPair(RevealingLoss(1.0, True), RevealingLoss(1.0, False))
+    if noise_multiplier < _LEAST_NOISE:
+        raise NoAnalysisError(f"noise multipliers are analysed from {_LEAST_NOISE:g} on, or 0")
+    return None
+
+
+def exact_noise(number: float) -> Fraction:
+    """Return a float as the decimal that it prints as."""
+    return Fraction(repr(number))
+
+
+def pair_between(above: CellLoss, below: PrivacyLoss | None) -> DominatingPair:
+    """Return the losses between an upper bound and what some data reach; the same both ways."""
+    loss = above if above == below else DominatedLoss(above, below)
+    return DominatingPair(loss, loss)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class StepNoise:
+    """The noise of one step over how far a record moves it."""
+
+    one: Fraction
+
+    def covered(self, steps: int) -> GaussianLoss:
+        """Return the loss of what so many steps' noise covers, ``mu = 1 / (one sqrt(steps))``."""
+        return GaussianLoss(self.one * steps / square_root(Fraction(steps)))

@@ -1,0 +1,151 @@
+"""The pair of losses of several runs that share a coin which an adversary sees.
+
+With probability p, the same in both data sets, the output is that of a composition of pairs,
+otherwise it tells nothing, and which it was is seen. So the moment ``E_P[e^(c L)]`` is
+``1 - p + p e^(K(c))``, K that of the composition.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, final
+
+from hockeystick.mechanisms import RevealedRound
+from hockeystick.mechanisms.streams.matrix_factorization import square_root
+from hockeystick.privacy_loss.core.base import CellLoss, CGFEstimate, PrivacyLoss
+from hockeystick.privacy_loss.core.composition import Terms, compose_unsplit, largest_loss
+from hockeystick.privacy_loss.core.observed_mixture import revealed_mixture
+from hockeystick.privacy_loss.core.rates import decimal_or_above
+from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
+from hockeystick.privacy_loss.core.terms import cgf_upper, corners, last_order, total
+from hockeystick.privacy_loss.guarantees.renyi import CurveLoss
+from hockeystick.privacy_loss.guarantees.two_point import TwoPointLoss
+from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
+from hockeystick.privacy_loss.selection.sparse_vector import UnknownLoss
+
+_ULP: Final = 2.0**-52
+# Exponentials beyond this are left to their logarithms.
+_LARGEST_EXPONENT: Final = 700.0
+# A rate below this is rounded up to it, and nothing is said of what is attained.
+_LEAST_RATE: Final = 1e-300
+# An order so small that any loss with divergences has a finite one there.
+_SMALL_ORDER: Final = 1e-9
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RevealedRoundLoss(CurveLoss):
+    """``K(c) <= ln(1 + p (e^(sum of K_i(c)) - 1))``; p is exactly this fraction.
+
+    ``below`` is the loss of one of the runs, where the others are not looked at.
+    """
+
+    terms: Terms
+    rate: Fraction
+    below: PrivacyLoss | None
+
+    @property
+    def attained(self) -> PrivacyLoss | None:
+        """That of one run, of the sample that is seen."""
+        return self.below
+
+    @property
+    def end(self) -> float:
+        """That of the runs."""
+        return last_order(self.terms)
+
+    @property
+    def corners(self) -> tuple[float, ...]:
+        """Those of the runs."""
+        return corners(self.terms)
+
+    @property
+    def supremum(self) -> float:
+        """The largest loss of all the runs together."""
+        return largest_loss(self.terms)
+
+    def bound(self, c: float) -> float:
+        """Return the bound, rounded up; it rises with p and with K."""
+        if c == 0.0:
+            return 0.0
+        k = cgf_upper(self.terms, c)
+        rate = min(max(float(self.rate) * (1.0 + 2.0 * _ULP), _LEAST_RATE), 1.0)
+        if k == math.inf or rate == 1.0:
+            return k
+        if k <= _LARGEST_EXPONENT:
+            return math.log1p(rate * math.expm1(k)) * (1.0 + 32.0 * _ULP)
+        return k * (1.0 + 4.0 * _ULP) + math.log(rate + math.exp(-k)) * (1.0 - 8.0 * _ULP)
+
+    def cgf_estimate(self, c: float) -> CGFEstimate:
+        """Return the bound and two derivatives: the runs' share of M is ``p e^K / M``."""
+        if c > self.end:
+            return CGFEstimate(math.inf, math.inf, 0.0)
+        k = total(self.terms, c)
+        if k.value == math.inf:
+            return k
+        rate = float(self.rate)
+        value = max(k.value + math.log(max(rate, _LEAST_RATE)), 0.0)
+        if k.value <= _LARGEST_EXPONENT:
+            value = math.log1p(rate * math.expm1(k.value))
+        share = math.exp(min(math.log(max(rate, _LEAST_RATE)) + k.value - value, 0.0))
+        bend = share * (
+            k.second_derivative + (1.0 - share) * k.first_derivative * k.first_derivative
+        )
+        return CGFEstimate(value, share * k.first_derivative, bend)
+
+
+@dominating_pair.register
+def _(mechanism: RevealedRound) -> DominatingPair:
+    rate = mechanism.rate
+    exact = rate if isinstance(rate, Fraction) else Fraction(repr(rate))
+    if exact == 0:
+        return DominatingPair(None, None)
+    removing, adding = compose_unsplit(mechanism.inner)
+    return DominatingPair(_together(removing, exact), _together(adding, exact))
+
+
+def _together(terms: Terms, rate: Fraction) -> PrivacyLoss | None:
+    """Return the loss of all runs in one direction."""
+    terms = _joined(terms)
+    if not terms:
+        return None
+    if any(1 in loss.infinity_mass for loss, _ in terms):
+        return TwoPointLoss(0.0, decimal_or_above(rate))
+    if any(isinstance(loss, TwoPointLoss) and 0.0 < loss.failure for loss, _ in terms):
+        raise NoAnalysisError(
+            "a guarantee that may fail has no Renyi divergences, by which rounds are bounded; use "
+            "its pure part, and add the failures of all runs"
+        )
+    ((first, count), *more) = terms
+    if not more and count == 1 and isinstance(first, CellLoss) and rate > _LEAST_RATE:
+        return revealed_mixture([(1 - rate, None), (rate, first)])
+    if total(terms, _SMALL_ORDER).value == math.inf:
+        return UnknownLoss()
+    return RevealedRoundLoss(terms, rate, _of_one(terms, rate))
+
+
+def _joined(terms: Terms) -> Terms:
+    """Return the losses with all Gaussians as one: ``1/z^2`` adds up, to far more than a float."""
+    gaussians = [(loss, count) for loss, count in terms if isinstance(loss, GaussianLoss)]
+    rest = tuple((loss, count) for loss, count in terms if not isinstance(loss, GaussianLoss))
+    if sum(count for _, count in gaussians) < 2:
+        return terms
+    square = sum((count / _exact(loss) ** 2 for loss, count in gaussians), Fraction(0))
+    return ((GaussianLoss(1 / square_root(square)), 1), *rest)
+
+
+def _exact(loss: GaussianLoss) -> Fraction:
+    """Return a noise multiplier as the decimal that it prints as; a fraction as itself."""
+    noise = loss.noise_multiplier
+    return noise if isinstance(noise, Fraction) else Fraction(repr(noise))
+
+
+def _of_one(terms: Terms, rate: Fraction) -> PrivacyLoss | None:
+    """Return the loss of the run that tells most, alone, as some data attain it."""
+    known = [one for loss, _ in terms if isinstance(one := loss.attained, CellLoss)]
+    if not known or rate <= _LEAST_RATE:
+        return None
+    costliest = max(known, key=lambda loss: loss.cgf_estimate(1.0).value)
+    return revealed_mixture([(1 - rate, None), (rate, costliest)])

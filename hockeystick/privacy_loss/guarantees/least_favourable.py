@@ -1,0 +1,122 @@
+"""The least that a pair may lose of which only most is known: Huber's least favourable pair.
+
+Let ``P = (1 - h) P_0 + h A`` and ``Q = (1 - h) Q_0 + h B`` with any A and B. For each event S
+
+    P(S) - e^eps Q(S) >= (1 - h) (P_0(S) - e^eps Q_0(S)) - e^eps h,
+
+and ``delta >= 1 - e^eps``. With D_0 the profile of ``(P_0, Q_0)`` over ``x = e^eps``, the larger of
+``(1 - h) D_0(x) - x h``, ``1 - x`` and 0 is the profile of a pair: under P its loss is that of P_0,
+clipped to ``[low, high]``, with probability ``1 - h``, and ``low`` otherwise. ``high`` and ``low``
+are where the three meet:
+
+    (1 - h) D_0(e^high) = e^high h,     (1 - h) (D_0(e^low) - 1 + e^low) = h.
+
+What is less informative in all profiles is so in any composition. A lower ``high`` or ``low`` only
+lowers losses.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, final
+
+from hockeystick.privacy_loss.core.atomic import frozen
+from hockeystick.privacy_loss.core.base import Atoms, CellLoss, CGFEstimate, Masses
+from hockeystick.privacy_loss.core.observed_mixture import merged
+
+if TYPE_CHECKING:
+    from hockeystick.kernels.series import Array
+
+_ULP: Final = 2.0**-52
+# By so much the ends are chosen on the safe side, which covers all round-off of the sums.
+_MARGIN: Final = 1e-6
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ContaminatedLoss(CellLoss):
+    """The least favourable pair where a share of both distributions is unknown.
+
+    ``known`` has atoms only, each rounded down or exact; ``share``, h, is above 0 and at most 1/2.
+
+    References:
+        Huber, "A robust version of the probability ratio test", Ann. Math. Statist. 36 (1965);
+        Huber and Strassen, Ann. Statist. 1 (1973), for all levels at once.
+    """
+
+    known: CellLoss
+    share: float
+
+    @property
+    def supremum(self) -> float:
+        """The largest atom."""
+        return float(self.atoms().loss[-1])
+
+    @property
+    def infimum(self) -> float:
+        """The least atom."""
+        return float(self.atoms().loss[0])
+
+    def atoms(self) -> Atoms:
+        """Return the atoms of what is known, clipped, and the share below the lower end."""
+        return _atoms(self)
+
+    def cells(self, edges: Array) -> Masses:
+        """Return that nothing lies between the atoms."""
+        import numpy as np
+
+        none = np.full(len(edges) - 1, -np.inf)
+        return Masses(none, none.copy(), np.zeros(none.size))
+
+    def cgf_estimate(self, c: float) -> CGFEstimate:
+        """Return K and two derivatives by sums over the atoms."""
+        import numpy as np
+
+        loss, log_p, _ = self.atoms()
+        exponent = log_p + c * loss
+        top = float(exponent.max())
+        share = np.exp(exponent - top)
+        total = float(share.sum())
+        share /= total
+        slope = float((share * loss).sum())
+        spread = float((share * (loss - slope) ** 2).sum())
+        return CGFEstimate(top + math.log(total), slope, spread)
+
+
+@lru_cache(maxsize=64)
+def _atoms(loss: ContaminatedLoss) -> Atoms:
+    """Return the clipped atoms; the share goes one step further, to show what the step is."""
+    import numpy as np
+
+    known, log_share = loss.known.atoms(), math.log(loss.share)
+    low, high = _ends(known, log_share)
+    values = np.append(low - np.diff(known.loss).min(), np.clip(known.loss, low, high))
+    kept = known.log_p + math.log1p(-loss.share)
+    error = known.error + _ULP * (4.0 + np.abs(kept))
+    log_p = np.append(log_share, kept)
+    error = np.append(_ULP * (4.0 + abs(log_share)), error)
+    return Atoms(*frozen(*merged(Atoms(values, log_p, error))))
+
+
+def _ends(known: Atoms, log_share: float) -> tuple[float, float]:
+    """Return two losses of atoms between which the losses are kept, surely no higher than can be.
+
+    ``D_0(x)`` is ``sum p (1 - x/x_i)`` over ``x_i > x``, and ``D_0(x) - 1 + x`` at most
+    ``sum p (x/x_i - 1)`` over ``x_i < x``.
+    """
+    import numpy as np
+
+    loss, log_p, error = known
+    margin = _MARGIN + 4.0 * float(error.max())
+    log_q, gaps = log_p - loss, np.log(-np.expm1(-np.diff(loss)))
+    above_p = np.logaddexp.accumulate(log_p[::-1])[::-1]
+    # By parts, ``D_0(x_j) / x_j = sum over i >= j of (1/x_i - 1/x_(i+1)) P(L > l_i)``.
+    over = np.logaddexp.accumulate((gaps - loss[:-1] + above_p[1:])[::-1])[::-1]
+    below_q = np.logaddexp.accumulate(log_q)
+    under = np.logaddexp.accumulate(gaps + loss[1:] + below_q[:-1])
+    less = math.log1p(-math.exp(log_share)) - margin
+    high = np.append(loss[0], loss[:-1][over + less >= log_share])[-1]
+    low = np.append(loss[0], loss[1:][under + margin <= log_share])[-1]
+    return float(min(low, high)), float(high)

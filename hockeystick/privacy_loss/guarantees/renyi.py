@@ -1,0 +1,223 @@
+"""Losses of which only Renyi divergences are known: upper bounds of K on the real axis."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from bisect import bisect_left
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, TypeAlias, final
+
+from hockeystick.notions import TCDP, ZCDP, RenyiDP
+from hockeystick.privacy_loss.core.base import Ball, CGFEstimate, PrivacyLoss
+from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
+from hockeystick.privacy_loss.guarantees.two_point import ANYTHING
+from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
+
+_ULP: Final = 2.0**-52
+_OUTWARD: Final = Fraction(1, 2**50)
+
+Points: TypeAlias = tuple[tuple[float, float], ...]
+
+
+class CurveLoss(PrivacyLoss):
+    """A loss with ``K(c) <= bound(c)``, and no more known of it.
+
+    ``cgf_bounds`` is the interval from 0 to the bound; the cumulants are those of the bound.
+    """
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def end(self) -> float:
+        """The largest c at which K is bounded, inf where there is none."""
+
+    @property
+    def corners(self) -> tuple[float, ...]:
+        """Where the slope of the bound jumps, inside its domain."""
+        return ()
+
+    @property
+    def attained(self) -> PrivacyLoss | None:
+        """A loss that keeps to the bound, so that the worst one costs as much; None for none."""
+        return None
+
+    @abstractmethod
+    def bound(self, c: float) -> float:
+        """Return a proven upper bound of ``K(c)`` at a c from 0 to the end."""
+
+    @property
+    def supremum(self) -> float:
+        """Infinite, as far as is known."""
+        return math.inf
+
+    @property
+    def limit_square(self) -> float:
+        """Infinite: bounds of divergences have no central limit."""
+        return math.inf
+
+    def cgf_bounds(self, c: float) -> Ball:
+        """Return the middle of what K may be, and how far from it."""
+        if c > self.end:
+            return Ball(math.inf, 0.0)
+        half = 0.5 * self.bound(c) * (1.0 + 4.0 * _ULP)
+        return Ball(half, half)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ConcentratedLoss(CurveLoss):
+    """``K(c) <= rho c (c + 1)`` for ``c <= omega - 1``: (truncated) concentrated privacy.
+
+    The divergence is continuous in its order, so that the bound holds at omega itself.
+    """
+
+    rho: float
+    omega: float = math.inf
+
+    @property
+    def end(self) -> float:
+        """``omega - 1``, rounded down."""
+        return (self.omega - 1.0) * (1.0 - 4.0 * _ULP)
+
+    @property
+    def attained(self) -> GaussianLoss:
+        """The Gaussian with ``mu = sqrt(2 rho)``, whose divergences are ``rho alpha``."""
+        return gaussian_within(self.rho)
+
+    def bound(self, c: float) -> float:
+        """Return ``rho c (c + 1)``, rounded up."""
+        return self.rho * c * (c + 1.0) * (1.0 + 8.0 * _ULP)
+
+    def cgf_estimate(self, c: float) -> CGFEstimate:
+        """Return the bound and two derivatives."""
+        if c > self.end:
+            return CGFEstimate(math.inf, math.inf, 0.0)
+        return CGFEstimate(self.bound(c), self.rho * (2.0 * c + 1.0), 2.0 * self.rho)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RenyiCurveLoss(CurveLoss):
+    """``K`` at most the lower convex envelope of what is known of it: ``K(c) <= c tau`` at points.
+
+    K is convex and ``K(0) = 0``, so that it lies below each chord; the envelope is itself such a
+    K, and so the least bound. ``points`` are the corners of the envelope after the one at 0.
+    """
+
+    points: Points
+    slope: float
+
+    @classmethod
+    def of(cls, divergences: Points) -> RenyiCurveLoss:
+        """Return the loss with divergences at most these, at orders > 1; one must be finite."""
+        finite = [(order, tau) for order, tau in divergences if tau < math.inf]
+        slope = min(Fraction(tau) / Fraction(order) for order, tau in finite)
+        known = [(Fraction(order) - 1, Fraction(tau)) for order, tau in finite]
+        # Each corner a little to the left and up, which covers the rounding of both: K increases.
+        corners = [(c * (1 - _OUTWARD), c * tau * (1 + _OUTWARD)) for c, tau in known]
+        points = tuple((float(c), _finite(k)) for c, k in _lower_hull(corners))
+        return cls(points, _finite(slope * (1 - _OUTWARD)))
+
+    @property
+    def end(self) -> float:
+        """The largest order with a finite divergence, minus 1."""
+        return self.points[-1][0]
+
+    @property
+    def corners(self) -> tuple[float, ...]:
+        """The points' places."""
+        return tuple(c for c, _ in self.points)
+
+    @property
+    def attained(self) -> GaussianLoss | None:
+        """The Gaussian with ``rho = min tau / alpha``."""
+        return gaussian_within(self.slope) if self.slope > 0.0 else None
+
+    def bound(self, c: float) -> float:
+        """Return the chord's value, rounded up."""
+        value, slope = self._chord(c)
+        return value * (1.0 + 16.0 * _ULP) if slope < math.inf else math.inf
+
+    def cgf_estimate(self, c: float) -> CGFEstimate:
+        """Return the bound and its slope; it has no curvature."""
+        if c > self.end:
+            return CGFEstimate(math.inf, math.inf, 0.0)
+        value, slope = self._chord(c)
+        return CGFEstimate(value, slope, 0.0)
+
+    def _chord(self, c: float) -> tuple[float, float]:
+        """Return the value and the slope of the chord above c."""
+        index = bisect_left(self.corners, c)
+        left, low = self.points[index - 1] if index else (0.0, 0.0)
+        right, high = self.points[min(index, len(self.points) - 1)]
+        if right == left:
+            return high, 0.0
+        share = (c - left) / (right - left)
+        return low * (1.0 - share) + high * share, (high - low) / (right - left)
+
+
+def gaussian_within(rho: float) -> GaussianLoss:
+    """Return a Gaussian loss whose divergences are at most ``rho alpha``, and hardly less."""
+    return GaussianLoss(math.sqrt(0.5) / math.sqrt(rho) * (1.0 + 16.0 * _ULP))
+
+
+def _lower_hull(points: list[tuple[Fraction, Fraction]]) -> list[tuple[Fraction, Fraction]]:
+    """Return the corners of the lower convex envelope of points and 0, without 0."""
+    hull = [(Fraction(0), Fraction(0))]
+    for x, y in points:
+        while len(hull) > 1 and _is_above(hull[-2], hull[-1], (x, y)):
+            hull.pop()
+        hull.append((x, y))
+    return hull[1:]
+
+
+def _is_above(
+    first: tuple[Fraction, Fraction],
+    middle: tuple[Fraction, Fraction],
+    last: tuple[Fraction, Fraction],
+) -> bool:
+    """Return whether a point lies on or above the line through its neighbours."""
+    rise = (middle[1] - first[1]) * (last[0] - first[0])
+    return rise >= (last[1] - first[1]) * (middle[0] - first[0])
+
+
+def _finite(value: Fraction) -> float:
+    """Return a number as a float, inf where it has none."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+@dominating_pair.register
+def _(mechanism: ZCDP) -> DominatingPair:
+    return _concentrated(mechanism.rho, math.inf)
+
+
+@dominating_pair.register
+def _(mechanism: TCDP) -> DominatingPair:
+    return _concentrated(mechanism.rho, mechanism.omega)
+
+
+@dominating_pair.register
+def _(mechanism: RenyiDP) -> DominatingPair:
+    divergences = [divergence for _, divergence in mechanism.divergences]
+    if min(divergences) == 0.0:
+        return DominatingPair(None, None)
+    if min(divergences) == math.inf:
+        return ANYTHING
+    loss = RenyiCurveLoss.of(mechanism.divergences)
+    return DominatingPair(loss, loss)
+
+
+def _concentrated(rho: float, omega: float) -> DominatingPair:
+    """Return the losses of the worst release with Renyi divergences below a line."""
+    if rho == 0.0:
+        return DominatingPair(None, None)
+    if rho == math.inf:
+        return ANYTHING
+    loss = ConcentratedLoss(rho, omega)
+    return DominatingPair(loss, loss)

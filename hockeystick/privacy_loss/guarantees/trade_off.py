@@ -1,0 +1,243 @@
+"""The loss of a release of which only the trade-off function is known, by its two profiles."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property, singledispatch
+from typing import TYPE_CHECKING, Final, NamedTuple, final
+
+from hockeystick.notions import FDP
+from hockeystick.numerics.working_precision import working_digits
+from hockeystick.privacy_loss.core.base import CGFEstimate, ProfiledLoss
+from hockeystick.privacy_loss.core.outcomes import dominating_pair_of_outcomes
+from hockeystick.privacy_loss.core.rates import exact_rate
+from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
+from hockeystick.privacy_loss.guarantees.gaussian import gaussian_pair
+from hockeystick.privacy_loss.guarantees.renyi import CurveLoss
+from hockeystick.privacy_loss.guarantees.two_point import two_point_pair
+from hockeystick.privacy_loss.sampling.fixed_size_gaussian import FixedSizeGaussianLoss
+from hockeystick.tradeoffs import (
+    ApproxTradeOff,
+    GaussianTradeOff,
+    PiecewiseLinearTradeOff,
+    Profile,
+    SampledGaussianTradeOff,
+    TradeOff,
+)
+from hockeystick.tradeoffs._readings import epsilon_interval
+
+if TYPE_CHECKING:
+    from mpmath import mpf
+
+    from hockeystick.tradeoffs.profile import Array
+
+_ULP: Final = 2.0**-52
+_CELLS: Final = 2048
+# The largest exponent on one cell, and the largest loss whose moments are worked out.
+_STEEPEST: Final = 500.0
+_LARGEST: Final = 1e9
+_FARTHEST: Final = 1e300
+# The other direction counts with e^-eps, and is bounded beyond this.
+_FAR: Final = 40.0
+# Relative step of the numerical derivatives, which only steer.
+_STEP: Final = 1e-4
+_LARGEST_EXPONENT: Final = 700.0
+
+
+@final
+@dataclass(frozen=True)
+class ProfileLoss(CurveLoss, ProfiledLoss):
+    """A loss with a certified profile of its own, and that of the other direction.
+
+    With delta and delta' the two profiles, the moments are
+
+        e^K(c) = 1 + c (c+1) Int_0^inf (e^(c eps) delta(eps) + e^(-(c+1) eps) delta'(eps)) d eps.
+
+    Both profiles are convex in ``e^eps``, so that on each cell of a grid the chord in ``e^eps`` is
+    an upper bound; its integral has a closed form. K is bounded where the profile is shown to
+    reach 0, which it only is for a bounded loss.
+    """
+
+    profile: Profile
+    other: Profile
+
+    @property
+    def end(self) -> float:
+        """The largest c that the grid carries; 0 where the loss is not shown to be bounded."""
+        if not self.vanishes or self.supremum > _LARGEST:
+            return 0.0
+        return _STEEPEST * _CELLS / self.supremum if self.supremum > 0.0 else math.inf
+
+    @property
+    def attained(self) -> ProfileLoss:
+        """The loss itself: its profile is known."""
+        return self
+
+    @cached_property
+    def vanishes(self) -> bool:
+        """Whether the profile is shown to reach 0, so that the loss is bounded."""
+        largest = self.profile.supremum
+        return largest < _FARTHEST and not _upper(self.profile, largest) > 0.0
+
+    @property
+    def supremum(self) -> float:
+        """The largest loss, infinite where the profile is not shown to reach 0."""
+        return self.profile.supremum if self.vanishes else math.inf
+
+    @property
+    def least_supremum(self) -> float:
+        """Where the profile is proven to be above 0 still; infinite where it never falls there."""
+        return epsilon_interval(self.profile, 0.0)[0]
+
+    def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
+        """Return the profile's estimate, or with a nudge its lower or upper end, as a float's."""
+        import numpy as np
+        from mpmath import mp
+
+        at = float(epsilon)
+        if nudge:
+            at = max(math.nextafter(at, -math.inf * nudge), 0.0)
+        if at > _FARTHEST and nudge < 0:
+            return mp.zero
+        values = self.profile.at(np.array([min(at, _FARTHEST)]))
+        return mp.mpf(float((values.estimate, values.upper, values.lower)[nudge][0]))
+
+    def bound(self, c: float) -> float:
+        """Return ``ln(1 + c (c+1) (both integrals))`` on the grid, rounded up."""
+        if self.supremum == 0.0 or c == 0.0:
+            return 0.0
+        own, others = self._grids
+        log_total = _log_sum(
+            _log_integral(own, c),
+            _log_integral(others, -(c + 1.0)),
+            # Beyond its grid the other profile only falls.
+            _log(float(others.values[-1])) - (c + 1.0) * others.reach - math.log1p(c),
+        )
+        log_moment = math.log(c) + math.log1p(c) + log_total
+        exponents = (c + 1.0) * max(own.reach, others.reach) + abs(log_moment)
+        log_moment += _ULP * (4.0 * _CELLS + 16.0 * exponents)
+        if log_moment > _LARGEST_EXPONENT:
+            return log_moment * (1.0 + 2.0 * _ULP)
+        return math.log1p(math.exp(log_moment)) * (1.0 + 8.0 * _ULP)
+
+    def cgf_estimate(self, c: float) -> CGFEstimate:
+        """Return the bound and two numerical derivatives."""
+        if c > self.end:
+            return CGFEstimate(math.inf, math.inf, 0.0)
+        step = _STEP * c
+        low, middle, high = (self.bound(c + k * step) for k in (-1.0, 0.0, 1.0))
+        bend = (high - 2.0 * middle + low) / (step * step)
+        return CGFEstimate(middle, (high - low) / (2.0 * step), max(bend, 0.0))
+
+    @cached_property
+    def _grids(self) -> tuple[_Grid, _Grid]:
+        """Both profiles, each on a grid that reaches as far as it counts."""
+        reach = min(self.other.supremum, max(_FAR, self.supremum)) or self.supremum
+        return _Grid.of(self.profile, self.supremum), _Grid.of(self.other, reach)
+
+
+class _Grid(NamedTuple):
+    """Upper ends of a profile at equidistant epsilons from 0 on."""
+
+    values: Array
+    reach: float
+
+    @classmethod
+    def of(cls, profile: Profile, reach: float) -> _Grid:
+        """Return the upper ends, each read a little to the left."""
+        import numpy as np
+
+        step = reach / _CELLS * (1.0 - 4.0 * _ULP)
+        return cls(profile.at(step * np.arange(_CELLS + 1, dtype=np.float64)).upper, reach)
+
+
+def _upper(profile: Profile, epsilon: float) -> float:
+    """Return the upper end of a profile at one epsilon."""
+    import numpy as np
+
+    return float(profile.at(np.array([epsilon])).upper[0])
+
+
+def _log_integral(grid: _Grid, c: float) -> float:
+    """Return ``ln Int e^(c eps) delta d eps`` of the chords through values on a grid.
+
+    On a cell of width h from ``eps`` on it is ``e^(c eps) (delta_0 (m(c) - w) + delta_1 w)`` with
+    ``m(c) = (e^(c h) - 1) / c`` and ``w = (m(c+1) - m(c)) / (e^h - 1)``.
+    """
+    import numpy as np
+    from mpmath import mp
+
+    values, step = grid.values, grid.reach / _CELLS
+    with working_digits(60 + max(0, math.ceil(-2.0 * math.log10(step)))):
+        h, order = mp.mpf(step), mp.mpf(c)
+        mass, next_mass = (mp.expm1(a * h) / a if a else h for a in (order, order + 1))
+        rising = (next_mass - mass) / mp.expm1(h)
+        first, second = float(mass - rising), float(rising)
+    starts = c * (step * np.arange(values.size - 1))
+    scale = max(float(starts[-1]), 0.0)
+    weights = np.exp(starts - scale)
+    total = float(weights @ (first * values[:-1] + second * values[1:]))
+    return _log(total) + scale
+
+
+def _log(value: float) -> float:
+    """Return ln, with that of 0."""
+    return math.log(value) if value > 0.0 else -math.inf
+
+
+def _log_sum(*logs: float) -> float:
+    """Return ``ln sum e^log``."""
+    top = max(logs)
+    if top == -math.inf:
+        return -1e300
+    return top + math.log(math.fsum(math.exp(log - top) for log in logs))
+
+
+@dominating_pair.register
+def _(mechanism: FDP) -> DominatingPair:
+    return dominating_pair_of_tradeoff(mechanism.tradeoff)
+
+
+@singledispatch
+def dominating_pair_of_tradeoff(tradeoff: TradeOff) -> DominatingPair:
+    """Return the pair of losses of the worst release with a trade-off function: by its profiles."""
+    return _by_profiles(tradeoff)
+
+
+def _by_profiles(tradeoff: TradeOff) -> DominatingPair:
+    """Return the pair of losses of which the profiles alone are known."""
+    forward = ProfileLoss(tradeoff.forward, tradeoff.backward)
+    if forward.supremum == 0.0:
+        return DominatingPair(None, None)
+    return DominatingPair(forward, ProfileLoss(tradeoff.backward, tradeoff.forward))
+
+
+@dominating_pair_of_tradeoff.register
+def _(tradeoff: ApproxTradeOff) -> DominatingPair:
+    return two_point_pair(*tradeoff.guarantee)
+
+
+@dominating_pair_of_tradeoff.register
+def _(tradeoff: PiecewiseLinearTradeOff) -> DominatingPair:
+    if tradeoff.outcomes is None:
+        return _by_profiles(tradeoff)
+    return dominating_pair_of_outcomes(tradeoff.outcomes)
+
+
+@dominating_pair_of_tradeoff.register
+def _(tradeoff: SampledGaussianTradeOff) -> DominatingPair:
+    if tradeoff.rate == 1.0:
+        return gaussian_pair(tradeoff.mu)
+    if tradeoff.rate == 0.0 or tradeoff.mu == 0.0:
+        return DominatingPair(None, None)
+    noise = 1.0 / tradeoff.mu
+    if exact_rate(noise) * exact_rate(tradeoff.mu) > 1:
+        noise = math.nextafter(noise, 0.0)
+    loss = FixedSizeGaussianLoss(tradeoff.rate, noise)
+    return DominatingPair(loss, loss)
+
+
+@dominating_pair_of_tradeoff.register
+def _(tradeoff: GaussianTradeOff) -> DominatingPair:
+    return gaussian_pair(tradeoff.mu)

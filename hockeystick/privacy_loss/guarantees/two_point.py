@@ -1,0 +1,151 @@
+"""The loss of randomized response, the worst that a pure or approximate guarantee allows."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, final
+
+from hockeystick.notions import ApproxDP, PureDP
+from hockeystick.privacy_loss.core.atomic import AtomicLoss, frozen
+from hockeystick.privacy_loss.core.base import (
+    Atoms,
+    Ball,
+    CGFEstimate,
+    Readings,
+)
+from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
+
+if TYPE_CHECKING:
+    from mpmath import mpf
+
+_ULP: Final = 2.0**-52
+# Beyond this argument a hyperbolic sine would overflow.
+_LARGE: Final = 300.0
+# Epsilons out of this range have no line.
+_SMALLEST: Final = 1e-100
+_LARGEST: Final = 1e100
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TwoPointLoss(AtomicLoss):
+    """Infinite with probability ``failure``, otherwise ``+eps`` or ``-eps`` as e^eps to 1.
+
+    The same in both directions. It dominates every (eps, failure)-DP release; without failures,
+    ``K(c) = ln(cosh((c + 1/2) eps) / cosh(eps/2))``. Accountants set failures apart first; atoms
+    and lines are those without.
+
+    References:
+        Kairouz, Oh and Viswanath 2017, theorem 2.
+    """
+
+    epsilon: float
+    failure: float = 0.0
+
+    def cgf_estimate(self, c: float) -> CGFEstimate:
+        """Return K and two derivatives."""
+        if self.failure > 0.0:
+            return CGFEstimate(math.inf, math.inf, 0.0)
+        slope = math.tanh((c + 0.5) * self.epsilon)
+        decay = math.exp(-(c + 0.5) * self.epsilon)
+        curvature = (2.0 * self.epsilon * decay / (1.0 + decay * decay)) ** 2
+        return CGFEstimate(self._value(c), self.epsilon * slope, curvature)
+
+    def cgf_bounds(self, c: float) -> Ball:
+        """Return K and its round-off: that of two hyperbolic sines, damped by the logarithm."""
+        if self.failure > 0.0:
+            return Ball(math.inf, 0.0)
+        value = self._value(c)
+        return Ball(value, _ULP * (32.0 + 4.0 * min((c + 1.0) * self.epsilon, _LARGE)) * value)
+
+    def _value(self, c: float) -> float:
+        """Return ``ln(1 + 2 sinh((c+1) eps/2) sinh(c eps/2) / cosh(eps/2))``, which is K."""
+        high, low = 0.5 * (c + 1.0) * self.epsilon, 0.5 * c * self.epsilon
+        if high > _LARGE:
+            both = math.log1p(math.exp(-2.0 * (high + low)))
+            return c * self.epsilon + both - math.log1p(math.exp(-self.epsilon))
+        return math.log1p(2.0 * math.sinh(high) * math.sinh(low) / math.cosh(high - low))
+
+    @property
+    def infinity_mass(self) -> Readings:
+        """The probability of a failure."""
+        return Readings.of(self.failure)
+
+    @property
+    def finite(self) -> TwoPointLoss | None:
+        """The loss without failures."""
+        return TwoPointLoss(self.epsilon) if self.epsilon else None
+
+    @property
+    def opposite(self) -> TwoPointLoss:
+        """The same."""
+        return self
+
+    @property
+    def supremum(self) -> float:
+        """``eps``, or infinite."""
+        return math.inf if self.failure > 0.0 else self.epsilon
+
+    @property
+    def extreme(self) -> bool:
+        """Whether it may be infinite, or epsilon is out of the range of a line."""
+        return self.failure > 0.0 or not _SMALLEST <= self.epsilon <= _LARGEST
+
+    def atoms(self) -> Atoms:
+        """Return the two losses."""
+        losses = (-self.epsilon, self.epsilon)
+        won = -math.log1p(math.exp(-self.epsilon))
+        error = 8.0 * _ULP * (1.0 + self.epsilon)
+        return frozen(losses, (won - self.epsilon, won), (error, error))
+
+    def nodes(self, first: int, count: int) -> tuple[list[mpf], list[mpf]]:
+        """Return the losses and their probabilities by mpmath."""
+        from mpmath import mp
+
+        from hockeystick.precision.atoms import three_points
+        from hockeystick.precision.profiles import exact
+
+        part = three_points(exact(self.epsilon), mp.zero)[first : first + count]
+        return [loss for loss, _ in part], [mass for _, mass in part]
+
+    def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
+        """Return ``failure + (1 - failure) (e^eps - e^epsilon)_+ / (1 + e^eps)``."""
+        from mpmath import mp
+
+        from hockeystick.precision.profiles import exact
+
+        own, failure = (exact(v) * (1 + nudge * _ULP) for v in (self.epsilon, self.failure))
+        failure = min(failure, mp.one)
+        if epsilon >= own:
+            return failure
+        return failure - (1 - failure) * mp.expm1(epsilon - own) / (1 + mp.exp(-own))
+
+
+def everything(share: float = 1.0) -> DominatingPair:
+    """Return the losses of a release that with some probability shows all, and else nothing."""
+    loss = TwoPointLoss(0.0, share)
+    return DominatingPair(loss, loss)
+
+
+@dominating_pair.register
+def _(mechanism: PureDP) -> DominatingPair:
+    return two_point_pair(mechanism.epsilon, 0.0)
+
+
+@dominating_pair.register
+def _(mechanism: ApproxDP) -> DominatingPair:
+    return two_point_pair(mechanism.epsilon, mechanism.delta)
+
+
+ANYTHING: Final = DominatingPair(TwoPointLoss(0.0, 1.0), TwoPointLoss(0.0, 1.0))
+
+
+def two_point_pair(epsilon: float, failure: float) -> DominatingPair:
+    """Return the losses of the worst release with an (epsilon, failure)-DP guarantee."""
+    if epsilon == math.inf:
+        return ANYTHING
+    if epsilon == failure == 0.0:
+        return DominatingPair(None, None)
+    loss = TwoPointLoss(epsilon, failure)
+    return DominatingPair(loss, loss)

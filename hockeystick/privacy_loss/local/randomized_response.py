@@ -1,0 +1,61 @@
+"""The loss of randomized response: of two outcomes, or of three."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, final
+
+from hockeystick.mechanisms.local.randomized_response import RandomizedResponse
+from hockeystick.privacy_loss.core.atomic import FewAtoms, both
+from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
+from hockeystick.privacy_loss.guarantees.two_point import TwoPointLoss, everything
+
+if TYPE_CHECKING:
+    from hockeystick.precision.atoms import AtomList
+
+_ULP: Final = 2.0**-52
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RandomizedResponseLoss(FewAtoms):
+    """``+-eps`` as e^eps to 1, and 0 for the K - 2 categories that are neither of the two.
+
+    The same in both directions:
+    ``delta(eps') = (e^eps - e^eps')_+ / (e^eps + K - 1)`` for ``eps' >= 0``.
+
+    References:
+        Kairouz, Oh and Viswanath, "Extremal Mechanisms for Local Differential Privacy", 2014.
+    """
+
+    epsilon: float
+    categories: int
+
+    @property
+    def opposite(self) -> RandomizedResponseLoss:
+        """The same."""
+        return self
+
+    @property
+    def supremum(self) -> float:
+        """``eps``."""
+        return self.epsilon
+
+    def listed(self, nudge: int = 0) -> AtomList:
+        """Return the atoms by mpmath."""
+        from hockeystick.precision.atoms import randomized_response
+        from hockeystick.precision.profiles import exact
+
+        return randomized_response(exact(self.epsilon) * (1 + nudge * _ULP), self.categories)
+
+
+@dominating_pair.register
+def _(mechanism: RandomizedResponse) -> DominatingPair:
+    if mechanism.epsilon == 0.0:
+        return DominatingPair(None, None)
+    if mechanism.epsilon == math.inf:
+        return everything()
+    if mechanism.categories == 2:
+        return both(TwoPointLoss(mechanism.epsilon))
+    return both(RandomizedResponseLoss(mechanism.epsilon, mechanism.categories))

@@ -1,0 +1,184 @@
+"""The losses of shuffled reports: what dominates them, and what concrete data lose.
+
+Why the stronger clones dominate, for all data, where all users run the same eps0-DP randomizer:
+let R and R' be the laws of the first user's report for two data, ``k = e^eps`` with
+``1 <= k <= e^eps0``, and w the pointwise least density of the others' reports, at least ``e^-eps0``
+times R and R'. (Where others run randomizers of their own, it need not be: among constants of their
+own, which are different, the one other report is seen.) Each of the others reports from w with
+probability ``|w|``; show who reported from the rest, and what. Then
+
+    delta(eps) <= E[((g_1 + ... + g_n) / n)_+],   g = (R - k R')/w on a draw of w, or else 0,
+
+with independent g: in the sum that many are not 0 as in the sample, by
+``P[Bin(n, p) = m] m/(n p) = P[Bin(n - 1, p) = m - 1]``. For the clones g is ``e^eps0 - k`` and
+``1 - k e^eps0``, each with probability ``1/(e^eps0 + 1)``, or else 0. All these g have the mean
+``1 - k``, so that it is enough that the clones' is the largest in convex order:
+
+- for ``t >= 0``, let B be where ``R - k R' > t w`` and b = R(B). There ``w >= R e^-eps0``, and
+  ``R'(B) >= max(b e^-eps0, 1 - e^eps0 (1 - b))``, so that
+  ``E[(g - t)_+] <= b (1 - t e^-eps0) - k R'(B) <= (e^eps0 - k - t)_+ / (e^eps0 + 1)``: the largest
+  is at ``b = e^eps0/(e^eps0 + 1)``, and it is what the clones have;
+- for ``t = -s < 0`` in the same way with ``k R' - R - s w`` and b = R'(B):
+  ``E[(-s - g)_+] <= (k e^eps0 - 1 - s)_+ / (e^eps0 + 1)``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache, singledispatch
+from typing import Final, final
+
+from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.local.randomized_response import RandomizedResponse
+from hockeystick.mechanisms.local.shuffled_reports import ShuffledReports
+from hockeystick.notions import PureDP
+from hockeystick.privacy_loss.core.atomic import frozen
+from hockeystick.privacy_loss.core.base import Atoms, CellLoss, PrivacyLoss
+from hockeystick.privacy_loss.core.dominated import DominatedLoss
+from hockeystick.privacy_loss.core.observed_mixture import merged
+from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
+from hockeystick.privacy_loss.guarantees.two_point import TwoPointLoss, everything
+from hockeystick.privacy_loss.local.stronger_clones import CELLS, CoinsLoss, ListedLoss
+
+_ULP: Final = 2.0**-52
+_MOST_USERS: Final = 10**9
+# Epsilons of a randomizer between which shuffling is worked out.
+LEAST_EPSILON: Final = 1e-6
+MOST_EPSILON: Final = 20.0
+# The order, in units of one over the width of the loss, at which concrete data are compared.
+_ORDER: Final = 5.0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CountLoss(ListedLoss):
+    """The loss of how often one category is reported, which all others hold, or none of them does.
+
+    With a the masses of the others' count, ``P(k) = (1 - s) a_k + s a_(k-1)``: the first user
+    reports the category with ``s = e^eps q`` under P and q under Q, or the other way round.
+    For two categories that is all there is to see.
+    """
+
+    epsilon: float
+    categories: int
+    users: int
+    shared: bool
+    held: bool
+
+    def atoms(self) -> Atoms:
+        """Return one atom for each count, or for several neighbours of them."""
+        return _count_atoms(self)
+
+
+@lru_cache(maxsize=64)
+def _count_atoms(loss: CountLoss) -> Atoms:
+    """Return the counts as atoms, moved down; next to what is left out they are left out too."""
+    import numpy as np
+
+    from hockeystick.kernels.shuffled_reports import binomial
+
+    small, more = math.exp(-loss.epsilon), math.exp(loss.epsilon)
+    rest = loss.categories - 1.0
+    odds = more / rest if loss.shared else 1.0 / (more + rest - 1.0)
+    likely, rare = 1.0 / (1.0 + rest * small), 1.0 / (more + rest)
+    neither = (rest * rare, (more + rest - 1.0) * rare)
+    shown = (likely, rare)
+    if not loss.held:
+        shown, neither = shown[::-1], neither[::-1]
+    others = loss.users - 1
+    first, mass = binomial(others, odds)
+    last = first + mass.size - 1
+    at, before = np.append(mass, 0.0), np.append(0.0, mass)
+    p, r = (out * at + shown_one * before for out, shown_one in zip(neither, shown, strict=True))
+    # Next to what is left out the masses are not those of the two, and are left out as well.
+    kept = slice(0 if first == 0 else 1, None if last == others else -1)
+    p, r = p[kept], r[kept]
+    size = -(-p.size // CELLS)
+    starts = np.arange(0, p.size, size)
+    p, r = np.add.reduceat(p, starts), np.add.reduceat(r, starts)
+    error = _ULP * ((16.0 + 4.0 * loss.epsilon) * mass.size + size + 64.0)
+    # Neighbouring masses are off by nearly the same factor, which their ratio does not see.
+    less = np.log(p / r) - _ULP * (64.0 + 16.0 * loss.epsilon) * (size + 4.0)
+    log_p = np.log(p)
+    return frozen(*merged(Atoms(less, log_p, error + 2.0 * _ULP * np.abs(log_p))))
+
+
+@singledispatch
+def _concrete(randomizer: Mechanism, epsilon: float, users: int) -> list[ListedLoss]:
+    """Return losses that some data reach with a randomizer; none where none are worked out."""
+    return []
+
+
+@_concrete.register
+def _(randomizer: RandomizedResponse, epsilon: float, users: int) -> list[ListedLoss]:
+    categories = randomizer.categories
+    found: list[ListedLoss] = [
+        CountLoss(epsilon, categories, users, shared, held)
+        for shared in (True, False)
+        for held in (True, False)
+    ]
+    if categories > 2:
+        found.append(CoinsLoss(epsilon, categories, users, above=False))
+    return found
+
+
+@_concrete.register
+def _(randomizer: PureDP, epsilon: float, users: int) -> list[ListedLoss]:
+    # Both are epsilon-DP.
+    return [
+        one
+        for categories in (2, 3)
+        for one in _concrete(RandomizedResponse(epsilon, categories), epsilon, users)
+    ]
+
+
+def _costliest(losses: list[ListedLoss]) -> PrivacyLoss | None:
+    """Return the loss of the largest moment of an order that decides epsilon at common deltas."""
+    if not losses:
+        return None
+    spread = math.sqrt(max(one.cgf_estimate(1e-3).second_derivative for one in losses))
+    order = _ORDER / spread if spread > 0.0 else 1.0
+    return max(losses, key=lambda one: one.cgf_estimate(order).value)
+
+
+@dominating_pair.register
+def _(mechanism: ShuffledReports) -> DominatingPair:
+    pair, users = dominating_pair(mechanism.randomizer), mechanism.users
+    epsilon = max((loss.supremum for loss in pair if loss is not None), default=0.0)
+    if users == 1 or epsilon == 0.0:
+        return pair
+    if epsilon == math.inf:
+        return _unbounded(mechanism.randomizer)
+    if users > _MOST_USERS:
+        raise NoAnalysisError(
+            f"shuffled reports are analysed for up to {_MOST_USERS:,} users; fewer cost no less, "
+            "so account for that many"
+        )
+    concrete = []
+    if LEAST_EPSILON <= epsilon <= MOST_EPSILON:
+        concrete = _concrete(mechanism.randomizer, epsilon, users)
+        above: CellLoss = CoinsLoss(epsilon, 2, users, above=True)
+    else:
+        above = TwoPointLoss(epsilon)
+    loss = DominatedLoss(above, _costliest(concrete))
+    return DominatingPair(loss, loss)
+
+
+_NOT_PURE: Final = (
+    "reports are amplified by shuffling where their randomizer is epsilon-DP with a finite "
+    "epsilon, which this one is not"
+)
+
+
+@singledispatch
+def _unbounded(randomizer: Mechanism) -> DominatingPair:
+    """Return the losses of a randomizer without a finite epsilon, or refuse it."""
+    raise NoAnalysisError(_NOT_PURE)
+
+
+@_unbounded.register(RandomizedResponse)
+@_unbounded.register(PureDP)
+def _(randomizer: Mechanism) -> DominatingPair:
+    # Data are told as they are: the one that differs is seen among the others.
+    return everything()

@@ -1,0 +1,255 @@
+"""The loss of discrete Gaussian noise: on a lattice, with moments in closed form."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, NamedTuple, final
+
+from hockeystick.mechanisms.noise.discrete_gaussian import DiscreteGaussian
+from hockeystick.privacy_loss.core.atomic import LEAST, MOST_ATOMS, AtomicLoss, both, frozen
+from hockeystick.privacy_loss.core.base import Atoms, Ball, CGFEstimate
+from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
+from hockeystick.privacy_loss.guarantees.two_point import everything
+
+if TYPE_CHECKING:
+    from mpmath import mpf
+
+_ULP: Final = 2.0**-52
+_LARGEST: Final = 1e300
+# From this sigma^2 on, Poisson's dual sum falls faster than the sum itself.
+_DUAL: Final = 0.16
+# Terms of either sum, far more than count.
+_TERMS: Final = 32
+# Beyond this exponent a term is below any float.
+_UNDERFLOW: Final = 745.0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DiscreteGaussianLoss(AtomicLoss):
+    """``D (2k + D) / (2 sigma^2)`` with the probability of the noise k, in both directions.
+
+    Completing the square, with ``theta(x) = sum over integers k of exp(-(k - x)^2 / (2 sigma^2))``,
+
+        K(c) = c (c+1) D^2 / (2 sigma^2) + ln(theta(cD) / theta(0)),
+
+    where the second term is never positive, and 0 where c D is an integer.
+
+    References:
+        Canonne, Kamath and Steinke 2020, theorems 4 (zCDP) and 7 (the profile).
+    """
+
+    sigma: float
+    sensitivity: int
+
+    @property
+    def supremum(self) -> float:
+        """Infinite: the loss is unbounded."""
+        return math.inf
+
+    @property
+    def half(self) -> Fraction:
+        """``1 / (2 sigma^2)``, exactly."""
+        return 1 / (2 * Fraction(repr(self.sigma)) ** 2)
+
+    def atoms(self) -> Atoms:
+        """Return the losses, and the probabilities as far as they count."""
+        return _atoms(self.sigma, self.sensitivity)
+
+    def nodes(self, first: int, count: int) -> tuple[list[mpf], list[mpf]]:
+        """Return some of the atoms by mpmath."""
+        from hockeystick.precision.integer_noise import discrete_gaussian_nodes
+
+        least = -_reach(self.half) - self.sensitivity
+        sigma = Fraction(repr(self.sigma))
+        return discrete_gaussian_nodes(sigma, self.sensitivity, least + first, count)
+
+    def omitted(self, c: float) -> float:
+        """Return ln of the geometric series above the tail of ``p e^(c loss)``, beyond the atoms.
+
+        Below the atoms the losses are negative, and only their probability counts.
+        """
+        half, shift, last = float(self.half), self.sensitivity, _reach(self.half) + 1
+        fall = (2.0 * last + 1.0 - 2.0 * c * shift) * half
+        if not fall > 0.0:
+            return math.inf
+        grown, fallen = half * c * shift * (2.0 * last + shift), half * float(last) ** 2
+        above = grown - fallen - math.log(-math.expm1(-fall)) - _log_norm(self.half)[0]
+        return max(above + 1e-12 * (grown + fallen + 100.0), LEAST) + math.log(2.0)
+
+    def cgf_upper(self, c: float) -> float:
+        """Return ``c (c+1) D^2 / (2 sigma^2)``, rounded up."""
+        return c * (c + 1.0) * float(self.sensitivity**2 * self.half) * (1.0 + 16.0 * _ULP)
+
+    def cgf_bounds(self, c: float) -> Ball:
+        """Return K with its round-off."""
+        moment = self._moment(c)
+        return Ball(moment.line + moment.rest, moment.error)
+
+    def cgf_estimate(self, c: float) -> CGFEstimate:
+        """Return K and two derivatives."""
+        moment = self._moment(c)
+        return CGFEstimate(moment.line + moment.rest, moment.slope, max(moment.curvature, 0.0))
+
+    @property
+    def limit_square(self) -> float:
+        """Return ``exp(K(1)) - 1`` with ``K(1) = D^2 / sigma^2``, as D is an integer."""
+        exponent = 2.0 * float(self.sensitivity**2 * self.half)
+        return math.expm1(exponent) if exponent < 700.0 else math.inf
+
+    def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
+        """Return ``T(k0) - e^eps T(k0 + D)``; nudged, the worst or the best reading of sigma.
+
+        Whether delta falls with sigma everywhere is not proven, so that each reading is tried.
+        """
+        from hockeystick.precision.integer_noise import discrete_gaussian_delta
+
+        sigma = Fraction(repr(self.sigma))
+        moves = (0,) if nudge == 0 else (-1, 0, 1)
+        readings = (sigma * (1 + move * Fraction(_ULP)) for move in moves)
+        values = [discrete_gaussian_delta(epsilon, one, self.sensitivity) for one in readings]
+        return max(values) if nudge > 0 else min(values)
+
+    def _moment(self, c: float) -> _Moment:
+        """Return K in two parts, with derivatives."""
+        half = self.half
+        if not c * (c + 1.0) * float(self.sensitivity**2 * half) < _LARGEST:
+            return _Moment(math.inf, 0.0, 0.0, math.inf, 0.0)
+        if half <= 0.5 / _DUAL:
+            return _by_dual_sum(half, self.sensitivity, c)
+        return _by_sum(half, self.sensitivity, c)
+
+
+class _Moment(NamedTuple):
+    """K as two terms, a bound on the error of their sum, and the derivatives."""
+
+    line: float
+    rest: float
+    error: float
+    slope: float
+    curvature: float
+
+
+def _by_dual_sum(half: Fraction, shift: int, c: float) -> _Moment:
+    """Return K from ``theta(x) ~ 1 + 2 sum q_k cos(2 pi k x)``, ``q_k = exp(-2 pi^2 sigma^2 k^2)``.
+
+    ``ln(theta(x)/theta(0)) = ln(1 - 4 sum q_k sin(pi k x)^2 / theta(0))``. The terms' errors are
+    those of a sine, at most ``k^2`` times the first one's, and of an exponent.
+    """
+    square = float(shift**2 * half)
+    line = float(Fraction(c) * (Fraction(c) + 1) * shift**2 * half)
+    offset = Fraction(c) * shift
+    x = math.pi * float(offset - round(offset))
+    width = math.pi**2 * float(1 / half)
+    weights = [math.exp(-width * k * k) for k in range(1, _TERMS) if width * k * k < _UNDERFLOW]
+    terms = list(enumerate(weights, 1))
+    norm = 1.0 + 2.0 * math.fsum(weights)
+    drop = 4.0 * math.fsum(q * math.sin(k * x) ** 2 for k, q in terms) / norm
+    theta = 1.0 + 2.0 * math.fsum(q * math.cos(2 * k * x) for k, q in terms)
+    turn = math.pi * shift
+    first = -4.0 * turn * math.fsum(k * q * math.sin(2 * k * x) for k, q in terms) / theta
+    second = -8.0 * turn**2 * math.fsum(k * k * q * math.cos(2 * k * x) for k, q in terms) / theta
+    return _Moment(
+        line,
+        math.log1p(-drop),
+        _ULP * (8.0 * line + (64.0 + 16.0 * width) * drop) + 1e-320,
+        (2.0 * c + 1.0) * square + first,
+        2.0 * square + second - first * first,
+    )
+
+
+def _by_sum(half: Fraction, shift: int, c: float) -> _Moment:
+    """Return K from ``theta(n + a) = e^(-a^2 h) (1 + 2 sum e^(-k^2 h) cosh(2 k a h))``, n integer.
+
+    What is left of the squares is ``(c D^2 + n (2 c D - n)) h``, and all terms are positive:
+    ``e^(-k^2 h) (cosh(y) - 1) = e^(-k h (k - 2|a|)) (1 - e^-y)^2 / 2`` with ``y = 2 k |a| h``.
+    """
+    offset = Fraction(c) * shift
+    n = round(offset)
+    a = abs(offset - n)
+    line = float((Fraction(c) * shift**2 + n * (2 * offset - n)) * half)
+    places = [k for k in range(1, _TERMS) if k * half * (k - 2 * a) < _UNDERFLOW]
+    depths = [float(k * half * (k - 2 * a)) for k in places]
+    grown = [math.expm1(-float(2 * k * a * half)) ** 2 for k in places]
+    terms = [math.exp(-depth) * rise for depth, rise in zip(depths, grown, strict=True)]
+    norm = _norm(float(half))
+    unsure = math.fsum((32.0 + 4.0 * d) * t for d, t in zip(depths, terms, strict=True)) / norm
+    near = range(-_TERMS, _TERMS + 1)
+    b = offset - n
+    weights = [math.exp(min(-float(j * half * (j - 2 * b)), 700.0)) for j in near]
+    total = math.fsum(weights)
+    mean = math.fsum(j * w for j, w in zip(near, weights, strict=True)) / total
+    spread = math.fsum((j - mean) ** 2 * w for j, w in zip(near, weights, strict=True)) / total
+    h = float(half)
+    return _Moment(
+        line,
+        math.log1p(math.fsum(terms) / norm),
+        _ULP * (8.0 * line + unsure) + 1e-320,
+        (2.0 * (n + mean) + shift) * shift * h,
+        (2.0 * shift * h) ** 2 * spread,
+    )
+
+
+def _norm(half: float) -> float:
+    """Return ``theta(0) = 1 + 2 sum exp(-k^2 h)``, for a large h."""
+    return 1.0 + 2.0 * math.fsum(math.exp(-min(half * k * k, _UNDERFLOW)) for k in range(1, _TERMS))
+
+
+def _log_norm(half: Fraction) -> tuple[float, float]:
+    """Return ``ln theta(0)`` and a bound on its error."""
+    if half > 0.5 / _DUAL:
+        value = math.log(_norm(float(half)))
+    else:
+        width = math.pi**2 * float(1 / half)
+        weights = (math.exp(-min(width * k * k, _UNDERFLOW)) for k in range(1, _TERMS))
+        value = 0.5 * math.log(math.pi * float(1 / half)) + math.log1p(2.0 * math.fsum(weights))
+    return value, _ULP * (32.0 + 8.0 * abs(value))
+
+
+@lru_cache(maxsize=64)
+def _reach(half: Fraction) -> int:
+    """Return the k beyond which the noise has less than ``exp(LEAST)``, in both tails together.
+
+    ``sum over j > k of exp(-j^2 h) <= exp(-(k+1)^2 h) / (1 - exp(-2 (k+1) h))``, and theta >= 1.
+    """
+    h = float(half)
+    last = 0 if h > -2.0 * LEAST else math.floor(math.sqrt(-LEAST / h))
+    while (last + 1.0) ** 2 * h + math.log(-math.expm1(-2.0 * (last + 1.0) * h)) < 1.0 - LEAST:
+        last += max(1, last // 256)
+    return last
+
+
+@lru_cache(maxsize=16)
+def _atoms(sigma: float, sensitivity: int) -> Atoms:
+    """Return the atoms, ascending."""
+    import numpy as np
+
+    half = 1 / (2 * Fraction(repr(sigma)) ** 2)
+    last, h = _reach(half), float(half)
+    k = np.arange(-last - sensitivity, last + 1, dtype=np.float64)
+    log_norm, unsure = _log_norm(half)
+    exponent = k * k * h
+    loss = (2.0 * k + sensitivity) * sensitivity * h
+    error = _ULP * (4.0 * exponent + 2.0 * np.abs(exponent + log_norm)) + unsure
+    return frozen(loss, -exponent - log_norm, error)
+
+
+@dominating_pair.register
+def _(mechanism: DiscreteGaussian) -> DominatingPair:
+    sigma, sensitivity = mechanism.sigma, mechanism.sensitivity
+    if sigma == math.inf:
+        return DominatingPair(None, None)
+    if sigma == 0.0:
+        return everything()
+    half = 1 / (2 * Fraction(repr(sigma)) ** 2)
+    # 80 sigma outputs have all but exp(-800).
+    if sensitivity + 80.0 * sigma > MOST_ATOMS or sensitivity**2 * half > _LARGEST:
+        raise NoAnalysisError(
+            f"discrete Gaussian noise is analysed for up to {MOST_ATOMS:,} outputs (80 sigma and "
+            f"the sensitivity) and for losses below {_LARGEST:g}; "
+            "ZCDP(sensitivity^2 / (2 sigma^2)) bounds it"
+        )
+    return both(DiscreteGaussianLoss(sigma, sensitivity))

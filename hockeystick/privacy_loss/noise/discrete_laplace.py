@@ -1,0 +1,100 @@
+"""The loss of discrete Laplace noise: one atom for each step of the query's sensitivity."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, final
+
+from hockeystick.mechanisms.noise.discrete_laplace import DiscreteLaplace
+from hockeystick.privacy_loss.core.atomic import MOST_ATOMS, AtomicLoss, both, frozen
+from hockeystick.privacy_loss.core.base import Atoms
+from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
+from hockeystick.privacy_loss.guarantees.two_point import TwoPointLoss, everything
+
+if TYPE_CHECKING:
+    from mpmath import mpf
+
+_ULP: Final = 2.0**-52
+_LARGEST: Final = 1e300
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DiscreteLaplaceLoss(AtomicLoss):
+    """``(2j - D) / b`` for j = 0..D, with ``t^(D-j)`` times ``(1-t)/(1+t)``, at the ends 1/(1+t).
+
+    ``t = e^(-1/b)``; beyond the two centres, D apart, the loss is the same wherever the output is.
+    The same in both directions.
+
+    References:
+        Ghosh, Roughgarden and Sundararajan 2009, section 2 (the mechanism).
+    """
+
+    scale: float
+    sensitivity: int
+
+    @property
+    def supremum(self) -> float:
+        """``D/b``, rounded up."""
+        largest = self.sensitivity / Fraction(repr(self.scale))
+        return math.nextafter(float(largest), math.inf)
+
+    def atoms(self) -> Atoms:
+        """Return the losses with a few roundings each."""
+        return _atoms(self.scale, self.sensitivity)
+
+    def nodes(self, first: int, count: int) -> tuple[list[mpf], list[mpf]]:
+        """Return some of the atoms by mpmath."""
+        from hockeystick.precision.integer_noise import discrete_laplace_nodes
+
+        scale = Fraction(repr(self.scale))
+        return discrete_laplace_nodes(scale, self.sensitivity, first, count)
+
+    def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
+        """Return the profile, by geometric sums."""
+        from hockeystick.precision.integer_noise import discrete_laplace_delta
+
+        scale = Fraction(repr(self.scale)) * (1 - nudge * Fraction(_ULP))
+        return discrete_laplace_delta(epsilon, scale, self.sensitivity)
+
+
+@lru_cache(maxsize=16)
+def _atoms(scale: float, sensitivity: int) -> Atoms:
+    """Return the atoms, ascending."""
+    import numpy as np
+
+    slope = float(1 / Fraction(repr(scale)))
+    small = math.exp(-slope)
+    step = np.arange(sensitivity + 1, dtype=np.float64)
+    loss = slope * (2.0 * step - sensitivity)
+    fallen = slope * (sensitivity - step)
+    inner = math.log(math.tanh(0.5 * slope)) if slope < 1.0 else math.log1p(-small)
+    if slope >= 1.0:
+        inner -= math.log1p(small)
+    ends = -math.log1p(small)
+    level = np.full(sensitivity + 1, inner)
+    level[0] = level[-1] = ends
+    log_p = level - fallen
+    return frozen(loss, log_p, _ULP * (4.0 * np.abs(log_p) + 4.0 * fallen + 16.0))
+
+
+@dominating_pair.register
+def _(mechanism: DiscreteLaplace) -> DominatingPair:
+    scale, sensitivity = mechanism.scale, mechanism.sensitivity
+    if scale == math.inf:
+        return DominatingPair(None, None)
+    if scale == 0.0:
+        return everything()
+    if sensitivity + 1 > MOST_ATOMS or sensitivity / Fraction(repr(scale)) > _LARGEST:
+        raise NoAnalysisError(
+            f"discrete Laplace noise is analysed for sensitivities below {MOST_ATOMS:,} and losses "
+            f"below {_LARGEST:g}; PureDP(sensitivity / scale) bounds it"
+        )
+    # A randomized response means the decimal that its epsilon prints as.
+    epsilon = 1 / Fraction(repr(scale))
+    if sensitivity == 1 and Fraction(repr(float(epsilon))) == epsilon:
+        return both(TwoPointLoss(float(epsilon)))
+    return both(DiscreteLaplaceLoss(scale, sensitivity))

@@ -1,0 +1,157 @@
+"""The Gaussian mechanism's loss: itself Gaussian, with every reading in closed form."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final, final
+
+from hockeystick.mechanisms import (
+    Gaussian,
+)
+from hockeystick.privacy_loss.core.base import (
+    Atoms,
+    Ball,
+    CGFEstimate,
+    LineLoss,
+    LineValues,
+    Masses,
+    ProfiledLoss,
+)
+from hockeystick.privacy_loss.core.infinity_mass import RevealingLoss
+from hockeystick.privacy_loss.core.rates import mu_of
+from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
+from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, Edges, no_atoms
+
+if TYPE_CHECKING:
+    from mpmath import mpc, mpf
+
+_ULP: Final = 2.0**-52
+# Beyond this many standard deviations a bound is as good as any.
+_FARTHEST: Final = 1e100
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class GaussianLoss(DensityLoss, LineLoss, ProfiledLoss):
+    """``L ~ N(mu^2/2, mu^2)``, the loss of N(mu, 1) against N(0, 1), the same in both directions.
+
+    ``K(z) = mu^2 z (z + 1) / 2``; ``mu`` is the reciprocal of the noise multiplier, which
+    is a fraction where mu itself was given.
+    """
+
+    noise_multiplier: float | Fraction
+
+    @property
+    def mu(self) -> float:
+        """The distance of the means in units of the noise."""
+        return mu_of(self.noise_multiplier)
+
+    @property
+    def extreme(self) -> bool:
+        """Whether ``mu^2`` is out of the range of floats."""
+        return not 1e-100 <= self.mu <= 1e100
+
+    def cgf_estimate(self, c: float) -> CGFEstimate:
+        """Return K and two derivatives."""
+        half = 0.5 * self.mu * self.mu
+        return CGFEstimate(half * c * (c + 1.0), half * (2.0 * c + 1.0), 2.0 * half)
+
+    def cgf_bounds(self, c: float) -> Ball:
+        """Return K and its round-off."""
+        value = self.cgf_estimate(c).value
+        return Ball(value, 8.0 * _ULP * value)
+
+    @property
+    def limit_square(self) -> float:
+        """Return ``mu^2``: the loss is its own limit."""
+        return self.mu * self.mu
+
+    @property
+    def opposite(self) -> GaussianLoss:
+        """The same."""
+        return self
+
+    @property
+    def supremum(self) -> float:
+        """Infinite: the loss is unbounded."""
+        return math.inf
+
+    @property
+    def infimum(self) -> float:
+        """Infinite: the loss is unbounded below as well."""
+        return -math.inf
+
+    def atoms(self) -> Atoms:
+        """Return none: the loss has a density."""
+        return no_atoms()
+
+    def spans(self, edges: Edges) -> Masses:
+        """Return the masses of cells of the output, at ``l/mu + mu/2`` where the loss is l."""
+        import numpy as np
+
+        from hockeystick.privacy_loss.noise.normal_masses import gaussian_edges, log_masses
+
+        log_p, error_p = log_masses(gaussian_edges(edges, self.mu, 1.0))
+        log_q, error_q = log_masses(gaussian_edges(edges, self.mu, -1.0))
+        return Masses(log_p, log_q, np.maximum(error_p, error_q))
+
+    def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
+        """Return Phi(mu/2 - eps/mu) - exp(eps) Phi(-mu/2 - eps/mu)."""
+        from hockeystick.precision.profiles import gaussian_delta, reciprocal
+
+        return gaussian_delta(epsilon, reciprocal(self.noise_multiplier) * (1 + nudge * _ULP))
+
+    def reaches(self, c: float) -> bool:
+        """Every c is in reach."""
+        return True
+
+    def decay(self, c: float) -> GaussianLoss:
+        """Return the loss itself: the bound is the same on every line."""
+        return self
+
+    def exponent(self, y: float) -> float:
+        """Return ``mu^2 y^2 / 2``, rounded down."""
+        return 0.5 * min(self.mu * y, _FARTHEST) ** 2 * (1.0 - 16.0 * _ULP)
+
+    def rule(self, c_high: float, y_high: float, log_tolerance: float) -> GaussianLoss:
+        """Return the loss itself: the closed form needs no quadrature."""
+        return self
+
+    @property
+    def nodes(self) -> int:
+        """One term, the closed form."""
+        return 1
+
+    def line(self, c: float, step: float, count: int) -> LineValues:
+        """Return K along the line."""
+        import numpy as np
+
+        y = step * np.arange(count, dtype=np.float64)
+        half = 0.5 * self.mu * self.mu
+        real = half * (c * (c + 1.0) - y * y)
+        imag = half * y * (2.0 * c + 1.0)
+        error = 16.0 * _ULP * half * (c * (c + 1.0) + y * y + y * (2.0 * c + 1.0))
+        return LineValues(real, imag, error)
+
+    def reference_line(self, c: float, step: float, count: int) -> list[mpc]:
+        """Return K along the line by mpmath."""
+        from hockeystick.precision.profiles import gaussian_line, reciprocal
+
+        return gaussian_line(reciprocal(self.noise_multiplier), c, step, count)
+
+
+@dominating_pair.register
+def _(mechanism: Gaussian) -> DominatingPair:
+    return gaussian_noise_pair(mechanism.noise_multiplier)
+
+
+def gaussian_noise_pair(noise_multiplier: float) -> DominatingPair:
+    """Return the losses of Gaussian noise, edge cases included."""
+    if noise_multiplier == math.inf:
+        return DominatingPair(None, None)
+    if noise_multiplier == 0.0:
+        return DominatingPair(RevealingLoss(1.0, True), RevealingLoss(1.0, False))
+    loss = GaussianLoss(noise_multiplier)
+    return DominatingPair(loss, loss)

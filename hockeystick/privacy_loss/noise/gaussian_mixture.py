@@ -1,0 +1,260 @@
+"""The loss of Gaussian noise on a query that a record changes by a random amount."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final, NamedTuple, final
+
+from hockeystick.mechanisms.noise.gaussian_mixture import GaussianMixture
+from hockeystick.privacy_loss.core.base import Atoms, Ball, Masses, PrivacyLoss
+from hockeystick.privacy_loss.core.infinity_mass import RevealingLoss
+from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
+from hockeystick.privacy_loss.core.uncertain_endpoints import (
+    DensityLoss,
+    Edges,
+    log_mixture,
+    no_atoms,
+)
+from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
+from hockeystick.privacy_loss.sampling.poisson import sampled_loss
+from hockeystick.privacy_loss.sampling.subsampling_map import mirrored
+
+if TYPE_CHECKING:
+    from hockeystick.kernels.series import Array
+
+_ULP: Final = 2.0**-52
+_STEPS: Final = 60
+# The chi-square divergence is infinite for floats beyond this distance.
+_LARGEST_ROOT: Final = 26.0
+_REACH: Final = (1e-100, 1e100)
+# Exponents beyond this are left to the difference of the positions.
+_LARGEST_EXPONENT: Final = 500.0
+# A slope that changes by no more than this share is as good as constant.
+_STEADY: Final = 0.04
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class GaussianMixtureLoss(DensityLoss):
+    """The loss of ``sum_k w_k N(m_k, 1)`` against N(0, 1), or the other way round, all m_k > 0.
+
+    At the output x it is ``t(x) = ln sum_k w_k exp(m_k x - m_k^2/2)`` when removing, which rises
+    and is convex, with slopes between the least and the largest m_k; when adding it is ``-t(x)``.
+    """
+
+    distances: tuple[Fraction, ...]
+    weights: tuple[Fraction, ...]
+    removing: bool
+
+    @property
+    def supremum(self) -> float:
+        """Infinite: the loss is unbounded."""
+        return math.inf
+
+    @property
+    def infimum(self) -> float:
+        """Infinite: the loss is unbounded below as well."""
+        return -math.inf
+
+    @property
+    def limit_square(self) -> float:
+        """Return the chi-square divergence ``sum_jk w_j w_k exp(m_j m_k) - 1``."""
+        pairs = list(zip(map(float, self.distances), map(float, self.weights), strict=True))
+        if pairs[-1][0] > _LARGEST_ROOT:
+            return math.inf
+        return math.fsum(v * w * math.expm1(m * n) for m, v in pairs for n, w in pairs)
+
+    def cgf_bounds(self, c: float) -> Ball:
+        """Return K from cells, and where these leave it open no more than its convex bound."""
+        from hockeystick.privacy_loss.core.interval_masses import cgf_bounds
+
+        return cgf_bounds(self, c, self.cgf_upper)
+
+    def cgf_upper(self, c: float) -> float:
+        """Return ``ln sum_k w_k exp(c (c+1) m_k^2 / 2)``, rounded up: powers are convex."""
+        farthest = float(max(self.distances))
+        upper = 0.5 * c * (c + 1.0) * farthest * farthest * (1.0 + 16.0 * _ULP)
+        if upper < _LARGEST_EXPONENT:
+            squares = [
+                (float(m) ** 2, float(w)) for m, w in zip(self.distances, self.weights, strict=True)
+            ]
+            terms = [w * math.expm1(0.5 * c * (c + 1.0) * square) for square, w in squares]
+            upper = math.log1p(math.fsum(terms)) * (1.0 + (64.0 + 8.0 * upper) * _ULP)
+        return upper
+
+    def atoms(self) -> Atoms:
+        """Return none: the loss has a density."""
+        return no_atoms()
+
+    def spans(self, edges: Edges) -> Masses:
+        """Return masses of cells of the output, of one Gaussian and of the mixture."""
+        import numpy as np
+
+        from hockeystick.privacy_loss.noise.normal_masses import log_masses
+
+        with np.errstate(all="ignore"):
+            curve = _Curve.of(self.distances, self.weights)
+            at = curve.outputs(edges if self.removing else mirrored(edges))
+        alone = log_masses(at)
+        mixed = (np.full_like(alone[0], -math.inf), np.zeros_like(alone[1]))
+        for distance, weight in zip(curve.distances, curve.weights, strict=True):
+            moved = Edges(
+                at.at - distance,
+                at.error + np.where(at.error > 0.0, _ULP * (np.abs(at.at) + 2.0 * distance), 0.0),
+                at.width,
+                at.stretch,
+            )
+            mixed = log_mixture(mixed, 1.0, log_masses(moved), float(weight))
+        error = np.maximum(alone[1], mixed[1])
+        if self.removing:
+            return Masses(mixed[0], alone[0], error)
+        return Masses(alone[0][::-1], mixed[0][::-1], error[::-1])
+
+
+class _Reading(NamedTuple):
+    """The loss t, its slope, each component's share, the error of t, and each share's relative."""
+
+    value: Array
+    slope: Array
+    share: Array
+    error: Array
+    share_error: Array
+
+
+class _Curve(NamedTuple):
+    """The loss t as a function of the output, in floats, each within half a unit."""
+
+    distances: Array
+    weights: Array
+
+    @classmethod
+    def of(cls, distances: Sequence[Fraction], weights: Sequence[Fraction]) -> _Curve:
+        """Return the curve with its parameters rounded."""
+        import numpy as np
+
+        return cls(*(np.array([float(one) for one in many]) for many in (distances, weights)))
+
+    def outputs(self, edges: Edges) -> Edges:
+        """Return the outputs at which the loss takes the values of edges, with proven errors."""
+        import numpy as np
+
+        target = edges.at
+        at = self._solved(target)
+        read = self._read(at)
+        slope = read.slope
+        off = 1.01 * (np.abs(read.value - target) + read.error + edges.error)
+        bend = 0.25 * float(np.ptp(self.distances)) ** 2
+        error = off / ((1.0 - _STEADY) * slope)
+        steady = bend * error <= _STEADY * slope
+        error = np.where(steady, error, off / float(self.distances.min()))
+        error = np.where(np.isinf(target), 0.0, error)
+        at = np.where(np.isinf(target), target, at)
+        width, stretch = self._widths(edges, slope[:-1], read.share[:, :-1])
+        stretch = stretch + 1.1 * (read.share_error + float(np.ptp(self.distances)) * error)[:-1]
+        plain = np.diff(at)
+        rough = ~(stretch < math.inf)
+        return Edges(
+            at,
+            error,
+            np.where(rough, plain, width),
+            np.where(rough, (error[1:] + error[:-1]) / plain, stretch),
+        )
+
+    def _solved(self, target: Array) -> Array:
+        """Return x with t(x) near a target by Newton's method, from above, where t is convex.
+
+        The loss is at least that of any one component, so that no root is above that component's.
+        """
+        import numpy as np
+
+        finite = np.where(np.isfinite(target), target, 0.0)
+        starts = (finite - np.log(self.weights)[:, None]) / self.distances[:, None]
+        at: Array = np.min(starts + 0.5 * self.distances[:, None], axis=0)
+        for _ in range(_STEPS):
+            read = self._read(at)
+            step = (read.value - finite) / read.slope
+            at = at - step
+            if bool((np.abs(step) <= 8.0 * _ULP * (np.abs(at) + self.distances.max())).all()):
+                break
+        return at
+
+    def _read(self, at: Array) -> _Reading:
+        """Return t and what goes with it at some outputs."""
+        import numpy as np
+
+        distance, log_weight = self.distances[:, None], np.log(self.weights)[:, None]
+        parts = log_weight + distance * (at - 0.5 * distance)
+        top = parts.max(axis=0)
+        share = np.exp(parts - top)
+        total = share.sum(axis=0)
+        share = share / total
+        sizes = distance * (np.abs(at) + distance) + np.abs(log_weight)
+        unsure = _ULP * (4.0 * (sizes * share).sum(axis=0) + np.abs(top) + 8.0 + 2.0 * len(share))
+        share_unsure = _ULP * (8.0 * sizes.max(axis=0) + 16.0 + 2.0 * len(share))
+        return _Reading(
+            top + np.log(total), (share * distance).sum(axis=0), share, unsure, share_unsure
+        )
+
+    def _widths(self, edges: Edges, slope: Array, share: Array) -> tuple[Array, Array]:
+        """Return how far apart outputs are, and what is unknown of it but for the shares' errors.
+
+        Above an edge the loss grows by ``ln(1 + sum_k share_k (exp(m_k h) - 1))``, convex in h and
+        at least ``slope h``: Newton's method from above once more.
+        """
+        import numpy as np
+
+        distance = self.distances[:, None]
+        growth = np.where(np.isfinite(edges.width), edges.width, 0.0)
+        width = growth / slope
+        reach = float(self.distances.max()) * width
+        width = np.where(reach <= _LARGEST_EXPONENT, width, 0.0)
+        value = np.zeros_like(width)
+        for _ in range(_STEPS):
+            excess = (share * np.expm1(distance * width)).sum(axis=0)
+            value = np.log1p(excess)
+            steep = (share * distance * np.exp(distance * width)).sum(axis=0) / (1.0 + excess)
+            step = (value - growth) / steep
+            width = np.where(reach <= _LARGEST_EXPONENT, width - step, 0.0)
+            if bool((np.abs(step) <= 8.0 * _ULP * width).all()):
+                break
+        left = np.abs(np.log1p((share * np.expm1(distance * width)).sum(axis=0)) - growth) / growth
+        off = left + _ULP * (16.0 + 4.0 * reach) + edges.stretch
+        return width, np.where((width > 0.0) & np.isfinite(edges.width), off, math.inf)
+
+
+@dominating_pair.register
+def _(mechanism: GaussianMixture) -> DominatingPair:
+    return DominatingPair(_loss(mechanism, True), _loss(mechanism, False))
+
+
+def _loss(mechanism: GaussianMixture, removing: bool) -> PrivacyLoss | None:
+    """Return the loss in one direction: of what moves the answer, sampled as often as it does."""
+    moves: dict[Fraction, Fraction] = defaultdict(Fraction)
+    for move, chance in zip(mechanism.sensitivities, mechanism.probabilities, strict=True):
+        moves[Fraction(repr(move))] += Fraction(repr(chance))
+    total = sum(moves.values())
+    moving = {move: chance / total for move, chance in sorted(moves.items()) if move and chance}
+    if not moving or mechanism.noise_multiplier == math.inf:
+        return None
+    rate = sum(moving.values(), Fraction(0))
+    inner = _moving(mechanism.noise_multiplier, moving, rate, removing)
+    return inner if rate == 1 else sampled_loss(inner, rate, removing)
+
+
+def _moving(
+    noise_multiplier: float, moving: dict[Fraction, Fraction], rate: Fraction, removing: bool
+) -> PrivacyLoss:
+    """Return the loss given that the answer moves."""
+    if noise_multiplier == 0.0:
+        return RevealingLoss(1.0, removing)
+    noise = Fraction(repr(noise_multiplier))
+    if len(moving) == 1:
+        return GaussianLoss(noise / next(iter(moving)))
+    distances = tuple(move / noise for move in moving)
+    if not all(_REACH[0] <= one <= _REACH[1] for one in (*distances, *moving.values())):
+        raise NoAnalysisError("a sensitivity or a probability is out of the reach of floats")
+    return GaussianMixtureLoss(distances, tuple(c / rate for c in moving.values()), removing)

@@ -1,0 +1,276 @@
+"""The Laplace mechanism's loss: an atom at either end and a density between, in closed form."""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, final
+
+from hockeystick.mechanisms.noise.laplace import Laplace
+from hockeystick.privacy_loss.core.analytic_cgf import log_values
+from hockeystick.privacy_loss.core.base import (
+    Atoms,
+    Ball,
+    CGFEstimate,
+    LineLoss,
+    LineValues,
+    Masses,
+    ProfiledLoss,
+)
+from hockeystick.privacy_loss.core.infinity_mass import RevealingLoss
+from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
+from hockeystick.privacy_loss.core.uncertain_endpoints import MOVED, DensityLoss, Edges, cut_edges
+from hockeystick.privacy_loss.guarantees.trade_off import dominating_pair_of_tradeoff
+from hockeystick.tradeoffs import LaplaceTradeOff
+
+if TYPE_CHECKING:
+    import numpy as np
+    from mpmath import mpc, mpf
+    from numpy.typing import NDArray
+
+    from hockeystick.kernels.series import Array
+
+    Complex = NDArray[np.complexfloating[Any, Any]]
+
+_ULP: Final = 2.0**-52
+_LN_2: Final = math.log(2.0)
+# Exponents up to this size are left unscaled.
+_COMFORTABLE: Final = 200.0
+# Below this modulus exp(x) - 1 - x is summed as a series, of so many terms.
+_SERIES: Final = 1.0
+_TERMS: Final = 20
+
+
+@lru_cache(maxsize=1024)
+def _reach(scale: float) -> float:
+    """Return the reciprocal of a scale, read as the decimal that it prints as."""
+    return float(min(1 / Fraction(repr(scale)), Fraction(sys.float_info.max)))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LaplaceLoss(DensityLoss, LineLoss, ProfiledLoss):
+    """The loss of Lap(1, b) against Lap(0, b), the same in both directions, with ``e = 1/b``.
+
+    It is e with probability 1/2, -e with probability ``exp(-e)/2``, and has the density
+    ``exp((l - e)/2) / 4`` between. With ``e2(x) = exp(x) - 1 - x``
+
+        M(z) - 1 = ((1+z) e2(z e) + z e2(-(1+z) e)) / (1 + 2z),
+
+    where nothing of first order in e is left to cancel.
+
+    References:
+        Mironov, "Renyi Differential Privacy", CSF 2017, proposition 6 (the moments).
+        Balle, Barthe and Gaboardi 2018, theorem 3 (the profile).
+    """
+
+    scale: float
+
+    @property
+    def reach(self) -> float:
+        """The largest loss ``e = 1/b``, the scale read as the decimal that it prints as."""
+        return _reach(self.scale)
+
+    @property
+    def extreme(self) -> bool:
+        """Whether the loss is out of the range where a line is of use."""
+        return not 1e-100 <= self.reach <= 1e6
+
+    @property
+    def supremum(self) -> float:
+        """The largest loss, rounded up over every reading of the scale."""
+        return self.reach * (1.0 + 2.0 * _ULP)
+
+    @property
+    def infimum(self) -> float:
+        """Minus the largest loss."""
+        return -self.supremum
+
+    @property
+    def displacement(self) -> float:
+        """What an edge next to an end may be moved by."""
+        return MOVED * self.reach
+
+    def atoms(self) -> Atoms:
+        """Return the two ends."""
+        import numpy as np
+
+        ends = np.array([-self.reach, self.reach])
+        error = np.array([4.0 * _ULP * (self.reach + 1.0), _ULP])
+        return Atoms(ends, np.array([-self.reach - _LN_2, -_LN_2]), error)
+
+    def spans(self, edges: Edges) -> Masses:
+        """Return ``exp((l - e)/2) (exp(w/2) - 1) / 2`` of cells of width w above l, and under Q.
+
+        These are the masses of a range that ends at the float of e. Stretching it to the true
+        one moves each edge by at most one unit in the last place of e, and changes the masses by
+        as much times ``1 + e``.
+        """
+        import numpy as np
+
+        end = self.reach
+        with np.errstate(all="ignore"):
+            cut = cut_edges(edges, end)
+            low, high, half = cut.at[:-1], cut.at[1:], 0.5 * cut.width
+            log_part = np.log(-0.5 * np.expm1(-half))
+            log_p = 0.5 * (high - end) + log_part
+            log_q = -0.5 * (low + end) + log_part
+            moved = np.maximum(cut.error[:-1], cut.error[1:])
+            round_off = _ULP * (4.0 * end + 2.0 * np.abs(log_part) + 8.0)
+            # ln(1 - exp(-w/2)) changes by at most the relative change of w.
+            error = 0.5 * moved + round_off + 1.1 * cut.stretch
+        error = np.where(cut.stretch < 0.05, error, math.inf)
+        empty = half <= 0.0
+        log_p, log_q = np.where(empty, -math.inf, log_p), np.where(empty, -math.inf, log_q)
+        return Masses(log_p, log_q, np.where(empty, 0.0, error))
+
+    def cgf_estimate(self, c: float) -> CGFEstimate:
+        """Return K and two derivatives in closed form."""
+        return _steep(c, self.reach) if c * self.reach > 1.0 else _flat(c, self.reach)
+
+    def cgf_bounds(self, c: float) -> Ball:
+        """Return K with the error of its closed form."""
+        if self.extreme or c * self.reach > 1e15:
+            half = 0.5 * c * self.supremum * (1.0 + 4.0 * _ULP)
+            return Ball(half, half)
+        real, _, error = self.line(c, 0.0, 1)
+        return Ball(float(real[0]), float(error[0]))
+
+    def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
+        """Return ``(1 - exp((eps - e)/2))_+``, for epsilon >= 0."""
+        from mpmath import mp
+
+        from hockeystick.precision.profiles import reciprocal
+
+        end = reciprocal(self.scale) * (1 + nudge * mp.mpf(_ULP))
+        return max(mp.zero, -mp.expm1((epsilon - end) / 2))
+
+    def reaches(self, c: float) -> bool:
+        """Every c is in reach."""
+        return not self.extreme
+
+    def decay(self, c: float) -> LaplaceLoss:
+        """Return the loss itself: the bound is the same on every line."""
+        return self
+
+    def exponent(self, y: float) -> float:
+        """Return 0: the atoms keep |M| from falling, and it is never above ``M(c)``."""
+        return 0.0
+
+    def rule(self, c_high: float, y_high: float, log_tolerance: float) -> LaplaceLoss:
+        """Return the loss itself: the closed form needs no quadrature."""
+        return self
+
+    @property
+    def nodes(self) -> int:
+        """Two terms, the closed form."""
+        return 2
+
+    def line(self, c: float, step: float, count: int) -> LineValues:
+        """Return ``ln M`` along the line."""
+        import numpy as np
+
+        z = c + 1j * (step * np.arange(count, dtype=np.float64))
+        end = self.reach
+        shift = max(0.0, c * end - _COMFORTABLE)
+        with np.errstate(all="ignore"):
+            own, own_error = _second_order(z * end, shift)
+            other, other_error = _second_order(-(1.0 + z) * end, shift)
+            own_share, share = (1.0 + z) / (1.0 + 2.0 * z), z / (1.0 + 2.0 * z)
+            less_one = own_share * own + share * other
+            error = np.abs(own_share) * (own_error + 16.0 * _ULP * np.abs(own))
+            error += np.abs(share) * (other_error + 16.0 * _ULP * np.abs(other))
+            return log_values(less_one.real, less_one.imag, error * (1.0 + 1e-9), shift)
+
+    def reference_line(self, c: float, step: float, count: int) -> list[mpc]:
+        """Return ``ln M`` along the line by mpmath."""
+        from hockeystick.precision.profiles import laplace_line, reciprocal
+
+        return laplace_line(reciprocal(self.scale), c, step, count)
+
+
+@dominating_pair.register
+def _(mechanism: Laplace) -> DominatingPair:
+    return _pair(mechanism.scale)
+
+
+@dominating_pair_of_tradeoff.register
+def _(tradeoff: LaplaceTradeOff) -> DominatingPair:
+    return _pair(tradeoff.scale)
+
+
+def _pair(scale: float) -> DominatingPair:
+    """Return the losses of Laplace noise, edge cases included."""
+    if scale == math.inf:
+        return DominatingPair(None, None)
+    if scale == 0.0:
+        return DominatingPair(RevealingLoss(1.0, True), RevealingLoss(1.0, False))
+    loss = LaplaceLoss(scale)
+    return DominatingPair(loss, loss)
+
+
+def _flat(c: float, end: float) -> CGFEstimate:
+    """Return K and two derivatives from ``M - 1 = N / (1 + 2c)``, for ``c e`` up to 1."""
+    x, y = c * end, -(1.0 + c) * end
+    grown, fallen = math.expm1(x), math.expm1(y)
+    width = 1.0 + 2.0 * c
+    own, other = _e2(x), _e2(y)
+    value = ((1.0 + c) * own + c * other) / width
+    first = own + other + end * ((1.0 + c) * grown - c * fallen)
+    second = 2.0 * end * (grown - fallen) + end * end * ((1.0 + c) * math.exp(x) + c * math.exp(y))
+    slope = (first - 2.0 * value) / width
+    bend = (second - 4.0 * slope) / width
+    moment = 1.0 + value
+    slope_of_log = slope / moment
+    return CGFEstimate(math.log1p(value), slope_of_log, bend / moment - slope_of_log**2)
+
+
+def _steep(c: float, end: float) -> CGFEstimate:
+    """Return K and two derivatives from ``ln((1+c)/(1+2c)) + c e + ln(1 + t)``, for larger ones.
+
+    ``t = c/(1+c) exp(-(1+2c) e)`` is what the atom and the density at the lower end add.
+    """
+    wide, width = 1.0 + c, 1.0 + 2.0 * c
+    small = c / wide * math.exp(-width * end)
+    share = small / (1.0 + small)
+    growth = 1.0 / c - 1.0 / wide - 2.0 * end
+    value = c * end - math.log1p(c / wide) + math.log1p(small)
+    slope = end + 1.0 / wide - 2.0 / width + share * growth
+    bend = (3.0 + 4.0 * c) / (wide * width) ** 2
+    if share > 0.0:
+        bend += share * ((1.0 - share) * growth**2 - 1.0 / c**2 + 1.0 / wide**2)
+    return CGFEstimate(value, slope, max(bend, 0.0))
+
+
+def _e2(x: float) -> float:
+    """Return ``exp(x) - 1 - x``."""
+    if abs(x) > _SERIES:
+        return math.expm1(x) - x
+    total = 0.0
+    for n in range(_TERMS + 1, 1, -1):
+        total = (total + 1.0) * x / n
+    return total * x
+
+
+def _second_order(x: Complex, shift: float) -> tuple[Complex, Array]:
+    """Return ``(exp(x) - 1 - x) exp(-shift)`` of complex x known to 4 ulp, and its error."""
+    import numpy as np
+
+    size = np.abs(x)
+    total = np.zeros_like(x)
+    near = np.where(size < _SERIES, x, 0.0)
+    for n in range(_TERMS + 1, 1, -1):
+        total = (total + 1.0) * near / n
+    total = total * near
+    one = math.exp(-shift)
+    far = np.exp(x - shift) - (1.0 + x) * one
+    value = np.where(size < _SERIES, total * one, far)
+    # For |x| up to 1 the derivative exp(x) - 1 is at most 1.72 |x|, and the terms add up to no more
+    # than 0.72 |x|^2.
+    grown = np.exp(np.minimum(x.real - shift, 700.0))
+    slope = np.where(size < _SERIES, 1.72 * size * one, grown + one)
+    parts = np.where(size < _SERIES, size * size * one, grown + (1.0 + size) * one)
+    return value, _ULP * (4.0 * size * slope + (12.0 + np.abs(x.real) + shift) * parts)

@@ -1,0 +1,327 @@
+"""The pair of losses of random allocation: each record in k of t steps, chosen at random."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, final
+
+from hockeystick.mechanisms.sampling.random_allocation import RandomAllocation
+from hockeystick.notions._rounding import short_up
+from hockeystick.privacy_loss.bounds.dominating_gaussian import gaussian_square_of
+from hockeystick.privacy_loss.bounds.zcdp_line import (
+    Concentration,
+    below_gaussian,
+    concentration_of,
+)
+from hockeystick.privacy_loss.core.atomic import frozen
+from hockeystick.privacy_loss.core.base import (
+    Atoms,
+    Ball,
+    CellLoss,
+    CGFEstimate,
+    Masses,
+    PrivacyLoss,
+)
+from hockeystick.privacy_loss.core.dominated import DominatedLoss
+from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
+from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
+from hockeystick.privacy_loss.sampling.mean_likelihood_ratio import (
+    FARTHEST,
+    Points,
+    allocated,
+    farthest_move,
+)
+
+if TYPE_CHECKING:
+    from hockeystick.kernels.series import Array
+
+_ULP: Final = 2.0**-52
+# Noise multipliers, numbers of steps and of participations for which there are lattices.
+_LEAST_NOISE: Final = 0.1
+_MOST_NOISE: Final = 1e4
+_MOST_STEPS: Final = 10**8
+_MOST_PARTICIPATIONS: Final = 10**4
+# The largest logarithm of a likelihood ratio that is listed.
+_FARTHEST_LOSS: Final = 650.0
+# The lattice from below is finer by this, as all that its losses are rounded is lost.
+_FINER: Final = 64.0
+# Losses are moved by multiples of this, so that they stay multiples of the step next to it.
+_UNIT: Final = 2.0**-44
+# All that is missing has less than exp of this under P and under Q.
+_MISSING: Final = -800.0
+# The powers that Hoelder's inequality is tried with.
+_POWERS: Final = tuple(1.0 + 2.0**k for k in range(-6, 8))
+# How many ways to move the points of the lower distribution are compared.
+_SHIFTS: Final = 200
+# The tilt at which these are compared, over the width of the loss.
+_TILT: Final = 3.0
+# Sums of up to 10^5 positive terms, and what their terms round off, in units in the last place.
+_SUMS: Final = 1024.0
+
+
+@dominating_pair.register
+def _(mechanism: RandomAllocation) -> DominatingPair:
+    noise = mechanism.inner.noise_multiplier
+    steps, times = mechanism.steps, mechanism.participations
+    if times == 0:
+        return DominatingPair(None, None)
+    if noise in (0.0, math.inf) or steps == 1:
+        return dominating_pair(mechanism.inner)
+    if not _listed(noise, steps // times, times):
+        surely = _scaled(noise, math.sqrt(times), -1.0)
+        both = DominatedLoss(surely, _summed(noise, steps, times))
+        return DominatingPair(both, both)
+    return DominatingPair(*(AllocationLoss(noise, steps, times, one) for one in (True, False)))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AllocationLoss(CellLoss):
+    """The loss of ``participations`` k of ``steps`` t, removing or adding, from above or below.
+
+    Above, for any k: that of k independent allocations of one of ``floor(t/k)`` steps. Choosing k
+    of the steps at random is choosing k disjoint blocks of so many steps at random, and then one
+    step of each; an adversary who is told the blocks sees more: one allocation in each block.
+    For k = 1 that is the loss itself, so that what is below it, by conditional means, is attained.
+    For k > 1 the sum of all outputs, a Gaussian with ``mu = k/(s sqrt(t))``, is attained.
+
+    Of what is too rare for the lattice, all that has more than ``exp(-800)`` is counted as the
+    largest loss. In moments it is bounded with the help of simple ones: powers of means are at
+    most means of powers, so that ``K(c) <= k c (c+1)/(2 s^2)``, and where adding, as no mean is
+    below the geometric one, ``K(c) <= k c (1 + c/b)/(2 s^2)`` with b the steps of a block.
+
+    References:
+        Feldman and Shenfeld, "Privacy amplification by random allocation", 2025 (arXiv 2502.08202),
+        for the blocks; Chua et al. 2025 (arXiv 2412.16802), for the pair.
+    """
+
+    noise_multiplier: float
+    steps: int
+    participations: int
+    removing: bool
+    above: bool = True
+
+    @property
+    def attained(self) -> PrivacyLoss:
+        """The loss from below, or that of the sum of all outputs."""
+        if not self.above:
+            return self
+        if self.participations > 1:
+            return _summed(self.noise_multiplier, self.steps, self.participations)
+        return replace(self, above=False)
+
+    @property
+    def infimum(self) -> float:
+        """Minus infinity: the likelihood ratio of a Gaussian has no bounds."""
+        return -math.inf
+
+    @property
+    def supremum(self) -> float:
+        """Infinity, from below that of the atoms."""
+        return math.inf if self.above else float(self.atoms().loss[-1])
+
+    @property
+    def limit_square(self) -> float:
+        """The chi-square divergence, k times ``(e^(1/s^2) - 1)/t`` of blocks of t steps."""
+        block = self.steps // self.participations
+        return self.participations * math.expm1(self.noise_multiplier**-2.0) / block
+
+    def atoms(self) -> Atoms:
+        """Return the lattice."""
+        return _atoms(self)
+
+    def cells(self, edges: Array) -> Masses:
+        """Return that nothing lies between the atoms."""
+        import numpy as np
+
+        none = np.full(len(edges) - 1, -np.inf)
+        return Masses(none, none.copy(), np.zeros(none.size))
+
+    def cgf_estimate(self, c: float) -> CGFEstimate:
+        """Return K and two derivatives by sums over the atoms, but for what is lost from above."""
+        from hockeystick.kernels import series
+
+        atoms = self.atoms()
+        listed = slice(None, -1 if self.above else None)
+        shift, value, slope, curvature = series.cumulant_sums(
+            atoms.loss[listed].copy(), atoms.log_p[listed].copy(), c
+        )
+        total = math.exp(-shift) + value
+        slope /= total
+        k = math.log1p(value) if shift == 0.0 else shift + math.log(total)
+        return CGFEstimate(k, slope, max(curvature / total - slope * slope, 0.0))
+
+    def cgf_bounds(self, c: float) -> Ball:
+        """Return K of the atoms; above no more than the Gaussian's, and what is missing added.
+
+        From above ``M - 1 <= E psi(L) + c q``, where psi(l) = ``e^(cl) - 1 + c (e^-l - 1)`` and q
+        bounds what the lattice lacks of Q: all terms are positive. psi grows away from 0, so that
+        losses are moved away from it by what they may be off. What is lost or missing adds no more
+        than Hoelder's inequality allows, where the simple bound of K is that of the lattice but for
+        the distance that nodes may have moved a loss.
+        """
+        import numpy as np
+
+        from hockeystick.privacy_loss.core.log_sums import log_psi
+
+        atoms = self.atoms()
+        if not self.above:
+            return _direct(atoms, c)
+        lost, atoms = float(atoms.log_p[-1]), Atoms(*(column[:-1] for column in atoms))
+        places = atoms.loss - np.where(atoms.loss > 0.0, 0.0, 2.0 * _off(self))
+        terms = atoms.log_p + log_psi(places, c)
+        excess = float(np.logaddexp.reduce(terms))
+        sizes = float(atoms.error.max()) + _ULP * (_SUMS + 8.0 * (1.0 + c) * _FARTHEST_LOSS)
+        rest = np.logaddexp(self._missing(c, lost), math.log(c) + _log_lost(self))
+        high = float(np.logaddexp(excess + sizes, rest)) + 8.0 * _ULP * abs(excess)
+        value, upper = float(np.logaddexp(0.0, excess)), float(np.logaddexp(0.0, high))
+        upper = min(upper * (1.0 + 8.0 * _ULP), self._simple(c))
+        value = min(value, upper)
+        return Ball(value, (upper - value) * (1.0 + 4.0 * _ULP) + 4.0 * _ULP * upper)
+
+    def _simple(self, c: float) -> float:
+        """Return the simple bound of K, rounded up."""
+        square = self.noise_multiplier * self.noise_multiplier
+        slope = c if self.removing else c / (self.steps // self.participations)
+        return 0.5 * self.participations * c * (slope + 1.0) / square * (1.0 + 16.0 * _ULP)
+
+    def _missing(self, c: float, log_lost: float) -> float:
+        """Return a bound of ``ln E_P[e^(c L)]`` over what is lost or missing (Hoelder)."""
+        log_p = max(log_lost, _MISSING) + math.log(2.0)
+        moved = self.participations * farthest_move(self.noise_multiplier, self.steps)
+        exponents = (
+            (1.0 - 1.0 / r) * log_p + (self._simple(r * c) + (r * c + 1.0) * moved) / r
+            for r in _POWERS
+        )
+        return min(exponents)
+
+
+@gaussian_square_of.register
+def _(loss: AllocationLoss) -> Fraction:
+    # By joint convexity: telling the steps costs no less.
+    return short_up(loss.participations / Fraction(repr(loss.noise_multiplier)) ** 2)
+
+
+@concentration_of.register
+def _(loss: AllocationLoss) -> Concentration | None:
+    # Its ends are those of the lattice, not of the Gaussians.
+    return below_gaussian(loss)
+
+
+def _listed(noise: float, block: int, times: int) -> bool:
+    """Return whether there is a lattice, or only bounds that hold for any parameters."""
+    farthest = times * (FARTHEST / noise + 0.5 / noise / noise) if noise > 0.01 else math.inf
+    return (
+        _LEAST_NOISE <= noise <= _MOST_NOISE
+        and 2 <= block <= _MOST_STEPS
+        and times <= _MOST_PARTICIPATIONS
+        and farthest <= _FARTHEST_LOSS
+    )
+
+
+def _summed(noise: float, steps: int, times: int) -> GaussianLoss:
+    """Return the loss of the sum of all steps' outputs: the record moves it by k, for sure."""
+    return _scaled(noise, times / math.sqrt(steps), 1.0)
+
+
+def _scaled(noise: float, moved: float, side: float) -> GaussianLoss:
+    """Return a Gaussian's loss with the noise divided, rounded up (1) or down (-1)."""
+    if moved == 1.0:
+        return GaussianLoss(noise)
+    return GaussianLoss(noise / moved * (1.0 + side * 8.0 * _ULP))
+
+
+def _points(loss: AllocationLoss) -> tuple[Points, float]:
+    """Return the likelihood ratio that a loss is the logarithm of, and the step of its lattice."""
+    block = loss.steps // loss.participations
+    return allocated(loss.noise_multiplier, block, loss.participations, loss.above)
+
+
+def _log_lost(loss: AllocationLoss) -> float:
+    """Return the logarithm of a bound of what the atoms lack under Q, or to be a distribution."""
+    return math.log(sum(_points(loss)[0].lost))
+
+
+@lru_cache(maxsize=64)
+def _atoms(loss: AllocationLoss) -> Atoms:
+    """Return the losses on a lattice, ascending, moved to the safe side by all round-off."""
+    import numpy as np
+
+    points, step = _points(loss)
+    off, place = _off(loss), np.log(points.at)
+    log_p = np.log(points.mass) + (place if loss.removing else 0.0)
+    error = points.error + points.off + _ULP * (8.0 * float(np.abs(log_p).max()) + 16.0)
+    side = 1.0 if loss.removing else -1.0
+    if loss.above:
+        own = side * step * np.round(place / step) + off
+        own, log_p = _with_lost(loss, own[:: int(side)], log_p[:: int(side)], step, off)
+    else:
+        own, log_p = _rounded_down(side * place - off, log_p, step / _FINER, points.width)
+    return frozen(own, log_p, np.full(log_p.size, error))
+
+
+def _off(loss: AllocationLoss) -> float:
+    """Return by how much the losses are moved: no less than all round-off may have moved them."""
+    import numpy as np
+
+    points = _points(loss)[0]
+    return _whole(points.off + 16.0 * _ULP * (1.0 + float(np.abs(np.log(points.at)).max())))
+
+
+def _whole(move: float) -> float:
+    """Return a multiple of the unit, or of a coarser power of 2, that is no smaller."""
+    return max(2.0 ** math.ceil(math.log2(move)), _UNIT)
+
+
+def _with_lost(
+    loss: AllocationLoss, own: Array, log_p: Array, step: float, off: float
+) -> tuple[Array, Array]:
+    """Return the atoms with what is lost at a loss that none of it exceeds.
+
+    All that is not missing comes of likelihood ratios within the first nodes, and no mean exceeds
+    what it is the mean of. Spread to that loss and to none, with its masses under both P and Q
+    kept, it costs more than where it is.
+    """
+    import numpy as np
+
+    noise, times = loss.noise_multiplier, loss.participations
+    farthest = times * (FARTHEST / noise + 0.5 / noise / noise) * (1.0 + 1e-9) + 1e-6 + step
+    place = step * math.ceil(max(farthest, float(own[-1])) / step + 1.0) + off
+    lost = _points(loss)[0].lost[1 if loss.removing else 0]
+    return np.append(own, place), np.append(log_p, math.log(lost))
+
+
+def _rounded_down(place: Array, log_p: Array, step: float, width: float) -> tuple[Array, Array]:
+    """Return losses rounded down to a lattice that is moved down by what costs least.
+
+    Half of the first one's mass goes a step further, to show what the step is.
+    """
+    import numpy as np
+
+    exponent = log_p + _TILT / width * place
+    weight = np.exp(exponent - exponent.max())
+    heavy = np.argsort(-weight)[:_SHIFTS]
+    shifts = np.mod(-place[heavy], step)
+    costs = [float((weight * np.mod(place + shift, step)).sum()) for shift in shifts]
+    shift = float(shifts[int(np.argmin(costs))])
+    shift = math.ceil(shift / _UNIT + 1.0) * _UNIT
+    index, member = np.unique(np.floor((place + shift) / step), return_inverse=True)
+    mass = np.full(index.size, -np.inf)
+    np.logaddexp.at(mass, member, log_p)
+    index, mass = np.append(index[0] - 1.0, index), np.append(mass[0], mass)
+    mass[:2] -= math.log(2.0)
+    farthest = float(np.abs(place).max()) + step
+    return step * index - shift - _whole(4.0 * _ULP * farthest), mass
+
+
+def _direct(atoms: Atoms, c: float) -> Ball:
+    """Return ``ln E e^(c L)`` over the atoms, with its round-off."""
+    import numpy as np
+
+    exponent = atoms.log_p + c * atoms.loss
+    value = float(np.logaddexp.reduce(exponent))
+    sizes = float((np.abs(atoms.log_p) + np.abs(c * atoms.loss)).max())
+    return Ball(value, float(atoms.error.max()) + _ULP * (_SUMS + 8.0 * sizes))

@@ -1,0 +1,166 @@
+"""The loss of any mechanism on a Poisson sample, from the mechanism's own pair of losses."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final, Protocol, cast, final, runtime_checkable
+
+from hockeystick.privacy_loss.core.base import Atoms, Ball, CellLoss, Masses, ProfiledLoss
+from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, Edges
+from hockeystick.privacy_loss.sampling.subsampling_map import Sampling
+
+if TYPE_CHECKING:
+    from mpmath import mpf
+
+_ULP: Final = 2.0**-52
+# Exponentials beyond this are taken as infinite.
+_LARGEST_EXPONENT: Final = 700.0
+
+
+@runtime_checkable
+class _Majorised(Protocol):
+    """A loss with an upper bound of K that is found faster than K."""
+
+    def cgf_upper(self, c: float) -> float:
+        """Return the bound at a real ``c > 0``."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Sampled(DensityLoss):
+    """What both kinds of sampled loss have: the masses, by the map of the losses."""
+
+    inner: CellLoss
+    rate: float | Fraction
+    removing: bool
+
+    @property
+    def _map(self) -> Sampling:
+        """The map from the inner losses to the sampled ones."""
+        return Sampling(self.rate, self.removing)
+
+    @property
+    def supremum(self) -> float:
+        """The image of the largest inner loss, rounded up."""
+        return self._map.supremum(self.inner.supremum)
+
+    @property
+    def infimum(self) -> float:
+        """The image of the least inner loss, rounded down."""
+        return self._map.infimum(self.inner.infimum)
+
+    @property
+    def displacement(self) -> float:
+        """That of the inner loss: the map nowhere stretches a distance."""
+        return self.inner.displacement
+
+    @property
+    def limit_square(self) -> float:
+        """Return ``p^2 chi^2`` of the inner pair."""
+        exponent = self.inner.cgf_estimate(1.0).value
+        if exponent > _LARGEST_EXPONENT:
+            return math.inf
+        return float(self.rate) ** 2 * math.expm1(exponent)
+
+    def cgf_bounds(self, c: float) -> Ball:
+        """Return K from cells, and where these leave it open no more than its convex bound."""
+        from hockeystick.privacy_loss.core.interval_masses import cgf_bounds
+
+        return cgf_bounds(self, c, self.cgf_upper)
+
+    def cgf_upper(self, c: float) -> float:
+        """Return ``ln(1 - p + p e^k)``, with k that of the inner loss: powers are convex."""
+        if isinstance(self.inner, _Majorised):
+            upper = self.inner.cgf_upper(c)
+        else:
+            inner = self.inner.cgf_bounds(c)
+            upper = inner.midpoint + inner.radius
+        return log_mixed(upper, float(self.rate))
+
+    def atoms(self) -> Atoms:
+        """Return the images of the inner atoms."""
+        return self._map.atoms(self.inner.atoms())
+
+    def spans(self, edges: Edges) -> Masses:
+        """Return mixtures of the inner masses."""
+        return self._map.masses(self.inner, edges)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SampledLoss(_Sampled):
+    """The loss of ``(1-p) Q + p P`` against Q (removing), or P against ``(1-p) P + p Q`` (adding).
+
+    ``inner`` is the loss of P against Q in the same direction. The loss is
+    ``ln(1 - p + p e^l)`` when removing and ``-ln(1 - p + p e^-l)`` when adding; p is neither 0
+    nor 1.
+
+    References:
+        Zhu, Dong and Wang, AISTATS 2022, theorem 11: the two pairs dominate Poisson sampling under
+        add-remove adjacency.
+    """
+
+    @property
+    def attained(self) -> SampledLoss | None:
+        """The loss itself where the inner one is attained: by data of the one record or none."""
+        return self if self.inner.attained is self.inner else None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SampledProfiledLoss(_Sampled, ProfiledLoss):
+    """A ``SampledLoss`` of an inner loss d whose privacy profile has a closed form, as then it has.
+
+    Removing, ``p d(ln(1 + (e^eps - 1)/p))``; adding, with ``c = 1 - e^eps (1-p)``,
+    ``c d(-ln(1 - (1 - e^-eps)/p))`` while c is positive, and 0 from there on:
+    ``P - e^eps ((1-p) P + p Q) = c P - e^eps p Q``. Both ask d for an epsilon >= 0 only.
+    """
+
+    @property
+    def attained(self) -> SampledProfiledLoss | None:
+        """The loss itself where the inner one is attained: by data of the one record or none."""
+        return self if self.inner.attained is self.inner else None
+
+    def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
+        """Return the profile, for epsilon >= 0."""
+        inner = cast(ProfiledLoss, self.inner)
+        return sampled_delta(inner, self.rate, self.removing, epsilon, nudge)
+
+
+def sampled_delta(
+    inner: ProfiledLoss, rate: float | Fraction, removing: bool, epsilon: mpf, nudge: int
+) -> mpf:
+    """Return the profile of a sampled loss at an epsilon >= 0."""
+    from mpmath import mp
+
+    from hockeystick.precision.profiles import exact
+
+    guard = 64 + 2 * max(0, -int(mp.mag(exact(rate))))
+    with mp.extraprec(guard):
+        chance = min(exact(rate) * (1 + nudge * mp.mpf(_ULP)), 1)
+        if removing:
+            factor, at = chance, mp.log1p(mp.expm1(epsilon) / chance)
+        elif chance < 1 and epsilon >= -mp.log1p(-chance):
+            return mp.zero
+        else:
+            factor = 1 - mp.exp(epsilon) * (1 - chance)
+            left = 1 + mp.expm1(-epsilon) / chance
+            if left <= 0 or factor <= 0:
+                return mp.zero
+            at = -mp.log1p(mp.expm1(-epsilon) / chance)
+    return +(factor * inner.delta(+at, nudge))
+
+
+def log_mixed(exponent: float, weight: float) -> float:
+    """Return ``ln(1 - w + w e^k)``, rounded up."""
+    if exponent > _LARGEST_EXPONENT:
+        return (exponent + math.log1p(math.exp(-exponent) / weight)) * (1.0 + 4.0 * _ULP)
+    return math.log1p(weight * math.expm1(exponent)) * (1.0 + 16.0 * _ULP)
+
+
+def sampled(inner: CellLoss, rate: float | Fraction, removing: bool) -> CellLoss:
+    """Return the sampled loss, with a profile where the inner one has one."""
+    kind = SampledProfiledLoss if isinstance(inner, ProfiledLoss) else SampledLoss
+    return kind(inner, rate, removing)

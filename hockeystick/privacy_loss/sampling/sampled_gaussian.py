@@ -1,0 +1,372 @@
+"""The loss of the Poisson-subsampled Gaussian mechanism."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, final
+
+from hockeystick.privacy_loss.core.analytic_cgf import log_values
+from hockeystick.privacy_loss.core.base import (
+    Atoms,
+    Ball,
+    CGFEstimate,
+    LineLoss,
+    LineValues,
+    Masses,
+    ProfiledLoss,
+)
+from hockeystick.privacy_loss.core.rates import largest_when_adding, mu_of
+from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, Edges, no_atoms
+from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
+from hockeystick.privacy_loss.sampling.subsampling_map import Sampling
+
+if TYPE_CHECKING:
+    from mpmath import mpc, mpf
+
+    from hockeystick.kernels.series import Array
+    from hockeystick.privacy_loss.sampling.sampled_gaussian_tail import SampledGaussianTailSplit
+
+_ULP: Final = 2.0**-52
+# Exponentials beyond this are taken as infinite.
+_LARGEST_EXPONENT: Final = 700.0
+# Exponents up to this size are left unscaled.
+_COMFORTABLE: Final = 200.0
+# Width of the window around the edge of the large losses, over 1/mu: about the best throughout.
+_WINDOW: Final = 0.12
+# How many times finer than usual the unproven cumulants are at most worked out.
+_NARROWEST: Final = 1000.0
+# Beyond this c, or this length in u, only the convex bound of M is used.
+FARTHEST: Final = 1e8
+_LONGEST: Final = 2000.0
+# More nodes than this for one value of K give way to the convex bound.
+_MOST_NODES: Final = 2_000_000
+# Relative accuracy of the unproven cumulants, as a logarithm.
+_ROUGH: Final = -36.0
+# Relative accuracy of the proven ones: where digits count, and where a part in a million is enough.
+_SHARP: Final = -38.0
+_SURE: Final = -14.0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SampledGaussianLoss(DensityLoss, LineLoss, ProfiledLoss):
+    """The loss of ``(1-p) N(0, 1) + p N(mu, 1)`` against ``N(0, 1)``, or the other way round.
+
+    With ``r(u) = 1 - p + p exp(mu u - mu^2/2)`` the loss of removing is ``ln r(U)`` under the
+    mixture and that of adding ``-ln r(U)`` under N(0, 1), so that ``M(z) = E[r(U)^w]`` over
+    N(0, 1), with ``w = 1 + z`` (removing) or ``w = -z`` (adding).
+
+    References:
+        Zhu, Dong and Wang, AISTATS 2022, theorem 11: the two pairs dominate Poisson sampling under
+        add-remove adjacency, and a data set attains them.
+    """
+
+    rate: float | Fraction
+    noise_multiplier: float | Fraction
+    removing: bool
+    # The rate and the distance of the means in units of the noise, as floats: asked very often.
+    p: float = field(init=False, repr=False, compare=False)
+    mu: float = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "p", float(self.rate))
+        object.__setattr__(self, "mu", mu_of(self.noise_multiplier))
+
+    @property
+    def extreme(self) -> bool:
+        """Whether the parameters are out of reach of the quadrature."""
+        return not (1e-6 <= self.mu <= 25.0 and 1e-10 <= self.p <= 1.0 - 1e-7)
+
+    @property
+    def rough(self) -> float:
+        """The accuracy of the unproven cumulants, relative to M - 1, which is of order p^2."""
+        return _ROUGH + 2.0 * math.log(self.p)
+
+    @property
+    def longest(self) -> float:
+        """The range of u beyond which there is no quadrature."""
+        return _LONGEST * max(1.0, 1.0 / self.mu)
+
+    def power(self, c: float) -> float:
+        """Return ``w``, the power of the likelihood ratio at ``z = c``."""
+        return 1.0 + c if self.removing else -c
+
+    def reaches(self, c: float) -> bool:
+        """Return whether a quadrature of M at c takes no more than a few thousand nodes."""
+        if self.extreme or c > FARTHEST:
+            return False
+        from hockeystick.kernels import sampled_gaussian
+
+        low, high = sampled_gaussian.span(self.p, self.mu, self.power(c), c, self.rough)
+        return high - low < self.longest
+
+    def cgf_estimate(self, c: float) -> CGFEstimate:
+        """Return K and two derivatives by a coarse trapezoid rule."""
+        if self.extreme or c > FARTHEST:
+            return self._convex_bound(c)
+        from hockeystick.kernels import sampled_gaussian
+
+        shift, value, slope, curvature = sampled_gaussian.cumulant_sums(
+            self.p,
+            self.mu,
+            self.removing,
+            c,
+            self.coarse_step(c),
+            self.rough,
+            self.longest,
+        )
+        if math.isnan(shift):
+            return self._convex_bound(c)
+        total = math.exp(-shift) + value
+        slope /= total
+        return CGFEstimate(_log1p(value, shift), slope, max(curvature / total - slope * slope, 0.0))
+
+    def cgf_estimates(self, orders: Sequence[float]) -> Sequence[float]:
+        """Return K at several ``c > 0``, fast and unproven."""
+        largest = max(orders)
+        if not self.reaches(largest):
+            return [self.cgf_estimate(c).value for c in orders]
+        import numpy as np
+
+        from hockeystick.kernels import sampled_gaussian
+
+        values = sampled_gaussian.cgf_estimates(
+            self.p, self.mu, self.removing, np.array(orders), self.coarse_step(largest), self.rough
+        )
+        return list(values.tolist())
+
+    def coarse_step(self, c: float) -> float:
+        """Return a step that resolves the tilted density; adding at a large c narrows it."""
+        narrowed = 1.0 if self.removing else math.sqrt(1.0 + 0.25 * c * self.mu * self.mu)
+        return min(0.5, 0.75 / self.mu) / min(narrowed, _NARROWEST)
+
+    def cgf_bounds(self, c: float) -> Ball:
+        """Return K with the proven error of its quadrature, or within its convex bound."""
+        return self._cgf_bounds_within(c, _SHARP)
+
+    def _cgf_bounds_within(self, c: float, log_accuracy: float) -> Ball:
+        """Return K by a quadrature of that relative accuracy, or within its convex bound."""
+        reached = self.reaches(c)
+        value = self.cgf_estimate(c).value if reached else 0.0
+        rule = None
+        if value > 0.0:
+            rule = self.rule(c, 0.0, min(value, math.log(value)) + log_accuracy)
+        if rule is None or rule.nodes > _MOST_NODES:
+            return self._between_bounds(c)
+        real, _, error = rule.line(c, 0.0, 1)
+        if not math.isfinite(float(real[0] + error[0])):
+            return self._between_bounds(c)
+        return Ball(float(real[0]), float(error[0]))
+
+    def _between_bounds(self, c: float) -> Ball:
+        """Return K between bounds without quadrature: 0, convexity, the largest loss, the norm."""
+        inner = 0.5 * c * (c + 1.0) * self.mu * self.mu
+        upper = self._convex_bound(c).value * (1.0 + 64.0 * _ULP) + 16.0 * _ULP * inner
+        lower, upper = 0.0, min(upper, c * self.supremum)
+        if upper == math.inf:
+            return Ball(math.inf, 0.0)
+        if self.removing:
+            least, most = self._norm_bounds(c)
+            lower, upper = max(least, lower), min(most, upper)
+        half = 0.5 * (upper - lower)
+        return Ball(lower + half, half + 2.0 * _ULP * upper)
+
+    def _norm_bounds(self, c: float) -> tuple[float, float]:
+        """Return ends of K for removing; ``r = 1 - p + p e^t``, ``w = 1 + c`` and ``x = c mu^2/2``.
+
+        ``(1-p)^w + (p e^x)^w <= E[r^w]``, as ``(a + b)^w >= a^w + b^w``, and by Minkowski's
+        inequality ``E[r^w]^(1/w) <= 1 - p + p e^x``. The two meet where the sampled part decides.
+        """
+        p, w, x = self.p, 1.0 + c, 0.5 * c * self.mu * self.mu
+        log_p = math.log(p)
+        if x > _LARGEST_EXPONENT:
+            one, share = x + log_p + math.log1p((1.0 - p) * math.exp(-x - log_p)), 1.0
+        else:
+            one = math.log1p(p * math.expm1(x))
+            share = p * math.exp(x) / (1.0 + p * math.expm1(x))
+        most = w * (one + 32.0 * _ULP * (one + share * (x - log_p + 1.0)))
+        seen, unseen = w * (x + log_p), w * math.log1p(-min(p, 1.0 - _ULP))
+        high, low = max(seen, unseen), min(seen, unseen)
+        least = high + math.log1p(math.exp(low - high))
+        return least - 32.0 * _ULP * (w * (x - log_p) - unseen + abs(least)), most
+
+    def _convex_bound(self, c: float) -> CGFEstimate:
+        """Return ``ln(1 - p + p exp(c (c+1) mu^2/2))``, an upper bound of K, and derivatives.
+
+        ``r^w <= 1 - p + p exp(w t)`` where ``r = 1 - p + p exp(t)``, for w outside (0, 1).
+        """
+        p, square = self.p, self.mu * self.mu
+        inner = 0.5 * c * (c + 1.0) * square
+        slope = (c + 0.5) * square
+        grown = inner + math.log(p)
+        if inner > 500.0 and grown > 40.0:
+            return CGFEstimate(grown + math.log1p(math.exp(-grown)), slope, square)
+        if inner > 500.0:
+            share = math.exp(grown) / (1.0 + math.exp(grown))
+            return CGFEstimate(math.log1p(math.exp(grown)), share * slope, square + slope * slope)
+        share = p * math.exp(inner) / (1.0 + p * math.expm1(inner))
+        curvature = share * (square + (1.0 - share) * slope * slope)
+        return CGFEstimate(math.log1p(p * math.expm1(inner)), share * slope, curvature)
+
+    @property
+    def limit_square(self) -> float:
+        """Return ``p^2 (exp(mu^2) - 1)``, in either direction.
+
+        References:
+            Bu, Dong, Long and Su 2020, "Deep learning with Gaussian differential privacy".
+        """
+        square, rate = self.mu * self.mu, self.p
+        return rate * rate * math.expm1(square) if square < _LARGEST_EXPONENT else math.inf
+
+    @property
+    def supremum(self) -> float:
+        """Infinite when removing; -ln(1-p) when adding, rounded up."""
+        return math.inf if self.removing else largest_when_adding(self.rate)
+
+    @property
+    def infimum(self) -> float:
+        """ln(1-p) when removing, rounded down; infinite when adding."""
+        return -largest_when_adding(self.rate) if self.removing else -math.inf
+
+    def atoms(self) -> Atoms:
+        """Return none: the loss has a density."""
+        return no_atoms()
+
+    def spans(self, edges: Edges) -> Masses:
+        """Return mixtures of the masses of the Gaussian without sampling."""
+        inner = GaussianLoss(self.noise_multiplier)
+        return Sampling(self.rate, self.removing).masses(inner, edges)
+
+    def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
+        """Return the profile of one run, in closed form."""
+        from hockeystick.precision.profiles import exact, reciprocal, sampled_gaussian_delta
+
+        worse = 1 + nudge * _ULP
+        rate = min(exact(self.rate) * worse, 1)
+        mu = reciprocal(self.noise_multiplier) * worse
+        return sampled_gaussian_delta(epsilon, rate, mu, self.removing)
+
+    def decay(self, c: float) -> LayerDecay:
+        """Return the decay proven by uniform layers below the tilted density."""
+        from hockeystick.kernels import layers
+
+        p, mu, w = self.p, self.mu, self.power(c)
+        norm = self._cgf_bounds_within(c, _SURE)
+        upper, error = norm.midpoint + norm.radius, 2.0 * norm.radius
+        return LayerDecay(*layers.layers(p, mu, w, upper, error))
+
+    def rule(self, c_high: float, y_high: float, log_tolerance: float) -> TrapezoidRule | None:
+        """Return a trapezoid rule with its proven error; None where none is fine enough."""
+        from hockeystick.kernels import sampled_gaussian
+
+        p, mu, w = self.p, self.mu, self.power(c_high)
+        modulus = math.hypot(c_high, y_high)
+        low, high = sampled_gaussian.span(p, mu, w, modulus, log_tolerance - 2.0)
+        step, log_error = sampled_gaussian.widest_step(
+            p, mu, w, modulus, y_high, low, high, log_tolerance
+        )
+        if step == 0.0:
+            return None
+        first = math.floor(low / step)
+        count = math.ceil(high / step) - first + 1
+        log_tail = sampled_gaussian.log_tails(p, mu, w, modulus, 0.0, 0.0, low, high)
+        log_tail += math.log1p(step * (high - low))
+        return TrapezoidRule(self, c_high, step, first, count, max(log_error, log_tail) + 0.7)
+
+    def tail_split(self, threshold: float) -> SampledGaussianTailSplit | None:
+        """Return the large losses apart, for removing; adding has none."""
+        from hockeystick.privacy_loss.sampling.sampled_gaussian_tail import SampledGaussianTailSplit
+
+        if not self.removing or threshold > _COMFORTABLE:
+            return None
+        odds = math.expm1(threshold) / self.p
+        edge = math.log1p(odds) / self.mu + 0.5 * self.mu
+        return SampledGaussianTailSplit(self, edge, _WINDOW / self.mu)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LayerDecay:
+    """Uniform layers (width, mass) below a density, and the density's total variation."""
+
+    width: Array
+    mass: Array
+    variation: float
+
+    def exponent(self, y: float) -> float:
+        """Return a lower bound of ``-ln|M(c + i v)| / M(c)`` for all ``v >= y``."""
+        from hockeystick.kernels import layers
+
+        return float(layers.layer_exponent(self.width, self.mass, self.variation, y))
+
+
+@final
+@dataclass(frozen=True)
+class TrapezoidRule:
+    """Equidistant nodes in ``u`` whose sum is ``M``, with a proven quadrature error."""
+
+    loss: SampledGaussianLoss
+    c_high: float
+    step: float
+    first: int
+    nodes: int
+    log_error: float
+
+    @cached_property
+    def _terms(self) -> tuple[float, Array, Array, Array, Array]:
+        """Shift, losses, shifted log weights, errors of the losses, errors of the weights."""
+        from hockeystick.kernels import sampled_gaussian
+
+        loss, log_weight, loss_error, weight_error = sampled_gaussian.nodes(
+            self.loss.p,
+            self.loss.mu,
+            self.loss.removing,
+            self.first,
+            self.nodes,
+            self.step,
+        )
+        peak = float((log_weight + self.c_high * loss).max())
+        shift = max(0.0, peak - _COMFORTABLE)
+        return shift, loss, log_weight - shift, loss_error, weight_error
+
+    def line(self, c: float, step: float, count: int) -> LineValues:
+        """Return ``ln M`` along the line, with quadrature and round-off error."""
+        import numpy as np
+
+        with np.errstate(all="ignore"):
+            return self._line(c, step, count)
+
+    def _line(self, c: float, step: float, count: int) -> LineValues:
+        """Return the line; what is out of range ends as an infinite error or no number."""
+        from hockeystick.kernels import series
+
+        shift, loss, log_weight, loss_error, weight_error = self._terms
+        real, imag, error = series.mgf_line(
+            loss, log_weight, loss_error, weight_error, c, step, count
+        )
+        error = error + math.exp(min(self.log_error - shift, 700.0))
+        return log_values(real, imag, error, shift)
+
+    def reference_line(self, c: float, step: float, count: int) -> list[mpc]:
+        """Return ``ln M`` along the line by mpmath, over the same nodes."""
+        from hockeystick.precision import sampled_gaussian, series
+        from hockeystick.precision.profiles import reciprocal
+
+        loss, weight = sampled_gaussian.nodes(
+            self.loss.rate,
+            reciprocal(self.loss.noise_multiplier),
+            self.loss.removing,
+            self.first,
+            self.nodes,
+            self.step,
+        )
+        return series.cgf_line(loss, weight, c, step, count)
+
+
+def _log1p(value: float, shift: float) -> float:
+    """Return ``ln(1 + value exp(shift))``."""
+    return math.log1p(value) if shift == 0.0 else shift + math.log(math.exp(-shift) + value)

@@ -1,0 +1,277 @@
+"""The pair of losses of one shuffled epoch: what dominates it, and what some data surely lose.
+
+Let the noise be 1, with mu the reciprocal of the noise multiplier. Where all other examples
+contribute -1 along one direction, the batches' sums, each less what they would be without the
+example that differs, are independent N(0, 1), but for one batch, any with the same chance, whose
+mean is p mu or q mu. The largest of T of them has the distribution functions
+
+    F_p(z) = Phi(z - p mu) Phi(z)^(T-1)    and    F_q(z) = Phi(z - q mu) Phi(z)^(T-1),
+
+whichever the batch is. It is cut into cells; both are data processing. Their sum is a Gaussian
+with ``(p - q) mu / sqrt(T)``, and with many weak batches it may show more.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, NamedTuple, final
+
+from hockeystick.adjacency import Adjacency
+from hockeystick.mechanisms.noise.gaussian import Gaussian
+from hockeystick.mechanisms.sampling.shuffled import Shuffled
+from hockeystick.mechanisms.training.clipping import Clipping
+from hockeystick.privacy_loss.core.atomic import frozen
+from hockeystick.privacy_loss.core.base import Atoms, CellLoss, CGFEstimate, Masses, PrivacyLoss
+from hockeystick.privacy_loss.core.dominated import DominatedLoss
+from hockeystick.privacy_loss.core.infinity_mass import RevealingLoss
+from hockeystick.privacy_loss.core.observed_mixture import merged
+from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
+from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
+
+if TYPE_CHECKING:
+    from hockeystick.kernels.series import Array
+
+_ULP: Final = 2.0**-52
+# The largest sum is looked at with this much noise at least, and for means this far apart.
+_LEAST_NOISE: Final = 0.04
+_SMALLEST_MU: Final = 1e-4
+# What has more noise is taken to have this much, and to cost nothing at least.
+_MOST_NOISE: Final = 1e10
+# Of noise below this the loss is out of the reach of floats.
+_NO_NOISE: Final = 1e-100
+# Atoms lie about mu over this apart, and the curve is read at so many points to place them.
+_ATOMS_PER_MU: Final = 512.0
+_POINTS: Final = 2**15
+# How far beyond the means cells reach; tails below exp of the other are left in one cell.
+_REACH: Final = 36.0
+_LEAST: Final = -745.0
+# A cell whose mass is known no better than this is left out, which only lowers the profile.
+_SURE: Final = 1e-6
+# Shifts of the atoms' grid are whole multiples of this share of its step.
+_FINE: Final = 2.0**-20
+
+
+class Shifts(NamedTuple):
+    """The means of the batch with the example that differs, under P and under Q, over mu."""
+
+    under_p: int
+    under_q: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LargestBatchLoss(CellLoss):
+    """The loss of the largest of ``steps`` Gaussian sums, cut into cells, or a little less.
+
+    Each cell is one atom, whose loss is rounded down to a grid: every profile is at most that of
+    the largest sum itself, by about one part in 10^3 for deltas from 10^-10 on.
+    """
+
+    noise_multiplier: float
+    steps: int
+    shifts: Shifts
+
+    @property
+    def supremum(self) -> float:
+        """The largest atom."""
+        return float(self.atoms().loss[-1])
+
+    @property
+    def infimum(self) -> float:
+        """The least atom."""
+        return float(self.atoms().loss[0])
+
+    def atoms(self) -> Atoms:
+        """Return one atom for each cell, or for several whose losses are rounded to the same."""
+        return _atoms(self)
+
+    def cells(self, edges: Array) -> Masses:
+        """Return that nothing lies between the atoms."""
+        import numpy as np
+
+        none = np.full(len(edges) - 1, -np.inf)
+        return Masses(none, none.copy(), np.zeros(none.size))
+
+    def cgf_estimate(self, c: float) -> CGFEstimate:
+        """Return K and two derivatives by sums over the atoms."""
+        import numpy as np
+
+        loss, log_p, _ = self.atoms()
+        exponent = log_p + c * loss
+        top = float(exponent.max())
+        share = np.exp(exponent - top)
+        total = float(share.sum())
+        share /= total
+        slope = float((share * loss).sum())
+        spread = float((share * (loss - slope) ** 2).sum())
+        return CGFEstimate(top + math.log(total), slope, spread)
+
+
+class _Curve(NamedTuple):
+    """``ln F`` of the largest sum with one mean, a bound on the error, and the hazard rate."""
+
+    log_f: Array
+    error: Array
+    rate: Array
+
+
+def _curve(z: Array, steps: int, shift: float) -> _Curve:
+    """Return ``ln F`` and its derivative at some outputs."""
+    import numpy as np
+
+    at = z - shift
+    one, other = _log_phi(at), _log_phi(z)
+    others = float(steps - 1)
+    # The shift is known to 2 units in the last place.
+    moved = _ULP * (2.0 * abs(shift) + np.abs(at))
+    error = one.error + 1.01 * one.rate * moved + others * other.error
+    log_f = one.log_f + others * other.log_f
+    return _Curve(log_f, error + 4.0 * _ULP * np.abs(log_f), one.rate + others * other.rate)
+
+
+def _log_phi(at: Array) -> _Curve:
+    """Return ``ln Phi`` with its error; for large arguments, that of the exponent shows."""
+    import numpy as np
+    from scipy.special import log_ndtr
+
+    value = log_ndtr(at)
+    ulps = 64.0 + 2.0 * np.where(at > 0.0, at * at, 0.0)
+    rate = np.exp(-0.5 * at * at - 0.5 * math.log(2.0 * math.pi) - value)
+    return _Curve(value, _ULP * ulps * np.abs(value) + 1e-320, rate)
+
+
+@lru_cache(maxsize=64)
+def _atoms(loss: LargestBatchLoss) -> Atoms:
+    """Return the cells' losses, rounded down to a grid, and their masses."""
+    import numpy as np
+
+    mu = 1.0 / loss.noise_multiplier
+    shifts = (loss.shifts.under_p * mu, loss.shifts.under_q * mu)
+    with np.errstate(all="ignore"):
+        edges, step = _cuts(loss.steps, *shifts)
+        (log_p, error_p), (log_q, error_q) = (
+            _masses(_curve(edges, loss.steps, shift)) for shift in shifts
+        )
+        known = (log_p > -math.inf) & (error_p < _SURE) & (error_q < _SURE)
+        log_p, error = log_p[known], error_p[known]
+        log_q, error_q = log_q[known], error_q[known]
+        rounding = 4.0 * _ULP * (np.abs(log_p) + np.abs(log_q))
+        less = log_p - log_q - (error + error_q + rounding)
+    values = _rounded_down(less, log_p + 4.0 / mu * less, step)
+    return Atoms(*frozen(*merged(Atoms(values, log_p, error))))
+
+
+def _cuts(steps: int, first: float, second: float) -> tuple[Array, float]:
+    """Return outputs between which the loss lies around the points of a grid, and its step.
+
+    Any outputs will do for a lower bound.
+    """
+    import numpy as np
+
+    z = np.linspace(-_REACH, max(first, second) + _REACH, _POINTS)
+    likely = [_curve(z, steps, shift).log_f for shift in (first, second)]
+    start = float(z[np.argmax(np.minimum(*likely) > _LEAST)])
+    z = np.linspace(start, max(min(first, second), 0.0) + _REACH, _POINTS)
+    above, below = (_curve(z, steps, shift) for shift in (first, second))
+    ratio = above.log_f - below.log_f + np.log(above.rate) - np.log(below.rate)
+    side = 1.0 if first > second else -1.0
+    ratio = np.maximum.accumulate(side * ratio)
+    step = 2.0 ** math.floor(math.log2(abs(first - second) / _ATOMS_PER_MU))
+    least = math.ceil(ratio[0] / step - 0.5)
+    levels = np.arange(least, max(math.floor(ratio[-1] / step + 0.5), least + 1)) + 0.5
+    return np.unique(np.interp(step * levels, ratio, z)), step
+
+
+def _masses(curve: _Curve) -> tuple[Array, Array]:
+    """Return the logarithms of the masses below, between and above the edges, and their errors.
+
+    ``ln(F(b) - F(a)) = ln F(b) + ln(1 - e^-D)`` with ``D = ln F(b) - ln F(a)``; of the last factor,
+    the relative error is at most that of D.
+    """
+    import numpy as np
+
+    log_f = np.append(curve.log_f, 0.0)
+    error = np.append(curve.error, 0.0)
+    between = np.diff(log_f)
+    unsure = (error[1:] + error[:-1]) / between
+    unsure = np.where(unsure < 0.1, 1.2 * unsure + 16.0 * _ULP, math.inf)
+    value = log_f[1:] + np.log(-np.expm1(-between))
+    error_of = error[1:] + unsure + 8.0 * _ULP * np.abs(value)
+    return np.append(log_f[0], value), np.append(error[0], error_of)
+
+
+def _rounded_down(values: Array, exponent: Array, step: float) -> Array:
+    """Return values rounded down to a grid, which is shifted so that this costs least.
+
+    A shift s costs s for all values, and a step for those that lie further than s below a point.
+    """
+    import numpy as np
+
+    nearest = np.round(values / step)
+    short = np.maximum(nearest * step - values, 0.0)
+    weight = np.exp(exponent - exponent.max())
+    order = np.argsort(short)
+    own = weight[order] / weight.sum()
+    cost = short[order] + step * (1.0 - np.cumsum(own))
+    shift = step * _FINE * math.ceil(float(short[order][np.argmin(cost)]) / (step * _FINE))
+    places = np.floor((values + shift) / step)
+    found = places * step - shift
+    return np.asarray(np.where(found > values, found - step, found))
+
+
+@dominating_pair.register
+def _(mechanism: Shuffled) -> DominatingPair:
+    noise = mechanism.noise_multiplier
+    if noise == math.inf:
+        return DominatingPair(None, None)
+    if noise == 0.0:
+        return DominatingPair(RevealingLoss(1.0, True), RevealingLoss(1.0, False))
+    if noise < _NO_NOISE:
+        raise NoAnalysisError(f"its noise is out of reach; use 0, or at least {_NO_NOISE:g}")
+    replaced = mechanism.adjacency is Adjacency.REPLACE_ONE
+    whole = mechanism.clipping is Clipping.BATCH
+    far = 2 if replaced or whole else 1
+    if mechanism.steps == 1:
+        return _same(_gaussian(noise, 2)) if far == 2 else dominating_pair(Gaussian(noise))
+    above = _gaussian(min(noise, _MOST_NOISE), far)
+    ways = _REPLACED if replaced else _WHOLE if whole else _ZEROED
+    return DominatingPair(
+        *(DominatedLoss(above, _costliest(noise, mechanism.steps, way)) for way in ways)
+    )
+
+
+# The example that differs contributes 1, nothing or -1, and every other one -1 or 1; removing it,
+# adding it. Where neighbours are exchanged either one may be the first.
+_ZEROED: Final = ((Shifts(2, 1),), (Shifts(1, 2), Shifts(1, 0)))
+_REPLACED: Final = ((Shifts(2, 0),), (Shifts(2, 0),))
+# Clipped as a whole, a batch has the sum 1 with it and -1 without it.
+_WHOLE: Final = ((Shifts(2, 0),), (Shifts(0, 2),))
+
+
+def _same(loss: PrivacyLoss) -> DominatingPair:
+    """Return the pair of a loss that is the same in both directions."""
+    return DominatingPair(loss, loss)
+
+
+def _gaussian(noise: float, far: int) -> GaussianLoss:
+    """Return the loss of noise on what moves by so much."""
+    return GaussianLoss(Fraction(repr(noise)) / far)
+
+
+def _costliest(noise: float, steps: int, ways: tuple[Shifts, ...]) -> CellLoss | None:
+    """Return of several attained losses the one whose moment of order ``noise`` is largest.
+
+    That is about the order that decides epsilon after some epochs at common deltas. With more noise
+    than it has, a release costs less than it does.
+    """
+    if noise > _MOST_NOISE:
+        return None
+    far = abs(ways[0].under_p - ways[0].under_q)
+    found: list[CellLoss] = [GaussianLoss(noise * math.sqrt(steps) / far * (1.0 + 8.0 * _ULP))]
+    if noise <= 1.0 / _SMALLEST_MU:
+        enough = max(noise, _LEAST_NOISE)
+        found += [LargestBatchLoss(enough, steps, shifts) for shifts in ways]
+    return max(found, key=lambda one: one.cgf_estimate(noise).value)

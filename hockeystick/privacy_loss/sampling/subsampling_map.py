@@ -1,0 +1,217 @@
+"""What Poisson sampling makes of a loss: increasing maps of its values, and mixtures of its masses.
+
+Removing, ``P' = (1-p) Q + p P`` against Q, the loss is ``f(l) = ln(1 - p + p e^l)``; adding,
+``P`` against ``(1-p) P + p Q``, it is ``-f(-l)``. Cells map to cells and atoms to atoms.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Final, final
+
+from hockeystick.privacy_loss.core.base import Atoms, CellLoss, Masses
+from hockeystick.privacy_loss.core.rates import complement_bounds
+from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, Edges, log_mixture
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from hockeystick.kernels.series import Array
+
+    Indices = NDArray[np.signedinteger[Any]]
+
+_ULP: Final = 2.0**-52
+# Likelihood ratios beyond this are worked with as logarithms.
+_LARGE: Final = 1e3
+# Where a likelihood ratio is known no better than this, nothing is.
+_SURE: Final = 0.05
+# Where a loss may be anything below an upper end it is taken as this, with an error up to the end.
+_ANYTHING: Final = -1e9
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """The map of losses that sampling at a rate between 0 and 1 is, in one direction."""
+
+    rate: float | Fraction
+    removing: bool
+
+    @property
+    def chance(self) -> float:
+        """The rate p to within half a unit in the last place."""
+        return float(self.rate)
+
+    @property
+    def rest(self) -> float:
+        """``1 - p``, to within half a unit in the last place of itself."""
+        rate = self.rate
+        return float(1 - (rate if isinstance(rate, Fraction) else Fraction(repr(rate))))
+
+    def supremum(self, inner: float) -> float:
+        """Return an upper end of the image of losses up to ``inner``."""
+        return self._end(inner) if self.removing else -Sampling(self.rate, True)._floor(-inner)
+
+    def infimum(self, inner: float) -> float:
+        """Return a lower end of the image of losses down to ``inner``."""
+        return self._floor(inner) if self.removing else -Sampling(self.rate, True)._end(-inner)
+
+    def _end(self, loss: float) -> float:
+        """Return ``f(l)``, rounded up."""
+        import numpy as np
+
+        if math.isinf(loss):
+            return loss if loss > 0.0 else complement_bounds(self.rate)[1]
+        value, error = self._forward(np.array([loss]))
+        return float(value[0] + error[0]) * (1.0 + math.copysign(_ULP, float(value[0])))
+
+    def _floor(self, loss: float) -> float:
+        """Return ``f(l)``, rounded down."""
+        import numpy as np
+
+        if math.isinf(loss):
+            return loss if loss > 0.0 else complement_bounds(self.rate)[0]
+        value, error = self._forward(np.array([loss]))
+        return float(value[0] - error[0]) * (1.0 - math.copysign(_ULP, float(value[0])))
+
+    def atoms(self, inner: Atoms) -> Atoms:
+        """Return the images of atoms; the error covers that of the loss as well."""
+        import numpy as np
+
+        if self.removing:
+            loss, unsure = self._forward(inner.loss)
+            log_p = inner.log_p - inner.loss + loss
+            unsure = unsure + 4.0 * _ULP * np.abs(inner.loss)
+        else:
+            minus, unsure = self._forward(-inner.loss)
+            loss, log_p = -minus, inner.log_p
+        sizes = np.abs(inner.log_p) + np.abs(inner.loss) + np.abs(loss)
+        return Atoms(loss, log_p, inner.error + unsure + _ULP * sizes)
+
+    def masses(self, inner: CellLoss, edges: Edges) -> Masses:
+        """Return the masses between edges of the sampled loss, of the part without atoms."""
+        import numpy as np
+
+        own = masses_between(inner, self.inner_edges(edges))
+        log_p, log_q = (own.log_p, own.error), (own.log_q, own.error)
+        if self.removing:
+            log_p = log_mixture(log_q, self.rest, log_p, self.chance)
+        else:
+            log_q = log_mixture(log_p, self.rest, log_q, self.chance)
+        return Masses(log_p[0], log_q[0], np.maximum(log_p[1], log_q[1]))
+
+    def inner_edges(self, edges: Edges) -> Edges:
+        """Return the inner losses that map to edges, with what rounding makes of them."""
+        import numpy as np
+
+        with np.errstate(all="ignore"):
+            if self.removing:
+                return self._backward(edges)
+            return mirrored(self._backward(mirrored(edges)))
+
+    def _forward(self, loss: Array) -> tuple[Array, Array]:
+        """Return ``f(l)`` of losses known to 4 ulp, and the error."""
+        import numpy as np
+
+        p, rest = self.chance, self.rest
+        with np.errstate(all="ignore"):
+            grown = p * np.expm1(np.minimum(loss, 600.0))
+            ratio = 1.0 + grown
+            middle = np.log1p(grown)
+            low = np.log(rest + p * np.exp(np.minimum(loss, 0.0)))
+            far = loss + math.log(p) + np.log1p(rest * np.exp(-np.maximum(loss, 600.0)) / p)
+            value = np.where(loss > 600.0, far, np.where(grown > -0.5, middle, low))
+            share = np.where(loss > 600.0, 1.0, p * np.exp(np.minimum(loss, 600.0)) / ratio)
+            cancelled = np.where(grown > -0.5, np.abs(grown) / ratio, 1.0)
+            cancelled = np.where(loss > 600.0, np.abs(loss) + abs(math.log(p)), cancelled)
+        error = 4.0 * _ULP * np.abs(loss) * np.minimum(1.01 * share, 1.0)
+        return value, error + _ULP * (7.0 * cancelled + 4.0 * np.abs(value))
+
+    def _backward(self, edges: Edges) -> Edges:
+        """Return ``ln(1 + (e^l' - 1)/p)`` of edges, and of widths ``ln(1 + g (e^w' - 1))``.
+
+        ``g = e^l' / (p e^l)`` at the lower edge. Large likelihood ratios u are logarithms.
+        """
+        import numpy as np
+
+        p, given = self.chance, edges.at
+        excess = np.expm1(given) / p
+        unsure = (1.0 + p * excess) * edges.error / p + 10.0 * _ULP * np.abs(excess)
+        relative = unsure / (1.0 + excess)
+        less = -np.expm1(-given)
+        log_excess = given + np.log(less) - math.log(p)
+        large = excess > _LARGE
+        at = np.where(large, log_excess + np.log1p(np.exp(-log_excess)), np.log1p(excess))
+        sizes = np.abs(given) + np.abs(np.log(less)) + abs(math.log(p))
+        far = edges.error / less + _ULP * (4.0 * sizes + 8.0)
+        relative = np.where(large, far, relative)
+        known = (excess > -1.0) & (relative < _SURE)
+        error = 1.1 * relative + 4.0 * _ULP * np.abs(at)
+        most = np.log(np.maximum(1.0 + excess, 0.0) + 1.1 * unsure) + 1e-6
+        error = np.where(known, error, most - _ANYTHING)
+        at = np.where(known, at, _ANYTHING)
+        below = given + edges.error <= complement_bounds(self.rate)[0]
+        at = np.where(below, -math.inf, np.where(given == math.inf, math.inf, at))
+        error = np.where(np.isinf(at), 0.0, error)
+        growth = np.where(
+            large, 1.0 / (less * (1.0 + np.exp(-log_excess))), (1.0 / p + excess) / (1.0 + excess)
+        )[:-1]
+        width = np.log1p(growth * np.expm1(edges.width))
+        ends = np.isinf(at[:-1]) | np.isinf(at[1:])
+        merged = np.isinf(at[1:]) & (at[1:] < 0.0)
+        stretch = (1.0 + edges.width) * edges.stretch + 2.2 * relative[:-1] + 16.0 * _ULP
+        return Edges(
+            at,
+            error,
+            np.where(merged, 0.0, np.where(ends, math.inf, width)),
+            np.where(ends, 0.0, np.where(known[:-1], stretch, math.inf)),
+        )
+
+
+def mirrored(edges: Edges) -> Edges:
+    """Return the edges of the loss times -1."""
+    return Edges(-edges.at[::-1], edges.error[::-1], edges.width[::-1], edges.stretch[::-1])
+
+
+def masses_between(inner: CellLoss, edges: Edges) -> Masses:
+    """Return the masses of a loss between uncertain edges."""
+    return inner.spans(edges) if isinstance(inner, DensityLoss) else _by_slivers(inner, edges)
+
+
+def _by_slivers(inner: CellLoss, edges: Edges) -> Masses:
+    """Return the masses of a loss that takes exact edges: without and with the slivers in doubt."""
+    import numpy as np
+
+    first, last = edges.at - edges.error, edges.at + edges.error
+    points = np.unique(np.concatenate((first, last)))
+    if points.size == 1 or np.isnan(points).any():
+        nothing = np.full(edges.at.size - 1, -math.inf)
+        return Masses(nothing, nothing.copy(), np.full(edges.at.size - 1, math.inf))
+    fine = inner.cells(points)
+    ends = (np.searchsorted(points, first), np.searchsorted(points, last))
+    logs, errors = [], np.zeros(edges.at.size - 1)
+    for log in (fine.log_p, fine.log_q):
+        most = _log_sums(log, ends[0][:-1], ends[1][1:])
+        least = _log_sums(log, ends[1][:-1], ends[0][1:])
+        same = most == least
+        half = np.where(same, 0.0, 0.5 * (most - np.where(same, 0.0, least)))
+        logs.append(np.where(np.isfinite(half), most - half, most))
+        errors = np.maximum(errors, half)
+    with np.errstate(invalid="ignore"):
+        worst = _log_sums(fine.error, ends[0][:-1], ends[1][1:], np.maximum)
+    size = np.where(np.isfinite(logs[0]), np.abs(logs[0]), 0.0)
+    errors = errors + np.maximum(worst, 0.0) + _ULP * (8.0 + 4.0 * size)
+    return Masses(logs[0], logs[1], np.where(logs[0] > -math.inf, errors, 0.0))
+
+
+def _log_sums(logs: Array, start: Indices, end: Indices, joined: np.ufunc | None = None) -> Array:
+    """Return ``ln sum e^log`` over ranges; -inf for an empty one."""
+    import numpy as np
+
+    padded = np.append(logs, -math.inf)
+    bounds = np.stack((start, np.maximum(end, start)), axis=1).ravel()
+    found = (joined or np.logaddexp).reduceat(padded, bounds)[::2]
+    return np.asarray(np.where(end > start, found, -math.inf))

@@ -1,0 +1,174 @@
+"""The losses of Gaussian noise on a Poisson sample of which at most so many examples are kept.
+
+Let the larger data set have n examples, x the one that differs, and let J ~ Bin(n - 1, p) of the
+others be drawn; B is the cap. Whether ``J >= B`` has the same chance F with x and without it, so
+that it may be told:
+
+- ``J < B``: nothing is cut, and x is in the sample with probability p: the sum moves by up to C.
+- ``J >= B``: without x the sample is a random set of B others, whatever J is; with x, if it is
+  drawn and kept, a random set of B - 1 others and x. Another example, drawn at random, in the place
+  of x makes the first sample of the second, so that the sum moves by up to 2C. This happens with
+  the probability
+
+      r = E[p B/(J + 1) | J >= B] = B P[Bin(n, p) > B] / (n F).
+
+The pair is a mixture, told, of two sampled Gaussians: of rate p and noise z with probability
+``1 - F``, and of rate r and noise z/2 with probability F. Where all other examples contribute
+nothing, x shows where it is drawn and kept, with probability ``(1 - F) p + F r``: a pair that is
+attained.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+from typing import Final, NamedTuple, cast
+
+from hockeystick.mechanisms import TruncatedPoissonSubsampled
+from hockeystick.numerics.working_precision import working_digits
+from hockeystick.privacy_loss.core.base import CellLoss
+from hockeystick.privacy_loss.core.dominated import DominatedLoss
+from hockeystick.privacy_loss.core.observed_mixture import revealed_mixture
+from hockeystick.privacy_loss.core.rates import exact_rate
+from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
+from hockeystick.privacy_loss.sampling.sampled_gaussian import SampledGaussianLoss
+from hockeystick.privacy_loss.sampling.with_replacement import noise_of
+
+_ULP: Final = 2.0**-52
+_DIGITS: Final = 60
+_BITS: Final = 960
+# A chance is known to this.
+_TINY: Final = Fraction(1, 10**50)
+# So many chances are added up at most; what follows them is bounded by a geometric series.
+_MOST_TERMS: Final = 2_000_000
+# Chances beyond so many standard deviations are left to the series.
+_REACH: Final = 12.0
+
+
+class Ends(NamedTuple):
+    """A number that lies between two others."""
+
+    low: Fraction
+    high: Fraction
+
+    @property
+    def rest(self) -> Ends:
+        """One less the number."""
+        return Ends(1 - self.high, 1 - self.low)
+
+
+class Cut(NamedTuple):
+    """The chance F that the sample is cut, and the chance r to be in it then."""
+
+    full: Ends
+    kept: Ends
+
+
+@dominating_pair.register
+def _(mechanism: TruncatedPoissonSubsampled) -> DominatingPair:
+    noise = noise_of(mechanism.inner, "Truncated Poisson sampling")
+    if noise is None or mechanism.rate == 0:
+        return DominatingPair(None, None)
+    if mechanism.rate == 1:
+        raise NoAnalysisError("at rate 1 every example is drawn; use FixedSizeSubsampled")
+    if mechanism.cap >= mechanism.examples:
+        return DominatingPair(
+            *(SampledGaussianLoss(mechanism.rate, noise, way) for way in (True, False))
+        )
+    cut = cut_of(mechanism.examples, mechanism.cap, exact_rate(mechanism.rate))
+    return DominatingPair(*(_loss(mechanism.rate, noise, cut, way) for way in (True, False)))
+
+
+def _loss(rate: float | Fraction, noise: float, cut: Cut, removing: bool) -> DominatedLoss:
+    """Return the loss in one direction.
+
+    What is not known of the chances counts as cut without an example less: this costs most.
+    """
+    full, free = cut.full.low, cut.full.rest.low
+    most = min(math.nextafter(float(cut.kept.high), 1.0), float(rate))
+    above = revealed_mixture(
+        (
+            (free, SampledGaussianLoss(rate, noise, removing)),
+            (full, SampledGaussianLoss(most, noise / 2.0, removing)),
+            (1 - free - full, SampledGaussianLoss(rate, noise / 2.0, removing)),
+        )
+    )
+    shown = math.nextafter(float(free * exact_rate(rate) + full * cut.kept.low), 0.0)
+    below = SampledGaussianLoss(shown, noise, removing) if shown > 0.0 else None
+    return DominatedLoss(cast(CellLoss, above), below)
+
+
+@lru_cache(maxsize=64)
+def cut_of(examples: int, cap: int, rate: Fraction) -> Cut:
+    """Return F and r, for a cap below the number of examples and a rate between 0 and 1.
+
+    Chances are added up from the cap on, away from the mode: each is the one before times a ratio
+    that falls. What follows the last one is less than a geometric series.
+    """
+    others = examples - 1
+    if cap > others * rate:
+        chance = _chance(others, cap, rate)
+        total, shares = _sums(others, cap, rate, 1)
+        kept = Ends(rate * shares.low / total.high, min(rate * shares.high / total.low, rate))
+        return Cut(_product(chance, total), kept)
+    below, at = _chance(others, cap - 1, rate), _chance(others, cap, rate)
+    full = _product(below, _sums(others, cap - 1, rate, -1)[0]).rest
+    # P[Bin(n, p) > B] is F less the chance that J = B and x is not drawn.
+    share, missed = Fraction(cap, examples), 1 - rate
+    least = 1 - missed * min(at.high / full.low, Fraction(1)) if full.low else Fraction(0)
+    most = 1 - missed * at.low / full.high
+    return Cut(full, Ends(share * least, min(share * most, rate)))
+
+
+def _product(chance: Ends, total: Ends) -> Ends:
+    """Return a chance times a sum, on a grid whose points are floats."""
+    low = math.floor(chance.low * total.low * 2**_BITS)
+    high = math.ceil(chance.high * total.high * 2**_BITS)
+    return Ends(Fraction(low, 2**_BITS), min(Fraction(high, 2**_BITS), Fraction(1)))
+
+
+def _sums(trials: int, first: int, rate: Fraction, step: int) -> tuple[Ends, Ends]:
+    """Return sums of the chances of ``Bin(trials, rate)``, over the first of them, up or down.
+
+    The second one is that of ``first/(count + 1)`` times the chances.
+    """
+    import numpy as np
+
+    odds = float(rate / (1 - rate))
+    room = trials - first if step > 0 else first
+    deviation = math.sqrt(trials * float(rate) * float(1 - rate))
+    terms = min(room, math.ceil(_REACH * deviation) + 64, _MOST_TERMS)
+    counts = first + step * np.arange(terms + 1, dtype=np.float64)
+    if step > 0:
+        ratios = (trials - counts) * odds / (counts + 1.0)
+    else:
+        ratios = counts / ((trials - counts + 1.0) * odds)
+    sizes = np.append(1.0, np.cumprod(ratios[:-1]))
+    weighed = sizes * (first / (counts + 1.0))
+    # All that follows, each no more than the last ratio times the one before.
+    last = float(ratios[-1]) * (1.0 + 8.0 * _ULP)
+    beyond = float(sizes[-1]) * last / (1.0 - last) if last < 1.0 else math.inf
+    if not beyond < trials:
+        beyond = float(sizes[-1]) * (room - terms)
+    unsure = Fraction((8.0 * terms + 64.0) * _ULP)
+    rest = Fraction(beyond)
+    ends = []
+    for found in (sizes, weighed):
+        sum_of = Fraction(float(found.sum()))
+        ends.append(Ends(sum_of * (1 - unsure), (sum_of + rest) * (1 + unsure)))
+    return ends[0], ends[1]
+
+
+def _chance(trials: int, count: int, rate: Fraction) -> Ends:
+    """Return ``P[Bin(trials, rate) = count]`` to 50 digits; what is next to nothing may be 0."""
+    from mpmath import mp
+
+    with working_digits(_DIGITS + len(str(trials))):
+        share = mp.mpf(rate.numerator) / rate.denominator
+        value = mp.binomial(trials, count) * share**count * (1 - share) ** (trials - count)
+        if mp.mag(value) < -2 * _BITS:
+            return Ends(Fraction(0), Fraction(1, 2 ** (2 * _BITS)))
+        mantissa, exponent = value.man_exp
+    found = Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+    return Ends(found * (1 - _TINY), found * (1 + _TINY))

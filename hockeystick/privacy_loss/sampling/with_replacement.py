@@ -1,0 +1,136 @@
+"""The pair of losses of Gaussian noise on a sample that is drawn with replacement."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
+
+from hockeystick.mechanisms import (
+    Gaussian,
+    Mechanism,
+    WithReplacementSubsampled,
+)
+from hockeystick.numerics.working_precision import working_digits
+from hockeystick.privacy_loss.core.base import CellLoss, PrivacyLoss
+from hockeystick.privacy_loss.core.observed_mixture import revealed_mixture
+from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
+from hockeystick.privacy_loss.core.symmetrized import exchanged_pair
+from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
+from hockeystick.privacy_loss.noise.gaussian_mixture import GaussianMixtureLoss
+from hockeystick.privacy_loss.sampling.poisson import sampled_loss
+
+if TYPE_CHECKING:
+    from mpmath import mpf
+
+
+# Numbers of hits up to this are accounted one by one, larger ones in groups that grow by this.
+_ONE_BY_ONE: Final = 6
+
+
+_GROWTH: Final = 1.25
+
+
+# Less likely than this, what is left goes to the largest number of hits.
+_UNLIKELY: Final = 1e-290
+
+
+_DIGITS: Final = 370
+
+
+_BITS: Final = 960
+
+
+@dominating_pair.register
+def _(mechanism: WithReplacementSubsampled) -> DominatingPair:
+    noise = noise_of(mechanism.inner, "Sampling with replacement")
+    if noise is None or mechanism.examples == 1:
+        # The only example is in every place.
+        return dominating_pair(
+            Gaussian(math.inf if noise is None else noise / mechanism.batch_size)
+        )
+    noise_multiplier = Fraction(repr(noise))
+    above, below = (_hits(mechanism, up=up) for up in (True, False))
+    rate = sum((group.chance for group in above), Fraction(0))
+    upper = sampled_loss(_seen(above, noise_multiplier, rate), rate, True)
+    return exchanged_pair(upper, *(_alike(below, noise_multiplier, way) for way in (True, False)))
+
+
+def noise_of(inner: Mechanism, what: str) -> float | None:
+    """Return the noise multiplier of a Gaussian, None where it is infinite, or raise."""
+    if not isinstance(inner, Gaussian):
+        raise NoAnalysisError(f"{what} is analysed for the Gaussian mechanism, not for {inner}")
+    if inner.noise_multiplier == 0.0:
+        raise NoAnalysisError(f"{what} is not analysed without noise")
+    return None if math.isinf(inner.noise_multiplier) else inner.noise_multiplier
+
+
+class _Group(NamedTuple):
+    """Some numbers of hits, from the fewest to the most, and how likely one of them is."""
+
+    fewest: int
+    most: int
+    chance: Fraction
+
+
+def _hits(mechanism: WithReplacementSubsampled, *, up: bool) -> list[_Group]:
+    """Return how often an example is in a sample, in groups; chances are rounded up or down.
+
+    Up, what is lost to rounding is a hit in every place; down, it is no hit at all.
+    """
+    from mpmath import mp
+
+    places, examples = mechanism.batch_size, mechanism.examples
+    groups: list[_Group] = []
+    first, likely = 1, True
+    with working_digits(_DIGITS):
+        while first <= places and likely:
+            last = min(
+                max(first, math.floor(_GROWTH * first)) if first > _ONE_BY_ONE else first, places
+            )
+            chances = [_binomial(places, k, examples) for k in range(first, last + 1)]
+            likely = chances[-1] > _UNLIKELY or last * examples < places
+            groups.append(_Group(first, last, _dyadic(mp.fsum(chances))))
+            first = last + 1
+        if up:
+            none = _dyadic(_binomial(places, 0, examples))
+            rest = 1 - none - sum((group.chance for group in groups), Fraction(0))
+            groups.append(_Group(places, places, rest))
+    return groups
+
+
+def _last_of_group(first: int) -> int:
+    """Return the largest number of hits that is accounted with another one."""
+    return first if first <= _ONE_BY_ONE else math.floor(_GROWTH * first)
+
+
+def _binomial(places: int, hits: int, examples: int) -> mpf:
+    """Return ``P[Bin(places, 1/examples) = hits]``."""
+    from mpmath import mp
+
+    share = mp.one / examples
+    return mp.binomial(places, hits) * share**hits * (1 - share) ** (places - hits)
+
+
+def _dyadic(chance: mpf) -> Fraction:
+    """Return a chance rounded down to a multiple of ``2^-960``, its own round-off included."""
+    from mpmath import mp
+
+    return Fraction(max(int(mp.floor(mp.ldexp(chance, _BITS))) - 1, 0), 2**_BITS)
+
+
+def _seen(groups: list[_Group], noise_multiplier: Fraction, rate: Fraction) -> CellLoss:
+    """Return the loss of so many hits, given that there are some, where their number is seen."""
+    seen = revealed_mixture(
+        (group.chance / rate, GaussianLoss(noise_multiplier / group.most)) for group in groups
+    )
+    return cast(CellLoss, seen)
+
+
+def _alike(groups: list[_Group], noise_multiplier: Fraction, removing: bool) -> PrivacyLoss:
+    """Return the loss of data whose other examples are all alike: a mixture of Gaussians."""
+    known = [group for group in groups if group.chance > 0]
+    rate = sum((group.chance for group in known), Fraction(0))
+    distances = tuple(group.fewest / noise_multiplier for group in known)
+    weights = tuple(group.chance / rate for group in known)
+    return sampled_loss(GaussianMixtureLoss(distances, weights, removing), rate, removing)

@@ -1,0 +1,227 @@
+"""The pair of losses of one run of a sparse vector, up to its first positive.
+
+Let q, q' be a query's answers on two neighbouring data sets, in units of the sensitivity, r the
+threshold's noise with density p, and f(r, i) the probability, given r, that query i is the first to
+reach the threshold (or that none does). Shift the neighbour's r by 1: as each answer moves by at
+most 1, what stays below ``threshold + r`` also stays below ``threshold + r + 1``, and the distance
+of the one answer that exceeds it grows by at most 2 (by 1 where all answers move the same way).
+
+- Laplace query noise: ``f(r, i) <= e^s f'(r + 1, i)`` with ``s = 2/b`` or ``1/b``, whatever the
+  number of queries. The release is dominated by the pair of the threshold's noise composed with
+  one of constant loss s; folded, because that holds in both directions. For Laplace noise of both,
+  the largest loss is the classical ``1/b_threshold + 2/b_query``.
+- Gaussian query noise, at most N queries: joint convexity of ``(a, b) -> a^alpha b^(1-alpha)``
+  takes r out of the moment, and the last query's two outcomes together are a binary outcome of two
+  Gaussians 2/b apart, so that ``E[(P/Q)^(alpha-1)]`` is at most that of Gaussians with ``mu^2 =
+  1/b_threshold^2 + (2/b_query)^2`` times the sum over i of the probabilities that all before i stay
+  below, which is at most N. Releasing all N noisy answers is another bound.
+
+What is surely reached: one query whose answers lie half a unit above and below the threshold, and
+nothing more (or, for the next run to begin, one whose answer is as large as one likes).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final, final
+
+from hockeystick.mechanisms.selection.sparse_vector import AboveThreshold, ComparisonNoise
+from hockeystick.notions._rounding import float_up, largest_reading, least_reading
+from hockeystick.numerics.working_precision import working_digits
+from hockeystick.privacy_loss.core.base import CellLoss, CGFEstimate, PrivacyLoss
+from hockeystick.privacy_loss.core.dominated import DominatedLoss
+from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
+from hockeystick.privacy_loss.guarantees.renyi import CurveLoss
+from hockeystick.privacy_loss.guarantees.two_point import TwoPointLoss
+from hockeystick.privacy_loss.selection.above_threshold import FoldedGaussianLoss, FoldedLaplaceLoss
+
+if TYPE_CHECKING:
+    from mpmath import mpf
+
+_ULP: Final = 2.0**-52
+_INWARD: Final = 1.0 - 2.0**-45
+_OUTWARD: Final = 1.0 + 2.0**-48
+_DIGITS: Final = 60
+# Scales beyond these, either way, are left to simpler bounds.
+_EXTREME: Final = 1e15
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class UnknownLoss(CurveLoss):
+    """A loss that may be anything, as far as is known."""
+
+    @property
+    def end(self) -> float:
+        """0: K is bounded nowhere."""
+        return 0.0
+
+    def bound(self, c: float) -> float:
+        """Return 0, which K is at 0."""
+        return 0.0
+
+    def cgf_estimate(self, c: float) -> CGFEstimate:
+        """Return infinity."""
+        return CGFEstimate(math.inf, math.inf, 0.0)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FirstOfManyLoss(CurveLoss):
+    """``K(c)`` at most ``steep c (c+1)`` and at most ``flat c (c+1) + log_queries``.
+
+    K is convex, so that it also lies below the line that touches both parabolas, or from 0 the
+    second one: between ``left`` and ``right``, anywhere.
+    """
+
+    steep: float
+    flat: float
+    log_queries: float
+    one: TwoPointLoss | None
+
+    @property
+    def attained(self) -> PrivacyLoss | None:
+        """One query at a good place."""
+        return self.one
+
+    @property
+    def end(self) -> float:
+        """Infinite: every divergence is bounded."""
+        return math.inf
+
+    @property
+    def left(self) -> float:
+        """Where the first parabola gives way to the line; infinite where it never does."""
+        if not self.steep > self.flat:
+            return math.inf
+        ratio = self.steep / self.flat
+        root = 1.0 / ratio + 4.0 * self.log_queries / (self.flat * ratio * (ratio - 1.0))
+        return max(0.5 * (math.sqrt(root) - 1.0), 0.0)
+
+    @property
+    def right(self) -> float:
+        """Where the line gives way to the second parabola."""
+        left = self.left
+        if left in (0.0, math.inf):
+            return math.sqrt(self.log_queries / self.flat) if left == 0.0 else math.inf
+        return 0.5 * (self.steep / self.flat * (2.0 * left + 1.0) - 1.0)
+
+    def bound(self, c: float) -> float:
+        """Return the bound, rounded up."""
+        return self.cgf_estimate(c).value * (1.0 + 32.0 * _ULP)
+
+    def cgf_estimate(self, c: float) -> CGFEstimate:
+        """Return the bound and two derivatives."""
+        left, right = self.left, self.right
+        if c <= left or not left < right:
+            return CGFEstimate(self._first(c), self.steep * (2.0 * c + 1.0), 2.0 * self.steep)
+        if c >= right:
+            return CGFEstimate(self._second(c), self.flat * (2.0 * c + 1.0), 2.0 * self.flat)
+        share = (c - left) / (right - left)
+        low, high = self._first(left), self._second(right)
+        slope = (high - low) / (right - left)
+        return CGFEstimate(low * (1.0 - share) + high * share, slope, 0.0)
+
+    def _first(self, c: float) -> float:
+        """Return the bound from releasing every noisy answer."""
+        return self.steep * c * (c + 1.0)
+
+    def _second(self, c: float) -> float:
+        """Return the bound from shifting the threshold."""
+        return self.flat * c * (c + 1.0) + self.log_queries
+
+
+@dominating_pair.register
+def _(mechanism: AboveThreshold) -> DominatingPair:
+    if mechanism.query_scale == math.inf:
+        return DominatingPair(None, None)
+    loss = _loss(mechanism)
+    return DominatingPair(loss, loss)
+
+
+def _loss(mechanism: AboveThreshold) -> PrivacyLoss:
+    """Return the loss of one run, the same in both directions."""
+    threshold, query = mechanism.threshold_scale, mechanism.query_scale
+    if not 1.0 / _EXTREME <= query or not 1.0 / _EXTREME <= threshold:
+        return UnknownLoss()
+    one = _one_query(mechanism)
+    move = Fraction(1 if mechanism.monotone else 2)
+    if mechanism.query_noise is ComparisonNoise.GAUSSIAN:
+        return _first_of_many(mechanism, move, one)
+    return DominatedLoss(_by_constant(mechanism, move), one)
+
+
+def _by_constant(mechanism: AboveThreshold, move: Fraction) -> CellLoss:
+    """Return the threshold's loss plus a constant, folded."""
+    threshold, query = mechanism.threshold_scale, mechanism.query_scale
+    most = move / least_reading(query)
+    if threshold > _EXTREME:
+        # The threshold's share is added in full: the whole is a pure guarantee.
+        share = 1 / least_reading(threshold) if threshold < math.inf else Fraction(0)
+        if mechanism.threshold_noise is ComparisonNoise.LAPLACE or share == 0:
+            return TwoPointLoss(float_up(most + share))
+    if mechanism.threshold_noise is ComparisonNoise.GAUSSIAN:
+        return FoldedGaussianLoss.of(least_reading(threshold), float_up(most))
+    largest = float_up(most + 1 / least_reading(threshold))
+    gap = float_up(max(most - 1 / largest_reading(threshold), Fraction(0)))
+    return FoldedLaplaceLoss(largest, gap) if gap < largest else TwoPointLoss(largest)
+
+
+def _first_of_many(
+    mechanism: AboveThreshold, move: Fraction, one: TwoPointLoss | None
+) -> FirstOfManyLoss:
+    """Return the bound for Gaussian noise of both, with a bounded number of queries."""
+    queries = mechanism.queries or 1
+    own = 1 / least_reading(mechanism.query_scale) ** 2
+    shared = move * move * own
+    if mechanism.threshold_scale < math.inf:
+        shared += 1 / least_reading(mechanism.threshold_scale) ** 2
+    steep, flat = float_up(queries * own / 2), float_up(shared / 2)
+    return FirstOfManyLoss(steep, flat, math.log(queries) * _OUTWARD, one)
+
+
+def _one_query(mechanism: AboveThreshold) -> TwoPointLoss | None:
+    """Return the loss of one query half a unit above or below the threshold, rounded down.
+
+    The noises' difference exceeds 1/2 with some probability p: the loss is ``ln((1-p)/p)``.
+    """
+    threshold, query = mechanism.threshold_scale, mechanism.query_scale
+    if max(threshold, query) > _EXTREME:
+        return None
+    from mpmath import mp
+
+    with working_digits(
+        _DIGITS + 4 * math.ceil(abs(math.log10(threshold)) + abs(math.log10(query)))
+    ):
+        first, second = mp.mpf(threshold), mp.mpf(query)
+        if mechanism.query_noise is ComparisonNoise.GAUSSIAN:
+            p = mp.ncdf(-1 / (2 * mp.sqrt(first**2 + second**2)))
+        elif mechanism.threshold_noise is ComparisonNoise.GAUSSIAN:
+            p = _normal_and_laplace(first, second)
+        else:
+            p = _two_laplaces(first, second)
+        loss = float(mp.log((1 - p) / p)) * _INWARD
+    return TwoPointLoss(loss) if loss > 0.0 else None
+
+
+def _two_laplaces(first: mpf, second: mpf) -> mpf:
+    """Return the probability that the sum of two Laplace variables of these scales exceeds 1/2."""
+    from mpmath import mp
+
+    if first == second:
+        return (2 + 1 / (2 * first)) * mp.exp(-1 / (2 * first)) / 4
+    parts = (scale**2 * mp.exp(-1 / (2 * scale)) for scale in (first, second))
+    high, low = parts
+    return (high - low) / (2 * (first**2 - second**2))
+
+
+def _normal_and_laplace(deviation: mpf, scale: mpf) -> mpf:
+    """Return the probability that the sum of a normal and a Laplace variable exceeds 1/2."""
+    from mpmath import mp
+
+    half, ratio = 1 / (2 * deviation), deviation / scale
+    grown = mp.exp(-1 / (2 * scale)) * mp.ncdf(half - ratio)
+    fallen = mp.exp(1 / (2 * scale)) * mp.ncdf(-half - ratio)
+    return mp.ncdf(-half) + mp.exp(ratio * ratio / 2) * (grown - fallen) / 2

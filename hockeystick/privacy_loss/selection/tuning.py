@@ -1,0 +1,391 @@
+"""The pair of losses of the best of a random number of runs.
+
+Let f be the generating function of the number of runs, ``f(x) = E[x^K]``, and let q and q' be the
+probabilities, under the two data sets, that a run's output is at most some output, where ties are
+told apart at random: q and q' rise together from 0 to 1. The best output has densities f'(q) dq
+and f'(q') dq', so that with ``alpha = 1 + c`` and ``r = dq/dq'``, where K = 0 adds f(0),
+
+    e^(K(c)) <= f(0) + integral of h r^c dq,   h = f'(q)^(1+c) f'(q')^(-c)
+
+(Papernot and Steinke 2022, lemma 7); the integral of r^c dq is ``W = e^(K_run(c))``.
+
+Truncated negative binomial. ``f'(x) = E[K] (gamma / u)^(1+eta)`` with ``u = 1 - (1-gamma) x``. For
+any ``h >= 1`` and a run's divergence D'(h) in the other direction, post-processing it gives
+``u'^h <= e^((h-1) D') u^(h-1)``; with ``u >= gamma`` that is theorem 2,
+
+    K(c) <= K_run(c) + ln E[K] + c (1+eta) ((1 - 1/h) D'(h) + ln(1/gamma)/h).
+
+Poisson. With ``v = (1+c) q - c q'``, ``h = m e^(m (v-1))``, and ``v-1 = c (1-q') - (1+c) (1-q)``
+is at most c times the delta of the other direction at ``epsilon = ln(1 + 1/c)``: so h is at most
+``C = m e^(c m delta)``, which with W is theorem 6. It is sharpened here. By the tangent at r = 1,
+``r^c >= 1 + c - c/r``, so that ``r^c dq >= dv``, and as ``C - h >= 0``,
+
+    integral of (C - h) r^c dq >= integral of (C - h) dv = C - (1 - e^-m),
+
+for v goes from 0 to 1. With ``f(0) = e^-m``, what is left is ``e^(K(c)) <= 1 + C (W - 1)``. The
+theorem as printed, without f(0), promises negative divergences where m < 1; this bound never does.
+
+Where the score is drawn at random, the best of one or more runs is any of them: a run's own loss is
+attained.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache, singledispatch
+from typing import Any, Final, final
+
+from hockeystick.mechanisms.selection.tuning import (
+    Poisson,
+    RandomStopping,
+    RunCount,
+    TruncatedNegativeBinomial,
+)
+from hockeystick.notions._rounding import (
+    DIGITS,
+    as_mpf,
+    evaluated_up,
+    float_up,
+    largest_reading,
+    least_reading,
+)
+from hockeystick.numerics.working_precision import working_digits
+from hockeystick.privacy_loss.core.base import CGFEstimate, PrivacyLoss, ProfiledLoss
+from hockeystick.privacy_loss.core.composition import Terms, compose_unsplit, largest_loss
+from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
+from hockeystick.privacy_loss.core.terms import cgf_upper, corners, last_order, places, total
+from hockeystick.privacy_loss.guarantees.renyi import CurveLoss
+from hockeystick.privacy_loss.guarantees.trade_off import ProfileLoss
+from hockeystick.privacy_loss.guarantees.two_point import TwoPointLoss
+from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
+from hockeystick.privacy_loss.selection.sparse_vector import UnknownLoss
+
+_ULP: Final = 2.0**-52
+_OUTWARD: Final = 2.0**-46
+# Gaussians out of this range are left apart.
+_LEAST_SQUARE: Final = 1e-100
+# An order so small that any loss with divergences has a finite one there.
+_SMALL_ORDER: Final = 1e-9
+_DIFFERENCE: Final = 1e-3
+# Powers of 2 that are tried for the order up to which a line bounds K.
+_EXPONENTS: Final = tuple(0.25 * step for step in range(-32, 49))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TruncatedTuningLoss(CurveLoss):
+    """``K(c) <= K_run(c) + shift c + log_runs``; below ``turn`` the line from 0 that touches it.
+
+    K is convex and 0 at 0, so that it lies below each of its chords. No loss exceeds the largest
+    one of a run plus the shift, nor ``other_way`` in the other direction, so that K is at most that
+    of randomized response with the larger of the two.
+    """
+
+    terms: Terms
+    other_way: float
+    shift: float
+    log_runs: float
+    turn: float
+    below: PrivacyLoss | None
+
+    @classmethod
+    def of(
+        cls, distribution: TruncatedNegativeBinomial, terms: Terms, reverse: Terms
+    ) -> TruncatedTuningLoss:
+        """Return the loss in the direction of ``terms``; ``reverse`` are those of the other one."""
+        shift, log_runs = _shift(distribution, reverse), _log_runs(distribution)
+
+        def condition(c: float) -> float:
+            k = total(terms, c)
+            return c * k.first_derivative - k.value - log_runs
+
+        other_way = _sum_up(largest_loss(reverse), _shift(distribution, terms))
+        parts = terms, other_way, shift, log_runs
+        found = [cls(*parts, c, None) for c in places(terms, condition)]
+        turn = min(found, key=lambda one: one.bound(one.turn) / one.turn).turn
+        return cls(*parts, turn, _costliest(terms))
+
+    @property
+    def attained(self) -> PrivacyLoss | None:
+        """A part of one run, which a random score attains."""
+        return self.below
+
+    @property
+    def end(self) -> float:
+        """That of a run."""
+        return last_order(self.terms)
+
+    @property
+    def corners(self) -> tuple[float, ...]:
+        """Those of a run."""
+        return corners(self.terms)
+
+    @property
+    def supremum(self) -> float:
+        """The largest loss of a run, and the shift."""
+        return _sum_up(largest_loss(self.terms), self.shift)
+
+    def bound(self, c: float) -> float:
+        """Return the least of the bounds, rounded up."""
+        least = min(self._direct(c), _response(self.supremum, self.other_way, c).value)
+        if c >= self.turn:
+            return least
+        return min(least, self._direct(self.turn) / self.turn * c * (1.0 + 8.0 * _ULP))
+
+    def cgf_estimate(self, c: float) -> CGFEstimate:
+        """Return the least of the bounds and two derivatives of it."""
+        if c > self.end:
+            return CGFEstimate(math.inf, math.inf, 0.0)
+        at = max(c, self.turn)
+        k = total(self.terms, at)
+        value = k.value + self.shift * at + self.log_runs
+        direct = CGFEstimate(value, k.first_derivative + self.shift, k.second_derivative)
+        if c < self.turn:
+            direct = CGFEstimate(value / at * c, value / at, 0.0)
+        return min(direct, _response(self.supremum, self.other_way, c))
+
+    def _direct(self, c: float) -> float:
+        """Return theorem 2's bound, rounded up."""
+        parts = cgf_upper(self.terms, c) + self.shift * c + self.log_runs
+        return parts * (1.0 + 8.0 * _ULP)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PoissonTuningLoss(CurveLoss):
+    """``K(c) <= ln(1 + m e^(c m delta(c)) (e^(K_run(c)) - 1))``, delta of the other direction.
+
+    Below ``turn`` K is at most the line from 0 to the bound there. No loss exceeds the largest one
+    of a run plus m times the total variation.
+    """
+
+    terms: Terms
+    reverse: Terms
+    mean: float
+    turn: float = 0.0
+
+    @classmethod
+    def of(cls, mean: float, terms: Terms, reverse: Terms) -> PoissonTuningLoss:
+        """Return the loss in the direction of ``terms``; ``reverse`` are those of the other one."""
+        plain = cls(terms, reverse, mean)
+        within = [min(2.0**exponent, plain.end) for exponent in _EXPONENTS]
+        return cls(terms, reverse, mean, min(within, key=lambda c: plain.bound(c) / c))
+
+    @property
+    def end(self) -> float:
+        """That of a run."""
+        return last_order(self.terms)
+
+    @property
+    def corners(self) -> tuple[float, ...]:
+        """Those of a run."""
+        return corners(self.terms)
+
+    @property
+    def supremum(self) -> float:
+        """The largest loss of a run, and m times the delta at epsilon = 0."""
+        return self._largest(self.terms, self.reverse)
+
+    @property
+    def other_way(self) -> float:
+        """The largest loss in the other direction."""
+        return self._largest(self.reverse, self.terms)
+
+    def _largest(self, terms: Terms, reverse: Terms) -> float:
+        """Return the largest loss in the direction of ``terms``, rounded up."""
+        return _sum_up(largest_loss(terms), self.mean * profile_upper(reverse, 0.0))
+
+    def log_factor(self, c: float) -> float:
+        """Return an upper bound of ``ln C = ln m + c m delta(c)``: theorem 6 adds it to K."""
+        epsilon = math.log1p(1.0 / c) * (1.0 - 8.0 * _ULP)
+        log_mean = math.log(self.mean)
+        grown = c * self.mean * profile_upper(self.reverse, epsilon)
+        return log_mean + grown + 8.0 * _ULP * (1.0 + abs(log_mean) + grown)
+
+    def bound(self, c: float) -> float:
+        """Return the least of the bounds, rounded up."""
+        if c == 0.0:
+            return 0.0
+        least = min(self._direct(c), _response(self.supremum, self.other_way, c).value)
+        if c >= self.turn:
+            return least
+        return min(least, self._direct(self.turn) / self.turn * c * (1.0 + 8.0 * _ULP))
+
+    def cgf_estimate(self, c: float) -> CGFEstimate:
+        """Return the bound and two derivatives by differences."""
+        if c > self.end:
+            return CGFEstimate(math.inf, math.inf, 0.0)
+        c = min(c, (1.0 - 2.0 * _DIFFERENCE) * self.end)
+        h = _DIFFERENCE * c
+        low, middle, high = (self.bound(c + d) for d in (-h, 0.0, h))
+        return CGFEstimate(middle, (high - low) / (2 * h), (high - 2 * middle + low) / (h * h))
+
+    def _direct(self, c: float) -> float:
+        """Return the bound of the first line, rounded up."""
+        return _mixed(self.log_factor(c), cgf_upper(self.terms, c))
+
+
+@dominating_pair.register
+def _(mechanism: RandomStopping) -> DominatingPair:
+    removing, adding = pair = compose_unsplit(mechanism.inner)
+    if not removing and not adding:
+        return DominatingPair(None, None)
+    if any(isinstance(loss, TwoPointLoss) and 0.0 < loss.failure < 1.0 for loss, _ in removing):
+        raise NoAnalysisError(
+            "a guarantee that may fail has no Renyi divergences, by which the best of several runs "
+            "is bounded; state the divergences of a run, or what the run is made of"
+        )
+    if any(total(terms, _SMALL_ORDER).value == math.inf for terms in pair):
+        return DominatingPair(UnknownLoss(), UnknownLoss())
+    distribution = mechanism.distribution
+    return DominatingPair(
+        tuned(distribution, removing, adding), tuned(distribution, adding, removing)
+    )
+
+
+@singledispatch
+def tuned(distribution: RunCount, terms: Terms, reverse: Terms) -> PrivacyLoss:
+    """Return the loss of the best run in the direction of ``terms``, the other one's at hand."""
+    raise NoAnalysisError(f"the best of so many runs is not analysed: {distribution}")
+
+
+@tuned.register
+@lru_cache(maxsize=256)
+def _(distribution: TruncatedNegativeBinomial, terms: Terms, reverse: Terms) -> PrivacyLoss:
+    return TruncatedTuningLoss.of(distribution, terms, reverse)
+
+
+@tuned.register
+@lru_cache(maxsize=256)
+def _(distribution: Poisson, terms: Terms, reverse: Terms) -> PrivacyLoss:
+    return PoissonTuningLoss.of(distribution.mean, terms, reverse)
+
+
+@lru_cache(maxsize=4096)
+def profile_upper(terms: Terms, epsilon: float) -> float:
+    """Return a proven upper bound of the composition's delta at an epsilon >= 0.
+
+    Exact for Gaussians and for single runs with a closed form; elsewhere from the best Renyi
+    divergence (Canonne, Kamath and Steinke 2020, proposition 12).
+    """
+    if largest_loss(terms) <= epsilon:
+        return 0.0
+    exact = _closed_form(terms)
+    if exact is not None:
+        return min(_up(lambda m: exact.delta(m.mpf(epsilon), 1)), 1.0)
+
+    def condition(c: float) -> float:
+        return total(terms, c).first_derivative - epsilon - math.log1p(1.0 / c)
+
+    least = min(_log_delta_upper(terms, epsilon, c) for c in places(terms, condition))
+    return min(math.exp(min(least, 0.0)) * (1.0 + _OUTWARD), 1.0)
+
+
+def _log_delta_upper(terms: Terms, epsilon: float, c: float) -> float:
+    """Return a proven upper bound of ln delta from the divergence of order 1 + c."""
+    mgf = cgf_upper(terms, c)
+    if mgf == math.inf:
+        return 0.0
+    log_kappa = -c * math.log1p(1.0 / c) - math.log1p(c)
+    return mgf - c * epsilon + log_kappa + _OUTWARD * (mgf + c * epsilon + abs(log_kappa))
+
+
+def _closed_form(terms: Terms) -> ProfiledLoss | None:
+    """Return one loss that all the runs stay below, None where none is at hand."""
+    gaussians = _together(terms, -1.0)
+    if gaussians is not None and all(isinstance(loss, GaussianLoss) for loss, _ in terms):
+        return gaussians
+    ((loss, count), *more) = terms
+    if more or count > 1 or isinstance(loss, ProfileLoss):
+        return None
+    return loss if isinstance(loss, ProfiledLoss) else None
+
+
+def _together(terms: Terms, side: float) -> GaussianLoss | None:
+    """Return what the Gaussians amount to, with a little more noise, or less where side is -1."""
+    found = [(loss, count) for loss, count in terms if isinstance(loss, GaussianLoss)]
+    if len(found) == 1 and found[0][1] == 1:
+        return found[0][0]
+    square = math.fsum(count * loss.mu * loss.mu for loss, count in found)
+    if not _LEAST_SQUARE < square < 1.0 / _LEAST_SQUARE:
+        return None
+    return GaussianLoss((1.0 + side * 16.0 * _ULP) / math.sqrt(square))
+
+
+def _shift(distribution: TruncatedNegativeBinomial, reverse: Terms) -> float:
+    """Return the least of ``(1+eta) ((1 - 1/h) D'(h) + ln(1/gamma)/h)`` over h >= 1, rounded up.
+
+    With ``h = 1 + c`` the bracket is ``(K'(c) + ln(1/gamma)) / (1 + c)``; at the ends it is
+    ``ln(1/gamma)`` and the largest loss.
+    """
+    log_gamma = _up(lambda m: -m.log(as_mpf(least_reading(distribution.gamma))))
+
+    def condition(c: float) -> float:
+        k = total(reverse, c)
+        return (1.0 + c) * k.first_derivative - k.value - log_gamma
+
+    between = ((cgf_upper(reverse, c) + log_gamma) / (1.0 + c) for c in places(reverse, condition))
+    least = min(log_gamma, largest_loss(reverse), *between)
+    return float_up(1 + largest_reading(distribution.eta)) * least * (1.0 + 8.0 * _ULP)
+
+
+def _log_runs(distribution: TruncatedNegativeBinomial) -> float:
+    """Return ``ln E[K]``, rounded up: it rises with eta and falls with gamma."""
+    eta, gamma = largest_reading(distribution.eta), least_reading(distribution.gamma)
+
+    def value(m: Any) -> Any:
+        log_gamma, power = m.log(as_mpf(gamma)), as_mpf(eta)
+        share = -m.expm1(power * log_gamma) / power if eta else -log_gamma
+        return m.log(as_mpf((1 - gamma) / gamma) / share)
+
+    return _up(value)
+
+
+def _up(value: Callable[[Any], Any]) -> float:
+    """Return a number >= 0 that mpmath computes in many digits, rounded up."""
+    from mpmath import mp
+
+    with working_digits(DIGITS):
+        return evaluated_up(value(mp))
+
+
+def _costliest(terms: Terms) -> PrivacyLoss | None:
+    """Return, of what a run surely loses, all its Gaussians together or one other release."""
+    known = [(loss.attained, count) for loss, count in terms]
+    found = [loss for loss, _ in known if loss is not None]
+    gaussians = _together(tuple((loss, n) for loss, n in known if loss is not None), 1.0)
+    if gaussians is not None:
+        found.append(gaussians)
+    return max(found, key=lambda loss: loss.cgf_estimate(1.0).value, default=None)
+
+
+def _response(largest: float, other_way: float, c: float) -> CGFEstimate:
+    """Return an upper bound of K of a loss of which the largest value in either direction is known.
+
+    That of randomized response takes both; of one direction alone only the line is left.
+    """
+    line = CGFEstimate(c * largest * (1.0 + 4.0 * _ULP), largest, 0.0)
+    if max(largest, other_way) == math.inf:
+        return line
+    loss = TwoPointLoss(max(largest, other_way))
+    return min(
+        line, CGFEstimate(sum(loss.cgf_bounds(c)) * (1.0 + 4.0 * _ULP), *loss.cgf_estimate(c)[1:])
+    )
+
+
+def _sum_up(first: float, second: float) -> float:
+    """Return a sum of numbers >= 0, rounded up, and their own last roundings with it."""
+    return (first + second) * (1.0 + 8.0 * _ULP)
+
+
+def _mixed(log_factor: float, k: float) -> float:
+    """Return ``ln(1 + C (e^k - 1))``, rounded up; both arguments are upper bounds."""
+    if k == 0.0 or k == math.inf:
+        return k
+    rest = math.log(-math.expm1(-k))
+    x = log_factor + k + rest
+    error = 8.0 * _ULP * (abs(log_factor) + k + abs(rest) + 1.0)
+    value = x + math.log1p(math.exp(-x)) if x > 0.0 else math.log1p(math.exp(x))
+    return value * (1.0 + 2.0 * error + 16.0 * _ULP)

@@ -1,0 +1,32 @@
+"""The pair of losses of Gaussian noise on a linear encoder: a matrix factorization."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from hockeystick.mechanisms.streams.matrix_factorization import MatrixFactorization, square_root
+from hockeystick.privacy_loss.core.dominated import DominatedLoss
+from hockeystick.privacy_loss.core.infinity_mass import RevealingLoss
+from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
+from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
+
+
+@dominating_pair.register
+def _(mechanism: MatrixFactorization) -> DominatingPair:
+    encoder = mechanism.encoder
+    return encoder_pair(mechanism.noise_multiplier, encoder.least_square, encoder.square)
+
+
+def encoder_pair(noise_multiplier: float, least: Fraction, most: Fraction) -> DominatingPair:
+    """Return the losses of Gaussian noise on what moves between two distances, squared."""
+    if most == 0 or noise_multiplier == math.inf:
+        return DominatingPair(None, None)
+    if noise_multiplier == 0.0:
+        return DominatingPair(RevealingLoss(1.0, True), RevealingLoss(1.0, False))
+    noise = Fraction(repr(noise_multiplier))
+    above = GaussianLoss(noise / square_root(most))
+    if least == most:
+        return DominatingPair(above, above)
+    loss = DominatedLoss(above, GaussianLoss(noise / square_root(least)))
+    return DominatingPair(loss, loss)

@@ -1,0 +1,114 @@
+"""Random numbers of runs: their distributions, and the description of tuning with them."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from mpmath import mp
+
+import hockeystick as hs
+from hockeystick.mechanisms.selection.tuning import Poisson, TruncatedNegativeBinomial
+
+SHAPES = [-0.9, -0.5, 0.0, 1e-9, 0.5, 1.0, 2.5]
+
+
+def chance(eta: float, gamma: float, runs: int) -> Any:
+    """P[K = runs] by the definition, eta = 0 by its limit."""
+    g, e = mp.mpf(gamma), mp.mpf(eta)
+    if eta == 0:
+        return (1 - g) ** runs / (runs * mp.log(1 / g))
+    product = mp.fprod((l + e) / (l + 1) for l in range(runs))  # noqa: E741
+    return (1 - g) ** runs / (g**-e - 1) * product
+
+
+@pytest.mark.parametrize("eta", SHAPES)
+@pytest.mark.parametrize("gamma", [0.1, 0.6])
+def test_the_mean_is_that_of_the_definition(eta: float, gamma: float) -> None:
+    with mp.workdps(40):
+        chances = [chance(eta, gamma, runs) for runs in range(1, 500)]
+        assert abs(mp.fsum(chances) - 1) < 1e-15
+        mean = mp.fsum(runs * one for runs, one in enumerate(chances, 1))
+    assert TruncatedNegativeBinomial(eta, gamma).expected == pytest.approx(float(mean), rel=1e-12)
+
+
+@pytest.mark.parametrize("eta", SHAPES)
+@pytest.mark.parametrize("mean", [1.001, 3.0, 10.0, 1e6])
+def test_a_distribution_of_a_mean_has_it(eta: float, mean: float) -> None:
+    found = TruncatedNegativeBinomial.of_mean(mean, eta)
+    assert found.eta == eta
+    assert found.expected == pytest.approx(mean, rel=1e-9)
+
+
+def test_the_geometric_distribution_stops_after_each_run_with_the_same_chance() -> None:
+    ten = TruncatedNegativeBinomial.of_mean(10)
+    assert ten == TruncatedNegativeBinomial(1, 0.1)
+    assert ten.expected == 10.0
+    with mp.workdps(30):
+        for runs in (1, 2, 9):
+            assert chance(1.0, 0.1, runs) == pytest.approx(0.9 ** (runs - 1) * 0.1, rel=1e-14)
+
+
+def test_means_beyond_floats_are_infinite_and_those_of_the_tiniest_gammas_are_not() -> None:
+    assert TruncatedNegativeBinomial(1.0, 5e-324).expected == math.inf
+    assert TruncatedNegativeBinomial(-0.9, 1e-320).expected == pytest.approx(0.9e32, rel=2e-3)
+
+
+@pytest.mark.parametrize("eta", [-1, -2.0, math.inf, math.nan, "1", True])
+def test_shapes_out_of_range_are_refused_by_name(eta: Any) -> None:
+    with pytest.raises(hs.ParameterError, match=r"^eta must be a finite number > -1"):
+        TruncatedNegativeBinomial(eta, 0.1)
+
+
+@pytest.mark.parametrize("gamma", [0, 1, -0.1, 2.0, math.nan, None])
+def test_gammas_out_of_range_are_refused_by_name(gamma: Any) -> None:
+    with pytest.raises(hs.ParameterError, match=r"^gamma must be a number > 0 and < 1"):
+        TruncatedNegativeBinomial(1.0, gamma)
+
+
+@pytest.mark.parametrize("mean", [0, -1.0, math.inf, math.nan])
+def test_means_out_of_range_are_refused_by_name(mean: Any) -> None:
+    with pytest.raises(hs.ParameterError, match=r"^mean must be"):
+        Poisson(mean)
+    with pytest.raises(hs.ParameterError, match=r"^mean must be"):
+        TruncatedNegativeBinomial.of_mean(mean)
+
+
+def test_one_run_for_certain_is_no_such_distribution() -> None:
+    with pytest.raises(hs.ParameterError, match=r"^mean must be a number > 1"):
+        TruncatedNegativeBinomial.of_mean(1.0)
+
+
+def test_what_is_no_mechanism_and_what_is_no_distribution_are_refused() -> None:
+    wrong: Any = 3
+    with pytest.raises(hs.ParameterError, match=r"^inner must be a mechanism"):
+        hs.RandomStopping(wrong, Poisson(3))
+    with pytest.raises(hs.ParameterError, match=r"^distribution must be a distribution of the num"):
+        hs.RandomStopping(hs.Gaussian(1.0), wrong)
+
+
+def test_a_description_is_a_value_that_says_what_it_is() -> None:
+    tuned = hs.RandomStopping(hs.Gaussian(2.0), hs.tuning.Poisson(10))
+    assert tuned == hs.RandomStopping(hs.Gaussian(2), Poisson(10.0))
+    assert hash(tuned) == hash(replace(tuned))
+    assert str(tuned) == (
+        "best of random runs of [Gaussian (noise multiplier 2)] (Poisson, mean 10)"
+    )
+    assert str(TruncatedNegativeBinomial(0, 0.25)) == "logarithmic, gamma 0.25"
+    assert str(TruncatedNegativeBinomial(2, 0.25)) == (
+        "truncated negative binomial, eta 2, gamma 0.25"
+    )
+    assert tuned.adjacency is None
+    assert hs.RandomStopping(hs.DPSGD(noise_multiplier=1, rate=0.1, steps=1), Poisson(1)).adjacency
+
+
+def test_the_assumptions_name_what_the_theorems_need() -> None:
+    run = hs.DPSGD(noise_multiplier=1.0, rate=0.1, steps=10) @ hs.Laplace(3.0) ** 2
+    said = " ".join(hs.RandomStopping(run, Poisson(10)).assumptions)
+    for part in run.parts:
+        assert part.assumptions == () or part.assumptions[0] in said
+    assert "scale is 3 times" in said
+    assert "a fixed output is released" in said
+    assert "whatever the score reads from the data is part of the run" in said
+    least_one = hs.RandomStopping(run, TruncatedNegativeBinomial(1, 0.1)).assumptions
+    assert not any("no run at all" in text for text in least_one)

@@ -1,0 +1,287 @@
+"""Encoders: how far a participant moves them, against every pattern of participation."""
+
+import math
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import combinations, pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mpmath import mp
+
+import hockeystick as hs
+from hockeystick.mechanisms.streams.matrix_factorization import square_root
+from hockeystick.mechanisms.streams.sensitivity import Pattern, _by_rows, of_columns
+
+Matrix = Sequence[Sequence[int]]
+
+
+def patterns(rounds: int, participations: int, separation: int) -> Iterator[tuple[int, ...]]:
+    """Yield all patterns but the empty one."""
+    for count in range(1, participations + 1):
+        for places in combinations(range(rounds), count):
+            if all(b - a >= separation for a, b in pairwise(places)):
+                yield places
+
+
+def gram(matrix: Matrix) -> Any:
+    """Return the inner products of the columns, exactly."""
+    columns = np.array(matrix, dtype=object).T
+    return columns @ columns.T
+
+
+def by_hand(matrix: Matrix, participations: int, separation: int) -> tuple[int, int]:
+    """Return the largest sums of inner products and of their sizes over all patterns."""
+    products = gram(matrix)
+    sums = [
+        [products[i][j] for i in places for j in places]
+        for places in patterns(len(matrix[0]), participations, separation)
+    ]
+    return max(sum(one) for one in sums), max(sum(map(abs, one)) for one in sums)
+
+
+def toeplitz(coefficients: Sequence[int], rounds: int) -> list[list[int]]:
+    """Return the lower triangular matrix."""
+    padded = [*coefficients, *[0] * rounds]
+    return [[padded[i - j] if i >= j else 0 for j in range(rounds)] for i in range(rounds)]
+
+
+def test_one_participation_is_the_largest_column_exactly() -> None:
+    encoder = hs.Encoder.of_matrix([[1, 2.5, 0], [1, -1.5, 3], [0, 0.5, 0]])
+    assert encoder.square == encoder.least_square == 9
+    assert encoder.sensitivity == 3.0
+    # The nearest floats of the roots of 2 and of 3 are above and below them.
+    assert hs.Encoder.of_matrix([[1, 1], [1, 0]]).sensitivity == math.sqrt(2)
+    three = hs.Encoder.of_matrix([[1], [1], [1]]).sensitivity
+    assert three == math.nextafter(math.sqrt(3), 2)
+
+
+def test_a_sensitivity_beyond_the_largest_float_is_inf() -> None:
+    assert hs.Encoder.of_matrix([[1e308]] * 4).sensitivity == math.inf
+    assert hs.Encoder.of_matrix([[1e308]]).sensitivity == 1e308
+
+
+def test_the_square_root_of_prefix_sums() -> None:
+    encoder = hs.Encoder.square_root(1000)
+    with mp.workdps(60):
+        square, term = mp.one, mp.one
+        for k in range(1, 1000):
+            term *= mp.mpf(2 * k - 1) / (2 * k)
+            square += term**2
+        truth = mp.sqrt(square)
+        assert abs(mp.mpf("1.8069319524189147") - truth) < mp.mpf("1e-15")
+        found = encoder.square
+        assert abs(mp.mpf(found.numerator) / found.denominator - square) < mp.mpf(10) ** -55
+        assert truth < encoder.sensitivity < truth * (1 + mp.mpf(2) ** -51)
+    assert encoder.square == encoder.least_square
+
+
+def test_bands_of_the_square_root_are_a_toeplitz_matrix() -> None:
+    few = hs.Encoder.square_root(50, bands=3, participations=4, separation=2)
+    same = hs.Encoder.toeplitz([1, 0.5, 0.375], 50, participations=4, separation=2)
+    assert few.square == same.square
+    assert hs.Encoder.square_root(50, bands=50) == hs.Encoder.square_root(50)
+
+
+falling = st.lists(st.integers(0, 9), min_size=1, max_size=7).map(lambda c: sorted(c)[::-1])
+anything = st.lists(st.integers(-9, 9), min_size=1, max_size=7)
+
+
+@given(falling, st.integers(1, 7), st.integers(1, 4), st.integers(1, 4))
+def test_falling_diagonals_are_worst_in_the_earliest_pattern(
+    coefficients: list[int], rounds: int, participations: int, separation: int
+) -> None:
+    encoder = hs.Encoder.toeplitz(
+        coefficients, rounds, participations=participations, separation=separation
+    )
+    truth = by_hand(toeplitz(coefficients, rounds), participations, separation)[0]
+    assert encoder.square == encoder.least_square == truth
+
+
+@given(anything, st.integers(1, 7), st.integers(1, 4), st.integers(1, 4))
+def test_any_diagonals_are_between_a_participant_and_the_bound(
+    coefficients: list[int], rounds: int, participations: int, separation: int
+) -> None:
+    encoder = hs.Encoder.toeplitz(
+        coefficients, rounds, participations=participations, separation=separation
+    )
+    matrix = toeplitz(coefficients, rounds)
+    together, most = by_hand(matrix, participations, separation)
+    apart = max(
+        sum(gram(matrix)[i][i] for i in places)
+        for places in patterns(rounds, participations, separation)
+    )
+    assert encoder.least_square <= max(together, apart)
+    assert encoder.square >= most
+    assert encoder.least_square > 0 or encoder.square == 0
+
+
+def matrices(low: int) -> st.SearchStrategy[Matrix]:
+    """Return small matrices of whole numbers."""
+    sizes = st.tuples(st.integers(1, 5), st.integers(1, 6))
+    return sizes.flatmap(
+        lambda size: st.lists(
+            st.lists(st.integers(low, 9), min_size=size[1], max_size=size[1]),
+            min_size=size[0],
+            max_size=size[0],
+        )
+    )
+
+
+@given(matrices(0), st.integers(1, 3), st.integers(1, 3))
+def test_few_patterns_of_nonnegative_columns_are_exact(
+    matrix: Matrix, participations: int, separation: int
+) -> None:
+    encoder = hs.Encoder.of_matrix(matrix, participations=participations, separation=separation)
+    truth = by_hand(matrix, participations, separation)[0]
+    assert encoder.square == encoder.least_square == truth
+
+
+@given(matrices(-9), st.integers(1, 3), st.integers(1, 3))
+def test_few_patterns_of_any_columns_are_between_a_participant_and_the_bound(
+    matrix: Matrix, participations: int, separation: int
+) -> None:
+    encoder = hs.Encoder.of_matrix(matrix, participations=participations, separation=separation)
+    together, most = by_hand(matrix, participations, separation)
+    products = gram(matrix)
+    apart = max(
+        sum(products[i][i] for i in places)
+        for places in patterns(len(matrix[0]), participations, separation)
+    )
+    banded = all(
+        products[i][j] == 0
+        for i in range(len(matrix[0]))
+        for j in range(i + separation, len(matrix[0]))
+    )
+    assert encoder.least_square == (apart if banded else max(together, apart))
+    assert encoder.least_square <= encoder.square <= most
+
+
+@given(matrices(-9), st.integers(1, 3), st.integers(1, 3))
+def test_the_bound_by_rows_is_above_every_pattern(
+    matrix: Matrix, participations: int, separation: int
+) -> None:
+    columns = [tuple(Fraction(row[j]) for row in matrix) for j in range(len(matrix[0]))]
+    if any(value for column in columns for value in column):
+        found = _by_rows(columns, Pattern(participations, separation))
+        assert found >= by_hand(matrix, participations, separation)[1]
+
+
+@pytest.mark.parametrize(("bands", "separation"), [(1, 1), (2, 2), (3, 3), (2, 4), (3, 4)])
+@pytest.mark.parametrize("participations", [1, 2, 3])
+def test_banded_matrices_are_exact_by_dynamic_programming(
+    bands: int, separation: int, participations: int
+) -> None:
+    rng = np.random.default_rng(bands)
+    full = rng.integers(-9, 9, (11, 11))
+    matrix = np.tril(full) - np.tril(full, -bands)
+    encoder = hs.Encoder.of_matrix(matrix, participations=participations, separation=separation)
+    norms = (matrix**2).sum(axis=0)
+    truth = max(sum(norms[list(places)]) for places in patterns(11, participations, separation))
+    assert encoder.square == encoder.least_square == truth
+
+
+def test_many_patterns_are_between_a_participant_and_the_bound() -> None:
+    rng = np.random.default_rng(5)
+    matrix = np.tril(rng.standard_normal((60, 60)))
+    encoder = hs.Encoder.of_matrix(matrix, participations=4, separation=7)
+    products = matrix.T @ matrix
+    assert encoder.least_square < encoder.square
+    for start in range(7):
+        places = list(range(start, 60, 7))[:4]
+        among = products[np.ix_(places, places)]
+        assert np.abs(among).sum() <= float(encoder.square)
+    places = [0, 7, 14, 21]
+    assert products[np.ix_(places, places)].sum() <= float(encoder.least_square) * (1 + 1e-12)
+    assert float(encoder.square) < 4.0 * float(encoder.least_square)
+
+
+def test_patterns_are_counted_without_listing_them() -> None:
+    for rounds in range(1, 8):
+        for participations in range(1, 4):
+            for separation in range(1, 4):
+                listed = list(patterns(rounds, participations, separation))
+                pattern = Pattern(participations, separation)
+                assert pattern.count(rounds) == len(listed)
+                assert sorted(pattern.every(rounds)) == sorted([(), *listed])
+
+
+def test_far_more_participations_than_fit_are_those_that_fit() -> None:
+    most = hs.Encoder.square_root(100, participations=10**6, separation=30)
+    assert most.square == hs.Encoder.square_root(100, participations=4, separation=30).square
+
+
+@given(st.fractions(min_value=Fraction(1, 10**30), max_value=10**30))
+def test_a_root_is_rounded_up_by_hardly_anything(square: Fraction) -> None:
+    root = square_root(square)
+    assert square <= root * root <= square * (1 + Fraction(1, 2**120))
+    assert square_root(square * square) == square or square.denominator & (square.denominator - 1)
+
+
+def test_encoders_and_mechanisms_are_values() -> None:
+    one = hs.Encoder.of_matrix([[1.0, 0.0], [1.0, 1.0]])
+    same = hs.Encoder.of_matrix(np.array([[1, 0], [1, 1]]))
+    assert one == same
+    assert hash(hs.MatrixFactorization(1, one)) == hash(hs.MatrixFactorization(1.0, same))
+    assert repr(one) == "Encoder(words='matrix', rounds=2, participations=1, separation=1)"
+    two = hs.Encoder.square_root(64, participations=4, separation=16)
+    assert str(hs.MatrixFactorization(2.5, two)) == (
+        "matrix factorization (noise multiplier 2.5, square root, 64 rounds, "
+        "4 participations, 16 rounds apart)"
+    )
+    assert "at most 4 rounds" in hs.MatrixFactorization(2.5, two).assumptions[1]
+    assert hs.MatrixFactorization(2.5, two).adjacency is None
+
+
+@pytest.mark.parametrize(
+    ("matrix", "value"),
+    [
+        ("ab", "ab"),
+        (3, 3),
+        ([], []),
+        ([[]], []),
+        ([[1, 2], [3]], None),
+        ([[1.0, math.nan]], None),
+        ([[math.inf]], None),
+        ([[True]], None),
+        ([["1"]], None),
+        ([1, 2], 1),
+    ],
+)
+def test_what_is_no_matrix_is_refused(matrix: Any, value: Any) -> None:
+    with pytest.raises(hs.ParameterError) as caught:
+        hs.Encoder.of_matrix(matrix)
+    assert caught.value.name == "matrix"
+    assert caught.value.allowed.startswith("a matrix of finite numbers")
+    assert value is None or caught.value.value == value
+
+
+NO_ENCODER: Any = [[1.0]]
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("rounds", lambda: hs.Encoder.square_root(0)),
+        ("rounds", lambda: hs.Encoder.toeplitz([1], 10**6 + 1)),
+        ("bands", lambda: hs.Encoder.square_root(5, bands=0)),
+        ("participations", lambda: hs.Encoder.square_root(5, participations=0)),
+        ("separation", lambda: hs.Encoder.square_root(5, separation=1.5)),
+        ("coefficients", lambda: hs.Encoder.toeplitz([], 5)),
+        ("coefficients", lambda: hs.Encoder.toeplitz([math.nan], 5)),
+        ("encoder", lambda: hs.MatrixFactorization(1.0, NO_ENCODER)),
+        ("noise_multiplier", lambda: hs.MatrixFactorization(-1, hs.Encoder.square_root(5))),
+    ],
+)
+def test_a_value_outside_its_domain_is_refused_by_name(name: str, call: Any) -> None:
+    with pytest.raises(hs.ParameterError) as caught:
+        call()
+    assert caught.value.name == name
+
+
+def test_columns_are_taken_as_they_are() -> None:
+    huge = of_columns([(Fraction(10) ** 200,), (Fraction(1),)], Pattern(2, 1))
+    assert huge.least == huge.most == (Fraction(10) ** 200 + 1) ** 2

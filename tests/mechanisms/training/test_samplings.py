@@ -1,0 +1,370 @@
+"""How DP-SGD draws its batches: what each way comes down to, and every mismatch that is refused."""
+
+import dataclasses
+from fractions import Fraction
+from typing import Any, cast
+
+import pytest
+
+import hockeystick as hs
+from hockeystick.mechanisms import Clipping, Sampling, schedules
+from hockeystick.mechanisms.training.samplings import SCHEMES
+
+SIZES = {"examples": 1000, "batch_size": 50, "epochs": 4, "noise_multiplier": 1.5}
+BY_EPOCH = ("shuffle", "random-allocation")
+
+
+def plan(**changes: Any) -> hs.DPSGD:
+    """Return a plan of 80 steps with some parameters changed."""
+    return hs.DPSGD(**{**SIZES, **changes})
+
+
+def test_every_sampling_has_a_scheme() -> None:
+    assert set(SCHEMES) == set(Sampling)
+
+
+@pytest.mark.parametrize(
+    ("changes", "mechanism"),
+    [
+        ({}, hs.PoissonSubsampled(hs.Gaussian(1.5), Fraction(1, 20)) ** 80),
+        (
+            {"adjacency": "replace-one"},
+            hs.PoissonSubsampled(hs.Gaussian(1.5), Fraction(1, 20), "replace-one") ** 80,
+        ),
+        (
+            {"clipping": "batch"},
+            hs.PoissonSubsampled(hs.Gaussian(0.75), Fraction(1, 20)) ** 80,
+        ),
+        (
+            {"batch_cap": 90},
+            hs.TruncatedPoissonSubsampled(hs.Gaussian(1.5), Fraction(1, 20), 90, 1000) ** 80,
+        ),
+        (
+            {"batch_cap": 90, "rate": 0.05, "batch_size": None},
+            hs.TruncatedPoissonSubsampled(hs.Gaussian(1.5), Fraction(1, 20), 90, 1000) ** 80,
+        ),
+        # Of all examples, which are drawn for sure, a random set is kept.
+        (
+            {"batch_cap": 999, "batch_size": 1000},
+            hs.FixedSizeSubsampled(hs.Gaussian(0.75), 999, 1000, "add-remove") ** 4,
+        ),
+        ({"batch_cap": 1000, "batch_size": 1000}, hs.Gaussian(1.5) ** 4),
+        (
+            {"sampling": "fixed-size", "adjacency": "replace-one"},
+            hs.FixedSizeSubsampled(hs.Gaussian(0.75), 50, 1000) ** 80,
+        ),
+        (
+            {"sampling": "fixed-size"},
+            hs.FixedSizeSubsampled(hs.Gaussian(0.75), 50, 1000, "add-remove") ** 80,
+        ),
+        (
+            {"sampling": "fixed-size", "adjacency": "zero-out"},
+            hs.FixedSizeSubsampled(hs.Gaussian(0.75), 50, 1000, "zero-out") ** 80,
+        ),
+        (
+            {"sampling": "with-replacement", "adjacency": "replace-one"},
+            hs.WithReplacementSubsampled(hs.Gaussian(0.75), 50, 1000) ** 80,
+        ),
+        (
+            {"sampling": "shuffle", "adjacency": "zero-out"},
+            hs.Shuffled(hs.Gaussian(1.5), 20, "zero-out") ** 4,
+        ),
+        (
+            {"sampling": "shuffle", "adjacency": "replace-one"},
+            hs.Shuffled(hs.Gaussian(1.5), 20, "replace-one") ** 4,
+        ),
+        (
+            {"sampling": "shuffle", "adjacency": "zero-out", "clipping": "batch"},
+            hs.Shuffled(hs.Gaussian(1.5), 20, "zero-out", "batch") ** 4,
+        ),
+        (
+            {"sampling": "shuffle", "adjacency": "replace-one", "clipping": "batch"},
+            hs.Shuffled(hs.Gaussian(1.5), 20, "replace-one", "batch") ** 4,
+        ),
+        (
+            # A batch of one example has nothing beside it.
+            {
+                "sampling": "shuffle",
+                "adjacency": "zero-out",
+                "clipping": "batch",
+                "batch_size": 1,
+                "examples": 20,
+            },
+            hs.Shuffled(hs.Gaussian(1.5), 20, "zero-out") ** 4,
+        ),
+        (
+            {"sampling": "random-allocation"},
+            hs.RandomAllocation(hs.Gaussian(1.5), 20) ** 4,
+        ),
+        (
+            {"sampling": "random-allocation", "clipping": "batch"},
+            hs.BatchClipped(hs.RandomAllocation(hs.Gaussian(1.5), 20), 1000) ** 4,
+        ),
+        (
+            # Where the number of examples is public, the chance of company is that of so many.
+            {"clipping": "batch", "adjacency": "zero-out"},
+            hs.BatchClipped(
+                hs.PoissonSubsampled(hs.Gaussian(1.5), Fraction(1, 20), "zero-out"), 1000
+            )
+            ** 80,
+        ),
+        (
+            {
+                "clipping": "batch",
+                "adjacency": "zero-out",
+                "rate": 0.05,
+                "examples": None,
+                "batch_size": None,
+            },
+            hs.PoissonSubsampled(hs.Gaussian(0.75), Fraction(1, 20), "zero-out") ** 80,
+        ),
+        (
+            {"sampling": "fixed-size", "batch_size": 1000},
+            hs.Gaussian(1.5) ** 4,
+        ),
+        ({"sampling": "full-batch", "batch_size": None}, hs.Gaussian(1.5) ** 4),
+        (
+            {"sampling": "full-batch", "batch_size": 1000, "adjacency": "replace-one"},
+            hs.Gaussian(0.75) ** 4,
+        ),
+        (
+            {"sampling": "full-batch", "batch_size": None, "clipping": "batch"},
+            hs.Gaussian(0.75) ** 4,
+        ),
+    ],
+    ids=str,
+)
+def test_a_plan_is_the_mechanism_of_its_sampling(
+    changes: dict[str, Any], mechanism: hs.Mechanism
+) -> None:
+    assert plan(**changes).mechanism == mechanism
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        # A shuffled loader is not Poisson sampling, nor neighbours of another size.
+        ({"sampling": "shuffle"}, "no analysis under add-remove; use adjacency zero-out or"),
+        ({"sampling": "random-allocation", "adjacency": "replace-one"}, "no analysis under rep"),
+        ({"sampling": "with-replacement"}, "no analysis under add-remove; use adjacency replace"),
+        # What is clipped decides how far one example moves a sum.
+        ({"clipping": "batch", "adjacency": "replace-one"}, "use add-remove"),
+        (
+            {"sampling": "with-replacement", "adjacency": "replace-one", "clipping": "batch"},
+            "use individual clipping",
+        ),
+        ({"batch_cap": 60, "clipping": "batch"}, "use individual clipping"),
+        ({"batch_cap": 60, "adjacency": "zero-out"}, "use adjacency add-remove"),
+        ({"batch_cap": 60, "sampling": "fixed-size"}, "batch_cap cuts Poisson batches"),
+        # Ragged last batches, and parts of epochs.
+        ({"sampling": "random-allocation", "examples": 1010}, r"drop these \(examples = 1000\)"),
+        (
+            {"sampling": "shuffle", "adjacency": "zero-out", "examples": 1010},
+            r"drop these \(examples = 1000\)",
+        ),
+        ({"sampling": "random-allocation", "epochs": 2.5}, "use 40 or 60"),
+        (
+            {"sampling": "shuffle", "adjacency": "zero-out", "epochs": None, "steps": 81},
+            "use 80 or 100",
+        ),
+        # Batches smaller than the data are drawn somehow.
+        ({"sampling": "full-batch"}, "name how smaller batches are drawn"),
+        # A rate says how Poisson batches are drawn, not how large others are.
+        *(
+            (
+                {"sampling": one, "batch_size": None, "rate": 0.05, "adjacency": "replace-one"},
+                "only Poisson sampling knows a rate without sizes",
+            )
+            for one in ("fixed-size", "with-replacement")
+        ),
+        # A schedule that changes what is analysed as one.
+        (
+            {"sampling": "random-allocation", "schedule": schedules.Linear(0.5)},
+            "keep the noise for whole epochs of 20 steps",
+        ),
+        (
+            {"batch_schedule": schedules.Linear(2.0)},
+            "sampling 'poisson' and the number of steps",
+        ),
+        (
+            {
+                "batch_schedule": schedules.Linear(2.0),
+                "sampling": "fixed-size",
+                "epochs": None,
+                "steps": 10,
+            },
+            "sampling 'poisson' and the number of steps",
+        ),
+    ],
+    ids=str,
+)
+def test_a_mismatch_is_refused_with_the_reason_and_the_way_out(
+    changes: dict[str, Any], reason: str
+) -> None:
+    with pytest.raises(hs.IncompatibleError, match=reason):
+        plan(**changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"clipping": "microbatch"}, "means of microbatches that are clipped each move a sum"),
+        ({"sampling": "shuffled"}, "does not cover batches drawn in any other way"),
+        ({"schedule": 0.5}, "schedule must be a Schedule, as schedules.Exponential"),
+        ({"batch_cap": 0}, "batch_cap must be an integer from 1"),
+        (
+            {"batch_cap": 9, "examples": None, "batch_size": None, "rate": 0.1},
+            "examples must be given where batch_cap is",
+        ),
+    ],
+    ids=str,
+)
+def test_a_wrong_parameter_is_refused_by_name(changes: dict[str, Any], reason: str) -> None:
+    with pytest.raises(hs.ParameterError, match=reason):
+        plan(**changes)
+
+
+def test_a_sample_that_serves_several_releases_is_refused() -> None:
+    both = hs.Gaussian(1.0) @ hs.Laplace(1.0)
+    with pytest.raises(hs.UnsupportedError, match="each draws a sample of its own"):
+        hs.epsilon(hs.PoissonSubsampled(both, 0.1), 1e-5)
+
+
+def test_nothing_is_accounted_under_two_adjacencies() -> None:
+    fixed = plan(sampling="fixed-size", adjacency="replace-one")
+    with pytest.raises(hs.IncompatibleError, match="add-remove"):
+        hs.Composed((fixed, plan()))
+
+
+@pytest.mark.parametrize("sampling", list(Sampling))
+def test_the_assumptions_say_how_batches_are_drawn_and_what_is_clipped(sampling: Sampling) -> None:
+    changes: dict[str, Any] = {"sampling": sampling, "adjacency": "replace-one"}
+    if sampling is Sampling.RANDOM_ALLOCATION:
+        changes["adjacency"] = "zero-out"
+    if sampling is Sampling.FULL_BATCH:
+        changes["batch_size"] = None
+    told = " ".join(plan(**changes).assumptions)
+    word = {
+        Sampling.POISSON: "Poisson sampling",
+        Sampling.FIXED_SIZE: "all sets of 50 of 1,000 examples",
+        Sampling.WITH_REPLACEMENT: "Each of the 50 places",
+        Sampling.SHUFFLE: "shuffled afresh for each epoch",
+        Sampling.RANDOM_ALLOCATION: "one of 20 batches",
+        Sampling.FULL_BATCH: "Every step uses every example once",
+    }[sampling]
+    assert word in told
+    assert "clipped on its own" in told
+
+
+def test_batches_clipped_as_a_whole_say_so() -> None:
+    clipped = plan(clipping=Clipping.BATCH)
+    assert "twice the clipping norm" in clipped.assumptions[3]
+    assert "batch clipping" in str(clipped)
+
+
+def test_groups_cost_as_much_more_as_one_of_them_may_meet_in_a_batch() -> None:
+    """Shuffled batches clipped as a whole: sqrt(g E)/sigma for groups of g, whatever they hold."""
+    epochs, noise, group = 9, 2.0, 4
+    alone = hs.GDP(2.0 / noise) ** epochs
+    assert hs.tradeoff(alone) == hs.G(2.0 * epochs**0.5 / noise)
+    # At most g batches of an epoch hold one of the group: g epochs for each one.
+    in_groups = alone**group
+    assert hs.tradeoff(in_groups) == hs.G(2.0 * (group * epochs) ** 0.5 / noise)
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        schedules.Constant(),
+        schedules.Linear(0.5),
+        schedules.Exponential(0.25),
+        schedules.Staircase(0.5, 4),
+        schedules.Cyclic(0.3, 5),
+        schedules.Piecewise([(60, 1.0), (20, 0.5)]),
+        schedules.Values([1.0] * 79 + [0.5]),
+    ],
+    ids=str,
+)
+def test_a_schedule_is_the_composition_of_its_steps(schedule: schedules.Schedule) -> None:
+    scheduled = plan(schedule=schedule)
+    noise = scheduled.noise_multipliers
+    assert noise.size == 80
+    assert noise[0] == 1.5
+    composed = hs.Composed(
+        tuple(hs.PoissonSubsampled(hs.Gaussian(one), Fraction(1, 20)) for one in noise.tolist())
+    )
+    assert hs.epsilon(scheduled, 1e-5).upper == pytest.approx(
+        hs.epsilon(composed, 1e-5).upper, rel=1e-9
+    )
+    assert "80 steps" in str(scheduled)
+
+
+def test_the_last_epoch_may_have_less_noise() -> None:
+    changes = {
+        "sampling": "random-allocation",
+        "schedule": schedules.Piecewise([(60, 1), (20, 0.5)]),
+    }
+    composed = hs.RandomAllocation(hs.Gaussian(1.5), 20) ** 3 @ hs.RandomAllocation(
+        hs.Gaussian(0.75), 20
+    )
+    found, same = hs.epsilon(plan(**changes), 1e-5), hs.epsilon(composed, 1e-5)
+    assert found.upper == pytest.approx(same.upper, rel=1e-9)
+
+
+def test_batches_may_grow() -> None:
+    grown = plan(epochs=None, steps=3, batch_schedule=schedules.Values([1.0, 2.0, 4.0]))
+    steps = [hs.PoissonSubsampled(hs.Gaussian(1.5), Fraction(k, 20)) for k in (1, 2, 4)]
+    assert hs.epsilon(grown, 1e-5).upper == hs.epsilon(hs.Composed(tuple(steps)), 1e-5).upper
+    with pytest.raises(hs.ParameterError, match="factors of at most 20"):
+        _ = plan(epochs=None, steps=2, batch_schedule=schedules.Values([1.0, 21.0])).mechanism
+
+
+def test_a_cycle_without_a_floor_would_end_at_no_noise() -> None:
+    """The published form reaches about pi^2/(4 P^2) of the first noise in a cycle of P steps."""
+    nearly = schedules.Cyclic(floor=1e-12, cycles=1).factors(100)
+    assert nearly[-1] == pytest.approx(3.14159265**2 / (4 * 100**2), rel=0.01)
+    assert schedules.Cyclic(floor=0.2, cycles=1).factors(100)[-1] > 0.2
+    with pytest.raises(hs.ParameterError, match="floor must be a number > 0"):
+        schedules.Cyclic(floor=0.0, cycles=1)
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (lambda: schedules.Linear(0.0), "end must be a finite number > 0"),
+        (lambda: schedules.Exponential(float("nan")), "end must be a finite number > 0"),
+        (lambda: schedules.Staircase(0.5, 0), "stairs must be an integer"),
+        (lambda: schedules.Piecewise([(0, 1.0)]), "segments: steps must be an integer"),
+        (lambda: schedules.Piecewise(cast(Any, [1.0])), "pairs of a number of steps and a factor"),
+        (lambda: schedules.Values([1.0, -1.0]), "values must be a finite number > 0"),
+        (lambda: schedules.Values(cast(Any, 3)), "a list of positive numbers"),
+        (lambda: plan(schedule=schedules.Values([1.0])).mechanism, "a value for each of 80 steps"),
+        (lambda: plan(schedule=schedules.Piecewise([(9, 1.0)])).mechanism, "of 80 steps in all"),
+    ],
+)
+def test_a_wrong_schedule_is_refused(make: Any, reason: str) -> None:
+    with pytest.raises(hs.ParameterError, match=reason):
+        make()
+
+
+@pytest.mark.parametrize("name", ["noise_multiplier", "epochs", "batch_size"])
+def test_a_plan_with_a_schedule_can_be_changed(name: str) -> None:
+    scheduled = plan(schedule=schedules.Linear(0.5))
+    new: dict[str, Any] = {name: 2}
+    changed = dataclasses.replace(scheduled, **new)
+    assert changed.schedule == scheduled.schedule
+
+
+def test_comparing_samplings_answers_or_gives_the_reason() -> None:
+    rows = hs.compare_samplings(plan(), delta=1e-5)
+    assert len(rows) == 15
+    for row in rows:
+        assert (row.answer is None) == bool(row.reason)
+        if row.answer is not None:
+            own = plan(sampling=row.sampling, adjacency=row.adjacency)
+            again = hs.epsilon(own, 1e-5)
+            assert again.upper == row.answer.upper
+    known = {(row.adjacency.value, row.sampling.value): row.answer for row in rows if row.answer}
+    assert known["add-remove", "poisson"].upper < known["add-remove", "fixed-size"].upper
+    with pytest.raises(hs.ParameterError, match="a DP-SGD plan"):
+        hs.compare_samplings(cast(Any, hs.Gaussian(1.0)), delta=1e-5)

@@ -1,0 +1,324 @@
+"""Lines above Renyi divergences, against moments by other routes, in both orders of a pair."""
+
+import itertools
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from mpmath import mp, mpf
+
+import hockeystick as hs
+from hockeystick.mechanisms import (
+    AboveThreshold,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Exponential,
+    Gaussian,
+    GaussianMixture,
+    Laplace,
+    Mechanism,
+    PermuteAndFlip,
+    PoissonSubsampled,
+    RandomizedResponse,
+    SinhNormal,
+    Skellam,
+)
+from hockeystick.privacy_loss import (
+    ConcentratedLoss,
+    FixedSizeGaussianLoss,
+    GaussianLoss,
+    PrivacyLoss,
+    RenyiCurveLoss,
+    RevealingLoss,
+    SampledGaussianLoss,
+    TwoPointLoss,
+)
+from hockeystick.privacy_loss.bounds.zcdp_line import Concentration, concentration_of
+from hockeystick.privacy_loss.core.base import Atoms, CellLoss, Masses
+from hockeystick.privacy_loss.core.dominated import DominatedLoss
+from hockeystick.privacy_loss.core.registry import dominating_pair
+from hockeystick.privacy_loss.guarantees.bounded_range import BoundedRangeLoss
+from hockeystick.privacy_loss.guarantees.trade_off import dominating_pair_of_tradeoff
+from hockeystick.tradeoffs import LaplaceTradeOff, PiecewiseLinearTradeOff
+
+ORDERS = [1e-9, 1e-4, 0.01, 0.1, 0.5, 1, 2, 5, 10, 33, 100, 1000]
+
+
+@dataclass(frozen=True, slots=True)
+class Lopsided(CellLoss):
+    """Two outcomes with losses ``low < 0 < high``."""
+
+    low: float
+    high: float
+
+    @property
+    def infimum(self) -> float:
+        return self.low
+
+    @property
+    def supremum(self) -> float:
+        return self.high
+
+    def atoms(self) -> Atoms:
+        raise AssertionError("of a bounded loss only the ends are read")
+
+    def cells(self, edges: object) -> Masses:
+        raise AssertionError("of a bounded loss only the ends are read")
+
+    def divergences(self, order: float) -> tuple[mpf, mpf]:
+        """D of that order in both orders of the pair, from the two probabilities."""
+        low, high, a = mp.exp(mp.mpf(self.low)), mp.exp(mp.mpf(self.high)), mp.mpf(order)
+        q = (1 - low) / (high - low)
+        forward = q * high**a + (1 - q) * low**a
+        backward = q * high ** (1 - a) + (1 - q) * low ** (1 - a)
+        return mp.log(forward) / (a - 1), mp.log(backward) / (a - 1)
+
+
+def line_of(loss: PrivacyLoss) -> Concentration:
+    """The line of a loss that has one."""
+    line = concentration_of(loss)
+    assert line is not None
+    return line
+
+
+@pytest.mark.parametrize("low", [-1e-6, -0.01, -0.3, -1.0, -4.0, -20.0])
+@pytest.mark.parametrize("high", [1e-6, 0.02, 0.3, 1.1, 5.0, 20.0])
+def test_a_loss_bounded_on_both_sides_stays_below_its_line_in_both_orders(
+    low: float, high: float
+) -> None:
+    loss = Lopsided(low, high)
+    rho, omega = line_of(loss)
+    assert omega == math.inf
+    with mp.workdps(60):
+        for c in ORDERS:
+            assert max(loss.divergences(1 + mp.mpf(c))) <= rho * (1 + mp.mpf(c))
+
+
+def test_the_line_of_a_bounded_loss_is_the_lower_one_of_its_ends_and_its_range() -> None:
+    assert line_of(Lopsided(-1.0, 1.0)).rho == pytest.approx(math.tanh(0.5), rel=1e-13)
+    assert line_of(Lopsided(-1.0, 0.01)).rho == pytest.approx(1.01**2 / 8, rel=1e-13)
+
+
+@pytest.mark.parametrize("epsilon", [1e-160, 1e-5, 0.3, 1.0, 7.0, 800.0])
+def test_randomized_response_has_its_kullback_leibler_divergence(epsilon: float) -> None:
+    with mp.workdps(60):
+        exact = mp.mpf(epsilon) * mp.tanh(mp.mpf(epsilon) / 2)
+    rho = line_of(TwoPointLoss(epsilon)).rho
+    assert exact <= rho <= float(exact) * (1 + 1e-13) + 1e-322
+    assert line_of(DominatedLoss(TwoPointLoss(epsilon), None)) == line_of(TwoPointLoss(epsilon))
+
+
+def test_randomized_response_at_1_has_the_known_rho() -> None:
+    known = 0.462117157260009758502318483644
+    assert line_of(TwoPointLoss(1.0)).rho == pytest.approx(known, rel=1e-13)
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.7, 3.0])
+def test_bounded_range_has_an_eighth_of_the_square(epsilon: float) -> None:
+    rho = line_of(BoundedRangeLoss(epsilon)).rho
+    assert rho == pytest.approx(epsilon**2 / 8, rel=1e-13)
+    # Every pair of such losses stays below, the worst of them hardly.
+    with mp.workdps(40):
+        shares = [mp.mpf(k) / 16 for k in range(1, 16)]
+        pairs = [Lopsided(float((t - 1) * epsilon), float(t * epsilon)) for t in shares]
+        near = 1 + mp.mpf(10) ** -6
+        ratio = max(max(pair.divergences(near)) / near for pair in pairs) / rho
+    assert 0.8 < ratio <= 1
+
+
+@pytest.mark.parametrize("noise", [0.3, 1.0, 6.0, 1e5])
+@pytest.mark.parametrize("rate", [0.001, 0.3, 0.999])
+def test_a_sampled_gaussian_stays_below_the_line_of_the_gaussian(rate: float, noise: float) -> None:
+    whole = line_of(GaussianLoss(noise))
+    losses: list[PrivacyLoss] = [
+        SampledGaussianLoss(rate, noise, removing=r) for r in (True, False)
+    ]
+    losses.append(FixedSizeGaussianLoss(rate, noise))
+    for loss, c in itertools.product(losses, ORDERS):
+        assert line_of(loss) == whole
+        k = loss.cgf_bounds(c)
+        assert k.midpoint - k.radius <= whole.rho * c * (c + 1)
+
+
+def test_no_smaller_rho_holds_for_a_sampled_gaussian() -> None:
+    rate, noise, order = mp.mpf("0.01"), 2, 10**6
+    rho = line_of(SampledGaussianLoss(0.01, 2.0, removing=True)).rho
+    # E[r^order] is at least the term in which every draw is the sampled one.
+    least = order * mp.log(rate) + mp.mpf(order) * (order - 1) / (2 * noise**2)
+    assert least / (order - 1) / order > rho * (1 - 1e-4)
+
+
+@pytest.mark.parametrize("noise", [Fraction(1, 3), 1e-3, 0.7, 1e100, 1e162, 1e200])
+def test_a_gaussian_has_half_its_mu_squared_and_never_0(noise: float | Fraction) -> None:
+    with mp.workdps(40):
+        exact = 1 / (2 * (mp.mpf(Fraction(noise).numerator) / Fraction(noise).denominator) ** 2)
+        rho = line_of(GaussianLoss(noise)).rho
+        assert exact <= rho <= exact * (1 + mp.mpf(10) ** -13) + mp.mpf("1e-322")
+
+
+def test_a_guarantee_has_its_own_line() -> None:
+    assert line_of(ConcentratedLoss(0.3, 7.0)) == Concentration(0.3, 7.0)
+    assert line_of(ConcentratedLoss(0.3)) == Concentration(0.3, math.inf)
+
+
+@pytest.mark.parametrize(
+    "divergences",
+    [
+        {2.0: 0.1, 8.0: 0.3, 32.0: 1.5},
+        {1.5: 0.1, 2.0: 0.11, 3.0: 9.0, 40.0: 100.0},
+        {1.0000001: 1e-9, 2.0: 3.0},
+        {1.0 + 2.0**-52: 1e-3, 1.0 + 2.0**-50: 1.0, 5.0: 70.0},
+        {3.0: 1e-200, 4.0: 1e200},
+        {6.0: 2.0},
+    ],
+    ids=str,
+)
+def test_the_line_of_some_divergences_is_the_least_above_their_chords(
+    divergences: dict[float, float],
+) -> None:
+    loss = RenyiCurveLoss.of(tuple(divergences.items()))
+    rho, omega = line_of(loss)
+    assert omega == pytest.approx(max(divergences), rel=1e-14)
+    corners = [(Fraction(0), Fraction(0))]
+    corners += [(Fraction(c), Fraction(k)) for c, k in loss.points]
+    steepest = Fraction(0)
+    for (x0, y0), (x1, y1) in itertools.pairwise(corners):
+        for j in range(1, 1001):
+            # more places near the left end, where the ratio may turn
+            share = Fraction(j, 1000) ** 6
+            c, k = x0 + (x1 - x0) * share, y0 + (y1 - y0) * share
+            steepest = max(steepest, k / (c * (c + 1)))
+    assert steepest <= rho <= float(max(steepest, corners[1][1] / corners[1][0])) * (1 + 1e-3)
+
+
+def test_moments_out_of_reach_give_no_finite_line() -> None:
+    assert line_of(RenyiCurveLoss(((1.0, 0.5), (2.0, math.inf)), 0.1)).rho == math.inf
+
+
+def test_a_bounded_trade_off_function_has_the_line_of_its_largest_loss() -> None:
+    pair = dominating_pair_of_tradeoff(LaplaceTradeOff(1.2))
+    assert pair.removing is not None
+    largest = pair.removing.supremum
+    expected = largest * math.tanh(largest / 2)
+    assert line_of(pair.removing).rho == pytest.approx(expected, rel=1e-12)
+
+
+def test_both_directions_of_a_lopsided_trade_off_function_have_the_same_line() -> None:
+    pair = dominating_pair_of_tradeoff(PiecewiseLinearTradeOff([0.0, 0.2, 1.0], [1.0, 0.5, 0.0]))
+    assert pair.removing is not None
+    assert pair.adding is not None
+    assert pair.removing.supremum != pytest.approx(pair.adding.supremum, rel=0.05)
+    assert concentration_of(pair.removing) == concentration_of(pair.adding) is not None
+
+
+def test_what_may_be_infinite_or_is_unbounded_has_no_line() -> None:
+    assert concentration_of(TwoPointLoss(1.0, 1e-9)) is None
+    assert concentration_of(RevealingLoss(0.1, removing=True)) is None
+    assert concentration_of(Lopsided(-math.inf, 1.0)) is None
+
+
+LINED: list[Mechanism] = [
+    Laplace(1.5),
+    DiscreteLaplace(0.8),
+    DiscreteGaussian(0.6),
+    DiscreteGaussian(3.0, sensitivity=4),
+    Exponential(1.6),
+    PermuteAndFlip(1.2),
+    RandomizedResponse(1.0, categories=5),
+    GaussianMixture(2.0, [0.5, 2.0], [0.7, 0.3]),
+    AboveThreshold(4.0, 8.0, threshold_noise="gaussian", query_noise="gaussian", queries=1),
+    AboveThreshold(4.0, 8.0, threshold_noise="gaussian", query_noise="gaussian", queries=50),
+    AboveThreshold(40.0, 8.0, threshold_noise="gaussian", query_noise="gaussian", queries=5000),
+    PoissonSubsampled(Laplace(0.7), 0.2),
+    PoissonSubsampled(DiscreteGaussian(2.0), 0.2),
+    PoissonSubsampled(Gaussian(2.0), 0.1),
+]
+
+
+@pytest.mark.parametrize("mechanism", LINED, ids=str)
+def test_every_direction_of_a_mechanism_stays_below_the_line_of_either(
+    mechanism: Mechanism,
+) -> None:
+    pair = dominating_pair(mechanism)
+    assert pair.removing is not None
+    assert pair.adding is not None
+    for loss, line in itertools.product(pair, map(line_of, (pair.removing, pair.adding))):
+        assert loss is not None
+        assert 0.0 < line.rho < 2.0
+        for c in (1e-3, 0.1, 1.0, 3.0, 20.0, 100.0):
+            k = loss.cgf_bounds(c)
+            assert k.midpoint - k.radius <= line.rho * c * (c + 1)
+
+
+def test_a_discrete_gaussian_attains_its_line() -> None:
+    loss = dominating_pair(DiscreteGaussian(3.0, sensitivity=2)).removing
+    assert loss is not None
+    assert line_of(loss).rho == pytest.approx(4 / 18, rel=1e-13)
+    assert loss.cgf_bounds(1.0).midpoint == pytest.approx(2 * 4 / 18, rel=1e-12)
+
+
+def test_sampling_lowers_the_line_of_a_bounded_loss_but_never_raises_another() -> None:
+    whole, part = (dominating_pair(m).removing for m in (Laplace(0.7), LINED[-3]))
+    assert whole is not None
+    assert part is not None
+    assert line_of(part).rho < 0.5 * line_of(whole).rho
+    inner, sampled = (dominating_pair(m).removing for m in (DiscreteGaussian(2.0), LINED[-2]))
+    assert inner is not None
+    assert sampled is not None
+    assert line_of(sampled) == line_of(inner)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        Skellam(10.0),
+        Skellam(0.3),
+        Skellam(400.0, sensitivity=3),
+        SinhNormal(0.1, 40.0),
+        SinhNormal(5.0, 1.0),
+        SinhNormal(2.0, 1e3),
+    ],
+    ids=str,
+)
+def test_unbounded_losses_are_below_their_line_up_to_its_last_order(mechanism: Any) -> None:
+    loss = dominating_pair(mechanism).removing
+    assert loss is not None
+    line = line_of(loss)
+    assert line.omega > 1.0
+    ratios = []
+    for share in (1e-6, 1e-3, 0.05, 0.3, 0.7, 0.99, 1.0):
+        c = share * (line.omega - 1.0)
+        k = loss.cgf_bounds(c)
+        assert k.midpoint - k.radius <= line.rho * c * (c + 1.0)
+        ratios.append((k.midpoint + k.radius) / (c * (c + 1.0)))
+    assert line.rho <= 1.12 * max(ratios)
+
+
+def test_many_queries_with_gaussian_noise_attain_their_line_at_the_lowest_orders() -> None:
+    many = AboveThreshold(
+        2.0, 4.0, threshold_noise="gaussian", query_noise="gaussian", queries=10**6
+    )
+    loss = dominating_pair(many).removing
+    assert loss is not None
+    line = line_of(loss)
+    ratios = [sum(loss.cgf_bounds(c)) / (c * (c + 1.0)) for c in (1e-9, 1e-3, 0.1, 1.0, 10.0, 1e3)]
+    assert (1.0 - 1e-6) * line.rho <= max(ratios) <= (1.0 + 1e-12) * line.rho
+
+
+def test_a_line_gives_what_the_orders_below_its_end_give() -> None:
+    for plan in (Skellam(9.0) ** 100, SinhNormal(0.1, 40.0) ** 100):
+        exact = hs.epsilon(plan, 1e-6)
+        found, best = (hs.epsilon(plan, 1e-6, accountant=name) for name in ("zcdp", "rdp"))
+        assert isinstance(exact, hs.Certified)
+        assert isinstance(found, hs.Certified)
+        assert isinstance(best, hs.Certified)
+        assert exact.lower <= best.upper <= found.upper * (1 + 1e-9) <= 1.06 * best.upper
+
+
+def test_both_directions_of_poisson_sampling_have_the_same_line() -> None:
+    pair = dominating_pair(PoissonSubsampled(Gaussian(2.0), 0.1))
+    assert pair.removing is not None
+    assert pair.adding is not None
+    assert concentration_of(pair.removing) == concentration_of(pair.adding)

@@ -1,0 +1,292 @@
+"""Losses with atoms only, against the outputs of the mechanisms themselves."""
+
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from mpmath import mp
+
+import hockeystick as hs
+from hockeystick.privacy_loss import AtomicLoss, DominatingPair, TwoPointLoss, dominating_pair
+from hockeystick.privacy_loss.core.atomic import FewAtoms, NoDecay
+from tests.oracles import zoo_outputs as outputs
+
+
+def known(make: Callable[[], outputs.Pair]) -> Callable[[], outputs.Pair]:
+    """Return the same, worked out once in more digits than any test uses."""
+
+    @cache
+    def pair() -> outputs.Pair:
+        with mp.workdps(80):
+            return make()
+
+    return pair
+
+
+# Each mechanism with the probabilities of its outputs on two neighbouring data sets.
+CASES: tuple[tuple[hs.Mechanism, Callable[[], Any]], ...] = (
+    (hs.RandomizedResponse(1.0), lambda: outputs.randomized_response(mp.mpf(1), 2)),
+    (hs.RandomizedResponse(0.3, 10), lambda: outputs.randomized_response(mp.mpf("0.3"), 10)),
+    (hs.RandomizedResponse(6.0, 3), lambda: outputs.randomized_response(mp.mpf(6), 3)),
+    (hs.UnaryEncoding(1.0), lambda: outputs.symmetric_bits(mp.mpf(1))),
+    (hs.UnaryEncoding(1.0, "optimized"), lambda: outputs.optimised_bits(mp.mpf(1))),
+    (hs.RAPPOR(0.5, 2), lambda: outputs.rappor(mp.mpf("0.5"), 2)),
+    (hs.RAPPOR(0.9, 5), lambda: outputs.rappor(mp.mpf("0.9"), 5)),
+    (hs.DiscreteLaplace(3.0), lambda: outputs.discrete_laplace(mp.mpf(3))),
+    (hs.DiscreteLaplace(0.8, 4), lambda: outputs.discrete_laplace(mp.mpf("0.8"), 4)),
+    (hs.DiscreteLaplace(5.0, 3), lambda: outputs.discrete_laplace(mp.mpf(5), 3)),
+    (hs.DiscreteGaussian(0.35), lambda: outputs.discrete_gaussian(mp.mpf("0.35"))),
+    (hs.DiscreteGaussian(0.6, 2), lambda: outputs.discrete_gaussian(mp.mpf("0.6"), 2)),
+    (hs.DiscreteGaussian(2.0), lambda: outputs.discrete_gaussian(mp.mpf(2))),
+    (hs.DiscreteGaussian(7.5, 4), lambda: outputs.discrete_gaussian(mp.mpf("7.5"), 4)),
+    (hs.Skellam(0.4), lambda: outputs.skellam(mp.mpf("0.4"))),
+    (hs.Skellam(10.0), lambda: outputs.skellam(mp.mpf(10))),
+    (hs.Skellam(25.0, 3), lambda: outputs.skellam(mp.mpf(25), 3)),
+)
+each_case = pytest.mark.parametrize(
+    ("plan", "pair"),
+    [(plan, known(make)) for plan, make in CASES],
+    ids=[str(plan) for plan, _ in CASES],
+)
+LIGHT = tuple(case for case in CASES if not isinstance(case[0], hs.Skellam))
+# What zoo_outputs leaves out, next to what is asked for.
+LEFT_OUT = 1e-36
+
+
+def loss_of(plan: hs.Mechanism) -> AtomicLoss:
+    """Return the loss, the same in both directions."""
+    removing, adding = dominating_pair(plan)
+    assert removing is adding
+    assert isinstance(removing, AtomicLoss)
+    return removing
+
+
+@each_case
+def test_delta_is_that_of_the_outputs_in_both_directions(plan: Any, pair: Any) -> None:
+    loss = loss_of(plan)
+    with mp.workdps(60):
+        forward = pair()
+        top = min(loss.supremum, 8.0)
+        for share in ("0", "0.13", "0.5", "0.97"):
+            epsilon = mp.mpf(share) * mp.mpf(top)
+            found = loss.delta(epsilon)
+            for one in (forward, forward.reversed):
+                truth = mp.fsum(
+                    max(p - mp.exp(epsilon) * q, 0) for p, q in zip(one.p, one.q, strict=True)
+                )
+                assert abs(found - truth) < LEFT_OUT * max(truth, mp.mpf("1e-6"))
+
+
+@each_case
+def test_at_negative_epsilons_delta_is_that_of_the_outputs_too(plan: Any, pair: Any) -> None:
+    with mp.workdps(60):
+        one = pair()
+        epsilon = mp.mpf("-0.4")
+        truth = mp.fsum(max(p - mp.exp(epsilon) * q, 0) for p, q in zip(one.p, one.q, strict=True))
+        assert abs(loss_of(plan).delta(epsilon) - truth) < LEFT_OUT
+
+
+@each_case
+def test_a_nudge_moves_delta_to_the_side_that_it_says(plan: Any, pair: Any) -> None:
+    del pair
+    loss = loss_of(plan)
+    with mp.workdps(40):
+        epsilon = mp.mpf("0.21")
+        low, middle, high = (loss.delta(epsilon, nudge) for nudge in (-1, 0, 1))
+        assert low < middle < high
+        assert high - low < 1e-13 * middle
+
+
+@each_case
+def test_each_atom_has_the_loss_and_the_probability_of_the_outputs(plan: Any, pair: Any) -> None:
+    atoms = loss_of(plan).atoms()
+    assert (np.diff(atoms.loss) > 0).all()
+    with mp.workdps(60):
+        one = pair()
+        places = {round(loss, 9): index for index, loss in enumerate(atoms.loss.tolist())}
+        for p, q in zip(one.p, one.q, strict=True):
+            truth = mp.log(p / q)
+            index = places[round(float(truth), 9) + 0.0]
+            assert abs(atoms.loss[index] - truth) <= 4 * 2.0**-52 * abs(truth) + 1e-50
+            assert abs(atoms.log_p[index] - mp.log(p)) <= atoms.error[index] + LEFT_OUT / p
+
+
+@each_case
+def test_the_masses_add_up_to_1_under_p_and_under_q(plan: Any, pair: Any) -> None:
+    del pair
+    atoms = loss_of(plan).atoms()
+    for logs in (atoms.log_p, atoms.log_p - atoms.loss):
+        masses = np.exp(logs)
+        unsure = atoms.error + 2.0**-50 * (np.abs(atoms.log_p) + np.abs(atoms.loss) + 1.0)
+        assert abs(math.fsum(masses.tolist()) - 1.0) <= float((masses * unsure).sum()) + 1e-300
+
+
+@each_case
+@pytest.mark.parametrize("c", [1e-6, 0.3, 1.0, 7.0, 30.0])
+def test_the_moments_hold_those_of_the_outputs(plan: Any, pair: Any, c: float) -> None:
+    loss = loss_of(plan)
+    found = loss.cgf_bounds(c)
+    with mp.workdps(80):
+        one = pair()
+        powers = [p * (p / q) ** mp.mpf(c) for p, q in zip(one.p, one.q, strict=True)]
+        truth = mp.log(mp.fsum(powers) / mp.fsum(one.p))
+        # The outputs left out weigh more under the powers.
+        last = max(powers[0], powers[-1]) if loss.supremum == math.inf else 0
+        assert abs(found.midpoint - truth) <= found.radius + 1e3 * last + LEFT_OUT
+        assert found.radius <= 1e-9 * found.midpoint
+        assert found.midpoint == pytest.approx(loss.cgf_estimate(c).value, rel=1e-8)
+
+
+@pytest.mark.parametrize("c", [0.01, 1.5, 9.0])
+@pytest.mark.parametrize(("plan", "pair"), LIGHT, ids=[str(plan) for plan, _ in LIGHT])
+def test_the_cumulants_are_the_derivatives(plan: Any, pair: Any, c: float) -> None:
+    del pair
+    loss = loss_of(plan)
+    found, h = loss.cgf_estimate(c), 1e-3 * c
+    values = [loss.cgf_estimate(c + k * h).value for k in (-2, -1, 0, 1, 2)]
+    slope = (values[0] - 8 * values[1] + 8 * values[3] - values[4]) / (12 * h)
+    assert found.first_derivative == pytest.approx(slope, rel=1e-7)
+    slopes = [loss.cgf_estimate(c + k * h).first_derivative for k in (-2, -1, 1, 2)]
+    bend = (slopes[0] - 8 * slopes[1] + 8 * slopes[2] - slopes[3]) / (12 * h)
+    assert found.second_derivative == pytest.approx(
+        bend, rel=1e-6, abs=1e-6 * found.first_derivative
+    )
+
+
+@each_case
+def test_the_line_holds_the_transform_of_the_outputs(plan: Any, pair: Any) -> None:
+    loss, c, step, count = loss_of(plan), 0.5, 0.37, 40
+    rule = loss.rule(0.6, step * count, -34.0)
+    assert rule is not None
+    found = rule.line(c, step, count)
+    with mp.workdps(50):
+        one = pair()
+        reference = rule.reference_line(c, step, count)
+        for k in (0, 1, 17, 39):
+            z = mp.mpc(c, mp.mpf(step) * k)
+            powers = [p * (p / q) ** z for p, q in zip(one.p, one.q, strict=True)]
+            truth = mp.fsum(powers)
+            # The outputs left out weigh more under the powers.
+            last = 10 * abs(powers[-1]) if loss.supremum == math.inf else 0
+            value = mp.exp(mp.mpc(float(found.real[k]), float(found.imag[k])))
+            error = abs(truth) * math.expm1(float(found.error[k]))
+            assert abs(value - truth) <= error + last + LEFT_OUT
+            assert abs(mp.exp(reference[k]) - truth) < mp.exp(-34) + last
+    assert loss.decay(c) == NoDecay()
+    assert loss.decay(c).exponent(5.0) == 0.0
+    assert loss.reaches(c)
+
+
+@each_case
+def test_the_ends_hold_every_loss_and_nothing_lies_between_the_atoms(plan: Any, pair: Any) -> None:
+    del pair
+    loss = loss_of(plan)
+    atoms = loss.atoms()
+    assert loss.infimum <= atoms.loss[0]
+    assert atoms.loss[-1] <= loss.supremum
+    if loss.supremum < math.inf:
+        assert loss.supremum <= atoms.loss[-1] * (1 + 2.0**-50)
+    masses = loss.cells(np.array([-math.inf, -1.0, 0.0, 0.25, math.inf]))
+    assert (masses.log_p == -math.inf).all()
+    assert (masses.log_q == -math.inf).all()
+    assert masses.log_p.size == 4
+
+
+@each_case
+def test_the_atoms_cannot_be_written_to(plan: Any, pair: Any) -> None:
+    del pair
+    for column in loss_of(plan).atoms():
+        with pytest.raises(ValueError, match="read-only"):
+            column[0] = 1.0
+
+
+@each_case
+def test_forty_digits_are_those_of_the_outputs(plan: Any, pair: Any) -> None:
+    found = hs.delta(plan, epsilon=0.25, digits=30)
+    with mp.workdps(60):
+        one, epsilon = pair(), mp.mpf("0.25")
+        truth = mp.fsum(max(p - mp.exp(epsilon) * q, 0) for p, q in zip(one.p, one.q, strict=True))
+        assert abs(found.estimate - truth) < mp.mpf(10) ** -29 * truth
+
+
+@pytest.mark.parametrize(
+    ("plan", "losses"),
+    [
+        (hs.RandomizedResponse(0.0, 7), None),
+        (hs.RandomizedResponse(math.inf, 7), TwoPointLoss(0.0, 1.0)),
+        (hs.RandomizedResponse(0.7), TwoPointLoss(0.7)),
+        (hs.UnaryEncoding(0.0), None),
+        (hs.UnaryEncoding(math.inf), TwoPointLoss(0.0, 1.0)),
+        (hs.UnaryEncoding(math.inf, "optimized"), TwoPointLoss(0.0, 0.5)),
+        (hs.RAPPOR(1.0, 3), None),
+        (hs.RAPPOR(0.0, 3), TwoPointLoss(0.0, 1.0)),
+        (hs.DiscreteLaplace(math.inf, 3), None),
+        (hs.DiscreteLaplace(0.0, 3), TwoPointLoss(0.0, 1.0)),
+        (hs.DiscreteLaplace(20.0), TwoPointLoss(0.05)),
+        (hs.DiscreteGaussian(math.inf), None),
+        (hs.DiscreteGaussian(0.0), TwoPointLoss(0.0, 1.0)),
+        (hs.Skellam(math.inf), None),
+        (hs.Skellam(0.0), TwoPointLoss(0.0, 1.0)),
+    ],
+    ids=str,
+)
+def test_edge_cases_have_their_losses(plan: Any, losses: TwoPointLoss | None) -> None:
+    assert dominating_pair(plan) == DominatingPair(losses, losses)
+
+
+@pytest.mark.parametrize(
+    ("plan", "words"),
+    [
+        (hs.RAPPOR(0.5, 10_001), "up to 10,000 hashes"),
+        (hs.DiscreteLaplace(1.0, 10**6), "sensitivities below"),
+        (hs.DiscreteLaplace(1e-305), "losses below"),
+        (hs.DiscreteGaussian(20_000.0), "80 sigma"),
+        (hs.DiscreteGaussian(1e-160), "losses below"),
+        (hs.Skellam(1e9), "80 standard deviations"),
+        (hs.Skellam(1e-310), "variances from"),
+        (hs.Skellam(1.0, 10**6), "80 standard deviations"),
+    ],
+    ids=str,
+)
+def test_what_takes_too_many_atoms_is_refused_with_the_reason(plan: Any, words: str) -> None:
+    with pytest.raises(hs.UnsupportedError, match=words):
+        hs.epsilon(plan, delta=1e-6)
+
+
+def test_a_sum_over_few_atoms_at_a_far_order_gives_way_to_the_largest_loss() -> None:
+    loss = loss_of(hs.RandomizedResponse(1.0, 10))
+    for c in (1e11, 1e13, 1e200):
+        found = loss.cgf_bounds(c)
+        truth = c + math.log(math.e / (math.e + 9.0))
+        assert abs(found.midpoint - truth) <= found.radius + math.ulp(c)
+        assert loss.cgf_estimate(c).first_derivative == pytest.approx(1.0)
+
+
+def test_orders_beyond_the_atoms_are_bounded_and_never_summed() -> None:
+    loss = loss_of(hs.Skellam(10.0))
+    assert loss.rule(2000.0, 0.0, 1e6) is None
+    assert not loss.reaches(2000.0)
+    found = loss.cgf_bounds(2000.0)
+    with mp.workdps(40):
+        # One outcome's share is a lower bound.
+        k = 2100
+        ratio = mp.besseli(k, 10) / mp.besseli(k + 1, 10)
+        least = mp.log(mp.besseli(k, 10) * mp.exp(-10)) + 2000 * mp.log(ratio)
+    assert least > 0
+    assert found.midpoint + found.radius >= least
+
+
+def test_few_atoms_are_rounded_from_more_digits() -> None:
+    loss = loss_of(hs.RAPPOR(0.25, 3))
+    assert isinstance(loss, FewAtoms)
+    atoms = loss.atoms()
+    with mp.workdps(40):
+        each = mp.log(mp.mpf(2) / mp.mpf("0.25") - 1)
+        kept = 1 - mp.mpf("0.125")
+        for k in range(7):
+            assert float((2 * k - 6) * each) == atoms.loss[k]
+            truth = mp.log(mp.binomial(6, k) * kept**k * (1 - kept) ** (6 - k))
+            assert float(truth) == atoms.log_p[k]

@@ -1,0 +1,206 @@
+"""What losses with cells have for nothing: K, against quadrature over the output by mpmath."""
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+
+from hockeystick.privacy_loss import CellLoss, GaussianMixtureLoss, LaplaceLoss, SinhNormalLoss
+from hockeystick.privacy_loss.core.base import Atoms, Masses
+from hockeystick.privacy_loss.core.interval_masses import cells_of
+from hockeystick.privacy_loss.core.log_sums import log_e2, log_psi
+from hockeystick.privacy_loss.sampling.sampled import sampled
+
+MIXED: Final = ((Fraction(1, 2), Fraction(2)), (Fraction(9, 10), Fraction(1, 10)))
+FAR: Final = ((Fraction(1), Fraction(9)), (Fraction(999, 1000), Fraction(1, 1000)))
+RATES: Final = [0.9, 0.1, 1e-3, 1e-7]
+ORDERS: Final = [1e-3, 0.4, 3.0, 40.0]
+
+each_rate = pytest.mark.parametrize("rate", RATES)
+each_order = pytest.mark.parametrize("c", ORDERS)
+each_direction = pytest.mark.parametrize("removing", [True, False])
+
+
+def log_moment(excess: Callable[[Any], Any], cuts: list[Any]) -> Any:
+    """Return ``ln(1 + integral)``, scaled since mpmath's tolerance is absolute."""
+    parts = [mpf(k) / 8 for k in range(8)]
+    points = [low + (high - low) * part for low, high in pairwise(cuts) for part in parts]
+    scale = max(abs(excess(x)) for x in [*points, cuts[-1]])
+    return mp.log1p(scale * mp.quad(lambda x: excess(x) / scale, cuts))
+
+
+def less_one(own: Any, other: Any, c: Any) -> Any:
+    """Return ``own ((own/other)^c - 1 + c (other/own - 1))``, whose integral is M - 1."""
+    loss = mp.log(own / other)
+    return own * (mp.expm1(c * loss) + c * mp.expm1(-loss))
+
+
+def sampled_densities(densities: Any, rate: float, removing: bool, x: Any) -> tuple[Any, Any]:
+    """Return the densities with and without the record, sampled, in the order of a direction."""
+    p = mpf(repr(rate))
+    with_record, without = densities(x)
+    mixed = (1 - p) * without + p * with_record
+    return (mixed, without) if removing else (without, mixed)
+
+
+def laplace(x: Any) -> tuple[Any, Any]:
+    """Return the densities of Laplace noise of scale 0.7 around 1 and 0."""
+    b = mpf("0.7")
+    return mp.exp(-abs(x - 1) / b) / (2 * b), mp.exp(-abs(x) / b) / (2 * b)
+
+
+def mixture(x: Any, parameters: Any = MIXED) -> tuple[Any, Any]:
+    """Return the densities of a Gaussian mixture and of N(0, 1)."""
+    with_record = mp.fsum(
+        mpf(w.numerator) / w.denominator * mp.npdf(x - mpf(m.numerator) / m.denominator)
+        for m, w in zip(*parameters, strict=True)
+    )
+    return with_record, mp.npdf(x)
+
+
+@each_direction
+@each_rate
+@each_order
+def test_the_moments_of_sampled_laplace_noise_are_known_to_a_part_in_a_million(
+    c: float, rate: float, removing: bool
+) -> None:
+    with mp.workdps(40):
+        order = mpf(c)
+
+        def excess(x: Any) -> Any:
+            return less_one(*sampled_densities(laplace, rate, removing, x), order)
+
+        b = mpf("0.7")
+        tails = [b * excess(mpf(at)) for at in (0, 1)]
+        scale = max(*tails, excess(mpf("0.5")))
+        between = mp.quad(lambda x: excess(x) / scale, [0, 0.25, 0.5, 0.75, 1]) * scale
+        truth = mp.log1p(between + mp.fsum(tails))
+        found = sampled(LaplaceLoss(0.7), rate, removing).cgf_bounds(c)
+        assert abs(mpf(found.midpoint) - truth) <= found.radius
+        assert found.radius <= 1e-6 * found.midpoint
+
+
+@each_direction
+@pytest.mark.parametrize("rate", [1.0, 0.3, 1e-4])
+@each_order
+def test_the_moments_of_mixtures_are_known_to_a_part_in_a_million(
+    c: float, rate: float, removing: bool
+) -> None:
+    inner = GaussianMixtureLoss(*MIXED, removing)
+    loss: CellLoss = inner if rate == 1.0 else sampled(inner, rate, removing)
+    with mp.workdps(30):
+        order, last = mpf(c), 2 * c + 22
+
+        def excess(x: Any) -> Any:
+            densities = mixture(x)
+            if rate < 1.0:
+                return less_one(*sampled_densities(mixture, rate, removing, x), order)
+            return less_one(*(densities if removing else densities[::-1]), order)
+
+        first = -22 - (0 if removing else 2 * c)
+        truth = log_moment(excess, mp.linspace(first, last, math.ceil(last - first) // 2 + 2))
+        found = loss.cgf_bounds(c)
+        assert abs(mpf(found.midpoint) - truth) <= found.radius
+        assert found.radius <= 1e-6 * found.midpoint
+
+
+@each_direction
+@pytest.mark.parametrize("c", [0.5, 4.0, 30.0])
+def test_moments_far_beyond_what_ever_occurs_are_reached(c: float, removing: bool) -> None:
+    loss = GaussianMixtureLoss(*FAR, removing)
+    with mp.workdps(30):
+
+        def excess(x: Any) -> Any:
+            densities = mixture(x, FAR)
+            return less_one(*(densities if removing else densities[::-1]), mpf(c))
+
+        first, last = (-20, 9 * c + 30) if removing else (-9 * c - 20, 30)
+        truth = log_moment(excess, mp.linspace(first, last, math.ceil(last - first)))
+    found = loss.cgf_bounds(c)
+    assert abs(found.midpoint - truth) <= found.radius <= 1e-5 * found.midpoint
+    assert found.radius < 0.5 * loss.cgf_upper(c)
+
+
+@each_direction
+@each_rate
+def test_the_cumulants_steer_well(rate: float, removing: bool) -> None:
+    loss = sampled(SinhNormalLoss(0.5, 20.0), rate, removing)
+    for c in (0.2, 3.0):
+        near = [loss.cgf_bounds(c * (1 + side * 1e-3)) for side in (-1, 0, 1)]
+        found = loss.cgf_estimate(c)
+        assert found.value == pytest.approx(near[1].midpoint, rel=1e-3)
+        assert found.first_derivative == pytest.approx(
+            (near[2].midpoint - near[0].midpoint) / (2e-3 * c), rel=2e-2
+        )
+        assert found.second_derivative > 0.0
+
+
+def test_an_order_without_a_moment_is_not_bounded() -> None:
+    found = sampled(SinhNormalLoss(0.1, 40.0), 0.1, True).cgf_bounds(50.0)
+    assert found.radius == math.inf
+    assert math.isfinite(found.midpoint)
+
+
+class Doubtful(CellLoss):
+    """A Laplace loss whose masses are off by as much as they say."""
+
+    __slots__ = ("error", "side")
+
+    inner = LaplaceLoss(1.0)
+
+    def __init__(self, error: float, side: float) -> None:
+        self.error, self.side = error, side
+
+    supremum = property(lambda self: self.inner.supremum)
+    infimum = property(lambda self: self.inner.infimum)
+
+    def atoms(self) -> Atoms:
+        """Return those of the Laplace loss."""
+        return self.inner.atoms()
+
+    def cells(self, edges: Any) -> Masses:
+        """Return masses moved by turns for side 0, against each other, or all to one side."""
+        masses = self.inner.cells(edges)
+        turns = self.error * (-1.0) ** np.arange(masses.error.size)
+        moved = (self.side * self.error,) * 2 if self.side else (turns, -turns)
+        return Masses(masses.log_p + moved[0], masses.log_q + moved[1], masses.error + self.error)
+
+
+@pytest.mark.parametrize("side", [-1.0, 0.0, 1.0])
+@pytest.mark.parametrize("error", [0.0, 1e-12, 1e-6, 1e-3, 0.2])
+@pytest.mark.parametrize("c", [0.3, 6.0, 200.0])
+def test_what_is_not_known_of_the_masses_is_in_the_interval(
+    side: float, error: float, c: float
+) -> None:
+    truth = LaplaceLoss(1.0).cgf_bounds(c)
+    found = Doubtful(error, side).cgf_bounds(c)
+    assert abs(found.midpoint - truth.midpoint) <= found.radius + truth.radius
+    if error <= 1e-6:
+        assert found.radius <= 1e-4 * found.midpoint
+
+
+@pytest.mark.parametrize("growing", [64, 1000])
+def test_the_cells_of_a_grid_are_next_to_each_other_and_end_at_0(growing: int) -> None:
+    cells, ends = cells_of(sampled(LaplaceLoss(0.5), 0.01, True), growing, 1e-9)
+    assert np.array_equal(cells.low[1:], cells.high[:-1])
+    assert 0.0 in cells.low
+    assert cells.error.max() < 1e-3
+    assert (ends.low_q, ends.high_p) == (-math.inf, -math.inf)
+
+
+@pytest.mark.parametrize("c", [1e-6, 0.5, 30.0])
+def test_psi_is_known_to_a_few_units_in_the_last_place(c: float) -> None:
+    sizes = np.concatenate((np.geomspace(1e-12, 600.0, 120), [0.999999, 1.000001]))
+    places = np.concatenate((-sizes, sizes))
+    found, of_e2 = log_psi(places, c), log_e2(places)
+    with mp.workdps(60):
+        for x, psi, e2 in zip(places.tolist(), found.tolist(), of_e2.tolist(), strict=True):
+            exact = mp.log(mp.expm1(c * mpf(x)) + c * mp.expm1(-mpf(x)))
+            assert abs(mpf(psi) - exact) <= 2.0**-52 * (16 + 4 * abs(exact) + 4 * (1 + c) * abs(x))
+            exact = mp.log(mp.expm1(mpf(x)) - mpf(x))
+            assert abs(mpf(e2) - exact) <= 2.0**-52 * (16 + 4 * abs(exact) + 4 * abs(x))

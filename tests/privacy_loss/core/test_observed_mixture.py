@@ -1,0 +1,231 @@
+"""Mixtures of pairs whose choice is seen: against the components' formulas, by mpmath."""
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from mpmath import mp
+
+import hockeystick as hs
+from hockeystick.accountants.closed_form import ClosedForm
+from hockeystick.accountants.prv import PRV
+from hockeystick.privacy_loss import (
+    CellLoss,
+    DominatedLoss,
+    GaussianLoss,
+    LaplaceLoss,
+    ProfiledLoss,
+    TwoPointLoss,
+    dominating_pair,
+)
+from hockeystick.privacy_loss.core.observed_mixture import (
+    RevealedMixtureLoss,
+    RevealedMixtureProfiledLoss,
+    log_sum,
+    revealed_mixture,
+)
+
+# Two Gaussians, of mu = 1/2 and 2, and nothing at all.
+MUS = (Fraction(1, 2), Fraction(2))
+WEIGHTS = (Fraction(3, 10), Fraction(1, 5))
+NOTHING = Fraction(1, 2)
+PARTS = [
+    (NOTHING, None),
+    *((weight, GaussianLoss(1 / mu)) for weight, mu in zip(WEIGHTS, MUS, strict=True)),
+]
+
+
+def gaussians(as_floats: bool = False) -> CellLoss:
+    """Return the mixture of both Gaussians and nothing."""
+    kind: Callable[[Fraction], float | Fraction] = float if as_floats else Fraction
+    found = revealed_mixture([(kind(weight), loss) for weight, loss in PARTS])
+    assert found is not None
+    return found
+
+
+def exact(value: Fraction) -> Any:
+    """Return a fraction at mpmath's precision."""
+    return mp.mpf(value.numerator) / value.denominator
+
+
+def mean(of_mu: Callable[[Any], Any], of_nothing: Any) -> Any:
+    """Return the mean over the components of a function of mu."""
+    pairs = zip(WEIGHTS, MUS, strict=True)
+    return exact(NOTHING) * of_nothing + mp.fsum(exact(w) * of_mu(exact(mu)) for w, mu in pairs)
+
+
+def delta(mu: Any, epsilon: Any) -> Any:
+    """Return a Gaussian's delta by quadrature of its loss's density."""
+
+    def density(x: Any) -> Any:
+        return mp.npdf(x, mu * mu / 2, mu) * -mp.expm1(epsilon - x)
+
+    far = epsilon + mu * mu + 20 * mu
+    return mp.quad(density, mp.linspace(epsilon, far, 33))
+
+
+@pytest.mark.parametrize("c", [1e-3, 0.7, 3.0, 40.0, 300.0, 1e5])
+@pytest.mark.parametrize("as_floats", [False, True])
+def test_the_moment_is_the_mean_of_the_moments(c: float, as_floats: bool) -> None:
+    with mp.workdps(40):
+        truth = mp.log(mean(lambda mu: mp.exp(mp.mpf(c) * (c + 1) * mu * mu / 2), 1))
+        found = gaussians(as_floats).cgf_bounds(c)
+        assert abs(truth - found.midpoint) <= found.radius <= 1e-13 * truth
+        assert gaussians(as_floats).cgf_estimate(c).value == pytest.approx(float(truth), rel=1e-14)
+
+
+@pytest.mark.parametrize("c", [1e-3, 0.7, 12.0])
+def test_slope_and_curvature_are_derivatives_of_the_moment(c: float) -> None:
+    with mp.workdps(50):
+
+        def value(z: Any) -> Any:
+            return mp.log(mean(lambda mu: mp.exp(z * (z + 1) * mu * mu / 2), 1))
+
+        found = gaussians().cgf_estimate(c)
+        assert found.first_derivative == pytest.approx(float(mp.diff(value, c)), rel=1e-13)
+        assert found.second_derivative == pytest.approx(float(mp.diff(value, c, 2)), rel=1e-12)
+
+
+def test_moments_out_of_the_range_of_floats_are_infinite() -> None:
+    loss = revealed_mixture([(0.5, GaussianLoss(1.0)), (0.5, GaussianLoss(1e-160))])
+    assert loss is not None
+    assert loss.cgf_estimate(1.0).value == math.inf
+    assert loss.cgf_bounds(1.0).radius == math.inf
+
+
+@pytest.mark.parametrize("as_floats", [False, True])
+def test_masses_of_cells_are_means_within_their_errors(as_floats: bool) -> None:
+    edges = np.array([-math.inf, -30.0, -2.0, -1e-7, 0.0, 1e-7, 1.0, 1.001, 9.0, 60.0, math.inf])
+    found = gaussians(as_floats).cells(edges)
+    with mp.workdps(60):
+        for k, (a, b) in enumerate(pairwise(edges)):
+
+            def between(mu: Any, side: int, a: Any = a, b: Any = b) -> Any:
+                low, high = ((mp.mpf(x) - side * mu * mu / 2) / mu for x in (a, b))
+                return mp.ncdf(-low) - mp.ncdf(-high) if a > 0 else mp.ncdf(high) - mp.ncdf(low)
+
+            p = mp.log(mean(lambda mu: between(mu, 1), 0))
+            q = mp.log(mean(lambda mu: between(mu, -1), 0))
+            assert abs(p - found.log_p[k]) <= found.error[k]
+            assert abs(q - found.log_q[k]) <= found.error[k]
+    assert float(found.error.max()) < 1e-11
+
+
+def test_what_tells_nothing_is_an_atom_at_0_and_equal_atoms_add_up() -> None:
+    loss = revealed_mixture(
+        [(Fraction(1, 4), None), (Fraction(1, 4), TwoPointLoss(0.0)), (0.5, TwoPointLoss(1.5))]
+    )
+    assert loss is not None
+    atoms = loss.atoms()
+    with mp.workdps(30):
+        won = 1 / (1 + mp.exp(mp.mpf("-1.5")))
+        masses = [(1 - won) / 2, mp.mpf(1) / 2, won / 2]
+        assert [float(value) for value in atoms.loss] == [-1.5, 0.0, 1.5]
+        for mass, log_p, error in zip(masses, atoms.log_p, atoms.error, strict=True):
+            assert abs(mp.log(mass) - log_p) <= error <= 2e-14
+    assert loss.supremum == 1.5 == -loss.infimum
+    assert np.isneginf(loss.cells(np.array([-math.inf, math.inf])).log_p).all()
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.5, 3.0, 20.0])
+def test_the_profile_is_the_mean_of_the_profiles(epsilon: float) -> None:
+    loss = gaussians()
+    assert isinstance(loss, ProfiledLoss)
+    # The quadrature stops at an absolute error.
+    with mp.workdps(60):
+        truth = mean(lambda mu: delta(mu, mp.mpf(epsilon)), 0)
+    with mp.workdps(30):
+        assert abs(loss.delta(mp.mpf(epsilon)) / truth - 1) < mp.mpf("1e-25")
+        assert loss.delta(mp.mpf(epsilon), -1) < truth < loss.delta(mp.mpf(epsilon), 1)
+        below = ClosedForm().delta_of(((loss, 1),), epsilon)
+        assert below.lower <= truth <= below.upper <= below.lower * (1 + 1e-13)
+
+
+def test_below_0_what_tells_nothing_counts() -> None:
+    loss = gaussians()
+    assert isinstance(loss, ProfiledLoss)
+    with mp.workdps(30):
+        # Reflection of a symmetric pair: delta(-e) = 1 - e^-e + e^-e delta(e).
+        e = mp.mpf("0.7")
+        truth = -mp.expm1(-e) + mp.exp(-e) * loss.delta(e)
+        assert abs(loss.delta(-e) / truth - 1) < mp.mpf("1e-26")
+
+
+@pytest.mark.parametrize("as_floats", [False, True])
+def test_the_lattice_encloses_the_profile(as_floats: bool) -> None:
+    with mp.workdps(30):
+        truth = mean(lambda mu: delta(mu, mp.mpf(3)), 0)
+    found = PRV().delta_of(((gaussians(as_floats), 1),), 3.0)
+    assert found.lower <= truth <= found.upper <= found.lower * (1.0 + 2e-4)
+
+
+def test_two_runs_on_the_lattice_are_sums_of_independent_choices() -> None:
+    with mp.workdps(30):
+        truth = mean(
+            lambda mu: mean(lambda nu: delta(mp.hypot(mu, nu), mp.mpf(2)), delta(mu, mp.mpf(2))), 0
+        ) + exact(NOTHING) * mean(lambda mu: delta(mu, mp.mpf(2)), 0)
+    found = PRV().delta_of(((gaussians(), 2),), 2.0)
+    assert found.lower <= truth <= found.upper <= found.lower * (1.0 + 2e-4)
+
+
+def test_weights_that_are_floats_give_no_profile() -> None:
+    assert type(gaussians(as_floats=True)) is RevealedMixtureLoss
+    assert type(gaussians()) is RevealedMixtureProfiledLoss
+
+
+def test_equal_losses_are_one_component() -> None:
+    loss = GaussianLoss(2.0)
+    half = Fraction(1, 2)
+    assert revealed_mixture([(half, loss), (0.5, loss)]) is loss
+    assert revealed_mixture([(0.5, None), (0.5, None)]) is None
+    assert revealed_mixture([(half, loss), (0, LaplaceLoss(1.0)), (half, loss)]) is loss
+
+
+@pytest.mark.parametrize(
+    "weights", [(0.5, 0.4), (1.5, -0.5), (1.0, 1e-310), (math.nan, 1.0), (0.5, 0.5 + 1e-13)]
+)
+def test_weights_are_positive_and_add_up_to_1(weights: tuple[float, float]) -> None:
+    losses = (GaussianLoss(1.0), GaussianLoss(2.0))
+    with pytest.raises(hs.ParameterError, match="weight"):
+        revealed_mixture(zip(weights, losses, strict=True))
+
+
+def test_what_no_data_reach_counts_as_nothing_below() -> None:
+    known, below = GaussianLoss(3.0), GaussianLoss(4.0)
+    loss = revealed_mixture(
+        [
+            (0.5, known),
+            (0.25, DominatedLoss(GaussianLoss(1.0), below)),
+            (0.25, DominatedLoss(GaussianLoss(2.0), None)),
+        ]
+    )
+    assert loss is not None
+    assert loss.attained == revealed_mixture([(0.5, known), (0.25, below), (0.25, None)])
+    assert gaussians().attained == gaussians()
+
+
+def test_infinite_errors_stay_infinite_and_hidden_ones_do_not_matter() -> None:
+    logs = np.array([[-1.0, -1.0, -math.inf], [-5e19, -math.inf, -math.inf]])
+    errors = np.array([[1e-15, 1e-15, 0.0], [1e4, math.inf, 0.0]])
+    value, error = log_sum(logs, errors)
+    assert value.tolist() == [-1.0, -1.0, -math.inf]
+    assert error[0] < 1e-14
+    assert error[1:].tolist() == [math.inf, 0.0]
+
+
+def test_sampling_a_mixture_samples_its_components() -> None:
+    # A Poisson sample of a mixture with a public choice is the mixture of the samples.
+    half = Fraction(1, 2)
+    pair = dominating_pair(hs.PoissonSubsampled(hs.Gaussian(1.0), 0.1))
+    assert isinstance(pair.removing, CellLoss)
+    whole = revealed_mixture([(half, pair.removing), (half, None)])
+    assert whole is not None
+    with mp.workdps(30):
+        truth = 0.5 * (
+            0.1 * float(delta(mp.one, mp.log1p(mp.expm1(mp.mpf("0.3")) / mp.mpf("0.1"))))
+        )
+    assert float(PRV().delta_of(((whole, 1),), 0.3).upper) == pytest.approx(truth, rel=2e-4)

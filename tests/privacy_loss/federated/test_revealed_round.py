@@ -1,0 +1,147 @@
+"""Several runs behind one coin that is seen: moments by mpmath, and where they are exact."""
+
+import math
+from fractions import Fraction
+
+import pytest
+from mpmath import mp, mpf
+
+import hockeystick as hs
+from hockeystick.privacy_loss import GaussianLoss, RevealedMixtureProfiledLoss, dominating_pair
+from hockeystick.privacy_loss.federated.revealed_round import RevealedRoundLoss
+
+STEP = hs.PoissonSubsampled(hs.Gaussian(2.0), 0.1)
+PLAN = hs.RevealedRound(STEP**20, Fraction(1, 10))
+
+
+def sampled_moment(order: int, noise: float, rate: str) -> mpf:
+    """E_P[e^(c L)] of one removing run, c = order - 1: a binomial sum."""
+    q, mu = mp.mpf(rate), 1 / mp.mpf(noise)
+    terms = (
+        mp.binomial(order, k) * (1 - q) ** (order - k) * q**k * mp.exp((k * k - k) * mu * mu / 2)
+        for k in range(order + 1)
+    )
+    return mp.fsum(terms)
+
+
+def loss_of(plan: hs.RevealedRound) -> RevealedRoundLoss:
+    """The removing loss, which is one of bounds."""
+    loss = dominating_pair(plan).removing
+    assert isinstance(loss, RevealedRoundLoss)
+    return loss
+
+
+@pytest.mark.parametrize("order", [2, 3, 8, 40, 120])
+def test_the_bound_is_the_moment_of_a_coin_and_all_runs_rounded_up(order: int) -> None:
+    loss = loss_of(PLAN)
+    with mp.workdps(40):
+        inner = sampled_moment(order, 2.0, "0.1") ** 20
+        truth = mp.log(1 + (inner - 1) / 10)
+    assert truth <= loss.bound(order - 1.0) <= float(truth) * (1 + 1e-12)
+    assert loss.cgf_estimate(order - 1.0).value == pytest.approx(float(truth), rel=1e-9)
+
+
+def test_the_derivatives_are_those_of_the_bound() -> None:
+    loss = loss_of(PLAN)
+    for c in (0.5, 3.0, 60.0):
+        h = 1e-4 * c
+        low, middle, high = (loss.cgf_estimate(c + d) for d in (-h, 0.0, h))
+        assert middle.first_derivative == pytest.approx(
+            (high.value - low.value) / (2 * h), rel=1e-5
+        )
+        assert middle.second_derivative == pytest.approx(
+            (high.first_derivative - low.first_derivative) / (2 * h), rel=1e-5
+        )
+    assert loss.bound(0.0) == 0.0
+
+
+def test_beyond_what_floats_can_raise_the_bound_is_the_exponent_and_the_logarithm_of_the_rate() -> (
+    None
+):
+    loss = loss_of(hs.RevealedRound(hs.PoissonSubsampled(hs.Gaussian(0.5), 0.1) ** 4, 1e-300))
+    with mp.workdps(40):
+        inner = sampled_moment(60, 0.5, "0.1") ** 4
+        truth = mp.log(1 + (inner - 1) * mp.mpf("1e-300"))
+    assert truth <= loss.bound(59.0) <= float(truth) * (1 + 1e-12)
+    assert loss.cgf_estimate(59.0).value == pytest.approx(float(truth), rel=1e-9)
+
+
+def test_gaussians_are_one_gaussian_and_exact() -> None:
+    four = dominating_pair(hs.RevealedRound(hs.Gaussian(4.0) ** 4, Fraction(1, 10)))
+    assert four == dominating_pair(hs.RevealedSample(hs.Gaussian(2.0), Fraction(1, 10)))
+    assert isinstance(four.removing, RevealedMixtureProfiledLoss)
+    mixed = dominating_pair(
+        hs.RevealedRound(hs.Gaussian(3.0) @ hs.Gaussian(1.5) ** 3, 0.5)
+    ).removing
+    assert isinstance(mixed, RevealedMixtureProfiledLoss)
+    (inside,) = (loss for _, loss in mixed.components if loss is not None)
+    assert isinstance(inside, GaussianLoss)
+    with mp.workdps(40):
+        truth = 1 / mp.sqrt(mp.mpf(1) / 9 + 3 / mp.mpf("2.25"))
+        noise = Fraction(inside.noise_multiplier)
+        assert abs(mp.mpf(noise.numerator) / noise.denominator / truth - 1) < 1e-30
+
+
+def test_one_run_is_the_revealed_sample() -> None:
+    for inner in (STEP, hs.Laplace(0.5), hs.Gaussian(2.0)):
+        assert dominating_pair(hs.RevealedRound(inner, 0.25)) == dominating_pair(
+            hs.RevealedSample(inner, 0.25)
+        )
+
+
+def test_the_bound_holds_where_the_truth_is_known() -> None:
+    # Sampled steps that tell less than whole ones: the whole ones are exact.
+    whole = hs.RevealedRound(hs.Gaussian(4.0) ** 16, Fraction(1, 10)) ** 30
+    part = hs.RevealedRound(
+        hs.PoissonSubsampled(hs.Gaussian(4.0), Fraction(999_999, 10**6)) ** 16, Fraction(1, 10)
+    )
+    exact, bound = hs.epsilon(whole, 1e-5), hs.epsilon(part**30, 1e-5)
+    assert bound.accountant == "rdp"
+    assert exact.lower < bound.upper < 1.2 * exact.upper
+    assert bound.lower < exact.lower
+
+
+def test_the_lower_end_is_one_step_alone() -> None:
+    alone = hs.delta(hs.RevealedSample(STEP, Fraction(1, 10)), 0.5)
+    found = hs.delta(PLAN, 0.5)
+    assert found.lower <= alone.upper
+    assert found.lower >= alone.lower * (1 - 1e-9)
+    assert found.upper > 5 * alone.upper
+
+
+def test_steps_that_share_a_coin_cost_more_than_steps_with_coins_of_their_own() -> None:
+    rounds = hs.delta(hs.RevealedRound(hs.Gaussian(4.0) ** 16, 0.1) ** 10, 2.0)
+    steps = hs.delta(hs.RevealedSample(hs.Gaussian(4.0), 0.1) ** 160, 2.0)
+    assert rounds.lower > 1.5 * steps.upper
+
+
+def test_the_ends() -> None:
+    assert dominating_pair(hs.RevealedRound(STEP**5, 0.0)) == (None, None)
+    assert dominating_pair(hs.RevealedRound(hs.Gaussian(math.inf) ** 5, 0.5)) == (None, None)
+    assert dominating_pair(hs.RevealedRound(STEP**0, 0.5)) == (None, None)
+    certain = hs.epsilon(hs.RevealedRound(STEP**5, 1) ** 4, 1e-5, accountant="rdp")
+    assert certain.upper == pytest.approx(hs.epsilon(STEP**20, 1e-5, accountant="rdp").upper)
+    shown = hs.RevealedRound(STEP**3 @ hs.Gaussian(0.0), 0.25) ** 2
+    assert hs.delta(shown, 3.0).upper == pytest.approx(1 - 0.75**2, rel=1e-12)
+    assert hs.epsilon(shown, 0.4).lower == math.inf
+    sampled = hs.PoissonSubsampled(hs.Gaussian(0.0), 0.1) ** 3
+    assert hs.epsilon(hs.RevealedRound(sampled, 0.5), 1e-5).upper == math.inf
+
+
+@pytest.mark.parametrize("one", [hs.RevealedRound, hs.RevealedSample])
+def test_a_share_that_no_float_is_shows_all_at_a_delta_below_it(one: type) -> None:
+    third = Fraction(1, 3)
+    shown = one(hs.Gaussian(0.0), third)
+    below, above = 1 / 3, math.nextafter(1 / 3, 1.0)
+    assert Fraction(below) < third < Fraction(above)
+    assert hs.epsilon(shown, below).lower == math.inf
+    assert hs.epsilon(shown, above).upper == 0.0
+    found = hs.delta(shown, 1.0)
+    assert Fraction(found.lower) <= third <= Fraction(found.upper)
+    decimal = one(hs.Gaussian(0.0), Fraction(3, 10))
+    assert hs.epsilon(decimal, 0.3).upper == hs.epsilon(one(hs.Gaussian(0.0), 0.3), 0.3).upper == 0
+
+
+def test_a_guarantee_that_may_fail_is_refused() -> None:
+    with pytest.raises(hs.UnsupportedError, match="add the failures"):
+        hs.epsilon(hs.RevealedRound(hs.ApproxDP(0.1, 1e-9) ** 3, 0.5), 1e-5)

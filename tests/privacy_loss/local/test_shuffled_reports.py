@@ -1,0 +1,272 @@
+"""Shuffled reports: against mpmath, and against all outcomes where there are few users."""
+
+import itertools
+import math
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+import pytest
+from mpmath import mp
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+from scipy.stats import binom
+
+import hockeystick as hs
+from hockeystick.precision import shuffled_reports as slow
+from hockeystick.privacy_loss import CellLoss, CoinsLoss, CountLoss, DominatedLoss, dominating_pair
+from hockeystick.privacy_loss.core.base import PrivacyLoss
+
+# (epsilon of the randomizer, users, epsilons)
+PAIRS = [
+    (1.0, 2, (0.0, 0.5, 0.9)),
+    (1.0, 5, (0.0, 0.3, 0.7)),
+    (0.1, 40, (0.0, 0.01, 0.05)),
+    (3.0, 60, (0.1, 1.0, 2.5)),
+    (6.0, 115, (0.5, 5.0)),
+    (1.0, 120, (0.0, 0.4)),
+]
+
+
+def profile(loss: CellLoss, epsilon: float) -> float:
+    """Return the profile of the atoms."""
+    atoms = loss.atoms()
+    kept = atoms.loss > epsilon
+    return float((np.exp(atoms.log_p[kept]) * -np.expm1(epsilon - atoms.loss[kept])).sum())
+
+
+@pytest.mark.parametrize(("local", "users", "epsilons"), PAIRS)
+def test_the_clones_pair_lies_between_its_two_losses(
+    local: float, users: int, epsilons: tuple[float, ...]
+) -> None:
+    above, below = (CoinsLoss(local, 2, users, side) for side in (True, False))
+    for epsilon in epsilons:
+        with mp.workdps(40):
+            truth = float(slow.clones_delta(mp.mpf(local), users, mp.mpf(epsilon)))
+        low, high = profile(below, epsilon), profile(above, epsilon)
+        assert low <= truth * (1 + 1e-11)
+        assert high >= truth * (1 - 1e-11)
+        assert high - low <= 1e-3 * truth
+
+
+@pytest.mark.parametrize(
+    ("local", "categories", "users", "epsilons"),
+    [
+        (1.0, 3, 2, (0.0, 0.5)),
+        (1.0, 3, 30, (0.0, 0.2)),
+        (4.0, 3, 120, (0.2, 1.5)),
+        (2.0, 10, 140, (0.1, 0.6)),
+    ],
+)
+def test_others_that_hold_a_third_category_are_known_from_below(
+    local: float, categories: int, users: int, epsilons: tuple[float, ...]
+) -> None:
+    loss = CoinsLoss(local, categories, users, above=False)
+    for epsilon in epsilons:
+        with mp.workdps(30):
+            args = mp.mpf(local), categories, users, mp.mpf(epsilon)
+            truth = float(slow.third_category_delta(*args))
+        assert truth * (1 - 2e-3) <= profile(loss, epsilon) <= truth * (1 + 1e-11)
+
+
+@pytest.mark.parametrize(("local", "categories"), [(1.0, 2), (1.0, 5), (3.0, 2), (0.2, 3)])
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("held", [True, False])
+def test_a_count_is_known_to_the_digits_of_floats(
+    local: float, categories: int, shared: bool, held: bool
+) -> None:
+    users = 50
+    loss = CountLoss(local, categories, users, shared, held)
+    with mp.workdps(40):
+        odds = mp.exp(mp.mpf(local))
+        rare = 1 / (odds + categories - 1)
+        likely, base = odds * rare, odds * rare if shared else rare
+        others = [*slow.binomial(users - 1, base / (1 - base)), mp.zero]
+        first, second = (likely, rare) if held else (rare, likely)
+        for epsilon in (0.0, 0.05, 0.19):
+            truth = mp.zero
+            for k, mass in enumerate(others):
+                before = others[k - 1] if k else mp.zero
+                p, q = ((1 - s) * mass + s * before for s in (first, second))
+                truth += max(p - mp.exp(mp.mpf(epsilon)) * q, 0)
+            assert profile(loss, epsilon) == pytest.approx(float(truth), rel=1e-11)
+            assert profile(loss, epsilon) <= truth * (1 + mp.mpf("1e-12"))
+
+
+def outcomes(matrix: NDArray[np.float64], data: tuple[int, ...]) -> dict[tuple[int, ...], float]:
+    """Return the probability of each multiset of reports."""
+    found: dict[tuple[int, ...], float] = defaultdict(float)
+    for reports in itertools.product(range(matrix.shape[1]), repeat=len(data)):
+        weight = math.prod(float(matrix[x, y]) for x, y in zip(data, reports, strict=True))
+        found[tuple(sorted(reports))] += weight
+    return found
+
+
+def enumerated(matrix: NDArray[np.float64], users: int, epsilon: float) -> float:
+    """Return delta of shuffled reports, the worst over all data of all users."""
+    worst, inputs = 0.0, range(matrix.shape[0])
+    for rest in itertools.combinations_with_replacement(inputs, users - 1):
+        laws = [outcomes(matrix, (x, *rest)) for x in inputs]
+        for one, other in itertools.permutations(laws, 2):
+            delta = sum(max(p - math.exp(epsilon) * other[key], 0.0) for key, p in one.items())
+            worst = max(worst, delta)
+    return worst
+
+
+def extremal(rng: np.random.Generator, inputs: int, local: float) -> NDArray[np.float64]:
+    """Return a random extremal randomizer: each column takes two values, as e^local to 1."""
+    ones = np.array(list(itertools.product((1.0, math.exp(local)), repeat=inputs))).T
+    columns = ones[:, rng.permutation(ones.shape[1])]
+    solve: Any = linprog
+    solved = solve(rng.normal(size=columns.shape[1]), A_eq=columns, b_eq=np.ones(inputs))
+    matrix = columns * solved.x
+    return np.asarray(matrix[:, solved.x > 1e-12])
+
+
+@pytest.mark.parametrize("users", [2, 3, 4, 5])
+def test_no_random_extremal_randomizer_costs_more_than_the_clones(users: int) -> None:
+    rng = np.random.default_rng(20_230 + users)
+    for _ in range(40 if users < 5 else 8):
+        local = float(rng.uniform(0.2, 3.0))
+        matrix = extremal(rng, int(rng.integers(2, 4)), local)
+        if matrix.shape[1] ** users > 4000:
+            continue
+        loss = CoinsLoss(local, 2, users, above=True)
+        for share in (0.0, 0.3, 0.7, 0.95):
+            truth = enumerated(matrix, users, share * local)
+            assert truth <= profile(loss, share * local) * (1 + 1e-9) + 1e-13
+
+
+def response(local: float, categories: int) -> NDArray[np.float64]:
+    """Return randomized response as a matrix."""
+    matrix = np.ones((categories, categories)) + np.diag(np.full(categories, math.expm1(local)))
+    return np.asarray(matrix / matrix.sum(axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize(("categories", "users"), [(2, 2), (2, 5), (2, 9), (3, 2), (3, 5), (4, 4)])
+@pytest.mark.parametrize("local", [0.5, 2.0])
+def test_randomized_response_lies_inside_its_interval(
+    categories: int, users: int, local: float
+) -> None:
+    plan = hs.ShuffledReports(hs.RandomizedResponse(local, categories), users)
+    for share in (0.1, 0.5, 0.9):
+        truth = enumerated(response(local, categories), users, share * local)
+        found = hs.delta(plan, share * local)
+        assert isinstance(found, hs.Certified)
+        assert found.lower <= truth * (1 + 1e-9)
+        assert truth <= found.upper * (1 + 1e-9)
+        assert found.lower > 0.0
+
+
+def test_next_to_the_randomizers_epsilon_binary_response_attains_the_clones() -> None:
+    local, users = 1.0, 6
+    for epsilon in (0.9, 0.99):
+        truth = enumerated(response(local, 2), users, epsilon)
+        assert profile(CoinsLoss(local, 2, users, above=True), epsilon) == pytest.approx(
+            truth, rel=1e-9
+        )
+        count = CountLoss(local, 2, users, shared=True, held=True)
+        assert profile(count, epsilon) == pytest.approx(truth, rel=1e-9)
+
+
+def test_others_who_share_the_datum_cost_more_than_the_variation_ratio_says() -> None:
+    # Three categories, data (0, 0) against (1, 0): the outcome {0, 0} alone.
+    local, epsilon = 1.0, 0.9
+    alone = (math.exp(2) - math.exp(1.9)) / (math.e + 2) ** 2
+    third = float(slow.third_category_delta(mp.mpf(1), 3, 2, mp.mpf("0.9")))
+    assert third == pytest.approx(0.0116196, rel=1e-5)
+    assert alone == pytest.approx(0.0315855, rel=1e-5)
+    found = hs.delta(hs.ShuffledReports(hs.RandomizedResponse(local, 3), 2), epsilon)
+    assert isinstance(found, hs.Certified)
+    assert third < alone <= found.upper
+
+
+def test_one_user_sends_what_the_randomizer_makes() -> None:
+    for randomizer in (hs.RandomizedResponse(1.0, 4), hs.PureDP(2.0), hs.UnaryEncoding(1.0)):
+        assert dominating_pair(hs.ShuffledReports(randomizer, 1)) == dominating_pair(randomizer)
+
+
+def test_what_tells_nothing_stays_so_and_what_tells_all_does_too() -> None:
+    assert hs.epsilon(hs.ShuffledReports(hs.PureDP(0.0), 10), 1e-6).upper == 0.0
+    for randomizer in (hs.PureDP(math.inf), hs.RandomizedResponse(math.inf, 3)):
+        assert hs.delta(hs.ShuffledReports(randomizer, 10), 5.0).lower == 1.0
+
+
+def test_no_amplification_is_credited_to_a_randomizer_beyond_its_range() -> None:
+    for local in (20.5, 1e-7):
+        found = hs.epsilon(hs.ShuffledReports(hs.PureDP(local), 10**6), 1e-30)
+        assert isinstance(found, hs.Certified)
+        assert local * (1 - 1e-9) <= found.upper <= local * (1 + 1e-9)
+
+
+def test_other_randomizers_have_the_clones_upper_end_and_no_lower_one() -> None:
+    bits = hs.delta(hs.ShuffledReports(hs.UnaryEncoding(1.0), 100), 0.3)
+    pure = hs.delta(hs.ShuffledReports(hs.PureDP(1.0), 100), 0.3)
+    assert isinstance(bits, hs.Certified)
+    assert isinstance(pure, hs.Certified)
+    assert bits.upper == pytest.approx(pure.upper, rel=1e-9)
+    assert bits.lower == 0.0 < pure.lower
+
+
+@pytest.mark.parametrize(
+    ("randomizer", "users", "reason"),
+    [
+        (hs.ApproxDP(1.0, 1e-6), 100, "finite epsilon"),
+        (hs.ZCDP(0.5), 100, "finite epsilon"),
+        (hs.UnaryEncoding(math.inf), 100, "finite epsilon"),
+        (hs.PureDP(1.0), 10**9 + 1, "1,000,000,000 users"),
+    ],
+)
+def test_what_has_no_analysis_is_refused_with_the_reason(
+    randomizer: hs.Mechanism, users: int, reason: str
+) -> None:
+    with pytest.raises(hs.UnsupportedError, match=reason):
+        hs.epsilon(hs.ShuffledReports(randomizer, users), 1e-6)
+
+
+def by_incomplete_beta(local: float, users: int, epsilon: float) -> float:
+    """Return delta of the clones' pair by scipy's binomial tails, coins by coins.
+
+    ``E[(S/t - kappa)_+] = b(j-1; t-1)/2 - kappa P(Bin(t, 1/2) >= j)`` with j the first number of
+    heads above ``t (1 + kappa)/2``.
+    """
+    tau = math.tanh(0.5 * local)
+    kappa = math.tanh(0.5 * epsilon) / tau
+    spread, center = math.sqrt(users * tau * (1 - tau)), (users - 1) * (1 - tau)
+    t = np.arange(max(0, int(center - 12 * spread)), int(center + 12 * spread)) + 1
+    j = np.floor(0.5 * t * (1 + kappa)) + 1
+    each = 0.5 * binom.pmf(j - 1, t - 1, 0.5) - kappa * binom.sf(j - 1, t, 0.5)
+    mass = binom.pmf(t - 1, users - 1, 1 - tau)
+    return float((1 + math.exp(epsilon)) * tau * (mass @ each))
+
+
+@pytest.mark.parametrize("local", [0.5, 3.0, 8.0])
+@pytest.mark.parametrize("spreads", [1.0, 3.0, 5.0])
+def test_a_million_users_are_known_to_one_part_in_a_thousand(local: float, spreads: float) -> None:
+    users = 10**6
+    above, below = (CoinsLoss(local, 2, users, side) for side in (True, False))
+    tau = math.tanh(0.5 * local)
+    epsilon = spreads * 2.0 * tau / math.sqrt(users * (1.0 - tau))
+    truth = by_incomplete_beta(local, users, epsilon)
+    low, high = profile(below, epsilon), profile(above, epsilon)
+    assert low <= truth * (1 + 1e-8)
+    assert truth * (1 - 1e-8) <= high <= low * (1 + 1e-3)
+
+
+def test_rounds_compose() -> None:
+    plan = hs.ShuffledReports(hs.RandomizedResponse(4.0, 3), 10_000)
+    once, rounds = (hs.epsilon(plan**k, 1e-6) for k in (1, 20))
+    assert isinstance(once, hs.Certified)
+    assert isinstance(rounds, hs.Certified)
+    assert 3.0 * once.upper < rounds.upper < 20.0 * once.upper
+    assert rounds.upper < 1.1 * rounds.lower
+
+
+def test_both_ends_of_a_pair_are_known_in_the_losses() -> None:
+    pair = dominating_pair(hs.ShuffledReports(hs.RandomizedResponse(2.0, 3), 50))
+    found: PrivacyLoss | None = pair.removing
+    assert isinstance(found, DominatedLoss)
+    assert found == pair.adding
+    assert found.above == CoinsLoss(2.0, 2, 50, above=True)
+    assert isinstance(found.below, CoinsLoss | CountLoss)
+    assert found.supremum == pytest.approx(2.0, rel=1e-9)

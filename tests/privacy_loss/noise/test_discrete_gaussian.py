@@ -1,0 +1,149 @@
+"""The loss of discrete Gaussian noise."""
+
+import math
+
+import pytest
+from mpmath import mp
+
+import hockeystick as hs
+from hockeystick.privacy_loss import DiscreteGaussianLoss
+from hockeystick.privacy_loss.core.atomic import LEAST
+
+
+@pytest.mark.parametrize(
+    ("square", "truth"),
+    [("4", "0.00724877684595257949795"), ("0.5", "0.189658529428397076689")],
+)
+def test_delta_is_the_known_value(square: str, truth: str) -> None:
+    sigma = float(mp.sqrt(mp.mpf(square)))
+    found = float(DiscreteGaussianLoss(sigma, 1).delta(mp.one))
+    assert found == pytest.approx(float(truth), rel=1e-14)
+
+
+@pytest.mark.parametrize("shift", [1, 3])
+@pytest.mark.parametrize("sigma", [0.05, 0.2, 0.399, 0.401, 0.7, 3.0, 40.0, 300.0])
+@pytest.mark.parametrize("c", [1e-9, 0.01, 0.5, 1.0, 2.25, 60.0])
+def test_the_moments_are_those_of_theta_functions(sigma: float, shift: int, c: float) -> None:
+    found = DiscreteGaussianLoss(sigma, shift).cgf_bounds(c)
+    with mp.workdps(60):
+        square, x = mp.mpf(repr(sigma)) ** 2, mp.mpf(c) * shift
+        nome = mp.exp(-1 / (2 * square))
+        # theta(x) = exp(-x^2/(2 s^2)) theta_3(i x/(2 s^2)), by Jacobi, without the dual sum.
+        if sigma < 5:
+            near = mp.nint(x)
+            theta = mp.fsum(
+                mp.exp(-((k - x) ** 2) / (2 * square))
+                for k in range(int(near) - 80, int(near) + 80)
+            )
+            norm = mp.jtheta(3, 0, nome)
+            ratio = theta / norm
+        else:
+            ratio = mp.one
+        truth = mp.mpf(c) * (mp.mpf(c) + 1) * shift**2 / (2 * square) + mp.log(ratio)
+        assert abs(found.midpoint - truth) <= found.radius
+        assert found.radius <= 1e-13 * found.midpoint
+
+
+@pytest.mark.parametrize("sigma", [0.35, 2.0, 11.0])
+def test_renyi_divergences_stay_below_the_concentrated_line_and_touch_it(sigma: float) -> None:
+    loss = DiscreteGaussianLoss(sigma, 2)
+    for c in (0.25, 0.3, 1.0, 1.75, 4.0):
+        line = c * (c + 1.0) * 2.0 / sigma**2
+        found = loss.cgf_bounds(c)
+        assert found.midpoint - found.radius <= line * (1 + 1e-14)
+        if (2 * c).is_integer():
+            assert found.midpoint == pytest.approx(line, rel=1e-14)
+        assert loss.cgf_upper(c) >= line
+
+
+def test_its_limit_is_that_of_the_chi_square_divergence() -> None:
+    assert DiscreteGaussianLoss(3.0, 2).limit_square == pytest.approx(math.expm1(4 / 9), rel=1e-14)
+
+
+@pytest.mark.parametrize("sigma", [0.01, 0.5, 6.0, 250.0])
+def test_what_is_not_listed_is_as_small_as_promised(sigma: float) -> None:
+    loss = DiscreteGaussianLoss(sigma, 1)
+    size = loss.atoms().loss.size
+    last = (size - 2) // 2
+    with mp.workdps(30):
+        half = 1 / (2 * mp.mpf(repr(sigma)) ** 2)
+        rest = 2 * mp.fsum(mp.exp(-(k**2) * half) for k in range(last + 1, last + 400))
+        assert mp.log(rest) < LEAST
+
+
+def test_neither_it_nor_continuous_noise_is_always_the_better() -> None:
+    coarse, smooth = hs.DiscreteGaussian(2.0), hs.Gaussian(2.0)
+    assert hs.delta(coarse, epsilon=1).lower > hs.delta(smooth, epsilon=1).upper
+    rough, even = hs.DiscreteGaussian(0.7), hs.Gaussian(0.7)
+    assert hs.delta(rough, epsilon=1).upper < hs.delta(even, epsilon=1).lower
+
+
+@pytest.mark.parametrize("epsilon", [5.0, 60.0, 397.3, 400.0])
+def test_far_tails_keep_their_digits(epsilon: float) -> None:
+    with mp.workdps(50):
+        found = DiscreteGaussianLoss(4.5, 2).delta(mp.mpf(epsilon))
+    # The losses are 400 exactly at one output, whose share is 0.
+    with mp.workdps(300):
+        half = 1 / (2 * mp.mpf("4.5") ** 2)
+        first = int(mp.floor(epsilon / (4 * half) - 1)) + 1
+        norm = mp.jtheta(3, 0, mp.exp(-half))
+        truth = mp.fsum(
+            (mp.exp(-(k**2) * half) - mp.exp(epsilon - (k + 2) ** 2 * half)) / norm
+            for k in range(first, first + 400)
+        )
+        assert abs(found - truth) < mp.mpf(10) ** -45 * truth
+
+
+@pytest.mark.parametrize("sigma", [3.99, 4.01, 120.0])
+def test_tables_and_sums_give_the_same_tails(sigma: float) -> None:
+    loss = DiscreteGaussianLoss(sigma, 1)
+    with mp.workdps(30):
+        for place in (0.1, 10.0, 23.5, 24.5):
+            epsilon = mp.mpf(place / sigma)
+            half = 1 / (2 * mp.mpf(repr(sigma)) ** 2)
+            first = int(mp.floor(epsilon / (2 * half) - mp.mpf(0.5))) + 1
+            places = range(first, first + int(12 * sigma) + 20)
+            own = mp.fsum(mp.exp(-(k**2) * half) for k in places)
+            other = mp.fsum(mp.exp(-((k + 1) ** 2) * half) for k in places)
+            norm = mp.jtheta(3, 0, mp.exp(-half)) if sigma < 5 else mp.sqrt(mp.pi / half)
+            truth = (own - mp.exp(epsilon) * other) / norm
+            assert abs(loss.delta(epsilon) - truth) < mp.mpf(10) ** -18 * truth
+
+
+def test_a_larger_sigma_costs_less() -> None:
+    deltas = [hs.delta(hs.DiscreteGaussian(s), 0.5).upper for s in (0.3, 0.6, 1, 1.7, 4, 10)]
+    assert deltas == sorted(deltas, reverse=True)
+
+
+@pytest.mark.parametrize("shift", [1, 4])
+@pytest.mark.parametrize("sigma", [0.03, 0.39, 0.41, 3.3, 77.7])
+def test_the_atoms_are_those_of_the_definition_as_far_as_they_are_listed(
+    sigma: float, shift: int
+) -> None:
+    atoms = DiscreteGaussianLoss(sigma, shift).atoms()
+    size = atoms.loss.size
+    last = (size - 1 - shift) // 2
+    with mp.workdps(50):
+        half = 1 / (2 * mp.mpf(repr(sigma)) ** 2)
+        reach = 20 + int(15 * sigma)
+        norm = mp.fsum(mp.exp(-(k**2) * half) for k in range(-reach, reach + 1))
+        for index in range(0, size, 1 + size // 50):
+            k = index - last - shift
+            truth = -(k**2) * half - mp.log(norm)
+            assert abs(atoms.log_p[index] - truth) <= atoms.error[index]
+            loss = (2 * k + shift) * shift * half
+            assert abs(atoms.loss[index] - loss) <= 4 * 2.0**-52 * abs(loss)
+    assert (atoms.error <= 4e-15 * (abs(atoms.log_p) + 10.0)).all()
+
+
+@pytest.mark.parametrize("c", [1.0, 20.0, 60.0])
+def test_the_bound_on_what_is_omitted_holds_the_tail(c: float) -> None:
+    loss = DiscreteGaussianLoss(2.0, 1)
+    last = (loss.atoms().loss.size - 2) // 2
+    with mp.workdps(30):
+        norm = mp.jtheta(3, 0, mp.exp(mp.mpf(-1) / 8))
+        terms = (mp.exp((c * (2 * k + 1) - k**2) / mp.mpf(8)) for k in range(last + 1, last + 400))
+        tail = mp.fsum(terms) / norm
+        assert mp.log(tail) <= loss.omitted(c)
+        assert loss.omitted(c) <= max(mp.log(tail), LEAST) + 1
+    assert loss.omitted(90.0) == math.inf

@@ -1,0 +1,311 @@
+"""The loss of multivariate Laplace noise: against quadrature over the length of the noise."""
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from mpmath import mp
+
+import hockeystick as hs
+from hockeystick.precision.multivariate_laplace import (
+    _total,
+    kappa_of,
+    multivariate_laplace_delta,
+)
+from hockeystick.privacy_loss import (
+    DominatingPair,
+    MultivariateLaplaceLoss,
+    NoAnalysisError,
+    RevealingLoss,
+    dominating_pair,
+)
+from hockeystick.privacy_loss.core.uncertain_endpoints import Edges, exact_edges
+
+# (scale, dimension): two dimensions, where the density rises to the ends; three, where it is cut
+# off; many, at distances of both kinds.
+NOISES = [(1.0, 2), (0.4, 3), (3 / 11, 11), (2.0, 11), (0.1, 101), (0.02, 4)]
+each_noise = pytest.mark.parametrize(("scale", "dimension"), NOISES)
+
+
+def distance(scale: float) -> Any:
+    """Return e, of a scale read as a decimal."""
+    return 1 / mp.mpf(repr(scale))
+
+
+def below(c: Any, n: int) -> Any:
+    """Return how likely the cosine of a uniform direction in R^n is below c."""
+    half = mp.mpf(n - 1) / 2
+    return mp.re(mp.betainc(half, half, 0, (1 + c) / 2, regularized=True))
+
+
+def mean_over_lengths(function: Any, start: Any, n: int) -> Any:
+    """Return the mean of a function of a Gamma(n) length above a start."""
+    spread = mp.sqrt(n)
+    cuts = [start + 2 * spread * k for k in range(6)] + [max(start, n) + 40 * spread + 90]
+    return mp.quad(lambda r: mp.exp((n - 1) * mp.log(r) - r - mp.loggamma(n)) * function(r), cuts)
+
+
+def own_tail(level: Any, scale: float, n: int) -> Any:
+    """Return ``P(L > l)``: where ``|u + y| - |y| > l`` of a noise y at angle c to u."""
+    e = distance(scale)
+    start = (e - level) / 2
+    near = mp.gammainc(n, 0, start, regularized=True)
+    term = lambda r: below(-(2 * r * level + level**2 - e**2) / (2 * r * e), n)  # noqa: E731
+    return near + mean_over_lengths(term, start, n)
+
+
+def other_tail(level: Any, scale: float, n: int) -> Any:
+    """Return ``Q(L > l)``: where ``|x| - |x - u| > l`` of a noise x at angle c to u."""
+    e = distance(scale)
+    term = lambda r: below(-(2 * r * level - level**2 + e**2) / (2 * r * e), n)  # noqa: E731
+    return mean_over_lengths(term, (e + level) / 2, n)
+
+
+@each_noise
+def test_the_profile_is_that_of_quadrature_over_the_length(scale: float, dimension: int) -> None:
+    with mp.workdps(40):
+        for share in ("0.02", "0.8"):
+            epsilon = distance(scale) * mp.mpf(share)
+            own, other = (tail(epsilon, scale, dimension) for tail in (own_tail, other_tail))
+            truth = own - mp.exp(epsilon) * other
+            found = MultivariateLaplaceLoss(scale, dimension).delta(epsilon)
+            assert abs(found - truth) <= mp.mpf(10) ** -24 * own
+
+
+@each_noise
+def test_the_cells_are_those_of_quadrature_over_the_length(scale: float, dimension: int) -> None:
+    loss = MultivariateLaplaceLoss(scale, dimension)
+    edges = loss.reach * np.array([-0.9, -0.2, 0.55, 0.97])
+    masses = loss.cells(edges)
+    with mp.workdps(40):
+        for tail, log in ((own_tail, masses.log_p), (other_tail, masses.log_q)):
+            above = [tail(mp.mpf(float(edge)), scale, dimension) for edge in edges]
+            for k in range(edges.size - 1):
+                mass = above[k] - above[k + 1]
+                # A difference of tails has no more digits than they have.
+                slack = mp.mpf(10) ** -24 * above[k] / mass
+                assert abs(log[k] - mp.log(mass)) <= masses.error[k] + slack
+    assert masses.error.max() < 1e-11
+
+
+@pytest.mark.parametrize(
+    ("dimension", "multiplier", "epsilon", "truth"),
+    [
+        (11, 3, 1, "0.16321"),
+        (11, 3, 2, "0.02475"),
+        (101, 10, 1, "0.12847"),
+        (101, 10, 2, "0.02052"),
+    ],
+)
+def test_known_values_of_delta(dimension: int, multiplier: int, epsilon: int, truth: str) -> None:
+    found = hs.delta(hs.MultivariateLaplace(multiplier / dimension, dimension), epsilon)
+    assert isinstance(found, hs.Certified)
+    assert f"{found.estimate:.5f}" == truth
+    assert found.relative_width < 1e-13
+
+
+@each_noise
+def test_all_of_the_density_is_one_by_the_wronskian_of_the_bessel_functions(
+    scale: float, dimension: int
+) -> None:
+    with mp.workdps(30):
+        e = Fraction(1) / Fraction(repr(scale))
+        _, total = _total(e, dimension, mp.prec)
+        a, n = mp.mpf(e.numerator) / e.denominator / 2, mp.mpf(dimension)
+        constant = mp.gamma(n / 2) / (2 * mp.pi ** (n / 2) * mp.gamma(n))
+        sphere = 2 * mp.pi ** ((n - 1) / 2) / mp.gamma((n - 1) / 2)
+        weight = mp.gamma((n - 1) / 2) / mp.sqrt(mp.pi) * (2 / a) ** (n / 2 - 1)
+        whole = total * a**n * constant * sphere * weight * mp.besselk(n / 2 - 1, a)
+        assert abs(whole - 1) < mp.mpf(10) ** -27
+
+
+@pytest.mark.parametrize("dimension", [2, 3, 4, 11, 150, 401])
+@pytest.mark.parametrize("half", ["0.001", "0.7", "40", "3000"])
+def test_kappa_is_a_quotient_of_bessel_functions(dimension: int, half: str) -> None:
+    with mp.workdps(30):
+        a, order = mp.mpf(half), mp.mpf(dimension) / 2
+        truth = (dimension - 1) / a * mp.besselk(order, a) / mp.besselk(order - 1, a)
+        assert abs(kappa_of(dimension, a) / truth - 1) < mp.mpf(10) ** -27
+
+
+@each_noise
+def test_the_masses_add_up_on_any_grid(scale: float, dimension: int) -> None:
+    loss = MultivariateLaplaceLoss(scale, dimension)
+    for count in (3, 40, 3001):
+        edges = np.linspace(-loss.reach, loss.reach, count)
+        edges = np.concatenate(([-math.inf], edges[1:-1], [math.inf]))
+        masses = loss.cells(edges)
+        for log in (masses.log_p, masses.log_q):
+            assert math.fsum(np.exp(log)) == pytest.approx(1.0, abs=1e-11)
+        # The loss of each cell is between its ends.
+        mean, slack = masses.log_p - masses.log_q, 2.0 * masses.error
+        sure = slack < 1.0
+        assert (mean + slack >= edges[:-1])[sure].all()
+        assert (mean - slack <= edges[1:])[sure].all()
+
+
+def test_a_cell_as_narrow_as_a_billionth_keeps_its_digits() -> None:
+    edges = np.array([0.3, 0.3 + 1e-9])
+    masses = MultivariateLaplaceLoss(0.4, 3).cells(edges)
+    with mp.workdps(40):
+        a, kappa = mp.mpf("1.25"), mp.mpf("1.6") * mp.mpf("1.8")
+        density = lambda t: mp.exp(a * t) * (kappa + 1 - t * t)  # noqa: E731
+        ends = [mp.mpf(float(edge)) / (2 * a) for edge in edges]
+        mass = mp.quad(density, ends) / mp.quad(density, [-1, 1])
+        assert abs(masses.log_p[0] - mp.log(mass)) <= masses.error[0] < 1e-12
+
+
+@each_noise
+def test_uncertain_edges_are_covered_by_the_error(scale: float, dimension: int) -> None:
+    loss = MultivariateLaplaceLoss(scale, dimension)
+    given = exact_edges(loss.reach * np.linspace(-0.8, 0.8, 60))
+    moved = 1e-7 * loss.reach
+    unsure = given._replace(
+        error=np.full_like(given.at, moved), stretch=np.full_like(given.width, 0.02)
+    )
+    wide = loss.spans(unsure)
+    for way in (1.0, -1.0):
+        shift = way * moved * np.resize([1.0, -1.0, 0.3], given.at.size)
+        other = loss.cells(given.at + shift)
+        for one, two in ((wide.log_p, other.log_p), (wide.log_q, other.log_q)):
+            assert (np.abs(one - two) <= wide.error + other.error).all()
+
+
+def test_an_edge_next_to_an_end_that_is_not_known_makes_an_error_that_says_so() -> None:
+    loss = MultivariateLaplaceLoss(1.0, 3)
+    at = np.array([0.5, 1.0 - 1e-12, 1.0])
+    edges = Edges(at, np.array([0.0, 1e-12, 0.0]), np.diff(at), np.full(2, 1e-15))
+    assert loss.spans(edges).error[1] == math.inf
+
+
+@each_noise
+def test_edges_some_ulps_from_an_end_are_moved_there_and_lose_no_mass(
+    scale: float, dimension: int
+) -> None:
+    loss = MultivariateLaplaceLoss(scale, dimension)
+    near = loss.reach * (1.0 - 2.0**-52 * np.array([400.0, 60.0, 31.0, 9.0, 2.0, 0.0, -2.0]))
+    edges = np.concatenate((-near[::-1], near))
+    masses = loss.cells(edges)
+    for log in (masses.log_p, masses.log_q):
+        assert math.fsum(np.exp(log)) == pytest.approx(1.0, abs=1e-11)
+    # Of what is less likely than any float nothing need be known.
+    assert (masses.error < math.inf)[masses.log_p > -900.0].all()
+    assert loss.displacement >= 341 * 2.0**-52 * loss.reach
+
+
+@pytest.mark.parametrize("order", [0.5, 3.0, 40.0])
+def test_moments_are_quotients_of_bessel_functions(order: float) -> None:
+    loss = MultivariateLaplaceLoss(3 / 11, 11)
+    found = loss.cgf_bounds(order)
+    with mp.workdps(30):
+        a = distance(3 / 11) / 2
+        kappa = 10 / a * mp.besselk(5.5, a) / mp.besselk(4.5, a)
+
+        def total(b: Any) -> Any:
+            rise = 2 / b * mp.besseli(5.5, b) * mp.gamma(6)
+            return (2 / b) ** 4.5 * (kappa * mp.gamma(5) * mp.besseli(4.5, b) + rise)
+
+        truth = mp.log(total(a * (1 + 2 * mp.mpf(order))) / total(a))
+        assert abs(found.midpoint - truth) <= found.radius
+    assert found.radius < 1e-5 * found.midpoint
+
+
+def test_ten_runs_cost_what_the_integral_along_a_line_says() -> None:
+    scale, runs, epsilon = 0.8, 10, 6.0
+    found = hs.delta(hs.MultivariateLaplace(scale, dimension=3) ** runs, epsilon)
+    assert isinstance(found, hs.Certified)
+    with mp.workdps(25):
+        a = distance(scale) / 2
+        kappa = 2 / a * (1 + 1 / a)
+
+        def total(b: Any) -> Any:
+            rise = 4 * (b * mp.cosh(b) - mp.sinh(b)) / b**3
+            return 2 * kappa * mp.sinh(b) / b + rise
+
+        def term(t: Any) -> Any:
+            z = mp.mpc(2, t)
+            grown = (total(a * (1 + 2 * z)) / total(a)) ** runs
+            return (grown * mp.exp(-epsilon * z) / (z * (z + 1))).real
+
+        truth = mp.quad(term, [0, 1, 2, 4, 8, 16, 32, 64, 128, 256]) / mp.pi
+        assert found.lower <= truth <= found.upper
+    assert found.relative_width < 1e-4
+
+
+def test_a_smaller_distance_has_a_smaller_profile() -> None:
+    with mp.workdps(20):
+        for dimension in (2, 5, 40):
+            found = [
+                multivariate_laplace_delta(mp.mpf("0.3"), Fraction(e, 10), dimension)
+                for e in (4, 8, 9, 30, 31)
+            ]
+            assert found == sorted(found)
+            assert 0 < found[0] < found[1]
+
+
+def test_a_nudge_moves_the_profile_to_either_side() -> None:
+    loss = MultivariateLaplaceLoss(0.5, 6)
+    with mp.workdps(30):
+        low, middle, high = (loss.delta(mp.mpf("0.4"), nudge) for nudge in (-1, 0, 1))
+        assert low < middle < high < low * (1 + mp.mpf(10) ** -14)
+
+
+def test_beyond_the_largest_loss_nothing_is_left_and_below_0_both_directions_agree() -> None:
+    with mp.workdps(30):
+        assert multivariate_laplace_delta(mp.mpf(2), Fraction(2), 5) == 0
+        below_0 = multivariate_laplace_delta(-mp.mpf("0.5"), Fraction(2), 5)
+        own, other = (mp.mpf("0.5") * k for k in (-1, 1))
+        mirrored = multivariate_laplace_delta(other, Fraction(2), 5)
+        assert abs(below_0 - (1 - mp.exp(own) + mp.exp(own) * mirrored)) < mp.mpf(10) ** -28
+
+
+def test_in_one_dimension_it_is_laplace_noise() -> None:
+    for scale in (0.3, 2.0, 0.0, math.inf):
+        assert dominating_pair(hs.MultivariateLaplace(scale, 1)) == dominating_pair(
+            hs.Laplace(scale)
+        )
+
+
+def test_without_noise_everything_shows_and_with_infinite_noise_nothing() -> None:
+    assert dominating_pair(hs.MultivariateLaplace(math.inf, 3)) == DominatingPair(None, None)
+    shown = dominating_pair(hs.MultivariateLaplace(0.0, 3))
+    assert shown == DominatingPair(RevealingLoss(1.0, True), RevealingLoss(1.0, False))
+
+
+@pytest.mark.parametrize(("scale", "dimension"), [(1e-8, 3), (1e7, 3), (1.0, 10**9)])
+def test_what_floats_do_not_hold_is_refused(scale: float, dimension: int) -> None:
+    with pytest.raises(NoAnalysisError, match="is analysed for scales from 1e-07 to 1e\\+06"):
+        dominating_pair(hs.MultivariateLaplace(scale, dimension))
+
+
+@pytest.mark.parametrize(("scale", "dimension"), [(1e-7, 2), (1e6, 2), (1e-4, 3), (1.0, 10**8)])
+def test_at_the_ends_of_what_is_analysed_the_masses_add_up(scale: float, dimension: int) -> None:
+    loss = MultivariateLaplaceLoss(scale, dimension)
+    masses = loss.cells(np.array([-math.inf, 0.0, 0.5 * loss.reach, math.inf]))
+    assert math.fsum(np.exp(masses.log_p)) == pytest.approx(1.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("multiplier", [1000.0, 1206590.0])
+def test_in_a_million_dimensions_it_is_nearly_a_gaussian(multiplier: float) -> None:
+    dimension = 1_206_590
+    noise = hs.MultivariateLaplace(multiplier / dimension, dimension)
+    mu = math.sqrt(dimension) / multiplier
+    near = hs.delta(hs.GDP(mu), epsilon=mu).upper
+    for plan, slack in ((noise, 1e-3), (noise @ hs.MultivariateLaplace(math.inf, 2), 1e-3)):
+        found = hs.delta(plan, epsilon=mu)
+        assert isinstance(found, hs.Certified)
+        assert found.estimate == pytest.approx(near, rel=slack)
+        assert found.relative_width < 1e-4
+
+
+def test_a_poisson_sample_of_it_is_accounted_in_both_ways_alike() -> None:
+    plan = hs.PoissonSubsampled(hs.MultivariateLaplace(0.5, dimension=4), rate=0.1)
+    for epsilon in (0.05, 0.4):
+        exact = hs.delta(plan, epsilon, accountant="closed-form")
+        cells = hs.delta(plan, epsilon, accountant="prv")
+        assert isinstance(exact, hs.Certified)
+        assert isinstance(cells, hs.Certified)
+        assert cells.lower <= exact.estimate <= cells.upper
+        assert cells.relative_width < 1e-3

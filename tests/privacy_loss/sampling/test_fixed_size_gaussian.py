@@ -1,0 +1,431 @@
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+import pytest
+from mpmath import mp, mpc, mpf
+
+from hockeystick.accountants.contour import Contour
+from hockeystick.kernels import fixed_size_gaussian as kernel
+from hockeystick.precision import fixed_size_gaussian as reference
+from hockeystick.precision.profiles import exact, reciprocal
+from hockeystick.privacy_loss import Composition, GaussianLoss, PrivacyLoss
+from hockeystick.privacy_loss.sampling.fixed_size_gaussian import FixedSizeGaussianLoss
+
+CONTOUR = Contour()
+LOSSES = [
+    FixedSizeGaussianLoss(0.01, 1.0),
+    FixedSizeGaussianLoss(Fraction(16, 600), 1.0),
+    FixedSizeGaussianLoss(1e-6, 0.9),
+    FixedSizeGaussianLoss(0.1, 0.25),
+    FixedSizeGaussianLoss(0.5, 7.0),
+    FixedSizeGaussianLoss(0.9999, 0.6),
+]
+
+
+@cache
+def outcomes(
+    loss: FixedSizeGaussianLoss, reach: float, step: float, _: int
+) -> tuple[list[mpf], list[mpf]]:
+    """Return ``ln r`` and ``phi du`` on the half line, by the trapezoid rule in ``ln(e^x - 1)``."""
+    p, mu = exact(loss.rate), reciprocal(loss.noise_multiplier)
+    ratio, mass = [], []
+    s = mp.mpf(-110)
+    while s < reach:
+        x = mp.log1p(mp.exp(s))
+        ratio.append(mp.log1p(p * mp.expm1(mu * x)))
+        mass.append(step * mp.npdf(x + mu / 2) / (1 + mp.exp(-s)))
+        s += step
+    return ratio, mass
+
+
+def samples(loss: FixedSizeGaussianLoss, c: mpf, height: mpf) -> tuple[list[mpf], list[mpf]]:
+    """Return the outcomes far and fine enough for M(c + i y) up to a height."""
+    reach = 18.0 + math.ceil((1.0 + abs(float(mp.re(c)))) * loss.mu)
+    turning = 1.0 + float(height) * loss.mu / 25.0
+    return outcomes(loss, reach, 0.1 / max(1.0, loss.mu / 1.5) / turning, mp.prec)
+
+
+def atom(loss: FixedSizeGaussianLoss) -> mpf:
+    """Return the mass of the outcomes without a loss."""
+    mu = reciprocal(loss.noise_multiplier)
+    return (1 - exact(loss.rate)) * (1 - 2 * mp.ncdf(-mu / 2))
+
+
+def mgf_line(loss: FixedSizeGaussianLoss, c: mpf, step: mpf, count: int) -> list[mpc]:
+    """Return ``M(c + i k step)`` as the two masses and the atom give it, nothing rewritten."""
+    totals = [mp.mpc(atom(loss))] * count
+    for a, mass in zip(*samples(loss, c, step * count), strict=True):
+        forth, back, turn = mass * mp.exp((1 + c) * a), mass * mp.exp(-c * a), mp.expj(step * a)
+        for k in range(count):
+            totals[k] += forth + back
+            forth *= turn
+            back /= turn
+    return totals
+
+
+def moments(loss: FixedSizeGaussianLoss, c: mpf) -> tuple[mpf, mpf, mpf]:
+    """Return M and its first two derivatives at a real point."""
+    sums = [atom(loss), mp.zero, mp.zero]
+    for a, mass in zip(*samples(loss, c, mp.zero), strict=True):
+        forth, back = mass * mp.exp((1 + c) * a), mass * mp.exp(-c * a)
+        sums[0] += forth + back
+        sums[1] += a * (forth - back)
+        sums[2] += a * a * (forth + back)
+    return sums[0], sums[1], sums[2]
+
+
+def cgf_bounds(loss: FixedSizeGaussianLoss, z: complex) -> mpc:
+    """Return ``ln M(z)``."""
+    return mp.log(mgf_line(loss, mp.mpmathify(z), mp.zero, 1)[0])
+
+
+def covers(real: float, imag: float, error: float, truth: mpc) -> bool:
+    """Return whether the true M is within ``exp(error) - 1`` of the value, relative to it."""
+    return bool(abs(mp.exp(truth - mp.mpc(real, imag)) - 1) <= mp.expm1(error))
+
+
+def oracle(
+    loss: FixedSizeGaussianLoss, runs: int, eps: str, line: tuple[str, int, int], square: float = 0
+) -> mpf:
+    """Return delta by the trapezoid rule on a line (c, window, count), to about 20 digits.
+
+    ``square`` is the ``mu^2`` of a Gaussian composed with the runs.
+    """
+    c, step = mp.mpf(line[0]), 2 * mp.pi / line[1]
+    values = []
+    for k, one in enumerate(mgf_line(loss, c, step, line[2])):
+        z = mp.mpc(c, k * step)
+        power = one**runs * mp.exp(square * z * (z + 1) / 2 - mp.mpf(eps) * z)
+        values.append((power / (z * (1 + z))).real)
+    total = mp.fsum(values) - values[0] / 2
+    assert abs(values[-1]) < mp.mpf(10) ** -20 * total
+    return total * step / mp.pi
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_the_masses_add_up_to_one(loss: FixedSizeGaussianLoss) -> None:
+    with mp.workdps(40):
+        assert abs(mgf_line(loss, mp.zero, mp.zero, 1)[0] - 1) < mp.mpf(10) ** -30
+    assert loss.atom == pytest.approx(float(atom(loss)), rel=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("rate", "noise", "order", "divergence"),
+    [
+        (0.01, 1.0, 2.0, 2.806392913427391081e-4),
+        (0.01, 1.0, 8.0, 1.25882771219992459e-3),
+        (0.01, 4.0, 8.0, 3.082261762888758295e-5),
+    ],
+)
+def test_the_renyi_divergence_has_its_known_values(
+    rate: float, noise: float, order: float, divergence: float
+) -> None:
+    loss = FixedSizeGaussianLoss(rate, noise)
+    assert loss.cgf_estimate(order - 1.0).value / (order - 1.0) == pytest.approx(
+        divergence, rel=1e-13
+    )
+    value, error = loss.cgf_bounds(order - 1.0)
+    assert abs(value / (order - 1.0) - divergence) <= error + 1e-16 * divergence
+    assert error < 1e-11 * value
+
+
+@pytest.mark.parametrize("c", [1e-3, 0.4, 3.0, 21.0])
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_cumulants_keep_their_digits(loss: FixedSizeGaussianLoss, c: float) -> None:
+    value, slope, curvature = loss.cgf_estimate(c)
+    with mp.workdps(45):
+        m, first, second = moments(loss, mp.mpf(c))
+        assert value == pytest.approx(float(mp.log(m)), rel=1e-12)
+        assert slope == pytest.approx(float(first / m), rel=1e-12)
+        assert curvature == pytest.approx(float(second / m - (first / m) ** 2), rel=1e-10)
+
+
+@pytest.mark.parametrize("c", [1e-6, 0.05, 2.0, 40.0, 300.0])
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_log_mgf_is_within_its_error(loss: FixedSizeGaussianLoss, c: float) -> None:
+    value, error = loss.cgf_bounds(c)
+    with mp.workdps(45):
+        truth = cgf_bounds(loss, c).real
+        assert abs(truth - value) <= error
+    assert error < 1e-10 * value
+
+
+@pytest.mark.parametrize(
+    ("loss", "c", "height", "modest"),
+    [
+        (LOSSES[0], 12.0, 60.0, 1e-12),
+        (LOSSES[1], 3.0, 90.0, 1e-12),
+        (LOSSES[2], 8.0, 150.0, 1e-12),
+        (LOSSES[3], 1.5, 8.0, 1e-11),
+        (LOSSES[4], 30.0, 40.0, 1e-11),
+        (LOSSES[5], 2.0, 9.0, 1e-11),
+    ],
+)
+def test_a_line_is_within_its_error(
+    loss: FixedSizeGaussianLoss, c: float, height: float, modest: float
+) -> None:
+    rule = loss.rule(1.2 * c, height, loss.cgf_estimate(c).value - 40.0)
+    assert rule is not None
+    count, step = 17, height / 16.0
+    real, imag, error = rule.line(c, step, count)
+    with mp.workdps(45):
+        truth = [mp.log(one) for one in mgf_line(loss, mp.mpf(c), mp.mpf(step), count)]
+        for k in range(count):
+            assert covers(real[k], imag[k], error[k], truth[k])
+            # Relative to M(c), the error is round-off and nothing else.
+            assert error[k] * mp.exp(truth[k].real - truth[0].real) < modest * (1 + height)
+
+
+def test_a_tiny_rate_keeps_the_digits_of_m_less_one() -> None:
+    loss = FixedSizeGaussianLoss(1e-6, 1.0)
+    rule = loss.rule(5.0, 100.0, -75.0)
+    assert rule is not None
+    real, _, error = rule.line(5.0, 30.0, 4)
+    assert all(error < 1e-12 * np.abs(real))
+    with mp.workdps(45):
+        truth = [mp.log(one) for one in mgf_line(loss, mp.mpf(5), mp.mpf(30), 4)]
+    assert real == pytest.approx([float(one.real) for one in truth], rel=1e-12)
+
+
+def test_the_rule_holds_far_below_the_tolerance_of_floats() -> None:
+    loss, c, step = FixedSizeGaussianLoss(0.02, 0.8), 4.0, 5.0
+    with mp.workdps(45):
+        rule = loss.rule(c, 4 * step, float(cgf_bounds(loss, c).real) - 70.0)
+        assert rule is not None
+        got = rule.reference_line(c, step, 5)
+        want = [mp.log(one) for one in mgf_line(loss, mp.mpf(c), mp.mpf(step), 5)]
+        for one, other in zip(got, want, strict=True):
+            assert abs(mp.exp(one - other) - 1) < mp.mpf(10) ** -28
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_the_kernel_and_its_twin_agree(loss: FixedSizeGaussianLoss) -> None:
+    rule = loss.rule(2.0, 10.0, -36.0)
+    assert rule is not None
+    real, imag, error = rule.line(2.0, 2.5, 5)
+    with mp.workdps(30):
+        for k, one in enumerate(rule.reference_line(2.0, 2.5, 5)):
+            assert covers(real[k], imag[k], error[k], one)
+
+
+def test_gauss_legendre_is_exact_to_its_degree() -> None:
+    with mp.workdps(30):
+        offset, weight = reference.gauss_legendre(24)
+        for degree in range(48):
+            total = mp.fsum(w * x**degree for x, w in zip(offset, weight, strict=True))
+            assert abs(total * (degree + 1) / mp.mpf(2) ** (degree + 1) - 1) < mp.mpf(10) ** -25
+
+
+@pytest.mark.parametrize("c", [0.1, 2.0, 30.0])
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_the_decay_holds_above_every_height(loss: FixedSizeGaussianLoss, c: float) -> None:
+    decay, k = loss.decay(c), loss.cgf_estimate(c)
+    step, count = 0.1 / math.sqrt(k.second_derivative), 60
+    rule = loss.rule(c, count * step, k.value - 36.0)
+    assert rule is not None
+    real, _, error = rule.line(c, step, count)
+    falls = real[0] + error[0] - real - np.minimum(error, 2.0)
+    exponents = [decay.exponent(j * step) for j in range(1, count)]
+    assert exponents == sorted(exponents)
+    known = error[1:] < 0.5
+    assert known[:30].all()
+    assert all(np.array(exponents)[known] <= (falls[1:] + 2.0 * error[1:] + 1e-12)[known])
+    # The first steps are in the parabola ln|M| = -K'' v^2 / 2, which the layers follow.
+    assert exponents[4] > 0.05 * falls[5]
+
+
+def test_the_part_without_the_atom_vanishes_far_up() -> None:
+    loss = FixedSizeGaussianLoss(0.2, 1.0)
+    bound = loss.decay(1.0).exponent(1e9)
+    assert bound == pytest.approx(loss.cgf_estimate(1.0).value - math.log(loss.atom), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("rate", "runs", "epsilon", "delta"),
+    [
+        (0.01, 1000, 1.0, 9.9054377995653515758e-3),
+        (0.01, 1000, 2.0, 3.9311878558741735944e-5),
+        (Fraction(16, 600), 3534, 8.0, 0.0183788206638339704),
+        (Fraction(16, 600), 3534, 16.0, 2.29760306083325594e-7),
+    ],
+)
+def test_known_compositions(
+    rate: float | Fraction, runs: int, epsilon: float, delta: float
+) -> None:
+    terms = ((FixedSizeGaussianLoss(rate, 1.0), runs),)
+    answer = CONTOUR.delta_of(terms, epsilon)
+    assert answer.lower <= delta <= answer.upper
+    assert answer.upper / answer.lower < 1.0 + 1e-10
+    back = CONTOUR.epsilon_of(terms, delta)
+    assert back.lower <= epsilon <= back.upper
+    assert back.upper / back.lower < 1.0 + 1e-10
+
+
+@pytest.mark.parametrize(
+    ("rate", "noise", "runs", "epsilon", "line"),
+    [
+        (0.001, 1.0, 100_000, "2", ("5", 14, 55)),
+        (0.1, 2.0, 50, "1", ("5", 13, 75)),
+        pytest.param(0.01, 0.5, 1000, "10", ("0.7", 90, 160), marks=pytest.mark.slow),
+        (0.5, 1.0, 100, "30", ("0.5", 125, 40)),
+    ],
+)
+def test_compositions_agree_with_another_line_and_quadrature(
+    rate: float, noise: float, runs: int, epsilon: str, line: tuple[str, int, int]
+) -> None:
+    loss = FixedSizeGaussianLoss(rate, noise)
+    answer = CONTOUR.delta_of(((loss, runs),), float(epsilon))
+    with mp.workdps(40):
+        assert answer.lower <= oracle(loss, runs, epsilon, line) <= answer.upper
+    assert answer.upper / answer.lower < 1.0 + 1e-9
+
+
+def test_it_composes_with_other_losses_and_to_any_number_of_digits() -> None:
+    loss = FixedSizeGaussianLoss(0.05, 1.5)
+    terms: tuple[tuple[PrivacyLoss, int], ...] = ((loss, 300), (GaussianLoss(4.0), 2))
+    answer = CONTOUR.digits(Composition(terms, terms), "delta", 2.0, 25)
+    floats = CONTOUR.delta_of(terms, 2.0)
+    assert floats.lower <= answer.estimate <= floats.upper
+    with mp.workdps(40):
+        truth = oracle(loss, 300, "2", ("3.5", 25, 90), 2 / 16)
+        assert answer.lower <= truth <= answer.upper
+        assert abs(answer.estimate / truth - 1) < mp.mpf(10) ** -25
+
+
+@pytest.mark.parametrize("epsilon", ["0", "0.01", "1", "6"])
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_the_profile_of_one_run_is_the_mass_above_epsilon(
+    loss: FixedSizeGaussianLoss, epsilon: str
+) -> None:
+    with mp.workdps(30):
+        p, mu = exact(loss.rate), reciprocal(loss.noise_multiplier)
+        level = mp.exp(mp.mpf(epsilon))
+        edge = mp.log1p((level - 1) / p) / mu
+        # Scaled by the density at the edge: the accuracy of the quadrature is an absolute one.
+        scale = mp.npdf(edge + mu / 2)
+
+        def excess(x: mpf) -> mpf:
+            return p * mp.expm1(mu * x) * mp.exp(-x * (x / 2 + edge + mu / 2))
+
+        grown = p * mp.exp(mu * edge)
+        narrow = 1 / (1 + edge + mu)
+        want = scale * grown / p * mp.quad(excess, [k * k * narrow / 4 for k in range(16)] + [120])
+        got = loss.delta(mp.mpf(epsilon))
+        assert abs(got / want - 1) < mp.mpf(10) ** -20
+        assert loss.delta(mp.mpf(epsilon), -1) < got < loss.delta(mp.mpf(epsilon), 1)
+
+
+def test_one_run_is_its_closed_form_inside_the_contour_interval() -> None:
+    loss = FixedSizeGaussianLoss(0.1, 1.0)
+    for runs in (1, 2, 5, 10):
+        for delta in (1e-3, 1e-9, 1e-40):
+            found = CONTOUR.epsilon_of(((loss, runs),), delta)
+            assert 0.0 <= found.lower <= found.upper < math.inf
+        if runs == 1:
+            answer = CONTOUR.delta_of(((loss, 1),), 0.5)
+            assert answer.lower <= float(loss.delta(mp.mpf(0.5))) <= answer.upper
+
+
+def test_few_runs_are_bounded_on_the_right_side() -> None:
+    """Two runs, by one convolution: the profile of one, averaged over the other's loss."""
+    loss, epsilon = FixedSizeGaussianLoss(0.3, 1.0), mp.mpf("0.7")
+    answer = CONTOUR.delta_of(((loss, 2),), float(epsilon))
+    with mp.workdps(20):
+        p, mu = exact(loss.rate), reciprocal(loss.noise_multiplier)
+
+        def profile(e: mpf) -> mpf:
+            return loss.delta(e) if e >= 0 else 1 - mp.exp(e) + mp.exp(e) * loss.delta(-e)
+
+        def averaged(x: mpf) -> mpf:
+            a = mp.log1p(p * mp.expm1(mu * x))
+            both = mp.exp(a) * profile(epsilon - a) + profile(epsilon + a)
+            return both * mp.npdf(x + mu / 2)
+
+        kink = mp.log1p(mp.expm1(epsilon) / p) / mu
+        truth = mp.quad(averaged, [0, kink, 4, 8, 14]) + atom(loss) * profile(epsilon)
+    assert answer.lower <= float(truth) <= answer.upper
+
+
+@pytest.mark.parametrize(
+    ("rate", "noise"), [(1e-11, 1.0), (0.01, 1e4), (0.3, 0.01), (1.0 - 1e-9, 1.0)]
+)
+def test_out_of_reach_of_the_quadrature_the_convex_bound_holds(rate: float, noise: float) -> None:
+    loss = FixedSizeGaussianLoss(rate, noise)
+    assert loss.extreme
+    assert not loss.reaches(1.0)
+    value, error = loss.cgf_bounds(1.0)
+    mu = 1.0 / noise
+    assert 0.0 <= value - error
+    gaussian = mp.log1p(exact(rate) * mp.expm1(mp.mpf(mu) ** 2))
+    assert value + error == pytest.approx(float(gaussian), rel=1e-9)
+    assert CONTOUR.delta_of(((loss, 3),), 0.5).upper <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("noise", "scaled", "mu"),
+    [(1.0, 1.0, 1.71014247559533060905), (2.0, 0.5, 0.313776320864419676239)],
+)
+def test_the_limit_is_that_of_the_central_limit_theorem(
+    noise: float, scaled: float, mu: float
+) -> None:
+    loss = FixedSizeGaussianLoss(0.01, noise)
+    assert scaled * math.sqrt(loss.limit_square) / 0.01 == pytest.approx(mu, rel=1e-13)
+
+
+@pytest.mark.parametrize("noise", [0.3, 5.0, 300.0])
+def test_the_limit_is_the_second_moment_of_the_odds(noise: float) -> None:
+    loss = FixedSizeGaussianLoss(0.02, noise)
+    with mp.workdps(30):
+        mu = reciprocal(noise)
+        want = mp.quad(
+            lambda x: mp.expm1(mu * x) ** 2 * mp.npdf(x + mu / 2), mp.linspace(0, 20 + 3 * mu, 40)
+        )
+        assert loss.limit_square == pytest.approx(float(2 * want) * 0.02**2, rel=1e-11)
+
+
+def test_a_limit_beyond_floats_is_infinite() -> None:
+    assert FixedSizeGaussianLoss(0.1, 0.02).limit_square == math.inf
+
+
+def test_no_answer_costs_an_endless_line() -> None:
+    loss = FixedSizeGaussianLoss(0.01, 1.0)
+    assert not loss.reaches(1e9)
+    assert loss.rule(1e9, 0.0, 0.0) is None
+    assert loss.rule(1.0, 0.0, -1e6) is None
+    assert loss.tail_split(1.0) is None
+    assert loss.supremum == math.inf
+
+
+def test_the_quadrature_of_a_panel_errs_less_than_its_bound() -> None:
+    p, mu, c, count = 0.1, 1.3, 3.0, 6
+    offset, weight = (np.array(one, dtype=float) for one in reference.gauss_legendre(count))
+    for start, half in ((0.0, 0.5), (1.0, 1.0), (3.0, 0.7), (5.0, 1.5)):
+        with mp.workdps(30):
+
+            def term(x: mpf) -> mpf:
+                a = mp.log1p(mp.mpf(p) * mp.expm1(mp.mpf(mu) * x))
+                factor = mp.expm1((1 + c) * a) * -mp.expm1(-c * a)
+                return factor * mp.npdf(x + mp.mpf(mu) / 2)
+
+            points = [start + half * mp.mpf(float(one)) for one in offset]
+            rule = mp.fsum(half * float(w) * term(x) for x, w in zip(points, weight, strict=True))
+            miss = abs(rule - mp.quad(term, [start, start + 2 * half]))
+        bound = kernel.log_panel_error(p, mu, c, 0.0, start + half, half, count)
+        assert float(mp.log(miss)) <= bound < float(mp.log(miss)) + 16.0
+
+
+def test_the_reference_line_of_tiny_losses_keeps_its_digits() -> None:
+    found = []
+    for digits in (15, 60):
+        with mp.workdps(digits):
+            panels = [(-3.0, 1.5), (0.0, 1.5)]
+            line = reference.cgf_line(1e-6, mp.mpf("0.01"), panels, 20, c=2.0, step=0.5, count=4)
+            found.append(line)
+    few, many = found
+    for one, more in zip(few, many, strict=True):
+        assert 0 < abs(more) < 1e-14
+        assert abs(one - more) < 1e-13 * abs(more)

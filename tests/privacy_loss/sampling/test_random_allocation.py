@@ -1,0 +1,305 @@
+"""The losses of random allocation: against quadrature, chance, and published bounds."""
+
+import math
+from functools import cache
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+from scipy.special import log_ndtr
+
+import hockeystick as hs
+from hockeystick.accountants._interval import Interval
+from hockeystick.accountants.closed_form import ClosedForm
+from hockeystick.accountants.contour import Contour
+from hockeystick.accountants.prv import PRV
+from hockeystick.accountants.prv._points import natural_step
+from hockeystick.precision import doubling as twin
+from hockeystick.privacy_loss import (
+    AllocationLoss,
+    CellLoss,
+    GaussianLoss,
+    RevealingLoss,
+    Terms,
+    dominating_pair,
+)
+from hockeystick.privacy_loss.sampling.mean_likelihood_ratio import allocated
+from hockeystick.privacy_loss.sampling.sampled_gaussian import SampledGaussianLoss
+from tests.oracles.random_allocation import confident, few_steps, sampled_losses, two_steps
+
+each_direction = pytest.mark.parametrize("removing", [True, False])
+
+
+def allocation(noise: float, steps: int, times: int = 1) -> hs.Mechanism:
+    """Return random allocation of Gaussian noise."""
+    return hs.RandomAllocation(hs.Gaussian(noise), steps, times)
+
+
+@cache
+def delta(noise: float, steps: int, epsilon: float, removing: bool, runs: int = 1) -> Interval:
+    """Return delta of one direction of so many epochs."""
+    return PRV().delta_of(((AllocationLoss(noise, steps, 1, removing), runs),), epsilon)
+
+
+@each_direction
+@pytest.mark.parametrize(("noise", "epsilon"), [(1.0, 1.0), (0.5, 3.0), (2.0, 0.3), (20.0, 0.02)])
+def test_two_steps_hold_the_integral_over_the_output(
+    noise: float, epsilon: float, removing: bool
+) -> None:
+    truth = two_steps(noise, epsilon, removing=removing)
+    found = delta(noise, 2, epsilon, removing)
+    assert found.lower <= truth <= found.upper
+    assert found.relative_width < 4e-4
+
+
+def test_the_published_value_of_two_steps_lies_inside() -> None:
+    found = hs.delta(allocation(1, 2), 1)
+    with mp.workdps(30):
+        truth = mpf("0.0592065010858926532787")
+        assert abs(two_steps(1.0, 1.0, removing=True) - truth) < 1e-21
+    assert found.lower <= truth <= found.upper
+
+
+@each_direction
+@pytest.mark.parametrize(
+    ("noise", "steps", "epsilon", "width"),
+    [(1.0, 3, 0.8, 0.02), (0.5, 3, 2.0, 0.005), (3.0, 3, 0.1, 0.02), (1.0, 4, 0.7, 0.06)],
+)
+def test_three_and_four_steps_hold_the_integral_over_the_output(
+    noise: float, steps: int, epsilon: float, width: float, removing: bool
+) -> None:
+    truth = few_steps(noise, steps, epsilon, removing=removing, width=width)
+    found = delta(noise, steps, epsilon, removing)
+    assert found.lower <= truth <= found.upper
+    assert found.relative_width < 6e-4
+
+
+def test_one_epoch_of_a_thousand_steps_agrees_with_chance() -> None:
+    for removing in (True, False):
+        losses = sampled_losses(1.0, 1000, 1, removing=removing, draws=40_000)
+        for epsilon in (0.0, 0.02):
+            low, high = confident(losses, epsilon)
+            found = delta(1.0, 1000, epsilon, removing)
+            assert low <= found.upper
+            assert found.lower <= high
+            assert high - low < 0.5 * found.upper
+
+
+@pytest.mark.slow
+def test_ten_epochs_of_a_thousand_steps_agree_with_chance() -> None:
+    for removing in (True, False):
+        losses = sampled_losses(1.0, 1000, 10, removing=removing, draws=20_000)
+        for epsilon in (0.0, 0.2):
+            low, high = confident(losses, epsilon)
+            found = delta(1.0, 1000, epsilon, removing, runs=10)
+            assert low <= found.upper
+            assert found.lower <= high
+
+
+def test_ten_epochs_of_a_thousand_steps_are_known_to_a_thousandth() -> None:
+    found = hs.epsilon(allocation(1, 1000) ** 10, 1e-6)
+    assert isinstance(found, hs.Certified)
+    assert found.upper - found.lower < 1e-3 * found.upper
+
+
+def test_the_best_threshold_on_the_largest_output_is_no_worse() -> None:
+    # Chua et al. 2024: some output lies above c; means 1 and 0.
+    noise, steps, epsilon = 0.5, 1000, 4.0
+    cuts = np.array([3.2, 3.22, 3.24])
+    others = (steps - 1) * log_ndtr(cuts / noise)
+    hit = -np.expm1(log_ndtr((cuts - 1.0) / noise) + others)
+    missed = -np.expm1(log_ndtr(cuts / noise) + others)
+    gained = hit - math.exp(epsilon) * missed
+    assert gained[0] == pytest.approx(1.24850738e-6, rel=5e-9)
+    found = delta(noise, steps, epsilon, True)
+    assert gained.max() <= found.upper
+    assert gained[0] <= found.lower
+
+
+def jensen(noise: float, steps: int, epsilon: float) -> float:
+    """Return the bound of adding by the geometric mean of the likelihood ratios."""
+    shift = (1.0 - 1.0 / steps) / (2.0 * noise * noise)
+    with mp.workdps(30):
+        return float(GaussianLoss(noise * math.sqrt(steps)).delta(mpf(epsilon - shift)))
+
+
+@pytest.mark.parametrize(
+    ("noise", "steps", "epsilon"),
+    [(1.0, 100, 0.6), (1.0, 1000, 0.52), (2.0, 100, 0.3), (5.0, 10, 0.1), (0.5, 50, 2.5)],
+)
+def test_adding_is_never_worse_than_the_geometric_mean(
+    noise: float, steps: int, epsilon: float
+) -> None:
+    assert delta(noise, steps, epsilon, False).upper <= jensen(noise, steps, epsilon)
+
+
+def test_the_published_value_of_the_geometric_mean() -> None:
+    assert jensen(1.0, 100, 0.6) == pytest.approx(7.96952057314604526e-3, rel=1e-12)
+
+
+@each_direction
+@pytest.mark.parametrize(
+    ("noise", "steps", "epsilon"),
+    [(1.0, 10, 0.5), (1.0, 1000, 0.1), (0.5, 1000, 1.0), (3.0, 100, 0.05)],
+)
+def test_an_epoch_is_never_worse_than_its_decomposition_by_poisson_sampling(
+    noise: float, steps: int, epsilon: float, removing: bool
+) -> None:
+    # Feldman and Shenfeld 2025: a Poisson sample of rate 1/t that is not empty hides the steps.
+    some = -math.expm1(steps * math.log1p(-1.0 / steps))
+    terms: Terms = ((SampledGaussianLoss(1.0 / steps, noise, removing), steps),)
+    if removing:
+        at = math.log1p(some * math.expm1(epsilon))
+        bound = Contour().delta_of(terms, at).lower / some
+    else:
+        at = -math.log1p(some * math.expm1(-epsilon))
+        bound = Contour().delta_of(terms, at).lower * (some + math.exp(epsilon) * (1 - some)) / some
+    assert delta(noise, steps, epsilon, removing).upper <= bound
+
+
+@pytest.mark.parametrize(
+    ("order", "noise", "steps", "truth"),
+    [
+        (8, 1.0, 100, 0.0765100228050425814002984119781),
+        (16, 2.0, 1000, 2.2727383164037893e-3),
+        (2, 1.0, 1000, math.log1p(math.expm1(1.0) / 1000)),
+        (2, 0.3, 7, math.log1p(math.expm1(1 / 0.09) / 7)),
+    ],
+)
+def test_renyi_divergences_of_whole_orders_lie_between_the_ends(
+    order: int, noise: float, steps: int, truth: float
+) -> None:
+    loss = AllocationLoss(noise, steps, 1, True)
+    upper, lower = loss.cgf_bounds(order - 1.0), loss.attained.cgf_bounds(order - 1.0)
+    assert lower.midpoint - lower.radius <= truth * (order - 1) <= upper.midpoint + upper.radius
+    assert upper.midpoint + upper.radius < 1.003 * truth * (order - 1)
+
+
+@pytest.mark.parametrize(("removing", "c"), [(True, 14.0), (False, 100.0)])
+def test_what_is_too_rare_for_the_lattice_hardly_adds_to_moments(removing: bool, c: float) -> None:
+    loss = AllocationLoss(1.0, 100, 1, removing)
+    upper, lower = loss.cgf_bounds(c), loss.attained.cgf_bounds(c)
+    assert upper.midpoint + upper.radius < 1.002 * (lower.midpoint - lower.radius)
+
+
+@each_direction
+def test_moments_never_exceed_those_of_a_gaussian(removing: bool) -> None:
+    loss = AllocationLoss(1.0, 100, 1, removing)
+    for c in (1e-6, 1.0, 30.0, 50.0, 1e4):
+        found = loss.cgf_bounds(c)
+        assert 0.0 < found.midpoint + found.radius <= 0.5 * c * (c + 1.0) * (1.0 + 1e-14)
+
+
+def test_no_more_concentrated_privacy_is_spent_than_by_a_record_whose_steps_are_known() -> None:
+    found = hs.epsilon(allocation(2, 100, 3), 1e-6, accountant="zcdp")
+    known = hs.epsilon(hs.Gaussian(2) ** 3, 1e-6, accountant="zcdp")
+    assert found.upper == pytest.approx(known.upper, rel=1e-12)
+
+
+@each_direction
+@pytest.mark.parametrize(("steps", "times"), [(2, 1), (37, 1), (1000, 1), (40, 3)])
+def test_masses_add_up_to_one_and_have_the_mean_one(steps: int, times: int, removing: bool) -> None:
+    atoms = AllocationLoss(1.0, steps, times, removing).atoms()
+    mass = np.exp(atoms.log_p)
+    assert mass.sum() == pytest.approx(1.0, rel=1e-11)
+    assert (mass * np.exp(-atoms.loss)).sum() == pytest.approx(1.0, rel=1e-10)
+    assert all(low < high for low, high in pairwise(atoms.loss))
+
+
+@each_direction
+@pytest.mark.parametrize("steps", [2, 1000])
+def test_epochs_are_composed_on_the_lattice_that_the_losses_lie_on(
+    steps: int, removing: bool
+) -> None:
+    loss = AllocationLoss(1.0, steps, 1, removing)
+    attained = loss.attained
+    assert isinstance(attained, CellLoss)
+    step = natural_step(((loss, 10), (attained, 10)))
+    assert step is not None
+    assert allocated(1.0, steps, 1, True)[1] == 64.0 * step
+
+
+@pytest.mark.parametrize("product", [False, True])
+@pytest.mark.parametrize("same", [False, True])
+def test_the_kernels_agree_with_every_pair_one_by_one(product: bool, same: bool) -> None:
+    from hockeystick.kernels import doubling
+
+    rng = np.random.default_rng(5)
+    x, p = np.sort(rng.lognormal(size=17)), rng.random(17)
+    y, q = (x, p) if same else (np.sort(rng.lognormal(size=11)), rng.random(11))
+    first, last = np.zeros(x.size, dtype=np.int64), np.full(x.size, y.size)
+    ends = (x[0] * y[0], x[-1] * y[-1]) if product else (x[0] + y[0], x[-1] + y[-1])
+    node = np.geomspace(ends[0] * 0.99, ends[1] * 1.01, 23)
+    given = ((p, q), (x, y), first, last, node, same, product)
+    masses, values = (p.tolist(), q.tolist()), (x.tolist(), y.tolist())
+    expected = twin.spread(masses, values, node.tolist(), product)
+    assert doubling.spread(*given) == pytest.approx(list(map(float, expected)), rel=1e-11)
+    mass, mean = doubling.merge(*given)
+    whole, means = twin.merge(masses, values, node.tolist(), product)
+    assert mass == pytest.approx(list(map(float, whole)), rel=1e-13)
+    assert mean == pytest.approx(list(map(float, means)), rel=1e-13)
+
+
+def test_one_step_is_the_inner_mechanism() -> None:
+    assert dominating_pair(allocation(0.7, 1)) == dominating_pair(hs.Gaussian(0.7))
+
+
+def test_every_step_is_the_inner_mechanism_repeated() -> None:
+    found, truth = hs.epsilon(allocation(9, 4, 4), 1e-5), hs.epsilon(hs.Gaussian(9) ** 4, 1e-5)
+    assert isinstance(found, hs.Certified)
+    assert isinstance(truth, hs.Certified)
+    assert found.lower <= truth.estimate <= found.upper
+    assert found.upper <= truth.estimate * (1 + 1e-5)
+
+
+def test_no_participation_and_no_end_of_noise_tell_nothing() -> None:
+    assert hs.epsilon(allocation(1, 5, 0), 1e-5).upper == 0.0
+    assert hs.epsilon(allocation(math.inf, 5), 1e-5).upper == 0.0
+
+
+def test_no_noise_shows_the_record() -> None:
+    assert isinstance(dominating_pair(allocation(0, 5)).removing, RevealingLoss)
+    assert hs.epsilon(allocation(0, 5), 1e-5).upper == math.inf
+
+
+@pytest.mark.parametrize(("noise", "steps", "times"), [(0.05, 20, 1), (1.0, 5, 3), (2e4, 20, 1)])
+def test_out_of_reach_of_the_lattice_bounds_hold(noise: float, steps: int, times: int) -> None:
+    found = hs.epsilon(allocation(noise, steps, times), 1e-5)
+    worst = hs.epsilon(hs.Gaussian(noise / math.sqrt(times)), 1e-5)
+    least = hs.epsilon(hs.Gaussian(noise * math.sqrt(steps) / times), 1e-5)
+    assert isinstance(found, hs.Certified)
+    assert isinstance(worst, hs.Certified)
+    assert isinstance(least, hs.Certified)
+    assert found.upper == pytest.approx(worst.upper, rel=1e-6)
+    assert found.lower == pytest.approx(least.lower, rel=1e-6)
+
+
+@each_direction
+def test_several_participations_are_as_many_allocations_to_blocks(removing: bool) -> None:
+    upper = PRV().delta_of(((AllocationLoss(1.0, 41, 4, removing), 1),), 2.0)
+    blocks = PRV().delta_of(((AllocationLoss(1.0, 10, 1, removing), 4),), 2.0)
+    assert blocks.lower <= upper.upper <= 1.002 * blocks.upper
+    known = ClosedForm().delta_of(((GaussianLoss(math.sqrt(41) / 4), 1),), 2.0)
+    assert upper.lower == pytest.approx(known.lower, rel=1e-6)
+
+
+def test_two_of_three_steps_hold_the_integral_over_the_output() -> None:
+    # Sbar = (S1 S2 + S1 S3 + S2 S3)/3 with z = s ln S + 1/(2 s): by the trapezoidal rule.
+    z = np.arange(-8.0, 9.5, 0.1)
+    s, w = np.exp(z - 0.5), 0.1 * np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
+    pairs, sums = np.multiply.outer(s, s), np.add.outer(s, s)
+    weight = np.multiply.outer(w, w)
+    truth = sum(
+        own * (weight * np.maximum((pairs + one * sums) / 3.0 - math.exp(2.0), 0.0)).sum()
+        for one, own in zip(s, w, strict=True)
+    )
+    found = hs.delta(allocation(1, 3, 2), 2.0)
+    assert found.lower <= truth <= found.upper
+
+
+def test_epsilon_falls_with_steps_and_with_noise() -> None:
+    by_steps = [hs.epsilon(allocation(1, t), 1e-5).upper for t in (1, 2, 10, 100)]
+    by_noise = [hs.epsilon(allocation(s, 20), 1e-5).upper for s in (0.2, 0.5, 1, 8)]
+    assert by_steps == sorted(by_steps, reverse=True)
+    assert by_noise == sorted(by_noise, reverse=True)

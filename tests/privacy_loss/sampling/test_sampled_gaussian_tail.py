@@ -1,0 +1,196 @@
+"""The large losses of the subsampled Gaussian apart from the small ones, against quadrature."""
+
+import math
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import pytest
+from mpmath import mp
+
+from hockeystick.kernels import jumps as windows
+from hockeystick.kernels import sampled_gaussian
+from hockeystick.precision import jumps as twin
+from hockeystick.precision.profiles import reciprocal
+from hockeystick.privacy_loss import SampledGaussianLoss
+from hockeystick.privacy_loss.sampling.sampled_gaussian_tail import SampledGaussianTailSplit
+
+
+def jumps_of(rate: float | Fraction, noise: float, threshold: float) -> SampledGaussianTailSplit:
+    """Return what ``losses`` itself takes apart above a threshold."""
+    jumps = SampledGaussianLoss(rate, noise, removing=True).tail_split(threshold)
+    assert jumps is not None
+    return jumps
+
+
+@cache
+def truth(jumps: SampledGaussianTailSplit, side: int, c: float, v: float = 0.0) -> Any:
+    """Return J (side 1) or A (side -1) at c + i v; several tests ask for the same."""
+    loss = jumps.loss
+    with mp.workdps(20):
+        w, mu = mp.mpc(1 + mp.mpf(c), v), reciprocal(loss.noise_multiplier)
+        found = twin.integral(loss.rate, mu, w, jumps.edge, jumps.width, side)
+    return found if v else mp.re(found)
+
+
+def cgf_bounds(jumps: SampledGaussianTailSplit, c: float) -> Any:
+    """Return ``ln M(c) = ln (A(c) + J(c))``."""
+    return mp.log(truth(jumps, 1, c) + truth(jumps, -1, c))
+
+
+BULKS = [
+    (1e-4, 1.5, 0.05, 8.0),
+    (3.2e-4, 1.5, 0.4, 20.0),
+    (1e-8, 0.1, 1e-3, 2.0),
+    (1e-8, 0.4, 1e-3, 30.0),
+    (1e-5, 20.0, 1e-6, 59.0),
+    (0.3, 20.0, 0.1, 59.0),
+    (0.3, 20.0, 0.02, 0.01),
+    (0.01, 1.0, 2.0, 5.0),
+    (Fraction(256, 60_000), 1.1, 1.0, 3.0),
+    (0.05, 3.0, 0.1, 0.01),
+    (0.2, 10.0, 0.05, 20.0),
+]
+bulks = pytest.mark.parametrize(("rate", "noise", "threshold", "c"), BULKS)
+
+
+@bulks
+def test_the_bulk_is_that_of_quadrature(
+    rate: float | Fraction, noise: float, threshold: float, c: float
+) -> None:
+    jumps = jumps_of(rate, noise, threshold)
+    with mp.workdps(20):
+        exact = float(mp.log(truth(jumps, -1, c)))
+    assert jumps.bulk(c) == pytest.approx(exact, abs=1e-7)
+    upper = jumps.bulk_upper(c, -30.0)
+    # Large losses beyond the last node are not taken off.
+    assert exact <= upper + 1e-15
+    assert upper <= exact + 2e-8
+
+
+@bulks
+@pytest.mark.parametrize("log_tolerance", [-2.0, -8.0, -15.0, -24.0])
+def test_the_upper_bound_of_the_bulk_is_one_at_any_tolerance(
+    rate: float | Fraction, noise: float, threshold: float, c: float, log_tolerance: float
+) -> None:
+    jumps = jumps_of(rate, noise, threshold)
+    fine = jumps.bulk_upper(c, -32.0)
+    upper = jumps.bulk_upper(c, log_tolerance)
+    assert fine - 1e-9 <= upper <= fine + 4.0 * math.exp(log_tolerance) + 1e-9
+
+
+# Steps as wide as the normal density itself allows, and sums that are too small: of A, or because
+# that of the weights, which stands for 1, is too large.
+COARSE = [
+    (0.3417, 2.1, 0.5818661246234291, 2.0, -8.0),
+    (0.4629, 90.9, 45.51903778051871, 77.0, -8.0),
+    (0.4883, 48.0, 1.1826932119268225, 73.0, -8.0),
+    (0.22008038637276447, 226.48507289432476, 47.32769966645332, 287.13874251746716, -19.05923),
+]
+
+
+@pytest.mark.parametrize(("rate", "noise", "edge", "c", "log_tolerance"), COARSE)
+def test_the_upper_bound_of_the_bulk_counts_the_errors_of_its_sums(
+    rate: float, noise: float, edge: float, c: float, log_tolerance: float
+) -> None:
+    loss = SampledGaussianLoss(rate, noise, removing=True)
+    jumps = SampledGaussianTailSplit(loss, edge, 0.12 / loss.mu)
+    with mp.workdps(20):
+        assert mp.log(truth(jumps, -1, c)) <= jumps.bulk_upper(c, log_tolerance)
+
+
+def test_the_upper_bound_of_the_bulk_holds_where_hardly_anything_is_small() -> None:
+    for edge, log_tolerance in ((-4.0, -5.0), (-6.0, -24.0), (-8.0, -24.0)):
+        jumps = SampledGaussianTailSplit(SampledGaussianLoss(2e-7, 1.0, removing=True), edge, 0.5)
+        with mp.workdps(20):
+            assert mp.log(truth(jumps, -1, 1.0)) <= jumps.bulk_upper(1.0, log_tolerance)
+
+
+# The last is by how much the bound of the share may exceed the truth, as a logarithm.
+LINES = [
+    (1e-4, 1.5, 0.05, 5.0, 6.0, 1.6),
+    (3.2e-4, 1.5, 0.4, 6.0, 2.0, 1.7),
+    (1e-8, 0.1, 1e-3, 0.01, 0.1, 2.7),
+    (1e-8, 0.4, 1e-3, 3.0, 2.0, 1.0),
+    (1e-3, 20.0, 1e-3, 0.5, 4.0, 5.0),
+    (0.3, 20.0, 0.1, 59.0, 20.0, 3.9),
+    (0.01, 1.0, 2.0, 1.0, 5.0, 3.0),
+    (Fraction(256, 60_000), 1.1, 1.0, 3.0, 8.0, 1.3),
+    (0.3, 0.5, 5.0, 0.3, 3.0, 2.0),
+    (0.05, 3.0, 0.1, 0.01, 1.0, 1.5),
+]
+lines = pytest.mark.parametrize(("rate", "noise", "threshold", "c", "y", "slack"), LINES)
+
+
+@lines
+def test_the_share_of_large_losses_is_never_above_its_bound(
+    rate: float | Fraction, noise: float, threshold: float, c: float, y: float, slack: float
+) -> None:
+    jumps = jumps_of(rate, noise, threshold)
+    with mp.workdps(20):
+        share = float(mp.log(abs(truth(jumps, 1, c, y))) - cgf_bounds(jumps, c))
+    assert share <= -jumps.decay(c).exponent(y) <= share + slack
+
+
+def worst_share(jumps: SampledGaussianTailSplit, c: float, y: float) -> float:
+    """Return the largest true error over the claimed one, on a line of three points up to y."""
+    with mp.workdps(20):
+        exact = [truth(jumps, 1, c, v) for v in (0.0, 0.5 * y, y)]
+        rule = jumps.rule(c, y, float(mp.log(exact[0])) - 32.0)
+        assert rule is not None
+        found = rule.line(c, 0.5 * y, 3)
+        assert (found.error <= 1e-4 * found.real[0]).all()
+        factor = mp.exp(-mp.mpf(found.scale))
+        return max(
+            float(abs(mp.mpc(float(re), float(im)) - factor * value) / mp.mpf(float(error)))
+            for re, im, error, value in zip(*found[1:], exact, strict=True)
+        )
+
+
+@lines
+def test_the_line_of_a_rule_lies_within_its_error(
+    rate: float | Fraction, noise: float, threshold: float, c: float, y: float, slack: float
+) -> None:
+    assert worst_share(jumps_of(rate, noise, threshold), c, y) <= 1.0
+
+
+# A wide window: the height, not the window, says how fine the nodes have to be.
+@pytest.mark.parametrize("log_tolerance", [-2.0, -8.0])
+@pytest.mark.parametrize("y", [1.0, 15.0])
+def test_a_coarse_rule_owns_up_to_its_error(y: float, log_tolerance: float) -> None:
+    jumps = SampledGaussianTailSplit(SampledGaussianLoss(0.3, 1.0, removing=True), 1.0, 2.0)
+    with mp.workdps(20):
+        size = truth(jumps, 1, 0.5)
+        rule = jumps.rule(0.5, y, float(mp.log(size)) + log_tolerance)
+        assert rule is not None
+        found = rule.line(0.5, y, 2)
+        exact = truth(jumps, 1, 0.5, y) * mp.exp(-mp.mpf(found.scale))
+        off = abs(mp.mpc(float(found.real[1]), float(found.imag[1])) - exact)
+    assert 1e-4 * found.error[1] < off <= found.error[1]
+    assert found.error[1] <= 2.1 * math.exp(log_tolerance) * found.real[0]
+
+
+@pytest.mark.parametrize("kernel", ["windows", "nodes"])
+def test_an_error_in_the_weights_is_counted(kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = windows if kernel == "windows" else sampled_gaussian
+    exact, off = getattr(module, kernel), 1e-7
+
+    def inexact(*arguments: Any) -> tuple[Any, ...]:
+        found = exact(*arguments)
+        if kernel == "windows":  # less of the small losses, more of the large ones
+            return found[0] + off, found[1] - off, found[2] + off
+        return found[0], found[1] - off, found[2], found[3] + off
+
+    monkeypatch.setattr(module, kernel, inexact)
+    assert 0.5 < worst_share(jumps_of(1e-4, 1.5, 0.05), 5.0, 6.0) <= 1.0 + 1e-6
+    jumps = jumps_of(0.3, 20.0, 0.1)
+    with mp.workdps(20):
+        kept = float(mp.log(truth(jumps, -1, 59.0)))
+    assert jumps.bulk(59.0) < kept - 1e-8
+    assert kept <= jumps.bulk_upper(59.0, -30.0)
+
+
+def test_a_rule_that_would_take_too_many_nodes_is_none() -> None:
+    narrow = SampledGaussianTailSplit(SampledGaussianLoss(1e-4, 1.5, removing=True), 6.0, 1e-6)
+    assert narrow.rule(5.0, 6.0, -30.0) is None
+    assert narrow.bulk(5.0) == narrow.bulk_upper(5.0, -24.0) == math.inf

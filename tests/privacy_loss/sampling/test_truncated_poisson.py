@@ -1,0 +1,144 @@
+"""Chances that a Poisson sample is cut, and the losses of one that is, against enumeration."""
+
+import itertools
+import math
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick.privacy_loss.core.base import Atoms, CellLoss
+from hockeystick.privacy_loss.guarantees.least_favourable import ContaminatedLoss
+from hockeystick.privacy_loss.sampling.truncated_poisson import cut_of
+
+RATES = (Fraction(1, 10), Fraction(1, 3), Fraction(1, 2), Fraction(9, 10))
+
+
+def chance(trials: int, count: int, rate: Fraction) -> Fraction:
+    """Return ``P[Bin(trials, rate) = count]``."""
+    return math.comb(trials, count) * rate**count * (1 - rate) ** (trials - count)
+
+
+@pytest.mark.parametrize("rate", RATES, ids=str)
+@pytest.mark.parametrize("examples", range(2, 13))
+def test_the_chances_of_a_cut_hold_the_exact_ones(examples: int, rate: Fraction) -> None:
+    for cap in range(1, examples):
+        found = cut_of(examples, cap, rate)
+        drawn = range(cap, examples)
+        full = sum(chance(examples - 1, j, rate) for j in drawn)
+        kept = sum(chance(examples - 1, j, rate) * rate * cap / (j + 1) for j in drawn) / full
+        for ends, exact in ((found.full, full), (found.kept, kept)):
+            assert ends.low <= exact <= ends.high
+            assert ends.high - ends.low <= exact * Fraction(1, 10**9)
+
+
+def test_the_chances_of_a_cut_of_large_data_are_those_of_the_normal_limit() -> None:
+    found = cut_of(10**9, 10**7, Fraction(1, 100))
+    assert float(found.full.low) == pytest.approx(0.5, abs=1e-3)
+    assert float(found.full.high - found.full.low) < 1e-9
+    rare = cut_of(60_000, 1100, Fraction(256, 60_000))
+    assert 0 <= rare.full.low <= rare.full.high < 1e-200
+    vast = cut_of(10**15, 10**13, Fraction(1, 100))
+    assert vast.full.low < 0.5 < vast.full.high
+
+
+Mixture = list[tuple[float, float]]
+EDGES = np.linspace(-16.0, 16.0, 3000)
+
+
+def masses(mixture: Mixture, noise: float) -> np.ndarray:
+    """Return the masses of cells."""
+    total = np.zeros(EDGES.size + 1)
+    for weight, mean in mixture:
+        total += weight * cells(mean, noise)
+    return total
+
+
+@cache
+def cells(mean: float, noise: float) -> np.ndarray:
+    """Return the masses of a Gaussian in cells."""
+    below = np.array([0.5 * math.erfc((mean - x) / noise / math.sqrt(2.0)) for x in EDGES])
+    return np.diff(below, prepend=0.0, append=1.0)
+
+
+def kept_sums(data: tuple[float, ...], cap: int, rate: float) -> Mixture:
+    """Return the sums of a capped Poisson sample of the data, drawn in all ways."""
+    found: dict[float, float] = {}
+    for drawn in itertools.product((False, True), repeat=len(data)):
+        at = math.prod(rate if one else 1 - rate for one in drawn)
+        sets = list(itertools.combinations(itertools.compress(data, drawn), min(cap, sum(drawn))))
+        for one in sets:
+            found[sum(one)] = found.get(sum(one), 0.0) + at / len(sets)
+    return [(weight, mean) for mean, weight in found.items()]
+
+
+@pytest.mark.parametrize("rate", [0.2, 0.7])
+@pytest.mark.parametrize("examples", [1, 2, 3, 4, 5])
+def test_no_data_exceed_the_upper_end_of_a_capped_sample(examples: int, rate: float) -> None:
+    noise, epsilons = 0.8, (0.0, 0.7)
+    for cap in range(1, examples + 1):
+        plan = hs.TruncatedPoissonSubsampled(hs.Gaussian(noise), rate, cap, examples)
+        answers = [hs.delta(plan, epsilon) for epsilon in epsilons]
+        worst = [0.0, 0.0]
+        for rest in itertools.combinations_with_replacement((-1.0, 0.0, 1.0), examples - 1):
+            one = masses(kept_sums((*rest, 1.0), cap, rate), noise)
+            other = masses(kept_sums(rest, cap, rate), noise)
+            for k, epsilon in enumerate(epsilons):
+                for p, q in ((one, other), (other, one)):
+                    cost = float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum())
+                    worst[k] = max(worst[k], cost)
+        for answer, cost in zip(answers, worst, strict=True):
+            assert isinstance(answer, hs.Certified)
+            assert answer.lower <= cost * (1 + 1e-4)
+            assert cost <= answer.upper * (1 + 1e-9)
+
+
+def test_a_cap_far_below_what_is_drawn_costs_what_samples_of_that_size_do() -> None:
+    plan = hs.DPSGD(examples=50_000, batch_size=1024, noise_multiplier=4, steps=10, batch_cap=256)
+    fixed = hs.FixedSizeSubsampled(hs.Gaussian(2.0), 256, 50_000, "add-remove") ** 10
+    same = hs.epsilon(fixed, 1e-5).upper
+    assert same <= hs.epsilon(plan, 1e-5).upper <= same * (1 + 1e-4)
+
+
+def test_a_cap_that_is_next_to_never_reached_has_an_answer() -> None:
+    plan = hs.DPSGD(examples=60_000, batch_size=256, noise_multiplier=1, steps=10, batch_cap=1100)
+    free = hs.DPSGD(examples=60_000, batch_size=256, noise_multiplier=1, steps=10)
+    assert hs.epsilon(plan, 1e-5).upper == pytest.approx(hs.epsilon(free, 1e-5).upper, rel=1e-3)
+
+
+class Listed(CellLoss):
+    """A loss of a few outcomes."""
+
+    supremum, infimum = math.inf, -math.inf
+
+    def __init__(self, p: np.ndarray, q: np.ndarray) -> None:
+        self.p, self.q = p, q
+
+    def atoms(self) -> Atoms:
+        loss = np.log(self.p / self.q)
+        order = np.argsort(loss)
+        return Atoms(loss[order], np.log(self.p)[order], np.full(self.p.size, 1e-15))
+
+    def cells(self, edges: np.ndarray) -> None:  # type: ignore[override]
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("share", [1e-9, 1e-3, 0.05, 0.2])
+def test_no_contamination_loses_less_than_the_least_favourable_pair(share: float) -> None:
+    random = np.random.default_rng(0)
+    for _ in range(50):
+        p, q = (random.dirichlet(np.full(6, 0.7)) + 1e-12 for _ in range(2))
+        p, q = p / p.sum(), q / q.sum()
+        loss, log_p, _ = ContaminatedLoss(Listed(p, q), share).atoms()
+        for epsilon in np.linspace(-2.0, 4.0, 13):
+            least = float((np.exp(log_p) * np.maximum(1 - np.exp(epsilon - loss), 0.0)).sum())
+            # What hides most has all mass where the other distribution has more.
+            for towards in range(6):
+                for against in range(6):
+                    one, other = (1 - share) * p, (1 - share) * q
+                    one[towards] += share
+                    other[against] += share
+                    cost = float(np.maximum(one - math.exp(epsilon) * other, 0.0).sum())
+                    assert least <= cost + 1e-12

@@ -1,0 +1,461 @@
+"""Sparse vector up to its first positive: bounds against runs worked out by quadrature."""
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from mpmath import mp
+
+import hockeystick as hs
+from hockeystick.privacy_loss import (
+    CellLoss,
+    DominatingPair,
+    FirstOfManyLoss,
+    FoldedGaussianLoss,
+    FoldedLaplaceLoss,
+    PrivacyLoss,
+    TwoPointLoss,
+    UnknownLoss,
+    dominating_pair,
+)
+from hockeystick.privacy_loss.core.dominated import DominatedLoss
+
+# Where two neighbours' queries lie above the threshold: P's and Q's, each at most 1 apart.
+RUNS: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
+    "one": ((0.5,), (-0.5,)),
+    "two": ((-1.0, 0.3), (0.0, -0.7)),
+    "rare": ((1.5, -2.0), (2.5, -3.0)),
+    "three": ((0.4, -0.6, 1.0), (1.4, 0.4, 0.0)),
+    "late": ((4.0, 4.0, 4.0, -3.0), (5.0, 5.0, 5.0, -4.0)),
+}
+SCALES = [(2.0, 4.0), (1.0, 4.0), (3.0, 1.5), (0.8, 0.9)]
+each_run = pytest.mark.parametrize("run", RUNS)
+each_scale = pytest.mark.parametrize("scales", SCALES, ids=str)
+
+
+def laplace(scale: float) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+    """Return density and upper tail."""
+    b = mp.mpf(scale)
+
+    def tail(x: Any) -> Any:
+        return mp.exp(-x / b) / 2 if x > 0 else 1 - mp.exp(x / b) / 2
+
+    return lambda x: mp.exp(-abs(x) / b) / (2 * b), tail
+
+
+def gaussian(scale: float) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+    """Return density and upper tail."""
+    s = mp.mpf(scale)
+    return lambda x: mp.npdf(x / s) / s, lambda x: mp.ncdf(-x / s)
+
+
+def outcomes(answers: Sequence[float], threshold: Any, query: Any, reach: float) -> list[Any]:
+    """Return the probabilities of each query to be the first above 0, and of none."""
+    found = []
+    kinks = sorted({0.0, *answers, -reach, reach, -reach / 4, reach / 4})
+    for place in range(len(answers) + 1):
+
+        def integrand(r: Any, place: int = place) -> Any:
+            value = threshold[0](r)
+            for answer in answers[:place]:
+                value *= 1 - query[1](r - answer)
+            return value * query[1](r - answers[place]) if place < len(answers) else value
+
+        found.append(mp.fsum(mp.quad(integrand, ends) for ends in pairwise(kinks)))
+    return found
+
+
+def stick(p: Sequence[Any], q: Sequence[Any], epsilon: float) -> Any:
+    """Return the hockey-stick divergence."""
+    grown = mp.exp(epsilon)
+    return mp.fsum(max(a - grown * b, 0) for a, b in zip(p, q, strict=True))
+
+
+def profile(loss: CellLoss, epsilon: float) -> float:
+    """Return delta from fine cells, an atom or a cell at a time."""
+    low = max(loss.infimum, -40.0)
+    high = min(loss.supremum, 40.0)
+    edges = np.concatenate(([-math.inf], np.linspace(low, high, 40_001), [math.inf]))
+    masses, atoms = loss.cells(edges), loss.atoms()
+    log_p = np.concatenate((masses.log_p, atoms.log_p))
+    log_q = np.concatenate((masses.log_q, atoms.log_p - atoms.loss))
+    return float(np.maximum(np.exp(log_p) - np.exp(epsilon + log_q), 0.0).sum())
+
+
+def loss_of(mechanism: hs.Mechanism) -> PrivacyLoss:
+    """Return the loss, the same in both directions."""
+    removing, adding = dominating_pair(mechanism)
+    assert removing is adding
+    assert removing is not None
+    return removing
+
+
+def bound_of(mechanism: hs.Mechanism) -> CellLoss:
+    """Return the dominating loss."""
+    loss = loss_of(mechanism)
+    assert isinstance(loss, DominatedLoss)
+    return loss.above
+
+
+KINDS = {
+    "laplace": (laplace, laplace, 60.0),
+    "mixed": (gaussian, laplace, 14.0),
+    "gaussian": (gaussian, gaussian, 14.0),
+}
+
+
+@cache
+def pair_of(kind: str, run: str, scales: tuple[float, float]) -> tuple[list[Any], list[Any]]:
+    """Return the outcomes' probabilities for the two neighbours."""
+    of_threshold, of_query, reach = KINDS[kind]
+    noises = of_threshold(scales[0]), of_query(scales[1])
+    with mp.workdps(15):
+        first, second = (outcomes(one, *noises, reach * scales[0]) for one in RUNS[run])
+    assert float(mp.fsum(first)) == pytest.approx(1.0, abs=1e-10)
+    return first, second
+
+
+@each_run
+@each_scale
+@pytest.mark.parametrize("kind", ["laplace", "mixed"])
+def test_no_run_exceeds_the_dominating_loss(
+    kind: str, run: str, scales: tuple[float, float]
+) -> None:
+    noise = "gaussian" if kind == "mixed" else "laplace"
+    bound = bound_of(hs.AboveThreshold(*scales, threshold_noise=noise))
+    p, q = pair_of(kind, run, scales)
+    largest = 1 / scales[0] + 2 / scales[1]
+    for share in (-0.9, -0.2, 0.0, 0.1, 0.5, 0.9):
+        epsilon = share * largest
+        most = profile(bound, epsilon) + 1e-9
+        assert stick(p, q, epsilon) <= most
+        assert stick(q, p, epsilon) <= most
+
+
+@each_run
+@each_scale
+@pytest.mark.parametrize("kind", ["laplace", "mixed"])
+def test_queries_that_move_one_way_cost_half_their_share(
+    kind: str, run: str, scales: tuple[float, float]
+) -> None:
+    noise = "gaussian" if kind == "mixed" else "laplace"
+    bound = bound_of(hs.AboveThreshold(*scales, threshold_noise=noise, monotone=True))
+    of_threshold, of_query, reach = KINDS[kind]
+    noises = of_threshold(scales[0]), of_query(scales[1])
+    lower = RUNS[run][0]
+    upper = [one + (1.0, 0.6)[place % 2] for place, one in enumerate(lower)]
+    with mp.workdps(15):
+        p, q = (outcomes(one, *noises, reach * scales[0]) for one in (lower, upper))
+    for epsilon in (-0.5, -0.1, 0.0, 0.2, 0.7):
+        most = profile(bound, epsilon) + 1e-9
+        assert stick(p, q, epsilon) <= most
+        assert stick(q, p, epsilon) <= most
+
+
+@each_scale
+def test_the_largest_loss_is_the_classical_one_and_runs_come_near_it(
+    scales: tuple[float, float],
+) -> None:
+    threshold, query = scales
+    bound = bound_of(hs.AboveThreshold(threshold, query))
+    classical = 1 / threshold + 2 / query
+    assert classical <= bound.supremum <= classical * (1 + 1e-15)
+    assert bound_of(hs.AboveThreshold(threshold, query, monotone=True)).supremum == pytest.approx(
+        1 / threshold + 1 / query, rel=1e-15
+    )
+
+
+def test_runs_come_near_the_largest_loss() -> None:
+    # Three "below" from far above the threshold, then one "above" from far below it.
+    lower, upper = (12.0, 12.0, 12.0, -25.0), (13.0, 13.0, 13.0, -26.0)
+    with mp.workdps(20):
+        noises = laplace(3.0), laplace(2.0)
+        p, q = (outcomes(one, *noises, 150.0) for one in (lower, upper))
+        reached = float(mp.log(p[3] / q[3]))
+    bound = bound_of(hs.AboveThreshold(3.0, 2.0))
+    assert 0.98 * bound.supremum < reached < bound.supremum
+
+
+@each_scale
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_lower_loss_is_one_query_halfway(kind: str, scales: tuple[float, float]) -> None:
+    threshold, query = (("laplace", "gaussian")[one is gaussian] for one in KINDS[kind][:2])
+    queries = 5 if kind == "gaussian" else None
+    mechanism = hs.AboveThreshold(
+        *scales, threshold_noise=threshold, query_noise=query, queries=queries
+    )
+    attained = loss_of(mechanism).attained
+    assert isinstance(attained, TwoPointLoss)
+    p, q = pair_of(kind, "one", scales)
+    assert float(mp.log(p[0] / q[0])) == pytest.approx(float(attained.epsilon), rel=1e-9)
+    assert float(mp.log(q[1] / p[1])) == pytest.approx(float(attained.epsilon), rel=1e-9)
+
+
+def test_equal_scales_are_the_limit_of_unequal_ones() -> None:
+    equal = loss_of(hs.AboveThreshold(1.7, 1.7)).attained
+    close = loss_of(hs.AboveThreshold(1.7, 1.7000000000001)).attained
+    assert isinstance(equal, TwoPointLoss)
+    assert isinstance(close, TwoPointLoss)
+    assert float(equal.epsilon) == pytest.approx(float(close.epsilon), rel=1e-12)
+
+
+FOLDED: tuple[CellLoss, ...] = (
+    FoldedLaplaceLoss(1.5, 0.0),
+    FoldedLaplaceLoss(0.9, 0.35),
+    FoldedLaplaceLoss(4.0, 3.5),
+    bound_of(hs.AboveThreshold(1.5, 4.0, threshold_noise="gaussian")),
+    bound_of(hs.AboveThreshold(0.7, 30.0, threshold_noise="gaussian")),
+)
+each_folded = pytest.mark.parametrize("loss", FOLDED, ids=str)
+
+
+@each_folded
+def test_both_distributions_add_up_to_1_and_are_each_others_mirror(loss: CellLoss) -> None:
+    edges = np.array([-math.inf, -5.0, -1.0, -0.2, 0.0, 0.2, 1.0, 5.0, math.inf])
+    masses, atoms = loss.cells(edges), loss.atoms()
+    for log, log_atoms in (
+        (masses.log_p, atoms.log_p),
+        (masses.log_q, atoms.log_p - atoms.loss),
+    ):
+        assert float(np.exp(log).sum() + np.exp(log_atoms).sum()) == pytest.approx(1, abs=4e-13)
+    assert np.allclose(np.exp(masses.log_p), np.exp(masses.log_q)[::-1], rtol=1e-13, atol=0)
+    assert np.allclose(atoms.log_p - atoms.loss, atoms.log_p[::-1], rtol=0, atol=1e-13)
+    assert (np.diff(atoms.loss) > 0.0).all()
+
+
+def truth_of(loss: CellLoss, low: Any, high: Any, c: float) -> Any:
+    """Return ``E[exp(c L)]`` of the part without atoms between two losses, by its density."""
+
+    def density(x: Any) -> Any:
+        if isinstance(loss, FoldedLaplaceLoss):
+            return mp.exp((x - mp.mpf(loss.largest)) / 2) / 4
+        assert isinstance(loss, FoldedGaussianLoss)
+        mu = mp.mpf(loss.noise_multiplier.denominator) / loss.noise_multiplier.numerator
+        at = abs(x) - loss.shift - mu * mu / 2
+        return mp.npdf(at / mu) / mu * (1 if x > 0 else mp.exp(x))
+
+    gap = loss.gap if isinstance(loss, (FoldedLaplaceLoss, FoldedGaussianLoss)) else 0.0
+    end = min(loss.supremum, 60.0)
+    total = mp.zero
+    for left, right in ((-end, -gap), (gap, end)):
+        a, b = max(low, left), min(high, right)
+        if a < b:
+            # Cuts no wider than 1, which a normal density can be integrated over.
+            cuts = mp.linspace(a, b, 1 + max(1, math.ceil(b - a)))
+            total += mp.quad(lambda x: density(x) * mp.exp(c * x), cuts)
+    return total
+
+
+@each_folded
+def test_the_cells_hold_their_masses(loss: CellLoss) -> None:
+    edges = np.array([-2.0, -0.8, -0.3, 0.1, 0.4, 0.6, 0.6 + 1e-7, 1.4, 3.9])
+    masses = loss.cells(edges)
+    with mp.workdps(25):
+        for k, (low, high) in enumerate(pairwise(edges)):
+            for log, c in ((masses.log_p[k], 0.0), (masses.log_q[k], -1.0)):
+                truth = truth_of(loss, float(low), float(high), c)
+                if truth == 0:
+                    assert log == -math.inf
+                    continue
+                assert abs(mp.log(truth) - float(log)) <= masses.error[k]
+        inside = masses.error[np.isfinite(masses.log_p)]
+        assert inside.max() < 1e-12
+
+
+@each_folded
+@pytest.mark.parametrize("c", [1e-6, 0.5, 3.0, 12.0])
+def test_the_moments_are_those_of_atoms_and_cells(loss: CellLoss, c: float) -> None:
+    atoms = loss.atoms()
+    with mp.workdps(30):
+        truth = truth_of(loss, -mp.inf, mp.inf, c)
+        for one, log_p in zip(atoms.loss, atoms.log_p, strict=True):
+            truth += mp.exp(mp.mpf(float(log_p)) + c * mp.mpf(float(one)))
+        found = loss.cgf_bounds(c)
+        # The atoms' logarithms are floats, so that near c = 0 the sum has an absolute error.
+        assert abs(mp.log(truth) - found.midpoint) <= 1e-13 * (1 + c) + 1e-13 * found.midpoint
+    assert found.radius <= 1e-15 * found.midpoint + 5e-324
+
+
+@each_folded
+@pytest.mark.parametrize("c", [1e-9, 1e-3, 0.5, 12.0])
+def test_the_cumulants_are_the_derivatives_of_k_which_vanishes_at_0(
+    loss: CellLoss, c: float
+) -> None:
+    at, above, below = (loss.cgf_estimate(one) for one in (c, c * 1.0001, c * 0.9999))
+    assert at.value == loss.cgf_bounds(c).midpoint
+    assert (above.value - below.value) / (2e-4 * c) == pytest.approx(at.first_derivative, rel=1e-7)
+    if c >= 1e-3:
+        assert (above.first_derivative - below.first_derivative) / (2e-4 * c) == pytest.approx(
+            at.second_derivative, rel=1e-5
+        )
+    if c == 1e-9:
+        assert at.value == pytest.approx(c * at.first_derivative, rel=1e-7)
+
+
+def test_a_threshold_with_more_noise_than_the_queries_is_a_laplace_release_of_the_sum() -> None:
+    loss = bound_of(hs.AboveThreshold(2.0, 5.0))
+    assert loss == FoldedLaplaceLoss(0.9, 0.0)
+    with mp.workdps(30):
+        e, order = mp.mpf(loss.supremum), mp.mpf(3)
+        moment = (4 * mp.exp(3 * e) + 3 * mp.exp(-4 * e)) / 7
+        assert abs(mp.log(moment) - loss.cgf_bounds(3.0).midpoint) <= loss.cgf_bounds(3.0).radius
+        assert order == 3
+
+
+MANY = [
+    (1.0, 2.0, 1),
+    (2.0, 4.0, 3),
+    (10.0, 20.0, 1000),
+    (3.0, 1.0, 50),
+]
+
+
+@each_run
+@pytest.mark.parametrize("scales", [(1.0, 2.0), (0.7, 1.1)], ids=str)
+@pytest.mark.parametrize("c", [0.2, 1.0, 4.0])
+def test_no_run_with_gaussian_noise_exceeds_the_bound(
+    run: str, scales: tuple[float, float], c: float
+) -> None:
+    queries = len(RUNS[run][0])
+    loss = loss_of(
+        hs.AboveThreshold(
+            *scales, threshold_noise="gaussian", query_noise="gaussian", queries=queries
+        )
+    )
+    assert isinstance(loss, FirstOfManyLoss)
+    p, q = pair_of("gaussian", run, scales)
+    for first, second in ((p, q), (q, p)):
+        pairs = zip(first, second, strict=True)
+        moment = mp.fsum(a * (a / b) ** c for a, b in pairs)
+        assert mp.log(moment) <= loss.bound(c) + 1e-12
+
+
+@pytest.mark.parametrize(("threshold", "query", "queries"), MANY)
+@pytest.mark.parametrize("monotone", [False, True])
+def test_the_bound_is_the_convex_envelope_of_both(
+    threshold: float, query: float, queries: int, monotone: bool
+) -> None:
+    loss = loss_of(
+        hs.AboveThreshold(
+            threshold,
+            query,
+            threshold_noise="gaussian",
+            query_noise="gaussian",
+            queries=queries,
+            monotone=monotone,
+        )
+    )
+    assert isinstance(loss, FirstOfManyLoss)
+    move = 1 if monotone else 2
+    square = 1 / threshold**2 + (move / query) ** 2
+    grid = np.geomspace(1e-3, 1e3, 4001)
+    first = queries / query**2 / 2 * grid * (grid + 1)
+    second = square / 2 * grid * (grid + 1) + math.log(queries)
+    bound = np.array([loss.bound(float(c)) for c in grid])
+    slope = np.array([loss.cgf_estimate(float(c)).first_derivative for c in grid])
+    assert (bound <= np.minimum(first, second) * (1 + 1e-13)).all()
+    assert (np.diff(slope) >= -1e-9 * slope[1:]).all()
+    steps = np.diff(bound)
+    assert (steps >= slope[:-1] * np.diff(grid) * (1 - 1e-9)).all()
+    assert (steps <= slope[1:] * np.diff(grid) * (1 + 1e-9)).all()
+    assert bound[0] == pytest.approx(min(first[0], second[0]), rel=1e-9) or loss.left == 0.0
+    assert bound[-1] == pytest.approx(min(first[-1], second[-1]), rel=1e-9)
+
+
+INF = math.inf
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_edges(kind: str) -> None:
+    threshold, query = (("laplace", "gaussian")[one is gaussian] for one in KINDS[kind][:2])
+
+    def loss(*scales: float) -> DominatingPair:
+        return dominating_pair(
+            hs.AboveThreshold(*scales, threshold_noise=threshold, query_noise=query, queries=3)
+        )
+
+    assert loss(1.0, INF) == loss(0.0, INF) == DominatingPair(None, None)
+    unknown = DominatingPair(UnknownLoss(), UnknownLoss())
+    assert loss(0.0, 1.0) == loss(1.0, 0.0) == loss(INF, 0.0) == unknown
+    alone = loss(INF, 4.0).removing
+    assert alone is not None
+    if kind == "gaussian":
+        assert isinstance(alone, FirstOfManyLoss)
+        assert alone.flat == pytest.approx(0.125)
+    else:
+        assert alone == DominatedLoss(TwoPointLoss(0.5), None)
+
+
+@pytest.mark.parametrize("scales", [(0.0, 1.0), (1.0, 0.0)])
+def test_without_noise_nothing_is_proven_but_everything_is_possible(
+    scales: tuple[float, float],
+) -> None:
+    answer = hs.epsilon(hs.AboveThreshold(*scales), 1e-5, accountant="rdp")
+    assert isinstance(answer, hs.Certified)
+    assert (answer.lower, answer.upper) == (0.0, INF)
+    delta = hs.delta(hs.AboveThreshold(*scales), 1.0, accountant="rdp")
+    assert isinstance(delta, hs.Certified)
+    assert (delta.lower, delta.upper) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("positives", [1, 7])
+def test_a_sparse_vector_is_as_many_runs_and_never_costs_more_than_their_sum(
+    positives: int,
+) -> None:
+    plan = hs.SparseVector(20.0, 40.0, positives=positives)
+    once = hs.AboveThreshold(20.0, 40.0)
+    assert plan.mechanism == once**positives
+    found = hs.epsilon(plan, 1e-9, accountant="rdp")
+    assert isinstance(found, hs.Certified)
+    assert 0.0 < found.lower < found.upper <= positives * 0.1 * (1 + 1e-14)
+    assert found.upper == hs.epsilon(once**positives, 1e-9, accountant="rdp").upper
+
+
+def test_many_positives_cost_less_than_their_sum() -> None:
+    many = hs.epsilon(hs.SparseVector(200.0, 400.0, positives=400), 1e-5, accountant="rdp")
+    assert float(many) < 0.5 * 400 * 0.01
+
+
+def bounds_of_both_directions(kind: str, scales: tuple[float, float], x: Any) -> Any:
+    """Return the smaller of what the two directions say of the profile at ``x = e^epsilon``."""
+    s, one = 2 / scales[1], 1 / scales[0]
+
+    def inner(y: Any) -> Any:
+        epsilon = np.log(y)
+        if kind == "laplace":
+            middle = -np.expm1((epsilon - one) / 2)
+            return np.where(epsilon < -one, 1 - y, np.maximum(middle, 0.0))
+        first = [math.erfc(-(one / 2 - e / one) / math.sqrt(2)) / 2 for e in epsilon]
+        second = [math.erfc((one / 2 + e / one) / math.sqrt(2)) / 2 for e in epsilon]
+        return np.array(first) - y * np.array(second)
+
+    return np.minimum(inner(x * math.exp(-s)), 1 - x + x * inner(math.exp(-s) / x))
+
+
+@each_scale
+@pytest.mark.parametrize("kind", ["laplace", "mixed"])
+def test_the_fold_is_the_convex_envelope_of_what_both_directions_say(
+    kind: str, scales: tuple[float, float]
+) -> None:
+    noise = "gaussian" if kind == "mixed" else "laplace"
+    bound = bound_of(hs.AboveThreshold(*scales, threshold_noise=noise))
+    s, one = 2 / scales[1], 1 / scales[0]
+    kinks = [s + one, s - one, -s - one, one - s]
+    x = np.exp(np.sort([*np.linspace(-6.0, 6.0, 4001), *kinks]))
+    both = bounds_of_both_directions(kind, scales, x)
+    hull: list[tuple[float, float]] = []
+    for point in zip(x, both, strict=True):
+        while len(hull) > 1 and (hull[-1][1] - hull[-2][1]) * (point[0] - hull[-2][0]) >= (
+            point[1] - hull[-2][1]
+        ) * (hull[-1][0] - hull[-2][0]):
+            hull.pop()
+        hull.append(point)
+    corners = np.array(hull)
+    for epsilon in np.linspace(-1.5, 1.5, 13):
+        least = float(np.interp(math.exp(epsilon), corners[:, 0], corners[:, 1]))
+        # The gap of a Gaussian is a little wider than need be.
+        assert least - 1e-5 <= profile(bound, float(epsilon)) <= least + 1e-3

@@ -1,0 +1,342 @@
+"""The best of a random number of runs: its bounds against the best one's own distribution."""
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise, permutations
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from mpmath import mp
+
+import hockeystick as hs
+from hockeystick.mechanisms.selection.tuning import Poisson, RunCount, TruncatedNegativeBinomial
+from hockeystick.privacy_loss import (
+    Ball,
+    CGFEstimate,
+    DominatingPair,
+    GaussianLoss,
+    LaplaceLoss,
+    ProfiledLoss,
+    TwoPointLoss,
+    dominating_pair,
+)
+from hockeystick.privacy_loss.selection.sparse_vector import UnknownLoss
+from hockeystick.privacy_loss.selection.tuning import (
+    PoissonTuningLoss,
+    TruncatedTuningLoss,
+    profile_upper,
+    tuned,
+)
+
+GEOMETRIC = TruncatedNegativeBinomial(1.0, 0.1)
+COUNTS: tuple[RunCount, ...] = (
+    GEOMETRIC,
+    TruncatedNegativeBinomial(0.0, 0.02),
+    TruncatedNegativeBinomial(-0.5, 0.3),
+    TruncatedNegativeBinomial(2.5, 0.4),
+    Poisson(10.0),
+    Poisson(1.0),
+    Poisson(0.2),
+)
+ORDERS = (0.05, 0.5, 2.0, 9.0, 60.0)
+each_count = pytest.mark.parametrize("count", COUNTS, ids=str)
+
+
+def generating(count: RunCount, x: Any) -> Any:
+    """E[x^K], from the definitions."""
+    if isinstance(count, Poisson):
+        return mp.exp(mp.mpf(count.mean) * (x - 1))
+    assert isinstance(count, TruncatedNegativeBinomial)
+    eta, gamma = mp.mpf(count.eta), mp.mpf(count.gamma)
+    if eta == 0:
+        return mp.log(1 - (1 - gamma) * x) / mp.log(gamma)
+    return ((1 - (1 - gamma) * x) ** -eta - 1) / (gamma**-eta - 1)
+
+
+def best_of(count: RunCount, masses: Any) -> list[Any]:
+    """The distribution of the largest of K draws, outcomes rising, and of no draw at all."""
+    below, found = mp.zero, [generating(count, mp.zero)]
+    for mass in masses:
+        found.append(generating(count, below + mass) - generating(count, below))
+        below += mass
+    return found
+
+
+def moment(pair: Any, c: float) -> Any:
+    """K(c) of two distributions."""
+    p, q = pair
+    return mp.log(mp.fsum(a * (a / b) ** c for a, b in zip(p, q, strict=True) if a))
+
+
+def upper(loss: Any, c: float) -> float:
+    """The upper end of K(c)."""
+    found = loss.cgf_bounds(c)
+    return float(found.midpoint + found.radius)
+
+
+@each_count
+@pytest.mark.parametrize("epsilon", [0.01, 0.7, 3.0])
+def test_the_best_of_randomized_responses_is_within_the_bound_in_every_order(
+    count: RunCount, epsilon: float
+) -> None:
+    pair = dominating_pair(hs.RandomStopping(hs.RandomizedResponse(epsilon, categories=3), count))
+    with mp.workdps(40):
+        grown = mp.exp(mp.mpf(epsilon))
+        outcomes = [(grown, mp.one), (mp.one, grown), (mp.one, mp.one)]
+        for order in permutations(outcomes):
+            p, q = ([one[side] / (grown + 2) for one in order] for side in (0, 1))
+            best = best_of(count, p), best_of(count, q)
+            for c in ORDERS:
+                assert moment(best, c) <= upper(pair.removing, c)
+                assert moment(best[::-1], c) <= upper(pair.adding, c)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes(ProfiledLoss):
+    """The loss of any two distributions over a few outcomes."""
+
+    p: tuple[float, ...]
+    q: tuple[float, ...]
+
+    @property
+    def supremum(self) -> float:
+        """The largest log ratio."""
+        return max(math.log(a / b) for a, b in zip(self.p, self.q, strict=True)) + 1e-14
+
+    def cgf_estimate(self, c: float) -> CGFEstimate:
+        """K and two derivatives by sums."""
+        p, loss = np.array(self.p), np.log(np.array(self.p) / np.array(self.q))
+        weight = p * np.exp(c * (loss - loss.max()))
+        value = math.log(weight.sum()) + c * loss.max()
+        weight /= weight.sum()
+        slope = float((weight * loss).sum())
+        return CGFEstimate(value, slope, float((weight * (loss - slope) ** 2).sum()))
+
+    def cgf_bounds(self, c: float) -> Ball:
+        """K, and far more than the round-off."""
+        value = self.cgf_estimate(c).value
+        return Ball(value, 1e-12 * (1.0 + c))
+
+    def delta(self, epsilon: Any, nudge: int = 0) -> Any:
+        """The sum of what P has more than e^epsilon times Q."""
+        grown = mp.exp(epsilon)
+        return mp.fsum(max(mp.mpf(a) - grown * b, 0) for a, b in zip(self.p, self.q, strict=True))
+
+
+# What the bounds rest on are outcomes whose likelihood ratio rises, or falls, with their order.
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from(COUNTS), st.sampled_from([-1, 0, 1]))
+# Losses that go much farther on one side of 0 than on the other.
+@example(161200, Poisson(1.0), -1)
+def test_the_best_of_any_runs_is_within_the_bound(seed: int, count: RunCount, rising: int) -> None:
+    rng = np.random.default_rng(seed)
+    both = [rng.dirichlet(np.full(5, rng.uniform(0.3, 9.0))) + 1e-4 for _ in range(2)]
+    if rising:
+        order = np.argsort(rising * both[0] / both[1])
+        both = [one[order] for one in both]
+    p, q = (tuple(float(x) for x in one / one.sum()) for one in both)
+    one, other = ((Outcomes(p, q), 1),), ((Outcomes(q, p), 1),)
+    with mp.workdps(40):
+        best = [best_of(count, [mp.mpf(x) for x in masses]) for masses in (p, q)]
+        for c in (0.1, 1.0, 6.0, 40.0):
+            assert moment(best, c) <= upper(tuned(count, one, other), c)
+            assert moment(best[::-1], c) <= upper(tuned(count, other, one), c)
+
+
+@each_count
+@pytest.mark.parametrize("rare", [1e-6, 1e-3, 0.1])
+def test_the_bound_holds_where_one_direction_loses_far_more_than_the_other(
+    count: RunCount, rare: float
+) -> None:
+    for often in (0.02, 0.3, 0.7):
+        p, q = (1.0 - rare * often, rare * often), (1.0 - often, often)
+        one, other = ((Outcomes(p, q), 1),), ((Outcomes(q, p), 1),)
+        with mp.workdps(40):
+            for way in (1, -1):
+                best = [best_of(count, [mp.mpf(x) for x in masses[::way]]) for masses in (p, q)]
+                for c in (1e-4, 1e-2, 0.1, 1.0, 6.0):
+                    assert moment(best, c) <= upper(tuned(count, one, other), c)
+                    assert moment(best[::-1], c) <= upper(tuned(count, other, one), c)
+
+
+@pytest.mark.parametrize("c", [5.0, 40.0, 300.0])
+def test_the_poisson_bound_is_nearly_met_where_only_one_data_set_has_the_best_outcome(
+    c: float,
+) -> None:
+    count, p, q = Poisson(30.0), (0.9999, 0.0001), (0.7, 0.3)
+    with mp.workdps(60):
+        best = [best_of(count, [mp.mpf(x) for x in masses]) for masses in (p, q)]
+        truth = moment(best, c)
+        found = upper(tuned(count, ((Outcomes(p, q), 1),), ((Outcomes(q, p), 1),)), c)
+        assert truth <= found <= 1.05 * truth + 10.0
+
+
+@each_count
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_best_of_gaussians_is_within_the_bound(count: RunCount, sign: int) -> None:
+    loss = dominating_pair(hs.RandomStopping(hs.Gaussian(2.0), count)).removing
+    with mp.workdps(20):
+
+        def density(x: Any, mean: Any) -> Any:
+            slope = mp.diff(lambda at: generating(count, at), mp.ncdf(sign * (x - mean)))
+            return slope * mp.npdf(x - mean)
+
+        def tilted(c: float) -> Any:
+            return lambda x: density(x, 0.5) ** (1 + c) * density(x, 0) ** -c
+
+        for c in (0.5, 4.0):
+            total = mp.quad(tilted(c), [-10, -5, -2, 0, 2, 4, 6, 8, 11])
+            assert mp.log(generating(count, mp.zero) + total) <= upper(loss, c)
+
+
+@pytest.mark.parametrize("count", COUNTS[:4], ids=str)
+@pytest.mark.parametrize("epsilon", [0.01, 0.5, 4.0])
+def test_the_best_of_pure_runs_is_pure(count: RunCount, epsilon: float) -> None:
+    assert isinstance(count, TruncatedNegativeBinomial)
+    loss = dominating_pair(hs.RandomStopping(hs.PureDP(epsilon), count)).removing
+    assert isinstance(loss, TruncatedTuningLoss)
+    by_runs = epsilon - (1 + count.eta) * math.log(count.gamma)
+    least = min((2 + count.eta) * epsilon, by_runs)
+    assert epsilon < loss.supremum <= least * (1 + 1e-14)
+    for c in ORDERS:
+        assert upper(loss, c) <= upper(TwoPointLoss(loss.supremum), c) * (1 + 1e-14)
+
+
+def test_geometric_stopping_of_pure_runs_costs_three_times_as_much_as_liu_and_talwar_say() -> None:
+    best = hs.RandomStopping(hs.PureDP(0.5), GEOMETRIC)
+    assert 1.5 <= hs.epsilon(best, 0.0).upper <= 1.5 * (1 + 1e-13)
+
+
+def test_of_both_directions_each_has_its_own_bound() -> None:
+    run = hs.PoissonSubsampled(hs.Gaussian(1.0), 0.1)
+    best = dominating_pair(hs.RandomStopping(run, GEOMETRIC))
+    once = dominating_pair(run)
+    assert isinstance(best.removing, TruncatedTuningLoss)
+    assert isinstance(best.adding, TruncatedTuningLoss)
+    assert best.removing.terms == ((once.removing, 1),)
+    assert best.adding.terms == ((once.adding, 1),)
+    # The shift of each is by the other direction's divergences, and removing is the worse one.
+    assert best.removing.shift < best.adding.shift
+
+
+@each_count
+def test_the_divergences_rise_with_their_order(count: RunCount) -> None:
+    loss: Any = dominating_pair(hs.RandomStopping(hs.Gaussian(3.0) ** 4, count)).removing
+    grid = np.geomspace(1e-3, 1e3, 200)
+    rates = [upper(loss, float(c)) / float(c) for c in grid]
+    assert all(b >= a * (1 - 1e-12) for a, b in pairwise(rates))
+    assert loss.bound(0.0) == 0.0
+
+
+@each_count
+@pytest.mark.parametrize("c", [0.01, 0.3, 2.0, 20.0])
+def test_the_derivatives_steer_where_the_bound_goes(count: RunCount, c: float) -> None:
+    loss: Any = dominating_pair(
+        hs.RandomStopping(hs.Gaussian(3.0) @ hs.Laplace(2.0), count)
+    ).removing
+    h = 1e-4 * c
+    slope = (loss.bound(c + h) - loss.bound(c - h)) / (2 * h)
+    found = loss.cgf_estimate(c)
+    assert found.value == pytest.approx(loss.bound(c), rel=1e-5)
+    assert found.first_derivative == pytest.approx(slope, rel=1e-3)
+
+
+def test_a_run_is_what_it_is_made_of() -> None:
+    noise, step = hs.Laplace(3.0), hs.Gaussian(4.0)
+    plan = (step @ noise) ** 3 @ step @ hs.DPSGD(noise_multiplier=4.0, rate=1.0, steps=2)
+    loss: Any = dominating_pair(hs.RandomStopping(plan, GEOMETRIC)).removing
+    gaussian, laplace = dominating_pair(step).removing, dominating_pair(noise).removing
+    assert dict(loss.terms) == {gaussian: 6, laplace: 3}
+    total = 6 * upper(gaussian, 5.0) + 3 * upper(laplace, 5.0) + 5 * loss.shift + math.log(10)
+    assert upper(loss, 5.0) == pytest.approx(total, rel=1e-12)
+
+
+def test_what_a_run_surely_costs_its_best_does() -> None:
+    once: Any = dominating_pair(hs.RandomStopping(hs.Gaussian(2.0), GEOMETRIC)).removing
+    assert once.attained == GaussianLoss(2.0)
+    more: Any = dominating_pair(hs.RandomStopping(hs.Gaussian(4.0) ** 4 @ hs.Laplace(9), GEOMETRIC))
+    assert isinstance(more.removing.attained, GaussianLoss)
+    assert 2.0 < more.removing.attained.noise_multiplier < 2.0 * (1 + 1e-13)
+    other: Any = dominating_pair(hs.RandomStopping(hs.Gaussian(40.0) @ hs.Laplace(1), GEOMETRIC))
+    assert isinstance(other.removing.attained, LaplaceLoss)
+    unknown: Any = dominating_pair(hs.RandomStopping(hs.Gaussian(2.0), Poisson(9))).removing
+    assert unknown.attained is None
+    answer = hs.epsilon(hs.RandomStopping(hs.Gaussian(2.0), GEOMETRIC), 1e-5)
+    assert answer.lower == pytest.approx(hs.epsilon(hs.Gaussian(2.0), 1e-5).lower, rel=1e-12)
+    assert hs.epsilon(hs.RandomStopping(hs.Gaussian(2.0), Poisson(9)), 1e-5).lower == 0.0
+
+
+@each_count
+def test_nothing_tuned_is_nothing(count: RunCount) -> None:
+    for free in (hs.Gaussian(math.inf), hs.Gaussian(1.0) ** 0, hs.PureDP(0.0)):
+        assert dominating_pair(hs.RandomStopping(free, count)) == DominatingPair(None, None)
+
+
+@each_count
+def test_a_run_without_noise_may_show_everything(count: RunCount) -> None:
+    for bare in (hs.Gaussian(0.0), hs.PureDP(math.inf), hs.Gaussian(1.0) @ hs.Laplace(0.0)):
+        assert dominating_pair(hs.RandomStopping(bare, count)) == DominatingPair(
+            UnknownLoss(), UnknownLoss()
+        )
+        assert hs.epsilon(hs.RandomStopping(bare, count), 1e-5).upper == math.inf
+
+
+@each_count
+def test_a_run_that_may_fail_is_refused_with_the_reason(count: RunCount) -> None:
+    with pytest.raises(hs.UnsupportedError, match="may fail has no Renyi divergences"):
+        hs.epsilon(hs.RandomStopping(hs.ApproxDP(1.0, 1e-9), count), 1e-5)
+
+
+@each_count
+def test_divergences_of_few_orders_bound_those_alone(count: RunCount) -> None:
+    run = hs.RenyiDP({2.0: 0.1, 8.0: 0.5})
+    loss: Any = dominating_pair(hs.RandomStopping(run, count)).removing
+    once: Any = dominating_pair(run).removing
+    assert loss.end == once.end
+    assert upper(loss, 7.5) == math.inf
+    line: Any = dominating_pair(hs.RandomStopping(hs.ZCDP(0.05), count)).removing
+    assert upper(loss, 6.9) >= upper(line, 6.9)
+    assert 0.0 < hs.epsilon(hs.RandomStopping(hs.RenyiDP({8.0: 0.5}), count), 1e-5).upper < 20.0
+
+
+def test_the_sharper_poisson_bound_is_below_theorem_6_and_above_0() -> None:
+    for mean in (0.3, 1.0, 8.0):
+        loss = dominating_pair(hs.RandomStopping(hs.Gaussian(4.0), Poisson(mean))).removing
+        assert isinstance(loss, PoissonTuningLoss)
+        for c in ORDERS:
+            printed = upper(dominating_pair(hs.Gaussian(4.0)).removing, c) + loss.log_factor(c)
+            assert 0.0 < upper(loss, c)
+            if mean >= 1.0:
+                assert upper(loss, c) <= printed * (1 + 1e-12)
+
+
+def test_theorem_6_as_printed_promises_negative_divergences_where_one_run_is_much() -> None:
+    loss = dominating_pair(hs.RandomStopping(hs.Gaussian(50.0), Poisson(0.3))).removing
+    assert isinstance(loss, PoissonTuningLoss)
+    assert upper(dominating_pair(hs.Gaussian(50.0)).removing, 1.0) + loss.log_factor(1.0) < 0.0
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.05, 0.4, 2.0])
+def test_the_delta_that_the_poisson_bound_rests_on_is_that_of_the_run(epsilon: float) -> None:
+    gaussians = (hs.Gaussian(3.0) ** 5 @ hs.Gaussian(7.0), hs.Gaussian(1.3))
+    for plan in (*gaussians, hs.Laplace(0.7), hs.PureDP(0.3)):
+        loss: Any = dominating_pair(hs.RandomStopping(plan, Poisson(4))).removing
+        truth = hs.delta(plan, epsilon)
+        found = profile_upper(loss.reverse, epsilon)
+        assert truth.lower <= found <= truth.upper * (1 + 1e-12) + 1e-300
+    steps = hs.PoissonSubsampled(hs.Gaussian(1.1), 0.02) ** 300
+    many: Any = dominating_pair(hs.RandomStopping(steps, Poisson(4))).removing
+    found = profile_upper(many.terms, epsilon)
+    by_orders = hs.delta(steps, epsilon, accountant="rdp").upper
+    assert hs.delta(steps, epsilon).lower <= found <= by_orders * (1 + 1e-9)
+
+
+@each_count
+def test_extreme_runs_have_finite_bounds_or_say_that_none_is_known(count: RunCount) -> None:
+    for noise in (1e-4, 1e9, 1e150):
+        answer = hs.epsilon(hs.RandomStopping(hs.Gaussian(noise) ** 3, count), 1e-5)
+        assert 0.0 <= answer.lower <= answer.upper < math.inf
+        assert (answer.upper < 200.0) == (noise > 1.0)

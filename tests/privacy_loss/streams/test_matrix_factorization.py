@@ -1,0 +1,97 @@
+"""Linear encoders with Gaussian noise are Gaussian mechanisms."""
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from mpmath import mp
+
+import hockeystick as hs
+from hockeystick.privacy_loss import DominatingPair, GaussianLoss, RevealingLoss, dominating_pair
+from hockeystick.privacy_loss.core.dominated import DominatedLoss
+
+ROOT = hs.Encoder.square_root(1000)
+
+
+def gaussian_delta(mu: Any, epsilon: Any) -> Any:
+    """Return the Gaussian profile."""
+    first = mp.ncdf(mu / 2 - epsilon / mu)
+    return first - mp.exp(epsilon) * mp.ncdf(-mu / 2 - epsilon / mu)
+
+
+def test_a_tree_costs_what_so_many_gaussians_cost() -> None:
+    answer = hs.epsilon(hs.TreeAggregation(10.0, leaves=1000), 1e-5)
+    same = hs.epsilon(hs.Gaussian(10.0) ** 10, 1e-5)
+    assert isinstance(answer, hs.Certified)
+    assert isinstance(same, hs.Certified)
+    assert answer.estimate == pytest.approx(same.estimate, rel=1e-14)
+    assert answer.relative_width < 1e-13
+    removing, adding = dominating_pair(hs.TreeAggregation(10.0, leaves=1000))
+    assert removing is adding
+    assert isinstance(removing, GaussianLoss)
+    assert removing.mu == pytest.approx(0.316227766016838, rel=1e-14)
+
+
+@pytest.mark.parametrize("noise", [0.7, 4.0, 0.1])
+def test_the_interval_of_a_factorization_holds_the_truth(noise: float) -> None:
+    answer = hs.delta(hs.MatrixFactorization(noise, ROOT), 1.25)
+    assert isinstance(answer, hs.Certified)
+    with mp.workdps(40):
+        square, term = mp.one, mp.one
+        for k in range(1, 1000):
+            term *= mp.mpf(2 * k - 1) / (2 * k)
+            square += term**2
+        truth = gaussian_delta(mp.sqrt(square) / mp.mpf(repr(noise)), mp.mpf("1.25"))
+        assert answer.lower <= truth <= answer.upper
+    assert answer.relative_width < 1e-12
+
+
+def test_epochs_with_fresh_trees_are_repetitions() -> None:
+    three = hs.epsilon(hs.TreeAggregation(10.0, leaves=1000) ** 3, 1e-5)
+    assert float(three) == pytest.approx(
+        float(hs.epsilon(hs.Gaussian(10.0) ** 30, 1e-5)), rel=1e-13
+    )
+
+
+def test_a_bounded_sensitivity_has_a_concrete_participant_below() -> None:
+    encoder = hs.Encoder.of_matrix([[1, -1], [0, 1]], participations=2)
+    # ||C_1 u + C_2 v||^2 is at most 1 + 2 + 2 = 5; u = v reaches 1, u and v at right angles 3.
+    assert encoder.least_square == 3
+    assert encoder.square == 5
+    removing, adding = dominating_pair(hs.MatrixFactorization(2.0, encoder))
+    assert removing is adding
+    assert isinstance(removing, DominatedLoss)
+    assert isinstance(removing.above, GaussianLoss)
+    assert isinstance(removing.attained, GaussianLoss)
+    assert removing.above.mu == pytest.approx(math.sqrt(5) / 2, rel=1e-15)
+    assert removing.attained.mu == pytest.approx(math.sqrt(3) / 2, rel=1e-15)
+    answer = hs.delta(hs.MatrixFactorization(2.0, encoder), 1.0, accountant="rdp")
+    assert isinstance(answer, hs.Certified)
+    with mp.workdps(30):
+        low = gaussian_delta(mp.sqrt(3) / 2, mp.one)
+        assert low * (1 - 1e-12) <= answer.lower <= low
+        assert answer.upper >= gaussian_delta(mp.sqrt(5) / 2, mp.one)
+
+
+def test_the_noise_multiplier_means_the_decimal_that_it_prints_as() -> None:
+    loss = dominating_pair(hs.TreeAggregation(0.1, leaves=1)).removing
+    assert loss == GaussianLoss(Fraction(1, 10))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda z: hs.TreeAggregation(z, 5), lambda z: hs.MatrixFactorization(z, ROOT)],
+)
+def test_no_noise_reveals_and_infinite_noise_hides(make: Callable[[float], hs.Mechanism]) -> None:
+    revealed = DominatingPair(RevealingLoss(1.0, True), RevealingLoss(1.0, False))
+    assert dominating_pair(make(0.0)) == revealed
+    assert dominating_pair(make(math.inf)) == DominatingPair(None, None)
+    assert float(hs.epsilon(make(0.0), 1e-5)) == math.inf
+
+
+def test_nothing_is_released_of_no_leaves_or_through_zeros() -> None:
+    assert dominating_pair(hs.TreeAggregation(0.0, 0)) == DominatingPair(None, None)
+    zeros = hs.Encoder.of_matrix([[0, 0]], participations=2)
+    assert dominating_pair(hs.MatrixFactorization(1.0, zeros)) == DominatingPair(None, None)

@@ -1,0 +1,1 @@
+"""Answers frozen as a table, to compare with after a change: `python -m benchmarks.frozen`."""

@@ -1,0 +1,102 @@
+"""The table of frozen answers still stands, asks about everything, and notices what it is for."""
+
+import os
+import random
+from decimal import Decimal
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+import hockeystick as hs
+from benchmarks.frozen.answers import Frozen, told
+from benchmarks.frozen.comparing import Ends, difference, same_number, truths
+from benchmarks.frozen.questions import questions
+from benchmarks.frozen.table import FILE, read, write
+from hockeystick.accountants import ACCOUNTANTS
+from hockeystick.mechanisms import MECHANISMS, Sampling
+from hockeystick.notions import NOTIONS
+
+TABLE: Final = read()
+SAMPLE: Final = 150
+QUICK: Final = 100.0  # milliseconds
+# Another processor's exponential function may differ in the last digit, and delta in some more.
+SLACK: Final = Decimal("1e-10")
+BEFORE: Final = Frozen("epsilon", "hs.epsilon(x, 0.1)", "0.5<0.6<0.75 contour", 1.0)
+
+
+def test_a_sample_of_the_table_is_answered_as_it_was() -> None:
+    seed = random.randrange(10**6) if os.environ.get("HYPOTHESIS_PROFILE") == "fresh" else 0
+    quick = [one for one in TABLE.values() if one.time < QUICK]
+    known = truths(TABLE.values())
+    wrong = []
+    for one in random.Random(seed).sample(quick, SAMPLE):
+        after = told(one.question)
+        right, change = difference(one, after, SLACK, known.get(same_number(one.question)))
+        if not right:
+            wrong.append(f"{change}: {one.question}: {one.answer} is now {after}")
+    assert not wrong, f"seed {seed}: {wrong}"
+
+
+@pytest.mark.parametrize("name", [*MECHANISMS, *NOTIONS])
+def test_every_mechanism_and_every_notion_is_asked_about(name: str) -> None:
+    about = [one for one in TABLE.values() if f"hs.{name}(" in one.question]
+    for kind in ("epsilon", "delta"):
+        assert [
+            one for one in about if one.kind.startswith(kind) and not one.answer.startswith("!")
+        ]
+
+
+@pytest.mark.parametrize("name", [name for name in ACCOUNTANTS if name != "auto"])
+def test_every_accountant_is_asked(name: str) -> None:
+    kinds = {one.kind for one in TABLE.values()}
+    assert {f"epsilon by {name}", f"delta by {name}"} <= kinds
+    assert sum(name in one.answer.split() for one in TABLE.values()) > 2
+
+
+@pytest.mark.parametrize("word", [*hs.Adjacency, *Sampling])
+def test_every_adjacency_and_every_sampling_is_asked_about(word: str) -> None:
+    assert any(f"='{word}'" in one.question for one in TABLE.values())
+
+
+def test_the_table_holds_questions_that_are_asked_and_answers_that_are_no_slips() -> None:
+    assert set(TABLE) <= {question for _, question in questions()}
+    slips = ("! AttributeError", "! NameError", "! SyntaxError", "! AssertionError")
+    assert not [one for one in TABLE.values() if one.answer.startswith(slips)]
+    assert len(TABLE) > 2000
+
+
+def test_the_table_is_written_as_it_is_read(tmp_path: Path) -> None:
+    copy = tmp_path / "table.txt"
+    write(TABLE.values(), copy)
+    assert copy.read_text("utf-8") == FILE.read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("after", "right"),
+    [
+        ("0.5<0.6<0.75 contour", True),
+        ("0.5<0.6<0.7 contour", True),
+        ("0.55<0.56<0.75 contour", True),
+        ("0.5<0.6<0.7500000001 contour", False),
+        ("0.4999999999<0.6<0.75 contour", False),
+        ("0.5<0.7<0.6 contour", False),
+        ("0.5<0.51<0.52 contour", False),
+        ("0.5<0.6<0.75 prv", False),
+        ("0.6 contour", False),
+        ("0.5<0.6<0.75", False),
+        ("! UnsupportedError: no analysis", False),
+    ],
+)
+def test_an_answer_may_only_become_narrower_around_the_truth(after: str, right: bool) -> None:
+    truth: Ends = (Decimal("0.58"), Decimal("0.59"))
+    if after.startswith("0.55<"):
+        truth = (Decimal("0.56"), Decimal("0.6"))
+    assert difference(BEFORE, after, Decimal(0), truth)[0] == right
+
+
+def test_a_refusal_stays_one_of_its_class() -> None:
+    refused = Frozen("epsilon", "x", "! UnsupportedError: no analysis", 1.0)
+    assert difference(refused, "! UnsupportedError: other words", Decimal(0), None)[0]
+    assert not difference(refused, "! ParameterError: no analysis", Decimal(0), None)[0]
+    assert not difference(refused, "0.5<0.6<0.7 rdp", Decimal(0), None)[0]

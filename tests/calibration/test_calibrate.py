@@ -436,6 +436,12 @@ def test_one_step_that_just_fits_is_an_answer() -> None:
     assert found.plan.total_steps == 1
 
 
+def test_an_error_is_met_by_what_is_proven_of_it() -> None:
+    target = hs.BayesError(0.05, prior=0.1)
+    found = hs.calibrate(hs.Gaussian(1), "noise_multiplier", target, accountant="rdp")
+    assert target.value <= found.achieved.lower < found.achieved.upper
+
+
 def test_an_error_above_the_prior_is_out_of_reach() -> None:
     with pytest.raises(hs.InfeasibleError, match=r"no noise_multiplier reaches Bayes error 0.2"):
         hs.calibrate(hs.Gaussian(1), "noise_multiplier", hs.BayesError(0.2, prior=0.1))

@@ -1,5 +1,6 @@
 """Groups: closed forms against the iterated function, and the known value."""
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -95,6 +96,15 @@ def test_a_group_is_less_private_and_its_inverse_is_that_of_the_inverse(f: hs.Tr
     inside = beta > 1e-3
     assert (grown.inverse()(beta[inside]) <= alpha[inside] * (1.0 + 1e-9) + 1e-12).all()
     assert (grown.inverse().bounds(beta[inside])[1] >= alpha[inside] * (1.0 - 1e-9)).all()
+
+
+@pytest.mark.parametrize("mu", [0.1, 0.3, 1.7])
+def test_the_mu_of_a_group_is_rounded_up(mu: float) -> None:
+    for size in range(2, 100):
+        grown = group(hs.GaussianTradeOff(mu), size)
+        assert isinstance(grown, hs.GaussianTradeOff)
+        exact = size * Fraction(mu)
+        assert exact <= Fraction(grown.mu) <= exact * (1 + Fraction(2) ** -51)
 
 
 def test_thousands_of_records_end_at_no_privacy() -> None:

@@ -28,6 +28,14 @@ def test_a_public_coin_is_part_of_the_output(seed: int) -> None:
         assert np.allclose(ours.at(epsilon).upper, theirs.at(epsilon).upper, rtol=1e-12)
 
 
+def test_the_largest_loss_is_that_of_any_part() -> None:
+    f = mixture([(0.5, ApproxTradeOff(0.5, 0.0)), (0.5, ApproxTradeOff(2.0, 0.0))])
+    assert f.forward.supremum >= 2.0
+    found, worst = f.delta(1.0), ApproxTradeOff(2.0, 0.0).delta(1.0)
+    assert found.upper >= 0.5 * worst.lower > 0.0
+    assert found.lower <= 0.5 * worst.upper
+
+
 def test_equal_parts_are_one() -> None:
     f = hs.GaussianTradeOff(1.0)
     assert mixture([(0.3, f), (0.7, hs.GaussianTradeOff(1.0))]) is f

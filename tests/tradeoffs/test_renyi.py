@@ -64,6 +64,15 @@ def test_the_ends_lie_on_either_side_of_where_the_larger_divergence_is_reached(
             assert power_upper[k] - power_lower[k] <= 1e-6 * power_upper[k]
 
 
+@pytest.mark.parametrize("divergences", [{2: 0.5}, {1.5: 0.6, 4: 1}, {1.1: 1e-3, 30: 12}], ids=str)
+def test_the_profile_holds_the_best_conversion(divergences: dict[float, float]) -> None:
+    epsilons = [0.0, 0.3, 1.0, 2.0]
+    found = RenyiProfile(RenyiPoints(divergences.items())).at(np.array(epsilons))
+    for k, epsilon in enumerate(epsilons):
+        best = hs.convert(hs.RenyiDP(divergences), hs.ApproxDP, epsilon=epsilon).delta
+        assert found.lower[k] <= best <= found.upper[k] * (1 + 1e-12)
+
+
 @pytest.mark.parametrize("rho", [1e-3, 0.5, 5.0])
 def test_a_line_is_as_good_as_a_dense_net_of_its_orders(rho: float) -> None:
     f = RenyiTradeOff(RenyiLine(rho))

@@ -1,7 +1,7 @@
 """Bugs planted in a copy of the repository, and the first test that fails with each.
 
-    python -m benchmarks.mutants --quick                      # by the test that noticed it before?
-    python -m benchmarks.mutants                              # by that or by any other?
+    python -m benchmarks.mutants --quick                      # noticed where it was before?
+    python -m benchmarks.mutants                              # there or anywhere else?
     python -m benchmarks.mutants --only groups --limit 600    # some of them, with more patience
 
 ``mutants.toml`` lists the bugs, and ``mutants.json`` what noticed each of them the last time. That
@@ -59,7 +59,7 @@ def search(copy: Copy, mutant: Mutant, known: str | None, given: argparse.Namesp
     """Return the first test that fails with a bug."""
     began, passed = time.monotonic(), []
     stages = list(_stages(copy.root, place_of(mutant.old, copy.root), known))
-    stages = stages[: known is not None] if given.quick else stages
+    stages = stages[: 2 if known else 0] if given.quick else stages
     with copy.planted(mutant.old, mutant.new) as environment:
         for name, chosen in stages:
             try:
@@ -74,10 +74,13 @@ def search(copy: Copy, mutant: Mutant, known: str | None, given: argparse.Namesp
 
 def _stages(root: Path, path: Path, known: str | None) -> Iterator[tuple[str, list[str]]]:
     """Yield tests by name, those first that are most likely to notice a change of a file."""
-    if known:
-        yield "the same test", [known]
-        yield "its file", [known.partition("::")[0]]
     stem, tests = path.stem.strip("_"), root / "tests"
+    if known:
+        file, _, test = known.partition("::")
+        moved = [] if (root / file).exists() else list(tests.rglob(Path(file).name))
+        file = str(moved[0].relative_to(root)) if len(moved) == 1 else file
+        yield "the same test", [f"{file}::{test}" if test else file]
+        yield "its file", [file]
     named = sorted(str(one.relative_to(root)) for one in tests.rglob(f"test_*{stem}*.py"))
     yield "tests of its name", [str(path.relative_to(root)), *named]
     inner = path.relative_to(root / PACKAGE).parent.parts
@@ -132,7 +135,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="a text of the rooms or names of some bugs")
     parser.add_argument("--limit", type=float, default=300.0, help="seconds for each set of tests")
-    parser.add_argument("--quick", action="store_true", help="only the test that noticed it before")
+    parser.add_argument("--quick", action="store_true", help="only where it was noticed before")
     given = parser.parse_args()
     # A shell that runs this in the background ignores Ctrl-C, and tests that press it would fail.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -156,7 +159,7 @@ def main() -> int:
     say(f"{len(found) - len(alive)} of {len(found)} are noticed")
     if lost:
         say(f"noticed before, and no longer: {'; '.join(sorted(lost))}")
-    if not (given.quick or lost or wrong):
+    if not (lost or wrong):
         kept = before | {
             name: asdict(one)
             for name, one in found.items()

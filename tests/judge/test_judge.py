@@ -16,8 +16,10 @@ from tests.judge.truths import Spec, truth
 from tests.judge.verdicts import Known, Verdict, delta, epsilon, known, power, tests
 
 SEED = 2
-# Another one is drawn, and printed, where Hypothesis draws fresh examples as well.
+# Where Hypothesis draws fresh examples, so does this, four times as many, and prints the seed.
+FRESH = os.environ.get("HYPOTHESIS_PROFILE") == "fresh"
 LONG_SEED = 2029
+MANY = 1000 if FRESH else 250
 ORACLES = (
     "profiles",
     "outcomes",
@@ -45,14 +47,16 @@ def test_no_end_of_150_random_answers_is_on_the_wrong_side(part: int) -> None:
 
 
 @pytest.mark.slow
-def test_no_end_of_1000_answers_is_on_the_wrong_side(capsys: pytest.CaptureFixture[str]) -> None:
-    seed = time.time_ns() % 10**6 if os.environ.get("HYPOTHESIS_PROFILE") == "fresh" else LONG_SEED
+def test_no_end_of_many_more_answers_is_on_the_wrong_side(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    seed = time.time_ns() % 10**6 if FRESH else LONG_SEED
     with capsys.disabled():
         sys.stderr.write(f"\ntests.judge: seed {seed}\n")
-    found = [asked(seed, index, seconds=1.0) for index in range(1000)]
+    found = [asked(seed, index, seconds=1.0) for index in range(MANY)]
     assert not _faults(found), f"seed {seed}"
-    assert sum(one.upper for one in found) > 500
-    assert sum(one.lower for one in found) > 250
+    assert sum(one.upper for one in found) > MANY / 2
+    assert sum(one.lower for one in found) > MANY / 4
 
 
 @pytest.mark.parametrize("name", ORACLES)

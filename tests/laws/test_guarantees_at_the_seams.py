@@ -9,7 +9,7 @@ contour compute from the pair of losses, and no conversion takes part in.
 import dataclasses
 import math
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cache
 from typing import Any, Final
@@ -106,17 +106,26 @@ PLANS: Final = tuple(
 )
 # Where the noise is counted in units of half of what a record moves; all others take minutes.
 QUICK: Final = frozenset(plan for plan in _nested() if plan.adjacency is hs.Adjacency.REPLACE_ONE)
-each_plan = pytest.mark.parametrize(
-    "plan",
-    [
-        pytest.param(
-            plan,
-            id=f"{plan} {plan.adjacency or ''}".strip(),
-            marks=[pytest.mark.slow] * (plan not in QUICK),
-        )
-        for plan in PLANS
-    ],
-)
+
+
+def _each(plans: Iterable[hs.Mechanism]) -> pytest.MarkDecorator:
+    """Ask of each of some plans, of those that are not quick in the slow run."""
+    return pytest.mark.parametrize(
+        "plan",
+        [
+            pytest.param(
+                plan,
+                id=f"{plan} {plan.adjacency or ''}".strip(),
+                marks=[pytest.mark.slow] * (plan not in QUICK),
+            )
+            for plan in plans
+        ],
+    )
+
+
+each_plan = _each(PLANS)
+# Whether a rule applies is the business of the mechanism, hardly of its rate.
+each_kind = _each(plan for plan in PLANS if plan in QUICK or plan in EXAMPLES)
 
 
 @cache
@@ -189,7 +198,7 @@ def test_no_guarantee_is_below_what_the_plan_surely_costs(plan: hs.Mechanism) ->
             seen.append(tuple(number * (1 - 1e-12) for number in size))
 
 
-@each_plan
+@each_kind
 def test_what_the_accountants_know_of_rho_is_known_to_the_conversion_and_the_filter(
     plan: hs.Mechanism,
 ) -> None:

@@ -35,8 +35,8 @@ class ZeroConcentrated(DirectedAccountant):
         An upper bound. Each line holds for both orders of a pair, and so does their sum; of it the
         best single order is taken, with all that this one says of epsilon and delta. That is less
         than ``rho + 2 sqrt(rho ln(1/delta))`` (Bun and Steinke 2016, proposition 1.3). Failures of
-        approximate guarantees and releases without noise are set apart first. The lower end is the
-        closed form of that part of the plan that costs most.
+        the infinity mass of approximate guarantees and of releases without noise is split off
+        first. The lower end is the closed form of that part of the plan that costs most.
 
         Sampling gains nothing: at large orders ``D_alpha / alpha`` of the sampled Gaussian goes to
         ``1 / (2 sigma^2)``, whatever the rate. "rdp" reads each order on its own.

@@ -39,13 +39,13 @@ from hockeystick.privacy_loss.core.composition import (
     merged,
 )
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
-from hockeystick.privacy_loss.core.infinity_mass import ConstantLoss, RevealingLoss
+from hockeystick.privacy_loss.core.infinity_mass import ConstantLoss, NoiselessLoss
 from hockeystick.privacy_loss.core.observed_mixture import (
     RevealedMixtureLoss,
     RevealedMixtureProfiledLoss,
     revealed_mixture,
 )
-from hockeystick.privacy_loss.core.outcomes import OutcomesLoss, PartlyShownLoss
+from hockeystick.privacy_loss.core.outcomes import OutcomesLoss, PartlyInfiniteLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.decentralised import gopa, iterated, token_walk  # noqa: F401
 from hockeystick.privacy_loss.federated import revealed_round  # noqa: F401
@@ -120,8 +120,9 @@ __all__ = [
     "Masses",
     "MultivariateLaplaceLoss",
     "NoAnalysisError",
+    "NoiselessLoss",
     "OutcomesLoss",
-    "PartlyShownLoss",
+    "PartlyInfiniteLoss",
     "PrivacyLoss",
     "ProfileLoss",
     "ProfiledLoss",
@@ -131,7 +132,6 @@ __all__ = [
     "RenyiCurveLoss",
     "RevealedMixtureLoss",
     "RevealedMixtureProfiledLoss",
-    "RevealingLoss",
     "SampledGaussianLoss",
     "SampledLoss",
     "SampledProfiledLoss",

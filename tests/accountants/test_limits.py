@@ -26,8 +26,8 @@ from hockeystick.privacy_loss import (
     GaussianLoss,
     GaussianMixtureLoss,
     LaplaceLoss,
+    NoiselessLoss,
     PrivacyLoss,
-    RevealingLoss,
     SampledGaussianLoss,
     SkellamLoss,
     Terms,
@@ -411,7 +411,7 @@ def test_lower_ends_rest_on_losses_that_some_data_reach(epsilon: float) -> None:
     rest: Terms = ((TwoPointLoss(0.01), 10),)
     nothing = BerryEsseen().delta_of(((DominatedLoss(bounded, None), 400), *rest), epsilon)
     assert nothing.lower == BerryEsseen().delta_of(rest, epsilon).lower
-    unknown = DominatedLoss(bounded, RevealingLoss(0.1, removing=True))
+    unknown = DominatedLoss(bounded, NoiselessLoss(0.1, removing=True))
     assert BerryEsseen().delta_of(((unknown, 400), *rest), epsilon).lower == 0.0
     assert BerryEsseen().epsilon_of(((unknown, 400), *rest), 0.05).lower == 0.0
     assert nothing.upper > found.estimate
@@ -455,7 +455,7 @@ def test_no_runs_cost_nothing(accountant: DirectedAccountant) -> None:
     [
         SampledGaussianLoss(1e-12, 1.0, removing=True),
         FixedSizeGaussianLoss(0.5, 1e-4),
-        RevealingLoss(0.1, removing=True),
+        NoiselessLoss(0.1, removing=True),
         TwoPointLoss(1.0, 1e-6),
     ],
     ids=str,

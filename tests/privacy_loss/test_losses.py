@@ -14,7 +14,7 @@ from hockeystick.precision.profiles import exact, reciprocal
 from hockeystick.privacy_loss import (
     GaussianLoss,
     NoAnalysisError,
-    RevealingLoss,
+    NoiselessLoss,
     SampledGaussianLoss,
     dominating_pair,
 )
@@ -126,8 +126,8 @@ def test_adding_loses_nothing_beyond_its_supremum(p: float) -> None:
         GaussianLoss(1.3),
         SampledGaussianLoss(0.1, 2.0, True),
         SampledGaussianLoss(0.1, 2.0, False),
-        RevealingLoss(0.25, True),
-        RevealingLoss(0.25, False),
+        NoiselessLoss(0.25, True),
+        NoiselessLoss(0.25, False),
     ],
     ids=str,
 )
@@ -156,9 +156,9 @@ def test_the_gaussian_decay_is_rounded_down(y: float) -> None:
 @pytest.mark.parametrize("epsilon", [0.0, 0.2, 0.28, 0.3, 5.0])
 def test_a_release_without_noise_has_the_profile_of_its_two_points(epsilon: float) -> None:
     with mp.workdps(30):
-        assert RevealingLoss(0.25, True).delta(mp.mpf(epsilon)) == mp.mpf("0.25")
+        assert NoiselessLoss(0.25, True).delta(mp.mpf(epsilon)) == mp.mpf("0.25")
         adding = max(0.0, 1 - math.exp(epsilon) * 0.75)
-        assert float(RevealingLoss(0.25, False).delta(mp.mpf(epsilon))) == pytest.approx(adding)
+        assert float(NoiselessLoss(0.25, False).delta(mp.mpf(epsilon))) == pytest.approx(adding)
 
 
 @pytest.mark.parametrize(
@@ -166,9 +166,9 @@ def test_a_release_without_noise_has_the_profile_of_its_two_points(epsilon: floa
     [
         (Gaussian(1.0), (GaussianLoss, GaussianLoss)),
         (Gaussian(math.inf), (type(None), type(None))),
-        (Gaussian(0.0), (RevealingLoss, RevealingLoss)),
+        (Gaussian(0.0), (NoiselessLoss, NoiselessLoss)),
         (PoissonSubsampled(Gaussian(1.0), 0.0), (type(None), type(None))),
-        (PoissonSubsampled(Gaussian(0.0), 0.5), (RevealingLoss, RevealingLoss)),
+        (PoissonSubsampled(Gaussian(0.0), 0.5), (NoiselessLoss, NoiselessLoss)),
         (PoissonSubsampled(Gaussian(1.0), 1.0), (GaussianLoss, GaussianLoss)),
         (PoissonSubsampled(Gaussian(1.0), 0.5), (SampledGaussianLoss, SampledGaussianLoss)),
     ],
@@ -205,7 +205,7 @@ def test_the_largest_loss_when_adding_is_rounded_up(rate: Any) -> None:
     with mp.workdps(60):
         exact = Fraction(rate)
         truth = mp.log(exact.denominator) - mp.log(exact.denominator - exact.numerator)
-        for loss in (SampledGaussianLoss(rate, 1.0, False), RevealingLoss(rate, False)):
+        for loss in (SampledGaussianLoss(rate, 1.0, False), NoiselessLoss(rate, False)):
             assert truth <= loss.supremum <= truth * (1 + mp.mpf(10) ** -7)
 
 

@@ -77,7 +77,7 @@ class Contour(DirectedAccountant):
         return worse([found, self.delta_of(rest[0], epsilon)])
 
     def _is_plain(self, composition: Composition) -> bool:
-        """Return whether there are lines for all losses, with nothing to be set apart."""
+        """Return whether all losses have an analytic cgf, with nothing to be split off."""
         both = (*composition.removing, *composition.adding)
         return all(isinstance(loss, LineLoss) and not loss.extreme for loss, _ in both)
 

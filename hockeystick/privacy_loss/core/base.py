@@ -272,7 +272,7 @@ class Atoms(NamedTuple):
 class CellLoss(PrivacyLoss):
     """A loss whose distribution is known: masses in cells, and atoms.
 
-    The loss may be infinite with no probability: what fails is set apart before.
+    The loss is finite with probability 1: infinity mass is split off before.
     """
 
     __slots__ = ()

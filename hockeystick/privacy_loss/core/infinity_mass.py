@@ -1,4 +1,4 @@
-"""The loss of a release without noise: with some probability it gives the record away."""
+"""The loss of a Poisson-subsampled release without noise: infinite with positive probability."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class ConstantLoss(PrivacyLoss):
 
 @final
 @dataclass(frozen=True, slots=True)
-class RevealingLoss(ProfiledLoss):
+class NoiselessLoss(ProfiledLoss):
     """The pair ``(1-p) d_0 + p d_1`` against ``d_0`` (removing), or the other way round.
 
     Removing, the loss is infinite with probability p, and ln(1-p) otherwise; adding, it is
@@ -98,7 +98,7 @@ class RevealingLoss(ProfiledLoss):
         return
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
-        """Return K: infinite where removing reveals, a straight line where adding."""
+        """Return K: infinite for removing, linear for adding."""
         if self.removing or self.rate == 1.0:
             return CGFEstimate(math.inf, math.inf, 0.0)
         shift = -log_complement(self.rate)

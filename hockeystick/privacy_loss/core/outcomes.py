@@ -75,7 +75,7 @@ class OutcomesLoss(FewAtoms):
 
 @final
 @dataclass(frozen=True, slots=True)
-class PartlyShownLoss(PrivacyLoss):
+class PartlyInfiniteLoss(PrivacyLoss):
     """``common + ln ratio``, or infinite with the probability s.
 
     ``ratio`` is ``(1 - s) / (1 - t)``. Accountants split off both s and the ratio first.
@@ -92,9 +92,9 @@ class PartlyShownLoss(PrivacyLoss):
         return self.infinite
 
     @property
-    def finite(self) -> PartlyShownLoss:
+    def finite(self) -> PartlyInfiniteLoss:
         """The loss where it is finite."""
-        return PartlyShownLoss(self.common, NOTHING, self.ratio, self.off)
+        return PartlyInfiniteLoss(self.common, NOTHING, self.ratio, self.off)
 
     @property
     def without_constant(self) -> OutcomesLoss | None:
@@ -161,15 +161,17 @@ def dominating_pair_of_outcomes(outcomes: Outcomes) -> DominatingPair:
 
 def _partly(
     common: OutcomesLoss | None, outcomes: Outcomes
-) -> OutcomesLoss | PartlyShownLoss | None:
+) -> OutcomesLoss | PartlyInfiniteLoss | None:
     """Return the loss of P against Q, given that of the outcomes that both have."""
-    shown = Readings(*(_alone(masses) for masses in (outcomes.binary, outcomes.decimal)))
-    hidden = _alone(outcomes.inverse().decimal)
-    if shown == NOTHING and hidden == 0:
+    infinity_mass = Readings(*(_alone(masses) for masses in (outcomes.binary, outcomes.decimal)))
+    other_mass = _alone(outcomes.inverse().decimal)
+    if infinity_mass == NOTHING and other_mass == 0:
         return common
-    if shown.decimal == 1:
-        return PartlyShownLoss(None, shown, Fraction(1), 0.0)
-    return PartlyShownLoss(common, shown, (1 - shown.decimal) / (1 - hidden), outcomes.off)
+    if infinity_mass.decimal == 1:
+        return PartlyInfiniteLoss(None, infinity_mass, Fraction(1), 0.0)
+    return PartlyInfiniteLoss(
+        common, infinity_mass, (1 - infinity_mass.decimal) / (1 - other_mass), outcomes.off
+    )
 
 
 def _alone(masses: Masses) -> Fraction:

@@ -9,7 +9,7 @@ from typing import Final
 from hockeystick.mechanisms.decentralised.gopa import GOPA
 from hockeystick.mechanisms.streams.matrix_factorization import square_root
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
-from hockeystick.privacy_loss.core.infinity_mass import RevealingLoss
+from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.decentralised.effective_resistance import (
     Exposure,
@@ -27,7 +27,7 @@ def _(mechanism: GOPA) -> DominatingPair:
     if mechanism.noise_multiplier == math.inf:
         return DominatingPair(None, None)
     if mechanism.noise_multiplier == 0.0:
-        return DominatingPair(RevealingLoss(1.0, True), RevealingLoss(1.0, False))
+        return DominatingPair(NoiselessLoss(1.0, True), NoiselessLoss(1.0, False))
     if mechanism.noise_multiplier < _LEAST_NOISE:
         raise NoAnalysisError(f"noise multipliers are analysed from {_LEAST_NOISE:g} on, or 0")
     noise = Fraction(repr(mechanism.noise_multiplier))

@@ -12,7 +12,7 @@ from hockeystick.mechanisms.decentralised.iterated import NoisyIterations
 from hockeystick.mechanisms.streams.matrix_factorization import square_root
 from hockeystick.privacy_loss.core.base import CellLoss, PrivacyLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
-from hockeystick.privacy_loss.core.infinity_mass import RevealingLoss
+from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 
@@ -36,7 +36,7 @@ def edge_pair(noise_multiplier: float) -> DominatingPair | None:
     if noise_multiplier == math.inf:
         return DominatingPair(None, None)
     if noise_multiplier == 0.0:
-        return DominatingPair(RevealingLoss(1.0, True), RevealingLoss(1.0, False))
+        return DominatingPair(NoiselessLoss(1.0, True), NoiselessLoss(1.0, False))
     if noise_multiplier < _LEAST_NOISE:
         raise NoAnalysisError(f"noise multipliers are analysed from {_LEAST_NOISE:g} on, or 0")
     return None

@@ -33,8 +33,8 @@ class TwoPointLoss(AtomicLoss):
     """Infinite with probability ``failure``, otherwise ``+eps`` or ``-eps`` as e^eps to 1.
 
     The same in both directions. It dominates every (eps, failure)-DP release; without failures,
-    ``K(c) = ln(cosh((c + 1/2) eps) / cosh(eps/2))``. Accountants set failures apart first; atoms
-    and lines are those without.
+    ``K(c) = ln(cosh((c + 1/2) eps) / cosh(eps/2))``. Accountants split the infinity mass off first;
+    atoms and contours are those without.
 
     References:
         Kairouz, Oh and Viswanath 2017, theorem 2.
@@ -122,8 +122,8 @@ class TwoPointLoss(AtomicLoss):
         return failure - (1 - failure) * mp.expm1(epsilon - own) / (1 + mp.exp(-own))
 
 
-def everything(share: float = 1.0) -> DominatingPair:
-    """Return the losses of a release that with some probability shows all, and else nothing."""
+def infinity_mass_pair(share: float = 1.0) -> DominatingPair:
+    """Return the pair whose loss is infinite with some probability, and else 0."""
     loss = TwoPointLoss(0.0, share)
     return DominatingPair(loss, loss)
 

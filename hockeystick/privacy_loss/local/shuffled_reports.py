@@ -38,7 +38,7 @@ from hockeystick.privacy_loss.core.base import Atoms, CellLoss, PrivacyLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
 from hockeystick.privacy_loss.core.observed_mixture import merged
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
-from hockeystick.privacy_loss.guarantees.two_point import TwoPointLoss, everything
+from hockeystick.privacy_loss.guarantees.two_point import TwoPointLoss, infinity_mass_pair
 from hockeystick.privacy_loss.local.stronger_clones import CELLS, CoinsLoss, ListedLoss
 
 _ULP: Final = 2.0**-52
@@ -181,4 +181,4 @@ def _unbounded(randomizer: Mechanism) -> DominatingPair:
 @_unbounded.register(PureDP)
 def _(randomizer: Mechanism) -> DominatingPair:
     # Data are told as they are: the one that differs is seen among the others.
-    return everything()
+    return infinity_mass_pair()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, final
 from hockeystick.mechanisms.local.unary_encoding import RAPPOR, Encoding, UnaryEncoding
 from hockeystick.privacy_loss.core.atomic import FewAtoms, both
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
-from hockeystick.privacy_loss.guarantees.two_point import everything
+from hockeystick.privacy_loss.guarantees.two_point import infinity_mass_pair
 
 if TYPE_CHECKING:
     from hockeystick.precision.atoms import AtomList
@@ -81,7 +81,7 @@ def _(mechanism: UnaryEncoding) -> DominatingPair:
     if mechanism.epsilon == 0.0:
         return DominatingPair(None, None)
     if mechanism.epsilon == math.inf:
-        return everything(0.5 if optimized else 1.0)
+        return infinity_mass_pair(0.5 if optimized else 1.0)
     return both(UnaryEncodingLoss(mechanism.epsilon, optimized))
 
 
@@ -90,7 +90,7 @@ def _(mechanism: RAPPOR) -> DominatingPair:
     if mechanism.flip == 1.0:
         return DominatingPair(None, None)
     if mechanism.flip == 0.0:
-        return everything()
+        return infinity_mass_pair()
     if mechanism.hashes > _MOST_HASHES:
         raise NoAnalysisError(
             f"RAPPOR is analysed for up to {_MOST_HASHES:,} hashes; "

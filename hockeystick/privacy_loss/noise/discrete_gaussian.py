@@ -12,7 +12,7 @@ from hockeystick.mechanisms.noise.discrete_gaussian import DiscreteGaussian
 from hockeystick.privacy_loss.core.atomic import LEAST, MOST_ATOMS, AtomicLoss, both, frozen
 from hockeystick.privacy_loss.core.base import Atoms, Ball, CGFEstimate
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
-from hockeystick.privacy_loss.guarantees.two_point import everything
+from hockeystick.privacy_loss.guarantees.two_point import infinity_mass_pair
 
 if TYPE_CHECKING:
     from mpmath import mpf
@@ -243,7 +243,7 @@ def _(mechanism: DiscreteGaussian) -> DominatingPair:
     if sigma == math.inf:
         return DominatingPair(None, None)
     if sigma == 0.0:
-        return everything()
+        return infinity_mass_pair()
     half = 1 / (2 * Fraction(repr(sigma)) ** 2)
     # 80 sigma outputs have all but exp(-800).
     if sensitivity + 80.0 * sigma > MOST_ATOMS or sensitivity**2 * half > _LARGEST:

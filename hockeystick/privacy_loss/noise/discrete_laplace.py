@@ -12,7 +12,7 @@ from hockeystick.mechanisms.noise.discrete_laplace import DiscreteLaplace
 from hockeystick.privacy_loss.core.atomic import MOST_ATOMS, AtomicLoss, both, frozen
 from hockeystick.privacy_loss.core.base import Atoms
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
-from hockeystick.privacy_loss.guarantees.two_point import TwoPointLoss, everything
+from hockeystick.privacy_loss.guarantees.two_point import TwoPointLoss, infinity_mass_pair
 
 if TYPE_CHECKING:
     from mpmath import mpf
@@ -87,7 +87,7 @@ def _(mechanism: DiscreteLaplace) -> DominatingPair:
     if scale == math.inf:
         return DominatingPair(None, None)
     if scale == 0.0:
-        return everything()
+        return infinity_mass_pair()
     if sensitivity + 1 > MOST_ATOMS or sensitivity / Fraction(repr(scale)) > _LARGEST:
         raise NoAnalysisError(
             f"discrete Laplace noise is analysed for sensitivities below {MOST_ATOMS:,} and losses "

@@ -19,7 +19,7 @@ from hockeystick.privacy_loss.core.base import (
     Masses,
     ProfiledLoss,
 )
-from hockeystick.privacy_loss.core.infinity_mass import RevealingLoss
+from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
 from hockeystick.privacy_loss.core.rates import mu_of
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
 from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, Edges, no_atoms
@@ -152,6 +152,6 @@ def gaussian_noise_pair(noise_multiplier: float) -> DominatingPair:
     if noise_multiplier == math.inf:
         return DominatingPair(None, None)
     if noise_multiplier == 0.0:
-        return DominatingPair(RevealingLoss(1.0, True), RevealingLoss(1.0, False))
+        return DominatingPair(NoiselessLoss(1.0, True), NoiselessLoss(1.0, False))
     loss = GaussianLoss(noise_multiplier)
     return DominatingPair(loss, loss)

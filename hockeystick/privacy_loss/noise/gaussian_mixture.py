@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 from hockeystick.mechanisms.noise.gaussian_mixture import GaussianMixture
 from hockeystick.privacy_loss.core.base import Atoms, Ball, Masses, PrivacyLoss
-from hockeystick.privacy_loss.core.infinity_mass import RevealingLoss
+from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.core.uncertain_endpoints import (
     DensityLoss,
@@ -250,7 +250,7 @@ def _moving(
 ) -> PrivacyLoss:
     """Return the loss given that the answer moves."""
     if noise_multiplier == 0.0:
-        return RevealingLoss(1.0, removing)
+        return NoiselessLoss(1.0, removing)
     noise = Fraction(repr(noise_multiplier))
     if len(moving) == 1:
         return GaussianLoss(noise / next(iter(moving)))

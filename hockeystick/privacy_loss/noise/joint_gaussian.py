@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from hockeystick.mechanisms import JointGaussian
 from hockeystick.mechanisms.streams.matrix_factorization import square_root
-from hockeystick.privacy_loss.core.infinity_mass import RevealingLoss
+from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 
@@ -16,7 +16,7 @@ from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 def _(mechanism: JointGaussian) -> DominatingPair:
     noises = mechanism.noise_multipliers
     if 0.0 in noises:
-        return DominatingPair(RevealingLoss(1.0, True), RevealingLoss(1.0, False))
+        return DominatingPair(NoiselessLoss(1.0, True), NoiselessLoss(1.0, False))
     known = [1 / Fraction(repr(noise)) ** 2 for noise in noises if noise < math.inf]
     return gaussian_of_square(sum(known, Fraction(0)))
 

@@ -20,7 +20,7 @@ from hockeystick.privacy_loss.core.base import (
     Masses,
     ProfiledLoss,
 )
-from hockeystick.privacy_loss.core.infinity_mass import RevealingLoss
+from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
 from hockeystick.privacy_loss.core.uncertain_endpoints import MOVED, DensityLoss, Edges, cut_edges
 from hockeystick.privacy_loss.guarantees.trade_off import dominating_pair_of_tradeoff
@@ -207,7 +207,7 @@ def _pair(scale: float) -> DominatingPair:
     if scale == math.inf:
         return DominatingPair(None, None)
     if scale == 0.0:
-        return DominatingPair(RevealingLoss(1.0, True), RevealingLoss(1.0, False))
+        return DominatingPair(NoiselessLoss(1.0, True), NoiselessLoss(1.0, False))
     loss = LaplaceLoss(scale)
     return DominatingPair(loss, loss)
 

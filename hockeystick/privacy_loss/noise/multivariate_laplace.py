@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, final
 from hockeystick.mechanisms.noise.laplace import Laplace
 from hockeystick.mechanisms.noise.multivariate_laplace import MultivariateLaplace
 from hockeystick.privacy_loss.core.base import Atoms, Masses, ProfiledLoss
-from hockeystick.privacy_loss.core.infinity_mass import RevealingLoss
+from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.core.uncertain_endpoints import (
     DensityLoss,
@@ -111,7 +111,7 @@ def _(mechanism: MultivariateLaplace) -> DominatingPair:
     if scale == math.inf:
         return DominatingPair(None, None)
     if scale == 0.0:
-        return DominatingPair(RevealingLoss(1.0, True), RevealingLoss(1.0, False))
+        return DominatingPair(NoiselessLoss(1.0, True), NoiselessLoss(1.0, False))
     if not (_REACHES[0] <= _reach(scale) <= _REACHES[1] and dimension <= _DIMENSIONS):
         raise NoAnalysisError(
             f"multivariate Laplace noise is analysed for scales from {1 / _REACHES[1]:g} to "

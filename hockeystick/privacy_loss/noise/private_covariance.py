@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 
 from hockeystick.mechanisms import PrivateCovariance
-from hockeystick.privacy_loss.core.infinity_mass import RevealingLoss
+from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
 from hockeystick.privacy_loss.noise.joint_gaussian import gaussian_of_square
 
@@ -15,7 +15,7 @@ from hockeystick.privacy_loss.noise.joint_gaussian import gaussian_of_square
 def _(mechanism: PrivateCovariance) -> DominatingPair:
     noise = mechanism.noise_multiplier
     if noise == 0.0:
-        return DominatingPair(RevealingLoss(1.0, True), RevealingLoss(1.0, False))
+        return DominatingPair(NoiselessLoss(1.0, True), NoiselessLoss(1.0, False))
     if noise == math.inf:
         return DominatingPair(None, None)
     return gaussian_of_square(mechanism.squared_sensitivity / Fraction(repr(noise)) ** 2)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.mechanisms.noise.sinh_normal import SinhNormal
 from hockeystick.privacy_loss.core.base import Atoms, Ball, CGFEstimate, Masses, ProfiledLoss
-from hockeystick.privacy_loss.core.infinity_mass import RevealingLoss
+from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, Edges, no_atoms
 
@@ -106,7 +106,7 @@ class SinhNormalLoss(DensityLoss, ProfiledLoss):
 @dominating_pair.register
 def _(mechanism: SinhNormal) -> DominatingPair:
     if mechanism.rho == math.inf:
-        return DominatingPair(RevealingLoss(1.0, True), RevealingLoss(1.0, False))
+        return DominatingPair(NoiselessLoss(1.0, True), NoiselessLoss(1.0, False))
     if not (_WIDTHS[0] <= mechanism.width <= _WIDTHS[1] and mechanism.rho <= _LARGEST_RHO):
         raise NoAnalysisError(
             f"sinh-normal noise is analysed for widths from {_WIDTHS[0]:g} to {_WIDTHS[1]:g} and "

@@ -13,7 +13,7 @@ from hockeystick.mechanisms.noise.skellam import Skellam
 from hockeystick.privacy_loss.core.atomic import LEAST, MOST_ATOMS, AtomicLoss, both, frozen
 from hockeystick.privacy_loss.core.base import Atoms
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
-from hockeystick.privacy_loss.guarantees.two_point import everything
+from hockeystick.privacy_loss.guarantees.two_point import infinity_mass_pair
 
 if TYPE_CHECKING:
     from mpmath import mpf
@@ -172,7 +172,7 @@ def _(mechanism: Skellam) -> DominatingPair:
     if variance == math.inf:
         return DominatingPair(None, None)
     if variance == 0.0:
-        return everything()
+        return infinity_mass_pair()
     # 80 standard deviations have all but exp(-800); of a small variance, a few hundred outputs.
     if sensitivity + 80.0 * math.sqrt(variance) > MOST_ATOMS or variance < _SMALLEST:
         raise NoAnalysisError(

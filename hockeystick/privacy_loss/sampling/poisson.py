@@ -19,7 +19,7 @@ from hockeystick.mechanisms import (
 )
 from hockeystick.privacy_loss.core.atomic import AtomicLoss
 from hockeystick.privacy_loss.core.base import CellLoss, PrivacyLoss
-from hockeystick.privacy_loss.core.infinity_mass import RevealingLoss
+from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
 from hockeystick.privacy_loss.core.rates import exact_rate
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.guarantees.two_point import TwoPointLoss, two_point_pair
@@ -92,15 +92,15 @@ def _(loss: SampledGaussianLoss, rate: float | Fraction, removing: bool) -> Priv
 
 
 @sampled_loss.register
-def _(loss: RevealingLoss, rate: float | Fraction, removing: bool) -> PrivacyLoss:
+def _(loss: NoiselessLoss, rate: float | Fraction, removing: bool) -> PrivacyLoss:
     both = rate if loss.rate == 1.0 else exact_rate(rate) * exact_rate(loss.rate)
-    return RevealingLoss(both, removing)
+    return NoiselessLoss(both, removing)
 
 
 @sampled_loss.register
 def _(loss: TwoPointLoss, rate: float | Fraction, removing: bool) -> PrivacyLoss:
     if loss.failure == 1.0:
-        return RevealingLoss(rate, removing)
+        return NoiselessLoss(rate, removing)
     if loss.failure > 0.0:
         raise NoAnalysisError(
             "a guarantee that may fail shows everything or nothing on a sample, with more outcomes "

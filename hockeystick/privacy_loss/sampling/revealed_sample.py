@@ -7,7 +7,7 @@ from fractions import Fraction
 from hockeystick.mechanisms import Composed, Plan, Repeated
 from hockeystick.mechanisms.sampling.revealed_sample import RevealedSample
 from hockeystick.privacy_loss.core.base import CellLoss, PrivacyLoss
-from hockeystick.privacy_loss.core.infinity_mass import RevealingLoss
+from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
 from hockeystick.privacy_loss.core.observed_mixture import revealed_mixture
 from hockeystick.privacy_loss.core.rates import decimal_or_above
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
@@ -33,7 +33,7 @@ def _sampled(loss: PrivacyLoss | None, rate: Fraction) -> PrivacyLoss | None:
         return None
     if rate == 1:
         return loss
-    if isinstance(loss, RevealingLoss) and loss.rate == 1:
+    if isinstance(loss, NoiselessLoss) and loss.rate == 1:
         return TwoPointLoss(0.0, decimal_or_above(rate))
     if isinstance(loss, TwoPointLoss) and loss.failure > 0.0:
         raise NoAnalysisError(

@@ -26,7 +26,7 @@ from hockeystick.mechanisms.training.clipping import Clipping
 from hockeystick.privacy_loss.core.atomic import frozen
 from hockeystick.privacy_loss.core.base import Atoms, CellLoss, CGFEstimate, Masses, PrivacyLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
-from hockeystick.privacy_loss.core.infinity_mass import RevealingLoss
+from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
 from hockeystick.privacy_loss.core.observed_mixture import merged
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
@@ -228,7 +228,7 @@ def _(mechanism: Shuffled) -> DominatingPair:
     if noise == math.inf:
         return DominatingPair(None, None)
     if noise == 0.0:
-        return DominatingPair(RevealingLoss(1.0, True), RevealingLoss(1.0, False))
+        return DominatingPair(NoiselessLoss(1.0, True), NoiselessLoss(1.0, False))
     if noise < _NO_NOISE:
         raise NoAnalysisError(f"its noise is out of reach; use 0, or at least {_NO_NOISE:g}")
     replaced = mechanism.adjacency is Adjacency.REPLACE_ONE

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from hockeystick.mechanisms.streams.matrix_factorization import MatrixFactorization, square_root
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
-from hockeystick.privacy_loss.core.infinity_mass import RevealingLoss
+from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 
@@ -23,7 +23,7 @@ def encoder_pair(noise_multiplier: float, least: Fraction, most: Fraction) -> Do
     if most == 0 or noise_multiplier == math.inf:
         return DominatingPair(None, None)
     if noise_multiplier == 0.0:
-        return DominatingPair(RevealingLoss(1.0, True), RevealingLoss(1.0, False))
+        return DominatingPair(NoiselessLoss(1.0, True), NoiselessLoss(1.0, False))
     noise = Fraction(repr(noise_multiplier))
     above = GaussianLoss(noise / square_root(most))
     if least == most:

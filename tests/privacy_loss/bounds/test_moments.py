@@ -10,8 +10,8 @@ from mpmath import mp, mpf
 from hockeystick.privacy_loss import (
     GaussianLoss,
     NoAnalysisError,
+    NoiselessLoss,
     PrivacyLoss,
-    RevealingLoss,
     SampledGaussianLoss,
     TwoPointLoss,
 )
@@ -150,7 +150,7 @@ def test_the_enclosures_hold_the_cumulants_at_the_edge_of_reach(
 @pytest.mark.parametrize(
     "loss",
     [
-        RevealingLoss(0.1, removing=True),
+        NoiselessLoss(0.1, removing=True),
         TwoPointLoss(1.0, 1e-6),
         SampledGaussianLoss(1e-12, 1.0, removing=True),
         SampledGaussianLoss(0.1, 1e-3, removing=True),

@@ -29,9 +29,9 @@ from hockeystick.privacy_loss import (
     ConcentratedLoss,
     FixedSizeGaussianLoss,
     GaussianLoss,
+    NoiselessLoss,
     PrivacyLoss,
     RenyiCurveLoss,
-    RevealingLoss,
     SampledGaussianLoss,
     TwoPointLoss,
 )
@@ -215,7 +215,7 @@ def test_both_directions_of_a_lopsided_trade_off_function_have_the_same_line() -
 
 def test_what_may_be_infinite_or_is_unbounded_has_no_line() -> None:
     assert concentration_of(TwoPointLoss(1.0, 1e-9)) is None
-    assert concentration_of(RevealingLoss(0.1, removing=True)) is None
+    assert concentration_of(NoiselessLoss(0.1, removing=True)) is None
     assert concentration_of(Lopsided(-math.inf, 1.0)) is None
 
 

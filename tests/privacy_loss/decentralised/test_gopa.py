@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mpmath import mp
 
 import hockeystick as hs
-from hockeystick.privacy_loss import DominatedLoss, GaussianLoss, RevealingLoss, dominating_pair
+from hockeystick.privacy_loss import DominatedLoss, GaussianLoss, NoiselessLoss, dominating_pair
 from hockeystick.privacy_loss.decentralised import effective_resistance as inside
 from hockeystick.privacy_loss.decentralised.effective_resistance import exposure
 
@@ -139,7 +139,7 @@ def test_no_noise_reveals_the_sum_and_infinite_noise_nothing() -> None:
     assert dominating_pair(hs.GOPA(math.inf, 0.0, hs.Graph.path(3))) == (None, None)
     for pairwise in (0.0, 1.0, math.inf):
         pair = dominating_pair(hs.GOPA(0.0, pairwise, hs.Graph.path(3)))
-        assert pair == (RevealingLoss(1.0, True), RevealingLoss(1.0, False))
+        assert pair == (NoiselessLoss(1.0, True), NoiselessLoss(1.0, False))
 
 
 def test_the_work_is_done_once() -> None:

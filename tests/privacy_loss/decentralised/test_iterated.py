@@ -12,7 +12,7 @@ from hockeystick.privacy_loss import (
     CellLoss,
     DominatedLoss,
     GaussianLoss,
-    RevealingLoss,
+    NoiselessLoss,
     dominating_pair,
 )
 from hockeystick.privacy_loss.decentralised.token_walk import _Walk
@@ -49,7 +49,7 @@ def test_the_first_record_is_exact() -> None:
 
 
 def test_no_noise_reveals_and_no_step_releases_nothing() -> None:
-    revealing = (RevealingLoss(1.0, True), RevealingLoss(1.0, False))
+    revealing = (NoiselessLoss(1.0, True), NoiselessLoss(1.0, False))
     for make in (hs.NoisyIterations, hs.TokenWalk):
         assert dominating_pair(make(0.0, 5, **STEPS)) == revealing
         assert dominating_pair(make(math.inf, 5, **STEPS)) == (None, None)

@@ -14,7 +14,7 @@ from hockeystick.privacy_loss import (
     GaussianLoss,
     GaussianMixtureLoss,
     NoAnalysisError,
-    RevealingLoss,
+    NoiselessLoss,
     SampledGaussianLoss,
     SampledLoss,
     dominating_pair,
@@ -137,7 +137,7 @@ def test_the_limit_is_the_chi_square_divergence() -> None:
         ),
         (
             hs.GaussianMixture(0, (0, 1, 2), (0.5, 0.25, 0.25)),
-            DominatingPair(*(RevealingLoss(Fraction(1, 2), side) for side in (True, False))),
+            DominatingPair(*(NoiselessLoss(Fraction(1, 2), side) for side in (True, False))),
         ),
         (
             hs.GaussianMixture(3, (0, 2), (0.9, 0.1)),

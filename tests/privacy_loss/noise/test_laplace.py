@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mpmath import mp
 
 import hockeystick as hs
-from hockeystick.privacy_loss import DominatingPair, LaplaceLoss, RevealingLoss, dominating_pair
+from hockeystick.privacy_loss import DominatingPair, LaplaceLoss, NoiselessLoss, dominating_pair
 
 SCALES = [0.05, 0.5, 1.0, 7.3, 1e3]
 
@@ -178,7 +178,7 @@ def test_with_noise_that_decays_many_runs_have_an_exact_answer() -> None:
     ("mechanism", "pair"),
     [
         (hs.Laplace(math.inf), DominatingPair(None, None)),
-        (hs.Laplace(0), DominatingPair(RevealingLoss(1.0, True), RevealingLoss(1.0, False))),
+        (hs.Laplace(0), DominatingPair(NoiselessLoss(1.0, True), NoiselessLoss(1.0, False))),
         (hs.Laplace(2), DominatingPair(LaplaceLoss(2.0), LaplaceLoss(2.0))),
         (hs.FDP(hs.LaplaceTradeOff(2.0)), DominatingPair(LaplaceLoss(2.0), LaplaceLoss(2.0))),
         (hs.FDP(hs.LaplaceTradeOff(math.inf)), DominatingPair(None, None)),

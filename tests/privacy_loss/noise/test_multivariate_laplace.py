@@ -18,7 +18,7 @@ from hockeystick.privacy_loss import (
     DominatingPair,
     MultivariateLaplaceLoss,
     NoAnalysisError,
-    RevealingLoss,
+    NoiselessLoss,
     dominating_pair,
 )
 from hockeystick.privacy_loss.core.uncertain_endpoints import Edges, exact_edges
@@ -271,7 +271,7 @@ def test_in_one_dimension_it_is_laplace_noise() -> None:
 def test_without_noise_everything_shows_and_with_infinite_noise_nothing() -> None:
     assert dominating_pair(hs.MultivariateLaplace(math.inf, 3)) == DominatingPair(None, None)
     shown = dominating_pair(hs.MultivariateLaplace(0.0, 3))
-    assert shown == DominatingPair(RevealingLoss(1.0, True), RevealingLoss(1.0, False))
+    assert shown == DominatingPair(NoiselessLoss(1.0, True), NoiselessLoss(1.0, False))
 
 
 @pytest.mark.parametrize(("scale", "dimension"), [(1e-8, 3), (1e7, 3), (1.0, 10**9)])

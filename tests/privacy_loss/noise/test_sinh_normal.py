@@ -13,7 +13,7 @@ from hockeystick.precision.sinh_normal import sinh_normal_delta
 from hockeystick.privacy_loss import (
     DominatingPair,
     NoAnalysisError,
-    RevealingLoss,
+    NoiselessLoss,
     SinhNormalLoss,
     dominating_pair,
 )
@@ -300,7 +300,7 @@ def test_one_run_costs_the_same_on_the_lattice_and_in_closed_form(mechanism: hs.
 
 
 def test_no_noise_reveals_and_what_floats_cannot_hold_is_refused() -> None:
-    revealed = DominatingPair(RevealingLoss(1.0, True), RevealingLoss(1.0, False))
+    revealed = DominatingPair(NoiselessLoss(1.0, True), NoiselessLoss(1.0, False))
     assert dominating_pair(hs.SinhNormal(math.inf, 1)) == revealed
     for rho, width in ((1e13, 1.0), (1e5, 5e-3), (1.0, 1e13)):
         with pytest.raises(NoAnalysisError, match="sinh-normal noise is analysed for"):

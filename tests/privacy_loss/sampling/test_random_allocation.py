@@ -20,7 +20,7 @@ from hockeystick.privacy_loss import (
     AllocationLoss,
     CellLoss,
     GaussianLoss,
-    RevealingLoss,
+    NoiselessLoss,
     Terms,
     dominating_pair,
 )
@@ -259,7 +259,7 @@ def test_no_participation_and_no_end_of_noise_tell_nothing() -> None:
 
 
 def test_no_noise_shows_the_record() -> None:
-    assert isinstance(dominating_pair(allocation(0, 5)).removing, RevealingLoss)
+    assert isinstance(dominating_pair(allocation(0, 5)).removing, NoiselessLoss)
     assert hs.epsilon(allocation(0, 5), 1e-5).upper == math.inf
 
 

@@ -20,7 +20,7 @@ from hockeystick.privacy_loss import (
     LaplaceLoss,
     Masses,
     NoAnalysisError,
-    RevealingLoss,
+    NoiselessLoss,
     SampledGaussianLoss,
     SampledLoss,
     SampledProfiledLoss,
@@ -282,10 +282,10 @@ def test_removing_a_loss_of_nothing_known_keeps_its_profile_out() -> None:
     [
         (hs.Laplace(math.inf), DominatingPair(None, None)),
         (hs.PureDP(0), DominatingPair(None, None)),
-        (hs.Laplace(0), DominatingPair(RevealingLoss(0.25, True), RevealingLoss(0.25, False))),
+        (hs.Laplace(0), DominatingPair(NoiselessLoss(0.25, True), NoiselessLoss(0.25, False))),
         (
             hs.PureDP(math.inf),
-            DominatingPair(RevealingLoss(0.25, True), RevealingLoss(0.25, False)),
+            DominatingPair(NoiselessLoss(0.25, True), NoiselessLoss(0.25, False)),
         ),
         (
             hs.GDP(0.5),

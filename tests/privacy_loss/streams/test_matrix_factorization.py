@@ -9,7 +9,7 @@ import pytest
 from mpmath import mp
 
 import hockeystick as hs
-from hockeystick.privacy_loss import DominatingPair, GaussianLoss, RevealingLoss, dominating_pair
+from hockeystick.privacy_loss import DominatingPair, GaussianLoss, NoiselessLoss, dominating_pair
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
 
 ROOT = hs.Encoder.square_root(1000)
@@ -85,7 +85,7 @@ def test_the_noise_multiplier_means_the_decimal_that_it_prints_as() -> None:
     [lambda z: hs.TreeAggregation(z, 5), lambda z: hs.MatrixFactorization(z, ROOT)],
 )
 def test_no_noise_reveals_and_infinite_noise_hides(make: Callable[[float], hs.Mechanism]) -> None:
-    revealed = DominatingPair(RevealingLoss(1.0, True), RevealingLoss(1.0, False))
+    revealed = DominatingPair(NoiselessLoss(1.0, True), NoiselessLoss(1.0, False))
     assert dominating_pair(make(0.0)) == revealed
     assert dominating_pair(make(math.inf)) == DominatingPair(None, None)
     assert float(hs.epsilon(make(0.0), 1e-5)) == math.inf

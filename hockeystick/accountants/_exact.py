@@ -12,7 +12,7 @@ from hockeystick.accountants.base import TOLERANCE, DirectedAccountant, Kind
 from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.prv import PRV
 from hockeystick.errors import UnsupportedError
-from hockeystick.privacy_loss import CellLoss, LineLoss, PrivacyLoss, Terms
+from hockeystick.privacy_loss import AnalyticLoss, CellLoss, PrivacyLoss, Terms
 
 
 @final
@@ -49,6 +49,6 @@ class Exact(DirectedAccountant):
 
 def is_known(loss: PrivacyLoss) -> bool:
     """Return whether a loss has contour lines, or cells of its own and not of what dominates it."""
-    if isinstance(loss, LineLoss):
-        return not loss.extreme
+    if isinstance(loss, AnalyticLoss):
+        return not loss.out_of_range
     return isinstance(loss, CellLoss) and loss.attained is loss

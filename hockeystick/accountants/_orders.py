@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 from hockeystick._solve import increasing_root
-from hockeystick.privacy_loss import CGFEstimate, CurveLoss, LineLoss, PrivacyLoss
+from hockeystick.privacy_loss import AnalyticLoss, CGFEstimate, CurveLoss, PrivacyLoss
 
 # The real axis is searched for ln c up to this far from 0.
 _FARTHEST: Final = 60.0
@@ -26,7 +26,9 @@ def total(terms: TermSequence, c: float) -> CGFEstimate:
     return CGFEstimate(value, slope, curvature)
 
 
-def cgf_estimates(terms: Sequence[tuple[LineLoss, int]], orders: Sequence[float]) -> list[float]:
+def cgf_estimates(
+    terms: Sequence[tuple[AnalyticLoss, int]], orders: Sequence[float]
+) -> list[float]:
     """Return K of the composition at several orders; it proves nothing."""
     values = [(count, loss.cgf_estimates(orders)) for loss, count in terms]
     return [math.fsum(count * one[k] for count, one in values) for k in range(len(orders))]

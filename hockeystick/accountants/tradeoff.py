@@ -13,7 +13,7 @@ from hockeystick import _validate
 from hockeystick.accountants._groups import for_group
 from hockeystick.accountants._wide_profiles import InfinityProfile, WideProfile
 from hockeystick.accountants.composition import composition_of
-from hockeystick.accountants.contour.profile import LineProfile
+from hockeystick.accountants.contour.profile import ContourProfile
 from hockeystick.accountants.infinity import split_infinity
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import Composed, Mechanism, PriFedSync
@@ -21,11 +21,11 @@ from hockeystick.mechanisms.base import checked
 from hockeystick.mechanisms.federated.prifedsync import View
 from hockeystick.notions import FDP
 from hockeystick.privacy_loss import (
+    AnalyticLoss,
     Composition,
     FixedSizeGaussianLoss,
     GaussianLoss,
     LaplaceLoss,
-    LineLoss,
     PrivacyLoss,
     ProfileLoss,
     SampledGaussianLoss,
@@ -209,10 +209,10 @@ def _profile(terms: Terms) -> Profile:
         if alone is not None:
             return alone
     wide = WideProfile(terms)
-    lines = tuple((loss, n) for loss, n in terms if isinstance(loss, LineLoss))
-    if len(lines) < len(terms) or any(loss.extreme for loss, _ in lines) or wide.bends:
+    lines = tuple((loss, n) for loss, n in terms if isinstance(loss, AnalyticLoss))
+    if len(lines) < len(terms) or any(loss.out_of_range for loss, _ in lines) or wide.bends:
         return wide
-    return LineProfile(lines, wide)
+    return ContourProfile(lines, wide)
 
 
 @singledispatch

@@ -104,7 +104,7 @@ class Steering:
         """Return the estimate by a contour integral and its error; None where none is cheap."""
         from hockeystick.accountants.contour._search import integral_for_epsilon
 
-        lines = Contour().line_terms(self.terms(uphill))
+        lines = Contour().analytic_terms(self.terms(uphill))
         found = integral_for_epsilon(lines, self.epsilon, quick=True) if lines else None
         value = None if found is None else found.integral.delta(self.epsilon)
         if value is None or not value.relative_error < _SURE:

@@ -12,14 +12,14 @@ from hockeystick.privacy_loss.bounds.closed_form_above import closed_above
 from hockeystick.privacy_loss.core import parallel  # noqa: F401
 from hockeystick.privacy_loss.core.atomic import AtomicLoss
 from hockeystick.privacy_loss.core.base import (
+    AnalyticLoss,
     Atoms,
     Ball,
     CellLoss,
     CGFEstimate,
+    ContourRule,
+    ContourValues,
     Decay,
-    LineLoss,
-    LineRule,
-    LineValues,
     Masses,
     PrivacyLoss,
     ProfiledLoss,
@@ -88,6 +88,7 @@ from hockeystick.privacy_loss.training import batch_clipped  # noqa: F401
 
 __all__ = [
     "AllocationLoss",
+    "AnalyticLoss",
     "AtomicLoss",
     "Atoms",
     "Ball",
@@ -98,6 +99,8 @@ __all__ = [
     "Composition",
     "ConcentratedLoss",
     "ConstantLoss",
+    "ContourRule",
+    "ContourValues",
     "CountLoss",
     "CurveLoss",
     "Decay",
@@ -114,9 +117,6 @@ __all__ = [
     "GaussianSequenceLoss",
     "LaplaceLoss",
     "LargestBatchLoss",
-    "LineLoss",
-    "LineRule",
-    "LineValues",
     "Masses",
     "MultivariateLaplaceLoss",
     "NoAnalysisError",

@@ -11,7 +11,7 @@ from scipy.special import log_ndtr
 
 from hockeystick.accountants._orders import saddle
 from hockeystick.accountants.contour._apart import LargeLosses, large_losses
-from hockeystick.accountants.contour._line import LineTerms, Target
+from hockeystick.accountants.contour._line import AnalyticTerms, Target
 from hockeystick.precision import jumps as twin
 from hockeystick.precision.profiles import exact, reciprocal
 from hockeystick.privacy_loss import GaussianLoss, SampledGaussianLoss, TailSplit
@@ -37,7 +37,7 @@ SMOOTH = [plan for plan, *_ in PLANS[4:8]]
 plans = pytest.mark.parametrize(("plan", "epsilon", "delta", "accuracy"), PLANS, ids=str)
 
 
-def terms_of(plan: Plan) -> LineTerms:
+def terms_of(plan: Plan) -> AnalyticTerms:
     return tuple((SampledGaussianLoss(rate, noise, True), runs) for rate, noise, runs in plan)
 
 

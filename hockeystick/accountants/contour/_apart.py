@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hockeystick._solve import minimum
 from hockeystick.accountants._orders import log_kappa
-from hockeystick.accountants.contour._line import LineTerms, Target
+from hockeystick.accountants.contour._line import AnalyticTerms, Target
 from hockeystick.privacy_loss import TailSplit
 
 _Number = TypeVar("_Number", float, NDArray[np.float64])
@@ -69,7 +69,7 @@ class LargeDecay:
         return -top - math.log(math.fsum(math.exp(log - top) for log in logs))
 
 
-def large_losses(terms: LineTerms, target: Target) -> LargeLosses | None:
+def large_losses(terms: AnalyticTerms, target: Target) -> LargeLosses | None:
     """Return the large losses above the highest threshold that hides enough, or None."""
     if target.epsilon <= 0.0 or len(terms) > _MOST_KINDS:
         return None
@@ -97,7 +97,7 @@ def large_losses(terms: LineTerms, target: Target) -> LargeLosses | None:
     return found if found.log_hidden(target.epsilon) <= goal + 1.0 else None
 
 
-def _parts(terms: LineTerms, threshold: float) -> tuple[tuple[TailSplit, int], ...] | None:
+def _parts(terms: AnalyticTerms, threshold: float) -> tuple[tuple[TailSplit, int], ...] | None:
     """Return each loss's large part above a threshold, or None if one has none."""
     parts = []
     for loss, count in terms:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants._orders import saddle
 from hockeystick.accountants.contour._integral import rules_for
-from hockeystick.accountants.contour._line import LineTerms, Target, draw
+from hockeystick.accountants.contour._line import AnalyticTerms, Target, choose_contour
 from hockeystick.accountants.contour._search import integral_for_delta, integral_for_epsilon
 from hockeystick.numerics.working_precision import working_digits
 
@@ -29,7 +29,9 @@ _MOST_WORK: Final = 5_000_000
 _MOST_NODES: Final = 40_000
 
 
-def digits_of(terms: LineTerms, quantity: Quantity, value: float, digits: int) -> Interval | None:
+def digits_of(
+    terms: AnalyticTerms, quantity: Quantity, value: float, digits: int
+) -> Interval | None:
     """Return epsilon (at a delta) or delta (at an epsilon) to so many digits, as mpf.
 
     None where the line for so many digits takes too many nodes.
@@ -52,7 +54,7 @@ def digits_of(terms: LineTerms, quantity: Quantity, value: float, digits: int) -
     guard = 0
     for _ in range(_ROUNDS):
         target = Target(epsilon, log_delta, (kept + 4) * _LN_10)
-        contour = _Contour.draw(terms, target, kept + guard)
+        contour = _MpmathContour.choose(terms, target, kept + guard)
         if contour is None:
             return None
         with working_digits(kept + guard + 10):
@@ -103,7 +105,7 @@ class _Reading(NamedTuple):
     cancelled: float
 
 
-class _Contour:
+class _MpmathContour:
     """The line, and K at its nodes, as mpmath numbers."""
 
     def __init__(self, c: float, points: list[mpc], values: list[mpc], step: mpf) -> None:
@@ -113,11 +115,11 @@ class _Contour:
         self._step = step
 
     @classmethod
-    def draw(cls, terms: LineTerms, target: Target, digits: int) -> _Contour | None:
+    def choose(cls, terms: AnalyticTerms, target: Target, digits: int) -> _MpmathContour | None:
         """Return the contour for a target; None where it takes too much work."""
         from mpmath import mp
 
-        line = draw(terms, saddle(terms, target.epsilon), target, _MOST_NODES)
+        line = choose_contour(terms, saddle(terms, target.epsilon), target, _MOST_NODES)
         if line is None:
             return None
         rules = rules_for(terms, line, target)

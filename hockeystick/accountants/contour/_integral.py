@@ -15,13 +15,13 @@ from hockeystick._solve import increasing_root
 from hockeystick.accountants._orders import total
 from hockeystick.accountants.contour._apart import LargeLosses
 from hockeystick.accountants.contour._line import (
-    Line,
-    LineTerms,
+    AnalyticTerms,
     Target,
+    VerticalContour,
     log_chernoff,
     log_truncation,
 )
-from hockeystick.privacy_loss import Ball, LineRule, LineValues, TailRule
+from hockeystick.privacy_loss import Ball, ContourRule, ContourValues, TailRule
 from hockeystick.privacy_loss.core.analytic_cgf import complex_log1p
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -68,7 +68,7 @@ class Integral:
     for is then a short sum. The bounds hold for every epsilon; they are narrow near that one.
     """
 
-    line: Line
+    line: VerticalContour
     z: Complexes
     weight: Complexes
     loose: Floats
@@ -144,9 +144,9 @@ class Integral:
 
 
 def integrate(
-    terms: LineTerms,
-    line: Line,
-    rules: Sequence[LineRule],
+    terms: AnalyticTerms,
+    line: VerticalContour,
+    rules: Sequence[ContourRule],
     large: LargeLosses | None = None,
     tail_rules: Sequence[TailRule] = (),
 ) -> Integral:
@@ -156,9 +156,9 @@ def integrate(
 
 
 def _integrate(
-    terms: LineTerms,
-    line: Line,
-    rules: Sequence[LineRule],
+    terms: AnalyticTerms,
+    line: VerticalContour,
+    rules: Sequence[ContourRule],
     large: LargeLosses | None,
     tail_rules: Sequence[TailRule],
 ) -> Integral:
@@ -185,7 +185,10 @@ def _integrate(
 
 
 def _with_tail(
-    counts: Floats, lines: Sequence[LineValues], line: Line, tail_rules: Sequence[TailRule]
+    counts: Floats,
+    lines: Sequence[ContourValues],
+    line: VerticalContour,
+    tail_rules: Sequence[TailRule],
 ) -> tuple[Complexes, Floats]:
     """Return ``1 - prod (1 - J/M)^n`` along a line, and a bound on its error."""
     size = line.last + 1
@@ -212,7 +215,9 @@ def _with_tail(
     return factor, slack
 
 
-def rules_for(terms: LineTerms, line: Line, target: Target) -> list[LineRule] | None:
+def rules_for(
+    terms: AnalyticTerms, line: VerticalContour, target: Target
+) -> list[ContourRule] | None:
     """Return the quadrature of each loss, fine enough for its count; None where one has none."""
     share = _share(terms, line, target)
     return _all(
@@ -224,7 +229,7 @@ def rules_for(terms: LineTerms, line: Line, target: Target) -> list[LineRule] | 
 
 
 def tail_rules_for(
-    terms: LineTerms, line: Line, target: Target, large: LargeLosses
+    terms: AnalyticTerms, line: VerticalContour, target: Target, large: LargeLosses
 ) -> list[TailRule] | None:
     """Return the quadrature of each loss's large part, fine enough for its count, or None."""
     share = _share(terms, line, target)
@@ -244,7 +249,7 @@ def _all(rules: Iterable[_Rule | None]) -> list[_Rule] | None:
     return found
 
 
-def _share(terms: LineTerms, line: Line, target: Target) -> float:
+def _share(terms: AnalyticTerms, line: VerticalContour, target: Target) -> float:
     """Return how far below M(c), as a logarithm, the error of one loss's M has to be.
 
     An error relative to M(c) counts relative to the integrand's size, which exceeds delta.
@@ -254,7 +259,7 @@ def _share(terms: LineTerms, line: Line, target: Target) -> float:
     return target.accuracy + 4.0 + math.log(len(terms)) + max(excess, 0.0)
 
 
-def _on_the_axis(terms: LineTerms, rules: Sequence[LineRule], c: float) -> Ball:
+def _on_the_axis(terms: AnalyticTerms, rules: Sequence[ContourRule], c: float) -> Ball:
     """Return the composition's K at a point of the real axis; at 0 it is 0."""
     if c == 0.0:
         return Ball(0.0, 0.0)

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.accountants._orders import cgf_estimates, log_kappa, total
-from hockeystick.privacy_loss import Decay, LineLoss
+from hockeystick.privacy_loss import AnalyticLoss, Decay
 
 _Number = TypeVar("_Number", float, NDArray[np.float64])
-LineTerms: TypeAlias = Sequence[tuple[LineLoss, int]]
+AnalyticTerms: TypeAlias = Sequence[tuple[AnalyticLoss, int]]
 
 _ABOVE: Final = (2.0, 3.0, 4.0, 6.0, 8.0, 12.0)
 _TIMES: Final = (1.1, 1.3, 1.7, 2.5)
@@ -38,7 +38,7 @@ _TOO_MANY_WORSE: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What the line is drawn for: about this epsilon and delta, to exp(-accuracy) of delta."""
+    """What the contour is chosen for: about this epsilon and delta, to exp(-accuracy) of delta."""
 
     epsilon: float
     log_delta: float
@@ -65,8 +65,8 @@ class _AllDecay:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """A vertical line: nodes ``c + i k step`` for k = 0..last, and the two points of Chernoff."""
+class VerticalContour:
+    """A vertical contour: nodes ``c + i k step``, k = 0..last, and the two points of Chernoff."""
 
     c: float
     above: float
@@ -86,14 +86,14 @@ class Line:
         return 2.0 * math.pi / self.step
 
 
-def draw(
-    terms: LineTerms, c: float, target: Target, most_nodes: int, large: HasDecay | None = None
-) -> Line | None:
-    """Return a line through c that is fine and long enough, or None if it takes too many nodes."""
+def choose_contour(
+    terms: AnalyticTerms, c: float, target: Target, most_nodes: int, large: HasDecay | None = None
+) -> VerticalContour | None:
+    """Return a contour through c that is fine and long enough; None if it has too many nodes."""
     k = total(terms, c)
     spread = math.sqrt(k.second_derivative + 1.0 / (c * c) + 1.0 / ((1.0 + c) * (1.0 + c)))
     window, above, below = _window(terms, c, spread, target)
-    if not all(loss.reaches(above) for loss, _ in terms):
+    if not all(loss.quadrature_available(above) for loss, _ in terms):
         return None
     decay = large.decay(c) if large else _AllDecay([(loss.decay(c), n) for loss, n in terms])
     longest = most_nodes * 2.0 * math.pi / window
@@ -102,18 +102,18 @@ def draw(
     if height is None:
         return None
     last = math.ceil(height * window / (2.0 * math.pi))
-    return Line(c, above, below, 2.0 * math.pi / window, last, decay)
+    return VerticalContour(c, above, below, 2.0 * math.pi / window, last, decay)
 
 
-def draw_cheapest(
-    terms: LineTerms, c: float, target: Target, most_nodes: int, large: HasDecay | None = None
-) -> Line | None:
-    """Return the line through c, or one further left if it is far shorter and costs few digits.
+def cheapest_contour(
+    terms: AnalyticTerms, c: float, target: Target, most_nodes: int, large: HasDecay | None = None
+) -> VerticalContour | None:
+    """Return the contour through c, or one further left that is far shorter and costs few digits.
 
     Where rare large losses take over beyond some order, the saddle sits right at the edge of it,
     and a little to its left the same answer is had from a far shorter line.
     """
-    best = draw(terms, c, target, most_nodes, large)
+    best = choose_contour(terms, c, target, most_nodes, large)
     if best is not None and best.last <= _LONG:
         return best
     height = total(terms, c).value - target.epsilon * c
@@ -123,7 +123,7 @@ def draw_cheapest(
         lost = total(terms, left).value - target.epsilon * left - height - 2.0 * math.log(factor)
         if lost > _MOST_LOST:
             break
-        other = draw(terms, left, target, most_nodes, large)
+        other = choose_contour(terms, left, target, most_nodes, large)
         if _score(other, lost) < least:
             best, least, worse = other, _score(other, lost), 0
         elif best is not None:
@@ -133,7 +133,7 @@ def draw_cheapest(
     return best
 
 
-def _score(line: Line | None, lost: float) -> float:
+def _score(line: VerticalContour | None, lost: float) -> float:
     """Return what a line costs: the logarithm of its nodes, and something per lost digit."""
     return math.inf if line is None else math.log(line.last) + 0.2 * lost
 
@@ -160,7 +160,7 @@ def log_chernoff(value: float, c: float, epsilon: _Number) -> _Number:
 
 
 def _window(
-    terms: LineTerms, c: float, spread: float, target: Target
+    terms: AnalyticTerms, c: float, spread: float, target: Target
 ) -> tuple[float, float, float]:
     """Return the narrowest window that keeps both neighbours below accuracy, and the points."""
     ups = sorted({c + factor / spread for factor in _ABOVE} | {factor * c for factor in _TIMES})
@@ -171,7 +171,7 @@ def _window(
 
 
 def _nearest_enough(
-    terms: LineTerms, c: float, points: list[float], target: Target
+    terms: AnalyticTerms, c: float, points: list[float], target: Target
 ) -> tuple[float, float]:
     """Return the least window for Chernoff's bound at one of some points, nearest to c first.
 

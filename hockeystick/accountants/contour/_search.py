@@ -23,9 +23,15 @@ from hockeystick.accountants.contour._integral import (
     rules_for,
     tail_rules_for,
 )
-from hockeystick.accountants.contour._line import Line, LineTerms, Target, draw, draw_cheapest
+from hockeystick.accountants.contour._line import (
+    AnalyticTerms,
+    Target,
+    VerticalContour,
+    cheapest_contour,
+    choose_contour,
+)
 from hockeystick.accountants.gdp import GaussianLimit
-from hockeystick.privacy_loss import Composition, LineRule, TailRule
+from hockeystick.privacy_loss import Composition, ContourRule, TailRule
 
 # Natural logarithm of the accuracy asked of each error, relative to delta.
 _FINE: Final = 32.0
@@ -53,7 +59,7 @@ class Located(NamedTuple):
     epsilon: float
 
 
-def integral_for_delta(terms: LineTerms, log_delta: float) -> Located | None:
+def integral_for_delta(terms: AnalyticTerms, log_delta: float) -> Located | None:
     """Return an integral near the epsilon of a delta; None where no line is affordable or needed.
 
     None is needed where a Renyi bound alone shows that epsilon is 0.
@@ -80,7 +86,7 @@ def integral_for_delta(terms: LineTerms, log_delta: float) -> Located | None:
 
 
 def integral_for_epsilon(
-    terms: LineTerms, epsilon: float, *, quick: bool = False, least: float = -math.inf
+    terms: AnalyticTerms, epsilon: float, *, quick: bool = False, least: float = -math.inf
 ) -> Located | None:
     """Return an integral good at an epsilon; None where no line is affordable or needed.
 
@@ -108,21 +114,21 @@ def integral_for_epsilon(
     return Located(found, epsilon) if found is not None else None
 
 
-def upper_log_delta(terms: LineTerms, epsilon: float) -> float:
+def upper_log_delta(terms: AnalyticTerms, epsilon: float) -> float:
     """Return a proven upper bound of ln delta at an epsilon by one short line; 0 for none."""
     c = saddle(terms, epsilon)
     target = Target(epsilon, saddle_log_delta(terms, c)[1], _COARSE)
-    drawing = _drawing(terms, draw(terms, c, target, _MOST_NODES), target)
-    if drawing is None or drawing.work > _AFFORDABLE:
+    quadratures = _quadratures(terms, choose_contour(terms, c, target, _MOST_NODES), target)
+    if quadratures is None or quadratures.work > _AFFORDABLE:
         return 0.0
-    value = drawing.integrate(terms).delta(epsilon)
+    value = quadratures.integrate(terms).delta(epsilon)
     if not value.relative_error < _ROUGH:
         return 0.0
     log_delta = value.log("upper")
     return log_delta + _OUTWARD * (abs(value.log_scale) + 4.0)
 
 
-def _settle(terms: LineTerms, log_delta: float, highest: float) -> float | None:
+def _settle(terms: AnalyticTerms, log_delta: float, highest: float) -> float | None:
     """Return epsilon to a fraction of 1/c, by coarse integrals; None where none is affordable."""
     epsilon = _rare_guess(terms, log_delta, highest)
     for _ in range(_ROUNDS):
@@ -139,7 +145,7 @@ def _settle(terms: LineTerms, log_delta: float, highest: float) -> float | None:
     return epsilon
 
 
-def _rare_guess(terms: LineTerms, log_delta: float, highest: float) -> float:
+def _rare_guess(terms: AnalyticTerms, log_delta: float, highest: float) -> float:
     """Return where epsilon would be if one large loss, or the many small ones, made it alone."""
     delta = math.exp(log_delta)
     largest = nlargest(_LARGEST_LOSSES, terms, key=lambda term: term[0].limit_square)
@@ -149,7 +155,7 @@ def _rare_guess(terms: LineTerms, log_delta: float, highest: float) -> float:
 
 
 def _first_guess(
-    terms: LineTerms, log_delta: float, order: float, highest: float
+    terms: AnalyticTerms, log_delta: float, order: float, highest: float
 ) -> tuple[float, float]:
     """Return c and epsilon by the saddle-point formula, or Chernoff's where that is smaller."""
 
@@ -167,28 +173,28 @@ def _first_guess(
     return c, epsilon
 
 
-def _integral(terms: LineTerms, c: float, target: Target, most_work: int) -> Integral | None:
+def _integral(terms: AnalyticTerms, c: float, target: Target, most_work: int) -> Integral | None:
     """Return the integral along the cheapest line near c, or None where it is out of budget.
 
     A budget of 0 leaves what is affordable in any case.
     """
-    plain = _drawing(terms, draw_cheapest(terms, c, target, _MOST_NODES), target)
+    plain = _quadratures(terms, cheapest_contour(terms, c, target, _MOST_NODES), target)
     if plain is not None and plain.work <= _AFFORDABLE:
         return plain.integrate(terms)
     if most_work == 0:
         return None
     large = large_losses(terms, target)
-    line = large and draw_cheapest(terms, c, target, _MOST_NODES, large)
-    split = _drawing(terms, line, target, large) if line else None
+    line = large and cheapest_contour(terms, c, target, _MOST_NODES, large)
+    split = _quadratures(terms, line, target, large) if line else None
     best = min((one for one in (plain, split) if one), key=lambda one: one.work, default=None)
     return best.integrate(terms) if best is not None and best.work <= most_work else None
 
 
-class _Drawing(NamedTuple):
-    """A line with its quadratures: all that an integral takes."""
+class _Quadratures(NamedTuple):
+    """A contour with its quadratures: all that an integral needs."""
 
-    line: Line
-    rules: list[LineRule]
+    line: VerticalContour
+    rules: list[ContourRule]
     large: LargeLosses | None
     tail_rules: list[TailRule]
 
@@ -198,19 +204,22 @@ class _Drawing(NamedTuple):
         nodes = sum(one.nodes for one in self.rules) + sum(one.nodes for one in self.tail_rules)
         return self.line.last * nodes
 
-    def integrate(self, terms: LineTerms) -> Integral:
+    def integrate(self, terms: AnalyticTerms) -> Integral:
         """Return the integral."""
         return integrate(terms, self.line, self.rules, self.large, self.tail_rules)
 
 
-def _drawing(
-    terms: LineTerms, line: Line | None, target: Target, large: LargeLosses | None = None
-) -> _Drawing | None:
-    """Return a line with its quadratures, or None where there is no line."""
+def _quadratures(
+    terms: AnalyticTerms,
+    line: VerticalContour | None,
+    target: Target,
+    large: LargeLosses | None = None,
+) -> _Quadratures | None:
+    """Return a contour with its quadratures, or None where there is no contour."""
     if line is None:
         return None
     rules = rules_for(terms, line, target)
     tail_rules = tail_rules_for(terms, line, target, large) if large else []
     if rules is None or tail_rules is None:
         return None
-    return _Drawing(line, rules, large, tail_rules)
+    return _Quadratures(line, rules, large, tail_rules)

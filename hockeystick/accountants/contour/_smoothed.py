@@ -30,7 +30,7 @@ from hockeystick.accountants._orders import (
     total,
 )
 from hockeystick.accountants.contour._integral import Integral, integrate, rules_for
-from hockeystick.accountants.contour._line import LineTerms, Target, draw
+from hockeystick.accountants.contour._line import AnalyticTerms, Target, choose_contour
 from hockeystick.privacy_loss import GaussianLoss
 
 _OUTWARD: Final = 2.0**-48
@@ -80,7 +80,7 @@ class Smoothed:
         return _OUTWARD * (scale + 4.0)
 
 
-def smoothed_delta(terms: LineTerms, epsilon: float, tolerance: float) -> Interval | None:
+def smoothed_delta(terms: AnalyticTerms, epsilon: float, tolerance: float) -> Interval | None:
     """Return delta to about a relative width, None where that takes too long a line."""
     order = optimal_order_at(terms, epsilon)
     log_delta = total(terms, order).value - order * epsilon + log_kappa(order)
@@ -101,7 +101,7 @@ def smoothed_delta(terms: LineTerms, epsilon: float, tolerance: float) -> Interv
     return found
 
 
-def smoothed_epsilon(terms: LineTerms, log_delta: float, tolerance: float) -> Interval | None:
+def smoothed_epsilon(terms: AnalyticTerms, log_delta: float, tolerance: float) -> Interval | None:
     """Return epsilon to about a relative width, None where that takes too long a line."""
     order = optimal_order(terms, log_delta)
     epsilon = (total(terms, order).value - log_delta + log_kappa(order)) / order
@@ -127,7 +127,9 @@ def _goals(tolerance: float) -> tuple[float, ...]:
     return (_FIRST, between, *(share * tolerance for share in _NARROWER))
 
 
-def _smoothed(terms: LineTerms, epsilon: float, log_delta: float, goal: float) -> Smoothed | None:
+def _smoothed(
+    terms: AnalyticTerms, epsilon: float, log_delta: float, goal: float
+) -> Smoothed | None:
     """Return both integrals, smoothed so that delta is off by about a goal; None if too long."""
     c = saddle(terms, epsilon)
     if c > _STEEPEST:
@@ -140,7 +142,7 @@ def _smoothed(terms: LineTerms, epsilon: float, log_delta: float, goal: float) -
         added = GaussianLoss(1 / (factor * Fraction(width)))
         both = (*terms, (added, 1))
         target = Target(epsilon, log_delta, accuracy)
-        line = draw(both, saddle(both, epsilon), target, _MOST_NODES)
+        line = choose_contour(both, saddle(both, epsilon), target, _MOST_NODES)
         rules = line and rules_for(both, line, target)
         if not line or not rules or line.last * sum(one.nodes for one in rules) > _MOST_WORK:
             return None

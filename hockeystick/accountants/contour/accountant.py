@@ -10,9 +10,9 @@ from hockeystick.accountants._interval import Interval, down, up, worse
 from hockeystick.accountants.base import TOLERANCE, DirectedAccountant, Kind
 from hockeystick.accountants.rdp import RDP
 from hockeystick.privacy_loss import (
+    AnalyticLoss,
     Composition,
     GaussianSequenceLoss,
-    LineLoss,
     Terms,
     expanded,
     largest_loss,
@@ -20,7 +20,7 @@ from hockeystick.privacy_loss import (
 
 if TYPE_CHECKING:
     from hockeystick.accountants.contour._integral import Integral
-    from hockeystick.accountants.contour._line import LineTerms
+    from hockeystick.accountants.contour._line import AnalyticTerms
     from hockeystick.results import Quantity
 
 # An estimate with a larger relative error than this in delta gives way to the plain bounds.
@@ -79,13 +79,13 @@ class Contour(DirectedAccountant):
     def _is_plain(self, composition: Composition) -> bool:
         """Return whether all losses have an analytic cgf, with nothing to be split off."""
         both = (*composition.removing, *composition.adding)
-        return all(isinstance(loss, LineLoss) and not loss.extreme for loss, _ in both)
+        return all(isinstance(loss, AnalyticLoss) and not loss.out_of_range for loss, _ in both)
 
     def _is_below(self, terms: Terms, epsilon: float, log_delta: float) -> bool:
         """Return whether one direction's delta at an epsilon is proven to be below, by one line."""
         from hockeystick.accountants.contour._search import upper_log_delta
 
-        return epsilon > 0.0 and upper_log_delta(self.line_terms(terms), epsilon) < log_delta
+        return epsilon > 0.0 and upper_log_delta(self.analytic_terms(terms), epsilon) < log_delta
 
     def epsilon_of(self, terms: Terms, delta: float) -> Interval:
         """Return epsilon of one direction."""
@@ -93,7 +93,7 @@ class Contour(DirectedAccountant):
             return Interval.point(0.0)
         from hockeystick.accountants.contour._search import integral_for_delta
 
-        lines = self.line_terms(terms)
+        lines = self.analytic_terms(terms)
         found = integral_for_delta(lines, math.log(delta)) if lines else None
         proven = found and _epsilon_interval(found.integral, found.epsilon, delta)
         one_by_one = expanded(terms)
@@ -109,7 +109,7 @@ class Contour(DirectedAccountant):
 
     def delta_of(self, terms: Terms, epsilon: float) -> Interval:
         """Return delta of one direction."""
-        lines = self.line_terms(terms)
+        lines = self.analytic_terms(terms)
         if epsilon >= largest_loss(terms):
             return Interval.point(0.0)
         from hockeystick.accountants.contour._search import integral_for_epsilon
@@ -130,7 +130,7 @@ class Contour(DirectedAccountant):
         ).ordered()
         return self._narrowed(proven, lines, epsilon)
 
-    def _narrowed(self, bound: Interval, lines: LineTerms, epsilon: float) -> Interval:
+    def _narrowed(self, bound: Interval, lines: AnalyticTerms, epsilon: float) -> Interval:
         """Return delta of one direction: as it is if that is narrow, else smoothed."""
         if not lines or not self.smooths or bound.is_narrow(self.tolerance):
             return bound
@@ -152,7 +152,7 @@ class Contour(DirectedAccountant):
             if quantity == "delta" and value >= largest_loss(terms):
                 found.append(Interval.point(0.0))
                 continue
-            lines = self.line_terms(terms)
+            lines = self.analytic_terms(terms)
             if not lines:
                 raise self.refuse("the plan", "its noise or rate is out of reach of the quadrature")
             answer = digits_of(lines, quantity, value, digits)
@@ -167,15 +167,15 @@ class Contour(DirectedAccountant):
             found.append(answer)
         return worse(found)
 
-    def line_terms(self, terms: Terms) -> LineTerms:
+    def analytic_terms(self, terms: Terms) -> AnalyticTerms:
         """Return the terms as losses with a line, or nothing where one is out of reach."""
         lines = []
         for loss, count in terms:
-            if not isinstance(loss, LineLoss):
+            if not isinstance(loss, AnalyticLoss):
                 reason = "the transform of one of its parts is not known on vertical lines"
                 raise self.refuse(type(loss).__name__, reason)
             lines.append((loss, count))
-        return () if any(loss.extreme for loss, _ in lines) else tuple(lines)
+        return () if any(loss.out_of_range for loss, _ in lines) else tuple(lines)
 
 
 def _epsilon_interval(integral: Integral, estimate: float, delta: float) -> Interval | None:

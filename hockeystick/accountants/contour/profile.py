@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, final
 import numpy as np
 
 from hockeystick.accountants._orders import total
-from hockeystick.accountants.contour._line import LineTerms, log_chernoff
+from hockeystick.accountants.contour._line import AnalyticTerms, log_chernoff
 from hockeystick.tradeoffs import Profile, ProfileValues
 
 if TYPE_CHECKING:
@@ -31,24 +31,24 @@ _OUTWARD: Final = 2.0**-50
 
 
 @final
-class LineProfile(Profile):
+class ContourProfile(Profile):
     """delta at many epsilons, from a few contour integrals.
 
-    Each integral is drawn for one epsilon and answers for all those about it; those already drawn
-    are kept. What no line serves is left to another profile, with wider ends.
+    Each integral is computed for one epsilon and answers for all those about it; those already
+    known are kept. What no line serves is left to another profile, with wider ends.
     """
 
-    __slots__ = ("_drawn", "_failures", "_long", "_terms", "_wide")
+    __slots__ = ("_failures", "_integrals", "_long", "_terms", "_wide")
 
-    def __init__(self, terms: LineTerms, wide: Profile) -> None:
+    def __init__(self, terms: AnalyticTerms, wide: Profile) -> None:
         self._terms = terms
         self._wide = wide
-        self._drawn: list[tuple[float, float, float, Integral]] = []
+        self._integrals: list[tuple[float, float, float, Integral]] = []
         self._failures = self._long = 0
 
     def __eq__(self, other: object) -> bool:
         """Return whether it is of the same losses."""
-        return isinstance(other, LineProfile) and self._terms == other._terms
+        return isinstance(other, ContourProfile) and self._terms == other._terms
 
     def __hash__(self) -> int:
         """Return the hash of the losses."""
@@ -60,14 +60,14 @@ class LineProfile(Profile):
         return self._wide.supremum
 
     def at(self, epsilon: Array) -> ProfileValues:
-        """Return delta at epsilons, by the integrals drawn so far and as many more as needed."""
+        """Return delta at epsilons, by the integrals known so far and as many more as needed."""
         found = np.zeros((4, epsilon.size))
         open_ = epsilon < self.supremum
-        for drawn in self._drawn:
-            _fill(found, open_, epsilon, *drawn)
+        for known in self._integrals:
+            _fill(found, open_, epsilon, *known)
         while open_.any() and self._failures < _FAILURES:
             rest = np.sort(epsilon[open_])
-            self._draw(float(rest[rest.size // 2]), found, open_, epsilon)
+            self._integrate_at(float(rest[rest.size // 2]), found, open_, epsilon)
         if open_.any():
             found[:, open_] = np.array(self._wide.at(epsilon[open_]))
         return ProfileValues(*found)
@@ -77,9 +77,9 @@ class LineProfile(Profile):
         return self._wide.precisely(epsilon)
 
     def above(self, epsilon: Array, floor: Array) -> ProfileValues:
-        """Return delta where Chernoff's bounds at the lines drawn so far do not put it below."""
+        """Return delta where Chernoff's bounds at the contours known so far do not put it below."""
         bound = np.full(epsilon.size, np.inf)
-        for *_, integral in self._drawn:
+        for *_, integral in self._integrals:
             c, k = integral.line.c, float(integral.real[0] + integral.error[0])
             log_bound = log_chernoff(k, c, epsilon)
             log_bound += _OUTWARD * (abs(k) + c * epsilon + 4.0)
@@ -90,7 +90,7 @@ class LineProfile(Profile):
             found[:, open_] = np.array(self.at(epsilon[open_]))
         return ProfileValues(*found)
 
-    def _draw(self, at: float, found: Array, open_: Flags, epsilon: Array) -> None:
+    def _integrate_at(self, at: float, found: Array, open_: Flags, epsilon: Array) -> None:
         """Draw a line for one epsilon, and fill in what it serves."""
         located, error = self._located(at)
         if located is None:
@@ -98,8 +98,8 @@ class LineProfile(Profile):
             return
         integral = located.integral
         spread = _REACH * math.sqrt(total(self._terms, integral.line.c).second_derivative)
-        self._drawn.append((at - spread, at + spread, max(_GOOD, 4.0 * error), integral))
-        _fill(found, open_, epsilon, *self._drawn[-1])
+        self._integrals.append((at - spread, at + spread, max(_GOOD, 4.0 * error), integral))
+        _fill(found, open_, epsilon, *self._integrals[-1])
 
     def _located(self, at: float) -> tuple[Located | None, float]:
         """Return an integral and its relative error; a long line where no short one serves."""

@@ -15,7 +15,7 @@ from hockeystick.accountants.base import TOLERANCE, DirectedAccountant, Kind
 from hockeystick.accountants.closed_form import least_delta, least_epsilon
 from hockeystick.accountants.prv._steering import Steering
 from hockeystick.accountants.rdp import RDP, delta_upper, epsilon_upper
-from hockeystick.privacy_loss import CellLoss, LineLoss, Terms, expanded, largest_loss
+from hockeystick.privacy_loss import AnalyticLoss, CellLoss, Terms, expanded, largest_loss
 
 if TYPE_CHECKING:
     from hockeystick.accountants.prv._refine import CellTerms, Ends, Question, Read
@@ -142,8 +142,8 @@ class PRV(DirectedAccountant):
         """Return the terms as losses with cells, or raise."""
         cells = []
         for loss, count in terms:
-            if isinstance(loss, LineLoss) and loss.extreme:
-                raise self.refuse(type(loss).__name__, "its parameters are out of reach")
+            if isinstance(loss, AnalyticLoss) and loss.out_of_range:
+                raise self.refuse(type(loss).__name__, "its parameters are out of range")
             if not isinstance(loss, CellLoss):
                 raise self.refuse(type(loss).__name__, _UNKNOWN)
             cells.append((loss, count))

@@ -82,7 +82,7 @@ def _(loss: GaussianLoss) -> Moments:
 
 @moments_of.register
 def _(loss: SampledGaussianLoss) -> Moments:
-    if loss.extreme:
+    if loss.out_of_range:
         raise NoAnalysisError("the rate or the noise are out of reach of the quadrature")
     p, mu = float(loss.rate), loss.mu
     left, right = _left(p, mu), _right(p, mu)
@@ -93,7 +93,7 @@ def _(loss: SampledGaussianLoss) -> Moments:
 
 @moments_of.register
 def _(loss: FixedSizeGaussianLoss) -> Moments:
-    if loss.extreme:
+    if loss.out_of_range:
         raise NoAnalysisError("the rate or the noise are out of reach of the quadrature")
     right = _right(float(loss.rate), loss.mu)
     return _of_halves(right, _swapped(right), loss.atom)

@@ -115,7 +115,7 @@ def _bounds(loss: PrivacyLoss) -> MomentBounds:
 def _(loss: GaussianLoss) -> MomentBounds:
     # A normal loss is the sum of k equal normal ones, whose third moments vanish as k grows; the
     # theorem of Berry and Esseen holds for each k, and so with 0 here.
-    if loss.extreme:
+    if loss.out_of_range:
         raise NoAnalysisError("the noise is out of reach")
     square = loss.mu * loss.mu
     low, high = square * (1.0 - 16.0 * _ULP), square * (1.0 + 16.0 * _ULP)
@@ -127,7 +127,7 @@ def _(loss: GaussianLoss) -> MomentBounds:
 
 @_bounds.register
 def _(loss: SampledGaussianLoss) -> MomentBounds:
-    if loss.extreme:
+    if loss.out_of_range:
         raise NoAnalysisError("the rate or the noise are out of reach of the quadrature")
     p, mu = float(loss.rate), loss.mu
     left, right = _left(p, mu), _right(p, mu)
@@ -138,7 +138,7 @@ def _(loss: SampledGaussianLoss) -> MomentBounds:
 
 @_bounds.register
 def _(loss: FixedSizeGaussianLoss) -> MomentBounds:
-    if loss.extreme:
+    if loss.out_of_range:
         raise NoAnalysisError("the rate or the noise are out of reach of the quadrature")
     right = _right(float(loss.rate), loss.mu)
     # Readings of the rate move 1 - p by an ulp of p.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from hockeystick.privacy_loss.core.base import LineValues
+from hockeystick.privacy_loss.core.base import ContourValues
 
 if TYPE_CHECKING:
     from hockeystick.kernels.series import Array
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _ULP: Final = 2.0**-52
 
 
-def log_values(real: Array, imag: Array, error: Array, shift: float) -> LineValues:
+def log_values(real: Array, imag: Array, error: Array, shift: float) -> ContourValues:
     """Return ``ln M`` for ``M - 1 = (real + i imag) exp(shift)``, known up to ``error exp(shift)``.
 
     What is out of range ends as an infinite error or no number.
@@ -32,7 +32,7 @@ def log_values(real: Array, imag: Array, error: Array, shift: float) -> LineValu
     exact = (modulus < 0.5) & (shift == 0.0)
     sensitive = np.where(exact, 1.0, (np.abs(real) + imag * imag) / safe / safe)
     round_off = 8.0 * _ULP * (np.abs(log_real) + np.abs(log_imag) + sensitive)
-    return LineValues(log_real, log_imag, log_error + round_off)
+    return ContourValues(log_real, log_imag, log_error + round_off)
 
 
 def complex_log1p(real: Array, imag: Array, shift: float) -> tuple[Array, Array, Array]:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Final, final
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.core.analytic_cgf import log_values
 from hockeystick.privacy_loss.core.base import (
+    AnalyticLoss,
     Atoms,
     Ball,
     CellLoss,
     CGFEstimate,
-    LineLoss,
-    LineValues,
+    ContourValues,
     Masses,
     PrivacyLoss,
     ProfiledLoss,
@@ -48,7 +48,7 @@ _DIGITS: Final = 30
 _GUARD: Final = 40
 
 
-class AtomicLoss(CellLoss, LineLoss, ProfiledLoss):
+class AtomicLoss(CellLoss, AnalyticLoss, ProfiledLoss):
     """A loss given by its atoms, finitely many, or countably many of which the rest is bounded.
 
     ``M(z) = sum p e^(z loss)`` is a sum over atoms. As a distribution without a density, it does
@@ -112,11 +112,11 @@ class AtomicLoss(CellLoss, LineLoss, ProfiledLoss):
         return Ball(half, half)
 
     @property
-    def extreme(self) -> bool:
-        """Whether the parameters are out of reach, so that no line can be drawn."""
+    def out_of_range(self) -> bool:
+        """Whether the parameters are out of range, so that no contour integral is possible."""
         return False
 
-    def reaches(self, c: float) -> bool:
+    def quadrature_available(self, c: float) -> bool:
         """Return whether a sum over a moderate number of the atoms gives M."""
         value = self.cgf_estimate(c).value
         if not 0.0 < value < math.inf:
@@ -178,7 +178,7 @@ class AtomRule:
     c_high: float
     log_error: float
 
-    def line(self, c: float, step: float, count: int) -> LineValues:
+    def line(self, c: float, step: float, count: int) -> ContourValues:
         """Return ``ln M`` along the line, with round-off and the atoms left out."""
         import numpy as np
 

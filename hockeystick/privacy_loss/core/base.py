@@ -49,7 +49,7 @@ class Readings(NamedTuple):
 NOTHING: Final = Readings(Fraction(0), Fraction(0))
 
 
-class LineValues(NamedTuple):
+class ContourValues(NamedTuple):
     """``ln M`` at equidistant points of a vertical line, and a bound on each one's error.
 
     The real parts are of ``ln|M|``; the imaginary parts are determined up to multiples of 2 pi.
@@ -64,7 +64,7 @@ class PrivacyLoss(ABC):
     """The privacy loss ``L = ln dP/dQ`` under ``P`` of one run, for one ordered pair (P, Q).
 
     A loss is a frozen value and never knows how often its mechanism runs. Those that can be read in
-    more ways than on the real axis derive from ``ProfiledLoss``, ``LineLoss`` or both.
+    more ways than on the real axis derive from ``ProfiledLoss``, ``AnalyticLoss`` or both.
     """
 
     __slots__ = ()
@@ -157,7 +157,7 @@ class Decay(Protocol):
         ...
 
 
-class LineRule(Protocol):
+class ContourRule(Protocol):
     """A quadrature for M, proven for ``0 < Re z <= c_high`` and ``|Im z| <= y_high``."""
 
     @property
@@ -165,7 +165,7 @@ class LineRule(Protocol):
         """How many terms one value of M takes."""
         ...
 
-    def line(self, c: float, step: float, count: int) -> LineValues:
+    def line(self, c: float, step: float, count: int) -> ContourValues:
         """Return ``ln M(c + i k step)`` for ``k < count``."""
         ...
 
@@ -219,19 +219,19 @@ class TailSplit(Protocol):
         ...
 
 
-class LineLoss(PrivacyLoss):
-    """A loss whose moment generating function is known on vertical lines, with proven errors."""
+class AnalyticLoss(PrivacyLoss):
+    """A loss with an analytic cgf: ``ln M`` is known on vertical lines, with proven errors."""
 
     __slots__ = ()
 
     @property
     @abstractmethod
-    def extreme(self) -> bool:
-        """Whether the parameters are out of reach, so that no line can be drawn."""
+    def out_of_range(self) -> bool:
+        """Whether the parameters are out of range, so that no contour integral is possible."""
 
     @abstractmethod
-    def reaches(self, c: float) -> bool:
-        """Return whether a line through c is possible."""
+    def quadrature_available(self, c: float) -> bool:
+        """Return whether the quadrature is available on the vertical line through c."""
 
     def cgf_estimates(self, orders: Sequence[float]) -> Sequence[float]:
         """Return K at several ``c > 0``, fast and unproven."""
@@ -242,7 +242,7 @@ class LineLoss(PrivacyLoss):
         """Return a proven bound on how ``|M|`` falls along ``Re z = c``."""
 
     @abstractmethod
-    def rule(self, c_high: float, y_high: float, log_tolerance: float) -> LineRule | None:
+    def rule(self, c_high: float, y_high: float, log_tolerance: float) -> ContourRule | None:
         """Return a quadrature whose error in M is below ``exp(log_tolerance)``; None if none is."""
 
     def tail_split(self, threshold: float) -> TailSplit | None:

@@ -172,7 +172,7 @@ def symmetrized(one: CellLoss, surely: PrivacyLoss | None, *, profiled: bool = T
     """
     has_profile = profiled and isinstance(one, ProfiledLoss)
     kind = SymmetrizedProfiledLoss if has_profile else SymmetrizedLoss
-    if isinstance(one, SampledGaussianLoss) and one.removing and not one.extreme:
+    if isinstance(one, SampledGaussianLoss) and one.removing and not one.out_of_range:
         return kind(one, surely, FixedSizeGaussianLoss(one.rate, float(one.noise_multiplier)))
     return kind(one, surely)
 

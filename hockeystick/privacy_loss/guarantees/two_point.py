@@ -88,7 +88,7 @@ class TwoPointLoss(AtomicLoss):
         return math.inf if self.failure > 0.0 else self.epsilon
 
     @property
-    def extreme(self) -> bool:
+    def out_of_range(self) -> bool:
         """Whether it may be infinite, or epsilon is out of the range of a line."""
         return self.failure > 0.0 or not _SMALLEST <= self.epsilon <= _LARGEST
 

@@ -11,11 +11,11 @@ from hockeystick.mechanisms import (
     Gaussian,
 )
 from hockeystick.privacy_loss.core.base import (
+    AnalyticLoss,
     Atoms,
     Ball,
     CGFEstimate,
-    LineLoss,
-    LineValues,
+    ContourValues,
     Masses,
     ProfiledLoss,
 )
@@ -34,7 +34,7 @@ _FARTHEST: Final = 1e100
 
 @final
 @dataclass(frozen=True, slots=True)
-class GaussianLoss(DensityLoss, LineLoss, ProfiledLoss):
+class GaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
     """``L ~ N(mu^2/2, mu^2)``, the loss of N(mu, 1) against N(0, 1), the same in both directions.
 
     ``K(z) = mu^2 z (z + 1) / 2``; ``mu`` is the reciprocal of the noise multiplier, which
@@ -49,7 +49,7 @@ class GaussianLoss(DensityLoss, LineLoss, ProfiledLoss):
         return mu_of(self.noise_multiplier)
 
     @property
-    def extreme(self) -> bool:
+    def out_of_range(self) -> bool:
         """Whether ``mu^2`` is out of the range of floats."""
         return not 1e-100 <= self.mu <= 1e100
 
@@ -103,7 +103,7 @@ class GaussianLoss(DensityLoss, LineLoss, ProfiledLoss):
 
         return gaussian_delta(epsilon, reciprocal(self.noise_multiplier) * (1 + nudge * _ULP))
 
-    def reaches(self, c: float) -> bool:
+    def quadrature_available(self, c: float) -> bool:
         """Every c is in reach."""
         return True
 
@@ -124,7 +124,7 @@ class GaussianLoss(DensityLoss, LineLoss, ProfiledLoss):
         """One term, the closed form."""
         return 1
 
-    def line(self, c: float, step: float, count: int) -> LineValues:
+    def line(self, c: float, step: float, count: int) -> ContourValues:
         """Return K along the line."""
         import numpy as np
 
@@ -133,7 +133,7 @@ class GaussianLoss(DensityLoss, LineLoss, ProfiledLoss):
         real = half * (c * (c + 1.0) - y * y)
         imag = half * y * (2.0 * c + 1.0)
         error = 16.0 * _ULP * half * (c * (c + 1.0) + y * y + y * (2.0 * c + 1.0))
-        return LineValues(real, imag, error)
+        return ContourValues(real, imag, error)
 
     def reference_line(self, c: float, step: float, count: int) -> list[mpc]:
         """Return K along the line by mpmath."""

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Final, final
 from hockeystick.mechanisms.noise.laplace import Laplace
 from hockeystick.privacy_loss.core.analytic_cgf import log_values
 from hockeystick.privacy_loss.core.base import (
+    AnalyticLoss,
     Atoms,
     Ball,
     CGFEstimate,
-    LineLoss,
-    LineValues,
+    ContourValues,
     Masses,
     ProfiledLoss,
 )
@@ -52,7 +52,7 @@ def _reach(scale: float) -> float:
 
 @final
 @dataclass(frozen=True, slots=True)
-class LaplaceLoss(DensityLoss, LineLoss, ProfiledLoss):
+class LaplaceLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
     """The loss of Lap(1, b) against Lap(0, b), the same in both directions, with ``e = 1/b``.
 
     It is e with probability 1/2, -e with probability ``exp(-e)/2``, and has the density
@@ -75,7 +75,7 @@ class LaplaceLoss(DensityLoss, LineLoss, ProfiledLoss):
         return _reach(self.scale)
 
     @property
-    def extreme(self) -> bool:
+    def out_of_range(self) -> bool:
         """Whether the loss is out of the range where a line is of use."""
         return not 1e-100 <= self.reach <= 1e6
 
@@ -133,7 +133,7 @@ class LaplaceLoss(DensityLoss, LineLoss, ProfiledLoss):
 
     def cgf_bounds(self, c: float) -> Ball:
         """Return K with the error of its closed form."""
-        if self.extreme or c * self.reach > 1e15:
+        if self.out_of_range or c * self.reach > 1e15:
             half = 0.5 * c * self.supremum * (1.0 + 4.0 * _ULP)
             return Ball(half, half)
         real, _, error = self.line(c, 0.0, 1)
@@ -148,9 +148,9 @@ class LaplaceLoss(DensityLoss, LineLoss, ProfiledLoss):
         end = reciprocal(self.scale) * (1 + nudge * mp.mpf(_ULP))
         return max(mp.zero, -mp.expm1((epsilon - end) / 2))
 
-    def reaches(self, c: float) -> bool:
+    def quadrature_available(self, c: float) -> bool:
         """Every c is in reach."""
-        return not self.extreme
+        return not self.out_of_range
 
     def decay(self, c: float) -> LaplaceLoss:
         """Return the loss itself: the bound is the same on every line."""
@@ -169,7 +169,7 @@ class LaplaceLoss(DensityLoss, LineLoss, ProfiledLoss):
         """Two terms, the closed form."""
         return 2
 
-    def line(self, c: float, step: float, count: int) -> LineValues:
+    def line(self, c: float, step: float, count: int) -> ContourValues:
         """Return ``ln M`` along the line."""
         import numpy as np
 

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.core.analytic_cgf import log_values
-from hockeystick.privacy_loss.core.base import Ball, CGFEstimate, LineLoss, LineValues, ProfiledLoss
+from hockeystick.privacy_loss.core.base import (
+    AnalyticLoss,
+    Ball,
+    CGFEstimate,
+    ContourValues,
+    ProfiledLoss,
+)
 
 if TYPE_CHECKING:
     from mpmath import mpc, mpf
@@ -46,7 +52,7 @@ def _gauss_legendre(order: int) -> tuple[Array, Array]:
 
 @final
 @dataclass(frozen=True, slots=True)
-class FixedSizeGaussianLoss(LineLoss, ProfiledLoss):
+class FixedSizeGaussianLoss(AnalyticLoss, ProfiledLoss):
     """The loss of the symmetric pair with the trade-off function ``C_p(G_mu)``, mu = 1/noise.
 
     With ``r(u) = 1 - p + p exp(mu u - mu^2/2)`` over ``u >= mu/2``, the loss is ``ln r(u)`` with
@@ -62,7 +68,7 @@ class FixedSizeGaussianLoss(LineLoss, ProfiledLoss):
     noise_multiplier: float
 
     @property
-    def extreme(self) -> bool:
+    def out_of_range(self) -> bool:
         """Whether the parameters are out of reach of the quadrature."""
         return not (1e-3 <= self.mu <= 25.0 and 1e-10 <= float(self.rate) <= 1.0 - 1e-7)
 
@@ -125,13 +131,13 @@ class FixedSizeGaussianLoss(LineLoss, ProfiledLoss):
         ratio = fixed_size_gaussian.log_ratio(float(self.rate), self.mu, u - 0.5 * self.mu)
         return self._reach(c, self._rough + max((1.0 + c) * ratio - 0.5 * u * u, 0.0))
 
-    def reaches(self, c: float) -> bool:
+    def quadrature_available(self, c: float) -> bool:
         """Return whether a quadrature of M at c takes no more than a few thousand nodes."""
-        return not self.extreme and c <= _FARTHEST and self._rough_reach(c) < _LONGEST
+        return not self.out_of_range and c <= _FARTHEST and self._rough_reach(c) < _LONGEST
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return K and two derivatives by Gauss-Legendre on coarse panels."""
-        if not self.reaches(c):
+        if not self.quadrature_available(c):
             return self._convex_bound(c)
         from hockeystick.kernels import fixed_size_gaussian
 
@@ -150,7 +156,7 @@ class FixedSizeGaussianLoss(LineLoss, ProfiledLoss):
 
     def _cgf_bounds_within(self, c: float, log_accuracy: float) -> Ball:
         """Return K by a quadrature of that relative accuracy, or within its convex bound."""
-        value = self.cgf_estimate(c).value if self.reaches(c) else 0.0
+        value = self.cgf_estimate(c).value if self.quadrature_available(c) else 0.0
         rule = None
         if value > 0.0:
             # An error of M counts relative to M, and then relative to a K below 1.
@@ -241,7 +247,7 @@ class PanelRule:
         """How many nodes there are."""
         return self.starts.size * _ORDER
 
-    def line(self, c: float, step: float, count: int) -> LineValues:
+    def line(self, c: float, step: float, count: int) -> ContourValues:
         """Return ``ln M`` along the line, with quadrature and round-off error."""
         import numpy as np
 

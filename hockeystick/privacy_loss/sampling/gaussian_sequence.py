@@ -13,10 +13,10 @@ from hockeystick.mechanisms import (
     GaussianSequence,
 )
 from hockeystick.privacy_loss.core.base import (
+    AnalyticLoss,
     Ball,
     CGFEstimate,
-    LineLoss,
-    LineValues,
+    ContourValues,
 )
 from hockeystick.privacy_loss.core.rates import largest_when_adding
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
@@ -58,7 +58,7 @@ _ANYWHERE: Final = 1.1
 
 @final
 @dataclass(frozen=True, slots=True)
-class GaussianSequenceLoss(LineLoss):
+class GaussianSequenceLoss(AnalyticLoss):
     """The sum of the losses of Poisson-subsampled Gaussians at one rate with noises of their own.
 
     In ``t = ln`` of the likelihood ratio of the Gaussian, a run has
@@ -87,7 +87,7 @@ class GaussianSequenceLoss(LineLoss):
         return tuple((self.run(noise), count) for noise, count in counts.items())
 
     @property
-    def expanded(self) -> tuple[tuple[LineLoss, int], ...]:
+    def expanded(self) -> tuple[tuple[AnalyticLoss, int], ...]:
         """The losses of the runs, where they are few."""
         return self.runs if self.levels.runs <= _MOST_EXPANDED else ((self, 1),)
 
@@ -97,13 +97,15 @@ class GaussianSequenceLoss(LineLoss):
         return self.run(self.levels.least)
 
     @property
-    def extreme(self) -> bool:
+    def out_of_range(self) -> bool:
         """Whether a level is out of reach of the quadrature."""
-        return any(self.run(one).extreme for one in (self.levels.most, self.levels.least))
+        return any(self.run(one).out_of_range for one in (self.levels.most, self.levels.least))
 
-    def reaches(self, c: float) -> bool:
-        """Return whether a line through c is possible for all levels."""
-        return all(self.run(one).reaches(c) for one in (self.levels.most, self.levels.least))
+    def quadrature_available(self, c: float) -> bool:
+        """Return whether the quadrature is available on the line through c, for all levels."""
+        return all(
+            self.run(one).quadrature_available(c) for one in (self.levels.most, self.levels.least)
+        )
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return K and two derivatives, by a few nodes."""
@@ -113,7 +115,7 @@ class GaussianSequenceLoss(LineLoss):
 
         noise, weights = self.levels.steering
         runs = [self.run(one) for one in noise]
-        if not self.extreme and c <= FARTHEST:
+        if not self.out_of_range and c <= FARTHEST:
             steps, longest = np.array([(run.coarse_step(c), run.longest) for run in runs]).T.copy()
             rate, mus = float(self.rate), np.array([run.mu for run in runs])
             found = levels.total_cgf_estimate(
@@ -314,13 +316,13 @@ class SequenceRule:
     log_tolerance: float
     nodes: int
 
-    def line(self, c: float, step: float, count: int) -> LineValues:
+    def line(self, c: float, step: float, count: int) -> ContourValues:
         """Return ``ln M`` along the line; where nodes prove nothing, only that it is small."""
         import numpy as np
 
         if count == 1:
             known = self.loss.cgf_bounds_within(c, _ROUGH)
-            return LineValues(*(np.array([one]) for one in (known.midpoint, 0.0, known.radius)))
+            return ContourValues(*(np.array([one]) for one in (known.midpoint, 0.0, known.radius)))
         decay = self.loss.decay(c)
         nodes = self.loss.nodes(_needs_along(decay, c, step * (count - 1)))
         lines = self._lines(nodes, c, step, count) if nodes else None
@@ -330,7 +332,7 @@ class SequenceRule:
         size = np.tensordot(nodes.weights, np.abs(lines[0]) + np.abs(lines[1]), 1)
         rule_error = np.array([nodes.error(c, step * k) for k in range(count)])
         error = error * (1.0 + 1e-12) + rule_error + _ULP * (nodes.weights.size + 8.0) * size
-        return _or_small(LineValues(real, imag, error), decay, step)
+        return _or_small(ContourValues(real, imag, error), decay, step)
 
     def _lines(self, nodes: Nodes, c: float, step: float, count: int) -> Array | None:
         """Return the values of each node's line, None where one has no quadrature."""
@@ -358,7 +360,7 @@ class SequenceRule:
         return total
 
 
-def _or_small(values: LineValues, decay: SequenceDecay, step: float) -> LineValues:
+def _or_small(values: ContourValues, decay: SequenceDecay, step: float) -> ContourValues:
     """Return the values, and where nodes prove nothing that M falls below what it is at c."""
     import numpy as np
 
@@ -371,11 +373,11 @@ def _or_small(values: LineValues, decay: SequenceDecay, step: float) -> LineValu
     return values
 
 
-def _nothing_known(count: int) -> LineValues:
+def _nothing_known(count: int) -> ContourValues:
     """Return values of which nothing is known."""
     import numpy as np
 
-    return LineValues(np.zeros(count), np.zeros(count), np.full(count, np.inf))
+    return ContourValues(np.zeros(count), np.zeros(count), np.full(count, np.inf))
 
 
 def _bounds_around(loss: GaussianSequenceLoss, cell: Cell, c: float) -> tuple[Around, ...]:

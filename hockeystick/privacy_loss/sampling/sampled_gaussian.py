@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.privacy_loss.core.analytic_cgf import log_values
 from hockeystick.privacy_loss.core.base import (
+    AnalyticLoss,
     Atoms,
     Ball,
     CGFEstimate,
-    LineLoss,
-    LineValues,
+    ContourValues,
     Masses,
     ProfiledLoss,
 )
@@ -53,7 +53,7 @@ _SURE: Final = -14.0
 
 @final
 @dataclass(frozen=True, slots=True)
-class SampledGaussianLoss(DensityLoss, LineLoss, ProfiledLoss):
+class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
     """The loss of ``(1-p) N(0, 1) + p N(mu, 1)`` against ``N(0, 1)``, or the other way round.
 
     With ``r(u) = 1 - p + p exp(mu u - mu^2/2)`` the loss of removing is ``ln r(U)`` under the
@@ -77,7 +77,7 @@ class SampledGaussianLoss(DensityLoss, LineLoss, ProfiledLoss):
         object.__setattr__(self, "mu", mu_of(self.noise_multiplier))
 
     @property
-    def extreme(self) -> bool:
+    def out_of_range(self) -> bool:
         """Whether the parameters are out of reach of the quadrature."""
         return not (1e-6 <= self.mu <= 25.0 and 1e-10 <= self.p <= 1.0 - 1e-7)
 
@@ -95,9 +95,9 @@ class SampledGaussianLoss(DensityLoss, LineLoss, ProfiledLoss):
         """Return ``w``, the power of the likelihood ratio at ``z = c``."""
         return 1.0 + c if self.removing else -c
 
-    def reaches(self, c: float) -> bool:
+    def quadrature_available(self, c: float) -> bool:
         """Return whether a quadrature of M at c takes no more than a few thousand nodes."""
-        if self.extreme or c > FARTHEST:
+        if self.out_of_range or c > FARTHEST:
             return False
         from hockeystick.kernels import sampled_gaussian
 
@@ -106,7 +106,7 @@ class SampledGaussianLoss(DensityLoss, LineLoss, ProfiledLoss):
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return K and two derivatives by a coarse trapezoid rule."""
-        if self.extreme or c > FARTHEST:
+        if self.out_of_range or c > FARTHEST:
             return self._convex_bound(c)
         from hockeystick.kernels import sampled_gaussian
 
@@ -128,7 +128,7 @@ class SampledGaussianLoss(DensityLoss, LineLoss, ProfiledLoss):
     def cgf_estimates(self, orders: Sequence[float]) -> Sequence[float]:
         """Return K at several ``c > 0``, fast and unproven."""
         largest = max(orders)
-        if not self.reaches(largest):
+        if not self.quadrature_available(largest):
             return [self.cgf_estimate(c).value for c in orders]
         import numpy as np
 
@@ -150,7 +150,7 @@ class SampledGaussianLoss(DensityLoss, LineLoss, ProfiledLoss):
 
     def _cgf_bounds_within(self, c: float, log_accuracy: float) -> Ball:
         """Return K by a quadrature of that relative accuracy, or within its convex bound."""
-        reached = self.reaches(c)
+        reached = self.quadrature_available(c)
         value = self.cgf_estimate(c).value if reached else 0.0
         rule = None
         if value > 0.0:
@@ -333,14 +333,14 @@ class TrapezoidRule:
         shift = max(0.0, peak - _COMFORTABLE)
         return shift, loss, log_weight - shift, loss_error, weight_error
 
-    def line(self, c: float, step: float, count: int) -> LineValues:
+    def line(self, c: float, step: float, count: int) -> ContourValues:
         """Return ``ln M`` along the line, with quadrature and round-off error."""
         import numpy as np
 
         with np.errstate(all="ignore"):
             return self._line(c, step, count)
 
-    def _line(self, c: float, step: float, count: int) -> LineValues:
+    def _line(self, c: float, step: float, count: int) -> ContourValues:
         """Return the line; what is out of range ends as an infinite error or no number."""
         from hockeystick.kernels import series
 

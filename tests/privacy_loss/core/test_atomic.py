@@ -177,7 +177,7 @@ def test_the_line_holds_the_transform_of_the_outputs(plan: Any, pair: Any) -> No
             assert abs(mp.exp(reference[k]) - truth) < mp.exp(-34) + last
     assert loss.decay(c) == NoDecay()
     assert loss.decay(c).exponent(5.0) == 0.0
-    assert loss.reaches(c)
+    assert loss.quadrature_available(c)
 
 
 @each_case
@@ -268,7 +268,7 @@ def test_a_sum_over_few_atoms_at_a_far_order_gives_way_to_the_largest_loss() -> 
 def test_orders_beyond_the_atoms_are_bounded_and_never_summed() -> None:
     loss = loss_of(hs.Skellam(10.0))
     assert loss.rule(2000.0, 0.0, 1e6) is None
-    assert not loss.reaches(2000.0)
+    assert not loss.quadrature_available(2000.0)
     found = loss.cgf_bounds(2000.0)
     with mp.workdps(40):
         # One outcome's share is a lower bound.

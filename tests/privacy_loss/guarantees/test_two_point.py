@@ -100,9 +100,9 @@ def test_a_guarantee_has_the_same_loss_in_both_directions(
 
 
 def test_a_loss_that_may_be_infinite_has_no_line() -> None:
-    assert TwoPointLoss(1.0, 1e-9).extreme
-    assert TwoPointLoss(1e-200).extreme
-    assert not TwoPointLoss(1.0).extreme
+    assert TwoPointLoss(1.0, 1e-9).out_of_range
+    assert TwoPointLoss(1e-200).out_of_range
+    assert not TwoPointLoss(1.0).out_of_range
 
 
 @pytest.mark.parametrize("epsilon", [1e-12, 0.3, 2.0, 50.0, 5000.0])

@@ -355,8 +355,8 @@ def test_few_runs_are_bounded_on_the_right_side() -> None:
 )
 def test_out_of_reach_of_the_quadrature_the_convex_bound_holds(rate: float, noise: float) -> None:
     loss = FixedSizeGaussianLoss(rate, noise)
-    assert loss.extreme
-    assert not loss.reaches(1.0)
+    assert loss.out_of_range
+    assert not loss.quadrature_available(1.0)
     value, error = loss.cgf_bounds(1.0)
     mu = 1.0 / noise
     assert 0.0 <= value - error
@@ -393,7 +393,7 @@ def test_a_limit_beyond_floats_is_infinite() -> None:
 
 def test_no_answer_costs_an_endless_line() -> None:
     loss = FixedSizeGaussianLoss(0.01, 1.0)
-    assert not loss.reaches(1e9)
+    assert not loss.quadrature_available(1e9)
     assert loss.rule(1e9, 0.0, 0.0) is None
     assert loss.rule(1.0, 0.0, -1e6) is None
     assert loss.tail_split(1.0) is None

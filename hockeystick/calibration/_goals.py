@@ -90,7 +90,7 @@ class Goal(ABC):
         return found.lower > self.limit
 
     def excess(self, found: Achieved) -> float:
-        """Return by how much the limit is exceeded, as a logarithm; it only steers the search."""
+        """Return by how much the limit is exceeded, as a logarithm; it only guides the search."""
         return _log_ratio(found.upper, self.limit)
 
     def costs_more(self, one: Achieved, other: Achieved) -> bool:

@@ -39,7 +39,7 @@ _SETTLED: Final = 1e-3
 
 
 @dataclass(slots=True)
-class Steering:
+class InitialGuess:
     """ln delta at the epsilon asked for, less the one asked for, of plans along an axis.
 
     ``uphill`` positions grow towards what costs more. Which direction costs more is settled at the
@@ -126,7 +126,7 @@ class Steering:
         )
 
 
-def steered(
+def initial_guess(
     axis: Axis, goal: EpsilonGoal, after: Callable[[Mechanism], Mechanism], tolerance: float
 ) -> tuple[float, float] | None:
     """Return where the limit seems to be, and how well that is known; None where nothing says so.
@@ -135,27 +135,27 @@ def steered(
     """
     if not (0.0 < goal.delta < 1.0 and goal.limit < math.inf):
         return None
-    steering = Steering(axis, goal.limit, goal.delta, after)
+    search = InitialGuess(axis, goal.limit, goal.delta, after)
     try:
-        near = steering.guess(axis.start())
-        slope = (steering.by_saddle(near + 2.0**-8) - steering.by_saddle(near - 2.0**-8)) * 2.0**7
+        near = search.guess(axis.start())
+        slope = (search.by_saddle(near + 2.0**-8) - search.by_saddle(near - 2.0**-8)) * 2.0**7
         if not 0.0 < slope < math.inf:
             return None
-        return _polished(steering, near, slope, tolerance) or _by_lattices(steering, near)
+        return _polished(search, near, slope, tolerance) or _by_lattices(search, near)
     except (HockeystickError, ArithmeticError, ValueError):
         return None
 
 
-def _by_lattices(steering: Steering, near: float) -> tuple[float, float]:
+def _by_lattices(search: InitialGuess, near: float) -> tuple[float, float]:
     """Return the position by coarse lattices, and about how well it is known."""
     found = increasing_root(
-        steering.by_lattice, near, stride=_STRIDE, tolerance=_ROUGHLY, farthest=_FARTHEST
+        search.by_lattice, near, stride=_STRIDE, tolerance=_ROUGHLY, farthest=_FARTHEST
     )
-    return -steering.axis.safer * found, _ROUGHLY
+    return -search.axis.safer * found, _ROUGHLY
 
 
 def _polished(
-    steering: Steering, near: float, slope: float, tolerance: float
+    search: InitialGuess, near: float, slope: float, tolerance: float
 ) -> tuple[float, float] | None:
     """Return the position by secants on the contour integral, and how well it is known.
 
@@ -164,7 +164,7 @@ def _polished(
     """
     known, before = math.inf, None
     for _ in range(_ROUNDS):
-        found = steering.by_contour(near)
+        found = search.by_contour(near)
         if found is None:
             break
         value, error = found
@@ -179,4 +179,4 @@ def _polished(
         before, near = (near, value), near + moved
         if known < 0.05 * tolerance:
             break
-    return (-steering.axis.safer * near, known) if known < _CONFIRMED else None
+    return (-search.axis.safer * near, known) if known < _CONFIRMED else None

@@ -12,7 +12,7 @@ from hockeystick.calibration._axis import Axis
 from hockeystick.calibration._driver import Bracket, Search
 from hockeystick.calibration._fields import locate
 from hockeystick.calibration._goals import Achieved, EpsilonGoal, Goal, Target, goal_of
-from hockeystick.calibration._steering import steered
+from hockeystick.calibration._steering import initial_guess
 from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms import Composed, Mechanism
 from hockeystick.mechanisms.base import checked
@@ -185,7 +185,7 @@ def _beginning(
     """Return where the search begins, and its first stride."""
     found = None
     if isinstance(goal, EpsilonGoal):
-        found = steered(axis, goal, after, tolerance)
+        found = initial_guess(axis, goal, after, tolerance)
     if found is None:
         return axis.start(), _STRIDE
     position, known = found

@@ -19,7 +19,7 @@ from hockeystick.kernels.series import ULP, Array
 LOG_SQRT_2PI = 0.9189385332046727
 # About how many cells at most a bound of an integral takes.
 CELLS = 4000
-# How many nodes at most a sum takes that only steers.
+# The most nodes of a sum that is only an estimate.
 ROUGH_NODES = 20_000
 
 

@@ -46,7 +46,7 @@ _MOST: Final = 20_000
 
 
 class _Pair(NamedTuple):
-    """A pair of dimension n, with ``a = e/2`` and kappa; a float of ``a`` only steers."""
+    """A pair of dimension n, with ``a = e/2`` and kappa; a float of ``a`` proves nothing."""
 
     dimension: int
     half: mpf

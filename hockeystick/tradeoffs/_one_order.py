@@ -43,7 +43,7 @@ class Witness:
     response: float | None = None
 
     def log_delta(self, curve: RenyiCurve, epsilon: float) -> float:
-        """Return ln delta in floats, to steer by; inf where the witness does not reach."""
+        """Return an unproven ln delta in floats; inf where the witness does not reach."""
         if self.response is not None:
             return _log_response_delta(epsilon, self.response)
         return _dual_anywhere(self.c, curve.moment_at(self.c), epsilon, self.gap)

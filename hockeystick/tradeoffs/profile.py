@@ -18,7 +18,7 @@ Array: TypeAlias = NDArray[np.float64]
 Flags: TypeAlias = NDArray[np.bool_]
 
 _ULP: Final = 2.0**-52
-# Rates below this are taken in logarithms; a slope beyond this only steers.
+# Rates below this are taken in logarithms; a slope beyond this is only an estimate.
 _TINY_RATE: Final = 1e-200
 _STEEPEST: Final = 1e300
 _SMALL_EPSILON: Final = 1e-12

@@ -22,7 +22,7 @@ from hockeystick.tradeoffs.renyi_curve import (
 )
 
 _ULP: Final = 2.0**-52
-# Halvings of a bracket: until nothing is left of it, and for what only steers.
+# Halvings of a bracket: until nothing is left of it, and for estimates that prove nothing.
 _TO_THE_END: Final = 80
 _ROUGHLY: Final = 44
 _SMALLEST: Final = 5e-324

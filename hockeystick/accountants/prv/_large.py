@@ -1,7 +1,7 @@
 """Which losses count as large, where a tilt does not bring out what matters.
 
-All here is for steering: an estimate that is off costs width, never soundness. That a single run
-goes far is the likeliest way of going far where large losses are rare, so that delta is about
+All here is an unproven guess: an estimate that is off costs width, never soundness. That a single
+run goes far is the likeliest way of going far where large losses are rare, so that delta is about
 ``sum n E[(1 - exp(eps - L))+]``.
 """
 

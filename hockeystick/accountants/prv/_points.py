@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from hockeystick.accountants.prv._discretise import cover
-from hockeystick.accountants.prv._steering import ALL, Steering
+from hockeystick.accountants.prv._steering import ALL, Truncation
 from hockeystick.accountants.prv.lattice import Part
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def parts_for(
     tilt: float,
     step: float,
     log_least: tuple[float, float],
-    steering: Steering = ALL,
+    truncation: Truncation = ALL,
 ) -> list[Part]:
     """Return each loss on a lattice of about this step, at most, that suits its atoms."""
     heavy = [(_heavy_atoms(loss, tilt), count) for loss, count in terms]
@@ -58,7 +58,7 @@ def parts_for(
         step = span / math.ceil(span / step - _NEAR)
     parts = []
     for (loss, count), (atoms, _) in zip(terms, heavy, strict=True):
-        offset, value = atoms[0] if atoms else 0.0, steering.cgf_estimate(loss, tilt).value
+        offset, value = atoms[0] if atoms else 0.0, truncation.cgf_estimate(loss, tilt).value
         parts.append(Part(loss, count, cover(loss, offset, step, tilt, log_least, value)))
     return parts
 

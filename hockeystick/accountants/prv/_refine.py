@@ -11,7 +11,7 @@ from hockeystick.accountants._orders import total
 from hockeystick.accountants.prv._discretise import above, below
 from hockeystick.accountants.prv._enumerate import combinations
 from hockeystick.accountants.prv._points import natural_step, parts_for
-from hockeystick.accountants.prv._steering import Steering
+from hockeystick.accountants.prv._steering import Truncation
 from hockeystick.accountants.prv.lattice import MOST_POINTS, Lattice, Put, compose
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Question(NamedTuple):
     tolerance: float
     step: float | None
     for_delta: bool
-    steering: Steering
+    truncation: Truncation
     threshold: float | None = None
 
     def about(self, found: Interval | None) -> Question:
@@ -141,7 +141,7 @@ def both(question: Question, step: float) -> tuple[Lattice | None, Lattice] | No
     log_outside = math.log(_SHARE * question.tolerance) - 8.0
 
     def composed(terms: CellTerms, *puts: Put) -> list[Lattice] | None:
-        parts = parts_for(terms, question.tilt, step, log_least, question.steering)
+        parts = parts_for(terms, question.tilt, step, log_least, question.truncation)
         return compose(parts, question.tilt, log_outside, puts, question.threshold)
 
     if question.lower == question.upper:
@@ -163,10 +163,10 @@ def _first_step(question: Question) -> float:
 def _window(question: Question) -> float:
     """Return about how wide the tilted sum is, or the tilted losses are."""
     c = question.tilt
-    curvature = total(question.steering.terms(question.upper), c).second_derivative
+    curvature = total(question.truncation.terms(question.upper), c).second_derivative
     widest = 0.0
     for loss, _ in question.upper:
-        k = question.steering.cgf_estimate(loss, c)
+        k = question.truncation.cgf_estimate(loss, c)
         lowest = max(loss.infimum, (k.value - 50.0) / c)
         widest = max(
             widest,

@@ -29,14 +29,14 @@ _USUAL: Final = 1e-4
 
 
 @dataclass(frozen=True)
-class Steering:
-    """What counts of losses: all, or what is no less likely than ``exp(log_least)``."""
+class Truncation:
+    """Losses truncated where the tail is less likely than ``exp(log_least)``; it proves nothing."""
 
     log_least: float
 
     @classmethod
-    def at(cls, terms: TermSequence, log_delta: float, tolerance: float = _USUAL) -> Steering:
-        """Return what counts at about a delta, more where that is to be known better."""
+    def at(cls, terms: TermSequence, log_delta: float, tolerance: float = _USUAL) -> Truncation:
+        """Return the truncation for about a delta, later where the tolerance is smaller."""
         if len(terms) > _MOST_LOSSES:
             return cls(-math.inf)
         runs = math.fsum(count for _, count in terms)
@@ -44,7 +44,7 @@ class Steering:
         return cls(round(log_delta - math.log(max(runs, 1.0)) - finer) - _UNLIKELY)
 
     def cgf_estimate(self, loss: PrivacyLoss, c: float) -> CGFEstimate:
-        """Return K and two derivatives at c of what counts of a loss."""
+        """Return K and two derivatives at c of the truncated loss."""
         whole = loss.cgf_estimate(c)
         if self.log_least == -math.inf or not isinstance(loss, CellLoss):
             return whole
@@ -55,23 +55,25 @@ class Steering:
         return _below(loss, high, c)
 
     def terms(self, terms: TermSequence) -> list[tuple[PrivacyLoss, int]]:
-        """Return losses as they steer."""
+        """Return the truncated losses."""
         if self.log_least == -math.inf:
             return list(terms)
         cells = [(isinstance(loss, CellLoss), loss, count) for loss, count in terms]
-        return [(_Steered(loss, self) if known else loss, count) for known, loss, count in cells]
+        return [
+            (_TruncatedLoss(loss, self) if known else loss, count) for known, loss, count in cells
+        ]
 
 
 @dataclass(frozen=True)
-class _Steered(PrivacyLoss):
-    """A loss whose cumulants are those of what counts."""
+class _TruncatedLoss(PrivacyLoss):
+    """A loss whose cgf estimate is that of the truncated loss."""
 
     loss: PrivacyLoss
-    steering: Steering
+    truncation: Truncation
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
-        """Return those of what counts."""
-        return self.steering.cgf_estimate(self.loss, c)
+        """Return that of the truncated loss."""
+        return self.truncation.cgf_estimate(self.loss, c)
 
     @property
     def supremum(self) -> float:
@@ -103,4 +105,4 @@ def _below(loss: CellLoss, high: float, c: float) -> CGFEstimate:
     return CGFEstimate(value, slope, float((weight * (point - slope) ** 2).sum()))
 
 
-ALL: Final = Steering(-math.inf)
+ALL: Final = Truncation(-math.inf)

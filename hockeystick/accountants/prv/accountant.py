@@ -13,7 +13,7 @@ from hockeystick.accountants._interval import Interval, down, up
 from hockeystick.accountants._orders import optimal_order, optimal_order_at, total
 from hockeystick.accountants.base import TOLERANCE, DirectedAccountant, Kind
 from hockeystick.accountants.closed_form import least_delta, least_epsilon
-from hockeystick.accountants.prv._steering import Steering
+from hockeystick.accountants.prv._steering import Truncation
 from hockeystick.accountants.rdp import RDP, delta_upper, epsilon_upper
 from hockeystick.privacy_loss import AnalyticLoss, CellLoss, Terms, expanded, largest_loss
 
@@ -80,10 +80,10 @@ class PRV(DirectedAccountant):
         most = min(epsilon_upper(terms, delta), most)
         if most == 0.0:
             return Interval.point(0.0)
-        steering = Steering.at(terms, log_delta, self.tolerance)
-        tilt = optimal_order(steering.terms(terms), log_delta)
+        truncation = Truncation.at(terms, log_delta, self.tolerance)
+        tilt = optimal_order(truncation.terms(terms), log_delta)
         gain = tilt * most if most < math.inf else 1.0
-        question = self._question(terms, steering, tilt, log_delta, gain, for_delta=False)
+        question = self._question(terms, truncation, tilt, log_delta, gain, for_delta=False)
         found = _answer(question, lambda low, high: _epsilons(low, high, log_delta, most), None)
         found = found.within(Interval(0.0, most, most)) if found else None
         return _settled(found, lambda: RDP().epsilon_of(terms, delta))
@@ -110,9 +110,9 @@ class PRV(DirectedAccountant):
         if most == _TINY:
             # No lattice knows more of what is below all numbers.
             return RDP().delta_of(terms, epsilon)
-        steering = Steering.at(terms, math.log(most), self.tolerance)
-        tilt = optimal_order_at(steering.terms(terms), epsilon)
-        question = self._question(terms, steering, tilt, math.log(most), 1.0, for_delta=True)
+        truncation = Truncation.at(terms, math.log(most), self.tolerance)
+        tilt = optimal_order_at(truncation.terms(terms), epsilon)
+        question = self._question(terms, truncation, tilt, math.log(most), 1.0, for_delta=True)
         found = _answer(question, lambda low, high: _deltas(low, high, epsilon), epsilon)
         found = found.within(Interval(0.0, most, most)) if found else None
         return _settled(found, lambda: RDP().delta_of(terms, epsilon))
@@ -120,7 +120,7 @@ class PRV(DirectedAccountant):
     def _question(
         self,
         terms: Terms,
-        steering: Steering,
+        truncation: Truncation,
         tilt: float,
         log_delta: float,
         gain: float,
@@ -133,10 +133,10 @@ class PRV(DirectedAccountant):
         upper = self._cell_terms(terms)
         known = [(loss.attained, count) for loss, count in terms]
         lower = [(loss, count) for loss, count in known if isinstance(loss, CellLoss)]
-        spread = math.sqrt(max(total(steering.terms(terms), tilt).second_derivative, 1.0))
+        spread = math.sqrt(max(total(truncation.terms(terms), tilt).second_derivative, 1.0))
         tilt = min(max(tilt, _FLATTEST / spread), _STEEPEST)
         asked = (log_delta, gain, self.tolerance, self.step)
-        return Question(lower, upper, tilt, *asked, for_delta, steering)
+        return Question(lower, upper, tilt, *asked, for_delta, truncation)
 
     def _cell_terms(self, terms: Terms) -> CellTerms:
         """Return the terms as losses with cells, or raise."""

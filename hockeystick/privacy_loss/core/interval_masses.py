@@ -194,7 +194,7 @@ def points_of(loss: CellLoss) -> tuple[Array, Array]:
 
 
 def cgf_estimate(loss: CellLoss, c: float) -> CGFEstimate:
-    """Return K and two derivatives of the loss with each cell merged; for steering."""
+    """Return an estimate of K and two derivatives, with each cell merged."""
     import numpy as np
 
     mean, log_p = points_of(loss)

@@ -40,7 +40,7 @@ _LARGEST: Final = 1e9
 _FARTHEST: Final = 1e300
 # The other direction counts with e^-eps, and is bounded beyond this.
 _FAR: Final = 40.0
-# Relative step of the numerical derivatives, which only steer.
+# Relative step of the numerical derivatives, which prove nothing.
 _STEP: Final = 1e-4
 _LARGEST_EXPONENT: Final = 700.0
 

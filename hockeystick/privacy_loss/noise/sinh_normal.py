@@ -77,7 +77,7 @@ class SinhNormalLoss(DensityLoss, ProfiledLoss):
         return Masses(log_p, log_q, np.maximum(error_p, error_q))
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
-        """Return K and two derivatives, for steering.
+        """Return an estimate of K and two derivatives.
 
         Where they are infinite, those without the losses that hardly ever occur: large and finite,
         so that a search along c is led back.

@@ -85,7 +85,7 @@ def cgf_bounds(rho: float, width: float, c: float) -> Ball:
 
 
 def cgf_estimate(rho: float, width: float, c: float) -> CGFEstimate | None:
-    """Return K and two derivatives, for steering; None where they are infinite."""
+    """Return an estimate of K and two derivatives; None where they are infinite."""
     import numpy as np
 
     shape = _shape(rho, width, c)

@@ -113,7 +113,7 @@ class GaussianSequenceLoss(AnalyticLoss):
 
         from hockeystick.kernels import levels
 
-        noise, weights = self.levels.steering
+        noise, weights = self.levels.estimate_nodes
         runs = [self.run(one) for one in noise]
         if not self.out_of_range and c <= FARTHEST:
             steps, longest = np.array([(run.coarse_step(c), run.longest) for run in runs]).T.copy()

@@ -16,9 +16,9 @@ _ULP: Final = 2.0**-52
 _NODES: Final = 12
 _DEGREES: Final = 2 * _NODES
 _FEW_NODES: Final = 3
-# The width of a cell in ln mu to begin with, that of those that only steer, and of layers.
+# The width of a cell in ln mu to begin with, that for estimates, and that for layers.
 _WIDEST: Final = 0.7
-_STEERED: Final = 0.35
+_ESTIMATE_STEP: Final = 0.35
 _THIN: Final = 0.06
 # Half of the narrowest cell.
 _NARROWEST: Final = 0.02
@@ -137,11 +137,11 @@ class Levels:
         return self._even_cells(_WIDEST, _NODES)
 
     @cached_property
-    def steering(self) -> tuple[tuple[float, ...], Array]:
+    def estimate_nodes(self) -> tuple[tuple[float, ...], Array]:
         """Noise multipliers and weights that stand for all where nothing is proven."""
         import numpy as np
 
-        cells = self._even_cells(_STEERED, _FEW_NODES)
+        cells = self._even_cells(_ESTIMATE_STEP, _FEW_NODES)
         noise = tuple(one for cell in cells for one in cell.noise)
         return noise, np.concatenate([cell.weights for cell in cells])
 

@@ -19,7 +19,7 @@ from hockeystick.accountants.prv._rare import (
     split_masses_of,
 )
 from hockeystick.accountants.prv._refine import Question
-from hockeystick.accountants.prv._steering import Steering
+from hockeystick.accountants.prv._steering import Truncation
 from hockeystick.accountants.prv.lattice import Lattice, _composed
 from hockeystick.privacy_loss import CellLoss, GaussianLoss, SampledGaussianLoss
 
@@ -248,7 +248,7 @@ def test_a_plan_with_a_usual_release_besides_is_known_too(noise: float) -> None:
 
 def question(loss: CellLoss, count: int, delta: float, *, for_delta: bool = False) -> Question:
     """Return a question as the accountant would ask it."""
-    asked = (math.log(delta), 1.0, 1e-4, None, for_delta, Steering(-math.inf))
+    asked = (math.log(delta), 1.0, 1e-4, None, for_delta, Truncation(-math.inf))
     return Question([(loss, count)], [(loss, count)], 1.0, *asked)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.accountants._orders import optimal_order
-from hockeystick.accountants.prv._steering import ALL, Steering
+from hockeystick.accountants.prv._steering import ALL, Truncation
 from hockeystick.privacy_loss import CellLoss, GaussianLoss, revealed_mixture
 
 
@@ -20,8 +20,8 @@ def heavy() -> CellLoss:
 
 def test_a_rare_part_is_left_out_where_it_would_be_all_there_is() -> None:
     mixture, plain = heavy(), GaussianLoss(2.0)
-    steering = Steering.at([(mixture, 10)], math.log(1e-6))
-    found = steering.cgf_estimate(mixture, 3.0)
+    truncation = Truncation.at([(mixture, 10)], math.log(1e-6))
+    found = truncation.cgf_estimate(mixture, 3.0)
     exact = plain.cgf_estimate(3.0)
     assert found.value == pytest.approx(exact.value, rel=1e-3)
     assert found.first_derivative == pytest.approx(exact.first_derivative, rel=1e-3)
@@ -30,10 +30,10 @@ def test_a_rare_part_is_left_out_where_it_would_be_all_there_is() -> None:
 
 def test_what_counts_is_left_as_it_is() -> None:
     loss = GaussianLoss(2.0)
-    steering = Steering.at([(loss, 10)], math.log(1e-6))
-    assert steering.cgf_estimate(loss, 3.0) == loss.cgf_estimate(3.0)
+    truncation = Truncation.at([(loss, 10)], math.log(1e-6))
+    assert truncation.cgf_estimate(loss, 3.0) == loss.cgf_estimate(3.0)
     assert ALL.cgf_estimate(loss, 3.0) == loss.cgf_estimate(3.0)
-    terms = steering.terms([(loss, 10)])
+    terms = truncation.terms([(loss, 10)])
     assert optimal_order(terms, -12.0) == optimal_order([(loss, 10)], -12.0)
 
 

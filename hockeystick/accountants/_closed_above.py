@@ -6,7 +6,7 @@ import math
 
 from hockeystick.accountants.closed_form import ClosedForm
 from hockeystick.errors import UnsupportedError
-from hockeystick.privacy_loss import Terms, closed_above
+from hockeystick.privacy_loss import Terms, closed_form_dominating_loss
 
 
 def closed_epsilon_upper(terms: Terms, delta: float) -> float:
@@ -33,5 +33,5 @@ def closed_delta_upper(terms: Terms, epsilon: float) -> float:
 
 def _above(terms: Terms) -> Terms | None:
     """Return the losses above, None where they are the losses themselves."""
-    above = tuple((closed_above(loss), count) for loss, count in terms)
+    above = tuple((closed_form_dominating_loss(loss), count) for loss, count in terms)
     return None if above == terms else above

@@ -9,9 +9,9 @@ from typing import Final, TypeAlias
 from hockeystick.accountants.base import Accountant
 from hockeystick.accountants.closed_form import ClosedForm
 from hockeystick.errors import UnsupportedError
-from hockeystick.privacy_loss import Composition, TwoPointLoss
+from hockeystick.privacy_loss import Composition, RandomizedResponsePairLoss
 
-Guarantees: TypeAlias = list[tuple[TwoPointLoss, int]]
+Guarantees: TypeAlias = list[tuple[RandomizedResponsePairLoss, int]]
 
 _REASON: Final = (
     "it composes (epsilon, delta) guarantees only; state one for each part (PureDP, ApproxDP), or "
@@ -22,7 +22,7 @@ _REASON: Final = (
 def guarantees(accountant: Accountant, composition: Composition) -> Guarantees:
     """Return the guarantees with their counts, or raise where a part is anything else."""
     terms = composition.removing
-    found = [(loss, count) for loss, count in terms if isinstance(loss, TwoPointLoss)]
+    found = [(loss, count) for loss, count in terms if isinstance(loss, RandomizedResponsePairLoss)]
     if len(found) < len(terms) or composition.adding != terms:
         raise accountant.refuse("the plan", _REASON)
     return found

@@ -47,7 +47,7 @@ def candidates(terms: TermSequence, c: float) -> tuple[float, ...]:
     return (c, *sorted(corner for corner in near if corner < c)[-1:], *sorted(beyond)[:1])
 
 
-def log_kappa(c: float) -> float:
+def log_cks_factor(c: float) -> float:
     """Return ``ln(c^c / (1+c)^(1+c)) <= 0``, the factor that sharpens Chernoff's bound.
 
     ``sup_l exp(-c l) (1 - exp(-l))`` over ``l > 0`` is attained at ``l = ln(1 + 1/c)``.

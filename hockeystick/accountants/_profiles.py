@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, final
 
 from hockeystick._solve import increasing_root
 from hockeystick.numerics.working_precision import working_digits
-from hockeystick.privacy_loss import GaussianLoss, ProfileLoss, TwoPointLoss
+from hockeystick.privacy_loss import GaussianLoss, ProfileLoss, RandomizedResponsePairLoss
 
 if TYPE_CHECKING:
     from mpmath import mpf
@@ -109,7 +109,7 @@ class AtomicProfile(ExactProfile):
     asked for; between two atoms delta is ``own - e^eps other``, so that its inverse is a logarithm.
     """
 
-    def __init__(self, terms: Sequence[tuple[TwoPointLoss, int]]) -> None:
+    def __init__(self, terms: Sequence[tuple[RandomizedResponsePairLoss, int]]) -> None:
         self._terms = tuple(terms)
         self._known: dict[tuple[int, int], _Atoms] = {}
 
@@ -187,7 +187,7 @@ def gaussian_profile(gaussians: Sequence[tuple[GaussianLoss, int]]) -> SmoothPro
     return SmoothProfile(profile)
 
 
-def number_of_atoms(terms: Sequence[tuple[TwoPointLoss, int]]) -> int:
+def number_of_atoms(terms: Sequence[tuple[RandomizedResponsePairLoss, int]]) -> int:
     """Return how many values the sum of so many two-point losses can take."""
     return math.prod(count + 1 for _, count in terms)
 

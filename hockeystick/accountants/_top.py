@@ -15,7 +15,7 @@ from hockeystick.privacy_loss import CellLoss, Terms
 _ULP: Final = 2.0**-52
 
 
-class Top(NamedTuple):
+class LargestAtomBound(NamedTuple):
     """A loss that a direction attains, rounded down, and a lower bound of its ``ln q``."""
 
     loss: float
@@ -38,7 +38,7 @@ class Top(NamedTuple):
         return max(epsilon - 4.0 * _ULP * abs(self.loss), 0.0)
 
 
-def top(terms: Terms) -> Top:
+def largest_atom_bound(terms: Terms) -> LargestAtomBound:
     """Return the largest loss that those runs attain whose largest one has mass; 0 for none."""
     loss, log_mass = 0.0, 0.0
     for one, count in terms:
@@ -53,4 +53,4 @@ def top(terms: Terms) -> Top:
             loss = min(loss + count * own, sys.float_info.max)
             log_mass += count * mass
     rounding = 8.0 * _ULP * (1.0 + len(terms))
-    return Top(loss * (1.0 - rounding), log_mass * (1.0 + rounding) - rounding)
+    return LargestAtomBound(loss * (1.0 - rounding), log_mass * (1.0 + rounding) - rounding)

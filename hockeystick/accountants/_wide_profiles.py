@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, final
 import numpy as np
 
 from hockeystick.accountants._interval import Interval
-from hockeystick.accountants._orders import candidates, log_kappa, optimal_order
+from hockeystick.accountants._orders import candidates, log_cks_factor, optimal_order
 from hockeystick.accountants.auto import Auto
 from hockeystick.accountants.closed_form import ClosedForm, least_delta
 from hockeystick.accountants.contour import Contour
@@ -169,10 +169,10 @@ class WideProfile(Profile):
 
     def _chernoff(self, epsilon: Array, c: Array, k: Array) -> tuple[Array, Array]:
         """Return the best bound of the orders, and its derivative."""
-        log_kappas = np.array([log_kappa(one) for one in c.tolist()])
+        log_cks_factors = np.array([log_cks_factor(one) for one in c.tolist()])
         away = np.multiply.outer(c, epsilon)
-        logs = (k + log_kappas)[:, np.newaxis] - away
-        logs += _OUTWARD * (away + (np.abs(k) - log_kappas)[:, np.newaxis])
+        logs = (k + log_cks_factors)[:, np.newaxis] - away
+        logs += _OUTWARD * (away + (np.abs(k) - log_cks_factors)[:, np.newaxis])
         best = logs.argmin(axis=0)
         log_upper = np.minimum(logs[best, np.arange(epsilon.size)], 0.0)
         upper = np.minimum(np.exp(log_upper) * (1.0 + _OUTWARD) + _LEAST, 1.0)

@@ -18,7 +18,7 @@ from hockeystick.accountants._profiles import (
     gaussian_profile,
     number_of_atoms,
 )
-from hockeystick.accountants._top import top
+from hockeystick.accountants._top import largest_atom_bound
 from hockeystick.accountants.base import DirectedAccountant, Kind
 from hockeystick.accountants.infinity import can_be_infinite
 from hockeystick.numerics.working_precision import working_digits
@@ -27,8 +27,8 @@ from hockeystick.privacy_loss import (
     GaussianLoss,
     ProfiledLoss,
     ProfileLoss,
+    RandomizedResponsePairLoss,
     Terms,
-    TwoPointLoss,
     largest_loss,
 )
 
@@ -163,7 +163,9 @@ class ClosedForm(DirectedAccountant):
         gaussians = [(loss, n) for loss, n in terms if isinstance(loss, GaussianLoss)]
         if len(gaussians) == len(terms):
             return gaussian_profile(gaussians)
-        two_points = [(loss, n) for loss, n in terms if isinstance(loss, TwoPointLoss)]
+        two_points = [
+            (loss, n) for loss, n in terms if isinstance(loss, RandomizedResponsePairLoss)
+        ]
         if len(two_points) == len(terms):
             if number_of_atoms(two_points) > MOST_ATOMS:
                 raise self.refuse("the plan", f"its loss takes more than {MOST_ATOMS:,} values")
@@ -184,13 +186,13 @@ def provable_parts(terms: Terms) -> list[Terms]:
     Renyi divergences are known, the worst release costs at least what a Gaussian within them costs.
     """
     gaussians: list[tuple[GaussianLoss, int]] = []
-    two_points: list[tuple[TwoPointLoss, int]] = []
+    two_points: list[tuple[RandomizedResponsePairLoss, int]] = []
     parts: list[Terms] = []
     for loss, count in terms:
         known = loss.attained
         if isinstance(known, GaussianLoss):
             gaussians.append((known, count))
-        elif isinstance(known, TwoPointLoss):
+        elif isinstance(known, RandomizedResponsePairLoss):
             two_points.append((known, count))
         elif isinstance(known, ProfiledLoss):
             parts.append(((known, 1),))
@@ -203,7 +205,7 @@ def provable_parts(terms: Terms) -> list[Terms]:
 
 
 @lru_cache(maxsize=64)
-def _atomic(terms: tuple[tuple[TwoPointLoss, int], ...]) -> AtomicProfile:
+def _atomic(terms: tuple[tuple[RandomizedResponsePairLoss, int], ...]) -> AtomicProfile:
     """Return the profile of runs of randomized response, whose sums are worked out but once."""
     return AtomicProfile(terms)
 
@@ -212,11 +214,11 @@ def least_epsilon(terms: Terms, delta: float) -> float:
     """Return a lower bound of epsilon: of a part with a closed form, or of the largest losses."""
     form = ClosedForm()
     parts = [form.epsilon_of(part, delta).lower for part in provable_parts(terms)]
-    return max([top(terms).epsilon(delta), *parts])
+    return max([largest_atom_bound(terms).epsilon(delta), *parts])
 
 
 def least_delta(terms: Terms, epsilon: float) -> float:
     """Return a lower bound of delta: of a part with a closed form, or of the largest losses."""
     form = ClosedForm()
     parts = [form.delta_of(part, epsilon).lower for part in provable_parts(terms)]
-    return max([top(terms).delta(epsilon), *parts])
+    return max([largest_atom_bound(terms).delta(epsilon), *parts])

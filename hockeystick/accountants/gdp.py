@@ -15,8 +15,8 @@ from hockeystick.privacy_loss import Composition, GaussianLoss, Terms
 class GaussianLimit(Accountant):
     """Replaces the plan by one Gaussian mechanism with the mu of the central limit theorem.
 
-    ``mu^2 = sum n_i m_i``, where each loss knows its own ``m_i``, ``PrivacyLoss.limit_square``: the
-    variance that its runs add in the limit of ever more runs that each cost ever less.
+    ``mu^2 = sum n_i m_i``, where each loss knows its own ``m_i``, ``PrivacyLoss.clt_mu_squared``:
+    the variance that its runs add in the limit of ever more runs that each cost ever less.
 
     - Gaussian noise: ``1/sigma^2``, exact.
     - Poisson sampling: ``mu = p sqrt(T (exp(1/sigma^2) - 1))``.
@@ -65,7 +65,7 @@ def limiting_mu(terms: Terms) -> float:
         >>> round(limiting_mu(((SampledGaussianLoss(0.01, 1.0, removing=True), 1000),)), 12)
         0.414521631337
     """
-    return math.sqrt(sum(count * loss.limit_square for loss, count in terms))
+    return math.sqrt(sum(count * loss.clt_mu_squared for loss, count in terms))
 
 
 def _limit(terms: Terms) -> Terms | None:

@@ -6,7 +6,12 @@ import math
 from typing import ClassVar, final
 
 from hockeystick.accountants._interval import Interval
-from hockeystick.accountants._orders import candidates, log_kappa, optimal_order, optimal_order_at
+from hockeystick.accountants._orders import (
+    candidates,
+    log_cks_factor,
+    optimal_order,
+    optimal_order_at,
+)
 from hockeystick.accountants.base import DirectedAccountant, Kind
 from hockeystick.accountants.closed_form import least_delta, least_epsilon
 from hockeystick.privacy_loss import Terms, largest_loss
@@ -73,8 +78,8 @@ def _epsilon_upper(terms: Terms, log_delta: float, c: float) -> float:
     """Return a proven upper bound of epsilon from the divergence of order 1 + c."""
     if c <= 0.0:
         return math.inf
-    value = (_cgf_upper(terms, c) - log_delta + log_kappa(c)) / c
-    return value + _OUTWARD * (abs(value) + (abs(log_delta) + abs(log_kappa(c))) / c)
+    value = (_cgf_upper(terms, c) - log_delta + log_cks_factor(c)) / c
+    return value + _OUTWARD * (abs(value) + (abs(log_delta) + abs(log_cks_factor(c))) / c)
 
 
 def _log_delta_upper(terms: Terms, epsilon: float, c: float) -> float:
@@ -82,8 +87,8 @@ def _log_delta_upper(terms: Terms, epsilon: float, c: float) -> float:
     if c <= 0.0:
         return 0.0
     mgf = _cgf_upper(terms, c)
-    log_delta = mgf - c * epsilon + log_kappa(c)
-    return log_delta + _OUTWARD * (abs(mgf) + c * epsilon + abs(log_kappa(c)))
+    log_delta = mgf - c * epsilon + log_cks_factor(c)
+    return log_delta + _OUTWARD * (abs(mgf) + c * epsilon + abs(log_cks_factor(c)))
 
 
 def _cgf_upper(terms: Terms, c: float) -> float:

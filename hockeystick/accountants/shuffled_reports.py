@@ -13,7 +13,7 @@ from hockeystick.accountants.prv import PRV
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError
 from hockeystick.notions import ApproxDP
-from hockeystick.privacy_loss import CoinsLoss, DominatedLoss, Terms
+from hockeystick.privacy_loss import DominatedLoss, StrongerClonesLoss, Terms
 from hockeystick.privacy_loss.local.shuffled_reports import LEAST_EPSILON, MOST_EPSILON
 from hockeystick.results import Certified, Quantity
 
@@ -101,7 +101,7 @@ def _certified(
     """Return what is read of the pair."""
     own = _validate.real("randomizer_epsilon", local, _LOCAL)
     count = _validate.count("users", users, _USERS)
-    pair = (CoinsLoss(own, 2, count, above) for above in (True, False))
+    pair = (StrongerClonesLoss(own, 2, count, above) for above in (True, False))
     found = read(((DominatedLoss(*pair), 1),)).ordered()
     return Certified(
         found.lower,

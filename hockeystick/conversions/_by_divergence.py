@@ -84,8 +84,8 @@ def canonne_kamath_steinke(
     a, tau = order_of(order), finite("divergence", divergence, DIVERGENCE)
     at = one_of_two(epsilon, delta)
     return other_of_two(
-        lambda m: tau + (_log_kappa(a - m.one, m) - m.log(m.mpf(at))) / (a - m.one),
-        lambda m: m.exp((a - m.one) * (m.mpf(tau) - at) + _log_kappa(a - m.one, m)),
+        lambda m: tau + (_log_cks_factor(a - m.one, m) - m.log(m.mpf(at))) / (a - m.one),
+        lambda m: m.exp((a - m.one) * (m.mpf(tau) - at) + _log_cks_factor(a - m.one, m)),
         epsilon,
     )
 
@@ -235,7 +235,7 @@ def canonne_kamath_steinke_concentrated(
 
     def cost(log_c: float) -> float:
         c = math.exp(log_c)
-        return float(r * (1.0 + c) + (_log_kappa(c, math) - math.log(at)) / c)
+        return float(r * (1.0 + c) + (_log_cks_factor(c, math) - math.log(at)) / c)
 
     unit = 0.5 * math.log(max(-math.log(at), 0.1) / r)
     high = min(unit + 10.0, math.log(w - 1.0) if w < math.inf else math.inf)
@@ -246,6 +246,6 @@ def canonne_kamath_steinke_concentrated(
     return canonne_kamath_steinke(best, up_product(r, best), delta=delta)
 
 
-def _log_kappa(c: Any, m: Any) -> Any:
+def _log_cks_factor(c: Any, m: Any) -> Any:
     """Return ``ln(c^c / (1+c)^(1+c))``."""
     return -c * m.log1p(1 / c) - m.log1p(c)

@@ -8,7 +8,7 @@ modules are imported here only to register. Every accountant is a way of reading
 from __future__ import annotations
 
 from hockeystick.privacy_loss.bounds import zcdp_line_by_orders  # noqa: F401
-from hockeystick.privacy_loss.bounds.closed_form_above import closed_above
+from hockeystick.privacy_loss.bounds.closed_form_above import closed_form_dominating_loss
 from hockeystick.privacy_loss.core import parallel  # noqa: F401
 from hockeystick.privacy_loss.core.atomic import AtomicLoss
 from hockeystick.privacy_loss.core.base import (
@@ -41,9 +41,9 @@ from hockeystick.privacy_loss.core.composition import (
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
 from hockeystick.privacy_loss.core.infinity_mass import ConstantLoss, NoiselessLoss
 from hockeystick.privacy_loss.core.observed_mixture import (
-    RevealedMixtureLoss,
-    RevealedMixtureProfiledLoss,
-    revealed_mixture,
+    ObservedMixtureLoss,
+    ObservedMixtureProfiledLoss,
+    observed_mixture,
 )
 from hockeystick.privacy_loss.core.outcomes import OutcomesLoss, PartlyInfiniteLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
@@ -53,10 +53,10 @@ from hockeystick.privacy_loss.guarantees import gaussian, metric  # noqa: F401
 from hockeystick.privacy_loss.guarantees.bounded_range import BoundedRangeLoss
 from hockeystick.privacy_loss.guarantees.renyi import ConcentratedLoss, CurveLoss, RenyiCurveLoss
 from hockeystick.privacy_loss.guarantees.trade_off import ProfileLoss, dominating_pair_of_tradeoff
-from hockeystick.privacy_loss.guarantees.two_point import TwoPointLoss
+from hockeystick.privacy_loss.guarantees.two_point import RandomizedResponsePairLoss
 from hockeystick.privacy_loss.local.randomized_response import RandomizedResponseLoss
 from hockeystick.privacy_loss.local.shuffled_reports import CountLoss
-from hockeystick.privacy_loss.local.stronger_clones import CoinsLoss
+from hockeystick.privacy_loss.local.stronger_clones import StrongerClonesLoss
 from hockeystick.privacy_loss.local.unary_encoding import RAPPORLoss, UnaryEncodingLoss
 from hockeystick.privacy_loss.noise import joint_gaussian, private_covariance  # noqa: F401
 from hockeystick.privacy_loss.noise.discrete_gaussian import DiscreteGaussianLoss
@@ -95,7 +95,6 @@ __all__ = [
     "BoundedRangeLoss",
     "CGFEstimate",
     "CellLoss",
-    "CoinsLoss",
     "Composition",
     "ConcentratedLoss",
     "ConstantLoss",
@@ -121,6 +120,8 @@ __all__ = [
     "MultivariateLaplaceLoss",
     "NoAnalysisError",
     "NoiselessLoss",
+    "ObservedMixtureLoss",
+    "ObservedMixtureProfiledLoss",
     "OutcomesLoss",
     "PartlyInfiniteLoss",
     "PrivacyLoss",
@@ -128,24 +129,23 @@ __all__ = [
     "ProfiledLoss",
     "RAPPORLoss",
     "RandomizedResponseLoss",
+    "RandomizedResponsePairLoss",
     "Readings",
     "RenyiCurveLoss",
-    "RevealedMixtureLoss",
-    "RevealedMixtureProfiledLoss",
     "SampledGaussianLoss",
     "SampledLoss",
     "SampledProfiledLoss",
     "SinhNormalLoss",
     "SkellamLoss",
+    "StrongerClonesLoss",
     "TailRule",
     "TailSplit",
     "TailValues",
     "Terms",
-    "TwoPointLoss",
     "UnaryEncodingLoss",
     "UnknownLoss",
     "attained",
-    "closed_above",
+    "closed_form_dominating_loss",
     "compose",
     "dominating_pair",
     "dominating_pair_of_tradeoff",
@@ -153,5 +153,5 @@ __all__ = [
     "largest_loss",
     "least_largest_loss",
     "merged",
-    "revealed_mixture",
+    "observed_mixture",
 ]

@@ -7,7 +7,12 @@ import pytest
 import hockeystick as hs
 from hockeystick.accountants._closed_above import closed_delta_upper, closed_epsilon_upper
 from hockeystick.accountants.composition import composition_of
-from hockeystick.privacy_loss import GaussianLoss, ProfiledLoss, closed_above, dominating_pair
+from hockeystick.privacy_loss import (
+    GaussianLoss,
+    ProfiledLoss,
+    closed_form_dominating_loss,
+    dominating_pair,
+)
 
 SHUFFLED = hs.Shuffled(hs.Gaussian(2.0), steps=20)
 REPLACED = hs.WithReplacementSubsampled(hs.Gaussian(1.0), 10, 1000)
@@ -15,11 +20,11 @@ REPLACED = hs.WithReplacementSubsampled(hs.Gaussian(1.0), 10, 1000)
 
 def test_what_has_a_closed_form_itself_stays() -> None:
     loss = GaussianLoss(2.0)
-    assert closed_above(loss) is loss
+    assert closed_form_dominating_loss(loss) is loss
     for one in (dominating_pair(SHUFFLED).removing, dominating_pair(REPLACED).removing):
         assert one is not None
         assert not isinstance(one, ProfiledLoss)
-        assert isinstance(closed_above(one), ProfiledLoss)
+        assert isinstance(closed_form_dominating_loss(one), ProfiledLoss)
 
 
 def test_epochs_are_gaussians_together_and_with_others() -> None:

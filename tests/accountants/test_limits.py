@@ -28,10 +28,10 @@ from hockeystick.privacy_loss import (
     LaplaceLoss,
     NoiselessLoss,
     PrivacyLoss,
+    RandomizedResponsePairLoss,
     SampledGaussianLoss,
     SkellamLoss,
     Terms,
-    TwoPointLoss,
     largest_loss,
 )
 from hockeystick.privacy_loss.bounds.cumulants import FourCumulants, moments_of
@@ -41,8 +41,11 @@ from hockeystick.privacy_loss.sampling.sampled import sampled
 REMOVING: Final[Terms] = ((SampledGaussianLoss(0.01, 1.0, removing=True), 1000),)
 ADDING: Final[Terms] = ((SampledGaussianLoss(0.01, 1.0, removing=False), 1000),)
 FIXED: Final[Terms] = ((FixedSizeGaussianLoss(0.01, 1.0), 1000),)
-RESPONSES: Final[Terms] = ((TwoPointLoss(0.1), 30),)
-UNEQUAL: Final[Terms] = ((TwoPointLoss(0.07), 24), (TwoPointLoss(0.3134), 7))
+RESPONSES: Final[Terms] = ((RandomizedResponsePairLoss(0.1), 30),)
+UNEQUAL: Final[Terms] = (
+    (RandomizedResponsePairLoss(0.07), 24),
+    (RandomizedResponsePairLoss(0.3134), 7),
+)
 MIXED: Final[Terms] = (
     (SampledGaussianLoss(0.05, 2.0, removing=True), 4000),
     (GaussianLoss(6.0), 3),
@@ -70,7 +73,7 @@ def responses_delta(terms: Terms, epsilon: float) -> float:
     with mp.workdps(30):
         masses = {mpf(0): mpf(1)}
         for loss, runs in terms:
-            assert isinstance(loss, TwoPointLoss)
+            assert isinstance(loss, RandomizedResponsePairLoss)
             own = mpf(repr(loss.epsilon))
             likely = 1 / (1 + mp.exp(-own))
             masses = {
@@ -111,12 +114,12 @@ def test_each_loss_has_the_limit_that_is_its_own(loss: PrivacyLoss, count: int, 
 def test_a_loss_without_a_limit_of_its_own_has_its_chi_square(epsilon: float) -> None:
     likely = 1.0 / (1.0 + math.exp(-epsilon))
     chi = likely * math.expm1(epsilon) + (1.0 - likely) * math.expm1(-epsilon)
-    assert TwoPointLoss(epsilon).limit_square == pytest.approx(chi, rel=1e-10)
+    assert RandomizedResponsePairLoss(epsilon).clt_mu_squared == pytest.approx(chi, rel=1e-10)
 
 
 def test_the_chi_square_of_removing_is_the_closed_form() -> None:
     loss = SampledGaussianLoss(0.1, 0.8, removing=True)
-    assert loss.limit_square == pytest.approx(math.expm1(loss.cgf_estimate(1.0).value), rel=1e-12)
+    assert loss.clt_mu_squared == pytest.approx(math.expm1(loss.cgf_estimate(1.0).value), rel=1e-12)
 
 
 def test_squares_of_mu_add_up() -> None:
@@ -215,8 +218,8 @@ ODD: Final[tuple[Terms, ...]] = (
     ((SampledGaussianLoss(1e-10, 0.04, removing=True), 10**6),),
     ((SampledGaussianLoss(1 - 1e-6, 0.04, removing=True), 1),),
     ((FixedSizeGaussianLoss(1e-9, 900.0), 1),),
-    ((TwoPointLoss(20.0), 1),),
-    ((TwoPointLoss(500.0), 3), (GaussianLoss(0.1), 2)),
+    ((RandomizedResponsePairLoss(20.0), 1),),
+    ((RandomizedResponsePairLoss(500.0), 3), (GaussianLoss(0.1), 2)),
     ((GaussianLoss(1e-90), 1),),
     ((GaussianLoss(1e90), 1),),
 )
@@ -254,7 +257,7 @@ def test_where_the_expansion_rises_again_delta_is_what_it_rises_to() -> None:
 
 def exact_delta(terms: Terms, epsilon: float) -> Interval:
     """Return the exact delta as an interval."""
-    if isinstance(terms[0][0], TwoPointLoss):
+    if isinstance(terms[0][0], RandomizedResponsePairLoss):
         return Interval.point(responses_delta(terms, epsilon))
     return Contour().delta_of(terms, max(epsilon, 1e-9))
 
@@ -274,7 +277,7 @@ def test_the_interval_holds_the_truth(terms: Terms, epsilon: float) -> None:
 def test_the_interval_holds_for_few_and_coarse_losses(
     runs: int, eps: float, epsilon: float
 ) -> None:
-    terms: Terms = ((TwoPointLoss(eps), runs),)
+    terms: Terms = ((RandomizedResponsePairLoss(eps), runs),)
     truth = responses_delta(terms, epsilon)
     found = BerryEsseen().delta_of(terms, epsilon)
     assert found.lower <= truth * (1 + 1e-12)
@@ -286,7 +289,7 @@ def test_the_interval_holds_for_few_and_coarse_losses(
 def test_the_distribution_of_the_loss_is_within_the_distance(runs: int, eps: float) -> None:
     from scipy.stats import binom
 
-    pair = normals_of(((TwoPointLoss(eps), runs),))
+    pair = normals_of(((RandomizedResponsePairLoss(eps), runs),))
     for normal, likely in (
         (pair.under_p, 1 / (1 + math.exp(-eps))),
         (pair.under_q, 1 / (1 + math.exp(eps))),
@@ -333,7 +336,7 @@ def test_the_interval_is_never_wider_than_theorem_3_4(plan: str, epsilon: float)
 @pytest.mark.parametrize("runs", [10**5, 10**9])
 def test_the_interval_closes_like_one_over_the_root_of_the_runs(runs: int) -> None:
     # The losses shrink with the runs so that mu stays 1; delta then is that of G_1 but for 1/runs.
-    loss = TwoPointLoss(1.0 / math.sqrt(runs))
+    loss = RandomizedResponsePairLoss(1.0 / math.sqrt(runs))
     found = BerryEsseen().delta_of(((loss, runs),), 1.0)
     truth = normal_delta(1.0, 1.0)
     assert found.upper - found.lower < 1.2 / math.sqrt(runs) + 1e-9
@@ -382,7 +385,12 @@ def test_below_gamma_only_the_largest_loss_is_known_of_epsilon() -> None:
 
 @pytest.mark.parametrize(
     "terms",
-    [FIXED, ((GaussianLoss(0.02), 1),), ((GaussianLoss(1e4), 1),), ((TwoPointLoss(8.0), 50),)],
+    [
+        FIXED,
+        ((GaussianLoss(0.02), 1),),
+        ((GaussianLoss(1e4), 1),),
+        ((RandomizedResponsePairLoss(8.0), 50),),
+    ],
     ids=str,
 )
 @pytest.mark.parametrize("epsilon", [0.0, 1e-4, 0.1, 1.0, 30.0, 1200.0, 1300.0])
@@ -402,13 +410,13 @@ def test_the_round_off_of_an_expectation_under_the_normal_covers_it(
 
 @each_epsilon
 def test_lower_ends_rest_on_losses_that_some_data_reach(epsilon: float) -> None:
-    bounded, reached = BoundedRangeLoss(0.2), TwoPointLoss(0.1)
+    bounded, reached = BoundedRangeLoss(0.2), RandomizedResponsePairLoss(0.1)
     assert bounded.attained == reached
     found = BerryEsseen().delta_of(((bounded, 400),), epsilon)
     own = BerryEsseen().delta_of(((reached, 400),), epsilon)
     assert found.lower == own.lower
     assert found.upper >= responses_delta(((reached, 400),), epsilon) * (1 - 1e-12)
-    rest: Terms = ((TwoPointLoss(0.01), 10),)
+    rest: Terms = ((RandomizedResponsePairLoss(0.01), 10),)
     nothing = BerryEsseen().delta_of(((DominatedLoss(bounded, None), 400), *rest), epsilon)
     assert nothing.lower == BerryEsseen().delta_of(rest, epsilon).lower
     unknown = DominatedLoss(bounded, NoiselessLoss(0.1, removing=True))
@@ -456,7 +464,7 @@ def test_no_runs_cost_nothing(accountant: DirectedAccountant) -> None:
         SampledGaussianLoss(1e-12, 1.0, removing=True),
         FixedSizeGaussianLoss(0.5, 1e-4),
         NoiselessLoss(0.1, removing=True),
-        TwoPointLoss(1.0, 1e-6),
+        RandomizedResponsePairLoss(1.0, 1e-6),
     ],
     ids=str,
 )

@@ -7,7 +7,7 @@ from mpmath import mp
 
 import hockeystick as hs
 from hockeystick.accountants.contour._smoothed import smoothed_delta, smoothed_epsilon
-from hockeystick.privacy_loss import LaplaceLoss, TwoPointLoss
+from hockeystick.privacy_loss import LaplaceLoss, RandomizedResponsePairLoss
 
 SAMPLED = hs.PoissonSubsampled(hs.DiscreteGaussian(2.0), 0.1)
 PLANS = {
@@ -42,7 +42,7 @@ def test_losses_that_do_not_fall_along_a_line_are_certified_as_narrow_as_asked(
 @pytest.mark.parametrize("tolerance", [1e-1, 1e-3, 1e-6])
 @pytest.mark.parametrize("epsilon", [0.3, 1.1, 2.9])
 def test_the_ends_hold_the_binomial_sums(epsilon: float, tolerance: float) -> None:
-    loss, runs = TwoPointLoss(0.5), 12
+    loss, runs = RandomizedResponsePairLoss(0.5), 12
     with mp.workdps(30):
         share = 1 / (1 + mp.exp(mp.mpf("-0.5")))
         exact = mp.fsum(

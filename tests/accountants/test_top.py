@@ -6,7 +6,7 @@ import pytest
 from mpmath import mp
 
 import hockeystick as hs
-from hockeystick.accountants._top import Top, top
+from hockeystick.accountants._top import LargestAtomBound, largest_atom_bound
 from hockeystick.accountants.composition import composition_of
 
 
@@ -21,7 +21,7 @@ def test_a_hundred_laplaces_cost_all_that_they_can_at_the_smallest_delta(delta: 
 
 
 def test_the_bounds_are_the_atom_s_own() -> None:
-    atom = Top(2.0, math.log(0.25))
+    atom = LargestAtomBound(2.0, math.log(0.25))
     for epsilon in (0.0, 0.3, 1.999):
         with mp.workdps(30):
             exact = mp.mpf(0.25) * -mp.expm1(mp.mpf(epsilon) - 2)
@@ -36,11 +36,13 @@ def test_the_bounds_are_the_atom_s_own() -> None:
 def test_what_has_no_largest_loss_adds_nothing() -> None:
     plan = hs.Laplace(1.0) @ hs.Gaussian(1.0) @ hs.PoissonSubsampled(hs.Laplace(2.0), 0.5)
     for terms in composition_of(plan, "test").directions:
-        found = top(terms)
+        found = largest_atom_bound(terms)
         assert 0.0 < found.loss < 1.5
         assert found.log_mass < 2.0 * math.log(0.5)
     for terms in composition_of(hs.Gaussian(1.0), "test").directions:
-        assert top(terms).epsilon(1e-9) == top(terms).delta(0.0) == 0.0
+        assert (
+            largest_atom_bound(terms).epsilon(1e-9) == largest_atom_bound(terms).delta(0.0) == 0.0
+        )
 
 
 @pytest.mark.parametrize(
@@ -73,7 +75,7 @@ def test_a_sampled_loss_too_large_for_floats_is_refused() -> None:
 
 def test_all_runs_together_have_the_product_of_their_chances() -> None:
     for terms in composition_of(hs.Laplace(20.0) ** 100, "test").directions:
-        found = top(terms)
+        found = largest_atom_bound(terms)
         assert found.log_mass == pytest.approx(100.0 * math.log(0.5), rel=1e-12)
         assert found.loss == pytest.approx(5.0, rel=1e-12)
         assert found.epsilon(1e-30) == 0.0

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick._solve import minimum
-from hockeystick.accountants._orders import log_kappa
+from hockeystick.accountants._orders import log_cks_factor
 from hockeystick.accountants.contour._line import AnalyticTerms, Target
 from hockeystick.privacy_loss import TailSplit
 
@@ -41,7 +41,7 @@ class LargeLosses:
 
     def log_hidden(self, epsilon: _Number) -> _Number:
         """Return a bound of ln of what outcomes without a large loss contribute to delta."""
-        return self.log_bulk - self.order * epsilon + log_kappa(self.order)
+        return self.log_bulk - self.order * epsilon + log_cks_factor(self.order)
 
     def decay(self, c: float) -> LargeDecay:
         """Return how the part with a large loss in it falls along the line through c."""
@@ -114,7 +114,7 @@ def _best_order(parts: tuple[tuple[TailSplit, int], ...], epsilon: float) -> tup
     def bound(log_order: float) -> float:
         order = math.exp(log_order)
         value = math.fsum(n * split.bulk(order) for split, n in parts)
-        return value - order * epsilon + log_kappa(order)
+        return value - order * epsilon + log_cks_factor(order)
 
     base = -math.log(epsilon)
     best = minimum(bound, base, base + 9.0, tolerance=0.02)

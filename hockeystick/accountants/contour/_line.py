@@ -16,7 +16,7 @@ from typing import Final, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.accountants._orders import cgf_estimates, log_kappa, total
+from hockeystick.accountants._orders import cgf_estimates, log_cks_factor, total
 from hockeystick.privacy_loss import AnalyticLoss, Decay
 
 _Number = TypeVar("_Number", float, NDArray[np.float64])
@@ -156,7 +156,7 @@ def log_truncation(decay: Decay, y: float) -> float:
 
 def log_chernoff(value: float, c: float, epsilon: _Number) -> _Number:
     """Return the bound ``K(c) - c epsilon + ln kappa(c)`` of ln delta; 0 at c = 0."""
-    return value - c * epsilon + log_kappa(c)
+    return value - c * epsilon + log_cks_factor(c)
 
 
 def _window(

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from hockeystick._solve import increasing_root
 from hockeystick.accountants._orders import (
-    log_kappa,
+    log_cks_factor,
     optimal_order,
     optimal_order_at,
     saddle,
@@ -65,7 +65,7 @@ def integral_for_delta(terms: AnalyticTerms, log_delta: float) -> Located | None
     None is needed where a Renyi bound alone shows that epsilon is 0.
     """
     order = optimal_order(terms, log_delta)
-    highest = (total(terms, order).value - log_delta + log_kappa(order)) / order
+    highest = (total(terms, order).value - log_delta + log_cks_factor(order)) / order
     if highest <= 0.0:
         return None
     c, epsilon = _first_guess(terms, log_delta, order, highest)
@@ -96,7 +96,7 @@ def integral_for_epsilon(
     """
     c = saddle(terms, epsilon)
     order = optimal_order_at(terms, epsilon)
-    highest = total(terms, order).value - order * epsilon + log_kappa(order)
+    highest = total(terms, order).value - order * epsilon + log_cks_factor(order)
     if highest < least:
         return None
     log_delta = min(saddle_log_delta(terms, c)[1], highest)
@@ -148,7 +148,7 @@ def _settle(terms: AnalyticTerms, log_delta: float, highest: float) -> float | N
 def _rare_guess(terms: AnalyticTerms, log_delta: float, highest: float) -> float:
     """Return where epsilon would be if one large loss, or the many small ones, made it alone."""
     delta = math.exp(log_delta)
-    largest = nlargest(_LARGEST_LOSSES, terms, key=lambda term: term[0].limit_square)
+    largest = nlargest(_LARGEST_LOSSES, terms, key=lambda term: term[0].clt_mu_squared)
     single = max(least_epsilon(((loss, 1),), delta / count) for loss, count in largest)
     limit = GaussianLimit().epsilon(Composition(tuple(terms), ()), delta).estimate
     return max(single, min(limit, highest))

@@ -23,7 +23,7 @@ from typing import Final
 from hockeystick._solve import increasing_root
 from hockeystick.accountants._interval import Interval, down, up
 from hockeystick.accountants._orders import (
-    log_kappa,
+    log_cks_factor,
     optimal_order,
     optimal_order_at,
     saddle,
@@ -83,7 +83,7 @@ class Smoothed:
 def smoothed_delta(terms: AnalyticTerms, epsilon: float, tolerance: float) -> Interval | None:
     """Return delta to about a relative width, None where that takes too long a line."""
     order = optimal_order_at(terms, epsilon)
-    log_delta = total(terms, order).value - order * epsilon + log_kappa(order)
+    log_delta = total(terms, order).value - order * epsilon + log_cks_factor(order)
     found: Interval | None = None
     for goal in _goals(tolerance):
         pair = _smoothed(terms, epsilon, log_delta, goal)
@@ -104,7 +104,7 @@ def smoothed_delta(terms: AnalyticTerms, epsilon: float, tolerance: float) -> In
 def smoothed_epsilon(terms: AnalyticTerms, log_delta: float, tolerance: float) -> Interval | None:
     """Return epsilon to about a relative width, None where that takes too long a line."""
     order = optimal_order(terms, log_delta)
-    epsilon = (total(terms, order).value - log_delta + log_kappa(order)) / order
+    epsilon = (total(terms, order).value - log_delta + log_cks_factor(order)) / order
     if epsilon <= 0.0:
         return None
     found: Interval | None = None

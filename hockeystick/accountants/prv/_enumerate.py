@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from hockeystick.accountants._orders import log_kappa
+from hockeystick.accountants._orders import log_cks_factor
 from hockeystick.accountants.prv._spectrum import grown_by
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Combinations:
         """Return the sum, what may be missing, and the logarithm of what both are scaled by."""
         x = np.maximum(self.loss - epsilon, 0.0)
         value = float((np.exp(-self.tilt * x) * -np.expm1(-x) * self.mass).sum())
-        missing = math.exp(log_kappa(self.tilt)) * self.left_out + _UNDERFLOW
+        missing = math.exp(log_cks_factor(self.tilt)) * self.left_out + _UNDERFLOW
         return value, missing, self.log_total - self.tilt * epsilon
 
 

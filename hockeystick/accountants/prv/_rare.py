@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 import numpy as np
 
 from hockeystick._solve import minimum
-from hockeystick.accountants._orders import log_kappa
+from hockeystick.accountants._orders import log_cks_factor
 from hockeystick.accountants.prv._spectrum import (
     TRANSFORM,
     ULP,
@@ -105,7 +105,7 @@ class Bulk:
             order = math.exp(log_order)
             moment = self._knots.log_moment(order - self.tilt)
             away = 16.0 * ULP * (abs(moment) + abs(self._log_scale) + order * abs(epsilon))
-            return moment + self._log_scale - order * epsilon + log_kappa(order) + away
+            return moment + self._log_scale - order * epsilon + log_cks_factor(order) + away
 
         start = -math.log(max(epsilon, 1e-300))
         best = minimum(bound, start, start + 8.0, tolerance=0.05)

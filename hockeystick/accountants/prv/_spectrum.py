@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.accountants._orders import log_kappa
+from hockeystick.accountants._orders import log_cks_factor
 
 if TYPE_CHECKING:
     from hockeystick.accountants.prv._discretise import Weights
@@ -148,7 +148,7 @@ def _norm_of_factor(c: float, step: float) -> float:
 
     As g rises and falls once, its sum is at most its integral over the step and its maximum.
     """
-    largest = math.exp(log_kappa(c))
+    largest = math.exp(log_cks_factor(c))
     return math.sqrt(largest * (largest + 1.0 / (step * c * (c + 1.0)))) * (1.0 + 1e-12)
 
 

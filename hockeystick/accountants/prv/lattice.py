@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from hockeystick.accountants._orders import log_kappa
+from hockeystick.accountants._orders import log_cks_factor
 from hockeystick.accountants.prv._discretise import Grid, Steps, Weights
 from hockeystick.accountants.prv._rare import (
     Bulk,
@@ -105,7 +105,7 @@ class Lattice:
         first = min(max(math.ceil((epsilon - self.start) / self.step), 0), count)
         x = max(self.start + self.step * first - epsilon, 0.0)
         value, error = self.masses.beyond(first, x, c, self.step)
-        spread = error + math.exp(log_kappa(c)) * self.folded
+        spread = error + math.exp(log_cks_factor(c)) * self.folded
         scale = self.log_total - c * epsilon
         place = abs(self.start) + self.step * count
         slack = 4.0 * _ULP * (abs(self.log_total) + abs(c * epsilon) + c * place)

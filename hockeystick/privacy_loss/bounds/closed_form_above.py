@@ -10,7 +10,7 @@ from hockeystick.privacy_loss.core.symmetrized import SymmetrizedLoss, Symmetriz
 
 
 @singledispatch
-def closed_above(loss: PrivacyLoss) -> PrivacyLoss:
+def closed_form_dominating_loss(loss: PrivacyLoss) -> PrivacyLoss:
     """Return a loss that dominates one at every ``eps >= 0``; the loss itself where none is known.
 
     Only its profile may be read. Where neighbours may be exchanged, it is that of both directions.
@@ -18,11 +18,11 @@ def closed_above(loss: PrivacyLoss) -> PrivacyLoss:
     return loss
 
 
-@closed_above.register
+@closed_form_dominating_loss.register
 def _(loss: DominatedLoss) -> PrivacyLoss:
-    return closed_above(loss.above)
+    return closed_form_dominating_loss(loss.above)
 
 
-@closed_above.register
+@closed_form_dominating_loss.register
 def _(loss: SymmetrizedLoss) -> PrivacyLoss:
     return SymmetrizedProfiledLoss(loss.one) if isinstance(loss.one, ProfiledLoss) else loss

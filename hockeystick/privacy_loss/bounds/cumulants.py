@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hockeystick.privacy_loss.core.base import CellLoss, PrivacyLoss
 from hockeystick.privacy_loss.core.registry import NoAnalysisError
-from hockeystick.privacy_loss.guarantees.two_point import TwoPointLoss
+from hockeystick.privacy_loss.guarantees.two_point import RandomizedResponsePairLoss
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 from hockeystick.privacy_loss.sampling.fixed_size_gaussian import FixedSizeGaussianLoss
 from hockeystick.privacy_loss.sampling.sampled_gaussian import SampledGaussianLoss
@@ -100,7 +100,7 @@ def _(loss: FixedSizeGaussianLoss) -> Moments:
 
 
 @moments_of.register
-def _(loss: TwoPointLoss) -> Moments:
+def _(loss: RandomizedResponsePairLoss) -> Moments:
     if loss.failure > 0.0:
         raise NoAnalysisError("a loss that may be infinite has no cumulants")
     if not _LEAST_EPSILON <= loss.epsilon <= _LARGEST_EPSILON:

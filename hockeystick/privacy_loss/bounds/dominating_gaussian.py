@@ -16,8 +16,8 @@ from hockeystick.notions._rounding import short_up
 from hockeystick.privacy_loss.core.base import PrivacyLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
 from hockeystick.privacy_loss.core.observed_mixture import (
-    RevealedMixtureLoss,
-    RevealedMixtureProfiledLoss,
+    ObservedMixtureLoss,
+    ObservedMixtureProfiledLoss,
 )
 from hockeystick.privacy_loss.core.symmetrized import SymmetrizedLoss, SymmetrizedProfiledLoss
 from hockeystick.privacy_loss.federated.revealed_round import RevealedRoundLoss
@@ -100,9 +100,9 @@ def _(loss: SymmetrizedLoss | SymmetrizedProfiledLoss) -> Fraction | None:
     return gaussian_square_of(loss.one)
 
 
-@gaussian_square_of.register(RevealedMixtureLoss)
-@gaussian_square_of.register(RevealedMixtureProfiledLoss)
-def _(loss: RevealedMixtureLoss | RevealedMixtureProfiledLoss) -> Fraction | None:
+@gaussian_square_of.register(ObservedMixtureLoss)
+@gaussian_square_of.register(ObservedMixtureProfiledLoss)
+def _(loss: ObservedMixtureLoss | ObservedMixtureProfiledLoss) -> Fraction | None:
     return _largest(gaussian_square_of(one) for _, one in loss.components if one)
 
 

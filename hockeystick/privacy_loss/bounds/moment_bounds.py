@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, final
 from hockeystick.privacy_loss.bounds.cumulants import fall, log_ratio, unlikely
 from hockeystick.privacy_loss.core.base import CellLoss, PrivacyLoss
 from hockeystick.privacy_loss.core.registry import NoAnalysisError
-from hockeystick.privacy_loss.guarantees.two_point import TwoPointLoss
+from hockeystick.privacy_loss.guarantees.two_point import RandomizedResponsePairLoss
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 from hockeystick.privacy_loss.sampling.fixed_size_gaussian import FixedSizeGaussianLoss
 from hockeystick.privacy_loss.sampling.sampled_gaussian import SampledGaussianLoss
@@ -155,7 +155,7 @@ def _(loss: CellLoss) -> MomentBounds:
 
 
 @_bounds.register
-def _(loss: TwoPointLoss) -> MomentBounds:
+def _(loss: RandomizedResponsePairLoss) -> MomentBounds:
     if loss.failure > 0.0:
         raise NoAnalysisError("a loss that may be infinite has no moments")
     if not _SMALLEST <= loss.epsilon <= _LARGEST:

@@ -12,15 +12,15 @@ from hockeystick.privacy_loss.bounds.dominating_gaussian import gaussian_square_
 from hockeystick.privacy_loss.core.base import CellLoss, PrivacyLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
 from hockeystick.privacy_loss.core.observed_mixture import (
-    RevealedMixtureLoss,
-    RevealedMixtureProfiledLoss,
+    ObservedMixtureLoss,
+    ObservedMixtureProfiledLoss,
 )
 from hockeystick.privacy_loss.core.symmetrized import SymmetrizedLoss, SymmetrizedProfiledLoss
 from hockeystick.privacy_loss.federated.revealed_round import RevealedRoundLoss
 from hockeystick.privacy_loss.guarantees.bounded_range import BoundedRangeLoss
 from hockeystick.privacy_loss.guarantees.renyi import ConcentratedLoss, RenyiCurveLoss
 from hockeystick.privacy_loss.guarantees.trade_off import ProfileLoss
-from hockeystick.privacy_loss.guarantees.two_point import TwoPointLoss
+from hockeystick.privacy_loss.guarantees.two_point import RandomizedResponsePairLoss
 from hockeystick.privacy_loss.noise.discrete_gaussian import DiscreteGaussianLoss
 from hockeystick.privacy_loss.sampling.sampled import SampledLoss, SampledProfiledLoss
 from hockeystick.privacy_loss.sampling.sampled_atoms import SampledAtomsLoss
@@ -65,9 +65,9 @@ def concentration_of(loss: PrivacyLoss) -> Concentration | None:
         definition 1.
 
     Example:
-        >>> from hockeystick.privacy_loss import TwoPointLoss
+        >>> from hockeystick.privacy_loss import RandomizedResponsePairLoss
         >>> from hockeystick.privacy_loss.bounds.zcdp_line import concentration_of
-        >>> round(concentration_of(TwoPointLoss(1.0)).rho, 12)
+        >>> round(concentration_of(RandomizedResponsePairLoss(1.0)).rho, 12)
         0.46211715726
     """
     return below_gaussian(loss)
@@ -99,7 +99,7 @@ def _(loss: FirstOfManyLoss) -> Concentration:
 
 
 @concentration_of.register
-def _(loss: TwoPointLoss) -> Concentration | None:
+def _(loss: RandomizedResponsePairLoss) -> Concentration | None:
     return _within(-loss.epsilon, loss.epsilon) if loss.failure == 0.0 else None
 
 
@@ -126,9 +126,9 @@ def _(loss: SymmetrizedLoss | SymmetrizedProfiledLoss) -> Concentration | None:
     return _least(lines)
 
 
-@concentration_of.register(RevealedMixtureLoss)
-@concentration_of.register(RevealedMixtureProfiledLoss)
-def _(loss: RevealedMixtureLoss | RevealedMixtureProfiledLoss) -> Concentration | None:
+@concentration_of.register(ObservedMixtureLoss)
+@concentration_of.register(ObservedMixtureProfiledLoss)
+def _(loss: ObservedMixtureLoss | ObservedMixtureProfiledLoss) -> Concentration | None:
     # What is revealed is at worst the costliest.
     lines = [concentration_of(one) for _, one in loss.components if one]
     known = [line for line in lines if line]

@@ -126,7 +126,7 @@ class PrivacyLoss(ABC):
         return self
 
     @property
-    def limit_square(self) -> float:
+    def clt_mu_squared(self) -> float:
         """What a run adds to ``mu^2`` in the central limit theorem; an approximation.
 
         The chi-square divergence ``exp(K(1)) - 1``, unless a loss has a closed form of its own.

@@ -45,9 +45,9 @@ class DominatedLoss(CellLoss):
         return self.above.supremum
 
     @property
-    def limit_square(self) -> float:
+    def clt_mu_squared(self) -> float:
         """That of the dominating loss."""
-        return self.above.limit_square
+        return self.above.clt_mu_squared
 
     def atoms(self) -> Atoms:
         """Return those of the dominating loss."""

@@ -53,7 +53,7 @@ class _Mixture(DensityLoss):
         if all(new is old for (_, new), (_, old) in zip(known, self.components, strict=True)):
             return self
         # A loss without cells may be left out: releasing less never costs more.
-        return revealed_mixture(
+        return observed_mixture(
             (weight, loss if isinstance(loss, CellLoss) else None) for weight, loss in known
         )
 
@@ -129,7 +129,7 @@ class _Mixture(DensityLoss):
 
 @final
 @dataclass(frozen=True, slots=True)
-class RevealedMixtureLoss(_Mixture):
+class ObservedMixtureLoss(_Mixture):
     """The loss of ``i ~ w`` and then P_i against Q_i, where i is seen and means nothing.
 
     As ``ln (w_i P_i) / (w_i Q_i) = L_i``, under P the loss is L_i with probability w_i: masses,
@@ -143,8 +143,8 @@ class RevealedMixtureLoss(_Mixture):
 
 @final
 @dataclass(frozen=True, slots=True)
-class RevealedMixtureProfiledLoss(_Mixture, ProfiledLoss):
-    """A ``RevealedMixtureLoss`` with exact weights of losses whose profiles have closed forms."""
+class ObservedMixtureProfiledLoss(_Mixture, ProfiledLoss):
+    """A ``ObservedMixtureLoss`` with exact weights of losses whose profiles have closed forms."""
 
     def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
         """Return ``sum w_i delta_i(epsilon)``."""
@@ -161,7 +161,7 @@ class RevealedMixtureProfiledLoss(_Mixture, ProfiledLoss):
         return +total
 
 
-def revealed_mixture(components: Iterable[Component]) -> CellLoss | None:
+def observed_mixture(components: Iterable[Component]) -> CellLoss | None:
     """Return the loss of a mixture; None where it tells nothing.
 
     Components of the same loss are added up. With exact weights, fractions, and profiles in closed
@@ -187,7 +187,7 @@ def revealed_mixture(components: Iterable[Component]) -> CellLoss | None:
     losses = [loss for loss in weights if loss is not None]
     exact = all(isinstance(weight, Fraction) for weight in weights.values())
     profiled = exact and all(isinstance(loss, ProfiledLoss) for loss in losses)
-    return RevealedMixtureProfiledLoss(known) if profiled else RevealedMixtureLoss(known)
+    return ObservedMixtureProfiledLoss(known) if profiled else ObservedMixtureLoss(known)
 
 
 _NOTHING: Final = CGFEstimate(0.0, 0.0, 0.0)

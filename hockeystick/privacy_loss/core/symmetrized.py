@@ -58,9 +58,9 @@ class _Symmetrized(CellLoss):
         return self.one.displacement
 
     @property
-    def limit_square(self) -> float:
+    def clt_mu_squared(self) -> float:
         """That of the same loss where it is known otherwise; twice that of the one mirrored."""
-        return self.known.limit_square if self.known else 2.0 * self.one.limit_square
+        return self.known.clt_mu_squared if self.known else 2.0 * self.one.clt_mu_squared
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return K and two derivatives: of the same loss where it is known otherwise, or cells."""

@@ -13,7 +13,7 @@ from hockeystick.mechanisms.decentralised._convex import change
 from hockeystick.mechanisms.decentralised.token_walk import TokenWalk
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.core.base import CellLoss
-from hockeystick.privacy_loss.core.observed_mixture import revealed_mixture
+from hockeystick.privacy_loss.core.observed_mixture import observed_mixture
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
 from hockeystick.privacy_loss.decentralised.iterated import (
     StepNoise,
@@ -125,7 +125,7 @@ def _above(noise: StepNoise, walk: _Walk) -> CellLoss | None:
     left = [*(walk.shown_after(end) for end in ends), Fraction(0)]
     shares = [first - second for first, second in pairwise(left)]
     parts = [(share, noise.covered(end + 1)) for end, share in zip(ends, shares, strict=True)]
-    return revealed_mixture(parts)
+    return observed_mixture(parts)
 
 
 @lru_cache(maxsize=64)
@@ -135,4 +135,4 @@ def _below(noise: StepNoise, walk: _Walk) -> CellLoss | None:
     left = [walk.seen_after(end) for end in ends]
     shares = [first - second for first, second in pairwise(left)]
     parts = [(share, noise.covered(end)) for end, share in zip(ends[1:], shares, strict=True)]
-    return revealed_mixture([*parts, (left[-1], None)])
+    return observed_mixture([*parts, (left[-1], None)])

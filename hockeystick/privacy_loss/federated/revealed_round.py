@@ -16,12 +16,12 @@ from hockeystick.mechanisms import RevealedRound
 from hockeystick.mechanisms.streams.matrix_factorization import square_root
 from hockeystick.privacy_loss.core.base import CellLoss, CGFEstimate, PrivacyLoss
 from hockeystick.privacy_loss.core.composition import Terms, compose_unsplit, largest_loss
-from hockeystick.privacy_loss.core.observed_mixture import revealed_mixture
+from hockeystick.privacy_loss.core.observed_mixture import observed_mixture
 from hockeystick.privacy_loss.core.rates import decimal_or_above
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.core.terms import cgf_upper, corners, last_order, total
 from hockeystick.privacy_loss.guarantees.renyi import CurveLoss
-from hockeystick.privacy_loss.guarantees.two_point import TwoPointLoss
+from hockeystick.privacy_loss.guarantees.two_point import RandomizedResponsePairLoss
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 from hockeystick.privacy_loss.selection.sparse_vector import UnknownLoss
 
@@ -112,15 +112,17 @@ def _together(terms: Terms, rate: Fraction) -> PrivacyLoss | None:
     if not terms:
         return None
     if any(1 in loss.infinity_mass for loss, _ in terms):
-        return TwoPointLoss(0.0, decimal_or_above(rate))
-    if any(isinstance(loss, TwoPointLoss) and 0.0 < loss.failure for loss, _ in terms):
+        return RandomizedResponsePairLoss(0.0, decimal_or_above(rate))
+    if any(
+        isinstance(loss, RandomizedResponsePairLoss) and 0.0 < loss.failure for loss, _ in terms
+    ):
         raise NoAnalysisError(
             "a guarantee that may fail has no Renyi divergences, by which rounds are bounded; use "
             "its pure part, and add the failures of all runs"
         )
     ((first, count), *more) = terms
     if not more and count == 1 and isinstance(first, CellLoss) and rate > _LEAST_RATE:
-        return revealed_mixture([(1 - rate, None), (rate, first)])
+        return observed_mixture([(1 - rate, None), (rate, first)])
     if total(terms, _SMALL_ORDER).value == math.inf:
         return UnknownLoss()
     return RevealedRoundLoss(terms, rate, _of_one(terms, rate))
@@ -148,4 +150,4 @@ def _of_one(terms: Terms, rate: Fraction) -> PrivacyLoss | None:
     if not known or rate <= _LEAST_RATE:
         return None
     costliest = max(known, key=lambda loss: loss.cgf_estimate(1.0).value)
-    return revealed_mixture([(1 - rate, None), (rate, costliest)])
+    return observed_mixture([(1 - rate, None), (rate, costliest)])

@@ -16,7 +16,7 @@ from hockeystick.privacy_loss.core.base import (
     Masses,
     ProfiledLoss,
 )
-from hockeystick.privacy_loss.guarantees.two_point import TwoPointLoss
+from hockeystick.privacy_loss.guarantees.two_point import RandomizedResponsePairLoss
 
 if TYPE_CHECKING:
     from mpmath import mpf
@@ -70,10 +70,10 @@ class BoundedRangeLoss(CellLoss, ProfiledLoss):
         return -self.supremum
 
     @property
-    def attained(self) -> TwoPointLoss | None:
+    def attained(self) -> RandomizedResponsePairLoss | None:
         """Randomized response of half the range: two candidates with opposite scores."""
         half = 0.5 * self.epsilon
-        return TwoPointLoss(half) if half > 0.0 else None
+        return RandomizedResponsePairLoss(half) if half > 0.0 else None
 
     def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
         """Return ``(1 - exp((eps - e)/2))^2 / (1 - exp(-e))``, for any real epsilon."""

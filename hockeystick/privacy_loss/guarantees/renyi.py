@@ -54,7 +54,7 @@ class CurveLoss(PrivacyLoss):
         return math.inf
 
     @property
-    def limit_square(self) -> float:
+    def clt_mu_squared(self) -> float:
         """Infinite: bounds of divergences have no central limit."""
         return math.inf
 

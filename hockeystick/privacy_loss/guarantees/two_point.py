@@ -29,7 +29,7 @@ _LARGEST: Final = 1e100
 
 @final
 @dataclass(frozen=True, slots=True)
-class TwoPointLoss(AtomicLoss):
+class RandomizedResponsePairLoss(AtomicLoss):
     """Infinite with probability ``failure``, otherwise ``+eps`` or ``-eps`` as e^eps to 1.
 
     The same in both directions. It dominates every (eps, failure)-DP release; without failures,
@@ -73,12 +73,12 @@ class TwoPointLoss(AtomicLoss):
         return Readings.of(self.failure)
 
     @property
-    def finite(self) -> TwoPointLoss | None:
+    def finite(self) -> RandomizedResponsePairLoss | None:
         """The loss without failures."""
-        return TwoPointLoss(self.epsilon) if self.epsilon else None
+        return RandomizedResponsePairLoss(self.epsilon) if self.epsilon else None
 
     @property
-    def opposite(self) -> TwoPointLoss:
+    def opposite(self) -> RandomizedResponsePairLoss:
         """The same."""
         return self
 
@@ -124,7 +124,7 @@ class TwoPointLoss(AtomicLoss):
 
 def infinity_mass_pair(share: float = 1.0) -> DominatingPair:
     """Return the pair whose loss is infinite with some probability, and else 0."""
-    loss = TwoPointLoss(0.0, share)
+    loss = RandomizedResponsePairLoss(0.0, share)
     return DominatingPair(loss, loss)
 
 
@@ -138,7 +138,9 @@ def _(mechanism: ApproxDP) -> DominatingPair:
     return two_point_pair(mechanism.epsilon, mechanism.delta)
 
 
-ANYTHING: Final = DominatingPair(TwoPointLoss(0.0, 1.0), TwoPointLoss(0.0, 1.0))
+ANYTHING: Final = DominatingPair(
+    RandomizedResponsePairLoss(0.0, 1.0), RandomizedResponsePairLoss(0.0, 1.0)
+)
 
 
 def two_point_pair(epsilon: float, failure: float) -> DominatingPair:
@@ -147,5 +149,5 @@ def two_point_pair(epsilon: float, failure: float) -> DominatingPair:
         return ANYTHING
     if epsilon == failure == 0.0:
         return DominatingPair(None, None)
-    loss = TwoPointLoss(epsilon, failure)
+    loss = RandomizedResponsePairLoss(epsilon, failure)
     return DominatingPair(loss, loss)

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Final, final
 from hockeystick.mechanisms.local.randomized_response import RandomizedResponse
 from hockeystick.privacy_loss.core.atomic import FewAtoms, both
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
-from hockeystick.privacy_loss.guarantees.two_point import TwoPointLoss, infinity_mass_pair
+from hockeystick.privacy_loss.guarantees.two_point import (
+    RandomizedResponsePairLoss,
+    infinity_mass_pair,
+)
 
 if TYPE_CHECKING:
     from hockeystick.precision.atoms import AtomList
@@ -57,5 +60,5 @@ def _(mechanism: RandomizedResponse) -> DominatingPair:
     if mechanism.epsilon == math.inf:
         return infinity_mass_pair()
     if mechanism.categories == 2:
-        return both(TwoPointLoss(mechanism.epsilon))
+        return both(RandomizedResponsePairLoss(mechanism.epsilon))
     return both(RandomizedResponseLoss(mechanism.epsilon, mechanism.categories))

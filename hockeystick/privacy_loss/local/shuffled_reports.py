@@ -38,8 +38,11 @@ from hockeystick.privacy_loss.core.base import Atoms, CellLoss, PrivacyLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
 from hockeystick.privacy_loss.core.observed_mixture import merged
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
-from hockeystick.privacy_loss.guarantees.two_point import TwoPointLoss, infinity_mass_pair
-from hockeystick.privacy_loss.local.stronger_clones import CELLS, CoinsLoss, ListedLoss
+from hockeystick.privacy_loss.guarantees.two_point import (
+    RandomizedResponsePairLoss,
+    infinity_mass_pair,
+)
+from hockeystick.privacy_loss.local.stronger_clones import CELLS, AtomListLoss, StrongerClonesLoss
 
 _ULP: Final = 2.0**-52
 _MOST_USERS: Final = 10**9
@@ -52,7 +55,7 @@ _ORDER: Final = 5.0
 
 @final
 @dataclass(frozen=True, slots=True)
-class CountLoss(ListedLoss):
+class CountLoss(AtomListLoss):
     """The loss of how often one category is reported, which all others hold, or none of them does.
 
     With a the masses of the others' count, ``P(k) = (1 - s) a_k + s a_(k-1)``: the first user
@@ -105,26 +108,26 @@ def _count_atoms(loss: CountLoss) -> Atoms:
 
 
 @singledispatch
-def _concrete(randomizer: Mechanism, epsilon: float, users: int) -> list[ListedLoss]:
+def _concrete(randomizer: Mechanism, epsilon: float, users: int) -> list[AtomListLoss]:
     """Return losses that some data reach with a randomizer; none where none are worked out."""
     return []
 
 
 @_concrete.register
-def _(randomizer: RandomizedResponse, epsilon: float, users: int) -> list[ListedLoss]:
+def _(randomizer: RandomizedResponse, epsilon: float, users: int) -> list[AtomListLoss]:
     categories = randomizer.categories
-    found: list[ListedLoss] = [
+    found: list[AtomListLoss] = [
         CountLoss(epsilon, categories, users, shared, held)
         for shared in (True, False)
         for held in (True, False)
     ]
     if categories > 2:
-        found.append(CoinsLoss(epsilon, categories, users, above=False))
+        found.append(StrongerClonesLoss(epsilon, categories, users, above=False))
     return found
 
 
 @_concrete.register
-def _(randomizer: PureDP, epsilon: float, users: int) -> list[ListedLoss]:
+def _(randomizer: PureDP, epsilon: float, users: int) -> list[AtomListLoss]:
     # Both are epsilon-DP.
     return [
         one
@@ -133,7 +136,7 @@ def _(randomizer: PureDP, epsilon: float, users: int) -> list[ListedLoss]:
     ]
 
 
-def _costliest(losses: list[ListedLoss]) -> PrivacyLoss | None:
+def _costliest(losses: list[AtomListLoss]) -> PrivacyLoss | None:
     """Return the loss of the largest moment of an order that decides epsilon at common deltas."""
     if not losses:
         return None
@@ -158,9 +161,9 @@ def _(mechanism: ShuffledReports) -> DominatingPair:
     concrete = []
     if LEAST_EPSILON <= epsilon <= MOST_EPSILON:
         concrete = _concrete(mechanism.randomizer, epsilon, users)
-        above: CellLoss = CoinsLoss(epsilon, 2, users, above=True)
+        above: CellLoss = StrongerClonesLoss(epsilon, 2, users, above=True)
     else:
-        above = TwoPointLoss(epsilon)
+        above = RandomizedResponsePairLoss(epsilon)
     loss = DominatedLoss(above, _costliest(concrete))
     return DominatingPair(loss, loss)
 

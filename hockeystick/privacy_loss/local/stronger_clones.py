@@ -46,7 +46,7 @@ _MOST: Final = 4000
 _LEFT_OUT: Final = 1e-128
 
 
-class ListedLoss(CellLoss, ProfiledLoss):
+class AtomListLoss(CellLoss, ProfiledLoss):
     """A loss of the reports, listed as atoms."""
 
     __slots__ = ()
@@ -105,7 +105,7 @@ class ListedLoss(CellLoss, ProfiledLoss):
 
 @final
 @dataclass(frozen=True, slots=True)
-class CoinsLoss(ListedLoss):
+class StrongerClonesLoss(AtomListLoss):
     """The loss of coins of which one leans, or one above it, or one below it.
 
     Few outputs are listed one by one. Of many, the masses of P and Q are worked out in cells of the
@@ -124,7 +124,7 @@ class CoinsLoss(ListedLoss):
         return _coin_atoms(self)
 
 
-class _Coins(NamedTuple):
+class _StrongerClones(NamedTuple):
     """Numbers of coins with ``m - d`` and ``d`` of each, P where no coin is seen, and the error."""
 
     coins: Array
@@ -134,7 +134,7 @@ class _Coins(NamedTuple):
     error: float
 
 
-def _coins(loss: CoinsLoss) -> _Coins:
+def _coins(loss: StrongerClonesLoss) -> _StrongerClones:
     """Return how many coins there may be, one by one."""
     import numpy as np
 
@@ -149,10 +149,10 @@ def _coins(loss: CoinsLoss) -> _Coins:
     unseen = float(flat[0]) if first == 0 else 0.0
     kept = lean > 0.0
     error = _ULP * ((16.0 + 4.0 * loss.epsilon) * mass.size + 64.0)
-    return _Coins(coins[kept], flat[kept], lean[kept], unseen, error)
+    return _StrongerClones(coins[kept], flat[kept], lean[kept], unseen, error)
 
 
-def _blocks(found: _Coins, *, above: bool) -> _Coins:
+def _blocks(found: _StrongerClones, *, above: bool) -> _StrongerClones:
     """Return numbers of coins with those of neighbours added up."""
     import numpy as np
 
@@ -172,7 +172,7 @@ def _blocks(found: _Coins, *, above: bool) -> _Coins:
         )
     )
     ends = np.append(starts[1:], total) - 1
-    return _Coins(
+    return _StrongerClones(
         found.coins[starts if above else ends],
         np.add.reduceat(found.flat, starts),
         np.add.reduceat(found.lean, starts),
@@ -182,7 +182,7 @@ def _blocks(found: _Coins, *, above: bool) -> _Coins:
 
 
 @lru_cache(maxsize=64)
-def _coin_atoms(loss: CoinsLoss) -> Atoms:
+def _coin_atoms(loss: StrongerClonesLoss) -> Atoms:
     """Return the atoms, one by one or by cells."""
     found = _coins(loss)
     if float((found.coins + 1.0).sum()) <= _MOST_POINTS:
@@ -207,14 +207,14 @@ def _with_left_out(atoms: Atoms, epsilon: float) -> Atoms:
     )
 
 
-def _width(found: _Coins) -> float:
+def _width(found: _StrongerClones) -> float:
     """Return about the standard deviation of the loss."""
     lean, flat = float(found.lean.sum()), float(found.flat.sum())
     center = float(found.coins @ found.lean) / lean
     return 2.0 * lean / ((flat + lean) * math.sqrt(center))
 
 
-def _listed(found: _Coins, *, above: bool) -> Atoms:
+def _listed(found: _StrongerClones, *, above: bool) -> Atoms:
     """Return one atom for each number of coins and of heads, moved to the safe side."""
     import numpy as np
 
@@ -244,7 +244,7 @@ class _Filled(NamedTuple):
     error: Array
 
 
-def _filled(found: _Coins, inner: Array) -> _Filled:
+def _filled(found: _StrongerClones, inner: Array) -> _Filled:
     """Return the masses between inner edges; the outermost cells have the ends of the loss."""
     import numpy as np
 
@@ -256,7 +256,7 @@ def _filled(found: _Coins, inner: Array) -> _Filled:
     return _Filled(p, q, found.error + _ULP * (4.0 * steps + terms + 64.0))
 
 
-def _edges(loss: CoinsLoss, width: float, half: float) -> tuple[Array, float]:
+def _edges(loss: StrongerClonesLoss, width: float, half: float) -> tuple[Array, float]:
     """Return the edges of the cells but for the two ends, and the step between them."""
     import numpy as np
 
@@ -272,7 +272,7 @@ def _displaced(epsilon: float) -> float:
     return _ULP * (64.0 * math.cosh(0.5 * epsilon) ** 2 + 16.0 * epsilon)
 
 
-def _spread(loss: CoinsLoss, found: _Coins, width: float) -> Atoms:
+def _spread(loss: StrongerClonesLoss, found: _StrongerClones, width: float) -> Atoms:
     """Return each cell's mass at the ends of the cell, moved up.
 
     The share that goes up keeps the mean of ``e^-L``, and is rounded up.
@@ -297,7 +297,7 @@ def _spread(loss: CoinsLoss, found: _Coins, width: float) -> Atoms:
     return Atoms(place[mass > 0.0] + off, log_p, error + _ULP * (16.0 + 2.0 * np.abs(log_p)))
 
 
-def _merged_down(loss: CoinsLoss, found: _Coins, width: float) -> Atoms:
+def _merged_down(loss: StrongerClonesLoss, found: _StrongerClones, width: float) -> Atoms:
     """Return each cell merged; cells lie around the points of a grid, as means then do as well."""
     import numpy as np
 

@@ -95,7 +95,7 @@ class DiscreteGaussianLoss(AtomicLoss):
         return CGFEstimate(moment.line + moment.rest, moment.slope, max(moment.curvature, 0.0))
 
     @property
-    def limit_square(self) -> float:
+    def clt_mu_squared(self) -> float:
         """Return ``exp(K(1)) - 1`` with ``K(1) = D^2 / sigma^2``, as D is an integer."""
         exponent = 2.0 * float(self.sensitivity**2 * self.half)
         return math.expm1(exponent) if exponent < 700.0 else math.inf

@@ -12,7 +12,10 @@ from hockeystick.mechanisms.noise.discrete_laplace import DiscreteLaplace
 from hockeystick.privacy_loss.core.atomic import MOST_ATOMS, AtomicLoss, both, frozen
 from hockeystick.privacy_loss.core.base import Atoms
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
-from hockeystick.privacy_loss.guarantees.two_point import TwoPointLoss, infinity_mass_pair
+from hockeystick.privacy_loss.guarantees.two_point import (
+    RandomizedResponsePairLoss,
+    infinity_mass_pair,
+)
 
 if TYPE_CHECKING:
     from mpmath import mpf
@@ -96,5 +99,5 @@ def _(mechanism: DiscreteLaplace) -> DominatingPair:
     # A randomized response means the decimal that its epsilon prints as.
     epsilon = 1 / Fraction(repr(scale))
     if sensitivity == 1 and Fraction(repr(float(epsilon))) == epsilon:
-        return both(TwoPointLoss(float(epsilon)))
+        return both(RandomizedResponsePairLoss(float(epsilon)))
     return both(DiscreteLaplaceLoss(scale, sensitivity))

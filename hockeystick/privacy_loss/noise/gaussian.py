@@ -64,7 +64,7 @@ class GaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
         return Ball(value, 8.0 * _ULP * value)
 
     @property
-    def limit_square(self) -> float:
+    def clt_mu_squared(self) -> float:
         """Return ``mu^2``: the loss is its own limit."""
         return self.mu * self.mu
 

@@ -61,7 +61,7 @@ class GaussianMixtureLoss(DensityLoss):
         return -math.inf
 
     @property
-    def limit_square(self) -> float:
+    def clt_mu_squared(self) -> float:
         """Return the chi-square divergence ``sum_jk w_j w_k exp(m_j m_k) - 1``."""
         pairs = list(zip(map(float, self.distances), map(float, self.weights), strict=True))
         if pairs[-1][0] > _LARGEST_ROOT:

@@ -18,7 +18,7 @@ from hockeystick.privacy_loss.core.base import CellLoss, PrivacyLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.core.symmetrized import exchanged_pair
-from hockeystick.privacy_loss.guarantees.two_point import TwoPointLoss
+from hockeystick.privacy_loss.guarantees.two_point import RandomizedResponsePairLoss
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 from hockeystick.privacy_loss.sampling.poisson import sampled_loss
 
@@ -81,7 +81,7 @@ def _zeroed(replaced: PrivacyLoss, mechanism: FixedSizeSubsampled) -> Dominating
 
 def _distribution(replaced: PrivacyLoss, inner: Mechanism) -> CellLoss:
     """Return the loss if it is one that another one may be said to be dominated by, or raise."""
-    fails = isinstance(replaced, TwoPointLoss) and replaced.failure > 0.0
+    fails = isinstance(replaced, RandomizedResponsePairLoss) and replaced.failure > 0.0
     if isinstance(replaced, CellLoss) and not fails:
         return replaced
     raise NoAnalysisError(

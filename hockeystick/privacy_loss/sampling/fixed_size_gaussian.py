@@ -83,7 +83,7 @@ class FixedSizeGaussianLoss(AnalyticLoss, ProfiledLoss):
         return (1.0 - float(self.rate)) * math.erf(self.mu / math.sqrt(8.0))
 
     @property
-    def limit_square(self) -> float:
+    def clt_mu_squared(self) -> float:
         """What one run adds to ``mu^2`` in the central limit theorem, an approximation.
 
         ``2 p^2 (e^(mu^2) Phi(3 mu/2) + 3 Phi(-mu/2) - 2)``, which is ``2 p^2`` times the integral

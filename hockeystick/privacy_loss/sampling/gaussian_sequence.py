@@ -127,7 +127,7 @@ class GaussianSequenceLoss(AnalyticLoss):
         return CGFEstimate(float(value), float(slope), float(curvature))
 
     @property
-    def limit_square(self) -> float:
+    def clt_mu_squared(self) -> float:
         """Return the sum of ``p^2 (exp(mu^2) - 1)``."""
         import numpy as np
 

@@ -22,7 +22,7 @@ from hockeystick.privacy_loss.core.base import CellLoss, PrivacyLoss
 from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
 from hockeystick.privacy_loss.core.rates import exact_rate
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
-from hockeystick.privacy_loss.guarantees.two_point import TwoPointLoss, two_point_pair
+from hockeystick.privacy_loss.guarantees.two_point import RandomizedResponsePairLoss, two_point_pair
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss, gaussian_noise_pair
 from hockeystick.privacy_loss.sampling.replaced_gaussian import ReplacedGaussianLoss
 from hockeystick.privacy_loss.sampling.sampled import sampled
@@ -98,7 +98,7 @@ def _(loss: NoiselessLoss, rate: float | Fraction, removing: bool) -> PrivacyLos
 
 
 @sampled_loss.register
-def _(loss: TwoPointLoss, rate: float | Fraction, removing: bool) -> PrivacyLoss:
+def _(loss: RandomizedResponsePairLoss, rate: float | Fraction, removing: bool) -> PrivacyLoss:
     if loss.failure == 1.0:
         return NoiselessLoss(rate, removing)
     if loss.failure > 0.0:

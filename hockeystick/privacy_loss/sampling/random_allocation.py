@@ -124,7 +124,7 @@ class AllocationLoss(CellLoss):
         return math.inf if self.above else float(self.atoms().loss[-1])
 
     @property
-    def limit_square(self) -> float:
+    def clt_mu_squared(self) -> float:
         """The chi-square divergence, k times ``(e^(1/s^2) - 1)/t`` of blocks of t steps."""
         block = self.steps // self.participations
         return self.participations * math.expm1(self.noise_multiplier**-2.0) / block

@@ -67,7 +67,7 @@ class ReplacedGaussianLoss(CellLoss, ProfiledLoss):
         return -math.inf
 
     @property
-    def limit_square(self) -> float:
+    def clt_mu_squared(self) -> float:
         """``2 p^2 (e^(mu^2) - e^(-mu^2))``, the square of the difference over N(0, 1)."""
         square = self.mu * self.mu
         if square > _LARGEST_EXPONENT:

@@ -8,10 +8,10 @@ from hockeystick.mechanisms import Composed, Plan, Repeated
 from hockeystick.mechanisms.sampling.revealed_sample import RevealedSample
 from hockeystick.privacy_loss.core.base import CellLoss, PrivacyLoss
 from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
-from hockeystick.privacy_loss.core.observed_mixture import revealed_mixture
+from hockeystick.privacy_loss.core.observed_mixture import observed_mixture
 from hockeystick.privacy_loss.core.rates import decimal_or_above
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
-from hockeystick.privacy_loss.guarantees.two_point import TwoPointLoss
+from hockeystick.privacy_loss.guarantees.two_point import RandomizedResponsePairLoss
 
 
 @dominating_pair.register
@@ -34,8 +34,8 @@ def _sampled(loss: PrivacyLoss | None, rate: Fraction) -> PrivacyLoss | None:
     if rate == 1:
         return loss
     if isinstance(loss, NoiselessLoss) and loss.rate == 1:
-        return TwoPointLoss(0.0, decimal_or_above(rate))
-    if isinstance(loss, TwoPointLoss) and loss.failure > 0.0:
+        return RandomizedResponsePairLoss(0.0, decimal_or_above(rate))
+    if isinstance(loss, RandomizedResponsePairLoss) and loss.failure > 0.0:
         raise NoAnalysisError(
             "a guarantee that may fail has no distribution of its loss to sample; sample its pure "
             "part, and add the failures of all runs"
@@ -44,4 +44,4 @@ def _sampled(loss: PrivacyLoss | None, rate: Fraction) -> PrivacyLoss | None:
         raise NoAnalysisError(
             "only some bounds of its privacy loss are known, not its distribution"
         )
-    return revealed_mixture([(1 - rate, None), (rate, loss)])
+    return observed_mixture([(1 - rate, None), (rate, loss)])

@@ -57,7 +57,7 @@ class _Sampled(DensityLoss):
         return self.inner.displacement
 
     @property
-    def limit_square(self) -> float:
+    def clt_mu_squared(self) -> float:
         """Return ``p^2 chi^2`` of the inner pair."""
         exponent = self.inner.cgf_estimate(1.0).value
         if exponent > _LARGEST_EXPONENT:

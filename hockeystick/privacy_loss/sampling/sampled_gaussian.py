@@ -213,7 +213,7 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
         return CGFEstimate(math.log1p(p * math.expm1(inner)), share * slope, curvature)
 
     @property
-    def limit_square(self) -> float:
+    def clt_mu_squared(self) -> float:
         """Return ``p^2 (exp(mu^2) - 1)``, in either direction.
 
         References:

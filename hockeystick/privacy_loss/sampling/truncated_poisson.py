@@ -29,7 +29,7 @@ from hockeystick.mechanisms import TruncatedPoissonSubsampled
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.core.base import CellLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
-from hockeystick.privacy_loss.core.observed_mixture import revealed_mixture
+from hockeystick.privacy_loss.core.observed_mixture import observed_mixture
 from hockeystick.privacy_loss.core.rates import exact_rate
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.sampling.sampled_gaussian import SampledGaussianLoss
@@ -87,7 +87,7 @@ def _loss(rate: float | Fraction, noise: float, cut: Cut, removing: bool) -> Dom
     """
     full, free = cut.full.low, cut.full.rest.low
     most = min(math.nextafter(float(cut.kept.high), 1.0), float(rate))
-    above = revealed_mixture(
+    above = observed_mixture(
         (
             (free, SampledGaussianLoss(rate, noise, removing)),
             (full, SampledGaussianLoss(most, noise / 2.0, removing)),

@@ -13,7 +13,7 @@ from hockeystick.mechanisms import (
 )
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.core.base import CellLoss, PrivacyLoss
-from hockeystick.privacy_loss.core.observed_mixture import revealed_mixture
+from hockeystick.privacy_loss.core.observed_mixture import observed_mixture
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.core.symmetrized import exchanged_pair
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
@@ -121,7 +121,7 @@ def _dyadic(chance: mpf) -> Fraction:
 
 def _seen(groups: list[_Group], noise_multiplier: Fraction, rate: Fraction) -> CellLoss:
     """Return the loss of so many hits, given that there are some, where their number is seen."""
-    seen = revealed_mixture(
+    seen = observed_mixture(
         (group.chance / rate, GaussianLoss(noise_multiplier / group.most)) for group in groups
     )
     return cast(CellLoss, seen)

@@ -10,7 +10,7 @@ from hockeystick.privacy_loss.core.base import CellLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
 from hockeystick.privacy_loss.guarantees.bounded_range import BoundedRangeLoss
-from hockeystick.privacy_loss.guarantees.two_point import TwoPointLoss
+from hockeystick.privacy_loss.guarantees.two_point import RandomizedResponsePairLoss
 
 # What the few roundings below may add.
 _INWARD: Final = 1.0 - 2.0**-45
@@ -34,7 +34,7 @@ def selection_pair(epsilon: float, noise: MaxNoise) -> DominatingPair:
     if epsilon == 0.0:
         return DominatingPair(None, None)
     if epsilon == math.inf:
-        anything = TwoPointLoss(0.0, 1.0)
+        anything = RandomizedResponsePairLoss(0.0, 1.0)
         return DominatingPair(anything, anything)
     loss: CellLoss = BoundedRangeLoss(epsilon)
     if noise is MaxNoise.EXPONENTIAL:
@@ -46,8 +46,8 @@ def selection_pair(epsilon: float, noise: MaxNoise) -> DominatingPair:
 
 def _pure(epsilon: float, surely: float) -> DominatedLoss:
     """Return the loss of an epsilon-DP selection that at times is randomized response."""
-    attained = TwoPointLoss(surely * _INWARD) if surely * _INWARD > 0.0 else None
-    return DominatedLoss(TwoPointLoss(epsilon), attained)
+    attained = RandomizedResponsePairLoss(surely * _INWARD) if surely * _INWARD > 0.0 else None
+    return DominatedLoss(RandomizedResponsePairLoss(epsilon), attained)
 
 
 def _flipped(epsilon: float) -> float:

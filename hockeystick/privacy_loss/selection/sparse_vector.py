@@ -34,7 +34,7 @@ from hockeystick.privacy_loss.core.base import CellLoss, CGFEstimate, PrivacyLos
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
 from hockeystick.privacy_loss.guarantees.renyi import CurveLoss
-from hockeystick.privacy_loss.guarantees.two_point import TwoPointLoss
+from hockeystick.privacy_loss.guarantees.two_point import RandomizedResponsePairLoss
 from hockeystick.privacy_loss.selection.above_threshold import FoldedGaussianLoss, FoldedLaplaceLoss
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class FirstOfManyLoss(CurveLoss):
     steep: float
     flat: float
     log_queries: float
-    one: TwoPointLoss | None
+    one: RandomizedResponsePairLoss | None
 
     @property
     def attained(self) -> PrivacyLoss | None:
@@ -161,16 +161,16 @@ def _by_constant(mechanism: AboveThreshold, move: Fraction) -> CellLoss:
         # The threshold's share is added in full: the whole is a pure guarantee.
         share = 1 / least_reading(threshold) if threshold < math.inf else Fraction(0)
         if mechanism.threshold_noise is ComparisonNoise.LAPLACE or share == 0:
-            return TwoPointLoss(float_up(most + share))
+            return RandomizedResponsePairLoss(float_up(most + share))
     if mechanism.threshold_noise is ComparisonNoise.GAUSSIAN:
         return FoldedGaussianLoss.of(least_reading(threshold), float_up(most))
     largest = float_up(most + 1 / least_reading(threshold))
     gap = float_up(max(most - 1 / largest_reading(threshold), Fraction(0)))
-    return FoldedLaplaceLoss(largest, gap) if gap < largest else TwoPointLoss(largest)
+    return FoldedLaplaceLoss(largest, gap) if gap < largest else RandomizedResponsePairLoss(largest)
 
 
 def _first_of_many(
-    mechanism: AboveThreshold, move: Fraction, one: TwoPointLoss | None
+    mechanism: AboveThreshold, move: Fraction, one: RandomizedResponsePairLoss | None
 ) -> FirstOfManyLoss:
     """Return the bound for Gaussian noise of both, with a bounded number of queries."""
     queries = mechanism.queries or 1
@@ -182,7 +182,7 @@ def _first_of_many(
     return FirstOfManyLoss(steep, flat, math.log(queries) * _OUTWARD, one)
 
 
-def _one_query(mechanism: AboveThreshold) -> TwoPointLoss | None:
+def _one_query(mechanism: AboveThreshold) -> RandomizedResponsePairLoss | None:
     """Return the loss of one query half a unit above or below the threshold, rounded down.
 
     The noises' difference exceeds 1/2 with some probability p: the loss is ``ln((1-p)/p)``.
@@ -203,7 +203,7 @@ def _one_query(mechanism: AboveThreshold) -> TwoPointLoss | None:
         else:
             p = _two_laplaces(first, second)
         loss = float(mp.log((1 - p) / p)) * _INWARD
-    return TwoPointLoss(loss) if loss > 0.0 else None
+    return RandomizedResponsePairLoss(loss) if loss > 0.0 else None
 
 
 def _two_laplaces(first: mpf, second: mpf) -> mpf:

@@ -58,7 +58,7 @@ from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisErr
 from hockeystick.privacy_loss.core.terms import cgf_upper, corners, last_order, places, total
 from hockeystick.privacy_loss.guarantees.renyi import CurveLoss
 from hockeystick.privacy_loss.guarantees.trade_off import ProfileLoss
-from hockeystick.privacy_loss.guarantees.two_point import TwoPointLoss
+from hockeystick.privacy_loss.guarantees.two_point import RandomizedResponsePairLoss
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 from hockeystick.privacy_loss.selection.sparse_vector import UnknownLoss
 
@@ -232,7 +232,10 @@ def _(mechanism: RandomStopping) -> DominatingPair:
     removing, adding = pair = compose_unsplit(mechanism.inner)
     if not removing and not adding:
         return DominatingPair(None, None)
-    if any(isinstance(loss, TwoPointLoss) and 0.0 < loss.failure < 1.0 for loss, _ in removing):
+    if any(
+        isinstance(loss, RandomizedResponsePairLoss) and 0.0 < loss.failure < 1.0
+        for loss, _ in removing
+    ):
         raise NoAnalysisError(
             "a guarantee that may fail has no Renyi divergences, by which the best of several runs "
             "is bounded; state the divergences of a run, or what the run is made of"
@@ -288,8 +291,8 @@ def _log_delta_upper(terms: Terms, epsilon: float, c: float) -> float:
     mgf = cgf_upper(terms, c)
     if mgf == math.inf:
         return 0.0
-    log_kappa = -c * math.log1p(1.0 / c) - math.log1p(c)
-    return mgf - c * epsilon + log_kappa + _OUTWARD * (mgf + c * epsilon + abs(log_kappa))
+    log_cks_factor = -c * math.log1p(1.0 / c) - math.log1p(c)
+    return mgf - c * epsilon + log_cks_factor + _OUTWARD * (mgf + c * epsilon + abs(log_cks_factor))
 
 
 def _closed_form(terms: Terms) -> ProfiledLoss | None:
@@ -369,7 +372,7 @@ def _response(largest: float, other_way: float, c: float) -> CGFEstimate:
     line = CGFEstimate(c * largest * (1.0 + 4.0 * _ULP), largest, 0.0)
     if max(largest, other_way) == math.inf:
         return line
-    loss = TwoPointLoss(max(largest, other_way))
+    loss = RandomizedResponsePairLoss(max(largest, other_way))
     return min(
         line, CGFEstimate(sum(loss.cgf_bounds(c)) * (1.0 + 4.0 * _ULP), *loss.cgf_estimate(c)[1:])
     )

@@ -9,13 +9,19 @@ from mpmath import mp
 
 from hockeystick.accountants.prv._discretise import Grid, Weights, above, below, cover
 from hockeystick.kernels.series import Array
-from hockeystick.privacy_loss import Atoms, CellLoss, GaussianLoss, Masses, TwoPointLoss
+from hockeystick.privacy_loss import (
+    Atoms,
+    CellLoss,
+    GaussianLoss,
+    Masses,
+    RandomizedResponsePairLoss,
+)
 from hockeystick.privacy_loss.noise.laplace import LaplaceLoss
 
 LOSSES: Final = {
     "Gaussian": GaussianLoss(1.3),
     "Laplace": LaplaceLoss(0.7),
-    "randomized response": TwoPointLoss(1.1),
+    "randomized response": RandomizedResponsePairLoss(1.1),
 }
 each_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES.keys())
 EPSILONS: Final = np.linspace(0.0, 3.0, 61)
@@ -29,7 +35,7 @@ def profile(weights: Weights, step: float, epsilon: float) -> float:
     return float(masses @ np.maximum(-np.expm1(epsilon - points), 0.0)) + weights.lost
 
 
-def truth(loss: GaussianLoss | LaplaceLoss | TwoPointLoss, epsilon: float) -> float:
+def truth(loss: GaussianLoss | LaplaceLoss | RandomizedResponsePairLoss, epsilon: float) -> float:
     """Return delta by the loss's closed form."""
     return float(loss.delta(mp.mpf(epsilon)))
 
@@ -38,7 +44,7 @@ def truth(loss: GaussianLoss | LaplaceLoss | TwoPointLoss, epsilon: float) -> fl
 @pytest.mark.parametrize("step", [0.3, 0.04, 1e-3])
 @pytest.mark.parametrize("offset", [0.0, 0.0123])
 def test_the_lattice_above_dominates_and_the_one_below_is_dominated(
-    loss: GaussianLoss | LaplaceLoss | TwoPointLoss, step: float, offset: float
+    loss: GaussianLoss | LaplaceLoss | RandomizedResponsePairLoss, step: float, offset: float
 ) -> None:
     steps = cover(loss, offset, step, TILT, (-40.0, -40.0))
     up, low = (put(Grid(loss, steps), TILT) for put in (above, below))
@@ -63,7 +69,7 @@ def test_both_lattices_are_of_second_order(loss: GaussianLoss | LaplaceLoss) -> 
 
 
 def test_atoms_on_points_are_exact_in_both() -> None:
-    loss = TwoPointLoss(1.1)
+    loss = RandomizedResponsePairLoss(1.1)
     steps = cover(loss, -1.1, 2.2 / 8, TILT, (-40.0, -40.0))
     for put in (above, below):
         weights = put(Grid(loss, steps), TILT)

@@ -7,7 +7,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.accountants.prv._enumerate import combinations
-from hockeystick.privacy_loss import CellLoss, LaplaceLoss, TwoPointLoss
+from hockeystick.privacy_loss import CellLoss, LaplaceLoss, RandomizedResponsePairLoss
 
 THREE = {1.0: math.exp(1.0), 0.0: 1.0, -1.0: 1.0}
 TOTAL = sum(THREE.values())
@@ -38,13 +38,18 @@ def test_combinations_are_what_every_sequence_adds_up_to(count: int, epsilon: fl
 
 def test_a_density_or_too_many_combinations_are_left_to_the_lattice() -> None:
     lattice_only: list[tuple[CellLoss, int]] = [(LaplaceLoss(1.0), 2)]
-    many: list[tuple[CellLoss, int]] = [(TwoPointLoss(0.1 + 0.01 * k), 9) for k in range(20)]
+    many: list[tuple[CellLoss, int]] = [
+        (RandomizedResponsePairLoss(0.1 + 0.01 * k), 9) for k in range(20)
+    ]
     assert combinations(lattice_only, 1.0) is None
     assert combinations(many, 1.0) is None
 
 
 def test_far_from_where_it_is_tilted_to_the_upper_end_is_loose_not_wrong() -> None:
-    terms: list[tuple[CellLoss, int]] = [(TwoPointLoss(0.5), 2), (TwoPointLoss(0.3), 1)]
+    terms: list[tuple[CellLoss, int]] = [
+        (RandomizedResponsePairLoss(0.5), 2),
+        (RandomizedResponsePairLoss(0.3), 1),
+    ]
     steep = combinations(terms, 1e6)
     assert steep is not None
     assert steep.upper(0.0) >= 0.0

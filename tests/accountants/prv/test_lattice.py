@@ -10,7 +10,7 @@ from hockeystick.accountants.prv._discretise import Grid, Weights, above, below
 from hockeystick.accountants.prv._points import natural_step, parts_for
 from hockeystick.accountants.prv._spectrum import Few, Listed
 from hockeystick.accountants.prv.lattice import Lattice, Put, compose
-from hockeystick.privacy_loss import CellLoss, GaussianLoss, TwoPointLoss
+from hockeystick.privacy_loss import CellLoss, GaussianLoss, RandomizedResponsePairLoss
 from hockeystick.privacy_loss.noise.laplace import LaplaceLoss
 
 TAILS = (-60.0, -60.0)
@@ -82,15 +82,20 @@ def test_many_different_losses_are_composed_one_by_one() -> None:
 
 
 def test_losses_with_one_spacing_have_a_natural_step() -> None:
-    assert natural_step([(TwoPointLoss(0.5), 3)]) == pytest.approx(1.0)
-    assert natural_step([(TwoPointLoss(0.5), 3), (TwoPointLoss(0.25), 3)]) == pytest.approx(0.5)
-    assert natural_step([(TwoPointLoss(0.5), 3), (TwoPointLoss(0.3), 3)]) is None
+    assert natural_step([(RandomizedResponsePairLoss(0.5), 3)]) == pytest.approx(1.0)
+    assert natural_step(
+        [(RandomizedResponsePairLoss(0.5), 3), (RandomizedResponsePairLoss(0.25), 3)]
+    ) == pytest.approx(0.5)
+    assert (
+        natural_step([(RandomizedResponsePairLoss(0.5), 3), (RandomizedResponsePairLoss(0.3), 3)])
+        is None
+    )
     assert natural_step([(LaplaceLoss(0.5), 3)]) is None
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.7, 3.9])
 def test_a_lattice_of_atoms_has_the_binomial_sums(epsilon: float) -> None:
-    terms: list[tuple[CellLoss, int]] = [(TwoPointLoss(0.4), 10)]
+    terms: list[tuple[CellLoss, int]] = [(RandomizedResponsePairLoss(0.4), 10)]
     up, low = (composed(terms, 2.0, 0.8, put) for put in (above, below))
     share = 1.0 / (1.0 + math.exp(-0.4))
     exact = math.fsum(

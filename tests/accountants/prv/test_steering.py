@@ -8,12 +8,12 @@ import pytest
 import hockeystick as hs
 from hockeystick.accountants._orders import optimal_order
 from hockeystick.accountants.prv._steering import ALL, Truncation
-from hockeystick.privacy_loss import CellLoss, GaussianLoss, revealed_mixture
+from hockeystick.privacy_loss import CellLoss, GaussianLoss, observed_mixture
 
 
 def heavy() -> CellLoss:
     """Return a mixture whose rare part is all of its moments."""
-    found = revealed_mixture([(1.0 - 1e-40, GaussianLoss(2.0)), (1e-40, GaussianLoss(0.01))])
+    found = observed_mixture([(1.0 - 1e-40, GaussianLoss(2.0)), (1e-40, GaussianLoss(0.01))])
     assert found is not None
     return found
 

@@ -12,8 +12,8 @@ from hockeystick.privacy_loss import (
     NoAnalysisError,
     NoiselessLoss,
     PrivacyLoss,
+    RandomizedResponsePairLoss,
     SampledGaussianLoss,
-    TwoPointLoss,
 )
 from hockeystick.privacy_loss.bounds.cumulants import FourCumulants, moments_of
 from hockeystick.privacy_loss.bounds.moment_bounds import moment_bounds_of
@@ -29,8 +29,8 @@ LOSSES: Final[tuple[PrivacyLoss, ...]] = (
     FixedSizeGaussianLoss(0.01, 1.0),
     FixedSizeGaussianLoss(1e-6, 0.5),
     FixedSizeGaussianLoss(0.6, 4.0),
-    TwoPointLoss(0.1),
-    TwoPointLoss(3.0),
+    RandomizedResponsePairLoss(0.1),
+    RandomizedResponsePairLoss(3.0),
     GaussianLoss(0.7),
 )
 SIDES: Final = ("under_p", "under_q")
@@ -53,7 +53,7 @@ def truth(loss: PrivacyLoss, side: str) -> Truth:
 
 def expectation(loss: PrivacyLoss, by_p: bool) -> Callable[[Callable[..., mpf]], mpf]:
     """Return the expectation of functions of the loss under one of its distributions."""
-    if isinstance(loss, TwoPointLoss):
+    if isinstance(loss, RandomizedResponsePairLoss):
         eps = mpf(repr(loss.epsilon))
         likely = 1 / (1 + mp.exp(-eps if by_p else eps))
         return lambda g: likely * g(eps) + (1 - likely) * g(-eps)
@@ -151,7 +151,7 @@ def test_the_enclosures_hold_the_cumulants_at_the_edge_of_reach(
     "loss",
     [
         NoiselessLoss(0.1, removing=True),
-        TwoPointLoss(1.0, 1e-6),
+        RandomizedResponsePairLoss(1.0, 1e-6),
         SampledGaussianLoss(1e-12, 1.0, removing=True),
         SampledGaussianLoss(0.1, 1e-3, removing=True),
         FixedSizeGaussianLoss(0.1, 1e-3),
@@ -168,4 +168,4 @@ def test_what_is_not_known_or_out_of_reach_is_refused(loss: PrivacyLoss) -> None
 @pytest.mark.parametrize("epsilon", [1e-100, 1e-160, 700.0, 745.0])
 def test_a_third_moment_below_every_float_is_not_taken_for_0(epsilon: float) -> None:
     with pytest.raises(NoAnalysisError):
-        moment_bounds_of(TwoPointLoss(epsilon))
+        moment_bounds_of(RandomizedResponsePairLoss(epsilon))

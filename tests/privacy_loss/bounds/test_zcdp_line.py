@@ -31,9 +31,9 @@ from hockeystick.privacy_loss import (
     GaussianLoss,
     NoiselessLoss,
     PrivacyLoss,
+    RandomizedResponsePairLoss,
     RenyiCurveLoss,
     SampledGaussianLoss,
-    TwoPointLoss,
 )
 from hockeystick.privacy_loss.bounds.zcdp_line import Concentration, concentration_of
 from hockeystick.privacy_loss.core.base import Atoms, CellLoss, Masses
@@ -105,14 +105,16 @@ def test_the_line_of_a_bounded_loss_is_the_lower_one_of_its_ends_and_its_range()
 def test_randomized_response_has_its_kullback_leibler_divergence(epsilon: float) -> None:
     with mp.workdps(60):
         exact = mp.mpf(epsilon) * mp.tanh(mp.mpf(epsilon) / 2)
-    rho = line_of(TwoPointLoss(epsilon)).rho
+    rho = line_of(RandomizedResponsePairLoss(epsilon)).rho
     assert exact <= rho <= float(exact) * (1 + 1e-13) + 1e-322
-    assert line_of(DominatedLoss(TwoPointLoss(epsilon), None)) == line_of(TwoPointLoss(epsilon))
+    assert line_of(DominatedLoss(RandomizedResponsePairLoss(epsilon), None)) == line_of(
+        RandomizedResponsePairLoss(epsilon)
+    )
 
 
 def test_randomized_response_at_1_has_the_known_rho() -> None:
     known = 0.462117157260009758502318483644
-    assert line_of(TwoPointLoss(1.0)).rho == pytest.approx(known, rel=1e-13)
+    assert line_of(RandomizedResponsePairLoss(1.0)).rho == pytest.approx(known, rel=1e-13)
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.7, 3.0])
@@ -214,7 +216,7 @@ def test_both_directions_of_a_lopsided_trade_off_function_have_the_same_line() -
 
 
 def test_what_may_be_infinite_or_is_unbounded_has_no_line() -> None:
-    assert concentration_of(TwoPointLoss(1.0, 1e-9)) is None
+    assert concentration_of(RandomizedResponsePairLoss(1.0, 1e-9)) is None
     assert concentration_of(NoiselessLoss(0.1, removing=True)) is None
     assert concentration_of(Lopsided(-math.inf, 1.0)) is None
 

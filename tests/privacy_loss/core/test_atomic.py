@@ -10,7 +10,12 @@ import pytest
 from mpmath import mp
 
 import hockeystick as hs
-from hockeystick.privacy_loss import AtomicLoss, DominatingPair, TwoPointLoss, dominating_pair
+from hockeystick.privacy_loss import (
+    AtomicLoss,
+    DominatingPair,
+    RandomizedResponsePairLoss,
+    dominating_pair,
+)
 from hockeystick.privacy_loss.core.atomic import FewAtoms, NoDecay
 from tests.oracles import zoo_outputs as outputs
 
@@ -216,24 +221,24 @@ def test_forty_digits_are_those_of_the_outputs(plan: Any, pair: Any) -> None:
     ("plan", "losses"),
     [
         (hs.RandomizedResponse(0.0, 7), None),
-        (hs.RandomizedResponse(math.inf, 7), TwoPointLoss(0.0, 1.0)),
-        (hs.RandomizedResponse(0.7), TwoPointLoss(0.7)),
+        (hs.RandomizedResponse(math.inf, 7), RandomizedResponsePairLoss(0.0, 1.0)),
+        (hs.RandomizedResponse(0.7), RandomizedResponsePairLoss(0.7)),
         (hs.UnaryEncoding(0.0), None),
-        (hs.UnaryEncoding(math.inf), TwoPointLoss(0.0, 1.0)),
-        (hs.UnaryEncoding(math.inf, "optimized"), TwoPointLoss(0.0, 0.5)),
+        (hs.UnaryEncoding(math.inf), RandomizedResponsePairLoss(0.0, 1.0)),
+        (hs.UnaryEncoding(math.inf, "optimized"), RandomizedResponsePairLoss(0.0, 0.5)),
         (hs.RAPPOR(1.0, 3), None),
-        (hs.RAPPOR(0.0, 3), TwoPointLoss(0.0, 1.0)),
+        (hs.RAPPOR(0.0, 3), RandomizedResponsePairLoss(0.0, 1.0)),
         (hs.DiscreteLaplace(math.inf, 3), None),
-        (hs.DiscreteLaplace(0.0, 3), TwoPointLoss(0.0, 1.0)),
-        (hs.DiscreteLaplace(20.0), TwoPointLoss(0.05)),
+        (hs.DiscreteLaplace(0.0, 3), RandomizedResponsePairLoss(0.0, 1.0)),
+        (hs.DiscreteLaplace(20.0), RandomizedResponsePairLoss(0.05)),
         (hs.DiscreteGaussian(math.inf), None),
-        (hs.DiscreteGaussian(0.0), TwoPointLoss(0.0, 1.0)),
+        (hs.DiscreteGaussian(0.0), RandomizedResponsePairLoss(0.0, 1.0)),
         (hs.Skellam(math.inf), None),
-        (hs.Skellam(0.0), TwoPointLoss(0.0, 1.0)),
+        (hs.Skellam(0.0), RandomizedResponsePairLoss(0.0, 1.0)),
     ],
     ids=str,
 )
-def test_edge_cases_have_their_losses(plan: Any, losses: TwoPointLoss | None) -> None:
+def test_edge_cases_have_their_losses(plan: Any, losses: RandomizedResponsePairLoss | None) -> None:
     assert dominating_pair(plan) == DominatingPair(losses, losses)
 
 

@@ -19,14 +19,14 @@ from hockeystick.privacy_loss import (
     GaussianLoss,
     LaplaceLoss,
     ProfiledLoss,
-    TwoPointLoss,
+    RandomizedResponsePairLoss,
     dominating_pair,
 )
 from hockeystick.privacy_loss.core.observed_mixture import (
-    RevealedMixtureLoss,
-    RevealedMixtureProfiledLoss,
+    ObservedMixtureLoss,
+    ObservedMixtureProfiledLoss,
     log_sum,
-    revealed_mixture,
+    observed_mixture,
 )
 
 # Two Gaussians, of mu = 1/2 and 2, and nothing at all.
@@ -42,7 +42,7 @@ PARTS = [
 def gaussians(as_floats: bool = False) -> CellLoss:
     """Return the mixture of both Gaussians and nothing."""
     kind: Callable[[Fraction], float | Fraction] = float if as_floats else Fraction
-    found = revealed_mixture([(kind(weight), loss) for weight, loss in PARTS])
+    found = observed_mixture([(kind(weight), loss) for weight, loss in PARTS])
     assert found is not None
     return found
 
@@ -91,7 +91,7 @@ def test_slope_and_curvature_are_derivatives_of_the_moment(c: float) -> None:
 
 
 def test_moments_out_of_the_range_of_floats_are_infinite() -> None:
-    loss = revealed_mixture([(0.5, GaussianLoss(1.0)), (0.5, GaussianLoss(1e-160))])
+    loss = observed_mixture([(0.5, GaussianLoss(1.0)), (0.5, GaussianLoss(1e-160))])
     assert loss is not None
     assert loss.cgf_estimate(1.0).value == math.inf
     assert loss.cgf_bounds(1.0).radius == math.inf
@@ -116,8 +116,12 @@ def test_masses_of_cells_are_means_within_their_errors(as_floats: bool) -> None:
 
 
 def test_what_tells_nothing_is_an_atom_at_0_and_equal_atoms_add_up() -> None:
-    loss = revealed_mixture(
-        [(Fraction(1, 4), None), (Fraction(1, 4), TwoPointLoss(0.0)), (0.5, TwoPointLoss(1.5))]
+    loss = observed_mixture(
+        [
+            (Fraction(1, 4), None),
+            (Fraction(1, 4), RandomizedResponsePairLoss(0.0)),
+            (0.5, RandomizedResponsePairLoss(1.5)),
+        ]
     )
     assert loss is not None
     atoms = loss.atoms()
@@ -173,16 +177,16 @@ def test_two_runs_on_the_lattice_are_sums_of_independent_choices() -> None:
 
 
 def test_weights_that_are_floats_give_no_profile() -> None:
-    assert type(gaussians(as_floats=True)) is RevealedMixtureLoss
-    assert type(gaussians()) is RevealedMixtureProfiledLoss
+    assert type(gaussians(as_floats=True)) is ObservedMixtureLoss
+    assert type(gaussians()) is ObservedMixtureProfiledLoss
 
 
 def test_equal_losses_are_one_component() -> None:
     loss = GaussianLoss(2.0)
     half = Fraction(1, 2)
-    assert revealed_mixture([(half, loss), (0.5, loss)]) is loss
-    assert revealed_mixture([(0.5, None), (0.5, None)]) is None
-    assert revealed_mixture([(half, loss), (0, LaplaceLoss(1.0)), (half, loss)]) is loss
+    assert observed_mixture([(half, loss), (0.5, loss)]) is loss
+    assert observed_mixture([(0.5, None), (0.5, None)]) is None
+    assert observed_mixture([(half, loss), (0, LaplaceLoss(1.0)), (half, loss)]) is loss
 
 
 @pytest.mark.parametrize(
@@ -191,12 +195,12 @@ def test_equal_losses_are_one_component() -> None:
 def test_weights_are_positive_and_add_up_to_1(weights: tuple[float, float]) -> None:
     losses = (GaussianLoss(1.0), GaussianLoss(2.0))
     with pytest.raises(hs.ParameterError, match="weight"):
-        revealed_mixture(zip(weights, losses, strict=True))
+        observed_mixture(zip(weights, losses, strict=True))
 
 
 def test_what_no_data_reach_counts_as_nothing_below() -> None:
     known, below = GaussianLoss(3.0), GaussianLoss(4.0)
-    loss = revealed_mixture(
+    loss = observed_mixture(
         [
             (0.5, known),
             (0.25, DominatedLoss(GaussianLoss(1.0), below)),
@@ -204,7 +208,7 @@ def test_what_no_data_reach_counts_as_nothing_below() -> None:
         ]
     )
     assert loss is not None
-    assert loss.attained == revealed_mixture([(0.5, known), (0.25, below), (0.25, None)])
+    assert loss.attained == observed_mixture([(0.5, known), (0.25, below), (0.25, None)])
     assert gaussians().attained == gaussians()
 
 
@@ -222,7 +226,7 @@ def test_sampling_a_mixture_samples_its_components() -> None:
     half = Fraction(1, 2)
     pair = dominating_pair(hs.PoissonSubsampled(hs.Gaussian(1.0), 0.1))
     assert isinstance(pair.removing, CellLoss)
-    whole = revealed_mixture([(half, pair.removing), (half, None)])
+    whole = observed_mixture([(half, pair.removing), (half, None)])
     assert whole is not None
     with mp.workdps(30):
         truth = 0.5 * (

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mpmath import mp
 
 import hockeystick as hs
-from hockeystick.privacy_loss import DominatingPair, TwoPointLoss, dominating_pair
+from hockeystick.privacy_loss import DominatingPair, RandomizedResponsePairLoss, dominating_pair
 from hockeystick.privacy_loss.guarantees.bounded_range import BoundedRangeLoss
 
 RANGES = [1e-4, 0.3, 1.0, 6.0]
@@ -174,7 +174,7 @@ def test_one_run_is_exact_and_reaches_its_range_at_delta_0() -> None:
 
 
 def test_no_score_and_the_best_score_are_the_ends() -> None:
-    anything = TwoPointLoss(0.0, 1.0)
+    anything = RandomizedResponsePairLoss(0.0, 1.0)
     assert dominating_pair(hs.Exponential(0.0)) == DominatingPair(None, None)
     assert dominating_pair(hs.Exponential(math.inf)) == DominatingPair(anything, anything)
     assert float(hs.epsilon(hs.Exponential(math.inf), 1e-5)) == math.inf

@@ -10,7 +10,7 @@ from hockeystick.privacy_loss import (
     DominatingPair,
     LaplaceLoss,
     ProfileLoss,
-    TwoPointLoss,
+    RandomizedResponsePairLoss,
     dominating_pair,
 )
 from hockeystick.tradeoffs import GaussianTradeOff, NoLoss, ProfileTradeOff
@@ -78,7 +78,7 @@ def test_a_profile_that_never_vanishes_may_be_infinite() -> None:
 
 
 def test_a_trade_off_function_has_the_losses_of_its_kind() -> None:
-    failing = TwoPointLoss(1.0, 1e-5)
+    failing = RandomizedResponsePairLoss(1.0, 1e-5)
     assert dominating_pair(FDP(ApproxTradeOff(1.0, 1e-5))) == DominatingPair(failing, failing)
     assert dominating_pair(FDP(IdentityTradeOff())) == DominatingPair(None, None)
     assert dominating_pair(FDP(ProfileTradeOff((NoLoss(), NoLoss())))) == DominatingPair(None, None)

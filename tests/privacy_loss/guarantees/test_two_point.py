@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from mpmath import mp
 
 from hockeystick.notions import ApproxDP, PureDP, RenyiDP
-from hockeystick.privacy_loss import DominatingPair, TwoPointLoss, dominating_pair
+from hockeystick.privacy_loss import DominatingPair, RandomizedResponsePairLoss, dominating_pair
 
 
 def moment(epsilon: float, c: float) -> Any:
@@ -24,7 +24,7 @@ def test_the_moments_hold_the_definition(log_epsilon: float, log_c: float) -> No
     epsilon, c = 10.0**log_epsilon, 10.0**log_c
     with mp.workdps(80):
         truth = moment(epsilon, c)
-        found = TwoPointLoss(epsilon).cgf_bounds(c)
+        found = RandomizedResponsePairLoss(epsilon).cgf_bounds(c)
         assert abs(found.midpoint - truth) <= found.radius
         assert found.radius <= 1e-12 * truth * (1 + 0.25 * min((c + 1) * epsilon, 300))
 
@@ -32,7 +32,7 @@ def test_the_moments_hold_the_definition(log_epsilon: float, log_c: float) -> No
 @pytest.mark.parametrize("c", [0.01, 1.0, 7.0, 800.0])
 @pytest.mark.parametrize("epsilon", [1e-6, 0.1, 3.0])
 def test_the_cumulants_are_the_derivatives(epsilon: float, c: float) -> None:
-    found = TwoPointLoss(epsilon).cgf_estimate(c)
+    found = RandomizedResponsePairLoss(epsilon).cgf_estimate(c)
     with mp.workdps(60):
         for order, value in enumerate(found):
             truth = float(mp.diff(lambda z: moment(epsilon, z), c, order))
@@ -44,7 +44,7 @@ def test_the_divergence_is_that_of_the_class_of_pure_releases() -> None:
         (1.0, 2.0, 0.735325664055519224709930424887),
         (0.5, 8.0, 0.432353706756464873643804873164),
     ):
-        found = TwoPointLoss(epsilon).cgf_bounds(alpha - 1)
+        found = RandomizedResponsePairLoss(epsilon).cgf_bounds(alpha - 1)
         assert found.midpoint / (alpha - 1) == pytest.approx(tau, rel=1e-14)
 
 
@@ -56,35 +56,35 @@ def test_delta_is_the_sum_over_its_outcomes(epsilon: float, failure: float) -> N
         plus = 1 / (1 + mp.exp(-e))
         truth = mp.mpf(repr(failure))
         truth += (1 - truth) * plus * (1 - mp.exp(mp.mpf(repr(epsilon)) - e))
-        found = TwoPointLoss(2.0, failure).delta(mp.mpf(repr(epsilon)))
+        found = RandomizedResponsePairLoss(2.0, failure).delta(mp.mpf(repr(epsilon)))
         assert abs(found - truth) < mp.mpf(10) ** -38
-        assert TwoPointLoss(2.0, failure).delta(mp.mpf(epsilon), -1) < found
-        assert TwoPointLoss(2.0, failure).delta(mp.mpf(epsilon), 1) > found
+        assert RandomizedResponsePairLoss(2.0, failure).delta(mp.mpf(epsilon), -1) < found
+        assert RandomizedResponsePairLoss(2.0, failure).delta(mp.mpf(epsilon), 1) > found
 
 
 @pytest.mark.parametrize("epsilon", [2.0, 3.0, 1e300])
 def test_beyond_its_epsilon_only_failures_are_left(epsilon: float) -> None:
-    assert TwoPointLoss(2.0).delta(mp.mpf(epsilon)) == 0
-    assert float(TwoPointLoss(2.0, 0.25).delta(mp.mpf(epsilon))) == 0.25
+    assert RandomizedResponsePairLoss(2.0).delta(mp.mpf(epsilon)) == 0
+    assert float(RandomizedResponsePairLoss(2.0, 0.25).delta(mp.mpf(epsilon))) == 0.25
 
 
 def test_the_largest_loss_is_epsilon_unless_it_fails() -> None:
-    assert TwoPointLoss(2.0).supremum == 2.0
-    failing = TwoPointLoss(2.0, 1e-9)
+    assert RandomizedResponsePairLoss(2.0).supremum == 2.0
+    failing = RandomizedResponsePairLoss(2.0, 1e-9)
     assert failing.supremum == math.inf
     assert failing.cgf_bounds(1.0).midpoint == failing.cgf_estimate(1.0).value == math.inf
 
 
-ANYTHING = TwoPointLoss(0.0, 1.0)
+ANYTHING = RandomizedResponsePairLoss(0.0, 1.0)
 
 
 @pytest.mark.parametrize(
     ("notion", "loss"),
     [
-        (PureDP(0.5), TwoPointLoss(0.5)),
-        (ApproxDP(0.5, 1e-5), TwoPointLoss(0.5, 1e-5)),
-        (ApproxDP(0.5, 0.0), TwoPointLoss(0.5)),
-        (ApproxDP(0.0, 0.1), TwoPointLoss(0.0, 0.1)),
+        (PureDP(0.5), RandomizedResponsePairLoss(0.5)),
+        (ApproxDP(0.5, 1e-5), RandomizedResponsePairLoss(0.5, 1e-5)),
+        (ApproxDP(0.5, 0.0), RandomizedResponsePairLoss(0.5)),
+        (ApproxDP(0.0, 0.1), RandomizedResponsePairLoss(0.0, 0.1)),
         (PureDP(0.0), None),
         (ApproxDP(0.0, 0.0), None),
         (PureDP(math.inf), ANYTHING),
@@ -94,20 +94,20 @@ ANYTHING = TwoPointLoss(0.0, 1.0)
     ids=repr,
 )
 def test_a_guarantee_has_the_same_loss_in_both_directions(
-    notion: Any, loss: TwoPointLoss | None
+    notion: Any, loss: RandomizedResponsePairLoss | None
 ) -> None:
     assert dominating_pair(notion) == DominatingPair(loss, loss)
 
 
 def test_a_loss_that_may_be_infinite_has_no_line() -> None:
-    assert TwoPointLoss(1.0, 1e-9).out_of_range
-    assert TwoPointLoss(1e-200).out_of_range
-    assert not TwoPointLoss(1.0).out_of_range
+    assert RandomizedResponsePairLoss(1.0, 1e-9).out_of_range
+    assert RandomizedResponsePairLoss(1e-200).out_of_range
+    assert not RandomizedResponsePairLoss(1.0).out_of_range
 
 
 @pytest.mark.parametrize("epsilon", [1e-12, 0.3, 2.0, 50.0, 5000.0])
 def test_the_atoms_are_the_two_outcomes(epsilon: float) -> None:
-    loss = TwoPointLoss(epsilon)
+    loss = RandomizedResponsePairLoss(epsilon)
     atoms = loss.atoms()
     assert atoms.loss.tolist() == [-epsilon, epsilon]
     assert (loss.infimum, loss.supremum) == (-epsilon, epsilon)
@@ -125,7 +125,7 @@ def test_the_atoms_are_the_two_outcomes(epsilon: float) -> None:
 @pytest.mark.parametrize("epsilon", [1e-6, 0.8, 12.0])
 def test_the_line_holds_the_two_outcomes(epsilon: float) -> None:
     c, step, count = 1.5, 0.4, 20
-    rule = TwoPointLoss(epsilon).rule(c, step * count, -36.0)
+    rule = RandomizedResponsePairLoss(epsilon).rule(c, step * count, -36.0)
     assert rule is not None
     found = rule.line(c, step, count)
     with mp.workdps(60):

@@ -4,7 +4,11 @@ import pytest
 from mpmath import mp
 
 import hockeystick as hs
-from hockeystick.privacy_loss import RandomizedResponseLoss, TwoPointLoss, dominating_pair
+from hockeystick.privacy_loss import (
+    RandomizedResponseLoss,
+    RandomizedResponsePairLoss,
+    dominating_pair,
+)
 
 
 def test_delta_of_ten_categories_is_the_known_value() -> None:
@@ -33,7 +37,7 @@ def test_more_categories_cost_less() -> None:
 
 def test_two_categories_are_the_loss_of_a_pure_guarantee() -> None:
     assert dominating_pair(hs.RandomizedResponse(0.8)) == dominating_pair(hs.PureDP(0.8))
-    assert dominating_pair(hs.RandomizedResponse(0.8)).removing == TwoPointLoss(0.8)
+    assert dominating_pair(hs.RandomizedResponse(0.8)).removing == RandomizedResponsePairLoss(0.8)
 
 
 @pytest.mark.parametrize("runs", [2, 7])

@@ -14,7 +14,13 @@ from scipy.stats import binom
 
 import hockeystick as hs
 from hockeystick.precision import shuffled_reports as slow
-from hockeystick.privacy_loss import CellLoss, CoinsLoss, CountLoss, DominatedLoss, dominating_pair
+from hockeystick.privacy_loss import (
+    CellLoss,
+    CountLoss,
+    DominatedLoss,
+    StrongerClonesLoss,
+    dominating_pair,
+)
 from hockeystick.privacy_loss.core.base import PrivacyLoss
 
 # (epsilon of the randomizer, users, epsilons)
@@ -39,7 +45,7 @@ def profile(loss: CellLoss, epsilon: float) -> float:
 def test_the_clones_pair_lies_between_its_two_losses(
     local: float, users: int, epsilons: tuple[float, ...]
 ) -> None:
-    above, below = (CoinsLoss(local, 2, users, side) for side in (True, False))
+    above, below = (StrongerClonesLoss(local, 2, users, side) for side in (True, False))
     for epsilon in epsilons:
         with mp.workdps(40):
             truth = float(slow.clones_delta(mp.mpf(local), users, mp.mpf(epsilon)))
@@ -61,7 +67,7 @@ def test_the_clones_pair_lies_between_its_two_losses(
 def test_others_that_hold_a_third_category_are_known_from_below(
     local: float, categories: int, users: int, epsilons: tuple[float, ...]
 ) -> None:
-    loss = CoinsLoss(local, categories, users, above=False)
+    loss = StrongerClonesLoss(local, categories, users, above=False)
     for epsilon in epsilons:
         with mp.workdps(30):
             args = mp.mpf(local), categories, users, mp.mpf(epsilon)
@@ -131,7 +137,7 @@ def test_no_random_extremal_randomizer_costs_more_than_the_clones(users: int) ->
         matrix = extremal(rng, int(rng.integers(2, 4)), local)
         if matrix.shape[1] ** users > 4000:
             continue
-        loss = CoinsLoss(local, 2, users, above=True)
+        loss = StrongerClonesLoss(local, 2, users, above=True)
         for share in (0.0, 0.3, 0.7, 0.95):
             truth = enumerated(matrix, users, share * local)
             assert truth <= profile(loss, share * local) * (1 + 1e-9) + 1e-13
@@ -162,7 +168,7 @@ def test_next_to_the_randomizers_epsilon_binary_response_attains_the_clones() ->
     local, users = 1.0, 6
     for epsilon in (0.9, 0.99):
         truth = enumerated(response(local, 2), users, epsilon)
-        assert profile(CoinsLoss(local, 2, users, above=True), epsilon) == pytest.approx(
+        assert profile(StrongerClonesLoss(local, 2, users, above=True), epsilon) == pytest.approx(
             truth, rel=1e-9
         )
         count = CountLoss(local, 2, users, shared=True, held=True)
@@ -244,7 +250,7 @@ def by_incomplete_beta(local: float, users: int, epsilon: float) -> float:
 @pytest.mark.parametrize("spreads", [1.0, 3.0, 5.0])
 def test_a_million_users_are_known_to_one_part_in_a_thousand(local: float, spreads: float) -> None:
     users = 10**6
-    above, below = (CoinsLoss(local, 2, users, side) for side in (True, False))
+    above, below = (StrongerClonesLoss(local, 2, users, side) for side in (True, False))
     tau = math.tanh(0.5 * local)
     epsilon = spreads * 2.0 * tau / math.sqrt(users * (1.0 - tau))
     truth = by_incomplete_beta(local, users, epsilon)
@@ -267,6 +273,6 @@ def test_both_ends_of_a_pair_are_known_in_the_losses() -> None:
     found: PrivacyLoss | None = pair.removing
     assert isinstance(found, DominatedLoss)
     assert found == pair.adding
-    assert found.above == CoinsLoss(2.0, 2, 50, above=True)
-    assert isinstance(found.below, CoinsLoss | CountLoss)
+    assert found.above == StrongerClonesLoss(2.0, 2, 50, above=True)
+    assert isinstance(found.below, StrongerClonesLoss | CountLoss)
     assert found.supremum == pytest.approx(2.0, rel=1e-9)

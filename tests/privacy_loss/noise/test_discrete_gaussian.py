@@ -57,7 +57,9 @@ def test_renyi_divergences_stay_below_the_concentrated_line_and_touch_it(sigma: 
 
 
 def test_its_limit_is_that_of_the_chi_square_divergence() -> None:
-    assert DiscreteGaussianLoss(3.0, 2).limit_square == pytest.approx(math.expm1(4 / 9), rel=1e-14)
+    assert DiscreteGaussianLoss(3.0, 2).clt_mu_squared == pytest.approx(
+        math.expm1(4 / 9), rel=1e-14
+    )
 
 
 @pytest.mark.parametrize("sigma", [0.01, 0.5, 6.0, 250.0])

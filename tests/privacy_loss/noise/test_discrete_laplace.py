@@ -6,7 +6,11 @@ import pytest
 from mpmath import mp
 
 import hockeystick as hs
-from hockeystick.privacy_loss import DiscreteLaplaceLoss, TwoPointLoss, dominating_pair
+from hockeystick.privacy_loss import (
+    DiscreteLaplaceLoss,
+    RandomizedResponsePairLoss,
+    dominating_pair,
+)
 
 
 @pytest.mark.parametrize("scale", [0.01, 0.7, 3.0, 1e5])
@@ -29,7 +33,7 @@ def test_the_atoms_are_those_of_the_definition(scale: float, shift: int) -> None
 @pytest.mark.parametrize("scale", [0.3, 3.0, 7.0])
 def test_with_sensitivity_1_it_is_a_binary_randomized_response(scale: float) -> None:
     loss = DiscreteLaplaceLoss(scale, 1)
-    binary = TwoPointLoss(1.0 / scale)
+    binary = RandomizedResponsePairLoss(1.0 / scale)
     for column, other in zip(loss.atoms(), binary.atoms(), strict=True):
         if column is not loss.atoms().error:
             assert column.tolist() == pytest.approx(other.tolist(), rel=1e-15)
@@ -39,7 +43,7 @@ def test_with_sensitivity_1_it_is_a_binary_randomized_response(scale: float) -> 
 
 
 def test_where_the_reciprocal_is_a_decimal_many_runs_have_the_closed_form() -> None:
-    assert dominating_pair(hs.DiscreteLaplace(2.5)).removing == TwoPointLoss(0.4)
+    assert dominating_pair(hs.DiscreteLaplace(2.5)).removing == RandomizedResponsePairLoss(0.4)
     assert dominating_pair(hs.DiscreteLaplace(3.0)).removing == DiscreteLaplaceLoss(3.0, 1)
     noise = hs.epsilon(hs.DiscreteLaplace(2.5) ** 50, delta=1e-6)
     coins = hs.epsilon(hs.RandomizedResponse(0.4) ** 50, delta=1e-6)

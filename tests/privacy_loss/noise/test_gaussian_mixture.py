@@ -123,7 +123,7 @@ def test_the_limit_is_the_chi_square_divergence() -> None:
             return mixed * mixed / alone
 
         truth = float(mp.quad(term, list(range(-20, 26, 2))) - 1)
-    assert loss.limit_square == pytest.approx(truth, rel=1e-12)
+    assert loss.clt_mu_squared == pytest.approx(truth, rel=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -373,7 +373,7 @@ def test_the_limit_is_that_of_the_central_limit_theorem(
     noise: float, scaled: float, mu: float
 ) -> None:
     loss = FixedSizeGaussianLoss(0.01, noise)
-    assert scaled * math.sqrt(loss.limit_square) / 0.01 == pytest.approx(mu, rel=1e-13)
+    assert scaled * math.sqrt(loss.clt_mu_squared) / 0.01 == pytest.approx(mu, rel=1e-13)
 
 
 @pytest.mark.parametrize("noise", [0.3, 5.0, 300.0])
@@ -384,11 +384,11 @@ def test_the_limit_is_the_second_moment_of_the_odds(noise: float) -> None:
         want = mp.quad(
             lambda x: mp.expm1(mu * x) ** 2 * mp.npdf(x + mu / 2), mp.linspace(0, 20 + 3 * mu, 40)
         )
-        assert loss.limit_square == pytest.approx(float(2 * want) * 0.02**2, rel=1e-11)
+        assert loss.clt_mu_squared == pytest.approx(float(2 * want) * 0.02**2, rel=1e-11)
 
 
 def test_a_limit_beyond_floats_is_infinite() -> None:
-    assert FixedSizeGaussianLoss(0.1, 0.02).limit_square == math.inf
+    assert FixedSizeGaussianLoss(0.1, 0.02).clt_mu_squared == math.inf
 
 
 def test_no_answer_costs_an_endless_line() -> None:

@@ -21,10 +21,10 @@ from hockeystick.privacy_loss import (
     Masses,
     NoAnalysisError,
     NoiselessLoss,
+    RandomizedResponsePairLoss,
     SampledGaussianLoss,
     SampledLoss,
     SampledProfiledLoss,
-    TwoPointLoss,
     dominating_pair,
 )
 from hockeystick.privacy_loss.core.uncertain_endpoints import no_atoms
@@ -140,7 +140,7 @@ def test_a_narrow_cell_keeps_its_digits(inner: CellLoss, rate: float, removing: 
 
 @each_rate
 @each_direction
-@pytest.mark.parametrize("inner", [*INNER, TwoPointLoss(1.0)], ids=str)
+@pytest.mark.parametrize("inner", [*INNER, RandomizedResponsePairLoss(1.0)], ids=str)
 def test_cells_and_atoms_add_up_to_one(inner: CellLoss, rate: float, removing: bool) -> None:
     loss = sampled(inner, rate, removing)
     edges = np.concatenate(([-np.inf], inside(inner, rate, removing, 5001), [np.inf]))
@@ -155,7 +155,7 @@ def test_cells_and_atoms_add_up_to_one(inner: CellLoss, rate: float, removing: b
 @each_direction
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 6.0])
 def test_atoms_map_to_atoms(epsilon: float, rate: float, removing: bool) -> None:
-    atoms = sampled(TwoPointLoss(epsilon), rate, removing).atoms()
+    atoms = sampled(RandomizedResponsePairLoss(epsilon), rate, removing).atoms()
     with mp.workdps(50):
         p, e = mp.mpf(repr(rate)), mp.mpf(repr(epsilon))
         high = 1 / (1 + mp.exp(-e))
@@ -308,7 +308,10 @@ def test_removing_a_loss_of_nothing_known_keeps_its_profile_out() -> None:
         (
             hs.PureDP(0.5),
             DominatingPair(
-                *(SampledAtomsLoss(TwoPointLoss(0.5), 0.25, side) for side in (True, False))
+                *(
+                    SampledAtomsLoss(RandomizedResponsePairLoss(0.5), 0.25, side)
+                    for side in (True, False)
+                )
             ),
         ),
     ],

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mpmath import mp
 
 import hockeystick as hs
-from hockeystick.privacy_loss import DominatingPair, TwoPointLoss, dominating_pair
+from hockeystick.privacy_loss import DominatingPair, RandomizedResponsePairLoss, dominating_pair
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
 from hockeystick.privacy_loss.guarantees.bounded_range import BoundedRangeLoss
 
@@ -46,17 +46,21 @@ def test_no_flip_between_neighbours_exceeds_the_upper_loss(seed: int) -> None:
     scores = rng.normal(0.0, 2.0, 4)
     p, q = flipped(scores, epsilon), flipped(scores + rng.choice([-1.0, 1.0], 4), epsilon)
     bound = loss_of(hs.PermuteAndFlip(epsilon)).above
-    assert bound == TwoPointLoss(epsilon)
+    assert bound == RandomizedResponsePairLoss(epsilon)
     for at in (0.0, 0.3, 0.8, 1.0):
         grown = mp.exp(at * epsilon)
         delta = mp.fsum(max(a - grown * b, 0) for a, b in zip(p, q, strict=True))
-        assert delta <= TwoPointLoss(epsilon).delta(mp.mpf(at * epsilon), 1) + mp.mpf(10) ** -14
+        assert (
+            delta
+            <= RandomizedResponsePairLoss(epsilon).delta(mp.mpf(at * epsilon), 1)
+            + mp.mpf(10) ** -14
+        )
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_two_candidates_that_change_places_are_the_lower_loss_of_flips(epsilon: float) -> None:
     attained = loss_of(hs.PermuteAndFlip(epsilon)).attained
-    assert isinstance(attained, TwoPointLoss)
+    assert isinstance(attained, RandomizedResponsePairLoss)
     with mp.workdps(400):
         better, worse = flipped([1, 0], epsilon)
         truth = mp.log(better / worse)
@@ -69,8 +73,8 @@ def test_two_candidates_that_change_places_are_the_lower_loss_of_laplace_noise(
     epsilon: float,
 ) -> None:
     loss = loss_of(hs.ReportNoisyMax(epsilon, "laplace"))
-    assert loss.above == TwoPointLoss(epsilon)
-    assert isinstance(loss.attained, TwoPointLoss)
+    assert loss.above == RandomizedResponsePairLoss(epsilon)
+    assert isinstance(loss.attained, RandomizedResponsePairLoss)
     with mp.workdps(30):
         scale = 2 / mp.mpf(epsilon)
 
@@ -89,7 +93,7 @@ def test_two_candidates_that_change_places_are_the_lower_loss_of_laplace_noise(
 @pytest.mark.parametrize("epsilon", [800.0, 1e5])
 def test_far_apart_candidates_hardly_ever_change_places(epsilon: float) -> None:
     attained = loss_of(hs.ReportNoisyMax(epsilon, "laplace")).attained
-    assert isinstance(attained, TwoPointLoss)
+    assert isinstance(attained, RandomizedResponsePairLoss)
     truth = 0.5 * epsilon - math.log(0.25 * (2.0 + 0.5 * epsilon))
     assert attained.epsilon == pytest.approx(truth, rel=1e-12)
 
@@ -105,7 +109,7 @@ def test_gumbel_and_exponential_noise_are_the_mechanisms_that_they_are() -> None
     "kind", [hs.PermuteAndFlip, hs.ReportNoisyMax, lambda e: hs.ReportNoisyMax(e, "laplace")]
 )
 def test_epsilon_0_and_inf_are_the_ends(kind: Any) -> None:
-    anything = TwoPointLoss(0.0, 1.0)
+    anything = RandomizedResponsePairLoss(0.0, 1.0)
     assert dominating_pair(kind(0.0)) == DominatingPair(None, None)
     assert dominating_pair(kind(math.inf)) == DominatingPair(anything, anything)
 

@@ -18,7 +18,7 @@ from hockeystick.privacy_loss import (
     FoldedGaussianLoss,
     FoldedLaplaceLoss,
     PrivacyLoss,
-    TwoPointLoss,
+    RandomizedResponsePairLoss,
     UnknownLoss,
     dominating_pair,
 )
@@ -189,7 +189,7 @@ def test_the_lower_loss_is_one_query_halfway(kind: str, scales: tuple[float, flo
         *scales, threshold_noise=threshold, query_noise=query, queries=queries
     )
     attained = loss_of(mechanism).attained
-    assert isinstance(attained, TwoPointLoss)
+    assert isinstance(attained, RandomizedResponsePairLoss)
     p, q = pair_of(kind, "one", scales)
     assert float(mp.log(p[0] / q[0])) == pytest.approx(float(attained.epsilon), rel=1e-9)
     assert float(mp.log(q[1] / p[1])) == pytest.approx(float(attained.epsilon), rel=1e-9)
@@ -198,8 +198,8 @@ def test_the_lower_loss_is_one_query_halfway(kind: str, scales: tuple[float, flo
 def test_equal_scales_are_the_limit_of_unequal_ones() -> None:
     equal = loss_of(hs.AboveThreshold(1.7, 1.7)).attained
     close = loss_of(hs.AboveThreshold(1.7, 1.7000000000001)).attained
-    assert isinstance(equal, TwoPointLoss)
-    assert isinstance(close, TwoPointLoss)
+    assert isinstance(equal, RandomizedResponsePairLoss)
+    assert isinstance(close, RandomizedResponsePairLoss)
     assert float(equal.epsilon) == pytest.approx(float(close.epsilon), rel=1e-12)
 
 
@@ -387,7 +387,7 @@ def test_edges(kind: str) -> None:
         assert isinstance(alone, FirstOfManyLoss)
         assert alone.flat == pytest.approx(0.125)
     else:
-        assert alone == DominatedLoss(TwoPointLoss(0.5), None)
+        assert alone == DominatedLoss(RandomizedResponsePairLoss(0.5), None)
 
 
 @pytest.mark.parametrize("scales", [(0.0, 1.0), (1.0, 0.0)])

@@ -20,7 +20,7 @@ from hockeystick.privacy_loss import (
     GaussianLoss,
     LaplaceLoss,
     ProfiledLoss,
-    TwoPointLoss,
+    RandomizedResponsePairLoss,
     dominating_pair,
 )
 from hockeystick.privacy_loss.selection.sparse_vector import UnknownLoss
@@ -202,7 +202,7 @@ def test_the_best_of_pure_runs_is_pure(count: RunCount, epsilon: float) -> None:
     least = min((2 + count.eta) * epsilon, by_runs)
     assert epsilon < loss.supremum <= least * (1 + 1e-14)
     for c in ORDERS:
-        assert upper(loss, c) <= upper(TwoPointLoss(loss.supremum), c) * (1 + 1e-14)
+        assert upper(loss, c) <= upper(RandomizedResponsePairLoss(loss.supremum), c) * (1 + 1e-14)
 
 
 def test_geometric_stopping_of_pure_runs_costs_three_times_as_much_as_liu_and_talwar_say() -> None:

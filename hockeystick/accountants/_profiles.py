@@ -33,16 +33,16 @@ Function: TypeAlias = Callable[["mpf", int], "mpf"]
 class ExactProfile(ABC):
     """delta(epsilon) and its inverse, to mpmath's current precision.
 
-    ``nudge`` = 1 or -1 moves each parameter by one unit in the last place to the less or the more
-    private side, to cover every reading of it.
+    ``perturbation`` = 1 or -1 moves each parameter by one unit in the last place to the less or the
+    more private side, to cover every reading of it.
     """
 
     @abstractmethod
-    def delta(self, epsilon: mpf, nudge: int) -> mpf:
+    def delta(self, epsilon: mpf, perturbation: int) -> mpf:
         """Return delta at an ``epsilon >= 0``."""
 
     @abstractmethod
-    def epsilon(self, delta: mpf, nudge: int) -> mpf:
+    def epsilon(self, delta: mpf, perturbation: int) -> mpf:
         """Return the least ``epsilon >= 0`` with at most this ``delta > 0``."""
 
 
@@ -53,41 +53,43 @@ class SmoothProfile(ExactProfile):
 
     function: Function
 
-    def delta(self, epsilon: mpf, nudge: int) -> mpf:
+    def delta(self, epsilon: mpf, perturbation: int) -> mpf:
         """Return the function's value."""
-        return self.function(epsilon, nudge)
+        return self.function(epsilon, perturbation)
 
-    def epsilon(self, delta: mpf, nudge: int) -> mpf:
+    def epsilon(self, delta: mpf, perturbation: int) -> mpf:
         """Return the root of ``ln delta(epsilon) = ln delta``."""
-        return _root(lambda epsilon: self.function(epsilon, nudge), delta)
+        return _root(lambda epsilon: self.function(epsilon, perturbation), delta)
 
 
 @final
 @dataclass(frozen=True)
 class MeasuredProfile(ExactProfile):
-    """A profile known by its ends at floats; a nudge reads the lower or the upper one."""
+    """A profile known by its ends at floats; a perturbation reads the lower or the upper one."""
 
     loss: ProfileLoss
 
-    def delta(self, epsilon: mpf, nudge: int) -> mpf:
+    def delta(self, epsilon: mpf, perturbation: int) -> mpf:
         """Return the end, or the estimate."""
-        return self.loss.delta(epsilon, nudge)
+        return self.loss.delta(epsilon, perturbation)
 
-    def epsilon(self, delta: mpf, nudge: int) -> mpf:
+    def epsilon(self, delta: mpf, perturbation: int) -> mpf:
         """Return by bisection where the end falls to delta, on its safe side; inf if nowhere."""
         from mpmath import mp
 
-        if self.delta(mp.zero, nudge) <= delta:
+        if self.delta(mp.zero, perturbation) <= delta:
             return mp.zero
         low, high = 0.0, 1.0
-        while self.delta(high, nudge) > delta:
+        while self.delta(high, perturbation) > delta:
             if high > _FARTHEST:
-                return mp.mpf(high) if nudge < 0 else mp.inf
+                return mp.mpf(high) if perturbation < 0 else mp.inf
             low, high = high, 2.0 * high
         while high - low > 2.0 * math.ulp(high):
             middle = 0.5 * (low + high)
-            low, high = (middle, high) if self.delta(middle, nudge) > delta else (low, middle)
-        return mp.mpf(low if nudge < 0 else high)
+            low, high = (
+                (middle, high) if self.delta(middle, perturbation) > delta else (low, middle)
+            )
+        return mp.mpf(low if perturbation < 0 else high)
 
 
 class _Atoms(NamedTuple):
@@ -119,19 +121,19 @@ class AtomicProfile(ExactProfile):
         sizes = (count * Fraction(repr(loss.epsilon)) for loss, count in self._terms)
         return sum(sizes, Fraction(0))
 
-    def delta(self, epsilon: mpf, nudge: int) -> mpf:
+    def delta(self, epsilon: mpf, perturbation: int) -> mpf:
         """Return ``own - e^eps other`` of the atoms above epsilon."""
-        atoms = self._atoms(nudge)
+        atoms = self._atoms(perturbation)
         with working_digits(atoms.digits):
             above = bisect_left(atoms.losses, -epsilon, key=lambda loss: -loss)
             value = _between(atoms, above, epsilon)
         return +value
 
-    def epsilon(self, delta: mpf, nudge: int) -> mpf:
+    def epsilon(self, delta: mpf, perturbation: int) -> mpf:
         """Return ``ln((own - delta) / other)`` on the piece where delta is reached."""
         from mpmath import mp
 
-        atoms = self._atoms(nudge)
+        atoms = self._atoms(perturbation)
         with working_digits(atoms.digits):
             if _between(atoms, len(atoms.losses), mp.zero) <= delta:
                 return mp.zero
@@ -143,18 +145,18 @@ class AtomicProfile(ExactProfile):
             value = mp.log((atoms.own[last] - delta) / atoms.other[last])
         return +value
 
-    def _atoms(self, nudge: int) -> _Atoms:
+    def _atoms(self, perturbation: int) -> _Atoms:
         """Return the atoms for mpmath's current precision."""
         from mpmath import mp
 
         least = min(loss.epsilon for loss, _ in self._terms)
         wanted = mp.dps + _SPARE_DIGITS + max(0, math.ceil(-math.log10(least)))
-        if (nudge, wanted) not in self._known:
+        if (perturbation, wanted) not in self._known:
             with working_digits(wanted):
-                self._known[nudge, wanted] = self._summed(nudge, wanted)
-        return self._known[nudge, wanted]
+                self._known[perturbation, wanted] = self._summed(perturbation, wanted)
+        return self._known[perturbation, wanted]
 
-    def _summed(self, nudge: int, digits: int) -> _Atoms:
+    def _summed(self, perturbation: int, digits: int) -> _Atoms:
         """Return the positive losses with the sums of the probabilities from the largest on."""
         from mpmath import mp
 
@@ -162,7 +164,7 @@ class AtomicProfile(ExactProfile):
 
         atoms = [(mp.zero, mp.one)]
         for term, count in self._terms:
-            runs = _binomial(exact(term.epsilon) * (1 + nudge * ULP), count)
+            runs = _binomial(exact(term.epsilon) * (1 + perturbation * ULP), count)
             atoms = [(loss + x, p * q) for loss, p in atoms for x, q in runs]
         kept = sorted((atom for atom in atoms if atom[0] > 0), key=lambda atom: -atom[0])
         own = accumulate(p for _, p in kept)
@@ -181,8 +183,8 @@ def gaussian_profile(gaussians: Sequence[tuple[GaussianLoss, int]]) -> SmoothPro
         squares = (count * reciprocal(loss.noise_multiplier) ** 2 for loss, count in gaussians)
         return mp.sqrt(mp.fsum(squares))
 
-    def profile(epsilon: mpf, nudge: int) -> mpf:
-        return gaussian_delta(epsilon, mu(mp.prec) * (1 + nudge * ULP))
+    def profile(epsilon: mpf, perturbation: int) -> mpf:
+        return gaussian_delta(epsilon, mu(mp.prec) * (1 + perturbation * ULP))
 
     return SmoothProfile(profile)
 

@@ -21,8 +21,8 @@ from typing import Final, TypeAlias
 from hockeystick.accountants._interval import Interval, down, up
 from hockeystick.privacy_loss import (
     Composition,
+    FloatAndDecimal,
     ProfileLoss,
-    Readings,
     Terms,
     largest_loss,
     least_largest_loss,
@@ -50,7 +50,7 @@ class InfinityMass:
 
     low: float
     high: float
-    exact: Readings | None
+    exact: FloatAndDecimal | None
     least_largest: float
     largest: float
 
@@ -83,7 +83,7 @@ class InfinityMass:
     def _left(self, delta: float) -> tuple[float, float]:
         """Return what of a delta is left for the rest, between two ends; 0 only if exactly that."""
         if self.exact is not None:
-            asked = Readings.of(delta)
+            asked = FloatAndDecimal.of(delta)
             left = sorted((d - s) / (1 - s) for d, s in zip(asked, self.exact, strict=True))
             return _outward(left[0], -1.0), _outward(left[1], 1.0)
         if self.high < math.log1p(-delta) * (1.0 + _SLACK):
@@ -118,13 +118,13 @@ def split_infinity(terms: Terms) -> tuple[InfinityMass | None, Terms]:
     )
 
 
-def _together(masses: list[tuple[Readings, int]]) -> Readings | None:
+def _together(masses: list[tuple[FloatAndDecimal, int]]) -> FloatAndDecimal | None:
     """Return s exactly, None where there are too many runs or one is surely infinite."""
     if sum(count for _, count in masses) > _FEW or any(1 in mass for mass, _ in masses):
         return None
     one = Fraction(1)
     kept = ([(1 - mass[k]) ** count for mass, count in masses] for k in (0, 1))
-    return Readings(*(one - math.prod(two, start=one) for two in kept))
+    return FloatAndDecimal(*(one - math.prod(two, start=one) for two in kept))
 
 
 def _outward(value: Fraction, side: float) -> float:

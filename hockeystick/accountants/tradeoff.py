@@ -223,8 +223,11 @@ def profile_of_one(loss: PrivacyLoss) -> Profile | None:
 
 @profile_of_one.register
 def _(loss: SampledGaussianLoss) -> Profile:
-    def profile(nudge: float) -> Profile:
-        inner, rate = GaussianProfile(loss.mu * nudge), min(float(loss.rate) * nudge, 1.0)
+    def profile(perturbation: float) -> Profile:
+        inner, rate = (
+            GaussianProfile(loss.mu * perturbation),
+            min(float(loss.rate) * perturbation, 1.0),
+        )
         return SampledProfile(inner, rate) if loss.removing else SwappedSampledProfile(inner, rate)
 
     return WiderProfile(profile(_LESS), profile(_MORE))
@@ -233,15 +236,19 @@ def _(loss: SampledGaussianLoss) -> Profile:
 @profile_of_one.register
 def _(loss: FixedSizeGaussianLoss) -> Profile:
     low, high = (
-        SampledProfile(GaussianProfile(loss.mu * nudge), min(float(loss.rate) * nudge, 1.0))
-        for nudge in (_LESS, _MORE)
+        SampledProfile(
+            GaussianProfile(loss.mu * perturbation), min(float(loss.rate) * perturbation, 1.0)
+        )
+        for perturbation in (_LESS, _MORE)
     )
     return WiderProfile(low, high)
 
 
 @profile_of_one.register
 def _(loss: LaplaceLoss) -> Profile:
-    low, high = (LaplaceProfile(float(loss.scale) * nudge) for nudge in (_MORE, _LESS))
+    low, high = (
+        LaplaceProfile(float(loss.scale) * perturbation) for perturbation in (_MORE, _LESS)
+    )
     return WiderProfile(low, high)
 
 

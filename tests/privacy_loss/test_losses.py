@@ -131,9 +131,9 @@ def test_adding_loses_nothing_beyond_its_supremum(p: float) -> None:
     ],
     ids=str,
 )
-def test_a_nudge_moves_delta_to_the_side_it_says(loss: Any) -> None:
+def test_a_perturbation_moves_delta_to_the_side_it_says(loss: Any) -> None:
     with mp.workdps(40):
-        more, here, less = (loss.delta(mp.mpf("0.05"), nudge) for nudge in (1, 0, -1))
+        more, here, less = (loss.delta(mp.mpf("0.05"), perturbation) for perturbation in (1, 0, -1))
     assert less <= here <= more
 
 

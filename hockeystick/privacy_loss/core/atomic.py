@@ -210,8 +210,8 @@ class FewAtoms(AtomicLoss):
     __slots__ = ()
 
     @abstractmethod
-    def listed(self, nudge: int = 0) -> AtomList:
-        """Return the atoms, ascending, by mpmath to its precision; ``nudge`` as in ``delta``."""
+    def listed(self, perturbation: int = 0) -> AtomList:
+        """Return the atoms, ascending, by mpmath to its precision; as in ``delta``."""
 
     def atoms(self) -> Atoms:
         """Return the atoms, each rounded from more digits."""
@@ -227,14 +227,14 @@ class FewAtoms(AtomicLoss):
         """The largest loss, rounded up."""
         return math.nextafter(float(self.atoms().loss[-1]), math.inf)
 
-    def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
+    def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return ``sum p (1 - e^(epsilon - loss))`` over the losses above epsilon."""
         from mpmath import mp
 
         from hockeystick.precision.atoms import delta
 
         with mp.extraprec(_GUARD):
-            value = delta(self.listed(nudge), epsilon)
+            value = delta(self.listed(perturbation), epsilon)
         return +value
 
 

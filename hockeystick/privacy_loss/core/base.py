@@ -34,19 +34,19 @@ class Ball(NamedTuple):
     radius: float
 
 
-class Readings(NamedTuple):
+class FloatAndDecimal(NamedTuple):
     """A number exactly: of floats, and of the decimals that they print as."""
 
     binary: Fraction
     decimal: Fraction
 
     @classmethod
-    def of(cls, value: float | Fraction) -> Readings:
+    def of(cls, value: float | Fraction) -> FloatAndDecimal:
         """Return the readings of a float, or a fraction as itself."""
         return cls(Fraction(value), value if isinstance(value, Fraction) else Fraction(repr(value)))
 
 
-NOTHING: Final = Readings(Fraction(0), Fraction(0))
+NOTHING: Final = FloatAndDecimal(Fraction(0), Fraction(0))
 
 
 class ContourValues(NamedTuple):
@@ -88,7 +88,7 @@ class PrivacyLoss(ABC):
         """Return ``K(c)`` at a real ``c > 0`` with a proven error."""
 
     @property
-    def infinity_mass(self) -> Readings:
+    def infinity_mass(self) -> FloatAndDecimal:
         """The probability that the loss is infinite."""
         return NOTHING
 
@@ -141,11 +141,12 @@ class ProfiledLoss(PrivacyLoss):
     __slots__ = ()
 
     @abstractmethod
-    def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
+    def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return the hockey-stick divergence of one run, to mpmath's current precision.
 
-        Parameters mean the decimals that they print as; ``nudge`` = 1 or -1 moves each by one unit
-        in the last place to the less or the more private side, to cover every other reading.
+        Parameters mean the decimals that they print as; ``perturbation`` = 1 or -1 moves each by
+        one unit in the last place to the less or the more private side, to cover every other
+        reading.
         """
 
 

@@ -11,9 +11,9 @@ from hockeystick.privacy_loss.core.base import (
     NOTHING,
     Ball,
     CGFEstimate,
+    FloatAndDecimal,
     PrivacyLoss,
     ProfiledLoss,
-    Readings,
 )
 from hockeystick.privacy_loss.core.rates import (
     complement_bounds,
@@ -75,9 +75,9 @@ class NoiselessLoss(ProfiledLoss):
     removing: bool
 
     @property
-    def infinity_mass(self) -> Readings:
+    def infinity_mass(self) -> FloatAndDecimal:
         """The rate when removing; when adding 0, unless the record is in every sample."""
-        return Readings.of(self.rate) if self.removing or self.rate == 1 else NOTHING
+        return FloatAndDecimal.of(self.rate) if self.removing or self.rate == 1 else NOTHING
 
     @property
     def finite(self) -> PrivacyLoss | None:
@@ -116,11 +116,11 @@ class NoiselessLoss(ProfiledLoss):
             return math.inf
         return largest_when_adding(self.rate)
 
-    def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
+    def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return p (removing) or (1 - exp(eps) (1 - p))_+ (adding), for epsilon >= 0."""
         from mpmath import mp
 
         from hockeystick.precision.profiles import exact
 
-        p = min(exact(self.rate) * (1 + nudge * mp.mpf(2) ** -52), 1)
+        p = min(exact(self.rate) * (1 + perturbation * mp.mpf(2) ** -52), 1)
         return p if self.removing else max(mp.zero, 1 - mp.exp(epsilon) * (1 - p))

@@ -146,7 +146,7 @@ class ObservedMixtureLoss(_Mixture):
 class ObservedMixtureProfiledLoss(_Mixture, ProfiledLoss):
     """A ``ObservedMixtureLoss`` with exact weights of losses whose profiles have closed forms."""
 
-    def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
+    def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return ``sum w_i delta_i(epsilon)``."""
         from mpmath import mp
 
@@ -157,7 +157,7 @@ class ObservedMixtureProfiledLoss(_Mixture, ProfiledLoss):
                 if loss is None:
                     total += chance * max(-mp.expm1(epsilon), 0)
                 else:
-                    total += chance * cast(ProfiledLoss, loss).delta(epsilon, nudge)
+                    total += chance * cast(ProfiledLoss, loss).delta(epsilon, perturbation)
         return +total
 
 

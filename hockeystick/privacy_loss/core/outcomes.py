@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.core.atomic import FewAtoms
-from hockeystick.privacy_loss.core.base import NOTHING, Ball, CGFEstimate, PrivacyLoss, Readings
+from hockeystick.privacy_loss.core.base import (
+    NOTHING,
+    Ball,
+    CGFEstimate,
+    FloatAndDecimal,
+    PrivacyLoss,
+)
 from hockeystick.privacy_loss.core.registry import DominatingPair
 
 if TYPE_CHECKING:
@@ -60,13 +66,13 @@ class OutcomesLoss(FewAtoms):
         """The least loss, rounded down."""
         return _beyond(float(self.atoms().loss[0]), self.off, -1.0)
 
-    def listed(self, nudge: int = 0) -> AtomList:
-        """Return the atoms by mpmath; a nudge moves them to the other readings."""
+    def listed(self, perturbation: int = 0) -> AtomList:
+        """Return the atoms by mpmath; a perturbation moves them outward."""
         from mpmath import mp
 
         own = sum((p for p, _ in self.masses), Fraction(0))
         other = sum((q for _, q in self.masses), Fraction(0))
-        off, found = nudge * 2 * mp.mpf(self.off), []
+        off, found = perturbation * 2 * mp.mpf(self.off), []
         for p, q in self.masses:
             ratio = p * other / (q * own)
             found.append((_log(ratio) + 2 * off, _quotient(p / own) * (1 + off)))
@@ -82,12 +88,12 @@ class PartlyInfiniteLoss(PrivacyLoss):
     """
 
     common: OutcomesLoss | None
-    infinite: Readings
+    infinite: FloatAndDecimal
     ratio: Fraction
     off: float
 
     @property
-    def infinity_mass(self) -> Readings:
+    def infinity_mass(self) -> FloatAndDecimal:
         """The mass s."""
         return self.infinite
 
@@ -163,7 +169,9 @@ def _partly(
     common: OutcomesLoss | None, outcomes: Outcomes
 ) -> OutcomesLoss | PartlyInfiniteLoss | None:
     """Return the loss of P against Q, given that of the outcomes that both have."""
-    infinity_mass = Readings(*(_alone(masses) for masses in (outcomes.binary, outcomes.decimal)))
+    infinity_mass = FloatAndDecimal(
+        *(_alone(masses) for masses in (outcomes.binary, outcomes.decimal))
+    )
     other_mass = _alone(outcomes.inverse().decimal)
     if infinity_mass == NOTHING and other_mass == 0:
         return common

@@ -160,9 +160,9 @@ class SymmetrizedLoss(_Symmetrized):
 class SymmetrizedProfiledLoss(_Symmetrized, ProfiledLoss):
     """A ``SymmetrizedLoss`` of a loss whose profile has a closed form."""
 
-    def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
+    def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return the profile, for epsilon >= 0."""
-        return cast(ProfiledLoss, self.one).delta(epsilon, nudge)
+        return cast(ProfiledLoss, self.one).delta(epsilon, perturbation)
 
 
 def symmetrized(one: CellLoss, surely: PrivacyLoss | None, *, profiled: bool = True) -> CellLoss:

@@ -75,13 +75,13 @@ class BoundedRangeLoss(CellLoss, ProfiledLoss):
         half = 0.5 * self.epsilon
         return RandomizedResponsePairLoss(half) if half > 0.0 else None
 
-    def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
+    def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return ``(1 - exp((eps - e)/2))^2 / (1 - exp(-e))``, for any real epsilon."""
         from mpmath import mp
 
         from hockeystick.precision.profiles import exact
 
-        own = exact(self.epsilon) * (1 + nudge * mp.mpf(_ULP))
+        own = exact(self.epsilon) * (1 + perturbation * mp.mpf(_ULP))
         if epsilon >= own:
             return mp.zero
         if epsilon <= -own:

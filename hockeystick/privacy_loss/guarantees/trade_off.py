@@ -90,18 +90,18 @@ class ProfileLoss(CurveLoss, ProfiledLoss):
         """Where the profile is proven to be above 0 still; infinite where it never falls there."""
         return epsilon_interval(self.profile, 0.0)[0]
 
-    def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
-        """Return the profile's estimate, or with a nudge its lower or upper end, as a float's."""
+    def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
+        """Return the estimate, or with a perturbation the lower or the upper end, of a float."""
         import numpy as np
         from mpmath import mp
 
         at = float(epsilon)
-        if nudge:
-            at = max(math.nextafter(at, -math.inf * nudge), 0.0)
-        if at > _FARTHEST and nudge < 0:
+        if perturbation:
+            at = max(math.nextafter(at, -math.inf * perturbation), 0.0)
+        if at > _FARTHEST and perturbation < 0:
             return mp.zero
         values = self.profile.at(np.array([min(at, _FARTHEST)]))
-        return mp.mpf(float((values.estimate, values.upper, values.lower)[nudge][0]))
+        return mp.mpf(float((values.estimate, values.upper, values.lower)[perturbation][0]))
 
     def bound(self, c: float) -> float:
         """Return ``ln(1 + c (c+1) (both integrals))`` on the grid, rounded up."""

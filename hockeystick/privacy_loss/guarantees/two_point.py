@@ -12,7 +12,7 @@ from hockeystick.privacy_loss.core.base import (
     Atoms,
     Ball,
     CGFEstimate,
-    Readings,
+    FloatAndDecimal,
 )
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
 
@@ -68,9 +68,9 @@ class RandomizedResponsePairLoss(AtomicLoss):
         return math.log1p(2.0 * math.sinh(high) * math.sinh(low) / math.cosh(high - low))
 
     @property
-    def infinity_mass(self) -> Readings:
+    def infinity_mass(self) -> FloatAndDecimal:
         """The probability of a failure."""
-        return Readings.of(self.failure)
+        return FloatAndDecimal.of(self.failure)
 
     @property
     def finite(self) -> RandomizedResponsePairLoss | None:
@@ -109,13 +109,13 @@ class RandomizedResponsePairLoss(AtomicLoss):
         part = three_points(exact(self.epsilon), mp.zero)[first : first + count]
         return [loss for loss, _ in part], [mass for _, mass in part]
 
-    def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
+    def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return ``failure + (1 - failure) (e^eps - e^epsilon)_+ / (1 + e^eps)``."""
         from mpmath import mp
 
         from hockeystick.precision.profiles import exact
 
-        own, failure = (exact(v) * (1 + nudge * _ULP) for v in (self.epsilon, self.failure))
+        own, failure = (exact(v) * (1 + perturbation * _ULP) for v in (self.epsilon, self.failure))
         failure = min(failure, mp.one)
         if epsilon >= own:
             return failure

@@ -45,12 +45,12 @@ class RandomizedResponseLoss(FewAtoms):
         """``eps``."""
         return self.epsilon
 
-    def listed(self, nudge: int = 0) -> AtomList:
+    def listed(self, perturbation: int = 0) -> AtomList:
         """Return the atoms by mpmath."""
         from hockeystick.precision.atoms import randomized_response
         from hockeystick.precision.profiles import exact
 
-        return randomized_response(exact(self.epsilon) * (1 + nudge * _ULP), self.categories)
+        return randomized_response(exact(self.epsilon) * (1 + perturbation * _ULP), self.categories)
 
 
 @dominating_pair.register

@@ -72,22 +72,22 @@ class AtomListLoss(CellLoss, ProfiledLoss):
         none = np.full(len(edges) - 1, -np.inf)
         return Masses(none, none.copy(), np.zeros(none.size))
 
-    def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
+    def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return ``sum p (1 - e^(epsilon - loss))`` over the atoms above epsilon, as a float's.
 
-        With a nudge of 1 or -1 it is a bound: all that rounding may have moved lies inside.
+        With a perturbation of 1 or -1 it is a bound: all that rounding may have moved lies inside.
         """
         import numpy as np
         from mpmath import mp
 
         atoms = self.atoms()
         at = float(epsilon)
-        at -= nudge * 8.0 * _ULP * (abs(at) + self.supremum)
+        at -= perturbation * 8.0 * _ULP * (abs(at) + self.supremum)
         from_here = int(np.searchsorted(atoms.loss, at, side="right"))
         loss, log_p, error = (column[from_here:] for column in atoms)
-        each = np.exp(log_p + nudge * (error + 8.0 * _ULP * (1.0 + np.abs(log_p))))
+        each = np.exp(log_p + perturbation * (error + 8.0 * _ULP * (1.0 + np.abs(log_p))))
         total = float((each * -np.expm1(at - loss)).sum())
-        return mp.mpf(total * (1.0 + nudge * _ULP * (loss.size + 16.0)))
+        return mp.mpf(total * (1.0 + perturbation * _ULP * (loss.size + 16.0)))
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return K and two derivatives by sums over the atoms."""

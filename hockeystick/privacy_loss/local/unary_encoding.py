@@ -38,12 +38,12 @@ class UnaryEncodingLoss(FewAtoms):
         """``eps``."""
         return self.epsilon
 
-    def listed(self, nudge: int = 0) -> AtomList:
+    def listed(self, perturbation: int = 0) -> AtomList:
         """Return the atoms by mpmath."""
         from hockeystick.precision.atoms import binary_runs, optimized_unary
         from hockeystick.precision.profiles import exact
 
-        epsilon = exact(self.epsilon) * (1 + nudge * _ULP)
+        epsilon = exact(self.epsilon) * (1 + perturbation * _ULP)
         return optimized_unary(epsilon) if self.optimized else binary_runs(epsilon / 2, 2)
 
 
@@ -61,7 +61,7 @@ class RAPPORLoss(FewAtoms):
     flip: float
     bits: int
 
-    def listed(self, nudge: int = 0) -> AtomList:
+    def listed(self, perturbation: int = 0) -> AtomList:
         """Return the atoms by mpmath."""
         from mpmath import mp
 
@@ -70,7 +70,7 @@ class RAPPORLoss(FewAtoms):
 
         # ln(2/f - 1) loses what f is below 1.
         with mp.extraprec(64):
-            flip = min(exact(self.flip) * (1 - nudge * _ULP), 1)
+            flip = min(exact(self.flip) * (1 - perturbation * _ULP), 1)
             each = 2 * mp.atanh(1 - flip)
         return binary_runs(each, self.bits)
 

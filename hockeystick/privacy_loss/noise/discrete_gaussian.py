@@ -100,7 +100,7 @@ class DiscreteGaussianLoss(AtomicLoss):
         exponent = 2.0 * float(self.sensitivity**2 * self.half)
         return math.expm1(exponent) if exponent < 700.0 else math.inf
 
-    def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
+    def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return ``T(k0) - e^eps T(k0 + D)``; nudged, the worst or the best reading of sigma.
 
         Whether delta falls with sigma everywhere is not proven, so that each reading is tried.
@@ -108,10 +108,10 @@ class DiscreteGaussianLoss(AtomicLoss):
         from hockeystick.precision.integer_noise import discrete_gaussian_delta
 
         sigma = Fraction(repr(self.sigma))
-        moves = (0,) if nudge == 0 else (-1, 0, 1)
+        moves = (0,) if perturbation == 0 else (-1, 0, 1)
         readings = (sigma * (1 + move * Fraction(_ULP)) for move in moves)
         values = [discrete_gaussian_delta(epsilon, one, self.sensitivity) for one in readings]
-        return max(values) if nudge > 0 else min(values)
+        return max(values) if perturbation > 0 else min(values)
 
     def _moment(self, c: float) -> _Moment:
         """Return K in two parts, with derivatives."""

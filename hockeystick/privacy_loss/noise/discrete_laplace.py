@@ -56,11 +56,11 @@ class DiscreteLaplaceLoss(AtomicLoss):
         scale = Fraction(repr(self.scale))
         return discrete_laplace_nodes(scale, self.sensitivity, first, count)
 
-    def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
+    def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return the profile, by geometric sums."""
         from hockeystick.precision.integer_noise import discrete_laplace_delta
 
-        scale = Fraction(repr(self.scale)) * (1 - nudge * Fraction(_ULP))
+        scale = Fraction(repr(self.scale)) * (1 - perturbation * Fraction(_ULP))
         return discrete_laplace_delta(epsilon, scale, self.sensitivity)
 
 

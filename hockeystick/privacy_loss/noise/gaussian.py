@@ -97,11 +97,13 @@ class GaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
         log_q, error_q = log_masses(gaussian_edges(edges, self.mu, -1.0))
         return Masses(log_p, log_q, np.maximum(error_p, error_q))
 
-    def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
+    def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return Phi(mu/2 - eps/mu) - exp(eps) Phi(-mu/2 - eps/mu)."""
         from hockeystick.precision.profiles import gaussian_delta, reciprocal
 
-        return gaussian_delta(epsilon, reciprocal(self.noise_multiplier) * (1 + nudge * _ULP))
+        return gaussian_delta(
+            epsilon, reciprocal(self.noise_multiplier) * (1 + perturbation * _ULP)
+        )
 
     def quadrature_available(self, c: float) -> bool:
         """Every c is in reach."""

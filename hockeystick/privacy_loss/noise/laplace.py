@@ -139,13 +139,13 @@ class LaplaceLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
         real, _, error = self.line(c, 0.0, 1)
         return Ball(float(real[0]), float(error[0]))
 
-    def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
+    def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return ``(1 - exp((eps - e)/2))_+``, for epsilon >= 0."""
         from mpmath import mp
 
         from hockeystick.precision.profiles import reciprocal
 
-        end = reciprocal(self.scale) * (1 + nudge * mp.mpf(_ULP))
+        end = reciprocal(self.scale) * (1 + perturbation * mp.mpf(_ULP))
         return max(mp.zero, -mp.expm1((epsilon - end) / 2))
 
     def quadrature_available(self, c: float) -> bool:

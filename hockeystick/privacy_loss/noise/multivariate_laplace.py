@@ -95,11 +95,11 @@ class MultivariateLaplaceLoss(DensityLoss, ProfiledLoss):
         log_q, error_q = (values[::-1] for values in log_masses(axis, mirrored))
         return Masses(log_p, log_q, np.maximum(error_p, error_q))
 
-    def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
+    def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return the profile, to as many digits as mpmath works with."""
         from hockeystick.precision.multivariate_laplace import multivariate_laplace_delta
 
-        distance = 1 / (Fraction(repr(self.scale)) * (1 - Fraction(_ULP) * nudge))
+        distance = 1 / (Fraction(repr(self.scale)) * (1 - Fraction(_ULP) * perturbation))
         return multivariate_laplace_delta(epsilon, distance, self.dimension)
 
 

@@ -94,11 +94,11 @@ class SinhNormalLoss(DensityLoss, ProfiledLoss):
 
         return cgf_bounds(self.rho, self.width, c)
 
-    def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
+    def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return the profile; nudged, of a rho and a width moved to the same side."""
         from hockeystick.precision.sinh_normal import sinh_normal_delta
 
-        unit = Fraction(_ULP) * nudge
+        unit = Fraction(_ULP) * perturbation
         rho, width = Fraction(repr(self.rho)), Fraction(repr(self.width))
         return sinh_normal_delta(epsilon, rho * (1 + unit), width * (1 - unit))
 

@@ -91,11 +91,11 @@ class SkellamLoss(AtomicLoss):
         value = math.log(2.0) + 2.0 * half * shift + 2.0 * v * math.sinh(half) ** 2
         return value * (1.0 + 64.0 * _ULP * (1.0 + half))
 
-    def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
+    def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return ``T(k0) - e^eps T(k0 + D)``, which falls in the variance: noises add up."""
         from hockeystick.precision.skellam import skellam_delta
 
-        variance = Fraction(repr(self.variance)) * (1 - nudge * Fraction(_ULP))
+        variance = Fraction(repr(self.variance)) * (1 - perturbation * Fraction(_ULP))
         return skellam_delta(epsilon, variance, self.sensitivity)
 
 

@@ -103,11 +103,11 @@ class FixedSizeGaussianLoss(AnalyticLoss, ProfiledLoss):
         """Infinite: the loss is unbounded."""
         return math.inf
 
-    def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
+    def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return ``p delta_G(ln(1 + (e^eps - 1)/p))``, for epsilon >= 0."""
         from hockeystick.precision.profiles import exact, reciprocal, sampled_gaussian_delta
 
-        worse = 1 + nudge * _ULP
+        worse = 1 + perturbation * _ULP
         rate = min(exact(self.rate) * worse, 1)
         mu = reciprocal(self.noise_multiplier) * worse
         return sampled_gaussian_delta(epsilon, rate, mu, removing=True)

@@ -137,11 +137,11 @@ class ReplacedGaussianLoss(CellLoss, ProfiledLoss):
             np.where(ends, 0.0, stretch),
         )
 
-    def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
+    def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return ``P[x > t] - e^eps Q[x > t]`` at the output t where the loss is eps."""
         from hockeystick.precision.profiles import exact, reciprocal, replaced_gaussian_delta
 
-        worse = 1 + nudge * _ULP
+        worse = 1 + perturbation * _ULP
         return replaced_gaussian_delta(
             epsilon, min(exact(self.rate) * worse, 1), reciprocal(self.noise_multiplier) * worse
         )

@@ -123,14 +123,14 @@ class SampledProfiledLoss(_Sampled, ProfiledLoss):
         """The loss itself where the inner one is attained: by data of the one record or none."""
         return self if self.inner.attained is self.inner else None
 
-    def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
+    def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return the profile, for epsilon >= 0."""
         inner = cast(ProfiledLoss, self.inner)
-        return sampled_delta(inner, self.rate, self.removing, epsilon, nudge)
+        return sampled_delta(inner, self.rate, self.removing, epsilon, perturbation)
 
 
 def sampled_delta(
-    inner: ProfiledLoss, rate: float | Fraction, removing: bool, epsilon: mpf, nudge: int
+    inner: ProfiledLoss, rate: float | Fraction, removing: bool, epsilon: mpf, perturbation: int
 ) -> mpf:
     """Return the profile of a sampled loss at an epsilon >= 0."""
     from mpmath import mp
@@ -139,7 +139,7 @@ def sampled_delta(
 
     guard = 64 + 2 * max(0, -int(mp.mag(exact(rate))))
     with mp.extraprec(guard):
-        chance = min(exact(rate) * (1 + nudge * mp.mpf(_ULP)), 1)
+        chance = min(exact(rate) * (1 + perturbation * mp.mpf(_ULP)), 1)
         if removing:
             factor, at = chance, mp.log1p(mp.expm1(epsilon) / chance)
         elif chance < 1 and epsilon >= -mp.log1p(-chance):
@@ -150,7 +150,7 @@ def sampled_delta(
             if left <= 0 or factor <= 0:
                 return mp.zero
             at = -mp.log1p(mp.expm1(-epsilon) / chance)
-    return +(factor * inner.delta(+at, nudge))
+    return +(factor * inner.delta(+at, perturbation))
 
 
 def log_mixed(exponent: float, weight: float) -> float:

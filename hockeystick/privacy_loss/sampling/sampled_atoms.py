@@ -99,9 +99,9 @@ class SampledAtomsLoss(AtomicLoss):
         """Return ``ln(1 - p + p e^k)`` with k that of the inner loss: powers are convex."""
         return log_mixed(self.inner.cgf_upper(c), float(self.rate))
 
-    def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
+    def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return the profile, for epsilon >= 0."""
-        return sampled_delta(self.inner, self.rate, self.removing, epsilon, nudge)
+        return sampled_delta(self.inner, self.rate, self.removing, epsilon, perturbation)
 
 
 @lru_cache(maxsize=64)

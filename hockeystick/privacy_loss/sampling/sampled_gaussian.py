@@ -241,11 +241,11 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
         inner = GaussianLoss(self.noise_multiplier)
         return Sampling(self.rate, self.removing).masses(inner, edges)
 
-    def delta(self, epsilon: mpf, nudge: int = 0) -> mpf:
+    def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return the profile of one run, in closed form."""
         from hockeystick.precision.profiles import exact, reciprocal, sampled_gaussian_delta
 
-        worse = 1 + nudge * _ULP
+        worse = 1 + perturbation * _ULP
         rate = min(exact(self.rate) * worse, 1)
         mu = reciprocal(self.noise_multiplier) * worse
         return sampled_gaussian_delta(epsilon, rate, mu, self.removing)

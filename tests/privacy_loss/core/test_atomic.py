@@ -95,12 +95,12 @@ def test_at_negative_epsilons_delta_is_that_of_the_outputs_too(plan: Any, pair: 
 
 
 @each_case
-def test_a_nudge_moves_delta_to_the_side_that_it_says(plan: Any, pair: Any) -> None:
+def test_a_perturbation_moves_delta_to_the_side_that_it_says(plan: Any, pair: Any) -> None:
     del pair
     loss = loss_of(plan)
     with mp.workdps(40):
         epsilon = mp.mpf("0.21")
-        low, middle, high = (loss.delta(epsilon, nudge) for nudge in (-1, 0, 1))
+        low, middle, high = (loss.delta(epsilon, perturbation) for perturbation in (-1, 0, 1))
         assert low < middle < high
         assert high - low < 1e-13 * middle
 

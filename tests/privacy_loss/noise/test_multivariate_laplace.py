@@ -245,10 +245,10 @@ def test_a_smaller_distance_has_a_smaller_profile() -> None:
             assert 0 < found[0] < found[1]
 
 
-def test_a_nudge_moves_the_profile_to_either_side() -> None:
+def test_a_perturbation_moves_the_profile_to_either_side() -> None:
     loss = MultivariateLaplaceLoss(0.5, 6)
     with mp.workdps(30):
-        low, middle, high = (loss.delta(mp.mpf("0.4"), nudge) for nudge in (-1, 0, 1))
+        low, middle, high = (loss.delta(mp.mpf("0.4"), perturbation) for perturbation in (-1, 0, 1))
         assert low < middle < high < low * (1 + mp.mpf(10) ** -14)
 
 

@@ -105,17 +105,17 @@ def test_one_run_has_this_profile(rho: str, width: str, epsilon: str) -> None:
         reach = 80 / start if start > 6 else 14 + max(-2 * start, 0)
         integral = mp.quad(gain, [start + reach * k / 20 for k in range(21)])
         truth = mp.npdf(start) * integral
-        found = [loss_of(rho, width).delta(level, nudge) for nudge in (-1, 0, 1)]
+        found = [loss_of(rho, width).delta(level, perturbation) for perturbation in (-1, 0, 1)]
         assert abs(found[1] / truth - 1) < 1e-20
         room = mp.mpf("1e-13") * (1 + start**2)
         assert found[0] < truth < found[2] < found[0] * (1 + room)
 
 
 @each_noise
-def test_a_nudge_covers_every_other_reading_of_the_parameters(rho: str, width: str) -> None:
+def test_a_perturbation_covers_every_other_reading_of_the_parameters(rho: str, width: str) -> None:
     half_unit = Fraction(1, 2**53)
     with mp.workdps(30):
-        low, high = (loss_of(rho, width).delta(mp.one, nudge) for nudge in (-1, 1))
+        low, high = (loss_of(rho, width).delta(mp.one, perturbation) for perturbation in (-1, 1))
         for side in (-1, 1):
             for other in (-1, 1):
                 read = (

@@ -120,7 +120,7 @@ class Outcomes(ProfiledLoss):
         value = self.cgf_estimate(c).value
         return Ball(value, 1e-12 * (1.0 + c))
 
-    def delta(self, epsilon: Any, nudge: int = 0) -> Any:
+    def delta(self, epsilon: Any, perturbation: int = 0) -> Any:
         """The sum of what P has more than e^epsilon times Q."""
         grown = mp.exp(epsilon)
         return mp.fsum(max(mp.mpf(a) - grown * b, 0) for a, b in zip(self.p, self.q, strict=True))

@@ -76,11 +76,9 @@ def _stages(root: Path, path: Path, known: str | None) -> Iterator[tuple[str, li
     """Yield tests by name, those first that are most likely to notice a change of a file."""
     stem, tests = path.stem.strip("_"), root / "tests"
     if known:
-        file, _, test = known.partition("::")
-        moved = [] if (root / file).exists() else list(tests.rglob(Path(file).name))
-        file = str(moved[0].relative_to(root)) if len(moved) == 1 else file
-        yield "the same test", [f"{file}::{test}" if test else file]
-        yield "its file", [file]
+        known = _where(root, known)
+        yield "the same test", [known]
+        yield "its file", [known.partition("::")[0]]
     named = sorted(str(one.relative_to(root)) for one in tests.rglob(f"test_*{stem}*.py"))
     yield "tests of its name", [str(path.relative_to(root)), *named]
     inner = path.relative_to(root / PACKAGE).parent.parts
@@ -91,6 +89,17 @@ def _stages(root: Path, path: Path, known: str | None) -> Iterator[tuple[str, li
         yield "its folder", [str(mirrored.relative_to(root))]
     yield "laws", ["tests/laws"]
     yield "all", [PACKAGE, "tests"]
+
+
+def _where(root: Path, known: str) -> str:
+    """Return a test where it is now: in the one file that defines it, if it is not in its own."""
+    file, _, test = known.partition("::")
+    head = f"def {test.partition('[')[0]}("
+    files = [
+        path for path in (root / "tests").rglob("test_*.py") if head in path.read_text("utf-8")
+    ]
+    found = [str(path.relative_to(root)) for path in files]
+    return known if file in found or len(found) != 1 else f"{found[0]}::{test}"
 
 
 def first_failure(

@@ -23,7 +23,7 @@ from hockeystick.tradeoffs import Profile, ProfileValues, TableProfile
 
 if TYPE_CHECKING:
     from hockeystick.accountants.prv._enumerate import Combinations
-    from hockeystick.tradeoffs.profile import Array
+    from hockeystick.tradeoffs.profiles.profile import Array
 
 _KNOTS: Final = 193
 # Fewer where each takes long.

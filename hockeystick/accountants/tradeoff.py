@@ -46,7 +46,7 @@ from hockeystick.tradeoffs import (
     accounts_tensor,
 )
 from hockeystick.tradeoffs.base import Factors
-from hockeystick.tradeoffs.laplace import LaplaceProfile
+from hockeystick.tradeoffs.functions.laplace import LaplaceProfile
 
 _NAME: Final = "f-dp"
 # Parameters are read a few units in the last place to either side.

@@ -11,8 +11,8 @@ from hockeystick.accountants.base import DirectedAccountant, Kind
 from hockeystick.accountants.closed_form import least_delta, least_epsilon
 from hockeystick.privacy_loss import PrivacyLoss, Terms, largest_loss
 from hockeystick.privacy_loss.bounds.zcdp_line import Concentration, concentration_of
-from hockeystick.tradeoffs._one_order import delta_by_orders, epsilon_by_orders
-from hockeystick.tradeoffs.renyi_curve import RenyiLine
+from hockeystick.tradeoffs.profiles.one_order import delta_by_orders, epsilon_by_orders
+from hockeystick.tradeoffs.profiles.renyi_curve import RenyiLine
 
 _OUTWARD = 1.0 + 2.0**-50
 

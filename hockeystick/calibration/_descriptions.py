@@ -26,8 +26,8 @@ from hockeystick.tradeoffs import (
     ProfileTradeOff,
     SampledGaussianTradeOff,
 )
-from hockeystick.tradeoffs.piecewise import IdentityTradeOff
-from hockeystick.tradeoffs.renyi_curve import RenyiLine, RenyiPoints
+from hockeystick.tradeoffs.functions.piecewise import IdentityTradeOff
+from hockeystick.tradeoffs.profiles.renyi_curve import RenyiLine, RenyiPoints
 
 Json: TypeAlias = Any
 

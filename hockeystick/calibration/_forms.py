@@ -16,11 +16,11 @@ from hockeystick.mechanisms import Encoder, Graph, Mechanism
 from hockeystick.mechanisms.streams.sensitivity import Pattern, Squares
 from hockeystick.notions import Origin
 from hockeystick.tradeoffs import ApproxTradeOff, PiecewiseLinearTradeOff, TradeOff
-from hockeystick.tradeoffs._polyline import Corners
-from hockeystick.tradeoffs.group import GroupTradeOff
-from hockeystick.tradeoffs.piecewise import _with
-from hockeystick.tradeoffs.renyi import RenyiTradeOff
-from hockeystick.tradeoffs.renyi_curve import RenyiCurve
+from hockeystick.tradeoffs.functions.piecewise import _with
+from hockeystick.tradeoffs.functions.polyline import Corners
+from hockeystick.tradeoffs.functions.renyi import RenyiTradeOff
+from hockeystick.tradeoffs.operations.group import GroupTradeOff
+from hockeystick.tradeoffs.profiles.renyi_curve import RenyiCurve
 
 WHOLE: Final = Domain(symbol="k", low=1, high=MAX_COUNT, typical=(1, 100), whole=True)
 _RATE: Final = Domain(symbol="alpha", low=0, high=1, typical=(0.01, 0.99))

@@ -17,8 +17,8 @@ from hockeystick.conversions._evaluated import (
 )
 from hockeystick.notions.base import OMEGA, RHO
 from hockeystick.notions.renyi import DIVERGENCE
-from hockeystick.tradeoffs._one_order import delta_by_orders, epsilon_by_orders
-from hockeystick.tradeoffs.renyi_curve import RenyiPoints
+from hockeystick.tradeoffs.profiles.one_order import delta_by_orders, epsilon_by_orders
+from hockeystick.tradeoffs.profiles.renyi_curve import RenyiPoints
 
 
 def mironov(

@@ -12,8 +12,8 @@ from hockeystick.conversions.theorems import balle_wang, kairouz_oh_viswanath
 from hockeystick.mechanisms import Mechanism
 from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
 from hockeystick.results import Certified
-from hockeystick.tradeoffs._one_order import delta_by_orders, epsilon_by_orders
-from hockeystick.tradeoffs.renyi_curve import RenyiCurve, RenyiLine, RenyiPoints
+from hockeystick.tradeoffs.profiles.one_order import delta_by_orders, epsilon_by_orders
+from hockeystick.tradeoffs.profiles.renyi_curve import RenyiCurve, RenyiLine, RenyiPoints
 
 _RESPONSE = "Kairouz, Oh and Viswanath 2017, theorem 2: randomized response is the worst"
 _GAUSSIAN = "Balle and Wang 2018, theorem 8; Dong, Roth and Su 2022, corollary 2.13"

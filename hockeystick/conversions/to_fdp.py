@@ -11,9 +11,9 @@ from hockeystick.conversions.to_approx import points_of
 from hockeystick.mechanisms import Mechanism
 from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
 from hockeystick.tradeoffs import GaussianTradeOff
-from hockeystick.tradeoffs.piecewise import ApproxTradeOff
-from hockeystick.tradeoffs.renyi import RenyiTradeOff
-from hockeystick.tradeoffs.renyi_curve import RenyiLine
+from hockeystick.tradeoffs.functions.piecewise import ApproxTradeOff
+from hockeystick.tradeoffs.functions.renyi import RenyiTradeOff
+from hockeystick.tradeoffs.profiles.renyi_curve import RenyiLine
 
 _WASSERMAN = "Wasserman and Zhou 2010; Dong, Roth and Su 2022, proposition 2.5"
 _TWO = "data processing to two outcomes, of which the divergences are those of f"

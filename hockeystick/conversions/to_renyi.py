@@ -16,9 +16,9 @@ from hockeystick.mechanisms import Mechanism, Parallel, runs_of
 from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
 from hockeystick.privacy_loss import Terms
 from hockeystick.tradeoffs import TradeOff
-from hockeystick.tradeoffs._renyi_integral import renyi_divergence
-from hockeystick.tradeoffs.renyi import RenyiTradeOff
-from hockeystick.tradeoffs.renyi_curve import RenyiPoints
+from hockeystick.tradeoffs.functions.renyi import RenyiTradeOff
+from hockeystick.tradeoffs.operations.renyi_integral import renyi_divergence
+from hockeystick.tradeoffs.profiles.renyi_curve import RenyiPoints
 
 _RESPONSE = "Bun and Steinke 2016, proposition 3.3: randomized response is the worst"
 _GAUSSIAN = "Renyi divergence of normal distributions: alpha mu^2 / 2"

@@ -24,7 +24,7 @@ from hockeystick.conversions.to_zcdp import to_zcdp
 from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms import Mechanism, runs_of
 from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
-from hockeystick.tradeoffs.renyi_curve import RenyiPoints
+from hockeystick.tradeoffs.profiles.renyi_curve import RenyiPoints
 
 _PART = "definition: D_alpha <= rho alpha at all orders, and so at those below omega"
 _SUM = "Bun, Dwork, Rothblum and Steinke 2018, lemma 6: the rhos add up"

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from hockeystick.tradeoffs.base import Ends, TradeOff, accounts_groups, accounts_tensor
-from hockeystick.tradeoffs.by_profile import ProfileTradeOff
-from hockeystick.tradeoffs.gaussian import GaussianTradeOff
-from hockeystick.tradeoffs.group import GroupTradeOff
-from hockeystick.tradeoffs.laplace import LaplaceTradeOff
-from hockeystick.tradeoffs.mixture import mixture
-from hockeystick.tradeoffs.piecewise import (
+from hockeystick.tradeoffs.functions.by_profile import ProfileTradeOff
+from hockeystick.tradeoffs.functions.gaussian import GaussianTradeOff
+from hockeystick.tradeoffs.functions.laplace import LaplaceTradeOff
+from hockeystick.tradeoffs.functions.piecewise import (
     IDENTITY,
     ApproxTradeOff,
     IdentityTradeOff,
     PiecewiseLinearTradeOff,
     discrete_tradeoff,
 )
-from hockeystick.tradeoffs.profile import (
+from hockeystick.tradeoffs.functions.renyi import RenyiTradeOff
+from hockeystick.tradeoffs.functions.sampled_gaussian import SampledGaussianTradeOff
+from hockeystick.tradeoffs.operations.group import GroupTradeOff
+from hockeystick.tradeoffs.operations.mixture import mixture
+from hockeystick.tradeoffs.profiles.profile import (
     GaussianProfile,
     NoLoss,
     Profile,
@@ -24,9 +26,7 @@ from hockeystick.tradeoffs.profile import (
     SwappedSampledProfile,
     WorseProfile,
 )
-from hockeystick.tradeoffs.renyi import RenyiTradeOff
-from hockeystick.tradeoffs.sampled_gaussian import SampledGaussianTradeOff
-from hockeystick.tradeoffs.table import TableProfile, WiderProfile, tradeoff_of_deltas
+from hockeystick.tradeoffs.profiles.table import TableProfile, WiderProfile, tradeoff_of_deltas
 
 __all__ = [
     "IDENTITY",

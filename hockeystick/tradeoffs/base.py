@@ -12,14 +12,14 @@ import numpy as np
 from hockeystick._validate import PARAMETERS, Domain, count, real
 from hockeystick.errors import ParameterError
 from hockeystick.results import Certified
-from hockeystick.tradeoffs._readings import ends_at, epsilon_interval
-from hockeystick.tradeoffs.profile import (
+from hockeystick.tradeoffs.profiles.profile import (
     Array,
     Profile,
     SampledProfile,
     SwappedSampledProfile,
     WorseProfile,
 )
+from hockeystick.tradeoffs.profiles.readings import ends_at, epsilon_interval
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -218,7 +218,7 @@ class TradeOff(ABC):
         """
         if self.is_symmetric:
             return self
-        from hockeystick.tradeoffs.by_profile import ProfileTradeOff
+        from hockeystick.tradeoffs.functions.by_profile import ProfileTradeOff
 
         profile = WorseProfile(self.forward, self.backward)
         return ProfileTradeOff((profile, profile))
@@ -247,8 +247,8 @@ class TradeOff(ABC):
         """Return ``C_p(f)`` by the profiles."""
         if p == 1.0:
             return self.symmetrize()
-        from hockeystick.tradeoffs.by_profile import ProfileTradeOff
-        from hockeystick.tradeoffs.piecewise import IDENTITY
+        from hockeystick.tradeoffs.functions.by_profile import ProfileTradeOff
+        from hockeystick.tradeoffs.functions.piecewise import IDENTITY
 
         if p == 0.0:
             return IDENTITY
@@ -263,7 +263,7 @@ class TradeOff(ABC):
         Exact for Gaussians and Laplace, and for plans of which the loss at distance g is known;
         proven ends otherwise. The lower end of f holds for every mechanism that is f-DP; the upper
         one is the worst such mechanism's where f is a function alone, and where f is a plan's that
-        of the plan for a single record. See ``hockeystick.tradeoffs.group``.
+        of the plan for a single record. See ``hockeystick.tradeoffs.operations.group``.
 
         Args:
             size: The number g of records, an integer from 1 to 10^15.
@@ -274,13 +274,13 @@ class TradeOff(ABC):
         References:
             Dong, Roth and Su 2022, theorem 2.14.
         """
-        from hockeystick.tradeoffs.group import group
+        from hockeystick.tradeoffs.operations.group import group
 
         return group(self, size)
 
     def renyi_divergence(self, order: float) -> tuple[float, float]:
         """Return both ends of the Renyi divergence of an order above 1, the worse of both ways."""
-        from hockeystick.tradeoffs._renyi_integral import renyi_divergence
+        from hockeystick.tradeoffs.operations.renyi_integral import renyi_divergence
 
         lower, upper = renyi_divergence(self, order)
         return lower, upper
@@ -289,7 +289,7 @@ class TradeOff(ABC):
         """Return whether f >= g is proven for all rates from 1e-300 on: f is as private as g."""
         if not isinstance(other, TradeOff):
             return NotImplemented
-        from hockeystick.tradeoffs._order import at_least
+        from hockeystick.tradeoffs.operations.order import at_least
 
         return at_least(self, other) is True
 
@@ -301,7 +301,7 @@ class TradeOff(ABC):
         """Return whether f >= g everywhere: True and False are proven, None is undecided."""
         if not isinstance(other, TradeOff):
             raise ParameterError("other", other, "a trade-off function")
-        from hockeystick.tradeoffs._order import at_least
+        from hockeystick.tradeoffs.operations.order import at_least
 
         return at_least(self, other)
 

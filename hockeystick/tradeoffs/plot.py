@@ -21,7 +21,7 @@ from hockeystick._numerals import at_most
 from hockeystick._validate import Domain, real
 from hockeystick.errors import HockeystickError, ParameterError
 from hockeystick.tradeoffs.base import TradeOff
-from hockeystick.tradeoffs.profile import Array
+from hockeystick.tradeoffs.profiles.profile import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

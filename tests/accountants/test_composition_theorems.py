@@ -15,8 +15,8 @@ from hockeystick.accountants.composition import composition_of
 from hockeystick.accountants.infinity import can_be_infinite
 from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
 from hockeystick.tradeoffs import GaussianTradeOff, ProfileTradeOff, mixture
-from hockeystick.tradeoffs.laplace import LaplaceProfile, LaplaceTradeOff
-from hockeystick.tradeoffs.piecewise import discrete_tradeoff
+from hockeystick.tradeoffs.functions.laplace import LaplaceProfile, LaplaceTradeOff
+from hockeystick.tradeoffs.functions.piecewise import discrete_tradeoff
 
 THIRTY = PureDP(0.1) ** 30
 

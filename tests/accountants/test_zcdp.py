@@ -9,7 +9,7 @@ from mpmath import mp, mpf
 import hockeystick as hs
 from hockeystick.conversions import theorems
 from hockeystick.tradeoffs import GaussianTradeOff, LaplaceTradeOff
-from hockeystick.tradeoffs.mixture import mixture
+from hockeystick.tradeoffs.operations.mixture import mixture
 
 INF = math.inf
 GOLDEN = (5**0.5 - 1) / 2

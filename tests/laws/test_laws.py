@@ -23,7 +23,7 @@ from hockeystick.accountants.composition import composition_of
 from hockeystick.mechanisms import MECHANISMS
 from hockeystick.notions import FDP, GDP, NOTIONS, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
 from hockeystick.privacy_loss.core.composition import EMPTY
-from hockeystick.tradeoffs.laplace import LaplaceTradeOff
+from hockeystick.tradeoffs.functions.laplace import LaplaceTradeOff
 
 STEP: Final = hs.PoissonSubsampled(hs.Gaussian(1.1), rate=0.02)
 LOCAL: Final = hs.LocalTraining(examples=100, batch_size=20, noise_multiplier=8.0, local_steps=10)

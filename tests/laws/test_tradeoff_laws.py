@@ -8,13 +8,13 @@ from hypothesis import HealthCheck, given, settings
 
 import hockeystick as hs
 from hockeystick.tradeoffs import ProfileTradeOff
-from hockeystick.tradeoffs._order import at_least
-from hockeystick.tradeoffs.by_function import FunctionProfile
-from hockeystick.tradeoffs.group import GroupTradeOff, group
-from hockeystick.tradeoffs.laplace import LaplaceTradeOff
-from hockeystick.tradeoffs.mixture import mixture
-from hockeystick.tradeoffs.piecewise import IDENTITY, ApproxTradeOff, discrete_tradeoff
-from hockeystick.tradeoffs.sampled_gaussian import SampledGaussianTradeOff
+from hockeystick.tradeoffs.functions.laplace import LaplaceTradeOff
+from hockeystick.tradeoffs.functions.piecewise import IDENTITY, ApproxTradeOff, discrete_tradeoff
+from hockeystick.tradeoffs.functions.sampled_gaussian import SampledGaussianTradeOff
+from hockeystick.tradeoffs.operations.group import GroupTradeOff, group
+from hockeystick.tradeoffs.operations.mixture import mixture
+from hockeystick.tradeoffs.operations.order import at_least
+from hockeystick.tradeoffs.profiles.by_function import FunctionProfile
 
 laws = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 RATES = np.array([0.0, 1e-12, 1e-5, 0.01, 0.1, 0.25, 0.4, 0.6, 0.8, 0.95, 1 - 1e-6, 1.0])

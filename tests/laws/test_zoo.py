@@ -15,13 +15,13 @@ from itertools import chain
 from typing import Any, Final, Literal
 
 import pytest
+from hockeystick.accountants._cost import cost_of
 from mpmath import mp
 
 import hockeystick as hs
-from hockeystick.accountants._cost import cost_of
 from hockeystick.mechanisms import MECHANISMS
 from hockeystick.notions import FDP, GDP, NOTIONS, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
-from hockeystick.tradeoffs.laplace import LaplaceTradeOff
+from hockeystick.tradeoffs.functions.laplace import LaplaceTradeOff
 from tests.oracles.zoo import BANDS, DELTA, FILE, ROWS, RUNS
 from tests.oracles.zoo_laplace import Laplace
 from tests.oracles.zoo_outputs import Pair

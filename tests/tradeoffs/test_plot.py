@@ -11,7 +11,7 @@ from hockeystick.errors import HockeystickError, ParameterError
 from hockeystick.tradeoffs import GaussianTradeOff, TradeOff
 from hockeystick.tradeoffs.base import Ends
 from hockeystick.tradeoffs.plot import percent_at_most, plot, reading
-from hockeystick.tradeoffs.profile import Array, Profile
+from hockeystick.tradeoffs.profiles.profile import Array, Profile
 
 KINDS = {".svg": b"<?xml", ".png": b"\x89PNG", ".pdf": b"%PDF"}
 GUESSING = "1 − false positive rate: no attack does better than guessing"

@@ -14,7 +14,7 @@ from hockeystick.tradeoffs import Profile, ProfileValues
 if TYPE_CHECKING:
     from hockeystick.accountants.contour._integral import Integral
     from hockeystick.accountants.contour._search import Located
-    from hockeystick.tradeoffs.profile import Array, Flags
+    from hockeystick.tradeoffs.profiles.profile import Array, Flags
 
 # Relative error of delta up to which a line drawn for one epsilon serves others, and the largest
 # with which it serves its own.

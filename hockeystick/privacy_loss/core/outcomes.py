@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mpmath import mpf
 
     from hockeystick.precision.atoms import AtomList
-    from hockeystick.tradeoffs._outcomes import Masses, Outcomes
+    from hockeystick.tradeoffs.functions.outcomes import Masses, Outcomes
 
 _ULP: Final = 2.0**-52
 _DIGITS: Final = 30

@@ -25,12 +25,12 @@ from hockeystick.tradeoffs import (
     SampledGaussianTradeOff,
     TradeOff,
 )
-from hockeystick.tradeoffs._readings import epsilon_interval
+from hockeystick.tradeoffs.profiles.readings import epsilon_interval
 
 if TYPE_CHECKING:
     from mpmath import mpf
 
-    from hockeystick.tradeoffs.profile import Array
+    from hockeystick.tradeoffs.profiles.profile import Array
 
 _ULP: Final = 2.0**-52
 _CELLS: Final = 2048

@@ -14,8 +14,12 @@ from hockeystick.privacy_loss import (
     dominating_pair,
 )
 from hockeystick.tradeoffs import GaussianTradeOff, NoLoss, ProfileTradeOff
-from hockeystick.tradeoffs.laplace import LaplaceTradeOff
-from hockeystick.tradeoffs.piecewise import ApproxTradeOff, IdentityTradeOff, discrete_tradeoff
+from hockeystick.tradeoffs.functions.laplace import LaplaceTradeOff
+from hockeystick.tradeoffs.functions.piecewise import (
+    ApproxTradeOff,
+    IdentityTradeOff,
+    discrete_tradeoff,
+)
 
 
 def loss_of(scale: float) -> ProfileLoss:

@@ -9,11 +9,11 @@ from mpmath import mp
 
 import hockeystick as hs
 from hockeystick.tradeoffs import GaussianProfile, ProfileTradeOff
-from hockeystick.tradeoffs._renyi_integral import by_integral, renyi_divergence
-from hockeystick.tradeoffs.group import group
-from hockeystick.tradeoffs.laplace import LaplaceTradeOff
-from hockeystick.tradeoffs.piecewise import IDENTITY, ApproxTradeOff, discrete_tradeoff
-from hockeystick.tradeoffs.sampled_gaussian import SampledGaussianTradeOff
+from hockeystick.tradeoffs.functions.laplace import LaplaceTradeOff
+from hockeystick.tradeoffs.functions.piecewise import IDENTITY, ApproxTradeOff, discrete_tradeoff
+from hockeystick.tradeoffs.functions.sampled_gaussian import SampledGaussianTradeOff
+from hockeystick.tradeoffs.operations.group import group
+from hockeystick.tradeoffs.operations.renyi_integral import by_integral, renyi_divergence
 
 
 def assert_holds(ends: Any, truth: Any, width: float = 1e-6) -> None:

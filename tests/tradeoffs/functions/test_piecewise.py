@@ -9,7 +9,7 @@ import pytest
 from mpmath import mp
 
 import hockeystick as hs
-from hockeystick.tradeoffs.piecewise import (
+from hockeystick.tradeoffs.functions.piecewise import (
     IDENTITY,
     ApproxTradeOff,
     PiecewiseLinearTradeOff,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.tradeoffs.mixture import mixture
-from hockeystick.tradeoffs.piecewise import IDENTITY, ApproxTradeOff, discrete_tradeoff
+from hockeystick.tradeoffs.functions.piecewise import IDENTITY, ApproxTradeOff, discrete_tradeoff
+from hockeystick.tradeoffs.operations.mixture import mixture
 
 RATES = np.array([0.0, 1e-6, 0.01, 0.2, 0.5, 0.9, 0.999, 1.0])
 

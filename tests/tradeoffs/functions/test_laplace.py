@@ -8,7 +8,7 @@ import pytest
 from mpmath import mp
 
 import hockeystick as hs
-from hockeystick.tradeoffs.laplace import LaplaceProfile, LaplaceTradeOff
+from hockeystick.tradeoffs.functions.laplace import LaplaceProfile, LaplaceTradeOff
 
 RATES = np.array([1e-280, 1e-12, 0.01, 0.18, 0.19, 0.3, 0.5, 0.51, 0.9, 1 - 1e-12])
 SCALES = [1e-3, 0.1, 1.0, 7.3, 1e4]

@@ -12,10 +12,10 @@ import numpy as np
 
 from hockeystick import _validate
 from hockeystick.errors import ParameterError
-from hockeystick.tradeoffs._outcomes import Outcomes
-from hockeystick.tradeoffs._polyline import STEEPEST, Corners, corners_of, hull
 from hockeystick.tradeoffs.base import Ends, TradeOff
-from hockeystick.tradeoffs.profile import Array, NoLoss, Profile
+from hockeystick.tradeoffs.functions.outcomes import Outcomes
+from hockeystick.tradeoffs.functions.polyline import STEEPEST, Corners, corners_of, hull
+from hockeystick.tradeoffs.profiles.profile import Array, NoLoss, Profile
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -61,7 +61,7 @@ class PiecewiseLinearTradeOff(TradeOff):
         trade-off function iff it is convex, continuous, falling and ``f <= 1 - alpha``.
 
     Example:
-        >>> from hockeystick.tradeoffs.piecewise import PiecewiseLinearTradeOff
+        >>> from hockeystick.tradeoffs.functions.piecewise import PiecewiseLinearTradeOff
         >>> f = PiecewiseLinearTradeOff([0.25], [0.25])
         >>> round(f(0.125), 12), round(f.power(0.25), 12)
         (0.625, 0.75)
@@ -149,7 +149,7 @@ class ApproxTradeOff(TradeOff):
         training with differential privacy prints min for max, which would be at most 0.
 
     Example:
-        >>> from hockeystick.tradeoffs.piecewise import ApproxTradeOff
+        >>> from hockeystick.tradeoffs.functions.piecewise import ApproxTradeOff
         >>> f = ApproxTradeOff(epsilon=1.0, delta=1e-5)
         >>> print(f"{f.power(0.01):.6f}")
         0.027193
@@ -204,7 +204,7 @@ class IdentityTradeOff(TradeOff):
         Exact: the ends are equal, or neighbouring floats.
 
     Example:
-        >>> from hockeystick.tradeoffs.piecewise import IdentityTradeOff
+        >>> from hockeystick.tradeoffs.functions.piecewise import IdentityTradeOff
         >>> IdentityTradeOff()(0.25)
         0.75
     """
@@ -271,7 +271,7 @@ def discrete_tradeoff(p: ArrayLike, q: ArrayLike) -> PiecewiseLinearTradeOff:
         Neyman and Pearson 1933; Dong, Roth and Su 2022, section 2.1.
 
     Example:
-        >>> from hockeystick.tradeoffs.piecewise import discrete_tradeoff
+        >>> from hockeystick.tradeoffs.functions.piecewise import discrete_tradeoff
         >>> f = discrete_tradeoff([0.25, 0.75], [0.75, 0.25])
         >>> print(f"{f(0.25):.6f} {f(0.5):.6f}")
         0.250000 0.166667

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from hockeystick.tradeoffs.profile import Array
+from hockeystick.tradeoffs.profiles.profile import Array
 
 _ULP: Final = 2.0**-52
 _SMALLEST: Final = 4 * 5e-324

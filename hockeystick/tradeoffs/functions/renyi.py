@@ -10,9 +10,15 @@ from typing import Final, NamedTuple, final
 import numpy as np
 
 from hockeystick.tradeoffs.base import Ends, TradeOff
-from hockeystick.tradeoffs.gaussian import GaussianTradeOff
-from hockeystick.tradeoffs.profile import Array, GaussianProfile, NoLoss, Profile, ProfileValues
-from hockeystick.tradeoffs.renyi_curve import (
+from hockeystick.tradeoffs.functions.gaussian import GaussianTradeOff
+from hockeystick.tradeoffs.profiles.profile import (
+    Array,
+    GaussianProfile,
+    NoLoss,
+    Profile,
+    ProfileValues,
+)
+from hockeystick.tradeoffs.profiles.renyi_curve import (
     RenyiCurve,
     RenyiPoints,
     dual_log_delta,
@@ -53,7 +59,7 @@ class RenyiTradeOff(TradeOff):
         Zhu, Dong and Wang 2022, section 5; van Erven and Harremoes 2014, theorem 9.
 
     Example:
-        >>> from hockeystick.tradeoffs.renyi import RenyiPoints, RenyiTradeOff
+        >>> from hockeystick.tradeoffs.functions.renyi import RenyiPoints, RenyiTradeOff
         >>> f = RenyiTradeOff(RenyiPoints([(2, 0.5)]))
         >>> print(f"{f(0.1):.9f}")
         0.658370295

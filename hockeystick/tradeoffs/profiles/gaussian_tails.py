@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from functools import singledispatch
 
-from hockeystick.tradeoffs.by_function import FunctionProfile
-from hockeystick.tradeoffs.mixture import MixtureProfile
-from hockeystick.tradeoffs.profile import (
+from hockeystick.tradeoffs.operations.mixture import MixtureProfile
+from hockeystick.tradeoffs.profiles.by_function import FunctionProfile
+from hockeystick.tradeoffs.profiles.profile import (
     GaussianProfile,
     NoLoss,
     Profile,

@@ -8,11 +8,11 @@ import pytest
 from mpmath import mp
 
 import hockeystick as hs
-from hockeystick.tradeoffs.by_function import FunctionProfile
-from hockeystick.tradeoffs.group import GroupTradeOff, group
-from hockeystick.tradeoffs.laplace import LaplaceTradeOff
-from hockeystick.tradeoffs.piecewise import IDENTITY, ApproxTradeOff, discrete_tradeoff
-from hockeystick.tradeoffs.sampled_gaussian import SampledGaussianTradeOff
+from hockeystick.tradeoffs.functions.laplace import LaplaceTradeOff
+from hockeystick.tradeoffs.functions.piecewise import IDENTITY, ApproxTradeOff, discrete_tradeoff
+from hockeystick.tradeoffs.functions.sampled_gaussian import SampledGaussianTradeOff
+from hockeystick.tradeoffs.operations.group import GroupTradeOff, group
+from hockeystick.tradeoffs.profiles.by_function import FunctionProfile
 
 RATES = np.array([1e-250, 1e-12, 1e-3, 0.1, 0.3, 0.5, 0.7, 0.9, 1 - 1e-6, 1 - 1e-12])
 EXAMPLES: dict[str, hs.TradeOff] = {

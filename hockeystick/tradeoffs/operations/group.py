@@ -12,14 +12,14 @@ import numpy as np
 
 from hockeystick import _validate
 from hockeystick._validate import MAX_COUNT, Domain
-from hockeystick.tradeoffs._tails import gaussian_above
 from hockeystick.tradeoffs.base import Ends, TradeOff, of_group
-from hockeystick.tradeoffs.by_function import FunctionProfile
-from hockeystick.tradeoffs.gaussian import GaussianTradeOff
-from hockeystick.tradeoffs.laplace import LaplaceTradeOff
-from hockeystick.tradeoffs.piecewise import IdentityTradeOff
-from hockeystick.tradeoffs.profile import Array, Flags, Profile
-from hockeystick.tradeoffs.table import WiderProfile
+from hockeystick.tradeoffs.functions.gaussian import GaussianTradeOff
+from hockeystick.tradeoffs.functions.laplace import LaplaceTradeOff
+from hockeystick.tradeoffs.functions.piecewise import IdentityTradeOff
+from hockeystick.tradeoffs.profiles.by_function import FunctionProfile
+from hockeystick.tradeoffs.profiles.gaussian_tails import gaussian_above
+from hockeystick.tradeoffs.profiles.profile import Array, Flags, Profile
+from hockeystick.tradeoffs.profiles.table import WiderProfile
 
 _ULP: Final = 2.0**-52
 # Below it a rate counts as lost: what is missed is between 0 and this.
@@ -203,8 +203,8 @@ def group(f: TradeOff, size: int) -> TradeOff:
 
     Example:
         >>> import hockeystick as hs
-        >>> from hockeystick.tradeoffs.group import group
-        >>> from hockeystick.tradeoffs.piecewise import ApproxTradeOff
+        >>> from hockeystick.tradeoffs.operations.group import group
+        >>> from hockeystick.tradeoffs.functions.piecewise import ApproxTradeOff
         >>> group(hs.GaussianTradeOff(0.5), 3)
         GaussianTradeOff(mu=1.5)
         >>> print(f"{group(ApproxTradeOff(1.0, 1e-6), 3).power(0.0):.10e}")

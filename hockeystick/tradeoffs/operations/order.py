@@ -13,11 +13,11 @@ from typing import Final
 
 import numpy as np
 
-from hockeystick.tradeoffs._tails import gaussian_above
 from hockeystick.tradeoffs.base import TradeOff
-from hockeystick.tradeoffs.gaussian import GaussianTradeOff
-from hockeystick.tradeoffs.piecewise import ApproxTradeOff, PiecewiseLinearTradeOff
-from hockeystick.tradeoffs.profile import Array, Flags, Profile
+from hockeystick.tradeoffs.functions.gaussian import GaussianTradeOff
+from hockeystick.tradeoffs.functions.piecewise import ApproxTradeOff, PiecewiseLinearTradeOff
+from hockeystick.tradeoffs.profiles.gaussian_tails import gaussian_above
+from hockeystick.tradeoffs.profiles.profile import Array, Flags, Profile
 
 _ULP: Final = 2.0**-52
 # Deltas below it count as equal, and so do the functions at rates below about it.

@@ -17,9 +17,9 @@ from typing import Final, TypeAlias, final
 
 import numpy as np
 
-from hockeystick.tradeoffs._roof import Roof
 from hockeystick.tradeoffs.base import Ends, TradeOff
-from hockeystick.tradeoffs.profile import Array, Flags, Profile, ProfileValues
+from hockeystick.tradeoffs.functions.convex_roof import Roof
+from hockeystick.tradeoffs.profiles.profile import Array, Flags, Profile, ProfileValues
 
 Function: TypeAlias = Callable[[Array, Array], Ends]
 LogTail: TypeAlias = Callable[[Array, ProfileValues], Array]

@@ -7,7 +7,7 @@ import pytest
 from mpmath import mp
 
 import hockeystick as hs
-from hockeystick.tradeoffs.sampled_gaussian import SampledGaussianTradeOff
+from hockeystick.tradeoffs.functions.sampled_gaussian import SampledGaussianTradeOff
 
 PAIRS = [(1.0, 0.2), (1.0, 0.01), (0.01, 0.5), (0.3, 1e-6), (3.0, 0.3), (10.0, 0.01), (2.0, 0.95)]
 RATES = np.array([1e-280, 1e-12, 1e-4, 0.1, 0.3, 0.5, 0.7, 0.9, 0.9999, 1 - 1e-12])

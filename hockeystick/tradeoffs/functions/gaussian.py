@@ -11,7 +11,7 @@ import numpy as np
 from hockeystick import _validate
 from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.tradeoffs.base import Ends, TradeOff
-from hockeystick.tradeoffs.profile import Array, GaussianProfile, NoLoss, Profile
+from hockeystick.tradeoffs.profiles.profile import Array, GaussianProfile, NoLoss, Profile
 
 _ULP: Final = 2.0**-52
 # Where the normal distribution function loses its precision before it underflows.
@@ -67,8 +67,8 @@ class GaussianTradeOff(TradeOff):
 
     def _subsample(self, p: float) -> TradeOff:
         """Return ``C_p(G_mu)``, in closed form."""
-        from hockeystick.tradeoffs.piecewise import IDENTITY
-        from hockeystick.tradeoffs.sampled_gaussian import SampledGaussianTradeOff
+        from hockeystick.tradeoffs.functions.piecewise import IDENTITY
+        from hockeystick.tradeoffs.functions.sampled_gaussian import SampledGaussianTradeOff
 
         if p == 1.0 or self.mu == 0.0:
             return self

@@ -8,8 +8,8 @@ import pytest
 from mpmath import mp
 
 import hockeystick as hs
-from hockeystick.tradeoffs.renyi import RenyiProfile, RenyiTradeOff
-from hockeystick.tradeoffs.renyi_curve import RenyiCurve, RenyiLine, RenyiPoints
+from hockeystick.tradeoffs.functions.renyi import RenyiProfile, RenyiTradeOff
+from hockeystick.tradeoffs.profiles.renyi_curve import RenyiCurve, RenyiLine, RenyiPoints
 
 RATES = [1e-12, 1e-5, 0.01, 0.05, 0.2, 0.4, 0.7, 0.99, 1 - 1e-9]
 CURVES: list[RenyiCurve] = [

@@ -17,7 +17,7 @@ import numpy as np
 
 from hockeystick._validate import Domain, real
 from hockeystick.errors import ParameterError
-from hockeystick.tradeoffs.profile import Array
+from hockeystick.tradeoffs.profiles.profile import Array
 
 ORDER: Final = Domain(
     symbol="alpha", low=1, high=math.inf, low_open=True, high_open=True, typical=(1.5, 256)

@@ -11,7 +11,7 @@ import numpy as np
 from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.tradeoffs.base import Ends, TradeOff
-from hockeystick.tradeoffs.profile import Array, Profile, ProfileValues
+from hockeystick.tradeoffs.profiles.profile import Array, Profile, ProfileValues
 
 _ULP: Final = 2.0**-52
 _TINY: Final = 1e-307
@@ -76,7 +76,7 @@ class LaplaceTradeOff(TradeOff):
         Dong, Roth and Su, "Gaussian Differential Privacy", JRSS B 2022, proposition A.6.
 
     Example:
-        >>> from hockeystick.tradeoffs.laplace import LaplaceTradeOff
+        >>> from hockeystick.tradeoffs.functions.laplace import LaplaceTradeOff
         >>> f = LaplaceTradeOff(1.0)
         >>> print(f"{f(0.05):.6f} {f(0.3):.6f} {f(0.9):.6f}")
         0.864086 0.306566 0.036788

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from hockeystick._validate import real
 from hockeystick.errors import ParameterError
 from hockeystick.tradeoffs.base import TradeOff
-from hockeystick.tradeoffs.by_profile import ProfileTradeOff
-from hockeystick.tradeoffs.profile import Array, Profile, ProfileValues
+from hockeystick.tradeoffs.functions.by_profile import ProfileTradeOff
+from hockeystick.tradeoffs.profiles.profile import Array, Profile, ProfileValues
 
 Indices: TypeAlias = NDArray[np.intp]
 

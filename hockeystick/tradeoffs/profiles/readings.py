@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from hockeystick.tradeoffs.profile import Profile
+from hockeystick.tradeoffs.profiles.profile import Profile
 
 # Beyond this epsilon only the monotonicity of delta is used.
 FARTHEST: Final = 1e15

@@ -15,10 +15,10 @@ import numpy as np
 
 from hockeystick import _validate
 from hockeystick._validate import Domain
-from hockeystick.tradeoffs._tails import gaussian_above
 from hockeystick.tradeoffs.base import TradeOff
-from hockeystick.tradeoffs.gaussian import GaussianTradeOff
-from hockeystick.tradeoffs.profile import Array, Profile
+from hockeystick.tradeoffs.functions.gaussian import GaussianTradeOff
+from hockeystick.tradeoffs.profiles.gaussian_tails import gaussian_above
+from hockeystick.tradeoffs.profiles.profile import Array, Profile
 
 _ULP: Final = 2.0**-52
 ORDER: Final = Domain(
@@ -71,7 +71,7 @@ def renyi_divergence(f: TradeOff, order: float) -> Divergence:
 
     Example:
         >>> import hockeystick as hs
-        >>> from hockeystick.tradeoffs._renyi_integral import renyi_divergence
+        >>> from hockeystick.tradeoffs.operations.renyi_integral import renyi_divergence
         >>> lower, upper = renyi_divergence(hs.GaussianTradeOff(1.0), 4.0)
         >>> print(f"{lower:.6f} {upper:.6f}")
         2.000000 2.000000

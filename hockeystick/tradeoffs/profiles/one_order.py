@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, final
 from hockeystick._solve import increasing_root, minimum
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.tradeoffs._rounding import DIGITS, least_epsilon, up
-from hockeystick.tradeoffs.renyi_curve import (
+from hockeystick.tradeoffs.profiles.renyi_curve import (
     RenyiCurve,
     RenyiPoints,
     dual_log_delta,

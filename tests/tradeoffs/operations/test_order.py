@@ -5,17 +5,17 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.tradeoffs import GaussianProfile, ProfileTradeOff
-from hockeystick.tradeoffs._order import at_least
-from hockeystick.tradeoffs.group import group
-from hockeystick.tradeoffs.laplace import LaplaceTradeOff
-from hockeystick.tradeoffs.mixture import mixture
-from hockeystick.tradeoffs.piecewise import (
+from hockeystick.tradeoffs.functions.laplace import LaplaceTradeOff
+from hockeystick.tradeoffs.functions.piecewise import (
     IDENTITY,
     ApproxTradeOff,
     PiecewiseLinearTradeOff,
     discrete_tradeoff,
 )
-from hockeystick.tradeoffs.sampled_gaussian import SampledGaussianTradeOff
+from hockeystick.tradeoffs.functions.sampled_gaussian import SampledGaussianTradeOff
+from hockeystick.tradeoffs.operations.group import group
+from hockeystick.tradeoffs.operations.mixture import mixture
+from hockeystick.tradeoffs.operations.order import at_least
 
 
 def by_profile(mu: float) -> hs.TradeOff:

@@ -10,7 +10,7 @@ from typing import Final, final
 import numpy as np
 
 from hockeystick.tradeoffs.base import TradeOff
-from hockeystick.tradeoffs.profile import Array, GaussianProfile, Profile, ProfileValues
+from hockeystick.tradeoffs.profiles.profile import Array, GaussianProfile, Profile, ProfileValues
 
 _ULP: Final = 2.0**-52
 _FARTHEST: Final = 690.0

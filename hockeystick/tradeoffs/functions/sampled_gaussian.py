@@ -13,7 +13,13 @@ from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.tradeoffs.base import Ends, TradeOff
-from hockeystick.tradeoffs.profile import Array, GaussianProfile, NoLoss, Profile, SampledProfile
+from hockeystick.tradeoffs.profiles.profile import (
+    Array,
+    GaussianProfile,
+    NoLoss,
+    Profile,
+    SampledProfile,
+)
 
 _ULP: Final = 2.0**-52
 # Below it the normal distribution function underflows, or loses its relative precision.
@@ -71,7 +77,7 @@ class SampledGaussianTradeOff(TradeOff):
         fixed size under replace-one. One step is tight; a product of several is valid only.
 
     Example:
-        >>> from hockeystick.tradeoffs.sampled_gaussian import SampledGaussianTradeOff
+        >>> from hockeystick.tradeoffs.functions.sampled_gaussian import SampledGaussianTradeOff
         >>> f = SampledGaussianTradeOff(mu=1.0, rate=0.2)
         >>> print(f"{f(0.1):.9f} {f(0.5):.9f} {f(0.9):.9f}")
         0.842171262 0.423415015 0.055736093

@@ -19,7 +19,7 @@ from typing import Final, final
 import numpy as np
 
 from hockeystick.tradeoffs.base import Ends
-from hockeystick.tradeoffs.profile import Array, Profile, ProfileValues
+from hockeystick.tradeoffs.profiles.profile import Array, Profile, ProfileValues
 
 _ULP: Final = 2.0**-52
 # Below the least normal number, where relative errors mean nothing.

@@ -13,8 +13,8 @@ from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.errors import ParameterError
 from hockeystick.tradeoffs.base import TradeOff
-from hockeystick.tradeoffs.by_profile import ProfileTradeOff
-from hockeystick.tradeoffs.profile import Array, Profile, ProfileValues
+from hockeystick.tradeoffs.functions.by_profile import ProfileTradeOff
+from hockeystick.tradeoffs.profiles.profile import Array, Profile, ProfileValues
 
 _ULP: Final = 2.0**-52
 _SUM: Final = 1e-12
@@ -94,7 +94,7 @@ def mixture(parts: Iterable[tuple[float, TradeOff]]) -> TradeOff:
 
     Example:
         >>> import hockeystick as hs
-        >>> from hockeystick.tradeoffs.mixture import mixture
+        >>> from hockeystick.tradeoffs.operations.mixture import mixture
         >>> f = mixture([(0.5, hs.GaussianTradeOff(1.0)), (0.5, hs.GaussianTradeOff(2.0))])
         >>> print(f"{float(f.delta(1.0)):.6f}")
         0.318399

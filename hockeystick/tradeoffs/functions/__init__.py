@@ -1,0 +1,1 @@
+"""Trade-off functions of mechanisms, of polygons, of Renyi divergences."""

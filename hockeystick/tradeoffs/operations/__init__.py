@@ -1,0 +1,1 @@
+"""What is made of trade-off functions: groups, mixtures, comparisons, divergences."""

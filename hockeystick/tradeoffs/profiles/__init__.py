@@ -1,0 +1,1 @@
+"""Privacy profiles, and what is read off them."""

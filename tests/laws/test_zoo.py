@@ -15,10 +15,10 @@ from itertools import chain
 from typing import Any, Final, Literal
 
 import pytest
-from hockeystick.accountants._cost import cost_of
 from mpmath import mp
 
 import hockeystick as hs
+from hockeystick.accountants.composition import composition_of
 from hockeystick.mechanisms import MECHANISMS
 from hockeystick.notions import FDP, GDP, NOTIONS, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
 from hockeystick.tradeoffs.functions.laplace import LaplaceTradeOff
@@ -193,7 +193,7 @@ GAPS_WHERE_ASKED: Final[Mapping[tuple[str, int, Quantity], str]] = {
 }
 
 # The answers depend on the losses alone: they are asked for once where those of plans are equal.
-FIRST: Final = {cost_of(case.plan, "auto"): case for case in reversed(EXACT)}
+FIRST: Final = {composition_of(case.plan, "auto"): case for case in reversed(EXACT)}
 each_exact = pytest.mark.parametrize("case", [c for c in EXACT if c in FIRST.values()], ids=str)
 each_class = pytest.mark.parametrize("case", CLASSES, ids=str)
 each_case = pytest.mark.parametrize("case", CASES, ids=str)
@@ -274,7 +274,7 @@ def test_every_gap_is_a_question_of_the_table() -> None:
 
 @pytest.mark.parametrize("case", EXACT, ids=str)
 def test_plans_with_the_same_losses_have_the_same_truth(case: Case) -> None:
-    assert TRUTHS[FIRST[cost_of(case.plan, "auto")].row] == TRUTHS[case.row]
+    assert TRUTHS[FIRST[composition_of(case.plan, "auto")].row] == TRUTHS[case.row]
 
 
 @each_exact

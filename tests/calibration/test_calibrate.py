@@ -2,7 +2,6 @@ import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ from mpmath import erfc, findroot, mp, mpf, sqrt
 
 import hockeystick as hs
 from hockeystick.calibration import _axis
-from hockeystick.calibration._fields import numeric_paths, spelled
+from hockeystick.calibration._fields import Path, numeric_paths, spelled
 from hockeystick.calibration.calibrate import Status
 from hockeystick.mechanisms import MECHANISMS
 from tests.laws.test_laws import DESCRIBED, GUARANTEED
@@ -495,6 +494,15 @@ SLOW = (
     "TruncatedPoissonSubsampled",
     "WithReplacementSubsampled",
 )
+
+
+def _paths(plan: hs.Mechanism) -> list[Path]:
+    """Up to four numbers of a plan, one of which is a part's: that part has its own turn."""
+    paths = numeric_paths(plan)
+    of_parts = [path for path in paths if len(path) > 1]
+    return [*of_parts[:1], *(path for path in paths if len(path) == 1)][:4]
+
+
 EVERY = [
     pytest.param(
         plan,
@@ -503,7 +511,7 @@ EVERY = [
         marks=[pytest.mark.slow] if type(plan).__name__ in SLOW else [],
     )
     for plan in (*DESCRIBED, *GUARANTEED)
-    for path in islice(numeric_paths(plan), 4)
+    for path in _paths(plan)
 ]
 
 
@@ -511,7 +519,7 @@ def solved_or_refused(
     plan: hs.Mechanism, parameter: str, target: hs.ApproxDP
 ) -> tuple[hs.Calibrated | None, str]:
     try:
-        return hs.calibrate(plan, parameter, target, tolerance=1e-4), ""
+        return hs.calibrate(plan, parameter, target, tolerance=1e-2), ""
     except (hs.InfeasibleError, hs.IncompatibleError) as refusal:
         return None, str(refusal)
 

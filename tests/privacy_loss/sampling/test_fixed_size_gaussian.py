@@ -321,8 +321,8 @@ def test_the_profile_of_one_run_is_the_mass_above_epsilon(
 
 def test_one_run_is_its_closed_form_inside_the_contour_interval() -> None:
     loss = FixedSizeGaussianLoss(0.1, 1.0)
-    for runs in (1, 2, 5, 10):
-        for delta in (1e-3, 1e-9, 1e-40):
+    for runs in (1, 10):
+        for delta in (1e-3, 1e-40):
             found = CONTOUR.epsilon_of(((loss, runs),), delta)
             assert 0.0 <= found.lower <= found.upper < math.inf
         if runs == 1:

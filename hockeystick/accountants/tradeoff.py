@@ -34,14 +34,14 @@ from hockeystick.privacy_loss import (
 from hockeystick.tradeoffs import (
     GaussianProfile,
     GaussianTradeOff,
-    NoLoss,
+    IntervalProfile,
+    MaximumProfile,
+    PerfectPrivacy,
     Profile,
     ProfileTradeOff,
     SampledProfile,
     SwappedSampledProfile,
     TradeOff,
-    WiderProfile,
-    WorseProfile,
     accounts_groups,
     accounts_tensor,
 )
@@ -153,7 +153,7 @@ def _group(release: object, size: int) -> TradeOff | None:
 
 def _worst(directions: Iterable[Terms]) -> Profile:
     """Return the profile of the worst of several directions, at each epsilon."""
-    return reduce(WorseProfile, map(_profile, directions))
+    return reduce(MaximumProfile, map(_profile, directions))
 
 
 def _gaussian_mu(composition: Composition) -> float | None:
@@ -203,7 +203,7 @@ def _profile(terms: Terms) -> Profile:
     if mass is not None:
         return InfinityProfile(mass, _profile(rest))
     if not terms:
-        return NoLoss()
+        return PerfectPrivacy()
     if len(terms) == 1 and terms[0][1] == 1:
         alone = profile_of_one(terms[0][0])
         if alone is not None:
@@ -230,7 +230,7 @@ def _(loss: SampledGaussianLoss) -> Profile:
         )
         return SampledProfile(inner, rate) if loss.removing else SwappedSampledProfile(inner, rate)
 
-    return WiderProfile(profile(_LESS), profile(_MORE))
+    return IntervalProfile(profile(_LESS), profile(_MORE))
 
 
 @profile_of_one.register
@@ -241,7 +241,7 @@ def _(loss: FixedSizeGaussianLoss) -> Profile:
         )
         for perturbation in (_LESS, _MORE)
     )
-    return WiderProfile(low, high)
+    return IntervalProfile(low, high)
 
 
 @profile_of_one.register
@@ -249,7 +249,7 @@ def _(loss: LaplaceLoss) -> Profile:
     low, high = (
         LaplaceProfile(float(loss.scale) * perturbation) for perturbation in (_MORE, _LESS)
     )
-    return WiderProfile(low, high)
+    return IntervalProfile(low, high)
 
 
 @profile_of_one.register

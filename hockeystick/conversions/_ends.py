@@ -7,7 +7,7 @@ from functools import singledispatch
 
 from hockeystick.mechanisms import Mechanism
 from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
-from hockeystick.tradeoffs import NoLoss
+from hockeystick.tradeoffs import PerfectPrivacy
 
 
 @singledispatch
@@ -49,4 +49,4 @@ def _(source: RenyiDP) -> float:
 @size.register
 def _(source: FDP) -> float:
     f = source.tradeoff
-    return 0.0 if f.forward == f.backward == NoLoss() else 1.0
+    return 0.0 if f.forward == f.backward == PerfectPrivacy() else 1.0

@@ -22,7 +22,7 @@ from hockeystick.notions.renyi import RenyiDP
 from hockeystick.notions.tcdp import TCDP
 from hockeystick.notions.zcdp import ZCDP
 from hockeystick.numerics.working_precision import working_digits
-from hockeystick.tradeoffs import ProfileTradeOff, TradeOff, WorseProfile
+from hockeystick.tradeoffs import MaximumProfile, ProfileTradeOff, TradeOff
 from hockeystick.tradeoffs.base import tensor
 
 _Notion = TypeVar("_Notion", bound=Notion)
@@ -140,7 +140,7 @@ def _worse(f: TradeOff, g: TradeOff) -> TradeOff:
     one, other = f.symmetrize(), g.symmetrize()
     if one == other:
         return one
-    profile = WorseProfile(one.forward, other.forward)
+    profile = MaximumProfile(one.forward, other.forward)
     return ProfileTradeOff((profile, profile))
 
 

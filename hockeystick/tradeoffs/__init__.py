@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, Final
+from warnings import warn
+
 from hockeystick.tradeoffs.base import Ends, TradeOff, accounts_groups, accounts_tensor
 from hockeystick.tradeoffs.functions.by_profile import ProfileTradeOff
 from hockeystick.tradeoffs.functions.gaussian import GaussianTradeOff
@@ -19,14 +22,14 @@ from hockeystick.tradeoffs.operations.group import GroupTradeOff
 from hockeystick.tradeoffs.operations.mixture import mixture
 from hockeystick.tradeoffs.profiles.profile import (
     GaussianProfile,
-    NoLoss,
+    MaximumProfile,
+    PerfectPrivacy,
     Profile,
     ProfileValues,
     SampledProfile,
     SwappedSampledProfile,
-    WorseProfile,
 )
-from hockeystick.tradeoffs.profiles.table import TableProfile, WiderProfile, tradeoff_of_deltas
+from hockeystick.tradeoffs.profiles.table import IntervalProfile, TableProfile, tradeoff_of_deltas
 
 __all__ = [
     "IDENTITY",
@@ -36,8 +39,10 @@ __all__ = [
     "GaussianTradeOff",
     "GroupTradeOff",
     "IdentityTradeOff",
+    "IntervalProfile",
     "LaplaceTradeOff",
-    "NoLoss",
+    "MaximumProfile",
+    "PerfectPrivacy",
     "PiecewiseLinearTradeOff",
     "Profile",
     "ProfileTradeOff",
@@ -48,11 +53,25 @@ __all__ = [
     "SwappedSampledProfile",
     "TableProfile",
     "TradeOff",
-    "WiderProfile",
-    "WorseProfile",
     "accounts_groups",
     "accounts_tensor",
     "discrete_tradeoff",
     "mixture",
     "tradeoff_of_deltas",
 ]
+
+# Names of the release before: they work, and say what they are called now.
+_FORMER: Final = {
+    "NoLoss": "PerfectPrivacy",
+    "WiderProfile": "IntervalProfile",
+    "WorseProfile": "MaximumProfile",
+}
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Return a class by its former name."""
+        if name not in _FORMER:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        warn(f"{__name__}.{name} is now {_FORMER[name]}", DeprecationWarning, stacklevel=2)
+        return globals()[_FORMER[name]]

@@ -14,10 +14,10 @@ from hockeystick.errors import ParameterError
 from hockeystick.results import Certified
 from hockeystick.tradeoffs.profiles.profile import (
     Array,
+    MaximumProfile,
     Profile,
     SampledProfile,
     SwappedSampledProfile,
-    WorseProfile,
 )
 from hockeystick.tradeoffs.profiles.readings import ends_at, epsilon_interval
 
@@ -220,7 +220,7 @@ class TradeOff(ABC):
             return self
         from hockeystick.tradeoffs.functions.by_profile import ProfileTradeOff
 
-        profile = WorseProfile(self.forward, self.backward)
+        profile = MaximumProfile(self.forward, self.backward)
         return ProfileTradeOff((profile, profile))
 
     def subsample(self, rate: float) -> TradeOff:
@@ -252,7 +252,7 @@ class TradeOff(ABC):
 
         if p == 0.0:
             return IDENTITY
-        profile = WorseProfile(
+        profile = MaximumProfile(
             SampledProfile(self.forward, p), SwappedSampledProfile(self.backward, p)
         )
         return ProfileTradeOff((profile, profile))

@@ -224,7 +224,7 @@ def test_chains_of_three_laws_never_beat_the_iterated_function(seed: int) -> Non
     rng = np.random.default_rng(seed)
     first, second, third = rng.dirichlet(np.ones(6), size=3)
     near = [discrete_tradeoff(p, q).symmetrize() for p, q in ((first, second), (second, third))]
-    profile = hs.tradeoffs.WorseProfile(near[0].forward, near[1].forward)
+    profile = hs.tradeoffs.MaximumProfile(near[0].forward, near[1].forward)
     f = ProfileTradeOff((profile, profile))
     truth = discrete_tradeoff(first, third)
     assert (f.group(2)(RATES) <= truth.bounds(RATES)[1]).all()

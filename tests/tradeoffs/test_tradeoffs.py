@@ -10,7 +10,7 @@ from mpmath import mp
 import hockeystick as hs
 from hockeystick.tradeoffs import (
     GaussianProfile,
-    NoLoss,
+    PerfectPrivacy,
     ProfileTradeOff,
     SampledProfile,
     SwappedSampledProfile,
@@ -212,7 +212,7 @@ def test_the_largest_loss_of_the_other_direction_is_rounded_up() -> None:
 
 
 def test_no_noise_tells_nothing_apart_from_no_release() -> None:
-    f = ProfileTradeOff((NoLoss(), NoLoss()))
+    f = ProfileTradeOff((PerfectPrivacy(), PerfectPrivacy()))
     assert np.allclose(f(RATES), 1 - RATES, rtol=1e-12)
 
 

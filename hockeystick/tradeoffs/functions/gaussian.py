@@ -11,7 +11,7 @@ import numpy as np
 from hockeystick import _validate
 from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.tradeoffs.base import Ends, TradeOff
-from hockeystick.tradeoffs.profiles.profile import Array, GaussianProfile, NoLoss, Profile
+from hockeystick.tradeoffs.profiles.profile import Array, GaussianProfile, PerfectPrivacy, Profile
 
 _ULP: Final = 2.0**-52
 # Where the normal distribution function loses its precision before it underflows.
@@ -54,7 +54,7 @@ class GaussianTradeOff(TradeOff):
     @property
     def forward(self) -> Profile:
         """The Gaussian profile."""
-        return GaussianProfile(self.mu) if self.mu > 0.0 else NoLoss()
+        return GaussianProfile(self.mu) if self.mu > 0.0 else PerfectPrivacy()
 
     @property
     def backward(self) -> Profile:

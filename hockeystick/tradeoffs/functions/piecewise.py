@@ -15,7 +15,7 @@ from hockeystick.errors import ParameterError
 from hockeystick.tradeoffs.base import Ends, TradeOff
 from hockeystick.tradeoffs.functions.outcomes import Outcomes
 from hockeystick.tradeoffs.functions.polyline import STEEPEST, Corners, corners_of, hull
-from hockeystick.tradeoffs.profiles.profile import Array, NoLoss, Profile
+from hockeystick.tradeoffs.profiles.profile import Array, PerfectPrivacy, Profile
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -212,12 +212,12 @@ class IdentityTradeOff(TradeOff):
     @property
     def forward(self) -> Profile:
         """No loss."""
-        return NoLoss()
+        return PerfectPrivacy()
 
     @property
     def backward(self) -> Profile:
         """No loss."""
-        return NoLoss()
+        return PerfectPrivacy()
 
     def inverse(self) -> IdentityTradeOff:
         """Return the function itself."""

@@ -14,7 +14,7 @@ from hockeystick.tradeoffs.functions.gaussian import GaussianTradeOff
 from hockeystick.tradeoffs.profiles.profile import (
     Array,
     GaussianProfile,
-    NoLoss,
+    PerfectPrivacy,
     Profile,
     ProfileValues,
 )
@@ -70,7 +70,7 @@ class RenyiTradeOff(TradeOff):
     @property
     def forward(self) -> Profile:
         """The least delta that the orders imply."""
-        return NoLoss() if self.curve.silent else RenyiProfile(self.curve)
+        return PerfectPrivacy() if self.curve.silent else RenyiProfile(self.curve)
 
     @property
     def backward(self) -> Profile:

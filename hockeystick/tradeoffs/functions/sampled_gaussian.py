@@ -16,7 +16,7 @@ from hockeystick.tradeoffs.base import Ends, TradeOff
 from hockeystick.tradeoffs.profiles.profile import (
     Array,
     GaussianProfile,
-    NoLoss,
+    PerfectPrivacy,
     Profile,
     SampledProfile,
 )
@@ -94,7 +94,7 @@ class SampledGaussianTradeOff(TradeOff):
     def forward(self) -> Profile:
         """``p delta_G(ln(1 + (e^eps - 1) / p))``."""
         if self.mu == 0.0 or self.rate == 0.0:
-            return NoLoss()
+            return PerfectPrivacy()
         whole = GaussianProfile(self.mu)
         return whole if self.rate == 1.0 else SampledProfile(whole, self.rate)
 

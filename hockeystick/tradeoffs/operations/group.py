@@ -19,7 +19,7 @@ from hockeystick.tradeoffs.functions.piecewise import IdentityTradeOff
 from hockeystick.tradeoffs.profiles.by_function import FunctionProfile
 from hockeystick.tradeoffs.profiles.gaussian_tails import gaussian_above
 from hockeystick.tradeoffs.profiles.profile import Array, Flags, Profile
-from hockeystick.tradeoffs.profiles.table import WiderProfile
+from hockeystick.tradeoffs.profiles.table import IntervalProfile
 
 _ULP: Final = 2.0**-52
 # Below it a rate counts as lost: what is missed is between 0 and this.
@@ -87,7 +87,7 @@ class GroupTradeOff(TradeOff):
         mu = max(gaussian_above(self.inner.forward), gaussian_above(self.inner.backward))
         largest = one.supremum * self.size * (1.0 + 4.0 * _ULP)
         iterated = FunctionProfile(self._iterated, largest, _times(mu, self.size))
-        return iterated if self.inner.release is None else WiderProfile(one, iterated)
+        return iterated if self.inner.release is None else IntervalProfile(one, iterated)
 
     @cached_property
     def _iterated(self) -> GroupTradeOff:

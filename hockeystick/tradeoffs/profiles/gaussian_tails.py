@@ -9,11 +9,11 @@ from hockeystick.tradeoffs.operations.mixture import MixtureProfile
 from hockeystick.tradeoffs.profiles.by_function import FunctionProfile
 from hockeystick.tradeoffs.profiles.profile import (
     GaussianProfile,
-    NoLoss,
+    MaximumProfile,
+    PerfectPrivacy,
     Profile,
     SampledProfile,
     SwappedSampledProfile,
-    WorseProfile,
 )
 
 
@@ -30,7 +30,7 @@ def _(profile: GaussianProfile) -> float:
 
 
 @gaussian_above.register
-def _(profile: NoLoss) -> float:
+def _(profile: PerfectPrivacy) -> float:
     """Return 0."""
     return 0.0
 
@@ -48,7 +48,7 @@ def _(profile: SwappedSampledProfile) -> float:
 
 
 @gaussian_above.register
-def _(profile: WorseProfile) -> float:
+def _(profile: MaximumProfile) -> float:
     """Return the larger: the profiles of Gaussians grow with mu."""
     return max(gaussian_above(profile.first), gaussian_above(profile.second))
 

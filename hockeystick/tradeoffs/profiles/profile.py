@@ -158,7 +158,7 @@ def _mills(x: Array) -> Array:
 
 @final
 @dataclass(frozen=True, slots=True)
-class NoLoss(Profile):
+class PerfectPrivacy(Profile):
     """The profile of two equal distributions: 0."""
 
     @property
@@ -247,7 +247,7 @@ class SampledProfile(Profile):
 
 @final
 @dataclass(frozen=True, slots=True)
-class WorseProfile(Profile):
+class MaximumProfile(Profile):
     """The larger of two profiles, at each epsilon."""
 
     first: Profile

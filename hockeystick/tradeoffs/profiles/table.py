@@ -134,7 +134,7 @@ class TableProfile(Profile):
 
 @final
 @dataclass(frozen=True, slots=True)
-class WiderProfile(Profile):
+class IntervalProfile(Profile):
     """The lower ends of one profile and the upper ends of another: what parameters leave open."""
 
     low: Profile

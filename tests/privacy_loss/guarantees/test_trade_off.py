@@ -13,7 +13,7 @@ from hockeystick.privacy_loss import (
     RandomizedResponsePairLoss,
     dominating_pair,
 )
-from hockeystick.tradeoffs import GaussianTradeOff, NoLoss, ProfileTradeOff
+from hockeystick.tradeoffs import GaussianTradeOff, PerfectPrivacy, ProfileTradeOff
 from hockeystick.tradeoffs.functions.laplace import LaplaceTradeOff
 from hockeystick.tradeoffs.functions.piecewise import (
     ApproxTradeOff,
@@ -85,6 +85,8 @@ def test_a_trade_off_function_has_the_losses_of_its_kind() -> None:
     failing = RandomizedResponsePairLoss(1.0, 1e-5)
     assert dominating_pair(FDP(ApproxTradeOff(1.0, 1e-5))) == DominatingPair(failing, failing)
     assert dominating_pair(FDP(IdentityTradeOff())) == DominatingPair(None, None)
-    assert dominating_pair(FDP(ProfileTradeOff((NoLoss(), NoLoss())))) == DominatingPair(None, None)
+    assert dominating_pair(
+        FDP(ProfileTradeOff((PerfectPrivacy(), PerfectPrivacy())))
+    ) == DominatingPair(None, None)
     laplace = LaplaceLoss(2.0)
     assert dominating_pair(FDP(LaplaceTradeOff(2.0))) == DominatingPair(laplace, laplace)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from hockeystick.tradeoffs import GaussianProfile, ProfileTradeOff, TableProfile, WiderProfile
+from hockeystick.tradeoffs import GaussianProfile, IntervalProfile, ProfileTradeOff, TableProfile
 
 
 def tabled(mu: float, knots: "np.typing.NDArray[np.float64]") -> TableProfile:
@@ -61,7 +61,7 @@ def test_the_trade_off_function_of_a_table_holds_that_of_its_profile() -> None:
 
 
 def test_parameters_known_within_ends_widen_both() -> None:
-    wide = WiderProfile(GaussianProfile(0.9), GaussianProfile(1.1))
+    wide = IntervalProfile(GaussianProfile(0.9), GaussianProfile(1.1))
     found = wide.at(np.array([0.5]))
     assert found.lower == GaussianProfile(0.9).at(np.array([0.5])).lower
     assert found.upper == GaussianProfile(1.1).at(np.array([0.5])).upper

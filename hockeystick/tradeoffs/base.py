@@ -70,16 +70,16 @@ class TradeOff(ABC):
         """The profile of (P, Q): delta where f is flatter than -1."""
 
     @abstractmethod
-    def _miss(self, alpha: Array) -> Ends:
+    def _type_ii(self, alpha: Array) -> Ends:
         """Return f, precise relative to f."""
 
     @abstractmethod
     def _power(self, alpha: Array) -> Ends:
         """Return 1 - f, precise relative to 1 - f."""
 
-    def _proven_miss(self, alpha: Array) -> Array:
+    def _proven_type_ii(self, alpha: Array) -> Array:
         """Return the lower end of f alone."""
-        return self._miss(alpha).lower
+        return self._type_ii(alpha).lower
 
     def _proven_power(self, alpha: Array) -> Array:
         """Return the upper end of 1 - f alone."""
@@ -110,7 +110,7 @@ class TradeOff(ABC):
 
     def __call__(self, alpha: ArrayLike) -> Any:
         """Return the proven lower end of f, of the same shape as alpha."""
-        return _shaped("alpha", alpha, lambda a: np.maximum(self._proven_miss(a), 0.0))
+        return _shaped("alpha", alpha, lambda a: np.maximum(self._proven_type_ii(a), 0.0))
 
     def bounds(self, alpha: ArrayLike) -> tuple[Any, Any]:
         """Return both ends of f at false positive rates, each of the same shape as alpha.
@@ -119,7 +119,7 @@ class TradeOff(ABC):
         """
 
         def ends(a: Array) -> Array:
-            lower, upper = self._miss(a)
+            lower, upper = self._type_ii(a)
             ends = Ends(np.maximum(lower, 0.0), np.minimum(upper, _guessing(a)))
             return np.array(_falling(a, ends))
 
@@ -143,7 +143,7 @@ class TradeOff(ABC):
 
     def log_bounds(self, log_alpha: ArrayLike) -> tuple[Any, Any]:
         """Return both ends of ``ln f`` at ``ln alpha``, for rates that no float can hold."""
-        lower, upper = _shaped_logs(log_alpha, lambda a: np.array(self._log_miss(a)))
+        lower, upper = _shaped_logs(log_alpha, lambda a: np.array(self._log_type_ii(a)))
         return lower, upper
 
     def log_power_bounds(self, log_fpr: ArrayLike) -> tuple[Any, Any]:
@@ -151,10 +151,10 @@ class TradeOff(ABC):
         lower, upper = _shaped_logs(log_fpr, lambda a: np.array(self._log_power(a)))
         return lower, upper
 
-    def _log_miss(self, log_alpha: Array) -> Ends:
+    def _log_type_ii(self, log_alpha: Array) -> Ends:
         """Return ``ln f``: f falls, so that a little more alpha is a lower end."""
-        lower = self._miss(_exp(log_alpha, 1.0)).lower
-        return _logs(Ends(lower, self._miss(_exp(log_alpha, -1.0)).upper))
+        lower = self._type_ii(_exp(log_alpha, 1.0)).lower
+        return _logs(Ends(lower, self._type_ii(_exp(log_alpha, -1.0)).upper))
 
     def _log_power(self, log_alpha: Array) -> Ends:
         """Return ``ln(1 - f)``, which rises."""
@@ -419,7 +419,7 @@ def _falling(x: Array, ends: Ends) -> Ends:
 
 
 def _guessing(alpha: Array) -> Array:
-    """Return ``1 - alpha``, rounded up: what guessing misses."""
+    """Return ``1 - alpha``, rounded up: the type II error of guessing."""
     rest = 1.0 - alpha
     return np.where(1.0 - rest == alpha, rest, np.minimum(np.nextafter(rest, 2.0), 1.0))
 

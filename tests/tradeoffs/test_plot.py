@@ -37,8 +37,8 @@ class Between(TradeOff):
     def backward(self) -> Profile:
         return self.low.backward
 
-    def _miss(self, alpha: Array) -> Ends:
-        return Ends(self.low._miss(alpha).lower, self.high._miss(alpha).upper)
+    def _type_ii(self, alpha: Array) -> Ends:
+        return Ends(self.low._type_ii(alpha).lower, self.high._type_ii(alpha).upper)
 
     def _power(self, alpha: Array) -> Ends:
         return Ends(self.high._power(alpha).lower, self.low._power(alpha).upper)

@@ -162,9 +162,9 @@ def test_the_gaussian_holds_the_truth_in_log_space(mu: float, log_alpha: float) 
     f = hs.GaussianTradeOff(mu)
     with mp.workdps(40):
         quantile = _quantile(log_alpha)
-        miss, power = _log_ncdf(-quantile - mu), _log_ncdf(quantile + mu)
+        type_ii, power = _log_ncdf(-quantile - mu), _log_ncdf(quantile + mu)
     for (lower, upper), truth in (
-        (f.log_bounds(log_alpha), miss),
+        (f.log_bounds(log_alpha), type_ii),
         (f.log_power_bounds(log_alpha), power),
     ):
         assert lower <= truth <= upper

@@ -91,16 +91,16 @@ class ProfileTradeOff(TradeOff):
     def _power(self, alpha: Array) -> Ends:
         """Return 1 - f."""
         steep, flat = self._both(alpha)
-        missed = Ends((1.0 - flat.upper) * (1.0 - _ULP), (1.0 - flat.lower) * (1.0 + _ULP))
-        lower = np.maximum(np.minimum(steep.lower, missed.lower), alpha)
-        upper = np.minimum(steep.upper, missed.upper)
+        type_ii = Ends((1.0 - flat.upper) * (1.0 - _ULP), (1.0 - flat.lower) * (1.0 + _ULP))
+        lower = np.maximum(np.minimum(steep.lower, type_ii.lower), alpha)
+        upper = np.minimum(steep.upper, type_ii.upper)
         loose = ~(upper - lower <= _LOOSE * lower)
         if loose.any():
             below = (1.0 - self._roof.at(alpha[loose])) * (1.0 - _ULP)
             lower[loose] = np.maximum(lower[loose], below)
         return Ends(lower, upper)
 
-    def _miss(self, alpha: Array) -> Ends:
+    def _type_ii(self, alpha: Array) -> Ends:
         """Return f."""
         ends = self._nearby(alpha)
         loose = ~(ends.upper - ends.lower <= _LOOSE * ends.upper)
@@ -124,23 +124,23 @@ class ProfileTradeOff(TradeOff):
         return Roof.of(np.r_[_RATES, mirrored.upper], np.r_[upper, _RATES])
 
     def _both(self, alpha: Array) -> tuple[Ends, Ends]:
-        """Return the least power by steep slopes and the largest miss by flat ones.
+        """Return the least power by steep slopes and the largest type II error by flat ones.
 
         ``1 - delta - slope * alpha`` is concave in the slope: where it peaks on one side, the other
         side has nothing to add.
         """
         steep, steep_peaks = self._steep.least_power(alpha)
-        flat, flat_peaks = self._flat.largest_miss(1.0 - alpha)
+        flat, flat_peaks = self._flat.largest_type_ii(1.0 - alpha)
         one, other = flat_peaks, steep_peaks & ~flat_peaks
         return (
             Ends(np.where(one, np.inf, steep.lower), np.where(one, np.inf, steep.upper)),
             Ends(np.where(other, -np.inf, flat.lower), np.where(other, -np.inf, flat.upper)),
         )
 
-    def _proven_miss(self, alpha: Array) -> Array:
+    def _proven_type_ii(self, alpha: Array) -> Array:
         """Return the lower end of f: every epsilon gives one, the best about the highest."""
         if not (self._steep.smooth and self._flat.smooth):
-            return self._miss(alpha).lower
+            return self._type_ii(alpha).lower
         epsilon = self._steep.solve(alpha, log_tail_other)
         steep = 1.0 - self._steep.power_at(epsilon, alpha).upper
         lower = np.maximum(steep * (1.0 - _ULP), 0.0)
@@ -148,7 +148,7 @@ class ProfileTradeOff(TradeOff):
         if flat.any():
             rest = 1.0 - alpha[flat]
             best = self._flat.solve(rest, log_tail_own)
-            lower[flat] = np.maximum(lower[flat], -self._flat.miss_at(best, rest).upper)
+            lower[flat] = np.maximum(lower[flat], -self._flat.type_ii_at(best, rest).upper)
         return lower
 
     def _proven_power(self, alpha: Array) -> Array:
@@ -161,8 +161,8 @@ class ProfileTradeOff(TradeOff):
         if flat.any():
             rest = 1.0 - alpha[flat]
             best = self._flat.solve(rest, log_tail_own)
-            missed = -self._flat.miss_at(best, rest).upper
-            upper[flat] = np.minimum(upper[flat], (1.0 - missed) * (1.0 + _ULP))
+            type_ii = -self._flat.type_ii_at(best, rest).upper
+            upper[flat] = np.minimum(upper[flat], (1.0 - type_ii) * (1.0 + _ULP))
         return np.minimum(upper, 1.0)
 
     @cached_property
@@ -218,17 +218,17 @@ class _Side:
         lower = np.maximum((delta.lower + line) * (1.0 - 8.0 * _ULP) - tiny, 0.0)
         return Ends(lower, (delta.upper + line) * (1.0 + 8.0 * _ULP) + tiny)
 
-    def largest_miss(self, rest: Array) -> tuple[Ends, Flags]:
+    def largest_type_ii(self, rest: Array) -> tuple[Ends, Flags]:
         """Return ``sup over eps >= 0 of e^-eps (rest - delta(eps))``, concave in ``x = e^-eps``.
 
         The flags tell where it is proven to be attained away from eps = 0.
         """
         best, scale = self._solve(rest, log_tail_own)
-        least, inside = _least(self.miss_at, best, rest, -self._spacing(best, scale))
-        least = least._replace(upper=self._at_knots(self.miss_at, rest, least.upper))
+        least, inside = _least(self.type_ii_at, best, rest, -self._spacing(best, scale))
+        least = least._replace(upper=self._at_knots(self.type_ii_at, rest, least.upper))
         return Ends(np.maximum(-least.upper, 0.0), np.maximum(-least.lower, 0.0)), inside
 
-    def miss_at(self, epsilon: Array, rest: Array) -> Ends:
+    def type_ii_at(self, epsilon: Array, rest: Array) -> Ends:
         """Return ``-e^-eps (rest - delta(eps))``."""
         delta = self._profile.at(epsilon)
         x, slack = np.exp(-epsilon), 8.0 * _ULP * rest

@@ -74,7 +74,7 @@ class GaussianTradeOff(TradeOff):
             return self
         return IDENTITY if p == 0.0 else SampledGaussianTradeOff(self.mu, p)
 
-    def _miss(self, alpha: Array) -> Ends:
+    def _type_ii(self, alpha: Array) -> Ends:
         """Return ``Phi(-Phi^-1(alpha) - mu)``."""
         from scipy.special import ndtri
 
@@ -99,7 +99,7 @@ class GaussianTradeOff(TradeOff):
         tiny = np.where(x > -np.inf, _TINY, 0.0)
         return Ends(value * (1.0 - slack) - tiny, value * (1.0 + slack) + tiny)
 
-    def _log_miss(self, log_alpha: Array) -> Ends:
+    def _log_type_ii(self, log_alpha: Array) -> Ends:
         """Return ``ln Phi(-Phi^-1(alpha) - mu)``."""
         return self._log_normal(-_quantile(log_alpha) - self.mu)
 

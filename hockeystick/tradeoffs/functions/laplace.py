@@ -105,8 +105,8 @@ class LaplaceTradeOff(TradeOff):
         """Return 1 - f, each piece without cancellation."""
         mu, small = self._rate
         if mu > _LARGEST:
-            missed = _beyond(alpha)
-            return Ends(np.maximum((1.0 - missed) * (1.0 - _ULP), alpha), np.ones_like(alpha))
+            type_ii = _beyond(alpha)
+            return Ends(np.maximum((1.0 - type_ii) * (1.0 - _ULP), alpha), np.ones_like(alpha))
         steep = math.exp(mu) * alpha
         middle = 1.0 - small / (4.0 * np.maximum(alpha, 0.25 * small + _TINY))
         flat = small * alpha - math.expm1(-mu)
@@ -114,7 +114,7 @@ class LaplaceTradeOff(TradeOff):
         ends = self._outward(value)
         return Ends(ends.lower, np.minimum(ends.upper, 1.0))
 
-    def _miss(self, alpha: Array) -> Ends:
+    def _type_ii(self, alpha: Array) -> Ends:
         """Return f, each piece without cancellation."""
         mu, small = self._rate
         if mu > _LARGEST:
@@ -132,7 +132,7 @@ class LaplaceTradeOff(TradeOff):
             bound = np.where(rest <= 0.5, rest * math.exp(-_LARGEST) + _TINY, _beyond(1.0 - rest))
             return Ends(np.zeros_like(rest), np.where(rest > 0.0, bound, 0.0))
         flat = self._outward(self._rate[1] * rest)
-        wide = self._miss(np.where(rest <= 0.5, 0.5, 1.0 - rest))
+        wide = self._type_ii(np.where(rest <= 0.5, 0.5, 1.0 - rest))
         # Below 1/2 what 1 - rest rounds off is a unit in the last place of 1; f is 1/alpha there.
         near, loose = rest <= 0.5, 4.0 * _ULP / np.maximum(1.0 - rest, _ULP)
         return Ends(

@@ -110,13 +110,13 @@ class PiecewiseLinearTradeOff(TradeOff):
         """Return 1 - f."""
         return _power(self.corners, alpha)
 
-    def _miss(self, alpha: Array) -> Ends:
+    def _type_ii(self, alpha: Array) -> Ends:
         """Return f."""
-        return _miss(self.corners, alpha)
+        return _type_ii(self.corners, alpha)
 
     def miss_of_rest(self, rest: Array) -> Ends:
         """Return f(1 - rest), precise for tiny rests."""
-        return self.corners.miss(rest)
+        return self.corners.type_ii(rest)
 
 
 @final
@@ -184,13 +184,13 @@ class ApproxTradeOff(TradeOff):
         """Return 1 - f."""
         return _power(self.corners, alpha)
 
-    def _miss(self, alpha: Array) -> Ends:
+    def _type_ii(self, alpha: Array) -> Ends:
         """Return f."""
-        return _miss(self.corners, alpha)
+        return _type_ii(self.corners, alpha)
 
     def miss_of_rest(self, rest: Array) -> Ends:
         """Return f(1 - rest), precise for tiny rests."""
-        return self.corners.miss(rest)
+        return self.corners.type_ii(rest)
 
 
 @final
@@ -227,7 +227,7 @@ class IdentityTradeOff(TradeOff):
         """Return alpha."""
         return Ends(alpha.copy(), alpha.copy())
 
-    def _miss(self, alpha: Array) -> Ends:
+    def _type_ii(self, alpha: Array) -> Ends:
         """Return 1 - alpha, and the neighbouring float where that is no float."""
         value = 1.0 - alpha
         # What was rounded away, exactly (Knuth's two-sum).
@@ -383,7 +383,7 @@ def _power(corners: Corners, alpha: Array) -> Ends:
     return Ends(np.maximum(lower, 0.0), np.minimum(near.upper, (1.0 - far.lower) * (1.0 + _ULP)))
 
 
-def _miss(corners: Corners, alpha: Array) -> Ends:
+def _type_ii(corners: Corners, alpha: Array) -> Ends:
     """Return f from the better of the two complements."""
     near, far = _of_alpha(corners, alpha), corners.power(alpha)
     lower = np.maximum(near.lower, (1.0 - far.upper) * (1.0 - _ULP))
@@ -392,4 +392,4 @@ def _miss(corners: Corners, alpha: Array) -> Ends:
 
 def _of_alpha(corners: Corners, alpha: Array) -> Ends:
     """Return f by way of one less alpha, whose rounding the outward reading covers."""
-    return corners.miss(1.0 - alpha)
+    return corners.type_ii(1.0 - alpha)

@@ -78,7 +78,7 @@ class Corners(Profile):
         ends = self._ends(alphas, powers, alpha)
         return Ends(ends.lower, np.minimum(ends.upper, 1.0))
 
-    def miss(self, rest: Array) -> Ends:
+    def type_ii(self, rest: Array) -> Ends:
         """Return the false negative rate at one less the false positive rate."""
         _, _, rests, betas = self._arrays
         return self._ends(rests, betas, rest)

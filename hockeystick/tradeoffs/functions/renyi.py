@@ -81,7 +81,7 @@ class RenyiTradeOff(TradeOff):
         """Return the function itself."""
         return self
 
-    def _miss(self, alpha: Array) -> Ends:
+    def _type_ii(self, alpha: Array) -> Ends:
         """Return f."""
         z = self._logits(alpha)
         lower, upper = _share(-z.upper, -1), _share(-z.lower, 1)
@@ -120,9 +120,9 @@ class RenyiTradeOff(TradeOff):
                 ]
                 lower = np.min(every, axis=0)
             else:
-                miss = GaussianTradeOff(self.curve.floor).bounds(np.exp(x.log_first))[1]
-                miss = np.minimum(miss, 1.0)
-                lower = np.log1p(-miss) - np.log(miss)
+                type_ii = GaussianTradeOff(self.curve.floor).bounds(np.exp(x.log_first))[1]
+                type_ii = np.minimum(type_ii, 1.0)
+                lower = np.log1p(-type_ii) - np.log(type_ii)
                 lower -= 4.0 * _ULP * (1.0 + np.abs(lower))
         return np.array([lower, upper])
 

@@ -115,12 +115,12 @@ class SampledGaussianTradeOff(TradeOff):
         middle = ~(steep | flat)
         lower[steep], upper[steep] = self._steep_power(alpha[steep])
         lower[middle], upper[middle] = _outward(alpha[middle] + corner.gap, 8.0)
-        rest = self._flat_miss(1.0 - alpha[flat])
+        rest = self._flat_type_ii(1.0 - alpha[flat])
         lower[flat] = (1.0 - rest.upper) * (1.0 - _ULP)
         upper[flat] = (1.0 - rest.lower) * (1.0 + _ULP)
         return Ends(np.maximum(lower, alpha), np.minimum(upper, 1.0))
 
-    def _miss(self, alpha: Array) -> Ends:
+    def _type_ii(self, alpha: Array) -> Ends:
         """Return f, piece by piece."""
         corner = self._corner
         lower, upper = np.empty_like(alpha), np.empty_like(alpha)
@@ -129,29 +129,29 @@ class SampledGaussianTradeOff(TradeOff):
         power = self._steep_power(alpha[steep])
         lower[steep] = (1.0 - power.upper) * (1.0 - _ULP)
         upper[steep] = (1.0 - power.lower) * (1.0 + _ULP)
-        lower[middle], upper[middle] = self._middle_miss(alpha[middle])
-        lower[flat], upper[flat] = self._flat_miss(1.0 - alpha[flat])
+        lower[middle], upper[middle] = self._middle_type_ii(alpha[middle])
+        lower[flat], upper[flat] = self._flat_type_ii(1.0 - alpha[flat])
         return Ends(np.maximum(lower, 0.0), np.minimum(upper, 1.0))
 
-    def _proven_miss(self, alpha: Array) -> Array:
+    def _proven_type_ii(self, alpha: Array) -> Array:
         """Return the lower end of f."""
         corner = self._corner
         lower = np.empty_like(alpha)
         steep, flat = alpha <= corner.first, alpha >= corner.second
         middle = ~(steep | flat)
         lower[steep] = (1.0 - self._steep_power(alpha[steep]).upper) * (1.0 - _ULP)
-        lower[middle] = self._middle_miss(alpha[middle]).lower
-        lower[flat] = self._flat_miss(1.0 - alpha[flat], upper=False).lower
+        lower[middle] = self._middle_type_ii(alpha[middle]).lower
+        lower[flat] = self._flat_type_ii(1.0 - alpha[flat], upper=False).lower
         return np.maximum(lower, 0.0)
 
     def miss_of_rest(self, rest: Array) -> Ends:
         """Return f(1 - rest), precise for tiny rests."""
         flat = rest <= 1.0 - self._corner.second
         lower, upper = np.empty_like(rest), np.empty_like(rest)
-        lower[flat], upper[flat] = self._flat_miss(rest[flat])
+        lower[flat], upper[flat] = self._flat_type_ii(rest[flat])
         alpha = 1.0 - rest[~flat]
-        lower[~flat] = self._miss(np.minimum(alpha + _ULP, 1.0)).lower
-        upper[~flat] = self._miss(np.maximum(alpha - _ULP, 0.0)).upper
+        lower[~flat] = self._type_ii(np.minimum(alpha + _ULP, 1.0)).lower
+        upper[~flat] = self._type_ii(np.maximum(alpha - _ULP, 0.0)).upper
         return Ends(lower, upper)
 
     def _steep_power(self, alpha: Array) -> Ends:
@@ -170,13 +170,13 @@ class SampledGaussianTradeOff(TradeOff):
         value = inside + outside
         return Ends(np.maximum(value - slack - tiny, alpha), value + slack + tiny)
 
-    def _middle_miss(self, alpha: Array) -> Ends:
+    def _middle_type_ii(self, alpha: Array) -> Ends:
         """Return ``a* + b* - alpha``, of which the largest parts cancel first."""
         corner = self._corner
         value = (corner.second - alpha) + corner.first
         return _outward(value + (corner.first_more + corner.second_more), 8.0)
 
-    def _flat_miss(self, rest: Array, *, upper: bool = True) -> Ends:
+    def _flat_type_ii(self, rest: Array, *, upper: bool = True) -> Ends:
         """Return the inverse of f_p at ``1 - rest``, precise for tiny rests."""
         z = self._root(rest)
         line = self._line(z, rest)

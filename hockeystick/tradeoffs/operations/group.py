@@ -22,7 +22,7 @@ from hockeystick.tradeoffs.profiles.profile import Array, Flags, Profile
 from hockeystick.tradeoffs.profiles.table import IntervalProfile
 
 _ULP: Final = 2.0**-52
-# Below it a rate counts as lost: what is missed is between 0 and this.
+# Below it a rate counts as lost: the type II error is between 0 and this.
 _TINY: Final = 1e-300
 _STEPS: Final = 5_000
 SIZE: Final = Domain(symbol="g", low=1, high=MAX_COUNT, typical=(1, 100), whole=True)
@@ -118,15 +118,15 @@ class GroupTradeOff(TradeOff):
         high, past = self._walk(alpha, up=True)
         return np.minimum(np.where(past, (1.0 - high) * (1.0 + _ULP), high), 1.0)
 
-    def _miss(self, alpha: Array) -> Ends:
+    def _type_ii(self, alpha: Array) -> Ends:
         """Return f."""
         if self.inner.release is not None:
-            return Ends(self._proven_miss(alpha), self.inner._miss(alpha).upper)
+            return Ends(self._proven_type_ii(alpha), self.inner._type_ii(alpha).upper)
         high, past = self._walk(alpha, up=False)
         upper = np.where(past, high, (1.0 - high) * (1.0 + _ULP))
-        return Ends(self._proven_miss(alpha), np.minimum(upper, 1.0))
+        return Ends(self._proven_type_ii(alpha), np.minimum(upper, 1.0))
 
-    def _proven_miss(self, alpha: Array) -> Array:
+    def _proven_type_ii(self, alpha: Array) -> Array:
         """Return the lower end of f."""
         low, past = self._walk(alpha, up=True)
         return np.maximum(np.where(past, low, (1.0 - low) * (1.0 - _ULP)), 0.0)
@@ -159,11 +159,11 @@ class GroupTradeOff(TradeOff):
         # The power is never below the rate, whatever its lower end says.
         number[~past] = np.maximum(power.upper if up else power.lower, number[~past])
         crossed = ~past & (number >= 0.5)
-        for which, missed in (
-            (crossed, self.inner._miss(before.number[crossed])),
+        for which, type_ii in (
+            (crossed, self.inner._type_ii(before.number[crossed])),
             (past, missed_of_rest(self.inner, before.number[past])),
         ):
-            number[which] = missed.lower if up else missed.upper
+            number[which] = type_ii.lower if up else type_ii.upper
         past |= crossed
         # A complement of the upper end that is nearly 0 may be 0; one of the lower end stays.
         lost = past & (number < _TINY)
@@ -254,8 +254,8 @@ def missed_of_rest(f: TradeOff, rest: Array) -> Ends:
     if isinstance(f, _PreciseAtOne):
         return f.miss_of_rest(rest)
     alpha = 1.0 - rest
-    lower = f._miss(np.minimum(alpha + _ULP, 1.0)).lower
-    return Ends(lower, f._miss(np.maximum(alpha - _ULP, 0.0)).upper)
+    lower = f._type_ii(np.minimum(alpha + _ULP, 1.0)).lower
+    return Ends(lower, f._type_ii(np.maximum(alpha - _ULP, 0.0)).upper)
 
 
 def _times(mu: float, size: int) -> float:

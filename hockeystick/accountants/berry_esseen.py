@@ -57,7 +57,7 @@ class BerryEsseen(DirectedAccountant):
     Guarantees:
         ``lower <= truth <= upper``, rounding included, in both directions and for unequal losses;
         the moments are proven enclosures. Where only a dominating loss is known, the lower end is
-        that of losses which some data surely reach. The upper end of epsilon is inf, or the largest
+        that of attained losses. The upper end of epsilon is inf, or the largest
         loss, at any delta below gamma, which falls like one over the root of the number of runs:
         a thousand steps of C_0.01(G_1) have mu = 0.52888 and gamma = 0.0889.
 

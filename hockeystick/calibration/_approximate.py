@@ -108,10 +108,10 @@ class Failing(Currency):
     def told(self, spent: Amounts) -> ApproxDP:
         """Return what a plan of the same amounts would be: by its losses or by its rho."""
         losses, unbounded, rho, delta = spent
-        surely = float_above(losses) if unbounded == 0 else math.inf
+        pure = float_above(losses) if unbounded == 0 else math.inf
         nearly = math.inf if self.slack == 0 else self._epsilon_of_rho(rho)
-        if surely <= nearly:
-            return ApproxDP(surely, min(float_above(delta), 1.0))
+        if pure <= nearly:
+            return ApproxDP(pure, min(float_above(delta), 1.0))
         return ApproxDP(nearly, min(float_above(delta + self.slack), 1.0))
 
     def _epsilon_of_rho(self, rho: Fraction) -> float:
@@ -125,9 +125,9 @@ class Failing(Currency):
         """Return the largest epsilon that one more release may have, and the largest delta."""
         losses, unbounded, rho, delta = spent
         left = max(self.failures - delta, NOTHING)
-        surely = float_below(self.epsilon - losses) if unbounded == 0 else 0.0
+        pure = float_below(self.epsilon - losses) if unbounded == 0 else 0.0
         nearly = self._largest_epsilon(self.most_rho - rho) if delta <= self.failures else 0.0
-        return ApproxDP(max(surely, nearly), float_below(left))
+        return ApproxDP(max(pure, nearly), float_below(left))
 
     def _largest_epsilon(self, rho: Fraction) -> float:
         """Return a large epsilon whose rho is at most this one."""

@@ -188,7 +188,7 @@ class Search:
             if steps == _PATIENCE and not first.meets:
                 end = self.look(self.axis.high if stride > 0.0 else self.axis.low)
                 # So far out a bound may be loose: only a proof says that the way leads away.
-                unsure = self._is_worse(first, end) and not self._surely_worse(first, end)
+                unsure = self._is_worse(first, end) and not self._provably_worse(first, end)
                 if not (end.meets or end.answer is None or unsure):
                     return None if self._is_worse(first, end) else end
             stride *= 32.0 if abs(stride) < _TINY else 2.0
@@ -212,7 +212,7 @@ class Search:
         length = self.axis.position(far.x) - self.axis.position(near.x)
         return abs(length) > _RIPPLE and away > _CHANGE
 
-    def _surely_worse(self, near: Trial, far: Trial) -> bool:
+    def _provably_worse(self, near: Trial, far: Trial) -> bool:
         """Return whether a value provably costs more than another one."""
         if near.answer is None or far.answer is None:
             return False

@@ -200,8 +200,8 @@ def _after(spent: Amounts, cost: Amounts, count: int) -> Amounts:
 def _bound(spent: Amounts, delta: float) -> float:
     """Return the least of the lines, and of the sum of the largest losses."""
     losses, unbounded, rho, _ = spent
-    surely = float_above(losses) if unbounded == 0 else math.inf
-    return min(surely, *(_line(rho, delta, j) for j in range(-_FARTHEST, _FARTHEST + 1)))
+    pure = float_above(losses) if unbounded == 0 else math.inf
+    return min(pure, *(_line(rho, delta, j) for j in range(-_FARTHEST, _FARTHEST + 1)))
 
 
 def _line(rho: Fraction, delta: float, j: int) -> float:

@@ -178,7 +178,7 @@ def _refined(question: Question, read: Read, *, patient: bool = True) -> Interva
 
 
 def _attained_cells(terms: Terms) -> Terms:
-    """Return what some data surely reach, as far as it is known cell by cell."""
+    """Return the attained losses of which masses in cells are known."""
     known = ((loss.attained, count) for loss, count in terms)
     return tuple((loss, count) for loss, count in known if isinstance(loss, CellLoss))
 

@@ -119,7 +119,7 @@ class PrivacyLoss(ABC):
 
     @property
     def attained(self) -> PrivacyLoss | None:
-        """A loss that some data surely reach: the loss itself where it is exact, None for nothing.
+        """The attained loss, of a pair of data sets: the loss itself where it is exact, or None.
 
         Where only an upper bound of the mechanism's losses is known, lower ends rest on this one.
         """

@@ -246,6 +246,6 @@ def least_largest_loss(terms: Terms) -> float:
 
 
 def attained(terms: Terms) -> Terms:
-    """Return the losses that some data surely reach, those of which nothing is known left out."""
+    """Return the losses that some pair of data sets attains; those not known are left out."""
     known = ((loss.attained, count) for loss, count in terms)
     return tuple((loss, count) for loss, count in known if loss is not None)

@@ -34,13 +34,13 @@ class _Symmetrized(CellLoss):
     """What both kinds have: the masses, by the loss that is mirrored."""
 
     one: CellLoss
-    surely: PrivacyLoss | None = None
+    attained_loss: PrivacyLoss | None = None
     known: PrivacyLoss | None = None
 
     @property
     def attained(self) -> PrivacyLoss | None:
-        """What some data sets reach in each of many runs, one direction throughout."""
-        return self.surely
+        """What some pair of data sets attains in each of many runs, one direction throughout."""
+        return self.attained_loss
 
     @property
     def supremum(self) -> float:
@@ -150,8 +150,8 @@ class SymmetrizedLoss(_Symmetrized):
     ``one`` has at l under Q. That pair dominates every pair of neighbours at every order.
 
     ``P(l > 0) + Q(l > 0)`` of ``one`` must be at most 1. A single run is exact where ``one`` is
-    attained; of many runs, each of which has the worst of both directions here, ``surely`` is what
-    data sets reach.
+    attained; of many runs, each of which has the worst of both directions here, ``attained_loss``
+    is what a pair of data sets attains.
     """
 
 
@@ -165,7 +165,9 @@ class SymmetrizedProfiledLoss(_Symmetrized, ProfiledLoss):
         return cast(ProfiledLoss, self.one).delta(epsilon, perturbation)
 
 
-def symmetrized(one: CellLoss, surely: PrivacyLoss | None, *, profiled: bool = True) -> CellLoss:
+def symmetrized(
+    one: CellLoss, attained_loss: PrivacyLoss | None, *, profiled: bool = True
+) -> CellLoss:
     """Return the symmetrized loss, with a profile where the loss has one and it is wanted.
 
     That of a sampled Gaussian has a quadrature of its moments.
@@ -173,8 +175,10 @@ def symmetrized(one: CellLoss, surely: PrivacyLoss | None, *, profiled: bool = T
     has_profile = profiled and isinstance(one, ProfiledLoss)
     kind = SymmetrizedProfiledLoss if has_profile else SymmetrizedLoss
     if isinstance(one, SampledGaussianLoss) and one.removing and not one.out_of_range:
-        return kind(one, surely, FixedSizeGaussianLoss(one.rate, float(one.noise_multiplier)))
-    return kind(one, surely)
+        return kind(
+            one, attained_loss, FixedSizeGaussianLoss(one.rate, float(one.noise_multiplier))
+        )
+    return kind(one, attained_loss)
 
 
 if TYPE_CHECKING:

@@ -71,8 +71,8 @@ def _(mechanism: RandomAllocation) -> DominatingPair:
     if noise in (0.0, math.inf) or steps == 1:
         return dominating_pair(mechanism.inner)
     if not _listed(noise, steps // times, times):
-        surely = _scaled(noise, math.sqrt(times), -1.0)
-        both = DominatedLoss(surely, _summed(noise, steps, times))
+        attained = _scaled(noise, math.sqrt(times), -1.0)
+        both = DominatedLoss(attained, _summed(noise, steps, times))
         return DominatingPair(both, both)
     return DominatingPair(*(AllocationLoss(noise, steps, times, one) for one in (True, False)))
 

@@ -1,4 +1,4 @@
-"""The pair of losses of one shuffled epoch: what dominates it, and what some data surely lose.
+"""The pair of losses of one shuffled epoch: the dominating one, and an attained one.
 
 Let the noise be 1, with mu the reciprocal of the noise multiplier. Where all other examples
 contribute -1 along one direction, the batches' sums, each less what they would be without the

@@ -16,7 +16,7 @@ of the one answer that exceeds it grows by at most 2 (by 1 where all answers mov
   1/b_threshold^2 + (2/b_query)^2`` times the sum over i of the probabilities that all before i stay
   below, which is at most N. Releasing all N noisy answers is another bound.
 
-What is surely reached: one query whose answers lie half a unit above and below the threshold, and
+What is attained: one query whose answers lie half a unit above and below the threshold, and
 nothing more (or, for the next run to begin, one whose answer is as large as one likes).
 """
 

@@ -355,7 +355,7 @@ def _up(value: Callable[[Any], Any]) -> float:
 
 
 def _costliest(terms: Terms) -> PrivacyLoss | None:
-    """Return, of what a run surely loses, all its Gaussians together or one other release."""
+    """Return, of a run's attained loss, all its Gaussians together or one other release."""
     known = [(loss.attained, count) for loss, count in terms]
     found = [loss for loss, _ in known if loss is not None]
     gaussians = _together(tuple((loss, n) for loss, n in known if loss is not None), 1.0)

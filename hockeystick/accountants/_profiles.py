@@ -190,12 +190,12 @@ def gaussian_profile(gaussians: Sequence[tuple[GaussianLoss, int]]) -> SmoothPro
 
 
 def number_of_atoms(terms: Sequence[tuple[RandomizedResponsePairLoss, int]]) -> int:
-    """Return how many values the sum of so many two-point losses can take."""
+    """Return how many values the sum of several two-point losses can take."""
     return math.prod(count + 1 for _, count in terms)
 
 
 def _between(atoms: _Atoms, above: int, epsilon: mpf) -> mpf:
-    """Return delta at an epsilon with so many atoms above it."""
+    """Return delta at an epsilon with a number of atoms above it."""
     from mpmath import mp
 
     if above == 0:
@@ -204,7 +204,7 @@ def _between(atoms: _Atoms, above: int, epsilon: mpf) -> mpf:
 
 
 def _binomial(epsilon: mpf, count: int) -> list[tuple[mpf, mpf]]:
-    """Return the losses of so many runs, from the largest on, and their probabilities."""
+    """Return the losses of several runs, from the largest on, and their probabilities."""
     from mpmath import mp
 
     ratio = mp.exp(-epsilon)

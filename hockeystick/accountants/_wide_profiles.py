@@ -32,10 +32,10 @@ _FEW_KNOTS: Final = 33
 _ROUGH: Final = 1e-3
 # A wider interval than this may have a worse lower end than one part of the plan alone.
 _POOR: Final = 0.1
-# Sums of at most so many values of the losses are listed one by one, at this tilt.
+# The most values of a sum of losses that are listed one by one, and the tilt.
 _MOST_SUMS: Final = 500
 _TILT: Final = 1.0
-# So many losses with a probability of their own are asked about one by one.
+# The number of atoms of the loss that are evaluated one by one.
 _MOST_BENDS: Final = 64
 _ORDERS: Final = 48
 _NEAREST: Final = 2.0**-16

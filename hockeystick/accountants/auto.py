@@ -62,7 +62,7 @@ class Auto(Accountant):
     def digits(
         self, composition: Composition, quantity: Quantity, value: float, digits: int
     ) -> Interval:
-        """Return epsilon or delta to so many digits by the first accountant that can."""
+        """Return epsilon or delta to a number of digits by the first accountant that can."""
         return self.choose(
             lambda one: one.digits(composition, quantity, value, digits), digits=True
         )[1]

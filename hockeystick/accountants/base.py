@@ -49,7 +49,7 @@ class Accountant(ABC):
     def digits(
         self, composition: Composition, quantity: Quantity, value: float, digits: int
     ) -> Interval:
-        """Return epsilon (at a delta) or delta (at an epsilon) to so many digits, as mpf."""
+        """Return epsilon (at a delta) or delta (at an epsilon) to a number of digits, as mpf."""
         raise self.refuse("the plan", "it has no arbitrary-precision form; use accountant='auto'")
 
     def within(self, tolerance: float) -> Accountant:

@@ -95,7 +95,7 @@ class ClosedForm(DirectedAccountant):
     def digits(
         self, composition: Composition, quantity: Quantity, value: float, digits: int
     ) -> Interval:
-        """Return epsilon or delta to so many digits."""
+        """Return epsilon or delta to a number of digits."""
         if can_be_infinite(composition):
             reason = "there is no arbitrary-precision form"
             raise self.refuse("a release that may show everything", reason)
@@ -115,7 +115,7 @@ class ClosedForm(DirectedAccountant):
             return worse(found)
 
     def _delta_digits(self, terms: Terms, epsilon: float, digits: int) -> Interval:
-        """Return delta of one direction to so many digits."""
+        """Return delta of one direction to a number of digits."""
         from mpmath import mp
 
         from hockeystick.precision.profiles import exact
@@ -135,7 +135,7 @@ class ClosedForm(DirectedAccountant):
             return Interval(*(min(end, mp.one) for end in (middle - slack, middle, middle + slack)))
 
     def _epsilon_digits(self, terms: Terms, delta: float, digits: int) -> Interval:
-        """Return epsilon of one direction to so many digits, proven by delta on either side."""
+        """Return epsilon of one direction to a number of digits, proven by delta on either side."""
         from mpmath import mp
 
         from hockeystick.precision.profiles import exact

@@ -103,7 +103,7 @@ def limit_delta(
 def shuffled_group(
     inner: Gaussian, epochs: int, size: int, clipping: Clipping | str = Clipping.INDIVIDUAL
 ) -> GDP:
-    """Return what shuffled epochs cost a group of so many examples.
+    """Return what shuffled epochs cost a group of several examples.
 
     With z the noise multiplier, at most g of an epoch's batches hold examples of the group, and
 

@@ -269,7 +269,7 @@ class Filter:
         self._runs = runs.copy(total)
 
     def _priced(self, mechanism: Mechanism, count: int) -> Amounts:
-        """Return what so many runs cost; none cost nothing, whatever one would."""
+        """Return what several runs cost; 0 runs cost nothing, whatever one would."""
         with ASKING:
             one = self._cost(mechanism if count else PureDP(0))
         return tuple(amount * count for amount in one)

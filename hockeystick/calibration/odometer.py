@@ -193,7 +193,7 @@ class Odometer:
 
 
 def _after(spent: Amounts, cost: Amounts, count: int) -> Amounts:
-    """Return the amounts after so many runs more."""
+    """Return the amounts after several more runs."""
     return tuple(before + one * count for before, one in zip(spent, cost, strict=True))
 
 

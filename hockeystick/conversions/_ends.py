@@ -1,4 +1,4 @@
-"""Guarantees at the ends of their scales: those that forbid everything, and those that allow it."""
+"""Guarantees at the ends of their scales: perfect privacy, and vacuous guarantees."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hockeystick.tradeoffs import PerfectPrivacy
 
 @singledispatch
 def size(source: Mechanism) -> float:
-    """Return how much a guarantee lets out: 0 for nothing, inf for everything, or in between."""
+    """Return 0 for a guarantee of perfect privacy, inf for a vacuous one, else a number between."""
     return 1.0
 
 

@@ -53,7 +53,7 @@ def to_renyi(source: Mechanism, given: Given) -> RenyiDP:
 
 
 def _total(sizes: list[tuple[float, int]]) -> float:
-    """Return the sum of divergences, each so many times, rounded up."""
+    """Return the sum of divergences, each with its multiplicity, rounded up."""
     return evaluated(lambda m: sum((n * m.mpf(size) for size, n in sizes), m.zero))
 
 

@@ -1,4 +1,4 @@
-"""Large losses apart from small ones: the Poisson-subsampled Gaussian behind a smooth window.
+"""Large losses separated from small ones: the Poisson-subsampled Gaussian behind a smooth window.
 
 ``M = A + J``: ``J`` weighs the output u with ``W(u) = Phi((u - edge) / width)``, ``A`` with
 ``1 - W = Phi((edge - u) / width)``, ``Phi`` the normal distribution function. Both integrands are

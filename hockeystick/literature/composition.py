@@ -31,7 +31,7 @@ def sum_of_deltas(*, delta: float, runs: int) -> float:
 
 @way
 def exact_delta(*, epsilon: float, delta: float, runs: int) -> Certified:
-    """Return delta at ``k epsilon`` of so many (epsilon, delta)-DP mechanisms at their worst."""
+    """Return the worst delta at ``k epsilon`` of k (epsilon, delta)-DP mechanisms."""
     from hockeystick.accountants import delta as asked
     from hockeystick.notions import ApproxDP
 
@@ -54,7 +54,7 @@ def exact_epsilon_of_steps(*, epsilon: float, runs: int, delta: float) -> Certif
 
 @way
 def exact_epsilon(*, epsilon: float, runs: int, delta: float) -> Certified:
-    """Return the epsilon of so many e-DP mechanisms, which randomized response attains."""
+    """Return the epsilon of several e-DP mechanisms, which randomized response attains."""
     from hockeystick.accountants import epsilon as asked
     from hockeystick.mechanisms import RandomizedResponse
 

@@ -73,7 +73,7 @@ and Gaussian (noise multiplier 20)
         raise ParameterError("the left side of @", other, "a mechanism")
 
     def __pow__(self, count: float) -> Repeated:
-        """Return the mechanism run so many times on the same data."""
+        """Return the mechanism run ``count`` times on the same data."""
         from hockeystick.mechanisms.composition import Repeated
 
         return Repeated(self, count)

@@ -57,7 +57,7 @@ class Notion(Mechanism):
 
     @abstractmethod
     def group(self, size: int) -> Notion:
-        """Return the guarantee for neighbours that differ in so many records, rounded up."""
+        """Return the guarantee for neighbours that differ in several records, rounded up."""
 
     def because(self, origin: Origin) -> Self:
         """Return the same guarantee with how it came about."""

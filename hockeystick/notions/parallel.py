@@ -81,7 +81,7 @@ def parallel(parts: Iterable[_Notion], adjacency: Adjacency | str = "add-remove"
 
 @singledispatch
 def _together(first: Notion, parts: Sequence[Notion], changed: int) -> Any:
-    """Return the guarantee where so many of the parts, 1 or 2, change."""
+    """Return the guarantee where 1 or 2 of the parts change."""
     raise ParameterError("parts", parts, _ALLOWED)
 
 

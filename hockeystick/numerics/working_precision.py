@@ -12,7 +12,7 @@ _TURN: Final = RLock()
 
 @contextmanager
 def working_digits(digits: int) -> Iterator[None]:
-    """Work with so many decimal digits, while no other thread works with mpmath."""
+    """Work with a number of decimal digits, while no other thread works with mpmath."""
     from mpmath import mp
 
     with _TURN, mp.workdps(digits):
@@ -21,7 +21,7 @@ def working_digits(digits: int) -> Iterator[None]:
 
 @contextmanager
 def working_bits(bits: int) -> Iterator[None]:
-    """Work with so many bits, while no other thread works with mpmath."""
+    """Work with a number of bits, while no other thread works with mpmath."""
     from mpmath import mp
 
     with _TURN, mp.workprec(bits):

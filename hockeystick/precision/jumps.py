@@ -1,4 +1,4 @@
-"""Twin of ``kernels.jumps``: the large losses and the small ones, apart by a smooth window."""
+"""Twin of ``kernels.jumps``: the large losses and the small ones, separated by a smooth window."""
 
 from __future__ import annotations
 

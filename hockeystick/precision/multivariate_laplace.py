@@ -112,7 +112,7 @@ def multivariate_laplace_delta(epsilon: mpf, distance: Fraction, dimension: int)
 
 @lru_cache(maxsize=4096)
 def _delta(epsilon: mpf, distance: Fraction, dimension: int, precision: int) -> mpf:
-    """Return the profile at an epsilon >= 0, to so many bits."""
+    """Return the profile at an epsilon >= 0, to a number of bits."""
     with mp.workprec(precision):
         if epsilon >= exact(distance):
             return mp.zero
@@ -136,7 +136,7 @@ def _difference(epsilon: mpf, distance: Fraction, dimension: int) -> tuple[mpf, 
 
 @lru_cache(maxsize=64)
 def _total(distance: Fraction, dimension: int, precision: int) -> tuple[_Pair, mpf]:
-    """Return the pair and the integral of ``exp(psi)``, to so many bits."""
+    """Return the pair and the integral of ``exp(psi)``, to a number of bits."""
     half = exact(distance) / 2
     pair = _Pair(dimension, half, kappa_of(dimension, half))
     return pair, _above(pair, mp.zero, 1) + _above(pair, mp.zero, -1)

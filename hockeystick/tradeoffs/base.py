@@ -322,7 +322,7 @@ class TradeOff(ABC):
         return tensor(((self, 1), (other, 1)))
 
     def __pow__(self, runs: float) -> TradeOff:
-        """Return the tensor product of so many copies: as many releases together."""
+        """Return the tensor product of several copies: as many releases together."""
         return tensor(((self, count("count", runs)),))
 
     @property
@@ -466,5 +466,5 @@ def of_group(release: object, size: int) -> TradeOff | None:
 
 
 def tensor(factors: Factors) -> TradeOff:
-    """Return the tensor product of trade-off functions, each so many times."""
+    """Return the tensor product of trade-off functions, each with its multiplicity."""
     return _tensor[0](factors)

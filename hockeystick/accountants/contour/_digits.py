@@ -32,9 +32,9 @@ _MOST_NODES: Final = 40_000
 def digits_of(
     terms: AnalyticTerms, quantity: Quantity, value: float, digits: int
 ) -> Interval | None:
-    """Return epsilon (at a delta) or delta (at an epsilon) to so many digits, as mpf.
+    """Return epsilon (at a delta) or delta (at an epsilon) to a number of digits, as mpf.
 
-    None where the line for so many digits takes too many nodes.
+    None where the line for these digits takes too many nodes.
     """
     from mpmath import mp
 

@@ -27,12 +27,12 @@ _TIMES: Final = (1.1, 1.3, 1.7, 2.5)
 _BELOW: Final = (1.0, 2.0, 4.0, 8.0, math.inf)
 _LEFTWARD: Final = (0.94, 0.86, 0.77, 0.68, 0.58, 0.48)
 _DOUBLINGS: Final = 64
-# So many points are looked at together.
+# The number of points that are evaluated together.
 _AT_ONCE: Final = 5
 # A line of more nodes is compared with others; what it may cost in ln of precision to change.
 _LONG: Final = 150
 _MOST_LOST: Final = 10.0
-# So many worse lines in a row end the comparison.
+# The number of worse lines in a row that ends the comparison.
 _TOO_MANY_WORSE: Final = 2
 
 

@@ -42,7 +42,7 @@ _AFFORDABLE: Final = 1_000_000
 _COARSE_WORK: Final = 20_000_000
 _MOST_WORK: Final = 100_000_000
 _MOST_NODES: Final = 40_000
-# So many losses, those that vary most, are looked at one by one for a guess.
+# The number of losses, those that vary most, of which each gives a guess.
 _LARGEST_LOSSES: Final = 4
 _ROUNDS: Final = 6
 # A relative error of delta at which there is nothing left to improve.

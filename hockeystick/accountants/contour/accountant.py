@@ -142,13 +142,13 @@ class Contour(DirectedAccountant):
     def digits(
         self, composition: Composition, quantity: Quantity, value: float, digits: int
     ) -> Interval:
-        """Return epsilon or delta to so many digits."""
+        """Return epsilon or delta to a number of digits."""
         from hockeystick.accountants.contour._digits import digits_of
 
         found = []
         for terms in map(expanded, composition.directions):
             if any(isinstance(loss, GaussianSequenceLoss) for loss, _ in terms):
-                raise self.refuse("the plan", "so many levels of noise take too long one by one")
+                raise self.refuse("the plan", "this many levels of noise take too long one by one")
             if quantity == "delta" and value >= largest_loss(terms):
                 found.append(Interval.point(0.0))
                 continue

@@ -23,9 +23,9 @@ _WIDEST: Final = 1e-3
 # How far it serves, in standard deviations of the tilted loss, and how many epsilons at a time.
 _REACH: Final = 3.0
 _AT_ONCE: Final = 4096
-# So many searches in vain end the drawing.
+# The number of failed searches that ends the search for integrals.
 _FAILURES: Final = 3
-# So many long lines are tried where short ones do not serve.
+# The number of long lines that are tried where short ones fail.
 _MOST_LONG: Final = 4
 _OUTWARD: Final = 2.0**-50
 

@@ -29,7 +29,7 @@ Indices: TypeAlias = NDArray[np.int64]
 _ULP: Final = 2.0**-52
 # Errors beyond this many times their mean are added up instead of counted for all.
 _USUAL: Final = 8.0
-# So many cells are worked out at a time.
+# The number of cells that are worked out at a time.
 _BLOCK: Final = 2**16
 # Rounding of a position, in units of its size: atoms nearer to a point than this lie on it.
 _ON_POINT: Final = 16.0 * _ULP

@@ -124,7 +124,7 @@ def _kind(loss: CellLoss, tilt: float) -> _Kind | None:
 
 
 def _multisets(kind: _Kind, count: int) -> tuple[Array, Array]:
-    """Return the sums of so many atoms, one for each multiset of them, and their masses' logs."""
+    """Return the sums of ``count`` atoms, one for each multiset, and their masses' logs."""
     from scipy.special import gammaln
 
     if count == 1:

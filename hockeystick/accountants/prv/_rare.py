@@ -35,11 +35,11 @@ from hockeystick.accountants.prv._window import Knots, knots
 if TYPE_CHECKING:
     from hockeystick.accountants.prv._discretise import Weights
 
-# Outcomes without a large loss are bounded on so many points.
+# The number of points on which outcomes without a large loss are bounded.
 _KNOTS: Final = 2048
 # A contribution that is less than exp of minus this of another does not count.
 _NEGLIGIBLE: Final = 24.0
-# The tilts of lattices for small losses: so many per octave.
+# The tilts of lattices for small losses: their number per octave.
 _PER_OCTAVE: Final = 3
 # What numbers too small to be normal are off by, with room.
 _DENORMAL: Final = 1e-322

@@ -31,7 +31,7 @@ TRANSFORM: Final = 4.0 * ULP
 _FAINT: Final = 2.0**-60
 # Where a larger share of the frequencies is left, masses are transformed back.
 _FEW: Final = 1.0 / 32.0
-# Batches of transforms hold at most so many numbers at a time.
+# The most numbers that a batch of transforms holds at a time.
 _BATCH: Final = 2**21
 # Beyond this many 1/c above epsilon, what is left of a term is far below its round-off.
 _TAIL: Final = 60.0

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from hockeystick.accountants.prv._discretise import Weights
     from hockeystick.kernels.series import Array
 
-# Moments are taken over about so many knots.
+# The approximate number of knots that moments are taken over.
 _KNOTS: Final = 256
 _ROUNDING: Final = 1e-12
 

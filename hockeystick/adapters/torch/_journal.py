@@ -39,7 +39,7 @@ class Journal:
             raise
 
     def add(self, steps: int) -> None:
-        """Count so many steps more, which may be none."""
+        """Count further steps, possibly none."""
         os.write(self._descriptor, b"." * steps)
 
     def _begun(self, title: str) -> tuple[str, int]:

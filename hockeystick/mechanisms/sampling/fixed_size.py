@@ -70,7 +70,7 @@ class FixedSizeSubsampled(Mechanism):
         Balle, Barthe and Gaboardi, "Privacy amplification by subsampling", NeurIPS 2018, theorem 2;
         Dong, Roth and Su, JRSS B 2022, theorem 4.2; Zhu, Dong and Wang, AISTATS 2022, theorem 11;
         Lebeda, Regehr, Kamath and Steinke, "Avoiding pitfalls for privacy accounting of subsampled
-        mechanisms under composition", SaTML 2025, for why directions are composed apart.
+        mechanisms under composition", SaTML 2025, for why directions are composed separately.
 
     Example:
         >>> import hockeystick as hs

@@ -18,7 +18,7 @@ from hockeystick.mechanisms.composition import Composed
 from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.sampling.poisson import PoissonSubsampled
 
-# At most so many different noises are accounted for separately.
+# The most different noises that are accounted for separately.
 FEW_LEVELS: Final = 24
 _NOISE: Final = Domain(
     symbol="z", low=0, high=math.inf, low_open=True, high_open=True, typical=(0.5, 10)

@@ -233,7 +233,7 @@ class SparseVector(Plan):
 
     @property
     def mechanism(self) -> Mechanism:
-        """So many runs up to one positive."""
+        """The repetition of runs up to one positive."""
         return self.once**self.positives
 
     @property

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hockeystick.kernels.series import Array
 
 _ULP: Final = 2.0**-52
-# So many additions are done to look at every pattern of participation.
+# The most additions that enumerating the patterns of participation may take.
 _AFFORDABLE: Final = 300_000
 
 
@@ -36,7 +36,7 @@ class Squares(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """At most so many participations, any two at least so many rounds apart."""
+    """The most participations, and the least number of rounds between two of them."""
 
     participations: int
     separation: int

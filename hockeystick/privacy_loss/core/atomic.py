@@ -59,7 +59,7 @@ class AtomicLoss(CellLoss, AnalyticLoss, ProfiledLoss):
 
     @abstractmethod
     def nodes(self, first: int, count: int) -> tuple[list[mpf], list[mpf]]:
-        """Return losses and probabilities of so many atoms, by mpmath to its precision."""
+        """Return losses and probabilities of ``count`` atoms, by mpmath to its precision."""
 
     def omitted(self, c: float) -> float:
         """Return ln of a bound of ``E_P[exp(c max(L, 0))]`` over what is not listed; -inf for 0."""

@@ -61,5 +61,5 @@ class StepNoise:
     one: Fraction
 
     def covered(self, steps: int) -> GaussianLoss:
-        """Return the loss of what so many steps' noise covers, ``mu = 1 / (one sqrt(steps))``."""
+        """Return the loss under the noise of several steps, ``mu = 1 / (one sqrt(steps))``."""
         return GaussianLoss(self.one * steps / square_root(Fraction(steps)))

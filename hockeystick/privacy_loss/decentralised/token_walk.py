@@ -67,7 +67,7 @@ class _Walk:
     observers: int
 
     def few(self, shown: int) -> int:
-        """Return what the number of steps up to so many parties exceeds with a chance of e^-14."""
+        """Return what the number of steps up to several parties exceeds with a chance of e^-14."""
         return -(-_RARE * self.parties // shown)
 
     def shown_after(self, steps: int) -> Fraction:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from hockeystick.kernels.series import Array
 
 _ULP: Final = 2.0**-52
-# So many nodes stand for the levels of one cell; a rule of n is exact up to degree 2n - 1.
+# The number of nodes for the levels of one cell; a rule of n is exact up to degree 2n - 1.
 _NODES: Final = 12
 _DEGREES: Final = 2 * _NODES
 _FEW_NODES: Final = 3

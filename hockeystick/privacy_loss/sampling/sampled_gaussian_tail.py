@@ -1,4 +1,4 @@
-"""The large losses of the Poisson-subsampled Gaussian, apart from the small ones."""
+"""The large losses of the Poisson-subsampled Gaussian, separated from the small ones."""
 
 from __future__ import annotations
 

@@ -40,9 +40,9 @@ _DIGITS: Final = 60
 _BITS: Final = 960
 # A chance is known to this.
 _TINY: Final = Fraction(1, 10**50)
-# So many chances are added up at most; what follows them is bounded by a geometric series.
+# The most chances that are added up; a geometric series bounds the others.
 _MOST_TERMS: Final = 2_000_000
-# Chances beyond so many standard deviations are left to the series.
+# The number of standard deviations beyond which the series takes over.
 _REACH: Final = 12.0
 
 

@@ -261,7 +261,7 @@ def _of_moment(value: mpf, slope: mpf, bend: mpf) -> tuple[mpf, mpf, mpf]:
 
 @lru_cache(maxsize=256)
 def _left_over_in(noise_multiplier: Fraction, shift: float, gap: float, digits: int) -> mpf:
-    """Return what is neither above the gap nor below minus the gap, to so many digits."""
+    """Return what is neither above the gap nor below minus the gap, to ``digits`` digits."""
     from mpmath import mp
 
     with working_digits(digits):

@@ -64,7 +64,7 @@ from hockeystick.privacy_loss.selection.sparse_vector import UnknownLoss
 
 _ULP: Final = 2.0**-52
 _OUTWARD: Final = 2.0**-46
-# Gaussians out of this range are left apart.
+# Gaussians out of this range are kept separate.
 _LEAST_SQUARE: Final = 1e-100
 # An order so small that any loss with divergences has a finite one there.
 _SMALL_ORDER: Final = 1e-9

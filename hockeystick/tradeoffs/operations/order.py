@@ -121,7 +121,7 @@ class _Curves:
 
     @property
     def refuted(self) -> bool:
-        """Whether the first is above the second somewhere, for certain."""
+        """Whether the first is provably above the second somewhere."""
         return bool((self._least > np.maximum(self._roof, _NEGLIGIBLE)).any())
 
     def split(self, cells: Flags) -> _Curves:
@@ -131,7 +131,7 @@ class _Curves:
         return _Curves(*self._profiles, np.unique(np.r_[self.epsilon, more]))
 
     def settled(self) -> Flags:
-        """Return in which cells the first is below the second for certain.
+        """Return in which cells the first is provably below the second.
 
         It is where one of two lines below the second profile is above the chord of the first: the
         one from the left up to some place in the cell, the one from the right from there on.

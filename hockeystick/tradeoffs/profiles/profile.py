@@ -26,7 +26,7 @@ _SQRT_2: Final = math.sqrt(2.0)
 _SMALLEST: Final = 5e-324
 # Beyond it exponentials are left to their logarithms.
 _FAR: Final = 700.0
-# Beyond so many standard deviations nothing is left that a float can hold.
+# The number of standard deviations beyond which a float holds 0.
 _FARTHEST: Final = 1e4
 _SURE: Final = 1e50
 _DENSITY_0: Final = 1.0 / math.sqrt(2.0 * math.pi)

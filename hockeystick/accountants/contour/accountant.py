@@ -57,7 +57,7 @@ class Contour(DirectedAccountant):
         return Contour(tolerance, self.smooths)
 
     def epsilon(self, composition: Composition, delta: float) -> Interval:
-        """Return the larger of the two directions, the other alone where one is smaller."""
+        """Return the larger of the two directions; the other alone if one is provably smaller."""
         first, *rest = composition.directions
         if not rest or not self._is_plain(composition):
             return super().epsilon(composition, delta)
@@ -67,7 +67,7 @@ class Contour(DirectedAccountant):
         return worse([found, self.epsilon_of(rest[0], delta)])
 
     def delta(self, composition: Composition, epsilon: float) -> Interval:
-        """Return the larger of the two directions, the other alone where one is smaller."""
+        """Return the larger of the two directions; the other alone if one is provably smaller."""
         first, *rest = composition.directions
         if not rest or not self._is_plain(composition) or not 0.0 < epsilon < _MODERATE:
             return super().delta(composition, epsilon)

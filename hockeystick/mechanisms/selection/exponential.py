@@ -54,8 +54,8 @@ class Exponential(Mechanism):
         opposite scores.
 
     Edge cases:
-        epsilon 0 ignores the scores and costs nothing; inf selects the best and has an infinite
-        loss.
+        epsilon 0 ignores the scores and costs nothing; inf selects the best, and its loss
+        may be infinite.
 
     Args:
         epsilon: In [0, inf].
@@ -110,8 +110,8 @@ class ReportNoisyMax(Mechanism):
         epsilon-DP as the upper end, two candidates with opposite scores as the lower end.
 
     Edge cases:
-        epsilon 0 ignores the scores and costs nothing; inf reports the best and has an infinite
-        loss.
+        epsilon 0 ignores the scores and costs nothing; inf reports the best, and its loss
+        may be infinite.
 
     Args:
         epsilon: In [0, inf].

@@ -26,8 +26,8 @@ class PermuteAndFlip(Mechanism):
         exponential mechanism's is.
 
     Edge cases:
-        epsilon 0 ignores the scores and costs nothing; inf selects the best and has an infinite
-        loss.
+        epsilon 0 ignores the scores and costs nothing; inf selects the best, and its loss
+        may be infinite.
 
     Args:
         epsilon: In [0, inf].

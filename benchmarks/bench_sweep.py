@@ -23,7 +23,7 @@ import hockeystick as hs
 from hockeystick.calibration._cells import Grid
 
 PLAN: Final = hs.DPSGD(noise_multiplier=1, examples=60_000, batch_size=256, epochs=1)
-ASK: Final = hs.AskEpsilon(PLAN, 1e-5)
+ASK: Final = hs.calibration.AskEpsilon(PLAN, 1e-5)
 PLANS: Final = 10_000
 FREE: Final = 20_000
 

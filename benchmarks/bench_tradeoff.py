@@ -11,10 +11,10 @@ TUTORIAL = hs.PoissonSubsampled(hs.Gaussian(1.1), 256 / 60_000) ** 14_062
 FEW = np.geomspace(1e-6, 1.0, 1000)
 MANY = np.linspace(0.0, 1.0, 100_000)
 FUNCTIONS = {
-    "G_1": hs.G(1.0),
-    "C_p(G_1)": hs.G(1.0).subsample(0.01),
-    "group of 3 of G_1": hs.G(1.0).group(3),
-    "group of 3 of C_p(G_1)": hs.G(1.0).subsample(0.01).group(3),
+    "G_1": hs.tradeoffs.G(1.0),
+    "C_p(G_1)": hs.tradeoffs.G(1.0).subsample(0.01),
+    "group of 3 of G_1": hs.tradeoffs.G(1.0).group(3),
+    "group of 3 of C_p(G_1)": hs.tradeoffs.G(1.0).subsample(0.01).group(3),
 }
 
 

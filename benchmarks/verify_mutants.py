@@ -49,7 +49,8 @@ def solve(plan, parameter, **budget):
     return document(hs.calibrate(plan, parameter, hs.ApproxDP(**budget)))
 
 asked = {"epsilon": epsilon, "delta": delta, "solve": solve, "schedules": schedules}
-print(json.dumps(eval(sys.argv[1], vars(hs) | asked), allow_nan=False))
+names = vars(hs.mechanisms) | vars(hs.tradeoffs) | vars(hs) | asked
+print(json.dumps(eval(sys.argv[1], names), allow_nan=False))
 """
 
 REFUTED: Final = "refuted"

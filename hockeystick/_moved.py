@@ -1,4 +1,4 @@
-"""Rooms that have another name now: the old one works for one release, and says where it went."""
+"""Old names of rooms, and of what was at the top: they work for one release, with a warning."""
 
 from __future__ import annotations
 
@@ -12,6 +12,42 @@ ROOMS: Final = {
     "claims": "literature",
     "losses": "privacy_loss",
     "randomizers": "release",
+}
+
+NAMES: Final = {
+    name: room
+    for room, names in {
+        "federated": (
+            "FedAlphaCDP FedCDP FedSDP FederatedClustering LocalTraining PriFedSync RevealedRound"
+        ),
+        "mechanisms": (
+            "AboveThreshold BatchClipped Encoder GOPA GaussianMixture GaussianSequence Graph "
+            "JointGaussian MatrixFactorization MultivariateLaplace NoisyIterations "
+            "PermuteAndFlip Plan PrivateCovariance RAPPOR RandomAllocation RandomStopping "
+            "ReportNoisyMax RevealedSample ShuffledReports SinhNormal Skellam SparseVector "
+            "TokenWalk TreeAggregation TruncatedPoissonSubsampled UnaryEncoding "
+            "WithReplacementSubsampled tuning"
+        ),
+        "notions": ("MetricDP Notion Origin metric_composition parallel"),
+        "tradeoffs": (
+            "ApproxTradeOff G GaussianTradeOff IDENTITY LaplaceTradeOff "
+            "PiecewiseLinearTradeOff SampledGaussianTradeOff TradeOff discrete_tradeoff "
+            "mixture tradeoff_of_deltas"
+        ),
+        "calibration": (
+            "Advantage AskDelta AskEpsilon BayesError BudgetSplit Filter FrontierPoint "
+            "JointNoise Odometer Reconstruction Solve SplitBy TruePositiveRate "
+            "classical_gaussian_noise clipping_noise frontier gaussian_noise grid_search "
+            "joint_noise max_error_probability max_error_quantile max_error_union_bound "
+            "share_budget split_budget"
+        ),
+        "accountants": ("Row SamplingRow compare_samplings"),
+        "errors": (
+            "BudgetExhausted IncompatibleError InfeasibleError ParameterError PlanFileError "
+            "UnsupportedError"
+        ),
+    }.items()
+    for name in names.split()
 }
 
 
@@ -35,3 +71,16 @@ def install(package: ModuleType) -> None:
         room = _MovedRoom(f"{package.__name__}.{old}", f"{package.__name__}.{new}")
         sys.modules[room.__name__] = room
         setattr(package, old, room)
+
+
+def moved_name(package: str, name: str) -> object:
+    """Return what was at the top of a package under a name, with a warning that says where it is.
+
+    Raises:
+        AttributeError: If nothing was.
+    """
+    room = NAMES.get(name)
+    if room is None:
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+    warn(f"{package}.{name} is now {package}.{room}.{name}", DeprecationWarning, stacklevel=3)
+    return getattr(getattr(sys.modules[package], room), name)

@@ -10,8 +10,9 @@ import shlex
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from hockeystick.cli import load_plan, main
+from hockeystick.cli import main
 from hockeystick.cli.grid_file import load_grid
+from hockeystick.io import load_plan
 
 ROOT: Final = Path(__file__).parents[1]
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

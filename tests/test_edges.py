@@ -80,7 +80,7 @@ def test_the_answer_at_an_edge_is_the_defined_one(edge: Edge) -> None:
 def test_no_accountant_contradicts_an_edge(edge: Edge, accountant: str) -> None:
     try:
         answer = ask(edge, accountant)
-    except hs.UnsupportedError:
+    except hs.errors.UnsupportedError:
         return
     assert answer.lower <= edge.expected <= answer.upper
 
@@ -200,7 +200,7 @@ ROWS = [(*row[:3], value) for row in REFUSED for value in row[3]]
 def test_a_value_outside_its_domain_is_refused_by_name_value_and_what_is_allowed(
     name: str, call: Callable[[Any], Any], allowed: str, value: Any
 ) -> None:
-    with pytest.raises(hs.ParameterError) as caught:
+    with pytest.raises(hs.errors.ParameterError) as caught:
         call(value)
     assert caught.value.name == name
     assert caught.value.value is value
@@ -213,7 +213,7 @@ def test_a_value_outside_its_domain_is_refused_by_name_value_and_what_is_allowed
 
 @pytest.mark.parametrize("value", ["", "Contour", "lattice", None, 3])
 def test_an_unknown_accountant_is_refused_with_those_there_are(value: Any) -> None:
-    with pytest.raises(hs.ParameterError, match=r"^accountant must be one of 'auto'.*'rdp'"):
+    with pytest.raises(hs.errors.ParameterError, match=r"^accountant must be one of 'auto'.*'rdp'"):
         hs.epsilon(PLAN, 1e-5, accountant=value)
 
 
@@ -228,19 +228,23 @@ def test_only_a_mechanism_is_a_plan(value: Any) -> None:
         lambda: hs.delta(value, 1.0),
         lambda: hs.compare(value, delta=1e-5),
     ):
-        with pytest.raises(hs.ParameterError, match=r"^plan must be a mechanism( \(.*\))?; got "):
+        with pytest.raises(
+            hs.errors.ParameterError, match=r"^plan must be a mechanism( \(.*\))?; got "
+        ):
             call()
 
 
 @pytest.mark.parametrize("parts", [(), [], None, 3, (STEP, None), ("a",)])
 def test_a_composition_of_nothing_or_of_no_mechanisms_is_refused(parts: Any) -> None:
-    with pytest.raises(hs.ParameterError, match=r"^parts"):
+    with pytest.raises(hs.errors.ParameterError, match=r"^parts"):
         hs.Composed(parts)
 
 
 @pytest.mark.parametrize("given", [{}, {"delta": 1e-5, "epsilon": 1.0}])
 def test_a_comparison_needs_exactly_one_question(given: dict[str, float]) -> None:
-    with pytest.raises(hs.ParameterError, match=r"^delta, epsilon must be given one without"):
+    with pytest.raises(
+        hs.errors.ParameterError, match=r"^delta, epsilon must be given one without"
+    ):
         hs.compare(PLAN, **given)
 
 
@@ -248,5 +252,7 @@ def test_a_comparison_needs_exactly_one_question(given: dict[str, float]) -> Non
 def test_sampling_of_a_composition_is_refused_by_path_and_reason(call: Any) -> None:
     inner = hs.Composed((hs.Gaussian(1), hs.Gaussian(2)))
     plan = hs.Gaussian(3) @ (hs.PoissonSubsampled(inner, 0.1) ** 5)
-    with pytest.raises(hs.UnsupportedError, match=r"plan\.parts\[1\]\.inner .*repeat or compose"):
+    with pytest.raises(
+        hs.errors.UnsupportedError, match=r"plan\.parts\[1\]\.inner .*repeat or compose"
+    ):
         call(plan, 0.5)

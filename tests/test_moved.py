@@ -9,7 +9,7 @@ from importlib import import_module
 import pytest
 
 import hockeystick as hs
-from hockeystick._moved import ROOMS
+from hockeystick._moved import NAMES, ROOMS
 
 
 @pytest.mark.parametrize(("old", "new"), ROOMS.items())
@@ -42,3 +42,18 @@ def test_what_was_never_there_is_an_error_under_the_old_name_too() -> None:
 def test_a_room_is_not_loaded_before_something_is_taken_from_it() -> None:
     code = "import sys, hockeystick.claims; sys.exit('hockeystick.literature' in sys.modules)"
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, timeout=60)
+
+
+@pytest.mark.parametrize(("name", "room"), NAMES.items())
+def test_a_name_that_left_the_top_is_still_there_and_says_where_it_went(
+    name: str, room: str
+) -> None:
+    assert name not in hs.__all__
+    with pytest.warns(DeprecationWarning, match=f"hockeystick.{name} is now hockeystick.{room}"):
+        moved = getattr(hs, name)
+    assert moved is getattr(getattr(hs, room), name)
+
+
+def test_what_was_never_at_the_top_is_an_error() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        hs.nothing  # type: ignore[attr-defined]  # noqa: B018

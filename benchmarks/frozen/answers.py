@@ -63,7 +63,7 @@ def command(line: str) -> Any:
 
 def charged(budget: Any, *steps: Any, **how: Any) -> Any:
     """Return what a filter has charged for some steps."""
-    spending = hs.Filter(budget, **how)
+    spending = hs.calibration.Filter(budget, **how)
     for step in steps:
         spending.step(step)
     return spending.spent
@@ -71,7 +71,7 @@ def charged(budget: Any, *steps: Any, **how: Any) -> Any:
 
 def shown(delta: float, *steps: Any) -> Any:
     """Return what an odometer shows after some steps."""
-    odometer = hs.Odometer(delta)
+    odometer = hs.calibration.Odometer(delta)
     return [odometer.step(step) for step in steps]
 
 
@@ -104,9 +104,9 @@ def words(answer: Any) -> Iterator[str]:
         case hs.Calibrated():
             yield from (_number(answer.value), *map(_number, answer.bracket), answer.status)
             yield f"{_number(answer.achieved.lower)}<{_number(answer.achieved.upper)}"
-        case hs.TradeOff():
+        case hs.tradeoffs.TradeOff():
             yield from words(answer.bounds(POINTS))
-        case hs.Origin():
+        case hs.notions.Origin():
             yield answer.kind
         case Mapping():
             yield from _members(answer)

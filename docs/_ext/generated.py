@@ -96,7 +96,8 @@ def others(room: str) -> str:
     pages = sorted((Path(__file__).parents[1] / "reference").glob("*.md"))
     lines = [found for page in pages for found in _LINE.findall(page.read_text(encoding="utf-8"))]
     listed = {name for kind, words in lines if kind == "members" for name in words.split()}
-    homes = {name: _home(getattr(hs, name)) for name in hs.__all__ if name not in listed}
+    top = {name: getattr(hs, name) for name in hs.__all__ if name not in listed}
+    homes = {name: _home(one) for name, one in top.items() if not inspect.ismodule(one)}
     found = [name for name, home in homes.items() if home.startswith(f"hockeystick.{room}")]
     return members("hockeystick", *found) if found else ""
 
@@ -158,7 +159,7 @@ def _said(source: str, to: str) -> tuple[str, str]:
         "ZCDP": hs.ZCDP(0.5),
         "TCDP": hs.TCDP(0.5, 8),
         "RenyiDP": hs.RenyiDP({2: 0.5, 8: 1.9}),
-        "FDP": hs.FDP(hs.G(1)),
+        "FDP": hs.FDP(hs.tradeoffs.G(1)),
     }
     given: dict[str, dict[str, Any]] = {
         "ApproxDP": {"delta": 1e-5},
@@ -167,7 +168,7 @@ def _said(source: str, to: str) -> tuple[str, str]:
     }
     try:
         origin = hs.convert(sources[source], to, **given.get(to, {})).origin
-    except hs.IncompatibleError as error:
+    except hs.errors.IncompatibleError as error:
         return "-", str(error).partition(": ")[2]
     return (origin.kind, origin.theorem) if origin else ("exact", "the guarantee itself")
 

@@ -48,10 +48,10 @@ def limit_mu(plan: PriFedSync) -> float:
 
     Example:
         >>> import hockeystick as hs
-        >>> local = hs.LocalTraining(
+        >>> local = hs.federated.LocalTraining(
         ...     examples=600, batch_size=16, noise_multiplier=2.0, local_steps=38
         ... )
-        >>> round(limit_mu(hs.PriFedSync(clients=local, rounds=93)), 2)
+        >>> round(limit_mu(hs.federated.PriFedSync(clients=local, rounds=93)), 2)
         2.71
     """
     return max(_mu_of(one, plan.rounds) for one in plan.settings)
@@ -76,10 +76,10 @@ def limit_epsilon(plan: PriFedSync, delta: float) -> Approximate:
         Too large here, where the truth is at most 13.8774:
 
         >>> import hockeystick as hs
-        >>> local = hs.LocalTraining(
+        >>> local = hs.federated.LocalTraining(
         ...     examples=600, batch_size=16, noise_multiplier=2.0, local_steps=38
         ... )
-        >>> print(limit_epsilon(hs.PriFedSync(clients=local, rounds=93), delta=1e-5))
+        >>> print(limit_epsilon(hs.federated.PriFedSync(clients=local, rounds=93), delta=1e-5))
         epsilon ~ 14.6393 (approximation, no guarantee; federated-limit, replace-one)
     """
     probability = _validate.real("delta", delta, _DELTA)
@@ -107,10 +107,10 @@ def limit_delta(plan: PriFedSync, epsilon: float) -> Approximate:
         Too small here, where the truth is above 6e-8:
 
         >>> import hockeystick as hs
-        >>> local = hs.LocalTraining(
+        >>> local = hs.federated.LocalTraining(
         ...     examples=60_000, batch_size=6, noise_multiplier=1.0, local_steps=10
         ... )
-        >>> print(limit_delta(hs.PriFedSync(clients=local, rounds=10), epsilon=2.0))
+        >>> print(limit_delta(hs.federated.PriFedSync(clients=local, rounds=10), epsilon=2.0))
         delta ~ 0 (approximation, no guarantee; federated-limit, replace-one)
     """
     at = _validate.real("epsilon", epsilon, _EPSILON)

@@ -51,7 +51,7 @@ def compare_samplings(
     Example:
         >>> import hockeystick as hs
         >>> plan = hs.DPSGD(examples=1000, batch_size=10, epochs=1, noise_multiplier=1.0)
-        >>> for row in hs.compare_samplings(plan, delta=1e-5):
+        >>> for row in hs.accountants.compare_samplings(plan, delta=1e-5):
         ...     if row.answer and row.adjacency == "add-remove":
         ...         print(row.sampling, f"{row.answer.upper:.2f}")
         poisson 0.72

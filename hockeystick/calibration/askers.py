@@ -54,7 +54,7 @@ class AskEpsilon:
 
     Example:
         >>> import hockeystick as hs
-        >>> ask = hs.AskEpsilon(hs.Gaussian(1.0), delta=1e-5)
+        >>> ask = hs.calibration.AskEpsilon(hs.Gaussian(1.0), delta=1e-5)
         >>> ask(noise_multiplier=2.0) == hs.epsilon(hs.Gaussian(2.0), delta=1e-5)
         True
     """
@@ -101,7 +101,7 @@ class AskDelta:
 
     Example:
         >>> import hockeystick as hs
-        >>> ask = hs.AskDelta(hs.Gaussian(1.0), epsilon=1.0)
+        >>> ask = hs.calibration.AskDelta(hs.Gaussian(1.0), epsilon=1.0)
         >>> ask(noise_multiplier=2.0) == hs.delta(hs.Gaussian(2.0), epsilon=1.0)
         True
     """
@@ -149,7 +149,7 @@ class Solve:
     Example:
         >>> import hockeystick as hs
         >>> plan = hs.DPSGD(noise_multiplier=1, examples=60_000, batch_size=256, epochs=10)
-        >>> ask = hs.Solve(plan, "noise_multiplier", hs.ApproxDP(epsilon=2, delta=1e-5))
+        >>> ask = hs.calibration.Solve(plan, "noise_multiplier", hs.ApproxDP(epsilon=2, delta=1e-5))
         >>> for row in hs.sweep({"epsilon": [1, 2], "epochs": [10, 20]}, ask):
         ...     print(row["epsilon"], row["epochs"], row["value"])
         1 10 1.0502...

@@ -117,7 +117,7 @@ def split_budget(
 
     Example:
         >>> import hockeystick as hs
-        >>> split = hs.split_budget(hs.GDP(1.0), weights=[1, 4], by="least-noise")
+        >>> split = hs.calibration.split_budget(hs.GDP(1.0), weights=[1, 4], by="least-noise")
         >>> [round(release.noise_multiplier**2, 9) for release in split.releases]
         [3.0, 1.5]
         >>> split.achieved.mu <= 1
@@ -168,14 +168,14 @@ def share_budget(budget: Budget, parts: Iterable[Mechanism]) -> BudgetSplit:
     Example:
         >>> import hockeystick as hs
         >>> runs = [hs.DPSGD(noise_multiplier=z, rate=0.01, steps=1000) for z in (1.0, 2.0)]
-        >>> split = hs.share_budget(hs.ApproxDP(2.0, 1e-6), runs)
+        >>> split = hs.calibration.share_budget(hs.ApproxDP(2.0, 1e-6), runs)
         >>> print([f"{run.noise_multiplier:.4f}" for run in split.releases])
         ['1.0625', '2.1250']
         >>> print(f"{split.achieved.epsilon:.8f}")
         2.00000000
         >>> falling = hs.schedules.Linear(end=0.5)
         >>> plan = hs.DPSGD(noise_multiplier=1.0, rate=0.01, steps=10, schedule=falling)
-        >>> (found,) = hs.share_budget(hs.ApproxDP(1.0, 1e-6), [plan]).releases
+        >>> (found,) = hs.calibration.share_budget(hs.ApproxDP(1.0, 1e-6), [plan]).releases
         >>> print(f"{found.noise_multiplier:.4f}", found.schedule == falling)
         1.5646 True
     """
@@ -217,7 +217,7 @@ def grid_search(budget: Budget, run: Mechanism, runs: int) -> BudgetSplit:
         >>> import hockeystick as hs
         >>> run = hs.DPSGD(noise_multiplier=1.0, rate=0.01, steps=1000)
         >>> for runs in (1, 10):
-        ...     (one,) = hs.grid_search(hs.ApproxDP(2.0, 1e-6), run, runs).releases
+        ...     (one,) = hs.calibration.grid_search(hs.ApproxDP(2.0, 1e-6), run, runs).releases
         ...     print(f"{one.noise_multiplier:.4f}")
         1.0290
         2.3556

@@ -99,7 +99,7 @@ class Filter:
 
     Example:
         >>> import hockeystick as hs
-        >>> spending = hs.Filter(hs.ZCDP(rho=0.5))
+        >>> spending = hs.calibration.Filter(hs.ZCDP(rho=0.5))
         >>> spending.step(hs.Gaussian(noise_multiplier=2), count=3)
         ZCDP(rho=0.125)
         >>> spending.fits(hs.Laplace(scale=2))

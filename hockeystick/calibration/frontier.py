@@ -90,7 +90,9 @@ def frontier(
         >>> import hockeystick as hs
         >>> plan = hs.DPSGD(noise_multiplier=1, examples=60_000, batch_size=256, epochs=1)
         >>> target = hs.ApproxDP(epsilon=2, delta=1e-5)
-        >>> for one in hs.frontier(plan, target, epochs=[1, 10], batch_sizes=[256, 1024]):
+        >>> for one in hs.calibration.frontier(
+        ...     plan, target, epochs=[1, 10], batch_sizes=[256, 1024]
+        ... ):
         ...     print(one.batch_size, one.epochs, f"{one.noise_multiplier:.4f}", one.steps)
         256 1 0.6564 235
         256 10 0.7861 2344

@@ -65,7 +65,8 @@ def max_error_quantile(sigma: float, coordinates: int, failure: float) -> float:
 
     Example:
         >>> import hockeystick as hs
-        >>> print(f"{hs.max_error_quantile(9.15345, coordinates=10_000, failure=0.01):.3f}")
+        >>> quantile = hs.calibration.max_error_quantile
+        >>> print(f"{quantile(9.15345, coordinates=10_000, failure=0.01):.3f}")
         44.766
     """
     spread = _validate.real("sigma", sigma, _SIGMA)
@@ -108,7 +109,9 @@ def max_error_probability(error: float, sigma: float, coordinates: int) -> float
 
     Example:
         >>> import hockeystick as hs
-        >>> print(f"{hs.max_error_probability(34, sigma=9.15345, coordinates=10_000):.3f}")
+        >>> print(
+        ...     f"{hs.calibration.max_error_probability(34, sigma=9.15345, coordinates=10_000):.3f}"
+        ... )
         0.130
     """
     limit = _validate.real("error", error, _ERROR)
@@ -158,7 +161,8 @@ def max_error_union_bound(sigma: float, coordinates: int, failure: float) -> flo
 
     Example:
         >>> import hockeystick as hs
-        >>> print(f"{hs.max_error_union_bound(9.15345, coordinates=10_000, failure=0.01):.2f}")
+        >>> bound = hs.calibration.max_error_union_bound
+        >>> print(f"{bound(9.15345, coordinates=10_000, failure=0.01):.2f}")
         49.31
     """
     spread = _validate.real("sigma", sigma, _SIGMA)

@@ -59,7 +59,7 @@ def gaussian_noise(epsilon: float, delta: float) -> float:
 
     Example:
         >>> import hockeystick as hs
-        >>> print(f"{hs.gaussian_noise(1, 1e-5):.6f}")
+        >>> print(f"{hs.calibration.gaussian_noise(1, 1e-5):.6f}")
         3.730632
     """
     eps = _validate.real("epsilon", epsilon, _EPSILON)
@@ -113,7 +113,7 @@ def classical_gaussian_noise(epsilon: float, delta: float) -> float:
 
     Example:
         >>> import hockeystick as hs
-        >>> print(f"{hs.classical_gaussian_noise(0.5, 1e-5):.6f}")
+        >>> print(f"{hs.calibration.classical_gaussian_noise(0.5, 1e-5):.6f}")
         9.689611
     """
     if not _BELOW_ONE.contains(epsilon):

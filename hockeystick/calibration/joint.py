@@ -75,7 +75,7 @@ def joint_noise(
 
     Example:
         >>> import hockeystick as hs
-        >>> print(f"{hs.joint_noise(1.0, inflation=1.01).query:.6f}")
+        >>> print(f"{hs.calibration.joint_noise(1.0, inflation=1.01).query:.6f}")
         7.123991
     """
     nu = _validate.real("noise_multiplier", noise_multiplier, _POSITIVE)
@@ -120,7 +120,7 @@ def clipping_noise(noise_multiplier: float, bit_noise: float) -> float:
 
     Example:
         >>> import hockeystick as hs
-        >>> print(f"{hs.clipping_noise(1.0, bit_noise=5.0):.6f}")
+        >>> print(f"{hs.calibration.clipping_noise(1.0, bit_noise=5.0):.6f}")
         1.005038
     """
     nu = _validate.real("noise_multiplier", noise_multiplier, _POSITIVE)

@@ -37,8 +37,8 @@ class Accountant:
         for *planned* releases: each mechanism may depend on all earlier outputs (on the model so
         far, say), but its privacy parameters and the number of runs may not. Noise, rates or a
         number of steps that are chosen by looking at released outputs, early stopping among them,
-        are *adaptive*: no plan is then fixed of which the answer could be true, and ``hs.Filter``
-        is what bounds them. Each answer says so among its assumptions.
+        are *adaptive*: no plan is then fixed of which the answer could be true, and
+        ``hs.calibration.Filter`` is what bounds them. Each answer says so among its assumptions.
 
     Edge cases:
         Nothing recorded costs 0. Recording 0 runs changes nothing. A state is read by the version

@@ -59,7 +59,7 @@ class Odometer:
         1, so that by Ville's inequality it ever reaches 1/delta_j with probability at most
         delta_j, and the delta_j add up. In particular, a program that always stops before
         ``epsilon_t`` exceeds a number fixed in advance is (that number, delta)-DP; where the number
-        is known in advance, ``hs.Filter`` allows more. Rounded up.
+        is known in advance, ``hs.calibration.Filter`` allows more. Rounded up.
 
     Edge cases:
         Nothing released costs 0. Releases that fail with a probability, (epsilon, delta)-DP with
@@ -79,7 +79,7 @@ class Odometer:
 
     Example:
         >>> import hockeystick as hs
-        >>> odometer = hs.Odometer(delta=1e-6)
+        >>> odometer = hs.calibration.Odometer(delta=1e-6)
         >>> print(f"{odometer.step(hs.Gaussian(noise_multiplier=2)):.4f}")
         2.9958
         >>> print(f"{odometer.step(hs.Laplace(scale=4), count=3):.4f}")

@@ -88,7 +88,7 @@ def sweep(
         >>> import hockeystick as hs
         >>> plan = hs.DPSGD(noise_multiplier=1, examples=60_000, batch_size=256, epochs=1)
         >>> grid = {"epochs": [1, 2], "noise_multiplier": [1.0, -1.0]}
-        >>> for row in hs.sweep(grid, hs.AskEpsilon(plan, delta=1e-5)):
+        >>> for row in hs.sweep(grid, hs.calibration.AskEpsilon(plan, delta=1e-5)):
         ...     print(row["epochs"], row.get("upper", row["error"]))
         1 0.3934...
         1 noise_multiplier must be a number >= 0 or inf; got -1.0

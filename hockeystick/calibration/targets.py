@@ -37,7 +37,7 @@ class TruePositiveRate:
 
     Example:
         >>> import hockeystick as hs
-        >>> hs.TruePositiveRate(rate=0.1, fpr=0.01)
+        >>> hs.calibration.TruePositiveRate(rate=0.1, fpr=0.01)
         TruePositiveRate(rate=0.1, fpr=0.01)
     """
 
@@ -68,7 +68,7 @@ class Advantage:
 
     Example:
         >>> import hockeystick as hs
-        >>> target = hs.Advantage(0.3829249225480262)
+        >>> target = hs.calibration.Advantage(0.3829249225480262)
         >>> found = hs.calibrate(hs.Gaussian(3), "noise_multiplier", target)
         >>> round(found.value, 6)
         1.0
@@ -102,7 +102,7 @@ class BayesError:
 
     Example:
         >>> import hockeystick as hs
-        >>> hs.BayesError(value=0.09, prior=0.1)
+        >>> hs.calibration.BayesError(value=0.09, prior=0.1)
         BayesError(value=0.09, prior=0.1)
     """
 
@@ -136,7 +136,7 @@ class Reconstruction:
 
     Example:
         >>> import hockeystick as hs
-        >>> hs.Reconstruction(probability=0.4, baseline=0.1)
+        >>> hs.calibration.Reconstruction(probability=0.4, baseline=0.1)
         Reconstruction(probability=0.4, baseline=0.1)
     """
 

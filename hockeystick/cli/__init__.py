@@ -9,11 +9,10 @@ from collections.abc import Sequence
 import click
 
 from hockeystick.cli.commands import hockeystick
-from hockeystick.cli.plan_file import PlanFile, load_plan
 from hockeystick.cli.wording import on_the_command_line
 from hockeystick.errors import HockeystickError
 
-__all__ = ["PlanFile", "load_plan", "main"]
+__all__ = ["main"]
 
 _WRONG_INPUT = 2
 _INTERRUPTED = 130

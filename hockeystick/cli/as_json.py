@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hockeystick.accountants import Row, SamplingRow
 from hockeystick.answers import SCHEMA, document
 from hockeystick.cli.describe import Question, Truth, fields, quoted
-from hockeystick.cli.plan_file import PlanFile
+from hockeystick.io.plan_file import PlanFile
 from hockeystick.results import Approximate, Certified
 
 if TYPE_CHECKING:

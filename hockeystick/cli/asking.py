@@ -8,9 +8,9 @@ import click
 
 from hockeystick import _validate
 from hockeystick.cli.describe import Question
-from hockeystick.cli.numerals import parse
-from hockeystick.cli.plan_file import PlanFile
 from hockeystick.errors import ParameterError
+from hockeystick.io import parse
+from hockeystick.io.plan_file import PlanFile
 from hockeystick.results import Approximate, Certified
 
 

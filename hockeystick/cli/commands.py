@@ -14,10 +14,8 @@ from hockeystick.cli import asking, options
 from hockeystick.cli.claims import claims
 from hockeystick.cli.convert import command as convert_command
 from hockeystick.cli.describe import Question
-from hockeystick.cli.numerals import parse
 from hockeystick.cli.once import Once
 from hockeystick.cli.plan import plan
-from hockeystick.cli.plan_file import PlanFile
 from hockeystick.cli.report import report
 from hockeystick.cli.solve import solve
 from hockeystick.cli.sweep import sweep
@@ -25,6 +23,8 @@ from hockeystick.cli.tradeoff import tradeoff
 from hockeystick.cli.verify import end_with, verdict_of
 from hockeystick.cli.verify import verify as verify_command
 from hockeystick.cli.waiting import waiting
+from hockeystick.io import parse
+from hockeystick.io.plan_file import PlanFile
 
 _LOADING_SECONDS: Final = 2.0
 _SETTINGS: Final = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -145,7 +145,7 @@ def _compare_samplings(file: PlanFile, at: Question, as_json: bool) -> None:
     """Print what each way of drawing batches would cost."""
     plan: Any = file.plan
     with waiting("asking for each sampling"):
-        rows = hs.compare_samplings(plan, **{at.name: at.value})
+        rows = hs.accountants.compare_samplings(plan, **{at.name: at.value})
     if as_json:
         from hockeystick.cli import as_json as programs
 
@@ -191,7 +191,7 @@ def _answer(
     end_with(verdict, as_json)
 
 
-def _timed(plan: hs.Mechanism, at: Question) -> tuple[hs.Row, ...]:
+def _timed(plan: hs.Mechanism, at: Question) -> tuple[hs.accountants.Row, ...]:
     """Return every accountant's row; ask twice where loading could be most of the time."""
     rows = hs.compare(plan, **{at.name: at.value})
     if sum(row.seconds for row in rows) > _LOADING_SECONDS:

@@ -17,12 +17,11 @@ import click
 
 import hockeystick as hs
 from hockeystick.cli import options
-from hockeystick.cli.numerals import parse
 from hockeystick.cli.once import Once
-from hockeystick.cli.plan_file import PlanFile, load_plan
 from hockeystick.cli.waiting import waiting
-from hockeystick.cli.wording import did_you_mean
 from hockeystick.conversions import TARGETS, convert
+from hockeystick.io import did_you_mean, parse
+from hockeystick.io.plan_file import PlanFile, load_plan
 from hockeystick.mechanisms import MECHANISMS, Mechanism, assumptions_of
 from hockeystick.notions import FDP, NOTIONS, TCDP, ApproxDP, Notion, RenyiDP
 

@@ -15,9 +15,9 @@ from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.calibration.askers import with_fields
-from hockeystick.cli.plan_file import _document, _plan_file, _refuse_unknown, _text, shown
-from hockeystick.cli.wording import with_guess
 from hockeystick.errors import HockeystickError, ParameterError, PlanFileError
+from hockeystick.io import with_guess
+from hockeystick.io.plan_file import _document, _plan_file, _refuse_unknown, _text, shown
 from hockeystick.mechanisms import DPSGD
 
 _RANGE: Final = ("from", "to", "count", "log", "whole")

@@ -10,9 +10,9 @@ import click
 from hockeystick.accountants.base import TOLERANCE
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.adjacency import Adjacency
-from hockeystick.cli.numerals import parse
-from hockeystick.cli.plan_file import ALTERNATIVES, PlanFile, load_plan
 from hockeystick.errors import ParameterError
+from hockeystick.io import parse
+from hockeystick.io.plan_file import ALTERNATIVES, PlanFile, load_plan
 from hockeystick.mechanisms import DPSGD, Clipping, Sampling
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])

@@ -15,11 +15,11 @@ from hockeystick._numerals import plain
 from hockeystick.adjacency import Adjacency
 from hockeystick.calibration.frontier import FrontierPoint
 from hockeystick.cli import options
-from hockeystick.cli.numerals import parse
 from hockeystick.cli.once import Once
 from hockeystick.cli.progress import bar
 from hockeystick.cli.tradeoff import _check_picture
 from hockeystick.errors import IncompatibleError
+from hockeystick.io import parse
 from hockeystick.mechanisms import DPSGD, Clipping, Sampling, assumptions_of
 
 _EPOCHS: Final = (1, 3, 10, 30, 100)
@@ -108,7 +108,7 @@ def plan(
     target = hs.ApproxDP(epsilon=given["epsilon"], delta=given["delta"])
     sizes = [size for size in _BATCH_SIZES if size <= given["examples"]] or [given["examples"]]
     with bar("planning") as tell:
-        points = hs.frontier(
+        points = hs.calibration.frontier(
             base,
             target,
             epochs=_listed("epochs", epochs, _EPOCHS),

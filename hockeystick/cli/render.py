@@ -17,8 +17,8 @@ from rich.text import Text
 from hockeystick import _numerals as numerals
 from hockeystick.accountants import Row
 from hockeystick.cli.describe import Question, Truth, quoted, steps_rules, words
-from hockeystick.cli.numerals import seconds
-from hockeystick.cli.plan_file import PlanFile
+from hockeystick.cli.durations import seconds
+from hockeystick.io.plan_file import PlanFile
 from hockeystick.results import Approximate, Certified
 
 _WIDEST: Final = 100

@@ -13,8 +13,7 @@ from rich.text import Text
 from hockeystick import _numerals as numerals
 from hockeystick.accountants import SamplingRow
 from hockeystick.cli.describe import Question
-from hockeystick.cli.numerals import seconds
-from hockeystick.cli.plan_file import PlanFile
+from hockeystick.cli.durations import seconds
 from hockeystick.cli.render import (
     add_plan,
     add_text,
@@ -23,6 +22,7 @@ from hockeystick.cli.render import (
     print_plainly,
     terminal,
 )
+from hockeystick.io.plan_file import PlanFile
 
 _WIDEST: Final = 110
 _LEGEND: Final = (

@@ -16,13 +16,12 @@ from hockeystick.calibration._goals import Target
 from hockeystick.calibration.calibrate import TOLERANCE
 from hockeystick.cli import options
 from hockeystick.cli.describe import fields
-from hockeystick.cli.numerals import parse
 from hockeystick.cli.once import Once
-from hockeystick.cli.plan_file import ALTERNATIVES, PlanFile, load_plan
 from hockeystick.cli.verify import end_with, verdict_of
 from hockeystick.cli.waiting import waiting
-from hockeystick.cli.wording import did_you_mean
 from hockeystick.errors import ParameterError
+from hockeystick.io import did_you_mean, parse
+from hockeystick.io.plan_file import ALTERNATIVES, PlanFile, load_plan
 from hockeystick.mechanisms import assumptions_of
 
 if TYPE_CHECKING:
@@ -34,10 +33,10 @@ _KINDS: Final[Mapping[str, tuple[tuple[str, ...], Callable[..., Target]]]] = {
     "mu": ((), hs.GDP),
     "rho": ((), hs.ZCDP),
     "divergence": (("order",), lambda divergence, order: hs.RenyiDP({order: divergence})),
-    "advantage": ((), hs.Advantage),
-    "tpr": (("fpr",), hs.TruePositiveRate),
-    "bayes_error": (("prior",), hs.BayesError),
-    "reconstruction": (("baseline",), hs.Reconstruction),
+    "advantage": ((), hs.calibration.Advantage),
+    "tpr": (("fpr",), hs.calibration.TruePositiveRate),
+    "bayes_error": (("prior",), hs.calibration.BayesError),
+    "reconstruction": (("baseline",), hs.calibration.Reconstruction),
 }
 _TARGET_FLAGS: Final = {
     "epsilon": ("E", "Meet this epsilon, at --delta; by default the plan file's."),

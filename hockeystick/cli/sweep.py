@@ -18,9 +18,9 @@ from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.cli import options
 from hockeystick.cli.grid_file import GridFile, load_grid
-from hockeystick.cli.numerals import parse
 from hockeystick.cli.once import Once
 from hockeystick.cli.progress import bar
+from hockeystick.io import parse
 
 _WORKERS: Final = Domain(symbol="w", low=1, high=1024, typical=(1, 64), whole=True)
 

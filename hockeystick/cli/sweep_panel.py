@@ -10,7 +10,7 @@ from rich.text import Text
 
 from hockeystick import _numerals as numerals
 from hockeystick.cli import render
-from hockeystick.cli.numerals import seconds
+from hockeystick.cli.durations import seconds
 from hockeystick.cli.sweep import Swept
 
 _WIDEST: Final = 100

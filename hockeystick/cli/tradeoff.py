@@ -14,10 +14,10 @@ import hockeystick as hs
 from hockeystick import _validate
 from hockeystick.cli import options
 from hockeystick.cli.describe import fields
-from hockeystick.cli.numerals import parse
 from hockeystick.cli.once import Once
-from hockeystick.cli.plan_file import PlanFile
 from hockeystick.cli.waiting import waiting
+from hockeystick.io import parse
+from hockeystick.io.plan_file import PlanFile
 from hockeystick.mechanisms import assumptions_of
 
 _RATES: Final = (0.1, 1e-2, 1e-3, 1e-4, 1e-5)
@@ -46,7 +46,7 @@ class Attack:
 
     label: str
     file: PlanFile
-    tradeoff: hs.TradeOff
+    tradeoff: hs.tradeoffs.TradeOff
     rates: tuple[float, ...]
     most_found: tuple[float, ...]
     least_missed: tuple[float, ...]

@@ -13,8 +13,8 @@ import hockeystick as hs
 from hockeystick.answers import load_answer, require_verifier
 from hockeystick.cli import asking, options
 from hockeystick.cli.once import Once
-from hockeystick.cli.plan_file import load_plan
 from hockeystick.cli.waiting import waiting
+from hockeystick.io.plan_file import load_plan
 
 if TYPE_CHECKING:
     from hockeystick.verifier import Verdict

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 A_MECHANISM: Final = "a mechanism"
 # What is added where the name of a file is given for what it describes.
-READ_FROM_A_FILE: Final = " (hockeystick.cli.load_plan(path).plan reads one from a file)"
+READ_FROM_A_FILE: Final = " (hockeystick.load_plan(path).plan reads one from a file)"
 
 
 class Mechanism(ABC):

@@ -34,7 +34,7 @@ class Parallel(Mechanism):
     Guarantees:
         As narrow as the intervals of its parts: the worst of them, both ends. Under replace-one a
         record is replaced by one of its own part; where it may move to another part, two parts
-        change, which ``hs.parallel`` accounts for guarantees.
+        change, which ``hs.notions.parallel`` accounts for guarantees.
 
     Edge cases:
         A single part is that mechanism. Parts that all cost the same cost what one of them does.

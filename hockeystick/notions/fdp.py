@@ -34,7 +34,7 @@ class FDP(Notion):
 
     Example:
         >>> import hockeystick as hs
-        >>> print(hs.FDP(hs.GaussianTradeOff(1)).group(2))
+        >>> print(hs.FDP(hs.tradeoffs.GaussianTradeOff(1)).group(2))
         f-DP release (GaussianTradeOff)
     """
 

@@ -50,7 +50,7 @@ class MetricDP(Notion):
 
     Example:
         >>> import hockeystick as hs
-        >>> hs.MetricDP(epsilon=0.5).within(3)
+        >>> hs.notions.MetricDP(epsilon=0.5).within(3)
         PureDP(epsilon=1.5)
     """
 
@@ -146,7 +146,9 @@ def metric_composition(releases: Iterable[tuple[MetricDP, float]]) -> PureDP:
 
     Example:
         >>> import hockeystick as hs
-        >>> hs.metric_composition([(hs.MetricDP(0.5), 3), (hs.MetricDP(0.25), 2)])
+        >>> hs.notions.metric_composition(
+        ...     [(hs.notions.MetricDP(0.5), 3), (hs.notions.MetricDP(0.25), 2)]
+        ... )
         PureDP(epsilon=2.0)
     """
     total = Fraction(0)

@@ -60,9 +60,9 @@ def parallel(parts: Iterable[_Notion], adjacency: Adjacency | str = "add-remove"
 
     Example:
         >>> import hockeystick as hs
-        >>> hs.parallel([hs.PureDP(1.0), hs.PureDP(0.5), hs.PureDP(0.25)])
+        >>> hs.notions.parallel([hs.PureDP(1.0), hs.PureDP(0.5), hs.PureDP(0.25)])
         PureDP(epsilon=1.0)
-        >>> hs.parallel([hs.PureDP(1.0), hs.PureDP(0.5), hs.PureDP(0.25)], "replace-one")
+        >>> hs.notions.parallel([hs.PureDP(1.0), hs.PureDP(0.5), hs.PureDP(0.25)], "replace-one")
         PureDP(epsilon=1.5)
     """
     try:

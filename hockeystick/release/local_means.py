@@ -117,7 +117,7 @@ class OneBitMean(LocalMean):
         >>> reports = mean.reports(np.full(100_000, 3.0), np.random.default_rng(7))
         >>> abs(mean.estimate(reports) - 3.0) < 5 * mean.error(np.full(100_000, 3.0)) ** 0.5
         True
-        >>> print(hs.ShuffledReports(mean.mechanism, users=100_000))
+        >>> print(hs.mechanisms.ShuffledReports(mean.mechanism, users=100_000))
         shuffled reports of [randomized response (epsilon 1, 2 categories)] (100000 users)
     """
 

@@ -63,7 +63,7 @@ def draw_multivariate_laplace(
         >>> import numpy as np
         >>> import hockeystick as hs
         >>> from hockeystick.release import draw_multivariate_laplace
-        >>> noise = hs.MultivariateLaplace(scale=0.5, dimension=3)
+        >>> noise = hs.mechanisms.MultivariateLaplace(scale=0.5, dimension=3)
         >>> draw_multivariate_laplace(noise, 2.0, np.random.default_rng(1), draws=5).shape
         (5, 3)
     """
@@ -105,7 +105,7 @@ def multivariate_laplace_log_density(
     Example:
         >>> import hockeystick as hs
         >>> from hockeystick.release import multivariate_laplace_log_density
-        >>> noise = hs.MultivariateLaplace(scale=1, dimension=2)
+        >>> noise = hs.mechanisms.MultivariateLaplace(scale=1, dimension=2)
         >>> float(multivariate_laplace_log_density(noise, 1.0, [0.0, 0.0]))  # ln(1 / (2 pi))
         -1.8378770664093456
     """
@@ -148,7 +148,9 @@ def multivariate_laplace_variance(mechanism: MultivariateLaplace, sensitivity: f
     Example:
         >>> import hockeystick as hs
         >>> from hockeystick.release import multivariate_laplace_variance
-        >>> multivariate_laplace_variance(hs.MultivariateLaplace(scale=2, dimension=3), 1.0)
+        >>> multivariate_laplace_variance(
+        ...     hs.mechanisms.MultivariateLaplace(scale=2, dimension=3), 1.0
+        ... )
         16.0
     """
     scale = noise_scale(mechanism, sensitivity)
@@ -178,7 +180,9 @@ def multivariate_laplace_length(mechanism: MultivariateLaplace, sensitivity: flo
     Example:
         >>> import hockeystick as hs
         >>> from hockeystick.release import multivariate_laplace_length
-        >>> multivariate_laplace_length(hs.MultivariateLaplace(scale=0.5, dimension=12), 2.0)
+        >>> multivariate_laplace_length(
+        ...     hs.mechanisms.MultivariateLaplace(scale=0.5, dimension=12), 2.0
+        ... )
         12.0
     """
     scale = noise_scale(mechanism, sensitivity)

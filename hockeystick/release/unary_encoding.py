@@ -54,7 +54,7 @@ def unary_reports(
     Example:
         >>> import numpy as np
         >>> import hockeystick as hs
-        >>> encoding = hs.UnaryEncoding(2.0, "optimized")
+        >>> encoding = hs.mechanisms.UnaryEncoding(2.0, "optimized")
         >>> unary_reports(encoding, np.array([0, 2]), 3, np.random.default_rng(7)).shape
         (2, 3)
     """
@@ -94,7 +94,7 @@ def unary_frequencies(mechanism: UnaryEncoding, reports: NDArray[np.bool_]) -> N
         >>> import numpy as np
         >>> import hockeystick as hs
         >>> bits = np.array([[True, False], [True, False]])
-        >>> unary_frequencies(hs.UnaryEncoding(np.inf), bits).tolist()
+        >>> unary_frequencies(hs.mechanisms.UnaryEncoding(np.inf), bits).tolist()
         [1.0, 0.0]
     """
     import numpy as np
@@ -140,7 +140,8 @@ def unary_error(mechanism: UnaryEncoding, users: int, share: float) -> float:
 
     Example:
         >>> import hockeystick as hs
-        >>> f"{unary_error(hs.UnaryEncoding(1.0, 'optimized'), users=1000, share=0.3):.9f}"
+        >>> encoding = hs.mechanisms.UnaryEncoding(1.0, "optimized")
+        >>> f"{unary_error(encoding, users=1000, share=0.3):.9f}"
         '0.003982694'
     """
     of_kind(mechanism, UnaryEncoding)

@@ -31,10 +31,13 @@ from hockeystick.tradeoffs.profiles.profile import (
 )
 from hockeystick.tradeoffs.profiles.table import IntervalProfile, TableProfile, tradeoff_of_deltas
 
+G = GaussianTradeOff
+
 __all__ = [
     "IDENTITY",
     "ApproxTradeOff",
     "Ends",
+    "G",
     "GaussianProfile",
     "GaussianTradeOff",
     "GroupTradeOff",

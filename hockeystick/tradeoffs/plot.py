@@ -120,7 +120,7 @@ def plot(
     Example:
         >>> import hockeystick as hs
         >>> from hockeystick.tradeoffs.plot import reading
-        >>> print(reading(0.01, hs.GaussianTradeOff(1.0).power(0.01)))
+        >>> print(reading(0.01, hs.tradeoffs.GaussianTradeOff(1.0).power(0.01)))
         At FPR 1 %, no attack finds more than 9.24 % of the members
     """
     rate = real("fpr", fpr, FPR)

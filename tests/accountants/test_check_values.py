@@ -255,7 +255,9 @@ def test_digits_reach_beyond_the_largest_loss_of_one_direction(epsilon: float, d
 
 def test_too_many_digits_are_refused_by_the_accountant_that_was_asked() -> None:
     plan = hs.PoissonSubsampled(hs.Gaussian(0.9), 0.01024) ** 2930
-    with pytest.raises(hs.UnsupportedError, match="1000 digits take too long; ask for fewer"):
+    with pytest.raises(
+        hs.errors.UnsupportedError, match="1000 digits take too long; ask for fewer"
+    ):
         hs.epsilon(plan, 1e-5, digits=1000)
 
 
@@ -286,7 +288,7 @@ def test_digits_survive_a_line_on_which_most_of_the_sum_cancels() -> None:
 
 def test_a_tiny_answer_is_told_with_its_exponent_or_refused() -> None:
     assert "e-262538 " in str(hs.delta(hs.Gaussian(1.1), 1e3, digits=20))
-    with pytest.raises(hs.UnsupportedError):
+    with pytest.raises(hs.errors.UnsupportedError):
         hs.delta(hs.Gaussian(1.1), 1e7, digits=20)
 
 

@@ -15,7 +15,7 @@ from hockeystick.privacy_loss import (
 )
 
 SHUFFLED = hs.Shuffled(hs.Gaussian(2.0), steps=20)
-REPLACED = hs.WithReplacementSubsampled(hs.Gaussian(1.0), 10, 1000)
+REPLACED = hs.mechanisms.WithReplacementSubsampled(hs.Gaussian(1.0), 10, 1000)
 
 
 def test_what_has_a_closed_form_itself_stays() -> None:

@@ -157,7 +157,7 @@ def test_the_order_of_guarantees_and_their_grouping_do_not_matter() -> None:
 
 def test_more_atoms_than_are_summed_are_left_to_a_lattice() -> None:
     plan = PureDP(0.001) ** 30_000
-    with pytest.raises(hs.UnsupportedError, match="more than 20,000 values"):
+    with pytest.raises(hs.errors.UnsupportedError, match="more than 20,000 values"):
         answer(plan, "closed-form", delta=1e-5)
     found = answer(plan, delta=1e-5)
     assert found.accountant == "prv"
@@ -290,7 +290,9 @@ def test_no_theorem_undercuts_the_exact_composition(
 def test_the_theorems_on_guarantees_refuse_anything_else(
     part: hs.Mechanism, accountant: str
 ) -> None:
-    with pytest.raises(hs.UnsupportedError, match=r"composes \(epsilon, delta\) guarantees only"):
+    with pytest.raises(
+        hs.errors.UnsupportedError, match=r"composes \(epsilon, delta\) guarantees only"
+    ):
         answer(PureDP(0.1) @ part, accountant, delta=1e-5)
 
 
@@ -299,7 +301,9 @@ def test_the_theorems_on_guarantees_refuse_anything_else(
 def test_divergences_alone_are_refused_where_more_is_needed(
     notion: Notion, accountant: str
 ) -> None:
-    with pytest.raises(hs.UnsupportedError, match=f"accountant '{accountant}' cannot account"):
+    with pytest.raises(
+        hs.errors.UnsupportedError, match=f"accountant '{accountant}' cannot account"
+    ):
         answer(notion, accountant, delta=1e-5)
 
 
@@ -454,11 +458,11 @@ def test_a_trade_off_function_with_an_infinite_loss_is_never_free() -> None:
 
 
 def test_digits_of_failures_and_of_functions_are_refused() -> None:
-    with pytest.raises(hs.UnsupportedError, match="arbitrary-precision"):
+    with pytest.raises(hs.errors.UnsupportedError, match="arbitrary-precision"):
         hs.epsilon(ApproxDP(1.0, 1e-6), 1e-5, digits=30, accountant="closed-form")
     profile = LaplaceProfile(1.0)
     known = FDP(ProfileTradeOff((profile, profile)))
-    with pytest.raises(hs.UnsupportedError, match="digits of floats"):
+    with pytest.raises(hs.errors.UnsupportedError, match="digits of floats"):
         hs.delta(known, 0.5, digits=30, accountant="closed-form")
 
 

@@ -16,13 +16,13 @@ SETTINGS: dict[str, Any] = {
     "noise_multiplier": 2.0,
     "local_steps": 38,
 }
-LOCAL = hs.LocalTraining(**SETTINGS)
-NOISIER = hs.LocalTraining(**(SETTINGS | {"noise_multiplier": 3.0}))
-RARER = hs.LocalTraining(**(SETTINGS | {"batch_size": 4}))
-PLAN = hs.PriFedSync(clients=LOCAL, rounds=2)
+LOCAL = hs.federated.LocalTraining(**SETTINGS)
+NOISIER = hs.federated.LocalTraining(**(SETTINGS | {"noise_multiplier": 3.0}))
+RARER = hs.federated.LocalTraining(**(SETTINGS | {"batch_size": 4}))
+PLAN = hs.federated.PriFedSync(clients=LOCAL, rounds=2)
 
 
-def _theorem_2(local: hs.LocalTraining, rounds: int) -> Any:
+def _theorem_2(local: hs.federated.LocalTraining, rounds: int) -> Any:
     """mu_j as theorem 2 prints it, sigma half the noise multiplier."""
     sigma = mp.mpf(local.noise_multiplier) / 2
     c = mp.mpf(local.batch_size) / local.examples * mp.sqrt(local.local_steps * rounds)
@@ -38,20 +38,20 @@ def _mu_delta(mu: Any, epsilon: Any) -> Any:
 
 @pytest.mark.parametrize("local", [LOCAL, NOISIER, RARER], ids=str)
 @pytest.mark.parametrize("rounds", [1, 93])
-def test_mu_is_the_printed_formula(local: hs.LocalTraining, rounds: int) -> None:
+def test_mu_is_the_printed_formula(local: hs.federated.LocalTraining, rounds: int) -> None:
     with mp.workdps(40):
         wanted = _theorem_2(local, rounds)
-        found = limit_mu(hs.PriFedSync(clients=local, rounds=rounds))
+        found = limit_mu(hs.federated.PriFedSync(clients=local, rounds=rounds))
         assert found == pytest.approx(float(wanted), rel=1e-12)
 
 
 def test_mu_is_that_of_the_client_that_pays_most_whatever_the_rate() -> None:
-    plan = hs.PriFedSync(clients=(RARER, LOCAL, NOISIER), rounds=93, client_rate=0.25)
-    assert limit_mu(plan) == limit_mu(hs.PriFedSync(clients=LOCAL, rounds=93))
+    plan = hs.federated.PriFedSync(clients=(RARER, LOCAL, NOISIER), rounds=93, client_rate=0.25)
+    assert limit_mu(plan) == limit_mu(hs.federated.PriFedSync(clients=LOCAL, rounds=93))
 
 
 def test_delta_and_epsilon_are_those_of_a_gaussian_with_this_mu() -> None:
-    plan = hs.PriFedSync(clients=LOCAL, rounds=93)
+    plan = hs.federated.PriFedSync(clients=LOCAL, rounds=93)
     with mp.workdps(40):
         wanted = _mu_delta(_theorem_2(LOCAL, 93), mp.mpf(8))
     found = limit_delta(plan, 8.0)
@@ -61,8 +61,8 @@ def test_delta_and_epsilon_are_those_of_a_gaussian_with_this_mu() -> None:
 
 
 def test_a_batch_of_all_examples_is_gaussian_noise() -> None:
-    whole = hs.LocalTraining(**(SETTINGS | {"batch_size": 600}))
-    plan = hs.PriFedSync(clients=whole, rounds=2)
+    whole = hs.federated.LocalTraining(**(SETTINGS | {"batch_size": 600}))
+    plan = hs.federated.PriFedSync(clients=whole, rounds=2)
     assert limit_mu(plan) == pytest.approx(math.sqrt(76), rel=1e-14)
     assert hs.tradeoff(plan) == hs.tradeoff(hs.Gaussian(1.0) ** 76)
 
@@ -79,7 +79,9 @@ def test_a_batch_of_all_examples_is_gaussian_noise() -> None:
 def test_the_ends_of_the_scale(
     changed: dict[str, Any], rounds: int, mu: float, delta: float
 ) -> None:
-    plan = hs.PriFedSync(clients=hs.LocalTraining(**(SETTINGS | changed)), rounds=rounds)
+    plan = hs.federated.PriFedSync(
+        clients=hs.federated.LocalTraining(**(SETTINGS | changed)), rounds=rounds
+    )
     assert limit_mu(plan) == mu
     assert limit_delta(plan, 1.0).value == delta
     assert limit_epsilon(plan, 1e-5).value == mu
@@ -100,14 +102,16 @@ def test_an_epsilon_outside_its_domain_is_refused(bad: float) -> None:
 
 
 def test_it_is_far_too_small_where_few_steps_rarely_meet_the_record() -> None:
-    local = hs.LocalTraining(examples=60_000, batch_size=6, noise_multiplier=1.0, local_steps=10)
-    plan = hs.PriFedSync(clients=local, rounds=10)
+    local = hs.federated.LocalTraining(
+        examples=60_000, batch_size=6, noise_multiplier=1.0, local_steps=10
+    )
+    plan = hs.federated.PriFedSync(clients=local, rounds=10)
     assert limit_delta(plan, 1.0).value < 1e-300
     assert hs.delta(plan, 1.0).lower > 1e-7
 
 
 def test_the_answer_is_that_of_the_worst_client_and_each_has_its_own() -> None:
-    plan = hs.PriFedSync(clients=(RARER, LOCAL, NOISIER), rounds=1, client_rate=0.25)
+    plan = hs.federated.PriFedSync(clients=(RARER, LOCAL, NOISIER), rounds=1, client_rate=0.25)
     each = [hs.epsilon(plan.of_client(j), 1e-5) for j in range(3)]
     found = hs.epsilon(plan, 1e-5)
     assert found.upper == each[1].upper == max(one.upper for one in each)
@@ -117,7 +121,7 @@ def test_the_answer_is_that_of_the_worst_client_and_each_has_its_own() -> None:
 
 def test_the_upper_end_is_the_symmetric_product_and_the_lower_end_one_direction() -> None:
     found = hs.delta(PLAN, 1.0)
-    product = hs.delta(hs.FDP(hs.G(1.0).subsample(16 / 600)) ** 76, 1.0)
+    product = hs.delta(hs.FDP(hs.tradeoffs.G(1.0).subsample(16 / 600)) ** 76, 1.0)
     assert product.lower <= found.upper <= product.upper * (1 + 1e-3)
     one_way = hs.PoissonSubsampled(hs.Gaussian(1.0), 16 / 600) ** 76
     assert found.lower == pytest.approx(hs.delta(one_way, 1.0).estimate, rel=1e-3)
@@ -129,8 +133,10 @@ def test_weak_and_strong_federated_dp_have_the_same_function() -> None:
 
 
 def test_the_function_of_several_clients_lies_below_each_ones() -> None:
-    other = hs.LocalTraining(examples=60, batch_size=3, noise_multiplier=8.0, local_steps=20)
-    plan = hs.PriFedSync(clients=(LOCAL, other), rounds=1)
+    other = hs.federated.LocalTraining(
+        examples=60, batch_size=3, noise_multiplier=8.0, local_steps=20
+    )
+    plan = hs.federated.PriFedSync(clients=(LOCAL, other), rounds=1)
     for alpha in (0.01, 0.1, 0.4):
         low = hs.tradeoff(plan, view="all-clients")(alpha)
         each = [hs.tradeoff(plan.of_client(j)).bounds(alpha) for j in range(2)]
@@ -148,9 +154,9 @@ def test_a_view_that_there_is_not_is_refused(view: Any) -> None:
 def test_noise_for_a_budget_is_found_for_all_clients_or_for_one() -> None:
     budget = hs.ApproxDP(3.0, 1e-5)
     found = hs.calibrate(PLAN, "noise_multiplier", budget)
-    assert isinstance(found.plan, hs.PriFedSync)
+    assert isinstance(found.plan, hs.federated.PriFedSync)
     assert hs.epsilon(found.plan, 1e-5).upper <= 3.0
-    two = hs.PriFedSync(clients=(LOCAL, RARER), rounds=2)
+    two = hs.federated.PriFedSync(clients=(LOCAL, RARER), rounds=2)
     one = hs.calibrate(two, "clients[0].noise_multiplier", budget)
     assert one.value == pytest.approx(found.value, rel=1e-4)
     with pytest.raises(ParameterError, match="written out"):

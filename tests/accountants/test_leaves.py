@@ -73,16 +73,16 @@ SAMPLED: Final[tuple[tuple[hs.Mechanism, set[str]], ...]] = (
     (hs.Laplace(0.7), NO_LINE),
     (hs.DiscreteGaussian(2.0), set()),
     (hs.DiscreteLaplace(1.5), set()),
-    (hs.Skellam(5.0), set()),
-    (hs.SinhNormal(0.1, 40.0), NO_LINE),
-    (hs.MultivariateLaplace(0.4, dimension=5), NO_LINE),
-    (hs.GaussianMixture(1.5, (1.0, 2.0), (0.9, 0.1)), NO_LINE),
+    (hs.mechanisms.Skellam(5.0), set()),
+    (hs.mechanisms.SinhNormal(0.1, 40.0), NO_LINE),
+    (hs.mechanisms.MultivariateLaplace(0.4, dimension=5), NO_LINE),
+    (hs.mechanisms.GaussianMixture(1.5, (1.0, 2.0), (0.9, 0.1)), NO_LINE),
     (hs.RandomizedResponse(1.0, categories=4), set()),
-    (hs.UnaryEncoding(1.0), set()),
-    (hs.RAPPOR(0.4, hashes=2), set()),
+    (hs.mechanisms.UnaryEncoding(1.0), set()),
+    (hs.mechanisms.RAPPOR(0.4, hashes=2), set()),
     (hs.Exponential(1.0), NO_LINE),
-    (hs.PermuteAndFlip(1.0), NO_LINE),
-    (hs.ReportNoisyMax(1.0, "laplace"), NO_LINE),
+    (hs.mechanisms.PermuteAndFlip(1.0), NO_LINE),
+    (hs.mechanisms.ReportNoisyMax(1.0, "laplace"), NO_LINE),
     (hs.PureDP(0.5), set()),
     (hs.GDP(0.5), set()),
 )
@@ -101,7 +101,7 @@ def refusing(plan: hs.Mechanism) -> set[str]:
     for name in ACCOUNTANTS:
         try:
             hs.delta(plan, EPSILON, accountant=name)
-        except hs.UnsupportedError:
+        except hs.errors.UnsupportedError:
             refused.add(name)
     return refused
 

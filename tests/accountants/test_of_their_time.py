@@ -71,6 +71,6 @@ def test_the_ends() -> None:
 
 @pytest.mark.parametrize("delta", [0.0, 1.0, -1.0, math.nan, "1e-5", None])
 def test_delta_is_inside_the_unit_interval(delta: Any) -> None:
-    with pytest.raises(hs.ParameterError) as caught:
+    with pytest.raises(hs.errors.ParameterError) as caught:
         tensorflow_privacy_epsilon(hs.Gaussian(1.0), delta)
     assert caught.value.name == "delta"

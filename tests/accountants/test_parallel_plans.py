@@ -128,7 +128,7 @@ def test_parts_inside_a_sample_are_refused_with_what_to_do() -> None:
 
 
 def test_a_part_without_an_analysis_is_named() -> None:
-    unknown = hs.RevealedSample(WIDE**2, 0.5)
+    unknown = hs.mechanisms.RevealedSample(WIDE**2, 0.5)
     with pytest.raises(UnsupportedError, match=r"plan\.inner\.parts\[1\]"):
         hs.epsilon(hs.Parallel((WIDE, unknown)) ** 3, 1e-5)
 
@@ -143,7 +143,7 @@ def test_the_tradeoff_function_lies_below_that_of_each_part(alpha: float) -> Non
 
 
 def test_the_tradeoff_function_of_gaussian_parts_is_that_of_the_worst() -> None:
-    assert hs.tradeoff(hs.Parallel((hs.Gaussian(4.0), WIDE)) ** 4) == hs.G(1.0)
+    assert hs.tradeoff(hs.Parallel((hs.Gaussian(4.0), WIDE)) ** 4) == hs.tradeoffs.G(1.0)
 
 
 def test_two_uses_of_a_worst_tradeoff_function_cost_no_less_than_the_plan_twice() -> None:

@@ -43,6 +43,6 @@ def test_it_is_never_wider_than_the_renyi_bound() -> None:
 @pytest.mark.parametrize("plan", [TRAINING, hs.PureDP(1.0), hs.ZCDP(0.1) ** 3], ids=str)
 def test_a_plan_of_one_kind_is_refused(plan: hs.Mechanism) -> None:
     with pytest.raises(
-        hs.UnsupportedError, match="parts known exactly and parts known by a bound only"
+        hs.errors.UnsupportedError, match="parts known exactly and parts known by a bound only"
     ):
         hs.epsilon(plan, 1e-5, accountant="parts")

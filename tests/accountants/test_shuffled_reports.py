@@ -29,7 +29,7 @@ def test_a_million_users_are_known_to_one_part_in_a_thousand_on_both_sides(local
 
 def test_the_upper_end_is_that_of_the_shuffled_reports() -> None:
     pair = clones_epsilon(2.0, 5000, 1e-6)
-    plan = hs.epsilon(hs.ShuffledReports(hs.PureDP(2.0), 5000), 1e-6)
+    plan = hs.epsilon(hs.mechanisms.ShuffledReports(hs.PureDP(2.0), 5000), 1e-6)
     assert isinstance(plan, hs.Certified)
     assert pair.upper == pytest.approx(plan.upper, rel=1e-9)
     assert plan.lower < pair.lower
@@ -62,7 +62,7 @@ def test_closed_forms_are_no_less_than_the_pair(
 ) -> None:
     try:
         found = bound(local, users, delta)
-    except hs.ParameterError:
+    except hs.errors.ParameterError:
         assert users == 4000
         assert local == 3.0
         return
@@ -74,14 +74,14 @@ def test_the_condition_is_the_stricter_of_the_two_published_ones() -> None:
     least = math.ceil(16 * math.exp(local) * math.log(4 / delta))
     assert 16 * math.exp(local) * math.log(2 / delta) < least - 1
     assert hiding_among_clones(local, least + 1, delta).epsilon < local
-    with pytest.raises(hs.ParameterError, match="users must be at least"):
+    with pytest.raises(hs.errors.ParameterError, match="users must be at least"):
         hiding_among_clones(local, least - 1, delta)
 
 
 def test_the_proven_closed_form_needs_many_users_too() -> None:
     least = 8 * (math.exp(2.0) + 1) * math.log(2 / 1e-6)
     assert stronger_clones_bound(2.0, math.ceil(least) + 2, 1e-6).epsilon <= 2.0
-    with pytest.raises(hs.ParameterError, match="use ShuffledReports"):
+    with pytest.raises(hs.errors.ParameterError, match="use ShuffledReports"):
         stronger_clones_bound(2.0, math.floor(least), 1e-6)
 
 
@@ -93,19 +93,19 @@ def test_a_randomizer_that_tells_nothing_costs_nothing(bound: Bound) -> None:
 @pytest.mark.parametrize("bad", [math.nan, -1.0, 0.0, 1.0])
 def test_a_delta_that_is_none_is_refused(bad: float) -> None:
     for bound in (hiding_among_clones, stronger_clones_bound, clones_epsilon):
-        with pytest.raises(hs.ParameterError, match="delta"):
+        with pytest.raises(hs.errors.ParameterError, match="delta"):
             bound(1.0, 10**6, bad)
 
 
 @pytest.mark.parametrize("bad", [math.nan, -1.0, math.inf])
 def test_an_epsilon_that_is_none_is_refused(bad: float) -> None:
     for bound in (hiding_among_clones, stronger_clones_bound, clones_epsilon, clones_delta):
-        with pytest.raises(hs.ParameterError, match="randomizer_epsilon"):
+        with pytest.raises(hs.errors.ParameterError, match="randomizer_epsilon"):
             bound(bad, 10**6, 0.5)
 
 
 @pytest.mark.parametrize("bad", [0, -1, 2.5, 10**16])
 def test_a_number_of_users_that_is_none_is_refused(bad: Any) -> None:
     for bound in (hiding_among_clones, stronger_clones_bound, clones_epsilon, clones_delta):
-        with pytest.raises(hs.ParameterError, match="users"):
+        with pytest.raises(hs.errors.ParameterError, match="users"):
             bound(1.0, bad, 0.5)

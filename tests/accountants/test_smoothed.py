@@ -13,7 +13,7 @@ SAMPLED = hs.PoissonSubsampled(hs.DiscreteGaussian(2.0), 0.1)
 PLANS = {
     "Laplace": hs.Laplace(2.0) ** 40,
     "discrete Gaussian": hs.DiscreteGaussian(2.0) ** 20,
-    "Skellam": hs.Skellam(10.0) ** 30,
+    "Skellam": hs.mechanisms.Skellam(10.0) ** 30,
     "sampled discrete Gaussian": SAMPLED**60,
     "ternary response": hs.RandomizedResponse(1.0, 3) ** 50,
     "a mixture": SAMPLED**60 @ hs.Laplace(5.0) ** 7,

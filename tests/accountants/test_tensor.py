@@ -8,13 +8,13 @@ import pytest
 import hockeystick as hs
 
 RATES = np.array([1e-12, 1e-6, 0.01, 0.3, 0.5, 0.9, 1 - 1e-6, 1 - 1e-12])
-COIN = hs.discrete_tradeoff([0.2, 0.5, 0.3], [0.4, 0.45, 0.15])
+COIN = hs.tradeoffs.discrete_tradeoff([0.2, 0.5, 0.3], [0.4, 0.45, 0.15])
 FUNCTIONS = {
-    "G_1": hs.G(1.0),
-    "C_p(G_1)": hs.G(1.0).subsample(0.1),
+    "G_1": hs.tradeoffs.G(1.0),
+    "C_p(G_1)": hs.tradeoffs.G(1.0).subsample(0.1),
     "of a plan": hs.tradeoff(hs.PoissonSubsampled(hs.Gaussian(1.0), 0.02) ** 400),
-    "1-DP": hs.ApproxTradeOff(1.0, 1e-6),
-    "Laplace": hs.LaplaceTradeOff(2.0),
+    "1-DP": hs.tradeoffs.ApproxTradeOff(1.0, 1e-6),
+    "Laplace": hs.tradeoffs.LaplaceTradeOff(2.0),
     "an asymmetric coin": COIN,
 }
 # A single run of a sampled Gaussian takes minutes beside atoms: it meets other Gaussians only.
@@ -23,7 +23,7 @@ PAIRS = (*combinations(QUICK, 2), ("C_p(G_1)", "G_1"), ("C_p(G_1)", "of a plan")
 each = pytest.mark.parametrize("f", FUNCTIONS.values(), ids=FUNCTIONS.keys())
 
 
-def assert_agree(f: hs.TradeOff, g: hs.TradeOff) -> None:
+def assert_agree(f: hs.tradeoffs.TradeOff, g: hs.tradeoffs.TradeOff) -> None:
     """The proven ends of both overlap, for f and for its inverse."""
     for one, other in ((f, g), (f.inverse(), g.inverse())):
         for ends, others in (
@@ -35,42 +35,42 @@ def assert_agree(f: hs.TradeOff, g: hs.TradeOff) -> None:
 
 
 @each
-def test_one_factor_is_itself_and_the_identity_is_neutral(f: hs.TradeOff) -> None:
+def test_one_factor_is_itself_and_the_identity_is_neutral(f: hs.tradeoffs.TradeOff) -> None:
     assert_agree(f**1, f)
-    assert_agree(f @ hs.IDENTITY, f)
-    assert_agree(hs.IDENTITY @ f, f)
+    assert_agree(f @ hs.tradeoffs.IDENTITY, f)
+    assert_agree(hs.tradeoffs.IDENTITY @ f, f)
 
 
 @each
-def test_no_factor_at_all_is_the_identity(f: hs.TradeOff) -> None:
-    assert_agree(f**0, hs.IDENTITY)
+def test_no_factor_at_all_is_the_identity(f: hs.tradeoffs.TradeOff) -> None:
+    assert_agree(f**0, hs.tradeoffs.IDENTITY)
 
 
 @pytest.mark.parametrize(
     ("f", "g"),
     [pytest.param(*(FUNCTIONS[name] for name in pair), id=" and ".join(pair)) for pair in PAIRS],
 )
-def test_the_order_does_not_matter(f: hs.TradeOff, g: hs.TradeOff) -> None:
+def test_the_order_does_not_matter(f: hs.tradeoffs.TradeOff, g: hs.tradeoffs.TradeOff) -> None:
     assert_agree(f @ g, g @ f)
 
 
 @pytest.mark.parametrize("f", [FUNCTIONS[name] for name in QUICK], ids=QUICK)
-def test_brackets_do_not_matter(f: hs.TradeOff) -> None:
-    g, h = hs.G(0.5), hs.G(1.0).subsample(0.05)
+def test_brackets_do_not_matter(f: hs.tradeoffs.TradeOff) -> None:
+    g, h = hs.tradeoffs.G(0.5), hs.tradeoffs.G(1.0).subsample(0.05)
     assert_agree((f @ g) @ h, f @ (g @ h))
     assert_agree(f @ f @ f, f**3)
     assert_agree((f**2) ** 3, f**6)
 
 
 @each
-def test_another_release_leaves_less(f: hs.TradeOff) -> None:
-    assert ((f @ hs.G(0.5))(RATES) <= f.bounds(RATES)[1]).all()
+def test_another_release_leaves_less(f: hs.tradeoffs.TradeOff) -> None:
+    assert ((f @ hs.tradeoffs.G(0.5))(RATES) <= f.bounds(RATES)[1]).all()
 
 
 def test_gaussians_are_exact() -> None:
-    assert hs.G(3) @ hs.G(4) == hs.G(5)
-    assert hs.G(0.3) ** 4 == hs.G(0.6)
-    assert hs.G(2) ** 0 == hs.G(0)
+    assert hs.tradeoffs.G(3) @ hs.tradeoffs.G(4) == hs.tradeoffs.G(5)
+    assert hs.tradeoffs.G(0.3) ** 4 == hs.tradeoffs.G(0.6)
+    assert hs.tradeoffs.G(2) ** 0 == hs.tradeoffs.G(0)
 
 
 @pytest.mark.parametrize("runs", [1, 2, 3])
@@ -78,7 +78,7 @@ def test_a_discrete_product_holds_the_product_distribution(runs: int) -> None:
     p, q = np.ones(1), np.ones(1)
     for _ in range(runs):
         p, q = np.outer(p, [0.2, 0.5, 0.3]).ravel(), np.outer(q, [0.4, 0.45, 0.15]).ravel()
-    assert_agree(COIN**runs, hs.discrete_tradeoff(p, q))
+    assert_agree(COIN**runs, hs.tradeoffs.discrete_tradeoff(p, q))
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_a_discrete_product_holds_the_product_distribution(runs: int) -> None:
 def test_powers_of_the_subsampled_gaussian_have_the_known_deltas(
     rate: float, runs: int, epsilon: float, delta: float
 ) -> None:
-    found = (hs.G(1.0).subsample(rate) ** runs).delta(epsilon)
+    found = (hs.tradeoffs.G(1.0).subsample(rate) ** runs).delta(epsilon)
     assert found.lower <= delta <= found.upper
     assert found.relative_width <= 1e-10
 
@@ -103,18 +103,20 @@ def test_powers_of_the_subsampled_gaussian_have_the_known_deltas(
     [
         hs.tradeoff(hs.DPSGD(examples=60_000, batch_size=256, epochs=60, noise_multiplier=1.1)),
         hs.tradeoff(hs.PoissonSubsampled(hs.Gaussian(1.5), 0.1) ** 50 @ hs.Gaussian(4.0)),
-        hs.G(1.0).subsample(0.01) ** 1000,
+        hs.tradeoffs.G(1.0).subsample(0.01) ** 1000,
     ],
     ids=str,
 )
-def test_both_tails_of_a_composition_keep_nine_digits(f: hs.TradeOff) -> None:
+def test_both_tails_of_a_composition_keep_nine_digits(f: hs.tradeoffs.TradeOff) -> None:
     for rate in (1e-12, 1e-6, 0.5, 1 - 1e-6, 1 - 1e-12):
         for lower, upper in (f.bounds(rate), f.power_bounds(rate)):
             assert 0.0 < lower <= upper <= lower * (1.0 + 1e-9)
 
 
 def test_only_trade_off_functions_multiply() -> None:
-    with pytest.raises(hs.ParameterError, match="the right side of @ must be a trade-off function"):
-        hs.G(1) @ hs.Gaussian(1)
-    with pytest.raises(hs.ParameterError, match="count must be an integer"):
-        hs.G(1) ** 0.5
+    with pytest.raises(
+        hs.errors.ParameterError, match="the right side of @ must be a trade-off function"
+    ):
+        hs.tradeoffs.G(1) @ hs.Gaussian(1)
+    with pytest.raises(hs.errors.ParameterError, match="count must be an integer"):
+        hs.tradeoffs.G(1) ** 0.5

@@ -50,7 +50,7 @@ def test_what_has_no_largest_loss_adds_nothing() -> None:
     [
         (hs.Exponential(1e-2) ** 5, 0.05),
         (hs.Laplace(100.0) @ hs.Exponential(0.1), 0.9),
-        (hs.AboveThreshold(100.0, 100.0) ** 3, 0.1),
+        (hs.mechanisms.AboveThreshold(100.0, 100.0) ** 3, 0.1),
     ],
     ids=str,
 )
@@ -61,7 +61,10 @@ def test_a_delta_above_that_of_epsilon_0_costs_nothing(plan: hs.Mechanism, delta
 
 @pytest.mark.parametrize(
     "plan",
-    [hs.TreeAggregation(5e-324, 3), hs.GaussianMixture(5e-324, (0, 1), (0.5, 0.5))],
+    [
+        hs.mechanisms.TreeAggregation(5e-324, 3),
+        hs.mechanisms.GaussianMixture(5e-324, (0, 1), (0.5, 0.5)),
+    ],
     ids=str,
 )
 def test_noise_too_small_for_floats_costs_everything(plan: hs.Mechanism) -> None:
@@ -69,7 +72,7 @@ def test_noise_too_small_for_floats_costs_everything(plan: hs.Mechanism) -> None
 
 
 def test_a_sampled_loss_too_large_for_floats_is_refused() -> None:
-    with pytest.raises(hs.UnsupportedError, match="too large for floats"):
+    with pytest.raises(hs.errors.UnsupportedError, match="too large for floats"):
         hs.epsilon(hs.PoissonSubsampled(hs.Laplace(5e-324), 0.1) ** 10, 1e-5)
 
 
@@ -84,7 +87,13 @@ def test_all_runs_together_have_the_product_of_their_chances() -> None:
 @pytest.mark.parametrize(
     ("plan", "least", "most"),
     [
-        (hs.RandomStopping(hs.PureDP(0.5), hs.tuning.TruncatedNegativeBinomial(1, 0.01)), 0.5, 1.5),
+        (
+            hs.mechanisms.RandomStopping(
+                hs.PureDP(0.5), hs.mechanisms.tuning.TruncatedNegativeBinomial(1, 0.01)
+            ),
+            0.5,
+            1.5,
+        ),
         (hs.Exponential(1.0), 0.5, 1.0),
         (hs.Exponential(1.0) ** 3, 1.5, 3.0),
         (hs.Laplace(1.0), 1.0, 1.0),

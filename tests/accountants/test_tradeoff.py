@@ -80,11 +80,13 @@ def assert_agree(one: hs.Certified, other: hs.Certified) -> None:
 
 def test_gaussians_are_gaussian() -> None:
     f = hs.tradeoff(hs.Gaussian(2) ** 16)
-    assert isinstance(f, hs.GaussianTradeOff)
+    assert isinstance(f, hs.tradeoffs.GaussianTradeOff)
     assert f.mu == 2.0
-    assert hs.GaussianTradeOff(3) @ hs.GaussianTradeOff(4) == hs.GaussianTradeOff(5)
-    assert hs.GaussianTradeOff(0.3) ** 4 == hs.GaussianTradeOff(0.6)
-    assert hs.GaussianTradeOff(2) ** 0 == hs.GaussianTradeOff(0)
+    assert hs.tradeoffs.GaussianTradeOff(3) @ hs.tradeoffs.GaussianTradeOff(
+        4
+    ) == hs.tradeoffs.GaussianTradeOff(5)
+    assert hs.tradeoffs.GaussianTradeOff(0.3) ** 4 == hs.tradeoffs.GaussianTradeOff(0.6)
+    assert hs.tradeoffs.GaussianTradeOff(2) ** 0 == hs.tradeoffs.GaussianTradeOff(0)
 
 
 def test_nothing_released_is_the_identity() -> None:
@@ -124,5 +126,5 @@ def test_noise_out_of_reach_of_any_line_has_valid_bounds() -> None:
 
 def test_what_is_no_plan_is_refused() -> None:
     wrong: Any = 3
-    with pytest.raises(hs.ParameterError, match="plan must be a mechanism"):
+    with pytest.raises(hs.errors.ParameterError, match="plan must be a mechanism"):
         hs.tradeoff(wrong)

@@ -21,7 +21,7 @@ FURTHER = [
     (hs.Gaussian(50.0), 2.19),
     (hs.Gaussian(1e100), 1e-3),
     (hs.DPSGD(noise_multiplier=10.0, rate=0.01, steps=100), 2.19),
-    (hs.GaussianSequence((90.0, 80.0, 70.0), rate=0.05), 1.0),
+    (hs.mechanisms.GaussianSequence((90.0, 80.0, 70.0), rate=0.05), 1.0),
     (hs.Laplace(40.0) ** 3 @ hs.Gaussian(50.0), 3.0),
     (hs.ZCDP(1e-6), 2.19),
 ]
@@ -95,7 +95,7 @@ def test_an_interval_without_a_float_inside_is_narrow(tolerance: float) -> None:
 
 
 def test_orders_next_to_1_that_no_float_tells_from_it_say_nothing() -> None:
-    often = hs.FDP(hs.tradeoff_of_deltas([(0.0, 0.5), (3.0, 1e-6), (0.5, 0.25)]))
-    reports = hs.ShuffledReports(hs.RandomizedResponse(0.3, 2), 2)
-    plan = hs.RevealedRound(often**2, 0.25) @ reports
+    often = hs.FDP(hs.tradeoffs.tradeoff_of_deltas([(0.0, 0.5), (3.0, 1e-6), (0.5, 0.25)]))
+    reports = hs.mechanisms.ShuffledReports(hs.RandomizedResponse(0.3, 2), 2)
+    plan = hs.federated.RevealedRound(often**2, 0.25) @ reports
     assert hs.delta(plan, 6.5).upper >= 1e-6

@@ -123,7 +123,7 @@ def test_epsilon_of_tcdp_is_below_the_textbook_value(omega: float, textbook: flo
     ids=str,
 )
 @pytest.mark.parametrize("target", [0.3, 1e-2, 1e-5, 1e-30])
-def test_a_guarantee_costs_what_it_converts_to(plan: hs.Notion, target: float) -> None:
+def test_a_guarantee_costs_what_it_converts_to(plan: hs.notions.Notion, target: float) -> None:
     # the sum of one rho may be rounded up by a unit in its last place
     whole = hs.convert(plan, hs.ApproxDP, delta=target)
     assert epsilon(plan, target).upper == pytest.approx(whole.epsilon, rel=1e-12)
@@ -214,7 +214,9 @@ def test_hardly_any_loss_still_has_a_delta(noise: float) -> None:
 
 def test_what_has_no_rho_is_refused_with_the_reason() -> None:
     tails = hs.FDP(mixture([(0.5, GaussianTradeOff(0.5)), (0.5, GaussianTradeOff(0.3))]))
-    with pytest.raises(hs.UnsupportedError, match=r"no rho is known .* a ProfileLoss; use account"):
+    with pytest.raises(
+        hs.errors.UnsupportedError, match=r"no rho is known .* a ProfileLoss; use account"
+    ):
         epsilon(hs.Gaussian(2.0) @ tails, 1e-5)
-    with pytest.raises(hs.UnsupportedError, match="no rho is known"):
+    with pytest.raises(hs.errors.UnsupportedError, match="no rho is known"):
         delta(tails, 1.0)

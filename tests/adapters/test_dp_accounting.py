@@ -83,27 +83,27 @@ EXACT: list[tuple[Any, Adjacency, hs.Mechanism]] = [
     (
         dp_event.SampledWithReplacementDpEvent(1000, 10, Gaussian(2.0)),
         REPLACE,
-        hs.WithReplacementSubsampled(hs.Gaussian(1), 10, 1000),
+        hs.mechanisms.WithReplacementSubsampled(hs.Gaussian(1), 10, 1000),
     ),
     (
         dp_event.TruncatedSubsampledGaussianDpEvent(1000, 0.01, 20, 1.5),
         ADD,
-        hs.TruncatedPoissonSubsampled(hs.Gaussian(1.5), 0.01, cap=20, examples=1000),
+        hs.mechanisms.TruncatedPoissonSubsampled(hs.Gaussian(1.5), 0.01, cap=20, examples=1000),
     ),
     (
         dp_event.SingleEpochTreeAggregationDpEvent(3.0, 12),
         ZERO,
-        hs.TreeAggregation(3, leaves=12),
+        hs.mechanisms.TreeAggregation(3, leaves=12),
     ),
     (
         dp_event.MixtureOfGaussiansDpEvent(1.0, (0.0, 1.0), (0.9, 0.1)),
         ADD,
-        hs.GaussianMixture(1, (0, 1), (0.9, 0.1)),
+        hs.mechanisms.GaussianMixture(1, (0, 1), (0.9, 0.1)),
     ),
     (
         dp_event.RepeatAndSelectDpEvent(Gaussian(3.0), 10.0, math.inf),
         ADD,
-        hs.RandomStopping(hs.Gaussian(3), tuning.Poisson(10)),
+        hs.mechanisms.RandomStopping(hs.Gaussian(3), tuning.Poisson(10)),
     ),
     (dp_event.ZCDpEvent(0.1), ZERO, hs.ZCDP(0.1)),
     (dp_event.NoOpDpEvent(), ADD, NOTHING),
@@ -139,7 +139,7 @@ TENSORFLOW_PRIVACY: list[tuple[Any, Adjacency, hs.Mechanism]] = [
     (
         Times(dp_event.SingleEpochTreeAggregationDpEvent(3.0, 12), 4),
         ZERO,
-        hs.TreeAggregation(3, leaves=12) ** 4,
+        hs.mechanisms.TreeAggregation(3, leaves=12) ** 4,
     ),
 ]
 # What accounting.py and execution_plan.py of JAX Privacy 2 build.
@@ -154,13 +154,14 @@ JAX_PRIVACY: list[tuple[Any, Adjacency, hs.Mechanism]] = [
     (
         Times(With(1000, 10, Gaussian(3.0)), 16),
         REPLACE,
-        hs.WithReplacementSubsampled(hs.Gaussian(1.5), 10, 1000) ** 16,
+        hs.mechanisms.WithReplacementSubsampled(hs.Gaussian(1.5), 10, 1000) ** 16,
     ),
     # truncated_dpsgd_event.
     (
         Times(Truncated(1000, 0.1, 150, 3.0), 512),
         ADD,
-        hs.TruncatedPoissonSubsampled(hs.Gaussian(3), 0.1, cap=150, examples=1000) ** 512,
+        hs.mechanisms.TruncatedPoissonSubsampled(hs.Gaussian(3), 0.1, cap=150, examples=1000)
+        ** 512,
     ),
     # amplified_bandmf_event with 4 bands: a group is sampled in every fourth step.
     (Times(Poisson(0.1, Gaussian(3.0)), math.ceil(510 / 4)), ADD, _dpsgd(3.0, 0.1, 128)),
@@ -212,7 +213,7 @@ def test_what_releases_nothing_releases_nothing_in_a_sample() -> None:
 
 def test_a_record_is_in_one_tree_and_the_largest_counts() -> None:
     event = dp_event.SingleEpochTreeAggregationDpEvent(3.0, [5, 12, 1])
-    assert from_event(event, ZERO) == hs.TreeAggregation(3, leaves=12)
+    assert from_event(event, ZERO) == hs.mechanisms.TreeAggregation(3, leaves=12)
 
 
 def test_several_gaussians_on_one_sample_are_one_with_no_more_noise() -> None:
@@ -247,7 +248,7 @@ def test_the_ends_of_discrete_laplace_are_the_ends() -> None:
     assert from_event(dp_event.DiscreteLaplaceDpEvent(0.0, 1)) == hs.DiscreteLaplace(0)
     assert to_event(hs.DiscreteLaplace(0)) == dp_event.NonPrivateDpEvent()
     assert to_event(hs.DiscreteLaplace(math.inf)) == dp_event.NoOpDpEvent()
-    with pytest.raises(hs.UnsupportedError, match="an even number"):
+    with pytest.raises(hs.errors.UnsupportedError, match="an even number"):
         to_event(hs.DiscreteLaplace(2, sensitivity=3), REPLACE)
 
 
@@ -278,7 +279,7 @@ def test_the_ends_of_randomized_response_are_the_ends() -> None:
 @pytest.mark.parametrize("shape", [0.0, 0.5, 1.0, 3.0])
 def test_a_random_number_of_runs_is_rounded_to_more_runs_both_ways(shape: float) -> None:
     read = from_event(dp_event.RepeatAndSelectDpEvent(Gaussian(3.0), 7.0, shape))
-    assert isinstance(read, hs.RandomStopping)
+    assert isinstance(read, hs.mechanisms.RandomStopping)
     distribution = read.distribution
     assert isinstance(distribution, tuning.TruncatedNegativeBinomial)
     with mpmath.workdps(40):
@@ -390,7 +391,7 @@ def test_nothing_is_drawn_from_a_given_number_of_records_in_a_poisson_sample(
     inside: Any, adjacency: Adjacency
 ) -> None:
     # Of 100 records half are in the sample: 10 of those are a fifth, and not the tenth it says.
-    with pytest.raises(hs.UnsupportedError, match="a Poisson sample has a random size"):
+    with pytest.raises(hs.errors.UnsupportedError, match="a Poisson sample has a random size"):
         from_event(Poisson(0.5, inside), adjacency)
     assert not HockeystickAccountant(RELATION[adjacency]).supports(Poisson(0.5, inside))
 
@@ -431,7 +432,9 @@ def test_an_event_of_a_later_version_is_refused_by_name() -> None:
         """A class that dp-accounting 0.6 does not have."""
 
     for event in (RandomAllocationDpEvent(), Poisson(0.5, RandomAllocationDpEvent())):
-        with pytest.raises(hs.UnsupportedError, match="no mechanism for a RandomAllocationDpEvent"):
+        with pytest.raises(
+            hs.errors.UnsupportedError, match="no mechanism for a RandomAllocationDpEvent"
+        ):
             from_event(event)
         assert not HockeystickAccountant().supports(event)
 
@@ -465,14 +468,16 @@ def test_what_is_read_but_cannot_be_accounted_for_is_not_supported(event: Any, r
 @pytest.mark.parametrize(
     ("mechanism", "adjacency", "reason"),
     [
-        (hs.Skellam(9), None, "dp-accounting has no event for it"),
+        (hs.mechanisms.Skellam(9), None, "dp-accounting has no event for it"),
         (hs.PureDP(1), None, "dp-accounting has no event for it"),
         (hs.Gaussian(1) @ hs.GDP(1), None, "dp-accounting has no event for it"),
         (hs.RandomizedResponse(1), None, "under replace-one alone"),
-        (hs.TreeAggregation(1, 3), None, "under zero-out alone"),
+        (hs.mechanisms.TreeAggregation(1, 3), None, "under zero-out alone"),
         (hs.PoissonSubsampled(hs.Gaussian(1), 0.5), ZERO, "under add-remove, not under zero-out"),
         (
-            hs.RandomStopping(hs.Gaussian(1), tuning.TruncatedNegativeBinomial(-0.5, 0.1)),
+            hs.mechanisms.RandomStopping(
+                hs.Gaussian(1), tuning.TruncatedNegativeBinomial(-0.5, 0.1)
+            ),
             None,
             "an event's shape is at least 0",
         ),
@@ -481,18 +486,18 @@ def test_what_is_read_but_cannot_be_accounted_for_is_not_supported(event: Any, r
 def test_a_mechanism_without_an_event_is_refused_with_the_reason(
     mechanism: hs.Mechanism, adjacency: Adjacency | None, reason: str
 ) -> None:
-    with pytest.raises(hs.UnsupportedError, match=reason):
+    with pytest.raises(hs.errors.UnsupportedError, match=reason):
         to_event(mechanism, adjacency)
 
 
 def test_what_is_no_event_and_no_mechanism_is_refused() -> None:
-    with pytest.raises(hs.ParameterError, match="event must be a DpEvent"):
+    with pytest.raises(hs.errors.ParameterError, match="event must be a DpEvent"):
         from_event(hs.Gaussian(1))
-    with pytest.raises(hs.ParameterError, match="mechanism must be a mechanism"):
+    with pytest.raises(hs.errors.ParameterError, match="mechanism must be a mechanism"):
         to_event(Gaussian(1.0))
-    with pytest.raises(hs.ParameterError, match="adjacency must be"):
+    with pytest.raises(hs.errors.ParameterError, match="adjacency must be"):
         from_event(Gaussian(1.0), "add")
-    with pytest.raises(hs.ParameterError, match="neighboring_relation must be"):
+    with pytest.raises(hs.errors.ParameterError, match="neighboring_relation must be"):
         HockeystickAccountant("add-remove")
     with pytest.raises(TypeError, match="DpEvent"):
         HockeystickAccountant().compose(hs.Gaussian(1))
@@ -574,7 +579,7 @@ def test_nothing_costs_nothing_and_no_privacy_is_infinite() -> None:
 
 @pytest.mark.parametrize("delta", [-1e-9, 1.1, math.nan])
 def test_a_delta_outside_its_domain_is_refused(delta: float) -> None:
-    with pytest.raises(hs.ParameterError, match="delta must be"):
+    with pytest.raises(hs.errors.ParameterError, match="delta must be"):
         HockeystickAccountant().compose(Gaussian(1.0)).get_epsilon(delta)
 
 

@@ -146,14 +146,16 @@ def test_a_batch_that_is_accumulated_is_refused(unchanged: Any) -> None:
     batch = next(batch for batch in loader)
     for _ in range(2):
         _backward(model, batch)
-    with pytest.raises(hs.IncompatibleError, match="2 batches were accumulated for one step"):
+    with pytest.raises(
+        hs.errors.IncompatibleError, match="2 batches were accumulated for one step"
+    ):
         optimizer.step()
 
 
 def test_loaders_that_shuffle_and_noise_that_somebody_has_are_refused() -> None:
-    with pytest.raises(hs.IncompatibleError, match="poisson_sampling=False"):
+    with pytest.raises(hs.errors.IncompatibleError, match="poisson_sampling=False"):
         _private(PrivacyEngine(), poisson_sampling=False)
-    with pytest.raises(hs.IncompatibleError, match="can subtract the noise"):
+    with pytest.raises(hs.errors.IncompatibleError, match="can subtract the noise"):
         _private(PrivacyEngine(), noise_generator=torch.Generator())
 
 
@@ -161,7 +163,9 @@ def test_the_steps_of_their_engine_are_refused(unchanged: Any) -> None:
     engine = TheirEngine(accountant="hockeystick")
     model, optimizer, loader = _private(engine)
     unchanged(engine, model)
-    with pytest.raises(hs.IncompatibleError, match=r"use PrivacyEngine of hockeystick\.adapters"):
+    with pytest.raises(
+        hs.errors.IncompatibleError, match=r"use PrivacyEngine of hockeystick\.adapters"
+    ):
         _train(model, optimizer, loader)
 
 
@@ -172,9 +176,13 @@ def test_a_batch_that_is_left_out_is_refused(workers: int, unchanged: Any) -> No
     unchanged(engine, model)
     batches = iter(loader)
     next(batches)
-    with pytest.raises(hs.IncompatibleError, match=r"drawn and no optimizer\.step made of it"):
+    with pytest.raises(
+        hs.errors.IncompatibleError, match=r"drawn and no optimizer\.step made of it"
+    ):
         next(batches)
-    with pytest.raises(hs.IncompatibleError, match=r"drawn and no optimizer\.step made of it"):
+    with pytest.raises(
+        hs.errors.IncompatibleError, match=r"drawn and no optimizer\.step made of it"
+    ):
         next(iter(loader))
 
 
@@ -188,7 +196,7 @@ def test_a_batch_that_is_used_twice_is_refused(workers: int) -> None:
         _backward(model, batch)
         if allowed:
             optimizer.step()
-    with pytest.raises(hs.IncompatibleError, match="no batch of its own"):
+    with pytest.raises(hs.errors.IncompatibleError, match="no batch of its own"):
         optimizer.step()
     assert len(engine.accountant) == 1
 
@@ -206,7 +214,9 @@ def test_ghost_clipping_of_two_batches_for_one_step_is_refused(unchanged: Any) -
             if count % 2:
                 optimizer.step()
 
-    with pytest.raises(hs.IncompatibleError, match=r"drawn and no optimizer\.step made of it"):
+    with pytest.raises(
+        hs.errors.IncompatibleError, match=r"drawn and no optimizer\.step made of it"
+    ):
         in_pairs()
 
 
@@ -217,7 +227,7 @@ def test_batches_that_workers_draw_are_not_split_for_memory(unchanged: Any) -> N
     model, optimizer, loader = _private(engine, workers=1)
     unchanged(engine, model)
     split = BatchMemoryManager(data_loader=loader, max_physical_batch_size=100, optimizer=optimizer)
-    with split as batches, pytest.raises(hs.IncompatibleError, match="num_workers=0"):
+    with split as batches, pytest.raises(hs.errors.IncompatibleError, match="num_workers=0"):
         _train(model, optimizer, batches)
 
 
@@ -237,7 +247,7 @@ def test_a_checkpoint_never_lowers_the_count(tmp_path: Path) -> None:
     other = PrivacyEngine()
     model, optimizer, loader = _private(other)
     _train(model, optimizer, loader)
-    with pytest.raises(hs.IncompatibleError, match="4 steps are recorded here"):
+    with pytest.raises(hs.errors.IncompatibleError, match="4 steps are recorded here"):
         other.load_checkpoint(path=path, module=model, optimizer=optimizer)
     assert len(other.accountant) == 4
 
@@ -253,7 +263,7 @@ def test_adaptive_clipping_is_refused_by_name() -> None:
         min_clipbound=0.1,
         unclipped_num_std=2.0,
     )
-    with pytest.raises(hs.IncompatibleError, match="adaptive clipping in Opacus"):
+    with pytest.raises(hs.errors.IncompatibleError, match="adaptive clipping in Opacus"):
         _train(model, optimizer, loader)
 
 
@@ -285,7 +295,7 @@ def test_adaptive_ghost_clipping_is_refused_by_name_before_the_model_changes() -
     before = [parameter.detach().clone() for parameter in model.parameters()]
     inputs, labels = next(batch for batch in loader if len(batch[0]))
     criterion(model(inputs), labels).backward()
-    with pytest.raises(hs.IncompatibleError, match="adaptive clipping in Opacus"):
+    with pytest.raises(hs.errors.IncompatibleError, match="adaptive clipping in Opacus"):
         optimizer.step()
     assert len(engine.accountant) == 0
     assert all(map(torch.equal, before, model.parameters()))
@@ -353,7 +363,7 @@ def test_what_is_no_state_is_refused_and_nothing_changes(
 ) -> None:
     accountant = HockeystickAccountant()
     accountant.step(noise_multiplier=1.0, sample_rate=0.1)
-    with pytest.raises(hs.ParameterError, match=f"^{named} must be"):
+    with pytest.raises(hs.errors.ParameterError, match=f"^{named} must be"):
         accountant.load_state_dict(state)  # type: ignore[arg-type]  # what is refused
     assert accountant.history == [(1.0, 0.1, 1)]
 
@@ -366,11 +376,11 @@ def test_a_step_outside_the_domain_is_refused_where_it_is_made(
     noise: float, rate: float, named: str
 ) -> None:
     accountant = HockeystickAccountant()
-    with pytest.raises(hs.ParameterError, match=named):
+    with pytest.raises(hs.errors.ParameterError, match=named):
         accountant.step(noise_multiplier=noise, sample_rate=rate)
     assert accountant.history == []
     accountant.history = [(noise, rate, 1)]
-    with pytest.raises(hs.ParameterError, match=named):
+    with pytest.raises(hs.errors.ParameterError, match=named):
         accountant.get_epsilon(1e-5)
 
 

@@ -300,7 +300,7 @@ def test_the_clipping_norm_follows_the_quantile() -> None:
 
 def test_the_online_norm_pays_for_directions_and_moves_by_its_rate() -> None:
     clip = Online(1e-3, rate=0.1)
-    noise = hs.joint_noise(2.0, inflation=1.01)
+    noise = hs.calibration.joint_noise(2.0, inflation=1.01)
     assert (clip.multiplier(2.0), clip.noise(2.0)) == (noise.gradient, noise.query)
     assert noise.query == pytest.approx(2 * 7.1239907201718425, rel=1e-12)
     private, _model, _inputs, _targets = made(

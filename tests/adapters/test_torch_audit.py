@@ -85,7 +85,7 @@ def test_the_same_attack_catches_a_clip_that_does_not_clip(monkeypatch: pytest.M
 def test_with_a_noisy_quantile_the_gradients_have_the_noise_that_pays_for_it() -> None:
     clip = Quantile(1.0, rate=0.0, bit_noise=1.1)
     released = _released(0.0, clip, 3).double()
-    deviation = hs.clipping_noise(2.0, bit_noise=1.1)
+    deviation = hs.calibration.clipping_noise(2.0, bit_noise=1.1)
     assert deviation > 4.7
     # A sum of n squares is within 6 sqrt(2 n) of n but in 2 of 10^9 runs.
     squares = float((released / deviation).square().sum())

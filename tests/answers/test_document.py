@@ -79,9 +79,9 @@ def test_what_was_spent_is_part_of_what_a_budget_covers() -> None:
     ("target", "budget"),
     [
         (hs.ApproxDP(0.5, 1e-5), {"epsilon": 0.5, "delta": 1e-5}),
-        (hs.Advantage(0.2), {"epsilon": 0.0, "delta": 0.2}),
+        (hs.calibration.Advantage(0.2), {"epsilon": 0.0, "delta": 0.2}),
         (hs.GDP(0.5), None),
-        (hs.TruePositiveRate(0.2, 0.01), None),
+        (hs.calibration.TruePositiveRate(0.2, 0.01), None),
     ],
     ids=str,
 )

@@ -44,7 +44,7 @@ LONG: Final[tuple[hs.Mechanism, ...]] = (hs.FixedSizeSubsampled(hs.Gaussian(2.0)
 PLANS: Final = (*COVERED, *(pytest.param(plan, marks=pytest.mark.slow) for plan in LONG))
 # One run of these has so wide a tail that a verdict takes minutes.
 WIDE: Final = (hs.FixedSizeSubsampled,)
-SLOW: Final = (hs.GaussianSequence, hs.PoissonSubsampled)
+SLOW: Final = (hs.mechanisms.GaussianSequence, hs.PoissonSubsampled)
 OF_EVERY_KIND: Final = tuple(
     pytest.param(plan, marks=pytest.mark.slow) if isinstance(plan, SLOW) else plan
     for plan in EXAMPLES

@@ -121,7 +121,7 @@ def test_one_run_is_the_mechanism_itself() -> None:
 @pytest.mark.parametrize("count", [-1, 0.5, math.nan, math.inf, "1", None, True, 10**16])
 def test_a_count_that_is_none_is_refused(count: Any) -> None:
     accountant = hs.Accountant()
-    with pytest.raises(hs.ParameterError, match=r"^count must be"):
+    with pytest.raises(hs.errors.ParameterError, match=r"^count must be"):
         accountant.step(STEP, count=count)
     assert len(accountant) == 0
 
@@ -130,14 +130,14 @@ def test_more_runs_than_can_be_counted_are_refused_and_change_nothing() -> None:
     accountant = hs.Accountant()
     accountant.step(STEP, count=10**15)
     for count in (1, 10**15):
-        with pytest.raises(hs.ParameterError, match=r"^count must be"):
+        with pytest.raises(hs.errors.ParameterError, match=r"^count must be"):
             accountant.step(hs.Gaussian(1), count=count)
     assert accountant.plan == STEP**10**15
 
 
 def test_what_is_no_mechanism_is_refused() -> None:
     for wrong in (None, 1.1, "Gaussian", hs.Gaussian, hs.Accountant()):
-        with pytest.raises(hs.ParameterError, match="mechanism must be a mechanism"):
+        with pytest.raises(hs.errors.ParameterError, match="mechanism must be a mechanism"):
             hs.Accountant().step(wrong)  # type: ignore[arg-type]  # what is refused
 
 
@@ -145,7 +145,7 @@ def test_another_adjacency_is_refused_when_it_is_recorded() -> None:
     accountant = hs.Accountant()
     accountant.step(hs.Gaussian(1))
     accountant.step(STEP)
-    with pytest.raises(hs.IncompatibleError, match="under one adjacency"):
+    with pytest.raises(hs.errors.IncompatibleError, match="under one adjacency"):
         accountant.step(hs.PoissonSubsampled(hs.Gaussian(1), 0.1, adjacency="replace-one"))
     assert len(accountant) == 2
 
@@ -231,7 +231,7 @@ ONE: Final = {"mechanism": {"type": "Gaussian", "noise_multiplier": 1.0}, "count
 def test_what_is_no_state_is_refused_by_name_and_changes_nothing(state: Any, name: str) -> None:
     accountant = hs.Accountant()
     accountant.step(STEP)
-    with pytest.raises(hs.ParameterError) as found:
+    with pytest.raises(hs.errors.ParameterError) as found:
         accountant.load_state_dict(state)
     assert found.value.name == name
     assert accountant.plan == STEP

@@ -75,12 +75,12 @@ def test_one_gaussian_has_the_analytic_noise(epsilon: float, delta: float, sigma
 @pytest.mark.parametrize(
     "target",
     [
-        hs.Advantage(0.3829249225480262072754),
-        hs.TruePositiveRate(0.09236224807369393585, fpr=0.01),
-        hs.TruePositiveRate(0.018298468406565598, fpr=0.001),
-        hs.BayesError(0.09866369390053116301, prior=0.1),
-        hs.BayesError(0.09866369390053116301, prior=0.9),
-        hs.Reconstruction(0.3891436916453609690, baseline=0.1),
+        hs.calibration.Advantage(0.3829249225480262072754),
+        hs.calibration.TruePositiveRate(0.09236224807369393585, fpr=0.01),
+        hs.calibration.TruePositiveRate(0.018298468406565598, fpr=0.001),
+        hs.calibration.BayesError(0.09866369390053116301, prior=0.1),
+        hs.calibration.BayesError(0.09866369390053116301, prior=0.9),
+        hs.calibration.Reconstruction(0.3891436916453609690, baseline=0.1),
         hs.GDP(1),
         hs.ZCDP(0.5),
         hs.RenyiDP({2: 1.0, 8: 5.0}),
@@ -211,7 +211,9 @@ def test_what_was_spent_counts() -> None:
 def test_the_last_release_can_take_what_is_left_and_no_more() -> None:
     spent = hs.Gaussian(1.0)
     left = float(hs.epsilon(spent, 1e-5))
-    with pytest.raises(hs.InfeasibleError, match=r"no noise_multiplier reaches epsilon 4") as error:
+    with pytest.raises(
+        hs.errors.InfeasibleError, match=r"no noise_multiplier reaches epsilon 4"
+    ) as error:
         hs.calibrate(
             hs.Gaussian(1), "noise_multiplier", hs.ApproxDP(left * 0.99, 1e-5), spent=spent
         )
@@ -249,7 +251,7 @@ def test_the_direction_is_found_whatever_is_thought_of_it(
 
 
 @dataclass(frozen=True, slots=True)
-class Valley(hs.Plan):
+class Valley(hs.mechanisms.Plan):
     """A Gaussian whose noise is least at x = 1."""
 
     x: float
@@ -268,19 +270,19 @@ class Valley(hs.Plan):
 
 
 def test_a_parameter_that_turns_is_refused_by_name() -> None:
-    with pytest.raises(hs.IncompatibleError, match="x is not monotone"):
+    with pytest.raises(hs.errors.IncompatibleError, match="x is not monotone"):
         hs.calibrate(Valley(0.5), "x", hs.ApproxDP(4.5, 1e-5))
 
 
 def test_a_parameter_without_influence_is_refused_by_name() -> None:
-    with pytest.raises(hs.IncompatibleError, match="idle has no influence on epsilon"):
+    with pytest.raises(hs.errors.IncompatibleError, match="idle has no influence on epsilon"):
         hs.calibrate(Valley(3.0), "idle", BUDGET)
 
 
 def test_a_name_that_several_have_is_refused_with_their_paths() -> None:
     plan = hs.Gaussian(3) @ hs.Laplace(9) @ hs.Gaussian(4)
     paths = r"parts\[0\].noise_multiplier, parts\[2\].noise_multiplier; got 'noise_multiplier'"
-    with pytest.raises(hs.ParameterError, match=paths):
+    with pytest.raises(hs.errors.ParameterError, match=paths):
         hs.calibrate(plan, "noise_multiplier", BUDGET)
     found = hs.calibrate(plan, "parts[2].noise_multiplier", BUDGET)
     assert found.plan == hs.Gaussian(3) @ hs.Laplace(9) @ hs.Gaussian(found.value)
@@ -304,7 +306,7 @@ def test_the_end_of_a_schedule_is_solved() -> None:
 
 @pytest.mark.parametrize("name", ["nothing", "inner", "parts[9].scale", "", "a b", "batch_size"])
 def test_a_name_that_no_number_has_is_refused_with_those_there_are(name: str) -> None:
-    with pytest.raises(hs.ParameterError, match=r"noise_multiplier, rate, steps; got"):
+    with pytest.raises(hs.errors.ParameterError, match=r"noise_multiplier, rate, steps; got"):
         hs.calibrate(TUTORIAL, name, BUDGET)
 
 
@@ -317,13 +319,15 @@ def test_values_with_gaps_are_refused_by_name() -> None:
         sampling="shuffle",
         adjacency="zero-out",
     )
-    with pytest.raises(hs.IncompatibleError, match="steps"):
+    with pytest.raises(hs.errors.IncompatibleError, match="steps"):
         hs.calibrate(plan, "steps", hs.ApproxDP(8, 1e-5))
 
 
 def test_numbers_that_the_rest_of_a_plan_fixes_are_refused_by_name() -> None:
-    mixture = hs.GaussianMixture(1.5, (0.0, 1.0), (0.9, 0.1))
-    with pytest.raises(hs.IncompatibleError, match=r"probabilities\[1\] cannot change on its own"):
+    mixture = hs.mechanisms.GaussianMixture(1.5, (0.0, 1.0), (0.9, 0.1))
+    with pytest.raises(
+        hs.errors.IncompatibleError, match=r"probabilities\[1\] cannot change on its own"
+    ):
         hs.calibrate(mixture, "probabilities[1]", BUDGET)
 
 
@@ -336,7 +340,7 @@ def test_numbers_that_the_rest_of_a_plan_fixes_are_refused_by_name() -> None:
         ({"tolerance": 0.0}, "tolerance"),
         ({"tolerance": math.nan}, "tolerance"),
         ({"target": 2.0}, "target"),
-        ({"target": hs.FDP(hs.G(1))}, "target"),
+        ({"target": hs.FDP(hs.tradeoffs.G(1))}, "target"),
         ({"target": hs.GDP(1), "accountant": "rdp"}, "accountant"),
         ({"spent": 3}, "spent"),
         ({"plan": 3}, "plan"),
@@ -345,22 +349,22 @@ def test_numbers_that_the_rest_of_a_plan_fixes_are_refused_by_name() -> None:
 )
 def test_wrong_input_is_refused_by_name(change: dict[str, object], name: str) -> None:
     given = {"plan": TUTORIAL, "parameter": "rate", "target": BUDGET} | change
-    with pytest.raises(hs.ParameterError, match=rf"^{name} must be"):
+    with pytest.raises(hs.errors.ParameterError, match=rf"^{name} must be"):
         hs.calibrate(**given)  # type: ignore[arg-type]  # what is refused
 
 
 @pytest.mark.parametrize("value", [-0.1, 1.1, math.nan, "a", True])
 def test_risks_are_probabilities(value: float) -> None:
     for make in (
-        lambda: hs.Advantage(value),
-        lambda: hs.TruePositiveRate(value, 0.1),
-        lambda: hs.TruePositiveRate(0.1, value),
-        lambda: hs.BayesError(value, 0.1),
-        lambda: hs.BayesError(0.1, value),
-        lambda: hs.Reconstruction(value, 0.1),
-        lambda: hs.Reconstruction(0.1, value),
+        lambda: hs.calibration.Advantage(value),
+        lambda: hs.calibration.TruePositiveRate(value, 0.1),
+        lambda: hs.calibration.TruePositiveRate(0.1, value),
+        lambda: hs.calibration.BayesError(value, 0.1),
+        lambda: hs.calibration.BayesError(0.1, value),
+        lambda: hs.calibration.Reconstruction(value, 0.1),
+        lambda: hs.calibration.Reconstruction(0.1, value),
     ):
-        with pytest.raises(hs.ParameterError):
+        with pytest.raises(hs.errors.ParameterError):
             make()
 
 
@@ -368,22 +372,25 @@ def test_risks_are_probabilities(value: float) -> None:
     ("make", "told"),
     [
         (
-            lambda: hs.TruePositiveRate(0.5, fpr=0.7),
+            lambda: hs.calibration.TruePositiveRate(0.5, fpr=0.7),
             "rate must be at least fpr, which is 0.7: a",
         ),
-        (lambda: hs.Reconstruction(0.1, baseline=0.2), "probability must be at least baseline, wh"),
+        (
+            lambda: hs.calibration.Reconstruction(0.1, baseline=0.2),
+            "probability must be at least baseline, wh",
+        ),
     ],
 )
 def test_a_risk_below_that_of_a_blind_guess_is_no_target(
     make: Callable[[], object], told: str
 ) -> None:
-    with pytest.raises(hs.ParameterError, match=f"^{told}"):
+    with pytest.raises(hs.errors.ParameterError, match=f"^{told}"):
         make()
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.3, 1.0])
 def test_the_risk_of_a_blind_guess_is_a_target(rate: float) -> None:
-    assert hs.TruePositiveRate(rate, fpr=rate).rate == rate
+    assert hs.calibration.TruePositiveRate(rate, fpr=rate).rate == rate
 
 
 HARDLY_ANY = hs.ApproxDP(1e-9, 1e-5)
@@ -408,7 +415,7 @@ THREE_EPOCHS = hs.DPSGD(noise_multiplier=1.1, examples=60_000, batch_size=256, e
 def test_nothing_at_all_is_no_answer_and_it_says_what_the_first_step_costs(
     plan: hs.Mechanism, parameter: str, least: float, amount: str
 ) -> None:
-    with pytest.raises(hs.InfeasibleError) as refusal:
+    with pytest.raises(hs.errors.InfeasibleError) as refusal:
         hs.calibrate(plan, parameter, HARDLY_ANY)
     error, path = refusal.value, amount.partition(" ")[0]
     told = f"no {path} above 0 reaches epsilon 1e-09 at delta 1e-05: already at {amount} the plan"
@@ -422,7 +429,9 @@ def test_nothing_at_all_is_no_answer_and_it_says_what_the_first_step_costs(
 
 def test_a_rate_of_zero_is_no_answer() -> None:
     plan = hs.DPSGD(noise_multiplier=1, rate=0.01, steps=10)
-    with pytest.raises(hs.InfeasibleError, match=r"^no rate above 0 reaches epsilon 1 at delta 0"):
+    with pytest.raises(
+        hs.errors.InfeasibleError, match=r"^no rate above 0 reaches epsilon 1 at delta 0"
+    ):
         hs.calibrate(plan, "rate", hs.PureDP(1))
 
 
@@ -436,21 +445,23 @@ def test_one_step_that_just_fits_is_an_answer() -> None:
 
 
 def test_an_error_is_met_by_what_is_proven_of_it() -> None:
-    target = hs.BayesError(0.05, prior=0.1)
+    target = hs.calibration.BayesError(0.05, prior=0.1)
     found = hs.calibrate(hs.Gaussian(1), "noise_multiplier", target, accountant="rdp")
     assert target.value <= found.achieved.lower < found.achieved.upper
 
 
 def test_an_error_above_the_prior_is_out_of_reach() -> None:
-    with pytest.raises(hs.InfeasibleError, match=r"no noise_multiplier reaches Bayes error 0.2"):
-        hs.calibrate(hs.Gaussian(1), "noise_multiplier", hs.BayesError(0.2, prior=0.1))
+    with pytest.raises(
+        hs.errors.InfeasibleError, match=r"no noise_multiplier reaches Bayes error 0.2"
+    ):
+        hs.calibrate(hs.Gaussian(1), "noise_multiplier", hs.calibration.BayesError(0.2, prior=0.1))
 
 
 @pytest.mark.parametrize(
     "prior", [0.5, *(pytest.param(one, marks=pytest.mark.slow) for one in (0.1, 0.9))]
 )
 def test_an_error_as_large_as_the_prior_takes_infinite_noise(prior: float) -> None:
-    least = hs.BayesError(min(prior, 1.0 - prior), prior=prior)
+    least = hs.calibration.BayesError(min(prior, 1.0 - prior), prior=prior)
     found = hs.calibrate(hs.Gaussian(1), "noise_multiplier", least)
     assert found.value == math.inf
     assert found.achieved.lower == found.achieved.upper == least.value
@@ -483,8 +494,8 @@ def test_rare_sampling_for_a_small_budget_takes_few_proven_answers(
 def test_a_plan_without_the_targets_quantity_is_refused_with_the_reason(
     target: hs.GDP | hs.ZCDP,
 ) -> None:
-    with pytest.raises(hs.IncompatibleError, match="implies no"):
-        hs.calibrate(hs.Skellam(9), "variance", target)
+    with pytest.raises(hs.errors.IncompatibleError, match="implies no"):
+        hs.calibrate(hs.mechanisms.Skellam(9), "variance", target)
 
 
 # Mechanisms that take seconds for one answer.
@@ -520,7 +531,7 @@ def solved_or_refused(
 ) -> tuple[hs.Calibrated | None, str]:
     try:
         return hs.calibrate(plan, parameter, target, tolerance=1e-2), ""
-    except (hs.InfeasibleError, hs.IncompatibleError) as refusal:
+    except (hs.errors.InfeasibleError, hs.errors.IncompatibleError) as refusal:
         return None, str(refusal)
 
 
@@ -546,7 +557,7 @@ def test_every_number_of_every_mechanism_is_solved_or_refused_with_a_reason(
     ("plan", "parameter", "target", "told"),
     [
         (hs.DiscreteGaussian(2.0), "sigma", hs.GDP(1.0), r"sigma 2\) implies no GDP"),
-        (hs.Skellam(20.0), "variance", hs.ZCDP(1.0), r"variance 20\) implies no ZCDP"),
+        (hs.mechanisms.Skellam(20.0), "variance", hs.ZCDP(1.0), r"variance 20\) implies no ZCDP"),
         (hs.ApproxDP(1.0, 1e-4), "epsilon", hs.ZCDP(1.0), r"\(1, 0.0001\)-DP release implies no"),
         (
             hs.PoissonSubsampled(hs.ApproxDP(1.0, 1e-4), rate=0.01),
@@ -561,7 +572,7 @@ def test_what_is_not_known_of_a_plan_is_refused_with_the_number_that_it_came_wit
     plan: hs.Mechanism, parameter: str, target: Any, told: str
 ) -> None:
     """No "infeasible", no infinite noise, and no number that the search happened to try."""
-    with pytest.raises((hs.IncompatibleError, hs.UnsupportedError), match=told):
+    with pytest.raises((hs.errors.IncompatibleError, hs.errors.UnsupportedError), match=told):
         hs.calibrate(plan, parameter, target)
 
 

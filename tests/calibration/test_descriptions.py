@@ -17,16 +17,26 @@ RATES: Final = [0.1 * k for k in range(1, 11)]
 NESTED: Final[tuple[hs.Mechanism, ...]] = (
     hs.Gaussian(math.inf),
     hs.Gaussian(0.1 + 0.2),
-    hs.RevealedSample(hs.Gaussian(2.0), Fraction(1, 3)),
-    hs.Composed((hs.PoissonSubsampled(hs.Laplace(2.0), 0.5) ** 7, hs.GDP(0.5), hs.Skellam(9.0, 2))),
-    hs.MatrixFactorization(8.0, hs.Encoder.of_matrix([[1, 0.3], [0.1, 0.7]], participations=2)),
-    hs.MatrixFactorization(2.0, hs.Encoder.toeplitz([1, -0.5], rounds=9, participations=3)),
+    hs.mechanisms.RevealedSample(hs.Gaussian(2.0), Fraction(1, 3)),
+    hs.Composed(
+        (
+            hs.PoissonSubsampled(hs.Laplace(2.0), 0.5) ** 7,
+            hs.GDP(0.5),
+            hs.mechanisms.Skellam(9.0, 2),
+        )
+    ),
+    hs.mechanisms.MatrixFactorization(
+        8.0, hs.mechanisms.Encoder.of_matrix([[1, 0.3], [0.1, 0.7]], participations=2)
+    ),
+    hs.mechanisms.MatrixFactorization(
+        2.0, hs.mechanisms.Encoder.toeplitz([1, -0.5], rounds=9, participations=3)
+    ),
     hs.convert(hs.PureDP(0.5), hs.ZCDP),
-    hs.RandomStopping(hs.Gaussian(5.0), tuning.Poisson(3.0)),
+    hs.mechanisms.RandomStopping(hs.Gaussian(5.0), tuning.Poisson(3.0)),
     hs.RenyiDP({1.5: 0.1, 7: math.inf}),
-    hs.GOPA(4.0, 3.0, hs.Graph.complete(300), colluders=(7, 2)),
-    hs.GOPA(4.0, 3.0, hs.Graph.random_out(50, 4, seed=1)),
-    hs.GOPA(4.0, 3.0, hs.Graph(5)),
+    hs.mechanisms.GOPA(4.0, 3.0, hs.mechanisms.Graph.complete(300), colluders=(7, 2)),
+    hs.mechanisms.GOPA(4.0, 3.0, hs.mechanisms.Graph.random_out(50, 4, seed=1)),
+    hs.mechanisms.GOPA(4.0, 3.0, hs.mechanisms.Graph(5)),
     *(
         hs.DPSGD(noise_multiplier=2.0, rate=0.1, steps=10, schedule=schedule)
         for schedule in (
@@ -42,17 +52,17 @@ NESTED: Final[tuple[hs.Mechanism, ...]] = (
     *(
         hs.FDP(f)
         for f in (
-            hs.IDENTITY,
-            hs.ApproxTradeOff(1.0, 1e-5),
-            hs.GaussianTradeOff(0.7),
-            hs.SampledGaussianTradeOff(0.5, 0.1),
-            hs.SampledGaussianTradeOff(0.5, 0.1).group(3),
-            hs.PiecewiseLinearTradeOff([0.1, 0.3], [0.6, 0.2]),
-            hs.discrete_tradeoff([0.1, 0.9], [0.5, 0.5]),
+            hs.tradeoffs.IDENTITY,
+            hs.tradeoffs.ApproxTradeOff(1.0, 1e-5),
+            hs.tradeoffs.GaussianTradeOff(0.7),
+            hs.tradeoffs.SampledGaussianTradeOff(0.5, 0.1),
+            hs.tradeoffs.SampledGaussianTradeOff(0.5, 0.1).group(3),
+            hs.tradeoffs.PiecewiseLinearTradeOff([0.1, 0.3], [0.6, 0.2]),
+            hs.tradeoffs.discrete_tradeoff([0.1, 0.9], [0.5, 0.5]),
             hs.convert(hs.ZCDP(0.5), hs.FDP).tradeoff,
             hs.convert(hs.TCDP(0.5, 9.0), hs.FDP).tradeoff,
             hs.convert(hs.RenyiDP({2: 0.5, 3: 1}), hs.FDP).tradeoff,
-            hs.tradeoff(hs.Skellam(9.0)),
+            hs.tradeoff(hs.mechanisms.Skellam(9.0)),
         )
     ),
 )
@@ -91,15 +101,15 @@ def test_the_origin_of_a_guarantee_comes_back() -> None:
 
 def test_fractions_of_any_length_come_back() -> None:
     rate = Fraction(1, 3) + Fraction(1, 7**6000)
-    found = through_json(hs.RevealedSample(hs.Gaussian(2.0), rate))
-    assert isinstance(found, hs.RevealedSample)
+    found = through_json(hs.mechanisms.RevealedSample(hs.Gaussian(2.0), rate))
+    assert isinstance(found, hs.mechanisms.RevealedSample)
     assert found.rate == rate
 
 
 def test_a_text_is_never_taken_for_a_class_outside_the_registries() -> None:
     names: tuple[Any, ...] = ("os.system", "Mechanism", "Notion", "builtins.eval", "", None, 3, [])
     for name in names:
-        with pytest.raises(hs.ParameterError, match=r"^type must be a registered one"):
+        with pytest.raises(hs.errors.ParameterError, match=r"^type must be a registered one"):
             decoded({"type": name, "noise_multiplier": 1.0})
 
 
@@ -132,13 +142,15 @@ def test_a_text_is_never_taken_for_a_class_outside_the_registries() -> None:
     ],
 )
 def test_what_is_no_description_is_refused_by_name(document: Any, message: str) -> None:
-    with pytest.raises(hs.ParameterError, match=message):
+    with pytest.raises(hs.errors.ParameterError, match=message):
         decoded(document)
 
 
 def spoiled(change: Callable[[dict[str, Any]], object]) -> Any:
     """Return an encoder's description with something changed."""
-    found = encoded(hs.MatrixFactorization(2.0, hs.Encoder.toeplitz([1, -0.5], rounds=9)))
+    found = encoded(
+        hs.mechanisms.MatrixFactorization(2.0, hs.mechanisms.Encoder.toeplitz([1, -0.5], rounds=9))
+    )
     change(found["encoder"])
     return found
 
@@ -156,7 +168,7 @@ def spoiled(change: Callable[[dict[str, Any]], object]) -> Any:
     ],
 )
 def test_an_encoder_is_checked_when_it_is_read(change: Callable[[dict[str, Any]], object]) -> None:
-    with pytest.raises(hs.ParameterError):
+    with pytest.raises(hs.errors.ParameterError):
         decoded(spoiled(change))
 
 
@@ -172,16 +184,18 @@ def test_an_encoder_is_checked_when_it_is_read(change: Callable[[dict[str, Any]]
     ],
 )
 def test_a_polygon_is_checked_when_it_is_read(change: Callable[[dict[str, Any]], object]) -> None:
-    found = encoded(hs.FDP(hs.discrete_tradeoff([0.1, 0.9], [0.5, 0.5])))
+    found = encoded(hs.FDP(hs.tradeoffs.discrete_tradeoff([0.1, 0.9], [0.5, 0.5])))
     assert len(found["tradeoff"]["alphas"]) == 3
     change(found["tradeoff"])
-    with pytest.raises(hs.ParameterError):
+    with pytest.raises(hs.errors.ParameterError):
         decoded(found)
 
 
 def test_what_only_a_program_knows_is_refused_when_it_is_written() -> None:
-    own = hs.tradeoff_of_deltas([(0.5, 0.1), (1.0, 0.01)])
-    with pytest.raises(hs.ParameterError, match=r"known to the program alone|registered types"):
+    own = hs.tradeoffs.tradeoff_of_deltas([(0.5, 0.1), (1.0, 0.01)])
+    with pytest.raises(
+        hs.errors.ParameterError, match=r"known to the program alone|registered types"
+    ):
         encoded(hs.FDP(own))
 
 
@@ -190,7 +204,7 @@ def test_a_text_nested_without_end_is_refused() -> None:
     for _ in range(100_000):
         document = {"type": "PoissonSubsampled", "inner": document, "rate": 0.5}
         document["adjacency"] = "add-remove"
-    with pytest.raises(hs.ParameterError, match="nested too deeply"):
+    with pytest.raises(hs.errors.ParameterError, match="nested too deeply"):
         decoded(document)
 
 
@@ -207,6 +221,6 @@ def test_a_text_nested_without_end_is_refused() -> None:
     ids=str,
 )
 def test_a_graph_comes_in_checked(wrong: dict[str, Any]) -> None:
-    document = encoded(hs.GOPA(4.0, 3.0, hs.Graph.cycle(5)))
-    with pytest.raises(hs.ParameterError):
+    document = encoded(hs.mechanisms.GOPA(4.0, 3.0, hs.mechanisms.Graph.cycle(5)))
+    with pytest.raises(hs.errors.ParameterError):
         decoded({**document, "graph": {**document["graph"], **wrong}})

@@ -21,7 +21,7 @@ from hockeystick.conversions.theorems import steinke_rho
 THREADS: Final = 8
 STEP: Final = hs.PoissonSubsampled(hs.Gaussian(2.0), rate=0.01)
 RDP: Final = hs.RenyiDP({2: 1.0, 8.5: 4, 64: 40})
-BUDGETS: Final[tuple[hs.Notion, ...]] = (
+BUDGETS: Final[tuple[hs.notions.Notion, ...]] = (
     RDP,
     hs.ZCDP(0.5),
     hs.TCDP(0.5, 20.0),
@@ -35,12 +35,14 @@ WHITEHOUSE: Final = mp.mpf("2.753260884878465989")
 each_budget = pytest.mark.parametrize("budget", BUDGETS, ids=str)
 
 
-def steps_taken(spending: hs.Filter, mechanism: hs.Mechanism, *, most: int = 10_000) -> int:
+def steps_taken(
+    spending: hs.calibration.Filter, mechanism: hs.Mechanism, *, most: int = 10_000
+) -> int:
     """Return how often a mechanism fits, one run after the other."""
     for taken in range(most):
         try:
             spending.step(mechanism)
-        except hs.BudgetExhausted:
+        except hs.errors.BudgetExhausted:
             return taken
     raise AssertionError("the budget never ends")
 
@@ -69,26 +71,30 @@ def steps_taken(spending: hs.Filter, mechanism: hs.Mechanism, *, most: int = 10_
     ids=str,
 )
 def test_exactly_as_many_steps_fit_as_in_decimals(
-    budget: hs.Notion, mechanism: hs.Mechanism, runs: int
+    budget: hs.notions.Notion, mechanism: hs.Mechanism, runs: int
 ) -> None:
-    spending = hs.Filter(budget)
+    spending = hs.calibration.Filter(budget)
     assert steps_taken(spending, mechanism) == runs
     assert len(spending) == runs
-    assert hs.Filter(budget).fits(mechanism, count=runs)
-    assert not hs.Filter(budget).fits(mechanism, count=runs + 1)
+    assert hs.calibration.Filter(budget).fits(mechanism, count=runs)
+    assert not hs.calibration.Filter(budget).fits(mechanism, count=runs + 1)
 
 
 def test_one_step_less_slack_pays_for_failures() -> None:
     budget, step = hs.ApproxDP(1.0, 1e-6), hs.ApproxDP(0.01, 1e-7)
-    assert steps_taken(hs.Filter(budget, slack=0.0), step) == 10
-    assert steps_taken(hs.Filter(budget, slack=3e-7), step) == 7
-    assert steps_taken(hs.Filter(budget, slack=1e-6), step) == 0
+    assert steps_taken(hs.calibration.Filter(budget, slack=0.0), step) == 10
+    assert steps_taken(hs.calibration.Filter(budget, slack=3e-7), step) == 7
+    assert steps_taken(hs.calibration.Filter(budget, slack=1e-6), step) == 0
 
 
 def test_the_published_theorem_spends_its_published_sum() -> None:
     step = hs.PureDP(0.05)
-    above = hs.Filter(hs.ApproxDP(2.753260884878466, 1e-6), slack=1e-6, rule="whitehouse")
-    below = hs.Filter(hs.ApproxDP(2.7532608848784655, 1e-6), slack=1e-6, rule="whitehouse")
+    above = hs.calibration.Filter(
+        hs.ApproxDP(2.753260884878466, 1e-6), slack=1e-6, rule="whitehouse"
+    )
+    below = hs.calibration.Filter(
+        hs.ApproxDP(2.7532608848784655, 1e-6), slack=1e-6, rule="whitehouse"
+    )
     above.step(step, count=100)
     assert not above.fits(step)
     assert not below.fits(step, count=100)
@@ -119,7 +125,7 @@ def test_the_published_limit_is_where_its_formula_says(epsilon: float, slack: fl
     # So many runs that adding up the epsilons is not what lets them fit.
     assert 1000 * fits > epsilon
     for rule, expected in (("whitehouse", (True, False)), ("concentrated", (True, True))):
-        spending = hs.Filter(budget, slack=slack, rule=rule)
+        spending = hs.calibration.Filter(budget, slack=slack, rule=rule)
         found = tuple(spending.fits(hs.PureDP(e), count=1000) for e in (fits, exceeds))
         assert found == expected
 
@@ -131,7 +137,8 @@ def test_the_sharper_rule_never_allows_less() -> None:
         budget = hs.ApproxDP(epsilon, slack)
         step = hs.PureDP(epsilon * draw.uniform(0.001, 0.1))
         both = [
-            hs.Filter(budget, slack=slack, rule=rule) for rule in ("whitehouse", "concentrated")
+            hs.calibration.Filter(budget, slack=slack, rule=rule)
+            for rule in ("whitehouse", "concentrated")
         ]
         counts = [max(n for n in range(0, 20_000, 50) if one.fits(step, count=n)) for one in both]
         assert counts[0] <= counts[1]
@@ -142,7 +149,7 @@ def test_the_sharper_rule_never_allows_less() -> None:
 )
 def test_what_the_sharper_rule_allows_is_proven_as_a_plan(epsilon: float, slack: float) -> None:
     """The same number of Gaussian releases, planned, has at most that delta; and not much less."""
-    spending = hs.Filter(hs.ApproxDP(epsilon, slack), slack=slack)
+    spending = hs.calibration.Filter(hs.ApproxDP(epsilon, slack), slack=slack)
     step = hs.Gaussian(100.0 / epsilon + 20.0)
     low, high = 0, 2**40
     while high - low > 1:
@@ -157,7 +164,7 @@ def test_what_the_sharper_rule_allows_is_proven_as_a_plan(epsilon: float, slack:
 
 def test_a_single_release_of_the_whole_epsilon_fits() -> None:
     for rule in ("whitehouse", "concentrated"):
-        spending = hs.Filter(hs.ApproxDP(1.0, 1e-6), rule=rule)
+        spending = hs.calibration.Filter(hs.ApproxDP(1.0, 1e-6), rule=rule)
         spending.step(hs.ApproxDP(1.0, 5e-7))
         assert spending.spent == hs.ApproxDP(1.0, 5e-7)
         assert spending.left == hs.ApproxDP(0.0, 0.0)
@@ -165,28 +172,28 @@ def test_a_single_release_of_the_whole_epsilon_fits() -> None:
 
 
 def test_what_has_no_largest_loss_leaves_the_sum_of_epsilons_for_good() -> None:
-    spending = hs.Filter(hs.ApproxDP(1.0, 1e-6))
+    spending = hs.calibration.Filter(hs.ApproxDP(1.0, 1e-6))
     spending.step(hs.Gaussian(1000.0))
     assert not spending.fits(hs.PureDP(0.9))
     assert spending.fits(hs.PureDP(0.1))
-    free = hs.Filter(hs.ApproxDP(1.0, 1e-6))
+    free = hs.calibration.Filter(hs.ApproxDP(1.0, 1e-6))
     free.step(hs.Gaussian(math.inf))
     assert free.fits(hs.PureDP(1.0))
 
 
 @each_budget
 def test_a_random_history_is_the_sum_of_its_costs_and_never_more_than_the_budget(
-    budget: hs.Notion,
+    budget: hs.notions.Notion,
 ) -> None:
     draw = random.Random(str(budget))
-    spending, taken, refused = hs.Filter(budget), [], 0
+    spending, taken, refused = hs.calibration.Filter(budget), [], 0
     for _ in range(60):
         step = hs.PureDP(round(draw.uniform(0.01, 0.4), 3))
         count = draw.randrange(1, 4)
         try:
             spending.step(step, count=count)
             taken.append(step**count)
-        except hs.BudgetExhausted:
+        except hs.errors.BudgetExhausted:
             refused += 1
     assert taken
     assert refused
@@ -201,21 +208,21 @@ def test_a_random_history_is_the_sum_of_its_costs_and_never_more_than_the_budget
 
 
 @each_budget
-def test_what_is_left_fits_and_then_nothing_is(budget: hs.Notion) -> None:
-    spending = hs.Filter(budget)
+def test_what_is_left_fits_and_then_nothing_is(budget: hs.notions.Notion) -> None:
+    spending = hs.calibration.Filter(budget)
     spending.step(hs.PureDP(0.1), count=2)
     left = spending.left
     assert type(left) is type(budget)
     assert spending.fits(left)
     assert spending.step(left) == spending.left
     assert not spending.fits(hs.PureDP(1e-4))
-    with pytest.raises(hs.BudgetExhausted):
+    with pytest.raises(hs.errors.BudgetExhausted):
         spending.step(hs.PureDP(1e-4))
 
 
 @each_budget
-def test_what_releases_nothing_always_fits(budget: hs.Notion) -> None:
-    spending = hs.Filter(budget)
+def test_what_releases_nothing_always_fits(budget: hs.notions.Notion) -> None:
+    spending = hs.calibration.Filter(budget)
     spending.step(spending.left)
     for free in (hs.PureDP(0), hs.Gaussian(math.inf), hs.ZCDP(0) ** 5, hs.Laplace(0.1) ** 0):
         assert spending.fits(free)
@@ -225,9 +232,9 @@ def test_what_releases_nothing_always_fits(budget: hs.Notion) -> None:
 
 
 def test_a_refusal_says_what_was_asked_spent_and_left_and_charges_nothing() -> None:
-    spending = hs.Filter(hs.ZCDP(0.5))
+    spending = hs.calibration.Filter(hs.ZCDP(0.5))
     spending.step(hs.Gaussian(2), count=3)
-    with pytest.raises(hs.BudgetExhausted) as found:
+    with pytest.raises(hs.errors.BudgetExhausted) as found:
         spending.step(hs.Gaussian(2), count=2)
     error = found.value
     assert isinstance(error, hs.HockeystickError)
@@ -245,7 +252,7 @@ def test_a_refusal_says_what_was_asked_spent_and_left_and_charges_nothing() -> N
 
 @pytest.mark.parametrize("order", [1.25, 2.0, 17.0, 64.0])
 def test_renyi_costs_of_sampled_noise_are_above_a_quadrature_and_close(order: float) -> None:
-    spending = hs.Filter(hs.RenyiDP({order: 1e6}))
+    spending = hs.calibration.Filter(hs.RenyiDP({order: 1e6}))
     spending.step(STEP)
     spent = spending.spent
     assert isinstance(spent, hs.RenyiDP)
@@ -271,18 +278,18 @@ def test_renyi_costs_of_sampled_noise_are_above_a_quadrature_and_close(order: fl
         hs.Exponential(0.4),
         hs.DiscreteGaussian(5.0),
         hs.RandomizedResponse(0.3),
-        hs.RAPPOR(0.45, hashes=2),
-        hs.Skellam(30.0),
+        hs.mechanisms.RAPPOR(0.45, hashes=2),
+        hs.mechanisms.Skellam(30.0),
     ],
     ids=str,
 )
 def test_rho_of_noise_is_above_its_divergences_at_every_order(mechanism: hs.Mechanism) -> None:
-    spending = hs.Filter(hs.ZCDP(1e6))
+    spending = hs.calibration.Filter(hs.ZCDP(1e6))
     try:
         spending.step(mechanism)
-    except hs.IncompatibleError:
+    except hs.errors.IncompatibleError:
         # Skellam noise has a line up to some order only.
-        assert isinstance(mechanism, hs.Skellam)
+        assert isinstance(mechanism, hs.mechanisms.Skellam)
         return
     spent = spending.spent
     assert isinstance(spent, hs.ZCDP)
@@ -292,7 +299,7 @@ def test_rho_of_noise_is_above_its_divergences_at_every_order(mechanism: hs.Mech
 
 
 def test_pure_privacy_costs_the_least_rho_that_is_known() -> None:
-    spending = hs.Filter(hs.ApproxDP(50.0, 1e-6))
+    spending = hs.calibration.Filter(hs.ApproxDP(50.0, 1e-6))
     spending.step(hs.PureDP(0.3), count=10)
     spent = spending.spent
     assert isinstance(spent, hs.ApproxDP)
@@ -315,7 +322,7 @@ def test_pure_privacy_costs_the_least_rho_that_is_known() -> None:
         (hs.ZCDP(1.0), hs.ZCDP(math.inf)),
         (hs.ZCDP(1.0), hs.ApproxDP(0.1, 1e-9)),
         (hs.ZCDP(1.0), hs.TCDP(0.1, 9.0)),
-        (hs.ZCDP(1.0), hs.RevealedSample(hs.Gaussian(0.0), 0.1)),
+        (hs.ZCDP(1.0), hs.mechanisms.RevealedSample(hs.Gaussian(0.0), 0.1)),
         (hs.TCDP(1.0, 9.0), hs.TCDP(0.1, 8.0)),
         (hs.TCDP(1.0, 9.0), hs.TCDP(math.inf, 9.0)),
         (hs.RenyiDP({2: 1}), hs.Gaussian(0.0)),
@@ -330,18 +337,20 @@ def test_pure_privacy_costs_the_least_rho_that_is_known() -> None:
     ids=str,
 )
 def test_what_has_no_known_cost_is_an_error_and_never_free(
-    budget: hs.Notion, mechanism: hs.Mechanism
+    budget: hs.notions.Notion, mechanism: hs.Mechanism
 ) -> None:
-    spending = hs.Filter(budget)
+    spending = hs.calibration.Filter(budget)
     for ask in (spending.step, spending.fits):
-        with pytest.raises(hs.IncompatibleError, match="implies no"):
+        with pytest.raises(hs.errors.IncompatibleError, match="implies no"):
             ask(mechanism)
     assert len(spending) == 0
 
 
 @pytest.mark.parametrize("budget", [hs.ZCDP(100.0), hs.GDP(20.0), hs.PureDP(1e5)], ids=str)
-def test_noises_that_have_nothing_in_common_add_up_in_short_fractions(budget: hs.Notion) -> None:
-    draw, spending = random.Random(6), hs.Filter(budget)
+def test_noises_that_have_nothing_in_common_add_up_in_short_fractions(
+    budget: hs.notions.Notion,
+) -> None:
+    draw, spending = random.Random(6), hs.calibration.Filter(budget)
     noises = [draw.uniform(5.0, 50.0) for _ in range(1500)]
     kind = hs.Laplace if isinstance(budget, hs.PureDP) else hs.Gaussian
     for noise in noises:
@@ -358,9 +367,9 @@ def test_noises_that_have_nothing_in_common_add_up_in_short_fractions(budget: hs
 
 def test_a_schedule_of_noise_costs_the_sum_of_its_releases() -> None:
     noises = (2.0, 3.0, 4.0)
-    sequence = hs.GaussianSequence(noises, rate=0.1)
+    sequence = hs.mechanisms.GaussianSequence(noises, rate=0.1)
     for budget in (hs.ZCDP(1.0), hs.GDP(1.0)):
-        one, other = hs.Filter(budget), hs.Filter(budget)
+        one, other = hs.calibration.Filter(budget), hs.calibration.Filter(budget)
         one.step(sequence)
         for noise in noises:
             other.step(hs.Gaussian(noise))
@@ -386,10 +395,10 @@ def test_a_schedule_of_noise_costs_the_sum_of_its_releases() -> None:
     ids=str,
 )
 def test_numbers_at_the_ends_of_floats_are_charged_or_refused_and_never_overspent(
-    budget: hs.Notion, step: hs.Mechanism
+    budget: hs.notions.Notion, step: hs.Mechanism
 ) -> None:
-    spending = hs.Filter(budget)
-    with pytest.raises(hs.BudgetExhausted):
+    spending = hs.calibration.Filter(budget)
+    with pytest.raises(hs.errors.BudgetExhausted):
         spending.step(step, count=10**15)
     assert len(spending) == 0
     if spending.fits(step):
@@ -398,8 +407,8 @@ def test_numbers_at_the_ends_of_floats_are_charged_or_refused_and_never_overspen
 
 
 def test_a_certain_failure_is_refused() -> None:
-    spending = hs.Filter(hs.ApproxDP(1.0, 0.5))
-    with pytest.raises(hs.BudgetExhausted):
+    spending = hs.calibration.Filter(hs.ApproxDP(1.0, 0.5))
+    with pytest.raises(hs.errors.BudgetExhausted):
         spending.step(hs.ApproxDP(0.1, 1.0))
 
 
@@ -421,48 +430,48 @@ def test_a_certain_failure_is_refused() -> None:
     ids=str,
 )
 def test_what_is_no_budget_is_refused(budget: Any) -> None:
-    with pytest.raises(hs.ParameterError, match=r"^budget must be"):
-        hs.Filter(budget)
+    with pytest.raises(hs.errors.ParameterError, match=r"^budget must be"):
+        hs.calibration.Filter(budget)
 
 
 def test_a_trade_off_function_is_no_budget_since_no_filter_is_known() -> None:
-    with pytest.raises(hs.IncompatibleError, match="no filter is known"):
-        hs.Filter(hs.FDP(hs.LaplaceTradeOff(1.0)))
+    with pytest.raises(hs.errors.IncompatibleError, match="no filter is known"):
+        hs.calibration.Filter(hs.FDP(hs.tradeoffs.LaplaceTradeOff(1.0)))
 
 
 @pytest.mark.parametrize("slack", [-1e-9, 2e-6, math.nan, "1e-7", True])
 def test_a_slack_outside_delta_is_refused(slack: Any) -> None:
-    with pytest.raises(hs.ParameterError, match=r"^slack must be"):
-        hs.Filter(hs.ApproxDP(1.0, 1e-6), slack=slack)
+    with pytest.raises(hs.errors.ParameterError, match=r"^slack must be"):
+        hs.calibration.Filter(hs.ApproxDP(1.0, 1e-6), slack=slack)
 
 
 def test_options_that_a_budget_does_not_have_are_refused() -> None:
-    with pytest.raises(hs.ParameterError, match=r"^rule must be one of"):
-        hs.Filter(hs.ApproxDP(1.0, 1e-6), rule="basic")
-    with pytest.raises(hs.ParameterError, match="only an ApproxDP budget has it"):
-        hs.Filter(hs.ZCDP(1.0), slack=0.0)
-    with pytest.raises(hs.ParameterError, match="only an ApproxDP budget has it"):
-        hs.Filter(hs.ZCDP(1.0), rule="whitehouse")
+    with pytest.raises(hs.errors.ParameterError, match=r"^rule must be one of"):
+        hs.calibration.Filter(hs.ApproxDP(1.0, 1e-6), rule="basic")
+    with pytest.raises(hs.errors.ParameterError, match="only an ApproxDP budget has it"):
+        hs.calibration.Filter(hs.ZCDP(1.0), slack=0.0)
+    with pytest.raises(hs.errors.ParameterError, match="only an ApproxDP budget has it"):
+        hs.calibration.Filter(hs.ZCDP(1.0), rule="whitehouse")
 
 
 def test_another_adjacency_is_refused() -> None:
-    spending = hs.Filter(hs.ZCDP(1.0))
+    spending = hs.calibration.Filter(hs.ZCDP(1.0))
     assert spending.adjacency is None
     spending.step(STEP)
     assert spending.adjacency is hs.Adjacency.ADD_REMOVE
     other = hs.PoissonSubsampled(hs.Gaussian(2.0), 0.01, adjacency="replace-one")
     for ask in (spending.step, spending.fits):
-        with pytest.raises(hs.IncompatibleError, match="under one adjacency"):
+        with pytest.raises(hs.errors.IncompatibleError, match="under one adjacency"):
             ask(other)
 
 
 @each_budget
-def test_a_state_comes_back_through_json(budget: hs.Notion) -> None:
-    spending = hs.Filter(budget)
+def test_a_state_comes_back_through_json(budget: hs.notions.Notion) -> None:
+    spending = hs.calibration.Filter(budget)
     spending.step(hs.PureDP(0.1), count=2)
     spending.step(hs.RandomizedResponse(0.2))
     text = json.dumps(spending.state_dict(), allow_nan=False)
-    found = hs.Filter.from_state_dict(json.loads(text))
+    found = hs.calibration.Filter.from_state_dict(json.loads(text))
     assert repr(found) == repr(spending)
     assert (found.budget, found.slack, found.rule) == (
         spending.budget,
@@ -478,18 +487,21 @@ def test_a_state_comes_back_through_json(budget: hs.Notion) -> None:
 
 
 def test_a_state_of_another_budget_is_refused() -> None:
-    small, large = hs.Filter(hs.ZCDP(0.1)), hs.Filter(hs.ZCDP(1.0))
-    with pytest.raises(hs.ParameterError, match=r"^budget must be that of this filter"):
+    small, large = hs.calibration.Filter(hs.ZCDP(0.1)), hs.calibration.Filter(hs.ZCDP(1.0))
+    with pytest.raises(hs.errors.ParameterError, match=r"^budget must be that of this filter"):
         small.load_state_dict(large.state_dict())
-    rules = [hs.Filter(hs.ApproxDP(1, 1e-6), rule=rule) for rule in ("whitehouse", "concentrated")]
-    with pytest.raises(hs.ParameterError, match=r"^budget must be"):
+    rules = [
+        hs.calibration.Filter(hs.ApproxDP(1, 1e-6), rule=rule)
+        for rule in ("whitehouse", "concentrated")
+    ]
+    with pytest.raises(hs.errors.ParameterError, match=r"^budget must be"):
         rules[0].load_state_dict(rules[1].state_dict())
 
 
 def test_a_state_that_spent_too_much_is_read_and_covers_nothing_more() -> None:
-    state = hs.Filter(hs.ZCDP(0.1)).state_dict()
+    state = hs.calibration.Filter(hs.ZCDP(0.1)).state_dict()
     state["steps"] = [{"mechanism": {"type": "Gaussian", "noise_multiplier": 1.0}, "count": 2}]
-    found = hs.Filter.from_state_dict(state)
+    found = hs.calibration.Filter.from_state_dict(state)
     assert found.spent == hs.ZCDP(1.0)
     assert found.left == hs.ZCDP(0.0)
     assert not found.fits(hs.ZCDP(1e-9))
@@ -502,8 +514,10 @@ def test_a_state_that_spent_too_much_is_read_and_covers_nothing_more() -> None:
     "change", [{"version": 2}, {"kind": "Accountant"}, {"more": 1}, {"slack": 1}]
 )
 def test_what_is_no_state_is_refused(change: dict[str, Any]) -> None:
-    with pytest.raises(hs.ParameterError):
-        hs.Filter.from_state_dict(hs.Filter(hs.ZCDP(1.0)).state_dict() | change)
+    with pytest.raises(hs.errors.ParameterError):
+        hs.calibration.Filter.from_state_dict(
+            hs.calibration.Filter(hs.ZCDP(1.0)).state_dict() | change
+        )
 
 
 @pytest.fixture
@@ -518,7 +532,7 @@ def switching() -> Iterator[None]:
 @pytest.mark.usefixtures("switching")
 @pytest.mark.parametrize("budget", [hs.ZCDP(1.0), hs.ApproxDP(3.0, 1e-6)], ids=str)
 def test_eight_threads_never_overspend_and_lose_no_step(
-    budget: hs.Notion, monkeypatch: pytest.MonkeyPatch
+    budget: hs.notions.Notion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def plus(*amounts: Any) -> Any:
         found = _plus(*amounts)
@@ -526,8 +540,8 @@ def test_eight_threads_never_overspend_and_lose_no_step(
         return found
 
     monkeypatch.setattr("hockeystick.calibration.filters._plus", plus)
-    spending, step = hs.Filter(budget), hs.ZCDP(0.001)
-    most = steps_taken(hs.Filter(budget), step)
+    spending, step = hs.calibration.Filter(budget), hs.ZCDP(0.001)
+    most = steps_taken(hs.calibration.Filter(budget), step)
     taken, refusals = [0] * THREADS, [0] * THREADS
     barrier = threading.Barrier(THREADS)
 
@@ -537,7 +551,7 @@ def test_eight_threads_never_overspend_and_lose_no_step(
             try:
                 spending.step(step)
                 taken[own] += 1
-            except hs.BudgetExhausted:
+            except hs.errors.BudgetExhausted:
                 refusals[own] += 1
 
     threads = [threading.Thread(target=work, args=(k,)) for k in range(THREADS)]
@@ -547,6 +561,6 @@ def test_eight_threads_never_overspend_and_lose_no_step(
         thread.join()
     assert sum(taken) == most == len(spending)
     assert sum(taken) + sum(refusals) == 2 * most // THREADS * THREADS
-    alone = hs.Filter(budget)
+    alone = hs.calibration.Filter(budget)
     alone.step(step, count=most)
     assert (spending.spent, spending.left) == (alone.spent, alone.left)

@@ -12,7 +12,7 @@ TARGET = hs.ApproxDP(epsilon=3, delta=1e-5)
 
 
 def test_each_plan_of_a_frontier_meets_the_budget_and_hardly_less_noise_does() -> None:
-    points = hs.frontier(BASE, TARGET, epochs=[5, 20], batch_sizes=[120, 600])
+    points = hs.calibration.frontier(BASE, TARGET, epochs=[5, 20], batch_sizes=[120, 600])
     places = [(one.batch_size, one.epochs) for one in points]
     assert places == [(120, 5), (120, 20), (600, 5), (600, 20)]
     for one in points:
@@ -35,7 +35,7 @@ def test_each_plan_of_a_frontier_meets_the_budget_and_hardly_less_noise_does() -
 
 
 def test_what_is_no_plan_has_its_reason() -> None:
-    first, second = hs.frontier(BASE, TARGET, epochs=[5], batch_sizes=[7000, 60])
+    first, second = hs.calibration.frontier(BASE, TARGET, epochs=[5], batch_sizes=[7000, 60])
     assert (first.plan, first.noise_multiplier, first.noise_on_mean) == (None, None, None)
     assert (first.achieved, first.steps) == (None, None)
     assert "batch_size" in first.reason
@@ -43,16 +43,18 @@ def test_what_is_no_plan_has_its_reason() -> None:
 
 
 def test_bad_input_is_refused_by_name() -> None:
-    with pytest.raises(hs.ParameterError, match="plan must be a DPSGD"):
-        hs.frontier(hs.Gaussian(1), TARGET, epochs=[1], batch_sizes=[1])  # type: ignore[arg-type]  # what is refused
-    with pytest.raises(hs.ParameterError, match="epochs must be a sequence of at least one value"):
-        hs.frontier(BASE, TARGET, epochs=[], batch_sizes=[1])
+    with pytest.raises(hs.errors.ParameterError, match="plan must be a DPSGD"):
+        hs.calibration.frontier(hs.Gaussian(1), TARGET, epochs=[1], batch_sizes=[1])  # type: ignore[arg-type]  # what is refused
+    with pytest.raises(
+        hs.errors.ParameterError, match="epochs must be a sequence of at least one value"
+    ):
+        hs.calibration.frontier(BASE, TARGET, epochs=[], batch_sizes=[1])
 
 
 @pytest.mark.parametrize("ending", [".png", ".svg", ".pdf"])
 def test_a_picture_is_the_same_every_time(tmp_path: Path, ending: str) -> None:
     pytest.importorskip("matplotlib", reason="pictures need matplotlib")
-    points = hs.frontier(BASE, TARGET, epochs=[5, 20], batch_sizes=[120, 7000])
+    points = hs.calibration.frontier(BASE, TARGET, epochs=[5, 20], batch_sizes=[120, 7000])
     for name in "ab":
         draw(points, str(tmp_path / f"{name}{ending}"), "What $epsilon$ buys")
     first, second = (tmp_path / f"{name}{ending}" for name in "ab")

@@ -13,9 +13,9 @@ import hockeystick as hs
 
 FILES: Final = ("filters.py", "odometer.py", "ledger.py", "_runs.py")
 KEPT: Final[dict[str, Callable[[], Any]]] = {
-    "filter of rho": lambda: hs.Filter(hs.ZCDP(1e6)),
-    "filter of divergences": lambda: hs.Filter(hs.RenyiDP({2.0: 1e6, 8.0: 1e6})),
-    "odometer": lambda: hs.Odometer(1e-6),
+    "filter of rho": lambda: hs.calibration.Filter(hs.ZCDP(1e6)),
+    "filter of divergences": lambda: hs.calibration.Filter(hs.RenyiDP({2.0: 1e6, 8.0: 1e6})),
+    "odometer": lambda: hs.calibration.Odometer(1e-6),
     "accountant": hs.Accountant,
 }
 STEP: Final = hs.Gaussian(2.0)
@@ -75,7 +75,7 @@ def test_an_interrupt_at_any_instruction_leaves_count_and_cost_together(name: st
 
 def test_what_is_due_is_entered_by_whoever_reads_next() -> None:
     """The count, the cost, the state and the next step each see the whole of a step cut short."""
-    once = hs.Filter(hs.ZCDP(10.0))
+    once = hs.calibration.Filter(hs.ZCDP(10.0))
     once.step(STEP)
     readings: tuple[Callable[[Any], object], ...] = (
         len,
@@ -88,7 +88,7 @@ def test_what_is_due_is_entered_by_whoever_reads_next() -> None:
         lambda one: one.step(STEP, count=0),
     )
     for reading in readings:
-        cut = hs.Filter(hs.ZCDP(10.0))
+        cut = hs.calibration.Filter(hs.ZCDP(10.0))
         cut.step(STEP, count=0)
         total = cut._priced(STEP, 1)
         cut._runs._due = STEP, 1, cut._runs._sums._replace(total=1, named=STEP, spent=total)

@@ -32,9 +32,9 @@ def formula(rho: Any, delta: float) -> Any:
 @pytest.mark.parametrize("delta", DELTAS)
 @pytest.mark.parametrize("sigma", [0.02, 1.0, 4.0, 300.0])
 def test_the_bound_is_the_least_line_rounded_up(delta: float, sigma: float) -> None:
-    odometer, rho = hs.Odometer(delta), 1 / (2 * mp.mpf(repr(sigma)) ** 2)
+    odometer, rho = hs.calibration.Odometer(delta), 1 / (2 * mp.mpf(repr(sigma)) ** 2)
     for runs in (1, 10, 1000):
-        odometer = hs.Odometer(delta)
+        odometer = hs.calibration.Odometer(delta)
         found = odometer.step(hs.Gaussian(sigma), count=runs)
         truth = formula(runs * rho, delta)
         assert truth <= found <= truth * (1 + mp.mpf(10) ** -12)
@@ -49,7 +49,7 @@ def test_the_shares_of_delta_add_up_to_less_than_delta() -> None:
 
 @pytest.mark.parametrize("delta", DELTAS)
 def test_at_any_one_time_the_tail_of_the_loss_is_below_delta(delta: float) -> None:
-    odometer = hs.Odometer(delta)
+    odometer = hs.calibration.Odometer(delta)
     for _ in range(30):
         odometer.step(hs.Gaussian(3.0), count=7)
         rho = len(odometer) / 18.0
@@ -76,7 +76,7 @@ def test_an_adversary_that_looks_at_the_losses_seldom_gets_past_the_bound() -> N
 
 
 def test_small_largest_losses_are_added_up() -> None:
-    odometer = hs.Odometer(1e-9)
+    odometer = hs.calibration.Odometer(1e-9)
     assert odometer.step(hs.PureDP(0.1), count=3) == 0.3
     assert odometer.step(hs.Laplace(10.0)) == 0.4
     rho = mp.mpf(4 * steinke_rho(0.1)) + mp.mpf(1) / 800
@@ -86,7 +86,7 @@ def test_small_largest_losses_are_added_up() -> None:
 
 
 def test_the_bound_never_falls() -> None:
-    odometer, last = hs.Odometer(1e-5), 0.0
+    odometer, last = hs.calibration.Odometer(1e-5), 0.0
     for step in (hs.PureDP(0.3), hs.Gaussian(2.0), hs.ZCDP(1e-9), hs.PureDP(3.0)) * 3:
         now = odometer.step(step)
         assert now >= last
@@ -94,7 +94,7 @@ def test_the_bound_never_falls() -> None:
 
 
 def test_nothing_costs_nothing() -> None:
-    odometer = hs.Odometer(1e-5)
+    odometer = hs.calibration.Odometer(1e-5)
     assert odometer.epsilon == 0.0
     assert odometer.step(hs.Gaussian(1.0), count=0) == 0.0
     assert odometer.step(hs.Gaussian(math.inf), count=9) == 0.0
@@ -103,8 +103,8 @@ def test_nothing_costs_nothing() -> None:
 
 @pytest.mark.parametrize("delta", [0.0, 1.0, -1e-9, math.nan, math.inf, "1e-5", None, True])
 def test_a_delta_that_is_none_is_refused(delta: Any) -> None:
-    with pytest.raises(hs.ParameterError, match=r"^delta must be a number > 0 and < 1"):
-        hs.Odometer(delta)
+    with pytest.raises(hs.errors.ParameterError, match=r"^delta must be a number > 0 and < 1"):
+        hs.calibration.Odometer(delta)
 
 
 @pytest.mark.parametrize(
@@ -113,36 +113,36 @@ def test_a_delta_that_is_none_is_refused(delta: Any) -> None:
     ids=str,
 )
 def test_what_has_no_rho_is_refused_and_not_recorded(mechanism: hs.Mechanism) -> None:
-    odometer = hs.Odometer(1e-5)
-    with pytest.raises(hs.IncompatibleError):
+    odometer = hs.calibration.Odometer(1e-5)
+    with pytest.raises(hs.errors.IncompatibleError):
         odometer.step(mechanism)
     assert len(odometer) == 0
     assert odometer.epsilon == 0.0
 
 
 def test_a_state_comes_back_through_json() -> None:
-    odometer = hs.Odometer(1e-5)
+    odometer = hs.calibration.Odometer(1e-5)
     odometer.step(hs.Gaussian(3.0), count=5)
     odometer.step(hs.Laplace(3.0))
     text = json.dumps(odometer.state_dict(), allow_nan=False)
-    found = hs.Odometer.from_state_dict(json.loads(text))
+    found = hs.calibration.Odometer.from_state_dict(json.loads(text))
     assert repr(found) == repr(odometer)
     assert json.dumps(found.state_dict()) == text
     assert repr(pickle.loads(pickle.dumps(odometer))) == repr(odometer)
-    with pytest.raises(hs.ParameterError, match=r"^kind must be"):
-        hs.Odometer.from_state_dict(hs.Accountant().state_dict())
+    with pytest.raises(hs.errors.ParameterError, match=r"^kind must be"):
+        hs.calibration.Odometer.from_state_dict(hs.Accountant().state_dict())
 
 
 def test_a_state_is_taken_over_in_place_and_one_of_another_delta_is_refused() -> None:
-    odometer, other = hs.Odometer(1e-5), hs.Odometer(1e-5)
+    odometer, other = hs.calibration.Odometer(1e-5), hs.calibration.Odometer(1e-5)
     odometer.step(hs.Gaussian(3.0), count=5)
     other.step(hs.Laplace(1.0))
     other.load_state_dict(odometer.state_dict())
     assert repr(other) == repr(odometer)
     other.step(hs.Gaussian(3.0))
     assert len(odometer) == 5
-    for state in (hs.Odometer(1e-6).state_dict(), hs.Accountant().state_dict(), None):
-        with pytest.raises(hs.ParameterError, match=r"^(delta|kind) must be"):
+    for state in (hs.calibration.Odometer(1e-6).state_dict(), hs.Accountant().state_dict(), None):
+        with pytest.raises(hs.errors.ParameterError, match=r"^(delta|kind) must be"):
             other.load_state_dict(state)
     assert len(other) == 6
 
@@ -154,7 +154,7 @@ def test_eight_threads_lose_no_step(monkeypatch: pytest.MonkeyPatch) -> None:
         return found
 
     monkeypatch.setattr("hockeystick.calibration.odometer._after", after)
-    odometer, barrier = hs.Odometer(1e-5), threading.Barrier(8)
+    odometer, barrier = hs.calibration.Odometer(1e-5), threading.Barrier(8)
 
     def work() -> None:
         barrier.wait()
@@ -166,6 +166,6 @@ def test_eight_threads_lose_no_step(monkeypatch: pytest.MonkeyPatch) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    alone = hs.Odometer(1e-5)
+    alone = hs.calibration.Odometer(1e-5)
     assert alone.step(hs.Gaussian(30.0), count=400) == odometer.epsilon
     assert len(odometer) == 400

@@ -61,7 +61,7 @@ def test_the_last_parameter_changes_fastest() -> None:
 
 
 def test_a_row_has_the_answer_of_its_plan_to_the_last_bit() -> None:
-    rows = list(hs.sweep(GRID, hs.AskEpsilon(PLAN)))
+    rows = list(hs.sweep(GRID, hs.calibration.AskEpsilon(PLAN)))
     cells = list(itertools.product(*GRID.values()))
     assert len(rows) == len(cells) == 12
     for row, (epochs, noise, delta) in zip(rows, cells, strict=True):
@@ -80,7 +80,7 @@ def test_a_row_has_the_answer_of_its_plan_to_the_last_bit() -> None:
 
 
 def test_the_answers_of_a_delta_question_are_those_of_the_library() -> None:
-    ask = hs.AskDelta(hs.Gaussian(1.0), accountant="rdp")
+    ask = hs.calibration.AskDelta(hs.Gaussian(1.0), accountant="rdp")
     rows = list(hs.sweep({"epsilon": [0.5, 2], "noise_multiplier": np.array([1.0, 3.0])}, ask))
     for row in rows:
         noise: Any = row["noise_multiplier"]
@@ -91,7 +91,7 @@ def test_the_answers_of_a_delta_question_are_those_of_the_library() -> None:
 
 
 def test_the_values_of_a_solved_sweep_meet_their_targets() -> None:
-    ask = hs.Solve(PLAN, "noise_multiplier", hs.ApproxDP(epsilon=2, delta=1e-5))
+    ask = hs.calibration.Solve(PLAN, "noise_multiplier", hs.ApproxDP(epsilon=2, delta=1e-5))
     epsilons, epochs, deltas = (2.0, 4.0), (10, 20), (1e-6,)
     rows = hs.sweep({"epsilon": epsilons, "epochs": epochs, "delta": deltas}, ask)
     for row, (epsilon, length, delta) in zip(
@@ -109,7 +109,7 @@ def test_the_values_of_a_solved_sweep_meet_their_targets() -> None:
 
 def test_a_target_that_nothing_meets_is_a_row_that_says_so() -> None:
     target = hs.ApproxDP(epsilon=1, delta=1e-5)
-    ask = hs.Solve(PLAN, "noise_multiplier", target, spent=hs.Gaussian(0.1))
+    ask = hs.calibration.Solve(PLAN, "noise_multiplier", target, spent=hs.Gaussian(0.1))
     (row,) = hs.sweep({"epochs": [5]}, ask)
     assert set(row) == {"epochs", "error"}
     with pytest.raises(hs.HockeystickError) as caught:
@@ -118,7 +118,7 @@ def test_a_target_that_nothing_meets_is_a_row_that_says_so() -> None:
 
 
 def test_a_refused_cell_is_a_row_and_the_others_are_answered() -> None:
-    ask = hs.AskEpsilon(PLAN, 1e-5)
+    ask = hs.calibration.AskEpsilon(PLAN, 1e-5)
     noise = [-1, 1.0, math.nan, "loud"]
     first, second, third, fourth = hs.sweep({"noise_multiplier": noise}, ask)
     allowed = "noise_multiplier must be a number >= 0 or inf; got"
@@ -179,9 +179,9 @@ def test_many_digits_are_rounded_to_their_safe_side() -> None:
 
 
 def test_processes_answer_what_this_one_does_in_the_same_order() -> None:
-    here = list(hs.sweep(GRID, hs.AskEpsilon(PLAN)))
+    here = list(hs.sweep(GRID, hs.calibration.AskEpsilon(PLAN)))
     with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as processes:
-        assert list(hs.sweep(GRID, hs.AskEpsilon(PLAN), processes)) == here
+        assert list(hs.sweep(GRID, hs.calibration.AskEpsilon(PLAN), processes)) == here
 
 
 def test_an_executor_gives_the_order_of_the_grid_whatever_is_done_first(threads: Executor) -> None:
@@ -248,7 +248,7 @@ def test_nothing_is_asked_before_it_is_wanted() -> None:
     ],
 )
 def test_a_grid_that_is_none_is_refused_at_once(grid: Any, allowed: str) -> None:
-    with pytest.raises(hs.ParameterError, match=allowed):
+    with pytest.raises(hs.errors.ParameterError, match=allowed):
         hs.sweep(grid, lambda **_: 0.0)
 
 
@@ -258,7 +258,7 @@ def test_a_grid_that_is_none_is_refused_at_once(grid: Any, allowed: str) -> None
 )
 def test_other_bad_input_is_refused_at_once(name: str, value: object) -> None:
     arguments: Any = {"ask": seconds_first, name: value}
-    with pytest.raises(hs.ParameterError, match=f"{name} must be"):
+    with pytest.raises(hs.errors.ParameterError, match=f"{name} must be"):
         hs.sweep({"k": [1]}, **arguments)
 
 
@@ -269,7 +269,7 @@ def test_an_answer_cannot_take_the_place_of_another_column(column: str) -> None:
 
 
 def test_an_empty_grid_is_one_cell() -> None:
-    (row,) = hs.sweep({}, hs.AskEpsilon(PLAN, 1e-5))
+    (row,) = hs.sweep({}, hs.calibration.AskEpsilon(PLAN, 1e-5))
     assert row["upper"] == hs.epsilon(PLAN, 1e-5).upper
 
 
@@ -295,26 +295,26 @@ def test_paths_lead_into_a_composition() -> None:
     assert changed == hs.PoissonSubsampled(hs.Gaussian(1.1), 0.02) ** 100 @ hs.Laplace(3)
 
 
-@pytest.mark.parametrize("ask", [hs.AskEpsilon(PLAN), hs.AskDelta(PLAN)])
+@pytest.mark.parametrize("ask", [hs.calibration.AskEpsilon(PLAN), hs.calibration.AskDelta(PLAN)])
 def test_what_the_plan_has_not_is_refused_in_the_row(ask: Callable[..., object]) -> None:
     (row,) = hs.sweep({"nose": [1], "delta": [0.1], "epsilon": [1]}, ask)
     assert "number that the plan gives" in str(row["error"])
 
 
-@pytest.mark.parametrize("make", [hs.AskEpsilon, hs.AskDelta])
+@pytest.mark.parametrize("make", [hs.calibration.AskEpsilon, hs.calibration.AskDelta])
 def test_a_question_checks_what_it_is_made_of_and_travels(make: Any) -> None:
     ask = make(PLAN, 0.5)
     assert pickle.loads(pickle.dumps(ask)) == ask
-    with pytest.raises(hs.ParameterError, match="plan must be a mechanism"):
+    with pytest.raises(hs.errors.ParameterError, match="plan must be a mechanism"):
         make("plan")
-    with pytest.raises(hs.ParameterError, match="must be a number"):
+    with pytest.raises(hs.errors.ParameterError, match="must be a number"):
         make(PLAN, -1)
-    with pytest.raises(hs.ParameterError, match="given, by the question or by the grid"):
+    with pytest.raises(hs.errors.ParameterError, match="given, by the question or by the grid"):
         make(PLAN)()
 
 
 def test_a_solving_question_checks_its_plan_and_travels() -> None:
-    ask = hs.Solve(PLAN, "epochs", hs.ApproxDP(2, 1e-5), spent=hs.Gaussian(10))
+    ask = hs.calibration.Solve(PLAN, "epochs", hs.ApproxDP(2, 1e-5), spent=hs.Gaussian(10))
     assert pickle.loads(pickle.dumps(ask)) == ask
-    with pytest.raises(hs.ParameterError, match="plan must be a mechanism"):
-        hs.Solve(3, "epochs", hs.ApproxDP(2, 1e-5))  # type: ignore[arg-type]  # what is refused
+    with pytest.raises(hs.errors.ParameterError, match="plan must be a mechanism"):
+        hs.calibration.Solve(3, "epochs", hs.ApproxDP(2, 1e-5))  # type: ignore[arg-type]  # what is refused

@@ -33,7 +33,7 @@ def ask(**parameters):
     log = os.open({log!r}, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.write(log, (repr(parameters) + "\\n").encode())
     os.close(log)
-    return hs.AskEpsilon(PLAN, 1e-5)(**parameters)
+    return hs.calibration.AskEpsilon(PLAN, 1e-5)(**parameters)
 
 if __name__ == "__main__":
     if {processes}:
@@ -48,7 +48,7 @@ if __name__ == "__main__":
 def third(k: int, j: int) -> dict[str, object]:
     """Have columns of every kind, not all of them in every row."""
     if k % 7 == 5:
-        raise hs.ParameterError("k", k, "another one")
+        raise hs.errors.ParameterError("k", k, "another one")
     if k % 7 == 6:
         return {"late": math.inf, "value": None}
     return {"value": k / 3, "whole": k, "word": f"é,\n{k}", "yes": k > j, "big": 10**k}
@@ -219,7 +219,7 @@ def test_a_kill_between_the_file_and_the_end_of_its_journal_does_no_harm(
 def test_a_file_beside_an_unfinished_journal_is_not_replaced(out: Path) -> None:
     interrupted(out, 5)
     out.write_text("results of a week")
-    with pytest.raises(hs.ParameterError, match="out must be a file that is not there yet"):
+    with pytest.raises(hs.errors.ParameterError, match="out must be a file that is not there yet"):
         swept(out)
     assert out.read_text() == "results of a week"
 
@@ -270,7 +270,7 @@ def test_a_sweep_killed_in_the_middle_is_taken_up_with_nothing_lost(
 
     whole = out.with_stem("whole")
     grid: Any = {"epochs": list(range(1, 21)), "noise_multiplier": [1 + 0.1 * k for k in range(10)]}
-    assert len(list(hs.sweep(grid, hs.AskEpsilon(PLAN, 1e-5), out=whole))) == 200
+    assert len(list(hs.sweep(grid, hs.calibration.AskEpsilon(PLAN, 1e-5), out=whole))) == 200
     assert out.read_bytes() == whole.read_bytes()
 
 
@@ -289,7 +289,9 @@ def test_a_journal_of_another_sweep_is_refused_and_kept(
 ) -> None:
     interrupted(out, 5)
     before = journal_of(out).read_bytes()
-    with pytest.raises(hs.ParameterError, match=f"is a sweep of another {what}: finish") as caught:
+    with pytest.raises(
+        hs.errors.ParameterError, match=f"is a sweep of another {what}: finish"
+    ) as caught:
         list(hs.sweep(grid, ask, out=out))
     assert caught.value.name == "out"
     assert journal_of(out).read_bytes() == before
@@ -299,7 +301,7 @@ def test_functions_of_one_name_are_told_apart_by_what_they_do(out: Path) -> None
     sums, differences = (lambda k, j: k + j), (lambda k, j: k - j)
     assert sums.__qualname__ == differences.__qualname__
     next(hs.sweep(GRID, sums, out=out))
-    with pytest.raises(hs.ParameterError, match="is a sweep of another ask"):
+    with pytest.raises(hs.errors.ParameterError, match="is a sweep of another ask"):
         next(hs.sweep(GRID, differences, out=out))
 
 
@@ -326,7 +328,7 @@ def test_functions_of_one_code_are_told_apart_by_what_they_hold(
     out: Path, made: Callable[[float], Callable[..., float]]
 ) -> None:
     next(hs.sweep(GRID, made(2.0), out=out))
-    with pytest.raises(hs.ParameterError, match="is a sweep of another ask"):
+    with pytest.raises(hs.errors.ParameterError, match="is a sweep of another ask"):
         next(hs.sweep(GRID, made(3.0), out=out))
     assert len(list(hs.sweep(GRID, made(2.0), out=out))) == 50
 
@@ -334,7 +336,7 @@ def test_functions_of_one_code_are_told_apart_by_what_they_hold(
 def test_functions_of_one_code_are_told_apart_by_the_names_of_their_parameters(out: Path) -> None:
     one, other = (lambda k, j: k - j), (lambda j, k: j - k)
     next(hs.sweep(GRID, one, out=out))
-    with pytest.raises(hs.ParameterError, match="is a sweep of another ask"):
+    with pytest.raises(hs.errors.ParameterError, match="is a sweep of another ask"):
         next(hs.sweep(GRID, other, out=out))
 
 
@@ -351,21 +353,21 @@ def test_a_journal_of_another_version_is_refused(
 ) -> None:
     interrupted(out, 5)
     monkeypatch.setattr(hs, "__version__", "99.0")
-    with pytest.raises(hs.ParameterError, match="is a sweep of another version"):
+    with pytest.raises(hs.errors.ParameterError, match="is a sweep of another version"):
         swept(out)
 
 
 @pytest.mark.parametrize("content", [b"my notes\n", b"my notes", b"{}\n", b'{"a": 1}', b"[1,2]\n"])
 def test_a_file_of_somebody_else_is_left_alone(out: Path, content: bytes) -> None:
     journal_of(out).write_bytes(content)
-    with pytest.raises(hs.ParameterError, match="no journal of a sweep"):
+    with pytest.raises(hs.errors.ParameterError, match="no journal of a sweep"):
         swept(out)
     assert journal_of(out).read_bytes() == content
 
 
 def test_a_file_that_is_there_is_not_replaced(out: Path) -> None:
     out.write_text("results of a week")
-    with pytest.raises(hs.ParameterError, match="out must be a file that is not there yet"):
+    with pytest.raises(hs.errors.ParameterError, match="out must be a file that is not there yet"):
         swept(out)
     assert out.read_text() == "results of a week"
     assert os.listdir(out.parent) == [out.name]
@@ -376,7 +378,7 @@ def test_two_processes_cannot_sweep_to_one_file(out: Path) -> None:
     rows = hs.sweep(GRID, third, out=out)
     next(rows)
     program = (
-        "import hockeystick as hs; ask = hs.AskEpsilon(hs.Gaussian(1), 0.1);"
+        "import hockeystick as hs; ask = hs.calibration.AskEpsilon(hs.Gaussian(1), 0.1);"
         f"list(hs.sweep({{'count': [1]}}, ask, out={str(out)!r}))"
     )
     command = [sys.executable, "-c", program]
@@ -387,7 +389,9 @@ def test_two_processes_cannot_sweep_to_one_file(out: Path) -> None:
 
 @pytest.mark.parametrize("name", ["a.txt", "a", "a.csv.gz", "a\0.csv"])
 def test_a_file_of_another_kind_is_refused_at_once(tmp_path: Path, name: str) -> None:
-    with pytest.raises(hs.ParameterError, match=r"out must be a file name that ends in .csv or"):
+    with pytest.raises(
+        hs.errors.ParameterError, match=r"out must be a file name that ends in .csv or"
+    ):
         hs.sweep(GRID, third, out=tmp_path / name)
 
 
@@ -417,5 +421,5 @@ class Nameless:
 def test_what_cannot_be_recognised_has_no_file(
     tmp_path: Path, values: list[object], ask: Callable[..., object]
 ) -> None:
-    with pytest.raises(hs.ParameterError, match="made of what says in its repr what it is"):
+    with pytest.raises(hs.errors.ParameterError, match="made of what says in its repr what it is"):
         hs.sweep({"k": values}, ask, out=tmp_path / "a.csv")

@@ -10,7 +10,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.accountants.registry import ACCOUNTANTS
-from hockeystick.cli import load_plan
+from hockeystick.io import load_plan
 
 Run = Callable[..., tuple[int, str, str]]
 Write = Callable[[str | bytes], str]

@@ -25,7 +25,13 @@ def test_the_table_has_the_numbers_and_the_verdict(
     assert (status, err) == (0, "")
     assert "1 claim: only with a condition 1" in out
     assert "2; without: 4" in out
-    for cell in ("<= 1e-5", "4.10756e-08", "without:", "2.26537e-05", "hs.gaussian_noise"):
+    for cell in (
+        "<= 1e-5",
+        "4.10756e-08",
+        "without:",
+        "2.26537e-05",
+        "hs.calibration.gaussian_noise",
+    ):
         assert cell in out
     assert out.index("Privacy-Preserving Machine Learning") < out.index("Sense and Sensitivity")
 

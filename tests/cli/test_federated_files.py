@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 import hockeystick as hs
-from hockeystick.cli import load_plan
 from hockeystick.errors import PlanFileError
+from hockeystick.io import load_plan
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 LOCAL = (
@@ -24,10 +24,10 @@ def _load(folder: Path, clients: str) -> hs.Mechanism:
 
 
 def test_one_client_for_all_and_several_are_read(tmp_path: Path) -> None:
-    local = hs.LocalTraining(examples=60, batch_size=6, noise_multiplier=2, local_steps=3)
-    assert _load(tmp_path, LOCAL) == hs.PriFedSync(clients=local, rounds=5)
+    local = hs.federated.LocalTraining(examples=60, batch_size=6, noise_multiplier=2, local_steps=3)
+    assert _load(tmp_path, LOCAL) == hs.federated.PriFedSync(clients=local, rounds=5)
     several = _load(tmp_path, f"[{LOCAL}, {LOCAL}]")
-    assert several == hs.PriFedSync(clients=(local, local), rounds=5)
+    assert several == hs.federated.PriFedSync(clients=(local, local), rounds=5)
 
 
 @pytest.mark.parametrize("clients", ["3", "[]", "{mechanism = 'Gaussian', noise_multiplier = 1}"])
@@ -47,7 +47,7 @@ def test_parts_of_the_data_are_read(tmp_path: Path) -> None:
 
 def test_the_first_example_is_the_first_row_of_the_papers_first_table() -> None:
     plan = load_plan(EXAMPLES / "prifedsync-mnist.toml").plan
-    assert isinstance(plan, hs.PriFedSync)
+    assert isinstance(plan, hs.federated.PriFedSync)
     (local,) = plan.settings
     assert (local.rate, local.noise_multiplier, local.local_steps * plan.rounds) == (
         Fraction(16, 600),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hockeystick.cli.numerals import seconds
+from hockeystick.cli.durations import seconds
 
 
 @pytest.mark.parametrize(

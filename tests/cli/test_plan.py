@@ -25,7 +25,9 @@ def told(run: Run, *arguments: str) -> dict[str, Any]:
 def test_json_has_the_frontier_of_the_library(run: Run) -> None:
     answer = told(run, *SMALL)
     base = hs.DPSGD(noise_multiplier=1, examples=6000, batch_size=60, epochs=1)
-    points = hs.frontier(base, hs.ApproxDP(3, 1e-5), epochs=[5, 20], batch_sizes=[120, 600])
+    points = hs.calibration.frontier(
+        base, hs.ApproxDP(3, 1e-5), epochs=[5, 20], batch_sizes=[120, 600]
+    )
     assert answer["points"] == [
         {
             "epochs": one.epochs,

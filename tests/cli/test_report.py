@@ -201,7 +201,7 @@ def test_a_plan_without_an_analysis_is_one_line(
     run: Run, write: Write, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def unknown(*_: object) -> reports.Findings:
-        raise hs.UnsupportedError("auto", "the plan", "nobody knows")
+        raise hs.errors.UnsupportedError("auto", "the plan", "nobody knows")
 
     monkeypatch.setattr(reports, "investigate", unknown)
     said = "hockeystick: accountant 'auto' cannot account for the plan: nobody knows\n"

@@ -11,7 +11,7 @@ from hockeystick.mechanisms import Sampling
 from tests.cli.conftest import Run
 
 # The rows are shown by several tests, which take them from here.
-WORKED_OUT = cache(hs.compare_samplings)
+WORKED_OUT = cache(hs.accountants.compare_samplings)
 TRAINING = "--examples 400 --batch-size 40 --epochs 1 --noise-multiplier 2 --delta 1e-5"
 
 
@@ -26,7 +26,7 @@ def test_every_sampling_has_a_row_under_every_adjacency(run: Run, flag: str) -> 
     assert (status, err) == (0, "")
     told = json.loads(out)
     plan = hs.DPSGD(examples=400, batch_size=40, epochs=1, noise_multiplier=2)
-    rows = hs.compare_samplings(plan, delta=1e-5)
+    rows = hs.accountants.compare_samplings(plan, delta=1e-5)
     assert [(row["adjacency"], row["sampling"]) for row in told["samplings"]] == [
         (row.adjacency, row.sampling) for row in rows
     ]
@@ -71,7 +71,9 @@ def test_a_schedule_and_a_sampling_in_a_plan_file(run: Run, tmp_path: object) ->
     status, out, err = run("epsilon", file, "--json")
     assert (status, err) == (0, "")
     told = json.loads(out)
-    composed = hs.RandomAllocation(hs.Gaussian(2.0), 10) @ hs.RandomAllocation(hs.Gaussian(1.0), 10)
+    composed = hs.mechanisms.RandomAllocation(
+        hs.Gaussian(2.0), 10
+    ) @ hs.mechanisms.RandomAllocation(hs.Gaussian(1.0), 10)
     assert told["upper"] == pytest.approx(hs.epsilon(composed, 1e-5).upper, rel=1e-9)
     assert told["plan"]["schedule"]["kind"] == "piecewise"
 

@@ -43,10 +43,10 @@ def test_json_has_every_number_of_the_answer(run: Run) -> None:
         (("--mu", "0.5"), hs.GDP(0.5)),
         (("--rho", "0.1"), hs.ZCDP(0.1)),
         (("--divergence", "1", "--order", "8"), hs.RenyiDP({8: 1})),
-        (("--advantage", "0.2"), hs.Advantage(0.2)),
-        (("--tpr", "0.2", "--fpr", "0.01"), hs.TruePositiveRate(0.2, 0.01)),
-        (("--bayes-error", "0.08", "--prior", "0.1"), hs.BayesError(0.08, 0.1)),
-        (("--reconstruction", "0.3", "--baseline", "0.1"), hs.Reconstruction(0.3, 0.1)),
+        (("--advantage", "0.2"), hs.calibration.Advantage(0.2)),
+        (("--tpr", "0.2", "--fpr", "0.01"), hs.calibration.TruePositiveRate(0.2, 0.01)),
+        (("--bayes-error", "0.08", "--prior", "0.1"), hs.calibration.BayesError(0.08, 0.1)),
+        (("--reconstruction", "0.3", "--baseline", "0.1"), hs.calibration.Reconstruction(0.3, 0.1)),
     ],
 )
 def test_each_target_has_its_flags(

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 import hockeystick as hs
-from hockeystick.cli import commands, main, numerals
+from hockeystick.cli import commands, durations, main
 from hockeystick.cli.waiting import waiting
+from hockeystick.io import parse
 
 Run = Callable[..., tuple[int, str, str]]
 Write = Callable[[str | bytes], str]
@@ -195,11 +196,11 @@ def test_waiting_is_silent_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None
     ],
 )
 def test_a_number_is_read_without_losing_its_range(text: str, number: object) -> None:
-    assert numerals.parse(text) == number
+    assert parse(text) == number
 
 
 @pytest.mark.parametrize(
     ("seconds", "shown"), [(2.34, "2.3 s"), (0.123, "123 ms"), (0.00234, "2.3 ms"), (4e-6, "4 us")]
 )
 def test_a_duration_has_the_unit_that_suits_it(seconds: float, shown: str) -> None:
-    assert numerals.seconds(seconds) == shown
+    assert durations.seconds(seconds) == shown

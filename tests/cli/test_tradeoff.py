@@ -87,7 +87,7 @@ def test_every_number_is_rounded_to_its_safe_side(run: Run) -> None:
 
 def test_the_reading_is_in_the_panel_and_at_one_per_cent_by_default(run: Run) -> None:
     _, out, _ = run("tradeoff", *FULL)
-    f = hs.GaussianTradeOff(0.75)
+    f = hs.tradeoffs.GaussianTradeOff(0.75)
     assert f"{reading(0.01, f.power(0.01))}." in " ".join(out.replace("│", " ").split())
 
 
@@ -197,8 +197,8 @@ def test_wrong_input_is_one_line(run: Run, plans: list[str], arguments: str, mes
 def test_a_plan_without_an_analysis_is_one_line(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def unknown(plan: hs.Mechanism) -> hs.TradeOff:
-        raise hs.UnsupportedError("contour", "the plan", "nobody knows")
+    def unknown(plan: hs.Mechanism) -> hs.tradeoffs.TradeOff:
+        raise hs.errors.UnsupportedError("contour", "the plan", "nobody knows")
 
     monkeypatch.setattr(hs, "tradeoff", unknown)
     said = "hockeystick: accountant 'contour' cannot account for the plan: nobody knows\n"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import hockeystick as hs
-from hockeystick.cli import load_plan
+from hockeystick.io import load_plan
 
 Run = Callable[..., Any]
 Write = Callable[[str | bytes], str]
@@ -256,7 +256,7 @@ def test_a_wrong_file_is_one_line_and_status_2(
 def test_the_library_says_the_same_of_a_wrong_file(
     write: Write, content: str | bytes, told: str
 ) -> None:
-    with pytest.raises(hs.PlanFileError) as refusal:
+    with pytest.raises(hs.errors.PlanFileError) as refusal:
         load_plan(write(content))
     assert told in str(refusal.value)
 

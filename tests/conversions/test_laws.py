@@ -21,7 +21,7 @@ SOURCES: list[Notion] = [
     TCDP(0.1, 8),
     RenyiDP({3: 0.4}),
     RenyiDP({2: 0.3, 4: 0.9, 8: 1.4}),
-    FDP(hs.GaussianTradeOff(1.1)),
+    FDP(hs.tradeoffs.GaussianTradeOff(1.1)),
 ]
 GIVEN: dict[str, list[dict[str, Any]]] = {
     "ApproxDP": [{"delta": 0.01}, {"delta": 1e-5}, {"epsilon": 0.0}, {"epsilon": 0.4}],
@@ -48,7 +48,7 @@ def converted(source: Notion, target: str, given: dict[str, Any]) -> Notion | No
     """Return the result, None where the conversion is refused."""
     try:
         return convert(source, target, **given)
-    except hs.IncompatibleError:
+    except hs.errors.IncompatibleError:
         return None
 
 
@@ -119,7 +119,7 @@ LADDERS: list[list[Notion]] = [
     [TCDP(0.3, w) for w in (50, 4, 2.5)],
     [RenyiDP({4: d}) for d in (1e-5, 0.1, 1, 6)],
     [RenyiDP({3: 0.4, 9: 0.8}), RenyiDP({3: 0.4}), RenyiDP({2.9: 0.4})],
-    [FDP(hs.GaussianTradeOff(m)) for m in (0.01, 0.5)],
+    [FDP(hs.tradeoffs.GaussianTradeOff(m)) for m in (0.01, 0.5)],
 ]
 
 

@@ -27,7 +27,7 @@ SOURCES: dict[str, Notion] = {
     "ZCDP": ZCDP(0.3),
     "TCDP": TCDP(0.2, 6),
     "RenyiDP": RenyiDP({2: 0.5, 6: 1.1}),
-    "FDP": FDP(hs.GaussianTradeOff(0.8)),
+    "FDP": FDP(hs.tradeoffs.GaussianTradeOff(0.8)),
 }
 GIVEN: dict[str, dict[str, Any]] = {
     "ApproxDP": {"delta": 1e-3},
@@ -66,7 +66,7 @@ def test_a_pair_is_decided_as_the_table_says(source: str, target: str) -> None:
     decided = DECIDED[source].split()[COLUMNS.index(target)]
     given = GIVEN.get(target, {})
     if decided == "x":
-        with pytest.raises(hs.IncompatibleError, match=f"implies no {target}: ..."):
+        with pytest.raises(hs.errors.IncompatibleError, match=f"implies no {target}: ..."):
             convert(SOURCES[source], target, **given)
         return
     result = convert(SOURCES[source], NOTIONS[target], **given)
@@ -86,7 +86,7 @@ def test_what_releases_nothing_implies_the_same_of_every_notion(source: str, tar
         "ZCDP": ZCDP(0),
         "TCDP": TCDP(0, 2),
         "RenyiDP": RenyiDP({1.5: 0}),
-        "FDP": FDP(hs.GaussianTradeOff(0)),
+        "FDP": FDP(hs.tradeoffs.GaussianTradeOff(0)),
     }
     result = convert(silent[source], target, **GIVEN.get(target, {}))
     numbers = {
@@ -116,7 +116,7 @@ def test_what_releases_nothing_implies_the_same_of_every_notion(source: str, tar
     ids=str,
 )
 def test_what_allows_everything_implies_nothing(source: Notion, target: str) -> None:
-    with pytest.raises(hs.IncompatibleError, match="it allows everything"):
+    with pytest.raises(hs.errors.IncompatibleError, match="it allows everything"):
         convert(source, target, **GIVEN.get(target, {}))
 
 
@@ -129,24 +129,24 @@ def test_approximate_privacy_without_a_delta_is_pure() -> None:
 
 def test_truncation_at_infinity_is_none() -> None:
     assert convert(TCDP(0.3, math.inf), ZCDP) == ZCDP(0.3)
-    with pytest.raises(hs.IncompatibleError, match="orders above 3"):
+    with pytest.raises(hs.errors.IncompatibleError, match="orders above 3"):
         convert(TCDP(0.3, 3), RenyiDP, orders=3.5)
-    with pytest.raises(hs.IncompatibleError, match="orders above 3"):
+    with pytest.raises(hs.errors.IncompatibleError, match="orders above 3"):
         convert(TCDP(0.3, 3), TCDP, omega=4)
-    with pytest.raises(hs.IncompatibleError, match="larger orders"):
+    with pytest.raises(hs.errors.IncompatibleError, match="larger orders"):
         convert(RenyiDP({3: 1}), RenyiDP, orders=3.5)
 
 
 @pytest.mark.parametrize("source", [GDP(1), ZCDP(0.5), TCDP(0.5, 9), RenyiDP({2: 1})], ids=str)
 def test_no_epsilon_has_delta_0_where_losses_are_unbounded(source: Notion) -> None:
-    with pytest.raises(hs.IncompatibleError, match="no largest value"):
+    with pytest.raises(hs.errors.IncompatibleError, match="no largest value"):
         convert(source, ApproxDP, delta=0)
     assert convert(source, ApproxDP, delta=1).epsilon == 0.0
     assert convert(source, ApproxDP, epsilon=math.inf).delta == 0.0
 
 
 def test_no_epsilon_has_a_delta_below_the_probability_of_failure() -> None:
-    with pytest.raises(hs.IncompatibleError, match="as small as 1e-05"):
+    with pytest.raises(hs.errors.IncompatibleError, match="as small as 1e-05"):
         convert(ApproxDP(1, 1e-4), ApproxDP, delta=1e-5)
     assert convert(ApproxDP(1, 1e-4), ApproxDP, delta=1e-4) == ApproxDP(1, 1e-4)
     assert convert(ApproxDP(1, 1e-4), ApproxDP, epsilon=1) == ApproxDP(1, 1e-4)
@@ -179,7 +179,7 @@ def test_no_epsilon_has_a_delta_below_the_probability_of_failure() -> None:
     ],
 )
 def test_wrong_requests_are_named(to: Any, given: dict[str, Any], told: str) -> None:
-    with pytest.raises(hs.ParameterError) as refusal:
+    with pytest.raises(hs.errors.ParameterError) as refusal:
         convert(PureDP(1), to, **given)
     assert told in str(refusal.value)
 
@@ -187,7 +187,7 @@ def test_wrong_requests_are_named(to: Any, given: dict[str, Any], told: str) -> 
 def test_only_mechanisms_are_converted() -> None:
     wrong: Any = 1.0
     told = r"^x must be a notion or a plan, such as hs.ZCDP\(rho=0.5\); got 1.0$"
-    with pytest.raises(hs.ParameterError, match=told):
+    with pytest.raises(hs.errors.ParameterError, match=told):
         convert(wrong, PureDP)
 
 
@@ -205,7 +205,7 @@ def test_a_plan_of_gaussians_becomes_every_notion_that_a_gaussian_has() -> None:
     for result in (convert(plan, GDP), convert(plan, ZCDP), convert(plan, TCDP, omega=3)):
         assert result.origin is not None
         assert result.origin.kind == "exact"
-    with pytest.raises(hs.IncompatibleError, match="no largest value"):
+    with pytest.raises(hs.errors.IncompatibleError, match="no largest value"):
         convert(plan, PureDP)
 
 
@@ -246,7 +246,7 @@ def test_nothing_released_by_a_plan_is_nothing() -> None:
     assert convert(plan, ZCDP) == ZCDP(0)
     assert convert(plan, PureDP) == PureDP(0)
     assert convert(plan, ApproxDP, delta=0.1).epsilon == 0
-    with pytest.raises(hs.IncompatibleError, match="without noise"):
+    with pytest.raises(hs.errors.IncompatibleError, match="without noise"):
         convert(hs.Gaussian(0), ZCDP)
 
 
@@ -261,11 +261,11 @@ TANH: Final = 0.5 * math.tanh(0.25)
         (hs.DiscreteLaplace(2.0), TANH),
         (hs.RandomizedResponse(0.5), TANH),
         (hs.Exponential(1.0), 1 / 8),
-        (hs.ReportNoisyMax(1.0), 1 / 8),
-        (hs.GaussianSequence((2.0, 4.0), 0.1), 1 / 8 + 1 / 32),
+        (hs.mechanisms.ReportNoisyMax(1.0), 1 / 8),
+        (hs.mechanisms.GaussianSequence((2.0, 4.0), 0.1), 1 / 8 + 1 / 32),
         (hs.FixedSizeSubsampled(hs.Gaussian(2.0), 3, 30), 1 / 8),
         (hs.Parallel((hs.Gaussian(2.0) ** 3, hs.Laplace(2.0))) ** 2, 6 / 8),
-        (hs.RevealedRound(hs.PoissonSubsampled(hs.Gaussian(2.0), 0.1) ** 3, 0.5), 3 / 8),
+        (hs.federated.RevealedRound(hs.PoissonSubsampled(hs.Gaussian(2.0), 0.1) ** 3, 0.5), 3 / 8),
         (hs.Laplace(2.0) ** 3 @ hs.Gaussian(2.0), 3 * TANH + 1 / 8),
     ],
     ids=str,
@@ -273,7 +273,7 @@ TANH: Final = 0.5 * math.tanh(0.25)
 def test_what_the_losses_tell_of_rho_is_told_and_charged(plan: hs.Mechanism, rho: float) -> None:
     found = convert(plan, ZCDP)
     assert rho * (1 - 1e-15) <= found.rho <= rho * (1 + 1e-12)
-    spending = hs.Filter(ZCDP(100.0))
+    spending = hs.calibration.Filter(ZCDP(100.0))
     spending.step(plan)
     assert spending.spent.rho == pytest.approx(found.rho, rel=1e-12)  # type: ignore[attr-defined]
 
@@ -299,9 +299,9 @@ def test_a_bounded_loss_has_the_mu_of_its_end(plan: hs.Mechanism, epsilon: float
 
 def test_what_has_no_rho_or_mu_is_refused_with_the_reason() -> None:
     for target in (GDP, ZCDP):
-        with pytest.raises(hs.IncompatibleError, match="without noise everything"):
+        with pytest.raises(hs.errors.IncompatibleError, match="without noise everything"):
             convert(hs.PoissonSubsampled(hs.Gaussian(0.0), 0.5), target)
-    with pytest.raises(hs.IncompatibleError, match="no rho is known"):
-        convert(hs.Skellam(10.0), ZCDP)
-    with pytest.raises(hs.IncompatibleError, match="no mu is known"):
+    with pytest.raises(hs.errors.IncompatibleError, match="no rho is known"):
+        convert(hs.mechanisms.Skellam(10.0), ZCDP)
+    with pytest.raises(hs.errors.IncompatibleError, match="no mu is known"):
         convert(hs.DiscreteGaussian(2.0), GDP)

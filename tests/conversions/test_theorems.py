@@ -46,7 +46,9 @@ def test_the_printed_values_come_out(case: tuple[Callable[[], float], str]) -> N
 
 @pytest.mark.parametrize("given", [{}, {"epsilon": 1.0, "delta": 0.1}])
 def test_a_theorem_of_two_numbers_says_that_it_takes_one_of_them(given: dict[str, float]) -> None:
-    with pytest.raises(hs.ParameterError, match=r"^exactly one of epsilon and delta must be given"):
+    with pytest.raises(
+        hs.errors.ParameterError, match=r"^exactly one of epsilon and delta must be given"
+    ):
         t.balle_wang(1.0, **given)
 
 
@@ -218,15 +220,15 @@ def test_the_worst_approximate_release_meets_the_formula() -> None:
 
 @pytest.mark.parametrize("theorem", [t.mironov, t.canonne_kamath_steinke, t.asoodeh])
 def test_wrong_parameters_are_named(theorem: Callable[..., float]) -> None:
-    with pytest.raises(hs.ParameterError, match="order must be"):
+    with pytest.raises(hs.errors.ParameterError, match="order must be"):
         theorem(1.0, 1.0, epsilon=1)
-    with pytest.raises(hs.ParameterError, match="divergence must be"):
+    with pytest.raises(hs.errors.ParameterError, match="divergence must be"):
         theorem(2.0, math.inf, epsilon=1)
-    with pytest.raises(hs.ParameterError, match="delta must be"):
+    with pytest.raises(hs.errors.ParameterError, match="delta must be"):
         theorem(2.0, 1.0, delta=0)
-    with pytest.raises(hs.ParameterError, match="exactly one of epsilon and delta"):
+    with pytest.raises(hs.errors.ParameterError, match="exactly one of epsilon and delta"):
         theorem(2.0, 1.0)
-    with pytest.raises(hs.ParameterError, match="exactly one of epsilon and delta"):
+    with pytest.raises(hs.errors.ParameterError, match="exactly one of epsilon and delta"):
         theorem(2.0, 1.0, epsilon=1, delta=0.1)
 
 

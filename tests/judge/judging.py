@@ -89,7 +89,7 @@ def ask(one: Question, seconds: float) -> Outcome:
         with limited(4 * seconds):
             one.judge(verdict, answer)
     except hs.HockeystickError as error:
-        if isinstance(error, hs.ParameterError) and error.name in _ENDS:
+        if isinstance(error, hs.errors.ParameterError) and error.name in _ENDS:
             verdict.faults.append(f"an answer that is none: {error}")
         refusal = f"{type(error).__name__}: {_reason(error)}"
     except TooLong:

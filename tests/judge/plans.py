@@ -252,12 +252,12 @@ def function(spec: Spec) -> str:
     """The call that makes a trade-off function."""
     if spec.kind == "FDP of lists":
         p, q = spec.values
-        return f"hs.discrete_tradeoff({list(p)}, {list(q)})"
+        return f"hs.tradeoffs.discrete_tradeoff({list(p)}, {list(q)})"
     if spec.kind == "FDP of deltas":
-        return f"hs.tradeoff_of_deltas({list(spec.values[0])})"
+        return f"hs.tradeoffs.tradeoff_of_deltas({list(spec.values[0])})"
     weight, mu = spec.values
-    rest = f", ({1.0 - weight!r}, hs.IDENTITY)" if weight < 1.0 else ""
-    return f"hs.mixture([({weight!r}, hs.GaussianTradeOff({mu!r})){rest}])"
+    rest = f", ({1.0 - weight!r}, hs.tradeoffs.IDENTITY)" if weight < 1.0 else ""
+    return f"hs.tradeoffs.mixture([({weight!r}, hs.tradeoffs.GaussianTradeOff({mu!r})){rest}])"
 
 
 def _plain(spec: Spec) -> str:
@@ -282,13 +282,15 @@ def _shuffle(spec: Spec) -> str:
 
 def _reports(spec: Spec) -> str:
     epsilon, categories, users = spec.values
-    return f"hs.ShuffledReports(hs.RandomizedResponse({epsilon!r}, {categories}), {users})"
+    return (
+        f"hs.mechanisms.ShuffledReports(hs.RandomizedResponse({epsilon!r}, {categories}), {users})"
+    )
 
 
 def _stopping(spec: Spec) -> str:
     name, *numbers = spec.values
-    law = f"hs.tuning.{name}({', '.join(map(repr, numbers))})"
-    return f"hs.RandomStopping({code(spec.parts[0])}, {law})"
+    law = f"hs.mechanisms.tuning.{name}({', '.join(map(repr, numbers))})"
+    return f"hs.mechanisms.RandomStopping({code(spec.parts[0])}, {law})"
 
 
 def _parallel(spec: Spec) -> str:

@@ -200,7 +200,9 @@ def ask_filter(draw: random.Random, spec: Spec) -> Question:
     runs = draw.choice((1, 1, 2, 5))
     whole = Spec("Repeated", (runs,), (spec,), spec.adjacency)
     budget = draw.choice(BUDGETS)
-    line = f"f = hs.Filter({budget}); f.step({code(spec)}, count={runs}); answer = f.spent"
+    line = (
+        f"f = hs.calibration.Filter({budget}); f.step({code(spec)}, count={runs}); answer = f.spent"
+    )
     question = _ask(whole, "Filter", "", verdicts.notion)
     return Question(name_of(spec), "Filter", line, question.judge)
 
@@ -213,7 +215,7 @@ def ask_odometer(draw: random.Random, spec: Spec) -> Question:
     def judge(verdict: Verdict, what: Known, answer: Any) -> None:
         verdict.never_below(at, what.lower(float(answer)), f"odometer at {answer!r}")
 
-    line = f"hs.Odometer({at!r}).step({code(spec)}, count={runs})"
+    line = f"hs.calibration.Odometer({at!r}).step({code(spec)}, count={runs})"
     return _ask(whole, "Odometer", line, judge)
 
 
@@ -332,7 +334,7 @@ def ask_notion_parallel(draw: random.Random, spec: Spec) -> Question:
     whole = (
         Spec("Composed", (), parts) if way == "replace-one" else Spec("Parallel", ("group",), parts)
     )
-    line = f"hs.parallel([{', '.join(code(part) for part in parts)}], {way!r})"
+    line = f"hs.notions.parallel([{', '.join(code(part) for part in parts)}], {way!r})"
     return _ask(whole, "parallel", line, verdicts.notion)
 
 

@@ -81,7 +81,7 @@ BUDGETS: Final[tuple[tuple[Notion, dict[str, Any]], ...]] = (
 def test_no_attack_exceeds_what_a_filter_has_charged(
     budget: Notion, options: dict[str, Any], adjacency: str, rate: float
 ) -> None:
-    spending = hs.Filter(budget, **options)
+    spending = hs.calibration.Filter(budget, **options)
     for _ in range(STEPS):
         spending.step(sampled(rate, adjacency))
     holds(spending.spent, Attack(NOISE, rate, adjacency), STEPS)
@@ -97,7 +97,7 @@ def test_no_attack_exceeds_what_a_filter_has_charged(
 def test_no_attack_exceeds_the_budget_of_a_filter_that_is_full(
     budget: Notion, adjacency: str, rate: float
 ) -> None:
-    spending, step = hs.Filter(budget), sampled(rate, adjacency, 4.0)
+    spending, step = hs.calibration.Filter(budget), sampled(rate, adjacency, 4.0)
     while len(spending) < 200 and spending.fits(step):
         spending.step(step)
     assert len(spending) > 0
@@ -107,7 +107,7 @@ def test_no_attack_exceeds_the_budget_of_a_filter_that_is_full(
 @each_rate
 @each_adjacency
 def test_no_attack_exceeds_an_odometer(adjacency: str, rate: float) -> None:
-    odometer, attack = hs.Odometer(1e-4), Attack(NOISE, rate, adjacency)
+    odometer, attack = hs.calibration.Odometer(1e-4), Attack(NOISE, rate, adjacency)
     for steps in range(1, STEPS + 1):
         assert attack.delta(odometer.step(sampled(rate, adjacency)), steps) <= 1e-4
 
@@ -119,7 +119,7 @@ def test_no_attack_exceeds_what_plans_as_people_say_them_are_converted_to(
 ) -> None:
     plans = {
         "DP-SGD": hs.DPSGD(noise_multiplier=NOISE, rate=rate, steps=STEPS, adjacency=adjacency),
-        "Fed-SDP": hs.FedSDP(
+        "Fed-SDP": hs.federated.FedSDP(
             noise_multiplier=NOISE,
             total_clients=100,
             clients_per_round=round(100 * rate),
@@ -127,7 +127,7 @@ def test_no_attack_exceeds_what_plans_as_people_say_them_are_converted_to(
             sampling="poisson",
             adjacency=adjacency,
         ),
-        "Fed-CDP": hs.FedCDP(
+        "Fed-CDP": hs.federated.FedCDP(
             noise_multiplier=NOISE,
             total_clients=100,
             clients_per_round=round(100 * rate),
@@ -151,8 +151,8 @@ def test_no_attack_exceeds_the_budget_that_noise_was_solved_for(
     budget: Any, adjacency: str, rate: float
 ) -> None:
     step = sampled(rate, adjacency)
-    shared = hs.share_budget(budget, [step] * STEPS).releases[0]
-    searched = hs.grid_search(budget, step, STEPS).releases[0]
+    shared = hs.calibration.share_budget(budget, [step] * STEPS).releases[0]
+    searched = hs.calibration.grid_search(budget, step, STEPS).releases[0]
     solved = hs.calibrate(step, "noise_multiplier", budget).plan
     for plan, steps in ((shared, STEPS), (searched, STEPS), (solved, 1)):
         assert isinstance(plan, hs.PoissonSubsampled)
@@ -162,7 +162,7 @@ def test_no_attack_exceeds_the_budget_that_noise_was_solved_for(
 
 @pytest.mark.parametrize("budget", [GDP(1.5), ZCDP(1.0), ApproxDP(2.0, 1e-4)], ids=str)
 def test_no_attack_exceeds_a_budget_that_was_split(budget: Any) -> None:
-    split = hs.split_budget(budget, parts=STEPS)
+    split = hs.calibration.split_budget(budget, parts=STEPS)
     (release,) = set(split.releases)
     assert isinstance(release, hs.Gaussian)
     holds(budget, Attack(release.noise_multiplier, 1.0, "add-remove"), STEPS)
@@ -175,12 +175,12 @@ def test_the_worked_examples_of_opposite_records() -> None:
     assert hs.delta(hs.convert(step, GDP), 2.0).upper >= 0.21274
     assert hs.convert(step, ZCDP).rho >= 1.366
     sure = sampled(1.0, "replace-one", 1.0)
-    assert not hs.Filter(RenyiDP({2.0: 1.0})).fits(sure)
+    assert not hs.calibration.Filter(RenyiDP({2.0: 1.0})).fits(sure)
     assert dict(hs.convert(sure, RenyiDP, orders=2.0).divergences)[2.0] == pytest.approx(4.0)
-    spending = hs.Filter(ApproxDP(4.0, 1e-5))
-    with pytest.raises(hs.BudgetExhausted):
+    spending = hs.calibration.Filter(ApproxDP(4.0, 1e-5))
+    with pytest.raises(hs.errors.BudgetExhausted):
         spending.step(sampled(0.9, "replace-one", 4.0), count=11)
     assert Attack(4.0, 0.9, "replace-one").delta(4.0, 11) > 0.0094
-    with pytest.raises(hs.IncompatibleError):
+    with pytest.raises(hs.errors.IncompatibleError):
         hs.convert(step, PureDP)
     assert math.isinf(hs.epsilon(step, 0.0).upper)

@@ -52,7 +52,7 @@ def plans(most: int) -> Iterator[hs.DPSGD]:
                             clipping=clipping,
                             adjacency=adjacency,
                         )
-                    except hs.IncompatibleError:
+                    except hs.errors.IncompatibleError:
                         continue
 
 
@@ -310,21 +310,21 @@ GUARANTEES: Final = (
     hs.ZCDP(0.5),
     hs.TCDP(0.5, 4.0),
     hs.RenyiDP({4.0: 0.5}),
-    hs.FDP(hs.tradeoff_of_deltas([(1.0, 0.1)])),
-    hs.FDP(hs.discrete_tradeoff([0.5, 0.5, 0.0], [0.0, 0.5, 0.5])),
+    hs.FDP(hs.tradeoffs.tradeoff_of_deltas([(1.0, 0.1)])),
+    hs.FDP(hs.tradeoffs.discrete_tradeoff([0.5, 0.5, 0.0], [0.0, 0.5, 0.5])),
 )
 
 
 @pytest.mark.parametrize("size", [1, 4])
 @pytest.mark.parametrize("guarantee", GUARANTEES, ids=str)
 def test_a_zeroed_example_may_cost_all_that_a_guarantee_allows(
-    guarantee: hs.Notion, size: int
+    guarantee: hs.notions.Notion, size: int
 ) -> None:
     replaced = hs.FixedSizeSubsampled(guarantee, size, 4, "replace-one")
     zeroed = hs.FixedSizeSubsampled(guarantee, size, 4, "zero-out")
     for epsilon in EPSILONS:
         try:
             upper = hs.delta(zeroed, epsilon).upper
-        except hs.UnsupportedError:
+        except hs.errors.UnsupportedError:
             continue
         assert upper >= hs.delta(replaced, epsilon).lower

@@ -56,8 +56,8 @@ def everyone(local: float, categories: int, users: int) -> Iterator[tuple[list[L
 def test_the_ends_hold_for_all_data_where_all_run_one_randomizer(
     local: float, categories: int, users: int
 ) -> None:
-    concrete = hs.ShuffledReports(hs.RandomizedResponse(local, categories), users)
-    anything = hs.ShuffledReports(hs.PureDP(local), users)
+    concrete = hs.mechanisms.ShuffledReports(hs.RandomizedResponse(local, categories), users)
+    anything = hs.mechanisms.ShuffledReports(hs.PureDP(local), users)
     for epsilon in EPSILONS:
         worst = max(divergence(*pair, epsilon) for pair in everyone(local, categories, users))
         answer, most = hs.delta(concrete, epsilon), hs.delta(anything, epsilon)
@@ -75,7 +75,7 @@ def constants(users: int) -> list[Law]:
 
 @pytest.mark.parametrize("users", [3, 4, 5])
 def test_randomizers_that_differ_are_not_covered_and_the_assumptions_say_so(users: int) -> None:
-    plan = hs.ShuffledReports(hs.RandomizedResponse(1.0, 2), users)
+    plan = hs.mechanisms.ShuffledReports(hs.RandomizedResponse(1.0, 2), users)
     bare = [0.0] * (users - 1)
     one, other = ([*response(1.0, 2, datum), *bare] for datum in (0, 1))
     for epsilon in (0.2, 0.5):
@@ -87,6 +87,6 @@ def test_randomizers_that_differ_are_not_covered_and_the_assumptions_say_so(user
 
 
 def test_among_a_hundred_constants_a_bit_is_seen_as_it_is() -> None:
-    plan = hs.ShuffledReports(hs.RandomizedResponse(1.0, 2), 100)
+    plan = hs.mechanisms.ShuffledReports(hs.RandomizedResponse(1.0, 2), 100)
     assert hs.delta(hs.RandomizedResponse(1.0, 2), 0.5).upper == pytest.approx(0.28765, abs=1e-5)
     assert hs.delta(plan, 0.5).upper < 2e-6

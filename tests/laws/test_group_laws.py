@@ -30,31 +30,31 @@ PLANS: dict[str, hs.Mechanism] = {
     "Gaussian": hs.Gaussian(5.0),
     "Laplace": hs.Laplace(2.0),
     "Laplace function": FDP(LaplaceTradeOff(2.0)),
-    "multivariate Laplace": hs.MultivariateLaplace(2.0, dimension=3),
+    "multivariate Laplace": hs.mechanisms.MultivariateLaplace(2.0, dimension=3),
     "discrete Laplace": hs.DiscreteLaplace(2.0, sensitivity=3),
     "discrete Gaussian": hs.DiscreteGaussian(2.0),
-    "Skellam": hs.Skellam(10.0),
-    "sinh-normal": hs.SinhNormal(rho=0.125, width=20.0),
+    "Skellam": hs.mechanisms.Skellam(10.0),
+    "sinh-normal": hs.mechanisms.SinhNormal(rho=0.125, width=20.0),
     "concentrated": ZCDP(0.125),
     "truncated": TCDP(0.125, 50.0),
     "Renyi": RenyiDP({2.0: 0.25, 8.0: 1.0, 32.0: 4.0}),
     "pure": PureDP(0.9),
     "approximate": ApproxDP(0.8, 1e-13),
     "response": hs.RandomizedResponse(1.0, categories=10),
-    "bits": hs.UnaryEncoding(1.0),
+    "bits": hs.mechanisms.UnaryEncoding(1.0),
     "two discrete": hs.DiscreteLaplace(2.0) @ hs.RandomizedResponse(1.0),
-    "random sensitivity": hs.GaussianMixture(2.0, (0.0, 1.0, 2.0), (0.9, 0.07, 0.03)),
+    "random sensitivity": hs.mechanisms.GaussianMixture(2.0, (0.0, 1.0, 2.0), (0.9, 0.07, 0.03)),
     "sampled Gaussian": hs.PoissonSubsampled(hs.Gaussian(2.0), 0.1),
     "sampled Laplace": hs.PoissonSubsampled(hs.Laplace(1.0), 0.1, "zero-out"),
     "sampled discrete Gaussian": hs.PoissonSubsampled(hs.DiscreteGaussian(2.0), 0.1),
     "training": hs.DPSGD(noise_multiplier=2.0, rate=0.03, steps=20, adjacency="zero-out"),
     "shuffled": hs.Shuffled(hs.Gaussian(4.0), 4, "replace-one"),
-    "permute and flip": hs.PermuteAndFlip(1.0),
-    "sparse vector": hs.SparseVector(2.0, 4.0),
+    "permute and flip": hs.mechanisms.PermuteAndFlip(1.0),
+    "sparse vector": hs.mechanisms.SparseVector(2.0, 4.0),
     "few, fixed": hs.FixedSizeSubsampled(hs.Gaussian(0.3), 1, 3, "zero-out"),
-    "revealed, often": hs.RevealedSample(hs.Gaussian(5.0), rate=0.01) ** 200,
+    "revealed, often": hs.mechanisms.RevealedSample(hs.Gaussian(5.0), rate=0.01) ** 200,
     "Laplace, thrice": hs.Laplace(2.0) ** 3,
-    "revealed FedSDP": hs.FedSDP(
+    "revealed FedSDP": hs.federated.FedSDP(
         noise_multiplier=2.0,
         total_clients=100,
         clients_per_round=3,
@@ -65,7 +65,7 @@ PLANS: dict[str, hs.Mechanism] = {
 }
 
 
-def check_ends(f: hs.TradeOff) -> None:
+def check_ends(f: hs.tradeoffs.TradeOff) -> None:
     """Both ends are rates, in order, and fall; so are those of the power."""
     lower, upper = f.bounds(RATES)
     assert (lower >= 0.0).all()
@@ -173,12 +173,14 @@ ATTACKS = {
     "GDP": Attack(GDP(0.5), 3, lambda: shifted_normal(2.0, 3.0), True),
     "zCDP": Attack(ZCDP(0.125), 3, lambda: shifted_normal(2.0, 3.0)),
     "sinh-normal": Attack(
-        hs.SinhNormal(0.1, 8.0), 3, lambda: shifted_sinh_normal(0.1, 8.0, 3.0), True
+        hs.mechanisms.SinhNormal(0.1, 8.0), 3, lambda: shifted_sinh_normal(0.1, 8.0, 3.0), True
     ),
     "discrete Laplace": Attack(hs.DiscreteLaplace(2.0), 3, lambda: discrete(2.0, 3), True),
     "two Gaussians": Attack(hs.Gaussian(2.0) ** 4, 2, lambda: shifted_normal(1.0, 2.0), True),
     "one of two": Attack(hs.Gaussian(2.0) @ hs.Laplace(2.0), 2, lambda: shifted_laplace(2.0, 2.0)),
-    "tree": Attack(hs.TreeAggregation(2.0, leaves=1), 2, lambda: shifted_normal(2.0, 2.0), True),
+    "tree": Attack(
+        hs.mechanisms.TreeAggregation(2.0, leaves=1), 2, lambda: shifted_normal(2.0, 2.0), True
+    ),
     "response": Attack(hs.RandomizedResponse(1.0), 2, lambda: response(1.0), True),
     "responses": Attack(hs.RandomizedResponse(1.0), 4, lambda: response(1.0), True),
     "two come": Attack(
@@ -250,11 +252,14 @@ def test_thrice_laplace_at_twice_the_distance_is_accounted_as_such() -> None:
 
 
 def test_multivariate_laplace_noise_in_a_group_has_its_largest_loss() -> None:
-    assert hs.tradeoff(hs.MultivariateLaplace(1.0, 3) ** 4).group(2).epsilon(1e-3).upper <= 8.0
+    assert (
+        hs.tradeoff(hs.mechanisms.MultivariateLaplace(1.0, 3) ** 4).group(2).epsilon(1e-3).upper
+        <= 8.0
+    )
 
 
 def test_a_lower_end_below_nothing_is_no_complement() -> None:
-    f = hs.tradeoff(hs.RevealedSample(hs.Gaussian(5.0), rate=0.01) ** 200).group(2)
+    f = hs.tradeoff(hs.mechanisms.RevealedSample(hs.Gaussian(5.0), rate=0.01) ** 200).group(2)
     lower, upper = f.bounds(1e-3)
     assert lower <= upper
     found = f.delta(1.0)
@@ -279,10 +284,10 @@ def test_groups_of_what_has_no_noise_and_of_what_releases_nothing() -> None:
 
 @pytest.mark.parametrize("runs", [1, 3])
 def test_groups_of_capped_batches_are_refused(runs: int) -> None:
-    capped = hs.TruncatedPoissonSubsampled(hs.Gaussian(2.0), 0.5, cap=3, examples=10)
+    capped = hs.mechanisms.TruncatedPoissonSubsampled(hs.Gaussian(2.0), 0.5, cap=3, examples=10)
     plan = hs.DPSGD(noise_multiplier=2.0, examples=10, rate=0.5, steps=runs, batch_cap=3)
     for one in (capped**runs, capped @ hs.Laplace(1.0), plan):
         f = hs.tradeoff(one)
         assert f.group(1) is f
-        with pytest.raises(hs.IncompatibleError, match="exactly 10 examples and one less"):
+        with pytest.raises(hs.errors.IncompatibleError, match="exactly 10 examples and one less"):
             f.group(2)

@@ -68,11 +68,11 @@ def _nested() -> Iterator[hs.Mechanism]:
             yield one**3 @ hs.Gaussian(2.0)
             yield hs.Parallel((one, hs.Gaussian(2.5)))
             yield hs.Parallel((one**2, hs.Gaussian(2.5))) ** 2 @ hs.PureDP(0.3)
-            yield hs.RevealedSample(one, 0.5)
-            yield hs.RevealedRound(one**2 @ one, 0.6)
+            yield hs.mechanisms.RevealedSample(one, 0.5)
+            yield hs.federated.RevealedRound(one**2 @ one, 0.6)
             yield hs.FDP(hs.tradeoff(one**2))
             yield hs.DPSGD(noise_multiplier=1.5, rate=rate, steps=2, adjacency=adjacency)
-            yield hs.FedSDP(
+            yield hs.federated.FedSDP(
                 noise_multiplier=1.5,
                 total_clients=10,
                 clients_per_round=max(round(10 * rate), 1),
@@ -80,7 +80,7 @@ def _nested() -> Iterator[hs.Mechanism]:
                 sampling="poisson",
                 adjacency=adjacency,
             )
-            yield hs.FedCDP(
+            yield hs.federated.FedCDP(
                 noise_multiplier=1.5,
                 total_clients=10,
                 clients_per_round=max(round(10 * rate), 1),
@@ -94,10 +94,10 @@ def _nested() -> Iterator[hs.Mechanism]:
     for mechanism in (hs.Laplace(1.0), hs.DiscreteGaussian(2.0), hs.RandomizedResponse(1.0)):
         for rate in RATES:
             yield hs.PoissonSubsampled(mechanism, rate, "zero-out") ** 2 @ hs.Exponential(0.5)
-            yield hs.RevealedSample(mechanism, rate)
-    yield hs.RandomStopping(
+            yield hs.mechanisms.RevealedSample(mechanism, rate)
+    yield hs.mechanisms.RandomStopping(
         hs.PoissonSubsampled(hs.Gaussian(4.0), 1.0, "replace-one"),
-        hs.tuning.TruncatedNegativeBinomial(1.0, 0.2),
+        hs.mechanisms.tuning.TruncatedNegativeBinomial(1.0, 0.2),
     )
 
 
@@ -152,17 +152,19 @@ def numbers(guarantee: Notion) -> tuple[float, ...]:
 
 def _guarantees(plan: hs.Mechanism) -> Iterator[Notion]:
     """What the plan is converted to, and what is charged for it."""
-    refused = (hs.IncompatibleError, hs.UnsupportedError)
+    refused = (hs.errors.IncompatibleError, hs.errors.UnsupportedError)
     for target, given in TARGETS.items():
         with suppress(*refused):
             yield hs.convert(plan, target, **given)
     for budget, options in BUDGETS:
-        spending = hs.Filter(budget, **options)
+        spending = hs.calibration.Filter(budget, **options)
         # Without slack nothing but the largest loss pays, which there may not be.
-        with suppress(*refused, *((hs.BudgetExhausted,) if options.get("slack") == 0.0 else ())):
+        with suppress(
+            *refused, *((hs.errors.BudgetExhausted,) if options.get("slack") == 0.0 else ())
+        ):
             spending.step(plan)
             yield spending.spent
-    odometer = hs.Odometer(DELTA)
+    odometer = hs.calibration.Odometer(DELTA)
     with suppress(*refused):
         yield ApproxDP(odometer.step(plan), DELTA)
 
@@ -181,7 +183,7 @@ def test_every_mechanism_notion_and_adjacency_is_asked() -> None:
     assert set(TARGETS) == set(NOTIONS)
     kinds = {type(plan).__name__ for plan in PLANS}
     assert kinds >= set(MECHANISMS) | set(NOTIONS)
-    for kind in (hs.PoissonSubsampled, hs.DPSGD, hs.FedSDP, hs.FedCDP):
+    for kind in (hs.PoissonSubsampled, hs.DPSGD, hs.federated.FedSDP, hs.federated.FedCDP):
         shown = {plan.adjacency for plan in PLANS if isinstance(plan, kind)}
         assert shown == set(hs.Adjacency), kind
 
@@ -205,10 +207,10 @@ def test_what_the_accountants_know_of_rho_is_known_to_the_conversion_and_the_fil
     """No false refusal: where accountant "zcdp" has an answer, TCDP up to order 1.5 has one."""
     try:
         hs.delta(plan, 1.0, accountant="zcdp")
-    except hs.UnsupportedError:
+    except hs.errors.UnsupportedError:
         return
     if hs.delta(plan, math.inf).upper == 0.0:
         found = hs.convert(plan, TCDP, omega=1.05)
         assert found.rho < math.inf
-        spending = hs.Filter(TCDP(1e9, 1.05))
+        spending = hs.calibration.Filter(TCDP(1e9, 1.05))
         spending.step(plan)

@@ -26,7 +26,9 @@ from hockeystick.privacy_loss.core.composition import EMPTY
 from hockeystick.tradeoffs.functions.laplace import LaplaceTradeOff
 
 STEP: Final = hs.PoissonSubsampled(hs.Gaussian(1.1), rate=0.02)
-LOCAL: Final = hs.LocalTraining(examples=100, batch_size=20, noise_multiplier=8.0, local_steps=10)
+LOCAL: Final = hs.federated.LocalTraining(
+    examples=100, batch_size=20, noise_multiplier=8.0, local_steps=10
+)
 TRAINING: Final = hs.DPSGD(noise_multiplier=2.0, rate=0.03, steps=400)
 RECORDS: Final[Mapping[str, Any]] = {
     "total_clients": 100,
@@ -49,60 +51,64 @@ GAUSSIANS: Final[tuple[hs.Mechanism, ...]] = (
 )
 DESCRIBED: Final[tuple[hs.Mechanism, ...]] = (
     *GAUSSIANS,
-    hs.AboveThreshold(
+    hs.mechanisms.AboveThreshold(
         4.0, 8.0, threshold_noise="gaussian", query_noise="gaussian", queries=50, monotone=True
     ),
-    hs.BatchClipped(hs.PoissonSubsampled(hs.Gaussian(4.0), 0.05, "zero-out"), 20),
+    hs.mechanisms.BatchClipped(hs.PoissonSubsampled(hs.Gaussian(4.0), 0.05, "zero-out"), 20),
     hs.DiscreteGaussian(4.0, sensitivity=2),
     hs.DiscreteLaplace(2.0, sensitivity=3),
     hs.Exponential(1.6),
-    hs.FedAlphaCDP(
+    hs.federated.FedAlphaCDP(
         noise_multiplier=2.0,
         **RECORDS,
         sampling="poisson",
         schedule=hs.schedules.Staircase(end=0.8, stairs=2),
     ),
-    hs.FedCDP(noise_multiplier=3.0, **RECORDS, sampling="two-stage-poisson"),
-    hs.FedSDP(
+    hs.federated.FedCDP(noise_multiplier=3.0, **RECORDS, sampling="two-stage-poisson"),
+    hs.federated.FedSDP(
         noise_multiplier=2.0,
         total_clients=1000,
         clients_per_round=20,
         rounds=50,
         sampling="poisson",
     ),
-    hs.FederatedClustering(3.0, dimension=10, radius=1.0, rounds=10),
+    hs.federated.FederatedClustering(3.0, dimension=10, radius=1.0, rounds=10),
     hs.FixedSizeSubsampled(hs.Gaussian(3.0), 20, 100),
-    hs.GOPA(4.0, 3.0, hs.Graph.path(6), colluders=[2]),
-    hs.GaussianSequence((2.0, 1.5, 1.2), rate=0.05),
-    hs.GaussianMixture(1.5, (0.0, 1.0, 2.0), (0.9, 0.08, 0.02)),
-    hs.JointGaussian((8.0, 6.0)),
+    hs.mechanisms.GOPA(4.0, 3.0, hs.mechanisms.Graph.path(6), colluders=[2]),
+    hs.mechanisms.GaussianSequence((2.0, 1.5, 1.2), rate=0.05),
+    hs.mechanisms.GaussianMixture(1.5, (0.0, 1.0, 2.0), (0.9, 0.08, 0.02)),
+    hs.mechanisms.JointGaussian((8.0, 6.0)),
     hs.Laplace(0.6),
     LOCAL,
-    hs.MatrixFactorization(8.0, hs.Encoder.square_root(100, participations=2, separation=50)),
+    hs.mechanisms.MatrixFactorization(
+        8.0, hs.mechanisms.Encoder.square_root(100, participations=2, separation=50)
+    ),
     hs.Parallel((STEP, hs.PoissonSubsampled(hs.Gaussian(1.6), 0.06)), split="client"),
-    hs.MultivariateLaplace(0.4, dimension=10),
-    hs.NoisyIterations(9.0, 40, 10, step_size=0.1, smoothness=1.0),
-    hs.PermuteAndFlip(1.5),
-    hs.PriFedSync(clients=LOCAL, rounds=10, client_rate=0.5),
-    hs.PrivateCovariance(3.0, columns=10, adjacency="replace-one"),
-    hs.RAPPOR(0.45, hashes=5),
-    hs.RandomAllocation(hs.Gaussian(2.0), steps=40, participations=10),
-    hs.RandomStopping(hs.Gaussian(6.0), hs.tuning.TruncatedNegativeBinomial(1.0, 0.2)),
-    hs.RandomStopping(hs.Gaussian(9.0), hs.tuning.Poisson(4.0)),
+    hs.mechanisms.MultivariateLaplace(0.4, dimension=10),
+    hs.mechanisms.NoisyIterations(9.0, 40, 10, step_size=0.1, smoothness=1.0),
+    hs.mechanisms.PermuteAndFlip(1.5),
+    hs.federated.PriFedSync(clients=LOCAL, rounds=10, client_rate=0.5),
+    hs.mechanisms.PrivateCovariance(3.0, columns=10, adjacency="replace-one"),
+    hs.mechanisms.RAPPOR(0.45, hashes=5),
+    hs.mechanisms.RandomAllocation(hs.Gaussian(2.0), steps=40, participations=10),
+    hs.mechanisms.RandomStopping(
+        hs.Gaussian(6.0), hs.mechanisms.tuning.TruncatedNegativeBinomial(1.0, 0.2)
+    ),
+    hs.mechanisms.RandomStopping(hs.Gaussian(9.0), hs.mechanisms.tuning.Poisson(4.0)),
     hs.RandomizedResponse(1.6, categories=5),
-    hs.ReportNoisyMax(1.5, "laplace"),
-    hs.RevealedRound(STEP**10, 0.4),
-    hs.RevealedSample(hs.Gaussian(2.0), 0.4),
+    hs.mechanisms.ReportNoisyMax(1.5, "laplace"),
+    hs.federated.RevealedRound(STEP**10, 0.4),
+    hs.mechanisms.RevealedSample(hs.Gaussian(2.0), 0.4),
     hs.Shuffled(hs.Gaussian(4.0), steps=10),
-    hs.ShuffledReports(hs.RandomizedResponse(2.0, categories=3), users=500),
-    hs.SinhNormal(0.1, 40.0),
-    hs.Skellam(9.0),
-    hs.SparseVector(40.0, 80.0, positives=30, queries=50),
-    hs.TokenWalk(3.0, 40, "ring", distance=10, step_size=0.1, smoothness=1.0),
-    hs.TreeAggregation(20.0, leaves=100),
-    hs.TruncatedPoissonSubsampled(hs.Gaussian(3.0), 0.2, 30, 100),
-    hs.UnaryEncoding(1.6),
-    hs.WithReplacementSubsampled(hs.Gaussian(4.0), 3, 15),
+    hs.mechanisms.ShuffledReports(hs.RandomizedResponse(2.0, categories=3), users=500),
+    hs.mechanisms.SinhNormal(0.1, 40.0),
+    hs.mechanisms.Skellam(9.0),
+    hs.mechanisms.SparseVector(40.0, 80.0, positives=30, queries=50),
+    hs.mechanisms.TokenWalk(3.0, 40, "ring", distance=10, step_size=0.1, smoothness=1.0),
+    hs.mechanisms.TreeAggregation(20.0, leaves=100),
+    hs.mechanisms.TruncatedPoissonSubsampled(hs.Gaussian(3.0), 0.2, 30, 100),
+    hs.mechanisms.UnaryEncoding(1.6),
+    hs.mechanisms.WithReplacementSubsampled(hs.Gaussian(4.0), 3, 15),
 )
 GUARANTEED: Final[tuple[hs.Mechanism, ...]] = (
     PureDP(0.9),
@@ -160,11 +166,11 @@ DIRECTIONS: Final = {
 # Where it goes the other way: more steps to hide in, more examples to fill a batch, more parameters
 # that share one length of noise.
 OPPOSITE: Final = {
-    (hs.FederatedClustering, "dimension"),
-    (hs.NoisyIterations, "steps"),
-    (hs.RandomAllocation, "steps"),
+    (hs.federated.FederatedClustering, "dimension"),
+    (hs.mechanisms.NoisyIterations, "steps"),
+    (hs.mechanisms.RandomAllocation, "steps"),
     (hs.Shuffled, "steps"),
-    (hs.TruncatedPoissonSubsampled, "examples"),
+    (hs.mechanisms.TruncatedPoissonSubsampled, "examples"),
 }
 NO_MECHANISM: Final = {"digits", "tolerance"}
 # Parameters of guarantees whose domains the notions themselves declare.
@@ -206,7 +212,7 @@ COMPOSITIONS: Final[tuple[hs.Mechanism, ...]] = (
     hs.Laplace(2.0) ** 5 @ hs.RandomizedResponse(0.6),
     hs.Gaussian(5.0) @ ZCDP(0.05),
     ApproxDP(0.1, 1e-15) ** 20 @ PureDP(0.2) @ ApproxDP(0.0, 1e-14),
-    hs.RevealedSample(hs.Gaussian(2.0), 0.4) @ hs.Gaussian(4.0) ** 3,
+    hs.mechanisms.RevealedSample(hs.Gaussian(2.0), 0.4) @ hs.Gaussian(4.0) ** 3,
     hs.Parallel((STEP**50, TRAINING), split="client") @ hs.Gaussian(6.0),
 )
 
@@ -226,7 +232,7 @@ def answer(
     question = hs.epsilon if quantity == "epsilon" else hs.delta
     try:
         return question(plan, value, accountant=accountant)
-    except hs.UnsupportedError:
+    except hs.errors.UnsupportedError:
         return None
 
 

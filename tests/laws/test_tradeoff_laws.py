@@ -33,7 +33,7 @@ def vectors(size: int) -> st.SearchStrategy[Any]:
 
 families = st.one_of(
     st.just(IDENTITY),
-    distances.map(hs.GaussianTradeOff),
+    distances.map(hs.tradeoffs.GaussianTradeOff),
     distances.map(lambda mu: LaplaceTradeOff(1.0 / mu)),
     st.builds(SampledGaussianTradeOff, distances, rates),
     st.builds(ApproxTradeOff, distances, st.floats(0.0, 0.5)),
@@ -41,7 +41,7 @@ families = st.one_of(
     st.builds(lambda mu, p: GroupTradeOff(SampledGaussianTradeOff(mu, p), 2), distances, rates),
 )
 smooth = st.one_of(
-    distances.map(hs.GaussianTradeOff),
+    distances.map(hs.tradeoffs.GaussianTradeOff),
     distances.map(lambda mu: LaplaceTradeOff(1.0 / mu)),
     st.builds(SampledGaussianTradeOff, distances, rates),
 )
@@ -60,7 +60,7 @@ def ends(profile: Any, epsilon: Any = EPSILONS) -> tuple[Any, Any]:
 
 @laws
 @given(families)
-def test_it_is_convex_falling_and_below_the_diagonal(f: hs.TradeOff) -> None:
+def test_it_is_convex_falling_and_below_the_diagonal(f: hs.tradeoffs.TradeOff) -> None:
     lower, upper = f.bounds(RATES)
     assert (0.0 <= lower).all()
     assert (lower <= upper).all()
@@ -76,7 +76,7 @@ def test_it_is_convex_falling_and_below_the_diagonal(f: hs.TradeOff) -> None:
 
 @laws
 @given(families)
-def test_the_inverse_of_the_inverse_is_the_function(f: hs.TradeOff) -> None:
+def test_the_inverse_of_the_inverse_is_the_function(f: hs.tradeoffs.TradeOff) -> None:
     assert overlap(f.inverse().inverse().bounds(RATES), f.bounds(RATES))
     assert overlap(ends(f.inverse().forward), ends(f.backward))
     assert overlap(ends(f.inverse().backward), ends(f.forward))
@@ -84,7 +84,7 @@ def test_the_inverse_of_the_inverse_is_the_function(f: hs.TradeOff) -> None:
 
 @laws
 @given(families)
-def test_the_inverse_leads_back(f: hs.TradeOff) -> None:
+def test_the_inverse_leads_back(f: hs.tradeoffs.TradeOff) -> None:
     alpha = np.array([1e-3, 0.05, 0.2, 0.4])
     beta = np.asarray(f(alpha))
     # What f may be lower than the truth moves alpha by that over the slope; it is at least this.
@@ -97,7 +97,7 @@ def test_the_inverse_leads_back(f: hs.TradeOff) -> None:
 
 @laws
 @given(smooth)
-def test_the_function_leads_to_its_profile(f: hs.TradeOff) -> None:
+def test_the_function_leads_to_its_profile(f: hs.tradeoffs.TradeOff) -> None:
     assert overlap(ends(FunctionProfile(f)), ends(f.forward))
     assert overlap(ends(FunctionProfile(f.inverse())), ends(f.backward))
     # delta is a difference of powers, and its ends are as near as theirs are.
@@ -107,28 +107,28 @@ def test_the_function_leads_to_its_profile(f: hs.TradeOff) -> None:
 
 @laws
 @given(families)
-def test_the_profile_leads_to_the_function(f: hs.TradeOff) -> None:
+def test_the_profile_leads_to_the_function(f: hs.tradeoffs.TradeOff) -> None:
     other = ProfileTradeOff((f.forward, f.backward))
     assert overlap(other.bounds(RATES), f.bounds(RATES))
 
 
 @laws
 @given(smooth)
-def test_the_profile_of_a_smooth_one_leads_to_it_closely(f: hs.TradeOff) -> None:
+def test_the_profile_of_a_smooth_one_leads_to_it_closely(f: hs.tradeoffs.TradeOff) -> None:
     other = ProfileTradeOff((f.forward, f.backward))
     assert np.allclose(other(RATES), f(RATES), rtol=1e-6, atol=1e-6)
 
 
 @laws
 @given(families)
-def test_every_function_is_between_the_identity_and_itself(f: hs.TradeOff) -> None:
+def test_every_function_is_between_the_identity_and_itself(f: hs.tradeoffs.TradeOff) -> None:
     assert at_least(IDENTITY, f) is True
     assert at_least(f, f) is True
 
 
 @laws
 @given(families)
-def test_a_group_of_one_is_the_function(f: hs.TradeOff) -> None:
+def test_a_group_of_one_is_the_function(f: hs.tradeoffs.TradeOff) -> None:
     assert group(f, 1) is f
 
 
@@ -136,22 +136,22 @@ def test_a_group_of_one_is_the_function(f: hs.TradeOff) -> None:
 @given(distances, st.integers(1, 6))
 def test_a_group_of_gaussians_is_a_gaussian(mu: float, size: int) -> None:
     walked = GroupTradeOff(SampledGaussianTradeOff(mu, 1.0), size)
-    grown = group(hs.GaussianTradeOff(mu), size)
-    assert isinstance(grown, hs.GaussianTradeOff)
+    grown = group(hs.tradeoffs.GaussianTradeOff(mu), size)
+    assert isinstance(grown, hs.tradeoffs.GaussianTradeOff)
     assert mu * size <= grown.mu <= mu * size * (1.0 + 2.0**-51)
     assert overlap(walked.bounds(RATES), grown.bounds(RATES))
 
 
 @laws
 @given(families, st.integers(2, 4))
-def test_larger_groups_are_less_private(f: hs.TradeOff, size: int) -> None:
+def test_larger_groups_are_less_private(f: hs.tradeoffs.TradeOff, size: int) -> None:
     assert (group(f, size)(RATES) <= f.bounds(RATES)[1]).all()
 
 
 @laws
 @given(distances)
 def test_sampling_all_is_the_function_and_nothing_the_identity(mu: float) -> None:
-    f = hs.GaussianTradeOff(mu)
+    f = hs.tradeoffs.GaussianTradeOff(mu)
     assert overlap(SampledGaussianTradeOff(mu, 1.0).bounds(RATES), f.bounds(RATES))
     assert overlap(f.subsample(1.0).bounds(RATES), f.bounds(RATES))
     for nothing in (SampledGaussianTradeOff(mu, 0.0), f.subsample(0.0)):
@@ -161,7 +161,7 @@ def test_sampling_all_is_the_function_and_nothing_the_identity(mu: float) -> Non
 @laws
 @given(distances, st.floats(0.01, 0.99))
 def test_sampling_never_lowers_the_function(mu: float, rate: float) -> None:
-    f, g = SampledGaussianTradeOff(mu, rate), hs.GaussianTradeOff(mu)
+    f, g = SampledGaussianTradeOff(mu, rate), hs.tradeoffs.GaussianTradeOff(mu)
     assert at_least(f, g) is True
     # And so without the knowledge that it is at least G_mu.
     assert at_least(f, ProfileTradeOff((g.forward, g.backward))) is True
@@ -182,13 +182,15 @@ def test_processing_data_never_lowers_the_function(p: Any, q: Any, rows: Any) ->
 
 @laws
 @given(families, st.floats(0.1, 0.9))
-def test_a_mixture_of_a_function_with_itself_is_it(f: hs.TradeOff, weight: float) -> None:
+def test_a_mixture_of_a_function_with_itself_is_it(f: hs.tradeoffs.TradeOff, weight: float) -> None:
     assert mixture([(weight, f), (1.0 - weight, f)]) is f
 
 
 @laws
 @given(families, families, st.floats(0.1, 0.9))
-def test_a_mixture_lies_between_its_parts(f: hs.TradeOff, g: hs.TradeOff, weight: float) -> None:
+def test_a_mixture_lies_between_its_parts(
+    f: hs.tradeoffs.TradeOff, g: hs.tradeoffs.TradeOff, weight: float
+) -> None:
     mixed = mixture([(weight, f), (1.0 - weight, g)])
     for ours, one, other in (
         (mixed.forward, f.forward, g.forward),

@@ -22,16 +22,20 @@ QUICK: Final = {
     "Laplace, thrice": hs.Laplace(2.0) ** 3,
     "responses": hs.RandomizedResponse(1.0, categories=3) ** 2,
     "both discrete": hs.DiscreteLaplace(2.0) @ hs.RandomizedResponse(1.0),
-    "sparse vector": hs.SparseVector(2.0, 4.0),
-    "revealed round": hs.RevealedRound(hs.PoissonSubsampled(hs.Gaussian(1.0), 0.1) ** 3, 0.5) ** 3,
+    "sparse vector": hs.mechanisms.SparseVector(2.0, 4.0),
+    "revealed round": hs.federated.RevealedRound(
+        hs.PoissonSubsampled(hs.Gaussian(1.0), 0.1) ** 3, 0.5
+    )
+    ** 3,
     "concentrated": hs.ZCDP(0.125),
-    "with a failure": ApproxDP(1.0, 1e-3) @ hs.SparseVector(2.0, 4.0),
+    "with a failure": ApproxDP(1.0, 1e-3) @ hs.mechanisms.SparseVector(2.0, 4.0),
     "shown, and Laplace": hs.PoissonSubsampled(hs.Gaussian(0.0), 0.1) @ hs.Laplace(2.0),
 }
 SLOW: Final = {name: plan for name, plan in PLANS.items() if name not in QUICK} | {
     "rarely sampled, little noise": hs.PoissonSubsampled(hs.Gaussian(0.5), 0.01) ** 100,
-    "revealed rounds": hs.RevealedRound(hs.PoissonSubsampled(hs.Gaussian(1.0), 0.1), 0.5) ** 3,
-    "multivariate": hs.MultivariateLaplace(1.0, 3) ** 4,
+    "revealed rounds": hs.federated.RevealedRound(hs.PoissonSubsampled(hs.Gaussian(1.0), 0.1), 0.5)
+    ** 3,
+    "multivariate": hs.mechanisms.MultivariateLaplace(1.0, 3) ** 4,
 }
 each_plan = pytest.mark.parametrize(
     "plan",

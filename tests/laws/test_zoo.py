@@ -29,8 +29,10 @@ from tests.oracles.zoo_sums import Listed
 
 Quantity = Literal["epsilon", "delta"]
 TRUTHS: Final[dict[str, dict[str, dict[str, str]]]] = json.loads(FILE.read_text(encoding="utf-8"))
-MIXTURE: Final = hs.GaussianMixture(2.0, (0.0, 1.0, 2.0), (0.9, 0.07, 0.03))
-LOCAL: Final = hs.LocalTraining(examples=1, batch_size=1, noise_multiplier=10.0, local_steps=1)
+MIXTURE: Final = hs.mechanisms.GaussianMixture(2.0, (0.0, 1.0, 2.0), (0.9, 0.07, 0.03))
+LOCAL: Final = hs.federated.LocalTraining(
+    examples=1, batch_size=1, noise_multiplier=10.0, local_steps=1
+)
 RESPONSE: Final = hs.RandomizedResponse(1.0, categories=3)
 DEFAULT_WIDTH: Final = 1e-4
 ASKED: Final = 1e-8
@@ -57,15 +59,15 @@ def _sampled() -> Iterator[Case]:
         (RESPONSE, 0.2, "sampled response 1 of 3 at 0.2"),
         (hs.DiscreteLaplace(2.0), 0.1, "sampled discrete Laplace 2 at 0.1"),
         (hs.DiscreteGaussian(2.0), 0.1, "sampled discrete Gaussian 2 at 0.1"),
-        (hs.Skellam(10.0), 0.1, "sampled Skellam 10 at 0.1"),
-        (hs.UnaryEncoding(1.0), 0.1, "sampled bits 1 at 0.1"),
+        (hs.mechanisms.Skellam(10.0), 0.1, "sampled Skellam 10 at 0.1"),
+        (hs.mechanisms.UnaryEncoding(1.0), 0.1, "sampled bits 1 at 0.1"),
     )
     for adjacency in ("add-remove", "zero-out"):
         for mechanism, rate, row in inner:
             yield Case(hs.PoissonSubsampled(mechanism, rate, adjacency), row)
         steps = hs.DPSGD(noise_multiplier=2.0, rate=0.03, steps=20, adjacency=adjacency)
         yield Case(steps, "sampled Gaussian 2 at 0.03, 20 steps")
-        sequence = hs.GaussianSequence((2.0,) * 20, 0.03, adjacency)
+        sequence = hs.mechanisms.GaussianSequence((2.0,) * 20, 0.03, adjacency)
         yield Case(sequence, "sampled Gaussian 2 at 0.03, 20 steps")
     yield Case(hs.PoissonSubsampled(MIXTURE, 0.5), "sampled mixture 2 at 0.5")
 
@@ -85,9 +87,9 @@ def _federated() -> Iterator[Case]:
         "rounds": 5,
     }
     for plan in (
-        hs.FedSDP(**clients, clients_per_round=3, rounds=20),
-        hs.FedCDP(**clients, **local),
-        hs.FedAlphaCDP(**clients, **local, schedule=hs.schedules.Constant()),
+        hs.federated.FedSDP(**clients, clients_per_round=3, rounds=20),
+        hs.federated.FedCDP(**clients, **local),
+        hs.federated.FedAlphaCDP(**clients, **local, schedule=hs.schedules.Constant()),
     ):
         yield Case(plan, "sampled Gaussian 2 at 0.03, 20 steps")
 
@@ -95,62 +97,68 @@ def _federated() -> Iterator[Case]:
 EXACT: Final = (
     Case(hs.Gaussian(5.0), "Gaussian 5"),
     Case(hs.Laplace(2.0), "Laplace 2"),
-    Case(hs.MultivariateLaplace(2.0, dimension=1), "Laplace 2"),
-    Case(hs.FederatedClustering(2.0, dimension=1, radius=3.0, rounds=1), "Laplace 2"),
+    Case(hs.mechanisms.MultivariateLaplace(2.0, dimension=1), "Laplace 2"),
+    Case(hs.federated.FederatedClustering(2.0, dimension=1, radius=3.0, rounds=1), "Laplace 2"),
     Case(hs.DiscreteLaplace(2.0), "discrete Laplace 2"),
     Case(hs.DiscreteLaplace(2.0, sensitivity=3), "discrete Laplace 2, sensitivity 3"),
     Case(hs.DiscreteGaussian(2.0), "discrete Gaussian 2"),
     Case(hs.DiscreteGaussian(6.0, sensitivity=3), "discrete Gaussian 6, sensitivity 3"),
-    Case(hs.Skellam(10.0), "Skellam 10"),
-    Case(hs.Skellam(20.0, sensitivity=2), "Skellam 20, sensitivity 2"),
+    Case(hs.mechanisms.Skellam(10.0), "Skellam 10"),
+    Case(hs.mechanisms.Skellam(20.0, sensitivity=2), "Skellam 20, sensitivity 2"),
     Case(hs.RandomizedResponse(1.0, categories=10), "randomized response 1 of 10"),
     Case(RESPONSE, "randomized response 1 of 3"),
-    Case(hs.UnaryEncoding(1.0), "symmetric bits 1"),
-    Case(hs.UnaryEncoding(1.0, kind="optimized"), "optimised bits 1"),
-    Case(hs.RAPPOR(flip=0.75, hashes=2), "RAPPOR 0.75, 2 hashes"),
-    Case(hs.SinhNormal(rho=0.125, width=20.0), "sinh-normal 2, bend 20"),
+    Case(hs.mechanisms.UnaryEncoding(1.0), "symmetric bits 1"),
+    Case(hs.mechanisms.UnaryEncoding(1.0, kind="optimized"), "optimised bits 1"),
+    Case(hs.mechanisms.RAPPOR(flip=0.75, hashes=2), "RAPPOR 0.75, 2 hashes"),
+    Case(hs.mechanisms.SinhNormal(rho=0.125, width=20.0), "sinh-normal 2, bend 20"),
     Case(MIXTURE, "mixture 2"),
-    Case(hs.TreeAggregation(10.0, leaves=1000), "tree of 1000 leaves, noise 10"),
+    Case(hs.mechanisms.TreeAggregation(10.0, leaves=1000), "tree of 1000 leaves, noise 10"),
     Case(
-        hs.MatrixFactorization(4.0, hs.Encoder.square_root(1000)),
+        hs.mechanisms.MatrixFactorization(4.0, hs.mechanisms.Encoder.square_root(1000)),
         "square root of 1000 rounds, noise 4",
     ),
     Case(
-        hs.MatrixFactorization(4.0, hs.Encoder.of_matrix(BANDS, participations=2, separation=3)),
+        hs.mechanisms.MatrixFactorization(
+            4.0, hs.mechanisms.Encoder.of_matrix(BANDS, participations=2, separation=3)
+        ),
         "two bands of 6 rounds, 2 participations, noise 4",
     ),
-    Case(hs.GOPA(2.5, math.inf, hs.Graph.complete(4)), "Gaussian 5"),
-    Case(hs.NoisyIterations(5.0, 4, 1, step_size=1, smoothness=1), "Gaussian 5"),
-    Case(hs.TokenWalk(5.0, 5, "ring", distance=4, step_size=1, smoothness=1), "Gaussian 5"),
+    Case(hs.mechanisms.GOPA(2.5, math.inf, hs.mechanisms.Graph.complete(4)), "Gaussian 5"),
+    Case(hs.mechanisms.NoisyIterations(5.0, 4, 1, step_size=1, smoothness=1), "Gaussian 5"),
+    Case(
+        hs.mechanisms.TokenWalk(5.0, 5, "ring", distance=4, step_size=1, smoothness=1), "Gaussian 5"
+    ),
     Case(hs.DPSGD(noise_multiplier=10.0, rate=1, steps=1, adjacency="replace-one"), "Gaussian 5"),
     Case(
         hs.Composed((hs.DiscreteLaplace(2.0), hs.RandomizedResponse(1.0))),
         "composed discrete Laplace 2 and response 1",
     ),
     Case(hs.Repeated(RESPONSE, 2), "repeated response 1 of 3, twice"),
-    Case(hs.RevealedSample(hs.RandomizedResponse(1.0), 0.5), "revealed response 1 at 0.5"),
+    Case(
+        hs.mechanisms.RevealedSample(hs.RandomizedResponse(1.0), 0.5), "revealed response 1 at 0.5"
+    ),
     Case(
         hs.FixedSizeSubsampled(hs.Gaussian(2.0), 1, 10, "add-remove"), "sampled Gaussian 2 at 0.1"
     ),
     Case(
-        hs.TruncatedPoissonSubsampled(hs.Gaussian(2.0), 0.1, cap=11, examples=10),
+        hs.mechanisms.TruncatedPoissonSubsampled(hs.Gaussian(2.0), 0.1, cap=11, examples=10),
         "sampled Gaussian 2 at 0.1",
     ),
     *_federated(),
     # With so many others, no batch is without one: the sum moves by 2C.
     Case(
-        hs.BatchClipped(hs.PoissonSubsampled(hs.Gaussian(4.0), 0.1), examples=10_000),
+        hs.mechanisms.BatchClipped(hs.PoissonSubsampled(hs.Gaussian(4.0), 0.1), examples=10_000),
         "sampled Gaussian 2 at 0.1",
     ),
-    Case(hs.JointGaussian((10.0, 10.0, 10.0, 10.0)), "Gaussian 5"),
-    Case(hs.PrivateCovariance(5.0, columns=7), "Gaussian 5"),
-    Case(hs.RevealedRound(hs.RandomizedResponse(1.0), 0.5), "revealed response 1 at 0.5"),
-    Case(hs.RandomAllocation(hs.Gaussian(5.0), steps=1), "Gaussian 5"),
-    Case(hs.ShuffledReports(RESPONSE, users=1), "randomized response 1 of 3"),
+    Case(hs.mechanisms.JointGaussian((10.0, 10.0, 10.0, 10.0)), "Gaussian 5"),
+    Case(hs.mechanisms.PrivateCovariance(5.0, columns=7), "Gaussian 5"),
+    Case(hs.federated.RevealedRound(hs.RandomizedResponse(1.0), 0.5), "revealed response 1 at 0.5"),
+    Case(hs.mechanisms.RandomAllocation(hs.Gaussian(5.0), steps=1), "Gaussian 5"),
+    Case(hs.mechanisms.ShuffledReports(RESPONSE, users=1), "randomized response 1 of 3"),
     Case(hs.Parallel((hs.Gaussian(5.0), hs.Gaussian(6.0))), "Gaussian 5"),
     Case(LOCAL, "Gaussian 5"),
-    Case(hs.PriFedSync(clients=LOCAL, rounds=1), "Gaussian 5"),
-    Case(hs.WithReplacementSubsampled(hs.Gaussian(10.0), 2, 1), "Gaussian 5"),
+    Case(hs.federated.PriFedSync(clients=LOCAL, rounds=1), "Gaussian 5"),
+    Case(hs.mechanisms.WithReplacementSubsampled(hs.Gaussian(10.0), 2, 1), "Gaussian 5"),
     Case(PureDP(0.9), "pure 0.9"),
     Case(ApproxDP(0.8, 1e-13), "approximate 0.8, 1e-13"),
     Case(GDP(0.5), "Gaussian 0.5 mu"),
@@ -163,15 +171,19 @@ CLASSES: Final = (
     Case(hs.Shuffled(hs.Gaussian(4.0), 4, "replace-one"), "Gaussian 5", "Gaussian 0.5 mu"),
     Case(hs.Shuffled(hs.Gaussian(4.0), 4, clipping="batch"), "Gaussian 5", "Gaussian 0.5 mu"),
     Case(
-        hs.RandomStopping(hs.Gaussian(2.0), hs.tuning.TruncatedNegativeBinomial(1.0, 0.1)),
+        hs.mechanisms.RandomStopping(
+            hs.Gaussian(2.0), hs.mechanisms.tuning.TruncatedNegativeBinomial(1.0, 0.1)
+        ),
         "Gaussian 0.5 mu",
     ),
     Case(hs.Exponential(1.0), "exponential 1, opposite scores", "pure 1"),
-    Case(hs.ReportNoisyMax(1.0), "exponential 1, opposite scores", "pure 1"),
-    Case(hs.PermuteAndFlip(1.0), "permute and flip 1, exchanged", "pure 1"),
-    Case(hs.ReportNoisyMax(1.0, "exponential"), "permute and flip 1, exchanged", "pure 1"),
-    Case(hs.AboveThreshold(2.0, 4.0), "above threshold 2, 4, one query", "pure 1"),
-    Case(hs.SparseVector(2.0, 4.0), "above threshold 2, 4, one query", "pure 1"),
+    Case(hs.mechanisms.ReportNoisyMax(1.0), "exponential 1, opposite scores", "pure 1"),
+    Case(hs.mechanisms.PermuteAndFlip(1.0), "permute and flip 1, exchanged", "pure 1"),
+    Case(
+        hs.mechanisms.ReportNoisyMax(1.0, "exponential"), "permute and flip 1, exchanged", "pure 1"
+    ),
+    Case(hs.mechanisms.AboveThreshold(2.0, 4.0), "above threshold 2, 4, one query", "pure 1"),
+    Case(hs.mechanisms.SparseVector(2.0, 4.0), "above threshold 2, 4, one query", "pure 1"),
     Case(ZCDP(0.125), "Gaussian 0.5 mu"),
     Case(TCDP(0.125, 50.0), "Gaussian 0.5 mu"),
     Case(RenyiDP({2.0: 0.25, 8.0: 1.0, 32.0: 4.0}), "Gaussian 0.5 mu"),
@@ -249,7 +261,7 @@ def test_what_takes_an_adjacency_is_in_the_table_under_every_one_that_it_takes(n
     shown = {case.plan.adjacency for case in CASES if type(case.plan).__name__ == name}
     every = set(hs.Adjacency)
     if name == "PoissonSubsampled":
-        with pytest.raises(hs.IncompatibleError):
+        with pytest.raises(hs.errors.IncompatibleError):
             hs.PoissonSubsampled(hs.Laplace(1.0), 0.1, "replace-one")
         every -= {hs.Adjacency.REPLACE_ONE}
     assert shown == every
@@ -387,5 +399,5 @@ def test_a_number_that_is_none_or_negative_is_refused(
     elif isinstance(value, tuple):
         wrong = [((bad, 0.1), *value), (*value[:-1], (value[-1][0], bad))]
     for replacement in wrong:
-        with pytest.raises(hs.ParameterError):
+        with pytest.raises(hs.errors.ParameterError):
             dataclasses.replace(plan, **{name: replacement})

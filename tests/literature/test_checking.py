@@ -24,7 +24,7 @@ def test_claims_come_in_the_order_of_the_file_and_once() -> None:
 
 
 def test_a_prefix_ends_at_a_slash() -> None:
-    with pytest.raises(hs.ParameterError, match="document must be one of federated-f-dp"):
+    with pytest.raises(hs.errors.ParameterError, match="document must be one of federated-f-dp"):
         check("sense-and-sensitivity/section-3")
 
 
@@ -33,7 +33,7 @@ def test_a_prefix_ends_at_a_slash() -> None:
     [("federated", "federated-f-dp"), ("consideration", "considerations"), ("xyz", None)],
 )
 def test_a_wrong_name_is_answered_with_a_near_one(name: str, meant: str | None) -> None:
-    with pytest.raises(hs.ParameterError) as error:
+    with pytest.raises(hs.errors.ParameterError) as error:
         check(name)
     assert (f"did you mean {meant!r}" in str(error.value)) is (meant is not None)
     assert "did you mean" not in str(error.value) or meant is not None

@@ -238,7 +238,7 @@ def test_a_product_with_something_else_is_refused_on_either_side(
 
 @pytest.mark.parametrize("path", ["plan.toml", Path("plan.toml")], ids=["text", "path"])
 def test_where_a_file_is_named_it_says_how_to_read_one(path: Any) -> None:
-    how = r"\(hockeystick.cli.load_plan\(path\).plan reads one from a file\); got "
+    how = r"\(hockeystick.load_plan\(path\).plan reads one from a file\); got "
     with pytest.raises(ParameterError, match=rf"^plan must be a mechanism {how}"):
         epsilon(path, delta=1e-5)
 

@@ -74,7 +74,7 @@ def test_private_normalisation_is_composed_in() -> None:
 
 
 def test_features_by_private_components_are_composed_in() -> None:
-    plan = hs.DPSGD(**MNIST, extra=hs.PrivateCovariance(20.0, columns=784))
+    plan = hs.DPSGD(**MNIST, extra=hs.mechanisms.PrivateCovariance(20.0, columns=784))
     same = hs.DPSGD(**MNIST, extra=hs.Gaussian(20.0))
     assert hs.epsilon(plan, 1e-5).upper == pytest.approx(hs.epsilon(same, 1e-5).upper, rel=1e-9)
 
@@ -83,7 +83,7 @@ def test_sinh_normal_noise_has_about_the_privacy_of_the_gaussian_inside_and_not_
     None
 ):
     # rho = 0.1 is a Gaussian of variance 5; the theorem that is cited has 16 rho.
-    sinh, gaussian = hs.SinhNormal(rho=0.1, width=40.0), hs.GDP(math.sqrt(0.2))
+    sinh, gaussian = hs.mechanisms.SinhNormal(rho=0.1, width=40.0), hs.GDP(math.sqrt(0.2))
     found, truth = hs.epsilon(sinh**10, 1e-5), hs.epsilon(gaussian**10, 1e-5)
     assert truth.upper < found.upper < 1.2 * truth.upper
     cited = hs.epsilon(hs.TCDP(1.6, 5.0) ** 10, 1e-5)

@@ -16,24 +16,24 @@ HALF, TEN = math.sqrt(0.5), math.sqrt(10.0)
 
 
 def test_gopa_on_a_complete_graph_is_almost_central_noise() -> None:
-    low, high = ends(hs.GOPA(0.4, 2.0, hs.Graph.complete(100)))
+    low, high = ends(hs.mechanisms.GOPA(0.4, 2.0, hs.mechanisms.Graph.complete(100)))
     assert low == pytest.approx(0.254900000776464618932461414462, rel=1e-15)
     assert high == low
     assert (
-        ends(hs.GOPA(4.0, 0.0, hs.Graph(1)))[0] == 0.25
+        ends(hs.mechanisms.GOPA(4.0, 0.0, hs.mechanisms.Graph(1)))[0] == 0.25
     )  # the mean's noise, by one who is trusted
 
 
 @pytest.mark.parametrize(
     ("graph", "mu"),
     [
-        (hs.Graph.path(10), 0.640700647255927319247597087072),
-        (hs.Graph.cycle(10), 0.525056716344549408871826807746),
+        (hs.mechanisms.Graph.path(10), 0.640700647255927319247597087072),
+        (hs.mechanisms.Graph.cycle(10), 0.525056716344549408871826807746),
     ],
     ids=str,
 )
-def test_gopa_on_a_path_and_a_cycle(graph: hs.Graph, mu: float) -> None:
-    low, high = ends(hs.GOPA(HALF, TEN, graph))
+def test_gopa_on_a_path_and_a_cycle(graph: hs.mechanisms.Graph, mu: float) -> None:
+    low, high = ends(hs.mechanisms.GOPA(HALF, TEN, graph))
     assert low == pytest.approx(mu, rel=1e-13)
     assert high == pytest.approx(mu, rel=1e-13)
 
@@ -42,14 +42,14 @@ def test_gopa_is_below_the_papers_bound_for_connected_graphs() -> None:
     # Sabater, Bellet and Ramon 2022: theta = 1/(n s^2) + n/(3 t^2) in place of mu^2.
     for size in (5, 10, 40):
         theta = 1 / (size * 0.5) + size / 30
-        assert ends(hs.GOPA(HALF, TEN, hs.Graph.path(size)))[1] ** 2 < theta
+        assert ends(hs.mechanisms.GOPA(HALF, TEN, hs.mechanisms.Graph.path(size)))[1] ** 2 < theta
     assert 1 / 5 + 1 / 3 == pytest.approx(0.7303**2, rel=1e-4)
 
 
 def test_the_slides_order_of_magnitude_for_gopa() -> None:
     # K = 1000, honest share 1/2, m of the order log(K)/share: about as private as in the centre.
-    graph = hs.Graph.random_out(1000, 28, seed=11)
-    high = ends(hs.GOPA(0.5, 30.0, graph, colluders=range(0, 1000, 2)))[1]
+    graph = hs.mechanisms.Graph.random_out(1000, 28, seed=11)
+    high = ends(hs.mechanisms.GOPA(0.5, 30.0, graph, colluders=range(0, 1000, 2)))[1]
     central = 1 / (0.5 * math.sqrt(500))
     assert central < high < 1.01 * central
 
@@ -59,7 +59,7 @@ def test_amplification_by_iteration_has_the_divergences_of_its_theorem(
     position: int, divergence: float
 ) -> None:
     # Feldman, Mironov, Talwar and Thakurta 2018, theorem 23: 2 alpha L^2 / (s^2 (n + 1 - t)).
-    loss = dominating_pair(hs.NoisyIterations(10.0, 1000, position, **STEPS)).removing
+    loss = dominating_pair(hs.mechanisms.NoisyIterations(10.0, 1000, position, **STEPS)).removing
     above = loss.above if isinstance(loss, DominatedLoss) else loss
     mu = cast(GaussianLoss, above).mu
     assert 2 * mu**2 / 2 == pytest.approx(divergence, rel=1e-14)
@@ -73,7 +73,7 @@ def test_the_walk_on_the_complete_graph() -> None:
         terms = (p * (1 - p) ** (i - 1) * mp.exp(mp.mpf(24) / 100 / i) for i in range(1, 4000))
         series = float(mp.log(mp.fsum(terms)) / 3)
     assert series == pytest.approx(6.64257908043004446e-3, rel=1e-14, abs=0)
-    loss = dominating_pair(hs.TokenWalk(10.0, 100, **STEPS)).removing
+    loss = dominating_pair(hs.mechanisms.TokenWalk(10.0, 100, **STEPS)).removing
     assert isinstance(loss, DominatedLoss)
     found = loss.cgf_bounds(3.0)
     assert series <= (found.midpoint + found.radius) / 3 <= 1.03 * series

@@ -45,19 +45,19 @@ ROUNDS: Final = (
 )
 
 
-def fed_cdp(rounds: int, sampling: str = "poisson") -> hs.FedCDP:
+def fed_cdp(rounds: int, sampling: str = "poisson") -> hs.federated.FedCDP:
     """The paper's plan for records."""
-    return hs.FedCDP(noise_multiplier=6, **LOCAL, rounds=rounds, sampling=sampling)
+    return hs.federated.FedCDP(noise_multiplier=6, **LOCAL, rounds=rounds, sampling=sampling)
 
 
-def fed_sdp(rounds: int) -> hs.FedSDP:
+def fed_sdp(rounds: int) -> hs.federated.FedSDP:
     """The paper's plan for clients."""
-    return hs.FedSDP(noise_multiplier=6, **CLIENTS, rounds=rounds, sampling="poisson")
+    return hs.federated.FedSDP(noise_multiplier=6, **CLIENTS, rounds=rounds, sampling="poisson")
 
 
-def decaying(factors: list[float]) -> hs.FedAlphaCDP:
+def decaying(factors: list[float]) -> hs.federated.FedAlphaCDP:
     """The paper's plan of table VIII, noise from 15 down."""
-    return hs.FedAlphaCDP(
+    return hs.federated.FedAlphaCDP(
         noise_multiplier=15,
         **LOCAL,
         rounds=len(factors),

@@ -45,15 +45,15 @@ class Row(NamedTuple):
         return ((FixedSizeGaussianLoss(rate, self.noise), self.local_steps * self.rounds),)
 
     @property
-    def plan(self) -> hs.PriFedSync:
+    def plan(self) -> hs.federated.PriFedSync:
         """The row as a plan: the paper's s is half the noise multiplier."""
-        local = hs.LocalTraining(
+        local = hs.federated.LocalTraining(
             examples=500 if self.table == 3 else 600,
             batch_size=self.batch,
             noise_multiplier=2.0 * self.noise,
             local_steps=self.local_steps,
         )
-        return hs.PriFedSync(clients=local, rounds=self.rounds, client_rate=self.clients)
+        return hs.federated.PriFedSync(clients=local, rounds=self.rounds, client_rate=self.clients)
 
 
 ROWS: Final = (
@@ -149,7 +149,7 @@ def test_the_plan_of_the_first_row_costs_at_most_theorem_2_and_less_than_the_lim
     epsilon: float,
 ) -> None:
     # The product of symmetric functions is what theorem 2 proves; the plan's own upper end is it.
-    product = hs.delta(hs.FDP(hs.G(1.0).subsample(16 / 600)) ** (38 * 93), epsilon)
+    product = hs.delta(hs.FDP(hs.tradeoffs.G(1.0).subsample(16 / 600)) ** (38 * 93), epsilon)
     found = hs.delta(ROWS[0].plan, epsilon)
     assert product.upper - product.lower < 1e-9 * product.lower
     assert product.lower <= found.upper <= product.upper * (1 + 1e-3)
@@ -157,7 +157,7 @@ def test_the_plan_of_the_first_row_costs_at_most_theorem_2_and_less_than_the_lim
 
 
 def test_the_delta_of_the_first_row_by_theorem_2_is_two_thirds_of_the_limits() -> None:
-    exact = hs.delta(hs.FDP(hs.G(1.0).subsample(16 / 600)) ** (38 * 93), 8.0)
+    exact = hs.delta(hs.FDP(hs.tradeoffs.G(1.0).subsample(16 / 600)) ** (38 * 93), 8.0)
     assert exact.estimate == pytest.approx(0.0183788206638339704, rel=1e-10)
     assert limit_delta(ROWS[0].plan, 8.0).value == pytest.approx(0.03058, rel=2e-4)
 
@@ -168,7 +168,7 @@ def test_lemma_3_8_is_not_tight_in_a_single_round() -> None:
     The lemma has max(f, 1 - alpha - p^2) in its place, which is min(d, p^2) as a delta.
     """
     p = 0.5
-    round_ = hs.RevealedSample(hs.Gaussian(1.0), p * p)
+    round_ = hs.mechanisms.RevealedSample(hs.Gaussian(1.0), p * p)
     with mp.workdps(30):
         alone = mp.ncdf(-0.5) - mp.e * mp.ncdf(-1.5)
         variation = mp.erf(1 / mp.sqrt(8))

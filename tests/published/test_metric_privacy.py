@@ -41,7 +41,7 @@ def test_every_budget_of_the_table_is_of_whole_rounds_in_ten_runs(
     multiplier: float, hypotheses: int, kind: str, budget: float
 ) -> None:
     rounds = round(10 * budget * multiplier / 11)
-    plan = hs.FederatedClustering(multiplier, dimension=11, radius=1.0, rounds=rounds)
+    plan = hs.federated.FederatedClustering(multiplier, dimension=11, radius=1.0, rounds=rounds)
     assert abs(hs.epsilon(plan, delta=0).upper / 10 - budget) <= ROUNDED
 
 
@@ -53,13 +53,13 @@ def test_the_table_could_not_be_of_other_multiples() -> None:
 
 @pytest.mark.parametrize(("dimension", "multiplier", "round_costs"), [(2, 5, 0.4), (11, 3, 11 / 3)])
 def test_what_one_round_costs(dimension: int, multiplier: float, round_costs: float) -> None:
-    plan = hs.FederatedClustering(multiplier, dimension, radius=1.0, rounds=1)
+    plan = hs.federated.FederatedClustering(multiplier, dimension, radius=1.0, rounds=1)
     assert hs.epsilon(plan, delta=0).upper == pytest.approx(round_costs, rel=1e-14)
 
 
 def test_the_largest_budget_at_noise_multiplier_3_is_less_with_a_delta() -> None:
     # 11 rounds are 40.3 in pure DP; the exact loss composes to about half of that.
-    plan = hs.FederatedClustering(3.0, dimension=11, radius=1.0, rounds=11)
+    plan = hs.federated.FederatedClustering(3.0, dimension=11, radius=1.0, rounds=11)
     found = hs.epsilon(plan, delta=1e-6)
     assert isinstance(found, hs.Certified)
     assert 21.3 < found.lower <= found.upper < 21.4
@@ -68,7 +68,7 @@ def test_the_largest_budget_at_noise_multiplier_3_is_less_with_a_delta() -> None
 @pytest.mark.slow
 def test_n_over_nu_says_nothing_of_a_million_parameters_though_there_is_something_to_say() -> None:
     # The network for images has 1,206,590 parameters; nu = 1000 gives n/nu = 1206.59 a round.
-    plan = hs.FederatedClustering(1000.0, dimension=1_206_590, radius=1.0, rounds=1)
+    plan = hs.federated.FederatedClustering(1000.0, dimension=1_206_590, radius=1.0, rounds=1)
     assert hs.epsilon(plan, delta=0).upper == pytest.approx(1206.59, rel=1e-12)
     assert hs.epsilon(plan, delta=1e-6).upper < 5.5
     # With nu = 1 neither helps: mu = sqrt(n)/nu = 1098.
@@ -94,28 +94,28 @@ def test_the_printed_expression_is_34_only_with_another_sign_and_another_beta() 
 
 def test_no_error_exceeds_34_with_probability_0_130_and_not_0_99() -> None:
     assert pytest.approx(9.15345, abs=5e-6) == CLASSICAL
-    assert f"{hs.max_error_probability(34, CLASSICAL, NAMES):.3f}" == "0.130"
+    assert f"{hs.calibration.max_error_probability(34, CLASSICAL, NAMES):.3f}" == "0.130"
 
 
 def test_with_probability_0_99_no_error_exceeds_44_77() -> None:
-    found = hs.max_error_quantile(CLASSICAL, NAMES, 0.01)
+    found = hs.calibration.max_error_quantile(CLASSICAL, NAMES, 0.01)
     assert found == pytest.approx(44.766321812487789, rel=1e-14)
-    assert f"{hs.max_error_union_bound(CLASSICAL, NAMES, 0.01):.2f}" == "49.31"
+    assert f"{hs.calibration.max_error_union_bound(CLASSICAL, NAMES, 0.01):.2f}" == "49.31"
 
 
 def test_the_least_noise_for_the_same_guarantee_errs_by_38_01() -> None:
-    sigma = math.sqrt(2) * hs.gaussian_noise(1, 1e-9)
+    sigma = math.sqrt(2) * hs.calibration.gaussian_noise(1, 1e-9)
     assert sigma == pytest.approx(7.77148, abs=5e-6)
-    found = hs.max_error_quantile(sigma, NAMES, 0.01)
+    found = hs.calibration.max_error_quantile(sigma, NAMES, 0.01)
     assert found == pytest.approx(38.007591765455340, rel=1e-13)
 
 
 def test_the_printed_bound_lacks_a_root_of_2_and_a_2_in_the_logarithm() -> None:
     corrected = math.sqrt(2) * math.sqrt(4 * math.log(1.25e9) * math.log(2 * NAMES / 0.01))
-    union = hs.max_error_union_bound(CLASSICAL, NAMES, 0.01)
+    union = hs.calibration.max_error_union_bound(CLASSICAL, NAMES, 0.01)
     assert union == pytest.approx(corrected, rel=1e-14)
 
 
 def test_the_classical_noise_is_not_proven_at_the_epsilon_of_the_example() -> None:
-    with pytest.raises(hs.ParameterError, match="proven for these alone"):
-        hs.classical_gaussian_noise(1.0, 1e-9)
+    with pytest.raises(hs.errors.ParameterError, match="proven for these alone"):
+        hs.calibration.classical_gaussian_noise(1.0, 1e-9)

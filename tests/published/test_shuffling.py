@@ -20,7 +20,7 @@ each_number_of_hits = pytest.mark.parametrize(("epochs", "noise", "mixture", "li
 def test_the_mixture_over_the_hits_is_on_either_side_of_the_approximation(
     epochs: int, noise: float, mixture: float, limit: float
 ) -> None:
-    plan = hs.RevealedSample(hs.Gaussian(noise), 1e-3) ** (1000 * epochs)
+    plan = hs.mechanisms.RevealedSample(hs.Gaussian(noise), 1e-3) ** (1000 * epochs)
     found = hs.delta(plan, 5.0)
     assert found.upper == pytest.approx(mixture, rel=2e-4)
     published = limit_delta(noise, epochs, 5.0)
@@ -41,7 +41,7 @@ def test_the_revealed_sample_is_the_mixture_over_the_hits(
             mu = mp.sqrt(hits) / noise
             delta = mp.ncdf(mu / 2 - 5 / mu) - mp.exp(5) * mp.ncdf(-mu / 2 - 5 / mu)
             truth += mp.binomial(rounds, hits) * rate**hits * (1 - rate) ** (rounds - hits) * delta
-    found = hs.delta(hs.RevealedSample(hs.Gaussian(noise), 1e-3) ** rounds, 5.0)
+    found = hs.delta(hs.mechanisms.RevealedSample(hs.Gaussian(noise), 1e-3) ** rounds, 5.0)
     assert found.lower <= truth <= found.upper
     assert found.relative_width < 1e-5
 
@@ -70,7 +70,7 @@ def test_the_approximation_is_the_profile_of_one_gaussian(side: int) -> None:
     ],
 )
 def test_the_approximation_names_what_is_wrong(arguments: tuple[float, ...], name: str) -> None:
-    with pytest.raises(hs.ParameterError, match=name):
+    with pytest.raises(hs.errors.ParameterError, match=name):
         limit_epsilon(*cast(Any, arguments))
 
 
@@ -120,7 +120,7 @@ def test_groups_at_the_ends() -> None:
     assert shuffled_group(hs.Gaussian(1e-200), 10**15, 10**15).mu > 1e200
     assert shuffled_group(hs.Gaussian(5e-324), 10**15, 10**15) == hs.GDP(math.inf)
     assert shuffled_group(hs.Gaussian(3.0), 1, 1).mu >= 1 / 3
-    with pytest.raises(hs.ParameterError, match="size"):
+    with pytest.raises(hs.errors.ParameterError, match="size"):
         shuffled_group(hs.Gaussian(3.0), 1, 0)
-    with pytest.raises(hs.ParameterError, match="clipping"):
+    with pytest.raises(hs.errors.ParameterError, match="clipping"):
         shuffled_group(hs.Gaussian(3.0), 1, 2, "neither")

@@ -63,7 +63,7 @@ def test_sampling_with_replacement_has_the_rate_and_the_profile_of_its_theorem()
     assert gamma == pytest.approx(0.00995511979025179012, rel=1e-14)
     epsilon = math.log1p(gamma * math.expm1(1.0))
     assert epsilon == pytest.approx(0.0169610462140018167, rel=1e-14)
-    found = hs.delta(hs.WithReplacementSubsampled(hs.Gaussian(2.0), 10, 1000), epsilon)
+    found = hs.delta(hs.mechanisms.WithReplacementSubsampled(hs.Gaussian(2.0), 10, 1000), epsilon)
     assert found.lower < 7.33886400959e-5 <= found.upper
     assert found.upper == pytest.approx(7.33886400959e-5, rel=1e-3)
 

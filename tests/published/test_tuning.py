@@ -35,14 +35,18 @@ def test_a_run_alone_costs_what_is_said() -> None:
 
 
 def test_theorem_2_at_order_10() -> None:
-    tuned = hs.RandomStopping(RUN, hs.tuning.TruncatedNegativeBinomial.of_mean(10))
+    tuned = hs.mechanisms.RandomStopping(
+        RUN, hs.mechanisms.tuning.TruncatedNegativeBinomial.of_mean(10)
+    )
     truth = 2.97525315298568200347
     assert truth <= divergence(tuned, 10.0) <= truth * (1 + 1e-12)
 
 
 def test_theorem_2_by_another_route() -> None:
     for eta, gamma, rho in ((0.0, 0.02, 0.3), (-0.5, 0.2, 0.01), (3.0, 0.05, 1.0)):
-        tuned = hs.RandomStopping(hs.ZCDP(rho), hs.tuning.TruncatedNegativeBinomial(eta, gamma))
+        tuned = hs.mechanisms.RandomStopping(
+            hs.ZCDP(rho), hs.mechanisms.tuning.TruncatedNegativeBinomial(eta, gamma)
+        )
         with mp.workdps(30):
             r, g, e = mp.mpf(repr(rho)), mp.mpf(repr(gamma)), mp.mpf(repr(eta))
             mean = e * (1 - g) / (g * (1 - g**e)) if e else (1 / g - 1) / mp.log(1 / g)
@@ -54,7 +58,9 @@ def test_theorem_2_by_another_route() -> None:
 
 
 def test_epsilon_of_ten_runs_by_geometric_stopping() -> None:
-    tuned = hs.RandomStopping(RUN, hs.tuning.TruncatedNegativeBinomial.of_mean(10))
+    tuned = hs.mechanisms.RandomStopping(
+        RUN, hs.mechanisms.tuning.TruncatedNegativeBinomial.of_mean(10)
+    )
     found = hs.epsilon(tuned, DELTA, accountant="rdp").upper
     assert found == pytest.approx(4.06776209723169832, rel=1e-9)
     assert f"{by_order(tuned, 12.48):.4f}" == "4.0680"
@@ -70,7 +76,9 @@ def by_order(plan: hs.Mechanism, order: float) -> float:
 
 def poisson() -> PoissonTuningLoss:
     """The loss of a Poisson number of runs of mean 10."""
-    loss: Any = dominating_pair(hs.RandomStopping(RUN, hs.tuning.Poisson(10))).removing
+    loss: Any = dominating_pair(
+        hs.mechanisms.RandomStopping(RUN, hs.mechanisms.tuning.Poisson(10))
+    ).removing
     assert isinstance(loss, PoissonTuningLoss)
     return loss
 
@@ -94,22 +102,26 @@ def test_theorem_6_at_order_5_with_the_best_delta() -> None:
     with mp.workdps(30):
         w, c = mp.exp(2), mp.exp(4 * (mp.mpf(truth) - mp.mpf("0.5")))
         sharper = mp.log(1 + c * (w - 1)) / 4
-    assert divergence(hs.RandomStopping(RUN, hs.tuning.Poisson(10)), 5.0) == pytest.approx(
-        float(sharper), rel=1e-12
-    )
+    assert divergence(
+        hs.mechanisms.RandomStopping(RUN, hs.mechanisms.tuning.Poisson(10)), 5.0
+    ) == pytest.approx(float(sharper), rel=1e-12)
 
 
 def test_epsilon_of_ten_runs_by_a_poisson_number() -> None:
-    found = hs.epsilon(hs.RandomStopping(RUN, hs.tuning.Poisson(10)), DELTA).upper
+    found = hs.epsilon(
+        hs.mechanisms.RandomStopping(RUN, hs.mechanisms.tuning.Poisson(10)), DELTA
+    ).upper
     assert 4.6 < found < 4.6077
 
 
 def test_of_gaussian_runs_the_exact_delta_makes_a_poisson_number_cheaper() -> None:
-    known = hs.RandomStopping(hs.Gaussian(5**0.5), hs.tuning.Poisson(10))
+    known = hs.mechanisms.RandomStopping(hs.Gaussian(5**0.5), hs.mechanisms.tuning.Poisson(10))
     assert hs.epsilon(known, DELTA).upper < 3.8
 
 
 @pytest.mark.parametrize("eta", [-0.5, 0.0, 1.0, 2.0])
 def test_pure_runs_cost_at_most_2_plus_eta_times_as_much(eta: float) -> None:
-    tuned = hs.RandomStopping(hs.PureDP(0.25), hs.tuning.TruncatedNegativeBinomial(eta, 1e-6))
+    tuned = hs.mechanisms.RandomStopping(
+        hs.PureDP(0.25), hs.mechanisms.tuning.TruncatedNegativeBinomial(eta, 1e-6)
+    )
     assert hs.convert(tuned, hs.PureDP).epsilon == pytest.approx((2 + eta) * 0.25, rel=1e-12)

@@ -31,7 +31,7 @@ GIVEN: Final[Mapping[str, Callable[[str], Any]]] = {
     "draws": lambda _: 2,
     "count": lambda _: 2,
 }
-OTHERS: Final[tuple[Any, ...]] = (None, 1.0, "RAPPOR", hs.RAPPOR, object())
+OTHERS: Final[tuple[Any, ...]] = (None, 1.0, "RAPPOR", hs.mechanisms.RAPPOR, object())
 
 
 @pytest.mark.parametrize(("name", "function"), FUNCTIONS)
@@ -42,7 +42,12 @@ def test_every_mechanism_has_an_answer_or_one_clear_error(
     assert parameters[0] == "mechanism"
     given = {one: GIVEN[one](name) for one in parameters[1:]}
     answers, told = 0, list[str]()
-    for mechanism in (*EXAMPLES, hs.UnaryEncoding(0.0), hs.RandomizedResponse(0.0), *OTHERS):
+    for mechanism in (
+        *EXAMPLES,
+        hs.mechanisms.UnaryEncoding(0.0),
+        hs.RandomizedResponse(0.0),
+        *OTHERS,
+    ):
         try:
             function(mechanism, **given)
         except hs.errors.HockeystickError as error:

@@ -94,7 +94,9 @@ def test_without_noise_numbers_are_reported_or_rounded() -> None:
 def test_what_is_outside_the_interval_is_refused(kind: type[LocalMean], bad: Any) -> None:
     mean = kind(1.0, 0.0, 5.0)
     for ask in (lambda: mean.reports(bad, np.random.default_rng(1)), lambda: mean.error(bad)):
-        with pytest.raises(hs.ParameterError, match="values must be a row of one or more numbers"):
+        with pytest.raises(
+            hs.errors.ParameterError, match="values must be a row of one or more numbers"
+        ):
             ask()
 
 
@@ -106,10 +108,10 @@ def test_what_is_outside_the_interval_is_refused(kind: type[LocalMean], bad: Any
 def test_what_is_no_randomizer_is_refused(
     kind: type[LocalMean], bad: tuple[float, float, float]
 ) -> None:
-    with pytest.raises(hs.ParameterError):
+    with pytest.raises(hs.errors.ParameterError):
         kind(*bad)
 
 
 def test_no_reports_are_no_estimate() -> None:
-    with pytest.raises(hs.ParameterError, match="reports"):
+    with pytest.raises(hs.errors.ParameterError, match="reports"):
         OneBitMean(1.0).estimate([])

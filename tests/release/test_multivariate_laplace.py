@@ -28,7 +28,7 @@ each_noise = pytest.mark.parametrize(("scale", "dimension", "sensitivity"), NOIS
 def drawn(scale: float, dimension: int, sensitivity: float) -> Any:
     """Draw noise, always the same."""
     rng = np.random.default_rng([dimension, 2026])
-    noise = hs.MultivariateLaplace(scale, dimension)
+    noise = hs.mechanisms.MultivariateLaplace(scale, dimension)
     return draw_multivariate_laplace(noise, sensitivity, rng, draws=DRAWS)
 
 
@@ -64,7 +64,7 @@ def test_the_variance_of_a_coordinate_and_the_mean_length_are_as_stated(
     scale: float, dimension: int, sensitivity: float
 ) -> None:
     noise = drawn(scale, dimension, sensitivity)
-    mechanism = hs.MultivariateLaplace(scale, dimension)
+    mechanism = hs.mechanisms.MultivariateLaplace(scale, dimension)
     bound = stats.norm.isf(LEVEL / 4)
     for values, mean in (
         ((noise**2).mean(axis=1), multivariate_laplace_variance(mechanism, sensitivity)),
@@ -75,7 +75,7 @@ def test_the_variance_of_a_coordinate_and_the_mean_length_are_as_stated(
 
 
 def test_in_one_dimension_the_variance_is_that_of_laplace_noise() -> None:
-    assert multivariate_laplace_variance(hs.MultivariateLaplace(3.0, 1), 1.0) == 2 * 9.0
+    assert multivariate_laplace_variance(hs.mechanisms.MultivariateLaplace(3.0, 1), 1.0) == 2 * 9.0
 
 
 def test_the_privacy_loss_of_drawn_noise_exceeds_a_level_as_often_as_the_cells_say() -> None:
@@ -102,14 +102,14 @@ def test_the_privacy_loss_of_drawn_noise_exceeds_a_level_as_often_as_the_cells_s
     ],
 )
 def test_the_constant_of_the_density_is_known_in_any_dimension(dimension: int, value: str) -> None:
-    noise = hs.MultivariateLaplace(1.0, dimension)
+    noise = hs.mechanisms.MultivariateLaplace(1.0, dimension)
     found = multivariate_laplace_log_density(noise, 1.0, np.zeros(dimension))
     assert float(found) == pytest.approx(float(value), rel=1e-15)
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 3, 7])
 def test_the_density_integrates_to_1(dimension: int) -> None:
-    noise = hs.MultivariateLaplace(0.7, dimension)
+    noise = hs.mechanisms.MultivariateLaplace(0.7, dimension)
     sphere = 2 * mp.pi ** (mp.mpf(dimension) / 2) / mp.gamma(mp.mpf(dimension) / 2)
 
     def term(r: Any) -> Any:
@@ -122,7 +122,7 @@ def test_the_density_integrates_to_1(dimension: int) -> None:
 
 
 def test_the_density_keeps_the_shape_of_what_it_is_asked() -> None:
-    noise = hs.MultivariateLaplace(1.0, 3)
+    noise = hs.mechanisms.MultivariateLaplace(1.0, 3)
     assert multivariate_laplace_log_density(noise, 1.0, np.zeros((4, 5, 3))).shape == (4, 5)
     far = multivariate_laplace_log_density(noise, 2.0, [[3.0, 0.0, 4.0], [0.0, 0.0, 0.0]])
     assert far[1] - far[0] == pytest.approx(2.5, rel=1e-14)
@@ -130,8 +130,10 @@ def test_the_density_keeps_the_shape_of_what_it_is_asked() -> None:
 
 def test_edge_cases_of_a_draw() -> None:
     rng = np.random.default_rng(0)
-    assert not draw_multivariate_laplace(hs.MultivariateLaplace(0.0, 3), 1.0, rng).any()
-    assert draw_multivariate_laplace(hs.MultivariateLaplace(1.0, 3), 1.0, rng, draws=0).shape == (
+    assert not draw_multivariate_laplace(hs.mechanisms.MultivariateLaplace(0.0, 3), 1.0, rng).any()
+    assert draw_multivariate_laplace(
+        hs.mechanisms.MultivariateLaplace(1.0, 3), 1.0, rng, draws=0
+    ).shape == (
         0,
         3,
     )
@@ -140,10 +142,10 @@ def test_edge_cases_of_a_draw() -> None:
 @pytest.mark.parametrize(
     ("arguments", "name"),
     [
-        ((hs.MultivariateLaplace(math.inf, 3), 1.0), "scale"),
+        ((hs.mechanisms.MultivariateLaplace(math.inf, 3), 1.0), "scale"),
         ((hs.Laplace(1.0), 1.0), "mechanism"),
-        ((hs.MultivariateLaplace(1.0, 3), 0.0), "sensitivity"),
-        ((hs.MultivariateLaplace(1.0, 3), math.nan), "sensitivity"),
+        ((hs.mechanisms.MultivariateLaplace(1.0, 3), 0.0), "sensitivity"),
+        ((hs.mechanisms.MultivariateLaplace(1.0, 3), math.nan), "sensitivity"),
     ],
 )
 def test_wrong_values_are_named(arguments: Any, name: str) -> None:
@@ -156,19 +158,21 @@ def test_wrong_values_are_named(arguments: Any, name: str) -> None:
         lambda: multivariate_laplace_length(noise, sensitivity),
     )
     for call in calls:
-        with pytest.raises(hs.ParameterError) as caught:
+        with pytest.raises(hs.errors.ParameterError) as caught:
             call()
         assert caught.value.name == name
 
 
 def test_what_only_one_function_takes_is_checked_too() -> None:
-    noise = hs.MultivariateLaplace(1.0, 3)
+    noise = hs.mechanisms.MultivariateLaplace(1.0, 3)
     rng: Any = np.random.RandomState(0)
-    with pytest.raises(hs.ParameterError, match="rng"):
+    with pytest.raises(hs.errors.ParameterError, match="rng"):
         draw_multivariate_laplace(noise, 1.0, rng)
-    with pytest.raises(hs.ParameterError, match="draws"):
+    with pytest.raises(hs.errors.ParameterError, match="draws"):
         draw_multivariate_laplace(noise, 1.0, np.random.default_rng(0), draws=-1)
-    with pytest.raises(hs.ParameterError, match="points"):
+    with pytest.raises(hs.errors.ParameterError, match="points"):
         multivariate_laplace_log_density(noise, 1.0, np.zeros(4))
-    with pytest.raises(hs.ParameterError, match="there is no density"):
-        multivariate_laplace_log_density(hs.MultivariateLaplace(0.0, 3), 1.0, np.zeros(3))
+    with pytest.raises(hs.errors.ParameterError, match="there is no density"):
+        multivariate_laplace_log_density(
+            hs.mechanisms.MultivariateLaplace(0.0, 3), 1.0, np.zeros(3)
+        )

@@ -91,25 +91,27 @@ def test_edges_have_their_answers() -> None:
     assert response_error(open_, 10, 0.3) == 0.0
     assert response_error(hs.RandomizedResponse(0.0, 3), 10, 0.3) == math.inf
     assert response_reports(open_, np.array([], dtype=int), rng).size == 0
-    with pytest.raises(hs.ParameterError, match="epsilon must be a number > 0"):
+    with pytest.raises(hs.errors.ParameterError, match="epsilon must be a number > 0"):
         response_frequencies(hs.RandomizedResponse(0.0, 3), data)
 
 
 @pytest.mark.parametrize("bad", [[3], [-1], [0.5], [[0, 1]], "ab", [math.nan]])
 def test_what_is_no_category_is_refused(bad: object) -> None:
     mechanism = hs.RandomizedResponse(1.0, 3)
-    with pytest.raises(hs.ParameterError, match="values must be a row of integers from 0 to 2"):
+    with pytest.raises(
+        hs.errors.ParameterError, match="values must be a row of integers from 0 to 2"
+    ):
         response_reports(mechanism, bad, np.random.default_rng(1))  # type: ignore[arg-type]
-    with pytest.raises(hs.ParameterError, match="reports must be a row of integers"):
+    with pytest.raises(hs.errors.ParameterError, match="reports must be a row of integers"):
         response_frequencies(mechanism, bad)  # type: ignore[arg-type]
 
 
 def test_no_report_is_no_estimate() -> None:
-    with pytest.raises(hs.ParameterError, match="at least one report"):
+    with pytest.raises(hs.errors.ParameterError, match="at least one report"):
         response_frequencies(hs.RandomizedResponse(1.0, 3), np.array([], dtype=int))
 
 
 def test_shares_and_numbers_outside_their_domains_are_refused() -> None:
     for users, share in ((0, 0.5), (10, -0.1), (10, 1.1), (10, math.nan)):
-        with pytest.raises(hs.ParameterError):
+        with pytest.raises(hs.errors.ParameterError):
             response_error(hs.RandomizedResponse(1.0), users, share)

@@ -24,7 +24,7 @@ KINDS = ["symmetric", "optimized"]
     ],
 )
 def test_the_error_has_its_check_values(kind: str, share: float, error: float) -> None:
-    found = unary_error(hs.UnaryEncoding(1.0, kind), 1000, share)
+    found = unary_error(hs.mechanisms.UnaryEncoding(1.0, kind), 1000, share)
     assert found == pytest.approx(error, rel=1e-14)
 
 
@@ -37,7 +37,7 @@ def test_the_error_is_that_of_its_two_probabilities(kind: str, local: float, sha
         p = root / (1 + root) if kind == "symmetric" else mp.mpf(1) / 2
         q = 1 / (1 + root) if kind == "symmetric" else 1 / (1 + root**2)
         truth = (share * p * (1 - p) + (1 - share) * q * (1 - q)) / (40 * (p - q) ** 2)
-        found = unary_error(hs.UnaryEncoding(local, kind), 40, share)
+        found = unary_error(hs.mechanisms.UnaryEncoding(local, kind), 40, share)
         assert found == pytest.approx(float(truth), rel=1e-13)
 
 
@@ -45,7 +45,7 @@ def test_the_error_is_that_of_its_two_probabilities(kind: str, local: float, sha
 def test_bits_and_estimates_follow_the_mechanism_at_the_level_of_one_in_a_million(
     kind: str,
 ) -> None:
-    mechanism, rng = hs.UnaryEncoding(1.5, kind), np.random.default_rng(23)
+    mechanism, rng = hs.mechanisms.UnaryEncoding(1.5, kind), np.random.default_rng(23)
     users, rounds = 1000, 400
     data = np.repeat(np.arange(3), [700, 300, 0])
     found = np.array(
@@ -63,32 +63,38 @@ def test_bits_and_estimates_follow_the_mechanism_at_the_level_of_one_in_a_millio
 
 def test_edges_have_their_answers() -> None:
     rng, data = np.random.default_rng(3), np.array([0, 2])
-    bits = unary_reports(hs.UnaryEncoding(math.inf), data, 3, rng)
+    bits = unary_reports(hs.mechanisms.UnaryEncoding(math.inf), data, 3, rng)
     assert bits.tolist() == [[True, False, False], [False, False, True]]
-    assert unary_frequencies(hs.UnaryEncoding(math.inf), bits).tolist() == [0.5, 0.0, 0.5]
-    assert unary_error(hs.UnaryEncoding(math.inf), 10, 0.3) == 0.0
-    assert unary_error(hs.UnaryEncoding(math.inf, "optimized"), 10, 0.3) == pytest.approx(0.03)
+    assert unary_frequencies(hs.mechanisms.UnaryEncoding(math.inf), bits).tolist() == [
+        0.5,
+        0.0,
+        0.5,
+    ]
+    assert unary_error(hs.mechanisms.UnaryEncoding(math.inf), 10, 0.3) == 0.0
+    assert unary_error(
+        hs.mechanisms.UnaryEncoding(math.inf, "optimized"), 10, 0.3
+    ) == pytest.approx(0.03)
     for least in (0.0, 1e-200):
-        assert unary_error(hs.UnaryEncoding(least), 10, 0.3) == math.inf
-    with pytest.raises(hs.ParameterError, match="epsilon must be a number > 0"):
-        unary_frequencies(hs.UnaryEncoding(0.0), bits)
+        assert unary_error(hs.mechanisms.UnaryEncoding(least), 10, 0.3) == math.inf
+    with pytest.raises(hs.errors.ParameterError, match="epsilon must be a number > 0"):
+        unary_frequencies(hs.mechanisms.UnaryEncoding(0.0), bits)
 
 
 @pytest.mark.parametrize("bad", [[3], [-1], [0.5], "ab"])
 def test_what_is_no_category_is_refused(bad: Any) -> None:
-    with pytest.raises(hs.ParameterError, match="values must be a row of integers"):
-        unary_reports(hs.UnaryEncoding(1.0), bad, 3, np.random.default_rng(1))
+    with pytest.raises(hs.errors.ParameterError, match="values must be a row of integers"):
+        unary_reports(hs.mechanisms.UnaryEncoding(1.0), bad, 3, np.random.default_rng(1))
 
 
 @pytest.mark.parametrize("bad", [[True], [[0, 1]], [[0.5]], np.zeros((0, 3), dtype=bool)])
 def test_what_are_no_bits_is_refused(bad: Any) -> None:
-    with pytest.raises(hs.ParameterError, match="reports must be an array of bits"):
-        unary_frequencies(hs.UnaryEncoding(1.0), bad)
+    with pytest.raises(hs.errors.ParameterError, match="reports must be an array of bits"):
+        unary_frequencies(hs.mechanisms.UnaryEncoding(1.0), bad)
 
 
 def test_numbers_outside_their_domains_are_refused() -> None:
     for users, share in ((0, 0.5), (10, -0.1), (10, math.nan)):
-        with pytest.raises(hs.ParameterError):
-            unary_error(hs.UnaryEncoding(1.0), users, share)
-    with pytest.raises(hs.ParameterError, match="categories"):
-        unary_reports(hs.UnaryEncoding(1.0), np.array([0]), 0, np.random.default_rng(1))
+        with pytest.raises(hs.errors.ParameterError):
+            unary_error(hs.mechanisms.UnaryEncoding(1.0), users, share)
+    with pytest.raises(hs.errors.ParameterError, match="categories"):
+        unary_reports(hs.mechanisms.UnaryEncoding(1.0), np.array([0]), 0, np.random.default_rng(1))

@@ -10,7 +10,7 @@ import hockeystick as hs
 from hockeystick.reports import course_of
 from hockeystick.reports.course import _spread
 
-LOCAL = hs.LocalTraining(examples=600, batch_size=16, noise_multiplier=2, local_steps=4)
+LOCAL = hs.federated.LocalTraining(examples=600, batch_size=16, noise_multiplier=2, local_steps=4)
 CLIENTS: dict[str, Any] = {
     "noise_multiplier": 4,
     "total_clients": 100,
@@ -32,17 +32,22 @@ PLANS = [
     (hs.DPSGD(**OF_EPOCHS, steps=3, batch_schedule=DECAY), "steps", [1, 2, 3]),
     (hs.DPSGD(**OF_EPOCHS, epochs=3, sampling="shuffle", adjacency="replace-one"), "epochs", None),
     (hs.DPSGD(**OF_EPOCHS, epochs=3, extra=hs.Gaussian(9)), "epochs", [1, 2, 3]),
-    (hs.FedSDP(**CLIENTS, sampling="poisson"), "rounds", [1, 2, 3]),
+    (hs.federated.FedSDP(**CLIENTS, sampling="poisson"), "rounds", [1, 2, 3]),
     pytest.param(
-        hs.FedCDP(**RECORDS, sampling="poisson"), "rounds", [1, 2, 3], marks=pytest.mark.slow
-    ),
-    pytest.param(
-        hs.FedAlphaCDP(**RECORDS, sampling="poisson", schedule=DECAY),
+        hs.federated.FedCDP(**RECORDS, sampling="poisson"),
         "rounds",
         [1, 2, 3],
         marks=pytest.mark.slow,
     ),
-    pytest.param(hs.PriFedSync(clients=LOCAL, rounds=2), "rounds", [1, 2], marks=pytest.mark.slow),
+    pytest.param(
+        hs.federated.FedAlphaCDP(**RECORDS, sampling="poisson", schedule=DECAY),
+        "rounds",
+        [1, 2, 3],
+        marks=pytest.mark.slow,
+    ),
+    pytest.param(
+        hs.federated.PriFedSync(clients=LOCAL, rounds=2), "rounds", [1, 2], marks=pytest.mark.slow
+    ),
     (hs.Gaussian(8) @ hs.Gaussian(9) ** 3 @ hs.Laplace(30) ** 2, "runs", [1, 2, 3]),
 ]
 
@@ -118,7 +123,7 @@ def test_what_else_is_released_is_counted_in_full_from_the_start() -> None:
         hs.Gaussian(1) @ hs.Laplace(2),
         hs.DPSGD(rate=0.0, steps=0, noise_multiplier=1),
         hs.DPSGD(rate=0.1, steps=1, noise_multiplier=1),
-        hs.TreeAggregation(leaves=8, noise_multiplier=2),
+        hs.mechanisms.TreeAggregation(leaves=8, noise_multiplier=2),
     ],
 )
 def test_one_release_has_no_stages(plan: hs.Mechanism) -> None:

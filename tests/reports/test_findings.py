@@ -10,7 +10,9 @@ from hockeystick.answers import document
 from hockeystick.reports import Findings, Subject, investigate
 from tests.reports.conftest import TRAINING
 
-SHUFFLED = hs.ShuffledReports(users=1000, randomizer=hs.RandomizedResponse(epsilon=2, categories=4))
+SHUFFLED = hs.mechanisms.ShuffledReports(
+    users=1000, randomizer=hs.RandomizedResponse(epsilon=2, categories=4)
+)
 
 
 def findings_of(plan: hs.Mechanism, delta: float) -> Findings:
@@ -105,8 +107,8 @@ def test_the_ends_of_the_scale_are_answered(
 
 
 def test_where_no_trade_off_function_is_known_it_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    def unknown(plan: hs.Mechanism) -> hs.TradeOff:
-        raise hs.UnsupportedError("f-dp", "the plan", "nobody knows")
+    def unknown(plan: hs.Mechanism) -> hs.tradeoffs.TradeOff:
+        raise hs.errors.UnsupportedError("f-dp", "the plan", "nobody knows")
 
     monkeypatch.setattr("hockeystick.reports.findings.tradeoff", unknown)
     without = findings_of(hs.Gaussian(4), 1e-5)
@@ -126,6 +128,6 @@ def test_the_answer_is_a_document_that_the_verifier_is_asked_about_if_it_is_to_b
 
 
 def test_a_plan_that_has_no_form_in_json_has_no_document() -> None:
-    found = findings_of(hs.FDP(hs.tradeoff_of_deltas([(0.5, 0.1), (1.0, 0.01)])), 0.05)
+    found = findings_of(hs.FDP(hs.tradeoffs.tradeoff_of_deltas([(0.5, 0.1), (1.0, 0.01)])), 0.05)
     assert (found.document, found.verdict) == (None, None)
     assert "known to the program alone" in found.not_verified

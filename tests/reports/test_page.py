@@ -242,7 +242,7 @@ def test_an_infinite_bound_is_no_bound(found: Findings) -> None:
     [
         (TRAINING, "Neighbouring data sets differ by one example"),
         (
-            hs.FedSDP(
+            hs.federated.FedSDP(
                 noise_multiplier=6,
                 total_clients=100,
                 clients_per_round=10,

@@ -21,10 +21,10 @@ SAMPLED = ProfileTradeOff(
     (SampledProfile(GaussianProfile(1.5), 0.1), SwappedSampledProfile(GaussianProfile(1.5), 0.1))
 )
 BY_PROFILE = ProfileTradeOff((GaussianProfile(1.0), GaussianProfile(1.0)))
-EXAMPLES: dict[str, hs.TradeOff] = {
-    "identity": hs.GaussianTradeOff(0),
-    "G_1": hs.GaussianTradeOff(1),
-    "G_6": hs.GaussianTradeOff(6),
+EXAMPLES: dict[str, hs.tradeoffs.TradeOff] = {
+    "identity": hs.tradeoffs.GaussianTradeOff(0),
+    "G_1": hs.tradeoffs.GaussianTradeOff(1),
+    "G_6": hs.tradeoffs.GaussianTradeOff(6),
     "G_2 by its profile": ProfileTradeOff((GaussianProfile(2.0), GaussianProfile(2.0))),
     "C_p(G_1) by its profile": BY_PROFILE.subsample(0.2),
     "f_p of G_1.5": SAMPLED,
@@ -41,7 +41,7 @@ def exact(mu: float, alpha: float) -> Any:
 
 @pytest.mark.parametrize("mu", [0.01, 0.3, 1.0, 3.0, 10.0])
 def test_the_gaussian_holds_the_truth_with_ten_digits_in_both_tails(mu: float) -> None:
-    f = hs.GaussianTradeOff(mu)
+    f = hs.tradeoffs.GaussianTradeOff(mu)
     lower, upper = f.bounds(RATES)
     power = f.power(RATES)
     with mp.workdps(40):
@@ -82,7 +82,7 @@ def test_the_subsampled_gaussian_has_the_known_values(alpha: float, value: float
 
 
 @each
-def test_it_is_a_trade_off_function(f: hs.TradeOff) -> None:
+def test_it_is_a_trade_off_function(f: hs.tradeoffs.TradeOff) -> None:
     alpha = np.linspace(0.0, 1.0, 401)
     lower, upper = f.bounds(alpha)
     assert (lower >= 0.0).all()
@@ -94,12 +94,12 @@ def test_it_is_a_trade_off_function(f: hs.TradeOff) -> None:
 
 
 @each
-def test_the_inverse_of_the_inverse_is_the_function(f: hs.TradeOff) -> None:
+def test_the_inverse_of_the_inverse_is_the_function(f: hs.tradeoffs.TradeOff) -> None:
     assert np.array_equal(f.inverse().inverse()(RATES), f(RATES))
 
 
 @each
-def test_the_inverse_leads_back(f: hs.TradeOff) -> None:
+def test_the_inverse_leads_back(f: hs.tradeoffs.TradeOff) -> None:
     alpha = np.array([0.01, 0.2, 0.45, 0.7])
     beta = f(alpha)
     assert (f.inverse()(beta) <= alpha * (1 + 1e-6)).all() or f.bounds(alpha)[0].min() == 0.0
@@ -107,7 +107,7 @@ def test_the_inverse_leads_back(f: hs.TradeOff) -> None:
 
 @each
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 1.0, 4.0])
-def test_delta_is_the_conjugate(f: hs.TradeOff, epsilon: float) -> None:
+def test_delta_is_the_conjugate(f: hs.tradeoffs.TradeOff, epsilon: float) -> None:
     alpha = np.r_[0.0, np.geomspace(1e-9, 1.0, 2001)]
     both = (f, f.inverse())
     sampled = max(float((1 - g(alpha) - np.exp(epsilon) * alpha).max()) for g in both)
@@ -120,7 +120,7 @@ def test_delta_is_the_conjugate(f: hs.TradeOff, epsilon: float) -> None:
 
 
 @each
-def test_epsilon_and_delta_belong_together(f: hs.TradeOff) -> None:
+def test_epsilon_and_delta_belong_together(f: hs.tradeoffs.TradeOff) -> None:
     for delta in (0.3, 1e-3, 1e-8):
         epsilon = f.epsilon(delta)
         assert f.delta(epsilon.upper).upper <= delta
@@ -129,24 +129,24 @@ def test_epsilon_and_delta_belong_together(f: hs.TradeOff) -> None:
 
 
 @each
-def test_subsampling_everything_or_nothing(f: hs.TradeOff) -> None:
+def test_subsampling_everything_or_nothing(f: hs.tradeoffs.TradeOff) -> None:
     assert np.allclose(f.subsample(1.0)(RATES), f.symmetrize()(RATES), rtol=1e-9)
-    assert np.allclose(f.subsample(0.0)(RATES), hs.GaussianTradeOff(0)(RATES), rtol=1e-9)
+    assert np.allclose(f.subsample(0.0)(RATES), hs.tradeoffs.GaussianTradeOff(0)(RATES), rtol=1e-9)
 
 
 @each
-def test_symmetrizing_takes_the_worse_of_both_orders(f: hs.TradeOff) -> None:
+def test_symmetrizing_takes_the_worse_of_both_orders(f: hs.tradeoffs.TradeOff) -> None:
     least = np.minimum(f.bounds(RATES)[1], f.inverse().bounds(RATES)[1])
     assert (f.symmetrize()(RATES) <= least).all()
 
 
 @each
-def test_reconstruction_is_the_power_at_the_baseline(f: hs.TradeOff) -> None:
+def test_reconstruction_is_the_power_at_the_baseline(f: hs.tradeoffs.TradeOff) -> None:
     assert f.reconstruction(0.1) == f.power(0.1)
 
 
 @each
-def test_the_readings_are_those_of_the_function(f: hs.TradeOff) -> None:
+def test_the_readings_are_those_of_the_function(f: hs.tradeoffs.TradeOff) -> None:
     alpha = np.linspace(0.0, 1.0, 2001)
     assert f.advantage == pytest.approx(float((1 - alpha - f(alpha)).max()), abs=1e-3)
     for prior in (0.5, 0.1, 0.8):
@@ -159,7 +159,7 @@ def test_the_readings_are_those_of_the_function(f: hs.TradeOff) -> None:
 @pytest.mark.parametrize("mu", [0.5, 3.0])
 @pytest.mark.parametrize("log_alpha", [-1e-12, -0.7, -40.0, -800.0, -1e6])
 def test_the_gaussian_holds_the_truth_in_log_space(mu: float, log_alpha: float) -> None:
-    f = hs.GaussianTradeOff(mu)
+    f = hs.tradeoffs.GaussianTradeOff(mu)
     with mp.workdps(40):
         quantile = _quantile(log_alpha)
         type_ii, power = _log_ncdf(-quantile - mu), _log_ncdf(quantile + mu)
@@ -188,15 +188,18 @@ def _quantile(log_alpha: float) -> Any:
 
 def test_other_functions_take_logarithms_too() -> None:
     logs = np.array([-600.0, -30.0, -0.5])
-    close, wide = hs.GaussianTradeOff(1).log_bounds(logs), BY_PROFILE.log_bounds(logs)
+    close, wide = hs.tradeoffs.GaussianTradeOff(1).log_bounds(logs), BY_PROFILE.log_bounds(logs)
     assert (wide[0] <= close[1]).all()
     assert (close[0] <= wide[1]).all()
-    close, wide = hs.GaussianTradeOff(1).log_power_bounds(logs), BY_PROFILE.log_power_bounds(logs)
+    close, wide = (
+        hs.tradeoffs.GaussianTradeOff(1).log_power_bounds(logs),
+        BY_PROFILE.log_power_bounds(logs),
+    )
     assert np.allclose(close[0], wide[0], rtol=1e-9)
     assert np.allclose(close[1], wide[1], rtol=1e-9)
-    with pytest.raises(hs.ParameterError, match="log_alpha must be at least -700"):
+    with pytest.raises(hs.errors.ParameterError, match="log_alpha must be at least -700"):
         BY_PROFILE.log_bounds(-701)
-    with pytest.raises(hs.ParameterError, match="log_alpha must be a number <= 0"):
+    with pytest.raises(hs.errors.ParameterError, match="log_alpha must be a number <= 0"):
         BY_PROFILE.log_bounds(0.1)
 
 
@@ -205,7 +208,7 @@ def test_the_largest_loss_of_the_other_direction_is_rounded_up() -> None:
     with mp.workdps(40):
         for _ in range(500):
             rate = source.choice([source.random(), 1 - 10 ** source.uniform(-15, -1)])
-            inner = hs.LaplaceTradeOff(10 ** source.uniform(-2, 12)).forward
+            inner = hs.tradeoffs.LaplaceTradeOff(10 ** source.uniform(-2, 12)).forward
             kept = 1 - mp.mpf(rate) + mp.mpf(rate) * mp.exp(-mp.mpf(inner.supremum))
             found = SwappedSampledProfile(inner, rate).supremum
             assert -mp.log(kept) <= found <= -mp.log(kept) * (1 + mp.mpf(10) ** -14)
@@ -219,22 +222,24 @@ def test_no_noise_tells_nothing_apart_from_no_release() -> None:
 @pytest.mark.parametrize("alpha", [-0.1, 1.1, float("nan"), [0.5, 2.0], "x", None])
 def test_rates_outside_0_to_1_are_refused(alpha: Any) -> None:
     for ask in (
-        hs.GaussianTradeOff(1),
-        hs.GaussianTradeOff(1).bounds,
-        hs.GaussianTradeOff(1).power,
+        hs.tradeoffs.GaussianTradeOff(1),
+        hs.tradeoffs.GaussianTradeOff(1).bounds,
+        hs.tradeoffs.GaussianTradeOff(1).power,
     ):
-        with pytest.raises(hs.ParameterError, match=r"(alpha|fpr) must be a number from 0 to 1"):
+        with pytest.raises(
+            hs.errors.ParameterError, match=r"(alpha|fpr) must be a number from 0 to 1"
+        ):
             ask(alpha)
 
 
 @pytest.mark.parametrize("mu", [-1, float("nan"), float("inf"), "1"])
 def test_no_mu_but_a_finite_number_will_do(mu: Any) -> None:
-    with pytest.raises(hs.ParameterError, match="mu must be a finite number >= 0"):
-        hs.GaussianTradeOff(mu)
+    with pytest.raises(hs.errors.ParameterError, match="mu must be a finite number >= 0"):
+        hs.tradeoffs.GaussianTradeOff(mu)
 
 
 def test_shapes_are_kept() -> None:
-    f = hs.GaussianTradeOff(1)
+    f = hs.tradeoffs.GaussianTradeOff(1)
     assert isinstance(f(0.5), float)
     assert f([[0.1, 0.2], [0.3, 0.4]]).shape == (2, 2)
     assert f(np.zeros((0,))).shape == (0,)

@@ -130,8 +130,8 @@ class Quantile(Clip):
         C <- C exp(-rate (noisy share - quantile)),    noisy share = noisy sum/expected size + 1/2.
 
     Guarantees:
-        The plan's account holds: the gradients get ``hs.clipping_noise(z, bit_noise)`` in place of
-        z. The share is of the expected batch, never of the drawn one.
+        The plan's account holds: the gradients get ``hs.calibration.clipping_noise(z, bit_noise)``
+        in place of z. The share is of the expected batch, never of the drawn one.
 
     Args:
         norm: C in the first step, a number of at least 1e-24.
@@ -175,11 +175,11 @@ class Quantile(Clip):
                 "by 1, not by 1/2; use add-remove"
             )
         for noise_multiplier in _extremes(plan):
-            hs.clipping_noise(noise_multiplier, self.bit_noise)
+            hs.calibration.clipping_noise(noise_multiplier, self.bit_noise)
 
     def multiplier(self, noise_multiplier: float) -> float:
         """Return what is left beside the bits."""
-        return hs.clipping_noise(noise_multiplier, self.bit_noise)
+        return hs.calibration.clipping_noise(noise_multiplier, self.bit_noise)
 
     def noise(self, noise_multiplier: float) -> float:
         """Return that on the sum of bits."""
@@ -212,7 +212,8 @@ class Online(Clip):
 
     Guarantees:
         The plan's account holds: g gets inflation times the plan's noise multiplier z, and q gets
-        ``(1 - inflation^-2)^(-1/2) z`` (``hs.joint_noise``). C uses nothing but what is released.
+        ``(1 - inflation^-2)^(-1/2) z`` (``hs.calibration.joint_noise``). C uses nothing but what is
+        released.
 
     Args:
         norm: C in the first step, a number of at least 1e-24.
@@ -246,15 +247,15 @@ class Online(Clip):
         """Raise unless examples are clipped one by one, with noise to share."""
         _needs_individual(self, plan)
         for noise_multiplier in _extremes(plan):
-            hs.joint_noise(noise_multiplier, inflation=self.inflation)
+            hs.calibration.joint_noise(noise_multiplier, inflation=self.inflation)
 
     def multiplier(self, noise_multiplier: float) -> float:
         """Return the inflated one."""
-        return hs.joint_noise(noise_multiplier, inflation=self.inflation).gradient
+        return hs.calibration.joint_noise(noise_multiplier, inflation=self.inflation).gradient
 
     def noise(self, noise_multiplier: float) -> float:
         """Return that of q, whose sensitivity is 1."""
-        return hs.joint_noise(noise_multiplier, inflation=self.inflation).query
+        return hs.calibration.joint_noise(noise_multiplier, inflation=self.inflation).query
 
     def blank(self, gradients: Tensors) -> Tensors:
         """Return zeros."""

@@ -64,10 +64,10 @@ class GOPA(Mechanism):
 
     Example:
         >>> import hockeystick as hs
-        >>> graph = hs.Graph.complete(100)
-        >>> print(hs.GOPA(0.4, 2.0, graph, colluders=range(10)))
+        >>> graph = hs.mechanisms.Graph.complete(100)
+        >>> print(hs.mechanisms.GOPA(0.4, 2.0, graph, colluders=range(10)))
         GOPA (noise multiplier 0.4, pairwise 2, complete graph of 100 parties, 10 colluders)
-        >>> round(hs.epsilon(hs.GOPA(0.4, 2.0, graph), delta=1e-5).upper, 6)
+        >>> round(hs.epsilon(hs.mechanisms.GOPA(0.4, 2.0, graph), delta=1e-5).upper, 6)
         0.946278
     """
 

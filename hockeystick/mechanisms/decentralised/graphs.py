@@ -50,9 +50,9 @@ class Graph:
 
     Example:
         >>> import hockeystick as hs
-        >>> hs.Graph(4, [(0, 1), (1, 2), (2, 3)]) == hs.Graph.path(4)
+        >>> hs.mechanisms.Graph(4, [(0, 1), (1, 2), (2, 3)]) == hs.mechanisms.Graph.path(4)
         True
-        >>> print(hs.Graph.random_out(1000, 10, seed=7))
+        >>> print(hs.mechanisms.Graph.random_out(1000, 10, seed=7))
         10 chosen by each of 1000 parties, seed 7
     """
 
@@ -79,7 +79,7 @@ class Graph:
 
         Example:
             >>> import hockeystick as hs
-            >>> hs.Graph.complete(100).size
+            >>> hs.mechanisms.Graph.complete(100).size
             4950
         """
         size = _validate.count("parties", parties, _PARTIES)
@@ -97,7 +97,7 @@ class Graph:
 
         Example:
             >>> import hockeystick as hs
-            >>> hs.Graph.cycle(3) == hs.Graph.complete(3)
+            >>> hs.mechanisms.Graph.cycle(3) == hs.mechanisms.Graph.complete(3)
             True
         """
         import numpy as np
@@ -120,7 +120,7 @@ class Graph:
 
         Example:
             >>> import hockeystick as hs
-            >>> hs.Graph.path(10).size
+            >>> hs.mechanisms.Graph.path(10).size
             9
         """
         import numpy as np
@@ -147,7 +147,7 @@ class Graph:
 
         Example:
             >>> import hockeystick as hs
-            >>> hs.Graph.random_out(50, 49, seed=1) == hs.Graph.complete(50)
+            >>> hs.mechanisms.Graph.random_out(50, 49, seed=1) == hs.mechanisms.Graph.complete(50)
             True
         """
         import numpy as np
@@ -172,7 +172,7 @@ class Graph:
 
         Example:
             >>> import hockeystick as hs
-            >>> print(hs.Graph.path(3).named("three hospitals in a row"))
+            >>> print(hs.mechanisms.Graph.path(3).named("three hospitals in a row"))
             three hospitals in a row
         """
         return _made(self.parties, None if self.whole else self.pairs, words, self.alike)

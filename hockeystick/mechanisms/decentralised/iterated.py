@@ -71,7 +71,7 @@ class NoisyIterations(Mechanism):
 
     Example:
         >>> import hockeystick as hs
-        >>> run = hs.NoisyIterations(10.0, 1000, position=1, step_size=0.1, smoothness=1)
+        >>> run = hs.mechanisms.NoisyIterations(10.0, 1000, position=1, step_size=0.1, smoothness=1)
         >>> round(hs.epsilon(run, delta=1e-6).upper, 12)
         0.020524550675
     """

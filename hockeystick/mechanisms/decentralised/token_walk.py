@@ -93,7 +93,7 @@ class TokenWalk(Mechanism):
 
     Example:
         >>> import hockeystick as hs
-        >>> walk = hs.TokenWalk(10.0, 100, step_size=0.1, smoothness=1)
+        >>> walk = hs.mechanisms.TokenWalk(10.0, 100, step_size=0.1, smoothness=1)
         >>> print(walk**20)
         token walk (noise multiplier 10, complete graph of 100 parties, replace-one) x 20
         >>> hs.epsilon(walk, 1e-6).upper < hs.epsilon(hs.Gaussian(5), 1e-6).lower
@@ -160,7 +160,7 @@ class TokenWalk(Mechanism):
 
         Example:
             >>> import hockeystick as hs
-            >>> walk = hs.TokenWalk(10.0, 100, step_size=0.1, smoothness=1)
+            >>> walk = hs.mechanisms.TokenWalk(10.0, 100, step_size=0.1, smoothness=1)
             >>> round(walk.excess(steps=1000, visits=40), 16)
             1.103e-13
         """

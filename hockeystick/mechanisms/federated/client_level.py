@@ -68,7 +68,7 @@ class FedSDP(Plan):
 
     Example:
         >>> import hockeystick as hs
-        >>> plan = hs.FedSDP(
+        >>> plan = hs.federated.FedSDP(
         ...     noise_multiplier=6,
         ...     total_clients=1000,
         ...     clients_per_round=100,

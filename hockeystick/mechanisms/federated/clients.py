@@ -54,7 +54,7 @@ class LocalTraining(Plan):
 
     Example:
         >>> import hockeystick as hs
-        >>> local = hs.LocalTraining(
+        >>> local = hs.federated.LocalTraining(
         ...     examples=600, batch_size=16, noise_multiplier=2.0, local_steps=38
         ... )
         >>> print(local.mechanism)

@@ -63,7 +63,9 @@ class FederatedClustering(Plan):
 
     Example:
         >>> import hockeystick as hs
-        >>> plan = hs.FederatedClustering(noise_multiplier=5, dimension=2, radius=1, rounds=1)
+        >>> plan = hs.federated.FederatedClustering(
+        ...     noise_multiplier=5, dimension=2, radius=1, rounds=1
+        ... )
         >>> print(f"{hs.epsilon(plan, delta=0).upper:.6f}")
         0.400000
         >>> round(plan.noise_scale, 6)

@@ -75,7 +75,7 @@ class FedCDP(Plan):
     Example:
         >>> import hockeystick as hs
         >>> sizes = dict(total_clients=1000, clients_per_round=100, examples_per_client=50)
-        >>> plan = hs.FedCDP(
+        >>> plan = hs.federated.FedCDP(
         ...     noise_multiplier=6,
         ...     **sizes,
         ...     batch_size=5,
@@ -206,7 +206,7 @@ class FedAlphaCDP(Plan):
 
     Example:
         >>> import hockeystick as hs
-        >>> plan = hs.FedAlphaCDP(
+        >>> plan = hs.federated.FedAlphaCDP(
         ...     noise_multiplier=15,
         ...     total_clients=1000,
         ...     clients_per_round=100,
@@ -332,7 +332,7 @@ def _public(sensitivity: object) -> Sensitivity:
             "sensitivity 'l2-max' scales the noise by the largest norm in the private batch: "
             "a neighbour without that record gets noise of another scale, or none, and no finite "
             "epsilon holds; use 'clipping-norm', a public number, or release a quantile of the "
-            "norms privately (hockeystick.clipping_noise)"
+            "norms privately (hockeystick.calibration.clipping_noise)"
         )
     return chosen
 

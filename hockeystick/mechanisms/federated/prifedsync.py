@@ -97,10 +97,10 @@ class PriFedSync(Plan):
 
     Example:
         >>> import hockeystick as hs
-        >>> local = hs.LocalTraining(
+        >>> local = hs.federated.LocalTraining(
         ...     examples=600, batch_size=16, noise_multiplier=2.0, local_steps=38
         ... )
-        >>> plan = hs.PriFedSync(clients=local, rounds=93)
+        >>> plan = hs.federated.PriFedSync(clients=local, rounds=93)
         >>> f = hs.tradeoff(plan, view="all-clients")
         >>> f == hs.tradeoff(plan, view="one-client")
         True

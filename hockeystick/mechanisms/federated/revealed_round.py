@@ -49,7 +49,7 @@ class RevealedRound(Mechanism):
     Example:
         >>> import hockeystick as hs
         >>> local = hs.FixedSizeSubsampled(hs.Gaussian(3.0), 5, 500) ** 100
-        >>> print(hs.RevealedRound(local, rate=0.1) ** 60)
+        >>> print(hs.federated.RevealedRound(local, rate=0.1) ** 60)
         revealed round (rate 0.1, fixed-size-subsampled Gaussian (noise multiplier 3, 5 of 500, \
 replace-one) x 100) x 60
     """

@@ -75,7 +75,9 @@ class ShuffledReports(Mechanism):
 
     Example:
         >>> import hockeystick as hs
-        >>> plan = hs.ShuffledReports(hs.RandomizedResponse(4.0, categories=3), users=100_000)
+        >>> plan = hs.mechanisms.ShuffledReports(
+        ...     hs.RandomizedResponse(4.0, categories=3), users=100_000
+        ... )
         >>> answer = hs.epsilon(plan, delta=1e-6)
         >>> print(f"between {answer.lower:.4f} and {answer.upper:.4f}")
         between 0.1170 and 0.1182

@@ -59,7 +59,7 @@ class UnaryEncoding(Mechanism):
 
     Example:
         >>> import hockeystick as hs
-        >>> answer = hs.delta(hs.UnaryEncoding(epsilon=1, kind="optimized"), epsilon=0.5)
+        >>> answer = hs.delta(hs.mechanisms.UnaryEncoding(epsilon=1, kind="optimized"), epsilon=0.5)
         >>> round(answer.upper, 12)
         0.143824568322
     """
@@ -117,7 +117,7 @@ class RAPPOR(Mechanism):
 
     Example:
         >>> import hockeystick as hs
-        >>> answer = hs.delta(hs.RAPPOR(flip=0.5, hashes=2), epsilon=4)
+        >>> answer = hs.delta(hs.mechanisms.RAPPOR(flip=0.5, hashes=2), epsilon=4)
         >>> round(answer.upper, 12)
         0.103132226433
     """

@@ -53,7 +53,11 @@ class GaussianMixture(Mechanism):
 
     Example:
         >>> import hockeystick as hs
-        >>> print(hs.GaussianMixture(2, sensitivities=(0, 1, 2), probabilities=(0.9, 0.09, 0.01)))
+        >>> print(
+        ...     hs.mechanisms.GaussianMixture(
+        ...         2, sensitivities=(0, 1, 2), probabilities=(0.9, 0.09, 0.01)
+        ...     )
+        ... )
         Gaussian with random sensitivity (noise multiplier 2, 0 at 0.9, 1 at 0.09, 2 at 0.01)
     """
 

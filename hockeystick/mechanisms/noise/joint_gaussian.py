@@ -42,7 +42,7 @@ class JointGaussian(Mechanism):
 
     Example:
         >>> import hockeystick as hs
-        >>> step = hs.PoissonSubsampled(hs.JointGaussian((1.01, 7.2)), rate=0.01)
+        >>> step = hs.PoissonSubsampled(hs.mechanisms.JointGaussian((1.01, 7.2)), rate=0.01)
         >>> print(step**1000)
         Poisson-subsampled joint Gaussian (noise multipliers 1.01 and 7.2, rate 0.01) x 1000
         >>> print(hs.epsilon(step**1000, delta=1e-5))

@@ -50,7 +50,7 @@ class MultivariateLaplace(Mechanism):
 
     Example:
         >>> import hockeystick as hs
-        >>> noise = hs.MultivariateLaplace(scale=3 / 11, dimension=11)
+        >>> noise = hs.mechanisms.MultivariateLaplace(scale=3 / 11, dimension=11)
         >>> print(f"{hs.delta(noise, epsilon=1).upper:.12f}")
         0.163208702402
     """

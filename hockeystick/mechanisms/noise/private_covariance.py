@@ -59,7 +59,7 @@ class PrivateCovariance(Mechanism):
 
     Example:
         >>> import hockeystick as hs
-        >>> print(hs.epsilon(hs.PrivateCovariance(4.0, columns=30), delta=1e-6))
+        >>> print(hs.epsilon(hs.mechanisms.PrivateCovariance(4.0, columns=30), delta=1e-6))
         epsilon = 1.06071 (proven in [1.06070186232..., 1.06070186232...]; closed-form, add-remove)
     """
 

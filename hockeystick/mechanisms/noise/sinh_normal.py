@@ -52,7 +52,7 @@ class SinhNormal(Mechanism):
 
     Example:
         >>> import hockeystick as hs
-        >>> print(f"{hs.delta(hs.SinhNormal(rho=0.1, width=40), epsilon=1).upper:.12f}")
+        >>> print(f"{hs.delta(hs.mechanisms.SinhNormal(rho=0.1, width=40), epsilon=1).upper:.12f}")
         0.003370163333
     """
 

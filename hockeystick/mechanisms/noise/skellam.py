@@ -43,7 +43,7 @@ class Skellam(Mechanism):
 
     Example:
         >>> import hockeystick as hs
-        >>> print(hs.Skellam(variance=100))
+        >>> print(hs.mechanisms.Skellam(variance=100))
         Skellam (variance 100)
     """
 

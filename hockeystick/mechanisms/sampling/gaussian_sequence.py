@@ -59,7 +59,7 @@ class GaussianSequence(Mechanism):
 
     Example:
         >>> import hockeystick as hs
-        >>> print(hs.GaussianSequence((2.0, 1.5, 1.0), rate=0.01))
+        >>> print(hs.mechanisms.GaussianSequence((2.0, 1.5, 1.0), rate=0.01))
         Gaussian sequence (3 releases, noise multipliers from 1 to 2, rate 0.01)
     """
 

@@ -59,7 +59,7 @@ class RandomAllocation(Mechanism):
 
     Example:
         >>> import hockeystick as hs
-        >>> print(hs.RandomAllocation(hs.Gaussian(1), steps=1000))
+        >>> print(hs.mechanisms.RandomAllocation(hs.Gaussian(1), steps=1000))
         Gaussian in 1 of 1000 random steps (noise multiplier 1)
     """
 

@@ -49,7 +49,7 @@ class RevealedSample(Mechanism):
 
     Example:
         >>> import hockeystick as hs
-        >>> print(hs.RevealedSample(hs.Gaussian(3.0), rate=0.01) ** 1000)
+        >>> print(hs.mechanisms.RevealedSample(hs.Gaussian(3.0), rate=0.01) ** 1000)
         Gaussian on a revealed sample (noise multiplier 3, rate 0.01) x 1000
     """
 

@@ -56,7 +56,11 @@ class TruncatedPoissonSubsampled(Mechanism):
 
     Example:
         >>> import hockeystick as hs
-        >>> print(hs.TruncatedPoissonSubsampled(hs.Gaussian(1.1), 0.01, cap=70, examples=6_000))
+        >>> print(
+        ...     hs.mechanisms.TruncatedPoissonSubsampled(
+        ...         hs.Gaussian(1.1), 0.01, cap=70, examples=6_000
+        ...     )
+        ... )
         truncated-Poisson-subsampled Gaussian (noise multiplier 1.1, rate 0.01, at most 70 of 6000)
     """
 

@@ -47,7 +47,11 @@ class WithReplacementSubsampled(Mechanism):
 
     Example:
         >>> import hockeystick as hs
-        >>> print(hs.WithReplacementSubsampled(hs.Gaussian(1.1), batch_size=10, examples=1000))
+        >>> print(
+        ...     hs.mechanisms.WithReplacementSubsampled(
+        ...         hs.Gaussian(1.1), batch_size=10, examples=1000
+        ...     )
+        ... )
         with-replacement-subsampled Gaussian (noise multiplier 1.1, 10 of 1000, replace-one)
     """
 

@@ -128,7 +128,7 @@ class ReportNoisyMax(Mechanism):
 
     Example:
         >>> import hockeystick as hs
-        >>> print(hs.ReportNoisyMax(1.0, "laplace"))
+        >>> print(hs.mechanisms.ReportNoisyMax(1.0, "laplace"))
         report noisy max (epsilon 1, laplace noise)
     """
 

@@ -41,7 +41,7 @@ class PermuteAndFlip(Mechanism):
 
     Example:
         >>> import hockeystick as hs
-        >>> hs.PermuteAndFlip(epsilon=1.0)
+        >>> hs.mechanisms.PermuteAndFlip(epsilon=1.0)
         PermuteAndFlip(epsilon=1.0)
     """
 

@@ -80,7 +80,7 @@ class AboveThreshold(Mechanism):
 
     Example:
         >>> import hockeystick as hs
-        >>> print(hs.AboveThreshold(2.0, 4.0))
+        >>> print(hs.mechanisms.AboveThreshold(2.0, 4.0))
         above threshold (laplace threshold noise of scale 2, laplace query noise of scale 4)
     """
 
@@ -183,7 +183,7 @@ class SparseVector(Plan):
 
     Example:
         >>> import hockeystick as hs
-        >>> print(hs.SparseVector(20.0, 40.0, positives=10).mechanism)
+        >>> print(hs.mechanisms.SparseVector(20.0, 40.0, positives=10).mechanism)
         above threshold (laplace threshold noise of scale 20, laplace query noise of scale 40) x 10
     """
 

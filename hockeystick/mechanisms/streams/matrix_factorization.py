@@ -62,7 +62,7 @@ class Encoder:
 
     Example:
         >>> import hockeystick as hs
-        >>> hs.Encoder.of_matrix([[1, 0], [1, 1]]).sensitivity
+        >>> hs.mechanisms.Encoder.of_matrix([[1, 0], [1, 1]]).sensitivity
         1.4142135623730951
     """
 
@@ -100,7 +100,7 @@ class Encoder:
 
         Example:
             >>> import hockeystick as hs
-            >>> hs.Encoder.of_matrix([[1, 0], [1, 1]], participations=2).sensitivity
+            >>> hs.mechanisms.Encoder.of_matrix([[1, 0], [1, 1]], participations=2).sensitivity
             2.23606797749979
         """
         pattern = _pattern(participations, separation)
@@ -132,7 +132,9 @@ class Encoder:
 
         Example:
             >>> import hockeystick as hs
-            >>> encoder = hs.Encoder.toeplitz([2, 1.5], 100, participations=4, separation=2)
+            >>> encoder = hs.mechanisms.Encoder.toeplitz(
+            ...     [2, 1.5], 100, participations=4, separation=2
+            ... )
             >>> encoder.sensitivity
             5.0
         """
@@ -173,7 +175,7 @@ class Encoder:
 
         Example:
             >>> import hockeystick as hs
-            >>> hs.Encoder.square_root(1000).sensitivity
+            >>> hs.mechanisms.Encoder.square_root(1000).sensitivity
             1.806931952418915
         """
         size = _validate.count("rounds", rounds, _ROUNDS)
@@ -235,7 +237,7 @@ class MatrixFactorization(Mechanism):
 
     Example:
         >>> import hockeystick as hs
-        >>> print(hs.MatrixFactorization(4.0, hs.Encoder.square_root(1000)))
+        >>> print(hs.mechanisms.MatrixFactorization(4.0, hs.mechanisms.Encoder.square_root(1000)))
         matrix factorization (noise multiplier 4, square root, 1000 rounds)
     """
 

@@ -45,7 +45,7 @@ class TreeAggregation(Mechanism):
 
     Example:
         >>> import hockeystick as hs
-        >>> print(hs.TreeAggregation(10.0, leaves=1000) ** 3)
+        >>> print(hs.mechanisms.TreeAggregation(10.0, leaves=1000) ** 3)
         tree aggregation (noise multiplier 10, 1000 leaves) x 3
     """
 

@@ -54,7 +54,7 @@ class BatchClipped(Mechanism):
     Example:
         >>> import hockeystick as hs
         >>> batches = hs.PoissonSubsampled(hs.Gaussian(1.1), rate=0.01, adjacency="zero-out")
-        >>> print(hs.BatchClipped(batches, examples=1000))
+        >>> print(hs.mechanisms.BatchClipped(batches, examples=1000))
         batch-clipped Poisson-subsampled Gaussian \
 (noise multiplier 1.1, rate 0.01, zero-out, 1000 examples)
     """

@@ -41,7 +41,7 @@ class GaussianTradeOff(TradeOff):
 
     Example:
         >>> import hockeystick as hs
-        >>> f = hs.GaussianTradeOff(1.0)
+        >>> f = hs.tradeoffs.GaussianTradeOff(1.0)
         >>> print(f"{f(0.05):.6f} {f.power(0.01):.6f} {f.delta(1.0):.6f}")
         0.740489 0.092362 0.126937
     """

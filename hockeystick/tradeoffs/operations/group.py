@@ -205,7 +205,7 @@ def group(f: TradeOff, size: int) -> TradeOff:
         >>> import hockeystick as hs
         >>> from hockeystick.tradeoffs.operations.group import group
         >>> from hockeystick.tradeoffs.functions.piecewise import ApproxTradeOff
-        >>> group(hs.GaussianTradeOff(0.5), 3)
+        >>> group(hs.tradeoffs.GaussianTradeOff(0.5), 3)
         GaussianTradeOff(mu=1.5)
         >>> print(f"{group(ApproxTradeOff(1.0, 1e-6), 3).power(0.0):.10e}")
         1.1107337927e-05

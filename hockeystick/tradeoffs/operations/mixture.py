@@ -95,7 +95,12 @@ def mixture(parts: Iterable[tuple[float, TradeOff]]) -> TradeOff:
     Example:
         >>> import hockeystick as hs
         >>> from hockeystick.tradeoffs.operations.mixture import mixture
-        >>> f = mixture([(0.5, hs.GaussianTradeOff(1.0)), (0.5, hs.GaussianTradeOff(2.0))])
+        >>> f = mixture(
+        ...     [
+        ...         (0.5, hs.tradeoffs.GaussianTradeOff(1.0)),
+        ...         (0.5, hs.tradeoffs.GaussianTradeOff(2.0)),
+        ...     ]
+        ... )
         >>> print(f"{float(f.delta(1.0)):.6f}")
         0.318399
     """

@@ -72,7 +72,7 @@ def renyi_divergence(f: TradeOff, order: float) -> Divergence:
     Example:
         >>> import hockeystick as hs
         >>> from hockeystick.tradeoffs.operations.renyi_integral import renyi_divergence
-        >>> lower, upper = renyi_divergence(hs.GaussianTradeOff(1.0), 4.0)
+        >>> lower, upper = renyi_divergence(hs.tradeoffs.GaussianTradeOff(1.0), 4.0)
         >>> print(f"{lower:.6f} {upper:.6f}")
         2.000000 2.000000
     """

@@ -191,7 +191,7 @@ def tradeoff_of_deltas(points: Iterable[tuple[float, float]]) -> TradeOff:
 
     Example:
         >>> import hockeystick as hs
-        >>> f = hs.tradeoff_of_deltas([(0.5, 1e-2), (1.0, 1e-3), (2.0, 1e-5)])
+        >>> f = hs.tradeoffs.tradeoff_of_deltas([(0.5, 1e-2), (1.0, 1e-3), (2.0, 1e-5)])
         >>> print(f"{f.power(0.01):.6f}")
         0.026487
     """

@@ -57,10 +57,12 @@ def test_a_finer_tolerance_is_inside_a_coarser_one() -> None:
 
 @pytest.mark.parametrize("tolerance", [0, -1, 1e-11, 0.2, float("nan"), "1e-4", None])
 def test_a_tolerance_outside_its_domain_is_refused(tolerance: Any) -> None:
-    with pytest.raises(hs.ParameterError, match=r"tolerance must be a number from 1e-10 to 0\.1"):
+    with pytest.raises(
+        hs.errors.ParameterError, match=r"tolerance must be a number from 1e-10 to 0\.1"
+    ):
         hs.epsilon(hs.Gaussian(1), 1e-5, tolerance=tolerance)
 
 
 def test_a_loss_of_which_only_divergences_are_known_is_refused_by_name() -> None:
-    with pytest.raises(hs.UnsupportedError, match="prv"):
+    with pytest.raises(hs.errors.UnsupportedError, match="prv"):
         hs.epsilon(hs.ZCDP(0.1) @ hs.Laplace(2.0), 1e-5, accountant="prv")

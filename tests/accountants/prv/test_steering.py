@@ -38,7 +38,7 @@ def test_what_counts_is_left_as_it_is() -> None:
 
 
 def test_many_hits_that_are_next_to_impossible_do_not_widen_the_answer() -> None:
-    plan = hs.WithReplacementSubsampled(hs.Gaussian(2.0), 50, 5000) ** 100
+    plan = hs.mechanisms.WithReplacementSubsampled(hs.Gaussian(2.0), 50, 5000) ** 100
     found = hs.epsilon(plan, 1e-6)
     once = hs.epsilon(hs.FixedSizeSubsampled(hs.Gaussian(2.0), 50, 5000) ** 100, 1e-6)
     assert np.isfinite(found.upper)

@@ -9,11 +9,11 @@ from mpmath import mp
 import hockeystick as hs
 
 STEPS: dict[str, Any] = {"step_size": 0.1, "smoothness": 20.0}
-WALK = hs.TokenWalk(10.0, 100, **STEPS)
-RUN = hs.NoisyIterations(10.0, 1000, **STEPS)
+WALK = hs.mechanisms.TokenWalk(10.0, 100, **STEPS)
+RUN = hs.mechanisms.NoisyIterations(10.0, 1000, **STEPS)
 
 
-@pytest.mark.parametrize("make", [hs.NoisyIterations, hs.TokenWalk])
+@pytest.mark.parametrize("make", [hs.mechanisms.NoisyIterations, hs.mechanisms.TokenWalk])
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
@@ -26,55 +26,61 @@ def test_what_is_not_proven_is_refused_with_the_reason(
     make: Any, given: dict[str, Any], reason: str
 ) -> None:
     make(10.0, 100, **STEPS)
-    with pytest.raises(hs.IncompatibleError, match=reason):
+    with pytest.raises(hs.errors.IncompatibleError, match=reason):
         make(10.0, 100, **{**STEPS, **given})
 
 
 def test_released_models_are_refused() -> None:
-    with pytest.raises(hs.IncompatibleError, match="not covered by later noise"):
-        hs.NoisyIterations(10.0, 100, **STEPS, released="all")
+    with pytest.raises(hs.errors.IncompatibleError, match="not covered by later noise"):
+        hs.mechanisms.NoisyIterations(10.0, 100, **STEPS, released="all")
 
 
 def test_each_topology_has_parameters_of_its_own() -> None:
-    with pytest.raises(hs.IncompatibleError, match="give its distance"):
-        hs.TokenWalk(10.0, 100, "ring", observers=2, **STEPS)
-    with pytest.raises(hs.IncompatibleError, match="there is no distance"):
-        hs.TokenWalk(10.0, 100, distance=2, **STEPS)
-    with pytest.raises(hs.IncompatibleError, match="once a round"):
-        hs.TokenWalk(10.0, 100, "ring", **STEPS).excess(10, 3)
+    with pytest.raises(hs.errors.IncompatibleError, match="give its distance"):
+        hs.mechanisms.TokenWalk(10.0, 100, "ring", observers=2, **STEPS)
+    with pytest.raises(hs.errors.IncompatibleError, match="there is no distance"):
+        hs.mechanisms.TokenWalk(10.0, 100, distance=2, **STEPS)
+    with pytest.raises(hs.errors.IncompatibleError, match="once a round"):
+        hs.mechanisms.TokenWalk(10.0, 100, "ring", **STEPS).excess(10, 3)
 
 
 @pytest.mark.parametrize(
     ("make", "name"),
     [
-        (lambda: hs.NoisyIterations(-1.0, 10, **STEPS), "noise_multiplier"),
-        (lambda: hs.NoisyIterations(1.0, 2.5, **STEPS), "steps"),
-        (lambda: hs.NoisyIterations(1.0, 10, 11, **STEPS), "position"),
-        (lambda: hs.NoisyIterations(1.0, 10, 0, **STEPS), "position"),
-        (lambda: hs.NoisyIterations(1.0, 0, 1, **STEPS), "position"),
-        (lambda: hs.NoisyIterations(1.0, 10, step_size=0.0, smoothness=1.0), "step_size"),
-        (lambda: hs.NoisyIterations(1.0, 10, step_size=1.0, smoothness=-1.0), "smoothness"),
-        (lambda: hs.NoisyIterations(1.0, 10, **STEPS, released="some"), "released"),
-        (lambda: hs.NoisyIterations(1.0, 10, **{**STEPS, "convex": 1}), "convex"),
-        (lambda: hs.TokenWalk(float("nan"), 10, **STEPS), "noise_multiplier"),
-        (lambda: hs.TokenWalk(1.0, 1, **STEPS), "parties"),
-        (lambda: hs.TokenWalk(1.0, 10, "star", **STEPS), "topology"),
-        (lambda: hs.TokenWalk(1.0, 10, observers=10, **STEPS), "observers"),
-        (lambda: hs.TokenWalk(1.0, 10, "ring", distance=10, **STEPS), "distance"),
+        (lambda: hs.mechanisms.NoisyIterations(-1.0, 10, **STEPS), "noise_multiplier"),
+        (lambda: hs.mechanisms.NoisyIterations(1.0, 2.5, **STEPS), "steps"),
+        (lambda: hs.mechanisms.NoisyIterations(1.0, 10, 11, **STEPS), "position"),
+        (lambda: hs.mechanisms.NoisyIterations(1.0, 10, 0, **STEPS), "position"),
+        (lambda: hs.mechanisms.NoisyIterations(1.0, 0, 1, **STEPS), "position"),
+        (
+            lambda: hs.mechanisms.NoisyIterations(1.0, 10, step_size=0.0, smoothness=1.0),
+            "step_size",
+        ),
+        (
+            lambda: hs.mechanisms.NoisyIterations(1.0, 10, step_size=1.0, smoothness=-1.0),
+            "smoothness",
+        ),
+        (lambda: hs.mechanisms.NoisyIterations(1.0, 10, **STEPS, released="some"), "released"),
+        (lambda: hs.mechanisms.NoisyIterations(1.0, 10, **{**STEPS, "convex": 1}), "convex"),
+        (lambda: hs.mechanisms.TokenWalk(float("nan"), 10, **STEPS), "noise_multiplier"),
+        (lambda: hs.mechanisms.TokenWalk(1.0, 1, **STEPS), "parties"),
+        (lambda: hs.mechanisms.TokenWalk(1.0, 10, "star", **STEPS), "topology"),
+        (lambda: hs.mechanisms.TokenWalk(1.0, 10, observers=10, **STEPS), "observers"),
+        (lambda: hs.mechanisms.TokenWalk(1.0, 10, "ring", distance=10, **STEPS), "distance"),
         (lambda: WALK.excess(-1, 3), "steps"),
         (lambda: WALK.excess(10, 0.5), "visits"),
     ],
 )
 def test_what_is_wrong_is_named(make: Any, name: str) -> None:
-    with pytest.raises(hs.ParameterError, match=f"^{name} must be"):
+    with pytest.raises(hs.errors.ParameterError, match=f"^{name} must be"):
         make()
 
 
 def test_the_records_place_decides_how_many_steps_cover_it() -> None:
     assert RUN.covering == 1
-    assert hs.NoisyIterations(10.0, 1000, 1, **STEPS).covering == 1000
-    assert hs.NoisyIterations(10.0, 1000, 1000, **STEPS).covering == 1
-    assert hs.NoisyIterations(10.0, 0, **STEPS).covering == 0
+    assert hs.mechanisms.NoisyIterations(10.0, 1000, 1, **STEPS).covering == 1000
+    assert hs.mechanisms.NoisyIterations(10.0, 1000, 1000, **STEPS).covering == 1
+    assert hs.mechanisms.NoisyIterations(10.0, 0, **STEPS).covering == 0
 
 
 @pytest.mark.parametrize(("steps", "visits"), [(1000, 12), (1000, 40), (50, 0), (10_000, 130)])
@@ -96,7 +102,7 @@ def test_the_excess_at_its_ends() -> None:
 
 
 def test_they_are_values_that_say_what_must_hold() -> None:
-    for plan in (WALK, RUN, hs.TokenWalk(10.0, 100, "ring", distance=7, **STEPS)):
+    for plan in (WALK, RUN, hs.mechanisms.TokenWalk(10.0, 100, "ring", distance=7, **STEPS)):
         assert pickle.loads(pickle.dumps(plan)) == plan
         assert plan.adjacency is hs.Adjacency.REPLACE_ONE
         text = " ".join(plan.assumptions)

@@ -9,14 +9,14 @@ import pytest
 import hockeystick as hs
 
 
-def plan(**changes: Any) -> hs.FederatedClustering:
+def plan(**changes: Any) -> hs.federated.FederatedClustering:
     """Return a plan of three rounds with some fields changed."""
     given = {"noise_multiplier": 3.0, "dimension": 11, "radius": 0.5, "rounds": 3}
-    return hs.FederatedClustering(**{**given, **changes})
+    return hs.federated.FederatedClustering(**{**given, **changes})
 
 
 def test_it_is_accounted_as_its_noise_over_the_radius() -> None:
-    noise = hs.MultivariateLaplace(plan().noise.scale, 11)
+    noise = hs.mechanisms.MultivariateLaplace(plan().noise.scale, 11)
     assert plan().mechanism == noise**3
     mine, its = hs.epsilon(plan(), 1e-6), hs.epsilon(noise**3, 1e-6)
     assert (mine.lower, mine.upper) == (its.lower, its.upper)
@@ -41,7 +41,7 @@ def test_the_radius_sets_the_noise_and_not_the_cost() -> None:
     assert far.noise_scale == pytest.approx(10.0 * 3.0 / 11, rel=1e-15)
     assert Fraction(far.noise_scale) >= Fraction(far.noise.scale) * 10
     # In units of the parameters a round is d-private at n / (nu r).
-    assert hs.MetricDP(1 / near.noise_scale).within(0.1).epsilon == pytest.approx(11 / 3)
+    assert hs.notions.MetricDP(1 / near.noise_scale).within(0.1).epsilon == pytest.approx(11 / 3)
 
 
 def test_the_scale_is_never_above_nu_over_n() -> None:
@@ -53,7 +53,7 @@ def test_the_scale_is_never_above_nu_over_n() -> None:
 
 @pytest.mark.parametrize("radius", [None, "update", math.inf, 0.0, -1.0, math.nan, lambda: 1.0])
 def test_a_radius_that_is_no_public_number_is_refused_with_the_reason(radius: Any) -> None:
-    with pytest.raises(hs.ParameterError, match="own update gives no guarantee") as caught:
+    with pytest.raises(hs.errors.ParameterError, match="own update gives no guarantee") as caught:
         plan(radius=radius)
     assert caught.value.name == "radius"
 
@@ -69,7 +69,7 @@ def test_a_radius_that_is_no_public_number_is_refused_with_the_reason(radius: An
     ],
 )
 def test_wrong_values_are_named(changes: dict[str, Any], name: str) -> None:
-    with pytest.raises(hs.ParameterError) as caught:
+    with pytest.raises(hs.errors.ParameterError) as caught:
         plan(**changes)
     assert caught.value.name == name
 

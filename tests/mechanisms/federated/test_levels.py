@@ -19,19 +19,19 @@ CLIENTS = {
 RECORDS = {**CLIENTS, "examples_per_client": 40, "batch_size": 4, "local_steps": 6}
 
 
-def fed_sdp(**changes: Any) -> hs.FedSDP:
+def fed_sdp(**changes: Any) -> hs.federated.FedSDP:
     """Return a client-level plan with some parameters changed."""
-    return hs.FedSDP(**{**CLIENTS, "sampling": "fixed-size", **changes})
+    return hs.federated.FedSDP(**{**CLIENTS, "sampling": "fixed-size", **changes})
 
 
-def fed_cdp(**changes: Any) -> hs.FedCDP:
+def fed_cdp(**changes: Any) -> hs.federated.FedCDP:
     """Return an instance-level plan with some parameters changed."""
-    return hs.FedCDP(**{**RECORDS, "sampling": "two-stage", **changes})
+    return hs.federated.FedCDP(**{**RECORDS, "sampling": "two-stage", **changes})
 
 
-def fed_alpha_cdp(**changes: Any) -> hs.FedAlphaCDP:
+def fed_alpha_cdp(**changes: Any) -> hs.federated.FedAlphaCDP:
     """Return an instance-level plan with a schedule and some parameters changed."""
-    return hs.FedAlphaCDP(**{**RECORDS, "sampling": "two-stage", **changes})
+    return hs.federated.FedAlphaCDP(**{**RECORDS, "sampling": "two-stage", **changes})
 
 
 @pytest.mark.parametrize(
@@ -52,11 +52,11 @@ def fed_alpha_cdp(**changes: Any) -> hs.FedAlphaCDP:
         ),
         (
             {"sampling": "revealed", "adjacency": "zero-out"},
-            hs.RevealedSample(hs.Gaussian(3.0), Fraction(1, 10)) ** 8,
+            hs.mechanisms.RevealedSample(hs.Gaussian(3.0), Fraction(1, 10)) ** 8,
         ),
         (
             {"sampling": "revealed", "adjacency": "replace-one"},
-            hs.RevealedSample(hs.Gaussian(1.5), Fraction(1, 10)) ** 8,
+            hs.mechanisms.RevealedSample(hs.Gaussian(1.5), Fraction(1, 10)) ** 8,
         ),
         ({"clients_per_round": 100}, hs.Gaussian(3.0) ** 8),
         (
@@ -87,28 +87,28 @@ def fixed(adjacency: str) -> hs.Mechanism:
             {"sampling": "poisson"},
             hs.PoissonSubsampled(hs.Gaussian(3.0), Fraction(1, 100)) ** 48,
         ),
-        ({}, hs.RevealedRound(fixed("add-remove"), Fraction(1, 10)) ** 8),
+        ({}, hs.federated.RevealedRound(fixed("add-remove"), Fraction(1, 10)) ** 8),
         (
             {"adjacency": "zero-out"},
-            hs.RevealedRound(fixed("zero-out"), Fraction(1, 10)) ** 8,
+            hs.federated.RevealedRound(fixed("zero-out"), Fraction(1, 10)) ** 8,
         ),
         (
             {"sampling": "two-stage-poisson"},
-            hs.RevealedRound(
+            hs.federated.RevealedRound(
                 hs.PoissonSubsampled(hs.Gaussian(3.0), Fraction(1, 10)) ** 6, Fraction(1, 10)
             )
             ** 8,
         ),
         (
             {"batch_size": 40},
-            hs.RevealedRound(hs.Gaussian(3.0) ** 6, Fraction(1, 10)) ** 8,
+            hs.federated.RevealedRound(hs.Gaussian(3.0) ** 6, Fraction(1, 10)) ** 8,
         ),
         (
             {"batch_size": 40, "adjacency": "replace-one"},
-            hs.RevealedRound(hs.Gaussian(1.5) ** 6, Fraction(1, 10)) ** 8,
+            hs.federated.RevealedRound(hs.Gaussian(1.5) ** 6, Fraction(1, 10)) ** 8,
         ),
         ({"clients_per_round": 100}, fixed("add-remove") ** 8),
-        ({"rounds": 0}, hs.RevealedRound(fixed("add-remove"), Fraction(1, 10)) ** 0),
+        ({"rounds": 0}, hs.federated.RevealedRound(fixed("add-remove"), Fraction(1, 10)) ** 0),
     ],
 )
 def test_what_hides_records_is_steps_in_rounds(
@@ -131,7 +131,7 @@ def test_a_schedule_changes_the_noise_from_round_to_round() -> None:
     plan = fed_alpha_cdp(schedule=schedules.Staircase(end=0.5, stairs=2), rounds=4)
     assert plan.noise_multipliers.tolist() == [3.0, 3.0, 1.5, 1.5]
     parts = [
-        hs.RevealedRound(
+        hs.federated.RevealedRound(
             hs.FixedSizeSubsampled(hs.Gaussian(noise), 4, 40, "add-remove") ** 6, Fraction(1, 10)
         )
         ** 2
@@ -163,7 +163,7 @@ def test_the_published_decays_are_the_schedules(rounds: int) -> None:
 
 
 def test_the_cyclic_decay_needs_a_floor_and_leaves_nothing_without_one() -> None:
-    with pytest.raises(hs.ParameterError, match="floor"):
+    with pytest.raises(hs.errors.ParameterError, match="floor"):
         schedules.Cyclic(floor=0.0, cycles=1)
     wave = [0.5 * (math.cos(math.pi * t / 100) + 1) for t in range(100)]
     assert 15 * wave[-1] == pytest.approx(15 * math.pi**2 / (4 * 100**2), rel=1e-3)
@@ -174,14 +174,14 @@ def test_the_cyclic_decay_needs_a_floor_and_leaves_nothing_without_one() -> None
 
 
 def test_noise_by_the_largest_gradient_is_refused_with_the_reason() -> None:
-    with pytest.raises(hs.IncompatibleError, match="noise of another scale"):
+    with pytest.raises(hs.errors.IncompatibleError, match="noise of another scale"):
         fed_alpha_cdp(sensitivity="l2-max")
-    with pytest.raises(hs.ParameterError, match="sensitivity"):
+    with pytest.raises(hs.errors.ParameterError, match="sensitivity"):
         fed_alpha_cdp(sensitivity="l2")
 
 
 def test_who_takes_part_shows_a_client_that_is_added() -> None:
-    with pytest.raises(hs.IncompatibleError, match="shows that a client exists"):
+    with pytest.raises(hs.errors.IncompatibleError, match="shows that a client exists"):
         fed_sdp(sampling="revealed")
 
 
@@ -252,7 +252,7 @@ def test_rates_are_exact() -> None:
     ],
 )
 def test_what_is_wrong_is_named(make: Any, name: str, value: Any) -> None:
-    with pytest.raises(hs.ParameterError) as caught:
+    with pytest.raises(hs.errors.ParameterError) as caught:
         make(**{name: value})
     assert caught.value.name == ("clients_per_round" if value == 9 else name)
 
@@ -270,15 +270,15 @@ def test_what_is_wrong_is_named(make: Any, name: str, value: Any) -> None:
     ],
 )
 def test_what_is_wrong_of_a_client_is_named(make: Any, name: str, value: Any) -> None:
-    with pytest.raises(hs.ParameterError) as caught:
+    with pytest.raises(hs.errors.ParameterError) as caught:
         make(**{name: value})
     assert caught.value.name == name
 
 
 def test_a_schedule_is_one_and_has_a_factor_for_each_round() -> None:
-    with pytest.raises(hs.ParameterError, match="schedule"):
+    with pytest.raises(hs.errors.ParameterError, match="schedule"):
         fed_alpha_cdp(schedule=0.5)
-    with pytest.raises(hs.ParameterError, match="a value for each of 8 steps"):
+    with pytest.raises(hs.errors.ParameterError, match="a value for each of 8 steps"):
         fed_alpha_cdp(schedule=schedules.Values([1.0, 0.5]))
 
 

@@ -15,8 +15,8 @@ SETTINGS: dict[str, Any] = {
     "noise_multiplier": 2.0,
     "local_steps": 38,
 }
-LOCAL = hs.LocalTraining(**SETTINGS)
-SMALL = hs.LocalTraining(**(SETTINGS | {"batch_size": 8, "local_steps": 76}))
+LOCAL = hs.federated.LocalTraining(**SETTINGS)
+SMALL = hs.federated.LocalTraining(**(SETTINGS | {"batch_size": 8, "local_steps": 76}))
 
 
 def test_local_training_is_a_gaussian_of_half_the_multiplier_on_batches_of_a_fixed_size() -> None:
@@ -27,12 +27,12 @@ def test_local_training_is_a_gaussian_of_half_the_multiplier_on_batches_of_a_fix
 
 
 def test_one_client_for_all_needs_no_split() -> None:
-    assert hs.PriFedSync(clients=LOCAL, rounds=93).mechanism == LOCAL**93
-    assert hs.PriFedSync(clients=[LOCAL], rounds=93).mechanism == LOCAL**93
+    assert hs.federated.PriFedSync(clients=LOCAL, rounds=93).mechanism == LOCAL**93
+    assert hs.federated.PriFedSync(clients=[LOCAL], rounds=93).mechanism == LOCAL**93
 
 
 def test_several_clients_are_parts_by_client() -> None:
-    plan = hs.PriFedSync(clients=[LOCAL, SMALL], rounds=93)
+    plan = hs.federated.PriFedSync(clients=[LOCAL, SMALL], rounds=93)
     assert plan.mechanism == hs.Parallel((LOCAL, SMALL), split="client") ** 93
     assert plan.of_client(1) == SMALL**93
 
@@ -40,7 +40,7 @@ def test_several_clients_are_parts_by_client() -> None:
 @pytest.mark.parametrize("index", [-1, 2, 0.5, math.nan])
 def test_a_client_that_is_not_there_is_refused(index: Any) -> None:
     with pytest.raises(ParameterError, match="index must be an integer from 0 to 1"):
-        hs.PriFedSync(clients=(LOCAL, SMALL), rounds=93).of_client(index)
+        hs.federated.PriFedSync(clients=(LOCAL, SMALL), rounds=93).of_client(index)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_a_client_that_is_not_there_is_refused(index: Any) -> None:
 )
 def test_settings_outside_their_domains_are_refused(name: str, value: Any, allowed: str) -> None:
     with pytest.raises(ParameterError, match=f"{name} must be {allowed}"):
-        hs.LocalTraining(**(SETTINGS | {name: value}))
+        hs.federated.LocalTraining(**(SETTINGS | {name: value}))
 
 
 @pytest.mark.parametrize(
@@ -77,33 +77,33 @@ def test_settings_outside_their_domains_are_refused(name: str, value: Any, allow
 def test_what_is_no_federation_is_refused(name: str, value: Any) -> None:
     fields: dict[str, Any] = {"clients": LOCAL, "rounds": 93, "client_rate": 0.5}
     with pytest.raises(ParameterError, match=f"^{name} must be"):
-        hs.PriFedSync(**(fields | {name: value}))
+        hs.federated.PriFedSync(**(fields | {name: value}))
 
 
 def test_the_text_shows_the_settings_or_how_many_there_are() -> None:
-    assert str(hs.PriFedSync(clients=(LOCAL, LOCAL), rounds=93, client_rate=0.5)) == (
+    assert str(hs.federated.PriFedSync(clients=(LOCAL, LOCAL), rounds=93, client_rate=0.5)) == (
         "PriFedSync (16 of 600 examples, noise multiplier 2, 38 steps a round, 93 rounds, "
         "client rate 0.5, replace-one)"
     )
-    assert str(hs.PriFedSync(clients=(LOCAL, SMALL), rounds=93)) == (
+    assert str(hs.federated.PriFedSync(clients=(LOCAL, SMALL), rounds=93)) == (
         "PriFedSync (2 settings of local training, 93 rounds, client rate 1, replace-one)"
     )
 
 
 def test_two_federations_of_as_many_clients_have_the_same_ones_in_one_order() -> None:
     one, other = (
-        hs.PriFedSync(clients=both, rounds=2) for both in ((LOCAL, SMALL), (SMALL, LOCAL))
+        hs.federated.PriFedSync(clients=both, rounds=2) for both in ((LOCAL, SMALL), (SMALL, LOCAL))
     )
     assert any(text.endswith("the same clients, in the same order.") for text in one.assumptions)
     either = [hs.delta(a**2 @ b**2, 3.0) for a, b in ((LOCAL, SMALL), (SMALL, LOCAL))]
     found = hs.delta(one @ other, 3.0)
     assert (found.lower, found.upper) == (either[0].lower, either[0].upper)
-    alike = hs.PriFedSync(clients=LOCAL, rounds=2)
+    alike = hs.federated.PriFedSync(clients=LOCAL, rounds=2)
     assert not any("Another federation" in text for text in alike.assumptions)
 
 
 def test_what_must_hold_says_that_the_rate_is_not_counted() -> None:
-    last = hs.PriFedSync(clients=LOCAL, rounds=93, client_rate=0.5).assumptions[-1]
+    last = hs.federated.PriFedSync(clients=LOCAL, rounds=93, client_rate=0.5).assumptions[-1]
     assert "drawn in each with probability 0.5" in last
     told = "its lower end too, is for one that is drawn in all of them, which is the worst that may"
     assert told in last

@@ -27,22 +27,22 @@ def test_its_assumptions_name_the_users_and_the_shuffler() -> None:
 
 @pytest.mark.parametrize("bad", [0, -1, 2.5, math.nan, math.inf, "many", True])
 def test_a_number_of_users_that_is_none_is_refused(bad: object) -> None:
-    with pytest.raises(hs.ParameterError, match="users must be an integer from 1 to 10"):
+    with pytest.raises(hs.errors.ParameterError, match="users must be an integer from 1 to 10"):
         ShuffledReports(hs.PureDP(1.0), bad)  # type: ignore[arg-type]
 
 
 def test_a_number_is_no_randomizer() -> None:
-    with pytest.raises(hs.ParameterError, match="randomizer must be a mechanism"):
+    with pytest.raises(hs.errors.ParameterError, match="randomizer must be a mechanism"):
         ShuffledReports(1.0, 100)  # type: ignore[arg-type]
 
 
 def test_a_release_for_data_sets_is_no_randomizer() -> None:
-    with pytest.raises(hs.IncompatibleError, match="each person randomizes"):
+    with pytest.raises(hs.errors.IncompatibleError, match="each person randomizes"):
         ShuffledReports(hs.PoissonSubsampled(hs.Gaussian(1.0), 0.1), 100)
 
 
 def test_it_does_not_go_with_another_adjacency() -> None:
-    with pytest.raises(hs.IncompatibleError):
+    with pytest.raises(hs.errors.IncompatibleError):
         hs.Composed(
             (ShuffledReports(hs.PureDP(1.0), 9), hs.PoissonSubsampled(hs.Gaussian(1.0), 0.1))
         )

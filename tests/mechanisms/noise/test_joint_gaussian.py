@@ -14,8 +14,8 @@ each_adjacency = pytest.mark.parametrize("adjacency", list(Adjacency))
 
 
 def test_queries_together_cost_what_their_split_says() -> None:
-    split = hs.joint_noise(1.5, inflation=1.01)
-    together = hs.JointGaussian((split.gradient, split.query))
+    split = hs.calibration.joint_noise(1.5, inflation=1.01)
+    together = hs.mechanisms.JointGaussian((split.gradient, split.query))
     truth = hs.epsilon(hs.Gaussian(1.5), 1e-6)
     found = hs.epsilon(together, 1e-6)
     assert found.upper <= truth.upper * (1 + 1e-15)
@@ -23,7 +23,7 @@ def test_queries_together_cost_what_their_split_says() -> None:
 
 
 def test_a_sample_serves_all_the_queries() -> None:
-    joint = hs.PoissonSubsampled(hs.JointGaussian((4.0, 4.0, 4.0, 4.0)), 0.05) ** 200
+    joint = hs.PoissonSubsampled(hs.mechanisms.JointGaussian((4.0, 4.0, 4.0, 4.0)), 0.05) ** 200
     one = hs.PoissonSubsampled(hs.Gaussian(2.0), 0.05) ** 200
     found, truth = hs.epsilon(joint, 1e-5), hs.epsilon(one, 1e-5)
     assert found.upper == pytest.approx(truth.upper, rel=1e-12)
@@ -35,17 +35,17 @@ def test_a_sample_serves_all_the_queries() -> None:
 
 
 def test_queries_at_the_ends() -> None:
-    assert hs.epsilon(hs.JointGaussian((2.0, math.inf)), 1e-5).upper == pytest.approx(
+    assert hs.epsilon(hs.mechanisms.JointGaussian((2.0, math.inf)), 1e-5).upper == pytest.approx(
         hs.epsilon(hs.Gaussian(2.0), 1e-5).upper, rel=1e-15
     )
-    assert hs.epsilon(hs.JointGaussian((math.inf,)), 1e-5).upper == 0.0
-    assert hs.epsilon(hs.JointGaussian((0.0, 3.0)), 1e-5).lower == math.inf
+    assert hs.epsilon(hs.mechanisms.JointGaussian((math.inf,)), 1e-5).upper == 0.0
+    assert hs.epsilon(hs.mechanisms.JointGaussian((0.0, 3.0)), 1e-5).lower == math.inf
 
 
 @pytest.mark.parametrize("bad", [(), (1.0, math.nan), (-1.0,), "3", 2.0, None, (True,)])
 def test_the_noise_multipliers_are_a_list_of_numbers(bad: Any) -> None:
-    with pytest.raises(hs.ParameterError) as caught:
-        hs.JointGaussian(bad)
+    with pytest.raises(hs.errors.ParameterError) as caught:
+        hs.mechanisms.JointGaussian(bad)
     assert caught.value.name == "noise_multipliers"
 
 
@@ -61,7 +61,7 @@ def test_no_rows_move_the_second_moments_further_and_some_move_them_as_far(
     adjacency: Adjacency, columns: int
 ) -> None:
     rng = np.random.default_rng(7)
-    square = hs.PrivateCovariance(1.0, columns, adjacency).squared_sensitivity
+    square = hs.mechanisms.PrivateCovariance(1.0, columns, adjacency).squared_sensitivity
     replaced = adjacency is Adjacency.REPLACE_ONE
     for _ in range(2000):
         x, y = (row / max(np.linalg.norm(row), 1.0) for row in rng.normal(size=(2, columns)))
@@ -73,7 +73,7 @@ def test_no_rows_move_the_second_moments_further_and_some_move_them_as_far(
 
 def test_the_cost_is_that_of_the_frobenius_norm() -> None:
     for adjacency, square in ((Adjacency.ZERO_OUT, 1), (Adjacency.REPLACE_ONE, 2)):
-        found = hs.delta(hs.PrivateCovariance(3.0, 20, adjacency), 0.5)
+        found = hs.delta(hs.mechanisms.PrivateCovariance(3.0, 20, adjacency), 0.5)
         with mp.workdps(30):
             mu = mp.sqrt(square) / 3
             half = mp.mpf("0.5")
@@ -85,28 +85,31 @@ def test_the_cost_is_that_of_the_frobenius_norm() -> None:
 
 def test_noise_in_units_of_the_radius_itself_costs_its_square_more() -> None:
     # Equation 1.9 of the thesis has R in the place of R^2: at R = 10 a tenth of the noise.
-    meant, added = hs.PrivateCovariance(5.0, 30), hs.PrivateCovariance(5.0 / 10, 30)
+    meant, added = (
+        hs.mechanisms.PrivateCovariance(5.0, 30),
+        hs.mechanisms.PrivateCovariance(5.0 / 10, 30),
+    )
     assert hs.epsilon(meant, 1e-6).upper < 1
     assert hs.epsilon(added, 1e-6).lower > 10
 
 
 def test_second_moments_at_the_ends() -> None:
-    assert hs.epsilon(hs.PrivateCovariance(0.0, 3), 1e-5).lower == math.inf
-    assert hs.epsilon(hs.PrivateCovariance(math.inf, 3), 1e-5).upper == 0.0
+    assert hs.epsilon(hs.mechanisms.PrivateCovariance(0.0, 3), 1e-5).lower == math.inf
+    assert hs.epsilon(hs.mechanisms.PrivateCovariance(math.inf, 3), 1e-5).upper == 0.0
 
 
 @pytest.mark.parametrize("bad", [0, -1, 2.5, math.nan, math.inf, "3", None, True])
 def test_the_columns_are_a_whole_number(bad: Any) -> None:
-    with pytest.raises(hs.ParameterError) as caught:
-        hs.PrivateCovariance(1.0, bad)
+    with pytest.raises(hs.errors.ParameterError) as caught:
+        hs.mechanisms.PrivateCovariance(1.0, bad)
     assert caught.value.name == "columns"
 
 
 def test_the_text_says_what_is_released() -> None:
-    plan = hs.PrivateCovariance(4, 30, "replace-one")
+    plan = hs.mechanisms.PrivateCovariance(4, 30, "replace-one")
     assert str(plan) == "private covariance (noise multiplier 4, 30 columns, replace-one)"
     assert any("R^2" in text for text in plan.assumptions)
-    joint = hs.JointGaussian((1, 2, 3))
+    joint = hs.mechanisms.JointGaussian((1, 2, 3))
     assert str(joint) == "joint Gaussian (noise multipliers 1, 2 and 3)"
     assert joint.adjacency is None
     assert any("1, 2, 3 times" in text for text in joint.assumptions)

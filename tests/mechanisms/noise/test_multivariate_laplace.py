@@ -9,7 +9,7 @@ import hockeystick as hs
 
 
 def test_it_says_what_it_is() -> None:
-    noise = hs.MultivariateLaplace(scale=0.25, dimension=7)
+    noise = hs.mechanisms.MultivariateLaplace(scale=0.25, dimension=7)
     assert str(noise) == "multivariate Laplace (scale 0.25, dimension 7)"
     assert "0.25 times the query's L2 sensitivity" in noise.assumptions[0]
     assert noise.adjacency is None
@@ -28,6 +28,6 @@ def test_it_says_what_it_is() -> None:
     ],
 )
 def test_wrong_values_are_named(scale: Any, dimension: Any, name: str) -> None:
-    with pytest.raises(hs.ParameterError) as caught:
-        hs.MultivariateLaplace(scale, dimension)
+    with pytest.raises(hs.errors.ParameterError) as caught:
+        hs.mechanisms.MultivariateLaplace(scale, dimension)
     assert caught.value.name == name

@@ -11,21 +11,21 @@ from hockeystick.accountants import ACCOUNTANTS
 from hockeystick.mechanisms import schedules
 
 
-def parts(plan: hs.Plan) -> tuple[hs.Mechanism, ...]:
+def parts(plan: hs.mechanisms.Plan) -> tuple[hs.Mechanism, ...]:
     """Return the parts of what a plan stands for."""
     assert isinstance(plan.mechanism, hs.Composed)
     return plan.mechanism.parts
 
 
 def test_a_sequence_stands_for_the_composition_of_its_releases() -> None:
-    sequence = hs.GaussianSequence((2.0, 1.5, 2.0), 0.05)
+    sequence = hs.mechanisms.GaussianSequence((2.0, 1.5, 2.0), 0.05)
     step = {z: hs.PoissonSubsampled(hs.Gaussian(z), 0.05) for z in (1.5, 2.0)}
     composed = step[2.0] ** 2 @ step[1.5]
     for name in ACCOUNTANTS:
         try:
             answer = hs.epsilon(composed, 1e-5, accountant=name)
-        except hs.UnsupportedError:
-            with pytest.raises(hs.UnsupportedError):
+        except hs.errors.UnsupportedError:
+            with pytest.raises(hs.errors.UnsupportedError):
                 hs.epsilon(sequence, 1e-5, accountant=name)
             continue
         assert str(hs.epsilon(sequence, 1e-5, accountant=name)) == str(answer)
@@ -35,45 +35,45 @@ def test_a_sequence_stands_for_the_composition_of_its_releases() -> None:
 def test_without_sampling_the_squares_of_the_means_add_up(rate: float | Fraction) -> None:
     noises = tuple(np.linspace(100.0, 300.0, 2000).tolist())
     mu = math.sqrt(math.fsum(1.0 / z / z for z in noises))
-    answer = hs.epsilon(hs.GaussianSequence(noises, rate), 1e-6)
+    answer = hs.epsilon(hs.mechanisms.GaussianSequence(noises, rate), 1e-6)
     truth = hs.epsilon(hs.GDP(mu), 1e-6)
     assert answer.accountant == "closed-form"
     assert answer.estimate == pytest.approx(truth.estimate, rel=1e-13)
 
 
 def test_a_sequence_on_no_data_releases_nothing() -> None:
-    assert hs.epsilon(hs.GaussianSequence((1.0, 2.0) * 20, 0.0), 1e-6).upper == 0.0
+    assert hs.epsilon(hs.mechanisms.GaussianSequence((1.0, 2.0) * 20, 0.0), 1e-6).upper == 0.0
 
 
 @pytest.mark.parametrize(
     "noises", [(), 1.0, "12", (1.0, 0.0), (1.0, math.inf), (1.0, math.nan), (-1.0,), (True,), None]
 )
 def test_noises_that_are_no_positive_numbers_are_refused(noises: object) -> None:
-    with pytest.raises(hs.ParameterError, match="noise_multipliers"):
-        hs.GaussianSequence(noises, 0.1)  # type: ignore[arg-type]  # what is refused
+    with pytest.raises(hs.errors.ParameterError, match="noise_multipliers"):
+        hs.mechanisms.GaussianSequence(noises, 0.1)  # type: ignore[arg-type]  # what is refused
 
 
 def test_arrays_and_whole_numbers_are_noises_too() -> None:
-    expected = hs.GaussianSequence((2.0, 1.0), 0.1)
-    assert hs.GaussianSequence(np.array([2.0, 1.0]), 0.1) == expected
-    assert hs.GaussianSequence([2, 1], 0.1) == expected
-    assert hs.GaussianSequence(np.array([2, 1]), 0.1) == expected
+    expected = hs.mechanisms.GaussianSequence((2.0, 1.0), 0.1)
+    assert hs.mechanisms.GaussianSequence(np.array([2.0, 1.0]), 0.1) == expected
+    assert hs.mechanisms.GaussianSequence([2, 1], 0.1) == expected
+    assert hs.mechanisms.GaussianSequence(np.array([2, 1]), 0.1) == expected
 
 
 def test_replaced_examples_are_refused_with_what_to_do_instead() -> None:
-    with pytest.raises(hs.IncompatibleError, match="compose PoissonSubsampled"):
-        hs.GaussianSequence((1.0,), 0.1, "replace-one")
+    with pytest.raises(hs.errors.IncompatibleError, match="compose PoissonSubsampled"):
+        hs.mechanisms.GaussianSequence((1.0,), 0.1, "replace-one")
 
 
 def test_a_sequence_shares_no_sample() -> None:
-    with pytest.raises(hs.UnsupportedError, match="shares a sample"):
-        hs.epsilon(hs.PoissonSubsampled(hs.GaussianSequence((1.0, 2.0), 0.1), 0.1), 1e-5)
+    with pytest.raises(hs.errors.UnsupportedError, match="shares a sample"):
+        hs.epsilon(hs.PoissonSubsampled(hs.mechanisms.GaussianSequence((1.0, 2.0), 0.1), 0.1), 1e-5)
 
 
 def test_a_schedule_with_many_noises_is_one_sequence_for_each_rate() -> None:
     schedule = schedules.Linear(end=0.5)
     plan = hs.DPSGD(rate=0.01, steps=100, noise_multiplier=2.0, schedule=schedule)
-    assert [type(part) for part in parts(plan)] == [hs.GaussianSequence]
+    assert [type(part) for part in parts(plan)] == [hs.mechanisms.GaussianSequence]
     ramp = schedules.Staircase(end=2.0, stairs=2)
     both = hs.DPSGD(
         rate=0.01, steps=100, noise_multiplier=2.0, schedule=schedule, batch_schedule=ramp
@@ -94,19 +94,19 @@ def test_batches_clipped_as_a_whole_have_half_of_the_noise() -> None:
 
 
 def test_digits_of_very_many_noises_are_refused_with_a_reason() -> None:
-    plan = hs.GaussianSequence(tuple(np.linspace(1.0, 2.0, 1000).tolist()), 0.01)
-    with pytest.raises(hs.UnsupportedError, match="levels of noise"):
+    plan = hs.mechanisms.GaussianSequence(tuple(np.linspace(1.0, 2.0, 1000).tolist()), 0.01)
+    with pytest.raises(hs.errors.UnsupportedError, match="levels of noise"):
         hs.epsilon(plan, 1e-5, digits=20)
 
 
 def test_an_accountant_that_needs_every_run_names_the_sequence() -> None:
-    plan = hs.GaussianSequence(tuple(np.linspace(1.0, 2.0, 1000).tolist()), 0.01)
-    with pytest.raises(hs.UnsupportedError, match="GaussianSequence"):
+    plan = hs.mechanisms.GaussianSequence(tuple(np.linspace(1.0, 2.0, 1000).tolist()), 0.01)
+    with pytest.raises(hs.errors.UnsupportedError, match="GaussianSequence"):
         hs.epsilon(plan, 1e-5, accountant="prv")
 
 
 def test_the_same_sequence_of_a_few_hundred_noises_is_known_to_every_accountant() -> None:
-    plan = hs.GaussianSequence(tuple(np.linspace(2.0, 4.0, 30).tolist()), 0.1)
+    plan = hs.mechanisms.GaussianSequence(tuple(np.linspace(2.0, 4.0, 30).tolist()), 0.1)
     contour, prv = (hs.epsilon(plan, 1e-5, accountant=name) for name in ("contour", "prv"))
     assert max(contour.lower, prv.lower) <= min(contour.upper, prv.upper)
     assert prv.relative_width < 1e-3

@@ -38,23 +38,25 @@ def test_each_record_is_in_one_step_unless_more_are_given() -> None:
     ],
 )
 def test_what_is_outside_its_domain_is_refused_by_name(arguments: Any, name: str) -> None:
-    with pytest.raises(hs.ParameterError) as caught:
+    with pytest.raises(hs.errors.ParameterError) as caught:
         RandomAllocation(*arguments)
     assert caught.value.name == name
 
 
 def test_other_noise_is_refused_with_what_to_do_instead() -> None:
-    with pytest.raises(hs.IncompatibleError, match=r"Gaussian noise only.*PoissonSubsampled"):
+    with pytest.raises(
+        hs.errors.IncompatibleError, match=r"Gaussian noise only.*PoissonSubsampled"
+    ):
         RandomAllocation(hs.Laplace(1.0), 10)
 
 
 def test_a_sampled_gaussian_is_refused() -> None:
-    with pytest.raises(hs.IncompatibleError, match="Gaussian noise only"):
+    with pytest.raises(hs.errors.IncompatibleError, match="Gaussian noise only"):
         RandomAllocation(hs.PoissonSubsampled(INNER, 0.1), 10)
 
 
 def test_replace_one_is_refused_with_what_to_do_instead() -> None:
-    with pytest.raises(hs.IncompatibleError, match="use add-remove or zero-out"):
+    with pytest.raises(hs.errors.IncompatibleError, match="use add-remove or zero-out"):
         RandomAllocation(INNER, 10, adjacency="replace-one")
 
 

@@ -43,7 +43,7 @@ def test_answers_carry_the_adjacency_and_what_must_hold() -> None:
 
 
 def test_add_remove_is_refused_with_what_to_use() -> None:
-    with pytest.raises(hs.IncompatibleError, match="use zero-out or replace-one"):
+    with pytest.raises(hs.errors.IncompatibleError, match="use zero-out or replace-one"):
         hs.Shuffled(hs.Gaussian(1.0), 10, "add-remove")
 
 
@@ -53,13 +53,17 @@ def test_add_remove_is_refused_with_what_to_use() -> None:
     ids=str,
 )
 def test_other_noise_is_refused_with_what_to_use(inner: hs.Mechanism) -> None:
-    with pytest.raises(hs.IncompatibleError, match="one run of the inner mechanism per epoch"):
+    with pytest.raises(
+        hs.errors.IncompatibleError, match="one run of the inner mechanism per epoch"
+    ):
         hs.Shuffled(inner, 10)
 
 
 @pytest.mark.parametrize("steps", [0, -1, 1.5, math.nan, math.inf, 10**15 + 1, "10", True])
 def test_steps_are_a_positive_integer(steps: object) -> None:
-    with pytest.raises(hs.ParameterError, match=r"steps must be an integer from 1 to 10\^15"):
+    with pytest.raises(
+        hs.errors.ParameterError, match=r"steps must be an integer from 1 to 10\^15"
+    ):
         hs.Shuffled(hs.Gaussian(1.0), cast(Any, steps))
 
 
@@ -68,44 +72,44 @@ def test_steps_are_a_positive_integer(steps: object) -> None:
     [((1.0, 10), "inner"), ((hs.Gaussian(1.0), 10, "any"), "adjacency")],
 )
 def test_wrong_types_are_named(arguments: tuple[object, ...], match: str) -> None:
-    with pytest.raises(hs.ParameterError, match=match):
+    with pytest.raises(hs.errors.ParameterError, match=match):
         hs.Shuffled(*cast(Any, arguments))
 
 
 def test_it_composes_only_with_the_same_adjacency() -> None:
     plan = hs.Shuffled(hs.Gaussian(2.0), 10)
-    with pytest.raises(hs.IncompatibleError):
+    with pytest.raises(hs.errors.IncompatibleError):
         plan @ hs.PoissonSubsampled(hs.Gaussian(2.0), 0.1)
     assert (plan @ hs.Gaussian(2.0)).adjacency is hs.Adjacency.ZERO_OUT
 
 
 def test_a_revealed_sample_says_what_it_is() -> None:
-    plan = hs.RevealedSample(hs.Gaussian(3.0), Fraction(1, 100))
+    plan = hs.mechanisms.RevealedSample(hs.Gaussian(3.0), Fraction(1, 100))
     assert str(plan) == "Gaussian on a revealed sample (noise multiplier 3, rate 0.01)"
     assert plan.rate == Fraction(1, 100)
     assert plan.adjacency is None
     assert "who is used may be known" in plan.assumptions[0]
-    assert hs.RevealedSample(hs.Shuffled(hs.Gaussian(1.0), 3), 0.5).adjacency is (
+    assert hs.mechanisms.RevealedSample(hs.Shuffled(hs.Gaussian(1.0), 3), 0.5).adjacency is (
         hs.Adjacency.ZERO_OUT
     )
 
 
 @pytest.mark.parametrize("rate", [-0.1, 1.1, math.nan, "0.5"])
 def test_the_rate_of_a_revealed_sample_is_a_probability(rate: object) -> None:
-    with pytest.raises(hs.ParameterError, match="rate must be a number from 0 to 1"):
-        hs.RevealedSample(hs.Gaussian(1.0), cast(Any, rate))
+    with pytest.raises(hs.errors.ParameterError, match="rate must be a number from 0 to 1"):
+        hs.mechanisms.RevealedSample(hs.Gaussian(1.0), cast(Any, rate))
 
 
 def test_a_revealed_sample_at_the_ends_of_the_rate() -> None:
     inner = hs.Gaussian(2.0)
-    assert dominating_pair(hs.RevealedSample(inner, 1)) == dominating_pair(inner)
-    assert dominating_pair(hs.RevealedSample(inner, 0.0)) == (None, None)
-    assert dominating_pair(hs.RevealedSample(hs.Gaussian(math.inf), 0.3)) == (None, None)
+    assert dominating_pair(hs.mechanisms.RevealedSample(inner, 1)) == dominating_pair(inner)
+    assert dominating_pair(hs.mechanisms.RevealedSample(inner, 0.0)) == (None, None)
+    assert dominating_pair(hs.mechanisms.RevealedSample(hs.Gaussian(math.inf), 0.3)) == (None, None)
 
 
 def test_one_revealed_sample_costs_the_rate_times_what_the_mechanism_costs() -> None:
     for inner in (hs.Gaussian(1.5), hs.Laplace(2.0), hs.RandomizedResponse(1.0)):
-        plan = hs.RevealedSample(inner, 0.25)
+        plan = hs.mechanisms.RevealedSample(inner, 0.25)
         assert isinstance(dominating_pair(plan).removing, ObservedMixtureProfiledLoss)
         whole, found = hs.delta(inner, 0.4), hs.delta(plan, 0.4)
         assert found.accountant == "closed-form"
@@ -114,7 +118,7 @@ def test_one_revealed_sample_costs_the_rate_times_what_the_mechanism_costs() -> 
 
 
 def test_a_revealed_sample_of_data_without_noise_shows_it_as_often_as_it_is_used() -> None:
-    found = hs.delta(hs.RevealedSample(hs.Gaussian(0.0), 0.25) ** 2, 3.0)
+    found = hs.delta(hs.mechanisms.RevealedSample(hs.Gaussian(0.0), 0.25) ** 2, 3.0)
     assert found.lower <= 1.0 - 0.75**2 <= found.upper <= found.lower + 1e-12
 
 
@@ -130,5 +134,5 @@ def test_a_revealed_sample_of_data_without_noise_shows_it_as_often_as_it_is_used
 def test_a_revealed_sample_of_what_has_no_distribution_is_refused(
     inner: hs.Mechanism, match: str
 ) -> None:
-    with pytest.raises(hs.UnsupportedError, match=match):
-        hs.epsilon(hs.RevealedSample(inner, 0.5), 1e-5)
+    with pytest.raises(hs.errors.UnsupportedError, match=match):
+        hs.epsilon(hs.mechanisms.RevealedSample(inner, 0.5), 1e-5)

@@ -12,9 +12,9 @@ GAUSSIAN: dict[str, Any] = {"threshold_noise": "gaussian", "query_noise": "gauss
 
 @pytest.mark.parametrize("name", ["threshold_scale", "query_scale"])
 @pytest.mark.parametrize("value", [-1, math.nan, -math.inf, True, "1", None])
-@pytest.mark.parametrize("kind", [hs.AboveThreshold, hs.SparseVector])
+@pytest.mark.parametrize("kind", [hs.mechanisms.AboveThreshold, hs.mechanisms.SparseVector])
 def test_scales_are_numbers_from_0_to_inf(kind: Any, name: str, value: Any) -> None:
-    with pytest.raises(hs.ParameterError) as caught:
+    with pytest.raises(hs.errors.ParameterError) as caught:
         kind(**{"threshold_scale": 1.0, "query_scale": 1.0, name: value})
     assert caught.value.name == name
     assert caught.value.allowed == "a number >= 0 or inf"
@@ -35,22 +35,26 @@ def test_scales_are_numbers_from_0_to_inf(kind: Any, name: str, value: Any) -> N
     ],
 )
 def test_other_parameters_are_refused_by_name(name: str, given: dict[str, Any]) -> None:
-    with pytest.raises(hs.ParameterError) as caught:
-        hs.SparseVector(1.0, 2.0, **given)
+    with pytest.raises(hs.errors.ParameterError) as caught:
+        hs.mechanisms.SparseVector(1.0, 2.0, **given)
     assert caught.value.name == name
 
 
 def test_a_sparse_vector_is_one_run_for_each_positive() -> None:
-    plan = hs.SparseVector(1.0, 2.0, positives=5, monotone=True, queries=10, **GAUSSIAN)
-    once = hs.AboveThreshold(1.0, 2.0, monotone=True, queries=10, **GAUSSIAN)
+    plan = hs.mechanisms.SparseVector(1.0, 2.0, positives=5, monotone=True, queries=10, **GAUSSIAN)
+    once = hs.mechanisms.AboveThreshold(1.0, 2.0, monotone=True, queries=10, **GAUSSIAN)
     assert plan.mechanism == hs.Repeated(once, 5)
-    assert plan == hs.SparseVector(1, 2, positives=5.0, monotone=True, queries=10, **GAUSSIAN)
-    assert plan != hs.SparseVector(1.0, 2.0, positives=5, monotone=True, queries=11, **GAUSSIAN)
+    assert plan == hs.mechanisms.SparseVector(
+        1, 2, positives=5.0, monotone=True, queries=10, **GAUSSIAN
+    )
+    assert plan != hs.mechanisms.SparseVector(
+        1.0, 2.0, positives=5, monotone=True, queries=11, **GAUSSIAN
+    )
     assert plan.adjacency is None
 
 
 def test_the_text_gives_what_counts() -> None:
-    plan = hs.SparseVector(1.5, 2.0, positives=3, monotone=True, queries=7)
+    plan = hs.mechanisms.SparseVector(1.5, 2.0, positives=3, monotone=True, queries=7)
     assert str(plan) == (
         "sparse vector (3 positives, laplace threshold noise of scale 1.5, laplace query noise of "
         "scale 2, monotone queries, at most 7 queries)"

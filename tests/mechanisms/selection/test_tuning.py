@@ -56,40 +56,42 @@ def test_means_beyond_floats_are_infinite_and_those_of_the_tiniest_gammas_are_no
 
 @pytest.mark.parametrize("eta", [-1, -2.0, math.inf, math.nan, "1", True])
 def test_shapes_out_of_range_are_refused_by_name(eta: Any) -> None:
-    with pytest.raises(hs.ParameterError, match=r"^eta must be a finite number > -1"):
+    with pytest.raises(hs.errors.ParameterError, match=r"^eta must be a finite number > -1"):
         TruncatedNegativeBinomial(eta, 0.1)
 
 
 @pytest.mark.parametrize("gamma", [0, 1, -0.1, 2.0, math.nan, None])
 def test_gammas_out_of_range_are_refused_by_name(gamma: Any) -> None:
-    with pytest.raises(hs.ParameterError, match=r"^gamma must be a number > 0 and < 1"):
+    with pytest.raises(hs.errors.ParameterError, match=r"^gamma must be a number > 0 and < 1"):
         TruncatedNegativeBinomial(1.0, gamma)
 
 
 @pytest.mark.parametrize("mean", [0, -1.0, math.inf, math.nan])
 def test_means_out_of_range_are_refused_by_name(mean: Any) -> None:
-    with pytest.raises(hs.ParameterError, match=r"^mean must be"):
+    with pytest.raises(hs.errors.ParameterError, match=r"^mean must be"):
         Poisson(mean)
-    with pytest.raises(hs.ParameterError, match=r"^mean must be"):
+    with pytest.raises(hs.errors.ParameterError, match=r"^mean must be"):
         TruncatedNegativeBinomial.of_mean(mean)
 
 
 def test_one_run_for_certain_is_no_such_distribution() -> None:
-    with pytest.raises(hs.ParameterError, match=r"^mean must be a number > 1"):
+    with pytest.raises(hs.errors.ParameterError, match=r"^mean must be a number > 1"):
         TruncatedNegativeBinomial.of_mean(1.0)
 
 
 def test_what_is_no_mechanism_and_what_is_no_distribution_are_refused() -> None:
     wrong: Any = 3
-    with pytest.raises(hs.ParameterError, match=r"^inner must be a mechanism"):
-        hs.RandomStopping(wrong, Poisson(3))
-    with pytest.raises(hs.ParameterError, match=r"^distribution must be a distribution of the num"):
-        hs.RandomStopping(hs.Gaussian(1.0), wrong)
+    with pytest.raises(hs.errors.ParameterError, match=r"^inner must be a mechanism"):
+        hs.mechanisms.RandomStopping(wrong, Poisson(3))
+    with pytest.raises(
+        hs.errors.ParameterError, match=r"^distribution must be a distribution of the num"
+    ):
+        hs.mechanisms.RandomStopping(hs.Gaussian(1.0), wrong)
 
 
 def test_a_description_is_a_value_that_says_what_it_is() -> None:
-    tuned = hs.RandomStopping(hs.Gaussian(2.0), hs.tuning.Poisson(10))
-    assert tuned == hs.RandomStopping(hs.Gaussian(2), Poisson(10.0))
+    tuned = hs.mechanisms.RandomStopping(hs.Gaussian(2.0), hs.mechanisms.tuning.Poisson(10))
+    assert tuned == hs.mechanisms.RandomStopping(hs.Gaussian(2), Poisson(10.0))
     assert hash(tuned) == hash(replace(tuned))
     assert str(tuned) == (
         "best of random runs of [Gaussian (noise multiplier 2)] (Poisson, mean 10)"
@@ -99,16 +101,18 @@ def test_a_description_is_a_value_that_says_what_it_is() -> None:
         "truncated negative binomial, eta 2, gamma 0.25"
     )
     assert tuned.adjacency is None
-    assert hs.RandomStopping(hs.DPSGD(noise_multiplier=1, rate=0.1, steps=1), Poisson(1)).adjacency
+    assert hs.mechanisms.RandomStopping(
+        hs.DPSGD(noise_multiplier=1, rate=0.1, steps=1), Poisson(1)
+    ).adjacency
 
 
 def test_the_assumptions_name_what_the_theorems_need() -> None:
     run = hs.DPSGD(noise_multiplier=1.0, rate=0.1, steps=10) @ hs.Laplace(3.0) ** 2
-    said = " ".join(hs.RandomStopping(run, Poisson(10)).assumptions)
+    said = " ".join(hs.mechanisms.RandomStopping(run, Poisson(10)).assumptions)
     for part in run.parts:
         assert part.assumptions == () or part.assumptions[0] in said
     assert "scale is 3 times" in said
     assert "a fixed output is released" in said
     assert "whatever the score reads from the data is part of the run" in said
-    least_one = hs.RandomStopping(run, TruncatedNegativeBinomial(1, 0.1)).assumptions
+    least_one = hs.mechanisms.RandomStopping(run, TruncatedNegativeBinomial(1, 0.1)).assumptions
     assert not any("no run at all" in text for text in least_one)

@@ -50,22 +50,22 @@ def toeplitz(coefficients: Sequence[int], rounds: int) -> list[list[int]]:
 
 
 def test_one_participation_is_the_largest_column_exactly() -> None:
-    encoder = hs.Encoder.of_matrix([[1, 2.5, 0], [1, -1.5, 3], [0, 0.5, 0]])
+    encoder = hs.mechanisms.Encoder.of_matrix([[1, 2.5, 0], [1, -1.5, 3], [0, 0.5, 0]])
     assert encoder.square == encoder.least_square == 9
     assert encoder.sensitivity == 3.0
     # The nearest floats of the roots of 2 and of 3 are above and below them.
-    assert hs.Encoder.of_matrix([[1, 1], [1, 0]]).sensitivity == math.sqrt(2)
-    three = hs.Encoder.of_matrix([[1], [1], [1]]).sensitivity
+    assert hs.mechanisms.Encoder.of_matrix([[1, 1], [1, 0]]).sensitivity == math.sqrt(2)
+    three = hs.mechanisms.Encoder.of_matrix([[1], [1], [1]]).sensitivity
     assert three == math.nextafter(math.sqrt(3), 2)
 
 
 def test_a_sensitivity_beyond_the_largest_float_is_inf() -> None:
-    assert hs.Encoder.of_matrix([[1e308]] * 4).sensitivity == math.inf
-    assert hs.Encoder.of_matrix([[1e308]]).sensitivity == 1e308
+    assert hs.mechanisms.Encoder.of_matrix([[1e308]] * 4).sensitivity == math.inf
+    assert hs.mechanisms.Encoder.of_matrix([[1e308]]).sensitivity == 1e308
 
 
 def test_the_square_root_of_prefix_sums() -> None:
-    encoder = hs.Encoder.square_root(1000)
+    encoder = hs.mechanisms.Encoder.square_root(1000)
     with mp.workdps(60):
         square, term = mp.one, mp.one
         for k in range(1, 1000):
@@ -80,10 +80,10 @@ def test_the_square_root_of_prefix_sums() -> None:
 
 
 def test_bands_of_the_square_root_are_a_toeplitz_matrix() -> None:
-    few = hs.Encoder.square_root(50, bands=3, participations=4, separation=2)
-    same = hs.Encoder.toeplitz([1, 0.5, 0.375], 50, participations=4, separation=2)
+    few = hs.mechanisms.Encoder.square_root(50, bands=3, participations=4, separation=2)
+    same = hs.mechanisms.Encoder.toeplitz([1, 0.5, 0.375], 50, participations=4, separation=2)
     assert few.square == same.square
-    assert hs.Encoder.square_root(50, bands=50) == hs.Encoder.square_root(50)
+    assert hs.mechanisms.Encoder.square_root(50, bands=50) == hs.mechanisms.Encoder.square_root(50)
 
 
 falling = st.lists(st.integers(0, 9), min_size=1, max_size=7).map(lambda c: sorted(c)[::-1])
@@ -94,7 +94,7 @@ anything = st.lists(st.integers(-9, 9), min_size=1, max_size=7)
 def test_falling_diagonals_are_worst_in_the_earliest_pattern(
     coefficients: list[int], rounds: int, participations: int, separation: int
 ) -> None:
-    encoder = hs.Encoder.toeplitz(
+    encoder = hs.mechanisms.Encoder.toeplitz(
         coefficients, rounds, participations=participations, separation=separation
     )
     truth = by_hand(toeplitz(coefficients, rounds), participations, separation)[0]
@@ -105,7 +105,7 @@ def test_falling_diagonals_are_worst_in_the_earliest_pattern(
 def test_any_diagonals_are_between_a_participant_and_the_bound(
     coefficients: list[int], rounds: int, participations: int, separation: int
 ) -> None:
-    encoder = hs.Encoder.toeplitz(
+    encoder = hs.mechanisms.Encoder.toeplitz(
         coefficients, rounds, participations=participations, separation=separation
     )
     matrix = toeplitz(coefficients, rounds)
@@ -135,7 +135,9 @@ def matrices(low: int) -> st.SearchStrategy[Matrix]:
 def test_few_patterns_of_nonnegative_columns_are_exact(
     matrix: Matrix, participations: int, separation: int
 ) -> None:
-    encoder = hs.Encoder.of_matrix(matrix, participations=participations, separation=separation)
+    encoder = hs.mechanisms.Encoder.of_matrix(
+        matrix, participations=participations, separation=separation
+    )
     truth = by_hand(matrix, participations, separation)[0]
     assert encoder.square == encoder.least_square == truth
 
@@ -144,7 +146,9 @@ def test_few_patterns_of_nonnegative_columns_are_exact(
 def test_few_patterns_of_any_columns_are_between_a_participant_and_the_bound(
     matrix: Matrix, participations: int, separation: int
 ) -> None:
-    encoder = hs.Encoder.of_matrix(matrix, participations=participations, separation=separation)
+    encoder = hs.mechanisms.Encoder.of_matrix(
+        matrix, participations=participations, separation=separation
+    )
     together, most = by_hand(matrix, participations, separation)
     products = gram(matrix)
     apart = max(
@@ -178,7 +182,9 @@ def test_banded_matrices_are_exact_by_dynamic_programming(
     rng = np.random.default_rng(bands)
     full = rng.integers(-9, 9, (11, 11))
     matrix = np.tril(full) - np.tril(full, -bands)
-    encoder = hs.Encoder.of_matrix(matrix, participations=participations, separation=separation)
+    encoder = hs.mechanisms.Encoder.of_matrix(
+        matrix, participations=participations, separation=separation
+    )
     norms = (matrix**2).sum(axis=0)
     truth = max(sum(norms[list(places)]) for places in patterns(11, participations, separation))
     assert encoder.square == encoder.least_square == truth
@@ -187,7 +193,7 @@ def test_banded_matrices_are_exact_by_dynamic_programming(
 def test_many_patterns_are_between_a_participant_and_the_bound() -> None:
     rng = np.random.default_rng(5)
     matrix = np.tril(rng.standard_normal((60, 60)))
-    encoder = hs.Encoder.of_matrix(matrix, participations=4, separation=7)
+    encoder = hs.mechanisms.Encoder.of_matrix(matrix, participations=4, separation=7)
     products = matrix.T @ matrix
     assert encoder.least_square < encoder.square
     for start in range(7):
@@ -210,8 +216,11 @@ def test_patterns_are_counted_without_listing_them() -> None:
 
 
 def test_far_more_participations_than_fit_are_those_that_fit() -> None:
-    most = hs.Encoder.square_root(100, participations=10**6, separation=30)
-    assert most.square == hs.Encoder.square_root(100, participations=4, separation=30).square
+    most = hs.mechanisms.Encoder.square_root(100, participations=10**6, separation=30)
+    assert (
+        most.square
+        == hs.mechanisms.Encoder.square_root(100, participations=4, separation=30).square
+    )
 
 
 @given(st.fractions(min_value=Fraction(1, 10**30), max_value=10**30))
@@ -222,18 +231,20 @@ def test_a_root_is_rounded_up_by_hardly_anything(square: Fraction) -> None:
 
 
 def test_encoders_and_mechanisms_are_values() -> None:
-    one = hs.Encoder.of_matrix([[1.0, 0.0], [1.0, 1.0]])
-    same = hs.Encoder.of_matrix(np.array([[1, 0], [1, 1]]))
+    one = hs.mechanisms.Encoder.of_matrix([[1.0, 0.0], [1.0, 1.0]])
+    same = hs.mechanisms.Encoder.of_matrix(np.array([[1, 0], [1, 1]]))
     assert one == same
-    assert hash(hs.MatrixFactorization(1, one)) == hash(hs.MatrixFactorization(1.0, same))
+    assert hash(hs.mechanisms.MatrixFactorization(1, one)) == hash(
+        hs.mechanisms.MatrixFactorization(1.0, same)
+    )
     assert repr(one) == "Encoder(words='matrix', rounds=2, participations=1, separation=1)"
-    two = hs.Encoder.square_root(64, participations=4, separation=16)
-    assert str(hs.MatrixFactorization(2.5, two)) == (
+    two = hs.mechanisms.Encoder.square_root(64, participations=4, separation=16)
+    assert str(hs.mechanisms.MatrixFactorization(2.5, two)) == (
         "matrix factorization (noise multiplier 2.5, square root, 64 rounds, "
         "4 participations, 16 rounds apart)"
     )
-    assert "at most 4 rounds" in hs.MatrixFactorization(2.5, two).assumptions[1]
-    assert hs.MatrixFactorization(2.5, two).adjacency is None
+    assert "at most 4 rounds" in hs.mechanisms.MatrixFactorization(2.5, two).assumptions[1]
+    assert hs.mechanisms.MatrixFactorization(2.5, two).adjacency is None
 
 
 @pytest.mark.parametrize(
@@ -252,8 +263,8 @@ def test_encoders_and_mechanisms_are_values() -> None:
     ],
 )
 def test_what_is_no_matrix_is_refused(matrix: Any, value: Any) -> None:
-    with pytest.raises(hs.ParameterError) as caught:
-        hs.Encoder.of_matrix(matrix)
+    with pytest.raises(hs.errors.ParameterError) as caught:
+        hs.mechanisms.Encoder.of_matrix(matrix)
     assert caught.value.name == "matrix"
     assert caught.value.allowed.startswith("a matrix of finite numbers")
     assert value is None or caught.value.value == value
@@ -265,19 +276,22 @@ NO_ENCODER: Any = [[1.0]]
 @pytest.mark.parametrize(
     ("name", "call"),
     [
-        ("rounds", lambda: hs.Encoder.square_root(0)),
-        ("rounds", lambda: hs.Encoder.toeplitz([1], 10**6 + 1)),
-        ("bands", lambda: hs.Encoder.square_root(5, bands=0)),
-        ("participations", lambda: hs.Encoder.square_root(5, participations=0)),
-        ("separation", lambda: hs.Encoder.square_root(5, separation=1.5)),
-        ("coefficients", lambda: hs.Encoder.toeplitz([], 5)),
-        ("coefficients", lambda: hs.Encoder.toeplitz([math.nan], 5)),
-        ("encoder", lambda: hs.MatrixFactorization(1.0, NO_ENCODER)),
-        ("noise_multiplier", lambda: hs.MatrixFactorization(-1, hs.Encoder.square_root(5))),
+        ("rounds", lambda: hs.mechanisms.Encoder.square_root(0)),
+        ("rounds", lambda: hs.mechanisms.Encoder.toeplitz([1], 10**6 + 1)),
+        ("bands", lambda: hs.mechanisms.Encoder.square_root(5, bands=0)),
+        ("participations", lambda: hs.mechanisms.Encoder.square_root(5, participations=0)),
+        ("separation", lambda: hs.mechanisms.Encoder.square_root(5, separation=1.5)),
+        ("coefficients", lambda: hs.mechanisms.Encoder.toeplitz([], 5)),
+        ("coefficients", lambda: hs.mechanisms.Encoder.toeplitz([math.nan], 5)),
+        ("encoder", lambda: hs.mechanisms.MatrixFactorization(1.0, NO_ENCODER)),
+        (
+            "noise_multiplier",
+            lambda: hs.mechanisms.MatrixFactorization(-1, hs.mechanisms.Encoder.square_root(5)),
+        ),
     ],
 )
 def test_a_value_outside_its_domain_is_refused_by_name(name: str, call: Any) -> None:
-    with pytest.raises(hs.ParameterError) as caught:
+    with pytest.raises(hs.errors.ParameterError) as caught:
         call()
     assert caught.value.name == name
 

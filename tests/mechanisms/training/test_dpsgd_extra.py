@@ -7,7 +7,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.calibration.budgets import with_noise
-from hockeystick.cli import load_plan
+from hockeystick.io import load_plan
 
 MEANS = hs.Gaussian(20.0)
 COUNTS = hs.Laplace(50.0)
@@ -65,19 +65,21 @@ def test_the_words_and_the_assumptions_say_so() -> None:
 
 def test_another_adjacency_is_refused_as_in_a_composition() -> None:
     replaced = hs.PoissonSubsampled(hs.Gaussian(2.0), 0.1, "replace-one")
-    with pytest.raises(hs.IncompatibleError, match="described under one adjacency"):
+    with pytest.raises(hs.errors.IncompatibleError, match="described under one adjacency"):
         plan(extra=replaced)
     assert plan(extra=replaced, adjacency="replace-one").extra == replaced
 
 
 @pytest.mark.parametrize("extra", ["Gaussian", 1.0, (), [], {"mechanism": "Gaussian"}])
 def test_what_is_no_mechanism_is_refused(extra: object) -> None:
-    with pytest.raises(hs.ParameterError, match="extra must be a mechanism, or several in a tuple"):
+    with pytest.raises(
+        hs.errors.ParameterError, match="extra must be a mechanism, or several in a tuple"
+    ):
         plan(extra=cast(Any, extra))
 
 
 def test_what_is_no_mechanism_in_a_tuple_is_refused_by_its_place() -> None:
-    with pytest.raises(hs.ParameterError, match=r"extra\[1\] must be a mechanism"):
+    with pytest.raises(hs.errors.ParameterError, match=r"extra\[1\] must be a mechanism"):
         plan(extra=cast(Any, (MEANS, 2.0)))
 
 

@@ -37,11 +37,13 @@ def test_every_sampling_has_a_scheme() -> None:
         ),
         (
             {"batch_cap": 90},
-            hs.TruncatedPoissonSubsampled(hs.Gaussian(1.5), Fraction(1, 20), 90, 1000) ** 80,
+            hs.mechanisms.TruncatedPoissonSubsampled(hs.Gaussian(1.5), Fraction(1, 20), 90, 1000)
+            ** 80,
         ),
         (
             {"batch_cap": 90, "rate": 0.05, "batch_size": None},
-            hs.TruncatedPoissonSubsampled(hs.Gaussian(1.5), Fraction(1, 20), 90, 1000) ** 80,
+            hs.mechanisms.TruncatedPoissonSubsampled(hs.Gaussian(1.5), Fraction(1, 20), 90, 1000)
+            ** 80,
         ),
         # Of all examples, which are drawn for sure, a random set is kept.
         (
@@ -63,7 +65,7 @@ def test_every_sampling_has_a_scheme() -> None:
         ),
         (
             {"sampling": "with-replacement", "adjacency": "replace-one"},
-            hs.WithReplacementSubsampled(hs.Gaussian(0.75), 50, 1000) ** 80,
+            hs.mechanisms.WithReplacementSubsampled(hs.Gaussian(0.75), 50, 1000) ** 80,
         ),
         (
             {"sampling": "shuffle", "adjacency": "zero-out"},
@@ -94,16 +96,17 @@ def test_every_sampling_has_a_scheme() -> None:
         ),
         (
             {"sampling": "random-allocation"},
-            hs.RandomAllocation(hs.Gaussian(1.5), 20) ** 4,
+            hs.mechanisms.RandomAllocation(hs.Gaussian(1.5), 20) ** 4,
         ),
         (
             {"sampling": "random-allocation", "clipping": "batch"},
-            hs.BatchClipped(hs.RandomAllocation(hs.Gaussian(1.5), 20), 1000) ** 4,
+            hs.mechanisms.BatchClipped(hs.mechanisms.RandomAllocation(hs.Gaussian(1.5), 20), 1000)
+            ** 4,
         ),
         (
             # Where the number of examples is public, the chance of company is that of so many.
             {"clipping": "batch", "adjacency": "zero-out"},
-            hs.BatchClipped(
+            hs.mechanisms.BatchClipped(
                 hs.PoissonSubsampled(hs.Gaussian(1.5), Fraction(1, 20), "zero-out"), 1000
             )
             ** 80,
@@ -201,7 +204,7 @@ def test_a_plan_is_the_mechanism_of_its_sampling(
 def test_a_mismatch_is_refused_with_the_reason_and_the_way_out(
     changes: dict[str, Any], reason: str
 ) -> None:
-    with pytest.raises(hs.IncompatibleError, match=reason):
+    with pytest.raises(hs.errors.IncompatibleError, match=reason):
         plan(**changes)
 
 
@@ -220,19 +223,19 @@ def test_a_mismatch_is_refused_with_the_reason_and_the_way_out(
     ids=str,
 )
 def test_a_wrong_parameter_is_refused_by_name(changes: dict[str, Any], reason: str) -> None:
-    with pytest.raises(hs.ParameterError, match=reason):
+    with pytest.raises(hs.errors.ParameterError, match=reason):
         plan(**changes)
 
 
 def test_a_sample_that_serves_several_releases_is_refused() -> None:
     both = hs.Gaussian(1.0) @ hs.Laplace(1.0)
-    with pytest.raises(hs.UnsupportedError, match="each draws a sample of its own"):
+    with pytest.raises(hs.errors.UnsupportedError, match="each draws a sample of its own"):
         hs.epsilon(hs.PoissonSubsampled(both, 0.1), 1e-5)
 
 
 def test_nothing_is_accounted_under_two_adjacencies() -> None:
     fixed = plan(sampling="fixed-size", adjacency="replace-one")
-    with pytest.raises(hs.IncompatibleError, match="add-remove"):
+    with pytest.raises(hs.errors.IncompatibleError, match="add-remove"):
         hs.Composed((fixed, plan()))
 
 
@@ -266,10 +269,10 @@ def test_groups_cost_as_much_more_as_one_of_them_may_meet_in_a_batch() -> None:
     """Shuffled batches clipped as a whole: sqrt(g E)/sigma for groups of g, whatever they hold."""
     epochs, noise, group = 9, 2.0, 4
     alone = hs.GDP(2.0 / noise) ** epochs
-    assert hs.tradeoff(alone) == hs.G(2.0 * epochs**0.5 / noise)
+    assert hs.tradeoff(alone) == hs.tradeoffs.G(2.0 * epochs**0.5 / noise)
     # At most g batches of an epoch hold one of the group: g epochs for each one.
     in_groups = alone**group
-    assert hs.tradeoff(in_groups) == hs.G(2.0 * (group * epochs) ** 0.5 / noise)
+    assert hs.tradeoff(in_groups) == hs.tradeoffs.G(2.0 * (group * epochs) ** 0.5 / noise)
 
 
 @pytest.mark.parametrize(
@@ -304,9 +307,9 @@ def test_the_last_epoch_may_have_less_noise() -> None:
         "sampling": "random-allocation",
         "schedule": schedules.Piecewise([(60, 1), (20, 0.5)]),
     }
-    composed = hs.RandomAllocation(hs.Gaussian(1.5), 20) ** 3 @ hs.RandomAllocation(
-        hs.Gaussian(0.75), 20
-    )
+    composed = hs.mechanisms.RandomAllocation(
+        hs.Gaussian(1.5), 20
+    ) ** 3 @ hs.mechanisms.RandomAllocation(hs.Gaussian(0.75), 20)
     found, same = hs.epsilon(plan(**changes), 1e-5), hs.epsilon(composed, 1e-5)
     assert found.upper == pytest.approx(same.upper, rel=1e-9)
 
@@ -315,7 +318,7 @@ def test_batches_may_grow() -> None:
     grown = plan(epochs=None, steps=3, batch_schedule=schedules.Values([1.0, 2.0, 4.0]))
     steps = [hs.PoissonSubsampled(hs.Gaussian(1.5), Fraction(k, 20)) for k in (1, 2, 4)]
     assert hs.epsilon(grown, 1e-5).upper == hs.epsilon(hs.Composed(tuple(steps)), 1e-5).upper
-    with pytest.raises(hs.ParameterError, match="factors of at most 20"):
+    with pytest.raises(hs.errors.ParameterError, match="factors of at most 20"):
         _ = plan(epochs=None, steps=2, batch_schedule=schedules.Values([1.0, 21.0])).mechanism
 
 
@@ -324,7 +327,7 @@ def test_a_cycle_without_a_floor_would_end_at_no_noise() -> None:
     nearly = schedules.Cyclic(floor=1e-12, cycles=1).factors(100)
     assert nearly[-1] == pytest.approx(3.14159265**2 / (4 * 100**2), rel=0.01)
     assert schedules.Cyclic(floor=0.2, cycles=1).factors(100)[-1] > 0.2
-    with pytest.raises(hs.ParameterError, match="floor must be a number > 0"):
+    with pytest.raises(hs.errors.ParameterError, match="floor must be a number > 0"):
         schedules.Cyclic(floor=0.0, cycles=1)
 
 
@@ -343,7 +346,7 @@ def test_a_cycle_without_a_floor_would_end_at_no_noise() -> None:
     ],
 )
 def test_a_wrong_schedule_is_refused(make: Any, reason: str) -> None:
-    with pytest.raises(hs.ParameterError, match=reason):
+    with pytest.raises(hs.errors.ParameterError, match=reason):
         make()
 
 
@@ -356,7 +359,7 @@ def test_a_plan_with_a_schedule_can_be_changed(name: str) -> None:
 
 
 def test_comparing_samplings_answers_or_gives_the_reason() -> None:
-    rows = hs.compare_samplings(plan(), delta=1e-5)
+    rows = hs.accountants.compare_samplings(plan(), delta=1e-5)
     assert len(rows) == 15
     for row in rows:
         assert (row.answer is None) == bool(row.reason)
@@ -366,5 +369,5 @@ def test_comparing_samplings_answers_or_gives_the_reason() -> None:
             assert again.upper == row.answer.upper
     known = {(row.adjacency.value, row.sampling.value): row.answer for row in rows if row.answer}
     assert known["add-remove", "poisson"].upper < known["add-remove", "fixed-size"].upper
-    with pytest.raises(hs.ParameterError, match="a DP-SGD plan"):
-        hs.compare_samplings(cast(Any, hs.Gaussian(1.0)), delta=1e-5)
+    with pytest.raises(hs.errors.ParameterError, match="a DP-SGD plan"):
+        hs.accountants.compare_samplings(cast(Any, hs.Gaussian(1.0)), delta=1e-5)

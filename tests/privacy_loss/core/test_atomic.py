@@ -36,10 +36,10 @@ CASES: tuple[tuple[hs.Mechanism, Callable[[], Any]], ...] = (
     (hs.RandomizedResponse(1.0), lambda: outputs.randomized_response(mp.mpf(1), 2)),
     (hs.RandomizedResponse(0.3, 10), lambda: outputs.randomized_response(mp.mpf("0.3"), 10)),
     (hs.RandomizedResponse(6.0, 3), lambda: outputs.randomized_response(mp.mpf(6), 3)),
-    (hs.UnaryEncoding(1.0), lambda: outputs.symmetric_bits(mp.mpf(1))),
-    (hs.UnaryEncoding(1.0, "optimized"), lambda: outputs.optimised_bits(mp.mpf(1))),
-    (hs.RAPPOR(0.5, 2), lambda: outputs.rappor(mp.mpf("0.5"), 2)),
-    (hs.RAPPOR(0.9, 5), lambda: outputs.rappor(mp.mpf("0.9"), 5)),
+    (hs.mechanisms.UnaryEncoding(1.0), lambda: outputs.symmetric_bits(mp.mpf(1))),
+    (hs.mechanisms.UnaryEncoding(1.0, "optimized"), lambda: outputs.optimised_bits(mp.mpf(1))),
+    (hs.mechanisms.RAPPOR(0.5, 2), lambda: outputs.rappor(mp.mpf("0.5"), 2)),
+    (hs.mechanisms.RAPPOR(0.9, 5), lambda: outputs.rappor(mp.mpf("0.9"), 5)),
     (hs.DiscreteLaplace(3.0), lambda: outputs.discrete_laplace(mp.mpf(3))),
     (hs.DiscreteLaplace(0.8, 4), lambda: outputs.discrete_laplace(mp.mpf("0.8"), 4)),
     (hs.DiscreteLaplace(5.0, 3), lambda: outputs.discrete_laplace(mp.mpf(5), 3)),
@@ -47,16 +47,16 @@ CASES: tuple[tuple[hs.Mechanism, Callable[[], Any]], ...] = (
     (hs.DiscreteGaussian(0.6, 2), lambda: outputs.discrete_gaussian(mp.mpf("0.6"), 2)),
     (hs.DiscreteGaussian(2.0), lambda: outputs.discrete_gaussian(mp.mpf(2))),
     (hs.DiscreteGaussian(7.5, 4), lambda: outputs.discrete_gaussian(mp.mpf("7.5"), 4)),
-    (hs.Skellam(0.4), lambda: outputs.skellam(mp.mpf("0.4"))),
-    (hs.Skellam(10.0), lambda: outputs.skellam(mp.mpf(10))),
-    (hs.Skellam(25.0, 3), lambda: outputs.skellam(mp.mpf(25), 3)),
+    (hs.mechanisms.Skellam(0.4), lambda: outputs.skellam(mp.mpf("0.4"))),
+    (hs.mechanisms.Skellam(10.0), lambda: outputs.skellam(mp.mpf(10))),
+    (hs.mechanisms.Skellam(25.0, 3), lambda: outputs.skellam(mp.mpf(25), 3)),
 )
 each_case = pytest.mark.parametrize(
     ("plan", "pair"),
     [(plan, known(make)) for plan, make in CASES],
     ids=[str(plan) for plan, _ in CASES],
 )
-LIGHT = tuple(case for case in CASES if not isinstance(case[0], hs.Skellam))
+LIGHT = tuple(case for case in CASES if not isinstance(case[0], hs.mechanisms.Skellam))
 # What zoo_outputs leaves out, next to what is asked for.
 LEFT_OUT = 1e-36
 
@@ -223,18 +223,18 @@ def test_forty_digits_are_those_of_the_outputs(plan: Any, pair: Any) -> None:
         (hs.RandomizedResponse(0.0, 7), None),
         (hs.RandomizedResponse(math.inf, 7), RandomizedResponsePairLoss(0.0, 1.0)),
         (hs.RandomizedResponse(0.7), RandomizedResponsePairLoss(0.7)),
-        (hs.UnaryEncoding(0.0), None),
-        (hs.UnaryEncoding(math.inf), RandomizedResponsePairLoss(0.0, 1.0)),
-        (hs.UnaryEncoding(math.inf, "optimized"), RandomizedResponsePairLoss(0.0, 0.5)),
-        (hs.RAPPOR(1.0, 3), None),
-        (hs.RAPPOR(0.0, 3), RandomizedResponsePairLoss(0.0, 1.0)),
+        (hs.mechanisms.UnaryEncoding(0.0), None),
+        (hs.mechanisms.UnaryEncoding(math.inf), RandomizedResponsePairLoss(0.0, 1.0)),
+        (hs.mechanisms.UnaryEncoding(math.inf, "optimized"), RandomizedResponsePairLoss(0.0, 0.5)),
+        (hs.mechanisms.RAPPOR(1.0, 3), None),
+        (hs.mechanisms.RAPPOR(0.0, 3), RandomizedResponsePairLoss(0.0, 1.0)),
         (hs.DiscreteLaplace(math.inf, 3), None),
         (hs.DiscreteLaplace(0.0, 3), RandomizedResponsePairLoss(0.0, 1.0)),
         (hs.DiscreteLaplace(20.0), RandomizedResponsePairLoss(0.05)),
         (hs.DiscreteGaussian(math.inf), None),
         (hs.DiscreteGaussian(0.0), RandomizedResponsePairLoss(0.0, 1.0)),
-        (hs.Skellam(math.inf), None),
-        (hs.Skellam(0.0), RandomizedResponsePairLoss(0.0, 1.0)),
+        (hs.mechanisms.Skellam(math.inf), None),
+        (hs.mechanisms.Skellam(0.0), RandomizedResponsePairLoss(0.0, 1.0)),
     ],
     ids=str,
 )
@@ -245,19 +245,19 @@ def test_edge_cases_have_their_losses(plan: Any, losses: RandomizedResponsePairL
 @pytest.mark.parametrize(
     ("plan", "words"),
     [
-        (hs.RAPPOR(0.5, 10_001), "up to 10,000 hashes"),
+        (hs.mechanisms.RAPPOR(0.5, 10_001), "up to 10,000 hashes"),
         (hs.DiscreteLaplace(1.0, 10**6), "sensitivities below"),
         (hs.DiscreteLaplace(1e-305), "losses below"),
         (hs.DiscreteGaussian(20_000.0), "80 sigma"),
         (hs.DiscreteGaussian(1e-160), "losses below"),
-        (hs.Skellam(1e9), "80 standard deviations"),
-        (hs.Skellam(1e-310), "variances from"),
-        (hs.Skellam(1.0, 10**6), "80 standard deviations"),
+        (hs.mechanisms.Skellam(1e9), "80 standard deviations"),
+        (hs.mechanisms.Skellam(1e-310), "variances from"),
+        (hs.mechanisms.Skellam(1.0, 10**6), "80 standard deviations"),
     ],
     ids=str,
 )
 def test_what_takes_too_many_atoms_is_refused_with_the_reason(plan: Any, words: str) -> None:
-    with pytest.raises(hs.UnsupportedError, match=words):
+    with pytest.raises(hs.errors.UnsupportedError, match=words):
         hs.epsilon(plan, delta=1e-6)
 
 
@@ -271,7 +271,7 @@ def test_a_sum_over_few_atoms_at_a_far_order_gives_way_to_the_largest_loss() -> 
 
 
 def test_orders_beyond_the_atoms_are_bounded_and_never_summed() -> None:
-    loss = loss_of(hs.Skellam(10.0))
+    loss = loss_of(hs.mechanisms.Skellam(10.0))
     assert loss.rule(2000.0, 0.0, 1e6) is None
     assert not loss.quadrature_available(2000.0)
     found = loss.cgf_bounds(2000.0)
@@ -285,7 +285,7 @@ def test_orders_beyond_the_atoms_are_bounded_and_never_summed() -> None:
 
 
 def test_few_atoms_are_rounded_from_more_digits() -> None:
-    loss = loss_of(hs.RAPPOR(0.25, 3))
+    loss = loss_of(hs.mechanisms.RAPPOR(0.25, 3))
     assert isinstance(loss, FewAtoms)
     atoms = loss.atoms()
     with mp.workdps(40):

@@ -194,7 +194,7 @@ def test_equal_losses_are_one_component() -> None:
 )
 def test_weights_are_positive_and_add_up_to_1(weights: tuple[float, float]) -> None:
     losses = (GaussianLoss(1.0), GaussianLoss(2.0))
-    with pytest.raises(hs.ParameterError, match="weight"):
+    with pytest.raises(hs.errors.ParameterError, match="weight"):
         observed_mixture(zip(weights, losses, strict=True))
 
 

@@ -165,7 +165,7 @@ def test_every_accountant_holds_the_truth(pair: Pair, accountant: str) -> None:
         for epsilon in (0.0, 0.4, 2.0):
             try:
                 found = hs.delta(plan, epsilon, accountant=accountant)
-            except hs.UnsupportedError:
+            except hs.errors.UnsupportedError:
                 continue
             assert isinstance(found, hs.Certified)
             assert found.lower <= delta(truth, mp.mpf(epsilon)) <= found.upper

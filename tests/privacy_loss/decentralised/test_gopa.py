@@ -19,7 +19,7 @@ from hockeystick.privacy_loss.decentralised.effective_resistance import exposure
 NOBODY: frozenset[int] = frozenset()
 
 
-def truth(graph: hs.Graph, colluders: Iterable[int], ratio: Any) -> Any:
+def truth(graph: hs.mechanisms.Graph, colluders: Iterable[int], ratio: Any) -> Any:
     """Return the largest diagonal entry of the inverse, by mpmath's elimination."""
     gone = set(colluders)
     honest = [party for party in range(graph.parties) if party not in gone]
@@ -36,7 +36,7 @@ def truth(graph: hs.Graph, colluders: Iterable[int], ratio: Any) -> Any:
     return max(inverse[place, place] for place in range(len(honest)))
 
 
-def ends(plan: hs.GOPA) -> tuple[float, float]:
+def ends(plan: hs.mechanisms.GOPA) -> tuple[float, float]:
     """Return the proven ends of mu."""
     loss = dominating_pair(plan).removing
     if isinstance(loss, DominatedLoss):
@@ -45,19 +45,19 @@ def ends(plan: hs.GOPA) -> tuple[float, float]:
 
 
 @st.composite
-def networks(draw: st.DrawFn) -> tuple[hs.Graph, frozenset[int]]:
+def networks(draw: st.DrawFn) -> tuple[hs.mechanisms.Graph, frozenset[int]]:
     """Graphs of up to nine parties, connected or not, and who colludes."""
     size = draw(st.integers(1, 9))
     pairs = [(a, b) for a in range(size) for b in range(a)]
     edges = draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else []
     colluders = draw(st.sets(st.integers(0, size - 1), max_size=size - 1))
-    return hs.Graph(size, edges), frozenset(colluders)
+    return hs.mechanisms.Graph(size, edges), frozenset(colluders)
 
 
 @settings(deadline=None)
 @given(networks(), st.fractions(Fraction(1, 10**6), 10**6, max_denominator=10**6))
 def test_the_truth_is_between_the_ends(
-    network: tuple[hs.Graph, frozenset[int]], ratio: Fraction
+    network: tuple[hs.mechanisms.Graph, frozenset[int]], ratio: Fraction
 ) -> None:
     found = exposure(*network, ratio)
     with mp.workdps(50):
@@ -70,7 +70,7 @@ def test_the_truth_is_between_the_ends(
 
 @pytest.mark.parametrize("ratio", [1e-300, 1e-12, 1e12, 1e18, 1e300])
 def test_the_ends_hold_for_any_ratio(ratio: float) -> None:
-    graph = hs.Graph.path(6)
+    graph = hs.mechanisms.Graph.path(6)
     found = exposure(graph, NOBODY, Fraction(ratio))
     with mp.workdps(700):
         exact = truth(graph, NOBODY, mp.mpf(ratio))
@@ -82,7 +82,7 @@ def test_the_ends_hold_for_any_ratio(ratio: float) -> None:
 @settings(deadline=None)
 @given(st.lists(st.floats(-1.0, 1.0), min_size=8, max_size=8), st.floats(1e-3, 1e3))
 def test_both_bounds_hold_whatever_the_potentials_are(values: list[float], size: float) -> None:
-    network = inside._Network.of(hs.Graph.random_out(8, 2, seed=5), NOBODY)
+    network = inside._Network.of(hs.mechanisms.Graph.random_out(8, 2, seed=5), NOBODY)
     ratio = inside._Ratio.of(Fraction(size))
     matrix = np.eye(8) * (1.0 + size * network.degrees) - size * network.adjacent.toarray()
     exact = float(np.linalg.inv(matrix)[3, 3])
@@ -93,72 +93,79 @@ def test_both_bounds_hold_whatever_the_potentials_are(values: list[float], size:
 
 
 def test_the_complete_graph_has_a_closed_form() -> None:
-    low, high = ends(hs.GOPA(0.4, 2.0, hs.Graph.complete(100)))
+    low, high = ends(hs.mechanisms.GOPA(0.4, 2.0, hs.mechanisms.Graph.complete(100)))
     assert low == high == pytest.approx(0.254900000776464618932461414462, rel=1e-15)
-    fewer = ends(hs.GOPA(0.4, 2.0, hs.Graph.complete(120), colluders=range(0, 120, 6)))
+    fewer = ends(
+        hs.mechanisms.GOPA(0.4, 2.0, hs.mechanisms.Graph.complete(120), colluders=range(0, 120, 6))
+    )
     assert fewer == (low, high)
     with mp.workdps(30):
-        exact = truth(hs.Graph.complete(7), (2,), mp.mpf(25))
-        assert ends(hs.GOPA(1.0, 5.0, hs.Graph.complete(7), [2]))[0] == pytest.approx(
-            float(mp.sqrt(exact)), rel=1e-15
-        )
+        exact = truth(hs.mechanisms.Graph.complete(7), (2,), mp.mpf(25))
+        assert ends(hs.mechanisms.GOPA(1.0, 5.0, hs.mechanisms.Graph.complete(7), [2]))[
+            0
+        ] == pytest.approx(float(mp.sqrt(exact)), rel=1e-15)
 
 
 def test_an_almost_complete_graph_is_where_the_closed_form_is() -> None:
-    edges = hs.Graph.complete(30).pairs
-    low, high = ends(hs.GOPA(0.4, 2.0, hs.Graph(31, edges), colluders=[30]))
-    exact = ends(hs.GOPA(0.4, 2.0, hs.Graph.complete(30)))[0]
+    edges = hs.mechanisms.Graph.complete(30).pairs
+    low, high = ends(hs.mechanisms.GOPA(0.4, 2.0, hs.mechanisms.Graph(31, edges), colluders=[30]))
+    exact = ends(hs.mechanisms.GOPA(0.4, 2.0, hs.mechanisms.Graph.complete(30)))[0]
     assert low <= exact <= high <= low * (1 + 1e-12)
 
 
 def test_parties_without_honest_neighbours_have_their_own_noise_alone() -> None:
-    star = hs.Graph(5, [(0, 1), (0, 2), (0, 3), (0, 4)])
-    assert ends(hs.GOPA(2.0, 50.0, star, colluders=[0])) == (0.5, 0.5)
-    assert ends(hs.GOPA(2.0, 50.0, hs.Graph(3))) == (0.5, 0.5)
-    assert ends(hs.GOPA(2.0, 0.0, star)) == (0.5, 0.5)
+    star = hs.mechanisms.Graph(5, [(0, 1), (0, 2), (0, 3), (0, 4)])
+    assert ends(hs.mechanisms.GOPA(2.0, 50.0, star, colluders=[0])) == (0.5, 0.5)
+    assert ends(hs.mechanisms.GOPA(2.0, 50.0, hs.mechanisms.Graph(3))) == (0.5, 0.5)
+    assert ends(hs.mechanisms.GOPA(2.0, 0.0, star)) == (0.5, 0.5)
 
 
 def test_colluders_take_their_edges_with_them() -> None:
-    whole = hs.GOPA(0.5, 3.0, hs.Graph.cycle(9), colluders=[4])
-    cut = hs.GOPA(0.5, 3.0, hs.Graph.path(8))
+    whole = hs.mechanisms.GOPA(0.5, 3.0, hs.mechanisms.Graph.cycle(9), colluders=[4])
+    cut = hs.mechanisms.GOPA(0.5, 3.0, hs.mechanisms.Graph.path(8))
     assert ends(whole) == pytest.approx(ends(cut), rel=1e-12)
-    assert ends(whole)[0] > ends(hs.GOPA(0.5, 3.0, hs.Graph.cycle(9)))[1] * 1.01
+    assert (
+        ends(whole)[0] > ends(hs.mechanisms.GOPA(0.5, 3.0, hs.mechanisms.Graph.cycle(9)))[1] * 1.01
+    )
 
 
 def test_infinite_pairwise_noise_leaves_the_sums_of_the_parts() -> None:
-    graph = hs.Graph(7, [(0, 1), (1, 2), (3, 4), (4, 5), (5, 6)])
-    low, high = ends(hs.GOPA(0.5, math.inf, graph))
+    graph = hs.mechanisms.Graph(7, [(0, 1), (1, 2), (3, 4), (4, 5), (5, 6)])
+    low, high = ends(hs.mechanisms.GOPA(0.5, math.inf, graph))
     assert low == high == pytest.approx(2 / math.sqrt(3), rel=1e-15)
-    near = ends(hs.GOPA(0.5, 1e5, graph))
+    near = ends(hs.mechanisms.GOPA(0.5, 1e5, graph))
     assert low <= near[1]
     assert near[0] == pytest.approx(low, rel=1e-9)
-    assert ends(hs.GOPA(0.5, math.inf, hs.Graph.complete(5), [1]))[0] == 1.0
+    assert ends(hs.mechanisms.GOPA(0.5, math.inf, hs.mechanisms.Graph.complete(5), [1]))[0] == 1.0
 
 
 def test_no_noise_reveals_the_sum_and_infinite_noise_nothing() -> None:
-    assert dominating_pair(hs.GOPA(math.inf, 0.0, hs.Graph.path(3))) == (None, None)
+    assert dominating_pair(hs.mechanisms.GOPA(math.inf, 0.0, hs.mechanisms.Graph.path(3))) == (
+        None,
+        None,
+    )
     for pairwise in (0.0, 1.0, math.inf):
-        pair = dominating_pair(hs.GOPA(0.0, pairwise, hs.Graph.path(3)))
+        pair = dominating_pair(hs.mechanisms.GOPA(0.0, pairwise, hs.mechanisms.Graph.path(3)))
         assert pair == (NoiselessLoss(1.0, True), NoiselessLoss(1.0, False))
 
 
 def test_the_work_is_done_once() -> None:
-    graph = hs.Graph.random_out(60, 3, seed=2)
+    graph = hs.mechanisms.Graph.random_out(60, 3, seed=2)
     exposure.cache_clear()
     for _ in range(3):
-        hs.epsilon(hs.GOPA(0.4, 2.0, graph) ** 2, delta=1e-5)
+        hs.epsilon(hs.mechanisms.GOPA(0.4, 2.0, graph) ** 2, delta=1e-5)
     assert exposure.cache_info().misses == 1
 
 
 def test_two_thousand_parties_on_a_sparse_graph_have_narrow_ends() -> None:
-    graph = hs.Graph.random_out(2000, 10, seed=1)
-    low, high = ends(hs.GOPA(0.4, 2.0, graph))
+    graph = hs.mechanisms.Graph.random_out(2000, 10, seed=1)
+    low, high = ends(hs.mechanisms.GOPA(0.4, 2.0, graph))
     assert low <= high <= low * (1 + 1e-10)
     inverse = np.linalg.inv(_covariance(graph, 0.16, 4.0))
     assert low == pytest.approx(math.sqrt(inverse.diagonal().max()), rel=1e-9)
 
 
-def _covariance(graph: hs.Graph, own: float, pairwise: float) -> Any:
+def _covariance(graph: hs.mechanisms.Graph, own: float, pairwise: float) -> Any:
     """Return the covariance of the view, dense."""
     matrix = np.diag(own + pairwise * np.bincount(graph.pairs.ravel()))
     heads, tails = graph.pairs.T
@@ -168,11 +175,16 @@ def _covariance(graph: hs.Graph, own: float, pairwise: float) -> Any:
 
 @pytest.mark.slow
 def test_ten_thousand_parties_on_a_sparse_graph_have_narrow_ends() -> None:
-    low, high = ends(hs.GOPA(0.4, 2.0, hs.Graph.random_out(10_000, 10, seed=1)))
+    low, high = ends(
+        hs.mechanisms.GOPA(0.4, 2.0, hs.mechanisms.Graph.random_out(10_000, 10, seed=1))
+    )
     assert 0.15 < low <= high <= low * (1 + 1e-9)
 
 
 def test_noise_whose_mu_is_no_float_is_refused() -> None:
-    with pytest.raises(hs.UnsupportedError, match="from 1e-300 on, or 0"):
-        hs.epsilon(hs.GOPA(5e-324, 1.0, hs.Graph.path(3)), 1e-5)
-    assert hs.epsilon(hs.GOPA(1e-300, 1.0, hs.Graph.path(3)), 1e-5).upper == math.inf
+    with pytest.raises(hs.errors.UnsupportedError, match="from 1e-300 on, or 0"):
+        hs.epsilon(hs.mechanisms.GOPA(5e-324, 1.0, hs.mechanisms.Graph.path(3)), 1e-5)
+    assert (
+        hs.epsilon(hs.mechanisms.GOPA(1e-300, 1.0, hs.mechanisms.Graph.path(3)), 1e-5).upper
+        == math.inf
+    )

@@ -29,32 +29,34 @@ def mus(plan: hs.Mechanism) -> tuple[float, float]:
 
 
 def test_a_record_is_covered_by_its_own_and_all_later_steps() -> None:
-    low, high = mus(hs.NoisyIterations(10.0, 1000, 901, **STEPS))
+    low, high = mus(hs.mechanisms.NoisyIterations(10.0, 1000, 901, **STEPS))
     assert high == pytest.approx(2 / (10 * math.sqrt(100)), rel=1e-15)
     assert low == pytest.approx(2 / (10 * math.sqrt(1000)), rel=1e-15)
-    assert mus(hs.NoisyIterations(10.0, 1000, **STEPS))[1] == pytest.approx(0.2, rel=1e-15)
+    assert mus(hs.mechanisms.NoisyIterations(10.0, 1000, **STEPS))[1] == pytest.approx(
+        0.2, rel=1e-15
+    )
 
 
 def test_a_record_that_is_zeroed_moves_half_as_far() -> None:
-    replaced = hs.NoisyIterations(10.0, 50, 7, **STEPS)
-    zeroed = hs.NoisyIterations(5.0, 50, 7, **STEPS, adjacency="zero-out")
+    replaced = hs.mechanisms.NoisyIterations(10.0, 50, 7, **STEPS)
+    zeroed = hs.mechanisms.NoisyIterations(5.0, 50, 7, **STEPS, adjacency="zero-out")
     assert mus(replaced) == mus(zeroed)
 
 
 def test_the_first_record_is_exact() -> None:
-    assert mus(hs.NoisyIterations(5.0, 4, 1, **STEPS)) == (0.2, 0.2)
-    found = hs.epsilon(hs.NoisyIterations(5.0, 4, 1, **STEPS), 1e-6)
+    assert mus(hs.mechanisms.NoisyIterations(5.0, 4, 1, **STEPS)) == (0.2, 0.2)
+    found = hs.epsilon(hs.mechanisms.NoisyIterations(5.0, 4, 1, **STEPS), 1e-6)
     same = hs.epsilon(hs.Gaussian(5.0), 1e-6)
     assert (found.lower, found.upper) == (same.lower, same.upper)
 
 
 def test_no_noise_reveals_and_no_step_releases_nothing() -> None:
     revealing = (NoiselessLoss(1.0, True), NoiselessLoss(1.0, False))
-    for make in (hs.NoisyIterations, hs.TokenWalk):
+    for make in (hs.mechanisms.NoisyIterations, hs.mechanisms.TokenWalk):
         assert dominating_pair(make(0.0, 5, **STEPS)) == revealing
         assert dominating_pair(make(math.inf, 5, **STEPS)) == (None, None)
     for noise in (0.0, 1.0):
-        assert dominating_pair(hs.NoisyIterations(noise, 0, **STEPS)) == (None, None)
+        assert dominating_pair(hs.mechanisms.NoisyIterations(noise, 0, **STEPS)) == (None, None)
 
 
 @pytest.mark.parametrize("shrink", [0.0, 0.5, 1.0])
@@ -64,7 +66,7 @@ def test_no_quadratic_losses_after_the_record_cost_more_than_the_bound(shrink: f
         signal, variance = 1.0, 1.0
         for _ in range(later):
             signal, variance = shrink * signal, shrink**2 * variance + 1.0
-        bound = mus(hs.NoisyIterations(2.0, later + 1, 1, **STEPS))[1]
+        bound = mus(hs.mechanisms.NoisyIterations(2.0, later + 1, 1, **STEPS))[1]
         assert signal / math.sqrt(variance) <= bound * (1 + 1e-12)
     assert signal / math.sqrt(variance) > 0.99 * bound or shrink < 1.0
 
@@ -85,7 +87,7 @@ def test_no_bent_losses_cost_more_than_the_bound() -> None:
 
     one, other = density(0.5), density(-0.5)
     # eta L = 1/2 and eta s L = 1: noise multiplier 2, and four steps.
-    plan = hs.NoisyIterations(2.0, 4, 1, **STEPS)
+    plan = hs.mechanisms.NoisyIterations(2.0, 4, 1, **STEPS)
     for epsilon in (0.0, 0.2, 0.5, 1.0):
         delta = float(np.maximum(one - math.exp(epsilon) * other, 0.0).sum())
         assert delta <= hs.delta(plan, epsilon).upper + 1e-4
@@ -94,7 +96,7 @@ def test_no_bent_losses_cost_more_than_the_bound() -> None:
 
 @pytest.mark.parametrize("distance", [1, 3, 9])
 def test_on_the_ring_the_distance_decides(distance: int) -> None:
-    low, high = mus(hs.TokenWalk(4.0, 10, "ring", distance=distance, **STEPS))
+    low, high = mus(hs.mechanisms.TokenWalk(4.0, 10, "ring", distance=distance, **STEPS))
     assert high == pytest.approx(0.5 / math.sqrt(distance), rel=1e-15)
     assert low == pytest.approx(0.5 / 3.0, rel=1e-15)
 
@@ -140,7 +142,9 @@ def test_a_walk_seen_between_observers_is_what_simulation_says() -> None:
 )
 @pytest.mark.parametrize("order", [2, 4, 20])
 def test_the_mixture_is_a_little_above_the_series(parties: int, observers: int, order: int) -> None:
-    loss = dominating_pair(hs.TokenWalk(10.0, parties, observers=observers, **STEPS)).removing
+    loss = dominating_pair(
+        hs.mechanisms.TokenWalk(10.0, parties, observers=observers, **STEPS)
+    ).removing
     assert isinstance(loss, DominatedLoss)
     found = loss.cgf_bounds(order - 1.0)
     below = cast(CellLoss, loss.below).cgf_bounds(order - 1.0)
@@ -160,7 +164,9 @@ def test_the_mixture_is_a_little_above_the_series(parties: int, observers: int, 
 
 def test_a_walk_costs_less_with_more_parties_and_more_with_more_observers() -> None:
     def moment(parties: int, observers: int) -> float:
-        loss = dominating_pair(hs.TokenWalk(10.0, parties, observers=observers, **STEPS)).removing
+        loss = dominating_pair(
+            hs.mechanisms.TokenWalk(10.0, parties, observers=observers, **STEPS)
+        ).removing
         assert loss is not None
         return loss.cgf_bounds(3.0).midpoint
 
@@ -173,14 +179,14 @@ def test_a_walk_costs_less_with_more_parties_and_more_with_more_observers() -> N
 
 @pytest.mark.slow
 def test_a_walk_costs_no_more_than_released_steps() -> None:
-    walk = hs.TokenWalk(10.0, 100, **STEPS)
+    walk = hs.mechanisms.TokenWalk(10.0, 100, **STEPS)
     one = hs.epsilon(walk, 1e-6)
     assert 0.3 < one.lower < one.upper < hs.epsilon(hs.Gaussian(5.0), 1e-6).lower
 
 
 def test_noise_whose_mu_is_no_float_is_refused() -> None:
-    steps = hs.NoisyIterations(5e-324, 3, 2, step_size=0.1, smoothness=1)
-    walk = hs.TokenWalk(5e-324, 30, step_size=0.1, smoothness=1)
+    steps = hs.mechanisms.NoisyIterations(5e-324, 3, 2, step_size=0.1, smoothness=1)
+    walk = hs.mechanisms.TokenWalk(5e-324, 30, step_size=0.1, smoothness=1)
     for plan in (steps, walk):
-        with pytest.raises(hs.UnsupportedError, match="from 1e-300 on, or 0"):
+        with pytest.raises(hs.errors.UnsupportedError, match="from 1e-300 on, or 0"):
             hs.epsilon(plan, 1e-5)

@@ -11,7 +11,7 @@ from hockeystick.privacy_loss import GaussianLoss, ObservedMixtureProfiledLoss, 
 from hockeystick.privacy_loss.federated.revealed_round import RevealedRoundLoss
 
 STEP = hs.PoissonSubsampled(hs.Gaussian(2.0), 0.1)
-PLAN = hs.RevealedRound(STEP**20, Fraction(1, 10))
+PLAN = hs.federated.RevealedRound(STEP**20, Fraction(1, 10))
 
 
 def sampled_moment(order: int, noise: float, rate: str) -> mpf:
@@ -24,7 +24,7 @@ def sampled_moment(order: int, noise: float, rate: str) -> mpf:
     return mp.fsum(terms)
 
 
-def loss_of(plan: hs.RevealedRound) -> RevealedRoundLoss:
+def loss_of(plan: hs.federated.RevealedRound) -> RevealedRoundLoss:
     """The removing loss, which is one of bounds."""
     loss = dominating_pair(plan).removing
     assert isinstance(loss, RevealedRoundLoss)
@@ -58,7 +58,9 @@ def test_the_derivatives_are_those_of_the_bound() -> None:
 def test_beyond_what_floats_can_raise_the_bound_is_the_exponent_and_the_logarithm_of_the_rate() -> (
     None
 ):
-    loss = loss_of(hs.RevealedRound(hs.PoissonSubsampled(hs.Gaussian(0.5), 0.1) ** 4, 1e-300))
+    loss = loss_of(
+        hs.federated.RevealedRound(hs.PoissonSubsampled(hs.Gaussian(0.5), 0.1) ** 4, 1e-300)
+    )
     with mp.workdps(40):
         inner = sampled_moment(60, 0.5, "0.1") ** 4
         truth = mp.log(1 + (inner - 1) * mp.mpf("1e-300"))
@@ -67,11 +69,11 @@ def test_beyond_what_floats_can_raise_the_bound_is_the_exponent_and_the_logarith
 
 
 def test_gaussians_are_one_gaussian_and_exact() -> None:
-    four = dominating_pair(hs.RevealedRound(hs.Gaussian(4.0) ** 4, Fraction(1, 10)))
-    assert four == dominating_pair(hs.RevealedSample(hs.Gaussian(2.0), Fraction(1, 10)))
+    four = dominating_pair(hs.federated.RevealedRound(hs.Gaussian(4.0) ** 4, Fraction(1, 10)))
+    assert four == dominating_pair(hs.mechanisms.RevealedSample(hs.Gaussian(2.0), Fraction(1, 10)))
     assert isinstance(four.removing, ObservedMixtureProfiledLoss)
     mixed = dominating_pair(
-        hs.RevealedRound(hs.Gaussian(3.0) @ hs.Gaussian(1.5) ** 3, 0.5)
+        hs.federated.RevealedRound(hs.Gaussian(3.0) @ hs.Gaussian(1.5) ** 3, 0.5)
     ).removing
     assert isinstance(mixed, ObservedMixtureProfiledLoss)
     (inside,) = (loss for _, loss in mixed.components if loss is not None)
@@ -84,15 +86,15 @@ def test_gaussians_are_one_gaussian_and_exact() -> None:
 
 def test_one_run_is_the_revealed_sample() -> None:
     for inner in (STEP, hs.Laplace(0.5), hs.Gaussian(2.0)):
-        assert dominating_pair(hs.RevealedRound(inner, 0.25)) == dominating_pair(
-            hs.RevealedSample(inner, 0.25)
+        assert dominating_pair(hs.federated.RevealedRound(inner, 0.25)) == dominating_pair(
+            hs.mechanisms.RevealedSample(inner, 0.25)
         )
 
 
 def test_the_bound_holds_where_the_truth_is_known() -> None:
     # Sampled steps that tell less than whole ones: the whole ones are exact.
-    whole = hs.RevealedRound(hs.Gaussian(4.0) ** 16, Fraction(1, 10)) ** 30
-    part = hs.RevealedRound(
+    whole = hs.federated.RevealedRound(hs.Gaussian(4.0) ** 16, Fraction(1, 10)) ** 30
+    part = hs.federated.RevealedRound(
         hs.PoissonSubsampled(hs.Gaussian(4.0), Fraction(999_999, 10**6)) ** 16, Fraction(1, 10)
     )
     exact, bound = hs.epsilon(whole, 1e-5), hs.epsilon(part**30, 1e-5)
@@ -102,7 +104,7 @@ def test_the_bound_holds_where_the_truth_is_known() -> None:
 
 
 def test_the_lower_end_is_one_step_alone() -> None:
-    alone = hs.delta(hs.RevealedSample(STEP, Fraction(1, 10)), 0.5)
+    alone = hs.delta(hs.mechanisms.RevealedSample(STEP, Fraction(1, 10)), 0.5)
     found = hs.delta(PLAN, 0.5)
     assert found.lower <= alone.upper
     assert found.lower >= alone.lower * (1 - 1e-9)
@@ -110,25 +112,28 @@ def test_the_lower_end_is_one_step_alone() -> None:
 
 
 def test_steps_that_share_a_coin_cost_more_than_steps_with_coins_of_their_own() -> None:
-    rounds = hs.delta(hs.RevealedRound(hs.Gaussian(4.0) ** 16, 0.1) ** 10, 2.0)
-    steps = hs.delta(hs.RevealedSample(hs.Gaussian(4.0), 0.1) ** 160, 2.0)
+    rounds = hs.delta(hs.federated.RevealedRound(hs.Gaussian(4.0) ** 16, 0.1) ** 10, 2.0)
+    steps = hs.delta(hs.mechanisms.RevealedSample(hs.Gaussian(4.0), 0.1) ** 160, 2.0)
     assert rounds.lower > 1.5 * steps.upper
 
 
 def test_the_ends() -> None:
-    assert dominating_pair(hs.RevealedRound(STEP**5, 0.0)) == (None, None)
-    assert dominating_pair(hs.RevealedRound(hs.Gaussian(math.inf) ** 5, 0.5)) == (None, None)
-    assert dominating_pair(hs.RevealedRound(STEP**0, 0.5)) == (None, None)
-    certain = hs.epsilon(hs.RevealedRound(STEP**5, 1) ** 4, 1e-5, accountant="rdp")
+    assert dominating_pair(hs.federated.RevealedRound(STEP**5, 0.0)) == (None, None)
+    assert dominating_pair(hs.federated.RevealedRound(hs.Gaussian(math.inf) ** 5, 0.5)) == (
+        None,
+        None,
+    )
+    assert dominating_pair(hs.federated.RevealedRound(STEP**0, 0.5)) == (None, None)
+    certain = hs.epsilon(hs.federated.RevealedRound(STEP**5, 1) ** 4, 1e-5, accountant="rdp")
     assert certain.upper == pytest.approx(hs.epsilon(STEP**20, 1e-5, accountant="rdp").upper)
-    shown = hs.RevealedRound(STEP**3 @ hs.Gaussian(0.0), 0.25) ** 2
+    shown = hs.federated.RevealedRound(STEP**3 @ hs.Gaussian(0.0), 0.25) ** 2
     assert hs.delta(shown, 3.0).upper == pytest.approx(1 - 0.75**2, rel=1e-12)
     assert hs.epsilon(shown, 0.4).lower == math.inf
     sampled = hs.PoissonSubsampled(hs.Gaussian(0.0), 0.1) ** 3
-    assert hs.epsilon(hs.RevealedRound(sampled, 0.5), 1e-5).upper == math.inf
+    assert hs.epsilon(hs.federated.RevealedRound(sampled, 0.5), 1e-5).upper == math.inf
 
 
-@pytest.mark.parametrize("one", [hs.RevealedRound, hs.RevealedSample])
+@pytest.mark.parametrize("one", [hs.federated.RevealedRound, hs.mechanisms.RevealedSample])
 def test_a_share_that_no_float_is_shows_all_at_a_delta_below_it(one: type) -> None:
     third = Fraction(1, 3)
     shown = one(hs.Gaussian(0.0), third)
@@ -143,5 +148,5 @@ def test_a_share_that_no_float_is_shows_all_at_a_delta_below_it(one: type) -> No
 
 
 def test_a_guarantee_that_may_fail_is_refused() -> None:
-    with pytest.raises(hs.UnsupportedError, match="add the failures"):
-        hs.epsilon(hs.RevealedRound(hs.ApproxDP(0.1, 1e-9) ** 3, 0.5), 1e-5)
+    with pytest.raises(hs.errors.UnsupportedError, match="add the failures"):
+        hs.epsilon(hs.federated.RevealedRound(hs.ApproxDP(0.1, 1e-9) ** 3, 0.5), 1e-5)

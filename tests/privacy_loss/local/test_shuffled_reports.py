@@ -154,7 +154,7 @@ def response(local: float, categories: int) -> NDArray[np.float64]:
 def test_randomized_response_lies_inside_its_interval(
     categories: int, users: int, local: float
 ) -> None:
-    plan = hs.ShuffledReports(hs.RandomizedResponse(local, categories), users)
+    plan = hs.mechanisms.ShuffledReports(hs.RandomizedResponse(local, categories), users)
     for share in (0.1, 0.5, 0.9):
         truth = enumerated(response(local, categories), users, share * local)
         found = hs.delta(plan, share * local)
@@ -182,32 +182,38 @@ def test_others_who_share_the_datum_cost_more_than_the_variation_ratio_says() ->
     third = float(slow.third_category_delta(mp.mpf(1), 3, 2, mp.mpf("0.9")))
     assert third == pytest.approx(0.0116196, rel=1e-5)
     assert alone == pytest.approx(0.0315855, rel=1e-5)
-    found = hs.delta(hs.ShuffledReports(hs.RandomizedResponse(local, 3), 2), epsilon)
+    found = hs.delta(hs.mechanisms.ShuffledReports(hs.RandomizedResponse(local, 3), 2), epsilon)
     assert isinstance(found, hs.Certified)
     assert third < alone <= found.upper
 
 
 def test_one_user_sends_what_the_randomizer_makes() -> None:
-    for randomizer in (hs.RandomizedResponse(1.0, 4), hs.PureDP(2.0), hs.UnaryEncoding(1.0)):
-        assert dominating_pair(hs.ShuffledReports(randomizer, 1)) == dominating_pair(randomizer)
+    for randomizer in (
+        hs.RandomizedResponse(1.0, 4),
+        hs.PureDP(2.0),
+        hs.mechanisms.UnaryEncoding(1.0),
+    ):
+        assert dominating_pair(hs.mechanisms.ShuffledReports(randomizer, 1)) == dominating_pair(
+            randomizer
+        )
 
 
 def test_what_tells_nothing_stays_so_and_what_tells_all_does_too() -> None:
-    assert hs.epsilon(hs.ShuffledReports(hs.PureDP(0.0), 10), 1e-6).upper == 0.0
+    assert hs.epsilon(hs.mechanisms.ShuffledReports(hs.PureDP(0.0), 10), 1e-6).upper == 0.0
     for randomizer in (hs.PureDP(math.inf), hs.RandomizedResponse(math.inf, 3)):
-        assert hs.delta(hs.ShuffledReports(randomizer, 10), 5.0).lower == 1.0
+        assert hs.delta(hs.mechanisms.ShuffledReports(randomizer, 10), 5.0).lower == 1.0
 
 
 def test_no_amplification_is_credited_to_a_randomizer_beyond_its_range() -> None:
     for local in (20.5, 1e-7):
-        found = hs.epsilon(hs.ShuffledReports(hs.PureDP(local), 10**6), 1e-30)
+        found = hs.epsilon(hs.mechanisms.ShuffledReports(hs.PureDP(local), 10**6), 1e-30)
         assert isinstance(found, hs.Certified)
         assert local * (1 - 1e-9) <= found.upper <= local * (1 + 1e-9)
 
 
 def test_other_randomizers_have_the_clones_upper_end_and_no_lower_one() -> None:
-    bits = hs.delta(hs.ShuffledReports(hs.UnaryEncoding(1.0), 100), 0.3)
-    pure = hs.delta(hs.ShuffledReports(hs.PureDP(1.0), 100), 0.3)
+    bits = hs.delta(hs.mechanisms.ShuffledReports(hs.mechanisms.UnaryEncoding(1.0), 100), 0.3)
+    pure = hs.delta(hs.mechanisms.ShuffledReports(hs.PureDP(1.0), 100), 0.3)
     assert isinstance(bits, hs.Certified)
     assert isinstance(pure, hs.Certified)
     assert bits.upper == pytest.approx(pure.upper, rel=1e-9)
@@ -219,15 +225,15 @@ def test_other_randomizers_have_the_clones_upper_end_and_no_lower_one() -> None:
     [
         (hs.ApproxDP(1.0, 1e-6), 100, "finite epsilon"),
         (hs.ZCDP(0.5), 100, "finite epsilon"),
-        (hs.UnaryEncoding(math.inf), 100, "finite epsilon"),
+        (hs.mechanisms.UnaryEncoding(math.inf), 100, "finite epsilon"),
         (hs.PureDP(1.0), 10**9 + 1, "1,000,000,000 users"),
     ],
 )
 def test_what_has_no_analysis_is_refused_with_the_reason(
     randomizer: hs.Mechanism, users: int, reason: str
 ) -> None:
-    with pytest.raises(hs.UnsupportedError, match=reason):
-        hs.epsilon(hs.ShuffledReports(randomizer, users), 1e-6)
+    with pytest.raises(hs.errors.UnsupportedError, match=reason):
+        hs.epsilon(hs.mechanisms.ShuffledReports(randomizer, users), 1e-6)
 
 
 def by_incomplete_beta(local: float, users: int, epsilon: float) -> float:
@@ -260,7 +266,7 @@ def test_a_million_users_are_known_to_one_part_in_a_thousand(local: float, sprea
 
 
 def test_rounds_compose() -> None:
-    plan = hs.ShuffledReports(hs.RandomizedResponse(4.0, 3), 10_000)
+    plan = hs.mechanisms.ShuffledReports(hs.RandomizedResponse(4.0, 3), 10_000)
     once, rounds = (hs.epsilon(plan**k, 1e-6) for k in (1, 20))
     assert isinstance(once, hs.Certified)
     assert isinstance(rounds, hs.Certified)
@@ -269,7 +275,7 @@ def test_rounds_compose() -> None:
 
 
 def test_both_ends_of_a_pair_are_known_in_the_losses() -> None:
-    pair = dominating_pair(hs.ShuffledReports(hs.RandomizedResponse(2.0, 3), 50))
+    pair = dominating_pair(hs.mechanisms.ShuffledReports(hs.RandomizedResponse(2.0, 3), 50))
     found: PrivacyLoss | None = pair.removing
     assert isinstance(found, DominatedLoss)
     assert found == pair.adding

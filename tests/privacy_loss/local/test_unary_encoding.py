@@ -28,13 +28,13 @@ def test_the_largest_loss_is_that_of_the_two_bits(epsilon: float, optimized: boo
 
 
 def test_symmetric_encoding_is_two_randomized_responses_of_half_the_epsilon() -> None:
-    one = hs.delta(hs.UnaryEncoding(1.0), epsilon=0.3)
+    one = hs.delta(hs.mechanisms.UnaryEncoding(1.0), epsilon=0.3)
     two = hs.delta(hs.RandomizedResponse(0.5) ** 2, epsilon=0.3)
     assert one.estimate == pytest.approx(two.estimate, rel=1e-14)
 
 
 def test_optimized_encoding_of_infinite_epsilon_shows_the_category_half_of_the_time() -> None:
-    found = hs.delta(hs.UnaryEncoding(math.inf, "optimized"), epsilon=3)
+    found = hs.delta(hs.mechanisms.UnaryEncoding(math.inf, "optimized"), epsilon=3)
     assert found.lower <= 0.5 <= found.upper
     assert found.estimate == 0.5
 
@@ -50,13 +50,13 @@ def test_rappor_is_epsilon_private_as_published(flip: float, hashes: int) -> Non
 
 def test_rappor_is_a_randomized_response_for_each_bit_that_differs() -> None:
     each = hs.RandomizedResponse(math.log(3.0))
-    one = hs.epsilon(hs.RAPPOR(0.5, 3), delta=1e-3)
+    one = hs.epsilon(hs.mechanisms.RAPPOR(0.5, 3), delta=1e-3)
     six = hs.epsilon(each**6, delta=1e-3)
     assert one.estimate == pytest.approx(six.estimate, rel=1e-13)
 
 
 def test_a_higher_flip_and_fewer_hashes_cost_less() -> None:
-    flips = [hs.delta(hs.RAPPOR(f, 2), epsilon=1).upper for f in (0.1, 0.4, 0.8, 0.95)]
-    hashes = [hs.delta(hs.RAPPOR(0.6, k), epsilon=1).upper for k in (8, 4, 2, 1)]
+    flips = [hs.delta(hs.mechanisms.RAPPOR(f, 2), epsilon=1).upper for f in (0.1, 0.4, 0.8, 0.95)]
+    hashes = [hs.delta(hs.mechanisms.RAPPOR(0.6, k), epsilon=1).upper for k in (8, 4, 2, 1)]
     assert flips == sorted(flips, reverse=True)
     assert hashes == sorted(hashes, reverse=True)

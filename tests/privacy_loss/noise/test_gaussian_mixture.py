@@ -129,18 +129,18 @@ def test_the_limit_is_the_chi_square_divergence() -> None:
 @pytest.mark.parametrize(
     ("mechanism", "pair"),
     [
-        (hs.GaussianMixture(math.inf, (0, 1), (0.5, 0.5)), DominatingPair(None, None)),
-        (hs.GaussianMixture(1, (0, 1), (1, 0)), DominatingPair(None, None)),
+        (hs.mechanisms.GaussianMixture(math.inf, (0, 1), (0.5, 0.5)), DominatingPair(None, None)),
+        (hs.mechanisms.GaussianMixture(1, (0, 1), (1, 0)), DominatingPair(None, None)),
         (
-            hs.GaussianMixture(2, (1, 1), (0.5, 0.5)),
+            hs.mechanisms.GaussianMixture(2, (1, 1), (0.5, 0.5)),
             DominatingPair(*(GaussianLoss(Fraction(2)),) * 2),
         ),
         (
-            hs.GaussianMixture(0, (0, 1, 2), (0.5, 0.25, 0.25)),
+            hs.mechanisms.GaussianMixture(0, (0, 1, 2), (0.5, 0.25, 0.25)),
             DominatingPair(*(NoiselessLoss(Fraction(1, 2), side) for side in (True, False))),
         ),
         (
-            hs.GaussianMixture(3, (0, 2), (0.9, 0.1)),
+            hs.mechanisms.GaussianMixture(3, (0, 2), (0.9, 0.1)),
             DominatingPair(
                 *(
                     SampledGaussianLoss(Fraction(1, 10), Fraction(3, 2), side)
@@ -149,7 +149,7 @@ def test_the_limit_is_the_chi_square_divergence() -> None:
             ),
         ),
         (
-            hs.GaussianMixture(2, (0, 1, 4), (0.5, 0.45, 0.05)),
+            hs.mechanisms.GaussianMixture(2, (0, 1, 4), (0.5, 0.45, 0.05)),
             DominatingPair(
                 *(
                     SampledLoss(
@@ -172,14 +172,17 @@ def test_a_random_sensitivity_has_this_pair(mechanism: hs.Mechanism, pair: Domin
 
 def test_what_floats_cannot_hold_is_refused() -> None:
     with pytest.raises(NoAnalysisError, match="out of the reach of floats"):
-        dominating_pair(hs.GaussianMixture(1e-300, (0.5, 1), (0.5, 0.5)))
+        dominating_pair(hs.mechanisms.GaussianMixture(1e-300, (0.5, 1), (0.5, 0.5)))
 
 
 @pytest.mark.parametrize("count", [1, 20])
 def test_the_answer_is_between_those_of_its_extremes(count: int) -> None:
-    middle = hs.epsilon(hs.GaussianMixture(2, (0, 1, 1.5), (0.9, 0.05, 0.05)) ** count, 1e-5)
+    middle = hs.epsilon(
+        hs.mechanisms.GaussianMixture(2, (0, 1, 1.5), (0.9, 0.05, 0.05)) ** count, 1e-5
+    )
     ends = [
-        hs.epsilon(hs.GaussianMixture(2, (0, move), (0.9, 0.1)) ** count, 1e-5) for move in (1, 1.5)
+        hs.epsilon(hs.mechanisms.GaussianMixture(2, (0, move), (0.9, 0.1)) ** count, 1e-5)
+        for move in (1, 1.5)
     ]
     assert isinstance(middle, hs.Certified)
     assert isinstance(ends[0], hs.Certified)

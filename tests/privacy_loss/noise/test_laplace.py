@@ -180,8 +180,11 @@ def test_with_noise_that_decays_many_runs_have_an_exact_answer() -> None:
         (hs.Laplace(math.inf), DominatingPair(None, None)),
         (hs.Laplace(0), DominatingPair(NoiselessLoss(1.0, True), NoiselessLoss(1.0, False))),
         (hs.Laplace(2), DominatingPair(LaplaceLoss(2.0), LaplaceLoss(2.0))),
-        (hs.FDP(hs.LaplaceTradeOff(2.0)), DominatingPair(LaplaceLoss(2.0), LaplaceLoss(2.0))),
-        (hs.FDP(hs.LaplaceTradeOff(math.inf)), DominatingPair(None, None)),
+        (
+            hs.FDP(hs.tradeoffs.LaplaceTradeOff(2.0)),
+            DominatingPair(LaplaceLoss(2.0), LaplaceLoss(2.0)),
+        ),
+        (hs.FDP(hs.tradeoffs.LaplaceTradeOff(math.inf)), DominatingPair(None, None)),
     ],
     ids=str,
 )

@@ -100,7 +100,7 @@ def test_the_cells_are_those_of_quadrature_over_the_length(scale: float, dimensi
     ],
 )
 def test_known_values_of_delta(dimension: int, multiplier: int, epsilon: int, truth: str) -> None:
-    found = hs.delta(hs.MultivariateLaplace(multiplier / dimension, dimension), epsilon)
+    found = hs.delta(hs.mechanisms.MultivariateLaplace(multiplier / dimension, dimension), epsilon)
     assert isinstance(found, hs.Certified)
     assert f"{found.estimate:.5f}" == truth
     assert found.relative_width < 1e-13
@@ -214,7 +214,7 @@ def test_moments_are_quotients_of_bessel_functions(order: float) -> None:
 
 def test_ten_runs_cost_what_the_integral_along_a_line_says() -> None:
     scale, runs, epsilon = 0.8, 10, 6.0
-    found = hs.delta(hs.MultivariateLaplace(scale, dimension=3) ** runs, epsilon)
+    found = hs.delta(hs.mechanisms.MultivariateLaplace(scale, dimension=3) ** runs, epsilon)
     assert isinstance(found, hs.Certified)
     with mp.workdps(25):
         a = distance(scale) / 2
@@ -263,21 +263,23 @@ def test_beyond_the_largest_loss_nothing_is_left_and_below_0_both_directions_agr
 
 def test_in_one_dimension_it_is_laplace_noise() -> None:
     for scale in (0.3, 2.0, 0.0, math.inf):
-        assert dominating_pair(hs.MultivariateLaplace(scale, 1)) == dominating_pair(
+        assert dominating_pair(hs.mechanisms.MultivariateLaplace(scale, 1)) == dominating_pair(
             hs.Laplace(scale)
         )
 
 
 def test_without_noise_everything_shows_and_with_infinite_noise_nothing() -> None:
-    assert dominating_pair(hs.MultivariateLaplace(math.inf, 3)) == DominatingPair(None, None)
-    shown = dominating_pair(hs.MultivariateLaplace(0.0, 3))
+    assert dominating_pair(hs.mechanisms.MultivariateLaplace(math.inf, 3)) == DominatingPair(
+        None, None
+    )
+    shown = dominating_pair(hs.mechanisms.MultivariateLaplace(0.0, 3))
     assert shown == DominatingPair(NoiselessLoss(1.0, True), NoiselessLoss(1.0, False))
 
 
 @pytest.mark.parametrize(("scale", "dimension"), [(1e-8, 3), (1e7, 3), (1.0, 10**9)])
 def test_what_floats_do_not_hold_is_refused(scale: float, dimension: int) -> None:
     with pytest.raises(NoAnalysisError, match="is analysed for scales from 1e-07 to 1e\\+06"):
-        dominating_pair(hs.MultivariateLaplace(scale, dimension))
+        dominating_pair(hs.mechanisms.MultivariateLaplace(scale, dimension))
 
 
 @pytest.mark.parametrize(("scale", "dimension"), [(1e-7, 2), (1e6, 2), (1e-4, 3), (1.0, 10**8)])
@@ -290,10 +292,13 @@ def test_at_the_ends_of_what_is_analysed_the_masses_add_up(scale: float, dimensi
 @pytest.mark.parametrize("multiplier", [1000.0, 1206590.0])
 def test_in_a_million_dimensions_it_is_nearly_a_gaussian(multiplier: float) -> None:
     dimension = 1_206_590
-    noise = hs.MultivariateLaplace(multiplier / dimension, dimension)
+    noise = hs.mechanisms.MultivariateLaplace(multiplier / dimension, dimension)
     mu = math.sqrt(dimension) / multiplier
     near = hs.delta(hs.GDP(mu), epsilon=mu).upper
-    for plan, slack in ((noise, 1e-3), (noise @ hs.MultivariateLaplace(math.inf, 2), 1e-3)):
+    for plan, slack in (
+        (noise, 1e-3),
+        (noise @ hs.mechanisms.MultivariateLaplace(math.inf, 2), 1e-3),
+    ):
         found = hs.delta(plan, epsilon=mu)
         assert isinstance(found, hs.Certified)
         assert found.estimate == pytest.approx(near, rel=slack)
@@ -301,7 +306,7 @@ def test_in_a_million_dimensions_it_is_nearly_a_gaussian(multiplier: float) -> N
 
 
 def test_a_poisson_sample_of_it_is_accounted_in_both_ways_alike() -> None:
-    plan = hs.PoissonSubsampled(hs.MultivariateLaplace(0.5, dimension=4), rate=0.1)
+    plan = hs.PoissonSubsampled(hs.mechanisms.MultivariateLaplace(0.5, dimension=4), rate=0.1)
     for epsilon in (0.05, 0.4):
         exact = hs.delta(plan, epsilon, accountant="closed-form")
         cells = hs.delta(plan, epsilon, accountant="prv")

@@ -266,7 +266,7 @@ class Line:
 @pytest.mark.parametrize("count", [3, 100])
 @pytest.mark.parametrize("rate", [1.0, 0.1])
 def test_many_runs_have_the_epsilon_of_the_inversion(count: int, rate: float) -> None:
-    step = hs.SinhNormal(0.1, 40)
+    step = hs.mechanisms.SinhNormal(0.1, 40)
     plan = (step if rate == 1.0 else hs.PoissonSubsampled(step, rate)) ** count
     plain = hs.epsilon(plan, 1e-6, accountant="prv")
     narrow = hs.epsilon(plan, 1e-6, accountant="prv", tolerance=1e-8)
@@ -284,7 +284,10 @@ def test_many_runs_have_the_epsilon_of_the_inversion(count: int, rate: float) ->
 
 @pytest.mark.parametrize(
     "mechanism",
-    [hs.SinhNormal(0.1, 40), hs.PoissonSubsampled(hs.SinhNormal(0.1, 40), 0.1)],
+    [
+        hs.mechanisms.SinhNormal(0.1, 40),
+        hs.PoissonSubsampled(hs.mechanisms.SinhNormal(0.1, 40), 0.1),
+    ],
     ids=str,
 )
 def test_one_run_costs_the_same_on_the_lattice_and_in_closed_form(mechanism: hs.Mechanism) -> None:
@@ -301,7 +304,7 @@ def test_one_run_costs_the_same_on_the_lattice_and_in_closed_form(mechanism: hs.
 
 def test_no_noise_reveals_and_what_floats_cannot_hold_is_refused() -> None:
     revealed = DominatingPair(NoiselessLoss(1.0, True), NoiselessLoss(1.0, False))
-    assert dominating_pair(hs.SinhNormal(math.inf, 1)) == revealed
+    assert dominating_pair(hs.mechanisms.SinhNormal(math.inf, 1)) == revealed
     for rho, width in ((1e13, 1.0), (1e5, 5e-3), (1.0, 1e13)):
         with pytest.raises(NoAnalysisError, match="sinh-normal noise is analysed for"):
-            dominating_pair(hs.SinhNormal(rho, width))
+            dominating_pair(hs.mechanisms.SinhNormal(rho, width))

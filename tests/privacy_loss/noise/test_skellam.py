@@ -85,19 +85,21 @@ def test_delta_is_a_sum_over_bessel_functions(variance: float, shift: int, epsil
 
 
 def test_a_delta_below_any_float_is_bounded_by_the_least_one() -> None:
-    found = hs.delta(hs.Skellam(10), epsilon=30)
+    found = hs.delta(hs.mechanisms.Skellam(10), epsilon=30)
     assert found.lower == 0.0
     assert 0.0 < found.upper <= 5e-324
 
 
 def test_noises_of_parties_add_up_and_more_of_it_costs_less() -> None:
-    deltas = [hs.delta(hs.Skellam(v, 2), epsilon=0.5).upper for v in (0.3, 1, 4, 30, 200)]
+    deltas = [
+        hs.delta(hs.mechanisms.Skellam(v, 2), epsilon=0.5).upper for v in (0.3, 1, 4, 30, 200)
+    ]
     assert deltas == sorted(deltas, reverse=True)
     assert len(set(deltas)) == 5
 
 
 def test_a_large_variance_costs_what_gaussian_noise_costs() -> None:
-    noise = hs.delta(hs.Skellam(1e6, 500), epsilon=1.0)
+    noise = hs.delta(hs.mechanisms.Skellam(1e6, 500), epsilon=1.0)
     smooth = hs.delta(hs.Gaussian(2.0), epsilon=1.0)
     assert noise.estimate == pytest.approx(smooth.estimate, rel=1e-2)
     assert math.isfinite(noise.upper)

@@ -101,7 +101,7 @@ def test_zeroed_examples_of_other_noise_have_an_upper_end() -> None:
 def test_sampling_with_replacement_lies_between_its_attack_and_its_theorem(
     epsilon: float, batch: int, examples: int, noise: float
 ) -> None:
-    plan = hs.WithReplacementSubsampled(hs.Gaussian(noise), batch, examples)
+    plan = hs.mechanisms.WithReplacementSubsampled(hs.Gaussian(noise), batch, examples)
     pair = dominating_pair(plan)
     p = 1.0 / examples
     chances = [math.comb(batch, k) * p**k * (1 - p) ** (batch - k) for k in range(batch + 1)]
@@ -144,13 +144,15 @@ def test_many_hits_that_are_counted_together_cost_no_less_than_one_by_one(epsilo
             * GaussianLoss(Fraction(noise) / k).delta(inner)
             for k in range(1, batch + 1)
         )
-    lower, upper = ends(hs.WithReplacementSubsampled(hs.Gaussian(noise), batch, examples), epsilon)
+    lower, upper = ends(
+        hs.mechanisms.WithReplacementSubsampled(hs.Gaussian(noise), batch, examples), epsilon
+    )
     assert lower <= theorem <= upper <= 1.5 * theorem
 
 
 @pytest.mark.parametrize("tolerance", [1e-3, 1e-6, 1e-9])
 def test_a_run_with_replacement_keeps_its_theorem_at_any_tolerance(tolerance: float) -> None:
-    plan = hs.WithReplacementSubsampled(hs.Gaussian(1.0), 10, 1000)
+    plan = hs.mechanisms.WithReplacementSubsampled(hs.Gaussian(1.0), 10, 1000)
     found = hs.delta(plan, 1.0, tolerance=tolerance)
     with mp.workdps(30):
         share = mp.mpf(1) / 1000
@@ -184,7 +186,7 @@ def test_shuffled_epochs_have_the_upper_end_of_their_gaussian() -> None:
 @pytest.mark.parametrize(("cap", "rate"), [(1, 0.3), (2, 0.3), (3, 0.1), (5, 0.4)])
 def test_no_attack_on_truncated_samples_costs_more(epsilon: float, cap: int, rate: float) -> None:
     others, noise = 6, 0.9
-    plan = hs.TruncatedPoissonSubsampled(hs.Gaussian(noise), rate, cap, others + 1)
+    plan = hs.mechanisms.TruncatedPoissonSubsampled(hs.Gaussian(noise), rate, cap, others + 1)
     lower, upper = ends(plan, epsilon)
     for other in (-1.0, 0.0, 1.0):
         with_it, without = [], []
@@ -206,9 +208,9 @@ def test_no_attack_on_truncated_samples_costs_more(epsilon: float, cap: int, rat
 
 def test_a_cap_that_is_never_reached_costs_nothing() -> None:
     step = hs.PoissonSubsampled(hs.Gaussian(1.0), 0.01) ** 100
-    free = hs.TruncatedPoissonSubsampled(hs.Gaussian(1.0), 0.01, 1001, 1000) ** 100
+    free = hs.mechanisms.TruncatedPoissonSubsampled(hs.Gaussian(1.0), 0.01, 1001, 1000) ** 100
     assert hs.epsilon(free, 1e-6).upper == hs.epsilon(step, 1e-6).upper
-    wide = hs.TruncatedPoissonSubsampled(hs.Gaussian(1.0), 0.01, 60, 1000) ** 100
+    wide = hs.mechanisms.TruncatedPoissonSubsampled(hs.Gaussian(1.0), 0.01, 60, 1000) ** 100
     assert hs.epsilon(wide, 1e-6).upper == pytest.approx(hs.epsilon(step, 1e-6).upper, rel=1e-4)
 
 
@@ -263,17 +265,26 @@ def test_all_masses_of_a_mirrored_loss_add_up_to_one() -> None:
     ("plan", "reason"),
     [
         (hs.FixedSizeSubsampled(hs.Gaussian(1.0) ** 2, 2, 10), "for a single run inside"),
-        (hs.WithReplacementSubsampled(hs.Laplace(1.0), 2, 10), "for the Gaussian mechanism"),
-        (hs.TruncatedPoissonSubsampled(hs.Laplace(1.0), 0.1, 2, 10), "for the Gaussian mechanism"),
-        (hs.WithReplacementSubsampled(hs.Gaussian(0.0), 2, 10), "without noise"),
-        (hs.TruncatedPoissonSubsampled(hs.Gaussian(1.0), 1.0, 2, 10), "use FixedSizeSubsampled"),
+        (
+            hs.mechanisms.WithReplacementSubsampled(hs.Laplace(1.0), 2, 10),
+            "for the Gaussian mechanism",
+        ),
+        (
+            hs.mechanisms.TruncatedPoissonSubsampled(hs.Laplace(1.0), 0.1, 2, 10),
+            "for the Gaussian mechanism",
+        ),
+        (hs.mechanisms.WithReplacementSubsampled(hs.Gaussian(0.0), 2, 10), "without noise"),
+        (
+            hs.mechanisms.TruncatedPoissonSubsampled(hs.Gaussian(1.0), 1.0, 2, 10),
+            "use FixedSizeSubsampled",
+        ),
     ],
     ids=str,
 )
 def test_what_has_no_analysis_is_refused_with_the_reason(plan: hs.Mechanism, reason: str) -> None:
     with pytest.raises(NoAnalysisError, match=reason):
         dominating_pair(plan)
-    with pytest.raises(hs.UnsupportedError, match=reason):
+    with pytest.raises(hs.errors.UnsupportedError, match=reason):
         hs.epsilon(plan, 1e-5)
 
 
@@ -281,8 +292,8 @@ def test_what_has_no_analysis_is_refused_with_the_reason(plan: hs.Mechanism, rea
     "plan",
     [
         hs.FixedSizeSubsampled(hs.Gaussian(math.inf), 2, 10),
-        hs.WithReplacementSubsampled(hs.Gaussian(math.inf), 2, 10),
-        hs.TruncatedPoissonSubsampled(hs.Gaussian(math.inf), 0.1, 2, 10),
+        hs.mechanisms.WithReplacementSubsampled(hs.Gaussian(math.inf), 2, 10),
+        hs.mechanisms.TruncatedPoissonSubsampled(hs.Gaussian(math.inf), 0.1, 2, 10),
         hs.PoissonSubsampled(hs.Gaussian(math.inf), 0.1, "replace-one"),
         hs.PoissonSubsampled(hs.Gaussian(1.0), 0.0, "replace-one"),
     ],

@@ -33,7 +33,7 @@ each_direction = pytest.mark.parametrize("removing", [True, False])
 
 def allocation(noise: float, steps: int, times: int = 1) -> hs.Mechanism:
     """Return random allocation of Gaussian noise."""
-    return hs.RandomAllocation(hs.Gaussian(noise), steps, times)
+    return hs.mechanisms.RandomAllocation(hs.Gaussian(noise), steps, times)
 
 
 @cache

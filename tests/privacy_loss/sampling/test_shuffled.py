@@ -339,7 +339,7 @@ def test_extreme_noise_and_numbers_of_batches_have_answers(noise: float, steps: 
 
 
 def test_noise_too_small_for_any_line_is_refused() -> None:
-    with pytest.raises(hs.UnsupportedError, match="out of reach"):
+    with pytest.raises(hs.errors.UnsupportedError, match="out of reach"):
         hs.epsilon(hs.Shuffled(hs.Gaussian(1e-101), 2), 1e-5)
 
 

@@ -79,7 +79,7 @@ def kept_sums(data: tuple[float, ...], cap: int, rate: float) -> Mixture:
 def test_no_data_exceed_the_upper_end_of_a_capped_sample(examples: int, rate: float) -> None:
     noise, epsilons = 0.8, (0.0, 0.7)
     for cap in range(1, examples + 1):
-        plan = hs.TruncatedPoissonSubsampled(hs.Gaussian(noise), rate, cap, examples)
+        plan = hs.mechanisms.TruncatedPoissonSubsampled(hs.Gaussian(noise), rate, cap, examples)
         answers = [hs.delta(plan, epsilon) for epsilon in epsilons]
         worst = [0.0, 0.0]
         for rest in itertools.combinations_with_replacement((-1.0, 0.0, 1.0), examples - 1):

@@ -45,7 +45,7 @@ def test_no_flip_between_neighbours_exceeds_the_upper_loss(seed: int) -> None:
     epsilon = float(rng.uniform(0.1, 4.0))
     scores = rng.normal(0.0, 2.0, 4)
     p, q = flipped(scores, epsilon), flipped(scores + rng.choice([-1.0, 1.0], 4), epsilon)
-    bound = loss_of(hs.PermuteAndFlip(epsilon)).above
+    bound = loss_of(hs.mechanisms.PermuteAndFlip(epsilon)).above
     assert bound == RandomizedResponsePairLoss(epsilon)
     for at in (0.0, 0.3, 0.8, 1.0):
         grown = mp.exp(at * epsilon)
@@ -59,7 +59,7 @@ def test_no_flip_between_neighbours_exceeds_the_upper_loss(seed: int) -> None:
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_two_candidates_that_change_places_are_the_lower_loss_of_flips(epsilon: float) -> None:
-    attained = loss_of(hs.PermuteAndFlip(epsilon)).attained
+    attained = loss_of(hs.mechanisms.PermuteAndFlip(epsilon)).attained
     assert isinstance(attained, RandomizedResponsePairLoss)
     with mp.workdps(400):
         better, worse = flipped([1, 0], epsilon)
@@ -72,7 +72,7 @@ def test_two_candidates_that_change_places_are_the_lower_loss_of_flips(epsilon: 
 def test_two_candidates_that_change_places_are_the_lower_loss_of_laplace_noise(
     epsilon: float,
 ) -> None:
-    loss = loss_of(hs.ReportNoisyMax(epsilon, "laplace"))
+    loss = loss_of(hs.mechanisms.ReportNoisyMax(epsilon, "laplace"))
     assert loss.above == RandomizedResponsePairLoss(epsilon)
     assert isinstance(loss.attained, RandomizedResponsePairLoss)
     with mp.workdps(30):
@@ -92,21 +92,28 @@ def test_two_candidates_that_change_places_are_the_lower_loss_of_laplace_noise(
 
 @pytest.mark.parametrize("epsilon", [800.0, 1e5])
 def test_far_apart_candidates_hardly_ever_change_places(epsilon: float) -> None:
-    attained = loss_of(hs.ReportNoisyMax(epsilon, "laplace")).attained
+    attained = loss_of(hs.mechanisms.ReportNoisyMax(epsilon, "laplace")).attained
     assert isinstance(attained, RandomizedResponsePairLoss)
     truth = 0.5 * epsilon - math.log(0.25 * (2.0 + 0.5 * epsilon))
     assert attained.epsilon == pytest.approx(truth, rel=1e-12)
 
 
 def test_gumbel_and_exponential_noise_are_the_mechanisms_that_they_are() -> None:
-    assert dominating_pair(hs.ReportNoisyMax(0.7)) == dominating_pair(hs.Exponential(0.7))
-    assert dominating_pair(hs.ReportNoisyMax(0.7)).removing == BoundedRangeLoss(0.7)
-    flips = dominating_pair(hs.ReportNoisyMax(0.7, "exponential"))
-    assert flips == dominating_pair(hs.PermuteAndFlip(0.7))
+    assert dominating_pair(hs.mechanisms.ReportNoisyMax(0.7)) == dominating_pair(
+        hs.Exponential(0.7)
+    )
+    assert dominating_pair(hs.mechanisms.ReportNoisyMax(0.7)).removing == BoundedRangeLoss(0.7)
+    flips = dominating_pair(hs.mechanisms.ReportNoisyMax(0.7, "exponential"))
+    assert flips == dominating_pair(hs.mechanisms.PermuteAndFlip(0.7))
 
 
 @pytest.mark.parametrize(
-    "kind", [hs.PermuteAndFlip, hs.ReportNoisyMax, lambda e: hs.ReportNoisyMax(e, "laplace")]
+    "kind",
+    [
+        hs.mechanisms.PermuteAndFlip,
+        hs.mechanisms.ReportNoisyMax,
+        lambda e: hs.mechanisms.ReportNoisyMax(e, "laplace"),
+    ],
 )
 def test_epsilon_0_and_inf_are_the_ends(kind: Any) -> None:
     anything = RandomizedResponsePairLoss(0.0, 1.0)
@@ -119,7 +126,7 @@ def test_epsilon_0_and_inf_are_the_ends(kind: Any) -> None:
 def test_runs_of_flips_cost_between_the_concrete_case_and_the_guarantee(
     epsilon: float, count: int
 ) -> None:
-    answer = hs.delta(hs.PermuteAndFlip(epsilon) ** count, 0.2, accountant="rdp")
+    answer = hs.delta(hs.mechanisms.PermuteAndFlip(epsilon) ** count, 0.2, accountant="rdp")
     guarantee = hs.delta(hs.PureDP(epsilon) ** count, 0.2)
     better, worse = flipped([1, 0], epsilon)
     case = mp.fsum(

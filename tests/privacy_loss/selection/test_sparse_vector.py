@@ -126,7 +126,7 @@ def test_no_run_exceeds_the_dominating_loss(
     kind: str, run: str, scales: tuple[float, float]
 ) -> None:
     noise = "gaussian" if kind == "mixed" else "laplace"
-    bound = bound_of(hs.AboveThreshold(*scales, threshold_noise=noise))
+    bound = bound_of(hs.mechanisms.AboveThreshold(*scales, threshold_noise=noise))
     p, q = pair_of(kind, run, scales)
     largest = 1 / scales[0] + 2 / scales[1]
     for share in (-0.9, -0.2, 0.0, 0.1, 0.5, 0.9):
@@ -143,7 +143,7 @@ def test_queries_that_move_one_way_cost_half_their_share(
     kind: str, run: str, scales: tuple[float, float]
 ) -> None:
     noise = "gaussian" if kind == "mixed" else "laplace"
-    bound = bound_of(hs.AboveThreshold(*scales, threshold_noise=noise, monotone=True))
+    bound = bound_of(hs.mechanisms.AboveThreshold(*scales, threshold_noise=noise, monotone=True))
     of_threshold, of_query, reach = KINDS[kind]
     noises = of_threshold(scales[0]), of_query(scales[1])
     lower = RUNS[run][0]
@@ -161,12 +161,12 @@ def test_the_largest_loss_is_the_classical_one_and_runs_come_near_it(
     scales: tuple[float, float],
 ) -> None:
     threshold, query = scales
-    bound = bound_of(hs.AboveThreshold(threshold, query))
+    bound = bound_of(hs.mechanisms.AboveThreshold(threshold, query))
     classical = 1 / threshold + 2 / query
     assert classical <= bound.supremum <= classical * (1 + 1e-15)
-    assert bound_of(hs.AboveThreshold(threshold, query, monotone=True)).supremum == pytest.approx(
-        1 / threshold + 1 / query, rel=1e-15
-    )
+    assert bound_of(
+        hs.mechanisms.AboveThreshold(threshold, query, monotone=True)
+    ).supremum == pytest.approx(1 / threshold + 1 / query, rel=1e-15)
 
 
 def test_runs_come_near_the_largest_loss() -> None:
@@ -176,7 +176,7 @@ def test_runs_come_near_the_largest_loss() -> None:
         noises = laplace(3.0), laplace(2.0)
         p, q = (outcomes(one, *noises, 150.0) for one in (lower, upper))
         reached = float(mp.log(p[3] / q[3]))
-    bound = bound_of(hs.AboveThreshold(3.0, 2.0))
+    bound = bound_of(hs.mechanisms.AboveThreshold(3.0, 2.0))
     assert 0.98 * bound.supremum < reached < bound.supremum
 
 
@@ -185,7 +185,7 @@ def test_runs_come_near_the_largest_loss() -> None:
 def test_the_lower_loss_is_one_query_halfway(kind: str, scales: tuple[float, float]) -> None:
     threshold, query = (("laplace", "gaussian")[one is gaussian] for one in KINDS[kind][:2])
     queries = 5 if kind == "gaussian" else None
-    mechanism = hs.AboveThreshold(
+    mechanism = hs.mechanisms.AboveThreshold(
         *scales, threshold_noise=threshold, query_noise=query, queries=queries
     )
     attained = loss_of(mechanism).attained
@@ -196,8 +196,8 @@ def test_the_lower_loss_is_one_query_halfway(kind: str, scales: tuple[float, flo
 
 
 def test_equal_scales_are_the_limit_of_unequal_ones() -> None:
-    equal = loss_of(hs.AboveThreshold(1.7, 1.7)).attained
-    close = loss_of(hs.AboveThreshold(1.7, 1.7000000000001)).attained
+    equal = loss_of(hs.mechanisms.AboveThreshold(1.7, 1.7)).attained
+    close = loss_of(hs.mechanisms.AboveThreshold(1.7, 1.7000000000001)).attained
     assert isinstance(equal, RandomizedResponsePairLoss)
     assert isinstance(close, RandomizedResponsePairLoss)
     assert float(equal.epsilon) == pytest.approx(float(close.epsilon), rel=1e-12)
@@ -207,8 +207,8 @@ FOLDED: tuple[CellLoss, ...] = (
     FoldedLaplaceLoss(1.5, 0.0),
     FoldedLaplaceLoss(0.9, 0.35),
     FoldedLaplaceLoss(4.0, 3.5),
-    bound_of(hs.AboveThreshold(1.5, 4.0, threshold_noise="gaussian")),
-    bound_of(hs.AboveThreshold(0.7, 30.0, threshold_noise="gaussian")),
+    bound_of(hs.mechanisms.AboveThreshold(1.5, 4.0, threshold_noise="gaussian")),
+    bound_of(hs.mechanisms.AboveThreshold(0.7, 30.0, threshold_noise="gaussian")),
 )
 each_folded = pytest.mark.parametrize("loss", FOLDED, ids=str)
 
@@ -297,7 +297,7 @@ def test_the_cumulants_are_the_derivatives_of_k_which_vanishes_at_0(
 
 
 def test_a_threshold_with_more_noise_than_the_queries_is_a_laplace_release_of_the_sum() -> None:
-    loss = bound_of(hs.AboveThreshold(2.0, 5.0))
+    loss = bound_of(hs.mechanisms.AboveThreshold(2.0, 5.0))
     assert loss == FoldedLaplaceLoss(0.9, 0.0)
     with mp.workdps(30):
         e, order = mp.mpf(loss.supremum), mp.mpf(3)
@@ -322,7 +322,7 @@ def test_no_run_with_gaussian_noise_exceeds_the_bound(
 ) -> None:
     queries = len(RUNS[run][0])
     loss = loss_of(
-        hs.AboveThreshold(
+        hs.mechanisms.AboveThreshold(
             *scales, threshold_noise="gaussian", query_noise="gaussian", queries=queries
         )
     )
@@ -340,7 +340,7 @@ def test_the_bound_is_the_convex_envelope_of_both(
     threshold: float, query: float, queries: int, monotone: bool
 ) -> None:
     loss = loss_of(
-        hs.AboveThreshold(
+        hs.mechanisms.AboveThreshold(
             threshold,
             query,
             threshold_noise="gaussian",
@@ -375,7 +375,9 @@ def test_edges(kind: str) -> None:
 
     def loss(*scales: float) -> DominatingPair:
         return dominating_pair(
-            hs.AboveThreshold(*scales, threshold_noise=threshold, query_noise=query, queries=3)
+            hs.mechanisms.AboveThreshold(
+                *scales, threshold_noise=threshold, query_noise=query, queries=3
+            )
         )
 
     assert loss(1.0, INF) == loss(0.0, INF) == DominatingPair(None, None)
@@ -394,10 +396,10 @@ def test_edges(kind: str) -> None:
 def test_without_noise_nothing_is_proven_but_everything_is_possible(
     scales: tuple[float, float],
 ) -> None:
-    answer = hs.epsilon(hs.AboveThreshold(*scales), 1e-5, accountant="rdp")
+    answer = hs.epsilon(hs.mechanisms.AboveThreshold(*scales), 1e-5, accountant="rdp")
     assert isinstance(answer, hs.Certified)
     assert (answer.lower, answer.upper) == (0.0, INF)
-    delta = hs.delta(hs.AboveThreshold(*scales), 1.0, accountant="rdp")
+    delta = hs.delta(hs.mechanisms.AboveThreshold(*scales), 1.0, accountant="rdp")
     assert isinstance(delta, hs.Certified)
     assert (delta.lower, delta.upper) == (0.0, 1.0)
 
@@ -406,8 +408,8 @@ def test_without_noise_nothing_is_proven_but_everything_is_possible(
 def test_a_sparse_vector_is_as_many_runs_and_never_costs_more_than_their_sum(
     positives: int,
 ) -> None:
-    plan = hs.SparseVector(20.0, 40.0, positives=positives)
-    once = hs.AboveThreshold(20.0, 40.0)
+    plan = hs.mechanisms.SparseVector(20.0, 40.0, positives=positives)
+    once = hs.mechanisms.AboveThreshold(20.0, 40.0)
     assert plan.mechanism == once**positives
     found = hs.epsilon(plan, 1e-9, accountant="rdp")
     assert isinstance(found, hs.Certified)
@@ -416,7 +418,9 @@ def test_a_sparse_vector_is_as_many_runs_and_never_costs_more_than_their_sum(
 
 
 def test_many_positives_cost_less_than_their_sum() -> None:
-    many = hs.epsilon(hs.SparseVector(200.0, 400.0, positives=400), 1e-5, accountant="rdp")
+    many = hs.epsilon(
+        hs.mechanisms.SparseVector(200.0, 400.0, positives=400), 1e-5, accountant="rdp"
+    )
     assert float(many) < 0.5 * 400 * 0.01
 
 
@@ -442,7 +446,7 @@ def test_the_fold_is_the_convex_envelope_of_what_both_directions_say(
     kind: str, scales: tuple[float, float]
 ) -> None:
     noise = "gaussian" if kind == "mixed" else "laplace"
-    bound = bound_of(hs.AboveThreshold(*scales, threshold_noise=noise))
+    bound = bound_of(hs.mechanisms.AboveThreshold(*scales, threshold_noise=noise))
     s, one = 2 / scales[1], 1 / scales[0]
     kinks = [s + one, s - one, -s - one, one - s]
     x = np.exp(np.sort([*np.linspace(-6.0, 6.0, 4001), *kinks]))

@@ -82,7 +82,9 @@ def upper(loss: Any, c: float) -> float:
 def test_the_best_of_randomized_responses_is_within_the_bound_in_every_order(
     count: RunCount, epsilon: float
 ) -> None:
-    pair = dominating_pair(hs.RandomStopping(hs.RandomizedResponse(epsilon, categories=3), count))
+    pair = dominating_pair(
+        hs.mechanisms.RandomStopping(hs.RandomizedResponse(epsilon, categories=3), count)
+    )
     with mp.workdps(40):
         grown = mp.exp(mp.mpf(epsilon))
         outcomes = [(grown, mp.one), (mp.one, grown), (mp.one, mp.one)]
@@ -177,7 +179,7 @@ def test_the_poisson_bound_is_nearly_met_where_only_one_data_set_has_the_best_ou
 @each_count
 @pytest.mark.parametrize("sign", [1, -1])
 def test_the_best_of_gaussians_is_within_the_bound(count: RunCount, sign: int) -> None:
-    loss = dominating_pair(hs.RandomStopping(hs.Gaussian(2.0), count)).removing
+    loss = dominating_pair(hs.mechanisms.RandomStopping(hs.Gaussian(2.0), count)).removing
     with mp.workdps(20):
 
         def density(x: Any, mean: Any) -> Any:
@@ -196,7 +198,7 @@ def test_the_best_of_gaussians_is_within_the_bound(count: RunCount, sign: int) -
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 4.0])
 def test_the_best_of_pure_runs_is_pure(count: RunCount, epsilon: float) -> None:
     assert isinstance(count, TruncatedNegativeBinomial)
-    loss = dominating_pair(hs.RandomStopping(hs.PureDP(epsilon), count)).removing
+    loss = dominating_pair(hs.mechanisms.RandomStopping(hs.PureDP(epsilon), count)).removing
     assert isinstance(loss, TruncatedTuningLoss)
     by_runs = epsilon - (1 + count.eta) * math.log(count.gamma)
     least = min((2 + count.eta) * epsilon, by_runs)
@@ -206,13 +208,13 @@ def test_the_best_of_pure_runs_is_pure(count: RunCount, epsilon: float) -> None:
 
 
 def test_geometric_stopping_of_pure_runs_costs_three_times_as_much_as_liu_and_talwar_say() -> None:
-    best = hs.RandomStopping(hs.PureDP(0.5), GEOMETRIC)
+    best = hs.mechanisms.RandomStopping(hs.PureDP(0.5), GEOMETRIC)
     assert 1.5 <= hs.epsilon(best, 0.0).upper <= 1.5 * (1 + 1e-13)
 
 
 def test_of_both_directions_each_has_its_own_bound() -> None:
     run = hs.PoissonSubsampled(hs.Gaussian(1.0), 0.1)
-    best = dominating_pair(hs.RandomStopping(run, GEOMETRIC))
+    best = dominating_pair(hs.mechanisms.RandomStopping(run, GEOMETRIC))
     once = dominating_pair(run)
     assert isinstance(best.removing, TruncatedTuningLoss)
     assert isinstance(best.adding, TruncatedTuningLoss)
@@ -224,7 +226,7 @@ def test_of_both_directions_each_has_its_own_bound() -> None:
 
 @each_count
 def test_the_divergences_rise_with_their_order(count: RunCount) -> None:
-    loss: Any = dominating_pair(hs.RandomStopping(hs.Gaussian(3.0) ** 4, count)).removing
+    loss: Any = dominating_pair(hs.mechanisms.RandomStopping(hs.Gaussian(3.0) ** 4, count)).removing
     grid = np.geomspace(1e-3, 1e3, 200)
     rates = [upper(loss, float(c)) / float(c) for c in grid]
     assert all(b >= a * (1 - 1e-12) for a, b in pairwise(rates))
@@ -235,7 +237,7 @@ def test_the_divergences_rise_with_their_order(count: RunCount) -> None:
 @pytest.mark.parametrize("c", [0.01, 0.3, 2.0, 20.0])
 def test_the_derivatives_steer_where_the_bound_goes(count: RunCount, c: float) -> None:
     loss: Any = dominating_pair(
-        hs.RandomStopping(hs.Gaussian(3.0) @ hs.Laplace(2.0), count)
+        hs.mechanisms.RandomStopping(hs.Gaussian(3.0) @ hs.Laplace(2.0), count)
     ).removing
     h = 1e-4 * c
     slope = (loss.bound(c + h) - loss.bound(c - h)) / (2 * h)
@@ -247,7 +249,7 @@ def test_the_derivatives_steer_where_the_bound_goes(count: RunCount, c: float) -
 def test_a_run_is_what_it_is_made_of() -> None:
     noise, step = hs.Laplace(3.0), hs.Gaussian(4.0)
     plan = (step @ noise) ** 3 @ step @ hs.DPSGD(noise_multiplier=4.0, rate=1.0, steps=2)
-    loss: Any = dominating_pair(hs.RandomStopping(plan, GEOMETRIC)).removing
+    loss: Any = dominating_pair(hs.mechanisms.RandomStopping(plan, GEOMETRIC)).removing
     gaussian, laplace = dominating_pair(step).removing, dominating_pair(noise).removing
     assert dict(loss.terms) == {gaussian: 6, laplace: 3}
     total = 6 * upper(gaussian, 5.0) + 3 * upper(laplace, 5.0) + 5 * loss.shift + math.log(10)
@@ -255,56 +257,70 @@ def test_a_run_is_what_it_is_made_of() -> None:
 
 
 def test_what_a_run_surely_costs_its_best_does() -> None:
-    once: Any = dominating_pair(hs.RandomStopping(hs.Gaussian(2.0), GEOMETRIC)).removing
+    once: Any = dominating_pair(hs.mechanisms.RandomStopping(hs.Gaussian(2.0), GEOMETRIC)).removing
     assert once.attained == GaussianLoss(2.0)
-    more: Any = dominating_pair(hs.RandomStopping(hs.Gaussian(4.0) ** 4 @ hs.Laplace(9), GEOMETRIC))
+    more: Any = dominating_pair(
+        hs.mechanisms.RandomStopping(hs.Gaussian(4.0) ** 4 @ hs.Laplace(9), GEOMETRIC)
+    )
     assert isinstance(more.removing.attained, GaussianLoss)
     assert 2.0 < more.removing.attained.noise_multiplier < 2.0 * (1 + 1e-13)
-    other: Any = dominating_pair(hs.RandomStopping(hs.Gaussian(40.0) @ hs.Laplace(1), GEOMETRIC))
+    other: Any = dominating_pair(
+        hs.mechanisms.RandomStopping(hs.Gaussian(40.0) @ hs.Laplace(1), GEOMETRIC)
+    )
     assert isinstance(other.removing.attained, LaplaceLoss)
-    unknown: Any = dominating_pair(hs.RandomStopping(hs.Gaussian(2.0), Poisson(9))).removing
+    unknown: Any = dominating_pair(
+        hs.mechanisms.RandomStopping(hs.Gaussian(2.0), Poisson(9))
+    ).removing
     assert unknown.attained is None
-    answer = hs.epsilon(hs.RandomStopping(hs.Gaussian(2.0), GEOMETRIC), 1e-5)
+    answer = hs.epsilon(hs.mechanisms.RandomStopping(hs.Gaussian(2.0), GEOMETRIC), 1e-5)
     assert answer.lower == pytest.approx(hs.epsilon(hs.Gaussian(2.0), 1e-5).lower, rel=1e-12)
-    assert hs.epsilon(hs.RandomStopping(hs.Gaussian(2.0), Poisson(9)), 1e-5).lower == 0.0
+    assert hs.epsilon(hs.mechanisms.RandomStopping(hs.Gaussian(2.0), Poisson(9)), 1e-5).lower == 0.0
 
 
 @each_count
 def test_nothing_tuned_is_nothing(count: RunCount) -> None:
     for free in (hs.Gaussian(math.inf), hs.Gaussian(1.0) ** 0, hs.PureDP(0.0)):
-        assert dominating_pair(hs.RandomStopping(free, count)) == DominatingPair(None, None)
+        assert dominating_pair(hs.mechanisms.RandomStopping(free, count)) == DominatingPair(
+            None, None
+        )
 
 
 @each_count
 def test_a_run_without_noise_may_show_everything(count: RunCount) -> None:
     for bare in (hs.Gaussian(0.0), hs.PureDP(math.inf), hs.Gaussian(1.0) @ hs.Laplace(0.0)):
-        assert dominating_pair(hs.RandomStopping(bare, count)) == DominatingPair(
+        assert dominating_pair(hs.mechanisms.RandomStopping(bare, count)) == DominatingPair(
             UnknownLoss(), UnknownLoss()
         )
-        assert hs.epsilon(hs.RandomStopping(bare, count), 1e-5).upper == math.inf
+        assert hs.epsilon(hs.mechanisms.RandomStopping(bare, count), 1e-5).upper == math.inf
 
 
 @each_count
 def test_a_run_that_may_fail_is_refused_with_the_reason(count: RunCount) -> None:
-    with pytest.raises(hs.UnsupportedError, match="may fail has no Renyi divergences"):
-        hs.epsilon(hs.RandomStopping(hs.ApproxDP(1.0, 1e-9), count), 1e-5)
+    with pytest.raises(hs.errors.UnsupportedError, match="may fail has no Renyi divergences"):
+        hs.epsilon(hs.mechanisms.RandomStopping(hs.ApproxDP(1.0, 1e-9), count), 1e-5)
 
 
 @each_count
 def test_divergences_of_few_orders_bound_those_alone(count: RunCount) -> None:
     run = hs.RenyiDP({2.0: 0.1, 8.0: 0.5})
-    loss: Any = dominating_pair(hs.RandomStopping(run, count)).removing
+    loss: Any = dominating_pair(hs.mechanisms.RandomStopping(run, count)).removing
     once: Any = dominating_pair(run).removing
     assert loss.end == once.end
     assert upper(loss, 7.5) == math.inf
-    line: Any = dominating_pair(hs.RandomStopping(hs.ZCDP(0.05), count)).removing
+    line: Any = dominating_pair(hs.mechanisms.RandomStopping(hs.ZCDP(0.05), count)).removing
     assert upper(loss, 6.9) >= upper(line, 6.9)
-    assert 0.0 < hs.epsilon(hs.RandomStopping(hs.RenyiDP({8.0: 0.5}), count), 1e-5).upper < 20.0
+    assert (
+        0.0
+        < hs.epsilon(hs.mechanisms.RandomStopping(hs.RenyiDP({8.0: 0.5}), count), 1e-5).upper
+        < 20.0
+    )
 
 
 def test_the_sharper_poisson_bound_is_below_theorem_6_and_above_0() -> None:
     for mean in (0.3, 1.0, 8.0):
-        loss = dominating_pair(hs.RandomStopping(hs.Gaussian(4.0), Poisson(mean))).removing
+        loss = dominating_pair(
+            hs.mechanisms.RandomStopping(hs.Gaussian(4.0), Poisson(mean))
+        ).removing
         assert isinstance(loss, PoissonTuningLoss)
         for c in ORDERS:
             printed = upper(dominating_pair(hs.Gaussian(4.0)).removing, c) + loss.log_factor(c)
@@ -314,7 +330,7 @@ def test_the_sharper_poisson_bound_is_below_theorem_6_and_above_0() -> None:
 
 
 def test_theorem_6_as_printed_promises_negative_divergences_where_one_run_is_much() -> None:
-    loss = dominating_pair(hs.RandomStopping(hs.Gaussian(50.0), Poisson(0.3))).removing
+    loss = dominating_pair(hs.mechanisms.RandomStopping(hs.Gaussian(50.0), Poisson(0.3))).removing
     assert isinstance(loss, PoissonTuningLoss)
     assert upper(dominating_pair(hs.Gaussian(50.0)).removing, 1.0) + loss.log_factor(1.0) < 0.0
 
@@ -323,12 +339,12 @@ def test_theorem_6_as_printed_promises_negative_divergences_where_one_run_is_muc
 def test_the_delta_that_the_poisson_bound_rests_on_is_that_of_the_run(epsilon: float) -> None:
     gaussians = (hs.Gaussian(3.0) ** 5 @ hs.Gaussian(7.0), hs.Gaussian(1.3))
     for plan in (*gaussians, hs.Laplace(0.7), hs.PureDP(0.3)):
-        loss: Any = dominating_pair(hs.RandomStopping(plan, Poisson(4))).removing
+        loss: Any = dominating_pair(hs.mechanisms.RandomStopping(plan, Poisson(4))).removing
         truth = hs.delta(plan, epsilon)
         found = profile_upper(loss.reverse, epsilon)
         assert truth.lower <= found <= truth.upper * (1 + 1e-12) + 1e-300
     steps = hs.PoissonSubsampled(hs.Gaussian(1.1), 0.02) ** 300
-    many: Any = dominating_pair(hs.RandomStopping(steps, Poisson(4))).removing
+    many: Any = dominating_pair(hs.mechanisms.RandomStopping(steps, Poisson(4))).removing
     found = profile_upper(many.terms, epsilon)
     by_orders = hs.delta(steps, epsilon, accountant="rdp").upper
     assert hs.delta(steps, epsilon).lower <= found <= by_orders * (1 + 1e-9)
@@ -337,6 +353,6 @@ def test_the_delta_that_the_poisson_bound_rests_on_is_that_of_the_run(epsilon: f
 @each_count
 def test_extreme_runs_have_finite_bounds_or_say_that_none_is_known(count: RunCount) -> None:
     for noise in (1e-4, 1e9, 1e150):
-        answer = hs.epsilon(hs.RandomStopping(hs.Gaussian(noise) ** 3, count), 1e-5)
+        answer = hs.epsilon(hs.mechanisms.RandomStopping(hs.Gaussian(noise) ** 3, count), 1e-5)
         assert 0.0 <= answer.lower <= answer.upper < math.inf
         assert (answer.upper < 200.0) == (noise > 1.0)

@@ -12,7 +12,7 @@ import hockeystick as hs
 from hockeystick.privacy_loss import DominatingPair, GaussianLoss, NoiselessLoss, dominating_pair
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
 
-ROOT = hs.Encoder.square_root(1000)
+ROOT = hs.mechanisms.Encoder.square_root(1000)
 
 
 def gaussian_delta(mu: Any, epsilon: Any) -> Any:
@@ -22,13 +22,13 @@ def gaussian_delta(mu: Any, epsilon: Any) -> Any:
 
 
 def test_a_tree_costs_what_so_many_gaussians_cost() -> None:
-    answer = hs.epsilon(hs.TreeAggregation(10.0, leaves=1000), 1e-5)
+    answer = hs.epsilon(hs.mechanisms.TreeAggregation(10.0, leaves=1000), 1e-5)
     same = hs.epsilon(hs.Gaussian(10.0) ** 10, 1e-5)
     assert isinstance(answer, hs.Certified)
     assert isinstance(same, hs.Certified)
     assert answer.estimate == pytest.approx(same.estimate, rel=1e-14)
     assert answer.relative_width < 1e-13
-    removing, adding = dominating_pair(hs.TreeAggregation(10.0, leaves=1000))
+    removing, adding = dominating_pair(hs.mechanisms.TreeAggregation(10.0, leaves=1000))
     assert removing is adding
     assert isinstance(removing, GaussianLoss)
     assert removing.mu == pytest.approx(0.316227766016838, rel=1e-14)
@@ -36,7 +36,7 @@ def test_a_tree_costs_what_so_many_gaussians_cost() -> None:
 
 @pytest.mark.parametrize("noise", [0.7, 4.0, 0.1])
 def test_the_interval_of_a_factorization_holds_the_truth(noise: float) -> None:
-    answer = hs.delta(hs.MatrixFactorization(noise, ROOT), 1.25)
+    answer = hs.delta(hs.mechanisms.MatrixFactorization(noise, ROOT), 1.25)
     assert isinstance(answer, hs.Certified)
     with mp.workdps(40):
         square, term = mp.one, mp.one
@@ -49,25 +49,25 @@ def test_the_interval_of_a_factorization_holds_the_truth(noise: float) -> None:
 
 
 def test_epochs_with_fresh_trees_are_repetitions() -> None:
-    three = hs.epsilon(hs.TreeAggregation(10.0, leaves=1000) ** 3, 1e-5)
+    three = hs.epsilon(hs.mechanisms.TreeAggregation(10.0, leaves=1000) ** 3, 1e-5)
     assert float(three) == pytest.approx(
         float(hs.epsilon(hs.Gaussian(10.0) ** 30, 1e-5)), rel=1e-13
     )
 
 
 def test_a_bounded_sensitivity_has_a_concrete_participant_below() -> None:
-    encoder = hs.Encoder.of_matrix([[1, -1], [0, 1]], participations=2)
+    encoder = hs.mechanisms.Encoder.of_matrix([[1, -1], [0, 1]], participations=2)
     # ||C_1 u + C_2 v||^2 is at most 1 + 2 + 2 = 5; u = v reaches 1, u and v at right angles 3.
     assert encoder.least_square == 3
     assert encoder.square == 5
-    removing, adding = dominating_pair(hs.MatrixFactorization(2.0, encoder))
+    removing, adding = dominating_pair(hs.mechanisms.MatrixFactorization(2.0, encoder))
     assert removing is adding
     assert isinstance(removing, DominatedLoss)
     assert isinstance(removing.above, GaussianLoss)
     assert isinstance(removing.attained, GaussianLoss)
     assert removing.above.mu == pytest.approx(math.sqrt(5) / 2, rel=1e-15)
     assert removing.attained.mu == pytest.approx(math.sqrt(3) / 2, rel=1e-15)
-    answer = hs.delta(hs.MatrixFactorization(2.0, encoder), 1.0, accountant="rdp")
+    answer = hs.delta(hs.mechanisms.MatrixFactorization(2.0, encoder), 1.0, accountant="rdp")
     assert isinstance(answer, hs.Certified)
     with mp.workdps(30):
         low = gaussian_delta(mp.sqrt(3) / 2, mp.one)
@@ -76,13 +76,16 @@ def test_a_bounded_sensitivity_has_a_concrete_participant_below() -> None:
 
 
 def test_the_noise_multiplier_means_the_decimal_that_it_prints_as() -> None:
-    loss = dominating_pair(hs.TreeAggregation(0.1, leaves=1)).removing
+    loss = dominating_pair(hs.mechanisms.TreeAggregation(0.1, leaves=1)).removing
     assert loss == GaussianLoss(Fraction(1, 10))
 
 
 @pytest.mark.parametrize(
     "make",
-    [lambda z: hs.TreeAggregation(z, 5), lambda z: hs.MatrixFactorization(z, ROOT)],
+    [
+        lambda z: hs.mechanisms.TreeAggregation(z, 5),
+        lambda z: hs.mechanisms.MatrixFactorization(z, ROOT),
+    ],
 )
 def test_no_noise_reveals_and_infinite_noise_hides(make: Callable[[float], hs.Mechanism]) -> None:
     revealed = DominatingPair(NoiselessLoss(1.0, True), NoiselessLoss(1.0, False))
@@ -92,6 +95,8 @@ def test_no_noise_reveals_and_infinite_noise_hides(make: Callable[[float], hs.Me
 
 
 def test_nothing_is_released_of_no_leaves_or_through_zeros() -> None:
-    assert dominating_pair(hs.TreeAggregation(0.0, 0)) == DominatingPair(None, None)
-    zeros = hs.Encoder.of_matrix([[0, 0]], participations=2)
-    assert dominating_pair(hs.MatrixFactorization(1.0, zeros)) == DominatingPair(None, None)
+    assert dominating_pair(hs.mechanisms.TreeAggregation(0.0, 0)) == DominatingPair(None, None)
+    zeros = hs.mechanisms.Encoder.of_matrix([[0, 0]], participations=2)
+    assert dominating_pair(hs.mechanisms.MatrixFactorization(1.0, zeros)) == DominatingPair(
+        None, None
+    )

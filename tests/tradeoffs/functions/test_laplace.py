@@ -79,5 +79,5 @@ def test_infinite_noise_tells_nothing() -> None:
 
 @pytest.mark.parametrize("scale", [0, -1, float("nan"), "1", None])
 def test_only_positive_scales_will_do(scale: Any) -> None:
-    with pytest.raises(hs.ParameterError, match="scale must be a number > 0"):
+    with pytest.raises(hs.errors.ParameterError, match="scale must be a number > 0"):
         LaplaceTradeOff(scale)

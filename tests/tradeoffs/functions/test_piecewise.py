@@ -160,7 +160,7 @@ def test_impossible_outcomes_make_steps_at_both_ends() -> None:
     "f",
     [ApproxTradeOff(1.0, 0.1), discrete_tradeoff([0.5, 0.25, 0.25], [0.25, 0.25, 0.5]), IDENTITY],
 )
-def test_symmetric_ones_are_their_own_inverse(f: hs.TradeOff) -> None:
+def test_symmetric_ones_are_their_own_inverse(f: hs.tradeoffs.TradeOff) -> None:
     assert f.is_symmetric
     assert np.array_equal(f.inverse()(RATES), f(RATES))
 
@@ -184,12 +184,12 @@ def test_the_identity_is_exact_to_the_neighbouring_float() -> None:
     ],
 )
 def test_bad_points_are_refused_by_name(arguments: Any, name: str) -> None:
-    with pytest.raises(hs.ParameterError, match=f"^{name} must be"):
+    with pytest.raises(hs.errors.ParameterError, match=f"^{name} must be"):
         PiecewiseLinearTradeOff(*arguments)
 
 
 def test_complements_that_contradict_are_refused() -> None:
-    with pytest.raises(hs.ParameterError, match="powers must be one less each of betas"):
+    with pytest.raises(hs.errors.ParameterError, match="powers must be one less each of betas"):
         PiecewiseLinearTradeOff([0.1], [0.2], powers=[0.7])
 
 
@@ -204,13 +204,13 @@ def test_complements_that_contradict_are_refused() -> None:
     ],
 )
 def test_what_is_no_pair_of_distributions_is_refused(p: Any, q: Any, name: str) -> None:
-    with pytest.raises(hs.ParameterError, match=f"^{name} must be"):
+    with pytest.raises(hs.errors.ParameterError, match=f"^{name} must be"):
         discrete_tradeoff(p, q)
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(-1, 0), (1, 2), (float("nan"), 0), (1, "x")])
 def test_bad_budgets_are_refused(epsilon: Any, delta: Any) -> None:
-    with pytest.raises(hs.ParameterError, match="must be"):
+    with pytest.raises(hs.errors.ParameterError, match="must be"):
         ApproxTradeOff(epsilon, delta)
 
 

@@ -84,7 +84,7 @@ def test_a_line_is_as_good_as_a_dense_net_of_its_orders(rho: float) -> None:
 
 @pytest.mark.parametrize("rho", [1e-3, 0.5, 5.0])
 def test_a_line_lies_below_the_gaussian_and_above_the_chernoff_bound(rho: float) -> None:
-    f, gaussian = RenyiTradeOff(RenyiLine(rho)), hs.GaussianTradeOff(math.sqrt(2 * rho))
+    f, gaussian = RenyiTradeOff(RenyiLine(rho)), hs.tradeoffs.GaussianTradeOff(math.sqrt(2 * rho))
     lower, upper = f.bounds(RATES)
     assert (lower <= gaussian.bounds(RATES)[1]).all()
     assert upper == pytest.approx(gaussian(RATES), rel=1e-8)
@@ -142,6 +142,6 @@ def test_points_that_convexity_implies_are_dropped() -> None:
     ],
 )
 def test_wrong_curves_are_named(make: Any, told: str) -> None:
-    with pytest.raises(hs.ParameterError) as refusal:
+    with pytest.raises(hs.errors.ParameterError) as refusal:
         make()
     assert told in str(refusal.value)

@@ -115,7 +115,7 @@ def test_it_is_its_own_inverse(mu: float, rate: float) -> None:
 def test_rate_one_is_the_gaussian_and_rate_zero_the_identity(mu: float) -> None:
     alpha = RATES[1:]
     lower, upper = SampledGaussianTradeOff(mu, 1.0).bounds(alpha)
-    low, high = hs.GaussianTradeOff(mu).bounds(alpha)
+    low, high = hs.tradeoffs.GaussianTradeOff(mu).bounds(alpha)
     assert (lower <= high).all()
     assert (low <= upper).all()
     assert np.allclose(lower, low, rtol=1e-9)
@@ -166,5 +166,5 @@ def test_next_to_one_the_relative_digits_stay(mu: float, rate: float) -> None:
 
 @pytest.mark.parametrize(("mu", "rate"), [(-1, 0.5), (1, 1.5), (float("inf"), 0.5), (1, "x")])
 def test_bad_parameters_are_refused(mu: Any, rate: Any) -> None:
-    with pytest.raises(hs.ParameterError, match="must be"):
+    with pytest.raises(hs.errors.ParameterError, match="must be"):
         SampledGaussianTradeOff(mu, rate)

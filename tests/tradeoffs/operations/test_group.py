@@ -15,9 +15,9 @@ from hockeystick.tradeoffs.operations.group import GroupTradeOff, group
 from hockeystick.tradeoffs.profiles.by_function import FunctionProfile
 
 RATES = np.array([1e-250, 1e-12, 1e-3, 0.1, 0.3, 0.5, 0.7, 0.9, 1 - 1e-6, 1 - 1e-12])
-EXAMPLES: dict[str, hs.TradeOff] = {
+EXAMPLES: dict[str, hs.tradeoffs.TradeOff] = {
     "identity": IDENTITY,
-    "G_1": hs.GaussianTradeOff(1.0),
+    "G_1": hs.tradeoffs.GaussianTradeOff(1.0),
     "Laplace": LaplaceTradeOff(2.0),
     "C_p(G_1)": SampledGaussianTradeOff(1.0, 0.3),
     "budget": ApproxTradeOff(0.5, 1e-3),
@@ -31,11 +31,14 @@ EXAMPLES: dict[str, hs.TradeOff] = {
 def test_the_walk_agrees_with_the_gaussian_closed_form(size: int) -> None:
     walk = GroupTradeOff(SampledGaussianTradeOff(0.3, 1.0), size)
     lower, upper = walk.bounds(RATES)
-    low, high = group(hs.GaussianTradeOff(0.3), size).bounds(RATES)
+    low, high = group(hs.tradeoffs.GaussianTradeOff(0.3), size).bounds(RATES)
     assert (lower <= high).all()
     assert (low <= upper).all()
     assert np.allclose(lower, upper, rtol=1e-8, atol=0.0)
-    power, closed = walk._power(RATES), group(hs.GaussianTradeOff(0.3), size)._power(RATES)
+    power, closed = (
+        walk._power(RATES),
+        group(hs.tradeoffs.GaussianTradeOff(0.3), size)._power(RATES),
+    )
     assert (power.lower <= closed.upper).all()
     assert (closed.lower <= power.upper).all()
     assert np.allclose(power.lower, power.upper, rtol=1e-8, atol=0.0)
@@ -78,7 +81,9 @@ def test_it_is_the_function_iterated(seed: int, size: int) -> None:
 
 
 @pytest.mark.parametrize("f", EXAMPLES.values(), ids=EXAMPLES.keys())
-def test_a_group_of_one_is_the_function_and_groups_of_groups_multiply(f: hs.TradeOff) -> None:
+def test_a_group_of_one_is_the_function_and_groups_of_groups_multiply(
+    f: hs.tradeoffs.TradeOff,
+) -> None:
     assert group(f, 1) is f
     lower, upper = group(group(f, 2), 3).bounds(RATES)
     low, high = group(f, 6).bounds(RATES)
@@ -87,7 +92,9 @@ def test_a_group_of_one_is_the_function_and_groups_of_groups_multiply(f: hs.Trad
 
 
 @pytest.mark.parametrize("f", EXAMPLES.values(), ids=EXAMPLES.keys())
-def test_a_group_is_less_private_and_its_inverse_is_that_of_the_inverse(f: hs.TradeOff) -> None:
+def test_a_group_is_less_private_and_its_inverse_is_that_of_the_inverse(
+    f: hs.tradeoffs.TradeOff,
+) -> None:
     grown = group(f, 3)
     assert (grown(RATES) <= f.bounds(RATES)[1]).all()
     # Strictly between the ends f falls; there the inverse leads back.
@@ -101,8 +108,8 @@ def test_a_group_is_less_private_and_its_inverse_is_that_of_the_inverse(f: hs.Tr
 @pytest.mark.parametrize("mu", [0.1, 0.3, 1.7])
 def test_the_mu_of_a_group_is_rounded_up(mu: float) -> None:
     for size in range(2, 100):
-        grown = group(hs.GaussianTradeOff(mu), size)
-        assert isinstance(grown, hs.GaussianTradeOff)
+        grown = group(hs.tradeoffs.GaussianTradeOff(mu), size)
+        assert isinstance(grown, hs.tradeoffs.GaussianTradeOff)
         exact = size * Fraction(mu)
         assert exact <= Fraction(grown.mu) <= exact * (1 + Fraction(2) ** -51)
 
@@ -124,7 +131,11 @@ def test_beyond_the_steps_that_are_walked_the_answer_stays_a_bound() -> None:
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.2, 1.0, 3.0, 20.0])
 def test_the_profile_from_the_function_is_that_of_the_closed_form(epsilon: float) -> None:
-    for f in (hs.GaussianTradeOff(0.9), SampledGaussianTradeOff(1.0, 0.2), LaplaceTradeOff(0.5)):
+    for f in (
+        hs.tradeoffs.GaussianTradeOff(0.9),
+        SampledGaussianTradeOff(1.0, 0.2),
+        LaplaceTradeOff(0.5),
+    ):
         ours = FunctionProfile(f).at(np.array([epsilon]))
         theirs = f.forward.at(np.array([epsilon]))
         assert ours.lower[0] <= theirs.upper[0]
@@ -144,5 +155,5 @@ def test_a_group_of_a_budget_has_the_known_profile() -> None:
 
 @pytest.mark.parametrize("size", [0, -1, 1.5, float("nan"), "2", None, 10**16])
 def test_only_counts_will_do(size: Any) -> None:
-    with pytest.raises(hs.ParameterError, match="size must be an integer from 1"):
-        group(hs.GaussianTradeOff(1.0), size)
+    with pytest.raises(hs.errors.ParameterError, match="size must be an integer from 1"):
+        group(hs.tradeoffs.GaussianTradeOff(1.0), size)

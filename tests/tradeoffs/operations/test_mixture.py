@@ -37,8 +37,8 @@ def test_the_largest_loss_is_that_of_any_part() -> None:
 
 
 def test_equal_parts_are_one() -> None:
-    f = hs.GaussianTradeOff(1.0)
-    assert mixture([(0.3, f), (0.7, hs.GaussianTradeOff(1.0))]) is f
+    f = hs.tradeoffs.GaussianTradeOff(1.0)
+    assert mixture([(0.3, f), (0.7, hs.tradeoffs.GaussianTradeOff(1.0))]) is f
     assert mixture([(1.0, f), (0.0, IDENTITY)]) is f
 
 
@@ -53,19 +53,19 @@ def test_the_sum_of_the_weights_widens_the_ends() -> None:
     "parts",
     [
         [],
-        [(0.5, hs.GaussianTradeOff(1.0))],
-        [(0.5, hs.GaussianTradeOff(1.0)), (0.6, hs.GaussianTradeOff(2.0))],
+        [(0.5, hs.tradeoffs.GaussianTradeOff(1.0))],
+        [(0.5, hs.tradeoffs.GaussianTradeOff(1.0)), (0.6, hs.tradeoffs.GaussianTradeOff(2.0))],
         [(1.0, 3.0)],
         [(1.0,)],
         None,
     ],
 )
 def test_what_is_no_mixture_is_refused(parts: Any) -> None:
-    with pytest.raises(hs.ParameterError, match="parts must be pairs"):
+    with pytest.raises(hs.errors.ParameterError, match="parts must be pairs"):
         mixture(parts)
 
 
 @pytest.mark.parametrize("weight", [-0.5, float("nan"), "1"])
 def test_bad_weights_are_refused(weight: Any) -> None:
-    with pytest.raises(hs.ParameterError, match="weight must be a number from 0 to 1"):
-        mixture([(weight, hs.GaussianTradeOff(1.0))])
+    with pytest.raises(hs.errors.ParameterError, match="weight must be a number from 0 to 1"):
+        mixture([(weight, hs.tradeoffs.GaussianTradeOff(1.0))])

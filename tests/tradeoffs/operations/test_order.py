@@ -18,12 +18,12 @@ from hockeystick.tradeoffs.operations.mixture import mixture
 from hockeystick.tradeoffs.operations.order import at_least
 
 
-def by_profile(mu: float) -> hs.TradeOff:
+def by_profile(mu: float) -> hs.tradeoffs.TradeOff:
     """Return G_mu, whose kind is not seen."""
     return ProfileTradeOff((GaussianProfile(mu), GaussianProfile(mu)))
 
 
-ABOVE: dict[str, tuple[hs.TradeOff, hs.TradeOff]] = {
+ABOVE: dict[str, tuple[hs.tradeoffs.TradeOff, hs.tradeoffs.TradeOff]] = {
     "less distance": (by_profile(1.0), by_profile(1.001)),
     "far apart": (by_profile(10.0), by_profile(20.0)),
     "tiny": (by_profile(1e-4), by_profile(1.001e-4)),
@@ -41,7 +41,9 @@ ABOVE: dict[str, tuple[hs.TradeOff, hs.TradeOff]] = {
 
 
 @pytest.mark.parametrize(("f", "g"), ABOVE.values(), ids=ABOVE.keys())
-def test_what_lies_above_is_proven_and_the_reverse_refuted(f: hs.TradeOff, g: hs.TradeOff) -> None:
+def test_what_lies_above_is_proven_and_the_reverse_refuted(
+    f: hs.tradeoffs.TradeOff, g: hs.tradeoffs.TradeOff
+) -> None:
     assert at_least(f, g) is True
     assert at_least(g, f) is False
 
@@ -62,15 +64,21 @@ def test_one_worse_direction_refutes() -> None:
 
 @pytest.mark.parametrize(("first", "second"), [(1.0, 1.0), (0.5, 1.0), (1.0, 1.0 + 2**-52)])
 def test_gaussians_are_compared_by_mu(first: float, second: float) -> None:
-    f, g = hs.GaussianTradeOff(first), hs.GaussianTradeOff(second)
+    f, g = hs.tradeoffs.GaussianTradeOff(first), hs.tradeoffs.GaussianTradeOff(second)
     assert at_least(f, g) is True
     assert at_least(g, f) is (first == second)
 
 
 def test_what_is_at_least_a_gaussian_by_its_making_is_so() -> None:
-    assert at_least(SampledGaussianTradeOff(1.0, 0.999), hs.GaussianTradeOff(1.0)) is True
-    assert at_least(group(SampledGaussianTradeOff(0.5, 0.1), 3), hs.GaussianTradeOff(1.5)) is True
-    assert at_least(group(SampledGaussianTradeOff(0.5, 0.1), 3), hs.GaussianTradeOff(0.1)) is False
+    assert at_least(SampledGaussianTradeOff(1.0, 0.999), hs.tradeoffs.GaussianTradeOff(1.0)) is True
+    assert (
+        at_least(group(SampledGaussianTradeOff(0.5, 0.1), 3), hs.tradeoffs.GaussianTradeOff(1.5))
+        is True
+    )
+    assert (
+        at_least(group(SampledGaussianTradeOff(0.5, 0.1), 3), hs.tradeoffs.GaussianTradeOff(0.1))
+        is False
+    )
 
 
 def test_equal_ones_are_at_least_each_other() -> None:
@@ -88,7 +96,7 @@ def test_what_touches_is_left_open() -> None:
 def test_a_dent_between_the_points_of_any_coarse_grid_is_found() -> None:
     # g is f but for one corner cut off by a hair's breadth in rate.
     alpha = np.linspace(0.05, 0.45, 9)
-    beta = hs.GaussianTradeOff(1.0)(alpha)
+    beta = hs.tradeoffs.GaussianTradeOff(1.0)(alpha)
     f = PiecewiseLinearTradeOff(alpha, beta)
     middle = 0.5 * (alpha[3] + alpha[4])
     lower = 0.5 * (beta[3] + beta[4]) * (1 - 1e-6)

@@ -28,7 +28,7 @@ def test_a_gaussian_s_profile_has_its_divergence(mu: float, order: float) -> Non
     f = ProfileTradeOff((GaussianProfile(mu), GaussianProfile(mu)))
     truth = mp.mpf(order) * mp.mpf(mu) ** 2 / 2
     assert_holds(renyi_divergence(f, order), truth)
-    assert_holds(renyi_divergence(hs.GaussianTradeOff(mu), order), truth, 1e-14)
+    assert_holds(renyi_divergence(hs.tradeoffs.GaussianTradeOff(mu), order), truth, 1e-14)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_a_group_has_that_of_its_closed_form() -> None:
 
 
 @pytest.mark.parametrize("f", [ApproxTradeOff(1.0, 1e-9), discrete_tradeoff([0, 1], [0.1, 0.9])])
-def test_it_is_infinite_where_delta_stays(f: hs.TradeOff) -> None:
+def test_it_is_infinite_where_delta_stays(f: hs.tradeoffs.TradeOff) -> None:
     assert renyi_divergence(f, 2.0) == (math.inf, math.inf)
 
 
@@ -107,5 +107,5 @@ def test_beyond_floats_the_ends_stay_ends() -> None:
 
 @pytest.mark.parametrize("order", [1, 0.5, float("inf"), float("nan"), "2"])
 def test_only_orders_above_one_will_do(order: Any) -> None:
-    with pytest.raises(hs.ParameterError, match="order must be"):
+    with pytest.raises(hs.errors.ParameterError, match="order must be"):
         renyi_divergence(IDENTITY, order)

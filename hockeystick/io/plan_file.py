@@ -11,14 +11,14 @@ from inspect import Parameter, signature
 from typing import Any, Final, TypeVar, final
 
 from hockeystick import _validate
-from hockeystick.cli.numerals import parse_real
-from hockeystick.cli.wording import did_you_mean, with_guess
 from hockeystick.errors import (
     HockeystickError,
     IncompatibleError,
     ParameterError,
     PlanFileError,
 )
+from hockeystick.io.guesses import did_you_mean, with_guess
+from hockeystick.io.numbers import parse_real
 from hockeystick.mechanisms import (
     DPSGD,
     MECHANISMS,
@@ -42,7 +42,7 @@ _DEEPEST: Final = 16
 _TOP_LEVEL: Final = ("title", "source", "notes", "delta", "epsilon", "dpsgd", "release")
 _IN_PYTHON_ONLY: Final = "FDP"
 # What a file can describe: a trade-off function is no text.
-_RELEASES: Final[Mapping[str, type[Mechanism]]] = {
+RELEASES: Final[Mapping[str, type[Mechanism]]] = {
     name: kind for name, kind in {**MECHANISMS, **NOTIONS}.items() if name != _IN_PYTHON_ONLY
 }
 _ENCODERS: Final[Mapping[str, Callable[..., Encoder]]] = {
@@ -71,7 +71,7 @@ _RUN_COUNTS: Final[Mapping[str, Callable[..., RunCount]]] = {
     "truncated-negative-binomial": tuning.TruncatedNegativeBinomial,
 }
 # Fields that are tables of a kind, and the kinds that there are.
-_OF_A_KIND: Final[Mapping[str, Mapping[str, Callable[..., object]]]] = {
+KINDS: Final[Mapping[str, Mapping[str, Callable[..., object]]]] = {
     "batch_schedule": _SCHEDULES,
     "distribution": _RUN_COUNTS,
     "encoder": _ENCODERS,
@@ -149,7 +149,7 @@ def load_plan(
         ParameterError: If an override is outside its domain.
 
     Example:
-        >>> from hockeystick.cli import load_plan
+        >>> from hockeystick.io import load_plan
         >>> print(load_plan("examples/abadi-2016-mnist.toml").plan)
         DP-SGD (poisson sampling, noise multiplier 4, rate 0.01, 10000 steps, add-remove)
     """
@@ -262,18 +262,18 @@ def _mechanism(
         raise PlanFileError(f"{where}: mechanisms may be nested at most {_DEEPEST} deep")
     if table.get("mechanism") == _IN_PYTHON_ONLY:
         raise PlanFileError(f"{where}: no file can hold a trade-off function; use Python for FDP")
-    name = _named("mechanism", table, where, _RELEASES)
+    name = _named("mechanism", table, where, RELEASES)
     fields = {
         key: _field(key, value, f"{where}, {key}", depth)
         for key, value in table.items()
         if key != "mechanism"
     }
-    return _made(_RELEASES[name], fields, f"{where} ({name})", extra=("mechanism", *extra))
+    return _made(RELEASES[name], fields, f"{where} ({name})", extra=("mechanism", *extra))
 
 
 def _of_a_kind(key: str, table: Mapping[str, Any], where: str) -> object:
     """Return what a table describes by its kind and parameters: an encoder, a schedule."""
-    kinds = _OF_A_KIND[key]
+    kinds = KINDS[key]
     kind = _named("kind", table, where, kinds)
     fields = {name: value for name, value in table.items() if name != "kind"}
     return _made(kinds[kind], fields, f"{where} ({kind})", extra=("kind",))
@@ -293,7 +293,7 @@ def _named(key: str, table: Mapping[str, Any], where: str, known: Mapping[str, o
 
 def _field(key: str, value: object, where: str, depth: int) -> object:
     """Return a field's value, with the tables that describe something made into it."""
-    if isinstance(value, dict) and key in _OF_A_KIND:
+    if isinstance(value, dict) and key in KINDS:
         return _of_a_kind(key, value, where)
     if isinstance(value, dict) and "mechanism" in value:
         return _mechanism(value, where, depth=depth + 1)

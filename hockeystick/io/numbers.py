@@ -1,4 +1,4 @@
-"""Numbers on the command line: read without losing their range, and durations."""
+"""Numbers in texts, read without losing their range."""
 
 from __future__ import annotations
 
@@ -28,13 +28,3 @@ def parse_real(text: str) -> float | Decimal | str:
     overflowed = math.isinf(value) and "inf" not in text.lower()
     vanished = value == 0 and re.search("[1-9]", text.lower().partition("e")[0])
     return Decimal(text) if overflowed or vanished else value
-
-
-def seconds(value: float) -> str:
-    """Return a duration in the unit that suits it."""
-    for unit, size in (("s", 1.0), ("ms", 1e-3)):
-        if value >= size:
-            count = value / size
-            # What two digits would round to a hundred has three.
-            return f"{count:.2g} {unit}" if count < 99.5 else f"{count:.0f} {unit}"
-    return f"{value * 1e6:.0f} us"

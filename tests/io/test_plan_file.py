@@ -3,7 +3,7 @@ from collections.abc import Callable
 import pytest
 
 import hockeystick as hs
-from hockeystick.cli import PlanFile, load_plan
+from hockeystick.io import PlanFile, load_plan
 
 Write = Callable[[str | bytes], str]
 
@@ -70,24 +70,26 @@ def test_a_byte_order_mark_and_windows_line_ends_are_read(write: Write) -> None:
 @pytest.mark.parametrize(
     ("table", "encoder"),
     [
-        ("{kind = 'square_root', rounds = 20}", hs.Encoder.square_root(20)),
+        ("{kind = 'square_root', rounds = 20}", hs.mechanisms.Encoder.square_root(20)),
         (
             "{kind = 'square_root', rounds = 20, bands = 3, participations = 2, separation = 5}",
-            hs.Encoder.square_root(20, bands=3, participations=2, separation=5),
+            hs.mechanisms.Encoder.square_root(20, bands=3, participations=2, separation=5),
         ),
         (
             "{kind = 'toeplitz', coefficients = [1, 0.5], rounds = 9, participations = 3}",
-            hs.Encoder.toeplitz([1, 0.5], 9, participations=3),
+            hs.mechanisms.Encoder.toeplitz([1, 0.5], 9, participations=3),
         ),
         (
             "{kind = 'matrix', matrix = [[1, 0], [-1, 2.5]], participations = 2}",
-            hs.Encoder.of_matrix([[1, 0], [-1, 2.5]], participations=2),
+            hs.mechanisms.Encoder.of_matrix([[1, 0], [-1, 2.5]], participations=2),
         ),
     ],
 )
-def test_an_encoder_is_a_table_of_its_kind(write: Write, table: str, encoder: hs.Encoder) -> None:
+def test_an_encoder_is_a_table_of_its_kind(
+    write: Write, table: str, encoder: hs.mechanisms.Encoder
+) -> None:
     release = "[[release]]\nmechanism = 'MatrixFactorization'\nnoise_multiplier = 4\n"
-    plan = hs.MatrixFactorization(4, encoder)
+    plan = hs.mechanisms.MatrixFactorization(4, encoder)
     assert load_plan(write(f"{release}encoder = {table}")).plan == plan
     sampled = f"{{mechanism = 'MatrixFactorization', noise_multiplier = 4, encoder = {table}}}"
     nested = f"[[release]]\nmechanism = 'PoissonSubsampled'\nrate = 0.5\ninner = {sampled}"

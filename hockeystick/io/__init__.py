@@ -1,0 +1,17 @@
+"""Plans as files, and numbers and names as people write them."""
+
+from hockeystick.io.guesses import did_you_mean, with_guess
+from hockeystick.io.numbers import parse, parse_real
+from hockeystick.io.plan_file import PlanFile, load_plan, shown
+from hockeystick.io.saving import save_plan
+
+__all__ = [
+    "PlanFile",
+    "did_you_mean",
+    "load_plan",
+    "parse",
+    "parse_real",
+    "save_plan",
+    "shown",
+    "with_guess",
+]

@@ -252,7 +252,7 @@ READINGS: Final = (
 )
 OTHERS: Final = (
     *(
-        f"hs.{name}({epsilon}, {delta})"
+        f"hs.calibration.{name}({epsilon}, {delta})"
         for name in ("gaussian_noise", "classical_gaussian_noise")
         for epsilon in (0.0, 0.1, 0.5, 1.0, 10.0)
         for delta in (0.3, 1e-5, 1e-30, 1e-300)

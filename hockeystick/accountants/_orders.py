@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 from hockeystick._solve import increasing_root
-from hockeystick.privacy_loss import AnalyticLoss, CGFEstimate, CurveLoss, PrivacyLoss
+from hockeystick.privacy_loss import AnalyticLoss, CGFEstimate, PrivacyLoss, RenyiBoundLoss
 
 # The real axis is searched for ln c up to this far from 0.
 _FARTHEST: Final = 60.0
@@ -36,13 +36,17 @@ def cgf_estimates(
 
 def last_order(terms: TermSequence) -> float:
     """Return the largest c at which K is known to be bounded, inf where there is none."""
-    return min((loss.end for loss, _ in terms if isinstance(loss, CurveLoss)), default=math.inf)
+    return min(
+        (loss.end for loss, _ in terms if isinstance(loss, RenyiBoundLoss)), default=math.inf
+    )
 
 
 def candidates(terms: TermSequence, c: float) -> tuple[float, ...]:
     """Return c, no further than K is bounded, and the corners next to it: the best is there."""
     c = min(c, last_order(terms))
-    near = [corner for loss, _ in terms if isinstance(loss, CurveLoss) for corner in loss.corners]
+    near = [
+        corner for loss, _ in terms if isinstance(loss, RenyiBoundLoss) for corner in loss.corners
+    ]
     beyond = [corner for corner in near if c < corner <= last_order(terms)]
     return (c, *sorted(corner for corner in near if corner < c)[-1:], *sorted(beyond)[:1])
 

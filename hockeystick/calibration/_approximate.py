@@ -20,7 +20,7 @@ from hockeystick.calibration._amounts import (
     rho_of,
     without_failure,
 )
-from hockeystick.calibration._currencies import Currency, as_mpf, root
+from hockeystick.calibration._currencies import AdditiveMeasure, as_mpf, root
 from hockeystick.calibration._runs import Amounts
 from hockeystick.conversions.convert import convert
 from hockeystick.conversions.theorems import bun_steinke, steinke_rho
@@ -57,7 +57,7 @@ class Rule(StrEnum):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Failing(Currency):
+class ApproxDPMeasure(AdditiveMeasure):
     """Amounts ``(losses, unbounded, rho, delta)``: what an (epsilon, delta) budget is spent in.
 
     ``losses`` adds up the largest losses of those parts that have one, ``unbounded`` counts the
@@ -149,12 +149,12 @@ def _largest_loss(part: Mechanism) -> Fraction | None:
         return None
 
 
-def failing(budget: ApproxDP, slack: float, rule: Rule) -> Failing:
+def failing(budget: ApproxDP, slack: float, rule: Rule) -> ApproxDPMeasure:
     """Return the currency of an (epsilon, delta) budget."""
     delta = reading(budget.delta)
     kept = reading(slack)
     limit = _LIMIT[rule](budget.epsilon, slack) if budget.epsilon and slack else NOTHING
-    return Failing(reading(budget.epsilon), kept, delta - kept, limit, rule)
+    return ApproxDPMeasure(reading(budget.epsilon), kept, delta - kept, limit, rule)
 
 
 def _whitehouse_limit(epsilon: float, slack: float) -> Fraction:

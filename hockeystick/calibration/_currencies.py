@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _DIGITS = 50
 
 
-class Currency(ABC):
+class AdditiveMeasure(ABC):
     """Amounts that add up over adaptively chosen releases, and what they may add up to."""
 
     __slots__ = ()
@@ -61,7 +61,7 @@ class Currency(ABC):
 
 @final
 @dataclass(frozen=True, slots=True)
-class OneNumber(Currency):
+class OneNumber(AdditiveMeasure):
     """A number that adds up, to a limit; as a guarantee it is shown by way of ``shown``."""
 
     limit: Fraction
@@ -87,7 +87,7 @@ class OneNumber(Currency):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Squares(Currency):
+class Squares(AdditiveMeasure):
     """The squares of mu, which add up to that of the budget."""
 
     limit: Fraction
@@ -118,7 +118,7 @@ class Squares(Currency):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Divergences(Currency):
+class Divergences(AdditiveMeasure):
     """Renyi divergences of given orders; each order has a limit of its own, and all are kept."""
 
     limits: tuple[tuple[float, Fraction], ...]

@@ -38,7 +38,7 @@ _BEYOND: Final = 4.0
 _WIDE: Final = 0.5
 
 
-class Trial(NamedTuple):
+class Evaluation(NamedTuple):
     """One value of the parameter, and what is proven of the plan there; None where nothing is."""
 
     x: float
@@ -51,8 +51,8 @@ class Trial(NamedTuple):
 class Bracket(NamedTuple):
     """A value that meets the target, and one further on that is not proven to."""
 
-    inside: Trial
-    outside: Trial | None
+    inside: Evaluation
+    outside: Evaluation | None
 
 
 @dataclass(slots=True)
@@ -70,7 +70,7 @@ class Search:
     goal: Goal
     after: Callable[[Mechanism], Mechanism]
     tolerance: float
-    trials: dict[float, Trial] = field(default_factory=dict)
+    trials: dict[float, Evaluation] = field(default_factory=dict)
     evaluations: int = 0
     _answers: dict[Mechanism, tuple[Mechanism, Achieved | None]] = field(default_factory=dict)
     _reason: HockeystickError | None = None
@@ -96,17 +96,17 @@ class Search:
         self._refuse_nothing(found)
         return found
 
-    def look(self, x: float) -> Trial:
+    def look(self, x: float) -> Evaluation:
         """Return what is proven at a value, from memory where it was asked before."""
         if x not in self.trials:
             answer = self._read(self.axis.make(x))
             if answer is None:
-                self.trials[x] = Trial(x, None, math.inf, False, False)
+                self.trials[x] = Evaluation(x, None, math.inf, False, False)
             else:
                 meets, goal = self.goal.meets(answer), self.goal
                 excess = goal.excess(answer)
                 excess = min(excess, -_NUDGE) if meets else max(excess, _NUDGE)
-                self.trials[x] = Trial(x, answer, excess, meets, goal.violates(answer))
+                self.trials[x] = Evaluation(x, answer, excess, meets, goal.violates(answer))
         return self.trials[x]
 
     @property
@@ -134,7 +134,7 @@ class Search:
         asked, answer = self._answers.get(key, (plan, None))
         return answer if asked == plan and answer else self.goal.read(self.after(plan))
 
-    def _missed(self, first: Trial, stride: float) -> Trial | None:
+    def _missed(self, first: Evaluation, stride: float) -> Evaluation | None:
         """Return the next value if that closes the search: it is cheaper to refute than to read."""
         x = self.axis.shifted(first.x, -self.axis.safer * stride)
         if not first.meets or x == first.x or not self._are_close(first.x, x):
@@ -143,10 +143,10 @@ class Search:
         self.evaluations += 1
         if not self.goal.misses(plan):
             return None
-        self.trials[x] = Trial(x, None, math.inf, False, True)
+        self.trials[x] = Evaluation(x, None, math.inf, False, True)
         return self.trials[x]
 
-    def _other_side(self, first: Trial, stride: float) -> Trial | None:
+    def _other_side(self, first: Evaluation, stride: float) -> Evaluation | None:
         """Return a value with the other verdict, to whichever side it is; None if there is none."""
         toward = -self.axis.safer if first.meets else self.axis.safer
         found = self._walk(first, toward * stride)
@@ -165,7 +165,7 @@ class Search:
             self._refuse_ripples("it costs more to either side of", first.x)
         return None
 
-    def _walk(self, first: Trial, stride: float) -> Trial | None:
+    def _walk(self, first: Evaluation, stride: float) -> Evaluation | None:
         """Return the first value along the way with the other verdict, or the end of the domain.
 
         None where the way leads away from the limit.
@@ -196,7 +196,7 @@ class Search:
                 stride = math.copysign(min(abs(stride), _LONGEST), stride)
         return near
 
-    def _refuse_a_turn(self, near: Trial, far: Trial) -> None:
+    def _refuse_a_turn(self, near: Evaluation, far: Evaluation) -> None:
         """Raise if a way that led towards the limit provably leads away from it."""
         one, other = (near, far) if near.meets else (far, near)
         if one.answer is None or other.answer is None:
@@ -204,7 +204,7 @@ class Search:
         if self.goal.costs_more(one.answer, other.answer):
             self._refuse_ripples("its influence turns near", near.x)
 
-    def _is_worse(self, near: Trial, far: Trial) -> bool:
+    def _is_worse(self, near: Evaluation, far: Evaluation) -> bool:
         """Return whether a step leads away from the limit, by more than ripples and round-off."""
         if near.answer is None or far.answer is None:
             return False
@@ -212,20 +212,20 @@ class Search:
         length = self.axis.position(far.x) - self.axis.position(near.x)
         return abs(length) > _RIPPLE and away > _CHANGE
 
-    def _provably_worse(self, near: Trial, far: Trial) -> bool:
+    def _provably_worse(self, near: Evaluation, far: Evaluation) -> bool:
         """Return whether a value provably costs more than another one."""
         if near.answer is None or far.answer is None:
             return False
         return self.goal.costs_more(far.answer, near.answer)
 
-    def _moved_on(self, first: Trial, last: Trial) -> bool:
+    def _moved_on(self, first: Evaluation, last: Evaluation) -> bool:
         """Return whether two values differ in what they cost, by more than round-off."""
         if first.answer is None or last.answer is None:
             return first.answer is not last.answer
         ends = (first.answer.lower, last.answer.lower), (first.answer.upper, last.answer.upper)
         return any(a != b and not abs(a - b) <= _CHANGE * max(a, b) for a, b in ends)
 
-    def _sharpened(self, inside: Trial, outside: Trial) -> Bracket:
+    def _sharpened(self, inside: Evaluation, outside: Evaluation) -> Bracket:
         """Return the bracket closed in to neighbours, or to the tolerance."""
         low, high = self._closest(inside, outside)
         while not self._is_close(low, high):
@@ -237,7 +237,7 @@ class Search:
             high = self._one_step_on(low, high)
         return Bracket(low, high)
 
-    def _close_in(self, inside: Trial, outside: Trial) -> None:
+    def _close_in(self, inside: Evaluation, outside: Evaluation) -> None:
         """Look between the ends until what was looked at has a bracket that is narrow enough."""
         begin, length = self.axis.position(inside.x), 0.0
         length = self.axis.position(outside.x) - begin
@@ -263,7 +263,7 @@ class Search:
         """Return what lies between two real values."""
         return low + 0.5 * (high - low) if math.isfinite(high) else low
 
-    def _closest(self, inside: Trial, outside: Trial) -> tuple[Trial, Trial]:
+    def _closest(self, inside: Evaluation, outside: Evaluation) -> tuple[Evaluation, Evaluation]:
         """Return the narrowest bracket of all that was looked at between two values."""
         low, high = min(inside.x, outside.x), max(inside.x, outside.x)
         between = sorted(x for x in self.trials if low <= x <= high)
@@ -275,7 +275,7 @@ class Search:
         first, second = self.trials[a], self.trials[b]
         return (first, second) if first.meets else (second, first)
 
-    def _is_close(self, inside: Trial, outside: Trial) -> bool:
+    def _is_close(self, inside: Evaluation, outside: Evaluation) -> bool:
         """Return whether a bracket is as narrow as it has to be."""
         return self._are_close(inside.x, outside.x)
 
@@ -286,7 +286,7 @@ class Search:
             return high - low <= 1
         return high - low <= self.tolerance * low or math.nextafter(low, high) >= high
 
-    def _one_step_on(self, inside: Trial, outside: Trial) -> Trial:
+    def _one_step_on(self, inside: Evaluation, outside: Evaluation) -> Evaluation:
         """Return the value a whole tolerance step on, where that says more than the one at hand.
 
         Where it does not, a value further on is looked at, that the plan may provably miss at.
@@ -304,7 +304,7 @@ class Search:
             self.look(self.axis.shifted(inside.x, sense * _BEYOND * width))
         return outside
 
-    def _last(self, first: Trial) -> Trial:
+    def _last(self, first: Evaluation) -> Evaluation:
         """Return the value farthest on of those that meet the target, where all do."""
         meeting = [one for one in self.trials.values() if one.meets]
         ends = [one for one in meeting if one.x in (self.axis.low, self.axis.high)]

@@ -14,7 +14,7 @@ from hockeystick.adjacency import Adjacency
 from hockeystick.calibration._amounts import reading
 from hockeystick.calibration._approximate import Rule, failing
 from hockeystick.calibration._currencies import (
-    Currency,
+    AdditiveMeasure,
     Divergences,
     Squares,
     by_epsilon,
@@ -111,7 +111,7 @@ class Filter:
 : it would cost ZCDP(rho=0.5); spent are ZCDP(rho=0.375), and left for one step ZCDP(rho=0.125)
     """
 
-    __slots__ = ("_cost", "_currency", "_lock", "_runs", "budget", "rule", "slack")
+    __slots__ = ("_cost", "_lock", "_measure", "_runs", "budget", "rule", "slack")
 
     budget: Notion
     slack: float | None
@@ -123,8 +123,8 @@ class Filter:
         self.budget = _finite(budget)
         self.slack, self.rule = _options(budget, slack, rule)
         with ASKING:
-            self._currency = _currency(budget, self.slack, self.rule)
-        self._cost = lru_cache(maxsize=_REMEMBERED)(self._currency.cost)
+            self._measure = _measure(budget, self.slack, self.rule)
+        self._cost = lru_cache(maxsize=_REMEMBERED)(self._measure.cost)
         self._lock = RLock()
         self._runs = Runs(self._priced(PureDP(0), 1))
 
@@ -150,7 +150,7 @@ class Filter:
         with self._lock:
             self._runs.check(once, runs)
             total = _plus(self._runs.spent, cost)
-            if any(cost) and not self._currency.covers(total):
+            if any(cost) and not self._measure.covers(total):
                 raise self._refusal(once**runs if runs > 1 else once, cost)
             self._runs.add(once, runs, total)
             return self._rest(total)
@@ -171,7 +171,7 @@ class Filter:
         cost = self._priced(once, runs)
         with self._lock:
             self._runs.check(once, runs)
-            return not any(cost) or self._currency.covers(_plus(self._runs.spent, cost))
+            return not any(cost) or self._measure.covers(_plus(self._runs.spent, cost))
 
     @property
     def spent(self) -> Notion:
@@ -277,12 +277,12 @@ class Filter:
     def _told(self, amounts: Amounts) -> Notion:
         """Return amounts as a guarantee."""
         with ASKING:
-            return self._currency.told(amounts)
+            return self._measure.told(amounts)
 
     def _rest(self, amounts: Amounts) -> Notion:
         """Return what is left of the budget."""
         with ASKING:
-            return self._currency.rest(amounts)
+            return self._measure.rest(amounts)
 
     def _refusal(self, asked: Mechanism, cost: Amounts) -> BudgetExhausted:
         """Return the error that says what was asked for, and what there is."""
@@ -292,41 +292,41 @@ class Filter:
 
 
 @singledispatch
-def _currency(budget: Notion, slack: float | None, rule: Rule | None) -> Currency:
+def _measure(budget: Notion, slack: float | None, rule: Rule | None) -> AdditiveMeasure:
     """Return what a budget is spent in."""
     raise IncompatibleError(
         f"no filter is known for a {budget}; use RenyiDP, ZCDP, TCDP, GDP, PureDP or ApproxDP"
     )
 
 
-@_currency.register
-def _(budget: RenyiDP, slack: float | None, rule: Rule | None) -> Currency:
+@_measure.register
+def _(budget: RenyiDP, slack: float | None, rule: Rule | None) -> AdditiveMeasure:
     bounded = ((order, limit) for order, limit in budget.divergences if limit < math.inf)
     return Divergences(tuple((order, reading(limit)) for order, limit in bounded))
 
 
-@_currency.register
-def _(budget: ZCDP, slack: float | None, rule: Rule | None) -> Currency:
+@_measure.register
+def _(budget: ZCDP, slack: float | None, rule: Rule | None) -> AdditiveMeasure:
     return by_rho(budget.rho)
 
 
-@_currency.register
-def _(budget: TCDP, slack: float | None, rule: Rule | None) -> Currency:
+@_measure.register
+def _(budget: TCDP, slack: float | None, rule: Rule | None) -> AdditiveMeasure:
     return by_truncated_rho(budget.rho, budget.omega)
 
 
-@_currency.register
-def _(budget: GDP, slack: float | None, rule: Rule | None) -> Currency:
+@_measure.register
+def _(budget: GDP, slack: float | None, rule: Rule | None) -> AdditiveMeasure:
     return Squares(reading(budget.mu) ** 2)
 
 
-@_currency.register
-def _(budget: PureDP, slack: float | None, rule: Rule | None) -> Currency:
+@_measure.register
+def _(budget: PureDP, slack: float | None, rule: Rule | None) -> AdditiveMeasure:
     return by_epsilon(budget.epsilon)
 
 
-@_currency.register
-def _(budget: ApproxDP, slack: float | None, rule: Rule | None) -> Currency:
+@_measure.register
+def _(budget: ApproxDP, slack: float | None, rule: Rule | None) -> AdditiveMeasure:
     return failing(budget, slack or 0.0, rule or Rule.CONCENTRATED)
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final, Self, final
 from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.calibration._amounts import NOTHING, float_above
-from hockeystick.calibration._approximate import Failing, Rule
+from hockeystick.calibration._approximate import ApproxDPMeasure, Rule
 from hockeystick.calibration._runs import (
     ASKING,
     VERSION,
@@ -36,7 +36,7 @@ _FARTHEST: Final = 20
 _SHARES: Final = 3.16
 # Covers the few roundings of a line, and both readings of delta.
 _OUTWARD: Final = 1.0 + 2.0**-45
-_PRICES: Final = Failing(NOTHING, NOTHING, NOTHING, NOTHING, Rule.CONCENTRATED)
+_PRICES: Final = ApproxDPMeasure(NOTHING, NOTHING, NOTHING, NOTHING, Rule.CONCENTRATED)
 
 
 @final

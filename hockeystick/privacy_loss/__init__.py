@@ -51,7 +51,11 @@ from hockeystick.privacy_loss.decentralised import gopa, iterated, token_walk  #
 from hockeystick.privacy_loss.federated import revealed_round  # noqa: F401
 from hockeystick.privacy_loss.guarantees import gaussian, metric  # noqa: F401
 from hockeystick.privacy_loss.guarantees.bounded_range import BoundedRangeLoss
-from hockeystick.privacy_loss.guarantees.renyi import ConcentratedLoss, CurveLoss, RenyiCurveLoss
+from hockeystick.privacy_loss.guarantees.renyi import (
+    ConcentratedLoss,
+    RenyiBoundLoss,
+    RenyiCurveLoss,
+)
 from hockeystick.privacy_loss.guarantees.trade_off import ProfileLoss, dominating_pair_of_tradeoff
 from hockeystick.privacy_loss.guarantees.two_point import RandomizedResponsePairLoss
 from hockeystick.privacy_loss.local.randomized_response import RandomizedResponseLoss
@@ -101,7 +105,6 @@ __all__ = [
     "ContourRule",
     "ContourValues",
     "CountLoss",
-    "CurveLoss",
     "Decay",
     "DiscreteGaussianLoss",
     "DiscreteLaplaceLoss",
@@ -131,6 +134,7 @@ __all__ = [
     "RAPPORLoss",
     "RandomizedResponseLoss",
     "RandomizedResponsePairLoss",
+    "RenyiBoundLoss",
     "RenyiCurveLoss",
     "SampledGaussianLoss",
     "SampledLoss",

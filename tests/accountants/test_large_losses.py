@@ -11,7 +11,7 @@ from scipy.special import log_ndtr
 
 from hockeystick.accountants._orders import saddle
 from hockeystick.accountants.contour._apart import LargeLosses, large_losses
-from hockeystick.accountants.contour._line import AnalyticTerms, Target
+from hockeystick.accountants.contour._line import AnalyticTerms, ContourTarget
 from hockeystick.precision import jumps as twin
 from hockeystick.precision.profiles import exact, reciprocal
 from hockeystick.privacy_loss import GaussianLoss, SampledGaussianLoss, TailSplit
@@ -42,7 +42,7 @@ def terms_of(plan: Plan) -> AnalyticTerms:
 
 
 def apart(plan: Plan, epsilon: float, delta: float, accuracy: float) -> LargeLosses:
-    found = large_losses(terms_of(plan), Target(epsilon, math.log(delta), accuracy))
+    found = large_losses(terms_of(plan), ContourTarget(epsilon, math.log(delta), accuracy))
     assert found is not None
     assert [runs for _, runs in found.parts] == [runs for _, _, runs in plan]
     return found
@@ -204,15 +204,15 @@ def test_the_farthest_heights_share_one_exponent() -> None:
 
 
 def test_nothing_is_set_apart_without_losses_beyond_a_threshold() -> None:
-    target = Target(0.5, math.log(1e-6), 32.0)
+    target = ContourTarget(0.5, math.log(1e-6), 32.0)
     adding = SampledGaussianLoss(1e-4, 1.5, removing=False)
     removing = SampledGaussianLoss(1e-4, 1.5, removing=True)
     assert large_losses(((adding, 10),), target) is None
     assert large_losses(((removing, 5), (GaussianLoss(2.0), 1)), target) is None
-    assert large_losses(((removing, 5),), Target(0.0, math.log(1e-6), 32.0)) is None
-    assert large_losses(((removing, 5),), Target(-1.0, math.log(1e-6), 32.0)) is None
+    assert large_losses(((removing, 5),), ContourTarget(0.0, math.log(1e-6), 32.0)) is None
+    assert large_losses(((removing, 5),), ContourTarget(-1.0, math.log(1e-6), 32.0)) is None
 
 
 def test_nothing_is_set_apart_where_small_losses_alone_reach_epsilon() -> None:
     one = SampledGaussianLoss(0.3, 1.0, removing=True)
-    assert large_losses(((one, 1),), Target(0.01, math.log(1e-6), 32.0)) is None
+    assert large_losses(((one, 1),), ContourTarget(0.01, math.log(1e-6), 32.0)) is None

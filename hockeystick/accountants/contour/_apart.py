@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hockeystick._solve import minimum
 from hockeystick.accountants._orders import log_cks_factor
-from hockeystick.accountants.contour._line import AnalyticTerms, Target
+from hockeystick.accountants.contour._line import AnalyticTerms, ContourTarget
 from hockeystick.privacy_loss import TailSplit
 
 _Number = TypeVar("_Number", float, NDArray[np.float64])
@@ -69,7 +69,7 @@ class LargeDecay:
         return -top - math.log(math.fsum(math.exp(log - top) for log in logs))
 
 
-def large_losses(terms: AnalyticTerms, target: Target) -> LargeLosses | None:
+def large_losses(terms: AnalyticTerms, target: ContourTarget) -> LargeLosses | None:
     """Return the large losses above the highest threshold that hides enough, or None."""
     if target.epsilon <= 0.0 or len(terms) > _MOST_KINDS:
         return None

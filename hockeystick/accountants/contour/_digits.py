@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants._orders import saddle
 from hockeystick.accountants.contour._integral import rules_for
-from hockeystick.accountants.contour._line import AnalyticTerms, Target, choose_contour
+from hockeystick.accountants.contour._line import AnalyticTerms, ContourTarget, choose_contour
 from hockeystick.accountants.contour._search import integral_for_delta, integral_for_epsilon
 from hockeystick.numerics.working_precision import working_digits
 
@@ -53,7 +53,7 @@ def digits_of(
     kept = digits
     guard = 0
     for _ in range(_ROUNDS):
-        target = Target(epsilon, log_delta, (kept + 4) * _LN_10)
+        target = ContourTarget(epsilon, log_delta, (kept + 4) * _LN_10)
         contour = _MpmathContour.choose(terms, target, kept + guard)
         if contour is None:
             return None
@@ -115,7 +115,9 @@ class _MpmathContour:
         self._step = step
 
     @classmethod
-    def choose(cls, terms: AnalyticTerms, target: Target, digits: int) -> _MpmathContour | None:
+    def choose(
+        cls, terms: AnalyticTerms, target: ContourTarget, digits: int
+    ) -> _MpmathContour | None:
         """Return the contour for a target; None where it takes too much work."""
         from mpmath import mp
 

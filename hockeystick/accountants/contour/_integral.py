@@ -16,7 +16,7 @@ from hockeystick.accountants._orders import total
 from hockeystick.accountants.contour._apart import LargeLosses
 from hockeystick.accountants.contour._line import (
     AnalyticTerms,
-    Target,
+    ContourTarget,
     VerticalContour,
     log_chernoff,
     log_truncation,
@@ -216,7 +216,7 @@ def _with_tail(
 
 
 def rules_for(
-    terms: AnalyticTerms, line: VerticalContour, target: Target
+    terms: AnalyticTerms, line: VerticalContour, target: ContourTarget
 ) -> list[ContourRule] | None:
     """Return the quadrature of each loss, fine enough for its count; None where one has none."""
     share = _share(terms, line, target)
@@ -229,7 +229,7 @@ def rules_for(
 
 
 def tail_rules_for(
-    terms: AnalyticTerms, line: VerticalContour, target: Target, large: LargeLosses
+    terms: AnalyticTerms, line: VerticalContour, target: ContourTarget, large: LargeLosses
 ) -> list[TailRule] | None:
     """Return the quadrature of each loss's large part, fine enough for its count, or None."""
     share = _share(terms, line, target)
@@ -249,7 +249,7 @@ def _all(rules: Iterable[_Rule | None]) -> list[_Rule] | None:
     return found
 
 
-def _share(terms: AnalyticTerms, line: VerticalContour, target: Target) -> float:
+def _share(terms: AnalyticTerms, line: VerticalContour, target: ContourTarget) -> float:
     """Return how far below M(c), as a logarithm, the error of one loss's M has to be.
 
     An error relative to M(c) counts relative to the integrand's size, which exceeds delta.

@@ -37,7 +37,7 @@ _TOO_MANY_WORSE: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ContourTarget:
     """What the contour is chosen for: about this epsilon and delta, to exp(-accuracy) of delta."""
 
     epsilon: float
@@ -87,7 +87,11 @@ class VerticalContour:
 
 
 def choose_contour(
-    terms: AnalyticTerms, c: float, target: Target, most_nodes: int, large: HasDecay | None = None
+    terms: AnalyticTerms,
+    c: float,
+    target: ContourTarget,
+    most_nodes: int,
+    large: HasDecay | None = None,
 ) -> VerticalContour | None:
     """Return a contour through c that is fine and long enough; None if it has too many nodes."""
     k = total(terms, c)
@@ -106,7 +110,11 @@ def choose_contour(
 
 
 def cheapest_contour(
-    terms: AnalyticTerms, c: float, target: Target, most_nodes: int, large: HasDecay | None = None
+    terms: AnalyticTerms,
+    c: float,
+    target: ContourTarget,
+    most_nodes: int,
+    large: HasDecay | None = None,
 ) -> VerticalContour | None:
     """Return the contour through c, or one further left that is far shorter and costs few digits.
 
@@ -160,7 +168,7 @@ def log_chernoff(value: float, c: float, epsilon: _Number) -> _Number:
 
 
 def _window(
-    terms: AnalyticTerms, c: float, spread: float, target: Target
+    terms: AnalyticTerms, c: float, spread: float, target: ContourTarget
 ) -> tuple[float, float, float]:
     """Return the narrowest window that keeps both neighbours below accuracy, and the points."""
     ups = sorted({c + factor / spread for factor in _ABOVE} | {factor * c for factor in _TIMES})
@@ -171,7 +179,7 @@ def _window(
 
 
 def _nearest_enough(
-    terms: AnalyticTerms, c: float, points: list[float], target: Target
+    terms: AnalyticTerms, c: float, points: list[float], target: ContourTarget
 ) -> tuple[float, float]:
     """Return the least window for Chernoff's bound at one of some points, nearest to c first.
 

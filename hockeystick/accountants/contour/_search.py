@@ -25,7 +25,7 @@ from hockeystick.accountants.contour._integral import (
 )
 from hockeystick.accountants.contour._line import (
     AnalyticTerms,
-    Target,
+    ContourTarget,
     VerticalContour,
     cheapest_contour,
     choose_contour,
@@ -69,7 +69,7 @@ def integral_for_delta(terms: AnalyticTerms, log_delta: float) -> Located | None
     if highest <= 0.0:
         return None
     c, epsilon = _first_guess(terms, log_delta, order, highest)
-    found = _integral(terms, c, Target(epsilon, log_delta, _FINE), _AFFORDABLE)
+    found = _integral(terms, c, ContourTarget(epsilon, log_delta, _FINE), _AFFORDABLE)
     if found is not None:
         here = max(found.epsilon_at(log_delta, epsilon), 0.0)
         if found.delta(here).relative_error < _GOOD:
@@ -79,7 +79,9 @@ def integral_for_delta(terms: AnalyticTerms, log_delta: float) -> Located | None
     if nearer is None:
         return None
     for accuracy, work in ((_FINE, _AFFORDABLE), (_MODEST, _MOST_WORK)):
-        found = _integral(terms, saddle(terms, nearer), Target(nearer, log_delta, accuracy), work)
+        found = _integral(
+            terms, saddle(terms, nearer), ContourTarget(nearer, log_delta, accuracy), work
+        )
         if found is not None:
             return Located(found, max(found.epsilon_at(log_delta, nearer), 0.0))
     return None
@@ -105,7 +107,7 @@ def integral_for_epsilon(
         if accuracy == _MODEST and found is None:
             return None
         most_work = 0 if quick else work
-        trial = _integral(terms, c, Target(epsilon, log_delta, accuracy), most_work)
+        trial = _integral(terms, c, ContourTarget(epsilon, log_delta, accuracy), most_work)
         if trial is not None:
             found = trial
             log_delta = min(max(found.delta(epsilon).log("estimate"), log_delta - 60.0), highest)
@@ -117,7 +119,7 @@ def integral_for_epsilon(
 def upper_log_delta(terms: AnalyticTerms, epsilon: float) -> float:
     """Return a proven upper bound of ln delta at an epsilon by one short line; 0 for none."""
     c = saddle(terms, epsilon)
-    target = Target(epsilon, saddle_log_delta(terms, c)[1], _COARSE)
+    target = ContourTarget(epsilon, saddle_log_delta(terms, c)[1], _COARSE)
     quadratures = _quadratures(terms, choose_contour(terms, c, target, _MOST_NODES), target)
     if quadratures is None or quadratures.work > _AFFORDABLE:
         return 0.0
@@ -133,7 +135,7 @@ def _settle(terms: AnalyticTerms, log_delta: float, highest: float) -> float | N
     epsilon = _rare_guess(terms, log_delta, highest)
     for _ in range(_ROUNDS):
         c = saddle(terms, epsilon)
-        found = _integral(terms, c, Target(epsilon, log_delta, _COARSE), _COARSE_WORK)
+        found = _integral(terms, c, ContourTarget(epsilon, log_delta, _COARSE), _COARSE_WORK)
         if found is None:
             return None
         # An integral drawn for one epsilon says little of one far below it.
@@ -173,7 +175,9 @@ def _first_guess(
     return c, epsilon
 
 
-def _integral(terms: AnalyticTerms, c: float, target: Target, most_work: int) -> Integral | None:
+def _integral(
+    terms: AnalyticTerms, c: float, target: ContourTarget, most_work: int
+) -> Integral | None:
     """Return the integral along the cheapest line near c, or None where it is out of budget.
 
     A budget of 0 leaves what is affordable in any case.
@@ -212,7 +216,7 @@ class _Quadratures(NamedTuple):
 def _quadratures(
     terms: AnalyticTerms,
     line: VerticalContour | None,
-    target: Target,
+    target: ContourTarget,
     large: LargeLosses | None = None,
 ) -> _Quadratures | None:
     """Return a contour with its quadratures, or None where there is no contour."""

@@ -30,7 +30,7 @@ from hockeystick.accountants._orders import (
     total,
 )
 from hockeystick.accountants.contour._integral import Integral, integrate, rules_for
-from hockeystick.accountants.contour._line import AnalyticTerms, Target, choose_contour
+from hockeystick.accountants.contour._line import AnalyticTerms, ContourTarget, choose_contour
 from hockeystick.privacy_loss import GaussianLoss
 
 _OUTWARD: Final = 2.0**-48
@@ -141,7 +141,7 @@ def _smoothed(
     for factor in (1, 2):
         added = GaussianLoss(1 / (factor * Fraction(width)))
         both = (*terms, (added, 1))
-        target = Target(epsilon, log_delta, accuracy)
+        target = ContourTarget(epsilon, log_delta, accuracy)
         line = choose_contour(both, saddle(both, epsilon), target, _MOST_NODES)
         rules = line and rules_for(both, line, target)
         if not line or not rules or line.last * sum(one.nodes for one in rules) > _MOST_WORK:

@@ -56,7 +56,7 @@ class Steps:
 
 
 @dataclass(frozen=True)
-class Grid:
+class LatticeGrid:
     """A loss, a lattice for it, and the masses between its points, for both ends to use."""
 
     loss: CellLoss
@@ -187,7 +187,7 @@ def cover(
     )
 
 
-def above(grid: Grid, tilt: float) -> Weights:
+def above(grid: LatticeGrid, tilt: float) -> Weights:
     """Return a distribution on the lattice that dominates the loss."""
     loss, steps, points = grid.loss, grid.steps, grid.points
     before, masses, beyond = grid.masses
@@ -217,7 +217,7 @@ def above(grid: Grid, tilt: float) -> Weights:
     return _tilted(steps, _joined(pieces), tilt, _sum_up(np.concatenate(lost)), loss.displacement)
 
 
-def below(grid: Grid, tilt: float) -> Weights:
+def below(grid: LatticeGrid, tilt: float) -> Weights:
     """Return a distribution on the lattice that the loss dominates."""
     loss, steps = grid.loss, grid.steps
     masses = _cells(loss, _edges_below(grid))
@@ -255,7 +255,7 @@ def _cells(loss: CellLoss, edges: Array) -> Masses:
     return Masses(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
 
 
-def _edges_below(grid: Grid) -> Array:
+def _edges_below(grid: LatticeGrid) -> Array:
     """Return edges between the points such that the mean of each cell lies about on its point.
 
     Halfway between points the mean is off by ``step^2/12`` times the slope of the logarithm of the

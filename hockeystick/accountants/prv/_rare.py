@@ -58,7 +58,7 @@ class SplitMasses(NamedTuple):
     runs: int
 
 
-class Ends(Protocol):
+class LogDeltaBounds(Protocol):
     """What delta is read off."""
 
     def upper(self, epsilon: float) -> float:
@@ -82,7 +82,7 @@ class Bulk:
     split_masses: Sequence[SplitMasses]
     step: float
     tilt: float
-    compose: Callable[[Sequence[tuple[Weights, int]], float], Ends | None]
+    compose: Callable[[Sequence[tuple[Weights, int]], float], LogDeltaBounds | None]
 
     def upper(self, epsilon: float, log_others: float) -> float:
         """Return an upper bound of ``ln`` of what they contribute, next to what others do."""
@@ -111,7 +111,7 @@ class Bulk:
         best = minimum(bound, start, start + 8.0, tolerance=0.05)
         return math.exp(best), bound(best)
 
-    def _tilted(self, order: float) -> Ends | None:
+    def _tilted(self, order: float) -> LogDeltaBounds | None:
         """Return the composition of small losses on a lattice tilted to about an order."""
         place = round(_PER_OCTAVE * math.log2(order))
         if place not in self._known:
@@ -124,7 +124,7 @@ class Bulk:
         return self._known[place]
 
     @cached_property
-    def _known(self) -> dict[int, Ends | None]:
+    def _known(self) -> dict[int, LogDeltaBounds | None]:
         """The lattices made so far."""
         return {}
 

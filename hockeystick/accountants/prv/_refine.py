@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hockeystick.privacy_loss import CellLoss
 
 CellTerms: TypeAlias = "Sequence[tuple[CellLoss, int]]"
-Read: TypeAlias = "Callable[[Ends | None, Ends], Interval]"
+Read: TypeAlias = "Callable[[LatticeReading | None, LatticeReading], Interval]"
 
 # The least number of points that is worth a transform.
 _FEWEST: Final = 2**12
@@ -36,7 +36,7 @@ _SHARE: Final = 1e-3
 _HARDLY: Final = 0.8
 
 
-class Ends(Protocol):
+class LatticeReading(Protocol):
     """What delta is read off: a lattice, or all combinations of atoms."""
 
     @property
@@ -122,7 +122,7 @@ def refined(question: Question, read: Read, *, patient: bool = True) -> Interval
     return best
 
 
-def _combined(question: Question) -> tuple[Ends | None, Ends] | None:
+def _combined(question: Question) -> tuple[LatticeReading | None, LatticeReading] | None:
     """Return all combinations of the atoms, None where there are too many, or more than atoms."""
     upper = combinations(question.upper, question.tilt)
     if upper is None or question.lower == question.upper:

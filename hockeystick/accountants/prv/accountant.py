@@ -18,7 +18,7 @@ from hockeystick.accountants.rdp import RDP, delta_upper, epsilon_upper
 from hockeystick.privacy_loss import AnalyticLoss, CellLoss, Terms, expanded, largest_loss
 
 if TYPE_CHECKING:
-    from hockeystick.accountants.prv._refine import CellTerms, Ends, Question, Read
+    from hockeystick.accountants.prv._refine import CellTerms, LatticeReading, Question, Read
 
 _ULP: Final = 2.0**-52
 _OUTWARD: Final = 2.0**-50
@@ -201,7 +201,7 @@ def _settled(found: Interval | None, bound: Callable[[], Interval]) -> Interval:
     return found.within(bound()) if found.relative_width > _POOR else found
 
 
-def _deltas(low: Ends | None, high: Ends, epsilon: float) -> Interval:
+def _deltas(low: LatticeReading | None, high: LatticeReading, epsilon: float) -> Interval:
     """Return delta between the two compositions."""
     lower = low.lower(epsilon) if low else -math.inf
     upper = high.upper(epsilon)
@@ -212,7 +212,9 @@ def _deltas(low: Ends | None, high: Ends, epsilon: float) -> Interval:
     return Interval(ends[0], 0.5 * (ends[0] + ends[1]), ends[1])
 
 
-def _epsilons(low: Ends | None, high: Ends, log_delta: float, most: float) -> Interval:
+def _epsilons(
+    low: LatticeReading | None, high: LatticeReading, log_delta: float, most: float
+) -> Interval:
     """Return epsilon between the two compositions; an upper bound is where to look."""
     slack = _OUTWARD * (abs(log_delta) + 4.0)
     stride = 0.1 / high.tilt

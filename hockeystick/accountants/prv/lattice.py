@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from hockeystick.accountants._orders import log_cks_factor
-from hockeystick.accountants.prv._discretise import Grid, Steps, Weights
+from hockeystick.accountants.prv._discretise import LatticeGrid, Steps, Weights
 from hockeystick.accountants.prv._rare import (
     Bulk,
     mass_of_large,
@@ -32,7 +32,7 @@ from hockeystick.accountants.prv._window import window
 if TYPE_CHECKING:
     from hockeystick.privacy_loss import CellLoss
 
-Put: TypeAlias = "Callable[[Grid, float], Weights]"
+Put: TypeAlias = "Callable[[LatticeGrid, float], Weights]"
 
 _ULP: Final = 2.0**-52
 # A lattice takes no more points than this, which keeps memory below 500 MB.
@@ -126,7 +126,9 @@ def compose(
     """
     if any(part.steps.last - part.steps.first > MOST_POINTS for part in parts):
         return None
-    rows = [[put(grid, tilt) for put in puts] for grid in (Grid(p.loss, p.steps) for p in parts)]
+    rows = [
+        [put(grid, tilt) for put in puts] for grid in (LatticeGrid(p.loss, p.steps) for p in parts)
+    ]
     counts, step = [part.count for part in parts], parts[0].steps.step
     columns = [list(zip(column, counts, strict=True)) for column in zip(*rows, strict=True)]
     found = [_composed(column, step, tilt, log_outside, threshold) for column in columns]

@@ -9,7 +9,7 @@ from typing import Final
 from hockeystick._solve import increasing_root
 from hockeystick.privacy_loss.core.base import CGFEstimate
 from hockeystick.privacy_loss.core.composition import Terms
-from hockeystick.privacy_loss.guarantees.renyi import CurveLoss
+from hockeystick.privacy_loss.guarantees.renyi import RenyiBoundLoss
 
 _ULP: Final = 2.0**-52
 # The real axis is searched for ln c up to this far from 0.
@@ -35,12 +35,14 @@ def cgf_upper(terms: Terms, c: float) -> float:
 
 def last_order(terms: Terms) -> float:
     """Return the largest c at which K is known to be bounded, inf where there is none."""
-    return min((loss.end for loss, _ in terms if isinstance(loss, CurveLoss)), default=math.inf)
+    return min(
+        (loss.end for loss, _ in terms if isinstance(loss, RenyiBoundLoss)), default=math.inf
+    )
 
 
 def corners(terms: Terms) -> tuple[float, ...]:
     """Return where the slope of the bound of K jumps, rising."""
-    found = {c for loss, _ in terms if isinstance(loss, CurveLoss) for c in loss.corners}
+    found = {c for loss, _ in terms if isinstance(loss, RenyiBoundLoss) for c in loss.corners}
     return tuple(sorted(found))
 
 

@@ -20,7 +20,7 @@ from hockeystick.privacy_loss.core.observed_mixture import observed_mixture
 from hockeystick.privacy_loss.core.rates import decimal_or_above
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.core.terms import cgf_upper, corners, last_order, total
-from hockeystick.privacy_loss.guarantees.renyi import CurveLoss
+from hockeystick.privacy_loss.guarantees.renyi import RenyiBoundLoss
 from hockeystick.privacy_loss.guarantees.two_point import RandomizedResponsePairLoss
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 from hockeystick.privacy_loss.selection.sparse_vector import UnknownLoss
@@ -36,7 +36,7 @@ _SMALL_ORDER: Final = 1e-9
 
 @final
 @dataclass(frozen=True, slots=True)
-class RevealedRoundLoss(CurveLoss):
+class RevealedRoundLoss(RenyiBoundLoss):
     """``K(c) <= ln(1 + p (e^(sum of K_i(c)) - 1))``; p is exactly this fraction.
 
     ``below`` is the loss of one of the runs, where the others are not looked at.

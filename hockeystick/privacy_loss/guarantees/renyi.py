@@ -21,7 +21,7 @@ _OUTWARD: Final = Fraction(1, 2**50)
 Points: TypeAlias = tuple[tuple[float, float], ...]
 
 
-class CurveLoss(PrivacyLoss):
+class RenyiBoundLoss(PrivacyLoss):
     """A loss with ``K(c) <= bound(c)``, and no more known of it.
 
     ``cgf_bounds`` is the interval from 0 to the bound; the cumulants are those of the bound.
@@ -68,7 +68,7 @@ class CurveLoss(PrivacyLoss):
 
 @final
 @dataclass(frozen=True, slots=True)
-class ConcentratedLoss(CurveLoss):
+class ConcentratedLoss(RenyiBoundLoss):
     """``K(c) <= rho c (c + 1)`` for ``c <= omega - 1``: (truncated) concentrated privacy.
 
     The divergence is continuous in its order, so that the bound holds at omega itself.
@@ -100,7 +100,7 @@ class ConcentratedLoss(CurveLoss):
 
 @final
 @dataclass(frozen=True, slots=True)
-class RenyiCurveLoss(CurveLoss):
+class RenyiCurveLoss(RenyiBoundLoss):
     """``K`` at most the lower convex envelope of what is known of it: ``K(c) <= c tau`` at points.
 
     K is convex and ``K(0) = 0``, so that it lies below each chord; the envelope is itself such a

@@ -14,7 +14,7 @@ from hockeystick.privacy_loss.core.outcomes import dominating_pair_of_outcomes
 from hockeystick.privacy_loss.core.rates import exact_rate
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
 from hockeystick.privacy_loss.guarantees.gaussian import gaussian_pair
-from hockeystick.privacy_loss.guarantees.renyi import CurveLoss
+from hockeystick.privacy_loss.guarantees.renyi import RenyiBoundLoss
 from hockeystick.privacy_loss.guarantees.two_point import two_point_pair
 from hockeystick.privacy_loss.sampling.fixed_size_gaussian import FixedSizeGaussianLoss
 from hockeystick.tradeoffs import (
@@ -47,7 +47,7 @@ _LARGEST_EXPONENT: Final = 700.0
 
 @final
 @dataclass(frozen=True)
-class ProfileLoss(CurveLoss, ProfiledLoss):
+class ProfileLoss(RenyiBoundLoss, ProfiledLoss):
     """A loss with a certified profile of its own, and that of the other direction.
 
     With delta and delta' the two profiles, the moments are

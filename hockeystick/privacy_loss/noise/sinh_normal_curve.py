@@ -30,7 +30,7 @@ _NARROW: Final = 0.3
 _DIGITS: Final = 40
 
 
-class Curve(NamedTuple):
+class SinhNormalCurve(NamedTuple):
     """The constants of the curve, each within half a unit of what the decimals given make."""
 
     square: float
@@ -169,7 +169,7 @@ class Curve(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def curve_of(rho: float, width: float) -> Curve:
+def curve_of(rho: float, width: float) -> SinhNormalCurve:
     """Return the curve of parameters read as the decimals that they print as."""
     from mpmath import mp
 
@@ -178,7 +178,7 @@ def curve_of(rho: float, width: float) -> Curve:
     with working_digits(_DIGITS):
         square, half = exact(square_of(rho, width)), 1 / (2 * exact(width))
         sinh = mp.sinh(2 * half)
-        return Curve(
+        return SinhNormalCurve(
             float(square),
             float(square * sinh),
             float(mp.sqrt(2 * square)),

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.core.base import Ball, CGFEstimate
-from hockeystick.privacy_loss.noise.sinh_normal_curve import Curve, curve_of
+from hockeystick.privacy_loss.noise.sinh_normal_curve import SinhNormalCurve, curve_of
 
 if TYPE_CHECKING:
     from hockeystick.kernels.series import Array
@@ -193,7 +193,7 @@ def _step(q: float, c: float, depth: float) -> tuple[float, float]:
     return step, math.log(2.0) + grown - turns - math.log(-math.expm1(-turns)) + slack
 
 
-def _terms(curve: Curve, u: Array, c: float) -> tuple[Array, Array, Array, Array, Array]:
+def _terms(curve: SinhNormalCurve, u: Array, c: float) -> tuple[Array, Array, Array, Array, Array]:
     """Return the loss, S and its error, the logarithm of the term and its error."""
     import numpy as np
 
@@ -213,7 +213,7 @@ def _terms(curve: Curve, u: Array, c: float) -> tuple[Array, Array, Array, Array
 
 
 def _log_ends(
-    curve: Curve, shape: _Shape, c: float, u: Array, largest: Array, step: float
+    curve: SinhNormalCurve, shape: _Shape, c: float, u: Array, largest: Array, step: float
 ) -> float:
     """Return the logarithm of a bound on the terms beyond the nodes, next to ``4 h sqrt(q/pi)``.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Protocol, cast, final, runtime_checkabl
 
 from hockeystick.privacy_loss.core.base import Atoms, Ball, CellLoss, Masses, ProfiledLoss
 from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, Edges
-from hockeystick.privacy_loss.sampling.subsampling_map import Sampling
+from hockeystick.privacy_loss.sampling.subsampling_map import SubsamplingMap
 
 if TYPE_CHECKING:
     from mpmath import mpf
@@ -37,9 +37,9 @@ class _Sampled(DensityLoss):
     removing: bool
 
     @property
-    def _map(self) -> Sampling:
+    def _map(self) -> SubsamplingMap:
         """The map from the inner losses to the sampled ones."""
-        return Sampling(self.rate, self.removing)
+        return SubsamplingMap(self.rate, self.removing)
 
     @property
     def supremum(self) -> float:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, final
 from hockeystick.privacy_loss.core.atomic import LEAST, AtomicLoss
 from hockeystick.privacy_loss.core.base import Atoms
 from hockeystick.privacy_loss.sampling.sampled import log_mixed, sampled_delta
-from hockeystick.privacy_loss.sampling.subsampling_map import Sampling
+from hockeystick.privacy_loss.sampling.subsampling_map import SubsamplingMap
 
 if TYPE_CHECKING:
     from mpmath import mpf
@@ -42,9 +42,9 @@ class SampledAtomsLoss(AtomicLoss):
         return self if self.inner.attained is self.inner else None
 
     @property
-    def _map(self) -> Sampling:
+    def _map(self) -> SubsamplingMap:
         """The map from the inner losses to the sampled ones."""
-        return Sampling(self.rate, self.removing)
+        return SubsamplingMap(self.rate, self.removing)
 
     @property
     def supremum(self) -> float:

@@ -22,7 +22,7 @@ from hockeystick.privacy_loss.core.base import (
 from hockeystick.privacy_loss.core.rates import largest_when_adding, mu_of
 from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, Edges, no_atoms
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
-from hockeystick.privacy_loss.sampling.subsampling_map import Sampling
+from hockeystick.privacy_loss.sampling.subsampling_map import SubsamplingMap
 
 if TYPE_CHECKING:
     from mpmath import mpc, mpf
@@ -239,7 +239,7 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
     def spans(self, edges: Edges) -> Masses:
         """Return mixtures of the masses of the Gaussian without sampling."""
         inner = GaussianLoss(self.noise_multiplier)
-        return Sampling(self.rate, self.removing).masses(inner, edges)
+        return SubsamplingMap(self.rate, self.removing).masses(inner, edges)
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return the profile of one run, in closed form."""

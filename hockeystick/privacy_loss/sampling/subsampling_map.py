@@ -34,7 +34,7 @@ _ANYTHING: Final = -1e9
 
 @final
 @dataclass(frozen=True, slots=True)
-class Sampling:
+class SubsamplingMap:
     """The map of losses that sampling at a rate between 0 and 1 is, in one direction."""
 
     rate: float | Fraction
@@ -53,11 +53,15 @@ class Sampling:
 
     def supremum(self, inner: float) -> float:
         """Return an upper end of the image of losses up to ``inner``."""
-        return self._end(inner) if self.removing else -Sampling(self.rate, True)._floor(-inner)
+        return (
+            self._end(inner) if self.removing else -SubsamplingMap(self.rate, True)._floor(-inner)
+        )
 
     def infimum(self, inner: float) -> float:
         """Return a lower end of the image of losses down to ``inner``."""
-        return self._floor(inner) if self.removing else -Sampling(self.rate, True)._end(-inner)
+        return (
+            self._floor(inner) if self.removing else -SubsamplingMap(self.rate, True)._end(-inner)
+        )
 
     def _end(self, loss: float) -> float:
         """Return ``f(l)``, rounded up."""

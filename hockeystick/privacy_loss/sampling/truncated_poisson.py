@@ -46,23 +46,23 @@ _MOST_TERMS: Final = 2_000_000
 _REACH: Final = 12.0
 
 
-class Ends(NamedTuple):
+class Enclosure(NamedTuple):
     """A number that lies between two others."""
 
     low: Fraction
     high: Fraction
 
     @property
-    def rest(self) -> Ends:
+    def rest(self) -> Enclosure:
         """One less the number."""
-        return Ends(1 - self.high, 1 - self.low)
+        return Enclosure(1 - self.high, 1 - self.low)
 
 
 class Cut(NamedTuple):
     """The chance F that the sample is cut, and the chance r to be in it then."""
 
-    full: Ends
-    kept: Ends
+    full: Enclosure
+    kept: Enclosure
 
 
 @dominating_pair.register
@@ -110,7 +110,7 @@ def cut_of(examples: int, cap: int, rate: Fraction) -> Cut:
     if cap > others * rate:
         chance = _chance(others, cap, rate)
         total, shares = _sums(others, cap, rate, 1)
-        kept = Ends(rate * shares.low / total.high, min(rate * shares.high / total.low, rate))
+        kept = Enclosure(rate * shares.low / total.high, min(rate * shares.high / total.low, rate))
         return Cut(_product(chance, total), kept)
     below, at = _chance(others, cap - 1, rate), _chance(others, cap, rate)
     full = _product(below, _sums(others, cap - 1, rate, -1)[0]).rest
@@ -118,17 +118,17 @@ def cut_of(examples: int, cap: int, rate: Fraction) -> Cut:
     share, missed = Fraction(cap, examples), 1 - rate
     least = 1 - missed * min(at.high / full.low, Fraction(1)) if full.low else Fraction(0)
     most = 1 - missed * at.low / full.high
-    return Cut(full, Ends(share * least, min(share * most, rate)))
+    return Cut(full, Enclosure(share * least, min(share * most, rate)))
 
 
-def _product(chance: Ends, total: Ends) -> Ends:
+def _product(chance: Enclosure, total: Enclosure) -> Enclosure:
     """Return a chance times a sum, on a grid whose points are floats."""
     low = math.floor(chance.low * total.low * 2**_BITS)
     high = math.ceil(chance.high * total.high * 2**_BITS)
-    return Ends(Fraction(low, 2**_BITS), min(Fraction(high, 2**_BITS), Fraction(1)))
+    return Enclosure(Fraction(low, 2**_BITS), min(Fraction(high, 2**_BITS), Fraction(1)))
 
 
-def _sums(trials: int, first: int, rate: Fraction, step: int) -> tuple[Ends, Ends]:
+def _sums(trials: int, first: int, rate: Fraction, step: int) -> tuple[Enclosure, Enclosure]:
     """Return sums of the chances of ``Bin(trials, rate)``, over the first of them, up or down.
 
     The second one is that of ``first/(count + 1)`` times the chances.
@@ -156,11 +156,11 @@ def _sums(trials: int, first: int, rate: Fraction, step: int) -> tuple[Ends, End
     ends = []
     for found in (sizes, weighed):
         sum_of = Fraction(float(found.sum()))
-        ends.append(Ends(sum_of * (1 - unsure), (sum_of + rest) * (1 + unsure)))
+        ends.append(Enclosure(sum_of * (1 - unsure), (sum_of + rest) * (1 + unsure)))
     return ends[0], ends[1]
 
 
-def _chance(trials: int, count: int, rate: Fraction) -> Ends:
+def _chance(trials: int, count: int, rate: Fraction) -> Enclosure:
     """Return ``P[Bin(trials, rate) = count]`` to 50 digits; what is next to nothing may be 0."""
     from mpmath import mp
 
@@ -168,7 +168,7 @@ def _chance(trials: int, count: int, rate: Fraction) -> Ends:
         share = mp.mpf(rate.numerator) / rate.denominator
         value = mp.binomial(trials, count) * share**count * (1 - share) ** (trials - count)
         if mp.mag(value) < -2 * _BITS:
-            return Ends(Fraction(0), Fraction(1, 2 ** (2 * _BITS)))
+            return Enclosure(Fraction(0), Fraction(1, 2 ** (2 * _BITS)))
         mantissa, exponent = value.man_exp
     found = Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
-    return Ends(found * (1 - _TINY), found * (1 + _TINY))
+    return Enclosure(found * (1 - _TINY), found * (1 + _TINY))

@@ -33,7 +33,7 @@ from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.core.base import CellLoss, CGFEstimate, PrivacyLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
-from hockeystick.privacy_loss.guarantees.renyi import CurveLoss
+from hockeystick.privacy_loss.guarantees.renyi import RenyiBoundLoss
 from hockeystick.privacy_loss.guarantees.two_point import RandomizedResponsePairLoss
 from hockeystick.privacy_loss.selection.above_threshold import FoldedGaussianLoss, FoldedLaplaceLoss
 
@@ -50,7 +50,7 @@ _EXTREME: Final = 1e15
 
 @final
 @dataclass(frozen=True, slots=True)
-class UnknownLoss(CurveLoss):
+class UnknownLoss(RenyiBoundLoss):
     """A loss that may be anything, as far as is known."""
 
     @property
@@ -69,7 +69,7 @@ class UnknownLoss(CurveLoss):
 
 @final
 @dataclass(frozen=True, slots=True)
-class FirstOfManyLoss(CurveLoss):
+class FirstOfManyLoss(RenyiBoundLoss):
     """``K(c)`` at most ``steep c (c+1)`` and at most ``flat c (c+1) + log_queries``.
 
     K is convex, so that it also lies below the line that touches both parabolas, or from 0 the

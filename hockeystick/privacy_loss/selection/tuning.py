@@ -56,7 +56,7 @@ from hockeystick.privacy_loss.core.base import CGFEstimate, PrivacyLoss, Profile
 from hockeystick.privacy_loss.core.composition import Terms, compose_unsplit, largest_loss
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.core.terms import cgf_upper, corners, last_order, places, total
-from hockeystick.privacy_loss.guarantees.renyi import CurveLoss
+from hockeystick.privacy_loss.guarantees.renyi import RenyiBoundLoss
 from hockeystick.privacy_loss.guarantees.trade_off import ProfileLoss
 from hockeystick.privacy_loss.guarantees.two_point import RandomizedResponsePairLoss
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
@@ -75,7 +75,7 @@ _EXPONENTS: Final = tuple(0.25 * step for step in range(-32, 49))
 
 @final
 @dataclass(frozen=True, slots=True)
-class TruncatedTuningLoss(CurveLoss):
+class TruncatedTuningLoss(RenyiBoundLoss):
     """``K(c) <= K_run(c) + shift c + log_runs``; below ``turn`` the line from 0 that touches it.
 
     K is convex and 0 at 0, so that it lies below each of its chords. No loss exceeds the largest
@@ -154,7 +154,7 @@ class TruncatedTuningLoss(CurveLoss):
 
 @final
 @dataclass(frozen=True, slots=True)
-class PoissonTuningLoss(CurveLoss):
+class PoissonTuningLoss(RenyiBoundLoss):
     """``K(c) <= ln(1 + m e^(c m delta(c)) (e^(K_run(c)) - 1))``, delta of the other direction.
 
     Below ``turn`` K is at most the line from 0 to the bound there. No loss exceeds the largest one

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from mpmath import mp
 
-from hockeystick.accountants.prv._discretise import Grid, Weights, above, below, cover
+from hockeystick.accountants.prv._discretise import LatticeGrid, Weights, above, below, cover
 from hockeystick.kernels.series import Array
 from hockeystick.privacy_loss import (
     Atoms,
@@ -47,7 +47,7 @@ def test_the_lattice_above_dominates_and_the_one_below_is_dominated(
     loss: GaussianLoss | LaplaceLoss | RandomizedResponsePairLoss, step: float, offset: float
 ) -> None:
     steps = cover(loss, offset, step, TILT, (-40.0, -40.0))
-    up, low = (put(Grid(loss, steps), TILT) for put in (above, below))
+    up, low = (put(LatticeGrid(loss, steps), TILT) for put in (above, below))
     for epsilon in EPSILONS.tolist():
         exact, slack = truth(loss, epsilon), 1e-15
         assert profile(up, step, epsilon - up.slack) * math.exp(up.error) >= exact - slack
@@ -59,7 +59,7 @@ def test_both_lattices_are_of_second_order(loss: GaussianLoss | LaplaceLoss) -> 
     def gap(step: float) -> float:
         offset = loss.atoms().loss[0] if loss.atoms().loss.size else 0.0
         steps = cover(loss, offset, step, TILT, (-40.0, -40.0))
-        up, low = (put(Grid(loss, steps), TILT) for put in (above, below))
+        up, low = (put(LatticeGrid(loss, steps), TILT) for put in (above, below))
         grid = EPSILONS.tolist()
         return sum(profile(up, step, e) - profile(low, step, e) for e in grid)
 
@@ -72,7 +72,7 @@ def test_atoms_on_points_are_exact_in_both() -> None:
     loss = RandomizedResponsePairLoss(1.1)
     steps = cover(loss, -1.1, 2.2 / 8, TILT, (-40.0, -40.0))
     for put in (above, below):
-        weights = put(Grid(loss, steps), TILT)
+        weights = put(LatticeGrid(loss, steps), TILT)
         assert np.count_nonzero(weights.weight) == 2
         for epsilon in EPSILONS.tolist():
             assert profile(weights, steps.step, epsilon) == pytest.approx(
@@ -83,7 +83,7 @@ def test_atoms_on_points_are_exact_in_both() -> None:
 def test_what_lies_beyond_the_lattice_is_lost_above_and_kept_below() -> None:
     loss = GaussianLoss(0.5)
     steps = cover(loss, 0.0, 0.05, TILT, (-40.0, math.log(1e-3)))
-    up, low = (put(Grid(loss, steps), TILT) for put in (above, below))
+    up, low = (put(LatticeGrid(loss, steps), TILT) for put in (above, below))
     assert 1e-4 < up.lost < 1e-2
     for epsilon in (4.0, 6.0, 8.0):
         assert profile(up, 0.05, epsilon) >= truth(loss, epsilon) >= profile(low, 0.05, epsilon)
@@ -112,4 +112,4 @@ class Shy(CellLoss):
 def test_a_mass_that_is_not_known_proves_nothing() -> None:
     loss = Shy()
     steps = cover(loss, 0.0, 0.05, TILT, (-40.0, -40.0))
-    assert above(Grid(loss, steps), TILT).loose == math.inf
+    assert above(LatticeGrid(loss, steps), TILT).loose == math.inf

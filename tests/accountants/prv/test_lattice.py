@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.fft import irfft
 
-from hockeystick.accountants.prv._discretise import Grid, Weights, above, below
+from hockeystick.accountants.prv._discretise import LatticeGrid, Weights, above, below
 from hockeystick.accountants.prv._points import natural_step, parts_for
 from hockeystick.accountants.prv._spectrum import Few, Listed
 from hockeystick.accountants.prv.lattice import Lattice, Put, compose
@@ -49,7 +49,7 @@ def test_powers_are_repeated_convolutions_within_the_round_off(count: int) -> No
     loss, tilt, step = LaplaceLoss(1.0), 1.5, 0.05
     found = composed([(loss, count)], tilt, step)
     part = parts_for([(loss, count)], tilt, step, TAILS)[0]
-    one = above(Grid(loss, part.steps), tilt)
+    one = above(LatticeGrid(loss, part.steps), tilt)
     exact = np.ones(1, dtype=np.longdouble)
     for _ in range(count):
         exact = np.convolve(exact, masses(one))

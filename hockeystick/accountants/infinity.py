@@ -119,7 +119,7 @@ def split_infinity(terms: Terms) -> tuple[InfinityMass | None, Terms]:
 
 
 def _together(masses: list[tuple[FloatAndDecimal, int]]) -> FloatAndDecimal | None:
-    """Return s exactly, None where there are too many runs or one is surely infinite."""
+    """Return s exactly, None where there are too many runs or one has infinity mass 1."""
     if sum(count for _, count in masses) > _FEW or any(1 in mass for mass, _ in masses):
         return None
     one = Fraction(1)

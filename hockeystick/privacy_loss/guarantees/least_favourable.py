@@ -101,7 +101,7 @@ def _atoms(loss: ContaminatedLoss) -> Atoms:
 
 
 def _ends(known: Atoms, log_share: float) -> tuple[float, float]:
-    """Return two losses of atoms between which the losses are kept, surely no higher than can be.
+    """Return two losses of atoms between which the losses are kept, provably no higher than can be.
 
     ``D_0(x)`` is ``sum p (1 - x/x_i)`` over ``x_i > x``, and ``D_0(x) - 1 + x`` at most
     ``sum p (x/x_i - 1)`` over ``x_i < x``.

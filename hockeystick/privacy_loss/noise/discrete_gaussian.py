@@ -101,7 +101,7 @@ class DiscreteGaussianLoss(AtomicLoss):
         return math.expm1(exponent) if exponent < 700.0 else math.inf
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
-        """Return ``T(k0) - e^eps T(k0 + D)``; nudged, the worst or the best reading of sigma.
+        """Return ``T(k0) - e^eps T(k0 + D)``; perturbed, the worst or the best reading of sigma.
 
         Whether delta falls with sigma everywhere is not proven, so that each reading is tried.
         """

@@ -95,7 +95,7 @@ class SinhNormalLoss(DensityLoss, ProfiledLoss):
         return cgf_bounds(self.rho, self.width, c)
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
-        """Return the profile; nudged, of a rho and a width moved to the same side."""
+        """Return the profile; perturbed, of a rho and a width moved to the same side."""
         from hockeystick.precision.sinh_normal import sinh_normal_delta
 
         unit = Fraction(_ULP) * perturbation

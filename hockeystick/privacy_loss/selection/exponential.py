@@ -44,9 +44,13 @@ def selection_pair(epsilon: float, noise: MaxNoise) -> DominatingPair:
     return DominatingPair(loss, loss)
 
 
-def _pure(epsilon: float, surely: float) -> DominatedLoss:
+def _pure(epsilon: float, attained_epsilon: float) -> DominatedLoss:
     """Return the loss of an epsilon-DP selection that at times is randomized response."""
-    attained = RandomizedResponsePairLoss(surely * _INWARD) if surely * _INWARD > 0.0 else None
+    attained = (
+        RandomizedResponsePairLoss(attained_epsilon * _INWARD)
+        if attained_epsilon * _INWARD > 0.0
+        else None
+    )
     return DominatedLoss(RandomizedResponsePairLoss(epsilon), attained)
 
 

@@ -160,7 +160,7 @@ def usual_answers(found: dict[str, dict[str, Timed]]) -> str:
         (
             (side.name, side.promise, *(_printed(found[plan][side.name]) for plan in found))
             for side in SIDES
-            if side.installed
+            if all(side.name in times for times in found.values())
         ),
     )
 
@@ -181,7 +181,7 @@ def usual_seconds(found: dict[str, dict[str, Timed]]) -> str:
         (
             (side.name, *(_beside(found[plan][side.name], found[plan][OWN.name]) for plan in found))
             for side in SIDES
-            if side.installed
+            if all(side.name in times for times in found.values())
         ),
     )
 

@@ -7,7 +7,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Final, Literal, final
 
-from hockeystick._numerals import (
+from hockeystick._validate import PARAMETERS, choice, one_of, real
+from hockeystick.adjacency import Adjacency
+from hockeystick.errors import ParameterError
+from hockeystick.numerics.numerals import (
     at_least,
     at_most,
     digits_held,
@@ -16,9 +19,6 @@ from hockeystick._numerals import (
     is_mpf,
     nearest,
 )
-from hockeystick._validate import PARAMETERS, choice, one_of, real
-from hockeystick.adjacency import Adjacency
-from hockeystick.errors import ParameterError
 
 Quantity = Literal["epsilon", "delta"]
 

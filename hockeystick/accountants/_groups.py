@@ -23,7 +23,7 @@ from hockeystick.mechanisms import (
     TruncatedPoissonSubsampled,
 )
 from hockeystick.notions import GDP, TCDP, ZCDP
-from hockeystick.notions._rounding import product_up, quotient_down
+from hockeystick.numerics.rounding import product_up, quotient_down
 
 
 @singledispatch

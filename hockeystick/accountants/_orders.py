@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
-from hockeystick._solve import increasing_root
+from hockeystick.numerics.roots import increasing_root
 from hockeystick.privacy_loss import AnalyticLoss, CGFEstimate, PrivacyLoss, RenyiBoundLoss
 
 # The real axis is searched for ln c up to this far from 0.

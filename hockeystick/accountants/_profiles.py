@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, final
 
-from hockeystick._solve import increasing_root
+from hockeystick.numerics.roots import increasing_root
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss import GaussianLoss, ProfileLoss, RandomizedResponsePairLoss
 

@@ -15,7 +15,7 @@ from hockeystick.accountants._guarantees import (
 )
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import Accountant, Kind
-from hockeystick.notions._rounding import float_up
+from hockeystick.numerics.rounding import float_up
 from hockeystick.privacy_loss import Composition
 
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Final, final
 
-from hockeystick._solve import increasing_root
 from hockeystick.accountants._interval import Interval, down, up
 from hockeystick.accountants.base import DirectedAccountant, Kind
+from hockeystick.numerics.roots import increasing_root
 from hockeystick.privacy_loss import Ball, NoAnalysisError, Terms, expanded, largest_loss
 from hockeystick.privacy_loss.bounds.moment_bounds import LawBounds, moment_bounds_of
 

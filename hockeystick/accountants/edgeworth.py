@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
-from hockeystick._solve import increasing_root, minimum
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import DirectedAccountant, Kind
+from hockeystick.numerics.roots import increasing_root, minimum
 from hockeystick.privacy_loss import NoAnalysisError, Terms, expanded
 from hockeystick.privacy_loss.bounds.cumulants import FourCumulants, Moments, moments_of
 

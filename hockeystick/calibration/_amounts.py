@@ -17,7 +17,7 @@ from hockeystick.conversions.convert import convert
 from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms import Gaussian, Laplace, Mechanism, RandomizedResponse, runs_of
 from hockeystick.notions import GDP, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
-from hockeystick.notions._rounding import largest_reading, short_up
+from hockeystick.numerics.rounding import largest_reading, short_up
 
 NOTHING: Final = Fraction(0)
 

@@ -9,7 +9,6 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Final, final
 
-from hockeystick._solve import increasing_root
 from hockeystick.calibration._amounts import (
     NOTHING,
     delta_of,
@@ -27,6 +26,7 @@ from hockeystick.conversions.theorems import bun_steinke, steinke_rho
 from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms import Mechanism, runs_of
 from hockeystick.notions import ZCDP, ApproxDP, PureDP
+from hockeystick.numerics.roots import increasing_root
 from hockeystick.numerics.working_precision import working_digits
 
 _DIGITS: Final = 60

@@ -14,9 +14,9 @@ from inspect import isfunction
 from types import CodeType, FunctionType
 from typing import Any, Final, TypeAlias, final
 
-from hockeystick._numerals import at_least, at_most, digits_held, is_mpf, nearest
 from hockeystick.calibration.calibrate import Calibrated
 from hockeystick.errors import HockeystickError, ParameterError
+from hockeystick.numerics.numerals import at_least, at_most, digits_held, is_mpf, nearest
 from hockeystick.results import Approximate, Certified
 
 Scalar: TypeAlias = bool | int | float | str | None

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from hockeystick._solve import increasing_root
 from hockeystick.calibration._axis import Axis
 from hockeystick.calibration._goals import Achieved, Goal
 from hockeystick.errors import (
@@ -18,6 +17,7 @@ from hockeystick.errors import (
     UnsupportedError,
 )
 from hockeystick.mechanisms import Mechanism, Plan
+from hockeystick.numerics.roots import increasing_root
 
 # Steps of a walk before the end of the domain is asked, and the longest step: far out, plans may
 # take long to account for, or have loose bounds, and the limit would be missed on the way there.

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from hockeystick._numerals import plain
 from hockeystick.calibration.frontier import FrontierPoint
+from hockeystick.numerics.numerals import plain
 from hockeystick.tradeoffs.plot import _look, _rendered, _styled, kind_of
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from hockeystick._solve import increasing_root
 from hockeystick.accountants._orders import saddle, saddle_log_delta, total
 from hockeystick.accountants.composition import composition_of
 from hockeystick.accountants.contour import Contour
@@ -18,6 +17,7 @@ from hockeystick.calibration._axis import Axis
 from hockeystick.calibration._goals import EpsilonGoal
 from hockeystick.errors import HockeystickError
 from hockeystick.mechanisms import Mechanism
+from hockeystick.numerics.roots import increasing_root
 from hockeystick.privacy_loss import Composition, Terms
 
 _STRIDE: Final = 0.5

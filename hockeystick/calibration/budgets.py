@@ -11,7 +11,6 @@ from functools import singledispatch
 from typing import Any, Final, TypeAlias, final
 
 from hockeystick import _validate
-from hockeystick._solve import increasing_root
 from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.calibration.gaussian_noise import gaussian_noise
 from hockeystick.conversions.convert import convert
@@ -35,6 +34,7 @@ from hockeystick.mechanisms import (
 )
 from hockeystick.mechanisms.base import checked
 from hockeystick.notions import GDP, ZCDP, ApproxDP, PureDP
+from hockeystick.numerics.roots import increasing_root
 
 Budget: TypeAlias = ApproxDP | GDP | PureDP | ZCDP
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from hockeystick import _validate
 from hockeystick._validate import MAX_COUNT, Domain
-from hockeystick.notions._rounding import (
+from hockeystick.numerics.rounding import (
     DIGITS,
     as_mpf,
     evaluated_down,

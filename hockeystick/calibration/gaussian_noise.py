@@ -6,12 +6,12 @@ import math
 from typing import Final
 
 from hockeystick import _validate
-from hockeystick._solve import increasing_root
 from hockeystick._validate import Domain
 from hockeystick.accountants import delta as delta_of
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import Gaussian
-from hockeystick.notions._rounding import DIGITS, as_mpf, evaluated_up, least_reading
+from hockeystick.numerics.roots import increasing_root
+from hockeystick.numerics.rounding import DIGITS, as_mpf, evaluated_up, least_reading
 from hockeystick.numerics.working_precision import working_digits
 
 _EPSILON: Final = Domain(symbol="eps", low=0, high=1e15, typical=(0.01, 20))

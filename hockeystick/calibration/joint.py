@@ -10,7 +10,7 @@ from typing import Final, final
 from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.errors import ParameterError
-from hockeystick.notions._rounding import (
+from hockeystick.numerics.rounding import (
     DIGITS,
     as_mpf,
     evaluated_up,

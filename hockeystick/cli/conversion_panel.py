@@ -9,11 +9,11 @@ from rich.console import Group, RenderableType
 from rich.panel import Panel
 from rich.text import Text
 
-from hockeystick import _numerals as numerals
 from hockeystick.cli import render
 from hockeystick.cli.convert import Conversion, numbers_of
 from hockeystick.mechanisms import Mechanism
 from hockeystick.notions import FDP, RenyiDP
+from hockeystick.numerics import numerals as numerals
 
 _WIDEST: Final = 100
 _MEANINGS: Final = {

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any, Final, final
 
-from hockeystick._numerals import plain
 from hockeystick.accountants import Row
 from hockeystick.mechanisms import DPSGD, Composed, Encoder, Graph, Mechanism, Sampling
 from hockeystick.mechanisms.selection.tuning import RunCount
 from hockeystick.mechanisms.training.schedules import Schedule
+from hockeystick.numerics.numerals import plain
 from hockeystick.results import Approximate, Certified, Quantity
 from hockeystick.tradeoffs import TradeOff
 

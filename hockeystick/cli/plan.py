@@ -11,7 +11,6 @@ import click
 
 import hockeystick as hs
 from hockeystick import _validate
-from hockeystick._numerals import plain
 from hockeystick.adjacency import Adjacency
 from hockeystick.calibration.frontier import FrontierPoint
 from hockeystick.cli import options
@@ -21,6 +20,7 @@ from hockeystick.cli.tradeoff import _check_picture
 from hockeystick.errors import IncompatibleError
 from hockeystick.io import parse
 from hockeystick.mechanisms import DPSGD, Clipping, Sampling, assumptions_of
+from hockeystick.numerics.numerals import plain
 
 _EPOCHS: Final = (1, 3, 10, 30, 100)
 _BATCH_SIZES: Final = (64, 256, 1024, 4096, 16_384)

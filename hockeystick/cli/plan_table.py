@@ -11,10 +11,10 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from hockeystick import _numerals as numerals
 from hockeystick.calibration.frontier import FrontierPoint
 from hockeystick.cli import render
 from hockeystick.cli.plan import Planned
+from hockeystick.numerics import numerals as numerals
 
 _WIDEST: Final = 110
 _DIGITS: Final = 4

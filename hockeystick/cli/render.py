@@ -14,11 +14,11 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from hockeystick import _numerals as numerals
 from hockeystick.accountants import Row
 from hockeystick.cli.describe import Question, Truth, quoted, steps_rules, words
 from hockeystick.cli.durations import seconds
 from hockeystick.io.plan_file import PlanFile
+from hockeystick.numerics import numerals as numerals
 from hockeystick.results import Approximate, Certified
 
 _WIDEST: Final = 100

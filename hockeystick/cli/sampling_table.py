@@ -10,7 +10,6 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from hockeystick import _numerals as numerals
 from hockeystick.accountants import SamplingRow
 from hockeystick.cli.describe import Question
 from hockeystick.cli.durations import seconds
@@ -23,6 +22,7 @@ from hockeystick.cli.render import (
     terminal,
 )
 from hockeystick.io.plan_file import PlanFile
+from hockeystick.numerics import numerals as numerals
 
 _WIDEST: Final = 110
 _LEGEND: Final = (

@@ -9,10 +9,10 @@ from rich.console import Group, RenderableType
 from rich.panel import Panel
 from rich.text import Text
 
-from hockeystick import _numerals as numerals
 from hockeystick.cli import render
 from hockeystick.cli.describe import words
 from hockeystick.cli.solve import Solution
+from hockeystick.numerics import numerals as numerals
 
 _WIDEST: Final = 100
 _STYLES: Final = {"tight": "green", "bound": "yellow", "end of domain": "yellow"}

@@ -8,10 +8,10 @@ from rich.console import RenderableType
 from rich.panel import Panel
 from rich.text import Text
 
-from hockeystick import _numerals as numerals
 from hockeystick.cli import render
 from hockeystick.cli.durations import seconds
 from hockeystick.cli.sweep import Swept
+from hockeystick.numerics import numerals as numerals
 
 _WIDEST: Final = 100
 

@@ -11,9 +11,9 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from hockeystick import _numerals as numerals
 from hockeystick.cli import render
 from hockeystick.cli.tradeoff import Attack
+from hockeystick.numerics import numerals as numerals
 
 _WIDEST: Final = 100
 _LEGEND: Final = (

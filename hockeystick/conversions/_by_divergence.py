@@ -6,7 +6,6 @@ import math
 import sys
 from typing import Any
 
-from hockeystick._solve import minimum
 from hockeystick._validate import real
 from hockeystick.conversions._evaluated import (
     finite,
@@ -17,6 +16,7 @@ from hockeystick.conversions._evaluated import (
 )
 from hockeystick.notions.base import OMEGA, RHO
 from hockeystick.notions.renyi import DIVERGENCE
+from hockeystick.numerics.roots import minimum
 from hockeystick.tradeoffs.profiles.one_order import delta_by_orders, epsilon_by_orders
 from hockeystick.tradeoffs.profiles.renyi_curve import RenyiPoints
 

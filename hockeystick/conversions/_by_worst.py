@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final
 
-from hockeystick._solve import increasing_root
 from hockeystick._validate import PARAMETERS
 from hockeystick.conversions._evaluated import (
     evaluated,
@@ -16,6 +15,7 @@ from hockeystick.conversions._evaluated import (
     positive_mu,
 )
 from hockeystick.errors import ParameterError
+from hockeystick.numerics.roots import increasing_root
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.tradeoffs._rounding import DIGITS, least_epsilon, root_epsilon, up
 from hockeystick.tradeoffs.profiles.renyi_curve import response_moment

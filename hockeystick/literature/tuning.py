@@ -23,8 +23,8 @@ def query_over_bit_noise(*, inflation: float) -> float:
     """
     import math
 
-    from hockeystick._solve import increasing_root
     from hockeystick.calibration import clipping_noise
+    from hockeystick.numerics.roots import increasing_root
 
     def short(log_excess: float) -> float:
         return inflation - clipping_noise(1.0, 0.5 + math.exp(log_excess))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from hockeystick.notions._rounding import DIGITS, as_mpf, evaluated_up, largest_reading
+from hockeystick.numerics.rounding import DIGITS, as_mpf, evaluated_up, largest_reading
 from hockeystick.numerics.working_precision import working_digits
 
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from hockeystick import _validate
-from hockeystick._numerals import plain
 from hockeystick.notions._amplified import amplified
-from hockeystick.notions._rounding import (
+from hockeystick.notions.base import Notion, Origin, checked_origin, group_size
+from hockeystick.numerics.numerals import plain
+from hockeystick.numerics.rounding import (
     DIGITS,
     as_mpf,
     evaluated_up,
@@ -17,7 +18,6 @@ from hockeystick.notions._rounding import (
     largest_reading,
     product_up,
 )
-from hockeystick.notions.base import Notion, Origin, checked_origin, group_size
 from hockeystick.numerics.working_precision import working_digits
 
 # Beyond this exponent even the least float times the power of e is above 1.

@@ -9,12 +9,12 @@ from fractions import Fraction
 from typing import Final, final
 
 from hockeystick import _validate
-from hockeystick._numerals import plain
 from hockeystick._validate import Domain
 from hockeystick.errors import IncompatibleError, ParameterError
-from hockeystick.notions._rounding import float_up, largest_reading, product_up
 from hockeystick.notions.base import Notion, Origin, checked_origin, group_size
 from hockeystick.notions.pure import PureDP
+from hockeystick.numerics.numerals import plain
+from hockeystick.numerics.rounding import float_up, largest_reading, product_up
 
 _RADIUS: Final = Domain(symbol="r", low=0, high=math.inf, typical=(0.01, 100))
 _GIVEN: Final = "one or more pairs of a MetricDP and the distance that it is read at"

@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 from hockeystick._validate import choice
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
-from hockeystick.notions._rounding import DIGITS, evaluated_up, float_up
 from hockeystick.notions.approx import ApproxDP
 from hockeystick.notions.base import Notion
 from hockeystick.notions.fdp import FDP
@@ -21,6 +20,7 @@ from hockeystick.notions.pure import PureDP
 from hockeystick.notions.renyi import RenyiDP
 from hockeystick.notions.tcdp import TCDP
 from hockeystick.notions.zcdp import ZCDP
+from hockeystick.numerics.rounding import DIGITS, evaluated_up, float_up
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.tradeoffs import MaximumProfile, ProfileTradeOff, TradeOff
 from hockeystick.tradeoffs.base import tensor

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any, Final, final
 
 from hockeystick import _validate
-from hockeystick._numerals import plain
 from hockeystick._validate import Domain
 from hockeystick.errors import IncompatibleError, ParameterError
-from hockeystick.notions._rounding import DIGITS, evaluated_down, evaluated_up
 from hockeystick.notions.base import Notion, Origin, checked_origin, group_size
+from hockeystick.numerics.numerals import plain
+from hockeystick.numerics.rounding import DIGITS, evaluated_down, evaluated_up
 from hockeystick.numerics.working_precision import working_digits
 
 ORDER: Final = Domain(

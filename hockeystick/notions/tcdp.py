@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import final
 
 from hockeystick import _validate
-from hockeystick._numerals import plain
 from hockeystick.errors import IncompatibleError
-from hockeystick.notions._rounding import product_up, quotient_down
 from hockeystick.notions.base import OMEGA, RHO, Notion, Origin, checked_origin, group_size
+from hockeystick.numerics.numerals import plain
+from hockeystick.numerics.rounding import product_up, quotient_down
 
 
 @final

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import final
 
 from hockeystick import _validate
-from hockeystick._numerals import plain
-from hockeystick.notions._rounding import product_up
 from hockeystick.notions.base import RHO, Notion, Origin, checked_origin, group_size
+from hockeystick.numerics.numerals import plain
+from hockeystick.numerics.rounding import product_up
 
 
 @final

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, final
 
-from hockeystick._numerals import at_least, at_most, plain
+from hockeystick.numerics.numerals import at_least, at_most, plain
 from hockeystick.reports.findings import Attack, Findings, Point
 from hockeystick.reports.words import per_cent
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final, final
 
-from hockeystick._numerals import at_least, at_most, interval, nearest, plain
 from hockeystick.accountants.ask import Row
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.mechanisms import Mechanism, assumptions_of
+from hockeystick.numerics.numerals import at_least, at_most, interval, nearest, plain
 from hockeystick.reports.findings import Attack, Findings, Point
 from hockeystick.results import Certified
 from hockeystick.tradeoffs.plot import percent_at_most, reading

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from hockeystick._solve import increasing_root
+from hockeystick.numerics.roots import increasing_root
 
 if TYPE_CHECKING:
     from mpmath import mpf

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
 
-from hockeystick._numerals import at_most
 from hockeystick._validate import Domain, real
 from hockeystick.errors import HockeystickError, ParameterError
+from hockeystick.numerics.numerals import at_most
 from hockeystick.tradeoffs.base import TradeOff
 from hockeystick.tradeoffs.profiles.profile import Array
 

@@ -12,7 +12,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick import reports, verifier
-from hockeystick._numerals import at_most
+from hockeystick.numerics.numerals import at_most
 
 pytest.importorskip("bokeh", reason="reports need Bokeh")
 pytest.importorskip("jinja2", reason="reports need Jinja2")

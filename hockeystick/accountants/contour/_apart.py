@@ -15,9 +15,9 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick._solve import minimum
 from hockeystick.accountants._orders import log_cks_factor
 from hockeystick.accountants.contour._line import AnalyticTerms, ContourTarget
+from hockeystick.numerics.roots import minimum
 from hockeystick.privacy_loss import TailSplit
 
 _Number = TypeVar("_Number", float, NDArray[np.float64])

@@ -6,7 +6,6 @@ import math
 from heapq import nlargest
 from typing import Final, NamedTuple
 
-from hockeystick._solve import increasing_root
 from hockeystick.accountants._orders import (
     log_cks_factor,
     optimal_order,
@@ -31,6 +30,7 @@ from hockeystick.accountants.contour._line import (
     choose_contour,
 )
 from hockeystick.accountants.gdp import GaussianLimit
+from hockeystick.numerics.roots import increasing_root
 from hockeystick.privacy_loss import Composition, ContourRule, TailRule
 
 # Natural logarithm of the accuracy asked of each error, relative to delta.

@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from hockeystick._solve import increasing_root
 from hockeystick.accountants._interval import Interval, down, up
 from hockeystick.accountants._orders import (
     log_cks_factor,
@@ -31,6 +30,7 @@ from hockeystick.accountants._orders import (
 )
 from hockeystick.accountants.contour._integral import Integral, integrate, rules_for
 from hockeystick.accountants.contour._line import AnalyticTerms, ContourTarget, choose_contour
+from hockeystick.numerics.roots import increasing_root
 from hockeystick.privacy_loss import GaussianLoss
 
 _OUTWARD: Final = 2.0**-48

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from hockeystick._solve import increasing_root
 from hockeystick.accountants.prv._points import is_atomic
+from hockeystick.numerics.roots import increasing_root
 from hockeystick.privacy_loss.core.interval_masses import points_of, reach
 
 if TYPE_CHECKING:

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import numpy as np
 
-from hockeystick._solve import minimum
 from hockeystick.accountants._orders import log_cks_factor
 from hockeystick.accountants.prv._spectrum import (
     TRANSFORM,
@@ -31,6 +30,7 @@ from hockeystick.accountants.prv._spectrum import (
     power,
 )
 from hockeystick.accountants.prv._window import Knots, knots
+from hockeystick.numerics.roots import minimum
 
 if TYPE_CHECKING:
     from hockeystick.accountants.prv._discretise import Weights

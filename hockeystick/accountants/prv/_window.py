@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from hockeystick._solve import minimum
+from hockeystick.numerics.roots import minimum
 
 if TYPE_CHECKING:
     from hockeystick.accountants.prv._discretise import Weights

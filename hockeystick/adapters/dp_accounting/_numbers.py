@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Final
 
 from hockeystick.mechanisms import tuning
-from hockeystick.notions._rounding import (
+from hockeystick.numerics.rounding import (
     DIGITS,
     as_mpf,
     evaluated_down,

@@ -7,10 +7,10 @@ from fractions import Fraction
 from typing import Final
 
 from hockeystick import _validate
-from hockeystick._numerals import plain
 from hockeystick._validate import Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.numerics.numerals import plain
 
 _POSITIVE: Final = {
     "step_size": Domain(

@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import Final, final
 
 from hockeystick import _validate
-from hockeystick._numerals import plain
 from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
@@ -18,6 +17,7 @@ from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.sampling.fixed_size import FixedSizeSubsampled
 from hockeystick.mechanisms.sampling.poisson import PoissonSubsampled
 from hockeystick.mechanisms.sampling.revealed_sample import RevealedSample
+from hockeystick.numerics.numerals import plain
 
 CLIENTS: Final = Domain(symbol="N", low=1, high=MAX_COUNT, typical=(100, 10_000), whole=True)
 DRAWN: Final = Domain(symbol="K", low=1, high=MAX_COUNT, typical=(5, 1000), whole=True)

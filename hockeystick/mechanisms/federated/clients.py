@@ -7,13 +7,13 @@ from fractions import Fraction
 from typing import Final, final
 
 from hockeystick import _validate
-from hockeystick._numerals import plain
 from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.base import Mechanism, Plan
 from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.sampling.fixed_size import FixedSizeSubsampled
+from hockeystick.numerics.numerals import plain
 
 _STEPS: Final = Domain(symbol="K", low=0, high=MAX_COUNT, typical=(1, 1000), whole=True)
 

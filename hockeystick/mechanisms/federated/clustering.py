@@ -8,11 +8,11 @@ from fractions import Fraction
 from typing import Final, final
 
 from hockeystick import _validate
-from hockeystick._numerals import plain
 from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.base import Mechanism, Plan
 from hockeystick.mechanisms.noise.multivariate_laplace import DIMENSION, MultivariateLaplace
+from hockeystick.numerics.numerals import plain
 
 _RADIUS: Final = Domain(
     symbol="r", low=0, high=math.inf, low_open=True, high_open=True, typical=(0.01, 100)

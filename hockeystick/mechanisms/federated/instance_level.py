@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
 from hockeystick import _validate
-from hockeystick._numerals import plain
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.base import Mechanism, Plan
@@ -15,6 +14,7 @@ from hockeystick.mechanisms.composition import Composed
 from hockeystick.mechanisms.federated._local_steps import LocalSteps
 from hockeystick.mechanisms.federated.units import RecordSampling, Sensitivity, Unit
 from hockeystick.mechanisms.training.schedules import A_SCHEDULE, Schedule, factors_of
+from hockeystick.numerics.numerals import plain
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,13 +8,13 @@ from enum import StrEnum
 from typing import Final, final
 
 from hockeystick import _validate
-from hockeystick._numerals import plain
 from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.base import Mechanism, Plan
 from hockeystick.mechanisms.federated.clients import LocalTraining
 from hockeystick.mechanisms.parallel import Parallel
+from hockeystick.numerics.numerals import plain
 
 _ROUNDS: Final = Domain(symbol="R", low=0, high=MAX_COUNT, typical=(1, 10_000), whole=True)
 _RATE: Final = Domain(symbol="p", low=0, high=1, low_open=True, typical=(0.01, 1.0))

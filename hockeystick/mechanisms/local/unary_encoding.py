@@ -7,9 +7,9 @@ from enum import StrEnum
 from typing import Final, final
 
 from hockeystick import _validate
-from hockeystick._numerals import plain
 from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.mechanisms.base import Mechanism
+from hockeystick.numerics.numerals import plain
 
 _FLIP: Final = Domain(symbol="f", low=0, high=1, typical=(0.1, 0.75))
 _HASHES: Final = Domain(symbol="k", low=1, high=MAX_COUNT, typical=(1, 8), whole=True)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import final
 
 from hockeystick import _validate
-from hockeystick._numerals import plain
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.noise._integers import assumption, details, sensitivity_of
+from hockeystick.numerics.numerals import plain
 
 
 @final

@@ -9,11 +9,11 @@ from fractions import Fraction
 from typing import Final, final
 
 from hockeystick import _validate
-from hockeystick._numerals import plain
 from hockeystick._validate import Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.base import Mechanism
+from hockeystick.numerics.numerals import plain
 
 _SENSITIVITY: Final = Domain(symbol="c", low=0, high=math.inf, high_open=True, typical=(0.1, 10))
 _PROBABILITY: Final = Domain(symbol="w", low=0, high=1, typical=(0.01, 0.99))

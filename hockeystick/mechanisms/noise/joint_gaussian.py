@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from hockeystick import _validate
-from hockeystick._numerals import plain
 from hockeystick.mechanisms.base import Mechanism
+from hockeystick.numerics.numerals import plain
 
 _NOISE: Final = _validate.PARAMETERS["noise_multiplier"]
 

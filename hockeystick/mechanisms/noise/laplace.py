@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import final
 
 from hockeystick import _validate
-from hockeystick._numerals import plain
 from hockeystick.mechanisms.base import Mechanism
+from hockeystick.numerics.numerals import plain
 
 
 @final

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from hockeystick import _validate
-from hockeystick._numerals import plain
 from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.mechanisms.base import Mechanism
+from hockeystick.numerics.numerals import plain
 
 _COLUMNS: Final = Domain(symbol="d", low=1, high=MAX_COUNT, typical=(2, 1000), whole=True)
 

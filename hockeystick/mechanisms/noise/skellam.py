@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from hockeystick import _validate
-from hockeystick._numerals import plain
 from hockeystick._validate import Domain
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.noise._integers import assumption, details, sensitivity_of
+from hockeystick.numerics.numerals import plain
 
 _VARIANCE: Final = Domain(symbol="mu", low=0, high=math.inf, typical=(1, 10_000))
 

@@ -7,13 +7,13 @@ from types import MappingProxyType
 from typing import Final, final
 
 from hockeystick import _validate
-from hockeystick._numerals import plain
 from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms.base import Mechanism, checked
 from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.training.clipping import Clipping
+from hockeystick.numerics.numerals import plain
 
 _STEPS: Final = Domain(symbol="T", low=1, high=MAX_COUNT, typical=(10, 10_000), whole=True)
 _CLIPPED: Final = MappingProxyType(

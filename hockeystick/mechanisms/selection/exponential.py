@@ -7,8 +7,8 @@ from enum import StrEnum
 from typing import final
 
 from hockeystick import _validate
-from hockeystick._numerals import plain
 from hockeystick.mechanisms.base import Mechanism
+from hockeystick.numerics.numerals import plain
 
 _SCORES = (
     "The score of each candidate moves by at most the sensitivity between neighbouring data sets; "

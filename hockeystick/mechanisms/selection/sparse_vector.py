@@ -8,10 +8,10 @@ from enum import StrEnum
 from typing import Final, final
 
 from hockeystick import _validate
-from hockeystick._numerals import plain
 from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.base import Mechanism, Plan
+from hockeystick.numerics.numerals import plain
 
 _SCALE: Final = Domain(symbol="b", low=0, high=math.inf, typical=(1, 100))
 _QUERIES: Final = Domain(symbol="N", low=1, high=MAX_COUNT, typical=(10, 1000), whole=True)

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from hockeystick import _validate
-from hockeystick._numerals import plain
-from hockeystick._solve import increasing_root
 from hockeystick._validate import Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.base import Mechanism, checked
+from hockeystick.numerics.numerals import plain
+from hockeystick.numerics.roots import increasing_root
 
 _ETA: Final = Domain(
     symbol="eta", low=-1, high=math.inf, low_open=True, high_open=True, typical=(-0.5, 2)

@@ -10,11 +10,11 @@ from fractions import Fraction
 from typing import Final, TypeGuard, final
 
 from hockeystick import _validate
-from hockeystick._numerals import plain
 from hockeystick._validate import Domain
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.streams.sensitivity import Pattern, Squares, of_columns, of_toeplitz
+from hockeystick.numerics.numerals import plain
 
 _MOST_ROUNDS: Final = 10**6
 _MATRIX: Final = "a matrix of finite numbers: rows of one length, at least one"

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from hockeystick import _validate
-from hockeystick._numerals import plain
 from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.mechanisms.base import Mechanism
+from hockeystick.numerics.numerals import plain
 
 _LEAVES: Final = Domain(symbol="T", low=0, high=MAX_COUNT, typical=(100, 10_000), whole=True)
 

@@ -6,9 +6,9 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from hockeystick._numerals import plain
 from hockeystick._validate import MAX_COUNT, PARAMETERS
 from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.numerics.numerals import plain
 
 if TYPE_CHECKING:
     from hockeystick.mechanisms.training.dpsgd import DPSGD

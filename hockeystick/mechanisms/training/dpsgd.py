@@ -8,7 +8,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final, final
 
 from hockeystick import _validate
-from hockeystick._numerals import plain
 from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
@@ -24,6 +23,7 @@ from hockeystick.mechanisms.training._length import (
 from hockeystick.mechanisms.training.clipping import Clipping
 from hockeystick.mechanisms.training.samplings import SCHEMES, Batches, Sampling
 from hockeystick.mechanisms.training.schedules import A_SCHEDULE, Schedule, factors_of
+from hockeystick.numerics.numerals import plain
 
 if TYPE_CHECKING:
     from hockeystick.mechanisms.training.schedules import Array

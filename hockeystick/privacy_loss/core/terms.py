@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Final
 
-from hockeystick._solve import increasing_root
+from hockeystick.numerics.roots import increasing_root
 from hockeystick.privacy_loss.core.base import CGFEstimate
 from hockeystick.privacy_loss.core.composition import Terms
 from hockeystick.privacy_loss.guarantees.renyi import RenyiBoundLoss

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
-from hockeystick.notions._rounding import float_up, largest_reading
+from hockeystick.numerics.rounding import float_up, largest_reading
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.core.base import (
     Atoms,

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.mechanisms.sampling.random_allocation import RandomAllocation
-from hockeystick.notions._rounding import short_up
+from hockeystick.numerics.rounding import short_up
 from hockeystick.privacy_loss.bounds.dominating_gaussian import gaussian_square_of
 from hockeystick.privacy_loss.bounds.zcdp_line import (
     Concentration,

@@ -155,7 +155,7 @@ class FoldedGaussianLoss(CellLoss):
     @classmethod
     def of(cls, noise_multiplier: Fraction, shift: float) -> FoldedGaussianLoss:
         """Return the loss with g a little above the least that is possible."""
-        from hockeystick._solve import increasing_root
+        from hockeystick.numerics.roots import increasing_root
 
         def room(gap: float) -> float:
             return float(_left_over(noise_multiplier, shift, max(gap, 0.0))) - 1e-3

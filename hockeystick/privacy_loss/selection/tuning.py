@@ -43,7 +43,7 @@ from hockeystick.mechanisms.selection.tuning import (
     RunCount,
     TruncatedNegativeBinomial,
 )
-from hockeystick.notions._rounding import (
+from hockeystick.numerics.rounding import (
     DIGITS,
     as_mpf,
     evaluated_up,

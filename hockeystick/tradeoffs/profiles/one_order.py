@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, final
 
-from hockeystick._solve import increasing_root, minimum
+from hockeystick.numerics.roots import increasing_root, minimum
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.tradeoffs._rounding import DIGITS, least_epsilon, up
 from hockeystick.tradeoffs.profiles.renyi_curve import (

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from hockeystick._solve import increasing_root
+from hockeystick.numerics.roots import increasing_root
 
 FUNCTIONS: dict[str, tuple[Callable[[float], float], float]] = {
     "line": (lambda x: x - 3.25, 3.25),

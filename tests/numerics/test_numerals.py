@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mpmath import mp
 
-from hockeystick import _numerals as numerals
+from hockeystick.numerics import numerals as numerals
 
 INF = float("inf")
 

@@ -17,7 +17,7 @@ TRAINING = "--examples 400 --batch-size 40 --epochs 1 --noise-multiplier 2 --del
 
 @pytest.fixture(autouse=True)
 def worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hs, "compare_samplings", WORKED_OUT)
+    monkeypatch.setattr(hs.accountants, "compare_samplings", WORKED_OUT)
 
 
 @pytest.mark.parametrize("flag", ["--sampling", "--sampling all"])

@@ -30,7 +30,7 @@ PLANS: dict[str, hs.Mechanism] = {
     "Gaussian": hs.Gaussian(5.0),
     "Laplace": hs.Laplace(2.0),
     "Laplace function": FDP(LaplaceTradeOff(2.0)),
-    "multivariate Laplace": hs.mechanisms.MultivariateLaplace(2.0, dimension=3),
+    "multivariate Laplace": hs.mechanisms.MultivariateLaplace(2.0, dimension=1),
     "discrete Laplace": hs.DiscreteLaplace(2.0, sensitivity=3),
     "discrete Gaussian": hs.DiscreteGaussian(2.0),
     "Skellam": hs.mechanisms.Skellam(10.0),

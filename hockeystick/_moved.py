@@ -1,4 +1,4 @@
-"""Old names of rooms, and of what was at the top: they work for one release, with a warning."""
+"""Old names of rooms, of modules and of names: they work for one release, with a warning."""
 
 from __future__ import annotations
 
@@ -12,6 +12,11 @@ ROOMS: Final = {
     "claims": "literature",
     "losses": "privacy_loss",
     "randomizers": "release",
+}
+
+MODULES: Final = {
+    f"accountants.{name}": f"accountants.published.{name}"
+    for name in ("federated_limit", "of_their_time", "shuffled_reports", "shuffling")
 }
 
 NAMES: Final = {
@@ -51,8 +56,8 @@ NAMES: Final = {
 }
 
 
-class _MovedRoom(ModuleType):
-    """The old name of a room, which loads the room when something is taken from it."""
+class _Moved(ModuleType):
+    """The old name of a room or a module, which loads it when something is taken from it."""
 
     def __init__(self, old: str, new: str) -> None:
         super().__init__(old, f"``{new}`` under its old name.")
@@ -67,10 +72,11 @@ class _MovedRoom(ModuleType):
 
 def install(package: ModuleType) -> None:
     """Make the old names importable from a package."""
-    for old, new in ROOMS.items():
-        room = _MovedRoom(f"{package.__name__}.{old}", f"{package.__name__}.{new}")
-        sys.modules[room.__name__] = room
-        setattr(package, old, room)
+    for old, new in (ROOMS | MODULES).items():
+        moved = _Moved(f"{package.__name__}.{old}", f"{package.__name__}.{new}")
+        sys.modules[moved.__name__] = moved
+        if old in ROOMS:
+            setattr(package, old, moved)
 
 
 def moved_name(package: str, name: str) -> object:

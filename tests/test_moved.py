@@ -5,11 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 from importlib import import_module
+from types import ModuleType
 
 import pytest
 
 import hockeystick as hs
-from hockeystick._moved import NAMES, ROOMS
+from hockeystick._moved import MODULES, NAMES, ROOMS
 
 
 @pytest.mark.parametrize(("old", "new"), ROOMS.items())
@@ -21,6 +22,22 @@ def test_a_room_is_still_found_under_its_old_name_which_says_where_it_went(
     for name in room.__all__:
         with pytest.warns(DeprecationWarning, match=f"hockeystick.{old} is now hockeystick.{new}"):
             assert getattr(moved, name) is getattr(room, name)
+
+
+def _is_from(one: object, module: ModuleType) -> bool:
+    return getattr(one, "__module__", "") == module.__name__
+
+
+@pytest.mark.parametrize(("old", "new"), MODULES.items())
+def test_a_module_is_still_found_under_its_old_name_which_says_where_it_went(
+    old: str, new: str
+) -> None:
+    module, moved = import_module(f"hockeystick.{new}"), import_module(f"hockeystick.{old}")
+    own = [name for name, one in vars(module).items() if _is_from(one, module)]
+    assert own
+    for name in own:
+        with pytest.warns(DeprecationWarning, match=f"hockeystick.{old} is now hockeystick.{new}"):
+            assert getattr(moved, name) is getattr(module, name)
 
 
 def test_an_import_of_old_is_warned_of_where_it_stands() -> None:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Final, final
 import numpy as np
 
 from hockeystick.accountants._interval import Interval
-from hockeystick.accountants._orders import candidates, log_cks_factor, optimal_order
 from hockeystick.accountants.auto import Auto
-from hockeystick.accountants.closed_form import ClosedForm, least_delta
+from hockeystick.accountants.closed_forms.closed_form import ClosedForm, least_delta
 from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.infinity import InfinityMass
-from hockeystick.accountants.rdp import RDP
+from hockeystick.accountants.orders import candidates, log_cks_factor, optimal_order
+from hockeystick.accountants.theorems.rdp import RDP
 from hockeystick.errors import UnsupportedError
 from hockeystick.privacy_loss import CellLoss, Composition, Terms, largest_loss
 from hockeystick.tradeoffs import Profile, ProfileValues, TableProfile

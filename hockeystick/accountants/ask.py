@@ -11,7 +11,7 @@ from hockeystick import _validate
 from hockeystick.accountants._interval import Interval, worse
 from hockeystick.accountants.auto import Auto
 from hockeystick.accountants.base import TOLERANCE, Accountant, Kind
-from hockeystick.accountants.closed_form import ClosedForm
+from hockeystick.accountants.closed_forms.closed_form import ClosedForm
 from hockeystick.accountants.composition import composition_of
 from hockeystick.accountants.infinity import can_be_infinite
 from hockeystick.accountants.registry import ACCOUNTANTS

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, ClassVar, Final, final
 
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import TOLERANCE, Accountant, Kind
-from hockeystick.accountants.closed_form import ClosedForm
+from hockeystick.accountants.closed_forms.closed_form import ClosedForm
 from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.parts import Parts
 from hockeystick.accountants.prv import PRV
-from hockeystick.accountants.rdp import RDP
-from hockeystick.accountants.zcdp import ZeroConcentrated
+from hockeystick.accountants.theorems.rdp import RDP
+from hockeystick.accountants.theorems.zcdp import ZeroConcentrated
 from hockeystick.errors import UnsupportedError
 from hockeystick.privacy_loss import Composition
 

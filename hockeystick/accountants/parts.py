@@ -9,7 +9,7 @@ from typing import ClassVar, Final, final
 from hockeystick.accountants._exact import Exact, is_known
 from hockeystick.accountants._interval import Interval, down, up
 from hockeystick.accountants.base import DirectedAccountant, Kind
-from hockeystick.accountants.rdp import RDP
+from hockeystick.accountants.theorems.rdp import RDP
 from hockeystick.privacy_loss import Terms, largest_loss
 
 # Shares of delta, or of epsilon, that the part known exactly is given.

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from hockeystick.accountants._orders import saddle, saddle_log_delta, total
 from hockeystick.accountants.composition import composition_of
 from hockeystick.accountants.contour import Contour
+from hockeystick.accountants.orders import saddle, saddle_log_delta, total
 from hockeystick.calibration._axis import Axis
 from hockeystick.calibration._goals import EpsilonGoal
 from hockeystick.errors import HockeystickError
@@ -102,7 +102,7 @@ class InitialGuess:
 
     def by_contour(self, uphill: float) -> tuple[float, float] | None:
         """Return the estimate by a contour integral and its error; None where none is cheap."""
-        from hockeystick.accountants.contour._search import integral_for_epsilon
+        from hockeystick.accountants.contour.search import integral_for_epsilon
 
         lines = Contour().analytic_terms(self.terms(uphill))
         found = integral_for_epsilon(lines, self.epsilon, quick=True) if lines else None

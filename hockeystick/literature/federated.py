@@ -22,7 +22,7 @@ def limiting_mu(
     *, noise_multiplier: float, batch_size: int, examples: int, local_steps: int, rounds: int
 ) -> Found:
     """Return mu of the limit in theorem 2: ``sqrt(2) c sqrt(e^(1/s^2) Phi(1.5/s) + ...)``."""
-    from hockeystick.accountants.gdp import limiting_mu as limit
+    from hockeystick.accountants.limits.gdp import limiting_mu as limit
     from hockeystick.privacy_loss.sampling.fixed_size_gaussian import FixedSizeGaussianLoss
 
     loss = FixedSizeGaussianLoss(Fraction(batch_size, examples), noise_multiplier)

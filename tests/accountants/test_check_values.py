@@ -10,8 +10,8 @@ import pytest
 from mpmath import mp
 
 import hockeystick as hs
-from hockeystick.accountants._orders import log_cks_factor
 from hockeystick.accountants.contour import Contour
+from hockeystick.accountants.orders import log_cks_factor
 from hockeystick.privacy_loss import SampledGaussianLoss
 
 REFERENCE = Path(__file__).parents[1] / "oracles" / "epsilon_reference.json"

@@ -6,7 +6,7 @@ import hockeystick as hs
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import DirectedAccountant
 from hockeystick.accountants.composition import composition_of
-from hockeystick.accountants.contour import Contour, _search, _smoothed
+from hockeystick.accountants.contour import Contour, _smoothed, search
 from hockeystick.accountants.prv import PRV, _refine
 
 LEAST = 5e-324
@@ -26,7 +26,7 @@ FURTHER = [
     (hs.ZCDP(1e-6), 2.19),
 ]
 # Lines, smoothing and lattices.
-WORK = [(_search, "_integral"), (_smoothed, "smoothed_delta"), (_refine, "refined")]
+WORK = [(search, "_integral"), (_smoothed, "smoothed_delta"), (_refine, "refined")]
 
 
 def fail(*_: object, **__: object) -> None:

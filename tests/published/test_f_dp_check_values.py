@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import hockeystick as hs
-from hockeystick.accountants.berry_esseen import normals_of
-from hockeystick.accountants.gdp import limiting_mu
+from hockeystick.accountants.limits.berry_esseen import normals_of
+from hockeystick.accountants.limits.gdp import limiting_mu
 from hockeystick.conversions import theorems
 from hockeystick.privacy_loss import FixedSizeGaussianLoss, SampledGaussianLoss
 

@@ -15,8 +15,8 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.accountants._orders import log_cks_factor
 from hockeystick.accountants.contour._line import AnalyticTerms, ContourTarget
+from hockeystick.accountants.orders import log_cks_factor
 from hockeystick.numerics.roots import minimum
 from hockeystick.privacy_loss import TailSplit
 

@@ -11,7 +11,6 @@ from typing import Final, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.accountants._orders import total
 from hockeystick.accountants.contour._apart import LargeLosses
 from hockeystick.accountants.contour._line import (
     AnalyticTerms,
@@ -20,6 +19,7 @@ from hockeystick.accountants.contour._line import (
     log_chernoff,
     log_truncation,
 )
+from hockeystick.accountants.orders import total
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.privacy_loss import Ball, ContourRule, ContourValues, TailRule
 from hockeystick.privacy_loss.core.analytic_cgf import complex_log1p

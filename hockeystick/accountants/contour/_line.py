@@ -16,7 +16,7 @@ from typing import Final, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.accountants._orders import cgf_estimates, log_cks_factor, total
+from hockeystick.accountants.orders import cgf_estimates, log_cks_factor, total
 from hockeystick.privacy_loss import AnalyticLoss, Decay
 
 _Number = TypeVar("_Number", float, NDArray[np.float64])

@@ -21,15 +21,15 @@ from fractions import Fraction
 from typing import Final
 
 from hockeystick.accountants._interval import Interval, down, up
-from hockeystick.accountants._orders import (
+from hockeystick.accountants.contour._integral import Integral, integrate, rules_for
+from hockeystick.accountants.contour._line import AnalyticTerms, ContourTarget, choose_contour
+from hockeystick.accountants.orders import (
     log_cks_factor,
     optimal_order,
     optimal_order_at,
     saddle,
     total,
 )
-from hockeystick.accountants.contour._integral import Integral, integrate, rules_for
-from hockeystick.accountants.contour._line import AnalyticTerms, ContourTarget, choose_contour
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.privacy_loss import GaussianLoss
 

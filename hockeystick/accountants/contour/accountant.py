@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, final
 
 from hockeystick.accountants._interval import Interval, down, up, worse
 from hockeystick.accountants.base import TOLERANCE, DirectedAccountant, Kind
-from hockeystick.accountants.rdp import RDP
+from hockeystick.accountants.theorems.rdp import RDP
 from hockeystick.privacy_loss import (
     AnalyticLoss,
     Composition,
@@ -83,7 +83,7 @@ class Contour(DirectedAccountant):
 
     def _is_below(self, terms: Terms, epsilon: float, log_delta: float) -> bool:
         """Return whether one direction's delta at an epsilon is proven to be below, by one line."""
-        from hockeystick.accountants.contour._search import upper_log_delta
+        from hockeystick.accountants.contour.search import upper_log_delta
 
         return epsilon > 0.0 and upper_log_delta(self.analytic_terms(terms), epsilon) < log_delta
 
@@ -91,7 +91,7 @@ class Contour(DirectedAccountant):
         """Return epsilon of one direction."""
         if not terms:
             return Interval.point(0.0)
-        from hockeystick.accountants.contour._search import integral_for_delta
+        from hockeystick.accountants.contour.search import integral_for_delta
 
         lines = self.analytic_terms(terms)
         found = integral_for_delta(lines, math.log(delta)) if lines else None
@@ -112,7 +112,7 @@ class Contour(DirectedAccountant):
         lines = self.analytic_terms(terms)
         if epsilon >= largest_loss(terms):
             return Interval.point(0.0)
-        from hockeystick.accountants.contour._search import integral_for_epsilon
+        from hockeystick.accountants.contour.search import integral_for_epsilon
 
         found = integral_for_epsilon(lines, epsilon, least=_BELOW_ALL) if lines else None
         value = None if found is None else found.integral.delta(epsilon)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 
-from hockeystick.accountants._orders import total
 from hockeystick.accountants.contour._line import AnalyticTerms, log_chernoff
+from hockeystick.accountants.orders import total
 from hockeystick.tradeoffs import Profile, ProfileValues
 
 if TYPE_CHECKING:
     from hockeystick.accountants.contour._integral import Integral
-    from hockeystick.accountants.contour._search import Located
+    from hockeystick.accountants.contour.search import Located
     from hockeystick.tradeoffs.profiles.profile import Array, Flags
 
 # Relative error of delta up to which a line drawn for one epsilon serves others, and the largest
@@ -103,7 +103,7 @@ class ContourProfile(Profile):
 
     def _located(self, at: float) -> tuple[Located | None, float]:
         """Return an integral and its relative error; a long line where no short one serves."""
-        from hockeystick.accountants.contour._search import integral_for_epsilon
+        from hockeystick.accountants.contour.search import integral_for_epsilon
 
         for quick in (True, False):
             if not quick and self._long == _MOST_LONG:

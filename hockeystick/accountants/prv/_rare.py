@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import numpy as np
 
-from hockeystick.accountants._orders import log_cks_factor
+from hockeystick.accountants.orders import log_cks_factor
 from hockeystick.accountants.prv._spectrum import (
     TRANSFORM,
     ULP,

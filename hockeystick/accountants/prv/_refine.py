@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
 
 from hockeystick.accountants._interval import Interval
-from hockeystick.accountants._orders import total
+from hockeystick.accountants.orders import total
 from hockeystick.accountants.prv._discretise import above, below
 from hockeystick.accountants.prv._enumerate import combinations
 from hockeystick.accountants.prv._points import natural_step, parts_for

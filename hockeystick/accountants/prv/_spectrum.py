@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.accountants._orders import log_cks_factor
+from hockeystick.accountants.orders import log_cks_factor
 
 if TYPE_CHECKING:
     from hockeystick.accountants.prv._discretise import Weights

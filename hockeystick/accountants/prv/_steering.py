@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from hockeystick.accountants._orders import TermSequence
+from hockeystick.accountants.orders import TermSequence
 from hockeystick.privacy_loss import Ball, CellLoss, CGFEstimate, PrivacyLoss
 from hockeystick.privacy_loss.core.interval_masses import points_of, reach
 

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
-from hockeystick.accountants._closed_above import closed_delta_upper, closed_epsilon_upper
 from hockeystick.accountants._interval import Interval, down, up
-from hockeystick.accountants._orders import optimal_order, optimal_order_at, total
 from hockeystick.accountants.base import TOLERANCE, DirectedAccountant, Kind
-from hockeystick.accountants.closed_form import least_delta, least_epsilon
+from hockeystick.accountants.closed_forms.above import closed_delta_upper, closed_epsilon_upper
+from hockeystick.accountants.closed_forms.closed_form import least_delta, least_epsilon
+from hockeystick.accountants.orders import optimal_order, optimal_order_at, total
 from hockeystick.accountants.prv._steering import Truncation
-from hockeystick.accountants.rdp import RDP, delta_upper, epsilon_upper
+from hockeystick.accountants.theorems.rdp import RDP, delta_upper, epsilon_upper
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.privacy_loss import AnalyticLoss, CellLoss, Terms, expanded, largest_loss
 

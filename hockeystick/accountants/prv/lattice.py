@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from hockeystick.accountants._orders import log_cks_factor
+from hockeystick.accountants.orders import log_cks_factor
 from hockeystick.accountants.prv._discretise import LatticeGrid, Steps, Weights
 from hockeystick.accountants.prv._rare import (
     Bulk,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.accountants._orders import optimal_order
+from hockeystick.accountants.orders import optimal_order
 from hockeystick.accountants.prv._steering import ALL, Truncation
 from hockeystick.privacy_loss import CellLoss, GaussianLoss, observed_mixture
 

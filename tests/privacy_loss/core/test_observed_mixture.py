@@ -11,7 +11,7 @@ import pytest
 from mpmath import mp
 
 import hockeystick as hs
-from hockeystick.accountants.closed_form import ClosedForm
+from hockeystick.accountants.closed_forms.closed_form import ClosedForm
 from hockeystick.accountants.prv import PRV
 from hockeystick.privacy_loss import (
     CellLoss,

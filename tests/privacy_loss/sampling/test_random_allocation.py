@@ -11,7 +11,7 @@ from scipy.special import log_ndtr
 
 import hockeystick as hs
 from hockeystick.accountants._interval import Interval
-from hockeystick.accountants.closed_form import ClosedForm
+from hockeystick.accountants.closed_forms.closed_form import ClosedForm
 from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.prv import PRV
 from hockeystick.accountants.prv._points import natural_step

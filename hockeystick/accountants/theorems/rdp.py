@@ -6,14 +6,14 @@ import math
 from typing import ClassVar, final
 
 from hockeystick.accountants._interval import Interval
-from hockeystick.accountants._orders import (
+from hockeystick.accountants.base import DirectedAccountant, Kind
+from hockeystick.accountants.closed_forms.closed_form import least_delta, least_epsilon
+from hockeystick.accountants.orders import (
     candidates,
     log_cks_factor,
     optimal_order,
     optimal_order_at,
 )
-from hockeystick.accountants.base import DirectedAccountant, Kind
-from hockeystick.accountants.closed_form import least_delta, least_epsilon
 from hockeystick.privacy_loss import Terms, largest_loss
 
 _OUTWARD = 2.0**-46

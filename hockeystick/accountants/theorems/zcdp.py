@@ -8,7 +8,7 @@ from typing import ClassVar, final
 
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import DirectedAccountant, Kind
-from hockeystick.accountants.closed_form import least_delta, least_epsilon
+from hockeystick.accountants.closed_forms.closed_form import least_delta, least_epsilon
 from hockeystick.privacy_loss import PrivacyLoss, Terms, largest_loss
 from hockeystick.privacy_loss.bounds.zcdp_line import Concentration, concentration_of
 from hockeystick.tradeoffs.profiles.one_order import delta_by_orders, epsilon_by_orders

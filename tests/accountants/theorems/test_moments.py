@@ -8,7 +8,7 @@ import pytest
 from mpmath import mp, mpf
 
 import hockeystick as hs
-from hockeystick.accountants.moments import log_moment_upper
+from hockeystick.accountants.theorems.moments import log_moment_upper
 from hockeystick.privacy_loss import ConcentratedLoss, SampledGaussianLoss
 
 Moment = Callable[[int], mpf]

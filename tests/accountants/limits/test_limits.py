@@ -12,11 +12,11 @@ from mpmath import mp, mpf
 
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import DirectedAccountant
-from hockeystick.accountants.berry_esseen import BerryEsseen, Normal, NormalPair, normals_of
-from hockeystick.accountants.closed_form import ClosedForm
+from hockeystick.accountants.closed_forms.closed_form import ClosedForm
 from hockeystick.accountants.contour import Contour
-from hockeystick.accountants.edgeworth import Edgeworth
-from hockeystick.accountants.gdp import GaussianLimit, limiting_mu
+from hockeystick.accountants.limits.berry_esseen import BerryEsseen, Normal, NormalPair, normals_of
+from hockeystick.accountants.limits.edgeworth import Edgeworth
+from hockeystick.accountants.limits.gdp import GaussianLimit, limiting_mu
 from hockeystick.accountants.prv import PRV
 from hockeystick.errors import UnsupportedError
 from hockeystick.privacy_loss import (

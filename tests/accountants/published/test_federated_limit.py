@@ -7,7 +7,7 @@ import pytest
 from mpmath import mp
 
 import hockeystick as hs
-from hockeystick.accountants.federated_limit import limit_delta, limit_epsilon, limit_mu
+from hockeystick.accountants.published.federated_limit import limit_delta, limit_epsilon, limit_mu
 from hockeystick.errors import ParameterError
 
 SETTINGS: dict[str, Any] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from hockeystick.accountants.closed_form import ClosedForm
+from hockeystick.accountants.closed_forms.closed_form import ClosedForm
 from hockeystick.errors import UnsupportedError
 from hockeystick.privacy_loss import Terms, closed_form_dominating_loss
 

@@ -6,15 +6,15 @@ import math
 from fractions import Fraction
 from typing import ClassVar, final
 
-from hockeystick.accountants._guarantees import (
+from hockeystick.accountants._interval import Interval
+from hockeystick.accountants.base import Accountant, Kind
+from hockeystick.accountants.theorems.guarantees import (
     Guarantees,
     decimal,
     exact_delta,
     exact_epsilon,
     guarantees,
 )
-from hockeystick.accountants._interval import Interval
-from hockeystick.accountants.base import Accountant, Kind
 from hockeystick.numerics.rounding import float_up
 from hockeystick.privacy_loss import Composition
 

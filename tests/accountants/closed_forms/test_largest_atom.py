@@ -6,7 +6,7 @@ import pytest
 from mpmath import mp
 
 import hockeystick as hs
-from hockeystick.accountants._top import LargestAtomBound, largest_atom_bound
+from hockeystick.accountants.closed_forms.largest_atom import LargestAtomBound, largest_atom_bound
 from hockeystick.accountants.composition import composition_of
 
 

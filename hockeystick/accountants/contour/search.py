@@ -6,15 +6,7 @@ import math
 from heapq import nlargest
 from typing import Final, NamedTuple
 
-from hockeystick.accountants._orders import (
-    log_cks_factor,
-    optimal_order,
-    optimal_order_at,
-    saddle,
-    saddle_log_delta,
-    total,
-)
-from hockeystick.accountants.closed_form import least_epsilon
+from hockeystick.accountants.closed_forms.closed_form import least_epsilon
 from hockeystick.accountants.contour._apart import LargeLosses, large_losses
 from hockeystick.accountants.contour._integral import (
     Integral,
@@ -29,7 +21,15 @@ from hockeystick.accountants.contour._line import (
     cheapest_contour,
     choose_contour,
 )
-from hockeystick.accountants.gdp import GaussianLimit
+from hockeystick.accountants.limits.gdp import GaussianLimit
+from hockeystick.accountants.orders import (
+    log_cks_factor,
+    optimal_order,
+    optimal_order_at,
+    saddle,
+    saddle_log_delta,
+    total,
+)
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.privacy_loss import Composition, ContourRule, TailRule
 

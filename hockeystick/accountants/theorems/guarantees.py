@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Final, TypeAlias
 
 from hockeystick.accountants.base import Accountant
-from hockeystick.accountants.closed_form import ClosedForm
+from hockeystick.accountants.closed_forms.closed_form import ClosedForm
 from hockeystick.errors import UnsupportedError
 from hockeystick.privacy_loss import Composition, RandomizedResponsePairLoss
 

@@ -7,8 +7,8 @@ from typing import Final
 
 from hockeystick import _validate
 from hockeystick._validate import Domain
-from hockeystick.accountants.closed_form import ClosedForm
-from hockeystick.accountants.gdp import limiting_mu
+from hockeystick.accountants.closed_forms.closed_form import ClosedForm
+from hockeystick.accountants.limits.gdp import limiting_mu
 from hockeystick.mechanisms import LocalTraining, PriFedSync
 from hockeystick.privacy_loss import FixedSizeGaussianLoss, GaussianLoss, PrivacyLoss
 from hockeystick.results import Approximate, Quantity

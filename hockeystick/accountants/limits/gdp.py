@@ -7,7 +7,7 @@ from typing import ClassVar, final
 
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import Accountant, Kind
-from hockeystick.accountants.closed_form import ClosedForm
+from hockeystick.accountants.closed_forms.closed_form import ClosedForm
 from hockeystick.privacy_loss import Composition, GaussianLoss, Terms
 
 

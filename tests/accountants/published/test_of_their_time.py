@@ -7,7 +7,10 @@ import pytest
 from mpmath import mp
 
 import hockeystick as hs
-from hockeystick.accountants.of_their_time import TENSORFLOW_ORDERS, tensorflow_privacy_epsilon
+from hockeystick.accountants.published.of_their_time import (
+    TENSORFLOW_ORDERS,
+    tensorflow_privacy_epsilon,
+)
 from hockeystick.conversions import theorems
 
 

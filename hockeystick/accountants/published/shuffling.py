@@ -12,7 +12,7 @@ from typing import Final
 
 from hockeystick import _validate
 from hockeystick._validate import MAX_COUNT, Domain
-from hockeystick.accountants.closed_form import ClosedForm
+from hockeystick.accountants.closed_forms.closed_form import ClosedForm
 from hockeystick.mechanisms import Clipping, Gaussian
 from hockeystick.notions import GDP
 from hockeystick.privacy_loss import GaussianLoss

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import ClassVar, Final, final
 
-from hockeystick.accountants._guarantees import guarantees
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import DirectedAccountant, Kind
-from hockeystick.accountants.closed_form import least_delta, least_epsilon
+from hockeystick.accountants.closed_forms.closed_form import least_delta, least_epsilon
+from hockeystick.accountants.theorems.guarantees import guarantees
 from hockeystick.privacy_loss import Composition, Terms, largest_loss
 
 _OUTWARD: Final = 2.0**-40

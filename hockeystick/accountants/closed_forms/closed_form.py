@@ -9,7 +9,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
 from hockeystick.accountants._interval import Interval, down, up, worse
-from hockeystick.accountants._profiles import (
+from hockeystick.accountants.base import DirectedAccountant, Kind
+from hockeystick.accountants.closed_forms.largest_atom import largest_atom_bound
+from hockeystick.accountants.closed_forms.profiles import (
     MOST_ATOMS,
     AtomicProfile,
     ExactProfile,
@@ -18,8 +20,6 @@ from hockeystick.accountants._profiles import (
     gaussian_profile,
     number_of_atoms,
 )
-from hockeystick.accountants._top import largest_atom_bound
-from hockeystick.accountants.base import DirectedAccountant, Kind
 from hockeystick.accountants.infinity import can_be_infinite
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss import (

@@ -6,9 +6,9 @@ import math
 from typing import ClassVar, Final, final
 
 from hockeystick.accountants._interval import Interval
-from hockeystick.accountants._orders import total
 from hockeystick.accountants.base import DirectedAccountant, Kind
-from hockeystick.accountants.closed_form import least_delta, least_epsilon
+from hockeystick.accountants.closed_forms.closed_form import least_delta, least_epsilon
+from hockeystick.accountants.orders import total
 from hockeystick.privacy_loss import Terms, largest_loss
 
 # The moments that the authors' code keeps.

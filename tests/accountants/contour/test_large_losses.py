@@ -9,9 +9,9 @@ from mpmath import mp
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
-from hockeystick.accountants._orders import saddle
 from hockeystick.accountants.contour._apart import LargeLosses, large_losses
 from hockeystick.accountants.contour._line import AnalyticTerms, ContourTarget
+from hockeystick.accountants.orders import saddle
 from hockeystick.precision import jumps as twin
 from hockeystick.precision.profiles import exact, reciprocal
 from hockeystick.privacy_loss import GaussianLoss, SampledGaussianLoss, TailSplit

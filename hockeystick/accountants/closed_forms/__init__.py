@@ -1,0 +1,1 @@
+"""Plans whose privacy profile has a closed form, and bounds by such plans."""

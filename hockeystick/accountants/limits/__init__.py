@@ -1,0 +1,1 @@
+"""The central limit theorem, with and without a proven error."""

@@ -1,0 +1,1 @@
+"""What published formulas and the tools of a time say, for comparison."""

@@ -1,0 +1,1 @@
+"""Theorems of composition: what the parameters of single runs add up to."""

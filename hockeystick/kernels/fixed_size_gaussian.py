@@ -18,9 +18,9 @@ import numpy as np
 from numba import njit
 
 from hockeystick.kernels.interrupts import interruptible
-from hockeystick.kernels.layers import modes
 from hockeystick.kernels.sampled_gaussian import LOG_SQRT_2PI
 from hockeystick.kernels.series import ULP, Array
+from hockeystick.kernels.uniform_minorant import modes
 
 # Arcs, an even number, that the upper half of an ellipse is cut into to bound the integrand on it.
 ARCS = 24

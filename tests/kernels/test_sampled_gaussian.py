@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from mpmath import mp
 
-from hockeystick.kernels import layers
 from hockeystick.kernels import sampled_gaussian as kernel
+from hockeystick.kernels import uniform_minorant
 from hockeystick.precision import sampled_gaussian as exact_nodes
 from hockeystick.precision.profiles import exact, reciprocal
 from hockeystick.privacy_loss import SampledGaussianLoss
@@ -166,7 +166,9 @@ def test_the_proven_decay_never_exceeds_the_true_one(
 
 def test_the_grid_of_decays_holds_densities_with_one_mode_and_with_two() -> None:
     found = {
-        layers.modes(rate, 1.0 / noise, SampledGaussianLoss(rate, noise, removing).power(c))[0]
+        uniform_minorant.modes(
+            rate, 1.0 / noise, SampledGaussianLoss(rate, noise, removing).power(c)
+        )[0]
         for rate, noise, c, removing in GRID
     }
     assert found == {1, 2}
@@ -184,7 +186,7 @@ def test_the_layers_below_a_density_hold_at_most_all_of_it(
 ) -> None:
     loss = SampledGaussianLoss(rate, noise, removing)
     log_norm = loss.cgf_estimate(c).value
-    width, mass, variation = layers.layers(rate, loss.mu, loss.power(c), log_norm, 0.0)
+    width, mass, variation = uniform_minorant.layers(rate, loss.mu, loss.power(c), log_norm, 0.0)
     assert (width >= 0.0).all()
     assert (mass >= 0.0).all()
     assert mass.sum() <= 1.0
@@ -200,4 +202,4 @@ def test_the_layers_hold_nearly_all_of_a_usual_density(
 ) -> None:
     loss = SampledGaussianLoss(rate, noise, removing)
     log_norm = loss.cgf_estimate(c).value
-    assert layers.layers(rate, loss.mu, loss.power(c), log_norm, 0.0)[1].sum() > 0.8
+    assert uniform_minorant.layers(rate, loss.mu, loss.power(c), log_norm, 0.0)[1].sum() > 0.8

@@ -25,9 +25,9 @@ def log_masses(edges: Edges) -> tuple[Array, Array]:
     """Return ``ln`` of the mass between neighbouring edges, and a bound on each one's error."""
     import numpy as np
 
-    from hockeystick.kernels import normal_cells
+    from hockeystick.kernels import normal_masses
 
-    value, error, is_wide = normal_cells.log_masses(*edges)
+    value, error, is_wide = normal_masses.log_masses(*edges)
     wide = np.flatnonzero(is_wide)
     if wide.size:
         ends = (edges.at[wide], edges.at[wide + 1], edges.error[wide], edges.error[wide + 1])

@@ -224,9 +224,9 @@ class AtomDecay:
         The atom and what is in no layer do not fall; and the part without the atom is at most its
         total variation over v.
         """
-        from hockeystick.kernels import layers
+        from hockeystick.kernels import uniform_minorant
 
-        by_layers = layers.layer_exponent(self.width, self.mass, math.inf, y)
+        by_layers = uniform_minorant.layer_exponent(self.width, self.mass, math.inf, y)
         left = self.atom + self.variation / y
         return max(float(by_layers), -math.log(left) if left < 1.0 else 0.0)
 

@@ -111,14 +111,14 @@ class GaussianSequenceLoss(AnalyticLoss):
         """Return K and two derivatives, by a few nodes."""
         import numpy as np
 
-        from hockeystick.kernels import levels
+        from hockeystick.kernels import noise_levels
 
         noise, weights = self.levels.estimate_nodes
         runs = [self.run(one) for one in noise]
         if not self.out_of_range and c <= FARTHEST:
             steps, longest = np.array([(run.coarse_step(c), run.longest) for run in runs]).T.copy()
             rate, mus = float(self.rate), np.array([run.mu for run in runs])
-            found = levels.total_cgf_estimate(
+            found = noise_levels.total_cgf_estimate(
                 rate, mus, weights, self.removing, c, steps, runs[0].rough, longest
             )
             if not math.isnan(found[0]):
@@ -299,9 +299,9 @@ class SequenceDecay:
 
     def exponent(self, y: float) -> float:
         """Return a lower bound of ``-ln|M(c + i v)| / M(c)`` for all ``v >= y``."""
-        from hockeystick.kernels import levels
+        from hockeystick.kernels import noise_levels
 
-        total = levels.total_exponent(self.width, self.mass, self.ends, self.runs, y)
+        total = noise_levels.total_exponent(self.width, self.mass, self.ends, self.runs, y)
         return float(total) * (1.0 - 1e-9)
 
 
@@ -414,12 +414,12 @@ def _layers(loss: GaussianSequenceLoss, one: Bin, c: float) -> tuple[Array, Arra
     For ``mu >= m`` the density of t is at least ``m/mu exp((m^2 - mu^2)/8)`` times that for m, and
     M is larger.
     """
-    from hockeystick.kernels import layers
+    from hockeystick.kernels import uniform_minorant
 
     most, least = loss.run(one.most), loss.run(one.least)
     norm = least._cgf_bounds_within(c, _SURE)
     p, mu, w = float(loss.rate), most.mu, most.power(c)
-    width, mass, _ = layers.layers(p, mu, w, norm.midpoint + norm.radius, norm.radius)
+    width, mass, _ = uniform_minorant.layers(p, mu, w, norm.midpoint + norm.radius, norm.radius)
     shrunk = mu / least.mu * math.exp(0.125 * (mu - least.mu) * (mu + least.mu))
     return width, mass * (shrunk * (1.0 - 1e-9))
 

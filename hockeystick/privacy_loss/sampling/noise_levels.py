@@ -59,12 +59,12 @@ class Cell:
         """How far the rule may be from the sum for each Chebyshev polynomial, round-off covered."""
         import numpy as np
 
-        from hockeystick.kernels import levels
+        from hockeystick.kernels import noise_levels
 
         nodes = -np.log(np.array(self.noise))
         ones = np.ones(self.runs)
-        all_ = levels.chebyshev_sums(self.points, ones, self.centre, self.half, _DEGREES)
-        few = levels.chebyshev_sums(nodes, self.weights, self.centre, self.half, _DEGREES)
+        all_ = noise_levels.chebyshev_sums(self.points, ones, self.centre, self.half, _DEGREES)
+        few = noise_levels.chebyshev_sums(nodes, self.weights, self.centre, self.half, _DEGREES)
         # Each x is known to an ulp of 1 and four of itself, u to four more, and |T_n'| <= n^2; the
         # recurrence and the sums add their own.
         place = (1.0 + 4.0 * (abs(self.centre) + self.half)) / self.half
@@ -148,9 +148,9 @@ class Levels:
     @cached_property
     def bins(self) -> tuple[Bin, ...]:
         """Narrow bins that hold all levels."""
-        from hockeystick.kernels import levels
+        from hockeystick.kernels import noise_levels
 
-        ends = levels.cell_ends(self.points, _THIN).tolist()
+        ends = noise_levels.cell_ends(self.points, _THIN).tolist()
         return tuple(
             Bin(end - start, float(self.noise[start]), float(self.noise[end - 1]))
             for start, end in pairwise([0, *ends])
@@ -210,13 +210,13 @@ def _cell_of(start: int, points: Array, nodes: int) -> Cell:
     """Return the cell of some levels, with Gauss's rule for them."""
     import numpy as np
 
-    from hockeystick.kernels import levels
+    from hockeystick.kernels import noise_levels
 
     low, high = float(points[0]), float(points[-1])
     centre = 0.5 * (low + high)
     # A little wider than the points; a range next to nothing would only magnify round-off.
     half = max(0.5 * (high - low) * (1.0 + 1e-9), _NARROWEST)
-    diagonal, beside, used = levels.recurrence(points, centre, half, nodes)
+    diagonal, beside, used = noise_levels.recurrence(points, centre, half, nodes)
     off = np.sqrt(beside[1:used])
     places, vectors = np.linalg.eigh(np.diag(diagonal[:used]) + np.diag(off, 1) + np.diag(off, -1))
     weights = points.size * vectors[0] ** 2

@@ -252,12 +252,12 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
 
     def decay(self, c: float) -> LayerDecay:
         """Return the decay proven by uniform layers below the tilted density."""
-        from hockeystick.kernels import layers
+        from hockeystick.kernels import uniform_minorant
 
         p, mu, w = self.p, self.mu, self.power(c)
         norm = self._cgf_bounds_within(c, _SURE)
         upper, error = norm.midpoint + norm.radius, 2.0 * norm.radius
-        return LayerDecay(*layers.layers(p, mu, w, upper, error))
+        return LayerDecay(*uniform_minorant.layers(p, mu, w, upper, error))
 
     def rule(self, c_high: float, y_high: float, log_tolerance: float) -> TrapezoidRule | None:
         """Return a trapezoid rule with its proven error; None where none is fine enough."""
@@ -299,9 +299,9 @@ class LayerDecay:
 
     def exponent(self, y: float) -> float:
         """Return a lower bound of ``-ln|M(c + i v)| / M(c)`` for all ``v >= y``."""
-        from hockeystick.kernels import layers
+        from hockeystick.kernels import uniform_minorant
 
-        return float(layers.layer_exponent(self.width, self.mass, self.variation, y))
+        return float(uniform_minorant.layer_exponent(self.width, self.mass, self.variation, y))
 
 
 @final

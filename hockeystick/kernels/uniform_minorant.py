@@ -1,6 +1,7 @@
-"""Uniform layers below the tilted loss density of the Poisson-subsampled Gaussian.
+"""Uniform minorant of the Poisson-subsampled Gaussian's tilted loss density, by its level sets.
 
-What lies in layers falls along a line like ``sinc``, which bounds how fast M does.
+A sum of uniform densities below it; each has a transform that decays like ``sinc``, which bounds
+how fast ``|M|`` decays along a vertical line.
 """
 
 import math

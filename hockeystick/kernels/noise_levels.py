@@ -1,4 +1,4 @@
-"""Many points on the line, and the few that stand for them: sums of polynomials, Gauss's rule."""
+"""Quadrature over noise levels: Chebyshev moments of many points, and Gauss's rule for them."""
 
 import math
 
@@ -7,9 +7,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from hockeystick.kernels.interrupts import interruptible
-from hockeystick.kernels.layers import layer_exponent
 from hockeystick.kernels.sampled_gaussian import cumulant_sums
 from hockeystick.kernels.series import Array
+from hockeystick.kernels.uniform_minorant import layer_exponent
 
 # A point of no weight: what is left of the polynomials' squares is round-off.
 _NOTHING = 1e-26

@@ -1,0 +1,66 @@
+"""Masses of narrow cells by the kernel, against error functions and quadrature in mpmath."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from mpmath import mp
+
+from hockeystick.kernels import normal_masses as kernel
+from hockeystick.precision import normal_masses as twin
+
+ULP = 2.0**-52
+halves = st.floats(-12, -1).map(lambda x: 10.0**x)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.one_of(st.floats(0, 5), st.floats(0, 1000), st.floats(0, 1e7)), halves)
+@example(1.0 / 0.1, 0.1)
+@example(math.nextafter(10.0, 0.0), 0.1)
+@example(0.0, 0.1)
+def test_a_narrow_cell_has_its_mass_within_its_error(centre: float, half: float) -> None:
+    value, error = kernel.narrow(centre, half, 0.0, 0.0)
+    with mp.workdps(40):
+        # The cell between two floats is what the kernel is asked for: its ends are exact.
+        assert abs(value - twin.narrow(mp.mpf(centre), mp.mpf(half))) <= error
+    assert error <= 1e-13 * (1.0 + centre * centre)
+
+
+def test_neighbouring_cells_have_their_masses_within_their_errors() -> None:
+    edges = np.array([-3e8, -40.0, -2.0, -1.9, -1.75, 0.0, 0.125, 0.25, 7.0, 7.0625, 3e8, 4e8])
+    nothing = np.zeros(edges.size)
+    width = np.diff(edges)
+    value, error, wide = kernel.log_masses(edges, nothing, width, np.zeros(width.size))
+    assert wide.tolist() == [*(width > 0.2).tolist()[:-1], False]
+    with mp.workdps(30):
+        for j, truth in enumerate(twin.log_masses(edges.tolist())):
+            if math.isinf(value[j]) and not wide[j]:
+                assert truth < -1e15
+            elif not wide[j]:
+                assert abs(value[j] - truth) <= error[j] + ULP * abs(edges[j]) ** 2
+
+
+@pytest.mark.parametrize("half", [1e-6, 1e-3, 0.03, 0.1])
+@pytest.mark.parametrize("b", [0.0, 1e-5, 0.4, 0.999])
+def test_the_moments_near_the_middle_are_integrals(b: float, half: float) -> None:
+    terms = kernel.number_of_terms(half)
+    flat = kernel.power_series(b * b, 0)
+    found = kernel.low_moments(b * b, half, flat, terms)
+    with mp.workdps(30):
+        for n in (0, 6):
+            truth = twin.power_series(mp.mpf(b * b), n)
+            assert abs(kernel.power_series(b * b, n) - truth) <= 8 * ULP * truth
+        truth = twin.low_moments(mp.mpf(b * b), mp.mpf(half))
+        assert abs(found - truth) <= 2.0 * kernel.term_after(half, terms) + 16 * ULP * abs(truth)
+
+
+@pytest.mark.parametrize("half", [1e-6, 0.03, 0.1])
+@pytest.mark.parametrize("b", [1.0, 1.7, 30.0])
+def test_the_moments_further_out_are_integrals(b: float, half: float) -> None:
+    terms = kernel.number_of_terms(half)
+    found = kernel.high_moments(b, half, terms)
+    with mp.workdps(20):
+        truth = twin.high_moments(mp.mpf(b), mp.mpf(half))
+        assert abs(found - truth) <= 2.0 * kernel.term_after(half, terms) + 4 * ULP

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Final, NamedTuple
 
+from hockeystick.numerics import up
+
 # An interval this narrow is not improved on, whatever is asked.
 _NARROW: Final = 1e-9
 
@@ -48,13 +50,3 @@ class Interval(NamedTuple):
 def worse(intervals: list[Interval]) -> Interval:
     """Return the interval that holds the larger of the numbers that the given ones hold."""
     return Interval(*(max(ends) for ends in zip(*intervals, strict=True)))
-
-
-def up(value: float) -> float:
-    """Return the next float above."""
-    return math.nextafter(value, math.inf)
-
-
-def down(value: float) -> float:
-    """Return the next float below, at least 0."""
-    return max(math.nextafter(value, -math.inf), 0.0)

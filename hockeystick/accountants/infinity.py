@@ -18,10 +18,10 @@ from fractions import Fraction
 from functools import cache
 from typing import Final, TypeAlias
 
-from hockeystick.accountants._interval import Interval, down, up
+from hockeystick.accountants._interval import Interval
+from hockeystick.numerics import FloatAndDecimal, down, up
 from hockeystick.privacy_loss import (
     Composition,
-    FloatAndDecimal,
     ProfileLoss,
     Terms,
     largest_loss,

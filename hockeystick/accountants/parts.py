@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from typing import ClassVar, Final, final
 
 from hockeystick.accountants._exact import Exact, is_known
-from hockeystick.accountants._interval import Interval, down, up
+from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import DirectedAccountant, Kind
 from hockeystick.accountants.theorems.rdp import RDP
+from hockeystick.numerics import down, up
 from hockeystick.privacy_loss import Terms, largest_loss
 
 # Shares of delta, or of epsilon, that the part known exactly is given.

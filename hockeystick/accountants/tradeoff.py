@@ -20,6 +20,7 @@ from hockeystick.mechanisms import Composed, Mechanism, PriFedSync
 from hockeystick.mechanisms.base import checked
 from hockeystick.mechanisms.federated.prifedsync import View
 from hockeystick.notions import FDP
+from hockeystick.numerics import decimal
 from hockeystick.privacy_loss import (
     AnalyticLoss,
     Composition,
@@ -184,7 +185,7 @@ def _is_gaussian(loss: PrivacyLoss) -> TypeGuard[GaussianLoss]:
 def _least_noise(loss: GaussianLoss) -> Fraction:
     """Return the noise exactly, the smaller of a float's own value and the decimal it prints as."""
     noise = loss.noise_multiplier
-    return noise if isinstance(noise, Fraction) else min(Fraction(noise), Fraction(repr(noise)))
+    return noise if isinstance(noise, Fraction) else min(Fraction(noise), decimal(noise))
 
 
 def _root_up(square: Fraction) -> float:

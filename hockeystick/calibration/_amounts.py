@@ -17,35 +17,10 @@ from hockeystick.conversions.convert import convert
 from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms import Gaussian, Laplace, Mechanism, RandomizedResponse, runs_of
 from hockeystick.notions import GDP, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
-from hockeystick.numerics.rounding import largest_reading, short_up
+from hockeystick.numerics import decimal, largest_reading
+from hockeystick.numerics.rounding import short_up
 
 NOTHING: Final = Fraction(0)
-
-
-def reading(value: float) -> Fraction:
-    """Return the decimal that a finite float prints as."""
-    return Fraction(repr(value))
-
-
-def float_above(value: Fraction) -> float:
-    """Return a float that prints as no less than an exact number >= 0."""
-    try:
-        found = float(value)
-    except OverflowError:
-        return math.inf
-    while found < math.inf and reading(found) < value:
-        found = math.nextafter(found, math.inf)
-    return found
-
-
-def float_below(value: Fraction) -> float:
-    """Return a float >= 0 that prints as no more than an exact number, 0 where that is negative."""
-    if value <= 0:
-        return 0.0
-    found = float(value)
-    while reading(found) > value:
-        found = math.nextafter(found, 0.0)
-    return found
 
 
 def summed(mechanism: Mechanism, of_part: Callable[[Mechanism], Fraction]) -> Fraction:
@@ -61,7 +36,7 @@ def epsilon_of(part: Mechanism) -> Fraction:
 
 @epsilon_of.register
 def _(part: PureDP | RandomizedResponse) -> Fraction:
-    return reading(_finite(part.epsilon, part, "PureDP"))
+    return decimal(_finite(part.epsilon, part, "PureDP"))
 
 
 @epsilon_of.register
@@ -84,7 +59,7 @@ def _(part: PureDP | ApproxDP) -> Fraction:
 
 @rho_of.register
 def _(part: ZCDP) -> Fraction:
-    return reading(_finite(part.rho, part, "ZCDP"))
+    return decimal(_finite(part.rho, part, "ZCDP"))
 
 
 def mu_square_of(part: Mechanism) -> Fraction:
@@ -109,7 +84,7 @@ def _(part: Gaussian | GDP | ZCDP, order: float) -> Fraction:
 def _(part: RenyiDP, order: float) -> Fraction:
     given = dict(part.divergences).get(order, math.inf)
     if given < math.inf:
-        return reading(given)
+        return decimal(given)
     ((_, divergence),) = convert(part, RenyiDP, orders=order).divergences
     return largest_reading(divergence)
 
@@ -129,7 +104,7 @@ def _(part: Gaussian | GDP | ZCDP, omega: float) -> Fraction:
 def _(part: TCDP, omega: float) -> Fraction:
     if part.omega < omega:
         return largest_reading(convert(part, TCDP, omega=omega).rho)
-    return reading(_finite(part.rho, part, "TCDP"))
+    return decimal(_finite(part.rho, part, "TCDP"))
 
 
 @singledispatch
@@ -140,7 +115,7 @@ def delta_of(part: Mechanism) -> Fraction:
 
 @delta_of.register
 def _(part: ApproxDP) -> Fraction:
-    return reading(part.delta)
+    return decimal(part.delta)
 
 
 @singledispatch
@@ -165,4 +140,4 @@ def _finite(value: float, part: Mechanism, notion: str) -> float:
 
 def _inverse(value: float) -> Fraction:
     """Return one over a number > 0, rounded up where it is no short fraction; 0 for inf."""
-    return NOTHING if math.isinf(value) else short_up(1 / reading(value))
+    return NOTHING if math.isinf(value) else short_up(1 / decimal(value))

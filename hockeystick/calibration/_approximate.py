@@ -9,16 +9,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Final, final
 
-from hockeystick.calibration._amounts import (
-    NOTHING,
-    delta_of,
-    epsilon_of,
-    float_above,
-    float_below,
-    reading,
-    rho_of,
-    without_failure,
-)
+from hockeystick.calibration._amounts import NOTHING, delta_of, epsilon_of, rho_of, without_failure
 from hockeystick.calibration._currencies import AdditiveMeasure, as_mpf, root
 from hockeystick.calibration._runs import Amounts
 from hockeystick.conversions.convert import convert
@@ -26,6 +17,7 @@ from hockeystick.conversions.theorems import bun_steinke, steinke_rho
 from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms import Mechanism, runs_of
 from hockeystick.notions import ZCDP, ApproxDP, PureDP
+from hockeystick.numerics import decimal, float_above, float_below
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.numerics.working_precision import working_digits
 
@@ -136,7 +128,7 @@ class ApproxDPMeasure(AdditiveMeasure):
         found = root(2 * rho)
         if self.rule is Rule.CONCENTRATED and float(rho) > _NEGLIGIBLE:
             found = max(found, _inverse_of_steinke(float(rho)))
-        while self._rho_of_epsilon(reading(found)) > rho:
+        while self._rho_of_epsilon(decimal(found)) > rho:
             found = math.nextafter(found * (1.0 - 2.0**-50), 0.0)
         return found
 
@@ -151,10 +143,10 @@ def _largest_loss(part: Mechanism) -> Fraction | None:
 
 def failing(budget: ApproxDP, slack: float, rule: Rule) -> ApproxDPMeasure:
     """Return the currency of an (epsilon, delta) budget."""
-    delta = reading(budget.delta)
-    kept = reading(slack)
+    delta = decimal(budget.delta)
+    kept = decimal(slack)
     limit = _LIMIT[rule](budget.epsilon, slack) if budget.epsilon and slack else NOTHING
-    return ApproxDPMeasure(reading(budget.epsilon), kept, delta - kept, limit, rule)
+    return ApproxDPMeasure(decimal(budget.epsilon), kept, delta - kept, limit, rule)
 
 
 def _whitehouse_limit(epsilon: float, slack: float) -> Fraction:
@@ -162,7 +154,7 @@ def _whitehouse_limit(epsilon: float, slack: float) -> Fraction:
     from mpmath import mp
 
     with working_digits(_DIGITS):
-        own, log = as_mpf(reading(epsilon)), -mp.log(as_mpf(reading(slack)))
+        own, log = as_mpf(decimal(epsilon)), -mp.log(as_mpf(decimal(slack)))
         rho = (own / (mp.sqrt(own + log) + mp.sqrt(log))) ** 2
         mantissa, exponent = rho.man_exp
     return Fraction(int(mantissa)) * Fraction(2) ** int(exponent) * _KEPT
@@ -183,7 +175,7 @@ def _concentrated_limit(epsilon: float, slack: float) -> Fraction:
     rho = math.exp(increasing_root(excess, start, stride=0.1, tolerance=_CLOSE))
     while _by_orders(rho, delta) > goal:
         rho *= 1.0 - _CLOSE
-    return max(least, reading(math.nextafter(rho, 0.0)))
+    return max(least, decimal(math.nextafter(rho, 0.0)))
 
 
 def _by_orders(rho: float, delta: float) -> float:

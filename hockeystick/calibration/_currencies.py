@@ -13,10 +13,7 @@ from typing import TYPE_CHECKING, final
 from hockeystick.calibration._amounts import (
     divergence_of,
     epsilon_of,
-    float_above,
-    float_below,
     mu_square_of,
-    reading,
     rho_of,
     summed,
     truncated_rho_of,
@@ -24,6 +21,7 @@ from hockeystick.calibration._amounts import (
 from hockeystick.calibration._runs import Amounts
 from hockeystick.mechanisms import Mechanism
 from hockeystick.notions import GDP, TCDP, ZCDP, Notion, PureDP, RenyiDP
+from hockeystick.numerics import decimal, float_above, float_below
 from hockeystick.numerics.working_precision import working_digits
 
 if TYPE_CHECKING:
@@ -103,7 +101,7 @@ class Squares(AdditiveMeasure):
     def told(self, spent: Amounts) -> Notion:
         """Return the root."""
         mu = root(spent[0])
-        while mu < math.inf and reading(mu) ** 2 < spent[0]:
+        while mu < math.inf and decimal(mu) ** 2 < spent[0]:
             mu = math.nextafter(mu, math.inf)
         return GDP(mu)
 
@@ -111,7 +109,7 @@ class Squares(AdditiveMeasure):
         """Return the root of what is left."""
         left = max(self.limit - spent[0], Fraction(0))
         mu = root(left)
-        while reading(mu) ** 2 > left:
+        while decimal(mu) ** 2 > left:
             mu = math.nextafter(mu, 0.0)
         return GDP(mu)
 
@@ -147,18 +145,18 @@ class Divergences(AdditiveMeasure):
 
 def by_rho(limit: float) -> OneNumber:
     """Return the currency of zero-concentrated privacy."""
-    return OneNumber(reading(limit), rho_of, ZCDP)
+    return OneNumber(decimal(limit), rho_of, ZCDP)
 
 
 def by_truncated_rho(limit: float, omega: float) -> OneNumber:
     """Return the currency of truncated concentrated privacy, for orders up to omega."""
     part = partial(truncated_rho_of, omega=omega)
-    return OneNumber(reading(limit), part, lambda rho: TCDP(rho, omega))
+    return OneNumber(decimal(limit), part, lambda rho: TCDP(rho, omega))
 
 
 def by_epsilon(limit: float) -> OneNumber:
     """Return the currency of pure privacy."""
-    return OneNumber(reading(limit), epsilon_of, PureDP)
+    return OneNumber(decimal(limit), epsilon_of, PureDP)
 
 
 def root(value: Fraction) -> float:

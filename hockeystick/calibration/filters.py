@@ -11,7 +11,6 @@ from typing import Any, Final, Self, final
 from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.adjacency import Adjacency
-from hockeystick.calibration._amounts import reading
 from hockeystick.calibration._approximate import Rule, failing
 from hockeystick.calibration._currencies import (
     AdditiveMeasure,
@@ -34,6 +33,7 @@ from hockeystick.calibration._runs import (
 from hockeystick.errors import BudgetExhausted, IncompatibleError, ParameterError
 from hockeystick.mechanisms import Mechanism
 from hockeystick.notions import GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
+from hockeystick.numerics import decimal
 
 _FINITE: Final = "a guarantee that bounds something: its numbers finite, delta below 1"
 _REMEMBERED: Final = 256
@@ -302,7 +302,7 @@ def _measure(budget: Notion, slack: float | None, rule: Rule | None) -> Additive
 @_measure.register
 def _(budget: RenyiDP, slack: float | None, rule: Rule | None) -> AdditiveMeasure:
     bounded = ((order, limit) for order, limit in budget.divergences if limit < math.inf)
-    return Divergences(tuple((order, reading(limit)) for order, limit in bounded))
+    return Divergences(tuple((order, decimal(limit)) for order, limit in bounded))
 
 
 @_measure.register
@@ -317,7 +317,7 @@ def _(budget: TCDP, slack: float | None, rule: Rule | None) -> AdditiveMeasure:
 
 @_measure.register
 def _(budget: GDP, slack: float | None, rule: Rule | None) -> AdditiveMeasure:
-    return Squares(reading(budget.mu) ** 2)
+    return Squares(decimal(budget.mu) ** 2)
 
 
 @_measure.register

@@ -7,14 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from hockeystick import _validate
 from hockeystick._validate import MAX_COUNT, Domain
-from hockeystick.numerics.rounding import (
-    DIGITS,
-    as_mpf,
-    evaluated_down,
-    evaluated_up,
-    largest_reading,
-    least_reading,
-)
+from hockeystick.numerics import largest_reading, least_reading
+from hockeystick.numerics.rounding import DIGITS, as_mpf, evaluated_down, evaluated_up
 from hockeystick.numerics.working_precision import working_digits
 
 if TYPE_CHECKING:

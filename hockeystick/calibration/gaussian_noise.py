@@ -10,8 +10,9 @@ from hockeystick._validate import Domain
 from hockeystick.accountants import delta as delta_of
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import Gaussian
+from hockeystick.numerics import least_reading
 from hockeystick.numerics.roots import increasing_root
-from hockeystick.numerics.rounding import DIGITS, as_mpf, evaluated_up, least_reading
+from hockeystick.numerics.rounding import DIGITS, as_mpf, evaluated_up
 from hockeystick.numerics.working_precision import working_digits
 
 _EPSILON: Final = Domain(symbol="eps", low=0, high=1e15, typical=(0.01, 20))

@@ -10,14 +10,8 @@ from typing import Final, final
 from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.errors import ParameterError
-from hockeystick.numerics.rounding import (
-    DIGITS,
-    as_mpf,
-    evaluated_up,
-    float_up,
-    largest_reading,
-    least_reading,
-)
+from hockeystick.numerics import largest_reading, least_reading
+from hockeystick.numerics.rounding import DIGITS, as_mpf, evaluated_up, float_up
 from hockeystick.numerics.working_precision import working_digits
 
 _POSITIVE: Final = Domain(

@@ -11,7 +11,7 @@ from typing import Any, Final, Self, final
 
 from hockeystick import _validate
 from hockeystick._validate import Domain
-from hockeystick.calibration._amounts import NOTHING, float_above
+from hockeystick.calibration._amounts import NOTHING
 from hockeystick.calibration._approximate import ApproxDPMeasure, Rule
 from hockeystick.calibration._runs import (
     ASKING,
@@ -24,6 +24,7 @@ from hockeystick.calibration._runs import (
 )
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms import Mechanism
+from hockeystick.numerics import float_above
 
 _DELTA: Final = Domain(
     symbol="delta", low=0, high=1, low_open=True, high_open=True, typical=(1e-12, 1e-4)

@@ -6,7 +6,6 @@ import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from itertools import islice, product
 from typing import Any, Final, final
 
@@ -19,6 +18,7 @@ from hockeystick.errors import HockeystickError, ParameterError, PlanFileError
 from hockeystick.io import with_guess
 from hockeystick.io.plan_file import _document, _plan_file, _refuse_unknown, _text, shown
 from hockeystick.mechanisms import DPSGD
+from hockeystick.numerics import decimal
 
 _RANGE: Final = ("from", "to", "count", "log", "whole")
 _ASK: Final = ("find", "delta", "epsilon", "accountant", "tolerance")
@@ -226,7 +226,7 @@ def _range(name: str, given: Mapping[str, Any], log: bool, whole: bool) -> tuple
 
 def _even(low: float, high: float, k: int, last: int) -> float:
     """Return the k-th of evenly spaced numbers: the float next to what the decimals mean."""
-    first, step = Fraction(repr(low)), Fraction(repr(high)) - Fraction(repr(low))
+    first, step = decimal(low), decimal(high) - decimal(low)
     return float(first + step * k / last)
 
 

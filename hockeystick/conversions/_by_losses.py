@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 from hockeystick.accountants.composition import composition_of
 from hockeystick.conversions.theorems import liu_mu
 from hockeystick.mechanisms import Mechanism
-from hockeystick.numerics.rounding import largest_reading, least_reading
+from hockeystick.numerics import largest_reading, least_reading
 from hockeystick.privacy_loss import CellLoss, GaussianLoss, PrivacyLoss, Terms
 from hockeystick.privacy_loss.bounds.dominating_gaussian import gaussian_square_of
 from hockeystick.privacy_loss.bounds.zcdp_line import concentration_of

@@ -14,6 +14,7 @@ from hockeystick.errors import PlanFileError
 from hockeystick.io.plan_file import KINDS, RELEASES, PlanFile, shown
 from hockeystick.mechanisms import DPSGD, Composed, Graph, Mechanism, Repeated
 from hockeystick.mechanisms.base import checked
+from hockeystick.numerics import decimal
 
 
 def save_plan(plan: Mechanism | PlanFile, path: str | os.PathLike[str]) -> None:
@@ -106,7 +107,7 @@ def _written(name: str, value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Fraction):
-        if Fraction(repr(float(value))) != value and Fraction(float(value)) != value:
+        if decimal(float(value)) != value and Fraction(float(value)) != value:
             raise PlanFileError(f"{name}: no file can hold the fraction {value}; use Python")
         return float(value)
     if isinstance(value, tuple | list):

@@ -19,8 +19,9 @@ from numba import njit
 
 from hockeystick.kernels.interrupts import interruptible
 from hockeystick.kernels.sampled_gaussian import LOG_SQRT_2PI
-from hockeystick.kernels.series import ULP, Array
+from hockeystick.kernels.series import Array
 from hockeystick.kernels.uniform_minorant import modes
+from hockeystick.numerics import ULP
 
 # Arcs, an even number, that the upper half of an ellipse is cut into to bound the integrand on it.
 ARCS = 24

@@ -25,7 +25,8 @@ from hockeystick.kernels.sampled_gaussian import (
     odds_of,
     step_within,
 )
-from hockeystick.kernels.series import BLOCK, ULP, Array
+from hockeystick.kernels.series import BLOCK, Array
+from hockeystick.numerics import ULP
 
 
 @njit(cache=True)

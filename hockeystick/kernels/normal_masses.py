@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from hockeystick.kernels.interrupts import interruptible
 from hockeystick.kernels.sampled_gaussian import LOG_SQRT_2PI
-from hockeystick.kernels.series import ULP, Array
+from hockeystick.kernels.series import Array
+from hockeystick.numerics import ULP
 
 # Cells up to this width are taken by the series.
 NARROW = 0.2

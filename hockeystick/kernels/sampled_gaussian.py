@@ -14,7 +14,8 @@ from numba import njit
 
 from hockeystick.kernels import series
 from hockeystick.kernels.interrupts import interruptible
-from hockeystick.kernels.series import ULP, Array
+from hockeystick.kernels.series import Array
+from hockeystick.numerics import ULP
 
 LOG_SQRT_2PI = 0.9189385332046727
 # About how many cells at most a bound of an integral takes.

@@ -17,10 +17,10 @@ from numba import njit
 from numpy.typing import NDArray
 
 from hockeystick.kernels.interrupts import interruptible
+from hockeystick.numerics import ULP
 
 Array = NDArray[np.float64]
 
-ULP = 2.0**-52
 # Nodes on a line between fresh starts of a recurrence.
 BLOCK = 16
 

@@ -11,7 +11,8 @@ from numba import njit
 
 from hockeystick.kernels.interrupts import interruptible
 from hockeystick.kernels.sampled_gaussian import LOG_SQRT_2PI, log_ratio, odds_of
-from hockeystick.kernels.series import ULP, Array
+from hockeystick.kernels.series import Array
+from hockeystick.numerics import ULP
 
 
 @njit(cache=True)

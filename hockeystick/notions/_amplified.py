@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from hockeystick.numerics.rounding import DIGITS, as_mpf, evaluated_up, largest_reading
+from hockeystick.numerics import largest_reading
+from hockeystick.numerics.rounding import DIGITS, as_mpf, evaluated_up
 from hockeystick.numerics.working_precision import working_digits
 
 

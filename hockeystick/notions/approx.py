@@ -9,15 +9,9 @@ from typing import Final, final
 from hockeystick import _validate
 from hockeystick.notions._amplified import amplified
 from hockeystick.notions.base import Notion, Origin, checked_origin, group_size
+from hockeystick.numerics import largest_reading
 from hockeystick.numerics.numerals import plain
-from hockeystick.numerics.rounding import (
-    DIGITS,
-    as_mpf,
-    evaluated_up,
-    float_up,
-    largest_reading,
-    product_up,
-)
+from hockeystick.numerics.rounding import DIGITS, as_mpf, evaluated_up, float_up, product_up
 from hockeystick.numerics.working_precision import working_digits
 
 # Beyond this exponent even the least float times the power of e is above 1.

@@ -13,8 +13,9 @@ from hockeystick._validate import Domain
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.notions.base import Notion, Origin, checked_origin, group_size
 from hockeystick.notions.pure import PureDP
+from hockeystick.numerics import largest_reading
 from hockeystick.numerics.numerals import plain
-from hockeystick.numerics.rounding import float_up, largest_reading, product_up
+from hockeystick.numerics.rounding import float_up, product_up
 
 _RADIUS: Final = Domain(symbol="r", low=0, high=math.inf, typical=(0.01, 100))
 _GIVEN: Final = "one or more pairs of a MetricDP and the distance that it is read at"

@@ -1,1 +1,29 @@
-"""Arithmetic that knows its error; mpmath's precision."""
+"""Arithmetic that knows its error.
+
+Directed rounding (``rounding``), what a float is read as (``readings``), balls (``balls``), roots
+(``roots``), numbers as text (``numerals``) and mpmath's precision (``working_precision``).
+"""
+
+from hockeystick.numerics.balls import Ball
+from hockeystick.numerics.readings import (
+    FloatAndDecimal,
+    decimal,
+    float_above,
+    float_below,
+    largest_reading,
+    least_reading,
+)
+from hockeystick.numerics.rounding import ULP, down, up
+
+__all__ = [
+    "ULP",
+    "Ball",
+    "FloatAndDecimal",
+    "decimal",
+    "down",
+    "float_above",
+    "float_below",
+    "largest_reading",
+    "least_reading",
+    "up",
+]

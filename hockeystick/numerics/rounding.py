@@ -1,4 +1,4 @@
-"""Arithmetic on the parameters of guarantees, rounded to the side that promises less."""
+"""Directed rounding: exact numbers, and what mpmath computed, as floats on the safe side."""
 
 from __future__ import annotations
 
@@ -6,14 +6,29 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
+from hockeystick.numerics.readings import largest_reading, least_reading
+
 if TYPE_CHECKING:
     from mpmath import mpf
+
+# A unit in the last place of 1: twice what one rounded operation loses, relative to its result.
+ULP: Final = 2.0**-52
 
 # With so many digits, what mpmath's rounding does is far below half a unit in a float's last place.
 DIGITS: Final = 40
 # Which denominators exact sums keep: divisors of a power of ten, times up to this.
 _OTHER_FACTORS: Final = 10_000
 _TENS: Final = 10**1100
+
+
+def up(value: float) -> float:
+    """Return the next float above."""
+    return math.nextafter(value, math.inf)
+
+
+def down(value: float) -> float:
+    """Return the next float below, at least 0."""
+    return max(math.nextafter(value, -math.inf), 0.0)
 
 
 def product_up(factor: int, value: float) -> float:
@@ -28,16 +43,6 @@ def quotient_down(value: float, divisor: int) -> float:
     if divisor == 1 or value == math.inf:
         return value
     return -float_up(-least_reading(value) / divisor)
-
-
-def largest_reading(value: float) -> Fraction:
-    """Return a float's own value or the decimal that it prints as, whichever is larger."""
-    return max(Fraction(value), Fraction(repr(value)))
-
-
-def least_reading(value: float) -> Fraction:
-    """Return a float's own value or the decimal that it prints as, whichever is smaller."""
-    return min(Fraction(value), Fraction(repr(value)))
 
 
 def as_mpf(value: Fraction) -> mpf:

@@ -7,13 +7,15 @@ from fractions import Fraction
 
 from mpmath import mp, mpc, mpf
 
+from hockeystick.numerics import decimal
+
 # What is left beyond so many standard deviations is below 10^-(10^11), a number nobody asks for.
 _FARTHEST = 1_000_000
 
 
 def exact(value: float | Fraction) -> mpf:
     """Return a number read as the decimal that it prints as; a fraction as itself."""
-    fraction = value if isinstance(value, Fraction) else Fraction(repr(float(value)))
+    fraction = value if isinstance(value, Fraction) else decimal(float(value))
     return mp.mpf(fraction.numerator) / fraction.denominator
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from hockeystick._validate import PARAMETERS, Domain, count, real
 from hockeystick.errors import ParameterError
+from hockeystick.numerics import ULP
 from hockeystick.results import Certified
 from hockeystick.tradeoffs.profiles.profile import (
     Array,
@@ -30,7 +31,6 @@ _SLOPE: Final = Domain(
     symbol="y", low=-math.inf, high=math.inf, low_open=True, high_open=True, typical=(-10, 0)
 )
 _DOWN: Final = 1.0 - 2.0**-48
-_ULP: Final = 2.0**-52
 _LEAST_LOG: Final = -700.0
 _LOGS_ALLOWED: Final = "a number <= 0, or an array of such"
 
@@ -429,14 +429,14 @@ def _exp(logs: Array, sign: float) -> Array:
     if not (logs >= _LEAST_LOG).all():
         least = float(logs.min())
         raise ParameterError("log_alpha", least, f"at least {_LEAST_LOG:g} for this function")
-    return np.minimum(np.exp(logs) * (1.0 + sign * 8.0 * _ULP), 1.0)
+    return np.minimum(np.exp(logs) * (1.0 + sign * 8.0 * ULP), 1.0)
 
 
 def _logs(ends: Ends) -> Ends:
     """Return the logarithms of ends, rounded outward."""
     with np.errstate(divide="ignore"):
         lower, upper = np.log(np.maximum(ends.lower, 0.0)), np.log(np.minimum(ends.upper, 1.0))
-    return Ends(lower - 4.0 * _ULP * np.abs(lower), upper + 4.0 * _ULP * np.abs(upper))
+    return Ends(lower - 4.0 * ULP * np.abs(lower), upper + 4.0 * ULP * np.abs(upper))
 
 
 Factors = tuple[tuple[TradeOff, int], ...]

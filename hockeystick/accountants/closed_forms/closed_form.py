@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 import sys
-from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
-from hockeystick.accountants._interval import Interval, down, up, worse
+from hockeystick.accountants._interval import Interval, worse
 from hockeystick.accountants.base import DirectedAccountant, Kind
 from hockeystick.accountants.closed_forms.largest_atom import largest_atom_bound
 from hockeystick.accountants.closed_forms.profiles import (
@@ -21,6 +20,7 @@ from hockeystick.accountants.closed_forms.profiles import (
     number_of_atoms,
 )
 from hockeystick.accountants.infinity import can_be_infinite
+from hockeystick.numerics import decimal, down, up
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss import (
     Composition,
@@ -123,7 +123,7 @@ class ClosedForm(DirectedAccountant):
         if epsilon >= largest_loss(terms):
             return Interval.point(mp.zero)
         profile = self._profile(terms)
-        if isinstance(profile, AtomicProfile) and profile.largest <= Fraction(repr(epsilon)):
+        if isinstance(profile, AtomicProfile) and profile.largest <= decimal(epsilon):
             return Interval.point(mp.zero)
         with working_digits(digits + _MOST_CLOSE):
             point = exact(epsilon)

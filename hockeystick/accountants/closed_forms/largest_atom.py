@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
+from hockeystick.numerics import ULP
 from hockeystick.privacy_loss import CellLoss, Terms
-
-_ULP: Final = 2.0**-52
 
 
 class LargestAtomBound(NamedTuple):
@@ -26,16 +25,16 @@ class LargestAtomBound(NamedTuple):
         if not epsilon < self.loss:
             return 0.0
         log_delta = self.log_mass + math.log(-math.expm1(epsilon - self.loss))
-        return math.exp(log_delta * (1.0 + 8.0 * _ULP)) * (1.0 - 8.0 * _ULP)
+        return math.exp(log_delta * (1.0 + 8.0 * ULP)) * (1.0 - 8.0 * ULP)
 
     def epsilon(self, delta: float) -> float:
         """Return a lower bound of epsilon."""
         log_ratio = math.log(delta) - self.log_mass
-        log_ratio += 4.0 * _ULP * (abs(math.log(delta)) + abs(self.log_mass))
+        log_ratio += 4.0 * ULP * (abs(math.log(delta)) + abs(self.log_mass))
         if not log_ratio < 0.0:
             return 0.0
-        epsilon = self.loss + math.log(-math.expm1(log_ratio)) * (1.0 + 8.0 * _ULP)
-        return max(epsilon - 4.0 * _ULP * abs(self.loss), 0.0)
+        epsilon = self.loss + math.log(-math.expm1(log_ratio)) * (1.0 + 8.0 * ULP)
+        return max(epsilon - 4.0 * ULP * abs(self.loss), 0.0)
 
 
 def largest_atom_bound(terms: Terms) -> LargestAtomBound:
@@ -52,5 +51,5 @@ def largest_atom_bound(terms: Terms) -> LargestAtomBound:
         if own > 0.0 and mass > -math.inf:
             loss = min(loss + count * own, sys.float_info.max)
             log_mass += count * mass
-    rounding = 8.0 * _ULP * (1.0 + len(terms))
+    rounding = 8.0 * ULP * (1.0 + len(terms))
     return LargestAtomBound(loss * (1.0 - rounding), log_mass * (1.0 + rounding) - rounding)

@@ -12,6 +12,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, final
 
+from hockeystick.numerics import ULP, decimal
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss import GaussianLoss, ProfileLoss, RandomizedResponsePairLoss
@@ -19,7 +20,6 @@ from hockeystick.privacy_loss import GaussianLoss, ProfileLoss, RandomizedRespon
 if TYPE_CHECKING:
     from mpmath import mpf
 
-ULP: Final = 2.0**-52
 MOST_ATOMS: Final = 20_000
 # Digits that a sum over atoms may lose where epsilon lies next to one of them.
 _SPARE_DIGITS: Final = 40
@@ -118,7 +118,7 @@ class AtomicProfile(ExactProfile):
     @property
     def largest(self) -> Fraction:
         """The largest loss, exactly, of parameters that mean the decimals that they print as."""
-        sizes = (count * Fraction(repr(loss.epsilon)) for loss, count in self._terms)
+        sizes = (count * decimal(loss.epsilon) for loss, count in self._terms)
         return sum(sizes, Fraction(0))
 
     def delta(self, epsilon: mpf, perturbation: int) -> mpf:

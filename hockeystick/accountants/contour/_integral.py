@@ -20,8 +20,9 @@ from hockeystick.accountants.contour._line import (
     log_truncation,
 )
 from hockeystick.accountants.orders import total
+from hockeystick.numerics import ULP, Ball
 from hockeystick.numerics.roots import increasing_root
-from hockeystick.privacy_loss import Ball, ContourRule, ContourValues, TailRule
+from hockeystick.privacy_loss import ContourRule, ContourValues, TailRule
 from hockeystick.privacy_loss.core.analytic_cgf import complex_log1p
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -29,7 +30,6 @@ Complexes: TypeAlias = NDArray[np.complex128]
 
 _Rule = TypeVar("_Rule")
 
-_ULP: Final = 2.0**-52
 # Overflow ends as an infinite error or no number, and both count as nothing proven.
 # Newton's steps before the root is bracketed, and what is no step any more.
 _STEPS: Final = 8
@@ -94,7 +94,7 @@ class Integral:
             terms = modulus * np.exp(phase) * self.weight
             size = np.abs(terms)
             arguments = np.abs(self.real) + np.abs(self.imag) + epsilon * np.abs(self.z)
-            round_off = _ULP * (32.0 + self.z.size + 4.0 * arguments)
+            round_off = ULP * (32.0 + self.z.size + 4.0 * arguments)
             growth = np.expm1(np.minimum(self.error + round_off, 700.0))
             loose = modulus * self.loose
             spread = (size * growth).sum(-1) + (loose * (1.0 + growth)).sum(-1)
@@ -169,7 +169,7 @@ def _integrate(
     real = counts @ np.array([values.real for values in lines])
     imag = counts @ np.array([values.imag for values in lines])
     error = counts @ np.array([values.error for values in lines])
-    error += _ULP * (len(terms) + 2.0) * (np.abs(real) + np.abs(imag))
+    error += ULP * (len(terms) + 2.0) * (np.abs(real) + np.abs(imag))
     z = np.asarray(line.c + 1j * line.step * np.arange(size), dtype=np.complex128)
     weight: Complexes = line.step / math.pi / (z * (1.0 + z))
     weight[0] *= 0.5
@@ -200,10 +200,10 @@ def _with_tail(
         ratio = (tail.real + 1j * tail.imag) * inverse
         modulus, real, imag = complex_log1p(-ratio.real, -ratio.imag, 0.0)
         exponent += count * (real + 1j * imag)
-        unsure = values.error + _ULP * (16.0 + 4.0 * (np.abs(values.real) + abs(tail.scale)))
+        unsure = values.error + ULP * (16.0 + 4.0 * (np.abs(values.real) + abs(tail.scale)))
         unsure = np.expm1(np.minimum(unsure, 700.0))
         share = tail.error * np.abs(inverse) * (1.0 + unsure) + np.abs(ratio) * unsure
-        error += count * (1.01 * share / modulus + 8.0 * _ULP * (np.abs(real) + np.abs(imag)))
+        error += count * (1.01 * share / modulus + 8.0 * ULP * (np.abs(real) + np.abs(imag)))
     half = np.sin(0.5 * exponent.imag)
     grown = np.exp(exponent.real)
     factor = -(
@@ -211,7 +211,7 @@ def _with_tail(
         - 2.0 * half * half
         + 1j * grown * np.sin(exponent.imag)
     )
-    slack = grown * np.expm1(np.minimum(error, 700.0)) + 16.0 * _ULP * np.abs(factor)
+    slack = grown * np.expm1(np.minimum(error, 700.0)) + 16.0 * ULP * np.abs(factor)
     return factor, slack
 
 

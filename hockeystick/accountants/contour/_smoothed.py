@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from hockeystick.accountants._interval import Interval, down, up
+from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.contour._integral import Integral, integrate, rules_for
 from hockeystick.accountants.contour._line import AnalyticTerms, ContourTarget, choose_contour
 from hockeystick.accountants.orders import (
@@ -30,6 +30,7 @@ from hockeystick.accountants.orders import (
     saddle,
     total,
 )
+from hockeystick.numerics import down, up
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.privacy_loss import GaussianLoss
 

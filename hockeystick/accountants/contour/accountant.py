@@ -6,9 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
-from hockeystick.accountants._interval import Interval, down, up, worse
+from hockeystick.accountants._interval import Interval, worse
 from hockeystick.accountants.base import TOLERANCE, DirectedAccountant, Kind
 from hockeystick.accountants.theorems.rdp import RDP
+from hockeystick.numerics import down, up
 from hockeystick.privacy_loss import (
     AnalyticLoss,
     Composition,

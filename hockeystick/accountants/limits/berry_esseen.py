@@ -7,10 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Final, final
 
-from hockeystick.accountants._interval import Interval, down, up
+from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import DirectedAccountant, Kind
+from hockeystick.numerics import Ball, down, up
 from hockeystick.numerics.roots import increasing_root
-from hockeystick.privacy_loss import Ball, NoAnalysisError, Terms, expanded, largest_loss
+from hockeystick.privacy_loss import NoAnalysisError, Terms, expanded, largest_loss
 from hockeystick.privacy_loss.bounds.moment_bounds import LawBounds, moment_bounds_of
 
 # Shevtsova's constant for summands that need not be alike.

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from hockeystick.numerics import ULP
 from hockeystick.privacy_loss.core.base import Masses
 from hockeystick.privacy_loss.core.interval_masses import reach
 
@@ -26,13 +27,12 @@ if TYPE_CHECKING:
 
 Indices: TypeAlias = NDArray[np.int64]
 
-_ULP: Final = 2.0**-52
 # Errors beyond this many times their mean are added up instead of counted for all.
 _USUAL: Final = 8.0
 # The number of cells that are worked out at a time.
 _BLOCK: Final = 2**16
 # Rounding of a position, in units of its size: atoms nearer to a point than this lie on it.
-_ON_POINT: Final = 16.0 * _ULP
+_ON_POINT: Final = 16.0 * ULP
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class Weights:
         kept = weight > 0.0
         place = abs(self.offset) + step * np.abs(self.first + np.arange(self.weight.size))
         size = np.where(kept, np.abs(log_weight) + abs(other - tilt) * place, 0.0)
-        error = _ULP * (8.0 * size + 8.0 * abs(log_total) + 64.0)
+        error = ULP * (8.0 * size + 8.0 * abs(log_total) + 64.0)
         typical, off = _errors(weight, error)
         if self.off.size:
             raised = exponent - log_total + np.minimum(error, 700.0)
@@ -198,8 +198,8 @@ def above(grid: LatticeGrid, tilt: float) -> Weights:
     kept = np.flatnonzero(masses.log_p > -math.inf)
     log_p, error = masses.log_p[kept], masses.error[kept]
     mean = log_p - masses.log_q[kept]
-    unsure = 2.0 * error + 4.0 * _ULP * (np.abs(log_p) + np.abs(mean))
-    unsure += 2.0 * _ULP * (abs(steps.offset) + np.abs(points[:-1][kept]))
+    unsure = 2.0 * error + 4.0 * ULP * (np.abs(log_p) + np.abs(mean))
+    unsure += 2.0 * ULP * (abs(steps.offset) + np.abs(points[:-1][kept]))
     under = np.maximum(index, steps.first) - steps.first
     rest = np.where(index < steps.first, 0.0, rest)
     pieces = [
@@ -225,7 +225,7 @@ def below(grid: LatticeGrid, tilt: float) -> Weights:
     kept = np.flatnonzero(masses.log_p > -math.inf)
     log_p, error = masses.log_p[kept], masses.error[kept]
     mean = log_p - masses.log_q[kept]
-    unsure = 2.0 * error + 4.0 * _ULP * (np.abs(log_p) + np.abs(mean))
+    unsure = 2.0 * error + 4.0 * ULP * (np.abs(log_p) + np.abs(mean))
     own, own_rest = _index(atoms, steps)
     index = np.concatenate((kept + steps.first, own))
     at = steps.at(index.astype(np.float64))
@@ -282,7 +282,7 @@ def _spread(
     """
     rest = np.clip(rest, 0.0, step)
     room = -math.expm1(-step)
-    inside = np.where(rest > 0.0, unsure / room + 16.0 * _ULP, unsure / room)
+    inside = np.where(rest > 0.0, unsure / room + 16.0 * ULP, unsure / room)
     up = np.clip(-np.expm1(-rest) / room + inside, 0.0, 1.0)
     down = np.clip(np.exp(-rest) * -np.expm1(rest - step) / room - inside, 0.0, 1.0)
     with np.errstate(divide="ignore"):
@@ -314,7 +314,7 @@ def _best_shift(rest: Array, exponent: Array, step: float) -> float:
     need, own = -rest[short][order], weight[short][order]
     cost = need + step * (np.cumsum(own) - own)
     best = int(np.argmin(cost))
-    return float(need[best]) * (1.0 + 4.0 * _ULP) if cost[best] < step * own.sum() else 0.0
+    return float(need[best]) * (1.0 + 4.0 * ULP) if cost[best] < step * own.sum() else 0.0
 
 
 def _tilted(
@@ -333,7 +333,7 @@ def _tilted(
     place = abs(steps.offset) + steps.step * np.abs(pieces.place + float(steps.first))
     sizes = np.abs(pieces.log_p) + tilt * place
     together = float(np.bincount(pieces.place).max())
-    error = pieces.error + _ULP * (8.0 * sizes + 8.0 * abs(log_total) + 64.0 + together)
+    error = pieces.error + ULP * (8.0 * sizes + 8.0 * abs(log_total) + 64.0 + together)
     typical, loose = _errors(mass, error)
     if loose.size:
         loose = np.bincount(pieces.place, weights=loose, minlength=size).astype(np.float64)

@@ -10,6 +10,7 @@ import numpy as np
 
 from hockeystick.accountants.orders import log_cks_factor
 from hockeystick.accountants.prv._spectrum import grown_by
+from hockeystick.numerics import ULP
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from hockeystick.kernels.series import Array
     from hockeystick.privacy_loss import CellLoss
 
-_ULP: Final = 2.0**-52
 # No more combinations than this are worked out.
 _MOST: Final = 2_000_000
 # More than all that underflows together.
@@ -95,7 +95,7 @@ def combinations(
     largest = math.fsum(n * float(np.abs(kind.loss).max()) for kind, n in known)
     logs = float(np.abs(log_mass).max()) + runs * (math.log(runs + 1.0) + 2.0)
     log_total = math.fsum(n * kind.log_total for kind, n in known)
-    rounding = _ULP * (16.0 * logs + 4.0 * abs(log_total) + loss.size + 4.0 * tilt * largest)
+    rounding = ULP * (16.0 * logs + 4.0 * abs(log_total) + loss.size + 4.0 * tilt * largest)
     return Combinations(
         tilt=tilt,
         loss=loss,
@@ -103,7 +103,7 @@ def combinations(
         log_total=log_total,
         left_out=grown_by(math.fsum(n * kind.left_out for kind, n in known)) * (1.0 + 1e-9),
         error=math.fsum(n * kind.error for kind, n in known) + rounding,
-        slack=_ULP * (16.0 + 2.0 * runs) * largest,
+        slack=ULP * (16.0 + 2.0 * runs) * largest,
     )
 
 
@@ -118,7 +118,7 @@ def _kind(loss: CellLoss, tilt: float) -> _Kind | None:
     log_mass = exponent - log_total
     kept = log_mass > -_LEAST
     sizes = np.abs(atoms.log_p) + np.abs(tilt * atoms.loss) + abs(log_total)
-    error = float((atoms.error + _ULP * (8.0 * sizes + 16.0))[kept].max())
+    error = float((atoms.error + ULP * (8.0 * sizes + 16.0))[kept].max())
     left_out = float(np.exp(log_mass[~kept]).sum()) * 1.01
     return _Kind(atoms.loss[kept], log_mass[kept], log_total, left_out, error)
 

@@ -21,7 +21,6 @@ import numpy as np
 from hockeystick.accountants.orders import log_cks_factor
 from hockeystick.accountants.prv._spectrum import (
     TRANSFORM,
-    ULP,
     Complexes,
     Listed,
     folded,
@@ -30,6 +29,7 @@ from hockeystick.accountants.prv._spectrum import (
     power,
 )
 from hockeystick.accountants.prv._window import Knots, knots
+from hockeystick.numerics import ULP
 from hockeystick.numerics.roots import minimum
 
 if TYPE_CHECKING:

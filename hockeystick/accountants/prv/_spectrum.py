@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.accountants.orders import log_cks_factor
+from hockeystick.numerics import ULP
 
 if TYPE_CHECKING:
     from hockeystick.accountants.prv._discretise import Weights
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 Complexes: TypeAlias = NDArray[np.complex128]
 Indices: TypeAlias = NDArray[np.signedinteger[Any]]
 
-ULP: Final = 2.0**-52
 # A real transform of N points errs by at most this times log2(N), relative in the 2-norm.
 TRANSFORM: Final = 4.0 * ULP
 # Frequencies fainter than this are left out.

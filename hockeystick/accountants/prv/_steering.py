@@ -14,7 +14,8 @@ from typing import Final
 import numpy as np
 
 from hockeystick.accountants.orders import TermSequence
-from hockeystick.privacy_loss import Ball, CellLoss, CGFEstimate, PrivacyLoss
+from hockeystick.numerics import Ball
+from hockeystick.privacy_loss import CellLoss, CGFEstimate, PrivacyLoss
 from hockeystick.privacy_loss.core.interval_masses import points_of, reach
 
 # With more losses than this none is looked at.

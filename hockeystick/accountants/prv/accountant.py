@@ -7,20 +7,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
-from hockeystick.accountants._interval import Interval, down, up
+from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import TOLERANCE, DirectedAccountant, Kind
 from hockeystick.accountants.closed_forms.above import closed_delta_upper, closed_epsilon_upper
 from hockeystick.accountants.closed_forms.closed_form import least_delta, least_epsilon
 from hockeystick.accountants.orders import optimal_order, optimal_order_at, total
 from hockeystick.accountants.prv._steering import Truncation
 from hockeystick.accountants.theorems.rdp import RDP, delta_upper, epsilon_upper
+from hockeystick.numerics import ULP, down, up
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.privacy_loss import AnalyticLoss, CellLoss, Terms, expanded, largest_loss
 
 if TYPE_CHECKING:
     from hockeystick.accountants.prv._refine import CellTerms, LatticeReading, Question, Read
 
-_ULP: Final = 2.0**-52
 _OUTWARD: Final = 2.0**-50
 _TINY: Final = 5e-324
 # Tilts beyond these would leave round-off only, or take too wide a window.
@@ -235,9 +235,9 @@ def _crossing(excess: Callable[[float], float], guess: float, stride: float, sid
         return 0.0
     start = guess if 0.0 < guess < math.inf else 1.0
     at = increasing_root(
-        lambda eps: -excess(max(eps, 0.0)), start, stride=stride, tolerance=4.0 * _ULP * start
+        lambda eps: -excess(max(eps, 0.0)), start, stride=stride, tolerance=4.0 * ULP * start
     )
-    step = 4.0 * _ULP * start
+    step = 4.0 * ULP * start
     for _ in range(_TRIES):
         at = max(at, 0.0)
         if side * excess(at) <= 0.0:

@@ -28,13 +28,13 @@ from hockeystick.accountants.prv._rare import (
 )
 from hockeystick.accountants.prv._spectrum import Masses, grown_by, masses_of
 from hockeystick.accountants.prv._window import window
+from hockeystick.numerics import ULP
 
 if TYPE_CHECKING:
     from hockeystick.privacy_loss import CellLoss
 
 Put: TypeAlias = "Callable[[LatticeGrid, float], Weights]"
 
-_ULP: Final = 2.0**-52
 # A lattice takes no more points than this, which keeps memory below 500 MB.
 MOST_POINTS: Final = 2**22
 # A point of one loss takes so many times the memory that a point of the sum takes.
@@ -88,16 +88,16 @@ class Lattice:
         if self.bulk is not None:
             rest = self.bulk.upper(epsilon - self.slack, log_value)
             log_value = float(np.logaddexp(log_value, rest))
-        return log_value + 16.0 * _ULP
+        return log_value + 16.0 * ULP
 
     def lower(self, epsilon: float) -> float:
         """Return a lower bound of ``ln delta`` of what the composition dominates."""
         value, spread, scale = self._sum(epsilon + self.slack)
-        bound = scale - self.error + _log(value - spread) - 8.0 * _ULP
+        bound = scale - self.error + _log(value - spread) - 8.0 * ULP
         bound = -math.inf if math.isnan(bound) else bound
         if self.bulk is not None:
             bound = float(np.logaddexp(bound, self.bulk.lower(epsilon + self.slack, bound)))
-        return bound - 8.0 * _ULP
+        return bound - 8.0 * ULP
 
     def _sum(self, epsilon: float) -> tuple[float, float, float]:
         """Return the sum, a bound of its error, and the logarithm of what both are scaled by."""
@@ -108,7 +108,7 @@ class Lattice:
         spread = error + math.exp(log_cks_factor(c)) * self.folded
         scale = self.log_total - c * epsilon
         place = abs(self.start) + self.step * count
-        slack = 4.0 * _ULP * (abs(self.log_total) + abs(c * epsilon) + c * place)
+        slack = 4.0 * ULP * (abs(self.log_total) + abs(c * epsilon) + c * place)
         return value, spread * (1.0 + 1e-12) + slack * abs(value), scale
 
 
@@ -179,7 +179,7 @@ def _composed(
         folded=outside + off,
         error=math.fsum(count * one.error for one, count in weights) * (1.0 + 1e-9),
         lost=min(math.fsum(count * one.lost for one, count in weights) * (1.0 + 1e-9), 1.0),
-        slack=math.fsum(count * one.slack for one, count in weights) + 8.0 * _ULP * place,
+        slack=math.fsum(count * one.slack for one, count in weights) + 8.0 * ULP * place,
         widest=max(one.weight.size for one, _ in weights),
         bulk=None if split_masses is None else Bulk(split_masses, step, tilt, without_large),
     )

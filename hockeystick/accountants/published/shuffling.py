@@ -15,6 +15,7 @@ from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.accountants.closed_forms.closed_form import ClosedForm
 from hockeystick.mechanisms import Clipping, Gaussian
 from hockeystick.notions import GDP
+from hockeystick.numerics import decimal
 from hockeystick.privacy_loss import GaussianLoss
 from hockeystick.results import Approximate
 
@@ -151,7 +152,7 @@ def shuffled_group(
         return GDP(0.0)
     if noise == 0.0:
         return GDP(math.inf)
-    return GDP(_root_up((group if whole else group * group) * runs / Fraction(repr(noise)) ** 2))
+    return GDP(_root_up((group if whole else group * group) * runs / decimal(noise) ** 2))
 
 
 _DELTA: Final = Domain(

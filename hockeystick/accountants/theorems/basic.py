@@ -10,11 +10,11 @@ from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import Accountant, Kind
 from hockeystick.accountants.theorems.guarantees import (
     Guarantees,
-    decimal,
     exact_delta,
     exact_epsilon,
     guarantees,
 )
+from hockeystick.numerics import decimal
 from hockeystick.numerics.rounding import float_up
 from hockeystick.privacy_loss import Composition
 

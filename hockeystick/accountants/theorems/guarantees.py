@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from fractions import Fraction
 from typing import Final, TypeAlias
 
 from hockeystick.accountants.base import Accountant
@@ -26,11 +25,6 @@ def guarantees(accountant: Accountant, composition: Composition) -> Guarantees:
     if len(found) < len(terms) or composition.adding != terms:
         raise accountant.refuse("the plan", _REASON)
     return found
-
-
-def decimal(value: float) -> Fraction:
-    """Return a float read as the decimal that it prints as."""
-    return Fraction(repr(value))
 
 
 def exact_epsilon(composition: Composition, delta: float) -> float:

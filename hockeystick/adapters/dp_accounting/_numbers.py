@@ -8,15 +8,8 @@ from fractions import Fraction
 from typing import Final
 
 from hockeystick.mechanisms import tuning
-from hockeystick.numerics.rounding import (
-    DIGITS,
-    as_mpf,
-    evaluated_down,
-    evaluated_up,
-    float_up,
-    largest_reading,
-    least_reading,
-)
+from hockeystick.numerics import largest_reading, least_reading
+from hockeystick.numerics.rounding import DIGITS, as_mpf, evaluated_down, evaluated_up, float_up
 from hockeystick.numerics.working_precision import working_digits
 
 # More than what the search for a given mean is off.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from typing import Final
 
 from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.numerics import decimal
 from hockeystick.numerics.numerals import plain
 
 _POSITIVE: Final = {
@@ -36,7 +36,7 @@ def checked_steps(step_size: object, smoothness: object, convex: object) -> tupl
             "loss that is not convex may drive two models apart; account for each step as "
             "released, by Gaussian(noise_multiplier / 2) under replace-one"
         )
-    if Fraction(repr(eta)) * Fraction(repr(beta)) > 2:
+    if decimal(eta) * decimal(beta) > 2:
         raise IncompatibleError(
             f"step_size times smoothness must be at most 2, where gradient steps contract; "
             f"{plain(eta)} times {plain(beta)} is more"

@@ -12,6 +12,7 @@ from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.base import Mechanism, Plan
 from hockeystick.mechanisms.noise.multivariate_laplace import DIMENSION, MultivariateLaplace
+from hockeystick.numerics import decimal
 from hockeystick.numerics.numerals import plain
 
 _RADIUS: Final = Domain(
@@ -91,9 +92,9 @@ class FederatedClustering(Plan):
         """The noise of one round over the radius: of scale ``nu/n``, rounded down."""
         if self.noise_multiplier == math.inf:
             return MultivariateLaplace(math.inf, self.dimension)
-        exact = Fraction(repr(self.noise_multiplier)) / self.dimension
+        exact = decimal(self.noise_multiplier) / self.dimension
         scale = float(exact)
-        while Fraction(repr(scale)) > exact or Fraction(scale) > exact:
+        while decimal(scale) > exact or Fraction(scale) > exact:
             scale = math.nextafter(scale, 0.0)
         return MultivariateLaplace(scale, self.dimension)
 

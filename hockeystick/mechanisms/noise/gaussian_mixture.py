@@ -13,6 +13,7 @@ from hockeystick._validate import Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.base import Mechanism
+from hockeystick.numerics import decimal
 from hockeystick.numerics.numerals import plain
 
 _SENSITIVITY: Final = Domain(symbol="c", low=0, high=math.inf, high_open=True, typical=(0.1, 10))
@@ -80,7 +81,7 @@ class GaussianMixture(Mechanism):
         if len(chances) != len(moves):
             allowed = f"as many numbers as there are sensitivities, {len(moves)}"
             raise ParameterError("probabilities", probabilities, allowed)
-        total = sum((Fraction(repr(chance)) for chance in chances), Fraction(0))
+        total = sum((decimal(chance) for chance in chances), Fraction(0))
         if not 1 - _MOST_OFF <= total <= 1 + _MOST_OFF:
             raise ParameterError("probabilities", probabilities, "numbers that add up to 1")
 

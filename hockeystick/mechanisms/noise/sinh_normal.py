@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Final, final
 
 from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.base import Mechanism
+from hockeystick.numerics import decimal
 from hockeystick.numerics.numerals import plain
 
 _RHO: Final = Domain(symbol="rho", low=0, high=math.inf, low_open=True, typical=(1e-3, 0.9))
@@ -64,7 +64,7 @@ class SinhNormal(Mechanism):
         object.__setattr__(self, "width", _validate.real("width", width, _WIDTH))
         if self.rho == math.inf:
             return
-        if Fraction(repr(self.rho)) * Fraction(repr(self.width)) ** 2 < 1:
+        if decimal(self.rho) * decimal(self.width) ** 2 < 1:
             raise ParameterError("width", width, f"at least 1/sqrt(rho), for rho = {self.rho:g}")
 
     @property

@@ -18,10 +18,11 @@ from fractions import Fraction
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple, final
 
+from hockeystick.numerics import ULP
+
 if TYPE_CHECKING:
     from hockeystick.kernels.series import Array
 
-_ULP: Final = 2.0**-52
 # The most additions that enumerating the patterns of participation may take.
 _AFFORDABLE: Final = 300_000
 
@@ -168,14 +169,14 @@ def _by_rows(columns: Sequence[Sequence[Fraction]], pattern: Pattern) -> Fractio
     matrix = np.array([[float(value / unit) for value in column] for column in columns])
     count, rows = matrix.shape
     sizes = np.abs(matrix)
-    unsure = (2.0 * rows + 16.0) * _ULP
+    unsure = (2.0 * rows + 16.0) * ULP
     products = np.abs(matrix @ matrix.T) + unsure * (sizes @ sizes.T)
     places = np.arange(count)
     near = np.abs(places[:, None] - places) < pattern.separation
     others = Pattern(pattern.participations - 1, pattern.separation)
     worst = np.diagonal(products) + _best_of_each(np.where(near, 0.0, products), others)
     total = _best_of_each(worst[np.newaxis], pattern)[0]
-    return Fraction(float(total)) * Fraction(1.0 + (4.0 * count + 64.0) * _ULP) * unit * unit
+    return Fraction(float(total)) * Fraction(1.0 + (4.0 * count + 64.0) * ULP) * unit * unit
 
 
 def _best_of_each(weights: Array, pattern: Pattern) -> Array:

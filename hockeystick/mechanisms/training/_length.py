@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from hockeystick._validate import MAX_COUNT, PARAMETERS
 from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.numerics import decimal
 from hockeystick.numerics.numerals import plain
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def batch_fraction(plan: DPSGD) -> Fraction:
     """Return the sampling rate as an exact number, a given float as the decimal it prints as."""
     if plan.batch_size is not None and plan.examples is not None:
         return Fraction(plan.batch_size, plan.examples)
-    return Fraction(repr(plan.rate))
+    return decimal(cast(float, plan.rate))
 
 
 def steps_of(plan: DPSGD) -> tuple[int, str]:
@@ -63,7 +64,7 @@ def steps_of(plan: DPSGD) -> tuple[int, str]:
     else:
         formula, numbers = "epochs / rate", f"{plain(plan.epochs)} / {plain(plan.rate)}"
     rate = batch_fraction(plan)
-    exact = Fraction(repr(plan.epochs)) / rate
+    exact = decimal(plan.epochs) / rate
     nearest = round(exact)
     if exact == nearest:
         return nearest, f"steps = {formula} = {numbers} = {nearest}"
@@ -79,6 +80,6 @@ def _floats_allow(plan: DPSGD, rate: Fraction, steps: int) -> bool:
     epochs = plan.epochs
     if epochs is None or steps == 0:
         return False
-    if plan.rate is not None and float(Fraction(repr(epochs)) / steps) == plan.rate:
+    if plan.rate is not None and float(decimal(epochs) / steps) == plan.rate:
         return True
     return not epochs.is_integer() and float(steps * rate) == epochs

@@ -23,6 +23,7 @@ from hockeystick.mechanisms.training._length import (
 from hockeystick.mechanisms.training.clipping import Clipping
 from hockeystick.mechanisms.training.samplings import SCHEMES, Batches, Sampling
 from hockeystick.mechanisms.training.schedules import A_SCHEDULE, Schedule, factors_of
+from hockeystick.numerics import decimal
 from hockeystick.numerics.numerals import plain
 
 if TYPE_CHECKING:
@@ -352,7 +353,7 @@ def _segments(plan: DPSGD) -> Iterator[tuple[Fraction, Array]]:
     factors = factors_of(plan.batch_schedule, plan.total_steps)[::length]
     rate = batch_fraction(plan)
     for factor in np.unique(factors).tolist():
-        own = rate if factor == 1.0 else rate * Fraction(repr(factor))
+        own = rate if factor == 1.0 else rate * decimal(factor)
         if own > 1:
             allowed = f"factors of at most {float(1 / rate):g}, so that no rate exceeds 1"
             raise ParameterError("batch_schedule", factor, allowed)

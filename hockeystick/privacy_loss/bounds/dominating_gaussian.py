@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from functools import singledispatch
 
+from hockeystick.numerics import decimal
 from hockeystick.numerics.rounding import short_up
 from hockeystick.privacy_loss.core.base import PrivacyLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
@@ -129,4 +130,4 @@ def _square(noise_multiplier: float | Fraction) -> Fraction:
     """Return ``1/z^2`` of a noise multiplier, rounded up where it is no short fraction."""
     if isinstance(noise_multiplier, Fraction):
         return short_up(1 / noise_multiplier**2)
-    return short_up(1 / Fraction(repr(noise_multiplier)) ** 2)
+    return short_up(1 / decimal(noise_multiplier) ** 2)

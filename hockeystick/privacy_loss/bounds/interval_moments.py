@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
+from hockeystick.numerics import ULP
 from hockeystick.privacy_loss.bounds.cumulants import Half
 from hockeystick.privacy_loss.bounds.moment_bounds import (
     Beyond,
@@ -26,7 +27,6 @@ from hockeystick.privacy_loss.core.registry import NoAnalysisError
 if TYPE_CHECKING:
     from hockeystick.kernels.series import Array
 
-_ULP: Final = 2.0**-52
 # Cells on either side, where they begin in deviations, and in largest losses at the least.
 _GROWING: Final = 2**15
 _BEGIN: Final = 1e-4
@@ -69,10 +69,10 @@ def bounds_of(loss: CellLoss) -> MomentBounds:
     if not bool((cells.error < _SURE).all()):
         raise NoAnalysisError("the masses of its cells are not known well enough")
     atoms = loss.atoms()
-    unsure = 4.0 * _ULP * abs(atoms.loss)
+    unsure = 4.0 * ULP * abs(atoms.loss)
     zero = atoms.log_p[atoms.loss == 0.0] + atoms.error[atoms.loss == 0.0]
     none = math.fsum(math.exp(one) for one in zero.tolist())
-    slack = 2.0 * float(atoms.error[atoms.loss == 0.0].sum()) + 8.0 * _ULP
+    slack = 2.0 * float(atoms.error[atoms.loss == 0.0].sum()) + 8.0 * ULP
     wide = LossCells(
         cells.low - loss.displacement,
         cells.high + loss.displacement,
@@ -85,7 +85,7 @@ def bounds_of(loss: CellLoss) -> MomentBounds:
         atoms.loss + unsure,
         atoms.log_p,
         atoms.log_p - atoms.loss,
-        atoms.error + unsure + 2.0 * _ULP * (abs(atoms.log_p) + abs(atoms.loss)),
+        atoms.error + unsure + 2.0 * ULP * (abs(atoms.log_p) + abs(atoms.loss)),
     )
     at_zero = (max(none * (1.0 - slack), 0.0), none) if none > 0.0 else (0.0, 0.0)
     above, below = (_side(wide, single, sign) for sign in (1.0, -1.0))

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from functools import lru_cache, singledispatch
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, final
 
+from hockeystick.numerics import ULP
 from hockeystick.privacy_loss.bounds.cumulants import fall, log_ratio, unlikely
 from hockeystick.privacy_loss.core.base import CellLoss, PrivacyLoss
 from hockeystick.privacy_loss.core.registry import NoAnalysisError
@@ -36,7 +37,6 @@ from hockeystick.privacy_loss.sampling.sampled_gaussian import SampledGaussianLo
 if TYPE_CHECKING:
     from hockeystick.kernels.series import Array
 
-_ULP: Final = 2.0**-52
 # Covers the round-off of the sums below, all of positive terms, and of elementary functions.
 _OUTWARD: Final = 1e-11
 # Where cells end, in standard deviations, and where they get wide; how many of both there are.
@@ -118,7 +118,7 @@ def _(loss: GaussianLoss) -> MomentBounds:
     if loss.out_of_range:
         raise NoAnalysisError("the noise is out of reach")
     square = loss.mu * loss.mu
-    low, high = square * (1.0 - 16.0 * _ULP), square * (1.0 + 16.0 * _ULP)
+    low, high = square * (1.0 - 16.0 * ULP), square * (1.0 + 16.0 * ULP)
     return MomentBounds(
         LawBounds(0.5 * low, 0.5 * high, low, high, 0.0),
         LawBounds(-0.5 * high, -0.5 * low, low, high, 0.0),
@@ -142,7 +142,7 @@ def _(loss: FixedSizeGaussianLoss) -> MomentBounds:
         raise NoAnalysisError("the rate or the noise are out of reach of the quadrature")
     right = _right(float(loss.rate), loss.mu)
     # Readings of the rate move 1 - p by an ulp of p.
-    slack = _OUTWARD * loss.atom + 2.0 * _ULP
+    slack = _OUTWARD * loss.atom + 2.0 * ULP
     none = max(loss.atom - slack, 0.0), loss.atom + slack
     return of_cells(right, right.swapped(), _of_normals(loss.mu), none)
 
@@ -161,7 +161,7 @@ def _(loss: RandomizedResponsePairLoss) -> MomentBounds:
     if not _SMALLEST <= loss.epsilon <= _LARGEST:
         raise NoAnalysisError("epsilon is out of reach of its third moment in floats")
     e, mean, rest = loss.epsilon, math.tanh(0.5 * loss.epsilon), unlikely(loss.epsilon)
-    less, more = 1.0 - 32.0 * _ULP * (1.0 + e), 1.0 + 32.0 * _ULP * (1.0 + e)
+    less, more = 1.0 - 32.0 * ULP * (1.0 + e), 1.0 + 32.0 * ULP * (1.0 + e)
     law = LawBounds(
         mean_lower=e * mean * less,
         mean_upper=e * mean * more,
@@ -211,7 +211,7 @@ def _law(
     import numpy as np
 
     centre = 0.5 * (mean[0] + mean[1])
-    radius = 1.000001 * (0.5 * (mean[1] - mean[0]) + 4.0 * _ULP * abs(centre))
+    radius = 1.000001 * (0.5 * (mean[1] - mean[0]) + 4.0 * ULP * abs(centre))
     zero = np.zeros(1)
     at_zero = (Range(zero, zero), Range(zero + none[0], zero + none[1]))
     parts = [
@@ -231,7 +231,7 @@ def _distance(low: Array, high: Array, centre: float) -> Range:
     """Return how far a loss between two ends is from a point, at least and at most."""
     import numpy as np
 
-    slack = 2.0 * _ULP * (np.maximum(np.abs(low), np.abs(high)) + abs(centre))
+    slack = 2.0 * ULP * (np.maximum(np.abs(low), np.abs(high)) + abs(centre))
     least = np.maximum(np.maximum(low - centre, centre - high) - slack, 0.0)
     return Range(least, np.maximum(high - centre, centre - low) + slack)
 
@@ -274,7 +274,7 @@ def _cells(p: float, mu: float, ends: list[float], sign: float) -> Cells:
     size[0] = error[0] = 0.0
     sizes = Range(np.maximum(size - error, 0.0)[:-1], (size + error)[1:])
     bare, shifted = _masses(u, 0.0, mu, sign), _masses(u, mu, mu, sign)
-    ulps = 4.0 * _ULP
+    ulps = 4.0 * ULP
     mixture = Range(
         max(1.0 - p - ulps, 0.0) * bare.low + p * (1.0 - ulps) * shifted.low,
         (1.0 - p + ulps) * bare.high + p * (1.0 + ulps) * shifted.high,
@@ -295,7 +295,7 @@ def _sizes(p: float, mu: float, u: Array, sign: float) -> tuple[Array, Array]:
     odds = np.where(np.isinf(u), 0.0, np.exp(math.log(p) + mu * v - 0.5 * mu * mu - ratio))
     pull = np.abs(np.expm1(-ratio))
     reach = mu * np.abs(v) + mu * mu + abs(math.log(p)) * (ratio > 0.0)
-    return size, _ULP * (16.0 * odds * reach + 16.0 * pull + 16.0 * np.abs(size))
+    return size, ULP * (16.0 * odds * reach + 16.0 * pull + 16.0 * np.abs(size))
 
 
 def _masses(u: Array, shift: float, mu: float, sign: float) -> Range:
@@ -312,7 +312,7 @@ def _masses(u: Array, shift: float, mu: float, sign: float) -> Range:
     flip = np.where(first + last > 0.0, -1.0, 1.0)
     tails = ndtr(flip * first), ndtr(flip * last)
     size = np.where(np.isinf(v), 0.0, np.abs(v))
-    errors = _ULP * (64.0 + 4.0 * (1.0 + size) * (size + abs(shift) + mu))
+    errors = ULP * (64.0 + 4.0 * (1.0 + size) * (size + abs(shift) + mu))
     error = np.maximum(errors[:-1], errors[1:]) * (tails[0] + tails[1])
     mass = flip * (tails[1] - tails[0])
     return Range(np.maximum(mass - error, 0.0), np.maximum(mass, 0.0) + error)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from hockeystick.numerics import ULP
 from hockeystick.privacy_loss.core.base import ContourValues
 
 if TYPE_CHECKING:
     from hockeystick.kernels.series import Array
-
-_ULP: Final = 2.0**-52
 
 
 def log_values(real: Array, imag: Array, error: Array, shift: float) -> ContourValues:
@@ -31,7 +30,7 @@ def log_values(real: Array, imag: Array, error: Array, shift: float) -> ContourV
     # Where |M| is small, 1 + real is exact: only the errors that real and imag carry count.
     exact = (modulus < 0.5) & (shift == 0.0)
     sensitive = np.where(exact, 1.0, (np.abs(real) + imag * imag) / safe / safe)
-    round_off = 8.0 * _ULP * (np.abs(log_real) + np.abs(log_imag) + sensitive)
+    round_off = 8.0 * ULP * (np.abs(log_real) + np.abs(log_imag) + sensitive)
     return ContourValues(log_real, log_imag, log_error + round_off)
 
 

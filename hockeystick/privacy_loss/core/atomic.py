@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, final
 
+from hockeystick.numerics import ULP, Ball
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.core.analytic_cgf import log_values
 from hockeystick.privacy_loss.core.base import (
     AnalyticLoss,
     Atoms,
-    Ball,
     CellLoss,
     CGFEstimate,
     ContourValues,
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from hockeystick.kernels.series import Array
     from hockeystick.precision.atoms import AtomList
 
-ULP: Final = 2.0**-52
 # What is not listed as an atom has at most exp of this under P, and under Q.
 LEAST: Final = -800.0
 # Mechanisms that need more atoms than this are refused.

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
+from hockeystick.numerics import Ball, FloatAndDecimal
+
 if TYPE_CHECKING:
     from mpmath import mpc, mpf
 
@@ -25,25 +27,6 @@ class CGFEstimate(NamedTuple):
     value: float
     first_derivative: float
     second_derivative: float
-
-
-class Ball(NamedTuple):
-    """A number and a bound on its distance from the truth."""
-
-    midpoint: float
-    radius: float
-
-
-class FloatAndDecimal(NamedTuple):
-    """A number exactly: of floats, and of the decimals that they print as."""
-
-    binary: Fraction
-    decimal: Fraction
-
-    @classmethod
-    def of(cls, value: float | Fraction) -> FloatAndDecimal:
-        """Return the readings of a float, or a fraction as itself."""
-        return cls(Fraction(value), value if isinstance(value, Fraction) else Fraction(repr(value)))
 
 
 NOTHING: Final = FloatAndDecimal(Fraction(0), Fraction(0))

@@ -5,14 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from hockeystick.privacy_loss.core.base import (
-    Atoms,
-    Ball,
-    CellLoss,
-    CGFEstimate,
-    Masses,
-    PrivacyLoss,
-)
+from hockeystick.numerics import Ball
+from hockeystick.privacy_loss.core.base import Atoms, CellLoss, CGFEstimate, Masses, PrivacyLoss
 
 if TYPE_CHECKING:
     from hockeystick.kernels.series import Array

@@ -7,14 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
-from hockeystick.privacy_loss.core.base import (
-    NOTHING,
-    Ball,
-    CGFEstimate,
-    FloatAndDecimal,
-    PrivacyLoss,
-    ProfiledLoss,
-)
+from hockeystick.numerics import Ball, FloatAndDecimal
+from hockeystick.privacy_loss.core.base import NOTHING, CGFEstimate, PrivacyLoss, ProfiledLoss
 from hockeystick.privacy_loss.core.rates import (
     complement_bounds,
     largest_when_adding,

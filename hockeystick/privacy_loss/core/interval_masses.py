@@ -22,7 +22,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from hockeystick.privacy_loss.core.base import Ball, CellLoss, CGFEstimate
+from hockeystick.numerics import ULP, Ball
+from hockeystick.privacy_loss.core.base import CellLoss, CGFEstimate
 from hockeystick.privacy_loss.core.log_sums import log1p_exp, log_add, log_e2, log_psi, log_sum
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
     from hockeystick.kernels.series import Array
 
-_ULP: Final = 2.0**-52
 # Of the first cells, so many are equal, and on either side of 0 so many grow with their distance.
 _EQUAL: Final = 2**12
 _GROWING: Final = 2**11
@@ -227,7 +227,7 @@ def cgf_bounds(loss: CellLoss, c: float, upper: Callable[[float], float] | None 
             return Ball(value, math.inf)
     elif upper and high - low > _NARROW * high:
         high = max(min(high, upper(c)), low)
-    return Ball(0.5 * (low + high), 0.5 * (high - low) * (1.0 + 4.0 * _ULP) + _ULP * high)
+    return Ball(0.5 * (low + high), 0.5 * (high - low) * (1.0 + 4.0 * ULP) + ULP * high)
 
 
 @lru_cache(maxsize=256)
@@ -265,8 +265,8 @@ def _exponent(log_excess: float, side: float) -> float:
     """Return ``ln(1 + e^x)`` of a sum's logarithm, rounded to one side with the sum's round-off."""
     if math.isinf(log_excess):
         return max(log_excess, 0.0)
-    moved = log_excess + side * _ULP * (_SUMS + 4.0 * abs(log_excess))
-    return log1p_exp(moved) * (1.0 + side * 8.0 * _ULP)
+    moved = log_excess + side * ULP * (_SUMS + 4.0 * abs(log_excess))
+    return log1p_exp(moved) * (1.0 + side * 8.0 * ULP)
 
 
 def _of_points(place: Array, log_p: Array, error: Array, c: float) -> tuple[float, float]:
@@ -275,7 +275,7 @@ def _of_points(place: Array, log_p: Array, error: Array, c: float) -> tuple[floa
 
     if not place.size:
         return -math.inf, -math.inf
-    unsure = 4.0 * _ULP * np.abs(place)
+    unsure = 4.0 * ULP * np.abs(place)
     near = np.sign(place) * np.maximum(np.abs(place) - unsure, 0.0)
     far = place + np.sign(place) * unsure
     low, high = log_psi(near, c), log_psi(far, c)
@@ -293,14 +293,14 @@ def _between(loss: CellLoss, cells: Cells, c: float) -> tuple[Array, Array]:
     with np.errstate(all="ignore"):
         low, high = cells.low - loss.displacement, cells.high + loss.displacement
         sizes = np.abs(log_p) + np.abs(cells.log_q)
-        unsure = 2.0 * cells.error + 2.0 * _ULP * sizes
+        unsure = 2.0 * cells.error + 2.0 * ULP * sizes
         mean = np.clip(log_p - cells.log_q, low, high)
         nearest = np.clip(np.sign(mean) * np.maximum(np.abs(mean) - unsure, 0.0), low, high)
         inner, first, last = (log_psi(place, c) for place in (nearest, low, high))
         lower = log_p + inner - cells.error - _rounding(nearest, inner, log_p, c)
         # Of the mass under P, the share that goes to the upper edge.
         room = -np.expm1(low - high)
-        share, slack = -np.expm1(low - mean) / room, 1.1 * unsure / room + 16.0 * _ULP
+        share, slack = -np.expm1(low - mean) / room, 1.1 * unsure / room + 16.0 * ULP
         share = np.clip(np.where(last > first, share + slack, share - slack), 0.0, 1.0)
         upper = log_p + np.logaddexp(np.log1p(-share) + first, np.log(share) + last)
         ends = np.maximum(np.abs(low), np.abs(high))
@@ -316,7 +316,7 @@ def _rounding(place: Array, value: Array, log_p: Array, c: float) -> Array:
 
     size = np.where(np.isfinite(value), np.abs(value), 0.0)
     known = np.where(np.isfinite(log_p), np.abs(log_p), 0.0)
-    return np.asarray(_ULP * (8.0 * (1.0 + c) * np.abs(place) + 8.0 * size + 4.0 * known + 64.0))
+    return np.asarray(ULP * (8.0 * (1.0 + c) * np.abs(place) + 8.0 * size + 4.0 * known + 64.0))
 
 
 def _above(loss: CellLoss, ends: Ends, c: float, upper: Callable[[float], float] | None) -> float:
@@ -339,7 +339,7 @@ def _log_beyond(
     if upper is not None and found > _LEAST:
         powers = ((1.0 - 1.0 / r) * log_p + upper(r * c) / r for r in _POWERS)
         found = min(found, *powers)
-    return found + _ULP * 64.0 * (abs(found) + abs(log_p)) if found < math.inf else found
+    return found + ULP * 64.0 * (abs(found) + abs(log_p)) if found < math.inf else found
 
 
 def _stretched(loss: CellLoss, cells: Cells, ends: Ends) -> tuple[Cells, Ends]:

@@ -9,9 +9,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final, TypeAlias, cast, final
 
 from hockeystick.errors import ParameterError
+from hockeystick.numerics import ULP, Ball
 from hockeystick.privacy_loss.core.base import (
     Atoms,
-    Ball,
     CellLoss,
     CGFEstimate,
     Masses,
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 Weight: TypeAlias = float | Fraction
 Component: TypeAlias = tuple[Weight, CellLoss | None]
 
-_ULP: Final = 2.0**-52
 # Weights below this are no floats to full precision.
 _SMALLEST: Final = 1e-300
 # Exponentials beyond this are taken as infinite.
@@ -123,7 +122,7 @@ class _Mixture(DensityLoss):
             return Ball(_log_mean_exp(logs, [part.midpoint for part in parts]), math.inf)
         size = 64.0 + 4.0 * len(logs) - 8.0 * min(logs)
         # Where M is large the sum's relative error is an absolute one of K.
-        round_off = _ULP * size * min(high, 1.0) + 8.0 * _ULP * high
+        round_off = ULP * size * min(high, 1.0) + 8.0 * ULP * high
         return Ball(0.5 * (low + high), 0.5 * (high - low) + round_off)
 
 
@@ -177,7 +176,7 @@ def observed_mixture(components: Iterable[Component]) -> CellLoss | None:
         if weight > 0:
             weights[loss] = _added(weights[loss], weight) if loss in weights else weight
     total = math.fsum(float(weight) for weight in weights.values())
-    if not abs(total - 1.0) <= 4.0 * _ULP * (1.0 + len(weights)):
+    if not abs(total - 1.0) <= 4.0 * ULP * (1.0 + len(weights)):
         raise ParameterError("weights", total, "numbers that add up to 1")
     known = tuple((weight, loss) for loss, weight in weights.items())
     if set(weights) == {None}:
@@ -211,7 +210,7 @@ def _of_weight(weight: Weight, log_mass: Array) -> Array:
     import numpy as np
 
     size = np.where(np.isfinite(log_mass), np.abs(log_mass), 0.0)
-    return np.asarray(_ULP * (2.0 + 5.0 * abs(math.log(weight)) + size))
+    return np.asarray(ULP * (2.0 + 5.0 * abs(math.log(weight)) + size))
 
 
 def _summed(known: Sequence[tuple[Weight, CellLoss]], edges: Array) -> Masses:
@@ -253,7 +252,7 @@ def merged(atoms: Atoms) -> Atoms:
     counts = np.diff(np.append(starts, loss.size))
     top = np.maximum.reduceat(log_p, starts)
     total = np.add.reduceat(np.exp(log_p - np.repeat(top, counts)), starts)
-    round_off = _ULP * (16.0 + 2.0 * counts + np.abs(top))
+    round_off = ULP * (16.0 + 2.0 * counts + np.abs(top))
     error = np.maximum.reduceat(error, starts) + round_off
     return Atoms(loss[starts], top + np.log(total), error)
 
@@ -273,7 +272,7 @@ def log_sum(logs: Array, errors: Array) -> tuple[Array, Array]:
         share = np.exp(less)
         total = share.sum(axis=0)
         value = top + np.log(total)
-        errors = errors + _ULP * np.where(share > 0.0, 8.0 - less, 0.0)
+        errors = errors + ULP * np.where(share > 0.0, 8.0 - less, 0.0)
         off = np.exp(np.minimum(less + errors, _LARGEST_EXPONENT)) * -np.expm1(-errors)
         relative = off.sum(axis=0) / total
         # -ln(1 - r) <= r (1 + r) up to 1/2.
@@ -281,7 +280,7 @@ def log_sum(logs: Array, errors: Array) -> tuple[Array, Array]:
         largest = np.where(share > 0.0, errors, 0.0).max(axis=0)
         hidden = ((share == 0.0) & (off > 0.0)).any(axis=0) | np.isnan(off).any(axis=0)
         error = np.minimum(together, np.where(hidden, math.inf, largest))
-        error = error + _ULP * (8.0 + 2.0 * len(logs) + 2.0 * np.abs(value))
+        error = error + ULP * (8.0 + 2.0 * len(logs) + 2.0 * np.abs(value))
         empty = np.isneginf(logs).all(axis=0) & np.isfinite(errors).all(axis=0)
     error = np.where(np.isnan(error), math.inf, error)
     return np.where(empty, -math.inf, value), np.where(empty, 0.0, error)

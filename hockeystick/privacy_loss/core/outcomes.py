@@ -13,15 +13,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, final
 
+from hockeystick.numerics import ULP, Ball, FloatAndDecimal
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.core.atomic import FewAtoms
-from hockeystick.privacy_loss.core.base import (
-    NOTHING,
-    Ball,
-    CGFEstimate,
-    FloatAndDecimal,
-    PrivacyLoss,
-)
+from hockeystick.privacy_loss.core.base import NOTHING, CGFEstimate, PrivacyLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair
 
 if TYPE_CHECKING:
@@ -30,7 +25,6 @@ if TYPE_CHECKING:
     from hockeystick.precision.atoms import AtomList
     from hockeystick.tradeoffs.functions.outcomes import Masses, Outcomes
 
-_ULP: Final = 2.0**-52
 _DIGITS: Final = 30
 
 
@@ -130,7 +124,7 @@ class PartlyInfiniteLoss(PrivacyLoss):
             return Ball(math.inf, 0.0)
         inner = self.common.cgf_bounds(c) if self.common else Ball(0.0, 0.0)
         low, high = (c * end for end in self.constant)
-        rounding = 8.0 * _ULP * (abs(high) + abs(inner.midpoint)) + (high - low)
+        rounding = 8.0 * ULP * (abs(high) + abs(inner.midpoint)) + (high - low)
         return Ball(inner.midpoint + high, inner.radius + rounding)
 
     @property
@@ -139,7 +133,7 @@ class PartlyInfiniteLoss(PrivacyLoss):
         if self.infinite != NOTHING:
             return math.inf
         largest, shift = self.common.supremum if self.common else 0.0, self.constant[1]
-        return largest + shift + 2.0 * _ULP * (abs(largest) + abs(shift))
+        return largest + shift + 2.0 * ULP * (abs(largest) + abs(shift))
 
     @property
     def least_supremum(self) -> float:
@@ -147,7 +141,7 @@ class PartlyInfiniteLoss(PrivacyLoss):
         if self.infinite != NOTHING:
             return math.inf
         largest, shift = self.common.least_supremum if self.common else 0.0, self.constant[0]
-        return largest + shift - 2.0 * _ULP * (abs(largest) + abs(shift))
+        return largest + shift - 2.0 * ULP * (abs(largest) + abs(shift))
 
 
 def dominating_pair_of_outcomes(outcomes: Outcomes) -> DominatingPair:
@@ -189,7 +183,7 @@ def _alone(masses: Masses) -> Fraction:
 
 def _beyond(value: float, off: float, side: float) -> float:
     """Return a loss moved by its rounding, and by what other readings of the masses change it."""
-    return math.nextafter(value + side * (4.0 * off + 2.0 * _ULP * abs(value)), side * math.inf)
+    return math.nextafter(value + side * (4.0 * off + 2.0 * ULP * abs(value)), side * math.inf)
 
 
 def _quotient(value: Fraction) -> mpf:

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Final
 
-_ULP: Final = 2.0**-52
-
-
-def exact_rate(rate: float | Fraction) -> Fraction:
-    """Return a rate as the decimal that it prints as; a fraction as itself."""
-    return rate if isinstance(rate, Fraction) else Fraction(repr(rate))
+from hockeystick.numerics import ULP, decimal
 
 
 def log_complement(rate: float | Fraction) -> float:
@@ -28,10 +22,10 @@ def complement_bounds(rate: float | Fraction) -> tuple[float, float]:
     """Return bounds of ``ln(1-p)`` over every reading of a rate below 1."""
     value = log_complement(rate)
     if isinstance(rate, float):
-        slack = 2.0 * _ULP * rate / (1.0 - rate)
+        slack = 2.0 * ULP * rate / (1.0 - rate)
     else:
-        slack = 2.0 * _ULP * float(rate) / max(float(1 - rate), 0.01)
-    slack += 64.0 * _ULP * abs(value)
+        slack = 2.0 * ULP * float(rate) / max(float(1 - rate), 0.01)
+    slack += 64.0 * ULP * abs(value)
     return value - slack, min(value + slack, 0.0)
 
 
@@ -43,7 +37,7 @@ def largest_when_adding(rate: float | Fraction) -> float:
 def decimal_or_above(rate: Fraction) -> float:
     """Return the float that prints as a rate, or the least one above it where there is none."""
     nearest = float(rate)
-    if Fraction(repr(nearest)) == rate or Fraction(nearest) >= rate:
+    if decimal(nearest) == rate or Fraction(nearest) >= rate:
         return nearest
     return math.nextafter(nearest, math.inf)
 

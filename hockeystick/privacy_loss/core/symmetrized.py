@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast, final
 
+from hockeystick.numerics import ULP, Ball
 from hockeystick.privacy_loss.core.base import (
     Atoms,
-    Ball,
     CellLoss,
     CGFEstimate,
     Masses,
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from hockeystick.kernels.series import Array
 
-_ULP: Final = 2.0**-52
 # Exponentials beyond this are taken as infinite.
 _LARGEST_EXPONENT: Final = 700.0
 
@@ -82,8 +81,8 @@ class _Symmetrized(CellLoss):
         known = self.one.cgf_bounds(c)
         exponent = known.midpoint + known.radius
         if exponent > _LARGEST_EXPONENT:
-            return exponent * (1.0 + 4.0 * _ULP)
-        return math.log1p(math.exp(exponent)) * (1.0 + 16.0 * _ULP)
+            return exponent * (1.0 + 4.0 * ULP)
+        return math.log1p(math.exp(exponent)) * (1.0 + 16.0 * ULP)
 
     def atoms(self) -> Atoms:
         """Return the positive atoms, their mirror images, and all that is left at 0."""
@@ -92,7 +91,7 @@ class _Symmetrized(CellLoss):
         own = self.one.atoms()
         above = own.loss > 0.0
         loss, log_p, error = own.loss[above], own.log_p[above], own.error[above]
-        log_q, unsure = log_p - loss, error + _ULP * (4.0 * loss + np.abs(log_p))
+        log_q, unsure = log_p - loss, error + ULP * (4.0 * loss + np.abs(log_p))
         rest, relative = self._rest(np.concatenate((log_p, log_q)), np.concatenate((error, unsure)))
         return Atoms(
             np.concatenate((-loss[::-1], [0.0], loss)),
@@ -109,10 +108,10 @@ class _Symmetrized(CellLoss):
         errors = np.concatenate((errors, beyond.error, beyond.error))
         masses = np.exp(logs)
         rest = 1.0 - float(masses.sum())
-        unsure = float((masses * np.expm1(np.minimum(errors, 1.0))).sum()) + 8.0 * _ULP
+        unsure = float((masses * np.expm1(np.minimum(errors, 1.0))).sum()) + 8.0 * ULP
         if rest <= 2.0 * unsure:
             return math.log(max(rest, 0.0) + 2.0 * unsure), math.inf
-        return math.log(rest), 2.0 * unsure / rest + 2.0 * _ULP * abs(math.log(rest))
+        return math.log(rest), 2.0 * unsure / rest + 2.0 * ULP * abs(math.log(rest))
 
     def cells(self, edges: Array) -> Masses:
         """Return the masses above 0 as they are, those below by their mirror images."""
@@ -135,7 +134,7 @@ class _Symmetrized(CellLoss):
             log_p[:last] = np.logaddexp(log_p[:last], mirrored[0])
             log_q[:last] = np.logaddexp(log_q[:last], mirrored[1])
             sizes = np.where(log_p[:last] > -math.inf, np.abs(log_p[:last]), 0.0)
-            error[:last] = np.maximum(error[:last], mirrored[2]) + _ULP * (4.0 * sizes + 4.0)
+            error[:last] = np.maximum(error[:last], mirrored[2]) + ULP * (4.0 * sizes + 4.0)
         return Masses(log_p, log_q, error)
 
 

@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable
 from typing import Final
 
+from hockeystick.numerics import ULP
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.privacy_loss.core.base import CGFEstimate
 from hockeystick.privacy_loss.core.composition import Terms
 from hockeystick.privacy_loss.guarantees.renyi import RenyiBoundLoss
 
-_ULP: Final = 2.0**-52
 # The real axis is searched for ln c up to this far from 0.
 _FARTHEST: Final = 60.0
 
@@ -30,7 +30,7 @@ def cgf_upper(terms: Terms, c: float) -> float:
     if c > last_order(terms):
         return math.inf
     found = [(loss.cgf_bounds(c), count) for loss, count in terms]
-    return math.fsum(count * (k.midpoint + k.radius) for k, count in found) * (1.0 + 8.0 * _ULP)
+    return math.fsum(count * (k.midpoint + k.radius) for k, count in found) * (1.0 + 8.0 * ULP)
 
 
 def last_order(terms: Terms) -> float:

@@ -6,15 +6,15 @@ import math
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from hockeystick.numerics import ULP
 from hockeystick.privacy_loss.core.base import Atoms, CellLoss, Masses
 
 if TYPE_CHECKING:
     from hockeystick.kernels.series import Array
 
-_ULP: Final = 2.0**-52
 _TINY: Final = 1e-300
 # How far an edge next to the end of a loss may be moved, in units of the end.
-MOVED: Final = 16.0 * _ULP
+MOVED: Final = 16.0 * ULP
 
 
 class Edges(NamedTuple):
@@ -50,7 +50,7 @@ def exact_edges(edges: Array) -> Edges:
 
     at = np.asarray(edges, dtype=np.float64)
     zero = np.zeros_like(at)
-    return Edges(at, zero, np.diff(at), np.full(at.size - 1, _ULP))
+    return Edges(at, zero, np.diff(at), np.full(at.size - 1, ULP))
 
 
 def cut_edges(edges: Edges, end: float) -> Edges:
@@ -69,7 +69,7 @@ def cut_edges(edges: Edges, end: float) -> Edges:
     cut = beyond[:-1] | beyond[1:]
     width = np.where(cut, np.diff(at), edges.width)
     moved = error[:-1] + error[1:]
-    unsure = np.where(moved <= MOVED * end, 0.0, moved) / np.maximum(width, _TINY) + _ULP
+    unsure = np.where(moved <= MOVED * end, 0.0, moved) / np.maximum(width, _TINY) + ULP
     return Edges(at, error, width, np.where(cut, unsure, edges.stretch))
 
 
@@ -99,5 +99,5 @@ def log_mixture(
         counted = np.where(share > 0.0, share * np.expm1(np.minimum(smaller, 700.0)), 0.0)
     size = np.where(np.isfinite(value), np.abs(value), 0.0)
     logs = abs(float(np.log(weight))) + abs(float(np.log(other)))
-    round_off = np.where(value > -math.inf, _ULP * (4.0 * size + 2.0 * logs + 8.0), 0.0)
+    round_off = np.where(value > -math.inf, ULP * (4.0 * size + 2.0 * logs + 8.0), 0.0)
     return value, larger + counted + round_off

@@ -8,6 +8,7 @@ from typing import Final
 
 from hockeystick.mechanisms.decentralised.gopa import GOPA
 from hockeystick.mechanisms.streams.matrix_factorization import square_root
+from hockeystick.numerics import decimal
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
 from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
@@ -30,7 +31,7 @@ def _(mechanism: GOPA) -> DominatingPair:
         return DominatingPair(NoiselessLoss(1.0, True), NoiselessLoss(1.0, False))
     if mechanism.noise_multiplier < _LEAST_NOISE:
         raise NoAnalysisError(f"noise multipliers are analysed from {_LEAST_NOISE:g} on, or 0")
-    noise = Fraction(repr(mechanism.noise_multiplier))
+    noise = decimal(mechanism.noise_multiplier)
     ends = _exposure(mechanism, noise)
     above = GaussianLoss(noise / square_root(ends.most))
     if ends.least == ends.most:
@@ -45,5 +46,5 @@ def _exposure(mechanism: GOPA, noise: Fraction) -> Exposure:
     if mechanism.pairwise_multiplier == math.inf:
         exact = infinite_exposure(graph, colluders)
         return Exposure(exact, exact)
-    pairwise = Fraction(repr(mechanism.pairwise_multiplier))
+    pairwise = decimal(mechanism.pairwise_multiplier)
     return exposure(graph, colluders, (pairwise / noise) ** 2)

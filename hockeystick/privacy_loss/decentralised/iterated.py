@@ -10,6 +10,7 @@ from typing import Final, final
 from hockeystick.mechanisms.decentralised._convex import change
 from hockeystick.mechanisms.decentralised.iterated import NoisyIterations
 from hockeystick.mechanisms.streams.matrix_factorization import square_root
+from hockeystick.numerics import decimal
 from hockeystick.privacy_loss.core.base import CellLoss, PrivacyLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
 from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
@@ -27,7 +28,7 @@ def _(mechanism: NoisyIterations) -> DominatingPair:
     edge = edge_pair(mechanism.noise_multiplier)
     if edge is not None:
         return edge
-    noise = StepNoise(exact_noise(mechanism.noise_multiplier) / change(mechanism.adjacency))
+    noise = StepNoise(decimal(mechanism.noise_multiplier) / change(mechanism.adjacency))
     return pair_between(noise.covered(mechanism.covering), noise.covered(mechanism.steps))
 
 
@@ -40,11 +41,6 @@ def edge_pair(noise_multiplier: float) -> DominatingPair | None:
     if noise_multiplier < _LEAST_NOISE:
         raise NoAnalysisError(f"noise multipliers are analysed from {_LEAST_NOISE:g} on, or 0")
     return None
-
-
-def exact_noise(number: float) -> Fraction:
-    """Return a float as the decimal that it prints as."""
-    return Fraction(repr(number))
 
 
 def pair_between(above: CellLoss, below: PrivacyLoss | None) -> DominatingPair:

@@ -11,16 +11,12 @@ from typing import Final, cast, final
 
 from hockeystick.mechanisms.decentralised._convex import change
 from hockeystick.mechanisms.decentralised.token_walk import TokenWalk
+from hockeystick.numerics import decimal
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.core.base import CellLoss
 from hockeystick.privacy_loss.core.observed_mixture import observed_mixture
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
-from hockeystick.privacy_loss.decentralised.iterated import (
-    StepNoise,
-    edge_pair,
-    exact_noise,
-    pair_between,
-)
+from hockeystick.privacy_loss.decentralised.iterated import StepNoise, edge_pair, pair_between
 
 # Of the numbers of steps so many are told apart, and the others are in so many blocks, or in fewer
 # where they would differ by less than a factor. Every block costs time: the lower end has few.
@@ -51,7 +47,7 @@ def _(mechanism: TokenWalk) -> DominatingPair:
     edge = edge_pair(mechanism.noise_multiplier)
     if edge is not None:
         return edge
-    noise = StepNoise(exact_noise(mechanism.noise_multiplier) / change(mechanism.adjacency))
+    noise = StepNoise(decimal(mechanism.noise_multiplier) / change(mechanism.adjacency))
     if mechanism.distance is not None:
         return pair_between(noise.covered(mechanism.distance), noise.covered(mechanism.parties - 1))
     walk = _Walk(mechanism.parties, cast(int, mechanism.observers))

@@ -14,6 +14,7 @@ from typing import Final, final
 
 from hockeystick.mechanisms import RevealedRound
 from hockeystick.mechanisms.streams.matrix_factorization import square_root
+from hockeystick.numerics import ULP, decimal
 from hockeystick.privacy_loss.core.base import CellLoss, CGFEstimate, PrivacyLoss
 from hockeystick.privacy_loss.core.composition import Terms, compose_unsplit, largest_loss
 from hockeystick.privacy_loss.core.observed_mixture import observed_mixture
@@ -25,7 +26,6 @@ from hockeystick.privacy_loss.guarantees.two_point import RandomizedResponsePair
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 from hockeystick.privacy_loss.selection.sparse_vector import UnknownLoss
 
-_ULP: Final = 2.0**-52
 # Exponentials beyond this are left to their logarithms.
 _LARGEST_EXPONENT: Final = 700.0
 # A rate below this is rounded up to it, and nothing is said of what is attained.
@@ -71,12 +71,12 @@ class RevealedRoundLoss(RenyiBoundLoss):
         if c == 0.0:
             return 0.0
         k = cgf_upper(self.terms, c)
-        rate = min(max(float(self.rate) * (1.0 + 2.0 * _ULP), _LEAST_RATE), 1.0)
+        rate = min(max(float(self.rate) * (1.0 + 2.0 * ULP), _LEAST_RATE), 1.0)
         if k == math.inf or rate == 1.0:
             return k
         if k <= _LARGEST_EXPONENT:
-            return math.log1p(rate * math.expm1(k)) * (1.0 + 32.0 * _ULP)
-        return k * (1.0 + 4.0 * _ULP) + math.log(rate + math.exp(-k)) * (1.0 - 8.0 * _ULP)
+            return math.log1p(rate * math.expm1(k)) * (1.0 + 32.0 * ULP)
+        return k * (1.0 + 4.0 * ULP) + math.log(rate + math.exp(-k)) * (1.0 - 8.0 * ULP)
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return the bound and two derivatives: the runs' share of M is ``p e^K / M``."""
@@ -99,7 +99,7 @@ class RevealedRoundLoss(RenyiBoundLoss):
 @dominating_pair.register
 def _(mechanism: RevealedRound) -> DominatingPair:
     rate = mechanism.rate
-    exact = rate if isinstance(rate, Fraction) else Fraction(repr(rate))
+    exact = decimal(rate)
     if exact == 0:
         return DominatingPair(None, None)
     removing, adding = compose_unsplit(mechanism.inner)
@@ -141,7 +141,7 @@ def _joined(terms: Terms) -> Terms:
 def _exact(loss: GaussianLoss) -> Fraction:
     """Return a noise multiplier as the decimal that it prints as; a fraction as itself."""
     noise = loss.noise_multiplier
-    return noise if isinstance(noise, Fraction) else Fraction(repr(noise))
+    return decimal(noise)
 
 
 def _of_one(terms: Terms, rate: Fraction) -> PrivacyLoss | None:

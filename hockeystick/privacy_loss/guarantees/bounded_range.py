@@ -6,16 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
-from hockeystick.numerics.rounding import float_up, largest_reading
+from hockeystick.numerics import ULP, Ball, largest_reading
+from hockeystick.numerics.rounding import float_up
 from hockeystick.numerics.working_precision import working_digits
-from hockeystick.privacy_loss.core.base import (
-    Atoms,
-    Ball,
-    CellLoss,
-    CGFEstimate,
-    Masses,
-    ProfiledLoss,
-)
+from hockeystick.privacy_loss.core.base import Atoms, CellLoss, CGFEstimate, Masses, ProfiledLoss
 from hockeystick.privacy_loss.guarantees.two_point import RandomizedResponsePairLoss
 
 if TYPE_CHECKING:
@@ -23,7 +17,6 @@ if TYPE_CHECKING:
 
     from hockeystick.kernels.series import Array
 
-_ULP: Final = 2.0**-52
 _TINY: Final = 5e-324
 # Decimal digits beyond those that the closed form of K cancels.
 _DIGITS: Final = 30
@@ -81,7 +74,7 @@ class BoundedRangeLoss(CellLoss, ProfiledLoss):
 
         from hockeystick.precision.profiles import exact
 
-        own = exact(self.epsilon) * (1 + perturbation * mp.mpf(_ULP))
+        own = exact(self.epsilon) * (1 + perturbation * mp.mpf(ULP))
         if epsilon >= own:
             return mp.zero
         if epsilon <= -own:
@@ -107,7 +100,7 @@ class BoundedRangeLoss(CellLoss, ProfiledLoss):
         log_p = 0.5 * (high - end) + log_part
         log_q = -0.5 * (low + end) + log_part
         sizes = np.where(width > 0.0, np.abs(log_part), 0.0) + 2.0 * abs(whole)
-        return Masses(log_p, log_q, _ULP * (4.0 * end + 4.0 * sizes + 16.0))
+        return Masses(log_p, log_q, ULP * (4.0 * end + 4.0 * sizes + 16.0))
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return the largest K of any single release, and its two derivatives."""
@@ -118,7 +111,7 @@ class BoundedRangeLoss(CellLoss, ProfiledLoss):
         """Return the largest K of any single release; not of the envelope, which has more."""
         value = float(_largest(c, self.supremum)[0])
         # K grows at most as the square of e, whose readings differ by half a unit.
-        return Ball(value, 8.0 * _ULP * value + _TINY)
+        return Ball(value, 8.0 * ULP * value + _TINY)
 
 
 def _largest(c: float, end: float) -> tuple[mpf, mpf, mpf]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 
 from hockeystick.notions import GDP
+from hockeystick.numerics import decimal
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
 from hockeystick.privacy_loss.guarantees.two_point import ANYTHING
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
@@ -22,5 +22,5 @@ def gaussian_pair(mu: float) -> DominatingPair:
         return DominatingPair(None, None)
     if mu == math.inf:
         return ANYTHING
-    loss = GaussianLoss(1 / Fraction(repr(mu)))
+    loss = GaussianLoss(1 / decimal(mu))
     return DominatingPair(loss, loss)

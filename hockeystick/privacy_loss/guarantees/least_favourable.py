@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, final
 
+from hockeystick.numerics import ULP
 from hockeystick.privacy_loss.core.atomic import frozen
 from hockeystick.privacy_loss.core.base import Atoms, CellLoss, CGFEstimate, Masses
 from hockeystick.privacy_loss.core.observed_mixture import merged
@@ -29,7 +30,6 @@ from hockeystick.privacy_loss.core.observed_mixture import merged
 if TYPE_CHECKING:
     from hockeystick.kernels.series import Array
 
-_ULP: Final = 2.0**-52
 # By so much the ends are chosen on the safe side, which covers all round-off of the sums.
 _MARGIN: Final = 1e-6
 
@@ -94,9 +94,9 @@ def _atoms(loss: ContaminatedLoss) -> Atoms:
     low, high = _ends(known, log_share)
     values = np.append(low - np.diff(known.loss).min(), np.clip(known.loss, low, high))
     kept = known.log_p + math.log1p(-loss.share)
-    error = known.error + _ULP * (4.0 + np.abs(kept))
+    error = known.error + ULP * (4.0 + np.abs(kept))
     log_p = np.append(log_share, kept)
-    error = np.append(_ULP * (4.0 + abs(log_share)), error)
+    error = np.append(ULP * (4.0 + abs(log_share)), error)
     return Atoms(*frozen(*merged(Atoms(values, log_p, error))))
 
 

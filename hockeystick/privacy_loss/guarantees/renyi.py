@@ -10,12 +10,12 @@ from fractions import Fraction
 from typing import Final, TypeAlias, final
 
 from hockeystick.notions import TCDP, ZCDP, RenyiDP
-from hockeystick.privacy_loss.core.base import Ball, CGFEstimate, PrivacyLoss
+from hockeystick.numerics import ULP, Ball
+from hockeystick.privacy_loss.core.base import CGFEstimate, PrivacyLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
 from hockeystick.privacy_loss.guarantees.two_point import ANYTHING
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 
-_ULP: Final = 2.0**-52
 _OUTWARD: Final = Fraction(1, 2**50)
 
 Points: TypeAlias = tuple[tuple[float, float], ...]
@@ -62,7 +62,7 @@ class RenyiBoundLoss(PrivacyLoss):
         """Return the middle of what K may be, and how far from it."""
         if c > self.end:
             return Ball(math.inf, 0.0)
-        half = 0.5 * self.bound(c) * (1.0 + 4.0 * _ULP)
+        half = 0.5 * self.bound(c) * (1.0 + 4.0 * ULP)
         return Ball(half, half)
 
 
@@ -80,7 +80,7 @@ class ConcentratedLoss(RenyiBoundLoss):
     @property
     def end(self) -> float:
         """``omega - 1``, rounded down."""
-        return (self.omega - 1.0) * (1.0 - 4.0 * _ULP)
+        return (self.omega - 1.0) * (1.0 - 4.0 * ULP)
 
     @property
     def attained(self) -> GaussianLoss:
@@ -89,7 +89,7 @@ class ConcentratedLoss(RenyiBoundLoss):
 
     def bound(self, c: float) -> float:
         """Return ``rho c (c + 1)``, rounded up."""
-        return self.rho * c * (c + 1.0) * (1.0 + 8.0 * _ULP)
+        return self.rho * c * (c + 1.0) * (1.0 + 8.0 * ULP)
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return the bound and two derivatives."""
@@ -139,7 +139,7 @@ class RenyiCurveLoss(RenyiBoundLoss):
     def bound(self, c: float) -> float:
         """Return the chord's value, rounded up."""
         value, slope = self._chord(c)
-        return value * (1.0 + 16.0 * _ULP) if slope < math.inf else math.inf
+        return value * (1.0 + 16.0 * ULP) if slope < math.inf else math.inf
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return the bound and its slope; it has no curvature."""
@@ -161,7 +161,7 @@ class RenyiCurveLoss(RenyiBoundLoss):
 
 def gaussian_within(rho: float) -> GaussianLoss:
     """Return a Gaussian loss whose divergences are at most ``rho alpha``, and hardly less."""
-    return GaussianLoss(math.sqrt(0.5) / math.sqrt(rho) * (1.0 + 16.0 * _ULP))
+    return GaussianLoss(math.sqrt(0.5) / math.sqrt(rho) * (1.0 + 16.0 * ULP))
 
 
 def _lower_hull(points: list[tuple[Fraction, Fraction]]) -> list[tuple[Fraction, Fraction]]:

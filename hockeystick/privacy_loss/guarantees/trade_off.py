@@ -8,10 +8,10 @@ from functools import cached_property, singledispatch
 from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 from hockeystick.notions import FDP
+from hockeystick.numerics import ULP, decimal
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.core.base import CGFEstimate, ProfiledLoss
 from hockeystick.privacy_loss.core.outcomes import dominating_pair_of_outcomes
-from hockeystick.privacy_loss.core.rates import exact_rate
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
 from hockeystick.privacy_loss.guarantees.gaussian import gaussian_pair
 from hockeystick.privacy_loss.guarantees.renyi import RenyiBoundLoss
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from hockeystick.tradeoffs.profiles.profile import Array
 
-_ULP: Final = 2.0**-52
 _CELLS: Final = 2048
 # The largest exponent on one cell, and the largest loss whose moments are worked out.
 _STEEPEST: Final = 500.0
@@ -116,10 +115,10 @@ class ProfileLoss(RenyiBoundLoss, ProfiledLoss):
         )
         log_moment = math.log(c) + math.log1p(c) + log_total
         exponents = (c + 1.0) * max(own.reach, others.reach) + abs(log_moment)
-        log_moment += _ULP * (4.0 * _CELLS + 16.0 * exponents)
+        log_moment += ULP * (4.0 * _CELLS + 16.0 * exponents)
         if log_moment > _LARGEST_EXPONENT:
-            return log_moment * (1.0 + 2.0 * _ULP)
-        return math.log1p(math.exp(log_moment)) * (1.0 + 8.0 * _ULP)
+            return log_moment * (1.0 + 2.0 * ULP)
+        return math.log1p(math.exp(log_moment)) * (1.0 + 8.0 * ULP)
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return the bound and two numerical derivatives."""
@@ -148,7 +147,7 @@ class _Grid(NamedTuple):
         """Return the upper ends, each read a little to the left."""
         import numpy as np
 
-        step = reach / _CELLS * (1.0 - 4.0 * _ULP)
+        step = reach / _CELLS * (1.0 - 4.0 * ULP)
         return cls(profile.at(step * np.arange(_CELLS + 1, dtype=np.float64)).upper, reach)
 
 
@@ -232,7 +231,7 @@ def _(tradeoff: SampledGaussianTradeOff) -> DominatingPair:
     if tradeoff.rate == 0.0 or tradeoff.mu == 0.0:
         return DominatingPair(None, None)
     noise = 1.0 / tradeoff.mu
-    if exact_rate(noise) * exact_rate(tradeoff.mu) > 1:
+    if decimal(noise) * decimal(tradeoff.mu) > 1:
         noise = math.nextafter(noise, 0.0)
     loss = FixedSizeGaussianLoss(tradeoff.rate, noise)
     return DominatingPair(loss, loss)

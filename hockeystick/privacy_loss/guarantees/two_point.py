@@ -7,19 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.notions import ApproxDP, PureDP
+from hockeystick.numerics import ULP, Ball, FloatAndDecimal
 from hockeystick.privacy_loss.core.atomic import AtomicLoss, frozen
-from hockeystick.privacy_loss.core.base import (
-    Atoms,
-    Ball,
-    CGFEstimate,
-    FloatAndDecimal,
-)
+from hockeystick.privacy_loss.core.base import Atoms, CGFEstimate
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
 
 if TYPE_CHECKING:
     from mpmath import mpf
 
-_ULP: Final = 2.0**-52
 # Beyond this argument a hyperbolic sine would overflow.
 _LARGE: Final = 300.0
 # Epsilons out of this range have no line.
@@ -57,7 +52,7 @@ class RandomizedResponsePairLoss(AtomicLoss):
         if self.failure > 0.0:
             return Ball(math.inf, 0.0)
         value = self._value(c)
-        return Ball(value, _ULP * (32.0 + 4.0 * min((c + 1.0) * self.epsilon, _LARGE)) * value)
+        return Ball(value, ULP * (32.0 + 4.0 * min((c + 1.0) * self.epsilon, _LARGE)) * value)
 
     def _value(self, c: float) -> float:
         """Return ``ln(1 + 2 sinh((c+1) eps/2) sinh(c eps/2) / cosh(eps/2))``, which is K."""
@@ -96,7 +91,7 @@ class RandomizedResponsePairLoss(AtomicLoss):
         """Return the two losses."""
         losses = (-self.epsilon, self.epsilon)
         won = -math.log1p(math.exp(-self.epsilon))
-        error = 8.0 * _ULP * (1.0 + self.epsilon)
+        error = 8.0 * ULP * (1.0 + self.epsilon)
         return frozen(losses, (won - self.epsilon, won), (error, error))
 
     def nodes(self, first: int, count: int) -> tuple[list[mpf], list[mpf]]:
@@ -115,7 +110,7 @@ class RandomizedResponsePairLoss(AtomicLoss):
 
         from hockeystick.precision.profiles import exact
 
-        own, failure = (exact(v) * (1 + perturbation * _ULP) for v in (self.epsilon, self.failure))
+        own, failure = (exact(v) * (1 + perturbation * ULP) for v in (self.epsilon, self.failure))
         failure = min(failure, mp.one)
         if epsilon >= own:
             return failure

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, final
 
 from hockeystick.mechanisms.local.randomized_response import RandomizedResponse
+from hockeystick.numerics import ULP
 from hockeystick.privacy_loss.core.atomic import FewAtoms, both
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
 from hockeystick.privacy_loss.guarantees.two_point import (
@@ -16,8 +17,6 @@ from hockeystick.privacy_loss.guarantees.two_point import (
 
 if TYPE_CHECKING:
     from hockeystick.precision.atoms import AtomList
-
-_ULP: Final = 2.0**-52
 
 
 @final
@@ -50,7 +49,7 @@ class RandomizedResponseLoss(FewAtoms):
         from hockeystick.precision.atoms import randomized_response
         from hockeystick.precision.profiles import exact
 
-        return randomized_response(exact(self.epsilon) * (1 + perturbation * _ULP), self.categories)
+        return randomized_response(exact(self.epsilon) * (1 + perturbation * ULP), self.categories)
 
 
 @dominating_pair.register

@@ -33,6 +33,7 @@ from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.local.randomized_response import RandomizedResponse
 from hockeystick.mechanisms.local.shuffled_reports import ShuffledReports
 from hockeystick.notions import PureDP
+from hockeystick.numerics import ULP
 from hockeystick.privacy_loss.core.atomic import frozen
 from hockeystick.privacy_loss.core.base import Atoms, CellLoss, PrivacyLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
@@ -44,7 +45,6 @@ from hockeystick.privacy_loss.guarantees.two_point import (
 )
 from hockeystick.privacy_loss.local.stronger_clones import CELLS, AtomListLoss, StrongerClonesLoss
 
-_ULP: Final = 2.0**-52
 _MOST_USERS: Final = 10**9
 # Epsilons of a randomizer between which shuffling is worked out.
 LEAST_EPSILON: Final = 1e-6
@@ -100,11 +100,11 @@ def _count_atoms(loss: CountLoss) -> Atoms:
     size = -(-p.size // CELLS)
     starts = np.arange(0, p.size, size)
     p, r = np.add.reduceat(p, starts), np.add.reduceat(r, starts)
-    error = _ULP * ((16.0 + 4.0 * loss.epsilon) * mass.size + size + 64.0)
+    error = ULP * ((16.0 + 4.0 * loss.epsilon) * mass.size + size + 64.0)
     # Neighbouring masses are off by nearly the same factor, which their ratio does not see.
-    less = np.log(p / r) - _ULP * (64.0 + 16.0 * loss.epsilon) * (size + 4.0)
+    less = np.log(p / r) - ULP * (64.0 + 16.0 * loss.epsilon) * (size + 4.0)
     log_p = np.log(p)
-    return frozen(*merged(Atoms(less, log_p, error + 2.0 * _ULP * np.abs(log_p))))
+    return frozen(*merged(Atoms(less, log_p, error + 2.0 * ULP * np.abs(log_p))))
 
 
 @singledispatch

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple, final
 
+from hockeystick.numerics import ULP
 from hockeystick.privacy_loss.core.atomic import frozen
 from hockeystick.privacy_loss.core.base import Atoms, CellLoss, CGFEstimate, Masses, ProfiledLoss
 from hockeystick.privacy_loss.core.observed_mixture import merged
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
     from hockeystick.kernels.series import Array
 
-_ULP: Final = 2.0**-52
 # Pairs of x and t are listed one by one up to this number; else they go into cells.
 _MOST_POINTS: Final = 1_500
 CELLS: Final = 5000
@@ -82,12 +82,12 @@ class AtomListLoss(CellLoss, ProfiledLoss):
 
         atoms = self.atoms()
         at = float(epsilon)
-        at -= perturbation * 8.0 * _ULP * (abs(at) + self.supremum)
+        at -= perturbation * 8.0 * ULP * (abs(at) + self.supremum)
         from_here = int(np.searchsorted(atoms.loss, at, side="right"))
         loss, log_p, error = (column[from_here:] for column in atoms)
-        each = np.exp(log_p + perturbation * (error + 8.0 * _ULP * (1.0 + np.abs(log_p))))
+        each = np.exp(log_p + perturbation * (error + 8.0 * ULP * (1.0 + np.abs(log_p))))
         total = float((each * -np.expm1(at - loss)).sum())
-        return mp.mpf(total * (1.0 + perturbation * _ULP * (loss.size + 16.0)))
+        return mp.mpf(total * (1.0 + perturbation * ULP * (loss.size + 16.0)))
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return K and two derivatives by sums over the atoms."""
@@ -148,7 +148,7 @@ def _coins(loss: StrongerClonesLoss) -> _StrongerClones:
     coins = np.arange(first, first + at.size, dtype=np.float64)
     unseen = float(flat[0]) if first == 0 else 0.0
     kept = lean > 0.0
-    error = _ULP * ((16.0 + 4.0 * loss.epsilon) * mass.size + 64.0)
+    error = ULP * ((16.0 + 4.0 * loss.epsilon) * mass.size + 64.0)
     return _StrongerClones(coins[kept], flat[kept], lean[kept], unseen, error)
 
 
@@ -177,7 +177,7 @@ def _blocks(found: _StrongerClones, *, above: bool) -> _StrongerClones:
         np.add.reduceat(found.flat, starts),
         np.add.reduceat(found.lean, starts),
         found.unseen,
-        found.error + _ULP * 4.0 * size,
+        found.error + ULP * 4.0 * size,
     )
 
 
@@ -198,7 +198,7 @@ def _with_left_out(atoms: Atoms, epsilon: float) -> Atoms:
     """Return atoms with more than all that is left out, under P and under Q, at both ends."""
     import numpy as np
 
-    end = max(float(atoms.loss.max()), epsilon * (1.0 + 4.0 * _ULP))
+    end = max(float(atoms.loss.max()), epsilon * (1.0 + 4.0 * ULP))
     two = np.full(2, math.log(_LEFT_OUT))
     return Atoms(
         np.append(atoms.loss, [float(atoms.loss.min()), end]),
@@ -231,8 +231,8 @@ def _listed(found: _StrongerClones, *, above: bool) -> Atoms:
         losses.append(np.zeros(1))
         masses.append(np.array([found.unseen]))
     loss, log_p = np.concatenate(losses), np.log(np.concatenate(masses))
-    off = (2.0 * found.error + 64.0 * _ULP) * (1.0 if above else -1.0)
-    error = found.error + _ULP * (4.0 * float(found.coins.max()) + 2.0 * np.abs(log_p))
+    off = (2.0 * found.error + 64.0 * ULP) * (1.0 if above else -1.0)
+    error = found.error + ULP * (4.0 * float(found.coins.max()) + 2.0 * np.abs(log_p))
     return Atoms(loss + off, log_p, error)
 
 
@@ -253,7 +253,7 @@ def _filled(found: _StrongerClones, inner: Array) -> _Filled:
     cuts = np.tanh(0.5 * inner)
     p, q, terms = leaning_coins(found.coins, found.flat, found.lean, cuts)
     steps = DEPTH * math.sqrt(float(found.coins.max())) + 8.0
-    return _Filled(p, q, found.error + _ULP * (4.0 * steps + terms + 64.0))
+    return _Filled(p, q, found.error + ULP * (4.0 * steps + terms + 64.0))
 
 
 def _edges(loss: StrongerClonesLoss, width: float, half: float) -> tuple[Array, float]:
@@ -269,7 +269,7 @@ def _edges(loss: StrongerClonesLoss, width: float, half: float) -> tuple[Array, 
 
 def _displaced(epsilon: float) -> float:
     """Return how far beyond the edges of its cell the loss of an output may lie."""
-    return _ULP * (64.0 * math.cosh(0.5 * epsilon) ** 2 + 16.0 * epsilon)
+    return ULP * (64.0 * math.cosh(0.5 * epsilon) ** 2 + 16.0 * epsilon)
 
 
 def _spread(loss: StrongerClonesLoss, found: _StrongerClones, width: float) -> Atoms:
@@ -294,7 +294,7 @@ def _spread(loss: StrongerClonesLoss, found: _StrongerClones, width: float) -> A
     mass = np.concatenate((p * down, p * up))
     error = np.concatenate((error, error))[mass > 0.0]
     log_p = np.log(mass[mass > 0.0])
-    return Atoms(place[mass > 0.0] + off, log_p, error + _ULP * (16.0 + 2.0 * np.abs(log_p)))
+    return Atoms(place[mass > 0.0] + off, log_p, error + ULP * (16.0 + 2.0 * np.abs(log_p)))
 
 
 def _merged_down(loss: StrongerClonesLoss, found: _StrongerClones, width: float) -> Atoms:
@@ -308,7 +308,7 @@ def _merged_down(loss: StrongerClonesLoss, found: _StrongerClones, width: float)
         p[middle] += found.unseen
         q[middle] += found.unseen
     known = (p > 0.0) & (q > 0.0)
-    p, q, error = p[known], q[known], error[known] + 2.0 * _ULP
+    p, q, error = p[known], q[known], error[known] + 2.0 * ULP
     log_p = np.log(p)
-    less = np.log(p / q) - (2.0 * error + 16.0 * _ULP)
-    return Atoms(less, log_p, error + _ULP * (16.0 + 2.0 * np.abs(log_p)))
+    less = np.log(p / q) - (2.0 * error + 16.0 * ULP)
+    return Atoms(less, log_p, error + ULP * (16.0 + 2.0 * np.abs(log_p)))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.mechanisms.local.unary_encoding import RAPPOR, Encoding, UnaryEncoding
+from hockeystick.numerics import ULP
 from hockeystick.privacy_loss.core.atomic import FewAtoms, both
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.guarantees.two_point import infinity_mass_pair
@@ -14,7 +15,6 @@ from hockeystick.privacy_loss.guarantees.two_point import infinity_mass_pair
 if TYPE_CHECKING:
     from hockeystick.precision.atoms import AtomList
 
-_ULP: Final = 2.0**-52
 _MOST_HASHES: Final = 10_000
 
 
@@ -43,7 +43,7 @@ class UnaryEncodingLoss(FewAtoms):
         from hockeystick.precision.atoms import binary_runs, optimized_unary
         from hockeystick.precision.profiles import exact
 
-        epsilon = exact(self.epsilon) * (1 + perturbation * _ULP)
+        epsilon = exact(self.epsilon) * (1 + perturbation * ULP)
         return optimized_unary(epsilon) if self.optimized else binary_runs(epsilon / 2, 2)
 
 
@@ -70,7 +70,7 @@ class RAPPORLoss(FewAtoms):
 
         # ln(2/f - 1) loses what f is below 1.
         with mp.extraprec(64):
-            flip = min(exact(self.flip) * (1 - perturbation * _ULP), 1)
+            flip = min(exact(self.flip) * (1 - perturbation * ULP), 1)
             each = 2 * mp.atanh(1 - flip)
         return binary_runs(each, self.bits)
 

@@ -9,15 +9,15 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 from hockeystick.mechanisms.noise.discrete_gaussian import DiscreteGaussian
+from hockeystick.numerics import ULP, Ball, decimal
 from hockeystick.privacy_loss.core.atomic import LEAST, MOST_ATOMS, AtomicLoss, both, frozen
-from hockeystick.privacy_loss.core.base import Atoms, Ball, CGFEstimate
+from hockeystick.privacy_loss.core.base import Atoms, CGFEstimate
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.guarantees.two_point import infinity_mass_pair
 
 if TYPE_CHECKING:
     from mpmath import mpf
 
-_ULP: Final = 2.0**-52
 _LARGEST: Final = 1e300
 # From this sigma^2 on, Poisson's dual sum falls faster than the sum itself.
 _DUAL: Final = 0.16
@@ -53,7 +53,7 @@ class DiscreteGaussianLoss(AtomicLoss):
     @property
     def half(self) -> Fraction:
         """``1 / (2 sigma^2)``, exactly."""
-        return 1 / (2 * Fraction(repr(self.sigma)) ** 2)
+        return 1 / (2 * decimal(self.sigma) ** 2)
 
     def atoms(self) -> Atoms:
         """Return the losses, and the probabilities as far as they count."""
@@ -64,7 +64,7 @@ class DiscreteGaussianLoss(AtomicLoss):
         from hockeystick.precision.integer_noise import discrete_gaussian_nodes
 
         least = -_reach(self.half) - self.sensitivity
-        sigma = Fraction(repr(self.sigma))
+        sigma = decimal(self.sigma)
         return discrete_gaussian_nodes(sigma, self.sensitivity, least + first, count)
 
     def omitted(self, c: float) -> float:
@@ -82,7 +82,7 @@ class DiscreteGaussianLoss(AtomicLoss):
 
     def cgf_upper(self, c: float) -> float:
         """Return ``c (c+1) D^2 / (2 sigma^2)``, rounded up."""
-        return c * (c + 1.0) * float(self.sensitivity**2 * self.half) * (1.0 + 16.0 * _ULP)
+        return c * (c + 1.0) * float(self.sensitivity**2 * self.half) * (1.0 + 16.0 * ULP)
 
     def cgf_bounds(self, c: float) -> Ball:
         """Return K with its round-off."""
@@ -107,9 +107,9 @@ class DiscreteGaussianLoss(AtomicLoss):
         """
         from hockeystick.precision.integer_noise import discrete_gaussian_delta
 
-        sigma = Fraction(repr(self.sigma))
+        sigma = decimal(self.sigma)
         moves = (0,) if perturbation == 0 else (-1, 0, 1)
-        readings = (sigma * (1 + move * Fraction(_ULP)) for move in moves)
+        readings = (sigma * (1 + move * Fraction(ULP)) for move in moves)
         values = [discrete_gaussian_delta(epsilon, one, self.sensitivity) for one in readings]
         return max(values) if perturbation > 0 else min(values)
 
@@ -155,7 +155,7 @@ def _by_dual_sum(half: Fraction, shift: int, c: float) -> _Moment:
     return _Moment(
         line,
         math.log1p(-drop),
-        _ULP * (8.0 * line + (64.0 + 16.0 * width) * drop) + 1e-320,
+        ULP * (8.0 * line + (64.0 + 16.0 * width) * drop) + 1e-320,
         (2.0 * c + 1.0) * square + first,
         2.0 * square + second - first * first,
     )
@@ -187,7 +187,7 @@ def _by_sum(half: Fraction, shift: int, c: float) -> _Moment:
     return _Moment(
         line,
         math.log1p(math.fsum(terms) / norm),
-        _ULP * (8.0 * line + unsure) + 1e-320,
+        ULP * (8.0 * line + unsure) + 1e-320,
         (2.0 * (n + mean) + shift) * shift * h,
         (2.0 * shift * h) ** 2 * spread,
     )
@@ -206,7 +206,7 @@ def _log_norm(half: Fraction) -> tuple[float, float]:
         width = math.pi**2 * float(1 / half)
         weights = (math.exp(-min(width * k * k, _UNDERFLOW)) for k in range(1, _TERMS))
         value = 0.5 * math.log(math.pi * float(1 / half)) + math.log1p(2.0 * math.fsum(weights))
-    return value, _ULP * (32.0 + 8.0 * abs(value))
+    return value, ULP * (32.0 + 8.0 * abs(value))
 
 
 @lru_cache(maxsize=64)
@@ -227,13 +227,13 @@ def _atoms(sigma: float, sensitivity: int) -> Atoms:
     """Return the atoms, ascending."""
     import numpy as np
 
-    half = 1 / (2 * Fraction(repr(sigma)) ** 2)
+    half = 1 / (2 * decimal(sigma) ** 2)
     last, h = _reach(half), float(half)
     k = np.arange(-last - sensitivity, last + 1, dtype=np.float64)
     log_norm, unsure = _log_norm(half)
     exponent = k * k * h
     loss = (2.0 * k + sensitivity) * sensitivity * h
-    error = _ULP * (4.0 * exponent + 2.0 * np.abs(exponent + log_norm)) + unsure
+    error = ULP * (4.0 * exponent + 2.0 * np.abs(exponent + log_norm)) + unsure
     return frozen(loss, -exponent - log_norm, error)
 
 
@@ -244,7 +244,7 @@ def _(mechanism: DiscreteGaussian) -> DominatingPair:
         return DominatingPair(None, None)
     if sigma == 0.0:
         return infinity_mass_pair()
-    half = 1 / (2 * Fraction(repr(sigma)) ** 2)
+    half = 1 / (2 * decimal(sigma) ** 2)
     # 80 sigma outputs have all but exp(-800).
     if sensitivity + 80.0 * sigma > MOST_ATOMS or sensitivity**2 * half > _LARGEST:
         raise NoAnalysisError(

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.mechanisms.noise.discrete_laplace import DiscreteLaplace
+from hockeystick.numerics import ULP, decimal
 from hockeystick.privacy_loss.core.atomic import MOST_ATOMS, AtomicLoss, both, frozen
 from hockeystick.privacy_loss.core.base import Atoms
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
@@ -20,7 +21,6 @@ from hockeystick.privacy_loss.guarantees.two_point import (
 if TYPE_CHECKING:
     from mpmath import mpf
 
-_ULP: Final = 2.0**-52
 _LARGEST: Final = 1e300
 
 
@@ -42,7 +42,7 @@ class DiscreteLaplaceLoss(AtomicLoss):
     @property
     def supremum(self) -> float:
         """``D/b``, rounded up."""
-        largest = self.sensitivity / Fraction(repr(self.scale))
+        largest = self.sensitivity / decimal(self.scale)
         return math.nextafter(float(largest), math.inf)
 
     def atoms(self) -> Atoms:
@@ -53,14 +53,14 @@ class DiscreteLaplaceLoss(AtomicLoss):
         """Return some of the atoms by mpmath."""
         from hockeystick.precision.integer_noise import discrete_laplace_nodes
 
-        scale = Fraction(repr(self.scale))
+        scale = decimal(self.scale)
         return discrete_laplace_nodes(scale, self.sensitivity, first, count)
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return the profile, by geometric sums."""
         from hockeystick.precision.integer_noise import discrete_laplace_delta
 
-        scale = Fraction(repr(self.scale)) * (1 - perturbation * Fraction(_ULP))
+        scale = decimal(self.scale) * (1 - perturbation * Fraction(ULP))
         return discrete_laplace_delta(epsilon, scale, self.sensitivity)
 
 
@@ -69,7 +69,7 @@ def _atoms(scale: float, sensitivity: int) -> Atoms:
     """Return the atoms, ascending."""
     import numpy as np
 
-    slope = float(1 / Fraction(repr(scale)))
+    slope = float(1 / decimal(scale))
     small = math.exp(-slope)
     step = np.arange(sensitivity + 1, dtype=np.float64)
     loss = slope * (2.0 * step - sensitivity)
@@ -81,7 +81,7 @@ def _atoms(scale: float, sensitivity: int) -> Atoms:
     level = np.full(sensitivity + 1, inner)
     level[0] = level[-1] = ends
     log_p = level - fallen
-    return frozen(loss, log_p, _ULP * (4.0 * np.abs(log_p) + 4.0 * fallen + 16.0))
+    return frozen(loss, log_p, ULP * (4.0 * np.abs(log_p) + 4.0 * fallen + 16.0))
 
 
 @dominating_pair.register
@@ -91,13 +91,13 @@ def _(mechanism: DiscreteLaplace) -> DominatingPair:
         return DominatingPair(None, None)
     if scale == 0.0:
         return infinity_mass_pair()
-    if sensitivity + 1 > MOST_ATOMS or sensitivity / Fraction(repr(scale)) > _LARGEST:
+    if sensitivity + 1 > MOST_ATOMS or sensitivity / decimal(scale) > _LARGEST:
         raise NoAnalysisError(
             f"discrete Laplace noise is analysed for sensitivities below {MOST_ATOMS:,} and losses "
             f"below {_LARGEST:g}; PureDP(sensitivity / scale) bounds it"
         )
     # A randomized response means the decimal that its epsilon prints as.
-    epsilon = 1 / Fraction(repr(scale))
-    if sensitivity == 1 and Fraction(repr(float(epsilon))) == epsilon:
+    epsilon = 1 / decimal(scale)
+    if sensitivity == 1 and decimal(float(epsilon)) == epsilon:
         return both(RandomizedResponsePairLoss(float(epsilon)))
     return both(DiscreteLaplaceLoss(scale, sensitivity))

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final, final
 from hockeystick.mechanisms import (
     Gaussian,
 )
+from hockeystick.numerics import ULP, Ball
 from hockeystick.privacy_loss.core.base import (
     AnalyticLoss,
     Atoms,
-    Ball,
     CGFEstimate,
     ContourValues,
     Masses,
@@ -27,7 +27,6 @@ from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, Edges
 if TYPE_CHECKING:
     from mpmath import mpc, mpf
 
-_ULP: Final = 2.0**-52
 # Beyond this many standard deviations a bound is as good as any.
 _FARTHEST: Final = 1e100
 
@@ -61,7 +60,7 @@ class GaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
     def cgf_bounds(self, c: float) -> Ball:
         """Return K and its round-off."""
         value = self.cgf_estimate(c).value
-        return Ball(value, 8.0 * _ULP * value)
+        return Ball(value, 8.0 * ULP * value)
 
     @property
     def clt_mu_squared(self) -> float:
@@ -101,9 +100,7 @@ class GaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
         """Return Phi(mu/2 - eps/mu) - exp(eps) Phi(-mu/2 - eps/mu)."""
         from hockeystick.precision.profiles import gaussian_delta, reciprocal
 
-        return gaussian_delta(
-            epsilon, reciprocal(self.noise_multiplier) * (1 + perturbation * _ULP)
-        )
+        return gaussian_delta(epsilon, reciprocal(self.noise_multiplier) * (1 + perturbation * ULP))
 
     def quadrature_available(self, c: float) -> bool:
         """Every c is in reach."""
@@ -115,7 +112,7 @@ class GaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
 
     def exponent(self, y: float) -> float:
         """Return ``mu^2 y^2 / 2``, rounded down."""
-        return 0.5 * min(self.mu * y, _FARTHEST) ** 2 * (1.0 - 16.0 * _ULP)
+        return 0.5 * min(self.mu * y, _FARTHEST) ** 2 * (1.0 - 16.0 * ULP)
 
     def rule(self, c_high: float, y_high: float, log_tolerance: float) -> GaussianLoss:
         """Return the loss itself: the closed form needs no quadrature."""
@@ -134,7 +131,7 @@ class GaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
         half = 0.5 * self.mu * self.mu
         real = half * (c * (c + 1.0) - y * y)
         imag = half * y * (2.0 * c + 1.0)
-        error = 16.0 * _ULP * half * (c * (c + 1.0) + y * y + y * (2.0 * c + 1.0))
+        error = 16.0 * ULP * half * (c * (c + 1.0) + y * y + y * (2.0 * c + 1.0))
         return ContourValues(real, imag, error)
 
     def reference_line(self, c: float, step: float, count: int) -> list[mpc]:

@@ -10,7 +10,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 from hockeystick.mechanisms.noise.gaussian_mixture import GaussianMixture
-from hockeystick.privacy_loss.core.base import Atoms, Ball, Masses, PrivacyLoss
+from hockeystick.numerics import ULP, Ball, decimal
+from hockeystick.privacy_loss.core.base import Atoms, Masses, PrivacyLoss
 from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.core.uncertain_endpoints import (
@@ -26,7 +27,6 @@ from hockeystick.privacy_loss.sampling.subsampling_map import mirrored
 if TYPE_CHECKING:
     from hockeystick.kernels.series import Array
 
-_ULP: Final = 2.0**-52
 _STEPS: Final = 60
 # The chi-square divergence is infinite for floats beyond this distance.
 _LARGEST_ROOT: Final = 26.0
@@ -77,13 +77,13 @@ class GaussianMixtureLoss(DensityLoss):
     def cgf_upper(self, c: float) -> float:
         """Return ``ln sum_k w_k exp(c (c+1) m_k^2 / 2)``, rounded up: powers are convex."""
         farthest = float(max(self.distances))
-        upper = 0.5 * c * (c + 1.0) * farthest * farthest * (1.0 + 16.0 * _ULP)
+        upper = 0.5 * c * (c + 1.0) * farthest * farthest * (1.0 + 16.0 * ULP)
         if upper < _LARGEST_EXPONENT:
             squares = [
                 (float(m) ** 2, float(w)) for m, w in zip(self.distances, self.weights, strict=True)
             ]
             terms = [w * math.expm1(0.5 * c * (c + 1.0) * square) for square, w in squares]
-            upper = math.log1p(math.fsum(terms)) * (1.0 + (64.0 + 8.0 * upper) * _ULP)
+            upper = math.log1p(math.fsum(terms)) * (1.0 + (64.0 + 8.0 * upper) * ULP)
         return upper
 
     def atoms(self) -> Atoms:
@@ -104,7 +104,7 @@ class GaussianMixtureLoss(DensityLoss):
         for distance, weight in zip(curve.distances, curve.weights, strict=True):
             moved = Edges(
                 at.at - distance,
-                at.error + np.where(at.error > 0.0, _ULP * (np.abs(at.at) + 2.0 * distance), 0.0),
+                at.error + np.where(at.error > 0.0, ULP * (np.abs(at.at) + 2.0 * distance), 0.0),
                 at.width,
                 at.stretch,
             )
@@ -178,7 +178,7 @@ class _Curve(NamedTuple):
             read = self._read(at)
             step = (read.value - finite) / read.slope
             at = at - step
-            if bool((np.abs(step) <= 8.0 * _ULP * (np.abs(at) + self.distances.max())).all()):
+            if bool((np.abs(step) <= 8.0 * ULP * (np.abs(at) + self.distances.max())).all()):
                 break
         return at
 
@@ -193,8 +193,8 @@ class _Curve(NamedTuple):
         total = share.sum(axis=0)
         share = share / total
         sizes = distance * (np.abs(at) + distance) + np.abs(log_weight)
-        unsure = _ULP * (4.0 * (sizes * share).sum(axis=0) + np.abs(top) + 8.0 + 2.0 * len(share))
-        share_unsure = _ULP * (8.0 * sizes.max(axis=0) + 16.0 + 2.0 * len(share))
+        unsure = ULP * (4.0 * (sizes * share).sum(axis=0) + np.abs(top) + 8.0 + 2.0 * len(share))
+        share_unsure = ULP * (8.0 * sizes.max(axis=0) + 16.0 + 2.0 * len(share))
         return _Reading(
             top + np.log(total), (share * distance).sum(axis=0), share, unsure, share_unsure
         )
@@ -219,10 +219,10 @@ class _Curve(NamedTuple):
             steep = (share * distance * np.exp(distance * width)).sum(axis=0) / (1.0 + excess)
             step = (value - growth) / steep
             width = np.where(reach <= _LARGEST_EXPONENT, width - step, 0.0)
-            if bool((np.abs(step) <= 8.0 * _ULP * width).all()):
+            if bool((np.abs(step) <= 8.0 * ULP * width).all()):
                 break
         left = np.abs(np.log1p((share * np.expm1(distance * width)).sum(axis=0)) - growth) / growth
-        off = left + _ULP * (16.0 + 4.0 * reach) + edges.stretch
+        off = left + ULP * (16.0 + 4.0 * reach) + edges.stretch
         return width, np.where((width > 0.0) & np.isfinite(edges.width), off, math.inf)
 
 
@@ -235,7 +235,7 @@ def _loss(mechanism: GaussianMixture, removing: bool) -> PrivacyLoss | None:
     """Return the loss in one direction: of what moves the answer, sampled as often as it does."""
     moves: dict[Fraction, Fraction] = defaultdict(Fraction)
     for move, chance in zip(mechanism.sensitivities, mechanism.probabilities, strict=True):
-        moves[Fraction(repr(move))] += Fraction(repr(chance))
+        moves[decimal(move)] += decimal(chance)
     total = sum(moves.values())
     moving = {move: chance / total for move, chance in sorted(moves.items()) if move and chance}
     if not moving or mechanism.noise_multiplier == math.inf:
@@ -251,7 +251,7 @@ def _moving(
     """Return the loss given that the answer moves."""
     if noise_multiplier == 0.0:
         return NoiselessLoss(1.0, removing)
-    noise = Fraction(repr(noise_multiplier))
+    noise = decimal(noise_multiplier)
     if len(moving) == 1:
         return GaussianLoss(noise / next(iter(moving)))
     distances = tuple(move / noise for move in moving)

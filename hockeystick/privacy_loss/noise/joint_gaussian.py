@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from hockeystick.mechanisms import JointGaussian
 from hockeystick.mechanisms.streams.matrix_factorization import square_root
+from hockeystick.numerics import decimal
 from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
@@ -17,7 +18,7 @@ def _(mechanism: JointGaussian) -> DominatingPair:
     noises = mechanism.noise_multipliers
     if 0.0 in noises:
         return DominatingPair(NoiselessLoss(1.0, True), NoiselessLoss(1.0, False))
-    known = [1 / Fraction(repr(noise)) ** 2 for noise in noises if noise < math.inf]
+    known = [1 / decimal(noise) ** 2 for noise in noises if noise < math.inf]
     return gaussian_of_square(sum(known, Fraction(0)))
 
 

@@ -10,11 +10,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, final
 
 from hockeystick.mechanisms.noise.laplace import Laplace
+from hockeystick.numerics import ULP, Ball, decimal
 from hockeystick.privacy_loss.core.analytic_cgf import log_values
 from hockeystick.privacy_loss.core.base import (
     AnalyticLoss,
     Atoms,
-    Ball,
     CGFEstimate,
     ContourValues,
     Masses,
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     Complex = NDArray[np.complexfloating[Any, Any]]
 
-_ULP: Final = 2.0**-52
 _LN_2: Final = math.log(2.0)
 # Exponents up to this size are left unscaled.
 _COMFORTABLE: Final = 200.0
@@ -47,7 +46,7 @@ _TERMS: Final = 20
 @lru_cache(maxsize=1024)
 def _reach(scale: float) -> float:
     """Return the reciprocal of a scale, read as the decimal that it prints as."""
-    return float(min(1 / Fraction(repr(scale)), Fraction(sys.float_info.max)))
+    return float(min(1 / decimal(scale), Fraction(sys.float_info.max)))
 
 
 @final
@@ -82,7 +81,7 @@ class LaplaceLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
     @property
     def supremum(self) -> float:
         """The largest loss, rounded up over every reading of the scale."""
-        return self.reach * (1.0 + 2.0 * _ULP)
+        return self.reach * (1.0 + 2.0 * ULP)
 
     @property
     def infimum(self) -> float:
@@ -99,7 +98,7 @@ class LaplaceLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
         import numpy as np
 
         ends = np.array([-self.reach, self.reach])
-        error = np.array([4.0 * _ULP * (self.reach + 1.0), _ULP])
+        error = np.array([4.0 * ULP * (self.reach + 1.0), ULP])
         return Atoms(ends, np.array([-self.reach - _LN_2, -_LN_2]), error)
 
     def spans(self, edges: Edges) -> Masses:
@@ -119,7 +118,7 @@ class LaplaceLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
             log_p = 0.5 * (high - end) + log_part
             log_q = -0.5 * (low + end) + log_part
             moved = np.maximum(cut.error[:-1], cut.error[1:])
-            round_off = _ULP * (4.0 * end + 2.0 * np.abs(log_part) + 8.0)
+            round_off = ULP * (4.0 * end + 2.0 * np.abs(log_part) + 8.0)
             # ln(1 - exp(-w/2)) changes by at most the relative change of w.
             error = 0.5 * moved + round_off + 1.1 * cut.stretch
         error = np.where(cut.stretch < 0.05, error, math.inf)
@@ -134,7 +133,7 @@ class LaplaceLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
     def cgf_bounds(self, c: float) -> Ball:
         """Return K with the error of its closed form."""
         if self.out_of_range or c * self.reach > 1e15:
-            half = 0.5 * c * self.supremum * (1.0 + 4.0 * _ULP)
+            half = 0.5 * c * self.supremum * (1.0 + 4.0 * ULP)
             return Ball(half, half)
         real, _, error = self.line(c, 0.0, 1)
         return Ball(float(real[0]), float(error[0]))
@@ -145,7 +144,7 @@ class LaplaceLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
 
         from hockeystick.precision.profiles import reciprocal
 
-        end = reciprocal(self.scale) * (1 + perturbation * mp.mpf(_ULP))
+        end = reciprocal(self.scale) * (1 + perturbation * mp.mpf(ULP))
         return max(mp.zero, -mp.expm1((epsilon - end) / 2))
 
     def quadrature_available(self, c: float) -> bool:
@@ -181,8 +180,8 @@ class LaplaceLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
             other, other_error = _second_order(-(1.0 + z) * end, shift)
             own_share, share = (1.0 + z) / (1.0 + 2.0 * z), z / (1.0 + 2.0 * z)
             less_one = own_share * own + share * other
-            error = np.abs(own_share) * (own_error + 16.0 * _ULP * np.abs(own))
-            error += np.abs(share) * (other_error + 16.0 * _ULP * np.abs(other))
+            error = np.abs(own_share) * (own_error + 16.0 * ULP * np.abs(own))
+            error += np.abs(share) * (other_error + 16.0 * ULP * np.abs(other))
             return log_values(less_one.real, less_one.imag, error * (1.0 + 1e-9), shift)
 
     def reference_line(self, c: float, step: float, count: int) -> list[mpc]:
@@ -273,4 +272,4 @@ def _second_order(x: Complex, shift: float) -> tuple[Complex, Array]:
     grown = np.exp(np.minimum(x.real - shift, 700.0))
     slope = np.where(size < _SERIES, 1.72 * size * one, grown + one)
     parts = np.where(size < _SERIES, size * size * one, grown + (1.0 + size) * one)
-    return value, _ULP * (4.0 * size * slope + (12.0 + np.abs(x.real) + shift) * parts)
+    return value, ULP * (4.0 * size * slope + (12.0 + np.abs(x.real) + shift) * parts)

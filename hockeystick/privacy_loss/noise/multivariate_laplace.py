@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.mechanisms.noise.laplace import Laplace
 from hockeystick.mechanisms.noise.multivariate_laplace import MultivariateLaplace
+from hockeystick.numerics import ULP, decimal
 from hockeystick.privacy_loss.core.base import Atoms, Masses, ProfiledLoss
 from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
@@ -25,7 +26,6 @@ from hockeystick.privacy_loss.noise.multivariate_laplace_masses import SNAP
 if TYPE_CHECKING:
     from mpmath import mpf
 
-_ULP: Final = 2.0**-52
 # Distances in units of the scale, and dimensions, for which floats hold what is computed.
 _REACHES: Final = (1e-6, 1e7)
 _DIMENSIONS: Final = 10**8
@@ -34,7 +34,7 @@ _DIMENSIONS: Final = 10**8
 @lru_cache(maxsize=1024)
 def _reach(scale: float) -> float:
     """Return the reciprocal of a scale, read as the decimal that it prints as."""
-    return float(min(1 / Fraction(repr(scale)), Fraction(sys.float_info.max)))
+    return float(min(1 / decimal(scale), Fraction(sys.float_info.max)))
 
 
 @final
@@ -65,7 +65,7 @@ class MultivariateLaplaceLoss(DensityLoss, ProfiledLoss):
     @property
     def supremum(self) -> float:
         """The largest loss, rounded up over every reading of the scale."""
-        return self.reach * (1.0 + 2.0 * _ULP)
+        return self.reach * (1.0 + 2.0 * ULP)
 
     @property
     def infimum(self) -> float:
@@ -99,7 +99,7 @@ class MultivariateLaplaceLoss(DensityLoss, ProfiledLoss):
         """Return the profile, to as many digits as mpmath works with."""
         from hockeystick.precision.multivariate_laplace import multivariate_laplace_delta
 
-        distance = 1 / (Fraction(repr(self.scale)) * (1 - Fraction(_ULP) * perturbation))
+        distance = 1 / (decimal(self.scale) * (1 - Fraction(ULP) * perturbation))
         return multivariate_laplace_delta(epsilon, distance, self.dimension)
 
 

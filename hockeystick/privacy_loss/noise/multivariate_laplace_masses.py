@@ -14,6 +14,7 @@ import math
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from hockeystick.numerics import ULP
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.core.uncertain_endpoints import Edges
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
     Indices = NDArray[np.intp]
 
-_ULP: Final = 2.0**-52
 # The largest radius that the bound of the growth is used for, and radii over half a piece.
 _REACH: Final = 0.75
 _RATIOS: Final = (3.0, 6.0, 12.0, 30.0, 100.0, 1000.0, 1e5)
@@ -41,8 +41,8 @@ _END: Final = 20.0
 # Nearer to an end of the loss than so many of its errors, an edge is not known, and counts as the
 # end if its error is at most so much of it; no edge is moved farther than the last.
 _SURE: Final = 16.0
-_SNAPPED: Final = 20.0 * _ULP
-SNAP: Final = 512.0 * _ULP
+_SNAPPED: Final = 20.0 * ULP
+SNAP: Final = 512.0 * ULP
 
 
 class Axis(NamedTuple):
@@ -100,8 +100,8 @@ def log_masses(axis: Axis, edges: Edges) -> tuple[Array, Array]:
         cut = np.flatnonzero(inside > 0)
         if cut.size:
             value[cut], off[cut] = _of_several(axis, at, error, cut)
-        round_off = _ULP * (4.0 * np.abs(np.where(value > -math.inf, value, 0.0)) + 8.0)
-        off = off + axis.error + round_off + _ULP * (4.0 * abs(axis.log_total) + 4.0)
+        round_off = ULP * (4.0 * np.abs(np.where(value > -math.inf, value, 0.0)) + 8.0)
+        off = off + axis.error + round_off + ULP * (4.0 * abs(axis.log_total) + 4.0)
     empty = ~(high > low) & (np.isinf(low) | ~(edges.width > 0.0))
     off = np.where(np.isnan(value) | np.isnan(off), math.inf, off)
     value = np.where(empty | np.isnan(value), -math.inf, value - axis.log_total)
@@ -115,8 +115,8 @@ def _places(axis: Axis, edges: Edges) -> tuple[Array, Array]:
     size = np.abs(edges.at)
     room = axis.end - size
     at = np.copysign(0.5 * np.log1p(2.0 * size / room), edges.at)
-    moved = edges.error + 2.0 * _ULP * size
-    error = 1.2 * moved * (axis.end / room) / (axis.end + size) + 6.0 * _ULP * np.abs(at)
+    moved = edges.error + 2.0 * ULP * size
+    error = 1.2 * moved * (axis.end / room) / (axis.end + size) + 6.0 * ULP * np.abs(at)
     near = moved * _SURE > room
     error = np.where(near, math.inf, error)
     ends = (room <= 0.0) | (near & (moved <= _SNAPPED * axis.end))
@@ -142,16 +142,16 @@ def _of_one(
     share = edges.width[low] / axis.end / rest
     width = np.arctanh(share)
     moved = np.maximum(error[low], error[high])
-    unsure = 1.2 * (edges.stretch[low] + 2.0 * moved * (1.0 + share) + 12.0 * _ULP)
+    unsure = 1.2 * (edges.stretch[low] + 2.0 * moved * (1.0 + share) + 12.0 * ULP)
     # Wide pieces are the difference of their ends.
     wide = ~(share < 0.2) | np.isinf(at[low]) | np.isinf(at[high])
     width = np.where(wide, at[high] - at[low], width)
-    unsure = np.where(wide, 1.2 * 2.0 * moved / width + 4.0 * _ULP, unsure)
+    unsure = np.where(wide, 1.2 * 2.0 * moved / width + 4.0 * ULP, unsure)
     unsure = np.where(np.isinf(width), 0.0, unsure)
     centre = np.where(at[low] < 0.0, at[high] - 0.5 * width, at[low] + 0.5 * width)
     found = _integrals(axis, at[low], at[high], centre, width)
     slope = _steepest(axis, at[low] - moved, at[high] + moved)
-    shift = np.where(moved > 0.0, slope * moved * (1.0 + 8.0 * _ULP), 0.0)
+    shift = np.where(moved > 0.0, slope * moved * (1.0 + 8.0 * ULP), 0.0)
     # d ln(mass) / d ln(width) is at most width f/mass at the steep end.
     stretched = np.where(unsure > 0.0, 1.2 * unsure * (1.0 + slope * width), 0.0)
     return found.log, found.error + shift + np.where(unsure < 0.1, stretched, math.inf)
@@ -239,7 +239,7 @@ def _round_off(axis: Axis, centre: Array, half: Array) -> Array:
     ends = abs(math.log(axis.kappa)) + 2.0 * log_cosh + 1.0
     slope = _steepest(axis, centre - half, centre + half)
     size = 12.0 * largest + 8.0 * ends + 4.0 * slope * place + np.abs(np.log(half)) + 64.0
-    return np.asarray(2.0 * _ULP * size)
+    return np.asarray(2.0 * ULP * size)
 
 
 def _log_density(axis: Axis, t: Array) -> Array:
@@ -295,7 +295,7 @@ def _slopes(axis: Axis, low: Array, high: Array) -> tuple[Array, Array]:
     share = 2.0 * most / (axis.kappa + most)
     up = axis.half * most - (axis.dimension - 1) * left + share * np.maximum(-left, 0.0)
     down = axis.half * least - (axis.dimension - 1) * right - share * np.maximum(right, 0.0)
-    slack = 32.0 * _ULP * (axis.half * most + axis.dimension + 2.0)
+    slack = 32.0 * ULP * (axis.half * most + axis.dimension + 2.0)
     return down - slack, up + slack
 
 
@@ -338,7 +338,7 @@ def _summed(pieces: _Pieces, starts: Indices) -> _Pieces:
     # A piece that vanishes next to the largest may still be badly known.
     off = np.where((part == 0.0) & (pieces.error > 700.0), math.inf, off)
     mean = np.add.reduceat(off, starts) / total
-    error = np.where(mean < 0.5, 1.4 * mean, math.inf) + _ULP * (counts + 4.0)
+    error = np.where(mean < 0.5, 1.4 * mean, math.inf) + ULP * (counts + 4.0)
     return _Pieces(top + np.log(total), error)
 
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
+from hockeystick.numerics import ULP
 from hockeystick.privacy_loss.core.uncertain_endpoints import Edges
 
 if TYPE_CHECKING:
     from hockeystick.kernels.series import Array
 
-_ULP: Final = 2.0**-52
 # An error function of scipy, its argument's round-off included.
-_SPECIAL: Final = 36.0 * _ULP
+_SPECIAL: Final = 36.0 * ULP
 # The tail beyond x >= 0 is at most so many times the density there.
 _MILLS: Final = 1.26
 
@@ -69,7 +69,7 @@ def _tail(near: Array, far: Array, shift: Array, far_shift: Array) -> tuple[Arra
     kept = rest / here
     square = 0.5 * near * near
     value = np.log(0.5 * rest) - square
-    round_off = 2.0 * _SPECIAL / kept + _ULP * (3.0 * square + 2.0 * np.abs(np.log(rest)) + 8.0)
+    round_off = 2.0 * _SPECIAL / kept + ULP * (3.0 * square + 2.0 * np.abs(np.log(rest)) + 8.0)
     sure = shift <= 0.1 * np.minimum(1.0, far - near)
     moved = np.where(sure, 1.2 * (near + shift + 1.0) * shift / kept, math.inf)
     inner = np.maximum(far - far_shift, near)
@@ -93,7 +93,7 @@ def _around(left: Array, right: Array, first: Array, second: Array) -> tuple[Arr
         sliver = 0.4 * np.minimum(shift, _MILLS) * np.exp(-0.5 * inner * inner)
         slivers += np.where(np.isinf(edge), 0.0, sliver)
     value = np.log(mass)
-    return value, _SPECIAL + 2.0 * _ULP * (1.0 + np.abs(value)) + _of_share(slivers / mass)
+    return value, _SPECIAL + 2.0 * ULP * (1.0 + np.abs(value)) + _of_share(slivers / mass)
 
 
 def _of_share(share: Array) -> Array:
@@ -113,6 +113,6 @@ def gaussian_edges(edges: Edges, mu: float, side: float) -> Edges:
 
     with np.errstate(all="ignore"):
         at = edges.at / mu - side * 0.5 * mu
-        error = edges.error / mu + 3.0 * _ULP * (np.abs(edges.at) / mu + 0.5 * mu)
+        error = edges.error / mu + 3.0 * ULP * (np.abs(edges.at) / mu + 0.5 * mu)
         error = np.where(np.isinf(edges.at), 0.0, error)
-        return Edges(at, error, edges.width / mu, edges.stretch + 2.0 * _ULP)
+        return Edges(at, error, edges.width / mu, edges.stretch + 2.0 * ULP)

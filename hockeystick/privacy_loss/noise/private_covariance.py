@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 
 from hockeystick.mechanisms import PrivateCovariance
+from hockeystick.numerics import decimal
 from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
 from hockeystick.privacy_loss.noise.joint_gaussian import gaussian_of_square
@@ -18,4 +18,4 @@ def _(mechanism: PrivateCovariance) -> DominatingPair:
         return DominatingPair(NoiselessLoss(1.0, True), NoiselessLoss(1.0, False))
     if noise == math.inf:
         return DominatingPair(None, None)
-    return gaussian_of_square(mechanism.squared_sensitivity / Fraction(repr(noise)) ** 2)
+    return gaussian_of_square(mechanism.squared_sensitivity / decimal(noise) ** 2)

@@ -8,7 +8,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.mechanisms.noise.sinh_normal import SinhNormal
-from hockeystick.privacy_loss.core.base import Atoms, Ball, CGFEstimate, Masses, ProfiledLoss
+from hockeystick.numerics import ULP, Ball, decimal
+from hockeystick.privacy_loss.core.base import Atoms, CGFEstimate, Masses, ProfiledLoss
 from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, Edges, no_atoms
@@ -16,7 +17,6 @@ from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, Edges
 if TYPE_CHECKING:
     from mpmath import mpf
 
-_ULP: Final = 2.0**-52
 # Below, what a run loses is often beyond 10^9; so it is beyond this rho.
 _WIDTHS: Final = (0.25, 1e12)
 _LARGEST_RHO: Final = 1e6
@@ -98,8 +98,8 @@ class SinhNormalLoss(DensityLoss, ProfiledLoss):
         """Return the profile; perturbed, of a rho and a width moved to the same side."""
         from hockeystick.precision.sinh_normal import sinh_normal_delta
 
-        unit = Fraction(_ULP) * perturbation
-        rho, width = Fraction(repr(self.rho)), Fraction(repr(self.width))
+        unit = Fraction(ULP) * perturbation
+        rho, width = decimal(self.rho), decimal(self.width)
         return sinh_normal_delta(epsilon, rho * (1 + unit), width * (1 - unit))
 
 

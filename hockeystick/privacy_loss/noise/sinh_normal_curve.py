@@ -15,13 +15,13 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from hockeystick.numerics import ULP, decimal
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.core.uncertain_endpoints import Edges
 
 if TYPE_CHECKING:
     from hockeystick.kernels.series import Array
 
-_ULP: Final = 2.0**-52
 _STEPS: Final = 40
 # Outputs where both normal coordinates are beyond this have no mass at all.
 _FARTHEST: Final = 1e10
@@ -54,7 +54,7 @@ class SinhNormalCurve(NamedTuple):
 
         ratio = 2.0 * np.sinh(u) * self.sinh_half / np.cosh(u - self.half)
         whole, less = self.strength * np.sinh(2.0 * u), np.log1p(ratio)
-        return whole - less, _ULP * (7.0 * whole + (18.0 + u + 2.0 * self.half) * less)
+        return whole - less, ULP * (7.0 * whole + (18.0 + u + 2.0 * self.half) * less)
 
     def slope(self, u: Array) -> Array:
         """Return ``l'(u)``, to better than a thousandth."""
@@ -68,16 +68,16 @@ class SinhNormalCurve(NamedTuple):
         import numpy as np
 
         x = edges.at - side * self.half
-        unsure = edges.error + _ULP * (np.abs(edges.at) + 2.0 * self.half)
+        unsure = edges.error + ULP * (np.abs(edges.at) + 2.0 * self.half)
         at = self.scale * np.sinh(x)
-        error = 1.01 * self.scale * np.cosh(np.abs(x) + unsure) * unsure + 8.0 * _ULP * np.abs(at)
+        error = 1.01 * self.scale * np.cosh(np.abs(x) + unsure) * unsure + 8.0 * ULP * np.abs(at)
         middle = 0.5 * (x[1:] + x[:-1])
         width = 2.0 * self.scale * np.cosh(middle) * np.sinh(0.5 * edges.width)
         moved = np.maximum(unsure[1:], unsure[:-1])
-        stretch = 1.1 * edges.stretch + 1.1 * moved + 16.0 * _ULP
+        stretch = 1.1 * edges.stretch + 1.1 * moved + 16.0 * ULP
         plain = np.diff(at)
         narrow = edges.width <= _NARROW
-        rough = (error[1:] + error[:-1]) / np.maximum(plain, 1e-300) + 4.0 * _ULP
+        rough = (error[1:] + error[:-1]) / np.maximum(plain, 1e-300) + 4.0 * ULP
         return Edges(
             at,
             np.where(np.isinf(at), 0.0, error),
@@ -118,7 +118,7 @@ class SinhNormalCurve(NamedTuple):
         for _ in range(_STEPS):
             step = (self.loss(u)[0] - target) / self.slope(u)
             u = np.maximum(u - step, 0.0)
-            if bool((np.abs(step) <= 8.0 * _ULP * u).all()):
+            if bool((np.abs(step) <= 8.0 * ULP * u).all()):
                 break
         return u
 
@@ -145,13 +145,13 @@ class SinhNormalCurve(NamedTuple):
             value, steep = self._growth(twice, width)
             step = np.where(narrow, (value - grown) / steep, 0.0)
             width = width - step
-            if bool((np.abs(step) <= 8.0 * _ULP * width).all()):
+            if bool((np.abs(step) <= 8.0 * ULP * width).all()):
                 break
         left = np.abs(self._growth(twice, width)[0] - grown) / grown
         moved = np.maximum(error[1:], error[:-1])
-        round_off = _ULP * (64.0 + 4.0 * np.abs(at[1:] + at[:-1]) + 4.0 * self.half)
+        round_off = ULP * (64.0 + 4.0 * np.abs(at[1:] + at[:-1]) + 4.0 * self.half)
         stretch = 2.1 * (left + round_off + edges.stretch + 5.0 * moved)
-        rough = (error[1:] + error[:-1]) / np.maximum(plain, 1e-300) + 4.0 * _ULP
+        rough = (error[1:] + error[:-1]) / np.maximum(plain, 1e-300) + 4.0 * ULP
         rough = np.where(np.isinf(plain), 0.0, rough)
         return np.where(narrow, width, plain), np.where(narrow, stretch, rough)
 
@@ -191,4 +191,4 @@ def curve_of(rho: float, width: float) -> SinhNormalCurve:
 
 def square_of(rho: float, width: float) -> Fraction:
     """Return ``rho A^2``, exactly."""
-    return Fraction(repr(rho)) * Fraction(repr(width)) ** 2
+    return decimal(rho) * decimal(width) ** 2

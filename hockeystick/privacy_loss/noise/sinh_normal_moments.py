@@ -27,14 +27,14 @@ import math
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from hockeystick.numerics import ULP, Ball
 from hockeystick.numerics.working_precision import working_digits
-from hockeystick.privacy_loss.core.base import Ball, CGFEstimate
+from hockeystick.privacy_loss.core.base import CGFEstimate
 from hockeystick.privacy_loss.noise.sinh_normal_curve import SinhNormalCurve, curve_of
 
 if TYPE_CHECKING:
     from hockeystick.kernels.series import Array
 
-_ULP: Final = 2.0**-52
 _DIGITS: Final = 40
 # The sum's error, and what its ends leave out, is below exp of minus this, relative to M - 1.
 _DEPTH: Final = 45.0
@@ -80,7 +80,7 @@ def cgf_bounds(rho: float, width: float, c: float) -> Ball:
         value = math.log1p(math.exp(found.log_excess))
     # Of ln(1 + x) the derivative to ln x is x / (1 + x).
     share = 1.0 / (1.0 + math.exp(-max(found.log_excess, -700.0)))
-    error = 1.1 * found.error * share / (1.0 - found.error) + 8.0 * _ULP * value
+    error = 1.1 * found.error * share / (1.0 - found.error) + 8.0 * ULP * value
     return Ball(value, error)
 
 
@@ -140,7 +140,7 @@ def _shape(rho: float, width: float, c: float) -> _Shape | None:
 def _between(low: float, high: float) -> Ball:
     """Return an interval as its middle and half its width, rounded outward."""
     half = 0.5 * (high - low)
-    return Ball(low + half, half * (1.0 + 8.0 * _ULP) + 8.0 * _ULP * low)
+    return Ball(low + half, half * (1.0 + 8.0 * ULP) + 8.0 * ULP * low)
 
 
 @lru_cache(maxsize=256)
@@ -173,7 +173,7 @@ def _sum(rho: float, width: float, c: float) -> _Sum | None:
     if not float(error.max()) < 0.05:
         return None
     round_off = 1.05 * math.fsum(weight * error) / total
-    rest = _ULP * (16.0 + 4.0 * abs(top) + 4.0 * abs(log_front) + 2.0 * abs(log_excess))
+    rest = ULP * (16.0 + 4.0 * abs(top) + 4.0 * abs(log_front) + 2.0 * abs(log_excess))
     return _Sum(log_excess, 1.05 * (round_off + left_out + aliased) + rest, loss, weight / total)
 
 
@@ -185,11 +185,11 @@ def _step(q: float, c: float, depth: float) -> tuple[float, float]:
     """
     height = min(_HIGHEST, math.sqrt(depth / (q + 0.5 * c)))
     grown = q * math.sin(height) ** 2 - c * math.log(math.cos(height))
-    grown -= 0.5 * math.log(math.cos(2.0 * height) - 4.0 * _ULP)
+    grown -= 0.5 * math.log(math.cos(2.0 * height) - 4.0 * ULP)
     mantissa, exponent = math.frexp(2.0 * math.pi * height / (depth + grown + 4.0))
     step = math.ldexp(math.floor(mantissa * _LAST), exponent - 26)
     turns = 2.0 * math.pi * height / step
-    slack = 1e-6 + 64.0 * _ULP * (grown + turns)
+    slack = 1e-6 + 64.0 * ULP * (grown + turns)
     return step, math.log(2.0) + grown - turns - math.log(-math.expm1(-turns)) + slack
 
 
@@ -201,15 +201,15 @@ def _terms(curve: SinhNormalCurve, u: Array, c: float) -> tuple[Array, Array, Ar
     rise, shift = np.sinh(u) ** 2, curve.sinh_half**2
     fall = curve.square * (rise * curve.cosh + shift)
     bump = 0.5 * np.log1p(rise + shift)
-    mean, mean_error = bump - fall, _ULP * (20.0 * fall + 20.0 * bump)
+    mean, mean_error = bump - fall, ULP * (20.0 * fall + 20.0 * bump)
     log_term, error = mean, mean_error
     for factor in (0.5 * (c + 1.0), 0.5 * c):
         part = factor * loss
         log_sinh = part + np.log(-0.5 * np.expm1(-2.0 * part))
         log_term = log_term + log_sinh
-        error = error + (1.0 + part) * (unsure / loss + 4.0 * _ULP)
-        error += _ULP * (4.0 * part + 6.0 * np.abs(log_sinh) + 8.0)
-    return loss, mean, mean_error, log_term, error + _ULP * (4.0 * np.abs(log_term) + 8.0)
+        error = error + (1.0 + part) * (unsure / loss + 4.0 * ULP)
+        error += ULP * (4.0 * part + 6.0 * np.abs(log_sinh) + 8.0)
+    return loss, mean, mean_error, log_term, error + ULP * (4.0 * np.abs(log_term) + 8.0)
 
 
 def _log_ends(

@@ -10,6 +10,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.mechanisms.noise.skellam import Skellam
+from hockeystick.numerics import ULP, decimal
 from hockeystick.privacy_loss.core.atomic import LEAST, MOST_ATOMS, AtomicLoss, both, frozen
 from hockeystick.privacy_loss.core.base import Atoms
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     from hockeystick.kernels.series import Array
 
-_ULP: Final = 2.0**-52
 # Bits of a ratio.
 _BITS: Final = 128
 # Bits after the point of a falling step, so that a float as small as 2^-60 is kept exactly.
@@ -58,7 +58,7 @@ class SkellamLoss(AtomicLoss):
         from hockeystick.precision.skellam import skellam_nodes
 
         least = -_reach(self.variance) - self.sensitivity
-        variance = Fraction(repr(self.variance))
+        variance = decimal(self.variance)
         return skellam_nodes(variance, self.sensitivity, least + first, count)
 
     def omitted(self, c: float) -> float:
@@ -89,13 +89,13 @@ class SkellamLoss(AtomicLoss):
         if not half < 300.0:
             return math.inf
         value = math.log(2.0) + 2.0 * half * shift + 2.0 * v * math.sinh(half) ** 2
-        return value * (1.0 + 64.0 * _ULP * (1.0 + half))
+        return value * (1.0 + 64.0 * ULP * (1.0 + half))
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return ``T(k0) - e^eps T(k0 + D)``, which falls in the variance: noises add up."""
         from hockeystick.precision.skellam import skellam_delta
 
-        variance = Fraction(repr(self.variance)) * (1 - perturbation * Fraction(_ULP))
+        variance = decimal(self.variance) * (1 - perturbation * Fraction(ULP))
         return skellam_delta(epsilon, variance, self.sensitivity)
 
 
@@ -108,7 +108,7 @@ def _steps(variance: float, count: int) -> list[float]:
     """
     from hockeystick.precision.skellam import bessel_ratios
 
-    values, bits = bessel_ratios(Fraction(repr(variance)), count, _BITS)
+    values, bits = bessel_ratios(decimal(variance), count, _BITS)
     one = 1 << bits
     return [-math.log1p(-((one - r) / one)) if 2 * r > one else -math.log(r / one) for r in values]
 
@@ -149,7 +149,7 @@ def _atoms(variance: float, sensitivity: int) -> Atoms:
     fall = np.ldexp(np.array([falls[abs(j)] for j in k], dtype=np.float64), -_STEP_BITS)
     log_norm, unsure = _log_norm(np.ldexp(np.array(falls, dtype=np.float64), -_STEP_BITS))
     log_p = -fall - log_norm
-    return frozen(loss, log_p, _ULP * (4.0 * fall + np.abs(log_p)) + unsure)
+    return frozen(loss, log_p, ULP * (4.0 * fall + np.abs(log_p)) + unsure)
 
 
 def _log_norm(fall: Array) -> tuple[float, float]:
@@ -163,7 +163,7 @@ def _log_norm(fall: Array) -> tuple[float, float]:
     norm = 1.0 + 2.0 * math.fsum(terms.tolist())
     unsure = 2.0 * math.fsum(((4.0 * fall[1:] + 8.0) * terms).tolist()) / norm
     value = math.log(norm)
-    return value, _ULP * (unsure + 4.0 + 4.0 * value)
+    return value, ULP * (unsure + 4.0 + 4.0 * value)
 
 
 @dominating_pair.register

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from hockeystick.adjacency import Adjacency
@@ -14,6 +13,7 @@ from hockeystick.mechanisms import (
     Plan,
     Repeated,
 )
+from hockeystick.numerics import decimal
 from hockeystick.privacy_loss.core.base import CellLoss, PrivacyLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
@@ -71,7 +71,7 @@ def _zeroed(replaced: PrivacyLoss, mechanism: FixedSizeSubsampled) -> Dominating
     rate, half = mechanism.rate, None
     if isinstance(replaced, GaussianLoss):
         noise = replaced.noise_multiplier
-        half = GaussianLoss(2 * (noise if isinstance(noise, Fraction) else Fraction(repr(noise))))
+        half = GaussianLoss(2 * (decimal(noise)))
     if rate == 1:
         alone = DominatedLoss(_distribution(replaced, mechanism.inner), half)
         return DominatingPair(alone, alone)

@@ -8,11 +8,11 @@ from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Final, final
 
+from hockeystick.numerics import ULP, Ball
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.core.analytic_cgf import log_values
 from hockeystick.privacy_loss.core.base import (
     AnalyticLoss,
-    Ball,
     CGFEstimate,
     ContourValues,
     ProfiledLoss,
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from hockeystick.kernels.series import Array
 
-_ULP: Final = 2.0**-52
 # Exponents up to this size are left unscaled.
 _COMFORTABLE: Final = 200.0
 # Nodes of a panel: an even number, about the best throughout.
@@ -107,7 +106,7 @@ class FixedSizeGaussianLoss(AnalyticLoss, ProfiledLoss):
         """Return ``p delta_G(ln(1 + (e^eps - 1)/p))``, for epsilon >= 0."""
         from hockeystick.precision.profiles import exact, reciprocal, sampled_gaussian_delta
 
-        worse = 1 + perturbation * _ULP
+        worse = 1 + perturbation * ULP
         rate = min(exact(self.rate) * worse, 1)
         mu = reciprocal(self.noise_multiplier) * worse
         return sampled_gaussian_delta(epsilon, rate, mu, removing=True)
@@ -166,7 +165,7 @@ class FixedSizeGaussianLoss(AnalyticLoss, ProfiledLoss):
             if math.isfinite(float(real[0] + error[0])):
                 return Ball(float(real[0]), float(error[0]))
         inner = 0.5 * c * (c + 1.0) * self.mu * self.mu
-        upper = self._convex_bound(c).value * (1.0 + 64.0 * _ULP) + 16.0 * _ULP * inner
+        upper = self._convex_bound(c).value * (1.0 + 64.0 * ULP) + 16.0 * ULP * inner
         return Ball(0.5 * upper, 0.5 * upper)
 
     def _convex_bound(self, c: float) -> CGFEstimate:
@@ -187,7 +186,7 @@ class FixedSizeGaussianLoss(AnalyticLoss, ProfiledLoss):
         upper, error = norm.midpoint + norm.radius, 2.0 * norm.radius
         p = float(self.rate)
         width, mass, variation = fixed_size_gaussian.layers(p, self.mu, c, upper, error)
-        share = (self.atom + 4.0 * _ULP) * math.exp(error - upper) * (1.0 + 1e-9)
+        share = (self.atom + 4.0 * ULP) * math.exp(error - upper) * (1.0 + 1e-9)
         return AtomDecay(width, mass, float(variation), min(share, 1.0))
 
     def rule(self, c_high: float, y_high: float, log_tolerance: float) -> PanelRule | None:

@@ -12,12 +12,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, final
 from hockeystick.mechanisms import (
     GaussianSequence,
 )
-from hockeystick.privacy_loss.core.base import (
-    AnalyticLoss,
-    Ball,
-    CGFEstimate,
-    ContourValues,
-)
+from hockeystick.numerics import ULP, Ball
+from hockeystick.privacy_loss.core.base import AnalyticLoss, CGFEstimate, ContourValues
 from hockeystick.privacy_loss.core.rates import largest_when_adding
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.sampling.noise_levels import Bin, Cell, Levels, levels_of
@@ -30,7 +26,6 @@ if TYPE_CHECKING:
 
     from hockeystick.kernels.series import Array
 
-_ULP: Final = 2.0**-52
 # Ellipses that the cost of a run is bounded on, by the sum of their half-axes over half the cell.
 _ELLIPSES: Final = (6.0, 4.0, 2.8, 2.0, 1.5)
 # |arg mu^2| up to this keeps the Gaussian's density in reach.
@@ -141,7 +136,7 @@ class GaussianSequenceLoss(AnalyticLoss):
         """Infinite when removing; minus the number of runs times ln(1-p) when adding."""
         if self.removing:
             return math.inf
-        return self.levels.runs * largest_when_adding(self.rate) * (1.0 + 4.0 * _ULP)
+        return self.levels.runs * largest_when_adding(self.rate) * (1.0 + 4.0 * ULP)
 
     def cgf_bounds(self, c: float) -> Ball:
         """Return K by a few nodes, or between what runs with more and with less noise have."""
@@ -155,7 +150,7 @@ class GaussianSequenceLoss(AnalyticLoss):
         values = [self.run(one).cgf_bounds(c) for one in nodes.noise]
         value = math.fsum(w * k.midpoint for w, k in zip(nodes.weights, values, strict=True))
         unsure = math.fsum(w * k.radius for w, k in zip(nodes.weights, values, strict=True))
-        return Ball(value, (unsure + nodes.error(c)) * (1.0 + 1e-12) + 16.0 * _ULP * value)
+        return Ball(value, (unsure + nodes.error(c)) * (1.0 + 1e-12) + 16.0 * ULP * value)
 
     def _between(self, c: float) -> Ball:
         """Return K between the ends that it has with the most and the least noise of each bin."""
@@ -164,8 +159,8 @@ class GaussianSequenceLoss(AnalyticLoss):
             for one in self.levels.bins
         ]
         low = math.fsum(n * max(k.midpoint - k.radius, 0.0) for n, k, _ in ends)
-        high = math.fsum(n * (k.midpoint + k.radius) for n, _, k in ends) * (1.0 + 16.0 * _ULP)
-        return Ball(0.5 * (low + high), 0.5 * (high - low) + 16.0 * _ULP * high)
+        high = math.fsum(n * (k.midpoint + k.radius) for n, _, k in ends) * (1.0 + 16.0 * ULP)
+        return Ball(0.5 * (low + high), 0.5 * (high - low) + 16.0 * ULP * high)
 
     def nodes(self, needs: Needs) -> Nodes | None:
         """Return nodes that stand for all levels on a line, None for too many.
@@ -216,7 +211,7 @@ class GaussianSequenceLoss(AnalyticLoss):
 
 def _growth_along(c: float, y: float) -> float:
     """Return ``|z (1 + z)| / (c (1 + c))`` at ``z = c + iy``."""
-    return math.hypot(c, y) * math.hypot(1.0 + c, y) / (c * (1.0 + c)) * (1.0 + 8.0 * _ULP)
+    return math.hypot(c, y) * math.hypot(1.0 + c, y) / (c * (1.0 + c)) * (1.0 + 8.0 * ULP)
 
 
 class Around(NamedTuple):
@@ -230,7 +225,7 @@ class Around(NamedTuple):
         from_one = self.excess * _growth_along(c, y)
         if not from_one <= _FARTHEST_FROM_ONE:
             return math.inf
-        return -math.log1p(-from_one) * (1.0 + 8.0 * _ULP) * self.share
+        return -math.log1p(-from_one) * (1.0 + 8.0 * ULP) * self.share
 
 
 class Needs(NamedTuple):
@@ -331,7 +326,7 @@ class SequenceRule:
         real, imag, error = (np.tensordot(nodes.weights, part, 1) for part in lines)
         size = np.tensordot(nodes.weights, np.abs(lines[0]) + np.abs(lines[1]), 1)
         rule_error = np.array([nodes.error(c, step * k) for k in range(count)])
-        error = error * (1.0 + 1e-12) + rule_error + _ULP * (nodes.weights.size + 8.0) * size
+        error = error * (1.0 + 1e-12) + rule_error + ULP * (nodes.weights.size + 8.0) * size
         return _or_small(ContourValues(real, imag, error), decay, step)
 
     def _lines(self, nodes: Nodes, c: float, step: float, count: int) -> Array | None:

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from hockeystick.numerics import ULP
 from hockeystick.privacy_loss.core.uncertain_endpoints import exact_edges
 from hockeystick.privacy_loss.noise.normal_masses import gaussian_edges, log_masses
 
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from hockeystick.kernels.doubling import Indices
     from hockeystick.kernels.series import Array
 
-ULP: Final = 2.0**-52
 # Standard normals beyond this have less than exp(-840): times any number of steps, exp(-820).
 FARTHEST: Final = 41.0
 # Masses below this are lost, and so are products below the other.

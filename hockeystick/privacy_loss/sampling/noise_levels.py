@@ -8,10 +8,11 @@ from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from hockeystick.numerics import ULP
+
 if TYPE_CHECKING:
     from hockeystick.kernels.series import Array
 
-_ULP: Final = 2.0**-52
 # The number of nodes for the levels of one cell; a rule of n is exact up to degree 2n - 1.
 _NODES: Final = 12
 _DEGREES: Final = 2 * _NODES
@@ -69,7 +70,7 @@ class Cell:
         # recurrence and the sums add their own.
         place = (1.0 + 4.0 * (abs(self.centre) + self.half)) / self.half
         grown = np.arange(_DEGREES) ** 2 * (8.0 + place) + 8.0
-        return np.asarray(np.abs(all_ - few) + 2.0 * self.runs * _ULP * grown)
+        return np.asarray(np.abs(all_ - few) + 2.0 * self.runs * ULP * grown)
 
     def error(self, ellipse: float) -> float:
         """Return by how much rule and sum differ at most, over the bound of the function."""

@@ -17,10 +17,10 @@ from hockeystick.mechanisms import (
     PoissonSubsampled,
     Repeated,
 )
+from hockeystick.numerics import decimal
 from hockeystick.privacy_loss.core.atomic import AtomicLoss
 from hockeystick.privacy_loss.core.base import CellLoss, PrivacyLoss
 from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
-from hockeystick.privacy_loss.core.rates import exact_rate
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.guarantees.two_point import RandomizedResponsePairLoss, two_point_pair
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss, gaussian_noise_pair
@@ -87,13 +87,13 @@ def _(loss: GaussianLoss, rate: float | Fraction, removing: bool) -> PrivacyLoss
 
 @sampled_loss.register
 def _(loss: SampledGaussianLoss, rate: float | Fraction, removing: bool) -> PrivacyLoss:
-    both = exact_rate(rate) * exact_rate(loss.rate)
+    both = decimal(rate) * decimal(loss.rate)
     return SampledGaussianLoss(both, loss.noise_multiplier, removing)
 
 
 @sampled_loss.register
 def _(loss: NoiselessLoss, rate: float | Fraction, removing: bool) -> PrivacyLoss:
-    both = rate if loss.rate == 1.0 else exact_rate(rate) * exact_rate(loss.rate)
+    both = rate if loss.rate == 1.0 else decimal(rate) * decimal(loss.rate)
     return NoiselessLoss(both, removing)
 
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.mechanisms.sampling.random_allocation import RandomAllocation
+from hockeystick.numerics import ULP, Ball, decimal
 from hockeystick.numerics.rounding import short_up
 from hockeystick.privacy_loss.bounds.dominating_gaussian import gaussian_square_of
 from hockeystick.privacy_loss.bounds.zcdp_line import (
@@ -17,14 +18,7 @@ from hockeystick.privacy_loss.bounds.zcdp_line import (
     concentration_of,
 )
 from hockeystick.privacy_loss.core.atomic import frozen
-from hockeystick.privacy_loss.core.base import (
-    Atoms,
-    Ball,
-    CellLoss,
-    CGFEstimate,
-    Masses,
-    PrivacyLoss,
-)
+from hockeystick.privacy_loss.core.base import Atoms, CellLoss, CGFEstimate, Masses, PrivacyLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
@@ -38,7 +32,6 @@ from hockeystick.privacy_loss.sampling.mean_likelihood_ratio import (
 if TYPE_CHECKING:
     from hockeystick.kernels.series import Array
 
-_ULP: Final = 2.0**-52
 # Noise multipliers, numbers of steps and of participations for which there are lattices.
 _LEAST_NOISE: Final = 0.1
 _MOST_NOISE: Final = 1e4
@@ -174,19 +167,19 @@ class AllocationLoss(CellLoss):
         places = atoms.loss - np.where(atoms.loss > 0.0, 0.0, 2.0 * _off(self))
         terms = atoms.log_p + log_psi(places, c)
         excess = float(np.logaddexp.reduce(terms))
-        sizes = float(atoms.error.max()) + _ULP * (_SUMS + 8.0 * (1.0 + c) * _FARTHEST_LOSS)
+        sizes = float(atoms.error.max()) + ULP * (_SUMS + 8.0 * (1.0 + c) * _FARTHEST_LOSS)
         rest = np.logaddexp(self._missing(c, lost), math.log(c) + _log_lost(self))
-        high = float(np.logaddexp(excess + sizes, rest)) + 8.0 * _ULP * abs(excess)
+        high = float(np.logaddexp(excess + sizes, rest)) + 8.0 * ULP * abs(excess)
         value, upper = float(np.logaddexp(0.0, excess)), float(np.logaddexp(0.0, high))
-        upper = min(upper * (1.0 + 8.0 * _ULP), self._simple(c))
+        upper = min(upper * (1.0 + 8.0 * ULP), self._simple(c))
         value = min(value, upper)
-        return Ball(value, (upper - value) * (1.0 + 4.0 * _ULP) + 4.0 * _ULP * upper)
+        return Ball(value, (upper - value) * (1.0 + 4.0 * ULP) + 4.0 * ULP * upper)
 
     def _simple(self, c: float) -> float:
         """Return the simple bound of K, rounded up."""
         square = self.noise_multiplier * self.noise_multiplier
         slope = c if self.removing else c / (self.steps // self.participations)
-        return 0.5 * self.participations * c * (slope + 1.0) / square * (1.0 + 16.0 * _ULP)
+        return 0.5 * self.participations * c * (slope + 1.0) / square * (1.0 + 16.0 * ULP)
 
     def _missing(self, c: float, log_lost: float) -> float:
         """Return a bound of ``ln E_P[e^(c L)]`` over what is lost or missing (Hoelder)."""
@@ -202,7 +195,7 @@ class AllocationLoss(CellLoss):
 @gaussian_square_of.register
 def _(loss: AllocationLoss) -> Fraction:
     # By joint convexity: telling the steps costs no less.
-    return short_up(loss.participations / Fraction(repr(loss.noise_multiplier)) ** 2)
+    return short_up(loss.participations / decimal(loss.noise_multiplier) ** 2)
 
 
 @concentration_of.register
@@ -231,7 +224,7 @@ def _scaled(noise: float, moved: float, side: float) -> GaussianLoss:
     """Return a Gaussian's loss with the noise divided, rounded up (1) or down (-1)."""
     if moved == 1.0:
         return GaussianLoss(noise)
-    return GaussianLoss(noise / moved * (1.0 + side * 8.0 * _ULP))
+    return GaussianLoss(noise / moved * (1.0 + side * 8.0 * ULP))
 
 
 def _points(loss: AllocationLoss) -> tuple[Points, float]:
@@ -253,7 +246,7 @@ def _atoms(loss: AllocationLoss) -> Atoms:
     points, step = _points(loss)
     off, place = _off(loss), np.log(points.at)
     log_p = np.log(points.mass) + (place if loss.removing else 0.0)
-    error = points.error + points.off + _ULP * (8.0 * float(np.abs(log_p).max()) + 16.0)
+    error = points.error + points.off + ULP * (8.0 * float(np.abs(log_p).max()) + 16.0)
     side = 1.0 if loss.removing else -1.0
     if loss.above:
         own = side * step * np.round(place / step) + off
@@ -268,7 +261,7 @@ def _off(loss: AllocationLoss) -> float:
     import numpy as np
 
     points = _points(loss)[0]
-    return _whole(points.off + 16.0 * _ULP * (1.0 + float(np.abs(np.log(points.at)).max())))
+    return _whole(points.off + 16.0 * ULP * (1.0 + float(np.abs(np.log(points.at)).max())))
 
 
 def _whole(move: float) -> float:
@@ -314,7 +307,7 @@ def _rounded_down(place: Array, log_p: Array, step: float, width: float) -> tupl
     index, mass = np.append(index[0] - 1.0, index), np.append(mass[0], mass)
     mass[:2] -= math.log(2.0)
     farthest = float(np.abs(place).max()) + step
-    return step * index - shift - _whole(4.0 * _ULP * farthest), mass
+    return step * index - shift - _whole(4.0 * ULP * farthest), mass
 
 
 def _direct(atoms: Atoms, c: float) -> Ball:
@@ -324,4 +317,4 @@ def _direct(atoms: Atoms, c: float) -> Ball:
     exponent = atoms.log_p + c * atoms.loss
     value = float(np.logaddexp.reduce(exponent))
     sizes = float((np.abs(atoms.log_p) + np.abs(c * atoms.loss)).max())
-    return Ball(value, float(atoms.error.max()) + _ULP * (_SUMS + 8.0 * sizes))
+    return Ball(value, float(atoms.error.max()) + ULP * (_SUMS + 8.0 * sizes))

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, final
 
-from hockeystick.privacy_loss.core.base import Atoms, Ball, CellLoss, Masses, ProfiledLoss
+from hockeystick.numerics import ULP, Ball
+from hockeystick.privacy_loss.core.base import Atoms, CellLoss, Masses, ProfiledLoss
 from hockeystick.privacy_loss.core.rates import log_complement, mu_of
 from hockeystick.privacy_loss.core.uncertain_endpoints import Edges, log_mixture, no_atoms
 from hockeystick.privacy_loss.sampling.sampled import log_mixed
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
     from hockeystick.kernels.series import Array
 
-_ULP: Final = 2.0**-52
 _LN_2: Final = math.log(2.0)
 # Beyond this sinh is half an exponential, and the loss moves as fast as the output.
 _STEEP: Final = 300.0
@@ -82,7 +82,7 @@ class ReplacedGaussianLoss(CellLoss, ProfiledLoss):
 
     def cgf_upper(self, c: float) -> float:
         """Return ``ln(1 - p + p exp(2 c (c+1) mu^2))``, rounded up: powers are convex."""
-        exponent = 2.0 * c * (c + 1.0) * self.mu * self.mu * (1.0 + 16.0 * _ULP)
+        exponent = 2.0 * c * (c + 1.0) * self.mu * self.mu * (1.0 + 16.0 * ULP)
         return log_mixed(exponent, float(self.rate))
 
     def atoms(self) -> Atoms:
@@ -101,7 +101,7 @@ class ReplacedGaussianLoss(CellLoss, ProfiledLoss):
         middle, right, left = (log_masses(_moved(at, side * self.mu)) for side in (0.0, -1.0, 1.0))
         log_p, error_p = log_mixture(middle, rest, right, rate)
         log_q, error_q = log_mixture(middle, rest, left, rate)
-        return Masses(log_p, log_q, np.maximum(error_p, error_q) + 16.0 * _ULP)
+        return Masses(log_p, log_q, np.maximum(error_p, error_q) + 16.0 * ULP)
 
     def _outputs(self, edges: Array) -> Edges:
         """Return the outputs x at edges of the loss.
@@ -123,16 +123,16 @@ class ReplacedGaussianLoss(CellLoss, ProfiledLoss):
         )
         at = half + np.copysign(bend, half)
         logs = abs(log_k) + mu * mu + np.where(np.isfinite(log_sinh), np.abs(log_sinh), 0.0)
-        error = _ULP * (np.minimum(bend, 1.0) * (8.0 * logs + 32.0) + 8.0 * np.abs(at))
+        error = ULP * (np.minimum(bend, 1.0) * (8.0 * logs + 32.0) + 8.0 * np.abs(at))
         error = np.where(np.isfinite(at), error, 0.0)
         wide = np.diff(at)
         width = np.where(_far_apart(half), wide, 0.5 * np.diff(edges) + _bends(half, log_k))
         lost = (error[1:] + error[:-1]) / width
-        stretch = np.where(_far_apart(half), lost, _ULP * (16.0 * (logs[1:] + logs[:-1]) + 96.0))
+        stretch = np.where(_far_apart(half), lost, ULP * (16.0 * (logs[1:] + logs[:-1]) + 96.0))
         ends = np.isinf(at[1:]) | np.isinf(at[:-1])
         return Edges(
             at / mu,
-            error / mu + 2.0 * _ULP * np.where(np.isfinite(at), np.abs(at), 0.0) / mu,
+            error / mu + 2.0 * ULP * np.where(np.isfinite(at), np.abs(at), 0.0) / mu,
             np.where(ends, math.inf, width / mu),
             np.where(ends, 0.0, stretch),
         )
@@ -141,7 +141,7 @@ class ReplacedGaussianLoss(CellLoss, ProfiledLoss):
         """Return ``P[x > t] - e^eps Q[x > t]`` at the output t where the loss is eps."""
         from hockeystick.precision.profiles import exact, reciprocal, replaced_gaussian_delta
 
-        worse = 1 + perturbation * _ULP
+        worse = 1 + perturbation * ULP
         return replaced_gaussian_delta(
             epsilon, min(exact(self.rate) * worse, 1), reciprocal(self.noise_multiplier) * worse
         )
@@ -155,7 +155,7 @@ def _moved(edges: Edges, distance: float) -> Edges:
         return edges
     at = edges.at + distance
     sizes = np.where(np.isfinite(at), np.abs(edges.at) + 4.0 * abs(distance), 0.0)
-    return Edges(at, edges.error + _ULP * sizes, edges.width, edges.stretch)
+    return Edges(at, edges.error + ULP * sizes, edges.width, edges.stretch)
 
 
 def _far_apart(half: Array) -> Array:

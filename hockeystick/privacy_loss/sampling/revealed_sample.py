@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from hockeystick.mechanisms import Composed, Plan, Repeated
 from hockeystick.mechanisms.sampling.revealed_sample import RevealedSample
+from hockeystick.numerics import decimal
 from hockeystick.privacy_loss.core.base import CellLoss, PrivacyLoss
 from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
 from hockeystick.privacy_loss.core.observed_mixture import observed_mixture
@@ -22,7 +23,7 @@ def _(mechanism: RevealedSample) -> DominatingPair:
             f"a revealed sample is analysed for a single run inside, not for {inner}; "
             "repeat or compose the sampled mechanism instead: RevealedSample(m, rate) ** n"
         )
-    exact = rate if isinstance(rate, Fraction) else Fraction(repr(rate))
+    exact = decimal(rate)
     pair = dominating_pair(inner)
     return DominatingPair(_sampled(pair.removing, exact), _sampled(pair.adding, exact))
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, Protocol, cast, final, runtime_checkable
 
-from hockeystick.privacy_loss.core.base import Atoms, Ball, CellLoss, Masses, ProfiledLoss
+from hockeystick.numerics import ULP, Ball
+from hockeystick.privacy_loss.core.base import Atoms, CellLoss, Masses, ProfiledLoss
 from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, Edges
 from hockeystick.privacy_loss.sampling.subsampling_map import SubsamplingMap
 
 if TYPE_CHECKING:
     from mpmath import mpf
 
-_ULP: Final = 2.0**-52
 # Exponentials beyond this are taken as infinite.
 _LARGEST_EXPONENT: Final = 700.0
 
@@ -139,7 +139,7 @@ def sampled_delta(
 
     guard = 64 + 2 * max(0, -int(mp.mag(exact(rate))))
     with mp.extraprec(guard):
-        chance = min(exact(rate) * (1 + perturbation * mp.mpf(_ULP)), 1)
+        chance = min(exact(rate) * (1 + perturbation * mp.mpf(ULP)), 1)
         if removing:
             factor, at = chance, mp.log1p(mp.expm1(epsilon) / chance)
         elif chance < 1 and epsilon >= -mp.log1p(-chance):
@@ -156,8 +156,8 @@ def sampled_delta(
 def log_mixed(exponent: float, weight: float) -> float:
     """Return ``ln(1 - w + w e^k)``, rounded up."""
     if exponent > _LARGEST_EXPONENT:
-        return (exponent + math.log1p(math.exp(-exponent) / weight)) * (1.0 + 4.0 * _ULP)
-    return math.log1p(weight * math.expm1(exponent)) * (1.0 + 16.0 * _ULP)
+        return (exponent + math.log1p(math.exp(-exponent) / weight)) * (1.0 + 4.0 * ULP)
+    return math.log1p(weight * math.expm1(exponent)) * (1.0 + 16.0 * ULP)
 
 
 def sampled(inner: CellLoss, rate: float | Fraction, removing: bool) -> CellLoss:

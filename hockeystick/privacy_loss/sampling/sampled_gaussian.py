@@ -9,11 +9,11 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, final
 
+from hockeystick.numerics import ULP, Ball
 from hockeystick.privacy_loss.core.analytic_cgf import log_values
 from hockeystick.privacy_loss.core.base import (
     AnalyticLoss,
     Atoms,
-    Ball,
     CGFEstimate,
     ContourValues,
     Masses,
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from hockeystick.kernels.series import Array
     from hockeystick.privacy_loss.sampling.sampled_gaussian_tail import SampledGaussianTailSplit
 
-_ULP: Final = 2.0**-52
 # Exponentials beyond this are taken as infinite.
 _LARGEST_EXPONENT: Final = 700.0
 # Exponents up to this size are left unscaled.
@@ -165,7 +164,7 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
     def _between_bounds(self, c: float) -> Ball:
         """Return K between bounds without quadrature: 0, convexity, the largest loss, the norm."""
         inner = 0.5 * c * (c + 1.0) * self.mu * self.mu
-        upper = self._convex_bound(c).value * (1.0 + 64.0 * _ULP) + 16.0 * _ULP * inner
+        upper = self._convex_bound(c).value * (1.0 + 64.0 * ULP) + 16.0 * ULP * inner
         lower, upper = 0.0, min(upper, c * self.supremum)
         if upper == math.inf:
             return Ball(math.inf, 0.0)
@@ -173,7 +172,7 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
             least, most = self._norm_bounds(c)
             lower, upper = max(least, lower), min(most, upper)
         half = 0.5 * (upper - lower)
-        return Ball(lower + half, half + 2.0 * _ULP * upper)
+        return Ball(lower + half, half + 2.0 * ULP * upper)
 
     def _norm_bounds(self, c: float) -> tuple[float, float]:
         """Return ends of K for removing; ``r = 1 - p + p e^t``, ``w = 1 + c`` and ``x = c mu^2/2``.
@@ -188,11 +187,11 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
         else:
             one = math.log1p(p * math.expm1(x))
             share = p * math.exp(x) / (1.0 + p * math.expm1(x))
-        most = w * (one + 32.0 * _ULP * (one + share * (x - log_p + 1.0)))
-        seen, unseen = w * (x + log_p), w * math.log1p(-min(p, 1.0 - _ULP))
+        most = w * (one + 32.0 * ULP * (one + share * (x - log_p + 1.0)))
+        seen, unseen = w * (x + log_p), w * math.log1p(-min(p, 1.0 - ULP))
         high, low = max(seen, unseen), min(seen, unseen)
         least = high + math.log1p(math.exp(low - high))
-        return least - 32.0 * _ULP * (w * (x - log_p) - unseen + abs(least)), most
+        return least - 32.0 * ULP * (w * (x - log_p) - unseen + abs(least)), most
 
     def _convex_bound(self, c: float) -> CGFEstimate:
         """Return ``ln(1 - p + p exp(c (c+1) mu^2/2))``, an upper bound of K, and derivatives.
@@ -245,7 +244,7 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
         """Return the profile of one run, in closed form."""
         from hockeystick.precision.profiles import exact, reciprocal, sampled_gaussian_delta
 
-        worse = 1 + perturbation * _ULP
+        worse = 1 + perturbation * ULP
         rate = min(exact(self.rate) * worse, 1)
         mu = reciprocal(self.noise_multiplier) * worse
         return sampled_gaussian_delta(epsilon, rate, mu, self.removing)

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple, final
 
@@ -23,6 +22,7 @@ from hockeystick.adjacency import Adjacency
 from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.sampling.shuffled import Shuffled
 from hockeystick.mechanisms.training.clipping import Clipping
+from hockeystick.numerics import ULP, decimal
 from hockeystick.privacy_loss.core.atomic import frozen
 from hockeystick.privacy_loss.core.base import Atoms, CellLoss, CGFEstimate, Masses, PrivacyLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
@@ -34,7 +34,6 @@ from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 if TYPE_CHECKING:
     from hockeystick.kernels.series import Array
 
-_ULP: Final = 2.0**-52
 # The largest sum is looked at with this much noise at least, and for means this far apart.
 _LEAST_NOISE: Final = 0.04
 _SMALLEST_MU: Final = 1e-4
@@ -126,10 +125,10 @@ def _curve(z: Array, steps: int, shift: float) -> _Curve:
     one, other = _log_phi(at), _log_phi(z)
     others = float(steps - 1)
     # The shift is known to 2 units in the last place.
-    moved = _ULP * (2.0 * abs(shift) + np.abs(at))
+    moved = ULP * (2.0 * abs(shift) + np.abs(at))
     error = one.error + 1.01 * one.rate * moved + others * other.error
     log_f = one.log_f + others * other.log_f
-    return _Curve(log_f, error + 4.0 * _ULP * np.abs(log_f), one.rate + others * other.rate)
+    return _Curve(log_f, error + 4.0 * ULP * np.abs(log_f), one.rate + others * other.rate)
 
 
 def _log_phi(at: Array) -> _Curve:
@@ -140,7 +139,7 @@ def _log_phi(at: Array) -> _Curve:
     value = log_ndtr(at)
     ulps = 64.0 + 2.0 * np.where(at > 0.0, at * at, 0.0)
     rate = np.exp(-0.5 * at * at - 0.5 * math.log(2.0 * math.pi) - value)
-    return _Curve(value, _ULP * ulps * np.abs(value) + 1e-320, rate)
+    return _Curve(value, ULP * ulps * np.abs(value) + 1e-320, rate)
 
 
 @lru_cache(maxsize=64)
@@ -158,7 +157,7 @@ def _atoms(loss: LargestBatchLoss) -> Atoms:
         known = (log_p > -math.inf) & (error_p < _SURE) & (error_q < _SURE)
         log_p, error = log_p[known], error_p[known]
         log_q, error_q = log_q[known], error_q[known]
-        rounding = 4.0 * _ULP * (np.abs(log_p) + np.abs(log_q))
+        rounding = 4.0 * ULP * (np.abs(log_p) + np.abs(log_q))
         less = log_p - log_q - (error + error_q + rounding)
     values = _rounded_down(less, log_p + 4.0 / mu * less, step)
     return Atoms(*frozen(*merged(Atoms(values, log_p, error))))
@@ -197,9 +196,9 @@ def _masses(curve: _Curve) -> tuple[Array, Array]:
     error = np.append(curve.error, 0.0)
     between = np.diff(log_f)
     unsure = (error[1:] + error[:-1]) / between
-    unsure = np.where(unsure < 0.1, 1.2 * unsure + 16.0 * _ULP, math.inf)
+    unsure = np.where(unsure < 0.1, 1.2 * unsure + 16.0 * ULP, math.inf)
     value = log_f[1:] + np.log(-np.expm1(-between))
-    error_of = error[1:] + unsure + 8.0 * _ULP * np.abs(value)
+    error_of = error[1:] + unsure + 8.0 * ULP * np.abs(value)
     return np.append(log_f[0], value), np.append(error[0], error_of)
 
 
@@ -258,7 +257,7 @@ def _same(loss: PrivacyLoss) -> DominatingPair:
 
 def _gaussian(noise: float, far: int) -> GaussianLoss:
     """Return the loss of noise on what moves by so much."""
-    return GaussianLoss(Fraction(repr(noise)) / far)
+    return GaussianLoss(decimal(noise) / far)
 
 
 def _costliest(noise: float, steps: int, ways: tuple[Shifts, ...]) -> CellLoss | None:
@@ -270,7 +269,7 @@ def _costliest(noise: float, steps: int, ways: tuple[Shifts, ...]) -> CellLoss |
     if noise > _MOST_NOISE:
         return None
     far = abs(ways[0].under_p - ways[0].under_q)
-    found: list[CellLoss] = [GaussianLoss(noise * math.sqrt(steps) / far * (1.0 + 8.0 * _ULP))]
+    found: list[CellLoss] = [GaussianLoss(noise * math.sqrt(steps) / far * (1.0 + 8.0 * ULP))]
     if noise <= 1.0 / _SMALLEST_MU:
         enough = max(noise, _LEAST_NOISE)
         found += [LargestBatchLoss(enough, steps, shifts) for shifts in ways]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, final
 
+from hockeystick.numerics import ULP, decimal
 from hockeystick.privacy_loss.core.base import Atoms, CellLoss, Masses
 from hockeystick.privacy_loss.core.rates import complement_bounds
 from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, Edges, log_mixture
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     Indices = NDArray[np.signedinteger[Any]]
 
-_ULP: Final = 2.0**-52
 # Likelihood ratios beyond this are worked with as logarithms.
 _LARGE: Final = 1e3
 # Where a likelihood ratio is known no better than this, nothing is.
@@ -49,7 +49,7 @@ class SubsamplingMap:
     def rest(self) -> float:
         """``1 - p``, to within half a unit in the last place of itself."""
         rate = self.rate
-        return float(1 - (rate if isinstance(rate, Fraction) else Fraction(repr(rate))))
+        return float(1 - (decimal(rate)))
 
     def supremum(self, inner: float) -> float:
         """Return an upper end of the image of losses up to ``inner``."""
@@ -70,7 +70,7 @@ class SubsamplingMap:
         if math.isinf(loss):
             return loss if loss > 0.0 else complement_bounds(self.rate)[1]
         value, error = self._forward(np.array([loss]))
-        return float(value[0] + error[0]) * (1.0 + math.copysign(_ULP, float(value[0])))
+        return float(value[0] + error[0]) * (1.0 + math.copysign(ULP, float(value[0])))
 
     def _floor(self, loss: float) -> float:
         """Return ``f(l)``, rounded down."""
@@ -79,7 +79,7 @@ class SubsamplingMap:
         if math.isinf(loss):
             return loss if loss > 0.0 else complement_bounds(self.rate)[0]
         value, error = self._forward(np.array([loss]))
-        return float(value[0] - error[0]) * (1.0 - math.copysign(_ULP, float(value[0])))
+        return float(value[0] - error[0]) * (1.0 - math.copysign(ULP, float(value[0])))
 
     def atoms(self, inner: Atoms) -> Atoms:
         """Return the images of atoms; the error covers that of the loss as well."""
@@ -88,12 +88,12 @@ class SubsamplingMap:
         if self.removing:
             loss, unsure = self._forward(inner.loss)
             log_p = inner.log_p - inner.loss + loss
-            unsure = unsure + 4.0 * _ULP * np.abs(inner.loss)
+            unsure = unsure + 4.0 * ULP * np.abs(inner.loss)
         else:
             minus, unsure = self._forward(-inner.loss)
             loss, log_p = -minus, inner.log_p
         sizes = np.abs(inner.log_p) + np.abs(inner.loss) + np.abs(loss)
-        return Atoms(loss, log_p, inner.error + unsure + _ULP * sizes)
+        return Atoms(loss, log_p, inner.error + unsure + ULP * sizes)
 
     def masses(self, inner: CellLoss, edges: Edges) -> Masses:
         """Return the masses between edges of the sampled loss, of the part without atoms."""
@@ -131,8 +131,8 @@ class SubsamplingMap:
             share = np.where(loss > 600.0, 1.0, p * np.exp(np.minimum(loss, 600.0)) / ratio)
             cancelled = np.where(grown > -0.5, np.abs(grown) / ratio, 1.0)
             cancelled = np.where(loss > 600.0, np.abs(loss) + abs(math.log(p)), cancelled)
-        error = 4.0 * _ULP * np.abs(loss) * np.minimum(1.01 * share, 1.0)
-        return value, error + _ULP * (7.0 * cancelled + 4.0 * np.abs(value))
+        error = 4.0 * ULP * np.abs(loss) * np.minimum(1.01 * share, 1.0)
+        return value, error + ULP * (7.0 * cancelled + 4.0 * np.abs(value))
 
     def _backward(self, edges: Edges) -> Edges:
         """Return ``ln(1 + (e^l' - 1)/p)`` of edges, and of widths ``ln(1 + g (e^w' - 1))``.
@@ -143,17 +143,17 @@ class SubsamplingMap:
 
         p, given = self.chance, edges.at
         excess = np.expm1(given) / p
-        unsure = (1.0 + p * excess) * edges.error / p + 10.0 * _ULP * np.abs(excess)
+        unsure = (1.0 + p * excess) * edges.error / p + 10.0 * ULP * np.abs(excess)
         relative = unsure / (1.0 + excess)
         less = -np.expm1(-given)
         log_excess = given + np.log(less) - math.log(p)
         large = excess > _LARGE
         at = np.where(large, log_excess + np.log1p(np.exp(-log_excess)), np.log1p(excess))
         sizes = np.abs(given) + np.abs(np.log(less)) + abs(math.log(p))
-        far = edges.error / less + _ULP * (4.0 * sizes + 8.0)
+        far = edges.error / less + ULP * (4.0 * sizes + 8.0)
         relative = np.where(large, far, relative)
         known = (excess > -1.0) & (relative < _SURE)
-        error = 1.1 * relative + 4.0 * _ULP * np.abs(at)
+        error = 1.1 * relative + 4.0 * ULP * np.abs(at)
         most = np.log(np.maximum(1.0 + excess, 0.0) + 1.1 * unsure) + 1e-6
         error = np.where(known, error, most - _ANYTHING)
         at = np.where(known, at, _ANYTHING)
@@ -166,7 +166,7 @@ class SubsamplingMap:
         width = np.log1p(growth * np.expm1(edges.width))
         ends = np.isinf(at[:-1]) | np.isinf(at[1:])
         merged = np.isinf(at[1:]) & (at[1:] < 0.0)
-        stretch = (1.0 + edges.width) * edges.stretch + 2.2 * relative[:-1] + 16.0 * _ULP
+        stretch = (1.0 + edges.width) * edges.stretch + 2.2 * relative[:-1] + 16.0 * ULP
         return Edges(
             at,
             error,
@@ -207,7 +207,7 @@ def _by_slivers(inner: CellLoss, edges: Edges) -> Masses:
     with np.errstate(invalid="ignore"):
         worst = _log_sums(fine.error, ends[0][:-1], ends[1][1:], np.maximum)
     size = np.where(np.isfinite(logs[0]), np.abs(logs[0]), 0.0)
-    errors = errors + np.maximum(worst, 0.0) + _ULP * (8.0 + 4.0 * size)
+    errors = errors + np.maximum(worst, 0.0) + ULP * (8.0 + 4.0 * size)
     return Masses(logs[0], logs[1], np.where(logs[0] > -math.inf, errors, 0.0))
 
 

@@ -26,16 +26,15 @@ from functools import lru_cache
 from typing import Final, NamedTuple, cast
 
 from hockeystick.mechanisms import TruncatedPoissonSubsampled
+from hockeystick.numerics import ULP, decimal
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.core.base import CellLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
 from hockeystick.privacy_loss.core.observed_mixture import observed_mixture
-from hockeystick.privacy_loss.core.rates import exact_rate
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.sampling.sampled_gaussian import SampledGaussianLoss
 from hockeystick.privacy_loss.sampling.with_replacement import noise_of
 
-_ULP: Final = 2.0**-52
 _DIGITS: Final = 60
 _BITS: Final = 960
 # A chance is known to this.
@@ -76,7 +75,7 @@ def _(mechanism: TruncatedPoissonSubsampled) -> DominatingPair:
         return DominatingPair(
             *(SampledGaussianLoss(mechanism.rate, noise, way) for way in (True, False))
         )
-    cut = cut_of(mechanism.examples, mechanism.cap, exact_rate(mechanism.rate))
+    cut = cut_of(mechanism.examples, mechanism.cap, decimal(mechanism.rate))
     return DominatingPair(*(_loss(mechanism.rate, noise, cut, way) for way in (True, False)))
 
 
@@ -94,7 +93,7 @@ def _loss(rate: float | Fraction, noise: float, cut: Cut, removing: bool) -> Dom
             (1 - free - full, SampledGaussianLoss(rate, noise / 2.0, removing)),
         )
     )
-    shown = math.nextafter(float(free * exact_rate(rate) + full * cut.kept.low), 0.0)
+    shown = math.nextafter(float(free * decimal(rate) + full * cut.kept.low), 0.0)
     below = SampledGaussianLoss(shown, noise, removing) if shown > 0.0 else None
     return DominatedLoss(cast(CellLoss, above), below)
 
@@ -147,11 +146,11 @@ def _sums(trials: int, first: int, rate: Fraction, step: int) -> tuple[Enclosure
     sizes = np.append(1.0, np.cumprod(ratios[:-1]))
     weighed = sizes * (first / (counts + 1.0))
     # All that follows, each no more than the last ratio times the one before.
-    last = float(ratios[-1]) * (1.0 + 8.0 * _ULP)
+    last = float(ratios[-1]) * (1.0 + 8.0 * ULP)
     beyond = float(sizes[-1]) * last / (1.0 - last) if last < 1.0 else math.inf
     if not beyond < trials:
         beyond = float(sizes[-1]) * (room - terms)
-    unsure = Fraction((8.0 * terms + 64.0) * _ULP)
+    unsure = Fraction((8.0 * terms + 64.0) * ULP)
     rest = Fraction(beyond)
     ends = []
     for found in (sizes, weighed):

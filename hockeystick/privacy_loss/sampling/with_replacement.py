@@ -11,6 +11,7 @@ from hockeystick.mechanisms import (
     Mechanism,
     WithReplacementSubsampled,
 )
+from hockeystick.numerics import decimal
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.core.base import CellLoss, PrivacyLoss
 from hockeystick.privacy_loss.core.observed_mixture import observed_mixture
@@ -49,7 +50,7 @@ def _(mechanism: WithReplacementSubsampled) -> DominatingPair:
         return dominating_pair(
             Gaussian(math.inf if noise is None else noise / mechanism.batch_size)
         )
-    noise_multiplier = Fraction(repr(noise))
+    noise_multiplier = decimal(noise)
     above, below = (_hits(mechanism, up=up) for up in (True, False))
     rate = sum((group.chance for group in above), Fraction(0))
     upper = sampled_loss(_seen(above, noise_multiplier, rate), rate, True)

@@ -19,8 +19,9 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, final
 
+from hockeystick.numerics import ULP, Ball
 from hockeystick.numerics.working_precision import working_digits
-from hockeystick.privacy_loss.core.base import Atoms, Ball, CellLoss, CGFEstimate, Masses
+from hockeystick.privacy_loss.core.base import Atoms, CellLoss, CGFEstimate, Masses
 from hockeystick.privacy_loss.core.rates import mu_of
 from hockeystick.privacy_loss.core.uncertain_endpoints import Edges
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
     from hockeystick.kernels.series import Array
 
-_ULP: Final = 2.0**-52
 _TINY: Final = 5e-324
 _LN_2: Final = math.log(2.0)
 # Decimal digits beyond those that cancel.
@@ -72,12 +72,12 @@ class FoldedLaplaceLoss(CellLoss):
             return Atoms(
                 np.array([-end, end]),
                 np.array([-end - _LN_2, -_LN_2]),
-                np.array([_ULP * (2.0 * end + 2.0), 2.0 * _ULP]),
+                np.array([ULP * (2.0 * end + 2.0), 2.0 * ULP]),
             )
         # exp(-E/2) sinh(g/2) of the mass is in the gap, under P as under Q.
         within = 0.5 * (gap - end) + math.log(-math.expm1(-gap)) - _LN_2
         up = within - math.log1p(math.exp(-gap))
-        error = _ULP * (4.0 * end + 4.0 * abs(math.log(-math.expm1(-gap))) + 16.0)
+        error = ULP * (4.0 * end + 4.0 * abs(math.log(-math.expm1(-gap))) + 16.0)
         return Atoms(
             np.array([-end, -gap, gap, end]),
             np.array([-end - _LN_2, up - gap, up, -_LN_2]),
@@ -92,7 +92,7 @@ class FoldedLaplaceLoss(CellLoss):
         sides.append(self._side(np.clip(edges, self.gap, self.largest)))
         log_p = np.logaddexp(sides[0].log_p, sides[1].log_p)
         log_q = np.logaddexp(sides[0].log_q, sides[1].log_q)
-        return Masses(log_p, log_q, np.maximum(sides[0].error, sides[1].error) + 8.0 * _ULP)
+        return Masses(log_p, log_q, np.maximum(sides[0].error, sides[1].error) + 8.0 * ULP)
 
     def _side(self, inside: Array) -> Masses:
         """Return the masses between edges on one side."""
@@ -104,7 +104,7 @@ class FoldedLaplaceLoss(CellLoss):
         log_p = 0.5 * (inside[1:] - self.largest) + log_part
         log_q = -0.5 * (inside[:-1] + self.largest) + log_part
         sizes = np.where(width > 0.0, np.abs(log_part), 0.0)
-        return Masses(log_p, log_q, _ULP * (8.0 * self.largest + 8.0 * sizes + 16.0))
+        return Masses(log_p, log_q, ULP * (8.0 * self.largest + 8.0 * sizes + 16.0))
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return K and two derivatives."""
@@ -114,7 +114,7 @@ class FoldedLaplaceLoss(CellLoss):
     def cgf_bounds(self, c: float) -> Ball:
         """Return K and its rounding."""
         value = float(self._cumulants(c)[0])
-        return Ball(value, 4.0 * _ULP * value + _TINY)
+        return Ball(value, 4.0 * ULP * value + _TINY)
 
     def _cumulants(self, c: float) -> tuple[mpf, mpf, mpf]:
         """Return K and two derivatives, in digits enough for what cancels."""
@@ -182,7 +182,7 @@ class FoldedGaussianLoss(CellLoss):
 
         rest = math.log(float(_left_over(self.noise_multiplier, self.shift, self.gap)))
         up = rest - math.log1p(math.exp(-self.gap))
-        error = _ULP * (4.0 * abs(rest) + 4.0 * self.gap + 8.0)
+        error = ULP * (4.0 * abs(rest) + 4.0 * self.gap + 8.0)
         ends = np.array([-self.gap, self.gap])
         return Atoms(ends, np.array([up - self.gap, up]), np.full(2, error))
 
@@ -194,7 +194,7 @@ class FoldedGaussianLoss(CellLoss):
         mirrored = self._above(np.maximum(-edges[::-1], self.gap))
         log_p = np.logaddexp(above.log_p, mirrored.log_q[::-1])
         log_q = np.logaddexp(above.log_q, mirrored.log_p[::-1])
-        return Masses(log_p, log_q, np.maximum(above.error, mirrored.error[::-1]) + 8.0 * _ULP)
+        return Masses(log_p, log_q, np.maximum(above.error, mirrored.error[::-1]) + 8.0 * ULP)
 
     def _above(self, edges: Array) -> Masses:
         """Return the masses above the gap: those of the Gaussian, s further down."""
@@ -202,18 +202,18 @@ class FoldedGaussianLoss(CellLoss):
 
         at = edges - self.shift
         finite = np.isfinite(edges)
-        error = np.where(finite, _ULP * (np.abs(edges) + self.shift), 0.0)
+        error = np.where(finite, ULP * (np.abs(edges) + self.shift), 0.0)
         with np.errstate(invalid="ignore"):
             width = np.diff(edges)
         width = np.where(np.isnan(width), 0.0, width)
         inner = GaussianLoss(self.noise_multiplier).spans(
-            Edges(at, error, width, np.full(width.size, _ULP))
+            Edges(at, error, width, np.full(width.size, ULP))
         )
         empty = width == 0.0
         log_p = np.where(empty, -math.inf, inner.log_p)
         log_q = np.where(empty, -math.inf, inner.log_q - self.shift)
         kept = np.where(np.isfinite(log_q), np.abs(log_q), 0.0)
-        error = inner.error + _ULP * (kept + self.shift)
+        error = inner.error + ULP * (kept + self.shift)
         return Masses(log_p, log_q, np.where(empty, 0.0, error))
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
@@ -224,7 +224,7 @@ class FoldedGaussianLoss(CellLoss):
     def cgf_bounds(self, c: float) -> Ball:
         """Return K and its rounding."""
         value = float(self._cumulants(c)[0])
-        return Ball(value, 4.0 * _ULP * value + _TINY)
+        return Ball(value, 4.0 * ULP * value + _TINY)
 
     def _cumulants(self, c: float) -> tuple[mpf, mpf, mpf]:
         """Return K and two derivatives, in digits enough for what cancels."""

@@ -28,7 +28,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.mechanisms.selection.sparse_vector import AboveThreshold, ComparisonNoise
-from hockeystick.numerics.rounding import float_up, largest_reading, least_reading
+from hockeystick.numerics import ULP, largest_reading, least_reading
+from hockeystick.numerics.rounding import float_up
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.core.base import CellLoss, CGFEstimate, PrivacyLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
@@ -40,7 +41,6 @@ from hockeystick.privacy_loss.selection.above_threshold import FoldedGaussianLos
 if TYPE_CHECKING:
     from mpmath import mpf
 
-_ULP: Final = 2.0**-52
 _INWARD: Final = 1.0 - 2.0**-45
 _OUTWARD: Final = 1.0 + 2.0**-48
 _DIGITS: Final = 60
@@ -110,7 +110,7 @@ class FirstOfManyLoss(RenyiBoundLoss):
 
     def bound(self, c: float) -> float:
         """Return the bound, rounded up."""
-        return self.cgf_estimate(c).value * (1.0 + 32.0 * _ULP)
+        return self.cgf_estimate(c).value * (1.0 + 32.0 * ULP)
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return the bound and two derivatives."""

@@ -43,14 +43,8 @@ from hockeystick.mechanisms.selection.tuning import (
     RunCount,
     TruncatedNegativeBinomial,
 )
-from hockeystick.numerics.rounding import (
-    DIGITS,
-    as_mpf,
-    evaluated_up,
-    float_up,
-    largest_reading,
-    least_reading,
-)
+from hockeystick.numerics import ULP, largest_reading, least_reading
+from hockeystick.numerics.rounding import DIGITS, as_mpf, evaluated_up, float_up
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.core.base import CGFEstimate, PrivacyLoss, ProfiledLoss
 from hockeystick.privacy_loss.core.composition import Terms, compose_unsplit, largest_loss
@@ -62,7 +56,6 @@ from hockeystick.privacy_loss.guarantees.two_point import RandomizedResponsePair
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 from hockeystick.privacy_loss.selection.sparse_vector import UnknownLoss
 
-_ULP: Final = 2.0**-52
 _OUTWARD: Final = 2.0**-46
 # Gaussians out of this range are kept separate.
 _LEAST_SQUARE: Final = 1e-100
@@ -132,7 +125,7 @@ class TruncatedTuningLoss(RenyiBoundLoss):
         least = min(self._direct(c), _response(self.supremum, self.other_way, c).value)
         if c >= self.turn:
             return least
-        return min(least, self._direct(self.turn) / self.turn * c * (1.0 + 8.0 * _ULP))
+        return min(least, self._direct(self.turn) / self.turn * c * (1.0 + 8.0 * ULP))
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return the least of the bounds and two derivatives of it."""
@@ -149,7 +142,7 @@ class TruncatedTuningLoss(RenyiBoundLoss):
     def _direct(self, c: float) -> float:
         """Return theorem 2's bound, rounded up."""
         parts = cgf_upper(self.terms, c) + self.shift * c + self.log_runs
-        return parts * (1.0 + 8.0 * _ULP)
+        return parts * (1.0 + 8.0 * ULP)
 
 
 @final
@@ -199,10 +192,10 @@ class PoissonTuningLoss(RenyiBoundLoss):
 
     def log_factor(self, c: float) -> float:
         """Return an upper bound of ``ln C = ln m + c m delta(c)``: theorem 6 adds it to K."""
-        epsilon = math.log1p(1.0 / c) * (1.0 - 8.0 * _ULP)
+        epsilon = math.log1p(1.0 / c) * (1.0 - 8.0 * ULP)
         log_mean = math.log(self.mean)
         grown = c * self.mean * profile_upper(self.reverse, epsilon)
-        return log_mean + grown + 8.0 * _ULP * (1.0 + abs(log_mean) + grown)
+        return log_mean + grown + 8.0 * ULP * (1.0 + abs(log_mean) + grown)
 
     def bound(self, c: float) -> float:
         """Return the least of the bounds, rounded up."""
@@ -211,7 +204,7 @@ class PoissonTuningLoss(RenyiBoundLoss):
         least = min(self._direct(c), _response(self.supremum, self.other_way, c).value)
         if c >= self.turn:
             return least
-        return min(least, self._direct(self.turn) / self.turn * c * (1.0 + 8.0 * _ULP))
+        return min(least, self._direct(self.turn) / self.turn * c * (1.0 + 8.0 * ULP))
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return the bound and two derivatives by differences."""
@@ -314,7 +307,7 @@ def _together(terms: Terms, side: float) -> GaussianLoss | None:
     square = math.fsum(count * loss.mu * loss.mu for loss, count in found)
     if not _LEAST_SQUARE < square < 1.0 / _LEAST_SQUARE:
         return None
-    return GaussianLoss((1.0 + side * 16.0 * _ULP) / math.sqrt(square))
+    return GaussianLoss((1.0 + side * 16.0 * ULP) / math.sqrt(square))
 
 
 def _shift(distribution: TruncatedNegativeBinomial, reverse: Terms) -> float:
@@ -331,7 +324,7 @@ def _shift(distribution: TruncatedNegativeBinomial, reverse: Terms) -> float:
 
     between = ((cgf_upper(reverse, c) + log_gamma) / (1.0 + c) for c in places(reverse, condition))
     least = min(log_gamma, largest_loss(reverse), *between)
-    return float_up(1 + largest_reading(distribution.eta)) * least * (1.0 + 8.0 * _ULP)
+    return float_up(1 + largest_reading(distribution.eta)) * least * (1.0 + 8.0 * ULP)
 
 
 def _log_runs(distribution: TruncatedNegativeBinomial) -> float:
@@ -369,18 +362,18 @@ def _response(largest: float, other_way: float, c: float) -> CGFEstimate:
 
     That of randomized response takes both; of one direction alone only the line is left.
     """
-    line = CGFEstimate(c * largest * (1.0 + 4.0 * _ULP), largest, 0.0)
+    line = CGFEstimate(c * largest * (1.0 + 4.0 * ULP), largest, 0.0)
     if max(largest, other_way) == math.inf:
         return line
     loss = RandomizedResponsePairLoss(max(largest, other_way))
     return min(
-        line, CGFEstimate(sum(loss.cgf_bounds(c)) * (1.0 + 4.0 * _ULP), *loss.cgf_estimate(c)[1:])
+        line, CGFEstimate(sum(loss.cgf_bounds(c)) * (1.0 + 4.0 * ULP), *loss.cgf_estimate(c)[1:])
     )
 
 
 def _sum_up(first: float, second: float) -> float:
     """Return a sum of numbers >= 0, rounded up, and their own last roundings with it."""
-    return (first + second) * (1.0 + 8.0 * _ULP)
+    return (first + second) * (1.0 + 8.0 * ULP)
 
 
 def _mixed(log_factor: float, k: float) -> float:
@@ -389,6 +382,6 @@ def _mixed(log_factor: float, k: float) -> float:
         return k
     rest = math.log(-math.expm1(-k))
     x = log_factor + k + rest
-    error = 8.0 * _ULP * (abs(log_factor) + k + abs(rest) + 1.0)
+    error = 8.0 * ULP * (abs(log_factor) + k + abs(rest) + 1.0)
     value = x + math.log1p(math.exp(-x)) if x > 0.0 else math.log1p(math.exp(x))
-    return value * (1.0 + 2.0 * error + 16.0 * _ULP)
+    return value * (1.0 + 2.0 * error + 16.0 * ULP)

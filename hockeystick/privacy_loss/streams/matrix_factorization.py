@@ -6,6 +6,7 @@ import math
 from fractions import Fraction
 
 from hockeystick.mechanisms.streams.matrix_factorization import MatrixFactorization, square_root
+from hockeystick.numerics import decimal
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
 from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
@@ -24,7 +25,7 @@ def encoder_pair(noise_multiplier: float, least: Fraction, most: Fraction) -> Do
         return DominatingPair(None, None)
     if noise_multiplier == 0.0:
         return DominatingPair(NoiselessLoss(1.0, True), NoiselessLoss(1.0, False))
-    noise = Fraction(repr(noise_multiplier))
+    noise = decimal(noise_multiplier)
     above = GaussianLoss(noise / square_root(most))
     if least == most:
         return DominatingPair(above, above)

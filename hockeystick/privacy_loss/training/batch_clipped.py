@@ -14,10 +14,10 @@ from typing import Final, cast
 
 from hockeystick.adjacency import Adjacency
 from hockeystick.mechanisms import BatchClipped, Gaussian, PoissonSubsampled, RandomAllocation
+from hockeystick.numerics import decimal
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.core.base import CellLoss, PrivacyLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
-from hockeystick.privacy_loss.core.rates import exact_rate
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
 from hockeystick.privacy_loss.guarantees.least_favourable import ContaminatedLoss
 from hockeystick.privacy_loss.noise.gaussian_mixture import GaussianMixtureLoss
@@ -78,7 +78,7 @@ def _chance_alone(inner: PoissonSubsampled | RandomAllocation, examples: int) ->
     if isinstance(inner, RandomAllocation):
         rate = Fraction(inner.participations, inner.steps)
     else:
-        rate = exact_rate(inner.rate)
+        rate = decimal(inner.rate)
     if examples == 1:
         return Fraction(1)
     with working_digits(_DIGITS):
@@ -109,7 +109,7 @@ def _(
         return alone.attained
     # Mirrored, the example's end of the ball is 0, an empty batch at C and one of others at 2C;
     # with the chance to be alone rounded up the half-lines, which are the tests, tell less.
-    near = 1 / Fraction(repr(noise))
+    near = 1 / decimal(noise)
     pair = GaussianMixtureLoss((near, 2 * near), (lonely, 1 - lonely), not removing)
     return sampled_loss(pair, inner.rate, removing)
 

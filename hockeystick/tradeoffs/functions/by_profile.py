@@ -17,6 +17,7 @@ from typing import Final, TypeAlias, final
 
 import numpy as np
 
+from hockeystick.numerics import ULP
 from hockeystick.tradeoffs.base import Ends, TradeOff
 from hockeystick.tradeoffs.functions.convex_roof import Roof
 from hockeystick.tradeoffs.profiles.profile import Array, Flags, Profile, ProfileValues
@@ -37,7 +38,6 @@ _CLOSENESS: Final = 1e-3
 # How much further apart to look where the ends are not as narrow as this.
 _NARROW: Final = 1e-7
 _WIDER: Final = (30.0, 300.0, 1e3, 3e3, 1e4, 3e4, 1e5)
-_ULP: Final = 2.0**-52
 # Where both ends of f are further apart than this, relatively, chords between these rates help.
 _LOOSE: Final = 1e-4
 _RATES: Final = np.unique(np.r_[10.0 ** np.arange(-12.0, -2.0), np.linspace(0.0, 1.0, 257)])
@@ -91,12 +91,12 @@ class ProfileTradeOff(TradeOff):
     def _power(self, alpha: Array) -> Ends:
         """Return 1 - f."""
         steep, flat = self._both(alpha)
-        type_ii = Ends((1.0 - flat.upper) * (1.0 - _ULP), (1.0 - flat.lower) * (1.0 + _ULP))
+        type_ii = Ends((1.0 - flat.upper) * (1.0 - ULP), (1.0 - flat.lower) * (1.0 + ULP))
         lower = np.maximum(np.minimum(steep.lower, type_ii.lower), alpha)
         upper = np.minimum(steep.upper, type_ii.upper)
         loose = ~(upper - lower <= _LOOSE * lower)
         if loose.any():
-            below = (1.0 - self._roof.at(alpha[loose])) * (1.0 - _ULP)
+            below = (1.0 - self._roof.at(alpha[loose])) * (1.0 - ULP)
             lower[loose] = np.maximum(lower[loose], below)
         return Ends(lower, upper)
 
@@ -111,7 +111,7 @@ class ProfileTradeOff(TradeOff):
     def _nearby(self, alpha: Array) -> Ends:
         """Return f, each rate by epsilons about the best one alone."""
         steep, flat = self._both(alpha)
-        found = Ends((1.0 - steep.upper) * (1.0 - _ULP), (1.0 - steep.lower) * (1.0 + _ULP))
+        found = Ends((1.0 - steep.upper) * (1.0 - ULP), (1.0 - steep.lower) * (1.0 + ULP))
         upper = np.minimum(np.maximum(found.upper, flat.upper), 1.0)
         return Ends(np.maximum(np.maximum(found.lower, flat.lower), 0.0), upper)
 
@@ -143,7 +143,7 @@ class ProfileTradeOff(TradeOff):
             return self._type_ii(alpha).lower
         epsilon = self._steep.solve(alpha, log_tail_other)
         steep = 1.0 - self._steep.power_at(epsilon, alpha).upper
-        lower = np.maximum(steep * (1.0 - _ULP), 0.0)
+        lower = np.maximum(steep * (1.0 - ULP), 0.0)
         flat = epsilon <= _EDGE
         if flat.any():
             rest = 1.0 - alpha[flat]
@@ -162,7 +162,7 @@ class ProfileTradeOff(TradeOff):
             rest = 1.0 - alpha[flat]
             best = self._flat.solve(rest, log_tail_own)
             type_ii = -self._flat.type_ii_at(best, rest).upper
-            upper[flat] = np.minimum(upper[flat], (1.0 - type_ii) * (1.0 + _ULP))
+            upper[flat] = np.minimum(upper[flat], (1.0 - type_ii) * (1.0 + ULP))
         return np.minimum(upper, 1.0)
 
     @cached_property
@@ -215,8 +215,8 @@ class _Side:
         with np.errstate(over="ignore", invalid="ignore"):
             line = np.where(alpha > 0.0, np.exp(epsilon) * alpha, 0.0)
         tiny = np.where(alpha > 0.0, _SUBNORMAL, 0.0)
-        lower = np.maximum((delta.lower + line) * (1.0 - 8.0 * _ULP) - tiny, 0.0)
-        return Ends(lower, (delta.upper + line) * (1.0 + 8.0 * _ULP) + tiny)
+        lower = np.maximum((delta.lower + line) * (1.0 - 8.0 * ULP) - tiny, 0.0)
+        return Ends(lower, (delta.upper + line) * (1.0 + 8.0 * ULP) + tiny)
 
     def largest_type_ii(self, rest: Array) -> tuple[Ends, Flags]:
         """Return ``sup over eps >= 0 of e^-eps (rest - delta(eps))``, concave in ``x = e^-eps``.
@@ -231,7 +231,7 @@ class _Side:
     def type_ii_at(self, epsilon: Array, rest: Array) -> Ends:
         """Return ``-e^-eps (rest - delta(eps))``."""
         delta = self._profile.at(epsilon)
-        x, slack = np.exp(-epsilon), 8.0 * _ULP * rest
+        x, slack = np.exp(-epsilon), 8.0 * ULP * rest
         return Ends(x * (delta.lower - rest - slack), x * (delta.upper - rest + slack))
 
     @property
@@ -255,7 +255,7 @@ class _Side:
     def _spacing(self, best: Array, scale: Array) -> Array:
         """Return how far apart to look about the best epsilons: less where the tail falls fast."""
         left = _CLOSENESS * np.abs(self._profile.supremum - best)
-        return np.maximum(np.minimum(left, _SPACING * scale), 16.0 * _ULP * best)
+        return np.maximum(np.minimum(left, _SPACING * scale), 16.0 * ULP * best)
 
     def solve(self, rates: Array, log_tail: LogTail) -> Array:
         """Return about the epsilons beyond which the loss has these probabilities."""
@@ -381,5 +381,5 @@ def _least_about(value: Function, best: Array, rates: Array, spacing: Array) -> 
         line(4, 3, farthest),
     )
     lower = np.minimum.reduce([*low, *parts])
-    ends = Ends(lower - 16.0 * _ULP * np.abs(lower), np.minimum.reduce(high))
+    ends = Ends(lower - 16.0 * ULP * np.abs(lower), np.minimum.reduce(high))
     return ends, (low[0] >= high[1]) & (epsilons[0] > 0.0)

@@ -6,9 +6,9 @@ from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
+from hockeystick.numerics import ULP
 from hockeystick.tradeoffs.profiles.profile import Array
 
-_ULP: Final = 2.0**-52
 _SMALLEST: Final = 4 * 5e-324
 _Point: TypeAlias = tuple[float, float]
 
@@ -39,7 +39,7 @@ class Roof(NamedTuple):
         near, far = self.alpha[k - 1], self.alpha[k]
         share = (alpha - near) / (far - near)
         chord = self.beta[k - 1] * (1.0 - share) + self.beta[k] * share
-        return np.asarray(chord * (1.0 + 16.0 * _ULP) + _SMALLEST + 4.0 * _ULP * self.beta[k - 1])
+        return np.asarray(chord * (1.0 + 16.0 * ULP) + _SMALLEST + 4.0 * ULP * self.beta[k - 1])
 
 
 def _is_above(first: _Point, middle: _Point, last: _Point) -> bool:

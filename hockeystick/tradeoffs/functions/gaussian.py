@@ -10,10 +10,10 @@ import numpy as np
 
 from hockeystick import _validate
 from hockeystick._validate import MAX_COUNT, Domain
+from hockeystick.numerics import ULP
 from hockeystick.tradeoffs.base import Ends, TradeOff
 from hockeystick.tradeoffs.profiles.profile import Array, GaussianProfile, PerfectPrivacy, Profile
 
-_ULP: Final = 2.0**-52
 # Where the normal distribution function loses its precision before it underflows.
 _TINY: Final = 1e-306
 _NOTHING_KNOWN: Final = 1e300
@@ -95,7 +95,7 @@ class GaussianTradeOff(TradeOff):
         from scipy.special import ndtr
 
         value = np.asarray(ndtr(x))
-        slack = np.minimum(32.0 * _ULP + self._shift(x), _NOTHING_KNOWN)
+        slack = np.minimum(32.0 * ULP + self._shift(x), _NOTHING_KNOWN)
         tiny = np.where(x > -np.inf, _TINY, 0.0)
         return Ends(value * (1.0 - slack) - tiny, value * (1.0 + slack) + tiny)
 
@@ -113,7 +113,7 @@ class GaussianTradeOff(TradeOff):
 
         value = np.asarray(log_ndtr(x))
         size = np.where(np.isfinite(value), np.abs(value), 0.0)
-        slack = 4.0 * self._shift(x) + 32.0 * _ULP * size
+        slack = 4.0 * self._shift(x) + 32.0 * ULP * size
         slack = np.minimum(slack, _NOTHING_KNOWN)
         lower = np.nextafter(value - slack, -np.inf)
         # What overflows is below any float, but not nothing.
@@ -128,7 +128,7 @@ class GaussianTradeOff(TradeOff):
         size = np.where(np.isfinite(x), np.abs(x), 0.0)
         slope = np.where(x < 0.0, size + 1.0, np.exp(-0.5 * np.minimum(size, 100.0) ** 2))
         with np.errstate(over="ignore"):
-            return np.asarray(16.0 * _ULP * np.minimum(size + self.mu, _NOTHING_KNOWN) * slope)
+            return np.asarray(16.0 * ULP * np.minimum(size + self.mu, _NOTHING_KNOWN) * slope)
 
 
 def _quantile(log_alpha: Array) -> Array:

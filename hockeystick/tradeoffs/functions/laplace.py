@@ -10,10 +10,10 @@ import numpy as np
 
 from hockeystick import _validate
 from hockeystick._validate import Domain
+from hockeystick.numerics import ULP
 from hockeystick.tradeoffs.base import Ends, TradeOff
 from hockeystick.tradeoffs.profiles.profile import Array, Profile, ProfileValues
 
-_ULP: Final = 2.0**-52
 _TINY: Final = 1e-307
 # Where e^-mu is still far from the least normal number.
 _LARGEST: Final = 700.0
@@ -34,7 +34,7 @@ class LaplaceProfile(Profile):
     @property
     def supremum(self) -> float:
         """The distance of the centres over the scale, rounded up."""
-        return (1.0 / self.scale) * (1.0 + _ULP)
+        return (1.0 / self.scale) * (1.0 + ULP)
 
     def at(self, epsilon: Array) -> ProfileValues:
         """Return delta; the round-off of mu is what counts."""
@@ -44,8 +44,8 @@ class LaplaceProfile(Profile):
             return ProfileValues(np.where(epsilon < 1e307, 1.0, 0.0), one, one, 0.0 * one)
         half = np.minimum(0.5 * (epsilon - mu), 0.0)
         estimate = -np.expm1(half)
-        slack = _ULP * (4.0 * estimate + np.exp(half) * (mu - half))
-        inside = epsilon < mu * (1.0 + _ULP)
+        slack = ULP * (4.0 * estimate + np.exp(half) * (mu - half))
+        inside = epsilon < mu * (1.0 + ULP)
         upper = np.where(inside, np.minimum(estimate + slack, 1.0), 0.0)
         lower = np.where(inside, np.maximum(estimate - slack, 0.0), 0.0)
         slope = np.where(epsilon < mu, -0.5 * np.exp(half), 0.0)
@@ -106,7 +106,7 @@ class LaplaceTradeOff(TradeOff):
         mu, small = self._rate
         if mu > _LARGEST:
             type_ii = _beyond(alpha)
-            return Ends(np.maximum((1.0 - type_ii) * (1.0 - _ULP), alpha), np.ones_like(alpha))
+            return Ends(np.maximum((1.0 - type_ii) * (1.0 - ULP), alpha), np.ones_like(alpha))
         steep = math.exp(mu) * alpha
         middle = 1.0 - small / (4.0 * np.maximum(alpha, 0.25 * small + _TINY))
         flat = small * alpha - math.expm1(-mu)
@@ -134,7 +134,7 @@ class LaplaceTradeOff(TradeOff):
         flat = self._outward(self._rate[1] * rest)
         wide = self._type_ii(np.where(rest <= 0.5, 0.5, 1.0 - rest))
         # Below 1/2 what 1 - rest rounds off is a unit in the last place of 1; f is 1/alpha there.
-        near, loose = rest <= 0.5, 4.0 * _ULP / np.maximum(1.0 - rest, _ULP)
+        near, loose = rest <= 0.5, 4.0 * ULP / np.maximum(1.0 - rest, ULP)
         return Ends(
             np.where(near, flat.lower, np.maximum(wide.lower * (1.0 - loose), 0.0)),
             np.where(near, flat.upper, np.minimum(wide.upper * (1.0 + loose), 1.0)),
@@ -148,7 +148,7 @@ class LaplaceTradeOff(TradeOff):
 
     def _outward(self, value: Array) -> Ends:
         """Return a value with what the round-off of mu and of the pieces makes of it."""
-        slack = _ULP * (16.0 + 2.0 * min(1.0 / self.scale, _LARGEST))
+        slack = ULP * (16.0 + 2.0 * min(1.0 / self.scale, _LARGEST))
         tiny = np.where(value > 0.0, _TINY, 0.0)
         return Ends(np.maximum(value * (1.0 - slack) - tiny, 0.0), value * (1.0 + slack) + tiny)
 
@@ -156,4 +156,4 @@ class LaplaceTradeOff(TradeOff):
 def _beyond(alpha: Array) -> Array:
     """Return an upper end of f where mu is large: ``f <= e^-mu / (4 alpha)`` everywhere."""
     bound = math.exp(-_LARGEST) / np.maximum(alpha, math.exp(-_LARGEST))
-    return np.asarray(np.minimum(bound, (1.0 - alpha) * (1.0 + _ULP)))
+    return np.asarray(np.minimum(bound, (1.0 - alpha) * (1.0 + ULP)))

@@ -8,10 +8,11 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Final, TypeAlias, final
 
+from hockeystick.numerics import ULP, decimal
+
 _Point: TypeAlias = tuple[Fraction, Fraction]
 Masses: TypeAlias = tuple[_Point, ...]
 
-_ULP: Final = 2.0**-52
 # More outcomes than these are not told apart.
 _MOST: Final = 10_000
 # Where the two readings of the numbers differ by more, none of them is taken.
@@ -40,7 +41,7 @@ class Outcomes:
         """Return the outcomes with these probabilities."""
         if len(p) > _MOST:
             return None
-        printed = [[Fraction(repr(one)) for one in side] for side in (p, q)]
+        printed = [[decimal(one) for one in side] for side in (p, q)]
         binary = [[Fraction(one) for one in side] for side in (p, q)]
         distance = max(abs(sum(side, Fraction(0)) - 1) for side in (*binary, *printed))
         decimals, floats = (
@@ -68,7 +69,7 @@ class Outcomes:
                 distance = max(distance, abs(two / one - 1) if one else distance)
         if distance > _FARTHEST:
             return None
-        return cls(decimal, binary, float(distance) * (1.0 + 4.0 * _ULP))
+        return cls(decimal, binary, float(distance) * (1.0 + 4.0 * ULP))
 
 
 def _scaled(side: Sequence[Fraction]) -> list[Fraction]:

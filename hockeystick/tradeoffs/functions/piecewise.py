@@ -12,6 +12,7 @@ import numpy as np
 
 from hockeystick import _validate
 from hockeystick.errors import ParameterError
+from hockeystick.numerics import ULP, decimal
 from hockeystick.tradeoffs.base import Ends, TradeOff
 from hockeystick.tradeoffs.functions.outcomes import Outcomes
 from hockeystick.tradeoffs.functions.polyline import STEEPEST, Corners, corners_of, hull
@@ -20,7 +21,6 @@ from hockeystick.tradeoffs.profiles.profile import Array, PerfectPrivacy, Profil
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-_ULP: Final = 2.0**-52
 # How far the sum of given probabilities may be from 1.
 _SUM: Final = 1e-12
 _SMALLEST: Final = 2**1074
@@ -284,7 +284,7 @@ def discrete_tradeoff(p: ArrayLike, q: ArrayLike) -> PiecewiseLinearTradeOff:
     order, ratios = _by_ratio(first, second)
     alphas, rests, off = _sums(first[order])
     powers, betas, off_too = _sums(second[order])
-    corners = Corners(alphas, powers, rests, betas, ratios, max(off, off_too) + 2.0 * _ULP)
+    corners = Corners(alphas, powers, rests, betas, ratios, max(off, off_too) + 2.0 * ULP)
     return _with(corners, Outcomes.of(first[order].tolist(), second[order].tolist()))
 
 
@@ -339,7 +339,7 @@ def _exact(name: str, values: ArrayLike, other: str, rests: ArrayLike | None) ->
     if rests is None:
         return [Fraction(rate) for rate in rates.tolist()]
     complements = _rates(other, rests)
-    if complements.shape != rates.shape or (np.abs(1.0 - rates - complements) > _ULP).any():
+    if complements.shape != rates.shape or (np.abs(1.0 - rates - complements) > ULP).any():
         raise ParameterError(other, rests, f"one less each of {name}, within rounding")
     pairs = zip(rates.tolist(), complements.tolist(), strict=True)
     return [Fraction(one) if one <= rest else 1 - Fraction(rest) for one, rest in pairs]
@@ -347,7 +347,7 @@ def _exact(name: str, values: ArrayLike, other: str, rests: ArrayLike | None) ->
 
 def _decimals(rates: ArrayLike) -> list[Fraction]:
     """Return checked rates as the decimals that they print as."""
-    return [Fraction(repr(rate)) for rate in np.array(rates, dtype=np.float64).tolist()]
+    return [decimal(rate) for rate in np.array(rates, dtype=np.float64).tolist()]
 
 
 def _with(corners: Corners, outcomes: Outcomes | None) -> PiecewiseLinearTradeOff:
@@ -372,22 +372,22 @@ def _approximate(epsilon: float, delta: float) -> Corners:
         (1.0, 1.0, outer, delta, 0.0),
         (1.0, 1.0 - delta, inner, 0.0, 0.0),
         (math.inf, steep, small, 0.0),
-        8.0 * _ULP,
+        8.0 * ULP,
     )
 
 
 def _power(corners: Corners, alpha: Array) -> Ends:
     """Return 1 - f from the better of the two complements."""
     near, far = corners.power(alpha), _of_alpha(corners, alpha)
-    lower = np.maximum(near.lower, (1.0 - far.upper) * (1.0 - _ULP))
-    return Ends(np.maximum(lower, 0.0), np.minimum(near.upper, (1.0 - far.lower) * (1.0 + _ULP)))
+    lower = np.maximum(near.lower, (1.0 - far.upper) * (1.0 - ULP))
+    return Ends(np.maximum(lower, 0.0), np.minimum(near.upper, (1.0 - far.lower) * (1.0 + ULP)))
 
 
 def _type_ii(corners: Corners, alpha: Array) -> Ends:
     """Return f from the better of the two complements."""
     near, far = _of_alpha(corners, alpha), corners.power(alpha)
-    lower = np.maximum(near.lower, (1.0 - far.upper) * (1.0 - _ULP))
-    return Ends(np.maximum(lower, 0.0), np.minimum(near.upper, (1.0 - far.lower) * (1.0 + _ULP)))
+    lower = np.maximum(near.lower, (1.0 - far.upper) * (1.0 - ULP))
+    return Ends(np.maximum(lower, 0.0), np.minimum(near.upper, (1.0 - far.lower) * (1.0 + ULP)))
 
 
 def _of_alpha(corners: Corners, alpha: Array) -> Ends:

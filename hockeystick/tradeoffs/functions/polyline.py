@@ -18,10 +18,10 @@ from typing import Final, final
 
 import numpy as np
 
+from hockeystick.numerics import ULP
 from hockeystick.tradeoffs.base import Ends
 from hockeystick.tradeoffs.profiles.profile import Array, Profile, ProfileValues
 
-_ULP: Final = 2.0**-52
 # Below the least normal number, where relative errors mean nothing.
 _TINY: Final = 1e-307
 # Steeper sides count as this steep, which no e^epsilon that is asked for reaches.
@@ -85,7 +85,7 @@ class Corners(Profile):
 
     def _ends(self, x: Array, y: Array, at: Array) -> Ends:
         """Return the polygon through points read at a moved rate, outward."""
-        off = 2.0 * self.slack + 4.0 * _ULP
+        off = 2.0 * self.slack + 4.0 * ULP
         tiny = np.where(at > 0.0, _TINY, 0.0)
         low = _through(x, y, np.maximum(at * (1.0 - off) - tiny, 0.0), lowest=True)
         high = _through(x, y, np.minimum(at * (1.0 + off) + tiny, 1.0), lowest=False)
@@ -96,7 +96,7 @@ class Corners(Profile):
     @property
     def _margin(self) -> float:
         """How far off, relatively, a side's ratio and e^epsilon may be against each other."""
-        return 4.0 * self.slack + 32.0 * _ULP
+        return 4.0 * self.slack + 32.0 * ULP
 
     @property
     def smooth(self) -> bool:
@@ -121,7 +121,7 @@ class Corners(Profile):
         if steepest >= STEEPEST / 10.0:
             return math.inf
         loss = math.log(max(steepest, 1.0))
-        return loss and loss * (1.0 + 4.0 * _ULP) + 2.0 * self._margin
+        return loss and loss * (1.0 + 4.0 * ULP) + 2.0 * self._margin
 
     def at(self, epsilon: Array) -> ProfileValues:
         """Return delta by finding the corner: exact but for round-off."""
@@ -168,7 +168,7 @@ def hull(points: Sequence[_Point]) -> Corners:
         tuple(float(1 - alpha) for alpha, _ in kept),
         tuple(float(beta) for _, beta in kept),
         tuple(_ratio(near, far) for near, far in pairwise(kept)),
-        _ULP,
+        ULP,
     )
 
 

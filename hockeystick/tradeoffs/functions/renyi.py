@@ -9,6 +9,7 @@ from typing import Final, NamedTuple, final
 
 import numpy as np
 
+from hockeystick.numerics import ULP
 from hockeystick.tradeoffs.base import Ends, TradeOff
 from hockeystick.tradeoffs.functions.gaussian import GaussianTradeOff
 from hockeystick.tradeoffs.profiles.profile import (
@@ -27,7 +28,6 @@ from hockeystick.tradeoffs.profiles.renyi_curve import (
     response_moment,
 )
 
-_ULP: Final = 2.0**-52
 # Halvings of a bracket: until nothing is left of it, and for estimates that prove nothing.
 _TO_THE_END: Final = 80
 _ROUGHLY: Final = 44
@@ -101,7 +101,7 @@ class RenyiTradeOff(TradeOff):
         x = _Outcome.of(alpha[inside])
         if self.curve.silent:
             edge = x.log_first - x.log_second
-            z[:, inside] = np.array([edge, edge]) + np.array([[-4.0], [4.0]]) * _ULP * (
+            z[:, inside] = np.array([edge, edge]) + np.array([[-4.0], [4.0]]) * ULP * (
                 1.0 + np.abs(edge)
             )
         elif inside.any():
@@ -123,7 +123,7 @@ class RenyiTradeOff(TradeOff):
                 type_ii = GaussianTradeOff(self.curve.floor).bounds(np.exp(x.log_first))[1]
                 type_ii = np.minimum(type_ii, 1.0)
                 lower = np.log1p(-type_ii) - np.log(type_ii)
-                lower -= 4.0 * _ULP * (1.0 + np.abs(lower))
+                lower -= 4.0 * ULP * (1.0 + np.abs(lower))
         return np.array([lower, upper])
 
     def _edge(self, x: _Outcome, c: Array, side: int, halvings: int) -> Array:
@@ -165,7 +165,7 @@ def _excess(x: _Outcome, z: Array, c: Array, moment: Array, side: int) -> Array:
     one = np.logaddexp(a * v - c * x.log_first, a * y - c * x.log_second)
     other = np.logaddexp(a * x.log_first - c * v, a * x.log_second - c * y)
     size = (a + c) * -(v + y + x.log_first + x.log_second) + moment
-    return np.maximum(one, other) - moment - side * 16.0 * _ULP * (size + 1.0)
+    return np.maximum(one, other) - moment - side * 16.0 * ULP * (size + 1.0)
 
 
 def _share(z: Array, sign: int) -> Array:
@@ -174,7 +174,7 @@ def _share(z: Array, sign: int) -> Array:
         value = np.where(z >= 0.0, 1.0 / (1.0 + np.exp(-np.abs(z))), 0.0)
         small = np.exp(-np.abs(z))
         value = np.where(z >= 0.0, value, small / (1.0 + small))
-    rounded = np.where(np.isposinf(z), 1.0, value * (1.0 + sign * 16.0 * _ULP))
+    rounded = np.where(np.isposinf(z), 1.0, value * (1.0 + sign * 16.0 * ULP))
     if sign > 0:
         rounded = np.where(np.isneginf(z), 0.0, np.maximum(rounded, _SMALLEST))
     return np.clip(rounded, 0.0, 1.0)
@@ -204,12 +204,12 @@ class RenyiProfile(Profile):
             estimate, upper, slope = _proven(c, self.curve.log_moment(c), epsilon, gap)
         for one, response in _kinks(self.curve):
             steepest = float(log_kink(one, response, np))
-            near = epsilon <= steepest * (1.0 - 64.0 * _ULP) - 64.0 * _ULP
+            near = epsilon <= steepest * (1.0 - 64.0 * ULP) - 64.0 * ULP
             e = np.minimum(epsilon, steepest)
             value = -np.expm1(e - response) / (1.0 + math.exp(-response))
             better = near & (value < estimate)
             estimate = np.where(better, value, estimate)
-            upper = np.where(better, value * (1.0 + 16.0 * _ULP) + 8.0 * _ULP * e, upper)
+            upper = np.where(better, value * (1.0 + 16.0 * ULP) + 8.0 * ULP * e, upper)
             fall = np.exp(e - response) / (1.0 + math.exp(-response))
             slope = np.where(better, -fall, slope)
         upper = np.minimum(np.maximum(upper, floor.lower), 1.0)
@@ -241,7 +241,7 @@ def _response(c: float, moment: float) -> float:
     low, high = 0.0, (moment + 1.0) / c
     for _ in range(_TO_THE_END):
         middle = 0.5 * (low + high)
-        if response_moment(c, middle, math) * (1.0 - 64.0 * _ULP) > moment:
+        if response_moment(c, middle, math) * (1.0 - 64.0 * ULP) > moment:
             high = middle
         else:
             low = middle
@@ -252,14 +252,14 @@ def _proven(c: Array, moment: Array, epsilon: Array, gap: Array) -> tuple[Array,
     """Return delta by one order and gap, its upper end with round-off, and its derivative."""
     a = 1.0 + c
     value, log_r, log_s = dual_log_delta(c, moment, epsilon, gap, np)
-    off = 16.0 * _ULP * (epsilon + np.abs(log_r) + gap + 1.0 / c + 1.0)
+    off = 16.0 * ULP * (epsilon + np.abs(log_r) + gap + 1.0 / c + 1.0)
     s_c, scale = np.exp(c * log_s), np.exp(-moment)
     inner = scale * (c * np.expm1(a * log_s) - a * np.expm1(c * log_s)) - np.expm1(-moment)
-    wrong = 8.0 * _ULP * (1.0 + scale * (2.0 * a + a * c * s_c * np.abs(log_s)))
+    wrong = 8.0 * ULP * (1.0 + scale * (2.0 * a + a * c * s_c * np.abs(log_s)))
     wrong += scale * a * c * s_c * off
     slack = np.log1p(wrong / np.maximum(inner, 0.0)) + c * off
-    slack += 16.0 * _ULP * (moment + np.log(a) + np.abs(value) + 1.0)
-    upper = np.exp(np.minimum(value + slack, 0.0)) * (1.0 + 8.0 * _ULP) + _SMALLEST
+    slack += 16.0 * ULP * (moment + np.log(a) + np.abs(value) + 1.0)
+    upper = np.exp(np.minimum(value + slack, 0.0)) * (1.0 + 8.0 * ULP) + _SMALLEST
     # The derivative is that at the fixed gap: the gap is where it does not matter.
     weight = a * c * (np.exp(a * log_s) - s_c) * scale / inner - c
     estimate = np.exp(np.minimum(value, 0.0))

@@ -11,6 +11,7 @@ import numpy as np
 
 from hockeystick import _validate
 from hockeystick._validate import Domain
+from hockeystick.numerics import ULP
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.tradeoffs.base import Ends, TradeOff
 from hockeystick.tradeoffs.profiles.profile import (
@@ -21,7 +22,6 @@ from hockeystick.tradeoffs.profiles.profile import (
     SampledProfile,
 )
 
-_ULP: Final = 2.0**-52
 # Below it the normal distribution function underflows, or loses its relative precision.
 _TINY: Final = 1e-306
 _LARGEST: Final = 690.0
@@ -116,8 +116,8 @@ class SampledGaussianTradeOff(TradeOff):
         lower[steep], upper[steep] = self._steep_power(alpha[steep])
         lower[middle], upper[middle] = _outward(alpha[middle] + corner.gap, 8.0)
         rest = self._flat_type_ii(1.0 - alpha[flat])
-        lower[flat] = (1.0 - rest.upper) * (1.0 - _ULP)
-        upper[flat] = (1.0 - rest.lower) * (1.0 + _ULP)
+        lower[flat] = (1.0 - rest.upper) * (1.0 - ULP)
+        upper[flat] = (1.0 - rest.lower) * (1.0 + ULP)
         return Ends(np.maximum(lower, alpha), np.minimum(upper, 1.0))
 
     def _type_ii(self, alpha: Array) -> Ends:
@@ -127,8 +127,8 @@ class SampledGaussianTradeOff(TradeOff):
         steep, flat = alpha <= corner.first, alpha >= corner.second
         middle = ~(steep | flat)
         power = self._steep_power(alpha[steep])
-        lower[steep] = (1.0 - power.upper) * (1.0 - _ULP)
-        upper[steep] = (1.0 - power.lower) * (1.0 + _ULP)
+        lower[steep] = (1.0 - power.upper) * (1.0 - ULP)
+        upper[steep] = (1.0 - power.lower) * (1.0 + ULP)
         lower[middle], upper[middle] = self._middle_type_ii(alpha[middle])
         lower[flat], upper[flat] = self._flat_type_ii(1.0 - alpha[flat])
         return Ends(np.maximum(lower, 0.0), np.minimum(upper, 1.0))
@@ -139,7 +139,7 @@ class SampledGaussianTradeOff(TradeOff):
         lower = np.empty_like(alpha)
         steep, flat = alpha <= corner.first, alpha >= corner.second
         middle = ~(steep | flat)
-        lower[steep] = (1.0 - self._steep_power(alpha[steep]).upper) * (1.0 - _ULP)
+        lower[steep] = (1.0 - self._steep_power(alpha[steep]).upper) * (1.0 - ULP)
         lower[middle] = self._middle_type_ii(alpha[middle]).lower
         lower[flat] = self._flat_type_ii(1.0 - alpha[flat], upper=False).lower
         return np.maximum(lower, 0.0)
@@ -150,8 +150,8 @@ class SampledGaussianTradeOff(TradeOff):
         lower, upper = np.empty_like(rest), np.empty_like(rest)
         lower[flat], upper[flat] = self._flat_type_ii(rest[flat])
         alpha = 1.0 - rest[~flat]
-        lower[~flat] = self._type_ii(np.minimum(alpha + _ULP, 1.0)).lower
-        upper[~flat] = self._type_ii(np.maximum(alpha - _ULP, 0.0)).upper
+        lower[~flat] = self._type_ii(np.minimum(alpha + ULP, 1.0)).lower
+        upper[~flat] = self._type_ii(np.maximum(alpha - ULP, 0.0)).upper
         return Ends(lower, upper)
 
     def _steep_power(self, alpha: Array) -> Ends:
@@ -163,9 +163,9 @@ class SampledGaussianTradeOff(TradeOff):
         size, hazard = np.abs(x), np.abs(x + self.mu) + 1.0
         # What round-off in the quantile makes of the shifted probability, relative to it.
         grown = 40.0 + (33.0 * size + 2.0 * self.mu) * hazard
-        inside = self.rate * np.asarray(ndtr(x + self.mu)) * (1.0 + _ULP * grown)
+        inside = self.rate * np.asarray(ndtr(x + self.mu)) * (1.0 + ULP * grown)
         outside = (1.0 - self.rate) * alpha
-        slack = 2.0 * _ULP * grown * inside + 8.0 * _ULP * (inside + outside)
+        slack = 2.0 * ULP * grown * inside + 8.0 * ULP * (inside + outside)
         tiny = np.where(alpha > 0.0, _TINY, 0.0)
         value = inside + outside
         return Ends(np.maximum(value - slack - tiny, alpha), value + slack + tiny)
@@ -193,7 +193,7 @@ class SampledGaussianTradeOff(TradeOff):
         width = 1e-3 / (1.0 + z + self.mu)
         high = line.value + line.slack + 1.1 * self.mu * width * np.abs(line.gain)
         high = np.where(line.spread <= 0.9 * width, high, np.inf)
-        high = np.minimum(high, np.minimum(rest, self._corner.first + _ULP) * (1.0 + _ULP))
+        high = np.minimum(high, np.minimum(rest, self._corner.first + ULP) * (1.0 + ULP))
         return Ends(lower, np.where(rest > 0.0, high, 0.0))
 
     def _line(self, z: Array, rest: Array) -> _Line:
@@ -213,7 +213,7 @@ class SampledGaussianTradeOff(TradeOff):
         gain = np.where((exponent > _LARGEST) & (off > 0.0), 0.0, off / ratio)
         grown = 40.0 + 2.0 * (1.0 + np.abs(self.mu - z)) * (self.mu + z)
         slack = 40.0 * beta + (16.0 * hit + grown * near + 16.0 * rest) / ratio
-        slack = _ULP * (slack + np.abs(gain) * (16.0 + 4.0 * self.mu * (z + self.mu))) + _TINY
+        slack = ULP * (slack + np.abs(gain) * (16.0 + 4.0 * self.mu * (z + self.mu))) + _TINY
         density = 0.3989 * np.exp(-0.5 * z * z)
         known = (exponent <= _LARGEST) & (density > 1e-290)
         spread = np.where(known, (np.abs(gain) + slack) / np.where(known, density, 1.0), 1e200)
@@ -292,7 +292,7 @@ class SampledGaussianTradeOff(TradeOff):
 
 def _outward(value: Array, ulps: float) -> Ends:
     """Return a value, that many units in the last place down and up."""
-    return Ends(value * (1.0 - ulps * _ULP), value * (1.0 + ulps * _ULP))
+    return Ends(value * (1.0 - ulps * ULP), value * (1.0 + ulps * ULP))
 
 
 def _log_ndtr(x: Array) -> Array:

@@ -12,6 +12,7 @@ import numpy as np
 
 from hockeystick import _validate
 from hockeystick._validate import MAX_COUNT, Domain
+from hockeystick.numerics import ULP
 from hockeystick.tradeoffs.base import Ends, TradeOff, of_group
 from hockeystick.tradeoffs.functions.gaussian import GaussianTradeOff
 from hockeystick.tradeoffs.functions.laplace import LaplaceTradeOff
@@ -21,7 +22,6 @@ from hockeystick.tradeoffs.profiles.gaussian_tails import gaussian_above
 from hockeystick.tradeoffs.profiles.profile import Array, Flags, Profile
 from hockeystick.tradeoffs.profiles.table import IntervalProfile
 
-_ULP: Final = 2.0**-52
 # Below it a rate counts as lost: the type II error is between 0 and this.
 _TINY: Final = 1e-300
 _STEPS: Final = 5_000
@@ -85,7 +85,7 @@ class GroupTradeOff(TradeOff):
     def _profile(self, one: Profile) -> Profile:
         """Return the profile; losses add up to at most g times the largest, and so do Gaussians."""
         mu = max(gaussian_above(self.inner.forward), gaussian_above(self.inner.backward))
-        largest = one.supremum * self.size * (1.0 + 4.0 * _ULP)
+        largest = one.supremum * self.size * (1.0 + 4.0 * ULP)
         iterated = FunctionProfile(self._iterated, largest, _times(mu, self.size))
         return iterated if self.inner.release is None else IntervalProfile(one, iterated)
 
@@ -110,26 +110,26 @@ class GroupTradeOff(TradeOff):
         if self.inner.release is not None:
             return Ends(self.inner._power(alpha).lower, self._proven_power(alpha))
         low, past = self._walk(alpha, up=False)
-        lower = np.where(past, (1.0 - low) * (1.0 - _ULP), low)
+        lower = np.where(past, (1.0 - low) * (1.0 - ULP), low)
         return Ends(np.maximum(lower, alpha), self._proven_power(alpha))
 
     def _proven_power(self, alpha: Array) -> Array:
         """Return the upper end of 1 - f."""
         high, past = self._walk(alpha, up=True)
-        return np.minimum(np.where(past, (1.0 - high) * (1.0 + _ULP), high), 1.0)
+        return np.minimum(np.where(past, (1.0 - high) * (1.0 + ULP), high), 1.0)
 
     def _type_ii(self, alpha: Array) -> Ends:
         """Return f."""
         if self.inner.release is not None:
             return Ends(self._proven_type_ii(alpha), self.inner._type_ii(alpha).upper)
         high, past = self._walk(alpha, up=False)
-        upper = np.where(past, high, (1.0 - high) * (1.0 + _ULP))
+        upper = np.where(past, high, (1.0 - high) * (1.0 + ULP))
         return Ends(self._proven_type_ii(alpha), np.minimum(upper, 1.0))
 
     def _proven_type_ii(self, alpha: Array) -> Array:
         """Return the lower end of f."""
         low, past = self._walk(alpha, up=True)
-        return np.maximum(np.where(past, low, (1.0 - low) * (1.0 - _ULP)), 0.0)
+        return np.maximum(np.where(past, low, (1.0 - low) * (1.0 - ULP)), 0.0)
 
     def _walk(self, alpha: Array, *, up: bool) -> _Rates:
         """Return the upper (or lower) end of the power."""
@@ -254,8 +254,8 @@ def missed_of_rest(f: TradeOff, rest: Array) -> Ends:
     if isinstance(f, _PreciseAtOne):
         return f.miss_of_rest(rest)
     alpha = 1.0 - rest
-    lower = f._type_ii(np.minimum(alpha + _ULP, 1.0)).lower
-    return Ends(lower, f._type_ii(np.maximum(alpha - _ULP, 0.0)).upper)
+    lower = f._type_ii(np.minimum(alpha + ULP, 1.0)).lower
+    return Ends(lower, f._type_ii(np.maximum(alpha - ULP, 0.0)).upper)
 
 
 def _times(mu: float, size: int) -> float:

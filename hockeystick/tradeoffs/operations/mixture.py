@@ -12,11 +12,11 @@ import numpy as np
 from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.errors import ParameterError
+from hockeystick.numerics import ULP
 from hockeystick.tradeoffs.base import TradeOff
 from hockeystick.tradeoffs.functions.by_profile import ProfileTradeOff
 from hockeystick.tradeoffs.profiles.profile import Array, Profile, ProfileValues
 
-_ULP: Final = 2.0**-52
 _SUM: Final = 1e-12
 _WEIGHT: Final = Domain(symbol="w", low=0, high=1, typical=(0.01, 0.99))
 
@@ -57,7 +57,7 @@ class MixtureProfile(Profile):
             sum((w * one for w, one in zip(self.weights, part, strict=True)), 0.0 * epsilon)
             for part in zip(*values, strict=True)
         ]
-        slack = abs(math.fsum(self.weights) - 1.0) + (len(values) + 4.0) * _ULP
+        slack = abs(math.fsum(self.weights) - 1.0) + (len(values) + 4.0) * ULP
         lower, estimate, upper, slope = sums
         # Products of what is next to nothing are rounded to nothing.
         tiny = len(values) * 5e-324

@@ -13,13 +13,13 @@ from typing import Final
 
 import numpy as np
 
+from hockeystick.numerics import ULP
 from hockeystick.tradeoffs.base import TradeOff
 from hockeystick.tradeoffs.functions.gaussian import GaussianTradeOff
 from hockeystick.tradeoffs.functions.piecewise import ApproxTradeOff, PiecewiseLinearTradeOff
 from hockeystick.tradeoffs.profiles.gaussian_tails import gaussian_above
 from hockeystick.tradeoffs.profiles.profile import Array, Flags, Profile
 
-_ULP: Final = 2.0**-52
 # Deltas below it count as equal, and so do the functions at rates below about it.
 _NEGLIGIBLE: Final = 1e-300
 _FARTHEST: Final = 691.0
@@ -143,7 +143,7 @@ class _Curves:
             reach = np.where(first[1] < 0.0, first[0] / (first[0] - first[1]), 1.0)
             start = np.where(last[0] < 0.0, last[0] / (last[0] - last[1]), 0.0)
         both = (first[0] >= 0.0) & (last[1] >= 0.0)
-        met = both & (start * (1.0 + 16.0 * _ULP) <= reach * (1.0 - 16.0 * _ULP))
+        met = both & (start * (1.0 + 16.0 * ULP) <= reach * (1.0 - 16.0 * ULP))
         alone = (first >= 0.0).all(axis=0) | (last >= 0.0).all(axis=0)
         return np.asarray(met | alone | (self._most[:-1] <= _NEGLIGIBLE))
 
@@ -153,7 +153,7 @@ class _Curves:
         It falls less steeply in a cell than on average in the one before, and more steeply than on
         average in the one after. The widths are rounded whichever way is safe.
         """
-        width, off = np.diff(self._x), 16.0 * _ULP * self._x[1:]
+        width, off = np.diff(self._x), 16.0 * ULP * self._x[1:]
         narrow, wide = np.maximum(width - off, 0.0), width + off
         drop = np.maximum(self._roof[:-1] - self._floor[1:], 0.0)
         fall = np.maximum(self._floor[:-1] - self._roof[1:], 0.0)
@@ -161,9 +161,9 @@ class _Curves:
             steep = np.r_[np.inf, np.where(narrow > 0.0, drop / narrow, np.inf)[:-1]]
         flat = np.r_[(fall / wide)[1:], 0.0]
         start, end = self._floor[:-1], self._floor[1:]
-        down, up = steep * wide * (1.0 + 8.0 * _ULP), flat * narrow * (1.0 - 8.0 * _ULP)
-        right = np.stack([(end + up) * (1.0 - 2.0 * _ULP), end])
+        down, up = steep * wide * (1.0 + 8.0 * ULP), flat * narrow * (1.0 - 8.0 * ULP)
+        right = np.stack([(end + up) * (1.0 - 2.0 * ULP), end])
         known = np.isfinite(down)
         down = np.where(known, down, 0.0)
-        left = np.stack([start, start - down - 2.0 * _ULP * (start + down)])
+        left = np.stack([start, start - down - 2.0 * ULP * (start + down)])
         return np.where(known, left, right), right

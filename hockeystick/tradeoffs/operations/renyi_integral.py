@@ -15,12 +15,12 @@ import numpy as np
 
 from hockeystick import _validate
 from hockeystick._validate import Domain
+from hockeystick.numerics import ULP
 from hockeystick.tradeoffs.base import TradeOff
 from hockeystick.tradeoffs.functions.gaussian import GaussianTradeOff
 from hockeystick.tradeoffs.profiles.gaussian_tails import gaussian_above
 from hockeystick.tradeoffs.profiles.profile import Array, Profile
 
-_ULP: Final = 2.0**-52
 ORDER: Final = Domain(
     symbol="alpha", low=1, high=math.inf, low_open=True, high_open=True, typical=(1.5, 64)
 )
@@ -79,7 +79,7 @@ def renyi_divergence(f: TradeOff, order: float) -> Divergence:
     a = _validate.real("order", order, ORDER)
     if isinstance(f, GaussianTradeOff):
         exact = 0.5 * a * f.mu * f.mu
-        return Divergence(exact * (1.0 - 2.0 * _ULP), exact * (1.0 + 2.0 * _ULP))
+        return Divergence(exact * (1.0 - 2.0 * ULP), exact * (1.0 + 2.0 * ULP))
     return by_integral(f, a)
 
 
@@ -111,9 +111,9 @@ def _vanishes(profile: Profile) -> bool:
 def _as_divergence(one: float, other: float, a: float, *, up: bool) -> float:
     """Return ``ln(1 + a (a-1) (e^one + e^other)) / (a-1)``, rounded outward."""
     log = np.logaddexp(one, other) + math.log(a) + math.log(a - 1.0)
-    off = 64.0 * _ULP * (1.0 + abs(log)) if math.isfinite(log) else 0.0
+    off = 64.0 * ULP * (1.0 + abs(log)) if math.isfinite(log) else 0.0
     value = float(np.logaddexp(0.0, log + off if up else log - off)) / (a - 1.0)
-    return value * (1.0 + 16.0 * _ULP) if up else value * (1.0 - 16.0 * _ULP)
+    return value * (1.0 + 16.0 * ULP) if up else value * (1.0 - 16.0 * ULP)
 
 
 def _growing(profile: Profile, a: float) -> Divergence:
@@ -144,7 +144,7 @@ def _gaussian_tail(mu: float, a: float, start: float) -> float:
         return math.inf
     tail = float(log_ndtr(drift - u)) + 0.5 * drift * drift + 0.5 * drift * mu
     size = 1.0 + abs(tail) + drift * drift + drift * mu + (drift + u) * (abs(drift - u) + 1.0)
-    return math.log(0.5 * mu * math.sqrt(2.0 * math.pi)) + tail + 64.0 * _ULP * size
+    return math.log(0.5 * mu * math.sqrt(2.0 * math.pi)) + tail + 64.0 * ULP * size
 
 
 def _falling(profile: Profile, a: float) -> Divergence:
@@ -218,7 +218,7 @@ def _cells(grid: _Grid, power: float) -> tuple[Array, Array, float, float]:
     best = np.maximum(near * left[0] + far * left[1], near * right[0] + far * right[1])
     lower = np.where(coarse, 0.0, scale * np.maximum(best, 0.0) * (1.0 - rule))
     size = len(h) + 4000.0 + 8.0 * abs(power) * float(grid.epsilon[-1])
-    return np.minimum(lower, upper), upper, shift, min(_ULP * size, 1.0)
+    return np.minimum(lower, upper), upper, shift, min(ULP * size, 1.0)
 
 
 def _moments(power: float, h: Array) -> tuple[Array, Array]:

@@ -9,10 +9,10 @@ from typing import Final, final
 
 import numpy as np
 
+from hockeystick.numerics import ULP
 from hockeystick.tradeoffs.base import TradeOff
 from hockeystick.tradeoffs.profiles.profile import Array, GaussianProfile, Profile, ProfileValues
 
-_ULP: Final = 2.0**-52
 _FARTHEST: Final = 690.0
 _KNOTS: Final = 1381
 # Where the best rate is looked for, relative to it in ln: near it closely, then to both ends.
@@ -59,7 +59,7 @@ class FunctionProfile(Profile):
         ends = self.function._power(alpha.ravel())
         lower, upper = (end.reshape(alpha.shape) for end in ends)
         line = x * alpha
-        slack = 8.0 * _ULP * (line + upper)
+        slack = 8.0 * ULP * (line + upper)
         low = (lower - line - slack).max(axis=0)
         high = _peak(alpha, lower - line - slack, upper - line + slack)
         low = np.where(epsilon > _FARTHEST, lower[0], low)
@@ -84,7 +84,7 @@ class FunctionProfile(Profile):
             alpha = np.exp(grid)
             ends = self.function._power(alpha.ravel())
             middle = 0.5 * (ends.lower + ends.upper).reshape(alpha.shape) - x * alpha
-            noise = (ends.upper - ends.lower).reshape(alpha.shape) + 8.0 * _ULP * x * alpha
+            noise = (ends.upper - ends.lower).reshape(alpha.shape) + 8.0 * ULP * x * alpha
             # The last of equals: to the left of a corner what is level costs nothing.
             best = middle >= middle.max(axis=0) - noise
             peak = _PARTS - 1 - best[::-1].argmax(axis=0)

@@ -14,10 +14,11 @@ from typing import Final, NamedTuple, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
+from hockeystick.numerics import ULP
+
 Array: TypeAlias = NDArray[np.float64]
 Flags: TypeAlias = NDArray[np.bool_]
 
-_ULP: Final = 2.0**-52
 # Rates below this are taken in logarithms; a slope beyond this is only an estimate.
 _TINY_RATE: Final = 1e-200
 _STEEPEST: Final = 1e300
@@ -121,8 +122,8 @@ class GaussianProfile(Profile):
         tail = density * _mills(a + self.mu)
         estimate, error = self._near(a, density) if self.mu < _CLOSE else _far(a, density, tail)
         # e^(-a^2/2) carries a^2 times the round-off of a; mu may be off by a few units itself.
-        off = 8.0 * _ULP * self.mu * _DENSITY_0 * density
-        slack = error + off + _ULP * (16.0 + 8.0 * a * a) * estimate
+        off = 8.0 * ULP * self.mu * _DENSITY_0 * density
+        slack = error + off + ULP * (16.0 + 8.0 * a * a) * estimate
         lower = np.maximum(estimate - slack, 0.0)
         return ProfileValues(lower, estimate, np.minimum(estimate + slack + _SMALLEST, 1.0), -tail)
 
@@ -137,7 +138,7 @@ class GaussianProfile(Profile):
             x = a + self.mu * node
             total += weight * (_DENSITY_0 - x * _mills(x))
         scale = density * self.mu
-        return scale * total, 64.0 * _ULP * _DENSITY_0 * scale
+        return scale * total, 64.0 * ULP * _DENSITY_0 * scale
 
 
 def _far(a: Array, density: Array, tail: Array) -> tuple[Array, Array]:
@@ -145,7 +146,7 @@ def _far(a: Array, density: Array, tail: Array) -> tuple[Array, Array]:
     from scipy.special import ndtr
 
     above = np.where(a < 0.0, ndtr(-a), density * _mills(np.maximum(a, 0.0)))
-    error = _ULP * (64.0 * above + np.where(a < 0.0, 8.0 * a * a, 0.0) * tail)
+    error = ULP * (64.0 * above + np.where(a < 0.0, 8.0 * a * a, 0.0) * tail)
     return np.maximum(above - tail, 0.0), error
 
 
@@ -191,8 +192,8 @@ class SampledProfile(Profile):
         """``ln(1 + p (e^sup - 1))``."""
         largest = self.inner.supremum
         if largest > _FAR:
-            return max(largest + math.log(self.rate), 0.0) * (1.0 + 4.0 * _ULP) + _SMALL_EPSILON
-        return math.log1p(self.rate * math.expm1(largest)) * (1.0 + 8.0 * _ULP)
+            return max(largest + math.log(self.rate), 0.0) * (1.0 + 4.0 * ULP) + _SMALL_EPSILON
+        return math.log1p(self.rate * math.expm1(largest)) * (1.0 + 8.0 * ULP)
 
     @property
     def smooth(self) -> bool:
@@ -210,7 +211,7 @@ class SampledProfile(Profile):
     @property
     def floor(self) -> float:
         """``p`` times that of the inner one."""
-        return self.rate * self.inner.floor * (1.0 - _ULP)
+        return self.rate * self.inner.floor * (1.0 - ULP)
 
     def at(self, epsilon: Array) -> ProfileValues:
         """Return p times the inner profile at the amplified epsilon."""
@@ -223,9 +224,9 @@ class SampledProfile(Profile):
         with np.errstate(divide="ignore", over="ignore"):
             rise = 1.0 / (p - np.expm1(-epsilon) * (1.0 - p))
         return ProfileValues(
-            np.maximum(p * lower * (1.0 - 2.0 * _ULP) - _SMALLEST, 0.0),
+            np.maximum(p * lower * (1.0 - 2.0 * ULP) - _SMALLEST, 0.0),
             p * middle.estimate,
-            np.where(upper > 0.0, p * upper * (1.0 + 2.0 * _ULP) + _SMALLEST, 0.0),
+            np.where(upper > 0.0, p * upper * (1.0 + 2.0 * ULP) + _SMALLEST, 0.0),
             p * middle.slope * np.minimum(rise, _STEEPEST),
         )
 
@@ -242,7 +243,7 @@ class SampledProfile(Profile):
         inner = np.where(large, far, near)
         scale = np.where(large, np.abs(log_p) + np.abs(log_grown), 0.0)
         scale = np.where(np.isfinite(scale), scale, 0.0)
-        return inner, 8.0 * _ULP * (np.abs(inner) + 1.0 + scale)
+        return inner, 8.0 * ULP * (np.abs(inner) + 1.0 + scale)
 
 
 @final
@@ -323,25 +324,25 @@ class SwappedSampledProfile(Profile):
         # Either form keeps its relative precision only on its side.
         near_one = kept == 0.0 or lost < 0.5
         log_rest = math.log1p(-lost) if near_one else math.log((1.0 - p) + kept)
-        return -log_rest * (1.0 + 8.0 * _ULP)
+        return -log_rest * (1.0 + 8.0 * ULP)
 
     def at(self, epsilon: Array) -> ProfileValues:
         """Return w times the inner profile at the amplified epsilon."""
         p = self.rate
         grown = (1.0 - p) * np.expm1(np.minimum(epsilon, 700.0))
-        slack = 8.0 * _ULP * (p + grown)
+        slack = 8.0 * ULP * (p + grown)
         # Where w may be positive, it is taken to be at least its slack.
         seen = p - grown + slack > 0.0
         w = np.where(seen, np.maximum(p - grown, slack), 1.0)
         inner = np.where(seen, np.maximum(epsilon + np.log(p / w), 0.0), 0.0)
-        off = 8.0 * _ULP * (inner + 1.0 + epsilon) + 2.0 * slack / w
+        off = 8.0 * ULP * (inner + 1.0 + epsilon) + 2.0 * slack / w
         lower = self.inner.at(inner + off).lower
         upper = self.inner.at(np.maximum(inner - off, 0.0)).upper
         middle = self.inner.at(inner)
         slope = middle.slope - (1.0 - w) * middle.estimate
-        above = (w + slack) * upper * (1.0 + 2.0 * _ULP) + _SMALLEST
+        above = (w + slack) * upper * (1.0 + 2.0 * ULP) + _SMALLEST
         return ProfileValues(
-            np.where(seen, np.maximum((w - slack) * lower * (1.0 - _ULP) - _SMALLEST, 0.0), 0.0),
+            np.where(seen, np.maximum((w - slack) * lower * (1.0 - ULP) - _SMALLEST, 0.0), 0.0),
             np.where(seen, w * middle.estimate, 0.0),
             np.where(seen & (upper > 0.0), above, 0.0),
             np.where(seen, slope, 0.0),

@@ -13,8 +13,8 @@ from mpmath import mp
 
 import hockeystick as hs
 from hockeystick.mechanisms.selection.tuning import Poisson, RunCount, TruncatedNegativeBinomial
+from hockeystick.numerics import Ball
 from hockeystick.privacy_loss import (
-    Ball,
     CGFEstimate,
     DominatingPair,
     GaussianLoss,

@@ -26,6 +26,42 @@ def cgf_line(
     return [+value for value in values]
 
 
+def e2(x: mpf) -> mpf:
+    """Return ``exp(x) - 1 - x``, with the digits that it cancels made up for."""
+    with mp.extraprec(1200):
+        value = mp.expm1(x) - x
+    return +value
+
+
+def cumulant_sums(
+    loss: Sequence[float], log_weight: Sequence[float], c: float
+) -> tuple[mpf, mpf, mpf]:
+    """Return ``M(c) - 1``, ``M'(c)`` and ``M''(c)``: ``E[e2(c L) + c e2(-L)]`` and derivatives."""
+    value = first = second = mp.zero
+    for one, log_mass in zip(loss, log_weight, strict=True):
+        x, mass = mp.mpf(one), mp.exp(mp.mpf(log_mass))
+        value += mass * (e2(c * x) + c * e2(-x))
+        first += mass * (x * mp.expm1(c * x) + e2(-x))
+        second += mass * x * x * mp.exp(c * x)
+    return value, first, second
+
+
+def cgf_estimates(
+    loss: Sequence[float], log_weight: Sequence[float], orders: Sequence[float]
+) -> list[mpf]:
+    """Return ``ln M(c)`` at several orders."""
+    return [mp.log1p(cumulant_sums(loss, log_weight, c)[0]) for c in orders]
+
+
+def mgf_line(
+    loss: Sequence[mpf], weight: Sequence[mpf], c: float, step: float, count: int
+) -> list[mpc]:
+    """Return ``M(c + i k step) - 1 = E[e2(z L) + z e2(-L)]`` for ``k < count``."""
+    points = [mp.mpc(c, mp.mpf(step) * k) for k in range(count)]
+    pairs = list(zip(loss, weight, strict=True))
+    return [mp.fsum(w * (mp.expm1(z * x) - z * x + z * e2(-x)) for x, w in pairs) for z in points]
+
+
 def turned_sums(sizes: Sequence[mpf], angles: Sequence[mpf], count: int) -> list[mpc]:
     """Return ``sum_j sizes[j] e^(i k angles[j])`` for ``k < count``.
 

@@ -10,17 +10,12 @@ from numpy.typing import NDArray
 
 from hockeystick.kernels import sampled_gaussian, series
 from hockeystick.precision import sampled_gaussian as exact_nodes
+from hockeystick.precision import series as twin
 from hockeystick.precision.profiles import reciprocal
 
 Array = NDArray[np.float64]
 ULP = 2.0**-52
 DIGITS = 40
-
-
-def exact_e2(x: Any) -> Any:
-    """Return exp(x) - 1 - x with the cancelled digits made up for."""
-    with mp.extraprec(1200):
-        return mp.expm1(x) - x
 
 
 def random_size(source: random.Random, low: float, high: float) -> float:
@@ -33,14 +28,14 @@ def test_e2_is_good_to_a_few_units_in_the_last_place_at_any_size(seed: int) -> N
     with mp.workdps(DIGITS):
         for _ in range(200):
             x = random_size(source, -150, 2.8)
-            truth = exact_e2(mp.mpf(x))
+            truth = twin.e2(mp.mpf(x))
             assert abs(series.e2(x) - truth) <= 16 * ULP * truth
 
 
 @pytest.mark.parametrize("x", [0.5, -0.5, 0.5000001, -0.5000001, 0.499999, 1.0, -1.0])
 def test_e2_does_not_jump_where_its_formula_changes(x: float) -> None:
     with mp.workdps(DIGITS):
-        assert abs(series.e2(x) - exact_e2(mp.mpf(x))) <= 16 * ULP * exact_e2(mp.mpf(x))
+        assert abs(series.e2(x) - twin.e2(mp.mpf(x))) <= 16 * ULP * twin.e2(mp.mpf(x))
 
 
 def test_e2_of_zero_is_zero() -> None:
@@ -55,23 +50,11 @@ def test_weighted_e2_reaches_beyond_the_range_of_exp(seed: int) -> None:
             x = random_size(source, -8, 3.2)
             log_weight = source.uniform(-700, 100) - max(x, 0.0)
             weight = mp.exp(mp.mpf(log_weight))
-            truth = weight * exact_e2(mp.mpf(x))
+            truth = weight * twin.e2(mp.mpf(x))
             parts = mp.exp(mp.mpf(log_weight) + x) + weight * (1 + abs(x))
             size = truth if abs(x) <= 0.5 else parts
             allowed = size * ULP * (16 + abs(log_weight) + abs(x)) + mp.mpf(2) ** -1070
             assert abs(series.weighted_e2(log_weight, x) - truth) <= allowed
-
-
-def sums(loss: Array, log_weight: Array, c: float) -> tuple[Any, Any, Any]:
-    """Return M(c) - 1, M'(c) and M''(c) of the same nodes."""
-    value = slope = curvature = mp.zero
-    for x, logw in zip(loss, log_weight, strict=True):
-        x, weight = mp.mpf(float(x)), mp.exp(mp.mpf(float(logw)))
-        second = weight * exact_e2(-x)
-        value += weight * exact_e2(c * x) + c * second
-        slope += weight * x * mp.expm1(c * x) + second
-        curvature += weight * x * x * mp.exp(c * x)
-    return value, slope, curvature
 
 
 def some_nodes(source: random.Random, spread: float, size: int = 40) -> tuple[Array, Array]:
@@ -87,8 +70,18 @@ def test_cumulant_sums_keep_their_digits_however_small_the_losses(spread: float,
     with mp.workdps(DIGITS):
         shift, *found = series.cumulant_sums(loss, log_weight, c)
         scale = mp.exp(mp.mpf(shift))
-        for mine, truth in zip(found, sums(loss, log_weight, c), strict=True):
+        exact = twin.cumulant_sums(loss.tolist(), log_weight.tolist(), c)
+        for mine, truth in zip(found, exact, strict=True):
             assert abs(mine * scale - truth) <= 1e-13 * abs(truth)
+
+
+def test_cgf_estimates_are_the_logarithms_of_the_sums() -> None:
+    loss, log_weight = some_nodes(random.Random(3), 0.3)
+    log_weight -= np.log(np.exp(log_weight).sum())
+    found = series.cgf_estimates(loss, log_weight, np.array([0.01, 1.0, 40.0]))
+    with mp.workdps(DIGITS):
+        truth = twin.cgf_estimates(loss.tolist(), log_weight.tolist(), [0.01, 1.0, 40.0])
+        assert found == pytest.approx([float(one) for one in truth], rel=1e-12)
 
 
 def test_cumulant_sums_shift_what_is_beyond_the_range_of_floats() -> None:
@@ -97,21 +90,9 @@ def test_cumulant_sums_shift_what_is_beyond_the_range_of_floats() -> None:
     with mp.workdps(DIGITS):
         shift, value, slope, curvature = series.cumulant_sums(loss, log_weight, 2.0)
         assert shift == pytest.approx(1860.0)
-        truth = [float(t * mp.exp(-mp.mpf(shift))) for t in sums(loss, log_weight, 2.0)]
+        exact = twin.cumulant_sums(loss.tolist(), log_weight.tolist(), 2.0)
+        truth = [float(one * mp.exp(-mp.mpf(shift))) for one in exact]
     assert [value, slope, curvature] == pytest.approx(truth, rel=1e-12)
-
-
-def line_of(loss: list[Any], weight: list[Any], c: float, step: float, count: int) -> list[Any]:
-    """Return M(c + i k step) - 1 of the given nodes, exactly."""
-    values = []
-    for k in range(count):
-        z = mp.mpc(c, mp.mpf(step) * k)
-        terms = [
-            w * (mp.expm1(z * x) - z * x + z * exact_e2(-x))
-            for x, w in zip(loss, weight, strict=True)
-        ]
-        values.append(mp.fsum(terms))
-    return values
 
 
 def worst_share(found: tuple[Array, Array, Array], truth: list[Any]) -> float:
@@ -134,7 +115,7 @@ def test_the_claimed_round_off_of_a_line_bounds_the_true_one(spread: float, seed
     with mp.workdps(DIGITS):
         x = [mp.mpf(float(one)) for one in loss]
         weight = [mp.exp(mp.mpf(float(one))) for one in log_weight]
-        share = worst_share(found, line_of(x, weight, c, step, count))
+        share = worst_share(found, twin.mgf_line(x, weight, c, step, count))
     assert share <= 1.0
 
 
@@ -156,7 +137,7 @@ def test_the_claimed_error_of_a_line_covers_that_of_its_nodes(
     with mp.workdps(DIGITS):
         mu = reciprocal(noise)
         loss, weight = exact_nodes.nodes(rate, mu, removing, first, size, width)
-        share = worst_share(found, line_of(loss, weight, c, step, count))
+        share = worst_share(found, twin.mgf_line(loss, weight, c, step, count))
     assert share <= 1.0
 
 

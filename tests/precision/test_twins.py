@@ -1,0 +1,51 @@
+"""Every compiled function has a twin of its own name in mpmath, or is listed as a part of one."""
+
+from importlib import import_module
+from importlib.util import find_spec
+from pkgutil import iter_modules
+
+import pytest
+
+from hockeystick import kernels
+
+# Bounds of integrals, choices of steps and cells, and inner loops: no quantity has only these.
+# What uses them is held against mpmath's integral in the tests of the kernel or of its loss.
+PARTS = {
+    "doubling": "place value",
+    "fixed_size_gaussian": (
+        "cumulant_sums layers log_box_bound log_density log_ellipse_bound log_panel_error log_ratio"
+        " mgf_line nodes odds_of panels peaks peel reach signed_loss"
+    ),
+    "jumps": "log_decay log_nodes_left_out log_window_bound widest_window_step",
+    "normal_masses": "number_of_terms term_after",
+    "sampled_gaussian": (
+        "below_rate cell_bounds cell_width exact_step log_add log_strip_bound log_tails rough_nodes"
+        " span step_within widest_step"
+    ),
+    "series": "e2_round_off expm1_and_e2 first_of_block rough_e2 small_e2 weighted_e2",
+    "uniform_minorant": "falling_root peel",
+}
+
+
+def compiled_in(room: str) -> set[str]:
+    """Return the names of the compiled functions that a module defines."""
+    module = import_module(f"hockeystick.kernels.{room}")
+    return {
+        name
+        for name, one in vars(module).items()
+        # An interruptible function is wrapped around the compiled one.
+        if hasattr(one, "py_func") or hasattr(getattr(one, "__wrapped__", None), "py_func")
+        if one.__module__ == module.__name__
+    }
+
+
+@pytest.mark.parametrize("module", [one.name for one in iter_modules(kernels.__path__)])
+def test_what_has_no_twin_is_listed_as_a_part(module: str) -> None:
+    twin = f"hockeystick.precision.{module}"
+    twins = set(vars(import_module(twin))) if find_spec(twin) else set()
+    assert sorted(compiled_in(module) - twins) == PARTS.get(module, "").split()
+
+
+def test_compiled_functions_are_found() -> None:
+    assert {"cumulant_sums", "e2", "mgf_line"} <= compiled_in("series")
+    assert compiled_in("interrupts") == set()

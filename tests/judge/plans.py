@@ -17,6 +17,7 @@ EPSILONS = (0.0, 0.125, 0.5, 1.0, 2.0, 4.0, 0.3)
 RUNS = (2, 2, 3, 4, 8, 20, 100)
 ADJACENCIES = ("add-remove", "zero-out", "replace-one")
 _FUNCTIONS = {"FDP of lists", "FDP of deltas", "FDP mixture"}
+_NOTIONS = {"PureDP", "ApproxDP", "GDP", "ZCDP", "TCDP"}
 
 Maker = Callable[[random.Random], Spec]
 
@@ -260,11 +261,21 @@ def function(spec: Spec) -> str:
     return f"hs.tradeoffs.mixture([({weight!r}, hs.tradeoffs.GaussianTradeOff({mu!r})){rest}])"
 
 
+def _place(kind: str) -> str:
+    return (
+        "hs.federated"
+        if kind == "RevealedRound"
+        else "hs.notions"
+        if kind in _NOTIONS
+        else "hs.mechanisms"
+    )
+
+
 def _plain(spec: Spec) -> str:
     given = [code(part) for part in spec.parts] + [repr(value) for value in spec.values]
     if spec.kind in SAMPLED and spec.kind not in ("ShuffledReports", "RandomStopping"):
         given.append(f"adjacency={spec.adjacency!r}")
-    return f"hs.{spec.kind}({', '.join(given)})"
+    return f"{_place(spec.kind)}.{spec.kind}({', '.join(given)})"
 
 
 def _renyi_call(spec: Spec) -> str:
@@ -272,7 +283,7 @@ def _renyi_call(spec: Spec) -> str:
 
 
 def _revealing(spec: Spec) -> str:
-    return f"hs.{spec.kind}({code(spec.parts[0])}, {spec.values[0]!r})"
+    return f"{_place(spec.kind)}.{spec.kind}({code(spec.parts[0])}, {spec.values[0]!r})"
 
 
 def _shuffle(spec: Spec) -> str:

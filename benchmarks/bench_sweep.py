@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 import hockeystick as hs
-from hockeystick.calibration._cells import Grid
+from hockeystick.calibration.sweeps.cells import Grid
 
 PLAN: Final = hs.DPSGD(noise_multiplier=1, examples=60_000, batch_size=256, epochs=1)
 ASK: Final = hs.calibration.AskEpsilon(PLAN, 1e-5)

@@ -12,7 +12,7 @@ import click
 import hockeystick as hs
 from hockeystick import _validate
 from hockeystick.adjacency import Adjacency
-from hockeystick.calibration.frontier import FrontierPoint
+from hockeystick.calibration.sweeps.frontier import FrontierPoint
 from hockeystick.cli import options
 from hockeystick.cli.once import Once
 from hockeystick.cli.progress import bar
@@ -156,7 +156,7 @@ def _draw(done: Planned) -> None:
     """Write the picture, if there is to be one."""
     if done.plot is None:
         return
-    from hockeystick.calibration._frontier_plot import draw
+    from hockeystick.calibration.sweeps.frontier_plot import draw
 
     try:
         draw(done.points, done.plot, done.title)

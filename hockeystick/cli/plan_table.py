@@ -11,7 +11,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from hockeystick.calibration.frontier import FrontierPoint
+from hockeystick.calibration.sweeps.frontier import FrontierPoint
 from hockeystick.cli import render
 from hockeystick.cli.plan import Planned
 from hockeystick.numerics import numerals as numerals

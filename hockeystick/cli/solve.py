@@ -11,9 +11,9 @@ import click
 import hockeystick as hs
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.answers import document, require_verifier
-from hockeystick.calibration._fields import locate, name_of, numeric_paths, spelled
-from hockeystick.calibration._goals import Target
-from hockeystick.calibration.calibrate import TOLERANCE
+from hockeystick.calibration.solve.calibrate import TOLERANCE
+from hockeystick.calibration.solve.fields import locate, name_of, numeric_paths, spelled
+from hockeystick.calibration.solve.goals import Target
 from hockeystick.cli import options
 from hockeystick.cli.describe import fields
 from hockeystick.cli.once import Once

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 import hockeystick as hs
+from hockeystick.calibration.solve.goals import Target
 
 Run = Callable[..., tuple[int, str, str]]
 Write = Callable[[str | bytes], str]
@@ -50,7 +51,7 @@ def test_json_has_every_number_of_the_answer(run: Run) -> None:
     ],
 )
 def test_each_target_has_its_flags(
-    run: Run, write: Write, flags: tuple[str, ...], target: hs.calibration._goals.Target
+    run: Run, write: Write, flags: tuple[str, ...], target: Target
 ) -> None:
     plan = write('[[release]]\nmechanism = "Gaussian"\nnoise_multiplier = 2\n')
     asked = ("solve", plan, "--parameter", "noise_multiplier", *flags, "--json")

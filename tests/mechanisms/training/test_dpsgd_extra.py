@@ -6,7 +6,7 @@ from typing import Any, Literal, cast
 import pytest
 
 import hockeystick as hs
-from hockeystick.calibration.budgets import with_noise
+from hockeystick.calibration.budgets.split import with_noise
 from hockeystick.io import load_plan
 
 MEANS = hs.Gaussian(20.0)

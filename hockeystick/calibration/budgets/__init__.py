@@ -1,0 +1,1 @@
+"""How much noise a budget asks for, of one query or of several."""

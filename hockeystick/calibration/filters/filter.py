@@ -1,0 +1,387 @@
+"""Privacy filters: a budget for releases whose privacy parameters are chosen as one goes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache, singledispatch
+from threading import RLock
+from typing import Any, Final, Self, final
+
+from hockeystick import _validate
+from hockeystick._validate import Domain
+from hockeystick.adjacency import Adjacency
+from hockeystick.calibration._descriptions import decoded, encoded
+from hockeystick.calibration.filters.approximate import Rule, failing
+from hockeystick.calibration.filters.currencies import (
+    AdditiveMeasure,
+    Divergences,
+    Squares,
+    by_epsilon,
+    by_rho,
+    by_truncated_rho,
+)
+from hockeystick.calibration.ledger.runs import (
+    ASKING,
+    VERSION,
+    Amounts,
+    Runs,
+    runs_of,
+    unrolled,
+    versioned,
+)
+from hockeystick.errors import BudgetExhausted, IncompatibleError, ParameterError
+from hockeystick.mechanisms import Mechanism
+from hockeystick.notions import GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
+from hockeystick.numerics import decimal
+
+_FINITE: Final = "a guarantee that bounds something: its numbers finite, delta below 1"
+_REMEMBERED: Final = 256
+
+
+@final
+class Filter:
+    """A budget that is never overspent, also by mechanisms that are chosen from earlier outputs.
+
+    Before each release, ``step`` charges what it costs in the budget's own currency, and refuses
+    it where the sum would exceed the budget:
+
+    - ``RenyiDP``: the divergence at each order of the budget; every order is kept.
+    - ``ZCDP``, ``TCDP``: rho. ``GDP``: the square of mu. ``PureDP``: epsilon.
+    - ``ApproxDP(epsilon, delta)``: the deltas of (epsilon_i, delta_i)-DP releases add up to at most
+      ``delta - slack``, and of the rest either the epsilons add up to at most epsilon, or the rhos
+      to at most the limit at which rho-zCDP is (epsilon, slack)-DP.
+
+    Guarantees:
+        All releases together have the guarantee that is the budget, in exact arithmetic, where
+        each mechanism *and its privacy parameters and whether there is another step* may depend on
+        everything released before. The budget is fixed in advance. Costs are computed as exact
+        fractions, rounded up where they are no fractions.
+
+        For Renyi divergences, rho, and mu^2, a sum that never exceeds the budget is enough:
+        ``exp((alpha - 1)(L_t - sum of tau_i))`` is a supermartingale, whichever tau_i are chosen;
+        and releases of mu_i-GDP are functions of one Brownian motion, observed for a time of
+        sum mu_i^2. For (epsilon, delta), the failures add up by the union bound; without them
+        the losses exceed epsilon nowhere if the epsilons add up to it, and where the rhos stay
+        below the limit they are those of a rho-zCDP release that stops there.
+
+        ``spent`` alone is no guarantee: at a time that is chosen from the outputs, only the budget
+        is one. Nothing here reads the data, so refusals reveal nothing.
+
+    Edge cases:
+        0 runs, and mechanisms that release nothing, cost 0 and always fit. What no amount is known
+        of, such as Gaussian noise for a ``PureDP`` budget, is an error and not a refusal; state a
+        guarantee of it (``hs.convert``) that the budget knows. A step of several runs is taken as a
+        whole or not at all. Numbers mean the decimals they print as: ten times 0.1 fits into 1.
+
+        Any number of threads may step at the same time.
+
+    Args:
+        budget: The guarantee to keep: ``RenyiDP``, ``ZCDP``, ``TCDP``, ``GDP``, ``PureDP`` or
+            ``ApproxDP``.
+        slack: For ``ApproxDP``, the part of delta for the conversion of rho, from 0 to delta; the
+            rest pays for the deltas of the releases. By default half; all of it is best where every
+            release has delta 0, and none leaves basic composition.
+        rule: For ``ApproxDP``, "concentrated" (default), or "whitehouse" for the theorem as it is
+            published: epsilon-DP counts as ``rho = eps^2 / 2``, and the limit of rho is where
+            ``sqrt(2 ln(1/slack) sum eps^2) + sum eps^2 / 2 = epsilon``. It never allows more.
+
+    Raises:
+        ParameterError: If an argument is outside its domain.
+        IncompatibleError: If no filter is known for such a budget: f-DP has no natural one.
+
+    References:
+        Feldman and Zrnic, "Individual Privacy Accounting via a Renyi Filter", NeurIPS 2021 (one
+        order); Smith and Thakurta, "Fully Adaptive Composition for Gaussian Differential Privacy",
+        2022, and Koskela, Tobaben and Honkela, "Individual Privacy Accounting with Gaussian
+        Differential Privacy", ICLR 2023 (mu); Whitehouse, Ramdas, Rogers and Wu, "Fully-Adaptive
+        Composition in Differential Privacy", ICML 2023, theorem 1 ((epsilon, delta)).
+
+    Example:
+        >>> import hockeystick as hs
+        >>> spending = hs.calibration.Filter(hs.ZCDP(rho=0.5))
+        >>> spending.step(hs.Gaussian(noise_multiplier=2), count=3)
+        ZCDP(rho=0.125)
+        >>> spending.fits(hs.Laplace(scale=2))
+        True
+        >>> spending.step(hs.Gaussian(noise_multiplier=1))
+        Traceback (most recent call last):
+        ...
+        hockeystick.errors.BudgetExhausted: the budget does not cover Gaussian (noise multiplier 1)\
+: it would cost ZCDP(rho=0.5); spent are ZCDP(rho=0.375), and left for one step ZCDP(rho=0.125)
+    """
+
+    __slots__ = ("_cost", "_lock", "_measure", "_runs", "budget", "rule", "slack")
+
+    budget: Notion
+    slack: float | None
+    rule: Rule | None
+
+    def __init__(
+        self, budget: Notion, *, slack: float | None = None, rule: Rule | str | None = None
+    ) -> None:
+        self.budget = _finite(budget)
+        self.slack, self.rule = _options(budget, slack, rule)
+        with ASKING:
+            self._measure = _measure(budget, self.slack, self.rule)
+        self._cost = lru_cache(maxsize=_REMEMBERED)(self._measure.cost)
+        self._lock = RLock()
+        self._runs = Runs(self._priced(PureDP(0), 1))
+
+    def step(self, mechanism: Mechanism, *, count: float = 1) -> Notion:
+        """Charge for runs of a mechanism that is about to run, or refuse.
+
+        Args:
+            mechanism: What is to run; call this before it does.
+            count: How many runs, an integer from 0 to 10^15; all of them or none are charged.
+
+        Returns:
+            What is left, as ``left``.
+
+        Raises:
+            BudgetExhausted: If the budget does not cover it; nothing is charged then.
+            ParameterError: If it is no mechanism, or the count is no such integer.
+            IncompatibleError: If its cost in the budget's currency is not known, or it is described
+                under another adjacency than what has run.
+            UnsupportedError: If nothing is known of a part of it.
+        """
+        once, runs = unrolled(mechanism, count)
+        cost = self._priced(once, runs)
+        with self._lock:
+            self._runs.check(once, runs)
+            total = _plus(self._runs.spent, cost)
+            if any(cost) and not self._measure.covers(total):
+                raise self._refusal(once**runs if runs > 1 else once, cost)
+            self._runs.add(once, runs, total)
+            return self._rest(total)
+
+    def fits(self, mechanism: Mechanism, *, count: float = 1) -> bool:
+        """Return whether a step would be taken now; another thread may come first.
+
+        Args:
+            mechanism: What would run.
+            count: How many runs, an integer from 0 to 10^15.
+
+        Raises:
+            ParameterError: If it is no mechanism, or the count is no such integer.
+            IncompatibleError: As for ``step``.
+            UnsupportedError: As for ``step``.
+        """
+        once, runs = unrolled(mechanism, count)
+        cost = self._priced(once, runs)
+        with self._lock:
+            self._runs.check(once, runs)
+            return not any(cost) or self._measure.covers(_plus(self._runs.spent, cost))
+
+    @property
+    def spent(self) -> Notion:
+        """What is charged so far, rounded up, as a plan fixed in advance would cost.
+
+        Of an ``ApproxDP`` budget the smaller epsilon of both ways, with the delta that goes with
+        it: the deltas of the releases, and ``slack`` unless the epsilons are simply added up.
+        """
+        with self._lock:
+            return self._told(self._runs.spent)
+
+    @property
+    def left(self) -> Notion:
+        """The largest guarantee of the budget's kind that one more step may have, rounded down."""
+        with self._lock:
+            return self._rest(self._runs.spent)
+
+    @property
+    def adjacency(self) -> Adjacency | None:
+        """The neighbours for which the budget is kept; None while no mechanism names them."""
+        with self._lock:
+            return self._runs.plan.adjacency
+
+    def __len__(self) -> int:
+        """Return how many runs are charged."""
+        with self._lock:
+            return self._runs.total
+
+    def __repr__(self) -> str:
+        """Return the budget and what is left."""
+        return f"<Filter of {self.budget!r}: {len(self)} runs, left {self.left!r}>"
+
+    def __reduce__(self) -> tuple[Callable[[object], Self], tuple[dict[str, Any]]]:
+        """Return how it is copied and pickled: by its state."""
+        return type(self).from_state_dict, (self.state_dict(),)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the budget and all steps, ready for JSON.
+
+        Reading it back charges each step anew, which gives the same exact sums.
+
+        Raises:
+            ParameterError: If a mechanism holds a trade-off function that only a program knows.
+        """
+        with self._lock:
+            steps = self._runs.copy().state()
+        rule = None if self.rule is None else str(self.rule)
+        options = {"slack": self.slack, "rule": rule}
+        header = {"kind": "Filter", "version": VERSION, "budget": encoded(self.budget)}
+        return {**header, **options, "steps": steps}
+
+    @classmethod
+    def from_state_dict(cls, state: object) -> Self:
+        """Return a filter in a recorded state.
+
+        A filter that has spent more than its budget, because a later version charges more, is
+        read as it is, and covers nothing more.
+
+        Args:
+            state: What ``state_dict`` returned.
+
+        Raises:
+            ParameterError: If it is no such state.
+            IncompatibleError: If its mechanisms do not go together, or with its budget.
+        """
+        names = ("budget", "slack", "rule", "steps")
+        found = versioned(state, "Filter", names)
+        budget: Any = decoded(found["budget"])
+        made = cls(budget, slack=found["slack"], rule=found["rule"])
+        made._charge(runs_of(found["steps"]))
+        return made
+
+    def load_state_dict(self, state: object) -> None:
+        """Take over a recorded state of a filter of the same budget, in place of one's own.
+
+        Args:
+            state: What ``state_dict`` returned.
+
+        Raises:
+            ParameterError: If it is no such state, or of another budget; nothing changes then.
+            IncompatibleError: As for ``from_state_dict``.
+        """
+        other = Filter.from_state_dict(state)
+        own = (self.budget, self.slack, self.rule)
+        if (other.budget, other.slack, other.rule) != own:
+            raise ParameterError("budget", other.budget, f"that of this filter, {self.budget!r}")
+        with self._lock:
+            self._runs = other._runs
+
+    def _charge(self, runs: Runs) -> None:
+        """Take over runs that have happened, whether they are covered or not."""
+        total = self._runs.spent
+        for mechanism, count in runs.counts.items():
+            total = _plus(total, self._priced(mechanism, count))
+        self._runs = runs.copy(total)
+
+    def _priced(self, mechanism: Mechanism, count: int) -> Amounts:
+        """Return what several runs cost; 0 runs cost nothing, whatever one would."""
+        with ASKING:
+            one = self._cost(mechanism if count else PureDP(0))
+        return tuple(amount * count for amount in one)
+
+    def _told(self, amounts: Amounts) -> Notion:
+        """Return amounts as a guarantee."""
+        with ASKING:
+            return self._measure.told(amounts)
+
+    def _rest(self, amounts: Amounts) -> Notion:
+        """Return what is left of the budget."""
+        with ASKING:
+            return self._measure.rest(amounts)
+
+    def _refusal(self, asked: Mechanism, cost: Amounts) -> BudgetExhausted:
+        """Return the error that says what was asked for, and what there is."""
+        return BudgetExhausted(
+            self._told(cost), self._told(self._runs.spent), self._rest(self._runs.spent), str(asked)
+        )
+
+
+@singledispatch
+def _measure(budget: Notion, slack: float | None, rule: Rule | None) -> AdditiveMeasure:
+    """Return what a budget is spent in."""
+    raise IncompatibleError(
+        f"no filter is known for a {budget}; use RenyiDP, ZCDP, TCDP, GDP, PureDP or ApproxDP"
+    )
+
+
+@_measure.register
+def _(budget: RenyiDP, slack: float | None, rule: Rule | None) -> AdditiveMeasure:
+    bounded = ((order, limit) for order, limit in budget.divergences if limit < math.inf)
+    return Divergences(tuple((order, decimal(limit)) for order, limit in bounded))
+
+
+@_measure.register
+def _(budget: ZCDP, slack: float | None, rule: Rule | None) -> AdditiveMeasure:
+    return by_rho(budget.rho)
+
+
+@_measure.register
+def _(budget: TCDP, slack: float | None, rule: Rule | None) -> AdditiveMeasure:
+    return by_truncated_rho(budget.rho, budget.omega)
+
+
+@_measure.register
+def _(budget: GDP, slack: float | None, rule: Rule | None) -> AdditiveMeasure:
+    return Squares(decimal(budget.mu) ** 2)
+
+
+@_measure.register
+def _(budget: PureDP, slack: float | None, rule: Rule | None) -> AdditiveMeasure:
+    return by_epsilon(budget.epsilon)
+
+
+@_measure.register
+def _(budget: ApproxDP, slack: float | None, rule: Rule | None) -> AdditiveMeasure:
+    return failing(budget, slack or 0.0, rule or Rule.CONCENTRATED)
+
+
+@singledispatch
+def _is_finite(budget: Notion) -> bool:
+    """Return whether a budget bounds anything; for unknown kinds left to the choice of currency."""
+    return True
+
+
+@_is_finite.register
+def _(budget: PureDP) -> bool:
+    return budget.epsilon < math.inf
+
+
+@_is_finite.register
+def _(budget: ApproxDP) -> bool:
+    return budget.epsilon < math.inf and budget.delta < 1.0
+
+
+@_is_finite.register
+def _(budget: GDP) -> bool:
+    return budget.mu < math.inf
+
+
+@_is_finite.register
+def _(budget: ZCDP | TCDP) -> bool:
+    return budget.rho < math.inf
+
+
+@_is_finite.register
+def _(budget: RenyiDP) -> bool:
+    return any(divergence < math.inf for _, divergence in budget.divergences)
+
+
+def _finite(budget: object) -> Notion:
+    """Return the budget if it is a guarantee that bounds something, or raise."""
+    if not isinstance(budget, Notion) or not _is_finite(budget):
+        raise ParameterError("budget", budget, _FINITE)
+    return budget
+
+
+def _options(budget: Notion, slack: object, rule: object) -> tuple[float | None, Rule | None]:
+    """Return the options of an (epsilon, delta) budget, which others do not have."""
+    if not isinstance(budget, ApproxDP):
+        for name, value in (("slack", slack), ("rule", rule)):
+            if value is not None:
+                raise ParameterError(name, value, "left out: only an ApproxDP budget has it")
+        return None, None
+    typical = (0.5 * budget.delta, budget.delta)
+    domain = Domain(symbol="delta'", low=0, high=budget.delta, typical=typical)
+    half = 0.5 * budget.delta if slack is None else slack
+    known = Rule.CONCENTRATED if rule is None else _validate.choice("rule", rule, Rule)
+    return _validate.real("slack", half, domain), known
+
+
+def _plus(first: Amounts, second: Amounts) -> Amounts:
+    """Return the sums."""
+    return tuple(a + b for a, b in zip(first, second, strict=True))

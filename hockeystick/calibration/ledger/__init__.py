@@ -1,0 +1,1 @@
+"""What has run so far, and what it costs."""

@@ -1,0 +1,251 @@
+"""A stateful accountant, for loops that release as they go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from threading import RLock
+from typing import Any, Final, Self, final, overload
+
+from hockeystick import accountants
+from hockeystick.accountants import Answer
+from hockeystick.accountants.ask import Proving
+from hockeystick.accountants.base import TOLERANCE
+from hockeystick.accountants.tradeoff import tradeoff
+from hockeystick.calibration.ledger.runs import ASKING, VERSION, Runs, runs_of, unrolled, versioned
+from hockeystick.mechanisms import Mechanism
+from hockeystick.results import Certified
+from hockeystick.tradeoffs import TradeOff
+
+PLANNED: Final = (
+    "Which mechanisms run, with which privacy parameters and how often, does not depend on what "
+    "was released before; where it does, only a Filter bounds what is spent."
+)
+
+
+@final
+class Accountant:
+    """What a program has released so far, and what that costs; for training loops.
+
+    Each ``step`` records runs of a mechanism. Equal mechanisms are counted together, so that a
+    million equal steps are one entry, and a question costs what it costs of the plan
+
+        M_1 ** n_1 @ M_2 ** n_2 @ ...
+
+    Guarantees:
+        Those of ``hs.epsilon``, ``hs.delta`` and ``hs.tradeoff`` of ``accountant.plan``. They hold
+        for *planned* releases: each mechanism may depend on all earlier outputs (on the model so
+        far, say), but its privacy parameters and the number of runs may not. Noise, rates or a
+        number of steps that are chosen by looking at released outputs, early stopping among them,
+        are *adaptive*: no plan is then fixed of which the answer could be true, and
+        ``hs.calibration.Filter`` is what bounds them. Each answer says so among its assumptions.
+
+    Edge cases:
+        Nothing recorded costs 0. Recording 0 runs changes nothing. A state is read by the version
+        of its format; unknown types, fields and versions are refused.
+
+        Any number of threads may record and ask at the same time: no run is lost, and each answer
+        is of what was recorded when it was asked for.
+
+    References:
+        Rogers, Roth, Ullman and Vadhan, "Privacy Odometers and Filters: Pay-as-you-Go
+        Composition", NIPS 2016 (why adaptive parameters need a filter).
+
+    Example:
+        >>> import hockeystick as hs
+        >>> accountant = hs.Accountant()
+        >>> step = hs.PoissonSubsampled(hs.Gaussian(1.1), rate=256 / 60_000)
+        >>> for _ in range(1000):
+        ...     accountant.step(step)
+        >>> print(accountant.plan)
+        Poisson-subsampled Gaussian (noise multiplier 1.1, rate 0.00426667) x 1000
+        >>> print(f"{accountant.epsilon(delta=1e-5):.3f}")
+        0.599
+        >>> hs.Accountant.from_state_dict(accountant.state_dict()).plan == accountant.plan
+        True
+    """
+
+    __slots__ = ("_lock", "_runs")
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+        self._runs = Runs()
+
+    def step(self, mechanism: Mechanism, *, count: float = 1) -> None:
+        """Record that a mechanism has run, or is about to.
+
+        Args:
+            mechanism: What runs; a repetition counts as so many runs of its inside.
+            count: How many runs, an integer from 0 to 10^15.
+
+        Raises:
+            ParameterError: If it is no mechanism, or the count is no such integer.
+            IncompatibleError: If it is described under another adjacency than what has run.
+        """
+        once, runs = unrolled(mechanism, count)
+        with self._lock:
+            self._runs.add(once, runs)
+
+    @property
+    def plan(self) -> Mechanism:
+        """The composition of all that is recorded; a release of nothing where there is none."""
+        return self._snapshot().plan
+
+    def __len__(self) -> int:
+        """Return how many runs are recorded."""
+        with self._lock:
+            return self._runs.total
+
+    def __repr__(self) -> str:
+        """Return what is recorded, in words."""
+        return f"<Accountant of {len(self)} runs: {self.plan}>"
+
+    @overload
+    def epsilon(
+        self,
+        delta: float,
+        *,
+        accountant: Proving = ...,
+        digits: int | None = ...,
+        tolerance: float = ...,
+    ) -> Certified: ...
+    @overload
+    def epsilon(
+        self,
+        delta: float,
+        *,
+        accountant: str,
+        digits: int | None = ...,
+        tolerance: float = ...,
+    ) -> Answer: ...
+    def epsilon(
+        self,
+        delta: float,
+        *,
+        accountant: str = "auto",
+        digits: int | None = None,
+        tolerance: float = TOLERANCE,
+    ) -> Answer:
+        """Return the epsilon of what is recorded at a delta; arguments as for ``hs.epsilon``.
+
+        Returns:
+            ``Certified``, or ``Approximate`` for "gdp" and "edgeworth"; its assumptions say that
+            the releases were planned.
+
+        Raises:
+            ParameterError: If a parameter is outside its domain.
+            UnsupportedError: If the accountant has no analysis for a part of what is recorded.
+        """
+        plan = self.plan
+        with ASKING:
+            found = accountants.epsilon(
+                plan, delta, accountant=accountant, digits=digits, tolerance=tolerance
+            )
+        return _planned(found)
+
+    @overload
+    def delta(
+        self,
+        epsilon: float,
+        *,
+        accountant: Proving = ...,
+        digits: int | None = ...,
+        tolerance: float = ...,
+    ) -> Certified: ...
+    @overload
+    def delta(
+        self,
+        epsilon: float,
+        *,
+        accountant: str,
+        digits: int | None = ...,
+        tolerance: float = ...,
+    ) -> Answer: ...
+    def delta(
+        self,
+        epsilon: float,
+        *,
+        accountant: str = "auto",
+        digits: int | None = None,
+        tolerance: float = TOLERANCE,
+    ) -> Answer:
+        """Return the delta of what is recorded at an epsilon; arguments as for ``hs.delta``.
+
+        Returns:
+            As for ``epsilon``.
+
+        Raises:
+            ParameterError: If a parameter is outside its domain.
+            UnsupportedError: If the accountant has no analysis for a part of what is recorded.
+        """
+        plan = self.plan
+        with ASKING:
+            found = accountants.delta(
+                plan, epsilon, accountant=accountant, digits=digits, tolerance=tolerance
+            )
+        return _planned(found)
+
+    def tradeoff(self) -> TradeOff:
+        """Return the trade-off function of what is recorded, if it was planned.
+
+        Raises:
+            UnsupportedError: If a part has no loss that is known well enough.
+        """
+        plan = self.plan
+        with ASKING:
+            return tradeoff(plan)
+
+    def __reduce__(self) -> tuple[Callable[[object], Self], tuple[dict[str, Any]]]:
+        """Return how it is copied and pickled: by its state."""
+        return type(self).from_state_dict, (self.state_dict(),)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what is recorded, ready for JSON: numbers, texts, lists and dicts.
+
+        Reading it back, also through a text in JSON, gives an equal accountant, every float to its
+        last bit.
+
+        Raises:
+            ParameterError: If a mechanism holds a trade-off function that only a program knows.
+        """
+        steps = self._snapshot().state()
+        return {"kind": "Accountant", "version": VERSION, "steps": steps}
+
+    def load_state_dict(self, state: object) -> None:
+        """Take over a recorded state in place of one's own.
+
+        Args:
+            state: What ``state_dict`` returned.
+
+        Raises:
+            ParameterError: If it is no such state; nothing changes then.
+            IncompatibleError: If its mechanisms do not go together; nothing changes then.
+        """
+        runs = runs_of(versioned(state, "Accountant", ("steps",))["steps"])
+        with self._lock:
+            self._runs = runs
+
+    @classmethod
+    def from_state_dict(cls, state: object) -> Self:
+        """Return an accountant with a recorded state.
+
+        Args:
+            state: What ``state_dict`` returned.
+
+        Raises:
+            ParameterError: If it is no such state.
+            IncompatibleError: If its mechanisms do not go together.
+        """
+        made = cls()
+        made.load_state_dict(state)
+        return made
+
+    def _snapshot(self) -> Runs:
+        """Return what is recorded now, which does not change any more."""
+        with self._lock:
+            return self._runs.copy()
+
+
+def _planned(answer: Answer) -> Answer:
+    """Return an answer that says that the releases were planned."""
+    return replace(answer, assumptions=(*answer.assumptions, PLANNED))

@@ -1,0 +1,1 @@
+"""Which value of one parameter meets a target."""

@@ -1,0 +1,205 @@
+"""What a parameter may be: its values, the plan for each, and where they end."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from hockeystick._validate import MAX_COUNT, PARAMETERS
+from hockeystick.calibration.solve.fields import Path, name_of, owner_of, rebuilt, spelled, value_at
+from hockeystick.errors import HockeystickError, IncompatibleError
+from hockeystick.mechanisms import DPSGD, Mechanism
+
+# Positions of the smallest and the largest float.
+_SMALLEST: Final = -745.0
+_LARGEST: Final = 709.7
+# Where an end itself is not allowed, this is as far as one goes.
+_NEAREST: Final = 1e-300
+_FARTHEST: Final = 1e300
+_LARGER_IS_SAFER: Final = frozenset(
+    {
+        "cap",
+        "dimension",
+        "distance",
+        "examples",
+        "flip",
+        "noise_multiplier",
+        "omega",
+        "pairwise_multiplier",
+        "parties",
+        "query_scale",
+        "scale",
+        "sigma",
+        "threshold_scale",
+        "users",
+        "variance",
+        "width",
+    }
+)
+
+# How much of a mechanism is run: at 0 there is nothing of it.
+_AMOUNTS: Final = frozenset({"count", "epochs", "leaves", "local_steps", "rate", "rounds", "steps"})
+
+
+class _Ends(NamedTuple):
+    """The least and the greatest value that is allowed."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """The values of one parameter of a plan.
+
+    A position is the logarithm of a value (of value + 1 for whole numbers); ``safer`` is the
+    direction, +1 or -1, that is thought to cost less: a hint, which nothing rests on.
+    """
+
+    plan: Mechanism
+    path: Path
+    whole: bool
+    low: float
+    high: float
+    safer: int
+
+    @classmethod
+    def of(cls, plan: Mechanism, path: Path) -> Axis:
+        """Return the axis of a parameter."""
+        name, value = name_of(path), value_at(plan, path)
+        whole = isinstance(value, int)
+        low, high = _ends(plan, path, whole)
+        return cls(plan, path, whole, low, high, 1 if name in _LARGER_IS_SAFER else -1)
+
+    @property
+    def name(self) -> str:
+        """The parameter's path, as people write it."""
+        return spelled(self.path)
+
+    @property
+    def is_amount(self) -> bool:
+        """Whether 0 stands for running nothing at all."""
+        return name_of(self.path) in _AMOUNTS
+
+    @property
+    def one_step(self) -> float | None:
+        """The epochs that make one step, None where the parameter is not epochs."""
+        training = owner_of(self.plan, self.path)
+        if name_of(self.path) != "epochs" or not isinstance(training, DPSGD):
+            return None
+        return training.sampling_rate
+
+    def make(self, x: float) -> Mechanism:
+        """Return the plan with a value of the parameter.
+
+        Raises:
+            IncompatibleError: If it is not allowed though values on either side are.
+        """
+        try:
+            return _made(self.plan, self.path, x)
+        except HockeystickError as error:
+            raise IncompatibleError(
+                f"only some values of {self.name} between {self.low:g} and {self.high:g} are "
+                f"allowed, and {x:g} is not: {error}"
+            ) from None
+
+    def start(self) -> float:
+        """Return where to begin: the plan's own value, or a usual one where that is an end."""
+        value = value_at(self.plan, self.path)
+        value = int(value) if self.whole else float(value)
+        if self.low < value < self.high or self.low == self.high:
+            return value
+        typical = PARAMETERS[name_of(self.path)].typical if self._is_known else (1.0, 100.0)
+        middle = self.rounded(math.sqrt(typical[0] * typical[1]))
+        return middle if self.low < middle < self.high else value
+
+    @property
+    def _is_known(self) -> bool:
+        """Whether the name is one that many mechanisms share."""
+        return name_of(self.path) in PARAMETERS
+
+    def position(self, x: float) -> float:
+        """Return the position of a value."""
+        if self.whole:
+            return math.log1p(x)
+        return max(math.log(x), _SMALLEST) if 0.0 < x < math.inf else _end_of_line(x)
+
+    def at(self, position: float) -> float:
+        """Return the value at a position."""
+        if self.whole:
+            return self.rounded(math.expm1(min(position, 50.0)))
+        return self.rounded(math.exp(min(position, _LARGEST)))
+
+    def rounded(self, x: float) -> float:
+        """Return the nearest value that is allowed."""
+        inside = min(max(x, self.low), self.high)
+        return round(inside) if self.whole else inside
+
+    def shifted(self, x: float, stride: float) -> float:
+        """Return a value further along by a stride in position: at least by one if whole."""
+        there = self.position(x) + stride
+        if there > _LARGEST:
+            return self.high
+        if there < _SMALLEST:
+            return self.low
+        if not self.whole:
+            # A stride of a few ulp would drown in the position.
+            return self.rounded(x + x * math.expm1(stride) if math.isfinite(x) else self.at(there))
+        moved = self.at(there)
+        return moved if moved != x else self.rounded(x + math.copysign(1, stride))
+
+
+def _end_of_line(x: float) -> float:
+    """Return the position of 0 or of infinity."""
+    return _SMALLEST if x == 0.0 else _LARGEST
+
+
+def _made(plan: Mechanism, path: Path, x: float) -> Mechanism:
+    """Return the plan with a value at a path, or raise where the constructors do."""
+    made: Mechanism = rebuilt(plan, path, x)
+    return made
+
+
+def _ends(plan: Mechanism, path: Path, whole: bool) -> _Ends:
+    """Return the ends of what the constructors allow."""
+    domain = PARAMETERS.get(name_of(path))
+    default = (0.0, float(MAX_COUNT)) if whole else (0.0, math.inf)
+    low, high = (domain.low, domain.high) if domain else default
+    inside = float(value_at(plan, path))
+
+    def allowed(x: float) -> bool:
+        try:
+            _made(plan, path, int(x) if whole else x)
+        except HockeystickError:
+            return False
+        return True
+
+    downwards = (low,) if whole else (low, max(low, _NEAREST))
+    upwards = (high,) if whole else (high, min(high, _FARTHEST))
+    return _Ends(_edge(allowed, inside, downwards, whole), _edge(allowed, inside, upwards, whole))
+
+
+def _edge(
+    allowed: Callable[[float], bool], inside: float, ends: tuple[float, ...], whole: bool
+) -> float:
+    """Return the first of the ends that is allowed, or else the last allowed value before them."""
+    for end in ends:
+        if allowed(end):
+            return int(end) if whole else float(end)
+    outside = ends[-1]
+    while True:
+        middle = _between(inside, outside, whole)
+        if middle in (inside, outside):
+            return int(inside) if whole else inside
+        inside, outside = (middle, outside) if allowed(middle) else (inside, middle)
+
+
+def _between(a: float, b: float, whole: bool) -> float:
+    """Return a number between two: their geometric mean where they are far apart."""
+    if min(a, b) > 0.0 and max(a, b) > 2.0 * min(a, b):
+        middle = math.sqrt(a) * math.sqrt(b)
+    else:
+        middle = 0.5 * (a + b)
+    return float(math.floor(middle)) if whole else middle

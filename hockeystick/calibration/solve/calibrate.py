@@ -1,0 +1,237 @@
+"""Which value of a parameter meets a target, on the safe side and with a proof."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final, final
+
+from hockeystick import _validate
+from hockeystick.calibration.solve.axis import Axis
+from hockeystick.calibration.solve.fields import locate
+from hockeystick.calibration.solve.first_guess import initial_guess
+from hockeystick.calibration.solve.goals import Achieved, EpsilonGoal, Goal, Target, goal_of
+from hockeystick.calibration.solve.search import Bracket, Search
+from hockeystick.errors import IncompatibleError
+from hockeystick.mechanisms import Composed, Mechanism
+from hockeystick.mechanisms.base import checked
+
+TOLERANCE: Final = 1e-9
+_STRIDE: Final = 0.7
+# A range narrower than this, relative to its end, is the freedom of rounding.
+_NARROWEST: Final = 1e-6
+
+
+class Status(StrEnum):
+    """What is proven of the value beyond the one that is returned."""
+
+    TIGHT = "tight"
+    BOUND = "bound"
+    END = "end of domain"
+
+    @property
+    def meaning(self) -> str:
+        """The status as a sentence."""
+        return _MEANINGS[self]
+
+
+_MEANINGS: Final = {
+    Status.TIGHT: "the next value, one tolerance step on, provably misses the target",
+    Status.BOUND: "the next value is not shown to meet the target, nor to miss it",
+    Status.END: "every value that was looked at meets the target, to the end of what is allowed",
+}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Calibrated:
+    """The last value of a parameter that meets a target, with the proof.
+
+    Guarantees:
+        ``plan`` meets the target: ``achieved``, read off that very plan, is within it by its upper
+        end (a Bayes error by its lower end). ``status`` says what is proven of the next value.
+
+    Args:
+        value: The value, an int where the parameter is a whole number.
+        achieved: What the plan has, what was spent before included: a ``Certified`` for ApproxDP
+            and PureDP, otherwise a ``Measured`` with ``lower`` and ``upper``.
+        bracket: Two values, the smaller first: this one, and the next one that misses the target
+            provably ("tight"), or the nearest one that is known to miss it or else the nearest
+            that is not shown to meet it ("bound"), or the value again ("end of domain").
+        evaluations: How many plans were accounted for with proof.
+        status: "tight", "bound" or "end of domain".
+        plan: The plan with the value in place.
+        parameter: What was solved for, as it was given.
+        target: What had to be met.
+        spent: What ran before on the same data; None for nothing.
+        misses: The plan with the other value of the bracket, where it provably misses the target;
+            None where there is no such value.
+    """
+
+    value: float
+    achieved: Achieved
+    bracket: tuple[float, float]
+    evaluations: int
+    status: Status
+    plan: Mechanism
+    parameter: str
+    target: Target
+    spent: Mechanism | None
+    misses: Mechanism | None
+
+    def __float__(self) -> float:
+        """Return the value."""
+        return float(self.value)
+
+
+def calibrate(
+    plan: Mechanism,
+    parameter: str,
+    target: Target,
+    *,
+    spent: Mechanism | None = None,
+    tolerance: float = TOLERANCE,
+    accountant: str = "auto",
+) -> Calibrated:
+    """Return the value of one number in a plan with which it just meets a target.
+
+    Of all values that meet the target, the one that costs most: the least noise, the most steps,
+    the largest batch. The search walks from an unproven guess to both sides of the limit and closes
+    in on it; every verdict is a proven interval.
+
+    Guarantees:
+        The plan returned meets the target by the proven end of an evaluation of that very plan,
+        whatever the search did before. With status "tight" the next integer, or the value one
+        tolerance step on, provably misses it. Where a parameter only ripples (the batch size at
+        given epochs, whose steps are whole), that holds for the boundary found; there may be
+        another one within a percent.
+
+    Edge cases:
+        A parameter that changes nothing is refused, and so is one that is found not to be
+        monotone. Where every value meets the target, the end of the domain is returned. Where only
+        0 epochs, steps or runs do, that is no answer but an ``InfeasibleError``. Targets
+        that only theorems connect to the plan (GDP, ZCDP, TCDP of a sampled plan) are met by the
+        theorem's upper end, and the status is "bound".
+
+    Args:
+        plan: A mechanism or plan; the number that it has for the parameter is where the search
+            begins, and of no further consequence.
+        parameter: The name of a number in the plan, or its path where several have that name:
+            "noise_multiplier", "inner.rate", "parts[1].epsilon", "schedule.end". Where the plan
+            gives one of two alternatives (batch_size or rate), it is the one to solve for.
+        target: ``ApproxDP``, ``PureDP``, ``GDP``, ``ZCDP``, ``TCDP``, ``RenyiDP``,
+            ``TruePositiveRate``, ``Advantage``, ``BayesError`` or ``Reconstruction``.
+        spent: A plan that already ran on the same data; both together meet the target.
+        tolerance: Relative width of the bracket of a real value, from 1e-10 to 0.1.
+        accountant: An accountant whose answers are proven, for targets read off epsilon or delta;
+            "auto" for the others.
+
+    Returns:
+        ``Calibrated``, the value rounded to the safe side.
+
+    Raises:
+        ParameterError: If an argument is outside its domain, or no number has that name or several.
+        IncompatibleError: If the parameter has no influence or is not monotone, if only scattered
+            values are allowed, or the plans cannot be accounted together.
+        InfeasibleError: If no value meets the target, with the best that there is; or if only that
+            does at which nothing is run, with what one step or run has.
+        UnsupportedError: If no analysis is known for a part of the plan.
+
+    References:
+        Balle and Wang, "Improving the Gaussian Mechanism", ICML 2018, theorem 8, for one Gaussian;
+        their algorithm 1 changes branches where this solves ln delta in the logarithm of the noise.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> plan = hs.DPSGD(noise_multiplier=1, rate=256 / 60_000, steps=14_062)
+        >>> found = hs.calibrate(plan, "noise_multiplier", hs.ApproxDP(epsilon=2, delta=1e-5))
+        >>> f"{found.value:.6f}, {found.status}, {found.achieved.upper <= 2}"
+        '1.224145, tight, True'
+    """
+    path = locate(checked("plan", plan), parameter)
+    goal = goal_of(target, accountant)
+    width = _validate.real("tolerance", tolerance)
+    after = _after(spent)
+    after(plan)
+    axis = Axis.of(plan, path)
+    _refuse_no_choice(axis)
+    search = Search(axis, goal, after, width)
+    found = search.run(*_beginning(axis, goal, after, width))
+    return _told(search, found, parameter, target, spent)
+
+
+def _after(spent: Mechanism | None) -> Callable[[Mechanism], Mechanism]:
+    """Return what adds to a plan what was spent before it."""
+    if spent is None:
+        return lambda plan: plan
+    before = checked("spent", spent)
+    return lambda plan: Composed((before, plan))
+
+
+def _refuse_no_choice(axis: Axis) -> None:
+    """Raise where only one value of a parameter is allowed."""
+    if axis.low < axis.high * (1.0 if axis.whole else 1.0 - _NARROWEST):
+        return
+    raise IncompatibleError(
+        f"{axis.name} cannot change on its own: the rest of the plan allows no value near "
+        f"{axis.low:g} but this one"
+    )
+
+
+def _beginning(
+    axis: Axis, goal: Goal, after: Callable[[Mechanism], Mechanism], tolerance: float
+) -> tuple[float, float]:
+    """Return where the search begins, and its first stride."""
+    found = None
+    if isinstance(goal, EpsilonGoal):
+        found = initial_guess(axis, goal, after, tolerance)
+    if found is None:
+        return axis.start(), _STRIDE
+    position, known = found
+    if axis.whole:
+        # The last whole number on the safe side, and then its neighbour.
+        edge = axis.at(position)
+        return edge, max(known, tolerance)
+    margin = max(0.4 * tolerance, 4.0 * known)
+    x = axis.at(position)
+    return axis.shifted(x, axis.safer * margin), 2.0 * margin
+
+
+def _told(
+    search: Search, found: Bracket, parameter: str, target: Target, spent: Mechanism | None
+) -> Calibrated:
+    """Return what was found, with what is proven of it."""
+    inside, outside = found
+    value: Any = inside.x
+    if outside is None:
+        status, next_one = Status.END, inside.x
+    elif outside.violates:
+        status, next_one = Status.TIGHT, outside.x
+    else:
+        status, next_one = Status.BOUND, _nearest_miss(search, found)
+    is_missed = outside is not None and search.trials[next_one].violates
+    return Calibrated(
+        value=value,
+        achieved=search.achieved(inside.x),
+        bracket=(min(inside.x, next_one), max(inside.x, next_one)),
+        evaluations=search.evaluations,
+        status=status,
+        plan=search.axis.make(inside.x),
+        parameter=parameter,
+        target=target,
+        spent=spent,
+        misses=search.axis.make(next_one) if is_missed else None,
+    )
+
+
+def _nearest_miss(search: Search, found: Bracket) -> float:
+    """Return the nearest value on the other side that provably misses, or what is not shown to."""
+    inside, outside = found
+    assert outside is not None
+    beyond = [
+        one.x
+        for one in search.trials.values()
+        if one.violates and (one.x - inside.x) * (outside.x - inside.x) > 0.0
+    ]
+    return min(beyond, key=lambda x: abs(x - inside.x), default=outside.x)

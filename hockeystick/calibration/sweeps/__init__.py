@@ -1,0 +1,1 @@
+"""One question at every cell of a grid."""

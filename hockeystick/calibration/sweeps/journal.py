@@ -1,0 +1,213 @@
+"""The journal of a sweep: what is answered is on the disk, whatever becomes of the process."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from array import array
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import BinaryIO, Final, final
+
+from hockeystick.calibration.sweeps.cells import Columns, Grid
+from hockeystick.calibration.sweeps.table import WRITERS
+from hockeystick.errors import ParameterError
+
+_SECONDS_BETWEEN_SYNCS: Final = 1.0
+_MARK: Final = "hockeystick sweep"
+_ABSENT: Final = -1
+
+
+@final
+class Memory:
+    """Where answers wait for their turn, if there is no file."""
+
+    __slots__ = ("_answers", "answered")
+
+    answered: int
+
+    def __init__(self) -> None:
+        self.answered = 0
+        self._answers: dict[int, Columns] = {}
+
+    def __contains__(self, index: int) -> bool:
+        """Return whether a cell is answered."""
+        return index in self._answers
+
+    def take(self, index: int) -> Columns:
+        """Return a cell's answer, once."""
+        return self._answers.pop(index)
+
+    def add(self, answers: Iterable[tuple[int, Columns]]) -> None:
+        """Keep answers."""
+        self._answers.update(answers)
+
+    def finish(self) -> None:
+        """Do nothing: there is no file to make."""
+
+    def close(self) -> None:
+        """Do nothing: there is no file to close."""
+
+
+@final
+class Journal:
+    """Answers in the order in which they come, one line each, from which the file is made.
+
+    What is written leaves the process at once: when it is killed, all of that stays. The disk is
+    made to catch up about once a second, so a machine that loses power loses about as much. The
+    first line says what the sweep is of. A last line that was cut off is dropped.
+    """
+
+    __slots__ = ("_file", "_grid", "_path", "_places", "_synced", "_target", "answered")
+
+    answered: int
+
+    def __init__(self, target: Path, grid: Grid, heading: Mapping[str, str]) -> None:
+        self._target, self._grid = target, grid
+        self._path = target.with_name(target.name + ".journal")
+        if target.exists() and not self._path.exists():
+            self._refuse_finished()
+        self._places = array("q", [_ABSENT]) * len(grid)
+        self._synced = time.monotonic()
+        self.answered = 0
+        self._file: BinaryIO = _opened(self._path)
+        try:
+            self._take_up({_MARK: {**heading, "cells": str(len(grid))}})
+        except BaseException:
+            self._file.close()
+            raise
+
+    def __contains__(self, index: int) -> bool:
+        """Return whether a cell is answered."""
+        return self._places[index] != _ABSENT
+
+    def take(self, index: int) -> Columns:
+        """Return a cell's answer."""
+        self._file.seek(self._places[index])
+        _, columns = json.loads(self._file.readline())
+        return dict(columns)
+
+    def add(self, answers: Iterable[tuple[int, Columns]]) -> None:
+        """Write answers."""
+        lines = [(index, _line([index, columns])) for index, columns in answers]
+        place = self._file.seek(0, os.SEEK_END)
+        self._file.write(b"".join(line for _, line in lines))
+        self._file.flush()
+        for index, line in lines:
+            self._note(index, place)
+            place += len(line)
+        if time.monotonic() - self._synced > _SECONDS_BETWEEN_SYNCS:
+            self._sync()
+
+    def finish(self) -> None:
+        """Make the file, all at once, and remove the journal."""
+        self._sync()
+        partial = self._target.with_name(self._target.name + ".part")
+        with open(partial, "wb") as file:
+            WRITERS[self._target.suffix.lower()](file, self._rows, self._grid.names)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, self._target)
+        self._file.close()
+        self._path.unlink()
+
+    def close(self) -> None:
+        """Let go of the file; what is written stays."""
+        if not self._file.closed:
+            self._sync()
+            self._file.close()
+
+    def _rows(self) -> Iterator[Columns]:
+        """Yield all rows in the order of the grid."""
+        for index in range(len(self._grid)):
+            yield self._grid.row(index, self.take(index))
+
+    def _note(self, index: int, place: int) -> None:
+        """Remember where a cell's answer is."""
+        self.answered += index not in self
+        self._places[index] = place
+
+    def _sync(self) -> None:
+        """Make the disk catch up."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._synced = time.monotonic()
+
+    def _take_up(self, heading: object) -> None:
+        """Find what is answered already, or begin."""
+        expected = _line(heading)
+        first = self._file.readline()
+        if first.endswith(b"\n"):
+            if first != expected:
+                self._refuse(first, expected)
+            self._scan(len(first))
+        elif expected.startswith(first):
+            self._file.truncate(0)
+            self._file.seek(0)
+            self._file.write(expected)
+            self._sync()
+        else:
+            self._refuse(first, expected)
+        if self._target.exists() and self.answered < len(self._grid):
+            self._refuse_finished()
+
+    def _scan(self, place: int) -> None:
+        """Note the answers that there are, and cut off what is none."""
+        for line in self._file:
+            index = _index(line, len(self._grid))
+            if index is None:
+                break
+            self._note(index, place)
+            place += len(line)
+        self._file.truncate(place)
+
+    def _refuse_finished(self) -> None:
+        """Raise because there is a file, which a sweep would replace."""
+        raise ParameterError("out", str(self._target), "a file that is not there yet")
+
+    def _refuse(self, found: bytes, expected: bytes) -> None:
+        """Raise because a journal is of something else; say of what."""
+        try:
+            theirs, ours = json.loads(found)[_MARK], json.loads(expected)[_MARK]
+            other = [name for name in ours if theirs.get(name) != ours[name]]
+            what = f"a sweep of another {' and '.join(other)}"
+        except (ValueError, TypeError, KeyError, AttributeError):
+            what = "no journal of a sweep"
+        allowed = (
+            f"the file of the sweep that was begun there; {self._path.name} beside it is {what}: "
+            "finish that one, remove it, or choose another file"
+        )
+        raise ParameterError("out", str(self._target), allowed)
+
+
+def _opened(path: Path) -> BinaryIO:
+    """Return a journal, for this process alone."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
+    file = os.fdopen(descriptor, "r+b")
+    try:
+        import fcntl
+    except ImportError:  # not every system has it; there, nothing tells two processes apart
+        return file
+    try:
+        # This lock, unlike flock, is not passed on to worker processes, which may outlive a kill.
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        raise ParameterError("out", str(path), "one that no other process is sweeping to") from None
+    return file
+
+
+def _line(value: object) -> bytes:
+    """Return a value as one line of ASCII."""
+    return json.dumps(value, separators=(",", ":")).encode() + b"\n"
+
+
+def _index(line: bytes, cells: int) -> int | None:
+    """Return the cell that a line answers, None where it is no whole line."""
+    try:
+        index, columns = json.loads(line)
+    except (ValueError, TypeError):
+        return None
+    whole = line.endswith(b"\n") and isinstance(index, int) and isinstance(columns, dict)
+    return index if whole and 0 <= index < cells else None

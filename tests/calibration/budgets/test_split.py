@@ -1,0 +1,369 @@
+"""Budgets: the least Gaussian noise, joint queries, and several releases under one budget."""
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mpmath import mp
+
+import hockeystick as hs
+from hockeystick.calibration.budgets.split import with_noise
+
+# (epsilon, delta), and the least noise, as known.
+LEAST = (
+    (1.0, 1e-5, "3.73063163481594183224982257504"),
+    (1.0, 1e-9, "5.49526615723829619322687065762"),
+    (0.1, 1e-6, "36.304690426195784938628643578"),
+    (10.0, 1e-5, "0.49988861970900851464"),
+)
+BUDGETS = (hs.GDP(0.7), hs.ZCDP(0.2), hs.PureDP(1.5), hs.ApproxDP(1.0, 1e-6))
+each_budget = pytest.mark.parametrize("budget", BUDGETS, ids=str)
+
+
+def spent(budget: Any) -> float:
+    """The number that a budget is of."""
+    return float(
+        next(getattr(budget, name) for name in ("mu", "rho", "epsilon") if hasattr(budget, name))
+    )
+
+
+def noise_of(release: Any) -> float:
+    """The noise of a Gaussian or of a Laplace release."""
+    return float(release.scale if isinstance(release, hs.Laplace) else release.noise_multiplier)
+
+
+@pytest.mark.parametrize(("epsilon", "delta", "least"), LEAST)
+def test_the_least_gaussian_noise_is_met_from_above(
+    epsilon: float, delta: float, least: str
+) -> None:
+    found = hs.calibration.gaussian_noise(epsilon, delta)
+    assert 0 <= mp.mpf(found) / mp.mpf(least) - 1 < 5e-15
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.floats(-3, 3), st.floats(-200, -0.31))
+def test_the_noise_returned_is_proven_and_a_little_less_is_not_enough(
+    log_epsilon: float, log_delta: float
+) -> None:
+    epsilon, delta = 10**log_epsilon, 10**log_delta
+    found = hs.calibration.gaussian_noise(epsilon, delta)
+    assert hs.delta(hs.Gaussian(found), epsilon).upper <= delta
+    assert hs.delta(hs.Gaussian(found * (1 - 1e-11)), epsilon).lower > delta
+
+
+def test_the_least_noise_at_the_edges() -> None:
+    assert hs.calibration.gaussian_noise(1.0, 0.0) == math.inf
+    assert hs.calibration.gaussian_noise(1.0, 1.0) == 0.0
+    with mp.workdps(30):
+        # delta(0) = 2 Phi(mu/2) - 1.
+        mu = 2 * mp.sqrt(2) * mp.erfinv(mp.mpf("0.3"))
+        assert 1 <= mp.mpf(hs.calibration.gaussian_noise(0.0, 0.3)) * mu < 1 + mp.mpf(10) ** -14
+    for epsilon in (-1.0, math.inf, math.nan, 1e16):
+        with pytest.raises(hs.errors.ParameterError, match="epsilon must be"):
+            hs.calibration.gaussian_noise(epsilon, 1e-5)
+    with pytest.raises(hs.errors.ParameterError, match="delta must be"):
+        hs.calibration.gaussian_noise(1.0, 1.5)
+
+
+def test_the_classical_noise_is_its_formula() -> None:
+    # At epsilon = 1 it would be 4.84480526260538942; the theorem holds below.
+    found = hs.calibration.classical_gaussian_noise(0.5, 1e-5)
+    assert found == pytest.approx(2 * 4.84480526260538942, rel=1e-14)
+    with mp.workdps(40):
+        exact = mp.sqrt(2 * mp.log(mp.mpf("1.25") / mp.mpf(10) ** -5)) * 2
+        assert exact <= found <= exact * (1 + mp.mpf(10) ** -15)
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 3.0, 10.0])
+def test_the_classical_noise_is_refused_where_nothing_proves_it(epsilon: float) -> None:
+    with pytest.raises(hs.errors.ParameterError, match=r"proven for these alone.*gaussian_noise"):
+        hs.calibration.classical_gaussian_noise(epsilon, 1e-5)
+
+
+def test_the_classical_formula_fails_from_epsilon_8_42_on_as_the_docstring_says() -> None:
+    formula = math.sqrt(2 * math.log(1.25 / 1e-5))
+    assert hs.delta(hs.Gaussian(formula / 8.4197), 8.4197).upper < 1e-5
+    assert hs.delta(hs.Gaussian(formula / 8.4198), 8.4198).lower > 1e-5
+    assert hs.delta(hs.Gaussian(formula / 10), 10).estimate == pytest.approx(2.265e-5, rel=1e-3)
+
+
+@given(st.floats(1e-3, 0.999), st.floats(1e-12, 0.99))
+@settings(max_examples=40, deadline=None)
+def test_the_classical_noise_is_enough_below_1(epsilon: float, delta: float) -> None:
+    noise = hs.calibration.classical_gaussian_noise(epsilon, delta)
+    assert hs.delta(hs.Gaussian(noise), epsilon).upper <= delta
+
+
+def test_the_noise_of_the_clipping_statistic_for_one_percent_more_on_the_gradients() -> None:
+    found = hs.calibration.joint_noise(1.0, inflation=1.01)
+    assert found.gradient == 1.01
+    assert found.query == pytest.approx(7.1239907201718425, rel=1e-14)
+    assert hs.calibration.joint_noise(2.5, inflation=1.01).query == pytest.approx(
+        2.5 * 7.1239907201718425, rel=1e-13
+    )
+
+
+@pytest.mark.parametrize(
+    ("noise", "bits", "gradient"),
+    [(1.0, 5.0, "1.00503781525921207549"), (0.5, 10.0, "0.500156323280355346")],
+)
+def test_the_noise_of_gradients_beside_a_noisy_quantile(
+    noise: float, bits: float, gradient: str
+) -> None:
+    with mp.workdps(30):
+        found, truth = mp.mpf(hs.calibration.clipping_noise(noise, bits)), mp.mpf(gradient)
+        assert 1 - mp.mpf(10) ** -17 <= found / truth <= 1 + mp.mpf(10) ** -15
+
+
+@given(st.floats(0.01, 100), st.floats(1.0000001, 50))
+def test_two_queries_cost_no_more_than_the_release_they_share(nu: float, ratio: float) -> None:
+    for found in (
+        hs.calibration.joint_noise(nu, inflation=ratio),
+        hs.calibration.joint_noise(nu, query_noise=nu * ratio),
+        hs.calibration.JointNoise(hs.calibration.clipping_noise(nu, nu * ratio), 2 * nu * ratio),
+    ):
+        with mp.workdps(60):
+            # As floats and as the decimals that they print as.
+            for read in (mp.mpf, lambda x: mp.mpf(repr(x))):
+                both = read(found.gradient) ** -2 + read(found.query) ** -2
+                share = both * read(nu) ** 2
+                assert share <= 1
+                assert share >= 1 - mp.mpf(10) ** -13
+
+
+def test_two_queries_of_one_batch_are_accounted_as_one_release() -> None:
+    split = hs.calibration.joint_noise(1.1, inflation=1.05)
+    both = hs.Gaussian(split.gradient) @ hs.Gaussian(split.query)
+    one = hs.epsilon(hs.Gaussian(1.1), 1e-5)
+    assert hs.epsilon(both, 1e-5).estimate == pytest.approx(one.estimate, rel=1e-12)
+    assert hs.epsilon(both, 1e-5).lower <= one.upper
+
+
+def test_queries_that_leave_nothing_are_refused() -> None:
+    with pytest.raises(hs.errors.ParameterError, match="query_noise must be so large"):
+        hs.calibration.joint_noise(2.0, query_noise=2.0)
+    with pytest.raises(hs.errors.ParameterError, match="bit_noise must be so large"):
+        hs.calibration.clipping_noise(2.0, 1.0)
+    with pytest.raises(hs.errors.ParameterError, match="given one without the other"):
+        hs.calibration.joint_noise(2.0)
+    with pytest.raises(hs.errors.ParameterError, match="given one without the other"):
+        hs.calibration.joint_noise(2.0, query_noise=9.0, inflation=1.1)
+    for wrong in (0.0, -1.0, math.inf, math.nan):
+        with pytest.raises(hs.errors.ParameterError, match="noise_multiplier must be"):
+            hs.calibration.joint_noise(wrong, inflation=1.1)
+    with pytest.raises(hs.errors.ParameterError, match="inflation must be a finite number > 1"):
+        hs.calibration.joint_noise(2.0, inflation=1.0)
+
+
+@each_budget
+@pytest.mark.parametrize("by", ["cost", "least-noise"])
+@pytest.mark.parametrize("weights", [(1.0,), (1.0, 1.0, 1.0), (0.1, 3.0, 7.0, 20.0)])
+def test_a_split_keeps_to_its_budget_and_meets_it(
+    budget: Any, by: str, weights: tuple[float, ...]
+) -> None:
+    split = hs.calibration.split_budget(budget, weights=weights, by=by)
+    assert len(split.releases) == len(weights)
+    assert spent(split.achieved) <= spent(budget)
+    assert spent(split.achieved) >= spent(budget) * (1 - 1e-13)
+    assert split.achieved == hs.convert(split.plan, type(budget), **given_of(budget))
+
+
+def given_of(budget: Any) -> dict[str, float]:
+    """The free parameter of a budget's notion."""
+    return {"delta": budget.delta} if isinstance(budget, hs.ApproxDP) else {}
+
+
+@each_budget
+def test_equal_parts_are_all_alike(budget: Any) -> None:
+    split = hs.calibration.split_budget(budget, parts=7)
+    assert len(set(split.releases)) == 1
+    assert split.plan == split.releases[0] ** 7
+
+
+@each_budget
+def test_shares_of_cost_are_in_proportion_to_the_weights(budget: Any) -> None:
+    first, second = map(noise_of, hs.calibration.split_budget(budget, weights=[1, 4]).releases)
+    power = 1 if isinstance(budget, hs.PureDP) else 2
+    assert (first / second) ** power == pytest.approx(4, rel=1e-12)
+
+
+@each_budget
+def test_no_other_split_has_less_noise(budget: Any) -> None:
+    weights = (1.0, 2.0, 9.0)
+    best = [
+        noise_of(one)
+        for one in hs.calibration.split_budget(budget, weights=weights, by="least-noise").releases
+    ]
+    power = 1 if isinstance(budget, hs.PureDP) else 2
+
+    def total(noises: list[float]) -> float:
+        return math.fsum(w * b * b for w, b in zip(weights, noises, strict=True))
+
+    shares = [b**-power for b in best]
+    for i, j in ((0, 1), (1, 2), (2, 0)):
+        for step in (1e-3, -1e-3, 0.05):
+            moved = list(shares)
+            moved[i] += step * shares[j]
+            moved[j] -= step * shares[j]
+            assert total([s ** (-1 / power) for s in moved]) > total(best)
+    equal = [noise_of(one) for one in hs.calibration.split_budget(budget, parts=3).releases]
+    assert total(best) < total(equal)
+
+
+def test_the_least_noise_under_gdp_is_its_closed_form() -> None:
+    weights = (1.0, 4.0, 9.0)
+    split = hs.calibration.split_budget(hs.GDP(0.5), weights=weights, by="least-noise")
+    for weight, release in zip(weights, split.releases, strict=True):
+        square = 6.0 / math.sqrt(weight) / 0.25
+        assert noise_of(release) ** 2 == pytest.approx(square, rel=1e-13)
+
+
+@pytest.mark.parametrize(
+    "budget",
+    [
+        hs.GDP(0.0),
+        hs.GDP(math.inf),
+        hs.PureDP(0),
+        hs.ApproxDP(1, 0),
+        hs.ApproxDP(1, 1),
+        hs.TCDP(1, 2),
+        3,
+    ],
+    ids=str,
+)
+def test_budgets_of_nothing_or_everything_are_refused(budget: Any) -> None:
+    noise, refused = hs.Gaussian(1), "budget must be a finite budget above 0"
+    with pytest.raises(hs.errors.ParameterError, match=refused):
+        hs.calibration.split_budget(budget, parts=2)
+    with pytest.raises(hs.errors.ParameterError, match=refused):
+        hs.calibration.share_budget(budget, [noise])
+    with pytest.raises(hs.errors.ParameterError, match=refused):
+        hs.calibration.grid_search(budget, noise, 2)
+
+
+def test_weights_and_parts_are_checked() -> None:
+    ask: Any = hs.calibration.split_budget
+    for wrong in ({}, {"parts": 2, "weights": [1, 2]}):
+        with pytest.raises(
+            hs.errors.ParameterError, match="parts, weights must be given one without"
+        ):
+            ask(hs.GDP(1), **wrong)
+    for weights in ([], [1, -1], [0], [math.inf], [math.nan], 3, ["1"]):
+        with pytest.raises(hs.errors.ParameterError, match=r"^weights must be"):
+            ask(hs.GDP(1), weights=weights)
+    for parts in (0, -1, 1.5, math.nan):
+        with pytest.raises(hs.errors.ParameterError, match=r"^parts must be an integer"):
+            ask(hs.GDP(1), parts=parts)
+    with pytest.raises(hs.errors.ParameterError, match=r"^by must be one of"):
+        ask(hs.GDP(1), parts=2, by="taste")
+
+
+@pytest.mark.parametrize("by", ["cost", "least-noise"])
+@pytest.mark.parametrize("weights", [(1e-320, 1e300), (1e-300, 1e300, 1e300), (5e-324, 1.0)])
+@pytest.mark.parametrize("budget", [*BUDGETS, hs.GDP(5e-324), hs.PureDP(1e308)], ids=str)
+def test_weights_far_apart_and_budgets_next_to_nothing_are_split(
+    budget: Any, weights: tuple[float, ...], by: str
+) -> None:
+    split = hs.calibration.split_budget(budget, weights=weights, by=by)
+    assert len(split.releases) == len(weights)
+    assert spent(split.achieved) <= spent(budget)
+
+
+def test_the_least_noise_for_the_least_delta_there_is_is_no_more_than_for_more() -> None:
+    least, more = (
+        hs.calibration.gaussian_noise(1e15, 5e-324),
+        hs.calibration.gaussian_noise(1e15, 1e-300),
+    )
+    assert more <= least <= more * (1 + 1e-6)
+    assert hs.delta(hs.Gaussian(least), 1e15).upper <= 5e-324
+
+
+def test_an_inflation_beyond_floats_is_refused() -> None:
+    with pytest.raises(hs.errors.ParameterError, match="inflation must be so small"):
+        hs.calibration.joint_noise(1e308, inflation=1e308)
+
+
+@pytest.mark.parametrize("parts", [3, None, hs.Gaussian(1)])
+def test_what_is_no_list_of_parts_is_refused_by_name(parts: Any) -> None:
+    with pytest.raises(hs.errors.ParameterError, match="parts must be one or more mechanisms"):
+        hs.calibration.share_budget(hs.GDP(1), parts)
+
+
+def test_a_common_factor_meets_the_budget_from_below() -> None:
+    runs = [hs.DPSGD(noise_multiplier=z, rate=0.02, steps=300) for z in (1.0, 2.0)]
+    parts = [*runs, hs.Gaussian(5.0) ** 3, hs.Laplace(8.0)]
+    budget = hs.ApproxDP(1.5, 1e-6)
+    split = hs.calibration.share_budget(budget, parts)
+    truth = hs.epsilon(split.plan, 1e-6)
+    assert isinstance(split.achieved, hs.ApproxDP)
+    assert truth.upper <= split.achieved.epsilon <= 1.5
+    factor = noise_of(split.releases[0])
+    assert noise_of(split.releases[1]) == pytest.approx(2 * factor, rel=1e-14)
+    assert noise_of(split.releases[3]) == pytest.approx(8 * factor, rel=1e-14)
+    less = hs.Composed(split.releases)
+    assert less == split.plan
+    assert hs.epsilon(with_noise(less, 1 - 1e-6), 1e-6).upper > 1.5
+
+
+@pytest.mark.parametrize(
+    ("budget", "part"),
+    [
+        (hs.GDP(0.5), hs.Gaussian(3.0) ** 4),
+        (hs.ZCDP(0.1), hs.Gaussian(30.0) @ hs.Gaussian(0.1)),
+        (hs.PureDP(0.3), hs.Laplace(1.0) ** 6),
+        (
+            hs.ApproxDP(2.0, 1e-5),
+            hs.mechanisms.RandomStopping(hs.Gaussian(1.0), hs.mechanisms.tuning.Poisson(5)),
+        ),
+    ],
+    ids=str,
+)
+def test_a_common_factor_serves_every_notion(budget: Any, part: hs.Mechanism) -> None:
+    split = hs.calibration.share_budget(budget, [part])
+    assert spent(budget) * (1 - 1e-8) <= spent(split.achieved) <= spent(budget)
+
+
+def test_a_grid_search_costs_what_its_runs_cost_together() -> None:
+    run = hs.DPSGD(noise_multiplier=1.0, rate=0.01, steps=200)
+    found = hs.calibration.grid_search(hs.ApproxDP(2.0, 1e-6), run, 20)
+    (one,) = found.releases
+    assert found.plan == one**20
+    answer = hs.epsilon(one**20, 1e-6)
+    assert 2.0 * (1 - 1e-8) <= answer.upper <= 2.0
+
+
+def test_parts_without_noise_and_budgets_out_of_reach_are_refused_with_the_reason() -> None:
+    with pytest.raises(hs.errors.IncompatibleError, match="has no noise of which a multiple"):
+        hs.calibration.share_budget(hs.GDP(1.0), [hs.Gaussian(1.0), hs.RandomizedResponse(1.0, 2)])
+    with pytest.raises(hs.errors.IncompatibleError):
+        hs.calibration.share_budget(hs.PureDP(1.0), [hs.Gaussian(1.0)])
+    with pytest.raises(hs.errors.IncompatibleError):
+        hs.calibration.share_budget(hs.ApproxDP(1.0, 1e-5), [hs.Gaussian(0.0)])
+    wrong: Any = [1.0]
+    with pytest.raises(hs.errors.ParameterError, match=r"parts\[0\] must be a mechanism"):
+        hs.calibration.share_budget(hs.GDP(1.0), wrong)
+    with pytest.raises(hs.errors.ParameterError, match="parts must be"):
+        hs.calibration.share_budget(hs.GDP(1.0), [])
+    with pytest.raises(hs.errors.ParameterError, match="runs must be an integer"):
+        hs.calibration.grid_search(hs.GDP(1.0), hs.Gaussian(1.0), 0)
+    with pytest.raises(hs.errors.ParameterError, match="factor must be"):
+        with_noise(hs.Gaussian(1.0), 0.0)
+
+
+def test_all_that_wraps_noise_has_it_multiplied() -> None:
+    inner, more = hs.Gaussian(3.0), hs.Gaussian(6.0)
+    for wrap in (
+        lambda one: hs.PoissonSubsampled(one, 0.1),
+        lambda one: hs.FixedSizeSubsampled(one, 5, 50),
+        lambda one: hs.mechanisms.RandomAllocation(one, steps=10),
+        lambda one: hs.mechanisms.RandomStopping(one, hs.mechanisms.tuning.Poisson(3)),
+        lambda one: hs.mechanisms.RevealedSample(one, 0.1),
+        lambda one: hs.Shuffled(one, steps=4),
+        lambda one: hs.mechanisms.TruncatedPoissonSubsampled(one, 0.1, 20, 50),
+        lambda one: hs.mechanisms.WithReplacementSubsampled(one, 3, 15),
+        lambda one: hs.mechanisms.BatchClipped(hs.mechanisms.RandomAllocation(one, 20), 200),
+        lambda one: one**5 @ hs.Gaussian(one.noise_multiplier),
+    ):
+        assert with_noise(wrap(inner), 2.0) == wrap(more)

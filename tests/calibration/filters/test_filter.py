@@ -1,0 +1,566 @@
+"""Filters: nothing is overspent, nothing that fits is refused, by exact sums in another way."""
+
+import json
+import math
+import pickle
+import random
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any, Final
+
+import pytest
+from mpmath import mp
+
+import hockeystick as hs
+from hockeystick.calibration.filters.filter import _plus
+from hockeystick.conversions.theorems import steinke_rho
+
+THREADS: Final = 8
+STEP: Final = hs.PoissonSubsampled(hs.Gaussian(2.0), rate=0.01)
+RDP: Final = hs.RenyiDP({2: 1.0, 8.5: 4, 64: 40})
+BUDGETS: Final[tuple[hs.notions.Notion, ...]] = (
+    RDP,
+    hs.ZCDP(0.5),
+    hs.TCDP(0.5, 20.0),
+    hs.GDP(1.0),
+    hs.PureDP(2.0),
+    hs.ApproxDP(2.0, 1e-6),
+)
+# The known value: sqrt(2 ln(1e6) 100 * 0.05^2) + 100 * 0.05^2 / 2.
+WHITEHOUSE: Final = mp.mpf("2.753260884878465989")
+
+each_budget = pytest.mark.parametrize("budget", BUDGETS, ids=str)
+
+
+def steps_taken(
+    spending: hs.calibration.Filter, mechanism: hs.Mechanism, *, most: int = 10_000
+) -> int:
+    """Return how often a mechanism fits, one run after the other."""
+    for taken in range(most):
+        try:
+            spending.step(mechanism)
+        except hs.errors.BudgetExhausted:
+            return taken
+    raise AssertionError("the budget never ends")
+
+
+@pytest.mark.parametrize(
+    ("budget", "mechanism", "runs"),
+    [
+        (hs.ZCDP(1.0), hs.ZCDP(0.1), 10),
+        (hs.ZCDP(1.0), hs.Gaussian(10.0), 200),
+        (hs.ZCDP(0.3), hs.GDP(0.1), 60),
+        (hs.TCDP(1.0, 30.0), hs.TCDP(0.1, 30.0), 10),
+        (hs.TCDP(1.0, 30.0), hs.TCDP(0.1, 300.0), 10),
+        (hs.TCDP(1.0, 30.0), hs.Gaussian(10.0), 200),
+        (hs.GDP(1.0), hs.GDP(0.1), 100),
+        (hs.GDP(0.5), hs.Gaussian(20.0), 100),
+        (hs.PureDP(1.0), hs.PureDP(0.1), 10),
+        (hs.PureDP(1.0), hs.Laplace(10.0), 10),
+        (hs.PureDP(1.0), hs.RandomizedResponse(0.1, categories=7), 10),
+        (hs.RenyiDP({2: 1.0}), hs.RenyiDP({2: 0.1}), 10),
+        (hs.RenyiDP({2: 1.0}), hs.Gaussian(10.0), 100),
+        (hs.RenyiDP({2: 1.0, 8: 2.0}), hs.Gaussian(10.0), 50),
+        (hs.RenyiDP({2: 1.0, 8: math.inf}), hs.Gaussian(10.0), 100),
+        (hs.ApproxDP(1.0, 0.0), hs.PureDP(0.1), 10),
+        (hs.ApproxDP(1.0, 1e-6), hs.ApproxDP(0.01, 1e-7), 5),
+    ],
+    ids=str,
+)
+def test_exactly_as_many_steps_fit_as_in_decimals(
+    budget: hs.notions.Notion, mechanism: hs.Mechanism, runs: int
+) -> None:
+    spending = hs.calibration.Filter(budget)
+    assert steps_taken(spending, mechanism) == runs
+    assert len(spending) == runs
+    assert hs.calibration.Filter(budget).fits(mechanism, count=runs)
+    assert not hs.calibration.Filter(budget).fits(mechanism, count=runs + 1)
+
+
+def test_one_step_less_slack_pays_for_failures() -> None:
+    budget, step = hs.ApproxDP(1.0, 1e-6), hs.ApproxDP(0.01, 1e-7)
+    assert steps_taken(hs.calibration.Filter(budget, slack=0.0), step) == 10
+    assert steps_taken(hs.calibration.Filter(budget, slack=3e-7), step) == 7
+    assert steps_taken(hs.calibration.Filter(budget, slack=1e-6), step) == 0
+
+
+def test_the_published_theorem_spends_its_published_sum() -> None:
+    step = hs.PureDP(0.05)
+    above = hs.calibration.Filter(
+        hs.ApproxDP(2.753260884878466, 1e-6), slack=1e-6, rule="whitehouse"
+    )
+    below = hs.calibration.Filter(
+        hs.ApproxDP(2.7532608848784655, 1e-6), slack=1e-6, rule="whitehouse"
+    )
+    above.step(step, count=100)
+    assert not above.fits(step)
+    assert not below.fits(step, count=100)
+    assert below.fits(step, count=99)
+    spent = above.spent
+    assert isinstance(spent, hs.ApproxDP)
+    assert WHITEHOUSE <= spent.epsilon <= WHITEHOUSE * (1 + mp.mpf(2) ** -50)
+    assert spent.delta == 1e-6
+
+
+@pytest.mark.parametrize("slack", [1e-3, 1e-6, 1e-30])
+@pytest.mark.parametrize("epsilon", [0.01, 0.7, 3.0, 40.0])
+def test_the_published_limit_is_where_its_formula_says(epsilon: float, slack: float) -> None:
+    budget = hs.ApproxDP(epsilon, slack)
+    with mp.workdps(40):
+        log = -mp.log(mp.mpf(repr(slack)))
+        goal = mp.mpf(repr(epsilon))
+        solution = mp.findroot(
+            lambda v: mp.sqrt(2 * log * v) + v / 2 - goal,
+            (0, 2 * goal),
+            solver="bisect",
+            maxsteps=200,
+            tol=1e-60,
+            verify=False,
+        )
+        one = mp.sqrt(solution / 1000)
+        fits, exceeds = (float(one * (1 + mp.mpf(s) * mp.mpf(10) ** -14)) for s in (-1, 1))
+    # So many runs that adding up the epsilons is not what lets them fit.
+    assert 1000 * fits > epsilon
+    for rule, expected in (("whitehouse", (True, False)), ("concentrated", (True, True))):
+        spending = hs.calibration.Filter(budget, slack=slack, rule=rule)
+        found = tuple(spending.fits(hs.PureDP(e), count=1000) for e in (fits, exceeds))
+        assert found == expected
+
+
+def test_the_sharper_rule_never_allows_less() -> None:
+    draw = random.Random(6)
+    for _ in range(12):
+        epsilon, slack = math.exp(draw.uniform(-4, 3)), 10 ** draw.uniform(-20, -2)
+        budget = hs.ApproxDP(epsilon, slack)
+        step = hs.PureDP(epsilon * draw.uniform(0.001, 0.1))
+        both = [
+            hs.calibration.Filter(budget, slack=slack, rule=rule)
+            for rule in ("whitehouse", "concentrated")
+        ]
+        counts = [max(n for n in range(0, 20_000, 50) if one.fits(step, count=n)) for one in both]
+        assert counts[0] <= counts[1]
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "slack"), [(0.05, 1e-9), (1.0, 1e-6), (8.0, 1e-5), (60, 1e-20)]
+)
+def test_what_the_sharper_rule_allows_is_proven_as_a_plan(epsilon: float, slack: float) -> None:
+    """The same number of Gaussian releases, planned, has at most that delta; and not much less."""
+    spending = hs.calibration.Filter(hs.ApproxDP(epsilon, slack), slack=slack)
+    step = hs.Gaussian(100.0 / epsilon + 20.0)
+    low, high = 0, 2**40
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if spending.fits(step, count=middle) else (low, middle)
+    assert low > 20
+    assert hs.delta(step**low, epsilon).upper <= slack
+    assert hs.epsilon(step ** (2 * low), slack).lower > epsilon
+    rho = hs.ZCDP(float(Fraction(high, 2) / Fraction(repr(step.noise_multiplier)) ** 2))
+    assert hs.convert(rho, hs.ApproxDP, delta=slack).epsilon >= epsilon * (1 - 1e-9)
+
+
+def test_a_single_release_of_the_whole_epsilon_fits() -> None:
+    for rule in ("whitehouse", "concentrated"):
+        spending = hs.calibration.Filter(hs.ApproxDP(1.0, 1e-6), rule=rule)
+        spending.step(hs.ApproxDP(1.0, 5e-7))
+        assert spending.spent == hs.ApproxDP(1.0, 5e-7)
+        assert spending.left == hs.ApproxDP(0.0, 0.0)
+        assert not spending.fits(hs.PureDP(1e-300))
+
+
+def test_what_has_no_largest_loss_leaves_the_sum_of_epsilons_for_good() -> None:
+    spending = hs.calibration.Filter(hs.ApproxDP(1.0, 1e-6))
+    spending.step(hs.Gaussian(1000.0))
+    assert not spending.fits(hs.PureDP(0.9))
+    assert spending.fits(hs.PureDP(0.1))
+    free = hs.calibration.Filter(hs.ApproxDP(1.0, 1e-6))
+    free.step(hs.Gaussian(math.inf))
+    assert free.fits(hs.PureDP(1.0))
+
+
+@each_budget
+def test_a_random_history_is_the_sum_of_its_costs_and_never_more_than_the_budget(
+    budget: hs.notions.Notion,
+) -> None:
+    draw = random.Random(str(budget))
+    spending, taken, refused = hs.calibration.Filter(budget), [], 0
+    for _ in range(60):
+        step = hs.PureDP(round(draw.uniform(0.01, 0.4), 3))
+        count = draw.randrange(1, 4)
+        try:
+            spending.step(step, count=count)
+            taken.append(step**count)
+        except hs.errors.BudgetExhausted:
+            refused += 1
+    assert taken
+    assert refused
+    plan = hs.Composed(taken)
+    if isinstance(budget, hs.ApproxDP):
+        assert hs.delta(plan, budget.epsilon).upper <= budget.delta
+    elif isinstance(budget, hs.RenyiDP):
+        orders = [order for order, _ in budget.divergences]
+        known = hs.convert(plan, hs.RenyiDP, orders=orders).divergences
+        limits = zip(known, budget.divergences, strict=True)
+        assert all(found <= limit * (1 + 1e-14) for (_, found), (_, limit) in limits)
+
+
+@each_budget
+def test_what_is_left_fits_and_then_nothing_is(budget: hs.notions.Notion) -> None:
+    spending = hs.calibration.Filter(budget)
+    spending.step(hs.PureDP(0.1), count=2)
+    left = spending.left
+    assert type(left) is type(budget)
+    assert spending.fits(left)
+    assert spending.step(left) == spending.left
+    assert not spending.fits(hs.PureDP(1e-4))
+    with pytest.raises(hs.errors.BudgetExhausted):
+        spending.step(hs.PureDP(1e-4))
+
+
+@each_budget
+def test_what_releases_nothing_always_fits(budget: hs.notions.Notion) -> None:
+    spending = hs.calibration.Filter(budget)
+    spending.step(spending.left)
+    for free in (hs.PureDP(0), hs.Gaussian(math.inf), hs.ZCDP(0) ** 5, hs.Laplace(0.1) ** 0):
+        assert spending.fits(free)
+        spending.step(free)
+    spending.step(hs.PureDP(100.0), count=0)
+    assert spending.fits(hs.PureDP(100.0), count=0)
+
+
+def test_a_refusal_says_what_was_asked_spent_and_left_and_charges_nothing() -> None:
+    spending = hs.calibration.Filter(hs.ZCDP(0.5))
+    spending.step(hs.Gaussian(2), count=3)
+    with pytest.raises(hs.errors.BudgetExhausted) as found:
+        spending.step(hs.Gaussian(2), count=2)
+    error = found.value
+    assert isinstance(error, hs.HockeystickError)
+    assert error.asked == hs.ZCDP(0.25)
+    assert error.spent == hs.ZCDP(0.375)
+    assert error.left == hs.ZCDP(0.125)
+    assert error.step == "Gaussian (noise multiplier 2) x 2"
+    for part in ("x 2", "ZCDP(rho=0.25)", "ZCDP(rho=0.375)", "ZCDP(rho=0.125)"):
+        assert part in str(error)
+    copied = pickle.loads(pickle.dumps(error))
+    assert str(copied) == str(error)
+    assert len(spending) == 3
+    assert spending.step(hs.Gaussian(2)) == hs.ZCDP(0.0)
+
+
+@pytest.mark.parametrize("order", [1.25, 2.0, 17.0, 64.0])
+def test_renyi_costs_of_sampled_noise_are_above_a_quadrature_and_close(order: float) -> None:
+    spending = hs.calibration.Filter(hs.RenyiDP({order: 1e6}))
+    spending.step(STEP)
+    spent = spending.spent
+    assert isinstance(spent, hs.RenyiDP)
+    ((_, found),) = spent.divergences
+    with mp.workdps(30):
+        q, sigma, a = mp.mpf("0.01"), mp.mpf(2), mp.mpf(order)
+
+        def ratio(x: Any) -> Any:
+            return (1 - q) + q * mp.exp((2 * x - 1) / (2 * sigma**2))
+
+        def moment(power: Any) -> Any:
+            edges = [-30, -5, 0, 5, 20, 60, 90, 120, 150, 200]
+            return mp.quad(lambda x: mp.npdf(x, 0, sigma) * ratio(x) ** power, edges)
+
+        truth = max(mp.log(moment(a)), mp.log(moment(1 - a))) / (a - 1)
+    assert truth <= found <= truth * (1 + mp.mpf(10) ** -9)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        hs.Laplace(3.0),
+        hs.Exponential(0.4),
+        hs.DiscreteGaussian(5.0),
+        hs.RandomizedResponse(0.3),
+        hs.mechanisms.RAPPOR(0.45, hashes=2),
+        hs.mechanisms.Skellam(30.0),
+    ],
+    ids=str,
+)
+def test_rho_of_noise_is_above_its_divergences_at_every_order(mechanism: hs.Mechanism) -> None:
+    spending = hs.calibration.Filter(hs.ZCDP(1e6))
+    try:
+        spending.step(mechanism)
+    except hs.errors.IncompatibleError:
+        # Skellam noise has a line up to some order only.
+        assert isinstance(mechanism, hs.mechanisms.Skellam)
+        return
+    spent = spending.spent
+    assert isinstance(spent, hs.ZCDP)
+    orders = [1.001, 1.5, 2, 4, 16, 64]
+    known = hs.convert(mechanism, hs.RenyiDP, orders=orders).divergences
+    assert all(divergence <= spent.rho * order * (1 + 1e-9) for order, divergence in known)
+
+
+def test_pure_privacy_costs_the_least_rho_that_is_known() -> None:
+    spending = hs.calibration.Filter(hs.ApproxDP(50.0, 1e-6))
+    spending.step(hs.PureDP(0.3), count=10)
+    spent = spending.spent
+    assert isinstance(spent, hs.ApproxDP)
+    rho = hs.ZCDP(10 * steinke_rho(0.3))
+    truth = min(3.0, hs.convert(rho, hs.ApproxDP, delta=5e-7).epsilon)
+    assert spent.epsilon == pytest.approx(truth, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("budget", "mechanism"),
+    [
+        (hs.PureDP(1.0), hs.Gaussian(1.0)),
+        (hs.PureDP(1.0), hs.PureDP(math.inf)),
+        (hs.PureDP(1.0), hs.Laplace(0.0)),
+        (hs.PureDP(1.0), hs.ApproxDP(0.1, 1e-9)),
+        (hs.GDP(1.0), hs.ZCDP(0.1)),
+        (hs.GDP(1.0), hs.Gaussian(0.0)),
+        (hs.GDP(1.0), hs.GDP(math.inf)),
+        (hs.ZCDP(1.0), hs.Gaussian(0.0)),
+        (hs.ZCDP(1.0), hs.ZCDP(math.inf)),
+        (hs.ZCDP(1.0), hs.ApproxDP(0.1, 1e-9)),
+        (hs.ZCDP(1.0), hs.TCDP(0.1, 9.0)),
+        (hs.ZCDP(1.0), hs.mechanisms.RevealedSample(hs.Gaussian(0.0), 0.1)),
+        (hs.TCDP(1.0, 9.0), hs.TCDP(0.1, 8.0)),
+        (hs.TCDP(1.0, 9.0), hs.TCDP(math.inf, 9.0)),
+        (hs.RenyiDP({2: 1}), hs.Gaussian(0.0)),
+        (hs.RenyiDP({2: 1}), hs.RenyiDP({1.5: 1})),
+        (hs.RenyiDP({2: 1}), hs.RenyiDP({2: math.inf})),
+        (hs.ApproxDP(1.0, 1e-5), hs.PureDP(math.inf)),
+        (hs.ApproxDP(1.0, 1e-5), hs.ApproxDP(math.inf, 1e-9)),
+        (hs.ApproxDP(1.0, 1e-5), hs.Gaussian(0.0)),
+        (hs.ApproxDP(1.0, 1e-5), hs.TCDP(0.1, 9.0)),
+        (hs.ApproxDP(1.0, 1e-5), hs.PureDP(0.1) @ hs.PureDP(math.inf)),
+    ],
+    ids=str,
+)
+def test_what_has_no_known_cost_is_an_error_and_never_free(
+    budget: hs.notions.Notion, mechanism: hs.Mechanism
+) -> None:
+    spending = hs.calibration.Filter(budget)
+    for ask in (spending.step, spending.fits):
+        with pytest.raises(hs.errors.IncompatibleError, match="implies no"):
+            ask(mechanism)
+    assert len(spending) == 0
+
+
+@pytest.mark.parametrize("budget", [hs.ZCDP(100.0), hs.GDP(20.0), hs.PureDP(1e5)], ids=str)
+def test_noises_that_have_nothing_in_common_add_up_in_short_fractions(
+    budget: hs.notions.Notion,
+) -> None:
+    draw, spending = random.Random(6), hs.calibration.Filter(budget)
+    noises = [draw.uniform(5.0, 50.0) for _ in range(1500)]
+    kind = hs.Laplace if isinstance(budget, hs.PureDP) else hs.Gaussian
+    for noise in noises:
+        spending.step(kind(noise))
+    (total,) = spending._runs.spent
+    assert total.denominator.bit_length() < 500
+    power = 1 if isinstance(budget, hs.PureDP) else 2
+    half = 2 if isinstance(budget, hs.ZCDP) else 1
+    with mp.workdps(60):
+        truth = sum(1 / mp.mpf(repr(noise)) ** power for noise in noises) / half
+        found = mp.mpf(total.numerator) / total.denominator
+        assert truth <= found <= truth * (1 + mp.mpf(10) ** -38)
+
+
+def test_a_schedule_of_noise_costs_the_sum_of_its_releases() -> None:
+    noises = (2.0, 3.0, 4.0)
+    sequence = hs.mechanisms.GaussianSequence(noises, rate=0.1)
+    for budget in (hs.ZCDP(1.0), hs.GDP(1.0)):
+        one, other = hs.calibration.Filter(budget), hs.calibration.Filter(budget)
+        one.step(sequence)
+        for noise in noises:
+            other.step(hs.Gaussian(noise))
+        assert one.spent == other.spent
+
+
+@pytest.mark.parametrize(
+    ("budget", "step"),
+    [
+        (hs.ApproxDP(1.0, 1e-6), hs.Gaussian(1e-3)),
+        (hs.ApproxDP(1.0, 1e-6), hs.PureDP(1e300)),
+        (hs.ApproxDP(1e300, 1e-6), hs.ZCDP(1e300)),
+        (hs.ApproxDP(1e15, 1e-6), hs.ZCDP(1e14)),
+        (hs.ApproxDP(1e-300, 1e-300), hs.PureDP(1e-301)),
+        (hs.ApproxDP(0.0, 1e-3), hs.ApproxDP(0.0, 1e-4)),
+        (hs.ApproxDP(0.0, 0.0), hs.PureDP(5e-324)),
+        (hs.GDP(1.0), hs.GDP(1e300)),
+        (hs.GDP(1e-200), hs.Gaussian(1e201)),
+        (hs.ZCDP(5e-324), hs.ZCDP(5e-324)),
+        (hs.PureDP(1.0), hs.Laplace(1e-300)),
+        (hs.RenyiDP({2: 1.0}), hs.Gaussian(1e-200)),
+    ],
+    ids=str,
+)
+def test_numbers_at_the_ends_of_floats_are_charged_or_refused_and_never_overspent(
+    budget: hs.notions.Notion, step: hs.Mechanism
+) -> None:
+    spending = hs.calibration.Filter(budget)
+    with pytest.raises(hs.errors.BudgetExhausted):
+        spending.step(step, count=10**15)
+    assert len(spending) == 0
+    if spending.fits(step):
+        spending.step(step)
+        assert spending.fits(spending.left)
+
+
+def test_a_certain_failure_is_refused() -> None:
+    spending = hs.calibration.Filter(hs.ApproxDP(1.0, 0.5))
+    with pytest.raises(hs.errors.BudgetExhausted):
+        spending.step(hs.ApproxDP(0.1, 1.0))
+
+
+@pytest.mark.parametrize(
+    "budget",
+    [
+        None,
+        1.0,
+        "ZCDP",
+        hs.Gaussian(1.0),
+        hs.ZCDP(math.inf),
+        hs.TCDP(math.inf, 3.0),
+        hs.GDP(math.inf),
+        hs.PureDP(math.inf),
+        hs.ApproxDP(math.inf, 1e-5),
+        hs.ApproxDP(1.0, 1.0),
+        hs.RenyiDP({2: math.inf}),
+    ],
+    ids=str,
+)
+def test_what_is_no_budget_is_refused(budget: Any) -> None:
+    with pytest.raises(hs.errors.ParameterError, match=r"^budget must be"):
+        hs.calibration.Filter(budget)
+
+
+def test_a_trade_off_function_is_no_budget_since_no_filter_is_known() -> None:
+    with pytest.raises(hs.errors.IncompatibleError, match="no filter is known"):
+        hs.calibration.Filter(hs.FDP(hs.tradeoffs.LaplaceTradeOff(1.0)))
+
+
+@pytest.mark.parametrize("slack", [-1e-9, 2e-6, math.nan, "1e-7", True])
+def test_a_slack_outside_delta_is_refused(slack: Any) -> None:
+    with pytest.raises(hs.errors.ParameterError, match=r"^slack must be"):
+        hs.calibration.Filter(hs.ApproxDP(1.0, 1e-6), slack=slack)
+
+
+def test_options_that_a_budget_does_not_have_are_refused() -> None:
+    with pytest.raises(hs.errors.ParameterError, match=r"^rule must be one of"):
+        hs.calibration.Filter(hs.ApproxDP(1.0, 1e-6), rule="basic")
+    with pytest.raises(hs.errors.ParameterError, match="only an ApproxDP budget has it"):
+        hs.calibration.Filter(hs.ZCDP(1.0), slack=0.0)
+    with pytest.raises(hs.errors.ParameterError, match="only an ApproxDP budget has it"):
+        hs.calibration.Filter(hs.ZCDP(1.0), rule="whitehouse")
+
+
+def test_another_adjacency_is_refused() -> None:
+    spending = hs.calibration.Filter(hs.ZCDP(1.0))
+    assert spending.adjacency is None
+    spending.step(STEP)
+    assert spending.adjacency is hs.Adjacency.ADD_REMOVE
+    other = hs.PoissonSubsampled(hs.Gaussian(2.0), 0.01, adjacency="replace-one")
+    for ask in (spending.step, spending.fits):
+        with pytest.raises(hs.errors.IncompatibleError, match="under one adjacency"):
+            ask(other)
+
+
+@each_budget
+def test_a_state_comes_back_through_json(budget: hs.notions.Notion) -> None:
+    spending = hs.calibration.Filter(budget)
+    spending.step(hs.PureDP(0.1), count=2)
+    spending.step(hs.RandomizedResponse(0.2))
+    text = json.dumps(spending.state_dict(), allow_nan=False)
+    found = hs.calibration.Filter.from_state_dict(json.loads(text))
+    assert repr(found) == repr(spending)
+    assert (found.budget, found.slack, found.rule) == (
+        spending.budget,
+        spending.slack,
+        spending.rule,
+    )
+    assert (found.spent, found.left, len(found)) == (spending.spent, spending.left, 3)
+    assert json.dumps(found.state_dict()) == text
+    assert repr(pickle.loads(pickle.dumps(spending))) == repr(spending)
+    spending.step(found.left)
+    spending.load_state_dict(json.loads(text))
+    assert spending.left == found.left
+
+
+def test_a_state_of_another_budget_is_refused() -> None:
+    small, large = hs.calibration.Filter(hs.ZCDP(0.1)), hs.calibration.Filter(hs.ZCDP(1.0))
+    with pytest.raises(hs.errors.ParameterError, match=r"^budget must be that of this filter"):
+        small.load_state_dict(large.state_dict())
+    rules = [
+        hs.calibration.Filter(hs.ApproxDP(1, 1e-6), rule=rule)
+        for rule in ("whitehouse", "concentrated")
+    ]
+    with pytest.raises(hs.errors.ParameterError, match=r"^budget must be"):
+        rules[0].load_state_dict(rules[1].state_dict())
+
+
+def test_a_state_that_spent_too_much_is_read_and_covers_nothing_more() -> None:
+    state = hs.calibration.Filter(hs.ZCDP(0.1)).state_dict()
+    state["steps"] = [{"mechanism": {"type": "Gaussian", "noise_multiplier": 1.0}, "count": 2}]
+    found = hs.calibration.Filter.from_state_dict(state)
+    assert found.spent == hs.ZCDP(1.0)
+    assert found.left == hs.ZCDP(0.0)
+    assert not found.fits(hs.ZCDP(1e-9))
+    assert found.fits(hs.ZCDP(0))
+    assert found.step(hs.ZCDP(0)) == hs.ZCDP(0.0)
+    assert len(found) == 3
+
+
+@pytest.mark.parametrize(
+    "change", [{"version": 2}, {"kind": "Accountant"}, {"more": 1}, {"slack": 1}]
+)
+def test_what_is_no_state_is_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(hs.errors.ParameterError):
+        hs.calibration.Filter.from_state_dict(
+            hs.calibration.Filter(hs.ZCDP(1.0)).state_dict() | change
+        )
+
+
+@pytest.fixture
+def switching() -> Iterator[None]:
+    """Let threads take turns as often as they can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("switching")
+@pytest.mark.parametrize("budget", [hs.ZCDP(1.0), hs.ApproxDP(3.0, 1e-6)], ids=str)
+def test_eight_threads_never_overspend_and_lose_no_step(
+    budget: hs.notions.Notion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def plus(*amounts: Any) -> Any:
+        found = _plus(*amounts)
+        time.sleep(0)
+        return found
+
+    monkeypatch.setattr("hockeystick.calibration.filters.filter._plus", plus)
+    spending, step = hs.calibration.Filter(budget), hs.ZCDP(0.001)
+    most = steps_taken(hs.calibration.Filter(budget), step)
+    taken, refusals = [0] * THREADS, [0] * THREADS
+    barrier = threading.Barrier(THREADS)
+
+    def work(own: int) -> None:
+        barrier.wait()
+        for _ in range(2 * most // THREADS):
+            try:
+                spending.step(step)
+                taken[own] += 1
+            except hs.errors.BudgetExhausted:
+                refusals[own] += 1
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(taken) == most == len(spending)
+    assert sum(taken) + sum(refusals) == 2 * most // THREADS * THREADS
+    alone = hs.calibration.Filter(budget)
+    alone.step(step, count=most)
+    assert (spending.spent, spending.left) == (alone.spent, alone.left)

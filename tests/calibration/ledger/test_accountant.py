@@ -1,0 +1,272 @@
+"""The stateful accountant: what it records, what it answers, and that no run is ever lost."""
+
+import copy
+import json
+import math
+import pickle
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pytest
+
+import hockeystick as hs
+from hockeystick.calibration.ledger.accountant import PLANNED
+
+STEP: Final = hs.PoissonSubsampled(hs.Gaussian(1.1), rate=256 / 60_000)
+THREADS: Final = 8
+
+
+@pytest.fixture
+def switching() -> Iterator[None]:
+    """Let threads take turns as often as they can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def at_once(work: Callable[[], object]) -> None:
+    """Do the same in eight threads that start together; what one raises is raised."""
+    barrier, failures = threading.Barrier(THREADS), []
+
+    def run() -> None:
+        barrier.wait()
+        try:
+            work()
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=run) for _ in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for failure in failures:
+        raise failure
+
+
+def test_what_is_recorded_costs_what_the_plan_costs() -> None:
+    accountant = hs.Accountant()
+    for _ in range(100):
+        accountant.step(STEP)
+    accountant.step(hs.Laplace(20.0), count=3)
+    accountant.step(STEP**7, count=2)
+    plan = STEP**114 @ hs.Laplace(20.0) ** 3
+    assert accountant.plan == plan
+    assert len(accountant) == 117
+    for accountants in ("auto", "rdp", "gdp"):
+        own = accountant.epsilon(1e-5, accountant=accountants)
+        same = hs.epsilon(plan, 1e-5, accountant=accountants)
+        assert str(own) == str(same)
+    assert str(accountant.delta(0.5)) == str(hs.delta(plan, 0.5))
+    assert accountant.tradeoff()(0.1) == hs.tradeoff(plan)(0.1)
+
+
+def test_options_go_through() -> None:
+    accountant = hs.Accountant()
+    accountant.step(hs.Gaussian(1.0))
+    known = hs.epsilon(hs.Gaussian(1.0), 1e-5, digits=40)
+    found = accountant.epsilon(1e-5, digits=40, tolerance=1e-3)
+    assert found.estimate == known.estimate
+    assert (
+        accountant.delta(1.0, digits=40).estimate == hs.delta(hs.Gaussian(1), 1, digits=40).estimate
+    )
+
+
+def test_every_answer_says_that_the_releases_were_planned() -> None:
+    accountant = hs.Accountant()
+    accountant.step(STEP)
+    for answer in (
+        accountant.epsilon(1e-5),
+        accountant.epsilon(1e-5, accountant="gdp"),
+        accountant.delta(0.1),
+    ):
+        assert answer.assumptions[-1] == PLANNED
+        assert set(hs.epsilon(STEP, 1e-5).assumptions) < set(answer.assumptions)
+    assert "Filter" in PLANNED
+
+
+def test_a_million_equal_steps_are_one_entry() -> None:
+    accountant = hs.Accountant()
+    for _ in range(1000):
+        accountant.step(hs.PoissonSubsampled(hs.Gaussian(1.1), rate=256 / 60_000), count=1000)
+    assert len(accountant) == 10**6
+    assert len(accountant.state_dict()["steps"]) == 1
+    assert accountant.plan == STEP**1_000_000
+
+
+def test_nothing_recorded_costs_nothing() -> None:
+    accountant = hs.Accountant()
+    accountant.step(STEP, count=0)
+    accountant.step(STEP**0, count=5)
+    assert len(accountant) == 0
+    assert accountant.epsilon(1e-5).upper == 0.0
+    assert accountant.delta(0.0).upper == 0.0
+    assert accountant.tradeoff()(0.25) == pytest.approx(0.75, rel=1e-15)
+    assert accountant.state_dict()["steps"] == []
+    assert str(hs.epsilon(accountant.plan @ STEP, 1e-5)) == str(hs.epsilon(STEP, 1e-5))
+
+
+def test_one_run_is_the_mechanism_itself() -> None:
+    accountant = hs.Accountant()
+    accountant.step(STEP)
+    assert accountant.plan == STEP
+    assert repr(accountant) == f"<Accountant of 1 runs: {STEP}>"
+
+
+@pytest.mark.parametrize("count", [-1, 0.5, math.nan, math.inf, "1", None, True, 10**16])
+def test_a_count_that_is_none_is_refused(count: Any) -> None:
+    accountant = hs.Accountant()
+    with pytest.raises(hs.errors.ParameterError, match=r"^count must be"):
+        accountant.step(STEP, count=count)
+    assert len(accountant) == 0
+
+
+def test_more_runs_than_can_be_counted_are_refused_and_change_nothing() -> None:
+    accountant = hs.Accountant()
+    accountant.step(STEP, count=10**15)
+    for count in (1, 10**15):
+        with pytest.raises(hs.errors.ParameterError, match=r"^count must be"):
+            accountant.step(hs.Gaussian(1), count=count)
+    assert accountant.plan == STEP**10**15
+
+
+def test_what_is_no_mechanism_is_refused() -> None:
+    for wrong in (None, 1.1, "Gaussian", hs.Gaussian, hs.Accountant()):
+        with pytest.raises(hs.errors.ParameterError, match="mechanism must be a mechanism"):
+            hs.Accountant().step(wrong)  # type: ignore[arg-type]  # what is refused
+
+
+def test_another_adjacency_is_refused_when_it_is_recorded() -> None:
+    accountant = hs.Accountant()
+    accountant.step(hs.Gaussian(1))
+    accountant.step(STEP)
+    with pytest.raises(hs.errors.IncompatibleError, match="under one adjacency"):
+        accountant.step(hs.PoissonSubsampled(hs.Gaussian(1), 0.1, adjacency="replace-one"))
+    assert len(accountant) == 2
+
+
+def test_a_state_comes_back_through_json() -> None:
+    accountant = hs.Accountant()
+    accountant.step(STEP, count=1000)
+    accountant.step(hs.DPSGD(noise_multiplier=2, rate=0.1, epochs=3))
+    accountant.step(hs.ApproxDP(0.1, 1e-9), count=4)
+    accountant.step(hs.Gaussian(math.inf))
+    text = json.dumps(accountant.state_dict(), allow_nan=False)
+    found = hs.Accountant.from_state_dict(json.loads(text))
+    assert found.plan == accountant.plan
+    assert len(found) == len(accountant)
+    assert str(found.epsilon(1e-5)) == str(accountant.epsilon(1e-5))
+    assert json.dumps(found.state_dict()) == text
+    found.step(STEP)
+    assert found.plan != accountant.plan
+
+
+def test_a_copy_is_its_own() -> None:
+    accountant = hs.Accountant()
+    accountant.step(STEP)
+    for copied in (copy.deepcopy(accountant), pickle.loads(pickle.dumps(accountant))):
+        copied.step(STEP)
+        assert (len(copied), len(accountant)) == (2, 1)
+
+
+def test_a_state_replaces_what_was_recorded() -> None:
+    accountant, other = hs.Accountant(), hs.Accountant()
+    accountant.step(STEP)
+    other.step(hs.Gaussian(3.0), count=2)
+    accountant.load_state_dict(other.state_dict())
+    assert accountant.plan == hs.Gaussian(3.0) ** 2
+
+
+@dataclass(frozen=True)
+class Yielding(hs.Mechanism):
+    """A mechanism that lets other threads run whenever it is looked up."""
+
+    number: int
+
+    @property
+    def adjacency(self) -> None:
+        """None: whichever."""
+        return
+
+    def _words(self) -> tuple[str, tuple[str, ...]]:
+        """Return a name."""
+        return f"number {self.number}", ()
+
+    def __hash__(self) -> int:
+        """Return the number, after others had their turn."""
+        time.sleep(0)
+        return self.number
+
+
+ONE: Final = {"mechanism": {"type": "Gaussian", "noise_multiplier": 1.0}, "count": 1}
+
+
+@pytest.mark.parametrize(
+    ("state", "name"),
+    [
+        (None, "kind"),
+        ([], "kind"),
+        ({}, "kind"),
+        ({"kind": "Filter", "version": 1, "steps": []}, "kind"),
+        ({"kind": "Accountant", "steps": []}, "version"),
+        ({"kind": "Accountant", "version": 2, "steps": []}, "version"),
+        ({"kind": "Accountant", "version": True, "steps": []}, "version"),
+        ({"kind": "Accountant", "version": "1", "steps": []}, "version"),
+        ({"kind": "Accountant", "version": 1}, "the state of Accountant"),
+        ({"kind": "Accountant", "version": 1, "steps": [], "more": 1}, "the state of Accountant"),
+        ({"kind": "Accountant", "version": 1, "steps": {}}, "steps"),
+        ({"kind": "Accountant", "version": 1, "steps": [3]}, "a step"),
+        ({"kind": "Accountant", "version": 1, "steps": [{"count": 1}]}, "a step"),
+        ({"kind": "Accountant", "version": 1, "steps": [{**ONE, "more": 1}]}, "a step"),
+        ({"kind": "Accountant", "version": 1, "steps": [{**ONE, "count": -1}]}, "count"),
+        ({"kind": "Accountant", "version": 1, "steps": [{**ONE, "count": 1.5}]}, "count"),
+        ({"kind": "Accountant", "version": 1, "steps": [{**ONE, "mechanism": 3}]}, "mechanism"),
+    ],
+)
+def test_what_is_no_state_is_refused_by_name_and_changes_nothing(state: Any, name: str) -> None:
+    accountant = hs.Accountant()
+    accountant.step(STEP)
+    with pytest.raises(hs.errors.ParameterError) as found:
+        accountant.load_state_dict(state)
+    assert found.value.name == name
+    assert accountant.plan == STEP
+
+
+@pytest.mark.usefixtures("switching")
+def test_eight_threads_lose_no_run() -> None:
+    accountant = hs.Accountant()
+    kinds = [Yielding(k) for k in range(1, 4)]
+
+    def work() -> None:
+        for k in range(600):
+            accountant.step(kinds[k % 3], count=2)
+
+    at_once(work)
+    assert len(accountant) == THREADS * 1200
+    assert accountant.plan == kinds[0] ** 3200 @ kinds[1] ** 3200 @ kinds[2] ** 3200
+
+
+@pytest.mark.usefixtures("switching")
+def test_threads_that_ask_meanwhile_get_sound_answers() -> None:
+    accountant = hs.Accountant()
+    accountant.step(hs.Gaussian(10.0), count=100)
+    truths = [hs.epsilon(hs.Gaussian(10.0) ** n, 1e-5, digits=30).estimate for n in range(100, 141)]
+    answers: list[hs.Certified] = []
+
+    def work() -> None:
+        for _ in range(5):
+            accountant.step(hs.Gaussian(10.0))
+            answers.append(accountant.epsilon(1e-5))
+            answers.append(accountant.epsilon(1e-5, digits=20))
+
+    at_once(work)
+    assert len(answers) == 2 * 5 * THREADS
+    for one in answers:
+        assert any(one.lower <= truth <= one.upper for truth in truths)
+    last = accountant.epsilon(1e-5)
+    assert last.lower <= truths[-1] <= last.upper

@@ -1,0 +1,320 @@
+import itertools
+import math
+import multiprocessing
+import pickle
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick.calibration.sweeps.askers import with_fields
+
+PLAN = hs.DPSGD(noise_multiplier=1, examples=60_000, batch_size=256, epochs=1)
+GRID = {"epochs": [1, 2.5], "noise_multiplier": [0.8, 1.0, 2.0], "delta": [1e-5, 1e-9]}
+
+
+def seconds_first(k: int, slow: float) -> int:
+    """Take long for the first cell only."""
+    if k == 0:
+        time.sleep(slow)
+    return k
+
+
+class Counting(Executor):
+    """Threads that know how much they were given at most before something was done."""
+
+    def __init__(self) -> None:
+        self.inner = ThreadPoolExecutor(2)
+        self.lock = threading.Lock()
+        self.running = self.most = self.submitted = 0
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        with self.lock:
+            self.submitted += 1
+            self.running += 1
+            self.most = max(self.most, self.running)
+        future = self.inner.submit(fn, *args, **kwargs)
+        future.add_done_callback(self.note)
+        return future
+
+    def note(self, _: Future[Any]) -> None:
+        with self.lock:
+            self.running -= 1
+
+
+@pytest.fixture
+def threads() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(2) as executor:
+        yield executor
+
+
+def test_the_last_parameter_changes_fastest() -> None:
+    rows = list(hs.sweep({"a": [1, 2], "b": ["x", "z"], "c": (True, None)}, lambda **_: 0.0))
+    found = [(row["a"], row["b"], row["c"]) for row in rows]
+    assert found == list(itertools.product([1, 2], ["x", "z"], [True, None]))
+
+
+def test_a_row_has_the_answer_of_its_plan_to_the_last_bit() -> None:
+    rows = list(hs.sweep(GRID, hs.calibration.AskEpsilon(PLAN)))
+    cells = list(itertools.product(*GRID.values()))
+    assert len(rows) == len(cells) == 12
+    for row, (epochs, noise, delta) in zip(rows, cells, strict=True):
+        plan = hs.DPSGD(noise_multiplier=noise, examples=60_000, batch_size=256, epochs=epochs)
+        answer = hs.epsilon(plan, delta)
+        assert row == {
+            "epochs": epochs,
+            "noise_multiplier": noise,
+            "delta": delta,
+            "lower": answer.lower,
+            "estimate": answer.estimate,
+            "upper": answer.upper,
+            "accountant": "contour",
+            "error": None,
+        }
+
+
+def test_the_answers_of_a_delta_question_are_those_of_the_library() -> None:
+    ask = hs.calibration.AskDelta(hs.Gaussian(1.0), accountant="rdp")
+    rows = list(hs.sweep({"epsilon": [0.5, 2], "noise_multiplier": np.array([1.0, 3.0])}, ask))
+    for row in rows:
+        noise: Any = row["noise_multiplier"]
+        epsilon: Any = row["epsilon"]
+        answer = hs.delta(hs.Gaussian(noise), epsilon, accountant="rdp")
+        assert (row["upper"], row["accountant"]) == (answer.upper, "rdp")
+    assert [type(row["noise_multiplier"]) for row in rows] == [float] * 4
+
+
+def test_the_values_of_a_solved_sweep_meet_their_targets() -> None:
+    ask = hs.calibration.Solve(PLAN, "noise_multiplier", hs.ApproxDP(epsilon=2, delta=1e-5))
+    epsilons, epochs, deltas = (2.0, 4.0), (10, 20), (1e-6,)
+    rows = hs.sweep({"epsilon": epsilons, "epochs": epochs, "delta": deltas}, ask)
+    for row, (epsilon, length, delta) in zip(
+        rows, itertools.product(epsilons, epochs, deltas), strict=True
+    ):
+        plan = with_fields(PLAN, {"noise_multiplier": row["value"], "epochs": length})
+        answer = hs.epsilon(plan, delta)
+        assert row["achieved_upper"] == answer.upper <= epsilon < answer.upper * (1 + 1e-6)
+        assert row["achieved_lower"] == answer.lower
+        found = hs.calibrate(
+            with_fields(PLAN, {"epochs": length}), "noise_multiplier", hs.ApproxDP(epsilon, delta)
+        )
+        assert (row["value"], row["status"], row["error"]) == (found.value, found.status, None)
+
+
+def test_a_target_that_nothing_meets_is_a_row_that_says_so() -> None:
+    target = hs.ApproxDP(epsilon=1, delta=1e-5)
+    ask = hs.calibration.Solve(PLAN, "noise_multiplier", target, spent=hs.Gaussian(0.1))
+    (row,) = hs.sweep({"epochs": [5]}, ask)
+    assert set(row) == {"epochs", "error"}
+    with pytest.raises(hs.HockeystickError) as caught:
+        ask(epochs=5)
+    assert row["error"] == str(caught.value)
+
+
+def test_a_refused_cell_is_a_row_and_the_others_are_answered() -> None:
+    ask = hs.calibration.AskEpsilon(PLAN, 1e-5)
+    noise = [-1, 1.0, math.nan, "loud"]
+    first, second, third, fourth = hs.sweep({"noise_multiplier": noise}, ask)
+    allowed = "noise_multiplier must be a number >= 0 or inf; got"
+    assert first == {"noise_multiplier": -1, "error": f"{allowed} -1"}
+    assert second["error"] is None
+    assert third["error"] == f"{allowed} nan"
+    assert fourth["error"] == f"{allowed} 'loud'"
+
+
+def test_arithmetic_that_fails_is_a_row_with_its_kind() -> None:
+    rows = list(hs.sweep({"x": [0, 4]}, lambda x: 1 / x))
+    assert rows[0] == {"x": 0, "error": "ZeroDivisionError: division by zero"}
+    assert rows[1] == {"x": 4, "value": 0.25, "error": None}
+
+
+@pytest.mark.parametrize("on", [None, "threads"])
+def test_a_fault_of_the_question_ends_the_sweep(on: str | None, threads: Executor) -> None:
+    def ask(x: int) -> float:
+        if x == 2:
+            raise KeyError("no such thing")
+        return x
+
+    rows = hs.sweep({"x": [0, 1, 2, 3]}, ask, threads if on else None)
+    assert [next(rows)["value"] for _ in range(2)] == [0, 1]
+    with pytest.raises(KeyError, match="no such thing"):
+        next(rows)
+
+
+@pytest.mark.parametrize(
+    ("found", "columns"),
+    [
+        (2, {"value": 2}),
+        (np.float64(2.5), {"value": 2.5}),
+        (math.inf, {"value": math.inf}),
+        ({"a": 1, "b": None, "c": Decimal("1.5")}, {"a": 1, "b": None, "c": "Decimal('1.5')"}),
+        (
+            hs.Certified(1, 2, 3, quantity="epsilon", accountant="rdp"),
+            {"lower": 1, "estimate": 2, "upper": 3, "accountant": "rdp"},
+        ),
+        (
+            hs.Approximate(2, quantity="epsilon", accountant="gdp"),
+            {"approximation": 2, "accountant": "gdp"},
+        ),
+    ],
+)
+def test_an_answer_is_spread_into_columns(found: object, columns: dict[str, object]) -> None:
+    (row,) = hs.sweep({"x": [0]}, lambda x: found)
+    assert row == {"x": 0, **columns, "error": None}
+
+
+def test_many_digits_are_rounded_to_their_safe_side() -> None:
+    plan = hs.Gaussian(3)
+    (row,) = hs.sweep({"x": [0]}, lambda x: hs.epsilon(plan, 1e-5, digits=30))
+    answer = hs.epsilon(plan, 1e-5, digits=30)
+    assert row == {"x": 0, "error": None} | {
+        name: answer.as_dict()[name] for name in ("lower", "estimate", "upper", "accountant")
+    }
+
+
+def test_processes_answer_what_this_one_does_in_the_same_order() -> None:
+    here = list(hs.sweep(GRID, hs.calibration.AskEpsilon(PLAN)))
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as processes:
+        assert list(hs.sweep(GRID, hs.calibration.AskEpsilon(PLAN), processes)) == here
+
+
+def test_an_executor_gives_the_order_of_the_grid_whatever_is_done_first(threads: Executor) -> None:
+    rows = list(hs.sweep({"slow": [0.2], "k": range(500)}, seconds_first, threads))
+    assert [row["k"] for row in rows] == [row["value"] for row in rows] == list(range(500))
+
+
+def test_an_executor_has_no_more_than_so_many_chunks_at_a_time() -> None:
+    executor = Counting()
+    rows = hs.sweep({"slow": [0.05], "k": range(5000)}, seconds_first, executor, in_flight=3)
+    assert sum(1 for _ in rows) == 5000
+    assert executor.most <= 3
+    # What a task costs on top is shared by more than one cell.
+    assert executor.submitted < 500
+    executor.inner.shutdown()
+
+
+def test_a_sweep_that_is_left_leaves_nothing_waiting_in_the_executor() -> None:
+    asked = []
+
+    def ask(x: int) -> int:
+        asked.append(x)
+        time.sleep(0.05)
+        return x
+
+    with ThreadPoolExecutor(1) as executor:
+        rows = hs.sweep({"x": range(100)}, ask, executor, in_flight=50)
+        assert isinstance(rows, Iterator)
+        next(rows)
+        getattr(rows, "close")()  # noqa: B009  # Iterator has no close
+    assert len(asked) < 10
+
+
+def test_progress_counts_what_is_answered() -> None:
+    told: list[tuple[int, int]] = []
+    for _ in hs.sweep({"x": range(3)}, lambda x: x, progress=lambda *one: told.append(one)):
+        pass
+    assert told == [(0, 3), (1, 3), (2, 3), (3, 3)]
+
+
+def test_nothing_is_asked_before_it_is_wanted() -> None:
+    asked: list[int] = []
+
+    def ask(x: int) -> None:
+        asked.append(x)
+
+    rows = hs.sweep({"x": range(3)}, ask)
+    assert not asked
+    with pytest.raises(TypeError, match="a function that returns a number"):
+        next(rows)
+    assert asked == [0]
+
+
+@pytest.mark.parametrize(
+    ("grid", "allowed"),
+    [
+        ([], "grid must be a mapping"),
+        ({1: [2]}, "grid must be a mapping"),
+        ({"x": 3}, "x must be a sequence of at least one value; got 3"),
+        ({"x": []}, r"x must be a sequence of at least one value; got \[\]"),
+        ({"x": "abc"}, "x must be a sequence of at least one value; got 'abc'"),
+        ({"error": [1]}, "grid must be without 'error'"),
+        ({"x": range(10**5), "y": range(10**4)}, "at most 10\\^8 cells; these are 1,000,000,000"),
+    ],
+)
+def test_a_grid_that_is_none_is_refused_at_once(grid: Any, allowed: str) -> None:
+    with pytest.raises(hs.errors.ParameterError, match=allowed):
+        hs.sweep(grid, lambda **_: 0.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("ask", 3), ("executor", "threads"), ("in_flight", 0), ("in_flight", 1.5), ("out", 3)],
+)
+def test_other_bad_input_is_refused_at_once(name: str, value: object) -> None:
+    arguments: Any = {"ask": seconds_first, name: value}
+    with pytest.raises(hs.errors.ParameterError, match=f"{name} must be"):
+        hs.sweep({"k": [1]}, **arguments)
+
+
+@pytest.mark.parametrize("column", ["x", "error"])
+def test_an_answer_cannot_take_the_place_of_another_column(column: str) -> None:
+    with pytest.raises(TypeError, match=f"no column named {column!r}"):
+        list(hs.sweep({"x": [1]}, lambda x: {column: 0.0}))
+
+
+def test_an_empty_grid_is_one_cell() -> None:
+    (row,) = hs.sweep({}, hs.calibration.AskEpsilon(PLAN, 1e-5))
+    assert row["upper"] == hs.epsilon(PLAN, 1e-5).upper
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"steps": 20}, {"epochs": None, "steps": 20}),
+        ({"rate": 0.1}, {"batch_size": None, "rate": 0.1}),
+        ({"adjacency": "replace-one"}, {"adjacency": "replace-one"}),
+        ({"batch_size": 512, "epochs": 3}, {"batch_size": 512, "epochs": 3, "rate": None}),
+    ],
+)
+def test_setting_one_of_two_alternatives_takes_the_other_away(
+    changes: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    plan = with_fields(PLAN, changes)
+    assert {name: getattr(plan, name) for name in expected} == expected
+
+
+def test_paths_lead_into_a_composition() -> None:
+    plan = hs.PoissonSubsampled(hs.Gaussian(1.1), rate=0.01) ** 100 @ hs.Laplace(scale=20)
+    changed = with_fields(plan, {"rate": 0.02, "parts[1].scale": 3})
+    assert changed == hs.PoissonSubsampled(hs.Gaussian(1.1), 0.02) ** 100 @ hs.Laplace(3)
+
+
+@pytest.mark.parametrize("ask", [hs.calibration.AskEpsilon(PLAN), hs.calibration.AskDelta(PLAN)])
+def test_what_the_plan_has_not_is_refused_in_the_row(ask: Callable[..., object]) -> None:
+    (row,) = hs.sweep({"nose": [1], "delta": [0.1], "epsilon": [1]}, ask)
+    assert "number that the plan gives" in str(row["error"])
+
+
+@pytest.mark.parametrize("make", [hs.calibration.AskEpsilon, hs.calibration.AskDelta])
+def test_a_question_checks_what_it_is_made_of_and_travels(make: Any) -> None:
+    ask = make(PLAN, 0.5)
+    assert pickle.loads(pickle.dumps(ask)) == ask
+    with pytest.raises(hs.errors.ParameterError, match="plan must be a mechanism"):
+        make("plan")
+    with pytest.raises(hs.errors.ParameterError, match="must be a number"):
+        make(PLAN, -1)
+    with pytest.raises(hs.errors.ParameterError, match="given, by the question or by the grid"):
+        make(PLAN)()
+
+
+def test_a_solving_question_checks_its_plan_and_travels() -> None:
+    ask = hs.calibration.Solve(PLAN, "epochs", hs.ApproxDP(2, 1e-5), spent=hs.Gaussian(10))
+    assert pickle.loads(pickle.dumps(ask)) == ask
+    with pytest.raises(hs.errors.ParameterError, match="plan must be a mechanism"):
+        hs.calibration.Solve(3, "epochs", hs.ApproxDP(2, 1e-5))  # type: ignore[arg-type]  # what is refused

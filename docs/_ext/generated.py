@@ -35,7 +35,7 @@ def filled(text: str) -> str:
 
 def claims() -> str:
     """Return what became of every published claim: all are recomputed, which takes a minute."""
-    from hockeystick.cli.claims_page import markdown_page
+    from hockeystick.cli.panels.claims_page import markdown_page
     from hockeystick.literature import check
 
     title, *rest = markdown_page(check()).split("\n")
@@ -126,7 +126,7 @@ def command(*path: str) -> str:
 
 def commands() -> str:
     """Return a section with the help of every command."""
-    from hockeystick.cli.commands import hockeystick as group
+    from hockeystick.cli.commands.group import hockeystick as group
 
     return "\n\n".join(
         f"## `hockeystick {name}`\n\n{command(name)}" for name in sorted(group.commands)
@@ -137,7 +137,7 @@ def _help_of(*path: str) -> str:
     """Return the help of a command in a terminal of 80 columns."""
     import click
 
-    from hockeystick.cli.commands import hockeystick as group
+    from hockeystick.cli.commands.group import hockeystick as group
 
     context: Any = click.Context(group, info_name="hockeystick", terminal_width=80)
     found: Any = group

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import click
 
-from hockeystick.cli.commands import hockeystick
+from hockeystick.cli.commands.group import hockeystick
 from hockeystick.cli.wording import on_the_command_line
 from hockeystick.errors import HockeystickError
 

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 import hockeystick as hs
-from hockeystick.cli import commands, durations, main
-from hockeystick.cli.waiting import waiting
+from hockeystick.cli import durations, main
+from hockeystick.cli.commands import group
+from hockeystick.cli.terminal.waiting import waiting
 from hockeystick.io import parse
 
 Run = Callable[..., tuple[int, str, str]]
@@ -57,7 +58,7 @@ def test_help_is_an_answer(run: Run, arguments: tuple[str, ...]) -> None:
     assert out.startswith("Usage: hockeystick")
 
 
-@pytest.mark.parametrize("command", ["", *sorted(commands.hockeystick.commands)])
+@pytest.mark.parametrize("command", ["", *sorted(group.hockeystick.commands)])
 def test_help_holds_no_control_character_written_out(run: Run, command: str) -> None:
     shown = run(*command.split(), "--help")[1]
     assert "\\b" not in shown

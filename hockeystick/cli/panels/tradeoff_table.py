@@ -11,8 +11,8 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from hockeystick.cli import render
-from hockeystick.cli.tradeoff import Attack
+from hockeystick.cli.commands.tradeoff import Attack
+from hockeystick.cli.panels import render
 from hockeystick.numerics import numerals as numerals
 
 _WIDEST: Final = 100

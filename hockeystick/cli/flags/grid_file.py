@@ -114,7 +114,7 @@ def load_grid(path: str | os.PathLike[str]) -> GridFile:
         PlanFileError: If the file cannot be read or does not describe a grid.
 
     Example:
-        >>> from hockeystick.cli.grid_file import load_grid
+        >>> from hockeystick.cli.flags.grid_file import load_grid
         >>> file = load_grid("examples/grids/mnist-noise-and-epochs.toml")
         >>> {name: len(values) for name, values in file.grid.items()}
         {'noise_multiplier': 10, 'epochs': 6, 'delta': 2}

@@ -12,10 +12,10 @@ import click
 
 import hockeystick as hs
 from hockeystick import _validate
-from hockeystick.cli import options
 from hockeystick.cli.describe import fields
-from hockeystick.cli.once import Once
-from hockeystick.cli.waiting import waiting
+from hockeystick.cli.flags import options
+from hockeystick.cli.flags.once import Once
+from hockeystick.cli.terminal.waiting import waiting
 from hockeystick.io import parse
 from hockeystick.io.plan_file import PlanFile
 from hockeystick.mechanisms import assumptions_of
@@ -113,7 +113,7 @@ def tradeoff(
     if as_json:
         click.echo(_json(attacks, plot))
     else:
-        from hockeystick.cli import tradeoff_table
+        from hockeystick.cli.panels import tradeoff_table
 
         tradeoff_table.print_attacks(attacks, plot)
 

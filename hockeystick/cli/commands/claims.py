@@ -7,9 +7,9 @@ from typing import Any
 import click
 
 import hockeystick as hs
-from hockeystick.cli import options
-from hockeystick.cli.once import Once
-from hockeystick.cli.progress import bar
+from hockeystick.cli.flags import options
+from hockeystick.cli.flags.once import Once
+from hockeystick.cli.terminal.progress import bar
 
 
 @click.command(cls=Once)
@@ -34,15 +34,15 @@ def claims(documents: tuple[str, ...], listed: bool, markdown: bool, as_json: bo
     with bar("checking claims") as tell:
         checked = check(*documents, tell=tell)
     if as_json:
-        from hockeystick.cli import claims_page
+        from hockeystick.cli.panels import claims_page
 
         click.echo(claims_page.json_page(checked, hs.__version__))
     elif markdown:
-        from hockeystick.cli import claims_page
+        from hockeystick.cli.panels import claims_page
 
         click.echo(claims_page.markdown_page(checked))
     else:
-        from hockeystick.cli import claims_table
+        from hockeystick.cli.panels import claims_table
 
         claims_table.print_claims(checked)
 
@@ -52,6 +52,6 @@ def _list(documents: tuple[str, ...], **other: Any) -> None:
     wrong = [f"--{name.replace('as_', '')}" for name, given in other.items() if given]
     if documents or wrong:
         raise click.UsageError("--list lists all documents, and takes nothing else")
-    from hockeystick.cli import claims_table
+    from hockeystick.cli.panels import claims_table
 
     claims_table.print_documents()

@@ -5,8 +5,8 @@ import json
 import pytest
 
 import hockeystick as hs
-from hockeystick.cli.claims_page import markdown_page
-from hockeystick.cli.claims_words import counted, shown
+from hockeystick.cli.panels.claims_page import markdown_page
+from hockeystick.cli.panels.claims_words import counted, shown
 from hockeystick.literature import Found, catalogue, check
 from tests.cli.conftest import Run
 

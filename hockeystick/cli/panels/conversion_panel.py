@@ -9,8 +9,8 @@ from rich.console import Group, RenderableType
 from rich.panel import Panel
 from rich.text import Text
 
-from hockeystick.cli import render
-from hockeystick.cli.convert import Conversion, numbers_of
+from hockeystick.cli.commands.convert import Conversion, numbers_of
+from hockeystick.cli.panels import render
 from hockeystick.mechanisms import Mechanism
 from hockeystick.notions import FDP, RenyiDP
 from hockeystick.numerics import numerals as numerals

@@ -16,10 +16,10 @@ import click
 import hockeystick as hs
 from hockeystick import _validate
 from hockeystick._validate import Domain
-from hockeystick.cli import options
-from hockeystick.cli.grid_file import GridFile, load_grid
-from hockeystick.cli.once import Once
-from hockeystick.cli.progress import bar
+from hockeystick.cli.flags import options
+from hockeystick.cli.flags.grid_file import GridFile, load_grid
+from hockeystick.cli.flags.once import Once
+from hockeystick.cli.terminal.progress import bar
 from hockeystick.io import parse
 
 _WORKERS: Final = Domain(symbol="w", low=1, high=1024, typical=(1, 64), whole=True)
@@ -79,7 +79,7 @@ def sweep(grid_file: str, out: str | None, workers: str | None, as_json: bool) -
     if as_json:
         click.echo(_json(done))
     else:
-        from hockeystick.cli import sweep_panel
+        from hockeystick.cli.panels import sweep_panel
 
         sweep_panel.print_swept(done)
 

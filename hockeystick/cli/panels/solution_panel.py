@@ -9,9 +9,9 @@ from rich.console import Group, RenderableType
 from rich.panel import Panel
 from rich.text import Text
 
-from hockeystick.cli import render
+from hockeystick.cli.commands.solve import Solution
 from hockeystick.cli.describe import words
-from hockeystick.cli.solve import Solution
+from hockeystick.cli.panels import render
 from hockeystick.numerics import numerals as numerals
 
 _WIDEST: Final = 100

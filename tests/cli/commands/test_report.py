@@ -20,7 +20,7 @@ pytest.importorskip("jinja2", reason="reports need Jinja2")
 Run = Callable[..., tuple[int, str, str]]
 Write = Callable[[str | bytes], str]
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PLAN = "title = 'Nine queries'\ndelta = 1e-5\n[dpsgd]\nrate = 1\nsteps = 9\nnoise_multiplier = 4\n"
 FLAGS = ("--rate", "1", "--steps", "4", "--noise-multiplier", "5", "--delta", "1e-6")
 NINE = hs.DPSGD(rate=1, steps=9, noise_multiplier=4)
@@ -171,7 +171,7 @@ def test_what_stops_while_writing_leaves_nothing(
     def stopped(*_: object) -> None:
         raise failure
 
-    monkeypatch.setattr("hockeystick.cli.report.os.replace", stopped)
+    monkeypatch.setattr("hockeystick.cli.commands.report.os.replace", stopped)
     status, said, err = run("report", write(PLAN), "-o", str(out))
     assert status == (130 if isinstance(failure, KeyboardInterrupt) else 2)
     assert said == ""

@@ -13,7 +13,7 @@ from rich.text import Text
 from hockeystick.accountants import SamplingRow
 from hockeystick.cli.describe import Question
 from hockeystick.cli.durations import seconds
-from hockeystick.cli.render import (
+from hockeystick.cli.panels.render import (
     add_plan,
     add_text,
     facts_table,

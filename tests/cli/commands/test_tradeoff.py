@@ -16,7 +16,7 @@ Run = Callable[..., tuple[int, str, str]]
 FULL = ("--rate", "1", "--steps", "9", "--noise-multiplier", "4")
 SAMPLED = ("--rate", "0.1", "--steps", "100", "--noise-multiplier", "2")
 DEFAULT_RATES = [0.1, 0.01, 0.001, 0.0001, 0.00001]
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import hockeystick as hs
-from hockeystick.cli.convert import notion_of
+from hockeystick.cli.commands.convert import notion_of
 from hockeystick.conversions import convert
 from hockeystick.notions import GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
 

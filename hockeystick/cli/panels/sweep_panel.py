@@ -8,9 +8,9 @@ from rich.console import RenderableType
 from rich.panel import Panel
 from rich.text import Text
 
-from hockeystick.cli import render
+from hockeystick.cli.commands.sweep import Swept
 from hockeystick.cli.durations import seconds
-from hockeystick.cli.sweep import Swept
+from hockeystick.cli.panels import render
 from hockeystick.numerics import numerals as numerals
 
 _WIDEST: Final = 100

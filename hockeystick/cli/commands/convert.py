@@ -16,9 +16,9 @@ from typing import Any, Final, final
 import click
 
 import hockeystick as hs
-from hockeystick.cli import options
-from hockeystick.cli.once import Once
-from hockeystick.cli.waiting import waiting
+from hockeystick.cli.flags import options
+from hockeystick.cli.flags.once import Once
+from hockeystick.cli.terminal.waiting import waiting
 from hockeystick.conversions import TARGETS, convert
 from hockeystick.io import did_you_mean, parse
 from hockeystick.io.plan_file import PlanFile, load_plan
@@ -97,7 +97,7 @@ def command(source: str, to: str, orders: str | None, as_json: bool, **numbers: 
     if as_json:
         click.echo(_json(conversion))
     else:
-        from hockeystick.cli import conversion_panel
+        from hockeystick.cli.panels import conversion_panel
 
         conversion_panel.print_conversion(conversion)
 

@@ -13,10 +13,10 @@ from typing import Final
 import click
 
 from hockeystick.answers import require_verifier
-from hockeystick.cli import asking, options
 from hockeystick.cli.describe import steps_rules, words
-from hockeystick.cli.once import Once
-from hockeystick.cli.progress import bar
+from hockeystick.cli.flags import asking, options
+from hockeystick.cli.flags.once import Once
+from hockeystick.cli.terminal.progress import bar
 from hockeystick.errors import ParameterError
 
 _ENDING: Final = ".html"

@@ -13,10 +13,10 @@ import hockeystick as hs
 from hockeystick import _validate
 from hockeystick.adjacency import Adjacency
 from hockeystick.calibration.sweeps.frontier import FrontierPoint
-from hockeystick.cli import options
-from hockeystick.cli.once import Once
-from hockeystick.cli.progress import bar
-from hockeystick.cli.tradeoff import _check_picture
+from hockeystick.cli.commands.tradeoff import _check_picture
+from hockeystick.cli.flags import options
+from hockeystick.cli.flags.once import Once
+from hockeystick.cli.terminal.progress import bar
 from hockeystick.errors import IncompatibleError
 from hockeystick.io import parse
 from hockeystick.mechanisms import DPSGD, Clipping, Sampling, assumptions_of
@@ -121,7 +121,7 @@ def plan(
     if as_json:
         click.echo(_json(done))
     else:
-        from hockeystick.cli import plan_table
+        from hockeystick.cli.panels import plan_table
 
         plan_table.print_planned(done)
 

@@ -10,7 +10,7 @@ from hockeystick.calibration.solve.goals import Target
 Run = Callable[..., tuple[int, str, str]]
 Write = Callable[[str | bytes], str]
 
-TUTORIAL = str(Path(__file__).parents[2] / "examples" / "mnist-tutorial.toml")
+TUTORIAL = str(Path(__file__).parents[3] / "examples" / "mnist-tutorial.toml")
 PLAN = ("--rate", "0.01", "--steps", "1000", "--noise-multiplier", "1")
 TARGET = ("--epsilon", "2", "--delta", "1e-5")
 

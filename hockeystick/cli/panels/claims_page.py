@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Final
 
-from hockeystick.cli.claims_words import cells, counted
+from hockeystick.cli.panels.claims_words import cells, counted
 from hockeystick.literature import Checked, Verdict, catalogue
 
 _HEAD: Final = (

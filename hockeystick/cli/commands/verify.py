@@ -11,9 +11,9 @@ import click
 
 import hockeystick as hs
 from hockeystick.answers import load_answer, require_verifier
-from hockeystick.cli import asking, options
-from hockeystick.cli.once import Once
-from hockeystick.cli.waiting import waiting
+from hockeystick.cli.flags import asking, options
+from hockeystick.cli.flags.once import Once
+from hockeystick.cli.terminal.waiting import waiting
 from hockeystick.io.plan_file import load_plan
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def verify(file: str, delta: str | None, epsilon: str | None, as_json: bool) -> 
         told = {"version": hs.__version__, "file": file, **programs.said(verdict)}
         click.echo(programs.dumped(told))
     else:
-        from hockeystick.cli import verdict_table
+        from hockeystick.cli.panels import verdict_table
 
         verdict_table.print_answer(file, json.loads(text))
     end_with(verdict, as_json)
@@ -71,7 +71,7 @@ def end_with(verdict: Verdict | None, as_json: bool) -> None:
     if verdict is None:
         return
     if not as_json:
-        from hockeystick.cli import verdict_table
+        from hockeystick.cli.panels import verdict_table
 
         verdict_table.print_verdict(verdict)
     click.get_current_context().exit(verdict.exit_status)

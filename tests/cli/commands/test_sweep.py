@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 
 import hockeystick as hs
-from hockeystick.cli.grid_file import load_grid
-from hockeystick.cli.progress import bar
+from hockeystick.cli.flags.grid_file import load_grid
+from hockeystick.cli.terminal.progress import bar
 
 Run = Callable[..., tuple[int, str, str]]
 Write = Callable[[str | bytes], str]
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 EXAMPLES = sorted((ROOT / "examples" / "grids").glob("*.toml"))
 PLAN = "[dpsgd]\nexamples = 6000\nbatch_size = 60\n"
 SMALL = f"{PLAN}epochs = 2\n[grid]\nnoise_multiplier = [1, 2]\ndelta = [1e-5, 1e-6]\n[ask]\n"

@@ -14,11 +14,11 @@ from hockeystick.answers import document, require_verifier
 from hockeystick.calibration.solve.calibrate import TOLERANCE
 from hockeystick.calibration.solve.fields import locate, name_of, numeric_paths, spelled
 from hockeystick.calibration.solve.goals import Target
-from hockeystick.cli import options
+from hockeystick.cli.commands.verify import end_with, verdict_of
 from hockeystick.cli.describe import fields
-from hockeystick.cli.once import Once
-from hockeystick.cli.verify import end_with, verdict_of
-from hockeystick.cli.waiting import waiting
+from hockeystick.cli.flags import options
+from hockeystick.cli.flags.once import Once
+from hockeystick.cli.terminal.waiting import waiting
 from hockeystick.errors import ParameterError
 from hockeystick.io import did_you_mean, parse
 from hockeystick.io.plan_file import ALTERNATIVES, PlanFile, load_plan
@@ -174,7 +174,7 @@ def solve(
     if as_json:
         click.echo(_json(solution, verdict))
     else:
-        from hockeystick.cli import solution_panel
+        from hockeystick.cli.panels import solution_panel
 
         solution_panel.print_solution(solution)
     end_with(verdict, as_json)

@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from hockeystick.cli.render import facts_table, one_line, print_plainly, terminal
+from hockeystick.cli.panels.render import facts_table, one_line, print_plainly, terminal
 
 if TYPE_CHECKING:
     from hockeystick.verifier import Verdict

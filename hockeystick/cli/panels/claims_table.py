@@ -11,8 +11,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from hockeystick.cli.claims_words import cells, counted
-from hockeystick.cli.render import facts_table, print_plainly, terminal
+from hockeystick.cli.panels.claims_words import cells, counted
+from hockeystick.cli.panels.render import facts_table, print_plainly, terminal
 from hockeystick.literature import Checked, Verdict, catalogue
 
 _WIDEST: Final = 130

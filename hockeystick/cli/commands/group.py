@@ -10,19 +10,19 @@ import hockeystick as hs
 from hockeystick.accountants.base import TOLERANCE
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.answers import require_verifier
-from hockeystick.cli import asking, options
-from hockeystick.cli.claims import claims
-from hockeystick.cli.convert import command as convert_command
+from hockeystick.cli.commands.claims import claims
+from hockeystick.cli.commands.convert import command as convert_command
+from hockeystick.cli.commands.plan import plan
+from hockeystick.cli.commands.report import report
+from hockeystick.cli.commands.solve import solve
+from hockeystick.cli.commands.sweep import sweep
+from hockeystick.cli.commands.tradeoff import tradeoff
+from hockeystick.cli.commands.verify import end_with, verdict_of
+from hockeystick.cli.commands.verify import verify as verify_command
 from hockeystick.cli.describe import Question
-from hockeystick.cli.once import Once
-from hockeystick.cli.plan import plan
-from hockeystick.cli.report import report
-from hockeystick.cli.solve import solve
-from hockeystick.cli.sweep import sweep
-from hockeystick.cli.tradeoff import tradeoff
-from hockeystick.cli.verify import end_with, verdict_of
-from hockeystick.cli.verify import verify as verify_command
-from hockeystick.cli.waiting import waiting
+from hockeystick.cli.flags import asking, options
+from hockeystick.cli.flags.once import Once
+from hockeystick.cli.terminal.waiting import waiting
 from hockeystick.io import parse
 from hockeystick.io.plan_file import PlanFile
 
@@ -136,7 +136,7 @@ def compare(
 
         click.echo(programs.comparison(file, at, rows, hs.__version__))
     else:
-        from hockeystick.cli import render
+        from hockeystick.cli.panels import render
 
         render.print_comparison(file, at, rows)
 
@@ -151,7 +151,7 @@ def _compare_samplings(file: PlanFile, at: Question, as_json: bool) -> None:
 
         click.echo(programs.samplings(file, at, rows, hs.__version__))
     else:
-        from hockeystick.cli import sampling_table
+        from hockeystick.cli.panels import sampling_table
 
         sampling_table.print_samplings(file, at, rows)
 
@@ -185,7 +185,7 @@ def _answer(
 
         click.echo(programs.answer(file, at, answer, hs.__version__, verdict))
     else:
-        from hockeystick.cli import render
+        from hockeystick.cli.panels import render
 
         render.print_answer(file, at, answer)
     end_with(verdict, as_json)

@@ -1,0 +1,1 @@
+"""The flags that commands share, and what they and a file amount to."""

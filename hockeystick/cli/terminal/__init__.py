@@ -1,0 +1,1 @@
+"""Signs of life on the terminal."""

@@ -16,7 +16,7 @@ from hockeystick.mechanisms import Encoder, Graph, Mechanism
 from hockeystick.mechanisms.streams.sensitivity import Pattern, Squares
 from hockeystick.notions import Origin
 from hockeystick.tradeoffs import ApproxTradeOff, PiecewiseLinearTradeOff, TradeOff
-from hockeystick.tradeoffs.functions.piecewise import _with
+from hockeystick.tradeoffs.functions.piecewise import polyline_tradeoff
 from hockeystick.tradeoffs.functions.polyline import Corners
 from hockeystick.tradeoffs.functions.renyi import RenyiTradeOff
 from hockeystick.tradeoffs.operations.group import GroupTradeOff
@@ -110,7 +110,7 @@ def _polygon(
     falling = list(corners.betas) == sorted(corners.betas, reverse=True)
     if sizes != {len(ratios) + 1} or not (rising and falling):
         raise ParameterError("tradeoff", corners, "as many rates of each kind, in order")
-    return _with(corners, None)
+    return polyline_tradeoff(corners, None)
 
 
 def _group(inner: object, size: object) -> GroupTradeOff:

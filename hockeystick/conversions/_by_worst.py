@@ -17,8 +17,8 @@ from hockeystick.conversions._evaluated import (
 from hockeystick.errors import ParameterError
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.numerics.working_precision import working_digits
-from hockeystick.tradeoffs._rounding import DIGITS, least_epsilon, root_epsilon, up
 from hockeystick.tradeoffs.profiles.renyi_curve import response_moment
+from hockeystick.tradeoffs.rounding import DIGITS, least_epsilon, root_epsilon, up
 
 if TYPE_CHECKING:
     from mpmath import mpf

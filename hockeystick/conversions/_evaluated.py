@@ -12,7 +12,7 @@ from hockeystick.errors import ParameterError
 from hockeystick.notions.base import MU
 from hockeystick.notions.renyi import ORDER
 from hockeystick.numerics.working_precision import working_digits
-from hockeystick.tradeoffs._rounding import DIGITS, up
+from hockeystick.tradeoffs.rounding import DIGITS, up
 
 
 def evaluated(formula: Callable[[Any], Any]) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from functools import singledispatch
 
-from hockeystick.conversions._by_losses import mu_square_of, reveals, root_up
 from hockeystick.conversions._evaluated import evaluated
 from hockeystick.conversions._given import Given
 from hockeystick.conversions._reasons import (
@@ -19,6 +18,7 @@ from hockeystick.conversions._reasons import (
     through,
     told,
 )
+from hockeystick.conversions.by_losses import mu_square_of, reveals, root_up
 from hockeystick.conversions.theorems import liu_mu
 from hockeystick.conversions.to_pure import to_pure
 from hockeystick.errors import IncompatibleError

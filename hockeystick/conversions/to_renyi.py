@@ -60,7 +60,7 @@ def _total(sizes: list[tuple[float, int]]) -> float:
 def _of_part(source: Mechanism, given: Given) -> RenyiDP:
     """Return the divergences of a mechanism's worst pair, the larger one of both directions."""
     cost = composition_of(source, "rdp")
-    ends = [[_plan_divergence(terms, order) for terms in cost.directions] for order in given.orders]
+    ends = [[plan_divergence(terms, order) for terms in cost.directions] for order in given.orders]
     found = {
         order: max(upper for _, upper in pair)
         for order, pair in zip(given.orders, ends, strict=True)
@@ -158,7 +158,7 @@ def _on_chord(curve: RenyiPoints, order: float) -> float:
     return evaluated(divergence)
 
 
-def _plan_divergence(terms: Terms, order: float) -> tuple[float, float]:
+def plan_divergence(terms: Terms, order: float) -> tuple[float, float]:
     """Return ends of the divergence of an order, in one direction."""
     c = order - 1.0
     known = [(loss.cgf_bounds(c), count) for loss, count in terms]

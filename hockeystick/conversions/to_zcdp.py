@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from functools import singledispatch
 
-from hockeystick.conversions._by_losses import above, reveals, rho_of
 from hockeystick.conversions._evaluated import evaluated, half_square
 from hockeystick.conversions._given import Given
 from hockeystick.conversions._reasons import (
@@ -19,6 +18,7 @@ from hockeystick.conversions._reasons import (
     through,
     told,
 )
+from hockeystick.conversions.by_losses import above, reveals, rho_of
 from hockeystick.conversions.theorems import steinke_rho
 from hockeystick.conversions.to_gdp import to_gdp
 from hockeystick.conversions.to_pure import to_pure

@@ -155,7 +155,7 @@ def load_plan(
     """
     name = os.fspath(path)
     try:
-        return _plan_file(_document(name), overrides or {})
+        return plan_file_of(document_of(name), overrides or {})
     except PlanFileError as error:
         raise PlanFileError(f"{shown(name)}: {error}") from None
 
@@ -165,7 +165,7 @@ def shown(name: str) -> str:
     return name if name.strip() else repr(name)
 
 
-def _document(name: str) -> dict[str, Any]:
+def document_of(name: str) -> dict[str, Any]:
     """Return what a TOML file holds."""
     try:
         with open(name, "rb") as file:
@@ -196,14 +196,14 @@ def _parsed(content: bytes) -> dict[str, Any]:
         raise PlanFileError("the file is nested too deeply") from None
 
 
-def _plan_file(document: Mapping[str, Any], overrides: Mapping[str, object]) -> PlanFile:
+def plan_file_of(document: Mapping[str, Any], overrides: Mapping[str, object]) -> PlanFile:
     """Return the plan that a document describes."""
-    _refuse_unknown("the top level", document, _TOP_LEVEL)
+    refuse_unknown("the top level", document, _TOP_LEVEL)
     return PlanFile(
         plan=_plan(document, overrides),
-        title=_text(document, "title"),
-        source=_text(document, "source"),
-        notes=_text(document, "notes"),
+        title=text_at(document, "title"),
+        source=text_at(document, "source"),
+        notes=text_at(document, "notes"),
         delta=_question(document, "delta"),
         epsilon=_question(document, "epsilon"),
     )
@@ -312,7 +312,7 @@ def _made(
 ) -> _Made:
     """Return what is made of these fields; say where the file is wrong if it is."""
     parameters = {name: one for name, one in signature(make).parameters.items() if name != "origin"}
-    _refuse_unknown(where, fields, (*extra, *parameters))
+    refuse_unknown(where, fields, (*extra, *parameters))
     required = (name for name, one in parameters.items() if one.default is Parameter.empty)
     missing = [name for name in required if name not in fields]
     if missing:
@@ -346,7 +346,7 @@ def _written(error: ParameterError) -> str:
     return with_guess(ParameterError(error.name, error.value, allowed))
 
 
-def _refuse_unknown(where: str, table: Mapping[str, object], allowed: tuple[str, ...]) -> None:
+def refuse_unknown(where: str, table: Mapping[str, object], allowed: tuple[str, ...]) -> None:
     """Raise for the first key that is not allowed."""
     for key in table:
         if key not in allowed:
@@ -355,7 +355,7 @@ def _refuse_unknown(where: str, table: Mapping[str, object], allowed: tuple[str,
             raise PlanFileError(f"unknown key {key!r} in {where}{hint}; allowed are {listed}")
 
 
-def _text(document: Mapping[str, Any], key: str) -> str | None:
+def text_at(document: Mapping[str, Any], key: str) -> str | None:
     """Return a text of the top level, or raise."""
     value = document.get(key)
     if value is not None and not isinstance(value, str):

@@ -131,10 +131,10 @@ def plot(
     kind = None if path is None else kind_of(path)
     require_matplotlib()
     curves = [_Curve.of(*pair, rate) for pair in zip(functions, names, strict=True)]
-    with _styled():
+    with styled():
         figure = _figure(curves, rate, None if title is None else _printable(title))
         if kind is not None and path is not None:
-            Path(path).write_bytes(_rendered(figure, kind))
+            Path(path).write_bytes(rendered(figure, kind))
     return figure
 
 
@@ -240,7 +240,7 @@ def _percent(fraction: Decimal) -> str:
 
 
 @contextmanager
-def _styled() -> Iterator[None]:
+def styled() -> Iterator[None]:
     """Draw by the library's own settings, whatever the user's are, which come back at the end."""
     from matplotlib import style
 
@@ -250,7 +250,7 @@ def _styled() -> Iterator[None]:
         yield
 
 
-def _rendered(figure: Figure, kind: str) -> bytes:
+def rendered(figure: Figure, kind: str) -> bytes:
     """Return a figure as the content of a file, all at once, so that no half of one is written."""
     content = io.BytesIO()
     figure.savefig(content, format=kind[1:], metadata=_FORMATS[kind], dpi=_DOTS_PER_INCH)
@@ -277,11 +277,11 @@ def _figure(curves: Sequence[_Curve], fpr: float, title: str | None) -> Figure:
     _add_low_rates(axes, curves, fpr)
     _add_legend(figure, axes, curves, fpr)
     # What a notebook asks for that was not told of matplotlib.
-    vars(figure)["_repr_png_"] = partial(_rendered, figure, ".png")
+    vars(figure)["_repr_png_"] = partial(rendered, figure, ".png")
     return figure
 
 
-def _look(index: int) -> dict[str, Any]:
+def style_of(index: int) -> dict[str, Any]:
     """Return how the line of one curve looks."""
     return {
         "color": _COLOURS[index % len(_COLOURS)],
@@ -292,7 +292,7 @@ def _look(index: int) -> dict[str, Any]:
 
 def _draw(axes: Axes, curve: _Curve, index: int) -> None:
     """Draw one function, and the gap between its proven ends where it can be seen."""
-    look = _look(index)
+    look = style_of(index)
     axes.plot(_EVERYWHERE, curve.lower, **look, clip_on=False, zorder=3)
     if curve.is_wide:
         axes.fill_between(
@@ -306,11 +306,11 @@ def _add_low_rates(axes: Axes, curves: Sequence[_Curve], fpr: float) -> None:
     inset.set(xscale="log", yscale="log", xlim=(_LOWEST, 1.0), ylim=(_LOWEST, 1.4))
     inset.plot([_LOWEST, 1], [_LOWEST, 1], color=_GREY, linewidth=0.8, linestyle=(0, (3, 3)))
     for index, curve in enumerate(curves):
-        inset.plot(_LOW, curve.power, **{**_look(index), "linewidth": 1.2})
+        inset.plot(_LOW, curve.power, **{**style_of(index), "linewidth": 1.2})
     if fpr >= _LOWEST:
         inset.axvline(fpr, color=_GREY, linewidth=0.6)
         for index, curve in enumerate(curves):
-            inset.plot([fpr], [curve.reading], "o", color=_look(index)["color"], markersize=3.5)
+            inset.plot([fpr], [curve.reading], "o", color=style_of(index)["color"], markersize=3.5)
     ticks = [1e-6, 1e-4, 1e-2, 1.0]
     inset.set_xticks(ticks)
     inset.set_yticks(ticks)
@@ -326,12 +326,12 @@ def _add_legend(figure: Figure, axes: Axes, curves: Sequence[_Curve], fpr: float
     from matplotlib.patches import Patch
 
     one = len(curves) == 1
-    handles: list[Any] = [Line2D([], [], **_look(index)) for index in range(len(curves))]
+    handles: list[Any] = [Line2D([], [], **style_of(index)) for index in range(len(curves))]
     texts = [_line_of(curve) if one else _share(curve) for curve in curves]
     heading = reading(fpr, curves[0].reading) if one else f"{_at_fpr(fpr)}, {_MORE_THAN}"
     wide = [index for index, curve in enumerate(curves) if curve.is_wide]
     if wide:
-        colour = _look(wide[0])["color"] if one else _GREY
+        colour = style_of(wide[0])["color"] if one else _GREY
         handles.append(Patch(color=colour, alpha=0.2, linewidth=0))
         texts.append("between the proven ends")
     handles.append(Line2D([], [], color=_GREY, linewidth=1, linestyle=(0, (3, 3))))

@@ -9,7 +9,7 @@ from mpmath import mp
 
 import hockeystick as hs
 from hockeystick.conversions import theorems as t
-from hockeystick.tradeoffs._rounding import down, up
+from hockeystick.tradeoffs.rounding import down, up
 
 PRINTED: list[tuple[Callable[[], float], str]] = [
     (lambda: t.balle_wang(1, epsilon=1), "0.126936737506643945800829624758"),

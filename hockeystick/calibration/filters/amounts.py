@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import singledispatch
 from typing import Final
 
-from hockeystick.conversions import _by_losses
+from hockeystick.conversions import by_losses
 from hockeystick.conversions.convert import convert
 from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms import Gaussian, Laplace, Mechanism, RandomizedResponse, runs_of
@@ -48,7 +48,7 @@ def _(part: Laplace) -> Fraction:
 @singledispatch
 def rho_of(part: Mechanism) -> Fraction:
     """Return the rho of one run: the exact sum over its losses, or else by conversion."""
-    known = _by_losses.rho_of(part)
+    known = by_losses.rho_of(part)
     return largest_reading(convert(part, ZCDP).rho) if known is None else short_up(known.value)
 
 
@@ -64,7 +64,7 @@ def _(part: ZCDP) -> Fraction:
 
 def mu_square_of(part: Mechanism) -> Fraction:
     """Return the square of the mu of one run: the exact sum over its losses, or by conversion."""
-    known = _by_losses.mu_square_of(part)
+    known = by_losses.mu_square_of(part)
     return largest_reading(convert(part, GDP).mu) ** 2 if known is None else short_up(known.value)
 
 

@@ -20,7 +20,7 @@ from hockeystick.calibration.solve.targets import (
     TruePositiveRate,
 )
 from hockeystick.conversions.convert import convert
-from hockeystick.conversions.to_renyi import _plan_divergence
+from hockeystick.conversions.to_renyi import plan_divergence
 from hockeystick.errors import ParameterError, UnsupportedError
 from hockeystick.mechanisms import Mechanism
 from hockeystick.notions import GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
@@ -260,7 +260,7 @@ class RenyiGoal(Goal):
         if exact and upper > 0.0:
             directions = composition_of(plan, "rdp").directions
             lower = max(
-                _over(_plan_divergence(terms, order)[0], most, 1.0 - _OUTWARD)
+                _over(plan_divergence(terms, order)[0], most, 1.0 - _OUTWARD)
                 for terms in directions
                 for order, most in self.allowed
             )

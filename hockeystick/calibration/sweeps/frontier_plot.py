@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from hockeystick.calibration.sweeps.frontier import FrontierPoint
 from hockeystick.numerics.numerals import plain
-from hockeystick.tradeoffs.plot import _look, _rendered, _styled, kind_of
+from hockeystick.tradeoffs.plot import kind_of, rendered, style_of, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +24,7 @@ def draw(points: Sequence[FrontierPoint], path: str, title: str) -> None:
     from matplotlib.figure import Figure
 
     kind = kind_of(path)
-    with _styled():
+    with styled():
         figure = Figure(figsize=_INCHES, layout="constrained")
         left, right = figure.subplots(1, 2)
         figure.suptitle(title, x=0.01, ha="left", fontsize=10, parse_math=False)
@@ -33,7 +33,7 @@ def draw(points: Sequence[FrontierPoint], path: str, title: str) -> None:
         for index, size in enumerate(sizes):
             own = [one for one in there if one.batch_size == size]
             lengths = [one.epochs for one in own]
-            look = {**_look(index), "marker": "o", "markersize": 3, "label": f"{size:,}"}
+            look = {**style_of(index), "marker": "o", "markersize": 3, "label": f"{size:,}"}
             left.plot(lengths, [one.noise_multiplier for one in own], **look)
             right.plot(lengths, [one.noise_on_mean for one in own], **look)
         epochs = list(dict.fromkeys(one.epochs for one in there))
@@ -52,7 +52,7 @@ def draw(points: Sequence[FrontierPoint], path: str, title: str) -> None:
             title_fontsize=9,
             handlelength=3,
         )
-        Path(path).write_bytes(_rendered(figure, kind))
+        Path(path).write_bytes(rendered(figure, kind))
 
 
 def _axes(axes: Axes, label: str, epochs: Sequence[float]) -> None:

@@ -16,7 +16,7 @@ from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.calibration.sweeps.askers import with_fields
 from hockeystick.errors import HockeystickError, ParameterError, PlanFileError
 from hockeystick.io import with_guess
-from hockeystick.io.plan_file import _document, _plan_file, _refuse_unknown, _text, shown
+from hockeystick.io.plan_file import document_of, plan_file_of, refuse_unknown, shown, text_at
 from hockeystick.mechanisms import DPSGD
 from hockeystick.numerics import decimal
 
@@ -73,7 +73,7 @@ class FileQuestion:
         fields = DPSGD.__dataclass_fields__ if isinstance(table, dict) else {}
         own = {name: value for name, value in parameters.items() if name in fields}
         begin = {self.find: _BEGINNING} if self.find in fields and self.find not in table else {}
-        plan = _plan_file(self.document, {**begin, **own}).plan
+        plan = plan_file_of(self.document, {**begin, **own}).plan
         others = {name: value for name, value in parameters.items() if name not in own}
         return with_fields(plan, others) if others else plan
 
@@ -121,7 +121,7 @@ def load_grid(path: str | os.PathLike[str]) -> GridFile:
     """
     name = os.fspath(path)
     try:
-        return _grid_file(_document(name))
+        return _grid_file(document_of(name))
     except HockeystickError as error:
         raise PlanFileError(f"{shown(name)}: {with_guess(error)}") from None
 
@@ -130,13 +130,13 @@ def _grid_file(document: dict[str, Any]) -> GridFile:
     """Return what a document describes, once its plan is known to be one."""
     grid = _grid(_table(document, "grid"))
     asked = _table(document, "ask")
-    _refuse_unknown("[ask]", asked, _ASK)
+    refuse_unknown("[ask]", asked, _ASK)
     plan = {key: value for key, value in document.items() if key not in ("grid", "ask")}
     at = {name: asked.get(name, plan.pop(name, None)) for name in _AT}
     question = _question(plan, asked, {key: one for key, one in at.items() if one is not None})
     _check_asked(question, grid)
     _check_plan(question, grid)
-    return GridFile(grid, question, _text(document, "title"))
+    return GridFile(grid, question, text_at(document, "title"))
 
 
 def _table(document: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -206,7 +206,7 @@ def _values(name: str, given: Any) -> tuple[Any, ...]:
         return tuple(given)
     if not isinstance(given, dict):
         raise ParameterError(f"[grid].{name}", given, _A_RANGE)
-    _refuse_unknown(f"[grid].{name}", given, _RANGE)
+    refuse_unknown(f"[grid].{name}", given, _RANGE)
     missing = [key for key in _RANGE[:3] if key not in given]
     if missing:
         raise PlanFileError(f"[grid].{name} needs {missing[0]}; it must be {_A_RANGE}")

@@ -10,7 +10,7 @@ from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.base import Mechanism
-from hockeystick.mechanisms.decentralised._convex import (
+from hockeystick.mechanisms.decentralised.convex import (
     checked_adjacency,
     checked_steps,
     convexity_assumptions,

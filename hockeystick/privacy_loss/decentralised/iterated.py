@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, final
 
-from hockeystick.mechanisms.decentralised._convex import change
+from hockeystick.mechanisms.decentralised.convex import change
 from hockeystick.mechanisms.decentralised.iterated import NoisyIterations
 from hockeystick.mechanisms.streams.matrix_factorization import square_root
 from hockeystick.numerics import decimal

@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final, cast, final
 
-from hockeystick.mechanisms.decentralised._convex import change
+from hockeystick.mechanisms.decentralised.convex import change
 from hockeystick.mechanisms.decentralised.token_walk import TokenWalk
 from hockeystick.numerics import decimal
 from hockeystick.numerics.working_precision import working_digits

@@ -104,7 +104,7 @@ class PiecewiseLinearTradeOff(TradeOff):
 
     def inverse(self) -> PiecewiseLinearTradeOff:
         """Return the one whose corners are mirrored at the diagonal."""
-        return _with(self.corners.inverse(), self.outcomes and self.outcomes.inverse())
+        return polyline_tradeoff(self.corners.inverse(), self.outcomes and self.outcomes.inverse())
 
     def _power(self, alpha: Array) -> Ends:
         """Return 1 - f."""
@@ -285,7 +285,7 @@ def discrete_tradeoff(p: ArrayLike, q: ArrayLike) -> PiecewiseLinearTradeOff:
     alphas, rests, off = _sums(first[order])
     powers, betas, off_too = _sums(second[order])
     corners = Corners(alphas, powers, rests, betas, ratios, max(off, off_too) + 2.0 * ULP)
-    return _with(corners, Outcomes.of(first[order].tolist(), second[order].tolist()))
+    return polyline_tradeoff(corners, Outcomes.of(first[order].tolist(), second[order].tolist()))
 
 
 def _by_ratio(p: Array, q: Array) -> tuple[Any, tuple[float, ...]]:
@@ -350,7 +350,7 @@ def _decimals(rates: ArrayLike) -> list[Fraction]:
     return [decimal(rate) for rate in np.array(rates, dtype=np.float64).tolist()]
 
 
-def _with(corners: Corners, outcomes: Outcomes | None) -> PiecewiseLinearTradeOff:
+def polyline_tradeoff(corners: Corners, outcomes: Outcomes | None) -> PiecewiseLinearTradeOff:
     """Return the polygon with given corners."""
     made = object.__new__(PiecewiseLinearTradeOff)
     object.__setattr__(made, "corners", corners)

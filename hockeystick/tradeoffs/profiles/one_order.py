@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.numerics.roots import increasing_root, minimum
 from hockeystick.numerics.working_precision import working_digits
-from hockeystick.tradeoffs._rounding import DIGITS, least_epsilon, up
 from hockeystick.tradeoffs.profiles.renyi_curve import (
     RenyiCurve,
     RenyiPoints,
@@ -17,6 +16,7 @@ from hockeystick.tradeoffs.profiles.renyi_curve import (
     log_kink,
     response_moment,
 )
+from hockeystick.tradeoffs.rounding import DIGITS, least_epsilon, up
 
 if TYPE_CHECKING:
     from mpmath import mpf

@@ -1,0 +1,58 @@
+"""What the house has come to stays: no circle, nothing private across rooms, no crowded folder."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import hockeystick as hs
+from benchmarks import house
+from benchmarks.house import FILES, PACKAGE, WHERE, Import
+
+IMPORTS = [one for file in FILES for one in house.imports_of(file)]
+MOST_FILES = 20
+MOST_NAMES = 45
+# Circles by imports at the top, with those in functions, with those for types: fewer are welcome.
+CIRCLES = {1: 0, 2: 10, 3: 12}
+
+
+def test_no_room_imports_a_private_module_or_name_of_another() -> None:
+    modules, names = house.private(IMPORTS)
+    assert not modules
+    assert not names
+
+
+@pytest.mark.parametrize(
+    ("target", "name"),
+    [("hockeystick.mechanisms.training._length", ""), ("hockeystick.mechanisms.base", "_name")],
+)
+def test_a_private_import_across_rooms_is_seen(target: str, name: str) -> None:
+    across = Import("hockeystick.accountants.ask", target, name, WHERE[1])
+    inside = Import("hockeystick.mechanisms.registry", target, name, WHERE[1])
+    modules, names = house.private([across, inside])
+    assert modules + names == [across]
+
+
+@pytest.mark.parametrize("folder", [PACKAGE, house.ROOT / "tests"])
+def test_no_folder_holds_more_files_than_one_can_oversee(folder: Path) -> None:
+    flat = Counter(file.parent for file in folder.rglob("*.py"))
+    assert {str(one): count for one, count in flat.items() if count > MOST_FILES} == {}
+
+
+def test_the_top_level_holds_what_most_people_need() -> None:
+    assert len(hs.__all__) <= MOST_NAMES
+
+
+@pytest.mark.parametrize(("kinds", "most"), CIRCLES.items())
+def test_modules_import_one_another_in_no_more_circles(kinds: int, most: int) -> None:
+    found = house.circles([one for one in IMPORTS if one.where in WHERE[:kinds]])
+    assert len(found) <= most, found
+
+
+def test_a_circle_is_seen() -> None:
+    there = Import("hockeystick.errors", "hockeystick.results", "", WHERE[0])
+    back = Import("hockeystick.results", "hockeystick.errors", "", WHERE[0])
+    assert house.circles([there, back]) == [["hockeystick.errors", "hockeystick.results"]]
+    assert house.circles([there]) == []

@@ -15,10 +15,11 @@ from hockeystick.accountants.auto import Auto
 from hockeystick.accountants.closed_forms.closed_form import ClosedForm, least_delta
 from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.infinity import InfinityMass
-from hockeystick.accountants.orders import candidates, log_cks_factor, optimal_order
+from hockeystick.accountants.orders import candidates, optimal_order
 from hockeystick.accountants.theorems.rdp import RDP
 from hockeystick.errors import UnsupportedError
 from hockeystick.privacy_loss import CellLoss, Composition, Terms, largest_loss
+from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
 from hockeystick.tradeoffs import Profile, ProfileValues, TableProfile
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ _TILT: Final = 1.0
 _MOST_BENDS: Final = 64
 _ORDERS: Final = 48
 _NEAREST: Final = 2.0**-16
-_FARTHEST: Final = 2.0**20
+_LARGEST_EPSILON: Final = 2.0**20
 _BEYOND: Final = 1e15
 _LEAST: Final = 1e-300
 # From here on Renyi divergences say enough.
@@ -286,7 +287,7 @@ class WideProfile(Profile):
 
     def _reach(self, least: float) -> float:
         """Return an epsilon beyond which delta is below the least, or has stopped falling."""
-        farthest = min(self.supremum, _FARTHEST)
+        farthest = min(self.supremum, _LARGEST_EPSILON)
         end, before = _NEAREST, 1.0
         while end < farthest * (1.0 - 1e-9):
             here = self._quickly(end).upper

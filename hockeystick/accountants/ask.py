@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, TypeAlias, final, overload
 from hockeystick import _validate
 from hockeystick.accountants._interval import Interval, worse
 from hockeystick.accountants.auto import Auto
-from hockeystick.accountants.base import TOLERANCE, Accountant, Kind
+from hockeystick.accountants.base import LARGEST_EPSILON, TOLERANCE, Accountant, Kind
 from hockeystick.accountants.closed_forms.closed_form import ClosedForm
 from hockeystick.accountants.composition import composition_of
 from hockeystick.accountants.infinity import can_be_infinite
@@ -36,8 +36,6 @@ Proving: TypeAlias = Literal[
     "berry-esseen",
 ]
 
-# Beyond this epsilon only the monotonicity of delta is used.
-_FARTHEST: Final = 1e15
 # An answer below 2 to this is refused: its digits could be told, but not its exponent.
 _SMALLEST_EXPONENT: Final = -3_400_000
 
@@ -287,9 +285,9 @@ def _read(
     if known is not None:
         return ClosedForm() if isinstance(accountant, Auto) else accountant, known
 
-    if quantity == "delta" and value > _FARTHEST and not can_be_infinite(composition):
+    if quantity == "delta" and value > LARGEST_EPSILON and not can_be_infinite(composition):
         # delta falls: what it is at most there, it is at most here.
-        used, nearer = _read(composition, quantity, _FARTHEST, accountant, None)
+        used, nearer = _read(composition, quantity, LARGEST_EPSILON, accountant, None)
         return used, Interval(0.0, 0.0, nearer.upper)
 
     def ask(one: Accountant) -> Interval:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hockeystick.results import Quantity
 
 # Beyond this epsilon only the monotonicity of delta is used.
-_FARTHEST: Final = 1e15
+LARGEST_EPSILON: Final = 1e15
 
 # The relative width that an accountant goes for unless asked for another.
 TOLERANCE: Final = 1e-4
@@ -113,6 +113,6 @@ class DirectedAccountant(Accountant):
         """Return delta of one direction; far out only that it falls is used."""
         if epsilon == math.inf and are_finite(terms):
             return Interval.point(0.0)
-        if epsilon > _FARTHEST:
-            return Interval(0.0, 0.0, self.delta_of(terms, _FARTHEST).upper)
+        if epsilon > LARGEST_EPSILON:
+            return Interval(0.0, 0.0, self.delta_of(terms, LARGEST_EPSILON).upper)
         return self.delta_of(terms, epsilon)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.privacy_loss import AnalyticLoss, CGFEstimate, PrivacyLoss, RenyiBoundLoss
-
-# The real axis is searched for ln c up to this far from 0.
-_FARTHEST: Final = 60.0
+from hockeystick.privacy_loss.core.terms import LARGEST_LOG_ORDER
 
 TermSequence: TypeAlias = Sequence[tuple[PrivacyLoss, int]]
 
@@ -51,14 +49,6 @@ def candidates(terms: TermSequence, c: float) -> tuple[float, ...]:
     return (c, *sorted(corner for corner in near if corner < c)[-1:], *sorted(beyond)[:1])
 
 
-def log_cks_factor(c: float) -> float:
-    """Return ``ln(c^c / (1+c)^(1+c)) <= 0``, the factor that sharpens Chernoff's bound.
-
-    ``sup_l exp(-c l) (1 - exp(-l))`` over ``l > 0`` is attained at ``l = ln(1 + 1/c)``.
-    """
-    return -c * math.log1p(1.0 / c) - math.log1p(c) if c > 0.0 else 0.0
-
-
 def optimal_order(terms: TermSequence, log_delta: float) -> float:
     """Return the ``c = alpha - 1`` that gives the least epsilon by ``renyi_epsilon``.
 
@@ -73,7 +63,7 @@ def optimal_order(terms: TermSequence, log_delta: float) -> float:
         k = total(terms, c)
         return c * k.first_derivative - k.value + math.log1p(c) + log_delta
 
-    return math.exp(increasing_root(condition, 1.5, tolerance=1e-5, farthest=_FARTHEST))
+    return math.exp(increasing_root(condition, 1.5, tolerance=1e-5, farthest=LARGEST_LOG_ORDER))
 
 
 def optimal_order_at(terms: TermSequence, epsilon: float) -> float:
@@ -83,7 +73,7 @@ def optimal_order_at(terms: TermSequence, epsilon: float) -> float:
         c = math.exp(log_c)
         return total(terms, c).first_derivative - epsilon - math.log1p(1.0 / c)
 
-    return math.exp(increasing_root(condition, 1.5, tolerance=1e-5, farthest=_FARTHEST))
+    return math.exp(increasing_root(condition, 1.5, tolerance=1e-5, farthest=LARGEST_LOG_ORDER))
 
 
 def saddle(terms: TermSequence, epsilon: float) -> float:
@@ -93,7 +83,7 @@ def saddle(terms: TermSequence, epsilon: float) -> float:
         c = math.exp(log_c)
         return total(terms, c).first_derivative - epsilon - 1.0 / c - 1.0 / (1.0 + c)
 
-    return math.exp(increasing_root(condition, 1.5, tolerance=1e-4, farthest=_FARTHEST))
+    return math.exp(increasing_root(condition, 1.5, tolerance=1e-4, farthest=LARGEST_LOG_ORDER))
 
 
 def saddle_log_delta(terms: TermSequence, c: float) -> tuple[float, float]:

@@ -17,6 +17,7 @@ from hockeystick.conversions._evaluated import (
 from hockeystick.notions.base import OMEGA, RHO
 from hockeystick.notions.renyi import DIVERGENCE
 from hockeystick.numerics.roots import minimum
+from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
 from hockeystick.tradeoffs.profiles.one_order import delta_by_orders, epsilon_by_orders
 from hockeystick.tradeoffs.profiles.renyi_curve import RenyiPoints
 
@@ -84,8 +85,8 @@ def canonne_kamath_steinke(
     a, tau = order_of(order), finite("divergence", divergence, DIVERGENCE)
     at = one_of_two(epsilon, delta)
     return other_of_two(
-        lambda m: tau + (_log_cks_factor(a - m.one, m) - m.log(m.mpf(at))) / (a - m.one),
-        lambda m: m.exp((a - m.one) * (m.mpf(tau) - at) + _log_cks_factor(a - m.one, m)),
+        lambda m: tau + (log_cks_factor(a - m.one, m) - m.log(m.mpf(at))) / (a - m.one),
+        lambda m: m.exp((a - m.one) * (m.mpf(tau) - at) + log_cks_factor(a - m.one, m)),
         epsilon,
     )
 
@@ -235,7 +236,7 @@ def canonne_kamath_steinke_concentrated(
 
     def cost(log_c: float) -> float:
         c = math.exp(log_c)
-        return float(r * (1.0 + c) + (_log_cks_factor(c, math) - math.log(at)) / c)
+        return float(r * (1.0 + c) + (log_cks_factor(c) - math.log(at)) / c)
 
     unit = 0.5 * math.log(max(-math.log(at), 0.1) / r)
     high = min(unit + 10.0, math.log(w - 1.0) if w < math.inf else math.inf)
@@ -244,8 +245,3 @@ def canonne_kamath_steinke_concentrated(
     order = min(order, sys.float_info.max)
     best = min((a for a in (order, w) if a < math.inf), key=lambda a: cost(math.log(a - 1.0)))
     return canonne_kamath_steinke(best, up_product(r, best), delta=delta)
-
-
-def _log_cks_factor(c: Any, m: Any) -> Any:
-    """Return ``ln(c^c / (1+c)^(1+c))``."""
-    return -c * m.log1p(1 / c) - m.log1p(c)

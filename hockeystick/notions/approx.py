@@ -15,7 +15,7 @@ from hockeystick.numerics.rounding import DIGITS, as_mpf, evaluated_up, float_up
 from hockeystick.numerics.working_precision import working_digits
 
 # Beyond this exponent even the least float times the power of e is above 1.
-_FARTHEST: Final = 800.0
+_LARGEST_EXPONENT: Final = 800.0
 
 
 @final
@@ -114,7 +114,7 @@ class ApproxDP(Notion):
             return self.delta
         if self.epsilon == 0.0:
             return min(product_up(g, self.delta), 1.0)
-        if (g - 1) * self.epsilon > _FARTHEST or self.epsilon == math.inf:
+        if (g - 1) * self.epsilon > _LARGEST_EXPONENT or self.epsilon == math.inf:
             return 1.0
         from mpmath import mp
 

@@ -10,7 +10,7 @@ from mpmath import mp, mpc, mpf
 from hockeystick.numerics import decimal
 
 # What is left beyond so many standard deviations is below 10^-(10^11), a number nobody asks for.
-_FARTHEST = 1_000_000
+_MOST_DEVIATIONS = 1_000_000
 
 
 def exact(value: float | Fraction) -> mpf:
@@ -111,20 +111,20 @@ def phi(x: mpf) -> mpf:
 
     Beyond a million deviations it is 0 or 1: what an exponential makes up for takes ``scaled_phi``.
     """
-    if abs(x) > _FARTHEST:
+    if abs(x) > _MOST_DEVIATIONS:
         return mp.zero if x < 0 else mp.one
     return mp.erfc(-x / mp.sqrt(2)) / 2
 
 
 def scaled_phi(epsilon: mpf, x: mpf) -> mpf:
     """Return ``e^epsilon Phi(x)``, which may be moderate where neither factor is."""
-    if x >= -_FARTHEST:
+    if x >= -_MOST_DEVIATIONS:
         return mp.exp(epsilon) * phi(x)
     if x == -mp.inf:
         return mp.zero
     square = x * x
     exponent = epsilon - square / 2
-    if exponent < -(_FARTHEST**2):
+    if exponent < -(_MOST_DEVIATIONS**2):
         return mp.zero
     # Mills' ratio, by its asymptotic series, whose error is below the first term left out.
     term, ratio, k = mp.one, mp.zero, 1

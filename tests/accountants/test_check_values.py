@@ -11,8 +11,8 @@ from mpmath import mp
 
 import hockeystick as hs
 from hockeystick.accountants.contour import Contour
-from hockeystick.accountants.orders import log_cks_factor
 from hockeystick.privacy_loss import SampledGaussianLoss
+from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
 
 REFERENCE = Path(__file__).parents[1] / "oracles" / "epsilon_reference.json"
 CASES: list[dict[str, Any]] = json.loads(REFERENCE.read_text(encoding="utf-8"))["cases"]

@@ -25,7 +25,7 @@ MOST_ATOMS: Final = 20_000
 _SPARE_DIGITS: Final = 40
 _MOST_STEPS: Final = 20_000
 # The largest epsilon that a profile is searched up to.
-_FARTHEST: Final = 1e15
+_LARGEST_EPSILON: Final = 1e15
 
 Function: TypeAlias = Callable[["mpf", int], "mpf"]
 
@@ -81,7 +81,7 @@ class MeasuredProfile(ExactProfile):
             return mp.zero
         low, high = 0.0, 1.0
         while self.delta(high, perturbation) > delta:
-            if high > _FARTHEST:
+            if high > _LARGEST_EPSILON:
                 return mp.mpf(high) if perturbation < 0 else mp.inf
             low, high = high, 2.0 * high
         while high - low > 2.0 * math.ulp(high):

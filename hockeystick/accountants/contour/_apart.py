@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.accountants.contour._line import AnalyticTerms, ContourTarget
-from hockeystick.accountants.orders import log_cks_factor
 from hockeystick.numerics.roots import minimum
 from hockeystick.privacy_loss import TailSplit
+from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
 
 _Number = TypeVar("_Number", float, NDArray[np.float64])
 

@@ -23,7 +23,6 @@ from hockeystick.accountants.contour._line import (
 )
 from hockeystick.accountants.limits.gdp import GaussianLimit
 from hockeystick.accountants.orders import (
-    log_cks_factor,
     optimal_order,
     optimal_order_at,
     saddle,
@@ -32,6 +31,7 @@ from hockeystick.accountants.orders import (
 )
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.privacy_loss import Composition, ContourRule, TailRule
+from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
 
 # Natural logarithm of the accuracy asked of each error, relative to delta.
 _FINE: Final = 32.0

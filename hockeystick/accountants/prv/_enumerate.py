@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from hockeystick.accountants.orders import log_cks_factor
 from hockeystick.accountants.prv._spectrum import grown_by
 from hockeystick.numerics import ULP
+from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

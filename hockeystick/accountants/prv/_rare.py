@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import numpy as np
 
-from hockeystick.accountants.orders import log_cks_factor
 from hockeystick.accountants.prv._spectrum import (
     TRANSFORM,
     Complexes,
@@ -31,6 +30,7 @@ from hockeystick.accountants.prv._spectrum import (
 from hockeystick.accountants.prv._window import Knots, knots
 from hockeystick.numerics import ULP
 from hockeystick.numerics.roots import minimum
+from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
 
 if TYPE_CHECKING:
     from hockeystick.accountants.prv._discretise import Weights

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.accountants.orders import log_cks_factor
 from hockeystick.numerics import ULP
+from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
 
 if TYPE_CHECKING:
     from hockeystick.accountants.prv._discretise import Weights

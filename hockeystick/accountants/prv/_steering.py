@@ -23,7 +23,7 @@ _MOST_LOSSES: Final = 16
 # A moment is that of the tail where it lies so many standard deviations, or less, below its start.
 _WITHIN: Final = 2.0
 # What lies beyond has no cells.
-_FARTHEST: Final = 1e9
+_LARGEST_LOSS: Final = 1e9
 # How much less than delta over the runs the tail weighs, as a logarithm, and for which tolerance.
 _UNLIKELY: Final = 14.0
 _USUAL: Final = 1e-4
@@ -90,7 +90,7 @@ class _TruncatedLoss(PrivacyLoss):
 def _end(loss: CellLoss, log_least: float) -> float:
     """Return where the tail starts; nowhere where the loss ends before, or goes too far."""
     high = reach(loss, log_least)[1]
-    return math.inf if high >= min(loss.supremum, _FARTHEST) else high
+    return math.inf if high >= min(loss.supremum, _LARGEST_LOSS) else high
 
 
 def _below(loss: CellLoss, high: float, c: float) -> CGFEstimate:

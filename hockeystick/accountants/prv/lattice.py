@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from hockeystick.accountants.orders import log_cks_factor
 from hockeystick.accountants.prv._discretise import LatticeGrid, Steps, Weights
 from hockeystick.accountants.prv._rare import (
     Bulk,
@@ -29,6 +28,7 @@ from hockeystick.accountants.prv._rare import (
 from hockeystick.accountants.prv._spectrum import Masses, grown_by, masses_of
 from hockeystick.accountants.prv._window import window
 from hockeystick.numerics import ULP
+from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
 
 if TYPE_CHECKING:
     from hockeystick.privacy_loss import CellLoss

@@ -8,13 +8,9 @@ from typing import ClassVar, final
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import DirectedAccountant, Kind
 from hockeystick.accountants.closed_forms.closed_form import least_delta, least_epsilon
-from hockeystick.accountants.orders import (
-    candidates,
-    log_cks_factor,
-    optimal_order,
-    optimal_order_at,
-)
+from hockeystick.accountants.orders import candidates, optimal_order, optimal_order_at
 from hockeystick.privacy_loss import Terms, largest_loss
+from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
 
 _OUTWARD = 2.0**-46
 # The largest exponent whose round-off does not spoil a bound of delta.

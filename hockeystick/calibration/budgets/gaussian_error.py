@@ -22,7 +22,7 @@ _ERROR: Final = Domain(symbol="t", low=0, high=math.inf, typical=(0.1, 1000))
 _STEPS: Final = 4
 _SLACK: Final = 30
 # No smaller error than this many standard deviations away makes a difference to a float.
-_FARTHEST: Final = 1000
+_MOST_DEVIATIONS: Final = 1000
 
 
 def max_error_quantile(sigma: float, coordinates: int, failure: float) -> float:
@@ -119,7 +119,7 @@ def max_error_probability(error: float, sigma: float, coordinates: int) -> float
 
     with working_digits(DIGITS):
         ratio = as_mpf(least_reading(limit)) / as_mpf(largest_reading(spread))
-        place = min(ratio / mp.sqrt(2), mp.mpf(_FARTHEST))
+        place = min(ratio / mp.sqrt(2), mp.mpf(_MOST_DEVIATIONS))
         # Of a small place erf keeps the digits, of a large one erfc.
         log_one = mp.log(mp.erf(place)) if place < 1 else mp.log1p(-mp.erfc(place))
         return evaluated_down(mp.exp(count * log_one))

@@ -27,7 +27,7 @@ _WHY: Final = (
     "8.42 on. gaussian_noise(epsilon, delta) holds for all, with less noise"
 )
 _TOLERANCE: Final = 2.0**-52
-_FARTHEST: Final = 700.0
+_LARGEST_LOG_NOISE: Final = 700.0
 _LEAST_FLOAT: Final = 5e-324
 
 
@@ -76,7 +76,9 @@ def gaussian_noise(epsilon: float, delta: float) -> float:
         known = found > max(target * 1e-300, _LEAST_FLOAT)
         return math.log(target / found) if known else math.inf
 
-    noise = math.exp(increasing_root(excess, 0.0, tolerance=_TOLERANCE, farthest=_FARTHEST))
+    noise = math.exp(
+        increasing_root(excess, 0.0, tolerance=_TOLERANCE, farthest=_LARGEST_LOG_NOISE)
+    )
     slack = 2.0**-52
     noise *= 1.0 - 8.0 * slack
     while _delta(noise, eps) > target:

@@ -53,7 +53,7 @@ _TOLERANCE: Final = 1e-10
 # A share that is next to nothing beside the others is not less than this.
 _LEAST_SHARE: Final = 1e-300
 # Noise is searched for within a factor of exp of this.
-_FARTHEST: Final = 60.0
+_LARGEST_LOG_FACTOR: Final = 60.0
 
 
 class SplitBy(StrEnum):
@@ -310,10 +310,10 @@ def _fitting(budget: Budget, plan: Mechanism) -> float:
             return -math.inf
         return math.log(allowed / spent) if spent > 0.0 else math.inf
 
-    log_factor = increasing_root(excess, 0.0, tolerance=_TOLERANCE, farthest=_FARTHEST)
+    log_factor = increasing_root(excess, 0.0, tolerance=_TOLERANCE, farthest=_LARGEST_LOG_FACTOR)
     slack = _TOLERANCE
     while excess(log_factor) < 0.0:
-        if log_factor > _FARTHEST:
+        if log_factor > _LARGEST_LOG_FACTOR:
             raise IncompatibleError(f"no factor of the noise of {plan} keeps it to {budget}")
         log_factor, slack = log_factor + slack, 2.0 * slack
     return math.exp(log_factor)

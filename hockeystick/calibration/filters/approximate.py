@@ -34,7 +34,7 @@ _CLOSE: Final = 1e-12
 # Up to this rho, eps tanh(eps/2) is eps^2 / 2 but for one part in 10^12.
 _NEGLIGIBLE: Final = 1e-12
 # Beyond this epsilon the closed form is all that is asked of a rule.
-_FARTHEST: Final = 1e12
+_LARGEST_EPSILON: Final = 1e12
 
 
 class Rule(StrEnum):
@@ -175,7 +175,7 @@ def _concentrated_limit(epsilon: float, slack: float) -> Fraction:
         found = _by_orders(math.exp(log_rho), delta)
         return math.log(found / goal) if found else -math.inf
 
-    if not 0.0 < float(least) or goal == 0.0 or delta == 0.0 or goal > _FARTHEST:
+    if not 0.0 < float(least) or goal == 0.0 or delta == 0.0 or goal > _LARGEST_EPSILON:
         return least
     start = math.log(float(least))
     rho = math.exp(increasing_root(excess, start, stride=0.1, tolerance=_CLOSE))

@@ -33,7 +33,7 @@ _REMEMBERED: Final = 256
 # The lines' lambdas are 8 times powers of 2, and the shares of delta 1/(1 + j^2) over no less than
 # the sum of these over all j, pi coth(pi) = 3.1533...
 _CENTRE: Final = 8.0
-_FARTHEST: Final = 20
+_LINES_EACH_WAY: Final = 20
 _SHARES: Final = 3.16
 # Covers the few roundings of a line, and both readings of delta.
 _OUTWARD: Final = 1.0 + 2.0**-45
@@ -202,7 +202,7 @@ def _bound(spent: Amounts, delta: float) -> float:
     """Return the least of the lines, and of the sum of the largest losses."""
     losses, unbounded, rho, _ = spent
     pure = float_above(losses) if unbounded == 0 else math.inf
-    return min(pure, *(_line(rho, delta, j) for j in range(-_FARTHEST, _FARTHEST + 1)))
+    return min(pure, *(_line(rho, delta, j) for j in range(-_LINES_EACH_WAY, _LINES_EACH_WAY + 1)))
 
 
 def _line(rho: Fraction, delta: float, j: int) -> float:

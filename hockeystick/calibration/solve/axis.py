@@ -17,7 +17,7 @@ _SMALLEST: Final = -745.0
 _LARGEST: Final = 709.7
 # Where an end itself is not allowed, this is as far as one goes.
 _NEAREST: Final = 1e-300
-_FARTHEST: Final = 1e300
+_LARGEST_VALUE: Final = 1e300
 _LARGER_IS_SAFER: Final = frozenset(
     {
         "cap",
@@ -177,7 +177,7 @@ def _ends(plan: Mechanism, path: Path, whole: bool) -> _Ends:
         return True
 
     downwards = (low,) if whole else (low, max(low, _NEAREST))
-    upwards = (high,) if whole else (high, min(high, _FARTHEST))
+    upwards = (high,) if whole else (high, min(high, _LARGEST_VALUE))
     return _Ends(_edge(allowed, inside, downwards, whole), _edge(allowed, inside, upwards, whole))
 
 

@@ -22,7 +22,7 @@ from hockeystick.privacy_loss import Composition, Terms
 
 _STRIDE: Final = 0.5
 _COARSE: Final = 1e-4
-_FARTHEST: Final = 60.0
+_LARGEST_LOG: Final = 60.0
 _ROUNDS: Final = 5
 # An integral that is proven no better than this, relative to delta, says nothing.
 _SURE: Final = 0.5
@@ -122,7 +122,7 @@ class InitialGuess:
         """Return where the saddle-point formula has the limit."""
         position = -self.axis.safer * self.axis.position(start)
         return increasing_root(
-            self.by_saddle, position, stride=_STRIDE, tolerance=_COARSE, farthest=_FARTHEST
+            self.by_saddle, position, stride=_STRIDE, tolerance=_COARSE, farthest=_LARGEST_LOG
         )
 
 
@@ -149,7 +149,7 @@ def initial_guess(
 def _by_lattices(search: InitialGuess, near: float) -> tuple[float, float]:
     """Return the position by coarse lattices, and about how well it is known."""
     found = increasing_root(
-        search.by_lattice, near, stride=_STRIDE, tolerance=_ROUGHLY, farthest=_FARTHEST
+        search.by_lattice, near, stride=_STRIDE, tolerance=_ROUGHLY, farthest=_LARGEST_LOG
     )
     return -search.axis.safer * found, _ROUGHLY
 

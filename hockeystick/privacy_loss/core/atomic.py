@@ -39,7 +39,7 @@ _MOST_NODES: Final = 50_000
 _TYPICAL_HEIGHT: Final = 1e6
 # Exponents up to this size are left unscaled; beyond the other, moments are at their limit.
 _COMFORTABLE: Final = 200.0
-_FARTHEST: Final = 1e12
+_LARGEST_EXPONENT: Final = 1e12
 # Relative accuracy of M, as a logarithm: where digits count, and what a line needs at least.
 _SHARP: Final = -38.0
 _DIGITS: Final = 30
@@ -86,7 +86,7 @@ class AtomicLoss(CellLoss, AnalyticLoss, ProfiledLoss):
 
         atoms = self.atoms()
         most = float(max(abs(atoms.loss[0]), abs(atoms.loss[-1])))
-        if not c * most < _FARTHEST:
+        if not c * most < _LARGEST_EXPONENT:
             upper = self.cgf_upper(c)
             return CGFEstimate(upper, upper / c, 0.0)
         shift, value, slope, curvature = series.cumulant_sums(

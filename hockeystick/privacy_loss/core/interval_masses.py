@@ -53,7 +53,7 @@ _MISSING: Final = -800.0
 _NEAR: Final = 20.0
 # Losses at which the reach of one is probed.
 _NEAREST: Final = 1e-9
-_FARTHEST: Final = 1e9
+_LARGEST_LOSS: Final = 1e9
 _PROBES: Final = 512
 # The powers that Hoelder's inequality is tried with.
 _POWERS: Final = tuple(1.0 + 2.0**k for k in range(-6, 8))
@@ -94,7 +94,7 @@ def reach(loss: CellLoss, log_least: float) -> tuple[float, float]:
     if max(-loss.infimum, loss.supremum) <= _NEAR:
         return loss.infimum, loss.supremum
     atoms = loss.atoms()
-    sizes = np.geomspace(_NEAREST, _FARTHEST, _PROBES)
+    sizes = np.geomspace(_NEAREST, _LARGEST_LOSS, _PROBES)
     edges = np.concatenate((-sizes[::-1], sizes))
     masses = loss.cells(np.concatenate(([-math.inf], edges, [math.inf])))
     log_q = np.concatenate((atoms.log_p - atoms.loss, masses.log_q[:-1]))
@@ -104,7 +104,7 @@ def reach(loss: CellLoss, log_least: float) -> tuple[float, float]:
     highest = np.concatenate((atoms.loss, edges[1:], [math.inf]))
     low = _outermost(-lowest, log_q, log_least)
     high = _outermost(highest, log_p, log_least)
-    return max(-low, loss.infimum, -_FARTHEST), min(high, loss.supremum, _FARTHEST)
+    return max(-low, loss.infimum, -_LARGEST_LOSS), min(high, loss.supremum, _LARGEST_LOSS)
 
 
 def _outermost(place: Array, log_mass: Array, log_least: float) -> float:
@@ -242,7 +242,7 @@ def _enclosed(
     for _ in range(_STRETCHES):
         if above <= max(log_sum(known[0]), points[0]) + math.log(_NOTHING):
             break
-        if above == math.inf or ends.high >= min(loss.supremum, _FARTHEST):
+        if above == math.inf or ends.high >= min(loss.supremum, _LARGEST_LOSS):
             break
         cells, ends = _stretched(loss, cells, ends)
         known = _between(loss, cells, c)
@@ -346,7 +346,7 @@ def _stretched(loss: CellLoss, cells: Cells, ends: Ends) -> tuple[Cells, Ends]:
     """Return the cells with some more above them."""
     import numpy as np
 
-    high = min(2.0 * max(ends.high, 1.0), loss.supremum, _FARTHEST)
+    high = min(2.0 * max(ends.high, 1.0), loss.supremum, _LARGEST_LOSS)
     more = masses_between(loss, np.linspace(ends.high, high, _FURTHER + 1))
     beyond = _beyond(loss, ends.high, high)
     joined = Cells(*(np.concatenate(pair) for pair in zip(cells, more, strict=True)))

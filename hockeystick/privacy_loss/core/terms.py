@@ -13,7 +13,7 @@ from hockeystick.privacy_loss.core.composition import Terms
 from hockeystick.privacy_loss.guarantees.renyi import RenyiBoundLoss
 
 # The real axis is searched for ln c up to this far from 0.
-_FARTHEST: Final = 60.0
+LARGEST_LOG_ORDER: Final = 60.0
 
 
 def total(terms: Terms, c: float) -> CGFEstimate:
@@ -58,7 +58,7 @@ def places(terms: Terms, condition: Callable[[float], float]) -> tuple[float, ..
         c = math.exp(log_c)
         return condition(c) if c <= last else math.inf
 
-    c = min(math.exp(increasing_root(sign, 1.0, tolerance=1e-6, farthest=_FARTHEST)), last)
+    c = min(math.exp(increasing_root(sign, 1.0, tolerance=1e-6, farthest=LARGEST_LOG_ORDER)), last)
     near = corners(terms)
     below, above = [x for x in near if x < c], [x for x in near if c < x <= last]
     return (c, *below[-1:], *above[:1])

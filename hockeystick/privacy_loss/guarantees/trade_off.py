@@ -36,7 +36,7 @@ _CELLS: Final = 2048
 # The largest exponent on one cell, and the largest loss whose moments are worked out.
 _STEEPEST: Final = 500.0
 _LARGEST: Final = 1e9
-_FARTHEST: Final = 1e300
+_LARGEST_EPSILON: Final = 1e300
 # The other direction counts with e^-eps, and is bounded beyond this.
 _FAR: Final = 40.0
 # Relative step of the numerical derivatives, which prove nothing.
@@ -77,7 +77,7 @@ class ProfileLoss(RenyiBoundLoss, ProfiledLoss):
     def vanishes(self) -> bool:
         """Whether the profile is shown to reach 0, so that the loss is bounded."""
         largest = self.profile.supremum
-        return largest < _FARTHEST and not _upper(self.profile, largest) > 0.0
+        return largest < _LARGEST_EPSILON and not _upper(self.profile, largest) > 0.0
 
     @property
     def supremum(self) -> float:
@@ -97,9 +97,9 @@ class ProfileLoss(RenyiBoundLoss, ProfiledLoss):
         at = float(epsilon)
         if perturbation:
             at = max(math.nextafter(at, -math.inf * perturbation), 0.0)
-        if at > _FARTHEST and perturbation < 0:
+        if at > _LARGEST_EPSILON and perturbation < 0:
             return mp.zero
-        values = self.profile.at(np.array([min(at, _FARTHEST)]))
+        values = self.profile.at(np.array([min(at, _LARGEST_EPSILON)]))
         return mp.mpf(float((values.estimate, values.upper, values.lower)[perturbation][0]))
 
     def bound(self, c: float) -> float:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mpmath import mpc, mpf
 
 # Beyond this many standard deviations a bound is as good as any.
-_FARTHEST: Final = 1e100
+_MOST_DEVIATIONS: Final = 1e100
 
 
 @final
@@ -112,7 +112,7 @@ class GaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
 
     def exponent(self, y: float) -> float:
         """Return ``mu^2 y^2 / 2``, rounded down."""
-        return 0.5 * min(self.mu * y, _FARTHEST) ** 2 * (1.0 - 16.0 * ULP)
+        return 0.5 * min(self.mu * y, _MOST_DEVIATIONS) ** 2 * (1.0 - 16.0 * ULP)
 
     def rule(self, c_high: float, y_high: float, log_tolerance: float) -> GaussianLoss:
         """Return the loss itself: the closed form needs no quadrature."""

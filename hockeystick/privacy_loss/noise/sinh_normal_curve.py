@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _STEPS: Final = 40
 # Outputs where both normal coordinates are beyond this have no mass at all.
-_FARTHEST: Final = 1e10
+_MOST_DEVIATIONS: Final = 1e10
 # Cells up to this width (in u) have their width worked out without cancellation.
 _NARROW: Final = 0.3
 _DIGITS: Final = 40
@@ -91,7 +91,7 @@ class SinhNormalCurve(NamedTuple):
 
         size = np.abs(edges.at)
         # Outputs beyond this end have no mass, so that losses beyond its own are all alike.
-        end = math.asinh(_FARTHEST / self.scale) + 2.0 * self.half + 1.0
+        end = math.asinh(_MOST_DEVIATIONS / self.scale) + 2.0 * self.half + 1.0
         most = float(self.loss(np.array([end + 1.0]))[0][0])
         size = np.where(np.isfinite(size), np.minimum(size, most), size)
         u = self._solved(np.where(np.isinf(size), 0.0, size))

@@ -28,7 +28,7 @@ _COMFORTABLE: Final = 200.0
 # Nodes of a panel: an even number, about the best throughout.
 _ORDER: Final = 24
 # Beyond this c, or this range of x, only the convex bound of M is used.
-_FARTHEST: Final = 1e8
+_LARGEST_ORDER: Final = 1e8
 _LONGEST: Final = 2000.0
 # Relative accuracy of the unproven cumulants, as a logarithm.
 _ROUGH: Final = -36.0
@@ -132,7 +132,7 @@ class FixedSizeGaussianLoss(AnalyticLoss, ProfiledLoss):
 
     def quadrature_available(self, c: float) -> bool:
         """Return whether a quadrature of M at c takes no more than a few thousand nodes."""
-        return not self.out_of_range and c <= _FARTHEST and self._rough_reach(c) < _LONGEST
+        return not self.out_of_range and c <= _LARGEST_ORDER and self._rough_reach(c) < _LONGEST
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return K and two derivatives by Gauss-Legendre on coarse panels."""

@@ -46,6 +46,7 @@ from hockeystick.mechanisms.selection.tuning import (
 from hockeystick.numerics import ULP, largest_reading, least_reading
 from hockeystick.numerics.rounding import DIGITS, as_mpf, evaluated_up, float_up
 from hockeystick.numerics.working_precision import working_digits
+from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
 from hockeystick.privacy_loss.core.base import CGFEstimate, PrivacyLoss, ProfiledLoss
 from hockeystick.privacy_loss.core.composition import Terms, compose_unsplit, largest_loss
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
@@ -284,8 +285,8 @@ def _log_delta_upper(terms: Terms, epsilon: float, c: float) -> float:
     mgf = cgf_upper(terms, c)
     if mgf == math.inf:
         return 0.0
-    log_cks_factor = -c * math.log1p(1.0 / c) - math.log1p(c)
-    return mgf - c * epsilon + log_cks_factor + _OUTWARD * (mgf + c * epsilon + abs(log_cks_factor))
+    log_factor = log_cks_factor(c)
+    return mgf - c * epsilon + log_factor + _OUTWARD * (mgf + c * epsilon + abs(log_factor))
 
 
 def _closed_form(terms: Terms) -> ProfiledLoss | None:

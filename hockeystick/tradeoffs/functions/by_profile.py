@@ -27,7 +27,7 @@ LogTail: TypeAlias = Callable[[Array, ProfileValues], Array]
 
 _KNOTS: Final = 257
 _NEAREST: Final = 2.0**-16
-_FARTHEST: Final = 2.0**20
+_LARGEST_EPSILON: Final = 2.0**20
 _STILL: Final = 1e-6
 _SUBNORMAL: Final = 4 * 5e-324
 _AT_ONCE: Final = 400_000
@@ -307,7 +307,7 @@ class _Side:
 
     def _reach(self, lowest: float, log_tail: LogTail) -> float:
         """Return an epsilon beyond which the tail is below the lowest that is asked for."""
-        farthest = min(self._profile.supremum, _FARTHEST)
+        farthest = min(self._profile.supremum, _LARGEST_EPSILON)
         end, floor = _NEAREST, self._profile.floor
         least = math.log(floor) + _STILL if floor > 0.0 else -math.inf
         while end < farthest:

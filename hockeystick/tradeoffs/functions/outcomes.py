@@ -16,7 +16,7 @@ Masses: TypeAlias = tuple[_Point, ...]
 # More outcomes than these are not told apart.
 _MOST: Final = 10_000
 # Where the two readings of the numbers differ by more, none of them is taken.
-_FARTHEST: Final = Fraction(1, 10**12)
+_LARGEST_DIFFERENCE: Final = Fraction(1, 10**12)
 
 
 @final
@@ -67,7 +67,7 @@ class Outcomes:
                 if (one == 0) != (two == 0):
                     return None
                 distance = max(distance, abs(two / one - 1) if one else distance)
-        if distance > _FARTHEST:
+        if distance > _LARGEST_DIFFERENCE:
             return None
         return cls(decimal, binary, float(distance) * (1.0 + 4.0 * ULP))
 

@@ -26,7 +26,7 @@ from hockeystick.tradeoffs.profiles.profile import Array, Profile, ProfileValues
 _TINY: Final = 1e-307
 # Steeper sides count as this steep, which no e^epsilon that is asked for reaches.
 STEEPEST: Final = 1e308
-_FARTHEST: Final = 709.0
+_LARGEST_EXPONENT: Final = 709.0
 _MOST_KNOTS: Final = 200
 _Point = tuple[Fraction, Fraction]
 
@@ -127,7 +127,7 @@ class Corners(Profile):
         """Return delta by finding the corner: exact but for round-off."""
         alphas, powers, _, _ = self._arrays
         steps = -np.array(self.ratios[self._start :])
-        x = np.exp(np.minimum(epsilon, _FARTHEST))
+        x = np.exp(np.minimum(epsilon, _LARGEST_EXPONENT))
         margin = self._margin
         # A corner too far along loses less than the margin; one too early has no such bound.
         corner = np.searchsorted(steps, -x * (1.0 - margin), side="right")
@@ -136,7 +136,9 @@ class Corners(Profile):
         off = 2.0 * margin * (power + line)
         lower, upper = np.maximum(estimate - off, 0.0), np.minimum(estimate + off, 1.0)
         constant = corner == 0
-        lower = np.where((epsilon > _FARTHEST) | constant, powers[0] * (1.0 - margin), lower)
+        lower = np.where(
+            (epsilon > _LARGEST_EXPONENT) | constant, powers[0] * (1.0 - margin), lower
+        )
         upper = np.where(constant, min(powers[0] * (1.0 + margin), 1.0), upper)
         return ProfileValues(lower, np.clip(estimate, lower, upper), upper, -line)
 

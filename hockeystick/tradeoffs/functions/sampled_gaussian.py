@@ -28,7 +28,7 @@ _LARGEST: Final = 690.0
 _MU: Final = Domain(symbol="mu", low=0, high=math.inf, high_open=True, typical=(0.01, 10))
 _KNOTS: Final = 4097
 _SAMPLES: Final = 16_385
-_FARTHEST: Final = 38.5
+_MOST_DEVIATIONS: Final = 38.5
 
 
 class _Corner(NamedTuple):
@@ -255,11 +255,11 @@ class SampledGaussianTradeOff(TradeOff):
         from scipy.interpolate import CubicHermiteSpline
         from scipy.special import ndtri_exp
 
-        z = np.linspace(0.5 * self.mu, _FARTHEST + self.mu, _SAMPLES)
+        z = np.linspace(0.5 * self.mu, _MOST_DEVIATIONS + self.mu, _SAMPLES)
         w = -np.asarray(ndtri_exp(self._log_hit(z)))
         rising = np.r_[True, w[1:] > np.maximum.accumulate(w)[:-1]] & np.isfinite(w)
         z, w = z[rising], w[rising]
-        grid = np.linspace(float(w[0]), _FARTHEST, _KNOTS)
+        grid = np.linspace(float(w[0]), _MOST_DEVIATIONS, _KNOTS)
         root = CubicHermiteSpline(w, z, self._stretch(z, w))(grid)
         return float(grid[0]), float(grid[1] - grid[0]), root, self._stretch(root, grid)
 

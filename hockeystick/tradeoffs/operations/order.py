@@ -22,7 +22,7 @@ from hockeystick.tradeoffs.profiles.profile import Array, Flags, Profile
 
 # Deltas below it count as equal, and so do the functions at rates below about it.
 _NEGLIGIBLE: Final = 1e-300
-_FARTHEST: Final = 691.0
+_LARGEST_EPSILON: Final = 691.0
 _START: Final = 65
 _MOST: Final = 30_000
 _ROUNDS: Final = 40
@@ -94,7 +94,7 @@ def _below(low: Profile, high: Profile) -> _Verdict:
     """Return whether the first profile is at most the second for all epsilon."""
     if low == high:
         return _Verdict.PROVEN
-    epsilon = np.r_[0.0, np.geomspace(1e-5, _FARTHEST, _START)]
+    epsilon = np.r_[0.0, np.geomspace(1e-5, _LARGEST_EPSILON, _START)]
     curves = _Curves(low, high, epsilon)
     for _ in range(_ROUNDS):
         if curves.refuted:

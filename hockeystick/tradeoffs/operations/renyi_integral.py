@@ -30,7 +30,7 @@ _MOST: Final = 2**17
 _ROUNDS: Final = 20
 _WIDEST: Final = 1e-7
 # Where a Gaussian's profile is still far above the least float.
-_FARTHEST: Final = 36.0
+_MOST_DEVIATIONS: Final = 36.0
 _BEYOND: Final = 690.0
 _LEAST: Final = 1e-300
 
@@ -121,7 +121,7 @@ def _growing(profile: Profile, a: float) -> Divergence:
     mu = gaussian_above(profile)
     end = profile.supremum
     if mu < math.inf:
-        end = min(end, 0.5 * mu * mu + mu * min((a - 1.0) * mu + 14.0, _FARTHEST + 0.5 * mu))
+        end = min(end, 0.5 * mu * mu + mu * min((a - 1.0) * mu + 14.0, _MOST_DEVIATIONS + 0.5 * mu))
     if end == 0.0 or mu == 0.0:
         return Divergence(-math.inf, -math.inf)
     reach = min(end, _BEYOND)

@@ -13,7 +13,7 @@ from hockeystick.numerics import ULP
 from hockeystick.tradeoffs.base import TradeOff
 from hockeystick.tradeoffs.profiles.profile import Array, GaussianProfile, Profile, ProfileValues
 
-_FARTHEST: Final = 690.0
+_LARGEST_EXPONENT: Final = 690.0
 _KNOTS: Final = 1381
 # Where the best rate is looked for, relative to it in ln: near it closely, then to both ends.
 _NEAR: Final = 2e-5
@@ -51,7 +51,7 @@ class FunctionProfile(Profile):
 
     def at(self, epsilon: Array) -> ProfileValues:
         """Return delta at epsilons >= 0, at most at 690: from there on, what holds there."""
-        x = np.exp(np.minimum(epsilon, _FARTHEST))
+        x = np.exp(np.minimum(epsilon, _LARGEST_EXPONENT))
         best = self._best(x)
         t = np.unique(np.r_[-_OFFSETS, _OFFSETS])[:, None] + best
         alpha = np.exp(np.minimum(t, 0.0))
@@ -62,7 +62,7 @@ class FunctionProfile(Profile):
         slack = 8.0 * ULP * (line + upper)
         low = (lower - line - slack).max(axis=0)
         high = _peak(alpha, lower - line - slack, upper - line + slack)
-        low = np.where(epsilon > _FARTHEST, lower[0], low)
+        low = np.where(epsilon > _LARGEST_EXPONENT, lower[0], low)
         high = np.where(epsilon >= self.largest, upper[0], np.minimum(high, self._cover(epsilon)))
         low, high = np.maximum(low, 0.0), np.clip(high, 0.0, 1.0)
         return ProfileValues(low, 0.5 * (low + high), high, -x * np.exp(best))
@@ -96,7 +96,7 @@ class FunctionProfile(Profile):
     @cached_property
     def _table(self) -> tuple[Array, Array]:
         """Logarithms of rates, and of the mean slope of the power from each to the next."""
-        t = np.r_[np.linspace(-_FARTHEST, -0.5, _KNOTS), np.linspace(-0.49, 0.0, 50)]
+        t = np.r_[np.linspace(-_LARGEST_EXPONENT, -0.5, _KNOTS), np.linspace(-0.49, 0.0, 50)]
         alpha = np.exp(t)
         ends = self.function._power(alpha)
         power = 0.5 * (ends.lower + ends.upper)

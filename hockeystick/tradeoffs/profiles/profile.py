@@ -28,7 +28,7 @@ _SMALLEST: Final = 5e-324
 # Beyond it exponentials are left to their logarithms.
 _FAR: Final = 700.0
 # The number of standard deviations beyond which a float holds 0.
-_FARTHEST: Final = 1e4
+_MOST_DEVIATIONS: Final = 1e4
 _SURE: Final = 1e50
 _DENSITY_0: Final = 1.0 / math.sqrt(2.0 * math.pi)
 # Below this mu the difference of two Mills ratios is integrated instead of taken.
@@ -114,7 +114,7 @@ class GaussianProfile(Profile):
     def at(self, epsilon: Array) -> ProfileValues:
         """Return delta by scaled complementary error functions."""
         with np.errstate(over="ignore", invalid="ignore"):
-            return self._at(np.clip(epsilon / self.mu - 0.5 * self.mu, -_SURE, _FARTHEST))
+            return self._at(np.clip(epsilon / self.mu - 0.5 * self.mu, -_SURE, _MOST_DEVIATIONS))
 
     def _at(self, a: Array) -> ProfileValues:
         """Return delta where the smaller argument is a."""

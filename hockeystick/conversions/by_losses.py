@@ -13,7 +13,6 @@ from hockeystick.conversions.theorems import liu_mu
 from hockeystick.mechanisms import Mechanism
 from hockeystick.numerics import largest_reading, least_reading
 from hockeystick.privacy_loss import CellLoss, GaussianLoss, PrivacyLoss, Terms
-from hockeystick.privacy_loss.bounds.dominating_gaussian import gaussian_square_of
 from hockeystick.privacy_loss.bounds.zcdp_line import concentration_of
 
 _OfLoss: TypeAlias = Callable[[PrivacyLoss], Fraction | None]
@@ -101,7 +100,7 @@ def _sum(terms: Terms, of_loss: _OfLoss) -> Fraction | None:
 
 def _mu_square(loss: PrivacyLoss) -> Fraction | None:
     """Return the square of the mu of one run."""
-    square = gaussian_square_of(loss)
+    square = loss.dominating_mu_squared
     largest = max(loss.supremum, -loss.infimum) if isinstance(loss, CellLoss) else math.inf
     if square is not None or largest == math.inf:
         return square
@@ -110,7 +109,7 @@ def _mu_square(loss: PrivacyLoss) -> Fraction | None:
 
 def _rho(loss: PrivacyLoss, omega: float) -> Fraction | None:
     """Return the rho of one run for orders below omega."""
-    square, line = gaussian_square_of(loss), concentration_of(loss)
+    square, line = loss.dominating_mu_squared, concentration_of(loss)
     if square is not None:
         return square / 2
     if line is None or line.omega < omega or line.rho == math.inf:

@@ -8,7 +8,6 @@ from functools import singledispatch
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from hockeystick.privacy_loss.bounds.dominating_gaussian import gaussian_square_of
 from hockeystick.privacy_loss.core.base import CellLoss, PrivacyLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
 from hockeystick.privacy_loss.core.observed_mixture import (
@@ -168,7 +167,7 @@ def below_gaussian(loss: PrivacyLoss) -> Concentration | None:
 
     Divergences fall where trade-off functions rise.
     """
-    square = gaussian_square_of(loss)
+    square = loss.dominating_mu_squared
     if square is None:
         return None
     try:

@@ -117,6 +117,18 @@ class PrivacyLoss(ABC):
         exponent = self.cgf_estimate(1.0).value
         return math.expm1(exponent) if exponent < _LARGEST_EXPONENT else math.inf
 
+    @property
+    def dominating_mu_squared(self) -> Fraction | None:
+        """``mu^2`` of a Gaussian that dominates the loss, an upper bound; None where none is known.
+
+        The trade-off functions of (P, Q) and of (Q, P) are at least ``G_mu`` (Dong, Roth and Su
+        2022, definition 2.6). So are those of mixtures whose weights are the same under P and
+        under Q, as hockey-stick divergences are jointly convex: sampling costs at most what each
+        of the cases does that it chooses from. Numbers mean the decimals that they print as; what
+        is no short fraction is rounded up to 40 digits, so that sums of many stay short.
+        """
+        return None
+
 
 class ProfiledLoss(PrivacyLoss):
     """A loss whose privacy profile has a closed form."""

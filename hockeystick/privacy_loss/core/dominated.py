@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
 from hockeystick.numerics import Ball
@@ -42,6 +43,11 @@ class DominatedLoss(CellLoss):
     def clt_mu_squared(self) -> float:
         """That of the dominating loss."""
         return self.above.clt_mu_squared
+
+    @property
+    def dominating_mu_squared(self) -> Fraction | None:
+        """That of the dominating loss."""
+        return self.above.dominating_mu_squared
 
     def atoms(self) -> Atoms:
         """Return those of the dominating loss."""

@@ -71,6 +71,13 @@ class _Mixture(DensityLoss):
         """The largest of the components'."""
         return max(loss.displacement if loss else 0.0 for _, loss in self.components)
 
+    @property
+    def dominating_mu_squared(self) -> Fraction | None:
+        """The largest of the components'."""
+        squares = [loss.dominating_mu_squared for _, loss in self.components if loss]
+        known = [square for square in squares if square is not None]
+        return max(known, default=Fraction(0)) if len(known) == len(squares) else None
+
     def atoms(self) -> Atoms:
         """Return the atoms of all components in one list, equal losses added up."""
         import numpy as np

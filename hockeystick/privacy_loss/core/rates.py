@@ -6,6 +6,7 @@ import math
 from fractions import Fraction
 
 from hockeystick.numerics import ULP, decimal
+from hockeystick.numerics.rounding import short_up
 
 
 def log_complement(rate: float | Fraction) -> float:
@@ -48,3 +49,8 @@ def mu_of(noise_multiplier: float | Fraction) -> float:
         return float(1 / noise_multiplier)
     except OverflowError:
         return math.inf
+
+
+def mu_squared_upper(noise_multiplier: float | Fraction) -> Fraction:
+    """Return ``1/x^2`` of a noise multiplier, exact or rounded up to 40 digits."""
+    return short_up(1 / decimal(noise_multiplier) ** 2)

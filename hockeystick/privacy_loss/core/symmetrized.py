@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Final, cast, final
 
 from hockeystick.numerics import ULP, Ball
@@ -60,6 +61,11 @@ class _Symmetrized(CellLoss):
     def clt_mu_squared(self) -> float:
         """That of the same loss where it is known otherwise; twice that of the one mirrored."""
         return self.known.clt_mu_squared if self.known else 2.0 * self.one.clt_mu_squared
+
+    @property
+    def dominating_mu_squared(self) -> Fraction | None:
+        """That of the loss that is mirrored: ``G_mu`` is its own mirror image."""
+        return self.one.dominating_mu_squared
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return K and two derivatives: of the same loss where it is known otherwise, or cells."""

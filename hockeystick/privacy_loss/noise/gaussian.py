@@ -20,7 +20,7 @@ from hockeystick.privacy_loss.core.base import (
     ProfiledLoss,
 )
 from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
-from hockeystick.privacy_loss.core.rates import mu_of
+from hockeystick.privacy_loss.core.rates import mu_of, mu_squared_upper
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
 from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, Edges, no_atoms
 
@@ -66,6 +66,11 @@ class GaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
     def clt_mu_squared(self) -> float:
         """Return ``mu^2``: the loss is its own limit."""
         return self.mu * self.mu
+
+    @property
+    def dominating_mu_squared(self) -> Fraction:
+        """That of the loss itself."""
+        return mu_squared_upper(self.noise_multiplier)
 
     @property
     def opposite(self) -> GaussianLoss:

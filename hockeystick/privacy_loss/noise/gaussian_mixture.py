@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 from hockeystick.mechanisms.noise.gaussian_mixture import GaussianMixture
 from hockeystick.numerics import ULP, Ball, decimal
+from hockeystick.numerics.rounding import short_up
 from hockeystick.privacy_loss.core.base import Atoms, Masses, PrivacyLoss
 from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
@@ -67,6 +68,11 @@ class GaussianMixtureLoss(DensityLoss):
         if pairs[-1][0] > _LARGEST_ROOT:
             return math.inf
         return math.fsum(v * w * math.expm1(m * n) for m, v in pairs for n, w in pairs)
+
+    @property
+    def dominating_mu_squared(self) -> Fraction:
+        """That of the largest distance."""
+        return short_up(max(self.distances) ** 2)
 
     def cgf_bounds(self, c: float) -> Ball:
         """Return K from cells, and where these leave it open no more than its convex bound."""

@@ -17,6 +17,7 @@ from hockeystick.privacy_loss.core.base import (
     ContourValues,
     ProfiledLoss,
 )
+from hockeystick.privacy_loss.core.rates import mu_squared_upper
 
 if TYPE_CHECKING:
     from mpmath import mpc, mpf
@@ -96,6 +97,11 @@ class FixedSizeGaussianLoss(AnalyticLoss, ProfiledLoss):
             return math.inf
         near, far = math.erf(self.mu / math.sqrt(8.0)), math.erf(self.mu * math.sqrt(1.125))
         return float(self.rate) ** 2 * ((1.0 + far) * math.expm1(square) + far - 3.0 * near)
+
+    @property
+    def dominating_mu_squared(self) -> Fraction:
+        """That of the noise without the sample."""
+        return mu_squared_upper(self.noise_multiplier)
 
     @property
     def supremum(self) -> float:

@@ -14,7 +14,7 @@ from hockeystick.mechanisms import (
 )
 from hockeystick.numerics import ULP, Ball
 from hockeystick.privacy_loss.core.base import AnalyticLoss, CGFEstimate, ContourValues
-from hockeystick.privacy_loss.core.rates import largest_when_adding
+from hockeystick.privacy_loss.core.rates import largest_when_adding, mu_squared_upper
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.sampling.noise_levels import Bin, Cell, Levels, levels_of
 from hockeystick.privacy_loss.sampling.sampled_gaussian import FARTHEST, SampledGaussianLoss
@@ -130,6 +130,13 @@ class GaussianSequenceLoss(AnalyticLoss):
         if square[-1] > _LARGEST_EXPONENT:
             return math.inf
         return float(self.rate) ** 2 * float(np.expm1(square).sum())
+
+    @property
+    def dominating_mu_squared(self) -> Fraction:
+        """The sum of those of all noises, without the samples."""
+        noises = Counter(self.levels.noise.tolist())
+        squares = (mu_squared_upper(noise) * count for noise, count in noises.items())
+        return sum(squares, Fraction(0))
 
     @property
     def supremum(self) -> float:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final, final
 from hockeystick.mechanisms.sampling.random_allocation import RandomAllocation
 from hockeystick.numerics import ULP, Ball, decimal
 from hockeystick.numerics.rounding import short_up
-from hockeystick.privacy_loss.bounds.dominating_gaussian import gaussian_square_of
 from hockeystick.privacy_loss.bounds.zcdp_line import (
     Concentration,
     below_gaussian,
@@ -122,6 +121,11 @@ class AllocationLoss(CellLoss):
         block = self.steps // self.participations
         return self.participations * math.expm1(self.noise_multiplier**-2.0) / block
 
+    @property
+    def dominating_mu_squared(self) -> Fraction:
+        """That of every participation at a known step, by joint convexity."""
+        return short_up(self.participations / decimal(self.noise_multiplier) ** 2)
+
     def atoms(self) -> Atoms:
         """Return the lattice."""
         return _atoms(self)
@@ -190,12 +194,6 @@ class AllocationLoss(CellLoss):
             for r in _POWERS
         )
         return min(exponents)
-
-
-@gaussian_square_of.register
-def _(loss: AllocationLoss) -> Fraction:
-    # By joint convexity: telling the steps costs no less.
-    return short_up(loss.participations / decimal(loss.noise_multiplier) ** 2)
 
 
 @concentration_of.register

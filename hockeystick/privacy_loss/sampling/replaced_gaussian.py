@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.numerics import ULP, Ball
 from hockeystick.privacy_loss.core.base import Atoms, CellLoss, Masses, ProfiledLoss
-from hockeystick.privacy_loss.core.rates import log_complement, mu_of
+from hockeystick.privacy_loss.core.rates import log_complement, mu_of, mu_squared_upper
 from hockeystick.privacy_loss.core.uncertain_endpoints import Edges, log_mixture, no_atoms
 from hockeystick.privacy_loss.sampling.sampled import log_mixed
 
@@ -73,6 +73,11 @@ class ReplacedGaussianLoss(CellLoss, ProfiledLoss):
         if square > _LARGEST_EXPONENT:
             return math.inf
         return 4.0 * float(self.rate) ** 2 * math.sinh(square)
+
+    @property
+    def dominating_mu_squared(self) -> Fraction:
+        """That of twice the distance: a sampled example moves the sum from one side to another."""
+        return 4 * mu_squared_upper(self.noise_multiplier)
 
     def cgf_bounds(self, c: float) -> Ball:
         """Return K from cells, and where these leave it open no more than its convex bound."""

@@ -64,6 +64,11 @@ class _Sampled(DensityLoss):
             return math.inf
         return float(self.rate) ** 2 * math.expm1(exponent)
 
+    @property
+    def dominating_mu_squared(self) -> Fraction | None:
+        """That of the inner loss."""
+        return self.inner.dominating_mu_squared
+
     def cgf_bounds(self, c: float) -> Ball:
         """Return K from cells, and where these leave it open no more than its convex bound."""
         from hockeystick.privacy_loss.core.interval_masses import cgf_bounds

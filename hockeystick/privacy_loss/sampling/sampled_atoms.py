@@ -64,6 +64,11 @@ class SampledAtomsLoss(AtomicLoss):
             return math.inf
         return float(self.rate) ** 2 * math.expm1(exponent)
 
+    @property
+    def dominating_mu_squared(self) -> Fraction | None:
+        """That of the inner loss."""
+        return self.inner.dominating_mu_squared
+
     def atoms(self) -> Atoms:
         """Return the images of the inner atoms."""
         return _mapped(self)

@@ -19,7 +19,7 @@ from hockeystick.privacy_loss.core.base import (
     Masses,
     ProfiledLoss,
 )
-from hockeystick.privacy_loss.core.rates import largest_when_adding, mu_of
+from hockeystick.privacy_loss.core.rates import largest_when_adding, mu_of, mu_squared_upper
 from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, Edges, no_atoms
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 from hockeystick.privacy_loss.sampling.subsampling_map import SubsamplingMap
@@ -220,6 +220,11 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
         """
         square, rate = self.mu * self.mu, self.p
         return rate * rate * math.expm1(square) if square < _LARGEST_EXPONENT else math.inf
+
+    @property
+    def dominating_mu_squared(self) -> Fraction:
+        """That of the noise without the sample."""
+        return mu_squared_upper(self.noise_multiplier)
 
     @property
     def supremum(self) -> float:

@@ -13,7 +13,6 @@ from hockeystick.conversions.theorems import liu_mu
 from hockeystick.mechanisms import Mechanism
 from hockeystick.numerics import largest_reading, least_reading
 from hockeystick.privacy_loss import CellLoss, GaussianLoss, PrivacyLoss, Terms
-from hockeystick.privacy_loss.bounds.zcdp_line import concentration_of
 
 _OfLoss: TypeAlias = Callable[[PrivacyLoss], Fraction | None]
 
@@ -109,7 +108,7 @@ def _mu_square(loss: PrivacyLoss) -> Fraction | None:
 
 def _rho(loss: PrivacyLoss, omega: float) -> Fraction | None:
     """Return the rho of one run for orders below omega."""
-    square, line = loss.dominating_mu_squared, concentration_of(loss)
+    square, line = loss.dominating_mu_squared, loss.zcdp_line()
     if square is not None:
         return square / 2
     if line is None or line.omega < omega or line.rho == math.inf:

@@ -8,7 +8,6 @@ modules are imported here only to register. Every accountant is a way of reading
 from __future__ import annotations
 
 from hockeystick.numerics import Ball, FloatAndDecimal
-from hockeystick.privacy_loss.bounds import zcdp_line_by_orders  # noqa: F401
 from hockeystick.privacy_loss.bounds.closed_form_above import closed_form_dominating_loss
 from hockeystick.privacy_loss.core import parallel  # noqa: F401
 from hockeystick.privacy_loss.core.atomic import AtomicLoss

@@ -10,7 +10,7 @@ from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import DirectedAccountant, Kind
 from hockeystick.accountants.closed_forms.closed_form import least_delta, least_epsilon
 from hockeystick.privacy_loss import PrivacyLoss, Terms, largest_loss
-from hockeystick.privacy_loss.bounds.zcdp_line import Concentration, concentration_of
+from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine
 from hockeystick.tradeoffs.profiles.one_order import delta_by_orders, epsilon_by_orders
 from hockeystick.tradeoffs.profiles.renyi_curve import RenyiLine
 
@@ -74,14 +74,14 @@ class ZeroConcentrated(DirectedAccountant):
 
     def _line(self, terms: Terms) -> RenyiLine | None:
         """Return the sum of the lines, None where its slope is out of reach; or raise."""
-        lines = [(self._concentration(loss), count) for loss, count in terms]
+        lines = [(self._line_of(loss), count) for loss, count in terms]
         rho = math.fsum(count * line.rho for line, count in lines) * _OUTWARD
         omega = min(line.omega for line, _ in lines)
         return RenyiLine(rho, omega) if rho <= sys.float_info.max else None
 
-    def _concentration(self, loss: PrivacyLoss) -> Concentration:
+    def _line_of(self, loss: PrivacyLoss) -> ZCDPLine:
         """Return the line of one loss, or raise."""
-        line = concentration_of(loss)
+        line = loss.zcdp_line()
         if line is None:
             reason = (
                 f"no rho is known with D_alpha <= rho alpha for the loss of a part of it, a "

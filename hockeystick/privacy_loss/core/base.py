@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from hockeystick.numerics import Ball, FloatAndDecimal
+from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, lowest, of_ends, of_gaussian
 
 if TYPE_CHECKING:
     from mpmath import mpc, mpf
@@ -128,6 +129,18 @@ class PrivacyLoss(ABC):
         is no short fraction is rounded up to 40 digits, so that sums of many stay short.
         """
         return None
+
+    def zcdp_line(self) -> ZCDPLine | None:
+        """Return what line lies above the Renyi divergences of one run; None where none is known.
+
+        ``D_alpha(P||Q)`` and ``D_alpha(Q||P)`` are at most ``rho alpha`` for alpha in (1, omega),
+        rounding included (Bun and Steinke 2016, definition 1.1; Bun, Dwork, Rothblum and Steinke
+        2018, definition 1). It is the least rho for Gaussians, sampled or not, for randomized
+        response of two outcomes and for guarantees; an upper bound elsewhere. A loss that may be
+        infinite has none, nor has one that is neither bounded on both sides nor known to stay
+        below a Gaussian's.
+        """
+        return of_gaussian(self.dominating_mu_squared)
 
 
 class ProfiledLoss(PrivacyLoss):
@@ -283,6 +296,11 @@ class CellLoss(PrivacyLoss):
         """How far from an edge asked for the edge of a mass may lie, next to an end of the loss."""
         return 0.0
 
+    @property
+    def unsampled(self) -> CellLoss | None:
+        """The loss on all of the data, where this is that of a sample by ``SubsamplingMap``."""
+        return None
+
     @abstractmethod
     def atoms(self) -> Atoms:
         """Return the atoms; all that is missing has less than ``exp(-800)`` under P and Q."""
@@ -293,6 +311,11 @@ class CellLoss(PrivacyLoss):
 
         Edges ascend strictly; the first may be -inf and the last inf. A mass of 0 is -inf.
         """
+
+    def zcdp_line(self) -> ZCDPLine | None:
+        """Return the line by the ends of the loss, or of a Gaussian that dominates it."""
+        by_ends = of_ends(self.infimum, self.supremum)
+        return lowest((by_ends, of_gaussian(self.dominating_mu_squared)))
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return K and two derivatives, from cells."""

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
 from hockeystick.numerics import Ball
+from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine
 from hockeystick.privacy_loss.core.base import Atoms, CellLoss, CGFEstimate, Masses, PrivacyLoss
 
 if TYPE_CHECKING:
@@ -64,3 +65,7 @@ class DominatedLoss(CellLoss):
     def cgf_bounds(self, c: float) -> Ball:
         """Return K of the dominating loss."""
         return self.above.cgf_bounds(c)
+
+    def zcdp_line(self) -> ZCDPLine | None:
+        """Return that of the dominating loss."""
+        return self.above.zcdp_line()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, cast, final
 
 from hockeystick.errors import ParameterError
 from hockeystick.numerics import ULP, Ball
+from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine
 from hockeystick.privacy_loss.core.base import (
     Atoms,
     CellLoss,
@@ -131,6 +132,14 @@ class _Mixture(DensityLoss):
         # Where M is large the sum's relative error is an absolute one of K.
         round_off = ULP * size * min(high, 1.0) + 8.0 * ULP * high
         return Ball(0.5 * (low + high), 0.5 * (high - low) + round_off)
+
+    def zcdp_line(self) -> ZCDPLine | None:
+        """Return the costliest component's: at worst it is the one that is observed."""
+        lines = [loss.zcdp_line() for _, loss in self.components if loss]
+        known = [line for line in lines if line]
+        if len(known) < len(lines):
+            return None
+        return ZCDPLine(max(line.rho for line in known), min(line.omega for line in known))
 
 
 @final

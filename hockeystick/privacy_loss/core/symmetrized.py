@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final, cast, final
 
 from hockeystick.numerics import ULP, Ball
+from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, lowest
 from hockeystick.privacy_loss.core.base import (
     Atoms,
     CellLoss,
@@ -89,6 +90,12 @@ class _Symmetrized(CellLoss):
         if exponent > _LARGEST_EXPONENT:
             return exponent * (1.0 + 4.0 * ULP)
         return math.log1p(math.exp(exponent)) * (1.0 + 16.0 * ULP)
+
+    def zcdp_line(self) -> ZCDPLine | None:
+        """Return the line by the ends, or of all the data, of which a sample costs no more."""
+        # The losses of all the data are the same in both directions.
+        whole = self.one.unsampled
+        return lowest((CellLoss.zcdp_line(self), whole.zcdp_line() if whole else None))
 
     def atoms(self) -> Atoms:
         """Return the positive atoms, their mirror images, and all that is left at 0."""

@@ -15,6 +15,7 @@ from typing import Final, final
 from hockeystick.mechanisms import RevealedRound
 from hockeystick.mechanisms.streams.matrix_factorization import square_root
 from hockeystick.numerics import ULP, decimal
+from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, outward
 from hockeystick.privacy_loss.core.base import CellLoss, CGFEstimate, PrivacyLoss
 from hockeystick.privacy_loss.core.composition import Terms, compose_unsplit, largest_loss
 from hockeystick.privacy_loss.core.observed_mixture import observed_mixture
@@ -84,6 +85,15 @@ class RevealedRoundLoss(RenyiBoundLoss):
         if k <= _LARGEST_EXPONENT:
             return math.log1p(rate * math.expm1(k)) * (1.0 + 32.0 * ULP)
         return k * (1.0 + 4.0 * ULP) + math.log(rate + math.exp(-k)) * (1.0 - 8.0 * ULP)
+
+    def zcdp_line(self) -> ZCDPLine | None:
+        """Return the sum of the runs': at worst the coin shows them."""
+        lines = [(loss.zcdp_line(), count) for loss, count in self.terms]
+        known = [(line, count) for line, count in lines if line]
+        if len(known) < len(lines):
+            return None
+        rho = math.fsum(count * line.rho for line, count in known)
+        return ZCDPLine(outward(rho), min(line.omega for line, _ in known))
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return the bound and two derivatives: the runs' share of M is ``p e^K / M``."""

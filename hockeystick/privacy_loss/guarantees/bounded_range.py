@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, final
 from hockeystick.numerics import ULP, Ball, largest_reading
 from hockeystick.numerics.rounding import float_up
 from hockeystick.numerics.working_precision import working_digits
+from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, of_range
 from hockeystick.privacy_loss.core.base import Atoms, CellLoss, CGFEstimate, Masses, ProfiledLoss
 from hockeystick.privacy_loss.guarantees.two_point import RandomizedResponsePairLoss
 
@@ -112,6 +113,10 @@ class BoundedRangeLoss(CellLoss, ProfiledLoss):
         value = float(_largest(c, self.supremum)[0])
         # K grows at most as the square of e, whose readings differ by half a unit.
         return Ball(value, 8.0 * ULP * value + _TINY)
+
+    def zcdp_line(self) -> ZCDPLine:
+        """Return the line by the range."""
+        return of_range(self.supremum)
 
 
 def _largest(c: float, end: float) -> tuple[mpf, mpf, mpf]:

@@ -7,10 +7,12 @@ from abc import abstractmethod
 from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Final, TypeAlias, final
 
 from hockeystick.notions import TCDP, ZCDP, RenyiDP
 from hockeystick.numerics import ULP, Ball
+from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, outward, steepest_slope
 from hockeystick.privacy_loss.core.base import CGFEstimate, PrivacyLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
 from hockeystick.privacy_loss.guarantees.two_point import ANYTHING
@@ -91,6 +93,10 @@ class ConcentratedLoss(RenyiBoundLoss):
         """Return ``rho c (c + 1)``, rounded up."""
         return self.rho * c * (c + 1.0) * (1.0 + 8.0 * ULP)
 
+    def zcdp_line(self) -> ZCDPLine:
+        """Return the guarantee itself."""
+        return ZCDPLine(self.rho, self.omega)
+
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return the bound and two derivatives."""
         if c > self.end:
@@ -140,6 +146,12 @@ class RenyiCurveLoss(RenyiBoundLoss):
         """Return the chord's value, rounded up."""
         value, slope = self._chord(c)
         return value * (1.0 + 16.0 * ULP) if slope < math.inf else math.inf
+
+    def zcdp_line(self) -> ZCDPLine:
+        """Return the line above all chords."""
+        corners = ((0.0, 0.0), *self.points)
+        steepest = max(steepest_slope(left, right) for left, right in pairwise(corners))
+        return ZCDPLine(outward(steepest), 1.0 + self.end)
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return the bound and its slope; it has no curvature."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, final
 from hockeystick.notions import FDP
 from hockeystick.numerics import ULP, decimal
 from hockeystick.numerics.working_precision import working_digits
+from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, of_ends
 from hockeystick.privacy_loss.core.base import CGFEstimate, ProfiledLoss
 from hockeystick.privacy_loss.core.outcomes import dominating_pair_of_outcomes
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
@@ -119,6 +120,10 @@ class ProfileLoss(RenyiBoundLoss, ProfiledLoss):
         if log_moment > _LARGEST_EXPONENT:
             return log_moment * (1.0 + 2.0 * ULP)
         return math.log1p(math.exp(log_moment)) * (1.0 + 8.0 * ULP)
+
+    def zcdp_line(self) -> ZCDPLine | None:
+        """Return the line by the ends of both directions."""
+        return of_ends(-ProfileLoss(self.other, self.profile).supremum, self.supremum)
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return the bound and two numerical derivatives."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.notions import ApproxDP, PureDP
 from hockeystick.numerics import ULP, Ball, FloatAndDecimal
+from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, of_ends
 from hockeystick.privacy_loss.core.atomic import AtomicLoss, frozen
 from hockeystick.privacy_loss.core.base import Atoms, CGFEstimate
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
@@ -81,6 +82,10 @@ class RandomizedResponsePairLoss(AtomicLoss):
     def supremum(self) -> float:
         """``eps``, or infinite."""
         return math.inf if self.failure > 0.0 else self.epsilon
+
+    def zcdp_line(self) -> ZCDPLine | None:
+        """Return the line by the ends; the least there is."""
+        return of_ends(-self.epsilon, self.epsilon) if self.failure == 0.0 else None
 
     @property
     def out_of_range(self) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 from hockeystick.mechanisms.noise.discrete_gaussian import DiscreteGaussian
 from hockeystick.numerics import ULP, Ball, decimal
+from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, outward
 from hockeystick.privacy_loss.core.atomic import LEAST, MOST_ATOMS, AtomicLoss, both, frozen
 from hockeystick.privacy_loss.core.base import Atoms, CGFEstimate
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
@@ -49,6 +50,10 @@ class DiscreteGaussianLoss(AtomicLoss):
     def supremum(self) -> float:
         """Infinite: the loss is unbounded."""
         return math.inf
+
+    def zcdp_line(self) -> ZCDPLine:
+        """Return the continuous one's (Canonne, Kamath and Steinke 2020, theorem 4)."""
+        return ZCDPLine(outward(float(self.sensitivity**2 * self.half)))
 
     @property
     def half(self) -> Fraction:

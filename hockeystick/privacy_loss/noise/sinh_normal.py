@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.mechanisms.noise.sinh_normal import SinhNormal
 from hockeystick.numerics import ULP, Ball, decimal
+from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, by_orders
 from hockeystick.privacy_loss.core.base import Atoms, CGFEstimate, Masses, ProfiledLoss
 from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
@@ -51,6 +52,10 @@ class SinhNormalLoss(DensityLoss, ProfiledLoss):
     def supremum(self) -> float:
         """Infinite: the loss is unbounded."""
         return math.inf
+
+    def zcdp_line(self) -> ZCDPLine | None:
+        """Return the line by orders: the loss is the same in either direction."""
+        return by_orders(self)
 
     @property
     def infimum(self) -> float:

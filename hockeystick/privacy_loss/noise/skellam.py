@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.mechanisms.noise.skellam import Skellam
 from hockeystick.numerics import ULP, decimal
+from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, by_orders
 from hockeystick.privacy_loss.core.atomic import LEAST, MOST_ATOMS, AtomicLoss, both, frozen
 from hockeystick.privacy_loss.core.base import Atoms
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
@@ -48,6 +49,10 @@ class SkellamLoss(AtomicLoss):
     def supremum(self) -> float:
         """Infinite: the loss is unbounded."""
         return math.inf
+
+    def zcdp_line(self) -> ZCDPLine | None:
+        """Return the line by orders: the loss is the same in either direction."""
+        return by_orders(self)
 
     def atoms(self) -> Atoms:
         """Return the losses, and the probabilities as far as they count."""

@@ -11,11 +11,6 @@ from typing import TYPE_CHECKING, Final, final
 from hockeystick.mechanisms.sampling.random_allocation import RandomAllocation
 from hockeystick.numerics import ULP, Ball, decimal
 from hockeystick.numerics.rounding import short_up
-from hockeystick.privacy_loss.bounds.zcdp_line import (
-    Concentration,
-    below_gaussian,
-    concentration_of,
-)
 from hockeystick.privacy_loss.core.atomic import frozen
 from hockeystick.privacy_loss.core.base import Atoms, CellLoss, CGFEstimate, Masses, PrivacyLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
@@ -194,12 +189,6 @@ class AllocationLoss(CellLoss):
             for r in _POWERS
         )
         return min(exponents)
-
-
-@concentration_of.register
-def _(loss: AllocationLoss) -> Concentration | None:
-    # Its ends are those of the lattice, not of the Gaussians.
-    return below_gaussian(loss)
 
 
 def _listed(noise: float, block: int, times: int) -> bool:

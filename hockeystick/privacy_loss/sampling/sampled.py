@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final, Protocol, cast, final, runtime_checkable
 
 from hockeystick.numerics import ULP, Ball
+from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, lowest, of_ends
 from hockeystick.privacy_loss.core.base import Atoms, CellLoss, Masses, ProfiledLoss
 from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, Edges
 from hockeystick.privacy_loss.sampling.subsampling_map import SubsamplingMap
@@ -52,6 +53,11 @@ class _Sampled(DensityLoss):
         return self._map.infimum(self.inner.infimum)
 
     @property
+    def unsampled(self) -> CellLoss:
+        """The inner loss."""
+        return self.inner
+
+    @property
     def displacement(self) -> float:
         """That of the inner loss: the map nowhere stretches a distance."""
         return self.inner.displacement
@@ -83,6 +89,10 @@ class _Sampled(DensityLoss):
             inner = self.inner.cgf_bounds(c)
             upper = inner.midpoint + inner.radius
         return log_mixed(upper, float(self.rate))
+
+    def zcdp_line(self) -> ZCDPLine | None:
+        """Return the line by the ends, or by quasi-convexity that of the inner loss."""
+        return lowest((of_ends(self.infimum, self.supremum), self.inner.zcdp_line()))
 
     def atoms(self) -> Atoms:
         """Return the images of the inner atoms."""

@@ -8,6 +8,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, final
 
+from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, lowest, of_ends
 from hockeystick.privacy_loss.core.atomic import LEAST, AtomicLoss
 from hockeystick.privacy_loss.core.base import Atoms
 from hockeystick.privacy_loss.sampling.sampled import log_mixed, sampled_delta
@@ -57,6 +58,11 @@ class SampledAtomsLoss(AtomicLoss):
         return self._map.infimum(self.inner.infimum)
 
     @property
+    def unsampled(self) -> AtomicLoss:
+        """The inner loss."""
+        return self.inner
+
+    @property
     def clt_mu_squared(self) -> float:
         """Return ``p^2 chi^2`` of the inner pair."""
         exponent = self.inner.cgf_estimate(1.0).value
@@ -103,6 +109,10 @@ class SampledAtomsLoss(AtomicLoss):
     def cgf_upper(self, c: float) -> float:
         """Return ``ln(1 - p + p e^k)`` with k that of the inner loss: powers are convex."""
         return log_mixed(self.inner.cgf_upper(c), float(self.rate))
+
+    def zcdp_line(self) -> ZCDPLine | None:
+        """Return the line by the ends, or by quasi-convexity that of the inner loss."""
+        return lowest((of_ends(self.infimum, self.supremum), self.inner.zcdp_line()))
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return the profile, for epsilon >= 0."""

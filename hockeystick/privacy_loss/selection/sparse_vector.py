@@ -31,6 +31,7 @@ from hockeystick.mechanisms.selection.sparse_vector import AboveThreshold, Compa
 from hockeystick.numerics import ULP, largest_reading, least_reading
 from hockeystick.numerics.rounding import float_up
 from hockeystick.numerics.working_precision import working_digits
+from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, outward
 from hockeystick.privacy_loss.core.base import CellLoss, CGFEstimate, PrivacyLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
@@ -111,6 +112,12 @@ class FirstOfManyLoss(RenyiBoundLoss):
     def bound(self, c: float) -> float:
         """Return the bound, rounded up."""
         return self.cgf_estimate(c).value * (1.0 + 32.0 * ULP)
+
+    def zcdp_line(self) -> ZCDPLine:
+        """Return a line above both bounds of K."""
+        # Of ``flat c (c+1) + ln N`` the line from 0 to ``c = sqrt(ln N / flat)``, as K is convex.
+        chord = self.flat + 2.0 * math.sqrt(self.flat) * math.sqrt(self.log_queries)
+        return ZCDPLine(outward(min(self.steep, chord)))
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return the bound and two derivatives."""

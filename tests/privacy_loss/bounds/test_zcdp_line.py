@@ -35,7 +35,7 @@ from hockeystick.privacy_loss import (
     RenyiCurveLoss,
     SampledGaussianLoss,
 )
-from hockeystick.privacy_loss.bounds.zcdp_line import Concentration, concentration_of
+from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine
 from hockeystick.privacy_loss.core.base import Atoms, CellLoss, Masses
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
 from hockeystick.privacy_loss.core.registry import dominating_pair
@@ -76,9 +76,9 @@ class Lopsided(CellLoss):
         return mp.log(forward) / (a - 1), mp.log(backward) / (a - 1)
 
 
-def line_of(loss: PrivacyLoss) -> Concentration:
+def line_of(loss: PrivacyLoss) -> ZCDPLine:
     """The line of a loss that has one."""
-    line = concentration_of(loss)
+    line = loss.zcdp_line()
     assert line is not None
     return line
 
@@ -161,8 +161,8 @@ def test_a_gaussian_has_half_its_mu_squared_and_never_0(noise: float | Fraction)
 
 
 def test_a_guarantee_has_its_own_line() -> None:
-    assert line_of(ConcentratedLoss(0.3, 7.0)) == Concentration(0.3, 7.0)
-    assert line_of(ConcentratedLoss(0.3)) == Concentration(0.3, math.inf)
+    assert line_of(ConcentratedLoss(0.3, 7.0)) == ZCDPLine(0.3, 7.0)
+    assert line_of(ConcentratedLoss(0.3)) == ZCDPLine(0.3, math.inf)
 
 
 @pytest.mark.parametrize(
@@ -212,13 +212,13 @@ def test_both_directions_of_a_lopsided_trade_off_function_have_the_same_line() -
     assert pair.removing is not None
     assert pair.adding is not None
     assert pair.removing.supremum != pytest.approx(pair.adding.supremum, rel=0.05)
-    assert concentration_of(pair.removing) == concentration_of(pair.adding) is not None
+    assert pair.removing.zcdp_line() == pair.adding.zcdp_line() is not None
 
 
 def test_what_may_be_infinite_or_is_unbounded_has_no_line() -> None:
-    assert concentration_of(RandomizedResponsePairLoss(1.0, 1e-9)) is None
-    assert concentration_of(NoiselessLoss(0.1, removing=True)) is None
-    assert concentration_of(Lopsided(-math.inf, 1.0)) is None
+    assert RandomizedResponsePairLoss(1.0, 1e-9).zcdp_line() is None
+    assert NoiselessLoss(0.1, removing=True).zcdp_line() is None
+    assert Lopsided(-math.inf, 1.0).zcdp_line() is None
 
 
 LINED: list[Mechanism] = [
@@ -323,4 +323,4 @@ def test_both_directions_of_poisson_sampling_have_the_same_line() -> None:
     pair = dominating_pair(PoissonSubsampled(Gaussian(2.0), 0.1))
     assert pair.removing is not None
     assert pair.adding is not None
-    assert concentration_of(pair.removing) == concentration_of(pair.adding)
+    assert pair.removing.zcdp_line() == pair.adding.zcdp_line()

@@ -14,7 +14,6 @@ from hockeystick.privacy_loss.core.atomic import AtomicLoss
 from hockeystick.privacy_loss.core.base import (
     AnalyticLoss,
     Atoms,
-    CellLoss,
     CGFEstimate,
     ContourRule,
     ContourValues,
@@ -26,6 +25,7 @@ from hockeystick.privacy_loss.core.base import (
     TailSplit,
     TailValues,
 )
+from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.composition import (
     Composition,
     Terms,

@@ -17,7 +17,8 @@ import math
 from functools import singledispatch
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from hockeystick.privacy_loss.core.base import CellLoss, PrivacyLoss
+from hockeystick.privacy_loss.core.base import PrivacyLoss
+from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.registry import NoAnalysisError
 from hockeystick.privacy_loss.guarantees.two_point import RandomizedResponsePairLoss
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss

@@ -19,7 +19,7 @@ from hockeystick.privacy_loss.bounds.moment_bounds import (
     of_cells,
 )
 from hockeystick.privacy_loss.bounds.sixth_moments import beyond, sixth_moment_upper
-from hockeystick.privacy_loss.core.base import CellLoss
+from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.interval_masses import Cells as LossCells
 from hockeystick.privacy_loss.core.interval_masses import Ends, cells_of, points_of
 from hockeystick.privacy_loss.core.registry import NoAnalysisError

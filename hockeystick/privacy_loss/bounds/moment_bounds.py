@@ -27,7 +27,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, final
 
 from hockeystick.numerics import ULP
 from hockeystick.privacy_loss.bounds.cumulants import fall, log_ratio, unlikely
-from hockeystick.privacy_loss.core.base import CellLoss, PrivacyLoss
+from hockeystick.privacy_loss.core.base import PrivacyLoss
+from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.registry import NoAnalysisError
 from hockeystick.privacy_loss.guarantees.two_point import RandomizedResponsePairLoss
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss

@@ -13,7 +13,7 @@ import math
 from functools import singledispatch
 from typing import Final
 
-from hockeystick.privacy_loss.core.base import CellLoss
+from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
 from hockeystick.privacy_loss.core.registry import NoAnalysisError
 from hockeystick.privacy_loss.noise.discrete_gaussian import DiscreteGaussianLoss

@@ -14,13 +14,13 @@ from hockeystick.privacy_loss.core.analytic_cgf import log_values
 from hockeystick.privacy_loss.core.base import (
     AnalyticLoss,
     Atoms,
-    CellLoss,
     CGFEstimate,
     ContourValues,
     Masses,
     PrivacyLoss,
     ProfiledLoss,
 )
+from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, final
 
 from hockeystick.numerics import Ball
 from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine
-from hockeystick.privacy_loss.core.base import Atoms, CellLoss, CGFEstimate, Masses, PrivacyLoss
+from hockeystick.privacy_loss.core.base import Atoms, CGFEstimate, Masses, PrivacyLoss
+from hockeystick.privacy_loss.core.cell_loss import CellLoss
 
 if TYPE_CHECKING:
     from hockeystick.kernels.series import Array

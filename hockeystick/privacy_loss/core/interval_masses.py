@@ -23,7 +23,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from hockeystick.numerics import ULP, Ball
-from hockeystick.privacy_loss.core.base import CellLoss, CGFEstimate
+from hockeystick.privacy_loss.core.base import CGFEstimate, KnownDistribution
 from hockeystick.privacy_loss.core.log_sums import log1p_exp, log_add, log_e2, log_psi, log_sum
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class Ends(NamedTuple):
     high_q: float
 
 
-def reach(loss: CellLoss, log_least: float) -> tuple[float, float]:
+def reach(loss: KnownDistribution, log_least: float) -> tuple[float, float]:
     """Return losses below which Q, and above which P, has hardly more than ``exp(log_least)``."""
     import numpy as np
 
@@ -118,12 +118,12 @@ def _outermost(place: Array, log_mass: Array, log_least: float) -> float:
 
 
 @lru_cache(maxsize=64)
-def _grid(loss: CellLoss) -> tuple[Cells, Ends]:
+def _grid(loss: KnownDistribution) -> tuple[Cells, Ends]:
     """Return the cells that everything begins with."""
     return cells_of(loss, _GROWING, _SMALLEST)
 
 
-def cells_of(loss: CellLoss, growing: int, smallest: float) -> tuple[Cells, Ends]:
+def cells_of(loss: KnownDistribution, growing: int, smallest: float) -> tuple[Cells, Ends]:
     """Return the part of a loss without atoms on cells, and what lies beyond them.
 
     Some cells are equal, and others, so many on either side, grow with their distance from 0, from
@@ -148,7 +148,7 @@ def cells_of(loss: CellLoss, growing: int, smallest: float) -> tuple[Cells, Ends
     return found, _beyond(loss, low, high)
 
 
-def masses_between(loss: CellLoss, edges: Array) -> Cells:
+def masses_between(loss: KnownDistribution, edges: Array) -> Cells:
     """Return the masses between edges; at an end of the loss, all that rounding puts beyond it."""
     import numpy as np
 
@@ -162,7 +162,7 @@ def masses_between(loss: CellLoss, edges: Array) -> Cells:
     return Cells(edges[:-1], edges[1:], masses.log_p, masses.log_q, masses.error)
 
 
-def _beyond(loss: CellLoss, low: float, high: float) -> Ends:
+def _beyond(loss: KnownDistribution, low: float, high: float) -> Ends:
     """Return bounds of the masses beyond two edges: all of them are atoms or in cells."""
     import numpy as np
 
@@ -180,7 +180,7 @@ def _beyond(loss: CellLoss, low: float, high: float) -> Ends:
 
 
 @lru_cache(maxsize=64)
-def points_of(loss: CellLoss) -> tuple[Array, Array]:
+def points_of(loss: KnownDistribution) -> tuple[Array, Array]:
     """Return the loss as atoms, each cell merged: losses and ``ln P``."""
     import numpy as np
 
@@ -193,7 +193,7 @@ def points_of(loss: CellLoss) -> tuple[Array, Array]:
     return np.concatenate((atoms.loss, mean)), np.concatenate((atoms.log_p, kept.log_p))
 
 
-def cgf_estimate(loss: CellLoss, c: float) -> CGFEstimate:
+def cgf_estimate(loss: KnownDistribution, c: float) -> CGFEstimate:
     """Return an estimate of K and two derivatives, with each cell merged."""
     import numpy as np
 
@@ -213,7 +213,9 @@ def cgf_estimate(loss: CellLoss, c: float) -> CGFEstimate:
     return CGFEstimate(value, slope, float((weight * (mean - slope) ** 2).sum()))
 
 
-def cgf_bounds(loss: CellLoss, c: float, upper: Callable[[float], float] | None = None) -> Ball:
+def cgf_bounds(
+    loss: KnownDistribution, c: float, upper: Callable[[float], float] | None = None
+) -> Ball:
     """Return K between its ends: cells merged (Jensen), and cells spread to their edges.
 
     The gap is about 1e-7 of K. ``upper`` bounds K at any order: a loss without a largest value
@@ -232,7 +234,7 @@ def cgf_bounds(loss: CellLoss, c: float, upper: Callable[[float], float] | None 
 
 @lru_cache(maxsize=256)
 def _enclosed(
-    loss: CellLoss, c: float, upper: Callable[[float], float] | None
+    loss: KnownDistribution, c: float, upper: Callable[[float], float] | None
 ) -> tuple[float, float]:
     """Return proven ends of K."""
     (cells, ends), atoms = _grid(loss), loss.atoms()
@@ -283,7 +285,7 @@ def _of_points(place: Array, log_p: Array, error: Array, c: float) -> tuple[floa
     return low_end, log_sum(log_p + high + error + _rounding(far, high, log_p, c))
 
 
-def _between(loss: CellLoss, cells: Cells, c: float) -> tuple[Array, Array]:
+def _between(loss: KnownDistribution, cells: Cells, c: float) -> tuple[Array, Array]:
     """Return the logarithms of lower and upper ends of the mean of psi in each cell, times p."""
     import numpy as np
 
@@ -319,20 +321,22 @@ def _rounding(place: Array, value: Array, log_p: Array, c: float) -> Array:
     return np.asarray(ULP * (8.0 * (1.0 + c) * np.abs(place) + 8.0 * size + 4.0 * known + 64.0))
 
 
-def _above(loss: CellLoss, ends: Ends, c: float, upper: Callable[[float], float] | None) -> float:
+def _above(
+    loss: KnownDistribution, ends: Ends, c: float, upper: Callable[[float], float] | None
+) -> float:
     """Return the logarithm of a bound of ``E_P[psi(L)]`` above all cells."""
     if ends.high_p == -math.inf:
         return -math.inf
     return _log_beyond(loss, c, ends.high_p, upper)
 
 
-def _missing(loss: CellLoss, c: float, upper: Callable[[float], float] | None) -> float:
+def _missing(loss: KnownDistribution, c: float, upper: Callable[[float], float] | None) -> float:
     """Return the logarithm of a bound of what atoms that are not listed add."""
     return log_add(_log_beyond(loss, c, _MISSING, upper), math.log(c) + _MISSING)
 
 
 def _log_beyond(
-    loss: CellLoss, c: float, log_p: float, upper: Callable[[float], float] | None
+    loss: KnownDistribution, c: float, log_p: float, upper: Callable[[float], float] | None
 ) -> float:
     """Return a bound of ``ln E_P[e^(c L)]`` over an event of a probability, for L >= 0."""
     found = log_p + c * max(loss.supremum, 0.0)
@@ -342,7 +346,7 @@ def _log_beyond(
     return found + ULP * 64.0 * (abs(found) + abs(log_p)) if found < math.inf else found
 
 
-def _stretched(loss: CellLoss, cells: Cells, ends: Ends) -> tuple[Cells, Ends]:
+def _stretched(loss: KnownDistribution, cells: Cells, ends: Ends) -> tuple[Cells, Ends]:
     """Return the cells with some more above them."""
     import numpy as np
 
@@ -369,7 +373,7 @@ def _shares(low: Array, high: Array, total: float) -> NDArray[np.int64]:
     return np.asarray(np.maximum(parts, 1.0), dtype=np.int64)
 
 
-def _cut(loss: CellLoss, cells: Cells, times: NDArray[np.int64]) -> Cells:
+def _cut(loss: KnownDistribution, cells: Cells, times: NDArray[np.int64]) -> Cells:
     """Return the cells with each cut in so many parts, unless parts would be hardly known."""
     import numpy as np
 

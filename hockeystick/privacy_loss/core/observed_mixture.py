@@ -13,12 +13,12 @@ from hockeystick.numerics import ULP, Ball
 from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine
 from hockeystick.privacy_loss.core.base import (
     Atoms,
-    CellLoss,
     CGFEstimate,
     Masses,
     PrivacyLoss,
     ProfiledLoss,
 )
+from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, Edges
 from hockeystick.privacy_loss.sampling.subsampling_map import masses_between
 

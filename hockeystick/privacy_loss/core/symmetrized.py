@@ -11,12 +11,12 @@ from hockeystick.numerics import ULP, Ball
 from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, lowest
 from hockeystick.privacy_loss.core.base import (
     Atoms,
-    CellLoss,
     CGFEstimate,
     Masses,
     PrivacyLoss,
     ProfiledLoss,
 )
+from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError
 from hockeystick.privacy_loss.sampling.fixed_size_gaussian import FixedSizeGaussianLoss
 from hockeystick.privacy_loss.sampling.sampled_gaussian import SampledGaussianLoss

@@ -7,7 +7,8 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hockeystick.numerics import ULP
-from hockeystick.privacy_loss.core.base import Atoms, CellLoss, Masses
+from hockeystick.privacy_loss.core.base import Atoms, Masses
+from hockeystick.privacy_loss.core.cell_loss import CellLoss
 
 if TYPE_CHECKING:
     from hockeystick.kernels.series import Array

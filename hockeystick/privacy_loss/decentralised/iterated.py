@@ -11,7 +11,8 @@ from hockeystick.mechanisms.decentralised.convex import change
 from hockeystick.mechanisms.decentralised.iterated import NoisyIterations
 from hockeystick.mechanisms.streams.matrix_factorization import square_root
 from hockeystick.numerics import decimal
-from hockeystick.privacy_loss.core.base import CellLoss, PrivacyLoss
+from hockeystick.privacy_loss.core.base import PrivacyLoss
+from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
 from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair

@@ -13,7 +13,7 @@ from hockeystick.mechanisms.decentralised.convex import change
 from hockeystick.mechanisms.decentralised.token_walk import TokenWalk
 from hockeystick.numerics import decimal
 from hockeystick.numerics.working_precision import working_digits
-from hockeystick.privacy_loss.core.base import CellLoss
+from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.observed_mixture import observed_mixture
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
 from hockeystick.privacy_loss.decentralised.iterated import StepNoise, edge_pair, pair_between

@@ -16,7 +16,8 @@ from hockeystick.mechanisms import RevealedRound
 from hockeystick.mechanisms.streams.matrix_factorization import square_root
 from hockeystick.numerics import ULP, decimal
 from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, outward
-from hockeystick.privacy_loss.core.base import CellLoss, CGFEstimate, PrivacyLoss
+from hockeystick.privacy_loss.core.base import CGFEstimate, PrivacyLoss
+from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.composition import Terms, compose_unsplit, largest_loss
 from hockeystick.privacy_loss.core.observed_mixture import observed_mixture
 from hockeystick.privacy_loss.core.rates import decimal_or_above

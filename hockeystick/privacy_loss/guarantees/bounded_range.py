@@ -10,7 +10,8 @@ from hockeystick.numerics import ULP, Ball, largest_reading
 from hockeystick.numerics.rounding import float_up
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, of_range
-from hockeystick.privacy_loss.core.base import Atoms, CellLoss, CGFEstimate, Masses, ProfiledLoss
+from hockeystick.privacy_loss.core.base import Atoms, CGFEstimate, Masses, ProfiledLoss
+from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.guarantees.two_point import RandomizedResponsePairLoss
 
 if TYPE_CHECKING:

@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.numerics import ULP
 from hockeystick.privacy_loss.core.atomic import frozen
-from hockeystick.privacy_loss.core.base import Atoms, CellLoss, CGFEstimate, Masses
+from hockeystick.privacy_loss.core.base import Atoms, CGFEstimate, Masses
+from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.observed_mixture import merged
 
 if TYPE_CHECKING:

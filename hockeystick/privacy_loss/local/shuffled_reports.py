@@ -35,7 +35,8 @@ from hockeystick.mechanisms.local.shuffled_reports import ShuffledReports
 from hockeystick.notions import PureDP
 from hockeystick.numerics import ULP
 from hockeystick.privacy_loss.core.atomic import frozen
-from hockeystick.privacy_loss.core.base import Atoms, CellLoss, PrivacyLoss
+from hockeystick.privacy_loss.core.base import Atoms, PrivacyLoss
+from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
 from hockeystick.privacy_loss.core.observed_mixture import merged
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair

@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 from hockeystick.numerics import ULP
 from hockeystick.privacy_loss.core.atomic import frozen
-from hockeystick.privacy_loss.core.base import Atoms, CellLoss, CGFEstimate, Masses, ProfiledLoss
+from hockeystick.privacy_loss.core.base import Atoms, CGFEstimate, Masses, ProfiledLoss
+from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.observed_mixture import merged
 
 if TYPE_CHECKING:

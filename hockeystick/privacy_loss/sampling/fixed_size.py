@@ -14,7 +14,8 @@ from hockeystick.mechanisms import (
     Repeated,
 )
 from hockeystick.numerics import decimal
-from hockeystick.privacy_loss.core.base import CellLoss, PrivacyLoss
+from hockeystick.privacy_loss.core.base import PrivacyLoss
+from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.core.symmetrized import exchanged_pair

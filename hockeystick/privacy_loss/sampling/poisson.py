@@ -19,7 +19,8 @@ from hockeystick.mechanisms import (
 )
 from hockeystick.numerics import decimal
 from hockeystick.privacy_loss.core.atomic import AtomicLoss
-from hockeystick.privacy_loss.core.base import CellLoss, PrivacyLoss
+from hockeystick.privacy_loss.core.base import PrivacyLoss
+from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.guarantees.two_point import RandomizedResponsePairLoss, two_point_pair

@@ -12,7 +12,8 @@ from hockeystick.mechanisms.sampling.random_allocation import RandomAllocation
 from hockeystick.numerics import ULP, Ball, decimal
 from hockeystick.numerics.rounding import short_up
 from hockeystick.privacy_loss.core.atomic import frozen
-from hockeystick.privacy_loss.core.base import Atoms, CellLoss, CGFEstimate, Masses, PrivacyLoss
+from hockeystick.privacy_loss.core.base import Atoms, CGFEstimate, Masses, PrivacyLoss
+from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss

@@ -8,7 +8,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.numerics import ULP, Ball
-from hockeystick.privacy_loss.core.base import Atoms, CellLoss, Masses, ProfiledLoss
+from hockeystick.privacy_loss.core.base import Atoms, Masses, ProfiledLoss
+from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.rates import log_complement, mu_of, mu_squared_upper
 from hockeystick.privacy_loss.core.uncertain_endpoints import Edges, log_mixture, no_atoms
 from hockeystick.privacy_loss.sampling.sampled import log_mixed

@@ -7,7 +7,8 @@ from fractions import Fraction
 from hockeystick.mechanisms import Composed, Plan, Repeated
 from hockeystick.mechanisms.sampling.revealed_sample import RevealedSample
 from hockeystick.numerics import decimal
-from hockeystick.privacy_loss.core.base import CellLoss, PrivacyLoss
+from hockeystick.privacy_loss.core.base import PrivacyLoss
+from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
 from hockeystick.privacy_loss.core.observed_mixture import observed_mixture
 from hockeystick.privacy_loss.core.rates import decimal_or_above

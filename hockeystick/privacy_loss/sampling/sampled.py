@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final, Protocol, cast, final, runtime_checkabl
 
 from hockeystick.numerics import ULP, Ball
 from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, lowest, of_ends
-from hockeystick.privacy_loss.core.base import Atoms, CellLoss, Masses, ProfiledLoss
+from hockeystick.privacy_loss.core.base import Atoms, Masses, ProfiledLoss
+from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, Edges
 from hockeystick.privacy_loss.sampling.subsampling_map import SubsamplingMap
 

@@ -24,7 +24,8 @@ from hockeystick.mechanisms.sampling.shuffled import Shuffled
 from hockeystick.mechanisms.training.clipping import Clipping
 from hockeystick.numerics import ULP, decimal
 from hockeystick.privacy_loss.core.atomic import frozen
-from hockeystick.privacy_loss.core.base import Atoms, CellLoss, CGFEstimate, Masses, PrivacyLoss
+from hockeystick.privacy_loss.core.base import Atoms, CGFEstimate, Masses, PrivacyLoss
+from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
 from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
 from hockeystick.privacy_loss.core.observed_mixture import merged

@@ -12,7 +12,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, final
 
 from hockeystick.numerics import ULP, decimal
-from hockeystick.privacy_loss.core.base import Atoms, CellLoss, Masses
+from hockeystick.privacy_loss.core.base import Atoms, Masses
+from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.rates import complement_bounds
 from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, Edges, log_mixture
 

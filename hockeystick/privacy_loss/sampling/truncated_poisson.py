@@ -28,7 +28,7 @@ from typing import Final, NamedTuple, cast
 from hockeystick.mechanisms import TruncatedPoissonSubsampled
 from hockeystick.numerics import ULP, decimal
 from hockeystick.numerics.working_precision import working_digits
-from hockeystick.privacy_loss.core.base import CellLoss
+from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
 from hockeystick.privacy_loss.core.observed_mixture import observed_mixture
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair

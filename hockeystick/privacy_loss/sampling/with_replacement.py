@@ -13,7 +13,8 @@ from hockeystick.mechanisms import (
 )
 from hockeystick.numerics import decimal
 from hockeystick.numerics.working_precision import working_digits
-from hockeystick.privacy_loss.core.base import CellLoss, PrivacyLoss
+from hockeystick.privacy_loss.core.base import PrivacyLoss
+from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.observed_mixture import observed_mixture
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.core.symmetrized import exchanged_pair

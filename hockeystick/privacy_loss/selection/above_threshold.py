@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.numerics import ULP, Ball
 from hockeystick.numerics.working_precision import working_digits
-from hockeystick.privacy_loss.core.base import Atoms, CellLoss, CGFEstimate, Masses
+from hockeystick.privacy_loss.core.base import Atoms, CGFEstimate, Masses
+from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.rates import mu_of
 from hockeystick.privacy_loss.core.uncertain_endpoints import Edges
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss

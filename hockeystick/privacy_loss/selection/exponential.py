@@ -6,7 +6,7 @@ import math
 from typing import Final
 
 from hockeystick.mechanisms.selection.exponential import Exponential, MaxNoise, ReportNoisyMax
-from hockeystick.privacy_loss.core.base import CellLoss
+from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
 from hockeystick.privacy_loss.guarantees.bounded_range import BoundedRangeLoss

@@ -32,7 +32,8 @@ from hockeystick.numerics import ULP, largest_reading, least_reading
 from hockeystick.numerics.rounding import float_up
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, outward
-from hockeystick.privacy_loss.core.base import CellLoss, CGFEstimate, PrivacyLoss
+from hockeystick.privacy_loss.core.base import CGFEstimate, PrivacyLoss
+from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
 from hockeystick.privacy_loss.guarantees.renyi import RenyiBoundLoss

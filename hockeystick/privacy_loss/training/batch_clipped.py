@@ -16,7 +16,8 @@ from hockeystick.adjacency import Adjacency
 from hockeystick.mechanisms import BatchClipped, Gaussian, PoissonSubsampled, RandomAllocation
 from hockeystick.numerics import decimal
 from hockeystick.numerics.working_precision import working_digits
-from hockeystick.privacy_loss.core.base import CellLoss, PrivacyLoss
+from hockeystick.privacy_loss.core.base import PrivacyLoss
+from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
 from hockeystick.privacy_loss.guarantees.least_favourable import ContaminatedLoss

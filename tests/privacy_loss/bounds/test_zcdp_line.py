@@ -36,7 +36,8 @@ from hockeystick.privacy_loss import (
     SampledGaussianLoss,
 )
 from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine
-from hockeystick.privacy_loss.core.base import Atoms, CellLoss, Masses
+from hockeystick.privacy_loss.core.base import Atoms, Masses
+from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
 from hockeystick.privacy_loss.core.registry import dominating_pair
 from hockeystick.privacy_loss.guarantees.bounded_range import BoundedRangeLoss

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.privacy_loss.core.base import Atoms, CellLoss
+from hockeystick.privacy_loss.core.base import Atoms
+from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.guarantees.least_favourable import ContaminatedLoss
 from hockeystick.privacy_loss.sampling.truncated_poisson import cut_of
 

@@ -1,0 +1,62 @@
+"""Losses whose distribution is known: masses in cells, and atoms."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING
+
+from hockeystick.numerics import Ball
+from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, lowest, of_ends, of_gaussian
+from hockeystick.privacy_loss.core import interval_masses
+from hockeystick.privacy_loss.core.base import Atoms, CGFEstimate, Masses, PrivacyLoss
+
+if TYPE_CHECKING:
+    from hockeystick.kernels.series import Array
+
+
+class CellLoss(PrivacyLoss):
+    """A loss whose distribution is known: masses in cells, and atoms.
+
+    The loss is finite with probability 1: infinity mass is split off before.
+    """
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def infimum(self) -> float:
+        """The least value that the loss takes, -inf where it has none."""
+
+    @property
+    def displacement(self) -> float:
+        """How far from an edge asked for the edge of a mass may lie, next to an end of the loss."""
+        return 0.0
+
+    @property
+    def unsampled(self) -> CellLoss | None:
+        """The loss on all of the data, where this is that of a sample by ``SubsamplingMap``."""
+        return None
+
+    @abstractmethod
+    def atoms(self) -> Atoms:
+        """Return the atoms; all that is missing has less than ``exp(-800)`` under P and Q."""
+
+    @abstractmethod
+    def cells(self, edges: Array) -> Masses:
+        """Return the masses of the part without atoms between neighbouring edges.
+
+        Edges ascend strictly; the first may be -inf and the last inf. A mass of 0 is -inf.
+        """
+
+    def zcdp_line(self) -> ZCDPLine | None:
+        """Return the line by the ends of the loss, or of a Gaussian that dominates it."""
+        by_ends = of_ends(self.infimum, self.supremum)
+        return lowest((by_ends, of_gaussian(self.dominating_mu_squared)))
+
+    def cgf_estimate(self, c: float) -> CGFEstimate:
+        """Return K and two derivatives, from cells."""
+        return interval_masses.cgf_estimate(self, c)
+
+    def cgf_bounds(self, c: float) -> Ball:
+        """Return K between the values that cells merged and cells spread to their edges have."""
+        return interval_masses.cgf_bounds(self, c)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar, Final, final
 
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import DirectedAccountant, Kind
 from hockeystick.numerics import Ball, down, up
 from hockeystick.numerics.roots import increasing_root
-from hockeystick.privacy_loss import NoAnalysisError, Terms, expanded, largest_loss
-from hockeystick.privacy_loss.bounds.moment_bounds import LawBounds, moment_bounds_of
+from hockeystick.privacy_loss import NoAnalysisError, PrivacyLoss, Terms, expanded, largest_loss
+from hockeystick.privacy_loss.bounds.moment_bounds import LawBounds, MomentBounds
 
 # Shevtsova's constant for summands that need not be alike.
 _CONSTANT: Final = 0.56
@@ -218,13 +219,25 @@ class NormalPair:
         return more - less - _OUTWARD * (abs(more) + less)
 
 
+@lru_cache(maxsize=256)
+def _moment_bounds(loss: PrivacyLoss) -> MomentBounds:
+    """Return the enclosures of the moments of one run, or raise."""
+    found = loss.moment_bounds()
+    if found is None:
+        kind = type(loss).__name__
+        raise NoAnalysisError(
+            f"no bounds of the moments of a {kind} are known here, or in reach of floats"
+        )
+    return found
+
+
 def normals_of(terms: Terms) -> NormalPair:
     """Return the normals next to the total of one direction's losses, with proven distances.
 
     Raises:
         NoAnalysisError: If a loss has no bounds of its moments.
     """
-    bounds = [(moment_bounds_of(loss), count) for loss, count in terms]
+    bounds = [(_moment_bounds(loss), count) for loss, count in terms]
     return NormalPair(
         _normal([(one.under_p, count) for one, count in bounds]),
         _normal([(one.under_q, count) for one, count in bounds]),

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, ClassVar, Final, final
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import DirectedAccountant, Kind
 from hockeystick.numerics.roots import increasing_root, minimum
-from hockeystick.privacy_loss import NoAnalysisError, Terms, expanded
-from hockeystick.privacy_loss.bounds.cumulants import FourCumulants, Moments, moments_of
+from hockeystick.privacy_loss import PrivacyLoss, Terms, expanded
+from hockeystick.privacy_loss.bounds.cumulants import Cumulants, FourCumulants
 
 if TYPE_CHECKING:
     from hockeystick.kernels.series import Array
@@ -61,16 +61,21 @@ class Edgeworth(DirectedAccountant):
 
     def _expansion(self, terms: Terms) -> Expansion:
         """Return the expansion of the total loss, or raise."""
-        try:
-            moments = [(moments_of(loss), count) for loss, count in expanded(terms)]
-        except NoAnalysisError as error:
-            raise self.refuse("the plan", str(error)) from None
-        total = _total(moments)
+        total = _total([(self._cumulants(loss), count) for loss, count in expanded(terms)])
         if not all(math.isfinite(value) for law in total for value in law):
             raise self.refuse("the plan", "its losses are too large for floats")
         if not min(law.variance for law in total) > 0.0:
             raise self.refuse("the plan", "its losses do not vary")
         return Expansion(total)
+
+    def _cumulants(self, loss: PrivacyLoss) -> Cumulants:
+        """Return the cumulants of one run, or raise."""
+        found = loss.cumulants()
+        if found is None:
+            kind = type(loss).__name__
+            reason = f"the cumulants of a {kind} are not known here, or out of reach of floats"
+            raise self.refuse("the plan", reason)
+        return found
 
 
 @final
@@ -78,7 +83,7 @@ class Edgeworth(DirectedAccountant):
 class Expansion:
     """The expansions of a total loss under P and under Q."""
 
-    total: Moments
+    total: Cumulants
 
     def value(self, epsilon: Array) -> Array:
         """Return ``P_P[L > eps] - e^eps P_Q[L > eps]`` as expanded, whatever its sign."""
@@ -167,11 +172,11 @@ def _above(law: FourCumulants, s: Array, log_weight: Array) -> Array:
     return np.asarray(np.exp(log_weight + log_ndtr(-x)) + bell * (skewed + heavy + both))
 
 
-def _total(moments: list[tuple[Moments, int]]) -> Moments:
+def _total(runs: list[tuple[Cumulants, int]]) -> Cumulants:
     """Return the cumulants of independent runs together: their sums."""
-    return Moments(
+    return Cumulants(
         *(
-            FourCumulants(*(sum(n * one[side][order] for one, n in moments) for order in range(4)))
+            FourCumulants(*(sum(n * one[side][order] for one, n in runs) for order in range(4)))
             for side in range(2)
         )
     )

@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from hockeystick.numerics import ULP
-from hockeystick.privacy_loss.bounds.cumulants import Half
+from hockeystick.privacy_loss.bounds.cumulants import Cumulants, Half, of_halves
 from hockeystick.privacy_loss.bounds.moment_bounds import (
     Beyond,
     Cells,
@@ -18,11 +18,10 @@ from hockeystick.privacy_loss.bounds.moment_bounds import (
     Range,
     of_cells,
 )
-from hockeystick.privacy_loss.bounds.sixth_moments import beyond, sixth_moment_upper
-from hockeystick.privacy_loss.core.cell_loss import CellLoss
+from hockeystick.privacy_loss.bounds.sixth_moments import beyond
+from hockeystick.privacy_loss.core.base import KnownDistribution
 from hockeystick.privacy_loss.core.interval_masses import Cells as LossCells
 from hockeystick.privacy_loss.core.interval_masses import Ends, cells_of, points_of
-from hockeystick.privacy_loss.core.registry import NoAnalysisError
 
 if TYPE_CHECKING:
     from hockeystick.kernels.series import Array
@@ -37,7 +36,12 @@ _SURE: Final = 0.1
 _MISSING: Final = -800.0
 
 
-def halves_of(loss: CellLoss) -> tuple[Half, Half, float]:
+def cumulants(loss: KnownDistribution) -> Cumulants:
+    """Return the cumulants, with some 6 digits."""
+    return of_halves(*halves_of(loss))
+
+
+def halves_of(loss: KnownDistribution) -> tuple[Half, Half, float]:
     """Return the positive losses, the negative ones and the mass at 0, each cell merged."""
     import numpy as np
 
@@ -58,16 +62,16 @@ def halves_of(loss: CellLoss) -> tuple[Half, Half, float]:
     )
 
 
-def bounds_of(loss: CellLoss) -> MomentBounds:
+def moment_bounds(loss: KnownDistribution, sixth_moment_upper: float) -> MomentBounds | None:
     """Return the enclosures from cells, which each contribute between their ends.
 
-    Raises:
-        NoAnalysisError: If masses or what lies beyond the cells are not known well enough.
+    None where masses or what lies beyond the cells are not known well enough.
     """
-    sixth = sixth_moment_upper(loss)
+    if not sixth_moment_upper < math.inf:
+        return None
     cells, ends = _cells(loss)
     if not bool((cells.error < _SURE).all()):
-        raise NoAnalysisError("the masses of its cells are not known well enough")
+        return None
     atoms = loss.atoms()
     unsure = 4.0 * ULP * abs(atoms.loss)
     zero = atoms.log_p[atoms.loss == 0.0] + atoms.error[atoms.loss == 0.0]
@@ -89,10 +93,10 @@ def bounds_of(loss: CellLoss) -> MomentBounds:
     )
     at_zero = (max(none * (1.0 - slack), 0.0), none) if none > 0.0 else (0.0, 0.0)
     above, below = (_side(wide, single, sign) for sign in (1.0, -1.0))
-    return of_cells(above, below, _beyond(ends, sixth, bool(atoms.loss.size)), at_zero)
+    return of_cells(above, below, _beyond(ends, sixth_moment_upper, bool(atoms.loss.size)), at_zero)
 
 
-def _cells(loss: CellLoss) -> tuple[LossCells, Ends]:
+def _cells(loss: KnownDistribution) -> tuple[LossCells, Ends]:
     """Return cells that begin well below the deviation of the loss."""
     import numpy as np
 

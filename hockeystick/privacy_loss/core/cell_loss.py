@@ -6,6 +6,10 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING
 
 from hockeystick.numerics import Ball
+from hockeystick.privacy_loss.bounds import interval_moments
+from hockeystick.privacy_loss.bounds.cumulants import Cumulants
+from hockeystick.privacy_loss.bounds.moment_bounds import MomentBounds
+from hockeystick.privacy_loss.bounds.sixth_moments import sixth_power
 from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, lowest, of_ends, of_gaussian
 from hockeystick.privacy_loss.core import interval_masses
 from hockeystick.privacy_loss.core.base import Atoms, CGFEstimate, Masses, PrivacyLoss
@@ -52,6 +56,22 @@ class CellLoss(PrivacyLoss):
         """Return the line by the ends of the loss, or of a Gaussian that dominates it."""
         by_ends = of_ends(self.infimum, self.supremum)
         return lowest((by_ends, of_gaussian(self.dominating_mu_squared)))
+
+    def cumulants(self) -> Cumulants | None:
+        """Return the cumulants from cells."""
+        return interval_moments.cumulants(self)
+
+    def moment_bounds(self) -> MomentBounds | None:
+        """Return the enclosures from cells."""
+        return interval_moments.moment_bounds(self, self.sixth_moment_upper)
+
+    @property
+    def sixth_moment_upper(self) -> float:
+        """An upper bound of ``E[L^6]`` under P and under Q rounding included; inf for none.
+
+        By the largest size of a loss, unless an unbounded one has a bound of its own.
+        """
+        return sixth_power(max(-self.infimum, self.supremum))
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return K and two derivatives, from cells."""

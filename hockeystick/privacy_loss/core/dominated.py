@@ -42,6 +42,11 @@ class DominatedLoss(CellLoss):
         return self.above.supremum
 
     @property
+    def displacement(self) -> float:
+        """That of the dominating loss."""
+        return self.above.displacement
+
+    @property
     def clt_mu_squared(self) -> float:
         """That of the dominating loss."""
         return self.above.clt_mu_squared
@@ -70,3 +75,8 @@ class DominatedLoss(CellLoss):
     def zcdp_line(self) -> ZCDPLine | None:
         """Return that of the dominating loss."""
         return self.above.zcdp_line()
+
+    @property
+    def sixth_moment_upper(self) -> float:
+        """That of the dominating loss."""
+        return self.above.sixth_moment_upper

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.notions import ApproxDP, PureDP
 from hockeystick.numerics import ULP, Ball, FloatAndDecimal
+from hockeystick.privacy_loss.bounds.cumulants import Cumulants, FourCumulants
+from hockeystick.privacy_loss.bounds.moment_bounds import LawBounds, MomentBounds
 from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, of_ends
 from hockeystick.privacy_loss.core.atomic import AtomicLoss, frozen
 from hockeystick.privacy_loss.core.base import Atoms, CGFEstimate
@@ -21,6 +23,11 @@ _LARGE: Final = 300.0
 # Epsilons out of this range have no line.
 _SMALLEST: Final = 1e-100
 _LARGEST: Final = 1e100
+# Epsilons of which the cumulants, and of which the third power and ``e^-eps``, are normal floats.
+_LEAST_EPSILON: Final = 1e-70
+_LARGEST_EPSILON: Final = 1e70
+_LEAST_CUBED: Final = 1e-90
+_LARGEST_EXPONENT: Final = 600.0
 
 
 @final
@@ -87,6 +94,34 @@ class RandomizedResponsePairLoss(AtomicLoss):
         """Return the line by the ends; the least there is."""
         return of_ends(-self.epsilon, self.epsilon) if self.failure == 0.0 else None
 
+    def cumulants(self) -> Cumulants | None:
+        """Return those of two points; None where the loss may be infinite, or they leave floats."""
+        if self.failure > 0.0 or not _LEAST_EPSILON <= self.epsilon <= _LARGEST_EPSILON:
+            return None
+        e, mean, rest = self.epsilon, math.tanh(0.5 * self.epsilon), _variance(self.epsilon)
+        third = 2.0 * mean * rest * e**3
+        fourth = -2.0 * rest * (1.0 - 3.0 * mean * mean) * e**4
+        return Cumulants(
+            FourCumulants(e * mean, rest * e * e, -third, fourth),
+            FourCumulants(-e * mean, rest * e * e, third, fourth),
+        )
+
+    def moment_bounds(self) -> MomentBounds | None:
+        """Return those of two points; None where the loss may be infinite, or they leave floats."""
+        if self.failure > 0.0 or not _LEAST_CUBED <= self.epsilon <= _LARGEST_EXPONENT:
+            return None
+        e, mean, rest = self.epsilon, math.tanh(0.5 * self.epsilon), _variance(self.epsilon)
+        less, more = 1.0 - 32.0 * ULP * (1.0 + e), 1.0 + 32.0 * ULP * (1.0 + e)
+        law = LawBounds(
+            mean_lower=e * mean * less,
+            mean_upper=e * mean * more,
+            variance_lower=rest * e * e * less,
+            variance_upper=rest * e * e * more,
+            third_upper=rest * (1.0 + mean * mean) * e**3 * more,
+        )
+        mirrored = law._replace(mean_lower=-law.mean_upper, mean_upper=-law.mean_lower)
+        return MomentBounds(law, mirrored)
+
     @property
     def out_of_range(self) -> bool:
         """Whether it may be infinite, or epsilon is out of the range of a line."""
@@ -120,6 +155,12 @@ class RandomizedResponsePairLoss(AtomicLoss):
         if epsilon >= own:
             return failure
         return failure - (1 - failure) * mp.expm1(epsilon - own) / (1 + mp.exp(-own))
+
+
+def _variance(epsilon: float) -> float:
+    """Return ``1 - tanh(eps/2)^2``, the variance of two points at 1 and -1."""
+    small = math.exp(-epsilon)
+    return 4.0 * small / (1.0 + small) ** 2
 
 
 def infinity_mass_pair(share: float = 1.0) -> DominatingPair:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 from hockeystick.mechanisms.noise.discrete_gaussian import DiscreteGaussian
 from hockeystick.numerics import ULP, Ball, decimal
+from hockeystick.privacy_loss.bounds.sixth_moments import sixth_power
 from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, outward
 from hockeystick.privacy_loss.core.atomic import LEAST, MOST_ATOMS, AtomicLoss, both, frozen
 from hockeystick.privacy_loss.core.base import Atoms, CGFEstimate
@@ -54,6 +55,14 @@ class DiscreteGaussianLoss(AtomicLoss):
     def zcdp_line(self) -> ZCDPLine:
         """Return the continuous one's (Canonne, Kamath and Steinke 2020, theorem 4)."""
         return ZCDPLine(outward(float(self.sensitivity**2 * self.half)))
+
+    @property
+    def sixth_moment_upper(self) -> float:
+        """That of ``D (2|k| + 3D) / (2 sigma^2)``: ``E[k^6] <= 2 * 3! (2 sigma^2)^3``."""
+        half, shift = float(self.half), float(self.sensitivity)
+        spread = 12.0 / half**3
+        first, second = sixth_power(3.0 * shift * shift * half), sixth_power(2.0 * shift * half)
+        return 32.0 * (first + second * spread)
 
     @property
     def half(self) -> Fraction:

@@ -11,6 +11,9 @@ from hockeystick.mechanisms import (
     Gaussian,
 )
 from hockeystick.numerics import ULP, Ball
+from hockeystick.privacy_loss.bounds.cumulants import Cumulants, FourCumulants
+from hockeystick.privacy_loss.bounds.moment_bounds import LawBounds, MomentBounds
+from hockeystick.privacy_loss.bounds.sixth_moments import of_normal
 from hockeystick.privacy_loss.core.base import (
     AnalyticLoss,
     Atoms,
@@ -71,6 +74,34 @@ class GaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
     def dominating_mu_squared(self) -> Fraction:
         """That of the loss itself."""
         return mu_squared_upper(self.noise_multiplier)
+
+    def cumulants(self) -> Cumulants:
+        """Return those of a normal: none but the mean and the variance."""
+        square = self.mu * self.mu
+        return Cumulants(
+            FourCumulants(0.5 * square, square, 0.0, 0.0),
+            FourCumulants(-0.5 * square, square, 0.0, 0.0),
+        )
+
+    def moment_bounds(self) -> MomentBounds | None:
+        """Return both and no third moment.
+
+        A normal loss is the sum of k equal normal ones, whose third moments vanish as k grows; the
+        theorem of Berry and Esseen holds for each k, and so with 0 here.
+        """
+        if self.out_of_range:
+            return None
+        square = self.mu * self.mu
+        low, high = square * (1.0 - 16.0 * ULP), square * (1.0 + 16.0 * ULP)
+        return MomentBounds(
+            LawBounds(0.5 * low, 0.5 * high, low, high, 0.0),
+            LawBounds(-0.5 * high, -0.5 * low, low, high, 0.0),
+        )
+
+    @property
+    def sixth_moment_upper(self) -> float:
+        """That of the normal."""
+        return of_normal(0.5 * self.mu * self.mu, self.mu)
 
     @property
     def opposite(self) -> GaussianLoss:

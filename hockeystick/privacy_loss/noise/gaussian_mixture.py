@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, final
 from hockeystick.mechanisms.noise.gaussian_mixture import GaussianMixture
 from hockeystick.numerics import ULP, Ball, decimal
 from hockeystick.numerics.rounding import short_up
+from hockeystick.privacy_loss.bounds.sixth_moments import of_normal
 from hockeystick.privacy_loss.core.base import Atoms, Masses, PrivacyLoss
 from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
@@ -73,6 +74,12 @@ class GaussianMixtureLoss(DensityLoss):
     def dominating_mu_squared(self) -> Fraction:
         """That of the largest distance."""
         return short_up(max(self.distances) ** 2)
+
+    @property
+    def sixth_moment_upper(self) -> float:
+        """That of the largest m: the loss is between two ``m x - m^2/2``, ``|x| <= |Z| + m``."""
+        farthest = float(max(self.distances))
+        return of_normal(1.5 * farthest * farthest, farthest)
 
     def cgf_bounds(self, c: float) -> Ball:
         """Return K from cells, and where these leave it open no more than its convex bound."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.mechanisms.noise.skellam import Skellam
 from hockeystick.numerics import ULP, decimal
+from hockeystick.privacy_loss.bounds.sixth_moments import sixth_power
 from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, by_orders
 from hockeystick.privacy_loss.core.atomic import LEAST, MOST_ATOMS, AtomicLoss, both, frozen
 from hockeystick.privacy_loss.core.base import Atoms
@@ -53,6 +54,17 @@ class SkellamLoss(AtomicLoss):
     def zcdp_line(self) -> ZCDPLine | None:
         """Return the line by orders: the loss is the same in either direction."""
         return by_orders(self)
+
+    @property
+    def sixth_moment_upper(self) -> float:
+        """That of ``2 D (|k| + 3D) / v``.
+
+        With ``t = 1/sqrt(v)`` at most 1, ``E[k^6] <= 6!/t^6 * 2 exp(v (cosh t - 1))``.
+        """
+        variance, shift = self.variance, float(self.sensitivity)
+        spread = 1440.0 * max(variance, 1.0) ** 3 * math.exp(0.6)
+        slope = 2.0 * shift / variance
+        return 32.0 * (sixth_power(3.0 * shift * slope) + sixth_power(slope) * spread)
 
     def atoms(self) -> Atoms:
         """Return the losses, and the probabilities as far as they count."""

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.numerics import ULP, Ball
 from hockeystick.numerics.working_precision import working_digits
+from hockeystick.privacy_loss.bounds.cumulants import Cumulants
+from hockeystick.privacy_loss.bounds.moment_bounds import MomentBounds
 from hockeystick.privacy_loss.core.analytic_cgf import log_values
 from hockeystick.privacy_loss.core.base import (
     AnalyticLoss,
@@ -18,6 +20,10 @@ from hockeystick.privacy_loss.core.base import (
     ProfiledLoss,
 )
 from hockeystick.privacy_loss.core.rates import mu_squared_upper
+from hockeystick.privacy_loss.sampling.sampled_gaussian_moments import (
+    symmetric_cumulants,
+    symmetric_moment_bounds,
+)
 
 if TYPE_CHECKING:
     from mpmath import mpc, mpf
@@ -102,6 +108,18 @@ class FixedSizeGaussianLoss(AnalyticLoss, ProfiledLoss):
     def dominating_mu_squared(self) -> Fraction:
         """That of the noise without the sample."""
         return mu_squared_upper(self.noise_multiplier)
+
+    def cumulants(self) -> Cumulants | None:
+        """Return those by quadrature over the output."""
+        if self.out_of_range:
+            return None
+        return symmetric_cumulants(float(self.rate), self.mu, self.atom)
+
+    def moment_bounds(self) -> MomentBounds | None:
+        """Return those from cells of the output."""
+        if self.out_of_range:
+            return None
+        return symmetric_moment_bounds(float(self.rate), self.mu, self.atom)
 
     @property
     def supremum(self) -> float:

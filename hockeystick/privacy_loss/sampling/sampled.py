@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final, Protocol, cast, final, runtime_checkable
 
 from hockeystick.numerics import ULP, Ball
+from hockeystick.privacy_loss.bounds.sixth_moments import sixth_power
 from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, lowest, of_ends
 from hockeystick.privacy_loss.core.base import Atoms, Masses, ProfiledLoss
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
@@ -94,6 +95,12 @@ class _Sampled(DensityLoss):
     def zcdp_line(self) -> ZCDPLine | None:
         """Return the line by the ends, or by quasi-convexity that of the inner loss."""
         return lowest((of_ends(self.infimum, self.supremum), self.inner.zcdp_line()))
+
+    @property
+    def sixth_moment_upper(self) -> float:
+        """That by the ends, or of the inner loss: a sampled one is nearer to 0."""
+        by_ends = sixth_power(max(-self.infimum, self.supremum))
+        return min(by_ends, self.inner.sixth_moment_upper)
 
     def atoms(self) -> Atoms:
         """Return the images of the inner atoms."""

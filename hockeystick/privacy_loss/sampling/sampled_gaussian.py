@@ -10,6 +10,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.numerics import ULP, Ball
+from hockeystick.privacy_loss.bounds.cumulants import Cumulants
+from hockeystick.privacy_loss.bounds.moment_bounds import MomentBounds
+from hockeystick.privacy_loss.bounds.sixth_moments import of_normal
 from hockeystick.privacy_loss.core.analytic_cgf import log_values
 from hockeystick.privacy_loss.core.base import (
     AnalyticLoss,
@@ -22,6 +25,10 @@ from hockeystick.privacy_loss.core.base import (
 from hockeystick.privacy_loss.core.rates import largest_when_adding, mu_of, mu_squared_upper
 from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, Edges, no_atoms
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
+from hockeystick.privacy_loss.sampling.sampled_gaussian_moments import (
+    sampled_cumulants,
+    sampled_moment_bounds,
+)
 from hockeystick.privacy_loss.sampling.subsampling_map import SubsamplingMap
 
 if TYPE_CHECKING:
@@ -225,6 +232,19 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
     def dominating_mu_squared(self) -> Fraction:
         """That of the noise without the sample."""
         return mu_squared_upper(self.noise_multiplier)
+
+    def cumulants(self) -> Cumulants | None:
+        """Return those by quadrature over the output."""
+        return None if self.out_of_range else sampled_cumulants(self.p, self.mu, self.removing)
+
+    def moment_bounds(self) -> MomentBounds | None:
+        """Return those from cells of the output."""
+        return None if self.out_of_range else sampled_moment_bounds(self.p, self.mu, self.removing)
+
+    @property
+    def sixth_moment_upper(self) -> float:
+        """That of the noise without the sample."""
+        return of_normal(0.5 * self.mu * self.mu, self.mu)
 
     @property
     def supremum(self) -> float:

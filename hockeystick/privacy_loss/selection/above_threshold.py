@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.numerics import ULP, Ball
 from hockeystick.numerics.working_precision import working_digits
+from hockeystick.privacy_loss.bounds.sixth_moments import of_normal, sixth_power
 from hockeystick.privacy_loss.core.base import Atoms, CGFEstimate, Masses
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.rates import mu_of
@@ -171,6 +172,12 @@ class FoldedGaussianLoss(CellLoss):
     def supremum(self) -> float:
         """Infinite: the loss is unbounded."""
         return math.inf
+
+    @property
+    def sixth_moment_upper(self) -> float:
+        """That of the ends of the gap, and of a Gaussian's and a shift on either side."""
+        mu = float(1 / self.noise_multiplier)
+        return sixth_power(self.gap) + 2.0 * of_normal(0.5 * mu * mu + self.shift, mu)
 
     @property
     def infimum(self) -> float:

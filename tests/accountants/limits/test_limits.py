@@ -34,7 +34,7 @@ from hockeystick.privacy_loss import (
     Terms,
     largest_loss,
 )
-from hockeystick.privacy_loss.bounds.cumulants import FourCumulants, moments_of
+from hockeystick.privacy_loss.bounds.cumulants import FourCumulants
 from hockeystick.privacy_loss.sampling.fixed_size_gaussian import FixedSizeGaussianLoss
 from hockeystick.privacy_loss.sampling.sampled import sampled
 
@@ -183,7 +183,9 @@ def test_the_expansion_is_the_formula(plan: str, epsilon: float) -> None:
     ((loss, runs),) = PLANS[plan]
     with mp.workdps(30):
         e = mpf(repr(epsilon))
-        under_p, under_q = moments_of(loss)
+        cumulants = loss.cumulants()
+        assert cumulants is not None
+        under_p, under_q = cumulants
         wanted = expanded(under_p, runs, e) - mp.exp(e) * expanded(under_q, runs, e)
     assert wanted > 0
     found = Edgeworth().delta_of(PLANS[plan], epsilon).estimate

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import hockeystick as hs
 from benchmarks.frozen.answers import NAMES, ROOT
+from tests.examples import documented
 
 STEP: Final = "hs.PoissonSubsampled(hs.Gaussian(1.1), rate=0.02)"
 TRAINING: Final = "hs.DPSGD(noise_multiplier=2.0, rate=0.03, steps=400)"
@@ -27,7 +28,7 @@ RECORDS: Final = (
     "local_steps=10, rounds=10"
 )
 RESPONSE: Final = "hs.RandomizedResponse(1.6, categories=5)"
-MECHANISMS: Final = (
+_CHOSEN: Final = (
     "hs.Gaussian(5.0)",
     "hs.PoissonSubsampled(hs.Gaussian(1.5), rate=0.1)",
     "hs.Repeated(hs.PoissonSubsampled(hs.Gaussian(1.1), rate=0.02), 300)",
@@ -83,6 +84,15 @@ MECHANISMS: Final = (
     "hs.mechanisms.TruncatedPoissonSubsampled(hs.Gaussian(3.0), 0.2, 30, 100)",
     "hs.mechanisms.UnaryEncoding(1.6)",
     "hs.mechanisms.WithReplacementSubsampled(hs.Gaussian(4.0), 3, 15)",
+)
+# A mechanism that is not among them is asked as the example in its docstring makes it.
+MECHANISMS: Final = (
+    *_CHOSEN,
+    *(
+        documented(name)
+        for name in sorted(hs.mechanisms.MECHANISMS)
+        if not any(f".{name}(" in text for text in _CHOSEN)
+    ),
 )
 NOTIONS: Final = (
     "hs.PureDP(0.9)",

@@ -89,13 +89,34 @@ def module(room: str) -> str:
     return members(room, *import_module(room).__all__)
 
 
+def family(name: str) -> str:
+    """Return the descriptions of what the modules of a family register, mechanisms first."""
+    import hockeystick as hs
+
+    package = f"hockeystick.mechanisms.{name}"
+    room = package if hasattr(import_module(package), "__all__") else "hockeystick.mechanisms"
+    homes = {one: "hockeystick" if one in hs.__all__ else room for one in _names_of(name)}
+    shown = {home: [one for one in homes if homes[one] == home] for home in ("hockeystick", room)}
+    return "\n\n".join(members(home, *names) for home, names in shown.items() if names)
+
+
+def _names_of(name: str) -> list[str]:
+    """Return the names of what a family registers: the mechanisms, then what they take."""
+    from hockeystick.mechanisms import MECHANISMS
+    from hockeystick.mechanisms.registry import registered_in
+
+    names = registered_in(f"hockeystick.mechanisms.{name}")
+    return sorted(names, key=lambda one: one not in MECHANISMS)
+
+
 def others(room: str) -> str:
     """Return the descriptions of the public names of a room that no page lists by name."""
     import hockeystick as hs
 
     pages = sorted((Path(__file__).parents[1] / "reference").glob("*.md"))
     lines = [found for page in pages for found in _LINE.findall(page.read_text(encoding="utf-8"))]
-    listed = {name for kind, words in lines if kind == "members" for name in words.split()}
+    named = {name for kind, words in lines if kind == "members" for name in words.split()}
+    listed = named.union(*(_names_of(words) for kind, words in lines if kind == "family"))
     top = {name: getattr(hs, name) for name in hs.__all__ if name not in listed}
     homes = {name: _home(one) for name, one in top.items() if not inspect.ismodule(one)}
     found = [name for name, home in homes.items() if home.startswith(f"hockeystick.{room}")]
@@ -181,5 +202,16 @@ def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
 
 _FILLERS: Final[dict[str, Callable[..., str]]] = {
     one.__name__: one
-    for one in (accountants, claims, command, commands, conversions, members, module, others, plugs)
+    for one in (
+        accountants,
+        claims,
+        command,
+        commands,
+        conversions,
+        family,
+        members,
+        module,
+        others,
+        plugs,
+    )
 }

@@ -10,7 +10,6 @@ from functools import reduce, singledispatch
 from typing import Final, TypeGuard
 
 from hockeystick import _validate
-from hockeystick.accountants._groups import for_group
 from hockeystick.accountants._wide_profiles import InfinityProfile, WideProfile
 from hockeystick.accountants.composition import composition_of
 from hockeystick.accountants.contour.profile import ContourProfile
@@ -148,7 +147,7 @@ def _tensor(factors: Factors) -> TradeOff:
 @accounts_groups
 def _group(release: object, size: int) -> TradeOff | None:
     """Return the trade-off function of a plan for groups, None where its loss is not known."""
-    grown = for_group(release, size) if isinstance(release, Mechanism) else None
+    grown = release.for_group(size) if isinstance(release, Mechanism) else None
     return None if grown is None else tradeoff(grown)
 
 

@@ -35,6 +35,10 @@ and Gaussian (noise multiplier 20)
     """
 
     __slots__ = ()
+    # Which way the cost goes where a number of the description grows and all others stay.
+    rises_with: ClassVar[tuple[str, ...]] = ()
+    falls_with: ClassVar[tuple[str, ...]] = ()
+    unordered: ClassVar[tuple[str, ...]] = ()
     # Whether the description is for a stated number of examples, as a batch out of so many is.
     _of_stated_size: ClassVar[bool] = False
 
@@ -52,6 +56,21 @@ and Gaussian (noise multiplier 20)
     def assumptions(self) -> tuple[str, ...]:
         """What must hold in practice for the description to apply, as sentences for a reviewer."""
         return ()
+
+    def for_group(self, size: int) -> Mechanism | None:
+        """Return a mechanism that costs one record what this one costs a group of records.
+
+        Neighbours of the result move the query ``size`` times as far as those of the mechanism. No
+        ``size`` records move it further (the triangle inequality), and some move it as far: those
+        that all move it in one direction. Scales are rounded to the side of less privacy.
+
+        Returns:
+            The mechanism; None where none is known, as for most that add no noise to a query.
+
+        Raises:
+            IncompatibleError: If what is known of one record says nothing of several.
+        """
+        return None
 
     @abstractmethod
     def _words(self) -> tuple[str, tuple[str, ...]]:
@@ -93,6 +112,10 @@ class Plan(Mechanism):
     def expanded(self) -> Mechanism:
         """The mechanism that the plan comes down to."""
         return self.mechanism
+
+    def for_group(self, size: int) -> Mechanism | None:
+        """Return what the mechanism that the plan comes down to is for a group."""
+        return self.mechanism.for_group(size)
 
 
 def checked(name: str, value: object, *, allowed: str = A_MECHANISM) -> Mechanism:

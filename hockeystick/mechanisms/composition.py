@@ -10,10 +10,12 @@ from hockeystick import _validate
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.base import Mechanism, checked
+from hockeystick.mechanisms.registry import registered
 
 _PARTS_SHOWN: Final = 4
 
 
+@registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class Composed(Mechanism):
@@ -69,6 +71,11 @@ class Composed(Mechanism):
         """What must hold for each of the parts."""
         return tuple(text for part in self.parts for text in part.assumptions)
 
+    def for_group(self, size: int) -> Composed | None:
+        """Return the composition of what each part is for a group."""
+        parts = [grown for part in self.parts if (grown := part.for_group(size)) is not None]
+        return Composed(parts) if len(parts) == len(self.parts) else None
+
     def _words(self) -> tuple[str, tuple[str, ...]]:
         """Return the parts, the first few where there are many."""
         shown = self.parts if len(self.parts) <= _PARTS_SHOWN else self.parts[: _PARTS_SHOWN - 1]
@@ -78,6 +85,7 @@ class Composed(Mechanism):
         return " and ".join(words), ()
 
 
+@registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class Repeated(Mechanism):
@@ -101,6 +109,8 @@ class Repeated(Mechanism):
         Repeated(inner=Gaussian(noise_multiplier=2.0), count=30)
     """
 
+    rises_with = ("count",)
+
     inner: Mechanism
     count: int
 
@@ -122,6 +132,11 @@ class Repeated(Mechanism):
         """What must hold for the mechanism that is repeated, and that there are no more runs."""
         runs = f"There are {self.count:,} runs of this, and no more: {self.inner}."
         return (*self.inner.assumptions, runs)
+
+    def for_group(self, size: int) -> Repeated | None:
+        """Return as many runs of what one run is for a group."""
+        once = self.inner.for_group(size)
+        return None if once is None else once**self.count
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
         """Return the inner mechanism and the count."""

@@ -9,11 +9,13 @@ from typing import Final, final
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.base import Mechanism, checked
+from hockeystick.mechanisms.registry import registered
 
 _ALLOWED: Final = "one or more mechanisms, in a tuple"
 _SHOWN: Final = 4
 
 
+@registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class Parallel(Mechanism):

@@ -51,6 +51,8 @@ class ApproxDP(Notion):
         (3, 1.1107337927389697e-05)-DP release
     """
 
+    rises_with = ("epsilon", "delta")
+
     epsilon: float
     delta: float
 

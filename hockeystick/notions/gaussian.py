@@ -41,6 +41,8 @@ class GDP(Notion):
         GDP(mu=1.5)
     """
 
+    rises_with = ("mu",)
+
     mu: float
 
     def __init__(self, mu: float, *, origin: Origin | None = None) -> None:
@@ -65,3 +67,7 @@ class GDP(Notion):
             Dong, Roth and Su 2022, theorem 2.14 and what follows it.
         """
         return GDP(product_up(group_size(size), self.mu))
+
+    def for_group(self, size: int) -> GDP:
+        """Return the guarantee for a group: it is attained."""
+        return self.group(size)

@@ -44,6 +44,8 @@ class PureDP(Notion):
         PureDP(epsilon=1.5)
     """
 
+    rises_with = ("epsilon",)
+
     epsilon: float
 
     def __init__(self, epsilon: float, *, origin: Origin | None = None) -> None:

@@ -44,6 +44,9 @@ class TCDP(Notion):
         TCDP(rho=0.4, omega=25.0)
     """
 
+    rises_with = ("rho",)
+    falls_with = ("omega",)
+
     rho: float
     omega: float
 
@@ -78,3 +81,11 @@ class TCDP(Notion):
                 "omega; the size must be below omega"
             )
         return TCDP(product_up(g * g, self.rho), omega)
+
+    def for_group(self, size: int) -> TCDP | None:
+        """Return the guarantee for a group; None where no order is left."""
+        try:
+            return self.group(size)
+        except IncompatibleError:
+            # The trade-off function still says something.
+            return None

@@ -40,6 +40,8 @@ class ZCDP(Notion):
         ZCDP(rho=4.5)
     """
 
+    rises_with = ("rho",)
+
     rho: float
 
     def __init__(self, rho: float, *, origin: Origin | None = None) -> None:
@@ -64,3 +66,7 @@ class ZCDP(Notion):
             Bun and Steinke 2016, proposition 1.9.
         """
         return ZCDP(product_up(group_size(size) ** 2, self.rho))
+
+    def for_group(self, size: int) -> ZCDP:
+        """Return the guarantee for a group: Gaussian noise has the largest divergences allowed."""
+        return self.group(size)

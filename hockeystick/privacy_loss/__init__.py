@@ -1,15 +1,15 @@
 """Privacy losses: for each mechanism the pair of losses, removing and adding, of ONE run.
 
 ``dominating_pair`` is the one place where a mechanism turns into something that can be accounted; a
-new mechanism registers one function there, in the file of its name, so that some
-modules are imported here only to register. Every accountant is a way of reading these losses.
+new mechanism registers one function there, in the file of its name: all modules are imported here.
+Every accountant is a way of reading these losses.
 """
 
 from __future__ import annotations
 
+from hockeystick._modules import import_modules
 from hockeystick.numerics import Ball, FloatAndDecimal
 from hockeystick.privacy_loss.bounds.closed_form_above import closed_form_dominating_loss
-from hockeystick.privacy_loss.core import parallel  # noqa: F401
 from hockeystick.privacy_loss.core.atomic import AtomicLoss
 from hockeystick.privacy_loss.core.base import (
     AnalyticLoss,
@@ -45,9 +45,6 @@ from hockeystick.privacy_loss.core.observed_mixture import (
 )
 from hockeystick.privacy_loss.core.outcomes import OutcomesLoss, PartlyInfiniteLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
-from hockeystick.privacy_loss.decentralised import gopa, iterated, token_walk  # noqa: F401
-from hockeystick.privacy_loss.federated import revealed_round  # noqa: F401
-from hockeystick.privacy_loss.guarantees import gaussian, metric  # noqa: F401
 from hockeystick.privacy_loss.guarantees.bounded_range import BoundedRangeLoss
 from hockeystick.privacy_loss.guarantees.renyi import (
     ConcentratedLoss,
@@ -60,7 +57,6 @@ from hockeystick.privacy_loss.local.randomized_response import RandomizedRespons
 from hockeystick.privacy_loss.local.shuffled_reports import CountLoss
 from hockeystick.privacy_loss.local.stronger_clones import StrongerClonesLoss
 from hockeystick.privacy_loss.local.unary_encoding import RAPPORLoss, UnaryEncodingLoss
-from hockeystick.privacy_loss.noise import joint_gaussian, private_covariance  # noqa: F401
 from hockeystick.privacy_loss.noise.discrete_gaussian import DiscreteGaussianLoss
 from hockeystick.privacy_loss.noise.discrete_laplace import DiscreteLaplaceLoss
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
@@ -69,24 +65,14 @@ from hockeystick.privacy_loss.noise.laplace import LaplaceLoss
 from hockeystick.privacy_loss.noise.multivariate_laplace import MultivariateLaplaceLoss
 from hockeystick.privacy_loss.noise.sinh_normal import SinhNormalLoss
 from hockeystick.privacy_loss.noise.skellam import SkellamLoss
-from hockeystick.privacy_loss.sampling import (  # noqa: F401
-    fixed_size,
-    poisson,
-    revealed_sample,
-    truncated_poisson,
-    with_replacement,
-)
 from hockeystick.privacy_loss.sampling.fixed_size_gaussian import FixedSizeGaussianLoss
 from hockeystick.privacy_loss.sampling.gaussian_sequence import GaussianSequenceLoss
 from hockeystick.privacy_loss.sampling.random_allocation import AllocationLoss
 from hockeystick.privacy_loss.sampling.sampled import SampledLoss, SampledProfiledLoss
 from hockeystick.privacy_loss.sampling.sampled_gaussian import SampledGaussianLoss
 from hockeystick.privacy_loss.sampling.shuffled import LargestBatchLoss
-from hockeystick.privacy_loss.selection import exponential, permute_and_flip, tuning  # noqa: F401
 from hockeystick.privacy_loss.selection.above_threshold import FoldedGaussianLoss, FoldedLaplaceLoss
 from hockeystick.privacy_loss.selection.sparse_vector import FirstOfManyLoss, UnknownLoss
-from hockeystick.privacy_loss.streams import matrix_factorization, tree_aggregation  # noqa: F401
-from hockeystick.privacy_loss.training import batch_clipped  # noqa: F401
 
 __all__ = [
     "AllocationLoss",
@@ -157,3 +143,5 @@ __all__ = [
     "merged",
     "observed_mixture",
 ]
+
+import_modules(__name__)

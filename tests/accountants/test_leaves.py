@@ -14,7 +14,7 @@ import hockeystick as hs
 from hockeystick.accountants import ACCOUNTANTS
 from hockeystick.mechanisms import MECHANISMS
 from hockeystick.notions import NOTIONS
-from tests.laws.test_laws import EXAMPLES
+from tests.examples import EXAMPLES
 
 RUNS: Final = 100
 EPSILON: Final = 1.0

@@ -13,7 +13,7 @@ from hockeystick.answers import SCHEMA, document
 from hockeystick.calibration import describe
 from hockeystick.calibration._descriptions import decoded
 from hockeystick.errors import ParameterError
-from tests.laws.test_laws import EXAMPLES
+from tests.examples import EXAMPLES
 
 STEP = hs.PoissonSubsampled(hs.Gaussian(2.0), rate=0.1)
 BUDGET = hs.ApproxDP(epsilon=1, delta=1e-5)

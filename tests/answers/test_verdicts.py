@@ -15,7 +15,8 @@ import hockeystick as hs
 from hockeystick.answers import document
 from hockeystick.errors import AnswerError
 from hockeystick.mechanisms import schedules
-from tests.laws.test_laws import DELTA, EPSILON, EXAMPLES
+from tests.examples import EXAMPLES
+from tests.laws.test_laws import DELTA, EPSILON
 
 STEP: Final = hs.PoissonSubsampled(hs.Gaussian(1.2), rate=0.02)
 SCHEDULED: Final = hs.DPSGD(

@@ -11,7 +11,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.calibration._descriptions import decoded, encoded
 from hockeystick.mechanisms import schedules, tuning
-from tests.laws.test_laws import EXAMPLES
+from tests.examples import EXAMPLES
 
 RATES: Final = [0.1 * k for k in range(1, 11)]
 NESTED: Final[tuple[hs.Mechanism, ...]] = (

@@ -10,7 +10,7 @@ import pytest
 import hockeystick as hs
 from hockeystick import schedules
 from hockeystick.io import PlanFile
-from tests.laws.test_laws import EXAMPLES
+from tests.examples import EXAMPLES
 
 TRAINING = hs.DPSGD(examples=60_000, batch_size=256, epochs=60, noise_multiplier=1.1)
 # What has no form in a file.

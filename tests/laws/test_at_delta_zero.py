@@ -18,7 +18,7 @@ from hockeystick.tradeoffs import (
     mixture,
     tradeoff_of_deltas,
 )
-from tests.laws.test_laws import EXAMPLES
+from tests.examples import EXAMPLES
 
 PURE: Final = ApproxTradeOff(1.0, 0.0)
 COINS: Final = discrete_tradeoff([0.25, 0.75], [0.75, 0.25])

@@ -18,6 +18,7 @@ import hockeystick as hs
 from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
 from hockeystick.tradeoffs import ApproxTradeOff, ProfileTradeOff, discrete_tradeoff
 from hockeystick.tradeoffs.functions.laplace import LaplaceTradeOff
+from tests.examples import DESCRIBED
 
 Rates: TypeAlias = tuple[Any, Any]
 
@@ -62,6 +63,21 @@ PLANS: dict[str, hs.Mechanism] = {
         sampling="revealed",
         adjacency="zero-out",
     ),
+}
+
+
+def _says_what_it_is_for_a_group(plan: hs.Mechanism) -> bool:
+    try:
+        return not isinstance(plan, hs.mechanisms.Plan) and plan.for_group(2) is not None
+    except hs.errors.IncompatibleError:
+        return False
+
+
+SHOWN = {type(plan) for plan in PLANS.values()}
+PLANS |= {
+    str(plan): plan
+    for plan in DESCRIBED
+    if type(plan) not in SHOWN and _says_what_it_is_for_a_group(plan)
 }
 
 

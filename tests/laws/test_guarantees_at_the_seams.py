@@ -19,7 +19,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.mechanisms import MECHANISMS
 from hockeystick.notions import GDP, NOTIONS, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
-from tests.laws.test_laws import EXAMPLES
+from tests.examples import EXAMPLES
 
 RATES: Final = (0.0, 0.9, 1.0)
 EPSILONS: Final = (0.7, 3.0)

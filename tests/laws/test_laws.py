@@ -9,200 +9,23 @@ untested pair cannot exist.
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import pytest
 
 import hockeystick as hs
-from hockeystick._validate import PARAMETERS
 from hockeystick.accountants import ACCOUNTANTS
 from hockeystick.accountants.composition import composition_of
 from hockeystick.mechanisms import MECHANISMS
-from hockeystick.notions import FDP, GDP, NOTIONS, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
+from hockeystick.notions import NOTIONS, ZCDP, ApproxDP, PureDP
 from hockeystick.privacy_loss.core.composition import EMPTY
-from hockeystick.tradeoffs.functions.laplace import LaplaceTradeOff
+from tests.examples import DESCRIBED, EXAMPLES, GAUSSIANS, GUARANTEED, STEP, TRAINING
 
-STEP: Final = hs.PoissonSubsampled(hs.Gaussian(1.1), rate=0.02)
-LOCAL: Final = hs.federated.LocalTraining(
-    examples=100, batch_size=20, noise_multiplier=8.0, local_steps=10
-)
-TRAINING: Final = hs.DPSGD(noise_multiplier=2.0, rate=0.03, steps=400)
-RECORDS: Final[Mapping[str, Any]] = {
-    "total_clients": 100,
-    "clients_per_round": 10,
-    "examples_per_client": 100,
-    "batch_size": 10,
-    "local_steps": 10,
-    "rounds": 10,
-}
-# Those that the accountants made for Gaussian noise take too.
-GAUSSIANS: Final[tuple[hs.Mechanism, ...]] = (
-    hs.Gaussian(5.0),
-    hs.PoissonSubsampled(hs.Gaussian(1.5), rate=0.1),
-    hs.PoissonSubsampled(hs.Gaussian(2.0), rate=0.05, adjacency="zero-out"),
-    hs.Repeated(STEP, 300),
-    hs.Composed((STEP**200, hs.Gaussian(8.0))),
-    hs.DPSGD(noise_multiplier=1.0, examples=6000, batch_size=60, steps=500),
-    TRAINING,
-    hs.DPSGD(noise_multiplier=1.2, rate=0.02, epochs=5),
-)
-DESCRIBED: Final[tuple[hs.Mechanism, ...]] = (
-    *GAUSSIANS,
-    hs.mechanisms.AboveThreshold(
-        4.0, 8.0, threshold_noise="gaussian", query_noise="gaussian", queries=50, monotone=True
-    ),
-    hs.mechanisms.BatchClipped(hs.PoissonSubsampled(hs.Gaussian(4.0), 0.05, "zero-out"), 20),
-    hs.DiscreteGaussian(4.0, sensitivity=2),
-    hs.DiscreteLaplace(2.0, sensitivity=3),
-    hs.Exponential(1.6),
-    hs.federated.FedAlphaCDP(
-        noise_multiplier=2.0,
-        **RECORDS,
-        sampling="poisson",
-        schedule=hs.schedules.Staircase(end=0.8, stairs=2),
-    ),
-    hs.federated.FedCDP(noise_multiplier=3.0, **RECORDS, sampling="two-stage-poisson"),
-    hs.federated.FedSDP(
-        noise_multiplier=2.0,
-        total_clients=1000,
-        clients_per_round=20,
-        rounds=50,
-        sampling="poisson",
-    ),
-    hs.federated.FederatedClustering(3.0, dimension=10, radius=1.0, rounds=10),
-    hs.FixedSizeSubsampled(hs.Gaussian(3.0), 20, 100),
-    hs.mechanisms.GOPA(4.0, 3.0, hs.mechanisms.Graph.path(6), colluders=[2]),
-    hs.mechanisms.GaussianSequence((2.0, 1.5, 1.2), rate=0.05),
-    hs.mechanisms.GaussianMixture(1.5, (0.0, 1.0, 2.0), (0.9, 0.08, 0.02)),
-    hs.mechanisms.JointGaussian((8.0, 6.0)),
-    hs.Laplace(0.6),
-    LOCAL,
-    hs.mechanisms.MatrixFactorization(
-        8.0, hs.mechanisms.Encoder.square_root(100, participations=2, separation=50)
-    ),
-    hs.Parallel((STEP, hs.PoissonSubsampled(hs.Gaussian(1.6), 0.06)), split="client"),
-    hs.mechanisms.MultivariateLaplace(0.4, dimension=10),
-    hs.mechanisms.NoisyIterations(9.0, 40, 10, step_size=0.1, smoothness=1.0),
-    hs.mechanisms.PermuteAndFlip(1.5),
-    hs.federated.PriFedSync(clients=LOCAL, rounds=10, client_rate=0.5),
-    hs.mechanisms.PrivateCovariance(3.0, columns=10, adjacency="replace-one"),
-    hs.mechanisms.RAPPOR(0.45, hashes=5),
-    hs.mechanisms.RandomAllocation(hs.Gaussian(2.0), steps=40, participations=10),
-    hs.mechanisms.RandomStopping(
-        hs.Gaussian(6.0), hs.mechanisms.tuning.TruncatedNegativeBinomial(1.0, 0.2)
-    ),
-    hs.mechanisms.RandomStopping(hs.Gaussian(9.0), hs.mechanisms.tuning.Poisson(4.0)),
-    hs.RandomizedResponse(1.6, categories=5),
-    hs.mechanisms.ReportNoisyMax(1.5, "laplace"),
-    hs.federated.RevealedRound(STEP**10, 0.4),
-    hs.mechanisms.RevealedSample(hs.Gaussian(2.0), 0.4),
-    hs.Shuffled(hs.Gaussian(4.0), steps=10),
-    hs.mechanisms.ShuffledReports(hs.RandomizedResponse(2.0, categories=3), users=500),
-    hs.mechanisms.SinhNormal(0.1, 40.0),
-    hs.mechanisms.Skellam(9.0),
-    hs.mechanisms.SparseVector(40.0, 80.0, positives=30, queries=50),
-    hs.mechanisms.TokenWalk(3.0, 40, "ring", distance=10, step_size=0.1, smoothness=1.0),
-    hs.mechanisms.TreeAggregation(20.0, leaves=100),
-    hs.mechanisms.TruncatedPoissonSubsampled(hs.Gaussian(3.0), 0.2, 30, 100),
-    hs.mechanisms.UnaryEncoding(1.6),
-    hs.mechanisms.WithReplacementSubsampled(hs.Gaussian(4.0), 3, 15),
-)
-GUARANTEED: Final[tuple[hs.Mechanism, ...]] = (
-    PureDP(0.9),
-    ApproxDP(0.8, 1e-13),
-    GDP(0.5),
-    ZCDP(0.05),
-    TCDP(0.02, 50.0),
-    RenyiDP({2.0: 0.1, 8.0: 0.3, 32.0: 1.5}),
-    FDP(LaplaceTradeOff(1.2)),
-)
-EXAMPLES: Final = DESCRIBED + GUARANTEED
 DELTA: Final = 1e-5
 EPSILON: Final = 0.7
-# Which way epsilon goes where a parameter grows and everything else stays.
-DIRECTIONS: Final = {
-    "noise_multiplier": -1,
-    "rate": 1,
-    "batch_size": 1,
-    "examples": -1,
-    "scale": -1,
-    "dimension": -1,
-    "radius": 1,
-    "steps": 1,
-    "epochs": 1,
-    "count": 1,
-    "cap": -1,
-    "epsilon": 1,
-    "delta": 1,
-    "mu": 1,
-    "rho": 1,
-    "omega": -1,
-    "leaves": 1,
-    "distance": -1,
-    "pairwise_multiplier": -1,
-    "parties": -1,
-    "position": 1,
-    "participations": 1,
-    "positives": 1,
-    "queries": 1,
-    "query_scale": -1,
-    "threshold_scale": -1,
-    "flip": -1,
-    "sigma": -1,
-    "users": -1,
-    "variance": -1,
-    "width": -1,
-    "total_clients": -1,
-    "clients_per_round": 1,
-    "examples_per_client": -1,
-    "columns": 1,
-    "rounds": 1,
-    "local_steps": 1,
-    "client_rate": 1,
-}
-# Where it goes the other way: more steps to hide in, more examples to fill a batch, more parameters
-# that share one length of noise.
-OPPOSITE: Final = {
-    (hs.federated.FederatedClustering, "dimension"),
-    (hs.mechanisms.NoisyIterations, "steps"),
-    (hs.mechanisms.RandomAllocation, "steps"),
-    (hs.Shuffled, "steps"),
-    (hs.mechanisms.TruncatedPoissonSubsampled, "examples"),
-}
-NO_MECHANISM: Final = {"digits", "tolerance"}
-# Parameters of guarantees whose domains the notions themselves declare.
-OF_NOTIONS: Final = {"mu", "rho", "omega"}
-# Parameters whose domains one mechanism declares.
-OF_MECHANISMS: Final = {
-    "cap",
-    "client_rate",
-    "clients_per_round",
-    "columns",
-    "dimension",
-    "distance",
-    "examples_per_client",
-    "flip",
-    "leaves",
-    "local_steps",
-    "pairwise_multiplier",
-    "participations",
-    "parties",
-    "position",
-    "positives",
-    "queries",
-    "query_scale",
-    "radius",
-    "rounds",
-    "sigma",
-    "threshold_scale",
-    "total_clients",
-    "users",
-    "variance",
-    "width",
-}
 NO_NUMBER: Final = {"origin", "divergences", "tradeoff"}
 PROVEN: Final = tuple(n for n, one in ACCOUNTANTS.items() if one.kind != "approximation")
 
@@ -273,9 +96,17 @@ def test_every_registered_notion_has_an_example() -> None:
     assert [type(example).__name__ for example in GUARANTEED] == list(NOTIONS)
 
 
-def test_every_parameter_of_a_mechanism_has_a_direction() -> None:
-    known = set(PARAMETERS) - NO_MECHANISM
-    assert set(DIRECTIONS) == known | OF_NOTIONS | OF_MECHANISMS
+@each_mechanism
+def test_a_description_says_of_every_number_which_way_the_cost_goes(plan: Any) -> None:
+    stated = [*plan.rises_with, *plan.falls_with, *plan.unordered]
+    values = {field.name: getattr(plan, field.name) for field in dataclasses.fields(plan)}
+    numbers = {
+        name
+        for name, value in values.items()
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    }
+    assert len(stated) == len(set(stated))
+    assert numbers <= set(stated) <= set(values)
 
 
 @each_mechanism
@@ -388,33 +219,33 @@ def test_another_release_never_lowers_the_cost(
 def _ladders() -> Iterator[tuple[hs.Mechanism, str]]:
     """Every example with every parameter of its own that can grow while the others stay."""
     for plan in EXAMPLES:
-        assert dataclasses.is_dataclass(plan)
-        for field in dataclasses.fields(plan):
-            if field.name not in DIRECTIONS or getattr(plan, field.name) is None:
-                continue
+        for name in (*plan.rises_with, *plan.falls_with):
             # Where epochs are given, the rate moves the steps the other way.
-            tied = field.name in ("rate", "batch_size", "examples")
-            if not (tied and getattr(plan, "epochs", None) is not None):
-                yield plan, field.name
+            tied = name in ("rate", "batch_size", "examples")
+            if getattr(plan, name) is None or (tied and getattr(plan, "epochs", None) is not None):
+                continue
+            yield plan, name
 
 
 LADDERS: Final = tuple(_ladders())
 
 
-def test_every_numeric_parameter_of_every_mechanism_is_on_a_ladder() -> None:
+def test_every_parameter_that_the_cost_goes_with_is_on_a_ladder() -> None:
     climbed = {(type(plan).__name__, name) for plan, name in LADDERS}
-    own = {
-        (name, field.name)
-        for name, kind in (*MECHANISMS.items(), *NOTIONS.items())
-        for field in dataclasses.fields(cast(Any, kind))
-        if field.name in DIRECTIONS
+    kinds = (*MECHANISMS.values(), *NOTIONS.values())
+    assert climbed == {
+        (kind.__name__, name) for kind in kinds for name in (*kind.rises_with, *kind.falls_with)
     }
-    assert climbed == own
 
 
 def test_every_field_of_a_notion_is_on_a_ladder_or_no_number() -> None:
-    fields = {field.name for kind in NOTIONS.values() for field in dataclasses.fields(kind)}
-    assert fields - set(DIRECTIONS) == NO_NUMBER
+    fields = {
+        field.name
+        for kind in NOTIONS.values()
+        for field in dataclasses.fields(kind)
+        if field.name not in (*kind.rises_with, *kind.falls_with)
+    }
+    assert fields == NO_NUMBER
 
 
 # A parameter is the business of the losses: they are read exactly, and as a Renyi curve.
@@ -424,10 +255,9 @@ def test_the_cost_is_monotone_in_every_parameter(plan: Any, name: str, accountan
     now = getattr(plan, name)
     rungs = []
     for factor in (0.5, 1.0, 1.3):
-        whole = name in PARAMETERS and PARAMETERS[name].whole
-        grown = round(factor * now) if whole else factor * now
+        grown = max(round(factor * now), 1) if isinstance(now, int) else factor * now
         rungs.append(dataclasses.replace(plan, **{name: grown}))
-    if (DIRECTIONS[name] < 0) != ((type(plan), name) in OPPOSITE):
+    if name in plan.falls_with:
         rungs.reverse()
     found = [answer(rung, accountant) for rung in rungs]
     assert all(at_most(less, more) for less, more in pairwise(found))

@@ -2,14 +2,17 @@
 
 import copy
 import dataclasses
+import inspect
 import math
 import pickle
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hockeystick import epsilon, mechanisms
+from hockeystick._modules import import_modules
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import (
     DPSGD,
@@ -64,10 +67,13 @@ from hockeystick.mechanisms import (
     WithReplacementSubsampled,
     tuning,
 )
+from hockeystick.mechanisms.registry import registered
+from tests import stubs
+from tests.examples import DESCRIBED
 
 STEP = PoissonSubsampled(Gaussian(1.1), rate=256 / 60_000)
 LOCAL = LocalTraining(examples=10, batch_size=3, noise_multiplier=2, local_steps=5)
-EXAMPLES = (
+CHOSEN: tuple[Mechanism, ...] = (
     FixedSizeSubsampled(Gaussian(2), 3, 10),
     RandomAllocation(Gaussian(2), 10),
     RandomStopping(Gaussian(2), tuning.TruncatedNegativeBinomial(1, 0.1)),
@@ -141,6 +147,10 @@ EXAMPLES = (
     TreeAggregation(3.0, 1000),
     UnaryEncoding(1, "optimized"),
 )
+EXAMPLES = (
+    *CHOSEN,
+    *(one for one in DESCRIBED if type(one) not in {type(chosen) for chosen in CHOSEN}),
+)
 names = pytest.mark.parametrize("mechanism", EXAMPLES, ids=str)
 
 
@@ -157,6 +167,36 @@ def test_the_registry_names_every_concrete_mechanism_by_its_own_name() -> None:
         and item not in (Mechanism, Plan)
     }
     assert dict(MECHANISMS) == exported
+
+
+def test_every_concrete_mechanism_of_the_package_is_registered() -> None:
+    """Whoever writes a mechanism and forgets the decorator is told here."""
+    import_modules("hockeystick.mechanisms")
+    written = {
+        kind.__name__
+        for kind in _descendants(Mechanism)
+        if kind.__module__.startswith("hockeystick.mechanisms.") and not inspect.isabstract(kind)
+    }
+    assert written == set(MECHANISMS)
+
+
+def _descendants(kind: type[Any]) -> Iterator[type[Any]]:
+    for one in kind.__subclasses__():
+        yield one
+        yield from _descendants(one)
+
+
+def test_two_mechanisms_of_one_name_are_refused() -> None:
+    with pytest.raises(TypeError, match=r"^hockeystick.mechanisms.noise.gaussian has a Gaussian"):
+        registered(type("Gaussian", (), {}))
+    assert MECHANISMS["Gaussian"] is Gaussian
+    assert registered(Gaussian) is Gaussian
+
+
+@pytest.mark.parametrize("package", stubs.STUBS)
+def test_type_checkers_know_every_registered_name(package: str) -> None:
+    written = stubs.file_of(package).read_text(encoding="utf-8")
+    assert written == stubs.stub(package), "`python -m tests.stubs` writes what is missing"
 
 
 @pytest.mark.parametrize("kind", [Mechanism, Plan])

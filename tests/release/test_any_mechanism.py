@@ -9,7 +9,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick import release
-from tests.laws.test_laws import EXAMPLES
+from tests.examples import EXAMPLES
 
 FUNCTIONS: Final = tuple(
     (name, function)

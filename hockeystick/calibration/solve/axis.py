@@ -18,27 +18,6 @@ _LARGEST: Final = 709.7
 # Where an end itself is not allowed, this is as far as one goes.
 _NEAREST: Final = 1e-300
 _LARGEST_VALUE: Final = 1e300
-_LARGER_IS_SAFER: Final = frozenset(
-    {
-        "cap",
-        "dimension",
-        "distance",
-        "examples",
-        "flip",
-        "noise_multiplier",
-        "omega",
-        "pairwise_multiplier",
-        "parties",
-        "query_scale",
-        "scale",
-        "sigma",
-        "threshold_scale",
-        "users",
-        "variance",
-        "width",
-    }
-)
-
 # How much of a mechanism is run: at 0 there is nothing of it.
 _AMOUNTS: Final = frozenset({"count", "epochs", "leaves", "local_steps", "rate", "rounds", "steps"})
 
@@ -71,7 +50,9 @@ class Axis:
         name, value = name_of(path), value_at(plan, path)
         whole = isinstance(value, int)
         low, high = _ends(plan, path, whole)
-        return cls(plan, path, whole, low, high, 1 if name in _LARGER_IS_SAFER else -1)
+        owner = owner_of(plan, path)
+        safer = isinstance(owner, Mechanism) and name in owner.falls_with
+        return cls(plan, path, whole, low, high, 1 if safer else -1)
 
     @property
     def name(self) -> str:

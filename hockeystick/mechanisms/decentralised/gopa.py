@@ -14,11 +14,13 @@ from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.decentralised.graphs import A_GRAPH, Graph
+from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
 
 _PAIRWISE: Final = Domain(symbol="s_D", low=0, high=math.inf, typical=(0.1, 100))
 
 
+@registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class GOPA(Mechanism):
@@ -70,6 +72,8 @@ class GOPA(Mechanism):
         >>> round(hs.epsilon(hs.mechanisms.GOPA(0.4, 2.0, graph), delta=1e-5).upper, 6)
         0.946278
     """
+
+    falls_with = ("noise_multiplier", "pairwise_multiplier")
 
     noise_multiplier: float
     pairwise_multiplier: float

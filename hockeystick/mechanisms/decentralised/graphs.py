@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, final
 from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.errors import ParameterError
+from hockeystick.mechanisms.registry import registered
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,6 +30,7 @@ A_GRAPH: Final = "a Graph"
 _SHOWN: Final = 32
 
 
+@registered
 @final
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class Graph:

@@ -15,10 +15,12 @@ from hockeystick.mechanisms.decentralised.convex import (
     checked_steps,
     convexity_assumptions,
 )
+from hockeystick.mechanisms.registry import registered
 
 _POSITION: Final = Domain(symbol="t", low=1, high=MAX_COUNT, typical=(1, 1000), whole=True)
 
 
+@registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class NoisyIterations(Mechanism):
@@ -75,6 +77,10 @@ class NoisyIterations(Mechanism):
         >>> round(hs.epsilon(run, delta=1e-6).upper, 12)
         0.020524550675
     """
+
+    rises_with = ("position",)
+    falls_with = ("noise_multiplier", "steps")
+    unordered = ("step_size", "smoothness")
 
     noise_multiplier: float
     steps: int

@@ -16,6 +16,7 @@ from hockeystick.mechanisms.decentralised.convex import (
     checked_steps,
     convexity_assumptions,
 )
+from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.working_precision import working_digits
 
 
@@ -31,6 +32,7 @@ _VISITS: Final = _whole("K", 0, (1, 100))
 _TOPOLOGIES: Final = ("complete", "ring")
 
 
+@registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class TokenWalk(Mechanism):
@@ -99,6 +101,9 @@ class TokenWalk(Mechanism):
         >>> hs.epsilon(walk, 1e-6).upper < hs.epsilon(hs.Gaussian(5), 1e-6).lower
         True
     """
+
+    falls_with = ("noise_multiplier", "parties", "distance")
+    unordered = ("step_size", "smoothness")
 
     noise_multiplier: float
     parties: int

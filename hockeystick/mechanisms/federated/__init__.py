@@ -1,24 +1,11 @@
 """Plans of federated training: what each of several parties releases of its own data."""
 
-from hockeystick.mechanisms.federated.client_level import FedSDP
-from hockeystick.mechanisms.federated.clients import LocalTraining
-from hockeystick.mechanisms.federated.clustering import FederatedClustering
-from hockeystick.mechanisms.federated.instance_level import FedAlphaCDP, FedCDP
-from hockeystick.mechanisms.federated.prifedsync import PriFedSync, View
-from hockeystick.mechanisms.federated.revealed_round import RevealedRound
-from hockeystick.mechanisms.federated.units import ClientSampling, RecordSampling, Sensitivity, Unit
+from hockeystick._modules import import_modules
+from hockeystick.mechanisms.registry import registered_in
 
-__all__ = [
-    "ClientSampling",
-    "FedAlphaCDP",
-    "FedCDP",
-    "FedSDP",
-    "FederatedClustering",
-    "LocalTraining",
-    "PriFedSync",
-    "RecordSampling",
-    "RevealedRound",
-    "Sensitivity",
-    "Unit",
-    "View",
-]
+import_modules(__name__)
+_REGISTERED = registered_in(__name__)
+
+__all__ = list(_REGISTERED)
+
+globals().update(_REGISTERED)

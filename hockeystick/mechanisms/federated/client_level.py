@@ -14,6 +14,7 @@ from hockeystick.mechanisms._divisor import divided_words
 from hockeystick.mechanisms.base import Mechanism, Plan
 from hockeystick.mechanisms.federated.units import ClientSampling, Unit
 from hockeystick.mechanisms.noise.gaussian import Gaussian
+from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.sampling.fixed_size import FixedSizeSubsampled
 from hockeystick.mechanisms.sampling.poisson import PoissonSubsampled
 from hockeystick.mechanisms.sampling.revealed_sample import RevealedSample
@@ -24,6 +25,7 @@ DRAWN: Final = Domain(symbol="K", low=1, high=MAX_COUNT, typical=(5, 1000), whol
 ROUNDS: Final = Domain(symbol="T", low=0, high=MAX_COUNT, typical=(3, 1000), whole=True)
 
 
+@registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class FedSDP(Plan):
@@ -80,6 +82,9 @@ class FedSDP(Plan):
         >>> plan.unit
         'client'
     """
+
+    rises_with = ("clients_per_round", "rounds")
+    falls_with = ("noise_multiplier", "total_clients")
 
     noise_multiplier: float
     total_clients: int

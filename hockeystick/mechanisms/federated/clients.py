@@ -12,12 +12,14 @@ from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.base import Mechanism, Plan
 from hockeystick.mechanisms.noise.gaussian import Gaussian
+from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.sampling.fixed_size import FixedSizeSubsampled
 from hockeystick.numerics.numerals import plain
 
 _STEPS: Final = Domain(symbol="K", low=0, high=MAX_COUNT, typical=(1, 1000), whole=True)
 
 
+@registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class LocalTraining(Plan):
@@ -60,6 +62,9 @@ class LocalTraining(Plan):
         >>> print(local.mechanism)
         fixed-size-subsampled Gaussian (noise multiplier 1, 16 of 600, replace-one) x 38
     """
+
+    rises_with = ("batch_size", "local_steps")
+    falls_with = ("examples", "noise_multiplier")
 
     examples: int
     batch_size: int

@@ -12,6 +12,7 @@ from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.base import Mechanism, Plan
 from hockeystick.mechanisms.noise.multivariate_laplace import DIMENSION, MultivariateLaplace
+from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics import decimal
 from hockeystick.numerics.numerals import plain
 
@@ -25,6 +26,7 @@ _PUBLIC: Final = (
 )
 
 
+@registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class FederatedClustering(Plan):
@@ -72,6 +74,9 @@ class FederatedClustering(Plan):
         >>> round(plan.noise_scale, 6)
         2.5
     """
+
+    rises_with = ("dimension", "radius", "rounds")
+    falls_with = ("noise_multiplier",)
 
     noise_multiplier: float
     dimension: int

@@ -13,6 +13,7 @@ from hockeystick.mechanisms.base import Mechanism, Plan
 from hockeystick.mechanisms.composition import Composed
 from hockeystick.mechanisms.federated._local_steps import LocalSteps
 from hockeystick.mechanisms.federated.units import RecordSampling, Sensitivity, Unit
+from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.training.schedules import A_SCHEDULE, Schedule, factors_of
 from hockeystick.numerics.numerals import plain
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+@registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class FedCDP(Plan):
@@ -89,6 +91,9 @@ class FedCDP(Plan):
         ('instance', 0.01)
     """
 
+    rises_with = ("clients_per_round", "batch_size", "local_steps", "rounds")
+    falls_with = ("noise_multiplier", "total_clients", "examples_per_client")
+
     noise_multiplier: float
     total_clients: int
     clients_per_round: int
@@ -153,6 +158,7 @@ class FedCDP(Plan):
         return "Fed-CDP", (*_local(self).words, noise, self.adjacency)
 
 
+@registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class FedAlphaCDP(Plan):
@@ -220,6 +226,9 @@ class FedAlphaCDP(Plan):
         >>> 0.410 < hs.epsilon(plan, delta=1e-5).upper < 0.411
         True
     """
+
+    rises_with = ("clients_per_round", "batch_size", "local_steps", "rounds")
+    falls_with = ("noise_multiplier", "total_clients", "examples_per_client")
 
     noise_multiplier: float
     total_clients: int

@@ -14,6 +14,7 @@ from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.base import Mechanism, Plan
 from hockeystick.mechanisms.federated.clients import LocalTraining
 from hockeystick.mechanisms.parallel import Parallel
+from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
 
 _ROUNDS: Final = Domain(symbol="R", low=0, high=MAX_COUNT, typical=(1, 10_000), whole=True)
@@ -21,6 +22,7 @@ _RATE: Final = Domain(symbol="p", low=0, high=1, low_open=True, typical=(0.01, 1
 A_CLIENT: Final = "a LocalTraining, or one for each client in a tuple"
 
 
+@registered
 class View(StrEnum):
     """Who attacks a client of a federation, and sees what.
 
@@ -41,6 +43,7 @@ class View(StrEnum):
         return repr(self.value)
 
 
+@registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class PriFedSync(Plan):
@@ -105,6 +108,8 @@ class PriFedSync(Plan):
         >>> f == hs.tradeoff(plan, view="one-client")
         True
     """
+
+    rises_with = ("rounds", "client_rate")
 
     clients: LocalTraining | tuple[LocalTraining, ...]
     rounds: int

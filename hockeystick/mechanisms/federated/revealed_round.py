@@ -9,8 +9,10 @@ from typing import final
 from hockeystick import _validate
 from hockeystick.adjacency import Adjacency
 from hockeystick.mechanisms.base import Mechanism, checked
+from hockeystick.mechanisms.registry import registered
 
 
+@registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class RevealedRound(Mechanism):
@@ -53,6 +55,8 @@ class RevealedRound(Mechanism):
         revealed round (rate 0.1, fixed-size-subsampled Gaussian (noise multiplier 3, 5 of 500, \
 replace-one) x 100) x 60
     """
+
+    rises_with = ("rate",)
 
     inner: Mechanism
     rate: float | Fraction

@@ -5,8 +5,10 @@ from __future__ import annotations
 from enum import StrEnum
 
 from hockeystick.adjacency import Adjacency
+from hockeystick.mechanisms.registry import registered
 
 
+@registered
 class Unit(StrEnum):
     """What two neighbouring data sets differ by.
 
@@ -42,6 +44,7 @@ _CHANGES = {
 }
 
 
+@registered
 class ClientSampling(StrEnum):
     """How clients are drawn, and who sees it.
 
@@ -64,6 +67,7 @@ class ClientSampling(StrEnum):
         return repr(self.value)
 
 
+@registered
 class RecordSampling(StrEnum):
     """How the records of a local step are drawn.
 
@@ -88,6 +92,7 @@ class RecordSampling(StrEnum):
         return repr(self.value)
 
 
+@registered
 class Sensitivity(StrEnum):
     """What the noise of a local step is scaled by.
 

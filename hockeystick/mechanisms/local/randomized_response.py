@@ -8,11 +8,13 @@ from typing import Final, final
 from hockeystick import _validate
 from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
 
 _CATEGORIES: Final = Domain(symbol="K", low=2, high=MAX_COUNT, typical=(2, 1000), whole=True)
 
 
+@registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class RandomizedResponse(Mechanism):
@@ -45,6 +47,9 @@ class RandomizedResponse(Mechanism):
         >>> round(answer.upper, 12)
         0.091272814003
     """
+
+    rises_with = ("epsilon",)
+    falls_with = ("categories",)
 
     epsilon: float
     categories: int = 2

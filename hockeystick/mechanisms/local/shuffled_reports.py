@@ -10,10 +10,12 @@ from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms.base import Mechanism, checked
+from hockeystick.mechanisms.registry import registered
 
 _USERS: Final = Domain(symbol="n", low=1, high=MAX_COUNT, typical=(100, 10**7), whole=True)
 
 
+@registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class ShuffledReports(Mechanism):
@@ -82,6 +84,8 @@ class ShuffledReports(Mechanism):
         >>> print(f"between {answer.lower:.4f} and {answer.upper:.4f}")
         between 0.1170 and 0.1182
     """
+
+    falls_with = ("users",)
 
     randomizer: Mechanism
     users: int

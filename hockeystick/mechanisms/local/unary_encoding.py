@@ -9,12 +9,14 @@ from typing import Final, final
 from hockeystick import _validate
 from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
 
 _FLIP: Final = Domain(symbol="f", low=0, high=1, typical=(0.1, 0.75))
 _HASHES: Final = Domain(symbol="k", low=1, high=MAX_COUNT, typical=(1, 8), whole=True)
 
 
+@registered
 class Encoding(StrEnum):
     """How the bits of a unary encoding are randomized."""
 
@@ -26,6 +28,7 @@ class Encoding(StrEnum):
         return repr(self.value)
 
 
+@registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class UnaryEncoding(Mechanism):
@@ -64,6 +67,8 @@ class UnaryEncoding(Mechanism):
         0.143824568322
     """
 
+    rises_with = ("epsilon",)
+
     epsilon: float
     kind: Encoding = Encoding.SYMMETRIC
 
@@ -89,6 +94,7 @@ class UnaryEncoding(Mechanism):
         return f"{self.kind} unary encoding", (f"epsilon {self.epsilon:g}",)
 
 
+@registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class RAPPOR(Mechanism):
@@ -121,6 +127,9 @@ class RAPPOR(Mechanism):
         >>> round(answer.upper, 12)
         0.103132226433
     """
+
+    rises_with = ("hashes",)
+    falls_with = ("flip",)
 
     flip: float
     hashes: int

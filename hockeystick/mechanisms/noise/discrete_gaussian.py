@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from hockeystick import _validate
-from hockeystick._validate import Domain
+from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.noise._integers import assumption, details, sensitivity_of
+from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
 
 _SIGMA: Final = Domain(symbol="sigma", low=0, high=math.inf, typical=(0.5, 100))
 
 
+@registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class DiscreteGaussian(Mechanism):
@@ -49,6 +51,9 @@ class DiscreteGaussian(Mechanism):
         0.00724877684595
     """
 
+    rises_with = ("sensitivity",)
+    falls_with = ("sigma",)
+
     sigma: float
     sensitivity: int = 1
 
@@ -66,6 +71,11 @@ class DiscreteGaussian(Mechanism):
         """What must hold for the noise to be as described."""
         noise = f"discrete Gaussian (sigma {plain(self.sigma)})"
         return (assumption(noise, self.sensitivity),)
+
+    def for_group(self, size: int) -> DiscreteGaussian | None:
+        """Return the mechanism whose sensitivity is ``size`` times as large."""
+        moved = self.sensitivity * size
+        return DiscreteGaussian(self.sigma, moved) if moved <= MAX_COUNT else None
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
         """Return the name, sigma and the sensitivity."""

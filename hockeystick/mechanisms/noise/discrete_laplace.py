@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from typing import final
 
 from hockeystick import _validate
+from hockeystick._validate import MAX_COUNT
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.noise._integers import assumption, details, sensitivity_of
+from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
 
 
+@registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class DiscreteLaplace(Mechanism):
@@ -44,6 +47,9 @@ class DiscreteLaplace(Mechanism):
         discrete Laplace (scale 5, sensitivity 3) x 2
     """
 
+    rises_with = ("sensitivity",)
+    falls_with = ("scale",)
+
     scale: float
     sensitivity: int = 1
 
@@ -61,6 +67,11 @@ class DiscreteLaplace(Mechanism):
         """What must hold for the noise to be as described."""
         noise = f"discrete Laplace (scale {plain(self.scale)})"
         return (assumption(noise, self.sensitivity),)
+
+    def for_group(self, size: int) -> DiscreteLaplace | None:
+        """Return the mechanism whose sensitivity is ``size`` times as large."""
+        moved = self.sensitivity * size
+        return DiscreteLaplace(self.scale, moved) if moved <= MAX_COUNT else None
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
         """Return the name, the scale and the sensitivity."""

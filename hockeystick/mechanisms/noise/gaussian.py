@@ -7,9 +7,12 @@ from typing import final
 
 from hockeystick import _validate
 from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
+from hockeystick.numerics.rounding import quotient_down
 
 
+@registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class Gaussian(Mechanism):
@@ -39,6 +42,8 @@ class Gaussian(Mechanism):
         Gaussian(noise_multiplier=1.1)
     """
 
+    falls_with = ("noise_multiplier",)
+
     noise_multiplier: float
 
     def __init__(self, noise_multiplier: float) -> None:
@@ -55,6 +60,10 @@ class Gaussian(Mechanism):
         """What must hold for the noise to be as described."""
         noise = f"{plain(self.noise_multiplier)} times the query's L2 sensitivity"
         return (f"Fresh Gaussian noise is added; its standard deviation is {noise}.",)
+
+    def for_group(self, size: int) -> Gaussian:
+        """Return the mechanism whose noise is ``size`` times smaller."""
+        return Gaussian(quotient_down(self.noise_multiplier, size))
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
         """Return the name and the noise multiplier."""

@@ -13,6 +13,7 @@ from hockeystick._validate import Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics import decimal
 from hockeystick.numerics.numerals import plain
 
@@ -21,6 +22,7 @@ _PROBABILITY: Final = Domain(symbol="w", low=0, high=1, typical=(0.01, 0.99))
 _MOST_OFF: Final = Fraction(1, 10**9)
 
 
+@registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class GaussianMixture(Mechanism):
@@ -61,6 +63,8 @@ class GaussianMixture(Mechanism):
         ... )
         Gaussian with random sensitivity (noise multiplier 2, 0 at 0.9, 1 at 0.09, 2 at 0.01)
     """
+
+    falls_with = ("noise_multiplier",)
 
     noise_multiplier: float
     sensitivities: tuple[float, ...]

@@ -8,11 +8,13 @@ from typing import Final, final
 
 from hockeystick import _validate
 from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
 
 _NOISE: Final = _validate.PARAMETERS["noise_multiplier"]
 
 
+@registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class JointGaussian(Mechanism):

@@ -7,9 +7,12 @@ from typing import final
 
 from hockeystick import _validate
 from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
+from hockeystick.numerics.rounding import quotient_down
 
 
+@registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class Laplace(Mechanism):
@@ -42,6 +45,8 @@ class Laplace(Mechanism):
         0.221199216929
     """
 
+    falls_with = ("scale",)
+
     scale: float
 
     def __init__(self, scale: float) -> None:
@@ -57,6 +62,10 @@ class Laplace(Mechanism):
         """What must hold for the noise to be as described."""
         noise = f"{plain(self.scale)} times the query's L1 sensitivity"
         return (f"Fresh Laplace noise is added to each coordinate; its scale is {noise}.",)
+
+    def for_group(self, size: int) -> Laplace:
+        """Return the mechanism whose noise is ``size`` times smaller."""
+        return Laplace(quotient_down(self.scale, size))
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
         """Return the name and the scale."""

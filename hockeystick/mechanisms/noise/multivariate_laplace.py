@@ -8,11 +8,14 @@ from typing import Final, final
 from hockeystick import _validate
 from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
+from hockeystick.numerics.rounding import quotient_down
 
 DIMENSION: Final = Domain(symbol="n", low=1, high=MAX_COUNT, typical=(2, 10**6), whole=True)
 
 
+@registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class MultivariateLaplace(Mechanism):
@@ -55,6 +58,8 @@ class MultivariateLaplace(Mechanism):
         0.163208702402
     """
 
+    falls_with = ("scale", "dimension")
+
     scale: float
     dimension: int
 
@@ -75,6 +80,10 @@ class MultivariateLaplace(Mechanism):
             f"exp(-length/b), is added; b is {plain(self.scale)} times the query's L2 sensitivity, "
             "a bound that holds for all data and does not depend on them.",
         )
+
+    def for_group(self, size: int) -> MultivariateLaplace:
+        """Return the mechanism whose noise is ``size`` times smaller."""
+        return MultivariateLaplace(quotient_down(self.scale, size), self.dimension)
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
         """Return the name, the scale and the dimension."""

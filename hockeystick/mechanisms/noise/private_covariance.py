@@ -9,11 +9,13 @@ from hockeystick import _validate
 from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
 
 _COLUMNS: Final = Domain(symbol="d", low=1, high=MAX_COUNT, typical=(2, 1000), whole=True)
 
 
+@registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class PrivateCovariance(Mechanism):
@@ -62,6 +64,9 @@ class PrivateCovariance(Mechanism):
         >>> print(hs.epsilon(hs.mechanisms.PrivateCovariance(4.0, columns=30), delta=1e-6))
         epsilon = 1.06071 (proven in [1.06070186232..., 1.06070186232...]; closed-form, add-remove)
     """
+
+    rises_with = ("columns",)
+    falls_with = ("noise_multiplier",)
 
     noise_multiplier: float
     columns: int

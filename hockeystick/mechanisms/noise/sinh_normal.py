@@ -10,8 +10,10 @@ from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics import decimal
 from hockeystick.numerics.numerals import plain
+from hockeystick.numerics.rounding import product_up, quotient_down
 
 _RHO: Final = Domain(symbol="rho", low=0, high=math.inf, low_open=True, typical=(1e-3, 0.9))
 _WIDTH: Final = Domain(
@@ -19,6 +21,7 @@ _WIDTH: Final = Domain(
 )
 
 
+@registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class SinhNormal(Mechanism):
@@ -56,6 +59,9 @@ class SinhNormal(Mechanism):
         0.003370163333
     """
 
+    rises_with = ("rho",)
+    falls_with = ("width",)
+
     rho: float
     width: float
 
@@ -79,6 +85,15 @@ class SinhNormal(Mechanism):
             f"Fresh sinh-normal noise (rho {plain(self.rho)}, width {plain(self.width)}) is added, "
             "in units of the scalar query's sensitivity.",
         )
+
+    def for_group(self, size: int) -> SinhNormal | None:
+        """Return the mechanism whose noise is ``size`` times smaller."""
+        rho, width = product_up(size * size, self.rho), quotient_down(self.width, size)
+        try:
+            return SinhNormal(rho, width)
+        except ParameterError:
+            # Next to the least width, rounding may lead out of the domain.
+            return None
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
         """Return the name, rho and the width."""

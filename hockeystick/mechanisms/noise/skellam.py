@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from hockeystick import _validate
-from hockeystick._validate import Domain
+from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.noise._integers import assumption, details, sensitivity_of
+from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
 
 _VARIANCE: Final = Domain(symbol="mu", low=0, high=math.inf, typical=(1, 10_000))
 
 
+@registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class Skellam(Mechanism):
@@ -47,6 +49,9 @@ class Skellam(Mechanism):
         Skellam (variance 100)
     """
 
+    rises_with = ("sensitivity",)
+    falls_with = ("variance",)
+
     variance: float
     sensitivity: int = 1
 
@@ -64,6 +69,11 @@ class Skellam(Mechanism):
         """What must hold for the noise to be as described."""
         noise = f"Skellam (variance {plain(self.variance)})"
         return (assumption(noise, self.sensitivity),)
+
+    def for_group(self, size: int) -> Skellam | None:
+        """Return the mechanism whose sensitivity is ``size`` times as large."""
+        moved = self.sensitivity * size
+        return Skellam(self.variance, moved) if moved <= MAX_COUNT else None
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
         """Return the name, the variance and the sensitivity."""

@@ -10,6 +10,7 @@ from hockeystick import _validate
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.base import Mechanism, checked
+from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.sampling._fixed_sizes import (
     refuse_other_adjacency,
     sampled_words,
@@ -17,6 +18,7 @@ from hockeystick.mechanisms.sampling._fixed_sizes import (
 )
 
 
+@registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class FixedSizeSubsampled(Mechanism):
@@ -77,6 +79,9 @@ class FixedSizeSubsampled(Mechanism):
         >>> print(hs.FixedSizeSubsampled(hs.Gaussian(1.1), batch_size=256, examples=60_000))
         fixed-size-subsampled Gaussian (noise multiplier 1.1, 256 of 60000, replace-one)
     """
+
+    rises_with = ("batch_size",)
+    falls_with = ("examples",)
 
     _of_stated_size: ClassVar[bool] = True
 

@@ -16,6 +16,7 @@ from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.composition import Composed
 from hockeystick.mechanisms.noise.gaussian import Gaussian
+from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.sampling.poisson import PoissonSubsampled
 
 # The most different noises that are accounted for separately.
@@ -25,6 +26,7 @@ _NOISE: Final = Domain(
 )
 
 
+@registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class GaussianSequence(Mechanism):
@@ -62,6 +64,8 @@ class GaussianSequence(Mechanism):
         >>> print(hs.mechanisms.GaussianSequence((2.0, 1.5, 1.0), rate=0.01))
         Gaussian sequence (3 releases, noise multipliers from 1 to 2, rate 0.01)
     """
+
+    rises_with = ("rate",)
 
     noise_multipliers: tuple[float, ...]
     rate: float | Fraction

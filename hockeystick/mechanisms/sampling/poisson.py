@@ -11,8 +11,10 @@ from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms.base import Mechanism, checked
 from hockeystick.mechanisms.noise.gaussian import Gaussian
+from hockeystick.mechanisms.registry import registered
 
 
+@registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class PoissonSubsampled(Mechanism):
@@ -56,6 +58,8 @@ class PoissonSubsampled(Mechanism):
         >>> print(hs.PoissonSubsampled(hs.Gaussian(1.1), rate=256 / 60_000))
         Poisson-subsampled Gaussian (noise multiplier 1.1, rate 0.00426667)
     """
+
+    rises_with = ("rate",)
 
     inner: Mechanism
     rate: float | Fraction

@@ -11,10 +11,12 @@ from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms.base import Mechanism, checked
 from hockeystick.mechanisms.noise.gaussian import Gaussian
+from hockeystick.mechanisms.registry import registered
 
 _STEPS: Final = Domain(symbol="t", low=1, high=_validate.MAX_COUNT, typical=(2, 10_000), whole=True)
 
 
+@registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class RandomAllocation(Mechanism):
@@ -62,6 +64,9 @@ class RandomAllocation(Mechanism):
         >>> print(hs.mechanisms.RandomAllocation(hs.Gaussian(1), steps=1000))
         Gaussian in 1 of 1000 random steps (noise multiplier 1)
     """
+
+    rises_with = ("participations",)
+    falls_with = ("steps",)
 
     inner: Gaussian
     steps: int

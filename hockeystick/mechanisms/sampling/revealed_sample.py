@@ -10,8 +10,10 @@ from hockeystick import _validate
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms.base import Mechanism, checked
+from hockeystick.mechanisms.registry import registered
 
 
+@registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class RevealedSample(Mechanism):
@@ -52,6 +54,8 @@ class RevealedSample(Mechanism):
         >>> print(hs.mechanisms.RevealedSample(hs.Gaussian(3.0), rate=0.01) ** 1000)
         Gaussian on a revealed sample (noise multiplier 3, rate 0.01) x 1000
     """
+
+    rises_with = ("rate",)
 
     inner: Mechanism
     rate: float | Fraction

@@ -12,6 +12,7 @@ from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms.base import Mechanism, checked
 from hockeystick.mechanisms.noise.gaussian import Gaussian
+from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.training.clipping import Clipping
 from hockeystick.numerics.numerals import plain
 
@@ -24,6 +25,7 @@ _CLIPPED: Final = MappingProxyType(
 )
 
 
+@registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class Shuffled(Mechanism):
@@ -83,6 +85,8 @@ class Shuffled(Mechanism):
         >>> print(hs.Shuffled(hs.Gaussian(1.0), steps=100) ** 10)
         shuffled Gaussian (noise multiplier 1, 100 batches, zero-out) x 10
     """
+
+    falls_with = ("steps",)
 
     inner: Gaussian
     steps: int

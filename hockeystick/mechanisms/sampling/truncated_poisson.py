@@ -11,10 +11,12 @@ from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms.base import Mechanism, checked
+from hockeystick.mechanisms.registry import registered
 
 _CAP: Final = Domain(symbol="B", low=1, high=MAX_COUNT, typical=(16, 65_536), whole=True)
 
 
+@registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class TruncatedPoissonSubsampled(Mechanism):
@@ -64,6 +66,9 @@ class TruncatedPoissonSubsampled(Mechanism):
         truncated-Poisson-subsampled Gaussian (noise multiplier 1.1, rate 0.01, at most 70 of 6000)
     """
 
+    rises_with = ("rate", "examples")
+    falls_with = ("cap",)
+
     _of_stated_size: ClassVar[bool] = True
 
     inner: Mechanism
@@ -107,6 +112,23 @@ class TruncatedPoissonSubsampled(Mechanism):
             f"{self.examples:,}."
         )
         return (self.adjacency.meaning, sampling, *self.inner.assumptions)
+
+    def for_group(self, size: int) -> Mechanism | None:
+        """Refuse groups where the cap may be reached; otherwise nothing is known.
+
+        The second of two records that go leaves a data set of another size than the stated one,
+        from which a cap keeps each record more often: one record's curve does not say what it
+        costs.
+
+        Raises:
+            IncompatibleError: If fewer examples are kept than there are.
+        """
+        if size > 1 and self.cap < self.examples:
+            raise IncompatibleError(
+                f"a {self} has no analysis for groups: its guarantee is for data sets of exactly "
+                f"{self.examples:,} examples and one less; leave the cap out"
+            )
+        return None
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
         """Return the inner mechanism's words with the sampling added."""

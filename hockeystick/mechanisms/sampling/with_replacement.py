@@ -9,6 +9,7 @@ from hockeystick import _validate
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms.base import Mechanism, checked
+from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.sampling._fixed_sizes import (
     refuse_other_adjacency,
     sampled_words,
@@ -16,6 +17,7 @@ from hockeystick.mechanisms.sampling._fixed_sizes import (
 )
 
 
+@registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class WithReplacementSubsampled(Mechanism):
@@ -54,6 +56,9 @@ class WithReplacementSubsampled(Mechanism):
         ... )
         with-replacement-subsampled Gaussian (noise multiplier 1.1, 10 of 1000, replace-one)
     """
+
+    rises_with = ("batch_size",)
+    falls_with = ("examples",)
 
     _of_stated_size: ClassVar[bool] = True
 

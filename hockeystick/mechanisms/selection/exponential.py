@@ -8,6 +8,7 @@ from typing import final
 
 from hockeystick import _validate
 from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
 
 _SCORES = (
@@ -16,6 +17,7 @@ _SCORES = (
 )
 
 
+@registered
 class MaxNoise(StrEnum):
     """The noise that is added to the scores before the largest is reported.
 
@@ -37,6 +39,7 @@ class MaxNoise(StrEnum):
         return repr(self.value)
 
 
+@registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class Exponential(Mechanism):
@@ -75,6 +78,8 @@ class Exponential(Mechanism):
         Exponential(epsilon=1.0)
     """
 
+    rises_with = ("epsilon",)
+
     epsilon: float
 
     def __init__(self, epsilon: float) -> None:
@@ -96,6 +101,7 @@ class Exponential(Mechanism):
         return "exponential mechanism", (f"epsilon {self.epsilon:g}",)
 
 
+@registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class ReportNoisyMax(Mechanism):
@@ -131,6 +137,8 @@ class ReportNoisyMax(Mechanism):
         >>> print(hs.mechanisms.ReportNoisyMax(1.0, "laplace"))
         report noisy max (epsilon 1, laplace noise)
     """
+
+    rises_with = ("epsilon",)
 
     epsilon: float
     noise: MaxNoise

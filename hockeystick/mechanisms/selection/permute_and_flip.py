@@ -7,9 +7,11 @@ from typing import final
 
 from hockeystick import _validate
 from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
 
 
+@registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class PermuteAndFlip(Mechanism):
@@ -44,6 +46,8 @@ class PermuteAndFlip(Mechanism):
         >>> hs.mechanisms.PermuteAndFlip(epsilon=1.0)
         PermuteAndFlip(epsilon=1.0)
     """
+
+    rises_with = ("epsilon",)
 
     epsilon: float
 

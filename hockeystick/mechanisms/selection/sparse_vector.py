@@ -11,6 +11,7 @@ from hockeystick import _validate
 from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.base import Mechanism, Plan
+from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
 
 _SCALE: Final = Domain(symbol="b", low=0, high=math.inf, typical=(1, 100))
@@ -18,6 +19,7 @@ _QUERIES: Final = Domain(symbol="N", low=1, high=MAX_COUNT, typical=(10, 1000), 
 _POSITIVES: Final = Domain(symbol="c", low=0, high=MAX_COUNT, typical=(1, 100), whole=True)
 
 
+@registered
 class ComparisonNoise(StrEnum):
     """The noise of a threshold, or of the queries that are compared with it.
 
@@ -37,6 +39,7 @@ class ComparisonNoise(StrEnum):
         return repr(self.value)
 
 
+@registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class AboveThreshold(Mechanism):
@@ -83,6 +86,9 @@ class AboveThreshold(Mechanism):
         >>> print(hs.mechanisms.AboveThreshold(2.0, 4.0))
         above threshold (laplace threshold noise of scale 2, laplace query noise of scale 4)
     """
+
+    rises_with = ("queries",)
+    falls_with = ("threshold_scale", "query_scale")
 
     threshold_scale: float
     query_scale: float
@@ -151,6 +157,7 @@ class AboveThreshold(Mechanism):
         return "above threshold", tuple(details)
 
 
+@registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class SparseVector(Plan):
@@ -186,6 +193,9 @@ class SparseVector(Plan):
         >>> print(hs.mechanisms.SparseVector(20.0, 40.0, positives=10).mechanism)
         above threshold (laplace threshold noise of scale 20, laplace query noise of scale 40) x 10
     """
+
+    rises_with = ("positives", "queries")
+    falls_with = ("threshold_scale", "query_scale")
 
     threshold_scale: float
     query_scale: float

@@ -12,6 +12,7 @@ from hockeystick._validate import Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.base import Mechanism, checked
+from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
 from hockeystick.numerics.roots import increasing_root
 
@@ -201,6 +202,7 @@ class Poisson(RunCount):
         return f"Poisson, mean {self.mean:g}"
 
 
+@registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class RandomStopping(Mechanism):

@@ -13,8 +13,10 @@ from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.streams.sensitivity import Pattern, Squares, of_columns, of_toeplitz
 from hockeystick.numerics.numerals import plain
+from hockeystick.numerics.rounding import quotient_down
 
 _MOST_ROUNDS: Final = 10**6
 _MATRIX: Final = "a matrix of finite numbers: rows of one length, at least one"
@@ -33,6 +35,7 @@ _PARTICIPATIONS: Final = _whole("k", (1, 20))
 _SEPARATION: Final = _whole("b", (1, 1000))
 
 
+@registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class Encoder:
@@ -203,6 +206,7 @@ class Encoder:
         return f"{words}, {self.participations} participations, {self.separation} rounds apart"
 
 
+@registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class MatrixFactorization(Mechanism):
@@ -241,6 +245,8 @@ class MatrixFactorization(Mechanism):
         matrix factorization (noise multiplier 4, square root, 1000 rounds)
     """
 
+    falls_with = ("noise_multiplier",)
+
     noise_multiplier: float
     encoder: Encoder
 
@@ -270,6 +276,10 @@ class MatrixFactorization(Mechanism):
             "Gaussian noise is added to each entry of what the encoder gives; its standard "
             f"deviation is {plain(self.noise_multiplier)} times the clipping norm.",
         )
+
+    def for_group(self, size: int) -> MatrixFactorization:
+        """Return the mechanism whose noise is ``size`` times smaller."""
+        return MatrixFactorization(quotient_down(self.noise_multiplier, size), self.encoder)
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
         """Return the name, the noise and the encoder."""

@@ -8,11 +8,14 @@ from typing import Final, final
 from hockeystick import _validate
 from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
+from hockeystick.numerics.rounding import quotient_down
 
 _LEAVES: Final = Domain(symbol="T", low=0, high=MAX_COUNT, typical=(100, 10_000), whole=True)
 
 
+@registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class TreeAggregation(Mechanism):
@@ -49,6 +52,9 @@ class TreeAggregation(Mechanism):
         tree aggregation (noise multiplier 10, 1000 leaves) x 3
     """
 
+    rises_with = ("leaves",)
+    falls_with = ("noise_multiplier",)
+
     noise_multiplier: float
     leaves: int
 
@@ -76,6 +82,10 @@ class TreeAggregation(Mechanism):
             f"deviation is {plain(self.noise_multiplier)} times the clipping norm.",
             f"A tree has at most {self.leaves:,} leaves.",
         )
+
+    def for_group(self, size: int) -> TreeAggregation:
+        """Return the mechanism whose noise is ``size`` times smaller."""
+        return TreeAggregation(quotient_down(self.noise_multiplier, size), self.leaves)
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
         """Return the name, the noise and the leaves."""

@@ -10,10 +10,12 @@ from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms.base import Mechanism, checked
 from hockeystick.mechanisms.noise.gaussian import Gaussian
+from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.sampling.poisson import PoissonSubsampled
 from hockeystick.mechanisms.sampling.random_allocation import RandomAllocation
 
 
+@registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class BatchClipped(Mechanism):
@@ -58,6 +60,8 @@ class BatchClipped(Mechanism):
         batch-clipped Poisson-subsampled Gaussian \
 (noise multiplier 1.1, rate 0.01, zero-out, 1000 examples)
     """
+
+    falls_with = ("examples",)
 
     _of_stated_size: ClassVar[bool] = True
 

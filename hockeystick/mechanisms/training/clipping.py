@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from hockeystick.mechanisms.registry import registered
 
+
+@registered
 class Clipping(StrEnum):
     """What is clipped to the clipping norm C.
 

@@ -14,6 +14,7 @@ from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms._divisor import divided_words
 from hockeystick.mechanisms.base import Mechanism, Plan, checked
 from hockeystick.mechanisms.composition import Composed
+from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.training._length import (
     batch_fraction,
     check_alternatives,
@@ -33,6 +34,7 @@ _CAP: Final = Domain(symbol="B", low=1, high=MAX_COUNT, typical=(16, 65_536), wh
 AN_EXTRA: Final = "a mechanism, or several in a tuple"
 
 
+@registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class DPSGD(Plan):
@@ -104,6 +106,9 @@ class DPSGD(Plan):
         steps = ceil(epochs * examples / batch_size) = ceil(60 * 60000 / 256) = 14063: \
 a partial last step is a whole release
     """
+
+    rises_with = ("batch_size", "rate", "epochs", "steps")
+    falls_with = ("noise_multiplier", "examples")
 
     noise_multiplier: float
     examples: int | None

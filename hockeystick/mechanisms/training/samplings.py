@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, cast, final
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms.noise.gaussian import Gaussian
+from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.sampling.fixed_size import FixedSizeSubsampled
 from hockeystick.mechanisms.sampling.gaussian_sequence import FEW_LEVELS, GaussianSequence
 from hockeystick.mechanisms.sampling.poisson import PoissonSubsampled
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from hockeystick.mechanisms.training.schedules import Array
 
 
+@registered
 class Sampling(StrEnum):
     """How the batch of a step is drawn.
 

@@ -1,0 +1,73 @@
+# Written by `python -m tests.stubs`.
+# fmt: off
+from collections.abc import Mapping
+from typing import Final
+from hockeystick.mechanisms.base import Mechanism as Mechanism
+from hockeystick.mechanisms.base import Plan as Plan
+from hockeystick.mechanisms.composition import Composed as Composed
+from hockeystick.mechanisms.composition import Repeated as Repeated
+from hockeystick.mechanisms.decentralised.gopa import GOPA as GOPA
+from hockeystick.mechanisms.decentralised.graphs import Graph as Graph
+from hockeystick.mechanisms.decentralised.iterated import NoisyIterations as NoisyIterations
+from hockeystick.mechanisms.decentralised.token_walk import TokenWalk as TokenWalk
+from hockeystick.mechanisms.federated.client_level import FedSDP as FedSDP
+from hockeystick.mechanisms.federated.clients import LocalTraining as LocalTraining
+from hockeystick.mechanisms.federated.clustering import FederatedClustering as FederatedClustering
+from hockeystick.mechanisms.federated.instance_level import FedAlphaCDP as FedAlphaCDP
+from hockeystick.mechanisms.federated.instance_level import FedCDP as FedCDP
+from hockeystick.mechanisms.federated.prifedsync import PriFedSync as PriFedSync
+from hockeystick.mechanisms.federated.prifedsync import View as View
+from hockeystick.mechanisms.federated.revealed_round import RevealedRound as RevealedRound
+from hockeystick.mechanisms.federated.units import ClientSampling as ClientSampling
+from hockeystick.mechanisms.federated.units import RecordSampling as RecordSampling
+from hockeystick.mechanisms.federated.units import Sensitivity as Sensitivity
+from hockeystick.mechanisms.federated.units import Unit as Unit
+from hockeystick.mechanisms.local.randomized_response import RandomizedResponse as RandomizedResponse
+from hockeystick.mechanisms.local.shuffled_reports import ShuffledReports as ShuffledReports
+from hockeystick.mechanisms.local.unary_encoding import Encoding as Encoding
+from hockeystick.mechanisms.local.unary_encoding import RAPPOR as RAPPOR
+from hockeystick.mechanisms.local.unary_encoding import UnaryEncoding as UnaryEncoding
+from hockeystick.mechanisms.noise.discrete_gaussian import DiscreteGaussian as DiscreteGaussian
+from hockeystick.mechanisms.noise.discrete_laplace import DiscreteLaplace as DiscreteLaplace
+from hockeystick.mechanisms.noise.gaussian import Gaussian as Gaussian
+from hockeystick.mechanisms.noise.gaussian_mixture import GaussianMixture as GaussianMixture
+from hockeystick.mechanisms.noise.joint_gaussian import JointGaussian as JointGaussian
+from hockeystick.mechanisms.noise.laplace import Laplace as Laplace
+from hockeystick.mechanisms.noise.multivariate_laplace import MultivariateLaplace as MultivariateLaplace
+from hockeystick.mechanisms.noise.private_covariance import PrivateCovariance as PrivateCovariance
+from hockeystick.mechanisms.noise.sinh_normal import SinhNormal as SinhNormal
+from hockeystick.mechanisms.noise.skellam import Skellam as Skellam
+from hockeystick.mechanisms.parallel import Parallel as Parallel
+from hockeystick.mechanisms.sampling.fixed_size import FixedSizeSubsampled as FixedSizeSubsampled
+from hockeystick.mechanisms.sampling.gaussian_sequence import GaussianSequence as GaussianSequence
+from hockeystick.mechanisms.sampling.poisson import PoissonSubsampled as PoissonSubsampled
+from hockeystick.mechanisms.sampling.random_allocation import RandomAllocation as RandomAllocation
+from hockeystick.mechanisms.sampling.revealed_sample import RevealedSample as RevealedSample
+from hockeystick.mechanisms.sampling.shuffled import Shuffled as Shuffled
+from hockeystick.mechanisms.sampling.truncated_poisson import TruncatedPoissonSubsampled as TruncatedPoissonSubsampled
+from hockeystick.mechanisms.sampling.with_replacement import WithReplacementSubsampled as WithReplacementSubsampled
+from hockeystick.mechanisms.selection import tuning as tuning
+from hockeystick.mechanisms.selection.exponential import Exponential as Exponential
+from hockeystick.mechanisms.selection.exponential import MaxNoise as MaxNoise
+from hockeystick.mechanisms.selection.exponential import ReportNoisyMax as ReportNoisyMax
+from hockeystick.mechanisms.selection.permute_and_flip import PermuteAndFlip as PermuteAndFlip
+from hockeystick.mechanisms.selection.sparse_vector import AboveThreshold as AboveThreshold
+from hockeystick.mechanisms.selection.sparse_vector import ComparisonNoise as ComparisonNoise
+from hockeystick.mechanisms.selection.sparse_vector import SparseVector as SparseVector
+from hockeystick.mechanisms.selection.tuning import RandomStopping as RandomStopping
+from hockeystick.mechanisms.streams.matrix_factorization import Encoder as Encoder
+from hockeystick.mechanisms.streams.matrix_factorization import MatrixFactorization as MatrixFactorization
+from hockeystick.mechanisms.streams.tree_aggregation import TreeAggregation as TreeAggregation
+from hockeystick.mechanisms.structure import Algebra as Algebra
+from hockeystick.mechanisms.structure import Node as Node
+from hockeystick.mechanisms.structure import assumptions_of as assumptions_of
+from hockeystick.mechanisms.structure import evaluate as evaluate
+from hockeystick.mechanisms.structure import runs_of as runs_of
+from hockeystick.mechanisms.training import schedules as schedules
+from hockeystick.mechanisms.training.batch_clipped import BatchClipped as BatchClipped
+from hockeystick.mechanisms.training.clipping import Clipping as Clipping
+from hockeystick.mechanisms.training.dpsgd import DPSGD as DPSGD
+from hockeystick.mechanisms.training.samplings import Sampling as Sampling
+
+MECHANISMS: Final[Mapping[str, type[Mechanism]]]
+__all__: list[str]

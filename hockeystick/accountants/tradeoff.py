@@ -42,10 +42,8 @@ from hockeystick.tradeoffs import (
     SampledProfile,
     SwappedSampledProfile,
     TradeOff,
-    accounts_groups,
-    accounts_tensor,
 )
-from hockeystick.tradeoffs.base import Factors
+from hockeystick.tradeoffs.base import Factors, operation
 from hockeystick.tradeoffs.functions.laplace import LaplaceProfile
 
 _NAME: Final = "f-dp"
@@ -129,8 +127,8 @@ def _(plan: PriFedSync) -> tuple[View, ...]:
     return tuple(View)
 
 
-@accounts_tensor
-def _tensor(factors: Factors) -> TradeOff:
+@operation
+def tensor(factors: Factors) -> TradeOff:
     """Return the tensor product of trade-off functions: that of a plan that has it."""
     gaussians = [(Fraction(f.mu), n) for f, n in factors if isinstance(f, GaussianTradeOff)]
     if len(gaussians) == len(factors):
@@ -144,8 +142,8 @@ def _tensor(factors: Factors) -> TradeOff:
     )
 
 
-@accounts_groups
-def _group(release: object, size: int) -> TradeOff | None:
+@operation
+def group_of_release(release: object, size: int) -> TradeOff | None:
     """Return the trade-off function of a plan for groups, None where its loss is not known."""
     grown = release.for_group(size) if isinstance(release, Mechanism) else None
     return None if grown is None else tradeoff(grown)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 from warnings import warn
 
-from hockeystick.tradeoffs.base import Ends, TradeOff, accounts_groups, accounts_tensor
+from hockeystick.tradeoffs import plot  # noqa: F401
+from hockeystick.tradeoffs.base import Ends, TradeOff
 from hockeystick.tradeoffs.functions.by_profile import ProfileTradeOff
 from hockeystick.tradeoffs.functions.gaussian import GaussianTradeOff
 from hockeystick.tradeoffs.functions.laplace import LaplaceTradeOff
@@ -18,6 +19,7 @@ from hockeystick.tradeoffs.functions.piecewise import (
 )
 from hockeystick.tradeoffs.functions.renyi import RenyiTradeOff
 from hockeystick.tradeoffs.functions.sampled_gaussian import SampledGaussianTradeOff
+from hockeystick.tradeoffs.operations import order, renyi_integral, subsample  # noqa: F401
 from hockeystick.tradeoffs.operations.group import GroupTradeOff
 from hockeystick.tradeoffs.operations.mixture import mixture
 from hockeystick.tradeoffs.profiles.profile import (
@@ -56,8 +58,6 @@ __all__ = [
     "SwappedSampledProfile",
     "TableProfile",
     "TradeOff",
-    "accounts_groups",
-    "accounts_tensor",
     "discrete_tradeoff",
     "mixture",
     "tradeoff_of_deltas",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -13,13 +13,7 @@ from hockeystick._validate import PARAMETERS, Domain, count, real
 from hockeystick.errors import ParameterError
 from hockeystick.numerics import ULP
 from hockeystick.results import Certified
-from hockeystick.tradeoffs.profiles.profile import (
-    Array,
-    MaximumProfile,
-    Profile,
-    SampledProfile,
-    SwappedSampledProfile,
-)
+from hockeystick.tradeoffs.profiles.profile import Array, Profile
 from hockeystick.tradeoffs.profiles.readings import ends_at, epsilon_interval
 
 if TYPE_CHECKING:
@@ -33,6 +27,10 @@ _SLOPE: Final = Domain(
 _DOWN: Final = 1.0 - 2.0**-48
 _LEAST_LOG: Final = -700.0
 _LOGS_ALLOWED: Final = "a number <= 0, or an array of such"
+
+
+Arguments = ParamSpec("Arguments")
+Answer = TypeVar("Answer")
 
 
 class Ends(NamedTuple):
@@ -216,12 +214,7 @@ class TradeOff(ABC):
 
         It is what f-DP means for both orders of every pair of neighbours.
         """
-        if self.is_symmetric:
-            return self
-        from hockeystick.tradeoffs.functions.by_profile import ProfileTradeOff
-
-        profile = MaximumProfile(self.forward, self.backward)
-        return ProfileTradeOff((profile, profile))
+        return OPERATIONS.symmetrize(self)
 
     def subsample(self, rate: float) -> TradeOff:
         """Return ``C_p(f) = min(f_p, f_p^-1)**`` with ``f_p = p f + (1-p) (1 - alpha)``.
@@ -241,21 +234,7 @@ class TradeOff(ABC):
             Dong, Roth and Su 2022, theorem 4.2. One step is tight; a composition of the result is
             valid, but not attained.
         """
-        return self.symmetrize()._subsample(real("rate", rate))
-
-    def _subsample(self, p: float) -> TradeOff:
-        """Return ``C_p(f)`` by the profiles."""
-        if p == 1.0:
-            return self.symmetrize()
-        from hockeystick.tradeoffs.functions.by_profile import ProfileTradeOff
-        from hockeystick.tradeoffs.functions.piecewise import IDENTITY
-
-        if p == 0.0:
-            return IDENTITY
-        profile = MaximumProfile(
-            SampledProfile(self.forward, p), SwappedSampledProfile(self.backward, p)
-        )
-        return ProfileTradeOff((profile, profile))
+        return OPERATIONS.subsample(self, real("rate", rate))
 
     def group(self, size: int) -> TradeOff:
         """Return ``1 - (1 - f)^og``, the trade-off function for groups of g records.
@@ -274,24 +253,18 @@ class TradeOff(ABC):
         References:
             Dong, Roth and Su 2022, theorem 2.14.
         """
-        from hockeystick.tradeoffs.operations.group import group
-
-        return group(self, size)
+        return OPERATIONS.group(self, size)
 
     def renyi_divergence(self, order: float) -> tuple[float, float]:
         """Return both ends of the Renyi divergence of an order above 1, the worse of both ways."""
-        from hockeystick.tradeoffs.operations.renyi_integral import renyi_divergence
-
-        lower, upper = renyi_divergence(self, order)
+        lower, upper = OPERATIONS.renyi_divergence(self, order)
         return lower, upper
 
     def __ge__(self, other: TradeOff) -> bool:
         """Return whether f >= g is proven for all rates from 1e-300 on: f is as private as g."""
         if not isinstance(other, TradeOff):
             return NotImplemented
-        from hockeystick.tradeoffs.operations.order import at_least
-
-        return at_least(self, other) is True
+        return OPERATIONS.at_least(self, other) is True
 
     def __le__(self, other: TradeOff) -> bool:
         """Return whether g >= f is proven for all rates from 1e-300 on: g is as private as f."""
@@ -301,15 +274,11 @@ class TradeOff(ABC):
         """Return whether f >= g everywhere: True and False are proven, None is undecided."""
         if not isinstance(other, TradeOff):
             raise ParameterError("other", other, "a trade-off function")
-        from hockeystick.tradeoffs.operations.order import at_least
-
-        return at_least(self, other)
+        return OPERATIONS.at_least(self, other)
 
     def plot(self, *others: TradeOff, **how: Any) -> Any:
         """Draw this function, and others over it; see ``hockeystick.tradeoffs.plot.plot``."""
-        from hockeystick.tradeoffs.plot import plot
-
-        return plot(self, *others, **how)
+        return OPERATIONS.plot(self, *others, **how)
 
     def __matmul__(self, other: TradeOff) -> TradeOff:
         """Return the tensor product ``T(P x P', Q x Q')``, that of both releases together.
@@ -319,11 +288,11 @@ class TradeOff(ABC):
         """
         if not isinstance(other, TradeOff):
             raise ParameterError("the right side of @", other, "a trade-off function")
-        return tensor(((self, 1), (other, 1)))
+        return OPERATIONS.tensor(((self, 1), (other, 1)))
 
     def __pow__(self, runs: float) -> TradeOff:
         """Return the tensor product of several copies: as many releases together."""
-        return tensor(((self, count("count", runs)),))
+        return OPERATIONS.tensor(((self, count("count", runs)),))
 
     @property
     def advantage(self) -> float:
@@ -440,31 +409,32 @@ def _logs(ends: Ends) -> Ends:
 
 
 Factors = tuple[tuple[TradeOff, int], ...]
-_tensor: list[Callable[[Factors], TradeOff]] = []
 
 
-def accounts_tensor(function: Callable[[Factors], TradeOff]) -> Callable[[Factors], TradeOff]:
-    """Let a function compute tensor products: composing is the accountants' business."""
-    _tensor[:] = [function]
+class Operations:
+    """What is computed of whole functions, by modules that stand above this one.
+
+    Each registers itself when it is loaded: ``hockeystick.tradeoffs`` loads its own, and
+    ``hockeystick.accountants`` the tensor product and the groups of a release, for composing is
+    their business.
+    """
+
+    symmetrize: Callable[[TradeOff], TradeOff]
+    subsample: Callable[[TradeOff, float], TradeOff]
+    group: Callable[[TradeOff, int], TradeOff]
+    renyi_divergence: Callable[[TradeOff, float], tuple[float, float]]
+    at_least: Callable[[TradeOff, TradeOff], bool | None]
+    plot: Callable[..., Any]
+    tensor: Callable[[Factors], TradeOff]
+    group_of_release: Callable[[object, int], TradeOff | None]
+
+
+OPERATIONS: Final = Operations()
+
+
+def operation(function: Callable[Arguments, Answer]) -> Callable[Arguments, Answer]:
+    """Let a function compute the operation of its name."""
+    if function.__name__ not in Operations.__annotations__:
+        raise TypeError(f"{function.__name__} is none of the operations")
+    setattr(OPERATIONS, function.__name__, function)
     return function
-
-
-_groups: list[Callable[[object, int], TradeOff | None]] = []
-
-
-def accounts_groups(
-    function: Callable[[object, int], TradeOff | None],
-) -> Callable[[object, int], TradeOff | None]:
-    """Let a function say what a release costs a group: that is the accountants' business too."""
-    _groups[:] = [function]
-    return function
-
-
-def of_group(release: object, size: int) -> TradeOff | None:
-    """Return the trade-off function of a release for groups, None where it is not known."""
-    return _groups[0](release, size)
-
-
-def tensor(factors: Factors) -> TradeOff:
-    """Return the tensor product of trade-off functions, each with its multiplicity."""
-    return _tensor[0](factors)

@@ -20,7 +20,7 @@ import numpy as np
 from hockeystick._validate import Domain, real
 from hockeystick.errors import HockeystickError, ParameterError
 from hockeystick.numerics.numerals import at_most
-from hockeystick.tradeoffs.base import TradeOff
+from hockeystick.tradeoffs.base import TradeOff, operation
 from hockeystick.tradeoffs.profiles.profile import Array
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ _EXACT: Final = Context(prec=40)
 _MORE_THAN: Final = "no attack finds more than"
 
 
+@operation
 def plot(
     f: TradeOff,
     *others: TradeOff,

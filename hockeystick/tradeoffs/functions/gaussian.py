@@ -65,15 +65,6 @@ class GaussianTradeOff(TradeOff):
         """Return the function itself."""
         return self
 
-    def _subsample(self, p: float) -> TradeOff:
-        """Return ``C_p(G_mu)``, in closed form."""
-        from hockeystick.tradeoffs.functions.piecewise import IDENTITY
-        from hockeystick.tradeoffs.functions.sampled_gaussian import SampledGaussianTradeOff
-
-        if p == 1.0 or self.mu == 0.0:
-            return self
-        return IDENTITY if p == 0.0 else SampledGaussianTradeOff(self.mu, p)
-
     def _type_ii(self, alpha: Array) -> Ends:
         """Return ``Phi(-Phi^-1(alpha) - mu)``."""
         from scipy.special import ndtri

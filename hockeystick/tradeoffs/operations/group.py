@@ -13,7 +13,7 @@ import numpy as np
 from hockeystick import _validate
 from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.numerics import ULP
-from hockeystick.tradeoffs.base import Ends, TradeOff, of_group
+from hockeystick.tradeoffs.base import OPERATIONS, Ends, TradeOff, operation
 from hockeystick.tradeoffs.functions.gaussian import GaussianTradeOff
 from hockeystick.tradeoffs.functions.laplace import LaplaceTradeOff
 from hockeystick.tradeoffs.functions.piecewise import IdentityTradeOff
@@ -171,6 +171,7 @@ class GroupTradeOff(TradeOff):
         return _Rates(number, past)
 
 
+@operation
 def group(f: TradeOff, size: int) -> TradeOff:
     """Return ``1 - (1 - f)^og``, the trade-off function for groups of g records.
 
@@ -213,7 +214,7 @@ def group(f: TradeOff, size: int) -> TradeOff:
     g = _validate.count("size", size, SIZE)
     if g == 1:
         return f
-    known = None if f.release is None else of_group(f.release, g)
+    known = None if f.release is None else OPERATIONS.group_of_release(f.release, g)
     return known or grown(f, g)
 
 

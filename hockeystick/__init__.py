@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from hockeystick import calibration, errors, mechanisms, notions, release, tradeoffs
 from hockeystick._moved import install, moved_name
+from hockeystick._version import __version__ as __version__
 from hockeystick.accountants import compare, delta, epsilon, tradeoff
 from hockeystick.adjacency import Adjacency
 from hockeystick.answers import verify
@@ -38,8 +39,6 @@ from hockeystick.mechanisms import (
 )
 from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
 from hockeystick.results import Approximate, Certified
-
-__version__ = "0.1.0"
 
 __all__ = [
     "DPSGD",

@@ -8,6 +8,7 @@ from functools import singledispatch
 from typing import Any, Final
 
 from hockeystick import _validate
+from hockeystick._version import __version__
 from hockeystick.calibration import Advantage, Calibrated, describe
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import Composed, Mechanism, assumptions_of
@@ -54,8 +55,6 @@ def document(
         >>> found["schema"], found["description"]
         ('hockeystick-answer/1', {'type': 'Gaussian', 'noise_multiplier': 2.0})
     """
-    from hockeystick import __version__
-
     told = _told(answer, {"plan": plan, "delta": delta, "epsilon": epsilon})
     return {"schema": SCHEMA, "version": __version__, **told}
 

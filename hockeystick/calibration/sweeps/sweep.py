@@ -14,6 +14,7 @@ from typing import Final, TypeAlias, final
 from uuid import uuid4
 
 from hockeystick._validate import Domain, count
+from hockeystick._version import __version__
 from hockeystick.calibration.sweeps.cells import Ask, Columns, Grid, Scalar, answered, identity_of
 from hockeystick.calibration.sweeps.journal import Journal, Memory
 from hockeystick.calibration.sweeps.table import kind_of
@@ -112,8 +113,6 @@ def _unseen(answered: int, cells: int) -> None:
 
 def _journal(out: str | os.PathLike[str], grid: Grid, ask: Ask) -> Callable[[], Journal]:
     """Return what opens the journal of a file, with what a sweep before this one left there."""
-    from hockeystick import __version__
-
     try:
         target = Path(os.fsdecode(out))
     except TypeError:

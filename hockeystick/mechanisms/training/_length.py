@@ -4,20 +4,45 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, Protocol, cast
 
 from hockeystick._validate import MAX_COUNT, PARAMETERS
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.numerics import decimal
 from hockeystick.numerics.numerals import plain
 
-if TYPE_CHECKING:
-    from hockeystick.mechanisms.training.dpsgd import DPSGD
-
 _PARTIAL_STEP: Final = "a partial last step is a whole release"
 
 
-def check_alternatives(plan: DPSGD) -> None:
+class Length(Protocol):
+    """The numbers of a plan that say how large its batches are and how many there are."""
+
+    @property
+    def examples(self) -> int | None:
+        """The number of examples."""
+
+    @property
+    def batch_size(self) -> int | None:
+        """The expected or exact size of a batch."""
+
+    @property
+    def rate(self) -> float | None:
+        """The share of the examples in a batch."""
+
+    @property
+    def epochs(self) -> float | None:
+        """The number of passes."""
+
+    @property
+    def steps(self) -> int | None:
+        """The number of batches, as given."""
+
+    @property
+    def total_steps(self) -> int:
+        """The number of batches."""
+
+
+def check_alternatives(plan: Length) -> None:
     """Raise unless exactly one of each pair of alternatives was given, with what it needs."""
     for first, second in (("batch_size", "rate"), ("epochs", "steps")):
         pair = getattr(plan, first), getattr(plan, second)
@@ -35,7 +60,7 @@ def check_alternatives(plan: DPSGD) -> None:
         raise ParameterError("batch_size", plan.batch_size, allowed)
 
 
-def check_length(plan: DPSGD) -> None:
+def check_length(plan: Length) -> None:
     """Raise where the epochs come down to no number of steps, or to too many."""
     if plan.epochs is None:
         return
@@ -46,14 +71,14 @@ def check_length(plan: DPSGD) -> None:
         raise ParameterError("epochs", plan.epochs, "so few that there are at most 10^15 steps")
 
 
-def batch_fraction(plan: DPSGD) -> Fraction:
+def batch_fraction(plan: Length) -> Fraction:
     """Return the sampling rate as an exact number, a given float as the decimal it prints as."""
     if plan.batch_size is not None and plan.examples is not None:
         return Fraction(plan.batch_size, plan.examples)
     return decimal(cast(float, plan.rate))
 
 
-def steps_of(plan: DPSGD) -> tuple[int, str]:
+def steps_of(plan: Length) -> tuple[int, str]:
     """Return the number of steps and the rule that it comes from."""
     if plan.epochs is None:
         steps = int(plan.steps or 0)
@@ -75,7 +100,7 @@ def steps_of(plan: DPSGD) -> tuple[int, str]:
     return steps, f"steps = ceil({formula}) = ceil({numbers}) = {steps}: {_PARTIAL_STEP}"
 
 
-def _floats_allow(plan: DPSGD, rate: Fraction, steps: int) -> bool:
+def _floats_allow(plan: Length, rate: Fraction, steps: int) -> bool:
     """Return whether a given float may stand for the number that makes the steps whole."""
     epochs = plan.epochs
     if epochs is None or steps == 0:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, final
+from fractions import Fraction
+from typing import Final, Protocol, final
 
+from hockeystick.numerics import Ball
 from hockeystick.privacy_loss.core.base import TailValues
-
-if TYPE_CHECKING:
-    from hockeystick.privacy_loss.sampling.sampled_gaussian import SampledGaussianLoss
 
 _FAR: Final = 12.0
 # The steps for which the weights' own sum is bounded.
@@ -19,12 +18,31 @@ _ROUGH_STEP: Final = 0.25
 _MOST_NODES: Final = 200_000.0
 
 
+class SampledGaussian(Protocol):
+    """What the split needs of the loss that it splits."""
+
+    @property
+    def noise_multiplier(self) -> float | Fraction:
+        """The standard deviation of the noise."""
+
+    @property
+    def rate(self) -> float | Fraction:
+        """The sampling rate."""
+
+    @property
+    def mu(self) -> float:
+        """The distance of the means in units of the noise."""
+
+    def cgf_bounds(self, c: float) -> Ball:
+        """Return ``K(c)`` at a real ``c > 0`` with a proven error."""
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class SampledGaussianTailSplit:
     """``M = A + J`` by the window ``W(u) = Phi((u - edge) / width)`` on the output, J above it."""
 
-    loss: SampledGaussianLoss
+    loss: SampledGaussian
     edge: float
     width: float
 

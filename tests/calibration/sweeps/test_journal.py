@@ -352,7 +352,7 @@ def test_a_journal_of_another_version_is_refused(
     out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     interrupted(out, 5)
-    monkeypatch.setattr(hs, "__version__", "99.0")
+    monkeypatch.setattr("hockeystick.calibration.sweeps.sweep.__version__", "99.0")
     with pytest.raises(hs.errors.ParameterError, match="is a sweep of another version"):
         swept(out)
 

@@ -15,7 +15,7 @@ IMPORTS = [one for file in FILES for one in house.imports_of(file)]
 MOST_FILES = 20
 MOST_NAMES = 45
 # Circles by imports at the top, with those in functions, with those for types: fewer are welcome.
-CIRCLES = {1: 0, 2: 6, 3: 6}
+CIRCLES = {1: 0, 2: 5, 3: 5}
 
 
 def test_no_room_imports_a_private_module_or_name_of_another() -> None:

@@ -2,10 +2,10 @@
 # fmt: off
 from collections.abc import Mapping
 from typing import Final
+from hockeystick.mechanisms.base import Composed as Composed
 from hockeystick.mechanisms.base import Mechanism as Mechanism
 from hockeystick.mechanisms.base import Plan as Plan
-from hockeystick.mechanisms.composition import Composed as Composed
-from hockeystick.mechanisms.composition import Repeated as Repeated
+from hockeystick.mechanisms.base import Repeated as Repeated
 from hockeystick.mechanisms.decentralised.gopa import GOPA as GOPA
 from hockeystick.mechanisms.decentralised.graphs import Graph as Graph
 from hockeystick.mechanisms.decentralised.iterated import NoisyIterations as NoisyIterations

@@ -1,17 +1,19 @@
-"""What every mechanism and every plan has in common."""
+"""What every mechanism and every plan has in common, and their compositions."""
 
 from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar, Final
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar, Final, final
 
+from hockeystick import _validate
 from hockeystick.adjacency import Adjacency
-from hockeystick.errors import ParameterError
+from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.mechanisms.registry import registered
 
-if TYPE_CHECKING:
-    from hockeystick.mechanisms.composition import Composed, Repeated
-
+_PARTS_SHOWN: Final = 4
 A_MECHANISM: Final = "a mechanism"
 # What is added where the name of a file is given for what it describes.
 READ_FROM_A_FILE: Final = " (hockeystick.load_plan(path).plan reads one from a file)"
@@ -83,8 +85,6 @@ and Gaussian (noise multiplier 20)
 
     def __matmul__(self, other: Mechanism) -> Composed:
         """Return the composition: both mechanisms run on the same data."""
-        from hockeystick.mechanisms.composition import Composed
-
         return Composed((self, checked("the right side of @", other)))
 
     def __rmatmul__(self, other: object) -> Composed:
@@ -93,8 +93,6 @@ and Gaussian (noise multiplier 20)
 
     def __pow__(self, count: float) -> Repeated:
         """Return the mechanism run ``count`` times on the same data."""
-        from hockeystick.mechanisms.composition import Repeated
-
         return Repeated(self, count)
 
 
@@ -118,9 +116,152 @@ class Plan(Mechanism):
         return self.mechanism.for_group(size)
 
 
+@registered
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class Composed(Mechanism):
+    """Several mechanisms on the same data, each with fresh randomness: what ``@`` makes.
+
+    M(D) = (M_1(D), ..., M_k(D)); a later mechanism may depend on what the earlier ones released.
+    The order does not matter to the privacy of the whole.
+
+    Edge cases:
+        A composition of compositions is flattened. No parts at all is an error: write ``m ** 0``
+        for a release of nothing.
+
+    Args:
+        parts: The mechanisms, at least one.
+
+    Raises:
+        ParameterError: If there is no part, or one is not a mechanism.
+        IncompatibleError: If two parts are described under different adjacencies.
+
+    References:
+        Zhu, Dong and Wang, "Optimal Accounting of Differential Privacy via Characteristic
+        Function", AISTATS 2022, theorem 10.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> hs.Gaussian(1) @ hs.Gaussian(2)
+        Composed(parts=(Gaussian(noise_multiplier=1.0), Gaussian(noise_multiplier=2.0)))
+    """
+
+    parts: tuple[Mechanism, ...]
+
+    def __init__(self, parts: Iterable[Mechanism]) -> None:
+        if not isinstance(parts, Iterable):
+            raise ParameterError("parts", parts, "one or more mechanisms, in a tuple")
+        given = [checked(f"parts[{index}]", part) for index, part in enumerate(parts)]
+        if not given:
+            raise ParameterError("parts", parts, "one or more mechanisms, in a tuple")
+        flat = tuple(
+            leaf
+            for part in given
+            for leaf in (part.parts if isinstance(part, Composed) else (part,))
+        )
+        _refuse_mixed_adjacencies(flat)
+        object.__setattr__(self, "parts", flat)
+
+    @property
+    def adjacency(self) -> Adjacency | None:
+        """The adjacency that the parts have in common; None where none of them names one."""
+        return next((part.adjacency for part in self.parts if part.adjacency is not None), None)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What must hold for each of the parts."""
+        return tuple(text for part in self.parts for text in part.assumptions)
+
+    def for_group(self, size: int) -> Composed | None:
+        """Return the composition of what each part is for a group."""
+        parts = [grown for part in self.parts if (grown := part.for_group(size)) is not None]
+        return Composed(parts) if len(parts) == len(self.parts) else None
+
+    def _words(self) -> tuple[str, tuple[str, ...]]:
+        """Return the parts, the first few where there are many."""
+        shown = self.parts if len(self.parts) <= _PARTS_SHOWN else self.parts[: _PARTS_SHOWN - 1]
+        words = [str(part) for part in shown]
+        if len(shown) < len(self.parts):
+            words.append(f"{len(self.parts) - len(shown)} more")
+        return " and ".join(words), ()
+
+
+@registered
+@final
+@dataclass(frozen=True, slots=True, init=False)
+class Repeated(Mechanism):
+    """One mechanism many times on the same data, each with fresh randomness: what ``**`` makes.
+
+    M(D) = (M_1(D), ..., M_count(D)), all alike; a later run may depend on the earlier outcomes.
+
+    Edge cases:
+        Count 0 releases nothing. Repeating a repetition multiplies the counts.
+
+    Args:
+        inner: The mechanism that is repeated.
+        count: Number of runs, an integer from 0 to 10^15.
+
+    Raises:
+        ParameterError: If inner is not a mechanism, or the count is no such integer.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> (hs.Gaussian(2) ** 10) ** 3
+        Repeated(inner=Gaussian(noise_multiplier=2.0), count=30)
+    """
+
+    rises_with = ("count",)
+
+    inner: Mechanism
+    count: int
+
+    def __init__(self, inner: Mechanism, count: float) -> None:
+        once, runs = checked("inner", inner), _validate.count("count", count)
+        if isinstance(once, Repeated):
+            runs = _validate.count("count", once.count * runs)
+            once = once.inner
+        object.__setattr__(self, "inner", once)
+        object.__setattr__(self, "count", runs)
+
+    @property
+    def adjacency(self) -> Adjacency | None:
+        """The adjacency of the mechanism that is repeated."""
+        return self.inner.adjacency
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What must hold for the mechanism that is repeated, and that there are no more runs."""
+        runs = f"There are {self.count:,} runs of this, and no more: {self.inner}."
+        return (*self.inner.assumptions, runs)
+
+    def for_group(self, size: int) -> Repeated | None:
+        """Return as many runs of what one run is for a group."""
+        once = self.inner.for_group(size)
+        return None if once is None else once**self.count
+
+    def _words(self) -> tuple[str, tuple[str, ...]]:
+        """Return the inner mechanism and the count."""
+        inner = f"[{self.inner}]" if isinstance(self.inner, Composed) else str(self.inner)
+        return f"{inner} x {self.count}", ()
+
+
 def checked(name: str, value: object, *, allowed: str = A_MECHANISM) -> Mechanism:
     """Return the value if it is a mechanism, or raise; for a plan's file, say how it is read."""
     if isinstance(value, Mechanism):
         return value
     names_a_file = str(value).endswith(".toml") and isinstance(value, str | os.PathLike)
     raise ParameterError(name, value, allowed + READ_FROM_A_FILE * names_a_file)
+
+
+def _refuse_mixed_adjacencies(parts: tuple[Mechanism, ...]) -> None:
+    """Raise where two parts are described under different adjacencies."""
+    first: dict[Adjacency, Mechanism] = {}
+    for part in parts:
+        if part.adjacency is not None:
+            first.setdefault(part.adjacency, part)
+    if len(first) > 1:
+        listed = "; ".join(f"{adjacency}: {part}" for adjacency, part in first.items())
+        raise IncompatibleError(
+            "the parts of a composition must be described under one adjacency, but these are "
+            f"not ({listed}); give them all the same"
+        )

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 from hockeystick.adjacency import Adjacency
-from hockeystick.mechanisms.base import Mechanism, Plan
-from hockeystick.mechanisms.composition import Composed, Repeated
+from hockeystick.mechanisms.base import Composed, Mechanism, Plan, Repeated
 from hockeystick.mechanisms.parallel import Parallel
 from hockeystick.mechanisms.sampling.poisson import PoissonSubsampled
 

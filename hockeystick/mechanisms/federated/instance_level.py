@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, final
 from hockeystick import _validate
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
-from hockeystick.mechanisms.base import Mechanism, Plan
-from hockeystick.mechanisms.composition import Composed
+from hockeystick.mechanisms.base import Composed, Mechanism, Plan
 from hockeystick.mechanisms.federated._local_steps import LocalSteps
 from hockeystick.mechanisms.federated.units import RecordSampling, Sensitivity, Unit
 from hockeystick.mechanisms.registry import registered

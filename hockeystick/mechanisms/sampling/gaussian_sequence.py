@@ -13,8 +13,7 @@ from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError
-from hockeystick.mechanisms.base import Mechanism
-from hockeystick.mechanisms.composition import Composed
+from hockeystick.mechanisms.base import Composed, Mechanism
 from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.sampling.poisson import PoissonSubsampled

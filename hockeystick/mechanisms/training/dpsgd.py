@@ -12,8 +12,7 @@ from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms._divisor import divided_words
-from hockeystick.mechanisms.base import Mechanism, Plan, checked
-from hockeystick.mechanisms.composition import Composed
+from hockeystick.mechanisms.base import Composed, Mechanism, Plan, checked
 from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.training._length import (
     batch_fraction,

@@ -7,14 +7,18 @@ Every accountant is a way of reading these losses.
 
 from __future__ import annotations
 
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final
+from warnings import warn
+
 from hockeystick._modules import import_modules
 from hockeystick.numerics import Ball, FloatAndDecimal
-from hockeystick.privacy_loss.bounds.closed_form_above import closed_form_dominating_loss
 from hockeystick.privacy_loss.core.atomic import AtomicLoss
 from hockeystick.privacy_loss.core.base import (
     AnalyticLoss,
     Atoms,
     CGFEstimate,
+    ClosedFormProfile,
     ContourRule,
     ContourValues,
     Decay,
@@ -38,11 +42,7 @@ from hockeystick.privacy_loss.core.composition import (
 )
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
 from hockeystick.privacy_loss.core.infinity_mass import ConstantLoss, NoiselessLoss
-from hockeystick.privacy_loss.core.observed_mixture import (
-    ObservedMixtureLoss,
-    ObservedMixtureProfiledLoss,
-    observed_mixture,
-)
+from hockeystick.privacy_loss.core.observed_mixture import ObservedMixtureLoss, observed_mixture
 from hockeystick.privacy_loss.core.outcomes import OutcomesLoss, PartlyInfiniteLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.guarantees.bounded_range import BoundedRangeLoss
@@ -68,7 +68,7 @@ from hockeystick.privacy_loss.noise.skellam import SkellamLoss
 from hockeystick.privacy_loss.sampling.fixed_size_gaussian import FixedSizeGaussianLoss
 from hockeystick.privacy_loss.sampling.gaussian_sequence import GaussianSequenceLoss
 from hockeystick.privacy_loss.sampling.random_allocation import AllocationLoss
-from hockeystick.privacy_loss.sampling.sampled import SampledLoss, SampledProfiledLoss
+from hockeystick.privacy_loss.sampling.sampled import SampledLoss
 from hockeystick.privacy_loss.sampling.sampled_gaussian import SampledGaussianLoss
 from hockeystick.privacy_loss.sampling.shuffled import LargestBatchLoss
 from hockeystick.privacy_loss.selection.above_threshold import FoldedGaussianLoss, FoldedLaplaceLoss
@@ -83,6 +83,7 @@ __all__ = [
     "BoundedRangeLoss",
     "CGFEstimate",
     "CellLoss",
+    "ClosedFormProfile",
     "Composition",
     "ConcentratedLoss",
     "ConstantLoss",
@@ -109,7 +110,6 @@ __all__ = [
     "NoAnalysisError",
     "NoiselessLoss",
     "ObservedMixtureLoss",
-    "ObservedMixtureProfiledLoss",
     "OutcomesLoss",
     "PartlyInfiniteLoss",
     "PrivacyLoss",
@@ -122,7 +122,6 @@ __all__ = [
     "RenyiCurveLoss",
     "SampledGaussianLoss",
     "SampledLoss",
-    "SampledProfiledLoss",
     "SinhNormalLoss",
     "SkellamLoss",
     "StrongerClonesLoss",
@@ -133,7 +132,6 @@ __all__ = [
     "UnaryEncodingLoss",
     "UnknownLoss",
     "attained",
-    "closed_form_dominating_loss",
     "compose",
     "dominating_pair",
     "dominating_pair_of_tradeoff",
@@ -145,3 +143,23 @@ __all__ = [
 ]
 
 import_modules(__name__)
+
+# Names of the release before: they work, and say what they are called now.
+_FORMER: Final = {
+    "ObservedMixtureProfiledLoss": ("ObservedMixtureLoss", ObservedMixtureLoss),
+    "SampledProfiledLoss": ("SampledLoss", SampledLoss),
+    "closed_form_dominating_loss": (
+        "a property of each loss",
+        attrgetter("closed_form_dominating_loss"),
+    ),
+}
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Return what has a former name."""
+        if name not in _FORMER:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        said, found = _FORMER[name]
+        warn(f"{__name__}.{name} is now {said}", DeprecationWarning, stacklevel=2)
+        return found

@@ -6,7 +6,7 @@ import math
 
 from hockeystick.accountants.closed_forms.closed_form import ClosedForm
 from hockeystick.errors import UnsupportedError
-from hockeystick.privacy_loss import Terms, closed_form_dominating_loss
+from hockeystick.privacy_loss import Terms
 
 
 def closed_epsilon_upper(terms: Terms, delta: float) -> float:
@@ -33,5 +33,5 @@ def closed_delta_upper(terms: Terms, epsilon: float) -> float:
 
 def _above(terms: Terms) -> Terms | None:
     """Return the losses above, None where they are the losses themselves."""
-    above = tuple((closed_form_dominating_loss(loss), count) for loss, count in terms)
+    above = tuple((loss.closed_form_dominating_loss, count) for loss, count in terms)
     return None if above == terms else above

@@ -25,7 +25,6 @@ from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss import (
     Composition,
     GaussianLoss,
-    ProfiledLoss,
     ProfileLoss,
     RandomizedResponsePairLoss,
     Terms,
@@ -171,10 +170,11 @@ class ClosedForm(DirectedAccountant):
                 raise self.refuse("the plan", f"its loss takes more than {MOST_ATOMS:,} values")
             return _atomic(tuple(two_points))
         loss, count = terms[0]
-        if len(terms) == 1 and count == 1 and isinstance(loss, ProfileLoss):
-            return MeasuredProfile(loss)
-        if len(terms) == 1 and count == 1 and isinstance(loss, ProfiledLoss):
-            return SmoothProfile(loss.delta)
+        if len(terms) == 1 and count == 1:
+            if isinstance(loss, ProfileLoss):
+                return MeasuredProfile(loss)
+            if loss.closed_form_profile is not None:
+                return SmoothProfile(loss.closed_form_profile)
         raise self.refuse("the plan", _REASON)
 
 
@@ -194,9 +194,9 @@ def provable_parts(terms: Terms) -> list[Terms]:
             gaussians.append((known, count))
         elif isinstance(known, RandomizedResponsePairLoss):
             two_points.append((known, count))
-        elif isinstance(known, ProfiledLoss):
+        elif known is not None and known.closed_form_profile is not None:
             parts.append(((known, 1),))
-        if known is not loss and isinstance(loss, ProfiledLoss):
+        if known is not loss and loss.closed_form_profile is not None:
             parts.append(((loss, 1),))
     if number_of_atoms(two_points) > MOST_ATOMS:
         two_points = [(max((loss for loss, _ in two_points), key=lambda one: one.epsilon), 1)]

@@ -46,11 +46,20 @@ class ContourValues(NamedTuple):
     error: Array
 
 
+class ClosedFormProfile(Protocol):
+    """A privacy profile, to mpmath's current precision."""
+
+    def __call__(self, epsilon: mpf, perturbation: int = 0) -> mpf:
+        """Return the hockey-stick divergence of one run at an epsilon, see ``ProfiledLoss``."""
+        ...
+
+
 class PrivacyLoss(ABC):
     """The privacy loss ``L = ln dP/dQ`` under ``P`` of one run, for one ordered pair (P, Q).
 
-    A loss is a frozen value and never knows how often its mechanism runs. Those that can be read in
-    more ways than on the real axis derive from ``ProfiledLoss``, ``AnalyticLoss`` or both.
+    A loss is a frozen value and never knows how often its mechanism runs. What only some losses can
+    say is None of the others. Those that can be read in more ways than on the real axis derive from
+    ``CellLoss``, ``AnalyticLoss``, ``ProfiledLoss`` or several.
     """
 
     __slots__ = ()
@@ -108,6 +117,20 @@ class PrivacyLoss(ABC):
         """The attained loss, of a pair of data sets: the loss itself where it is exact, or None.
 
         Where only an upper bound of the mechanism's losses is known, lower ends rest on this one.
+        """
+        return self
+
+    @property
+    def closed_form_profile(self) -> ClosedFormProfile | None:
+        """The privacy profile in closed form; None where there is none."""
+        return None
+
+    @property
+    def closed_form_dominating_loss(self) -> PrivacyLoss:
+        """A loss with a closed form that dominates this one; itself where none is known.
+
+        Only its profile may be read, at ``eps >= 0``. Where neighbours may be exchanged, it is that
+        of both directions.
         """
         return self
 
@@ -173,6 +196,11 @@ class ProfiledLoss(PrivacyLoss):
         one unit in the last place to the less or the more private side, to cover every other
         reading.
         """
+
+    @property
+    def closed_form_profile(self) -> ClosedFormProfile:
+        """``delta``."""
+        return self.delta
 
 
 class Decay(Protocol):

@@ -32,6 +32,11 @@ class DominatedLoss(CellLoss):
         return self.below
 
     @property
+    def closed_form_dominating_loss(self) -> PrivacyLoss:
+        """The dominating loss, or the one with a closed form that dominates it."""
+        return self.above.closed_form_dominating_loss
+
+    @property
     def infimum(self) -> float:
         """That of the dominating loss."""
         return self.above.infimum

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, TypeAlias, cast, final
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 from hockeystick.errors import ParameterError
 from hockeystick.numerics import ULP, Ball
@@ -14,9 +15,9 @@ from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine
 from hockeystick.privacy_loss.core.base import (
     Atoms,
     CGFEstimate,
+    ClosedFormProfile,
     Masses,
     PrivacyLoss,
-    ProfiledLoss,
 )
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, Edges
@@ -40,9 +41,18 @@ _HELD: Final = 2**22
 _GUARD: Final = 40
 
 
+@final
 @dataclass(frozen=True, slots=True)
-class _Mixture(DensityLoss):
-    """What both kinds of mixture have: masses, moments and the case that is attained."""
+class ObservedMixtureLoss(DensityLoss):
+    """The loss of ``i ~ w`` and then P_i against Q_i, where i is seen and means nothing.
+
+    As ``ln (w_i P_i) / (w_i Q_i) = L_i``, under P the loss is L_i with probability w_i: masses,
+    ``M = sum w_i M_i`` and ``delta = sum w_i delta_i`` are all means over i.
+
+    ``components`` are pairs of a positive weight and a loss, None for a pair that tells nothing
+    (a loss of 0). The weights' exact values add up to 1; one given as a float is known to one unit
+    in the last place, which every error includes.
+    """
 
     components: tuple[Component, ...]
 
@@ -56,6 +66,17 @@ class _Mixture(DensityLoss):
         return observed_mixture(
             (weight, loss if isinstance(loss, CellLoss) else None) for weight, loss in known
         )
+
+    @property
+    def closed_form_profile(self) -> ClosedFormProfile | None:
+        """The mean of the components', where all have one and the weights are exact."""
+        profiles: list[tuple[Fraction, ClosedFormProfile]] = []
+        for weight, loss in self.components:
+            profile = loss.closed_form_profile if loss else _delta_of_nothing
+            if profile is None or not isinstance(weight, Fraction):
+                return None
+            profiles.append((weight, profile))
+        return partial(_mean_delta, profiles)
 
     @property
     def supremum(self) -> float:
@@ -142,45 +163,10 @@ class _Mixture(DensityLoss):
         return ZCDPLine(max(line.rho for line in known), min(line.omega for line in known))
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class ObservedMixtureLoss(_Mixture):
-    """The loss of ``i ~ w`` and then P_i against Q_i, where i is seen and means nothing.
-
-    As ``ln (w_i P_i) / (w_i Q_i) = L_i``, under P the loss is L_i with probability w_i: masses,
-    ``M = sum w_i M_i`` and ``delta = sum w_i delta_i`` are all means over i.
-
-    ``components`` are pairs of a positive weight and a loss, None for a pair that tells nothing
-    (a loss of 0). The weights' exact values add up to 1; one given as a float is known to one unit
-    in the last place, which every error includes.
-    """
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class ObservedMixtureProfiledLoss(_Mixture, ProfiledLoss):
-    """A ``ObservedMixtureLoss`` with exact weights of losses whose profiles have closed forms."""
-
-    def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
-        """Return ``sum w_i delta_i(epsilon)``."""
-        from mpmath import mp
-
-        with mp.extraprec(_GUARD):
-            total = mp.zero
-            for weight, loss in self.components:
-                chance = mp.mpf(Fraction(weight).numerator) / Fraction(weight).denominator
-                if loss is None:
-                    total += chance * max(-mp.expm1(epsilon), 0)
-                else:
-                    total += chance * cast(ProfiledLoss, loss).delta(epsilon, perturbation)
-        return +total
-
-
 def observed_mixture(components: Iterable[Component]) -> CellLoss | None:
     """Return the loss of a mixture; None where it tells nothing.
 
-    Components of the same loss are added up. With exact weights, fractions, and profiles in closed
-    form there is a profile as well.
+    Components of the same loss are added up.
 
     Raises:
         ParameterError: If a weight is negative or too small, or they do not add up to 1.
@@ -199,10 +185,28 @@ def observed_mixture(components: Iterable[Component]) -> CellLoss | None:
         return None
     if len(known) == 1:
         return known[0][1]
-    losses = [loss for loss in weights if loss is not None]
-    exact = all(isinstance(weight, Fraction) for weight in weights.values())
-    profiled = exact and all(isinstance(loss, ProfiledLoss) for loss in losses)
-    return ObservedMixtureProfiledLoss(known) if profiled else ObservedMixtureLoss(known)
+    return ObservedMixtureLoss(known)
+
+
+def _mean_delta(
+    profiles: Sequence[tuple[Fraction, ClosedFormProfile]], epsilon: mpf, perturbation: int = 0
+) -> mpf:
+    """Return ``sum w_i delta_i(epsilon)``."""
+    from mpmath import mp
+
+    with mp.extraprec(_GUARD):
+        total = mp.zero
+        for weight, profile in profiles:
+            chance = mp.mpf(weight.numerator) / weight.denominator
+            total += chance * profile(epsilon, perturbation)
+    return +total
+
+
+def _delta_of_nothing(epsilon: mpf, perturbation: int = 0) -> mpf:
+    """Return the profile of a pair that tells nothing."""
+    from mpmath import mp
+
+    return max(-mp.expm1(epsilon), 0)
 
 
 _NOTHING: Final = CGFEstimate(0.0, 0.0, 0.0)

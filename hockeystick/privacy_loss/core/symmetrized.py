@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, cast, final
+from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.numerics import ULP, Ball
 from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, lowest
 from hockeystick.privacy_loss.core.base import (
     Atoms,
     CGFEstimate,
+    ClosedFormProfile,
     Masses,
     PrivacyLoss,
-    ProfiledLoss,
 )
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError
@@ -22,26 +22,49 @@ from hockeystick.privacy_loss.sampling.fixed_size_gaussian import FixedSizeGauss
 from hockeystick.privacy_loss.sampling.sampled_gaussian import SampledGaussianLoss
 
 if TYPE_CHECKING:
-    from mpmath import mpf
-
     from hockeystick.kernels.series import Array
 
 # Exponentials beyond this are taken as infinite.
 _LARGEST_EXPONENT: Final = 700.0
 
 
+@final
 @dataclass(frozen=True, slots=True)
-class _Symmetrized(CellLoss):
-    """What both kinds have: the masses, by the loss that is mirrored."""
+class SymmetrizedLoss(CellLoss):
+    """Above 0 the loss of ``one``, below 0 its mirror image, and the rest an atom at 0.
+
+    Where neighbours may be exchanged, a profile H that bounds them for ``eps >= 0`` bounds them for
+    ``eps < 0`` by ``1 - e^eps + e^eps H(-eps)``. If H is the profile of ``one`` for ``eps >= 0``,
+    this is the loss with that profile: above 0 as ``one`` has it, and at -l it has the mass that
+    ``one`` has at l under Q. That pair dominates every pair of neighbours at every order.
+
+    ``P(l > 0) + Q(l > 0)`` of ``one`` must be at most 1. A single run is exact where ``one`` is
+    attained, which ``profiled`` says: its profile, if in closed form, is then that of this loss. Of
+    many runs, each of which has the worst of both directions here, ``attained_loss`` is what a pair
+    of data sets attains.
+    """
 
     one: CellLoss
     attained_loss: PrivacyLoss | None = None
     known: PrivacyLoss | None = None
+    profiled: bool = True
 
     @property
     def attained(self) -> PrivacyLoss | None:
         """What some pair of data sets attains in each of many runs, one direction throughout."""
         return self.attained_loss
+
+    @property
+    def closed_form_profile(self) -> ClosedFormProfile | None:
+        """That of the loss that is mirrored, for epsilon >= 0, where it is exact."""
+        return self.one.closed_form_profile if self.profiled else None
+
+    @property
+    def closed_form_dominating_loss(self) -> SymmetrizedLoss:
+        """The loss that has the profile of the one mirrored, exact or not, where there is one."""
+        if self.profiled or self.one.closed_form_profile is None:
+            return self
+        return SymmetrizedLoss(self.one)
 
     @property
     def supremum(self) -> float:
@@ -151,50 +174,14 @@ class _Symmetrized(CellLoss):
         return Masses(log_p, log_q, error)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class SymmetrizedLoss(_Symmetrized):
-    """Above 0 the loss of ``one``, below 0 its mirror image, and the rest an atom at 0.
-
-    Where neighbours may be exchanged, a profile H that bounds them for ``eps >= 0`` bounds them for
-    ``eps < 0`` by ``1 - e^eps + e^eps H(-eps)``. If H is the profile of ``one`` for ``eps >= 0``,
-    this is the loss with that profile: above 0 as ``one`` has it, and at -l it has the mass that
-    ``one`` has at l under Q. That pair dominates every pair of neighbours at every order.
-
-    ``P(l > 0) + Q(l > 0)`` of ``one`` must be at most 1. A single run is exact where ``one`` is
-    attained; of many runs, each of which has the worst of both directions here, ``attained_loss``
-    is what a pair of data sets attains.
-    """
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class SymmetrizedProfiledLoss(_Symmetrized, ProfiledLoss):
-    """A ``SymmetrizedLoss`` of a loss whose profile has a closed form."""
-
-    def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
-        """Return the profile, for epsilon >= 0."""
-        return cast(ProfiledLoss, self.one).delta(epsilon, perturbation)
-
-
 def symmetrized(
     one: CellLoss, attained_loss: PrivacyLoss | None, *, profiled: bool = True
 ) -> CellLoss:
-    """Return the symmetrized loss, with a profile where the loss has one and it is wanted.
-
-    That of a sampled Gaussian has a quadrature of its moments.
-    """
-    has_profile = profiled and isinstance(one, ProfiledLoss)
-    kind = SymmetrizedProfiledLoss if has_profile else SymmetrizedLoss
+    """Return the symmetrized loss; that of a sampled Gaussian has a quadrature of its moments."""
+    known = None
     if isinstance(one, SampledGaussianLoss) and one.removing and not one.out_of_range:
-        return kind(
-            one, attained_loss, FixedSizeGaussianLoss(one.rate, float(one.noise_multiplier))
-        )
-    return kind(one, attained_loss)
-
-
-if TYPE_CHECKING:
-    from mpmath import mpf
+        known = FixedSizeGaussianLoss(one.rate, float(one.noise_multiplier))
+    return SymmetrizedLoss(one, attained_loss, known, profiled)
 
 
 def exchanged_pair(worst: PrivacyLoss, *attained: PrivacyLoss | None) -> DominatingPair:

@@ -26,7 +26,7 @@ from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisErr
 from hockeystick.privacy_loss.guarantees.two_point import RandomizedResponsePairLoss, two_point_pair
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss, gaussian_noise_pair
 from hockeystick.privacy_loss.sampling.replaced_gaussian import ReplacedGaussianLoss
-from hockeystick.privacy_loss.sampling.sampled import sampled
+from hockeystick.privacy_loss.sampling.sampled import SampledLoss
 from hockeystick.privacy_loss.sampling.sampled_atoms import SampledAtomsLoss
 from hockeystick.privacy_loss.sampling.sampled_gaussian import SampledGaussianLoss
 
@@ -73,7 +73,7 @@ def sampled_loss(loss: PrivacyLoss, rate: float | Fraction, removing: bool) -> P
 def _(loss: CellLoss, rate: float | Fraction, removing: bool) -> PrivacyLoss:
     if loss.supremum > _LARGEST and loss.atoms().loss.size:
         raise NoAnalysisError(f"its largest loss, {loss.supremum:g}, is too large for floats")
-    return sampled(loss, rate, removing)
+    return SampledLoss(loss, rate, removing)
 
 
 @sampled_loss.register

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, Protocol, cast, final, runtime_checkable
+from functools import partial
+from typing import TYPE_CHECKING, Final, Protocol, final, runtime_checkable
 
 from hockeystick.numerics import ULP, Ball
 from hockeystick.privacy_loss.bounds.sixth_moments import sixth_power
 from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, lowest, of_ends
-from hockeystick.privacy_loss.core.base import Atoms, Masses, ProfiledLoss
+from hockeystick.privacy_loss.core.base import Atoms, ClosedFormProfile, Masses
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, Edges
 from hockeystick.privacy_loss.sampling.subsampling_map import SubsamplingMap
@@ -31,9 +32,19 @@ class _Majorised(Protocol):
         ...
 
 
+@final
 @dataclass(frozen=True, slots=True)
-class _Sampled(DensityLoss):
-    """What both kinds of sampled loss have: the masses, by the map of the losses."""
+class SampledLoss(DensityLoss):
+    """The loss of ``(1-p) Q + p P`` against Q (removing), or P against ``(1-p) P + p Q`` (adding).
+
+    ``inner`` is the loss of P against Q in the same direction. The loss is
+    ``ln(1 - p + p e^l)`` when removing and ``-ln(1 - p + p e^-l)`` when adding; p is neither 0
+    nor 1.
+
+    References:
+        Zhu, Dong and Wang, AISTATS 2022, theorem 11: the two pairs dominate Poisson sampling under
+        add-remove adjacency.
+    """
 
     inner: CellLoss
     rate: float | Fraction
@@ -43,6 +54,17 @@ class _Sampled(DensityLoss):
     def _map(self) -> SubsamplingMap:
         """The map from the inner losses to the sampled ones."""
         return SubsamplingMap(self.rate, self.removing)
+
+    @property
+    def attained(self) -> SampledLoss | None:
+        """The loss itself where the inner one is attained: by data of the one record or none."""
+        return self if self.inner.attained is self.inner else None
+
+    @property
+    def closed_form_profile(self) -> ClosedFormProfile | None:
+        """That of the sample, where the inner loss has one: ``sampled_delta``."""
+        inner = self.inner.closed_form_profile
+        return None if inner is None else partial(sampled_delta, inner, self.rate, self.removing)
 
     @property
     def supremum(self) -> float:
@@ -111,51 +133,19 @@ class _Sampled(DensityLoss):
         return self._map.masses(self.inner, edges)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class SampledLoss(_Sampled):
-    """The loss of ``(1-p) Q + p P`` against Q (removing), or P against ``(1-p) P + p Q`` (adding).
-
-    ``inner`` is the loss of P against Q in the same direction. The loss is
-    ``ln(1 - p + p e^l)`` when removing and ``-ln(1 - p + p e^-l)`` when adding; p is neither 0
-    nor 1.
-
-    References:
-        Zhu, Dong and Wang, AISTATS 2022, theorem 11: the two pairs dominate Poisson sampling under
-        add-remove adjacency.
-    """
-
-    @property
-    def attained(self) -> SampledLoss | None:
-        """The loss itself where the inner one is attained: by data of the one record or none."""
-        return self if self.inner.attained is self.inner else None
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class SampledProfiledLoss(_Sampled, ProfiledLoss):
-    """A ``SampledLoss`` of an inner loss d whose privacy profile has a closed form, as then it has.
+def sampled_delta(
+    inner: ClosedFormProfile,
+    rate: float | Fraction,
+    removing: bool,
+    epsilon: mpf,
+    perturbation: int = 0,
+) -> mpf:
+    """Return the profile of a sampled loss at an epsilon >= 0, from the inner profile d.
 
     Removing, ``p d(ln(1 + (e^eps - 1)/p))``; adding, with ``c = 1 - e^eps (1-p)``,
     ``c d(-ln(1 - (1 - e^-eps)/p))`` while c is positive, and 0 from there on:
     ``P - e^eps ((1-p) P + p Q) = c P - e^eps p Q``. Both ask d for an epsilon >= 0 only.
     """
-
-    @property
-    def attained(self) -> SampledProfiledLoss | None:
-        """The loss itself where the inner one is attained: by data of the one record or none."""
-        return self if self.inner.attained is self.inner else None
-
-    def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
-        """Return the profile, for epsilon >= 0."""
-        inner = cast(ProfiledLoss, self.inner)
-        return sampled_delta(inner, self.rate, self.removing, epsilon, perturbation)
-
-
-def sampled_delta(
-    inner: ProfiledLoss, rate: float | Fraction, removing: bool, epsilon: mpf, perturbation: int
-) -> mpf:
-    """Return the profile of a sampled loss at an epsilon >= 0."""
     from mpmath import mp
 
     from hockeystick.precision.profiles import exact
@@ -173,7 +163,7 @@ def sampled_delta(
             if left <= 0 or factor <= 0:
                 return mp.zero
             at = -mp.log1p(mp.expm1(-epsilon) / chance)
-    return +(factor * inner.delta(+at, perturbation))
+    return +(factor * inner(+at, perturbation))
 
 
 def log_mixed(exponent: float, weight: float) -> float:
@@ -181,9 +171,3 @@ def log_mixed(exponent: float, weight: float) -> float:
     if exponent > _LARGEST_EXPONENT:
         return (exponent + math.log1p(math.exp(-exponent) / weight)) * (1.0 + 4.0 * ULP)
     return math.log1p(weight * math.expm1(exponent)) * (1.0 + 16.0 * ULP)
-
-
-def sampled(inner: CellLoss, rate: float | Fraction, removing: bool) -> CellLoss:
-    """Return the sampled loss, with a profile where the inner one has one."""
-    kind = SampledProfiledLoss if isinstance(inner, ProfiledLoss) else SampledLoss
-    return kind(inner, rate, removing)

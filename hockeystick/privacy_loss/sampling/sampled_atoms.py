@@ -123,7 +123,7 @@ class SampledAtomsLoss(AtomicLoss):
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return the profile, for epsilon >= 0."""
-        return sampled_delta(self.inner, self.rate, self.removing, epsilon, perturbation)
+        return sampled_delta(self.inner.delta, self.rate, self.removing, epsilon, perturbation)
 
 
 @lru_cache(maxsize=64)

@@ -47,7 +47,7 @@ from hockeystick.numerics import ULP, largest_reading, least_reading
 from hockeystick.numerics.rounding import DIGITS, as_mpf, evaluated_up, float_up
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
-from hockeystick.privacy_loss.core.base import CGFEstimate, PrivacyLoss, ProfiledLoss
+from hockeystick.privacy_loss.core.base import CGFEstimate, ClosedFormProfile, PrivacyLoss
 from hockeystick.privacy_loss.core.composition import Terms, compose_unsplit, largest_loss
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.core.terms import cgf_upper, corners, last_order, places, total
@@ -271,7 +271,7 @@ def profile_upper(terms: Terms, epsilon: float) -> float:
         return 0.0
     exact = _closed_form(terms)
     if exact is not None:
-        return min(_up(lambda m: exact.delta(m.mpf(epsilon), 1)), 1.0)
+        return min(_up(lambda m: exact(m.mpf(epsilon), 1)), 1.0)
 
     def condition(c: float) -> float:
         return total(terms, c).first_derivative - epsilon - math.log1p(1.0 / c)
@@ -289,15 +289,15 @@ def _log_delta_upper(terms: Terms, epsilon: float, c: float) -> float:
     return mgf - c * epsilon + log_factor + _OUTWARD * (mgf + c * epsilon + abs(log_factor))
 
 
-def _closed_form(terms: Terms) -> ProfiledLoss | None:
-    """Return one loss that all the runs stay below, None where none is at hand."""
+def _closed_form(terms: Terms) -> ClosedFormProfile | None:
+    """Return the profile of one loss that all the runs stay below, None where none is at hand."""
     gaussians = _together(terms, -1.0)
     if gaussians is not None and all(isinstance(loss, GaussianLoss) for loss, _ in terms):
-        return gaussians
+        return gaussians.delta
     ((loss, count), *more) = terms
     if more or count > 1 or isinstance(loss, ProfileLoss):
         return None
-    return loss if isinstance(loss, ProfiledLoss) else None
+    return loss.closed_form_profile
 
 
 def _together(terms: Terms, side: float) -> GaussianLoss | None:

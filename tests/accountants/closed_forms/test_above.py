@@ -9,8 +9,6 @@ from hockeystick.accountants.closed_forms.above import closed_delta_upper, close
 from hockeystick.accountants.composition import composition_of
 from hockeystick.privacy_loss import (
     GaussianLoss,
-    ProfiledLoss,
-    closed_form_dominating_loss,
     dominating_pair,
 )
 
@@ -20,11 +18,11 @@ REPLACED = hs.mechanisms.WithReplacementSubsampled(hs.Gaussian(1.0), 10, 1000)
 
 def test_what_has_a_closed_form_itself_stays() -> None:
     loss = GaussianLoss(2.0)
-    assert closed_form_dominating_loss(loss) is loss
+    assert loss.closed_form_dominating_loss is loss
     for one in (dominating_pair(SHUFFLED).removing, dominating_pair(REPLACED).removing):
         assert one is not None
-        assert not isinstance(one, ProfiledLoss)
-        assert isinstance(closed_form_dominating_loss(one), ProfiledLoss)
+        assert one.closed_form_profile is None
+        assert one.closed_form_dominating_loss.closed_form_profile is not None
 
 
 def test_epochs_are_gaussians_together_and_with_others() -> None:

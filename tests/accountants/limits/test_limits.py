@@ -36,7 +36,7 @@ from hockeystick.privacy_loss import (
 )
 from hockeystick.privacy_loss.bounds.cumulants import FourCumulants
 from hockeystick.privacy_loss.sampling.fixed_size_gaussian import FixedSizeGaussianLoss
-from hockeystick.privacy_loss.sampling.sampled import sampled
+from hockeystick.privacy_loss.sampling.sampled import SampledLoss
 
 REMOVING: Final[Terms] = ((SampledGaussianLoss(0.01, 1.0, removing=True), 1000),)
 ADDING: Final[Terms] = ((SampledGaussianLoss(0.01, 1.0, removing=False), 1000),)
@@ -435,7 +435,7 @@ def test_lower_ends_rest_on_losses_that_some_data_reach(epsilon: float) -> None:
         GaussianMixtureLoss(
             (Fraction(1, 5), Fraction(1, 2)), (Fraction(3, 4), Fraction(1, 4)), True
         ),
-        sampled(LaplaceLoss(0.7), 0.1, False),
+        SampledLoss(LaplaceLoss(0.7), 0.1, False),
     ],
     ids=str,
 )

@@ -28,7 +28,7 @@ from hockeystick.privacy_loss import (
 from hockeystick.privacy_loss.bounds.interval_moments import halves_of, moment_bounds
 from hockeystick.privacy_loss.bounds.moment_bounds import MomentBounds
 from hockeystick.privacy_loss.bounds.sixth_moments import beyond
-from hockeystick.privacy_loss.sampling.sampled import sampled
+from hockeystick.privacy_loss.sampling.sampled import SampledLoss
 from hockeystick.privacy_loss.sampling.sampled_atoms import SampledAtomsLoss
 
 MIXED: Final = ((Fraction(1, 2), Fraction(2)), (Fraction(9, 10), Fraction(1, 10)))
@@ -95,18 +95,18 @@ LAPLACE: Final = LaplaceLoss(0.7)
 MIXTURE: Final = GaussianMixtureLoss(*MIXED, True)
 CONTINUOUS: Final[dict[CellLoss, tuple[Any, list[Any]]]] = {
     LAPLACE: (laplace, [-50, -20, -8, -3, 0, 0.25, 0.5, 0.75, 1, 4, 9, 21, 51]),
-    sampled(LAPLACE, 0.1, True): (
+    SampledLoss(LAPLACE, 0.1, True): (
         thinned(laplace, "0.1", True),
         [-50, -20, -8, -3, 0, 0.25, 0.5, 0.75, 1, 4, 9, 21, 51],
     ),
-    sampled(LAPLACE, 1e-6, False): (
+    SampledLoss(LAPLACE, 1e-6, False): (
         thinned(laplace, "1e-6", False),
         [-50, -20, -8, -3, 0, 0.25, 0.5, 0.75, 1, 4, 9, 21, 51],
     ),
     MIXTURE: (mixture, list(range(-16, 19))),
-    sampled(MIXTURE, 0.2, True): (thinned(mixture, "0.2", True), list(range(-16, 19))),
+    SampledLoss(MIXTURE, 0.2, True): (thinned(mixture, "0.2", True), list(range(-16, 19))),
     SinhNormalLoss(0.5, 20.0): (sinh_normal, list(range(-16, 18))),
-    sampled(SinhNormalLoss(0.5, 20.0), 0.01, False): (
+    SampledLoss(SinhNormalLoss(0.5, 20.0), 0.01, False): (
         thinned(sinh_normal, "0.01", False),
         list(range(-16, 18)),
     ),

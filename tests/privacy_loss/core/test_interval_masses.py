@@ -14,7 +14,7 @@ from hockeystick.privacy_loss import CellLoss, GaussianMixtureLoss, LaplaceLoss,
 from hockeystick.privacy_loss.core.base import Atoms, Masses
 from hockeystick.privacy_loss.core.interval_masses import cells_of
 from hockeystick.privacy_loss.core.log_sums import log_e2, log_psi
-from hockeystick.privacy_loss.sampling.sampled import sampled
+from hockeystick.privacy_loss.sampling.sampled import SampledLoss
 
 MIXED: Final = ((Fraction(1, 2), Fraction(2)), (Fraction(9, 10), Fraction(1, 10)))
 FAR: Final = ((Fraction(1), Fraction(9)), (Fraction(999, 1000), Fraction(1, 1000)))
@@ -80,7 +80,7 @@ def test_the_moments_of_sampled_laplace_noise_are_known_to_a_part_in_a_million(
         scale = max(*tails, excess(mpf("0.5")))
         between = mp.quad(lambda x: excess(x) / scale, [0, 0.25, 0.5, 0.75, 1]) * scale
         truth = mp.log1p(between + mp.fsum(tails))
-        found = sampled(LaplaceLoss(0.7), rate, removing).cgf_bounds(c)
+        found = SampledLoss(LaplaceLoss(0.7), rate, removing).cgf_bounds(c)
         assert abs(mpf(found.midpoint) - truth) <= found.radius
         assert found.radius <= 1e-6 * found.midpoint
 
@@ -92,7 +92,7 @@ def test_the_moments_of_mixtures_are_known_to_a_part_in_a_million(
     c: float, rate: float, removing: bool
 ) -> None:
     inner = GaussianMixtureLoss(*MIXED, removing)
-    loss: CellLoss = inner if rate == 1.0 else sampled(inner, rate, removing)
+    loss: CellLoss = inner if rate == 1.0 else SampledLoss(inner, rate, removing)
     with mp.workdps(30):
         order, last = mpf(c), 2 * c + 22
 
@@ -129,7 +129,7 @@ def test_moments_far_beyond_what_ever_occurs_are_reached(c: float, removing: boo
 @each_direction
 @each_rate
 def test_the_cumulants_steer_well(rate: float, removing: bool) -> None:
-    loss = sampled(SinhNormalLoss(0.5, 20.0), rate, removing)
+    loss = SampledLoss(SinhNormalLoss(0.5, 20.0), rate, removing)
     for c in (0.2, 3.0):
         near = [loss.cgf_bounds(c * (1 + side * 1e-3)) for side in (-1, 0, 1)]
         found = loss.cgf_estimate(c)
@@ -141,7 +141,7 @@ def test_the_cumulants_steer_well(rate: float, removing: bool) -> None:
 
 
 def test_an_order_without_a_moment_is_not_bounded() -> None:
-    found = sampled(SinhNormalLoss(0.1, 40.0), 0.1, True).cgf_bounds(50.0)
+    found = SampledLoss(SinhNormalLoss(0.1, 40.0), 0.1, True).cgf_bounds(50.0)
     assert found.radius == math.inf
     assert math.isfinite(found.midpoint)
 
@@ -186,7 +186,7 @@ def test_what_is_not_known_of_the_masses_is_in_the_interval(
 
 @pytest.mark.parametrize("growing", [64, 1000])
 def test_the_cells_of_a_grid_are_next_to_each_other_and_end_at_0(growing: int) -> None:
-    cells, ends = cells_of(sampled(LaplaceLoss(0.5), 0.01, True), growing, 1e-9)
+    cells, ends = cells_of(SampledLoss(LaplaceLoss(0.5), 0.01, True), growing, 1e-9)
     assert np.array_equal(cells.low[1:], cells.high[:-1])
     assert 0.0 in cells.low
     assert cells.error.max() < 1e-3

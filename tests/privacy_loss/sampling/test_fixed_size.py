@@ -18,7 +18,7 @@ from hockeystick.privacy_loss import (
 from hockeystick.privacy_loss.core.registry import NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.core.symmetrized import symmetrized
 from hockeystick.privacy_loss.noise.laplace import LaplaceLoss
-from hockeystick.privacy_loss.sampling.sampled import sampled
+from hockeystick.privacy_loss.sampling.sampled import SampledLoss
 
 AXIS = np.linspace(-60.0, 60.0, 600_001)
 Mixture = list[tuple[float, float]]
@@ -240,7 +240,7 @@ def test_a_mirrored_sampled_gaussian_is_the_loss_of_its_trade_off_function(
     ids=str,
 )
 def test_masses_below_zero_are_mirror_images(edges: list[float]) -> None:
-    one = sampled(LaplaceLoss(0.8), 0.3, True)
+    one = SampledLoss(LaplaceLoss(0.8), 0.3, True)
     both = symmetrized(one, None)
     at = np.array(edges)
     found, back = both.cells(at), both.cells(-at[::-1])
@@ -255,7 +255,7 @@ def test_masses_below_zero_are_mirror_images(edges: list[float]) -> None:
 
 
 def test_all_masses_of_a_mirrored_loss_add_up_to_one() -> None:
-    for one in (sampled(LaplaceLoss(0.8), 0.3, True), SampledGaussianLoss(0.2, 0.7, True)):
+    for one in (SampledLoss(LaplaceLoss(0.8), 0.3, True), SampledGaussianLoss(0.2, 0.7, True)):
         both = symmetrized(one, None)
         cells, atoms = both.cells(np.array([-math.inf, math.inf])), both.atoms()
         assert math.exp(cells.log_p[0]) + np.exp(atoms.log_p).sum() == pytest.approx(1.0, rel=1e-12)

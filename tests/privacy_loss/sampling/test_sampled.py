@@ -24,11 +24,9 @@ from hockeystick.privacy_loss import (
     RandomizedResponsePairLoss,
     SampledGaussianLoss,
     SampledLoss,
-    SampledProfiledLoss,
     dominating_pair,
 )
 from hockeystick.privacy_loss.core.uncertain_endpoints import no_atoms
-from hockeystick.privacy_loss.sampling.sampled import sampled
 from hockeystick.privacy_loss.sampling.sampled_atoms import SampledAtomsLoss
 
 RATES = [1e-6, 0.01, 0.5]
@@ -115,7 +113,7 @@ def inside(inner: CellLoss, rate: float, removing: bool, count: int) -> Any:
 @each_direction
 @each_inner
 def test_the_cells_are_those_of_the_mixtures(inner: CellLoss, rate: float, removing: bool) -> None:
-    loss = sampled(inner, rate, removing)
+    loss = SampledLoss(inner, rate, removing)
     edges = inside(inner, rate, removing, 10)
     masses = loss.cells(edges)
     with mp.workdps(40):
@@ -131,7 +129,7 @@ def test_the_cells_are_those_of_the_mixtures(inner: CellLoss, rate: float, remov
 def test_a_narrow_cell_keeps_its_digits(inner: CellLoss, rate: float, removing: bool) -> None:
     low = 0.3 * rate
     edges = np.array([low, low * (1 + 1e-7)])
-    masses = sampled(inner, rate, removing).cells(edges)
+    masses = SampledLoss(inner, rate, removing).cells(edges)
     with mp.workdps(50):
         own, other = truth(inner, rate, removing, *(float(edge) for edge in edges))
         assert abs(masses.log_p[0] - own) <= masses.error[0]
@@ -142,7 +140,7 @@ def test_a_narrow_cell_keeps_its_digits(inner: CellLoss, rate: float, removing: 
 @each_direction
 @pytest.mark.parametrize("inner", [*INNER, RandomizedResponsePairLoss(1.0)], ids=str)
 def test_cells_and_atoms_add_up_to_one(inner: CellLoss, rate: float, removing: bool) -> None:
-    loss = sampled(inner, rate, removing)
+    loss = SampledLoss(inner, rate, removing)
     edges = np.concatenate(([-np.inf], inside(inner, rate, removing, 5001), [np.inf]))
     masses, atoms = loss.cells(edges), loss.atoms()
     own = math.fsum(np.exp(masses.log_p)) + math.fsum(np.exp(atoms.log_p))
@@ -155,7 +153,7 @@ def test_cells_and_atoms_add_up_to_one(inner: CellLoss, rate: float, removing: b
 @each_direction
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 6.0])
 def test_atoms_map_to_atoms(epsilon: float, rate: float, removing: bool) -> None:
-    atoms = sampled(RandomizedResponsePairLoss(epsilon), rate, removing).atoms()
+    atoms = SampledLoss(RandomizedResponsePairLoss(epsilon), rate, removing).atoms()
     with mp.workdps(50):
         p, e = mp.mpf(repr(rate)), mp.mpf(repr(epsilon))
         high = 1 / (1 + mp.exp(-e))
@@ -173,7 +171,7 @@ def test_atoms_map_to_atoms(epsilon: float, rate: float, removing: bool) -> None
 @given(st.floats(-9, -0.001), st.floats(-8, 8), st.booleans())
 def test_the_ends_are_the_images_of_the_ends(log_rate: float, log_e: float, adding: bool) -> None:
     rate, inner = 10.0**log_rate, LaplaceLoss(10.0**log_e)
-    loss = sampled(inner, rate, not adding)
+    loss = SampledLoss(inner, rate, not adding)
     with mp.workdps(60):
         p, e = mp.mpf(repr(rate)), 1 / mp.mpf(repr(inner.scale))
         side = -1 if adding else 1
@@ -188,7 +186,10 @@ def test_the_ends_are_the_images_of_the_ends(log_rate: float, log_e: float, addi
 def test_an_unbounded_loss_has_one_end_when_sampled(rate: float, removing: bool) -> None:
     with mp.workdps(40):
         end = -mp.log1p(-mp.mpf(repr(rate)))
-        for loss in (sampled(Plain(1.0), rate, removing), SampledGaussianLoss(rate, 1.0, removing)):
+        for loss in (
+            SampledLoss(Plain(1.0), rate, removing),
+            SampledGaussianLoss(rate, 1.0, removing),
+        ):
             bounded, free = loss.supremum, -loss.infimum
             if removing:
                 bounded, free = free, bounded
@@ -214,12 +215,12 @@ def test_the_sampled_gaussian_has_the_cells_of_the_general_rule(
 @each_rate
 @each_direction
 def test_the_profile_of_a_gaussian_is_the_one_known_for_it(rate: float, removing: bool) -> None:
-    general = sampled(GaussianLoss(1.5), rate, removing)
-    assert isinstance(general, SampledProfiledLoss)
+    profile = SampledLoss(GaussianLoss(1.5), rate, removing).closed_form_profile
+    assert profile is not None
     with mp.workdps(40):
         for epsilon in (mp.zero, rate * mp.mpf("0.3"), mp.mpf("0.4")):
             truth = SampledGaussianLoss(rate, 1.5, removing).delta(epsilon)
-            assert abs(general.delta(epsilon) - truth) <= mp.mpf(10) ** -35 * truth
+            assert abs(profile(epsilon) - truth) <= mp.mpf(10) ** -35 * truth
 
 
 @pytest.mark.parametrize(
@@ -236,11 +237,11 @@ def test_the_profile_of_a_gaussian_is_the_one_known_for_it(rate: float, removing
 def test_the_profile_is_that_of_the_formula_sheet(
     inner: CellLoss, rate: float, removing: bool, epsilon: str, value: str
 ) -> None:
-    loss = sampled(inner, rate, removing)
-    assert isinstance(loss, SampledProfiledLoss)
+    profile = SampledLoss(inner, rate, removing).closed_form_profile
+    assert profile is not None
     with mp.workdps(40):
         digits = mp.mpf(value)
-        assert abs(loss.delta(mp.mpf(epsilon)) - digits) < mp.mpf(10) ** -19 * digits
+        assert abs(profile(mp.mpf(epsilon)) - digits) < mp.mpf(10) ** -19 * digits
 
 
 @each_rate
@@ -248,8 +249,8 @@ def test_the_profile_is_that_of_the_formula_sheet(
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.9, 1.5])
 def test_the_profile_is_the_mean_over_the_output(share: float, rate: float, removing: bool) -> None:
     inner = LaplaceLoss(0.7)
-    loss = sampled(inner, rate, removing)
-    assert isinstance(loss, SampledProfiledLoss)
+    profile = SampledLoss(inner, rate, removing).closed_form_profile
+    assert profile is not None
     with mp.workdps(40):
         epsilon = mp.mpf(share * rate)
         side = 1 if removing else -1
@@ -266,14 +267,14 @@ def test_the_profile_is_the_mean_over_the_output(share: float, rate: float, remo
             return max(mp.zero, own - mp.exp(epsilon) * other)
 
         exact = mp.quad(excess, cuts)
-        found = loss.delta(epsilon)
+        found = profile(epsilon)
         assert abs(found - exact) <= mp.mpf(10) ** -25
-        assert loss.delta(epsilon, -1) <= found <= loss.delta(epsilon, 1)
+        assert profile(epsilon, -1) <= found <= profile(epsilon, 1)
 
 
 def test_removing_a_loss_of_nothing_known_keeps_its_profile_out() -> None:
-    loss = sampled(Plain(1.0), 0.1, True)
-    assert isinstance(loss, SampledLoss)
+    loss = SampledLoss(Plain(1.0), 0.1, True)
+    assert loss.closed_form_profile is None
     assert loss.attained is loss
 
 
@@ -301,9 +302,7 @@ def test_removing_a_loss_of_nothing_known_keeps_its_profile_out() -> None:
         ),
         (
             hs.Laplace(3),
-            DominatingPair(
-                *(SampledProfiledLoss(LaplaceLoss(3.0), 0.25, side) for side in (True, False))
-            ),
+            DominatingPair(*(SampledLoss(LaplaceLoss(3.0), 0.25, side) for side in (True, False))),
         ),
         (
             hs.PureDP(0.5),
@@ -350,5 +349,5 @@ def test_sampling_twice_is_sampling_at_the_product_of_the_rates() -> None:
     edges = inside(LaplaceLoss(1.5), 0.125, True, 50)
     cells = dominating_pair(twice).removing
     assert isinstance(cells, CellLoss)
-    general = sampled(LaplaceLoss(1.5), 0.125, True).cells(edges)
+    general = SampledLoss(LaplaceLoss(1.5), 0.125, True).cells(edges)
     assert cells.cells(edges).log_p == pytest.approx(general.log_p, abs=1e-12)

@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TypeAlias
 
 from hockeystick.numerics.roots import increasing_root
-from hockeystick.privacy_loss import AnalyticLoss, CGFEstimate, PrivacyLoss, RenyiBoundLoss
-from hockeystick.privacy_loss.core.terms import LARGEST_LOG_ORDER
-
-TermSequence: TypeAlias = Sequence[tuple[PrivacyLoss, int]]
-
-
-def total(terms: TermSequence, c: float) -> CGFEstimate:
-    """Return the cumulants of the composition: each run's, times the runs, added up."""
-    value = slope = curvature = 0.0
-    for loss, count in terms:
-        one = loss.cgf_estimate(c)
-        value += count * one.value
-        slope += count * one.first_derivative
-        curvature += count * one.second_derivative
-    return CGFEstimate(value, slope, curvature)
+from hockeystick.privacy_loss import AnalyticLoss
+from hockeystick.privacy_loss.core.terms import (
+    LARGEST_LOG_ORDER,
+    TermSequence,
+    corners,
+    last_order,
+    total,
+)
 
 
 def cgf_estimates(
@@ -32,21 +24,12 @@ def cgf_estimates(
     return [math.fsum(count * one[k] for count, one in values) for k in range(len(orders))]
 
 
-def last_order(terms: TermSequence) -> float:
-    """Return the largest c at which K is known to be bounded, inf where there is none."""
-    return min(
-        (loss.end for loss, _ in terms if isinstance(loss, RenyiBoundLoss)), default=math.inf
-    )
-
-
 def candidates(terms: TermSequence, c: float) -> tuple[float, ...]:
     """Return c, no further than K is bounded, and the corners next to it: the best is there."""
-    c = min(c, last_order(terms))
-    near = [
-        corner for loss, _ in terms if isinstance(loss, RenyiBoundLoss) for corner in loss.corners
-    ]
-    beyond = [corner for corner in near if c < corner <= last_order(terms)]
-    return (c, *sorted(corner for corner in near if corner < c)[-1:], *sorted(beyond)[:1])
+    last, near = last_order(terms), corners(terms)
+    c = min(c, last)
+    below, beyond = [x for x in near if x < c], [x for x in near if c < x <= last]
+    return (c, *below[-1:], *beyond[:1])
 
 
 def optimal_order(terms: TermSequence, log_delta: float) -> float:

@@ -19,11 +19,11 @@ from hockeystick.accountants.contour._line import (
     log_chernoff,
     log_truncation,
 )
-from hockeystick.accountants.orders import total
 from hockeystick.numerics import ULP, Ball
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.privacy_loss import ContourRule, ContourValues, TailRule
 from hockeystick.privacy_loss.core.analytic_cgf import complex_log1p
+from hockeystick.privacy_loss.core.terms import total
 
 Floats: TypeAlias = NDArray[np.float64]
 Complexes: TypeAlias = NDArray[np.complex128]

@@ -16,9 +16,10 @@ from typing import Final, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.accountants.orders import cgf_estimates, total
+from hockeystick.accountants.orders import cgf_estimates
 from hockeystick.privacy_loss import AnalyticLoss, Decay
 from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
+from hockeystick.privacy_loss.core.terms import total
 
 _Number = TypeVar("_Number", float, NDArray[np.float64])
 AnalyticTerms: TypeAlias = Sequence[tuple[AnalyticLoss, int]]

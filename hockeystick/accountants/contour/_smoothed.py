@@ -23,11 +23,12 @@ from typing import Final
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.contour._integral import Integral, integrate, rules_for
 from hockeystick.accountants.contour._line import AnalyticTerms, ContourTarget, choose_contour
-from hockeystick.accountants.orders import optimal_order, optimal_order_at, saddle, total
+from hockeystick.accountants.orders import optimal_order, optimal_order_at, saddle
 from hockeystick.numerics import down, up
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.privacy_loss import GaussianLoss
 from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
+from hockeystick.privacy_loss.core.terms import total
 
 _OUTWARD: Final = 2.0**-48
 # The widest smoothing in units of 1/c, the longest line, and the most terms that it may sum.

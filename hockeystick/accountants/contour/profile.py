@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, final
 import numpy as np
 
 from hockeystick.accountants.contour._line import AnalyticTerms, log_chernoff
-from hockeystick.accountants.orders import total
+from hockeystick.privacy_loss.core.terms import total
 from hockeystick.tradeoffs import Profile, ProfileValues
 
 if TYPE_CHECKING:

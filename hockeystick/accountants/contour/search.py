@@ -22,16 +22,11 @@ from hockeystick.accountants.contour._line import (
     choose_contour,
 )
 from hockeystick.accountants.limits.gdp import GaussianLimit
-from hockeystick.accountants.orders import (
-    optimal_order,
-    optimal_order_at,
-    saddle,
-    saddle_log_delta,
-    total,
-)
+from hockeystick.accountants.orders import optimal_order, optimal_order_at, saddle, saddle_log_delta
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.privacy_loss import Composition, ContourRule, TailRule
 from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
+from hockeystick.privacy_loss.core.terms import total
 
 # Natural logarithm of the accuracy asked of each error, relative to delta.
 _FINE: Final = 32.0

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
 
 from hockeystick.accountants._interval import Interval
-from hockeystick.accountants.orders import total
 from hockeystick.accountants.prv._discretise import above, below
 from hockeystick.accountants.prv._enumerate import combinations
 from hockeystick.accountants.prv._points import natural_step, parts_for
 from hockeystick.accountants.prv._steering import Truncation
 from hockeystick.accountants.prv.lattice import MOST_POINTS, Lattice, Put, compose
+from hockeystick.privacy_loss.core.terms import total
 
 if TYPE_CHECKING:
     from hockeystick.privacy_loss import CellLoss

@@ -13,10 +13,10 @@ from typing import Final
 
 import numpy as np
 
-from hockeystick.accountants.orders import TermSequence
 from hockeystick.numerics import Ball
 from hockeystick.privacy_loss import CellLoss, CGFEstimate, PrivacyLoss
 from hockeystick.privacy_loss.core.interval_masses import points_of, reach
+from hockeystick.privacy_loss.core.terms import TermSequence
 
 # With more losses than this none is looked at.
 _MOST_LOSSES: Final = 16

@@ -11,12 +11,13 @@ from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import TOLERANCE, DirectedAccountant, Kind
 from hockeystick.accountants.closed_forms.above import closed_delta_upper, closed_epsilon_upper
 from hockeystick.accountants.closed_forms.closed_form import least_delta, least_epsilon
-from hockeystick.accountants.orders import optimal_order, optimal_order_at, total
+from hockeystick.accountants.orders import optimal_order, optimal_order_at
 from hockeystick.accountants.prv._steering import Truncation
 from hockeystick.accountants.theorems.rdp import RDP, delta_upper, epsilon_upper
 from hockeystick.numerics import ULP, down, up
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.privacy_loss import AnalyticLoss, CellLoss, Terms, expanded, largest_loss
+from hockeystick.privacy_loss.core.terms import total
 
 if TYPE_CHECKING:
     from hockeystick.accountants.prv._refine import CellTerms, LatticeReading, Question, Read

@@ -11,10 +11,10 @@ from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import DirectedAccountant, Kind
 from hockeystick.accountants.closed_forms.closed_form import least_delta, least_epsilon
 from hockeystick.accountants.composition import composition_of
-from hockeystick.accountants.orders import last_order, total
 from hockeystick.mechanisms import Mechanism, assumptions_of
 from hockeystick.mechanisms.base import checked
 from hockeystick.privacy_loss import Terms, largest_loss
+from hockeystick.privacy_loss.core.terms import last_order, total
 from hockeystick.results import Certified
 
 TENSORFLOW_ORDERS: Final = (

@@ -8,8 +8,8 @@ from typing import ClassVar, Final, final
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import DirectedAccountant, Kind
 from hockeystick.accountants.closed_forms.closed_form import least_delta, least_epsilon
-from hockeystick.accountants.orders import total
 from hockeystick.privacy_loss import Terms, largest_loss
+from hockeystick.privacy_loss.core.terms import total
 
 # The moments that the authors' code keeps.
 MOMENTS: Final = range(1, 33)

@@ -12,13 +12,14 @@ from typing import Final
 
 from hockeystick.accountants.composition import composition_of
 from hockeystick.accountants.contour import Contour
-from hockeystick.accountants.orders import saddle, saddle_log_delta, total
+from hockeystick.accountants.orders import saddle, saddle_log_delta
 from hockeystick.calibration.solve.axis import Axis
 from hockeystick.calibration.solve.goals import EpsilonGoal
 from hockeystick.errors import HockeystickError
 from hockeystick.mechanisms import Mechanism
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.privacy_loss import Composition, Terms
+from hockeystick.privacy_loss.core.terms import total
 
 _STRIDE: Final = 0.5
 _COARSE: Final = 1e-4

@@ -83,6 +83,21 @@ class PrivacyLoss(ABC):
         """Return ``K(c)`` at a real ``c > 0`` with a proven error."""
 
     @property
+    def last_order(self) -> float:
+        """The largest c at which K is known to be bounded; inf where there is none."""
+        return math.inf
+
+    @property
+    def corners(self) -> tuple[float, ...]:
+        """Where the slope of a bound of K jumps, inside its domain."""
+        return ()
+
+    def cgf_upper(self, c: float) -> float:
+        """Return an upper bound of K at a real ``c > 0``, one found faster than K where known."""
+        known = self.cgf_bounds(c)
+        return known.midpoint + known.radius
+
+    @property
     def infinity_mass(self) -> FloatAndDecimal:
         """The probability that the loss is infinite."""
         return NOTHING

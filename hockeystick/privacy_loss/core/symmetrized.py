@@ -17,6 +17,7 @@ from hockeystick.privacy_loss.core.base import (
     PrivacyLoss,
 )
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
+from hockeystick.privacy_loss.core.interval_masses import cgf_bounds
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError
 from hockeystick.privacy_loss.sampling.fixed_size_gaussian import FixedSizeGaussianLoss
 from hockeystick.privacy_loss.sampling.sampled_gaussian import SampledGaussianLoss
@@ -99,8 +100,6 @@ class SymmetrizedLoss(CellLoss):
         """Return K from cells, and where these leave it open no more than its convex bound."""
         if self.known:
             return self.known.cgf_bounds(c)
-        from hockeystick.privacy_loss.core.interval_masses import cgf_bounds
-
         return cgf_bounds(self, c, self.cgf_upper)
 
     def cgf_upper(self, c: float) -> float:

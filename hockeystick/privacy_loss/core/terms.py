@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
 
 from hockeystick.numerics import ULP
 from hockeystick.numerics.roots import increasing_root
-from hockeystick.privacy_loss.core.base import CGFEstimate
+from hockeystick.privacy_loss.core.base import CGFEstimate, PrivacyLoss
 from hockeystick.privacy_loss.core.composition import Terms
-from hockeystick.privacy_loss.guarantees.renyi import RenyiBoundLoss
+
+TermSequence: TypeAlias = Sequence[tuple[PrivacyLoss, int]]
 
 # The real axis is searched for ln c up to this far from 0.
 LARGEST_LOG_ORDER: Final = 60.0
 
 
-def total(terms: Terms, c: float) -> CGFEstimate:
-    """Return the cumulants of the composition, fast and unproven."""
-    found = [(loss.cgf_estimate(c), count) for loss, count in terms]
-    value, slope, curvature = (
-        sum(count * one[place] for one, count in found) for place in range(3)
-    )
+def total(terms: TermSequence, c: float) -> CGFEstimate:
+    """Return the cumulants of the composition: each run's, times the runs, added up."""
+    value = slope = curvature = 0.0
+    for loss, count in terms:
+        one = loss.cgf_estimate(c)
+        value += count * one.value
+        slope += count * one.first_derivative
+        curvature += count * one.second_derivative
     return CGFEstimate(value, slope, curvature)
 
 
@@ -33,17 +36,14 @@ def cgf_upper(terms: Terms, c: float) -> float:
     return math.fsum(count * (k.midpoint + k.radius) for k, count in found) * (1.0 + 8.0 * ULP)
 
 
-def last_order(terms: Terms) -> float:
+def last_order(terms: TermSequence) -> float:
     """Return the largest c at which K is known to be bounded, inf where there is none."""
-    return min(
-        (loss.end for loss, _ in terms if isinstance(loss, RenyiBoundLoss)), default=math.inf
-    )
+    return min((loss.last_order for loss, _ in terms), default=math.inf)
 
 
-def corners(terms: Terms) -> tuple[float, ...]:
+def corners(terms: TermSequence) -> tuple[float, ...]:
     """Return where the slope of the bound of K jumps, rising."""
-    found = {c for loss, _ in terms if isinstance(loss, RenyiBoundLoss) for c in loss.corners}
-    return tuple(sorted(found))
+    return tuple(sorted({c for loss, _ in terms for c in loss.corners}))
 
 
 def places(terms: Terms, condition: Callable[[float], float]) -> tuple[float, ...]:

@@ -54,7 +54,7 @@ class RevealedRoundLoss(RenyiBoundLoss):
         return self.below
 
     @property
-    def end(self) -> float:
+    def last_order(self) -> float:
         """That of the runs."""
         return last_order(self.terms)
 
@@ -98,7 +98,7 @@ class RevealedRoundLoss(RenyiBoundLoss):
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return the bound and two derivatives: the runs' share of M is ``p e^K / M``."""
-        if c > self.end:
+        if c > self.last_order:
             return CGFEstimate(math.inf, math.inf, 0.0)
         k = total(self.terms, c)
         if k.value == math.inf:

@@ -33,13 +33,8 @@ class RenyiBoundLoss(PrivacyLoss):
 
     @property
     @abstractmethod
-    def end(self) -> float:
+    def last_order(self) -> float:
         """The largest c at which K is bounded, inf where there is none."""
-
-    @property
-    def corners(self) -> tuple[float, ...]:
-        """Where the slope of the bound jumps, inside its domain."""
-        return ()
 
     @property
     def attained(self) -> PrivacyLoss | None:
@@ -62,7 +57,7 @@ class RenyiBoundLoss(PrivacyLoss):
 
     def cgf_bounds(self, c: float) -> Ball:
         """Return the middle of what K may be, and how far from it."""
-        if c > self.end:
+        if c > self.last_order:
             return Ball(math.inf, 0.0)
         half = 0.5 * self.bound(c) * (1.0 + 4.0 * ULP)
         return Ball(half, half)
@@ -80,7 +75,7 @@ class ConcentratedLoss(RenyiBoundLoss):
     omega: float = math.inf
 
     @property
-    def end(self) -> float:
+    def last_order(self) -> float:
         """``omega - 1``, rounded down."""
         return (self.omega - 1.0) * (1.0 - 4.0 * ULP)
 
@@ -99,7 +94,7 @@ class ConcentratedLoss(RenyiBoundLoss):
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return the bound and two derivatives."""
-        if c > self.end:
+        if c > self.last_order:
             return CGFEstimate(math.inf, math.inf, 0.0)
         return CGFEstimate(self.bound(c), self.rho * (2.0 * c + 1.0), 2.0 * self.rho)
 
@@ -128,7 +123,7 @@ class RenyiCurveLoss(RenyiBoundLoss):
         return cls(points, _finite(slope * (1 - _OUTWARD)))
 
     @property
-    def end(self) -> float:
+    def last_order(self) -> float:
         """The largest order with a finite divergence, minus 1."""
         return self.points[-1][0]
 
@@ -151,11 +146,11 @@ class RenyiCurveLoss(RenyiBoundLoss):
         """Return the line above all chords."""
         corners = ((0.0, 0.0), *self.points)
         steepest = max(steepest_slope(left, right) for left, right in pairwise(corners))
-        return ZCDPLine(outward(steepest), 1.0 + self.end)
+        return ZCDPLine(outward(steepest), 1.0 + self.last_order)
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return the bound and its slope; it has no curvature."""
-        if c > self.end:
+        if c > self.last_order:
             return CGFEstimate(math.inf, math.inf, 0.0)
         value, slope = self._chord(c)
         return CGFEstimate(value, slope, 0.0)

@@ -26,6 +26,7 @@ from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
 from hockeystick.privacy_loss.core.rates import mu_of, mu_squared_upper
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
 from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, Edges, no_atoms
+from hockeystick.privacy_loss.noise.normal_masses import gaussian_edges, log_masses
 
 if TYPE_CHECKING:
     from mpmath import mpc, mpf
@@ -125,8 +126,6 @@ class GaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
     def spans(self, edges: Edges) -> Masses:
         """Return the masses of cells of the output, at ``l/mu + mu/2`` where the loss is l."""
         import numpy as np
-
-        from hockeystick.privacy_loss.noise.normal_masses import gaussian_edges, log_masses
 
         log_p, error_p = log_masses(gaussian_edges(edges, self.mu, 1.0))
         log_q, error_q = log_masses(gaussian_edges(edges, self.mu, -1.0))

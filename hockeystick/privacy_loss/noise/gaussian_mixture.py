@@ -15,6 +15,7 @@ from hockeystick.numerics.rounding import short_up
 from hockeystick.privacy_loss.bounds.sixth_moments import of_normal
 from hockeystick.privacy_loss.core.base import Atoms, Masses, PrivacyLoss
 from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
+from hockeystick.privacy_loss.core.interval_masses import cgf_bounds
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.core.uncertain_endpoints import (
     DensityLoss,
@@ -23,6 +24,7 @@ from hockeystick.privacy_loss.core.uncertain_endpoints import (
     no_atoms,
 )
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
+from hockeystick.privacy_loss.noise.normal_masses import log_masses
 from hockeystick.privacy_loss.sampling.poisson import sampled_loss
 from hockeystick.privacy_loss.sampling.subsampling_map import mirrored
 
@@ -83,8 +85,6 @@ class GaussianMixtureLoss(DensityLoss):
 
     def cgf_bounds(self, c: float) -> Ball:
         """Return K from cells, and where these leave it open no more than its convex bound."""
-        from hockeystick.privacy_loss.core.interval_masses import cgf_bounds
-
         return cgf_bounds(self, c, self.cgf_upper)
 
     def cgf_upper(self, c: float) -> float:
@@ -106,8 +106,6 @@ class GaussianMixtureLoss(DensityLoss):
     def spans(self, edges: Edges) -> Masses:
         """Return masses of cells of the output, of one Gaussian and of the mixture."""
         import numpy as np
-
-        from hockeystick.privacy_loss.noise.normal_masses import log_masses
 
         with np.errstate(all="ignore"):
             curve = _Curve.of(self.distances, self.weights)

@@ -21,7 +21,7 @@ from hockeystick.privacy_loss.core.uncertain_endpoints import (
     cut_edges,
     no_atoms,
 )
-from hockeystick.privacy_loss.noise.multivariate_laplace_masses import SNAP
+from hockeystick.privacy_loss.noise.multivariate_laplace_masses import SNAP, axis_of, log_masses
 
 if TYPE_CHECKING:
     from mpmath import mpf
@@ -84,8 +84,6 @@ class MultivariateLaplaceLoss(DensityLoss, ProfiledLoss):
     def spans(self, edges: Edges) -> Masses:
         """Return the masses of the density, under P and, reflected, under Q."""
         import numpy as np
-
-        from hockeystick.privacy_loss.noise.multivariate_laplace_masses import axis_of, log_masses
 
         axis = axis_of(self.reach, self.dimension)
         with np.errstate(all="ignore"):

@@ -11,10 +11,14 @@ from hockeystick.mechanisms.noise.sinh_normal import SinhNormal
 from hockeystick.numerics import ULP, Ball, decimal
 from hockeystick.privacy_loss.bounds.sixth_moments import sixth_power
 from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, by_orders
+from hockeystick.privacy_loss.core import interval_masses
 from hockeystick.privacy_loss.core.base import Atoms, CGFEstimate, Masses, ProfiledLoss
 from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, Edges, no_atoms
+from hockeystick.privacy_loss.noise import sinh_normal_moments
+from hockeystick.privacy_loss.noise.normal_masses import log_masses
+from hockeystick.privacy_loss.noise.sinh_normal_curve import curve_of
 
 if TYPE_CHECKING:
     from mpmath import mpf
@@ -83,9 +87,6 @@ class SinhNormalLoss(DensityLoss, ProfiledLoss):
         """Return masses of cells of the output, in the normal coordinates of either mean."""
         import numpy as np
 
-        from hockeystick.privacy_loss.noise.normal_masses import log_masses
-        from hockeystick.privacy_loss.noise.sinh_normal_curve import curve_of
-
         curve = curve_of(self.rho, self.width)
         with np.errstate(all="ignore"):
             outputs = curve.outputs(edges)
@@ -100,17 +101,12 @@ class SinhNormalLoss(DensityLoss, ProfiledLoss):
         Where they are infinite, those without the losses that hardly ever occur: large and finite,
         so that a search along c is led back.
         """
-        from hockeystick.privacy_loss.core import interval_masses
-        from hockeystick.privacy_loss.noise import sinh_normal_moments
-
         found = sinh_normal_moments.cgf_estimate(self.rho, self.width, c)
         return interval_masses.cgf_estimate(self, c) if found is None else found
 
     def cgf_bounds(self, c: float) -> Ball:
         """Return K by a trapezoid sum with a proven error, finite for ``c < 1/(exp(2/A) - 1)``."""
-        from hockeystick.privacy_loss.noise.sinh_normal_moments import cgf_bounds
-
-        return cgf_bounds(self.rho, self.width, c)
+        return sinh_normal_moments.cgf_bounds(self.rho, self.width, c)
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return the profile; perturbed, of a rho and a width moved to the same side."""

@@ -15,6 +15,7 @@ from hockeystick.privacy_loss.core.atomic import frozen
 from hockeystick.privacy_loss.core.base import Atoms, CGFEstimate, Masses, PrivacyLoss
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
+from hockeystick.privacy_loss.core.log_sums import log_psi
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 from hockeystick.privacy_loss.sampling.mean_likelihood_ratio import (
@@ -157,8 +158,6 @@ class AllocationLoss(CellLoss):
         the distance that nodes may have moved a loss.
         """
         import numpy as np
-
-        from hockeystick.privacy_loss.core.log_sums import log_psi
 
         atoms = self.atoms()
         if not self.above:

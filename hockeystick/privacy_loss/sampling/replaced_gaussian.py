@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Final, final
 from hockeystick.numerics import ULP, Ball
 from hockeystick.privacy_loss.core.base import Atoms, Masses, ProfiledLoss
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
+from hockeystick.privacy_loss.core.interval_masses import cgf_bounds
 from hockeystick.privacy_loss.core.rates import log_complement, mu_of, mu_squared_upper
 from hockeystick.privacy_loss.core.uncertain_endpoints import Edges, log_mixture, no_atoms
+from hockeystick.privacy_loss.noise.normal_masses import log_masses
 from hockeystick.privacy_loss.sampling.sampled import log_mixed
 
 if TYPE_CHECKING:
@@ -82,8 +84,6 @@ class ReplacedGaussianLoss(CellLoss, ProfiledLoss):
 
     def cgf_bounds(self, c: float) -> Ball:
         """Return K from cells, and where these leave it open no more than its convex bound."""
-        from hockeystick.privacy_loss.core.interval_masses import cgf_bounds
-
         return cgf_bounds(self, c, self.cgf_upper)
 
     def cgf_upper(self, c: float) -> float:
@@ -98,8 +98,6 @@ class ReplacedGaussianLoss(CellLoss, ProfiledLoss):
     def cells(self, edges: Array) -> Masses:
         """Return the masses of cells of the output, of both mixtures."""
         import numpy as np
-
-        from hockeystick.privacy_loss.noise.normal_masses import log_masses
 
         with np.errstate(all="ignore"):
             at = self._outputs(np.asarray(edges, dtype=np.float64))

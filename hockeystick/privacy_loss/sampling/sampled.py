@@ -6,13 +6,14 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol, final, runtime_checkable
+from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.numerics import ULP, Ball
 from hockeystick.privacy_loss.bounds.sixth_moments import sixth_power
 from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, lowest, of_ends
 from hockeystick.privacy_loss.core.base import Atoms, ClosedFormProfile, Masses
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
+from hockeystick.privacy_loss.core.interval_masses import cgf_bounds
 from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, Edges
 from hockeystick.privacy_loss.sampling.subsampling_map import SubsamplingMap
 
@@ -21,15 +22,6 @@ if TYPE_CHECKING:
 
 # Exponentials beyond this are taken as infinite.
 _LARGEST_EXPONENT: Final = 700.0
-
-
-@runtime_checkable
-class _Majorised(Protocol):
-    """A loss with an upper bound of K that is found faster than K."""
-
-    def cgf_upper(self, c: float) -> float:
-        """Return the bound at a real ``c > 0``."""
-        ...
 
 
 @final
@@ -101,18 +93,11 @@ class SampledLoss(DensityLoss):
 
     def cgf_bounds(self, c: float) -> Ball:
         """Return K from cells, and where these leave it open no more than its convex bound."""
-        from hockeystick.privacy_loss.core.interval_masses import cgf_bounds
-
         return cgf_bounds(self, c, self.cgf_upper)
 
     def cgf_upper(self, c: float) -> float:
         """Return ``ln(1 - p + p e^k)``, with k that of the inner loss: powers are convex."""
-        if isinstance(self.inner, _Majorised):
-            upper = self.inner.cgf_upper(c)
-        else:
-            inner = self.inner.cgf_bounds(c)
-            upper = inner.midpoint + inner.radius
-        return log_mixed(upper, float(self.rate))
+        return log_mixed(self.inner.cgf_upper(c), float(self.rate))
 
     def zcdp_line(self) -> ZCDPLine | None:
         """Return the line by the ends, or by quasi-convexity that of the inner loss."""

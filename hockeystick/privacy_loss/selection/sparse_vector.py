@@ -56,7 +56,7 @@ class UnknownLoss(RenyiBoundLoss):
     """A loss that may be anything, as far as is known."""
 
     @property
-    def end(self) -> float:
+    def last_order(self) -> float:
         """0: K is bounded nowhere."""
         return 0.0
 
@@ -89,7 +89,7 @@ class FirstOfManyLoss(RenyiBoundLoss):
         return self.one
 
     @property
-    def end(self) -> float:
+    def last_order(self) -> float:
         """Infinite: every divergence is bounded."""
         return math.inf
 

@@ -107,7 +107,7 @@ class TruncatedTuningLoss(RenyiBoundLoss):
         return self.below
 
     @property
-    def end(self) -> float:
+    def last_order(self) -> float:
         """That of a run."""
         return last_order(self.terms)
 
@@ -130,7 +130,7 @@ class TruncatedTuningLoss(RenyiBoundLoss):
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return the least of the bounds and two derivatives of it."""
-        if c > self.end:
+        if c > self.last_order:
             return CGFEstimate(math.inf, math.inf, 0.0)
         at = max(c, self.turn)
         k = total(self.terms, at)
@@ -164,11 +164,11 @@ class PoissonTuningLoss(RenyiBoundLoss):
     def of(cls, mean: float, terms: Terms, reverse: Terms) -> PoissonTuningLoss:
         """Return the loss in the direction of ``terms``; ``reverse`` are those of the other one."""
         plain = cls(terms, reverse, mean)
-        within = [min(2.0**exponent, plain.end) for exponent in _EXPONENTS]
+        within = [min(2.0**exponent, plain.last_order) for exponent in _EXPONENTS]
         return cls(terms, reverse, mean, min(within, key=lambda c: plain.bound(c) / c))
 
     @property
-    def end(self) -> float:
+    def last_order(self) -> float:
         """That of a run."""
         return last_order(self.terms)
 
@@ -209,9 +209,9 @@ class PoissonTuningLoss(RenyiBoundLoss):
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return the bound and two derivatives by differences."""
-        if c > self.end:
+        if c > self.last_order:
             return CGFEstimate(math.inf, math.inf, 0.0)
-        c = min(c, (1.0 - 2.0 * _DIFFERENCE) * self.end)
+        c = min(c, (1.0 - 2.0 * _DIFFERENCE) * self.last_order)
         h = _DIFFERENCE * c
         low, middle, high = (self.bound(c + d) for d in (-h, 0.0, h))
         return CGFEstimate(middle, (high - low) / (2 * h), (high - 2 * middle + low) / (h * h))

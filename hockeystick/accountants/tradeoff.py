@@ -23,33 +23,21 @@ from hockeystick.numerics import decimal
 from hockeystick.privacy_loss import (
     AnalyticLoss,
     Composition,
-    FixedSizeGaussianLoss,
     GaussianLoss,
-    LaplaceLoss,
     PrivacyLoss,
-    ProfileLoss,
-    SampledGaussianLoss,
     Terms,
 )
 from hockeystick.tradeoffs import (
-    GaussianProfile,
     GaussianTradeOff,
-    IntervalProfile,
     MaximumProfile,
     PerfectPrivacy,
     Profile,
     ProfileTradeOff,
-    SampledProfile,
-    SwappedSampledProfile,
     TradeOff,
 )
 from hockeystick.tradeoffs.base import Factors, operation
-from hockeystick.tradeoffs.functions.laplace import LaplaceProfile
 
 _NAME: Final = "f-dp"
-# Parameters are read a few units in the last place to either side.
-_LESS: Final = 1.0 - 2.0**-50
-_MORE: Final = 1.0 + 2.0**-50
 
 
 def tradeoff(plan: Mechanism, *, view: View | str | None = None) -> TradeOff:
@@ -203,7 +191,7 @@ def _profile(terms: Terms) -> Profile:
     if not terms:
         return PerfectPrivacy()
     if len(terms) == 1 and terms[0][1] == 1:
-        alone = profile_of_one(terms[0][0])
+        alone = terms[0][0].proven_profile()
         if alone is not None:
             return alone
     wide = WideProfile(terms)
@@ -211,45 +199,3 @@ def _profile(terms: Terms) -> Profile:
     if len(lines) < len(terms) or any(loss.out_of_range for loss, _ in lines) or wide.bends:
         return wide
     return ContourProfile(lines, wide)
-
-
-@singledispatch
-def profile_of_one(loss: PrivacyLoss) -> Profile | None:
-    """Return the profile of one run of a loss in closed form, None where there is none."""
-    return None
-
-
-@profile_of_one.register
-def _(loss: SampledGaussianLoss) -> Profile:
-    def profile(perturbation: float) -> Profile:
-        inner, rate = (
-            GaussianProfile(loss.mu * perturbation),
-            min(float(loss.rate) * perturbation, 1.0),
-        )
-        return SampledProfile(inner, rate) if loss.removing else SwappedSampledProfile(inner, rate)
-
-    return IntervalProfile(profile(_LESS), profile(_MORE))
-
-
-@profile_of_one.register
-def _(loss: FixedSizeGaussianLoss) -> Profile:
-    low, high = (
-        SampledProfile(
-            GaussianProfile(loss.mu * perturbation), min(float(loss.rate) * perturbation, 1.0)
-        )
-        for perturbation in (_LESS, _MORE)
-    )
-    return IntervalProfile(low, high)
-
-
-@profile_of_one.register
-def _(loss: LaplaceLoss) -> Profile:
-    low, high = (
-        LaplaceProfile(float(loss.scale) * perturbation) for perturbation in (_MORE, _LESS)
-    )
-    return IntervalProfile(low, high)
-
-
-@profile_of_one.register
-def _(loss: ProfileLoss) -> Profile:
-    return loss.profile

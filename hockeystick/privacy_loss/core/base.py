@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mpmath import mpc, mpf
 
     from hockeystick.kernels.series import Array
+    from hockeystick.tradeoffs import Profile
 
 # More than what a supremum is rounded up by, relatively.
 _ROUNDING: Final = 2.0**-46
@@ -148,6 +149,10 @@ class PrivacyLoss(ABC):
         of both directions.
         """
         return self
+
+    def proven_profile(self) -> Profile | None:
+        """Return the profile of one run with proven ends; None where there is none."""
+        return None
 
     @property
     def clt_mu_squared(self) -> float:

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Final
 
 from hockeystick.numerics import ULP, decimal
 from hockeystick.numerics.rounding import short_up
+
+# Factors that cover every reading of a parameter, and the rounding of what is made of it.
+LESS: Final = 1.0 - 2.0**-50
+MORE: Final = 1.0 + 2.0**-50
 
 
 def log_complement(rate: float | Fraction) -> float:

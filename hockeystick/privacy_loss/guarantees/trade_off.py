@@ -103,6 +103,10 @@ class ProfileLoss(RenyiBoundLoss, ProfiledLoss):
         values = self.profile.at(np.array([min(at, _LARGEST_EPSILON)]))
         return mp.mpf(float((values.estimate, values.upper, values.lower)[perturbation][0]))
 
+    def proven_profile(self) -> Profile:
+        """Return the profile itself."""
+        return self.profile
+
     def bound(self, c: float) -> float:
         """Return ``ln(1 + c (c+1) (both integrals))`` on the grid, rounded up."""
         if self.supremum == 0.0 or c == 0.0:

@@ -21,10 +21,12 @@ from hockeystick.privacy_loss.core.base import (
     ProfiledLoss,
 )
 from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
+from hockeystick.privacy_loss.core.rates import LESS, MORE
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
 from hockeystick.privacy_loss.core.uncertain_endpoints import MOVED, DensityLoss, Edges, cut_edges
 from hockeystick.privacy_loss.guarantees.trade_off import dominating_pair_of_tradeoff
-from hockeystick.tradeoffs import LaplaceTradeOff
+from hockeystick.tradeoffs import IntervalProfile, LaplaceTradeOff, Profile
+from hockeystick.tradeoffs.functions.laplace import LaplaceProfile
 
 if TYPE_CHECKING:
     import numpy as np
@@ -146,6 +148,11 @@ class LaplaceLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
 
         end = reciprocal(self.scale) * (1 + perturbation * mp.mpf(ULP))
         return max(mp.zero, -mp.expm1((epsilon - end) / 2))
+
+    def proven_profile(self) -> Profile:
+        """Return that of Laplace noise, between all readings of the scale."""
+        scale = float(self.scale)
+        return IntervalProfile(LaplaceProfile(scale * MORE), LaplaceProfile(scale * LESS))
 
     def quadrature_available(self, c: float) -> bool:
         """Every c is in reach."""

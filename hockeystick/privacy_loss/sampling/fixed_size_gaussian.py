@@ -19,11 +19,12 @@ from hockeystick.privacy_loss.core.base import (
     ContourValues,
     ProfiledLoss,
 )
-from hockeystick.privacy_loss.core.rates import mu_squared_upper
+from hockeystick.privacy_loss.core.rates import LESS, MORE, mu_squared_upper
 from hockeystick.privacy_loss.sampling.sampled_gaussian_moments import (
     symmetric_cumulants,
     symmetric_moment_bounds,
 )
+from hockeystick.tradeoffs import GaussianProfile, IntervalProfile, Profile, SampledProfile
 
 if TYPE_CHECKING:
     from mpmath import mpc, mpf
@@ -134,6 +135,15 @@ class FixedSizeGaussianLoss(AnalyticLoss, ProfiledLoss):
         rate = min(exact(self.rate) * worse, 1)
         mu = reciprocal(self.noise_multiplier) * worse
         return sampled_gaussian_delta(epsilon, rate, mu, removing=True)
+
+    def proven_profile(self) -> Profile:
+        """Return that of the sample of a Gaussian, between all readings of mu and the rate."""
+        rate = float(self.rate)
+        low, high = (
+            SampledProfile(GaussianProfile(self.mu * factor), min(rate * factor, 1.0))
+            for factor in (LESS, MORE)
+        )
+        return IntervalProfile(low, high)
 
     def _reach(self, c: float, log_tolerance: float) -> float:
         """Return where the integral may end."""

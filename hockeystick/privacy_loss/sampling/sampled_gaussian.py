@@ -22,7 +22,13 @@ from hockeystick.privacy_loss.core.base import (
     Masses,
     ProfiledLoss,
 )
-from hockeystick.privacy_loss.core.rates import largest_when_adding, mu_of, mu_squared_upper
+from hockeystick.privacy_loss.core.rates import (
+    LESS,
+    MORE,
+    largest_when_adding,
+    mu_of,
+    mu_squared_upper,
+)
 from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, Edges, no_atoms
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 from hockeystick.privacy_loss.sampling.sampled_gaussian_moments import (
@@ -30,6 +36,13 @@ from hockeystick.privacy_loss.sampling.sampled_gaussian_moments import (
     sampled_moment_bounds,
 )
 from hockeystick.privacy_loss.sampling.subsampling_map import SubsamplingMap
+from hockeystick.tradeoffs import (
+    GaussianProfile,
+    IntervalProfile,
+    Profile,
+    SampledProfile,
+    SwappedSampledProfile,
+)
 
 if TYPE_CHECKING:
     from mpmath import mpc, mpf
@@ -273,6 +286,15 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
         rate = min(exact(self.rate) * worse, 1)
         mu = reciprocal(self.noise_multiplier) * worse
         return sampled_gaussian_delta(epsilon, rate, mu, self.removing)
+
+    def proven_profile(self) -> Profile:
+        """Return that of the sample of a Gaussian, between all readings of mu and the rate."""
+        return IntervalProfile(self._profile(LESS), self._profile(MORE))
+
+    def _profile(self, factor: float) -> Profile:
+        """Return the profile of parameters this much larger."""
+        inner, rate = GaussianProfile(self.mu * factor), min(self.p * factor, 1.0)
+        return SampledProfile(inner, rate) if self.removing else SwappedSampledProfile(inner, rate)
 
     def decay(self, c: float) -> LayerDecay:
         """Return the decay proven by uniform layers below the tilted density."""

@@ -88,7 +88,13 @@ SAMPLED: Final[tuple[tuple[hs.Mechanism, set[str]], ...]] = (
 )
 BY_NAME: Final = {type(example).__name__: example for example in EXAMPLES}
 
-each_name = pytest.mark.parametrize("name", sorted(BY_NAME))
+# A hundred runs of these take longest, and are not further from a leaf than those of others.
+HEAVY: Final = {"LocalTraining", "WithReplacementSubsampled"}
+
+each_name = pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name in HEAVY)) for name in sorted(BY_NAME)],
+)
 each_sampled = pytest.mark.parametrize(
     ("inner", "missing"), SAMPLED, ids=[str(inner) for inner, _ in SAMPLED]
 )

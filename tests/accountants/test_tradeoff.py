@@ -93,6 +93,7 @@ def test_nothing_released_is_the_identity() -> None:
     assert np.allclose(hs.tradeoff(TRAINING**0)([0.1, 0.7]), [0.9, 0.3], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_rarely_sampled_plan_keeps_valid_if_wide_bounds() -> None:
     plan = hs.PoissonSubsampled(hs.Gaussian(1.5), 3.2e-4) ** 109
     f = hs.tradeoff(plan)

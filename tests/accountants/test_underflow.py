@@ -8,6 +8,7 @@ from hockeystick.accountants.base import DirectedAccountant
 from hockeystick.accountants.composition import composition_of
 from hockeystick.accountants.contour import Contour, _smoothed, search
 from hockeystick.accountants.prv import PRV, _refine
+from tests.shares import shared
 
 LEAST = 5e-324
 # Where noise is far out of proportion the best order of a divergence is out of any quadrature's
@@ -35,7 +36,7 @@ def fail(*_: object, **__: object) -> None:
 
 
 @pytest.mark.parametrize("accountant", ["auto", "contour", "prv", "rdp"])
-@pytest.mark.parametrize(("plan", "epsilon"), QUESTIONS, ids=str)
+@pytest.mark.parametrize(("plan", "epsilon"), shared(QUESTIONS, 4), ids=str)
 def test_a_delta_below_all_floats_is_known_as_such(
     plan: hs.Mechanism, epsilon: float, accountant: str
 ) -> None:
@@ -55,7 +56,7 @@ def test_neither_lattices_nor_smoothing_are_asked_where_no_float_is_left(
 
 
 @pytest.mark.parametrize("accountant", [PRV(), Contour()], ids=["prv", "contour"])
-@pytest.mark.parametrize(("plan", "epsilon"), QUESTIONS, ids=str)
+@pytest.mark.parametrize(("plan", "epsilon"), shared(QUESTIONS, 4), ids=str)
 def test_who_is_asked_alone_goes_no_further_either(
     plan: hs.Mechanism,
     epsilon: float,

@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Iterator
 from functools import cache
+from itertools import product
 from typing import Any, Final
 
 import pytest
@@ -17,6 +18,7 @@ from hockeystick.errors import AnswerError
 from hockeystick.mechanisms import schedules
 from tests.examples import EXAMPLES
 from tests.laws.test_laws import DELTA, EPSILON
+from tests.shares import shared
 
 STEP: Final = hs.PoissonSubsampled(hs.Gaussian(1.2), rate=0.02)
 SCHEDULED: Final = hs.DPSGD(
@@ -51,6 +53,8 @@ OF_EVERY_KIND: Final = tuple(
     for plan in EXAMPLES
     if not isinstance(plan, WIDE)
 )
+# Of which one is given, the other one asked for.
+QUANTITIES: Final = ("delta", "epsilon")
 # By how much an end is off, relatively, and absolutely where it is 0.
 _FAR: Final = 1e-8
 _TINY: Final = 1e-30
@@ -79,7 +83,7 @@ def outcome(text: str) -> str:
     return "refused"
 
 
-@pytest.mark.parametrize("name", ["delta", "epsilon"])
+@pytest.mark.parametrize("name", QUANTITIES)
 @pytest.mark.parametrize("plan", PLANS, ids=str)
 def test_an_answer_of_what_is_covered_is_verified(plan: hs.Mechanism, name: str) -> None:
     verdict = hs.verify(document_of(plan, name))
@@ -88,7 +92,7 @@ def test_an_answer_of_what_is_covered_is_verified(plan: hs.Mechanism, name: str)
     assert all(check.holds for check in verdict.checks)
 
 
-@pytest.mark.parametrize("name", ["delta", "epsilon"])
+@pytest.mark.parametrize("name", QUANTITIES)
 @pytest.mark.parametrize("plan", OF_EVERY_KIND, ids=str)
 def test_no_answer_of_any_mechanism_is_refuted(plan: hs.Mechanism, name: str) -> None:
     verdict = hs.verify(document_of(plan, name))
@@ -98,8 +102,15 @@ def test_no_answer_of_any_mechanism_is_refuted(plan: hs.Mechanism, name: str) ->
         assert "\n" not in verdict.reason
 
 
-@pytest.mark.parametrize("name", ["delta", "epsilon"])
-@pytest.mark.parametrize("plan", PLANS, ids=str)
+@pytest.mark.parametrize(
+    ("plan", "name"),
+    [
+        *((plan, "delta") for plan in COVERED),
+        *shared([(plan, "epsilon") for plan in COVERED], 3),
+        *(pytest.param(*one, marks=pytest.mark.slow) for one in product(LONG, QUANTITIES)),
+    ],
+    ids=str,
+)
 def test_an_end_on_the_wrong_side_of_the_truth_is_refuted(plan: hs.Mechanism, name: str) -> None:
     answer, told = answer_of(plan, name), document_of(plan, name)
     beyond = answer.upper * (1.0 + _FAR) + _TINY

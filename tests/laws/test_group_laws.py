@@ -223,7 +223,17 @@ ATTACKS = {
 }
 
 
-@pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS.keys())
+# Larger groups, or more steps, than another attack of their kind.
+SLOW = {"responses", "of many steps one", "all three examples"}
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        pytest.param(attack, id=name, marks=[pytest.mark.slow] * (name in SLOW))
+        for name, attack in ATTACKS.items()
+    ],
+)
 def test_no_attack_on_a_group_beats_the_lower_end(attack: Attack) -> None:
     alpha, power = attack.tests()
     f = hs.tradeoff(attack.plan).group(attack.size)

@@ -20,6 +20,7 @@ import hockeystick as hs
 from hockeystick.mechanisms import MECHANISMS
 from hockeystick.notions import GDP, NOTIONS, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
 from tests.examples import EXAMPLES
+from tests.shares import rarely, shared
 
 RATES: Final = (0.0, 0.9, 1.0)
 EPSILONS: Final = (0.7, 3.0)
@@ -109,18 +110,16 @@ QUICK: Final = frozenset(plan for plan in _nested() if plan.adjacency is hs.Adja
 
 
 def _each(plans: Iterable[hs.Mechanism]) -> pytest.MarkDecorator:
-    """Ask of each of some plans, of those that are not quick in the slow run."""
-    return pytest.mark.parametrize(
-        "plan",
-        [
-            pytest.param(
-                plan,
-                id=f"{plan} {plan.adjacency or ''}".strip(),
-                marks=[pytest.mark.slow] * (plan not in QUICK),
-            )
-            for plan in plans
-        ],
-    )
+    """Ask of every other quick plan in the usual run, of all others in the rest."""
+    listed = list(plans)
+    quick = shared([plan for plan in listed if plan in QUICK], 2, 1)
+    others = rarely(plan for plan in listed if plan not in QUICK)
+    return pytest.mark.parametrize("plan", [*quick, *others], ids=_named)
+
+
+def _named(plan: hs.Mechanism) -> str:
+    """A plan and its adjacency."""
+    return f"{plan} {plan.adjacency or ''}".strip()
 
 
 each_plan = _each(PLANS)

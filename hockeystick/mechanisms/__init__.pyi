@@ -37,6 +37,7 @@ from hockeystick.mechanisms.noise.multivariate_laplace import MultivariateLaplac
 from hockeystick.mechanisms.noise.private_covariance import PrivateCovariance as PrivateCovariance
 from hockeystick.mechanisms.noise.sinh_normal import SinhNormal as SinhNormal
 from hockeystick.mechanisms.noise.skellam import Skellam as Skellam
+from hockeystick.mechanisms.noise.staircase import Staircase as Staircase
 from hockeystick.mechanisms.parallel import Parallel as Parallel
 from hockeystick.mechanisms.sampling.fixed_size import FixedSizeSubsampled as FixedSizeSubsampled
 from hockeystick.mechanisms.sampling.gaussian_sequence import GaussianSequence as GaussianSequence

@@ -12,7 +12,7 @@ import pytest
 import hockeystick as hs
 from benchmarks.frozen.answers import Frozen, told
 from benchmarks.frozen.comparing import Ends, difference, same_number, truths
-from benchmarks.frozen.questions import questions
+from benchmarks.frozen.questions import is_about, questions
 from benchmarks.frozen.table import FILE, read, write
 from hockeystick.accountants import ACCOUNTANTS
 from hockeystick.mechanisms import MECHANISMS, Sampling
@@ -46,7 +46,7 @@ def asked_of_all() -> tuple[tuple[str, str], ...]:
 
 @pytest.mark.parametrize("name", [*MECHANISMS, *NOTIONS])
 def test_every_mechanism_and_every_notion_is_asked_about(name: str) -> None:
-    asked = [(kind, text) for kind, text in asked_of_all() if f".{name}(" in text]
+    asked = [(kind, text) for kind, text in asked_of_all() if is_about(text, name)]
     frozen = {one for kind, text in asked if (one := TABLE.get(text))}
     for quantity in ("epsilon", "delta"):
         assert any(kind.startswith(quantity) for kind, _ in asked)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import re
 from collections.abc import Iterator
 from enum import StrEnum
 from itertools import pairwise
@@ -85,13 +86,20 @@ _CHOSEN: Final = (
     "hs.mechanisms.UnaryEncoding(1.6)",
     "hs.mechanisms.WithReplacementSubsampled(hs.Gaussian(4.0), 3, 15)",
 )
+
+
+def is_about(text: str, name: str) -> bool:
+    """Return whether a question makes a mechanism or a notion of a name."""
+    return re.search(rf"\bhs\.((mechanisms|federated|notions)\.)?{name}\(", text) is not None
+
+
 # A mechanism that is not among them is asked as the example in its docstring makes it.
 MECHANISMS: Final = (
     *_CHOSEN,
     *(
         documented(name)
         for name in sorted(hs.mechanisms.MECHANISMS)
-        if not any(f".{name}(" in text for text in _CHOSEN)
+        if not any(is_about(text, name) for text in _CHOSEN)
     ),
 )
 NOTIONS: Final = (

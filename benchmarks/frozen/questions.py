@@ -245,7 +245,7 @@ FUNCTIONS: Final = (
     "hs.tradeoffs.SampledGaussianTradeOff(1.0, 0.1).group(2)",
     "hs.tradeoffs.GaussianTradeOff(1.0).subsample(0.2)",
     "hs.tradeoffs.GaussianTradeOff(1.0) @ hs.tradeoffs.LaplaceTradeOff(1.0)",
-    "hs.tradeoffs.SampledGaussianTradeOff(1.0, 0.1) ** 50",
+    "(hs.tradeoffs.SampledGaussianTradeOff(1.0, 0.1) ** 50)",
     f"hs.tradeoff({TRAINING})",
     "hs.tradeoff(hs.RandomizedResponse(0.5)**20)",
     "hs.tradeoff(hs.RenyiDP({2.0: 0.1, 8.0: 0.3}))",

@@ -47,7 +47,45 @@ _DIGITS: Final = 30
 _GUARD: Final = 40
 
 
-class AtomicLoss(CellLoss, AnalyticLoss, ProfiledLoss):
+class AtomListLoss(CellLoss):
+    """A loss that takes the values of its atoms only, which are listed."""
+
+    __slots__ = ()
+
+    @property
+    def supremum(self) -> float:
+        """The largest atom."""
+        return float(self.atoms().loss[-1])
+
+    @property
+    def infimum(self) -> float:
+        """The least atom."""
+        return float(self.atoms().loss[0])
+
+    def cells(self, edges: Array) -> Masses:
+        """Return that nothing lies between the atoms."""
+        import numpy as np
+
+        none = np.full(len(edges) - 1, -np.inf)
+        return Masses(none, none.copy(), np.zeros(none.size))
+
+    def cgf_estimate(self, c: float) -> CGFEstimate:
+        """Return K and two derivatives by sums over the atoms."""
+        return sums_over(self.atoms(), c)
+
+
+def sums_over(atoms: Atoms, c: float) -> CGFEstimate:
+    """Return an estimate of K and two derivatives, by sums over atoms."""
+    from hockeystick.kernels import series
+
+    shift, value, slope, curvature = series.cumulant_sums(atoms.loss.copy(), atoms.log_p.copy(), c)
+    total = math.exp(-shift) + value
+    slope /= total
+    k = math.log1p(value) if shift == 0.0 else shift + math.log(total)
+    return CGFEstimate(k, slope, max(curvature / total - slope * slope, 0.0))
+
+
+class AtomicLoss(AtomListLoss, AnalyticLoss, ProfiledLoss):
     """A loss given by its atoms, finitely many, or countably many of which the rest is bounded.
 
     ``M(z) = sum p e^(z loss)`` is a sum over atoms. As a distribution without a density, it does
@@ -73,29 +111,14 @@ class AtomicLoss(CellLoss, AnalyticLoss, ProfiledLoss):
         """The least loss: minus the largest, unless it is known to be another."""
         return -self.supremum
 
-    def cells(self, edges: Array) -> Masses:
-        """Return that nothing lies between the atoms."""
-        import numpy as np
-
-        none = np.full(len(edges) - 1, -np.inf)
-        return Masses(none, none.copy(), np.zeros(none.size))
-
     def cgf_estimate(self, c: float) -> CGFEstimate:
-        """Return K and two derivatives by sums over the atoms."""
-        from hockeystick.kernels import series
-
+        """Return K and two derivatives by sums over the atoms, or from its upper bound."""
         atoms = self.atoms()
         most = float(max(abs(atoms.loss[0]), abs(atoms.loss[-1])))
         if not c * most < _LARGEST_EXPONENT:
             upper = self.cgf_upper(c)
             return CGFEstimate(upper, upper / c, 0.0)
-        shift, value, slope, curvature = series.cumulant_sums(
-            atoms.loss.copy(), atoms.log_p.copy(), c
-        )
-        total = math.exp(-shift) + value
-        slope /= total
-        k = math.log1p(value) if shift == 0.0 else shift + math.log(total)
-        return CGFEstimate(k, slope, max(curvature / total - slope * slope, 0.0))
+        return sums_over(atoms, c)
 
     def cgf_bounds(self, c: float) -> Ball:
         """Return K by a sum over the atoms, what is not listed included; else its upper bound."""

@@ -20,16 +20,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from hockeystick.numerics import ULP
-from hockeystick.privacy_loss.core.atomic import frozen
-from hockeystick.privacy_loss.core.base import Atoms, CGFEstimate, Masses
+from hockeystick.privacy_loss.core.atomic import AtomListLoss, frozen
+from hockeystick.privacy_loss.core.base import Atoms
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.observed_mixture import merged
-
-if TYPE_CHECKING:
-    from hockeystick.kernels.series import Array
 
 # By so much the ends are chosen on the safe side, which covers all round-off of the sums.
 _MARGIN: Final = 1e-6
@@ -37,7 +34,7 @@ _MARGIN: Final = 1e-6
 
 @final
 @dataclass(frozen=True, slots=True)
-class ContaminatedLoss(CellLoss):
+class ContaminatedLoss(AtomListLoss):
     """The least favourable pair where a share of both distributions is unknown.
 
     ``known`` has atoms only, each rounded down or exact; ``share``, h, is above 0 and at most 1/2.
@@ -50,40 +47,9 @@ class ContaminatedLoss(CellLoss):
     known: CellLoss
     share: float
 
-    @property
-    def supremum(self) -> float:
-        """The largest atom."""
-        return float(self.atoms().loss[-1])
-
-    @property
-    def infimum(self) -> float:
-        """The least atom."""
-        return float(self.atoms().loss[0])
-
     def atoms(self) -> Atoms:
         """Return the atoms of what is known, clipped, and the share below the lower end."""
         return _atoms(self)
-
-    def cells(self, edges: Array) -> Masses:
-        """Return that nothing lies between the atoms."""
-        import numpy as np
-
-        none = np.full(len(edges) - 1, -np.inf)
-        return Masses(none, none.copy(), np.zeros(none.size))
-
-    def cgf_estimate(self, c: float) -> CGFEstimate:
-        """Return K and two derivatives by sums over the atoms."""
-        import numpy as np
-
-        loss, log_p, _ = self.atoms()
-        exponent = log_p + c * loss
-        top = float(exponent.max())
-        share = np.exp(exponent - top)
-        total = float(share.sum())
-        share /= total
-        slope = float((share * loss).sum())
-        spread = float((share * (loss - slope) ** 2).sum())
-        return CGFEstimate(top + math.log(total), slope, spread)
 
 
 @lru_cache(maxsize=64)

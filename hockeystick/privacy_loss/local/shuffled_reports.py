@@ -44,7 +44,7 @@ from hockeystick.privacy_loss.guarantees.two_point import (
     RandomizedResponsePairLoss,
     infinity_mass_pair,
 )
-from hockeystick.privacy_loss.local.stronger_clones import CELLS, AtomListLoss, StrongerClonesLoss
+from hockeystick.privacy_loss.local.stronger_clones import CELLS, ReportsLoss, StrongerClonesLoss
 
 _MOST_USERS: Final = 10**9
 # Epsilons of a randomizer between which shuffling is worked out.
@@ -56,7 +56,7 @@ _ORDER: Final = 5.0
 
 @final
 @dataclass(frozen=True, slots=True)
-class CountLoss(AtomListLoss):
+class CountLoss(ReportsLoss):
     """The loss of how often one category is reported, which all others hold, or none of them does.
 
     With a the masses of the others' count, ``P(k) = (1 - s) a_k + s a_(k-1)``: the first user
@@ -109,15 +109,15 @@ def _count_atoms(loss: CountLoss) -> Atoms:
 
 
 @singledispatch
-def _concrete(randomizer: Mechanism, epsilon: float, users: int) -> list[AtomListLoss]:
+def _concrete(randomizer: Mechanism, epsilon: float, users: int) -> list[ReportsLoss]:
     """Return losses that some data reach with a randomizer; none where none are worked out."""
     return []
 
 
 @_concrete.register
-def _(randomizer: RandomizedResponse, epsilon: float, users: int) -> list[AtomListLoss]:
+def _(randomizer: RandomizedResponse, epsilon: float, users: int) -> list[ReportsLoss]:
     categories = randomizer.categories
-    found: list[AtomListLoss] = [
+    found: list[ReportsLoss] = [
         CountLoss(epsilon, categories, users, shared, held)
         for shared in (True, False)
         for held in (True, False)
@@ -128,7 +128,7 @@ def _(randomizer: RandomizedResponse, epsilon: float, users: int) -> list[AtomLi
 
 
 @_concrete.register
-def _(randomizer: PureDP, epsilon: float, users: int) -> list[AtomListLoss]:
+def _(randomizer: PureDP, epsilon: float, users: int) -> list[ReportsLoss]:
     # Both are epsilon-DP.
     return [
         one
@@ -137,7 +137,7 @@ def _(randomizer: PureDP, epsilon: float, users: int) -> list[AtomListLoss]:
     ]
 
 
-def _costliest(losses: list[AtomListLoss]) -> PrivacyLoss | None:
+def _costliest(losses: list[ReportsLoss]) -> PrivacyLoss | None:
     """Return the loss of the largest moment of an order that decides epsilon at common deltas."""
     if not losses:
         return None

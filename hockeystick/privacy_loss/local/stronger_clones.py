@@ -18,15 +18,13 @@ are: weights of neighbouring t are added up at the least of them from above, at 
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 from hockeystick.numerics import ULP
-from hockeystick.privacy_loss.core.atomic import frozen
-from hockeystick.privacy_loss.core.base import Atoms, CGFEstimate, Masses, ProfiledLoss
-from hockeystick.privacy_loss.core.cell_loss import CellLoss
+from hockeystick.privacy_loss.core.atomic import AtomListLoss, frozen
+from hockeystick.privacy_loss.core.base import Atoms, ProfiledLoss
 from hockeystick.privacy_loss.core.observed_mixture import merged
 
 if TYPE_CHECKING:
@@ -47,31 +45,10 @@ _MOST: Final = 4000
 _LEFT_OUT: Final = 1e-128
 
 
-class AtomListLoss(CellLoss, ProfiledLoss):
+class ReportsLoss(AtomListLoss, ProfiledLoss):
     """A loss of the reports, listed as atoms."""
 
     __slots__ = ()
-
-    @abstractmethod
-    def atoms(self) -> Atoms:
-        """Return the atoms."""
-
-    @property
-    def supremum(self) -> float:
-        """The largest atom."""
-        return float(self.atoms().loss[-1])
-
-    @property
-    def infimum(self) -> float:
-        """The least atom."""
-        return float(self.atoms().loss[0])
-
-    def cells(self, edges: Array) -> Masses:
-        """Return that nothing lies between the atoms."""
-        import numpy as np
-
-        none = np.full(len(edges) - 1, -np.inf)
-        return Masses(none, none.copy(), np.zeros(none.size))
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return ``sum p (1 - e^(epsilon - loss))`` over the atoms above epsilon, as a float's.
@@ -90,23 +67,10 @@ class AtomListLoss(CellLoss, ProfiledLoss):
         total = float((each * -np.expm1(at - loss)).sum())
         return mp.mpf(total * (1.0 + perturbation * ULP * (loss.size + 16.0)))
 
-    def cgf_estimate(self, c: float) -> CGFEstimate:
-        """Return K and two derivatives by sums over the atoms."""
-        from hockeystick.kernels import series
-
-        atoms = self.atoms()
-        shift, value, slope, curvature = series.cumulant_sums(
-            atoms.loss.copy(), atoms.log_p.copy(), c
-        )
-        total = math.exp(-shift) + value
-        slope /= total
-        k = math.log1p(value) if shift == 0.0 else shift + math.log(total)
-        return CGFEstimate(k, slope, max(curvature / total - slope * slope, 0.0))
-
 
 @final
 @dataclass(frozen=True, slots=True)
-class StrongerClonesLoss(AtomListLoss):
+class StrongerClonesLoss(ReportsLoss):
     """The loss of coins of which one leans, or one above it, or one below it.
 
     Few outputs are listed one by one. Of many, the masses of P and Q are worked out in cells of the

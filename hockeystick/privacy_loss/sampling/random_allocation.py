@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Final, final
 from hockeystick.mechanisms.sampling.random_allocation import RandomAllocation
 from hockeystick.numerics import ULP, Ball, decimal
 from hockeystick.numerics.rounding import short_up
-from hockeystick.privacy_loss.core.atomic import frozen
-from hockeystick.privacy_loss.core.base import Atoms, CGFEstimate, Masses, PrivacyLoss
-from hockeystick.privacy_loss.core.cell_loss import CellLoss
+from hockeystick.privacy_loss.core.atomic import AtomListLoss, frozen, sums_over
+from hockeystick.privacy_loss.core.base import Atoms, CGFEstimate, PrivacyLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
 from hockeystick.privacy_loss.core.log_sums import log_psi
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
@@ -68,7 +67,7 @@ def _(mechanism: RandomAllocation) -> DominatingPair:
 
 @final
 @dataclass(frozen=True, slots=True)
-class AllocationLoss(CellLoss):
+class AllocationLoss(AtomListLoss):
     """The loss of ``participations`` k of ``steps`` t, removing or adding, from above or below.
 
     Above, for any k: that of k independent allocations of one of ``floor(t/k)`` steps. Choosing k
@@ -127,26 +126,10 @@ class AllocationLoss(CellLoss):
         """Return the lattice."""
         return _atoms(self)
 
-    def cells(self, edges: Array) -> Masses:
-        """Return that nothing lies between the atoms."""
-        import numpy as np
-
-        none = np.full(len(edges) - 1, -np.inf)
-        return Masses(none, none.copy(), np.zeros(none.size))
-
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return K and two derivatives by sums over the atoms, but for what is lost from above."""
-        from hockeystick.kernels import series
-
-        atoms = self.atoms()
         listed = slice(None, -1 if self.above else None)
-        shift, value, slope, curvature = series.cumulant_sums(
-            atoms.loss[listed].copy(), atoms.log_p[listed].copy(), c
-        )
-        total = math.exp(-shift) + value
-        slope /= total
-        k = math.log1p(value) if shift == 0.0 else shift + math.log(total)
-        return CGFEstimate(k, slope, max(curvature / total - slope * slope, 0.0))
+        return sums_over(Atoms(*(column[listed] for column in self.atoms())), c)
 
     def cgf_bounds(self, c: float) -> Ball:
         """Return K of the atoms; above no more than the Gaussian's, and what is missing added.

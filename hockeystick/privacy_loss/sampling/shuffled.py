@@ -23,8 +23,8 @@ from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.sampling.shuffled import Shuffled
 from hockeystick.mechanisms.training.clipping import Clipping
 from hockeystick.numerics import ULP, decimal
-from hockeystick.privacy_loss.core.atomic import frozen
-from hockeystick.privacy_loss.core.base import Atoms, CGFEstimate, Masses, PrivacyLoss
+from hockeystick.privacy_loss.core.atomic import AtomListLoss, frozen
+from hockeystick.privacy_loss.core.base import Atoms, PrivacyLoss
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
 from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
@@ -63,7 +63,7 @@ class Shifts(NamedTuple):
 
 @final
 @dataclass(frozen=True, slots=True)
-class LargestBatchLoss(CellLoss):
+class LargestBatchLoss(AtomListLoss):
     """The loss of the largest of ``steps`` Gaussian sums, cut into cells, or a little less.
 
     Each cell is one atom, whose loss is rounded down to a grid: every profile is at most that of
@@ -74,40 +74,9 @@ class LargestBatchLoss(CellLoss):
     steps: int
     shifts: Shifts
 
-    @property
-    def supremum(self) -> float:
-        """The largest atom."""
-        return float(self.atoms().loss[-1])
-
-    @property
-    def infimum(self) -> float:
-        """The least atom."""
-        return float(self.atoms().loss[0])
-
     def atoms(self) -> Atoms:
         """Return one atom for each cell, or for several whose losses are rounded to the same."""
         return _atoms(self)
-
-    def cells(self, edges: Array) -> Masses:
-        """Return that nothing lies between the atoms."""
-        import numpy as np
-
-        none = np.full(len(edges) - 1, -np.inf)
-        return Masses(none, none.copy(), np.zeros(none.size))
-
-    def cgf_estimate(self, c: float) -> CGFEstimate:
-        """Return K and two derivatives by sums over the atoms."""
-        import numpy as np
-
-        loss, log_p, _ = self.atoms()
-        exponent = log_p + c * loss
-        top = float(exponent.max())
-        share = np.exp(exponent - top)
-        total = float(share.sum())
-        share /= total
-        slope = float((share * loss).sum())
-        spread = float((share * (loss - slope) ** 2).sum())
-        return CGFEstimate(top + math.log(total), slope, spread)
 
 
 class _Curve(NamedTuple):

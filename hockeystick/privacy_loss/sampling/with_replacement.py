@@ -101,11 +101,6 @@ def _hits(mechanism: WithReplacementSubsampled, *, up: bool) -> list[_Group]:
     return groups
 
 
-def _last_of_group(first: int) -> int:
-    """Return the largest number of hits that is accounted with another one."""
-    return first if first <= _ONE_BY_ONE else math.floor(_GROWTH * first)
-
-
 def _binomial(places: int, hits: int, examples: int) -> mpf:
     """Return ``P[Bin(places, 1/examples) = hits]``."""
     from mpmath import mp

@@ -114,12 +114,7 @@ def decoded(document: Json) -> Mechanism:
 
 
 @encoded.register
-def _(value: None) -> Json:
-    return value
-
-
-@encoded.register
-def _(value: int) -> Json:
+def _(value: int | None) -> Json:
     return value
 
 

@@ -32,12 +32,7 @@ def _(source: GDP) -> float:
 
 
 @size.register
-def _(source: ZCDP) -> float:
-    return source.rho
-
-
-@size.register
-def _(source: TCDP) -> float:
+def _(source: ZCDP | TCDP) -> float:
     return source.rho
 
 

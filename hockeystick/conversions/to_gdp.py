@@ -15,13 +15,11 @@ from hockeystick.conversions._reasons import (
     bound,
     exact,
     refuse,
-    through,
     told,
 )
 from hockeystick.conversions.by_losses import mu_square_of, reveals, root_up
 from hockeystick.conversions.theorems import liu_mu
-from hockeystick.conversions.to_pure import to_pure
-from hockeystick.errors import IncompatibleError
+from hockeystick.conversions.to_pure import by_largest_loss
 from hockeystick.mechanisms import Mechanism, runs_of
 from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
 from hockeystick.tradeoffs import GaussianTradeOff, TradeOff
@@ -37,6 +35,8 @@ _CONCENTRATED = (
     "sqrt(2 rho)-GDP does not follow, since f of a randomized response with D_alpha <= rho alpha "
     "falls below it, and no larger mu is proven here; convert to FDP for all that follows"
 )
+_NO_MU = "no mu is known to bound it: see its trade-off function"
+_UNSEEN = "whether f >= G_mu everywhere cannot be seen at finitely many rates"
 
 
 @singledispatch
@@ -95,11 +95,7 @@ def _of_losses(source: Mechanism, given: Given) -> GDP:
         return exact(GDP(mu), _GAUSSIAN) if known.exact else bound(GDP(mu), _DOMINATED)
     if reveals(source):
         refuse(source, "GDP", NO_NOISE)
-    try:
-        pure = to_pure(source, given)
-    except IncompatibleError:
-        refuse(source, "GDP", "no mu is known to bound it: see its trade-off function")
-    return through(pure, to_gdp(pure, given))
+    return by_largest_loss(source, given, to_gdp, "GDP", _NO_MU)
 
 
 def _is_gaussian(step: GDP) -> bool:
@@ -113,12 +109,7 @@ def _of_function(f: TradeOff, source: FDP, given: Given) -> GDP:
     """Return the mu of the release that f stands for, or else that the largest loss implies."""
     if isinstance(f.release, Mechanism):
         return _of_losses(source, given)
-    try:
-        pure = to_pure(source, given)
-    except IncompatibleError:
-        reason = "whether f >= G_mu everywhere cannot be seen at finitely many rates"
-        refuse(source, "GDP", reason)
-    return through(pure, to_gdp(pure, given))
+    return by_largest_loss(source, given, to_gdp, "GDP", _UNSEEN)
 
 
 @_of_function.register

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import singledispatch
+from typing import TypeVar
 
 from hockeystick.accountants import epsilon
 from hockeystick.conversions._given import Given
-from hockeystick.conversions._reasons import FAILS, UNBOUNDED, exact, refuse, told
+from hockeystick.conversions._reasons import FAILS, UNBOUNDED, exact, refuse, through, told
+from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms import Mechanism
-from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
+from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
+
+_Notion = TypeVar("_Notion", bound=Notion)
 
 
 @singledispatch
@@ -35,22 +40,7 @@ def _(source: ApproxDP, given: Given) -> PureDP:
 
 
 @to_pure.register
-def _(source: GDP, given: Given) -> PureDP:
-    refuse(source, "PureDP", UNBOUNDED)
-
-
-@to_pure.register
-def _(source: ZCDP, given: Given) -> PureDP:
-    refuse(source, "PureDP", UNBOUNDED)
-
-
-@to_pure.register
-def _(source: TCDP, given: Given) -> PureDP:
-    refuse(source, "PureDP", UNBOUNDED)
-
-
-@to_pure.register
-def _(source: RenyiDP, given: Given) -> PureDP:
+def _(source: GDP | ZCDP | TCDP | RenyiDP, given: Given) -> PureDP:
     refuse(source, "PureDP", UNBOUNDED)
 
 
@@ -63,3 +53,14 @@ def _(source: FDP, given: Given) -> PureDP:
     if f.delta(largest * (1.0 + 2.0**-40) + 1e-300).upper > 0.0:
         refuse(source, "PureDP", "f lets a loss be infinite with some probability")
     return exact(PureDP(largest), "Dong, Roth and Su 2022, proposition 2.12: delta is 0 from here")
+
+
+def by_largest_loss(
+    source: Mechanism, given: Given, convert: Callable[..., _Notion], target: str, reason: str
+) -> _Notion:
+    """Return what the largest loss of a source implies of a target, or else raise the reason."""
+    try:
+        pure = to_pure(source, given)
+    except IncompatibleError:
+        refuse(source, target, reason)
+    return through(pure, convert(pure, given))

@@ -52,7 +52,7 @@ def to_tcdp(source: Mechanism, given: Given) -> TCDP:
 
 
 @to_tcdp.register
-def _(source: PureDP, given: Given) -> TCDP:
+def _(source: PureDP | GDP, given: Given) -> TCDP:
     return _truncated(to_zcdp(source, given), given)
 
 
@@ -61,11 +61,6 @@ def _(source: ApproxDP, given: Given) -> TCDP:
     if source.delta > 0.0:
         refuse(source, "TCDP", FAILS)
     return to_tcdp(PureDP(source.epsilon), given)
-
-
-@to_tcdp.register
-def _(source: GDP, given: Given) -> TCDP:
-    return _truncated(to_zcdp(source, given), given)
 
 
 @to_tcdp.register

@@ -15,14 +15,12 @@ from hockeystick.conversions._reasons import (
     bound,
     exact,
     refuse,
-    through,
     told,
 )
 from hockeystick.conversions.by_losses import above, reveals, rho_of
 from hockeystick.conversions.theorems import steinke_rho
 from hockeystick.conversions.to_gdp import to_gdp
-from hockeystick.conversions.to_pure import to_pure
-from hockeystick.errors import IncompatibleError
+from hockeystick.conversions.to_pure import by_largest_loss
 from hockeystick.mechanisms import Mechanism, runs_of
 from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
 from hockeystick.tradeoffs import GaussianTradeOff, TradeOff
@@ -34,6 +32,8 @@ _LINE = (
     "2016, Steinke 2024, Rogers and Steinke 2021 for bounded losses"
 )
 _SUM = "Bun and Steinke 2016, lemma 1.7: rho adds up"
+_NO_RHO = "no rho is known to bound all its Renyi divergences"
+_UNSEEN = "divergences of all orders cannot be seen at finitely many of them"
 
 
 @singledispatch
@@ -55,11 +55,7 @@ def _of_losses(source: Mechanism, given: Given) -> ZCDP:
         return exact(ZCDP(rho), _GAUSSIAN) if known.exact else bound(ZCDP(rho), _LINE)
     if reveals(source):
         refuse(source, "ZCDP", NO_NOISE)
-    try:
-        pure = to_pure(source, given)
-    except IncompatibleError:
-        refuse(source, "ZCDP", "no rho is known to bound all its Renyi divergences")
-    return through(pure, to_zcdp(pure, given))
+    return by_largest_loss(source, given, to_zcdp, "ZCDP", _NO_RHO)
 
 
 @to_zcdp.register
@@ -106,12 +102,7 @@ def _of_function(f: TradeOff, source: FDP, given: Given) -> ZCDP:
     """Return the rho of the release that f stands for, or else that the largest loss implies."""
     if isinstance(f.release, Mechanism):
         return _of_losses(source, given)
-    try:
-        pure = to_pure(source, given)
-    except IncompatibleError:
-        reason = "divergences of all orders cannot be seen at finitely many of them"
-        refuse(source, "ZCDP", reason)
-    return through(pure, to_zcdp(pure, given))
+    return by_largest_loss(source, given, to_zcdp, "ZCDP", _UNSEEN)
 
 
 @_of_function.register

@@ -14,7 +14,7 @@ from hockeystick.accountants.composition import composition_of
 from hockeystick.mechanisms import Mechanism, assumptions_of
 from hockeystick.mechanisms.base import checked
 from hockeystick.privacy_loss import Terms, largest_loss
-from hockeystick.privacy_loss.core.terms import last_order, total
+from hockeystick.privacy_loss.core.terms import last_order, sum_of_bounds, total
 from hockeystick.results import Certified
 
 TENSORFLOW_ORDERS: Final = (
@@ -100,7 +100,7 @@ class _TensorFlowPrivacy(DirectedAccountant):
         upper = largest_loss(terms)
         if places:
             best = min(places, key=lambda c: (total(terms, c).value + log_inverse) / c)
-            found = (_moment_upper(terms, best) + log_inverse) / best * (1.0 + _OUTWARD)
+            found = (sum_of_bounds(terms, best) + log_inverse) / best * (1.0 + _OUTWARD)
             upper = min(found, upper)
         lower = min(least_epsilon(terms, delta), upper)
         return Interval(lower, upper, upper)
@@ -112,7 +112,7 @@ class _TensorFlowPrivacy(DirectedAccountant):
         upper, places = 1.0, _places(terms)
         if places:
             best = min(places, key=lambda c: total(terms, c).value - c * epsilon)
-            moment = _moment_upper(terms, best)
+            moment = sum_of_bounds(terms, best)
             exponent = moment - best * epsilon + _OUTWARD * (moment + best * epsilon)
             upper = min(math.exp(min(exponent, 0.0)) * (1.0 + _OUTWARD) + 5e-324, 1.0)
         lower = min(least_delta(terms, epsilon), upper)
@@ -123,9 +123,3 @@ def _places(terms: Terms) -> list[float]:
     """Return the orders less 1, which are exact floats, at which there may be a bound."""
     last = last_order(terms)
     return [order - 1.0 for order in TENSORFLOW_ORDERS if order - 1.0 <= last]
-
-
-def _moment_upper(terms: Terms, c: float) -> float:
-    """Return a proven upper bound of the composition's K."""
-    bounds = [(loss.cgf_bounds(c), count) for loss, count in terms]
-    return math.fsum(count * (k.midpoint + k.radius) for k, count in bounds)

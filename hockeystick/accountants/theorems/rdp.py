@@ -11,6 +11,7 @@ from hockeystick.accountants.closed_forms.closed_form import least_delta, least_
 from hockeystick.accountants.orders import candidates, optimal_order, optimal_order_at
 from hockeystick.privacy_loss import Terms, largest_loss
 from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
+from hockeystick.privacy_loss.core.terms import sum_of_bounds
 
 _OUTWARD = 2.0**-46
 # The largest exponent whose round-off does not spoil a bound of delta.
@@ -74,7 +75,7 @@ def _epsilon_upper(terms: Terms, log_delta: float, c: float) -> float:
     """Return a proven upper bound of epsilon from the divergence of order 1 + c."""
     if c <= 0.0:
         return math.inf
-    value = (_cgf_upper(terms, c) - log_delta + log_cks_factor(c)) / c
+    value = (sum_of_bounds(terms, c) - log_delta + log_cks_factor(c)) / c
     return value + _OUTWARD * (abs(value) + (abs(log_delta) + abs(log_cks_factor(c))) / c)
 
 
@@ -82,12 +83,6 @@ def _log_delta_upper(terms: Terms, epsilon: float, c: float) -> float:
     """Return a proven upper bound of ln delta from the divergence of order 1 + c."""
     if c <= 0.0:
         return 0.0
-    mgf = _cgf_upper(terms, c)
+    mgf = sum_of_bounds(terms, c)
     log_delta = mgf - c * epsilon + log_cks_factor(c)
     return log_delta + _OUTWARD * (abs(mgf) + c * epsilon + abs(log_cks_factor(c)))
-
-
-def _cgf_upper(terms: Terms, c: float) -> float:
-    """Return a proven upper bound of the composition's K."""
-    bounds = [(loss.cgf_bounds(c), count) for loss, count in terms]
-    return math.fsum(count * (k.midpoint + k.radius) for k, count in bounds)

@@ -357,7 +357,7 @@ def _spent(budget: object) -> float:
 
 
 @_spent.register
-def _(budget: ApproxDP) -> float:
+def _(budget: ApproxDP | PureDP) -> float:
     return budget.epsilon
 
 
@@ -369,11 +369,6 @@ def _(budget: GDP) -> float:
 @_spent.register
 def _(budget: ZCDP) -> float:
     return budget.rho
-
-
-@_spent.register
-def _(budget: PureDP) -> float:
-    return budget.epsilon
 
 
 def _check(budget: Budget) -> None:

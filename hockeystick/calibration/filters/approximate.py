@@ -16,7 +16,7 @@ from hockeystick.calibration.filters.amounts import (
     rho_of,
     without_failure,
 )
-from hockeystick.calibration.filters.currencies import AdditiveMeasure, as_mpf, root
+from hockeystick.calibration.filters.currencies import AdditiveMeasure, root
 from hockeystick.calibration.ledger.runs import Amounts
 from hockeystick.conversions.convert import convert
 from hockeystick.conversions.theorems import bun_steinke, steinke_rho
@@ -25,6 +25,7 @@ from hockeystick.mechanisms import Mechanism, runs_of
 from hockeystick.notions import ZCDP, ApproxDP, PureDP
 from hockeystick.numerics import decimal, float_above, float_below
 from hockeystick.numerics.roots import increasing_root
+from hockeystick.numerics.rounding import as_mpf
 from hockeystick.numerics.working_precision import working_digits
 
 _DIGITS: Final = 60

@@ -22,10 +22,11 @@ from hockeystick.calibration.ledger.runs import Amounts
 from hockeystick.mechanisms import Mechanism
 from hockeystick.notions import GDP, TCDP, ZCDP, Notion, PureDP, RenyiDP
 from hockeystick.numerics import decimal, float_above, float_below
+from hockeystick.numerics.rounding import as_mpf
 from hockeystick.numerics.working_precision import working_digits
 
 if TYPE_CHECKING:
-    from mpmath import mpf
+    pass
 
 _DIGITS = 50
 
@@ -165,10 +166,3 @@ def root(value: Fraction) -> float:
 
     with working_digits(_DIGITS):
         return float(mp.sqrt(as_mpf(value)))
-
-
-def as_mpf(value: Fraction) -> mpf:
-    """Return a fraction as mpmath has it."""
-    from mpmath import mp
-
-    return mp.mpf(value.numerator) / value.denominator

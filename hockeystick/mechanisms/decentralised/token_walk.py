@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Final, final
 
 from hockeystick import _validate
-from hockeystick._validate import MAX_COUNT, Domain
+from hockeystick._validate import Domain, counts
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.base import Mechanism
@@ -19,16 +19,10 @@ from hockeystick.mechanisms.decentralised.convex import (
 from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.working_precision import working_digits
 
-
-def _whole(symbol: str, low: int, typical: tuple[int, int]) -> Domain:
-    """Return the domain of a whole number."""
-    return Domain(symbol=symbol, low=low, high=MAX_COUNT, typical=typical, whole=True)
-
-
-_PARTIES: Final = _whole("n", 2, (10, 10_000))
-_OTHERS: Final = _whole("c", 1, (1, 100))
-_DISTANCE: Final = _whole("d", 1, (1, 1000))
-_VISITS: Final = _whole("K", 0, (1, 100))
+_PARTIES: Final = counts("n", 2, (10, 10_000))
+_OTHERS: Final = counts("c", 1, (1, 100))
+_DISTANCE: Final = counts("d", 1, (1, 1000))
+_VISITS: Final = counts("K", 0, (1, 100))
 _TOPOLOGIES: Final = ("complete", "ring")
 
 

@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.numerics import ULP, Ball, FloatAndDecimal
+from hockeystick.numerics.rounding import as_mpf
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.core.atomic import FewAtoms
 from hockeystick.privacy_loss.core.base import NOTHING, CGFEstimate, PrivacyLoss
@@ -69,7 +70,7 @@ class OutcomesLoss(FewAtoms):
         off, found = perturbation * 2 * mp.mpf(self.off), []
         for p, q in self.masses:
             ratio = p * other / (q * own)
-            found.append((_log(ratio) + 2 * off, _quotient(p / own) * (1 + off)))
+            found.append((_log(ratio) + 2 * off, as_mpf(p / own) * (1 + off)))
         return found
 
 
@@ -186,15 +187,8 @@ def _beyond(value: float, off: float, side: float) -> float:
     return math.nextafter(value + side * (4.0 * off + 2.0 * ULP * abs(value)), side * math.inf)
 
 
-def _quotient(value: Fraction) -> mpf:
-    """Return a fraction as mpmath has it."""
-    from mpmath import mp
-
-    return mp.mpf(value.numerator) / value.denominator
-
-
 def _log(ratio: Fraction) -> mpf:
     """Return the logarithm: near 1 the digits of a ratio are in what it exceeds 1 by."""
     from mpmath import mp
 
-    return mp.log1p(_quotient(ratio - 1)) if abs(ratio - 1) < 0.5 else mp.log(_quotient(ratio))
+    return mp.log1p(as_mpf(ratio - 1)) if abs(ratio - 1) < 0.5 else mp.log(as_mpf(ratio))

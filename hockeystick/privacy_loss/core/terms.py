@@ -32,8 +32,13 @@ def cgf_upper(terms: Terms, c: float) -> float:
     """Return a proven upper bound of the composition's ``K(c)``."""
     if c > last_order(terms):
         return math.inf
+    return sum_of_bounds(terms, c) * (1.0 + 8.0 * ULP)
+
+
+def sum_of_bounds(terms: TermSequence, c: float) -> float:
+    """Return an upper bound of the composition's ``K(c)``, but for the rounding of its terms."""
     found = [(loss.cgf_bounds(c), count) for loss, count in terms]
-    return math.fsum(count * (k.midpoint + k.radius) for k, count in found) * (1.0 + 8.0 * ULP)
+    return math.fsum(count * (k.midpoint + k.radius) for k, count in found)
 
 
 def last_order(terms: TermSequence) -> float:

@@ -12,6 +12,7 @@ from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, of_range
 from hockeystick.privacy_loss.core.base import Atoms, CGFEstimate, Masses, ProfiledLoss
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
+from hockeystick.privacy_loss.core.uncertain_endpoints import no_atoms
 from hockeystick.privacy_loss.guarantees.two_point import RandomizedResponsePairLoss
 
 if TYPE_CHECKING:
@@ -85,9 +86,7 @@ class BoundedRangeLoss(CellLoss, ProfiledLoss):
 
     def atoms(self) -> Atoms:
         """Return none: the envelope has a density."""
-        import numpy as np
-
-        return Atoms(np.empty(0), np.empty(0), np.empty(0))
+        return no_atoms()
 
     def cells(self, edges: Array) -> Masses:
         """Return ``exp((high - e)/2) (1 - exp(-width/2)) / (1 - exp(-e))``, and under Q."""

@@ -46,7 +46,7 @@ _TERMS: Final = 20
 
 
 @lru_cache(maxsize=1024)
-def _reach(scale: float) -> float:
+def reach_of(scale: float) -> float:
     """Return the reciprocal of a scale, read as the decimal that it prints as."""
     return float(min(1 / decimal(scale), Fraction(sys.float_info.max)))
 
@@ -73,7 +73,7 @@ class LaplaceLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
     @property
     def reach(self) -> float:
         """The largest loss ``e = 1/b``, the scale read as the decimal that it prints as."""
-        return _reach(self.scale)
+        return reach_of(self.scale)
 
     @property
     def out_of_range(self) -> bool:

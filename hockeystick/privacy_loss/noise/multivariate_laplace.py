@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import sys
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.mechanisms.noise.laplace import Laplace
@@ -21,6 +19,7 @@ from hockeystick.privacy_loss.core.uncertain_endpoints import (
     cut_edges,
     no_atoms,
 )
+from hockeystick.privacy_loss.noise.laplace import reach_of
 from hockeystick.privacy_loss.noise.multivariate_laplace_masses import SNAP, axis_of, log_masses
 
 if TYPE_CHECKING:
@@ -29,12 +28,6 @@ if TYPE_CHECKING:
 # Distances in units of the scale, and dimensions, for which floats hold what is computed.
 _REACHES: Final = (1e-6, 1e7)
 _DIMENSIONS: Final = 10**8
-
-
-@lru_cache(maxsize=1024)
-def _reach(scale: float) -> float:
-    """Return the reciprocal of a scale, read as the decimal that it prints as."""
-    return float(min(1 / decimal(scale), Fraction(sys.float_info.max)))
 
 
 @final
@@ -60,7 +53,7 @@ class MultivariateLaplaceLoss(DensityLoss, ProfiledLoss):
     @property
     def reach(self) -> float:
         """The largest loss ``e``, the scale read as the decimal that it prints as."""
-        return _reach(self.scale)
+        return reach_of(self.scale)
 
     @property
     def supremum(self) -> float:
@@ -110,7 +103,7 @@ def _(mechanism: MultivariateLaplace) -> DominatingPair:
         return DominatingPair(None, None)
     if scale == 0.0:
         return DominatingPair(NoiselessLoss(1.0, True), NoiselessLoss(1.0, False))
-    if not (_REACHES[0] <= _reach(scale) <= _REACHES[1] and dimension <= _DIMENSIONS):
+    if not (_REACHES[0] <= reach_of(scale) <= _REACHES[1] and dimension <= _DIMENSIONS):
         raise NoAnalysisError(
             f"multivariate Laplace noise is analysed for scales from {1 / _REACHES[1]:g} to "
             f"{1 / _REACHES[0]:g} and up to {_DIMENSIONS:,} dimensions"

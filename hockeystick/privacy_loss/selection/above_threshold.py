@@ -20,6 +20,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.numerics import ULP, Ball
+from hockeystick.numerics.rounding import as_mpf
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.bounds.sixth_moments import of_normal, sixth_power
 from hockeystick.privacy_loss.core.base import Atoms, CGFEstimate, Masses
@@ -240,7 +241,7 @@ class FoldedGaussianLoss(CellLoss):
 
         size = self.shift + mu_of(self.noise_multiplier)
         with working_digits(_digits(c, size)):
-            mu, shift, gap = _exact(1 / self.noise_multiplier), mp.mpf(self.shift), mp.mpf(self.gap)
+            mu, shift, gap = as_mpf(1 / self.noise_multiplier), mp.mpf(self.shift), mp.mpf(self.gap)
             k = mp.mpf(c) + mp.mpf("0.5")
             moment = slope = bend = mp.zero
             for side in (1, -1):
@@ -273,7 +274,7 @@ def _left_over_in(noise_multiplier: Fraction, shift: float, gap: float, digits: 
     from mpmath import mp
 
     with working_digits(digits):
-        mu = _exact(1 / noise_multiplier)
+        mu = as_mpf(1 / noise_multiplier)
         place = (mp.mpf(gap) - mp.mpf(shift)) / mu
         above = mp.ncdf(place - mu / 2)
         return above - mp.exp(-mp.mpf(shift)) * mp.ncdf(-place - mu / 2)
@@ -290,10 +291,3 @@ def _digits(c: float, size: float) -> int:
     """Return digits enough for K at c, the logarithm of a moment near 1, of losses of a size."""
     lost = abs(math.log10(c)) + 2.0 * abs(math.log10(size)) if c > 0.0 else 0.0
     return _DIGITS + math.ceil(lost)
-
-
-def _exact(value: Fraction) -> mpf:
-    """Return a fraction at mpmath's precision."""
-    from mpmath import mp
-
-    return mp.mpf(value.numerator) / value.denominator

@@ -28,7 +28,7 @@ class Roof(NamedTuple):
         for point in zip(x[order].tolist(), y[order].tolist(), strict=True):
             if kept and point[0] == kept[-1][0]:
                 continue
-            while len(kept) > 1 and _is_above(kept[-2], kept[-1], point):
+            while len(kept) > 1 and is_above(kept[-2], kept[-1], point):
                 kept.pop()
             kept.append(point)
         return cls(*np.array(kept).T)
@@ -42,7 +42,7 @@ class Roof(NamedTuple):
         return np.asarray(chord * (1.0 + 16.0 * ULP) + _SMALLEST + 4.0 * ULP * self.beta[k - 1])
 
 
-def _is_above(first: _Point, middle: _Point, last: _Point) -> bool:
+def is_above(first: _Point, middle: _Point, last: _Point) -> bool:
     """Return whether the middle one of three points is on or above the chord of the others."""
     (x0, y0), (x1, y1), (x2, y2) = first, middle, last
     return (y1 - y0) * (x2 - x0) >= (y2 - y0) * (x1 - x0)

@@ -36,14 +36,8 @@ def _(profile: PerfectPrivacy) -> float:
 
 
 @gaussian_above.register
-def _(profile: SampledProfile) -> float:
-    """Return the inner one's: ``ln(1 + (e^eps - 1)/p) >= eps``."""
-    return gaussian_above(profile.inner)
-
-
-@gaussian_above.register
-def _(profile: SwappedSampledProfile) -> float:
-    """Return the inner one's: ``ln(p e^eps / w) >= eps`` and ``w <= p``."""
+def _(profile: SampledProfile | SwappedSampledProfile) -> float:
+    """Return the inner one's: ``ln(1 + (e^eps - 1)/p) >= eps``; ``ln(p e^eps / w)``, as w <= p."""
     return gaussian_above(profile.inner)
 
 

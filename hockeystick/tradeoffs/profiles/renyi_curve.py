@@ -17,6 +17,7 @@ import numpy as np
 
 from hockeystick._validate import Domain, real
 from hockeystick.errors import ParameterError
+from hockeystick.tradeoffs.functions.convex_roof import is_above
 from hockeystick.tradeoffs.profiles.profile import Array
 
 ORDER: Final = Domain(
@@ -253,17 +254,9 @@ def _hull(pairs: list[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
         if kept and kept[-1][0] == order:
             continue
         point = (order - 1.0, (order - 1.0) * size)
-        while kept and _above_chord(corners[-2], corners[-1], point):
+        while kept and is_above(corners[-2], corners[-1], point):
             kept.pop()
             corners.pop()
         kept.append((order, size))
         corners.append(point)
     return tuple(kept)
-
-
-def _above_chord(
-    first: tuple[float, float], middle: tuple[float, float], last: tuple[float, float]
-) -> bool:
-    """Return whether the middle one of three points lies on or above the chord of the others."""
-    (x0, y0), (x1, y1), (x2, y2) = first, middle, last
-    return (y1 - y0) * (x2 - x0) >= (y2 - y0) * (x1 - x0)

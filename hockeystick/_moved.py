@@ -15,7 +15,8 @@ ROOMS: Final = {
 }
 
 MODULES: Final = {
-    f"accountants.{name}": f"accountants.published.{name}"
+    f"{old}.{name}": f"literature.published.{name}"
+    for old in ("accountants", "accountants.published")
     for name in ("federated_limit", "of_their_time", "shuffled_reports", "shuffling")
 }
 

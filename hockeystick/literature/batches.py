@@ -15,7 +15,7 @@ def limiting_delta(
     *, noise_multiplier: float, epochs: int, epsilon: float, side: int
 ) -> Approximate:
     """Return delta of ``G_mu``, ``mu = sqrt((1 + side/sqrt(2 E)) E)/sigma``."""
-    from hockeystick.accountants.published.shuffling import limit_delta
+    from hockeystick.literature.published.shuffling import limit_delta
 
     return limit_delta(noise_multiplier, epochs, epsilon, side)
 

@@ -116,7 +116,7 @@ def _moments(
     An order a costs ``ln(1/delta)/(a - 1)`` whatever is released: those that cost the budget so are
     left out, which are all orders that are not whole where ``epsilon < ln(1/delta)/3.5``.
     """
-    from hockeystick.accountants.published.of_their_time import TENSORFLOW_ORDERS
+    from hockeystick.literature.published.of_their_time import TENSORFLOW_ORDERS
 
     floors = {round(a): log / (a - 1.0) for a in TENSORFLOW_ORDERS if log / (a - 1.0) < epsilon}
     spent = dict(floors)

@@ -17,7 +17,7 @@ from hockeystick.results import Certified
 @way
 def moments_epsilon(*, noise_multiplier: float, rate: float, steps: int, delta: float) -> Found:
     """Return what TensorFlow Privacy's moments accountant gave at the time."""
-    from hockeystick.accountants.published.of_their_time import tensorflow_privacy_epsilon
+    from hockeystick.literature.published.of_their_time import tensorflow_privacy_epsilon
     from hockeystick.mechanisms import Gaussian, PoissonSubsampled
 
     plan = PoissonSubsampled(Gaussian(noise_multiplier), rate) ** steps

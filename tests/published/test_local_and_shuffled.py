@@ -7,7 +7,7 @@ import pytest
 from mpmath import mp
 
 import hockeystick as hs
-from hockeystick.accountants.published import shuffled_reports as shuffled
+from hockeystick.literature.published import shuffled_reports as shuffled
 from hockeystick.precision.shuffled_reports import clones_delta
 from hockeystick.release import response_error, unary_error
 

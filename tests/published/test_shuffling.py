@@ -7,7 +7,7 @@ import pytest
 from mpmath import mp
 
 import hockeystick as hs
-from hockeystick.accountants.published.shuffling import limit_delta, limit_epsilon, shuffled_group
+from hockeystick.literature.published.shuffling import limit_delta, limit_epsilon, shuffled_group
 from hockeystick.mechanisms import Clipping
 
 # (epochs, noise multiplier, delta of the mixture over the hits, delta of the approximation)

@@ -51,7 +51,7 @@ class ShuffledReports(Mechanism):
         interval closes as epsilon_0 grows. Next to epsilon = epsilon_0, where only the event counts
         that all reports agree, binary randomized response attains the clones' pair. In between no
         randomizer is known to: the width of the interval is what is not settled, not what is
-        rounded, which ``hockeystick.accountants.published.shuffled_reports.clones_epsilon`` shows.
+        rounded, which ``hockeystick.literature.published.shuffled_reports.clones_epsilon`` shows.
 
     Edge cases:
         One user's report is that of the randomizer itself. A randomizer that shows everything is

@@ -7,8 +7,8 @@ import pytest
 from mpmath import mp
 
 import hockeystick as hs
-from hockeystick.accountants.published.federated_limit import limit_delta, limit_epsilon, limit_mu
 from hockeystick.errors import ParameterError
+from hockeystick.literature.published.federated_limit import limit_delta, limit_epsilon, limit_mu
 
 SETTINGS: dict[str, Any] = {
     "examples": 600,

@@ -7,11 +7,11 @@ import pytest
 from mpmath import mp
 
 import hockeystick as hs
-from hockeystick.accountants.published.of_their_time import (
+from hockeystick.conversions import theorems
+from hockeystick.literature.published.of_their_time import (
     TENSORFLOW_ORDERS,
     tensorflow_privacy_epsilon,
 )
-from hockeystick.conversions import theorems
 
 
 def test_the_grid_is_that_of_the_tool() -> None:

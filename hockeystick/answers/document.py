@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from functools import singledispatch
 from typing import Any, Final
@@ -13,6 +12,7 @@ from hockeystick.calibration import Advantage, Calibrated, describe
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import Composed, Mechanism, assumptions_of
 from hockeystick.notions import ApproxDP, PureDP
+from hockeystick.numerics.numerals import jsonable
 from hockeystick.results import Approximate, Certified
 
 SCHEMA: Final = "hockeystick-answer/1"
@@ -76,7 +76,7 @@ def _(answer: Certified, given: Mapping[str, Any]) -> dict[str, Any]:
     _refuse(kind, {answer.quantity: given[answer.quantity]})
     at = _validate.real(name, _needed(kind, name, given[name]))
     return {
-        "at": {name: _number(at)},
+        "at": {name: jsonable(at)},
         **answer.as_dict(),
         "description": describe(_needed(kind, "plan", given["plan"])),
     }
@@ -91,13 +91,13 @@ def _(answer: Calibrated, given: Mapping[str, Any]) -> dict[str, Any]:
         "parameter": answer.parameter,
         "target": str(answer.target),
         "budget": _budget(answer.target),
-        "value": _number(answer.value),
+        "value": jsonable(answer.value),
         "status": str(answer.status),
-        "bracket": [_number(end) for end in answer.bracket],
+        "bracket": [jsonable(end) for end in answer.bracket],
         "achieved": {
             "quantity": achieved.quantity,
-            "lower": _number(achieved.lower),
-            "upper": _number(achieved.upper),
+            "lower": jsonable(achieved.lower),
+            "upper": jsonable(achieved.upper),
         },
         "evaluations": answer.evaluations,
         "adjacency": None if whole.adjacency is None else str(whole.adjacency),
@@ -120,12 +120,12 @@ def _budget(target: object) -> dict[str, Any] | None:
 
 @_budget.register
 def _(target: ApproxDP) -> dict[str, Any] | None:
-    return {"epsilon": _number(target.epsilon), "delta": target.delta}
+    return {"epsilon": jsonable(target.epsilon), "delta": target.delta}
 
 
 @_budget.register
 def _(target: PureDP) -> dict[str, Any] | None:
-    return {"epsilon": _number(target.epsilon), "delta": 0.0}
+    return {"epsilon": jsonable(target.epsilon), "delta": 0.0}
 
 
 @_budget.register
@@ -145,8 +145,3 @@ def _refuse(kind: str, given: Mapping[str, Any]) -> None:
     for name, value in given.items():
         if value is not None:
             raise ParameterError(name, value, f"left out beside {kind}")
-
-
-def _number(value: float) -> float | str:
-    """Return a number as JSON can hold it."""
-    return value if math.isfinite(value) else "inf"

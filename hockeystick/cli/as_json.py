@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ from hockeystick.accountants import Row, SamplingRow
 from hockeystick.answers import SCHEMA, document
 from hockeystick.cli.describe import Question, Truth, fields, quoted
 from hockeystick.io.plan_file import PlanFile
+from hockeystick.numerics.numerals import jsonable
 from hockeystick.results import Approximate, Certified
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def said(verdict: Verdict) -> dict[str, Any]:
 def comparison(file: PlanFile, at: Question, rows: Sequence[Row], version: str) -> str:
     """Return every accountant's answer as JSON."""
     truth = Truth.of(rows)
-    proven = {"lower": _number(truth.lower), "upper": _number(truth.upper)}
+    proven = {"lower": jsonable(truth.lower), "upper": jsonable(truth.upper)}
     listed = [_row(row, truth) for row in rows]
     return dumped({**_heading(file, at, version), "proven": proven, "accountants": listed})
 
@@ -81,7 +81,7 @@ def _heading(file: PlanFile, at: Question, version: str) -> dict[str, Any]:
         "notes": file.notes,
         "plan": fields(file.plan),
         "quantity": at.quantity,
-        "at": {at.name: _number(at.value)},
+        "at": {at.name: jsonable(at.value)},
     }
 
 
@@ -98,14 +98,9 @@ def _row(row: Row, truth: Truth) -> dict[str, Any]:
         value = quoted(row.answer)
         ratio = truth.ratio(value)
         told["answer"] = row.answer.as_dict()
-        told["ratio_to_proven_upper"] = None if ratio is None else _number(ratio)
+        told["ratio_to_proven_upper"] = None if ratio is None else jsonable(ratio)
         told["below_the_truth"] = truth.is_above(value)
     return told
-
-
-def _number(value: float) -> float | str:
-    """Return a number as JSON can hold it."""
-    return value if math.isfinite(value) else "inf"
 
 
 def dumped(told: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ from hockeystick.accountants import Row
 from hockeystick.mechanisms import DPSGD, Composed, Encoder, Graph, Mechanism, Sampling
 from hockeystick.mechanisms.selection.tuning import RunCount
 from hockeystick.mechanisms.training.schedules import Schedule
-from hockeystick.numerics.numerals import plain
+from hockeystick.numerics.numerals import jsonable, plain
 from hockeystick.results import Approximate, Certified, Quantity
 from hockeystick.tradeoffs import TradeOff
 
@@ -139,8 +139,7 @@ def _(plan: DPSGD) -> dict[str, Any]:
 @singledispatch
 def _jsonable(value: Any) -> Any:
     """Return a field's value ready for JSON: a number, unless something else is known of it."""
-    number = float(value)
-    return number if math.isfinite(number) else "inf"
+    return jsonable(float(value))
 
 
 @_jsonable.register

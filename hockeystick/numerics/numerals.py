@@ -41,6 +41,11 @@ def is_mpf(value: object) -> bool:
     return hasattr(value, "_mpf_")
 
 
+def jsonable(value: float) -> float | str:
+    """Return a number as strict JSON can hold it: infinity is the text "inf"."""
+    return "inf" if value == math.inf else value
+
+
 def plain(value: float) -> str:
     """Return a float with all its digits, a whole one without its fraction."""
     return repr(value).removesuffix(".0")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
-import math
 import re
 import warnings
 from collections.abc import Callable
@@ -16,6 +14,7 @@ from typing import Any, Final, final
 import click
 
 import hockeystick as hs
+from hockeystick.cli.as_json import dumped
 from hockeystick.cli.flags import options
 from hockeystick.cli.flags.once import Once
 from hockeystick.cli.terminal.waiting import waiting
@@ -24,6 +23,7 @@ from hockeystick.io import did_you_mean, parse
 from hockeystick.io.plan_file import PlanFile, load_plan
 from hockeystick.mechanisms import MECHANISMS, Mechanism, assumptions_of
 from hockeystick.notions import FDP, NOTIONS, TCDP, ApproxDP, Notion, RenyiDP
+from hockeystick.numerics.numerals import jsonable
 
 _LONGEST: Final = 10_000
 _CALL: Final = re.compile(r"\s*(\w+)\s*\(")
@@ -214,29 +214,29 @@ def _json(conversion: Conversion) -> str:
         "adjacency": conversion.file.plan.adjacency,
         "assumptions": list(conversion.assumptions),
     }
-    return json.dumps(told, indent=2, allow_nan=False)
+    return dumped(told)
 
 
 @singledispatch
 def numbers_of(result: Mechanism) -> dict[str, Any]:
     """Return the parameters of a guarantee, ready for JSON."""
     names = [name for name in ("epsilon", "mu", "rho") if hasattr(result, name)]
-    return {name: _jsonable(getattr(result, name)) for name in names}
+    return {name: jsonable(getattr(result, name)) for name in names}
 
 
 @numbers_of.register
 def _(result: ApproxDP) -> dict[str, Any]:
-    return {"epsilon": _jsonable(result.epsilon), "delta": result.delta}
+    return {"epsilon": jsonable(result.epsilon), "delta": result.delta}
 
 
 @numbers_of.register
 def _(result: TCDP) -> dict[str, Any]:
-    return {"rho": _jsonable(result.rho), "omega": _jsonable(result.omega)}
+    return {"rho": jsonable(result.rho), "omega": jsonable(result.omega)}
 
 
 @numbers_of.register
 def _(result: RenyiDP) -> dict[str, Any]:
-    return {"divergences": [[order, _jsonable(size)] for order, size in result.divergences]}
+    return {"divergences": [[order, jsonable(size)] for order, size in result.divergences]}
 
 
 @numbers_of.register
@@ -244,8 +244,3 @@ def _(result: FDP) -> dict[str, Any]:
     f = result.tradeoff
     missed = [{"fpr": fpr, "fnr_lower": f(fpr)} for fpr in _READ_AT]
     return {"tradeoff": type(f).__name__, "rates": missed}
-
-
-def _jsonable(value: float) -> float | str:
-    """Return a number as JSON can hold it."""
-    return value if math.isfinite(value) else "inf"

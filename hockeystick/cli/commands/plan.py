@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, final
@@ -13,6 +12,7 @@ import hockeystick as hs
 from hockeystick import _validate
 from hockeystick.adjacency import Adjacency
 from hockeystick.calibration.sweeps.frontier import FrontierPoint
+from hockeystick.cli.as_json import dumped
 from hockeystick.cli.commands.tradeoff import _check_picture
 from hockeystick.cli.flags import options
 from hockeystick.cli.flags.once import Once
@@ -176,7 +176,7 @@ def _json(done: Planned) -> str:
         "points": [_told(one) for one in done.points],
         "plot": done.plot,
     }
-    return json.dumps(told, indent=2, allow_nan=False)
+    return dumped(told)
 
 
 def _told(one: FrontierPoint) -> dict[str, Any]:

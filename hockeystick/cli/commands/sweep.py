@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ import click
 import hockeystick as hs
 from hockeystick import _validate
 from hockeystick._validate import Domain
+from hockeystick.cli.as_json import dumped
 from hockeystick.cli.flags import options
 from hockeystick.cli.flags.grid_file import GridFile, load_grid
 from hockeystick.cli.flags.once import Once
@@ -158,4 +158,4 @@ def _json(done: Swept) -> str:
         "resumed": done.resumed,
         "seconds": done.seconds,
     }
-    return json.dumps(told, indent=2, allow_nan=False)
+    return dumped(told)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ import click
 
 import hockeystick as hs
 from hockeystick import _validate
+from hockeystick.cli.as_json import dumped
 from hockeystick.cli.describe import fields
 from hockeystick.cli.flags import options
 from hockeystick.cli.flags.once import Once
@@ -173,7 +173,7 @@ def _json(attacks: Sequence[Attack], plot: str | None) -> str:
         "plans": [_told(one) for one in attacks],
         "plot": plot,
     }
-    return json.dumps(told, indent=2, allow_nan=False)
+    return dumped(told)
 
 
 def _told(attack: Attack) -> dict[str, Any]:

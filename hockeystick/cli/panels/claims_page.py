@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Final
 
+from hockeystick.cli.as_json import dumped
 from hockeystick.cli.panels.claims_words import cells, counted
 from hockeystick.literature import Checked, Verdict, catalogue
 
@@ -38,7 +38,7 @@ def json_page(checked: Sequence[Checked], version: str) -> str:
         ],
         "claims": [one.as_dict() for one in checked],
     }
-    return json.dumps(told, indent=2, allow_nan=False)
+    return dumped(told)
 
 
 def markdown_page(checked: Sequence[Checked]) -> str:

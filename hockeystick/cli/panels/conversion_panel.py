@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import singledispatch
 from typing import Final
 
-from rich.console import Group, RenderableType
-from rich.panel import Panel
+from rich.console import RenderableType
 from rich.text import Text
 
 from hockeystick.cli.commands.convert import Conversion, numbers_of
@@ -33,22 +32,15 @@ def panel(conversion: Conversion) -> RenderableType:
     for label, value in _lines(conversion.result, conversion.asked):
         facts.add_row(label, value)
     kind = conversion.kind
-    meaning = Text.assemble((kind, render._KIND_STYLES[kind]), f": {_MEANINGS[kind]}")
+    meaning = Text.assemble((kind, render.KIND_STYLES[kind]), f": {_MEANINGS[kind]}")
     facts.add_row("kind", meaning)
     facts.add_row("theorem", Text(conversion.theorem))
     if conversion.written:
         facts.add_row("from", Text(str(conversion.file.plan)))
     else:
-        render.add_plan(facts, conversion.file)
-        facts.add_row("adjacency", conversion.file.plan.adjacency or render._ANY_ADJACENCY)
-    render.add_text(facts, "source", conversion.file.source)
-    render.add_text(facts, "notes", conversion.file.notes)
-    blocks: list[RenderableType] = [facts]
-    if conversion.assumptions:
-        heading = Text("\nThis holds if", style="bold")
-        blocks += [heading, render._list(conversion.assumptions)]
-    title = render.one_line(conversion.file.title or "hockeystick")
-    return Panel(Group(*blocks), title=title, title_align="left", padding=(1, 2))
+        render.add_subject(facts, conversion.file, conversion.file.plan.adjacency)
+    rests = render.listed(render.HOLDS_IF, conversion.assumptions)
+    return render.framed(conversion.file.title, facts, *rests)
 
 
 @singledispatch

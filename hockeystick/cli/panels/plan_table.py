@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from rich import box
-from rich.console import Group, RenderableType
-from rich.panel import Panel
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -20,6 +18,7 @@ _WIDEST: Final = 110
 _DIGITS: Final = 4
 _ON_SUM: Final = "noise multiplier: the noise on the sum of a batch, in clipping norms"
 _ON_MEAN: Final = "noise multiplier / batch size: the noise on its mean"
+_HOLDS_IF: Final = "Every one of these plans meets the budget, proven, if"
 
 
 def print_planned(done: Planned) -> None:
@@ -38,18 +37,14 @@ def panel(done: Planned) -> RenderableType:
     ]
     reasons = dict.fromkeys(one.reason for one in done.points if one.reason)
     blocks += [Text(f"\nnone: {reason}", style="dim") for reason in reasons]
-    if done.plot is not None:
-        facts = render.facts_table()
-        facts.add_row("plot", render.one_line(done.plot))
-        blocks += [Text(), facts]
-    blocks += [Text("\nEvery one of these plans meets the budget, proven, if", style="bold")]
-    blocks += [render._list(done.assumptions)]
-    return Panel(Group(*blocks), title=done.title, title_align="left", padding=(1, 2))
+    blocks += render.picture(done.plot)
+    blocks += render.listed(_HOLDS_IF, done.assumptions)
+    return render.framed(done.title, *blocks)
 
 
 def _table(done: Planned, value: Callable[[FrontierPoint], float | None]) -> Table:
     """Return one row per length and one column per batch size."""
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, header_style="bold", pad_edge=False)
+    table = render.bare_table()
     table.add_column("epochs \\ batch", justify="right", style="bold", no_wrap=True)
     for size in done.batch_sizes:
         table.add_column(f"{size:,}", justify="right", no_wrap=True)

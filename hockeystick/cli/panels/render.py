@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import click
@@ -25,8 +25,9 @@ _WIDEST: Final = 100
 _WIDEST_TABLE: Final = 130
 _WIDE: Final = 96
 _LABEL_WIDTH: Final = 10
-_KIND_STYLES: Final = {"exact": "green", "bound": "yellow", "approximation": "red"}
-_ANY_ADJACENCY: Final = "any: the one under which the plan's numbers hold"
+KIND_STYLES: Final = {"exact": "green", "bound": "yellow", "approximation": "red"}
+HOLDS_IF: Final = "This holds if"
+ANY_ADJACENCY: Final = "any: the one under which the plan's numbers hold"
 
 
 def terminal(widest: int) -> Console:
@@ -60,18 +61,20 @@ def panel(file: PlanFile, at: Question, answer: Certified | Approximate) -> Rend
     facts = facts_table()
     facts.add_row(answer.quantity, _headline(at, answer))
     facts.add_row("proven", _proven(answer))
-    add_plan(facts, file)
-    facts.add_row("adjacency", answer.adjacency or _ANY_ADJACENCY)
-    facts.add_row("accountant", answer.accountant)
-    add_text(facts, "source", file.source)
-    add_text(facts, "notes", file.notes)
-    blocks: list[RenderableType] = [facts]
-    if answer.assumptions:
-        certified = isinstance(answer, Certified)
-        heading = "This holds if" if certified else "Even an approximation supposes that"
-        blocks += [Text(f"\n{heading}", style="bold"), _list(answer.assumptions)]
-    title = one_line(file.title or "hockeystick")
-    return Panel(Group(*blocks), title=title, title_align="left", padding=(1, 2))
+    add_subject(facts, file, answer.adjacency, ("accountant", answer.accountant))
+    supposed = HOLDS_IF if isinstance(answer, Certified) else "Even an approximation supposes that"
+    return framed(file.title, facts, *listed(supposed, answer.assumptions))
+
+
+def framed(title: str | None, *blocks: RenderableType) -> Panel:
+    """Return a panel of blocks, one under the other."""
+    heading = one_line(title or "hockeystick")
+    return Panel(Group(*blocks), title=heading, title_align="left", padding=(1, 2))
+
+
+def bare_table() -> Table:
+    """Return an empty table without lines between its columns."""
+    return Table(box=box.SIMPLE_HEAD, show_edge=False, header_style="bold", pad_edge=False)
 
 
 def comparison(file: PlanFile, at: Question, rows: Sequence[Row], *, wide: bool) -> RenderableType:
@@ -90,7 +93,7 @@ def _table(at: Question, rows: Sequence[Row], wide: bool) -> Table:
     A narrow row stacks in a cell what belongs together.
     """
     truth = Truth.of(rows)
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, header_style="bold", pad_edge=False)
+    table = bare_table()
     table.add_column("accountant", overflow="fold")
     if wide:
         table.add_column("kind", overflow="fold")
@@ -106,7 +109,7 @@ def _table(at: Question, rows: Sequence[Row], wide: bool) -> Table:
 
 def _cells(row: Row, truth: Truth, wide: bool) -> list[Text]:
     """Return the cells of one accountant's row."""
-    first = [Text(row.accountant), Text(row.kind, style=_KIND_STYLES[row.kind])]
+    first = [Text(row.accountant), Text(row.kind, style=KIND_STYLES[row.kind])]
     second = [_number(row), _detail(row)]
     last = [_distance(row, truth), Text(seconds(row.seconds), style="dim")]
     if wide:
@@ -157,7 +160,7 @@ def _legend() -> Text:
     )
     legend = Text(style="dim")
     for kind, meaning in meanings:
-        legend.append(kind, _KIND_STYLES[kind]).append(f": {meaning}. ")
+        legend.append(kind, KIND_STYLES[kind]).append(f": {meaning}. ")
     return legend.append("Ratios are to the proven upper end.")
 
 
@@ -190,6 +193,13 @@ def _proven(answer: Certified | Approximate) -> Text:
     return Text(f"at least {lower}\nat most  {upper}")
 
 
+def picture(path: str | None) -> list[RenderableType]:
+    """Return where a picture is, if there is one."""
+    facts = facts_table()
+    facts.add_row("plot", one_line(path or ""))
+    return [] if path is None else [Text(), facts]
+
+
 def add_plan(facts: Table, file: PlanFile) -> None:
     """Add the plan in words, and where its steps come from."""
     for index, line in enumerate(words(file.plan)):
@@ -198,20 +208,36 @@ def add_plan(facts: Table, file: PlanFile) -> None:
         facts.add_row("steps", Text(rule.removeprefix("steps = ")))
 
 
-def add_text(facts: Table, label: str, text: str | None) -> None:
+def add_subject(
+    facts: Table, file: PlanFile, adjacency: str | None, *rows: tuple[str, str]
+) -> None:
+    """Add the plan, its neighbours, more rows if any, and what the plan file says about it."""
+    add_plan(facts, file)
+    for label, text in (("adjacency", adjacency or ANY_ADJACENCY), *rows):
+        facts.add_row(label, text)
+    add_about(facts, file)
+
+
+def add_about(facts: Table, file: PlanFile) -> None:
     """Add what the plan file says about the plan, if it does."""
+    add_text(facts, "source", file.source)
+    add_text(facts, "notes", file.notes)
+
+
+def add_text(facts: Table, label: str, text: str | None) -> None:
+    """Add a text of the plan file, if there is one."""
     if text:
         facts.add_row(label, one_line(text))
 
 
-def _list(sentences: Iterable[str]) -> Table:
-    """Return sentences as a list."""
-    listed = Table.grid(padding=(0, 1))
-    listed.add_column(no_wrap=True, style="dim")
-    listed.add_column(overflow="fold")
+def listed(heading: str, sentences: Sequence[str]) -> list[RenderableType]:
+    """Return sentences as a list under a heading; nothing where there are none."""
+    found = Table.grid(padding=(0, 1))
+    found.add_column(no_wrap=True, style="dim")
+    found.add_column(overflow="fold")
     for sentence in sentences:
-        listed.add_row("-", Text(sentence))
-    return listed
+        found.add_row("-", Text(sentence))
+    return [Text(f"\n{heading}", style="bold"), found] if sentences else []
 
 
 def one_line(text: str, style: str = "") -> Text:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from rich import box
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -16,6 +15,7 @@ from hockeystick.cli.durations import seconds
 from hockeystick.cli.panels.render import (
     add_plan,
     add_text,
+    bare_table,
     facts_table,
     one_line,
     print_plainly,
@@ -50,7 +50,7 @@ def samplings(file: PlanFile, at: Question, rows: Sequence[SamplingRow]) -> Rend
 
 def _table(at: Question, rows: Sequence[SamplingRow]) -> Table:
     """Return one row per adjacency and sampling."""
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, header_style="bold", pad_edge=False)
+    table = bare_table()
     for column in ("adjacency", "sampling", at.quantity, "proven interval, or why there is none"):
         table.add_column(column, overflow="fold")
     table.add_column("time", justify="right", no_wrap=True)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from rich.console import Group, RenderableType
-from rich.panel import Panel
+from rich.console import RenderableType
 from rich.text import Text
 
 from hockeystick.cli.commands.solve import Solution
@@ -40,14 +39,10 @@ def panel(solution: Solution) -> RenderableType:
     render.add_plan(facts, replace(file, plan=found.plan))
     for index, line in enumerate(words(solution.spent.plan) if solution.spent else ()):
         facts.add_row("and" if index else "spent", Text(line))
-    facts.add_row("adjacency", found.plan.adjacency or render._ANY_ADJACENCY)
-    render.add_text(facts, "source", file.source)
-    render.add_text(facts, "notes", file.notes)
-    blocks: list[RenderableType] = [facts]
-    if solution.assumptions:
-        blocks += [Text("\nThis holds if", style="bold"), render._list(solution.assumptions)]
-    title = render.one_line(file.title or "hockeystick")
-    return Panel(Group(*blocks), title=title, title_align="left", padding=(1, 2))
+    facts.add_row("adjacency", found.plan.adjacency or render.ANY_ADJACENCY)
+    render.add_about(facts, file)
+    rests = render.listed(render.HOLDS_IF, solution.assumptions)
+    return render.framed(file.title, facts, *rests)
 
 
 def _value(value: float) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from rich.console import RenderableType
-from rich.panel import Panel
 from rich.text import Text
 
 from hockeystick.cli.commands.sweep import Swept
@@ -37,8 +36,7 @@ def panel(done: Swept) -> RenderableType:
         shown = ", ".join(map(str, values)) if len(values) <= 4 else many
         facts.add_row("" if index else "grid", render.one_line(f"{name}: {shown}"))
     facts.add_row("time", Text(_time(done)))
-    title = render.one_line(file.title or "hockeystick")
-    return Panel(facts, title=title, title_align="left", padding=(1, 2))
+    return render.framed(file.title, facts)
 
 
 def _beginning(done: Swept) -> str:

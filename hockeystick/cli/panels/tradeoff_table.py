@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from rich import box
-from rich.console import Group, RenderableType
-from rich.panel import Panel
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -36,34 +34,19 @@ def panel(attacks: Sequence[Attack], plot: str | None) -> RenderableType:
             blocks += [render.one_line(attack.label, "bold")]
         blocks += [_facts(attack, alone=one), Text()]
     blocks += [_table(attacks), Text(), Text(_LEGEND, style="dim")]
-    if plot is not None:
-        blocks += [Text(), _picture(plot)]
-    blocks += _assumptions(attacks)
-    title = attacks[0].file.title if one else None
-    heading = render.one_line(title or "hockeystick")
-    return Panel(Group(*blocks), title=heading, title_align="left", padding=(1, 2))
+    blocks += render.picture(plot) + _assumptions(attacks)
+    return render.framed(attacks[0].file.title if one else None, *blocks)
 
 
 def _assumptions(attacks: Sequence[Attack]) -> list[RenderableType]:
     """Return what the answers rest on: first what all share, then what is each plan's own."""
     first, *others = (attack.assumptions for attack in attacks)
     shared = [text for text in first if all(text in other for other in others)]
-    lists = {"\nAll of this holds if" if others else "\nThis holds if": shared}
+    blocks = render.listed("All of this holds if" if others else render.HOLDS_IF, shared)
     for attack in attacks:
         own = [text for text in attack.assumptions if text not in shared]
-        lists[f"\nWhat is said of {render.one_line(attack.label)} holds if"] = own
-    blocks: list[RenderableType] = []
-    for heading, sentences in lists.items():
-        if sentences:
-            blocks += [Text(heading, style="bold"), render._list(sentences)]
+        blocks += render.listed(f"What is said of {render.one_line(attack.label)} holds if", own)
     return blocks
-
-
-def _picture(path: str) -> Table:
-    """Return where the picture is."""
-    facts = render.facts_table()
-    facts.add_row("plot", render.one_line(path))
-    return facts
 
 
 def _facts(attack: Attack, *, alone: bool) -> Table:
@@ -74,7 +57,7 @@ def _facts(attack: Attack, *, alone: bool) -> Table:
     error = f"at least {numerals.at_least(attack.bayes_error)}  at prior 1/2"
     facts.add_row("Bayes error", Text(error))
     render.add_plan(facts, file)
-    facts.add_row("adjacency", file.plan.adjacency or render._ANY_ADJACENCY)
+    facts.add_row("adjacency", file.plan.adjacency or render.ANY_ADJACENCY)
     if alone:
         render.add_text(facts, "source", file.source)
     render.add_text(facts, "notes", file.notes)
@@ -84,7 +67,7 @@ def _facts(attack: Attack, *, alone: bool) -> Table:
 def _table(attacks: Sequence[Attack]) -> Table:
     """Return one row per false positive rate, one section per plan."""
     several = len(attacks) > 1
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, header_style="bold", pad_edge=False)
+    table = render.bare_table()
     if several:
         table.add_column("plan", overflow="fold")
     for heading in ("at FPR", "TPR at most", "FNR at least"):

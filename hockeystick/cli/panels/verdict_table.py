@@ -5,12 +5,11 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Any, Final
 
-from rich import box
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from hockeystick.cli.panels.render import facts_table, one_line, print_plainly, terminal
+from hockeystick.cli.panels.render import bare_table, facts_table, one_line, print_plainly, terminal
 
 if TYPE_CHECKING:
     from hockeystick.verifier import Verdict
@@ -73,7 +72,7 @@ def _told(verdict: Verdict) -> RenderableType:
 
 def _table(verdict: Verdict) -> Table:
     """Return one row for each claim."""
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, header_style="bold", pad_edge=False)
+    table = bare_table()
     table.add_column("claim", overflow="fold")
     table.add_column("ball", overflow="fold")
     table.add_column("holds")

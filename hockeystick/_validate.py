@@ -11,10 +11,11 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeGuard, TypeVar
 
+import numpy as np
+
 from hockeystick.errors import ParameterError
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 MAX_COUNT: Final = 10**15
@@ -115,8 +116,6 @@ def real(name: str, value: object, domain: Domain | None = None) -> float:
 
 def reals(name: str, values: object, domain: Domain) -> tuple[float, ...]:
     """Return values as floats, at least one, or raise for the first that is outside the domain."""
-    import numpy as np
-
     allowed = f"one or more numbers, each {domain.allowed}"
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise ParameterError(name, values, allowed)

@@ -9,6 +9,8 @@ from fractions import Fraction
 from inspect import signature
 from typing import Any, Final, final
 
+import numpy as np
+
 from hockeystick import _validate
 from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.errors import ParameterError
@@ -77,8 +79,6 @@ def _graph(parties: float, edges: object, words: object) -> Graph:
     """Return the graph with these edges; None stands for all that there are."""
     if edges is None:
         return Graph.complete(parties).named(_text("words", words))
-    import numpy as np
-
     listed = np.frombuffer(base64.b64decode(_text("edges", edges), validate=True), dtype="<i8")
     return Graph(parties, listed.reshape(-1, 2)).named(_text("words", words))
 

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from itertools import accumulate
 
+import numpy as np
+
 from hockeystick.literature.fed_cdp import step_epsilon
 from hockeystick.literature.found import Found
 from hockeystick.literature.registry import way
@@ -129,7 +131,6 @@ def _moments(
 @lru_cache(maxsize=65536)
 def _divergence(noise_multiplier: float, rate: float, order: int) -> float:
     """Return ``ln(sum_k C(a,k) (1-q)^(a-k) q^k e^((k^2-k)/(2 s^2)))/(a - 1)``, a a whole order."""
-    import numpy as np
     from scipy.special import gammaln
 
     k = np.arange(order + 1.0)

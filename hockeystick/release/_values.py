@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.base import Mechanism
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -24,8 +25,6 @@ def of_kind(mechanism: Any, kind: type[_Kind]) -> _Kind:
 
 def category_array(name: str, values: Any, categories: int) -> NDArray[np.int64]:
     """Return categories as an array, or raise if one is none of 0..K-1."""
-    import numpy as np
-
     array = np.asarray(values)
     whole = array.ndim == 1 and (array.dtype.kind in "iu" or array.size == 0)
     if not whole or bool(((array < 0) | (array >= categories)).any()):
@@ -35,8 +34,6 @@ def category_array(name: str, values: Any, categories: int) -> NDArray[np.int64]
 
 def real_array(name: str, values: Any, low: float, high: float) -> NDArray[np.float64]:
     """Return at least one number as an array, or raise if one is outside an interval."""
-    import numpy as np
-
     array = np.asarray(values)
     usual = array.ndim == 1 and array.size > 0 and array.dtype.kind in "iuf"
     if not usual or not bool(((array >= low) & (array <= high)).all()):

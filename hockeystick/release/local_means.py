@@ -7,6 +7,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, final
 
+import numpy as np
+
 from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.errors import ParameterError
@@ -15,7 +17,6 @@ from hockeystick.mechanisms.noise.laplace import Laplace
 from hockeystick.release._values import real_array
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from hockeystick.mechanisms.base import Mechanism
@@ -72,8 +73,6 @@ class LocalMean(ABC):
 
     def _scaled(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return numbers scaled to [-1, 1], the ends exactly: beyond them bits would tell more."""
-        import numpy as np
-
         both = (values - self.low) - (self.high - values)
         return np.asarray(np.clip(both / (self.high - self.low), -1.0, 1.0), dtype=np.float64)
 
@@ -138,8 +137,6 @@ class OneBitMean(LocalMean):
         Raises:
             ParameterError: If a value is outside.
         """
-        import numpy as np
-
         own, center = self._values(values), self.low + self._half
         tau = math.tanh(0.5 * self.epsilon)
         heads = rng.random(own.size) < 0.5 + 0.5 * tau * self._scaled(own)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.errors import ParameterError
@@ -13,7 +15,6 @@ from hockeystick.numerics.working_precision import working_digits
 from hockeystick.release._values import of_kind
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
 _SENSITIVITY: Final = Domain(
@@ -67,8 +68,6 @@ def draw_multivariate_laplace(
         >>> draw_multivariate_laplace(noise, 2.0, np.random.default_rng(1), draws=5).shape
         (5, 3)
     """
-    import numpy as np
-
     scale = noise_scale(mechanism, sensitivity)
     count = _validate.count("draws", draws, _DRAWS)
     if not isinstance(rng, np.random.Generator):
@@ -109,8 +108,6 @@ def multivariate_laplace_log_density(
         >>> float(multivariate_laplace_log_density(noise, 1.0, [0.0, 0.0]))  # ln(1 / (2 pi))
         -1.8378770664093456
     """
-    import numpy as np
-
     scale = noise_scale(mechanism, sensitivity)
     if scale == 0.0:
         raise ParameterError("scale", mechanism.scale, "> 0: without noise there is no density")

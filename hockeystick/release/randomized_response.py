@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from hockeystick import _validate
 from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.errors import ParameterError
@@ -12,7 +14,6 @@ from hockeystick.mechanisms.local.randomized_response import RandomizedResponse
 from hockeystick.release._values import category_array, of_kind
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 SHARE: Final = Domain(symbol="h", low=0, high=1, typical=(0.001, 0.5))
@@ -57,8 +58,6 @@ def response_reports(
         >>> reports.shape
         (4,)
     """
-    import numpy as np
-
     of_kind(mechanism, RandomizedResponse)
     own = category_array("values", values, mechanism.categories)
     truly = 1.0 / (1.0 + (mechanism.categories - 1) * math.exp(-mechanism.epsilon))
@@ -98,8 +97,6 @@ def response_frequencies(
         >>> response_frequencies(response, np.array([0, 0, 0, 1])).round(12).tolist()
         [1.0, 0.0]
     """
-    import numpy as np
-
     of_kind(mechanism, RandomizedResponse)
     shown = category_array("reports", reports, mechanism.categories)
     if shown.size == 0:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.errors import ParameterError
@@ -13,7 +15,6 @@ from hockeystick.release._values import category_array, of_kind
 from hockeystick.release.randomized_response import SHARE, USERS
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 _CATEGORIES: Final = Domain(symbol="K", low=1, high=10**9, typical=(2, 1000), whole=True)
@@ -58,8 +59,6 @@ def unary_reports(
         >>> unary_reports(encoding, np.array([0, 2]), 3, np.random.default_rng(7)).shape
         (2, 3)
     """
-    import numpy as np
-
     truly, falsely = _probabilities(of_kind(mechanism, UnaryEncoding))
     columns = _validate.count("categories", categories, _CATEGORIES)
     own = category_array("values", values, columns)
@@ -97,8 +96,6 @@ def unary_frequencies(mechanism: UnaryEncoding, reports: NDArray[np.bool_]) -> N
         >>> unary_frequencies(hs.mechanisms.UnaryEncoding(np.inf), bits).tolist()
         [1.0, 0.0]
     """
-    import numpy as np
-
     _, falsely = _probabilities(of_kind(mechanism, UnaryEncoding))
     bits = np.asarray(reports)
     if bits.ndim != 2 or bits.dtype != np.bool_ or bits.shape[0] == 0:

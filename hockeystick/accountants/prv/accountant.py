@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
+import numpy as np
+
 from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import TOLERANCE, DirectedAccountant, Kind
 from hockeystick.accountants.closed_forms.above import closed_delta_upper, closed_epsilon_upper
@@ -167,8 +169,6 @@ def _answer(question: Question, read: Read, epsilon: float | None) -> Interval |
 
 def _refined(question: Question, read: Read, *, patient: bool = True) -> Interval | None:
     """Return what the lattices for one tilt say, None where they overflow."""
-    import numpy as np
-
     from hockeystick.accountants.prv._refine import refined
 
     try:

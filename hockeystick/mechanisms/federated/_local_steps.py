@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, final
 
+import numpy as np
+
 from hockeystick import _validate
 from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.adjacency import Adjacency
@@ -23,7 +25,6 @@ from hockeystick.mechanisms.training.clipping import Clipping
 from hockeystick.mechanisms.training.samplings import SCHEMES, Batches, Sampling
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 _EXAMPLES: Final = Domain(symbol="n", low=1, high=MAX_COUNT, typical=(10, 10_000), whole=True)
@@ -90,8 +91,6 @@ class LocalSteps:
 
     def parts(self, noise_multipliers: NDArray[np.float64]) -> Iterator[Mechanism]:
         """Return the rounds with these noises, those that are alike together."""
-        import numpy as np
-
         if self.sampling is RecordSampling.POISSON:
             batches = Batches(self.adjacency, Clipping.INDIVIDUAL, self.rate, None, None, None)
             for part in SCHEMES[Sampling.POISSON].varied(batches, noise_multipliers):

@@ -18,6 +18,8 @@ from fractions import Fraction
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple, final
 
+import numpy as np
+
 from hockeystick.numerics import ULP
 
 if TYPE_CHECKING:
@@ -163,8 +165,6 @@ def _by_rows(columns: Sequence[Sequence[Fraction]], pattern: Pattern) -> Fractio
     ``sum over i in pi of sum over j in pi of |<C_i, C_j>|`` is at most the same with the inner
     sum's largest value over all patterns that contain i.
     """
-    import numpy as np
-
     unit = max(abs(value) for column in columns for value in column)
     matrix = np.array([[float(value / unit) for value in column] for column in columns])
     count, rows = matrix.shape
@@ -181,8 +181,6 @@ def _by_rows(columns: Sequence[Sequence[Fraction]], pattern: Pattern) -> Fractio
 
 def _best_of_each(weights: Array, pattern: Pattern) -> Array:
     """Return the largest sum that a pattern collects of each row of weights, in floats."""
-    import numpy as np
-
     count, size = weights.shape
     best = np.zeros((size + 1, count))
     for _ in pattern.earliest(size):

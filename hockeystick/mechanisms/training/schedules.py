@@ -8,12 +8,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
+import numpy as np
+
 from hockeystick import _validate
 from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.errors import ParameterError
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
@@ -65,8 +66,6 @@ class Constant(Schedule):
 
     def factors(self, steps: int) -> Array:
         """Return ones."""
-        import numpy as np
-
         return np.ones(steps)
 
 
@@ -99,8 +98,6 @@ class Linear(_Ending):
 
     def factors(self, steps: int) -> Array:
         """Return points of the line."""
-        import numpy as np
-
         return np.linspace(1.0, self.end, steps)
 
 
@@ -123,8 +120,6 @@ class Exponential(_Ending):
 
     def factors(self, steps: int) -> Array:
         """Return powers of the last factor."""
-        import numpy as np
-
         return np.asarray(self.end ** np.linspace(0.0, 1.0, steps))
 
 
@@ -155,8 +150,6 @@ class Staircase(Schedule):
 
     def factors(self, steps: int) -> Array:
         """Return the stair of each step."""
-        import numpy as np
-
         stair = np.arange(steps) * self.stairs // max(steps, 1)
         return np.asarray(1.0 + (self.end - 1.0) * stair / max(self.stairs - 1, 1))
 
@@ -193,8 +186,6 @@ class Cyclic(Schedule):
 
     def factors(self, steps: int) -> Array:
         """Return the cosine's value in each step."""
-        import numpy as np
-
         length = max(-(-steps // self.cycles), 1)
         wave = 0.5 * (1.0 + np.cos(np.pi * (np.arange(steps) % length) / length))
         return np.asarray(self.floor + (1.0 - self.floor) * wave)
@@ -236,8 +227,6 @@ class Piecewise(Schedule):
 
     def factors(self, steps: int) -> Array:
         """Return each segment's factor as often as it has steps."""
-        import numpy as np
-
         total = sum(count for count, _ in self.segments)
         if total != steps:
             allowed = f"segments of {steps} steps in all; these have {total}"
@@ -275,8 +264,6 @@ class Values(Schedule):
 
     def factors(self, steps: int) -> Array:
         """Return the values."""
-        import numpy as np
-
         if len(self.values) != steps:
             allowed = f"a value for each of {steps} steps; these are {len(self.values)}"
             raise ParameterError("schedule", f"{len(self.values)} values", allowed)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from hockeystick.numerics import ULP
 from hockeystick.privacy_loss.core.base import ContourValues
 
@@ -17,8 +19,6 @@ def log_values(real: Array, imag: Array, error: Array, shift: float) -> ContourV
 
     What is out of range ends as an infinite error or no number.
     """
-    import numpy as np
-
     modulus, log_real, log_imag = complex_log1p(real, imag, shift)
     # |ln(1 + e)| <= 1.001 e for e <= 1e-3, and <= 2 e up to 1/2. Beyond that all that is known
     # is |M| <= |value| + error: with that as the size, a change by e^2 covers every value.
@@ -36,8 +36,6 @@ def log_values(real: Array, imag: Array, error: Array, shift: float) -> ContourV
 
 def complex_log1p(real: Array, imag: Array, shift: float) -> tuple[Array, Array, Array]:
     """Return ``|v| exp(-shift)``, ``ln|v|``, ``arg v``; ``v = 1 + (real + i imag) exp(shift)``."""
-    import numpy as np
-
     one = math.exp(-shift)
     modulus = np.hypot(one + real, imag)
     with np.errstate(divide="ignore"):

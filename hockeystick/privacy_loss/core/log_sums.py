@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 if TYPE_CHECKING:
     from hockeystick.kernels.series import Array
 
@@ -16,15 +18,11 @@ _LARGE: Final = 30.0
 
 def log_psi(place: Array, c: float) -> Array:
     """Return ``ln(e2(c l) + c e2(-l))``."""
-    import numpy as np
-
     return np.asarray(np.logaddexp(log_e2(c * place), math.log(c) + log_e2(-place)))
 
 
 def log_e2(x: Array) -> Array:
     """Return ``ln(e^x - 1 - x)``; -inf at 0."""
-    import numpy as np
-
     above, below = x > _SERIES, x < -_SERIES
     neither = ~(above | below)
     near, large, small = x[neither], x[above], x[below]
@@ -56,8 +54,6 @@ def log_add(*logs: float) -> float:
 
 def log_sum(logs: Array) -> float:
     """Return the logarithm of the sum of exponentials; -inf for none."""
-    import numpy as np
-
     top = float(logs.max(initial=-math.inf))
     if math.isinf(top):
         return top

@@ -22,10 +22,11 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, final
 
+import numpy as np
+
 from hockeystick.mechanisms.decentralised.graphs import Graph
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
@@ -121,7 +122,6 @@ class _Network:
     @classmethod
     def of(cls, graph: Graph, colluders: frozenset[int]) -> _Network:
         """Return the graph without the colluders and their edges."""
-        import numpy as np
         from scipy.sparse import csr_array
         from scipy.sparse.csgraph import connected_components
 
@@ -163,8 +163,6 @@ def _searched(network: _Network, ratio: _Ratio) -> tuple[float, float]:
 
     Every party is bounded with a few steps; those that may still be the largest, with more.
     """
-    import numpy as np
-
     left = np.arange(1 if network.alike else network.size)
     best, most, steps = 0.0, 1.0, _FIRST_STEPS
     near = _NEAR + 4.0 * _UNIT * (network.size + len(network.heads) + 32)
@@ -182,8 +180,6 @@ def _searched(network: _Network, ratio: _Ratio) -> tuple[float, float]:
 
 def _bounds(network: _Network, ratio: _Ratio, parties: Whole, steps: int) -> tuple[Array, Array]:
     """Return proven bounds of some parties' entries."""
-    import numpy as np
-
     width = network.columns
     blocks = [parties[start : start + width] for start in range(0, len(parties), width)]
     found = [
@@ -202,8 +198,6 @@ def _potentials(
     where the graph spreads fast. Both are returned apart: next to the shares, small differences
     would lose their digits.
     """
-    import numpy as np
-
     shares = np.where(
         network.parts[:, None] == network.parts[parties], 1.0 / network.members[parties], 0.0
     )
@@ -240,8 +234,6 @@ def _ends(
     only the sum of a party's d edges is rounded, by less than ``2 (d + 8) u`` of what it moves;
     the norm of that is added, by the triangle inequality.
     """
-    import numpy as np
-
     columns = np.arange(len(parties))
     potentials = shares + rest
     jumps = rest[network.heads] - rest[network.tails]
@@ -262,7 +254,5 @@ def _ends(
 
 def _squares(columns: Array) -> Array:
     """Return the columns' sums of squares, rounded up, also where the entries are rounded."""
-    import numpy as np
-
     total = np.einsum("ij,ij->j", columns, columns)
     return np.asarray(total * (1.0 + (len(columns) + 8) * 2.0 * _UNIT) + _TINY)

@@ -8,6 +8,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, final
 
+import numpy as np
+
 from hockeystick.mechanisms.noise.discrete_laplace import DiscreteLaplace
 from hockeystick.numerics import ULP, decimal
 from hockeystick.privacy_loss.core.atomic import MOST_ATOMS, AtomicLoss, both, frozen
@@ -67,8 +69,6 @@ class DiscreteLaplaceLoss(AtomicLoss):
 @lru_cache(maxsize=16)
 def _atoms(scale: float, sensitivity: int) -> Atoms:
     """Return the atoms, ascending."""
-    import numpy as np
-
     slope = float(1 / decimal(scale))
     small = math.exp(-slope)
     step = np.arange(sensitivity + 1, dtype=np.float64)

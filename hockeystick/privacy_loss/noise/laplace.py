@@ -9,6 +9,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, final
 
+import numpy as np
+
 from hockeystick.mechanisms.noise.laplace import Laplace
 from hockeystick.numerics import ULP, Ball, decimal
 from hockeystick.privacy_loss.core.analytic_cgf import log_values
@@ -29,7 +31,6 @@ from hockeystick.tradeoffs import IntervalProfile, LaplaceTradeOff, Profile
 from hockeystick.tradeoffs.functions.laplace import LaplaceProfile
 
 if TYPE_CHECKING:
-    import numpy as np
     from mpmath import mpc, mpf
     from numpy.typing import NDArray
 
@@ -97,8 +98,6 @@ class LaplaceLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
 
     def atoms(self) -> Atoms:
         """Return the two ends."""
-        import numpy as np
-
         ends = np.array([-self.reach, self.reach])
         error = np.array([4.0 * ULP * (self.reach + 1.0), ULP])
         return Atoms(ends, np.array([-self.reach - _LN_2, -_LN_2]), error)
@@ -110,8 +109,6 @@ class LaplaceLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
         one moves each edge by at most one unit in the last place of e, and changes the masses by
         as much times ``1 + e``.
         """
-        import numpy as np
-
         end = self.reach
         with np.errstate(all="ignore"):
             cut = cut_edges(edges, end)
@@ -177,8 +174,6 @@ class LaplaceLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
 
     def line(self, c: float, step: float, count: int) -> ContourValues:
         """Return ``ln M`` along the line."""
-        import numpy as np
-
         z = c + 1j * (step * np.arange(count, dtype=np.float64))
         end = self.reach
         shift = max(0.0, c * end - _COMFORTABLE)
@@ -263,8 +258,6 @@ def _e2(x: float) -> float:
 
 def _second_order(x: Complex, shift: float) -> tuple[Complex, Array]:
     """Return ``(exp(x) - 1 - x) exp(-shift)`` of complex x known to 4 ulp, and its error."""
-    import numpy as np
-
     size = np.abs(x)
     total = np.zeros_like(x)
     near = np.where(size < _SERIES, x, 0.0)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, final
 
+import numpy as np
+
 from hockeystick.mechanisms.noise.laplace import Laplace
 from hockeystick.mechanisms.noise.multivariate_laplace import MultivariateLaplace
 from hockeystick.numerics import ULP, decimal
@@ -76,8 +78,6 @@ class MultivariateLaplaceLoss(DensityLoss, ProfiledLoss):
 
     def spans(self, edges: Edges) -> Masses:
         """Return the masses of the density, under P and, reflected, under Q."""
-        import numpy as np
-
         axis = axis_of(self.reach, self.dimension)
         with np.errstate(all="ignore"):
             cut = cut_edges(edges, self.reach)

@@ -14,12 +14,13 @@ import math
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import numpy as np
+
 from hockeystick.numerics import ULP
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.core.uncertain_endpoints import Edges
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from hockeystick.kernels.series import Array
@@ -67,7 +68,6 @@ class _Pieces(NamedTuple):
 @lru_cache(maxsize=32)
 def axis_of(end: float, dimension: int) -> Axis:
     """Return the pair at a distance e, in at least two dimensions."""
-    import numpy as np
     from mpmath import mp
 
     from hockeystick.precision.multivariate_laplace import kappa_of, peak
@@ -87,8 +87,6 @@ def log_masses(axis: Axis, edges: Edges) -> tuple[Array, Array]:
     The edges lie between -e and e, where -e and e mean the ends of the loss; e is known to a unit
     in the last place. Edges within ``SNAP`` of an end may count as the end.
     """
-    import numpy as np
-
     with np.errstate(all="ignore"):
         at, error = _places(axis, edges)
         low, high = at[:-1], at[1:]
@@ -110,8 +108,6 @@ def log_masses(axis: Axis, edges: Edges) -> tuple[Array, Array]:
 
 def _places(axis: Axis, edges: Edges) -> tuple[Array, Array]:
     """Return ``t = artanh(l/e)`` of edges, with a bound on each one's error."""
-    import numpy as np
-
     size = np.abs(edges.at)
     room = axis.end - size
     at = np.copysign(0.5 * np.log1p(2.0 * size / room), edges.at)
@@ -131,8 +127,6 @@ def _of_one(
 
     ``artanh x - artanh y = artanh((x - y) / (1 - x y))``, where ``1 - x y`` is a sum.
     """
-    import numpy as np
-
     low, high = which, which + 1
     x, y = edges.at[low] / axis.end, edges.at[high] / axis.end
     same = x * y > 0.0
@@ -159,8 +153,6 @@ def _of_one(
 
 def _of_several(axis: Axis, at: Array, error: Array, which: Indices) -> tuple[Array, Array]:
     """Return masses of cells with breaks inside: pieces, and slivers at the uncertain edges."""
-    import numpy as np
-
     first, last = at[which], at[which + 1]
     points = np.unique(np.concatenate((axis.breaks, first, last)))
     low = np.searchsorted(points, first)
@@ -188,8 +180,6 @@ def _between(points: Array) -> tuple[Array, Array, Array, Array]:
 
 def _between_points(low: Array, high: Array) -> tuple[Array, Array, Array, Array]:
     """Return pieces by their ends, centres and widths."""
-    import numpy as np
-
     width = high - low
     with np.errstate(invalid="ignore"):
         return low, high, low + 0.5 * width, width
@@ -197,8 +187,6 @@ def _between_points(low: Array, high: Array) -> tuple[Array, Array, Array, Array
 
 def _integrals(axis: Axis, low: Array, high: Array, centre: Array, width: Array) -> _Pieces:
     """Return the integral of ``exp(psi)`` over each piece, by whichever way errs least."""
-    import numpy as np
-
     with np.errstate(all="ignore"):
         value, error = _by_slopes(axis, low, high, width)
         pending = np.flatnonzero(np.isfinite(width))
@@ -216,8 +204,6 @@ def _integrals(axis: Axis, low: Array, high: Array, centre: Array, width: Array)
 
 def _gauss(axis: Axis, centre: Array, half: Array, count: int) -> tuple[Array, Array]:
     """Return the logarithms of Gauss sums over pieces, and their round-off."""
-    import numpy as np
-
     nodes, weights = np.polynomial.legendre.leggauss(count)
     top = _log_density(axis, centre)
     total = np.zeros_like(centre)
@@ -231,8 +217,6 @@ def _round_off(axis: Axis, centre: Array, half: Array) -> Array:
 
     psi is a sum of three terms, known to 8 units in the last place each, at a place known to 4.
     """
-    import numpy as np
-
     place = np.abs(centre) + half
     log_cosh = place - math.log(2.0) + np.log1p(np.exp(-2.0 * place))
     largest = axis.half * np.tanh(place) + (axis.dimension - 1) * log_cosh
@@ -244,8 +228,6 @@ def _round_off(axis: Axis, centre: Array, half: Array) -> Array:
 
 def _log_density(axis: Axis, t: Array) -> Array:
     """Return psi."""
-    import numpy as np
-
     size = np.abs(t)
     log_cosh = np.where(
         size < 1.0,
@@ -259,8 +241,6 @@ def _log_density(axis: Axis, t: Array) -> Array:
 
 def _gauss_error(axis: Axis, centre: Array, half: Array, count: int) -> Array:
     """Return ``2 exp(G(q h) + G(h)) q^(-2m) / (1 - 1/q)`` for the best ratio q, 1 at most."""
-    import numpy as np
-
     best = np.ones_like(centre)
     own = _growth(axis, centre, half)
     for q in _RATIOS:
@@ -273,8 +253,6 @@ def _gauss_error(axis: Axis, centre: Array, half: Array, count: int) -> Array:
 
 def _growth(axis: Axis, centre: Array, radius: Array | float) -> Array:
     """Return G, where the radius is at most ``_REACH``."""
-    import numpy as np
-
     cut = np.minimum(radius, _REACH)
     square = np.cosh(np.minimum(np.abs(centre), 300.0)) ** -2
     slope = np.abs(axis.half * square - (axis.dimension - 1) * np.tanh(centre))
@@ -285,8 +263,6 @@ def _growth(axis: Axis, centre: Array, radius: Array | float) -> Array:
 
 def _slopes(axis: Axis, low: Array, high: Array) -> tuple[Array, Array]:
     """Return the ends of the slope of psi on pieces: ``a s - (n-1) T - 2 s T/(kappa + s)``."""
-    import numpy as np
-
     nearest = np.where(low * high <= 0.0, 0.0, np.minimum(np.abs(low), np.abs(high)))
     farthest = np.maximum(np.abs(low), np.abs(high))
     most, least = (np.cosh(np.minimum(t, 300.0)) ** -2 for t in (nearest, farthest))
@@ -301,16 +277,12 @@ def _slopes(axis: Axis, low: Array, high: Array) -> tuple[Array, Array]:
 
 def _steepest(axis: Axis, low: Array, high: Array) -> Array:
     """Return a bound of the slope of psi on pieces."""
-    import numpy as np
-
     down, up = _slopes(axis, low, high)
     return np.asarray(np.maximum(np.abs(down), np.abs(up)))
 
 
 def _by_slopes(axis: Axis, low: Array, high: Array, width: Array) -> tuple[Array, Array]:
     """Return integrals over pieces on which psi has a slope of one sign; inf errors elsewhere."""
-    import numpy as np
-
     down, up = _slopes(axis, low, high)
     falls, rises = up < 0.0, down > 0.0
     gentle = np.where(falls, -up, down)
@@ -326,8 +298,6 @@ def _by_slopes(axis: Axis, low: Array, high: Array, width: Array) -> tuple[Array
 
 def _summed(pieces: _Pieces, starts: Indices) -> _Pieces:
     """Return sums of consecutive integrals, from each start to the next."""
-    import numpy as np
-
     counts = np.diff(np.concatenate((starts, [pieces.log.size])))
     top = np.maximum.reduceat(pieces.log, starts)
     part = np.exp(pieces.log - np.repeat(top, counts))
@@ -344,15 +314,12 @@ def _summed(pieces: _Pieces, starts: Indices) -> _Pieces:
 
 def _breaks(axis: Axis, top: float) -> Array:
     """Return where pieces end: narrow ones around the peak, and wide ones from there outwards."""
-    import numpy as np
-
     up, down = _march(axis, top, 1.0), _march(axis, top, -1.0)
     return np.unique(np.concatenate((down, [top], up)))
 
 
 def _march(axis: Axis, top: float, way: float) -> Array:
     """Return the breaks on one side of the peak."""
-    import numpy as np
 
     def depth(t: float) -> float:
         return float(_log_density(axis, np.array([t]))[0])

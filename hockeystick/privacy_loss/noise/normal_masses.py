@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from hockeystick.numerics import ULP
 from hockeystick.privacy_loss.core.uncertain_endpoints import Edges
 
@@ -23,8 +25,6 @@ _MILLS: Final = 1.26
 
 def log_masses(edges: Edges) -> tuple[Array, Array]:
     """Return ``ln`` of the mass between neighbouring edges, and a bound on each one's error."""
-    import numpy as np
-
     from hockeystick.kernels import normal_masses
 
     value, error, is_wide = normal_masses.log_masses(*edges)
@@ -39,8 +39,6 @@ def log_masses(edges: Edges) -> tuple[Array, Array]:
 
 def _wide(low: Array, high: Array, first: Array, second: Array) -> tuple[Array, Array]:
     """Return the masses of cells wider than 0.2, and the errors."""
-    import numpy as np
-
     value, error = np.empty_like(low), np.empty_like(low)
     right, left = low >= 0.0, high <= 0.0
     middle = ~(right | left)
@@ -58,7 +56,6 @@ def _tail(near: Array, far: Array, shift: Array, far_shift: Array) -> tuple[Arra
     Moving the near edge by d changes the logarithm by at most the hazard rate, itself at most
     ``(near + d + 1) / (1 - r)``, times d; r is the share of the tail that lies beyond the far edge.
     """
-    import numpy as np
     from scipy.special import erfcx
 
     root = math.sqrt(0.5)
@@ -82,7 +79,6 @@ def _tail(near: Array, far: Array, shift: Array, far_shift: Array) -> tuple[Arra
 
 def _around(left: Array, right: Array, first: Array, second: Array) -> tuple[Array, Array]:
     """Return the masses of cells from -left to right, which hold 0."""
-    import numpy as np
     from scipy.special import erf
 
     root = math.sqrt(0.5)
@@ -98,8 +94,6 @@ def _around(left: Array, right: Array, first: Array, second: Array) -> tuple[Arr
 
 def _of_share(share: Array) -> Array:
     """Return the error of a logarithm that a change of the mass by this share makes."""
-    import numpy as np
-
     return np.where(share < 0.5, 1.4 * share, math.inf)
 
 
@@ -109,8 +103,6 @@ def gaussian_edges(edges: Edges, mu: float, side: float) -> Edges:
     The loss l is at ``l/mu - mu/2`` from mu (``side`` 1) and at ``l/mu + mu/2`` from 0 (-1); mu is
     known to one unit in the last place.
     """
-    import numpy as np
-
     with np.errstate(all="ignore"):
         at = edges.at / mu - side * 0.5 * mu
         error = edges.error / mu + 3.0 * ULP * (np.abs(edges.at) / mu + 0.5 * mu)

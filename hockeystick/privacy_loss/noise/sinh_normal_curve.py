@@ -15,6 +15,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import numpy as np
+
 from hockeystick.numerics import ULP, decimal
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.core.uncertain_endpoints import Edges
@@ -50,23 +52,17 @@ class SinhNormalCurve(NamedTuple):
 
     def loss(self, u: Array) -> tuple[Array, Array]:
         """Return the loss at ``u >= 0``, and a bound on its error."""
-        import numpy as np
-
         ratio = 2.0 * np.sinh(u) * self.sinh_half / np.cosh(u - self.half)
         whole, less = self.strength * np.sinh(2.0 * u), np.log1p(ratio)
         return whole - less, ULP * (7.0 * whole + (18.0 + u + 2.0 * self.half) * less)
 
     def slope(self, u: Array) -> Array:
         """Return ``l'(u)``, to better than a thousandth."""
-        import numpy as np
-
         grown = np.cosh(2.0 * u)
         return 2.0 * self.strength * grown - 2.0 * self.sinh / (grown + self.cosh)
 
     def normal_edges(self, edges: Edges, side: float) -> Edges:
         """Return edges in u as normal coordinates ``a sinh(u - side v)`` of one of the two."""
-        import numpy as np
-
         x = edges.at - side * self.half
         unsure = edges.error + ULP * (np.abs(edges.at) + 2.0 * self.half)
         at = self.scale * np.sinh(x)
@@ -87,8 +83,6 @@ class SinhNormalCurve(NamedTuple):
 
     def outputs(self, edges: Edges) -> Edges:
         """Return the u at which the loss takes the values of edges, with proven errors."""
-        import numpy as np
-
         size = np.abs(edges.at)
         # Outputs beyond this end have no mass, so that losses beyond its own are all alike.
         end = math.asinh(_MOST_DEVIATIONS / self.scale) + 2.0 * self.half + 1.0
@@ -111,8 +105,6 @@ class SinhNormalCurve(NamedTuple):
 
     def _solved(self, target: Array) -> Array:
         """Return u with l(u) near a target >= 0: Newton's method, from above where it is convex."""
-        import numpy as np
-
         near = np.minimum(2.0 * target, target + 2.0 * self.half) / self.strength
         u: Array = 0.5 * np.arcsinh(near)
         for _ in range(_STEPS):
@@ -133,8 +125,6 @@ class SinhNormalCurve(NamedTuple):
         makes at most twice that in h. Moving m by d changes it by at most ``5 d`` of itself, as
         ``|l''| <= 5 l'``.
         """
-        import numpy as np
-
         plain = np.diff(at)
         grown = np.where(np.isfinite(edges.width), edges.width, 0.0)
         twice = np.cosh(at[1:] + at[:-1])
@@ -157,8 +147,6 @@ class SinhNormalCurve(NamedTuple):
 
     def _growth(self, twice: Array, width: Array) -> tuple[Array, Array]:
         """Return by how much the loss grows across cells, and the derivative, unproven."""
-        import numpy as np
-
         sinh, cosh = np.sinh(width), np.cosh(width)
         shifted = width - 2.0 * self.half
         under = twice + np.cosh(shifted)

@@ -27,6 +27,8 @@ import math
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import numpy as np
+
 from hockeystick.numerics import ULP, Ball
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.core.base import CGFEstimate
@@ -86,8 +88,6 @@ def cgf_bounds(rho: float, width: float, c: float) -> Ball:
 
 def cgf_estimate(rho: float, width: float, c: float) -> CGFEstimate | None:
     """Return an estimate of K and two derivatives; None where they are infinite."""
-    import numpy as np
-
     shape = _shape(rho, width, c)
     if shape is None:
         return None
@@ -146,8 +146,6 @@ def _between(low: float, high: float) -> Ball:
 @lru_cache(maxsize=256)
 def _sum(rho: float, width: float, c: float) -> _Sum | None:
     """Return the trapezoid sum at c, None where it would be too long or hardly known."""
-    import numpy as np
-
     curve, shape = curve_of(rho, width), _shape(rho, width, c)
     if shape is None or shape.lower < 1e-250:
         return None
@@ -195,8 +193,6 @@ def _step(q: float, c: float, depth: float) -> tuple[float, float]:
 
 def _terms(curve: SinhNormalCurve, u: Array, c: float) -> tuple[Array, Array, Array, Array, Array]:
     """Return the loss, S and its error, the logarithm of the term and its error."""
-    import numpy as np
-
     loss, unsure = curve.loss(u)
     rise, shift = np.sinh(u) ** 2, curve.sinh_half**2
     fall = curve.square * (rise * curve.cosh + shift)

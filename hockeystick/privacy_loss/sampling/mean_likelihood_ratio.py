@@ -26,6 +26,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from hockeystick.numerics import ULP
 from hockeystick.privacy_loss.core.uncertain_endpoints import exact_edges
 from hockeystick.privacy_loss.noise.normal_masses import gaussian_edges, log_masses
@@ -87,8 +89,6 @@ class Rule:
 
     def combined(self, x: Points, y: Points, *, product: bool, last: bool) -> Points:
         """Return the sum or the product of two independent ones."""
-        import numpy as np
-
         ends = [float(np.log(x.at[k]) + np.log(y.at[k])) for k in (0, -1)]
         count, width, centre = 1, math.hypot(x.width, y.width), 0.0
         if not product:
@@ -104,8 +104,6 @@ class Rule:
 
     def _nodes(self, low: float, high: float, centre: float, width: float) -> Array:
         """Return nodes from below one end to beyond the other, dense within some widths."""
-        import numpy as np
-
         low, high = low - _MARGIN, high + _MARGIN
         near = centre + width * np.linspace(-4.0 * _FLAT, 4.0 * _FLAT, _KNOTS)
         knots = np.unique(np.clip(np.append(near, np.linspace(low, high, _KNOTS)), low, high))
@@ -117,8 +115,6 @@ class Rule:
 
     def _on_lattice(self, nodes: Array) -> Array:
         """Return the lattice's points next to some nodes, ends included, and all in the middle."""
-        import numpy as np
-
         index = np.round(nodes / self.step)
         index[0], index[-1] = math.floor(nodes[0] / self.step), math.ceil(nodes[-1] / self.step)
         dense = np.diff(nodes) < 2.0 * self.step
@@ -173,8 +169,6 @@ def _repeated(one: Points, times: int, rule: Rule, *, product: bool, last: bool)
 
 def _edges(nodes: Array) -> Array:
     """Return the edges of the cells around nodes: the outermost nodes, and halfway between."""
-    import numpy as np
-
     return np.concatenate((nodes[:1], 0.5 * (nodes[1:] + nodes[:-1]), nodes[-1:]))
 
 
@@ -183,8 +177,6 @@ def _lognormal(edges: Array, noise: float, above: bool) -> Points:
 
     Its part of the mean in a cell is the mass that the cell has with the record.
     """
-    import numpy as np
-
     exact = exact_edges(edges)
     log_q, error_q = log_masses(gaussian_edges(exact, 1.0 / noise, -1.0))
     log_p, error_p = log_masses(gaussian_edges(exact, 1.0 / noise, 1.0))
@@ -230,8 +222,6 @@ def _paired(x: Points, y: Points, at: Array, count: int, width: float, above: bo
 
 def _partners(x: Array, y: Array) -> tuple[Indices, Indices]:
     """Return, for each mass of one variable, which of the other's are enough together with it."""
-    import numpy as np
-
     least = _LEAST_PRODUCT / x
     first = np.searchsorted(np.maximum.accumulate(y), least)
     last = y.size - np.searchsorted(np.maximum.accumulate(y[::-1]), least)
@@ -242,7 +232,6 @@ def _left_out(
     x: Points, y: Points, first: Indices, last: Indices, product: bool
 ) -> tuple[float, float]:
     """Return bounds of all that has been lost, before or as a negligible pair."""
-    import numpy as np
 
     def outside(values: Array) -> Array:
         sums = np.concatenate(([0.0], np.cumsum(values)))
@@ -267,8 +256,6 @@ def _left_out(
 
 def _kept(points: Points) -> Points:
     """Return the points with those of hardly any mass lost."""
-    import numpy as np
-
     kept = points.mass >= _LEAST
     rare, place = points.mass[~kept], points.at[~kept]
     lost = (

@@ -8,6 +8,8 @@ from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import numpy as np
+
 from hockeystick.numerics import ULP
 
 if TYPE_CHECKING:
@@ -58,8 +60,6 @@ class Cell:
     @cached_property
     def _gaps(self) -> Array:
         """How far the rule may be from the sum for each Chebyshev polynomial, round-off covered."""
-        import numpy as np
-
         from hockeystick.kernels import noise_levels
 
         nodes = -np.log(np.array(self.noise))
@@ -74,8 +74,6 @@ class Cell:
 
     def error(self, ellipse: float) -> float:
         """Return by how much rule and sum differ at most, over the bound of the function."""
-        import numpy as np
-
         falling = 2.0 * ellipse ** -np.arange(_DEGREES, dtype=np.float64)
         rest = 4.04 * self.runs * ellipse**-_DEGREES / (1.0 - 1.0 / ellipse)
         return float(falling @ self._gaps) * 1.001 + rest
@@ -96,8 +94,6 @@ class Levels:
     """
 
     def __init__(self, noise_multipliers: tuple[float, ...]) -> None:
-        import numpy as np
-
         self.noise: Array = np.sort(np.array(noise_multipliers, dtype=np.float64))[::-1]
         self.points: Array = -np.log(self.noise)
         self._cells: dict[tuple[int, int, int], Cell] = {}
@@ -140,8 +136,6 @@ class Levels:
     @cached_property
     def estimate_nodes(self) -> tuple[tuple[float, ...], Array]:
         """Noise multipliers and weights that stand for all where nothing is proven."""
-        import numpy as np
-
         cells = self._even_cells(_ESTIMATE_STEP, _FEW_NODES)
         noise = tuple(one for cell in cells for one in cell.noise)
         return noise, np.concatenate([cell.weights for cell in cells])
@@ -159,8 +153,6 @@ class Levels:
 
     def halves(self, cell: Cell) -> tuple[Cell, ...]:
         """Return the two halves of a cell whose levels are not all alike, none of them empty."""
-        import numpy as np
-
         middle = int(np.searchsorted(cell.points, cell.centre))
         if not 0 < middle < cell.runs:
             # Levels next to each other: those that are the first one, and the others.
@@ -175,8 +167,6 @@ class Levels:
 
     def _even_cells(self, width: float, nodes: int) -> tuple[Cell, ...]:
         """Return cells of the same width, at most so wide, without those that are empty."""
-        import numpy as np
-
         low, high = float(self.points[0]), float(self.points[-1])
         count = max(1, math.ceil((high - low) / width))
         inner = np.searchsorted(self.points, np.linspace(low, high, count + 1)[1:-1])
@@ -202,15 +192,11 @@ def levels_of(noise_multipliers: tuple[float, ...]) -> Levels:
 
 def _alike(start: int, points: Array, noise: float) -> Cell:
     """Return the cell of levels that are all the same."""
-    import numpy as np
-
     return Cell(start, points, float(points[0]), 0.0, (noise,), np.array([float(points.size)]))
 
 
 def _cell_of(start: int, points: Array, nodes: int) -> Cell:
     """Return the cell of some levels, with Gauss's rule for them."""
-    import numpy as np
-
     from hockeystick.kernels import noise_levels
 
     low, high = float(points[0]), float(points[-1])

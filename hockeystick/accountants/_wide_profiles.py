@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 
-from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.auto import Auto
 from hockeystick.accountants.closed_forms.closed_form import ClosedForm, least_delta
 from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.infinity import InfinityMass
+from hockeystick.accountants.interval import Interval
 from hockeystick.accountants.orders import candidates, optimal_order
 from hockeystick.accountants.theorems.rdp import RDP
 from hockeystick.errors import UnsupportedError

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, final, overload
 
 from hockeystick import _validate
-from hockeystick.accountants._interval import Interval, worse
 from hockeystick.accountants.auto import Auto
 from hockeystick.accountants.base import LARGEST_EPSILON, TOLERANCE, Accountant, Kind
 from hockeystick.accountants.closed_forms.closed_form import ClosedForm
 from hockeystick.accountants.composition import composition_of
 from hockeystick.accountants.infinity import can_be_infinite
+from hockeystick.accountants.interval import Interval, worse
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.errors import ParameterError, UnsupportedError
 from hockeystick.mechanisms import Mechanism, assumptions_of

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
-from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import TOLERANCE, Accountant, Kind
 from hockeystick.accountants.closed_forms.closed_form import ClosedForm
 from hockeystick.accountants.contour import Contour
+from hockeystick.accountants.interval import Interval
 from hockeystick.accountants.parts import Parts
 from hockeystick.accountants.prv import PRV
 from hockeystick.accountants.theorems.rdp import RDP

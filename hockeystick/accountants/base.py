@@ -7,8 +7,8 @@ from abc import ABC, abstractmethod
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
-from hockeystick.accountants._interval import Interval, worse
 from hockeystick.accountants.infinity import are_finite, split_infinity, split_shift
+from hockeystick.accountants.interval import Interval, worse
 from hockeystick.errors import UnsupportedError
 from hockeystick.privacy_loss import Composition, Terms
 

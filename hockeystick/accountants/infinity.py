@@ -18,7 +18,7 @@ from fractions import Fraction
 from functools import cache
 from typing import Final, TypeAlias
 
-from hockeystick.accountants._interval import Interval
+from hockeystick.accountants.interval import Interval
 from hockeystick.numerics import FloatAndDecimal, down, up
 from hockeystick.privacy_loss import (
     Composition,

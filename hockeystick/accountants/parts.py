@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import ClassVar, Final, final
 
 from hockeystick.accountants._exact import Exact, is_known
-from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import DirectedAccountant, Kind
+from hockeystick.accountants.interval import Interval
 from hockeystick.accountants.theorems.rdp import RDP
 from hockeystick.numerics import down, up
 from hockeystick.privacy_loss import Terms, largest_loss

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import hockeystick as hs
-from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.composition import composition_of
 from hockeystick.accountants.contour import Contour
+from hockeystick.accountants.interval import Interval
 from hockeystick.accountants.prv import PRV
 
 ORACLES = Path(__file__).parents[1] / "oracles"

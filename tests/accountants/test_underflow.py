@@ -3,10 +3,10 @@
 import pytest
 
 import hockeystick as hs
-from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import DirectedAccountant
 from hockeystick.accountants.composition import composition_of
 from hockeystick.accountants.contour import Contour, _smoothed, search
+from hockeystick.accountants.interval import Interval
 from hockeystick.accountants.prv import PRV, _refine
 from tests.shares import shared
 

@@ -7,7 +7,6 @@ import sys
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
-from hockeystick.accountants._interval import Interval, worse
 from hockeystick.accountants.base import DirectedAccountant, Kind
 from hockeystick.accountants.closed_forms.largest_atom import largest_atom_bound
 from hockeystick.accountants.closed_forms.profiles import (
@@ -20,6 +19,7 @@ from hockeystick.accountants.closed_forms.profiles import (
     number_of_atoms,
 )
 from hockeystick.accountants.infinity import can_be_infinite
+from hockeystick.accountants.interval import Interval, worse
 from hockeystick.numerics import decimal, down, up
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss import (

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.contour._integral import Integral, integrate, rules_for
 from hockeystick.accountants.contour._line import AnalyticTerms, ContourTarget, choose_contour
+from hockeystick.accountants.interval import Interval
 from hockeystick.accountants.orders import optimal_order, optimal_order_at, saddle
 from hockeystick.numerics import down, up
 from hockeystick.numerics.roots import increasing_root

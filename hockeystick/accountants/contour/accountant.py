@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
-from hockeystick.accountants._interval import Interval, worse
 from hockeystick.accountants.base import TOLERANCE, DirectedAccountant, Kind
+from hockeystick.accountants.interval import Interval, worse
 from hockeystick.accountants.theorems.rdp import RDP
 from hockeystick.numerics import down, up
 from hockeystick.privacy_loss import (

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar, Final, final
 
-from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import DirectedAccountant, Kind
+from hockeystick.accountants.interval import Interval
 from hockeystick.numerics import Ball, down, up
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.privacy_loss import NoAnalysisError, PrivacyLoss, Terms, expanded, largest_loss

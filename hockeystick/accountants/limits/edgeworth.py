@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
-from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import DirectedAccountant, Kind
+from hockeystick.accountants.interval import Interval
 from hockeystick.numerics.roots import increasing_root, minimum
 from hockeystick.privacy_loss import PrivacyLoss, Terms, expanded
 from hockeystick.privacy_loss.bounds.cumulants import Cumulants, FourCumulants

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import ClassVar, final
 
-from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import Accountant, Kind
 from hockeystick.accountants.closed_forms.closed_form import ClosedForm
+from hockeystick.accountants.interval import Interval
 from hockeystick.privacy_loss import Composition, GaussianLoss, Terms
 
 

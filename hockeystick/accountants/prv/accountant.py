@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, ClassVar, Final, final
 
 import numpy as np
 
-from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import TOLERANCE, DirectedAccountant, Kind
 from hockeystick.accountants.closed_forms.above import closed_delta_upper, closed_epsilon_upper
 from hockeystick.accountants.closed_forms.closed_form import least_delta, least_epsilon
+from hockeystick.accountants.interval import Interval
 from hockeystick.accountants.orders import optimal_order, optimal_order_at
 from hockeystick.accountants.prv._steering import Truncation
 from hockeystick.accountants.theorems.rdp import RDP, delta_upper, epsilon_upper

@@ -6,8 +6,8 @@ import math
 from fractions import Fraction
 from typing import ClassVar, final
 
-from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import Accountant, Kind
+from hockeystick.accountants.interval import Interval
 from hockeystick.accountants.theorems.guarantees import (
     Guarantees,
     exact_delta,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import ClassVar, Final, final
 
-from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import DirectedAccountant, Kind
 from hockeystick.accountants.closed_forms.closed_form import least_delta, least_epsilon
+from hockeystick.accountants.interval import Interval
 from hockeystick.privacy_loss import Terms, largest_loss
 from hockeystick.privacy_loss.core.terms import total
 

@@ -6,9 +6,9 @@ import math
 import sys
 from typing import ClassVar, final
 
-from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import DirectedAccountant, Kind
 from hockeystick.accountants.closed_forms.closed_form import least_delta, least_epsilon
+from hockeystick.accountants.interval import Interval
 from hockeystick.privacy_loss import PrivacyLoss, Terms, largest_loss
 from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine
 from hockeystick.tradeoffs.profiles.one_order import delta_by_orders, epsilon_by_orders

@@ -7,10 +7,10 @@ from typing import ClassVar, Final, final
 
 from hockeystick import _validate
 from hockeystick._validate import Domain
-from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import DirectedAccountant, Kind
 from hockeystick.accountants.closed_forms.closed_form import least_delta, least_epsilon
 from hockeystick.accountants.composition import composition_of
+from hockeystick.accountants.interval import Interval
 from hockeystick.mechanisms import Mechanism, assumptions_of
 from hockeystick.mechanisms.base import checked
 from hockeystick.privacy_loss import Terms, largest_loss

@@ -8,7 +8,7 @@ from typing import Final
 
 from hockeystick import _validate
 from hockeystick._validate import MAX_COUNT, Domain
-from hockeystick.accountants._interval import Interval
+from hockeystick.accountants.interval import Interval
 from hockeystick.accountants.prv import PRV
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError

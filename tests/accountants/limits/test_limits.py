@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.base import DirectedAccountant
 from hockeystick.accountants.closed_forms.closed_form import ClosedForm
 from hockeystick.accountants.contour import Contour
+from hockeystick.accountants.interval import Interval
 from hockeystick.accountants.limits.berry_esseen import BerryEsseen, Normal, NormalPair, normals_of
 from hockeystick.accountants.limits.edgeworth import Edgeworth
 from hockeystick.accountants.limits.gdp import GaussianLimit, limiting_mu

@@ -10,9 +10,9 @@ from mpmath import mp, mpf
 from scipy.special import log_ndtr
 
 import hockeystick as hs
-from hockeystick.accountants._interval import Interval
 from hockeystick.accountants.closed_forms.closed_form import ClosedForm
 from hockeystick.accountants.contour import Contour
+from hockeystick.accountants.interval import Interval
 from hockeystick.accountants.prv import PRV
 from hockeystick.accountants.prv._points import natural_step
 from hockeystick.precision import doubling as twin

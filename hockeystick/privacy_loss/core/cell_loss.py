@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from typing import TYPE_CHECKING
 
@@ -80,3 +81,19 @@ class CellLoss(PrivacyLoss):
     def cgf_bounds(self, c: float) -> Ball:
         """Return K between the values that cells merged and cells spread to their edges have."""
         return interval_masses.cgf_bounds(self, c)
+
+
+class UnboundedLoss(CellLoss):
+    """A loss that takes values of any size, of either sign."""
+
+    __slots__ = ()
+
+    @property
+    def supremum(self) -> float:
+        """Infinite."""
+        return math.inf
+
+    @property
+    def infimum(self) -> float:
+        """Minus infinity."""
+        return -math.inf

@@ -36,6 +36,10 @@ class DensityLoss(CellLoss):
 
     __slots__ = ()
 
+    def atoms(self) -> Atoms:
+        """Return none, unless the loss has some besides its density."""
+        return no_atoms()
+
     @abstractmethod
     def spans(self, edges: Edges) -> Masses:
         """Return the masses between the true edges, the uncertainty of the edges included."""

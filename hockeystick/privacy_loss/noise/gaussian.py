@@ -16,16 +16,16 @@ from hockeystick.privacy_loss.bounds.moment_bounds import LawBounds, MomentBound
 from hockeystick.privacy_loss.bounds.sixth_moments import of_normal
 from hockeystick.privacy_loss.core.base import (
     AnalyticLoss,
-    Atoms,
     CGFEstimate,
     ContourValues,
     Masses,
     ProfiledLoss,
 )
+from hockeystick.privacy_loss.core.cell_loss import UnboundedLoss
 from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
 from hockeystick.privacy_loss.core.rates import mu_of, mu_squared_upper
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
-from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, Edges, no_atoms
+from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, Edges
 from hockeystick.privacy_loss.noise.normal_masses import gaussian_edges, log_masses
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ _MOST_DEVIATIONS: Final = 1e100
 
 @final
 @dataclass(frozen=True, slots=True)
-class GaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
+class GaussianLoss(UnboundedLoss, DensityLoss, AnalyticLoss, ProfiledLoss):
     """``L ~ N(mu^2/2, mu^2)``, the loss of N(mu, 1) against N(0, 1), the same in both directions.
 
     ``K(z) = mu^2 z (z + 1) / 2``; ``mu`` is the reciprocal of the noise multiplier, which
@@ -108,20 +108,6 @@ class GaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
     def opposite(self) -> GaussianLoss:
         """The same."""
         return self
-
-    @property
-    def supremum(self) -> float:
-        """Infinite: the loss is unbounded."""
-        return math.inf
-
-    @property
-    def infimum(self) -> float:
-        """Infinite: the loss is unbounded below as well."""
-        return -math.inf
-
-    def atoms(self) -> Atoms:
-        """Return none: the loss has a density."""
-        return no_atoms()
 
     def spans(self, edges: Edges) -> Masses:
         """Return the masses of cells of the output, at ``l/mu + mu/2`` where the loss is l."""

@@ -13,7 +13,8 @@ from hockeystick.mechanisms.noise.gaussian_mixture import GaussianMixture
 from hockeystick.numerics import ULP, Ball, decimal
 from hockeystick.numerics.rounding import short_up
 from hockeystick.privacy_loss.bounds.sixth_moments import of_normal
-from hockeystick.privacy_loss.core.base import Atoms, Masses, PrivacyLoss
+from hockeystick.privacy_loss.core.base import Masses, PrivacyLoss
+from hockeystick.privacy_loss.core.cell_loss import UnboundedLoss
 from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
 from hockeystick.privacy_loss.core.interval_masses import cgf_bounds
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
@@ -21,7 +22,6 @@ from hockeystick.privacy_loss.core.uncertain_endpoints import (
     DensityLoss,
     Edges,
     log_mixture,
-    no_atoms,
 )
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 from hockeystick.privacy_loss.noise.normal_masses import log_masses
@@ -43,7 +43,7 @@ _STEADY: Final = 0.04
 
 @final
 @dataclass(frozen=True, slots=True)
-class GaussianMixtureLoss(DensityLoss):
+class GaussianMixtureLoss(UnboundedLoss, DensityLoss):
     """The loss of ``sum_k w_k N(m_k, 1)`` against N(0, 1), or the other way round, all m_k > 0.
 
     At the output x it is ``t(x) = ln sum_k w_k exp(m_k x - m_k^2/2)`` when removing, which rises
@@ -53,16 +53,6 @@ class GaussianMixtureLoss(DensityLoss):
     distances: tuple[Fraction, ...]
     weights: tuple[Fraction, ...]
     removing: bool
-
-    @property
-    def supremum(self) -> float:
-        """Infinite: the loss is unbounded."""
-        return math.inf
-
-    @property
-    def infimum(self) -> float:
-        """Infinite: the loss is unbounded below as well."""
-        return -math.inf
 
     @property
     def clt_mu_squared(self) -> float:
@@ -98,10 +88,6 @@ class GaussianMixtureLoss(DensityLoss):
             terms = [w * math.expm1(0.5 * c * (c + 1.0) * square) for square, w in squares]
             upper = math.log1p(math.fsum(terms)) * (1.0 + (64.0 + 8.0 * upper) * ULP)
         return upper
-
-    def atoms(self) -> Atoms:
-        """Return none: the loss has a density."""
-        return no_atoms()
 
     def spans(self, edges: Edges) -> Masses:
         """Return masses of cells of the output, of one Gaussian and of the mixture."""

@@ -12,14 +12,13 @@ import numpy as np
 from hockeystick.mechanisms.noise.laplace import Laplace
 from hockeystick.mechanisms.noise.multivariate_laplace import MultivariateLaplace
 from hockeystick.numerics import ULP, decimal
-from hockeystick.privacy_loss.core.base import Atoms, Masses, ProfiledLoss
+from hockeystick.privacy_loss.core.base import Masses, ProfiledLoss
 from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.core.uncertain_endpoints import (
     DensityLoss,
     Edges,
     cut_edges,
-    no_atoms,
 )
 from hockeystick.privacy_loss.noise.laplace import reach_of
 from hockeystick.privacy_loss.noise.multivariate_laplace_masses import SNAP, axis_of, log_masses
@@ -71,10 +70,6 @@ class MultivariateLaplaceLoss(DensityLoss, ProfiledLoss):
     def displacement(self) -> float:
         """What an edge next to an end may be moved by."""
         return SNAP * self.reach
-
-    def atoms(self) -> Atoms:
-        """Return none: the loss has a density."""
-        return no_atoms()
 
     def spans(self, edges: Edges) -> Masses:
         """Return the masses of the density, under P and, reflected, under Q."""

@@ -12,10 +12,11 @@ from hockeystick.numerics import ULP, Ball, decimal
 from hockeystick.privacy_loss.bounds.sixth_moments import sixth_power
 from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, by_orders
 from hockeystick.privacy_loss.core import interval_masses
-from hockeystick.privacy_loss.core.base import Atoms, CGFEstimate, Masses, ProfiledLoss
+from hockeystick.privacy_loss.core.base import CGFEstimate, Masses, ProfiledLoss
+from hockeystick.privacy_loss.core.cell_loss import UnboundedLoss
 from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
-from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, Edges, no_atoms
+from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, Edges
 from hockeystick.privacy_loss.noise import sinh_normal_moments
 from hockeystick.privacy_loss.noise.normal_masses import log_masses
 from hockeystick.privacy_loss.noise.sinh_normal_curve import curve_of
@@ -30,7 +31,7 @@ _LARGEST_RHO: Final = 1e6
 
 @final
 @dataclass(frozen=True, slots=True)
-class SinhNormalLoss(DensityLoss, ProfiledLoss):
+class SinhNormalLoss(UnboundedLoss, DensityLoss, ProfiledLoss):
     """The loss of ``A arsinh(N(0, 1/(2 rho))/A)`` with means 1 and 0, the same in both directions.
 
     At the output ``1/2 + y``
@@ -53,11 +54,6 @@ class SinhNormalLoss(DensityLoss, ProfiledLoss):
     rho: float
     width: float
 
-    @property
-    def supremum(self) -> float:
-        """Infinite: the loss is unbounded."""
-        return math.inf
-
     def zcdp_line(self) -> ZCDPLine | None:
         """Return the line by orders: the loss is the same in either direction."""
         return by_orders(self)
@@ -73,15 +69,6 @@ class SinhNormalLoss(DensityLoss, ProfiledLoss):
         front = rho * width * width * math.sinh(1.0 / width) * math.exp(1.0 / width)
         share = 1.0 / (rho * width * width)
         return sixth_power(front) * 32.0 * (1.0 + 10395.0 * share**6)
-
-    @property
-    def infimum(self) -> float:
-        """Infinite: the loss is unbounded below as well."""
-        return -math.inf
-
-    def atoms(self) -> Atoms:
-        """Return none: the loss has a density."""
-        return no_atoms()
 
     def spans(self, edges: Edges) -> Masses:
         """Return masses of cells of the output, in the normal coordinates of either mean."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from hockeystick.numerics import ULP, Ball
 from hockeystick.privacy_loss.core.base import Atoms, Masses, ProfiledLoss
-from hockeystick.privacy_loss.core.cell_loss import CellLoss
+from hockeystick.privacy_loss.core.cell_loss import UnboundedLoss
 from hockeystick.privacy_loss.core.interval_masses import cgf_bounds
 from hockeystick.privacy_loss.core.rates import log_complement, mu_of, mu_squared_upper
 from hockeystick.privacy_loss.core.uncertain_endpoints import Edges, log_mixture, no_atoms
@@ -32,7 +32,7 @@ _LARGEST_EXPONENT: Final = 700.0
 
 @final
 @dataclass(frozen=True, slots=True)
-class ReplacedGaussianLoss(CellLoss, ProfiledLoss):
+class ReplacedGaussianLoss(UnboundedLoss, ProfiledLoss):
     """The loss of ``(1-p) N(0, 1) + p N(mu, 1)`` against ``(1-p) N(0, 1) + p N(-mu, 1)``.
 
     Poisson sampling under replace-one: a sampled example moves the sum by at most mu, one way or
@@ -58,16 +58,6 @@ class ReplacedGaussianLoss(CellLoss, ProfiledLoss):
     def mu(self) -> float:
         """How far a sampled example moves the sum, in units of the noise."""
         return mu_of(self.noise_multiplier)
-
-    @property
-    def supremum(self) -> float:
-        """Infinite: the loss is unbounded."""
-        return math.inf
-
-    @property
-    def infimum(self) -> float:
-        """Infinite: the loss is unbounded below as well."""
-        return -math.inf
 
     @property
     def clt_mu_squared(self) -> float:

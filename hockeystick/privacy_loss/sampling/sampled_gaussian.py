@@ -16,7 +16,6 @@ from hockeystick.privacy_loss.bounds.sixth_moments import of_normal
 from hockeystick.privacy_loss.core.analytic_cgf import log_values
 from hockeystick.privacy_loss.core.base import (
     AnalyticLoss,
-    Atoms,
     CGFEstimate,
     ContourValues,
     Masses,
@@ -29,7 +28,7 @@ from hockeystick.privacy_loss.core.rates import (
     mu_of,
     mu_squared_upper,
 )
-from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, Edges, no_atoms
+from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, Edges
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 from hockeystick.privacy_loss.sampling.sampled_gaussian_moments import (
     sampled_cumulants,
@@ -268,10 +267,6 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
     def infimum(self) -> float:
         """ln(1-p) when removing, rounded down; infinite when adding."""
         return -largest_when_adding(self.rate) if self.removing else -math.inf
-
-    def atoms(self) -> Atoms:
-        """Return none: the loss has a density."""
-        return no_atoms()
 
     def spans(self, edges: Edges) -> Masses:
         """Return mixtures of the masses of the Gaussian without sampling."""

@@ -24,7 +24,7 @@ from hockeystick.numerics.rounding import as_mpf
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.bounds.sixth_moments import of_normal, sixth_power
 from hockeystick.privacy_loss.core.base import Atoms, CGFEstimate, Masses
-from hockeystick.privacy_loss.core.cell_loss import CellLoss
+from hockeystick.privacy_loss.core.cell_loss import CellLoss, UnboundedLoss
 from hockeystick.privacy_loss.core.rates import mu_of
 from hockeystick.privacy_loss.core.uncertain_endpoints import Edges
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
@@ -141,7 +141,7 @@ class FoldedLaplaceLoss(CellLoss):
 
 @final
 @dataclass(frozen=True, slots=True)
-class FoldedGaussianLoss(CellLoss):
+class FoldedGaussianLoss(UnboundedLoss):
     """A Gaussian loss plus s, folded at g: ``N(mu^2/2 + s, mu^2)`` above g, and mirrored.
 
     g has to be so large that what is above g and below -g has at most probability 1 (``of`` finds
@@ -170,20 +170,10 @@ class FoldedGaussianLoss(CellLoss):
         return cls(noise_multiplier, shift, gap)
 
     @property
-    def supremum(self) -> float:
-        """Infinite: the loss is unbounded."""
-        return math.inf
-
-    @property
     def sixth_moment_upper(self) -> float:
         """That of the ends of the gap, and of a Gaussian's and a shift on either side."""
         mu = float(1 / self.noise_multiplier)
         return sixth_power(self.gap) + 2.0 * of_normal(0.5 * mu * mu + self.shift, mu)
-
-    @property
-    def infimum(self) -> float:
-        """Infinite: the loss is unbounded below as well."""
-        return -math.inf
 
     def atoms(self) -> Atoms:
         """Return the ends of the gap."""

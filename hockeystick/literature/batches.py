@@ -5,8 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from mpmath import mp
+
+from hockeystick.accountants import delta as delta_of
 from hockeystick.literature.found import Found, proven
+from hockeystick.literature.published.shuffling import limit_delta
 from hockeystick.literature.registry import way
+from hockeystick.mechanisms import Gaussian, RevealedSample
 from hockeystick.results import Approximate, Certified
 
 
@@ -15,8 +20,6 @@ def limiting_delta(
     *, noise_multiplier: float, epochs: int, epsilon: float, side: int
 ) -> Approximate:
     """Return delta of ``G_mu``, ``mu = sqrt((1 + side/sqrt(2 E)) E)/sigma``."""
-    from hockeystick.literature.published.shuffling import limit_delta
-
     return limit_delta(noise_multiplier, epochs, epsilon, side)
 
 
@@ -37,11 +40,8 @@ def resampled_delta(
     *, noise_multiplier: float, epochs: int, batches: int, epsilon: float
 ) -> Certified:
     """Return delta of batches drawn afresh: a mixture over the number of rounds with the record."""
-    from hockeystick.accountants import delta
-    from hockeystick.mechanisms import Gaussian, RevealedSample
-
     step = RevealedSample(Gaussian(noise_multiplier), 1.0 / batches)
-    return delta(step ** (batches * epochs), epsilon)
+    return delta_of(step ** (batches * epochs), epsilon)
 
 
 @way
@@ -49,8 +49,6 @@ def gaussian_of_the_same_variation(
     *, noise_multiplier: float, epochs: int, batches: int, epsilon: float
 ) -> Found:
     """Return delta of the ``G_mu`` that has the same delta at epsilon = 0: mu is what is free."""
-    from mpmath import mp
-
     variation = resampled_delta(
         noise_multiplier=noise_multiplier, epochs=epochs, batches=batches, epsilon=0.0
     )
@@ -69,17 +67,12 @@ def shuffled_delta(*, noise_multiplier: float, epochs: int, epsilon: float) -> C
     Each epoch has the record in exactly one batch, whose release is Gaussian; of the others it is
     independent. The integral along a line is asked, not the sum of squares.
     """
-    from hockeystick.accountants import delta
-    from hockeystick.mechanisms import Gaussian
-
-    return delta(Gaussian(noise_multiplier) ** epochs, epsilon, accountant="contour")
+    return delta_of(Gaussian(noise_multiplier) ** epochs, epsilon, accountant="contour")
 
 
 @way
 def root_delta(*, noise_multiplier: float, epochs: int, epsilon: float, size: int = 1) -> Found:
     """Return delta of ``G_mu``, ``mu = sqrt(g E)/sigma``."""
-    from mpmath import mp
-
     with mp.workdps(30):
         mu = mp.sqrt(size * epochs) / mp.mpf(noise_multiplier)
         return proven(_profile(mu, epsilon), "delta")
@@ -94,8 +87,6 @@ def clipped_batches_delta(
     A batch moves by the same whether it has one of the group or several. To an adversary who sees
     how many batches have one, delta is the mean over that number.
     """
-    from mpmath import mp
-
     with mp.workdps(30):
         chances = _batches_of_a_group(size, examples, batches)
         noise = mp.mpf(noise_multiplier)
@@ -112,8 +103,6 @@ def one_batch_delta(
     With probability ``C(n - g, m - g)/C(n, m)`` times the number of batches the whole group is in
     one batch, whose sum moves g times as far. To an adversary who sees which, delta is the mean.
     """
-    from mpmath import mp
-
     with mp.workdps(30):
         whole = _profile(size / mp.mpf(noise_multiplier), epsilon)
         least = float(_share_in_one_batch(size, examples, batches) * whole)
@@ -125,12 +114,9 @@ def less_noise_at_the_end_delta(
     *, noise_multiplier: float, epochs: int, epsilon: float
 ) -> Certified:
     """Return delta where the last of E shuffled epochs has noise ``sigma/sqrt(E + 1)``."""
-    from hockeystick.accountants import delta
-    from hockeystick.mechanisms import Gaussian
-
     last = Gaussian(noise_multiplier / math.sqrt(epochs + 1.0))
     plan = Gaussian(noise_multiplier) ** (epochs - 1) @ last
-    return delta(plan, epsilon, accountant="contour")
+    return delta_of(plan, epsilon, accountant="contour")
 
 
 @way
@@ -144,8 +130,6 @@ def concentrated_divergence(
     *, noise_multiplier: float, epochs: int, order: float, size: int = 1
 ) -> Found:
     """Return ``a g E/(2 sigma^2)``, the order-a divergence that g E/(2 sigma^2)-zCDP allows."""
-    from mpmath import mp
-
     with mp.workdps(30):
         rho = size * epochs / (2 * mp.mpf(noise_multiplier) ** 2)
         return proven(mp.mpf(order) * rho, "divergence")
@@ -160,8 +144,6 @@ def divergence_of_hits(
     Given that k do, ``e^((a - 1) D_a)`` is ``e^(k a (a - 1)/(2 sigma^2))``. Of an epoch's batches
     exactly one has it where they are shuffled; drawn afresh, each has it with chance 1/batches.
     """
-    from mpmath import mp
-
     with mp.workdps(30):
         a = mp.mpf(order)
         exponent = a * (a - 1) / (2 * mp.mpf(noise_multiplier) ** 2)
@@ -183,8 +165,6 @@ def clipped_batches_divergence(
     *, noise_multiplier: float, order: float, size: int, examples: int, batches: int
 ) -> Found:
     """Return the Renyi divergence of a group in one epoch whose batches are clipped as a whole."""
-    from mpmath import mp
-
     with mp.workdps(30):
         a, chances = mp.mpf(order), _batches_of_a_group(size, examples, batches)
         exponent = a * (a - 1) / (2 * mp.mpf(noise_multiplier) ** 2)
@@ -200,8 +180,6 @@ def one_batch_divergence(
 
     All are in one batch with the chance of ``one_batch_delta``, and no term of the mean is below 1.
     """
-    from mpmath import mp
-
     with mp.workdps(30):
         a, share = mp.mpf(order), _share_in_one_batch(size, examples, batches)
         exponent = size**2 * a * (a - 1) / (2 * mp.mpf(noise_multiplier) ** 2)
@@ -211,24 +189,18 @@ def one_batch_divergence(
 
 def _profile(mu: Any, epsilon: float) -> Any:
     """Return delta of mu-Gaussian differential privacy, by the formula and in mpmath."""
-    from mpmath import mp
-
     power, size = (mp.ncdf(side * mu / 2 - mp.mpf(epsilon) / mu) for side in (1, -1))
     return power - mp.exp(epsilon) * size
 
 
 def _share_in_one_batch(size: int, examples: int, batches: int) -> Any:
     """Return the chance that a shuffle puts all of a group into one batch."""
-    from mpmath import mp
-
     batch = examples // batches
     return batches * mp.binomial(examples - size, batch - size) / mp.binomial(examples, batch)
 
 
 def _batches_of_a_group(size: int, examples: int, batches: int) -> dict[int, Any]:
     """Return with which chance a shuffle puts a group into k of the batches, for each k."""
-    from mpmath import mp
-
     batch = examples // batches
     # Places for the group's members one after another, by how many batches have one already.
     ways: dict[tuple[int, ...], Any] = {(): mp.one}

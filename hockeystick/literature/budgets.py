@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from functools import lru_cache
-from itertools import accumulate
+from functools import lru_cache, reduce
+from itertools import accumulate, groupby
+from operator import matmul
 
 import numpy as np
+from scipy.special import gammaln
 
+from hockeystick.accountants import epsilon as epsilon_of
 from hockeystick.literature.fed_cdp import step_epsilon
 from hockeystick.literature.found import Found
+from hockeystick.literature.published.of_their_time import TENSORFLOW_ORDERS
 from hockeystick.literature.registry import way
+from hockeystick.mechanisms import Gaussian, Mechanism, PoissonSubsampled
 from hockeystick.results import Certified
 
 
@@ -61,20 +66,13 @@ def decayed_epsilon(
     width: int = 1,
 ) -> Certified:
     """Return the epsilon of all rounds, exactly; with stairs of one width."""
-    from functools import reduce
-    from itertools import groupby
-    from operator import matmul
-
-    from hockeystick.accountants import epsilon
-    from hockeystick.mechanisms import Gaussian, Mechanism, PoissonSubsampled
-
     every = _noises(policy, rounds, start, end, 1)
     noises = every[width - 1] if policy == "staircase" else every[0]
     steps: list[Mechanism] = [
         PoissonSubsampled(Gaussian(noise), rate) ** (local_steps * len(list(same)))
         for noise, same in groupby(noises)
     ]
-    return epsilon(reduce(matmul, steps), delta)
+    return epsilon_of(reduce(matmul, steps), delta)
 
 
 def _spending(
@@ -118,8 +116,6 @@ def _moments(
     An order a costs ``ln(1/delta)/(a - 1)`` whatever is released: those that cost the budget so are
     left out, which are all orders that are not whole where ``epsilon < ln(1/delta)/3.5``.
     """
-    from hockeystick.literature.published.of_their_time import TENSORFLOW_ORDERS
-
     floors = {round(a): log / (a - 1.0) for a in TENSORFLOW_ORDERS if log / (a - 1.0) < epsilon}
     spent = dict(floors)
     for noise in noises:
@@ -131,8 +127,6 @@ def _moments(
 @lru_cache(maxsize=65536)
 def _divergence(noise_multiplier: float, rate: float, order: int) -> float:
     """Return ``ln(sum_k C(a,k) (1-q)^(a-k) q^k e^((k^2-k)/(2 s^2)))/(a - 1)``, a a whole order."""
-    from scipy.special import gammaln
-
     k = np.arange(order + 1.0)
     binomials = gammaln(order + 1.0) - gammaln(k + 1.0) - gammaln(order - k + 1.0)
     chances = k * math.log(rate) + (order - k) * math.log1p(-rate)

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 
+from mpmath import mp
+
+from hockeystick.accountants import delta as delta_of
+from hockeystick.accountants import epsilon as epsilon_of
 from hockeystick.literature.found import Found, proven
 from hockeystick.literature.registry import way
+from hockeystick.mechanisms import RandomizedResponse
+from hockeystick.notions import ApproxDP
 from hockeystick.results import Certified
 
 
@@ -32,10 +39,7 @@ def sum_of_deltas(*, delta: float, runs: int) -> float:
 @way
 def exact_delta(*, epsilon: float, delta: float, runs: int) -> Certified:
     """Return the worst delta at ``k epsilon`` of k (epsilon, delta)-DP mechanisms."""
-    from hockeystick.accountants import delta as asked
-    from hockeystick.notions import ApproxDP
-
-    return asked(ApproxDP(epsilon, delta) ** runs, runs * epsilon)
+    return delta_of(ApproxDP(epsilon, delta) ** runs, runs * epsilon)
 
 
 @way
@@ -55,10 +59,7 @@ def exact_epsilon_of_steps(*, epsilon: float, runs: int, delta: float) -> Certif
 @way
 def exact_epsilon(*, epsilon: float, runs: int, delta: float) -> Certified:
     """Return the epsilon of several e-DP mechanisms, which randomized response attains."""
-    from hockeystick.accountants import epsilon as asked
-    from hockeystick.mechanisms import RandomizedResponse
-
-    return asked(RandomizedResponse(epsilon) ** runs, delta)
+    return epsilon_of(RandomizedResponse(epsilon) ** runs, delta)
 
 
 @way
@@ -75,8 +76,6 @@ def group_attained(*, epsilon: float, delta: float, size: int) -> Found:
     ``P_i(a) - e^eps P_(i+1)(a) = delta`` between neighbours, less in the other direction and for
     b where ``P_0(a) <= 1 - e^-eps``; and ``P_0(a) - e^(g eps) P_g(a) = P_0(a)`` between the ends.
     """
-    from mpmath import mp
-
     with mp.workdps(30):
         eps = mp.mpf(epsilon)
         first = mp.mpf(delta) * mp.expm1(size * eps) / mp.expm1(eps)
@@ -94,10 +93,6 @@ def moved_record_epsilon(*, epsilon: float, blocks: int) -> Found:
     removed record changes one part, and so does a replaced one that stays in its part; a replaced
     one may also leave a part for another.
     """
-    from itertools import product
-
-    from mpmath import mp
-
     with mp.workdps(30):
         odds = mp.exp(mp.mpf(epsilon))
         chances = {True: odds / (1 + odds), False: 1 / (1 + odds)}

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import math
 
+from mpmath import mp
+
+from hockeystick.accountants import delta as delta_of
+from hockeystick.accountants import epsilon as epsilon_of
+from hockeystick.calibration import gaussian_noise
 from hockeystick.literature.found import Found, between, proven
 from hockeystick.literature.registry import way
+from hockeystick.mechanisms import FixedSizeSubsampled, Gaussian, RandomizedResponse
 from hockeystick.results import Certified
 
 
@@ -31,8 +37,6 @@ def promised_step_epsilon(*, examples: int, steps: int, epsilon: float, delta: f
 @way
 def classical_step_epsilon(*, examples: int, steps: int, epsilon: float, delta: float) -> Found:
     """Return what the classical formula has for the prescribed noise, at ``d n/(2 T)``."""
-    from mpmath import mp
-
     with mp.workdps(30):
         eps, d = mp.mpf(epsilon), mp.mpf(delta)
         logs = mp.log(2 / d) * mp.log(mp.mpf("2.5") * steps / (d * examples))
@@ -79,8 +83,6 @@ def sampled_gaussian_delta(
 
     The Gaussian noise is the least that is (epsilon, delta)-DP.
     """
-    from hockeystick.calibration import gaussian_noise
-
     noise = gaussian_noise(epsilon, delta)
     less = amplified_epsilon(epsilon=epsilon, batch_size=batch_size, examples=examples)
     return _fixed_size_delta(noise, batch_size, examples, 1, less)
@@ -101,11 +103,8 @@ def linear_amplified_epsilon(*, epsilon: float, batch_size: int, examples: int) 
 @way
 def sampled_response_epsilon(*, epsilon: float, batch_size: int, examples: int) -> Found:
     """Return the pure epsilon of randomized response on samples without replacement."""
-    from hockeystick.accountants import epsilon as asked
-    from hockeystick.mechanisms import FixedSizeSubsampled, RandomizedResponse
-
     sampled = FixedSizeSubsampled(RandomizedResponse(epsilon), batch_size, examples)
-    answer = asked(sampled, 0.0)
+    answer = epsilon_of(sampled, 0.0)
     return between(answer.lower, answer.upper, "epsilon")
 
 
@@ -119,7 +118,4 @@ def _fixed_size_delta(
     noise: float, batch_size: int, examples: int, steps: int, epsilon: float
 ) -> Certified:
     """Return delta of samples of a fixed size under replace-one."""
-    from hockeystick.accountants import delta
-    from hockeystick.mechanisms import FixedSizeSubsampled, Gaussian
-
-    return delta(FixedSizeSubsampled(Gaussian(noise), batch_size, examples) ** steps, epsilon)
+    return delta_of(FixedSizeSubsampled(Gaussian(noise), batch_size, examples) ** steps, epsilon)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from mpmath import mp
+
 from hockeystick.literature.found import Found, proven
 from hockeystick.literature.registry import way
 
@@ -25,8 +27,6 @@ def success(
 
     The errors are independent: ``erf(bound/(sigma sqrt(2)))^K``.
     """
-    from mpmath import mp
-
     with mp.workdps(30):
         ratio = mp.log(mp.mpf("1.25") / mp.mpf(str(delta)))
         sigma = mp.sqrt(2 * ratio * mp.mpf(squared_sensitivity)) / mp.mpf(epsilon)

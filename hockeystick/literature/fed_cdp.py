@@ -9,17 +9,19 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from mpmath import mp
+
+from hockeystick.accountants import epsilon as epsilon_of
 from hockeystick.literature.found import Found, proven
+from hockeystick.literature.published.of_their_time import tensorflow_privacy_epsilon
 from hockeystick.literature.registry import way
+from hockeystick.mechanisms import Gaussian, MultivariateLaplace, PoissonSubsampled
 from hockeystick.results import Certified
 
 
 @way
 def moments_epsilon(*, noise_multiplier: float, rate: float, steps: int, delta: float) -> Found:
     """Return what TensorFlow Privacy's moments accountant gave at the time."""
-    from hockeystick.literature.published.of_their_time import tensorflow_privacy_epsilon
-    from hockeystick.mechanisms import Gaussian, PoissonSubsampled
-
     plan = PoissonSubsampled(Gaussian(noise_multiplier), rate) ** steps
     best = tensorflow_privacy_epsilon(plan, delta).upper
     return Found(best, best, "exact", "epsilon")
@@ -51,10 +53,7 @@ def certified_epsilon(
     *, noise_multiplier: float, rate: float, steps: int, delta: float
 ) -> Certified:
     """Return epsilon of Poisson-sampled Gaussian steps, exactly."""
-    from hockeystick.accountants import epsilon
-    from hockeystick.mechanisms import Gaussian, PoissonSubsampled
-
-    return epsilon(PoissonSubsampled(Gaussian(noise_multiplier), rate) ** steps, delta)
+    return epsilon_of(PoissonSubsampled(Gaussian(noise_multiplier), rate) ** steps, delta)
 
 
 @way
@@ -66,11 +65,8 @@ def client_epsilon(
     The noise is on each batch's average, which all of the client's examples are in: a round of L
     steps is a Gaussian of multiplier ``sigma/sqrt(L)``, and clients are sampled.
     """
-    from hockeystick.accountants import epsilon
-    from hockeystick.mechanisms import Gaussian, PoissonSubsampled
-
     whole = Gaussian(noise_multiplier / math.sqrt(local_steps))
-    return epsilon(PoissonSubsampled(whole, client_rate) ** rounds, delta)
+    return epsilon_of(PoissonSubsampled(whole, client_rate) ** rounds, delta)
 
 
 @way
@@ -78,8 +74,6 @@ def global_round_divergence(
     *, noise_multiplier: float, client_rate: float, rate: float, local_steps: int, order: int
 ) -> Found:
     """Return the Renyi divergence of a round whose steps sample from all data independently."""
-    from mpmath import mp
-
     with mp.workdps(30):
         both = mp.mpf(str(client_rate)) * mp.mpf(str(rate))
         moment = _sampled_moment(both, noise_multiplier, order) ** local_steps
@@ -95,8 +89,6 @@ def local_round_divergence(
     The record's client is in the round or not, for all of its steps: with it the law is a mixture,
     of which the moments are those of the steps of a client that is.
     """
-    from mpmath import mp
-
     with mp.workdps(30):
         share, local = mp.mpf(str(client_rate)), mp.mpf(str(rate))
         moment = mp.fsum(
@@ -117,21 +109,17 @@ def density_epsilon(
 
     The solutions on neighbouring batches are up to ``2 S/B`` apart.
     """
-    from hockeystick.accountants import epsilon as asked
-    from hockeystick.mechanisms import MultivariateLaplace
-
     beta = batch_size * epsilon / (2.0 * sensitivity)
-    return asked(MultivariateLaplace(1.0 / beta / (2.0 * sensitivity / batch_size), coordinates), 0)
+    return epsilon_of(
+        MultivariateLaplace(1.0 / beta / (2.0 * sensitivity / batch_size), coordinates), 0
+    )
 
 
 @way
 def gaussian_density_epsilon(*, epsilon: float, batch_size: int, sensitivity: float) -> Certified:
     """Return the pure epsilon of Gaussian noise of deviation ``1/beta``."""
-    from hockeystick.accountants import epsilon as asked
-    from hockeystick.mechanisms import Gaussian
-
     beta = batch_size * epsilon / (2.0 * sensitivity)
-    return asked(Gaussian(1.0 / beta / (2.0 * sensitivity / batch_size)), 0.0)
+    return epsilon_of(Gaussian(1.0 / beta / (2.0 * sensitivity / batch_size)), 0.0)
 
 
 @way
@@ -184,8 +172,6 @@ def largest_norm_delta(
     function of chi-squared; with the record the ball has at most ``F_d(3 d (other_norms/norm)^2)``,
     wherever the mean is, for a centred ball has the most (Anderson 1955).
     """
-    from mpmath import mp
-
     with mp.workdps(30):
         half, ratio = mp.mpf(coordinates) / 2, mp.mpf(other_norms) / norm
         small = mp.gammainc(half, 0, 3 * half, regularized=True)
@@ -202,8 +188,6 @@ def step_epsilon(noise_multiplier: float, rate: float, delta: float, decimals: i
 
 def _sampled_moment(rate: Any, noise_multiplier: float, order: int) -> Any:
     """Return ``E[(P/Q)^a]`` of a sampled Gaussian step, in mpmath: a binomial sum."""
-    from mpmath import mp
-
     square = mp.mpf(noise_multiplier) ** 2
     return mp.fsum(
         mp.binomial(order, k)

@@ -12,9 +12,19 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+from mpmath import mp
+
+from hockeystick.accountants import delta as delta_of
+from hockeystick.accountants import epsilon as epsilon_of
+from hockeystick.accountants.limits.gdp import limiting_mu as limit
+from hockeystick.conversions.theorems import gaussian_mu
 from hockeystick.literature.found import Found, between, proven
 from hockeystick.literature.registry import way
+from hockeystick.mechanisms import FixedSizeSubsampled, Gaussian
+from hockeystick.notions import FDP, GDP
+from hockeystick.privacy_loss.sampling.fixed_size_gaussian import FixedSizeGaussianLoss
 from hockeystick.results import Certified
+from hockeystick.tradeoffs import GaussianTradeOff
 
 
 @way
@@ -22,9 +32,6 @@ def limiting_mu(
     *, noise_multiplier: float, batch_size: int, examples: int, local_steps: int, rounds: int
 ) -> Found:
     """Return mu of the limit in theorem 2: ``sqrt(2) c sqrt(e^(1/s^2) Phi(1.5/s) + ...)``."""
-    from hockeystick.accountants.limits.gdp import limiting_mu as limit
-    from hockeystick.privacy_loss.sampling.fixed_size_gaussian import FixedSizeGaussianLoss
-
     loss = FixedSizeGaussianLoss(Fraction(batch_size, examples), noise_multiplier)
     mu = limit(((loss, local_steps * rounds),))
     return Found(mu, mu, "approximation", "limit")
@@ -41,13 +48,8 @@ def composed_mu(
     delta: float,
 ) -> Found:
     """Return the mu whose epsilon at one delta is that of the composition in theorem 2."""
-    from hockeystick.accountants import delta as delta_of
-    from hockeystick.accountants import epsilon
-    from hockeystick.conversions.theorems import gaussian_mu
-    from hockeystick.notions import GDP
-
     steps = local_steps * rounds
-    answer = epsilon(_step(noise_multiplier, batch_size / examples) ** steps, delta)
+    answer = epsilon_of(_step(noise_multiplier, batch_size / examples) ** steps, delta)
     # gaussian_mu is rounded down: go up until the Gaussian is proven to cost more.
     upper = gaussian_mu(answer.upper, delta)
     while delta_of(GDP(upper), answer.upper).lower < delta:
@@ -68,9 +70,6 @@ def limiting_delta(
     *, noise_multiplier: float, examples: int, batch_size: int, steps: int, epsilon: float
 ) -> Found:
     """Return delta of the limit in theorem 2."""
-    from hockeystick.accountants import delta
-    from hockeystick.notions import GDP
-
     one = limiting_mu(
         noise_multiplier=noise_multiplier,
         batch_size=batch_size,
@@ -78,7 +77,7 @@ def limiting_delta(
         local_steps=steps,
         rounds=1,
     )
-    value = float(delta(GDP(one.upper), epsilon).estimate)
+    value = float(delta_of(GDP(one.upper), epsilon).estimate)
     return Found(value, value, "approximation", "delta")
 
 
@@ -87,11 +86,8 @@ def trained_delta(
     *, noise_multiplier: float, examples: int, batch_size: int, steps: int, epsilon: float
 ) -> Certified:
     """Return delta of the local steps themselves; the lower end is what some data lose."""
-    from hockeystick.accountants import delta
-    from hockeystick.mechanisms import FixedSizeSubsampled, Gaussian
-
     step = FixedSizeSubsampled(Gaussian(noise_multiplier), batch_size, examples)
-    return delta(step**steps, epsilon)
+    return delta_of(step**steps, epsilon)
 
 
 @way
@@ -155,9 +151,7 @@ def composed_delta(
     *, noise_multiplier: float, examples: int, batch_size: int, steps: int, epsilon: float
 ) -> Certified:
     """Return delta of ``C_(B/n)(G_(1/s))^(x steps)``, the bound of theorem 2."""
-    from hockeystick.accountants import delta
-
-    return delta(_step(noise_multiplier, batch_size / examples) ** steps, epsilon)
+    return delta_of(_step(noise_multiplier, batch_size / examples) ** steps, epsilon)
 
 
 @way
@@ -166,8 +160,6 @@ def step_delta(*, noise_multiplier: float, examples: int, batch_size: int, epsil
 
     It is attained: the other examples of the batch have the gradient of one of the two neighbours.
     """
-    from mpmath import mp
-
     with mp.workdps(30):
         p, mu = mp.mpf(batch_size) / examples, 1 / mp.mpf(noise_multiplier)
         inner = mp.log1p(mp.expm1(epsilon) / p)
@@ -197,8 +189,6 @@ def one_round_bound(*, mu: float, client_rate: float, epsilon: float) -> Found:
     It is the largest ``min(1 - G_mu(a), a + p^2) - e^epsilon a``. The first grows up to where the
     tangent of ``G_mu`` has slope ``-e^epsilon``, the second falls: it is there, or where they meet.
     """
-    from mpmath import mp
-
     with mp.workdps(30):
         share = mp.mpf(str(client_rate)) ** 2
 
@@ -218,10 +208,7 @@ def one_round_delta(*, mu: float, client_rate: float, epsilon: float) -> Found:
 
     Joint convexity over who is sampled; it is attained where the two can be seen apart.
     """
-    from hockeystick.accountants import delta
-    from hockeystick.notions import GDP
-
-    answer, share = delta(GDP(mu), epsilon), client_rate**2
+    answer, share = delta_of(GDP(mu), epsilon), client_rate**2
     return between(
         float(answer.lower) * share * (1 - 1e-15), float(answer) * share * (1 + 1e-15), "delta"
     )
@@ -233,8 +220,6 @@ def many_rounds_bound(*, client_rate: float, rounds: int, observers: int = 1) ->
 
     It is what the lines ``1 - a - p^2`` compose to, whatever the local training is.
     """
-    from mpmath import mp
-
     with mp.workdps(30):
         unseen = (1 - mp.mpf(str(client_rate)) ** 2) ** (observers * rounds)
         return proven(1 - unseen, "total variation")
@@ -249,8 +234,6 @@ def carried_over(*, client_rate: float, rounds: int, observers: int = 1) -> Foun
     in any round from then on in which it is sampled itself: in none, if the first round of j is t,
     with ``(1-p)^(observers (R-t+1))``.
     """
-    from mpmath import mp
-
     with mp.workdps(30):
         p = mp.mpf(str(client_rate))
         first = [p * (1 - p) ** (t - 1) for t in range(1, rounds + 1)]
@@ -261,7 +244,4 @@ def carried_over(*, client_rate: float, rounds: int, observers: int = 1) -> Foun
 
 def _step(noise_multiplier: float, rate: float) -> Any:
     """Return one local step of theorem 2: ``C_rate(G_(1/s))``."""
-    from hockeystick.notions import FDP
-    from hockeystick.tradeoffs import GaussianTradeOff
-
     return FDP(GaussianTradeOff(1.0 / noise_multiplier).subsample(rate))

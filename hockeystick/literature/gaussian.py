@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 from typing import Any
 
+from mpmath import mp
+
+from hockeystick.accountants import delta as delta_of
+from hockeystick.accountants import epsilon as epsilon_of
+from hockeystick.calibration import gaussian_noise
 from hockeystick.literature.found import Found, between, proven
 from hockeystick.literature.registry import way
+from hockeystick.mechanisms import Gaussian, PrivateCovariance
+from hockeystick.notions import GDP
 from hockeystick.results import Certified
 
 
@@ -16,21 +24,16 @@ def classical_delta(*, epsilon: float, delta: float, sensitivity: float = 1.0) -
 
     The noise is in units of the sensitivity that it is meant for, of which the true one is a part.
     """
-    from hockeystick.accountants import delta as asked
-    from hockeystick.mechanisms import Gaussian
-
     noise = math.sqrt(2.0 * math.log(1.25 / delta)) / epsilon / sensitivity
     # Round-off of the formula: four operations, and ln of a number far from 1.
-    most = asked(Gaussian(noise * (1.0 - 1e-14)), epsilon)
-    least = asked(Gaussian(noise * (1.0 + 1e-14)), epsilon)
+    most = delta_of(Gaussian(noise * (1.0 - 1e-14)), epsilon)
+    least = delta_of(Gaussian(noise * (1.0 + 1e-14)), epsilon)
     return between(float(least.lower), float(most), "delta")
 
 
 @way
 def plain_profile(*, mu: float, epsilon: float) -> float:
     """Return ``Phi(-eps/mu + mu/2) - e^eps Phi(-eps/mu - mu/2)`` as it is written."""
-    from statistics import NormalDist
-
     cdf = NormalDist().cdf
     return cdf(-epsilon / mu + mu / 2) - math.exp(epsilon) * cdf(-epsilon / mu - mu / 2)
 
@@ -38,10 +41,7 @@ def plain_profile(*, mu: float, epsilon: float) -> float:
 @way
 def profile(*, mu: float, epsilon: float) -> Certified:
     """Return delta of mu-Gaussian differential privacy."""
-    from hockeystick.accountants import delta
-    from hockeystick.notions import GDP
-
-    return delta(GDP(mu), epsilon)
+    return delta_of(GDP(mu), epsilon)
 
 
 @way
@@ -50,12 +50,7 @@ def tail_of_the_loss(*, mu: float, delta: float) -> Found:
 
     The loss of mu-GDP is ``N(mu^2/2, mu^2)``.
     """
-    from mpmath import mp
-
-    from hockeystick.accountants import epsilon
-    from hockeystick.notions import GDP
-
-    answer = epsilon(GDP(mu), delta)
+    answer = epsilon_of(GDP(mu), delta)
     with mp.workdps(30):
         least, most = (
             float(mp.ncdf(mp.mpf(mu) / 2 - mp.mpf(end) / mu))
@@ -71,7 +66,6 @@ def iterated_profile(*, mu: float, size: int, epsilon: float) -> Found:
     It is the largest ``h(a) - e^epsilon a``, h the g-fold iteration of ``1 - G_mu``, which is
     concave. The maximum is searched for, with 50 digits; no use is made of what h comes to.
     """
-    from mpmath import mp
 
     def normal(x: Any) -> Any:
         return mp.erfinv(2 * x - 1) * mp.sqrt(2)
@@ -101,8 +95,6 @@ def subgaussian_tail(*, rho: float, excess: float) -> float:
 @way
 def gaussian_tail(*, rho: float, excess: float) -> Found:
     """Return the same of a Gaussian's loss, ``N(rho, 2 rho)``."""
-    from mpmath import mp
-
     with mp.workdps(30):
         return proven(mp.ncdf(-mp.mpf(excess) / mp.sqrt(2 * mp.mpf(rho))), "probability")
 
@@ -120,8 +112,6 @@ def renyi_as_printed(*, mu: float, order: float) -> float:
 @way
 def renyi(*, mu: float, order: float) -> Found:
     """Return the Renyi divergence of mu-GDP, ``a mu^2/2``."""
-    from mpmath import mp
-
     with mp.workdps(30):
         return proven(mp.mpf(order) * mp.mpf(mu) ** 2 / 2, "divergence")
 
@@ -136,8 +126,6 @@ def tradeoff_as_printed(*, epsilon: float, delta: float, alpha: float) -> float:
 @way
 def tradeoff(*, epsilon: float, delta: float, alpha: float) -> Found:
     """Return the trade-off function of (epsilon, delta)-DP at one type I error."""
-    from mpmath import mp
-
     with mp.workdps(30):
         eps, d, a = map(mp.mpf, (epsilon, delta, alpha))
         lines = 1 - d - mp.exp(eps) * a, (1 - d - a) * mp.exp(-eps)
@@ -153,8 +141,6 @@ def norm(*, radius: float) -> float:
 @way
 def norm_of_square(*, radius: float) -> Found:
     """Return the Frobenius norm of ``x^T x`` at that norm of x: its square."""
-    from mpmath import mp
-
     return proven(mp.mpf(radius) ** 2, "sensitivity")
 
 
@@ -164,12 +150,9 @@ def covariance_delta(*, epsilon: float, delta: float, radius: float, columns: in
 
     ``c = sqrt(2 ln(1.25/delta))``, p the norm that records are clipped to.
     """
-    from hockeystick.accountants import delta as asked
-    from hockeystick.mechanisms import PrivateCovariance
-
     noise = math.sqrt(2.0 * math.log(1.25 / delta)) / (epsilon * radius)
-    most = asked(PrivateCovariance(noise * (1.0 - 1e-14), columns), epsilon)
-    least = asked(PrivateCovariance(noise * (1.0 + 1e-14), columns), epsilon)
+    most = delta_of(PrivateCovariance(noise * (1.0 - 1e-14), columns), epsilon)
+    least = delta_of(PrivateCovariance(noise * (1.0 + 1e-14), columns), epsilon)
     return between(float(least.lower), float(most), "delta")
 
 
@@ -198,8 +181,6 @@ def noise_for_replacement(*, epsilon: float, delta: float, variance: bool) -> fl
     A record moves a sum of vectors of norm 1 by 1 where it is added, and by 2 where it is replaced
     by its opposite. What is compared is the variance, or else the standard deviation.
     """
-    from hockeystick.calibration import gaussian_noise
-
     added, replaced = (moved * gaussian_noise(epsilon, delta) for moved in (1.0, abs(1.0 - -1.0)))
     return (replaced / added) ** 2 if variance else replaced / added
 
@@ -212,7 +193,4 @@ def attained_ratio(*, epsilon: float) -> float:
 
 def _epsilon(noise_multiplier: float, delta: float) -> Certified:
     """Return the epsilon of one Gaussian release."""
-    from hockeystick.accountants import epsilon
-    from hockeystick.mechanisms import Gaussian
-
-    return epsilon(Gaussian(noise_multiplier), delta)
+    return epsilon_of(Gaussian(noise_multiplier), delta)

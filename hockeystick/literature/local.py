@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import combinations_with_replacement as multisets
 
+from mpmath import mp
+
+from hockeystick.accountants import delta as delta_of
 from hockeystick.literature.found import Found, between, proven
 from hockeystick.literature.registry import way
+from hockeystick.mechanisms import Gaussian
 
 
 @way
@@ -22,8 +27,6 @@ def squared_error(*, categories: int, epsilon: float, users: int, share: float) 
     The count of its reports is a sum of independent coins: a user in the category reports it with
     probability ``e^eps/(e^eps + K - 1)``, another one with ``1/(e^eps + K - 1)``.
     """
-    from mpmath import mp
-
     with mp.workdps(30):
         ratio, h = mp.exp(mp.mpf(epsilon)), mp.mpf(str(share))
         true, other = ratio / (ratio + categories - 1), 1 / (ratio + categories - 1)
@@ -37,8 +40,6 @@ def response_epsilon(*, categories: int, epsilon: float) -> Found:
 
     With chance ``K/(e^eps + K - 1)`` it outputs any category, equally likely, else the true one.
     """
-    from mpmath import mp
-
     with mp.workdps(30):
         blind = categories / (mp.exp(mp.mpf(epsilon)) + categories - 1)
         laws = [
@@ -78,10 +79,6 @@ def histogram_sensitivity(*, users: int, categories: int, replaced: bool) -> Fou
 
     A record is left out, or replaced by another; n stays.
     """
-    from itertools import combinations_with_replacement as multisets
-
-    from mpmath import mp
-
     square, kinds = 0, range(categories)
     for others in multisets(kinds, users - 1):
         before = [others.count(kind) for kind in kinds]
@@ -100,12 +97,9 @@ def average_delta(*, users: int, epsilon: float, delta: float) -> Found:
 
     It is ``2 ln(1.25/delta)/(n epsilon^2)``, and a report that is between 0 and 1 has n times it.
     """
-    from hockeystick.accountants import delta as asked
-    from hockeystick.mechanisms import Gaussian
-
     variance = 2.0 * math.log(1.25 / delta) / (users * epsilon**2)
     noise = math.sqrt(users * variance)
-    least, most = (asked(Gaussian(noise * (1.0 + part)), epsilon) for part in (1e-14, -1e-14))
+    least, most = (delta_of(Gaussian(noise * (1.0 + part)), epsilon) for part in (1e-14, -1e-14))
     return between(float(least.lower), float(most), "delta")
 
 

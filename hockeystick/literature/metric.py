@@ -5,8 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from mpmath import mp
+
+from hockeystick.accountants import epsilon as epsilon_of
 from hockeystick.literature.found import Found, between, proven
 from hockeystick.literature.registry import way
+from hockeystick.mechanisms import Laplace, Mechanism, MultivariateLaplace
 from hockeystick.results import Certified
 
 
@@ -19,10 +23,7 @@ def leakage(*, dimension: int, noise_multiplier: float, rounds: int = 1) -> floa
 @way
 def public_radius_epsilon(*, dimension: int, noise_multiplier: float) -> Certified:
     """Return the pure epsilon of one release with noise ``n/nu`` in units of a public radius."""
-    from hockeystick.accountants import epsilon
-    from hockeystick.mechanisms import MultivariateLaplace
-
-    return epsilon(MultivariateLaplace(noise_multiplier / dimension, dimension), 0.0)
+    return epsilon_of(MultivariateLaplace(noise_multiplier / dimension, dimension), 0.0)
 
 
 @way
@@ -42,8 +43,6 @@ def private_scale_delta(
     does so with at most ``P(Gamma(n) > (t - distance) n/(nu ratio))``. For ``ratio < 1`` the ratio
     of the two grows without end in t; here ``t = nu (1 + 3/sqrt(n))``.
     """
-    from mpmath import mp
-
     with mp.workdps(30):
         n, rate = mp.mpf(dimension), dimension / mp.mpf(noise_multiplier)
         reach = n + 3 * mp.sqrt(n)
@@ -63,10 +62,7 @@ def grown_epsilon(*, epsilon: float, distance: float) -> float:
 @way
 def epsilon_at_a_distance(*, dimension: int, epsilon: float, distance: float) -> Certified:
     """Return the pure epsilon of the Laplace mechanism on R^n at a distance."""
-    from hockeystick.accountants import epsilon as asked
-    from hockeystick.mechanisms import MultivariateLaplace
-
-    return asked(MultivariateLaplace(1.0 / (epsilon * distance), dimension), 0.0)
+    return epsilon_of(MultivariateLaplace(1.0 / (epsilon * distance), dimension), 0.0)
 
 
 @way
@@ -78,8 +74,6 @@ def mean_norm_as_printed(*, dimension: int, epsilon: float) -> float:
 @way
 def mean_norm(*, dimension: int, epsilon: float) -> Found:
     """Return the mean distance from the origin: ``int r^n e^(-eps r) / int r^(n-1) e^(-eps r)``."""
-    from mpmath import mp
-
     with mp.workdps(30):
         rate = mp.mpf(epsilon)
 
@@ -101,8 +95,6 @@ def constant_as_printed(*, dimension: int, epsilon: float) -> float:
 @way
 def constant_in_space(*, epsilon: float, dimension: int = 3) -> Found:
     """Return K in three dimensions: the inverse of ``int 4 pi r^2 e^(-eps r) dr = 8 pi/eps^3``."""
-    from mpmath import mp
-
     with mp.workdps(30):
         return proven(mp.mpf(epsilon) ** 3 / (8 * mp.pi), "density at 0")
 
@@ -116,8 +108,6 @@ def variance_as_printed(*, dimension: int, epsilon: float) -> float:
 @way
 def variance(*, dimension: int, epsilon: float) -> Found:
     """Return the variance of a coordinate: ``E r^2/n``, r of density r^(n-1) e^(-eps r)."""
-    from mpmath import mp
-
     with mp.workdps(30):
         second = mp.factorial(dimension + 1) / mp.factorial(dimension - 1) / mp.mpf(epsilon) ** 2
         return proven(second / dimension, "variance")
@@ -132,12 +122,9 @@ def summed_epsilon(*, epsilons: tuple[float, ...], distances: tuple[float, ...])
 @way
 def composed_epsilon(*, epsilons: tuple[float, ...], distances: tuple[float, ...]) -> Certified:
     """Return the pure epsilon of Laplace releases on the line, at these distances."""
-    from hockeystick.accountants import epsilon as asked
-    from hockeystick.mechanisms import Laplace, Mechanism
-
     plan: Mechanism | None = None
     for scale, distance in zip(epsilons, distances, strict=True):
         one = Laplace(1.0 / (scale * distance))
         plan = one if plan is None else plan @ one
     assert plan is not None
-    return asked(plan, 0.0)
+    return epsilon_of(plan, 0.0)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
+
+from hockeystick.accountants import epsilon as epsilon_of
+from hockeystick.calibration import clipping_noise, joint_noise
 from hockeystick.literature.registry import way
+from hockeystick.mechanisms import Gaussian
+from hockeystick.numerics.roots import increasing_root
 from hockeystick.results import Certified
 
 
 @way
 def query_noise(*, inflation: float) -> float:
     """Return nu_q/nu where the gradients' noise is inflated by so much."""
-    from hockeystick.calibration import joint_noise
-
     return joint_noise(1.0, inflation=inflation).query
 
 
@@ -21,10 +25,6 @@ def query_over_bit_noise(*, inflation: float) -> float:
     The bit, in {-1/2, 1/2}, has sensitivity 1/2, the query 1. ``clipping_noise`` tells how much
     noise the gradients need beside a bit's; half the query's noise needs the same.
     """
-    import math
-
-    from hockeystick.calibration import clipping_noise
-    from hockeystick.numerics.roots import increasing_root
 
     def short(log_excess: float) -> float:
         return inflation - clipping_noise(1.0, 0.5 + math.exp(log_excess))
@@ -37,10 +37,7 @@ def query_over_bit_noise(*, inflation: float) -> float:
 @way
 def one_release_epsilon(*, noise_multiplier: float, delta: float) -> Certified:
     """Return the epsilon of one Gaussian release."""
-    from hockeystick.accountants import epsilon
-    from hockeystick.mechanisms import Gaussian
-
-    return epsilon(Gaussian(noise_multiplier), delta)
+    return epsilon_of(Gaussian(noise_multiplier), delta)
 
 
 @way
@@ -48,10 +45,6 @@ def joint_epsilon(
     *, noise_multiplier: float, delta: float, inflation: float, algorithm: bool = False
 ) -> Certified:
     """Return the epsilon of gradients and query; as the algorithm has it, both with nu_g."""
-    from hockeystick.accountants import epsilon
-    from hockeystick.calibration import joint_noise
-    from hockeystick.mechanisms import Gaussian
-
     both = joint_noise(noise_multiplier, inflation=inflation)
     query = both.gradient if algorithm else both.query
-    return epsilon(Gaussian(both.gradient) @ Gaussian(query), delta)
+    return epsilon_of(Gaussian(both.gradient) @ Gaussian(query), delta)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from mpmath import mp
+
 from hockeystick.accountants.contour._integral import rules_for
 from hockeystick.accountants.contour._line import AnalyticTerms, ContourTarget, choose_contour
 from hockeystick.accountants.contour.search import integral_for_delta, integral_for_epsilon
@@ -36,8 +38,6 @@ def digits_of(
 
     None where the line for these digits takes too many nodes.
     """
-    from mpmath import mp
-
     from hockeystick.precision.profiles import exact
 
     if quantity == "epsilon":
@@ -83,8 +83,6 @@ def _interval(read: _Reading, quantity: Quantity, kept: int, digits: int) -> tup
 
     Each of the errors of delta is less than ``10^-(kept + 4)`` of it, and there are few.
     """
-    from mpmath import mp
-
     error = mp.mpf(10) ** -(kept + 2)
     if quantity == "delta":
         ends = (read.value * (1 - error), read.value, read.value * (1 + error))
@@ -119,8 +117,6 @@ class _MpmathContour:
         cls, terms: AnalyticTerms, target: ContourTarget, digits: int
     ) -> _MpmathContour | None:
         """Return the contour for a target; None where it takes too much work."""
-        from mpmath import mp
-
         line = choose_contour(terms, saddle(terms, target.epsilon), target, _MOST_NODES)
         if line is None:
             return None
@@ -139,8 +135,6 @@ class _MpmathContour:
 
     def delta(self, epsilon: mpf) -> _Reading:
         """Return delta and its derivative at an epsilon."""
-        from mpmath import mp
-
         total = slope = size = mp.zero
         for k, (z, value) in enumerate(zip(self._points, self._values, strict=True)):
             term = mp.exp(value - epsilon * z) / (z * (1 + z))
@@ -158,8 +152,6 @@ class _MpmathContour:
         The root is that of the formula, which holds for negative epsilons too. It ends early where
         a sum is not positive.
         """
-        from mpmath import mp
-
         goal = mp.log(delta)
         error = mp.mpf(10) ** -(digits + 5)
         read = self.delta(guess)

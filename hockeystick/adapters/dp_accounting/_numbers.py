@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Final
 
+from mpmath import mp
+
 from hockeystick.mechanisms import tuning
 from hockeystick.numerics import largest_reading, least_reading
 from hockeystick.numerics.rounding import DIGITS, as_mpf, evaluated_down, evaluated_up, float_up
@@ -54,8 +56,6 @@ def together(noises: Iterable[tuple[float, int]]) -> float:
     finite = [(noise, runs) for noise, runs in listed if noise < math.inf]
     if not finite:
         return math.inf
-    from mpmath import mp
-
     with working_digits(DIGITS):
         total = sum((runs / least_reading(noise) ** 2 for noise, runs in finite), Fraction(0))
         return evaluated_down(1 / mp.sqrt(as_mpf(total)))
@@ -68,8 +68,6 @@ def epsilon_of_response(chance: float, buckets: int) -> float:
         return math.inf
     if chance == 1.0:
         return 0.0
-    from mpmath import mp
-
     with working_digits(DIGITS):
         return evaluated_up(mp.log1p(as_mpf(buckets * (1 - least) / least)))
 
@@ -80,8 +78,6 @@ def chance_of_response(epsilon: float, categories: int) -> float:
         return 1.0
     if epsilon == math.inf:
         return 0.0
-    from mpmath import mp
-
     with working_digits(DIGITS):
         odds = mp.exp(as_mpf(largest_reading(epsilon)))
         return evaluated_down(categories / (odds + categories - 1))

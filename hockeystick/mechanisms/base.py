@@ -96,6 +96,21 @@ and Gaussian (noise multiplier 20)
         return Repeated(self, count)
 
 
+class AnyAdjacency(Mechanism):
+    """A mechanism that is described alike for all neighbours, which nobody has to choose.
+
+    Its numbers are in units of a sensitivity, taken under whichever adjacency is meant; or it is
+    the report of one person, whose neighbours are any two values of that person.
+    """
+
+    __slots__ = ()
+
+    @property
+    def adjacency(self) -> None:
+        """None: the description holds for whichever adjacency the sensitivity was taken under."""
+        return None
+
+
 class Plan(Mechanism):
     """A mechanism as people say it, which stands for another one made of simpler parts."""
 

@@ -10,7 +10,7 @@ from typing import Final, final
 from hockeystick import _validate
 from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.errors import ParameterError
-from hockeystick.mechanisms.base import Mechanism, Plan
+from hockeystick.mechanisms.base import AnyAdjacency, Mechanism, Plan
 from hockeystick.mechanisms.noise.multivariate_laplace import DIMENSION, MultivariateLaplace
 from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics import decimal
@@ -29,7 +29,7 @@ _PUBLIC: Final = (
 @registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
-class FederatedClustering(Plan):
+class FederatedClustering(AnyAdjacency, Plan):
     """Clients send parameters with multivariate Laplace noise; a server clusters and averages them.
 
     In each of its rounds a client trains the model of the cluster that fits it best, and sends the
@@ -112,11 +112,6 @@ class FederatedClustering(Plan):
     def mechanism(self) -> Mechanism:
         """The noise of one round, as often as the client takes part."""
         return self.noise**self.rounds
-
-    @property
-    def adjacency(self) -> None:
-        """None: two values of what the client sends, at most a radius apart."""
-        return None
 
     @property
     def assumptions(self) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import Final, final
 
 from hockeystick import _validate
 from hockeystick._validate import MAX_COUNT, Domain
-from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.base import AnyAdjacency
 from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
 
@@ -17,7 +17,7 @@ _CATEGORIES: Final = Domain(symbol="K", low=2, high=MAX_COUNT, typical=(2, 1000)
 @registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
-class RandomizedResponse(Mechanism):
+class RandomizedResponse(AnyAdjacency):
     """One of K categories, reported truthfully e^epsilon times as often as each other one.
 
     The true category has the probability ``e^epsilon / (e^epsilon + K - 1)`` and each other one
@@ -59,11 +59,6 @@ class RandomizedResponse(Mechanism):
         object.__setattr__(
             self, "categories", _validate.count("categories", categories, _CATEGORIES)
         )
-
-    @property
-    def adjacency(self) -> None:
-        """None: neighbours are any two answers of one person."""
-        return None
 
     @property
     def assumptions(self) -> tuple[str, ...]:

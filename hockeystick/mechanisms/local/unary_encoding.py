@@ -8,7 +8,7 @@ from typing import Final, final
 
 from hockeystick import _validate
 from hockeystick._validate import MAX_COUNT, Domain
-from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.base import AnyAdjacency
 from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
 
@@ -31,7 +31,7 @@ class Encoding(StrEnum):
 @registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
-class UnaryEncoding(Mechanism):
+class UnaryEncoding(AnyAdjacency):
     """One category as a row of bits with a single 1, each bit randomized on its own.
 
     A bit is reported as 1 with probability p if it is 1, and q if it is 0:
@@ -77,11 +77,6 @@ class UnaryEncoding(Mechanism):
         object.__setattr__(self, "kind", _validate.choice("kind", kind, Encoding))
 
     @property
-    def adjacency(self) -> None:
-        """None: neighbours are any two answers of one person."""
-        return None
-
-    @property
     def assumptions(self) -> tuple[str, ...]:
         """What must hold for the report to be as described."""
         return (
@@ -97,7 +92,7 @@ class UnaryEncoding(Mechanism):
 @registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
-class RAPPOR(Mechanism):
+class RAPPOR(AnyAdjacency):
     """A value hashed to k bits of a Bloom filter, each replaced by a fair coin with probability f.
 
     The permanent randomized response of RAPPOR, reported once: a bit keeps its value with
@@ -137,11 +132,6 @@ class RAPPOR(Mechanism):
     def __init__(self, flip: float, hashes: int) -> None:
         object.__setattr__(self, "flip", _validate.real("flip", flip, _FLIP))
         object.__setattr__(self, "hashes", _validate.count("hashes", hashes, _HASHES))
-
-    @property
-    def adjacency(self) -> None:
-        """None: neighbours are any two values of one person."""
-        return None
 
     @property
     def assumptions(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import Final, final
 
 from hockeystick import _validate
 from hockeystick._validate import MAX_COUNT, Domain
-from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.base import AnyAdjacency
 from hockeystick.mechanisms.noise._integers import assumption, details, sensitivity_of
 from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
@@ -19,7 +19,7 @@ _SIGMA: Final = Domain(symbol="sigma", low=0, high=math.inf, typical=(0.5, 100))
 @registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
-class DiscreteGaussian(Mechanism):
+class DiscreteGaussian(AnyAdjacency):
     """An integer plus discrete Gaussian noise.
 
     ``P[noise = y]`` is proportional to ``exp(-y^2 / (2 sigma^2))`` over the integers. It is
@@ -60,11 +60,6 @@ class DiscreteGaussian(Mechanism):
     def __init__(self, sigma: float, sensitivity: int = 1) -> None:
         object.__setattr__(self, "sigma", _validate.real("sigma", sigma, _SIGMA))
         object.__setattr__(self, "sensitivity", sensitivity_of(sensitivity))
-
-    @property
-    def adjacency(self) -> None:
-        """None: the description holds for whichever adjacency the sensitivity was taken under."""
-        return None
 
     @property
     def assumptions(self) -> tuple[str, ...]:

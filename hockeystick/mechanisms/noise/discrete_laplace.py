@@ -7,7 +7,7 @@ from typing import final
 
 from hockeystick import _validate
 from hockeystick._validate import MAX_COUNT
-from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.base import AnyAdjacency
 from hockeystick.mechanisms.noise._integers import assumption, details, sensitivity_of
 from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
@@ -16,7 +16,7 @@ from hockeystick.numerics.numerals import plain
 @registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
-class DiscreteLaplace(Mechanism):
+class DiscreteLaplace(AnyAdjacency):
     """An integer plus discrete Laplace noise, also known as the geometric mechanism.
 
     ``P[noise = y] = (1 - t) / (1 + t) t^|y|`` over the integers, with ``t = e^(-1/scale)``. It is
@@ -56,11 +56,6 @@ class DiscreteLaplace(Mechanism):
     def __init__(self, scale: float, sensitivity: int = 1) -> None:
         object.__setattr__(self, "scale", _validate.real("scale", scale))
         object.__setattr__(self, "sensitivity", sensitivity_of(sensitivity))
-
-    @property
-    def adjacency(self) -> None:
-        """None: the description holds for whichever adjacency the sensitivity was taken under."""
-        return None
 
     @property
     def assumptions(self) -> tuple[str, ...]:

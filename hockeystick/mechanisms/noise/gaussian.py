@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import final
 
 from hockeystick import _validate
-from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.base import AnyAdjacency
 from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
 from hockeystick.numerics.rounding import quotient_down
@@ -15,7 +15,7 @@ from hockeystick.numerics.rounding import quotient_down
 @registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
-class Gaussian(Mechanism):
+class Gaussian(AnyAdjacency):
     """A query's answer plus Gaussian noise.
 
     M(D) = query(D) + N(0, (noise_multiplier * sensitivity)^2 I), where the sensitivity is the
@@ -49,11 +49,6 @@ class Gaussian(Mechanism):
     def __init__(self, noise_multiplier: float) -> None:
         number = _validate.real("noise_multiplier", noise_multiplier)
         object.__setattr__(self, "noise_multiplier", number)
-
-    @property
-    def adjacency(self) -> None:
-        """None: the description holds for whichever adjacency the sensitivity was taken under."""
-        return None
 
     @property
     def assumptions(self) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from hockeystick import _validate
-from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.base import AnyAdjacency
 from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
 
@@ -17,7 +17,7 @@ _NOISE: Final = _validate.PARAMETERS["noise_multiplier"]
 @registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
-class JointGaussian(Mechanism):
+class JointGaussian(AnyAdjacency):
     """Several queries of the same data at once, each with Gaussian noise of its own.
 
     Noise multipliers z_i, each in units of its own query's sensitivity, are together one Gaussian
@@ -56,11 +56,6 @@ class JointGaussian(Mechanism):
     def __init__(self, noise_multipliers: Iterable[float]) -> None:
         known = _validate.reals("noise_multipliers", noise_multipliers, _NOISE)
         object.__setattr__(self, "noise_multipliers", known)
-
-    @property
-    def adjacency(self) -> None:
-        """None: the description holds for whichever adjacency the sensitivities are meant."""
-        return None
 
     @property
     def assumptions(self) -> tuple[str, ...]:

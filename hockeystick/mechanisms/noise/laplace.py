@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import final
 
 from hockeystick import _validate
-from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.base import AnyAdjacency
 from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
 from hockeystick.numerics.rounding import quotient_down
@@ -15,7 +15,7 @@ from hockeystick.numerics.rounding import quotient_down
 @registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
-class Laplace(Mechanism):
+class Laplace(AnyAdjacency):
     """A query's answer plus Laplace noise.
 
     M(D) = query(D) + Lap(scale * sensitivity), independently in each coordinate, with the density
@@ -51,11 +51,6 @@ class Laplace(Mechanism):
 
     def __init__(self, scale: float) -> None:
         object.__setattr__(self, "scale", _validate.real("scale", scale))
-
-    @property
-    def adjacency(self) -> None:
-        """None: the description holds for whichever adjacency the sensitivity was taken under."""
-        return None
 
     @property
     def assumptions(self) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import Final, final
 
 from hockeystick import _validate
 from hockeystick._validate import MAX_COUNT, Domain
-from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.base import AnyAdjacency
 from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
 from hockeystick.numerics.rounding import quotient_down
@@ -18,7 +18,7 @@ DIMENSION: Final = Domain(symbol="n", low=1, high=MAX_COUNT, typical=(2, 10**6),
 @registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
-class MultivariateLaplace(Mechanism):
+class MultivariateLaplace(AnyAdjacency):
     """A vector's true value plus noise whose density falls with the Euclidean length.
 
     M(D) = query(D) + Z with the density ``K exp(-|z| / b)`` on R^n at ``b = scale * sensitivity``
@@ -66,11 +66,6 @@ class MultivariateLaplace(Mechanism):
     def __init__(self, scale: float, dimension: int) -> None:
         object.__setattr__(self, "scale", _validate.real("scale", scale))
         object.__setattr__(self, "dimension", _validate.count("dimension", dimension, DIMENSION))
-
-    @property
-    def adjacency(self) -> None:
-        """None: the description holds for whichever adjacency the sensitivity was taken under."""
-        return None
 
     @property
     def assumptions(self) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import Final, final
 from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.errors import ParameterError
-from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.base import AnyAdjacency
 from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics import decimal
 from hockeystick.numerics.numerals import plain
@@ -24,7 +24,7 @@ _WIDTH: Final = Domain(
 @registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
-class SinhNormal(Mechanism):
+class SinhNormal(AnyAdjacency):
     """A query's answer plus sinh-normal noise: Gaussian in the middle, with much lighter tails.
 
     M(D) = query(D) + A arsinh(N(0, 1/(2 rho)) / A), both in units of the query's sensitivity, with
@@ -72,11 +72,6 @@ class SinhNormal(Mechanism):
             return
         if decimal(self.rho) * decimal(self.width) ** 2 < 1:
             raise ParameterError("width", width, f"at least 1/sqrt(rho), for rho = {self.rho:g}")
-
-    @property
-    def adjacency(self) -> None:
-        """None: the description holds for whichever adjacency the sensitivity was taken under."""
-        return None
 
     @property
     def assumptions(self) -> tuple[str, ...]:

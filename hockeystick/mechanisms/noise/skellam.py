@@ -8,7 +8,7 @@ from typing import Final, final
 
 from hockeystick import _validate
 from hockeystick._validate import MAX_COUNT, Domain
-from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.base import AnyAdjacency
 from hockeystick.mechanisms.noise._integers import assumption, details, sensitivity_of
 from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
@@ -19,7 +19,7 @@ _VARIANCE: Final = Domain(symbol="mu", low=0, high=math.inf, typical=(1, 10_000)
 @registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
-class Skellam(Mechanism):
+class Skellam(AnyAdjacency):
     """An integer plus symmetric Skellam noise, the difference of two Poisson variables.
 
     ``P[noise = k] = e^-v I_k(v)`` over the integers, with the modified Bessel function and
@@ -58,11 +58,6 @@ class Skellam(Mechanism):
     def __init__(self, variance: float, sensitivity: int = 1) -> None:
         object.__setattr__(self, "variance", _validate.real("variance", variance, _VARIANCE))
         object.__setattr__(self, "sensitivity", sensitivity_of(sensitivity))
-
-    @property
-    def adjacency(self) -> None:
-        """None: the description holds for whichever adjacency the sensitivity was taken under."""
-        return None
 
     @property
     def assumptions(self) -> tuple[str, ...]:

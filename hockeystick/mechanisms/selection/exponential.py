@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import final
 
 from hockeystick import _validate
-from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.base import AnyAdjacency
 from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
 
@@ -42,7 +42,7 @@ class MaxNoise(StrEnum):
 @registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
-class Exponential(Mechanism):
+class Exponential(AnyAdjacency):
     """The selection of a candidate with probability exponential in its score.
 
     P(M(D) = o) proportional to exp(epsilon * score(D, o) / (2 * sensitivity)), where the
@@ -86,11 +86,6 @@ class Exponential(Mechanism):
         object.__setattr__(self, "epsilon", _validate.real("epsilon", epsilon))
 
     @property
-    def adjacency(self) -> None:
-        """None: the description holds for whichever adjacency the sensitivity was taken under."""
-        return None
-
-    @property
     def assumptions(self) -> tuple[str, ...]:
         """What must hold for the selection to be as described."""
         rate = f"{plain(self.epsilon)} * score / (2 * sensitivity)"
@@ -104,7 +99,7 @@ class Exponential(Mechanism):
 @registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
-class ReportNoisyMax(Mechanism):
+class ReportNoisyMax(AnyAdjacency):
     """The candidate whose score is the largest after noise is added to each.
 
     M(D) = argmax (score(D, o) + noise of scale 2 * sensitivity / epsilon), the sensitivity being
@@ -146,11 +141,6 @@ class ReportNoisyMax(Mechanism):
     def __init__(self, epsilon: float, noise: MaxNoise | str = MaxNoise.GUMBEL) -> None:
         object.__setattr__(self, "epsilon", _validate.real("epsilon", epsilon))
         object.__setattr__(self, "noise", _validate.choice("noise", noise, MaxNoise))
-
-    @property
-    def adjacency(self) -> None:
-        """None: the description holds for whichever adjacency the sensitivity was taken under."""
-        return None
 
     @property
     def assumptions(self) -> tuple[str, ...]:

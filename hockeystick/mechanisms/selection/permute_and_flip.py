@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import final
 
 from hockeystick import _validate
-from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.base import AnyAdjacency
 from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
 
@@ -14,7 +14,7 @@ from hockeystick.numerics.numerals import plain
 @registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
-class PermuteAndFlip(Mechanism):
+class PermuteAndFlip(AnyAdjacency):
     """The first candidate in random order whose coin, biased by its score, shows heads.
 
     Each candidate's coin shows heads with probability
@@ -53,11 +53,6 @@ class PermuteAndFlip(Mechanism):
 
     def __init__(self, epsilon: float) -> None:
         object.__setattr__(self, "epsilon", _validate.real("epsilon", epsilon))
-
-    @property
-    def adjacency(self) -> None:
-        """None: the description holds for whichever adjacency the sensitivity was taken under."""
-        return None
 
     @property
     def assumptions(self) -> tuple[str, ...]:

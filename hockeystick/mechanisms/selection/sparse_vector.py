@@ -10,7 +10,7 @@ from typing import Final, final
 from hockeystick import _validate
 from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.errors import ParameterError
-from hockeystick.mechanisms.base import Mechanism, Plan
+from hockeystick.mechanisms.base import AnyAdjacency, Mechanism, Plan
 from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
 
@@ -42,7 +42,7 @@ class ComparisonNoise(StrEnum):
 @registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
-class AboveThreshold(Mechanism):
+class AboveThreshold(AnyAdjacency):
     """The place of the first query whose noisy answer reaches a noisy threshold, and no more.
 
     M(D) = the first i with query_i(D) + noise_i >= threshold + noise, all noises fresh, or that
@@ -122,11 +122,6 @@ class AboveThreshold(Mechanism):
         _check_gaussian_queries(self)
 
     @property
-    def adjacency(self) -> None:
-        """None: the description holds for whichever adjacency the sensitivity was taken under."""
-        return None
-
-    @property
     def assumptions(self) -> tuple[str, ...]:
         """What must hold for the release to be as described."""
         threshold = f"{self.threshold_noise.value.capitalize()} noise"
@@ -160,7 +155,7 @@ class AboveThreshold(Mechanism):
 @registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
-class SparseVector(Plan):
+class SparseVector(AnyAdjacency, Plan):
     """The first so many queries whose noisy answers reach a noisy threshold, fresh after each.
 
     One ``AboveThreshold`` after the other: after each "above" the threshold gets fresh noise, and
@@ -245,11 +240,6 @@ class SparseVector(Plan):
     def mechanism(self) -> Mechanism:
         """The repetition of runs up to one positive."""
         return self.once**self.positives
-
-    @property
-    def adjacency(self) -> None:
-        """None: the description holds for whichever adjacency the sensitivity was taken under."""
-        return None
 
     @property
     def assumptions(self) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from typing import Final, TypeGuard, final
 from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.errors import ParameterError
-from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.base import AnyAdjacency
 from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.streams.sensitivity import Pattern, Squares, of_columns, of_toeplitz
 from hockeystick.numerics.numerals import plain
@@ -209,7 +209,7 @@ class Encoder:
 @registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
-class MatrixFactorization(Mechanism):
+class MatrixFactorization(AnyAdjacency):
     """A training run's running sums with correlated noise: A X = B (C X + Z) for A = B C.
 
     The release is C X + Z, where row i of X is what round i adds up over its participants, each
@@ -256,11 +256,6 @@ class MatrixFactorization(Mechanism):
         number = _validate.real("noise_multiplier", noise_multiplier)
         object.__setattr__(self, "noise_multiplier", number)
         object.__setattr__(self, "encoder", encoder)
-
-    @property
-    def adjacency(self) -> None:
-        """None: the description holds for whichever adjacency the clipping was made for."""
-        return None
 
     @property
     def assumptions(self) -> tuple[str, ...]:

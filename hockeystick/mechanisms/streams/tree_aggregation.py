@@ -7,7 +7,7 @@ from typing import Final, final
 
 from hockeystick import _validate
 from hockeystick._validate import MAX_COUNT, Domain
-from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.base import AnyAdjacency
 from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
 from hockeystick.numerics.rounding import quotient_down
@@ -18,7 +18,7 @@ _LEAVES: Final = Domain(symbol="T", low=0, high=MAX_COUNT, typical=(100, 10_000)
 @registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
-class TreeAggregation(Mechanism):
+class TreeAggregation(AnyAdjacency):
     """The nodes of a binary tree over the rounds, each the sum of its leaves plus Gaussian noise.
 
     Each example is in one leaf, and so in at most ceil(log2(leaves + 1)) nodes whose leaves are
@@ -67,11 +67,6 @@ class TreeAggregation(Mechanism):
     def height(self) -> int:
         """How many nodes one leaf is in: ``ceil(log2(leaves + 1))``."""
         return self.leaves.bit_length()
-
-    @property
-    def adjacency(self) -> None:
-        """None: the description holds for whichever adjacency the clipping was made for."""
-        return None
 
     @property
     def assumptions(self) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms._divisor import divided_words
-from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.base import Composed, Mechanism, Plan
 from hockeystick.mechanisms.federated.client_level import of_clients
 from hockeystick.mechanisms.federated.revealed_round import RevealedRound
 from hockeystick.mechanisms.federated.units import RecordSampling, Unit
@@ -23,6 +23,7 @@ from hockeystick.mechanisms.sampling.fixed_size import FixedSizeSubsampled
 from hockeystick.mechanisms.sampling.poisson import PoissonSubsampled
 from hockeystick.mechanisms.training.clipping import Clipping
 from hockeystick.mechanisms.training.samplings import SCHEMES, Batches, Sampling
+from hockeystick.mechanisms.training.schedules import Schedule, factors_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,11 +32,17 @@ _EXAMPLES: Final = Domain(symbol="n", low=1, high=MAX_COUNT, typical=(10, 10_000
 _STEPS: Final = Domain(symbol="L", low=1, high=MAX_COUNT, typical=(1, 1000), whole=True)
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LocalSteps:
-    """Rounds in which each client that is drawn runs so many steps on batches of its records."""
+@dataclass(frozen=True, slots=True, init=False)
+class LocalSteps(Plan):
+    """Rounds in which each client that is drawn runs so many noisy steps on batches of its records.
 
+    What is protected is one record.
+    """
+
+    rises_with = ("clients_per_round", "batch_size", "local_steps", "rounds")
+    falls_with = ("noise_multiplier", "total_clients", "examples_per_client")
+
+    noise_multiplier: float
     total_clients: int
     clients_per_round: int
     examples_per_client: int
@@ -43,12 +50,12 @@ class LocalSteps:
     local_steps: int
     rounds: int
     sampling: RecordSampling
-    adjacency: Adjacency
+    adjacency: Adjacency = Adjacency.ADD_REMOVE
 
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         *,
+        noise_multiplier: float,
         total_clients: float,
         clients_per_round: float,
         examples_per_client: float,
@@ -56,23 +63,29 @@ class LocalSteps:
         local_steps: float,
         rounds: float,
         sampling: RecordSampling | str,
-        adjacency: Adjacency | str,
-    ) -> LocalSteps:
-        """Return the rounds, or raise for the first number outside its domain."""
-        numbers = of_clients(total_clients, clients_per_round, rounds)
-        held = _validate.count("examples_per_client", examples_per_client, _EXAMPLES)
-        batch = _validate.count("batch_size", batch_size)
-        if batch > held:
-            allowed = f"at most the number of examples per client, {held}"
+        adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
+    ) -> None:
+        checked = {
+            "noise_multiplier": _validate.real("noise_multiplier", noise_multiplier),
+            **of_clients(total_clients, clients_per_round, rounds),
+            "examples_per_client": _validate.count(
+                "examples_per_client", examples_per_client, _EXAMPLES
+            ),
+            "batch_size": _validate.count("batch_size", batch_size),
+            "local_steps": _validate.count("local_steps", local_steps, _STEPS),
+            "sampling": _validate.choice("sampling", sampling, RecordSampling),
+            "adjacency": _validate.choice("adjacency", adjacency, Adjacency),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+        if self.batch_size > self.examples_per_client:
+            allowed = f"at most the number of examples per client, {self.examples_per_client}"
             raise ParameterError("batch_size", batch_size, allowed)
-        return cls(
-            **numbers,
-            examples_per_client=held,
-            batch_size=batch,
-            local_steps=_validate.count("local_steps", local_steps, _STEPS),
-            sampling=_validate.choice("sampling", sampling, RecordSampling),
-            adjacency=_validate.choice("adjacency", adjacency, Adjacency),
-        )
+
+    @property
+    def unit(self) -> Unit:
+        """An instance, one record: what is protected."""
+        return Unit.INSTANCE
 
     @property
     def participation(self) -> Fraction:
@@ -89,7 +102,16 @@ class LocalSteps:
         """The probability of a record to be used in a step, ``(K/N) (B/n)``."""
         return self.participation * self.local_rate
 
-    def parts(self, noise_multipliers: NDArray[np.float64]) -> Iterator[Mechanism]:
+    def _composed(self, schedule: Schedule | None) -> Mechanism:
+        """Return the rounds as one mechanism."""
+        if schedule is None or self.rounds == 0:
+            (once,) = self._parts(self.noise_multiplier * factors_of(None, 1))
+            return once**self.rounds
+        noises = self.noise_multiplier * factors_of(schedule, self.rounds, "rounds")
+        parts = tuple(self._parts(noises))
+        return parts[0] if len(parts) == 1 else Composed(parts)
+
+    def _parts(self, noise_multipliers: NDArray[np.float64]) -> Iterator[Mechanism]:
         """Return the rounds with these noises, those that are alike together."""
         if self.sampling is RecordSampling.POISSON:
             batches = Batches(self.adjacency, Clipping.INDIVIDUAL, self.rate, None, None, None)
@@ -116,9 +138,8 @@ class LocalSteps:
         sizes = self.batch_size, self.examples_per_client
         return FixedSizeSubsampled(changed, *sizes, self.adjacency)
 
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What must hold of whose records are used when, as sentences."""
+    def _assumed(self, noise: str) -> tuple[str, ...]:
+        """Return what must hold in the training code, whose noise is in words, as sentences."""
         return (
             Unit.INSTANCE.meaning(self.adjacency),
             "Each record is held by one client only.",
@@ -129,6 +150,7 @@ class LocalSteps:
             divided_words(self.adjacency, "the size of the drawn batch", "records"),
             f"There are {self.rounds:,} rounds of {self.local_steps:,} local steps, fixed in "
             "advance; whatever is sent or published is computed from the noisy sums.",
+            _noise_added(noise),
         )
 
     def _drawn(self) -> tuple[str, ...]:
@@ -163,9 +185,8 @@ class LocalSteps:
             "batches stay secret."
         )
 
-    @property
-    def words(self) -> tuple[str, ...]:
-        """What an accountant needs to know, but for the noise."""
+    def _details(self, *decay: str) -> tuple[str, ...]:
+        """Return what an accountant needs to know; how the noise falls is given."""
         return (
             f"{Unit.INSTANCE} level",
             f"{self.sampling} sampling",
@@ -173,4 +194,15 @@ class LocalSteps:
             "rounds",
             f"{self.local_steps} local steps on {self.batch_size} of {self.examples_per_client} "
             "examples",
+            f"noise multiplier {self.noise_multiplier:g}",
+            *decay,
+            self.adjacency,
         )
+
+
+def _noise_added(words: str) -> str:
+    """Return what must hold of the noise."""
+    return (
+        "Fresh Gaussian noise is added to the sum of the clipped gradients in each local step of "
+        f"each client; its standard deviation is {words} times the clipping norm."
+    )

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
 from hockeystick import _validate
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
-from hockeystick.mechanisms.base import Composed, Mechanism, Plan
+from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.federated._local_steps import LocalSteps
-from hockeystick.mechanisms.federated.units import RecordSampling, Sensitivity, Unit
+from hockeystick.mechanisms.federated.units import RecordSampling, Sensitivity
 from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.training.schedules import A_SCHEDULE, Schedule, factors_of
 from hockeystick.numerics.numerals import plain
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 @registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
-class FedCDP(Plan):
+class FedCDP(LocalSteps):
     """Federated training with instance-level privacy: noise in every local step of every client.
 
     In each of T rounds, K of N clients are drawn; each of them takes L local steps, and each step
@@ -90,77 +89,25 @@ class FedCDP(Plan):
         ('instance', 0.01)
     """
 
-    rises_with = ("clients_per_round", "batch_size", "local_steps", "rounds")
-    falls_with = ("noise_multiplier", "total_clients", "examples_per_client")
-
-    noise_multiplier: float
-    total_clients: int
-    clients_per_round: int
-    examples_per_client: int
-    batch_size: int
-    local_steps: int
-    rounds: int
-    sampling: RecordSampling
-    adjacency: Adjacency = Adjacency.ADD_REMOVE
-
-    def __init__(
-        self,
-        *,
-        noise_multiplier: float,
-        total_clients: float,
-        clients_per_round: float,
-        examples_per_client: float,
-        batch_size: float,
-        local_steps: float,
-        rounds: float,
-        sampling: RecordSampling | str,
-        adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
-    ) -> None:
-        noise = _validate.real("noise_multiplier", noise_multiplier)
-        object.__setattr__(self, "noise_multiplier", noise)
-        local = LocalSteps.of(
-            total_clients=total_clients,
-            clients_per_round=clients_per_round,
-            examples_per_client=examples_per_client,
-            batch_size=batch_size,
-            local_steps=local_steps,
-            rounds=rounds,
-            sampling=sampling,
-            adjacency=adjacency,
-        )
-        for name in LocalSteps.__slots__:
-            object.__setattr__(self, name, getattr(local, name))
-
-    @property
-    def unit(self) -> Unit:
-        """An instance, one record: what is protected."""
-        return Unit.INSTANCE
-
-    @property
-    def rate(self) -> Fraction:
-        """The probability of a record to be used in a step, ``(K/N) (B/n)``."""
-        return _local(self).rate
-
     @property
     def mechanism(self) -> Mechanism:
         """The rounds as one mechanism."""
-        return _rounds(self, None)
+        return self._composed(None)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What must hold in the training code for the plan to apply, as sentences."""
-        return (*_local(self).assumptions, _noise_added(plain(self.noise_multiplier)))
+        return self._assumed(plain(self.noise_multiplier))
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
         """Return the name and what an accountant needs to know."""
-        noise = f"noise multiplier {self.noise_multiplier:g}"
-        return "Fed-CDP", (*_local(self).words, noise, self.adjacency)
+        return "Fed-CDP", self._details()
 
 
 @registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
-class FedAlphaCDP(Plan):
+class FedAlphaCDP(LocalSteps):
     """Fed-CDP whose noise falls from round to round: local steps with noise, records protected.
 
     As ``FedCDP``, with noise multiplier ``sigma_t = noise_multiplier * factor_t`` in all local
@@ -226,18 +173,6 @@ class FedAlphaCDP(Plan):
         True
     """
 
-    rises_with = ("clients_per_round", "batch_size", "local_steps", "rounds")
-    falls_with = ("noise_multiplier", "total_clients", "examples_per_client")
-
-    noise_multiplier: float
-    total_clients: int
-    clients_per_round: int
-    examples_per_client: int
-    batch_size: int
-    local_steps: int
-    rounds: int
-    sampling: RecordSampling
-    adjacency: Adjacency = Adjacency.ADD_REMOVE
     schedule: Schedule | None = None
     sensitivity: Sensitivity = Sensitivity.CLIPPING_NORM
 
@@ -256,9 +191,9 @@ class FedAlphaCDP(Plan):
         schedule: Schedule | None = None,
         sensitivity: Sensitivity | str = Sensitivity.CLIPPING_NORM,
     ) -> None:
-        noise = _validate.real("noise_multiplier", noise_multiplier)
-        object.__setattr__(self, "noise_multiplier", noise)
-        local = LocalSteps.of(
+        LocalSteps.__init__(
+            self,
+            noise_multiplier=noise_multiplier,
             total_clients=total_clients,
             clients_per_round=clients_per_round,
             examples_per_client=examples_per_client,
@@ -268,24 +203,12 @@ class FedAlphaCDP(Plan):
             sampling=sampling,
             adjacency=adjacency,
         )
-        for name in LocalSteps.__slots__:
-            object.__setattr__(self, name, getattr(local, name))
         if schedule is not None and not isinstance(schedule, Schedule):
             raise ParameterError("schedule", schedule, A_SCHEDULE)
         object.__setattr__(self, "schedule", schedule)
         object.__setattr__(self, "sensitivity", _public(sensitivity))
         if schedule is not None:
             _ = self.noise_multipliers
-
-    @property
-    def unit(self) -> Unit:
-        """An instance, one record: what is protected."""
-        return Unit.INSTANCE
-
-    @property
-    def rate(self) -> Fraction:
-        """The probability of a record to be used in a step, ``(K/N) (B/n)``."""
-        return _local(self).rate
 
     @property
     def noise_multipliers(self) -> NDArray[np.float64]:
@@ -295,7 +218,7 @@ class FedAlphaCDP(Plan):
     @property
     def mechanism(self) -> Mechanism:
         """The rounds as one mechanism."""
-        return _rounds(self, self.schedule)
+        return self._composed(self.schedule)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -307,29 +230,13 @@ class FedAlphaCDP(Plan):
                 f"{noises[0]:g} in the first round and {noises[-1]:g} in the last, between "
                 f"{noises.min():g} and {noises.max():g},"
             )
-        return (*_local(self).assumptions, _noise_added(words))
+        return self._assumed(words)
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
         """Return the name and what an accountant needs to know."""
-        noise = f"noise multiplier {self.noise_multiplier:g}"
         kind = type(self.schedule).__name__.lower()
         decay = () if self.schedule is None else (f"schedule {kind}",)
-        return "Fed-alphaCDP", (*_local(self).words, noise, *decay, self.adjacency)
-
-
-def _local(plan: FedCDP | FedAlphaCDP) -> LocalSteps:
-    """Return the rounds of a plan, which checked them."""
-    return LocalSteps(**{name: getattr(plan, name) for name in LocalSteps.__slots__})
-
-
-def _rounds(plan: FedCDP | FedAlphaCDP, schedule: Schedule | None) -> Mechanism:
-    """Return the rounds of a plan as one mechanism."""
-    local = _local(plan)
-    if schedule is None or plan.rounds == 0:
-        (once,) = local.parts(plan.noise_multiplier * factors_of(None, 1))
-        return once**plan.rounds
-    parts = tuple(local.parts(plan.noise_multiplier * factors_of(schedule, plan.rounds, "rounds")))
-    return parts[0] if len(parts) == 1 else Composed(parts)
+        return "Fed-alphaCDP", self._details(*decay)
 
 
 def _public(sensitivity: object) -> Sensitivity:
@@ -343,11 +250,3 @@ def _public(sensitivity: object) -> Sensitivity:
             "norms privately (hockeystick.calibration.clipping_noise)"
         )
     return chosen
-
-
-def _noise_added(words: str) -> str:
-    """Return what must hold of the noise."""
-    return (
-        "Fresh Gaussian noise is added to the sum of the clipped gradients in each local step of "
-        f"each client; its standard deviation is {words} times the clipping norm."
-    )

@@ -16,7 +16,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
-from mpmath import mp
 
 from hockeystick.numerics import ULP, decimal
 from hockeystick.numerics.working_precision import working_digits
@@ -160,6 +159,8 @@ class SinhNormalCurve(NamedTuple):
 @lru_cache(maxsize=64)
 def curve_of(rho: float, width: float) -> SinhNormalCurve:
     """Return the curve of parameters read as the decimals that they print as."""
+    from mpmath import mp
+
     from hockeystick.precision.profiles import exact
 
     with working_digits(_DIGITS):

@@ -28,7 +28,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
-from mpmath import mp
 
 from hockeystick.numerics import ULP, Ball
 from hockeystick.numerics.working_precision import working_digits
@@ -118,6 +117,8 @@ def _shape(rho: float, width: float, c: float) -> _Shape | None:
 
         M <= 2 sqrt(e / R) cosh(u0 - v) exp((q/2) (1 - R) + 1/(4 q R)).
     """
+    from mpmath import mp
+
     from hockeystick.precision.profiles import exact
 
     with working_digits(_DIGITS):

@@ -2,56 +2,67 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
 
 from hockeystick import _validate
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError
-from hockeystick.mechanisms.base import Mechanism
+from hockeystick.mechanisms.base import Mechanism, checked
 
 
-class FixedSizeMechanism(Protocol):
-    """A mechanism on a sample of a fixed size."""
+@dataclass(frozen=True, slots=True, init=False)
+class OnFixedSizeSample(Mechanism):
+    """A mechanism run on a secret sample of a fixed size, for which one example is replaced."""
+
+    rises_with = ("batch_size",)
+    falls_with = ("examples",)
+
+    _of_stated_size: ClassVar[bool] = True
+    _drawn: ClassVar[str]
+
+    inner: Mechanism
+    batch_size: int
+    examples: int
+    adjacency: Adjacency = Adjacency.REPLACE_ONE
+
+    def __init__(
+        self,
+        inner: Mechanism,
+        batch_size: float,
+        examples: float,
+        adjacency: Adjacency | str = Adjacency.REPLACE_ONE,
+    ) -> None:
+        object.__setattr__(self, "inner", checked("inner", inner))
+        object.__setattr__(self, "examples", _validate.count("examples", examples))
+        object.__setattr__(self, "batch_size", _validate.count("batch_size", batch_size))
+        neighbours = _validate.choice("adjacency", adjacency, Adjacency)
+        object.__setattr__(self, "adjacency", neighbours)
+        self._check()
+        if inner.adjacency not in (None, Adjacency.REPLACE_ONE):
+            raise IncompatibleError(
+                f"the inner mechanism, {inner}, is described under {inner.adjacency}, and samples "
+                f"of a fixed size are neighbours under {Adjacency.REPLACE_ONE}; describe it under "
+                "that"
+            )
+
+    @abstractmethod
+    def _check(self) -> None:
+        """Raise where the sizes or the adjacency are none that the sampling can have."""
+
+    @abstractmethod
+    def _sampling(self) -> str:
+        """Return how samples are drawn, as a sentence."""
 
     @property
-    def inner(self) -> Mechanism:
-        """What is run on the sample."""
-        ...
+    def assumptions(self) -> tuple[str, ...]:
+        """What must hold for the sampling to be as described."""
+        return (self.adjacency.meaning, self._sampling(), *self.inner.assumptions)
 
-    @property
-    def batch_size(self) -> int:
-        """The size of a sample."""
-        ...
-
-    @property
-    def examples(self) -> int:
-        """The size of the data set."""
-        ...
-
-    @property
-    def adjacency(self) -> Adjacency:
-        """Which data sets are neighbours."""
-        ...
-
-
-def set_batch(mechanism: Mechanism, batch_size: float, examples: float) -> None:
-    """Set the sizes of the sample and of the data set, or raise."""
-    object.__setattr__(mechanism, "examples", _validate.count("examples", examples))
-    object.__setattr__(mechanism, "batch_size", _validate.count("batch_size", batch_size))
-
-
-def sampled_words(name: str, mechanism: FixedSizeMechanism) -> tuple[str, tuple[str, ...]]:
-    """Return the inner mechanism's words with the sizes and the adjacency added."""
-    inner, details = mechanism.inner._words()
-    inside = inner if details else f"[{inner}]"
-    sizes = f"{mechanism.batch_size} of {mechanism.examples}"
-    return f"{name} {inside}", (*details, sizes, mechanism.adjacency)
-
-
-def refuse_other_adjacency(inner: Mechanism, neighbours: Adjacency) -> None:
-    """Raise where an inner mechanism is described under another adjacency than its samples have."""
-    if inner.adjacency not in (None, neighbours):
-        raise IncompatibleError(
-            f"the inner mechanism, {inner}, is described under {inner.adjacency}, and samples of "
-            f"a fixed size are neighbours under {neighbours}; describe it under that"
-        )
+    def _words(self) -> tuple[str, tuple[str, ...]]:
+        """Return the inner mechanism's words with the sampling added."""
+        name, details = self.inner._words()
+        inside = name if details else f"[{name}]"
+        sizes = f"{self.batch_size} of {self.examples}"
+        return f"{self._drawn} {inside}", (*details, sizes, self.adjacency)

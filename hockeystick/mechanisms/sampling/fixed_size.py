@@ -4,24 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, final
+from typing import final
 
-from hockeystick import _validate
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError
-from hockeystick.mechanisms.base import Mechanism, checked
 from hockeystick.mechanisms.registry import registered
-from hockeystick.mechanisms.sampling._fixed_sizes import (
-    refuse_other_adjacency,
-    sampled_words,
-    set_batch,
-)
+from hockeystick.mechanisms.sampling._fixed_sizes import OnFixedSizeSample
 
 
 @registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
-class FixedSizeSubsampled(Mechanism):
+class FixedSizeSubsampled(OnFixedSizeSample):
     """A mechanism run on a random sample of a fixed size, drawn without replacement.
 
     M(D) = inner(S), where S is one of the sets of ``batch_size`` examples of D, all equally likely,
@@ -80,48 +74,24 @@ class FixedSizeSubsampled(Mechanism):
         fixed-size-subsampled Gaussian (noise multiplier 1.1, 256 of 60000, replace-one)
     """
 
-    rises_with = ("batch_size",)
-    falls_with = ("examples",)
+    _drawn = "fixed-size-subsampled"
 
-    _of_stated_size: ClassVar[bool] = True
-
-    inner: Mechanism
-    batch_size: int
-    examples: int
-    adjacency: Adjacency = Adjacency.REPLACE_ONE
-
-    def __init__(
-        self,
-        inner: Mechanism,
-        batch_size: float,
-        examples: float,
-        adjacency: Adjacency | str = Adjacency.REPLACE_ONE,
-    ) -> None:
-        object.__setattr__(self, "inner", checked("inner", inner))
-        set_batch(self, batch_size, examples)
+    def _check(self) -> None:
+        """Raise where a sample has more examples than the data set."""
         if self.batch_size > self.examples:
             allowed = f"at most the number of examples, {self.examples}"
-            raise ParameterError("batch_size", batch_size, allowed)
-        neighbours = _validate.choice("adjacency", adjacency, Adjacency)
-        object.__setattr__(self, "adjacency", neighbours)
-        refuse_other_adjacency(inner, Adjacency.REPLACE_ONE)
+            raise ParameterError("batch_size", self.batch_size, allowed)
 
     @property
     def rate(self) -> Fraction:
         """The chance of an example to be in the sample."""
         return Fraction(self.batch_size, self.examples)
 
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What must hold for the sampling to be as described."""
-        sampling = (
+    def _sampling(self) -> str:
+        """Return how samples are drawn, and which data set has as many examples as stated."""
+        every = (
             f"Each sample is one of all sets of {self.batch_size:,} of {self.examples:,} examples, "
             "equally likely, and kept secret."
         )
-        if self.adjacency is Adjacency.ADD_REMOVE:
-            sampling += f" The larger of two neighbouring data sets has exactly {self.examples:,}."
-        return (self.adjacency.meaning, sampling, *self.inner.assumptions)
-
-    def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the inner mechanism's words with the sampling added."""
-        return sampled_words("fixed-size-subsampled", self)
+        larger = f" The larger of two neighbouring data sets has exactly {self.examples:,}."
+        return every + larger if self.adjacency is Adjacency.ADD_REMOVE else every

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import final
 
-from hockeystick import _validate
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError
-from hockeystick.mechanisms.base import Mechanism, checked
 from hockeystick.mechanisms.registry import registered
-from hockeystick.mechanisms.sampling._fixed_sizes import (
-    refuse_other_adjacency,
-    sampled_words,
-    set_batch,
-)
+from hockeystick.mechanisms.sampling._fixed_sizes import OnFixedSizeSample
 
 
 @registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
-class WithReplacementSubsampled(Mechanism):
+class WithReplacementSubsampled(OnFixedSizeSample):
     """The Gaussian mechanism run on a sample of a fixed size, drawn with replacement.
 
     Each of the ``batch_size`` places of the sample holds one of the examples, independently and
@@ -57,43 +51,19 @@ class WithReplacementSubsampled(Mechanism):
         with-replacement-subsampled Gaussian (noise multiplier 1.1, 10 of 1000, replace-one)
     """
 
-    rises_with = ("batch_size",)
-    falls_with = ("examples",)
+    _drawn = "with-replacement-subsampled"
 
-    _of_stated_size: ClassVar[bool] = True
-
-    inner: Mechanism
-    batch_size: int
-    examples: int
-    adjacency: Adjacency = Adjacency.REPLACE_ONE
-
-    def __init__(
-        self,
-        inner: Mechanism,
-        batch_size: float,
-        examples: float,
-        adjacency: Adjacency | str = Adjacency.REPLACE_ONE,
-    ) -> None:
-        object.__setattr__(self, "inner", checked("inner", inner))
-        set_batch(self, batch_size, examples)
-        neighbours = _validate.choice("adjacency", adjacency, Adjacency)
-        object.__setattr__(self, "adjacency", neighbours)
-        if neighbours is not Adjacency.REPLACE_ONE:
+    def _check(self) -> None:
+        """Raise under another adjacency than replacement."""
+        if self.adjacency is not Adjacency.REPLACE_ONE:
             raise IncompatibleError(
-                f"sampling with replacement has no analysis under {neighbours}: with one example "
-                "more every place is drawn from another data set; use replace-one"
+                f"sampling with replacement has no analysis under {self.adjacency}: with one "
+                "example more every place is drawn from another data set; use replace-one"
             )
-        refuse_other_adjacency(inner, neighbours)
 
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What must hold for the sampling to be as described."""
-        sampling = (
+    def _sampling(self) -> str:
+        """Return how samples are drawn."""
+        return (
             f"Each of the {self.batch_size:,} places of a sample holds any of the "
             f"{self.examples:,} examples, independently and equally likely; samples are secret."
         )
-        return (self.adjacency.meaning, sampling, *self.inner.assumptions)
-
-    def _words(self) -> tuple[str, tuple[str, ...]]:
-        """Return the inner mechanism's words with the sampling added."""
-        return sampled_words("with-replacement-subsampled", self)

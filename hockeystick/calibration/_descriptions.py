@@ -17,7 +17,8 @@ from hockeystick import _validate
 from hockeystick.accountants.tradeoff import tradeoff
 from hockeystick.calibration._forms import SPECIAL, Form, by_fields, release_of
 from hockeystick.errors import HockeystickError, ParameterError
-from hockeystick.mechanisms import MECHANISMS, Mechanism, schedules, tuning
+from hockeystick.io.plan_file import RUN_COUNTS, SCHEDULES
+from hockeystick.mechanisms import MECHANISMS, Mechanism
 from hockeystick.mechanisms.base import checked
 from hockeystick.notions import NOTIONS
 from hockeystick.tradeoffs import (
@@ -35,16 +36,6 @@ _TYPE: Final = "type"
 _FLOAT: Final = "float"
 _FRACTION: Final = "fraction"
 _A_DESCRIPTION: Final = "a description as state_dict writes it"
-_SCHEDULES: Final = (
-    schedules.Constant,
-    schedules.Cyclic,
-    schedules.Exponential,
-    schedules.Linear,
-    schedules.Piecewise,
-    schedules.Staircase,
-    schedules.Values,
-)
-_RUN_COUNTS: Final = (tuning.Poisson, tuning.TruncatedNegativeBinomial)
 _TRADEOFFS: Final = (
     GaussianTradeOff,
     IdentityTradeOff,
@@ -197,8 +188,8 @@ def _fraction(text: object) -> Fraction:
 def _forms() -> Mapping[str, Form]:
     """Return the forms of all types that are read, by name."""
     plain = {**MECHANISMS, **NOTIONS}
-    named: dict[str, type] = {f"schedules.{kind.__name__}": kind for kind in _SCHEDULES}
-    named |= {f"tuning.{kind.__name__}": kind for kind in _RUN_COUNTS}
+    named: dict[str, type] = {f"schedules.{kind.__name__}": kind for kind in SCHEDULES.values()}
+    named |= {f"tuning.{kind.__name__}": kind for kind in RUN_COUNTS.values()}
     named |= {f"tradeoffs.{kind.__name__}": kind for kind in _TRADEOFFS}
     of_plan = Form(ProfileTradeOff, ("plan",), release_of, tradeoff)
     forms = {name: by_fields(kind) for name, kind in {**plain, **named}.items()}

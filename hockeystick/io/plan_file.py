@@ -57,7 +57,7 @@ _GRAPHS: Final[Mapping[str, Callable[..., Graph]]] = {
     "path": Graph.path,
     "random-out": Graph.random_out,
 }
-_SCHEDULES: Final[Mapping[str, Callable[..., Schedule]]] = {
+SCHEDULES: Final[Mapping[str, type[Schedule]]] = {
     "constant": schedules.Constant,
     "cyclic": schedules.Cyclic,
     "exponential": schedules.Exponential,
@@ -66,17 +66,17 @@ _SCHEDULES: Final[Mapping[str, Callable[..., Schedule]]] = {
     "staircase": schedules.Staircase,
     "values": schedules.Values,
 }
-_RUN_COUNTS: Final[Mapping[str, Callable[..., RunCount]]] = {
+RUN_COUNTS: Final[Mapping[str, type[RunCount]]] = {
     "poisson": tuning.Poisson,
     "truncated-negative-binomial": tuning.TruncatedNegativeBinomial,
 }
 # Fields that are tables of a kind, and the kinds that there are.
 KINDS: Final[Mapping[str, Mapping[str, Callable[..., object]]]] = {
-    "batch_schedule": _SCHEDULES,
-    "distribution": _RUN_COUNTS,
+    "batch_schedule": SCHEDULES,
+    "distribution": RUN_COUNTS,
     "encoder": _ENCODERS,
     "graph": _GRAPHS,
-    "schedule": _SCHEDULES,
+    "schedule": SCHEDULES,
 }
 # What Python takes, and how a file writes it.
 _WRITTEN: Final[Mapping[str, str]] = {
@@ -86,9 +86,10 @@ _WRITTEN: Final[Mapping[str, str]] = {
     A_GRAPH: f"a table that names its kind, one of {', '.join(_GRAPHS)}",
     AN_EXTRA: "a table that names its mechanism, or an array of such tables",
     A_CLIENT: "a table whose mechanism is LocalTraining, or an array of such tables",
-    A_DISTRIBUTION: f"a table that names its kind, one of {', '.join(_RUN_COUNTS)}",
-    A_SCHEDULE: f"a table that names its kind, one of {', '.join(_SCHEDULES)}",
+    A_DISTRIBUTION: f"a table that names its kind, one of {', '.join(RUN_COUNTS)}",
+    A_SCHEDULE: f"a table that names its kind, one of {', '.join(SCHEDULES)}",
 }
+# Of a DPSGD, one of each pair is given: to set one is to take the other away.
 ALTERNATIVES: Final = {
     "batch_size": "rate",
     "rate": "batch_size",

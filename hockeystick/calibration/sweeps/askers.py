@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, final
+from typing import Any, final
 
 from hockeystick import _validate
 from hockeystick.accountants import delta as delta_of
@@ -17,16 +17,9 @@ from hockeystick.calibration.solve.calibrate import Calibrated, calibrate
 from hockeystick.calibration.solve.fields import locate, rebuilt
 from hockeystick.calibration.solve.goals import Target
 from hockeystick.errors import ParameterError
+from hockeystick.io.plan_file import ALTERNATIVES
 from hockeystick.mechanisms import DPSGD, Mechanism
 from hockeystick.mechanisms.base import checked
-
-# Of a plan, one of each pair is given: to set one is to take the other away.
-_ALTERNATIVES: Final = {
-    "batch_size": "rate",
-    "rate": "batch_size",
-    "epochs": "steps",
-    "steps": "epochs",
-}
 
 
 @final
@@ -194,7 +187,7 @@ def with_fields(plan: Mechanism, values: Mapping[str, Any]) -> Mechanism:
     own = {field.name for field in dataclasses.fields(made) if field.init}
     changes = {name: value for name, value in values.items() if name in own}
     if isinstance(plan, DPSGD):
-        dropped = {_ALTERNATIVES[name] for name in values if name in _ALTERNATIVES}
+        dropped = {ALTERNATIVES[name] for name in values if name in ALTERNATIVES}
         changes = dict.fromkeys(dropped - values.keys()) | changes
     made = dataclasses.replace(made, **changes)
     for name, value in values.items():

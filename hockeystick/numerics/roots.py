@@ -10,6 +10,7 @@ Function: TypeAlias = Callable[[float], float]
 Point: TypeAlias = tuple[float, float]
 
 _EVALUATIONS: Final = 200
+_STEPS: Final = 60
 
 
 def increasing_root(
@@ -40,6 +41,24 @@ def increasing_root(
         near = far
         stride *= 2.0
     return near[0]
+
+
+def falling_crossing(
+    excess: Function, guess: float, side: float, *, stride: float, tolerance: float
+) -> float:
+    """Return where a falling excess crosses 0, on its negative (1) or its positive (-1) side.
+
+    From the root, steps that double from the tolerance lead to that side; where they do not, it is
+    inf or 0. Nothing below 0 is asked.
+    """
+    at = increasing_root(lambda x: -excess(max(x, 0.0)), guess, stride=stride, tolerance=tolerance)
+    for _ in range(_STEPS):
+        at = max(at, 0.0)
+        if side * excess(at) <= 0.0:
+            return at
+        at += side * tolerance
+        tolerance *= 2.0
+    return math.inf if side > 0.0 else 0.0
 
 
 def _narrow(function: Function, a: Point, b: Point, tolerance: float) -> float:

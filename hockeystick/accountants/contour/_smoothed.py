@@ -15,7 +15,6 @@ and the last mean is at most ``exp(K(c) - c eps + 2 w^2 (c + 1/2)^2)``. Both are
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
@@ -25,7 +24,7 @@ from hockeystick.accountants.contour._line import AnalyticTerms, ContourTarget, 
 from hockeystick.accountants.interval import Interval
 from hockeystick.accountants.orders import optimal_order, optimal_order_at, saddle
 from hockeystick.numerics import down, up
-from hockeystick.numerics.roots import increasing_root
+from hockeystick.numerics.roots import falling_crossing
 from hockeystick.privacy_loss import GaussianLoss
 from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
 from hockeystick.privacy_loss.core.terms import total
@@ -41,7 +40,6 @@ _STEEPEST: Final = 1e8
 _SHARE: Final = 0.01
 _FIRST: Final = 1e-2
 _NARROWER: Final = (1.0, 0.1, 0.01)
-_TRIES: Final = 40
 
 
 @dataclass(frozen=True)
@@ -158,24 +156,7 @@ def _epsilons(pair: Smoothed, guess: float, log_delta: float) -> Interval | None
     slack = _OUTWARD * (abs(log_delta) + 4.0)
     if pair.upper(0.0) <= log_delta - slack:
         return Interval.point(0.0)
-    upper = _crossing(lambda eps: pair.upper(eps) - log_delta + slack, guess, 1.0, pair)
-    lower = _crossing(lambda eps: pair.lower(eps) - log_delta - slack, guess, -1.0, pair)
+    near = {"stride": 0.1 / pair.once.line.c, "tolerance": 1e-15 * guess}
+    upper = falling_crossing(lambda eps: pair.upper(eps) - log_delta + slack, guess, 1.0, **near)
+    lower = falling_crossing(lambda eps: pair.lower(eps) - log_delta - slack, guess, -1.0, **near)
     return Interval(lower, upper, upper) if upper < math.inf else None
-
-
-def _crossing(excess: Callable[[float], float], guess: float, side: float, pair: Smoothed) -> float:
-    """Return where a falling excess crosses 0, on its negative (1) or its positive (-1) side."""
-    at = increasing_root(
-        lambda eps: -excess(max(eps, 0.0)),
-        guess,
-        stride=0.1 / pair.once.line.c,
-        tolerance=1e-15 * guess,
-    )
-    step = 1e-15 * guess
-    for _ in range(_TRIES):
-        at = max(at, 0.0)
-        if side * excess(at) <= 0.0:
-            return at
-        at += side * step
-        step *= 2.0
-    return math.inf if side > 0.0 else 0.0

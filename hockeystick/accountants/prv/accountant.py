@@ -17,7 +17,7 @@ from hockeystick.accountants.orders import optimal_order, optimal_order_at
 from hockeystick.accountants.prv._steering import Truncation
 from hockeystick.accountants.theorems.rdp import RDP, delta_upper, epsilon_upper
 from hockeystick.numerics import ULP, down, up
-from hockeystick.numerics.roots import increasing_root
+from hockeystick.numerics.roots import falling_crossing
 from hockeystick.privacy_loss import AnalyticLoss, CellLoss, Terms, expanded, largest_loss
 from hockeystick.privacy_loss.core.terms import total
 
@@ -30,7 +30,6 @@ _TINY: Final = 5e-324
 _STEEPEST: Final = 1e7
 _FLATTEST: Final = 0.05
 _UNKNOWN: Final = "of one of its parts only bounds are known, not the privacy loss's distribution"
-_TRIES: Final = 60
 # An interval wider than this may have a worse lower end than one part of the plan alone.
 _POOR: Final = 0.1
 
@@ -235,14 +234,4 @@ def _crossing(excess: Callable[[float], float], guess: float, stride: float, sid
     if side > 0.0 and excess(0.0) <= 0.0:
         return 0.0
     start = guess if 0.0 < guess < math.inf else 1.0
-    at = increasing_root(
-        lambda eps: -excess(max(eps, 0.0)), start, stride=stride, tolerance=4.0 * ULP * start
-    )
-    step = 4.0 * ULP * start
-    for _ in range(_TRIES):
-        at = max(at, 0.0)
-        if side * excess(at) <= 0.0:
-            return at
-        at += side * step
-        step *= 2.0
-    return math.inf if side > 0.0 else 0.0
+    return falling_crossing(excess, start, side, stride=stride, tolerance=4.0 * ULP * start)

@@ -26,9 +26,33 @@ _SUM: Final = 1e-12
 _SMALLEST: Final = 2**1074
 
 
+class _Polygon(TradeOff):
+    """A trade-off function whose graph is straight between corners."""
+
+    __slots__ = ()
+
+    corners: Corners
+
+    def _power(self, alpha: Array) -> Ends:
+        """Return 1 - f from the better of the two complements."""
+        return _better(self.corners.power(alpha), self._of_alpha(alpha))
+
+    def _type_ii(self, alpha: Array) -> Ends:
+        """Return f from the better of the two complements."""
+        return _better(self._of_alpha(alpha), self.corners.power(alpha))
+
+    def _of_alpha(self, alpha: Array) -> Ends:
+        """Return f by way of one less alpha, whose rounding the outward reading covers."""
+        return self.corners.type_ii(1.0 - alpha)
+
+    def miss_of_rest(self, rest: Array) -> Ends:
+        """Return f(1 - rest), precise for tiny rests."""
+        return self.corners.type_ii(rest)
+
+
 @final
 @dataclass(frozen=True, slots=True, init=False)
-class PiecewiseLinearTradeOff(TradeOff):
+class PiecewiseLinearTradeOff(_Polygon):
     """The lower convex envelope of points (alpha, beta), of (0, 1) and of (1, 0).
 
     Guarantees:
@@ -106,22 +130,10 @@ class PiecewiseLinearTradeOff(TradeOff):
         """Return the one whose corners are mirrored at the diagonal."""
         return polyline_tradeoff(self.corners.inverse(), self.outcomes and self.outcomes.inverse())
 
-    def _power(self, alpha: Array) -> Ends:
-        """Return 1 - f."""
-        return _power(self.corners, alpha)
-
-    def _type_ii(self, alpha: Array) -> Ends:
-        """Return f."""
-        return _type_ii(self.corners, alpha)
-
-    def miss_of_rest(self, rest: Array) -> Ends:
-        """Return f(1 - rest), precise for tiny rests."""
-        return self.corners.type_ii(rest)
-
 
 @final
 @dataclass(frozen=True, slots=True, init=False)
-class ApproxTradeOff(TradeOff):
+class ApproxTradeOff(_Polygon):
     """``f(alpha) = max{0, 1 - delta - e^eps alpha, e^-eps (1 - delta - alpha)}``.
 
     A mechanism is (epsilon, delta)-DP iff it is f-DP.
@@ -179,18 +191,6 @@ class ApproxTradeOff(TradeOff):
     def inverse(self) -> ApproxTradeOff:
         """Return the function itself."""
         return self
-
-    def _power(self, alpha: Array) -> Ends:
-        """Return 1 - f."""
-        return _power(self.corners, alpha)
-
-    def _type_ii(self, alpha: Array) -> Ends:
-        """Return f."""
-        return _type_ii(self.corners, alpha)
-
-    def miss_of_rest(self, rest: Array) -> Ends:
-        """Return f(1 - rest), precise for tiny rests."""
-        return self.corners.type_ii(rest)
 
 
 @final
@@ -376,20 +376,7 @@ def _approximate(epsilon: float, delta: float) -> Corners:
     )
 
 
-def _power(corners: Corners, alpha: Array) -> Ends:
-    """Return 1 - f from the better of the two complements."""
-    near, far = corners.power(alpha), _of_alpha(corners, alpha)
+def _better(near: Ends, far: Ends) -> Ends:
+    """Return the better of a number and of what its complement leaves."""
     lower = np.maximum(near.lower, (1.0 - far.upper) * (1.0 - ULP))
     return Ends(np.maximum(lower, 0.0), np.minimum(near.upper, (1.0 - far.lower) * (1.0 + ULP)))
-
-
-def _type_ii(corners: Corners, alpha: Array) -> Ends:
-    """Return f from the better of the two complements."""
-    near, far = _of_alpha(corners, alpha), corners.power(alpha)
-    lower = np.maximum(near.lower, (1.0 - far.upper) * (1.0 - ULP))
-    return Ends(np.maximum(lower, 0.0), np.minimum(near.upper, (1.0 - far.lower) * (1.0 + ULP)))
-
-
-def _of_alpha(corners: Corners, alpha: Array) -> Ends:
-    """Return f by way of one less alpha, whose rounding the outward reading covers."""
-    return corners.type_ii(1.0 - alpha)

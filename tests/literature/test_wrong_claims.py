@@ -12,11 +12,12 @@ import math
 from decimal import Decimal
 from fractions import Fraction
 from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
 import pytest
 
-from hockeystick.literature import Checked, Claim, Found, Verdict, catalogue, check
+from hockeystick.literature import Checked, Claim, Found, Verdict, catalogue, check, published
 from hockeystick.literature.checking import _checked
 from hockeystick.literature.data import Asked
 from hockeystick.literature.registry import SUBJECTS, ways
@@ -200,13 +201,16 @@ def test_no_way_is_given_the_printed_figure(id_: str) -> None:
         assert float(claim.published) not in [number for one in given for number in _flat(one)]
 
 
-@pytest.mark.parametrize("subject", SUBJECTS)
+PUBLISHED = tuple(f"published.{one.name}" for one in iter_modules(published.__path__))
+
+
+@pytest.mark.parametrize("subject", [*SUBJECTS, *PUBLISHED])
 def test_the_ways_cannot_see_the_claims(subject: str) -> None:
     module = import_module(f"hockeystick.literature.{subject}")
     tree = ast.parse(inspect.getsource(module))
     froms = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     others = {name for name in froms if name and name.startswith("hockeystick.literature")}
     seen = {"hockeystick.literature.found", "hockeystick.literature.registry"}
-    assert others <= seen | {f"hockeystick.literature.{other}" for other in SUBJECTS}
+    assert others <= seen | {f"hockeystick.literature.{other}" for other in (*SUBJECTS, *PUBLISHED)}
     names = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
     assert not names & {"near", "printed", "published", "claim"}

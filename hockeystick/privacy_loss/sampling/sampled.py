@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Final, Self, final
 
 from hockeystick.numerics import ULP, Ball
 from hockeystick.privacy_loss.bounds.sixth_moments import sixth_power
@@ -24,19 +24,10 @@ if TYPE_CHECKING:
 _LARGEST_EXPONENT: Final = 700.0
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class SampledLoss(DensityLoss):
-    """The loss of ``(1-p) Q + p P`` against Q (removing), or P against ``(1-p) P + p Q`` (adding).
+class OnSample(CellLoss):
+    """What all losses on a Poisson sample share: the map of the inner losses says it."""
 
-    ``inner`` is the loss of P against Q in the same direction. The loss is
-    ``ln(1 - p + p e^l)`` when removing and ``-ln(1 - p + p e^-l)`` when adding; p is neither 0
-    nor 1.
-
-    References:
-        Zhu, Dong and Wang, AISTATS 2022, theorem 11: the two pairs dominate Poisson sampling under
-        add-remove adjacency.
-    """
+    __slots__ = ()
 
     inner: CellLoss
     rate: float | Fraction
@@ -48,15 +39,9 @@ class SampledLoss(DensityLoss):
         return SubsamplingMap(self.rate, self.removing)
 
     @property
-    def attained(self) -> SampledLoss | None:
+    def attained(self) -> Self | None:
         """The loss itself where the inner one is attained: by data of the one record or none."""
         return self if self.inner.attained is self.inner else None
-
-    @property
-    def closed_form_profile(self) -> ClosedFormProfile | None:
-        """That of the sample, where the inner loss has one: ``sampled_delta``."""
-        inner = self.inner.closed_form_profile
-        return None if inner is None else partial(sampled_delta, inner, self.rate, self.removing)
 
     @property
     def supremum(self) -> float:
@@ -91,10 +76,6 @@ class SampledLoss(DensityLoss):
         """That of the inner loss."""
         return self.inner.dominating_mu_squared
 
-    def cgf_bounds(self, c: float) -> Ball:
-        """Return K from cells, and where these leave it open no more than its convex bound."""
-        return cgf_bounds(self, c, self.cgf_upper)
-
     def cgf_upper(self, c: float) -> float:
         """Return ``ln(1 - p + p e^k)``, with k that of the inner loss: powers are convex."""
         return log_mixed(self.inner.cgf_upper(c), float(self.rate))
@@ -108,6 +89,35 @@ class SampledLoss(DensityLoss):
         """That by the ends, or of the inner loss: a sampled one is nearer to 0."""
         by_ends = sixth_power(max(-self.infimum, self.supremum))
         return min(by_ends, self.inner.sixth_moment_upper)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SampledLoss(OnSample, DensityLoss):
+    """The loss of ``(1-p) Q + p P`` against Q (removing), or P against ``(1-p) P + p Q`` (adding).
+
+    ``inner`` is the loss of P against Q in the same direction. The loss is
+    ``ln(1 - p + p e^l)`` when removing and ``-ln(1 - p + p e^-l)`` when adding; p is neither 0
+    nor 1.
+
+    References:
+        Zhu, Dong and Wang, AISTATS 2022, theorem 11: the two pairs dominate Poisson sampling under
+        add-remove adjacency.
+    """
+
+    inner: CellLoss
+    rate: float | Fraction
+    removing: bool
+
+    @property
+    def closed_form_profile(self) -> ClosedFormProfile | None:
+        """That of the sample, where the inner loss has one: ``sampled_delta``."""
+        inner = self.inner.closed_form_profile
+        return None if inner is None else partial(sampled_delta, inner, self.rate, self.removing)
+
+    def cgf_bounds(self, c: float) -> Ball:
+        """Return K from cells, and where these leave it open no more than its convex bound."""
+        return cgf_bounds(self, c, self.cgf_upper)
 
     def atoms(self) -> Atoms:
         """Return the images of the inner atoms."""

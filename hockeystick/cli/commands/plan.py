@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Final, final
+from typing import Any, Final
 
 import click
 
@@ -13,62 +12,19 @@ from hockeystick import _validate
 from hockeystick.adjacency import Adjacency
 from hockeystick.calibration.sweeps.frontier import FrontierPoint
 from hockeystick.cli.as_json import dumped
-from hockeystick.cli.commands.tradeoff import _check_picture
+from hockeystick.cli.commands.tradeoff import check_picture
 from hockeystick.cli.flags import options
 from hockeystick.cli.flags.once import Once
+from hockeystick.cli.results.planned import Planned
 from hockeystick.cli.terminal.progress import bar
 from hockeystick.errors import IncompatibleError
 from hockeystick.io import parse
-from hockeystick.mechanisms import DPSGD, Clipping, Sampling, assumptions_of
-from hockeystick.numerics.numerals import plain
+from hockeystick.mechanisms import DPSGD, Clipping, Sampling
 
 _EPOCHS: Final = (1, 3, 10, 30, 100)
 _BATCH_SIZES: Final = (64, 256, 1024, 4096, 16_384)
 # One batch of everything: whatever the sampling, it is a plan, and its size does not stay.
 _ANYTHING: Final = {"noise_multiplier": 1, "epochs": 1}
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Planned:
-    """A budget, and what it buys.
-
-    Args:
-        base: The plan, without the noise, the length and the batch size.
-        target: The budget.
-        points: The least noise by batch size and length.
-        plot: Where the picture is, if there is one.
-    """
-
-    base: DPSGD
-    target: hs.ApproxDP
-    points: tuple[FrontierPoint, ...]
-    plot: str | None
-
-    @property
-    def batch_sizes(self) -> list[int]:
-        """The batch sizes, each once."""
-        return list(dict.fromkeys(one.batch_size for one in self.points))
-
-    @property
-    def epochs(self) -> list[float]:
-        """The lengths, each once."""
-        return list(dict.fromkeys(one.epochs for one in self.points))
-
-    @property
-    def title(self) -> str:
-        """The budget in words."""
-        budget = f"epsilon {plain(self.target.epsilon)} at delta {plain(self.target.delta)}"
-        return f"What {budget} buys on {self.base.examples:,} examples"
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What must hold for every plan."""
-        plans = [one.plan for one in self.points if one.plan is not None]
-        if not plans:
-            return ()
-        first, *others = (assumptions_of(plan) for plan in plans)
-        return tuple(text for text in first if all(text in other for other in others))
 
 
 @click.command(cls=Once)
@@ -103,7 +59,7 @@ def plan(
             allowed = _validate.PARAMETERS[name].allowed
             raise click.UsageError(f"Missing --{name}: {allowed}")
     given: dict[str, Any] = {name: parse(text) for name, text in needed.items() if text}
-    _check_picture(plot)
+    check_picture(plot)
     base = _base(_validate.count("examples", given["examples"]), flags)
     target = hs.ApproxDP(epsilon=given["epsilon"], delta=given["delta"])
     sizes = [size for size in _BATCH_SIZES if size <= given["examples"]] or [given["examples"]]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -18,11 +17,11 @@ from hockeystick.cli.commands.verify import end_with, verdict_of
 from hockeystick.cli.describe import fields
 from hockeystick.cli.flags import options
 from hockeystick.cli.flags.once import Once
+from hockeystick.cli.results.solution import Solution
 from hockeystick.cli.terminal.waiting import waiting
 from hockeystick.errors import ParameterError
 from hockeystick.io import did_you_mean, parse
 from hockeystick.io.plan_file import ALTERNATIVES, PlanFile, load_plan
-from hockeystick.mechanisms import assumptions_of
 
 if TYPE_CHECKING:
     from hockeystick.verifier import Verdict
@@ -81,32 +80,6 @@ value, one tolerance step on, provably does not unless the answer says otherwise
   hockeystick solve --examples 60000 --batch-size 256 --noise-multiplier 1.1 \\
       --parameter epochs --advantage 0.3
 """
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Solution:
-    """One answer, and what it is an answer to.
-
-    Args:
-        file: The plan that was given.
-        parameter: What was solved for, as it was given.
-        target: What had to be met.
-        spent: What ran before on the same data, None for nothing.
-        found: The answer.
-    """
-
-    file: PlanFile
-    parameter: str
-    target: Target
-    spent: PlanFile | None
-    found: hs.Calibrated
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What must hold for the answer to apply."""
-        before = () if self.spent is None else assumptions_of(self.spent.plan)
-        return tuple(dict.fromkeys((*assumptions_of(self.found.plan), *before)))
 
 
 def _target_flags(command: Any) -> Any:

@@ -7,8 +7,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, Final, final
+from typing import Any, Final
 
 import click
 
@@ -19,39 +18,11 @@ from hockeystick.cli.as_json import dumped
 from hockeystick.cli.flags import options
 from hockeystick.cli.flags.grid_file import GridFile, load_grid
 from hockeystick.cli.flags.once import Once
+from hockeystick.cli.results.swept import Swept
 from hockeystick.cli.terminal.progress import bar
 from hockeystick.io import parse
 
 _WORKERS: Final = Domain(symbol="w", low=1, high=1024, typical=(1, 64), whole=True)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Swept:
-    """What became of a sweep.
-
-    Args:
-        file: The grid and the question.
-        out: The file that was written.
-        rows: How many rows it has.
-        errors: How many of them have no answer.
-        first_error: Why the first of these has none.
-        resumed: How many were answered before.
-        seconds: What the others took.
-    """
-
-    file: GridFile
-    out: str
-    rows: int
-    errors: int
-    first_error: str | None
-    resumed: int
-    seconds: float
-
-    @property
-    def rate(self) -> float:
-        """Answers a second."""
-        return (self.rows - self.resumed) / self.seconds
 
 
 @click.command(cls=Once)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Final, final
+from typing import Any, Final
 
 import click
 
@@ -15,64 +14,14 @@ from hockeystick.cli.as_json import dumped
 from hockeystick.cli.describe import fields
 from hockeystick.cli.flags import options
 from hockeystick.cli.flags.once import Once
+from hockeystick.cli.results.attack import PRIOR, Attack
 from hockeystick.cli.terminal.waiting import waiting
 from hockeystick.io import parse
 from hockeystick.io.plan_file import PlanFile
-from hockeystick.mechanisms import assumptions_of
 
 _RATES: Final = (0.1, 1e-2, 1e-3, 1e-4, 1e-5)
 _READ_AT: Final = 0.01
-_PRIOR: Final = 0.5
 _NAMELESS: Final = "the plan of the flags"
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Attack:
-    """What an attacker could learn of one plan: proven ends, all on the attacker's side.
-
-    Args:
-        label: What to call the plan beside others.
-        file: The plan.
-        tradeoff: Its trade-off function.
-        rates: False positive rates.
-        most_found: The largest true positive rate of any attack at each.
-        least_missed: The smallest false negative rate of any attack at each.
-        advantage: The most that true and false positive rate can differ.
-        bayes_error: The least error of guessing at equal odds.
-        reading: What holds at one false positive rate, in words.
-        assumptions: What must hold for all that.
-    """
-
-    label: str
-    file: PlanFile
-    tradeoff: hs.tradeoffs.TradeOff
-    rates: tuple[float, ...]
-    most_found: tuple[float, ...]
-    least_missed: tuple[float, ...]
-    advantage: float
-    bayes_error: float
-    reading: str
-    assumptions: tuple[str, ...]
-
-    @classmethod
-    def on(cls, file: PlanFile, label: str, rates: tuple[float, ...], read_at: float) -> Attack:
-        """Return what an attacker could learn of a plan."""
-        from hockeystick.tradeoffs.plot import reading
-
-        f = hs.tradeoff(file.plan)
-        return cls(
-            label=label,
-            file=file,
-            tradeoff=f,
-            rates=rates,
-            most_found=tuple(f.power(rates).tolist()),
-            least_missed=tuple(f(rates).tolist()),
-            advantage=float(f.advantage),
-            bayes_error=float(f.bayes_error(_PRIOR)),
-            reading=reading(read_at, f.power(read_at)),
-            assumptions=assumptions_of(file.plan),
-        )
 
 
 @click.command(cls=Once)
@@ -101,7 +50,7 @@ def tradeoff(
     table of every plan file.
     """
     rates, read_at = _rates_of(fpr)
-    _check_picture(plot)
+    check_picture(plot)
     paths = (plan_file, *more) if plan_file is not None else ()
     files = [options.plan_of(path, flags) for path in paths or (None,)]
     with waiting("computing the trade-off function" + "s" * (len(files) > 1)):
@@ -126,7 +75,7 @@ def _rates_of(given: Sequence[str]) -> tuple[tuple[float, ...], float]:
     return (tuple(asked), next(iter(asked))) if asked else (_RATES, _READ_AT)
 
 
-def _check_picture(path: str | None) -> None:
+def check_picture(path: str | None) -> None:
     """Raise where there can be no picture at a path, before anything takes its time."""
     if path is None:
         return
@@ -195,6 +144,6 @@ def _told(attack: Attack) -> dict[str, Any]:
         ],
         "advantage_upper": attack.advantage,
         "bayes_error_lower": attack.bayes_error,
-        "prior": _PRIOR,
+        "prior": PRIOR,
         "reading": attack.reading,
     }

@@ -8,8 +8,8 @@ from typing import Final
 from rich.console import RenderableType
 from rich.text import Text
 
-from hockeystick.cli.commands.convert import Conversion, numbers_of
 from hockeystick.cli.panels import render
+from hockeystick.cli.results.conversion import Conversion, numbers_of
 from hockeystick.mechanisms import Mechanism
 from hockeystick.notions import FDP, RenyiDP
 from hockeystick.numerics import numerals as numerals

@@ -10,8 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from hockeystick.calibration.sweeps.frontier import FrontierPoint
-from hockeystick.cli.commands.plan import Planned
 from hockeystick.cli.panels import render
+from hockeystick.cli.results.planned import Planned
 from hockeystick.numerics import numerals as numerals
 
 _WIDEST: Final = 110

@@ -8,9 +8,9 @@ from typing import Final
 from rich.console import RenderableType
 from rich.text import Text
 
-from hockeystick.cli.commands.solve import Solution
 from hockeystick.cli.describe import words
 from hockeystick.cli.panels import render
+from hockeystick.cli.results.solution import Solution
 from hockeystick.numerics import numerals as numerals
 
 _WIDEST: Final = 100

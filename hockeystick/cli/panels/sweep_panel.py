@@ -7,9 +7,9 @@ from typing import Final
 from rich.console import RenderableType
 from rich.text import Text
 
-from hockeystick.cli.commands.sweep import Swept
 from hockeystick.cli.durations import seconds
 from hockeystick.cli.panels import render
+from hockeystick.cli.results.swept import Swept
 from hockeystick.numerics import numerals as numerals
 
 _WIDEST: Final = 100

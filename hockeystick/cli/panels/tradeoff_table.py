@@ -9,8 +9,8 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from hockeystick.cli.commands.tradeoff import Attack
 from hockeystick.cli.panels import render
+from hockeystick.cli.results.attack import Attack
 from hockeystick.numerics import numerals as numerals
 
 _WIDEST: Final = 100

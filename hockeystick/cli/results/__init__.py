@@ -1,0 +1,1 @@
+"""What a command has found out: what its panel prints, and what it writes as JSON."""

@@ -1,0 +1,76 @@
+"""A conversion: what was converted, into what, and why it holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import Any, Final, final
+
+from hockeystick.io.plan_file import PlanFile
+from hockeystick.mechanisms import Mechanism, assumptions_of
+from hockeystick.notions import FDP, TCDP, ApproxDP, Notion, RenyiDP
+from hockeystick.numerics.numerals import jsonable
+
+_READ_AT: Final = (0.1, 0.01, 0.001)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """What was converted, into what, and why it holds.
+
+    Args:
+        file: The source, with what a plan file says about it.
+        written: Whether the source was written out as a notion.
+        asked: The names of the parameters that were given for the result.
+        result: The guarantee that it implies.
+    """
+
+    file: PlanFile
+    written: bool
+    asked: tuple[str, ...]
+    result: Notion
+
+    @property
+    def kind(self) -> str:
+        """Whether the result is exact or a bound."""
+        return "bound" if self.result.origin is None else self.result.origin.kind
+
+    @property
+    def theorem(self) -> str:
+        """Why the result holds."""
+        return "" if self.result.origin is None else self.result.origin.theorem
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What must hold for a plan to be as described; for a notion that is the source itself."""
+        return () if self.written else assumptions_of(self.file.plan)
+
+
+@singledispatch
+def numbers_of(result: Mechanism) -> dict[str, Any]:
+    """Return the parameters of a guarantee, ready for JSON."""
+    names = [name for name in ("epsilon", "mu", "rho") if hasattr(result, name)]
+    return {name: jsonable(getattr(result, name)) for name in names}
+
+
+@numbers_of.register
+def _(result: ApproxDP) -> dict[str, Any]:
+    return {"epsilon": jsonable(result.epsilon), "delta": result.delta}
+
+
+@numbers_of.register
+def _(result: TCDP) -> dict[str, Any]:
+    return {"rho": jsonable(result.rho), "omega": jsonable(result.omega)}
+
+
+@numbers_of.register
+def _(result: RenyiDP) -> dict[str, Any]:
+    return {"divergences": [[order, jsonable(size)] for order, size in result.divergences]}
+
+
+@numbers_of.register
+def _(result: FDP) -> dict[str, Any]:
+    f = result.tradeoff
+    missed = [{"fpr": fpr, "fnr_lower": f(fpr)} for fpr in _READ_AT]
+    return {"tradeoff": type(f).__name__, "rates": missed}

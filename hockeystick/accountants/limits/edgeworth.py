@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
+import numpy as np
+
 from hockeystick.accountants.base import DirectedAccountant, Kind
 from hockeystick.accountants.interval import Interval
 from hockeystick.numerics.roots import increasing_root, minimum
@@ -87,8 +89,6 @@ class Expansion:
 
     def value(self, epsilon: Array) -> Array:
         """Return ``P_P[L > eps] - e^eps P_Q[L > eps]`` as expanded, whatever its sign."""
-        import numpy as np
-
         with np.errstate(all="ignore"):
             found = _above(self.total.under_p, epsilon, 0.0 * epsilon)
             found -= _above(self.total.under_q, epsilon, epsilon)
@@ -96,15 +96,11 @@ class Expansion:
 
     def at(self, epsilon: float) -> float:
         """Return the same at one point."""
-        import numpy as np
-
         return float(self.value(np.array([epsilon]))[0])
 
     @cached_property
     def grid(self) -> Array:
         """Points that no rise or fall of the expansion for eps >= 0 hides between."""
-        import numpy as np
-
         z = np.linspace(-_REACH, _REACH, 2 * _REACH * _DENSITY + 1)
         p, q = self.total
         # e^s phi(x) is a bell about the mean plus the variance.
@@ -114,8 +110,6 @@ class Expansion:
 
     def delta(self, epsilon: float) -> float:
         """Return the largest value from epsilon on, at least 0 and at most 1."""
-        import numpy as np
-
         points = np.concatenate([[epsilon], self.grid[self.grid > epsilon]])
         values = self.value(points)
         peak = int(values.argmax())
@@ -157,7 +151,6 @@ class Expansion:
 
 def _above(law: FourCumulants, s: Array, log_weight: Array) -> Array:
     """Return ``exp(log_weight) P[L > s]`` as expanded."""
-    import numpy as np
     from scipy.special import log_ndtr
 
     sd = math.sqrt(law.variance)

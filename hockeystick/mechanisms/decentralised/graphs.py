@@ -7,13 +7,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, final
 
+import numpy as np
+
 from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.registry import registered
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     Pairs = NDArray[np.int64]
@@ -102,8 +103,6 @@ class Graph:
             >>> hs.mechanisms.Graph.cycle(3) == hs.mechanisms.Graph.complete(3)
             True
         """
-        import numpy as np
-
         size = _validate.count("parties", parties, _PARTIES)
         ends = np.column_stack((np.arange(size), (np.arange(size) + 1) % size))
         return _made(
@@ -125,8 +124,6 @@ class Graph:
             >>> hs.mechanisms.Graph.path(10).size
             9
         """
-        import numpy as np
-
         size = _validate.count("parties", parties, _PARTIES)
         ends = np.column_stack((np.arange(size - 1), np.arange(1, size)))
         return _made(size, ends, f"path of {size} parties", alike=False)
@@ -152,8 +149,6 @@ class Graph:
             >>> hs.mechanisms.Graph.random_out(50, 49, seed=1) == hs.mechanisms.Graph.complete(50)
             True
         """
-        import numpy as np
-
         size = _validate.count("parties", parties, _PARTIES)
         count = _validate.count("chosen", chosen, _CHOSEN)
         if count >= size:
@@ -192,8 +187,6 @@ class Graph:
 
         For a complete graph it is made anew each time.
         """
-        import numpy as np
-
         if self.whole:
             _few_enough(self.size, self.parties, "parties")
             return np.column_stack(np.triu_indices(self.parties, 1)).astype(np.int64)
@@ -230,8 +223,6 @@ def _set(graph: Graph, size: int, pairs: Pairs | None, words: str, alike: bool =
 
 def _checked(edges: object, size: int) -> Pairs:
     """Return edges in order, or raise."""
-    import numpy as np
-
     if isinstance(edges, np.ndarray):
         array = edges
     else:
@@ -264,8 +255,6 @@ def _listed(edges: object) -> list[tuple[int, int]]:
 
 def _sorted(ends: Pairs) -> Pairs:
     """Return edges once each, the lower party first, in order."""
-    import numpy as np
-
     codes = np.unique(ends.min(axis=1) * _MOST + ends.max(axis=1))
     return np.column_stack((codes // _MOST, codes % _MOST))
 

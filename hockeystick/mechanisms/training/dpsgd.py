@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, final
 
+import numpy as np
+
 from hockeystick import _validate
 from hockeystick._validate import MAX_COUNT, Domain
 from hockeystick.adjacency import Adjacency
@@ -350,8 +352,6 @@ def _check_epochs(plan: DPSGD) -> None:
 
 def _segments(plan: DPSGD) -> Iterator[tuple[Fraction, Array]]:
     """Return the rates that there are, and the noise multipliers of each one's steps or epochs."""
-    import numpy as np
-
     length = plan.steps_per_epoch or 1
     noises = plan.noise_multipliers[::length]
     factors = factors_of(plan.batch_schedule, plan.total_steps)[::length]

@@ -11,6 +11,8 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Final, cast, final
 
+import numpy as np
+
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms.noise.gaussian import Gaussian
@@ -116,8 +118,6 @@ class Scheme(ABC):
 
     def varied(self, batches: Batches, noise_multipliers: Array) -> Iterator[Mechanism]:
         """Return steps or epochs with these noises, those that are alike together."""
-        import numpy as np
-
         noises, counts = np.unique(noise_multipliers, return_counts=True)
         for noise, count in zip(noises.tolist(), counts.tolist(), strict=True):
             yield self.mechanism(batches, noise) ** count
@@ -191,8 +191,6 @@ class _Poisson(Scheme):
 
     def varied(self, batches: Batches, noise_multipliers: Array) -> Iterator[Mechanism]:
         """Return one sequence where there are many noises, as far as one is analysed."""
-        import numpy as np
-
         ends = noise_multipliers.min(), noise_multipliers.max()
         few = np.unique(noise_multipliers).size <= FEW_LEVELS
         plain = batches.cap is None and not batches.replaced and batches.rate < 1

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 if TYPE_CHECKING:
     from hockeystick.kernels.series import Array
 
@@ -58,8 +60,6 @@ def fall(size: Array) -> tuple[Array, Array]:
 
     They increase with y; beyond 0.5 nothing cancels, and below it the series of e^y does not.
     """
-    import numpy as np
-
     small = np.minimum(size, 0.5)
     plus, minus = np.ones_like(small), np.ones_like(small)
     for order in range(20, 2, -1):

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from hockeystick.numerics import ULP
 from hockeystick.privacy_loss.bounds.cumulants import Cumulants, Half, of_halves
 from hockeystick.privacy_loss.bounds.moment_bounds import (
@@ -43,8 +45,6 @@ def cumulants(loss: KnownDistribution) -> Cumulants:
 
 def halves_of(loss: KnownDistribution) -> tuple[Half, Half, float]:
     """Return the positive losses, the negative ones and the mass at 0, each cell merged."""
-    import numpy as np
-
     cells, _ = _cells(loss)
     atoms = loss.atoms()
     kept = cells.chosen((cells.log_p > -math.inf) & (cells.log_q > -math.inf))
@@ -98,8 +98,6 @@ def moment_bounds(loss: KnownDistribution, sixth_moment_upper: float) -> MomentB
 
 def _cells(loss: KnownDistribution) -> tuple[LossCells, Ends]:
     """Return cells that begin well below the deviation of the loss."""
-    import numpy as np
-
     place, log_p = points_of(loss)
     spread = math.sqrt(float((np.exp(log_p) * place * place).sum()))
     farthest = float(np.abs(place).max())
@@ -118,8 +116,6 @@ def _beyond(ends: Ends, sixth: float, atomic: bool) -> Beyond:
 
 def _side(wide: LossCells, single: LossCells, sign: float) -> Cells:
     """Return the cells and the atoms on one side of 0, by their distance from it."""
-    import numpy as np
-
     inside = wide.low + wide.high > 0.0 if sign > 0.0 else wide.low + wide.high < 0.0
     cells, atoms = wide.chosen(inside), single.chosen(sign * single.low > 0.0)
     low, high, log_p, log_q, error = (
@@ -132,7 +128,5 @@ def _side(wide: LossCells, single: LossCells, sign: float) -> Cells:
 
 def _masses(log_mass: Array, error: Array) -> Range:
     """Return the ends of masses."""
-    import numpy as np
-
     with np.errstate(under="ignore"):
         return Range(np.exp(log_mass - error), np.exp(log_mass + error))

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, final
 
+import numpy as np
+
 from hockeystick.numerics import ULP
 from hockeystick.privacy_loss.bounds.cumulants import fall
 
@@ -94,8 +96,6 @@ def _law(
     beyond: Beyond,
 ) -> LawBounds:
     """Return the enclosures under one distribution, from sizes and masses and the mean."""
-    import numpy as np
-
     centre = 0.5 * (mean[0] + mean[1])
     radius = 1.000001 * (0.5 * (mean[1] - mean[0]) + 4.0 * ULP * abs(centre))
     zero = np.zeros(1)
@@ -115,8 +115,6 @@ def _law(
 
 def _distance(low: Array, high: Array, centre: float) -> Range:
     """Return how far a loss between two ends is from a point, at least and at most."""
-    import numpy as np
-
     slack = 2.0 * ULP * (np.maximum(np.abs(low), np.abs(high)) + abs(centre))
     least = np.maximum(np.maximum(low - centre, centre - high) - slack, 0.0)
     return Range(least, np.maximum(high - centre, centre - low) + slack)

@@ -22,12 +22,13 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import numpy as np
+
 from hockeystick.numerics import ULP, Ball
 from hockeystick.privacy_loss.core.base import CGFEstimate, KnownDistribution
 from hockeystick.privacy_loss.core.log_sums import log1p_exp, log_add, log_e2, log_psi, log_sum
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from hockeystick.kernels.series import Array
@@ -89,8 +90,6 @@ class Ends(NamedTuple):
 
 def reach(loss: KnownDistribution, log_least: float) -> tuple[float, float]:
     """Return losses below which Q, and above which P, has hardly more than ``exp(log_least)``."""
-    import numpy as np
-
     if max(-loss.infimum, loss.supremum) <= _NEAR:
         return loss.infimum, loss.supremum
     atoms = loss.atoms()
@@ -109,8 +108,6 @@ def reach(loss: KnownDistribution, log_least: float) -> tuple[float, float]:
 
 def _outermost(place: Array, log_mass: Array, log_least: float) -> float:
     """Return the outermost place at which the mass from there on is more than the least."""
-    import numpy as np
-
     order = np.argsort(-place, kind="stable")
     beyond = np.logaddexp.accumulate(log_mass[order])
     enough = np.flatnonzero(beyond > log_least)
@@ -130,8 +127,6 @@ def cells_of(loss: KnownDistribution, growing: int, smallest: float) -> tuple[Ce
     a share of the largest loss on; a cell ends at 0. Edges at which masses are hardly known, as
     next to an end of the loss, are left out.
     """
-    import numpy as np
-
     low, high = reach(loss, _LEAST)
     grown = max(-low, high) * np.exp(np.linspace(math.log(smallest), 0.0, growing + 1))
     edges = np.concatenate((np.linspace(low, high, _EQUAL + 1), -grown, grown, [0.0]))
@@ -150,8 +145,6 @@ def cells_of(loss: KnownDistribution, growing: int, smallest: float) -> tuple[Ce
 
 def masses_between(loss: KnownDistribution, edges: Array) -> Cells:
     """Return the masses between edges; at an end of the loss, all that rounding puts beyond it."""
-    import numpy as np
-
     if edges.size < 2:
         return Cells(*(np.empty(0) for _ in Cells._fields))
     given = edges.copy()
@@ -164,8 +157,6 @@ def masses_between(loss: KnownDistribution, edges: Array) -> Cells:
 
 def _beyond(loss: KnownDistribution, low: float, high: float) -> Ends:
     """Return bounds of the masses beyond two edges: all of them are atoms or in cells."""
-    import numpy as np
-
     with np.errstate(all="ignore"):
         masses = loss.cells(np.array([-math.inf, low, high, math.inf]))
         log_p, log_q = masses.log_p + masses.error, masses.log_q + masses.error
@@ -182,8 +173,6 @@ def _beyond(loss: KnownDistribution, low: float, high: float) -> Ends:
 @lru_cache(maxsize=64)
 def points_of(loss: KnownDistribution) -> tuple[Array, Array]:
     """Return the loss as atoms, each cell merged: losses and ``ln P``."""
-    import numpy as np
-
     (cells, ends), atoms = _grid(loss), loss.atoms()
     kept = cells.chosen((cells.log_p > -math.inf) & (cells.log_q > -math.inf))
     if not kept.log_p.size + atoms.loss.size:
@@ -195,8 +184,6 @@ def points_of(loss: KnownDistribution) -> tuple[Array, Array]:
 
 def cgf_estimate(loss: KnownDistribution, c: float) -> CGFEstimate:
     """Return an estimate of K and two derivatives, with each cell merged."""
-    import numpy as np
-
     mean, log_p = points_of(loss)
     value = log1p_exp(log_sum(log_p + log_psi(mean, c)))
     exponent = log_p + c * mean
@@ -273,8 +260,6 @@ def _exponent(log_excess: float, side: float) -> float:
 
 def _of_points(place: Array, log_p: Array, error: Array, c: float) -> tuple[float, float]:
     """Return the logarithm of the sum of ``p psi`` over atoms, losses known to 4 ulp, rounded."""
-    import numpy as np
-
     if not place.size:
         return -math.inf, -math.inf
     unsure = 4.0 * ULP * np.abs(place)
@@ -287,8 +272,6 @@ def _of_points(place: Array, log_p: Array, error: Array, c: float) -> tuple[floa
 
 def _between(loss: KnownDistribution, cells: Cells, c: float) -> tuple[Array, Array]:
     """Return the logarithms of lower and upper ends of the mean of psi in each cell, times p."""
-    import numpy as np
-
     log_p = cells.log_p
     empty = ~(log_p > -math.inf) & (cells.error < math.inf)
     unknown = ~(cells.error < math.inf) | (np.isinf(log_p) & ~empty)
@@ -314,8 +297,6 @@ def _between(loss: KnownDistribution, cells: Cells, c: float) -> tuple[Array, Ar
 
 def _rounding(place: Array, value: Array, log_p: Array, c: float) -> Array:
     """Return a bound on the round-off of ``ln p + ln psi``."""
-    import numpy as np
-
     size = np.where(np.isfinite(value), np.abs(value), 0.0)
     known = np.where(np.isfinite(log_p), np.abs(log_p), 0.0)
     return np.asarray(ULP * (8.0 * (1.0 + c) * np.abs(place) + 8.0 * size + 4.0 * known + 64.0))
@@ -348,8 +329,6 @@ def _log_beyond(
 
 def _stretched(loss: KnownDistribution, cells: Cells, ends: Ends) -> tuple[Cells, Ends]:
     """Return the cells with some more above them."""
-    import numpy as np
-
     high = min(2.0 * max(ends.high, 1.0), loss.supremum, _LARGEST_LOSS)
     more = masses_between(loss, np.linspace(ends.high, high, _FURTHER + 1))
     beyond = _beyond(loss, ends.high, high)
@@ -362,8 +341,6 @@ def _shares(low: Array, high: Array, total: float) -> NDArray[np.int64]:
 
     A gap g falls as ``g / n^2``: for a given sum of n the sum of gaps is least for n as g^(1/3).
     """
-    import numpy as np
-
     # A cell whose upper end is far above the sum needs cutting as much as the next such one.
     with np.errstate(invalid="ignore"):
         gap = np.exp(np.minimum(high - total, 1.0)) * -np.expm1(np.minimum(low - high, 0.0))
@@ -375,8 +352,6 @@ def _shares(low: Array, high: Array, total: float) -> NDArray[np.int64]:
 
 def _cut(loss: KnownDistribution, cells: Cells, times: NDArray[np.int64]) -> Cells:
     """Return the cells with each cut in so many parts, unless parts would be hardly known."""
-    import numpy as np
-
     whole = times <= 1
     cut = cells.chosen(~whole)
     if not cut.low.size:

@@ -9,6 +9,8 @@ from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
+import numpy as np
+
 from hockeystick.errors import ParameterError
 from hockeystick.numerics import ULP, Ball
 from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine
@@ -102,8 +104,6 @@ class ObservedMixtureLoss(DensityLoss):
 
     def atoms(self) -> Atoms:
         """Return the atoms of all components in one list, equal losses added up."""
-        import numpy as np
-
         columns = [
             Atoms(one.loss, one.log_p + math.log(weight), one.error + _of_weight(weight, one.log_p))
             for weight, one in ((weight, _atoms(loss)) for weight, loss in self.components)
@@ -113,8 +113,6 @@ class ObservedMixtureLoss(DensityLoss):
 
     def cells(self, edges: Array) -> Masses:
         """Return the sums of the components' masses."""
-        import numpy as np
-
         known = [(weight, loss) for weight, loss in self.components if loss]
         block = max(_HELD // max(len(known), 1), 1)
         starts = range(0, len(edges) - 1, block)
@@ -220,15 +218,11 @@ def _added(first: Weight, second: Weight) -> Weight:
 
 def _atoms(loss: CellLoss | None) -> Atoms:
     """Return the atoms of a loss; a pair that tells nothing has one, at 0."""
-    import numpy as np
-
     return loss.atoms() if loss else Atoms(np.zeros(1), np.zeros(1), np.zeros(1))
 
 
 def _of_weight(weight: Weight, log_mass: Array) -> Array:
     """Return the error of ``ln w + ln m`` but for that of m: of the weight, its log and the sum."""
-    import numpy as np
-
     size = np.where(np.isfinite(log_mass), np.abs(log_mass), 0.0)
     return np.asarray(ULP * (2.0 + 5.0 * abs(math.log(weight)) + size))
 
@@ -242,8 +236,6 @@ def _added_up(
     known: Sequence[tuple[Weight, CellLoss]], found: Sequence[Masses], edges: int
 ) -> Masses:
     """Return the sums of the masses found of several losses between so many edges."""
-    import numpy as np
-
     if not known:
         none = np.full(edges - 1, -math.inf)
         return Masses(none, none.copy(), np.zeros(none.size))
@@ -262,8 +254,6 @@ def _added_up(
 
 def merged(atoms: Atoms) -> Atoms:
     """Return atoms in ascending order, those of the same loss added up."""
-    import numpy as np
-
     order = np.argsort(atoms.loss, kind="stable")
     loss, log_p, error = (column[order] for column in atoms)
     starts = np.flatnonzero(np.append(True, loss[1:] > loss[:-1]))
@@ -283,8 +273,6 @@ def log_sum(logs: Array, errors: Array) -> tuple[Array, Array]:
     A sum whose terms are off by factors ``e^(+-e_i)`` is off by no more than the largest of them,
     and by no more than ``sum_i t_i (e^(e_i) - 1)`` in all.
     """
-    import numpy as np
-
     with np.errstate(all="ignore"):
         top = logs.max(axis=0)
         top = np.where(np.isfinite(top), top, 0.0)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, final
 
+import numpy as np
+
 from hockeystick.numerics import ULP, Ball
 from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, lowest
 from hockeystick.privacy_loss.core.base import (
@@ -121,8 +123,6 @@ class SymmetrizedLoss(CellLoss):
 
     def atoms(self) -> Atoms:
         """Return the positive atoms, their mirror images, and all that is left at 0."""
-        import numpy as np
-
         own = self.one.atoms()
         above = own.loss > 0.0
         loss, log_p, error = own.loss[above], own.log_p[above], own.error[above]
@@ -136,8 +136,6 @@ class SymmetrizedLoss(CellLoss):
 
     def _rest(self, logs: Array, errors: Array) -> tuple[float, float]:
         """Return ``ln`` of what is left beside atoms and density, and its error."""
-        import numpy as np
-
         beyond = self.one.cells(np.array([0.0, math.inf]))
         logs = np.concatenate((logs, beyond.log_p, beyond.log_q))
         errors = np.concatenate((errors, beyond.error, beyond.error))
@@ -150,8 +148,6 @@ class SymmetrizedLoss(CellLoss):
 
     def cells(self, edges: Array) -> Masses:
         """Return the masses above 0 as they are, those below by their mirror images."""
-        import numpy as np
-
         edges = np.asarray(edges, dtype=np.float64)
         below, above = edges[edges < 0.0], edges[edges > 0.0]
         log_p, log_q = (np.full(edges.size - 1, -math.inf) for _ in range(2))

@@ -6,6 +6,8 @@ import math
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import numpy as np
+
 from hockeystick.numerics import ULP
 from hockeystick.privacy_loss.core.base import Atoms, Masses
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
@@ -51,8 +53,6 @@ class DensityLoss(CellLoss):
 
 def exact_edges(edges: Array) -> Edges:
     """Return edges that are exactly these floats."""
-    import numpy as np
-
     at = np.asarray(edges, dtype=np.float64)
     zero = np.zeros_like(at)
     return Edges(at, zero, np.diff(at), np.full(at.size - 1, ULP))
@@ -64,8 +64,6 @@ def cut_edges(edges: Edges, end: float) -> Edges:
     Whether an edge lies next to an end or beyond it is lost to rounding: what is off by no more
     than ``MOVED`` ends counts as a move of the edge, not as an error of the mass of what is left.
     """
-    import numpy as np
-
     size = np.abs(edges.at)
     beyond = size >= end
     at = np.clip(edges.at, -end, end)
@@ -80,8 +78,6 @@ def cut_edges(edges: Edges, end: float) -> Edges:
 
 def no_atoms() -> Atoms:
     """Return the atoms of a loss without any."""
-    import numpy as np
-
     return Atoms(np.empty(0), np.empty(0), np.empty(0))
 
 
@@ -92,8 +88,6 @@ def log_mixture(
 
     The weights are positive and known to within half a unit in the last place.
     """
-    import numpy as np
-
     high, low = np.log(weight) + first[0], np.log(other) + second[0]
     value = np.logaddexp(high, low)
     # An error in what is by far the smaller one counts for no more than its share.

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
+import numpy as np
+
 from hockeystick.numerics import ULP, Ball, largest_reading
 from hockeystick.numerics.rounding import float_up
 from hockeystick.numerics.working_precision import working_digits
@@ -90,8 +92,6 @@ class BoundedRangeLoss(CellLoss, ProfiledLoss):
 
     def cells(self, edges: Array) -> Masses:
         """Return ``exp((high - e)/2) (1 - exp(-width/2)) / (1 - exp(-e))``, and under Q."""
-        import numpy as np
-
         end = self.supremum
         inside = np.clip(edges, -end, end)
         low, high, width = inside[:-1], inside[1:], np.diff(inside)

@@ -22,6 +22,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, final
 
+import numpy as np
+
 from hockeystick.numerics import ULP
 from hockeystick.privacy_loss.core.atomic import AtomListLoss, frozen
 from hockeystick.privacy_loss.core.base import Atoms
@@ -55,8 +57,6 @@ class ContaminatedLoss(AtomListLoss):
 @lru_cache(maxsize=64)
 def _atoms(loss: ContaminatedLoss) -> Atoms:
     """Return the clipped atoms; the share goes one step further, to show what the step is."""
-    import numpy as np
-
     known, log_share = loss.known.atoms(), math.log(loss.share)
     low, high = _ends(known, log_share)
     values = np.append(low - np.diff(known.loss).min(), np.clip(known.loss, low, high))
@@ -73,8 +73,6 @@ def _ends(known: Atoms, log_share: float) -> tuple[float, float]:
     ``D_0(x)`` is ``sum p (1 - x/x_i)`` over ``x_i > x``, and ``D_0(x) - 1 + x`` at most
     ``sum p (x/x_i - 1)`` over ``x_i < x``.
     """
-    import numpy as np
-
     loss, log_p, error = known
     margin = _MARGIN + 4.0 * float(error.max())
     log_q, gaps = log_p - loss, np.log(-np.expm1(-np.diff(loss)))

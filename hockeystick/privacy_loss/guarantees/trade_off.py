@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property, singledispatch
 from typing import TYPE_CHECKING, Final, NamedTuple, final
 
+import numpy as np
+
 from hockeystick.notions import FDP
 from hockeystick.numerics import ULP, decimal
 from hockeystick.numerics.working_precision import working_digits
@@ -92,7 +94,6 @@ class ProfileLoss(RenyiBoundLoss, ProfiledLoss):
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return the estimate, or with a perturbation the lower or the upper end, of a float."""
-        import numpy as np
         from mpmath import mp
 
         at = float(epsilon)
@@ -154,16 +155,12 @@ class _Grid(NamedTuple):
     @classmethod
     def of(cls, profile: Profile, reach: float) -> _Grid:
         """Return the upper ends, each read a little to the left."""
-        import numpy as np
-
         step = reach / _CELLS * (1.0 - 4.0 * ULP)
         return cls(profile.at(step * np.arange(_CELLS + 1, dtype=np.float64)).upper, reach)
 
 
 def _upper(profile: Profile, epsilon: float) -> float:
     """Return the upper end of a profile at one epsilon."""
-    import numpy as np
-
     return float(profile.at(np.array([epsilon])).upper[0])
 
 
@@ -173,7 +170,6 @@ def _log_integral(grid: _Grid, c: float) -> float:
     On a cell of width h from ``eps`` on it is ``e^(c eps) (delta_0 (m(c) - w) + delta_1 w)`` with
     ``m(c) = (e^(c h) - 1) / c`` and ``w = (m(c+1) - m(c)) / (e^h - 1)``.
     """
-    import numpy as np
     from mpmath import mp
 
     values, step = grid.values, grid.reach / _CELLS

@@ -29,6 +29,8 @@ from dataclasses import dataclass
 from functools import lru_cache, singledispatch
 from typing import Final, final
 
+import numpy as np
+
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.local.randomized_response import RandomizedResponse
 from hockeystick.mechanisms.local.shuffled_reports import ShuffledReports
@@ -78,8 +80,6 @@ class CountLoss(ReportsLoss):
 @lru_cache(maxsize=64)
 def _count_atoms(loss: CountLoss) -> Atoms:
     """Return the counts as atoms, moved down; next to what is left out they are left out too."""
-    import numpy as np
-
     from hockeystick.kernels.shuffled_reports import binomial
 
     small, more = math.exp(-loss.epsilon), math.exp(loss.epsilon)

@@ -22,6 +22,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple, final
 
+import numpy as np
+
 from hockeystick.numerics import ULP
 from hockeystick.privacy_loss.core.atomic import AtomListLoss, frozen
 from hockeystick.privacy_loss.core.base import Atoms, ProfiledLoss
@@ -55,7 +57,6 @@ class ReportsLoss(AtomListLoss, ProfiledLoss):
 
         With a perturbation of 1 or -1 it is a bound: all that rounding may have moved lies inside.
         """
-        import numpy as np
         from mpmath import mp
 
         atoms = self.atoms()
@@ -101,8 +102,6 @@ class _StrongerClones(NamedTuple):
 
 def _coins(loss: StrongerClonesLoss) -> _StrongerClones:
     """Return how many coins there may be, one by one."""
-    import numpy as np
-
     from hockeystick.kernels.shuffled_reports import binomial
 
     more, others = math.expm1(loss.epsilon), loss.categories - 2
@@ -119,8 +118,6 @@ def _coins(loss: StrongerClonesLoss) -> _StrongerClones:
 
 def _blocks(found: _StrongerClones, *, above: bool) -> _StrongerClones:
     """Return numbers of coins with those of neighbours added up."""
-    import numpy as np
-
     center = float(found.coins @ found.lean / found.lean.sum())
     blocks = int(min(max(_WORK / math.sqrt(center), _FEWEST), _MOST))
     size = -(-found.coins.size // (2 * blocks))
@@ -161,8 +158,6 @@ def _coin_atoms(loss: StrongerClonesLoss) -> Atoms:
 
 def _with_left_out(atoms: Atoms, epsilon: float) -> Atoms:
     """Return atoms with more than all that is left out, under P and under Q, at both ends."""
-    import numpy as np
-
     end = max(float(atoms.loss.max()), epsilon * (1.0 + 4.0 * ULP))
     two = np.full(2, math.log(_LEFT_OUT))
     return Atoms(
@@ -181,8 +176,6 @@ def _width(found: _StrongerClones) -> float:
 
 def _listed(found: _StrongerClones, *, above: bool) -> Atoms:
     """Return one atom for each number of coins and of heads, moved to the safe side."""
-    import numpy as np
-
     from hockeystick.kernels.shuffled_reports import binomial
 
     losses, masses = [], []
@@ -211,8 +204,6 @@ class _Filled(NamedTuple):
 
 def _filled(found: _StrongerClones, inner: Array) -> _Filled:
     """Return the masses between inner edges; the outermost cells have the ends of the loss."""
-    import numpy as np
-
     from hockeystick.kernels.shuffled_reports import DEPTH, leaning_coins
 
     cuts = np.tanh(0.5 * inner)
@@ -223,8 +214,6 @@ def _filled(found: _StrongerClones, inner: Array) -> _Filled:
 
 def _edges(loss: StrongerClonesLoss, width: float, half: float) -> tuple[Array, float]:
     """Return the edges of the cells but for the two ends, and the step between them."""
-    import numpy as np
-
     reach = min(loss.epsilon, _REACH * width)
     step = reach / CELLS
     inner = step * (np.arange(-CELLS, CELLS) + half)
@@ -242,8 +231,6 @@ def _spread(loss: StrongerClonesLoss, found: _StrongerClones, width: float) -> A
 
     The share that goes up keeps the mean of ``e^-L``, and is rounded up.
     """
-    import numpy as np
-
     inner, _ = _edges(loss, width, 0.0)
     p, q, error = _filled(found, inner)
     edges = np.concatenate(([-loss.epsilon], inner, [loss.epsilon]))
@@ -264,8 +251,6 @@ def _spread(loss: StrongerClonesLoss, found: _StrongerClones, width: float) -> A
 
 def _merged_down(loss: StrongerClonesLoss, found: _StrongerClones, width: float) -> Atoms:
     """Return each cell merged; cells lie around the points of a grid, as means then do as well."""
-    import numpy as np
-
     inner, _ = _edges(loss, width, 0.5)
     p, q, error = _filled(found, inner)
     if found.unseen > 0.0:

@@ -8,6 +8,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple, final
 
+import numpy as np
+
 from hockeystick.mechanisms.noise.discrete_gaussian import DiscreteGaussian
 from hockeystick.numerics import ULP, Ball, decimal
 from hockeystick.privacy_loss.bounds.sixth_moments import sixth_power
@@ -239,8 +241,6 @@ def _reach(half: Fraction) -> int:
 @lru_cache(maxsize=16)
 def _atoms(sigma: float, sensitivity: int) -> Atoms:
     """Return the atoms, ascending."""
-    import numpy as np
-
     half = 1 / (2 * decimal(sigma) ** 2)
     last, h = _reach(half), float(half)
     k = np.arange(-last - sensitivity, last + 1, dtype=np.float64)

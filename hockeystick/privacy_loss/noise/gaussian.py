@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, final
 
+import numpy as np
+
 from hockeystick.mechanisms import (
     Gaussian,
 )
@@ -111,8 +113,6 @@ class GaussianLoss(UnboundedLoss, DensityLoss, AnalyticLoss, ProfiledLoss):
 
     def spans(self, edges: Edges) -> Masses:
         """Return the masses of cells of the output, at ``l/mu + mu/2`` where the loss is l."""
-        import numpy as np
-
         log_p, error_p = log_masses(gaussian_edges(edges, self.mu, 1.0))
         log_q, error_q = log_masses(gaussian_edges(edges, self.mu, -1.0))
         return Masses(log_p, log_q, np.maximum(error_p, error_q))
@@ -146,8 +146,6 @@ class GaussianLoss(UnboundedLoss, DensityLoss, AnalyticLoss, ProfiledLoss):
 
     def line(self, c: float, step: float, count: int) -> ContourValues:
         """Return K along the line."""
-        import numpy as np
-
         y = step * np.arange(count, dtype=np.float64)
         half = 0.5 * self.mu * self.mu
         real = half * (c * (c + 1.0) - y * y)

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, NamedTuple, final
 
+import numpy as np
+
 from hockeystick.mechanisms.noise.gaussian_mixture import GaussianMixture
 from hockeystick.numerics import ULP, Ball, decimal
 from hockeystick.numerics.rounding import short_up
@@ -91,8 +93,6 @@ class GaussianMixtureLoss(UnboundedLoss, DensityLoss):
 
     def spans(self, edges: Edges) -> Masses:
         """Return masses of cells of the output, of one Gaussian and of the mixture."""
-        import numpy as np
-
         with np.errstate(all="ignore"):
             curve = _Curve.of(self.distances, self.weights)
             at = curve.outputs(edges if self.removing else mirrored(edges))
@@ -131,14 +131,10 @@ class _Curve(NamedTuple):
     @classmethod
     def of(cls, distances: Sequence[Fraction], weights: Sequence[Fraction]) -> _Curve:
         """Return the curve with its parameters rounded."""
-        import numpy as np
-
         return cls(*(np.array([float(one) for one in many]) for many in (distances, weights)))
 
     def outputs(self, edges: Edges) -> Edges:
         """Return the outputs at which the loss takes the values of edges, with proven errors."""
-        import numpy as np
-
         target = edges.at
         at = self._solved(target)
         read = self._read(at)
@@ -166,8 +162,6 @@ class _Curve(NamedTuple):
 
         The loss is at least that of any one component, so that no root is above that component's.
         """
-        import numpy as np
-
         finite = np.where(np.isfinite(target), target, 0.0)
         starts = (finite - np.log(self.weights)[:, None]) / self.distances[:, None]
         at: Array = np.min(starts + 0.5 * self.distances[:, None], axis=0)
@@ -181,8 +175,6 @@ class _Curve(NamedTuple):
 
     def _read(self, at: Array) -> _Reading:
         """Return t and what goes with it at some outputs."""
-        import numpy as np
-
         distance, log_weight = self.distances[:, None], np.log(self.weights)[:, None]
         parts = log_weight + distance * (at - 0.5 * distance)
         top = parts.max(axis=0)
@@ -202,8 +194,6 @@ class _Curve(NamedTuple):
         Above an edge the loss grows by ``ln(1 + sum_k share_k (exp(m_k h) - 1))``, convex in h and
         at least ``slope h``: Newton's method from above once more.
         """
-        import numpy as np
-
         distance = self.distances[:, None]
         growth = np.where(np.isfinite(edges.width), edges.width, 0.0)
         width = growth / slope

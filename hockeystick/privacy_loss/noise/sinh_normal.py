@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, final
 
+import numpy as np
+
 from hockeystick.mechanisms.noise.sinh_normal import SinhNormal
 from hockeystick.numerics import ULP, Ball, decimal
 from hockeystick.privacy_loss.bounds.sixth_moments import sixth_power
@@ -72,8 +74,6 @@ class SinhNormalLoss(UnboundedLoss, DensityLoss, ProfiledLoss):
 
     def spans(self, edges: Edges) -> Masses:
         """Return masses of cells of the output, in the normal coordinates of either mean."""
-        import numpy as np
-
         curve = curve_of(self.rho, self.width)
         with np.errstate(all="ignore"):
             outputs = curve.outputs(edges)

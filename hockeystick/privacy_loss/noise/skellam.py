@@ -9,6 +9,8 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final, final
 
+import numpy as np
+
 from hockeystick.mechanisms.noise.skellam import Skellam
 from hockeystick.numerics import ULP, decimal
 from hockeystick.privacy_loss.bounds.sixth_moments import sixth_power
@@ -154,8 +156,6 @@ def _atoms(variance: float, sensitivity: int) -> Atoms:
     ``ln p(k)`` is that of 0 minus the steps up to ``|k|``, added up exactly, so that a difference
     of two of these sums is as good as each of its steps, all of one sign.
     """
-    import numpy as np
-
     last = _reach(variance)
     steps = _steps(variance, last + sensitivity + 1)
     whole = [int(math.ldexp(step, _STEP_BITS)) for step in steps]
@@ -174,8 +174,6 @@ def _log_norm(fall: Array) -> tuple[float, float]:
 
     What is not listed is below ``exp(LEAST)`` of all; an error in a fall counts by its share.
     """
-    import numpy as np
-
     terms = np.exp(-fall[1:])
     norm = 1.0 + 2.0 * math.fsum(terms.tolist())
     unsure = 2.0 * math.fsum(((4.0 * fall[1:] + 8.0) * terms).tolist()) / norm

@@ -9,6 +9,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple, final
 
+import numpy as np
+
 from hockeystick.mechanisms import (
     GaussianSequence,
 )
@@ -20,7 +22,6 @@ from hockeystick.privacy_loss.sampling.noise_levels import Bin, Cell, Levels, le
 from hockeystick.privacy_loss.sampling.sampled_gaussian import FARTHEST, SampledGaussianLoss
 
 if TYPE_CHECKING:
-    import numpy as np
     from mpmath import mpc
     from numpy.typing import NDArray
 
@@ -104,8 +105,6 @@ class GaussianSequenceLoss(AnalyticLoss):
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return K and two derivatives, by a few nodes."""
-        import numpy as np
-
         from hockeystick.kernels import noise_levels
 
         noise, weights = self.levels.estimate_nodes
@@ -124,8 +123,6 @@ class GaussianSequenceLoss(AnalyticLoss):
     @property
     def clt_mu_squared(self) -> float:
         """Return the sum of ``p^2 (exp(mu^2) - 1)``."""
-        import numpy as np
-
         square = self.levels.noise**-2.0
         if square[-1] > _LARGEST_EXPONENT:
             return math.inf
@@ -197,8 +194,6 @@ class GaussianSequenceLoss(AnalyticLoss):
 
     def decay(self, c: float) -> SequenceDecay:
         """Return how ``|M|`` falls: every run at least as fast as the most noise of its bin."""
-        import numpy as np
-
         layers = [_layers(self, one, c) for one in self.levels.bins]
         width, mass = (np.concatenate([layer[k] for layer in layers]) for k in (0, 1))
         ends = np.cumsum([layer[0].size for layer in layers])
@@ -280,8 +275,6 @@ class Nodes:
     @cached_property
     def weights(self) -> Array:
         """How many runs each node stands for."""
-        import numpy as np
-
         return np.concatenate([np.ones(len(self.single)), *(one.weights for one, _ in self.cells)])
 
     def error(self, c: float, y: float = 0.0) -> float:
@@ -320,8 +313,6 @@ class SequenceRule:
 
     def line(self, c: float, step: float, count: int) -> ContourValues:
         """Return ``ln M`` along the line; where nodes prove nothing, only that it is small."""
-        import numpy as np
-
         if count == 1:
             known = self.loss.cgf_bounds_within(c, _ROUGH)
             return ContourValues(*(np.array([one]) for one in (known.midpoint, 0.0, known.radius)))
@@ -338,8 +329,6 @@ class SequenceRule:
 
     def _lines(self, nodes: Nodes, c: float, step: float, count: int) -> Array | None:
         """Return the values of each node's line, None where one has no quadrature."""
-        import numpy as np
-
         lines = []
         for noise in nodes.noise:
             rule = self.loss.run(noise).rule(self.c_high, self.y_high, self.log_tolerance)
@@ -364,8 +353,6 @@ class SequenceRule:
 
 def _or_small(values: ContourValues, decay: SequenceDecay, step: float) -> ContourValues:
     """Return the values, and where nodes prove nothing that M falls below what it is at c."""
-    import numpy as np
-
     top = values.real[0] + values.error[0]
     for k in np.flatnonzero(~(values.error < _ANYWHERE)).tolist():
         if k > 0:
@@ -377,8 +364,6 @@ def _or_small(values: ContourValues, decay: SequenceDecay, step: float) -> Conto
 
 def _nothing_known(count: int) -> ContourValues:
     """Return values of which nothing is known."""
-    import numpy as np
-
     return ContourValues(np.zeros(count), np.zeros(count), np.full(count, np.inf))
 
 

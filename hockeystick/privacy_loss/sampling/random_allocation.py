@@ -8,6 +8,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, final
 
+import numpy as np
+
 from hockeystick.mechanisms.sampling.random_allocation import RandomAllocation
 from hockeystick.numerics import ULP, Ball, decimal
 from hockeystick.numerics.rounding import short_up
@@ -140,8 +142,6 @@ class AllocationLoss(AtomListLoss):
         than Hoelder's inequality allows, where the simple bound of K is that of the lattice but for
         the distance that nodes may have moved a loss.
         """
-        import numpy as np
-
         atoms = self.atoms()
         if not self.above:
             return _direct(atoms, c)
@@ -211,8 +211,6 @@ def _log_lost(loss: AllocationLoss) -> float:
 @lru_cache(maxsize=64)
 def _atoms(loss: AllocationLoss) -> Atoms:
     """Return the losses on a lattice, ascending, moved to the safe side by all round-off."""
-    import numpy as np
-
     points, step = _points(loss)
     off, place = _off(loss), np.log(points.at)
     log_p = np.log(points.mass) + (place if loss.removing else 0.0)
@@ -228,8 +226,6 @@ def _atoms(loss: AllocationLoss) -> Atoms:
 
 def _off(loss: AllocationLoss) -> float:
     """Return by how much the losses are moved: no less than all round-off may have moved them."""
-    import numpy as np
-
     points = _points(loss)[0]
     return _whole(points.off + 16.0 * ULP * (1.0 + float(np.abs(np.log(points.at)).max())))
 
@@ -248,8 +244,6 @@ def _with_lost(
     what it is the mean of. Spread to that loss and to none, with its masses under both P and Q
     kept, it costs more than where it is.
     """
-    import numpy as np
-
     noise, times = loss.noise_multiplier, loss.participations
     farthest = times * (FARTHEST / noise + 0.5 / noise / noise) * (1.0 + 1e-9) + 1e-6 + step
     place = step * math.ceil(max(farthest, float(own[-1])) / step + 1.0) + off
@@ -262,8 +256,6 @@ def _rounded_down(place: Array, log_p: Array, step: float, width: float) -> tupl
 
     Half of the first one's mass goes a step further, to show what the step is.
     """
-    import numpy as np
-
     exponent = log_p + _TILT / width * place
     weight = np.exp(exponent - exponent.max())
     heavy = np.argsort(-weight)[:_SHIFTS]
@@ -282,8 +274,6 @@ def _rounded_down(place: Array, log_p: Array, step: float, width: float) -> tupl
 
 def _direct(atoms: Atoms, c: float) -> Ball:
     """Return ``ln E e^(c L)`` over the atoms, with its round-off."""
-    import numpy as np
-
     exponent = atoms.log_p + c * atoms.loss
     value = float(np.logaddexp.reduce(exponent))
     sizes = float((np.abs(atoms.log_p) + np.abs(c * atoms.loss)).max())

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, final
 
+import numpy as np
+
 from hockeystick.numerics import ULP, Ball
 from hockeystick.privacy_loss.core.base import Atoms, Masses, ProfiledLoss
 from hockeystick.privacy_loss.core.cell_loss import UnboundedLoss
@@ -87,8 +89,6 @@ class ReplacedGaussianLoss(UnboundedLoss, ProfiledLoss):
 
     def cells(self, edges: Array) -> Masses:
         """Return the masses of cells of the output, of both mixtures."""
-        import numpy as np
-
         with np.errstate(all="ignore"):
             at = self._outputs(np.asarray(edges, dtype=np.float64))
         rest, rate = math.exp(log_complement(self.rate)), float(self.rate)
@@ -103,8 +103,6 @@ class ReplacedGaussianLoss(UnboundedLoss, ProfiledLoss):
         Widths come from ``asinh B - asinh A = ln(1 + (B - A) (1 + (A+B)/(A'+B')) / (A + A'))`` with
         ``A' = sqrt(1 + A^2)``, in which nothing cancels where ``0 <= A <= B``.
         """
-        import numpy as np
-
         mu, half = self.mu, 0.5 * edges
         log_k = log_complement(self.rate) - math.log(self.rate) + 0.5 * mu * mu
         size = np.abs(half)
@@ -143,8 +141,6 @@ class ReplacedGaussianLoss(UnboundedLoss, ProfiledLoss):
 
 def _moved(edges: Edges, distance: float) -> Edges:
     """Return edges moved, with what rounding makes of them."""
-    import numpy as np
-
     if distance == 0.0:
         return edges
     at = edges.at + distance
@@ -154,8 +150,6 @@ def _moved(edges: Edges, distance: float) -> Edges:
 
 def _far_apart(half: Array) -> Array:
     """Return where neighbouring points are on both sides of 0, or one is twice the other."""
-    import numpy as np
-
     near, far = (
         np.minimum(*np.abs((half[1:], half[:-1]))),
         np.maximum(*np.abs((half[1:], half[:-1]))),
@@ -165,8 +159,6 @@ def _far_apart(half: Array) -> Array:
 
 def _bends(half: Array, log_k: float) -> Array:
     """Return ``asinh(k sinh t)`` between neighbouring points t on the same side of 0."""
-    import numpy as np
-
     first, second = np.abs(half[:-1]), np.abs(half[1:])
     low, high = np.minimum(first, second), np.maximum(first, second)
     gap = np.abs(np.diff(half))

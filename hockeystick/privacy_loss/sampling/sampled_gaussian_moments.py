@@ -16,6 +16,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from hockeystick.numerics import ULP
 from hockeystick.privacy_loss.bounds.cumulants import Cumulants, Half, of_halves
 from hockeystick.privacy_loss.bounds.moment_bounds import (
@@ -75,8 +77,6 @@ def symmetric_moment_bounds(p: float, mu: float, atom: float) -> MomentBounds:
 
 def log_ratio(p: float, mu: float, u: Array) -> Array:
     """Return ``ln(1 - p + p exp(mu u - mu^2/2))``."""
-    import numpy as np
-
     t = mu * u - 0.5 * mu * mu
     small = np.log1p(p * np.expm1(np.minimum(t, 30.0)))
     large = t + np.log(p + (1.0 - p) * np.exp(-np.maximum(t, 30.0)))
@@ -97,8 +97,6 @@ def _half_below(p: float, mu: float) -> Half:
 
 def _half(p: float, mu: float, low: float, high: float, sign: float) -> Half:
     """Return Gauss-Legendre nodes between two outputs on panels that resolve ``ln r``."""
-    import numpy as np
-
     panels = math.ceil((high - low) * max(mu, 1.0))
     edges = np.linspace(low, high, panels + 1)
     x, w = np.polynomial.legendre.leggauss(_NODES)
@@ -134,8 +132,6 @@ def _cells_below(p: float, mu: float) -> Cells:
 
 def _cells(p: float, mu: float, ends: list[float], sign: float) -> Cells:
     """Return cells that walk away from ``u = mu/2``, where the loss is 0, through the ends."""
-    import numpy as np
-
     u = np.concatenate(
         [
             np.linspace(ends[0], ends[1], _NARROW_CELLS + 1),
@@ -161,8 +157,6 @@ def _sizes(p: float, mu: float, u: Array, sign: float) -> tuple[Array, Array]:
 
     ``d ln r / d t = s``, the odds of having been sampled, and ``d ln r / d ln p = 1 - 1/r``.
     """
-    import numpy as np
-
     v = np.maximum(u, -1e3)
     size = np.where(np.isinf(u), -math.log1p(-p), sign * log_ratio(p, mu, v))
     ratio = sign * size
@@ -178,7 +172,6 @@ def _masses(u: Array, shift: float, mu: float, sign: float) -> Range:
     A density is at most ``1 + |v|`` times the smaller tail, which covers arguments that move: those
     of the first point, by ulps of mu, and all of a shifted normal.
     """
-    import numpy as np
     from scipy.special import ndtr
 
     v = u - shift

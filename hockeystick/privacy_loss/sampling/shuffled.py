@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple, final
 
+import numpy as np
+
 from hockeystick.adjacency import Adjacency
 from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.sampling.shuffled import Shuffled
@@ -89,8 +91,6 @@ class _Curve(NamedTuple):
 
 def _curve(z: Array, steps: int, shift: float) -> _Curve:
     """Return ``ln F`` and its derivative at some outputs."""
-    import numpy as np
-
     at = z - shift
     one, other = _log_phi(at), _log_phi(z)
     others = float(steps - 1)
@@ -103,7 +103,6 @@ def _curve(z: Array, steps: int, shift: float) -> _Curve:
 
 def _log_phi(at: Array) -> _Curve:
     """Return ``ln Phi`` with its error; for large arguments, that of the exponent shows."""
-    import numpy as np
     from scipy.special import log_ndtr
 
     value = log_ndtr(at)
@@ -115,8 +114,6 @@ def _log_phi(at: Array) -> _Curve:
 @lru_cache(maxsize=64)
 def _atoms(loss: LargestBatchLoss) -> Atoms:
     """Return the cells' losses, rounded down to a grid, and their masses."""
-    import numpy as np
-
     mu = 1.0 / loss.noise_multiplier
     shifts = (loss.shifts.under_p * mu, loss.shifts.under_q * mu)
     with np.errstate(all="ignore"):
@@ -138,8 +135,6 @@ def _cuts(steps: int, first: float, second: float) -> tuple[Array, float]:
 
     Any outputs will do for a lower bound.
     """
-    import numpy as np
-
     z = np.linspace(-_REACH, max(first, second) + _REACH, _POINTS)
     likely = [_curve(z, steps, shift).log_f for shift in (first, second)]
     start = float(z[np.argmax(np.minimum(*likely) > _LEAST)])
@@ -160,8 +155,6 @@ def _masses(curve: _Curve) -> tuple[Array, Array]:
     ``ln(F(b) - F(a)) = ln F(b) + ln(1 - e^-D)`` with ``D = ln F(b) - ln F(a)``; of the last factor,
     the relative error is at most that of D.
     """
-    import numpy as np
-
     log_f = np.append(curve.log_f, 0.0)
     error = np.append(curve.error, 0.0)
     between = np.diff(log_f)
@@ -177,8 +170,6 @@ def _rounded_down(values: Array, exponent: Array, step: float) -> Array:
 
     A shift s costs s for all values, and a step for those that lie further than s below a point.
     """
-    import numpy as np
-
     nearest = np.round(values / step)
     short = np.maximum(nearest * step - values, 0.0)
     weight = np.exp(exponent - exponent.max())

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, final
 
+import numpy as np
+
 from hockeystick.numerics import ULP, decimal
 from hockeystick.privacy_loss.core.base import Atoms, Masses
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
@@ -18,7 +20,6 @@ from hockeystick.privacy_loss.core.rates import complement_bounds
 from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, Edges, log_mixture
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from hockeystick.kernels.series import Array
@@ -66,8 +67,6 @@ class SubsamplingMap:
 
     def _end(self, loss: float) -> float:
         """Return ``f(l)``, rounded up."""
-        import numpy as np
-
         if math.isinf(loss):
             return loss if loss > 0.0 else complement_bounds(self.rate)[1]
         value, error = self._forward(np.array([loss]))
@@ -75,8 +74,6 @@ class SubsamplingMap:
 
     def _floor(self, loss: float) -> float:
         """Return ``f(l)``, rounded down."""
-        import numpy as np
-
         if math.isinf(loss):
             return loss if loss > 0.0 else complement_bounds(self.rate)[0]
         value, error = self._forward(np.array([loss]))
@@ -84,8 +81,6 @@ class SubsamplingMap:
 
     def atoms(self, inner: Atoms) -> Atoms:
         """Return the images of atoms; the error covers that of the loss as well."""
-        import numpy as np
-
         if self.removing:
             loss, unsure = self._forward(inner.loss)
             log_p = inner.log_p - inner.loss + loss
@@ -98,8 +93,6 @@ class SubsamplingMap:
 
     def masses(self, inner: CellLoss, edges: Edges) -> Masses:
         """Return the masses between edges of the sampled loss, of the part without atoms."""
-        import numpy as np
-
         own = masses_between(inner, self.inner_edges(edges))
         log_p, log_q = (own.log_p, own.error), (own.log_q, own.error)
         if self.removing:
@@ -110,8 +103,6 @@ class SubsamplingMap:
 
     def inner_edges(self, edges: Edges) -> Edges:
         """Return the inner losses that map to edges, with what rounding makes of them."""
-        import numpy as np
-
         with np.errstate(all="ignore"):
             if self.removing:
                 return self._backward(edges)
@@ -119,8 +110,6 @@ class SubsamplingMap:
 
     def _forward(self, loss: Array) -> tuple[Array, Array]:
         """Return ``f(l)`` of losses known to 4 ulp, and the error."""
-        import numpy as np
-
         p, rest = self.chance, self.rest
         with np.errstate(all="ignore"):
             grown = p * np.expm1(np.minimum(loss, 600.0))
@@ -140,8 +129,6 @@ class SubsamplingMap:
 
         ``g = e^l' / (p e^l)`` at the lower edge. Large likelihood ratios u are logarithms.
         """
-        import numpy as np
-
         p, given = self.chance, edges.at
         excess = np.expm1(given) / p
         unsure = (1.0 + p * excess) * edges.error / p + 10.0 * ULP * np.abs(excess)
@@ -188,8 +175,6 @@ def masses_between(inner: CellLoss, edges: Edges) -> Masses:
 
 def _by_slivers(inner: CellLoss, edges: Edges) -> Masses:
     """Return the masses of a loss that takes exact edges: without and with the slivers in doubt."""
-    import numpy as np
-
     first, last = edges.at - edges.error, edges.at + edges.error
     points = np.unique(np.concatenate((first, last)))
     if points.size == 1 or np.isnan(points).any():
@@ -214,8 +199,6 @@ def _by_slivers(inner: CellLoss, edges: Edges) -> Masses:
 
 def _log_sums(logs: Array, start: Indices, end: Indices, joined: np.ufunc | None = None) -> Array:
     """Return ``ln sum e^log`` over ranges; -inf for an empty one."""
-    import numpy as np
-
     padded = np.append(logs, -math.inf)
     bounds = np.stack((start, np.maximum(end, start)), axis=1).ravel()
     found = (joined or np.logaddexp).reduceat(padded, bounds)[::2]

@@ -25,6 +25,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final, NamedTuple, cast
 
+import numpy as np
+
 from hockeystick.mechanisms import TruncatedPoissonSubsampled
 from hockeystick.numerics import ULP, decimal
 from hockeystick.numerics.working_precision import working_digits
@@ -132,8 +134,6 @@ def _sums(trials: int, first: int, rate: Fraction, step: int) -> tuple[Enclosure
 
     The second one is that of ``first/(count + 1)`` times the chances.
     """
-    import numpy as np
-
     odds = float(rate / (1 - rate))
     room = trials - first if step > 0 else first
     deviation = math.sqrt(trials * float(rate) * float(1 - rate))

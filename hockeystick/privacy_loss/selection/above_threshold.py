@@ -19,6 +19,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, final
 
+import numpy as np
+
 from hockeystick.numerics import ULP, Ball
 from hockeystick.numerics.rounding import as_mpf
 from hockeystick.numerics.working_precision import working_digits
@@ -68,8 +70,6 @@ class FoldedLaplaceLoss(CellLoss):
 
     def atoms(self) -> Atoms:
         """Return the ends and, where there is a gap, its ends."""
-        import numpy as np
-
         end, gap = self.largest, self.gap
         if gap == 0.0:
             return Atoms(
@@ -89,8 +89,6 @@ class FoldedLaplaceLoss(CellLoss):
 
     def cells(self, edges: Array) -> Masses:
         """Return ``exp((high - E)/2) (1 - exp(-width/2)) / 2`` on either side of the gap."""
-        import numpy as np
-
         sides = [self._side(np.clip(edges, -self.largest, -self.gap))]
         sides.append(self._side(np.clip(edges, self.gap, self.largest)))
         log_p = np.logaddexp(sides[0].log_p, sides[1].log_p)
@@ -99,8 +97,6 @@ class FoldedLaplaceLoss(CellLoss):
 
     def _side(self, inside: Array) -> Masses:
         """Return the masses between edges on one side."""
-        import numpy as np
-
         width = np.diff(inside)
         with np.errstate(divide="ignore"):
             log_part = np.log(-0.5 * np.expm1(-0.5 * width))
@@ -177,8 +173,6 @@ class FoldedGaussianLoss(UnboundedLoss):
 
     def atoms(self) -> Atoms:
         """Return the ends of the gap."""
-        import numpy as np
-
         rest = math.log(float(_left_over(self.noise_multiplier, self.shift, self.gap)))
         up = rest - math.log1p(math.exp(-self.gap))
         error = ULP * (4.0 * abs(rest) + 4.0 * self.gap + 8.0)
@@ -187,8 +181,6 @@ class FoldedGaussianLoss(UnboundedLoss):
 
     def cells(self, edges: Array) -> Masses:
         """Return the masses on either side of the gap."""
-        import numpy as np
-
         above = self._above(np.maximum(edges, self.gap))
         mirrored = self._above(np.maximum(-edges[::-1], self.gap))
         log_p = np.logaddexp(above.log_p, mirrored.log_q[::-1])
@@ -197,8 +189,6 @@ class FoldedGaussianLoss(UnboundedLoss):
 
     def _above(self, edges: Array) -> Masses:
         """Return the masses above the gap: those of the Gaussian, s further down."""
-        import numpy as np
-
         at = edges - self.shift
         finite = np.isfinite(edges)
         error = np.where(finite, ULP * (np.abs(edges) + self.shift), 0.0)

@@ -22,8 +22,8 @@ from hockeystick.privacy_loss.core.composition import Terms, compose_unsplit, la
 from hockeystick.privacy_loss.core.observed_mixture import observed_mixture
 from hockeystick.privacy_loss.core.rates import decimal_or_above
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
-from hockeystick.privacy_loss.core.terms import cgf_upper, corners, last_order, total
-from hockeystick.privacy_loss.guarantees.renyi import RenyiBoundLoss
+from hockeystick.privacy_loss.core.terms import cgf_upper, total
+from hockeystick.privacy_loss.guarantees.renyi import RunsBoundLoss
 from hockeystick.privacy_loss.guarantees.two_point import RandomizedResponsePairLoss
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 from hockeystick.privacy_loss.selection.sparse_vector import UnknownLoss
@@ -38,7 +38,7 @@ _SMALL_ORDER: Final = 1e-9
 
 @final
 @dataclass(frozen=True, slots=True)
-class RevealedRoundLoss(RenyiBoundLoss):
+class RevealedRoundLoss(RunsBoundLoss):
     """``K(c) <= ln(1 + p (e^(sum of K_i(c)) - 1))``; p is exactly this fraction.
 
     ``below`` is the loss of one of the runs, where the others are not looked at.
@@ -52,16 +52,6 @@ class RevealedRoundLoss(RenyiBoundLoss):
     def attained(self) -> PrivacyLoss | None:
         """That of one run, of the sample that is seen."""
         return self.below
-
-    @property
-    def last_order(self) -> float:
-        """That of the runs."""
-        return last_order(self.terms)
-
-    @property
-    def corners(self) -> tuple[float, ...]:
-        """Those of the runs."""
-        return corners(self.terms)
 
     @property
     def supremum(self) -> float:

@@ -14,7 +14,9 @@ from hockeystick.notions import TCDP, ZCDP, RenyiDP
 from hockeystick.numerics import ULP, Ball
 from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, outward, steepest_slope
 from hockeystick.privacy_loss.core.base import CGFEstimate, PrivacyLoss
+from hockeystick.privacy_loss.core.composition import Terms
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
+from hockeystick.privacy_loss.core.terms import corners, last_order
 from hockeystick.privacy_loss.guarantees.two_point import ANYTHING
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 
@@ -61,6 +63,24 @@ class RenyiBoundLoss(PrivacyLoss):
             return Ball(math.inf, 0.0)
         half = 0.5 * self.bound(c) * (1.0 + 4.0 * ULP)
         return Ball(half, half)
+
+
+class RunsBoundLoss(RenyiBoundLoss):
+    """A loss whose bound rests on the bounds of some runs."""
+
+    __slots__ = ()
+
+    terms: Terms
+
+    @property
+    def last_order(self) -> float:
+        """That of the runs."""
+        return last_order(self.terms)
+
+    @property
+    def corners(self) -> tuple[float, ...]:
+        """Those of the runs."""
+        return corners(self.terms)
 
 
 @final

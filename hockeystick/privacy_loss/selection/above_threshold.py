@@ -14,6 +14,7 @@ and -g as randomized response of g has them.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -42,9 +43,29 @@ _LN_2: Final = math.log(2.0)
 _DIGITS: Final = 30
 
 
+class _FoldedLoss(CellLoss):
+    """A loss whose smaller values are moved to two, with cumulants in closed form."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def _cumulants(self, c: float) -> tuple[mpf, mpf, mpf]:
+        """Return K and two derivatives, in digits enough for what cancels."""
+
+    def cgf_estimate(self, c: float) -> CGFEstimate:
+        """Return K and two derivatives."""
+        value, slope, curvature = self._cumulants(c)
+        return CGFEstimate(float(value), float(slope), float(curvature))
+
+    def cgf_bounds(self, c: float) -> Ball:
+        """Return K and its rounding."""
+        value = float(self._cumulants(c)[0])
+        return Ball(value, 4.0 * ULP * value + _TINY)
+
+
 @final
 @dataclass(frozen=True, slots=True)
-class FoldedLaplaceLoss(CellLoss):
+class FoldedLaplaceLoss(_FoldedLoss):
     """A Laplace loss of largest value E whose values between -g and g are moved to these two.
 
     A Laplace loss of e plus s, folded at its lower end: ``E = e + s``, ``g = (s - e)_+``. Where
@@ -105,16 +126,6 @@ class FoldedLaplaceLoss(CellLoss):
         sizes = np.where(width > 0.0, np.abs(log_part), 0.0)
         return Masses(log_p, log_q, ULP * (8.0 * self.largest + 8.0 * sizes + 16.0))
 
-    def cgf_estimate(self, c: float) -> CGFEstimate:
-        """Return K and two derivatives."""
-        value, slope, curvature = self._cumulants(c)
-        return CGFEstimate(float(value), float(slope), float(curvature))
-
-    def cgf_bounds(self, c: float) -> Ball:
-        """Return K and its rounding."""
-        value = float(self._cumulants(c)[0])
-        return Ball(value, 4.0 * ULP * value + _TINY)
-
     def _cumulants(self, c: float) -> tuple[mpf, mpf, mpf]:
         """Return K and two derivatives, in digits enough for what cancels."""
         from mpmath import mp
@@ -137,7 +148,7 @@ class FoldedLaplaceLoss(CellLoss):
 
 @final
 @dataclass(frozen=True, slots=True)
-class FoldedGaussianLoss(UnboundedLoss):
+class FoldedGaussianLoss(_FoldedLoss, UnboundedLoss):
     """A Gaussian loss plus s, folded at g: ``N(mu^2/2 + s, mu^2)`` above g, and mirrored.
 
     g has to be so large that what is above g and below -g has at most probability 1 (``of`` finds
@@ -204,16 +215,6 @@ class FoldedGaussianLoss(UnboundedLoss):
         kept = np.where(np.isfinite(log_q), np.abs(log_q), 0.0)
         error = inner.error + ULP * (kept + self.shift)
         return Masses(log_p, log_q, np.where(empty, 0.0, error))
-
-    def cgf_estimate(self, c: float) -> CGFEstimate:
-        """Return K and two derivatives."""
-        value, slope, curvature = self._cumulants(c)
-        return CGFEstimate(float(value), float(slope), float(curvature))
-
-    def cgf_bounds(self, c: float) -> Ball:
-        """Return K and its rounding."""
-        value = float(self._cumulants(c)[0])
-        return Ball(value, 4.0 * ULP * value + _TINY)
 
     def _cumulants(self, c: float) -> tuple[mpf, mpf, mpf]:
         """Return K and two derivatives, in digits enough for what cancels."""

@@ -50,8 +50,8 @@ from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
 from hockeystick.privacy_loss.core.base import CGFEstimate, ClosedFormProfile, PrivacyLoss
 from hockeystick.privacy_loss.core.composition import Terms, compose_unsplit, largest_loss
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
-from hockeystick.privacy_loss.core.terms import cgf_upper, corners, last_order, places, total
-from hockeystick.privacy_loss.guarantees.renyi import RenyiBoundLoss
+from hockeystick.privacy_loss.core.terms import cgf_upper, places, total
+from hockeystick.privacy_loss.guarantees.renyi import RunsBoundLoss
 from hockeystick.privacy_loss.guarantees.trade_off import ProfileLoss
 from hockeystick.privacy_loss.guarantees.two_point import RandomizedResponsePairLoss
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
@@ -69,7 +69,7 @@ _EXPONENTS: Final = tuple(0.25 * step for step in range(-32, 49))
 
 @final
 @dataclass(frozen=True, slots=True)
-class TruncatedTuningLoss(RenyiBoundLoss):
+class TruncatedTuningLoss(RunsBoundLoss):
     """``K(c) <= K_run(c) + shift c + log_runs``; below ``turn`` the line from 0 that touches it.
 
     K is convex and 0 at 0, so that it lies below each of its chords. No loss exceeds the largest
@@ -107,16 +107,6 @@ class TruncatedTuningLoss(RenyiBoundLoss):
         return self.below
 
     @property
-    def last_order(self) -> float:
-        """That of a run."""
-        return last_order(self.terms)
-
-    @property
-    def corners(self) -> tuple[float, ...]:
-        """Those of a run."""
-        return corners(self.terms)
-
-    @property
     def supremum(self) -> float:
         """The largest loss of a run, and the shift."""
         return _sum_up(largest_loss(self.terms), self.shift)
@@ -148,7 +138,7 @@ class TruncatedTuningLoss(RenyiBoundLoss):
 
 @final
 @dataclass(frozen=True, slots=True)
-class PoissonTuningLoss(RenyiBoundLoss):
+class PoissonTuningLoss(RunsBoundLoss):
     """``K(c) <= ln(1 + m e^(c m delta(c)) (e^(K_run(c)) - 1))``, delta of the other direction.
 
     Below ``turn`` K is at most the line from 0 to the bound there. No loss exceeds the largest one
@@ -166,16 +156,6 @@ class PoissonTuningLoss(RenyiBoundLoss):
         plain = cls(terms, reverse, mean)
         within = [min(2.0**exponent, plain.last_order) for exponent in _EXPONENTS]
         return cls(terms, reverse, mean, min(within, key=lambda c: plain.bound(c) / c))
-
-    @property
-    def last_order(self) -> float:
-        """That of a run."""
-        return last_order(self.terms)
-
-    @property
-    def corners(self) -> tuple[float, ...]:
-        """Those of a run."""
-        return corners(self.terms)
 
     @property
     def supremum(self) -> float:

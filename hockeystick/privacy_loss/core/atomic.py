@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, final
 
+import numpy as np
+
 from hockeystick.numerics import ULP, Ball
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.core.analytic_cgf import log_values
@@ -64,8 +66,6 @@ class AtomListLoss(CellLoss):
 
     def cells(self, edges: Array) -> Masses:
         """Return that nothing lies between the atoms."""
-        import numpy as np
-
         none = np.full(len(edges) - 1, -np.inf)
         return Masses(none, none.copy(), np.zeros(none.size))
 
@@ -156,8 +156,6 @@ class AtomicLoss(AtomListLoss, AnalyticLoss, ProfiledLoss):
         Leaving an atom out changes ``M - 1 = sum p (e^(zL) - 1 + z (e^-L - 1))`` by at most
         ``p (e^(c L+) + 1) + |z| (q + p)``, with ``L+ = max(L, 0)`` and q the atom's mass under Q.
         """
-        import numpy as np
-
         atoms = self.atoms()
         log_modulus = math.log(math.hypot(c_high, y_high))
         log_left = self.omitted(c_high)
@@ -202,8 +200,6 @@ class AtomRule:
 
     def line(self, c: float, step: float, count: int) -> ContourValues:
         """Return ``ln M`` along the line, with round-off and the atoms left out."""
-        import numpy as np
-
         from hockeystick.kernels import series
 
         part = slice(self.first, self.first + self.nodes)
@@ -275,8 +271,6 @@ def _rounded(loss: FewAtoms) -> Atoms:
 
 def frozen(loss: object, log_p: object, error: object) -> Atoms:
     """Return atoms whose arrays cannot be written to."""
-    import numpy as np
-
     columns = [np.array(column, dtype=np.float64) for column in (loss, log_p, error)]
     for column in columns:
         column.flags.writeable = False

@@ -8,6 +8,8 @@ from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Final, final
 
+import numpy as np
+
 from hockeystick.numerics import ULP, Ball
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.bounds.cumulants import Cumulants
@@ -48,8 +50,6 @@ _SURE: Final = -14.0
 @cache
 def _gauss_legendre(order: int) -> tuple[Array, Array]:
     """Return ``1 + node`` and the weights, each rounded from more digits."""
-    import numpy as np
-
     from hockeystick.precision import fixed_size_gaussian
 
     with working_digits(20):
@@ -282,8 +282,6 @@ class PanelRule:
 
     def line(self, c: float, step: float, count: int) -> ContourValues:
         """Return ``ln M`` along the line, with quadrature and round-off error."""
-        import numpy as np
-
         from hockeystick.kernels import fixed_size_gaussian
 
         with np.errstate(all="ignore"):

@@ -9,6 +9,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, final
 
+import numpy as np
+
 from hockeystick.numerics import ULP, Ball
 from hockeystick.privacy_loss.bounds.cumulants import Cumulants
 from hockeystick.privacy_loss.bounds.moment_bounds import MomentBounds
@@ -148,8 +150,6 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
         largest = max(orders)
         if not self.quadrature_available(largest):
             return [self.cgf_estimate(c).value for c in orders]
-        import numpy as np
-
         from hockeystick.kernels import sampled_gaussian
 
         values = sampled_gaussian.cgf_estimates(
@@ -376,8 +376,6 @@ class TrapezoidRule:
 
     def line(self, c: float, step: float, count: int) -> ContourValues:
         """Return ``ln M`` along the line, with quadrature and round-off error."""
-        import numpy as np
-
         with np.errstate(all="ignore"):
             return self._line(c, step, count)
 

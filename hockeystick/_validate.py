@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
+from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeGuard, TypeVar
 
@@ -112,6 +113,12 @@ def real(name: str, value: object, domain: Domain | None = None) -> float:
     if number != value and (number == 0 or math.isinf(number)):
         raise ParameterError(name, value, f"{domain.allowed}, within the range of a float")
     return number + 0.0  # turns -0.0 into 0.0
+
+
+def probability(name: str, value: object) -> float | Fraction:
+    """Return a probability as a float, or exactly where it is a fraction, or raise."""
+    number = real(name, value, PARAMETERS["rate"])
+    return value if isinstance(value, Fraction) else number
 
 
 def reals(name: str, values: object, domain: Domain) -> tuple[float, ...]:

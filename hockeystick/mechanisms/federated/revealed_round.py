@@ -63,8 +63,7 @@ replace-one) x 100) x 60
 
     def __init__(self, inner: Mechanism, rate: float | Fraction) -> None:
         object.__setattr__(self, "inner", checked("inner", inner))
-        probability = _validate.real("rate", rate)
-        object.__setattr__(self, "rate", rate if isinstance(rate, Fraction) else probability)
+        object.__setattr__(self, "rate", _validate.probability("rate", rate))
 
     @property
     def adjacency(self) -> Adjacency | None:

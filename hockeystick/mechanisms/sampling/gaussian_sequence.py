@@ -78,8 +78,7 @@ class GaussianSequence(Mechanism):
     ) -> None:
         noises = _validate.reals("noise_multipliers", noise_multipliers, _NOISE)
         object.__setattr__(self, "noise_multipliers", noises)
-        probability = _validate.real("rate", rate)
-        object.__setattr__(self, "rate", rate if isinstance(rate, Fraction) else probability)
+        object.__setattr__(self, "rate", _validate.probability("rate", rate))
         neighbours = _validate.choice("adjacency", adjacency, Adjacency)
         if neighbours is Adjacency.REPLACE_ONE:
             raise IncompatibleError(

@@ -72,9 +72,7 @@ class PoissonSubsampled(Mechanism):
         adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
     ) -> None:
         object.__setattr__(self, "inner", checked("inner", inner))
-        probability = _validate.real("rate", rate)
-        exact = rate if isinstance(rate, Fraction) else probability
-        object.__setattr__(self, "rate", exact)
+        object.__setattr__(self, "rate", _validate.probability("rate", rate))
         neighbours = _validate.choice("adjacency", adjacency, Adjacency)
         object.__setattr__(self, "adjacency", neighbours)
         if neighbours is Adjacency.REPLACE_ONE and not isinstance(inner, Gaussian):
@@ -87,11 +85,7 @@ class PoissonSubsampled(Mechanism):
                 f"{inner} is described for a stated number of examples, which a Poisson sample "
                 "does not have; sample once, by one of the two"
             )
-        if inner.adjacency not in (None, neighbours):
-            raise IncompatibleError(
-                f"the inner mechanism, {inner}, is described under {inner.adjacency} and cannot "
-                f"be accounted under {neighbours}; give both the same adjacency"
-            )
+        refuse_other_adjacency(inner, neighbours)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -113,3 +107,12 @@ class PoissonSubsampled(Mechanism):
         )
         inside = name if details else f"[{name}]"
         return f"Poisson-subsampled {inside}", (*details, *own)
+
+
+def refuse_other_adjacency(inner: Mechanism, neighbours: Adjacency) -> None:
+    """Raise where an inner mechanism is described under another adjacency than its sample is."""
+    if inner.adjacency not in (None, neighbours):
+        raise IncompatibleError(
+            f"the inner mechanism, {inner}, is described under {inner.adjacency} and cannot be "
+            f"accounted under {neighbours}; give both the same adjacency"
+        )

@@ -67,8 +67,7 @@ class RevealedSample(Mechanism):
                 f"{inner} is described for a stated number of examples, which a random sample "
                 "does not have; sample once, by one of the two"
             )
-        probability = _validate.real("rate", rate)
-        object.__setattr__(self, "rate", rate if isinstance(rate, Fraction) else probability)
+        object.__setattr__(self, "rate", _validate.probability("rate", rate))
 
     @property
     def adjacency(self) -> Adjacency | None:

@@ -12,6 +12,7 @@ from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms.base import Mechanism, checked
 from hockeystick.mechanisms.registry import registered
+from hockeystick.mechanisms.sampling.poisson import refuse_other_adjacency
 
 _CAP: Final = Domain(symbol="B", low=1, high=MAX_COUNT, typical=(16, 65_536), whole=True)
 
@@ -86,8 +87,7 @@ class TruncatedPoissonSubsampled(Mechanism):
         adjacency: Adjacency | str = Adjacency.ADD_REMOVE,
     ) -> None:
         object.__setattr__(self, "inner", checked("inner", inner))
-        probability = _validate.real("rate", rate)
-        object.__setattr__(self, "rate", rate if isinstance(rate, Fraction) else probability)
+        object.__setattr__(self, "rate", _validate.probability("rate", rate))
         object.__setattr__(self, "cap", _validate.count("cap", cap, _CAP))
         object.__setattr__(self, "examples", _validate.count("examples", examples))
         neighbours = _validate.choice("adjacency", adjacency, Adjacency)
@@ -96,11 +96,7 @@ class TruncatedPoissonSubsampled(Mechanism):
             raise IncompatibleError(
                 f"truncated Poisson sampling has no analysis under {neighbours}; use add-remove"
             )
-        if inner.adjacency not in (None, neighbours):
-            raise IncompatibleError(
-                f"the inner mechanism, {inner}, is described under {inner.adjacency} and cannot "
-                f"be accounted under {neighbours}; give both the same adjacency"
-            )
+        refuse_other_adjacency(inner, neighbours)
 
     @property
     def assumptions(self) -> tuple[str, ...]:

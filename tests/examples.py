@@ -1,6 +1,6 @@
 """Plans for the laws: an example of every registered mechanism and of every notion.
 
-A mechanism that has none among the chosen ones is asked as the example in its docstring makes it.
+What has none among the chosen ones is asked as the example in its docstring makes it.
 """
 
 import ast
@@ -11,13 +11,13 @@ from typing import Any, Final
 
 import hockeystick as hs
 from hockeystick.mechanisms import MECHANISMS
-from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
+from hockeystick.notions import FDP, GDP, NOTIONS, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
 from hockeystick.tradeoffs.functions.laplace import LaplaceTradeOff
 
 
 def documented(name: str) -> str:
-    """Return the call that makes a mechanism in the example of its docstring."""
-    for one in DocTestParser().get_examples(MECHANISMS[name].__doc__ or ""):
+    """Return the call that makes a mechanism or a notion in the example of its docstring."""
+    for one in DocTestParser().get_examples({**MECHANISMS, **NOTIONS}[name].__doc__ or ""):
         for call in ast.walk(ast.parse(one.source)):
             if isinstance(call, ast.Call) and ast.unparse(call.func).endswith(f".{name}"):
                 return ast.unparse(call)
@@ -53,7 +53,7 @@ GAUSSIANS: Final[tuple[hs.Mechanism, ...]] = (
     TRAINING,
     hs.DPSGD(noise_multiplier=1.2, rate=0.02, epochs=5),
 )
-CHOSEN: Final[tuple[hs.Mechanism, ...]] = (
+_CHOSEN: Final[tuple[hs.Mechanism, ...]] = (
     *GAUSSIANS,
     hs.mechanisms.AboveThreshold(
         4.0, 8.0, threshold_noise="gaussian", query_noise="gaussian", queries=50, monotone=True
@@ -116,14 +116,14 @@ CHOSEN: Final[tuple[hs.Mechanism, ...]] = (
 )
 
 
-def _documented() -> Iterator[hs.Mechanism]:
-    """Each mechanism that is not among the chosen ones, as its docstring makes it."""
-    for name in sorted(set(MECHANISMS) - {type(plan).__name__ for plan in CHOSEN}):
-        yield made(documented(name))
+def _documented(registry: Mapping[str, Any], chosen: tuple[hs.Mechanism, ...]) -> Iterator[Any]:
+    """Each that is registered and not among the chosen ones, as its docstring makes it."""
+    shown = {type(plan).__name__ for plan in chosen}
+    return (made(documented(name)) for name in registry if name not in shown)
 
 
-DESCRIBED: Final[tuple[hs.Mechanism, ...]] = (*CHOSEN, *_documented())
-GUARANTEED: Final[tuple[hs.Mechanism, ...]] = (
+DESCRIBED: Final[tuple[hs.Mechanism, ...]] = (*_CHOSEN, *_documented(MECHANISMS, _CHOSEN))
+_STATED: Final[tuple[Notion, ...]] = (
     PureDP(0.9),
     ApproxDP(0.8, 1e-13),
     GDP(0.5),
@@ -132,4 +132,5 @@ GUARANTEED: Final[tuple[hs.Mechanism, ...]] = (
     RenyiDP({2.0: 0.1, 8.0: 0.3, 32.0: 1.5}),
     FDP(LaplaceTradeOff(1.2)),
 )
-EXAMPLES: Final = DESCRIBED + GUARANTEED
+GUARANTEED: Final[tuple[Notion, ...]] = (*_STATED, *_documented(NOTIONS, _STATED))
+EXAMPLES: Final[tuple[hs.Mechanism, ...]] = DESCRIBED + GUARANTEED

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from itertools import pairwise
 from typing import Any, Final
@@ -93,16 +93,15 @@ def is_about(text: str, name: str) -> bool:
     return re.search(rf"\bhs\.((mechanisms|federated|notions)\.)?{name}\(", text) is not None
 
 
-# A mechanism that is not among them is asked as the example in its docstring makes it.
-MECHANISMS: Final = (
-    *_CHOSEN,
-    *(
-        documented(name)
-        for name in sorted(hs.mechanisms.MECHANISMS)
-        if not any(is_about(text, name) for text in _CHOSEN)
-    ),
-)
-NOTIONS: Final = (
+def _with_documented(chosen: tuple[str, ...], names: Iterable[str]) -> tuple[str, ...]:
+    """Return the texts, and whatever else is registered as the example in its docstring makes it."""
+    others = (name for name in names if not any(is_about(text, name) for text in chosen))
+    return (*chosen, *map(documented, others))
+
+
+MECHANISMS: Final = _with_documented(_CHOSEN, hs.mechanisms.MECHANISMS)
+
+_STATED: Final = (
     "hs.PureDP(0.9)",
     "hs.ApproxDP(0.8, 1e-13)",
     "hs.GDP(0.5)",
@@ -111,6 +110,8 @@ NOTIONS: Final = (
     "hs.RenyiDP({2.0: 0.1, 8.0: 0.3, 32.0: 1.5})",
     "hs.FDP(hs.tradeoffs.LaplaceTradeOff(1.2))",
 )
+NOTIONS: Final = _with_documented(_STATED, hs.notions.NOTIONS)
+
 # What one mechanism is made of another, and plans at the ends of their domains.
 NESTED: Final = (
     "hs.PoissonSubsampled(hs.Laplace(1.0), 0.1)",

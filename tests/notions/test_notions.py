@@ -27,8 +27,9 @@ from hockeystick.notions import (
     RenyiDP,
 )
 from hockeystick.tradeoffs import GaussianTradeOff, discrete_tradeoff
+from tests.examples import GUARANTEED
 
-EXAMPLES: tuple[Notion, ...] = (
+CHOSEN: tuple[Notion, ...] = (
     PureDP(0.5),
     ApproxDP(1.0, 1e-6),
     GDP(0.7),
@@ -36,6 +37,10 @@ EXAMPLES: tuple[Notion, ...] = (
     TCDP(0.1, 50),
     RenyiDP({2: 0.5, 10: 1}),
     FDP(GaussianTradeOff(1.0)),
+)
+EXAMPLES = (
+    *CHOSEN,
+    *(one for one in GUARANTEED if type(one) not in {type(chosen) for chosen in CHOSEN}),
 )
 
 each_notion = pytest.mark.parametrize("notion", EXAMPLES, ids=str)

@@ -298,7 +298,7 @@ OTHERS: Final = (
     "hs.notions.MetricDP(0.5).group(3)",
     "hs.notions.metric_composition([(hs.notions.MetricDP(1), 2), (hs.notions.MetricDP(0.5), 1)])",
     *(f"{one}.group(3)" for one in (*NOTIONS, *SOURCES)),
-    *(f"{one}.subsample(0.1)" for one in (*NOTIONS[:2], *SOURCES[:2], NOTIONS[-1])),
+    *(f"{one}.subsample(0.1)" for one in (*_STATED[:2], *SOURCES[:2], _STATED[-1])),
     *(
         f"hs.notions.parallel([{one}, {one}], {way!r})"
         for one in NOTIONS

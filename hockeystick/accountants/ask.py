@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias, final, overload
+from typing import Any, Final, Literal, TypeAlias, TypedDict, Unpack, final, overload
 
 from hockeystick import _validate
 from hockeystick.accountants.auto import Auto
@@ -36,27 +36,25 @@ Proving: TypeAlias = Literal[
     "berry-esseen",
 ]
 
+
+class Precision(TypedDict, total=False):
+    """How precisely to answer, where it is said: as ``epsilon`` takes it."""
+
+    digits: int | None
+    tolerance: float
+
+
 # An answer below 2 to this is refused: its digits could be told, but not its exponent.
 _SMALLEST_EXPONENT: Final = -3_400_000
 
 
 @overload
 def epsilon(
-    plan: Mechanism,
-    delta: float,
-    *,
-    accountant: Proving = ...,
-    digits: int | None = ...,
-    tolerance: float = ...,
+    plan: Mechanism, delta: float, *, accountant: Proving = ..., **how: Unpack[Precision]
 ) -> Certified: ...
 @overload
 def epsilon(
-    plan: Mechanism,
-    delta: float,
-    *,
-    accountant: str,
-    digits: int | None = ...,
-    tolerance: float = ...,
+    plan: Mechanism, delta: float, *, accountant: str, **how: Unpack[Precision]
 ) -> Answer: ...
 def epsilon(
     plan: Mechanism,
@@ -111,21 +109,11 @@ def epsilon(
 
 @overload
 def delta(
-    plan: Mechanism,
-    epsilon: float,
-    *,
-    accountant: Proving = ...,
-    digits: int | None = ...,
-    tolerance: float = ...,
+    plan: Mechanism, epsilon: float, *, accountant: Proving = ..., **how: Unpack[Precision]
 ) -> Certified: ...
 @overload
 def delta(
-    plan: Mechanism,
-    epsilon: float,
-    *,
-    accountant: str,
-    digits: int | None = ...,
-    tolerance: float = ...,
+    plan: Mechanism, epsilon: float, *, accountant: str, **how: Unpack[Precision]
 ) -> Answer: ...
 def delta(
     plan: Mechanism,

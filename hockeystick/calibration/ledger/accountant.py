@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from threading import RLock
-from typing import Any, Final, Self, final, overload
+from typing import Any, Final, Self, Unpack, final, overload
 
 from hockeystick import accountants
 from hockeystick.accountants import Answer
-from hockeystick.accountants.ask import Proving
+from hockeystick.accountants.ask import Precision, Proving
 from hockeystick.accountants.base import TOLERANCE
 from hockeystick.accountants.tradeoff import tradeoff
 from hockeystick.calibration.ledger.runs import ASKING, VERSION, Runs, runs_of, unrolled, versioned
@@ -102,22 +102,10 @@ class Accountant:
 
     @overload
     def epsilon(
-        self,
-        delta: float,
-        *,
-        accountant: Proving = ...,
-        digits: int | None = ...,
-        tolerance: float = ...,
+        self, delta: float, *, accountant: Proving = ..., **how: Unpack[Precision]
     ) -> Certified: ...
     @overload
-    def epsilon(
-        self,
-        delta: float,
-        *,
-        accountant: str,
-        digits: int | None = ...,
-        tolerance: float = ...,
-    ) -> Answer: ...
+    def epsilon(self, delta: float, *, accountant: str, **how: Unpack[Precision]) -> Answer: ...
     def epsilon(
         self,
         delta: float,
@@ -145,22 +133,10 @@ class Accountant:
 
     @overload
     def delta(
-        self,
-        epsilon: float,
-        *,
-        accountant: Proving = ...,
-        digits: int | None = ...,
-        tolerance: float = ...,
+        self, epsilon: float, *, accountant: Proving = ..., **how: Unpack[Precision]
     ) -> Certified: ...
     @overload
-    def delta(
-        self,
-        epsilon: float,
-        *,
-        accountant: str,
-        digits: int | None = ...,
-        tolerance: float = ...,
-    ) -> Answer: ...
+    def delta(self, epsilon: float, *, accountant: str, **how: Unpack[Precision]) -> Answer: ...
     def delta(
         self,
         epsilon: float,

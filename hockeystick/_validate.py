@@ -78,25 +78,25 @@ class Domain:
         return bool((above & below).all()) and not bool((values == 0.0).any())
 
 
-def counts(symbol: str, low: int, typical: tuple[int, int]) -> Domain:
+def whole_numbers(symbol: str, low: int, typical: tuple[int, int]) -> Domain:
     """Return the domain of a whole number from low to MAX_COUNT."""
     return Domain(symbol=symbol, low=low, high=MAX_COUNT, typical=typical, whole=True)
 
 
 PARAMETERS: Final[Mapping[str, Domain]] = MappingProxyType(
     {
-        "batch_size": counts("m", 1, (16, 16_384)),
-        "count": counts("n", 0, (1, 10**6)),
+        "batch_size": whole_numbers("m", 1, (16, 16_384)),
+        "count": whole_numbers("n", 0, (1, 10**6)),
         "delta": Domain(symbol="delta", low=0, high=1, typical=(1e-12, 1e-4)),
         "digits": Domain(symbol="d", low=1, high=1000, typical=(20, 60), whole=True),
         "epochs": Domain(symbol="E", low=0, high=math.inf, high_open=True, typical=(0.5, 500)),
         "epsilon": Domain(symbol="eps", low=0, high=math.inf, typical=(0.01, 20)),
-        "examples": counts("N", 1, (1000, 10**7)),
+        "examples": whole_numbers("N", 1, (1000, 10**7)),
         "noise_multiplier": Domain(symbol="z", low=0, high=math.inf, typical=(0.5, 10)),
         "rate": Domain(symbol="q", low=0, high=1, typical=(1e-5, 0.5)),
         "scale": Domain(symbol="b", low=0, high=math.inf, typical=(0.1, 100)),
         "tolerance": Domain(symbol="tol", low=1e-10, high=0.1, typical=(1e-9, 1e-3)),
-        "steps": counts("T", 0, (1, 10**6)),
+        "steps": whole_numbers("T", 0, (1, 10**6)),
     }
 )
 

@@ -12,7 +12,7 @@ from typing import Any, Final, final
 import numpy as np
 
 from hockeystick import _validate
-from hockeystick._validate import MAX_COUNT, Domain
+from hockeystick._validate import Domain, whole_numbers
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import Encoder, Graph, Mechanism
 from hockeystick.mechanisms.streams.sensitivity import Pattern, Squares
@@ -24,7 +24,7 @@ from hockeystick.tradeoffs.functions.renyi import RenyiTradeOff
 from hockeystick.tradeoffs.operations.group import GroupTradeOff
 from hockeystick.tradeoffs.profiles.renyi_curve import RenyiCurve
 
-WHOLE: Final = Domain(symbol="k", low=1, high=MAX_COUNT, typical=(1, 100), whole=True)
+WHOLE: Final = whole_numbers("k", 1, (1, 100))
 _RATE: Final = Domain(symbol="alpha", low=0, high=1, typical=(0.01, 0.99))
 _RATIO: Final = Domain(symbol="r", low=0, high=float("inf"), typical=(0.1, 10))
 

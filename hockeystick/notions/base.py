@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Literal, Self, final
 
 from hockeystick import _validate
-from hockeystick._validate import MAX_COUNT, Domain
+from hockeystick._validate import Domain, whole_numbers
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.base import Mechanism
 
 MU: Final = Domain(symbol="mu", low=0, high=math.inf, typical=(0.01, 10))
 RHO: Final = Domain(symbol="rho", low=0, high=math.inf, typical=(1e-3, 10))
 OMEGA: Final = Domain(symbol="omega", low=1, high=math.inf, low_open=True, typical=(2, 1000))
-_SIZE: Final = Domain(symbol="g", low=1, high=MAX_COUNT, typical=(1, 100), whole=True)
+_SIZE: Final = whole_numbers("g", 1, (1, 100))
 
 
 @final

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from hockeystick import _validate
-from hockeystick._validate import MAX_COUNT, Domain
+from hockeystick._validate import Domain, whole_numbers
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.local.randomized_response import RandomizedResponse
 from hockeystick.release._values import category_array, of_kind
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SHARE: Final = Domain(symbol="h", low=0, high=1, typical=(0.001, 0.5))
-USERS: Final = Domain(symbol="n", low=1, high=MAX_COUNT, typical=(100, 10**7), whole=True)
+USERS: Final = whole_numbers("n", 1, (100, 10**7))
 
 
 def response_reports(

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 from dp_accounting import dp_event
 
 from hockeystick import _validate
-from hockeystick._validate import Domain
+from hockeystick._validate import Domain, whole_numbers
 from hockeystick.adapters.dp_accounting import _numbers
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError, UnsupportedError
@@ -39,11 +39,11 @@ _ADDED_NOISE: Final = Gaussian | Laplace | DiscreteLaplace
 _NOISE: Final = Domain(symbol="a", low=0, high=math.inf, typical=(0.1, 10))
 _CHANCE: Final = Domain(symbol="p", low=0, high=1, typical=(0.01, 0.99))
 _CONSTANT: Final = Domain(symbol="xi", low=0, high=math.inf, typical=(0.01, 1))
-_BUCKETS: Final = Domain(symbol="k", low=1, high=_validate.MAX_COUNT, typical=(2, 9), whole=True)
+_BUCKETS: Final = whole_numbers("k", 1, (2, 9))
 _SHAPE: Final = Domain(symbol="eta", low=0, high=math.inf, typical=(0, 2))
 # Orders from 1.004 to a million: between them convexity loses next to nothing.
 _ORDERS: Final = tuple(1.0 + 2.0 ** (k / 16) for k in range(-128, 321))
-_SIZE: Final = Domain(symbol="n", low=0, high=_validate.MAX_COUNT, typical=(9, 99), whole=True)
+_SIZE: Final = whole_numbers("n", 0, (9, 99))
 _FixedSize: TypeAlias = (
     dp_event.SampledWithoutReplacementDpEvent | dp_event.SampledWithReplacementDpEvent
 )

@@ -13,7 +13,7 @@ import torch
 
 import hockeystick as hs
 from hockeystick import _validate
-from hockeystick._validate import MAX_COUNT, Domain
+from hockeystick._validate import Domain, whole_numbers
 from hockeystick.adapters.torch import _checkpoint, _checks, _guard
 from hockeystick.adapters.torch._account import Account
 from hockeystick.adapters.torch._clipping import (
@@ -36,8 +36,8 @@ from hockeystick.adapters.torch._random import normals
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.training.clipping import Clipping
 
-_MICROBATCH: Final = Domain(symbol="b", low=1, high=MAX_COUNT, typical=(8, 1024), whole=True)
-_LENGTH: Final = Domain(symbol="L", low=1, high=MAX_COUNT, typical=(8, 4096), whole=True)
+_MICROBATCH: Final = whole_numbers("b", 1, (8, 1024))
+_LENGTH: Final = whole_numbers("L", 1, (8, 4096))
 _SEED: Final = Domain(symbol="seed", low=0, high=2**63 - 1, typical=(0, 2**31), whole=True)
 _STATE: Final = frozenset({"account", "norm", "memory", "weights"})
 

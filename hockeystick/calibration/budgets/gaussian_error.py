@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from hockeystick import _validate
-from hockeystick._validate import MAX_COUNT, Domain
+from hockeystick._validate import Domain, whole_numbers
 from hockeystick.numerics import largest_reading, least_reading
 from hockeystick.numerics.rounding import DIGITS, as_mpf, evaluated_down, evaluated_up
 from hockeystick.numerics.working_precision import working_digits
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mpmath import mpf
 
 _SIGMA: Final = Domain(symbol="sigma", low=0, high=1e150, typical=(0.1, 1000))
-_COORDINATES: Final = Domain(symbol="K", low=1, high=MAX_COUNT, typical=(1, 10**6), whole=True)
+_COORDINATES: Final = whole_numbers("K", 1, (1, 10**6))
 _FAILURE: Final = Domain(symbol="beta", low=1e-200, high=1, high_open=True, typical=(1e-6, 0.1))
 _ERROR: Final = Domain(symbol="t", low=0, high=math.inf, typical=(0.1, 1000))
 # Steps of Newton's method from a float's accuracy, and the slack that is then proven to be enough.

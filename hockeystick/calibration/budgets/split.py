@@ -11,7 +11,7 @@ from functools import singledispatch
 from typing import Any, Final, TypeAlias, final
 
 from hockeystick import _validate
-from hockeystick._validate import MAX_COUNT, Domain
+from hockeystick._validate import Domain, whole_numbers
 from hockeystick.calibration.budgets.gaussian_noise import gaussian_noise
 from hockeystick.conversions.convert import convert
 from hockeystick.errors import IncompatibleError, ParameterError, UnsupportedError
@@ -39,7 +39,7 @@ from hockeystick.numerics.roots import increasing_root
 Budget: TypeAlias = ApproxDP | GDP | PureDP | ZCDP
 
 _PARTS: Final = Domain(symbol="k", low=1, high=10**6, typical=(2, 100), whole=True)
-_RUNS: Final = Domain(symbol="k", low=1, high=MAX_COUNT, typical=(2, 1000), whole=True)
+_RUNS: Final = whole_numbers("k", 1, (2, 1000))
 _WEIGHT: Final = Domain(
     symbol="w", low=0, high=math.inf, low_open=True, high_open=True, typical=(0.1, 10)
 )

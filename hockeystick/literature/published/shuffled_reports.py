@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from hockeystick import _validate
-from hockeystick._validate import MAX_COUNT, Domain
+from hockeystick._validate import Domain, whole_numbers
 from hockeystick.accountants.interval import Interval
 from hockeystick.accountants.prv import PRV
 from hockeystick.adjacency import Adjacency
@@ -22,7 +22,7 @@ _LOCAL: Final = Domain(
 )
 _ANY_LOCAL: Final = Domain(symbol="eps_0", low=0, high=300, typical=(0.1, 8))
 _USERS: Final = Domain(symbol="n", low=2, high=10**9, typical=(100, 10**7), whole=True)
-_MANY: Final = Domain(symbol="n", low=1, high=MAX_COUNT, typical=(100, 10**7), whole=True)
+_MANY: Final = whole_numbers("n", 1, (100, 10**7))
 _DELTA: Final = Domain(
     symbol="delta", low=0, high=1, low_open=True, high_open=True, typical=(1e-12, 1e-4)
 )

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Final
 
 from hockeystick import _validate
-from hockeystick._validate import MAX_COUNT, Domain
+from hockeystick._validate import Domain, whole_numbers
 from hockeystick.accountants.closed_forms.closed_form import ClosedForm
 from hockeystick.mechanisms import Clipping, Gaussian
 from hockeystick.notions import GDP
@@ -20,7 +20,7 @@ from hockeystick.privacy_loss import GaussianLoss
 from hockeystick.results import Approximate
 
 _EPOCHS: Final = Domain(symbol="E", low=0.5, high=math.inf, high_open=True, typical=(1, 500))
-_SIZE: Final = Domain(symbol="g", low=1, high=MAX_COUNT, typical=(1, 100), whole=True)
+_SIZE: Final = whole_numbers("g", 1, (1, 100))
 _SIDE: Final = Domain(symbol="s", low=-1, high=1, typical=(-1, 1), whole=True)
 _NOISE: Final = Domain(
     symbol="z", low=0, high=math.inf, low_open=True, high_open=True, typical=(0.5, 10)
@@ -159,7 +159,7 @@ _DELTA: Final = Domain(
     symbol="delta", low=0, high=1, low_open=True, high_open=True, typical=(1e-12, 1e-4)
 )
 _EPSILON: Final = Domain(symbol="eps", low=0, high=math.inf, high_open=True, typical=(0.01, 20))
-_RUNS: Final = Domain(symbol="E", low=0, high=MAX_COUNT, typical=(1, 500), whole=True)
+_RUNS: Final = whole_numbers("E", 0, (1, 500))
 
 
 def _limiting_mu(noise_multiplier: float, epochs: float, side: int) -> float:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from hockeystick import _validate
-from hockeystick._validate import MAX_COUNT, Domain
+from hockeystick._validate import whole_numbers
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.base import Mechanism
@@ -17,7 +17,7 @@ from hockeystick.mechanisms.decentralised.convex import (
 )
 from hockeystick.mechanisms.registry import registered
 
-_POSITION: Final = Domain(symbol="t", low=1, high=MAX_COUNT, typical=(1, 1000), whole=True)
+_POSITION: Final = whole_numbers("t", 1, (1, 1000))
 
 
 @registered

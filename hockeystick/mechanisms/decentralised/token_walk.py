@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Final, final
 
 from hockeystick import _validate
-from hockeystick._validate import Domain, counts
+from hockeystick._validate import Domain, whole_numbers
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.base import Mechanism
@@ -19,10 +19,10 @@ from hockeystick.mechanisms.decentralised.convex import (
 from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.working_precision import working_digits
 
-_PARTIES: Final = counts("n", 2, (10, 10_000))
-_OTHERS: Final = counts("c", 1, (1, 100))
-_DISTANCE: Final = counts("d", 1, (1, 1000))
-_VISITS: Final = counts("K", 0, (1, 100))
+_PARTIES: Final = whole_numbers("n", 2, (10, 10_000))
+_OTHERS: Final = whole_numbers("c", 1, (1, 100))
+_DISTANCE: Final = whole_numbers("d", 1, (1, 1000))
+_VISITS: Final = whole_numbers("K", 0, (1, 100))
 _TOPOLOGIES: Final = ("complete", "ring")
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from hockeystick import _validate
-from hockeystick._validate import MAX_COUNT, Domain
+from hockeystick._validate import whole_numbers
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms._divisor import divided_words
@@ -28,8 +28,8 @@ from hockeystick.mechanisms.training.schedules import Schedule, factors_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_EXAMPLES: Final = Domain(symbol="n", low=1, high=MAX_COUNT, typical=(10, 10_000), whole=True)
-_STEPS: Final = Domain(symbol="L", low=1, high=MAX_COUNT, typical=(1, 1000), whole=True)
+_EXAMPLES: Final = whole_numbers("n", 1, (10, 10_000))
+_STEPS: Final = whole_numbers("L", 1, (1, 1000))
 
 
 @dataclass(frozen=True, slots=True, init=False)

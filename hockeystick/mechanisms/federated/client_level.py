@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Final, final
 
 from hockeystick import _validate
-from hockeystick._validate import MAX_COUNT, Domain
+from hockeystick._validate import whole_numbers
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms._divisor import divided_words
@@ -20,9 +20,9 @@ from hockeystick.mechanisms.sampling.poisson import PoissonSubsampled
 from hockeystick.mechanisms.sampling.revealed_sample import RevealedSample
 from hockeystick.numerics.numerals import plain
 
-CLIENTS: Final = Domain(symbol="N", low=1, high=MAX_COUNT, typical=(100, 10_000), whole=True)
-DRAWN: Final = Domain(symbol="K", low=1, high=MAX_COUNT, typical=(5, 1000), whole=True)
-ROUNDS: Final = Domain(symbol="T", low=0, high=MAX_COUNT, typical=(3, 1000), whole=True)
+CLIENTS: Final = whole_numbers("N", 1, (100, 10_000))
+DRAWN: Final = whole_numbers("K", 1, (5, 1000))
+ROUNDS: Final = whole_numbers("T", 0, (3, 1000))
 
 
 @registered

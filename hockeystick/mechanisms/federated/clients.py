@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Final, final
 
 from hockeystick import _validate
-from hockeystick._validate import MAX_COUNT, Domain
+from hockeystick._validate import whole_numbers
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.base import Mechanism, Plan
@@ -16,7 +16,7 @@ from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.sampling.fixed_size import FixedSizeSubsampled
 from hockeystick.numerics.numerals import plain
 
-_STEPS: Final = Domain(symbol="K", low=0, high=MAX_COUNT, typical=(1, 1000), whole=True)
+_STEPS: Final = whole_numbers("K", 0, (1, 1000))
 
 
 @registered

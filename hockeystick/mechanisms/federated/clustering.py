@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Final, final
 
 from hockeystick import _validate
-from hockeystick._validate import MAX_COUNT, Domain
+from hockeystick._validate import Domain, whole_numbers
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.base import AnyAdjacency, Mechanism, Plan
 from hockeystick.mechanisms.noise.multivariate_laplace import DIMENSION, MultivariateLaplace
@@ -19,7 +19,7 @@ from hockeystick.numerics.numerals import plain
 _RADIUS: Final = Domain(
     symbol="r", low=0, high=math.inf, low_open=True, high_open=True, typical=(0.01, 100)
 )
-_ROUNDS: Final = Domain(symbol="T", low=0, high=MAX_COUNT, typical=(1, 1000), whole=True)
+_ROUNDS: Final = whole_numbers("T", 0, (1, 1000))
 _PUBLIC: Final = (
     ": a bound on the update that is public and the same for all data. Noise scaled by the length "
     "of the client's own update gives no guarantee, as the size of the noise tells that length"

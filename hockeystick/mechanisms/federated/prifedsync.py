@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Final, final
 
 from hockeystick import _validate
-from hockeystick._validate import MAX_COUNT, Domain
+from hockeystick._validate import Domain, whole_numbers
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.base import Mechanism, Plan
@@ -17,7 +17,7 @@ from hockeystick.mechanisms.parallel import Parallel
 from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
 
-_ROUNDS: Final = Domain(symbol="R", low=0, high=MAX_COUNT, typical=(1, 10_000), whole=True)
+_ROUNDS: Final = whole_numbers("R", 0, (1, 10_000))
 _RATE: Final = Domain(symbol="p", low=0, high=1, low_open=True, typical=(0.01, 1.0))
 A_CLIENT: Final = "a LocalTraining, or one for each client in a tuple"
 

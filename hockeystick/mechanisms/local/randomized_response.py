@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from hockeystick import _validate
-from hockeystick._validate import MAX_COUNT, Domain
+from hockeystick._validate import whole_numbers
 from hockeystick.mechanisms.base import AnyAdjacency
 from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
 
-_CATEGORIES: Final = Domain(symbol="K", low=2, high=MAX_COUNT, typical=(2, 1000), whole=True)
+_CATEGORIES: Final = whole_numbers("K", 2, (2, 1000))
 
 
 @registered

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from hockeystick import _validate
-from hockeystick._validate import MAX_COUNT, Domain
+from hockeystick._validate import whole_numbers
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms.base import Mechanism, checked
 from hockeystick.mechanisms.registry import registered
 
-_USERS: Final = Domain(symbol="n", low=1, high=MAX_COUNT, typical=(100, 10**7), whole=True)
+_USERS: Final = whole_numbers("n", 1, (100, 10**7))
 
 
 @registered

@@ -7,13 +7,13 @@ from enum import StrEnum
 from typing import Final, final
 
 from hockeystick import _validate
-from hockeystick._validate import MAX_COUNT, Domain
+from hockeystick._validate import Domain, whole_numbers
 from hockeystick.mechanisms.base import AnyAdjacency
 from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
 
 _FLIP: Final = Domain(symbol="f", low=0, high=1, typical=(0.1, 0.75))
-_HASHES: Final = Domain(symbol="k", low=1, high=MAX_COUNT, typical=(1, 8), whole=True)
+_HASHES: Final = whole_numbers("k", 1, (1, 8))
 
 
 @registered

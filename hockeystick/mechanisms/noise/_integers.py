@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from hockeystick import _validate
-from hockeystick._validate import MAX_COUNT, Domain
+from hockeystick._validate import whole_numbers
 
-_SENSITIVITY: Final = Domain(symbol="D", low=1, high=MAX_COUNT, typical=(1, 1000), whole=True)
+_SENSITIVITY: Final = whole_numbers("D", 1, (1, 1000))
 
 
 def sensitivity_of(value: object) -> int:

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from hockeystick import _validate
-from hockeystick._validate import MAX_COUNT, Domain
+from hockeystick._validate import whole_numbers
 from hockeystick.mechanisms.base import AnyAdjacency
 from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
 from hockeystick.numerics.rounding import quotient_down
 
-DIMENSION: Final = Domain(symbol="n", low=1, high=MAX_COUNT, typical=(2, 10**6), whole=True)
+DIMENSION: Final = whole_numbers("n", 1, (2, 10**6))
 
 
 @registered

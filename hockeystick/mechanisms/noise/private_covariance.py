@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from hockeystick import _validate
-from hockeystick._validate import MAX_COUNT, Domain
+from hockeystick._validate import whole_numbers
 from hockeystick.adjacency import Adjacency
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
 
-_COLUMNS: Final = Domain(symbol="d", low=1, high=MAX_COUNT, typical=(2, 1000), whole=True)
+_COLUMNS: Final = whole_numbers("d", 1, (2, 1000))
 
 
 @registered

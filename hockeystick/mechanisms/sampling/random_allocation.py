@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from hockeystick import _validate
-from hockeystick._validate import Domain
+from hockeystick._validate import Domain, whole_numbers
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms.base import Mechanism, checked
 from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.registry import registered
 
-_STEPS: Final = Domain(symbol="t", low=1, high=_validate.MAX_COUNT, typical=(2, 10_000), whole=True)
+_STEPS: Final = whole_numbers("t", 1, (2, 10_000))
 
 
 @registered

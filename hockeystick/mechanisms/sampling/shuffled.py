@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Final, final
 
 from hockeystick import _validate
-from hockeystick._validate import MAX_COUNT, Domain
+from hockeystick._validate import whole_numbers
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms.base import Mechanism, checked
@@ -16,7 +16,7 @@ from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.training.clipping import Clipping
 from hockeystick.numerics.numerals import plain
 
-_STEPS: Final = Domain(symbol="T", low=1, high=MAX_COUNT, typical=(10, 10_000), whole=True)
+_STEPS: Final = whole_numbers("T", 1, (10, 10_000))
 _CLIPPED: Final = MappingProxyType(
     {
         Clipping.INDIVIDUAL: "Each example's contribution",

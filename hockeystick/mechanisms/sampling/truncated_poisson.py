@@ -7,14 +7,14 @@ from fractions import Fraction
 from typing import ClassVar, Final, final
 
 from hockeystick import _validate
-from hockeystick._validate import MAX_COUNT, Domain
+from hockeystick._validate import whole_numbers
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms.base import Mechanism, checked
 from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.sampling.poisson import refuse_other_adjacency
 
-_CAP: Final = Domain(symbol="B", low=1, high=MAX_COUNT, typical=(16, 65_536), whole=True)
+_CAP: Final = whole_numbers("B", 1, (16, 65_536))
 
 
 @registered

@@ -8,15 +8,15 @@ from enum import StrEnum
 from typing import Final, final
 
 from hockeystick import _validate
-from hockeystick._validate import MAX_COUNT, Domain
+from hockeystick._validate import Domain, whole_numbers
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.base import AnyAdjacency, Mechanism, Plan
 from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
 
 _SCALE: Final = Domain(symbol="b", low=0, high=math.inf, typical=(1, 100))
-_QUERIES: Final = Domain(symbol="N", low=1, high=MAX_COUNT, typical=(10, 1000), whole=True)
-_POSITIVES: Final = Domain(symbol="c", low=0, high=MAX_COUNT, typical=(1, 100), whole=True)
+_QUERIES: Final = whole_numbers("N", 1, (10, 1000))
+_POSITIVES: Final = whole_numbers("c", 0, (1, 100))
 
 
 @registered

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from hockeystick import _validate
-from hockeystick._validate import MAX_COUNT, Domain
+from hockeystick._validate import whole_numbers
 from hockeystick.mechanisms.base import AnyAdjacency
 from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
 from hockeystick.numerics.rounding import quotient_down
 
-_LEAVES: Final = Domain(symbol="T", low=0, high=MAX_COUNT, typical=(100, 10_000), whole=True)
+_LEAVES: Final = whole_numbers("T", 0, (100, 10_000))
 
 
 @registered

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, final
 import numpy as np
 
 from hockeystick import _validate
-from hockeystick._validate import MAX_COUNT, Domain
+from hockeystick._validate import Domain, whole_numbers
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms._divisor import divided_words
@@ -31,7 +31,7 @@ from hockeystick.numerics.numerals import plain
 if TYPE_CHECKING:
     from hockeystick.mechanisms.training.schedules import Array
 
-_CAP: Final = Domain(symbol="B", low=1, high=MAX_COUNT, typical=(16, 65_536), whole=True)
+_CAP: Final = whole_numbers("B", 1, (16, 65_536))
 AN_EXTRA: Final = "a mechanism, or several in a tuple"
 
 

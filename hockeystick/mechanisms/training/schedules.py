@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, final
 import numpy as np
 
 from hockeystick import _validate
-from hockeystick._validate import MAX_COUNT, Domain
+from hockeystick._validate import Domain, whole_numbers
 from hockeystick.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ A_SCHEDULE: Final = "a Schedule, as schedules.Exponential(end=0.5)"
 _FACTOR: Final = Domain(
     symbol="f", low=0, high=math.inf, low_open=True, high_open=True, typical=(0.1, 10)
 )
-_PARTS: Final = Domain(symbol="k", low=1, high=MAX_COUNT, typical=(2, 100), whole=True)
+_PARTS: Final = whole_numbers("k", 1, (2, 100))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Final, final
 import numpy as np
 
 from hockeystick import _validate
-from hockeystick._validate import MAX_COUNT, Domain
+from hockeystick._validate import Domain, whole_numbers
 from hockeystick.numerics import ULP
 from hockeystick.tradeoffs.base import Ends, TradeOff
 from hockeystick.tradeoffs.profiles.profile import Array, GaussianProfile, PerfectPrivacy, Profile
@@ -18,7 +18,7 @@ from hockeystick.tradeoffs.profiles.profile import Array, GaussianProfile, Perfe
 _TINY: Final = 1e-306
 _NOTHING_KNOWN: Final = 1e300
 _LARGEST: Final = 1e308
-_SIZE: Final = Domain(symbol="g", low=1, high=MAX_COUNT, typical=(1, 100), whole=True)
+_SIZE: Final = whole_numbers("g", 1, (1, 100))
 _MU: Final = Domain(symbol="mu", low=0, high=math.inf, high_open=True, typical=(0.01, 10))
 
 

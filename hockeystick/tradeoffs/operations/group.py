@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, Protocol, final, runtime_checkable
 import numpy as np
 
 from hockeystick import _validate
-from hockeystick._validate import MAX_COUNT, Domain
+from hockeystick._validate import whole_numbers
 from hockeystick.numerics import ULP
 from hockeystick.tradeoffs.base import OPERATIONS, Ends, TradeOff, operation
 from hockeystick.tradeoffs.functions.gaussian import GaussianTradeOff
@@ -25,7 +25,7 @@ from hockeystick.tradeoffs.profiles.table import IntervalProfile
 # Below it a rate counts as lost: the type II error is between 0 and this.
 _TINY: Final = 1e-300
 _STEPS: Final = 5_000
-SIZE: Final = Domain(symbol="g", low=1, high=MAX_COUNT, typical=(1, 100), whole=True)
+SIZE: Final = whole_numbers("g", 1, (1, 100))
 
 
 @runtime_checkable

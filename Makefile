@@ -26,6 +26,8 @@ LIGHT := hockeystick tests/test_readme.py tests/accountants/test_leaves.py tests
 # What the kernels of the notebooks, which pytest's own filter does not reach, take for errors.
 STRICT := error::UserWarning,error::RuntimeWarning,error::FutureWarning
 SETUP := setup.cfg pyproject.toml
+# Hundreds of processes start in a test run; where no bytecode is kept, each compiles all anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:

@@ -6,6 +6,7 @@ Usually the same ones every time. With HYPOTHESIS_PROFILE=fresh they are other o
 
 import os
 import random
+from collections import Counter
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -27,6 +28,29 @@ def pytest_configure(config: pytest.Config) -> None:
     """Draw the seed, before Hypothesis reads it and before other processes are given it."""
     if PROFILE == "fresh" and config.option.hypothesis_seed is None:
         config.option.hypothesis_seed = str(random.SystemRandom().randrange(2**32))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Share the cases of a test between the usual run, the rest, and fresh examples only."""
+    seen, left = Counter[str](), []
+    for item in items:
+        mark = item.get_closest_marker("shared")
+        if mark is None:
+            continue
+        test = item.nodeid.partition("[")[0]
+        usual, rest = (*mark.args, 2)[:2]
+        turn, place = divmod(seen[test], usual)
+        seen[test] += 1
+        if place:
+            item.add_marker(pytest.mark.slow)
+            others = turn * (usual - 1) + place - 1
+            if others % rest and PROFILE != "fresh":
+                left.append(item)
+    if left:
+        config.hook.pytest_deselected(items=left)
+        gone = set(left)
+        items[:] = [item for item in items if item not in gone]
 
 
 def pytest_report_header(config: pytest.Config) -> str:

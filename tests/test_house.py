@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,13 +12,17 @@ import hockeystick as hs
 from benchmarks import house
 from benchmarks.house import FILES, PACKAGE, WHERE, Import
 
-IMPORTS = [one for file in FILES for one in house.imports_of(file)]
 MOST_FILES = 20
 MOST_NAMES = 45
 
 
+@cache
+def imports() -> list[Import]:
+    return [one for file in FILES for one in house.imports_of(file)]
+
+
 def test_no_room_imports_a_private_module_or_name_of_another() -> None:
-    modules, names = house.private(IMPORTS)
+    modules, names = house.private(imports())
     assert not modules
     assert not names
 
@@ -45,7 +50,7 @@ def test_the_top_level_holds_what_most_people_need() -> None:
 
 @pytest.mark.parametrize("kinds", range(1, len(WHERE) + 1), ids=WHERE)
 def test_modules_import_one_another_in_no_circle(kinds: int) -> None:
-    assert house.circles([one for one in IMPORTS if one.where in WHERE[:kinds]]) == []
+    assert house.circles([one for one in imports() if one.where in WHERE[:kinds]]) == []
 
 
 def test_a_circle_is_seen() -> None:

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from configparser import ConfigParser
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -88,7 +89,8 @@ def test_in_ci_nothing_but_extras_skips_itself(tmp_path: Path) -> None:
     assert "no matplotlib" in done.stdout
 
 
-def _imported() -> set[str]:
+@cache
+def _imported() -> frozenset[str]:
     """Return the packages that anything here imports, wherever in a file."""
     found: set[str] = set()
     for folder in ("hockeystick", "tests", "benchmarks"):
@@ -98,7 +100,7 @@ def _imported() -> set[str]:
                     found |= {name.name.partition(".")[0] for name in node.names}
                 elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                     found.add(node.module.partition(".")[0])
-    return found - sys.stdlib_module_names
+    return frozenset(found) - sys.stdlib_module_names
 
 
 def test_the_type_checker_never_looks_into_a_package_that_may_be_missing() -> None:

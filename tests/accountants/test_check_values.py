@@ -171,6 +171,7 @@ def test_the_contour_holds_the_reference_epsilon_in_either_direction(case: dict[
     assert found.estimate == pytest.approx(float(truth), rel=1e-9)
 
 
+@pytest.mark.shared(3, 1)
 @pytest.mark.parametrize("case", WORST, ids=name_of)
 def test_every_accountant_is_on_its_side_of_the_reference_epsilon(case: dict[str, Any]) -> None:
     delta, truth = float(case["delta"]), mp.mpf(case["epsilon"])
@@ -228,6 +229,7 @@ def test_the_central_limit_is_below_the_truth_by_as_much_as_published(
     assert found.value < certified(hs.delta(plan, epsilon)).lower
 
 
+@pytest.mark.shared(3, 1)
 @pytest.mark.parametrize("below", [1e-3, 1e-9, 1e-15, -1e-10])
 @pytest.mark.parametrize(
     "plan",

@@ -12,6 +12,7 @@ PLANS = (
 )
 
 
+@pytest.mark.shared(2, 1)
 @pytest.mark.parametrize(("noise", "rate", "steps", "delta"), PLANS)
 def test_much_noise_over_many_steps_is_certified_to_a_billionth(
     noise: float, rate: float, steps: int, delta: float

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from tests.shares import shared
 
 RATES = np.array([1e-12, 1e-6, 0.01, 0.3, 0.5, 0.9, 1 - 1e-6, 1 - 1e-12])
 COIN = hs.tradeoffs.discrete_tradeoff([0.2, 0.5, 0.3], [0.4, 0.45, 0.15])
@@ -47,16 +46,17 @@ def test_no_factor_at_all_is_the_identity(f: hs.tradeoffs.TradeOff) -> None:
     assert_agree(f**0, hs.tradeoffs.IDENTITY)
 
 
+@pytest.mark.shared(3)
 @pytest.mark.parametrize(
     ("f", "g"),
-    shared([tuple(FUNCTIONS[name] for name in pair) for pair in PAIRS], 3),
-    ids=str,
+    [pytest.param(*(FUNCTIONS[name] for name in pair), id=" and ".join(pair)) for pair in PAIRS],
 )
 def test_the_order_does_not_matter(f: hs.tradeoffs.TradeOff, g: hs.tradeoffs.TradeOff) -> None:
     assert_agree(f @ g, g @ f)
 
 
-@pytest.mark.parametrize("f", shared([FUNCTIONS[name] for name in QUICK], 2), ids=str)
+@pytest.mark.shared(2)
+@pytest.mark.parametrize("f", [FUNCTIONS[name] for name in QUICK], ids=QUICK)
 def test_brackets_do_not_matter(f: hs.tradeoffs.TradeOff) -> None:
     g, h = hs.tradeoffs.G(0.5), hs.tradeoffs.G(1.0).subsample(0.05)
     assert_agree((f @ g) @ h, f @ (g @ h))

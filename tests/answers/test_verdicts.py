@@ -7,7 +7,6 @@ import json
 import math
 from collections.abc import Iterator
 from functools import cache
-from itertools import product
 from typing import Any, Final
 
 import pytest
@@ -18,7 +17,6 @@ from hockeystick.errors import AnswerError
 from hockeystick.mechanisms import schedules
 from tests.examples import EXAMPLES
 from tests.laws.test_laws import DELTA, EPSILON
-from tests.shares import shared
 
 STEP: Final = hs.PoissonSubsampled(hs.Gaussian(1.2), rate=0.02)
 SCHEDULED: Final = hs.DPSGD(
@@ -102,15 +100,9 @@ def test_no_answer_of_any_mechanism_is_refuted(plan: hs.Mechanism, name: str) ->
         assert "\n" not in verdict.reason
 
 
-@pytest.mark.parametrize(
-    ("plan", "name"),
-    [
-        *((plan, "delta") for plan in COVERED),
-        *shared([(plan, "epsilon") for plan in COVERED], 3),
-        *(pytest.param(*one, marks=pytest.mark.slow) for one in product(LONG, QUANTITIES)),
-    ],
-    ids=str,
-)
+@pytest.mark.shared(3, 1)
+@pytest.mark.parametrize("name", QUANTITIES)
+@pytest.mark.parametrize("plan", PLANS, ids=str)
 def test_an_end_on_the_wrong_side_of_the_truth_is_refuted(plan: hs.Mechanism, name: str) -> None:
     answer, told = answer_of(plan, name), document_of(plan, name)
     beyond = answer.upper * (1.0 + _FAR) + _TINY

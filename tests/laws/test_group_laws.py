@@ -94,6 +94,7 @@ def check_ends(f: hs.tradeoffs.TradeOff) -> None:
     assert (high <= 1.0).all()
 
 
+@pytest.mark.shared(2, 1)
 @pytest.mark.parametrize("size", [2, pytest.param(4, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS.keys())
 def test_both_ends_of_a_group_are_in_order(plan: hs.Mechanism, size: int) -> None:

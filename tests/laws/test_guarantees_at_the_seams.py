@@ -20,7 +20,6 @@ import hockeystick as hs
 from hockeystick.mechanisms import MECHANISMS
 from hockeystick.notions import GDP, NOTIONS, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
 from tests.examples import EXAMPLES
-from tests.shares import rarely, shared
 
 RATES: Final = (0.0, 0.9, 1.0)
 EPSILONS: Final = (0.7, 3.0)
@@ -106,16 +105,18 @@ QUICK: Final = frozenset(plan for plan in _nested() if plan.adjacency is hs.Adja
 
 
 def _each(plans: Iterable[hs.Mechanism]) -> pytest.MarkDecorator:
-    """Ask of every other quick plan in the usual run, of all others in the rest."""
-    listed = list(plans)
-    quick = shared([plan for plan in listed if plan in QUICK], 2, 1)
-    others = rarely(plan for plan in listed if plan not in QUICK)
-    return pytest.mark.parametrize("plan", [*quick, *others], ids=_named)
-
-
-def _named(plan: hs.Mechanism) -> str:
-    """A plan and its adjacency."""
-    return f"{plan} {plan.adjacency or ''}".strip()
+    """Ask of each of some plans, of those that are not quick in the slow run."""
+    return pytest.mark.parametrize(
+        "plan",
+        [
+            pytest.param(
+                plan,
+                id=f"{plan} {plan.adjacency or ''}".strip(),
+                marks=[pytest.mark.slow] * (plan not in QUICK),
+            )
+            for plan in plans
+        ],
+    )
 
 
 each_plan = _each(PLANS)
@@ -182,6 +183,7 @@ def test_every_mechanism_notion_and_adjacency_is_asked() -> None:
         assert shown == set(hs.Adjacency), kind
 
 
+@pytest.mark.shared(2, 1)
 @each_plan
 def test_no_guarantee_is_below_what_the_plan_surely_costs(plan: hs.Mechanism) -> None:
     """Conversions, filters and the odometer; what allows more than another one holds with it."""
@@ -194,6 +196,7 @@ def test_no_guarantee_is_below_what_the_plan_surely_costs(plan: hs.Mechanism) ->
             seen.append(tuple(number * (1 - 1e-12) for number in size))
 
 
+@pytest.mark.shared(2, 1)
 @each_kind
 def test_what_the_accountants_know_of_rho_is_known_to_the_conversion_and_the_filter(
     plan: hs.Mechanism,

@@ -23,7 +23,6 @@ from hockeystick.mechanisms import MECHANISMS
 from hockeystick.notions import NOTIONS, ZCDP, ApproxDP, PureDP
 from hockeystick.privacy_loss.core.composition import EMPTY
 from tests.examples import DESCRIBED, EXAMPLES, GAUSSIANS, GUARANTEED, STEP, TRAINING
-from tests.shares import shared
 
 DELTA: Final = 1e-5
 EPSILON: Final = 0.7
@@ -255,7 +254,8 @@ def test_the_cost_is_monotone_in_every_parameter(plan: Any, name: str) -> None:
     check_ladder(plan, name, "auto")
 
 
-@pytest.mark.parametrize(("plan", "name"), shared(LADDERS, 4), ids=str)
+@pytest.mark.shared(4)
+@pytest.mark.parametrize(("plan", "name"), LADDERS, ids=str)
 def test_the_cost_by_renyi_divergences_is_monotone_in_every_parameter(plan: Any, name: str) -> None:
     check_ladder(plan, name, "rdp")
 

@@ -307,6 +307,7 @@ def test_the_truth_is_inside_a_narrow_interval(case: Case, runs: int, quantity: 
     check_width(case, runs, quantity)
 
 
+@pytest.mark.shared(3)
 @each_exact
 @each_count
 @each_quantity
@@ -363,6 +364,7 @@ def check_tiny(plan: hs.Mechanism, curve: Laplace | Listed, quantity: Quantity) 
     assert found.relative_width <= 1e-6
 
 
+@pytest.mark.shared(3)
 @each_case
 def test_one_hundred_runs_cost_what_as_many_composed_do(case: Case) -> None:
     power = answer(case, 100, "epsilon")

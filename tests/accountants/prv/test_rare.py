@@ -22,7 +22,6 @@ from hockeystick.accountants.prv._refine import Question
 from hockeystick.accountants.prv._steering import Truncation
 from hockeystick.accountants.prv.lattice import Lattice, _composed
 from hockeystick.privacy_loss import CellLoss, GaussianLoss, SampledGaussianLoss
-from tests.shares import shared
 
 STEP = 0.01
 # What falls on points from here on is large.
@@ -221,7 +220,8 @@ WIDE_ONCE = [
 ]
 
 
-@pytest.mark.parametrize(("rate", "noise", "steps", "delta"), shared(WIDE_ONCE, 3))
+@pytest.mark.shared(3)
+@pytest.mark.parametrize(("rate", "noise", "steps", "delta"), WIDE_ONCE)
 def test_few_runs_of_rare_sampling_are_known_to_four_digits(
     rate: float, noise: float, steps: int, delta: float
 ) -> None:

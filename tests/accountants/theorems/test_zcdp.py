@@ -181,6 +181,7 @@ def test_epsilon_holds_the_truth(plan: hs.Mechanism, target: float) -> None:
     assert found.lower <= found.estimate == found.upper
 
 
+@pytest.mark.shared(2)
 @pytest.mark.parametrize("plan", PLANS, ids=str)
 @pytest.mark.parametrize("at", [0.0, 0.2, 1.0, 4.0, 1e6])
 def test_delta_holds_the_truth(plan: hs.Mechanism, at: float) -> None:

@@ -93,6 +93,7 @@ def integral(f: Callable[[mpf], mpf], low: mpf, high: mpf, corners: list[mpf]) -
     return mp.quad(f, [low, *inner, high])
 
 
+@pytest.mark.shared(3)
 @each_loss
 @each_side
 def test_the_cumulants_are_those_of_quadrature_without_cancellation(

@@ -85,6 +85,7 @@ def test_the_moments_of_sampled_laplace_noise_are_known_to_a_part_in_a_million(
         assert found.radius <= 1e-6 * found.midpoint
 
 
+@pytest.mark.shared(3)
 @each_direction
 @pytest.mark.parametrize("rate", [1.0, 0.3, 1e-4])
 @each_order
@@ -109,6 +110,7 @@ def test_the_moments_of_mixtures_are_known_to_a_part_in_a_million(
         assert found.radius <= 1e-6 * found.midpoint
 
 
+@pytest.mark.shared(3)
 @each_direction
 @pytest.mark.parametrize("c", [0.5, 4.0, 30.0])
 def test_moments_far_beyond_what_ever_occurs_are_reached(c: float, removing: bool) -> None:

@@ -82,6 +82,7 @@ def test_delta_of_runs_is_what_enumeration_says(pair: Pair, count: int) -> None:
             holds_delta(plan, truth, epsilon, 1e-4)
 
 
+@pytest.mark.shared(3)
 @each_pair
 @pytest.mark.parametrize("count", [1, 3])
 def test_epsilon_of_runs_is_what_enumeration_says(pair: Pair, count: int) -> None:
@@ -94,6 +95,7 @@ def test_epsilon_of_runs_is_what_enumeration_says(pair: Pair, count: int) -> Non
             holds_epsilon(plan, truth, float(delta(truth, loss)))
 
 
+@pytest.mark.shared(2)
 @pytest.mark.parametrize("seed", range(24))
 def test_any_two_distributions_together_with_another_guarantee(seed: int) -> None:
     pair, draw = drawn(seed), random.Random(seed)

@@ -63,6 +63,7 @@ def other_tail(level: Any, scale: float, n: int) -> Any:
     return mean_over_lengths(term, (e + level) / 2, n)
 
 
+@pytest.mark.shared(2)
 @each_noise
 def test_the_profile_is_that_of_quadrature_over_the_length(scale: float, dimension: int) -> None:
     with mp.workdps(40):
@@ -74,6 +75,7 @@ def test_the_profile_is_that_of_quadrature_over_the_length(scale: float, dimensi
             assert abs(found - truth) <= mp.mpf(10) ** -24 * own
 
 
+@pytest.mark.shared(3)
 @each_noise
 def test_the_cells_are_those_of_quadrature_over_the_length(scale: float, dimension: int) -> None:
     loss = MultivariateLaplaceLoss(scale, dimension)

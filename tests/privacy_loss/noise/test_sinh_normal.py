@@ -89,6 +89,7 @@ def log_moment(rho: str, width: str, c: Any, power: int = 0) -> Any:
     return deep + mp.log(weight)
 
 
+@pytest.mark.shared(3)
 @pytest.mark.parametrize("epsilon", ["0", "0.3", "2.5", "20"])
 @each_noise
 def test_one_run_has_this_profile(rho: str, width: str, epsilon: str) -> None:
@@ -152,6 +153,7 @@ def test_the_divergences_are_the_published_check_values(
         assert abs(found.midpoint - truth) <= found.radius < 1e-13 * found.midpoint
 
 
+@pytest.mark.shared(3)
 @pytest.mark.parametrize("share", [0.001, 0.1, 0.6, 0.99])
 @each_noise
 def test_the_moments_hold_the_mean_over_the_output(rho: str, width: str, share: float) -> None:
@@ -163,6 +165,7 @@ def test_the_moments_hold_the_mean_over_the_output(rho: str, width: str, share: 
         assert abs(found.midpoint - truth) <= found.radius < 2e-11 * found.midpoint
 
 
+@pytest.mark.shared(2)
 @each_noise
 def test_the_cumulants_are_those_of_the_tilted_loss(rho: str, width: str) -> None:
     loss = loss_of(rho, width)

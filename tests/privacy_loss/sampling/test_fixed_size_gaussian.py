@@ -133,6 +133,7 @@ def test_the_renyi_divergence_has_its_known_values(
     assert error < 1e-11 * value
 
 
+@pytest.mark.shared(3)
 @pytest.mark.parametrize("c", [1e-3, 0.4, 3.0, 21.0])
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_cumulants_keep_their_digits(loss: FixedSizeGaussianLoss, c: float) -> None:
@@ -144,6 +145,7 @@ def test_cumulants_keep_their_digits(loss: FixedSizeGaussianLoss, c: float) -> N
         assert curvature == pytest.approx(float(second / m - (first / m) ** 2), rel=1e-10)
 
 
+@pytest.mark.shared(3)
 @pytest.mark.parametrize("c", [1e-6, 0.05, 2.0, 40.0, 300.0])
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_log_mgf_is_within_its_error(loss: FixedSizeGaussianLoss, c: float) -> None:
@@ -154,6 +156,7 @@ def test_log_mgf_is_within_its_error(loss: FixedSizeGaussianLoss, c: float) -> N
     assert error < 1e-10 * value
 
 
+@pytest.mark.shared(3)
 @pytest.mark.parametrize(
     ("loss", "c", "height", "modest"),
     [

@@ -39,6 +39,7 @@ from hockeystick.mechanisms.noise.sinh_normal import SinhNormal as SinhNormal
 from hockeystick.mechanisms.noise.skellam import Skellam as Skellam
 from hockeystick.mechanisms.noise.staircase import Staircase as Staircase
 from hockeystick.mechanisms.parallel import Parallel as Parallel
+from hockeystick.mechanisms.sampling.clipping import Clipping as Clipping
 from hockeystick.mechanisms.sampling.fixed_size import FixedSizeSubsampled as FixedSizeSubsampled
 from hockeystick.mechanisms.sampling.gaussian_sequence import GaussianSequence as GaussianSequence
 from hockeystick.mechanisms.sampling.poisson import PoissonSubsampled as PoissonSubsampled
@@ -66,7 +67,6 @@ from hockeystick.mechanisms.structure import evaluate as evaluate
 from hockeystick.mechanisms.structure import runs_of as runs_of
 from hockeystick.mechanisms.training import schedules as schedules
 from hockeystick.mechanisms.training.batch_clipped import BatchClipped as BatchClipped
-from hockeystick.mechanisms.training.clipping import Clipping as Clipping
 from hockeystick.mechanisms.training.dpsgd import DPSGD as DPSGD
 from hockeystick.mechanisms.training.samplings import Sampling as Sampling
 

@@ -44,15 +44,24 @@ from hockeystick.privacy_loss.core.dominated import DominatedLoss
 from hockeystick.privacy_loss.core.infinity_mass import ConstantLoss, NoiselessLoss
 from hockeystick.privacy_loss.core.observed_mixture import ObservedMixtureLoss, observed_mixture
 from hockeystick.privacy_loss.core.outcomes import OutcomesLoss, PartlyInfiniteLoss
-from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
+from hockeystick.privacy_loss.core.registry import (
+    DominatingPair,
+    NoAnalysisError,
+    dominating_pair,
+    dominating_pair_of_tradeoff,
+)
+from hockeystick.privacy_loss.core.two_point import (
+    RandomizedResponsePairLoss,
+)
 from hockeystick.privacy_loss.guarantees.bounded_range import BoundedRangeLoss
 from hockeystick.privacy_loss.guarantees.renyi import (
     ConcentratedLoss,
     RenyiBoundLoss,
     RenyiCurveLoss,
 )
-from hockeystick.privacy_loss.guarantees.trade_off import ProfileLoss, dominating_pair_of_tradeoff
-from hockeystick.privacy_loss.guarantees.two_point import RandomizedResponsePairLoss
+from hockeystick.privacy_loss.guarantees.trade_off import (
+    ProfileLoss,
+)
 from hockeystick.privacy_loss.local.randomized_response import RandomizedResponseLoss
 from hockeystick.privacy_loss.local.shuffled_reports import CountLoss
 from hockeystick.privacy_loss.local.stronger_clones import StrongerClonesLoss

@@ -14,7 +14,7 @@ from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
-from hockeystick.mechanisms.training.clipping import Clipping
+from hockeystick.mechanisms.sampling.clipping import Clipping
 
 Tensors = dict[str, Any]
 _NORM: Final = Domain(symbol="C", low=1e-24, high=math.inf, high_open=True, typical=(0.1, 10))

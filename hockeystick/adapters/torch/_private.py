@@ -34,7 +34,7 @@ from hockeystick.adapters.torch._gradients import (
 from hockeystick.adapters.torch._loader import Batch, Loader, Sampler
 from hockeystick.adapters.torch._random import normals
 from hockeystick.errors import IncompatibleError, ParameterError
-from hockeystick.mechanisms.training.clipping import Clipping
+from hockeystick.mechanisms.sampling.clipping import Clipping
 
 _MICROBATCH: Final = whole_numbers("b", 1, (8, 1024))
 _LENGTH: Final = whole_numbers("L", 1, (8, 4096))

@@ -19,9 +19,9 @@ from hockeystick.mechanisms.federated.client_level import of_clients
 from hockeystick.mechanisms.federated.revealed_round import RevealedRound
 from hockeystick.mechanisms.federated.units import RecordSampling, Unit
 from hockeystick.mechanisms.noise.gaussian import Gaussian
+from hockeystick.mechanisms.sampling.clipping import Clipping
 from hockeystick.mechanisms.sampling.fixed_size import FixedSizeSubsampled
 from hockeystick.mechanisms.sampling.poisson import PoissonSubsampled
-from hockeystick.mechanisms.training.clipping import Clipping
 from hockeystick.mechanisms.training.samplings import SCHEMES, Batches, Sampling
 from hockeystick.mechanisms.training.schedules import Schedule, factors_of
 

@@ -13,7 +13,7 @@ from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms.base import Mechanism, checked
 from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.registry import registered
-from hockeystick.mechanisms.training.clipping import Clipping
+from hockeystick.mechanisms.sampling.clipping import Clipping
 from hockeystick.numerics.numerals import plain
 
 _STEPS: Final = whole_numbers("T", 1, (10, 10_000))

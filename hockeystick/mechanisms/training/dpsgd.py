@@ -16,13 +16,13 @@ from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms._divisor import divided_words
 from hockeystick.mechanisms.base import Composed, Mechanism, Plan, checked
 from hockeystick.mechanisms.registry import registered
+from hockeystick.mechanisms.sampling.clipping import Clipping
 from hockeystick.mechanisms.training._length import (
     batch_fraction,
     check_alternatives,
     check_length,
     steps_of,
 )
-from hockeystick.mechanisms.training.clipping import Clipping
 from hockeystick.mechanisms.training.samplings import SCHEMES, Batches, Sampling
 from hockeystick.mechanisms.training.schedules import A_SCHEDULE, Schedule, factors_of
 from hockeystick.numerics import decimal

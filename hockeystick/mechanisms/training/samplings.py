@@ -17,6 +17,7 @@ from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.registry import registered
+from hockeystick.mechanisms.sampling.clipping import Clipping
 from hockeystick.mechanisms.sampling.fixed_size import FixedSizeSubsampled
 from hockeystick.mechanisms.sampling.gaussian_sequence import FEW_LEVELS, GaussianSequence
 from hockeystick.mechanisms.sampling.poisson import PoissonSubsampled
@@ -25,7 +26,6 @@ from hockeystick.mechanisms.sampling.shuffled import Shuffled
 from hockeystick.mechanisms.sampling.truncated_poisson import TruncatedPoissonSubsampled
 from hockeystick.mechanisms.sampling.with_replacement import WithReplacementSubsampled
 from hockeystick.mechanisms.training.batch_clipped import BatchClipped
-from hockeystick.mechanisms.training.clipping import Clipping
 
 if TYPE_CHECKING:
     from hockeystick.mechanisms.base import Mechanism

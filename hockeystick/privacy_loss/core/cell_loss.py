@@ -7,12 +7,11 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING
 
 from hockeystick.numerics import Ball
-from hockeystick.privacy_loss.bounds import interval_moments
 from hockeystick.privacy_loss.bounds.cumulants import Cumulants
 from hockeystick.privacy_loss.bounds.moment_bounds import MomentBounds
 from hockeystick.privacy_loss.bounds.sixth_moments import sixth_power
 from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, lowest, of_ends, of_gaussian
-from hockeystick.privacy_loss.core import interval_masses
+from hockeystick.privacy_loss.core import interval_masses, interval_moments
 from hockeystick.privacy_loss.core.base import Atoms, CGFEstimate, Masses, PrivacyLoss
 
 if TYPE_CHECKING:
@@ -40,6 +39,11 @@ class CellLoss(PrivacyLoss):
     @property
     def unsampled(self) -> CellLoss | None:
         """The loss on all of the data, where this is that of a sample by ``SubsamplingMap``."""
+        return None
+
+    @property
+    def symmetrized_quadrature(self) -> PrivacyLoss | None:
+        """The ``SymmetrizedLoss`` of this one as a loss with a quadrature of K; None for none."""
         return None
 
     @abstractmethod

@@ -22,8 +22,11 @@ from hockeystick.privacy_loss.core.base import (
     PrivacyLoss,
 )
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
-from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, Edges
-from hockeystick.privacy_loss.sampling.subsampling_map import masses_between
+from hockeystick.privacy_loss.core.uncertain_endpoints import (
+    DensityLoss,
+    Edges,
+    masses_between,
+)
 
 if TYPE_CHECKING:
     from mpmath import mpf

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import singledispatch
 from typing import NamedTuple
 
 from hockeystick.mechanisms import Mechanism
 from hockeystick.privacy_loss.core.base import PrivacyLoss
+from hockeystick.tradeoffs import TradeOff
 
 
 class DominatingPair(NamedTuple):
@@ -33,3 +35,19 @@ def dominating_pair(mechanism: Mechanism) -> DominatingPair:
         NoAnalysisError: If none is known.
     """
     raise NoAnalysisError(f"no privacy loss is known for a {type(mechanism).__name__}")
+
+
+@singledispatch
+def dominating_pair_of_tradeoff(tradeoff: TradeOff) -> DominatingPair:
+    """Return the pair of losses of the worst release with a trade-off function."""
+    raise NoAnalysisError(f"no privacy loss is known for a {type(tradeoff).__name__}")
+
+
+@singledispatch
+def sampled_loss(loss: PrivacyLoss, rate: float | Fraction, removing: bool) -> PrivacyLoss:
+    """Return the loss of one run on a Poisson sample, at a rate between 0 and 1.
+
+    Raises:
+        NoAnalysisError: If the distribution of the loss itself is not known.
+    """
+    raise NoAnalysisError("only some bounds of its privacy loss are known, not its distribution")

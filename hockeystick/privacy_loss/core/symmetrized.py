@@ -21,8 +21,6 @@ from hockeystick.privacy_loss.core.base import (
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.interval_masses import cgf_bounds
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError
-from hockeystick.privacy_loss.sampling.fixed_size_gaussian import FixedSizeGaussianLoss
-from hockeystick.privacy_loss.sampling.sampled_gaussian import SampledGaussianLoss
 
 if TYPE_CHECKING:
     from hockeystick.kernels.series import Array
@@ -172,11 +170,8 @@ class SymmetrizedLoss(CellLoss):
 def symmetrized(
     one: CellLoss, attained_loss: PrivacyLoss | None, *, profiled: bool = True
 ) -> CellLoss:
-    """Return the symmetrized loss; that of a sampled Gaussian has a quadrature of its moments."""
-    known = None
-    if isinstance(one, SampledGaussianLoss) and one.removing and not one.out_of_range:
-        known = FixedSizeGaussianLoss(one.rate, float(one.noise_multiplier))
-    return SymmetrizedLoss(one, attained_loss, known, profiled)
+    """Return the symmetrized loss, with a quadrature of its moments where there is one."""
+    return SymmetrizedLoss(one, attained_loss, one.symmetrized_quadrature, profiled)
 
 
 def exchanged_pair(worst: PrivacyLoss, *attained: PrivacyLoss | None) -> DominatingPair:

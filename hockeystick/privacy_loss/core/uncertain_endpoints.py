@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,11 @@ from hockeystick.privacy_loss.core.base import Atoms, Masses
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from hockeystick.kernels.series import Array
+
+    Indices = NDArray[np.signedinteger[Any]]
 
 _TINY: Final = 1e-300
 # How far an edge next to the end of a loss may be moved, in units of the end.
@@ -100,3 +104,45 @@ def log_mixture(
     logs = abs(float(np.log(weight))) + abs(float(np.log(other)))
     round_off = np.where(value > -math.inf, ULP * (4.0 * size + 2.0 * logs + 8.0), 0.0)
     return value, larger + counted + round_off
+
+
+def mirrored(edges: Edges) -> Edges:
+    """Return the edges of the loss times -1."""
+    return Edges(-edges.at[::-1], edges.error[::-1], edges.width[::-1], edges.stretch[::-1])
+
+
+def masses_between(inner: CellLoss, edges: Edges) -> Masses:
+    """Return the masses of a loss between uncertain edges."""
+    return inner.spans(edges) if isinstance(inner, DensityLoss) else _by_slivers(inner, edges)
+
+
+def _by_slivers(inner: CellLoss, edges: Edges) -> Masses:
+    """Return the masses of a loss that takes exact edges: without and with the slivers in doubt."""
+    first, last = edges.at - edges.error, edges.at + edges.error
+    points = np.unique(np.concatenate((first, last)))
+    if points.size == 1 or np.isnan(points).any():
+        nothing = np.full(edges.at.size - 1, -math.inf)
+        return Masses(nothing, nothing.copy(), np.full(edges.at.size - 1, math.inf))
+    fine = inner.cells(points)
+    ends = (np.searchsorted(points, first), np.searchsorted(points, last))
+    logs, errors = [], np.zeros(edges.at.size - 1)
+    for log in (fine.log_p, fine.log_q):
+        most = _log_sums(log, ends[0][:-1], ends[1][1:])
+        least = _log_sums(log, ends[1][:-1], ends[0][1:])
+        same = most == least
+        half = np.where(same, 0.0, 0.5 * (most - np.where(same, 0.0, least)))
+        logs.append(np.where(np.isfinite(half), most - half, most))
+        errors = np.maximum(errors, half)
+    with np.errstate(invalid="ignore"):
+        worst = _log_sums(fine.error, ends[0][:-1], ends[1][1:], np.maximum)
+    size = np.where(np.isfinite(logs[0]), np.abs(logs[0]), 0.0)
+    errors = errors + np.maximum(worst, 0.0) + ULP * (8.0 + 4.0 * size)
+    return Masses(logs[0], logs[1], np.where(logs[0] > -math.inf, errors, 0.0))
+
+
+def _log_sums(logs: Array, start: Indices, end: Indices, joined: np.ufunc | None = None) -> Array:
+    """Return ``ln sum e^log`` over ranges; -inf for an empty one."""
+    padded = np.append(logs, -math.inf)
+    bounds = np.stack((start, np.maximum(end, start)), axis=1).ravel()
+    found = (joined or np.logaddexp).reduceat(padded, bounds)[::2]
+    return np.asarray(np.where(end > start, found, -math.inf))

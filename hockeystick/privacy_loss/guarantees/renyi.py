@@ -17,7 +17,9 @@ from hockeystick.privacy_loss.core.base import CGFEstimate, PrivacyLoss
 from hockeystick.privacy_loss.core.composition import Terms
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
 from hockeystick.privacy_loss.core.terms import corners, last_order
-from hockeystick.privacy_loss.guarantees.two_point import ANYTHING
+from hockeystick.privacy_loss.core.two_point import (
+    ANYTHING,
+)
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 
 _OUTWARD: Final = Fraction(1, 2**50)

@@ -4,28 +4,32 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property, singledispatch
+from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 import numpy as np
 
 from hockeystick.notions import FDP
-from hockeystick.numerics import ULP, decimal
+from hockeystick.numerics import ULP
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, of_ends
 from hockeystick.privacy_loss.core.base import CGFEstimate, ProfiledLoss
 from hockeystick.privacy_loss.core.outcomes import dominating_pair_of_outcomes
-from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
+from hockeystick.privacy_loss.core.registry import (
+    DominatingPair,
+    dominating_pair,
+    dominating_pair_of_tradeoff,
+)
+from hockeystick.privacy_loss.core.two_point import (
+    two_point_pair,
+)
 from hockeystick.privacy_loss.guarantees.gaussian import gaussian_pair
 from hockeystick.privacy_loss.guarantees.renyi import RenyiBoundLoss
-from hockeystick.privacy_loss.guarantees.two_point import two_point_pair
-from hockeystick.privacy_loss.sampling.fixed_size_gaussian import FixedSizeGaussianLoss
 from hockeystick.tradeoffs import (
     ApproxTradeOff,
     GaussianTradeOff,
     PiecewiseLinearTradeOff,
     Profile,
-    SampledGaussianTradeOff,
     TradeOff,
 )
 from hockeystick.tradeoffs.profiles.readings import epsilon_interval
@@ -203,12 +207,7 @@ def _(mechanism: FDP) -> DominatingPair:
     return dominating_pair_of_tradeoff(mechanism.tradeoff)
 
 
-@singledispatch
-def dominating_pair_of_tradeoff(tradeoff: TradeOff) -> DominatingPair:
-    """Return the pair of losses of the worst release with a trade-off function: by its profiles."""
-    return _by_profiles(tradeoff)
-
-
+@dominating_pair_of_tradeoff.register
 def _by_profiles(tradeoff: TradeOff) -> DominatingPair:
     """Return the pair of losses of which the profiles alone are known."""
     forward = ProfileLoss(tradeoff.forward, tradeoff.backward)
@@ -227,19 +226,6 @@ def _(tradeoff: PiecewiseLinearTradeOff) -> DominatingPair:
     if tradeoff.outcomes is None:
         return _by_profiles(tradeoff)
     return dominating_pair_of_outcomes(tradeoff.outcomes)
-
-
-@dominating_pair_of_tradeoff.register
-def _(tradeoff: SampledGaussianTradeOff) -> DominatingPair:
-    if tradeoff.rate == 1.0:
-        return gaussian_pair(tradeoff.mu)
-    if tradeoff.rate == 0.0 or tradeoff.mu == 0.0:
-        return DominatingPair(None, None)
-    noise = 1.0 / tradeoff.mu
-    if decimal(noise) * decimal(tradeoff.mu) > 1:
-        noise = math.nextafter(noise, 0.0)
-    loss = FixedSizeGaussianLoss(tradeoff.rate, noise)
-    return DominatingPair(loss, loss)
 
 
 @dominating_pair_of_tradeoff.register

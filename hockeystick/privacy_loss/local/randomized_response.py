@@ -10,7 +10,7 @@ from hockeystick.mechanisms.local.randomized_response import RandomizedResponse
 from hockeystick.numerics import ULP
 from hockeystick.privacy_loss.core.atomic import FewAtoms, both
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
-from hockeystick.privacy_loss.guarantees.two_point import (
+from hockeystick.privacy_loss.core.two_point import (
     RandomizedResponsePairLoss,
     infinity_mass_pair,
 )

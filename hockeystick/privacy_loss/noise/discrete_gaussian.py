@@ -17,7 +17,9 @@ from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, outward
 from hockeystick.privacy_loss.core.atomic import LEAST, MOST_ATOMS, AtomicLoss, both, frozen
 from hockeystick.privacy_loss.core.base import Atoms, CGFEstimate
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
-from hockeystick.privacy_loss.guarantees.two_point import infinity_mass_pair
+from hockeystick.privacy_loss.core.two_point import (
+    infinity_mass_pair,
+)
 
 if TYPE_CHECKING:
     from mpmath import mpf

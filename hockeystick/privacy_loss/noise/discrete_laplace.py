@@ -15,7 +15,7 @@ from hockeystick.numerics import ULP, decimal
 from hockeystick.privacy_loss.core.atomic import MOST_ATOMS, AtomicLoss, both, frozen
 from hockeystick.privacy_loss.core.base import Atoms
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
-from hockeystick.privacy_loss.guarantees.two_point import (
+from hockeystick.privacy_loss.core.two_point import (
     RandomizedResponsePairLoss,
     infinity_mass_pair,
 )

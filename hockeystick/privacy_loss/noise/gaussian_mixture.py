@@ -19,16 +19,20 @@ from hockeystick.privacy_loss.core.base import Masses, PrivacyLoss
 from hockeystick.privacy_loss.core.cell_loss import UnboundedLoss
 from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
 from hockeystick.privacy_loss.core.interval_masses import cgf_bounds
-from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
+from hockeystick.privacy_loss.core.registry import (
+    DominatingPair,
+    NoAnalysisError,
+    dominating_pair,
+    sampled_loss,
+)
 from hockeystick.privacy_loss.core.uncertain_endpoints import (
     DensityLoss,
     Edges,
     log_mixture,
+    mirrored,
 )
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 from hockeystick.privacy_loss.noise.normal_masses import log_masses
-from hockeystick.privacy_loss.sampling.poisson import sampled_loss
-from hockeystick.privacy_loss.sampling.subsampling_map import mirrored
 
 if TYPE_CHECKING:
     from hockeystick.kernels.series import Array

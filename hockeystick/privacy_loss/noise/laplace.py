@@ -24,9 +24,12 @@ from hockeystick.privacy_loss.core.base import (
 )
 from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
 from hockeystick.privacy_loss.core.rates import LESS, MORE
-from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
+from hockeystick.privacy_loss.core.registry import (
+    DominatingPair,
+    dominating_pair,
+    dominating_pair_of_tradeoff,
+)
 from hockeystick.privacy_loss.core.uncertain_endpoints import MOVED, DensityLoss, Edges, cut_edges
-from hockeystick.privacy_loss.guarantees.trade_off import dominating_pair_of_tradeoff
 from hockeystick.tradeoffs import IntervalProfile, LaplaceTradeOff, Profile
 from hockeystick.tradeoffs.functions.laplace import LaplaceProfile
 

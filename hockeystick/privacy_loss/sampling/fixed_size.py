@@ -17,11 +17,17 @@ from hockeystick.numerics import decimal
 from hockeystick.privacy_loss.core.base import PrivacyLoss
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
-from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
+from hockeystick.privacy_loss.core.registry import (
+    DominatingPair,
+    NoAnalysisError,
+    dominating_pair,
+    sampled_loss,
+)
 from hockeystick.privacy_loss.core.symmetrized import exchanged_pair
-from hockeystick.privacy_loss.guarantees.two_point import RandomizedResponsePairLoss
+from hockeystick.privacy_loss.core.two_point import (
+    RandomizedResponsePairLoss,
+)
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
-from hockeystick.privacy_loss.sampling.poisson import sampled_loss
 
 if TYPE_CHECKING:
     pass

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, final
 
 import numpy as np
 
-from hockeystick.numerics import ULP, Ball
+from hockeystick.numerics import ULP, Ball, decimal
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.bounds.cumulants import Cumulants
 from hockeystick.privacy_loss.bounds.moment_bounds import MomentBounds
@@ -22,11 +22,20 @@ from hockeystick.privacy_loss.core.base import (
     ProfiledLoss,
 )
 from hockeystick.privacy_loss.core.rates import LESS, MORE, mu_squared_upper
+from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair_of_tradeoff
+from hockeystick.privacy_loss.guarantees.gaussian import gaussian_pair
 from hockeystick.privacy_loss.sampling.sampled_gaussian_moments import (
+    convex_bound,
     symmetric_cumulants,
     symmetric_moment_bounds,
 )
-from hockeystick.tradeoffs import GaussianProfile, IntervalProfile, Profile, SampledProfile
+from hockeystick.tradeoffs import (
+    GaussianProfile,
+    IntervalProfile,
+    Profile,
+    SampledGaussianTradeOff,
+    SampledProfile,
+)
 
 if TYPE_CHECKING:
     from mpmath import mpc, mpf
@@ -171,7 +180,7 @@ class FixedSizeGaussianLoss(AnalyticLoss, ProfiledLoss):
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return K and two derivatives by Gauss-Legendre on coarse panels."""
         if not self.quadrature_available(c):
-            return self._convex_bound(c)
+            return convex_bound(float(self.rate), self.mu, c)
         from hockeystick.kernels import fixed_size_gaussian
 
         p, longest = float(self.rate), self._rough_reach(c)
@@ -199,18 +208,11 @@ class FixedSizeGaussianLoss(AnalyticLoss, ProfiledLoss):
             if math.isfinite(float(real[0] + error[0])):
                 return Ball(float(real[0]), float(error[0]))
         inner = 0.5 * c * (c + 1.0) * self.mu * self.mu
-        upper = self._convex_bound(c).value * (1.0 + 64.0 * ULP) + 16.0 * ULP * inner
+        upper = (
+            convex_bound(float(self.rate), self.mu, c).value * (1.0 + 64.0 * ULP)
+            + 16.0 * ULP * inner
+        )
         return Ball(0.5 * upper, 0.5 * upper)
-
-    def _convex_bound(self, c: float) -> CGFEstimate:
-        """Return ``ln(1 - p + p exp(c (c+1) mu^2/2))``, an upper bound of K, and derivatives.
-
-        ``r^w <= 1 - p + p exp(w t)`` where ``r = 1 - p + p exp(t)``, for w = 1 + c and w = -c; with
-        p = 1 the loss is the Gaussian mechanism's.
-        """
-        from hockeystick.privacy_loss.sampling.sampled_gaussian import SampledGaussianLoss
-
-        return SampledGaussianLoss(self.rate, self.noise_multiplier, True)._convex_bound(c)
 
     def decay(self, c: float) -> AtomDecay:
         """Return the decay proven by the atom and uniform layers below the tilted density."""
@@ -314,3 +316,16 @@ class PanelRule:
             step=step,
             count=count,
         )
+
+
+@dominating_pair_of_tradeoff.register
+def _(tradeoff: SampledGaussianTradeOff) -> DominatingPair:
+    if tradeoff.rate == 1.0:
+        return gaussian_pair(tradeoff.mu)
+    if tradeoff.rate == 0.0 or tradeoff.mu == 0.0:
+        return DominatingPair(None, None)
+    noise = 1.0 / tradeoff.mu
+    if decimal(noise) * decimal(tradeoff.mu) > 1:
+        noise = math.nextafter(noise, 0.0)
+    loss = FixedSizeGaussianLoss(tradeoff.rate, noise)
+    return DominatingPair(loss, loss)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import singledispatch
 from typing import Final, cast
 
 from hockeystick.adjacency import Adjacency
@@ -22,8 +21,16 @@ from hockeystick.privacy_loss.core.atomic import AtomicLoss
 from hockeystick.privacy_loss.core.base import PrivacyLoss
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
-from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
-from hockeystick.privacy_loss.guarantees.two_point import RandomizedResponsePairLoss, two_point_pair
+from hockeystick.privacy_loss.core.registry import (
+    DominatingPair,
+    NoAnalysisError,
+    dominating_pair,
+    sampled_loss,
+)
+from hockeystick.privacy_loss.core.two_point import (
+    RandomizedResponsePairLoss,
+    two_point_pair,
+)
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss, gaussian_noise_pair
 from hockeystick.privacy_loss.sampling.replaced_gaussian import ReplacedGaussianLoss
 from hockeystick.privacy_loss.sampling.sampled import SampledLoss
@@ -57,16 +64,6 @@ def _(mechanism: PoissonSubsampled) -> DominatingPair:
         )
     except NoAnalysisError as error:
         raise NoAnalysisError(f"Poisson subsampling of {inner}: {error}") from None
-
-
-@singledispatch
-def sampled_loss(loss: PrivacyLoss, rate: float | Fraction, removing: bool) -> PrivacyLoss:
-    """Return the loss of one run on a Poisson sample, at a rate between 0 and 1.
-
-    Raises:
-        NoAnalysisError: If the distribution of the loss itself is not known.
-    """
-    raise NoAnalysisError("only some bounds of its privacy loss are known, not its distribution")
 
 
 @sampled_loss.register

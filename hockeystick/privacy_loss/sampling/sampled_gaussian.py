@@ -32,11 +32,15 @@ from hockeystick.privacy_loss.core.rates import (
 )
 from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, Edges
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
+from hockeystick.privacy_loss.sampling.fixed_size_gaussian import FixedSizeGaussianLoss
 from hockeystick.privacy_loss.sampling.sampled_gaussian_moments import (
+    convex_bound,
     sampled_cumulants,
     sampled_moment_bounds,
 )
-from hockeystick.privacy_loss.sampling.subsampling_map import SubsamplingMap
+from hockeystick.privacy_loss.sampling.subsampling_map import (
+    SubsamplingMap,
+)
 from hockeystick.tradeoffs import (
     GaussianProfile,
     IntervalProfile,
@@ -127,7 +131,7 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return K and two derivatives by a coarse trapezoid rule."""
         if self.out_of_range or c > FARTHEST:
-            return self._convex_bound(c)
+            return convex_bound(self.p, self.mu, c)
         from hockeystick.kernels import sampled_gaussian
 
         shift, value, slope, curvature = sampled_gaussian.cumulant_sums(
@@ -140,7 +144,7 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
             self.longest,
         )
         if math.isnan(shift):
-            return self._convex_bound(c)
+            return convex_bound(self.p, self.mu, c)
         total = math.exp(-shift) + value
         slope /= total
         return CGFEstimate(_log1p(value, shift), slope, max(curvature / total - slope * slope, 0.0))
@@ -183,7 +187,7 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
     def _between_bounds(self, c: float) -> Ball:
         """Return K between bounds without quadrature: 0, convexity, the largest loss, the norm."""
         inner = 0.5 * c * (c + 1.0) * self.mu * self.mu
-        upper = self._convex_bound(c).value * (1.0 + 64.0 * ULP) + 16.0 * ULP * inner
+        upper = convex_bound(self.p, self.mu, c).value * (1.0 + 64.0 * ULP) + 16.0 * ULP * inner
         lower, upper = 0.0, min(upper, c * self.supremum)
         if upper == math.inf:
             return Ball(math.inf, 0.0)
@@ -211,24 +215,6 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
         high, low = max(seen, unseen), min(seen, unseen)
         least = high + math.log1p(math.exp(low - high))
         return least - 32.0 * ULP * (w * (x - log_p) - unseen + abs(least)), most
-
-    def _convex_bound(self, c: float) -> CGFEstimate:
-        """Return ``ln(1 - p + p exp(c (c+1) mu^2/2))``, an upper bound of K, and derivatives.
-
-        ``r^w <= 1 - p + p exp(w t)`` where ``r = 1 - p + p exp(t)``, for w outside (0, 1).
-        """
-        p, square = self.p, self.mu * self.mu
-        inner = 0.5 * c * (c + 1.0) * square
-        slope = (c + 0.5) * square
-        grown = inner + math.log(p)
-        if inner > 500.0 and grown > 40.0:
-            return CGFEstimate(grown + math.log1p(math.exp(-grown)), slope, square)
-        if inner > 500.0:
-            share = math.exp(grown) / (1.0 + math.exp(grown))
-            return CGFEstimate(math.log1p(math.exp(grown)), share * slope, square + slope * slope)
-        share = p * math.exp(inner) / (1.0 + p * math.expm1(inner))
-        curvature = share * (square + (1.0 - share) * slope * slope)
-        return CGFEstimate(math.log1p(p * math.expm1(inner)), share * slope, curvature)
 
     @property
     def clt_mu_squared(self) -> float:
@@ -267,6 +253,13 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
     def infimum(self) -> float:
         """ln(1-p) when removing, rounded down; infinite when adding."""
         return -largest_when_adding(self.rate) if self.removing else -math.inf
+
+    @property
+    def symmetrized_quadrature(self) -> FixedSizeGaussianLoss | None:
+        """The loss with the trade-off function ``C_p(G_mu)``: removing, mirrored."""
+        if not self.removing or self.out_of_range:
+            return None
+        return FixedSizeGaussianLoss(self.rate, float(self.noise_multiplier))
 
     def spans(self, edges: Edges) -> Masses:
         """Return mixtures of the masses of the Gaussian without sampling."""

@@ -28,6 +28,7 @@ from hockeystick.privacy_loss.bounds.moment_bounds import (
     Range,
     of_cells,
 )
+from hockeystick.privacy_loss.core.base import CGFEstimate
 
 if TYPE_CHECKING:
     from hockeystick.kernels.series import Array
@@ -183,3 +184,22 @@ def _masses(u: Array, shift: float, mu: float, sign: float) -> Range:
     error = np.maximum(errors[:-1], errors[1:]) * (tails[0] + tails[1])
     mass = flip * (tails[1] - tails[0])
     return Range(np.maximum(mass - error, 0.0), np.maximum(mass, 0.0) + error)
+
+
+def convex_bound(p: float, mu: float, c: float) -> CGFEstimate:
+    """Return ``ln(1 - p + p exp(c (c+1) mu^2/2))``, an upper bound of K, and derivatives.
+
+    ``r^w <= 1 - p + p exp(w t)`` where ``r = 1 - p + p exp(t)``, for w outside (0, 1).
+    """
+    square = mu * mu
+    inner = 0.5 * c * (c + 1.0) * square
+    slope = (c + 0.5) * square
+    grown = inner + math.log(p)
+    if inner > 500.0 and grown > 40.0:
+        return CGFEstimate(grown + math.log1p(math.exp(-grown)), slope, square)
+    if inner > 500.0:
+        share = math.exp(grown) / (1.0 + math.exp(grown))
+        return CGFEstimate(math.log1p(math.exp(grown)), share * slope, square + slope * slope)
+    share = p * math.exp(inner) / (1.0 + p * math.expm1(inner))
+    curvature = share * (square + (1.0 - share) * slope * slope)
+    return CGFEstimate(math.log1p(p * math.expm1(inner)), share * slope, curvature)

@@ -22,8 +22,8 @@ import numpy as np
 
 from hockeystick.adjacency import Adjacency
 from hockeystick.mechanisms.noise.gaussian import Gaussian
+from hockeystick.mechanisms.sampling.clipping import Clipping
 from hockeystick.mechanisms.sampling.shuffled import Shuffled
-from hockeystick.mechanisms.training.clipping import Clipping
 from hockeystick.numerics import ULP, decimal
 from hockeystick.privacy_loss.core.atomic import AtomListLoss, frozen
 from hockeystick.privacy_loss.core.base import Atoms, PrivacyLoss

@@ -17,7 +17,12 @@ from hockeystick.numerics import ULP, decimal
 from hockeystick.privacy_loss.core.base import Atoms, Masses
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.rates import complement_bounds
-from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, Edges, log_mixture
+from hockeystick.privacy_loss.core.uncertain_endpoints import (
+    Edges,
+    log_mixture,
+    masses_between,
+    mirrored,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -161,45 +166,3 @@ class SubsamplingMap:
             np.where(merged, 0.0, np.where(ends, math.inf, width)),
             np.where(ends, 0.0, np.where(known[:-1], stretch, math.inf)),
         )
-
-
-def mirrored(edges: Edges) -> Edges:
-    """Return the edges of the loss times -1."""
-    return Edges(-edges.at[::-1], edges.error[::-1], edges.width[::-1], edges.stretch[::-1])
-
-
-def masses_between(inner: CellLoss, edges: Edges) -> Masses:
-    """Return the masses of a loss between uncertain edges."""
-    return inner.spans(edges) if isinstance(inner, DensityLoss) else _by_slivers(inner, edges)
-
-
-def _by_slivers(inner: CellLoss, edges: Edges) -> Masses:
-    """Return the masses of a loss that takes exact edges: without and with the slivers in doubt."""
-    first, last = edges.at - edges.error, edges.at + edges.error
-    points = np.unique(np.concatenate((first, last)))
-    if points.size == 1 or np.isnan(points).any():
-        nothing = np.full(edges.at.size - 1, -math.inf)
-        return Masses(nothing, nothing.copy(), np.full(edges.at.size - 1, math.inf))
-    fine = inner.cells(points)
-    ends = (np.searchsorted(points, first), np.searchsorted(points, last))
-    logs, errors = [], np.zeros(edges.at.size - 1)
-    for log in (fine.log_p, fine.log_q):
-        most = _log_sums(log, ends[0][:-1], ends[1][1:])
-        least = _log_sums(log, ends[1][:-1], ends[0][1:])
-        same = most == least
-        half = np.where(same, 0.0, 0.5 * (most - np.where(same, 0.0, least)))
-        logs.append(np.where(np.isfinite(half), most - half, most))
-        errors = np.maximum(errors, half)
-    with np.errstate(invalid="ignore"):
-        worst = _log_sums(fine.error, ends[0][:-1], ends[1][1:], np.maximum)
-    size = np.where(np.isfinite(logs[0]), np.abs(logs[0]), 0.0)
-    errors = errors + np.maximum(worst, 0.0) + ULP * (8.0 + 4.0 * size)
-    return Masses(logs[0], logs[1], np.where(logs[0] > -math.inf, errors, 0.0))
-
-
-def _log_sums(logs: Array, start: Indices, end: Indices, joined: np.ufunc | None = None) -> Array:
-    """Return ``ln sum e^log`` over ranges; -inf for an empty one."""
-    padded = np.append(logs, -math.inf)
-    bounds = np.stack((start, np.maximum(end, start)), axis=1).ravel()
-    found = (joined or np.logaddexp).reduceat(padded, bounds)[::2]
-    return np.asarray(np.where(end > start, found, -math.inf))

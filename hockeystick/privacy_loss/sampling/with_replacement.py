@@ -16,11 +16,15 @@ from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.core.base import PrivacyLoss
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.observed_mixture import observed_mixture
-from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
+from hockeystick.privacy_loss.core.registry import (
+    DominatingPair,
+    NoAnalysisError,
+    dominating_pair,
+    sampled_loss,
+)
 from hockeystick.privacy_loss.core.symmetrized import exchanged_pair
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 from hockeystick.privacy_loss.noise.gaussian_mixture import GaussianMixtureLoss
-from hockeystick.privacy_loss.sampling.poisson import sampled_loss
 
 if TYPE_CHECKING:
     from mpmath import mpf

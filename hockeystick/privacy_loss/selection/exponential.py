@@ -9,8 +9,10 @@ from hockeystick.mechanisms.selection.exponential import Exponential, MaxNoise, 
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
+from hockeystick.privacy_loss.core.two_point import (
+    RandomizedResponsePairLoss,
+)
 from hockeystick.privacy_loss.guarantees.bounded_range import BoundedRangeLoss
-from hockeystick.privacy_loss.guarantees.two_point import RandomizedResponsePairLoss
 
 # What the few roundings below may add.
 _INWARD: Final = 1.0 - 2.0**-45

@@ -36,8 +36,10 @@ from hockeystick.privacy_loss.core.base import CGFEstimate, PrivacyLoss
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
+from hockeystick.privacy_loss.core.two_point import (
+    RandomizedResponsePairLoss,
+)
 from hockeystick.privacy_loss.guarantees.renyi import RenyiBoundLoss
-from hockeystick.privacy_loss.guarantees.two_point import RandomizedResponsePairLoss
 from hockeystick.privacy_loss.selection.above_threshold import FoldedGaussianLoss, FoldedLaplaceLoss
 
 if TYPE_CHECKING:

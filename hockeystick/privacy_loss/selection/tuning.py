@@ -51,9 +51,13 @@ from hockeystick.privacy_loss.core.base import CGFEstimate, ClosedFormProfile, P
 from hockeystick.privacy_loss.core.composition import Terms, compose_unsplit, largest_loss
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.core.terms import cgf_upper, places, total
+from hockeystick.privacy_loss.core.two_point import (
+    RandomizedResponsePairLoss,
+)
 from hockeystick.privacy_loss.guarantees.renyi import RunsBoundLoss
-from hockeystick.privacy_loss.guarantees.trade_off import ProfileLoss
-from hockeystick.privacy_loss.guarantees.two_point import RandomizedResponsePairLoss
+from hockeystick.privacy_loss.guarantees.trade_off import (
+    ProfileLoss,
+)
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 from hockeystick.privacy_loss.selection.sparse_vector import UnknownLoss
 

@@ -39,9 +39,11 @@ from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine
 from hockeystick.privacy_loss.core.base import Atoms, Masses
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
-from hockeystick.privacy_loss.core.registry import dominating_pair
+from hockeystick.privacy_loss.core.registry import (
+    dominating_pair,
+    dominating_pair_of_tradeoff,
+)
 from hockeystick.privacy_loss.guarantees.bounded_range import BoundedRangeLoss
-from hockeystick.privacy_loss.guarantees.trade_off import dominating_pair_of_tradeoff
 from hockeystick.tradeoffs import LaplaceTradeOff, PiecewiseLinearTradeOff
 
 ORDERS = [1e-9, 1e-4, 0.01, 0.1, 0.5, 1, 2, 5, 10, 33, 100, 1000]

@@ -25,9 +25,12 @@ from hockeystick.privacy_loss import (
     SinhNormalLoss,
     SkellamLoss,
 )
-from hockeystick.privacy_loss.bounds.interval_moments import halves_of, moment_bounds
 from hockeystick.privacy_loss.bounds.moment_bounds import MomentBounds
 from hockeystick.privacy_loss.bounds.sixth_moments import beyond
+from hockeystick.privacy_loss.core.interval_moments import (
+    halves_of,
+    moment_bounds,
+)
 from hockeystick.privacy_loss.sampling.sampled import SampledLoss
 from hockeystick.privacy_loss.sampling.sampled_atoms import SampledAtomsLoss
 

@@ -144,7 +144,10 @@ class RandomizedResponsePairLoss(AtomicLoss):
         return [loss for loss, _ in part], [mass for _, mass in part]
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
-        """Return ``failure + (1 - failure) (e^eps - e^epsilon)_+ / (1 + e^eps)``."""
+        """Return ``failure + (1 - failure) (e^eps - e^epsilon)_+ / (1 + e^eps)``, down to -eps.
+
+        Below -eps both values exceed epsilon: ``failure + (1 - failure) (1 - e^epsilon)``.
+        """
         from mpmath import mp
 
         from hockeystick.precision.profiles import exact
@@ -153,7 +156,8 @@ class RandomizedResponsePairLoss(AtomicLoss):
         failure = min(failure, mp.one)
         if epsilon >= own:
             return failure
-        return failure - (1 - failure) * mp.expm1(epsilon - own) / (1 + mp.exp(-own))
+        of_one = mp.expm1(epsilon - own) / (1 + mp.exp(-own))
+        return failure - (1 - failure) * min(of_one, mp.expm1(epsilon))
 
 
 def _variance(epsilon: float) -> float:

@@ -48,18 +48,21 @@ def test_the_divergence_is_that_of_the_class_of_pure_releases() -> None:
         assert found.midpoint / (alpha - 1) == pytest.approx(tau, rel=1e-14)
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.0, 1.999])
+@pytest.mark.parametrize("epsilon", [-30.0, -2.001, -1.999, 0.0, 0.5, 1.0, 1.999])
 @pytest.mark.parametrize("failure", [0.0, 1e-9, 0.25])
 def test_delta_is_the_sum_over_its_outcomes(epsilon: float, failure: float) -> None:
     with mp.workdps(40):
-        e = mp.mpf(2)
-        plus = 1 / (1 + mp.exp(-e))
-        truth = mp.mpf(repr(failure))
-        truth += (1 - truth) * plus * (1 - mp.exp(mp.mpf(repr(epsilon)) - e))
-        found = RandomizedResponsePairLoss(2.0, failure).delta(mp.mpf(repr(epsilon)))
+        truth, asked = mp.mpf(repr(failure)), mp.mpf(repr(epsilon))
+        for loss in (2, -2):
+            mass = (1 - mp.mpf(repr(failure))) / (1 + mp.exp(-loss))
+            truth += mass * max(1 - mp.exp(asked - loss), 0)
+        found = RandomizedResponsePairLoss(2.0, failure).delta(asked)
         assert abs(found - truth) < mp.mpf(10) ** -38
-        assert RandomizedResponsePairLoss(2.0, failure).delta(mp.mpf(epsilon), -1) < found
-        assert RandomizedResponsePairLoss(2.0, failure).delta(mp.mpf(epsilon), 1) > found
+        lower, upper = (
+            RandomizedResponsePairLoss(2.0, failure).delta(mp.mpf(epsilon), way) for way in (-1, 1)
+        )
+        assert lower <= found <= upper
+        assert (lower < upper) == (epsilon > -2.0 or failure > 0.0)
 
 
 @pytest.mark.parametrize("epsilon", [2.0, 3.0, 1e300])

@@ -53,14 +53,13 @@ def test_the_divergence_is_that_of_the_class_of_pure_releases() -> None:
 def test_delta_is_the_sum_over_its_outcomes(epsilon: float, failure: float) -> None:
     with mp.workdps(40):
         truth, asked = mp.mpf(repr(failure)), mp.mpf(repr(epsilon))
-        for loss in (2, -2):
-            mass = (1 - mp.mpf(repr(failure))) / (1 + mp.exp(-loss))
-            truth += mass * max(1 - mp.exp(asked - loss), 0)
+        for value in (2, -2):
+            mass = (1 - mp.mpf(repr(failure))) / (1 + mp.exp(-value))
+            truth += mass * max(1 - mp.exp(asked - value), 0)
         found = RandomizedResponsePairLoss(2.0, failure).delta(asked)
         assert abs(found - truth) < mp.mpf(10) ** -38
-        lower, upper = (
-            RandomizedResponsePairLoss(2.0, failure).delta(mp.mpf(epsilon), way) for way in (-1, 1)
-        )
+        loss = RandomizedResponsePairLoss(2.0, failure)
+        lower, upper = loss.delta(asked, -1), loss.delta(asked, 1)
         assert lower <= found <= upper
         assert (lower < upper) == (epsilon > -2.0 or failure > 0.0)
 

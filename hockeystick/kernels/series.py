@@ -191,16 +191,19 @@ def mgf_line(
     Along the line ``e = exp(z L) - 1`` and ``f = e2(z L)`` go on by ``f += f_d + e d`` and
     ``e += d + e d``, with d and f_d their values for the step: no cancellation, and no more than
     ``BLOCK`` steps before a fresh start, so that round-off grows by a known factor only.
+
+    A weight below ``exp(-700)`` may underflow where ``c L <= 100``: all such terms together are
+    below 1e-250.
     """
     real = np.zeros(count)
     imag = np.zeros(count)
-    error = np.zeros(count)
+    error = np.full(count, 1e-250 if log_weight.min() < -700.0 else 0.0)
     for j in range(loss.size):
         x = loss[j]
         logw = log_weight[j]
         plain = c * x
-        # Far out the weight alone underflows; there exp(c L) takes it in from the start.
-        fold = plain if plain > 300.0 else 0.0
+        # Where the weight alone may underflow, exp(c L) takes it in from the start.
+        fold = plain if plain > 300.0 or (plain > 100.0 and logw < -600.0) else 0.0
         weight = math.exp(logw)
         outer = math.exp(logw + fold)
         second = weighted_e2(logw, -x)

@@ -174,7 +174,7 @@ class AtomicLoss(AtomListLoss, AnalyticLoss, ProfiledLoss):
         left = sizes.size - below - above
         if left < 1:
             return None
-        return AtomRule(self, below, left, c_high, log_tolerance)
+        return AtomRule(self, below, left, log_tolerance)
 
 
 @final
@@ -195,7 +195,6 @@ class AtomRule:
     loss: AtomicLoss
     first: int
     nodes: int
-    c_high: float
     log_error: float
 
     def line(self, c: float, step: float, count: int) -> ContourValues:
@@ -205,13 +204,13 @@ class AtomRule:
         part = slice(self.first, self.first + self.nodes)
         loss, log_p, unsure = (column[part] for column in self.loss.atoms())
         with np.errstate(all="ignore"):
-            peak = float((log_p + self.c_high * loss).max())
+            peak = float((log_p + c * loss).max())
             shift = max(0.0, peak - _COMFORTABLE)
             weight_error = np.expm1(unsure + ULP * (np.abs(log_p) + shift))
             real, imag, error = series.mgf_line(
                 loss.copy(), log_p - shift, 4.0 * ULP * np.abs(loss), weight_error, c, step, count
             )
-            error = error + math.exp(min(self.log_error - shift, 700.0))
+            error = error + np.exp(self.log_error - shift)
             return log_values(real, imag, error, shift)
 
     def reference_line(self, c: float, step: float, count: int) -> list[mpc]:

@@ -240,7 +240,7 @@ class FixedSizeGaussianLoss(AnalyticLoss, ProfiledLoss):
             return None
         # The tail beyond the panels is below exp(-1) of the tolerance.
         log_error = max(log_error, log_tolerance - 1.0) + 0.7
-        return PanelRule(self, c_high, starts, halves, log_error)
+        return PanelRule(self, starts, halves, log_error)
 
 
 @final
@@ -272,7 +272,6 @@ class PanelRule:
     """Gauss-Legendre on panels in ``x = u - mu/2``, with a proven quadrature error."""
 
     loss: FixedSizeGaussianLoss
-    c_high: float
     starts: Array
     halves: Array
     log_error: float
@@ -294,12 +293,12 @@ class PanelRule:
                 self.halves,
                 *_gauss_legendre(_ORDER),
             )
-            peak = (log_weight + (self.c_high + 0.5) * loss).max(initial=0.0)
+            peak = (log_weight + (c + 0.5) * loss).max(initial=0.0)
             shift = max(0.0, float(peak) - _COMFORTABLE)
             real, imag, error = fixed_size_gaussian.mgf_line(
                 loss, log_weight - shift, loss_error, weight_error, c, step, count
             )
-            error += math.exp(min(self.log_error - shift, 700.0))
+            error += np.exp(self.log_error - shift)
             return log_values(real, imag, error, shift)
 
     def reference_line(self, c: float, step: float, count: int) -> list[mpc]:

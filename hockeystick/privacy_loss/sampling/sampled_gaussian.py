@@ -309,7 +309,7 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
         count = math.ceil(high / step) - first + 1
         log_tail = sampled_gaussian.log_tails(p, mu, w, modulus, 0.0, 0.0, low, high)
         log_tail += math.log1p(step * (high - low))
-        return TrapezoidRule(self, c_high, step, first, count, max(log_error, log_tail) + 0.7)
+        return TrapezoidRule(self, step, first, count, max(log_error, log_tail) + 0.7)
 
     def tail_split(self, threshold: float) -> SampledGaussianTailSplit | None:
         """Return the large losses apart, for removing; adding has none."""
@@ -344,18 +344,17 @@ class TrapezoidRule:
     """Equidistant nodes in ``u`` whose sum is ``M``, with a proven quadrature error."""
 
     loss: SampledGaussianLoss
-    c_high: float
     step: float
     first: int
     nodes: int
     log_error: float
 
     @cached_property
-    def _terms(self) -> tuple[float, Array, Array, Array, Array]:
-        """Shift, losses, shifted log weights, errors of the losses, errors of the weights."""
+    def _terms(self) -> tuple[Array, Array, Array, Array]:
+        """Losses, log weights, errors of the losses, errors of the weights."""
         from hockeystick.kernels import sampled_gaussian
 
-        loss, log_weight, loss_error, weight_error = sampled_gaussian.nodes(
+        return sampled_gaussian.nodes(
             self.loss.p,
             self.loss.mu,
             self.loss.removing,
@@ -363,9 +362,6 @@ class TrapezoidRule:
             self.nodes,
             self.step,
         )
-        peak = float((log_weight + self.c_high * loss).max())
-        shift = max(0.0, peak - _COMFORTABLE)
-        return shift, loss, log_weight - shift, loss_error, weight_error
 
     def line(self, c: float, step: float, count: int) -> ContourValues:
         """Return ``ln M`` along the line, with quadrature and round-off error."""
@@ -374,13 +370,17 @@ class TrapezoidRule:
 
     def _line(self, c: float, step: float, count: int) -> ContourValues:
         """Return the line; what is out of range ends as an infinite error or no number."""
+        import numpy as np
+
         from hockeystick.kernels import series
 
-        shift, loss, log_weight, loss_error, weight_error = self._terms
+        loss, log_weight, loss_error, weight_error = self._terms
+        peak = float((log_weight + c * loss).max())
+        shift = max(0.0, peak - _COMFORTABLE)
         real, imag, error = series.mgf_line(
-            loss, log_weight, loss_error, weight_error, c, step, count
+            loss, log_weight - shift, loss_error, weight_error, c, step, count
         )
-        error = error + math.exp(min(self.log_error - shift, 700.0))
+        error = error + np.exp(self.log_error - shift)
         return log_values(real, imag, error, shift)
 
     def reference_line(self, c: float, step: float, count: int) -> list[mpc]:

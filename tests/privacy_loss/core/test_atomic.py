@@ -295,3 +295,29 @@ def test_few_atoms_are_rounded_from_more_digits() -> None:
             assert float((2 * k - 6) * each) == atoms.loss[k]
             truth = mp.log(mp.binomial(6, k) * kept**k * (1 - kept) ** (6 - k))
             assert float(truth) == atoms.log_p[k]
+
+
+@pytest.mark.parametrize("epsilon", [10.3, 37.6, 80.0])
+@pytest.mark.parametrize("c", [0.5, 2.6156358481824533, 8.0])
+def test_a_line_far_below_the_last_order_of_its_rule_holds_the_truth(
+    epsilon: float, c: float
+) -> None:
+    # Weights scaled for the last order alone would underflow here.
+    loss = RandomizedResponsePairLoss(epsilon)
+    with mp.workdps(40):
+        size = mp.mpf(epsilon)
+        over = mp.exp(c * size) + mp.exp(-(c + 1) * size)
+        true = mp.log(over / (1 + mp.exp(-size)))
+    for last in (c, 10.0 * c, 25.9, 100.0):
+        rule = loss.rule(max(last, c), 200.0, float(true) - 15.0)
+        assert rule is not None
+        found = rule.line(c, 0.0, 1)
+        assert abs(found.real[0] - true) <= found.error[0] <= 1e-6
+
+
+def test_a_smoothed_contour_far_below_its_upper_point_holds_the_truth() -> None:
+    plan = hs.PureDP(0.3) @ hs.PureDP(4.07) @ hs.PureDP(37.6) @ hs.PureDP(0.035)
+    true = hs.epsilon(plan, 0.40757957375478315, accountant="closed-form")
+    found = hs.epsilon(plan, 0.40757957375478315, accountant="contour")
+    assert found.lower <= true.lower <= true.upper <= found.upper
+    assert found.relative_width <= 1e-4

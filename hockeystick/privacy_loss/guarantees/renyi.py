@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Final, TypeAlias, final
 
 from hockeystick.notions import TCDP, ZCDP, RenyiDP
-from hockeystick.numerics import ULP, Ball
+from hockeystick.numerics import ULP, Ball, largest_reading, least_reading
 from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, outward, steepest_slope
 from hockeystick.privacy_loss.core.base import CGFEstimate, PrivacyLoss
 from hockeystick.privacy_loss.core.composition import Terms
@@ -22,7 +22,7 @@ from hockeystick.privacy_loss.core.two_point import (
 )
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 
-_OUTWARD: Final = Fraction(1, 2**50)
+_OUTWARD: Final = Fraction(1, 2**52)
 
 Points: TypeAlias = tuple[tuple[float, float], ...]
 
@@ -137,10 +137,15 @@ class RenyiCurveLoss(RenyiBoundLoss):
     def of(cls, divergences: Points) -> RenyiCurveLoss:
         """Return the loss with divergences at most these, at orders > 1; one must be finite."""
         finite = [(order, tau) for order, tau in divergences if tau < math.inf]
-        slope = min(Fraction(tau) / Fraction(order) for order, tau in finite)
-        known = [(Fraction(order) - 1, Fraction(tau)) for order, tau in finite]
-        # Each corner a little to the left and up, which covers the rounding of both: K increases.
-        corners = [(c * (1 - _OUTWARD), c * tau * (1 + _OUTWARD)) for c, tau in known]
+        slope = min(least_reading(tau) / largest_reading(order) for order, tau in finite)
+        # Each corner to the left and up, of all readings and of the rounding: K increases.
+        corners = [
+            (
+                (least_reading(order) - 1) * (1 - _OUTWARD),
+                (largest_reading(order) - 1) * largest_reading(tau) * (1 + _OUTWARD),
+            )
+            for order, tau in finite
+        ]
         points = tuple((float(c), _finite(k)) for c, k in _lower_hull(corners))
         return cls(points, _finite(slope * (1 - _OUTWARD)))
 

@@ -19,7 +19,14 @@ from functools import cache
 from typing import Final, TypeAlias
 
 from hockeystick.accountants.interval import Interval
-from hockeystick.numerics import FloatAndDecimal, down, up
+from hockeystick.numerics import (
+    FloatAndDecimal,
+    down,
+    largest_reading,
+    least_reading,
+    log_of,
+    up,
+)
 from hockeystick.privacy_loss import (
     Composition,
     ProfileLoss,
@@ -86,7 +93,7 @@ class InfinityMass:
             asked = FloatAndDecimal.of(delta)
             left = sorted((d - s) / (1 - s) for d, s in zip(asked, self.exact, strict=True))
             return _outward(left[0], -1.0), _outward(left[1], 1.0)
-        if self.high < math.log1p(-delta) * (1.0 + _SLACK):
+        if self.high < _log_complement(largest_reading(delta)) * (1.0 + _SLACK):
             return -1.0, -1.0
         most_infinite = -math.expm1(self.low) * (1.0 + _SLACK)
         least_infinite = -math.expm1(self.high) * (1.0 - _SLACK)
@@ -141,8 +148,7 @@ def _log_complement(mass: Fraction) -> float:
         return -math.inf
     if mass < 0.5:
         return math.log1p(-float(mass))
-    rest = 1 - mass
-    return math.log(rest.numerator) - math.log(rest.denominator)
+    return log_of(1 - mass)
 
 
 def can_be_infinite(composition: Composition) -> bool:
@@ -180,7 +186,8 @@ class Shift:
         """Return epsilon at a delta, given how both are read off lists of losses."""
         if not self.rest:
             # 1 - e^(eps - a) = delta
-            return self._moved(Interval.point(math.log1p(-delta)))
+            most, least = (_log_complement(one(delta)) for one in (least_reading, largest_reading))
+            return self._moved(Interval(least, most, most))
         of_rest = read(self.rest, delta)
         moved = self._moved(of_rest)
         if of_rest.lower > 0.0 or moved.upper == math.inf:

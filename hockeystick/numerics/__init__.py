@@ -12,6 +12,8 @@ from hockeystick.numerics.readings import (
     float_below,
     largest_reading,
     least_reading,
+    log_of,
+    log_readings,
 )
 from hockeystick.numerics.rounding import ULP, down, up
 
@@ -25,5 +27,7 @@ __all__ = [
     "float_below",
     "largest_reading",
     "least_reading",
+    "log_of",
+    "log_readings",
     "up",
 ]

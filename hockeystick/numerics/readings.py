@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -46,6 +47,29 @@ def float_below(value: Fraction) -> float:
     while decimal(found) > value:
         found = math.nextafter(found, 0.0)
     return found
+
+
+def log_of(value: Fraction) -> float:
+    """Return the logarithm of a fraction in (0, 1] to a few ulp, next to 1 too."""
+    if 2 * value > 1:
+        return math.log1p(-float(1 - value))
+    return math.log(value.numerator) - math.log(value.denominator)
+
+
+def log_readings(value: float) -> tuple[float, float]:
+    """Return the logarithms of both readings of a float in (0, 1), ascending, to a few ulp.
+
+    Next to 1, where only the distance from 1 counts, and below the normal numbers the two readings
+    differ from their first digits on.
+
+    Examples:
+        >>> log_readings(1.0 - 2.0**-52)
+        (-2.220446049250313e-16, -2e-16)
+    """
+    if sys.float_info.min <= value <= 0.5:
+        log = math.log(value)
+        return log, log
+    return log_of(least_reading(value)), log_of(largest_reading(value))
 
 
 class FloatAndDecimal(NamedTuple):

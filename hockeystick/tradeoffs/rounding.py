@@ -6,7 +6,9 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from hockeystick.numerics import least_reading
 from hockeystick.numerics.roots import increasing_root
+from hockeystick.numerics.rounding import as_mpf
 
 if TYPE_CHECKING:
     from mpmath import mpf
@@ -41,7 +43,7 @@ def least_epsilon(delta_at: Callable[[mpf], mpf], delta: float, estimate: float)
     """Return an epsilon, from the estimate upward, at which a falling delta is proven to be met."""
     from mpmath import mp
 
-    goal = mp.mpf(delta) * (1 - _LOST)
+    goal = as_mpf(least_reading(delta)) * (1 - _LOST)
     epsilon, slack = max(estimate, 0.0), math.ulp(1.0)
     while delta_at(mp.mpf(epsilon)) > goal:
         epsilon += slack * (epsilon + math.ulp(1.0))

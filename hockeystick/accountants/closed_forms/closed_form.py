@@ -20,7 +20,8 @@ from hockeystick.accountants.closed_forms.profiles import (
 )
 from hockeystick.accountants.infinity import can_be_infinite
 from hockeystick.accountants.interval import Interval, worse
-from hockeystick.numerics import decimal, down, up
+from hockeystick.numerics import ULP, decimal, down, largest_reading, least_reading, up
+from hockeystick.numerics.rounding import as_mpf
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss import (
     Composition,
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from hockeystick.results import Quantity
 
 _WORKING_DIGITS: Final = 30
+# Where ``1 - delta`` counts, which has up to 17 digits less.
+_DIGITS_NEXT_TO_1: Final = 50
 # Digits beyond those asked for, more where epsilon is near 0.
 _EXTRA_DIGITS: Final = (15, 60, 400)
 # Digits to tell an epsilon from an atom of the loss next to it.
@@ -67,16 +70,16 @@ class ClosedForm(DirectedAccountant):
         profile = self._profile(terms)
         from mpmath import mp
 
-        with working_digits(_WORKING_DIGITS):
-            target = mp.mpf(delta)
-            estimate = float(profile.epsilon(target, 0))
-            upper = float(profile.epsilon(target, 1))
-            lower = float(profile.epsilon(target, -1))
-            slack = 2.0**-50
-            while upper < math.inf and profile.delta(mp.mpf(upper), 1) > target:
+        with working_digits(_WORKING_DIGITS if delta < 0.5 else _DIGITS_NEXT_TO_1):
+            least, most = as_mpf(least_reading(delta)), as_mpf(largest_reading(delta))
+            estimate = float(profile.epsilon(mp.mpf(delta), 0))
+            upper = float(profile.epsilon(least, 1))
+            lower = float(profile.epsilon(most, -1))
+            slack = 0.25 * ULP
+            while upper < math.inf and profile.delta(mp.mpf(upper), 1) > least:
                 upper, slack = up(upper * (1.0 + slack)), 2.0 * slack
-            slack = 2.0**-50
-            while lower > 0.0 and profile.delta(mp.mpf(lower), -1) < target:
+            slack = 0.25 * ULP
+            while lower > 0.0 and profile.delta(mp.mpf(lower), -1) < most:
                 lower, slack = down(lower * (1.0 - slack)), min(2.0 * slack, 0.5)
         return Interval(min(lower, sys.float_info.max), estimate, upper).ordered()
 

@@ -10,7 +10,7 @@ import math
 import sys
 from typing import NamedTuple
 
-from hockeystick.numerics import ULP
+from hockeystick.numerics import ULP, log_readings
 from hockeystick.privacy_loss import CellLoss, Terms
 
 
@@ -29,8 +29,9 @@ class LargestAtomBound(NamedTuple):
 
     def epsilon(self, delta: float) -> float:
         """Return a lower bound of epsilon."""
-        log_ratio = math.log(delta) - self.log_mass
-        log_ratio += 4.0 * ULP * (abs(math.log(delta)) + abs(self.log_mass))
+        _, log_delta = log_readings(delta)
+        log_ratio = log_delta - self.log_mass
+        log_ratio += 4.0 * ULP * (abs(log_delta) + abs(self.log_mass))
         if not log_ratio < 0.0:
             return 0.0
         epsilon = self.loss + math.log(-math.expm1(log_ratio)) * (1.0 + 8.0 * ULP)

@@ -23,7 +23,7 @@ from hockeystick.accountants.contour._integral import Integral, integrate, rules
 from hockeystick.accountants.contour._line import AnalyticTerms, ContourTarget, choose_contour
 from hockeystick.accountants.interval import Interval
 from hockeystick.accountants.orders import optimal_order, optimal_order_at, saddle
-from hockeystick.numerics import down, up
+from hockeystick.numerics import down, log_readings, up
 from hockeystick.numerics.roots import falling_crossing
 from hockeystick.privacy_loss import GaussianLoss
 from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
@@ -96,8 +96,9 @@ def smoothed_delta(terms: AnalyticTerms, epsilon: float, tolerance: float) -> In
     return found
 
 
-def smoothed_epsilon(terms: AnalyticTerms, log_delta: float, tolerance: float) -> Interval | None:
+def smoothed_epsilon(terms: AnalyticTerms, delta: float, tolerance: float) -> Interval | None:
     """Return epsilon to about a relative width, None where that takes too long a line."""
+    log_delta = math.log(delta)
     order = optimal_order(terms, log_delta)
     epsilon = (total(terms, order).value - log_delta + log_cks_factor(order)) / order
     if epsilon <= 0.0:
@@ -106,7 +107,7 @@ def smoothed_epsilon(terms: AnalyticTerms, log_delta: float, tolerance: float) -
     for goal in _goals(tolerance):
         gain = max(order * epsilon, 1.0)
         pair = _smoothed(terms, epsilon, log_delta, min(goal * gain, _FIRST))
-        new = pair and _epsilons(pair, epsilon, log_delta)
+        new = pair and _epsilons(pair, epsilon, delta)
         if not new:
             return found
         found = new if found is None else new.within(found)
@@ -151,12 +152,13 @@ def _log_upper(integral: Integral, epsilon: float) -> float:
     return found.log("upper") if 0.0 < found.upper < math.inf else math.inf
 
 
-def _epsilons(pair: Smoothed, guess: float, log_delta: float) -> Interval | None:
+def _epsilons(pair: Smoothed, guess: float, delta: float) -> Interval | None:
     """Return the proven ends of epsilon, None where the upper one is not found."""
-    slack = _OUTWARD * (abs(log_delta) + 4.0)
-    if pair.upper(0.0) <= log_delta - slack:
+    least, most = log_readings(delta)
+    slack = _OUTWARD * (abs(least) + 4.0)
+    if pair.upper(0.0) <= least - slack:
         return Interval.point(0.0)
     near = {"stride": 0.1 / pair.once.line.c, "tolerance": 1e-15 * guess}
-    upper = falling_crossing(lambda eps: pair.upper(eps) - log_delta + slack, guess, 1.0, **near)
-    lower = falling_crossing(lambda eps: pair.lower(eps) - log_delta - slack, guess, -1.0, **near)
+    upper = falling_crossing(lambda eps: pair.upper(eps) - least + slack, guess, 1.0, **near)
+    lower = falling_crossing(lambda eps: pair.lower(eps) - most - slack, guess, -1.0, **near)
     return Interval(lower, upper, upper) if upper < math.inf else None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, final
 from hockeystick.accountants.base import TOLERANCE, DirectedAccountant, Kind
 from hockeystick.accountants.interval import Interval, worse
 from hockeystick.accountants.theorems.rdp import RDP
-from hockeystick.numerics import down, up
+from hockeystick.numerics import down, log_readings, up
 from hockeystick.privacy_loss import (
     AnalyticLoss,
     Composition,
@@ -63,7 +63,7 @@ class Contour(DirectedAccountant):
         if not rest or not self._is_plain(composition):
             return super().epsilon(composition, delta)
         found = self.epsilon_of(first, delta)
-        if self._is_below(rest[0], found.lower, math.log(delta)):
+        if self._is_below(rest[0], found.lower, log_readings(delta)[0]):
             return found
         return worse([found, self.epsilon_of(rest[0], delta)])
 
@@ -105,7 +105,7 @@ class Contour(DirectedAccountant):
             return bound
         from hockeystick.accountants.contour._smoothed import smoothed_epsilon
 
-        smoothed = smoothed_epsilon(lines, math.log(delta), self.tolerance)
+        smoothed = smoothed_epsilon(lines, delta, self.tolerance)
         return smoothed.within(bound) if smoothed else bound
 
     def delta_of(self, terms: Terms, epsilon: float) -> Interval:
@@ -181,19 +181,19 @@ class Contour(DirectedAccountant):
 
 def _epsilon_interval(integral: Integral, estimate: float, delta: float) -> Interval | None:
     """Return the proven interval around an estimated epsilon, or None where nothing is proven."""
-    log_delta = math.log(delta)
-    slack = _OUTWARD * (abs(log_delta) + 4.0)
+    least, most = log_readings(delta)
+    slack = _OUTWARD * (abs(least) + 4.0)
     here = integral.delta(estimate)
     if here.relative_error > _WIDEST or here.slope >= 0.0:
         return None
-    margin = (here.relative_error + slack) * here.estimate / -here.slope
+    margin = (here.relative_error + slack + (most - least)) * here.estimate / -here.slope
     margin += 4.0 * _OUTWARD * estimate
     for _ in range(_TRIES):
         upper, lower = estimate + margin, max(estimate - margin, 0.0)
-        if estimate == 0.0 and here.log("upper") <= log_delta - slack:
+        if estimate == 0.0 and here.log("upper") <= least - slack:
             upper = 0.0
         high, low = integral.delta(upper).log("upper"), integral.delta(lower).log("lower")
-        if high <= log_delta - slack and (lower == 0.0 or low >= log_delta + slack):
+        if high <= least - slack and (lower == 0.0 or low >= most + slack):
             return Interval(lower, estimate, upper)
         margin *= 1.5
     return None

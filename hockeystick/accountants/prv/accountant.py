@@ -16,7 +16,7 @@ from hockeystick.accountants.interval import Interval
 from hockeystick.accountants.orders import optimal_order, optimal_order_at
 from hockeystick.accountants.prv._steering import Truncation
 from hockeystick.accountants.theorems.rdp import RDP, delta_upper, epsilon_upper
-from hockeystick.numerics import ULP, down, up
+from hockeystick.numerics import ULP, down, log_readings, up
 from hockeystick.numerics.roots import falling_crossing
 from hockeystick.privacy_loss import AnalyticLoss, CellLoss, Terms, expanded, largest_loss
 from hockeystick.privacy_loss.core.terms import total
@@ -86,7 +86,7 @@ class PRV(DirectedAccountant):
         tilt = optimal_order(truncation.terms(terms), log_delta)
         gain = tilt * most if most < math.inf else 1.0
         question = self._question(terms, truncation, tilt, log_delta, gain, for_delta=False)
-        found = _answer(question, lambda low, high: _epsilons(low, high, log_delta, most), None)
+        found = _answer(question, lambda low, high: _epsilons(low, high, delta, most), None)
         found = found.within(Interval(0.0, most, most)) if found else None
         return _settled(found, lambda: RDP().epsilon_of(terms, delta))
 
@@ -213,16 +213,17 @@ def _deltas(low: LatticeReading | None, high: LatticeReading, epsilon: float) ->
 
 
 def _epsilons(
-    low: LatticeReading | None, high: LatticeReading, log_delta: float, most: float
+    low: LatticeReading | None, high: LatticeReading, delta: float, bound: float
 ) -> Interval:
     """Return epsilon between the two compositions; an upper bound is where to look."""
-    slack = _OUTWARD * (abs(log_delta) + 4.0)
+    least, most = log_readings(delta)
+    slack = _OUTWARD * (abs(least) + 4.0)
     stride = 0.1 / high.tilt
-    upper = _crossing(lambda eps: high.upper(eps) - (log_delta - slack), most, stride, 1.0)
+    upper = _crossing(lambda eps: high.upper(eps) - (least - slack), bound, stride, 1.0)
     if low is None:
         return Interval(0.0, upper, upper)
     guess = upper
-    lower = _crossing(lambda eps: low.lower(eps) - (log_delta + slack), guess, stride, -1.0)
+    lower = _crossing(lambda eps: low.lower(eps) - (most + slack), guess, stride, -1.0)
     return Interval(lower, upper, upper)
 
 

@@ -9,6 +9,7 @@ from hockeystick.accountants.base import DirectedAccountant, Kind
 from hockeystick.accountants.closed_forms.closed_form import least_delta, least_epsilon
 from hockeystick.accountants.interval import Interval
 from hockeystick.accountants.theorems.guarantees import guarantees
+from hockeystick.numerics import log_readings
 from hockeystick.privacy_loss import Composition, Terms, largest_loss
 
 _OUTWARD: Final = 2.0**-40
@@ -73,7 +74,7 @@ def _epsilon_upper(terms: Terms, delta: float) -> float:
     mean, square = _moments(terms)
     if not _LEAST < square < _MOST:
         return math.inf
-    log_delta, half = math.log(delta), 0.5 * math.log(square)
+    log_delta, half = log_readings(delta)[0], 0.5 * math.log(square)
     spread = min(-log_delta, _log_sum(1.0, half - log_delta))
     return (mean + math.sqrt(2.0 * square * spread)) * (1.0 + _OUTWARD)
 

@@ -8,6 +8,7 @@ from typing import ClassVar, Final, final
 from hockeystick.accountants.base import DirectedAccountant, Kind
 from hockeystick.accountants.closed_forms.closed_form import least_delta, least_epsilon
 from hockeystick.accountants.interval import Interval
+from hockeystick.numerics import log_readings
 from hockeystick.privacy_loss import Terms, largest_loss
 from hockeystick.privacy_loss.core.terms import total
 
@@ -55,7 +56,7 @@ class Moments(DirectedAccountant):
         if not terms:
             return Interval.point(0.0)
         lower = least_epsilon(terms, delta)
-        log_inverse = -math.log(delta)
+        log_inverse = -log_readings(delta)[0]
         best = min(MOMENTS, key=lambda k: (total(terms, float(k)).value + log_inverse) / k)
         value = (log_moment_upper(terms, best) + log_inverse) / best
         upper = max(min(value * (1.0 + _OUTWARD), largest_loss(terms)), lower)

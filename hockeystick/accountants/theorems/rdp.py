@@ -9,6 +9,7 @@ from hockeystick.accountants.base import DirectedAccountant, Kind
 from hockeystick.accountants.closed_forms.closed_form import least_delta, least_epsilon
 from hockeystick.accountants.interval import Interval
 from hockeystick.accountants.orders import candidates, optimal_order, optimal_order_at
+from hockeystick.numerics import log_readings
 from hockeystick.privacy_loss import Terms, largest_loss
 from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
 from hockeystick.privacy_loss.core.terms import sum_of_bounds
@@ -52,7 +53,7 @@ class RDP(DirectedAccountant):
 
 def epsilon_upper(terms: Terms, delta: float) -> float:
     """Return a proven upper bound of epsilon, from the best order."""
-    log_delta = math.log(delta)
+    log_delta, _ = log_readings(delta)
     orders = candidates(terms, optimal_order(terms, log_delta))
     best = min(_epsilon_upper(terms, log_delta, c) for c in orders)
     # No loss, and so no epsilon, exceeds the sum of the largest losses.

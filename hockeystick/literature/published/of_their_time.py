@@ -13,6 +13,7 @@ from hockeystick.accountants.composition import composition_of
 from hockeystick.accountants.interval import Interval
 from hockeystick.mechanisms import Mechanism, assumptions_of
 from hockeystick.mechanisms.base import checked
+from hockeystick.numerics import log_readings
 from hockeystick.privacy_loss import Terms, largest_loss
 from hockeystick.privacy_loss.core.terms import last_order, sum_of_bounds, total
 from hockeystick.results import Certified
@@ -96,7 +97,7 @@ class _TensorFlowPrivacy(DirectedAccountant):
         """Return epsilon of one direction."""
         if not terms:
             return Interval.point(0.0)
-        log_inverse, places = -math.log(delta), _places(terms)
+        log_inverse, places = -log_readings(delta)[0], _places(terms)
         upper = largest_loss(terms)
         if places:
             best = min(places, key=lambda c: (total(terms, c).value + log_inverse) / c)

@@ -55,7 +55,7 @@ def test_the_ends_hold_the_binomial_sums(epsilon: float, tolerance: float) -> No
     found = smoothed_delta(((loss, runs),), epsilon, tolerance)
     assert found is not None
     assert found.lower <= exact <= found.upper
-    back = smoothed_epsilon(((loss, runs),), math.log(float(exact)), tolerance)
+    back = smoothed_epsilon(((loss, runs),), float(exact), tolerance)
     assert back is not None
     assert back.lower <= epsilon * (1 + 1e-12)
     assert epsilon * (1 - 1e-12) <= back.upper

@@ -1,0 +1,31 @@
+"""What a float is read as: its own value, and the decimal that it prints as."""
+
+import math
+from fractions import Fraction
+
+import pytest
+from mpmath import mp
+
+from hockeystick.numerics import log_of, log_readings
+
+NEXT_TO_1 = [1.0 - k * 2.0**-53 for k in (1, 2, 3, 5, 8, 26, 1000, 2**40)]
+SUBNORMAL = [5e-324, 1e-323, 3.5e-322, 1e-310]
+
+
+@pytest.mark.parametrize("value", [*NEXT_TO_1, *SUBNORMAL, 1e-300, 1e-5, 0.3, 0.5, 0.7])
+def test_logarithms_of_both_readings_are_right_to_a_few_ulp(value: float) -> None:
+    with mp.workdps(60):
+        exact = sorted((mp.log(mp.mpf(value)), mp.log(mp.mpf(repr(value)))))
+        for found, true in zip(log_readings(value), exact, strict=True):
+            assert abs(found - true) <= 4 * mp.mpf(2) ** -52 * abs(true)
+
+
+def test_next_to_1_the_readings_differ_from_their_first_digits_on() -> None:
+    least, most = log_readings(0.9999999999999994)
+    assert least == pytest.approx(-6e-16, rel=1e-9)
+    assert most == pytest.approx(-5.5511e-16, rel=1e-4)
+
+
+def test_the_logarithm_of_1_is_0() -> None:
+    assert log_of(Fraction(1)) == 0.0
+    assert log_of(Fraction(1, 10**400)) == pytest.approx(-400 * math.log(10.0))

@@ -18,14 +18,14 @@ LARGEST_LOG_ORDER: Final = 60.0
 
 
 def total(terms: TermSequence, c: float) -> CGFEstimate:
-    """Return the cumulants of the composition: each run's, times the runs, added up."""
-    value = slope = curvature = 0.0
+    """Return the estimate of the composition's K: each run's, times the runs, added up."""
+    value = first = second = 0.0
     for loss, count in terms:
         one = loss.cgf_estimate(c)
         value += count * one.value
-        slope += count * one.first_derivative
-        curvature += count * one.second_derivative
-    return CGFEstimate(value, slope, curvature)
+        first += count * one.first_derivative
+        second += count * one.second_derivative
+    return CGFEstimate(value, first, second)
 
 
 def cgf_upper(terms: Terms, c: float) -> float:

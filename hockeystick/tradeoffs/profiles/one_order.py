@@ -36,7 +36,14 @@ _CLOSE: Final = 1e-13
 @final
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """What shows a delta: an order ``1 + c`` and a gap, or the order's randomized response."""
+    """What proves a delta: an order ``1 + c`` and a gap, or the order's randomized response.
+
+    By an order and a gap, delta is at most that of ``dual_log_delta``. The response is the least
+    epsilon' whose randomized response has a K as large as the curve's at c, in both directions. The
+    errors (alpha, beta) that the order allows, in both directions, are a convex set that meets the
+    diagonal at the errors of this response; up to ``epsilon = log_kink`` a line of slope
+    ``-e^epsilon`` touches the set there, so that no delta is larger than that of the response.
+    """
 
     c: float
     gap: float

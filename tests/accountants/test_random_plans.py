@@ -40,7 +40,7 @@ def interval_and_truth(
     return accountant.epsilon_of(terms, plan["delta"]), float(plan[direction]["epsilon"])
 
 
-@pytest.mark.shared(2)
+@pytest.mark.shared(3)
 @pytest.mark.parametrize(("plan", "direction"), cases("random_plans.json")[:60])
 def test_the_truth_lies_in_the_interval(plan: Any, direction: str) -> None:
     found, truth = interval_and_truth(plan, direction)

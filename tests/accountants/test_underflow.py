@@ -34,7 +34,7 @@ def fail(*_: object, **__: object) -> None:
     raise AssertionError
 
 
-@pytest.mark.shared(4)
+@pytest.mark.shared(5)
 @pytest.mark.parametrize("accountant", ["auto", "contour", "prv", "rdp"])
 @pytest.mark.parametrize(("plan", "epsilon"), QUESTIONS, ids=str)
 def test_a_delta_below_all_floats_is_known_as_such(
@@ -55,7 +55,7 @@ def test_neither_lattices_nor_smoothing_are_asked_where_no_float_is_left(
     assert (found.lower, found.upper) == (0.0, LEAST)
 
 
-@pytest.mark.shared(4)
+@pytest.mark.shared(5)
 @pytest.mark.parametrize("accountant", [PRV(), Contour()], ids=["prv", "contour"])
 @pytest.mark.parametrize(("plan", "epsilon"), QUESTIONS, ids=str)
 def test_who_is_asked_alone_goes_no_further_either(

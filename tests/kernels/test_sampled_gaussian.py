@@ -64,7 +64,7 @@ LINES = [
 ]
 
 
-@pytest.mark.shared(2)
+@pytest.mark.shared(3)
 @pytest.mark.parametrize(("rate", "noise", "removing", "c_high", "y_high"), LINES)
 @pytest.mark.parametrize("log_tolerance", [-38.0, -12.0])
 def test_the_trapezoid_rule_errs_by_no_more_than_it_claims(
@@ -154,7 +154,7 @@ def falls(loss: SampledGaussianLoss, c: float) -> tuple[np.ndarray[Any, Any], li
     return largest_beyond, [decay.exponent(float(y)) for y in heights]
 
 
-@pytest.mark.shared(4)
+@pytest.mark.shared(5)
 @pytest.mark.parametrize(("rate", "noise", "c", "removing"), GRID)
 def test_the_proven_decay_never_exceeds_the_true_one(
     rate: float, noise: float, c: float, removing: bool

@@ -48,7 +48,7 @@ def both_forms(count: int, lead: int, size: int = 2**12) -> tuple[Few, Listed]:
     return few, Listed(np.roll(irfft(spectrum, size), -lead), few.round_off)
 
 
-@pytest.mark.shared(4)
+@pytest.mark.shared(5)
 @pytest.mark.parametrize("first", [0, 1, 1000, 2047, 4090, 4096])
 @pytest.mark.parametrize(("c", "step"), [(0.3, 1e-3), (2.0, 0.01), (80.0, 1e-3), (3.0, 2.0)])
 @pytest.mark.parametrize("inside", [0.0, 0.4, 1.0, 3.7])

@@ -58,7 +58,8 @@ def test_every_mechanism_and_every_notion_is_asked_about(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in ACCOUNTANTS if name != "auto"])
 def test_every_accountant_is_asked(name: str) -> None:
     kinds = {one.kind for one in TABLE.values()}
-    assert {f"epsilon by {name}", f"delta by {name}"} <= kinds
+    adds = f"`python -m benchmarks.frozen --write --missing --about {name}` adds what is missing"
+    assert {f"epsilon by {name}", f"delta by {name}"} <= kinds, adds
     assert sum(name in one.answer.split() for one in TABLE.values()) > 2
 
 

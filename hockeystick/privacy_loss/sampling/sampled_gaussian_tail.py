@@ -172,4 +172,6 @@ class TailTrapezoid:
         real, imag, error = jumps.tilted_line(
             loss, weights - scale, loss_error, weight_error + window_error, c, step, count
         )
-        return TailValues(scale, real, imag, error + math.exp(min(self.log_error - scale, 700.0)))
+        log_error = self.log_error - scale
+        quadrature = math.exp(log_error) if log_error < 700.0 else math.inf
+        return TailValues(scale, real, imag, error + quadrature)

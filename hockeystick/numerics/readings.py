@@ -63,8 +63,8 @@ def log_readings(value: float) -> tuple[float, float]:
     differ from their first digits on.
 
     Examples:
-        >>> log_readings(1.0 - 2.0**-52)
-        (-2.220446049250313e-16, -2e-16)
+        >>> ["%.6g" % log for log in log_readings(1.0 - 2.0**-52)]
+        ['-2.22045e-16', '-2e-16']
     """
     if sys.float_info.min <= value <= 0.5:
         log = math.log(value)

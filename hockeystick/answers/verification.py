@@ -122,7 +122,7 @@ def _text(answer: Any, given: Mapping[str, Any]) -> str:
 
 
 @_text.register
-def _(answer: Mapping, given: Mapping[str, Any]) -> str:  # type: ignore[type-arg]
+def _(answer: Mapping, given: Mapping[str, Any]) -> str:  # type: ignore[type-arg]  # the dispatch needs the bare class
     _refuse_beside_a_document(given)
     try:
         return json.dumps(dict(answer), allow_nan=False)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 from warnings import warn
 
-from hockeystick.tradeoffs import plot  # noqa: F401
+# Imported so that their operations are there when functions are.
+from hockeystick.tradeoffs import plot  # noqa: F401 - registers the operation
 from hockeystick.tradeoffs.base import Ends, TradeOff
 from hockeystick.tradeoffs.functions.by_profile import ProfileTradeOff
 from hockeystick.tradeoffs.functions.gaussian import GaussianTradeOff

@@ -166,9 +166,11 @@ def test_the_optimizer_steps_by_the_private_loop_alone() -> None:
 
 def test_the_optimizer_is_free_after_the_loop_is_gone() -> None:
     private = _loop()
-    optimizer = private.optimizer
+    optimizer, weight = private.optimizer, private.model.weight
     del private
+    before, weight.grad = weight.detach().clone(), torch.ones_like(weight)
     optimizer.step()
+    assert not torch.equal(weight, before)
 
 
 def test_two_loops_may_share_an_optimizer() -> None:

@@ -104,7 +104,7 @@ def test_no_printed_figure_is_in_the_code_of_a_way() -> None:
 @each_claim
 def test_what_is_to_be_seen_exists(claim: Claim) -> None:
     for name in re.findall(r"(?:hs|hockeystick)\.([\w.]*\w)", claim.see):
-        attrgetter(name)(hs)
+        assert attrgetter(name)(hs) is not None
 
 
 def test_no_id_is_what_another_begins_with() -> None:

@@ -13,23 +13,20 @@ from typing import Any, Final
 
 from flint import arb, ctx
 
-from .balls import (
-    LN2,
-    AtomicLoss,
-    Ball,
-    Box,
+from .balls import LN2, Ball, Box, NotCovered, ball
+from .fields import AnswerError, Fields, exact, field, finite, number
+from .integrals import (
     Kernel,
     LatticeKernel,
     Losses,
-    NotCovered,
-    ball,
     integral,
     laplace_sum,
     log_bound,
     near,
     saddle,
 )
-from .plans import AnswerError, Fields, exact, field, finite, leaves, number, run_of
+from .moments import AtomicLoss
+from .plans import leaves, run_of
 
 SCHEMA: Final = "hockeystick-answer/1"
 MORE: Final = (0.0, 40.0, 80.0)  # bits than claims are apart, tried one after the other

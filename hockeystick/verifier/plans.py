@@ -3,39 +3,30 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from itertools import repeat
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 
 from flint import arb
 
-from .balls import (
-    AtomicLoss,
-    Ball,
-    DensityLoss,
-    GaussianLoss,
-    NotCovered,
-    SampledGaussian,
-    SampledLaplace,
-    ball,
-    normal_tail,
+from .balls import Ball, NotCovered, ball, normal_tail
+from .fields import (
+    AnswerError,
+    Fields,
+    among,
+    exact,
+    field,
+    finite,
+    integer,
+    limited,
+    number,
+    positive,
 )
+from .moments import AtomicLoss, DensityLoss, GaussianLoss, SampledGaussian, SampledLaplace
 
-Fields: TypeAlias = Mapping[str, Any]
-
-MOST: Final = 10**300
 MOST_SCHEDULED: Final = 1_000_000
-WORDS: Final = {
-    "adjacency": ("add-remove", "replace-one", "zero-out"),
-    "clipping": ("individual", "batch"),
-}
-
-
-class AnswerError(ValueError):
-    """The text is no answer of a known form."""
 
 
 class Run(NamedTuple):
@@ -376,68 +367,3 @@ def schedule(one: Fields, total: int) -> Iterator[Fraction]:
         yield from (exact(value, "values") for value in field(one, "values", list))
     else:
         raise NotCovered(f"a schedule of type {kind} is not verified")
-
-
-def field(fields: Fields, name: str, kind: type) -> Any:
-    """Return a field of a type, or raise."""
-    value = fields.get(name)
-    if not isinstance(value, kind) or isinstance(value, bool):
-        wanted = {str: "a text", int: "a whole number", list: "a list", dict: "an object"}[kind]
-        raise AnswerError(f"{name}: {value!r:.60} is not allowed; {wanted} is")
-    if isinstance(value, int) and not 0 <= value <= 10**15:
-        raise AnswerError(f"{name}: {value!r:.60} is not allowed; from 0 to 1e15 is")
-    return value
-
-
-def among(fields: Fields, name: str) -> str:
-    """Return a field that is one of the words that there are for it, or raise."""
-    value = field(fields, name, str)
-    if value not in WORDS[name]:
-        raise AnswerError(f"{name}: {value!r:.60} is not allowed; {', '.join(WORDS[name])} are")
-    return str(value)
-
-
-def exact(value: Any, name: str) -> Any:
-    """Return a number of at least 0 exactly, infinity as a float."""
-    if isinstance(value, Mapping) and set(value) == {"fraction"}:
-        parts = re.fullmatch("0x([0-9a-f]+)/0x([0-9a-f]+)", str(value["fraction"]))
-        if parts and int(parts[2], 16):
-            return Fraction(int(parts[1], 16), int(parts[2], 16))
-    if value in ("inf", {"float": "inf"}):
-        return math.inf
-    if isinstance(value, int | Fraction) and not isinstance(value, bool) and 0 <= value < MOST:
-        return Fraction(value)
-    raise AnswerError(f"{name}: {value!r:.60} is not allowed; a number from 0 to 1e300 is")
-
-
-def number(fields: Fields, name: str) -> Any:
-    """Return a field that is a number of at least 0, infinity as a float."""
-    return exact(fields.get(name), name)
-
-
-def finite(value: Any) -> Fraction:
-    """Return a number that is not infinite."""
-    if value == math.inf:
-        raise NotCovered("what is infinite is not verified")
-    return Fraction(value)
-
-
-def integer(value: Fraction) -> int:
-    """Return a number that is whole."""
-    if value.denominator > 1:
-        raise NotCovered("batches of fixed size that are no whole numbers are not verified")
-    return int(value)
-
-
-def limited(name: str, value: Any, least: Any, most: Any) -> Any:
-    """Return a value that lies between two, or raise."""
-    if not least <= value <= most:
-        raise AnswerError(f"{name}: {float(value):g} is not allowed; {least} to {most} is")
-    return value
-
-
-def positive(value: Any) -> Fraction:
-    """Return a number that is neither 0 nor infinite."""
-    if not value:
-        raise NotCovered("releases without noise are not verified")
-    return finite(value)

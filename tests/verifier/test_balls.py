@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 flint = pytest.importorskip("flint")
-from hockeystick.verifier import balls, plans  # noqa: E402
+from hockeystick.verifier import balls, integrals, moments, plans  # noqa: E402
 
 SMALL: Final = Fraction(1, 50)
 NOISE: Final = Fraction(11, 10)
@@ -116,11 +116,11 @@ def test_no_path_excludes_the_moment(
     way: str, height: float, join: float, c: float, y: float
 ) -> None:
     flint.ctx.prec = 150
-    density = balls.SampledGaussian(SMALL, NOISE, way)
+    density = moments.SampledGaussian(SMALL, NOISE, way)
     sign = -1 if way == "add" else 1
     up = density.curve(flint.arb(-9), flint.arb(sign * height), flint.arb(join))(16.0)
     density.path = lambda box, digits: [up]  # type: ignore[method-assign]
-    loss = balls.DensityLoss([density])
+    loss = moments.DensityLoss([density])
     box = balls.Box(c, c, y, y)
     try:
         found = loss.on(box, 50).moment(balls.point(complex(c, y)))
@@ -141,10 +141,10 @@ def delta_of_gaussian(mu: float, epsilon: float) -> mpmath.mpf:
 @pytest.mark.parametrize("c", [0.2, 1.0, 3.0, 9.0])
 @pytest.mark.parametrize("epsilon", [Fraction(0), Fraction(1, 2), Fraction(6)])
 def test_any_line_gives_the_delta_of_a_gaussian(epsilon: Fraction, c: float) -> None:
-    losses = [(balls.GaussianLoss(Fraction(1, 4)), 16)]
+    losses = [(moments.GaussianLoss(Fraction(1, 4)), 16)]
     truth = mpmath.mpc(delta_of_gaussian(1.0, float(epsilon)))
     goal = math.log(float(truth.real)) - 40 * balls.LN2
-    found, full = balls.integral(losses, [balls.Kernel(epsilon)], c, 60, goal)
+    found, full = integrals.integral(losses, [integrals.Kernel(epsilon)], c, 60, goal)
     assert full
     assert holds(flint.acb(found[0]), truth)
     assert float(found[0].rad()) < 1e-9 * float(truth.real)
@@ -156,7 +156,7 @@ def test_one_run_of_a_sampled_gaussian_has_its_closed_form() -> None:
     truth = mpmath.mpc(delta_of_gaussian(mpmath.mpf(10) / 11, inner) / 50)
     losses = [(plans.sampled(SMALL, NOISE, "remove"), 1)]
     goal = math.log(float(truth.real)) - 30 * balls.LN2
-    found, _ = balls.integral(losses, [balls.Kernel(epsilon)], 5.0, 60, goal)
+    found, _ = integrals.integral(losses, [integrals.Kernel(epsilon)], 5.0, 60, goal)
     assert holds(flint.acb(found[0]), truth)
     assert float(found[0].rad()) < 1e-6 * float(truth.real)
 
@@ -180,7 +180,7 @@ def test_a_few_runs_of_laplace_noise_are_a_finite_sum(count: int, epsilon: Fract
     a = mpmath.mpf(1) / 4
     with mpmath.workdps(18):
         truth = delta_of_laplace(a, count, mpmath.mpf(epsilon.numerator) / epsilon.denominator)
-    found = balls.laplace_sum(Fraction(4), count, epsilon)
+    found = integrals.laplace_sum(Fraction(4), count, epsilon)
     assert float(found.rad()) < 1e-25
     assert float(abs(found - flint.arb(mpmath.nstr(truth, 18)))) < 1e-14
 
@@ -189,10 +189,10 @@ def test_a_few_runs_of_laplace_noise_are_a_finite_sum(count: int, epsilon: Fract
 def test_the_sum_and_the_integral_agree_for_many_runs_of_laplace_noise(scale: Fraction) -> None:
     epsilon, count = 250 / scale / 8, 250
     losses = [(plans.sampled_laplace(scale, Fraction(1), "remove"), count)]
-    total = balls.laplace_sum(scale, count, epsilon)
-    c, _ = balls.saddle(losses, balls.Kernel(epsilon))
+    total = integrals.laplace_sum(scale, count, epsilon)
+    c, _ = integrals.saddle(losses, integrals.Kernel(epsilon))
     goal = math.log(float(total)) - 20 * balls.LN2
-    found, full = balls.integral(losses, [balls.Kernel(epsilon)], c, 40, goal)
+    found, full = integrals.integral(losses, [integrals.Kernel(epsilon)], c, 40, goal)
     assert full
     assert found[0].overlaps(total)
 
@@ -202,7 +202,7 @@ def test_a_lattice_of_losses_gives_the_binomial_sum(count: int) -> None:
     loss = plans.randomized_response(Fraction(1, 2), 2)
     epsilon = Fraction(7, 10)
     least = Fraction(1) if count % 2 == 0 else Fraction(3, 2)
-    kernel = balls.LatticeKernel(epsilon, Fraction(1), least)
+    kernel = integrals.LatticeKernel(epsilon, Fraction(1), least)
     p = mpmath.exp(0.5) / (1 + mpmath.exp(0.5))
     ups = [k for k in range(count + 1) if 2 * k - count > 1.4]
     truth = sum(
@@ -213,6 +213,6 @@ def test_a_lattice_of_losses_gives_the_binomial_sum(count: int) -> None:
         for k in ups
     )
     goal = -40 * balls.LN2
-    found, full = balls.integral([(loss, count)], [kernel], 1.0, 60, goal)
+    found, full = integrals.integral([(loss, count)], [kernel], 1.0, 60, goal)
     assert full
     assert holds(flint.acb(found[0]), mpmath.mpc(truth))

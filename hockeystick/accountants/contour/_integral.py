@@ -11,7 +11,6 @@ from typing import Final, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hockeystick.accountants.contour._apart import LargeLosses
 from hockeystick.accountants.contour._line import (
     AnalyticTerms,
     ContourTarget,
@@ -19,6 +18,7 @@ from hockeystick.accountants.contour._line import (
     log_chernoff,
     log_truncation,
 )
+from hockeystick.accountants.contour._tail_and_bulk import LargeLosses
 from hockeystick.numerics import ULP, Ball
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.privacy_loss import ContourRule, ContourValues, TailRule

@@ -7,7 +7,6 @@ from heapq import nlargest
 from typing import Final, NamedTuple
 
 from hockeystick.accountants.closed_forms.closed_form import least_epsilon
-from hockeystick.accountants.contour._apart import LargeLosses, large_losses
 from hockeystick.accountants.contour._integral import (
     Integral,
     integrate,
@@ -21,6 +20,7 @@ from hockeystick.accountants.contour._line import (
     cheapest_contour,
     choose_contour,
 )
+from hockeystick.accountants.contour._tail_and_bulk import LargeLosses, large_losses
 from hockeystick.accountants.limits.gdp import GaussianLimit
 from hockeystick.accountants.orders import optimal_order, optimal_order_at, saddle, saddle_log_delta
 from hockeystick.numerics.roots import increasing_root

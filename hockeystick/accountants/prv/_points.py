@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from hockeystick.accountants.prv._discretise import cover
-from hockeystick.accountants.prv._steering import ALL, Truncation
+from hockeystick.accountants.prv._truncation import ALL, Truncation
 from hockeystick.accountants.prv.lattice import Part
 
 if TYPE_CHECKING:

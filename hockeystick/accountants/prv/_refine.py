@@ -10,7 +10,7 @@ from hockeystick.accountants.interval import Interval
 from hockeystick.accountants.prv._discretise import above, below
 from hockeystick.accountants.prv._enumerate import combinations
 from hockeystick.accountants.prv._points import natural_step, parts_for
-from hockeystick.accountants.prv._steering import Truncation
+from hockeystick.accountants.prv._truncation import Truncation
 from hockeystick.accountants.prv.lattice import MOST_POINTS, Lattice, Put, compose
 from hockeystick.privacy_loss.core.terms import total
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, ClassVar, Final, final
 import numpy as np
 
 from hockeystick.accountants.base import TOLERANCE, DirectedAccountant, Kind
-from hockeystick.accountants.closed_forms.above import closed_delta_upper, closed_epsilon_upper
 from hockeystick.accountants.closed_forms.closed_form import least_delta, least_epsilon
+from hockeystick.accountants.closed_forms.dominating import closed_delta_upper, closed_epsilon_upper
 from hockeystick.accountants.interval import Interval
 from hockeystick.accountants.orders import optimal_order, optimal_order_at
-from hockeystick.accountants.prv._steering import Truncation
+from hockeystick.accountants.prv._truncation import Truncation
 from hockeystick.accountants.theorems.rdp import RDP, delta_upper, epsilon_upper
 from hockeystick.numerics import ULP, down, log_readings, up
 from hockeystick.numerics.roots import falling_crossing
@@ -154,7 +154,7 @@ class PRV(DirectedAccountant):
 
 def _answer(question: Question, read: Read, epsilon: float | None) -> Interval | None:
     """Return the lattices' interval, tilted or with a split tail; None where they overflow."""
-    from hockeystick.accountants.prv._large import split_tail
+    from hockeystick.accountants.prv._threshold import split_tail
 
     other = split_tail(question, epsilon) if question.step is None else None
     found = _refined(question, read, patient=other is None)

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from hockeystick.accountants.prv._discretise import LatticeGrid, Steps, Weights
-from hockeystick.accountants.prv._rare import (
+from hockeystick.accountants.prv._spectrum import Masses, grown_by, masses_of
+from hockeystick.accountants.prv._tail_and_bulk import (
     Bulk,
     mass_of_large,
     off_by,
     rare_masses,
     split_masses_of,
 )
-from hockeystick.accountants.prv._spectrum import Masses, grown_by, masses_of
 from hockeystick.accountants.prv._window import window
 from hockeystick.numerics import ULP
 from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor

@@ -9,8 +9,8 @@ from mpmath import mp
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
-from hockeystick.accountants.contour._apart import LargeLosses, large_losses
 from hockeystick.accountants.contour._line import AnalyticTerms, ContourTarget
+from hockeystick.accountants.contour._tail_and_bulk import LargeLosses, large_losses
 from hockeystick.accountants.orders import saddle
 from hockeystick.precision import jumps as twin
 from hockeystick.precision.profiles import exact, reciprocal

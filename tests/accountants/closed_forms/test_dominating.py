@@ -5,7 +5,7 @@ import math
 import pytest
 
 import hockeystick as hs
-from hockeystick.accountants.closed_forms.above import closed_delta_upper, closed_epsilon_upper
+from hockeystick.accountants.closed_forms.dominating import closed_delta_upper, closed_epsilon_upper
 from hockeystick.accountants.composition import composition_of
 from hockeystick.privacy_loss import (
     GaussianLoss,

@@ -9,8 +9,8 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.accountants.prv._discretise import Weights
-from hockeystick.accountants.prv._large import split_tail
-from hockeystick.accountants.prv._rare import (
+from hockeystick.accountants.prv._refine import Question
+from hockeystick.accountants.prv._tail_and_bulk import (
     Bulk,
     SplitMasses,
     mass_of_large,
@@ -18,8 +18,8 @@ from hockeystick.accountants.prv._rare import (
     rare_masses,
     split_masses_of,
 )
-from hockeystick.accountants.prv._refine import Question
-from hockeystick.accountants.prv._steering import Truncation
+from hockeystick.accountants.prv._threshold import split_tail
+from hockeystick.accountants.prv._truncation import Truncation
 from hockeystick.accountants.prv.lattice import Lattice, _composed
 from hockeystick.privacy_loss import CellLoss, GaussianLoss, SampledGaussianLoss
 

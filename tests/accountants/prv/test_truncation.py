@@ -7,7 +7,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.accountants.orders import optimal_order
-from hockeystick.accountants.prv._steering import ALL, Truncation
+from hockeystick.accountants.prv._truncation import ALL, Truncation
 from hockeystick.privacy_loss import CellLoss, GaussianLoss, observed_mixture
 
 

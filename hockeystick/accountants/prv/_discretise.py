@@ -1,10 +1,10 @@
 """One run's loss on a lattice: a distribution that dominates it, and one that it dominates.
 
 Above, the mass of each cell goes to its two edges, P's and Q's mass both kept ("connect the dots",
-Doroshenko et al. 2022): the likelihood ratio is spread with its mean kept, and every profile is
-convex in it. Below, each cell is merged to its mean, which is data processing, and the mean is
-rounded down to the lattice: P's mass stays, and the loss falls. The lattice's own offset is chosen
-so that hardly any mean lies below its point, so that both are of second order in the step.
+Doroshenko et al. 2022): that keeps the mean of the likelihood ratio, and every profile is convex in
+it. Below, each cell is replaced by its conditional mean, which is data processing, and the mean is
+rounded down to the lattice: P's mass stays, and the loss falls. The lattice's offset is chosen so
+that hardly any mean lies below its point, and both errors are of second order in the step.
 """
 
 from __future__ import annotations
@@ -27,27 +27,28 @@ if TYPE_CHECKING:
 
 Indices: TypeAlias = NDArray[np.int64]
 
-# Errors beyond this many times their mean are added up instead of counted for all.
-_USUAL: Final = 8.0
-# The number of cells that are worked out at a time.
+# Relative errors above this many times their mean become absolute errors of their points.
+_TYPICAL: Final = 8.0
+# The number of cells in a batch.
 _BLOCK: Final = 2**16
 # Rounding of a position, in units of its size: atoms nearer to a point than this lie on it.
 _ON_POINT: Final = 16.0 * ULP
 
 
 @dataclass(frozen=True)
-class Steps:
+class LatticePoints:
     """A lattice for one loss: points ``offset + k step``, k from ``first`` to ``last``.
 
-    Where it is ``starts`` (``ends``), the loss is nowhere below the first (above the last) point.
+    With ``covers_infimum`` (``covers_supremum``) the loss is nowhere below the first (above the
+    last) point.
     """
 
     offset: float
     step: float
     first: int
     last: int
-    starts: bool = False
-    ends: bool = False
+    covers_infimum: bool = False
+    covers_supremum: bool = False
 
     def at(self, index: Array) -> Array:
         """Return the points of some indices."""
@@ -56,27 +57,29 @@ class Steps:
 
 
 @dataclass(frozen=True)
-class LatticeGrid:
-    """A loss, a lattice for it, and the masses between its points, for both ends to use."""
+class LossOnLattice:
+    """A loss, a lattice for it, and the masses between its points, for both bounds to use."""
 
     loss: CellLoss
-    steps: Steps
+    lattice: LatticePoints
 
     @cached_property
     def points(self) -> Array:
         """The points of the lattice."""
-        return self.steps.at(np.arange(self.steps.first, self.steps.last + 1, dtype=np.float64))
+        return self.lattice.at(
+            np.arange(self.lattice.first, self.lattice.last + 1, dtype=np.float64)
+        )
 
     @cached_property
     def masses(self) -> tuple[Masses, Masses, Masses]:
         """The masses before the first point, between neighbouring points, and beyond the last.
 
-        Where the loss starts or ends at a point there is nothing before or beyond it: what rounding
-        would leave there belongs inside.
+        Where the lattice covers the infimum or the supremum, the first or the last of these is
+        empty: rounding would put mass there that belongs inside.
         """
         points = self.points
-        head = [-math.inf] if self.steps.starts else [-math.inf, points[0]]
-        tail = [math.inf] if self.steps.ends else [points[-1], math.inf]
+        head = [-math.inf] if self.lattice.covers_infimum else [-math.inf, points[0]]
+        tail = [math.inf] if self.lattice.covers_supremum else [points[-1], math.inf]
         masses = _cells(self.loss, np.concatenate((head, points[1:-1], tail)))
         first, last = len(head) - 1, masses.log_p.size - len(tail) + 1
         parts = (slice(0, first), slice(first, last), slice(last, None))
@@ -84,8 +87,8 @@ class LatticeGrid:
         return before, inside, beyond
 
 
-class _Pieces(NamedTuple):
-    """Masses under P, as logarithms with the error of each, and their places on a lattice."""
+class _Contributions(NamedTuple):
+    """Masses under P, as logarithms with the error of each, to be added up at lattice points."""
 
     place: Indices
     log_p: Array
@@ -93,30 +96,35 @@ class _Pieces(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Weights:
+class TiltedMasses:
     """Masses on lattice points from ``first`` on, as ``exp(log_p + tilt * point - log_total)``.
 
-    Each is right within a factor ``exp(error)``, but for some that are off by what ``off`` has at
-    their place, which is empty where there are none. ``lost`` bounds the probability of an infinite
-    loss; ``slack`` bounds how far each point is from where its mass belongs.
+    Four kinds of error are kept apart until delta is read off; each is a proven bound:
+
+    ==================  ============================================================================
+    ``relative_error``  of the logarithm of any weight not among the next ones
+    ``absolute_errors`` of single weights whose relative error is larger, by point; empty for none
+    ``infinity_mass``   the P-mass beyond the last point, which counts as an infinite loss
+    ``displacement``    the distance of a point from the loss that its mass stands for
+    ==================  ============================================================================
     """
 
     offset: float
     first: int
     weight: Array
     log_total: float
-    error: float
-    off: Array
-    lost: float
-    slack: float
+    relative_error: float
+    absolute_errors: Array
+    infinity_mass: float
+    displacement: float
 
     @property
-    def loose(self) -> float:
-        """What those that are off are off by together, rounded up."""
-        return float(self.off.sum()) * (1.0 + 1e-9)
+    def absolute_error(self) -> float:
+        """The sum of the absolute errors, rounded up."""
+        return float(self.absolute_errors.sum()) * (1.0 + 1e-9)
 
-    def retilted(self, step: float, tilt: float, other: float) -> Weights:
-        """Return masses of one tilt as those of another."""
+    def retilted(self, step: float, tilt: float, other: float) -> TiltedMasses:
+        """Return the same masses, tilted by ``other`` instead of ``tilt``."""
         point = self.offset + step * (self.first + np.arange(self.weight.size, dtype=np.float64))
         exponent = (other - tilt) * point
         with np.errstate(divide="ignore"):
@@ -129,21 +137,23 @@ class Weights:
         place = abs(self.offset) + step * np.abs(self.first + np.arange(self.weight.size))
         size = np.where(kept, np.abs(log_weight) + abs(other - tilt) * place, 0.0)
         error = ULP * (8.0 * size + 8.0 * abs(log_total) + 64.0)
-        typical, off = _errors(weight, error)
-        if self.off.size:
+        typical, absolute = _errors(weight, error)
+        if self.absolute_errors.size:
             raised = exponent - log_total + np.minimum(error, 700.0)
             with np.errstate(over="ignore", invalid="ignore"):
-                own = np.where(self.off > 0.0, self.off * np.exp(raised), 0.0)
-            off = own + off if off.size else own
+                own = np.where(
+                    self.absolute_errors > 0.0, self.absolute_errors * np.exp(raised), 0.0
+                )
+            absolute = own + absolute if absolute.size else own
         return replace(
             self,
             weight=weight,
             log_total=self.log_total + log_total,
-            error=self.error + typical,
-            off=off,
+            relative_error=self.relative_error + typical,
+            absolute_errors=absolute,
         )
 
-    def split(self, step: float, threshold: float) -> tuple[Weights, Weights]:
+    def split(self, step: float, threshold: float) -> tuple[TiltedMasses, TiltedMasses]:
         """Return the masses of losses up to a threshold, and of those above it."""
         kept = math.floor((threshold - self.offset) / step) - self.first + 1
         large = np.arange(self.weight.size) >= kept
@@ -151,7 +161,9 @@ class Weights:
             replace(
                 self,
                 weight=np.where(part, self.weight, 0.0),
-                off=np.where(part[: self.off.size], self.off, 0.0),
+                absolute_errors=np.where(
+                    part[: self.absolute_errors.size], self.absolute_errors, 0.0
+                ),
             )
             for part in (~large, large)
         )
@@ -165,8 +177,8 @@ def cover(
     tilt: float,
     log_least: tuple[float, float],
     value: float | None = None,
-) -> Steps:
-    """Return the lattice that covers a loss but for tails of so little mass, below and above.
+) -> LatticePoints:
+    """Return the lattice that covers a loss but for tails of at most ``log_least``, on each side.
 
     Below, that is mass after tilting: of all below l it is at most ``exp(tilt l - K)``; K is
     ``value`` where that is not the loss's own.
@@ -177,77 +189,85 @@ def cover(
     low = max(low, min(least, high))
     near = 2.0 * _ON_POINT * (max(abs(low), abs(high)) + abs(offset))
     first, last = math.floor((low + near - offset) / step), math.ceil((high - near - offset) / step)
-    return Steps(
+    return LatticePoints(
         offset,
         step,
         first,
         max(last, first + 1),
-        starts=offset + step * first <= loss.infimum + near,
-        ends=offset + step * last >= loss.supremum - near,
+        covers_infimum=offset + step * first <= loss.infimum + near,
+        covers_supremum=offset + step * last >= loss.supremum - near,
     )
 
 
-def above(grid: LatticeGrid, tilt: float) -> Weights:
+def dominating_masses(grid: LossOnLattice, tilt: float) -> TiltedMasses:
     """Return a distribution on the lattice that dominates the loss."""
-    loss, steps, points = grid.loss, grid.steps, grid.points
+    loss, lattice, points = grid.loss, grid.lattice, grid.points
     before, masses, beyond = grid.masses
     atoms = loss.atoms()
-    index, rest = _index(atoms, steps)
-    over = (index > steps.last) | ((index == steps.last) & (rest > 0.0))
-    lost = [beyond.log_p + beyond.error, (atoms.log_p + atoms.error)[over]]
+    index, excess = _index(atoms, lattice)
+    over = (index > lattice.last) | ((index == lattice.last) & (excess > 0.0))
+    infinity_mass = [beyond.log_p + beyond.error, (atoms.log_p + atoms.error)[over]]
     kept = np.flatnonzero(masses.log_p > -math.inf)
     log_p, error = masses.log_p[kept], masses.error[kept]
     mean = log_p - masses.log_q[kept]
-    unsure = 2.0 * error + 4.0 * ULP * (np.abs(log_p) + np.abs(mean))
-    unsure += 2.0 * ULP * (abs(steps.offset) + np.abs(points[:-1][kept]))
-    under = np.maximum(index, steps.first) - steps.first
-    rest = np.where(index < steps.first, 0.0, rest)
-    pieces = [
-        _Pieces(np.zeros(before.log_p.size, dtype=np.int64), before.log_p, before.error),
-        *_spread(kept, mean - points[:-1][kept], unsure, steps.step, log_p, error),
-        *_spread(
+    mean_error = 2.0 * error + 4.0 * ULP * (np.abs(log_p) + np.abs(mean))
+    mean_error += 2.0 * ULP * (abs(lattice.offset) + np.abs(points[:-1][kept]))
+    under = np.maximum(index, lattice.first) - lattice.first
+    excess = np.where(index < lattice.first, 0.0, excess)
+    contributions = [
+        _Contributions(np.zeros(before.log_p.size, dtype=np.int64), before.log_p, before.error),
+        *_connect_the_dots(kept, mean - points[:-1][kept], mean_error, lattice.step, log_p, error),
+        *_connect_the_dots(
             under[~over],
-            rest[~over],
+            excess[~over],
             np.zeros(int((~over).sum())),
-            steps.step,
+            lattice.step,
             atoms.log_p[~over],
             atoms.error[~over],
         ),
     ]
-    return _tilted(steps, _joined(pieces), tilt, _sum_up(np.concatenate(lost)), loss.displacement)
+    return _tilted(
+        lattice,
+        _joined(contributions),
+        tilt,
+        _sum_up(np.concatenate(infinity_mass)),
+        loss.displacement,
+    )
 
 
-def below(grid: LatticeGrid, tilt: float) -> Weights:
+def dominated_masses(grid: LossOnLattice, tilt: float) -> TiltedMasses:
     """Return a distribution on the lattice that the loss dominates."""
-    loss, steps = grid.loss, grid.steps
+    loss, lattice = grid.loss, grid.lattice
     masses = _cells(loss, _edges_below(grid))
     atoms = loss.atoms()
     kept = np.flatnonzero(masses.log_p > -math.inf)
     log_p, error = masses.log_p[kept], masses.error[kept]
     mean = log_p - masses.log_q[kept]
-    unsure = 2.0 * error + 4.0 * ULP * (np.abs(log_p) + np.abs(mean))
-    own, own_rest = _index(atoms, steps)
-    index = np.concatenate((kept + steps.first, own))
-    at = steps.at(index.astype(np.float64))
-    rest = np.concatenate((mean - unsure - at[: kept.size], own_rest))
-    # What lies beyond the last point counts as if it were there.
-    rest = np.where(index > steps.last, 0.0, rest)
-    index = np.minimum(index, steps.last)
-    pieces = _Pieces(
-        index - steps.first,
+    mean_error = 2.0 * error + 4.0 * ULP * (np.abs(log_p) + np.abs(mean))
+    own, own_rest = _index(atoms, lattice)
+    index = np.concatenate((kept + lattice.first, own))
+    at = lattice.at(index.astype(np.float64))
+    excess = np.concatenate((mean - mean_error - at[: kept.size], own_rest))
+    # Mass beyond the last point is moved down to it.
+    excess = np.where(index > lattice.last, 0.0, excess)
+    index = np.minimum(index, lattice.last)
+    contributions = _Contributions(
+        index - lattice.first,
         np.concatenate((log_p, atoms.log_p)),
         np.concatenate((error, atoms.error)),
     )
-    shift = _best_shift(rest, pieces.log_p + tilt * at, steps.step)
-    place = pieces.place - (rest + shift < 0.0)
+    shift = _cheapest_shift(excess, contributions.log_p + tilt * at, lattice.step)
+    place = contributions.place - (excess + shift < 0.0)
     inside = place >= 0
-    pieces = _Pieces(place[inside], pieces.log_p[inside], pieces.error[inside])
-    moved = Steps(steps.offset - shift, steps.step, steps.first, steps.last)
-    return _tilted(moved, pieces, tilt, 0.0, loss.displacement)
+    contributions = _Contributions(
+        place[inside], contributions.log_p[inside], contributions.error[inside]
+    )
+    shifted = LatticePoints(lattice.offset - shift, lattice.step, lattice.first, lattice.last)
+    return _tilted(shifted, contributions, tilt, 0.0, loss.displacement)
 
 
 def _cells(loss: CellLoss, edges: Array) -> Masses:
-    """Return the masses between edges, worked out in blocks so that what they take stays small."""
+    """Return the masses between edges, in batches that bound the memory taken."""
     if edges.size <= _BLOCK + 1:
         return loss.cells(edges)
     starts = range(0, edges.size - 1, _BLOCK)
@@ -255,119 +275,128 @@ def _cells(loss: CellLoss, edges: Array) -> Masses:
     return Masses(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
 
 
-def _edges_below(grid: LatticeGrid) -> Array:
+def _edges_below(grid: LossOnLattice) -> Array:
     """Return edges between the points such that the mean of each cell lies about on its point.
 
-    Halfway between points the mean is off by ``step^2/12`` times the slope of the logarithm of the
-    density, and so is that of the cell between the points from its middle: edges moved by as much
-    make up for it. Any edges will do for a lower bound.
+    With edges halfway between points, the mean of a cell is off its point by ``step^2/12`` times
+    the derivative of the log density, as is that of the cell between the points from its middle:
+    the edges are moved by as much. Any edges give a lower bound.
     """
-    steps, inside = grid.steps, grid.masses[1]
-    edges = steps.at(np.arange(steps.first - 1, steps.last + 1, dtype=np.float64) + 0.5)
+    lattice, inside = grid.lattice, grid.masses[1]
+    edges = lattice.at(np.arange(lattice.first - 1, lattice.last + 1, dtype=np.float64) + 0.5)
     with np.errstate(invalid="ignore"):
-        off = inside.log_p - inside.log_q - edges[1:-1]
-    # Next to an atom or an end of the support there is no slope to speak of.
-    edges[1:-1] -= np.where(np.abs(off) < steps.step / 16.0, off, 0.0)
-    edges[0] = -math.inf if steps.starts else edges[0]
+        gap = inside.log_p - inside.log_q - edges[1:-1]
+    # Next to an atom or an end of the support the density has no derivative.
+    edges[1:-1] -= np.where(np.abs(gap) < lattice.step / 16.0, gap, 0.0)
+    edges[0] = -math.inf if lattice.covers_infimum else edges[0]
     edges[-1] = math.inf
     return edges
 
 
-def _spread(
-    cell: Indices, rest: Array, unsure: Array, step: float, log_p: Array, error: Array
-) -> tuple[_Pieces, _Pieces]:
-    """Return masses that lie ``rest`` above the lower edge of their cells, spread to both edges.
+def _connect_the_dots(
+    cell: Indices, excess: Array, mean_error: Array, step: float, log_p: Array, error: Array
+) -> tuple[_Contributions, _Contributions]:
+    """Return masses whose mean is ``excess`` above the lower edge of their cells, on both edges.
 
-    The share that goes up keeps the mean of the likelihood ratio; it is rounded up.
+    The share ``(1 - e^-excess) / (1 - e^-step)`` on the upper edge keeps ``E[e^-L]``, that is both
+    P's and Q's mass; it is rounded up.
     """
-    rest = np.clip(rest, 0.0, step)
+    excess = np.clip(excess, 0.0, step)
     room = -math.expm1(-step)
-    inside = np.where(rest > 0.0, unsure / room + 16.0 * ULP, unsure / room)
-    up = np.clip(-np.expm1(-rest) / room + inside, 0.0, 1.0)
-    down = np.clip(np.exp(-rest) * -np.expm1(rest - step) / room - inside, 0.0, 1.0)
+    inside = np.where(excess > 0.0, mean_error / room + 16.0 * ULP, mean_error / room)
+    up = np.clip(-np.expm1(-excess) / room + inside, 0.0, 1.0)
+    down = np.clip(np.exp(-excess) * -np.expm1(excess - step) / room - inside, 0.0, 1.0)
     with np.errstate(divide="ignore"):
         return (
-            _Pieces(cell, log_p + np.log(down), error),
-            _Pieces(cell + 1, log_p + np.log(up), error),
+            _Contributions(cell, log_p + np.log(down), error),
+            _Contributions(cell + 1, log_p + np.log(up), error),
         )
 
 
-def _index(atoms: Atoms, steps: Steps) -> tuple[Indices, Array]:
+def _index(atoms: Atoms, lattice: LatticePoints) -> tuple[Indices, Array]:
     """Return each atom's point at or below it, and how far above it the atom lies."""
-    near = _ON_POINT * (np.abs(atoms.loss) + abs(steps.offset))
-    index = np.floor((atoms.loss - steps.offset + near) / steps.step)
-    rest = atoms.loss - steps.at(index)
-    return index.astype(np.int64), np.where(np.abs(rest) <= 2.0 * near, 0.0, np.maximum(rest, 0.0))
+    near = _ON_POINT * (np.abs(atoms.loss) + abs(lattice.offset))
+    index = np.floor((atoms.loss - lattice.offset + near) / lattice.step)
+    excess = atoms.loss - lattice.at(index)
+    return index.astype(np.int64), np.where(
+        np.abs(excess) <= 2.0 * near, 0.0, np.maximum(excess, 0.0)
+    )
 
 
-def _best_shift(rest: Array, exponent: Array, step: float) -> float:
-    """Return how far to move the lattice down so that rounding down costs least.
+def _cheapest_shift(excess: Array, exponent: Array, step: float) -> float:
+    """Return how far to move the lattice down so that rounding down moves the mean least.
 
-    A shift s costs s; what lies further than s below its point costs a step.
+    A shift s lowers every loss by s; a mean more than s below its point falls by another step.
     """
-    short = rest < 0.0
+    short = excess < 0.0
     if not bool(short.any()):
         return 0.0
     weight = np.exp(exponent - exponent.max())
     weight /= weight.sum()
-    order = np.argsort(rest[short])
-    need, own = -rest[short][order], weight[short][order]
+    order = np.argsort(excess[short])
+    need, own = -excess[short][order], weight[short][order]
     cost = need + step * (np.cumsum(own) - own)
     best = int(np.argmin(cost))
     return float(need[best]) * (1.0 + 4.0 * ULP) if cost[best] < step * own.sum() else 0.0
 
 
 def _tilted(
-    steps: Steps, pieces: _Pieces, tilt: float, lost: float, displacement: float
-) -> Weights:
-    """Return the masses at their places, tilted and made to add up to 1."""
-    point = steps.at((pieces.place + steps.first).astype(np.float64))
-    exponent = pieces.log_p + tilt * point
+    lattice: LatticePoints,
+    contributions: _Contributions,
+    tilt: float,
+    infinity_mass: float,
+    displacement: float,
+) -> TiltedMasses:
+    """Return the masses at their points, tilted and normalised."""
+    point = lattice.at((contributions.place + lattice.first).astype(np.float64))
+    exponent = contributions.log_p + tilt * point
     if not exponent.size:
         raise ArithmeticError("nothing of the loss lies on the lattice")
     top = float(exponent.max())
     log_total = top + math.log(float(np.exp(exponent - top).sum()))
-    size = steps.last - steps.first + 1
+    size = lattice.last - lattice.first + 1
     mass = np.exp(exponent - log_total)
-    weight = np.bincount(pieces.place, weights=mass, minlength=size).astype(np.float64)
-    place = abs(steps.offset) + steps.step * np.abs(pieces.place + float(steps.first))
-    sizes = np.abs(pieces.log_p) + tilt * place
-    together = float(np.bincount(pieces.place).max())
-    error = pieces.error + ULP * (8.0 * sizes + 8.0 * abs(log_total) + 64.0 + together)
-    typical, loose = _errors(mass, error)
-    if loose.size:
-        loose = np.bincount(pieces.place, weights=loose, minlength=size).astype(np.float64)
-    farthest = float(np.abs(point).max()) + abs(steps.offset)
-    return Weights(
-        steps.offset,
-        steps.first,
+    weight = np.bincount(contributions.place, weights=mass, minlength=size).astype(np.float64)
+    place = abs(lattice.offset) + lattice.step * np.abs(contributions.place + float(lattice.first))
+    sizes = np.abs(contributions.log_p) + tilt * place
+    together = float(np.bincount(contributions.place).max())
+    error = contributions.error + ULP * (8.0 * sizes + 8.0 * abs(log_total) + 64.0 + together)
+    typical, absolute = _errors(mass, error)
+    if absolute.size:
+        absolute = np.bincount(contributions.place, weights=absolute, minlength=size).astype(
+            np.float64
+        )
+    farthest = float(np.abs(point).max()) + abs(lattice.offset)
+    return TiltedMasses(
+        lattice.offset,
+        lattice.first,
         weight,
         log_total,
         typical,
-        loose,
-        lost,
+        absolute,
+        infinity_mass,
         4.0 * _ON_POINT * farthest + 2.0 * displacement,
     )
 
 
 def _errors(weight: Array, error: Array) -> tuple[float, Array]:
-    """Return a relative error that most weights keep to, and what each other one is off by.
+    """Return a relative error that most weights keep to, and the absolute errors of the others.
 
-    Nothing is returned for each where all keep to it.
+    The second array is empty where all keep to the first.
     """
-    usual = _USUAL * float((weight * np.minimum(error, 1.0)).sum())
-    large = error > usual
+    typical = _TYPICAL * float((weight * np.minimum(error, 1.0)).sum())
+    large = error > typical
     if not bool(large.any()):
-        return usual, np.zeros(0)
+        return typical, np.zeros(0)
     worst = weight * np.expm1(np.minimum(error, 700.0))
-    return usual, np.where(large, np.where(error < 700.0, worst, math.inf), 0.0)
+    return typical, np.where(large, np.where(error < 700.0, worst, math.inf), 0.0)
 
 
-def _joined(pieces: list[_Pieces]) -> _Pieces:
+def _joined(contributions: list[_Contributions]) -> _Contributions:
     """Return pieces as one list, those without mass left out."""
-    place, log_p, error = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
+    place, log_p, error = (np.concatenate(parts) for parts in zip(*contributions, strict=True))
     kept = log_p > -math.inf
-    return _Pieces(place[kept], log_p[kept], error[kept])
+    return _Contributions(place[kept], log_p[kept], error[kept])
 
 
 def _sum_up(logs: Array) -> float:

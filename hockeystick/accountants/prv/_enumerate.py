@@ -1,4 +1,4 @@
-"""Losses of few atoms, or few runs: every combination of them, without any lattice."""
+"""Sums of few atoms, or over few runs: every combination of atoms, without a lattice."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from hockeystick.accountants.prv._spectrum import grown_by
+from hockeystick.accountants.prv._spectrum import expm1_or_inf
 from hockeystick.numerics import ULP
 from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
 
@@ -18,97 +18,98 @@ if TYPE_CHECKING:
     from hockeystick.kernels.series import Array
     from hockeystick.privacy_loss import CellLoss
 
-# No more combinations than this are worked out.
+# The largest number of combinations.
 _MOST: Final = 2_000_000
-# More than all that underflows together.
+# A bound of the sum of all underflows.
 _UNDERFLOW: Final = 1e-290
-# Atoms of less tilted mass than exp(-this) are left out, and bounded.
-_LEAST: Final = 60.0
+# Atoms of less tilted mass than exp(-this) are omitted, and their mass is bounded.
+_OMITTED_LOG_MASS: Final = 60.0
 
 
 @dataclass(frozen=True)
 class Combinations:
     """All sums of the losses with their tilted masses, ``exp(log_p + tilt * loss - log_total)``.
 
-    Each mass is right within a factor ``exp(error)``, each loss within ``slack``; ``left_out``
-    bounds the tilted mass of what is missing.
+    ``relative_error`` bounds the error of the logarithm of each mass, ``displacement`` that of each
+    loss, and ``omitted_mass`` the tilted mass of combinations that are omitted.
     """
 
     tilt: float
     loss: Array
     mass: Array
     log_total: float
-    left_out: float
-    error: float
-    slack: float
+    omitted_mass: float
+    relative_error: float
+    displacement: float
 
     @property
     def size(self) -> int:
-        """How many there are."""
+        """The number of combinations."""
         return int(self.loss.size)
 
     def upper(self, epsilon: float) -> float:
         """Return an upper bound of ln delta."""
-        value, missing, scale = self._sum(epsilon - self.slack)
-        return scale + self.error + _log(value + missing)
+        value, missing, scale = self._sum(epsilon - self.displacement)
+        return scale + self.relative_error + _log(value + missing)
 
     def lower(self, epsilon: float) -> float:
         """Return a lower bound of ln delta; -inf for none."""
-        value, _, scale = self._sum(epsilon + self.slack)
-        return scale - self.error + _log(value - _UNDERFLOW)
+        value, _, scale = self._sum(epsilon + self.displacement)
+        return scale - self.relative_error + _log(value - _UNDERFLOW)
 
     def _sum(self, epsilon: float) -> tuple[float, float, float]:
-        """Return the sum, what may be missing, and the logarithm of what both are scaled by."""
+        """Return the sum, a bound of the omitted part, and the logarithm of their common factor."""
         x = np.maximum(self.loss - epsilon, 0.0)
         value = float((np.exp(-self.tilt * x) * -np.expm1(-x) * self.mass).sum())
-        missing = math.exp(log_cks_factor(self.tilt)) * self.left_out + _UNDERFLOW
+        missing = math.exp(log_cks_factor(self.tilt)) * self.omitted_mass + _UNDERFLOW
         return value, missing, self.log_total - self.tilt * epsilon
 
 
-class _Kind(NamedTuple):
-    """The atoms of one loss that are kept, once tilted."""
+class _TiltedAtoms(NamedTuple):
+    """The tilted atoms of one loss, without negligible ones."""
 
     loss: Array
     log_mass: Array
     log_total: float
-    left_out: float
+    omitted_mass: float
     error: float
 
 
 def combinations(
     terms: Sequence[tuple[CellLoss, int]], tilt: float, *, most: int = _MOST
 ) -> Combinations | None:
-    """Return every combination of the atoms, None where they are too many or not all there is."""
-    kinds = [(_kind(loss, tilt), count) for loss, count in terms]
-    if any(kind is None for kind, _ in kinds):
+    """Return every combination of atoms; None for too many, or losses that are not atomic."""
+    kept = [(_tilted_atoms(loss, tilt), count) for loss, count in terms]
+    if any(one is None for one, _ in kept):
         return None
-    known = [(kind, count) for kind, count in kinds if kind is not None]
-    sizes = [math.comb(n + kind.loss.size - 1, n) for kind, n in known]
+    known = [(one, count) for one, count in kept if one is not None]
+    sizes = [math.comb(n + one.loss.size - 1, n) for one, n in known]
     if math.prod(sizes) > most:
         return None
     loss, log_mass = np.zeros(1), np.zeros(1)
-    for kind, count in known:
-        more_loss, more_mass = _multisets(kind, count)
+    for one, count in known:
+        more_loss, more_mass = _multisets(one, count)
         loss = np.add.outer(loss, more_loss).ravel()
         log_mass = np.add.outer(log_mass, more_mass).ravel()
     runs = math.fsum(n for _, n in known)
-    largest = math.fsum(n * float(np.abs(kind.loss).max()) for kind, n in known)
+    largest = math.fsum(n * float(np.abs(one.loss).max()) for one, n in known)
     logs = float(np.abs(log_mass).max()) + runs * (math.log(runs + 1.0) + 2.0)
-    log_total = math.fsum(n * kind.log_total for kind, n in known)
+    log_total = math.fsum(n * one.log_total for one, n in known)
     rounding = ULP * (16.0 * logs + 4.0 * abs(log_total) + loss.size + 4.0 * tilt * largest)
     return Combinations(
         tilt=tilt,
         loss=loss,
         mass=np.exp(log_mass),
         log_total=log_total,
-        left_out=grown_by(math.fsum(n * kind.left_out for kind, n in known)) * (1.0 + 1e-9),
-        error=math.fsum(n * kind.error for kind, n in known) + rounding,
-        slack=ULP * (16.0 + 2.0 * runs) * largest,
+        omitted_mass=expm1_or_inf(math.fsum(n * one.omitted_mass for one, n in known))
+        * (1.0 + 1e-9),
+        relative_error=math.fsum(n * one.error for one, n in known) + rounding,
+        displacement=ULP * (16.0 + 2.0 * runs) * largest,
     )
 
 
-def _kind(loss: CellLoss, tilt: float) -> _Kind | None:
-    """Return a loss's atoms, the negligible ones left out; None where there is more than atoms."""
+def _tilted_atoms(loss: CellLoss, tilt: float) -> _TiltedAtoms | None:
+    """Return a loss's tilted atoms without negligible ones; None if it is not atomic."""
     if loss.cells(np.array([-math.inf, math.inf])).log_p[0] > -math.inf:
         return None
     atoms = loss.atoms()
@@ -116,30 +117,30 @@ def _kind(loss: CellLoss, tilt: float) -> _Kind | None:
     top = float(exponent.max())
     log_total = top + math.log(float(np.exp(exponent - top).sum()))
     log_mass = exponent - log_total
-    kept = log_mass > -_LEAST
+    kept = log_mass > -_OMITTED_LOG_MASS
     sizes = np.abs(atoms.log_p) + np.abs(tilt * atoms.loss) + abs(log_total)
     error = float((atoms.error + ULP * (8.0 * sizes + 16.0))[kept].max())
-    left_out = float(np.exp(log_mass[~kept]).sum()) * 1.01
-    return _Kind(atoms.loss[kept], log_mass[kept], log_total, left_out, error)
+    omitted_mass = float(np.exp(log_mass[~kept]).sum()) * 1.01
+    return _TiltedAtoms(atoms.loss[kept], log_mass[kept], log_total, omitted_mass, error)
 
 
-def _multisets(kind: _Kind, count: int) -> tuple[Array, Array]:
+def _multisets(one: _TiltedAtoms, count: int) -> tuple[Array, Array]:
     """Return the sums of ``count`` atoms, one for each multiset, and their masses' logs."""
     from scipy.special import gammaln
 
     if count == 1:
-        return kind.loss, kind.log_mass
+        return one.loss, one.log_mass
     left = np.array([count], dtype=np.int64)
     loss, log_mass = np.zeros(1), np.full(1, math.lgamma(count + 1.0))
-    for value, log_one in zip(kind.loss[:-1], kind.log_mass[:-1], strict=True):
+    for value, log_one in zip(one.loss[:-1], one.log_mass[:-1], strict=True):
         times = left + 1
         parent = np.repeat(np.arange(left.size), times)
         taken = np.arange(parent.size) - np.repeat(np.cumsum(times) - times, times)
         loss = loss[parent] + taken * value
         log_mass = log_mass[parent] + taken * log_one - gammaln(taken + 1.0)
         left = left[parent] - taken
-    loss = loss + left * kind.loss[-1]
-    log_mass = log_mass + left * kind.log_mass[-1] - gammaln(left + 1.0)
+    loss = loss + left * one.loss[-1]
+    log_mass = log_mass + left * one.log_mass[-1] - gammaln(left + 1.0)
     return loss, log_mass
 
 

@@ -1,4 +1,4 @@
-"""Where the lattice's points lie: its step, and each loss's offset, so that atoms lie on points."""
+"""The step of the lattice and the offset of each loss, chosen so that atoms lie on points."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from hockeystick.accountants.prv._discretise import cover
-from hockeystick.accountants.prv._truncation import ALL, Truncation
+from hockeystick.accountants.prv._truncation import NO_TRUNCATION, Truncation
 from hockeystick.accountants.prv.lattice import Part
 
 if TYPE_CHECKING:
     from hockeystick.kernels.series import Array
     from hockeystick.privacy_loss import CellLoss
 
-# How near a multiple of the spacing an atom must lie, in units of the spacing, to lie on it.
+# The distance from a multiple of the spacing, over the spacing, up to which an atom is at it.
 _NEAR: Final = 1e-9
-# Atoms nearer to each other than this share of their span share no lattice.
+# Atoms closer together than this share of their span are not put on a common lattice.
 _CLOSEST: Final = 1e-7
-# Tilted masses below exp(-this) of the largest do not count when points are chosen.
+# Atoms of less than exp(-this) of the largest tilted mass do not determine the offset.
 _NEGLIGIBLE: Final = 50.0
 
 
 def natural_step(terms: Sequence[tuple[CellLoss, int]]) -> float | None:
-    """Return the step of a lattice on which all losses lie, each from its own offset on, if any."""
+    """Return the step of a lattice that holds all losses exactly, each from its own offset on."""
     spacings = []
     for loss, _ in terms:
         atoms = loss.atoms().loss
@@ -48,9 +48,9 @@ def parts_for(
     tilt: float,
     step: float,
     log_least: tuple[float, float],
-    truncation: Truncation = ALL,
+    truncation: Truncation = NO_TRUNCATION,
 ) -> list[Part]:
-    """Return each loss on a lattice of about this step, at most, that suits its atoms."""
+    """Return each loss on a lattice of at most this step, whose points hold its heaviest atoms."""
     heavy = [(_heavy_atoms(loss, tilt), count) for loss, count in terms]
     spans = [(atoms[-1] - atoms[0], count) for atoms, count in heavy if len(atoms) > 1]
     span = max(spans, key=lambda one: one[1])[0] if spans else 0.0

@@ -1,7 +1,7 @@
-"""Products and powers of transforms, and the masses that they are the transform of.
+"""Products and powers of transforms, and sums over the masses that these transforms belong to.
 
-Where many runs have been composed, next to all of the spectrum has fallen below round-off: what is
-left is summed as it is, and nothing is ever transformed back.
+After many runs next to all frequencies have fallen below round-off; sums over masses are then
+computed from the few that are left, without an inverse transform.
 """
 
 from __future__ import annotations
@@ -19,21 +19,24 @@ from hockeystick.numerics import ULP
 from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
 
 if TYPE_CHECKING:
-    from hockeystick.accountants.prv._discretise import Weights
+    from hockeystick.accountants.prv._discretise import TiltedMasses
     from hockeystick.kernels.series import Array
 
 Complexes: TypeAlias = NDArray[np.complex128]
 Indices: TypeAlias = NDArray[np.signedinteger[Any]]
 
-# A real transform of N points errs by at most this times log2(N), relative in the 2-norm.
+# The relative error of a transform of N points in the 2-norm is at most this times log2(N): by
+# theorem 24.2 of Higham, "Accuracy and Stability of Numerical Algorithms", 2002, it is at most
+# (1 + 4 sqrt(2)) u log2(N), or 3.4 ULP log2(N), for radix 2 and twiddle factors right to u = ULP/2.
+# The theorem says nothing of scipy's radices 3, 5 and 7; tests hold all to a quarter of this.
 TRANSFORM: Final = 4.0 * ULP
-# Frequencies fainter than this are left out.
-_FAINT: Final = 2.0**-60
-# Where a larger share of the frequencies is left, masses are transformed back.
-_FEW: Final = 1.0 / 32.0
+# Frequencies of a smaller modulus are omitted; the error bounds include them.
+_NEGLIGIBLE: Final = 2.0**-60
+# The largest share of frequencies for which sums are taken over these.
+_SPARSE: Final = 1.0 / 32.0
 # The most numbers that a batch of transforms holds at a time.
 _BATCH: Final = 2**21
-# Beyond this many 1/c above epsilon, what is left of a term is far below its round-off.
+# The sum over masses ends this many 1/c above epsilon; the rest is bounded.
 _TAIL: Final = 60.0
 _LARGEST_EXPONENT: Final = 700.0
 # The round-off of one term of a sum over frequencies.
@@ -47,7 +50,7 @@ class Sum(NamedTuple):
     error: float
 
 
-class Masses(Protocol):
+class ComposedMasses(Protocol):
     """Masses on points a step apart, and a bound of their errors' 2-norm."""
 
     @property
@@ -57,16 +60,16 @@ class Masses(Protocol):
 
     @property
     def round_off(self) -> float:
-        """What the masses are off by, in the 2-norm."""
+        """A bound of the masses' error in the 2-norm."""
         ...
 
-    def beyond(self, first: int, x: float, c: float, step: float) -> Sum:
+    def sum_from(self, first: int, x: float, c: float, step: float) -> Sum:
         """Return the sum over the points from ``first`` on, of which the first is at ``x >= 0``."""
         ...
 
 
 @dataclass(frozen=True)
-class Listed:
+class PointMasses:
     """Masses one by one, which add up to no more than ``most``."""
 
     mass: Array
@@ -78,7 +81,7 @@ class Listed:
         """How many points there are."""
         return self.mass.size
 
-    def beyond(self, first: int, x: float, c: float, step: float) -> Sum:
+    def sum_from(self, first: int, x: float, c: float, step: float) -> Sum:
         """Return the sum over the points from ``first`` on."""
         last = min(first + math.ceil(_TAIL / (c * step)) + 2, self.size)
         at = x + step * np.arange(last - first, dtype=np.float64)
@@ -90,56 +93,56 @@ class Listed:
 
 
 @dataclass(frozen=True)
-class Few:
-    """Masses by the few frequencies k that are left of their transform W.
+class SparseSpectrum:
+    """Masses given by the few frequencies k of their transform W that are not negligible.
 
-    Point j has ``1/N sum_k W_k exp(i theta_k (lead + j))`` with ``theta_k = 2 pi k/N``, and a sum
-    over points turns into one over frequencies of geometric series.
+    Point j has the mass ``1/N sum_k W_k exp(i theta_k (rotation + j))`` with
+    ``theta_k = 2 pi k/N``, so that a sum over points is one of geometric series over frequencies.
     """
 
     size: int
-    lead: int
+    rotation: int
     index: Indices
     value: Complexes
     round_off: float
 
     @cached_property
     def _weight(self) -> Complexes:
-        """``W_k / N``, twice where the frequency -k is another one."""
+        """``W_k / N``, doubled where k and -k are different frequencies."""
         alone = (self.index == 0) | (2 * self.index == self.size)
         return np.asarray(self.value * np.where(alone, 1.0, 2.0) / self.size)
 
-    def beyond(self, first: int, x: float, c: float, step: float) -> Sum:
-        """Return the sum over the points from ``first`` on: all beyond it, less all beyond the end.
+    def sum_from(self, first: int, x: float, c: float, step: float) -> Sum:
+        """Return the sum over the points from ``first`` on: two infinite series, subtracted.
 
-        From x on, turned back to angle 0, a series adds up to
+        From x on, a series at angle 0 adds up to
         ``exp(-c x) ((1 - e^-x) + u (e^-x - e^-step)) / ((1 - u) (1 - u e^-step))`` with
         ``u = exp(i theta - c step)``.
         """
-        less = self._one_less(c * step)
-        weight = self._weight / (less * self._one_less((c + 1.0) * step))
+        less = self._one_minus(c * step)
+        weight = self._weight / (less * self._one_minus((c + 1.0) * step))
         largest = float(np.abs(weight).sum())
         value, rounding = 0.0, 0.0
         for point, sign in ((first, 1.0), (self.size, -1.0)):
             at = x + step * (point - first)
             scale = math.exp(-min(c * at, _LARGEST_EXPONENT))
             own, following = -math.expm1(-at), math.exp(-step) * math.expm1(step - at)
-            terms = weight * self._turned(point) * (own + following * (1.0 - less))
+            terms = weight * self._phase(point) * (own + following * (1.0 - less))
             value += sign * scale * float(terms.real.sum())
             error = _TERM + self.index.size + min(c * at, _LARGEST_EXPONENT)
             rounding += ULP * error * scale * (abs(own) + abs(following)) * largest
         return Sum(value, _norm_of_factor(c, step) * self.round_off + rounding)
 
-    def _one_less(self, exponent: float) -> Complexes:
+    def _one_minus(self, exponent: float) -> Complexes:
         """Return ``1 - exp(i theta_k - a)`` without cancellation."""
         theta = 2.0 * math.pi * (self.index / self.size)
         scale = math.exp(-exponent)
         real = -math.expm1(-exponent) + 2.0 * scale * np.sin(0.5 * theta) ** 2
         return np.asarray(real - 1j * scale * np.sin(theta))
 
-    def _turned(self, point: int) -> Complexes:
+    def _phase(self, point: int) -> Complexes:
         """Return ``exp(i theta_k (lead + point))``, whole turns left out."""
-        turns = (self.index * ((self.lead + point) % self.size)) % self.size
+        turns = (self.index * ((self.rotation + point) % self.size)) % self.size
         return np.asarray(np.exp(2j * math.pi * (turns / self.size)))
 
 
@@ -152,8 +155,10 @@ def _norm_of_factor(c: float, step: float) -> float:
     return math.sqrt(largest * (largest + 1.0 / (step * c * (c + 1.0)))) * (1.0 + 1e-12)
 
 
-def masses_of(weights: Sequence[tuple[Weights, int]], size: int, lead: int) -> Masses:
-    """Return the masses of the composition on ``size`` points, the first of them at ``lead``.
+def composed_masses(
+    weights: Sequence[tuple[TiltedMasses, int]], size: int, rotation: int
+) -> ComposedMasses:
+    """Return the masses of the composition on ``size`` points, the first of them at ``rotation``.
 
     Where ``|F| <= 1 + e`` and F errs by e in the 2-norm, ``F^n`` errs by at most ``n e (1+e)^n``.
     """
@@ -161,23 +166,25 @@ def masses_of(weights: Sequence[tuple[Weights, int]], size: int, lead: int) -> M
     # A product of complex numbers errs by at most sqrt(5) half units; F^n takes n - 1 of them.
     products = math.fsum(count for _, count in weights)
     size_in_norm = norm(spectrum) * math.sqrt(2.0 / size)
-    growth = 1.01 + grown_by(error * math.sqrt(size))
-    round_off = (error + 1.5 * ULP * products * size_in_norm + 2.0 * _FAINT) * growth
-    if index.size <= _FEW * size:
-        return Few(size, lead, index, spectrum, round_off)
+    growth = 1.01 + expm1_or_inf(error * math.sqrt(size))
+    round_off = (error + 1.5 * ULP * products * size_in_norm + 2.0 * _NEGLIGIBLE) * growth
+    if index.size <= _SPARSE * size:
+        return SparseSpectrum(size, rotation, index, spectrum, round_off)
     from scipy.fft import irfft
 
     full = np.zeros(size // 2 + 1, dtype=np.complex128)
     full[index] = spectrum
-    mass = np.roll(irfft(full, size), -lead)
-    return Listed(mass, round_off + TRANSFORM * math.log2(size) * norm(mass) * 1.01)
+    mass = np.roll(irfft(full, size), -rotation)
+    return PointMasses(mass, round_off + TRANSFORM * math.log2(size) * norm(mass) * 1.01)
 
 
-def _product(weights: Sequence[tuple[Weights, int]], size: int) -> tuple[Indices, Complexes, float]:
-    """Return the frequencies that are left, the composition's transform there, and its error.
+def _product(
+    weights: Sequence[tuple[TiltedMasses, int]], size: int
+) -> tuple[Indices, Complexes, float]:
+    """Return the frequencies that are not negligible, the transform there, and its error.
 
-    The error is in the 2-norm of the masses; all factors are at most 1, so that what is too faint
-    stays so.
+    The error is in the 2-norm of the masses; no factor exceeds 1, so that a negligible frequency
+    remains negligible.
     """
     from scipy.fft import rfft
 
@@ -188,20 +195,20 @@ def _product(weights: Sequence[tuple[Weights, int]], size: int) -> tuple[Indices
     batch = max(_BATCH // size, 1)
     for start in range(0, len(weights), batch):
         chosen = weights[start : start + batch]
-        rows = np.array([folded(one, size) for one, _ in chosen])
+        rows = np.array([wrapped(one, size) for one, _ in chosen])
         error += math.fsum(
             count * unit * norm(row) for (_, count), row in zip(chosen, rows, strict=True)
         )
         for (_, count), values in zip(chosen, rfft(rows, axis=-1), strict=True):
             own = values[index]
-            strong = _stronger(own, _FAINT ** (1.0 / count))
-            index, spectrum = index[strong], spectrum[strong] * power(own[strong], count)
-    strong = _stronger(spectrum, _FAINT)
-    return index[strong], spectrum[strong], error
+            kept = _larger_than(own, _NEGLIGIBLE ** (1.0 / count))
+            index, spectrum = index[kept], spectrum[kept] * power(own[kept], count)
+    kept = _larger_than(spectrum, _NEGLIGIBLE)
+    return index[kept], spectrum[kept], error
 
 
-def _stronger(values: Complexes, least: float) -> Indices:
-    """Return where values are larger than the least one that counts."""
+def _larger_than(values: Complexes, least: float) -> Indices:
+    """Return the indices of values of a larger modulus than ``least``."""
     return np.flatnonzero(values.real**2 + values.imag**2 > least * least)
 
 
@@ -218,18 +225,18 @@ def power(values: Complexes, count: int) -> Complexes:
     return result
 
 
-def folded(one: Weights, size: int) -> Array:
-    """Return masses with those that lie a multiple of ``size`` points apart put together."""
-    lead = one.first % size
-    length = -(-(lead + one.weight.size) // size) * size
+def wrapped(one: TiltedMasses, size: int) -> Array:
+    """Return masses modulo ``size``: those whose indices differ by a multiple of it are added."""
+    start = one.first % size
+    length = -(-(start + one.weight.size) // size) * size
     padded = np.zeros(length)
-    padded[lead : lead + one.weight.size] = one.weight
-    folded: Array = padded if length == size else padded.reshape(-1, size).sum(axis=0)
-    return folded
+    padded[start : start + one.weight.size] = one.weight
+    cycles: Array = padded if length == size else padded.reshape(-1, size).sum(axis=0)
+    return cycles
 
 
 def norm(values: Array | Complexes) -> float:
-    """Return the 2-norm, without the threads of linear algebra, and without underflow."""
+    """Return the 2-norm, without threads and without underflow."""
     flat = values.view(np.float64)
     square = float((flat * flat).sum())
     if square > 1e-200:
@@ -238,6 +245,6 @@ def norm(values: Array | Complexes) -> float:
     return largest * math.sqrt(float(((flat / largest) ** 2).sum())) if largest else 0.0
 
 
-def grown_by(exponent: float) -> float:
-    """Return ``exp(x) - 1``, infinite where that is too large a number."""
+def expm1_or_inf(exponent: float) -> float:
+    """Return ``exp(x) - 1``, infinite where that overflows."""
     return math.expm1(exponent) if exponent < _LARGEST_EXPONENT else math.inf

@@ -1,11 +1,11 @@
 """Rare large losses, summed separately where no tilt makes round-off relative to them.
 
-Where one run in many goes far, the tail of a sum falls slower than any exponential, and a tilt
-that brings out what lies beyond epsilon brings out what lies much further still. With ``M = A + J``
-for each run's tilted masses (losses up to a threshold, and above it) the outcomes with a large loss
-have the transform ``prod M^n - prod A^n``. Summed up as such it is right to round-off relative to
-their own mass ``sum n J``, however rare they are. What is left, the outcomes without a large loss,
-has no such tail, and a tilt of its own.
+Where few runs have a large loss, the tail of the sum falls slower than any exponential, and a tilt
+to the losses next to epsilon gives most weight to far larger ones. With ``M = A + J`` for each
+run's tilted masses (bulk: losses up to a threshold; tail: losses above it) the outcomes with a
+large loss have the transform ``prod M^n - prod A^n``, which is computed without cancellation: its
+round-off is relative to their mass ``sum n J``, however rare they are. The outcomes without a large
+loss are composed at a tilt of their own.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ import numpy as np
 from hockeystick.accountants.prv._spectrum import (
     TRANSFORM,
     Complexes,
-    Listed,
-    folded,
-    grown_by,
+    PointMasses,
+    expm1_or_inf,
     norm,
     power,
+    wrapped,
 )
-from hockeystick.accountants.prv._window import Knots, knots
+from hockeystick.accountants.prv._window import CoarseLosses, coarsened
 from hockeystick.numerics import ULP
 from hockeystick.numerics.roots import minimum
 from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
 
 if TYPE_CHECKING:
-    from hockeystick.accountants.prv._discretise import Weights
+    from hockeystick.accountants.prv._discretise import TiltedMasses
 
 # The number of points on which outcomes without a large loss are bounded.
-_KNOTS: Final = 2048
-# A contribution that is less than exp of minus this of another does not count.
+_COARSE_POINTS: Final = 2048
+# A contribution below exp of minus this of another is bounded by Chernoff alone.
 _NEGLIGIBLE: Final = 24.0
 # The tilts of lattices for small losses: their number per octave.
 _PER_OCTAVE: Final = 3
-# What numbers too small to be normal are off by, with room.
+# A bound of the round-off of subnormal numbers.
 _DENORMAL: Final = 1e-322
 # Where |J| is less than this share of |A|, powers are subtracted without cancellation.
 _SMALL: Final = 0.5
-# Round-off of the subtraction: so many units for itself, and so many for each run.
+# Round-off of the subtraction in ULPs: for itself, and for each run.
 _SUBTRACTED: Final = 128.0
 _FOR_EACH_RUN: Final = 8.0
 
@@ -53,8 +53,8 @@ _FOR_EACH_RUN: Final = 8.0
 class SplitMasses(NamedTuple):
     """The masses of small losses and of large ones, and how often the loss runs."""
 
-    small: Weights
-    large: Weights
+    small: TiltedMasses
+    large: TiltedMasses
     runs: int
 
 
@@ -74,18 +74,17 @@ class LogDeltaBounds(Protocol):
 class Bulk:
     """The outcomes without a large loss: what they contribute to delta.
 
-    That is at most Chernoff's bound. Where that counts next to the others they are composed on a
-    lattice of their own: without its tail the loss has a tilt that brings out what matters.
-    ``compose`` does so, for masses of a tilt.
+    That is at most Chernoff's bound. Where that is not negligible next to the others, ``compose``
+    puts them on a lattice of their own, tilted to their own saddle.
     """
 
     split_masses: Sequence[SplitMasses]
     step: float
     tilt: float
-    compose: Callable[[Sequence[tuple[Weights, int]], float], LogDeltaBounds | None]
+    compose: Callable[[Sequence[tuple[TiltedMasses, int]], float], LogDeltaBounds | None]
 
     def upper(self, epsilon: float, log_others: float) -> float:
-        """Return an upper bound of ``ln`` of what they contribute, next to what others do."""
+        """Return an upper bound of ``ln`` of the contribution, given that of the others."""
         order, bound = self._chernoff(epsilon)
         if bound < log_others - _NEGLIGIBLE:
             return bound
@@ -93,7 +92,7 @@ class Bulk:
         return bound if ends is None else min(bound, ends.upper(epsilon))
 
     def lower(self, epsilon: float, log_others: float) -> float:
-        """Return a lower bound of it; -inf for none."""
+        """Return a lower bound of ``ln`` of the contribution; -inf for none."""
         order, bound = self._chernoff(epsilon)
         ends = None if bound < log_others - _NEGLIGIBLE else self._tilted(order)
         return -math.inf if ends is None else ends.lower(epsilon)
@@ -103,7 +102,7 @@ class Bulk:
 
         def bound(log_order: float) -> float:
             order = math.exp(log_order)
-            moment = self._knots.log_moment(order - self.tilt)
+            moment = self._coarse.log_moment(order - self.tilt)
             away = 16.0 * ULP * (abs(moment) + abs(self._log_scale) + order * abs(epsilon))
             return moment + self._log_scale - order * epsilon + log_cks_factor(order) + away
 
@@ -129,20 +128,24 @@ class Bulk:
         return {}
 
     @cached_property
-    def _knots(self) -> Knots:
-        """The small losses on few points, wider than they are, with all that they are off by."""
-        return knots(
-            [(_grown(one.small), one.runs) for one in self.split_masses], self.step, _KNOTS
+    def _coarse(self) -> CoarseLosses:
+        """The small losses on few points, convexly larger, with their absolute errors added."""
+        return coarsened(
+            [(_with_absolute_errors(one.small), one.runs) for one in self.split_masses],
+            self.step,
+            _COARSE_POINTS,
         )
 
     @cached_property
     def _log_scale(self) -> float:
-        """What the masses are scaled by, and their relative errors."""
-        return math.fsum(n * (one.log_total + one.error) for one, _, n in self.split_masses)
+        """The logarithm of the masses' common factor, with their relative errors added."""
+        return math.fsum(
+            n * (one.log_total + one.relative_error) for one, _, n in self.split_masses
+        )
 
 
 def split_masses_of(
-    weights: Sequence[tuple[Weights, int]], step: float, threshold: float
+    weights: Sequence[tuple[TiltedMasses, int]], step: float, threshold: float
 ) -> list[SplitMasses]:
     """Return the masses of small and of large losses."""
     return [SplitMasses(*one.split(step, threshold), count) for one, count in weights]
@@ -150,31 +153,33 @@ def split_masses_of(
 
 def mass_of_large(split_masses: Sequence[SplitMasses]) -> float:
     """Return a bound of the tilted mass of all outcomes with a large loss, relative to all."""
-    return math.fsum(n * float(large.weight.sum()) for _, large, n in split_masses) * _grown_by_all(
-        split_masses
-    )
+    return math.fsum(
+        n * float(large.weight.sum()) for _, large, n in split_masses
+    ) * _growth_by_composition(split_masses)
 
 
-def _grown_by_all(split_masses: Sequence[SplitMasses]) -> float:
-    """Return by how much masses that add up to hardly more than 1 grow when composed."""
+def _growth_by_composition(split_masses: Sequence[SplitMasses]) -> float:
+    """Return ``prod max(total, 1)^n``, where rounding lets a total exceed 1 a little."""
     totals = ((float(low.weight.sum() + high.weight.sum()), n) for low, high, n in split_masses)
     return math.exp(math.fsum(n * max(math.log(total), 0.0) for total, n in totals)) * (1.0 + 1e-9)
 
 
-def off_by(split_masses: Sequence[SplitMasses]) -> float:
-    """Return what is off in the mass of outcomes with a large loss.
+def absolute_error_of_large(split_masses: Sequence[SplitMasses]) -> float:
+    """Return a bound of the absolute error in the mass of outcomes with a large loss.
 
-    If A is off by a and J by j in all, a run among n changes ``M^n - A^n`` by at most
-    ``n j + n J n a`` and what both grow by.
+    If A has the absolute error a and J has j, ``M^n - A^n`` changes by at most ``n j + n J n a``,
+    times the growth of a power whose total exceeds 1.
     """
-    small = math.fsum(one.runs * one.small.loose for one in split_masses)
-    large = math.fsum(one.runs * one.large.loose for one in split_masses)
-    grown = (1.0 + grown_by(small + large)) * _grown_by_all(split_masses)
+    small = math.fsum(one.runs * one.small.absolute_error for one in split_masses)
+    large = math.fsum(one.runs * one.large.absolute_error for one in split_masses)
+    grown = (1.0 + expm1_or_inf(small + large)) * _growth_by_composition(split_masses)
     return (large + (mass_of_large(split_masses) + large) * small) * grown
 
 
-def rare_masses(split_masses: Sequence[SplitMasses], size: int, lead: int) -> Listed:
-    """Return the masses of the outcomes with a large loss, the first of them at ``lead``.
+def masses_with_large_loss(
+    split_masses: Sequence[SplitMasses], size: int, rotation: int
+) -> PointMasses:
+    """Return the masses of the outcomes with a large loss, the first of them at ``rotation``.
 
     An error e_A of A's transform, in the 2-norm, is one of ``n (n - 1) |J| e_A`` of the power's
     difference, and e_J is one of ``n e_J``; both grow as the powers of what exceeds 1 do.
@@ -186,7 +191,7 @@ def rare_masses(split_masses: Sequence[SplitMasses], size: int, lead: int) -> Li
     bulk: Complexes = np.ones_like(rare)
     error_small, error_large, norms, runs = 0.0, 0.0, 0.0, 0.0
     for one, count in ((half, half.runs) for half in split_masses):
-        low, high = folded(one.small, size), folded(one.large, size)
+        low, high = wrapped(one.small, size), wrapped(one.large, size)
         small, large = rfft(low), rfft(high)
         own, alone = _difference(small, large, count), power(small, count)
         rare = rare * (alone + own) + bulk * own
@@ -195,20 +200,22 @@ def rare_masses(split_masses: Sequence[SplitMasses], size: int, lead: int) -> Li
         error_large += count * unit * norm(high)
         norms += count * norm(high)
         runs += count
-    growth = 1.01 * _grown_by_all(split_masses) + grown_by(
+    growth = 1.01 * _growth_by_composition(split_masses) + expm1_or_inf(
         (error_small + error_large) * math.sqrt(size)
     )
     transformed = error_large + mass_of_large(split_masses) * error_small
     rounding = ULP * (_SUBTRACTED + _FOR_EACH_RUN * (runs + len(split_masses)))
-    mass = np.roll(irfft(rare, size), -lead)
+    mass = np.roll(irfft(rare, size), -rotation)
     back = unit * norm(mass) * 1.01
     round_off = (transformed + rounding * norms) * growth + back + runs * size * _DENORMAL
-    return Listed(mass, round_off, mass_of_large(split_masses))
+    return PointMasses(mass, round_off, mass_of_large(split_masses))
 
 
-def _grown(one: Weights) -> Weights:
-    """Return masses with what they are off by on top."""
-    return replace(one, weight=one.weight + one.off) if one.off.size else one
+def _with_absolute_errors(one: TiltedMasses) -> TiltedMasses:
+    """Return masses with their absolute errors added."""
+    return (
+        replace(one, weight=one.weight + one.absolute_errors) if one.absolute_errors.size else one
+    )
 
 
 def _difference(small: Complexes, large: Complexes, count: int) -> Complexes:

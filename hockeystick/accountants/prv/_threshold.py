@@ -1,7 +1,7 @@
-"""Which losses count as large, where a tilt does not bring out what matters.
+"""The threshold above which losses are split off as rare and large.
 
-All here is an unproven guess: an estimate that is off costs width, never soundness. That a single
-run goes far is the likeliest way of going far where large losses are rare, so that delta is about
+All here is an unproven estimate: a poor one costs width, never soundness. Where large losses are
+rare, a sum is most often large because a single loss is, so that delta is about
 ``sum n E[(1 - exp(eps - L))+]``.
 """
 
@@ -17,36 +17,36 @@ from hockeystick.numerics.roots import increasing_root
 from hockeystick.privacy_loss.core.interval_masses import points_of, reach
 
 if TYPE_CHECKING:
-    from hockeystick.accountants.prv._refine import Question
+    from hockeystick.accountants.prv._refine import LatticeTarget
     from hockeystick.kernels.series import Array
     from hockeystick.privacy_loss import CellLoss
 
-# How much likelier than delta large losses are, as a logarithm: the rarer, the less is rounded off.
-_SHARE: Final = 16.0
-# With a delta that is not so much smaller than certain, nothing is rounded off that matters.
-_LEAST: Final = 9.0
-# A smaller delta is that of masses which are too small to be normal numbers.
-_FAINTEST: Final = -650.0
-# A threshold is no less than exp of minus this of epsilon.
-_DEEPEST: Final = 4.0
-# They are not rare beyond this.
-_OFTEN: Final = -1.0
-# Of large losses, a tilt lifts the farthest that counts by no more than exp of this.
-_STEEP: Final = 4.0
-# With more different losses than this none is looked at.
+# ln of the tail's probability over delta: round-off is relative to that probability.
+_LOG_TAIL_OVER_DELTA: Final = 16.0
+# The least ln of the tail's probability over delta at which splitting pays.
+_LEAST_LOG_RATIO: Final = 9.0
+# The masses behind a smaller delta are subnormal numbers.
+_LEAST_LOG_DELTA: Final = -650.0
+# The threshold is at least exp of minus this of epsilon.
+_LOWEST_LOG_THRESHOLD: Final = 4.0
+# ln of the largest probability of a tail that counts as rare.
+_MOST_LOG_TAIL: Final = -1.0
+# A tilt scales the largest loss that counts by at most exp of this.
+_MOST_LIFT: Final = 4.0
+# With more different losses than this none is split.
 _MOST_LOSSES: Final = 16
 _TINY: Final = 1e-300
 
 
-class _Points(NamedTuple):
-    """A loss merged to points, ascending, and how often it runs."""
+class _MergedLoss(NamedTuple):
+    """A loss approximated by atoms, ascending, and its number of runs."""
 
     at: Array
     log_p: Array
     runs: int
 
     def tail(self, threshold: float) -> float:
-        """Return how likely a run is above a threshold, over all runs."""
+        """Return the expected number of runs whose loss is above a threshold."""
         return self.runs * float(np.exp(self.log_p[self.at > threshold]).sum())
 
     def tail_delta(self, epsilon: float) -> float:
@@ -57,42 +57,42 @@ class _Points(NamedTuple):
         )
 
 
-def split_tail(question: Question, epsilon: float | None) -> Question | None:
-    """Return the question with its rare large losses separate, None where none are rare.
+def split_tail(target: LatticeTarget, epsilon: float | None) -> LatticeTarget | None:
+    """Return the target with a threshold for the tail, None where no large losses are rare.
 
-    Atoms are left on the lattice that suits them.
+    Atomic losses are not split: a lattice holds their atoms exactly.
     """
-    hopeless = epsilon is None and question.log_delta + _LEAST > _OFTEN
-    if hopeless or len(question.upper) > _MOST_LOSSES:
+    hopeless = epsilon is None and target.log_delta + _LEAST_LOG_RATIO > _MOST_LOG_TAIL
+    if hopeless or len(target.upper) > _MOST_LOSSES:
         return None
-    if any(is_atomic(loss) for loss, _ in question.upper):
+    if any(is_atomic(loss) for loss, _ in target.upper):
         return None
-    points = [_points(loss, count) for loss, count in question.upper]
-    log_delta = question.log_delta
+    points = [_merged(loss, count) for loss, count in target.upper]
+    log_delta = target.log_delta
     if epsilon is None:
         epsilon = _tail_epsilon(points, log_delta)
     else:
         log_delta = min(log_delta, math.log(max(sum(p.tail_delta(epsilon) for p in points), _TINY)))
-    if epsilon <= 0.0 or not _FAINTEST < log_delta <= _OFTEN - _LEAST:
+    if epsilon <= 0.0 or not _LEAST_LOG_DELTA < log_delta <= _MOST_LOG_TAIL - _LEAST_LOG_RATIO:
         return None
-    threshold = _above(points, min(log_delta + _SHARE, _OFTEN), epsilon)
+    threshold = _threshold(points, min(log_delta + _LOG_TAIL_OVER_DELTA, _MOST_LOG_TAIL), epsilon)
     if threshold <= 0.0:
         return None
-    least = log_delta + math.log(question.tolerance) - math.log(question.runs)
-    farthest = max(threshold, *(reach(loss, least)[1] for loss, _ in question.upper))
-    tilt = min(1.0 / threshold, _STEEP / farthest)
-    return question._replace(tilt=tilt, log_delta=log_delta, threshold=threshold)
+    least = log_delta + math.log(target.tolerance) - math.log(target.runs)
+    farthest = max(threshold, *(reach(loss, least)[1] for loss, _ in target.upper))
+    tilt = min(1.0 / threshold, _MOST_LIFT / farthest)
+    return target._replace(tilt=tilt, log_delta=log_delta, threshold=threshold)
 
 
-def _points(loss: CellLoss, count: int) -> _Points:
-    """Return a loss merged to points."""
+def _merged(loss: CellLoss, count: int) -> _MergedLoss:
+    """Return a loss approximated by atoms."""
     at, log_p = points_of(loss)
     order = np.argsort(at)
-    return _Points(at[order], log_p[order], count)
+    return _MergedLoss(at[order], log_p[order], count)
 
 
-def _tail_epsilon(points: list[_Points], log_delta: float) -> float:
-    """Return the epsilon that single runs alone have at a delta."""
+def _tail_epsilon(points: list[_MergedLoss], log_delta: float) -> float:
+    """Return the epsilon at which the single runs' contribution alone is a delta."""
 
     def less(epsilon: float) -> float:
         return log_delta - math.log(
@@ -104,15 +104,15 @@ def _tail_epsilon(points: list[_Points], log_delta: float) -> float:
     return increasing_root(less, 1e-3, tolerance=1e-6)
 
 
-def _above(points: list[_Points], log_mass: float, epsilon: float) -> float:
-    """Return the threshold above which there is so much, 0 where that is beyond epsilon."""
+def _threshold(points: list[_MergedLoss], log_mass: float, epsilon: float) -> float:
+    """Return the threshold above which the tail has a probability, 0 if beyond epsilon."""
 
     def less(log_threshold: float) -> float:
         tail = sum(p.tail(math.exp(log_threshold)) for p in points)
         return log_mass - math.log(max(tail, _TINY))
 
     high = math.log(epsilon)
-    low = high - _DEEPEST
+    low = high - _LOWEST_LOG_THRESHOLD
     if less(high) <= 0.0:
         return 0.0
     if less(low) >= 0.0:

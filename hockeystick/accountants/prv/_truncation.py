@@ -1,7 +1,7 @@
-"""Where to tilt, for losses whose far tail would otherwise say it.
+"""Estimates of the cgf of truncated losses, from which the lattice's tilt is chosen.
 
-A tail that is too unlikely to matter at a delta may still be all of a moment, as that of a mixture
-over how often a record was drawn. What counts is the loss without it: the lattice sets it aside.
+A tail that is too unlikely to matter at a delta may still dominate a moment, as in a mixture over
+the number of times that a record was drawn. The tilt is that of the loss without such a tail.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from hockeystick.privacy_loss import CellLoss, CGFEstimate, PrivacyLoss
 from hockeystick.privacy_loss.core.interval_masses import points_of, reach
 from hockeystick.privacy_loss.core.terms import TermSequence
 
-# With more losses than this none is looked at.
+# With more losses than this none is truncated.
 _MOST_LOSSES: Final = 16
-# A moment is that of the tail where it lies so many standard deviations, or less, below its start.
+# A tilted loss is truncated if its mean is within this many standard deviations of the tail.
 _WITHIN: Final = 2.0
-# What lies beyond has no cells.
+# Larger losses have no cells.
 _LARGEST_LOSS: Final = 1e9
-# How much less than delta over the runs the tail weighs, as a logarithm, and for which tolerance.
+# ln of delta per run over the probability of the tail, and the tolerance at which it is that.
 _UNLIKELY: Final = 14.0
 _USUAL: Final = 1e-4
 
@@ -49,11 +49,11 @@ class Truncation:
         whole = loss.cgf_estimate(c)
         if self.log_least == -math.inf or not isinstance(loss, CellLoss):
             return whole
-        high = _end(loss, self.log_least)
+        high = _tail_start(loss, self.log_least)
         spread = _WITHIN * math.sqrt(max(whole.second_derivative, 0.0))
         if high == math.inf or whole.first_derivative + spread < high < math.inf:
             return whole
-        return _below(loss, high, c)
+        return _truncated_estimate(loss, high, c)
 
     def terms(self, terms: TermSequence) -> list[tuple[PrivacyLoss, int]]:
         """Return the truncated losses."""
@@ -87,14 +87,14 @@ class _TruncatedLoss(PrivacyLoss):
 
 
 @lru_cache(maxsize=256)
-def _end(loss: CellLoss, log_least: float) -> float:
-    """Return where the tail starts; nowhere where the loss ends before, or goes too far."""
+def _tail_start(loss: CellLoss, log_least: float) -> float:
+    """Return the start of the tail; inf where the loss ends before it, or at too large a loss."""
     high = reach(loss, log_least)[1]
     return math.inf if high >= min(loss.supremum, _LARGEST_LOSS) else high
 
 
-def _below(loss: CellLoss, high: float, c: float) -> CGFEstimate:
-    """Return K and two derivatives of what lies below an end."""
+def _truncated_estimate(loss: CellLoss, high: float, c: float) -> CGFEstimate:
+    """Return K and two derivatives of the loss up to an end."""
     point, log_p = points_of(loss)
     kept = point <= max(high, float(point.min()))
     point, exponent = point[kept], log_p[kept] + c * point[kept]
@@ -102,8 +102,8 @@ def _below(loss: CellLoss, high: float, c: float) -> CGFEstimate:
     weight = np.exp(exponent - top)
     value = top + math.log(float(weight.sum()))
     weight /= weight.sum()
-    slope = float((weight * point).sum())
-    return CGFEstimate(value, slope, float((weight * (point - slope) ** 2).sum()))
+    first = float((weight * point).sum())
+    return CGFEstimate(value, first, float((weight * (point - first) ** 2).sum()))
 
 
-ALL: Final = Truncation(-math.inf)
+NO_TRUNCATION: Final = Truncation(-math.inf)

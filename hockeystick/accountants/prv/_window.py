@@ -1,4 +1,4 @@
-"""Where a tilted sum lies, but for as little as is asked for on either side (Chernoff)."""
+"""An interval that holds a tilted sum but for a given mass on either side (Chernoff)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy as np
 from hockeystick.numerics.roots import minimum
 
 if TYPE_CHECKING:
-    from hockeystick.accountants.prv._discretise import Weights
+    from hockeystick.accountants.prv._discretise import TiltedMasses
     from hockeystick.kernels.series import Array
 
-# The approximate number of knots that moments are taken over.
-_KNOTS: Final = 256
+# The approximate number of points that moments are taken over.
+_COARSE_POINTS: Final = 256
 _ROUNDING: Final = 1e-12
 
 
@@ -27,9 +27,9 @@ class Window(NamedTuple):
     outside: float
 
 
-def window(weights: Sequence[tuple[Weights, int]], step: float, log_outside: float) -> Window:
-    """Return where the sum lies but for ``exp(log_outside)`` on either side."""
-    known = knots(weights, step)
+def window(weights: Sequence[tuple[TiltedMasses, int]], step: float, log_outside: float) -> Window:
+    """Return the interval that holds the sum but for ``exp(log_outside)`` on either side."""
+    known = coarsened(weights, step)
     start = -0.5 * math.log(max(known.variance, 1e-300))
     ends, outside = [], 0.0
     for side in (-1.0, 1.0):
@@ -45,11 +45,10 @@ def window(weights: Sequence[tuple[Weights, int]], step: float, log_outside: flo
     return Window(min(ends), max(ends), outside * (1.0 + 1e-6))
 
 
-class Knots(NamedTuple):
-    """Losses on few points each, a row for a loss: wider than they are, with the same means.
+class CoarseLosses(NamedTuple):
+    """Losses on few points each, a row for a loss: convexly larger, with the same means.
 
-    ``weight`` goes with the points, and may be 0 where a row has fewer; ``runs`` is how often a
-    loss runs.
+    ``weight`` has the masses of the points, 0 where a row has fewer; ``runs`` the numbers of runs.
     """
 
     point: Array
@@ -64,7 +63,7 @@ class Knots(NamedTuple):
         return float((self.runs * one).sum())
 
     def farthest(self, side: float) -> float:
-        """Return how far from 0 the sum reaches on one side."""
+        """Return the largest sum on the side 1, minus the smallest on the side -1."""
         reach = np.where(self.weight > 0.0, side * self.point, -math.inf).max(axis=1)
         return float((self.runs * reach).sum())
 
@@ -77,21 +76,23 @@ class Knots(NamedTuple):
         return float((self.runs * values).sum())
 
 
-def knots(weights: Sequence[tuple[Weights, int]], step: float, most: int = _KNOTS) -> Knots:
+def coarsened(
+    weights: Sequence[tuple[TiltedMasses, int]], step: float, most: int = _COARSE_POINTS
+) -> CoarseLosses:
     """Return all losses on few points each, padded to rows of the same length."""
-    rows = [_on_knots(one, step, most) for one, _ in weights]
+    rows = [_coarsen(one, step, most) for one, _ in weights]
     size = max(point.size for point, _ in rows)
     point, weight = (np.zeros((len(rows), size)) for _ in range(2))
     for k, (at, mass) in enumerate(rows):
         point[k, : at.size], weight[k, : at.size] = at, mass
-    return Knots(point, weight, np.array([float(count) for _, count in weights]))
+    return CoarseLosses(point, weight, np.array([float(count) for _, count in weights]))
 
 
-def _on_knots(one: Weights, step: float, most: int) -> tuple[Array, Array]:
-    """Return masses split between the two knots next to each, their means kept.
+def _coarsen(one: TiltedMasses, step: float, most: int) -> tuple[Array, Array]:
+    """Return masses split between the two coarse points next to each, with the same mean.
 
-    That widens a distribution: the mean of any convex function rises. The last knots are those of
-    the outermost masses themselves.
+    The result is larger in convex order: the mean of any convex function rises. The outermost
+    coarse points are the outermost masses' own, or beyond them.
     """
     kept = np.flatnonzero(one.weight > 0.0)
     first, last = int(kept[0]), int(kept[-1])

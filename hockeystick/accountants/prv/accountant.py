@@ -1,4 +1,4 @@
-"""The accountant on a lattice: everything whose distribution is known, atoms and all."""
+"""The accountant on a lattice, for all losses whose distribution is known, atoms included."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from hockeystick.privacy_loss import AnalyticLoss, CellLoss, Terms, expanded, la
 from hockeystick.privacy_loss.core.terms import total
 
 if TYPE_CHECKING:
-    from hockeystick.accountants.prv._refine import CellTerms, LatticeReading, Question, Read
+    from hockeystick.accountants.prv._refine import CellTerms, LatticeReading, LatticeTarget, Reader
 
 _OUTWARD: Final = 2.0**-50
 _TINY: Final = 5e-324
-# Tilts beyond these would leave round-off only, or take too wide a window.
-_STEEPEST: Final = 1e7
-_FLATTEST: Final = 0.05
+# The largest tilt, beyond which round-off is all; the least one, over the standard deviation.
+_LARGEST_TILT: Final = 1e7
+_LEAST_TILT: Final = 0.05
 _UNKNOWN: Final = "of one of its parts only bounds are known, not the privacy loss's distribution"
 # An interval wider than this may have a worse lower end than one part of the plan alone.
-_POOR: Final = 0.1
+_WIDE: Final = 0.1
 
 
 @final
@@ -75,7 +75,7 @@ class PRV(DirectedAccountant):
         return Interval(lower, closed, closed)
 
     def _epsilon_of(self, terms: Terms, delta: float, most: float) -> Interval:
-        """Return epsilon of one direction, of which a bound is known, by lattices."""
+        """Return epsilon of one direction by lattices, given an upper bound of it."""
         if not terms:
             return Interval.point(0.0)
         terms, log_delta = expanded(terms), math.log(delta)
@@ -85,10 +85,10 @@ class PRV(DirectedAccountant):
         truncation = Truncation.at(terms, log_delta, self.tolerance)
         tilt = optimal_order(truncation.terms(terms), log_delta)
         gain = tilt * most if most < math.inf else 1.0
-        question = self._question(terms, truncation, tilt, log_delta, gain, for_delta=False)
-        found = _answer(question, lambda low, high: _epsilons(low, high, delta, most), None)
+        target = self._target(terms, truncation, tilt, log_delta, gain, for_delta=False)
+        found = _tilted_or_split(target, lambda low, high: _epsilons(low, high, delta, most), None)
         found = found.within(Interval(0.0, most, most)) if found else None
-        return _settled(found, lambda: RDP().epsilon_of(terms, delta))
+        return _within_renyi_bound(found, lambda: RDP().epsilon_of(terms, delta))
 
     def delta_of(self, terms: Terms, epsilon: float) -> Interval:
         """Return delta of one direction."""
@@ -103,23 +103,23 @@ class PRV(DirectedAccountant):
         return Interval(lower, 0.5 * (lower + closed), closed)
 
     def _delta_of(self, terms: Terms, epsilon: float, most: float) -> Interval:
-        """Return delta of one direction, of which a bound is known, by lattices."""
+        """Return delta of one direction by lattices, given an upper bound of it."""
         if epsilon >= largest_loss(terms):
             return Interval.point(0.0)
         terms = expanded(terms)
         self._cell_terms(terms)  # Refuses what has no cells, whatever its delta.
         most = max(min(delta_upper(terms, epsilon), most), _TINY)
         if most == _TINY:
-            # No lattice knows more of what is below all numbers.
+            # A delta below all floats needs no lattice.
             return RDP().delta_of(terms, epsilon)
         truncation = Truncation.at(terms, math.log(most), self.tolerance)
         tilt = optimal_order_at(truncation.terms(terms), epsilon)
-        question = self._question(terms, truncation, tilt, math.log(most), 1.0, for_delta=True)
-        found = _answer(question, lambda low, high: _deltas(low, high, epsilon), epsilon)
+        target = self._target(terms, truncation, tilt, math.log(most), 1.0, for_delta=True)
+        found = _tilted_or_split(target, lambda low, high: _deltas(low, high, epsilon), epsilon)
         found = found.within(Interval(0.0, most, most)) if found else None
-        return _settled(found, lambda: RDP().delta_of(terms, epsilon))
+        return _within_renyi_bound(found, lambda: RDP().delta_of(terms, epsilon))
 
-    def _question(
+    def _target(
         self,
         terms: Terms,
         truncation: Truncation,
@@ -128,17 +128,17 @@ class PRV(DirectedAccountant):
         gain: float,
         *,
         for_delta: bool,
-    ) -> Question:
-        """Return what the lattice is asked."""
-        from hockeystick.accountants.prv._refine import Question
+    ) -> LatticeTarget:
+        """Return the target that the lattice is chosen for."""
+        from hockeystick.accountants.prv._refine import LatticeTarget
 
         upper = self._cell_terms(terms)
         known = [(loss.attained, count) for loss, count in terms]
         lower = [(loss, count) for loss, count in known if isinstance(loss, CellLoss)]
         spread = math.sqrt(max(total(truncation.terms(terms), tilt).second_derivative, 1.0))
-        tilt = min(max(tilt, _FLATTEST / spread), _STEEPEST)
+        tilt = min(max(tilt, _LEAST_TILT / spread), _LARGEST_TILT)
         asked = (log_delta, gain, self.tolerance, self.step)
-        return Question(lower, upper, tilt, *asked, for_delta, truncation)
+        return LatticeTarget(lower, upper, tilt, *asked, for_delta, truncation)
 
     def _cell_terms(self, terms: Terms) -> CellTerms:
         """Return the terms as losses with cells, or raise."""
@@ -152,13 +152,13 @@ class PRV(DirectedAccountant):
         return cells
 
 
-def _answer(question: Question, read: Read, epsilon: float | None) -> Interval | None:
+def _tilted_or_split(target: LatticeTarget, read: Reader, epsilon: float | None) -> Interval | None:
     """Return the lattices' interval, tilted or with a split tail; None where they overflow."""
     from hockeystick.accountants.prv._threshold import split_tail
 
-    other = split_tail(question, epsilon) if question.step is None else None
-    found = _refined(question, read, patient=other is None)
-    if other is None or (found is not None and found.relative_width <= question.tolerance):
+    other = split_tail(target, epsilon) if target.step is None else None
+    found = _refined(target, read, retry_zero_lower=other is None)
+    if other is None or (found is not None and found.relative_width <= target.tolerance):
         return found
     answer = _refined(other, read)
     if answer is None or found is None:
@@ -166,13 +166,15 @@ def _answer(question: Question, read: Read, epsilon: float | None) -> Interval |
     return answer.within(found)
 
 
-def _refined(question: Question, read: Read, *, patient: bool = True) -> Interval | None:
-    """Return what the lattices for one tilt say, None where they overflow."""
+def _refined(
+    target: LatticeTarget, read: Reader, *, retry_zero_lower: bool = True
+) -> Interval | None:
+    """Return the interval of the lattices for one tilt, None where they overflow."""
     from hockeystick.accountants.prv._refine import refined
 
     try:
         with np.errstate(invalid="raise", over="raise"):
-            return refined(question, read, patient=patient)
+            return refined(target, read, retry_zero_lower=retry_zero_lower)
     except ArithmeticError:
         return None
 
@@ -184,21 +186,21 @@ def _attained_cells(terms: Terms) -> Terms:
 
 
 def _sharpened(found: Interval, terms: Terms, ask: Callable[[Terms], Interval]) -> Interval:
-    """Return what is found; where its lower end is poor, with that of a lattice of its own.
+    """Return the interval; if wide, with the lower end of the attained losses' own lattice.
 
-    A tilt that suits what dominates may not suit what is attained.
+    The best tilt of the dominating losses may not be that of the attained ones.
     """
     known = _attained_cells(terms)
-    if found.relative_width <= _POOR or not known or known == terms:
+    if found.relative_width <= _WIDE or not known or known == terms:
         return found
     return found.within(Interval(ask(known).lower, found.upper, found.upper))
 
 
-def _settled(found: Interval | None, bound: Callable[[], Interval]) -> Interval:
-    """Return what is found; where its lower end is poor, within a bound that takes longer."""
+def _within_renyi_bound(found: Interval | None, bound: Callable[[], Interval]) -> Interval:
+    """Return the interval; where there is none or it is wide, the Renyi bound as well."""
     if found is None:
         return bound()
-    return found.within(bound()) if found.relative_width > _POOR else found
+    return found.within(bound()) if found.relative_width > _WIDE else found
 
 
 def _deltas(low: LatticeReading | None, high: LatticeReading, epsilon: float) -> Interval:
@@ -215,7 +217,7 @@ def _deltas(low: LatticeReading | None, high: LatticeReading, epsilon: float) ->
 def _epsilons(
     low: LatticeReading | None, high: LatticeReading, delta: float, bound: float
 ) -> Interval:
-    """Return epsilon between the two compositions; an upper bound is where to look."""
+    """Return epsilon between the two compositions, searched for from an upper bound on."""
     least, most = log_readings(delta)
     slack = _OUTWARD * (abs(least) + 4.0)
     stride = 0.1 / high.tilt
@@ -228,9 +230,9 @@ def _epsilons(
 
 
 def _crossing(excess: Callable[[float], float], guess: float, stride: float, side: float) -> float:
-    """Return where a falling excess crosses 0, on its negative (1) or its positive (-1) side.
+    """Return a zero of a falling excess, from its negative (1) or its positive (-1) side.
 
-    Far from where the lattice is narrow both ends are loose, so that the search starts nearby.
+    The lattice is narrow near its tilt only, so that the search starts there.
     """
     if side > 0.0 and excess(0.0) <= 0.0:
         return 0.0

@@ -7,7 +7,13 @@ import numpy as np
 import pytest
 from mpmath import mp
 
-from hockeystick.accountants.prv._discretise import LatticeGrid, Weights, above, below, cover
+from hockeystick.accountants.prv._discretise import (
+    LossOnLattice,
+    TiltedMasses,
+    cover,
+    dominated_masses,
+    dominating_masses,
+)
 from hockeystick.kernels.series import Array
 from hockeystick.privacy_loss import (
     Atoms,
@@ -28,11 +34,11 @@ EPSILONS: Final = np.linspace(0.0, 3.0, 61)
 TILT: Final = 2.5
 
 
-def profile(weights: Weights, step: float, epsilon: float) -> float:
+def profile(weights: TiltedMasses, step: float, epsilon: float) -> float:
     """Return delta of masses on a lattice, their tilt taken back."""
     points = weights.offset + step * (weights.first + np.arange(weights.weight.size))
     masses = weights.weight * np.exp(weights.log_total - TILT * points)
-    return float(masses @ np.maximum(-np.expm1(epsilon - points), 0.0)) + weights.lost
+    return float(masses @ np.maximum(-np.expm1(epsilon - points), 0.0)) + weights.infinity_mass
 
 
 def truth(loss: GaussianLoss | LaplaceLoss | RandomizedResponsePairLoss, epsilon: float) -> float:
@@ -46,20 +52,32 @@ def truth(loss: GaussianLoss | LaplaceLoss | RandomizedResponsePairLoss, epsilon
 def test_the_lattice_above_dominates_and_the_one_below_is_dominated(
     loss: GaussianLoss | LaplaceLoss | RandomizedResponsePairLoss, step: float, offset: float
 ) -> None:
-    steps = cover(loss, offset, step, TILT, (-40.0, -40.0))
-    up, low = (put(LatticeGrid(loss, steps), TILT) for put in (above, below))
+    lattice = cover(loss, offset, step, TILT, (-40.0, -40.0))
+    up, low = (
+        discretize(LossOnLattice(loss, lattice), TILT)
+        for discretize in (dominating_masses, dominated_masses)
+    )
     for epsilon in EPSILONS.tolist():
         exact, slack = truth(loss, epsilon), 1e-15
-        assert profile(up, step, epsilon - up.slack) * math.exp(up.error) >= exact - slack
-        assert profile(low, step, epsilon + low.slack) * math.exp(-low.error) <= exact + slack
+        assert (
+            profile(up, step, epsilon - up.displacement) * math.exp(up.relative_error)
+            >= exact - slack
+        )
+        assert (
+            profile(low, step, epsilon + low.displacement) * math.exp(-low.relative_error)
+            <= exact + slack
+        )
 
 
 @pytest.mark.parametrize("loss", [LOSSES["Gaussian"], LOSSES["Laplace"]], ids=str)
 def test_both_lattices_are_of_second_order(loss: GaussianLoss | LaplaceLoss) -> None:
     def gap(step: float) -> float:
         offset = loss.atoms().loss[0] if loss.atoms().loss.size else 0.0
-        steps = cover(loss, offset, step, TILT, (-40.0, -40.0))
-        up, low = (put(LatticeGrid(loss, steps), TILT) for put in (above, below))
+        lattice = cover(loss, offset, step, TILT, (-40.0, -40.0))
+        up, low = (
+            discretize(LossOnLattice(loss, lattice), TILT)
+            for discretize in (dominating_masses, dominated_masses)
+        )
         grid = EPSILONS.tolist()
         return sum(profile(up, step, e) - profile(low, step, e) for e in grid)
 
@@ -70,21 +88,24 @@ def test_both_lattices_are_of_second_order(loss: GaussianLoss | LaplaceLoss) -> 
 
 def test_atoms_on_points_are_exact_in_both() -> None:
     loss = RandomizedResponsePairLoss(1.1)
-    steps = cover(loss, -1.1, 2.2 / 8, TILT, (-40.0, -40.0))
-    for put in (above, below):
-        weights = put(LatticeGrid(loss, steps), TILT)
+    lattice = cover(loss, -1.1, 2.2 / 8, TILT, (-40.0, -40.0))
+    for discretize in (dominating_masses, dominated_masses):
+        weights = discretize(LossOnLattice(loss, lattice), TILT)
         assert np.count_nonzero(weights.weight) == 2
         for epsilon in EPSILONS.tolist():
-            assert profile(weights, steps.step, epsilon) == pytest.approx(
+            assert profile(weights, lattice.step, epsilon) == pytest.approx(
                 truth(loss, epsilon), rel=1e-13, abs=1e-15
             )
 
 
 def test_what_lies_beyond_the_lattice_is_lost_above_and_kept_below() -> None:
     loss = GaussianLoss(0.5)
-    steps = cover(loss, 0.0, 0.05, TILT, (-40.0, math.log(1e-3)))
-    up, low = (put(LatticeGrid(loss, steps), TILT) for put in (above, below))
-    assert 1e-4 < up.lost < 1e-2
+    lattice = cover(loss, 0.0, 0.05, TILT, (-40.0, math.log(1e-3)))
+    up, low = (
+        discretize(LossOnLattice(loss, lattice), TILT)
+        for discretize in (dominating_masses, dominated_masses)
+    )
+    assert 1e-4 < up.infinity_mass < 1e-2
     for epsilon in (4.0, 6.0, 8.0):
         assert profile(up, 0.05, epsilon) >= truth(loss, epsilon) >= profile(low, 0.05, epsilon)
 
@@ -111,5 +132,5 @@ class Shy(CellLoss):
 
 def test_a_mass_that_is_not_known_proves_nothing() -> None:
     loss = Shy()
-    steps = cover(loss, 0.0, 0.05, TILT, (-40.0, -40.0))
-    assert above(LatticeGrid(loss, steps), TILT).loose == math.inf
+    lattice = cover(loss, 0.0, 0.05, TILT, (-40.0, -40.0))
+    assert dominating_masses(LossOnLattice(loss, lattice), TILT).absolute_error == math.inf

@@ -6,10 +6,15 @@ import numpy as np
 import pytest
 from scipy.fft import irfft
 
-from hockeystick.accountants.prv._discretise import LatticeGrid, Weights, above, below
+from hockeystick.accountants.prv._discretise import (
+    LossOnLattice,
+    TiltedMasses,
+    dominated_masses,
+    dominating_masses,
+)
 from hockeystick.accountants.prv._points import natural_step, parts_for
-from hockeystick.accountants.prv._spectrum import Few, Listed
-from hockeystick.accountants.prv.lattice import Lattice, Put, compose
+from hockeystick.accountants.prv._spectrum import PointMasses, SparseSpectrum
+from hockeystick.accountants.prv.lattice import Discretization, Lattice, compose
 from hockeystick.privacy_loss import CellLoss, GaussianLoss, RandomizedResponsePairLoss
 from hockeystick.privacy_loss.noise.laplace import LaplaceLoss
 
@@ -20,26 +25,26 @@ def composed(
     terms: list[tuple[CellLoss, int]],
     tilt: float,
     step: float,
-    put: Put = above,
+    discretize: Discretization = dominating_masses,
     log_outside: float = -40.0,
 ) -> Lattice:
     """Return the composition that dominates, or the one put otherwise."""
-    found = compose(parts_for(terms, tilt, step, TAILS), tilt, log_outside, [put])
+    found = compose(parts_for(terms, tilt, step, TAILS), tilt, log_outside, [discretize])
     assert found is not None
     return found[0]
 
 
 def listed(found: Lattice) -> np.ndarray:
     """Return the masses one by one."""
-    if isinstance(found.masses, Listed):
+    if isinstance(found.masses, PointMasses):
         return found.masses.mass
-    assert isinstance(found.masses, Few)
+    assert isinstance(found.masses, SparseSpectrum)
     spectrum = np.zeros(found.masses.size // 2 + 1, dtype=complex)
     spectrum[found.masses.index] = found.masses.value
-    return np.roll(irfft(spectrum, found.masses.size), -found.masses.lead)
+    return np.roll(irfft(spectrum, found.masses.size), -found.masses.rotation)
 
 
-def masses(one: Weights) -> np.ndarray:
+def masses(one: TiltedMasses) -> np.ndarray:
     """Return masses in extended precision."""
     return one.weight.astype(np.longdouble)
 
@@ -49,7 +54,7 @@ def test_powers_are_repeated_convolutions_within_the_round_off(count: int) -> No
     loss, tilt, step = LaplaceLoss(1.0), 1.5, 0.05
     found = composed([(loss, count)], tilt, step)
     part = parts_for([(loss, count)], tilt, step, TAILS)[0]
-    one = above(LatticeGrid(loss, part.steps), tilt)
+    one = dominating_masses(LossOnLattice(loss, part.lattice), tilt)
     exact = np.ones(1, dtype=np.longdouble)
     for _ in range(count):
         exact = np.convolve(exact, masses(one))
@@ -60,16 +65,18 @@ def test_powers_are_repeated_convolutions_within_the_round_off(count: int) -> No
     np.add.at(wrapped, places, exact)
     assert np.linalg.norm((listed(found) - wrapped).astype(float)) <= found.masses.round_off
     outside = (np.arange(exact.size) + count * one.first - first) // size != 0
-    assert float(exact[outside].sum()) <= found.folded
+    assert float(exact[outside].sum()) <= found.mass_error
 
 
 def test_what_lies_outside_the_window_is_no_more_than_said() -> None:
     loss, tilt = GaussianLoss(1.0), 0.4
-    narrow, wide = (composed([(loss, 9)], tilt, 0.02, above, end) for end in (-7.0, -60.0))
+    narrow, wide = (
+        composed([(loss, 9)], tilt, 0.02, dominating_masses, end) for end in (-7.0, -60.0)
+    )
     points = wide.start + wide.step * np.arange(wide.masses.size)
     end = narrow.start + narrow.step * narrow.masses.size
     outside = listed(wide)[(points < narrow.start - 1e-9) | (points >= end)].sum()
-    assert 0.0 < outside <= narrow.folded <= 4.0 * math.exp(-7.0)
+    assert 0.0 < outside <= narrow.mass_error <= 4.0 * math.exp(-7.0)
 
 
 def test_many_different_losses_are_composed_one_by_one() -> None:
@@ -77,7 +84,7 @@ def test_many_different_losses_are_composed_one_by_one() -> None:
     forward, backward = composed(terms, 1.0, 0.01), composed(terms[::-1], 1.0, 0.01)
     for epsilon in (0.5, 2.0, 4.0):
         assert forward.upper(epsilon) == pytest.approx(backward.upper(epsilon), rel=1e-4)
-        low = composed(terms, 1.0, 0.01, below)
+        low = composed(terms, 1.0, 0.01, dominated_masses)
         assert low.lower(epsilon) < forward.upper(epsilon)
 
 
@@ -96,7 +103,10 @@ def test_losses_with_one_spacing_have_a_natural_step() -> None:
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.7, 3.9])
 def test_a_lattice_of_atoms_has_the_binomial_sums(epsilon: float) -> None:
     terms: list[tuple[CellLoss, int]] = [(RandomizedResponsePairLoss(0.4), 10)]
-    up, low = (composed(terms, 2.0, 0.8, put) for put in (above, below))
+    up, low = (
+        composed(terms, 2.0, 0.8, discretize)
+        for discretize in (dominating_masses, dominated_masses)
+    )
     share = 1.0 / (1.0 + math.exp(-0.4))
     exact = math.fsum(
         math.comb(10, k)
@@ -111,15 +121,20 @@ def test_a_lattice_of_atoms_has_the_binomial_sums(epsilon: float) -> None:
 
 def test_a_lattice_of_too_many_points_is_no_lattice() -> None:
     loss = LaplaceLoss(1e-7)
-    assert compose(parts_for([(loss, 2)], 1e-9, 0.1, TAILS), 1e-9, -40.0, [above]) is None
+    assert (
+        compose(parts_for([(loss, 2)], 1e-9, 0.1, TAILS), 1e-9, -40.0, [dominating_masses]) is None
+    )
     many = parts_for([(GaussianLoss(1.0), 10**15)], 1.0, 0.1, TAILS)
-    assert compose(many, 1.0, -9.0, [above]) is None
+    assert compose(many, 1.0, -9.0, [dominating_masses]) is None
 
 
 def test_both_ends_at_once_are_those_of_each_alone() -> None:
     parts = parts_for([(GaussianLoss(2.0), 5), (LaplaceLoss(1.0), 3)], 1.0, 0.01, TAILS)
-    together = compose(parts, 1.0, -40.0, [below, above])
-    alone = [compose(parts, 1.0, -40.0, [put]) for put in (below, above)]
+    together = compose(parts, 1.0, -40.0, [dominated_masses, dominating_masses])
+    alone = [
+        compose(parts, 1.0, -40.0, [discretize])
+        for discretize in (dominated_masses, dominating_masses)
+    ]
     assert together is not None
     for found, own in zip(together, alone, strict=True):
         assert own is not None

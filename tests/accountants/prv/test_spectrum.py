@@ -8,8 +8,8 @@ from mpmath import mp
 from scipy.fft import irfft, next_fast_len, rfft
 
 from hockeystick.accountants.prv import _spectrum
-from hockeystick.accountants.prv._discretise import Weights
-from hockeystick.accountants.prv._spectrum import Few, Listed, masses_of
+from hockeystick.accountants.prv._discretise import TiltedMasses
+from hockeystick.accountants.prv._spectrum import PointMasses, SparseSpectrum, composed_masses
 
 
 @pytest.mark.parametrize("size", [64, 1000, 2**14, 3**7 * 5, 2**18])
@@ -31,21 +31,21 @@ def test_a_transform_errs_by_less_than_is_assumed(size: int, shape: str) -> None
     assert np.linalg.norm(irfft(spectrum, size) - back) <= allowed * np.linalg.norm(back) / 4.0
 
 
-def bell(first: int, points: int, rng: np.random.Generator) -> Weights:
+def bell(first: int, points: int, rng: np.random.Generator) -> TiltedMasses:
     """Return rough masses on some points that add up to 1."""
     weight = np.exp(-(np.linspace(-3.0, 3.0, points) ** 2)) * rng.uniform(0.5, 1.5, points)
     weight /= weight.sum()
-    return Weights(0.0, first, weight, 0.0, 0.0, np.zeros(0), 0.0, 0.0)
+    return TiltedMasses(0.0, first, weight, 0.0, 0.0, np.zeros(0), 0.0, 0.0)
 
 
-def both_forms(count: int, lead: int, size: int = 2**12) -> tuple[Few, Listed]:
+def both_forms(count: int, rotation: int, size: int = 2**12) -> tuple[SparseSpectrum, PointMasses]:
     """Return many runs by their few frequencies, and one by one."""
     one = bell(-7, 40, np.random.default_rng(count))
-    few = masses_of([(one, count)], size, lead)
-    assert isinstance(few, Few)
+    few = composed_masses([(one, count)], size, rotation)
+    assert isinstance(few, SparseSpectrum)
     spectrum = np.zeros(size // 2 + 1, dtype=complex)
     spectrum[few.index] = few.value
-    return few, Listed(np.roll(irfft(spectrum, size), -lead), few.round_off)
+    return few, PointMasses(np.roll(irfft(spectrum, size), -rotation), few.round_off)
 
 
 @pytest.mark.shared(5)
@@ -57,7 +57,7 @@ def test_few_frequencies_have_the_sums_of_the_masses_one_by_one(
 ) -> None:
     few, each = both_forms(5000, 1311)
     x = inside * step
-    found = few.beyond(first, x, c, step)
+    found = few.sum_from(first, x, c, step)
     with mp.workdps(30):
         points = [mp.mpf(x) + mp.mpf(step) * j for j in range(few.size - first)]
         factors = [mp.exp(-c * at) * -mp.expm1(-at) for at in points]
@@ -65,16 +65,16 @@ def test_few_frequencies_have_the_sums_of_the_masses_one_by_one(
         # The list itself is rounded.
         slack = mp.fsum(factors) * 1e-17
     assert abs(found.value - exact) <= found.error + slack
-    assert abs(found.value - each.beyond(first, x, c, step).value) <= 2.0 * found.error + slack
+    assert abs(found.value - each.sum_from(first, x, c, step).value) <= 2.0 * found.error + slack
     assert found.error <= 1.1 * _spectrum._norm_of_factor(c, step) * few.round_off
 
 
 @pytest.mark.parametrize("count", [2000, 10**5, 10**9])
 def test_what_is_left_out_is_covered_by_the_round_off(count: int) -> None:
     one = bell(-7, 40, np.random.default_rng(3))
-    size, lead = 2**10, 99
-    few = masses_of([(one, count)], size, lead)
-    assert isinstance(few, Few)
+    size, rotation = 2**10, 99
+    few = composed_masses([(one, count)], size, rotation)
+    assert isinstance(few, SparseSpectrum)
     k = np.arange(size // 2 + 1)
     with mp.workdps(40):
         weight = [mp.mpf(w) for w in one.weight.tolist()]
@@ -90,8 +90,8 @@ def test_what_is_left_out_is_covered_by_the_round_off(count: int) -> None:
 
 def test_masses_are_listed_where_too_many_frequencies_are_left() -> None:
     one = bell(0, 40, np.random.default_rng(1))
-    assert isinstance(masses_of([(one, 1)], 64, 0), Listed)
-    assert isinstance(masses_of([(one, 10**6)], 2**14, 0), Few)
+    assert isinstance(composed_masses([(one, 1)], 64, 0), PointMasses)
+    assert isinstance(composed_masses([(one, 10**6)], 2**14, 0), SparseSpectrum)
 
 
 def test_a_norm_does_not_underflow() -> None:

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.accountants.prv._discretise import Weights
-from hockeystick.accountants.prv._refine import Question
+from hockeystick.accountants.prv._discretise import TiltedMasses
+from hockeystick.accountants.prv._refine import LatticeTarget
 from hockeystick.accountants.prv._tail_and_bulk import (
     Bulk,
     SplitMasses,
+    absolute_error_of_large,
     mass_of_large,
-    off_by,
-    rare_masses,
+    masses_with_large_loss,
     split_masses_of,
 )
 from hockeystick.accountants.prv._threshold import split_tail
@@ -28,7 +28,7 @@ STEP = 0.01
 LARGE = 30
 
 
-def weights(seed: int, rarity: float, off: float = 0.0) -> Weights:
+def weights(seed: int, rarity: float, off: float = 0.0) -> TiltedMasses:
     """Return rough masses on some points, of which those from LARGE on are rare."""
     rng = np.random.default_rng(seed)
     weight = rng.uniform(0.5, 1.5, 60) * np.where(np.arange(60) < LARGE, 1.0, rarity)
@@ -36,13 +36,13 @@ def weights(seed: int, rarity: float, off: float = 0.0) -> Weights:
     weight /= weight.sum()
     # A loss that starts below 0, so that the threshold is a loss of 25 steps.
     offs = np.full(60, off) if off else np.zeros(0)
-    return Weights(0.0, -5, weight, 0.0, 1e-15, offs, 0.0, 0.0)
+    return TiltedMasses(0.0, -5, weight, 0.0, 1e-15, offs, 0.0, 0.0)
 
 
 THRESHOLD = (LARGE - 5 - 0.5) * STEP
 
 
-def split_masses(terms: Sequence[tuple[Weights, int]]) -> list[SplitMasses]:
+def split_masses(terms: Sequence[tuple[TiltedMasses, int]]) -> list[SplitMasses]:
     """Return the losses apart at the threshold."""
     return split_masses_of(terms, STEP, THRESHOLD)
 
@@ -82,7 +82,7 @@ def test_outcomes_with_a_large_loss_are_right_to_round_off_of_their_own_mass(
 ) -> None:
     parts = split_masses([(weights(seed, rarity), count) for seed, count in enumerate(counts)])
     size = 512
-    found = rare_masses(parts, size, (-5 * sum(counts)) % size)
+    found = masses_with_large_loss(parts, size, (-5 * sum(counts)) % size)
     with localcontext() as context:
         context.prec = 260
         everything, without = outcomes(parts)
@@ -99,9 +99,9 @@ def test_what_is_subtracted_is_known_where_small_losses_leave_next_to_no_transfo
 ) -> None:
     # Even masses on 30 of 480 points: their transform has zeros, where |J| exceeds |A|.
     even = np.where(np.arange(60) < LARGE, 1.0, rarity)
-    one = Weights(0.0, -5, even / even.sum(), 0.0, 0.0, np.zeros(0), 0.0, 0.0)
+    one = TiltedMasses(0.0, -5, even / even.sum(), 0.0, 0.0, np.zeros(0), 0.0, 0.0)
     parts = split_masses([(one, 4)])
-    found = rare_masses(parts, 30 * 16, (-20) % 480)
+    found = masses_with_large_loss(parts, 30 * 16, (-20) % 480)
     with localcontext() as context:
         context.prec = 60
         everything, without = outcomes(parts)
@@ -120,7 +120,7 @@ def contribution(parts: Sequence[SplitMasses], tilt: float, epsilon: float) -> f
     return float((mass * -np.expm1(epsilon - at[above])).sum())
 
 
-def composed(weights: Sequence[tuple[Weights, int]], tilt: float) -> Lattice | None:
+def composed(weights: Sequence[tuple[TiltedMasses, int]], tilt: float) -> Lattice | None:
     """Return a composition on a lattice, nothing apart."""
     return _composed(weights, STEP, tilt, -60.0, None)
 
@@ -163,17 +163,17 @@ def test_masses_of_another_tilt_are_the_same_losses(tilt: float) -> None:
     one = weights(6, 1e-3, 1e-9)
     at = STEP * (np.arange(60) - 5)
     found = one.retilted(STEP, 0.5, tilt)
-    for mass, before in ((found.weight, one.weight), (found.off, one.off)):
+    for mass, before in ((found.weight, one.weight), (found.absolute_errors, one.absolute_errors)):
         back = mass * np.exp(found.log_total - (tilt - 0.5) * at)
         assert back == pytest.approx(before, rel=1e-12)
     assert found.weight.sum() == pytest.approx(1.0)
-    assert found.error >= one.error
+    assert found.relative_error >= one.relative_error
 
 
-def _all_of(one: Weights) -> Weights:
+def _all_of(one: TiltedMasses) -> TiltedMasses:
     """Return masses with what they may be off by."""
-    more = one.off if one.off.size else np.zeros(one.weight.size)
-    return Weights(one.offset, one.first, one.weight + more, 0.0, 0.0, np.zeros(0), 0.0, 0.0)
+    more = one.absolute_errors if one.absolute_errors.size else np.zeros(one.weight.size)
+    return TiltedMasses(one.offset, one.first, one.weight + more, 0.0, 0.0, np.zeros(0), 0.0, 0.0)
 
 
 def test_what_masses_are_off_by_changes_outcomes_by_no_more_than_is_said() -> None:
@@ -186,25 +186,25 @@ def test_what_masses_are_off_by_changes_outcomes_by_no_more_than_is_said() -> No
             float(sum(everything) - sum(without))
             for everything, without in (outcomes(parts), outcomes(grown))
         )
-    assert 0.0 < after - before <= off_by(parts)
-    assert off_by(parts) < 100.0 * off
+    assert 0.0 < after - before <= absolute_error_of_large(parts)
+    assert absolute_error_of_large(parts) < 100.0 * off
 
 
 def test_every_mass_is_on_one_side_of_the_threshold() -> None:
     one = weights(4, 0.1, 1e-9)
     low, high = one.split(STEP, THRESHOLD)
     assert np.array_equal(low.weight + high.weight, one.weight)
-    assert np.array_equal(low.off + high.off, one.off)
+    assert np.array_equal(low.absolute_errors + high.absolute_errors, one.absolute_errors)
     assert np.flatnonzero(low.weight).max() == LARGE - 1
     assert np.flatnonzero(high.weight).min() == LARGE
 
 
 def test_what_may_be_off_by_anything_is_so_on_its_own_side_only() -> None:
     one = weights(5, 0.1, 1e-9)
-    one.off[0] = math.inf
+    one.absolute_errors[0] = math.inf
     low, high = one.split(STEP, THRESHOLD)
-    assert low.loose == math.inf
-    assert high.loose < 1.0
+    assert low.absolute_error == math.inf
+    assert high.absolute_error < 1.0
 
 
 # Rate, noise multiplier, steps and delta, near plans whose truths test_random_plans has.
@@ -247,21 +247,21 @@ def test_a_plan_with_a_usual_release_besides_is_known_too(noise: float) -> None:
     assert exact.lower <= found.upper
 
 
-def question(loss: CellLoss, count: int, delta: float, *, for_delta: bool = False) -> Question:
+def target(loss: CellLoss, count: int, delta: float, *, for_delta: bool = False) -> LatticeTarget:
     """Return a question as the accountant would ask it."""
     asked = (math.log(delta), 1.0, 1e-4, None, for_delta, Truncation(-math.inf))
-    return Question([(loss, count)], [(loss, count)], 1.0, *asked)
+    return LatticeTarget([(loss, count)], [(loss, count)], 1.0, *asked)
 
 
 def test_nothing_is_taken_apart_where_no_loss_is_rare() -> None:
-    often = question(SampledGaussianLoss(0.01, 1.0, removing=True), 1000, 0.01)
-    usual = question(GaussianLoss(1.0), 10, 1e-3)
+    often = target(SampledGaussianLoss(0.01, 1.0, removing=True), 1000, 0.01)
+    usual = target(GaussianLoss(1.0), 10, 1e-3)
     assert split_tail(often, None) is None
     assert split_tail(usual, None) is None
 
 
 def test_large_losses_are_rare_and_not_far_below_epsilon() -> None:
-    rare = question(SampledGaussianLoss(3.47e-5, 1.39, removing=True), 55, 3.4e-21)
+    rare = target(SampledGaussianLoss(3.47e-5, 1.39, removing=True), 55, 3.4e-21)
     for epsilon in (None, 0.01868):
         found = split_tail(rare, epsilon)
         assert found is not None

@@ -7,7 +7,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.accountants.orders import optimal_order
-from hockeystick.accountants.prv._truncation import ALL, Truncation
+from hockeystick.accountants.prv._truncation import NO_TRUNCATION, Truncation
 from hockeystick.privacy_loss import CellLoss, GaussianLoss, observed_mixture
 
 
@@ -32,7 +32,7 @@ def test_what_counts_is_left_as_it_is() -> None:
     loss = GaussianLoss(2.0)
     truncation = Truncation.at([(loss, 10)], math.log(1e-6))
     assert truncation.cgf_estimate(loss, 3.0) == loss.cgf_estimate(3.0)
-    assert ALL.cgf_estimate(loss, 3.0) == loss.cgf_estimate(3.0)
+    assert NO_TRUNCATION.cgf_estimate(loss, 3.0) == loss.cgf_estimate(3.0)
     terms = truncation.terms([(loss, 10)])
     assert optimal_order(terms, -12.0) == optimal_order([(loss, 10)], -12.0)
 

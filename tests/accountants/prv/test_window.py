@@ -5,22 +5,22 @@ import math
 import numpy as np
 import pytest
 
-from hockeystick.accountants.prv._discretise import Weights
-from hockeystick.accountants.prv._window import _on_knots, window
+from hockeystick.accountants.prv._discretise import TiltedMasses
+from hockeystick.accountants.prv._window import _coarsen, window
 
 
-def rough(points: int, seed: int) -> Weights:
+def rough(points: int, seed: int) -> TiltedMasses:
     """Return rough masses with gaps."""
     rng = np.random.default_rng(seed)
     weight = rng.random(points) ** 8 * (rng.random(points) < 0.7)
     weight[points // 2] += 1.0
-    return Weights(0.1, -points // 3, weight / weight.sum(), 0.0, 0.0, np.zeros(0), 0.0, 0.0)
+    return TiltedMasses(0.1, -points // 3, weight / weight.sum(), 0.0, 0.0, np.zeros(0), 0.0, 0.0)
 
 
 @pytest.mark.parametrize("points", [1, 2, 3, 255, 256, 257, 1000, 4097])
 def test_knots_keep_the_mass_and_the_mean_and_widen(points: int) -> None:
     one, step = rough(points, points), 0.01
-    at, weight = _on_knots(one, step, 256)
+    at, weight = _coarsen(one, step, 256)
     own = one.offset + step * (one.first + np.arange(points))
     assert weight.sum() == pytest.approx(1.0, rel=1e-13)
     assert (weight * at).sum() == pytest.approx((one.weight * own).sum(), rel=1e-12, abs=1e-14)

@@ -15,7 +15,7 @@ from hockeystick.accountants.closed_forms.closed_form import ClosedForm, least_d
 from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.infinity import InfinityMass
 from hockeystick.accountants.interval import Interval
-from hockeystick.accountants.orders import candidates, optimal_order
+from hockeystick.accountants.orders import candidate_orders, optimal_order
 from hockeystick.accountants.theorems.rdp import RDP
 from hockeystick.errors import UnsupportedError
 from hockeystick.privacy_loss import CellLoss, Composition, Terms, largest_loss
@@ -184,7 +184,7 @@ class WideProfile(Profile):
         """Orders less 1 and proven upper ends of K there."""
         low, high = (optimal_order(self._terms, d) for d in (_LARGEST_DELTA, _SMALLEST_DELTA))
         wanted = np.geomspace(max(low, 1e-9), max(high, 2e-9), _ORDERS).tolist()
-        orders = {one for c in wanted for one in candidates(self._terms, c) if one > 0.0}
+        orders = {one for c in wanted for one in candidate_orders(self._terms, c) if one > 0.0}
         c = np.array(sorted(orders) or [1.0])
         bounds = [[(loss.cgf_bounds(one), n) for loss, n in self._terms] for one in c.tolist()]
         k = np.array([math.fsum(n * (b.midpoint + b.radius) for b, n in one) for one in bounds])

@@ -1,4 +1,4 @@
-"""Where on the real axis to read a cumulant generating function: the optimal order, the saddle."""
+"""Points of the real axis at which the cgf K is read: the optimal order, the saddle."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def cgf_estimates(
     return [math.fsum(count * one[k] for count, one in values) for k in range(len(orders))]
 
 
-def candidates(terms: TermSequence, c: float) -> tuple[float, ...]:
-    """Return c, no further than K is bounded, and the corners next to it: the best is there."""
+def candidate_orders(terms: TermSequence, c: float) -> tuple[float, ...]:
+    """Return c, at most the last order of a finite K, and the breakpoints next to it."""
     last, near = last_order(terms), corners(terms)
     c = min(c, last)
     below, beyond = [x for x in near if x < c], [x for x in near if c < x <= last]
@@ -73,6 +73,6 @@ def saddle_log_delta(terms: TermSequence, c: float) -> tuple[float, float]:
     """Return the epsilon whose saddle is c, and the saddle-point estimate of ln delta there."""
     k = total(terms, c)
     epsilon = k.first_derivative - 1.0 / c - 1.0 / (1.0 + c)
-    curvature = k.second_derivative + 1.0 / (c * c) + 1.0 / ((1.0 + c) * (1.0 + c))
-    height = k.value - epsilon * c - math.log(c) - math.log1p(c)
-    return epsilon, height - 0.5 * math.log(2.0 * math.pi * curvature)
+    second = k.second_derivative + 1.0 / (c * c) + 1.0 / ((1.0 + c) * (1.0 + c))
+    log_integrand = k.value - epsilon * c - math.log(c) - math.log1p(c)
+    return epsilon, log_integrand - 0.5 * math.log(2.0 * math.pi * second)

@@ -5,10 +5,11 @@ With ``K(z) = sum n_i ln E[exp(z L_i)]`` and any ``c > 0``,
     delta(epsilon) = (1/pi) Int_0^inf Re[exp(K(z) - epsilon z) / (z (1 + z))] dy,  z = c + i y
 
 (Alghamdi et al. 2023, theorem 3.1). On a line through the saddle point nothing cancels, so delta
-has full relative precision however small it is and however many runs there are. Rooms:
-``_line`` decides where the line stands, how fine and how long it is; ``_integral`` sums along it
-and bounds every error; ``_search`` finds the line that fits a question; ``_digits`` does the same
-sum in arbitrary precision.
+has full relative precision however small it is and however many runs there are. Files:
+``_line`` chooses the line, its step and its height; ``_integral`` sums along it and bounds every
+error; ``search`` finds the line for an epsilon or a delta; ``_tail_and_bulk`` splits off rare large
+losses; ``_smoothed`` adds Gaussian noise where the transform does not decay; ``_digits`` computes
+the same sum in arbitrary precision.
 """
 
 from hockeystick.accountants.contour.accountant import Contour

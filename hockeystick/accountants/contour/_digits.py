@@ -1,7 +1,7 @@
 """The contour integral in arbitrary precision: the same line and nodes, summed by mpmath.
 
-The bounds on aliasing, truncation and quadrature are the float ones, drawn for as many digits as
-asked; the arithmetic carries enough digits for its round-off not to count.
+The bounds on aliasing, truncation and quadrature are the float ones, for as many digits as asked;
+the arithmetic carries enough more that its round-off is below them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _LN_10: Final = math.log(10.0)
 _ROUNDS: Final = 8
 _NEWTON_STEPS: Final = 60
-_MOST_CANCELLED: Final = 300.0
+_MOST_CANCELLED_DIGITS: Final = 300.0
 _MOST_WORK: Final = 5_000_000
 _MOST_NODES: Final = 40_000
 
@@ -50,44 +50,46 @@ def digits_of(
         log_delta = math.nan if found is None else found.integral.delta(value).log("estimate")
     if found is None:
         return None
-    kept = digits
+    working = digits
     guard = 0
     for _ in range(_ROUNDS):
-        target = ContourTarget(epsilon, log_delta, (kept + 4) * _LN_10)
-        contour = _MpmathContour.choose(terms, target, kept + guard)
+        target = ContourTarget(epsilon, log_delta, (working + 4) * _LN_10)
+        contour = _MpmathContour.choose(terms, target, working + guard)
         if contour is None:
             return None
-        with working_digits(kept + guard + 10):
+        with working_digits(working + guard + 10):
             if quantity == "epsilon":
-                read = contour.epsilon(exact(value), mp.mpf(epsilon), kept)
+                read = contour.epsilon(exact(value), mp.mpf(epsilon), working)
             else:
                 read = contour.delta(exact(value))
             cancelled = math.ceil(read.cancelled) + 5
             if read.value <= 0 or cancelled > guard:
-                guard = max(cancelled, guard + kept if read.value <= 0 else 0)
+                guard = max(cancelled, guard + working if read.value <= 0 else 0)
                 continue
             actual = float(mp.log(read.value))
             if actual < log_delta - 1.0 or abs(float(read.epsilon) - epsilon) * contour.c > 1.0:
-                # The line was drawn for another place than the answer's.
+                # The line was chosen for another epsilon than the answer.
                 log_delta, epsilon = min(log_delta, actual), max(float(read.epsilon), 0.0)
                 continue
-            near, lost = _interval(read, quantity, kept, digits)
-            if lost <= 0:
+            near, missing = _interval(read, quantity, working, digits)
+            if missing <= 0:
                 return near
-            kept += lost + 1
+            working += missing + 1
     return None
 
 
-def _interval(read: _Reading, quantity: Quantity, kept: int, digits: int) -> tuple[Interval, int]:
-    """Return the interval that a reading proves, and how many digits it falls short.
+def _interval(
+    read: _Reading, quantity: Quantity, working: int, digits: int
+) -> tuple[Interval, int]:
+    """Return the interval that a reading proves, and the number of digits missing.
 
     Each of the errors of delta is less than ``10^-(kept + 4)`` of it, and there are few.
     """
-    error = mp.mpf(10) ** -(kept + 2)
+    error = mp.mpf(10) ** -(working + 2)
     if quantity == "delta":
         ends = (read.value * (1 - error), read.value, read.value * (1 + error))
         return Interval(*(min(end, mp.one) for end in ends)), 0
-    slack = error * read.value / abs(read.slope)
+    slack = error * read.value / abs(read.derivative)
     near = Interval(*(max(read.epsilon + side * slack, mp.zero) for side in (-1, 0, 1)))
     # Near 0 an epsilon has fewer digits than the delta that it comes from.
     short = mp.log10(slack / near.estimate) + digits + 1 if near.estimate else mp.zero
@@ -99,7 +101,7 @@ class _Reading(NamedTuple):
 
     epsilon: mpf
     value: mpf
-    slope: mpf
+    derivative: mpf
     cancelled: float
 
 
@@ -135,16 +137,18 @@ class _MpmathContour:
 
     def delta(self, epsilon: mpf) -> _Reading:
         """Return delta and its derivative at an epsilon."""
-        total = slope = size = mp.zero
+        total = derivative = size = mp.zero
         for k, (z, value) in enumerate(zip(self._points, self._values, strict=True)):
             term = mp.exp(value - epsilon * z) / (z * (1 + z))
             share = mp.mpf(0.5) if k == 0 else 1
             total += share * term.real
-            slope -= share * (z * term).real
+            derivative -= share * (z * term).real
             size += abs(term)
         cancelled = float(mp.log10(size / abs(total))) if total else math.inf
         scale = self._step / mp.pi
-        return _Reading(epsilon, total * scale, slope * scale, min(cancelled, _MOST_CANCELLED))
+        return _Reading(
+            epsilon, total * scale, derivative * scale, min(cancelled, _MOST_CANCELLED_DIGITS)
+        )
 
     def epsilon(self, delta: mpf, guess: mpf, digits: int) -> _Reading:
         """Return the reading where delta is reached, by Newton's method on its logarithm.
@@ -156,10 +160,10 @@ class _MpmathContour:
         error = mp.mpf(10) ** -(digits + 5)
         read = self.delta(guess)
         for _ in range(_NEWTON_STEPS):
-            if read.value <= 0 or read.slope >= 0:
+            if read.value <= 0 or read.derivative >= 0:
                 return read._replace(value=mp.zero)
-            move = (goal - mp.log(read.value)) * read.value / read.slope
-            if abs(move * read.slope) < read.value * error:
+            move = (goal - mp.log(read.value)) * read.value / read.derivative
+            if abs(move * read.derivative) < read.value * error:
                 return read
             read = self.delta(read.epsilon + move)
         return read._replace(value=mp.zero)

@@ -18,7 +18,7 @@ from hockeystick.accountants.contour._line import (
     log_chernoff,
     log_truncation,
 )
-from hockeystick.accountants.contour._tail_and_bulk import LargeLosses
+from hockeystick.accountants.contour._tail_and_bulk import TailAndBulk
 from hockeystick.numerics import ULP, Ball
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.privacy_loss import ContourRule, ContourValues, TailRule
@@ -30,21 +30,21 @@ Complexes: TypeAlias = NDArray[np.complex128]
 
 _Rule = TypeVar("_Rule")
 
-# Overflow ends as an infinite error or no number, and both count as nothing proven.
-# Newton's steps before the root is bracketed, and what is no step any more.
-_STEPS: Final = 8
-_CLOSE: Final = 1e-12
-_QUIET: Final = partial(np.errstate, all="ignore")
+# Newton's steps before the root is bracketed, and the relative length of the last one.
+_NEWTON_STEPS: Final = 8
+_LAST_STEP: Final = 1e-12
+# Overflow ends as an infinite error or nan, and both count as nothing proven.
+_OVERFLOW_IGNORED: Final = partial(np.errstate, all="ignore")
 
 
 class LogDelta(NamedTuple):
-    """delta as ``exp(log_scale)`` times a proven interval; an estimate in it, and its slope."""
+    """delta as ``exp(log_scale)`` times a proven interval with an estimate; its derivative."""
 
     log_scale: float
     lower: float
     estimate: float
     upper: float
-    slope: float
+    derivative: float
 
     @property
     def relative_error(self) -> float:
@@ -63,22 +63,23 @@ class LogDelta(NamedTuple):
 class Integral:
     """``delta(epsilon) = (1/pi) Int Re[exp(K(z) - epsilon z) / (z (1 + z))] dy`` along a line.
 
-    ``weight`` holds the rest of the integrand, ``loose`` the absolute error in it, and ``error``
-    that in K. The values of K are computed once; any epsilon near the one that the line was drawn
-    for is then a short sum. The bounds hold for every epsilon; they are narrow near that one.
+    At the nodes ``z``, ``real + i imag`` is K, right to ``error``, and ``weight`` the factor of the
+    exponential, right to ``weight_error``. ``cgf_above`` and ``cgf_below`` are K at the two orders
+    of Chernoff's bound on the aliases. K is computed once; any epsilon near the one that the line
+    was chosen for is then a short sum. The bounds hold for every epsilon; they are narrow near it.
     """
 
     line: VerticalContour
     z: Complexes
     weight: Complexes
-    loose: Floats
+    weight_error: Floats
     real: Floats
     imag: Floats
     error: Floats
-    above: Ball
-    below: Ball
+    cgf_above: Ball
+    cgf_below: Ball
     truncation: float
-    large: LargeLosses | None
+    tails: TailAndBulk | None
 
     def delta(self, epsilon: float) -> LogDelta:
         """Return delta at an epsilon."""
@@ -88,7 +89,7 @@ class Integral:
         """Return the fields of ``LogDelta`` at any number of epsilons, as arrays of their shape."""
         epsilon = epsilons[..., np.newaxis]
         scale = self.real[0] - epsilons * self.line.c
-        with _QUIET():
+        with _OVERFLOW_IGNORED():
             phase = 1j * (self.imag - epsilon * self.z.imag)
             modulus = np.exp(self.real - self.real[0])
             terms = modulus * np.exp(phase) * self.weight
@@ -96,70 +97,72 @@ class Integral:
             arguments = np.abs(self.real) + np.abs(self.imag) + epsilon * np.abs(self.z)
             round_off = ULP * (32.0 + self.z.size + 4.0 * arguments)
             growth = np.expm1(np.minimum(self.error + round_off, 700.0))
-            loose = modulus * self.loose
-            spread = (size * growth).sum(-1) + (loose * (1.0 + growth)).sum(-1)
+            weight_error = modulus * self.weight_error
+            errors = (size * growth).sum(-1) + (weight_error * (1.0 + growth)).sum(-1)
             estimate = terms.real.sum(-1)
-            slope = -(terms * self.z).real.sum(-1)
-            # What is bounded in units of the true size at c counts in units of the computed one.
-            lift = np.exp(np.minimum(self.error[0] + round_off[..., 0], 700.0))
-            slack = spread + lift * self.truncation
-            lower = estimate - slack - lift * self._aliases(epsilons, scale)
+            derivative = -(terms * self.z).real.sum(-1)
+            # Bounds relative to the true |M(c)| become relative to the computed one.
+            true_over_computed = np.exp(np.minimum(self.error[0] + round_off[..., 0], 700.0))
+            slack = errors + true_over_computed * self.truncation
+            lower = estimate - slack - true_over_computed * self._aliases(epsilons, scale)
             upper = estimate + slack
-            if self.large is not None:
-                hidden = self.large.log_hidden(epsilons) - scale
-                upper = upper + lift * np.exp(np.minimum(hidden, 700.0))
-        return scale, lower, estimate, upper, slope
+            if self.tails is not None:
+                bulk_delta = self.tails.log_bulk_delta(epsilons) - scale
+                upper = upper + true_over_computed * np.exp(np.minimum(bulk_delta, 700.0))
+        return scale, lower, estimate, upper, derivative
 
     def _aliases(self, epsilons: Floats, log_scale: Floats) -> Floats:
-        """Bound the sum over the neighbouring windows, over exp(log_scale)."""
+        """Bound the aliases, ``sum delta(epsilon + m W) exp(m W c)``, over exp(log_scale)."""
         line, total = self.line, np.zeros_like(epsilons)
-        for point, k in ((line.above, self.above), (line.below, self.below)):
+        for point, k in ((line.order_above, self.cgf_above), (line.order_below, self.cgf_below)):
             gap = abs(point - line.c) * line.window
             first = log_chernoff(k.midpoint + k.radius, point, epsilons) - gap - log_scale
             total = total + np.exp(np.minimum(first, 700.0)) / -math.expm1(-gap)
         return total * (1.0 + 1e-9)
 
     def epsilon_at(self, log_delta: float, guess: float) -> float:
-        """Return the epsilon whose estimated delta is the one asked, to the last digits."""
+        """Return the epsilon whose estimated delta is the given one, to the last digits."""
         epsilon = guess
-        for _ in range(_STEPS):
+        for _ in range(_NEWTON_STEPS):
             here = self.delta(epsilon)
-            if not (here.estimate > 0.0 and here.slope < 0.0):
+            if not (here.estimate > 0.0 and here.derivative < 0.0):
                 break
-            step = (here.log("estimate") - log_delta) * here.estimate / -here.slope
+            step = (here.log("estimate") - log_delta) * here.estimate / -here.derivative
             epsilon += step
-            if abs(step) <= _CLOSE * (abs(epsilon) + 1.0 / self.line.c):
+            if abs(step) <= _LAST_STEP * (abs(epsilon) + 1.0 / self.line.c):
                 return epsilon
         return self._epsilon_between(log_delta, guess)
 
     def _epsilon_between(self, log_delta: float, guess: float) -> float:
         """Return the same by bracketing, from wherever the guess may be."""
 
-        def above(epsilon: float) -> float:
+        def log_excess(epsilon: float) -> float:
             value = self.delta(epsilon).log("estimate")
             return log_delta - value if value > -math.inf else 700.0
 
         c = self.line.c
-        return increasing_root(above, guess, stride=0.1 / c, tolerance=1e-16 * (guess + 1.0 / c))
+        return increasing_root(
+            log_excess, guess, stride=0.1 / c, tolerance=1e-16 * (guess + 1.0 / c)
+        )
 
 
 def integrate(
     terms: AnalyticTerms,
     line: VerticalContour,
     rules: Sequence[ContourRule],
-    large: LargeLosses | None = None,
+    tails: TailAndBulk | None = None,
     tail_rules: Sequence[TailRule] = (),
 ) -> Integral:
     """Return the integral along a line by the rules of its losses."""
-    with _QUIET():
-        return _integrate(terms, line, rules, large, tail_rules)
+    with _OVERFLOW_IGNORED():
+        return _integrate(terms, line, rules, tails, tail_rules)
 
 
 def _integrate(
     terms: AnalyticTerms,
     line: VerticalContour,
     rules: Sequence[ContourRule],
-    large: LargeLosses | None,
+    tails: TailAndBulk | None,
     tail_rules: Sequence[TailRule],
 ) -> Integral:
     """Return the integral; a value out of the range of floats makes its error infinite."""
@@ -173,15 +176,17 @@ def _integrate(
     z = np.asarray(line.c + 1j * line.step * np.arange(size), dtype=np.complex128)
     weight: Complexes = line.step / math.pi / (z * (1.0 + z))
     weight[0] *= 0.5
-    loose = np.zeros(size)
-    if large is not None:
+    weight_error = np.zeros(size)
+    if tails is not None:
         factor, factor_error = _with_tail(counts, lines, line, tail_rules)
-        loose = np.abs(weight) * factor_error
+        weight_error = np.abs(weight) * factor_error
         weight *= factor
     truncation = math.exp(min(log_truncation(line.decay, line.height), 700.0))
-    above = _on_the_axis(terms, rules, line.above)
-    below = _on_the_axis(terms, rules, line.below)
-    return Integral(line, z, weight, loose, real, imag, error, above, below, truncation, large)
+    cgf_above = _real_cgf(terms, rules, line.order_above)
+    cgf_below = _real_cgf(terms, rules, line.order_below)
+    return Integral(
+        line, z, weight, weight_error, real, imag, error, cgf_above, cgf_below, truncation, tails
+    )
 
 
 def _with_tail(
@@ -200,42 +205,44 @@ def _with_tail(
         ratio = (tail.real + 1j * tail.imag) * inverse
         modulus, real, imag = complex_log1p(-ratio.real, -ratio.imag, 0.0)
         exponent += count * (real + 1j * imag)
-        unsure = values.error + ULP * (16.0 + 4.0 * (np.abs(values.real) + abs(tail.scale)))
-        unsure = np.expm1(np.minimum(unsure, 700.0))
-        share = tail.error * np.abs(inverse) * (1.0 + unsure) + np.abs(ratio) * unsure
-        error += count * (1.01 * share / modulus + 8.0 * ULP * (np.abs(real) + np.abs(imag)))
+        log_error = values.error + ULP * (16.0 + 4.0 * (np.abs(values.real) + abs(tail.scale)))
+        relative = np.expm1(np.minimum(log_error, 700.0))
+        ratio_error = tail.error * np.abs(inverse) * (1.0 + relative) + np.abs(ratio) * relative
+        error += count * (1.01 * ratio_error / modulus + 8.0 * ULP * (np.abs(real) + np.abs(imag)))
     half = np.sin(0.5 * exponent.imag)
-    grown = np.exp(exponent.real)
+    growth = np.exp(exponent.real)
     factor = -(
         np.expm1(exponent.real) * np.cos(exponent.imag)
         - 2.0 * half * half
-        + 1j * grown * np.sin(exponent.imag)
+        + 1j * growth * np.sin(exponent.imag)
     )
-    slack = grown * np.expm1(np.minimum(error, 700.0)) + 16.0 * ULP * np.abs(factor)
+    slack = growth * np.expm1(np.minimum(error, 700.0)) + 16.0 * ULP * np.abs(factor)
     return factor, slack
 
 
 def rules_for(
     terms: AnalyticTerms, line: VerticalContour, target: ContourTarget
 ) -> list[ContourRule] | None:
-    """Return the quadrature of each loss, fine enough for its count; None where one has none."""
-    share = _share(terms, line, target)
+    """Return the quadrature of each loss, fine enough for its count; None if one has none."""
+    margin = _log_margin(terms, line, target)
     return _all(
         loss.rule(
-            line.above, line.height, loss.cgf_estimate(line.c).value - share - math.log(count)
+            line.order_above,
+            line.height,
+            loss.cgf_estimate(line.c).value - margin - math.log(count),
         )
         for loss, count in terms
     )
 
 
 def tail_rules_for(
-    terms: AnalyticTerms, line: VerticalContour, target: ContourTarget, large: LargeLosses
+    terms: AnalyticTerms, line: VerticalContour, target: ContourTarget, tails: TailAndBulk
 ) -> list[TailRule] | None:
-    """Return the quadrature of each loss's large part, fine enough for its count, or None."""
-    share = _share(terms, line, target)
+    """Return the quadrature of each loss's tail, fine enough for its count, or None."""
+    margin = _log_margin(terms, line, target)
     return _all(
-        split.rule(line.c, line.height, loss.cgf_estimate(line.c).value - share - math.log(count))
-        for (split, count), (loss, _) in zip(large.parts, terms, strict=True)
+        split.rule(line.c, line.height, loss.cgf_estimate(line.c).value - margin - math.log(count))
+        for (split, count), (loss, _) in zip(tails.splits, terms, strict=True)
     )
 
 
@@ -249,17 +256,17 @@ def _all(rules: Iterable[_Rule | None]) -> list[_Rule] | None:
     return found
 
 
-def _share(terms: AnalyticTerms, line: VerticalContour, target: ContourTarget) -> float:
-    """Return how far below M(c), as a logarithm, the error of one loss's M has to be.
+def _log_margin(terms: AnalyticTerms, line: VerticalContour, target: ContourTarget) -> float:
+    """Return ln of M(c) over the error allowed in one loss's M.
 
     An error relative to M(c) counts relative to the integrand's size, which exceeds delta.
     """
-    height = total(terms, line.c).value - target.epsilon * line.c - target.log_delta
-    excess = height - math.log(line.c) - math.log1p(line.c)
+    log_integrand = total(terms, line.c).value - target.epsilon * line.c - target.log_delta
+    excess = log_integrand - math.log(line.c) - math.log1p(line.c)
     return target.accuracy + 4.0 + math.log(len(terms)) + max(excess, 0.0)
 
 
-def _on_the_axis(terms: AnalyticTerms, rules: Sequence[ContourRule], c: float) -> Ball:
+def _real_cgf(terms: AnalyticTerms, rules: Sequence[ContourRule], c: float) -> Ball:
     """Return the composition's K at a point of the real axis; at 0 it is 0."""
     if c == 0.0:
         return Ball(0.0, 0.0)

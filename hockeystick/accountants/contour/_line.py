@@ -1,9 +1,9 @@
-"""Where the vertical line stands, how fine its nodes are and where it ends.
+"""The choice of the vertical line: its real part, its step and its height.
 
 The trapezoid rule of step h on the line ``Re z = c`` sums ``delta(epsilon + m W) exp(m W c)`` over
 all integers m, with the window ``W = 2 pi / h``. Every term is at least 0; Chernoff's bound at a
 point above c covers m > 0, at a point below c (or at 0) m < 0. The line ends where the proven decay
-of ``|M|`` leaves nothing that counts.
+of ``|M|`` bounds the rest of the integral by the accuracy asked for.
 """
 
 from __future__ import annotations
@@ -24,23 +24,25 @@ from hockeystick.privacy_loss.core.terms import total
 _Number = TypeVar("_Number", float, NDArray[np.float64])
 AnalyticTerms: TypeAlias = Sequence[tuple[AnalyticLoss, int]]
 
-_ABOVE: Final = (2.0, 3.0, 4.0, 6.0, 8.0, 12.0)
-_TIMES: Final = (1.1, 1.3, 1.7, 2.5)
-_BELOW: Final = (1.0, 2.0, 4.0, 8.0, math.inf)
-_LEFTWARD: Final = (0.94, 0.86, 0.77, 0.68, 0.58, 0.48)
+# Chernoff's orders on either side of c, by standard deviations from it and by multiples of it, and
+# the multiples of c at which lines further left are tried.
+_DEVIATIONS_ABOVE: Final = (2.0, 3.0, 4.0, 6.0, 8.0, 12.0)
+_FACTORS_ABOVE: Final = (1.1, 1.3, 1.7, 2.5)
+_DEVIATIONS_BELOW: Final = (1.0, 2.0, 4.0, 8.0, math.inf)
+_FACTORS_LEFT: Final = (0.94, 0.86, 0.77, 0.68, 0.58, 0.48)
 _DOUBLINGS: Final = 64
-# The number of points that are evaluated together.
-_AT_ONCE: Final = 5
-# A line of more nodes is compared with others; what it may cost in ln of precision to change.
-_LONG: Final = 150
-_MOST_LOST: Final = 10.0
+# The number of orders that are evaluated together.
+_BATCH: Final = 5
+# A line of more nodes is compared with others; ln of the precision that another one may cost.
+_LONG_LINE: Final = 150
+_MOST_PENALTY: Final = 10.0
 # The number of worse lines in a row that ends the comparison.
 _TOO_MANY_WORSE: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
 class ContourTarget:
-    """What the contour is chosen for: about this epsilon and delta, to exp(-accuracy) of delta."""
+    """The epsilon and delta that the contour is chosen for, to exp(-accuracy) of delta."""
 
     epsilon: float
     log_delta: float
@@ -51,7 +53,7 @@ class HasDecay(Protocol):
     """A transform with a proven decay: that of the outcomes with a large loss."""
 
     def decay(self, c: float) -> Decay:
-        """Return how the part with a large loss in it falls along the line through c."""
+        """Return the decay, along the line through c, of the transform of a large loss."""
         ...
 
 
@@ -68,11 +70,11 @@ class _AllDecay:
 
 @dataclass(frozen=True, slots=True)
 class VerticalContour:
-    """A vertical contour: nodes ``c + i k step``, k = 0..last, and the two points of Chernoff."""
+    """A vertical contour: nodes ``c + i k step``, k = 0..last, and Chernoff's orders."""
 
     c: float
-    above: float
-    below: float
+    order_above: float
+    order_below: float
     step: float
     last: int
     decay: Decay
@@ -93,18 +95,18 @@ def choose_contour(
     c: float,
     target: ContourTarget,
     most_nodes: int,
-    large: HasDecay | None = None,
+    tails: HasDecay | None = None,
 ) -> VerticalContour | None:
     """Return a contour through c that is fine and long enough; None if it has too many nodes."""
     k = total(terms, c)
-    spread = math.sqrt(k.second_derivative + 1.0 / (c * c) + 1.0 / ((1.0 + c) * (1.0 + c)))
-    window, above, below = _window(terms, c, spread, target)
+    deviation = math.sqrt(k.second_derivative + 1.0 / (c * c) + 1.0 / ((1.0 + c) * (1.0 + c)))
+    window, above, below = _window(terms, c, deviation, target)
     if not all(loss.quadrature_available(above) for loss, _ in terms):
         return None
-    decay = large.decay(c) if large else _AllDecay([(loss.decay(c), n) for loss, n in terms])
+    decay = tails.decay(c) if tails else _AllDecay([(loss.decay(c), n) for loss, n in terms])
     longest = most_nodes * 2.0 * math.pi / window
     log_scale = k.value - target.epsilon * c - target.log_delta
-    height = _height(decay, 2.0 / spread, longest, log_scale, target.accuracy)
+    height = _sufficient_height(decay, 2.0 / deviation, longest, log_scale, target.accuracy)
     if height is None:
         return None
     last = math.ceil(height * window / (2.0 * math.pi))
@@ -116,26 +118,31 @@ def cheapest_contour(
     c: float,
     target: ContourTarget,
     most_nodes: int,
-    large: HasDecay | None = None,
+    tails: HasDecay | None = None,
 ) -> VerticalContour | None:
     """Return the contour through c, or one further left that is far shorter and costs few digits.
 
-    Where rare large losses take over beyond some order, the saddle sits right at the edge of it,
-    and a little to its left the same answer is had from a far shorter line.
+    Where rare large losses dominate beyond some order, the saddle is next to that order, and a
+    little to its left a far shorter line gives the same answer.
     """
-    best = choose_contour(terms, c, target, most_nodes, large)
-    if best is not None and best.last <= _LONG:
+    best = choose_contour(terms, c, target, most_nodes, tails)
+    if best is not None and best.last <= _LONG_LINE:
         return best
-    height = total(terms, c).value - target.epsilon * c
+    log_integrand = total(terms, c).value - target.epsilon * c
     least, worse = _score(best, 0.0), 0
-    for factor in _LEFTWARD:
+    for factor in _FACTORS_LEFT:
         left = factor * c
-        lost = total(terms, left).value - target.epsilon * left - height - 2.0 * math.log(factor)
-        if lost > _MOST_LOST:
+        penalty = (
+            total(terms, left).value
+            - target.epsilon * left
+            - log_integrand
+            - 2.0 * math.log(factor)
+        )
+        if penalty > _MOST_PENALTY:
             break
-        other = choose_contour(terms, left, target, most_nodes, large)
-        if _score(other, lost) < least:
-            best, least, worse = other, _score(other, lost), 0
+        other = choose_contour(terms, left, target, most_nodes, tails)
+        if _score(other, penalty) < least:
+            best, least, worse = other, _score(other, penalty), 0
         elif best is not None:
             worse += 1
         if worse == _TOO_MANY_WORSE:
@@ -143,15 +150,15 @@ def cheapest_contour(
     return best
 
 
-def _score(line: VerticalContour | None, lost: float) -> float:
-    """Return what a line costs: the logarithm of its nodes, and something per lost digit."""
-    return math.inf if line is None else math.log(line.last) + 0.2 * lost
+def _score(line: VerticalContour | None, penalty: float) -> float:
+    """Return the cost of a line: the logarithm of its nodes, and the penalty for lost digits."""
+    return math.inf if line is None else math.log(line.last) + 0.2 * penalty
 
 
 def log_truncation(decay: Decay, y: float) -> float:
-    """Bound ``ln((1/pi) Int_y^inf exp(-b(v)) / v^2 dv)``, in octaves until they hardly count.
+    """Bound ``ln((1/pi) Int_y^inf exp(-b(v)) / v^2 dv)``, octave by octave.
 
-    Beyond the last octave the exponent is at least the last one: as much again at most.
+    The exponent b increases, so that beyond the last octave the integral is at most that octave's.
     """
     logs: list[float] = []
     for _ in range(_DOUBLINGS):
@@ -170,41 +177,46 @@ def log_chernoff(value: float, c: float, epsilon: _Number) -> _Number:
 
 
 def _window(
-    terms: AnalyticTerms, c: float, spread: float, target: ContourTarget
+    terms: AnalyticTerms, c: float, deviation: float, target: ContourTarget
 ) -> tuple[float, float, float]:
-    """Return the narrowest window that keeps both neighbours below accuracy, and the points."""
-    ups = sorted({c + factor / spread for factor in _ABOVE} | {factor * c for factor in _TIMES})
-    downs = sorted({max(c - factor / spread, 0.0) for factor in _BELOW}, reverse=True)
-    window_up, above = _nearest_enough(terms, c, ups, target)
-    window_down, below = _nearest_enough(terms, c, downs, target)
+    """Return the least window whose aliases are below the accuracy, and Chernoff's orders."""
+    orders_above = sorted(
+        {c + factor / deviation for factor in _DEVIATIONS_ABOVE}
+        | {factor * c for factor in _FACTORS_ABOVE}
+    )
+    orders_below = sorted(
+        {max(c - factor / deviation, 0.0) for factor in _DEVIATIONS_BELOW}, reverse=True
+    )
+    window_up, above = _least_window(terms, c, orders_above, target)
+    window_down, below = _least_window(terms, c, orders_below, target)
     return max(window_up, window_down, 1e-300), above, below
 
 
-def _nearest_enough(
+def _least_window(
     terms: AnalyticTerms, c: float, points: list[float], target: ContourTarget
 ) -> tuple[float, float]:
-    """Return the least window for Chernoff's bound at one of some points, nearest to c first.
+    """Return the least window by Chernoff's bound at one of several orders, and that order.
 
-    Those further away, whose K takes longer, are looked at only if the last one so far is best.
+    Orders further from c, whose K takes longer, are tried only if the last one so far is best.
     """
     best = (math.inf, points[0])
-    for start in range(0, len(points), _AT_ONCE):
-        some = points[start : start + _AT_ONCE]
-        positive = [point for point in some if point > 0.0]
+    for start in range(0, len(points), _BATCH):
+        batch = points[start : start + _BATCH]
+        positive = [point for point in batch if point > 0.0]
         known = dict(zip(positive, cgf_estimates(terms, positive), strict=True)) if positive else {}
-        for point in some:
+        for point in batch:
             value = log_chernoff(known.get(point, 0.0), point, target.epsilon)
             excess = value - target.log_delta + target.accuracy
             best = min(best, (excess / abs(point - c), point))
-        if best[1] != some[-1]:
+        if best[1] != batch[-1]:
             break
     return best
 
 
-def _height(
+def _sufficient_height(
     decay: Decay, start: float, longest: float, log_scale: float, accuracy: float
 ) -> float | None:
-    """Return where the line may end, or None if beyond the longest allowed."""
+    """Return a height at which the line may end, or None if it exceeds the longest allowed."""
 
     def excess(y: float) -> float:
         return log_truncation(decay, y) + log_scale + accuracy

@@ -1,4 +1,4 @@
-"""Plans whose transform does not fall along a line: with a little Gaussian noise more, it does.
+"""Gaussian-smoothed bounds, for plans whose transform does not decay along a line.
 
 Let ``delta_w`` belong to the plan and one release more, of a Gaussian of ``mu = w``. Releasing more
 never costs less, so that ``delta <= delta_w``. And with R the likelihood ratio under Q and
@@ -30,16 +30,16 @@ from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
 from hockeystick.privacy_loss.core.terms import total
 
 _OUTWARD: Final = 2.0**-48
-# The widest smoothing in units of 1/c, the longest line, and the most terms that it may sum.
-_WIDEST: Final = 0.1
+# The largest width of the smoothing in units of 1/c, the most nodes, and the most terms summed.
+_LARGEST_WIDTH: Final = 0.1
 _MOST_NODES: Final = 1_500_000
 _MOST_WORK: Final = 300_000_000
-# Beyond this order a line is of no use.
-_STEEPEST: Final = 1e8
-# Each error of an integral, relative to what the smoothing itself may leave.
-_SHARE: Final = 0.01
-_FIRST: Final = 1e-2
-_NARROWER: Final = (1.0, 0.1, 0.01)
+# The largest order that a line is chosen at.
+_LARGEST_ORDER: Final = 1e8
+# Each error of an integral, relative to that of the smoothing.
+_QUADRATURE_SHARE: Final = 0.01
+_FIRST_ERROR: Final = 1e-2
+_LAST_ERRORS: Final = (1.0, 0.1, 0.01)
 
 
 @dataclass(frozen=True)
@@ -59,18 +59,22 @@ class Smoothed:
         one, two = self.once.delta(epsilon).log("lower"), _log_upper(self.twice, epsilon)
         if not -math.inf < one <= two < math.inf:
             return -math.inf
-        value = 2.0 - math.exp(min(two - one, 1.0)) - math.exp(min(self._rest(epsilon) - one, 1.0))
+        value = (
+            2.0
+            - math.exp(min(two - one, 1.0))
+            - math.exp(min(self._log_remainder(epsilon) - one, 1.0))
+        )
         value -= _OUTWARD * (abs(one) + 4.0)
         return one + math.log(value) - self._slack(epsilon) if value > 0.0 else -math.inf
 
-    def _rest(self, epsilon: float) -> float:
-        """Return the logarithm of the bound of what the difference leaves out."""
+    def _log_remainder(self, epsilon: float) -> float:
+        """Return ln of the bound ``w^3/10 E[...]`` of the remainder."""
         c, w = self.once.line.c, self.width
         k = float(self.once.real[0] + self.once.error[0])
         return k - c * epsilon + math.log(0.1 * w**3) + 2.0 * (w * (c + 0.5)) ** 2
 
     def _slack(self, epsilon: float) -> float:
-        """Return what covers the round-off of the logarithms."""
+        """Return a bound of the round-off of the logarithms."""
         scale = abs(float(self.once.real[0])) + self.once.line.c * epsilon
         return _OUTWARD * (scale + 4.0)
 
@@ -80,8 +84,8 @@ def smoothed_delta(terms: AnalyticTerms, epsilon: float, tolerance: float) -> In
     order = optimal_order_at(terms, epsilon)
     log_delta = total(terms, order).value - order * epsilon + log_cks_factor(order)
     found: Interval | None = None
-    for goal in _goals(tolerance):
-        pair = _smoothed(terms, epsilon, log_delta, goal)
+    for delta_error in _delta_errors(tolerance):
+        pair = _smoothed(terms, epsilon, log_delta, delta_error)
         if pair is None:
             return found
         lower, upper = pair.lower(epsilon), pair.upper(epsilon)
@@ -104,9 +108,9 @@ def smoothed_epsilon(terms: AnalyticTerms, delta: float, tolerance: float) -> In
     if epsilon <= 0.0:
         return None
     found: Interval | None = None
-    for goal in _goals(tolerance):
+    for delta_error in _delta_errors(tolerance):
         gain = max(order * epsilon, 1.0)
-        pair = _smoothed(terms, epsilon, log_delta, min(goal * gain, _FIRST))
+        pair = _smoothed(terms, epsilon, log_delta, min(delta_error * gain, _FIRST_ERROR))
         new = pair and _epsilons(pair, epsilon, delta)
         if not new:
             return found
@@ -117,22 +121,22 @@ def smoothed_epsilon(terms: AnalyticTerms, delta: float, tolerance: float) -> In
     return found
 
 
-def _goals(tolerance: float) -> tuple[float, ...]:
-    """Return what delta may be off by, try after try: from where it is settled to what is asked."""
-    between = math.sqrt(_FIRST * tolerance)
-    return (_FIRST, between, *(share * tolerance for share in _NARROWER))
+def _delta_errors(tolerance: float) -> tuple[float, ...]:
+    """Return the relative errors of delta to aim for in turn, up to the tolerance and below."""
+    between = math.sqrt(_FIRST_ERROR * tolerance)
+    return (_FIRST_ERROR, between, *(share * tolerance for share in _LAST_ERRORS))
 
 
 def _smoothed(
-    terms: AnalyticTerms, epsilon: float, log_delta: float, goal: float
+    terms: AnalyticTerms, epsilon: float, log_delta: float, delta_error: float
 ) -> Smoothed | None:
-    """Return both integrals, smoothed so that delta is off by about a goal; None if too long."""
+    """Return both integrals, for about a relative error of delta; None if they take too long."""
     c = saddle(terms, epsilon)
-    if c > _STEEPEST:
+    if c > _LARGEST_ORDER:
         return None
-    # A width that is a fraction of two small integers keeps what is added an exact number.
-    width = min(math.sqrt(goal / (3.0 * c * (c + 1.0))), _WIDEST / c)
-    accuracy = -math.log(_SHARE * goal)
+    # A width that is a short fraction makes the added noise an exact number.
+    width = min(math.sqrt(delta_error / (3.0 * c * (c + 1.0))), _LARGEST_WIDTH / c)
+    accuracy = -math.log(_QUADRATURE_SHARE * delta_error)
     integrals = []
     for factor in (1, 2):
         added = GaussianLoss(1 / (factor * Fraction(width)))

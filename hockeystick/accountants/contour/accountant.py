@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from hockeystick.accountants.contour._line import AnalyticTerms
     from hockeystick.results import Quantity
 
-# An estimate with a larger relative error than this in delta gives way to the plain bounds.
-_WIDEST: Final = 0.5
+# The largest relative error of delta with which an integral is used instead of Renyi bounds.
+_MOST_RELATIVE_ERROR: Final = 0.5
 _OUTWARD: Final = 2.0**-50
 _TRIES: Final = 12
-# Beyond this epsilon only that delta falls is used.
-_MODERATE: Final = 1e6
+# Beyond this epsilon only the monotonicity of delta is used.
+_LARGEST_EPSILON: Final = 1e6
 # Natural logarithm of a delta below all floats.
-_BELOW_ALL: Final = -760.0
+_LEAST_LOG_DELTA: Final = -760.0
 
 
 @final
@@ -39,11 +39,11 @@ _BELOW_ALL: Final = -760.0
 class Contour(DirectedAccountant):
     """The exact answer, as an interval whose every error is bounded.
 
-    Aliasing is bounded by Chernoff's inequality at a second and a third point, the end of the line
-    by uniform layers below the tilted density, the quadrature by the integrand's size on a strip,
-    and round-off by counting. Where that takes too long a line, the answer is still an interval:
-    the upper end from Renyi divergences, the lower from the single run that costs most. It is then
-    smoothed until it is as narrow as asked, which may take seconds, unless ``smooths`` is False.
+    Aliasing is bounded by Chernoff's inequality at a second and a third order, the truncation by a
+    uniform minorant of the tilted density, the quadrature by the integrand's size on a strip, and
+    round-off by counting operations. Where that takes too long a line, the interval is that of
+    Renyi divergences and of the single run that costs most; unless ``smooths`` is False, it is then
+    narrowed by Gaussian smoothing, which may take seconds.
     """
 
     tolerance: float = TOLERANCE
@@ -70,7 +70,7 @@ class Contour(DirectedAccountant):
     def delta(self, composition: Composition, epsilon: float) -> Interval:
         """Return the larger of the two directions; the other alone if one is provably smaller."""
         first, *rest = composition.directions
-        if not rest or not self._is_plain(composition) or not 0.0 < epsilon < _MODERATE:
+        if not rest or not self._is_plain(composition) or not 0.0 < epsilon < _LARGEST_EPSILON:
             return super().delta(composition, epsilon)
         found = self.delta_of(first, epsilon)
         if found.lower > 0.0 and self._is_below(rest[0], epsilon, math.log(found.lower)):
@@ -115,12 +115,12 @@ class Contour(DirectedAccountant):
             return Interval.point(0.0)
         from hockeystick.accountants.contour.search import integral_for_epsilon
 
-        found = integral_for_epsilon(lines, epsilon, least=_BELOW_ALL) if lines else None
+        found = integral_for_epsilon(lines, epsilon, least=_LEAST_LOG_DELTA) if lines else None
         value = None if found is None else found.integral.delta(epsilon)
         one_by_one = expanded(terms)
         if value is None and one_by_one != terms:
             return self.delta_of(one_by_one, epsilon)
-        if value is None or not value.relative_error <= _WIDEST:
+        if value is None or not value.relative_error <= _MOST_RELATIVE_ERROR:
             return self._narrowed(RDP().delta_of(terms, epsilon), lines, epsilon)
         lower, middle, upper = (value.log(end) for end in ("lower", "estimate", "upper"))
         slack = _OUTWARD * (abs(value.log_scale) + 4.0)
@@ -132,7 +132,7 @@ class Contour(DirectedAccountant):
         return self._narrowed(proven, lines, epsilon)
 
     def _narrowed(self, bound: Interval, lines: AnalyticTerms, epsilon: float) -> Interval:
-        """Return delta of one direction: as it is if that is narrow, else smoothed."""
+        """Return delta of one direction: the bound if it is narrow, else smoothed within it."""
         if not lines or not self.smooths or bound.is_narrow(self.tolerance):
             return bound
         from hockeystick.accountants.contour._smoothed import smoothed_delta
@@ -184,9 +184,9 @@ def _epsilon_interval(integral: Integral, estimate: float, delta: float) -> Inte
     least, most = log_readings(delta)
     slack = _OUTWARD * (abs(least) + 4.0)
     here = integral.delta(estimate)
-    if here.relative_error > _WIDEST or here.slope >= 0.0:
+    if here.relative_error > _MOST_RELATIVE_ERROR or here.derivative >= 0.0:
         return None
-    margin = (here.relative_error + slack + (most - least)) * here.estimate / -here.slope
+    margin = (here.relative_error + slack + (most - least)) * here.estimate / -here.derivative
     margin += 4.0 * _OUTWARD * estimate
     for _ in range(_TRIES):
         upper, lower = estimate + margin, max(estimate - margin, 0.0)

@@ -1,4 +1,4 @@
-"""The profile of one direction of a plan: delta at many epsilons, by as few lines as serve."""
+"""The profile of one direction of a plan: delta at many epsilons, by few contour integrals."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from hockeystick.tradeoffs import Profile, ProfileValues
 
 if TYPE_CHECKING:
     from hockeystick.accountants.contour._integral import Integral
-    from hockeystick.accountants.contour.search import Located
+    from hockeystick.accountants.contour.search import LocatedIntegral
     from hockeystick.tradeoffs.profiles.profile import Array, Flags
 
-# Relative error of delta up to which a line drawn for one epsilon serves others, and the largest
-# with which it serves its own.
-_GOOD: Final = 1e-10
-_WIDEST: Final = 1e-3
-# How far it serves, in standard deviations of the tilted loss, and how many epsilons at a time.
+# The largest relative error of delta at which an integral is used: for other epsilons than its
+# own, and for its own.
+_SHARED_ERROR: Final = 1e-10
+_OWN_ERROR: Final = 1e-3
+# The range of an integral, in standard deviations of the tilted loss, and the size of a batch.
 _REACH: Final = 3.0
-_AT_ONCE: Final = 4096
+_BATCH: Final = 4096
 # The number of failed searches that ends the search for integrals.
 _FAILURES: Final = 3
-# The number of long lines that are tried where short ones fail.
+# The number of long lines tried where short ones fail.
 _MOST_LONG: Final = 4
 _OUTWARD: Final = 2.0**-50
 
@@ -34,8 +34,8 @@ _OUTWARD: Final = 2.0**-50
 class ContourProfile(Profile):
     """delta at many epsilons, from a few contour integrals.
 
-    Each integral is computed for one epsilon and answers for all those about it; those already
-    known are kept. What no line serves is left to another profile, with wider ends.
+    Each integral is computed for one epsilon and used for all those near it; integrals are kept.
+    Epsilons without an integral are left to another profile, with wider ends.
     """
 
     __slots__ = ("_failures", "_integrals", "_long", "_terms", "_wide")
@@ -60,24 +60,24 @@ class ContourProfile(Profile):
         return self._wide.supremum
 
     def at(self, epsilon: Array) -> ProfileValues:
-        """Return delta at epsilons, by the integrals known so far and as many more as needed."""
+        """Return delta at epsilons, by the integrals computed so far and more where needed."""
         found = np.zeros((4, epsilon.size))
-        open_ = epsilon < self.supremum
+        unserved = epsilon < self.supremum
         for known in self._integrals:
-            _fill(found, open_, epsilon, *known)
-        while open_.any() and self._failures < _FAILURES:
-            rest = np.sort(epsilon[open_])
-            self._integrate_at(float(rest[rest.size // 2]), found, open_, epsilon)
-        if open_.any():
-            found[:, open_] = np.array(self._wide.at(epsilon[open_]))
+            _fill(found, unserved, epsilon, *known)
+        while unserved.any() and self._failures < _FAILURES:
+            rest = np.sort(epsilon[unserved])
+            self._integrate_at(float(rest[rest.size // 2]), found, unserved, epsilon)
+        if unserved.any():
+            found[:, unserved] = np.array(self._wide.at(epsilon[unserved]))
         return ProfileValues(*found)
 
     def precisely(self, epsilon: float) -> tuple[float, float, float]:
-        """Return delta at one epsilon, as far as a thorough search takes it."""
+        """Return delta at one epsilon by a thorough search."""
         return self._wide.precisely(epsilon)
 
     def above(self, epsilon: Array, floor: Array) -> ProfileValues:
-        """Return delta where Chernoff's bounds at the contours known so far do not put it below."""
+        """Return delta, or the known contours' Chernoff bound where that is below a floor."""
         bound = np.full(epsilon.size, np.inf)
         for *_, integral in self._integrals:
             c, k = integral.line.c, float(integral.real[0] + integral.error[0])
@@ -85,24 +85,26 @@ class ContourProfile(Profile):
             log_bound += _OUTWARD * (abs(k) + c * epsilon + 4.0)
             bound = np.minimum(bound, np.exp(np.minimum(log_bound, 700.0)))
         found = np.array([np.zeros_like(bound), bound, bound, -bound])
-        open_ = bound > floor
-        if open_.any():
-            found[:, open_] = np.array(self.at(epsilon[open_]))
+        unserved = bound > floor
+        if unserved.any():
+            found[:, unserved] = np.array(self.at(epsilon[unserved]))
         return ProfileValues(*found)
 
-    def _integrate_at(self, at: float, found: Array, open_: Flags, epsilon: Array) -> None:
-        """Draw a line for one epsilon, and fill in what it serves."""
-        located, error = self._located(at)
+    def _integrate_at(self, at: float, found: Array, unserved: Flags, epsilon: Array) -> None:
+        """Choose a line for one epsilon, and fill in the epsilons in its range."""
+        located, error = self._located_integral(at)
         if located is None:
             self._failures += 1
             return
         integral = located.integral
-        spread = _REACH * math.sqrt(total(self._terms, integral.line.c).second_derivative)
-        self._integrals.append((at - spread, at + spread, max(_GOOD, 4.0 * error), integral))
-        _fill(found, open_, epsilon, *self._integrals[-1])
+        distance = _REACH * math.sqrt(total(self._terms, integral.line.c).second_derivative)
+        self._integrals.append(
+            (at - distance, at + distance, max(_SHARED_ERROR, 4.0 * error), integral)
+        )
+        _fill(found, unserved, epsilon, *self._integrals[-1])
 
-    def _located(self, at: float) -> tuple[Located | None, float]:
-        """Return an integral and its relative error; a long line where no short one serves."""
+    def _located_integral(self, at: float) -> tuple[LocatedIntegral | None, float]:
+        """Return an integral and its relative error; on a long line where no short one is found."""
         from hockeystick.accountants.contour.search import integral_for_epsilon
 
         for quick in (True, False):
@@ -112,32 +114,32 @@ class ContourProfile(Profile):
             located = integral_for_epsilon(self._terms, at, quick=quick)
             if located is not None:
                 error = located.integral.delta(at).relative_error
-                if error <= _WIDEST:
+                if error <= _OWN_ERROR:
                     return located, error
         return None, math.inf
 
 
 def _fill(
     found: Array,
-    open_: Flags,
+    unserved: Flags,
     epsilon: Array,
     low: float,
     high: float,
     error: float,
     integral: Integral,
 ) -> None:
-    """Fill in the epsilons that an integral is good for."""
-    near = np.flatnonzero(open_ & (low <= epsilon) & (epsilon <= high))
-    for some in np.array_split(near, 1 + near.size // _AT_ONCE):
-        scale, lower, estimate, upper, slope = integral.deltas(epsilon[some])
+    """Fill in the epsilons at which an integral is precise enough."""
+    near = np.flatnonzero(unserved & (low <= epsilon) & (epsilon <= high))
+    for batch in np.array_split(near, 1 + near.size // _BATCH):
+        scale, lower, estimate, upper, slope = integral.deltas(epsilon[batch])
         with np.errstate(all="ignore"):
             good = np.maximum(upper - estimate, estimate - lower) <= error * estimate
             unit = np.exp(scale)
         slack = _OUTWARD * (np.abs(scale) + 4.0)
         values = (lower * (1.0 - slack), estimate, upper * (1.0 + slack), slope)
         scaled = np.array(values) * unit
-        # What underflows is not nothing.
+        # Underflow is rounded outward.
         scaled[0] = np.maximum(scaled[0] - 5e-324, 0.0)
         scaled[2] = np.minimum(scaled[2] + 5e-324, 1.0)
-        found[:, some[good]] = scaled[:, good]
-        open_[some[good]] = False
+        found[:, batch[good]] = scaled[:, good]
+        unserved[batch[good]] = False

@@ -1,4 +1,4 @@
-"""Finding the line for a question: where the answer lies is known only once it is found."""
+"""The line for an epsilon or a delta: a good one depends on the answer, so it takes rounds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hockeystick.accountants.contour._line import (
     cheapest_contour,
     choose_contour,
 )
-from hockeystick.accountants.contour._tail_and_bulk import LargeLosses, large_losses
+from hockeystick.accountants.contour._tail_and_bulk import TailAndBulk, tail_and_bulk
 from hockeystick.accountants.limits.gdp import GaussianLimit
 from hockeystick.accountants.orders import optimal_order, optimal_order_at, saddle, saddle_log_delta
 from hockeystick.numerics.roots import increasing_root
@@ -40,24 +40,24 @@ _MOST_NODES: Final = 40_000
 # The number of losses, those that vary most, of which each gives a guess.
 _LARGEST_LOSSES: Final = 4
 _ROUNDS: Final = 6
-# A relative error of delta at which there is nothing left to improve.
-_GOOD: Final = 1e-9
-# One with which a bound is a bound.
-_ROUGH: Final = 0.5
+# A relative error of delta that ends the search.
+_SUFFICIENT_ERROR: Final = 1e-9
+# The largest relative error of an upper bound by one short line.
+_MOST_RELATIVE_ERROR: Final = 0.5
 _OUTWARD: Final = 2.0**-50
 
 
-class Located(NamedTuple):
-    """An integral, and the epsilon that it was looked for at."""
+class LocatedIntegral(NamedTuple):
+    """An integral, and the epsilon that its line was chosen for."""
 
     integral: Integral
     epsilon: float
 
 
-def integral_for_delta(terms: AnalyticTerms, log_delta: float) -> Located | None:
+def integral_for_delta(terms: AnalyticTerms, log_delta: float) -> LocatedIntegral | None:
     """Return an integral near the epsilon of a delta; None where no line is affordable or needed.
 
-    None is needed where a Renyi bound alone shows that epsilon is 0.
+    No line is needed where a Renyi bound alone proves that epsilon is 0.
     """
     order = optimal_order(terms, log_delta)
     highest = (total(terms, order).value - log_delta + log_cks_factor(order)) / order
@@ -67,10 +67,10 @@ def integral_for_delta(terms: AnalyticTerms, log_delta: float) -> Located | None
     found = _integral(terms, c, ContourTarget(epsilon, log_delta, _FINE), _AFFORDABLE)
     if found is not None:
         here = max(found.epsilon_at(log_delta, epsilon), 0.0)
-        if found.delta(here).relative_error < _GOOD:
-            return Located(found, here)
-    # The guess was far off, or the line too long: settle epsilon by coarse integrals first.
-    nearer = _settle(terms, log_delta, highest)
+        if found.delta(here).relative_error < _SUFFICIENT_ERROR:
+            return LocatedIntegral(found, here)
+    # The guess was far off, or the line too long: coarse integrals first find epsilon roughly.
+    nearer = _coarse_epsilon(terms, log_delta, highest)
     if nearer is None:
         return None
     for accuracy, work in ((_FINE, _AFFORDABLE), (_MODEST, _MOST_WORK)):
@@ -78,18 +78,17 @@ def integral_for_delta(terms: AnalyticTerms, log_delta: float) -> Located | None
             terms, saddle(terms, nearer), ContourTarget(nearer, log_delta, accuracy), work
         )
         if found is not None:
-            return Located(found, max(found.epsilon_at(log_delta, nearer), 0.0))
+            return LocatedIntegral(found, max(found.epsilon_at(log_delta, nearer), 0.0))
     return None
 
 
 def integral_for_epsilon(
     terms: AnalyticTerms, epsilon: float, *, quick: bool = False, least: float = -math.inf
-) -> Located | None:
+) -> LocatedIntegral | None:
     """Return an integral good at an epsilon; None where no line is affordable or needed.
 
-    None is needed where ln delta is below ``least`` by a Renyi bound alone.
-
-    A quick search takes short lines only and does not split off large losses.
+    No line is needed where a Renyi bound alone proves ln delta to be below ``least``. A quick
+    search takes short lines only and does not split off large losses.
     """
     c = saddle(terms, epsilon)
     order = optimal_order_at(terms, epsilon)
@@ -106,9 +105,9 @@ def integral_for_epsilon(
         if trial is not None:
             found = trial
             log_delta = min(max(found.delta(epsilon).log("estimate"), log_delta - 60.0), highest)
-            if found.delta(epsilon).relative_error < _GOOD:
+            if found.delta(epsilon).relative_error < _SUFFICIENT_ERROR:
                 break
-    return Located(found, epsilon) if found is not None else None
+    return LocatedIntegral(found, epsilon) if found is not None else None
 
 
 def upper_log_delta(terms: AnalyticTerms, epsilon: float) -> float:
@@ -119,13 +118,13 @@ def upper_log_delta(terms: AnalyticTerms, epsilon: float) -> float:
     if quadratures is None or quadratures.work > _AFFORDABLE:
         return 0.0
     value = quadratures.integrate(terms).delta(epsilon)
-    if not value.relative_error < _ROUGH:
+    if not value.relative_error < _MOST_RELATIVE_ERROR:
         return 0.0
     log_delta = value.log("upper")
     return log_delta + _OUTWARD * (abs(value.log_scale) + 4.0)
 
 
-def _settle(terms: AnalyticTerms, log_delta: float, highest: float) -> float | None:
+def _coarse_epsilon(terms: AnalyticTerms, log_delta: float, highest: float) -> float | None:
     """Return epsilon to a fraction of 1/c, by coarse integrals; None where none is affordable."""
     epsilon = _rare_guess(terms, log_delta, highest)
     for _ in range(_ROUNDS):
@@ -133,17 +132,17 @@ def _settle(terms: AnalyticTerms, log_delta: float, highest: float) -> float | N
         found = _integral(terms, c, ContourTarget(epsilon, log_delta, _COARSE), _COARSE_WORK)
         if found is None:
             return None
-        # An integral drawn for one epsilon says little of one far below it.
+        # An integral whose line was chosen for one epsilon is wide far below it.
         here = max(found.epsilon_at(log_delta, epsilon), 0.6 * epsilon)
-        moved = abs(here - epsilon) * c
+        change = abs(here - epsilon) * c
         epsilon = here
-        if moved < 0.3:
+        if change < 0.3:
             break
     return epsilon
 
 
 def _rare_guess(terms: AnalyticTerms, log_delta: float, highest: float) -> float:
-    """Return where epsilon would be if one large loss, or the many small ones, made it alone."""
+    """Return the larger epsilon of one run alone and of the Gaussian limit of all runs."""
     delta = math.exp(log_delta)
     largest = nlargest(_LARGEST_LOSSES, terms, key=lambda term: term[0].clt_mu_squared)
     single = max(least_epsilon(((loss, 1),), delta / count) for loss, count in largest)
@@ -173,52 +172,52 @@ def _first_guess(
 def _integral(
     terms: AnalyticTerms, c: float, target: ContourTarget, most_work: int
 ) -> Integral | None:
-    """Return the integral along the cheapest line near c, or None where it is out of budget.
+    """Return the integral along the cheapest line near c, or None if it takes too much work.
 
-    A budget of 0 leaves what is affordable in any case.
+    ``_AFFORDABLE`` work is always allowed, also where ``most_work`` is 0.
     """
     plain = _quadratures(terms, cheapest_contour(terms, c, target, _MOST_NODES), target)
     if plain is not None and plain.work <= _AFFORDABLE:
         return plain.integrate(terms)
     if most_work == 0:
         return None
-    large = large_losses(terms, target)
-    line = large and cheapest_contour(terms, c, target, _MOST_NODES, large)
-    split = _quadratures(terms, line, target, large) if line else None
+    tails = tail_and_bulk(terms, target)
+    line = tails and cheapest_contour(terms, c, target, _MOST_NODES, tails)
+    split = _quadratures(terms, line, target, tails) if line else None
     best = min((one for one in (plain, split) if one), key=lambda one: one.work, default=None)
     return best.integrate(terms) if best is not None and best.work <= most_work else None
 
 
 class _Quadratures(NamedTuple):
-    """A contour with its quadratures: all that an integral needs."""
+    """A contour with the quadratures of its losses."""
 
     line: VerticalContour
     rules: list[ContourRule]
-    large: LargeLosses | None
+    tails: TailAndBulk | None
     tail_rules: list[TailRule]
 
     @property
     def work(self) -> int:
-        """How many terms the integral sums."""
+        """The number of terms of the integral's sum."""
         nodes = sum(one.nodes for one in self.rules) + sum(one.nodes for one in self.tail_rules)
         return self.line.last * nodes
 
     def integrate(self, terms: AnalyticTerms) -> Integral:
         """Return the integral."""
-        return integrate(terms, self.line, self.rules, self.large, self.tail_rules)
+        return integrate(terms, self.line, self.rules, self.tails, self.tail_rules)
 
 
 def _quadratures(
     terms: AnalyticTerms,
     line: VerticalContour | None,
     target: ContourTarget,
-    large: LargeLosses | None = None,
+    tails: TailAndBulk | None = None,
 ) -> _Quadratures | None:
     """Return a contour with its quadratures, or None where there is no contour."""
     if line is None:
         return None
     rules = rules_for(terms, line, target)
-    tail_rules = tail_rules_for(terms, line, target, large) if large else []
+    tail_rules = tail_rules_for(terms, line, target, tails) if tails else []
     if rules is None or tail_rules is None:
         return None
-    return _Quadratures(line, rules, large, tail_rules)
+    return _Quadratures(line, rules, tails, tail_rules)

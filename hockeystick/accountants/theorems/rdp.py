@@ -8,7 +8,7 @@ from typing import ClassVar, final
 from hockeystick.accountants.base import DirectedAccountant, Kind
 from hockeystick.accountants.closed_forms.closed_form import least_delta, least_epsilon
 from hockeystick.accountants.interval import Interval
-from hockeystick.accountants.orders import candidates, optimal_order, optimal_order_at
+from hockeystick.accountants.orders import candidate_orders, optimal_order, optimal_order_at
 from hockeystick.numerics import log_readings
 from hockeystick.privacy_loss import Terms, largest_loss
 from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
@@ -54,7 +54,7 @@ class RDP(DirectedAccountant):
 def epsilon_upper(terms: Terms, delta: float) -> float:
     """Return a proven upper bound of epsilon, from the best order."""
     log_delta, _ = log_readings(delta)
-    orders = candidates(terms, optimal_order(terms, log_delta))
+    orders = candidate_orders(terms, optimal_order(terms, log_delta))
     best = min(_epsilon_upper(terms, log_delta, c) for c in orders)
     # No loss, and so no epsilon, exceeds the sum of the largest losses.
     return max(min(best, largest_loss(terms)), 0.0)
@@ -64,7 +64,7 @@ def delta_upper(terms: Terms, epsilon: float) -> float:
     """Return a proven upper bound of delta at an epsilon up to the largest loss."""
     # Next to the largest loss the best order is so large that only round-off would be left.
     best = min(optimal_order_at(terms, epsilon), _STEEPEST / max(epsilon, _STEEPEST * 1e-30))
-    orders = candidates(terms, best)
+    orders = candidate_orders(terms, best)
     if best * epsilon > _ENOUGH:
         # The very best order may be out of reach of a quadrature, and lower ones do as well.
         orders = (*orders, _ENOUGH / epsilon)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
 from hockeystick.accountants.contour._line import AnalyticTerms, ContourTarget
-from hockeystick.accountants.contour._tail_and_bulk import LargeLosses, large_losses
+from hockeystick.accountants.contour._tail_and_bulk import TailAndBulk, tail_and_bulk
 from hockeystick.accountants.orders import saddle
 from hockeystick.precision import jumps as twin
 from hockeystick.precision.profiles import exact, reciprocal
@@ -41,10 +41,10 @@ def terms_of(plan: Plan) -> AnalyticTerms:
     return tuple((SampledGaussianLoss(rate, noise, True), runs) for rate, noise, runs in plan)
 
 
-def apart(plan: Plan, epsilon: float, delta: float, accuracy: float) -> LargeLosses:
-    found = large_losses(terms_of(plan), ContourTarget(epsilon, math.log(delta), accuracy))
+def separated(plan: Plan, epsilon: float, delta: float, accuracy: float) -> TailAndBulk:
+    found = tail_and_bulk(terms_of(plan), ContourTarget(epsilon, math.log(delta), accuracy))
     assert found is not None
-    assert [runs for _, runs in found.parts] == [runs for _, _, runs in plan]
+    assert [runs for _, runs in found.splits] == [runs for _, _, runs in plan]
     return found
 
 
@@ -57,8 +57,8 @@ def sampled(split: TailSplit) -> SampledGaussianTailSplit:
 def test_what_is_hidden_is_below_what_was_asked_for(
     plan: Plan, epsilon: float, delta: float, accuracy: float
 ) -> None:
-    hidden = apart(plan, epsilon, delta, accuracy).log_hidden(epsilon)
-    assert hidden <= math.log(delta) - accuracy - 0.99
+    bulk_delta = separated(plan, epsilon, delta, accuracy).log_bulk_delta(epsilon)
+    assert bulk_delta <= math.log(delta) - accuracy - 0.99
 
 
 def small_losses(split: SampledGaussianTailSplit, spacing: float, size: int, order: float) -> Array:
@@ -75,16 +75,16 @@ def small_losses(split: SampledGaussianTailSplit, spacing: float, size: int, ord
     return np.asarray(np.fft.rfft(mass / mass.sum()))
 
 
-def log_contribution(apart: LargeLosses, epsilon: float) -> float:
+def log_contribution(separated: TailAndBulk, epsilon: float) -> float:
     """Return ln of what outcomes without a large loss contribute to delta, on a lattice.
 
     The tilt keeps the digits of the far tail, and ``A(order)`` is by quadrature.
     """
-    size, order = 1 << 16, apart.order
+    size, order = 1 << 16, separated.order
     spacing = 3.0 * epsilon / size
     transform = np.ones(size // 2 + 1, dtype=np.complex128)
     log_a = 0.0
-    for part, runs in apart.parts:
+    for part, runs in separated.splits:
         split = sampled(part)
         transform *= small_losses(split, spacing, size, order) ** runs
         with mp.workdps(16):
@@ -108,11 +108,11 @@ def transform_of(split: SampledGaussianTailSplit, c: float, v: float, side: int)
 def test_what_is_hidden_bounds_the_outcomes_without_a_large_loss(
     plan: Plan, epsilon: float, delta: float, accuracy: float
 ) -> None:
-    found = apart(plan, epsilon, delta, accuracy)
+    found = separated(plan, epsilon, delta, accuracy)
     contribution = log_contribution(found, epsilon)
-    assert contribution <= found.log_hidden(epsilon)
+    assert contribution <= found.log_bulk_delta(epsilon)
     if plan in SMOOTH:
-        assert found.log_hidden(epsilon) <= contribution + 5.0
+        assert found.log_bulk_delta(epsilon) <= contribution + 5.0
 
 
 @pytest.mark.parametrize(
@@ -121,8 +121,8 @@ def test_what_is_hidden_bounds_the_outcomes_without_a_large_loss(
 def test_what_is_hidden_bounds_the_integral_of_one_run(
     plan: Plan, epsilon: float, delta: float, accuracy: float
 ) -> None:
-    found = apart(plan, epsilon, delta, accuracy)
-    split = sampled(found.parts[0][0])
+    found = separated(plan, epsilon, delta, accuracy)
+    split = sampled(found.splits[0][0])
     with mp.workdps(20):
         p, mu = exact(split.loss.rate), reciprocal(split.loss.noise_multiplier)
         start = mp.log1p(mp.expm1(mp.mpf(epsilon)) / p) / mu + mu / 2
@@ -133,7 +133,7 @@ def test_what_is_hidden_bounds_the_integral_of_one_run(
             return small * mp.npdf(u) * (ratio - mp.exp(mp.mpf(epsilon)))
 
         cuts = [start + k * mp.mpf(split.width) / 8 for k in range(0, 80, 8)]
-        scale = mp.exp(found.log_hidden(epsilon))
+        scale = mp.exp(found.log_bulk_delta(epsilon))
         share = mp.quad(lambda u: integrand(u) / scale, cuts)
     assert 1e-5 < share <= 1.0
 
@@ -142,14 +142,14 @@ def test_what_is_hidden_bounds_the_integral_of_one_run(
 def test_the_bound_of_chernoff_is_at_its_sharpest(
     plan: Plan, epsilon: float, delta: float, accuracy: float
 ) -> None:
-    found = apart(plan, epsilon, delta, accuracy)
+    found = separated(plan, epsilon, delta, accuracy)
     order = found.order
     excess = np.linspace(0.2, 5.0, 200_001) / order
     factor = float((np.exp(-order * excess) * -np.expm1(-excess)).max())
     for other in (epsilon, 1.2 * epsilon):
         expected = found.log_bulk - order * other + math.log(factor)
-        assert found.log_hidden(other) == pytest.approx(expected, abs=1e-6)
-    bulk = sum(runs * split.bulk(order) for split, runs in found.parts)
+        assert found.log_bulk_delta(other) == pytest.approx(expected, abs=1e-6)
+    bulk = sum(runs * split.bulk(order) for split, runs in found.splits)
     assert found.log_bulk == pytest.approx(bulk, abs=1e-4)
 
 
@@ -159,14 +159,14 @@ def test_the_bound_of_chernoff_is_at_its_sharpest(
 def test_the_part_with_a_large_loss_falls_at_least_as_proven(
     plan: Plan, epsilon: float, delta: float, accuracy: float
 ) -> None:
-    found = apart(plan, epsilon, delta, accuracy)
+    found = separated(plan, epsilon, delta, accuracy)
     c = saddle(terms_of(plan), epsilon)
     decay = found.decay(c)
     with mp.workdps(16):
-        at_c = [at(sampled(split), c, 0.0) for split, _ in found.parts]
+        at_c = [at(sampled(split), c, 0.0) for split, _ in found.splits]
         for y in (0.7, 17.0):
             all_of_it = small = mp.mpc(1)
-            for (part, runs), (whole, _) in zip(found.parts, at_c, strict=True):
+            for (part, runs), (whole, _) in zip(found.splits, at_c, strict=True):
                 m, j = at(sampled(part), c, y)
                 all_of_it *= (m / whole) ** runs
                 small *= ((m - j) / whole) ** runs
@@ -185,7 +185,7 @@ def at(split: SampledGaussianTailSplit, c: float, v: float) -> tuple[Any, Any]:
 def test_the_exponent_grows_and_is_that_of_a_height_not_above(
     plan: Plan, epsilon: float, delta: float, accuracy: float
 ) -> None:
-    found = apart(plan, epsilon, delta, accuracy)
+    found = separated(plan, epsilon, delta, accuracy)
     c = saddle(terms_of(plan), epsilon)
     decay = found.decay(c)
     heights = [2.0 ** (k / 11) for k in range(-30, 190)]
@@ -193,13 +193,13 @@ def test_the_exponent_grows_and_is_that_of_a_height_not_above(
     assert exponents == sorted(exponents)
     assert exponents[-1] > exponents[0] + 1.0
     for y, exponent in list(zip(heights, exponents, strict=True))[::7]:
-        shares = [runs * math.exp(-split.decay(c).exponent(y)) for split, runs in found.parts]
+        shares = [runs * math.exp(-split.decay(c).exponent(y)) for split, runs in found.splits]
         assert exponent <= -math.log(sum(shares)) + 1e-9
 
 
 def test_the_farthest_heights_share_one_exponent() -> None:
     plan, epsilon, delta, accuracy = PLANS[0]
-    decay = apart(plan, epsilon, delta, accuracy).decay(40.0)
+    decay = separated(plan, epsilon, delta, accuracy).decay(40.0)
     assert decay.exponent(2.0**15) == decay.exponent(2.0**40) >= decay.exponent(2.0**13)
 
 
@@ -207,12 +207,12 @@ def test_nothing_is_set_apart_without_losses_beyond_a_threshold() -> None:
     target = ContourTarget(0.5, math.log(1e-6), 32.0)
     adding = SampledGaussianLoss(1e-4, 1.5, removing=False)
     removing = SampledGaussianLoss(1e-4, 1.5, removing=True)
-    assert large_losses(((adding, 10),), target) is None
-    assert large_losses(((removing, 5), (GaussianLoss(2.0), 1)), target) is None
-    assert large_losses(((removing, 5),), ContourTarget(0.0, math.log(1e-6), 32.0)) is None
-    assert large_losses(((removing, 5),), ContourTarget(-1.0, math.log(1e-6), 32.0)) is None
+    assert tail_and_bulk(((adding, 10),), target) is None
+    assert tail_and_bulk(((removing, 5), (GaussianLoss(2.0), 1)), target) is None
+    assert tail_and_bulk(((removing, 5),), ContourTarget(0.0, math.log(1e-6), 32.0)) is None
+    assert tail_and_bulk(((removing, 5),), ContourTarget(-1.0, math.log(1e-6), 32.0)) is None
 
 
 def test_nothing_is_set_apart_where_small_losses_alone_reach_epsilon() -> None:
     one = SampledGaussianLoss(0.3, 1.0, removing=True)
-    assert large_losses(((one, 1),), ContourTarget(0.01, math.log(1e-6), 32.0)) is None
+    assert tail_and_bulk(((one, 1),), ContourTarget(0.01, math.log(1e-6), 32.0)) is None

@@ -1,4 +1,4 @@
-"""Large losses apart: what outcomes without one may hide, and how fast the rest falls."""
+"""Tail and bulk: the bound on outcomes without a large loss, and the decay of the others."""
 
 import math
 from typing import Any, TypeAlias
@@ -54,7 +54,7 @@ def sampled(split: TailSplit) -> SampledGaussianTailSplit:
 
 
 @plans
-def test_what_is_hidden_is_below_what_was_asked_for(
+def test_the_bulk_is_below_the_accuracy_asked_for(
     plan: Plan, epsilon: float, delta: float, accuracy: float
 ) -> None:
     bulk_delta = separated(plan, epsilon, delta, accuracy).log_bulk_delta(epsilon)
@@ -105,7 +105,7 @@ def transform_of(split: SampledGaussianTailSplit, c: float, v: float, side: int)
 
 
 @plans
-def test_what_is_hidden_bounds_the_outcomes_without_a_large_loss(
+def test_the_bulk_bounds_the_outcomes_without_a_large_loss(
     plan: Plan, epsilon: float, delta: float, accuracy: float
 ) -> None:
     found = separated(plan, epsilon, delta, accuracy)
@@ -118,7 +118,7 @@ def test_what_is_hidden_bounds_the_outcomes_without_a_large_loss(
 @pytest.mark.parametrize(
     ("plan", "epsilon", "delta", "accuracy"), [one for one in PLANS if one[0][0][2] == 1]
 )
-def test_what_is_hidden_bounds_the_integral_of_one_run(
+def test_the_bulk_bounds_the_integral_of_one_run(
     plan: Plan, epsilon: float, delta: float, accuracy: float
 ) -> None:
     found = separated(plan, epsilon, delta, accuracy)
@@ -203,7 +203,7 @@ def test_the_farthest_heights_share_one_exponent() -> None:
     assert decay.exponent(2.0**15) == decay.exponent(2.0**40) >= decay.exponent(2.0**13)
 
 
-def test_nothing_is_set_apart_without_losses_beyond_a_threshold() -> None:
+def test_nothing_is_split_without_losses_beyond_a_threshold() -> None:
     target = ContourTarget(0.5, math.log(1e-6), 32.0)
     adding = SampledGaussianLoss(1e-4, 1.5, removing=False)
     removing = SampledGaussianLoss(1e-4, 1.5, removing=True)
@@ -213,6 +213,6 @@ def test_nothing_is_set_apart_without_losses_beyond_a_threshold() -> None:
     assert tail_and_bulk(((removing, 5),), ContourTarget(-1.0, math.log(1e-6), 32.0)) is None
 
 
-def test_nothing_is_set_apart_where_small_losses_alone_reach_epsilon() -> None:
+def test_nothing_is_split_where_small_losses_alone_reach_epsilon() -> None:
     one = SampledGaussianLoss(0.3, 1.0, removing=True)
     assert tail_and_bulk(((one, 1),), ContourTarget(0.01, math.log(1e-6), 32.0)) is None

@@ -1,4 +1,4 @@
-"""Rare large losses apart: sums to round-off of their own mass, and a bound on all else."""
+"""Tail and bulk: sums right to round-off of their own mass, and a bound on all others."""
 
 import math
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ THRESHOLD = (LARGE - 5 - 0.5) * STEP
 
 
 def split_masses(terms: Sequence[tuple[TiltedMasses, int]]) -> list[SplitMasses]:
-    """Return the losses apart at the threshold."""
+    """Return the losses split at the threshold."""
     return split_masses_of(terms, STEP, THRESHOLD)
 
 
@@ -121,7 +121,7 @@ def contribution(parts: Sequence[SplitMasses], tilt: float, epsilon: float) -> f
 
 
 def composed(weights: Sequence[tuple[TiltedMasses, int]], tilt: float) -> Lattice | None:
-    """Return a composition on a lattice, nothing apart."""
+    """Return a composition on a lattice, without a split."""
     return _composed(weights, STEP, tilt, -60.0, None)
 
 
@@ -253,7 +253,7 @@ def target(loss: CellLoss, count: int, delta: float, *, for_delta: bool = False)
     return LatticeTarget([(loss, count)], [(loss, count)], 1.0, *asked)
 
 
-def test_nothing_is_taken_apart_where_no_loss_is_rare() -> None:
+def test_nothing_is_split_where_no_loss_is_rare() -> None:
     often = target(SampledGaussianLoss(0.01, 1.0, removing=True), 1000, 0.01)
     usual = target(GaussianLoss(1.0), 10, 1e-3)
     assert split_tail(often, None) is None

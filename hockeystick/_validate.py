@@ -24,6 +24,13 @@ _NUMBERS = (numbers.Real, Decimal)
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
 
+class WordEnum(StrEnum):
+    """One of a few words, whose text is accepted wherever one is asked for, and shown."""
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Domain:
     """What values a numeric parameter may take.

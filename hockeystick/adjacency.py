@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+from hockeystick._validate import WordEnum
 
 
-class Adjacency(StrEnum):
+class Adjacency(WordEnum):
     """What one person's example may do between two neighbouring data sets.
 
     - ``ADD_REMOVE`` ("add-remove"): one data set has one example more than the other.
@@ -25,9 +25,6 @@ class Adjacency(StrEnum):
     ADD_REMOVE = "add-remove"
     REPLACE_ONE = "replace-one"
     ZERO_OUT = "zero-out"
-
-    def __repr__(self) -> str:
-        return repr(self.value)
 
     @property
     def meaning(self) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from fractions import Fraction
 from typing import Final, final
 
+from hockeystick._validate import WordEnum
 from hockeystick.calibration.filters.amounts import (
     NOTHING,
     delta_of,
@@ -38,7 +38,7 @@ _NEGLIGIBLE: Final = 1e-12
 _LARGEST_EPSILON: Final = 1e12
 
 
-class Rule(StrEnum):
+class Rule(WordEnum):
     """How a budget of (epsilon, delta) is made one of rho.
 
     - ``CONCENTRATED`` ("concentrated"): epsilon-DP has ``rho = eps tanh(eps/2)``, and the limit is
@@ -49,9 +49,6 @@ class Rule(StrEnum):
 
     CONCENTRATED = "concentrated"
     WHITEHOUSE = "whitehouse"
-
-    def __repr__(self) -> str:
-        return repr(self.value)
 
 
 @final

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final, final
 
 from hockeystick import _validate
-from hockeystick._validate import Domain, whole_numbers
+from hockeystick._validate import Domain, WordEnum, whole_numbers
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.base import Mechanism, Plan
@@ -23,7 +22,7 @@ A_CLIENT: Final = "a LocalTraining, or one for each client in a tuple"
 
 
 @registered
-class View(StrEnum):
+class View(WordEnum):
     """Who attacks a client of a federation, and sees what.
 
     - ``ONE_CLIENT`` ("one-client"): another client, who sees what the server pushes to it (weak
@@ -38,9 +37,6 @@ class View(StrEnum):
 
     ONE_CLIENT = "one-client"
     ALL_CLIENTS = "all-clients"
-
-    def __repr__(self) -> str:
-        return repr(self.value)
 
 
 @registered

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
+from hockeystick._validate import WordEnum
 from hockeystick.adjacency import Adjacency
 from hockeystick.mechanisms.registry import registered
 
 
 @registered
-class Unit(StrEnum):
+class Unit(WordEnum):
     """What two neighbouring data sets differ by.
 
     - ``CLIENT`` ("client"): all the records of one client.
@@ -23,9 +22,6 @@ class Unit(StrEnum):
 
     CLIENT = "client"
     INSTANCE = "instance"
-
-    def __repr__(self) -> str:
-        return repr(self.value)
 
     def meaning(self, adjacency: Adjacency) -> str:
         """Return what neighbouring data sets are, as a sentence for a reviewer."""
@@ -45,7 +41,7 @@ _CHANGES = {
 
 
 @registered
-class ClientSampling(StrEnum):
+class ClientSampling(WordEnum):
     """How clients are drawn, and who sees it.
 
     - ``POISSON`` ("poisson"): each client in each round by a coin of its own, and nobody sees it.
@@ -63,12 +59,9 @@ class ClientSampling(StrEnum):
     FIXED_SIZE = "fixed-size"
     REVEALED = "revealed"
 
-    def __repr__(self) -> str:
-        return repr(self.value)
-
 
 @registered
-class RecordSampling(StrEnum):
+class RecordSampling(WordEnum):
     """How the records of a local step are drawn.
 
     - ``TWO_STAGE`` ("two-stage"): clients are drawn for a round, which is seen; each of them then
@@ -88,12 +81,9 @@ class RecordSampling(StrEnum):
     TWO_STAGE_POISSON = "two-stage-poisson"
     POISSON = "poisson"
 
-    def __repr__(self) -> str:
-        return repr(self.value)
-
 
 @registered
-class Sensitivity(StrEnum):
+class Sensitivity(WordEnum):
     """What the noise of a local step is scaled by.
 
     - ``CLIPPING_NORM`` ("clipping-norm"): the clipping norm, a public number.
@@ -107,6 +97,3 @@ class Sensitivity(StrEnum):
 
     CLIPPING_NORM = "clipping-norm"
     L2_MAX = "l2-max"
-
-    def __repr__(self) -> str:
-        return repr(self.value)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final, final
 
 from hockeystick import _validate
-from hockeystick._validate import Domain, whole_numbers
+from hockeystick._validate import Domain, WordEnum, whole_numbers
 from hockeystick.mechanisms.base import AnyAdjacency
 from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
@@ -17,15 +16,11 @@ _HASHES: Final = whole_numbers("k", 1, (1, 8))
 
 
 @registered
-class Encoding(StrEnum):
+class Encoding(WordEnum):
     """How the bits of a unary encoding are randomized."""
 
     SYMMETRIC = "symmetric"
     OPTIMIZED = "optimized"
-
-    def __repr__(self) -> str:
-        """Return the text, which is accepted as well."""
-        return repr(self.value)
 
 
 @registered

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
+from hockeystick._validate import WordEnum
 from hockeystick.mechanisms.registry import registered
 
 
 @registered
-class Clipping(StrEnum):
+class Clipping(WordEnum):
     """What is clipped to the clipping norm C.
 
     - ``INDIVIDUAL`` ("individual"): each example's gradient; one example moves a batch's sum by at
@@ -23,6 +22,3 @@ class Clipping(StrEnum):
 
     INDIVIDUAL = "individual"
     BATCH = "batch"
-
-    def __repr__(self) -> str:
-        return repr(self.value)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import final
 
 from hockeystick import _validate
+from hockeystick._validate import WordEnum
 from hockeystick.mechanisms.base import AnyAdjacency
 from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
@@ -18,7 +18,7 @@ _SCORES = (
 
 
 @registered
-class MaxNoise(StrEnum):
+class MaxNoise(WordEnum):
     """The noise that is added to the scores before the largest is reported.
 
     - ``GUMBEL`` ("gumbel"): selects exactly as the exponential mechanism does.
@@ -34,9 +34,6 @@ class MaxNoise(StrEnum):
     GUMBEL = "gumbel"
     EXPONENTIAL = "exponential"
     LAPLACE = "laplace"
-
-    def __repr__(self) -> str:
-        return repr(self.value)
 
 
 @registered

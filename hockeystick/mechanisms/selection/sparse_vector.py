@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final, final
 
 from hockeystick import _validate
-from hockeystick._validate import Domain, whole_numbers
+from hockeystick._validate import Domain, WordEnum, whole_numbers
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.base import AnyAdjacency, Mechanism, Plan
 from hockeystick.mechanisms.registry import registered
@@ -20,7 +19,7 @@ _POSITIVES: Final = whole_numbers("c", 0, (1, 100))
 
 
 @registered
-class ComparisonNoise(StrEnum):
+class ComparisonNoise(WordEnum):
     """The noise of a threshold, or of the queries that are compared with it.
 
     - ``LAPLACE`` ("laplace"): of a scale.
@@ -34,9 +33,6 @@ class ComparisonNoise(StrEnum):
 
     LAPLACE = "laplace"
     GAUSSIAN = "gaussian"
-
-    def __repr__(self) -> str:
-        return repr(self.value)
 
 
 @registered

@@ -6,13 +6,13 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Final, cast, final
 
 import numpy as np
 
+from hockeystick._validate import WordEnum
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms.noise.gaussian import Gaussian
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @registered
-class Sampling(StrEnum):
+class Sampling(WordEnum):
     """How the batch of a step is drawn.
 
     - ``POISSON`` ("poisson"): each example is in each batch independently, with one probability.
@@ -56,9 +56,6 @@ class Sampling(StrEnum):
     SHUFFLE = "shuffle"
     RANDOM_ALLOCATION = "random-allocation"
     FULL_BATCH = "full-batch"
-
-    def __repr__(self) -> str:
-        return repr(self.value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from hockeystick.numerics.working_precision import working_digits
+
+if TYPE_CHECKING:
+    from mpmath import mpf
 
 Function: TypeAlias = Callable[[float], float]
 Point: TypeAlias = tuple[float, float]
+Precise: TypeAlias = Callable[["mpf"], "mpf"]
 
 _EVALUATIONS: Final = 200
 _STEPS: Final = 60
+_PRECISE_STEPS: Final = 20_000
 
 
 def increasing_root(
@@ -59,6 +66,65 @@ def falling_crossing(
         at += side * tolerance
         tolerance *= 2.0
     return math.inf if side > 0.0 else 0.0
+
+
+def falling_root(function: Precise, goal: mpf) -> mpf:
+    """Return the x >= 0 at which a falling positive function reaches a goal, to mpmath's precision.
+
+    It is 0 where the function is at most the goal there.
+    """
+    from mpmath import mp
+
+    if function(mp.zero) <= goal:
+        return mp.zero
+    log_goal = mp.log(goal)
+
+    def excess(log_x: float) -> float:
+        value = function(mp.exp(log_x))
+        return float(log_goal - mp.log(value)) if value > 0 else math.inf
+
+    with working_digits(20):
+        start = increasing_root(excess, 0.0, stride=2.0, tolerance=1e-9)
+    low, high = _bracket(function, goal, mp.exp(start))
+    return _by_false_position(lambda x: function(x) - goal, low, high)
+
+
+def _bracket(function: Precise, goal: mpf, near: mpf) -> tuple[mpf, mpf]:
+    """Return an x at which a falling function is above the goal, and one at which it is not."""
+    from mpmath import mp
+
+    low = high = near
+    slack = mp.mpf(10) ** -8
+    while function(low) <= goal:
+        low, slack = low * (1 - slack), min(2 * slack, mp.mpf("0.5"))
+    slack = mp.mpf(10) ** -8
+    while function(high) > goal:
+        high, slack = high * (1 + slack), 2 * slack
+    return low, high
+
+
+def _by_false_position(function: Precise, low: mpf, high: mpf) -> mpf:
+    """Return the root of a function above 0 at low and not at high: the Illinois rule.
+
+    Every third step halves the bracket: next to the end of a bounded loss the function is flat.
+    """
+    from mpmath import mp
+
+    above, below = function(low), function(high)
+    kept = 0
+    for step in range(_PRECISE_STEPS):
+        if below == 0 or high - low <= 64 * mp.eps * high:
+            break
+        middle = (low + high) / 2
+        new = middle if step % 3 == 2 else (low * below - high * above) / (below - above)
+        value = function(new)
+        if value > 0:
+            low, above = new, value
+            below, kept = (below / 2 if kept > 0 else below), 1
+        else:
+            high, below = new, value
+            above, kept = (above / 2 if kept < 0 else above), -1
+    return high
 
 
 def _narrow(function: Function, a: Point, b: Point, tolerance: float) -> float:

@@ -13,7 +13,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, final
 
 from hockeystick.numerics import ULP, decimal
-from hockeystick.numerics.roots import increasing_root
+from hockeystick.numerics.roots import falling_root
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss import GaussianLoss, ProfileLoss, RandomizedResponsePairLoss
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 MOST_ATOMS: Final = 20_000
 # Digits that a sum over atoms may lose where epsilon lies next to one of them.
 _SPARE_DIGITS: Final = 40
-_MOST_STEPS: Final = 20_000
 # The largest epsilon that a profile is searched up to.
 _LARGEST_EPSILON: Final = 1e15
 
@@ -59,7 +58,7 @@ class SmoothProfile(ExactProfile):
 
     def epsilon(self, delta: mpf, perturbation: int) -> mpf:
         """Return the root of ``ln delta(epsilon) = ln delta``."""
-        return _root(lambda epsilon: self.function(epsilon, perturbation), delta)
+        return falling_root(lambda epsilon: self.function(epsilon, perturbation), delta)
 
 
 @final
@@ -214,61 +213,3 @@ def _binomial(epsilon: mpf, count: int) -> list[tuple[mpf, mpf]]:
         found.append(((count - 2 * lost) * epsilon, probability))
         probability = probability * ratio * (count - lost) / (lost + 1)
     return found
-
-
-def _root(profile: Callable[[mpf], mpf], delta: mpf) -> mpf:
-    """Return the epsilon >= 0 at which a falling profile reaches delta, to mpmath's precision."""
-    from mpmath import mp
-
-    if profile(mp.zero) <= delta:
-        return mp.zero
-    goal = mp.log(delta)
-
-    def excess(epsilon: mpf) -> mpf:
-        value = profile(epsilon)
-        return goal - mp.log(value) if value > 0 else mp.inf
-
-    with working_digits(20):
-        start = increasing_root(
-            lambda log_e: float(excess(mp.exp(log_e))), 0.0, stride=2.0, tolerance=1e-9
-        )
-    low, high = _bracket(profile, delta, mp.exp(start))
-    return _falling_root(lambda epsilon: profile(epsilon) - delta, low, high)
-
-
-def _bracket(profile: Callable[[mpf], mpf], delta: mpf, near: mpf) -> tuple[mpf, mpf]:
-    """Return an epsilon at which a falling profile is above delta, and one at which it is not."""
-    from mpmath import mp
-
-    low = high = near
-    slack = mp.mpf(10) ** -8
-    while profile(low) <= delta:
-        low, slack = low * (1 - slack), min(2 * slack, mp.mpf("0.5"))
-    slack = mp.mpf(10) ** -8
-    while profile(high) > delta:
-        high, slack = high * (1 + slack), 2 * slack
-    return low, high
-
-
-def _falling_root(function: Callable[[mpf], mpf], low: mpf, high: mpf) -> mpf:
-    """Return the root of a function above 0 at low and not at high: false position, by Illinois.
-
-    Every third step halves the bracket: next to the end of a bounded loss the function is flat.
-    """
-    from mpmath import mp
-
-    above, below = function(low), function(high)
-    kept = 0
-    for step in range(_MOST_STEPS):
-        if below == 0 or high - low <= 64 * mp.eps * high:
-            break
-        middle = (low + high) / 2
-        new = middle if step % 3 == 2 else (low * below - high * above) / (below - above)
-        value = function(new)
-        if value > 0:
-            low, above = new, value
-            below, kept = (below / 2 if kept > 0 else below), 1
-        else:
-            high, below = new, value
-            above, kept = (above / 2 if kept < 0 else above), -1
-    return high

@@ -28,14 +28,23 @@ from hockeystick.privacy_loss import Composition, ContourRule, TailRule
 from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
 from hockeystick.privacy_loss.core.terms import total
 
-# Natural logarithm of the accuracy asked of each error, relative to delta.
-_FINE: Final = 32.0
-_MODEST: Final = 21.0
-_COARSE: Final = 6.0
-# How many terms (nodes on the line times nodes of the losses) an integral may take.
-_AFFORDABLE: Final = 1_000_000
-_COARSE_WORK: Final = 20_000_000
-_MOST_WORK: Final = 100_000_000
+
+class Effort(NamedTuple):
+    """How accurate an integral is to be, and how many terms it may take.
+
+    The accuracy is the natural logarithm of what is asked of each error, relative to delta; the
+    terms are nodes on the line times nodes of the losses.
+    """
+
+    accuracy: float
+    most_work: int
+
+
+_FINE: Final = Effort(32.0, 1_000_000)
+_COARSE: Final = Effort(6.0, 20_000_000)
+_MODEST: Final = Effort(21.0, 100_000_000)
+# What an integral may take in any case.
+_AFFORDABLE: Final = _FINE.most_work
 _MOST_NODES: Final = 40_000
 # The number of losses, those that vary most, of which each gives a guess.
 _LARGEST_LOSSES: Final = 4
@@ -64,7 +73,7 @@ def integral_for_delta(terms: AnalyticTerms, log_delta: float) -> LocatedIntegra
     if highest <= 0.0:
         return None
     c, epsilon = _first_guess(terms, log_delta, order, highest)
-    found = _integral(terms, c, ContourTarget(epsilon, log_delta, _FINE), _AFFORDABLE)
+    found = _integral(terms, c, epsilon, log_delta, _FINE)
     if found is not None:
         here = max(found.epsilon_at(log_delta, epsilon), 0.0)
         if found.delta(here).relative_error < _SUFFICIENT_ERROR:
@@ -73,10 +82,8 @@ def integral_for_delta(terms: AnalyticTerms, log_delta: float) -> LocatedIntegra
     nearer = _coarse_epsilon(terms, log_delta, highest)
     if nearer is None:
         return None
-    for accuracy, work in ((_FINE, _AFFORDABLE), (_MODEST, _MOST_WORK)):
-        found = _integral(
-            terms, saddle(terms, nearer), ContourTarget(nearer, log_delta, accuracy), work
-        )
+    for effort in (_FINE, _MODEST):
+        found = _integral(terms, saddle(terms, nearer), nearer, log_delta, effort)
         if found is not None:
             return LocatedIntegral(found, max(found.epsilon_at(log_delta, nearer), 0.0))
     return None
@@ -97,11 +104,11 @@ def integral_for_epsilon(
         return None
     log_delta = min(saddle_log_delta(terms, c)[1], highest)
     found = None
-    for accuracy, work in ((_FINE, _AFFORDABLE), (_COARSE, _COARSE_WORK), (_MODEST, _MOST_WORK)):
-        if accuracy == _MODEST and found is None:
+    for effort in (_FINE, _COARSE, _MODEST):
+        if effort is _MODEST and found is None:
             return None
-        most_work = 0 if quick else work
-        trial = _integral(terms, c, ContourTarget(epsilon, log_delta, accuracy), most_work)
+        allowed = effort._replace(most_work=0) if quick else effort
+        trial = _integral(terms, c, epsilon, log_delta, allowed)
         if trial is not None:
             found = trial
             log_delta = min(max(found.delta(epsilon).log("estimate"), log_delta - 60.0), highest)
@@ -113,7 +120,7 @@ def integral_for_epsilon(
 def upper_log_delta(terms: AnalyticTerms, epsilon: float) -> float:
     """Return a proven upper bound of ln delta at an epsilon by one short line; 0 for none."""
     c = saddle(terms, epsilon)
-    target = ContourTarget(epsilon, saddle_log_delta(terms, c)[1], _COARSE)
+    target = ContourTarget(epsilon, saddle_log_delta(terms, c)[1], _COARSE.accuracy)
     quadratures = _quadratures(terms, choose_contour(terms, c, target, _MOST_NODES), target)
     if quadratures is None or quadratures.work > _AFFORDABLE:
         return 0.0
@@ -129,7 +136,7 @@ def _coarse_epsilon(terms: AnalyticTerms, log_delta: float, highest: float) -> f
     epsilon = _rare_guess(terms, log_delta, highest)
     for _ in range(_ROUNDS):
         c = saddle(terms, epsilon)
-        found = _integral(terms, c, ContourTarget(epsilon, log_delta, _COARSE), _COARSE_WORK)
+        found = _integral(terms, c, epsilon, log_delta, _COARSE)
         if found is None:
             return None
         # An integral whose line was chosen for one epsilon is wide far below it.
@@ -170,22 +177,23 @@ def _first_guess(
 
 
 def _integral(
-    terms: AnalyticTerms, c: float, target: ContourTarget, most_work: int
+    terms: AnalyticTerms, c: float, epsilon: float, log_delta: float, effort: Effort
 ) -> Integral | None:
     """Return the integral along the cheapest line near c, or None if it takes too much work.
 
     ``_AFFORDABLE`` work is always allowed, also where ``most_work`` is 0.
     """
+    target = ContourTarget(epsilon, log_delta, effort.accuracy)
     plain = _quadratures(terms, cheapest_contour(terms, c, target, _MOST_NODES), target)
     if plain is not None and plain.work <= _AFFORDABLE:
         return plain.integrate(terms)
-    if most_work == 0:
+    if effort.most_work == 0:
         return None
     tails = tail_and_bulk(terms, target)
     line = tails and cheapest_contour(terms, c, target, _MOST_NODES, tails)
     split = _quadratures(terms, line, target, tails) if line else None
     best = min((one for one in (plain, split) if one), key=lambda one: one.work, default=None)
-    return best.integrate(terms) if best is not None and best.work <= most_work else None
+    return best.integrate(terms) if best is not None and best.work <= effort.most_work else None
 
 
 class _Quadratures(NamedTuple):

@@ -20,7 +20,6 @@ from numba import njit
 from hockeystick.kernels.interrupts import interruptible
 from hockeystick.kernels.sampled_gaussian import LOG_SQRT_2PI
 from hockeystick.kernels.series import Array
-from hockeystick.kernels.uniform_minorant import modes
 from hockeystick.numerics import ULP
 
 # Arcs, an even number, that the upper half of an ellipse is cut into to bound the integrand on it.
@@ -30,8 +29,6 @@ FINEST = 2.0**-12
 # The unproven sums take panels of this length, or this over mu, and leave out what is e^-NOTHING.
 ROUGH_PANEL = 2.5
 NOTHING = 48.0
-# Layers of the density are so wide in x.
-STRIDE = 0.15
 
 
 @njit(cache=True)
@@ -307,100 +304,3 @@ def mgf_line(
         # The errors above are themselves rounded, and a tiny term may underflow.
         error[k] = 1.001 * error[k] + 1e-290
     return real, imag, error
-
-
-@njit(cache=True)
-def log_density(p: float, mu: float, c: float, x: float) -> float:
-    """Return the log density of the loss under the tilt, less ``ln M``: of +a, or -a for x < 0."""
-    w = -c if x < 0.0 else 1.0 + c
-    x = abs(x)
-    u = x + 0.5 * mu
-    return -0.5 * u * u + (w + 1.0) * log_ratio(p, mu, x) - mu * x - math.log(p * mu) - LOG_SQRT_2PI
-
-
-@njit(cache=True)
-def signed_loss(p: float, mu: float, x: float) -> float:
-    """Return ``a(x)``, or ``-a(-x)`` for x < 0."""
-    return log_ratio(p, mu, x) if x >= 0.0 else -log_ratio(p, mu, -x)
-
-
-@njit(cache=True)
-def peaks(p: float, mu: float, c: float) -> tuple[int, float, float, float]:
-    """Return how many modes (1 or 2) the density has in x, the modes, and the cut between.
-
-    It grows up to x = 0, where it is continuous; beyond, it is the Poisson-sampled Gaussian's.
-    """
-    found, first, second, cut = modes(p, mu, 1.0 + c)
-    first -= 0.5 * mu
-    second -= 0.5 * mu
-    cut -= 0.5 * mu
-    if found == 1:
-        return 1, max(first, 0.0), 0.0, 0.0
-    if cut <= 0.0:
-        return 1, max(second, 0.0), 0.0, 0.0
-    return 2, max(first, 0.0), second, cut
-
-
-@njit(cache=True)
-def peel(
-    p: float,
-    mu: float,
-    c: float,
-    log_norm: float,
-    mode: float,
-    low: float,
-    high: float,
-    width: Array,
-    mass: Array,
-    used: int,
-) -> tuple[int, float]:
-    """Append the uniform layers of the density around one mode; return layers used and the peak.
-
-    Walking outward from the mode, always to the higher neighbour, gives intervals on each of which
-    the density is at least the level reached (it is quasi-concave between ``low`` and ``high``).
-    """
-    peak = math.exp(log_density(p, mu, c, mode) - log_norm)
-    level = peak
-    left = right = mode
-    loss_left = loss_right = signed_loss(p, mu, mode)
-    while used < width.size:
-        next_left, next_right = left - STRIDE, right + STRIDE
-        go_left = math.exp(log_density(p, mu, c, next_left) - log_norm) if next_left > low else 0.0
-        go_right = (
-            math.exp(log_density(p, mu, c, next_right) - log_norm) if next_right < high else 0.0
-        )
-        lower = max(go_left, go_right)
-        width[used] = (loss_right - loss_left) * (1.0 - 1e-9)
-        mass[used] = max(level - lower, 0.0) * width[used] * (1.0 - 1e-6)
-        used += 1
-        if lower <= 1e-9 * peak:
-            break
-        level = min(level, lower)
-        if go_left >= go_right:
-            left = next_left
-            loss_left = signed_loss(p, mu, left)
-        else:
-            right = next_right
-            loss_right = signed_loss(p, mu, right)
-    return used, peak
-
-
-@interruptible
-@njit(cache=True)
-def layers(
-    p: float, mu: float, c: float, log_norm: float, error: float
-) -> tuple[Array, Array, float]:
-    """Return uniform layers (width, mass) below the tilted density, and its total variation.
-
-    ``log_norm`` is an upper bound of ``ln M(c)``, at most ``error`` above it.
-    """
-    width, mass = np.zeros(512), np.zeros(512)
-    found, first, second, cut = peaks(p, mu, c)
-    far = 1e300
-    above = math.exp(error) * (1.0 + 1e-6)
-    if found == 1:
-        used, peak = peel(p, mu, c, log_norm, first, -far, far, width, mass, 0)
-        return width[:used].copy(), mass[:used].copy(), 2.0 * peak * above
-    used, peak = peel(p, mu, c, log_norm, first, -far, cut, width, mass, 0)
-    used, other = peel(p, mu, c, log_norm, second, cut, far, width, mass, used)
-    return width[:used].copy(), mass[:used].copy(), 2.0 * (peak + other) * above

@@ -1,7 +1,8 @@
-"""Uniform minorant of the Poisson-subsampled Gaussian's tilted loss density, by its level sets.
+"""Uniform minorant of the subsampled Gaussian's tilted loss density, by its level sets.
 
 A sum of uniform densities below it; each has a transform that decays like ``sinc``, which bounds
-how fast ``|M|`` decays along a vertical line.
+how fast ``|M|`` decays along a vertical line. The sample is a Poisson sample, or one of a fixed
+size, whose loss is +a or -a (see ``fixed_size_gaussian``).
 """
 
 import math
@@ -9,10 +10,14 @@ import math
 import numpy as np
 from numba import njit
 
+from hockeystick.kernels.fixed_size_gaussian import log_ratio as fixed_size_log_ratio
 from hockeystick.kernels.interrupts import interruptible
 from hockeystick.kernels.sampled_gaussian import LOG_SQRT_2PI, log_ratio, odds_of
 from hockeystick.kernels.series import Array
 from hockeystick.numerics import ULP
+
+# Layers of the density are so wide in the noise.
+STRIDE = 0.15
 
 
 @njit(cache=True)
@@ -76,10 +81,63 @@ def modes(p: float, mu: float, w: float) -> tuple[int, float, float, float]:
 
 
 @njit(cache=True)
+def signed_loss(p: float, mu: float, x: float) -> float:
+    """Return ``a(x)`` of a fixed-size sample, or ``-a(-x)`` for x < 0."""
+    a = fixed_size_log_ratio(p, mu, abs(x))
+    return a if x >= 0.0 else -a
+
+
+@njit(cache=True)
+def signed_log_density(p: float, mu: float, c: float, x: float) -> float:
+    """Return the log density of that loss under the tilt, less ``ln M``: of +a, or -a for x < 0."""
+    w = -c if x < 0.0 else 1.0 + c
+    x = abs(x)
+    u = x + 0.5 * mu
+    a = fixed_size_log_ratio(p, mu, x)
+    return -0.5 * u * u + (w + 1.0) * a - mu * x - math.log(p * mu) - LOG_SQRT_2PI
+
+
+@njit(cache=True)
+def signed_modes(p: float, mu: float, c: float) -> tuple[int, float, float, float]:
+    """Return how many modes (1 or 2) that density has in x, the modes, and the cut between.
+
+    It grows up to x = 0, where it is continuous; beyond, it is the Poisson-sampled Gaussian's.
+    """
+    found, first, second, cut = modes(p, mu, 1.0 + c)
+    first -= 0.5 * mu
+    second -= 0.5 * mu
+    cut -= 0.5 * mu
+    if found == 1:
+        return 1, max(first, 0.0), 0.0, 0.0
+    if cut <= 0.0:
+        return 1, max(second, 0.0), 0.0, 0.0
+    return 2, max(first, 0.0), second, cut
+
+
+@njit(cache=True)
+def level_and_loss(
+    p: float, mu: float, w: float, fixed_size: bool, log_norm: float, x: float
+) -> tuple[float, float]:
+    """Return the density at x, and the loss there."""
+    if fixed_size:
+        return math.exp(signed_log_density(p, mu, w, x) - log_norm), signed_loss(p, mu, x)
+    return math.exp(log_density(p, mu, w, x) - log_norm), log_ratio(p, mu, x)
+
+
+@njit(cache=True)
+def layer_width(low: float, high: float, fixed_size: bool) -> float:
+    """Return how far two losses are apart, rounded down."""
+    if fixed_size:
+        return (high - low) * (1.0 - 1e-9)
+    return max(high - low - 8.0 * ULP * (abs(low) + abs(high)), 0.0)
+
+
+@njit(cache=True)
 def peel(
     p: float,
     mu: float,
     w: float,
+    fixed_size: bool,
     log_norm: float,
     mode: float,
     low: float,
@@ -93,56 +151,52 @@ def peel(
     Walking outward from the mode, always to the higher neighbour, gives intervals on each of which
     the density is at least the level reached (it is quasi-concave between ``low`` and ``high``).
     """
-    stride = 0.15
-    peak = math.exp(log_density(p, mu, w, mode) - log_norm)
-    level = peak
-    left = right = mode
-    loss_left = loss_right = log_ratio(p, mu, mode)
+    peak, loss = level_and_loss(p, mu, w, fixed_size, log_norm, mode)
+    level, loss_left, loss_right = peak, loss, loss
+    left, right = mode - STRIDE, mode + STRIDE
+    go_left, next_left = level_and_loss(p, mu, w, fixed_size, log_norm, left)
+    go_right, next_right = level_and_loss(p, mu, w, fixed_size, log_norm, right)
     while used < width.size:
-        next_left = left - stride
-        next_right = right + stride
-        go_left = math.exp(log_density(p, mu, w, next_left) - log_norm) if next_left > low else 0.0
-        go_right = (
-            math.exp(log_density(p, mu, w, next_right) - log_norm) if next_right < high else 0.0
-        )
+        go_left = go_left if left > low else 0.0
+        go_right = go_right if right < high else 0.0
         lower = max(go_left, go_right)
-        width[used] = max(
-            loss_right - loss_left - 8.0 * ULP * (abs(loss_left) + abs(loss_right)), 0.0
-        )
+        width[used] = layer_width(loss_left, loss_right, fixed_size)
         mass[used] = max(level - lower, 0.0) * width[used] * (1.0 - 1e-6)
         used += 1
         if lower <= 1e-9 * peak:
             break
         level = min(level, lower)
         if go_left >= go_right:
-            left = next_left
-            loss_left = log_ratio(p, mu, left)
+            loss_left = next_left
+            left -= STRIDE
+            go_left, next_left = level_and_loss(p, mu, w, fixed_size, log_norm, left)
         else:
-            right = next_right
-            loss_right = log_ratio(p, mu, right)
+            loss_right = next_right
+            right += STRIDE
+            go_right, next_right = level_and_loss(p, mu, w, fixed_size, log_norm, right)
     return used, peak
 
 
 @interruptible
 @njit(cache=True)
 def layers(
-    p: float, mu: float, w: float, log_norm: float, error: float
+    p: float, mu: float, w: float, fixed_size: bool, log_norm: float, error: float
 ) -> tuple[Array, Array, float]:
     """Return uniform layers (width, mass) below the tilted loss density, and its total variation.
 
-    ``log_norm`` is an upper bound of ``ln M(c)``, at most ``error`` above it.
+    ``log_norm`` is an upper bound of ``ln M(c)``, at most ``error`` above it. ``w`` is the power of
+    r at c; of a fixed-size sample it is c itself.
     """
-    width = np.zeros(512)
-    mass = np.zeros(512)
-    found, first, second, cut = modes(p, mu, w)
+    width, mass = np.zeros(512), np.zeros(512)
+    found, first, second, cut = signed_modes(p, mu, w) if fixed_size else modes(p, mu, w)
     far = 1e300
     above = math.exp(error) * (1.0 + 1e-6)
-    if found == 1:
-        used, peak = peel(p, mu, w, log_norm, first, -far, far, width, mass, 0)
-        return width[:used].copy(), mass[:used].copy(), 2.0 * peak * above
-    used, peak = peel(p, mu, w, log_norm, first, -far, cut, width, mass, 0)
-    used, other = peel(p, mu, w, log_norm, second, cut, far, width, mass, used)
-    return width[:used].copy(), mass[:used].copy(), 2.0 * (peak + other) * above
+    end = cut if found == 2 else far
+    used, peak = peel(p, mu, w, fixed_size, log_norm, first, -far, end, width, mass, 0)
+    if found == 2:
+        used, other = peel(p, mu, w, fixed_size, log_norm, second, cut, far, width, mass, used)
+        peak += other
+    return width[:used].copy(), mass[:used].copy(), 2.0 * peak * above
 
 
 @njit(cache=True)

@@ -188,7 +188,9 @@ def test_the_layers_below_a_density_hold_at_most_all_of_it(
 ) -> None:
     loss = SampledGaussianLoss(rate, noise, removing)
     log_norm = loss.cgf_estimate(c).value
-    width, mass, variation = uniform_minorant.layers(rate, loss.mu, loss.power(c), log_norm, 0.0)
+    width, mass, variation = uniform_minorant.layers(
+        rate, loss.mu, loss.power(c), False, log_norm, 0.0
+    )
     assert (width >= 0.0).all()
     assert (mass >= 0.0).all()
     assert mass.sum() <= 1.0
@@ -204,4 +206,6 @@ def test_the_layers_hold_nearly_all_of_a_usual_density(
 ) -> None:
     loss = SampledGaussianLoss(rate, noise, removing)
     log_norm = loss.cgf_estimate(c).value
-    assert uniform_minorant.layers(rate, loss.mu, loss.power(c), log_norm, 0.0)[1].sum() > 0.8
+    assert (
+        uniform_minorant.layers(rate, loss.mu, loss.power(c), False, log_norm, 0.0)[1].sum() > 0.8
+    )

@@ -13,8 +13,8 @@ from hockeystick import kernels
 PARTS = {
     "doubling": "place value",
     "fixed_size_gaussian": (
-        "cumulant_sums layers log_box_bound log_density log_ellipse_bound log_panel_error log_ratio"
-        " mgf_line nodes odds_of panels peaks peel reach signed_loss"
+        "cumulant_sums log_box_bound log_ellipse_bound log_panel_error log_ratio mgf_line nodes"
+        " odds_of panels reach"
     ),
     "jumps": "log_decay log_nodes_left_out log_window_bound widest_window_step",
     "normal_masses": "number_of_terms term_after",
@@ -23,7 +23,9 @@ PARTS = {
         " span step_within widest_step"
     ),
     "series": "e2_round_off expm1_and_e2 first_of_block rough_e2 small_e2 weighted_e2",
-    "uniform_minorant": "falling_root peel",
+    "uniform_minorant": (
+        "falling_root layer_width level_and_loss peel signed_log_density signed_loss signed_modes"
+    ),
 }
 
 

@@ -70,7 +70,7 @@ def test_layers_lie_below_the_density_and_hold_most_of_it(p: float, mu: float, w
     removing, c = (True, w - 1.0) if w > 0.0 else (False, -w)
     with mp.workdps(20):
         log_norm = mp.log1p(cumulant_sums(mp.mpf(p), mp.mpf(mu), removing, mp.mpf(c))[0])
-        width, mass, variation = kernel.layers(p, mu, w, float(log_norm), 0.0)
+        width, mass, variation = kernel.layers(p, mu, w, False, float(log_norm), 0.0)
         # Each stack begins with a layer of no width, at its mode.
         starts = np.flatnonzero(width == 0.0).tolist()
         stacks = [slice(j + 1, k) for j, k in pairwise([*starts, width.size])]

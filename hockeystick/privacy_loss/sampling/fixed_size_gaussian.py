@@ -216,12 +216,12 @@ class FixedSizeGaussianLoss(AnalyticLoss, ProfiledLoss):
 
     def decay(self, c: float) -> AtomDecay:
         """Return the decay proven by the atom and uniform layers below the tilted density."""
-        from hockeystick.kernels import fixed_size_gaussian
+        from hockeystick.kernels import uniform_minorant
 
         norm = self._cgf_bounds_within(c, _SURE)
         upper, error = norm.midpoint + norm.radius, 2.0 * norm.radius
         p = float(self.rate)
-        width, mass, variation = fixed_size_gaussian.layers(p, self.mu, c, upper, error)
+        width, mass, variation = uniform_minorant.layers(p, self.mu, c, True, upper, error)
         share = (self.atom + 4.0 * ULP) * math.exp(error - upper) * (1.0 + 1e-9)
         return AtomDecay(width, mass, float(variation), min(share, 1.0))
 

@@ -406,7 +406,9 @@ def _layers(loss: GaussianSequenceLoss, one: Bin, c: float) -> tuple[Array, Arra
     most, least = loss.run(one.most), loss.run(one.least)
     norm = least._cgf_bounds_within(c, _SURE)
     p, mu, w = float(loss.rate), most.mu, most.power(c)
-    width, mass, _ = uniform_minorant.layers(p, mu, w, norm.midpoint + norm.radius, norm.radius)
+    width, mass, _ = uniform_minorant.layers(
+        p, mu, w, False, norm.midpoint + norm.radius, norm.radius
+    )
     shrunk = mu / least.mu * math.exp(0.125 * (mu - least.mu) * (mu + least.mu))
     return width, mass * (shrunk * (1.0 - 1e-9))
 

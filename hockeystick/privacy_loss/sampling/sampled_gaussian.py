@@ -291,7 +291,7 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
         p, mu, w = self.p, self.mu, self.power(c)
         norm = self._cgf_bounds_within(c, _SURE)
         upper, error = norm.midpoint + norm.radius, 2.0 * norm.radius
-        return LayerDecay(*uniform_minorant.layers(p, mu, w, upper, error))
+        return LayerDecay(*uniform_minorant.layers(p, mu, w, False, upper, error))
 
     def rule(self, c_high: float, y_high: float, log_tolerance: float) -> TrapezoidRule | None:
         """Return a trapezoid rule with its proven error; None where none is fine enough."""

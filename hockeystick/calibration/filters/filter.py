@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import lru_cache, singledispatch
-from threading import RLock
 from typing import Any, Final, Self, final
 
 from hockeystick import _validate
@@ -25,6 +23,7 @@ from hockeystick.calibration.ledger.runs import (
     ASKING,
     VERSION,
     Amounts,
+    Recorder,
     Runs,
     runs_of,
     unrolled,
@@ -40,7 +39,7 @@ _REMEMBERED: Final = 256
 
 
 @final
-class Filter:
+class Filter(Recorder):
     """A budget that is never overspent, also by mechanisms that are chosen from earlier outputs.
 
     Before each release, ``step`` charges what it costs in the budget's own currency, and refuses
@@ -111,7 +110,7 @@ class Filter:
 : it would cost ZCDP(rho=0.5); spent are ZCDP(rho=0.375), and left for one step ZCDP(rho=0.125)
     """
 
-    __slots__ = ("_cost", "_lock", "_measure", "_runs", "budget", "rule", "slack")
+    __slots__ = ("_cost", "_measure", "budget", "rule", "slack")
 
     budget: Notion
     slack: float | None
@@ -125,8 +124,7 @@ class Filter:
         with ASKING:
             self._measure = _measure(budget, self.slack, self.rule)
         self._cost = lru_cache(maxsize=_REMEMBERED)(self._measure.cost)
-        self._lock = RLock()
-        self._runs = Runs(self._priced(PureDP(0), 1))
+        super().__init__(Runs(self._priced(PureDP(0), 1)))
 
     def step(self, mechanism: Mechanism, *, count: float = 1) -> Notion:
         """Charge for runs of a mechanism that is about to run, or refuse.
@@ -195,18 +193,9 @@ class Filter:
         with self._lock:
             return self._runs.plan.adjacency
 
-    def __len__(self) -> int:
-        """Return how many runs are charged."""
-        with self._lock:
-            return self._runs.total
-
     def __repr__(self) -> str:
         """Return the budget and what is left."""
         return f"<Filter of {self.budget!r}: {len(self)} runs, left {self.left!r}>"
-
-    def __reduce__(self) -> tuple[Callable[[object], Self], tuple[dict[str, Any]]]:
-        """Return how it is copied and pickled: by its state."""
-        return type(self).from_state_dict, (self.state_dict(),)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the budget and all steps, ready for JSON.
@@ -216,8 +205,7 @@ class Filter:
         Raises:
             ParameterError: If a mechanism holds a trade-off function that only a program knows.
         """
-        with self._lock:
-            steps = self._runs.copy().state()
+        steps = self._snapshot().state()
         rule = None if self.rule is None else str(self.rule)
         options = {"slack": self.slack, "rule": rule}
         header = {"kind": "Filter", "version": VERSION, "budget": encoded(self.budget)}
@@ -258,8 +246,7 @@ class Filter:
         own = (self.budget, self.slack, self.rule)
         if (other.budget, other.slack, other.rule) != own:
             raise ParameterError("budget", other.budget, f"that of this filter, {self.budget!r}")
-        with self._lock:
-            self._runs = other._runs
+        self._resume(other._runs)
 
     def _charge(self, runs: Runs) -> None:
         """Take over runs that have happened, whether they are covered or not."""

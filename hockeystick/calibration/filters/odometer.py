@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
-from threading import RLock
 from typing import Any, Final, Self, final
 
 from hockeystick import _validate
@@ -17,6 +15,7 @@ from hockeystick.calibration.ledger.runs import (
     ASKING,
     VERSION,
     Amounts,
+    Recorder,
     Runs,
     runs_of,
     unrolled,
@@ -41,7 +40,7 @@ _PRICES: Final = ApproxDPMeasure(NOTHING, NOTHING, NOTHING, NOTHING, Rule.CONCEN
 
 
 @final
-class Odometer:
+class Odometer(Recorder):
     """A running epsilon of releases that are chosen as one goes, valid at all times at once.
 
     With the rhos of the releases so far, ``rho_t``, and a fixed family of ``lambda_j``,
@@ -87,15 +86,14 @@ class Odometer:
         3.8351
     """
 
-    __slots__ = ("_cost", "_lock", "_runs", "delta")
+    __slots__ = ("_cost", "delta")
 
     delta: float
 
     def __init__(self, delta: float) -> None:
         self.delta = _validate.real("delta", delta, _DELTA)
         self._cost = lru_cache(maxsize=_REMEMBERED)(_PRICES.cost)
-        self._lock = RLock()
-        self._runs = Runs((NOTHING,) * 4)
+        super().__init__(Runs((NOTHING,) * 4))
 
     def step(self, mechanism: Mechanism, *, count: float = 1) -> float:
         """Record runs of a mechanism, and return the bound after them.
@@ -125,18 +123,9 @@ class Odometer:
         with self._lock:
             return _bound(self._runs.spent, self.delta)
 
-    def __len__(self) -> int:
-        """Return how many runs are recorded."""
-        with self._lock:
-            return self._runs.total
-
     def __repr__(self) -> str:
         """Return the bound and at which delta it holds."""
         return f"<Odometer at delta {self.delta!r}: {len(self)} runs, epsilon {self.epsilon!r}>"
-
-    def __reduce__(self) -> tuple[Callable[[object], Self], tuple[dict[str, Any]]]:
-        """Return how it is copied and pickled: by its state."""
-        return type(self).from_state_dict, (self.state_dict(),)
 
     def state_dict(self) -> dict[str, Any]:
         """Return delta and all steps, ready for JSON.
@@ -144,8 +133,7 @@ class Odometer:
         Raises:
             ParameterError: If a mechanism holds a trade-off function that only a program knows.
         """
-        with self._lock:
-            steps = self._runs.copy().state()
+        steps = self._snapshot().state()
         return {"kind": "Odometer", "version": VERSION, "delta": self.delta, "steps": steps}
 
     @classmethod
@@ -178,8 +166,7 @@ class Odometer:
         other = Odometer.from_state_dict(state)
         if other.delta != self.delta:
             raise ParameterError("delta", other.delta, f"that of this odometer, {self.delta!r}")
-        with self._lock:
-            self._runs = other._runs
+        self._resume(other._runs)
 
     def _priced(self, mechanism: Mechanism) -> Amounts:
         """Return what one run costs, or raise."""

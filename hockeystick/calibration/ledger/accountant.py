@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from threading import RLock
 from typing import Any, Final, Self, Unpack, final, overload
 
 from hockeystick import accountants
@@ -12,7 +10,15 @@ from hockeystick.accountants import Answer
 from hockeystick.accountants.ask import Precision, Proving
 from hockeystick.accountants.base import TOLERANCE
 from hockeystick.accountants.tradeoff import tradeoff
-from hockeystick.calibration.ledger.runs import ASKING, VERSION, Runs, runs_of, unrolled, versioned
+from hockeystick.calibration.ledger.runs import (
+    ASKING,
+    VERSION,
+    Recorder,
+    Runs,
+    runs_of,
+    unrolled,
+    versioned,
+)
 from hockeystick.mechanisms import Mechanism
 from hockeystick.results import Certified
 from hockeystick.tradeoffs import TradeOff
@@ -24,7 +30,7 @@ PLANNED: Final = (
 
 
 @final
-class Accountant:
+class Accountant(Recorder):
     """What a program has released so far, and what that costs; for training loops.
 
     Each ``step`` records runs of a mechanism. Equal mechanisms are counted together, so that a
@@ -65,11 +71,10 @@ class Accountant:
         True
     """
 
-    __slots__ = ("_lock", "_runs")
+    __slots__ = ()
 
     def __init__(self) -> None:
-        self._lock = RLock()
-        self._runs = Runs()
+        super().__init__(Runs())
 
     def step(self, mechanism: Mechanism, *, count: float = 1) -> None:
         """Record that a mechanism has run, or is about to.
@@ -90,11 +95,6 @@ class Accountant:
     def plan(self) -> Mechanism:
         """The composition of all that is recorded; a release of nothing where there is none."""
         return self._snapshot().plan
-
-    def __len__(self) -> int:
-        """Return how many runs are recorded."""
-        with self._lock:
-            return self._runs.total
 
     def __repr__(self) -> str:
         """Return what is recorded, in words."""
@@ -171,10 +171,6 @@ class Accountant:
         with ASKING:
             return tradeoff(plan)
 
-    def __reduce__(self) -> tuple[Callable[[object], Self], tuple[dict[str, Any]]]:
-        """Return how it is copied and pickled: by its state."""
-        return type(self).from_state_dict, (self.state_dict(),)
-
     def state_dict(self) -> dict[str, Any]:
         """Return what is recorded, ready for JSON: numbers, texts, lists and dicts.
 
@@ -197,9 +193,7 @@ class Accountant:
             ParameterError: If it is no such state; nothing changes then.
             IncompatibleError: If its mechanisms do not go together; nothing changes then.
         """
-        runs = runs_of(versioned(state, "Accountant", ("steps",))["steps"])
-        with self._lock:
-            self._runs = runs
+        self._resume(runs_of(versioned(state, "Accountant", ("steps",))["steps"]))
 
     @classmethod
     def from_state_dict(cls, state: object) -> Self:
@@ -215,11 +209,6 @@ class Accountant:
         made = cls()
         made.load_state_dict(state)
         return made
-
-    def _snapshot(self) -> Runs:
-        """Return what is recorded now, which does not change any more."""
-        with self._lock:
-            return self._runs.copy()
 
 
 def _planned(answer: Answer) -> Answer:

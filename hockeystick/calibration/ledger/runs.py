@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from threading import RLock
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, Self, TypeAlias
 
 from hockeystick import _validate
 from hockeystick.calibration._descriptions import Json, decoded, encoded
@@ -119,6 +120,44 @@ class Runs:
     def state(self) -> list[Json]:
         """Return the runs ready for JSON."""
         return [{"mechanism": encoded(one), "count": n} for one, n in self.counts.items()]
+
+
+class Recorder(ABC):
+    """What records runs as they happen, from any number of threads."""
+
+    __slots__ = ("_lock", "_runs")
+
+    def __init__(self, runs: Runs) -> None:
+        self._lock = RLock()
+        self._runs = runs
+
+    def __len__(self) -> int:
+        """Return how many runs are recorded."""
+        with self._lock:
+            return self._runs.total
+
+    def __reduce__(self) -> tuple[Callable[[object], Self], tuple[dict[str, Any]]]:
+        """Return how it is copied and pickled: by its state."""
+        return type(self).from_state_dict, (self.state_dict(),)
+
+    @abstractmethod
+    def state_dict(self) -> dict[str, Any]:
+        """Return what is recorded, ready for JSON."""
+
+    @classmethod
+    @abstractmethod
+    def from_state_dict(cls, state: object) -> Self:
+        """Return one in a recorded state."""
+
+    def _snapshot(self) -> Runs:
+        """Return what is recorded now, which does not change any more."""
+        with self._lock:
+            return self._runs.copy()
+
+    def _resume(self, runs: Runs) -> None:
+        """Take over runs in place of one's own."""
+        with self._lock:
+            self._runs = runs
 
 
 def runs_of(state: object) -> Runs:

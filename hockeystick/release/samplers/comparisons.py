@@ -1,0 +1,199 @@
+"""Numbers with real noise that are compared exactly, though no real number is ever written down."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from fractions import Fraction
+from typing import Final, final
+
+import numpy as np
+
+from hockeystick.numerics.working_precision import interval_bits, working_bits
+from hockeystick.precision import inverse_transform as laws
+from hockeystick.release.samplers._refined import Uniform
+from hockeystick.release.samplers.bits import Bits, checked_words, secret_bits
+
+_WORD: Final = 64
+# Floats that are said to be right to four units in the last place are believed to this.
+_BELIEVED: Final = 1e-9
+
+
+class RealNoise(StrEnum):
+    """A continuous law of noise, of scale or standard deviation 1."""
+
+    EXPONENTIAL = "exponential"
+    GUMBEL = "gumbel"
+    LAPLACE = "laplace"
+    GAUSSIAN = "gaussian"
+
+
+@final
+class NoisyNumber:
+    """``value + scale Z`` for one draw of real noise Z, known as closely as it was asked for.
+
+    Z is a function of a uniform u and, where the noise has two sides, a fair sign. Only bits of u
+    that a comparison needs are drawn. The outcome of every comparison is that of the real numbers,
+    with probability 1: noise without atoms makes no two of them equal.
+    """
+
+    __slots__ = ("_bounds", "_noise", "_position", "_scale", "_sign", "_value")
+
+    def __init__(
+        self, value: Fraction, noise: RealNoise, scale: Fraction, word: int, bits: Bits
+    ) -> None:
+        self._value, self._noise, self._scale = value, noise, scale
+        self._sign = -1 if word & 1 else 1
+        self._position = Uniform(word >> 1, _WORD - 1, bits)
+        self._bounds: tuple[Fraction, Fraction] | None = None
+
+    def exceeds(self, other: NoisyNumber) -> bool:
+        """Return whether this number is the larger one."""
+        while True:
+            low, high = self.bounds()
+            least, most = other.bounds()
+            if low > most:
+                return True
+            if high < least:
+                return False
+            if self._scale == 0 and other._scale == 0:
+                return low >= most
+            self.refine()
+            other.refine()
+
+    def bounds(self) -> tuple[Fraction, Fraction]:
+        """Return two numbers around this one."""
+        if self._bounds is None:
+            self._bounds = self._around()
+        return self._bounds
+
+    def refine(self) -> None:
+        """Draw more bits."""
+        if self._scale != 0:
+            self._position.refine()
+            self._bounds = None
+
+    def _around(self) -> tuple[Fraction, Fraction]:
+        """Return two numbers around this one, from the bits that are known."""
+        if self._scale == 0:
+            return self._value, self._value
+        law = laws.HALF_NORMAL if self._noise is RealNoise.GAUSSIAN else laws.EXPONENTIAL
+        while not (found := _inverse_around(law, self._position)):
+            self._position.refine()
+        low, high = found
+        if self._noise is RealNoise.GUMBEL:
+            low, high = _minus_log(high)[0], _minus_log(low)[1]
+        elif self._noise is not RealNoise.EXPONENTIAL and self._sign < 0:
+            low, high = -high, -low
+        return self._value + self._scale * low, self._value + self._scale * high
+
+
+def noisy_argmax(
+    values: Sequence[Fraction],
+    noise: RealNoise,
+    scale: Fraction,
+    *,
+    bits: Bits = secret_bits,
+) -> int:
+    """Return where ``value_i + scale Z_i`` is largest, for independent real noises Z_i, exactly.
+
+    Guarantees:
+        Exact if the bits are ideal. Floats find the few that could be largest; these are compared
+        as ``NoisyNumber`` in interval arithmetic, with as many bits as it takes. With scale 0, the
+        first of the largest.
+
+    Args:
+        values: The numbers, at least one.
+        noise: The law of the noise.
+        scale: The factor of the noise, a fraction >= 0.
+        bits: The source of random 64-bit words; another than the operating system's is for tests.
+
+    Raises:
+        OSError: If the operating system has no random bits to give.
+
+    References:
+        Durfee and Rogers, "Practical Differentially Private Top-k Selection with Pay-what-you-get
+        Composition", NeurIPS 2019 (the largest after Gumbel noise has the exponential mechanism's
+        distribution).
+
+    Example:
+        >>> from fractions import Fraction
+        >>> from hockeystick.release.samplers import RealNoise, noisy_argmax
+        >>> noisy_argmax([Fraction(0), Fraction(1000)], RealNoise.GUMBEL, Fraction(1))
+        1
+    """
+    words = checked_words(bits, len(values))
+    floats = np.array([float(value) for value in values])
+    drawn = floats + float(scale) * _estimates(noise, words)
+    slack = _BELIEVED * (float(scale) * 64 + float(np.abs(floats).max()))
+    contenders = np.flatnonzero(~(drawn < drawn.max() - 2 * slack))
+    best = int(contenders[0])
+    numbers = {
+        int(i): NoisyNumber(values[int(i)], noise, scale, int(words[i]), bits) for i in contenders
+    }
+    for place in contenders[1:]:
+        if numbers[int(place)].exceeds(numbers[best]):
+            best = int(place)
+    return best
+
+
+def _inverse_around(law: laws.Law, position: Uniform) -> tuple[Fraction, Fraction] | None:
+    """Return two numbers > 0 around ``Q(u)``, or None where too few bits are known.
+
+    Two candidates on either side of the middle are compared with u through S, whose enclosures are
+    interval arithmetic; they move outward until S says that all of u lies between them.
+    """
+    value, length = position.value, position.length
+    if value == 0 or value + 1 >= 1 << length:
+        return None
+    with working_bits(length + _WORD):
+        from mpmath import mp
+
+        middle = law.inverse(mp.ldexp(2 * value + 1, -length - 1))
+        ends = [law.inverse(mp.ldexp(end, -length)) for end in (value, value + 1)]
+        exact = Fraction(*_ratio(middle))
+        width = Fraction(*_ratio(abs(ends[0] - ends[1])))
+    while width < exact:
+        low, high = exact - width, exact + width
+        fine = length + _WORD
+        certain = value << _WORD, (value + 1) << _WORD
+        if (
+            laws.enclosure(law, high, fine)[1] <= certain[0]
+            and laws.enclosure(law, low, fine)[0] >= certain[1]
+        ):
+            return low, high
+        width *= 2
+    return None
+
+
+def _ratio(number: object) -> tuple[int, int]:
+    """Return a binary number of mpmath as a numerator and a denominator."""
+    from mpmath import libmp
+
+    return libmp.to_rational(number._mpf_)  # type: ignore[attr-defined, no-any-return]
+
+
+def _minus_log(x: Fraction) -> tuple[Fraction, Fraction]:
+    """Return two numbers around ``-ln x`` for x > 0."""
+    from mpmath import iv, libmp
+
+    bits = x.denominator.bit_length() + x.numerator.bit_length() + _WORD
+    with interval_bits(bits):
+        found = -iv.log(iv.mpf(x.numerator) / x.denominator)
+    low, high = found._mpi_
+    return Fraction(*libmp.to_rational(low)), Fraction(*libmp.to_rational(high))
+
+
+def _estimates(noise: RealNoise, words: np.ndarray) -> np.ndarray:
+    """Return the noise of words in floats."""
+    from scipy import special
+
+    u = ((words >> np.uint64(1)).astype(np.float64) + 0.5) * 2.0 ** -(_WORD - 1)
+    sign = 1.0 - 2.0 * (words & np.uint64(1)).astype(np.float64)
+    if noise is RealNoise.GAUSSIAN:
+        return np.asarray(-special.ndtri(u / 2) * sign)
+    exponential = -np.log(u)
+    if noise is RealNoise.GUMBEL:
+        with np.errstate(divide="ignore"):
+            return np.asarray(-np.log(exponential))
+    return np.asarray(exponential * (sign if noise is RealNoise.LAPLACE else 1.0))

@@ -1,0 +1,110 @@
+"""Comparisons of numbers with real noise: right for the reals, whatever the bits."""
+
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mpmath import mp
+
+from hockeystick.release.samplers import NoisyNumber, RealNoise, noisy_argmax
+
+NOISES = list(RealNoise)
+
+
+def exact(noise: Any, word: Any) -> Any:
+    """Return the noise of the middle of a word's uniform numbers, to many digits."""
+    with mp.workprec(300):
+        u = mp.ldexp(2 * (word >> 1) + 1, -64)
+        sign = -1 if word & 1 else 1
+        if noise is RealNoise.GAUSSIAN:
+            return sign * mp.sqrt(2) * mp.erfinv(1 - u)
+        exponential = -mp.log(u)
+        if noise is RealNoise.GUMBEL:
+            return -mp.log(exponential)
+        return exponential * (sign if noise is RealNoise.LAPLACE else 1)
+
+
+def ones(count: Any) -> Any:
+    return np.full(count, 2**63, dtype=np.uint64)  # the middle of what is known
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@settings(max_examples=40, deadline=None)
+@given(
+    words=st.lists(st.integers(2**20, 2**64 - 2**20), min_size=2, max_size=2),
+    gap=st.fractions(-3, 3, max_denominator=1000),
+)
+def test_numbers_lie_in_their_bounds_and_compare_as_reals(noise: Any, words: Any, gap: Any) -> None:
+    values, scale = [Fraction(0), gap], Fraction(3, 2)
+    numbers = [NoisyNumber(v, noise, scale, w, ones) for v, w in zip(values, words, strict=True)]
+    reals = []
+    for value, word, number in zip(values, words, numbers, strict=True):
+        low, high = number.bounds()
+        with mp.workprec(300):
+            real = mp.mpf(value.numerator) / value.denominator + mp.mpf(1.5) * exact(noise, word)
+            assert mp.mpf(low.numerator) / low.denominator <= real
+            assert real <= mp.mpf(high.numerator) / high.denominator
+        reals.append(real)
+    if reals[0] != reals[1]:
+        assert numbers[1].exceeds(numbers[0]) == (reals[1] > reals[0])
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_numbers_that_nearly_agree_are_compared_with_more_bits(noise: Any) -> None:
+    asked = []
+
+    def bits(count: Any) -> Any:
+        asked.append(count)
+        return np.full(count, len(asked) * 2**60, dtype=np.uint64)
+
+    first, second = (NoisyNumber(Fraction(0), noise, Fraction(1), 2**63, bits) for _ in range(2))
+    # the second to draw has the larger u, and so the smaller deviate; but for Gumbel noise
+    assert first.exceeds(second) == (noise is not RealNoise.GUMBEL)
+    assert len(asked) >= 2
+
+
+def test_numbers_without_noise_are_compared_as_they_are() -> None:
+    less, more = (NoisyNumber(Fraction(v), RealNoise.LAPLACE, Fraction(0), 5, ones) for v in (1, 2))
+    assert more.exceeds(less)
+    assert not less.exceeds(more)
+    assert less.exceeds(less)
+
+
+@pytest.mark.parametrize(
+    ("noise", "probabilities"),
+    [
+        # the exponential mechanism; permute and flip of two, 1 - exp(-d)/2
+        (RealNoise.GUMBEL, [1 / (1 + np.e), np.e / (1 + np.e)]),
+        (RealNoise.EXPONENTIAL, [np.exp(-1) / 2, 1 - np.exp(-1) / 2]),
+        (RealNoise.LAPLACE, [np.exp(-1) * 0.75, 1 - np.exp(-1) * 0.75]),
+        (RealNoise.GAUSSIAN, [0.23975006109347669, 0.7602499389065233]),
+    ],
+)
+def test_the_largest_of_two_is_drawn_with_its_probability(noise: Any, probabilities: Any) -> None:
+    generator = np.random.default_rng(12)
+
+    def bits(count: Any) -> Any:
+        return generator.integers(2**64, size=count, dtype=np.uint64)
+
+    count = 20_000
+    values = [Fraction(0), Fraction(1)]
+    second = sum(noisy_argmax(values, noise, Fraction(1), bits=bits) for _ in range(count))
+    assert abs(second / count - probabilities[1]) < 5 * (0.25 / count) ** 0.5
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_the_largest_is_that_of_all_exact_comparisons(noise: Any) -> None:
+    generator = np.random.default_rng(9)
+    for _ in range(30):
+        words = generator.integers(2**64, size=20, dtype=np.uint64)
+        values = [Fraction(int(v), 7) for v in generator.integers(-9, 9, 20)]
+        found = noisy_argmax(values, noise, Fraction(2), bits=partial(np.resize, words))
+        best = max(
+            range(20),
+            key=lambda i: float(values[i]) + 2 * exact(noise, int(words[i])),
+        )
+        assert found == best

@@ -1,4 +1,4 @@
-"""Either way to an exact interval of one direction: by contour lines, or on a lattice."""
+"""An exact interval of one direction, by the contour integral or on a lattice."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Exact(DirectedAccountant):
         return self._read(lambda one: one.delta_of(terms, epsilon))
 
     def _read(self, read: Callable[[DirectedAccountant], Interval]) -> Interval:
-        """Return the first answer that is narrow enough, else what both leave."""
+        """Return the first answer that is narrow enough, else the intersection of both."""
         found: Interval | None = None
         for one in (Contour(), PRV(self.tolerance)):
             with suppress(UnsupportedError):
@@ -48,7 +48,7 @@ class Exact(DirectedAccountant):
 
 
 def is_known(loss: PrivacyLoss) -> bool:
-    """Return whether a loss has contour lines, or cells of its own and not of what dominates it."""
+    """Return whether a loss has an analytic cgf, or interval masses of its own and is attained."""
     if isinstance(loss, AnalyticLoss):
         return not loss.out_of_range
     return isinstance(loss, CellLoss) and loss.attained is loss

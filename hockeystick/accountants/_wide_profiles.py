@@ -1,4 +1,4 @@
-"""Profiles of one direction of a plan that no contour line serves: closed forms, Renyi bounds."""
+"""Profiles of one direction of a plan without contour integrals: closed forms, Renyi bounds."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ if TYPE_CHECKING:
 _KNOTS: Final = 193
 # Fewer where each takes long.
 _FEW_KNOTS: Final = 33
-# The relative width with which these are asked for.
-_ROUGH: Final = 1e-3
-# A wider interval than this may have a worse lower end than one part of the plan alone.
-_POOR: Final = 0.1
-# The most values of a sum of losses that are listed one by one, and the tilt.
+# The relative width aimed for at each knot.
+_KNOT_TOLERANCE: Final = 1e-3
+# A wider interval than this may have a lower end below that of one part of the plan.
+_WIDE: Final = 0.1
+# The most values of a sum of losses that are enumerated, and their tilt.
 _MOST_SUMS: Final = 500
 _TILT: Final = 1.0
-# The number of atoms of the loss that are evaluated one by one.
-_MOST_BENDS: Final = 64
+# The most atoms of a loss that become knots.
+_MOST_ATOMS: Final = 64
 _ORDERS: Final = 48
-_NEAREST: Final = 2.0**-16
+_FIRST_EPSILON: Final = 2.0**-16
 _LARGEST_EPSILON: Final = 2.0**20
-_BEYOND: Final = 1e15
-_LEAST: Final = 1e-300
-# From here on Renyi divergences say enough.
-_RARE: Final = 1e-9
+_FAR_EPSILON: Final = 1e15
+_LEAST_DELTA: Final = 1e-300
+# Below this delta Renyi bounds are used.
+_SMALL_DELTA: Final = 1e-9
 _OUTWARD: Final = 2.0**-46
 # Logarithms of the deltas for which orders are sought.
 _LARGEST_DELTA: Final = -1e-3
@@ -92,7 +92,7 @@ class InfinityProfile(Profile):
     @property
     def floor(self) -> float:
         """The infinity mass, the rest's included."""
-        return self.precisely(_BEYOND)[0]
+        return self.precisely(_FAR_EPSILON)[0]
 
     def precisely(self, epsilon: float) -> tuple[float, float, float]:
         """Return delta at one epsilon."""
@@ -116,8 +116,8 @@ class InfinityProfile(Profile):
 class WideProfile(Profile):
     """The profile of one direction by whichever accountant proves most, at some epsilons.
 
-    Between these it is what convexity leaves, and beyond them what Renyi divergences say. Where the
-    loss takes few values, they are among the epsilons, and delta is known everywhere.
+    Between these it is bounded by convexity, and beyond them by Renyi divergences. Where the loss
+    takes few values, these are knots, and delta is exact everywhere.
     """
 
     def __init__(self, terms: Terms) -> None:
@@ -149,11 +149,11 @@ class WideProfile(Profile):
     @cached_property
     def floor(self) -> float:
         """The probability of an infinite loss, a lower end."""
-        return self._quickly(_BEYOND).lower if self.supremum == math.inf else 0.0
+        return self._by_theorem(_FAR_EPSILON).lower if self.supremum == math.inf else 0.0
 
     def precisely(self, epsilon: float) -> tuple[float, float, float]:
         """Return delta at one epsilon by whichever accountant proves most."""
-        return Auto().delta(self._cost, epsilon)
+        return Auto().delta(self._composition, epsilon)
 
     def at(self, epsilon: Array) -> ProfileValues:
         """Return the ends at epsilons."""
@@ -176,7 +176,7 @@ class WideProfile(Profile):
         logs += _OUTWARD * (away + (np.abs(k) - log_cks_factors)[:, np.newaxis])
         best = logs.argmin(axis=0)
         log_upper = np.minimum(logs[best, np.arange(epsilon.size)], 0.0)
-        upper = np.minimum(np.exp(log_upper) * (1.0 + _OUTWARD) + _LEAST, 1.0)
+        upper = np.minimum(np.exp(log_upper) * (1.0 + _OUTWARD) + _LEAST_DELTA, 1.0)
         return upper, -c[best] * upper
 
     @cached_property
@@ -191,7 +191,7 @@ class WideProfile(Profile):
         return c, k * (1.0 + _OUTWARD)
 
     @property
-    def _cost(self) -> Composition:
+    def _composition(self) -> Composition:
         """The losses as a composition that is the same in both directions."""
         return Composition(self._terms, self._terms)
 
@@ -199,7 +199,7 @@ class WideProfile(Profile):
     def _is_closed(self) -> bool:
         """Whether there is a closed form."""
         try:
-            ClosedForm().delta(self._cost, 0.0)
+            ClosedForm().delta(self._composition, 0.0)
         except UnsupportedError:
             return False
         return True
@@ -222,65 +222,65 @@ class WideProfile(Profile):
     def _table(self) -> TableProfile:
         """The ends of delta at epsilons up to the largest loss, or to where it is negligible."""
         if self._is_closed or self._sums is not None:
-            knots = self._knots(self._reach(_LEAST), _KNOTS)
+            knots = self._knots(self._reach(_LEAST_DELTA), _KNOTS)
             ends = [self._at_knot(knot) for knot in knots.tolist()]
         else:
-            knots = self._knots(self._reach(_RARE), _FEW_KNOTS)
+            knots = self._knots(self._reach(_SMALL_DELTA), _FEW_KNOTS)
             ends = list(self._until_rare(knots))
         lowers, _, uppers = np.array(ends).T
-        # delta falls: what is at most something, remains so.
+        # delta is nonincreasing.
         upper = np.minimum.accumulate(uppers)
         lower = np.maximum.accumulate(lowers[::-1])[::-1]
         return TableProfile(knots, np.minimum(lower, upper), upper, self.supremum, self.floor)
 
     def _knots(self, reach: float, count: int) -> Array:
-        """Return epsilons up to a reach, dense near 0, with those where delta bends."""
-        bends = self._bends[self._bends < reach]
-        return np.union1d(reach * np.linspace(0.0, 1.0, count) ** 2, bends)
+        """Return epsilons up to a reach, dense near 0, and the breakpoints of delta."""
+        breakpoints = self._breakpoints[self._breakpoints < reach]
+        return np.union1d(reach * np.linspace(0.0, 1.0, count) ** 2, breakpoints)
 
     @cached_property
-    def _bends(self) -> Array:
-        """The few losses > 0 that have a probability of their own, about; there delta bends."""
+    def _breakpoints(self) -> Array:
+        """The breakpoints of delta: sums of atoms above 0, rounded; none where they are many."""
         values = np.zeros(1)
         if self._sums is not None:
             values = np.unique(self._sums.loss)
             return np.asarray(values[values > 0.0])
         for loss, count in self._terms:
             atoms = loss.atoms().loss if isinstance(loss, CellLoss) else values[:0]
-            if count > _MOST_BENDS or not 0 < atoms.size <= _MOST_BENDS:
+            if count > _MOST_ATOMS or not 0 < atoms.size <= _MOST_ATOMS:
                 return values[:0]
             for _ in range(count):
                 values = np.unique(np.round(np.add.outer(values, atoms), 12))
-                if values.size > 4 * _MOST_BENDS:
+                if values.size > 4 * _MOST_ATOMS:
                     return values[:0]
         return np.asarray(values[values > 0.0])
 
     @property
-    def bends(self) -> bool:
-        """Whether delta bends where few losses are, which lines cannot tell."""
-        return self._bends.size > 0
+    def has_breakpoints(self) -> bool:
+        """Whether delta has breakpoints, which contour integrals smooth over."""
+        return self._breakpoints.size > 0
 
     def _at_knot(self, epsilon: float) -> Interval:
         """Return delta in closed form, or by the values that the loss takes."""
         if self._is_closed or self._sums is None:
-            return self._quickly(epsilon)
+            return self._by_theorem(epsilon)
         low, high = self._sums.lower(epsilon), self._sums.upper(epsilon)
         lower = math.exp(low - _OUTWARD * (abs(low) + 4.0)) if low > -math.inf else 0.0
-        upper = min(math.exp(min(high + _OUTWARD * (abs(high) + 4.0), 0.0)) + _LEAST, 1.0)
+        upper = min(math.exp(min(high + _OUTWARD * (abs(high) + 4.0), 0.0)) + _LEAST_DELTA, 1.0)
         return Interval(lower, upper, upper)
 
     def _until_rare(self, knots: Array) -> Iterator[Interval]:
-        """Yield delta at rising epsilons, at little cost from where it is rare."""
+        """Yield delta at rising epsilons, by theorems alone once it is small."""
         rare = False
         for knot in knots.tolist():
-            found = self._quickly(knot) if rare else self._between(knot)
-            rare = rare or found.upper < _RARE
+            found = self._by_theorem(knot) if rare else self._by_auto(knot)
+            rare = rare or found.upper < _SMALL_DELTA
             yield found
 
-    def _between(self, epsilon: float) -> Interval:
-        """Return delta by whichever accountant proves most, without much ado."""
-        found = Auto(_ROUGH).delta(self._cost, epsilon)
-        if found.is_narrow(_POOR):
+    def _by_auto(self, epsilon: float) -> Interval:
+        """Return delta by the automatic accountant at a coarse tolerance."""
+        found = Auto(_KNOT_TOLERANCE).delta(self._composition, epsilon)
+        if found.is_narrow(_WIDE):
             return found
         least = min(least_delta(self._terms, epsilon), found.upper)
         return Interval(max(found.lower, least), *found[1:]).ordered()
@@ -288,17 +288,17 @@ class WideProfile(Profile):
     def _reach(self, least: float) -> float:
         """Return an epsilon beyond which delta is below the least, or has stopped falling."""
         farthest = min(self.supremum, _LARGEST_EPSILON)
-        end, before = _NEAREST, 1.0
+        end, before = _FIRST_EPSILON, 1.0
         while end < farthest * (1.0 - 1e-9):
-            here = self._quickly(end).upper
+            here = self._by_theorem(end).upper
             if here < least or (here >= before * (1.0 - 1e-9) and end > 1.0):
                 return end
             end, before = 2.0 * end, here
         return farthest
 
-    def _quickly(self, epsilon: float) -> Interval:
+    def _by_theorem(self, epsilon: float) -> Interval:
         """Return delta in closed form, or else by Renyi divergences."""
         for accountant in (ClosedForm(), RDP()):
             with suppress(UnsupportedError):
-                return accountant.delta(self._cost, epsilon)
+                return accountant.delta(self._composition, epsilon)
         raise Contour().refuse("the plan", "its trade-off function is not known")

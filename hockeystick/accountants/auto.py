@@ -20,7 +20,7 @@ from hockeystick.privacy_loss import Composition
 if TYPE_CHECKING:
     from hockeystick.results import Quantity
 
-# A lattice knows rare large losses in a fraction of the time that smoothing takes.
+# For rare large losses a lattice takes a fraction of the time of a smoothed contour.
 _ORDER: Final = (
     ClosedForm(),
     Contour(smooths=False),
@@ -30,10 +30,10 @@ _ORDER: Final = (
     RDP(),
     ZeroConcentrated(),
 )
-# A contour that leaves more than this says nothing, smoothed or not; a lattice may then leave so
-# many times the width asked for.
-_HOPELESS: Final = 0.1
-_OF_A_LATTICE: Final = 100.0
+# A contour interval of a larger relative width is not narrowed by smoothing; a lattice may then
+# leave this many times the tolerance.
+_WIDE_CONTOUR: Final = 0.1
+_LATTICE_FACTOR: Final = 100.0
 
 
 @final
@@ -89,18 +89,18 @@ class Auto(Accountant):
             if best is None or _narrowness(found[1]) < _narrowness(best[1]):
                 best = found
             widths.setdefault(accountant.name, found[1].relative_width)
-            if digits or best[1].is_narrow(self._enough(widths)):
+            if digits or best[1].is_narrow(self._sufficient_width(widths)):
                 return best
         if best is not None:
             return best
         raise refusal or UnsupportedError(self.name, "the plan", "no accountant applies")
 
-    def _enough(self, widths: dict[str, float]) -> float:
-        """Return how narrow an interval has to be, after what contour and lattice have left."""
-        hopeless = PRV.name in widths and widths.get(Contour.name, 0.0) > _HOPELESS
-        return self.tolerance * (_OF_A_LATTICE if hopeless else 1.0)
+    def _sufficient_width(self, widths: dict[str, float]) -> float:
+        """Return the width at which the search ends, given those of contour and lattice."""
+        wide_contour = PRV.name in widths and widths.get(Contour.name, 0.0) > _WIDE_CONTOUR
+        return self.tolerance * (_LATTICE_FACTOR if wide_contour else 1.0)
 
 
 def _narrowness(interval: Interval) -> tuple[float, float]:
-    """Return what makes an interval the better one: its width, then its upper end."""
+    """Return the key by which intervals are compared: the width, then the upper end."""
     return interval.relative_width, interval.upper

@@ -1,4 +1,4 @@
-"""What every accountant is: a way of reading the composition of a plan."""
+"""The base classes of accountants: epsilon and delta of a composition."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 # Beyond this epsilon only the monotonicity of delta is used.
 LARGEST_EPSILON: Final = 1e15
 
-# The relative width that an accountant goes for unless asked for another.
+# The relative width that an accountant aims for by default.
 TOLERANCE: Final = 1e-4
 
 Kind = Literal["exact", "bound", "approximation"]
 
 
 class Accountant(ABC):
-    """A way of reading the composition of a plan as an epsilon or a delta.
+    """Epsilon and delta of a composition of losses, by one theorem or method.
 
     ``kind`` says what its answers are: "exact" (an interval around the truth as narrow as floats
     allow), "bound" (an interval whose upper end has a theorem but is not tight) or
@@ -53,7 +53,7 @@ class Accountant(ABC):
         raise self.refuse("the plan", "it has no arbitrary-precision form; use accountant='auto'")
 
     def within(self, tolerance: float) -> Accountant:
-        """Return the accountant that goes for such a relative width, where that is a choice."""
+        """Return the accountant with another tolerance, or itself where it has none."""
         return self
 
     def refuse(self, path: str, reason: str) -> UnsupportedError:
@@ -110,7 +110,7 @@ class DirectedAccountant(Accountant):
         return shift.delta(epsilon, self._delta_anywhere)
 
     def _delta_anywhere(self, terms: Terms, epsilon: float) -> Interval:
-        """Return delta of one direction; far out only that it falls is used."""
+        """Return delta of one direction; beyond the largest epsilon by monotonicity."""
         if epsilon == math.inf and are_finite(terms):
             return Interval.point(0.0)
         if epsilon > LARGEST_EPSILON:

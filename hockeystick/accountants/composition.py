@@ -1,4 +1,4 @@
-"""The composition that an accountant reads, or the error that says what it cannot account."""
+"""The composition that an accountant reads, or the error that names an unsupported part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Losses that are infinite with some probability, and constants that losses are larger by.
+"""Infinity mass, and additive constants of losses.
 
 Both are split off from the rest of one direction, and an answer for the rest is turned into one for
 all. Let s be the probability that the sum of the losses is infinite, a the sum of the constants,
@@ -38,8 +38,8 @@ from hockeystick.privacy_loss import (
 
 # Covers the few roundings of each step below.
 _SLACK: Final = 2.0**-48
-# The masses of at most this many runs are added up exactly.
-_FEW: Final = 64
+# At most this many runs have an exact infinity mass.
+_MOST_EXACT_RUNS: Final = 64
 # Where the loss of the rest is negative, epsilon is searched for to this relative width.
 _NARROW: Final = 1e-8
 _HALVINGS: Final = 40
@@ -52,7 +52,7 @@ ReadingOfTerms: TypeAlias = Callable[[Terms, float], Interval]
 class InfinityMass:
     """The probability s of one direction: ends of ``ln(1 - s)``, and s itself for few runs.
 
-    What the losses of the rest can add up to is between ``least_largest`` and ``largest``.
+    The largest sum of the finite losses is between ``least_largest`` and ``largest``.
     """
 
     low: float
@@ -63,16 +63,18 @@ class InfinityMass:
 
     def epsilon(self, delta: float, rest: Reading) -> Interval:
         """Return epsilon at a delta, given that of the rest at ``(delta - s) / (1 - s)``."""
-        least, most = self._left(delta)
-        return Interval(self._of_rest(most, rest).lower, *self._of_rest(least, rest)[1:]).ordered()
+        least, most = self._remaining_delta(delta)
+        return Interval(
+            self._epsilon_of_rest(most, rest).lower, *self._epsilon_of_rest(least, rest)[1:]
+        ).ordered()
 
-    def _of_rest(self, left: float, rest: Reading) -> Interval:
-        """Return epsilon of the rest at what is left of a delta for it."""
-        if left < 0.0:
+    def _epsilon_of_rest(self, remaining: float, rest: Reading) -> Interval:
+        """Return epsilon of the finite losses at the delta that remains for them."""
+        if remaining < 0.0:
             return Interval.point(math.inf)
-        if left == 0.0:
+        if remaining == 0.0:
             return Interval(self.least_largest, self.largest, self.largest)
-        return rest(left) if left < 1.0 else Interval.point(0.0)
+        return rest(remaining) if remaining < 1.0 else Interval.point(0.0)
 
     def delta(self, epsilon: float, rest: Reading) -> Interval:
         """Return delta at an epsilon, given that of the rest."""
@@ -87,12 +89,12 @@ class InfinityMass:
         upper = (-math.expm1(self.low) + math.exp(self.low) * inner.upper) * (1.0 + _SLACK)
         return Interval(lower, middle, min(upper, 1.0)).ordered()
 
-    def _left(self, delta: float) -> tuple[float, float]:
-        """Return what of a delta is left for the rest, between two ends; 0 only if exactly that."""
+    def _remaining_delta(self, delta: float) -> tuple[float, float]:
+        """Return ends of ``(delta - s) / (1 - s)``; 0 only if it is exactly that."""
         if self.exact is not None:
             asked = FloatAndDecimal.of(delta)
-            left = sorted((d - s) / (1 - s) for d, s in zip(asked, self.exact, strict=True))
-            return _outward(left[0], -1.0), _outward(left[1], 1.0)
+            remaining = sorted((d - s) / (1 - s) for d, s in zip(asked, self.exact, strict=True))
+            return _outward(remaining[0], -1.0), _outward(remaining[1], 1.0)
         if self.high < _log_complement(largest_reading(delta)) * (1.0 + _SLACK):
             return -1.0, -1.0
         most_infinite = -math.expm1(self.low) * (1.0 + _SLACK)
@@ -117,7 +119,7 @@ def split_infinity(terms: Terms) -> tuple[InfinityMass | None, Terms]:
         InfinityMass(
             low=low * (1.0 + _SLACK),
             high=high * (1.0 - _SLACK),
-            exact=_together(masses),
+            exact=_exact_mass(masses),
             least_largest=least_largest_loss(rest),
             largest=max(largest_loss(rest), 0.0),
         ),
@@ -125,9 +127,9 @@ def split_infinity(terms: Terms) -> tuple[InfinityMass | None, Terms]:
     )
 
 
-def _together(masses: list[tuple[FloatAndDecimal, int]]) -> FloatAndDecimal | None:
+def _exact_mass(masses: list[tuple[FloatAndDecimal, int]]) -> FloatAndDecimal | None:
     """Return s exactly, None where there are too many runs or one has infinity mass 1."""
-    if sum(count for _, count in masses) > _FEW or any(1 in mass for mass, _ in masses):
+    if sum(count for _, count in masses) > _MOST_EXACT_RUNS or any(1 in mass for mass, _ in masses):
         return None
     one = Fraction(1)
     kept = ([(1 - mass[k]) ** count for mass, count in masses] for k in (0, 1))
@@ -153,14 +155,16 @@ def _log_complement(mass: Fraction) -> float:
 
 def can_be_infinite(composition: Composition) -> bool:
     """Return whether a loss is infinite with positive probability."""
-    ways = (terms for one in composition.branches for terms in (one.removing, one.adding))
+    directions = (terms for one in composition.branches for terms in (one.removing, one.adding))
     return any(
-        any(loss.infinity_mass) or not are_finite(((loss, 1),)) for way in ways for loss, _ in way
+        any(loss.infinity_mass) or not are_finite(((loss, 1),))
+        for direction in directions
+        for loss, _ in direction
     )
 
 
 def are_finite(terms: Terms) -> bool:
-    """Return whether all losses known by a profile are shown to be finite."""
+    """Return whether all losses known by a profile are proven to be finite."""
     return all(loss.vanishes for loss, _ in terms if isinstance(loss, ProfileLoss))
 
 
@@ -187,19 +191,19 @@ class Shift:
         if not self.rest:
             # 1 - e^(eps - a) = delta
             most, least = (_log_complement(one(delta)) for one in (least_reading, largest_reading))
-            return self._moved(Interval(least, most, most))
+            return self._shifted(Interval(least, most, most))
         of_rest = read(self.rest, delta)
-        moved = self._moved(of_rest)
-        if of_rest.lower > 0.0 or moved.upper == math.inf:
-            return moved
+        shifted = self._shifted(of_rest)
+        if of_rest.lower > 0.0 or shifted.upper == math.inf:
+            return shifted
         if self.high <= 0.0:
-            return Interval(0.0, moved.estimate, moved.upper)
+            return Interval(0.0, shifted.estimate, shifted.upper)
         at = cache(lambda epsilon: self.delta(epsilon, delta_of))
-        low, middle = _crossing(lambda epsilon: at(epsilon).lower > delta, moved.upper)
-        _, high = _crossing(lambda epsilon: at(epsilon).upper > delta, moved.upper)
+        low, middle = _crossing(lambda epsilon: at(epsilon).lower > delta, shifted.upper)
+        _, high = _crossing(lambda epsilon: at(epsilon).upper > delta, shifted.upper)
         return Interval(low, middle, high).ordered()
 
-    def _moved(self, found: Interval) -> Interval:
+    def _shifted(self, found: Interval) -> Interval:
         """Return an epsilon of the rest, the constants added."""
         lower, upper = found.lower + self.low, found.upper + self.high
         ends = lower - _SLACK * abs(lower), found.estimate + self.high, upper + _SLACK * abs(upper)
@@ -220,7 +224,7 @@ class Shift:
 
 
 def _crossing(above: Callable[[float], bool], most: float) -> tuple[float, float]:
-    """Return epsilons next to each other: at the first delta is above what is asked, or it is 0."""
+    """Return neighbouring epsilons; the predicate holds at the first one, or that is 0."""
     low, high = 0.0, most
     if not above(0.0):
         return 0.0, 0.0

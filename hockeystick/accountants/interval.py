@@ -1,4 +1,4 @@
-"""What an accountant finds: proven ends, and an estimate between them."""
+"""The answer of an accountant: proven ends, and an estimate between them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from hockeystick.numerics import up
 
-# An interval this narrow is not improved on, whatever is asked.
+# An interval of this relative width is narrow at any tolerance.
 _NARROW: Final = 1e-9
 
 
@@ -38,7 +38,7 @@ class Interval(NamedTuple):
         return self.relative_width <= max(tolerance, _NARROW) or up(self.lower) >= self.upper
 
     def within(self, other: Interval) -> Interval:
-        """Return what both intervals leave; the estimate is this one's if that is inside."""
+        """Return the intersection of both intervals; the estimate is this one's, moved inside."""
         lower, upper = max(self.lower, other.lower), min(self.upper, other.upper)
         return Interval(lower, self.estimate, upper).ordered()
 

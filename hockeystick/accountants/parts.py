@@ -1,4 +1,4 @@
-"""Plans of which only a part is known exactly: that part exactly, the rest by its guarantees."""
+"""Plans of exactly known losses and of bounds: the former exactly, the latter by Renyi bounds."""
 
 from __future__ import annotations
 

@@ -196,6 +196,10 @@ def _profile(terms: Terms) -> Profile:
             return alone
     wide = WideProfile(terms)
     lines = tuple((loss, n) for loss, n in terms if isinstance(loss, AnalyticLoss))
-    if len(lines) < len(terms) or any(loss.out_of_range for loss, _ in lines) or wide.bends:
+    if (
+        len(lines) < len(terms)
+        or any(loss.out_of_range for loss, _ in lines)
+        or wide.has_breakpoints
+    ):
         return wide
     return ContourProfile(lines, wide)

@@ -1,4 +1,4 @@
-"""Closed forms: Gaussians together, randomized responses together, single runs of what is known."""
+"""Closed forms: compositions of Gaussians, of randomized responses, and single known losses."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from hockeystick.accountants.closed_forms.largest_atom import largest_atom_bound
 from hockeystick.accountants.closed_forms.profiles import (
     MOST_ATOMS,
     AtomicProfile,
+    BracketedProfile,
     ExactProfile,
-    MeasuredProfile,
     SmoothProfile,
     gaussian_profile,
     number_of_atoms,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from hockeystick.results import Quantity
 
 _WORKING_DIGITS: Final = 30
-# Where ``1 - delta`` counts, which has up to 17 digits less.
+# The same at a delta of at least 1/2: 1 - delta has up to 17 digits less.
 _DIGITS_NEXT_TO_1: Final = 50
 # Digits beyond those asked for, more where epsilon is near 0.
 _EXTRA_DIGITS: Final = (15, 60, 400)
@@ -165,17 +165,15 @@ class ClosedForm(DirectedAccountant):
         gaussians = [(loss, n) for loss, n in terms if isinstance(loss, GaussianLoss)]
         if len(gaussians) == len(terms):
             return gaussian_profile(gaussians)
-        two_points = [
-            (loss, n) for loss, n in terms if isinstance(loss, RandomizedResponsePairLoss)
-        ]
-        if len(two_points) == len(terms):
-            if number_of_atoms(two_points) > MOST_ATOMS:
+        responses = [(loss, n) for loss, n in terms if isinstance(loss, RandomizedResponsePairLoss)]
+        if len(responses) == len(terms):
+            if number_of_atoms(responses) > MOST_ATOMS:
                 raise self.refuse("the plan", f"its loss takes more than {MOST_ATOMS:,} values")
-            return _atomic(tuple(two_points))
+            return _atomic(tuple(responses))
         loss, count = terms[0]
         if len(terms) == 1 and count == 1:
             if isinstance(loss, ProfileLoss):
-                return MeasuredProfile(loss)
+                return BracketedProfile(loss)
             if loss.closed_form_profile is not None:
                 return SmoothProfile(loss.closed_form_profile)
         raise self.refuse("the plan", _REASON)
@@ -189,27 +187,27 @@ def provable_parts(terms: Terms) -> list[Terms]:
     Renyi divergences are known, the worst release costs at least what a Gaussian within them costs.
     """
     gaussians: list[tuple[GaussianLoss, int]] = []
-    two_points: list[tuple[RandomizedResponsePairLoss, int]] = []
+    responses: list[tuple[RandomizedResponsePairLoss, int]] = []
     parts: list[Terms] = []
     for loss, count in terms:
         known = loss.attained
         if isinstance(known, GaussianLoss):
             gaussians.append((known, count))
         elif isinstance(known, RandomizedResponsePairLoss):
-            two_points.append((known, count))
+            responses.append((known, count))
         elif known is not None and known.closed_form_profile is not None:
             parts.append(((known, 1),))
         if known is not loss and loss.closed_form_profile is not None:
             parts.append(((loss, 1),))
-    if number_of_atoms(two_points) > MOST_ATOMS:
-        two_points = [(max((loss for loss, _ in two_points), key=lambda one: one.epsilon), 1)]
-    together: tuple[Terms, ...] = (tuple(gaussians), tuple(two_points))
-    return [*parts, *(part for part in together if part)]
+    if number_of_atoms(responses) > MOST_ATOMS:
+        responses = [(max((loss for loss, _ in responses), key=lambda one: one.epsilon), 1)]
+    composed: tuple[Terms, ...] = (tuple(gaussians), tuple(responses))
+    return [*parts, *(part for part in composed if part)]
 
 
 @lru_cache(maxsize=64)
 def _atomic(terms: tuple[tuple[RandomizedResponsePairLoss, int], ...]) -> AtomicProfile:
-    """Return the profile of runs of randomized response, whose sums are worked out but once."""
+    """Return the profile of runs of randomized response, with its sums computed once."""
     return AtomicProfile(terms)
 
 

@@ -1,4 +1,4 @@
-"""Upper ends from closed forms of what dominates a plan, where its own losses have none."""
+"""Upper bounds by closed forms of losses that dominate a plan's, where its own have none."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from hockeystick.privacy_loss import Terms
 
 def closed_epsilon_upper(terms: Terms, delta: float) -> float:
     """Return a proven upper bound of epsilon; inf where there is no closed form."""
-    above = _above(terms)
-    if above is None:
+    dominating = _dominating(terms)
+    if dominating is None:
         return math.inf
     try:
-        return ClosedForm().epsilon_of(above, delta).upper
+        return ClosedForm().epsilon_of(dominating, delta).upper
     except UnsupportedError:
         return math.inf
 
 
 def closed_delta_upper(terms: Terms, epsilon: float) -> float:
     """Return a proven upper bound of delta; inf where there is no closed form."""
-    above = _above(terms)
-    if above is None:
+    dominating = _dominating(terms)
+    if dominating is None:
         return math.inf
     try:
-        return ClosedForm().delta_of(above, epsilon).upper
+        return ClosedForm().delta_of(dominating, epsilon).upper
     except UnsupportedError:
         return math.inf
 
 
-def _above(terms: Terms) -> Terms | None:
-    """Return the losses above, None where they are the losses themselves."""
-    above = tuple((loss.closed_form_dominating_loss, count) for loss, count in terms)
-    return None if above == terms else above
+def _dominating(terms: Terms) -> Terms | None:
+    """Return the dominating losses with a closed form, None if they are the losses themselves."""
+    dominating = tuple((loss.closed_form_dominating_loss, count) for loss, count in terms)
+    return None if dominating == terms else dominating

@@ -63,8 +63,8 @@ class SmoothProfile(ExactProfile):
 
 @final
 @dataclass(frozen=True)
-class MeasuredProfile(ExactProfile):
-    """A profile known by its ends at floats; a perturbation reads the lower or the upper one."""
+class BracketedProfile(ExactProfile):
+    """A profile known by proven ends at floats; a perturbation reads the lower or the upper one."""
 
     loss: ProfileLoss
 
@@ -73,7 +73,7 @@ class MeasuredProfile(ExactProfile):
         return self.loss.delta(epsilon, perturbation)
 
     def epsilon(self, delta: mpf, perturbation: int) -> mpf:
-        """Return by bisection where the end falls to delta, on its safe side; inf if nowhere."""
+        """Return the epsilon at which the end falls to delta, by bisection, rounded to its side."""
         from mpmath import mp
 
         if self.delta(mp.zero, perturbation) <= delta:
@@ -125,7 +125,7 @@ class AtomicProfile(ExactProfile):
         atoms = self._atoms(perturbation)
         with working_digits(atoms.digits):
             above = bisect_left(atoms.losses, -epsilon, key=lambda loss: -loss)
-            value = _between(atoms, above, epsilon)
+            value = _delta_above_atoms(atoms, above, epsilon)
         return +value
 
     def epsilon(self, delta: mpf, perturbation: int) -> mpf:
@@ -134,12 +134,15 @@ class AtomicProfile(ExactProfile):
 
         atoms = self._atoms(perturbation)
         with working_digits(atoms.digits):
-            if _between(atoms, len(atoms.losses), mp.zero) <= delta:
+            if _delta_above_atoms(atoms, len(atoms.losses), mp.zero) <= delta:
                 return mp.zero
-            # At the first few atoms, delta is at most what is asked for; at the largest it is 0.
-            places = range(len(atoms.losses))
+            # delta is 0 at the largest atom and rises from there to the smallest.
+            indices = range(len(atoms.losses))
             last = (
-                bisect_right(places, delta, key=lambda k: _between(atoms, k, atoms.losses[k])) - 1
+                bisect_right(
+                    indices, delta, key=lambda k: _delta_above_atoms(atoms, k, atoms.losses[k])
+                )
+                - 1
             )
             value = mp.log((atoms.own[last] - delta) / atoms.other[last])
         return +value
@@ -193,7 +196,7 @@ def number_of_atoms(terms: Sequence[tuple[RandomizedResponsePairLoss, int]]) -> 
     return math.prod(count + 1 for _, count in terms)
 
 
-def _between(atoms: _Atoms, above: int, epsilon: mpf) -> mpf:
+def _delta_above_atoms(atoms: _Atoms, above: int, epsilon: mpf) -> mpf:
     """Return delta at an epsilon with a number of atoms above it."""
     from mpmath import mp
 
@@ -209,7 +212,7 @@ def _binomial(epsilon: mpf, count: int) -> list[tuple[mpf, mpf]]:
     ratio = mp.exp(-epsilon)
     probability = mp.exp(-count * mp.log1p(ratio))
     found = []
-    for lost in range(count + 1):
-        found.append(((count - 2 * lost) * epsilon, probability))
-        probability = probability * ratio * (count - lost) / (lost + 1)
+    for minus in range(count + 1):
+        found.append(((count - 2 * minus) * epsilon, probability))
+        probability = probability * ratio * (count - minus) / (minus + 1)
     return found

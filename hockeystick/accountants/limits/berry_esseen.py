@@ -19,11 +19,11 @@ from hockeystick.privacy_loss.bounds.moment_bounds import LawBounds, MomentBound
 _CONSTANT: Final = 0.56
 # Relative round-off of a normal tail, at 0; it grows with the square of the argument.
 _TAIL: Final = 2.0**-44
-# Relative round-off of sums and products, and what underflow hides.
+# Relative round-off of sums and products, and a bound of underflow.
 _OUTWARD: Final = 2.0**-46
 _TINY: Final = 1e-300
-# Standard deviations beyond which no epsilon is looked for.
-_FAR: Final = 40.0
+# The largest epsilon searched, in standard deviations above the mean.
+_FARTHEST_DEVIATIONS: Final = 40.0
 # Beyond this epsilon exp(epsilon) is infinite.
 _LARGEST_EXPONENT: Final = 700.0
 
@@ -82,11 +82,11 @@ class BerryEsseen(DirectedAccountant):
             return Interval.point(0.0)
         terms = expanded(terms)
         pair = self._pair(terms)
-        far = max(pair.under_p.mean + _FAR * pair.under_p.deviation, 1.0)
-        upper = min(_first_below(pair.upper, delta, far), largest_loss(terms))
+        farthest = max(pair.under_p.mean + _FARTHEST_DEVIATIONS * pair.under_p.deviation, 1.0)
+        upper = min(_first_below(pair.upper, delta, farthest), largest_loss(terms))
         least = _attained(terms, pair)
-        lower = min(_last_above(least.lower, delta, far), upper) if least else 0.0
-        return Interval(lower, _crossing(pair.under_p.profile, delta, far), upper).ordered()
+        lower = min(_last_above(least.lower, delta, farthest), upper) if least else 0.0
+        return Interval(lower, _crossing(pair.under_p.profile, delta, farthest), upper).ordered()
 
     def delta_of(self, terms: Terms, epsilon: float) -> Interval:
         """Return delta of one direction."""
@@ -171,31 +171,31 @@ class NormalPair:
         return min(max(self._lower_by_p(epsilon), self._lower_by_both(epsilon), 0.0), 1.0)
 
     def _upper_by_p(self, epsilon: float) -> float:
-        """Return the integral of the tails, taken as 1 as far as a threshold: any is valid."""
+        """Return the integral of the tails, bounded by 1 up to a threshold; any one is valid."""
         from scipy.special import ndtri
 
         p = self.under_p
         if not p.distance < 1.0:
             return 1.0
-        full = max(p.mean + p.deviation * float(ndtri(p.distance)) - epsilon, 0.0)
-        value, error = p.expected(epsilon + full)
+        threshold = max(p.mean + p.deviation * float(ndtri(p.distance)) - epsilon, 0.0)
+        value, error = p.expected(epsilon + threshold)
         # D falls by at most as much as epsilon + full is rounded up.
-        error += _OUTWARD * (epsilon + full) if full > 0.0 else 0.0
-        rest = math.exp(-full) * (value + error + p.distance)
-        return (rest - math.expm1(-full)) * (1.0 + _OUTWARD)
+        error += _OUTWARD * (epsilon + threshold) if threshold > 0.0 else 0.0
+        rest = math.exp(-threshold) * (value + error + p.distance)
+        return (rest - math.expm1(-threshold)) * (1.0 + _OUTWARD)
 
     def _lower_by_p(self, epsilon: float) -> float:
-        """Return the integral of the tails, taken as 0 from a threshold on: any is valid."""
+        """Return the integral of the tails, bounded by 0 from a threshold on; any one is valid."""
         from scipy.special import ndtri
 
         p = self.under_p
         if not p.distance < 1.0:
             return 0.0
-        empty = max(p.mean - p.deviation * float(ndtri(p.distance)) - epsilon, 0.0)
+        threshold = max(p.mean - p.deviation * float(ndtri(p.distance)) - epsilon, 0.0)
         value, error = p.expected(epsilon)
-        beyond, further = p.expected(epsilon + empty)
-        further += _OUTWARD * (epsilon + empty)
-        share = -math.expm1(-empty) * p.distance + math.exp(-empty) * (beyond + further)
+        rest, rest_error = p.expected(epsilon + threshold)
+        rest_error += _OUTWARD * (epsilon + threshold)
+        share = -math.expm1(-threshold) * p.distance + math.exp(-threshold) * (rest + rest_error)
         return value - error - share * (1.0 + _OUTWARD) - _OUTWARD * value
 
     def _upper_by_both(self, epsilon: float) -> float:
@@ -212,8 +212,10 @@ class NormalPair:
         p, q = self.under_p, self.under_q
         if epsilon > _LARGEST_EXPONENT or not p.mean > q.mean:
             return 0.0
-        best = epsilon * p.deviation / (p.mean - q.mean) * q.deviation + 0.5 * (p.mean + q.mean)
-        first, second = p.tail(best), q.tail(best)
+        threshold = epsilon * p.deviation / (p.mean - q.mean) * q.deviation + 0.5 * (
+            p.mean + q.mean
+        )
+        first, second = p.tail(threshold), q.tail(threshold)
         more = first.midpoint - first.radius - p.distance
         less = math.exp(epsilon) * (second.midpoint + second.radius + q.distance)
         return more - less - _OUTWARD * (abs(more) + less)
@@ -268,37 +270,39 @@ def _normal(laws: list[tuple[LawBounds, int]]) -> Normal:
     if not (0.0 < shortest < math.inf and math.isfinite(mean) and math.isfinite(deviation)):
         return Normal(0.0, 1.0, math.inf, math.inf)
     gamma = _CONSTANT * (third / shortest / shortest / shortest) * (1.0 + _OUTWARD)
-    moved = 0.39895 * (0.5 * (high - low) + _OUTWARD * abs(mean))
-    stretched = 0.24198 * (math.sqrt(most) - shortest + _OUTWARD * deviation)
-    distance = gamma + (moved + stretched) / shortest * (1.0 + _OUTWARD)
+    mean_error = 0.39895 * (0.5 * (high - low) + _OUTWARD * abs(mean))
+    deviation_error = 0.24198 * (math.sqrt(most) - shortest + _OUTWARD * deviation)
+    distance = gamma + (mean_error + deviation_error) / shortest * (1.0 + _OUTWARD)
     return Normal(mean, deviation, gamma, distance)
 
 
-def _first_below(bound: Callable[[float], float], delta: float, far: float) -> float:
+def _first_below(bound: Callable[[float], float], delta: float, farthest: float) -> float:
     """Return an epsilon at which an upper bound of delta is proven to be small enough."""
-    if not bound(far) <= delta:
+    if not bound(farthest) <= delta:
         return math.inf
-    found, slack = _crossing(bound, delta, far), 2.0**-50
+    found, slack = _crossing(bound, delta, farthest), 2.0**-50
     while bound(found) > delta:
         found, slack = up(found * (1.0 + slack)), 2.0 * slack
     return found
 
 
-def _last_above(bound: Callable[[float], float], delta: float, far: float) -> float:
+def _last_above(bound: Callable[[float], float], delta: float, farthest: float) -> float:
     """Return an epsilon at which a lower bound of delta is proven to be too large, or 0."""
-    found, slack = _crossing(bound, delta, far), 2.0**-50
+    found, slack = _crossing(bound, delta, farthest), 2.0**-50
     while found > 0.0 and bound(found) <= delta:
         found, slack = down(found * (1.0 - slack)), min(2.0 * slack, 0.5)
     return found
 
 
-def _crossing(profile: Callable[[float], float], delta: float, far: float) -> float:
-    """Return about where a falling profile reaches delta: 0 if at once, at the latest at far."""
+def _crossing(profile: Callable[[float], float], delta: float, farthest: float) -> float:
+    """Return an approximate root of ``profile(epsilon) = delta``, between 0 and the farthest."""
     if profile(0.0) <= delta:
         return 0.0
 
     def excess(epsilon: float) -> float:
-        value = profile(min(epsilon, far))
+        value = profile(min(epsilon, farthest))
         return math.log(delta) - math.log(value) if value > 0.0 else math.inf
 
-    return min(increasing_root(excess, 0.0, stride=0.01 * far, tolerance=1e-15 * far), far)
+    return min(
+        increasing_root(excess, 0.0, stride=0.01 * farthest, tolerance=1e-15 * farthest), farthest
+    )

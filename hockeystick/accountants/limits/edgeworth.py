@@ -115,7 +115,7 @@ class Expansion:
         peak = int(values.argmax())
         largest = max(float(values[peak]), 0.0)
         if peak > 0:
-            largest = max(largest, self.at(self._top(points, peak)))
+            largest = max(largest, self.at(self._local_maximum(points, peak)))
         return min(largest, 1.0)
 
     def epsilon(self, delta: float) -> float:
@@ -124,15 +124,15 @@ class Expansion:
         above = (values > delta).nonzero()[0]
         if len(above) == 0:
             peak = int(values.argmax())
-            top = self._top(self.grid, peak)
+            maximum = self._local_maximum(self.grid, peak)
             end = float(self.grid[min(peak + 1, len(values) - 1)])
-            return self._last_crossing(delta, top, end) if self.at(top) > delta else 0.0
+            return self._last_crossing(delta, maximum, end) if self.at(maximum) > delta else 0.0
         last = int(above[-1])
         if last + 1 == len(values):
             return float(self.grid[last])
         return self._last_crossing(delta, float(self.grid[last]), float(self.grid[last + 1]))
 
-    def _top(self, points: Array, peak: int) -> float:
+    def _local_maximum(self, points: Array, peak: int) -> float:
         """Return where the expansion is largest between the neighbours of a point."""
         low, high = float(points[max(peak - 1, 0)]), float(points[min(peak + 1, len(points) - 1)])
         tolerance = max(1e-9 * (high - low), 1e-14 * high)

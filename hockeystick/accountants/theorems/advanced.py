@@ -1,4 +1,4 @@
-"""Advanced composition: epsilons add up like a random walk, at the price of a delta."""
+"""Advanced composition: epsilon grows with the root of the number of runs, at a larger delta."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from hockeystick.numerics import log_readings
 from hockeystick.privacy_loss import Composition, Terms, largest_loss
 
 _OUTWARD: Final = 2.0**-40
-# Beyond these, the squares of the epsilons are out of reach of floats.
-_LEAST, _MOST = 1e-290, 1e290
+# Beyond these, sums of squares of epsilons underflow or overflow.
+_LEAST_PROXY, _LARGEST_PROXY = 1e-290, 1e290
 
 
 @final
 class Advanced(DirectedAccountant):
-    """The closed form of Kairouz, Oh and Viswanath, which no earlier one undercuts.
+    """The closed form of Kairouz, Oh and Viswanath, which is never above the earlier ones.
 
     With ``B = sum n eps (e^eps - 1) / (e^eps + 1)`` and ``V = sum n eps^2``, (eps_i, delta_i)
     guarantees compose to ``1 - (1 - d) prod (1 - delta_i)^n`` at
@@ -71,27 +71,35 @@ class Advanced(DirectedAccountant):
 
 def _epsilon_upper(terms: Terms, delta: float) -> float:
     """Return the smaller of the second and the third form, rounded up."""
-    mean, square = _moments(terms)
-    if not _LEAST < square < _MOST:
+    mean, variance_proxy = _moments(terms)
+    if not _LEAST_PROXY < variance_proxy < _LARGEST_PROXY:
         return math.inf
-    log_delta, half = log_readings(delta)[0], 0.5 * math.log(square)
-    spread = min(-log_delta, _log_sum(1.0, half - log_delta))
-    return (mean + math.sqrt(2.0 * square * spread)) * (1.0 + _OUTWARD)
+    log_delta, half = log_readings(delta)[0], 0.5 * math.log(variance_proxy)
+    log_inverse = min(-log_delta, _log_sum(1.0, half - log_delta))
+    return (mean + math.sqrt(2.0 * variance_proxy * log_inverse)) * (1.0 + _OUTWARD)
 
 
 def _delta_upper(terms: Terms, epsilon: float) -> float:
-    """Return the least d of the second and the third form at an epsilon, rounded up."""
-    mean, square = _moments(terms)
-    beyond = (epsilon - mean) - _OUTWARD * (epsilon + mean)
-    if not _LEAST < square < _MOST or beyond <= 0.0:
+    """Return the least d of the second and the third form at an epsilon, rounded up.
+
+    Both forms decrease in d, so that the d at which one equals epsilon is the least that it proves.
+    With ``x = epsilon - B > 0`` and ``t = x^2 / 2V``,
+
+        x = sqrt(2 V ln(1/d))           gives  d = e^-t,
+        x = sqrt(2 V ln(e + sqrt(V)/d)) gives  d = sqrt(V) / (e^t - e), if t > 1.
+
+    B and V are rounded up and x down, each of which raises d.
+    """
+    mean, variance_proxy = _moments(terms)
+    excess = (epsilon - mean) - _OUTWARD * (epsilon + mean)
+    if not _LEAST_PROXY < variance_proxy < _LARGEST_PROXY or excess <= 0.0:
         return 1.0
-    exponent = 0.5 * beyond * beyond / square * (1.0 - _OUTWARD)
+    exponent = 0.5 * excess * excess / variance_proxy * (1.0 - _OUTWARD)
     least = -exponent
     if exponent > 1.0:
-        # where the exponent is ln(e + sqrt(V) over d)
-        third = 0.5 * math.log(square) - exponent - math.log(-math.expm1(1.0 - exponent))
+        third = 0.5 * math.log(variance_proxy) - exponent - math.log(-math.expm1(1.0 - exponent))
         least = min(least, third)
-    least += _OUTWARD * (4.0 + exponent + abs(math.log(square)))
+    least += _OUTWARD * (4.0 + exponent + abs(math.log(variance_proxy)))
     return math.exp(min(least, 0.0))
 
 
@@ -99,8 +107,8 @@ def _moments(terms: Terms) -> tuple[float, float]:
     """Return B and V, rounded up."""
     sizes = [(loss.supremum, count) for loss, count in terms]
     mean = math.fsum(count * size * math.tanh(0.5 * size) for size, count in sizes)
-    square = math.fsum(count * size * size for size, count in sizes)
-    return mean * (1.0 + _OUTWARD), square * (1.0 + _OUTWARD)
+    variance_proxy = math.fsum(count * size * size for size, count in sizes)
+    return mean * (1.0 + _OUTWARD), variance_proxy * (1.0 + _OUTWARD)
 
 
 def _log_sum(first: float, second: float) -> float:

@@ -12,7 +12,7 @@ from hockeystick.numerics import log_readings
 from hockeystick.privacy_loss import Terms, largest_loss
 from hockeystick.privacy_loss.core.terms import total
 
-# The moments that the authors' code keeps.
+# The orders of the moments in the authors' code.
 MOMENTS: Final = range(1, 33)
 _OUTWARD: Final = 2.0**-46
 

@@ -1,4 +1,4 @@
-"""The Renyi accountant: orders are real numbers, optimised, not taken from a grid."""
+"""The Renyi accountant: the conversion is optimised over real orders, without a grid."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
 from hockeystick.privacy_loss.core.terms import sum_of_bounds
 
 _OUTWARD = 2.0**-46
-# The largest exponent whose round-off does not spoil a bound of delta.
-_STEEPEST = 2.0**38
-# An exponent that takes delta below all numbers where the divergence is at most half of it.
-_ENOUGH = 2000.0
+# The largest c epsilon at which the round-off of an exponent keeps a bound of delta useful.
+_LARGEST_EXPONENT = 2.0**38
+# c epsilon at which exp(K(c) - c epsilon) underflows where K(c) is at most half of it.
+_VANISHING_EXPONENT = 2000.0
 
 
 @final
@@ -56,18 +56,21 @@ def epsilon_upper(terms: Terms, delta: float) -> float:
     log_delta, _ = log_readings(delta)
     orders = candidate_orders(terms, optimal_order(terms, log_delta))
     best = min(_epsilon_upper(terms, log_delta, c) for c in orders)
-    # No loss, and so no epsilon, exceeds the sum of the largest losses.
+    # Epsilon is at most the sum of the largest losses.
     return max(min(best, largest_loss(terms)), 0.0)
 
 
 def delta_upper(terms: Terms, epsilon: float) -> float:
     """Return a proven upper bound of delta at an epsilon up to the largest loss."""
     # Next to the largest loss the best order is so large that only round-off would be left.
-    best = min(optimal_order_at(terms, epsilon), _STEEPEST / max(epsilon, _STEEPEST * 1e-30))
+    best = min(
+        optimal_order_at(terms, epsilon),
+        _LARGEST_EXPONENT / max(epsilon, _LARGEST_EXPONENT * 1e-30),
+    )
     orders = candidate_orders(terms, best)
-    if best * epsilon > _ENOUGH:
-        # The very best order may be out of reach of a quadrature, and lower ones do as well.
-        orders = (*orders, _ENOUGH / epsilon)
+    if best * epsilon > _VANISHING_EXPONENT:
+        # A quadrature may not reach the best order; at this one delta vanishes as well.
+        orders = (*orders, _VANISHING_EXPONENT / epsilon)
     log_delta = min(_log_delta_upper(terms, epsilon, c) for c in orders)
     return min(max(math.exp(min(log_delta, 0.0)) * (1.0 + _OUTWARD), 5e-324), 1.0)
 
@@ -84,6 +87,6 @@ def _log_delta_upper(terms: Terms, epsilon: float, c: float) -> float:
     """Return a proven upper bound of ln delta from the divergence of order 1 + c."""
     if c <= 0.0:
         return 0.0
-    mgf = sum_of_bounds(terms, c)
-    log_delta = mgf - c * epsilon + log_cks_factor(c)
-    return log_delta + _OUTWARD * (abs(mgf) + c * epsilon + abs(log_cks_factor(c)))
+    cgf = sum_of_bounds(terms, c)
+    log_delta = cgf - c * epsilon + log_cks_factor(c)
+    return log_delta + _OUTWARD * (abs(cgf) + c * epsilon + abs(log_cks_factor(c)))

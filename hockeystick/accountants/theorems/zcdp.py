@@ -32,11 +32,14 @@ class ZeroConcentrated(DirectedAccountant):
     plan with a part of which no rho is known is refused.
 
     Guarantees:
-        An upper bound. Each line holds for both orders of a pair, and so does their sum; of it the
-        best single order is taken, with all that this one says of epsilon and delta. That is less
-        than ``rho + 2 sqrt(rho ln(1/delta))`` (Bun and Steinke 2016, proposition 1.3). Failures of
-        the infinity mass of approximate guarantees and of releases without noise is split off
-        first. The lower end is the closed form of that part of the plan that costs most.
+        An upper bound. Each line holds for both orders of a pair, and so does their sum; it is
+        converted at its best single order. Two statements prove a delta from the divergence of one
+        order, and the less of the two is taken: theorem 3 of Asoodeh et al. by duality, and the
+        randomized response of that divergence (``tradeoffs.profiles.one_order`` has both proofs).
+        The result is less than ``rho + 2 sqrt(rho ln(1/delta))`` (Bun and Steinke 2016,
+        proposition 1.3). The infinity mass of approximate guarantees and of
+        releases without noise is split off first. The lower end is the closed form of that part of
+        the plan that costs most.
 
         Sampling gains nothing: at large orders ``D_alpha / alpha`` of the sampled Gaussian goes to
         ``1 / (2 sigma^2)``, whatever the rate. "rdp" reads each order on its own.

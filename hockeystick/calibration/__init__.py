@@ -25,8 +25,8 @@ from hockeystick.calibration.solve.targets import (
     Reconstruction,
     TruePositiveRate,
 )
-from hockeystick.calibration.sweeps.askers import AskDelta, AskEpsilon, Solve
 from hockeystick.calibration.sweeps.frontier import FrontierPoint, frontier
+from hockeystick.calibration.sweeps.questions import AskDelta, AskEpsilon, Solve
 from hockeystick.calibration.sweeps.sweep import sweep
 
 __all__ = [

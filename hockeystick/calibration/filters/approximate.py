@@ -9,15 +9,15 @@ from fractions import Fraction
 from typing import Final, final
 
 from hockeystick._validate import WordEnum
-from hockeystick.calibration.filters.amounts import (
+from hockeystick.calibration.filters.costs import (
     NOTHING,
     delta_of,
     epsilon_of,
     rho_of,
     without_failure,
 )
-from hockeystick.calibration.filters.currencies import AdditiveMeasure, root
-from hockeystick.calibration.ledger.runs import Amounts
+from hockeystick.calibration.filters.measures import AdditiveMeasure, root
+from hockeystick.calibration.ledger.runs import Costs
 from hockeystick.conversions.convert import convert
 from hockeystick.conversions.theorems import bun_steinke, steinke_rho
 from hockeystick.errors import IncompatibleError
@@ -54,7 +54,7 @@ class Rule(WordEnum):
 @final
 @dataclass(frozen=True, slots=True)
 class ApproxDPMeasure(AdditiveMeasure):
-    """Amounts ``(losses, unbounded, rho, delta)``: what an (epsilon, delta) budget is spent in.
+    """The costs ``(losses, unbounded, rho, delta)`` of an (epsilon, delta) budget.
 
     ``losses`` adds up the largest losses of those parts that have one, ``unbounded`` counts the
     others; ``slack`` is the part of delta that the conversion of rho may take, ``failures`` that
@@ -67,15 +67,15 @@ class ApproxDPMeasure(AdditiveMeasure):
     most_rho: Fraction
     rule: Rule
 
-    def cost(self, mechanism: Mechanism) -> Amounts:
+    def cost(self, mechanism: Mechanism) -> Costs:
         """Return the sums over the parts."""
         sums = [NOTHING] * 4
         for part, count in runs_of(mechanism):
-            for k, amount in enumerate(self._of_part(part)):
-                sums[k] += amount * count
+            for k, cost in enumerate(self._of_part(part)):
+                sums[k] += cost * count
         return tuple(sums)
 
-    def _of_part(self, part: Mechanism) -> Amounts:
+    def _of_part(self, part: Mechanism) -> Costs:
         """Return the amounts of one part."""
         kept = without_failure(part)
         largest = _largest_loss(kept)
@@ -95,14 +95,14 @@ class ApproxDPMeasure(AdditiveMeasure):
         above = math.nextafter(float(epsilon), math.inf) if epsilon else 0.0
         return min(square, Fraction(steinke_rho(above)))
 
-    def covers(self, spent: Amounts) -> bool:
+    def covers(self, spent: Costs) -> bool:
         """Return whether the deltas are within their limit, and the losses or rho within theirs."""
         losses, unbounded, rho, delta = spent
         bounded = unbounded == 0 and losses <= self.epsilon
         return delta <= self.failures and (bounded or rho <= self.most_rho)
 
-    def told(self, spent: Amounts) -> ApproxDP:
-        """Return what a plan of the same amounts would be: by its losses or by its rho."""
+    def guarantee(self, spent: Costs) -> ApproxDP:
+        """Return the guarantee of a plan with these costs, by its losses or by its rho."""
         losses, unbounded, rho, delta = spent
         pure = float_above(losses) if unbounded == 0 else math.inf
         nearly = math.inf if self.slack == 0 else self._epsilon_of_rho(rho)
@@ -117,7 +117,7 @@ class ApproxDPMeasure(AdditiveMeasure):
             return above
         return _EPSILON[self.rule](above, _below(float(self.slack)))
 
-    def rest(self, spent: Amounts) -> ApproxDP:
+    def remaining(self, spent: Costs) -> ApproxDP:
         """Return the largest epsilon that one more release may have, and the largest delta."""
         losses, unbounded, rho, delta = spent
         left = max(self.failures - delta, NOTHING)
@@ -145,8 +145,8 @@ def _largest_loss(part: Mechanism) -> Fraction | None:
         return None
 
 
-def failing(budget: ApproxDP, slack: float, rule: Rule) -> ApproxDPMeasure:
-    """Return the currency of an (epsilon, delta) budget."""
+def approx_dp_measure(budget: ApproxDP, slack: float, rule: Rule) -> ApproxDPMeasure:
+    """Return the additive measure of an (epsilon, delta) budget."""
     delta = decimal(budget.delta)
     kept = decimal(slack)
     limit = _LIMIT[rule](budget.epsilon, slack) if budget.epsilon and slack else NOTHING

@@ -10,8 +10,8 @@ from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.calibration._descriptions import decoded, encoded
-from hockeystick.calibration.filters.approximate import Rule, failing
-from hockeystick.calibration.filters.currencies import (
+from hockeystick.calibration.filters.approximate import Rule, approx_dp_measure
+from hockeystick.calibration.filters.measures import (
     AdditiveMeasure,
     Divergences,
     Squares,
@@ -20,9 +20,9 @@ from hockeystick.calibration.filters.currencies import (
     by_truncated_rho,
 )
 from hockeystick.calibration.ledger.runs import (
-    ASKING,
+    EVALUATING,
     VERSION,
-    Amounts,
+    Costs,
     Recorder,
     Runs,
     runs_of,
@@ -42,7 +42,7 @@ _REMEMBERED: Final = 256
 class Filter(Recorder):
     """A budget that is never overspent, also by mechanisms that are chosen from earlier outputs.
 
-    Before each release, ``step`` charges what it costs in the budget's own currency, and refuses
+    Before each release, ``step`` charges what it costs in the budget's own measure, and refuses
     it where the sum would exceed the budget:
 
     - ``RenyiDP``: the divergence at each order of the budget; every order is kept.
@@ -121,10 +121,10 @@ class Filter(Recorder):
     ) -> None:
         self.budget = _finite(budget)
         self.slack, self.rule = _options(budget, slack, rule)
-        with ASKING:
+        with EVALUATING:
             self._measure = _measure(budget, self.slack, self.rule)
         self._cost = lru_cache(maxsize=_REMEMBERED)(self._measure.cost)
-        super().__init__(Runs(self._priced(PureDP(0), 1)))
+        super().__init__(Runs(self._costs(PureDP(0), 1)))
 
     def step(self, mechanism: Mechanism, *, count: float = 1) -> Notion:
         """Charge for runs of a mechanism that is about to run, or refuse.
@@ -139,19 +139,19 @@ class Filter(Recorder):
         Raises:
             BudgetExhausted: If the budget does not cover it; nothing is charged then.
             ParameterError: If it is no mechanism, or the count is no such integer.
-            IncompatibleError: If its cost in the budget's currency is not known, or it is described
+            IncompatibleError: If its cost in the budget's measure is not known, or it is described
                 under another adjacency than what has run.
             UnsupportedError: If nothing is known of a part of it.
         """
         once, runs = unrolled(mechanism, count)
-        cost = self._priced(once, runs)
+        cost = self._costs(once, runs)
         with self._lock:
             self._runs.check(once, runs)
             total = _plus(self._runs.spent, cost)
             if any(cost) and not self._measure.covers(total):
                 raise self._refusal(once**runs if runs > 1 else once, cost)
             self._runs.add(once, runs, total)
-            return self._rest(total)
+            return self._remaining(total)
 
     def fits(self, mechanism: Mechanism, *, count: float = 1) -> bool:
         """Return whether a step would be taken now; another thread may come first.
@@ -166,7 +166,7 @@ class Filter(Recorder):
             UnsupportedError: As for ``step``.
         """
         once, runs = unrolled(mechanism, count)
-        cost = self._priced(once, runs)
+        cost = self._costs(once, runs)
         with self._lock:
             self._runs.check(once, runs)
             return not any(cost) or self._measure.covers(_plus(self._runs.spent, cost))
@@ -179,13 +179,13 @@ class Filter(Recorder):
         it: the deltas of the releases, and ``slack`` unless the epsilons are simply added up.
         """
         with self._lock:
-            return self._told(self._runs.spent)
+            return self._guarantee(self._runs.spent)
 
     @property
     def left(self) -> Notion:
         """The largest guarantee of the budget's kind that one more step may have, rounded down."""
         with self._lock:
-            return self._rest(self._runs.spent)
+            return self._remaining(self._runs.spent)
 
     @property
     def adjacency(self) -> Adjacency | None:
@@ -252,35 +252,38 @@ class Filter(Recorder):
         """Take over runs that have happened, whether they are covered or not."""
         total = self._runs.spent
         for mechanism, count in runs.counts.items():
-            total = _plus(total, self._priced(mechanism, count))
+            total = _plus(total, self._costs(mechanism, count))
         self._runs = runs.copy(total)
 
-    def _priced(self, mechanism: Mechanism, count: int) -> Amounts:
-        """Return what several runs cost; 0 runs cost nothing, whatever one would."""
-        with ASKING:
+    def _costs(self, mechanism: Mechanism, count: int) -> Costs:
+        """Return the costs of several runs: 0 for 0 runs, also where that of one is unknown."""
+        with EVALUATING:
             one = self._cost(mechanism if count else PureDP(0))
-        return tuple(amount * count for amount in one)
+        return tuple(cost * count for cost in one)
 
-    def _told(self, amounts: Amounts) -> Notion:
+    def _guarantee(self, costs: Costs) -> Notion:
         """Return amounts as a guarantee."""
-        with ASKING:
-            return self._measure.told(amounts)
+        with EVALUATING:
+            return self._measure.guarantee(costs)
 
-    def _rest(self, amounts: Amounts) -> Notion:
+    def _remaining(self, costs: Costs) -> Notion:
         """Return what is left of the budget."""
-        with ASKING:
-            return self._measure.rest(amounts)
+        with EVALUATING:
+            return self._measure.remaining(costs)
 
-    def _refusal(self, asked: Mechanism, cost: Amounts) -> BudgetExhausted:
+    def _refusal(self, asked: Mechanism, cost: Costs) -> BudgetExhausted:
         """Return the error that says what was asked for, and what there is."""
         return BudgetExhausted(
-            self._told(cost), self._told(self._runs.spent), self._rest(self._runs.spent), str(asked)
+            self._guarantee(cost),
+            self._guarantee(self._runs.spent),
+            self._remaining(self._runs.spent),
+            str(asked),
         )
 
 
 @singledispatch
 def _measure(budget: Notion, slack: float | None, rule: Rule | None) -> AdditiveMeasure:
-    """Return what a budget is spent in."""
+    """Return the additive measure of a budget."""
     raise IncompatibleError(
         f"no filter is known for a {budget}; use RenyiDP, ZCDP, TCDP, GDP, PureDP or ApproxDP"
     )
@@ -314,12 +317,12 @@ def _(budget: PureDP, slack: float | None, rule: Rule | None) -> AdditiveMeasure
 
 @_measure.register
 def _(budget: ApproxDP, slack: float | None, rule: Rule | None) -> AdditiveMeasure:
-    return failing(budget, slack or 0.0, rule or Rule.CONCENTRATED)
+    return approx_dp_measure(budget, slack or 0.0, rule or Rule.CONCENTRATED)
 
 
 @singledispatch
 def _is_finite(budget: Notion) -> bool:
-    """Return whether a budget bounds anything; for unknown kinds left to the choice of currency."""
+    """Return whether a budget bounds anything; for unknown kinds left to the choice of measure."""
     return True
 
 
@@ -369,6 +372,6 @@ def _options(budget: Notion, slack: object, rule: object) -> tuple[float | None,
     return _validate.real("slack", half, domain), known
 
 
-def _plus(first: Amounts, second: Amounts) -> Amounts:
+def _plus(first: Costs, second: Costs) -> Costs:
     """Return the sums."""
     return tuple(a + b for a, b in zip(first, second, strict=True))

@@ -9,12 +9,12 @@ from typing import Any, Final, Self, final
 
 from hockeystick import _validate
 from hockeystick._validate import Domain
-from hockeystick.calibration.filters.amounts import NOTHING
 from hockeystick.calibration.filters.approximate import ApproxDPMeasure, Rule
+from hockeystick.calibration.filters.costs import NOTHING
 from hockeystick.calibration.ledger.runs import (
-    ASKING,
+    EVALUATING,
     VERSION,
-    Amounts,
+    Costs,
     Recorder,
     Runs,
     runs_of,
@@ -36,7 +36,7 @@ _LINES_EACH_WAY: Final = 20
 _SHARES: Final = 3.16
 # Covers the few roundings of a line, and both readings of delta.
 _OUTWARD: Final = 1.0 + 2.0**-45
-_PRICES: Final = ApproxDPMeasure(NOTHING, NOTHING, NOTHING, NOTHING, Rule.CONCENTRATED)
+_MEASURE: Final = ApproxDPMeasure(NOTHING, NOTHING, NOTHING, NOTHING, Rule.CONCENTRATED)
 
 
 @final
@@ -92,7 +92,7 @@ class Odometer(Recorder):
 
     def __init__(self, delta: float) -> None:
         self.delta = _validate.real("delta", delta, _DELTA)
-        self._cost = lru_cache(maxsize=_REMEMBERED)(_PRICES.cost)
+        self._cost = lru_cache(maxsize=_REMEMBERED)(_MEASURE.cost)
         super().__init__(Runs((NOTHING,) * 4))
 
     def step(self, mechanism: Mechanism, *, count: float = 1) -> float:
@@ -112,7 +112,7 @@ class Odometer(Recorder):
             UnsupportedError: If nothing is known of a part of it.
         """
         once, runs = unrolled(mechanism, count)
-        cost = self._priced(once)
+        cost = self._costs(once)
         with self._lock:
             self._runs.add(once, runs, _after(self._runs.spent, cost, runs))
             return _bound(self._runs.spent, self.delta)
@@ -168,9 +168,9 @@ class Odometer(Recorder):
             raise ParameterError("delta", other.delta, f"that of this odometer, {self.delta!r}")
         self._resume(other._runs)
 
-    def _priced(self, mechanism: Mechanism) -> Amounts:
+    def _costs(self, mechanism: Mechanism) -> Costs:
         """Return what one run costs, or raise."""
-        with ASKING:
+        with EVALUATING:
             cost = self._cost(mechanism)
         if cost[3] > 0:
             raise IncompatibleError(
@@ -180,12 +180,12 @@ class Odometer(Recorder):
         return cost
 
 
-def _after(spent: Amounts, cost: Amounts, count: int) -> Amounts:
+def _after(spent: Costs, cost: Costs, count: int) -> Costs:
     """Return the amounts after several more runs."""
     return tuple(before + one * count for before, one in zip(spent, cost, strict=True))
 
 
-def _bound(spent: Amounts, delta: float) -> float:
+def _bound(spent: Costs, delta: float) -> float:
     """Return the least of the lines, and of the sum of the largest losses."""
     losses, unbounded, rho, _ = spent
     pure = float_above(losses) if unbounded == 0 else math.inf

@@ -11,7 +11,7 @@ from hockeystick.accountants.ask import Precision, Proving
 from hockeystick.accountants.base import TOLERANCE
 from hockeystick.accountants.tradeoff import tradeoff
 from hockeystick.calibration.ledger.runs import (
-    ASKING,
+    EVALUATING,
     VERSION,
     Recorder,
     Runs,
@@ -125,7 +125,7 @@ class Accountant(Recorder):
             UnsupportedError: If the accountant has no analysis for a part of what is recorded.
         """
         plan = self.plan
-        with ASKING:
+        with EVALUATING:
             found = accountants.epsilon(
                 plan, delta, accountant=accountant, digits=digits, tolerance=tolerance
             )
@@ -155,7 +155,7 @@ class Accountant(Recorder):
             UnsupportedError: If the accountant has no analysis for a part of what is recorded.
         """
         plan = self.plan
-        with ASKING:
+        with EVALUATING:
             found = accountants.delta(
                 plan, epsilon, accountant=accountant, digits=digits, tolerance=tolerance
             )
@@ -168,7 +168,7 @@ class Accountant(Recorder):
             UnsupportedError: If a part has no loss that is known well enough.
         """
         plan = self.plan
-        with ASKING:
+        with EVALUATING:
             return tradeoff(plan)
 
     def state_dict(self) -> dict[str, Any]:

@@ -15,10 +15,10 @@ from hockeystick.mechanisms import Composed, Mechanism, Repeated
 from hockeystick.mechanisms.base import checked
 from hockeystick.notions import PureDP
 
-Amounts: TypeAlias = tuple[Fraction, ...]
+Costs: TypeAlias = tuple[Fraction, ...]
 
 # mpmath's precision is shared by all threads: questions are answered one at a time.
-ASKING: Final = RLock()
+EVALUATING: Final = RLock()
 VERSION: Final = 1
 _STEP: Final = ("mechanism", "count")
 
@@ -36,7 +36,7 @@ class _Sums(NamedTuple):
 
     total: int
     named: Mechanism | None
-    spent: Amounts
+    spent: Costs
 
 
 class Runs:
@@ -48,7 +48,7 @@ class Runs:
 
     __slots__ = ("_counts", "_due", "_sums")
 
-    def __init__(self, spent: Amounts = ()) -> None:
+    def __init__(self, spent: Costs = ()) -> None:
         self._counts: dict[Mechanism, int] = {}
         self._sums = _Sums(0, None, spent)
         self._due: tuple[Mechanism, int, _Sums] | None = None
@@ -65,7 +65,7 @@ class Runs:
         if named is not None and mechanism.adjacency is not None:
             Composed((named, mechanism))
 
-    def add(self, mechanism: Mechanism, count: int, spent: Amounts = ()) -> None:
+    def add(self, mechanism: Mechanism, count: int, spent: Costs = ()) -> None:
         """Add so many runs, after which so much is spent; or raise as ``check`` does, unchanged."""
         self.check(mechanism, count)
         if count == 0:
@@ -77,7 +77,7 @@ class Runs:
         self._due = mechanism, runs, _Sums(total + count, named, spent)
         self._enter()
 
-    def copy(self, spent: Amounts | None = None) -> Runs:
+    def copy(self, spent: Costs | None = None) -> Runs:
         """Return the same runs, to read while others are added here; or with another cost."""
         sums, other = self._enter(), Runs()
         other._counts = dict(self._counts)
@@ -99,7 +99,7 @@ class Runs:
         return self._enter().total
 
     @property
-    def spent(self) -> Amounts:
+    def spent(self) -> Costs:
         """What they have cost."""
         return self._enter().spent
 

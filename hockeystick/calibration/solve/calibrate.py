@@ -8,10 +8,16 @@ from enum import StrEnum
 from typing import Any, Final, final
 
 from hockeystick import _validate
-from hockeystick.calibration.solve.axis import Axis
+from hockeystick.calibration.solve.constraints import (
+    Achieved,
+    Constraint,
+    EpsilonConstraint,
+    Target,
+    constraint_of,
+)
 from hockeystick.calibration.solve.fields import locate
-from hockeystick.calibration.solve.first_guess import initial_guess
-from hockeystick.calibration.solve.goals import Achieved, EpsilonGoal, Goal, Target, goal_of
+from hockeystick.calibration.solve.initial_guess import initial_guess
+from hockeystick.calibration.solve.parameter import Parameter
 from hockeystick.calibration.solve.search import Bracket, Search
 from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms import Composed, Mechanism
@@ -24,7 +30,7 @@ _NARROWEST: Final = 1e-6
 
 
 class Status(StrEnum):
-    """What is proven of the value beyond the one that is returned."""
+    """What is proven of the next value after the one returned."""
 
     TIGHT = "tight"
     BOUND = "bound"
@@ -150,58 +156,61 @@ def calibrate(
         '1.224145, tight, True'
     """
     path = locate(checked("plan", plan), parameter)
-    goal = goal_of(target, accountant)
+    constraint = constraint_of(target, accountant)
     width = _validate.real("tolerance", tolerance)
-    after = _after(spent)
-    after(plan)
-    axis = Axis.of(plan, path)
-    _refuse_no_choice(axis)
-    search = Search(axis, goal, after, width)
-    found = search.run(*_beginning(axis, goal, after, width))
-    return _told(search, found, parameter, target, spent)
+    with_spent = _adding_spent(spent)
+    with_spent(plan)
+    unknown = Parameter.of(plan, path)
+    _refuse_no_choice(unknown)
+    search = Search(unknown, constraint, with_spent, width)
+    found = search.run(*_start(unknown, constraint, with_spent, width))
+    return _calibrated(search, found, parameter, target, spent)
 
 
-def _after(spent: Mechanism | None) -> Callable[[Mechanism], Mechanism]:
-    """Return what adds to a plan what was spent before it."""
+def _adding_spent(spent: Mechanism | None) -> Callable[[Mechanism], Mechanism]:
+    """Return a function that composes a plan with what was spent before it."""
     if spent is None:
         return lambda plan: plan
     before = checked("spent", spent)
     return lambda plan: Composed((before, plan))
 
 
-def _refuse_no_choice(axis: Axis) -> None:
+def _refuse_no_choice(unknown: Parameter) -> None:
     """Raise where only one value of a parameter is allowed."""
-    if axis.low < axis.high * (1.0 if axis.whole else 1.0 - _NARROWEST):
+    if unknown.low < unknown.high * (1.0 if unknown.whole else 1.0 - _NARROWEST):
         return
     raise IncompatibleError(
-        f"{axis.name} cannot change on its own: the rest of the plan allows no value near "
-        f"{axis.low:g} but this one"
+        f"{unknown.name} cannot change on its own: the rest of the plan allows no value near "
+        f"{unknown.low:g} but this one"
     )
 
 
-def _beginning(
-    axis: Axis, goal: Goal, after: Callable[[Mechanism], Mechanism], tolerance: float
+def _start(
+    unknown: Parameter,
+    constraint: Constraint,
+    with_spent: Callable[[Mechanism], Mechanism],
+    tolerance: float,
 ) -> tuple[float, float]:
     """Return where the search begins, and its first stride."""
     found = None
-    if isinstance(goal, EpsilonGoal):
-        found = initial_guess(axis, goal, after, tolerance)
+    if isinstance(constraint, EpsilonConstraint):
+        found = initial_guess(unknown, constraint, with_spent, tolerance)
     if found is None:
-        return axis.start(), _STRIDE
+        return unknown.start(), _STRIDE
     position, known = found
-    if axis.whole:
+    if unknown.whole:
         # The last whole number on the safe side, and then its neighbour.
-        edge = axis.at(position)
+        edge = unknown.at(position)
         return edge, max(known, tolerance)
     margin = max(0.4 * tolerance, 4.0 * known)
-    x = axis.at(position)
-    return axis.shifted(x, axis.safer * margin), 2.0 * margin
+    x = unknown.at(position)
+    return unknown.shifted(x, unknown.safer * margin), 2.0 * margin
 
 
-def _told(
+def _calibrated(
     search: Search, found: Bracket, parameter: str, target: Target, spent: Mechanism | None
 ) -> Calibrated:
-    """Return what was found, with what is proven of it."""
+    """Return the result of the search."""
     inside, outside = found
     value: Any = inside.x
     if outside is None:
@@ -210,18 +219,18 @@ def _told(
         status, next_one = Status.TIGHT, outside.x
     else:
         status, next_one = Status.BOUND, _nearest_miss(search, found)
-    is_missed = outside is not None and search.trials[next_one].violates
+    is_missed = outside is not None and search.evaluated[next_one].violates
     return Calibrated(
         value=value,
         achieved=search.achieved(inside.x),
         bracket=(min(inside.x, next_one), max(inside.x, next_one)),
         evaluations=search.evaluations,
         status=status,
-        plan=search.axis.make(inside.x),
+        plan=search.parameter.make(inside.x),
         parameter=parameter,
         target=target,
         spent=spent,
-        misses=search.axis.make(next_one) if is_missed else None,
+        misses=search.parameter.make(next_one) if is_missed else None,
     )
 
 
@@ -231,7 +240,7 @@ def _nearest_miss(search: Search, found: Bracket) -> float:
     assert outside is not None
     beyond = [
         one.x
-        for one in search.trials.values()
+        for one in search.evaluated.values()
         if one.violates and (one.x - inside.x) * (outside.x - inside.x) > 0.0
     ]
     return min(beyond, key=lambda x: abs(x - inside.x), default=outside.x)

@@ -1,4 +1,4 @@
-"""What a plan can be calibrated to besides a guarantee: the risk of an attack."""
+"""Targets besides guarantees: bounds on the success of an attack."""
 
 from __future__ import annotations
 

@@ -7,8 +7,8 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any, Final, final
 
-from hockeystick.calibration.solve.goals import Target
-from hockeystick.calibration.sweeps.askers import Solve, with_fields
+from hockeystick.calibration.solve.constraints import Target
+from hockeystick.calibration.sweeps.questions import Solve, with_fields
 from hockeystick.calibration.sweeps.sweep import sweep
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import DPSGD

@@ -11,8 +11,8 @@ import hockeystick as hs
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.answers import document, require_verifier
 from hockeystick.calibration.solve.calibrate import TOLERANCE
+from hockeystick.calibration.solve.constraints import Target
 from hockeystick.calibration.solve.fields import locate, name_of, numeric_paths, spelled
-from hockeystick.calibration.solve.goals import Target
 from hockeystick.cli.commands.verify import end_with, verdict_of
 from hockeystick.cli.describe import fields
 from hockeystick.cli.flags import options

@@ -13,7 +13,7 @@ import hockeystick as hs
 from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.accountants.registry import ACCOUNTANTS
-from hockeystick.calibration.sweeps.askers import with_fields
+from hockeystick.calibration.sweeps.questions import with_fields
 from hockeystick.errors import HockeystickError, ParameterError, PlanFileError
 from hockeystick.io import with_guess
 from hockeystick.io.plan_file import document_of, plan_file_of, refuse_unknown, shown, text_at

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import final
 
 from hockeystick.calibration import Calibrated
-from hockeystick.calibration.solve.goals import Target
+from hockeystick.calibration.solve.constraints import Target
 from hockeystick.io.plan_file import PlanFile
 from hockeystick.mechanisms import assumptions_of
 

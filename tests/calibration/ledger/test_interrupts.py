@@ -54,7 +54,7 @@ def interrupted_at(number: int) -> Iterator[None]:
 def own_locks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Between two instructions of a with statement there is no interrupt but this one."""
     for module in ("filters.filter", "filters.odometer", "ledger.accountant"):
-        monkeypatch.setattr(f"hockeystick.calibration.{module}.ASKING", RLock())
+        monkeypatch.setattr(f"hockeystick.calibration.{module}.EVALUATING", RLock())
 
 
 @pytest.mark.parametrize("name", KEPT)
@@ -95,7 +95,7 @@ def test_what_is_due_is_entered_by_whoever_reads_next() -> None:
     for reading in readings:
         cut = hs.calibration.Filter(hs.ZCDP(10.0))
         cut.step(STEP, count=0)
-        total = cut._priced(STEP, 1)
+        total = cut._costs(STEP, 1)
         cut._runs._due = STEP, 1, cut._runs._sums._replace(total=1, named=STEP, spent=total)
         assert reading(cut) == reading(once)
         assert repr(cut) == repr(once)

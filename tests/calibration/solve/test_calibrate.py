@@ -8,10 +8,10 @@ import pytest
 from mpmath import erfc, findroot, mp, mpf, sqrt
 
 import hockeystick as hs
-from hockeystick.calibration.solve import axis
 from hockeystick.calibration.solve.calibrate import Status
+from hockeystick.calibration.solve.constraints import Target
 from hockeystick.calibration.solve.fields import Path, numeric_paths, spelled
-from hockeystick.calibration.solve.goals import Target
+from hockeystick.calibration.solve.parameter import Parameter
 from hockeystick.mechanisms import MECHANISMS
 from tests.examples import DESCRIBED, GUARANTEED
 from tests.shares import rarely
@@ -53,7 +53,7 @@ def calibrated_tightly(plan: hs.Mechanism, parameter: str, target: hs.ApproxDP) 
         assert abs(other - found.value) == 1
     else:
         assert abs(other - found.value) <= 1e-9 * found.value
-    beyond = axis.Axis.of(plan, numeric_path(plan, parameter)).make(other)
+    beyond = Parameter.of(plan, numeric_path(plan, parameter)).make(other)
     assert hs.epsilon(beyond, target.delta).lower > target.epsilon
     return found
 
@@ -161,7 +161,7 @@ def random_question(rng: random.Random, within: Range) -> tuple[hs.DPSGD, str, h
     parameter = rng.choice(("noise_multiplier", "rate", "steps"))
     if parameter == "noise_multiplier":
         return first, parameter, hs.ApproxDP(log_uniform(*within.epsilon), delta)
-    other = axis.Axis.of(first, (parameter,)).make(getattr(second, parameter))
+    other = Parameter.of(first, (parameter,)).make(getattr(second, parameter))
     return first, parameter, hs.ApproxDP(float(hs.epsilon(other, delta)), delta)
 
 
@@ -177,7 +177,7 @@ def share_of_tight_answers(within: Range, *, seed: int, number: int) -> float:
             tight += 1
             (other,) = (end for end in found.bracket if end != found.value)
             assert abs(other - found.value) <= max(1e-9 * found.value, parameter == "steps")
-            beyond = axis.Axis.of(plan, (parameter,)).make(other)
+            beyond = Parameter.of(plan, (parameter,)).make(other)
             assert hs.epsilon(beyond, target.delta).lower > target.epsilon
     # The others say so: there the accountant's interval is wider than a tolerance step.
     return tight / number
@@ -205,7 +205,7 @@ def test_what_was_spent_counts() -> None:
     spent = hs.Gaussian(4.0)
     found = hs.calibrate(TUTORIAL, "noise_multiplier", BUDGET, spent=spent)
     assert hs.epsilon(found.plan @ spent, 1e-5).upper <= 2
-    less = axis.Axis.of(TUTORIAL, ("noise_multiplier",)).make(found.bracket[0])
+    less = Parameter.of(TUTORIAL, ("noise_multiplier",)).make(found.bracket[0])
     assert hs.epsilon(less @ spent, 1e-5).lower > 2
     assert found.value > hs.calibrate(TUTORIAL, "noise_multiplier", BUDGET).value
 
@@ -229,7 +229,7 @@ def test_a_bound_is_met_by_its_upper_end_and_says_so() -> None:
     assert found.status is Status.BOUND
     assert exact.value < found.value < 1.1 * exact.value
     assert hs.epsilon(found.plan, 1e-5, accountant="rdp").upper <= 2
-    less = axis.Axis.of(TUTORIAL, ("noise_multiplier",)).make(found.value * (1 - 1e-9))
+    less = Parameter.of(TUTORIAL, ("noise_multiplier",)).make(found.value * (1 - 1e-9))
     assert hs.epsilon(less, 1e-5, accountant="rdp").upper > 2
 
 
@@ -423,7 +423,7 @@ def test_nothing_at_all_is_no_answer_and_it_says_what_the_first_step_costs(
     told = f"no {path} above 0 reaches epsilon 1e-09 at delta 1e-05: already at {amount} the plan"
     assert str(error).startswith(f"{told} has epsilon between {error.lower:.6g} and ")
     assert error.best == least
-    one = axis.Axis.of(plan, numeric_path(plan, path)).make(least)
+    one = Parameter.of(plan, numeric_path(plan, path)).make(least)
     first = hs.epsilon(one, HARDLY_ANY.delta)
     assert (error.lower, error.upper) == (first.lower, first.upper)
     assert error.lower > HARDLY_ANY.epsilon

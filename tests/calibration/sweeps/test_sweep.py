@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from hockeystick.calibration.sweeps.askers import with_fields
+from hockeystick.calibration.sweeps.questions import with_fields
 
 PLAN = hs.DPSGD(noise_multiplier=1, examples=60_000, batch_size=256, epochs=1)
 GRID = {"epochs": [1, 2.5], "noise_multiplier": [0.8, 1.0, 2.0], "delta": [1e-5, 1e-9]}

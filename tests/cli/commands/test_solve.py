@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import hockeystick as hs
-from hockeystick.calibration.solve.goals import Target
+from hockeystick.calibration.solve.constraints import Target
 
 Run = Callable[..., tuple[int, str, str]]
 Write = Callable[[str | bytes], str]

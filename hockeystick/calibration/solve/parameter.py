@@ -1,4 +1,4 @@
-"""What a parameter may be: its values, the plan for each, and where they end."""
+"""The parameter of a plan that is solved for: its domain, and the plan for each value."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from hockeystick.mechanisms import DPSGD, Mechanism
 # Positions of the smallest and the largest float.
 _SMALLEST: Final = -745.0
 _LARGEST: Final = 709.7
-# Where an end itself is not allowed, this is as far as one goes.
+# The ends of the search where 0 or infinity is not allowed.
 _NEAREST: Final = 1e-300
 _LARGEST_VALUE: Final = 1e300
-# How much of a mechanism is run: at 0 there is nothing of it.
+# Parameters that say how much is run: at 0 nothing is.
 _AMOUNTS: Final = frozenset({"count", "epochs", "leaves", "local_steps", "rate", "rounds", "steps"})
 
 
@@ -30,11 +30,11 @@ class _Ends(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class Parameter:
     """The values of one parameter of a plan.
 
     A position is the logarithm of a value (of value + 1 for whole numbers); ``safer`` is the
-    direction, +1 or -1, that is thought to cost less: a hint, which nothing rests on.
+    direction, +1 or -1, in which epsilon should fall: a hint that no answer depends on.
     """
 
     plan: Mechanism
@@ -45,8 +45,8 @@ class Axis:
     safer: int
 
     @classmethod
-    def of(cls, plan: Mechanism, path: Path) -> Axis:
-        """Return the axis of a parameter."""
+    def of(cls, plan: Mechanism, path: Path) -> Parameter:
+        """Return the parameter at a path."""
         name, value = name_of(path), value_at(plan, path)
         whole = isinstance(value, int)
         low, high = _ends(plan, path, whole)
@@ -87,7 +87,7 @@ class Axis:
             ) from None
 
     def start(self) -> float:
-        """Return where to begin: the plan's own value, or a usual one where that is an end."""
+        """Return the first value: the plan's own, or a typical one where that is an end."""
         value = value_at(self.plan, self.path)
         value = int(value) if self.whole else float(value)
         if self.low < value < self.high or self.low == self.high:
@@ -126,7 +126,7 @@ class Axis:
         if there < _SMALLEST:
             return self.low
         if not self.whole:
-            # A stride of a few ulp would drown in the position.
+            # A stride of a few ulps would be lost in the position's round-off.
             return self.rounded(x + x * math.expm1(stride) if math.isfinite(x) else self.at(there))
         moved = self.at(there)
         return moved if moved != x else self.rounded(x + math.copysign(1, stride))
@@ -144,7 +144,7 @@ def _made(plan: Mechanism, path: Path, x: float) -> Mechanism:
 
 
 def _ends(plan: Mechanism, path: Path, whole: bool) -> _Ends:
-    """Return the ends of what the constructors allow."""
+    """Return the least and the largest value that the constructors allow."""
     domain = PARAMETERS.get(name_of(path))
     default = (0.0, float(MAX_COUNT)) if whole else (0.0, math.inf)
     low, high = (domain.low, domain.high) if domain else default

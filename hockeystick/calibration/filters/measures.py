@@ -1,4 +1,4 @@
-"""What a budget is spent in: how mechanisms are charged, and when a budget is used up."""
+"""Additive measures: the cost of a mechanism, and the limit that a budget sets on their sum."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, final
 
-from hockeystick.calibration.filters.amounts import (
+from hockeystick.calibration.filters.costs import (
     divergence_of,
     epsilon_of,
     mu_square_of,
     rho_of,
-    summed,
+    sum_over_parts,
     truncated_rho_of,
 )
-from hockeystick.calibration.ledger.runs import Amounts
+from hockeystick.calibration.ledger.runs import Costs
 from hockeystick.mechanisms import Mechanism
 from hockeystick.notions import GDP, TCDP, ZCDP, Notion, PureDP, RenyiDP
 from hockeystick.numerics import decimal, float_above, float_below
@@ -32,56 +32,56 @@ _DIGITS = 50
 
 
 class AdditiveMeasure(ABC):
-    """Amounts that add up over adaptively chosen releases, and what they may add up to."""
+    """Costs that add up over adaptively chosen releases, and the limit on their sum."""
 
     __slots__ = ()
 
     @abstractmethod
-    def cost(self, mechanism: Mechanism) -> Amounts:
-        """Return what one run of a mechanism costs.
+    def cost(self, mechanism: Mechanism) -> Costs:
+        """Return the cost of one run of a mechanism.
 
         Raises:
-            IncompatibleError: If no such amount is known for a part of it.
+            IncompatibleError: If the cost of a part of it is not known.
             UnsupportedError: If nothing is known of a part of it.
         """
 
     @abstractmethod
-    def covers(self, spent: Amounts) -> bool:
-        """Return whether the budget allows that so much is spent."""
+    def covers(self, spent: Costs) -> bool:
+        """Return whether the sum of the costs is within the limit."""
 
     @abstractmethod
-    def told(self, spent: Amounts) -> Notion:
-        """Return an amount as a guarantee, rounded up."""
+    def guarantee(self, spent: Costs) -> Notion:
+        """Return a sum of costs as a guarantee, rounded up."""
 
     @abstractmethod
-    def rest(self, spent: Amounts) -> Notion:
+    def remaining(self, spent: Costs) -> Notion:
         """Return the largest guarantee that one more step may have, rounded down."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class OneNumber(AdditiveMeasure):
-    """A number that adds up, to a limit; as a guarantee it is shown by way of ``shown``."""
+    """A number that adds up, with a limit; ``notion`` makes a guarantee of it."""
 
     limit: Fraction
     of_part: Callable[[Mechanism], Fraction]
-    shown: Callable[[float], Notion]
+    notion: Callable[[float], Notion]
 
-    def cost(self, mechanism: Mechanism) -> Amounts:
+    def cost(self, mechanism: Mechanism) -> Costs:
         """Return the sum over the parts."""
-        return (summed(mechanism, self.of_part),)
+        return (sum_over_parts(mechanism, self.of_part),)
 
-    def covers(self, spent: Amounts) -> bool:
+    def covers(self, spent: Costs) -> bool:
         """Return whether the number is within the limit."""
         return spent[0] <= self.limit
 
-    def told(self, spent: Amounts) -> Notion:
+    def guarantee(self, spent: Costs) -> Notion:
         """Return the number as a guarantee."""
-        return self.shown(float_above(spent[0]))
+        return self.notion(float_above(spent[0]))
 
-    def rest(self, spent: Amounts) -> Notion:
+    def remaining(self, spent: Costs) -> Notion:
         """Return what is left of the limit."""
-        return self.shown(float_below(self.limit - spent[0]))
+        return self.notion(float_below(self.limit - spent[0]))
 
 
 @final
@@ -91,22 +91,22 @@ class Squares(AdditiveMeasure):
 
     limit: Fraction
 
-    def cost(self, mechanism: Mechanism) -> Amounts:
+    def cost(self, mechanism: Mechanism) -> Costs:
         """Return the sum over the parts."""
-        return (summed(mechanism, mu_square_of),)
+        return (sum_over_parts(mechanism, mu_square_of),)
 
-    def covers(self, spent: Amounts) -> bool:
+    def covers(self, spent: Costs) -> bool:
         """Return whether the sum of the squares is within the limit."""
         return spent[0] <= self.limit
 
-    def told(self, spent: Amounts) -> Notion:
+    def guarantee(self, spent: Costs) -> Notion:
         """Return the root."""
         mu = root(spent[0])
         while mu < math.inf and decimal(mu) ** 2 < spent[0]:
             mu = math.nextafter(mu, math.inf)
         return GDP(mu)
 
-    def rest(self, spent: Amounts) -> Notion:
+    def remaining(self, spent: Costs) -> Notion:
         """Return the root of what is left."""
         left = max(self.limit - spent[0], Fraction(0))
         mu = root(left)
@@ -122,41 +122,42 @@ class Divergences(AdditiveMeasure):
 
     limits: tuple[tuple[float, Fraction], ...]
 
-    def cost(self, mechanism: Mechanism) -> Amounts:
+    def cost(self, mechanism: Mechanism) -> Costs:
         """Return the sum over the parts at each order."""
         return tuple(
-            summed(mechanism, partial(divergence_of, order=order)) for order, _ in self.limits
+            sum_over_parts(mechanism, partial(divergence_of, order=order))
+            for order, _ in self.limits
         )
 
-    def covers(self, spent: Amounts) -> bool:
+    def covers(self, spent: Costs) -> bool:
         """Return whether every order is within its limit."""
         limits = (limit for _, limit in self.limits)
         return all(sum_ <= limit for sum_, limit in zip(spent, limits, strict=True))
 
-    def told(self, spent: Amounts) -> Notion:
+    def guarantee(self, spent: Costs) -> Notion:
         """Return the divergences as a guarantee."""
         orders = (order for order, _ in self.limits)
         return RenyiDP(list(zip(orders, map(float_above, spent), strict=True)))
 
-    def rest(self, spent: Amounts) -> Notion:
+    def remaining(self, spent: Costs) -> Notion:
         """Return what is left at each order."""
         pairs = zip(self.limits, spent, strict=True)
         return RenyiDP([(order, float_below(limit - sum_)) for (order, limit), sum_ in pairs])
 
 
 def by_rho(limit: float) -> OneNumber:
-    """Return the currency of zero-concentrated privacy."""
+    """Return the additive measure of zero-concentrated privacy."""
     return OneNumber(decimal(limit), rho_of, ZCDP)
 
 
 def by_truncated_rho(limit: float, omega: float) -> OneNumber:
-    """Return the currency of truncated concentrated privacy, for orders up to omega."""
+    """Return the additive measure of truncated concentrated privacy, for orders up to omega."""
     part = partial(truncated_rho_of, omega=omega)
     return OneNumber(decimal(limit), part, lambda rho: TCDP(rho, omega))
 
 
 def by_epsilon(limit: float) -> OneNumber:
-    """Return the currency of pure privacy."""
+    """Return the additive measure of pure privacy."""
     return OneNumber(decimal(limit), epsilon_of, PureDP)
 
 

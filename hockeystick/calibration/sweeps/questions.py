@@ -14,8 +14,8 @@ from hockeystick.accountants.ask import Answer
 from hockeystick.accountants.base import TOLERANCE
 from hockeystick.calibration.solve.calibrate import TOLERANCE as CALIBRATION_TOLERANCE
 from hockeystick.calibration.solve.calibrate import Calibrated, calibrate
+from hockeystick.calibration.solve.constraints import Target
 from hockeystick.calibration.solve.fields import locate, rebuilt
-from hockeystick.calibration.solve.goals import Target
 from hockeystick.errors import ParameterError
 from hockeystick.io.plan_file import ALTERNATIVES
 from hockeystick.mechanisms import DPSGD, Mechanism

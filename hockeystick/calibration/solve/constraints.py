@@ -1,4 +1,4 @@
-"""How each target is read off a plan: proven ends of its quantity, and what they say."""
+"""Targets as constraints: the proven interval of a quantity of a plan, and the limit on it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _AUTO: Final = "auto"
 @final
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a plan has of a target's quantity, as a proven interval.
+    """A proven interval of the quantity that a target bounds.
 
     Args:
         lower: Proven lower end; 0 where none is known.
@@ -70,15 +70,15 @@ Achieved: TypeAlias = Certified | Measured
 
 
 @dataclass(frozen=True, slots=True)
-class Goal(ABC):
-    """A target as a limit on one quantity: the less of it, the safer, unless it says otherwise."""
+class Constraint(ABC):
+    """A target as an upper limit on one quantity of a plan, unless a subclass says otherwise."""
 
     limit: float
     accountant: str
     quantity: ClassVar[str]
 
     @abstractmethod
-    def read(self, plan: Mechanism) -> Achieved:
+    def evaluate(self, plan: Mechanism) -> Achieved:
         """Return the quantity's proven ends for a plan."""
 
     def meets(self, found: Achieved) -> bool:
@@ -90,11 +90,11 @@ class Goal(ABC):
         return found.lower > self.limit
 
     def excess(self, found: Achieved) -> float:
-        """Return by how much the limit is exceeded, as a logarithm; it only guides the search."""
+        """Return ln of the upper end over the limit; it only guides the search."""
         return _log_ratio(found.upper, self.limit)
 
     def costs_more(self, one: Achieved, other: Achieved) -> bool:
-        """Return whether one is proven to be less safe than another."""
+        """Return whether one is proven to be less private than another."""
         return one.lower > other.upper
 
     def misses(self, plan: Mechanism) -> bool:
@@ -109,13 +109,13 @@ class Goal(ABC):
 
 @final
 @dataclass(frozen=True, slots=True)
-class EpsilonGoal(Goal):
+class EpsilonConstraint(Constraint):
     """``epsilon(delta) <= limit``."""
 
     delta: float
     quantity: ClassVar[str] = "epsilon"
 
-    def read(self, plan: Mechanism) -> Achieved:
+    def evaluate(self, plan: Mechanism) -> Achieved:
         """Return epsilon at the delta."""
         return _certified(accountants.epsilon(plan, self.delta, accountant=self.accountant))
 
@@ -139,12 +139,12 @@ class EpsilonGoal(Goal):
 
 @final
 @dataclass(frozen=True, slots=True)
-class AdvantageGoal(Goal):
+class AdvantageConstraint(Constraint):
     """``delta(0) <= limit``."""
 
     quantity: ClassVar[str] = "advantage"
 
-    def read(self, plan: Mechanism) -> Achieved:
+    def evaluate(self, plan: Mechanism) -> Achieved:
         """Return delta at epsilon 0."""
         found = accountants.delta(plan, 0.0, accountant=self.accountant)
         return Measured(_certified(found).lower, float(_certified(found)), self.quantity)
@@ -152,13 +152,13 @@ class AdvantageGoal(Goal):
 
 @final
 @dataclass(frozen=True, slots=True)
-class PowerGoal(Goal):
+class PowerConstraint(Constraint):
     """``1 - f(fpr) <= limit``."""
 
     fpr: float
     quantity: ClassVar[str] = "true positive rate"
 
-    def read(self, plan: Mechanism) -> Achieved:
+    def evaluate(self, plan: Mechanism) -> Achieved:
         """Return the largest true positive rate at the false positive rate."""
         lower, upper = accountants.tradeoff(plan).power_bounds(self.fpr)
         return Measured(float(lower), float(upper), self.quantity)
@@ -171,13 +171,13 @@ class PowerGoal(Goal):
 
 @final
 @dataclass(frozen=True, slots=True)
-class ErrorGoal(Goal):
-    """``p (1 - delta(ln((1-p)/p))) >= limit``: the more of it, the safer."""
+class BayesErrorConstraint(Constraint):
+    """``p (1 - delta(ln((1-p)/p))) >= limit``: a lower limit."""
 
     prior: float
     quantity: ClassVar[str] = "Bayes error"
 
-    def read(self, plan: Mechanism) -> Achieved:
+    def evaluate(self, plan: Mechanism) -> Achieved:
         """Return the least error of guessing."""
         p = min(self.prior, 1.0 - self.prior)
         # 1 - p is off by half an ulp where prior > 1/2, which is far less than this slack.
@@ -198,7 +198,7 @@ class ErrorGoal(Goal):
         return found.upper < self.limit
 
     def excess(self, found: Achieved) -> float:
-        """Return how much closer to certainty the guess is than it may be, as a logarithm."""
+        """Return ln of the advantage over the prior, over the one allowed."""
         p = min(self.prior, 1.0 - self.prior)
         return _log_ratio(p - found.lower, p - self.limit)
 
@@ -214,15 +214,15 @@ class ErrorGoal(Goal):
 
 @final
 @dataclass(frozen=True, slots=True)
-class NotionGoal(Goal):
+class NotionConstraint(Constraint):
     """The parameter of a notion that a plan converts to: the upper end is that of the theorem."""
 
     notion: type[Notion]
     given: tuple[tuple[str, float], ...] = ()
     quantity: ClassVar[str] = "parameter"
 
-    def read(self, plan: Mechanism) -> Achieved:
-        """Return what the plan implies; a lower end where the conversion is exact."""
+    def evaluate(self, plan: Mechanism) -> Achieved:
+        """Return the notion's parameter; with a lower end where the conversion is exact."""
         found = convert(plan, self.notion, **dict(self.given))
         upper = float(getattr(found, self._field))
         exact = found.origin is not None and found.origin.kind == "exact"
@@ -242,13 +242,13 @@ class NotionGoal(Goal):
 
 @final
 @dataclass(frozen=True, slots=True)
-class RenyiGoal(Goal):
+class RenyiConstraint(Constraint):
     """``D_order <= allowed`` for all given orders: the largest ratio of the two, at most 1."""
 
     allowed: tuple[tuple[float, float], ...]
     quantity: ClassVar[str] = "largest divergence over the one allowed"
 
-    def read(self, plan: Mechanism) -> Achieved:
+    def evaluate(self, plan: Mechanism) -> Achieved:
         """Return the largest ratio; a lower end where the conversion is exact."""
         found = convert(plan, RenyiDP, orders=tuple(order for order, _ in self.allowed))
         exact = found.origin is not None and found.origin.kind == "exact"
@@ -274,8 +274,8 @@ class RenyiGoal(Goal):
 
 
 @singledispatch
-def goal_of(target: object, accountant: str) -> Goal:
-    """Return the goal that a target comes down to, or raise."""
+def constraint_of(target: object, accountant: str) -> Constraint:
+    """Return a target as a constraint, or raise."""
     allowed = (
         "ApproxDP, PureDP, GDP, ZCDP, TCDP, RenyiDP, TruePositiveRate, Advantage, BayesError or "
         "Reconstruction"
@@ -283,54 +283,54 @@ def goal_of(target: object, accountant: str) -> Goal:
     raise ParameterError("target", target, allowed)
 
 
-@goal_of.register
-def _(target: ApproxDP, accountant: str) -> Goal:
-    return EpsilonGoal(target.epsilon, _proving(accountant), target.delta)
+@constraint_of.register
+def _(target: ApproxDP, accountant: str) -> Constraint:
+    return EpsilonConstraint(target.epsilon, _proving(accountant), target.delta)
 
 
-@goal_of.register
-def _(target: PureDP, accountant: str) -> Goal:
-    return EpsilonGoal(target.epsilon, _proving(accountant), 0.0)
+@constraint_of.register
+def _(target: PureDP, accountant: str) -> Constraint:
+    return EpsilonConstraint(target.epsilon, _proving(accountant), 0.0)
 
 
-@goal_of.register
-def _(target: GDP, accountant: str) -> Goal:
-    return NotionGoal(target.mu, _only_auto(accountant), GDP)
+@constraint_of.register
+def _(target: GDP, accountant: str) -> Constraint:
+    return NotionConstraint(target.mu, _only_auto(accountant), GDP)
 
 
-@goal_of.register
-def _(target: ZCDP, accountant: str) -> Goal:
-    return NotionGoal(target.rho, _only_auto(accountant), ZCDP)
+@constraint_of.register
+def _(target: ZCDP, accountant: str) -> Constraint:
+    return NotionConstraint(target.rho, _only_auto(accountant), ZCDP)
 
 
-@goal_of.register
-def _(target: TCDP, accountant: str) -> Goal:
-    return NotionGoal(target.rho, _only_auto(accountant), TCDP, (("omega", target.omega),))
+@constraint_of.register
+def _(target: TCDP, accountant: str) -> Constraint:
+    return NotionConstraint(target.rho, _only_auto(accountant), TCDP, (("omega", target.omega),))
 
 
-@goal_of.register
-def _(target: RenyiDP, accountant: str) -> Goal:
-    return RenyiGoal(1.0, _only_auto(accountant), target.divergences)
+@constraint_of.register
+def _(target: RenyiDP, accountant: str) -> Constraint:
+    return RenyiConstraint(1.0, _only_auto(accountant), target.divergences)
 
 
-@goal_of.register
-def _(target: Advantage, accountant: str) -> Goal:
-    return AdvantageGoal(target.value, _proving(accountant))
+@constraint_of.register
+def _(target: Advantage, accountant: str) -> Constraint:
+    return AdvantageConstraint(target.value, _proving(accountant))
 
 
-@goal_of.register
-def _(target: BayesError, accountant: str) -> Goal:
-    return ErrorGoal(target.value, _proving(accountant), target.prior)
+@constraint_of.register
+def _(target: BayesError, accountant: str) -> Constraint:
+    return BayesErrorConstraint(target.value, _proving(accountant), target.prior)
 
 
-@goal_of.register
-def _(target: TruePositiveRate, accountant: str) -> Goal:
-    return PowerGoal(target.rate, _only_auto(accountant), target.fpr)
+@constraint_of.register
+def _(target: TruePositiveRate, accountant: str) -> Constraint:
+    return PowerConstraint(target.rate, _only_auto(accountant), target.fpr)
 
 
-@goal_of.register
-def _(target: Reconstruction, accountant: str) -> Goal:
-    return PowerGoal(target.probability, _only_auto(accountant), target.baseline)
+@constraint_of.register
+def _(target: Reconstruction, accountant: str) -> Constraint:
+    return PowerConstraint(target.probability, _only_auto(accountant), target.baseline)
 
 
 def _proving(accountant: str) -> str:

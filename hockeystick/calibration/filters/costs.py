@@ -1,4 +1,4 @@
-"""What one run costs in the currency of a budget, as exact fractions on the safe side.
+"""The cost of one run in the additive measure of a budget: exact fractions, rounded up.
 
 Numbers that are given mean the decimals that they print as, so that ten times 0.1 is 1; orders
 are what they are as floats, and what is computed is rounded up.
@@ -23,8 +23,8 @@ from hockeystick.numerics.rounding import short_up
 NOTHING: Final = Fraction(0)
 
 
-def summed(mechanism: Mechanism, of_part: Callable[[Mechanism], Fraction]) -> Fraction:
-    """Return the sum of what a plan's parts cost."""
+def sum_over_parts(mechanism: Mechanism, of_part: Callable[[Mechanism], Fraction]) -> Fraction:
+    """Return the sum of the costs of a plan's parts."""
     return sum((of_part(part) * count for part, count in runs_of(mechanism)), NOTHING)
 
 
@@ -109,7 +109,7 @@ def _(part: TCDP, omega: float) -> Fraction:
 
 @singledispatch
 def delta_of(part: Mechanism) -> Fraction:
-    """Return with what probability one run may fail: none unless it says so."""
+    """Return the delta of one run: 0 unless it states one."""
     return NOTHING
 
 
@@ -120,7 +120,7 @@ def _(part: ApproxDP) -> Fraction:
 
 @singledispatch
 def without_failure(part: Mechanism) -> Mechanism:
-    """Return what runs where it does not fail: an (epsilon, delta) release is epsilon-DP then."""
+    """Return a mechanism without its delta: of an (epsilon, delta) guarantee the epsilon-DP one."""
     return part
 
 

@@ -6,7 +6,8 @@ Usually the same ones every time. With HYPOTHESIS_PROFILE=fresh they are other o
 
 import os
 import random
-from collections import Counter
+from collections import defaultdict
+from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -33,24 +34,30 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Share the cases of a test between the usual run, the rest, and fresh examples only."""
-    seen, left = Counter[str](), []
+    tests = defaultdict[tuple[str, tuple[int, ...]], list[pytest.Item]](list)
     for item in items:
-        mark = item.get_closest_marker("shared")
-        if mark is None:
-            continue
-        test = item.nodeid.partition("[")[0]
-        usual, rest = (*mark.args, 2)[:2]
-        turn, place = divmod(seen[test], usual)
-        seen[test] += 1
-        if place:
-            item.add_marker(pytest.mark.slow)
-            others = turn * (usual - 1) + place - 1
-            if others % rest and PROFILE != "fresh":
-                left.append(item)
-    if left:
-        config.hook.pytest_deselected(items=left)
-        gone = set(left)
+        if mark := item.get_closest_marker("shared"):
+            tests[item.nodeid.partition("[")[0], mark.args].append(item)
+    gone = {item for (_, given), cases in tests.items() for item in _left_over(cases, *given)}
+    if gone and PROFILE != "fresh":
+        config.hook.pytest_deselected(items=[item for item in items if item in gone])
         items[:] = [item for item in items if item not in gone]
+
+
+def _left_over(cases: list[pytest.Item], usual: int, rest: int = 2) -> list[pytest.Item]:
+    """Mark as slow what the usual run leaves to the rest; return what both leave out.
+
+    The cases are dealt as a fixed shuffle has them: in their own order, every third one may be all
+    that one of their parameters has for one value. What is slow already stays so.
+    """
+    cases = sorted(cases, key=lambda item: crc32(item.name.encode()))
+    slow = [item for item in cases if item.get_closest_marker("slow")]
+    quick = [item for item in cases if not item.get_closest_marker("slow")]
+    others = [item for place, item in enumerate(quick) if place % usual]
+    for item in others:
+        item.add_marker(pytest.mark.slow)
+    others = slow + others
+    return [item for place, item in enumerate(others) if place % rest]
 
 
 def pytest_report_header(config: pytest.Config) -> str:

@@ -40,7 +40,7 @@ def interval_and_truth(
     return accountant.epsilon_of(terms, plan["delta"]), float(plan[direction]["epsilon"])
 
 
-@pytest.mark.shared(3)
+@pytest.mark.shared(4)
 @pytest.mark.parametrize(("plan", "direction"), cases("random_plans.json")[:60])
 def test_the_truth_lies_in_the_interval(plan: Any, direction: str) -> None:
     found, truth = interval_and_truth(plan, direction)
@@ -54,6 +54,7 @@ def test_the_truth_lies_in_every_other_interval(plan: Any, direction: str) -> No
     assert found.lower <= truth <= found.upper
 
 
+@pytest.mark.shared(3)
 @pytest.mark.parametrize(("plan", "direction"), cases("random_plans.json")[:60])
 def test_the_truth_lies_between_the_lattices(plan: Any, direction: str) -> None:
     found, truth = interval_and_truth(plan, direction, LATTICES)
@@ -67,6 +68,7 @@ def test_the_truth_lies_between_all_other_lattices(plan: Any, direction: str) ->
     assert found.lower <= truth <= found.upper
 
 
+@pytest.mark.shared(2)
 @pytest.mark.parametrize(("plan", "direction"), cases("special_plans.json"))
 def test_hard_plans_have_narrow_intervals(plan: Any, direction: str) -> None:
     found, truth = interval_and_truth(plan, direction)

@@ -49,6 +49,7 @@ def profile(plan: hs.Mechanism, epsilon: mpf) -> mpf:
     return mp.fsum(-p * mp.expm1(epsilon - loss) for loss, p in sums if loss > epsilon)
 
 
+@pytest.mark.shared(6)
 @pytest.mark.parametrize("delta", DELTAS)
 @pytest.mark.parametrize("plan", PLANS, ids=str)
 def test_epsilon_holds_for_both_readings_of_delta(plan: hs.Mechanism, delta: float) -> None:

@@ -7,12 +7,11 @@ import hockeystick as hs
 PLANS = (
     (1200.0, 0.01, 10**5, 1e-5),
     (7101.0, 0.3, 10**5, 1e-6),
-    (1e5, 0.5, 10**8, 1e-9),
-    (9e5, 0.9, 10**9, 1e-5),
+    pytest.param(1e5, 0.5, 10**8, 1e-9, marks=pytest.mark.slow),
+    pytest.param(9e5, 0.9, 10**9, 1e-5, marks=pytest.mark.slow),
 )
 
 
-@pytest.mark.shared(2, 1)
 @pytest.mark.parametrize(("noise", "rate", "steps", "delta"), PLANS)
 def test_much_noise_over_many_steps_is_certified_to_a_billionth(
     noise: float, rate: float, steps: int, delta: float

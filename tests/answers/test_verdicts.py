@@ -84,6 +84,7 @@ def outcome(text: str) -> str:
     return "refused"
 
 
+@pytest.mark.shared(3)
 @pytest.mark.parametrize("name", QUANTITIES)
 @pytest.mark.parametrize("plan", PLANS, ids=str)
 def test_an_answer_of_what_is_covered_is_verified(plan: hs.Mechanism, name: str) -> None:
@@ -93,6 +94,7 @@ def test_an_answer_of_what_is_covered_is_verified(plan: hs.Mechanism, name: str)
     assert all(check.holds for check in verdict.checks)
 
 
+@pytest.mark.shared(3)
 @pytest.mark.parametrize("name", QUANTITIES)
 @pytest.mark.parametrize("plan", OF_EVERY_KIND, ids=str)
 def test_no_answer_of_any_mechanism_is_refuted(plan: hs.Mechanism, name: str) -> None:
@@ -303,6 +305,7 @@ STRANGE: Final[tuple[tuple[dict[str, Any], float, float, float, str], ...]] = (
 )
 
 
+@pytest.mark.shared(3, 1)
 @pytest.mark.parametrize(("description", "delta", "lower", "upper", "expected"), STRANGE)
 def test_what_no_plan_of_this_library_says_is_judged_by_its_truth(
     description: dict[str, Any], delta: float, lower: float, upper: float, expected: str

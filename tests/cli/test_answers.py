@@ -87,6 +87,7 @@ def test_an_example_says_where_it_comes_from_and_has_a_proven_answer(run: Run, p
     assert told(run, "epsilon", str(path))["upper"] == answer.upper
 
 
+@pytest.mark.shared(3)
 @pytest.mark.usefixtures("worked_out_once")
 @pytest.mark.parametrize(
     ("command", "path"),

@@ -125,6 +125,7 @@ def shares(found: tuple[Array, Array, Array], truth: list[Any], scale: float) ->
     ]
 
 
+@pytest.mark.shared(3)
 @nodes
 @pytest.mark.parametrize("step", [0.4, 35.0])
 def test_a_line_of_large_losses_lies_within_its_round_off(nodes: Nodes, step: float) -> None:

@@ -21,6 +21,7 @@ NOISES = (0.05, 0.3, 0.8, 1.1, 4.0, 300.0)
 both_directions = pytest.mark.parametrize("removing", [True, False], ids=["removing", "adding"])
 
 
+@pytest.mark.shared(6)
 @both_directions
 @pytest.mark.parametrize("rate", RATES, ids=str)
 @pytest.mark.parametrize("noise", NOISES)
@@ -154,7 +155,7 @@ def falls(loss: SampledGaussianLoss, c: float) -> tuple[np.ndarray[Any, Any], li
     return largest_beyond, [decay.exponent(float(y)) for y in heights]
 
 
-@pytest.mark.shared(5)
+@pytest.mark.shared(10, 3)
 @pytest.mark.parametrize(("rate", "noise", "c", "removing"), GRID)
 def test_the_proven_decay_never_exceeds_the_true_one(
     rate: float, noise: float, c: float, removing: bool

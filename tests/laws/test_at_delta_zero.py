@@ -70,6 +70,7 @@ def test_the_function_itself_says_the_same(f: TradeOff, truth: float, reached: b
     assert truth <= found.upper * (1.0 + 2.0**-52)
 
 
+@pytest.mark.shared(3)
 @pytest.mark.parametrize("plan", EXAMPLES, ids=str)
 def test_a_loss_that_is_reached_still_has_a_delta_below_it(plan: hs.Mechanism) -> None:
     found = hs.epsilon(plan, 0.0)

@@ -49,6 +49,7 @@ def test_the_attack_is_the_exact_delta_of_gaussian_noise_but_for_its_cells() -> 
         assert attack.divergence(2.0) == pytest.approx(1.0, rel=1e-3)
 
 
+@pytest.mark.shared(3)
 @each_rate
 @each_adjacency
 @pytest.mark.parametrize("steps", [1, STEPS])
@@ -75,6 +76,7 @@ BUDGETS: Final[tuple[tuple[Notion, dict[str, Any]], ...]] = (
 )
 
 
+@pytest.mark.shared(3)
 @each_rate
 @each_adjacency
 @pytest.mark.parametrize(("budget", "options"), BUDGETS, ids=str)
@@ -87,6 +89,7 @@ def test_no_attack_exceeds_what_a_filter_has_charged(
     holds(spending.spent, Attack(NOISE, rate, adjacency), STEPS)
 
 
+@pytest.mark.shared(3)
 @each_rate
 @each_adjacency
 @pytest.mark.parametrize(

@@ -262,6 +262,7 @@ def check(plan: hs.DPSGD, epsilons: Sequence[float]) -> None:
             assert answer.lower <= bound * (1 + 2e-3) + 1e-7
 
 
+@pytest.mark.shared(3)
 @pytest.mark.parametrize("plan", FEW, ids=named)
 def test_no_end_is_wrong_for_one_or_two_examples(plan: hs.DPSGD) -> None:
     check(plan, EPSILONS[:1])

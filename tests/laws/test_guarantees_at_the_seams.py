@@ -183,7 +183,7 @@ def test_every_mechanism_notion_and_adjacency_is_asked() -> None:
         assert shown == set(hs.Adjacency), kind
 
 
-@pytest.mark.shared(2, 1)
+@pytest.mark.shared(4)
 @each_plan
 def test_no_guarantee_is_below_what_the_plan_surely_costs(plan: hs.Mechanism) -> None:
     """Conversions, filters and the odometer; what allows more than another one holds with it."""

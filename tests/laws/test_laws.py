@@ -47,11 +47,18 @@ each_engine = pytest.mark.parametrize("accountant", [n for n in ACCOUNTANTS if n
 each_proven = pytest.mark.parametrize("accountant", PROVEN)
 
 
-@cache
 def answer(
     plan: hs.Mechanism, accountant: str, quantity: str = "epsilon", value: float = DELTA
 ) -> hs.Certified | hs.Approximate | None:
     """Return an accountant's answer, or None where it knows no analysis."""
+    return _answer(plan, accountant, quantity, value)
+
+
+@cache
+def _answer(
+    plan: hs.Mechanism, accountant: str, quantity: str, value: float
+) -> hs.Certified | hs.Approximate | None:
+    """Return the answer, which a law asks in its own way, once."""
     question = hs.epsilon if quantity == "epsilon" else hs.delta
     try:
         return question(plan, value, accountant=accountant)
@@ -253,6 +260,7 @@ def test_every_field_of_a_notion_is_on_a_ladder_or_no_number() -> None:
 
 
 # A parameter is the business of the losses: they are read exactly, and some as a Renyi curve.
+@pytest.mark.shared(2)
 @pytest.mark.parametrize(("plan", "name"), LADDERS, ids=str)
 def test_the_cost_is_monotone_in_every_parameter(plan: Any, name: str) -> None:
     check_ladder(plan, name, "auto")
@@ -287,6 +295,7 @@ def test_a_larger_delta_costs_less_and_a_larger_epsilon_leaves_less(
             assert all(at_most(less, more) for more, less in pairwise(found))
 
 
+@pytest.mark.shared(4)
 @pytest.mark.parametrize("plan", EXAMPLES + COMPOSITIONS, ids=str, scope="module")
 @pytest.mark.parametrize("question", [("epsilon", DELTA), ("delta", EPSILON)], ids=str)
 def test_no_proven_interval_contradicts_another(
@@ -299,6 +308,7 @@ def test_no_proven_interval_contradicts_another(
         assert all(one.lower <= other.upper for other in found)
 
 
+@pytest.mark.shared(3)
 @each_proven
 @each_composition
 @pytest.mark.parametrize("delta", [1e-3, 1e-5, 1e-12])
@@ -356,13 +366,10 @@ def test_the_adjacency_of_the_plan_is_that_of_its_answers(plan: hs.Mechanism) ->
         assert found is None or found.adjacency == plan.adjacency
 
 
-@pytest.mark.parametrize("plan", GAUSSIANS[:3], ids=str)
 @pytest.mark.parametrize("accountant", ACCOUNTANTS)
-def test_every_accountant_answers_under_the_adjacency_of_the_plan(
-    plan: hs.Mechanism, accountant: str
-) -> None:
-    found = answer(plan, accountant)
-    assert found is None or found.adjacency == plan.adjacency
+def test_every_accountant_answers_under_the_adjacency_of_the_plan(accountant: str) -> None:
+    found = answer(STEP, accountant)
+    assert found is None or found.adjacency == STEP.adjacency
 
 
 def test_zero_out_costs_what_add_remove_costs() -> None:

@@ -106,7 +106,7 @@ def test_the_function_leads_to_its_profile(f: hs.tradeoffs.TradeOff) -> None:
     assert (values.upper - values.lower <= 1e-7 * values.upper + 1e-9).all()
 
 
-@settings(laws, max_examples=25 if FRESH else 12)
+@settings(laws, max_examples=25 if FRESH else 4)
 @given(families)
 def test_the_profile_leads_to_the_function(f: hs.tradeoffs.TradeOff) -> None:
     other = ProfileTradeOff((f.forward, f.backward))

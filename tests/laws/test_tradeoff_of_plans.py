@@ -28,10 +28,10 @@ QUICK: Final = {
     )
     ** 3,
     "concentrated": hs.ZCDP(0.125),
-    "with a failure": ApproxDP(1.0, 1e-3) @ hs.mechanisms.SparseVector(2.0, 4.0),
     "shown, and Laplace": hs.PoissonSubsampled(hs.Gaussian(0.0), 0.1) @ hs.Laplace(2.0),
 }
 SLOW: Final = {name: plan for name, plan in PLANS.items() if name not in QUICK} | {
+    "with a failure": ApproxDP(1.0, 1e-3) @ hs.mechanisms.SparseVector(2.0, 4.0),
     "rarely sampled, little noise": hs.PoissonSubsampled(hs.Gaussian(0.5), 0.01) ** 100,
     "revealed rounds": hs.federated.RevealedRound(hs.PoissonSubsampled(hs.Gaussian(1.0), 0.1), 0.5)
     ** 3,

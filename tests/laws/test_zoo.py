@@ -300,6 +300,7 @@ def test_plans_with_the_same_losses_have_the_same_truth(case: Case) -> None:
     assert TRUTHS[FIRST[composition_of(case.plan, "auto")].row] == TRUTHS[case.row]
 
 
+@pytest.mark.shared(3)
 @each_exact
 @each_count
 @each_quantity
@@ -309,7 +310,7 @@ def test_the_truth_is_inside_a_narrow_interval(case: Case, runs: int, quantity: 
     check_width(case, runs, quantity)
 
 
-@pytest.mark.shared(3)
+@pytest.mark.shared(5, 3)
 @each_exact
 @each_count
 @each_quantity
@@ -321,6 +322,7 @@ def test_the_truth_is_inside_an_interval_as_narrow_as_asked(
     check_width(case, runs, quantity, ASKED)
 
 
+@pytest.mark.shared(2)
 @each_class
 @each_count
 @each_quantity
@@ -366,7 +368,7 @@ def check_tiny(plan: hs.Mechanism, curve: Laplace | Listed, quantity: Quantity) 
     assert found.relative_width <= 1e-6
 
 
-@pytest.mark.shared(3)
+@pytest.mark.shared(6)
 @each_case
 def test_one_hundred_runs_cost_what_as_many_composed_do(case: Case) -> None:
     power = answer(case, 100, "epsilon")

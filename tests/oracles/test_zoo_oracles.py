@@ -25,6 +25,9 @@ from tests.oracles.zoo_line import Inverted, MomentBound, root, saddle
 from tests.oracles.zoo_outputs import Pair, Real
 from tests.oracles.zoo_sums import Listed, equally_spaced, multisets, on_a_lattice
 
+# Whoever changes an oracle asks these: what they are for is stored.
+pytestmark = pytest.mark.slow
+
 
 @contextmanager
 def digits(count: int) -> Iterator[None]:

@@ -52,6 +52,7 @@ PLANS = [
 ]
 
 
+@pytest.mark.shared(3)
 @pytest.mark.parametrize(("plan", "unit", "after"), PLANS)
 def test_the_last_stage_costs_what_the_plan_does_and_no_stage_less_than_one_before(
     plan: hs.Mechanism, unit: str, after: list[int] | None

@@ -62,6 +62,7 @@ def moment_of_sampled_gaussian(way: str, start: float | None = None) -> Callable
     return moment
 
 
+@pytest.mark.shared(3)
 @pytest.mark.parametrize("z", PLACES, ids=str)
 @pytest.mark.parametrize("way", WAYS)
 def test_the_moment_of_a_sampled_gaussian_is_in_its_ball(way: str, z: complex) -> None:
@@ -174,6 +175,7 @@ def delta_of_laplace(a: Any, count: int, epsilon: Any) -> Any:
     return inner + ends + mpmath.exp(-a) * delta_of_laplace(a, count - 1, epsilon + a) / 2
 
 
+@pytest.mark.shared(3, 1)
 @pytest.mark.parametrize("epsilon", [Fraction(0), Fraction(3, 10), Fraction(1, 2)])
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_a_few_runs_of_laplace_noise_are_a_finite_sum(count: int, epsilon: Fraction) -> None:

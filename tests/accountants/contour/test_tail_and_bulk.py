@@ -53,6 +53,7 @@ def sampled(split: TailSplit) -> SampledGaussianTailSplit:
     return split
 
 
+@pytest.mark.shared(3, 1)
 @plans
 def test_the_bulk_is_below_the_accuracy_asked_for(
     plan: Plan, epsilon: float, delta: float, accuracy: float
@@ -104,6 +105,7 @@ def transform_of(split: SampledGaussianTailSplit, c: float, v: float, side: int)
     return twin.integral(loss.rate, mu, w, split.edge, split.width, side)
 
 
+@pytest.mark.shared(3, 1)
 @plans
 def test_the_bulk_bounds_the_outcomes_without_a_large_loss(
     plan: Plan, epsilon: float, delta: float, accuracy: float
@@ -153,6 +155,7 @@ def test_the_bound_of_chernoff_is_at_its_sharpest(
     assert found.log_bulk == pytest.approx(bulk, abs=1e-4)
 
 
+@pytest.mark.shared(3, 1)
 @pytest.mark.parametrize(
     ("plan", "epsilon", "delta", "accuracy"), [PLANS[k] for k in (0, 5, 8)], ids=str
 )

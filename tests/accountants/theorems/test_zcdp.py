@@ -74,6 +74,7 @@ def room(rho: float, omega: float, at: mpf, target: float) -> mpf:
     return -min(inside, excess(net[best]))
 
 
+@pytest.mark.shared(3, 1)
 @pytest.mark.parametrize(
     ("rho", "omega", "target"),
     [

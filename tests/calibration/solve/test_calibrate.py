@@ -478,6 +478,7 @@ def test_a_loose_bound_at_the_end_of_the_domain_does_not_hide_the_limit() -> Non
     assert 2.2e8 < found.value < 2.4e8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("epsilon", "delta"), [(0.01, 1e-6), pytest.param(1e-3, 1e-6, marks=pytest.mark.slow)]
 )
@@ -494,9 +495,9 @@ def test_rare_sampling_for_a_small_budget_takes_few_proven_answers(
     assert hs.epsilon(replace(plan, rate=high * (1 + 1e-4)), delta).lower > epsilon
 
 
-@pytest.mark.parametrize("target", [hs.GDP(1), hs.GDP(math.inf), hs.ZCDP(0.5)], ids=str)
+@pytest.mark.parametrize("target", [hs.GDP(1), hs.GDP(math.inf)], ids=str)
 def test_a_plan_without_the_targets_quantity_is_refused_with_the_reason(
-    target: hs.GDP | hs.ZCDP,
+    target: hs.GDP,
 ) -> None:
     with pytest.raises(hs.errors.IncompatibleError, match="implies no"):
         hs.calibrate(hs.mechanisms.Skellam(9), "variance", target)
@@ -541,6 +542,7 @@ def test_every_registered_mechanism_has_a_number_to_solve_for() -> None:
     assert {type(plan).__name__ for plan in DESCRIBED if numeric_paths(plan)} == set(MECHANISMS)
 
 
+@pytest.mark.shared(4)
 @pytest.mark.parametrize(("plan", "parameter"), EVERY, ids=str)
 def test_every_number_of_every_mechanism_is_solved_or_refused_with_a_reason(
     plan: hs.Mechanism, parameter: str

@@ -22,6 +22,7 @@ def chance(eta: float, gamma: float, runs: int) -> Any:
     return (1 - g) ** runs / (g**-e - 1) * product
 
 
+@pytest.mark.shared(3)
 @pytest.mark.parametrize("eta", SHAPES)
 @pytest.mark.parametrize("gamma", [0.1, 0.6])
 def test_the_mean_is_that_of_the_definition(eta: float, gamma: float) -> None:

@@ -360,6 +360,7 @@ def test_a_plan_with_a_schedule_can_be_changed(name: str) -> None:
     assert changed.schedule == scheduled.schedule
 
 
+@pytest.mark.slow
 def test_comparing_samplings_answers_or_gives_the_reason() -> None:
     few = partial(plan, examples=20, batch_size=5, noise_multiplier=4.0, epochs=1)
     rows = hs.accountants.compare_samplings(few(), delta=1e-5)

@@ -69,6 +69,7 @@ def loss_of(plan: hs.Mechanism) -> AtomicLoss:
     return removing
 
 
+@pytest.mark.shared(3, 1)
 @each_case
 def test_delta_is_that_of_the_outputs_in_both_directions(plan: Any, pair: Any) -> None:
     loss = loss_of(plan)

@@ -63,6 +63,7 @@ def mixture(x: Any, parameters: Any = MIXED) -> tuple[Any, Any]:
     return with_record, mp.npdf(x)
 
 
+@pytest.mark.shared(3)
 @each_direction
 @each_rate
 @each_order

@@ -162,6 +162,7 @@ def truth(loss: CellLoss, side: str) -> tuple[list[Any], Any, Any]:
         return [mean, second, third, fourth - 3 * second**2], absolute, sixth
 
 
+@pytest.mark.shared(3)
 @each_loss
 @each_side
 def test_the_cumulants_are_those_over_the_output(loss: CellLoss, side: str) -> None:

@@ -63,6 +63,7 @@ def holds_epsilon(plan: hs.Mechanism, truth: Sequence[Any], goal: float) -> None
         assert delta(truth, below) >= asked * (1 - close)
 
 
+@pytest.mark.shared(3)
 @each_pair
 @pytest.mark.parametrize("count", [1, 3, 5])
 def test_delta_of_runs_is_what_enumeration_says(pair: Pair, count: int) -> None:
@@ -82,7 +83,7 @@ def test_delta_of_runs_is_what_enumeration_says(pair: Pair, count: int) -> None:
             holds_delta(plan, truth, epsilon, 1e-4)
 
 
-@pytest.mark.shared(3)
+@pytest.mark.shared(6)
 @each_pair
 @pytest.mark.parametrize("count", [1, 3])
 def test_epsilon_of_runs_is_what_enumeration_says(pair: Pair, count: int) -> None:

@@ -89,6 +89,7 @@ def test_delta_is_the_integral_of_the_densities_one_sensitivity_apart(
             assert found.upper - found.lower <= 1e-13 * found.upper
 
 
+@pytest.mark.shared(3)
 @each_epsilon
 @each_gamma
 def test_no_smaller_distance_costs_more(epsilon: str, gamma: str | None) -> None:

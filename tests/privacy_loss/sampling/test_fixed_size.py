@@ -134,6 +134,7 @@ def test_sampling_with_replacement_lies_between_its_attack_and_its_theorem(
         assert got == pytest.approx(exact, rel=1e-6, abs=1e-12)
 
 
+@pytest.mark.shared(3)
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_many_hits_that_are_counted_together_cost_no_less_than_one_by_one(epsilon: float) -> None:
     batch, examples, noise = 40, 4, 8.0

@@ -156,7 +156,7 @@ def test_log_mgf_is_within_its_error(loss: FixedSizeGaussianLoss, c: float) -> N
     assert error < 1e-10 * value
 
 
-@pytest.mark.shared(3)
+@pytest.mark.shared(2, 1)
 @pytest.mark.parametrize(
     ("loss", "c", "height", "modest"),
     [
@@ -268,6 +268,7 @@ def test_known_compositions(
     assert back.upper / back.lower < 1.0 + 1e-10
 
 
+@pytest.mark.shared(3, 1)
 @pytest.mark.parametrize(
     ("rate", "noise", "runs", "epsilon", "line"),
     [
@@ -322,6 +323,7 @@ def test_the_profile_of_one_run_is_the_mass_above_epsilon(
         assert loss.delta(mp.mpf(epsilon), -1) < got < loss.delta(mp.mpf(epsilon), 1)
 
 
+@pytest.mark.slow
 def test_one_run_is_its_closed_form_inside_the_contour_interval() -> None:
     loss = FixedSizeGaussianLoss(0.1, 1.0)
     for runs in (1, 10):

@@ -61,6 +61,7 @@ def test_the_published_value_of_two_steps_lies_inside() -> None:
     assert found.lower <= truth <= found.upper
 
 
+@pytest.mark.shared(3, 1)
 @each_direction
 @pytest.mark.parametrize(
     ("noise", "steps", "epsilon", "width"),

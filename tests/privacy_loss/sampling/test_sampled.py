@@ -109,6 +109,7 @@ def inside(inner: CellLoss, rate: float, removing: bool, count: int) -> Any:
     return edges if removing else -edges[::-1]
 
 
+@pytest.mark.shared(3)
 @each_rate
 @each_direction
 @each_inner

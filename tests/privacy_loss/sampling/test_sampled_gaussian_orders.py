@@ -48,6 +48,7 @@ def ends(noise: float, rate: float, order: float, removing: bool) -> tuple[float
     return found.midpoint - found.radius, found.midpoint + found.radius
 
 
+@pytest.mark.shared(3, 1)
 @pytest.mark.parametrize("order", ORDERS)
 def test_sums_over_the_sampled_are_inside_narrow_ends(order: int) -> None:
     with mp.workdps(40):
@@ -58,6 +59,7 @@ def test_sums_over_the_sampled_are_inside_narrow_ends(order: int) -> None:
             assert high - low <= 1e-8 * high, (noise, rate)
 
 
+@pytest.mark.shared(5)
 @pytest.mark.parametrize("order", BETWEEN)
 @pytest.mark.parametrize("removing", [True, False])
 def test_orders_between_and_the_other_direction_are_inside(order: float, removing: bool) -> None:
@@ -69,6 +71,7 @@ def test_orders_between_and_the_other_direction_are_inside(order: float, removin
             assert low - slack <= truth <= high + slack, (noise, rate)
 
 
+@pytest.mark.shared(3, 1)
 @pytest.mark.parametrize("noise", [0.001, 0.02, 0.05])
 def test_noise_out_of_reach_of_a_quadrature_still_has_close_ends(noise: float) -> None:
     with mp.workdps(40):

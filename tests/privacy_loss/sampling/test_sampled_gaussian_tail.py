@@ -122,6 +122,7 @@ LINES = [
 lines = pytest.mark.parametrize(("rate", "noise", "threshold", "c", "y", "slack"), LINES)
 
 
+@pytest.mark.shared(3, 1)
 @lines
 def test_the_share_of_large_losses_is_never_above_its_bound(
     rate: float | Fraction, noise: float, threshold: float, c: float, y: float, slack: float

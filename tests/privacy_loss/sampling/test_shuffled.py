@@ -83,6 +83,7 @@ def test_the_logarithm_of_the_normal_distribution_function_is_within_its_error()
     assert value.tolist() == log_ndtr(at).tolist()
 
 
+@pytest.mark.shared(2, 1)
 @each_case
 def test_masses_of_the_largest_sum_are_within_their_errors(
     noise: float, steps: int, shifts: Shifts
@@ -106,6 +107,7 @@ def test_masses_of_the_largest_sum_are_within_their_errors(
         assert float(np.median(error)) < 1e-10
 
 
+@pytest.mark.shared(3)
 @each_case
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 2.0])
 def test_one_run_costs_a_little_less_than_the_best_event(

@@ -119,6 +119,7 @@ def pair_of(kind: str, run: str, scales: tuple[float, float]) -> tuple[list[Any]
     return first, second
 
 
+@pytest.mark.shared(3)
 @each_run
 @each_scale
 @pytest.mark.parametrize("kind", ["laplace", "mixed"])
@@ -136,6 +137,7 @@ def test_no_run_exceeds_the_dominating_loss(
         assert stick(q, p, epsilon) <= most
 
 
+@pytest.mark.shared(3)
 @each_run
 @each_scale
 @pytest.mark.parametrize("kind", ["laplace", "mixed"])
@@ -266,6 +268,7 @@ def test_the_cells_hold_their_masses(loss: CellLoss) -> None:
         assert inside.max() < 1e-12
 
 
+@pytest.mark.shared(4)
 @each_folded
 @pytest.mark.parametrize("c", [1e-6, 0.5, 3.0, 12.0])
 def test_the_moments_are_those_of_atoms_and_cells(loss: CellLoss, c: float) -> None:
@@ -314,6 +317,7 @@ MANY = [
 ]
 
 
+@pytest.mark.shared(3)
 @each_run
 @pytest.mark.parametrize("scales", [(1.0, 2.0), (0.7, 1.1)], ids=str)
 @pytest.mark.parametrize("c", [0.2, 1.0, 4.0])

@@ -176,6 +176,7 @@ def test_the_poisson_bound_is_nearly_met_where_only_one_data_set_has_the_best_ou
         assert truth <= found <= 1.05 * truth + 10.0
 
 
+@pytest.mark.shared(3)
 @each_count
 @pytest.mark.parametrize("sign", [1, -1])
 def test_the_best_of_gaussians_is_within_the_bound(count: RunCount, sign: int) -> None:

@@ -4,6 +4,7 @@ import io
 import re
 import sys
 from contextlib import redirect_stdout
+from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
@@ -51,7 +52,11 @@ def _accuracies(text: str) -> dict[str, float]:
 
 @pytest.fixture(scope="module")
 def text_example() -> Any:
-    return _loaded("train_text")
+    """Return the example, which reads the sentences of each library but once."""
+    module = _loaded("train_text")
+    read = module.sentences
+    module.sentences = cache(lambda library: tuple(read(library)))
+    return module
 
 
 @pytest.mark.parametrize(("name", "examples"), [("train_digits", 1437), ("train_text", 32_890)])

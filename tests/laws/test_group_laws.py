@@ -104,6 +104,7 @@ def test_both_ends_of_a_group_are_in_order(plan: hs.Mechanism, size: int) -> Non
     assert (f(RATES) <= one.bounds(RATES)[1]).all()
 
 
+@pytest.mark.shared(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS.keys())
 def test_delta_of_a_group_is_at_least_that_of_a_record(plan: hs.Mechanism) -> None:

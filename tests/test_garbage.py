@@ -270,10 +270,7 @@ SINGLED_OUT = [
     "hs.delta(hs.PoissonSubsampled(hs.Gaussian(318), 1.1e-8) ** 2560 @ "
     "hs.PoissonSubsampled(hs.Gaussian(0.31), 0.022) ** 352172, 0.59)",
     "hs.delta(hs.PoissonSubsampled(hs.Gaussian(20.5), 7e-4) ** 3759, 790043.0)",
-    pytest.param(
-        "hs.epsilon(hs.PoissonSubsampled(hs.Gaussian(0.0595), 0.999999) ** 3334955, 4.4e-90)",
-        marks=pytest.mark.slow,
-    ),
+    "hs.epsilon(hs.PoissonSubsampled(hs.Gaussian(0.0595), 0.999999) ** 3334955, 4.4e-90)",
 ]
 
 

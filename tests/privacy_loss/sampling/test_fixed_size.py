@@ -98,7 +98,7 @@ def test_zeroed_examples_of_other_noise_have_an_upper_end() -> None:
     assert found.lower == 0.0
 
 
-@pytest.mark.shared(3)
+@pytest.mark.shared(2, 1)
 @pytest.mark.parametrize("epsilon", [0.05, 0.5, 2.0])
 @pytest.mark.parametrize(("batch", "examples", "noise"), [(3, 20, 0.6), (5, 5, 2.0)])
 def test_sampling_with_replacement_lies_between_its_attack_and_its_theorem(

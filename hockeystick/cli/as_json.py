@@ -39,7 +39,7 @@ def verification(verdict: Verdict | None) -> dict[str, Any]:
 
 
 def said(verdict: Verdict) -> dict[str, Any]:
-    """Return what the verifier says."""
+    """Return the verifier's verdict."""
     return {
         "status": verdict.status,
         "reason": verdict.reason or None,
@@ -58,7 +58,7 @@ def comparison(file: PlanFile, at: Question, rows: Sequence[Row], version: str) 
 
 
 def samplings(file: PlanFile, at: Question, rows: Sequence[SamplingRow], version: str) -> str:
-    """Return what each sampling would cost as JSON."""
+    """Return the answers for each sampling as JSON."""
     listed = [
         {
             "sampling": row.sampling,
@@ -73,7 +73,7 @@ def samplings(file: PlanFile, at: Question, rows: Sequence[SamplingRow], version
 
 
 def _heading(file: PlanFile, at: Question, version: str) -> dict[str, Any]:
-    """Return what the answer is about."""
+    """Return the question as JSON."""
     return {
         "version": version,
         "title": file.title,
@@ -86,7 +86,7 @@ def _heading(file: PlanFile, at: Question, version: str) -> dict[str, Any]:
 
 
 def _row(row: Row, truth: Truth) -> dict[str, Any]:
-    """Return what one accountant says."""
+    """Return the answer of one accountant."""
     told: dict[str, Any] = {
         "accountant": row.accountant,
         "kind": row.kind,

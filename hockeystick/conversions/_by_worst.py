@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mpmath import mpf
 
 # Beyond what mpmath may lose in a formula, relative to its value.
-_SURE: Final = 2.0**-80
+_MARGIN: Final = 2.0**-80
 
 
 def kairouz_oh_viswanath(
@@ -201,9 +201,9 @@ def liu_mu(epsilon: float) -> float:
         def short(size: float) -> bool:
             x = size / mp.sqrt(8)
             return bool(
-                mp.erf(x) < goal * (1 + _SURE)
+                mp.erf(x) < goal * (1 + _MARGIN)
                 if small
-                else mp.log(mp.erfc(x) / 2) > goal * (1 + _SURE)
+                else mp.log(mp.erfc(x) / 2) > goal * (1 + _MARGIN)
             )
 
         slack = math.ulp(0.5)

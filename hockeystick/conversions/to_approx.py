@@ -86,8 +86,8 @@ def _by_response(source: Notion, epsilon: float, delta: float, given: Given) -> 
 
 
 def _by_orders(source: Notion, curve: RenyiCurve, given: Given) -> ApproxDP:
-    """Return what the best single order says; of a single order, all that it says."""
-    # Of one order all that it says, unless it says so little that floats only bound it.
+    """Return the guarantee by the best single order; of a single order, all that it proves."""
+    # The guarantee of one order is tight, unless it is so small that floats only bound it.
     points = curve.divergences if isinstance(curve, RenyiPoints) else ()
     tight = len(points) == 1 and points[0][1] * (points[0][0] - 1.0) >= _PRECISE
     if given.delta is None:

@@ -105,7 +105,7 @@ def _smaller(source: Mechanism, given: Given) -> TCDP:
 
 
 def _truncated(whole: ZCDP, given: Given) -> TCDP:
-    """Return what a line above all divergences says of those below omega, as tight as it is."""
+    """Return the bound of a line above all divergences on those up to omega, with its origin."""
     result = TCDP(whole.rho, given.omega)
     return result if whole.origin is None else result.because(whole.origin)
 

@@ -167,7 +167,7 @@ def shown(name: str) -> str:
 
 
 def document_of(name: str) -> dict[str, Any]:
-    """Return what a TOML file holds."""
+    """Return the contents of a TOML file."""
     try:
         with open(name, "rb") as file:
             content = file.read(_MOST_BYTES + 1)
@@ -184,7 +184,7 @@ def document_of(name: str) -> dict[str, Any]:
 
 
 def _parsed(content: bytes) -> dict[str, Any]:
-    """Return what a TOML text holds."""
+    """Return the contents of a TOML text."""
     try:
         return tomllib.loads(content.decode("utf-8-sig"), parse_float=parse_real)
     except UnicodeDecodeError as error:

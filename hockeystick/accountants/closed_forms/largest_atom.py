@@ -46,7 +46,7 @@ def largest_atom_bound(terms: Terms) -> LargestAtomBound:
         atoms = attained.atoms() if isinstance(attained, CellLoss) else None
         if atoms is None or not atoms.loss.size or not math.isfinite(atoms.loss[-1]):
             continue
-        # What a mapped loss is off by is part of the error.
+        # The error of a mapped loss is part of its atoms' error.
         error = float(atoms.error[-1])
         own, mass = float(atoms.loss[-1]) - error, float(atoms.log_p[-1]) - error
         if own > 0.0 and mass > -math.inf:

@@ -192,7 +192,7 @@ def gaussian_profile(gaussians: Sequence[tuple[GaussianLoss, int]]) -> SmoothPro
 
 
 def number_of_atoms(terms: Sequence[tuple[RandomizedResponsePairLoss, int]]) -> int:
-    """Return how many values the sum of several two-point losses can take."""
+    """Return the number of values of a sum of several two-point losses."""
     return math.prod(count + 1 for _, count in terms)
 
 

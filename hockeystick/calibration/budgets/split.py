@@ -329,7 +329,7 @@ def _split(budget: Budget, noises: list[float]) -> BudgetSplit:
 
 
 def _achieved(plan: Mechanism, budget: Budget) -> Budget:
-    """Return what is proven of a plan in the notion of a budget, rounded up."""
+    """Return the guarantee of a plan in the notion of a budget, rounded up."""
     if isinstance(budget, ApproxDP):
         return convert(plan, ApproxDP, delta=budget.delta)
     return convert(plan, type(budget))

@@ -267,7 +267,7 @@ class Filter(Recorder):
             return self._measure.guarantee(costs)
 
     def _remaining(self, costs: Costs) -> Notion:
-        """Return what is left of the budget."""
+        """Return the largest guarantee that the budget still covers."""
         with EVALUATING:
             return self._measure.remaining(costs)
 

@@ -80,7 +80,7 @@ class OneNumber(AdditiveMeasure):
         return self.notion(float_above(spent[0]))
 
     def remaining(self, spent: Costs) -> Notion:
-        """Return what is left of the limit."""
+        """Return the limit minus the sum."""
         return self.notion(float_below(self.limit - spent[0]))
 
 
@@ -107,7 +107,7 @@ class Squares(AdditiveMeasure):
         return GDP(mu)
 
     def remaining(self, spent: Costs) -> Notion:
-        """Return the root of what is left."""
+        """Return the root of the limit minus the sum."""
         left = max(self.limit - spent[0], Fraction(0))
         mu = root(left)
         while decimal(mu) ** 2 > left:
@@ -140,7 +140,7 @@ class Divergences(AdditiveMeasure):
         return RenyiDP(list(zip(orders, map(float_above, spent), strict=True)))
 
     def remaining(self, spent: Costs) -> Notion:
-        """Return what is left at each order."""
+        """Return the limit minus the sum at each order."""
         pairs = zip(self.limits, spent, strict=True)
         return RenyiDP([(order, float_below(limit - sum_)) for (order, limit), sum_ in pairs])
 

@@ -169,7 +169,7 @@ class Odometer(Recorder):
         self._resume(other._runs)
 
     def _costs(self, mechanism: Mechanism) -> Costs:
-        """Return what one run costs, or raise."""
+        """Return the cost of one run, or raise."""
         with EVALUATING:
             cost = self._cost(mechanism)
         if cost[3] > 0:

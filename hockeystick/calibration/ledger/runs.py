@@ -24,7 +24,7 @@ _STEP: Final = ("mechanism", "count")
 
 
 def unrolled(mechanism: object, count: object) -> tuple[Mechanism, int]:
-    """Return what runs and how often, a repetition as so many runs of its inside; or raise."""
+    """Return the mechanism and its number of runs, a repetition unrolled; or raise."""
     once, runs = checked("mechanism", mechanism), _validate.count("count", count)
     if isinstance(once, Repeated):
         return once.inner, _validate.count("count", once.count * runs)
@@ -54,7 +54,7 @@ class Runs:
         self._due: tuple[Mechanism, int, _Sums] | None = None
 
     def check(self, mechanism: Mechanism, count: int) -> None:
-        """Raise where so many runs more could not be added.
+        """Raise where ``count`` more runs could not be added.
 
         Raises:
             ParameterError: If there would be more than 10^15 runs.
@@ -66,7 +66,7 @@ class Runs:
             Composed((named, mechanism))
 
     def add(self, mechanism: Mechanism, count: int, spent: Costs = ()) -> None:
-        """Add so many runs, after which so much is spent; or raise as ``check`` does, unchanged."""
+        """Add ``count`` runs, after which ``spent`` is spent; or raise as ``check``, unchanged."""
         self.check(mechanism, count)
         if count == 0:
             return

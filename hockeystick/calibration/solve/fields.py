@@ -50,7 +50,7 @@ def value_at(plan: Mechanism, path: Path) -> float:
 
 
 def owner_of(plan: Mechanism, path: Path) -> object:
-    """Return what the number at a path is a field of."""
+    """Return the owner of the number at a path."""
     return _reached(plan, path[:-1])
 
 
@@ -88,7 +88,7 @@ def _parsed(parameter: str) -> Path | None:
 
 
 def _reached(node: Any, path: Path) -> Any:
-    """Return what stands at a path; None where there is nothing."""
+    """Return the object at a path; None where there is none."""
     for key in path:
         if isinstance(key, int):
             node = node[key] if isinstance(node, tuple) and key < len(node) else None

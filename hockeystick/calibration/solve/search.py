@@ -63,7 +63,7 @@ class Search:
         axis: The parameter.
         goal: The target.
         after: Returns the plan to be read, what was spent before included.
-        tolerance: How far apart the ends of a bracket of real values may be, relative to them.
+        tolerance: The relative width of a bracket of real values at which the search ends.
     """
 
     parameter: Parameter

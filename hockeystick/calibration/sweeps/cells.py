@@ -77,7 +77,7 @@ class Grid:
 
 
 def identity_of(ask: Ask) -> str:
-    """Return what tells a question from others, the same in every process, or raise."""
+    """Return the key of a question, the same in every process, or raise."""
     return _digest("ask", _described(ask))
 
 
@@ -116,7 +116,7 @@ def _reason(error: Exception) -> str:
 
 @singledispatch
 def columns(found: object) -> Columns:
-    """Return what a question found as columns."""
+    """Return the answer to a question as columns."""
     raise TypeError(str(ParameterError("ask", found, _NO_RESULT)))
 
 

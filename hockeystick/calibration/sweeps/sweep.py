@@ -190,7 +190,7 @@ class _Sweep:
 
 
 def _cells_per_chunk(seconds: float) -> int:
-    """Return how many cells make a chunk, if one takes so long."""
+    """Return the number of cells in a chunk, given the seconds that one takes."""
     return max(1, min(_MOST_CELLS_PER_CHUNK, int(_SECONDS_PER_CHUNK / max(seconds, 1e-9))))
 
 

@@ -127,7 +127,7 @@ def load_grid(path: str | os.PathLike[str]) -> GridFile:
 
 
 def _grid_file(document: dict[str, Any]) -> GridFile:
-    """Return what a document describes, once its plan is known to be one."""
+    """Return the object that a document describes, once its plan is checked."""
     grid = _grid(_table(document, "grid"))
     asked = _table(document, "ask")
     refuse_unknown("[ask]", asked, _ASK)
@@ -151,7 +151,7 @@ def _table(document: Mapping[str, Any], name: str) -> dict[str, Any]:
 def _question(
     plan: Mapping[str, Any], asked: Mapping[str, Any], at: Mapping[str, Any]
 ) -> FileQuestion:
-    """Return what is asked, or raise."""
+    """Return the question, or raise."""
     find = asked.get("find", _FOR_EPSILON)
     if not isinstance(find, str):
         allowed = '"epsilon", "delta", or the name of what to solve for, in quotes'

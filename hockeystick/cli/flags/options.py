@@ -58,7 +58,7 @@ def _with_plan(command: _Command, special: Mapping[str, Mapping[str, Any]]) -> _
 
 
 def question(name: str) -> Callable[[_Command], _Command]:
-    """Return what adds the flag for the delta or epsilon to ask at."""
+    """Return the decorator that adds the flag for the delta or epsilon to ask at."""
     asked = {"delta": "epsilon", "epsilon": "delta"}[name]
     text = f"Ask for {asked} at this {name}; by default at the plan file's."
     return click.option(_flag(name), name, metavar=name[0].upper(), help=text)

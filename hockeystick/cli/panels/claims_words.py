@@ -56,7 +56,7 @@ def _without(row: Checked, found: Found | None) -> str:
 
 
 def counted(rows: Sequence[Checked]) -> str:
-    """Return how many claims there are, and how many of each verdict."""
+    """Return the number of claims, and that of each verdict."""
     counts = Counter(row.verdict for row in rows)
     each = [f"{_COUNTED[verdict]} {counts[verdict]}" for verdict in Verdict if counts[verdict]]
     claims = "claim" if len(rows) == 1 else "claims"

@@ -134,7 +134,7 @@ def _detail(row: Row) -> Text:
 
 
 def _distance(row: Row, truth: Truth) -> Text:
-    """Return how far a row is from what is proven."""
+    """Return the distance of a row from the proven interval."""
     if row.answer is None:
         return Text("")
     value = quoted(row.answer)
@@ -152,7 +152,7 @@ def _distance(row: Row, truth: Truth) -> Text:
 
 
 def _legend() -> Text:
-    """Return what the words in the table mean."""
+    """Return the meanings of the words in the table."""
     meanings = (
         ("exact", "proven, and as narrow as floating point allows"),
         ("bound", "proven, but loose"),

@@ -40,7 +40,7 @@ def panel(done: Swept) -> RenderableType:
 
 
 def _beginning(done: Swept) -> str:
-    """Return how many answers were there before, if any."""
+    """Return the number of answers found in the file, if any."""
     return f", {done.resumed:,} of them answered before" if done.resumed else ""
 
 

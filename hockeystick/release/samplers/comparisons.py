@@ -17,6 +17,8 @@ from hockeystick.release.samplers.bits import Bits, checked_words, secret_bits
 _WORD: Final = 64
 # Floats that are said to be right to four units in the last place are believed to this.
 _BELIEVED: Final = 1e-9
+# Where u is this near an end, in units of the bits known, they leave more than that of it open.
+_NEAR_AN_END: Final = 1 << 32
 
 
 class RealNoise(StrEnum):
@@ -98,9 +100,9 @@ def noisy_argmax(
     """Return where ``value_i + scale Z_i`` is largest, for independent real noises Z_i, exactly.
 
     Guarantees:
-        Exact if the bits are ideal. Floats find the few that could be largest; these are compared
-        as ``NoisyNumber`` in interval arithmetic, with as many bits as it takes. With scale 0, the
-        first of the largest.
+        Exact if the bits are ideal. Floats find the few that could be largest, among them all whose
+        noise the bits known leave open; these are compared as ``NoisyNumber`` in interval
+        arithmetic, with as many bits as it takes. With scale 0, the first of the largest.
 
     Args:
         values: The numbers, at least one.
@@ -126,7 +128,8 @@ def noisy_argmax(
     floats = np.array([float(value) for value in values])
     drawn = floats + float(scale) * _estimates(noise, words)
     slack = _BELIEVED * (float(scale) * 64 + float(np.abs(floats).max()))
-    contenders = np.flatnonzero(~(drawn < drawn.max() - 2 * slack))
+    known = _is_known(noise, words)
+    contenders = np.flatnonzero(~known | (drawn >= drawn[known].max(initial=-np.inf) - 2 * slack))
     best = int(contenders[0])
     numbers = {
         int(i): NoisyNumber(values[int(i)], noise, scale, int(words[i]), bits) for i in contenders
@@ -184,16 +187,28 @@ def _minus_log(x: Fraction) -> tuple[Fraction, Fraction]:
     return Fraction(*libmp.to_rational(low)), Fraction(*libmp.to_rational(high))
 
 
+def _is_known(noise: RealNoise, words: np.ndarray) -> np.ndarray:
+    """Return for which words the noise is known as closely as floats are believed to be."""
+    low = words >> np.uint64(1) >= _NEAR_AN_END
+    return low & (~words >> np.uint64(1) >= _NEAR_AN_END) if noise is RealNoise.GUMBEL else low
+
+
+def _middle(positions: np.ndarray) -> np.ndarray:
+    """Return the middle of the uniform numbers that begin with 63 bits."""
+    return (positions.astype(np.float64) + 0.5) * 2.0 ** -(_WORD - 1)
+
+
 def _estimates(noise: RealNoise, words: np.ndarray) -> np.ndarray:
     """Return the noise of words in floats."""
     from scipy import special
 
-    u = ((words >> np.uint64(1)).astype(np.float64) + 0.5) * 2.0 ** -(_WORD - 1)
+    u = _middle(words >> np.uint64(1))
     sign = 1.0 - 2.0 * (words & np.uint64(1)).astype(np.float64)
     if noise is RealNoise.GAUSSIAN:
         return np.asarray(-special.ndtri(u / 2) * sign)
     exponential = -np.log(u)
     if noise is RealNoise.GUMBEL:
-        with np.errstate(divide="ignore"):
-            return np.asarray(-np.log(exponential))
+        # next to 1 only the distance from 1 has the digits
+        rest = np.minimum(_middle(~words >> np.uint64(1)), 0.5)
+        return np.asarray(-np.log(np.where(u > 0.5, -np.log1p(-rest), exponential)))
     return np.asarray(exponential * (sign if noise is RealNoise.LAPLACE else 1.0))

@@ -108,3 +108,34 @@ def test_the_largest_is_that_of_all_exact_comparisons(noise: Any) -> None:
             key=lambda i: float(values[i]) + 2 * exact(noise, int(words[i])),
         )
         assert found == best
+
+
+def test_gumbel_noise_of_which_the_bits_leave_much_open_need_not_win() -> None:
+    """Next to u = 1 floats would say that it is infinite; it is below 45."""
+    values = [Fraction(0), Fraction(50)]
+    words = [2**64 - 4, 2**63]  # u above 1 - 2^-62, and 1/2
+    given = iter(words)
+
+    def bits(count: Any) -> Any:
+        return np.array([next(given, 2**63) for _ in range(count)], dtype=np.uint64)
+
+    assert noisy_argmax(values, RealNoise.GUMBEL, Fraction(1), bits=bits) == 1
+
+
+@pytest.mark.parametrize("noise", [RealNoise.GUMBEL, RealNoise.EXPONENTIAL])
+def test_the_largest_near_the_ends_of_u_is_that_of_all_further_bits(noise: Any) -> None:
+    """One unit of 63 bits leaves the noise open by ln 2; what is drawn next decides."""
+    word = 2**64 - 4 if noise is RealNoise.GUMBEL else 2
+    with mp.workprec(300):
+        middle = exact(noise, word)
+    for further, found in ((2**63 + 2**62, 0), (2**62, 1)):
+
+        def bits(count: Any, further: Any = further) -> Any:
+            return np.array([word, 2**63] if count == 2 else [further], dtype=np.uint64)
+
+        with mp.workprec(300):
+            second = middle - exact(noise, 2**63)
+            value = Fraction(int(mp.floor(mp.ldexp(second, 200))), 2**200)
+        # the larger u has the larger Gumbel and the smaller exponential noise
+        won = noisy_argmax([Fraction(0), value], noise, Fraction(1), bits=bits)
+        assert won == (found if noise is RealNoise.GUMBEL else 1 - found)

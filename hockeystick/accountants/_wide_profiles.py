@@ -80,9 +80,9 @@ class InfinityProfile(Profile):
         return self._rest.smooth
 
     @property
-    def knots(self) -> Array:
+    def breakpoints(self) -> Array:
         """Those of the rest."""
-        return self._rest.knots
+        return self._rest.breakpoints
 
     @property
     def supremum(self) -> float:
@@ -90,7 +90,7 @@ class InfinityProfile(Profile):
         return math.inf
 
     @property
-    def floor(self) -> float:
+    def infinity_mass_lower(self) -> float:
         """The infinity mass, the rest's included."""
         return self.precisely(_FAR_EPSILON)[0]
 
@@ -137,7 +137,7 @@ class WideProfile(Profile):
         return False
 
     @property
-    def knots(self) -> Array:
+    def breakpoints(self) -> Array:
         """Those of the table."""
         return self._table.epsilons
 
@@ -147,7 +147,7 @@ class WideProfile(Profile):
         return largest_loss(self._terms)
 
     @cached_property
-    def floor(self) -> float:
+    def infinity_mass_lower(self) -> float:
         """The probability of an infinite loss, a lower end."""
         return self._by_theorem(_FAR_EPSILON).lower if self.supremum == math.inf else 0.0
 
@@ -158,7 +158,7 @@ class WideProfile(Profile):
     def at(self, epsilon: Array) -> ProfileValues:
         """Return the ends at epsilons."""
         found = self._table.at(epsilon)
-        far = (epsilon > self.knots[-1]) & (epsilon <= self.supremum)
+        far = (epsilon > self.breakpoints[-1]) & (epsilon <= self.supremum)
         if self._is_closed or not far.any():
             return found
         upper, slope = self._chernoff(epsilon[far], *self._orders)
@@ -231,7 +231,9 @@ class WideProfile(Profile):
         # delta is nonincreasing.
         upper = np.minimum.accumulate(uppers)
         lower = np.maximum.accumulate(lowers[::-1])[::-1]
-        return TableProfile(knots, np.minimum(lower, upper), upper, self.supremum, self.floor)
+        return TableProfile(
+            knots, np.minimum(lower, upper), upper, self.supremum, self.infinity_mass_lower
+        )
 
     def _knots(self, reach: float, count: int) -> Array:
         """Return epsilons up to a reach, dense near 0, and the breakpoints of delta."""

@@ -10,8 +10,8 @@ from hockeystick.privacy_loss import AnalyticLoss
 from hockeystick.privacy_loss.core.terms import (
     LARGEST_LOG_ORDER,
     TermSequence,
-    corners,
-    last_order,
+    breakpoints,
+    largest_order,
     total,
 )
 
@@ -26,7 +26,7 @@ def cgf_estimates(
 
 def candidate_orders(terms: TermSequence, c: float) -> tuple[float, ...]:
     """Return c, at most the last order of a finite K, and the breakpoints next to it."""
-    last, near = last_order(terms), corners(terms)
+    last, near = largest_order(terms), breakpoints(terms)
     c = min(c, last)
     below, beyond = [x for x in near if x < c], [x for x in near if c < x <= last]
     return (c, *below[-1:], *beyond[:1])
@@ -37,7 +37,7 @@ def optimal_order(terms: TermSequence, log_delta: float) -> float:
 
     The derivative in c vanishes where ``c K' - K + ln(1+c) + ln delta = 0``, which increases.
     """
-    last = last_order(terms)
+    last = largest_order(terms)
 
     def condition(log_c: float) -> float:
         c = math.exp(log_c)

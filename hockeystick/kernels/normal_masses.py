@@ -32,12 +32,12 @@ NEGLIGIBLE = 1e-18
 @interruptible
 @njit(cache=True)
 def log_masses(
-    at: Array, shift: Array, width: Array, stretch: Array
+    at: Array, shift: Array, width: Array, width_error: Array
 ) -> tuple[Array, Array, NDArray[np.bool_]]:
     """Return ``ln`` of the mass between neighbouring edges, its error, and which cells are wide.
 
-    ``shift`` bounds the error of each edge, ``stretch`` that of each width, relative. Wide cells,
-    and those whose edges are uncertain by any amount, are left to others.
+    ``shift`` bounds the error of each edge, ``width_error`` that of each width, relative. Wide
+    cells, and those whose edges are uncertain by any amount, are left to others.
     """
     count = width.size
     value = np.empty(count)
@@ -54,14 +54,14 @@ def log_masses(
                 error[j] = math.inf
         elif width[j] <= NARROW:
             half = 0.5 * width[j]
-            value[j], error[j] = narrow(abs(low + half), half, shift[j], stretch[j])
+            value[j], error[j] = narrow(abs(low + half), half, shift[j], width_error[j])
         else:
             wide[j] = True
     return value, error, wide
 
 
 @njit(cache=True)
-def narrow(centre: float, half: float, shift: float, stretch: float) -> tuple[float, float]:
+def narrow(centre: float, half: float, shift: float, width_error: float) -> tuple[float, float]:
     """Return the logarithm of the mass of one cell of half width up to 0.1, and its error."""
     b = centre * half
     terms = number_of_terms(half)
@@ -72,11 +72,11 @@ def narrow(centre: float, half: float, shift: float, stretch: float) -> tuple[fl
         log_factor = b + math.log(-half * math.expm1(-2.0 * b) / b)
         log_factor += math.log1p(high_moments(b, half, terms))
     square = 0.5 * centre * centre
-    moved = shift + half * stretch + ULP * (centre + half)
+    moved = shift + half * width_error + ULP * (centre + half)
     rest = 2.0 * term_after(half, terms)
     round_off = ULP * (2.0 * square + 2.0 * b + 4.0 * abs(log_factor) + 24.0)
-    error = moved * (centre + half + moved) + rest + round_off + 1.1 * (1.0 + b) * stretch
-    return log_factor - LOG_SQRT_2PI - square, error if stretch < SURE else math.inf
+    error = moved * (centre + half + moved) + rest + round_off + 1.1 * (1.0 + b) * width_error
+    return log_factor - LOG_SQRT_2PI - square, error if width_error < SURE else math.inf
 
 
 @njit(cache=True)

@@ -48,7 +48,8 @@ class TradeOff(ABC):
     private. A mechanism is f-DP if ``T(M(D), M(D')) >= f`` for all neighbours.
 
     Guarantees:
-        Calling f returns a proven LOWER end: no attack misses fewer. ``bounds`` returns both.
+        Calling f returns a proven LOWER end: no test has a smaller type II error. ``bounds``
+        returns both.
         Both keep their relative precision in both tails, as does ``power``, which is 1 - f.
 
     References:
@@ -69,11 +70,11 @@ class TradeOff(ABC):
 
     @abstractmethod
     def _type_ii(self, alpha: Array) -> Ends:
-        """Return f, precise relative to f."""
+        """Return the ends of f, precise relative to f."""
 
     @abstractmethod
     def _power(self, alpha: Array) -> Ends:
-        """Return 1 - f, precise relative to 1 - f."""
+        """Return the ends of 1 - f, precise relative to 1 - f."""
 
     def _proven_type_ii(self, alpha: Array) -> Array:
         """Return the lower end of f alone."""
@@ -89,7 +90,7 @@ class TradeOff(ABC):
 
     @property
     def release(self) -> object:
-        """The mechanism or plan whose trade-off function it is; None where it is just a function.
+        """The mechanism or plan whose trade-off function it is; None for a function by itself.
 
         Tensor products compose the releases, direction by direction, which is tighter than the
         functions alone.
@@ -97,8 +98,8 @@ class TradeOff(ABC):
         return None
 
     @property
-    def alone(self) -> TradeOff:
-        """The same function, which does not know its release."""
+    def without_release(self) -> TradeOff:
+        """The same function without its release."""
         return self
 
     @property
@@ -113,7 +114,7 @@ class TradeOff(ABC):
     def bounds(self, alpha: ArrayLike) -> tuple[Any, Any]:
         """Return both ends of f at false positive rates, each of the same shape as alpha.
 
-        Both fall, as f does: what is proven at one of the rates asked about serves the others.
+        f decreases, so that bounds at one of the rates asked about tighten those at the others.
         """
 
         def ends(a: Array) -> Array:
@@ -125,7 +126,7 @@ class TradeOff(ABC):
         return lower, upper
 
     def power(self, fpr: ArrayLike) -> Any:
-        """Return the most true positives at false positive rates, 1 - f: a proven upper end."""
+        """Return the power 1 - f, the largest true positive rate: a proven upper end."""
         return _shaped("fpr", fpr, lambda a: np.minimum(self._proven_power(a), 1.0))
 
     def power_bounds(self, fpr: ArrayLike) -> tuple[Any, Any]:
@@ -150,12 +151,12 @@ class TradeOff(ABC):
         return lower, upper
 
     def _log_type_ii(self, log_alpha: Array) -> Ends:
-        """Return ``ln f``: f falls, so that a little more alpha is a lower end."""
+        """Return ``ln f``; f decreases, so that alpha rounded up gives a lower end."""
         lower = self._type_ii(_exp(log_alpha, 1.0)).lower
         return _logs(Ends(lower, self._type_ii(_exp(log_alpha, -1.0)).upper))
 
     def _log_power(self, log_alpha: Array) -> Ends:
-        """Return ``ln(1 - f)``, which rises."""
+        """Return ``ln(1 - f)``, which increases."""
         lower = self._power(_exp(log_alpha, -1.0)).lower
         return _logs(Ends(lower, self._power(_exp(log_alpha, 1.0)).upper))
 
@@ -221,8 +222,8 @@ class TradeOff(ABC):
 
         A mechanism that is f-DP under replace-one, run on a random subset of fixed size that holds
         each record with probability p, is ``C_p(f)``-DP under replace-one. An asymmetric f, which
-        is for one order of each two neighbours, gives way to ``min(f, f^-1)**``: a sample without
-        the record may show what one with either of its values does.
+        is for one order of each two neighbours, is replaced by ``min(f, f^-1)**``: a sample without
+        the record has the outputs of one with either of its values.
 
         Args:
             rate: The probability p, in [0, 1]; 0 gives ``1 - alpha`` and 1 gives f symmetrized.
@@ -256,7 +257,7 @@ class TradeOff(ABC):
         return OPERATIONS.group(self, size)
 
     def renyi_divergence(self, order: float) -> tuple[float, float]:
-        """Return both ends of the Renyi divergence of an order above 1, the worse of both ways."""
+        """Return both ends of the larger Renyi divergence of both directions, at an order > 1."""
         lower, upper = OPERATIONS.renyi_divergence(self, order)
         return lower, upper
 
@@ -291,12 +292,12 @@ class TradeOff(ABC):
         return OPERATIONS.tensor(((self, 1), (other, 1)))
 
     def __pow__(self, runs: float) -> TradeOff:
-        """Return the tensor product of several copies: as many releases together."""
+        """Return the tensor product of several copies, that of independent runs."""
         return OPERATIONS.tensor(((self, count("count", runs)),))
 
     @property
     def advantage(self) -> float:
-        """The most that true and false positive rate can differ: delta(0), rounded up."""
+        """The largest difference of true and false positive rate: delta(0), rounded up."""
         return self.delta(0.0).upper
 
     def bayes_error(self, prior: float) -> float:
@@ -315,13 +316,13 @@ class TradeOff(ABC):
         return max(weight * (1.0 - upper) * _DOWN - 5e-324, 0.0)
 
     def reconstruction(self, baseline: float) -> float:
-        """Return the most that an attack with this chance of success a priori can reach.
+        """Return the largest success probability of an attack with this prior probability.
 
         ``1 - f(baseline)``, an upper end: the reconstruction robustness of Balle, Cherubin and
         Hayes (2022), by Kaissis, Hayes, Ziller and Rueckert (2023).
 
         Args:
-            baseline: The chance of a success without seeing the release, in [0, 1].
+            baseline: The probability of success without the release, in [0, 1].
         """
         return float(self._proven_power(np.array([real("baseline", baseline, _PROBABILITY)]))[0])
 
@@ -369,7 +370,7 @@ def _shaped_logs(values: ArrayLike, ask: Callable[[Array], Array]) -> Any:
 
 
 def _like(values: ArrayLike, ask: Callable[[Array], Array], flat: Array) -> Any:
-    """Return what is answered to a flat array, in the shape of the values it came from."""
+    """Return the answers to a flat array in the shape of the values it came from."""
     shape = np.shape(values)
     answers = ask(flat if flat.size else np.zeros(1))[..., : flat.size]
     shaped = answers.reshape((*answers.shape[:-1], *shape))
@@ -379,7 +380,7 @@ def _like(values: ArrayLike, ask: Callable[[Array], Array], flat: Array) -> Any:
 
 
 def _falling(x: Array, ends: Ends) -> Ends:
-    """Return the ends of a falling function: what holds at one x holds further on, or before."""
+    """Return the ends of a decreasing function, each tightened by those at the other x."""
     order = np.argsort(x, kind="stable")
     lower, upper = np.empty_like(x), np.empty_like(x)
     lower[order] = np.maximum.accumulate(ends.lower[order][::-1])[::-1]
@@ -412,7 +413,7 @@ Factors = tuple[tuple[TradeOff, int], ...]
 
 
 class Operations:
-    """What is computed of whole functions, by modules that stand above this one.
+    """Operations on trade-off functions, implemented by modules that stand above this one.
 
     Each registers itself when it is loaded: ``hockeystick.tradeoffs`` loads its own, and
     ``hockeystick.accountants`` the tensor product and the groups of a release, for composing is

@@ -1,4 +1,4 @@
-"""Numbers that mpmath computed, as floats on the safe side."""
+"""Directed rounding of what mpmath computed: floats at or above, at or below."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ if TYPE_CHECKING:
     from mpmath import mpf
 
 DIGITS: Final = 50
-# What mpmath may lose in a formula, relative to its value: far below half a unit of a float.
-_LOST: Final = 2.0**-80
+# A bound of mpmath's relative error in a formula: far below half a unit of a float.
+_MPMATH_ERROR: Final = 2.0**-80
 
 
 def up(value: mpf) -> float:
     """Return a float at or above a number >= 0 that was computed in ``DIGITS`` digits."""
-    return _moved(value, math.inf)
+    return _rounded(value, math.inf)
 
 
 def down(value: mpf) -> float:
     """Return a float >= 0 at or below a number that was computed in ``DIGITS`` digits."""
-    return max(_moved(value, -math.inf), 0.0)
+    return max(_rounded(value, -math.inf), 0.0)
 
 
-def _moved(value: mpf, toward: float) -> float:
-    """Return the nearest float on that side of the number."""
+def _rounded(value: mpf, toward: float) -> float:
+    """Return the nearest float on one side of the number."""
     if value == 0 or value == math.inf:
         return float(value)
     number = float(value)
     side = 1.0 if toward > 0.0 else -1.0
-    if math.isinf(number) or side * (number - value * (1 + side * _LOST)) < 0:
+    if math.isinf(number) or side * (number - value * (1 + side * _MPMATH_ERROR)) < 0:
         number = math.nextafter(number, toward)
     return number
 
 
 def least_epsilon(delta_at: Callable[[mpf], mpf], delta: float, estimate: float) -> float:
-    """Return an epsilon, from the estimate upward, at which a falling delta is proven to be met."""
+    """Return an epsilon, from the estimate upward, at which a decreasing delta is proven met."""
     from mpmath import mp
 
-    goal = as_mpf(least_reading(delta)) * (1 - _LOST)
+    goal = as_mpf(least_reading(delta)) * (1 - _MPMATH_ERROR)
     epsilon, slack = max(estimate, 0.0), math.ulp(1.0)
     while delta_at(mp.mpf(epsilon)) > goal:
         epsilon += slack * (epsilon + math.ulp(1.0))
@@ -52,7 +52,7 @@ def least_epsilon(delta_at: Callable[[mpf], mpf], delta: float, estimate: float)
 
 
 def root_epsilon(delta_at: Callable[[mpf], mpf], delta: float, stride: float) -> float:
-    """Return about where a falling delta meets its goal; 0 where it starts below."""
+    """Return the approximate epsilon of a decreasing delta; 0 where delta(0) is below."""
     from mpmath import mp
 
     goal = mp.mpf(delta)

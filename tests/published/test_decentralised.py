@@ -60,7 +60,7 @@ def test_amplification_by_iteration_has_the_divergences_of_its_theorem(
 ) -> None:
     # Feldman, Mironov, Talwar and Thakurta 2018, theorem 23: 2 alpha L^2 / (s^2 (n + 1 - t)).
     loss = dominating_pair(hs.mechanisms.NoisyIterations(10.0, 1000, position, **STEPS)).removing
-    above = loss.above if isinstance(loss, DominatedLoss) else loss
+    above = loss.dominating if isinstance(loss, DominatedLoss) else loss
     mu = cast(GaussianLoss, above).mu
     assert 2 * mu**2 / 2 == pytest.approx(divergence, rel=1e-14)
 

@@ -76,8 +76,8 @@ class ContourProfile(Profile):
         """Return delta at one epsilon by a thorough search."""
         return self._wide.precisely(epsilon)
 
-    def above(self, epsilon: Array, floor: Array) -> ProfileValues:
-        """Return delta, or the known contours' Chernoff bound where that is below a floor."""
+    def above(self, epsilon: Array, threshold: Array) -> ProfileValues:
+        """Return delta, or the known contours' Chernoff bound where that is below a threshold."""
         bound = np.full(epsilon.size, np.inf)
         for *_, integral in self._integrals:
             c, k = integral.line.c, float(integral.real[0] + integral.error[0])
@@ -85,7 +85,7 @@ class ContourProfile(Profile):
             log_bound += _OUTWARD * (abs(k) + c * epsilon + 4.0)
             bound = np.minimum(bound, np.exp(np.minimum(log_bound, 700.0)))
         found = np.array([np.zeros_like(bound), bound, bound, -bound])
-        unserved = bound > floor
+        unserved = bound > threshold
         if unserved.any():
             found[:, unserved] = np.array(self.at(epsilon[unserved]))
         return ProfileValues(*found)

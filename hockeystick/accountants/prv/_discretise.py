@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from hockeystick.numerics import ULP
 from hockeystick.privacy_loss.core.base import Masses
-from hockeystick.privacy_loss.core.interval_masses import reach
+from hockeystick.privacy_loss.core.interval_masses import effective_range
 
 if TYPE_CHECKING:
     from hockeystick.kernels.series import Array
@@ -185,7 +185,7 @@ def cover(
     """
     known = loss.cgf_estimate(tilt).value if value is None else value
     least = (known + log_least[0]) / tilt
-    low, high = reach(loss, log_least[1])
+    low, high = effective_range(loss, log_least[1])
     low = max(low, min(least, high))
     near = 2.0 * _ON_POINT * (max(abs(low), abs(high)) + abs(offset))
     first, last = math.floor((low + near - offset) / step), math.ceil((high - near - offset) / step)
@@ -231,7 +231,7 @@ def dominating_masses(grid: LossOnLattice, tilt: float) -> TiltedMasses:
         _joined(contributions),
         tilt,
         _sum_up(np.concatenate(infinity_mass)),
-        loss.displacement,
+        loss.endpoint_tolerance,
     )
 
 
@@ -263,7 +263,7 @@ def dominated_masses(grid: LossOnLattice, tilt: float) -> TiltedMasses:
         place[inside], contributions.log_p[inside], contributions.error[inside]
     )
     shifted = LatticePoints(lattice.offset - shift, lattice.step, lattice.first, lattice.last)
-    return _tilted(shifted, contributions, tilt, 0.0, loss.displacement)
+    return _tilted(shifted, contributions, tilt, 0.0, loss.endpoint_tolerance)
 
 
 def _cells(loss: CellLoss, edges: Array) -> Masses:

@@ -14,7 +14,7 @@ import numpy as np
 
 from hockeystick.accountants.prv._points import is_atomic
 from hockeystick.numerics.roots import increasing_root
-from hockeystick.privacy_loss.core.interval_masses import points_of, reach
+from hockeystick.privacy_loss.core.interval_masses import effective_range, merged_points
 
 if TYPE_CHECKING:
     from hockeystick.accountants.prv._refine import LatticeTarget
@@ -79,14 +79,14 @@ def split_tail(target: LatticeTarget, epsilon: float | None) -> LatticeTarget | 
     if threshold <= 0.0:
         return None
     least = log_delta + math.log(target.tolerance) - math.log(target.runs)
-    farthest = max(threshold, *(reach(loss, least)[1] for loss, _ in target.upper))
+    farthest = max(threshold, *(effective_range(loss, least)[1] for loss, _ in target.upper))
     tilt = min(1.0 / threshold, _MOST_LIFT / farthest)
     return target._replace(tilt=tilt, log_delta=log_delta, threshold=threshold)
 
 
 def _merged(loss: CellLoss, count: int) -> _MergedLoss:
     """Return a loss approximated by atoms."""
-    at, log_p = points_of(loss)
+    at, log_p = merged_points(loss)
     order = np.argsort(at)
     return _MergedLoss(at[order], log_p[order], count)
 

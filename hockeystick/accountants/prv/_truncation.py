@@ -15,7 +15,7 @@ import numpy as np
 
 from hockeystick.numerics import Ball
 from hockeystick.privacy_loss import CellLoss, CGFEstimate, PrivacyLoss
-from hockeystick.privacy_loss.core.interval_masses import points_of, reach
+from hockeystick.privacy_loss.core.interval_masses import effective_range, merged_points
 from hockeystick.privacy_loss.core.terms import TermSequence
 
 # With more losses than this none is truncated.
@@ -89,13 +89,13 @@ class _TruncatedLoss(PrivacyLoss):
 @lru_cache(maxsize=256)
 def _tail_start(loss: CellLoss, log_least: float) -> float:
     """Return the start of the tail; inf where the loss ends before it, or at too large a loss."""
-    high = reach(loss, log_least)[1]
+    high = effective_range(loss, log_least)[1]
     return math.inf if high >= min(loss.supremum, _LARGEST_LOSS) else high
 
 
 def _truncated_estimate(loss: CellLoss, high: float, c: float) -> CGFEstimate:
     """Return K and two derivatives of the loss up to an end."""
-    point, log_p = points_of(loss)
+    point, log_p = merged_points(loss)
     kept = point <= max(high, float(point.min()))
     point, exponent = point[kept], log_p[kept] + c * point[kept]
     top = float(exponent.max())

@@ -15,7 +15,7 @@ from hockeystick.mechanisms import Mechanism, assumptions_of
 from hockeystick.mechanisms.base import checked
 from hockeystick.numerics import log_readings
 from hockeystick.privacy_loss import Terms, largest_loss
-from hockeystick.privacy_loss.core.terms import last_order, sum_of_bounds, total
+from hockeystick.privacy_loss.core.terms import largest_order, sum_of_bounds, total
 from hockeystick.results import Certified
 
 TENSORFLOW_ORDERS: Final = (
@@ -122,5 +122,5 @@ class _TensorFlowPrivacy(DirectedAccountant):
 
 def _places(terms: Terms) -> list[float]:
     """Return the orders less 1, which are exact floats, at which there may be a bound."""
-    last = last_order(terms)
+    last = largest_order(terms)
     return [order - 1.0 for order in TENSORFLOW_ORDERS if order - 1.0 <= last]

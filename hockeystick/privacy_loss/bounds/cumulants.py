@@ -37,7 +37,7 @@ class Cumulants(NamedTuple):
     under_q: FourCumulants
 
 
-class Half(NamedTuple):
+class SignedPart(NamedTuple):
     """Where the loss has one sign: its size, and the weights under P and under Q."""
 
     size: Array
@@ -45,17 +45,17 @@ class Half(NamedTuple):
     q: Array
 
 
-def of_halves(above: Half, below: Half, none: float = 0.0) -> Cumulants:
+def of_signed_parts(above: SignedPart, below: SignedPart, zero_mass: float = 0.0) -> Cumulants:
     """Return the cumulants given the positive losses, the negative ones and the mass at 0."""
-    near, far = fall(above.size), fall(below.size)
+    near, far = mean_integrands(above.size), mean_integrands(below.size)
     mean_p = float((above.p * near[0]).sum() + (below.q * far[1]).sum())
     mean_q = float((above.p * near[1]).sum() + (below.q * far[0]).sum())
-    under_p = _cumulants((above.size, above.p), (below.size, below.p), none, mean_p)
-    under_q = _cumulants((above.size, above.q), (below.size, below.q), none, -mean_q)
+    under_p = _cumulants((above.size, above.p), (below.size, below.p), zero_mass, mean_p)
+    under_q = _cumulants((above.size, above.q), (below.size, below.q), zero_mass, -mean_q)
     return Cumulants(under_p, under_q)
 
 
-def fall(size: Array) -> tuple[Array, Array]:
+def mean_integrands(size: Array) -> tuple[Array, Array]:
     """Return ``k`` and ``l`` of the module's text, to full relative precision, for y >= 0.
 
     They increase with y; beyond 0.5 nothing cancels, and below it the series of e^y does not.
@@ -72,12 +72,12 @@ def fall(size: Array) -> tuple[Array, Array]:
 
 
 def _cumulants(
-    above: tuple[Array, Array], below: tuple[Array, Array], none: float, mean: float
+    above: tuple[Array, Array], below: tuple[Array, Array], zero_mass: float, mean: float
 ) -> FourCumulants:
     """Return the cumulants of sizes and their weights about a mean that is known."""
     up, down = above[0] - mean, -below[0] - mean
     second, third, fourth = (
-        float((above[1] * up**k).sum() + (below[1] * down**k).sum()) + none * (-mean) ** k
+        float((above[1] * up**k).sum() + (below[1] * down**k).sum()) + zero_mass * (-mean) ** k
         for k in (2, 3, 4)
     )
     return FourCumulants(mean, second, third, fourth - 3.0 * second * second)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, final
 import numpy as np
 
 from hockeystick.numerics import ULP
-from hockeystick.privacy_loss.bounds.cumulants import fall
+from hockeystick.privacy_loss.bounds.cumulants import mean_integrands
 
 if TYPE_CHECKING:
     from hockeystick.kernels.series import Array
@@ -25,7 +25,7 @@ OUTWARD: Final = 1e-11
 
 
 # Bounds ``E[(|L| + offset)^power]`` over what the cells leave out, given the power and the offset.
-Beyond: TypeAlias = Callable[[int, float], float]
+TailBound: TypeAlias = Callable[[int, float], float]
 
 
 class LawBounds(NamedTuple):
@@ -56,59 +56,68 @@ class Range:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Cells:
+class SignedCells:
     """Where the loss has one sign: bounds of its size, and of the masses under P and under Q."""
 
     size: Range
     p: Range
     q: Range
 
-    def swapped(self) -> Cells:
+    def swapped(self) -> SignedCells:
         """Return the same with P and Q exchanged."""
-        return Cells(self.size, self.q, self.p)
+        return SignedCells(self.size, self.q, self.p)
 
 
-def of_cells(
-    above: Cells, below: Cells, beyond: Beyond, none: tuple[float, float] = (0.0, 0.0)
+def of_signed_cells(
+    above: SignedCells,
+    below: SignedCells,
+    tail_bound: TailBound,
+    zero_mass: tuple[float, float] = (0.0, 0.0),
 ) -> MomentBounds:
     """Return the enclosures given the positive losses, the negative ones and the mass at 0."""
     near, far = _evaluated(above.size), _evaluated(below.size)
-    rest = beyond(1, 0.0)
+    rest = tail_bound(1, 0.0)
     mean_p = _total([(above.p, near[0]), (below.q, far[1])], rest)
     mean_q = _total([(above.p, near[1]), (below.q, far[0])], rest)
     return MomentBounds(
-        _law((above.size, above.p), (below.size, below.p), none, mean_p, beyond),
-        _law((above.size, above.q), (below.size, below.q), none, (-mean_q[1], -mean_q[0]), beyond),
+        _law((above.size, above.p), (below.size, below.p), zero_mass, mean_p, tail_bound),
+        _law(
+            (above.size, above.q),
+            (below.size, below.q),
+            zero_mass,
+            (-mean_q[1], -mean_q[0]),
+            tail_bound,
+        ),
     )
 
 
 def _evaluated(size: Range) -> tuple[Range, Range]:
     """Return ``k`` and ``l`` over each cell: they increase."""
-    low, high = fall(size.low), fall(size.high)
+    low, high = mean_integrands(size.low), mean_integrands(size.high)
     return Range(low[0], high[0]), Range(low[1], high[1])
 
 
 def _law(
     above: tuple[Range, Range],
     below: tuple[Range, Range],
-    none: tuple[float, float],
+    zero_mass: tuple[float, float],
     mean: tuple[float, float],
-    beyond: Beyond,
+    tail_bound: TailBound,
 ) -> LawBounds:
     """Return the enclosures under one distribution, from sizes and masses and the mean."""
     centre = 0.5 * (mean[0] + mean[1])
     radius = 1.000001 * (0.5 * (mean[1] - mean[0]) + 4.0 * ULP * abs(centre))
     zero = np.zeros(1)
-    at_zero = (Range(zero, zero), Range(zero + none[0], zero + none[1]))
+    at_zero = (Range(zero, zero), Range(zero + zero_mass[0], zero + zero_mass[1]))
     parts = [
         (above[1], _distance(above[0].low, above[0].high, centre)),
         (below[1], _distance(-below[0].high, -below[0].low, centre)),
         (at_zero[1], _distance(zero, zero, centre)),
     ]
     offset = abs(centre) + radius
-    squares = _total([(w, _power(d, 2)) for w, d in parts], beyond(2, offset))
+    squares = _total([(w, _power(d, 2)) for w, d in parts], tail_bound(2, offset))
     cubes = [(w, _power(Range(d.low, d.high + radius), 3)) for w, d in parts]
-    third = _total(cubes, beyond(3, offset))[1]
+    third = _total(cubes, tail_bound(3, offset))[1]
     variance = max(squares[0] - radius * radius * (1.0 + OUTWARD), 0.0)
     return LawBounds(*mean, variance, squares[1], third)
 

@@ -18,13 +18,13 @@ _LARGEST: Final = 1e40
 _OUTWARD: Final = 1.0 + 2.0**-40
 
 
-def beyond(mass: float, sixth: float, power: int, offset: float) -> float:
+def tail_moment(mass: float, sixth: float, power: int, offset: float) -> float:
     """Return a bound of ``E[(|L| + offset)^power]`` over an event of at most this mass."""
     largest = 32.0 * (sixth + offset**6)
     return math.sqrt(mass) * float(largest ** (power / 6.0)) * _OUTWARD
 
 
-def of_normal(offset: float, slope: float) -> float:
+def sixth_moment_of_normal(offset: float, slope: float) -> float:
     """Return the bound of ``E[(a + b |Z|)^6]``."""
     return 32.0 * (sixth_power(offset) + 15.0 * sixth_power(slope))
 

@@ -1,4 +1,4 @@
-"""Losses whose every value has a probability of its own: sums over atoms, with proven errors."""
+"""Atomic losses: sums over atoms, with proven errors."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ if TYPE_CHECKING:
     from hockeystick.kernels.series import Array
     from hockeystick.precision.atoms import AtomList
 
-# What is not listed as an atom has at most exp of this under P, and under Q.
-LEAST: Final = -800.0
+# Unlisted atoms have a log mass of at most this under P, and under Q.
+LOG_LEAST_MASS: Final = -800.0
 # Mechanisms that need more atoms than this are refused.
 MOST_ATOMS: Final = 1_000_000
-# More terms than this for one value of M make a line too slow.
+# The largest number of terms for one value of M on a contour.
 _MOST_NODES: Final = 50_000
-# Heights of a line that atoms are kept for at least.
+# The height of the contour that atoms are kept for at least.
 _TYPICAL_HEIGHT: Final = 1e6
-# Exponents up to this size are left unscaled; beyond the other, moments are at their limit.
-_COMFORTABLE: Final = 200.0
+# Exponents up to this are not scaled; beyond the other, K is replaced by its upper bound.
+_UNSCALED_EXPONENT: Final = 200.0
 _LARGEST_EXPONENT: Final = 1e12
-# Relative accuracy of M, as a logarithm: where digits count, and what a line needs at least.
-_SHARP: Final = -38.0
+# The logarithm of the relative accuracy of M.
+_LOG_PRECISION: Final = -38.0
 _DIGITS: Final = 30
-# Bits that hide the round-off of a list of atoms.
+# Guard bits of a sum over atoms.
 _GUARD: Final = 40
 
 
@@ -65,7 +65,7 @@ class AtomListLoss(CellLoss):
         return float(self.atoms().loss[0])
 
     def cells(self, edges: Array) -> Masses:
-        """Return that nothing lies between the atoms."""
+        """Return masses of 0: there is no mass between the atoms."""
         none = np.full(len(edges) - 1, -np.inf)
         return Masses(none, none.copy(), np.zeros(none.size))
 
@@ -86,10 +86,10 @@ def sums_over(atoms: Atoms, c: float) -> CGFEstimate:
 
 
 class AtomicLoss(AtomListLoss, AnalyticLoss, ProfiledLoss):
-    """A loss given by its atoms, finitely many, or countably many of which the rest is bounded.
+    """A loss given by its atoms: finitely many, or countably many with a bounded remainder.
 
-    ``M(z) = sum p e^(z loss)`` is a sum over atoms. As a distribution without a density, it does
-    not fall along a vertical line.
+    ``M(z) = sum p e^(z loss)`` is a sum over atoms. Its modulus does not decay along a vertical
+    contour.
     """
 
     __slots__ = ()
@@ -98,8 +98,8 @@ class AtomicLoss(AtomListLoss, AnalyticLoss, ProfiledLoss):
     def nodes(self, first: int, count: int) -> tuple[list[mpf], list[mpf]]:
         """Return losses and probabilities of ``count`` atoms, by mpmath to its precision."""
 
-    def omitted(self, c: float) -> float:
-        """Return ln of a bound of ``E_P[exp(c max(L, 0))]`` over what is not listed; -inf for 0."""
+    def log_omitted_moment(self, c: float) -> float:
+        """Return ln of a bound of ``E_P[exp(c max(L, 0))]`` over unlisted atoms; -inf for 0."""
         return -math.inf
 
     def cgf_upper(self, c: float) -> float:
@@ -121,11 +121,11 @@ class AtomicLoss(AtomListLoss, AnalyticLoss, ProfiledLoss):
         return sums_over(atoms, c)
 
     def cgf_bounds(self, c: float) -> Ball:
-        """Return K by a sum over the atoms, what is not listed included; else its upper bound."""
+        """Return K by a sum over the atoms, with the remainder; else by its upper bound."""
         value = self.cgf_estimate(c).value
         rule = None
         if 0.0 < value < math.inf:
-            rule = self.rule(c, 0.0, value + min(math.log(value), 0.0) + _SHARP)
+            rule = self.rule(c, 0.0, value + min(math.log(value), 0.0) + _LOG_PRECISION)
         if rule is not None:
             real, _, error = rule.line(c, 0.0, 1)
             if math.isfinite(float(real[0] + error[0])):
@@ -143,24 +143,24 @@ class AtomicLoss(AtomListLoss, AnalyticLoss, ProfiledLoss):
         value = self.cgf_estimate(c).value
         if not 0.0 < value < math.inf:
             return False
-        rule = self.rule(c, _TYPICAL_HEIGHT, value + min(math.log(value), 0.0) + _SHARP)
+        rule = self.rule(c, _TYPICAL_HEIGHT, value + min(math.log(value), 0.0) + _LOG_PRECISION)
         return rule is not None and rule.nodes <= _MOST_NODES
 
     def decay(self, c: float) -> NoDecay:
-        """Return that ``|M|`` need not fall along a line."""
+        """Return that no decay of ``|M|`` along a vertical contour is known."""
         return NoDecay()
 
     def rule(self, c_high: float, y_high: float, log_tolerance: float) -> AtomRule | None:
-        """Return the sum over the atoms that count; None where what is not listed counts.
+        """Return the sum over the relevant atoms; None where the unlisted ones are not negligible.
 
         Leaving an atom out changes ``M - 1 = sum p (e^(zL) - 1 + z (e^-L - 1))`` by at most
         ``p (e^(c L+) + 1) + |z| (q + p)``, with ``L+ = max(L, 0)`` and q the atom's mass under Q.
         """
         atoms = self.atoms()
         log_modulus = math.log(math.hypot(c_high, y_high))
-        log_left = self.omitted(c_high)
+        log_left = self.log_omitted_moment(c_high)
         if log_left > -math.inf:
-            log_left = math.log(2.0) + max(log_left, log_modulus + math.log(2.0) + LEAST)
+            log_left = math.log(2.0) + max(log_left, log_modulus + math.log(2.0) + LOG_LEAST_MASS)
             log_left += math.log(2.0)
         if not log_left <= log_tolerance - 1.0:
             return None
@@ -180,7 +180,7 @@ class AtomicLoss(AtomListLoss, AnalyticLoss, ProfiledLoss):
 @final
 @dataclass(frozen=True, slots=True)
 class NoDecay:
-    """What is known of ``|M|`` where nothing more is than ``|M(c + iy)| <= M(c)``."""
+    """No decay: ``|M(c + iy)| <= M(c)``."""
 
     def exponent(self, y: float) -> float:
         """Return 0."""
@@ -190,7 +190,7 @@ class NoDecay:
 @final
 @dataclass(frozen=True, slots=True)
 class AtomRule:
-    """The sum over some neighbouring atoms, with a bound on what the others add to M."""
+    """The sum over a range of atoms, with a bound of the contribution of the others to M."""
 
     loss: AtomicLoss
     first: int
@@ -205,7 +205,7 @@ class AtomRule:
         loss, log_p, unsure = (column[part] for column in self.loss.atoms())
         with np.errstate(all="ignore"):
             peak = float((log_p + c * loss).max())
-            shift = max(0.0, peak - _COMFORTABLE)
+            shift = max(0.0, peak - _UNSCALED_EXPONENT)
             weight_error = np.expm1(unsure + ULP * (np.abs(log_p) + shift))
             real, imag, error = series.mgf_line(
                 loss.copy(), log_p - shift, 4.0 * ULP * np.abs(loss), weight_error, c, step, count
@@ -222,12 +222,12 @@ class AtomRule:
 
 
 class FewAtoms(AtomicLoss):
-    """A loss with so few atoms that mpmath lists them all."""
+    """A loss with few atoms, all listed by mpmath."""
 
     __slots__ = ()
 
     @abstractmethod
-    def listed(self, perturbation: int = 0) -> AtomList:
+    def exact_atoms(self, perturbation: int = 0) -> AtomList:
         """Return the atoms, ascending, by mpmath to its precision; as in ``delta``."""
 
     def atoms(self) -> Atoms:
@@ -236,7 +236,7 @@ class FewAtoms(AtomicLoss):
 
     def nodes(self, first: int, count: int) -> tuple[list[mpf], list[mpf]]:
         """Return some of the atoms by mpmath."""
-        part = self.listed()[first : first + count]
+        part = self.exact_atoms()[first : first + count]
         return [loss for loss, _ in part], [mass for _, mass in part]
 
     @property
@@ -251,24 +251,24 @@ class FewAtoms(AtomicLoss):
         from hockeystick.precision.atoms import delta
 
         with mp.extraprec(_GUARD):
-            value = delta(self.listed(perturbation), epsilon)
+            value = delta(self.exact_atoms(perturbation), epsilon)
         return +value
 
 
 @lru_cache(maxsize=64)
 def _rounded(loss: FewAtoms) -> Atoms:
-    """Return the listed atoms as floats."""
+    """Return the atoms as floats."""
     from mpmath import mp
 
     with working_digits(_DIGITS):
-        listed = loss.listed()
-        losses = [float(value) for value, _ in listed]
-        logs = [float(mp.log(mass)) for _, mass in listed]
-    # The logarithm of a mass next to 1 has the digits that the mass has beyond those of 1.
-    return frozen(losses, logs, [ULP * abs(log) + 10.0 ** (5 - _DIGITS) for log in logs])
+        exact_atoms = loss.exact_atoms()
+        losses = [float(value) for value, _ in exact_atoms]
+        logs = [float(mp.log(mass)) for _, mass in exact_atoms]
+    # The logarithm of a mass next to 1 is accurate to the absolute precision of the mass.
+    return read_only_atoms(losses, logs, [ULP * abs(log) + 10.0 ** (5 - _DIGITS) for log in logs])
 
 
-def frozen(loss: object, log_p: object, error: object) -> Atoms:
+def read_only_atoms(loss: object, log_p: object, error: object) -> Atoms:
     """Return atoms whose arrays cannot be written to."""
     columns = [np.array(column, dtype=np.float64) for column in (loss, log_p, error)]
     for column in columns:

@@ -1,4 +1,4 @@
-"""What an accountant may ask of the privacy loss of one run in one direction."""
+"""The interface of the privacy loss of one run in one direction."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class CGFEstimate(NamedTuple):
     second_derivative: float
 
 
-NOTHING: Final = FloatAndDecimal(Fraction(0), Fraction(0))
+NO_INFINITY_MASS: Final = FloatAndDecimal(Fraction(0), Fraction(0))
 
 
 class ContourValues(NamedTuple):
@@ -58,9 +58,10 @@ class ClosedFormProfile(Protocol):
 class PrivacyLoss(ABC):
     """The privacy loss ``L = ln dP/dQ`` under ``P`` of one run, for one ordered pair (P, Q).
 
-    A loss is a frozen value and never knows how often its mechanism runs. What only some losses can
-    say is None of the others. Those that can be read in more ways than on the real axis derive from
-    ``CellLoss``, ``AnalyticLoss``, ``ProfiledLoss`` or several.
+    A loss is a frozen value and does not depend on the number of runs. Optional properties are None
+    where they are not known. Losses with more than K on the real axis derive from ``CellLoss``
+    (interval masses), ``AnalyticLoss`` (K on vertical contours), ``ProfiledLoss`` (a closed-form
+    privacy profile), or several.
     """
 
     __slots__ = ()
@@ -84,55 +85,55 @@ class PrivacyLoss(ABC):
         """Return ``K(c)`` at a real ``c > 0`` with a proven error."""
 
     @property
-    def last_order(self) -> float:
-        """The largest c at which K is known to be bounded; inf where there is none."""
+    def largest_order(self) -> float:
+        """The largest c at which K is known to be finite; inf for every c."""
         return math.inf
 
     @property
-    def corners(self) -> tuple[float, ...]:
-        """Where the slope of a bound of K jumps, inside its domain."""
+    def breakpoints(self) -> tuple[float, ...]:
+        """The orders at which the derivative of a bound of K jumps, inside its domain."""
         return ()
 
     def cgf_upper(self, c: float) -> float:
-        """Return an upper bound of K at a real ``c > 0``, one found faster than K where known."""
+        """Return an upper bound of K at a real ``c > 0``, a faster one than ``cgf_bounds``."""
         known = self.cgf_bounds(c)
         return known.midpoint + known.radius
 
     @property
     def infinity_mass(self) -> FloatAndDecimal:
         """The probability that the loss is infinite."""
-        return NOTHING
+        return NO_INFINITY_MASS
 
     @property
     def finite(self) -> PrivacyLoss | None:
-        """The loss given that it is finite; None where that is 0."""
+        """The loss given that it is finite; None where that is constantly 0."""
         return self
 
     @property
     def constant(self) -> tuple[float, float] | None:
-        """Ends of what a finite loss exceeds ``without_constant`` by; None for nothing."""
+        """Ends of a constant c with L = c + ``without_constant``; None for c = 0."""
         return None
 
     @property
     def without_constant(self) -> PrivacyLoss | None:
-        """The loss less the constant; None where that is 0."""
+        """The loss minus the constant; None where that is constantly 0."""
         return self
 
     @property
     def opposite(self) -> PrivacyLoss | None:
-        """The loss in the other direction, None where a loss alone does not tell it."""
+        """The loss of (Q, P); None where this one does not determine it."""
         return None
 
     @property
     def expanded(self) -> tuple[tuple[PrivacyLoss, int], ...]:
-        """The losses that this one is the sum of, with their counts, where they are few."""
+        """The independent losses whose sum this one is, with their counts, where they are few."""
         return ((self, 1),)
 
     @property
     def attained(self) -> PrivacyLoss | None:
         """The attained loss, of a pair of data sets: the loss itself where it is exact, or None.
 
-        Where only an upper bound of the mechanism's losses is known, lower ends rest on this one.
+        Where only a dominating pair is known, lower bounds are those of this loss.
         """
         return self
 
@@ -145,8 +146,8 @@ class PrivacyLoss(ABC):
     def closed_form_dominating_loss(self) -> PrivacyLoss:
         """A loss with a closed form that dominates this one; itself where none is known.
 
-        Only its profile may be read, at ``eps >= 0``. Where neighbours may be exchanged, it is that
-        of both directions.
+        Only its profile may be used, at ``eps >= 0``. Under replace-one adjacency it is that of
+        both directions.
         """
         return self
 
@@ -156,7 +157,7 @@ class PrivacyLoss(ABC):
 
     @property
     def clt_mu_squared(self) -> float:
-        """What a run adds to ``mu^2`` in the central limit theorem; an approximation.
+        """The contribution of one run to ``mu^2`` in the central limit theorem; an approximation.
 
         The chi-square divergence ``exp(K(1)) - 1``, unless a loss has a closed form of its own.
         """
@@ -169,36 +170,35 @@ class PrivacyLoss(ABC):
 
         The trade-off functions of (P, Q) and of (Q, P) are at least ``G_mu`` (Dong, Roth and Su
         2022, definition 2.6). So are those of mixtures whose weights are the same under P and
-        under Q, as hockey-stick divergences are jointly convex: sampling costs at most what each
-        of the cases does that it chooses from. Numbers mean the decimals that they print as; what
-        is no short fraction is rounded up to 40 digits, so that sums of many stay short.
+        under Q, as hockey-stick divergences are jointly convex: the bound of every component bounds
+        the mixture. Numbers mean the decimals that they print as; long fractions are rounded up to
+        40 digits.
         """
         return None
 
     def zcdp_line(self) -> ZCDPLine | None:
-        """Return what line lies above the Renyi divergences of one run; None where none is known.
+        """Return the zCDP line above the Renyi divergences of one run; None where none is known.
 
         ``D_alpha(P||Q)`` and ``D_alpha(Q||P)`` are at most ``rho alpha`` for alpha in (1, omega),
         rounding included (Bun and Steinke 2016, definition 1.1; Bun, Dwork, Rothblum and Steinke
-        2018, definition 1). It is the least rho for Gaussians, sampled or not, for randomized
-        response of two outcomes and for guarantees; an upper bound elsewhere. A loss that may be
-        infinite has none, nor has one that is neither bounded on both sides nor known to stay
-        below a Gaussian's.
+        2018, definition 1). It is the least rho for Gaussians, sampled or not, for binary
+        randomized response and for guarantees; an upper bound elsewhere. A loss with infinity mass
+        has none, nor has one that is neither bounded nor dominated by a Gaussian.
         """
         return of_gaussian(self.dominating_mu_squared)
 
     def cumulants(self) -> Cumulants | None:
         """Return the first four cumulants of one run under P and under Q, fast and unproven.
 
-        They have some 12 digits, the fourth next to the square of the variance; those that come
-        from cells have some 6. None where they are not known, or out of reach of floats.
+        Relative errors are about 1e-12, that of the fourth relative to the squared variance; from
+        cells, about 1e-6. None where they are not known, or out of the range of floats.
         """
         return None
 
     def moment_bounds(self) -> MomentBounds | None:
-        """Return proven enclosures for one run, some 1e-3 wide relative to themselves.
+        """Return proven enclosures for one run, of relative width about 1e-3.
 
-        None where none are known, or the moments are out of reach of floats.
+        None where none are known, or the moments are out of the range of floats.
         """
         return None
 
@@ -213,8 +213,7 @@ class ProfiledLoss(PrivacyLoss):
         """Return the hockey-stick divergence of one run, to mpmath's current precision.
 
         Parameters mean the decimals that they print as; ``perturbation`` = 1 or -1 moves each by
-        one unit in the last place to the less or the more private side, to cover every other
-        reading.
+        one unit in the last place to the less or the more private side, which covers every reading.
         """
 
     @property
@@ -224,7 +223,7 @@ class ProfiledLoss(PrivacyLoss):
 
 
 class Decay(Protocol):
-    """How fast ``|M|`` falls along a vertical line."""
+    """A bound of the decay of ``|M|`` along a vertical contour."""
 
     def exponent(self, y: float) -> float:
         """Return ``b`` such that ``|M(c + i v)| <= M(c) exp(-b)`` for all ``v >= y``."""
@@ -236,7 +235,7 @@ class ContourRule(Protocol):
 
     @property
     def nodes(self) -> int:
-        """How many terms one value of M takes."""
+        """The number of terms for one value of M."""
         ...
 
     def line(self, c: float, step: float, count: int) -> ContourValues:
@@ -244,7 +243,7 @@ class ContourRule(Protocol):
         ...
 
     def reference_line(self, c: float, step: float, count: int) -> list[mpc]:
-        """Return the same by mpmath, to its current precision and the rule's tolerance."""
+        """Return the same values by mpmath, to its precision and the rule's tolerance."""
         ...
 
 
@@ -258,11 +257,11 @@ class TailValues(NamedTuple):
 
 
 class TailRule(Protocol):
-    """A quadrature for J, proven on one line up to one height."""
+    """A quadrature for J, proven on one contour up to one height."""
 
     @property
     def nodes(self) -> int:
-        """How many terms one value of J takes."""
+        """The number of terms for one value of J."""
         ...
 
     def line(self, c: float, step: float, count: int) -> TailValues:
@@ -271,9 +270,9 @@ class TailRule(Protocol):
 
 
 class TailSplit(Protocol):
-    """The transform in two positive parts, ``M = A + J``: the small losses and the large ones.
+    """The transform in two positive parts, ``M = A + J``: the bulk A and the tail J.
 
-    J is smooth, so that it falls fast along a line even where A hardly falls.
+    J is that of large losses and smooth, so that it decays fast even where A hardly decays.
     """
 
     def bulk(self, c: float) -> float:
@@ -285,7 +284,7 @@ class TailSplit(Protocol):
         ...
 
     def decay(self, c: float) -> Decay:
-        """Return how J falls, next to ``M(c)``, along ``Re z = c``, if it does."""
+        """Return the decay of J relative to ``M(c)`` along ``Re z = c``."""
         ...
 
     def rule(self, c: float, y_high: float, log_tolerance: float) -> TailRule | None:
@@ -313,14 +312,14 @@ class AnalyticLoss(PrivacyLoss):
 
     @abstractmethod
     def decay(self, c: float) -> Decay:
-        """Return a proven bound on how ``|M|`` falls along ``Re z = c``."""
+        """Return a proven bound of the decay of ``|M|`` along ``Re z = c``."""
 
     @abstractmethod
     def rule(self, c_high: float, y_high: float, log_tolerance: float) -> ContourRule | None:
         """Return a quadrature whose error in M is below ``exp(log_tolerance)``; None if none is."""
 
     def tail_split(self, threshold: float) -> TailSplit | None:
-        """Return the split into losses well above a threshold and the rest; None for none."""
+        """Return the split into tail, losses well above a threshold, and bulk; None if none is."""
         return None
 
 
@@ -333,7 +332,7 @@ class Masses(NamedTuple):
 
 
 class Atoms(NamedTuple):
-    """Losses that have a probability of their own, ascending, with ``ln P`` of each.
+    """The atoms of a loss, ascending, with ``ln P`` of each.
 
     ``error`` bounds the error of each ``ln P``. Under Q an atom has ``exp(-loss)`` times as much.
     """
@@ -344,7 +343,7 @@ class Atoms(NamedTuple):
 
 
 class KnownDistribution(Hashable, Protocol):
-    """What a loss with a known distribution has: its ends, atoms, and masses between edges."""
+    """A loss with a known distribution: range, atoms, and masses between edges."""
 
     @property
     def infimum(self) -> float:
@@ -357,8 +356,8 @@ class KnownDistribution(Hashable, Protocol):
         ...
 
     @property
-    def displacement(self) -> float:
-        """How far from an edge asked for the edge of a mass may lie."""
+    def endpoint_tolerance(self) -> float:
+        """The largest error of an edge that a mass is computed between."""
         ...
 
     def atoms(self) -> Atoms:

@@ -32,23 +32,23 @@ class CellLoss(PrivacyLoss):
         """The least value that the loss takes, -inf where it has none."""
 
     @property
-    def displacement(self) -> float:
-        """How far from an edge asked for the edge of a mass may lie, next to an end of the loss."""
+    def endpoint_tolerance(self) -> float:
+        """The largest error of the edges that masses are computed between, next to an end."""
         return 0.0
 
     @property
     def unsampled(self) -> CellLoss | None:
-        """The loss on all of the data, where this is that of a sample by ``SubsamplingMap``."""
+        """The loss without sampling, where this is that of a sample by ``SubsamplingMap``."""
         return None
 
     @property
     def symmetrized_quadrature(self) -> PrivacyLoss | None:
-        """The ``SymmetrizedLoss`` of this one as a loss with a quadrature of K; None for none."""
+        """The ``SymmetrizedLoss`` of this one, with a quadrature of K; None where there is none."""
         return None
 
     @abstractmethod
     def atoms(self) -> Atoms:
-        """Return the atoms; all that is missing has less than ``exp(-800)`` under P and Q."""
+        """Return the atoms; the unlisted ones have less than ``exp(-800)`` under P and Q."""
 
     @abstractmethod
     def cells(self, edges: Array) -> Masses:
@@ -83,7 +83,7 @@ class CellLoss(PrivacyLoss):
         return interval_masses.cgf_estimate(self, c)
 
     def cgf_bounds(self, c: float) -> Ball:
-        """Return K between the values that cells merged and cells spread to their edges have."""
+        """Return K from cells: Jensen below, connect the dots above."""
         return interval_masses.cgf_bounds(self, c)
 
 

@@ -14,15 +14,15 @@ from hockeystick.privacy_loss.core.base import PrivacyLoss
 from hockeystick.privacy_loss.core.registry import NoAnalysisError, dominating_pair
 
 Terms: TypeAlias = tuple[tuple[PrivacyLoss, int], ...]
-# For each split of the data, by its name: into how many parts, and which one the record is in.
+# For each split of the data: its name, the number of parts, and the part that the record is in.
 Place: TypeAlias = tuple[tuple[str, int, int], ...]
 
 SPLIT_INSIDE: Final = (
     "releases of disjoint parts of the data are accounted part by part, in a composition or a "
     "repetition; put what is around them into each of the parts"
 )
-# A plan with more places where a record may be is refused: each takes an answer of its own.
-_MOST_PLACES: Final = 2000
+# The largest number of places where a record may be: each takes an answer of its own.
+_LARGEST_SPLIT: Final = 2000
 
 
 @final
@@ -30,9 +30,9 @@ _MOST_PLACES: Final = 2000
 class Composition:
     """The losses of a plan's runs with their counts, one list per direction.
 
-    ``removing`` and ``adding`` are composed separately, to the very end. Where the data are split,
-    they are the losses of a record in one place, and ``others`` are those of one elsewhere; the
-    plan's epsilon is that of the worst of them.
+    ``removing`` and ``adding`` are composed separately, to the very end. Where the data are split
+    into disjoint parts, they are the losses of a record in one combination of parts (``place``),
+    and ``others`` those of a record in the other combinations; epsilon is the largest of all.
     """
 
     removing: Terms
@@ -53,7 +53,7 @@ class Composition:
             merged(part.removing for part in anywhere), merged(part.adding for part in anywhere)
         )
         for part in listed:
-            known = _together(known, part) if part.is_split else known
+            known = _composed(known, part) if part.is_split else known
         return known
 
     @staticmethod
@@ -69,7 +69,7 @@ class Composition:
             Composition((), (), place=((name, len(parts), index),)) for index in range(len(parts))
         )
         pairs = zip(here, parts, strict=True)
-        return _either(one for at, part in pairs for one in _together(at, part).branches)
+        return _alternatives(one for at, part in pairs for one in _composed(at, part).branches)
 
     def repeat(self, count: int) -> Composition:
         """Return the composition of that many independent runs."""
@@ -84,14 +84,14 @@ class Composition:
 
     @property
     def branches(self) -> tuple[Composition, ...]:
-        """The composition for a record in each of the places, one by one."""
+        """The compositions for a record in each of the places."""
         if not self.others:
             return (self,)
         return (Composition(self.removing, self.adding, place=self.place), *self.others)
 
     @property
     def directions(self) -> tuple[Terms, ...]:
-        """The lists that differ: one where all directions have the same losses."""
+        """The distinct lists of losses: one where all directions have the same."""
         if not self.others:
             return (
                 (self.removing,) if self.removing == self.adding else (self.removing, self.adding)
@@ -100,10 +100,10 @@ class Composition:
 
     @property
     def anywhere(self) -> Composition:
-        """The same without the places: what is alike in several of them is there once."""
+        """The same without the places: equal compositions are kept once."""
         if not self.is_split:
             return self
-        return _either(
+        return _alternatives(
             dict.fromkeys(Composition(one.removing, one.adding) for one in self.branches)
         )
 
@@ -175,20 +175,20 @@ def compose_unsplit(mechanism: Mechanism) -> tuple[Terms, Terms]:
     return found.removing, found.adding
 
 
-def _together(first: Composition, second: Composition) -> Composition:
-    """Return both releases, for a record in each place that both can have in common."""
-    return _either(
+def _composed(first: Composition, second: Composition) -> Composition:
+    """Return the composition of both, for a record in each place compatible with both."""
+    return _alternatives(
         Composition(
             merged((one.removing, other.removing)), merged((one.adding, other.adding)), (), place
         )
         for one in first.branches
         for other in second.branches
-        if (place := _joined(one.place, other.place)) is not None
+        if (place := _intersection(one.place, other.place)) is not None
     )
 
 
-def _joined(first: Place, second: Place) -> Place | None:
-    """Return the place that is both, None where a record cannot be in both."""
+def _intersection(first: Place, second: Place) -> Place | None:
+    """Return the intersection of two places, None where it is empty."""
     known = {name: (parts, index) for name, parts, index in first}
     for name, parts, index in second:
         if known.setdefault(name, (parts, index)) == (parts, index):
@@ -202,12 +202,12 @@ def _joined(first: Place, second: Place) -> Place | None:
     return tuple(sorted((name, *rest) for name, rest in known.items()))
 
 
-def _either(compositions: Iterable[Composition]) -> Composition:
-    """Return the composition for a record that is in one place or another."""
-    first, *others = islice(compositions, _MOST_PLACES + 1)
-    if len(others) >= _MOST_PLACES:
+def _alternatives(compositions: Iterable[Composition]) -> Composition:
+    """Return the compositions for a record in one of several places, as one."""
+    first, *others = islice(compositions, _LARGEST_SPLIT + 1)
+    if len(others) >= _LARGEST_SPLIT:
         raise NoAnalysisError(
-            f"there are more than {_MOST_PLACES} places where a record may be, and each takes an "
+            f"there are more than {_LARGEST_SPLIT} places where a record may be, and each takes an "
             "answer of its own; name splits by the same rule alike, or leave out cheaper parts"
         )
     return Composition(first.removing, first.adding, tuple(others), first.place)
@@ -228,24 +228,24 @@ def merged(lists: Iterable[Terms]) -> Terms:
 
 
 def expanded(terms: Terms) -> Terms:
-    """Return losses that are sums of a few others as these."""
+    """Return the terms with losses that are sums of a few others replaced by these."""
     return merged(
         tuple((one, runs * count) for one, runs in loss.expanded) for loss, count in terms
     )
 
 
 def largest_loss(terms: Terms) -> float:
-    """Return an upper bound of what the losses of a direction can add up to; 0 for none."""
+    """Return an upper bound of the supremum of the sum of a direction's losses; 0 for none."""
     return math.fsum(count * loss.supremum for loss, count in terms) * (1.0 + 2.0**-50)
 
 
 def least_largest_loss(terms: Terms) -> float:
-    """Return a lower bound of what the losses of a direction add up to for some data."""
+    """Return a lower bound of the supremum of the sum of a direction's attained losses."""
     least = (count * loss.least_supremum for loss, count in attained(terms))
     return max(math.fsum(least) * (1.0 - 2.0**-50), 0.0)
 
 
 def attained(terms: Terms) -> Terms:
-    """Return the losses that some pair of data sets attains; those not known are left out."""
+    """Return the attained losses; those not known are left out."""
     known = ((loss.attained, count) for loss, count in terms)
     return tuple((loss, count) for loss, count in known if loss is not None)

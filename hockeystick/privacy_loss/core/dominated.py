@@ -1,4 +1,4 @@
-"""Losses of which only a bound is known: a dominating loss, and the loss of a concrete case."""
+"""Losses known by bounds only: a dominating loss, and an attained one."""
 
 from __future__ import annotations
 
@@ -18,70 +18,70 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class DominatedLoss(CellLoss):
-    """A loss that ``above`` dominates, while some data and queries reach ``below``.
+    """A loss that ``dominating`` dominates; some data and queries have ``attained_case``.
 
-    Everything but ``attained`` is that of the dominating loss; None stands for no case at all.
+    Everything but ``attained`` is that of the dominating loss; None: no case is known.
     """
 
-    above: CellLoss
-    below: PrivacyLoss | None
+    dominating: CellLoss
+    attained_case: PrivacyLoss | None
 
     @property
     def attained(self) -> PrivacyLoss | None:
-        """The loss of the concrete case."""
-        return self.below
+        """The loss of some data and queries."""
+        return self.attained_case
 
     @property
     def closed_form_dominating_loss(self) -> PrivacyLoss:
         """The dominating loss, or the one with a closed form that dominates it."""
-        return self.above.closed_form_dominating_loss
+        return self.dominating.closed_form_dominating_loss
 
     @property
     def infimum(self) -> float:
         """That of the dominating loss."""
-        return self.above.infimum
+        return self.dominating.infimum
 
     @property
     def supremum(self) -> float:
         """That of the dominating loss."""
-        return self.above.supremum
+        return self.dominating.supremum
 
     @property
-    def displacement(self) -> float:
+    def endpoint_tolerance(self) -> float:
         """That of the dominating loss."""
-        return self.above.displacement
+        return self.dominating.endpoint_tolerance
 
     @property
     def clt_mu_squared(self) -> float:
         """That of the dominating loss."""
-        return self.above.clt_mu_squared
+        return self.dominating.clt_mu_squared
 
     @property
     def dominating_mu_squared(self) -> Fraction | None:
         """That of the dominating loss."""
-        return self.above.dominating_mu_squared
+        return self.dominating.dominating_mu_squared
 
     def atoms(self) -> Atoms:
         """Return those of the dominating loss."""
-        return self.above.atoms()
+        return self.dominating.atoms()
 
     def cells(self, edges: Array) -> Masses:
         """Return those of the dominating loss."""
-        return self.above.cells(edges)
+        return self.dominating.cells(edges)
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
-        """Return those of the dominating loss."""
-        return self.above.cgf_estimate(c)
+        """Return that of the dominating loss."""
+        return self.dominating.cgf_estimate(c)
 
     def cgf_bounds(self, c: float) -> Ball:
         """Return K of the dominating loss."""
-        return self.above.cgf_bounds(c)
+        return self.dominating.cgf_bounds(c)
 
     def zcdp_line(self) -> ZCDPLine | None:
         """Return that of the dominating loss."""
-        return self.above.zcdp_line()
+        return self.dominating.zcdp_line()
 
     @property
     def sixth_moment_upper(self) -> float:
         """That of the dominating loss."""
-        return self.above.sixth_moment_upper
+        return self.dominating.sixth_moment_upper

@@ -1,4 +1,4 @@
-"""The loss of a Poisson-subsampled release without noise: infinite with positive probability."""
+"""The loss of a Poisson-subsampled release without noise, which has infinity mass."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
 from hockeystick.numerics import Ball, FloatAndDecimal
-from hockeystick.privacy_loss.core.base import NOTHING, CGFEstimate, PrivacyLoss, ProfiledLoss
+from hockeystick.privacy_loss.core.base import (
+    NO_INFINITY_MASS,
+    CGFEstimate,
+    PrivacyLoss,
+    ProfiledLoss,
+)
 from hockeystick.privacy_loss.core.rates import (
     complement_bounds,
     largest_when_adding,
@@ -22,7 +27,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class ConstantLoss(PrivacyLoss):
-    """A number between two ends: what a release without noise adds to where it reveals nothing."""
+    """A constant loss, known by two ends."""
 
     low: float
     high: float
@@ -42,7 +47,7 @@ class ConstantLoss(PrivacyLoss):
         return CGFEstimate(c * self.high, self.high, 0.0)
 
     def cgf_bounds(self, c: float) -> Ball:
-        """Return K, and how far apart its ends are."""
+        """Return ``c`` times the constant, with its uncertainty."""
         return Ball(c * self.high, c * (self.high - self.low) + 2.0**-50 * abs(c * self.high))
 
     @property
@@ -71,7 +76,9 @@ class NoiselessLoss(ProfiledLoss):
     @property
     def infinity_mass(self) -> FloatAndDecimal:
         """The rate when removing; when adding 0, unless the record is in every sample."""
-        return FloatAndDecimal.of(self.rate) if self.removing or self.rate == 1 else NOTHING
+        return (
+            FloatAndDecimal.of(self.rate) if self.removing or self.rate == 1 else NO_INFINITY_MASS
+        )
 
     @property
     def finite(self) -> PrivacyLoss | None:

@@ -1,4 +1,4 @@
-"""Logarithms of the positive terms whose sum a moment exceeds 1 by, and of such sums."""
+"""Logarithms of ``psi``, the integrand of ``M - 1``, and of sums of exponentials."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 if TYPE_CHECKING:
     from hockeystick.kernels.series import Array
 
-# Below this size e^x - 1 - x is summed as a series, of so many terms.
+# Below this size e^x - 1 - x is summed as a series of ``_TERMS`` terms.
 _SERIES: Final = 1.0
 _TERMS: Final = 20
 _LARGE: Final = 30.0
 
 
-def log_psi(place: Array, c: float) -> Array:
+def log_psi(loss: Array, c: float) -> Array:
     """Return ``ln(e2(c l) + c e2(-l))``."""
-    return np.asarray(np.logaddexp(log_e2(c * place), math.log(c) + log_e2(-place)))
+    return np.asarray(np.logaddexp(log_e2(c * loss), math.log(c) + log_e2(-loss)))
 
 
 def log_e2(x: Array) -> Array:
@@ -45,16 +45,16 @@ def log1p_exp(x: float) -> float:
 
 
 def log_add(*logs: float) -> float:
-    """Return the logarithm of the sum of some exponentials, rounded away by less than 64 ulp."""
-    top = max(logs)
-    if math.isinf(top):
-        return top
-    return top + math.log(math.fsum(math.exp(one - top) for one in logs))
+    """Return ``ln sum e^x`` of some numbers, with an error of less than 64 ulp."""
+    largest = max(logs)
+    if math.isinf(largest):
+        return largest
+    return largest + math.log(math.fsum(math.exp(one - largest) for one in logs))
 
 
 def log_sum(logs: Array) -> float:
-    """Return the logarithm of the sum of exponentials; -inf for none."""
-    top = float(logs.max(initial=-math.inf))
-    if math.isinf(top):
-        return top
-    return top + math.log(float(np.exp(logs - top).sum()))
+    """Return ``ln sum e^x`` of an array; -inf where it is empty."""
+    largest = float(logs.max(initial=-math.inf))
+    if math.isinf(largest):
+        return largest
+    return largest + math.log(float(np.exp(logs - largest).sum()))

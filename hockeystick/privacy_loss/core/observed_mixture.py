@@ -1,4 +1,4 @@
-"""The loss of a release that picks one of several pairs at random and says which it picked."""
+"""The loss of a mixture of pairs whose index is observed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from hockeystick.privacy_loss.core.base import (
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.uncertain_endpoints import (
     DensityLoss,
-    Edges,
+    UncertainEdges,
     masses_between,
 )
 
@@ -40,21 +40,21 @@ Component: TypeAlias = tuple[Weight, CellLoss | None]
 _SMALLEST: Final = 1e-300
 # Exponentials beyond this are taken as infinite.
 _LARGEST_EXPONENT: Final = 700.0
-# Numbers that are held at a time while masses of several components are added up.
-_HELD: Final = 2**22
-# Bits that hide the round-off of a sum of profiles.
+# The largest number of masses that are held in memory at a time.
+_MOST_NUMBERS: Final = 2**22
+# Guard bits of a sum of profiles.
 _GUARD: Final = 40
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ObservedMixtureLoss(DensityLoss):
-    """The loss of ``i ~ w`` and then P_i against Q_i, where i is seen and means nothing.
+    """The loss of ``i ~ w``, which is observed, and then P_i against Q_i.
 
     As ``ln (w_i P_i) / (w_i Q_i) = L_i``, under P the loss is L_i with probability w_i: masses,
     ``M = sum w_i M_i`` and ``delta = sum w_i delta_i`` are all means over i.
 
-    ``components`` are pairs of a positive weight and a loss, None for a pair that tells nothing
+    ``components`` are pairs of a positive weight and a loss, None for perfect privacy
     (a loss of 0). The weights' exact values add up to 1; one given as a float is known to one unit
     in the last place, which every error includes.
     """
@@ -67,17 +67,17 @@ class ObservedMixtureLoss(DensityLoss):
         known = [(weight, loss.attained if loss else None) for weight, loss in self.components]
         if all(new is old for (_, new), (_, old) in zip(known, self.components, strict=True)):
             return self
-        # A loss without cells may be left out: releasing less never costs more.
+        # A loss without cells may be left out: that is post-processing.
         return observed_mixture(
             (weight, loss if isinstance(loss, CellLoss) else None) for weight, loss in known
         )
 
     @property
     def closed_form_profile(self) -> ClosedFormProfile | None:
-        """The mean of the components', where all have one and the weights are exact."""
+        """The weighted mean of the components', where all have one and the weights are exact."""
         profiles: list[tuple[Fraction, ClosedFormProfile]] = []
         for weight, loss in self.components:
-            profile = loss.closed_form_profile if loss else _delta_of_nothing
+            profile = loss.closed_form_profile if loss else _perfect_profile
             if profile is None or not isinstance(weight, Fraction):
                 return None
             profiles.append((weight, profile))
@@ -94,9 +94,9 @@ class ObservedMixtureLoss(DensityLoss):
         return min(loss.infimum if loss else 0.0 for _, loss in self.components)
 
     @property
-    def displacement(self) -> float:
+    def endpoint_tolerance(self) -> float:
         """The largest of the components'."""
-        return max(loss.displacement if loss else 0.0 for _, loss in self.components)
+        return max(loss.endpoint_tolerance if loss else 0.0 for _, loss in self.components)
 
     @property
     def dominating_mu_squared(self) -> Fraction | None:
@@ -108,7 +108,9 @@ class ObservedMixtureLoss(DensityLoss):
     def atoms(self) -> Atoms:
         """Return the atoms of all components in one list, equal losses added up."""
         columns = [
-            Atoms(one.loss, one.log_p + math.log(weight), one.error + _of_weight(weight, one.log_p))
+            Atoms(
+                one.loss, one.log_p + math.log(weight), one.error + _weight_error(weight, one.log_p)
+            )
             for weight, one in ((weight, _atoms(loss)) for weight, loss in self.components)
         ]
         loss, log_p, error = (np.concatenate(parts) for parts in zip(*columns, strict=True))
@@ -117,33 +119,35 @@ class ObservedMixtureLoss(DensityLoss):
     def cells(self, edges: Array) -> Masses:
         """Return the sums of the components' masses."""
         known = [(weight, loss) for weight, loss in self.components if loss]
-        block = max(_HELD // max(len(known), 1), 1)
+        block = max(_MOST_NUMBERS // max(len(known), 1), 1)
         starts = range(0, len(edges) - 1, block)
-        found = [_summed(known, edges[start : start + block + 1]) for start in starts]
+        found = [_weighted_masses(known, edges[start : start + block + 1]) for start in starts]
         return Masses(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
-    def spans(self, edges: Edges) -> Masses:
+    def uncertain_cells(self, edges: UncertainEdges) -> Masses:
         """Return the sums of the components' masses between uncertain edges."""
         known = [(weight, loss) for weight, loss in self.components if loss]
-        return _added_up(known, [masses_between(loss, edges) for _, loss in known], edges.at.size)
+        return _weighted_sum(
+            known, [masses_between(loss, edges) for _, loss in known], edges.at.size
+        )
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
-        """Return K and two derivatives: a component's share is ``w M / sum w M``."""
-        parts = [loss.cgf_estimate(c) if loss else _NOTHING for _, loss in self.components]
+        """Return K and two derivatives, with the tilted weights ``w M / sum w M``."""
+        parts = [loss.cgf_estimate(c) if loss else _ZERO for _, loss in self.components]
         logs = [math.log(weight) for weight, _ in self.components]
         value = _log_mean_exp(logs, [part.value for part in parts])
         if value == math.inf:
             return CGFEstimate(math.inf, math.inf, 0.0)
         share = [math.exp(log + part.value - value) for log, part in zip(logs, parts, strict=True)]
         both = list(zip(share, parts, strict=True))
-        slope = math.fsum(w * part.first_derivative for w, part in both)
-        spread = math.fsum(
-            w * (part.second_derivative + (part.first_derivative - slope) ** 2) for w, part in both
+        first = math.fsum(w * part.first_derivative for w, part in both)
+        second = math.fsum(
+            w * (part.second_derivative + (part.first_derivative - first) ** 2) for w, part in both
         )
-        return CGFEstimate(value, slope, spread)
+        return CGFEstimate(value, first, second)
 
     def cgf_bounds(self, c: float) -> Ball:
-        """Return ``ln(1 + sum w (M - 1))`` over both ends of the components' moments."""
+        """Return ``ln(1 + sum w (M - 1))``, by both ends of the components' moments."""
         logs = [math.log(weight) for weight, _ in self.components]
         parts = [loss.cgf_bounds(c) if loss else Ball(0.0, 0.0) for _, loss in self.components]
         low = _log_mean_exp(logs, [max(part.midpoint - part.radius, 0.0) for part in parts])
@@ -156,7 +160,7 @@ class ObservedMixtureLoss(DensityLoss):
         return Ball(0.5 * (low + high), 0.5 * (high - low) + round_off)
 
     def zcdp_line(self) -> ZCDPLine | None:
-        """Return the costliest component's: at worst it is the one that is observed."""
+        """Return the largest rho and the smallest omega of the components'."""
         lines = [loss.zcdp_line() for _, loss in self.components if loss]
         known = [line for line in lines if line]
         if len(known) < len(lines):
@@ -165,9 +169,9 @@ class ObservedMixtureLoss(DensityLoss):
 
 
 def observed_mixture(components: Iterable[Component]) -> CellLoss | None:
-    """Return the loss of a mixture; None where it tells nothing.
+    """Return the loss of a mixture; None for perfect privacy.
 
-    Components of the same loss are added up.
+    The weights of equal losses are added up.
 
     Raises:
         ParameterError: If a weight is negative or too small, or they do not add up to 1.
@@ -177,7 +181,7 @@ def observed_mixture(components: Iterable[Component]) -> CellLoss | None:
         if not (weight == 0 or _SMALLEST <= weight <= 1):
             raise ParameterError("weight", weight, f"0, or a number from {_SMALLEST:g} to 1")
         if weight > 0:
-            weights[loss] = _added(weights[loss], weight) if loss in weights else weight
+            weights[loss] = _sum_of_weights(weights[loss], weight) if loss in weights else weight
     total = math.fsum(float(weight) for weight in weights.values())
     if not abs(total - 1.0) <= 4.0 * ULP * (1.0 + len(weights)):
         raise ParameterError("weights", total, "numbers that add up to 1")
@@ -203,42 +207,42 @@ def _mean_delta(
     return +total
 
 
-def _delta_of_nothing(epsilon: mpf, perturbation: int = 0) -> mpf:
-    """Return the profile of a pair that tells nothing."""
+def _perfect_profile(epsilon: mpf, perturbation: int = 0) -> mpf:
+    """Return the profile of P = Q, ``(1 - e^epsilon)_+``."""
     from mpmath import mp
 
     return max(-mp.expm1(epsilon), 0)
 
 
-_NOTHING: Final = CGFEstimate(0.0, 0.0, 0.0)
+_ZERO: Final = CGFEstimate(0.0, 0.0, 0.0)
 
 
-def _added(first: Weight, second: Weight) -> Weight:
+def _sum_of_weights(first: Weight, second: Weight) -> Weight:
     """Return the sum of two weights, exact where both are."""
     exact = isinstance(first, Fraction) and isinstance(second, Fraction)
     return first + second if exact else float(first) + float(second)
 
 
 def _atoms(loss: CellLoss | None) -> Atoms:
-    """Return the atoms of a loss; a pair that tells nothing has one, at 0."""
+    """Return the atoms of a loss; that of P = Q has one, at 0."""
     return loss.atoms() if loss else Atoms(np.zeros(1), np.zeros(1), np.zeros(1))
 
 
-def _of_weight(weight: Weight, log_mass: Array) -> Array:
-    """Return the error of ``ln w + ln m`` but for that of m: of the weight, its log and the sum."""
+def _weight_error(weight: Weight, log_mass: Array) -> Array:
+    """Return the error of ``ln w + ln m`` by the weight, its logarithm and the sum, not by m."""
     size = np.where(np.isfinite(log_mass), np.abs(log_mass), 0.0)
     return np.asarray(ULP * (2.0 + 5.0 * abs(math.log(weight)) + size))
 
 
-def _summed(known: Sequence[tuple[Weight, CellLoss]], edges: Array) -> Masses:
-    """Return the sums of masses of several losses between edges."""
-    return _added_up(known, [loss.cells(edges) for _, loss in known], len(edges))
+def _weighted_masses(known: Sequence[tuple[Weight, CellLoss]], edges: Array) -> Masses:
+    """Return the weighted sums of the masses of several losses between edges."""
+    return _weighted_sum(known, [loss.cells(edges) for _, loss in known], len(edges))
 
 
-def _added_up(
+def _weighted_sum(
     known: Sequence[tuple[Weight, CellLoss]], found: Sequence[Masses], edges: int
 ) -> Masses:
-    """Return the sums of the masses found of several losses between so many edges."""
+    """Return the weighted sums of the masses of several losses between ``edges`` edges."""
     if not known:
         none = np.full(edges - 1, -math.inf)
         return Masses(none, none.copy(), np.zeros(none.size))
@@ -247,7 +251,7 @@ def _added_up(
     for masses in ([part.log_p for _, part in parts], [part.log_q for _, part in parts]):
         logs = [math.log(weight) + one for (weight, _), one in zip(parts, masses, strict=True)]
         errors = [
-            part.error + _of_weight(weight, one)
+            part.error + _weight_error(weight, one)
             for (weight, part), one in zip(parts, masses, strict=True)
         ]
         sides.append(log_sum(np.array(logs), np.array(errors)))
@@ -263,34 +267,34 @@ def merged(atoms: Atoms) -> Atoms:
     if starts.size >= loss.size:
         return Atoms(loss, log_p, error)
     counts = np.diff(np.append(starts, loss.size))
-    top = np.maximum.reduceat(log_p, starts)
-    total = np.add.reduceat(np.exp(log_p - np.repeat(top, counts)), starts)
-    round_off = ULP * (16.0 + 2.0 * counts + np.abs(top))
+    largest = np.maximum.reduceat(log_p, starts)
+    total = np.add.reduceat(np.exp(log_p - np.repeat(largest, counts)), starts)
+    round_off = ULP * (16.0 + 2.0 * counts + np.abs(largest))
     error = np.maximum.reduceat(error, starts) + round_off
-    return Atoms(loss[starts], top + np.log(total), error)
+    return Atoms(loss[starts], largest + np.log(total), error)
 
 
 def log_sum(logs: Array, errors: Array) -> tuple[Array, Array]:
     """Return the logarithms of sums of exponentials over the first axis, and proven errors.
 
-    A sum whose terms are off by factors ``e^(+-e_i)`` is off by no more than the largest of them,
-    and by no more than ``sum_i t_i (e^(e_i) - 1)`` in all.
+    If each term t_i is known up to a factor ``e^(+-e_i)``, the sum is known up to the largest of
+    these, and up to ``sum_i t_i (e^(e_i) - 1)``.
     """
     with np.errstate(all="ignore"):
-        top = logs.max(axis=0)
-        top = np.where(np.isfinite(top), top, 0.0)
-        less = logs - top
+        largest = logs.max(axis=0)
+        largest = np.where(np.isfinite(largest), largest, 0.0)
+        less = logs - largest
         share = np.exp(less)
         total = share.sum(axis=0)
-        value = top + np.log(total)
+        value = largest + np.log(total)
         errors = errors + ULP * np.where(share > 0.0, 8.0 - less, 0.0)
         off = np.exp(np.minimum(less + errors, _LARGEST_EXPONENT)) * -np.expm1(-errors)
         relative = off.sum(axis=0) / total
         # -ln(1 - r) <= r (1 + r) up to 1/2.
         together = np.where(relative <= 0.5, relative * (1.0 + relative), math.inf)
-        largest = np.where(share > 0.0, errors, 0.0).max(axis=0)
+        greatest = np.where(share > 0.0, errors, 0.0).max(axis=0)
         hidden = ((share == 0.0) & (off > 0.0)).any(axis=0) | np.isnan(off).any(axis=0)
-        error = np.minimum(together, np.where(hidden, math.inf, largest))
+        error = np.minimum(together, np.where(hidden, math.inf, greatest))
         error = error + ULP * (8.0 + 2.0 * len(logs) + 2.0 * np.abs(value))
         empty = np.isneginf(logs).all(axis=0) & np.isfinite(errors).all(axis=0)
     error = np.where(np.isnan(error), math.inf, error)
@@ -299,12 +303,12 @@ def log_sum(logs: Array, errors: Array) -> tuple[Array, Array]:
 
 def _log_mean_exp(logs: Sequence[float], exponents: Sequence[float]) -> float:
     """Return ``ln(1 + sum e^log (e^k - 1))`` for ``k >= 0``, small sums without cancellation."""
-    top = max(exponents)
-    if top == math.inf:
+    largest = max(exponents)
+    if largest == math.inf:
         return math.inf
-    if top <= _LARGEST_EXPONENT:
+    if largest <= _LARGEST_EXPONENT:
         both = zip(logs, exponents, strict=True)
         return math.log1p(math.fsum(math.exp(log) * math.expm1(k) for log, k in both))
     terms = [log + k for log, k in zip(logs, exponents, strict=True)]
-    largest = max(terms)
-    return largest + math.log(math.fsum(math.exp(one - largest) for one in terms))
+    greatest = max(terms)
+    return greatest + math.log(math.fsum(math.exp(one - greatest) for one in terms))

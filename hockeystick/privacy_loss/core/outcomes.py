@@ -1,7 +1,7 @@
-"""The losses of two distributions over a few outcomes, those of which only one has some included.
+"""The losses of two distributions over a few outcomes, their supports not being equal.
 
-Let s be the mass that P has where Q has none, and t the other way round. What both have has the
-masses 1 - s and 1 - t; taken for itself, it is a pair of its own, with the loss l, and
+Let ``s = P(q = 0)`` and ``t = Q(p = 0)``. The common support has the masses 1 - s and 1 - t; the
+pair conditioned on it has a loss l of its own, and
 
     L = l + ln((1 - s) / (1 - t)),  or infinite with probability s.
 """
@@ -17,7 +17,7 @@ from hockeystick.numerics import ULP, Ball, FloatAndDecimal
 from hockeystick.numerics.rounding import as_mpf
 from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.core.atomic import FewAtoms
-from hockeystick.privacy_loss.core.base import NOTHING, CGFEstimate, PrivacyLoss
+from hockeystick.privacy_loss.core.base import NO_INFINITY_MASS, CGFEstimate, PrivacyLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair
 
 if TYPE_CHECKING:
@@ -32,42 +32,42 @@ _DIGITS: Final = 30
 @final
 @dataclass(frozen=True, slots=True)
 class OutcomesLoss(FewAtoms):
-    """``ln(p/q)`` with probability p, over outcomes that both distributions have.
+    """``ln(p/q)`` with probability p, over the common support.
 
     ``masses`` are proportional to p and q, by rising ratio, each ratio once. Other readings of the
-    numbers that they come from are within the relative distance ``off``.
+    numbers that they come from are within the relative distance ``relative_error``.
     """
 
     masses: Masses
-    off: float = 0.0
+    relative_error: float = 0.0
 
     @property
     def opposite(self) -> OutcomesLoss:
         """The loss in the other direction."""
-        return OutcomesLoss(tuple((q, p) for p, q in reversed(self.masses)), self.off)
+        return OutcomesLoss(tuple((q, p) for p, q in reversed(self.masses)), self.relative_error)
 
     @property
     def supremum(self) -> float:
         """The largest loss, rounded up."""
-        return _beyond(float(self.atoms().loss[-1]), self.off, 1.0)
+        return _rounded(float(self.atoms().loss[-1]), self.relative_error, 1.0)
 
     @property
     def least_supremum(self) -> float:
         """The largest loss, rounded down."""
-        return _beyond(float(self.atoms().loss[-1]), self.off, -1.0)
+        return _rounded(float(self.atoms().loss[-1]), self.relative_error, -1.0)
 
     @property
     def infimum(self) -> float:
         """The least loss, rounded down."""
-        return _beyond(float(self.atoms().loss[0]), self.off, -1.0)
+        return _rounded(float(self.atoms().loss[0]), self.relative_error, -1.0)
 
-    def listed(self, perturbation: int = 0) -> AtomList:
-        """Return the atoms by mpmath; a perturbation moves them outward."""
+    def exact_atoms(self, perturbation: int = 0) -> AtomList:
+        """Return the atoms by mpmath; a perturbation rounds them outward."""
         from mpmath import mp
 
         own = sum((p for p, _ in self.masses), Fraction(0))
         other = sum((q for _, q in self.masses), Fraction(0))
-        off, found = perturbation * 2 * mp.mpf(self.off), []
+        off, found = perturbation * 2 * mp.mpf(self.relative_error), []
         for p, q in self.masses:
             ratio = p * other / (q * own)
             found.append((_log(ratio) + 2 * off, as_mpf(p / own) * (1 + off)))
@@ -77,15 +77,15 @@ class OutcomesLoss(FewAtoms):
 @final
 @dataclass(frozen=True, slots=True)
 class PartlyInfiniteLoss(PrivacyLoss):
-    """``common + ln ratio``, or infinite with the probability s.
+    """``common + ln ratio``, or infinite with probability s.
 
-    ``ratio`` is ``(1 - s) / (1 - t)``. Accountants split off both s and the ratio first.
+    ``ratio`` is ``(1 - s) / (1 - t)``. Accountants split off s and ``ln ratio`` first.
     """
 
     common: OutcomesLoss | None
     infinite: FloatAndDecimal
     ratio: Fraction
-    off: float
+    relative_error: float
 
     @property
     def infinity_mass(self) -> FloatAndDecimal:
@@ -94,8 +94,8 @@ class PartlyInfiniteLoss(PrivacyLoss):
 
     @property
     def finite(self) -> PartlyInfiniteLoss:
-        """The loss where it is finite."""
-        return PartlyInfiniteLoss(self.common, NOTHING, self.ratio, self.off)
+        """The loss given that it is finite."""
+        return PartlyInfiniteLoss(self.common, NO_INFINITY_MASS, self.ratio, self.relative_error)
 
     @property
     def without_constant(self) -> OutcomesLoss | None:
@@ -107,11 +107,11 @@ class PartlyInfiniteLoss(PrivacyLoss):
         """Ends of ``ln ratio``."""
         with working_digits(_DIGITS):
             value = float(_log(self.ratio))
-        return _beyond(value, self.off, -1.0), _beyond(value, self.off, 1.0)
+        return _rounded(value, self.relative_error, -1.0), _rounded(value, self.relative_error, 1.0)
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return K and two derivatives."""
-        if self.infinite != NOTHING:
+        if self.infinite != NO_INFINITY_MASS:
             return CGFEstimate(math.inf, math.inf, 0.0)
         inner = self.common.cgf_estimate(c) if self.common else CGFEstimate(0.0, 0.0, 0.0)
         shift = self.constant[1]
@@ -121,7 +121,7 @@ class PartlyInfiniteLoss(PrivacyLoss):
 
     def cgf_bounds(self, c: float) -> Ball:
         """Return K and its round-off."""
-        if self.infinite != NOTHING:
+        if self.infinite != NO_INFINITY_MASS:
             return Ball(math.inf, 0.0)
         inner = self.common.cgf_bounds(c) if self.common else Ball(0.0, 0.0)
         low, high = (c * end for end in self.constant)
@@ -131,7 +131,7 @@ class PartlyInfiniteLoss(PrivacyLoss):
     @property
     def supremum(self) -> float:
         """Infinite, or the largest loss, rounded up."""
-        if self.infinite != NOTHING:
+        if self.infinite != NO_INFINITY_MASS:
             return math.inf
         largest, shift = self.common.supremum if self.common else 0.0, self.constant[1]
         return largest + shift + 2.0 * ULP * (abs(largest) + abs(shift))
@@ -139,7 +139,7 @@ class PartlyInfiniteLoss(PrivacyLoss):
     @property
     def least_supremum(self) -> float:
         """Infinite, or the largest loss, rounded down."""
-        if self.infinite != NOTHING:
+        if self.infinite != NO_INFINITY_MASS:
             return math.inf
         largest, shift = self.common.least_supremum if self.common else 0.0, self.constant[0]
         return largest + shift - 2.0 * ULP * (abs(largest) + abs(shift))
@@ -148,14 +148,18 @@ class PartlyInfiniteLoss(PrivacyLoss):
 def dominating_pair_of_outcomes(outcomes: Outcomes) -> DominatingPair:
     """Return the losses of the pairs (Q, P) and (P, Q) of distributions over outcomes."""
     common = [(p, q) for p, q in outcomes.decimal if p > 0 and q > 0]
-    known: list[tuple[Fraction, Fraction]] = []
+    merged_masses: list[tuple[Fraction, Fraction]] = []
     for p, q in sorted(common, key=lambda one: one[0] / one[1]):
-        if known and known[-1][0] * q == p * known[-1][1]:
-            first, second = known.pop()
-            known.append((p + first, q + second))
+        if merged_masses and merged_masses[-1][0] * q == p * merged_masses[-1][1]:
+            first, second = merged_masses.pop()
+            merged_masses.append((p + first, q + second))
         else:
-            known.append((p, q))
-    adding = OutcomesLoss(tuple(known), outcomes.off) if len(known) > 1 else None
+            merged_masses.append((p, q))
+    adding = (
+        OutcomesLoss(tuple(merged_masses), outcomes.relative_error)
+        if len(merged_masses) > 1
+        else None
+    )
     removing = adding.opposite if adding else None
     return DominatingPair(_partly(removing, outcomes.inverse()), _partly(adding, outcomes))
 
@@ -163,32 +167,35 @@ def dominating_pair_of_outcomes(outcomes: Outcomes) -> DominatingPair:
 def _partly(
     common: OutcomesLoss | None, outcomes: Outcomes
 ) -> OutcomesLoss | PartlyInfiniteLoss | None:
-    """Return the loss of P against Q, given that of the outcomes that both have."""
+    """Return the loss of P against Q, given that on the common support."""
     infinity_mass = FloatAndDecimal(
-        *(_alone(masses) for masses in (outcomes.binary, outcomes.decimal))
+        *(_infinity_mass(masses) for masses in (outcomes.binary, outcomes.decimal))
     )
-    other_mass = _alone(outcomes.inverse().decimal)
-    if infinity_mass == NOTHING and other_mass == 0:
+    other_mass = _infinity_mass(outcomes.inverse().decimal)
+    if infinity_mass == NO_INFINITY_MASS and other_mass == 0:
         return common
     if infinity_mass.decimal == 1:
         return PartlyInfiniteLoss(None, infinity_mass, Fraction(1), 0.0)
     return PartlyInfiniteLoss(
-        common, infinity_mass, (1 - infinity_mass.decimal) / (1 - other_mass), outcomes.off
+        common,
+        infinity_mass,
+        (1 - infinity_mass.decimal) / (1 - other_mass),
+        outcomes.relative_error,
     )
 
 
-def _alone(masses: Masses) -> Fraction:
-    """Return the mass that P has where Q has none."""
+def _infinity_mass(masses: Masses) -> Fraction:
+    """Return ``P(q = 0)``."""
     return sum((p for p, q in masses if q == 0), Fraction(0))
 
 
-def _beyond(value: float, off: float, side: float) -> float:
-    """Return a loss moved by its rounding, and by what other readings of the masses change it."""
+def _rounded(value: float, off: float, side: float) -> float:
+    """Return a loss rounded to one side, other readings of the masses included."""
     return math.nextafter(value + side * (4.0 * off + 2.0 * ULP * abs(value)), side * math.inf)
 
 
 def _log(ratio: Fraction) -> mpf:
-    """Return the logarithm: near 1 the digits of a ratio are in what it exceeds 1 by."""
+    """Return the logarithm, by log1p near 1."""
     from mpmath import mp
 
     return mp.log1p(as_mpf(ratio - 1)) if abs(ratio - 1) < 0.5 else mp.log(as_mpf(ratio))

@@ -1,4 +1,4 @@
-"""The chance of not being sampled, ``1 - p``, as a logarithm and over every reading of p."""
+"""``ln(1 - p)`` of a sampling probability p, over every reading of p."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 from hockeystick.numerics import ULP, decimal
 from hockeystick.numerics.rounding import short_up
 
-# Factors that cover every reading of a parameter, and the rounding of what is made of it.
+# Factors that cover every reading of a parameter, and a few roundings.
 LESS: Final = 1.0 - 2.0**-50
 MORE: Final = 1.0 + 2.0**-50
 

@@ -1,4 +1,4 @@
-"""From a mechanism to its pair of losses: what every mechanism's leaf registers with."""
+"""From a mechanism to its dominating pair: the registry of all leaves."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hockeystick.tradeoffs import TradeOff
 
 
 class DominatingPair(NamedTuple):
-    """The losses of one run in the two directions; None where the output tells nothing.
+    """The losses of one run in the two directions; None for perfect privacy.
 
     The two are composed separately, and only the final answers are compared.
     """
@@ -22,14 +22,14 @@ class DominatingPair(NamedTuple):
 
 
 class NoAnalysisError(Exception):
-    """No pair of losses is known; the reason, and the part of the plan that it is about."""
+    """No dominating pair is known; the reason, and the part of the plan that it is about."""
 
     part: str = "plan"
 
 
 @singledispatch
 def dominating_pair(mechanism: Mechanism) -> DominatingPair:
-    """Return the pair of losses of one run of a mechanism.
+    """Return the dominating pair of one run of a mechanism.
 
     Raises:
         NoAnalysisError: If none is known.
@@ -39,7 +39,7 @@ def dominating_pair(mechanism: Mechanism) -> DominatingPair:
 
 @singledispatch
 def dominating_pair_of_tradeoff(tradeoff: TradeOff) -> DominatingPair:
-    """Return the pair of losses of the worst release with a trade-off function."""
+    """Return the dominating pair of all releases with a trade-off function."""
     raise NoAnalysisError(f"no privacy loss is known for a {type(tradeoff).__name__}")
 
 

@@ -1,4 +1,4 @@
-"""The loss of the worst pair where neighbours may be exchanged: one side, mirrored."""
+"""The dominating loss under replace-one adjacency: that of a one-sided pair, symmetrised."""
 
 from __future__ import annotations
 
@@ -32,45 +32,46 @@ _LARGEST_EXPONENT: Final = 700.0
 @final
 @dataclass(frozen=True, slots=True)
 class SymmetrizedLoss(CellLoss):
-    """Above 0 the loss of ``one``, below 0 its mirror image, and the rest an atom at 0.
+    """Above 0 the loss of ``one_sided``, below 0 its reflection, and the remaining mass at 0.
 
     Where neighbours may be exchanged, a profile H that bounds them for ``eps >= 0`` bounds them for
-    ``eps < 0`` by ``1 - e^eps + e^eps H(-eps)``. If H is the profile of ``one`` for ``eps >= 0``,
-    this is the loss with that profile: above 0 as ``one`` has it, and at -l it has the mass that
-    ``one`` has at l under Q. That pair dominates every pair of neighbours at every order.
+    ``eps < 0`` by ``1 - e^eps + e^eps H(-eps)``. If H is the profile of ``one_sided`` for
+    ``eps >= 0``, this is the loss with that profile: above 0 as ``one_sided``, and at -l the mass
+    that ``one_sided`` has at l under Q. That pair dominates every pair of neighbours
+    at every order.
 
-    ``P(l > 0) + Q(l > 0)`` of ``one`` must be at most 1. A single run is exact where ``one`` is
-    attained, which ``profiled`` says: its profile, if in closed form, is then that of this loss. Of
-    many runs, each of which has the worst of both directions here, ``attained_loss`` is what a pair
-    of data sets attains.
+    ``P(l > 0) + Q(l > 0)`` of ``one_sided`` must be at most 1. ``exact`` tells that some pair of
+    data sets attains ``one_sided`` in a single run, so that its closed-form profile is that of
+    this loss. Here each of many runs has the larger loss of both directions; ``attained_loss`` is
+    that of a pair of data sets. ``with_quadrature`` is the same loss with a quadrature of K.
     """
 
-    one: CellLoss
+    one_sided: CellLoss
     attained_loss: PrivacyLoss | None = None
-    known: PrivacyLoss | None = None
-    profiled: bool = True
+    with_quadrature: PrivacyLoss | None = None
+    exact: bool = True
 
     @property
     def attained(self) -> PrivacyLoss | None:
-        """What some pair of data sets attains in each of many runs, one direction throughout."""
+        """The loss that some pair of data sets attains in each of many runs, in one direction."""
         return self.attained_loss
 
     @property
     def closed_form_profile(self) -> ClosedFormProfile | None:
-        """That of the loss that is mirrored, for epsilon >= 0, where it is exact."""
-        return self.one.closed_form_profile if self.profiled else None
+        """That of the one-sided loss, for epsilon >= 0, where it is exact."""
+        return self.one_sided.closed_form_profile if self.exact else None
 
     @property
     def closed_form_dominating_loss(self) -> SymmetrizedLoss:
-        """The loss that has the profile of the one mirrored, exact or not, where there is one."""
-        if self.profiled or self.one.closed_form_profile is None:
+        """The loss with the profile of the one-sided loss, exact or not, where there is one."""
+        if self.exact or self.one_sided.closed_form_profile is None:
             return self
-        return SymmetrizedLoss(self.one)
+        return SymmetrizedLoss(self.one_sided)
 
     @property
     def supremum(self) -> float:
         """The largest loss."""
-        return max(self.one.supremum, 0.0)
+        return max(self.one_sided.supremum, 0.0)
 
     @property
     def infimum(self) -> float:
@@ -78,63 +79,70 @@ class SymmetrizedLoss(CellLoss):
         return -self.supremum
 
     @property
-    def displacement(self) -> float:
-        """That of the loss that is mirrored."""
-        return self.one.displacement
+    def endpoint_tolerance(self) -> float:
+        """That of the one-sided loss."""
+        return self.one_sided.endpoint_tolerance
 
     @property
     def clt_mu_squared(self) -> float:
-        """That of the same loss where it is known otherwise; twice that of the one mirrored."""
-        return self.known.clt_mu_squared if self.known else 2.0 * self.one.clt_mu_squared
+        """By quadrature where there is one; else twice that of the one-sided loss."""
+        return (
+            self.with_quadrature.clt_mu_squared
+            if self.with_quadrature
+            else 2.0 * self.one_sided.clt_mu_squared
+        )
 
     @property
     def dominating_mu_squared(self) -> Fraction | None:
-        """That of the loss that is mirrored: ``G_mu`` is its own mirror image."""
-        return self.one.dominating_mu_squared
+        """That of the one-sided loss: ``G_mu`` is symmetric."""
+        return self.one_sided.dominating_mu_squared
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
-        """Return K and two derivatives: of the same loss where it is known otherwise, or cells."""
-        return self.known.cgf_estimate(c) if self.known else CellLoss.cgf_estimate(self, c)
+        """Return K and two derivatives, by quadrature where there is one, else from cells."""
+        return (
+            self.with_quadrature.cgf_estimate(c)
+            if self.with_quadrature
+            else CellLoss.cgf_estimate(self, c)
+        )
 
     def cgf_bounds(self, c: float) -> Ball:
-        """Return K from cells, and where these leave it open no more than its convex bound."""
-        if self.known:
-            return self.known.cgf_bounds(c)
+        """Return K by quadrature where there is one, else from cells and ``cgf_upper``."""
+        if self.with_quadrature:
+            return self.with_quadrature.cgf_bounds(c)
         return cgf_bounds(self, c, self.cgf_upper)
 
     def cgf_upper(self, c: float) -> float:
-        """Return ``ln(1 + M)`` with M of the loss that is mirrored: what is mirrored adds up to 1.
-
-        Below 0 the moments are of ``exp(-c l)``, and so at most the mass.
-        """
-        known = self.one.cgf_bounds(c)
-        exponent = known.midpoint + known.radius
+        """Return ``ln(1 + M)`` with M of the one-sided loss: losses <= 0 contribute at most 1."""
+        bounds = self.one_sided.cgf_bounds(c)
+        exponent = bounds.midpoint + bounds.radius
         if exponent > _LARGEST_EXPONENT:
             return exponent * (1.0 + 4.0 * ULP)
         return math.log1p(math.exp(exponent)) * (1.0 + 16.0 * ULP)
 
     def zcdp_line(self) -> ZCDPLine | None:
-        """Return the line by the ends, or of all the data, of which a sample costs no more."""
-        # The losses of all the data are the same in both directions.
-        whole = self.one.unsampled
-        return lowest((CellLoss.zcdp_line(self), whole.zcdp_line() if whole else None))
+        """Return the line by the ends, or that without sampling, which is an upper bound."""
+        # The unsampled losses are the same in both directions.
+        unsampled = self.one_sided.unsampled
+        return lowest((CellLoss.zcdp_line(self), unsampled.zcdp_line() if unsampled else None))
 
     def atoms(self) -> Atoms:
-        """Return the positive atoms, their mirror images, and all that is left at 0."""
-        own = self.one.atoms()
+        """Return the positive atoms, their reflections, and the remaining mass at 0."""
+        own = self.one_sided.atoms()
         above = own.loss > 0.0
         loss, log_p, error = own.loss[above], own.log_p[above], own.error[above]
         log_q, unsure = log_p - loss, error + ULP * (4.0 * loss + np.abs(log_p))
-        rest, relative = self._rest(np.concatenate((log_p, log_q)), np.concatenate((error, unsure)))
+        rest, relative = self._mass_at_zero(
+            np.concatenate((log_p, log_q)), np.concatenate((error, unsure))
+        )
         return Atoms(
             np.concatenate((-loss[::-1], [0.0], loss)),
             np.concatenate((log_q[::-1], [rest], log_p)),
             np.concatenate((unsure[::-1], [relative], error)),
         )
 
-    def _rest(self, logs: Array, errors: Array) -> tuple[float, float]:
-        """Return ``ln`` of what is left beside atoms and density, and its error."""
-        beyond = self.one.cells(np.array([0.0, math.inf]))
+    def _mass_at_zero(self, logs: Array, errors: Array) -> tuple[float, float]:
+        """Return ``ln`` of the remaining mass, that of the atom at 0, and its error."""
+        beyond = self.one_sided.cells(np.array([0.0, math.inf]))
         logs = np.concatenate((logs, beyond.log_p, beyond.log_q))
         errors = np.concatenate((errors, beyond.error, beyond.error))
         masses = np.exp(logs)
@@ -145,19 +153,19 @@ class SymmetrizedLoss(CellLoss):
         return math.log(rest), 2.0 * unsure / rest + 2.0 * ULP * abs(math.log(rest))
 
     def cells(self, edges: Array) -> Masses:
-        """Return the masses above 0 as they are, those below by their mirror images."""
+        """Return the masses above 0, and those below 0 by reflection."""
         edges = np.asarray(edges, dtype=np.float64)
         below, above = edges[edges < 0.0], edges[edges > 0.0]
         log_p, log_q = (np.full(edges.size - 1, -math.inf) for _ in range(2))
         error = np.zeros(edges.size - 1)
         if above.size:
-            found = self.one.cells(np.concatenate(([0.0], above)))
+            found = self.one_sided.cells(np.concatenate(([0.0], above)))
             # The first of them starts at 0, which may lie before all edges.
             first = edges.size - above.size - 1
             for own, part in zip((log_p, log_q, error), found, strict=True):
                 own[max(first, 0) :] = part[max(-first, 0) :]
         if below.size:
-            found = self.one.cells(np.concatenate(([0.0], -below[::-1])))
+            found = self.one_sided.cells(np.concatenate(([0.0], -below[::-1])))
             last = min(below.size, edges.size - 1)
             mirrored = [part[::-1][:last] for part in (found.log_q, found.log_p, found.error)]
             log_p[:last] = np.logaddexp(log_p[:last], mirrored[0])
@@ -168,19 +176,19 @@ class SymmetrizedLoss(CellLoss):
 
 
 def symmetrized(
-    one: CellLoss, attained_loss: PrivacyLoss | None, *, profiled: bool = True
+    one_sided: CellLoss, attained_loss: PrivacyLoss | None, *, exact: bool = True
 ) -> CellLoss:
     """Return the symmetrized loss, with a quadrature of its moments where there is one."""
-    return SymmetrizedLoss(one, attained_loss, one.symmetrized_quadrature, profiled)
+    return SymmetrizedLoss(one_sided, attained_loss, one_sided.symmetrized_quadrature, exact)
 
 
 def exchanged_pair(worst: PrivacyLoss, *attained: PrivacyLoss | None) -> DominatingPair:
-    """Return the losses where neighbours may be exchanged.
+    """Return the dominating pair under replace-one adjacency.
 
-    For ``eps >= 0`` no pair costs more than ``worst``; the others are what some data sets reach.
+    ``worst`` dominates all pairs for ``eps >= 0``; ``attained`` are losses of some data sets.
     """
     if not isinstance(worst, CellLoss):
         raise NoAnalysisError("its privacy loss has no distribution that is known cell by cell")
-    # A profile in closed form is taken for exact: only that of what some data reach is.
+    # A closed-form profile counts as exact: only that of an attained loss is.
     exact = attained[0] is worst
-    return DominatingPair(*(symmetrized(worst, loss, profiled=exact) for loss in attained))
+    return DominatingPair(*(symmetrized(worst, loss, exact=exact) for loss in attained))

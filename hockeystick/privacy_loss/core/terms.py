@@ -1,4 +1,4 @@
-"""Readings of a composition on the real axis, some losses being known by bounds alone."""
+"""K of a composition on the real axis, estimated or bounded."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from hockeystick.privacy_loss.core.composition import Terms
 
 TermSequence: TypeAlias = Sequence[tuple[PrivacyLoss, int]]
 
-# The real axis is searched for ln c up to this far from 0.
+# Orders are searched for ``|ln c|`` up to this.
 LARGEST_LOG_ORDER: Final = 60.0
 
 
 def total(terms: TermSequence, c: float) -> CGFEstimate:
-    """Return the estimate of the composition's K: each run's, times the runs, added up."""
+    """Return the estimate of the composition's K, the sum over its runs."""
     value = first = second = 0.0
     for loss, count in terms:
         one = loss.cgf_estimate(c)
@@ -30,40 +30,40 @@ def total(terms: TermSequence, c: float) -> CGFEstimate:
 
 def cgf_upper(terms: Terms, c: float) -> float:
     """Return a proven upper bound of the composition's ``K(c)``."""
-    if c > last_order(terms):
+    if c > largest_order(terms):
         return math.inf
     return sum_of_bounds(terms, c) * (1.0 + 8.0 * ULP)
 
 
 def sum_of_bounds(terms: TermSequence, c: float) -> float:
-    """Return an upper bound of the composition's ``K(c)``, but for the rounding of its terms."""
+    """Return an upper bound of the composition's ``K(c)``, without the rounding of the products."""
     found = [(loss.cgf_bounds(c), count) for loss, count in terms]
     return math.fsum(count * (k.midpoint + k.radius) for k, count in found)
 
 
-def last_order(terms: TermSequence) -> float:
-    """Return the largest c at which K is known to be bounded, inf where there is none."""
-    return min((loss.last_order for loss, _ in terms), default=math.inf)
+def largest_order(terms: TermSequence) -> float:
+    """Return the largest c at which K is known to be finite; inf for every c."""
+    return min((loss.largest_order for loss, _ in terms), default=math.inf)
 
 
-def corners(terms: TermSequence) -> tuple[float, ...]:
-    """Return where the slope of the bound of K jumps, rising."""
-    return tuple(sorted({c for loss, _ in terms for c in loss.corners}))
+def breakpoints(terms: TermSequence) -> tuple[float, ...]:
+    """Return the orders at which the derivative of the bound of K jumps, ascending."""
+    return tuple(sorted({c for loss, _ in terms for c in loss.breakpoints}))
 
 
-def places(terms: Terms, condition: Callable[[float], float]) -> tuple[float, ...]:
-    """Return orders c, within reach, where a function is least whose slope has this sign.
+def minimising_orders(terms: Terms, condition: Callable[[float], float]) -> tuple[float, ...]:
+    """Return the orders c one of which minimises a function whose derivative has this sign.
 
-    The function falls where the condition, which increases, is negative. Where its slope jumps,
-    the least value is at the corner next to where the sign changes.
+    The function decreases where the condition, which increases, is negative. Where its derivative
+    jumps, the minimum may be at a breakpoint next to the change of sign.
     """
-    last = last_order(terms)
+    last = largest_order(terms)
 
     def sign(log_c: float) -> float:
         c = math.exp(log_c)
         return condition(c) if c <= last else math.inf
 
     c = min(math.exp(increasing_root(sign, 1.0, tolerance=1e-6, farthest=LARGEST_LOG_ORDER)), last)
-    near = corners(terms)
+    near = breakpoints(terms)
     below, above = [x for x in near if x < c], [x for x in near if c < x <= last]
     return (c, *below[-1:], *above[:1])

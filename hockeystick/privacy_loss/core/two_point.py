@@ -10,16 +10,16 @@ from hockeystick.numerics import ULP, Ball, FloatAndDecimal
 from hockeystick.privacy_loss.bounds.cumulants import Cumulants, FourCumulants
 from hockeystick.privacy_loss.bounds.moment_bounds import LawBounds, MomentBounds
 from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, of_ends
-from hockeystick.privacy_loss.core.atomic import AtomicLoss, frozen
+from hockeystick.privacy_loss.core.atomic import AtomicLoss, read_only_atoms
 from hockeystick.privacy_loss.core.base import Atoms, CGFEstimate
 from hockeystick.privacy_loss.core.registry import DominatingPair
 
 if TYPE_CHECKING:
     from mpmath import mpf
 
-# Beyond this argument a hyperbolic sine would overflow.
+# Above this argument a hyperbolic sine may overflow.
 _LARGE: Final = 300.0
-# Epsilons out of this range have no line.
+# Epsilons out of this range have no contour integral.
 _SMALLEST: Final = 1e-100
 _LARGEST: Final = 1e100
 # Epsilons of which the cumulants, and of which the third power and ``e^-eps``, are normal floats.
@@ -94,44 +94,44 @@ class RandomizedResponsePairLoss(AtomicLoss):
         return of_ends(-self.epsilon, self.epsilon) if self.failure == 0.0 else None
 
     def cumulants(self) -> Cumulants | None:
-        """Return those of two points; None where the loss may be infinite, or they leave floats."""
+        """Return those of two points; None with infinity mass, or out of the range of floats."""
         if self.failure > 0.0 or not _LEAST_EPSILON <= self.epsilon <= _LARGEST_EPSILON:
             return None
-        e, mean, rest = self.epsilon, math.tanh(0.5 * self.epsilon), _variance(self.epsilon)
-        third = 2.0 * mean * rest * e**3
-        fourth = -2.0 * rest * (1.0 - 3.0 * mean * mean) * e**4
+        e, mean, variance = self.epsilon, math.tanh(0.5 * self.epsilon), _variance(self.epsilon)
+        third = 2.0 * mean * variance * e**3
+        fourth = -2.0 * variance * (1.0 - 3.0 * mean * mean) * e**4
         return Cumulants(
-            FourCumulants(e * mean, rest * e * e, -third, fourth),
-            FourCumulants(-e * mean, rest * e * e, third, fourth),
+            FourCumulants(e * mean, variance * e * e, -third, fourth),
+            FourCumulants(-e * mean, variance * e * e, third, fourth),
         )
 
     def moment_bounds(self) -> MomentBounds | None:
-        """Return those of two points; None where the loss may be infinite, or they leave floats."""
+        """Return those of two points; None with infinity mass, or out of the range of floats."""
         if self.failure > 0.0 or not _LEAST_CUBED <= self.epsilon <= _LARGEST_EXPONENT:
             return None
-        e, mean, rest = self.epsilon, math.tanh(0.5 * self.epsilon), _variance(self.epsilon)
+        e, mean, variance = self.epsilon, math.tanh(0.5 * self.epsilon), _variance(self.epsilon)
         less, more = 1.0 - 32.0 * ULP * (1.0 + e), 1.0 + 32.0 * ULP * (1.0 + e)
         law = LawBounds(
             mean_lower=e * mean * less,
             mean_upper=e * mean * more,
-            variance_lower=rest * e * e * less,
-            variance_upper=rest * e * e * more,
-            third_upper=rest * (1.0 + mean * mean) * e**3 * more,
+            variance_lower=variance * e * e * less,
+            variance_upper=variance * e * e * more,
+            third_upper=variance * (1.0 + mean * mean) * e**3 * more,
         )
         mirrored = law._replace(mean_lower=-law.mean_upper, mean_upper=-law.mean_lower)
         return MomentBounds(law, mirrored)
 
     @property
     def out_of_range(self) -> bool:
-        """Whether it may be infinite, or epsilon is out of the range of a line."""
+        """Whether there is infinity mass, or epsilon is out of range."""
         return self.failure > 0.0 or not _SMALLEST <= self.epsilon <= _LARGEST
 
     def atoms(self) -> Atoms:
         """Return the two losses."""
         losses = (-self.epsilon, self.epsilon)
-        won = -math.log1p(math.exp(-self.epsilon))
+        log_p = -math.log1p(math.exp(-self.epsilon))
         error = 8.0 * ULP * (1.0 + self.epsilon)
-        return frozen(losses, (won - self.epsilon, won), (error, error))
+        return read_only_atoms(losses, (log_p - self.epsilon, log_p), (error, error))
 
     def nodes(self, first: int, count: int) -> tuple[list[mpf], list[mpf]]:
         """Return the losses and their probabilities by mpmath."""
@@ -172,15 +172,15 @@ def infinity_mass_pair(share: float = 1.0) -> DominatingPair:
     return DominatingPair(loss, loss)
 
 
-ANYTHING: Final = DominatingPair(
+NO_PRIVACY: Final = DominatingPair(
     RandomizedResponsePairLoss(0.0, 1.0), RandomizedResponsePairLoss(0.0, 1.0)
 )
 
 
 def two_point_pair(epsilon: float, failure: float) -> DominatingPair:
-    """Return the losses of the worst release with an (epsilon, failure)-DP guarantee."""
+    """Return the dominating pair of all (epsilon, failure)-DP releases."""
     if epsilon == math.inf:
-        return ANYTHING
+        return NO_PRIVACY
     if epsilon == failure == 0.0:
         return DominatingPair(None, None)
     loss = RandomizedResponsePairLoss(epsilon, failure)

@@ -1,4 +1,4 @@
-"""Cells whose edges carry errors: what a loss with a density is asked for by a map of itself."""
+"""Masses between endpoints that carry errors, as maps of a loss with a density produce them."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ if TYPE_CHECKING:
     Indices = NDArray[np.signedinteger[Any]]
 
 _TINY: Final = 1e-300
-# How far an edge next to the end of a loss may be moved, in units of the end.
-MOVED: Final = 16.0 * ULP
+# The largest move of an edge next to the end of a loss, relative to the end.
+ENDPOINT_TOLERANCE: Final = 16.0 * ULP
 
 
-class Edges(NamedTuple):
+class UncertainEdges(NamedTuple):
     """Ascending edges with a bound on each one's error, and the widths between them.
 
-    A difference of neighbouring edges loses the digits that they share, so that the widths are
-    carried along, with a bound on each one's relative error. Of infinite edges the error is 0.
+    Differences of neighbouring edges cancel, so that the widths are stored, with a bound on the
+    relative error of each. The error of infinite edges is 0.
     """
 
     at: Array
     error: Array
     width: Array
-    stretch: Array
+    width_error: Array
 
 
 class DensityLoss(CellLoss):
-    """A loss with a density, whose edges may come from a map and be uncertain by some ulp."""
+    """A loss with a density, whose masses are known between uncertain edges."""
 
     __slots__ = ()
 
@@ -47,37 +47,40 @@ class DensityLoss(CellLoss):
         return no_atoms()
 
     @abstractmethod
-    def spans(self, edges: Edges) -> Masses:
+    def uncertain_cells(self, edges: UncertainEdges) -> Masses:
         """Return the masses between the true edges, the uncertainty of the edges included."""
 
     def cells(self, edges: Array) -> Masses:
         """Return the masses of the part without atoms between neighbouring edges."""
-        return self.spans(exact_edges(edges))
+        return self.uncertain_cells(exact_edges(edges))
 
 
-def exact_edges(edges: Array) -> Edges:
+def exact_edges(edges: Array) -> UncertainEdges:
     """Return edges that are exactly these floats."""
     at = np.asarray(edges, dtype=np.float64)
     zero = np.zeros_like(at)
-    return Edges(at, zero, np.diff(at), np.full(at.size - 1, ULP))
+    return UncertainEdges(at, zero, np.diff(at), np.full(at.size - 1, ULP))
 
 
-def cut_edges(edges: Edges, end: float) -> Edges:
+def cut_edges(edges: UncertainEdges, end: float) -> UncertainEdges:
     """Return edges cut to the range of a loss from -end to end.
 
-    Whether an edge lies next to an end or beyond it is lost to rounding: what is off by no more
-    than ``MOVED`` ends counts as a move of the edge, not as an error of the mass of what is left.
+    Rounding hides whether an edge lies next to an end or beyond it: an error of at most
+    ``ENDPOINT_TOLERANCE`` ends counts as a move of the edge, not as an error of the mass.
     """
     size = np.abs(edges.at)
     beyond = size >= end
     at = np.clip(edges.at, -end, end)
-    sure = beyond & ((size - edges.error >= end) | (edges.error <= MOVED * end))
+    sure = beyond & ((size - edges.error >= end) | (edges.error <= ENDPOINT_TOLERANCE * end))
     error = np.where(sure, 0.0, np.where(beyond, math.inf, edges.error))
     cut = beyond[:-1] | beyond[1:]
     width = np.where(cut, np.diff(at), edges.width)
-    moved = error[:-1] + error[1:]
-    unsure = np.where(moved <= MOVED * end, 0.0, moved) / np.maximum(width, _TINY) + ULP
-    return Edges(at, error, width, np.where(cut, unsure, edges.stretch))
+    edge_error = error[:-1] + error[1:]
+    unsure = (
+        np.where(edge_error <= ENDPOINT_TOLERANCE * end, 0.0, edge_error) / np.maximum(width, _TINY)
+        + ULP
+    )
+    return UncertainEdges(at, error, width, np.where(cut, unsure, edges.width_error))
 
 
 def no_atoms() -> Atoms:
@@ -94,7 +97,7 @@ def log_mixture(
     """
     high, low = np.log(weight) + first[0], np.log(other) + second[0]
     value = np.logaddexp(high, low)
-    # An error in what is by far the smaller one counts for no more than its share.
+    # The error of the smaller summand is weighted by its share.
     share = np.exp(np.minimum(high, low) - np.maximum(value, -1e300))
     larger = np.where(high >= low, first[1], second[1])
     smaller = np.where(high >= low, second[1], first[1])
@@ -106,18 +109,24 @@ def log_mixture(
     return value, larger + counted + round_off
 
 
-def mirrored(edges: Edges) -> Edges:
-    """Return the edges of the loss times -1."""
-    return Edges(-edges.at[::-1], edges.error[::-1], edges.width[::-1], edges.stretch[::-1])
+def mirrored(edges: UncertainEdges) -> UncertainEdges:
+    """Return the edges of minus the loss."""
+    return UncertainEdges(
+        -edges.at[::-1], edges.error[::-1], edges.width[::-1], edges.width_error[::-1]
+    )
 
 
-def masses_between(inner: CellLoss, edges: Edges) -> Masses:
+def masses_between(inner: CellLoss, edges: UncertainEdges) -> Masses:
     """Return the masses of a loss between uncertain edges."""
-    return inner.spans(edges) if isinstance(inner, DensityLoss) else _by_slivers(inner, edges)
+    return (
+        inner.uncertain_cells(edges)
+        if isinstance(inner, DensityLoss)
+        else _by_exact_masses(inner, edges)
+    )
 
 
-def _by_slivers(inner: CellLoss, edges: Edges) -> Masses:
-    """Return the masses of a loss that takes exact edges: without and with the slivers in doubt."""
+def _by_exact_masses(inner: CellLoss, edges: UncertainEdges) -> Masses:
+    """Return masses by exact edges: between the innermost and between the outermost positions."""
     first, last = edges.at - edges.error, edges.at + edges.error
     points = np.unique(np.concatenate((first, last)))
     if points.size == 1 or np.isnan(points).any():

@@ -90,7 +90,7 @@ class RevealedRoundLoss(RunsBoundLoss):
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return the bound and two derivatives: the runs' share of M is ``p e^K / M``."""
-        if c > self.last_order:
+        if c > self.largest_order:
             return CGFEstimate(math.inf, math.inf, 0.0)
         k = total(self.terms, c)
         if k.value == math.inf:

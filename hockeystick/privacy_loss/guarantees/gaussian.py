@@ -8,7 +8,7 @@ from hockeystick.notions import GDP
 from hockeystick.numerics import decimal
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
 from hockeystick.privacy_loss.core.two_point import (
-    ANYTHING,
+    NO_PRIVACY,
 )
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 
@@ -23,6 +23,6 @@ def gaussian_pair(mu: float) -> DominatingPair:
     if mu == 0.0:
         return DominatingPair(None, None)
     if mu == math.inf:
-        return ANYTHING
+        return NO_PRIVACY
     loss = GaussianLoss(1 / decimal(mu))
     return DominatingPair(loss, loss)

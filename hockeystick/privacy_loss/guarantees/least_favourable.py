@@ -25,7 +25,7 @@ from typing import Final, final
 import numpy as np
 
 from hockeystick.numerics import ULP
-from hockeystick.privacy_loss.core.atomic import AtomListLoss, frozen
+from hockeystick.privacy_loss.core.atomic import AtomListLoss, read_only_atoms
 from hockeystick.privacy_loss.core.base import Atoms
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.observed_mixture import merged
@@ -64,7 +64,7 @@ def _atoms(loss: ContaminatedLoss) -> Atoms:
     error = known.error + ULP * (4.0 + np.abs(kept))
     log_p = np.append(log_share, kept)
     error = np.append(ULP * (4.0 + abs(log_share)), error)
-    return Atoms(*frozen(*merged(Atoms(values, log_p, error))))
+    return Atoms(*read_only_atoms(*merged(Atoms(values, log_p, error))))
 
 
 def _ends(known: Atoms, log_share: float) -> tuple[float, float]:

@@ -16,9 +16,9 @@ from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, outward, steepes
 from hockeystick.privacy_loss.core.base import CGFEstimate, PrivacyLoss
 from hockeystick.privacy_loss.core.composition import Terms
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
-from hockeystick.privacy_loss.core.terms import corners, last_order
+from hockeystick.privacy_loss.core.terms import breakpoints, largest_order
 from hockeystick.privacy_loss.core.two_point import (
-    ANYTHING,
+    NO_PRIVACY,
 )
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 
@@ -37,7 +37,7 @@ class RenyiBoundLoss(PrivacyLoss):
 
     @property
     @abstractmethod
-    def last_order(self) -> float:
+    def largest_order(self) -> float:
         """The largest c at which K is bounded, inf where there is none."""
 
     @property
@@ -47,7 +47,7 @@ class RenyiBoundLoss(PrivacyLoss):
 
     @abstractmethod
     def bound(self, c: float) -> float:
-        """Return a proven upper bound of ``K(c)`` at a c from 0 to the end."""
+        """Return a proven upper bound of ``K(c)`` at a c from 0 to the largest order."""
 
     @property
     def supremum(self) -> float:
@@ -61,7 +61,7 @@ class RenyiBoundLoss(PrivacyLoss):
 
     def cgf_bounds(self, c: float) -> Ball:
         """Return the middle of what K may be, and how far from it."""
-        if c > self.last_order:
+        if c > self.largest_order:
             return Ball(math.inf, 0.0)
         half = 0.5 * self.bound(c) * (1.0 + 4.0 * ULP)
         return Ball(half, half)
@@ -75,14 +75,14 @@ class RunsBoundLoss(RenyiBoundLoss):
     terms: Terms
 
     @property
-    def last_order(self) -> float:
+    def largest_order(self) -> float:
         """That of the runs."""
-        return last_order(self.terms)
+        return largest_order(self.terms)
 
     @property
-    def corners(self) -> tuple[float, ...]:
+    def breakpoints(self) -> tuple[float, ...]:
         """Those of the runs."""
-        return corners(self.terms)
+        return breakpoints(self.terms)
 
 
 @final
@@ -97,7 +97,7 @@ class ConcentratedLoss(RenyiBoundLoss):
     omega: float = math.inf
 
     @property
-    def last_order(self) -> float:
+    def largest_order(self) -> float:
         """``omega - 1``, rounded down."""
         return (self.omega - 1.0) * (1.0 - 4.0 * ULP)
 
@@ -116,7 +116,7 @@ class ConcentratedLoss(RenyiBoundLoss):
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return the bound and two derivatives."""
-        if c > self.last_order:
+        if c > self.largest_order:
             return CGFEstimate(math.inf, math.inf, 0.0)
         return CGFEstimate(self.bound(c), self.rho * (2.0 * c + 1.0), 2.0 * self.rho)
 
@@ -127,7 +127,7 @@ class RenyiCurveLoss(RenyiBoundLoss):
     """``K`` at most the lower convex envelope of what is known of it: ``K(c) <= c tau`` at points.
 
     K is convex and ``K(0) = 0``, so that it lies below each chord; the envelope is itself such a
-    K, and so the least bound. ``points`` are the corners of the envelope after the one at 0.
+    K, and so the least bound. ``points`` are the breakpoints of the envelope after the one at 0.
     """
 
     points: Points
@@ -138,25 +138,25 @@ class RenyiCurveLoss(RenyiBoundLoss):
         """Return the loss with divergences at most these, at orders > 1; one must be finite."""
         finite = [(order, tau) for order, tau in divergences if tau < math.inf]
         slope = min(least_reading(tau) / largest_reading(order) for order, tau in finite)
-        # Each corner to the left and up, of all readings and of the rounding: K increases.
-        corners = [
+        # Each point moves to the left and up, over all readings and the rounding: K increases.
+        vertices = [
             (
                 (least_reading(order) - 1) * (1 - _OUTWARD),
                 (largest_reading(order) - 1) * largest_reading(tau) * (1 + _OUTWARD),
             )
             for order, tau in finite
         ]
-        points = tuple((float(c), _finite(k)) for c, k in _lower_hull(corners))
+        points = tuple((float(c), _finite(k)) for c, k in _lower_hull(vertices))
         return cls(points, _finite(slope * (1 - _OUTWARD)))
 
     @property
-    def last_order(self) -> float:
+    def largest_order(self) -> float:
         """The largest order with a finite divergence, minus 1."""
         return self.points[-1][0]
 
     @property
-    def corners(self) -> tuple[float, ...]:
-        """The points' places."""
+    def breakpoints(self) -> tuple[float, ...]:
+        """The points' orders."""
         return tuple(c for c, _ in self.points)
 
     @property
@@ -171,20 +171,20 @@ class RenyiCurveLoss(RenyiBoundLoss):
 
     def zcdp_line(self) -> ZCDPLine:
         """Return the line above all chords."""
-        corners = ((0.0, 0.0), *self.points)
-        steepest = max(steepest_slope(left, right) for left, right in pairwise(corners))
-        return ZCDPLine(outward(steepest), 1.0 + self.last_order)
+        vertices = ((0.0, 0.0), *self.points)
+        steepest = max(steepest_slope(left, right) for left, right in pairwise(vertices))
+        return ZCDPLine(outward(steepest), 1.0 + self.largest_order)
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return the bound and its slope; it has no curvature."""
-        if c > self.last_order:
+        if c > self.largest_order:
             return CGFEstimate(math.inf, math.inf, 0.0)
         value, slope = self._chord(c)
         return CGFEstimate(value, slope, 0.0)
 
     def _chord(self, c: float) -> tuple[float, float]:
         """Return the value and the slope of the chord above c."""
-        index = bisect_left(self.corners, c)
+        index = bisect_left(self.breakpoints, c)
         left, low = self.points[index - 1] if index else (0.0, 0.0)
         right, high = self.points[min(index, len(self.points) - 1)]
         if right == left:
@@ -199,7 +199,7 @@ def gaussian_within(rho: float) -> GaussianLoss:
 
 
 def _lower_hull(points: list[tuple[Fraction, Fraction]]) -> list[tuple[Fraction, Fraction]]:
-    """Return the corners of the lower convex envelope of points and 0, without 0."""
+    """Return the vertices of the lower convex envelope of points and 0, without 0."""
     hull = [(Fraction(0), Fraction(0))]
     for x, y in points:
         while len(hull) > 1 and _is_above(hull[-2], hull[-1], (x, y)):
@@ -242,7 +242,7 @@ def _(mechanism: RenyiDP) -> DominatingPair:
     if min(divergences) == 0.0:
         return DominatingPair(None, None)
     if min(divergences) == math.inf:
-        return ANYTHING
+        return NO_PRIVACY
     loss = RenyiCurveLoss.of(mechanism.divergences)
     return DominatingPair(loss, loss)
 
@@ -252,6 +252,6 @@ def _concentrated(rho: float, omega: float) -> DominatingPair:
     if rho == 0.0:
         return DominatingPair(None, None)
     if rho == math.inf:
-        return ANYTHING
+        return NO_PRIVACY
     loss = ConcentratedLoss(rho, omega)
     return DominatingPair(loss, loss)

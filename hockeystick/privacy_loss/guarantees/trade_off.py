@@ -69,7 +69,7 @@ class ProfileLoss(RenyiBoundLoss, ProfiledLoss):
     other: Profile
 
     @property
-    def last_order(self) -> float:
+    def largest_order(self) -> float:
         """The largest c that the grid carries; 0 where the loss is not shown to be bounded."""
         if not self.vanishes or self.supremum > _LARGEST:
             return 0.0
@@ -136,7 +136,7 @@ class ProfileLoss(RenyiBoundLoss, ProfiledLoss):
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return the bound and two numerical derivatives."""
-        if c > self.last_order:
+        if c > self.largest_order:
             return CGFEstimate(math.inf, math.inf, 0.0)
         step = _STEP * c
         low, middle, high = (self.bound(c + k * step) for k in (-1.0, 0.0, 1.0))

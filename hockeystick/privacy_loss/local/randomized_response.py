@@ -44,7 +44,7 @@ class RandomizedResponseLoss(FewAtoms):
         """``eps``."""
         return self.epsilon
 
-    def listed(self, perturbation: int = 0) -> AtomList:
+    def exact_atoms(self, perturbation: int = 0) -> AtomList:
         """Return the atoms by mpmath."""
         from hockeystick.precision.atoms import randomized_response
         from hockeystick.precision.profiles import exact

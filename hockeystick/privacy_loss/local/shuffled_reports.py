@@ -36,7 +36,7 @@ from hockeystick.mechanisms.local.randomized_response import RandomizedResponse
 from hockeystick.mechanisms.local.shuffled_reports import ShuffledReports
 from hockeystick.notions import PureDP
 from hockeystick.numerics import ULP
-from hockeystick.privacy_loss.core.atomic import frozen
+from hockeystick.privacy_loss.core.atomic import read_only_atoms
 from hockeystick.privacy_loss.core.base import Atoms, PrivacyLoss
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
@@ -105,7 +105,7 @@ def _count_atoms(loss: CountLoss) -> Atoms:
     # Neighbouring masses are off by nearly the same factor, which their ratio does not see.
     less = np.log(p / r) - ULP * (64.0 + 16.0 * loss.epsilon) * (size + 4.0)
     log_p = np.log(p)
-    return frozen(*merged(Atoms(less, log_p, error + 2.0 * ULP * np.abs(log_p))))
+    return read_only_atoms(*merged(Atoms(less, log_p, error + 2.0 * ULP * np.abs(log_p))))
 
 
 @singledispatch

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, final
 import numpy as np
 
 from hockeystick.numerics import ULP
-from hockeystick.privacy_loss.core.atomic import AtomListLoss, frozen
+from hockeystick.privacy_loss.core.atomic import AtomListLoss, read_only_atoms
 from hockeystick.privacy_loss.core.base import Atoms, ProfiledLoss
 from hockeystick.privacy_loss.core.observed_mixture import merged
 
@@ -153,7 +153,7 @@ def _coin_atoms(loss: StrongerClonesLoss) -> Atoms:
         width = _width(found)
         found = _blocks(found, above=loss.above)
         atoms = _spread(loss, found, width) if loss.above else _merged_down(loss, found, width)
-    return frozen(*merged(_with_left_out(atoms, loss.epsilon) if loss.above else atoms))
+    return read_only_atoms(*merged(_with_left_out(atoms, loss.epsilon) if loss.above else atoms))
 
 
 def _with_left_out(atoms: Atoms, epsilon: float) -> Atoms:

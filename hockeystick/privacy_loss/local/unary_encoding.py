@@ -40,7 +40,7 @@ class UnaryEncodingLoss(FewAtoms):
         """``eps``."""
         return self.epsilon
 
-    def listed(self, perturbation: int = 0) -> AtomList:
+    def exact_atoms(self, perturbation: int = 0) -> AtomList:
         """Return the atoms by mpmath."""
         from hockeystick.precision.atoms import binary_runs, optimized_unary
         from hockeystick.precision.profiles import exact
@@ -63,7 +63,7 @@ class RAPPORLoss(FewAtoms):
     flip: float
     bits: int
 
-    def listed(self, perturbation: int = 0) -> AtomList:
+    def exact_atoms(self, perturbation: int = 0) -> AtomList:
         """Return the atoms by mpmath."""
         from mpmath import mp
 

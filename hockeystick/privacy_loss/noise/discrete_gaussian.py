@@ -14,7 +14,13 @@ from hockeystick.mechanisms.noise.discrete_gaussian import DiscreteGaussian
 from hockeystick.numerics import ULP, Ball, decimal
 from hockeystick.privacy_loss.bounds.sixth_moments import sixth_power
 from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, outward
-from hockeystick.privacy_loss.core.atomic import LEAST, MOST_ATOMS, AtomicLoss, both, frozen
+from hockeystick.privacy_loss.core.atomic import (
+    LOG_LEAST_MASS,
+    MOST_ATOMS,
+    AtomicLoss,
+    both,
+    read_only_atoms,
+)
 from hockeystick.privacy_loss.core.base import Atoms, CGFEstimate
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.core.two_point import (
@@ -85,7 +91,7 @@ class DiscreteGaussianLoss(AtomicLoss):
         sigma = decimal(self.sigma)
         return discrete_gaussian_nodes(sigma, self.sensitivity, least + first, count)
 
-    def omitted(self, c: float) -> float:
+    def log_omitted_moment(self, c: float) -> float:
         """Return ln of the geometric series above the tail of ``p e^(c loss)``, beyond the atoms.
 
         Below the atoms the losses are negative, and only their probability counts.
@@ -96,7 +102,7 @@ class DiscreteGaussianLoss(AtomicLoss):
             return math.inf
         grown, fallen = half * c * shift * (2.0 * last + shift), half * float(last) ** 2
         above = grown - fallen - math.log(-math.expm1(-fall)) - _log_norm(self.half)[0]
-        return max(above + 1e-12 * (grown + fallen + 100.0), LEAST) + math.log(2.0)
+        return max(above + 1e-12 * (grown + fallen + 100.0), LOG_LEAST_MASS) + math.log(2.0)
 
     def cgf_upper(self, c: float) -> float:
         """Return ``c (c+1) D^2 / (2 sigma^2)``, rounded up."""
@@ -229,13 +235,15 @@ def _log_norm(half: Fraction) -> tuple[float, float]:
 
 @lru_cache(maxsize=64)
 def _reach(half: Fraction) -> int:
-    """Return the k beyond which the noise has less than ``exp(LEAST)``, in both tails together.
+    """Return the k beyond which the noise has less than ``exp(LOG_LEAST_MASS)`` in both tails.
 
     ``sum over j > k of exp(-j^2 h) <= exp(-(k+1)^2 h) / (1 - exp(-2 (k+1) h))``, and theta >= 1.
     """
     h = float(half)
-    last = 0 if h > -2.0 * LEAST else math.floor(math.sqrt(-LEAST / h))
-    while (last + 1.0) ** 2 * h + math.log(-math.expm1(-2.0 * (last + 1.0) * h)) < 1.0 - LEAST:
+    last = 0 if h > -2.0 * LOG_LEAST_MASS else math.floor(math.sqrt(-LOG_LEAST_MASS / h))
+    while (last + 1.0) ** 2 * h + math.log(
+        -math.expm1(-2.0 * (last + 1.0) * h)
+    ) < 1.0 - LOG_LEAST_MASS:
         last += max(1, last // 256)
     return last
 
@@ -250,7 +258,7 @@ def _atoms(sigma: float, sensitivity: int) -> Atoms:
     exponent = k * k * h
     loss = (2.0 * k + sensitivity) * sensitivity * h
     error = ULP * (4.0 * exponent + 2.0 * np.abs(exponent + log_norm)) + unsure
-    return frozen(loss, -exponent - log_norm, error)
+    return read_only_atoms(loss, -exponent - log_norm, error)
 
 
 @dominating_pair.register

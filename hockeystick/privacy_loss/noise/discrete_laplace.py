@@ -12,7 +12,7 @@ import numpy as np
 
 from hockeystick.mechanisms.noise.discrete_laplace import DiscreteLaplace
 from hockeystick.numerics import ULP, decimal
-from hockeystick.privacy_loss.core.atomic import MOST_ATOMS, AtomicLoss, both, frozen
+from hockeystick.privacy_loss.core.atomic import MOST_ATOMS, AtomicLoss, both, read_only_atoms
 from hockeystick.privacy_loss.core.base import Atoms
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.core.two_point import (
@@ -81,7 +81,7 @@ def _atoms(scale: float, sensitivity: int) -> Atoms:
     level = np.full(sensitivity + 1, inner)
     level[0] = level[-1] = ends
     log_p = level - fallen
-    return frozen(loss, log_p, ULP * (4.0 * np.abs(log_p) + 4.0 * fallen + 16.0))
+    return read_only_atoms(loss, log_p, ULP * (4.0 * np.abs(log_p) + 4.0 * fallen + 16.0))
 
 
 @dominating_pair.register

@@ -15,7 +15,7 @@ from hockeystick.mechanisms import (
 from hockeystick.numerics import ULP, Ball
 from hockeystick.privacy_loss.bounds.cumulants import Cumulants, FourCumulants
 from hockeystick.privacy_loss.bounds.moment_bounds import LawBounds, MomentBounds
-from hockeystick.privacy_loss.bounds.sixth_moments import of_normal
+from hockeystick.privacy_loss.bounds.sixth_moments import sixth_moment_of_normal
 from hockeystick.privacy_loss.core.base import (
     AnalyticLoss,
     CGFEstimate,
@@ -27,7 +27,7 @@ from hockeystick.privacy_loss.core.cell_loss import UnboundedLoss
 from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
 from hockeystick.privacy_loss.core.rates import mu_of, mu_squared_upper
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
-from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, Edges
+from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, UncertainEdges
 from hockeystick.privacy_loss.noise.normal_masses import gaussian_edges, log_masses
 
 if TYPE_CHECKING:
@@ -104,14 +104,14 @@ class GaussianLoss(UnboundedLoss, DensityLoss, AnalyticLoss, ProfiledLoss):
     @property
     def sixth_moment_upper(self) -> float:
         """That of the normal."""
-        return of_normal(0.5 * self.mu * self.mu, self.mu)
+        return sixth_moment_of_normal(0.5 * self.mu * self.mu, self.mu)
 
     @property
     def opposite(self) -> GaussianLoss:
         """The same."""
         return self
 
-    def spans(self, edges: Edges) -> Masses:
+    def uncertain_cells(self, edges: UncertainEdges) -> Masses:
         """Return the masses of cells of the output, at ``l/mu + mu/2`` where the loss is l."""
         log_p, error_p = log_masses(gaussian_edges(edges, self.mu, 1.0))
         log_q, error_q = log_masses(gaussian_edges(edges, self.mu, -1.0))

@@ -14,7 +14,7 @@ import numpy as np
 from hockeystick.mechanisms.noise.gaussian_mixture import GaussianMixture
 from hockeystick.numerics import ULP, Ball, decimal
 from hockeystick.numerics.rounding import short_up
-from hockeystick.privacy_loss.bounds.sixth_moments import of_normal
+from hockeystick.privacy_loss.bounds.sixth_moments import sixth_moment_of_normal
 from hockeystick.privacy_loss.core.base import Masses, PrivacyLoss
 from hockeystick.privacy_loss.core.cell_loss import UnboundedLoss
 from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
@@ -27,7 +27,7 @@ from hockeystick.privacy_loss.core.registry import (
 )
 from hockeystick.privacy_loss.core.uncertain_endpoints import (
     DensityLoss,
-    Edges,
+    UncertainEdges,
     log_mixture,
     mirrored,
 )
@@ -77,7 +77,7 @@ class GaussianMixtureLoss(UnboundedLoss, DensityLoss):
     def sixth_moment_upper(self) -> float:
         """That of the largest m: the loss is between two ``m x - m^2/2``, ``|x| <= |Z| + m``."""
         farthest = float(max(self.distances))
-        return of_normal(1.5 * farthest * farthest, farthest)
+        return sixth_moment_of_normal(1.5 * farthest * farthest, farthest)
 
     def cgf_bounds(self, c: float) -> Ball:
         """Return K from cells, and where these leave it open no more than its convex bound."""
@@ -95,7 +95,7 @@ class GaussianMixtureLoss(UnboundedLoss, DensityLoss):
             upper = math.log1p(math.fsum(terms)) * (1.0 + (64.0 + 8.0 * upper) * ULP)
         return upper
 
-    def spans(self, edges: Edges) -> Masses:
+    def uncertain_cells(self, edges: UncertainEdges) -> Masses:
         """Return masses of cells of the output, of one Gaussian and of the mixture."""
         with np.errstate(all="ignore"):
             curve = _Curve.of(self.distances, self.weights)
@@ -103,11 +103,11 @@ class GaussianMixtureLoss(UnboundedLoss, DensityLoss):
         alone = log_masses(at)
         mixed = (np.full_like(alone[0], -math.inf), np.zeros_like(alone[1]))
         for distance, weight in zip(curve.distances, curve.weights, strict=True):
-            moved = Edges(
+            moved = UncertainEdges(
                 at.at - distance,
                 at.error + np.where(at.error > 0.0, ULP * (np.abs(at.at) + 2.0 * distance), 0.0),
                 at.width,
-                at.stretch,
+                at.width_error,
             )
             mixed = log_mixture(mixed, 1.0, log_masses(moved), float(weight))
         error = np.maximum(alone[1], mixed[1])
@@ -137,7 +137,7 @@ class _Curve(NamedTuple):
         """Return the curve with its parameters rounded."""
         return cls(*(np.array([float(one) for one in many]) for many in (distances, weights)))
 
-    def outputs(self, edges: Edges) -> Edges:
+    def outputs(self, edges: UncertainEdges) -> UncertainEdges:
         """Return the outputs at which the loss takes the values of edges, with proven errors."""
         target = edges.at
         at = self._solved(target)
@@ -150,15 +150,17 @@ class _Curve(NamedTuple):
         error = np.where(steady, error, off / float(self.distances.min()))
         error = np.where(np.isinf(target), 0.0, error)
         at = np.where(np.isinf(target), target, at)
-        width, stretch = self._widths(edges, slope[:-1], read.share[:, :-1])
-        stretch = stretch + 1.1 * (read.share_error + float(np.ptp(self.distances)) * error)[:-1]
+        width, width_error = self._widths(edges, slope[:-1], read.share[:, :-1])
+        width_error = (
+            width_error + 1.1 * (read.share_error + float(np.ptp(self.distances)) * error)[:-1]
+        )
         plain = np.diff(at)
-        rough = ~(stretch < math.inf)
-        return Edges(
+        rough = ~(width_error < math.inf)
+        return UncertainEdges(
             at,
             error,
             np.where(rough, plain, width),
-            np.where(rough, (error[1:] + error[:-1]) / plain, stretch),
+            np.where(rough, (error[1:] + error[:-1]) / plain, width_error),
         )
 
     def _solved(self, target: Array) -> Array:
@@ -192,7 +194,7 @@ class _Curve(NamedTuple):
             top + np.log(total), (share * distance).sum(axis=0), share, unsure, share_unsure
         )
 
-    def _widths(self, edges: Edges, slope: Array, share: Array) -> tuple[Array, Array]:
+    def _widths(self, edges: UncertainEdges, slope: Array, share: Array) -> tuple[Array, Array]:
         """Return how far apart outputs are, and what is unknown of it but for the shares' errors.
 
         Above an edge the loss grows by ``ln(1 + sum_k share_k (exp(m_k h) - 1))``, convex in h and
@@ -213,7 +215,7 @@ class _Curve(NamedTuple):
             if bool((np.abs(step) <= 8.0 * ULP * width).all()):
                 break
         left = np.abs(np.log1p((share * np.expm1(distance * width)).sum(axis=0)) - growth) / growth
-        off = left + ULP * (16.0 + 4.0 * reach) + edges.stretch
+        off = left + ULP * (16.0 + 4.0 * reach) + edges.width_error
         return width, np.where((width > 0.0) & np.isfinite(edges.width), off, math.inf)
 
 

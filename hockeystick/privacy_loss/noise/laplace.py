@@ -29,7 +29,12 @@ from hockeystick.privacy_loss.core.registry import (
     dominating_pair,
     dominating_pair_of_tradeoff,
 )
-from hockeystick.privacy_loss.core.uncertain_endpoints import MOVED, DensityLoss, Edges, cut_edges
+from hockeystick.privacy_loss.core.uncertain_endpoints import (
+    ENDPOINT_TOLERANCE,
+    DensityLoss,
+    UncertainEdges,
+    cut_edges,
+)
 from hockeystick.tradeoffs import IntervalProfile, LaplaceTradeOff, Profile
 from hockeystick.tradeoffs.functions.laplace import LaplaceProfile
 
@@ -95,9 +100,9 @@ class LaplaceLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
         return -self.supremum
 
     @property
-    def displacement(self) -> float:
+    def endpoint_tolerance(self) -> float:
         """What an edge next to an end may be moved by."""
-        return MOVED * self.reach
+        return ENDPOINT_TOLERANCE * self.reach
 
     def atoms(self) -> Atoms:
         """Return the two ends."""
@@ -105,7 +110,7 @@ class LaplaceLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
         error = np.array([4.0 * ULP * (self.reach + 1.0), ULP])
         return Atoms(ends, np.array([-self.reach - _LN_2, -_LN_2]), error)
 
-    def spans(self, edges: Edges) -> Masses:
+    def uncertain_cells(self, edges: UncertainEdges) -> Masses:
         """Return ``exp((l - e)/2) (exp(w/2) - 1) / 2`` of cells of width w above l, and under Q.
 
         These are the masses of a range that ends at the float of e. Stretching it to the true
@@ -122,8 +127,8 @@ class LaplaceLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
             moved = np.maximum(cut.error[:-1], cut.error[1:])
             round_off = ULP * (4.0 * end + 2.0 * np.abs(log_part) + 8.0)
             # ln(1 - exp(-w/2)) changes by at most the relative change of w.
-            error = 0.5 * moved + round_off + 1.1 * cut.stretch
-        error = np.where(cut.stretch < 0.05, error, math.inf)
+            error = 0.5 * moved + round_off + 1.1 * cut.width_error
+        error = np.where(cut.width_error < 0.05, error, math.inf)
         empty = half <= 0.0
         log_p, log_q = np.where(empty, -math.inf, log_p), np.where(empty, -math.inf, log_q)
         return Masses(log_p, log_q, np.where(empty, 0.0, error))

@@ -17,7 +17,7 @@ from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.core.uncertain_endpoints import (
     DensityLoss,
-    Edges,
+    UncertainEdges,
     cut_edges,
 )
 from hockeystick.privacy_loss.noise.laplace import reach_of
@@ -67,16 +67,18 @@ class MultivariateLaplaceLoss(DensityLoss, ProfiledLoss):
         return -self.supremum
 
     @property
-    def displacement(self) -> float:
+    def endpoint_tolerance(self) -> float:
         """What an edge next to an end may be moved by."""
         return SNAP * self.reach
 
-    def spans(self, edges: Edges) -> Masses:
+    def uncertain_cells(self, edges: UncertainEdges) -> Masses:
         """Return the masses of the density, under P and, reflected, under Q."""
         axis = axis_of(self.reach, self.dimension)
         with np.errstate(all="ignore"):
             cut = cut_edges(edges, self.reach)
-            mirrored = Edges(-cut.at[::-1], cut.error[::-1], cut.width[::-1], cut.stretch[::-1])
+            mirrored = UncertainEdges(
+                -cut.at[::-1], cut.error[::-1], cut.width[::-1], cut.width_error[::-1]
+            )
         log_p, error_p = log_masses(axis, cut)
         log_q, error_q = (values[::-1] for values in log_masses(axis, mirrored))
         return Masses(log_p, log_q, np.maximum(error_p, error_q))

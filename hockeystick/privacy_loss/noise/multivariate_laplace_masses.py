@@ -18,7 +18,7 @@ import numpy as np
 
 from hockeystick.numerics import ULP
 from hockeystick.numerics.working_precision import working_digits
-from hockeystick.privacy_loss.core.uncertain_endpoints import Edges
+from hockeystick.privacy_loss.core.uncertain_endpoints import UncertainEdges
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -81,7 +81,7 @@ def axis_of(end: float, dimension: int) -> Axis:
     return bare._replace(breaks=breaks, log_total=float(whole.log[0]), error=float(whole.error[0]))
 
 
-def log_masses(axis: Axis, edges: Edges) -> tuple[Array, Array]:
+def log_masses(axis: Axis, edges: UncertainEdges) -> tuple[Array, Array]:
     """Return ``ln P`` between neighbouring edges of the loss, and a bound on each one's error.
 
     The edges lie between -e and e, where -e and e mean the ends of the loss; e is known to a unit
@@ -106,7 +106,7 @@ def log_masses(axis: Axis, edges: Edges) -> tuple[Array, Array]:
     return value, np.where(empty, 0.0, off)
 
 
-def _places(axis: Axis, edges: Edges) -> tuple[Array, Array]:
+def _places(axis: Axis, edges: UncertainEdges) -> tuple[Array, Array]:
     """Return ``t = artanh(l/e)`` of edges, with a bound on each one's error."""
     size = np.abs(edges.at)
     room = axis.end - size
@@ -121,7 +121,7 @@ def _places(axis: Axis, edges: Edges) -> tuple[Array, Array]:
 
 
 def _of_one(
-    axis: Axis, edges: Edges, at: Array, error: Array, which: Indices
+    axis: Axis, edges: UncertainEdges, at: Array, error: Array, which: Indices
 ) -> tuple[Array, Array]:
     """Return masses of cells without a break inside, from their widths.
 
@@ -136,7 +136,7 @@ def _of_one(
     share = edges.width[low] / axis.end / rest
     width = np.arctanh(share)
     moved = np.maximum(error[low], error[high])
-    unsure = 1.2 * (edges.stretch[low] + 2.0 * moved * (1.0 + share) + 12.0 * ULP)
+    unsure = 1.2 * (edges.width_error[low] + 2.0 * moved * (1.0 + share) + 12.0 * ULP)
     # Wide pieces are the difference of their ends.
     wide = ~(share < 0.2) | np.isinf(at[low]) | np.isinf(at[high])
     width = np.where(wide, at[high] - at[low], width)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from hockeystick.numerics import ULP
-from hockeystick.privacy_loss.core.uncertain_endpoints import Edges
+from hockeystick.privacy_loss.core.uncertain_endpoints import UncertainEdges
 
 if TYPE_CHECKING:
     from hockeystick.kernels.series import Array
@@ -23,7 +23,7 @@ _SPECIAL: Final = 36.0 * ULP
 _MILLS: Final = 1.26
 
 
-def log_masses(edges: Edges) -> tuple[Array, Array]:
+def log_masses(edges: UncertainEdges) -> tuple[Array, Array]:
     """Return ``ln`` of the mass between neighbouring edges, and a bound on each one's error."""
     from hockeystick.kernels import normal_masses
 
@@ -97,7 +97,7 @@ def _of_share(share: Array) -> Array:
     return np.where(share < 0.5, 1.4 * share, math.inf)
 
 
-def gaussian_edges(edges: Edges, mu: float, side: float) -> Edges:
+def gaussian_edges(edges: UncertainEdges, mu: float, side: float) -> UncertainEdges:
     """Return edges of the loss of N(mu, 1) against N(0, 1) as distances from one of the means.
 
     The loss l is at ``l/mu - mu/2`` from mu (``side`` 1) and at ``l/mu + mu/2`` from 0 (-1); mu is
@@ -107,4 +107,4 @@ def gaussian_edges(edges: Edges, mu: float, side: float) -> Edges:
         at = edges.at / mu - side * 0.5 * mu
         error = edges.error / mu + 3.0 * ULP * (np.abs(edges.at) / mu + 0.5 * mu)
         error = np.where(np.isinf(edges.at), 0.0, error)
-        return Edges(at, error, edges.width / mu, edges.stretch + 2.0 * ULP)
+        return UncertainEdges(at, error, edges.width / mu, edges.width_error + 2.0 * ULP)

@@ -18,7 +18,7 @@ from hockeystick.privacy_loss.core.base import CGFEstimate, Masses, ProfiledLoss
 from hockeystick.privacy_loss.core.cell_loss import UnboundedLoss
 from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
-from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, Edges
+from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, UncertainEdges
 from hockeystick.privacy_loss.noise import sinh_normal_moments
 from hockeystick.privacy_loss.noise.normal_masses import log_masses
 from hockeystick.privacy_loss.noise.sinh_normal_curve import curve_of
@@ -72,7 +72,7 @@ class SinhNormalLoss(UnboundedLoss, DensityLoss, ProfiledLoss):
         share = 1.0 / (rho * width * width)
         return sixth_power(front) * 32.0 * (1.0 + 10395.0 * share**6)
 
-    def spans(self, edges: Edges) -> Masses:
+    def uncertain_cells(self, edges: UncertainEdges) -> Masses:
         """Return masses of cells of the output, in the normal coordinates of either mean."""
         curve = curve_of(self.rho, self.width)
         with np.errstate(all="ignore"):

@@ -19,7 +19,7 @@ import numpy as np
 
 from hockeystick.numerics import ULP, decimal
 from hockeystick.numerics.working_precision import working_digits
-from hockeystick.privacy_loss.core.uncertain_endpoints import Edges
+from hockeystick.privacy_loss.core.uncertain_endpoints import UncertainEdges
 
 if TYPE_CHECKING:
     from hockeystick.kernels.series import Array
@@ -61,7 +61,7 @@ class SinhNormalCurve(NamedTuple):
         grown = np.cosh(2.0 * u)
         return 2.0 * self.strength * grown - 2.0 * self.sinh / (grown + self.cosh)
 
-    def normal_edges(self, edges: Edges, side: float) -> Edges:
+    def normal_edges(self, edges: UncertainEdges, side: float) -> UncertainEdges:
         """Return edges in u as normal coordinates ``a sinh(u - side v)`` of one of the two."""
         x = edges.at - side * self.half
         unsure = edges.error + ULP * (np.abs(edges.at) + 2.0 * self.half)
@@ -70,18 +70,18 @@ class SinhNormalCurve(NamedTuple):
         middle = 0.5 * (x[1:] + x[:-1])
         width = 2.0 * self.scale * np.cosh(middle) * np.sinh(0.5 * edges.width)
         moved = np.maximum(unsure[1:], unsure[:-1])
-        stretch = 1.1 * edges.stretch + 1.1 * moved + 16.0 * ULP
+        width_error = 1.1 * edges.width_error + 1.1 * moved + 16.0 * ULP
         plain = np.diff(at)
         narrow = edges.width <= _NARROW
         rough = (error[1:] + error[:-1]) / np.maximum(plain, 1e-300) + 4.0 * ULP
-        return Edges(
+        return UncertainEdges(
             at,
             np.where(np.isinf(at), 0.0, error),
             np.where(narrow, width, plain),
-            np.where(narrow, stretch, np.where(np.isinf(plain), 0.0, rough)),
+            np.where(narrow, width_error, np.where(np.isinf(plain), 0.0, rough)),
         )
 
-    def outputs(self, edges: Edges) -> Edges:
+    def outputs(self, edges: UncertainEdges) -> UncertainEdges:
         """Return the u at which the loss takes the values of edges, with proven errors."""
         size = np.abs(edges.at)
         # Outputs beyond this end have no mass, so that losses beyond its own are all alike.
@@ -100,8 +100,8 @@ class SinhNormalCurve(NamedTuple):
         u = np.where(beyond & np.isfinite(size), end, u)
         error = np.where(beyond, 0.0, error)
         at = np.copysign(u, edges.at)
-        width, stretch = self._widths(edges, at, error)
-        return Edges(at, error, width, stretch)
+        width, width_error = self._widths(edges, at, error)
+        return UncertainEdges(at, error, width, width_error)
 
     def _solved(self, target: Array) -> Array:
         """Return u with l(u) near a target >= 0: Newton's method, from above where it is convex."""
@@ -114,7 +114,7 @@ class SinhNormalCurve(NamedTuple):
                 break
         return u
 
-    def _widths(self, edges: Edges, at: Array, error: Array) -> tuple[Array, Array]:
+    def _widths(self, edges: UncertainEdges, at: Array, error: Array) -> tuple[Array, Array]:
         """Return how far apart the outputs are, with a bound on the error relative to that.
 
         Around the middle m of a cell of width h the loss grows by
@@ -140,10 +140,10 @@ class SinhNormalCurve(NamedTuple):
         left = np.abs(self._growth(twice, width)[0] - grown) / grown
         moved = np.maximum(error[1:], error[:-1])
         round_off = ULP * (64.0 + 4.0 * np.abs(at[1:] + at[:-1]) + 4.0 * self.half)
-        stretch = 2.1 * (left + round_off + edges.stretch + 5.0 * moved)
+        width_error = 2.1 * (left + round_off + edges.width_error + 5.0 * moved)
         rough = (error[1:] + error[:-1]) / np.maximum(plain, 1e-300) + 4.0 * ULP
         rough = np.where(np.isinf(plain), 0.0, rough)
-        return np.where(narrow, width, plain), np.where(narrow, stretch, rough)
+        return np.where(narrow, width, plain), np.where(narrow, width_error, rough)
 
     def _growth(self, twice: Array, width: Array) -> tuple[Array, Array]:
         """Return by how much the loss grows across cells, and the derivative, unproven."""

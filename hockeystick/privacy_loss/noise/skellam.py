@@ -15,7 +15,13 @@ from hockeystick.mechanisms.noise.skellam import Skellam
 from hockeystick.numerics import ULP, decimal
 from hockeystick.privacy_loss.bounds.sixth_moments import sixth_power
 from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, by_orders
-from hockeystick.privacy_loss.core.atomic import LEAST, MOST_ATOMS, AtomicLoss, both, frozen
+from hockeystick.privacy_loss.core.atomic import (
+    LOG_LEAST_MASS,
+    MOST_ATOMS,
+    AtomicLoss,
+    both,
+    read_only_atoms,
+)
 from hockeystick.privacy_loss.core.base import Atoms
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.core.two_point import (
@@ -82,7 +88,7 @@ class SkellamLoss(AtomicLoss):
         variance = decimal(self.variance)
         return skellam_nodes(variance, self.sensitivity, least + first, count)
 
-    def omitted(self, c: float) -> float:
+    def log_omitted_moment(self, c: float) -> float:
         """Return ln of the geometric series above the tail of ``p e^(c loss)``, beyond the atoms.
 
         Neighbouring terms have the ratio ``r_k (r_k / r_(k+D))^c``, which is at most
@@ -96,7 +102,7 @@ class SkellamLoss(AtomicLoss):
             return math.inf
         log_p, grown = float(atoms.log_p[-1]), c * float(atoms.loss[-1])
         above = log_p + grown + log_ratio - math.log(-math.expm1(log_ratio))
-        return max(above + 1e-12 * (grown - log_p + 100.0), LEAST) + math.log(2.0)
+        return max(above + 1e-12 * (grown - log_p + 100.0), LOG_LEAST_MASS) + math.log(2.0)
 
     def cgf_upper(self, c: float) -> float:
         """Return a crude upper bound of K for any c.
@@ -136,12 +142,12 @@ def _steps(variance: float, count: int) -> list[float]:
 
 @lru_cache(maxsize=64)
 def _reach(variance: float) -> int:
-    """Return the k beyond which the noise has less than ``exp(LEAST)``, in both tails together.
+    """Return the k beyond which the noise has less than ``exp(LOG_LEAST_MASS)`` in both tails.
 
     By Chernoff ``P[y >= k] <= exp(-(k asinh(k/v) - k^2 / (sqrt(k^2 + v^2) + v)))``.
     """
-    k = 1.0 + math.floor(math.sqrt(-2.0 * LEAST * variance))
-    while _log_tail(k, variance) < 2.0 - LEAST:
+    k = 1.0 + math.floor(math.sqrt(-2.0 * LOG_LEAST_MASS * variance))
+    while _log_tail(k, variance) < 2.0 - LOG_LEAST_MASS:
         k += max(1.0, k // 256)
     return int(k) - 1
 
@@ -168,13 +174,14 @@ def _atoms(variance: float, sensitivity: int) -> Atoms:
     fall = np.ldexp(np.array([falls[abs(j)] for j in k], dtype=np.float64), -_STEP_BITS)
     log_norm, unsure = _log_norm(np.ldexp(np.array(falls, dtype=np.float64), -_STEP_BITS))
     log_p = -fall - log_norm
-    return frozen(loss, log_p, ULP * (4.0 * fall + np.abs(log_p)) + unsure)
+    return read_only_atoms(loss, log_p, ULP * (4.0 * fall + np.abs(log_p)) + unsure)
 
 
 def _log_norm(fall: Array) -> tuple[float, float]:
     """Return ``ln(1 + 2 sum exp(-fall))`` over k >= 1, and a bound on its error.
 
-    What is not listed is below ``exp(LEAST)`` of all; an error in a fall counts by its share.
+    What is not listed is below ``exp(LOG_LEAST_MASS)`` of all; an error in a fall counts by its
+    share.
     """
     terms = np.exp(-fall[1:])
     norm = 1.0 + 2.0 * math.fsum(terms.tolist())

@@ -59,7 +59,7 @@ class StaircaseLoss(FewAtoms):
         """``eps``."""
         return self.epsilon
 
-    def listed(self, perturbation: int = 0) -> AtomList:
+    def exact_atoms(self, perturbation: int = 0) -> AtomList:
         """Return the atoms by mpmath; gamma is moved towards 1/2 for a larger loss."""
         from mpmath import mp
 

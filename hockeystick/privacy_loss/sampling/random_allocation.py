@@ -13,7 +13,7 @@ import numpy as np
 from hockeystick.mechanisms.sampling.random_allocation import RandomAllocation
 from hockeystick.numerics import ULP, Ball, decimal
 from hockeystick.numerics.rounding import short_up
-from hockeystick.privacy_loss.core.atomic import AtomListLoss, frozen, sums_over
+from hockeystick.privacy_loss.core.atomic import AtomListLoss, read_only_atoms, sums_over
 from hockeystick.privacy_loss.core.base import Atoms, CGFEstimate, PrivacyLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
 from hockeystick.privacy_loss.core.log_sums import log_psi
@@ -221,7 +221,7 @@ def _atoms(loss: AllocationLoss) -> Atoms:
         own, log_p = _with_lost(loss, own[:: int(side)], log_p[:: int(side)], step, off)
     else:
         own, log_p = _rounded_down(side * place - off, log_p, step / _FINER, points.width)
-    return frozen(own, log_p, np.full(log_p.size, error))
+    return read_only_atoms(own, log_p, np.full(log_p.size, error))
 
 
 def _off(loss: AllocationLoss) -> float:

@@ -14,7 +14,7 @@ from hockeystick.privacy_loss.core.base import Atoms, Masses, ProfiledLoss
 from hockeystick.privacy_loss.core.cell_loss import UnboundedLoss
 from hockeystick.privacy_loss.core.interval_masses import cgf_bounds
 from hockeystick.privacy_loss.core.rates import log_complement, mu_of, mu_squared_upper
-from hockeystick.privacy_loss.core.uncertain_endpoints import Edges, log_mixture, no_atoms
+from hockeystick.privacy_loss.core.uncertain_endpoints import UncertainEdges, log_mixture, no_atoms
 from hockeystick.privacy_loss.noise.normal_masses import log_masses
 from hockeystick.privacy_loss.sampling.sampled import log_mixed
 
@@ -97,7 +97,7 @@ class ReplacedGaussianLoss(UnboundedLoss, ProfiledLoss):
         log_q, error_q = log_mixture(middle, rest, left, rate)
         return Masses(log_p, log_q, np.maximum(error_p, error_q) + 16.0 * ULP)
 
-    def _outputs(self, edges: Array) -> Edges:
+    def _outputs(self, edges: Array) -> UncertainEdges:
         """Return the outputs x at edges of the loss.
 
         Widths come from ``asinh B - asinh A = ln(1 + (B - A) (1 + (A+B)/(A'+B')) / (A + A'))`` with
@@ -120,13 +120,13 @@ class ReplacedGaussianLoss(UnboundedLoss, ProfiledLoss):
         wide = np.diff(at)
         width = np.where(_far_apart(half), wide, 0.5 * np.diff(edges) + _bends(half, log_k))
         lost = (error[1:] + error[:-1]) / width
-        stretch = np.where(_far_apart(half), lost, ULP * (16.0 * (logs[1:] + logs[:-1]) + 96.0))
+        width_error = np.where(_far_apart(half), lost, ULP * (16.0 * (logs[1:] + logs[:-1]) + 96.0))
         ends = np.isinf(at[1:]) | np.isinf(at[:-1])
-        return Edges(
+        return UncertainEdges(
             at / mu,
             error / mu + 2.0 * ULP * np.where(np.isfinite(at), np.abs(at), 0.0) / mu,
             np.where(ends, math.inf, width / mu),
-            np.where(ends, 0.0, stretch),
+            np.where(ends, 0.0, width_error),
         )
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
@@ -139,13 +139,13 @@ class ReplacedGaussianLoss(UnboundedLoss, ProfiledLoss):
         )
 
 
-def _moved(edges: Edges, distance: float) -> Edges:
+def _moved(edges: UncertainEdges, distance: float) -> UncertainEdges:
     """Return edges moved, with what rounding makes of them."""
     if distance == 0.0:
         return edges
     at = edges.at + distance
     sizes = np.where(np.isfinite(at), np.abs(edges.at) + 4.0 * abs(distance), 0.0)
-    return Edges(at, edges.error + ULP * sizes, edges.width, edges.stretch)
+    return UncertainEdges(at, edges.error + ULP * sizes, edges.width, edges.width_error)
 
 
 def _far_apart(half: Array) -> Array:

@@ -14,7 +14,7 @@ from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, lowest, of_ends
 from hockeystick.privacy_loss.core.base import Atoms, ClosedFormProfile, Masses
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.interval_masses import cgf_bounds
-from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, Edges
+from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, UncertainEdges
 from hockeystick.privacy_loss.sampling.subsampling_map import (
     SubsamplingMap,
 )
@@ -61,9 +61,9 @@ class OnSample(CellLoss):
         return self.inner
 
     @property
-    def displacement(self) -> float:
+    def endpoint_tolerance(self) -> float:
         """That of the inner loss: the map nowhere stretches a distance."""
-        return self.inner.displacement
+        return self.inner.endpoint_tolerance
 
     @property
     def clt_mu_squared(self) -> float:
@@ -125,7 +125,7 @@ class SampledLoss(OnSample, DensityLoss):
         """Return the images of the inner atoms."""
         return self._map.atoms(self.inner.atoms())
 
-    def spans(self, edges: Edges) -> Masses:
+    def uncertain_cells(self, edges: UncertainEdges) -> Masses:
         """Return mixtures of the inner masses."""
         return self._map.masses(self.inner, edges)
 

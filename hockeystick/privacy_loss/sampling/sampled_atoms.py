@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, final
 
-from hockeystick.privacy_loss.core.atomic import LEAST, AtomicLoss
+from hockeystick.privacy_loss.core.atomic import LOG_LEAST_MASS, AtomicLoss
 from hockeystick.privacy_loss.core.base import Atoms
 from hockeystick.privacy_loss.sampling.sampled import OnSample, sampled_delta
 
@@ -52,16 +52,18 @@ class SampledAtomsLoss(OnSample, AtomicLoss):
             return [mp.log1p(rate * mp.expm1(loss)) for loss in losses], masses
         return [-mp.log1p(rate * mp.expm1(-loss)) for loss in losses], masses
 
-    def omitted(self, c: float) -> float:
+    def log_omitted_moment(self, c: float) -> float:
         """Return the inner bound and Q's: a sampled loss is at most the inner one's positive part.
 
         Removing, an outcome has at most its masses under P and under Q together. Adding, the loss
         is bounded whatever the inner one is.
         """
-        left = self.inner.omitted(c)
+        left = self.inner.log_omitted_moment(c)
         if left == -math.inf:
             return left
-        return min(max(left, LEAST), LEAST + c * max(self.supremum, 0.0)) + math.log(2.0)
+        return min(
+            max(left, LOG_LEAST_MASS), LOG_LEAST_MASS + c * max(self.supremum, 0.0)
+        ) + math.log(2.0)
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return the profile, for epsilon >= 0."""

@@ -14,7 +14,7 @@ import numpy as np
 from hockeystick.numerics import ULP, Ball
 from hockeystick.privacy_loss.bounds.cumulants import Cumulants
 from hockeystick.privacy_loss.bounds.moment_bounds import MomentBounds
-from hockeystick.privacy_loss.bounds.sixth_moments import of_normal
+from hockeystick.privacy_loss.bounds.sixth_moments import sixth_moment_of_normal
 from hockeystick.privacy_loss.core.analytic_cgf import log_values
 from hockeystick.privacy_loss.core.base import (
     AnalyticLoss,
@@ -30,7 +30,7 @@ from hockeystick.privacy_loss.core.rates import (
     mu_of,
     mu_squared_upper,
 )
-from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, Edges
+from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, UncertainEdges
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 from hockeystick.privacy_loss.sampling.fixed_size_gaussian import FixedSizeGaussianLoss
 from hockeystick.privacy_loss.sampling.sampled_gaussian_moments import (
@@ -242,7 +242,7 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
     @property
     def sixth_moment_upper(self) -> float:
         """That of the noise without the sample."""
-        return of_normal(0.5 * self.mu * self.mu, self.mu)
+        return sixth_moment_of_normal(0.5 * self.mu * self.mu, self.mu)
 
     @property
     def supremum(self) -> float:
@@ -261,7 +261,7 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
             return None
         return FixedSizeGaussianLoss(self.rate, float(self.noise_multiplier))
 
-    def spans(self, edges: Edges) -> Masses:
+    def uncertain_cells(self, edges: UncertainEdges) -> Masses:
         """Return mixtures of the masses of the Gaussian without sampling."""
         inner = GaussianLoss(self.noise_multiplier)
         return SubsamplingMap(self.rate, self.removing).masses(inner, edges)

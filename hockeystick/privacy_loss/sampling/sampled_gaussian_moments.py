@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from hockeystick.numerics import ULP
-from hockeystick.privacy_loss.bounds.cumulants import Cumulants, Half, of_halves
+from hockeystick.privacy_loss.bounds.cumulants import Cumulants, SignedPart, of_signed_parts
 from hockeystick.privacy_loss.bounds.moment_bounds import (
     OUTWARD,
-    Beyond,
-    Cells,
     MomentBounds,
     Range,
-    of_cells,
+    SignedCells,
+    TailBound,
+    of_signed_cells,
 )
 from hockeystick.privacy_loss.core.base import CGFEstimate
 
@@ -49,22 +49,22 @@ def sampled_cumulants(p: float, mu: float, removing: bool) -> Cumulants:
     """Return those of the mixture against N(0, 1) (removing), or the other way round."""
     left, right = _half_below(p, mu), _half_above(p, mu)
     if removing:
-        return of_halves(right, left)
-    return of_halves(_swapped(left), _swapped(right))
+        return of_signed_parts(right, left)
+    return of_signed_parts(_swapped(left), _swapped(right))
 
 
 def symmetric_cumulants(p: float, mu: float, atom: float) -> Cumulants:
     """Return those of the loss of removing where it is positive, mirrored, with an atom at 0."""
     right = _half_above(p, mu)
-    return of_halves(right, _swapped(right), atom)
+    return of_signed_parts(right, _swapped(right), atom)
 
 
 def sampled_moment_bounds(p: float, mu: float, removing: bool) -> MomentBounds:
     """Return those of the mixture against N(0, 1) (removing), or the other way round."""
     left, right = _cells_below(p, mu), _cells_above(p, mu)
     if removing:
-        return of_cells(right, left, _of_normals(mu))
-    return of_cells(left.swapped(), right.swapped(), _of_normals(mu))
+        return of_signed_cells(right, left, _of_normals(mu))
+    return of_signed_cells(left.swapped(), right.swapped(), _of_normals(mu))
 
 
 def symmetric_moment_bounds(p: float, mu: float, atom: float) -> MomentBounds:
@@ -73,7 +73,7 @@ def symmetric_moment_bounds(p: float, mu: float, atom: float) -> MomentBounds:
     # Readings of the rate move 1 - p by an ulp of p.
     slack = OUTWARD * atom + 2.0 * ULP
     none = max(atom - slack, 0.0), atom + slack
-    return of_cells(right, right.swapped(), _of_normals(mu), none)
+    return of_signed_cells(right, right.swapped(), _of_normals(mu), none)
 
 
 def log_ratio(p: float, mu: float, u: Array) -> Array:
@@ -84,19 +84,19 @@ def log_ratio(p: float, mu: float, u: Array) -> Array:
     return np.where(t > 30.0, large, small)
 
 
-def _half_above(p: float, mu: float) -> Half:
+def _half_above(p: float, mu: float) -> SignedPart:
     """Return the outputs at which the mixture is the more likely one; P is the mixture."""
     # The fourth power of a loss below 1 tilts the density by 5 mu; larger losses do not tilt it.
     furthest = max(mu, min(5.0 * mu, 0.5 * mu - math.log(p) / mu))
     return _half(p, mu, 0.5 * mu, furthest + _REACH, 1.0)
 
 
-def _half_below(p: float, mu: float) -> Half:
+def _half_below(p: float, mu: float) -> SignedPart:
     """Return the outputs at which the mixture is the less likely one; P is the mixture."""
     return _half(p, mu, -_REACH, 0.5 * mu, -1.0)
 
 
-def _half(p: float, mu: float, low: float, high: float, sign: float) -> Half:
+def _half(p: float, mu: float, low: float, high: float, sign: float) -> SignedPart:
     """Return Gauss-Legendre nodes between two outputs on panels that resolve ``ln r``."""
     panels = math.ceil((high - low) * max(mu, 1.0))
     edges = np.linspace(low, high, panels + 1)
@@ -106,32 +106,32 @@ def _half(p: float, mu: float, low: float, high: float, sign: float) -> Half:
     weight = (half * w).ravel() / math.sqrt(2.0 * math.pi)
     bare, shifted = weight * np.exp(-0.5 * u * u), weight * np.exp(-0.5 * (u - mu) ** 2)
     size = np.maximum(sign * log_ratio(p, mu, u), 0.0)
-    return Half(size, (1.0 - p) * bare + p * shifted, bare)
+    return SignedPart(size, (1.0 - p) * bare + p * shifted, bare)
 
 
-def _swapped(half: Half) -> Half:
+def _swapped(half: SignedPart) -> SignedPart:
     """Return the same with P and Q exchanged."""
-    return Half(half.size, half.q, half.p)
+    return SignedPart(half.size, half.q, half.p)
 
 
-def _of_normals(mu: float) -> Beyond:
+def _of_normals(mu: float) -> TailBound:
     """Return what lies beyond the cells of the output."""
     return lambda power, offset: float(
         4.0 * _REST * (1.0 + 0.5 * mu * mu + offset + 20.0 * mu) ** power
     )
 
 
-def _cells_above(p: float, mu: float) -> Cells:
+def _cells_above(p: float, mu: float) -> SignedCells:
     """Return the outputs at which the mixture is the more likely one; P is the mixture."""
     return _cells(p, mu, [0.5 * mu, mu + _WIDE, mu + _END], 1.0)
 
 
-def _cells_below(p: float, mu: float) -> Cells:
+def _cells_below(p: float, mu: float) -> SignedCells:
     """Return the outputs at which the mixture is the less likely one; P is the mixture."""
     return _cells(p, mu, [0.5 * mu, -_WIDE, -_END, -math.inf], -1.0)
 
 
-def _cells(p: float, mu: float, ends: list[float], sign: float) -> Cells:
+def _cells(p: float, mu: float, ends: list[float], sign: float) -> SignedCells:
     """Return cells that walk away from ``u = mu/2``, where the loss is 0, through the ends."""
     u = np.concatenate(
         [
@@ -150,7 +150,7 @@ def _cells(p: float, mu: float, ends: list[float], sign: float) -> Cells:
         max(1.0 - p - ulps, 0.0) * bare.low + p * (1.0 - ulps) * shifted.low,
         (1.0 - p + ulps) * bare.high + p * (1.0 + ulps) * shifted.high,
     )
-    return Cells(sizes, mixture, bare)
+    return SignedCells(sizes, mixture, bare)
 
 
 def _sizes(p: float, mu: float, u: Array, sign: float) -> tuple[Array, Array]:

@@ -25,7 +25,7 @@ from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.sampling.clipping import Clipping
 from hockeystick.mechanisms.sampling.shuffled import Shuffled
 from hockeystick.numerics import ULP, decimal
-from hockeystick.privacy_loss.core.atomic import AtomListLoss, frozen
+from hockeystick.privacy_loss.core.atomic import AtomListLoss, read_only_atoms
 from hockeystick.privacy_loss.core.base import Atoms, PrivacyLoss
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
@@ -127,7 +127,7 @@ def _atoms(loss: LargestBatchLoss) -> Atoms:
         rounding = 4.0 * ULP * (np.abs(log_p) + np.abs(log_q))
         less = log_p - log_q - (error + error_q + rounding)
     values = _rounded_down(less, log_p + 4.0 / mu * less, step)
-    return Atoms(*frozen(*merged(Atoms(values, log_p, error))))
+    return Atoms(*read_only_atoms(*merged(Atoms(values, log_p, error))))
 
 
 def _cuts(steps: int, first: float, second: float) -> tuple[Array, float]:

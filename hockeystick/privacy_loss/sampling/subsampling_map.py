@@ -18,7 +18,7 @@ from hockeystick.privacy_loss.core.base import Atoms, Masses
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.rates import complement_bounds
 from hockeystick.privacy_loss.core.uncertain_endpoints import (
-    Edges,
+    UncertainEdges,
     log_mixture,
     masses_between,
     mirrored,
@@ -96,7 +96,7 @@ class SubsamplingMap:
         sizes = np.abs(inner.log_p) + np.abs(inner.loss) + np.abs(loss)
         return Atoms(loss, log_p, inner.error + unsure + ULP * sizes)
 
-    def masses(self, inner: CellLoss, edges: Edges) -> Masses:
+    def masses(self, inner: CellLoss, edges: UncertainEdges) -> Masses:
         """Return the masses between edges of the sampled loss, of the part without atoms."""
         own = masses_between(inner, self.inner_edges(edges))
         log_p, log_q = (own.log_p, own.error), (own.log_q, own.error)
@@ -106,7 +106,7 @@ class SubsamplingMap:
             log_q = log_mixture(log_p, self.rest, log_q, self.chance)
         return Masses(log_p[0], log_q[0], np.maximum(log_p[1], log_q[1]))
 
-    def inner_edges(self, edges: Edges) -> Edges:
+    def inner_edges(self, edges: UncertainEdges) -> UncertainEdges:
         """Return the inner losses that map to edges, with what rounding makes of them."""
         with np.errstate(all="ignore"):
             if self.removing:
@@ -129,7 +129,7 @@ class SubsamplingMap:
         error = 4.0 * ULP * np.abs(loss) * np.minimum(1.01 * share, 1.0)
         return value, error + ULP * (7.0 * cancelled + 4.0 * np.abs(value))
 
-    def _backward(self, edges: Edges) -> Edges:
+    def _backward(self, edges: UncertainEdges) -> UncertainEdges:
         """Return ``ln(1 + (e^l' - 1)/p)`` of edges, and of widths ``ln(1 + g (e^w' - 1))``.
 
         ``g = e^l' / (p e^l)`` at the lower edge. Large likelihood ratios u are logarithms.
@@ -159,10 +159,10 @@ class SubsamplingMap:
         width = np.log1p(growth * np.expm1(edges.width))
         ends = np.isinf(at[:-1]) | np.isinf(at[1:])
         merged = np.isinf(at[1:]) & (at[1:] < 0.0)
-        stretch = (1.0 + edges.width) * edges.stretch + 2.2 * relative[:-1] + 16.0 * ULP
-        return Edges(
+        width_error = (1.0 + edges.width) * edges.width_error + 2.2 * relative[:-1] + 16.0 * ULP
+        return UncertainEdges(
             at,
             error,
             np.where(merged, 0.0, np.where(ends, math.inf, width)),
-            np.where(ends, 0.0, np.where(known[:-1], stretch, math.inf)),
+            np.where(ends, 0.0, np.where(known[:-1], width_error, math.inf)),
         )

@@ -25,11 +25,11 @@ import numpy as np
 from hockeystick.numerics import ULP, Ball
 from hockeystick.numerics.rounding import as_mpf
 from hockeystick.numerics.working_precision import working_digits
-from hockeystick.privacy_loss.bounds.sixth_moments import of_normal, sixth_power
+from hockeystick.privacy_loss.bounds.sixth_moments import sixth_moment_of_normal, sixth_power
 from hockeystick.privacy_loss.core.base import Atoms, CGFEstimate, Masses
 from hockeystick.privacy_loss.core.cell_loss import CellLoss, UnboundedLoss
 from hockeystick.privacy_loss.core.rates import mu_of
-from hockeystick.privacy_loss.core.uncertain_endpoints import Edges
+from hockeystick.privacy_loss.core.uncertain_endpoints import UncertainEdges
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ class FoldedGaussianLoss(_FoldedLoss, UnboundedLoss):
     def sixth_moment_upper(self) -> float:
         """That of the ends of the gap, and of a Gaussian's and a shift on either side."""
         mu = float(1 / self.noise_multiplier)
-        return sixth_power(self.gap) + 2.0 * of_normal(0.5 * mu * mu + self.shift, mu)
+        return sixth_power(self.gap) + 2.0 * sixth_moment_of_normal(0.5 * mu * mu + self.shift, mu)
 
     def atoms(self) -> Atoms:
         """Return the ends of the gap."""
@@ -206,8 +206,8 @@ class FoldedGaussianLoss(_FoldedLoss, UnboundedLoss):
         with np.errstate(invalid="ignore"):
             width = np.diff(edges)
         width = np.where(np.isnan(width), 0.0, width)
-        inner = GaussianLoss(self.noise_multiplier).spans(
-            Edges(at, error, width, np.full(width.size, ULP))
+        inner = GaussianLoss(self.noise_multiplier).uncertain_cells(
+            UncertainEdges(at, error, width, np.full(width.size, ULP))
         )
         empty = width == 0.0
         log_p = np.where(empty, -math.inf, inner.log_p)

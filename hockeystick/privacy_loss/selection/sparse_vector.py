@@ -58,7 +58,7 @@ class UnknownLoss(RenyiBoundLoss):
     """A loss that may be anything, as far as is known."""
 
     @property
-    def last_order(self) -> float:
+    def largest_order(self) -> float:
         """0: K is bounded nowhere."""
         return 0.0
 
@@ -91,7 +91,7 @@ class FirstOfManyLoss(RenyiBoundLoss):
         return self.one
 
     @property
-    def last_order(self) -> float:
+    def largest_order(self) -> float:
         """Infinite: every divergence is bounded."""
         return math.inf
 

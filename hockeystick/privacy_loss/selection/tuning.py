@@ -50,7 +50,7 @@ from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
 from hockeystick.privacy_loss.core.base import CGFEstimate, ClosedFormProfile, PrivacyLoss
 from hockeystick.privacy_loss.core.composition import Terms, compose_unsplit, largest_loss
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
-from hockeystick.privacy_loss.core.terms import cgf_upper, places, total
+from hockeystick.privacy_loss.core.terms import cgf_upper, minimising_orders, total
 from hockeystick.privacy_loss.core.two_point import (
     RandomizedResponsePairLoss,
 )
@@ -101,7 +101,7 @@ class TruncatedTuningLoss(RunsBoundLoss):
 
         other_way = _sum_up(largest_loss(reverse), _shift(distribution, terms))
         parts = terms, other_way, shift, log_runs
-        found = [cls(*parts, c, None) for c in places(terms, condition)]
+        found = [cls(*parts, c, None) for c in minimising_orders(terms, condition)]
         turn = min(found, key=lambda one: one.bound(one.turn) / one.turn).turn
         return cls(*parts, turn, _costliest(terms))
 
@@ -124,7 +124,7 @@ class TruncatedTuningLoss(RunsBoundLoss):
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return the least of the bounds and two derivatives of it."""
-        if c > self.last_order:
+        if c > self.largest_order:
             return CGFEstimate(math.inf, math.inf, 0.0)
         at = max(c, self.turn)
         k = total(self.terms, at)
@@ -158,7 +158,7 @@ class PoissonTuningLoss(RunsBoundLoss):
     def of(cls, mean: float, terms: Terms, reverse: Terms) -> PoissonTuningLoss:
         """Return the loss in the direction of ``terms``; ``reverse`` are those of the other one."""
         plain = cls(terms, reverse, mean)
-        within = [min(2.0**exponent, plain.last_order) for exponent in _EXPONENTS]
+        within = [min(2.0**exponent, plain.largest_order) for exponent in _EXPONENTS]
         return cls(terms, reverse, mean, min(within, key=lambda c: plain.bound(c) / c))
 
     @property
@@ -193,9 +193,9 @@ class PoissonTuningLoss(RunsBoundLoss):
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return the bound and two derivatives by differences."""
-        if c > self.last_order:
+        if c > self.largest_order:
             return CGFEstimate(math.inf, math.inf, 0.0)
-        c = min(c, (1.0 - 2.0 * _DIFFERENCE) * self.last_order)
+        c = min(c, (1.0 - 2.0 * _DIFFERENCE) * self.largest_order)
         h = _DIFFERENCE * c
         low, middle, high = (self.bound(c + d) for d in (-h, 0.0, h))
         return CGFEstimate(middle, (high - low) / (2 * h), (high - 2 * middle + low) / (h * h))
@@ -260,7 +260,7 @@ def profile_upper(terms: Terms, epsilon: float) -> float:
     def condition(c: float) -> float:
         return total(terms, c).first_derivative - epsilon - math.log1p(1.0 / c)
 
-    least = min(_log_delta_upper(terms, epsilon, c) for c in places(terms, condition))
+    least = min(_log_delta_upper(terms, epsilon, c) for c in minimising_orders(terms, condition))
     return min(math.exp(min(least, 0.0)) * (1.0 + _OUTWARD), 1.0)
 
 
@@ -307,7 +307,10 @@ def _shift(distribution: TruncatedNegativeBinomial, reverse: Terms) -> float:
         k = total(reverse, c)
         return (1.0 + c) * k.first_derivative - k.value - log_gamma
 
-    between = ((cgf_upper(reverse, c) + log_gamma) / (1.0 + c) for c in places(reverse, condition))
+    between = (
+        (cgf_upper(reverse, c) + log_gamma) / (1.0 + c)
+        for c in minimising_orders(reverse, condition)
+    )
     least = min(log_gamma, largest_loss(reverse), *between)
     return float_up(1 + largest_reading(distribution.eta)) * least * (1.0 + 8.0 * ULP)
 

@@ -3,8 +3,8 @@
     f(alpha) = max( sup over eps >= 0 of 1 - delta(eps) - e^eps alpha         (forward),
                     sup over eps >= 0 of e^-eps (1 - alpha - delta(eps))      (backward) ).
 
-Every epsilon gives a proven lower end of f; the best is where ``alpha = P(L > eps)`` under the
-hypothesis that alpha belongs to. The upper end follows from convexity in ``e^eps``.
+Every epsilon gives a proven lower end of f; the best one solves ``alpha = Pr[L > eps]`` under the
+null hypothesis. The upper end follows from convexity in ``e^eps``.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ LogTail: TypeAlias = Callable[[Array, ProfileValues], Array]
 _KNOTS: Final = 257
 _NEAREST: Final = 2.0**-16
 _LARGEST_EPSILON: Final = 2.0**20
-_STILL: Final = 1e-6
+_MASS_MARGIN: Final = 1e-6
 _SUBNORMAL: Final = 4 * 5e-324
-_AT_ONCE: Final = 400_000
-# The spacing by which convexity bounds what lies between: over the change in which the tail falls
-# to 1/e, and over the distance from the largest loss.
+_MOST_PAIRS: Final = 400_000
+# The spacing of the points of a convexity bound, relative to the change of epsilon in which the
+# tail falls to 1/e, and relative to the distance from the supremum.
 _SPACING: Final = 3e-5
-_CLOSENESS: Final = 1e-3
-# How much further apart to look where the ends are not as narrow as this.
+_SUPREMUM_SPACING: Final = 1e-3
+# Factors by which the spacing grows where the ends are not as narrow as this.
 _NARROW: Final = 1e-7
 _WIDER: Final = (30.0, 300.0, 1e3, 3e3, 1e4, 3e4, 1e5)
-# Where both ends of f are further apart than this, relatively, chords between these rates help.
+# Where the ends of f are wider than this, relatively, chords between these rates are used.
 _LOOSE: Final = 1e-4
 _RATES: Final = np.unique(np.r_[10.0 ** np.arange(-12.0, -2.0), np.linspace(0.0, 1.0, 257)])
-# A table that is further off than this, in ln, has a jump there, which is bisected.
+# Where interpolation errs by more than this, in ln, the tail jumps, and bisection is used.
 _SMOOTH: Final = 0.05
 _HALVINGS: Final = 50
-# A rate of 0 is solved for as if it were this.
+# A rate of 0 is replaced by this in the search.
 _LEAST: Final = 1e-24
 # Logarithms of the probabilities down to which tables are made.
 _LEVELS: Final = (-8.0, -16.0, -32.0, -64.0, -128.0, -256.0, -750.0)
-# Best epsilons up to here belong to the part of slope -1 or to the other side.
+# Best epsilons up to here belong to the part of slope -1 or to the other branch.
 _EDGE: Final = 1e-12
 
 
@@ -84,13 +84,13 @@ class ProfileTradeOff(TradeOff):
         return self if self.is_symmetric else ProfileTradeOff((self.backward, self.forward))
 
     @property
-    def alone(self) -> ProfileTradeOff:
-        """The same function, which does not know its release."""
+    def without_release(self) -> ProfileTradeOff:
+        """The same function without its release."""
         return ProfileTradeOff(self.profiles)
 
     def _power(self, alpha: Array) -> Ends:
         """Return 1 - f."""
-        steep, flat = self._both(alpha)
+        steep, flat = self._by_both_branches(alpha)
         type_ii = Ends((1.0 - flat.upper) * (1.0 - ULP), (1.0 - flat.lower) * (1.0 + ULP))
         lower = np.maximum(np.minimum(steep.lower, type_ii.lower), alpha)
         upper = np.minimum(steep.upper, type_ii.upper)
@@ -102,32 +102,36 @@ class ProfileTradeOff(TradeOff):
 
     def _type_ii(self, alpha: Array) -> Ends:
         """Return f."""
-        ends = self._nearby(alpha)
+        ends = self._by_best_epsilon(alpha)
         loose = ~(ends.upper - ends.lower <= _LOOSE * ends.upper)
         if loose.any():
             ends.upper[loose] = np.minimum(ends.upper[loose], self._roof.at(alpha[loose]))
         return ends
 
-    def _nearby(self, alpha: Array) -> Ends:
-        """Return f, each rate by epsilons about the best one alone."""
-        steep, flat = self._both(alpha)
+    def _by_best_epsilon(self, alpha: Array) -> Ends:
+        """Return f, each rate by epsilons next to the best one only."""
+        steep, flat = self._by_both_branches(alpha)
         found = Ends((1.0 - steep.upper) * (1.0 - ULP), (1.0 - steep.lower) * (1.0 + ULP))
         upper = np.minimum(np.maximum(found.upper, flat.upper), 1.0)
         return Ends(np.maximum(np.maximum(found.lower, flat.lower), 0.0), upper)
 
     @cached_property
     def _roof(self) -> Roof:
-        """Chords of upper ends: f is convex."""
-        upper = self._nearby(_RATES).upper
-        mirrored = self._nearby(_RATES) if self.is_symmetric else self.inverse()._nearby(_RATES)
+        """Chords of upper ends, which lie above f by convexity."""
+        upper = self._by_best_epsilon(_RATES).upper
+        mirrored = (
+            self._by_best_epsilon(_RATES)
+            if self.is_symmetric
+            else self.inverse()._by_best_epsilon(_RATES)
+        )
         # The inverse of f is at most x where f is at most y: both curves have the point (y, x).
         return Roof.of(np.r_[_RATES, mirrored.upper], np.r_[upper, _RATES])
 
-    def _both(self, alpha: Array) -> tuple[Ends, Ends]:
+    def _by_both_branches(self, alpha: Array) -> tuple[Ends, Ends]:
         """Return the least power by steep slopes and the largest type II error by flat ones.
 
-        ``1 - delta - slope * alpha`` is concave in the slope: where it peaks on one side, the other
-        side has nothing to add.
+        ``1 - delta - slope * alpha`` is concave in the slope: where its maximum is on one branch,
+        the other branch contributes nothing.
         """
         steep, steep_peaks = self._steep.least_power(alpha)
         flat, flat_peaks = self._flat.largest_type_ii(1.0 - alpha)
@@ -138,7 +142,7 @@ class ProfileTradeOff(TradeOff):
         )
 
     def _proven_type_ii(self, alpha: Array) -> Array:
-        """Return the lower end of f: every epsilon gives one, the best about the highest."""
+        """Return the lower end of f at the approximately best epsilon; every epsilon gives one."""
         if not (self._steep.smooth and self._flat.smooth):
             return self._type_ii(alpha).lower
         epsilon = self._steep.solve(alpha, log_tail_other)
@@ -152,7 +156,7 @@ class ProfileTradeOff(TradeOff):
         return lower
 
     def _proven_power(self, alpha: Array) -> Array:
-        """Return the upper end of 1 - f: every epsilon gives one, the best about the lowest."""
+        """Return the upper end of 1 - f at the approximately best epsilon."""
         if not (self._steep.smooth and self._flat.smooth):
             return self._power(alpha).upper
         epsilon = self._steep.solve(alpha, log_tail_other)
@@ -166,14 +170,14 @@ class ProfileTradeOff(TradeOff):
         return np.minimum(upper, 1.0)
 
     @cached_property
-    def _steep(self) -> _Side:
+    def _steep(self) -> _Branch:
         """The part steeper than -1."""
-        return _Side(self.forward)
+        return _Branch(self.forward)
 
     @cached_property
-    def _flat(self) -> _Side:
+    def _flat(self) -> _Branch:
         """The part flatter than -1."""
-        return _Side(self.backward)
+        return _Branch(self.backward)
 
 
 @dataclass(frozen=True)
@@ -185,15 +189,15 @@ class _Table:
     values: Array
 
     def inverse(self, logs: Array) -> tuple[Array, Array]:
-        """Return the epsilons of logarithms by straight lines between knots, and their slopes."""
+        """Return the epsilons of logarithms by linear interpolation, and the derivatives."""
         found = np.interp(-logs, -self.values, self.knots)
         k = np.clip(np.searchsorted(-self.values, -logs), 1, self.knots.size - 1)
         rise = (self.knots[k] - self.knots[k - 1]) / (self.values[k - 1] - self.values[k])
         return found, rise
 
 
-class _Side:
-    """One profile, and the least value over all slopes of what it says about one rate."""
+class _Branch:
+    """The branch of f by one profile: the optimum over its epsilons for each rate."""
 
     def __init__(self, profile: Profile) -> None:
         self._profile = profile
@@ -206,8 +210,8 @@ class _Side:
         """
         best, scale = self._solve(alpha, log_tail_other)
         (lower, upper), inside = _least(self.power_at, best, alpha, self._spacing(best, scale))
-        upper = self._at_knots(self.power_at, alpha, upper)
-        return Ends(np.maximum(lower, self._profile.floor), upper), inside
+        upper = self._at_breakpoints(self.power_at, alpha, upper)
+        return Ends(np.maximum(lower, self._profile.infinity_mass_lower), upper), inside
 
     def power_at(self, epsilon: Array, alpha: Array) -> Ends:
         """Return ``delta(eps) + e^eps alpha``."""
@@ -225,7 +229,7 @@ class _Side:
         """
         best, scale = self._solve(rest, log_tail_own)
         least, inside = _least(self.type_ii_at, best, rest, -self._spacing(best, scale))
-        least = least._replace(upper=self._at_knots(self.type_ii_at, rest, least.upper))
+        least = least._replace(upper=self._at_breakpoints(self.type_ii_at, rest, least.upper))
         return Ends(np.maximum(-least.upper, 0.0), np.maximum(-least.lower, 0.0)), inside
 
     def type_ii_at(self, epsilon: Array, rest: Array) -> Ends:
@@ -236,16 +240,18 @@ class _Side:
 
     @property
     def smooth(self) -> bool:
-        """Whether the best epsilon is found by the tails alone."""
+        """Whether the best epsilon solves the equation of the tail: no atoms."""
         return self._profile.smooth
 
-    def _at_knots(self, value: Function, rates: Array, upper: Array) -> Array:
-        """Return the least of upper ends and of those at the profile's corners."""
-        knots = self._profile.knots
+    def _at_breakpoints(self, value: Function, rates: Array, upper: Array) -> Array:
+        """Return the least of upper ends and of those at the profile's breakpoints."""
+        knots = self._profile.breakpoints
         if knots.size == 0:
             return upper
         found = upper.copy()
-        for some in np.array_split(np.arange(rates.size), 1 + rates.size * knots.size // _AT_ONCE):
+        for some in np.array_split(
+            np.arange(rates.size), 1 + rates.size * knots.size // _MOST_PAIRS
+        ):
             every = np.tile(knots, some.size)
             ends = value(every, np.repeat(rates[some], knots.size))
             best = ends.upper.reshape(some.size, knots.size).min(axis=1)
@@ -253,16 +259,16 @@ class _Side:
         return found
 
     def _spacing(self, best: Array, scale: Array) -> Array:
-        """Return how far apart to look about the best epsilons: less where the tail falls fast."""
-        left = _CLOSENESS * np.abs(self._profile.supremum - best)
+        """Return the spacing of the points about the best epsilons."""
+        left = _SUPREMUM_SPACING * np.abs(self._profile.supremum - best)
         return np.maximum(np.minimum(left, _SPACING * scale), 16.0 * ULP * best)
 
     def solve(self, rates: Array, log_tail: LogTail) -> Array:
-        """Return about the epsilons beyond which the loss has these probabilities."""
+        """Return about the epsilons that the loss exceeds with these probabilities."""
         return self._solve(rates, log_tail)[0]
 
     def _solve(self, rates: Array, log_tail: LogTail) -> tuple[Array, Array]:
-        """Return the epsilons, and the change of epsilon in which the tail falls to 1/e."""
+        """Return the epsilons, and the change of epsilon over which the tail falls to 1/e."""
         goal = np.log(np.where(rates > 0.0, rates, _LEAST))
         least = float(goal.min(initial=0.0))
         table = self._table(next(level for level in _LEVELS if level <= least), log_tail)
@@ -279,7 +285,7 @@ class _Side:
         return np.where(goal < table.values[-1], table.reach, found), np.minimum(scale, 1.0)
 
     def _bisected(self, logs: Array, table: _Table, log_tail: LogTail) -> Array:
-        """Return where the tail passes these logarithms, which may be in a jump of it."""
+        """Return the epsilons at which the tail crosses these logarithms, by bisection."""
         k = np.clip(np.searchsorted(-table.values, -logs), 1, table.knots.size - 1)
         low, high = table.knots[k - 1], table.knots[k]
         for _ in range(_HALVINGS):
@@ -308,12 +314,12 @@ class _Side:
     def _reach(self, lowest: float, log_tail: LogTail) -> float:
         """Return an epsilon beyond which the tail is below the lowest that is asked for."""
         farthest = min(self._profile.supremum, _LARGEST_EPSILON)
-        end, floor = _NEAREST, self._profile.floor
-        least = math.log(floor) + _STILL if floor > 0.0 else -math.inf
+        end, floor = _NEAREST, self._profile.infinity_mass_lower
+        least = math.log(floor) + _MASS_MARGIN if floor > 0.0 else -math.inf
         while end < farthest:
             point = np.array([end])
             tail = float(log_tail(point, self._profile.at(point))[0])
-            # What is left in the end is the chance of an infinite loss.
+            # The limit of the tail is the infinity mass.
             if not tail > max(lowest, least):
                 return end
             end *= 2.0
@@ -321,19 +327,19 @@ class _Side:
 
 
 def log_tail_other(epsilon: Array, delta: ProfileValues) -> Array:
-    """Return the logarithm of the probability of a loss above epsilon without the record."""
+    """Return ``ln Pr[L > epsilon]`` under Q, ``-delta' e^-epsilon``."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.log(-delta.slope) - epsilon
 
 
 def log_tail_own(epsilon: Array, delta: ProfileValues) -> Array:
-    """Return the logarithm of the probability of a loss above epsilon with the record."""
+    """Return ``ln Pr[L > epsilon]`` under P, ``delta - delta'``."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.log(delta.estimate - delta.slope)
 
 
 def _least(value: Function, best: Array, rates: Array, spacing: Array) -> tuple[Ends, Flags]:
-    """Return the least values, and where they are inside, by points as near as errors allow."""
+    """Return the minima, and whether they are interior, with the narrowest adequate spacing."""
     (lower, upper), inside = _least_about(value, best, rates, spacing)
     for factor in _WIDER:
         loose = np.flatnonzero(~(upper - lower <= _NARROW * np.abs(upper)))
@@ -347,10 +353,10 @@ def _least(value: Function, best: Array, rates: Array, spacing: Array) -> tuple[
 
 
 def _least_about(value: Function, best: Array, rates: Array, spacing: Array) -> tuple[Ends, Flags]:
-    """Return the least value of a function convex in ``x = exp(+-epsilon)``, epsilon >= 0.
+    """Return the minimum of a function convex in ``x = exp(+-epsilon)``, epsilon >= 0.
 
-    The sign is that of the spacing. Five points about the best epsilon: what lies between two of
-    them, or outside, is above the lines through the two next to them, continued.
+    The sign is that of the spacing. Of five points about the best epsilon, the function lies
+    between two of them, and outside, above the lines extrapolated from neighbouring pairs.
     """
     sign = np.sign(spacing)
     epsilons = [np.maximum(best + k * np.abs(spacing), 0.0) for k in (-2.0, -1.0, 0.0, 1.0, 2.0)]
@@ -361,7 +367,7 @@ def _least_about(value: Function, best: Array, rates: Array, spacing: Array) -> 
     low, high = (list(np.split(end, 5)) for end in found)
 
     def line(near: int, far: int, at: Array) -> Array:
-        """Return the line through two points, continued to a third x; -inf where there is none."""
+        """Return the line through two points, extrapolated to a third x; -inf where undefined."""
         with np.errstate(all="ignore"):
             beyond = (at - x[near]) / (x[near] - x[far])
             there = low[near] - np.maximum(high[far] - low[near], 0.0) * beyond

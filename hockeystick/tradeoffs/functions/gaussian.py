@@ -14,9 +14,9 @@ from hockeystick.numerics import ULP
 from hockeystick.tradeoffs.base import Ends, TradeOff
 from hockeystick.tradeoffs.profiles.profile import Array, GaussianProfile, PerfectPrivacy, Profile
 
-# Where the normal distribution function loses its precision before it underflows.
+# Below this the normal distribution function loses its precision.
 _TINY: Final = 1e-306
-_NOTHING_KNOWN: Final = 1e300
+_LARGEST_ERROR: Final = 1e300
 _LARGEST: Final = 1e308
 _SIZE: Final = whole_numbers("g", 1, (1, 100))
 _MU: Final = Domain(symbol="mu", low=0, high=math.inf, high_open=True, typical=(0.01, 10))
@@ -82,11 +82,11 @@ class GaussianTradeOff(TradeOff):
         return self._normal(np.asarray(ndtri(alpha)) + self.mu)
 
     def _normal(self, x: Array) -> Ends:
-        """Return Phi with what round-off in its argument, and in it, may make of it."""
+        """Return Phi with its round-off, and that of its argument."""
         from scipy.special import ndtr
 
         value = np.asarray(ndtr(x))
-        slack = np.minimum(32.0 * ULP + self._shift(x), _NOTHING_KNOWN)
+        slack = np.minimum(32.0 * ULP + self._argument_error(x), _LARGEST_ERROR)
         tiny = np.where(x > -np.inf, _TINY, 0.0)
         return Ends(value * (1.0 - slack) - tiny, value * (1.0 + slack) + tiny)
 
@@ -99,34 +99,34 @@ class GaussianTradeOff(TradeOff):
         return self._log_normal(_quantile(log_alpha) + self.mu)
 
     def _log_normal(self, x: Array) -> Ends:
-        """Return ``ln Phi`` with what round-off in its argument, and in it, may make of it."""
+        """Return ``ln Phi`` with its round-off, and that of its argument."""
         from scipy.special import log_ndtr
 
         value = np.asarray(log_ndtr(x))
         size = np.where(np.isfinite(value), np.abs(value), 0.0)
-        slack = 4.0 * self._shift(x) + 32.0 * ULP * size
-        slack = np.minimum(slack, _NOTHING_KNOWN)
+        slack = 4.0 * self._argument_error(x) + 32.0 * ULP * size
+        slack = np.minimum(slack, _LARGEST_ERROR)
         lower = np.nextafter(value - slack, -np.inf)
-        # What overflows is below any float, but not nothing.
+        # A logarithm that overflows is that of a positive number below any float.
         upper = np.where(x > -np.inf, np.maximum(value + slack, -_LARGEST), -np.inf)
         return Ends(lower, np.minimum(upper, 0.0))
 
-    def _shift(self, x: Array) -> Array:
-        """Return how much of Phi(x), relatively, the round-off of x may be.
+    def _argument_error(self, x: Array) -> Array:
+        """Return the relative error of Phi(x) by the round-off of x.
 
         The derivative of ``ln Phi`` is at most ``|x| + 1`` for x < 0 and ``2 phi(x)`` for x >= 0.
         """
         size = np.where(np.isfinite(x), np.abs(x), 0.0)
         slope = np.where(x < 0.0, size + 1.0, np.exp(-0.5 * np.minimum(size, 100.0) ** 2))
         with np.errstate(over="ignore"):
-            return np.asarray(16.0 * ULP * np.minimum(size + self.mu, _NOTHING_KNOWN) * slope)
+            return np.asarray(16.0 * ULP * np.minimum(size + self.mu, _LARGEST_ERROR) * slope)
 
 
 def _quantile(log_alpha: Array) -> Array:
     """Return ``Phi^-1(alpha)``, within 32 units in the last place.
 
-    In the lower tail one Newton step settles what ``ndtri_exp`` leaves open; what remains is the
-    round-off of ``ln Phi`` over its derivative.
+    In the lower tail one Newton step refines ``ndtri_exp``; the remaining error is the round-off of
+    ``ln Phi`` over its derivative.
     """
     from scipy.special import erfcx, log_ndtr, ndtri, ndtri_exp
 

@@ -15,7 +15,7 @@ from hockeystick.tradeoffs.base import Ends, TradeOff
 from hockeystick.tradeoffs.profiles.profile import Array, Profile, ProfileValues
 
 _TINY: Final = 1e-307
-# Where e^-mu is still far from the least normal number.
+# Up to this mu, e^-mu is far above the least normal number.
 _LARGEST: Final = 700.0
 _SCALE: Final = Domain(symbol="b", low=0, high=math.inf, low_open=True, typical=(0.1, 100))
 
@@ -37,7 +37,7 @@ class LaplaceProfile(Profile):
         return (1.0 / self.scale) * (1.0 + ULP)
 
     def at(self, epsilon: Array) -> ProfileValues:
-        """Return delta; the round-off of mu is what counts."""
+        """Return delta, with the round-off of mu."""
         mu = 1.0 / self.scale
         if math.isinf(mu):
             one = np.ones_like(epsilon)
@@ -105,7 +105,7 @@ class LaplaceTradeOff(TradeOff):
         """Return 1 - f, each piece without cancellation."""
         mu, small = self._rate
         if mu > _LARGEST:
-            type_ii = _beyond(alpha)
+            type_ii = _large_mu_upper(alpha)
             return Ends(np.maximum((1.0 - type_ii) * (1.0 - ULP), alpha), np.ones_like(alpha))
         steep = math.exp(mu) * alpha
         middle = 1.0 - small / (4.0 * np.maximum(alpha, 0.25 * small + _TINY))
@@ -118,7 +118,7 @@ class LaplaceTradeOff(TradeOff):
         """Return f, each piece without cancellation."""
         mu, small = self._rate
         if mu > _LARGEST:
-            return Ends(np.zeros_like(alpha), _beyond(alpha))
+            return Ends(np.zeros_like(alpha), _large_mu_upper(alpha))
         steep = 1.0 - math.exp(mu) * np.minimum(alpha, 0.5 * small)
         middle = small / (4.0 * np.maximum(alpha, 0.25 * small + _TINY))
         flat = small * (1.0 - alpha)
@@ -126,34 +126,36 @@ class LaplaceTradeOff(TradeOff):
         ends = self._outward(value)
         return Ends(ends.lower, np.minimum(ends.upper, 1.0))
 
-    def miss_of_rest(self, rest: Array) -> Ends:
+    def type_ii_of_complement(self, rest: Array) -> Ends:
         """Return f(1 - rest), precise for tiny rests."""
         if 1.0 / self.scale > _LARGEST:
-            bound = np.where(rest <= 0.5, rest * math.exp(-_LARGEST) + _TINY, _beyond(1.0 - rest))
+            bound = np.where(
+                rest <= 0.5, rest * math.exp(-_LARGEST) + _TINY, _large_mu_upper(1.0 - rest)
+            )
             return Ends(np.zeros_like(rest), np.where(rest > 0.0, bound, 0.0))
         flat = self._outward(self._rate[1] * rest)
         wide = self._type_ii(np.where(rest <= 0.5, 0.5, 1.0 - rest))
-        # Below 1/2 what 1 - rest rounds off is a unit in the last place of 1; f is 1/alpha there.
-        near, loose = rest <= 0.5, 4.0 * ULP / np.maximum(1.0 - rest, ULP)
+        # Below 1/2 rounding 1 - rest costs a unit in the last place of 1; f is as 1/alpha there.
+        near, relative_error = rest <= 0.5, 4.0 * ULP / np.maximum(1.0 - rest, ULP)
         return Ends(
-            np.where(near, flat.lower, np.maximum(wide.lower * (1.0 - loose), 0.0)),
-            np.where(near, flat.upper, np.minimum(wide.upper * (1.0 + loose), 1.0)),
+            np.where(near, flat.lower, np.maximum(wide.lower * (1.0 - relative_error), 0.0)),
+            np.where(near, flat.upper, np.minimum(wide.upper * (1.0 + relative_error), 1.0)),
         )
 
     @property
     def _rate(self) -> tuple[float, float]:
-        """The distance of the centres over the scale, and e to the minus that."""
+        """``mu``, the distance of the centres over the scale, and ``e^-mu``."""
         mu = 1.0 / self.scale
         return mu, math.exp(-mu)
 
     def _outward(self, value: Array) -> Ends:
-        """Return a value with what the round-off of mu and of the pieces makes of it."""
+        """Return the ends of a value, with the round-off of mu and of the pieces."""
         slack = ULP * (16.0 + 2.0 * min(1.0 / self.scale, _LARGEST))
         tiny = np.where(value > 0.0, _TINY, 0.0)
         return Ends(np.maximum(value * (1.0 - slack) - tiny, 0.0), value * (1.0 + slack) + tiny)
 
 
-def _beyond(alpha: Array) -> Array:
+def _large_mu_upper(alpha: Array) -> Array:
     """Return an upper end of f where mu is large: ``f <= e^-mu / (4 alpha)`` everywhere."""
     bound = math.exp(-_LARGEST) / np.maximum(alpha, math.exp(-_LARGEST))
     return np.asarray(np.minimum(bound, (1.0 - alpha) * (1.0 + ULP)))

@@ -13,45 +13,45 @@ from hockeystick.numerics import ULP, decimal
 _Point: TypeAlias = tuple[Fraction, Fraction]
 Masses: TypeAlias = tuple[_Point, ...]
 
-# More outcomes than these are not told apart.
+# The largest number of outcomes that are kept one by one.
 _MOST: Final = 10_000
-# Where the two readings of the numbers differ by more, none of them is taken.
+# The largest relative difference of the two readings.
 _LARGEST_DIFFERENCE: Final = Fraction(1, 10**12)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """The masses of outcomes under P and Q, by falling q/p, of sum 1 each, in two readings.
+    """The masses of outcomes under P and Q, by descending q/p, of sum 1 each, in two readings.
 
-    The numbers are the decimals that they print as, over their sum; those that the floats are lie
-    within the relative distance ``off`` of them, and so do both sums of 1.
+    ``decimal`` has the decimals that the numbers print as, over their sum. ``binary``, the exact
+    floats over theirs, and both sums lie within the relative distance ``relative_error``.
     """
 
     decimal: Masses
     binary: Masses
-    off: float
+    relative_error: float
 
     def inverse(self) -> Outcomes:
         """Return them with P and Q exchanged."""
-        return Outcomes(_turned(self.decimal), _turned(self.binary), self.off)
+        return Outcomes(_swapped(self.decimal), _swapped(self.binary), self.relative_error)
 
     @classmethod
     def of(cls, p: Sequence[float], q: Sequence[float]) -> Outcomes | None:
         """Return the outcomes with these probabilities."""
         if len(p) > _MOST:
             return None
-        printed = [[decimal(one) for one in side] for side in (p, q)]
+        decimal_readings = [[decimal(one) for one in side] for side in (p, q)]
         binary = [[Fraction(one) for one in side] for side in (p, q)]
-        distance = max(abs(sum(side, Fraction(0)) - 1) for side in (*binary, *printed))
+        distance = max(abs(sum(side, Fraction(0)) - 1) for side in (*binary, *decimal_readings))
         decimals, floats = (
-            tuple(zip(*map(_scaled, two), strict=True)) for two in (printed, binary)
+            tuple(zip(*map(_scaled, two), strict=True)) for two in (decimal_readings, binary)
         )
         return cls._within(decimals, floats, distance)
 
     @classmethod
     def between(cls, corners: Sequence[_Point], others: Sequence[_Point]) -> Outcomes | None:
-        """Return the outcomes that the sides of a polygon are, in the two readings."""
+        """Return the outcomes whose masses are the sides of a polygon, in the two readings."""
         if len(corners) != len(others) or len(corners) > _MOST:
             return None
         decimals, floats = (
@@ -61,7 +61,7 @@ class Outcomes:
 
     @classmethod
     def _within(cls, decimal: Masses, binary: Masses, distance: Fraction) -> Outcomes | None:
-        """Return both readings, None where they are farther from each other than rounding."""
+        """Return both readings, None where they differ by more than rounding."""
         for pair in zip(decimal, binary, strict=True):
             for one, two in zip(*pair, strict=True):
                 if (one == 0) != (two == 0):
@@ -78,6 +78,6 @@ def _scaled(side: Sequence[Fraction]) -> list[Fraction]:
     return [one / total for one in side]
 
 
-def _turned(masses: Masses) -> Masses:
+def _swapped(masses: Masses) -> Masses:
     """Return the masses with P and Q exchanged."""
     return tuple((q, p) for p, q in reversed(masses))

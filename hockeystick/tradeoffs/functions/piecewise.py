@@ -1,4 +1,4 @@
-"""Trade-off functions that are polygons: of discrete outputs, of (epsilon, delta), of no loss."""
+"""Piecewise linear trade-off functions: discrete outputs, (epsilon, delta), perfect privacy."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ from hockeystick.tradeoffs.profiles.profile import Array, PerfectPrivacy, Profil
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-# How far the sum of given probabilities may be from 1.
+# The largest error of a sum of probabilities that is accepted.
 _SUM: Final = 1e-12
 _SMALLEST: Final = 2**1074
 
 
 class _Polygon(TradeOff):
-    """A trade-off function whose graph is straight between corners."""
+    """A trade-off function that is linear between corners."""
 
     __slots__ = ()
 
     corners: Corners
 
     def _power(self, alpha: Array) -> Ends:
-        """Return 1 - f from the better of the two complements."""
-        return _better(self.corners.power(alpha), self._of_alpha(alpha))
+        """Return 1 - f, the tighter of direct value and complement."""
+        return _tighter(self.corners.power(alpha), self._of_alpha(alpha))
 
     def _type_ii(self, alpha: Array) -> Ends:
-        """Return f from the better of the two complements."""
-        return _better(self._of_alpha(alpha), self.corners.power(alpha))
+        """Return f, the tighter of direct value and complement."""
+        return _tighter(self._of_alpha(alpha), self.corners.power(alpha))
 
     def _of_alpha(self, alpha: Array) -> Ends:
-        """Return f by way of one less alpha, whose rounding the outward reading covers."""
+        """Return f from 1 - alpha, whose rounding the margin of the corners covers."""
         return self.corners.type_ii(1.0 - alpha)
 
-    def miss_of_rest(self, rest: Array) -> Ends:
+    def type_ii_of_complement(self, rest: Array) -> Ends:
         """Return f(1 - rest), precise for tiny rests."""
         return self.corners.type_ii(rest)
 
@@ -92,7 +92,7 @@ class PiecewiseLinearTradeOff(_Polygon):
     """
 
     corners: Corners
-    # The two distributions, where there are few outcomes whose masses are known one by one.
+    # The two distributions, where the outcomes are few.
     outcomes: Outcomes | None = field(default=None, repr=False, compare=False)
 
     def __init__(
@@ -211,12 +211,12 @@ class IdentityTradeOff(TradeOff):
 
     @property
     def forward(self) -> Profile:
-        """No loss."""
+        """That of perfect privacy."""
         return PerfectPrivacy()
 
     @property
     def backward(self) -> Profile:
-        """No loss."""
+        """That of perfect privacy."""
         return PerfectPrivacy()
 
     def inverse(self) -> IdentityTradeOff:
@@ -230,13 +230,13 @@ class IdentityTradeOff(TradeOff):
     def _type_ii(self, alpha: Array) -> Ends:
         """Return 1 - alpha, and the neighbouring float where that is no float."""
         value = 1.0 - alpha
-        # What was rounded away, exactly (Knuth's two-sum).
+        # The exact rounding error (Knuth's two-sum).
         kept = value - 1.0
         lost = (1.0 - (value - kept)) - (alpha + kept)
         lower = np.where(lost < 0.0, np.nextafter(value, 0.0), value)
         return Ends(lower, np.where(lost > 0.0, np.nextafter(value, 1.0), value))
 
-    def miss_of_rest(self, rest: Array) -> Ends:
+    def type_ii_of_complement(self, rest: Array) -> Ends:
         """Return the rest."""
         return Ends(rest.copy(), rest.copy())
 
@@ -279,17 +279,17 @@ def discrete_tradeoff(p: ArrayLike, q: ArrayLike) -> PiecewiseLinearTradeOff:
     first, second = _probabilities("p", p), _probabilities("q", q)
     if len(first) != len(second):
         raise ParameterError("q", q, f"as many as p, which are {len(first)}")
-    seen = (first > 0.0) | (second > 0.0)
-    first, second = first[seen], second[seen]
+    possible = (first > 0.0) | (second > 0.0)
+    first, second = first[possible], second[possible]
     order, ratios = _by_ratio(first, second)
     alphas, rests, off = _sums(first[order])
-    powers, betas, off_too = _sums(second[order])
-    corners = Corners(alphas, powers, rests, betas, ratios, max(off, off_too) + 2.0 * ULP)
+    powers, betas, other_off = _sums(second[order])
+    corners = Corners(alphas, powers, rests, betas, ratios, max(off, other_off) + 2.0 * ULP)
     return polyline_tradeoff(corners, Outcomes.of(first[order].tolist(), second[order].tolist()))
 
 
 def _by_ratio(p: Array, q: Array) -> tuple[Any, tuple[float, ...]]:
-    """Return the order of falling q/p, and the ratios in it; without overflow in between."""
+    """Return the order of descending q/p, and the ratios in that order, without overflow."""
     p_part, p_power = np.frexp(p)
     q_part, q_power = np.frexp(q)
     part = q_part / np.where(p > 0.0, p_part, 1.0)
@@ -304,7 +304,7 @@ def _by_ratio(p: Array, q: Array) -> tuple[Any, tuple[float, ...]]:
 
 
 def _sums(weights: Array) -> tuple[tuple[float, ...], tuple[float, ...], float]:
-    """Return the shares of the first k weights and of the others, and how far the sum is off 1."""
+    """Return the shares of the first k weights and of the others, and the error of the sum."""
     parts = [n * (_SMALLEST // d) for n, d in map(float.as_integer_ratio, weights.tolist())]
     sums = [0, *accumulate(parts)]
     total = sums[-1]
@@ -376,7 +376,7 @@ def _approximate(epsilon: float, delta: float) -> Corners:
     )
 
 
-def _better(near: Ends, far: Ends) -> Ends:
-    """Return the better of a number and of what its complement leaves."""
+def _tighter(near: Ends, far: Ends) -> Ends:
+    """Return the tighter of the ends of a number and of one minus its complement."""
     lower = np.maximum(near.lower, (1.0 - far.upper) * (1.0 - ULP))
     return Ends(np.maximum(lower, 0.0), np.minimum(near.upper, (1.0 - far.lower) * (1.0 + ULP)))

@@ -1,7 +1,7 @@
-"""Polygons: their corners with both complements of each, and what lies between two corners.
+"""Piecewise linear trade-off functions by their corners, with the complements of both rates.
 
 A corner is (alpha, beta) with ``power = 1 - beta`` and ``rest = 1 - alpha``, each of the four to
-full relative precision, so that neither tail is lost. The truth has corners within a relative
+full relative precision, in both tails. The exact corners are within a relative
 ``slack`` of these. Since power is concave in alpha and monotone, and beta is monotone in the rest,
 reading the polygon at a rate moved by twice the slack, outward, covers that.
 """
@@ -24,7 +24,7 @@ from hockeystick.tradeoffs.profiles.profile import Array, Profile, ProfileValues
 
 # Below the least normal number, where relative errors mean nothing.
 _TINY: Final = 1e-307
-# Steeper sides count as this steep, which no e^epsilon that is asked for reaches.
+# Slopes are cut at this, above every e^epsilon that is asked for.
 STEEPEST: Final = 1e308
 _LARGEST_EXPONENT: Final = 709.0
 _MOST_KNOTS: Final = 200
@@ -44,7 +44,7 @@ class Corners(Profile):
         powers: The true positive rates, from 0 to 1.
         rests: One less the false positive rates.
         betas: One less the true positive rates.
-        ratios: How much steeper than the diagonal each side is, downward; inf where vertical.
+        ratios: Minus the slope of each side; inf where vertical.
         slack: The relative error of each of these numbers.
     """
 
@@ -84,7 +84,7 @@ class Corners(Profile):
         return self._ends(rests, betas, rest)
 
     def _ends(self, x: Array, y: Array, at: Array) -> Ends:
-        """Return the polygon through points read at a moved rate, outward."""
+        """Return the interpolated polygon, the rate moved outward by twice the slack."""
         off = 2.0 * self.slack + 4.0 * ULP
         tiny = np.where(at > 0.0, _TINY, 0.0)
         low = _through(x, y, np.maximum(at * (1.0 - off) - tiny, 0.0), lowest=True)
@@ -95,23 +95,23 @@ class Corners(Profile):
 
     @property
     def _margin(self) -> float:
-        """How far off, relatively, a side's ratio and e^epsilon may be against each other."""
+        """The relative error of a side's ratio against e^epsilon."""
         return 4.0 * self.slack + 32.0 * ULP
 
     @property
     def smooth(self) -> bool:
-        """It is all corners."""
+        """False: its losses are atoms."""
         return False
 
     @property
-    def knots(self) -> Array:
-        """The losses, where they are few."""
+    def breakpoints(self) -> Array:
+        """The losses, where there are at most 200."""
         inside = [one for one in self.ratios if 1.0 < one < STEEPEST]
         return np.asarray(np.log(np.array(inside if len(inside) <= _MOST_KNOTS else [])))
 
     @property
-    def floor(self) -> float:
-        """The true positive rate without false positives."""
+    def infinity_mass_lower(self) -> float:
+        """The true positive rate at false positive rate 0, rounded down."""
         return self.powers[self._start] * max(1.0 - 4.0 * self._margin, 0.0)
 
     @property
@@ -124,12 +124,12 @@ class Corners(Profile):
         return loss and loss * (1.0 + 4.0 * ULP) + 2.0 * self._margin
 
     def at(self, epsilon: Array) -> ProfileValues:
-        """Return delta by finding the corner: exact but for round-off."""
+        """Return delta by the maximising corner: exact but for round-off."""
         alphas, powers, _, _ = self._arrays
         steps = -np.array(self.ratios[self._start :])
         x = np.exp(np.minimum(epsilon, _LARGEST_EXPONENT))
         margin = self._margin
-        # A corner too far along loses less than the margin; one too early has no such bound.
+        # A corner too far to the right costs less than the margin; one too early has no such bound.
         corner = np.searchsorted(steps, -x * (1.0 - margin), side="right")
         power, line = powers[corner], x * alphas[corner]
         estimate = np.maximum(power - line, 0.0)
@@ -144,7 +144,7 @@ class Corners(Profile):
 
 
 def _through(x: Array, y: Array, at: Array, *, lowest: bool) -> Array:
-    """Return the polygon through rising points, the lower or the upper end where it is upright."""
+    """Return the interpolated polygon, its lower or upper end where it is vertical."""
     end = np.searchsorted(x, at, side="left" if lowest else "right")
     end = np.clip(end, 1, len(x) - 1)
     width = x[end] - x[end - 1]
@@ -155,7 +155,7 @@ def _through(x: Array, y: Array, at: Array, *, lowest: bool) -> Array:
 
 
 def _over(ratio: float) -> float:
-    """Return one over the ratio of a side, 0 and inf included."""
+    """Return the reciprocal of a side's ratio, 0 and inf included."""
     if ratio == 0.0:
         return math.inf
     return 0.0 if ratio == math.inf else min(1.0 / ratio, STEEPEST)
@@ -187,7 +187,7 @@ def corners_of(points: Sequence[_Point]) -> list[_Point]:
 
 
 def _key(point: _Point) -> _Point:
-    """Return what sorts by alpha, and above each other downward."""
+    """Return the sort key: alpha ascending, then beta descending."""
     return point[0], -point[1]
 
 
@@ -198,7 +198,7 @@ def _turns(first: _Point, middle: _Point, last: _Point) -> bool:
 
 
 def _ratio(near: _Point, far: _Point) -> float:
-    """Return how far a side falls for each step to the right."""
+    """Return minus the slope of a side; inf where vertical."""
     run, fall = far[0] - near[0], near[1] - far[1]
     if run == 0:
         return math.inf

@@ -1,4 +1,4 @@
-"""What Renyi divergences say of the trade-off function."""
+"""The trade-off function that bounds of Renyi divergences imply."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from hockeystick.tradeoffs.profiles.renyi_curve import (
     RenyiPoints,
     dual_log_delta,
     golden,
-    log_kink,
+    log_diagonal_slope,
     response_moment,
 )
 
-# Halvings of a bracket: until nothing is left of it, and for estimates that prove nothing.
-_TO_THE_END: Final = 80
-_ROUGHLY: Final = 44
+# Bisection steps: down to the last bit, and for unproven estimates.
+_HALVINGS: Final = 80
+_HALVINGS_ESTIMATE: Final = 44
 _SMALLEST: Final = 5e-324
 
 
@@ -70,7 +70,7 @@ class RenyiTradeOff(TradeOff):
     @property
     def forward(self) -> Profile:
         """The least delta that the orders imply."""
-        return PerfectPrivacy() if self.curve.silent else RenyiProfile(self.curve)
+        return PerfectPrivacy() if self.curve.is_perfect else RenyiProfile(self.curve)
 
     @property
     def backward(self) -> Profile:
@@ -84,13 +84,13 @@ class RenyiTradeOff(TradeOff):
     def _type_ii(self, alpha: Array) -> Ends:
         """Return f."""
         z = self._logits(alpha)
-        lower, upper = _share(-z.upper, -1), _share(-z.lower, 1)
+        lower, upper = _sigmoid(-z.upper, -1), _sigmoid(-z.lower, 1)
         return Ends(np.minimum(lower, 1.0 - alpha), np.minimum(upper, 1.0 - alpha))
 
     def _power(self, alpha: Array) -> Ends:
         """Return 1 - f."""
         z = self._logits(alpha)
-        lower, upper = _share(z.lower, -1), _share(z.upper, 1)
+        lower, upper = _sigmoid(z.lower, -1), _sigmoid(z.upper, 1)
         return Ends(np.maximum(lower, alpha), np.maximum(upper, alpha))
 
     def _logits(self, alpha: Array) -> Ends:
@@ -99,38 +99,40 @@ class RenyiTradeOff(TradeOff):
         z[:, alpha == 1.0] = np.inf
         inside = (0.0 < alpha) & (alpha < 1.0)
         x = _Outcome.of(alpha[inside])
-        if self.curve.silent:
+        if self.curve.is_perfect:
             edge = x.log_first - x.log_second
             z[:, inside] = np.array([edge, edge]) + np.array([[-4.0], [4.0]]) * ULP * (
                 1.0 + np.abs(edge)
             )
         elif inside.any():
-            z[:, inside] = self._searched(x)
+            z[:, inside] = self._by_best_order(x)
         return Ends(z[0], z[1])
 
-    def _searched(self, x: _Outcome) -> Array:
-        """Return both ends by the order that says the most about each rate."""
+    def _by_best_order(self, x: _Outcome) -> Array:
+        """Return both ends by the best order for each rate."""
         with np.errstate(all="ignore"):
-            c = self.curve.best(lambda c: self._edge(x, c, 0, _ROUGHLY), x.log_first.size)
-            upper = self._edge(x, c, 1, _TO_THE_END)
+            c = self.curve.minimising_orders(
+                lambda c: self._logit_bound(x, c, 0, _HALVINGS_ESTIMATE), x.log_first.size
+            )
+            upper = self._logit_bound(x, c, 1, _HALVINGS)
             if isinstance(self.curve, RenyiPoints):
                 every = [
-                    self._edge(x, np.full_like(c, one), -1, _TO_THE_END)
+                    self._logit_bound(x, np.full_like(c, one), -1, _HALVINGS)
                     for one in self.curve.orders
                 ]
                 lower = np.min(every, axis=0)
             else:
-                type_ii = GaussianTradeOff(self.curve.floor).bounds(np.exp(x.log_first))[1]
+                type_ii = GaussianTradeOff(self.curve.gaussian_mu).bounds(np.exp(x.log_first))[1]
                 type_ii = np.minimum(type_ii, 1.0)
                 lower = np.log1p(-type_ii) - np.log(type_ii)
                 lower -= 4.0 * ULP * (1.0 + np.abs(lower))
         return np.array([lower, upper])
 
-    def _edge(self, x: _Outcome, c: Array, side: int, halvings: int) -> Array:
-        """Return where one order's bound is met: proven beyond (side 1), before (-1), or about."""
+    def _logit_bound(self, x: _Outcome, c: Array, side: int, halvings: int) -> Array:
+        """Return the logit where one order's bound is tight, rounded up (1), down (-1) or not."""
         moment = self.curve.log_moment(c)
         low = x.log_first - x.log_second
-        # The second outcome's share of the swapped sum alone already bounds y from below.
+        # The second summand of the swapped sum alone bounds y from below.
         high = (moment - (1.0 + c) * x.log_second) / c
         high = np.maximum(high + 1e-9 * (1.0 + np.abs(high)), low)
         for _ in range(halvings):
@@ -141,22 +143,22 @@ class RenyiTradeOff(TradeOff):
 
 
 class _Outcome(NamedTuple):
-    """The logarithms of the probabilities of two outcomes."""
+    """The logarithms of the probabilities of a binary outcome."""
 
     log_first: Array
     log_second: Array
 
     @classmethod
     def of(cls, rate: Array) -> _Outcome:
-        """Return those of a rate strictly between 0 and 1, and of the rest."""
+        """Return those of a rate strictly between 0 and 1."""
         return cls(np.log(rate), np.log1p(-rate))
 
 
 def _excess(x: _Outcome, z: Array, c: Array, moment: Array, side: int) -> Array:
-    """Return how far the larger of both divergences' K is above its bound.
+    """Return the excess of the larger of both divergences' K over its bound.
 
-    The second pair of probabilities is that of the logit z. Less (side 1) or more (side -1) what
-    round-off may come to.
+    The second pair of probabilities has the logit z. The round-off is subtracted (side 1) or added
+    (side -1).
     """
     a = 1.0 + c
     first, second = -np.log1p(np.exp(-np.abs(z))), -np.abs(z) - np.log1p(np.exp(-np.abs(z)))
@@ -168,7 +170,7 @@ def _excess(x: _Outcome, z: Array, c: Array, moment: Array, side: int) -> Array:
     return np.maximum(one, other) - moment - side * 16.0 * ULP * (size + 1.0)
 
 
-def _share(z: Array, sign: int) -> Array:
+def _sigmoid(z: Array, sign: int) -> Array:
     """Return ``1 / (1 + e^-z)``, rounded up (sign 1) or down."""
     with np.errstate(over="ignore"):
         value = np.where(z >= 0.0, 1.0 / (1.0 + np.exp(-np.abs(z))), 0.0)
@@ -185,7 +187,7 @@ def _share(z: Array, sign: int) -> Array:
 class RenyiProfile(Profile):
     """The least delta that single orders of a curve imply at each epsilon.
 
-    The lower end is the profile of the Gaussian mechanism on or below the curve.
+    The lower end is the profile of the Gaussian whose divergences are at most the curve.
     """
 
     curve: RenyiCurve
@@ -197,30 +199,30 @@ class RenyiProfile(Profile):
 
     def at(self, epsilon: Array) -> ProfileValues:
         """Return delta by the best order and gap, or by the fixed point of f."""
-        floor = GaussianProfile(self.curve.floor).at(epsilon)
+        gaussian = GaussianProfile(self.curve.gaussian_mu).at(epsilon)
         with np.errstate(all="ignore"):
-            c = self.curve.best(lambda c: self._dual(c, epsilon)[0], epsilon.size)
-            _, gap = self._dual(c, epsilon)
-            estimate, upper, slope = _proven(c, self.curve.log_moment(c), epsilon, gap)
-        for one, response in _kinks(self.curve):
-            steepest = float(log_kink(one, response, np))
+            c = self.curve.minimising_orders(lambda c: self._dual(c, epsilon)[0], epsilon.size)
+            _, contact_gap = self._dual(c, epsilon)
+            estimate, upper, slope = _proven(c, self.curve.log_moment(c), epsilon, contact_gap)
+        for one, response_epsilon in _diagonal_points(self.curve):
+            steepest = float(log_diagonal_slope(one, response_epsilon, np))
             near = epsilon <= steepest * (1.0 - 64.0 * ULP) - 64.0 * ULP
             e = np.minimum(epsilon, steepest)
-            value = -np.expm1(e - response) / (1.0 + math.exp(-response))
+            value = -np.expm1(e - response_epsilon) / (1.0 + math.exp(-response_epsilon))
             better = near & (value < estimate)
             estimate = np.where(better, value, estimate)
             upper = np.where(better, value * (1.0 + 16.0 * ULP) + 8.0 * ULP * e, upper)
-            fall = np.exp(e - response) / (1.0 + math.exp(-response))
+            fall = np.exp(e - response_epsilon) / (1.0 + math.exp(-response_epsilon))
             slope = np.where(better, -fall, slope)
-        upper = np.minimum(np.maximum(upper, floor.lower), 1.0)
-        return ProfileValues(floor.lower, np.clip(estimate, floor.lower, upper), upper, slope)
+        upper = np.minimum(np.maximum(upper, gaussian.lower), 1.0)
+        return ProfileValues(gaussian.lower, np.clip(estimate, gaussian.lower, upper), upper, slope)
 
     def _dual(self, c: Array, epsilon: Array) -> tuple[Array, Array]:
-        """Return about the least ln delta of the orders, and the gaps where it is."""
+        """Return about the least ln delta of the orders, and the minimising contact gaps."""
         moment = self.curve.log_moment(c)
 
-        def cost(log_gap: Array) -> Array:
-            value, _, log_s = dual_log_delta(c, moment, epsilon, np.exp(log_gap), np)
+        def cost(log_contact_gap: Array) -> Array:
+            value, _, log_s = dual_log_delta(c, moment, epsilon, np.exp(log_contact_gap), np)
             return np.asarray(np.where(log_s < 0.0, value, 1e6 + log_s))
 
         low = np.log(np.maximum(epsilon, 1e-9))
@@ -230,16 +232,18 @@ class RenyiProfile(Profile):
 
 
 @lru_cache(maxsize=64)
-def _kinks(curve: RenyiCurve) -> tuple[tuple[float, float], ...]:
-    """Return for each order c the epsilon, rounded up, of the randomized response it allows."""
+def _diagonal_points(curve: RenyiCurve) -> tuple[tuple[float, float], ...]:
+    """Return each order c with the epsilon, rounded up, of randomized response with its K."""
     moments = curve.log_moment(np.array(curve.orders))
-    return tuple((c, _response(c, float(k))) for c, k in zip(curve.orders, moments, strict=True))
+    return tuple(
+        (c, _response_epsilon(c, float(k))) for c, k in zip(curve.orders, moments, strict=True)
+    )
 
 
-def _response(c: float, moment: float) -> float:
-    """Return an epsilon at which randomized response is proven to have a larger moment."""
+def _response_epsilon(c: float, moment: float) -> float:
+    """Return an epsilon at which randomized response provably has a larger moment."""
     low, high = 0.0, (moment + 1.0) / c
-    for _ in range(_TO_THE_END):
+    for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
         if response_moment(c, middle, math) * (1.0 - 64.0 * ULP) > moment:
             high = middle
@@ -248,11 +252,13 @@ def _response(c: float, moment: float) -> float:
     return high
 
 
-def _proven(c: Array, moment: Array, epsilon: Array, gap: Array) -> tuple[Array, Array, Array]:
-    """Return delta by one order and gap, its upper end with round-off, and its derivative."""
+def _proven(
+    c: Array, moment: Array, epsilon: Array, contact_gap: Array
+) -> tuple[Array, Array, Array]:
+    """Return delta by one order and gap: estimate, proven upper end, derivative in epsilon."""
     a = 1.0 + c
-    value, log_r, log_s = dual_log_delta(c, moment, epsilon, gap, np)
-    off = 16.0 * ULP * (epsilon + np.abs(log_r) + gap + 1.0 / c + 1.0)
+    value, log_r, log_s = dual_log_delta(c, moment, epsilon, contact_gap, np)
+    off = 16.0 * ULP * (epsilon + np.abs(log_r) + contact_gap + 1.0 / c + 1.0)
     s_c, scale = np.exp(c * log_s), np.exp(-moment)
     inner = scale * (c * np.expm1(a * log_s) - a * np.expm1(c * log_s)) - np.expm1(-moment)
     wrong = 8.0 * ULP * (1.0 + scale * (2.0 * a + a * c * s_c * np.abs(log_s)))
@@ -260,7 +266,7 @@ def _proven(c: Array, moment: Array, epsilon: Array, gap: Array) -> tuple[Array,
     slack = np.log1p(wrong / np.maximum(inner, 0.0)) + c * off
     slack += 16.0 * ULP * (moment + np.log(a) + np.abs(value) + 1.0)
     upper = np.exp(np.minimum(value + slack, 0.0)) * (1.0 + 8.0 * ULP) + _SMALLEST
-    # The derivative is that at the fixed gap: the gap is where it does not matter.
+    # By the envelope theorem the derivative is that at a fixed gap.
     weight = a * c * (np.exp(a * log_s) - s_c) * scale / inner - c
     estimate = np.exp(np.minimum(value, 0.0))
     return estimate, np.where(np.isnan(upper), 1.0, upper), np.minimum(estimate * weight, 0.0)

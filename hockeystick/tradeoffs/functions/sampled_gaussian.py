@@ -22,7 +22,7 @@ from hockeystick.tradeoffs.profiles.profile import (
     SampledProfile,
 )
 
-# Below it the normal distribution function underflows, or loses its relative precision.
+# Below this the normal distribution function underflows, or loses its relative precision.
 _TINY: Final = 1e-306
 _LARGEST: Final = 690.0
 _MU: Final = Domain(symbol="mu", low=0, high=math.inf, high_open=True, typical=(0.01, 10))
@@ -32,22 +32,22 @@ _MOST_DEVIATIONS: Final = 38.5
 
 
 class _Corner(NamedTuple):
-    """Where the sides meet the middle, each in two parts of which the sum counts."""
+    """The points a* and b*, each as the sum of two floats, and ``1 - a* - b*``."""
 
     first: float
     first_more: float
     second: float
     second_more: float
-    gap: float
+    advantage: float
 
 
 class _Line(NamedTuple):
-    """A supporting line where it is read: the value, its part from the slope, and the errors."""
+    """A supporting line at one point: its value, the share of the slope in it, and the errors."""
 
     value: Array
-    gain: Array
+    slope_part: Array
     slack: Array
-    spread: Array
+    root_error: Array
 
 
 @final
@@ -95,8 +95,8 @@ class SampledGaussianTradeOff(TradeOff):
         """``p delta_G(ln(1 + (e^eps - 1) / p))``."""
         if self.mu == 0.0 or self.rate == 0.0:
             return PerfectPrivacy()
-        whole = GaussianProfile(self.mu)
-        return whole if self.rate == 1.0 else SampledProfile(whole, self.rate)
+        gaussian = GaussianProfile(self.mu)
+        return gaussian if self.rate == 1.0 else SampledProfile(gaussian, self.rate)
 
     @property
     def backward(self) -> Profile:
@@ -114,7 +114,7 @@ class SampledGaussianTradeOff(TradeOff):
         steep, flat = alpha <= corner.first, alpha >= corner.second
         middle = ~(steep | flat)
         lower[steep], upper[steep] = self._steep_power(alpha[steep])
-        lower[middle], upper[middle] = _outward(alpha[middle] + corner.gap, 8.0)
+        lower[middle], upper[middle] = _outward(alpha[middle] + corner.advantage, 8.0)
         rest = self._flat_type_ii(1.0 - alpha[flat])
         lower[flat] = (1.0 - rest.upper) * (1.0 - ULP)
         upper[flat] = (1.0 - rest.lower) * (1.0 + ULP)
@@ -144,7 +144,7 @@ class SampledGaussianTradeOff(TradeOff):
         lower[flat] = self._flat_type_ii(1.0 - alpha[flat], upper=False).lower
         return np.maximum(lower, 0.0)
 
-    def miss_of_rest(self, rest: Array) -> Ends:
+    def type_ii_of_complement(self, rest: Array) -> Ends:
         """Return f(1 - rest), precise for tiny rests."""
         flat = rest <= 1.0 - self._corner.second
         lower, upper = np.empty_like(rest), np.empty_like(rest)
@@ -161,7 +161,7 @@ class SampledGaussianTradeOff(TradeOff):
         x = np.asarray(ndtri(alpha))
         x[alpha == 0.0] = -1e3
         size, hazard = np.abs(x), np.abs(x + self.mu) + 1.0
-        # What round-off in the quantile makes of the shifted probability, relative to it.
+        # The relative error of the shifted probability by the round-off of the quantile.
         grown = 40.0 + (33.0 * size + 2.0 * self.mu) * hazard
         inside = self.rate * np.asarray(ndtr(x + self.mu)) * (1.0 + ULP * grown)
         outside = (1.0 - self.rate) * alpha
@@ -171,7 +171,7 @@ class SampledGaussianTradeOff(TradeOff):
         return Ends(np.maximum(value - slack - tiny, alpha), value + slack + tiny)
 
     def _middle_type_ii(self, alpha: Array) -> Ends:
-        """Return ``a* + b* - alpha``, of which the largest parts cancel first."""
+        """Return ``a* + b* - alpha``, with the largest terms subtracted first."""
         corner = self._corner
         value = (corner.second - alpha) + corner.first
         return _outward(value + (corner.first_more + corner.second_more), 8.0)
@@ -180,69 +180,73 @@ class SampledGaussianTradeOff(TradeOff):
         """Return the inverse of f_p at ``1 - rest``, precise for tiny rests."""
         z = self._root(rest)
         line = self._line(z, rest)
-        rough = line.spread * self.mu * np.abs(line.gain) > 1e-11 * np.abs(line.value)
-        rough |= (line.spread * (1.0 + z + self.mu) > 1e-4) & (rest > 1e-300)
-        if rough.any():
-            z[rough] = self._bisected(rest[rough])
-            for part, better in zip(line, self._line(z[rough], rest[rough]), strict=True):
-                part[rough] = better
+        inaccurate = line.root_error * self.mu * np.abs(line.slope_part) > 1e-11 * np.abs(
+            line.value
+        )
+        inaccurate |= (line.root_error * (1.0 + z + self.mu) > 1e-4) & (rest > 1e-300)
+        if inaccurate.any():
+            z[inaccurate] = self._bisected(rest[inaccurate])
+            for part, better in zip(line, self._line(z[inaccurate], rest[inaccurate]), strict=True):
+                part[inaccurate] = better
         lower = np.maximum(line.value - line.slack, 0.0)
         if not upper:
             return Ends(lower, lower)
-        # The root lies within that width where the density over it covers what is missing.
+        # The root lies within that width if the density, times it, exceeds the residual.
         width = 1e-3 / (1.0 + z + self.mu)
-        high = line.value + line.slack + 1.1 * self.mu * width * np.abs(line.gain)
-        high = np.where(line.spread <= 0.9 * width, high, np.inf)
+        high = line.value + line.slack + 1.1 * self.mu * width * np.abs(line.slope_part)
+        high = np.where(line.root_error <= 0.9 * width, high, np.inf)
         high = np.minimum(high, np.minimum(rest, self._corner.first + ULP) * (1.0 + ULP))
         return Ends(lower, np.where(rest > 0.0, high, 0.0))
 
     def _line(self, z: Array, rest: Array) -> _Line:
-        """Return the line that supports the inverse of f_p at ``1 - f_p(Phi(-z))``, at the rest.
+        """Return the supporting line of the inverse of f_p at ``1 - f_p(Phi(-z))``, at the rest.
 
         With ``H = 1 - f_p(Phi(-z))`` and the ratio r(z) of the densities, the inverse is convex,
-        passes through (H, Phi(-z)) and has the slope 1/r there. How far the root can be off, and
-        with it the slope, bounds it from above.
+        passes through (H, Phi(-z)) and has the slope 1/r there. The error of the root, and
+        of the slope with it, bounds it from above.
         """
         from scipy.special import ndtr
 
         beta, near = np.asarray(ndtr(-z)), self.rate * np.asarray(ndtr(self.mu - z))
         exponent = self.mu * (z - 0.5 * self.mu)
         ratio = 1.0 - self.rate + self.rate * np.exp(np.minimum(exponent, _LARGEST))
-        hit = near + (1.0 - self.rate) * beta
-        off = rest - hit
-        gain = np.where((exponent > _LARGEST) & (off > 0.0), 0.0, off / ratio)
+        power = near + (1.0 - self.rate) * beta
+        off = rest - power
+        slope_part = np.where((exponent > _LARGEST) & (off > 0.0), 0.0, off / ratio)
         grown = 40.0 + 2.0 * (1.0 + np.abs(self.mu - z)) * (self.mu + z)
-        slack = 40.0 * beta + (16.0 * hit + grown * near + 16.0 * rest) / ratio
-        slack = ULP * (slack + np.abs(gain) * (16.0 + 4.0 * self.mu * (z + self.mu))) + _TINY
+        slack = 40.0 * beta + (16.0 * power + grown * near + 16.0 * rest) / ratio
+        slack = ULP * (slack + np.abs(slope_part) * (16.0 + 4.0 * self.mu * (z + self.mu))) + _TINY
         density = 0.3989 * np.exp(-0.5 * z * z)
-        known = (exponent <= _LARGEST) & (density > 1e-290)
-        spread = np.where(known, (np.abs(gain) + slack) / np.where(known, density, 1.0), 1e200)
-        return _Line(beta + gain, gain, slack, spread)
+        resolved = (exponent <= _LARGEST) & (density > 1e-290)
+        root_error = np.where(
+            resolved, (np.abs(slope_part) + slack) / np.where(resolved, density, 1.0), 1e200
+        )
+        return _Line(beta + slope_part, slope_part, slack, root_error)
 
     def _bisected(self, rest: Array) -> Array:
-        """Return the root where the table is too coarse for it: where f turns sharply."""
+        """Return the root by bisection, where the curvature of f is too large for the table."""
         w = self._quantile(rest)
         low, high = np.maximum(w, 0.5 * self.mu), np.maximum(w, 0.5 * self.mu) + self.mu
         goal = np.log(np.maximum(rest, _TINY))
         for _ in range(50):
             z = 0.5 * (low + high)
-            above = self._log_hit(z) > goal
+            above = self._log_power_at(z) > goal
             low, high = np.where(above, z, low), np.where(above, high, z)
         return low
 
     def _quantile(self, rest: Array) -> Array:
-        """Return the normal quantile beyond which the rest lies."""
+        """Return the upper normal quantile of the rest."""
         from scipy.special import ndtri
 
         return -np.asarray(ndtri(np.maximum(rest, _TINY)))
 
     def _root(self, rest: Array) -> Array:
-        """Return about the z >= mu/2 where ``p Phi(mu - z) + (1-p) Phi(-z)`` is the rest."""
+        """Return about the z >= mu/2 that solves ``p Phi(mu - z) + (1-p) Phi(-z) = rest``."""
         start, step, z, slope = self._table
         place = np.clip((self._quantile(rest) - start) / step, 0.0, _KNOTS - 1.001)
         cell = place.astype(np.intp)
         t = place - cell
-        # Hermite's cubic through both ends of the cell, with their slopes.
+        # Cubic Hermite interpolation in the cell.
         near, far = z[cell], z[cell + 1]
         bend = far - near
         left, right = slope[cell] * step - bend, slope[cell + 1] * step - bend
@@ -256,20 +260,20 @@ class SampledGaussianTradeOff(TradeOff):
         from scipy.special import ndtri_exp
 
         z = np.linspace(0.5 * self.mu, _MOST_DEVIATIONS + self.mu, _SAMPLES)
-        w = -np.asarray(ndtri_exp(self._log_hit(z)))
+        w = -np.asarray(ndtri_exp(self._log_power_at(z)))
         rising = np.r_[True, w[1:] > np.maximum.accumulate(w)[:-1]] & np.isfinite(w)
         z, w = z[rising], w[rising]
         grid = np.linspace(float(w[0]), _MOST_DEVIATIONS, _KNOTS)
-        root = CubicHermiteSpline(w, z, self._stretch(z, w))(grid)
-        return float(grid[0]), float(grid[1] - grid[0]), root, self._stretch(root, grid)
+        root = CubicHermiteSpline(w, z, self._root_derivative(z, w))(grid)
+        return float(grid[0]), float(grid[1] - grid[0]), root, self._root_derivative(root, grid)
 
-    def _stretch(self, z: Array, w: Array) -> Array:
-        """Return dz/dw: the ratio of the densities of w and of the rest at z."""
+    def _root_derivative(self, z: Array, w: Array) -> Array:
+        """Return dz/dw, the ratio of the densities of w and of the rest at z."""
         exponent = np.minimum(self.mu * (z - 0.5 * self.mu), _LARGEST)
         ratio = 1.0 - self.rate + self.rate * np.exp(exponent)
         return np.asarray(np.exp(np.minimum(0.5 * (z - w) * (z + w), 230.0)) / ratio)
 
-    def _log_hit(self, z: Array) -> Array:
+    def _log_power_at(self, z: Array) -> Array:
         """Return the logarithm of ``p Phi(mu - z) + (1-p) Phi(-z)``."""
         with np.errstate(divide="ignore"):
             inside = np.log(self.rate) + _log_ndtr(self.mu - z)
@@ -285,13 +289,13 @@ class SampledGaussianTradeOff(TradeOff):
             p = mp.mpf(self.rate)
             first = mp.ncdf(-mp.mpf(self.mu) / 2)
             second = p * first + (1 - p) * (1 - first)
-            gap = p * (1 - 2 * first)
+            advantage = p * (1 - 2 * first)
             a, b = float(first), float(second)
-            return _Corner(a, float(first - a), b, float(second - b), float(gap))
+            return _Corner(a, float(first - a), b, float(second - b), float(advantage))
 
 
 def _outward(value: Array, ulps: float) -> Ends:
-    """Return a value, that many units in the last place down and up."""
+    """Return a value rounded down and up by some units in the last place."""
     return Ends(value * (1.0 - ulps * ULP), value * (1.0 + ulps * ULP))
 
 

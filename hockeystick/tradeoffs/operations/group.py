@@ -18,11 +18,11 @@ from hockeystick.tradeoffs.functions.gaussian import GaussianTradeOff
 from hockeystick.tradeoffs.functions.laplace import LaplaceTradeOff
 from hockeystick.tradeoffs.functions.piecewise import IdentityTradeOff
 from hockeystick.tradeoffs.profiles.by_function import FunctionProfile
-from hockeystick.tradeoffs.profiles.gaussian_tails import gaussian_above
+from hockeystick.tradeoffs.profiles.dominating_gaussian import dominating_mu
 from hockeystick.tradeoffs.profiles.profile import Array, Flags, Profile
 from hockeystick.tradeoffs.profiles.table import IntervalProfile
 
-# Below it a rate counts as lost: the type II error is between 0 and this.
+# A complement below this is not resolved: the type II error is between 0 and this.
 _TINY: Final = 1e-300
 _STEPS: Final = 5_000
 SIZE: Final = whole_numbers("g", 1, (1, 100))
@@ -30,20 +30,17 @@ SIZE: Final = whole_numbers("g", 1, (1, 100))
 
 @runtime_checkable
 class _PreciseAtOne(Protocol):
-    """A function that keeps its digits where alpha is next to 1."""
+    """A trade-off function with full relative precision where alpha is next to 1."""
 
-    def miss_of_rest(self, rest: Array) -> Ends:
+    def type_ii_of_complement(self, rest: Array) -> Ends:
         """Return f(1 - rest)."""
 
 
 class _Rates(NamedTuple):
-    """Rates: as they are below 1/2, and as one less the rate where ``past``, so that none is lost.
-
-    The flags say which is meant, not the sign of the number: round-off may make a 0 negative.
-    """
+    """Rates: below 1/2 the rate itself, else, where ``complemented``, one minus the rate."""
 
     number: Array
-    past: Flags
+    complemented: Flags
 
 
 @final
@@ -62,7 +59,7 @@ class GroupTradeOff(TradeOff):
         mechanism that is f-DP and any two data sets at distance g.
 
         What the other ends promise depends on what f is. A function alone stands for the worst
-        mechanism that is f-DP: at each alpha, three outcomes that no test but one tells apart
+        mechanism that is f-DP: at each alpha, three outcomes that only one test distinguishes
         attain the iterated function, so both ends enclose it. The function of a plan (``release``)
         is that of its worst pair of neighbours; the plan's worst pair at distance g may be anywhere
         from the iterated function up to f itself, since a group may be a single record, and so
@@ -83,16 +80,20 @@ class GroupTradeOff(TradeOff):
         return self.inverse()._profile(self.inner.backward)
 
     def _profile(self, one: Profile) -> Profile:
-        """Return the profile; losses add up to at most g times the largest, and so do Gaussians."""
-        mu = max(gaussian_above(self.inner.forward), gaussian_above(self.inner.backward))
+        """Return the profile; the largest loss and the mu of a dominating Gaussian grow g-fold."""
+        mu = max(dominating_mu(self.inner.forward), dominating_mu(self.inner.backward))
         largest = one.supremum * self.size * (1.0 + 4.0 * ULP)
         iterated = FunctionProfile(self._iterated, largest, _times(mu, self.size))
         return iterated if self.inner.release is None else IntervalProfile(one, iterated)
 
     @cached_property
     def _iterated(self) -> GroupTradeOff:
-        """The same of the function alone."""
-        return self if self.inner.release is None else GroupTradeOff(self.inner.alone, self.size)
+        """The iterated function of f without its release."""
+        return (
+            self
+            if self.inner.release is None
+            else GroupTradeOff(self.inner.without_release, self.size)
+        )
 
     @property
     def is_symmetric(self) -> bool:
@@ -109,32 +110,32 @@ class GroupTradeOff(TradeOff):
         """Return 1 - f."""
         if self.inner.release is not None:
             return Ends(self.inner._power(alpha).lower, self._proven_power(alpha))
-        low, past = self._walk(alpha, up=False)
-        lower = np.where(past, (1.0 - low) * (1.0 - ULP), low)
+        low, complemented = self._iterated_power(alpha, up=False)
+        lower = np.where(complemented, (1.0 - low) * (1.0 - ULP), low)
         return Ends(np.maximum(lower, alpha), self._proven_power(alpha))
 
     def _proven_power(self, alpha: Array) -> Array:
         """Return the upper end of 1 - f."""
-        high, past = self._walk(alpha, up=True)
-        return np.minimum(np.where(past, (1.0 - high) * (1.0 + ULP), high), 1.0)
+        high, complemented = self._iterated_power(alpha, up=True)
+        return np.minimum(np.where(complemented, (1.0 - high) * (1.0 + ULP), high), 1.0)
 
     def _type_ii(self, alpha: Array) -> Ends:
         """Return f."""
         if self.inner.release is not None:
             return Ends(self._proven_type_ii(alpha), self.inner._type_ii(alpha).upper)
-        high, past = self._walk(alpha, up=False)
-        upper = np.where(past, high, (1.0 - high) * (1.0 + ULP))
+        high, complemented = self._iterated_power(alpha, up=False)
+        upper = np.where(complemented, high, (1.0 - high) * (1.0 + ULP))
         return Ends(self._proven_type_ii(alpha), np.minimum(upper, 1.0))
 
     def _proven_type_ii(self, alpha: Array) -> Array:
         """Return the lower end of f."""
-        low, past = self._walk(alpha, up=True)
-        return np.maximum(np.where(past, low, (1.0 - low) * (1.0 - ULP)), 0.0)
+        low, complemented = self._iterated_power(alpha, up=True)
+        return np.maximum(np.where(complemented, low, (1.0 - low) * (1.0 - ULP)), 0.0)
 
-    def _walk(self, alpha: Array, *, up: bool) -> _Rates:
-        """Return the upper (or lower) end of the power."""
-        past = alpha >= 0.5
-        number = np.where(past, 1.0 - alpha, alpha)
+    def _iterated_power(self, alpha: Array, *, up: bool) -> _Rates:
+        """Return the upper (or lower) end of the power, iterated g times."""
+        complemented = alpha >= 0.5
+        number = np.where(complemented, 1.0 - alpha, alpha)
         moving = np.flatnonzero(alpha < 1.0)
         for step in range(self.size):
             if not moving.size:
@@ -142,33 +143,35 @@ class GroupTradeOff(TradeOff):
             if step == _STEPS:
                 # No proof beyond: the upper end is 1, and the power does not fall.
                 if up:
-                    number[moving], past[moving] = 0.0, True
+                    number[moving], complemented[moving] = 0.0, True
                 break
-            before = _Rates(number[moving], past[moving])
-            after = self._step(before, up=up)
-            number[moving], past[moving] = after
-            # What a step leaves where it is stays there.
-            same = (after.number == before.number) & (after.past == before.past)
-            moving = moving[~(same | (after.past & (after.number == 0.0)))]
-        return _Rates(number, past)
+            before = _Rates(number[moving], complemented[moving])
+            after = self._one_more_record(before, up=up)
+            number[moving], complemented[moving] = after
+            # A fixed point of one step stays there.
+            same = (after.number == before.number) & (after.complemented == before.complemented)
+            moving = moving[~(same | (after.complemented & (after.number == 0.0)))]
+        return _Rates(number, complemented)
 
-    def _step(self, before: _Rates, *, up: bool) -> _Rates:
+    def _one_more_record(self, before: _Rates, *, up: bool) -> _Rates:
         """Return the ends after one more record."""
-        number, past = before.number.copy(), before.past.copy()
-        power = self.inner._power(number[~past])
+        number, complemented = before.number.copy(), before.complemented.copy()
+        power = self.inner._power(number[~complemented])
         # The power is never below the rate, whatever its lower end says.
-        number[~past] = np.maximum(power.upper if up else power.lower, number[~past])
-        crossed = ~past & (number >= 0.5)
+        number[~complemented] = np.maximum(
+            power.upper if up else power.lower, number[~complemented]
+        )
+        crossed = ~complemented & (number >= 0.5)
         for which, type_ii in (
             (crossed, self.inner._type_ii(before.number[crossed])),
-            (past, missed_of_rest(self.inner, before.number[past])),
+            (complemented, type_ii_of_complement(self.inner, before.number[complemented])),
         ):
             number[which] = type_ii.lower if up else type_ii.upper
-        past |= crossed
-        # A complement of the upper end that is nearly 0 may be 0; one of the lower end stays.
-        lost = past & (number < _TINY)
+        complemented |= crossed
+        # Of the upper end a tiny complement is rounded to 0; of the lower end up to the threshold.
+        lost = complemented & (number < _TINY)
         number[lost] = 0.0 if up else _TINY
-        return _Rates(number, past)
+        return _Rates(number, complemented)
 
 
 @operation
@@ -215,22 +218,22 @@ def group(f: TradeOff, size: int) -> TradeOff:
     if g == 1:
         return f
     known = None if f.release is None else OPERATIONS.group_of_release(f.release, g)
-    return known or grown(f, g)
+    return known or group_of(f, g)
 
 
 @singledispatch
-def grown(f: TradeOff, size: int) -> TradeOff:
+def group_of(f: TradeOff, size: int) -> TradeOff:
     """Return the function of a group of at least 2."""
     return GroupTradeOff(f, size)
 
 
-@grown.register
+@group_of.register
 def _(f: GaussianTradeOff, size: int) -> TradeOff:
     """Return G_(g mu), rounded to the side of less privacy."""
     return GaussianTradeOff(_times(f.mu, size))
 
 
-@grown.register
+@group_of.register
 def _(f: LaplaceTradeOff, size: int) -> TradeOff:
     """Return the one of scale / g, rounded down."""
     scale = f.scale / size
@@ -238,22 +241,22 @@ def _(f: LaplaceTradeOff, size: int) -> TradeOff:
     return LaplaceTradeOff(scale if enough else math.nextafter(scale, 0.0))
 
 
-@grown.register
+@group_of.register
 def _(f: IdentityTradeOff, size: int) -> TradeOff:
     """Return the identity."""
     return f
 
 
-@grown.register
+@group_of.register
 def _(f: GroupTradeOff, size: int) -> TradeOff:
     """Return the group of groups."""
     return GroupTradeOff(f.inner, f.size * size)
 
 
-def missed_of_rest(f: TradeOff, rest: Array) -> Ends:
+def type_ii_of_complement(f: TradeOff, rest: Array) -> Ends:
     """Return f(1 - rest) for rests up to 1/2, with their relative precision where f has it."""
     if isinstance(f, _PreciseAtOne):
-        return f.miss_of_rest(rest)
+        return f.type_ii_of_complement(rest)
     alpha = 1.0 - rest
     lower = f._type_ii(np.minimum(alpha + ULP, 1.0)).lower
     return Ends(lower, f._type_ii(np.maximum(alpha - ULP, 0.0)).upper)

@@ -24,7 +24,7 @@ _WEIGHT: Final = Domain(symbol="w", low=0, high=1, typical=(0.01, 0.99))
 @final
 @dataclass(frozen=True, slots=True)
 class MixtureProfile(Profile):
-    """``delta = sum of w_i delta_i``; a sum of weights that is off 1 by s widens it by that."""
+    """``delta = sum of w_i delta_i``; weights that add up to 1 + s widen the ends by s."""
 
     weights: tuple[float, ...]
     profiles: tuple[Profile, ...]
@@ -40,15 +40,16 @@ class MixtureProfile(Profile):
         return all(profile.smooth for profile in self.profiles)
 
     @property
-    def knots(self) -> Array:
+    def breakpoints(self) -> Array:
         """Those of all."""
-        return np.unique(np.concatenate([profile.knots for profile in self.profiles]))
+        return np.unique(np.concatenate([profile.breakpoints for profile in self.profiles]))
 
     @property
-    def floor(self) -> float:
+    def infinity_mass_lower(self) -> float:
         """The mean of all."""
-        pairs = zip(self.weights, self.profiles, strict=True)
-        return math.fsum(w * profile.floor for w, profile in pairs) * (1.0 - 2.0 * _SUM)
+        masses = (profile.infinity_mass_lower for profile in self.profiles)
+        mean = math.fsum(w * mass for w, mass in zip(self.weights, masses, strict=True))
+        return mean * (1.0 - 2.0 * _SUM)
 
     def at(self, epsilon: Array) -> ProfileValues:
         """Return the weighted sum, of each end and of the derivative."""
@@ -59,7 +60,7 @@ class MixtureProfile(Profile):
         ]
         slack = abs(math.fsum(self.weights) - 1.0) + (len(values) + 4.0) * ULP
         lower, estimate, upper, slope = sums
-        # Products of what is next to nothing are rounded to nothing.
+        # Products of subnormal numbers underflow to 0.
         tiny = len(values) * 5e-324
         above = upper * (1.0 + slack) + tiny * np.any([one.upper > 0.0 for one in values], axis=0)
         return ProfileValues(np.maximum(lower * (1.0 - slack) - tiny, 0.0), estimate, above, slope)

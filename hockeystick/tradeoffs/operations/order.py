@@ -2,7 +2,7 @@
 
 f >= g iff ``delta_f(eps) <= delta_g(eps)`` for all eps >= 0, in both directions. Both are convex in
 ``x = e^eps``. So between two values of x, delta_f lies below its chord and delta_g above the lines
-through its neighbours; cells where that does not settle it are split.
+extrapolated from the neighbouring cells; cells in which this is not enough are split.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hockeystick.numerics import ULP
 from hockeystick.tradeoffs.base import TradeOff, operation
 from hockeystick.tradeoffs.functions.gaussian import GaussianTradeOff
 from hockeystick.tradeoffs.functions.piecewise import ApproxTradeOff, PiecewiseLinearTradeOff
-from hockeystick.tradeoffs.profiles.gaussian_tails import gaussian_above
+from hockeystick.tradeoffs.profiles.dominating_gaussian import dominating_mu
 from hockeystick.tradeoffs.profiles.profile import Array, Flags, Profile
 
 # Deltas below it count as equal, and so do the functions at rates below about it.
@@ -29,7 +29,7 @@ _ROUNDS: Final = 40
 
 
 class _Verdict(Enum):
-    """What was found out about two profiles."""
+    """The result of comparing two profiles."""
 
     PROVEN = "proven"
     REFUTED = "refuted"
@@ -64,7 +64,7 @@ def at_least(f: TradeOff, g: TradeOff) -> bool | None:
     if isinstance(g, GaussianTradeOff):
         if isinstance(f, GaussianTradeOff):
             return f.mu <= g.mu
-        if max(gaussian_above(f.forward), gaussian_above(f.backward)) <= g.mu:
+        if max(dominating_mu(f.forward), dominating_mu(f.backward)) <= g.mu:
             return True
     rates = np.array(sorted({*_rates(f), *_rates(g)}))
     if rates.size and (f.bounds(rates)[1] < g.bounds(rates)[0]).any():
@@ -80,14 +80,14 @@ def at_least(f: TradeOff, g: TradeOff) -> bool | None:
 
 @singledispatch
 def _rates(f: TradeOff) -> tuple[float, ...]:
-    """Return the rates where a polygon has its corners: there it shows first what lies below."""
+    """Return the rates of the vertices of a piecewise linear function, where f < g is checked."""
     return ()
 
 
 @_rates.register(PiecewiseLinearTradeOff)
 @_rates.register(ApproxTradeOff)
 def _(f: PiecewiseLinearTradeOff | ApproxTradeOff) -> tuple[float, ...]:
-    """Return the rates of its corners."""
+    """Return the rates of its vertices."""
     return f.corners.alphas
 
 
@@ -110,20 +110,20 @@ def _below(low: Profile, high: Profile) -> _Verdict:
 
 
 class _Curves:
-    """Two profiles at rising epsilons."""
+    """Two profiles, ``low`` and ``high``, with proven ends at ascending epsilons."""
 
     def __init__(self, low: Profile, high: Profile, epsilon: Array) -> None:
         self._profiles = low, high
         self.epsilon = epsilon
         self._x = np.exp(epsilon)
         first, second = low.at(epsilon), high.at(epsilon)
-        self._least, self._most = first.lower, first.upper
-        self._floor, self._roof = second.lower, second.upper
+        self._low_lower, self._low_upper = first.lower, first.upper
+        self._high_lower, self._high_upper = second.lower, second.upper
 
     @property
     def refuted(self) -> bool:
         """Whether the first is provably above the second somewhere."""
-        return bool((self._least > np.maximum(self._roof, _NEGLIGIBLE)).any())
+        return bool((self._low_lower > np.maximum(self._high_upper, _NEGLIGIBLE)).any())
 
     def split(self, cells: Flags) -> _Curves:
         """Return the curves with three more points in each of these cells."""
@@ -134,11 +134,11 @@ class _Curves:
     def settled(self) -> Flags:
         """Return in which cells the first is provably below the second.
 
-        It is where one of two lines below the second profile is above the chord of the first: the
-        one from the left up to some place in the cell, the one from the right from there on.
+        Two lines bound the second profile from below. A cell is settled if the one from the left
+        is above the chord of the first profile up to some x, and the one from the right from there.
         """
         left, right = self._lines()
-        chord = np.stack([self._most[:-1], self._most[1:]])
+        chord = np.stack([self._low_upper[:-1], self._low_upper[1:]])
         first, last = left - chord, right - chord
         with np.errstate(divide="ignore", invalid="ignore"):
             reach = np.where(first[1] < 0.0, first[0] / (first[0] - first[1]), 1.0)
@@ -146,22 +146,22 @@ class _Curves:
         both = (first[0] >= 0.0) & (last[1] >= 0.0)
         met = both & (start * (1.0 + 16.0 * ULP) <= reach * (1.0 - 16.0 * ULP))
         alone = (first >= 0.0).all(axis=0) | (last >= 0.0).all(axis=0)
-        return np.asarray(met | alone | (self._most[:-1] <= _NEGLIGIBLE))
+        return np.asarray(met | alone | (self._low_upper[:-1] <= _NEGLIGIBLE))
 
     def _lines(self) -> tuple[Array, Array]:
         """Return lines below the second profile, from the left and from the right, at both ends.
 
-        It falls less steeply in a cell than on average in the one before, and more steeply than on
-        average in the one after. The widths are rounded whichever way is safe.
+        By convexity its slope in a cell is at least the mean slope in the cell before, and at most
+        that in the cell after. The widths are rounded in the safe direction.
         """
         width, off = np.diff(self._x), 16.0 * ULP * self._x[1:]
         narrow, wide = np.maximum(width - off, 0.0), width + off
-        drop = np.maximum(self._roof[:-1] - self._floor[1:], 0.0)
-        fall = np.maximum(self._floor[:-1] - self._roof[1:], 0.0)
+        drop = np.maximum(self._high_upper[:-1] - self._high_lower[1:], 0.0)
+        fall = np.maximum(self._high_lower[:-1] - self._high_upper[1:], 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
             steep = np.r_[np.inf, np.where(narrow > 0.0, drop / narrow, np.inf)[:-1]]
         flat = np.r_[(fall / wide)[1:], 0.0]
-        start, end = self._floor[:-1], self._floor[1:]
+        start, end = self._high_lower[:-1], self._high_lower[1:]
         down, up = steep * wide * (1.0 + 8.0 * ULP), flat * narrow * (1.0 - 8.0 * ULP)
         right = np.stack([(end + up) * (1.0 - 2.0 * ULP), end])
         known = np.isfinite(down)

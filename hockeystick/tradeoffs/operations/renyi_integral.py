@@ -2,8 +2,8 @@
 
     e^((a-1) D_a(P||Q)) = 1 + a (a-1) Int_0^inf [e^((a-1) eps) d(eps) + e^(-a eps) d'(eps)] deps,
 
-d the profile of (P, Q) and d' that of (Q, P). Both are convex in ``x = e^eps``: on a grid the
-chords lie above them, and the lines through neighbours below.
+d the profile of (P, Q) and d' that of (Q, P). Both are convex in ``x = e^eps``: in each cell of a
+grid the chord lies above, and the lines extrapolated from the neighbouring cells below.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hockeystick._validate import Domain
 from hockeystick.numerics import ULP
 from hockeystick.tradeoffs.base import TradeOff, operation
 from hockeystick.tradeoffs.functions.gaussian import GaussianTradeOff
-from hockeystick.tradeoffs.profiles.gaussian_tails import gaussian_above
+from hockeystick.tradeoffs.profiles.dominating_gaussian import dominating_mu
 from hockeystick.tradeoffs.profiles.profile import Array, Profile
 
 ORDER: Final = Domain(
@@ -85,18 +85,18 @@ def renyi_divergence(f: TradeOff, order: float) -> Divergence:
 
 
 def by_integral(f: TradeOff, a: float) -> Divergence:
-    """Return the larger divergence of both orders from the profiles, whatever the kind of f."""
-    ends = [_one_way(f.backward, f.forward, a)]
+    """Return the larger divergence of both directions from the profiles of any f."""
+    ends = [_directed_divergence(f.backward, f.forward, a)]
     if not f.is_symmetric:
-        ends.append(_one_way(f.forward, f.backward, a))
+        ends.append(_directed_divergence(f.forward, f.backward, a))
     return Divergence(max(one.lower for one in ends), max(one.upper for one in ends))
 
 
-def _one_way(with_record: Profile, without: Profile, a: float) -> Divergence:
+def _directed_divergence(with_record: Profile, without: Profile, a: float) -> Divergence:
     """Return the divergence of (P, Q) from the profiles of (P, Q) and of (Q, P)."""
     if not _vanishes(with_record):
         return Divergence(math.inf, math.inf)
-    growing, falling = _growing(with_record, a), _falling(without, a)
+    growing, falling = _exponential_integral(with_record, a), _decaying_integral(without, a)
     return Divergence(
         _as_divergence(growing.lower, falling.lower, a, up=False),
         _as_divergence(growing.upper, falling.upper, a, up=True),
@@ -104,7 +104,7 @@ def _one_way(with_record: Profile, without: Profile, a: float) -> Divergence:
 
 
 def _vanishes(profile: Profile) -> bool:
-    """Return whether delta may fall to 0: it is not known to stay above it."""
+    """Return whether delta may vanish at the supremum: no positive lower bound is known."""
     far = np.array([min(2.0 * profile.supremum + 1.0, 1e15)])
     return not float(profile.at(far).lower[0]) > 0.0
 
@@ -117,9 +117,9 @@ def _as_divergence(one: float, other: float, a: float, *, up: bool) -> float:
     return value * (1.0 + 16.0 * ULP) if up else value * (1.0 - 16.0 * ULP)
 
 
-def _growing(profile: Profile, a: float) -> Divergence:
+def _exponential_integral(profile: Profile, a: float) -> Divergence:
     """Return the logarithm of the integral of ``e^((a-1) eps) d(eps)``."""
-    mu = gaussian_above(profile)
+    mu = dominating_mu(profile)
     end = profile.supremum
     if mu < math.inf:
         end = min(end, 0.5 * mu * mu + mu * min((a - 1.0) * mu + 14.0, _MOST_DEVIATIONS + 0.5 * mu))
@@ -148,9 +148,9 @@ def _gaussian_tail(mu: float, a: float, start: float) -> float:
     return math.log(0.5 * mu * math.sqrt(2.0 * math.pi)) + tail + 64.0 * ULP * size
 
 
-def _falling(profile: Profile, a: float) -> Divergence:
+def _decaying_integral(profile: Profile, a: float) -> Divergence:
     """Return the logarithm of the integral of ``e^(-a eps) d(eps)``."""
-    mu = gaussian_above(profile)
+    mu = dominating_mu(profile)
     end = min(profile.supremum, 40.0 / a, _BEYOND)
     if 0.0 < mu < math.inf:
         end = min(end, 0.5 * mu * mu + 14.0 * mu)
@@ -163,46 +163,46 @@ def _falling(profile: Profile, a: float) -> Divergence:
     return Divergence(ends.lower, float(np.logaddexp(ends.upper, tail)))
 
 
-class _Grid(NamedTuple):
-    """A profile at rising epsilons."""
+class _TabulatedProfile(NamedTuple):
+    """A profile, with proven ends, at ascending epsilons."""
 
     epsilon: Array
     low: Array
     high: Array
 
-    def with_more(self, profile: Profile, epsilon: Array) -> _Grid:
-        """Return the grid with more epsilons."""
+    def with_more(self, profile: Profile, epsilon: Array) -> _TabulatedProfile:
+        """Return the table with more epsilons."""
         values = profile.at(epsilon)
         joined = np.r_[self.epsilon, epsilon]
         order = np.argsort(joined, kind="stable")
         low, high = np.r_[self.low, values.lower], np.r_[self.high, values.upper]
-        return _Grid(joined[order], low[order], high[order])
+        return _TabulatedProfile(joined[order], low[order], high[order])
 
 
 def _integral(profile: Profile, power: float, end: float) -> Divergence:
     """Return the logarithm of the integral of ``e^(power eps) d(eps)`` up to an end."""
     start = np.unique(end * np.r_[0.0, np.geomspace(1e-6, 1.0, _START), _EVEN])
     empty = np.zeros(0)
-    grid = _Grid(empty, empty, empty).with_more(profile, start)
+    table = _TabulatedProfile(empty, empty, empty).with_more(profile, start)
     for _ in range(_ROUNDS):
-        lower, upper, shift, slack = _cells(grid, power)
+        lower, upper, shift, slack = _cells(table, power)
         gaps, goal = upper - lower, _WIDEST * float(upper.sum())
         split = np.isinf(upper) | (gaps > 0.5 * goal / len(gaps))
         enough = goal < math.inf and gaps.sum() <= goal
-        if enough or len(grid.epsilon) + int(split.sum()) > _MOST:
+        if enough or len(table.epsilon) + int(split.sum()) > _MOST:
             break
-        middle = 0.5 * (grid.epsilon[:-1] + grid.epsilon[1:])[split]
-        grid = grid.with_more(profile, middle)
+        middle = 0.5 * (table.epsilon[:-1] + table.epsilon[1:])[split]
+        table = table.with_more(profile, middle)
     ends = np.array([lower.sum() * (1.0 - slack), upper.sum() * (1.0 + slack)])
     with np.errstate(divide="ignore"):
         low, high = np.log(np.maximum(ends, 0.0)) + shift
     return Divergence(float(low), float(high))
 
 
-def _cells(grid: _Grid, power: float) -> tuple[Array, Array, float, float]:
+def _cells(table: _TabulatedProfile, power: float) -> tuple[Array, Array, float, float]:
     """Return both ends of the integral over each cell over e^shift, and their round-off."""
-    h, first = np.diff(grid.epsilon), np.maximum(grid.high[:-1], _LEAST)
-    log = power * grid.epsilon[:-1] + np.log(first)
+    h, first = np.diff(table.epsilon), np.maximum(table.high[:-1], _LEAST)
+    log = power * table.epsilon[:-1] + np.log(first)
     shift = float(log.max())
     scale = np.exp(log - shift) / first
     wide = (abs(power) + 1.0) * h
@@ -211,14 +211,14 @@ def _cells(grid: _Grid, power: float) -> tuple[Array, Array, float, float]:
     # The error of Gauss and Legendre's rule with five nodes, relative to the integral.
     small = np.minimum(wide, 1.0)
     rule = 1e-12 * (10.0 * small**9 + small**10) * np.exp(2.0 * small)
-    upper = scale * (near * grid.high[:-1] + far * grid.high[1:]) * (1.0 + rule)
+    upper = scale * (near * table.high[:-1] + far * table.high[1:]) * (1.0 + rule)
     with np.errstate(over="ignore", invalid="ignore"):
         crude = h * np.exp(log - shift + np.maximum(power, 0.0) * h)
     upper = np.where(coarse, crude, upper)
-    left, right = _lines(grid.low, grid.high, h)
+    left, right = _lines(table.low, table.high, h)
     best = np.maximum(near * left[0] + far * left[1], near * right[0] + far * right[1])
     lower = np.where(coarse, 0.0, scale * np.maximum(best, 0.0) * (1.0 - rule))
-    size = len(h) + 4000.0 + 8.0 * abs(power) * float(grid.epsilon[-1])
+    size = len(h) + 4000.0 + 8.0 * abs(power) * float(table.epsilon[-1])
     return np.minimum(lower, upper), upper, shift, min(ULP * size, 1.0)
 
 
@@ -239,7 +239,7 @@ _Line: TypeAlias = tuple[Array, Array]
 def _lines(low: Array, high: Array, h: Array) -> tuple[_Line, _Line]:
     """Return lines below the profile in each cell, from the left and from the right, at both ends.
 
-    It falls less steeply than in the cell before, and more steeply than in the one after.
+    By convexity its slope is at least that in the cell before, and at most that in the one after.
     """
     slack, grown = 1.0 + 1e-9, np.expm1(h)
     drop = np.maximum(high[:-2] - low[1:-1], 0.0) * (grown[1:] / grown[:-1]) * np.exp(h[:-1])

@@ -15,13 +15,15 @@ from hockeystick.tradeoffs.profiles.profile import Array, GaussianProfile, Profi
 
 _LARGEST_EXPONENT: Final = 690.0
 _KNOTS: Final = 1381
-# Where the best rate is looked for, relative to it in ln: near it closely, then to both ends.
-_NEAR: Final = 2e-5
-_OFFSETS: Final = _NEAR * np.array([0.0, 1.0, 2.0, 3.0, *(3.0 * 4.0**k for k in range(1, 13))])
+# Offsets in ln alpha from the estimated best rate: dense next to it, and up to both ends.
+_NEAREST_OFFSET: Final = 2e-5
+_OFFSETS: Final = _NEAREST_OFFSET * np.array(
+    [0.0, 1.0, 2.0, 3.0, *(3.0 * 4.0**k for k in range(1, 13))]
+)
 # Covers the round-off of sums and products of a few numbers.
 _ROUND: Final = 1.0 + 1e-14
-_TURNS: Final = 9
-_PARTS: Final = 9
+_GRID_SEARCHES: Final = 9
+_GRID_POINTS: Final = 9
 
 
 @final
@@ -52,7 +54,7 @@ class FunctionProfile(Profile):
     def at(self, epsilon: Array) -> ProfileValues:
         """Return delta at epsilons >= 0, at most at 690: from there on, what holds there."""
         x = np.exp(np.minimum(epsilon, _LARGEST_EXPONENT))
-        best = self._best(x)
+        best = self._best_log_rate(x)
         t = np.unique(np.r_[-_OFFSETS, _OFFSETS])[:, None] + best
         alpha = np.exp(np.minimum(t, 0.0))
         alpha = np.vstack([np.zeros_like(x), alpha, np.ones_like(x)])
@@ -61,64 +63,66 @@ class FunctionProfile(Profile):
         line = x * alpha
         slack = 8.0 * ULP * (line + upper)
         low = (lower - line - slack).max(axis=0)
-        high = _peak(alpha, lower - line - slack, upper - line + slack)
+        high = _concave_maximum(alpha, lower - line - slack, upper - line + slack)
         low = np.where(epsilon > _LARGEST_EXPONENT, lower[0], low)
-        high = np.where(epsilon >= self.largest, upper[0], np.minimum(high, self._cover(epsilon)))
+        high = np.where(
+            epsilon >= self.largest, upper[0], np.minimum(high, self._gaussian_upper(epsilon))
+        )
         low, high = np.maximum(low, 0.0), np.clip(high, 0.0, 1.0)
         return ProfileValues(low, 0.5 * (low + high), high, -x * np.exp(best))
 
-    def _cover(self, epsilon: Array) -> Array:
-        """Return the profile of the Gaussian beneath f."""
+    def _gaussian_upper(self, epsilon: Array) -> Array:
+        """Return the profile of the Gaussian that dominates, an upper bound."""
         if not 0.0 < self.gaussian < math.inf:
             return np.ones_like(epsilon)
         return GaussianProfile(self.gaussian).at(epsilon).upper
 
-    def _best(self, x: Array) -> Array:
-        """Return about the logarithms of the rates where the power has these slopes."""
-        t, slopes = self._table
+    def _best_log_rate(self, x: Array) -> Array:
+        """Return about the ln of the rates at which the power has derivative x."""
+        t, slopes = self._log_slopes
         place = np.searchsorted(-slopes, 1e-9 - np.log(x), side="right")
         low, high = t[np.maximum(place - 1, 0)], t[np.minimum(place + 1, len(t) - 1)]
-        share = np.linspace(0.0, 1.0, _PARTS)[:, None]
-        for _ in range(_TURNS):
+        share = np.linspace(0.0, 1.0, _GRID_POINTS)[:, None]
+        for _ in range(_GRID_SEARCHES):
             grid = low + share * (high - low)
             alpha = np.exp(grid)
             ends = self.function._power(alpha.ravel())
             middle = 0.5 * (ends.lower + ends.upper).reshape(alpha.shape) - x * alpha
             noise = (ends.upper - ends.lower).reshape(alpha.shape) + 8.0 * ULP * x * alpha
-            # The last of equals: to the left of a corner what is level costs nothing.
+            # The last of equal values: left of a breakpoint the function may be constant.
             best = middle >= middle.max(axis=0) - noise
-            peak = _PARTS - 1 - best[::-1].argmax(axis=0)
-            step = (high - low) / (_PARTS - 1.0)
+            peak = _GRID_POINTS - 1 - best[::-1].argmax(axis=0)
+            step = (high - low) / (_GRID_POINTS - 1.0)
             found = low + peak * step
             low, high = np.maximum(low, found - step), np.minimum(high, found + step)
         return np.asarray(0.5 * (low + high))
 
     @cached_property
-    def _table(self) -> tuple[Array, Array]:
-        """Logarithms of rates, and of the mean slope of the power from each to the next."""
+    def _log_slopes(self) -> tuple[Array, Array]:
+        """Logarithms of rates, and of the mean derivative of the power between neighbours."""
         t = np.r_[np.linspace(-_LARGEST_EXPONENT, -0.5, _KNOTS), np.linspace(-0.49, 0.0, 50)]
         alpha = np.exp(t)
         ends = self.function._power(alpha)
         power = 0.5 * (ends.lower + ends.upper)
         slopes = np.diff(power) / np.diff(alpha)
-        # They fall to the right; where digits are lost beside a power at 0, they seem to be 0.
+        # They decrease; where digits are lost, next to a power at alpha = 0, they may round to 0.
         slopes = np.maximum.accumulate(slopes[::-1])[::-1]
         slopes = np.log(np.maximum(slopes, 1e-300))
         return t, slopes
 
 
-def _peak(x: Array, low: Array, high: Array) -> Array:
-    """Return an upper end of the greatest value of a concave function between rising points.
+def _concave_maximum(x: Array, low: Array, high: Array) -> Array:
+    """Return an upper bound of the maximum of a concave function, from values at some points.
 
     Args:
-        x: The points, down each column.
+        x: The points, ascending down each column.
         low: Lower ends of the values there.
         high: Upper ends.
     """
     width = np.diff(x, axis=0)
     empty = width <= 0.0
     safe = np.where(empty, 1.0, width)
-    # What it rises at most into a cell from the left, and falls at most out of it to the right.
+    # Upper bounds of the derivative in the previous cell, and of minus that in the next one.
     rise = np.where(empty, np.inf, (high[1:] - low[:-1]) / safe)
     drop = np.where(empty, np.inf, (high[:-1] - low[1:]) / safe)
     edge = np.full_like(x[:1], np.inf)

@@ -1,4 +1,4 @@
-"""The best single order of a curve of Renyi divergences, found in floats and proven by mpmath."""
+"""(epsilon, delta) from the best single Renyi order, searched in floats and proven by mpmath."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hockeystick.tradeoffs.profiles.renyi_curve import (
     RenyiCurve,
     RenyiPoints,
     dual_log_delta,
-    log_kink,
+    log_diagonal_slope,
     response_moment,
 )
 from hockeystick.tradeoffs.rounding import DIGITS, least_epsilon, up
@@ -21,180 +21,202 @@ from hockeystick.tradeoffs.rounding import DIGITS, least_epsilon, up
 if TYPE_CHECKING:
     from mpmath import mpf
 
-_ROUGH: Final = 1e-2
-_FINER: Final = 1e-5
-_FINE: Final = 1e-7
-# Rounds, and after how many a root is sought instead.
+_COARSE_TOLERANCE: Final = 1e-2
+_SEARCH_TOLERANCE: Final = 1e-5
+_FINAL_TOLERANCE: Final = 1e-7
+# The largest number of alternating rounds, and the number after which a root is sought instead.
 _ROUNDS: Final = 10
-_SLOW: Final = 5
-_NEWTON: Final = 8
-# Below this moment randomized response is known by the start of its series, to half the digits.
-_SMALL: Final = 1e-12
-_CLOSE: Final = 1e-13
+_ROUNDS_BEFORE_ROOT: Final = 5
+_NEWTON_STEPS: Final = 8
+# Below this moment the first term of the series of randomized response is used (half the digits).
+_SMALL_MOMENT: Final = 1e-12
+_EPSILON_TOLERANCE: Final = 1e-13
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Witness:
-    """What proves a delta: an order ``1 + c`` and a gap, or the order's randomized response.
+class SingleOrderBound:
+    """An upper bound of delta by one order ``1 + c``, in one of two ways.
 
-    By an order and a gap, delta is at most that of ``dual_log_delta``. The response is the least
-    epsilon' whose randomized response has a K as large as the curve's at c, in both directions. The
-    errors (alpha, beta) that the order allows, in both directions, are a convex set that meets the
-    diagonal at the errors of this response; up to ``epsilon = log_kink`` a line of slope
-    ``-e^epsilon`` touches the set there, so that no delta is larger than that of the response.
+    With ``response_epsilon = None``: the bound of ``dual_log_delta`` with this ``contact_gap``.
+
+    Else ``response_epsilon`` is the least epsilon' whose randomized response has K at least as
+    large as the curve's at c. The error rates (alpha, beta) that the order allows, in both
+    directions, are a convex set that meets the diagonal at those of this randomized response. For
+    ``epsilon <= log_diagonal_slope`` the line of slope ``-e^epsilon`` through that point supports
+    the set, so that delta is at most that of the randomized response.
     """
 
     c: float
-    gap: float
-    response: float | None = None
+    contact_gap: float
+    response_epsilon: float | None = None
 
     def log_delta(self, curve: RenyiCurve, epsilon: float) -> float:
-        """Return an unproven ln delta in floats; inf where the witness does not reach."""
-        if self.response is not None:
-            return _log_response_delta(epsilon, self.response)
-        return _dual_anywhere(self.c, curve.moment_at(self.c), epsilon, self.gap)
+        """Return ln delta in floats, unproven."""
+        if self.response_epsilon is not None:
+            return _log_response_delta(epsilon, self.response_epsilon)
+        return _dual_or_large(self.c, curve.moment_at(self.c), epsilon, self.contact_gap)
 
     def delta(self, curve: RenyiCurve, epsilon: mpf) -> mpf:
-        """Return delta, proven for this epsilon, to mpmath's precision; 1 where it proves less."""
+        """Return the proven bound of delta at this epsilon, to mpmath's precision; at most 1."""
         from mpmath import mp
 
         c = mp.mpf(self.c)
         moment = curve.moment_at(c)
-        if self.response is None:
-            return min(mp.exp(dual_log_delta(c, moment, epsilon, mp.mpf(self.gap), mp)[0]), mp.one)
-        response = _polished(c, moment, mp.mpf(self.response))
-        if response_moment(c, response, mp) < moment or epsilon > log_kink(c, response, mp):
+        if self.response_epsilon is None:
+            return min(
+                mp.exp(dual_log_delta(c, moment, epsilon, mp.mpf(self.contact_gap), mp)[0]), mp.one
+            )
+        response_epsilon = _refined_response(c, moment, mp.mpf(self.response_epsilon))
+        if response_moment(c, response_epsilon, mp) < moment or epsilon > log_diagonal_slope(
+            c, response_epsilon, mp
+        ):
             return mp.one
-        return max(-mp.expm1(epsilon - response) / (1 + mp.exp(-response)), mp.zero)
+        return max(-mp.expm1(epsilon - response_epsilon) / (1 + mp.exp(-response_epsilon)), mp.zero)
 
 
 def delta_by_orders(curve: RenyiCurve, epsilon: float) -> float:
-    """Return the least delta that a single order of the curve proves, rounded up."""
+    """Return the least upper bound of delta by a single order of the curve, rounded up."""
     from mpmath import mp
 
     if epsilon == math.inf:
         return 0.0
     with working_digits(_digits(curve)):
-        found = best(curve, epsilon)
+        found = best_bound(curve, epsilon)
         value = found.delta(curve, mp.mpf(epsilon))
-        # What overflows proves nothing.
+        # An overflow gives the trivial bound.
         return min(up(value) or math.ulp(0.0), 1.0) if value <= 1 else 1.0
 
 
 def epsilon_by_orders(curve: RenyiCurve, delta: float) -> float:
-    """Return the least epsilon that a single order of the curve proves, rounded up.
+    """Return the least upper bound of epsilon by a single order of the curve, rounded up.
 
-    Each round takes the best order at the last epsilon, and then the least epsilon that it proves.
+    Each round takes the best order at the last epsilon, and then the epsilon of that order's bound.
     """
     log_delta = math.log(delta)
     first = _first_order(curve, log_delta)
     epsilon = max(_first_epsilon(curve, first, log_delta), 0.0)
-    found = best(curve, epsilon)
+    found = best_bound(curve, epsilon)
     for k in range(_ROUNDS):
-        if k == _SLOW:
-            epsilon = _root(curve, log_delta, epsilon)
-            found = best(curve, epsilon)
+        if k == _ROUNDS_BEFORE_ROOT:
+            epsilon = _estimated_epsilon_by_root(curve, log_delta, epsilon)
+            found = best_bound(curve, epsilon)
         last = epsilon
-        found, epsilon = _moved(curve, found, log_delta, last)
-        if abs(epsilon - last) <= _CLOSE * epsilon or epsilon == 0.0 == last:
+        found, epsilon = _estimated_epsilon(curve, found, log_delta, last)
+        if abs(epsilon - last) <= _EPSILON_TOLERANCE * epsilon or epsilon == 0.0 == last:
             break
-        found = best(curve, epsilon)
+        found = best_bound(curve, epsilon)
     else:
-        found, epsilon = _moved(curve, found, log_delta, epsilon)
-    rival = _moved(curve, _least(curve, first, epsilon, _FINE)[1], log_delta, epsilon)
+        found, epsilon = _estimated_epsilon(curve, found, log_delta, epsilon)
+    rival = _estimated_epsilon(
+        curve, _best_at_order(curve, first, epsilon, _FINAL_TOLERANCE)[1], log_delta, epsilon
+    )
     with working_digits(_digits(curve)):
-        return min(_shown(curve, *one, delta) for one in ((found, epsilon), rival))
+        return min(_certified_epsilon(curve, *one, delta) for one in ((found, epsilon), rival))
 
 
-def _shown(curve: RenyiCurve, witness: Witness, epsilon: float, delta: float) -> float:
-    """Return an epsilon that a witness is proven to have, or its order without a gap."""
+def _certified_epsilon(
+    curve: RenyiCurve, bound: SingleOrderBound, epsilon: float, delta: float
+) -> float:
+    """Return a proven epsilon of a bound, or of its order's Canonne-Kamath-Steinke bound."""
     from mpmath import mp
 
-    if witness.delta(curve, mp.mpf(epsilon)) > delta * (1.0 + 1e-9):
-        witness = Witness(witness.c, math.inf)
-    return least_epsilon(lambda e: witness.delta(curve, e), delta, epsilon)
+    if bound.delta(curve, mp.mpf(epsilon)) > delta * (1.0 + 1e-9):
+        bound = SingleOrderBound(bound.c, math.inf)
+    return least_epsilon(lambda e: bound.delta(curve, e), delta, epsilon)
 
 
-def _root(curve: RenyiCurve, log_delta: float, epsilon: float) -> float:
-    """Return about the least epsilon, where the rounds come nearer but slowly."""
+def _estimated_epsilon_by_root(curve: RenyiCurve, log_delta: float, epsilon: float) -> float:
+    """Return an estimate of the least epsilon, for where the rounds converge slowly."""
 
     def above(e: float) -> float:
-        return log_delta - best(curve, max(e, 0.0)).log_delta(curve, max(e, 0.0))
+        return log_delta - best_bound(curve, max(e, 0.0)).log_delta(curve, max(e, 0.0))
 
     stride = 0.25 * epsilon + 1e-9
     return max(increasing_root(above, epsilon, stride=stride, tolerance=1e-6 * epsilon), 0.0)
 
 
-def best(curve: RenyiCurve, epsilon: float) -> Witness:
-    """Return about the best witness at an epsilon."""
+def best_bound(curve: RenyiCurve, epsilon: float) -> SingleOrderBound:
+    """Return the approximately best bound of delta at an epsilon."""
     orders = curve.orders
-    costs = [_least(curve, c, epsilon, _ROUGH)[0] for c in orders]
+    costs = [_best_at_order(curve, c, epsilon, _COARSE_TOLERANCE)[0] for c in orders]
     index = min(range(len(orders)), key=costs.__getitem__)
     c = orders[index]
     low, high = orders[max(index - 1, 0)], orders[min(index + 1, len(orders) - 1)]
-    sides = [(low, c), (c, high)] if len(orders) < 3 or _cornered(curve) else [(low, high)]
-    tried = [_least(curve, c, epsilon, _FINE)]
+    sides = (
+        [(low, c), (c, high)] if len(orders) < 3 or _is_piecewise_linear(curve) else [(low, high)]
+    )
+    tried = [_best_at_order(curve, c, epsilon, _FINAL_TOLERANCE)]
     for left, right in sides:
         if left < right:
-            between = _between(lambda t: _least(curve, t, epsilon, _FINER)[0], left, right)
-            tried.append(_least(curve, between, epsilon, _FINE))
+            between = _minimiser(
+                lambda t: _best_at_order(curve, t, epsilon, _SEARCH_TOLERANCE)[0], left, right
+            )
+            tried.append(_best_at_order(curve, between, epsilon, _FINAL_TOLERANCE))
     return min(tried, key=lambda one: one[0])[1]
 
 
-def _cornered(curve: RenyiCurve) -> bool:
-    """Return whether K has corners at the orders of the curve."""
+def _is_piecewise_linear(curve: RenyiCurve) -> bool:
+    """Return whether the bound of K is linear between the orders of the curve."""
     first, last = curve.orders[0], curve.orders[-1]
     return isinstance(curve, RenyiPoints) and first < last
 
 
-def _between(
+def _minimiser(
     cost: Callable[[float], float], left: float, right: float, *, tolerance: float = 1e-5
 ) -> float:
-    """Return where a cost is least, by golden sections of the logarithm."""
+    """Return the minimiser of a cost, by golden sections of the logarithm."""
     found = minimum(
         lambda t: cost(math.exp(t)), math.log(left), math.log(right), tolerance=tolerance
     )
     return min(max(math.exp(found), left), right)
 
 
-def _least(curve: RenyiCurve, c: float, epsilon: float, tolerance: float) -> tuple[float, Witness]:
+def _best_at_order(
+    curve: RenyiCurve, c: float, epsilon: float, tolerance: float
+) -> tuple[float, SingleOrderBound]:
     """Return the least ln delta of one order, and its witness."""
     moment = curve.moment_at(c)
     if response_moment(c, epsilon, math) < moment:
-        response = _response(c, moment)
-        if epsilon <= log_kink(c, response, math) * (1.0 - 1e-12):
-            return _log_response_delta(epsilon, response), Witness(c, math.inf, response)
+        response_epsilon = _response(c, moment)
+        if epsilon <= log_diagonal_slope(c, response_epsilon, math) * (1.0 - 1e-12):
+            return _log_response_delta(epsilon, response_epsilon), SingleOrderBound(
+                c, math.inf, response_epsilon
+            )
     least = min(1e-9, 1e-3 * _small_response(c, moment))
     low, high = math.log(max(epsilon, least)), math.log(epsilon + 4.0 + 60.0 / c)
     found = minimum(
         lambda t: _dual(c, moment, epsilon, math.exp(t)), low, high, tolerance=tolerance
     )
-    gap = math.exp(found)
-    value, plain = _dual(c, moment, epsilon, gap), _dual(c, moment, epsilon, math.inf)
-    return (value, Witness(c, gap)) if value < plain else (plain, Witness(c, math.inf))
+    contact_gap = math.exp(found)
+    value, plain = _dual(c, moment, epsilon, contact_gap), _dual(c, moment, epsilon, math.inf)
+    return (
+        (value, SingleOrderBound(c, contact_gap))
+        if value < plain
+        else (plain, SingleOrderBound(c, math.inf))
+    )
 
 
-def _dual(c: float, moment: float, epsilon: float, gap: float) -> float:
-    """Return ln delta by one order and gap; falling to the left of what makes sense."""
-    log_s = epsilon + math.log1p(1.0 / c) - gap
-    log_s += math.log(math.expm1(-c * gap) / math.expm1(-(1.0 + c) * gap))
+def _dual(c: float, moment: float, epsilon: float, contact_gap: float) -> float:
+    """Return ln delta by one order and gap; a penalty where ``s >= 1``, which falls towards it."""
+    log_s = epsilon + math.log1p(1.0 / c) - contact_gap
+    log_s += math.log(math.expm1(-c * contact_gap) / math.expm1(-(1.0 + c) * contact_gap))
     if log_s >= 0.0:
         return 1e6 + log_s
-    return _dual_anywhere(c, moment, epsilon, gap)
+    return _dual_or_large(c, moment, epsilon, contact_gap)
 
 
-def _dual_anywhere(c: float, moment: float, epsilon: float, gap: float) -> float:
-    """Return ln delta by one order and gap, large where a float cannot hold it."""
+def _dual_or_large(c: float, moment: float, epsilon: float, contact_gap: float) -> float:
+    """Return ln delta by one order and gap; a large number where it overflows."""
     try:
-        return float(dual_log_delta(c, moment, epsilon, gap, math)[0])
+        return float(dual_log_delta(c, moment, epsilon, contact_gap, math)[0])
     except (ValueError, OverflowError):
         return 1e6
 
 
 def _response(c: float, moment: float) -> float:
     """Return an epsilon at which randomized response has a moment of at least the given one."""
-    if moment < _SMALL:
+    if moment < _SMALL_MOMENT:
         return _small_response(c, moment)
     return increasing_root(
         lambda e: response_moment(c, e, math) - moment, moment / c, tolerance=1e-14
@@ -202,38 +224,40 @@ def _response(c: float, moment: float) -> float:
 
 
 def _small_response(c: float, moment: float) -> float:
-    """Return where randomized response has a small moment: ``c (1 + c) eps^2 / 2`` is its start."""
+    """Return eps from ``moment = c (1 + c) eps^2 / 2``, the first term of the series in eps."""
     return math.sqrt(2.0 * moment / c / (1.0 + c)) or 1e-300
 
 
-def _polished(c: mpf, moment: mpf, response: mpf) -> mpf:
-    """Return the root by Newton's method, and a trifle more, to mpmath's precision."""
+def _refined_response(c: mpf, moment: mpf, response_epsilon: mpf) -> mpf:
+    """Return the root by Newton's method, rounded up, to mpmath's precision."""
     from mpmath import mp
 
-    for _ in range(_NEWTON):
-        own, far = mp.exp(-response), mp.exp(-(2 * c + 1) * response)
+    for _ in range(_NEWTON_STEPS):
+        own, far = mp.exp(-response_epsilon), mp.exp(-(2 * c + 1) * response_epsilon)
         slope = c + own / (1 + own) - (2 * c + 1) * far / (1 + far)
-        response -= (response_moment(c, response, mp) - moment) / slope
-    return response * (1 + mp.mpf(2) ** -90)
+        response_epsilon -= (response_moment(c, response_epsilon, mp) - moment) / slope
+    return response_epsilon * (1 + mp.mpf(2) ** -90)
 
 
-def _log_response_delta(epsilon: float, response: float) -> float:
-    """Return the logarithm of randomized response's delta."""
-    if epsilon >= response:
+def _log_response_delta(epsilon: float, response_epsilon: float) -> float:
+    """Return ln delta of randomized response."""
+    if epsilon >= response_epsilon:
         return -math.inf
-    return math.log(-math.expm1(epsilon - response)) - math.log1p(math.exp(-response))
+    return math.log(-math.expm1(epsilon - response_epsilon)) - math.log1p(
+        math.exp(-response_epsilon)
+    )
 
 
-def _moved(
-    curve: RenyiCurve, witness: Witness, log_delta: float, start: float
-) -> tuple[Witness, float]:
+def _estimated_epsilon(
+    curve: RenyiCurve, bound: SingleOrderBound, log_delta: float, start: float
+) -> tuple[SingleOrderBound, float]:
     """Return about the least epsilon that a witness proves, and the witness there.
 
-    The gap moves along with epsilon: then s, where the bound touches 0, stays about where it is.
+    The gap increases with epsilon, so that the contact point s stays about the same.
     """
 
-    def at(epsilon: float) -> Witness:
-        return replace(witness, gap=max(witness.gap + (epsilon - start), 1e-300))
+    def at(epsilon: float) -> SingleOrderBound:
+        return replace(bound, contact_gap=max(bound.contact_gap + (epsilon - start), 1e-300))
 
     if at(0.0).log_delta(curve, 0.0) <= log_delta:
         return at(0.0), 0.0
@@ -247,13 +271,13 @@ def _moved(
 
 
 def _first_epsilon(curve: RenyiCurve, c: float, log_delta: float) -> float:
-    """Return epsilon by one order and proposition 12 of Canonne, Kamath and Steinke."""
+    """Return epsilon by one order and proposition 12 of Canonne, Kamath and Steinke (2020)."""
     moment = float(curve.moment_at(c))
     return (moment - log_delta - c * math.log1p(1.0 / c) - math.log1p(c)) / c
 
 
 def _first_order(curve: RenyiCurve, log_delta: float) -> float:
-    """Return the order that is best by that proposition: next to the best where delta is small."""
+    """Return the best order by that proposition: close to the best one where delta is small."""
     orders = curve.orders
 
     def cost(c: float) -> float:
@@ -261,13 +285,13 @@ def _first_order(curve: RenyiCurve, log_delta: float) -> float:
 
     index = min(range(len(orders)), key=lambda k: cost(orders[k]))
     low, high = orders[max(index - 1, 0)], orders[min(index + 1, len(orders) - 1)]
-    if _cornered(curve) or low == high:
+    if _is_piecewise_linear(curve) or low == high:
         return orders[index]
-    return _between(cost, low, high, tolerance=1e-9)
+    return _minimiser(cost, low, high, tolerance=1e-9)
 
 
 def _digits(curve: RenyiCurve) -> int:
-    """Return how many digits survive the cancellation where divergences are tiny."""
+    """Return the working digits that survive the cancellation where divergences are tiny."""
     least = min(curve.moment_at(c) for c in curve.orders)
     if not least < 1.0:
         return DIGITS

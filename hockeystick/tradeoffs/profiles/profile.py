@@ -1,7 +1,7 @@
 """Privacy profiles: delta at every epsilon >= 0, as certified arrays, with its derivative.
 
-A pair of output distributions (P, Q) has two profiles, one per direction, and they hold all there
-is to know of it: ``H_{e^-eps}(Q||P) = 1 - e^-eps + e^-eps H_{e^eps}(P||Q)``.
+A pair of output distributions (P, Q) has two profiles, one per direction, and they determine the
+pair up to post-processing, as ``H_{e^-eps}(Q||P) = 1 - e^-eps + e^-eps H_{e^eps}(P||Q)``.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from hockeystick.numerics import ULP
 Array: TypeAlias = NDArray[np.float64]
 Flags: TypeAlias = NDArray[np.bool_]
 
-# Rates below this are taken in logarithms; a slope beyond this is only an estimate.
+# Rates below this are handled as logarithms; derivatives are cut at this.
 _TINY_RATE: Final = 1e-200
 _STEEPEST: Final = 1e300
 _SMALL_EPSILON: Final = 1e-12
 _SQRT_2: Final = math.sqrt(2.0)
 _SMALLEST: Final = 5e-324
-# Beyond it exponentials are left to their logarithms.
-_FAR: Final = 700.0
+# Beyond this exponent only logarithms are used.
+_LARGEST_EXPONENT: Final = 700.0
 # The number of standard deviations beyond which a float holds 0.
 _MOST_DEVIATIONS: Final = 1e4
-_SURE: Final = 1e50
+_LEAST_DEVIATIONS: Final = 1e50
 _DENSITY_0: Final = 1.0 / math.sqrt(2.0 * math.pi)
 # Below this mu the difference of two Mills ratios is integrated instead of taken.
 _CLOSE: Final = 0.25
@@ -37,7 +37,7 @@ _NODES: Final = 0.5 + 0.5 * np.polynomial.legendre.leggauss(6)[0]
 _WEIGHTS: Final = 0.5 * np.polynomial.legendre.leggauss(6)[1]
 
 
-_NO_KNOTS: Final = np.zeros(0)
+_NO_BREAKPOINTS: Final = np.zeros(0)
 
 
 class ProfileValues(NamedTuple):
@@ -61,17 +61,17 @@ class Profile(ABC):
 
     @property
     def smooth(self) -> bool:
-        """Whether delta bends everywhere by little: no corners, no jumps of the loss."""
+        """Whether delta has a smooth derivative: no breakpoints, no atoms of the loss."""
         return True
 
     @property
-    def knots(self) -> Array:
-        """The epsilons of corners, where the best slope may be; none by default."""
-        return _NO_KNOTS
+    def breakpoints(self) -> Array:
+        """The epsilons at which the derivative of delta jumps; none by default."""
+        return _NO_BREAKPOINTS
 
     @property
-    def floor(self) -> float:
-        """A lower end of delta at every epsilon: the probability of an infinite loss."""
+    def infinity_mass_lower(self) -> float:
+        """A lower bound of the infinity mass, and so of delta at every epsilon."""
         return 0.0
 
     @abstractmethod
@@ -79,14 +79,14 @@ class Profile(ABC):
         """Return delta at epsilons >= 0."""
 
     def precisely(self, epsilon: float) -> tuple[float, float, float]:
-        """Return the ends of delta and the estimate at one epsilon, however long it takes."""
+        """Return lower end, estimate and upper end of delta at one epsilon, at full precision."""
         lower, middle, upper, _ = self.at(np.array([epsilon]))
         return float(lower[0]), float(middle[0]), float(upper[0])
 
-    def above(self, epsilon: Array, floor: Array) -> ProfileValues:
-        """Return delta at epsilons; where it is below the floor, any upper end below that will do.
+    def above(self, epsilon: Array, threshold: Array) -> ProfileValues:
+        """Return delta at epsilons; where it is below the threshold, any upper end below that.
 
-        For what is compared with something larger, so that nothing is worked out in vain.
+        For maxima, in which the smaller values need not be computed precisely.
         """
         return self.at(epsilon)
 
@@ -114,21 +114,25 @@ class GaussianProfile(Profile):
     def at(self, epsilon: Array) -> ProfileValues:
         """Return delta by scaled complementary error functions."""
         with np.errstate(over="ignore", invalid="ignore"):
-            return self._at(np.clip(epsilon / self.mu - 0.5 * self.mu, -_SURE, _MOST_DEVIATIONS))
+            return self._at(
+                np.clip(epsilon / self.mu - 0.5 * self.mu, -_LEAST_DEVIATIONS, _MOST_DEVIATIONS)
+            )
 
     def _at(self, a: Array) -> ProfileValues:
         """Return delta where the smaller argument is a."""
         density = np.exp(-0.5 * a * a)
         tail = density * _mills(a + self.mu)
-        estimate, error = self._near(a, density) if self.mu < _CLOSE else _far(a, density, tail)
+        estimate, error = (
+            self._integrated(a, density) if self.mu < _CLOSE else _difference(a, density, tail)
+        )
         # e^(-a^2/2) carries a^2 times the round-off of a; mu may be off by a few units itself.
         off = 8.0 * ULP * self.mu * _DENSITY_0 * density
         slack = error + off + ULP * (16.0 + 8.0 * a * a) * estimate
         lower = np.maximum(estimate - slack, 0.0)
         return ProfileValues(lower, estimate, np.minimum(estimate + slack + _SMALLEST, 1.0), -tail)
 
-    def _near(self, a: Array, density: Array) -> tuple[Array, Array]:
-        """Return the integral of ``-R'`` from a to b, which cancels nothing, and its error.
+    def _integrated(self, a: Array, density: Array) -> tuple[Array, Array]:
+        """Return the integral of ``-R'`` from a to b, without cancellation, and its error.
 
         ``-R'(x) = 1/sqrt(2 pi) - x R(x)`` has derivatives bounded by the moments of the half-normal
         distribution: on an interval of length 1/4 or less, six nodes leave less than 1e-19 of it.
@@ -141,8 +145,8 @@ class GaussianProfile(Profile):
         return scale * total, 64.0 * ULP * _DENSITY_0 * scale
 
 
-def _far(a: Array, density: Array, tail: Array) -> tuple[Array, Array]:
-    """Return ``Phi(-a) - e^eps Phi(-b)`` as it stands, and its error."""
+def _difference(a: Array, density: Array, tail: Array) -> tuple[Array, Array]:
+    """Return ``Phi(-a) - e^eps Phi(-b)`` as a difference, and its error."""
     from scipy.special import ndtr
 
     above = np.where(a < 0.0, ndtr(-a), density * _mills(np.maximum(a, 0.0)))
@@ -191,7 +195,7 @@ class SampledProfile(Profile):
     def supremum(self) -> float:
         """``ln(1 + p (e^sup - 1))``."""
         largest = self.inner.supremum
-        if largest > _FAR:
+        if largest > _LARGEST_EXPONENT:
             return max(largest + math.log(self.rate), 0.0) * (1.0 + 4.0 * ULP) + _SMALL_EPSILON
         return math.log1p(self.rate * math.expm1(largest)) * (1.0 + 8.0 * ULP)
 
@@ -201,17 +205,17 @@ class SampledProfile(Profile):
         return self.inner.smooth
 
     @property
-    def knots(self) -> Array:
+    def breakpoints(self) -> Array:
         """``ln(1 + p (e^k - 1))`` of the inner ones."""
         with np.errstate(over="ignore"):
-            near = np.log1p(self.rate * np.expm1(self.inner.knots))
-        far = np.maximum(self.inner.knots + math.log(self.rate), 0.0)
-        return np.where(self.inner.knots > _FAR, far, near)
+            near = np.log1p(self.rate * np.expm1(self.inner.breakpoints))
+        far = np.maximum(self.inner.breakpoints + math.log(self.rate), 0.0)
+        return np.where(self.inner.breakpoints > _LARGEST_EXPONENT, far, near)
 
     @property
-    def floor(self) -> float:
+    def infinity_mass_lower(self) -> float:
         """``p`` times that of the inner one."""
-        return self.rate * self.inner.floor * (1.0 - ULP)
+        return self.rate * self.inner.infinity_mass_lower * (1.0 - ULP)
 
     def at(self, epsilon: Array) -> ProfileValues:
         """Return p times the inner profile at the amplified epsilon."""
@@ -265,14 +269,14 @@ class MaximumProfile(Profile):
         return self.first.smooth and self.second.smooth
 
     @property
-    def knots(self) -> Array:
+    def breakpoints(self) -> Array:
         """Those of both."""
-        return np.union1d(self.first.knots, self.second.knots)
+        return np.union1d(self.first.breakpoints, self.second.breakpoints)
 
     @property
-    def floor(self) -> float:
+    def infinity_mass_lower(self) -> float:
         """The larger of the two."""
-        return max(self.first.floor, self.second.floor)
+        return max(self.first.infinity_mass_lower, self.second.infinity_mass_lower)
 
     def precisely(self, epsilon: float) -> tuple[float, float, float]:
         """Return the larger ends at one epsilon."""
@@ -309,9 +313,9 @@ class SwappedSampledProfile(Profile):
         return self.inner.smooth
 
     @property
-    def knots(self) -> Array:
+    def breakpoints(self) -> Array:
         """``-ln(1 - p + p e^-k)`` of the inner ones."""
-        return -np.log1p(self.rate * np.expm1(-self.inner.knots))
+        return -np.log1p(self.rate * np.expm1(-self.inner.breakpoints))
 
     @property
     def supremum(self) -> float:
@@ -319,7 +323,7 @@ class SwappedSampledProfile(Profile):
         p, largest = self.rate, self.inner.supremum
         if p == 1.0:
             return largest
-        kept = 0.0 if self.inner.floor > 0.0 else p * math.exp(-largest)
+        kept = 0.0 if self.inner.infinity_mass_lower > 0.0 else p * math.exp(-largest)
         lost = p if kept == 0.0 else -p * math.expm1(-largest)
         # Either form keeps its relative precision only on its side.
         near_one = kept == 0.0 or lost < 0.5
@@ -332,9 +336,9 @@ class SwappedSampledProfile(Profile):
         grown = (1.0 - p) * np.expm1(np.minimum(epsilon, 700.0))
         slack = 8.0 * ULP * (p + grown)
         # Where w may be positive, it is taken to be at least its slack.
-        seen = p - grown + slack > 0.0
-        w = np.where(seen, np.maximum(p - grown, slack), 1.0)
-        inner = np.where(seen, np.maximum(epsilon + np.log(p / w), 0.0), 0.0)
+        inside = p - grown + slack > 0.0
+        w = np.where(inside, np.maximum(p - grown, slack), 1.0)
+        inner = np.where(inside, np.maximum(epsilon + np.log(p / w), 0.0), 0.0)
         off = 8.0 * ULP * (inner + 1.0 + epsilon) + 2.0 * slack / w
         lower = self.inner.at(inner + off).lower
         upper = self.inner.at(np.maximum(inner - off, 0.0)).upper
@@ -342,8 +346,8 @@ class SwappedSampledProfile(Profile):
         slope = middle.slope - (1.0 - w) * middle.estimate
         above = (w + slack) * upper * (1.0 + 2.0 * ULP) + _SMALLEST
         return ProfileValues(
-            np.where(seen, np.maximum((w - slack) * lower * (1.0 - ULP) - _SMALLEST, 0.0), 0.0),
-            np.where(seen, w * middle.estimate, 0.0),
-            np.where(seen & (upper > 0.0), above, 0.0),
-            np.where(seen, slope, 0.0),
+            np.where(inside, np.maximum((w - slack) * lower * (1.0 - ULP) - _SMALLEST, 0.0), 0.0),
+            np.where(inside, w * middle.estimate, 0.0),
+            np.where(inside & (upper > 0.0), above, 0.0),
+            np.where(inside, slope, 0.0),
         )

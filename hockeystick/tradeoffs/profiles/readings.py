@@ -1,4 +1,4 @@
-"""What is read off a profile: epsilon at a delta."""
+"""Epsilon at a delta, and delta at an epsilon, by a profile."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _OUTWARD: Final = 2.0 ** np.arange(-50.0, 4.0)
 def epsilon_interval(profile: Profile, delta: float) -> tuple[float, float, float]:
     """Return proven ends of the epsilon of a delta, and the estimate between them.
 
-    The upper end is inf where delta is not shown to fall that far.
+    The upper end is inf where the profile is not proven to fall to delta.
     """
     if delta == 0.0:
-        if profile.floor > 0.0:
+        if profile.infinity_mass_lower > 0.0:
             return math.inf, math.inf, math.inf
         largest = profile.supremum
         return _highest_above(profile, 0.0, min(largest, FARTHEST)), largest, largest
@@ -45,7 +45,7 @@ def _highest_above(profile: Profile, delta: float, epsilon: float) -> float:
 
 
 def _estimate(profile: Profile, delta: float) -> float:
-    """Return where the estimate falls to delta; inf where it does not."""
+    """Return the epsilon at which the estimate falls to delta; inf where it does not."""
     if _at(profile, 0.0) <= delta:
         return 0.0
     high = 1.0
@@ -72,5 +72,5 @@ def ends_at(profile: Profile, epsilon: float) -> tuple[float, float, float]:
     """Return delta at one epsilon: lower end, estimate, upper end."""
     lower, middle, upper = profile.precisely(min(epsilon, FARTHEST))
     if epsilon > FARTHEST:
-        lower, middle = profile.floor, profile.floor
+        lower, middle = profile.infinity_mass_lower, profile.infinity_mass_lower
     return lower, min(max(middle, lower), upper), upper

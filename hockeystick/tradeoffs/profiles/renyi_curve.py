@@ -1,4 +1,4 @@
-"""What is known of a mechanism's Renyi divergences, and what one of them says of delta.
+"""Upper bounds of a mechanism's Renyi divergences, and the delta that one order implies.
 
 Orders are ``1 + c``; a curve bounds ``K(c) = c D_(1+c)``, the cumulant generating function of the
 privacy loss in both orders of every pair, from above.
@@ -28,29 +28,29 @@ _SIZE: Final = Domain(symbol="", low=0, high=math.inf, high_open=True, typical=(
 _OUTWARD: Final = 1.0 + 2.0**-49
 _RATIO: Final = 0.5 * (math.sqrt(5.0) - 1.0)
 _STEPS: Final = 34
-# Orders beyond this say no more than it does, and minus one they stay exact.
+# Orders are cut at this, below which subtracting 1 is exact.
 _LARGEST: Final = 1e15
 
 
 class RenyiCurve(ABC):
-    """Upper bounds of Renyi divergences at the orders ``1 + c``, c up to the last of ``orders``."""
+    """Upper bounds of the Renyi divergences at orders ``1 + c``, for c up to ``orders[-1]``."""
 
     __slots__ = ()
 
     @property
     @abstractmethod
     def orders(self) -> tuple[float, ...]:
-        """Values of c, rising: all that are given, or a net over those that matter."""
+        """Values of c, ascending: all that are given, or a grid over the relevant range."""
 
     @property
     @abstractmethod
-    def floor(self) -> float:
-        """A mu, rounded down, such that mu-GDP implies the curve: ``mu^2 / 2 <= D / alpha``."""
+    def gaussian_mu(self) -> float:
+        """The largest mu, rounded down, whose Gaussian obeys the curve: ``mu^2/2 <= D/alpha``."""
 
     @property
     @abstractmethod
-    def silent(self) -> bool:
-        """Whether a divergence is 0, so that nothing at all is released."""
+    def is_perfect(self) -> bool:
+        """Whether a divergence is 0, which is perfect privacy: P = Q."""
 
     @abstractmethod
     def log_moment(self, c: Array) -> Array:
@@ -61,8 +61,8 @@ class RenyiCurve(ABC):
         """Return the bound of K at one c, a float or an mpf, to its precision."""
 
     @abstractmethod
-    def best(self, cost: Callable[[Array], Array], size: int) -> Array:
-        """Return for each of so many questions the c at which its cost is about the least."""
+    def minimising_orders(self, cost: Callable[[Array], Array], size: int) -> Array:
+        """Return the approximate minimiser c of each of ``size`` costs."""
 
 
 @final
@@ -91,17 +91,17 @@ class RenyiPoints(RenyiCurve):
 
     @property
     def orders(self) -> tuple[float, ...]:
-        """The orders given, less one, without those that say nothing beyond the others."""
+        """The orders given, less one, without those that the others imply."""
         return tuple(order - 1.0 for order, _ in self.divergences)
 
     @property
-    def floor(self) -> float:
+    def gaussian_mu(self) -> float:
         """The least over the orders."""
         least = min(size / order for order, size in self.divergences)
         return math.sqrt(2.0 * least) / _OUTWARD
 
     @property
-    def silent(self) -> bool:
+    def is_perfect(self) -> bool:
         """Whether a divergence is 0."""
         return any(size == 0.0 for _, size in self.divergences)
 
@@ -121,7 +121,7 @@ class RenyiPoints(RenyiCurve):
         at_low = unit * low * self.divergences[right - 1][1] if right else 0 * unit
         return at_low + (c - low) * (at_high - at_low) / (unit * high - low)
 
-    def best(self, cost: Callable[[Array], Array], size: int) -> Array:
+    def minimising_orders(self, cost: Callable[[Array], Array], size: int) -> Array:
         """Return the best of the given orders."""
         costs = np.array([cost(np.full(size, c)) for c in self.orders])
         chosen: Array = np.array(self.orders)[np.argmin(costs, axis=0)]
@@ -149,7 +149,7 @@ class RenyiLine(RenyiCurve):
 
     @property
     def orders(self) -> tuple[float, ...]:
-        """A geometric net around ``sqrt(ln(1/delta) / rho)``, up to omega."""
+        """A geometric grid around ``sqrt(ln(1/delta) / rho)``, up to omega."""
         unit = 1.0 / math.sqrt(max(self.rho, 1e-280))
         high = min(100.0 * max(unit, 1.0), self.omega - 1.0, _LARGEST)
         low = min(1e-6 * min(unit, 1.0), 0.5 * high)
@@ -159,12 +159,12 @@ class RenyiLine(RenyiCurve):
         return (*(min(c, high) for c in inner), high)
 
     @property
-    def floor(self) -> float:
+    def gaussian_mu(self) -> float:
         """``sqrt(2 rho)``: the Gaussian's divergences are ``alpha mu^2 / 2``."""
         return math.sqrt(2.0) * math.sqrt(self.rho) / _OUTWARD
 
     @property
-    def silent(self) -> bool:
+    def is_perfect(self) -> bool:
         """Whether rho is 0."""
         return self.rho == 0.0
 
@@ -176,7 +176,7 @@ class RenyiLine(RenyiCurve):
         """Return ``rho c (1 + c)``."""
         return self.rho * c * (1 + c)
 
-    def best(self, cost: Callable[[Array], Array], size: int) -> Array:
+    def minimising_orders(self, cost: Callable[[Array], Array], size: int) -> Array:
         """Return the best order by golden sections of ln c."""
         ends = np.log(np.array([self.orders[0], self.orders[-1]]))
         found = golden(lambda t: cost(np.exp(t)), np.full(size, ends[0]), np.full(size, ends[1]))
@@ -184,7 +184,7 @@ class RenyiLine(RenyiCurve):
 
 
 def golden(cost: Callable[[Array], Array], low: Array, high: Array) -> Array:
-    """Return where costs that fall and then rise are least, one search for each element."""
+    """Return the minimisers of unimodal costs by golden sections, one for each element."""
     x, y = high - _RATIO * (high - low), low + _RATIO * (high - low)
     at_x, at_y = cost(x), cost(y)
     for _ in range(_STEPS):
@@ -197,30 +197,32 @@ def golden(cost: Callable[[Array], Array], low: Array, high: Array) -> Array:
     return np.where(at_x <= at_y, x, y)
 
 
-def dual_log_delta(c: Any, log_moment: Any, epsilon: Any, gap: Any, m: Any) -> tuple[Any, ...]:
+def dual_log_delta(
+    c: Any, log_moment: Any, epsilon: Any, contact_gap: Any, m: Any
+) -> tuple[Any, ...]:
     """Return ``ln delta`` at an epsilon by one order ``a = 1 + c``, and ``ln r`` and ``ln s``.
 
-    For ``r = e^eps (a/c) (1 - t^c) / (1 - t^a)``, ``s = t r``, ``t = e^-gap`` and
+    For ``r = e^eps (a/c) (1 - t^c) / (1 - t^a)``, ``s = t r``, ``t = e^-contact_gap`` and
     ``k = 1 / (a (r^c - s^c))``,
 
         (x - e^eps)_+ <= k (x^a - a s^c x + c s^a)   for all x >= 0,
 
-    with contact at s and r. In expectation over the likelihood ratio x,
+    with equality at s and r, the contact points. In expectation over the likelihood ratio x,
 
         delta <= k (e^K - a s^c + c s^a).
 
-    Every gap > 0 gives a bound; the least over the gap is the optimal conversion, and gap = inf
-    (s = 0) is that of Canonne, Kamath and Steinke. ``m`` is the module to compute with: math,
-    numpy or mpmath's context.
+    Every ``contact_gap = ln(r/s) > 0`` gives a bound; the least is the optimal conversion, and an
+    infinite gap (s = 0) gives that of Canonne, Kamath and Steinke. ``m`` is the module to compute
+    with: math, numpy or mpmath's context.
 
     References:
         Asoodeh, Liao, Calmon, Kosut and Sankar 2021, theorem 3, whose conversion this is the dual
         of; Canonne, Kamath and Steinke 2020, proposition 12.
     """
     a = c + 1
-    shrink, shrink_a = m.log(-m.expm1(-c * gap)), m.log(-m.expm1(-a * gap))
+    shrink, shrink_a = m.log(-m.expm1(-c * contact_gap)), m.log(-m.expm1(-a * contact_gap))
     log_r = epsilon + m.log(a / c) + shrink - shrink_a
-    log_s = log_r - gap
+    log_s = log_r - contact_gap
     rest = c * m.expm1(a * log_s) - a * m.expm1(c * log_s)
     inner = m.exp(-log_moment) * rest - m.expm1(-log_moment)
     return log_moment + m.log(inner) - m.log(a) - c * log_r - shrink, log_r, log_s
@@ -236,11 +238,11 @@ def response_moment(c: Any, epsilon: Any, m: Any) -> Any:
     return m.log1p(m.exp(size) * part) if size < 1 else size + m.log(m.exp(-size) + part)
 
 
-def log_kink(c: Any, epsilon: Any, m: Any) -> Any:
-    """Return the logarithm of how steep one order's f falls into its fixed point, from the left.
+def log_diagonal_slope(c: Any, epsilon: Any, m: Any) -> Any:
+    """Return ``ln|f'|`` of one order's trade-off function f at its fixed point, from the left.
 
-    Where f meets the diagonal it is randomized response of epsilon, and its slope there is
-    ``-(c/a) sinh(a eps) / sinh(c eps)``, steeper than -1; to the right it is the reciprocal.
+    At its fixed point f equals randomized response of epsilon, and its left derivative there is
+    ``-(c/a) sinh(a eps) / sinh(c eps)``, steeper than -1; the right one is the reciprocal.
     """
     a = c + 1
     sinhs = m.log(-m.expm1(-2 * a * epsilon)) - m.log(-m.expm1(-2 * c * epsilon))
@@ -248,15 +250,15 @@ def log_kink(c: Any, epsilon: Any, m: Any) -> Any:
 
 
 def _hull(pairs: list[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
-    """Return the pairs that convexity of K with ``K(0) = 0`` does not imply, rising."""
-    kept, corners = list[tuple[float, float]](), [(0.0, 0.0)]
+    """Return the pairs that convexity of K with ``K(0) = 0`` does not imply, ascending."""
+    kept, vertices = list[tuple[float, float]](), [(0.0, 0.0)]
     for order, size in pairs:
         if kept and kept[-1][0] == order:
             continue
         point = (order - 1.0, (order - 1.0) * size)
-        while kept and is_above(corners[-2], corners[-1], point):
+        while kept and is_above(vertices[-2], vertices[-1], point):
             kept.pop()
-            corners.pop()
+            vertices.pop()
         kept.append((order, size))
-        corners.append(point)
+        vertices.append(point)
     return tuple(kept)

@@ -1,4 +1,4 @@
-"""Profiles known at some epsilons only, and between two others."""
+"""Profiles bounded by convexity from a table, and profiles enclosed by two others."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from hockeystick.tradeoffs.profiles.profile import Array, Profile, ProfileValues
 Indices: TypeAlias = NDArray[np.intp]
 
 _SLACK: Final = 2.0**-48
-_FAR: Final = 600.0
+_LARGEST_EXPONENT: Final = 600.0
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class TableProfile(Profile):
-    """Proven ends of delta at rising epsilons; between them what convexity in ``e^eps`` leaves.
+    """Proven ends of delta at ascending epsilons, interpolated by convexity in ``e^eps``.
 
-    ``largest`` is the largest loss, ``least`` a lower end of delta everywhere below it.
+    ``largest`` is the largest loss, ``least`` a lower bound of delta everywhere below it.
 
-    Above: the chords of the upper ends. Below: the later ends, as delta falls, and the lines
-    through the two ends on either side, continued. The first epsilon must be 0; beyond the last
-    one delta is between 0 and the last upper end.
+    Upper bound: the chords of the upper ends. Lower bound: the next lower end, as delta decreases,
+    and the extrapolated lines through the two ends on either side. The first epsilon must be 0;
+    beyond the last one delta is between 0 and the last upper end.
     """
 
     epsilons: Array
@@ -61,12 +61,12 @@ class TableProfile(Profile):
 
     @property
     def smooth(self) -> bool:
-        """It has a corner at every knot."""
+        """False: it has a breakpoint at every epsilon of the table."""
         return False
 
     @property
-    def knots(self) -> Array:
-        """Those of the table."""
+    def breakpoints(self) -> Array:
+        """The epsilons of the table."""
         return self.epsilons
 
     @property
@@ -75,8 +75,8 @@ class TableProfile(Profile):
         return self.largest
 
     @property
-    def floor(self) -> float:
-        """The probability of an infinite loss, a lower end."""
+    def infinity_mass_lower(self) -> float:
+        """A lower bound of the infinity mass."""
         return self.least
 
     def at(self, epsilon: Array) -> ProfileValues:
@@ -85,7 +85,7 @@ class TableProfile(Profile):
             return self._at(epsilon)
 
     def _at(self, epsilon: Array) -> ProfileValues:
-        """Return the ends, whatever underflows on the way."""
+        """Return the ends, with underflows ignored."""
         last = self.epsilons.size - 1
         k = np.clip(np.searchsorted(self.epsilons, epsilon, side="right") - 1, 0, max(last - 1, 0))
         beyond = epsilon > self.epsilons[last]
@@ -107,11 +107,11 @@ class TableProfile(Profile):
         return ProfileValues(*(np.where(out, 0.0, value) for value in values))
 
     def _below(self, epsilon: Array, k: Indices) -> Array:
-        """Return the lower end between two knots."""
+        """Return the lower end between two knots, by extrapolation from both sides."""
         last = self.epsilons.size - 1
         right = np.minimum(k + 2, last)
         left = np.maximum(k - 1, 0)
-        # Beyond its two points a line through them is below: they count with their unlucky ends.
+        # The extrapolated chord lies below: each end is taken in the direction that lowers it.
         t = np.where(right > k + 1, -self._share(epsilon, k + 1, right), 0.0)
         ahead = self.lower[k + 1] - t * (self.upper[right] - self.lower[k + 1])
         t = np.where(left < k, -self._share(epsilon, k, left), 0.0)
@@ -124,18 +124,18 @@ class TableProfile(Profile):
         return np.asarray(np.where(exact, self.lower[k], below))
 
     def _share(self, epsilon: Array, start: Indices, end: Indices) -> Array:
-        """Return where ``e^eps`` stands next to two knots: 0 at the first, 1 at the second."""
+        """Return the position of ``e^eps`` between two knots: 0 at the first, 1 at the second."""
         e, f = self.epsilons[start], self.epsilons[end]
         with np.errstate(all="ignore"):
             near = np.expm1(epsilon - e) / np.expm1(f - e)
             far = np.exp(epsilon - f) * -np.expm1(e - epsilon)
-        return np.nan_to_num(np.where(f - e > _FAR, far, near), nan=0.0)
+        return np.nan_to_num(np.where(f - e > _LARGEST_EXPONENT, far, near), nan=0.0)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class IntervalProfile(Profile):
-    """The lower ends of one profile and the upper ends of another: what parameters leave open."""
+    """The lower ends of one profile and the upper ends of another: an interval of profiles."""
 
     low: Profile
     high: Profile
@@ -151,21 +151,21 @@ class IntervalProfile(Profile):
         return self.low.smooth and self.high.smooth
 
     @property
-    def knots(self) -> Array:
+    def breakpoints(self) -> Array:
         """Those of both."""
-        return np.union1d(self.low.knots, self.high.knots)
+        return np.union1d(self.low.breakpoints, self.high.breakpoints)
 
     @property
-    def floor(self) -> float:
+    def infinity_mass_lower(self) -> float:
         """That of the lower one."""
-        return self.low.floor
+        return self.low.infinity_mass_lower
 
     def precisely(self, epsilon: float) -> tuple[float, float, float]:
-        """Return the ends at one epsilon, however long it takes."""
+        """Return the ends at one epsilon, at full precision."""
         return (self.low.precisely(epsilon)[0], *self.high.precisely(epsilon)[1:])
 
     def at(self, epsilon: Array) -> ProfileValues:
-        """Return the lower and the upper ends, and the rest of the upper one."""
+        """Return the lower ends of one, and all else of the other."""
         upper = self.high.at(epsilon)
         return upper._replace(lower=self.low.at(epsilon).lower)
 

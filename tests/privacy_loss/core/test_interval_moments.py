@@ -26,10 +26,10 @@ from hockeystick.privacy_loss import (
     SkellamLoss,
 )
 from hockeystick.privacy_loss.bounds.moment_bounds import MomentBounds
-from hockeystick.privacy_loss.bounds.sixth_moments import beyond
+from hockeystick.privacy_loss.bounds.sixth_moments import tail_moment
 from hockeystick.privacy_loss.core.interval_moments import (
-    halves_of,
     moment_bounds,
+    signed_parts,
 )
 from hockeystick.privacy_loss.sampling.sampled import SampledLoss
 from hockeystick.privacy_loss.sampling.sampled_atoms import SampledAtomsLoss
@@ -231,9 +231,11 @@ def test_cells_of_a_sampled_gaussian_agree_with_its_own_enclosures(
 def test_a_dominated_loss_has_the_moments_of_the_dominating_one() -> None:
     folded = FoldedGaussianLoss.of(Fraction(2), 0.3)
     assert DominatedLoss(folded, None).moment_bounds() == folded.moment_bounds()
-    assert math.fsum(mass for half in halves_of(folded)[:2] for mass in half.p) == pytest.approx(1)
+    assert math.fsum(mass for half in signed_parts(folded)[:2] for mass in half.p) == pytest.approx(
+        1
+    )
     # E[L^6] by the cells, which is no more than a bound of every part of it.
-    above, below, _ = halves_of(folded)
+    above, below, _ = signed_parts(folded)
     sixth = sum(float((half.p * half.size**6).sum()) for half in (above, below))
     assert sixth <= folded.sixth_moment_upper
 
@@ -251,7 +253,7 @@ def test_what_lies_beyond_a_point_is_within_its_bound(power: int, offset: float)
             cuts = [mpf(point) + 4 * k for k in range(12)]
             mass = mp.quad(density, cuts)
             exact = mp.quad(lambda at: density(at) * (abs(at) + offset) ** power, cuts)
-            assert exact <= beyond(float(mass), loss.sixth_moment_upper, power, offset)
+            assert exact <= tail_moment(float(mass), loss.sixth_moment_upper, power, offset)
 
 
 def test_losses_too_large_for_floats_have_no_enclosures() -> None:

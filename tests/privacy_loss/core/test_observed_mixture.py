@@ -29,9 +29,9 @@ from hockeystick.privacy_loss.core.observed_mixture import (
 # Two Gaussians, of mu = 1/2 and 2, and nothing at all.
 MUS = (Fraction(1, 2), Fraction(2))
 WEIGHTS = (Fraction(3, 10), Fraction(1, 5))
-NOTHING = Fraction(1, 2)
+NO_INFINITY_MASS = Fraction(1, 2)
 PARTS = [
-    (NOTHING, None),
+    (NO_INFINITY_MASS, None),
     *((weight, GaussianLoss(1 / mu)) for weight, mu in zip(WEIGHTS, MUS, strict=True)),
 ]
 
@@ -52,7 +52,9 @@ def exact(value: Fraction) -> Any:
 def mean(of_mu: Callable[[Any], Any], of_nothing: Any) -> Any:
     """Return the mean over the components of a function of mu."""
     pairs = zip(WEIGHTS, MUS, strict=True)
-    return exact(NOTHING) * of_nothing + mp.fsum(exact(w) * of_mu(exact(mu)) for w, mu in pairs)
+    return exact(NO_INFINITY_MASS) * of_nothing + mp.fsum(
+        exact(w) * of_mu(exact(mu)) for w, mu in pairs
+    )
 
 
 def delta(mu: Any, epsilon: Any) -> Any:
@@ -170,7 +172,7 @@ def test_two_runs_on_the_lattice_are_sums_of_independent_choices() -> None:
     with mp.workdps(30):
         truth = mean(
             lambda mu: mean(lambda nu: delta(mp.hypot(mu, nu), mp.mpf(2)), delta(mu, mp.mpf(2))), 0
-        ) + exact(NOTHING) * mean(lambda mu: delta(mu, mp.mpf(2)), 0)
+        ) + exact(NO_INFINITY_MASS) * mean(lambda mu: delta(mu, mp.mpf(2)), 0)
     found = PRV().delta_of(((gaussians(), 2),), 2.0)
     assert found.lower <= truth <= found.upper <= found.lower * (1.0 + 2e-4)
 

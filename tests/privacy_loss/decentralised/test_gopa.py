@@ -40,7 +40,7 @@ def ends(plan: hs.mechanisms.GOPA) -> tuple[float, float]:
     """Return the proven ends of mu."""
     loss = dominating_pair(plan).removing
     if isinstance(loss, DominatedLoss):
-        return cast(GaussianLoss, loss.below).mu, cast(GaussianLoss, loss.above).mu
+        return cast(GaussianLoss, loss.attained_case).mu, cast(GaussianLoss, loss.dominating).mu
     return cast(GaussianLoss, loss).mu, cast(GaussianLoss, loss).mu
 
 

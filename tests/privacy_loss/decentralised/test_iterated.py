@@ -24,7 +24,7 @@ def mus(plan: hs.Mechanism) -> tuple[float, float]:
     """Return the ends of mu of a Gaussian."""
     loss = dominating_pair(plan).removing
     if isinstance(loss, DominatedLoss):
-        return cast(GaussianLoss, loss.below).mu, cast(GaussianLoss, loss.above).mu
+        return cast(GaussianLoss, loss.attained_case).mu, cast(GaussianLoss, loss.dominating).mu
     return cast(GaussianLoss, loss).mu, cast(GaussianLoss, loss).mu
 
 
@@ -147,7 +147,7 @@ def test_the_mixture_is_a_little_above_the_series(parties: int, observers: int, 
     ).removing
     assert isinstance(loss, DominatedLoss)
     found = loss.cgf_bounds(order - 1.0)
-    below = cast(CellLoss, loss.below).cgf_bounds(order - 1.0)
+    below = cast(CellLoss, loss.attained_case).cgf_bounds(order - 1.0)
     with mp.workdps(30):
         p = mp.mpf(observers + 1) / parties
         scale = mp.mpf(2 * order * (order - 1)) / 100

@@ -37,7 +37,7 @@ def envelope(points: list[tuple[Fraction, Fraction]], c: Fraction) -> Fraction:
 @given(CURVES, st.floats(0.001, 0.999))
 def test_the_bound_is_the_least_chord_of_what_is_known(notion: RenyiDP, share: float) -> None:
     loss = RenyiCurveLoss.of(notion.divergences)
-    c = share * loss.last_order
+    c = share * loss.largest_order
     points = [(Fraction(0), Fraction(0))]
     points += [(Fraction(a) - 1, (Fraction(a) - 1) * Fraction(t)) for a, t in notion.divergences]
     truth = envelope(points, Fraction(c))
@@ -67,13 +67,13 @@ def test_a_divergence_that_the_others_imply_changes_nothing() -> None:
 
 def test_nothing_is_known_beyond_the_last_order() -> None:
     loss = RenyiCurveLoss.of(((2.0, 0.1), (10.0, 0.2)))
-    assert loss.last_order == pytest.approx(9.0, rel=1e-14)
-    assert loss.last_order < 9.0
+    assert loss.largest_order == pytest.approx(9.0, rel=1e-14)
+    assert loss.largest_order < 9.0
     assert loss.cgf_bounds(9.1).midpoint == loss.cgf_estimate(9.1).value == math.inf
     truncated = ConcentratedLoss(0.1, 5.0)
-    assert truncated.last_order == pytest.approx(4.0, rel=1e-14)
+    assert truncated.largest_order == pytest.approx(4.0, rel=1e-14)
     assert truncated.cgf_bounds(4.1).midpoint == math.inf
-    assert ConcentratedLoss(0.1).last_order == math.inf
+    assert ConcentratedLoss(0.1).largest_order == math.inf
 
 
 @pytest.mark.parametrize("c", [1e-9, 0.5, 3.0, 1e6])

@@ -65,7 +65,7 @@ def test_the_cumulants_are_about_the_derivatives() -> None:
 def test_an_unbounded_loss_has_no_moments_but_a_profile() -> None:
     f = GaussianTradeOff(1.0)
     loss = ProfileLoss(f.forward, f.backward)
-    assert loss.last_order == 0.0
+    assert loss.largest_order == 0.0
     assert loss.supremum == math.inf
     assert not loss.vanishes
     assert float(loss.delta(mp.one)) == pytest.approx(0.126936737506643945800829624758, rel=1e-13)
@@ -77,7 +77,7 @@ def test_a_profile_that_never_vanishes_may_be_infinite() -> None:
     f = discrete_tradeoff((0.5, 0.5, 0.0), (0.25, 0.5, 0.25))
     loss = ProfileLoss(f.forward, f.backward)
     assert not loss.vanishes
-    assert loss.last_order == 0.0
+    assert loss.largest_order == 0.0
     assert ProfileLoss(f.backward, f.forward).vanishes
 
 

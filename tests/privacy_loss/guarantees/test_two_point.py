@@ -77,7 +77,7 @@ def test_the_largest_loss_is_epsilon_unless_it_fails() -> None:
     assert failing.cgf_bounds(1.0).midpoint == failing.cgf_estimate(1.0).value == math.inf
 
 
-ANYTHING = RandomizedResponsePairLoss(0.0, 1.0)
+NO_PRIVACY = RandomizedResponsePairLoss(0.0, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -89,9 +89,9 @@ ANYTHING = RandomizedResponsePairLoss(0.0, 1.0)
         (ApproxDP(0.0, 0.1), RandomizedResponsePairLoss(0.0, 0.1)),
         (PureDP(0.0), None),
         (ApproxDP(0.0, 0.0), None),
-        (PureDP(math.inf), ANYTHING),
-        (ApproxDP(math.inf, 0.1), ANYTHING),
-        (RenyiDP({2: math.inf}), ANYTHING),
+        (PureDP(math.inf), NO_PRIVACY),
+        (ApproxDP(math.inf, 0.1), NO_PRIVACY),
+        (RenyiDP({2: math.inf}), NO_PRIVACY),
     ],
     ids=repr,
 )

@@ -279,6 +279,6 @@ def test_both_ends_of_a_pair_are_known_in_the_losses() -> None:
     found: PrivacyLoss | None = pair.removing
     assert isinstance(found, DominatedLoss)
     assert found == pair.adding
-    assert found.above == StrongerClonesLoss(2.0, 2, 50, above=True)
-    assert isinstance(found.below, StrongerClonesLoss | CountLoss)
+    assert found.dominating == StrongerClonesLoss(2.0, 2, 50, above=True)
+    assert isinstance(found.attained_case, StrongerClonesLoss | CountLoss)
     assert found.supremum == pytest.approx(2.0, rel=1e-9)

@@ -21,7 +21,7 @@ from hockeystick.privacy_loss import (
     NoiselessLoss,
     dominating_pair,
 )
-from hockeystick.privacy_loss.core.uncertain_endpoints import Edges, exact_edges
+from hockeystick.privacy_loss.core.uncertain_endpoints import UncertainEdges, exact_edges
 
 # (scale, dimension): two dimensions, where the density rises to the ends; three, where it is cut
 # off; many, at distances of both kinds.
@@ -165,9 +165,9 @@ def test_uncertain_edges_are_covered_by_the_error(scale: float, dimension: int) 
     given = exact_edges(loss.reach * np.linspace(-0.8, 0.8, 60))
     moved = 1e-7 * loss.reach
     unsure = given._replace(
-        error=np.full_like(given.at, moved), stretch=np.full_like(given.width, 0.02)
+        error=np.full_like(given.at, moved), width_error=np.full_like(given.width, 0.02)
     )
-    wide = loss.spans(unsure)
+    wide = loss.uncertain_cells(unsure)
     for way in (1.0, -1.0):
         shift = way * moved * np.resize([1.0, -1.0, 0.3], given.at.size)
         other = loss.cells(given.at + shift)
@@ -178,8 +178,8 @@ def test_uncertain_edges_are_covered_by_the_error(scale: float, dimension: int) 
 def test_an_edge_next_to_an_end_that_is_not_known_makes_an_error_that_says_so() -> None:
     loss = MultivariateLaplaceLoss(1.0, 3)
     at = np.array([0.5, 1.0 - 1e-12, 1.0])
-    edges = Edges(at, np.array([0.0, 1e-12, 0.0]), np.diff(at), np.full(2, 1e-15))
-    assert loss.spans(edges).error[1] == math.inf
+    edges = UncertainEdges(at, np.array([0.0, 1e-12, 0.0]), np.diff(at), np.full(2, 1e-15))
+    assert loss.uncertain_cells(edges).error[1] == math.inf
 
 
 @each_noise
@@ -194,7 +194,7 @@ def test_edges_some_ulps_from_an_end_are_moved_there_and_lose_no_mass(
         assert math.fsum(np.exp(log)) == pytest.approx(1.0, abs=1e-11)
     # Of what is less likely than any float nothing need be known.
     assert (masses.error < math.inf)[masses.log_p > -900.0].all()
-    assert loss.displacement >= 341 * 2.0**-52 * loss.reach
+    assert loss.endpoint_tolerance >= 341 * 2.0**-52 * loss.reach
 
 
 @pytest.mark.parametrize("order", [0.5, 3.0, 40.0])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mpmath import mp
 
 from hockeystick.privacy_loss import GaussianLoss
-from hockeystick.privacy_loss.core.uncertain_endpoints import Edges, exact_edges
+from hockeystick.privacy_loss.core.uncertain_endpoints import UncertainEdges, exact_edges
 from hockeystick.privacy_loss.noise.normal_masses import log_masses
 
 positions = st.one_of(st.floats(-40, 40), st.floats(-1, 1), st.floats(-300, 300))
@@ -52,7 +52,7 @@ def test_the_error_covers_every_move_of_an_edge(
     low: float, log_width: float, log_shift: float, side: float
 ) -> None:
     width, shift = 10.0**log_width, 10.0**log_shift
-    given_edges = Edges(
+    given_edges = UncertainEdges(
         np.array([low, low + width]),
         np.array([shift, 0.0]),
         np.array([width]),

@@ -355,7 +355,7 @@ def test_losses_of_an_epoch_are_bounded_on_both_sides() -> None:
     removing, adding = dominating_pair(hs.Shuffled(hs.Gaussian(1.0), 10))
     assert isinstance(removing, DominatedLoss)
     assert isinstance(adding, DominatedLoss)
-    assert removing.above == adding.above == GaussianLoss(1.0)
+    assert removing.dominating == adding.dominating == GaussianLoss(1.0)
     below = removing.attained
     assert isinstance(below, LargestBatchLoss)
     assert below.infimum < 0.0 < below.supremum < math.inf

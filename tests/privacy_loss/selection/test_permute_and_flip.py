@@ -45,7 +45,7 @@ def test_no_flip_between_neighbours_exceeds_the_upper_loss(seed: int) -> None:
     epsilon = float(rng.uniform(0.1, 4.0))
     scores = rng.normal(0.0, 2.0, 4)
     p, q = flipped(scores, epsilon), flipped(scores + rng.choice([-1.0, 1.0], 4), epsilon)
-    bound = loss_of(hs.mechanisms.PermuteAndFlip(epsilon)).above
+    bound = loss_of(hs.mechanisms.PermuteAndFlip(epsilon)).dominating
     assert bound == RandomizedResponsePairLoss(epsilon)
     for at in (0.0, 0.3, 0.8, 1.0):
         grown = mp.exp(at * epsilon)
@@ -73,7 +73,7 @@ def test_two_candidates_that_change_places_are_the_lower_loss_of_laplace_noise(
     epsilon: float,
 ) -> None:
     loss = loss_of(hs.mechanisms.ReportNoisyMax(epsilon, "laplace"))
-    assert loss.above == RandomizedResponsePairLoss(epsilon)
+    assert loss.dominating == RandomizedResponsePairLoss(epsilon)
     assert isinstance(loss.attained, RandomizedResponsePairLoss)
     with mp.workdps(30):
         scale = 2 / mp.mpf(epsilon)

@@ -98,7 +98,7 @@ def bound_of(mechanism: hs.Mechanism) -> CellLoss:
     """Return the dominating loss."""
     loss = loss_of(mechanism)
     assert isinstance(loss, DominatedLoss)
-    return loss.above
+    return loss.dominating
 
 
 KINDS = {

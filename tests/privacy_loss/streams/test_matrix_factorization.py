@@ -63,9 +63,9 @@ def test_a_bounded_sensitivity_has_a_concrete_participant_below() -> None:
     removing, adding = dominating_pair(hs.mechanisms.MatrixFactorization(2.0, encoder))
     assert removing is adding
     assert isinstance(removing, DominatedLoss)
-    assert isinstance(removing.above, GaussianLoss)
+    assert isinstance(removing.dominating, GaussianLoss)
     assert isinstance(removing.attained, GaussianLoss)
-    assert removing.above.mu == pytest.approx(math.sqrt(5) / 2, rel=1e-15)
+    assert removing.dominating.mu == pytest.approx(math.sqrt(5) / 2, rel=1e-15)
     assert removing.attained.mu == pytest.approx(math.sqrt(3) / 2, rel=1e-15)
     answer = hs.delta(hs.mechanisms.MatrixFactorization(2.0, encoder), 1.0, accountant="rdp")
     assert isinstance(answer, hs.Certified)

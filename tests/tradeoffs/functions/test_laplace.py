@@ -40,7 +40,7 @@ def test_it_holds_the_threshold_test_in_both_tails(scale: float) -> None:
 @pytest.mark.parametrize("scale", SCALES)
 def test_near_one_nothing_is_lost(scale: float) -> None:
     rest = np.array([1e-290, 1e-20, 0.4, 0.5, 0.7])
-    ends = LaplaceTradeOff(scale).miss_of_rest(rest)
+    ends = LaplaceTradeOff(scale).type_ii_of_complement(rest)
     with mp.workdps(800):
         for k, one in enumerate(rest):
             truth = mp.exp(-1 / mp.mpf(scale)) * mp.mpf(one)

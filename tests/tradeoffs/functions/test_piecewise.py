@@ -219,6 +219,6 @@ def test_rates_that_are_one_float_less_one_are_told_apart() -> None:
     for ends in (f.bounds(5e-21), f.inverse().bounds(0.75)[::-1]):
         assert min(ends) <= (0.75 if ends[0] > 0.1 else 5e-21) <= max(ends)
     assert f.bounds(5e-21) == pytest.approx((0.75, 0.75), rel=1e-13)
-    type_ii = f.miss_of_rest(np.ones(1))
+    type_ii = f.type_ii_of_complement(np.ones(1))
     assert type_ii.lower[0] <= 0.5
     assert type_ii.upper[0] >= 1.0

@@ -150,7 +150,7 @@ def test_no_parameter_breaks_it(mu: float, rate: float) -> None:
 def test_next_to_one_the_relative_digits_stay(mu: float, rate: float) -> None:
     f = SampledGaussianTradeOff(mu, rate)
     rest = np.array([1e-120, 1e-40, 1e-16, 1e-3])
-    ends = f.miss_of_rest(rest)
+    ends = f.type_ii_of_complement(rest)
     seen = ends.upper > 1e-290
     rest, seen_ends = rest[seen], (ends.lower[seen], ends.upper[seen])
     assert len(rest) == 4

@@ -42,7 +42,7 @@ def test_beyond_the_largest_loss_nothing_is_left_and_before_it_at_least_the_leas
     found = table.at(np.array([0.5, 1.0, 2.0, 3.0, 4.0]))
     assert found.lower == pytest.approx([0.2, 0.2, 0.1, 0.0, 0.0])
     assert found.upper[2:].tolist() == pytest.approx([0.3, 0.0, 0.0])
-    assert table.floor == 0.1
+    assert table.infinity_mass_lower == 0.1
 
 
 def test_the_trade_off_function_of_a_table_holds_that_of_its_profile() -> None:
@@ -65,5 +65,5 @@ def test_parameters_known_within_ends_widen_both() -> None:
     found = wide.at(np.array([0.5]))
     assert found.lower == GaussianProfile(0.9).at(np.array([0.5])).lower
     assert found.upper == GaussianProfile(1.1).at(np.array([0.5])).upper
-    assert wide.floor == 0.0
+    assert wide.infinity_mass_lower == 0.0
     assert wide.supremum == math.inf

@@ -1,4 +1,4 @@
-"""Gaussians that lie above a profile: they bound its tail where floats end."""
+"""Gaussians that dominate a profile: they bound its tail beyond the range of floats."""
 
 from __future__ import annotations
 
@@ -18,42 +18,42 @@ from hockeystick.tradeoffs.profiles.profile import (
 
 
 @singledispatch
-def gaussian_above(profile: Profile) -> float:
+def dominating_mu(profile: Profile) -> float:
     """Return a mu with ``delta(eps) <= delta_G(eps; mu)`` for all eps; inf if none is known."""
     return math.inf
 
 
-@gaussian_above.register
+@dominating_mu.register
 def _(profile: GaussianProfile) -> float:
     """Return its own mu."""
     return profile.mu
 
 
-@gaussian_above.register
+@dominating_mu.register
 def _(profile: PerfectPrivacy) -> float:
     """Return 0."""
     return 0.0
 
 
-@gaussian_above.register
+@dominating_mu.register
 def _(profile: SampledProfile | SwappedSampledProfile) -> float:
     """Return the inner one's: ``ln(1 + (e^eps - 1)/p) >= eps``; ``ln(p e^eps / w)``, as w <= p."""
-    return gaussian_above(profile.inner)
+    return dominating_mu(profile.inner)
 
 
-@gaussian_above.register
+@dominating_mu.register
 def _(profile: MaximumProfile) -> float:
     """Return the larger: the profiles of Gaussians grow with mu."""
-    return max(gaussian_above(profile.first), gaussian_above(profile.second))
+    return max(dominating_mu(profile.first), dominating_mu(profile.second))
 
 
-@gaussian_above.register
+@dominating_mu.register
 def _(profile: MixtureProfile) -> float:
     """Return the largest: a mean is at most that."""
-    return max(gaussian_above(one) for one in profile.profiles)
+    return max(dominating_mu(one) for one in profile.profiles)
 
 
-@gaussian_above.register
+@dominating_mu.register
 def _(profile: FunctionProfile) -> float:
     """Return the one that it was made with."""
     return profile.gaussian

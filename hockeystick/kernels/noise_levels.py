@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from hockeystick.kernels.interrupts import interruptible
 from hockeystick.kernels.sampled_gaussian import cumulant_sums
 from hockeystick.kernels.series import Array
-from hockeystick.kernels.uniform_minorant import layer_exponent
+from hockeystick.kernels.uniform_minorant import minorant_exponent
 
 # A point of no weight: what is left of the polynomials' squares is round-off.
 _NOTHING = 1e-26
@@ -87,11 +87,11 @@ def cell_ends(points: Array, width: float) -> NDArray[np.int64]:
 def total_exponent(
     width: Array, mass: Array, ends: NDArray[np.int64], runs: Array, y: float
 ) -> float:
-    """Return the sum over groups of layers of ``runs`` times their exponent at height ``y``."""
+    """Return the sum over groups of densities of ``runs`` times their exponent at height ``y``."""
     total = 0.0
     start = 0
     for k in range(ends.size):
-        group = layer_exponent(width[start : ends[k]], mass[start : ends[k]], math.inf, y)
+        group = minorant_exponent(width[start : ends[k]], mass[start : ends[k]], math.inf, y)
         total += runs[k] * group
         start = ends[k]
     return total

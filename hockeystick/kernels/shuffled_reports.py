@@ -1,4 +1,4 @@
-"""Binomial masses, and the losses of fair coins of which one is known to lean.
+"""Binomial masses, and the masses of the stronger clones' pair in cells of the loss.
 
 All that is added or multiplied is positive, so that every mass keeps a relative error of about two
 units in the last place for each step of a recurrence and one for each term of a sum.
@@ -14,8 +14,8 @@ from hockeystick.kernels.interrupts import interruptible
 
 Array = NDArray[np.float64]
 
-# What is this much rarer than the mode is left out; and so many standard deviations of fair coins
-# away, where Hoeffding's inequality says the same.
+# Masses below this, relative to the mode, are omitted; so are those beyond this number of standard
+# deviations of a fair binomial, where Hoeffding's inequality gives the same bound.
 RAREST = 1e-140
 DEPTH = 25.4
 
@@ -24,7 +24,7 @@ DEPTH = 25.4
 def binomial(trials: int, odds: float) -> tuple[int, Array]:
     """Return a first count and the masses of it and the following ones, next to each other.
 
-    Counts rarer than ``RAREST`` next to the mode are left out, which all fall off from there.
+    Counts with less than ``RAREST`` times the mass of the mode are omitted.
     """
     mode = min(int((trials + 1) * (odds / (1.0 + odds))), trials)
     below = 0
@@ -56,21 +56,21 @@ def binomial(trials: int, odds: float) -> tuple[int, Array]:
 
 @interruptible
 @njit(cache=True)
-def leaning_coins(
-    coins: Array, flat: Array, lean: Array, cuts: Array
+def clone_masses(
+    totals: Array, common: Array, difference: Array, cuts: Array
 ) -> tuple[Array, Array, Array]:
-    """Return the masses under P and under Q of cells between cuts, and how many terms each has.
+    """Return the masses under P and Q of cells between cuts, and the number of terms of each.
 
-    With t coins that show x heads, P has ``b(x; t) (flat + lean 2x/t)`` and Q the same for tails,
-    ``b(x; t) = binom(t, x) / 2^t``. The loss lies above l where ``x / t`` lies above
-    ``(1 + (1 + flat/lean) tanh(l/2)) / 2``; ``cuts`` are the values of ``tanh(l/2)``.
+    For x of t reports P has the mass ``b(x; t) (common + 2 difference x/t)``, and Q that of t - x;
+    ``b(x; t) = binom(t, x) / 2^t``. The loss exceeds l where ``x / t`` exceeds
+    ``(1 + (1 + common/difference) tanh(l/2)) / 2``; ``cuts`` are the values of ``tanh(l/2)``.
     """
     cells = cuts.size + 1
     p, q, terms = np.zeros(cells), np.zeros(cells), np.zeros(cells)
-    deepest = int(0.5 * DEPTH * math.sqrt(coins.max())) + 4
+    deepest = int(0.5 * DEPTH * math.sqrt(totals.max())) + 4
     mass = np.empty(deepest + 2)
-    for block in range(coins.size):
-        t = coins[block]
+    for block in range(totals.size):
+        t = totals[block]
         half = int(t) // 2
         top = min(int(t), half + int(0.5 * DEPTH * math.sqrt(t)) + 2)
         mass[top - half] = 1.0
@@ -80,7 +80,7 @@ def leaning_coins(
             mass[x - half - 1] = mass[x - half] * (x / (t - x + 1.0))
         even = 2 * half == int(t)
         total = 2.0 * total + (mass[0] if even else 0.0)
-        ratio = 1.0 + flat[block] / lean[block]
+        ratio = 1.0 + common[block] / difference[block]
         high, low = cells - 1, 0
         first = half if even else half + 1
         for x in range(top, first - 1, -1):
@@ -89,8 +89,8 @@ def leaning_coins(
             while low < cells - 1 and 2.0 * (t - x) >= t * (1.0 + ratio * cuts[low]):
                 low += 1
             each = mass[x - half] / total
-            more = each * (flat[block] + lean[block] * (2.0 * x / t))
-            less = each * (flat[block] + lean[block] * (2.0 * (t - x) / t))
+            more = each * (common[block] + difference[block] * (2.0 * x / t))
+            less = each * (common[block] + difference[block] * (2.0 * (t - x) / t))
             p[high] += more
             q[high] += less
             terms[high] += 1.0

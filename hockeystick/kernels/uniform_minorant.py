@@ -54,10 +54,10 @@ def modes(p: float, mu: float, w: float) -> tuple[int, float, float, float]:
     ``density_slope`` falls, or falls, rises and falls: a sigmoid less a line.
     """
     span = abs(w) * mu + 3.0 * mu + 4.0
-    lean = (w + 1.0) * mu * mu
-    if lean <= 4.0:
+    steepness = (w + 1.0) * mu * mu
+    if steepness <= 4.0:
         return 1, falling_root(p, mu, w, -span, span), 0.0, 0.0
-    root = math.sqrt(1.0 - 4.0 / lean)
+    root = math.sqrt(1.0 - 4.0 / steepness)
     # s(u) = (1 -+ root)/2 where the slope turns; s = sigma(mu u - mu^2/2 + ln(p/(1-p))).
     centre = 0.5 * mu + math.log((1.0 - p) / p) / mu
     reach = 2.0 * math.atanh(root) / mu
@@ -125,7 +125,7 @@ def level_and_loss(
 
 
 @njit(cache=True)
-def layer_width(low: float, high: float, fixed_size: bool) -> float:
+def level_set_width(low: float, high: float, fixed_size: bool) -> float:
     """Return how far two losses are apart, rounded down."""
     if fixed_size:
         return (high - low) * (1.0 - 1e-9)
@@ -133,7 +133,7 @@ def layer_width(low: float, high: float, fixed_size: bool) -> float:
 
 
 @njit(cache=True)
-def peel(
+def level_sets_of_mode(
     p: float,
     mu: float,
     w: float,
@@ -146,7 +146,7 @@ def peel(
     mass: Array,
     used: int,
 ) -> tuple[int, float]:
-    """Append the uniform layers of the density around one mode; return layers used and the peak.
+    """Append the level sets of the density around one mode; return their number and the peak.
 
     Walking outward from the mode, always to the higher neighbour, gives intervals on each of which
     the density is at least the level reached (it is quasi-concave between ``low`` and ``high``).
@@ -160,7 +160,7 @@ def peel(
         go_left = go_left if left > low else 0.0
         go_right = go_right if right < high else 0.0
         lower = max(go_left, go_right)
-        width[used] = layer_width(loss_left, loss_right, fixed_size)
+        width[used] = level_set_width(loss_left, loss_right, fixed_size)
         mass[used] = max(level - lower, 0.0) * width[used] * (1.0 - 1e-6)
         used += 1
         if lower <= 1e-9 * peak:
@@ -179,10 +179,10 @@ def peel(
 
 @interruptible
 @njit(cache=True)
-def layers(
+def level_sets(
     p: float, mu: float, w: float, fixed_size: bool, log_norm: float, error: float
 ) -> tuple[Array, Array, float]:
-    """Return uniform layers (width, mass) below the tilted loss density, and its total variation.
+    """Return a uniform minorant (widths, masses) of the tilted loss density, and its variation.
 
     ``log_norm`` is an upper bound of ``ln M(c)``, at most ``error`` above it. ``w`` is the power of
     r at c; of a fixed-size sample it is c itself.
@@ -192,18 +192,22 @@ def layers(
     far = 1e300
     above = math.exp(error) * (1.0 + 1e-6)
     end = cut if found == 2 else far
-    used, peak = peel(p, mu, w, fixed_size, log_norm, first, -far, end, width, mass, 0)
+    used, peak = level_sets_of_mode(
+        p, mu, w, fixed_size, log_norm, first, -far, end, width, mass, 0
+    )
     if found == 2:
-        used, other = peel(p, mu, w, fixed_size, log_norm, second, cut, far, width, mass, used)
+        used, other = level_sets_of_mode(
+            p, mu, w, fixed_size, log_norm, second, cut, far, width, mass, used
+        )
         peak += other
     return width[:used].copy(), mass[:used].copy(), 2.0 * peak * above
 
 
 @njit(cache=True)
-def layer_exponent(width: Array, mass: Array, variation: float, y: float) -> float:
+def minorant_exponent(width: Array, mass: Array, variation: float, y: float) -> float:
     """Return ``b(y) <= -ln|M(c + i v)| / M(c)`` for every ``v >= y``; it grows with ``y``.
 
-    A uniform layer of width ``s`` has ``|psi(v)| = |sinc(v s/2)|``, at most the falling envelope
+    A uniform density of width ``s`` has ``|psi(v)| = |sinc(v s/2)|``, at most the falling envelope
     used here; and ``|psi(v)| <= V / v`` for a density of total variation ``V``.
     """
     loss = 0.0

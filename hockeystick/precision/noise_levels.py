@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from mpmath import mp, mpf
 
 from hockeystick.precision.sampled_gaussian import cumulant_sums
-from hockeystick.precision.uniform_minorant import layer_exponent
+from hockeystick.precision.uniform_minorant import minorant_exponent
 
 
 def chebyshev_sums(
@@ -61,9 +61,9 @@ def cell_ends(points: Sequence[mpf], width: mpf) -> list[int]:
 def total_exponent(
     width: Sequence[mpf], mass: Sequence[mpf], ends: Sequence[int], runs: Sequence[mpf], y: mpf
 ) -> mpf:
-    """Return the sum over groups of layers of ``runs`` times their exponent at height y."""
+    """Return the sum over groups of densities of ``runs`` times their exponent at height y."""
     groups = [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
-    exponents = [layer_exponent(width[one], mass[one], mp.inf, y) for one in groups]
+    exponents = [minorant_exponent(width[one], mass[one], mp.inf, y) for one in groups]
     return mp.fdot(runs, exponents)
 
 

@@ -1,4 +1,4 @@
-"""Shuffled reports in mpmath: sums over all numbers of coins and heads, as they stand."""
+"""Shuffled reports in mpmath: plain sums over all numbers of reports in each category."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ def binomial(trials: int, odds: mpf) -> list[mpf]:
     ]
 
 
-def leaning_coins(coins: int, flat: mpf, lean: mpf) -> list[tuple[mpf, mpf]]:
-    """Return the masses under P and Q of each number x of heads.
+def clone_masses(totals: int, common: mpf, difference: mpf) -> list[tuple[mpf, mpf]]:
+    """Return the masses under P and Q for each x of t = ``totals`` reports.
 
-    ``b(x; t) (flat + 2 lean x/t)``, and the same for tails.
+    ``b(x; t) (common + 2 difference x/t)``, and the same at t - x.
     """
-    fair = [mp.binomial(coins, x) / mp.mpf(2) ** coins for x in range(coins + 1)]
-    more = [flat + 2 * lean * mp.mpf(x) / coins for x in range(coins + 1)]
+    fair = [mp.binomial(totals, x) / mp.mpf(2) ** totals for x in range(totals + 1)]
+    more = [common + 2 * difference * mp.mpf(x) / totals for x in range(totals + 1)]
     return [(b * p, b * q) for b, p, q in zip(fair, more, reversed(more), strict=True)]
 
 
@@ -49,8 +49,7 @@ def clones_delta(local: mpf, users: int, epsilon: mpf, overlap: mpf | None = Non
 def third_category_delta(local: mpf, categories: int, users: int, epsilon: mpf) -> mpf:
     """Return delta of K-ary randomized response where all others hold a third category.
 
-    What is seen are the numbers of reports of the two categories in question: given them, the
-    other reports tell nothing.
+    The numbers of reports of the two categories in question are a sufficient statistic.
     """
     odds = mp.exp(local)
     q = 1 / (odds + categories - 1)

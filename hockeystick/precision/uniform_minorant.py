@@ -26,7 +26,7 @@ def density_slope(p: mpf, mu: mpf, w: mpf, u: mpf) -> mpf:
 
 
 def modes(p: mpf, mu: mpf, w: mpf) -> tuple[int, mpf, mpf, mpf]:
-    """Return how many modes the density has (1 or 2), them, and the least point between; 0 if none.
+    """Return the number of modes (1 or 2), the modes, and the minimum between; 0 if none.
 
     Every change of sign of the derivative on a grid much finer than 1 and ``1 / mu``. Beyond
     ``|w + 1| mu + mu`` the derivative has the sign of -u.
@@ -45,11 +45,11 @@ def modes(p: mpf, mu: mpf, w: mpf) -> tuple[int, mpf, mpf, mpf]:
     return 2, first, second, cut
 
 
-def layers(p: mpf, mu: mpf, w: mpf, log_norm: mpf, levels: Sequence[mpf]) -> list[list[mpf]]:
-    """Return, for each mode, how long its set of losses is where the density is above each level.
+def level_sets(p: mpf, mu: mpf, w: mpf, log_norm: mpf, levels: Sequence[mpf]) -> list[list[mpf]]:
+    """Return, for each mode and each level, the length of the set of losses above the level.
 
-    Level-set decomposition: ``f(a) = Int_0^peak 1{f(a) >= level} d level``. Whatever uniform layers
-    lie below f, those from some level on are no wider than the set there.
+    Level-set decomposition: ``f(a) = Int_0^peak 1{f(a) >= level} d level``. The uniform
+    densities of any minorant of f above some level are no wider than the level set.
     """
     found, first, second, cut = modes(p, mu, w)
     pieces = [(first, -mp.inf, mp.inf)]
@@ -61,11 +61,11 @@ def layers(p: mpf, mu: mpf, w: mpf, log_norm: mpf, levels: Sequence[mpf]) -> lis
     ]
 
 
-def layer_exponent(width: Sequence[mpf], mass: Sequence[mpf], variation: mpf, y: mpf) -> mpf:
-    """Return ``-ln sup_(v >= y)`` of what uniform layers leave of ``|M(c + i v)| / M(c)``.
+def minorant_exponent(width: Sequence[mpf], mass: Sequence[mpf], variation: mpf, y: mpf) -> mpf:
+    """Return ``-ln sup_(v >= y)`` of the bound of ``|M(c + i v)| / M(c)`` by a uniform minorant.
 
-    A layer of width s has ``|psi(v)| = |sinc(v s/2)|``; a density of total variation V has
-    ``|psi(v)| <= V / v``.
+    A uniform density of width s has ``|psi(v)| = |sinc(v s/2)|``; a density of total variation V
+    has ``|psi(v)| <= V / v``.
     """
     falls = [m * (1 - _sinc_beyond(y * s / 2)) for s, m in zip(width, mass, strict=True)]
     left = 1 - mp.fsum(falls)

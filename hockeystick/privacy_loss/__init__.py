@@ -80,10 +80,16 @@ from hockeystick.privacy_loss.sampling.random_allocation import AllocationLoss
 from hockeystick.privacy_loss.sampling.sampled import SampledLoss
 from hockeystick.privacy_loss.sampling.sampled_gaussian import SampledGaussianLoss
 from hockeystick.privacy_loss.sampling.shuffled import LargestBatchLoss
-from hockeystick.privacy_loss.selection.above_threshold import FoldedGaussianLoss, FoldedLaplaceLoss
-from hockeystick.privacy_loss.selection.sparse_vector import FirstOfManyLoss, UnknownLoss
+from hockeystick.privacy_loss.selection.above_threshold import (
+    AboveThresholdGaussianLoss,
+    AboveThresholdLaplaceLoss,
+)
+from hockeystick.privacy_loss.selection.sparse_vector import AboveThresholdRenyiLoss, UnknownLoss
 
 __all__ = [
+    "AboveThresholdGaussianLoss",
+    "AboveThresholdLaplaceLoss",
+    "AboveThresholdRenyiLoss",
     "AllocationLoss",
     "AnalyticLoss",
     "AtomicLoss",
@@ -104,11 +110,8 @@ __all__ = [
     "DiscreteLaplaceLoss",
     "DominatedLoss",
     "DominatingPair",
-    "FirstOfManyLoss",
     "FixedSizeGaussianLoss",
     "FloatAndDecimal",
-    "FoldedGaussianLoss",
-    "FoldedLaplaceLoss",
     "GaussianLoss",
     "GaussianMixtureLoss",
     "GaussianSequenceLoss",
@@ -155,6 +158,9 @@ import_modules(__name__)
 
 # Names of the release before: they work, and say what they are called now.
 _FORMER: Final = {
+    "FirstOfManyLoss": ("AboveThresholdRenyiLoss", AboveThresholdRenyiLoss),
+    "FoldedGaussianLoss": ("AboveThresholdGaussianLoss", AboveThresholdGaussianLoss),
+    "FoldedLaplaceLoss": ("AboveThresholdLaplaceLoss", AboveThresholdLaplaceLoss),
     "ObservedMixtureProfiledLoss": ("ObservedMixtureLoss", ObservedMixtureLoss),
     "SampledProfiledLoss": ("SampledLoss", SampledLoss),
     "closed_form_dominating_loss": (

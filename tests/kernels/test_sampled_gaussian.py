@@ -189,7 +189,7 @@ def test_the_layers_below_a_density_hold_at_most_all_of_it(
 ) -> None:
     loss = SampledGaussianLoss(rate, noise, removing)
     log_norm = loss.cgf_estimate(c).value
-    width, mass, variation = uniform_minorant.layers(
+    width, mass, variation = uniform_minorant.level_sets(
         rate, loss.mu, loss.power(c), False, log_norm, 0.0
     )
     assert (width >= 0.0).all()
@@ -208,5 +208,6 @@ def test_the_layers_hold_nearly_all_of_a_usual_density(
     loss = SampledGaussianLoss(rate, noise, removing)
     log_norm = loss.cgf_estimate(c).value
     assert (
-        uniform_minorant.layers(rate, loss.mu, loss.power(c), False, log_norm, 0.0)[1].sum() > 0.8
+        uniform_minorant.level_sets(rate, loss.mu, loss.power(c), False, log_norm, 0.0)[1].sum()
+        > 0.8
     )

@@ -1,4 +1,4 @@
-"""Binomial masses and leaning coins: against mpmath."""
+"""Binomial masses and those of the stronger clones' pair: against mpmath."""
 
 import math
 
@@ -33,13 +33,17 @@ def test_what_is_rarer_than_the_least_is_left_out_on_both_sides() -> None:
     assert abs(float(mass.sum()) - 1.0) < 1e-12
 
 
-@pytest.mark.parametrize(("coins", "flat", "lean"), [(1, 0.5, 0.5), (7, 0.3, 0.6), (40, 1.0, 0.1)])
-def test_coins_fall_into_the_cells_of_their_losses(coins: int, flat: float, lean: float) -> None:
+@pytest.mark.parametrize(
+    ("totals", "common", "difference"), [(1, 0.5, 0.5), (7, 0.3, 0.6), (40, 1.0, 0.1)]
+)
+def test_outputs_fall_into_the_cells_of_their_losses(
+    totals: int, common: float, difference: float
+) -> None:
     cuts = np.tanh(0.5 * np.array([-1.3, -0.4, -0.05, 0.03, 0.6, 1.7]))
-    given = np.array([[float(coins)], [flat], [lean]])
-    p, q, terms = fast.leaning_coins(given[0], given[1], given[2], cuts)
+    given = np.array([[float(totals)], [common], [difference]])
+    p, q, terms = fast.clone_masses(given[0], given[1], given[2], cuts)
     with mp.workdps(40):
-        masses = slow.leaning_coins(coins, mp.mpf(flat), mp.mpf(lean))
+        masses = slow.clone_masses(totals, mp.mpf(common), mp.mpf(difference))
         expected = [[mp.zero, mp.zero] for _ in range(cuts.size + 1)]
         for one, other in masses:
             cell = int(np.searchsorted(cuts, math.tanh(0.5 * float(mp.log(one / other)))))
@@ -48,15 +52,14 @@ def test_coins_fall_into_the_cells_of_their_losses(coins: int, flat: float, lean
         for k, (one, other) in enumerate(expected):
             assert p[k] == pytest.approx(float(one), rel=1e-13, abs=1e-300)
             assert q[k] == pytest.approx(float(other), rel=1e-13, abs=1e-300)
-    assert terms.sum() == coins + 1
+    assert terms.sum() == totals + 1
 
 
-def test_blocks_of_coins_add_up() -> None:
+def test_masses_of_several_totals_add_up() -> None:
     cuts = np.linspace(-0.5, 0.5, 9)
     each = [
-        fast.leaning_coins(np.array([t]), np.array([0.2]), np.array([0.7]), cuts)
-        for t in (3.0, 8.0)
+        fast.clone_masses(np.array([t]), np.array([0.2]), np.array([0.7]), cuts) for t in (3.0, 8.0)
     ]
-    both = fast.leaning_coins(np.array([3.0, 8.0]), np.full(2, 0.2), np.full(2, 0.7), cuts)
+    both = fast.clone_masses(np.array([3.0, 8.0]), np.full(2, 0.2), np.full(2, 0.7), cuts)
     for k in range(3):
         assert both[k] == pytest.approx(each[0][k] + each[1][k], rel=1e-14)

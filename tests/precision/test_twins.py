@@ -24,7 +24,8 @@ PARTS = {
     ),
     "series": "e2_round_off expm1_and_e2 first_of_block rough_e2 small_e2 weighted_e2",
     "uniform_minorant": (
-        "falling_root layer_width level_and_loss peel signed_log_density signed_loss signed_modes"
+        "falling_root level_and_loss level_set_width level_sets_of_mode signed_log_density"
+        " signed_loss signed_modes"
     ),
 }
 

@@ -70,13 +70,13 @@ def test_layers_lie_below_the_density_and_hold_most_of_it(p: float, mu: float, w
     removing, c = (True, w - 1.0) if w > 0.0 else (False, -w)
     with mp.workdps(20):
         log_norm = mp.log1p(cumulant_sums(mp.mpf(p), mp.mpf(mu), removing, mp.mpf(c))[0])
-        width, mass, variation = kernel.layers(p, mu, w, False, float(log_norm), 0.0)
+        width, mass, variation = kernel.level_sets(p, mu, w, False, float(log_norm), 0.0)
         # Each stack begins with a layer of no width, at its mode.
         starts = np.flatnonzero(width == 0.0).tolist()
         stacks = [slice(j + 1, k) for j, k in pairwise([*starts, width.size])]
         high = [mass[one] / width[one] for one in stacks]
         levels = [np.cumsum(one[::-1])[::-1][::12].tolist() for one in high]
-        exact = twin.layers(p, mu, w, log_norm, [x for one in levels for x in one])
+        exact = twin.level_sets(p, mu, w, log_norm, [x for one in levels for x in one])
         assert len(exact) == len(stacks)
         limits = [
             x for k, row in enumerate(exact) for x in row[len(levels[0]) * k :][: len(levels[k])]
@@ -104,9 +104,9 @@ def test_the_exponent_of_layers_is_below_that_of_their_transforms(
 ) -> None:
     width, mass = (np.array(one) for one in zip(*layers, strict=True))
     mass /= max(1.0, mass.sum() * (1.0 + 1e-6))
-    found = kernel.layer_exponent(width, mass, variation, y)
+    found = kernel.minorant_exponent(width, mass, variation, y)
     with mp.workdps(25):
-        truth = twin.layer_exponent(list(width), list(mass), mp.mpf(variation), mp.mpf(y))
+        truth = twin.minorant_exponent(list(width), list(mass), mp.mpf(variation), mp.mpf(y))
         assert found <= truth + 64 * ULP / math.exp(-float(truth))
         # Where the envelope of sinc is used instead of its maxima, up to 0.08 of the mass is lost.
         assert math.exp(-found) <= mp.exp(-truth) + 0.08 * mass.sum() + 1e-9

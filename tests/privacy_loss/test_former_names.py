@@ -9,6 +9,9 @@ from hockeystick.privacy_loss import DominatedLoss, GaussianLoss
 @pytest.mark.parametrize(
     ("former", "name"),
     [
+        ("FirstOfManyLoss", "AboveThresholdRenyiLoss"),
+        ("FoldedGaussianLoss", "AboveThresholdGaussianLoss"),
+        ("FoldedLaplaceLoss", "AboveThresholdLaplaceLoss"),
         ("ObservedMixtureProfiledLoss", "ObservedMixtureLoss"),
         ("SampledProfiledLoss", "SampledLoss"),
     ],

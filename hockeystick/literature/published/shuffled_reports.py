@@ -98,7 +98,7 @@ def clones_delta(randomizer_epsilon: float, users: int, epsilon: float) -> Certi
 def _certified(
     local: float, users: int, quantity: Quantity, read: Callable[[Terms], Interval]
 ) -> Certified:
-    """Return what is read of the pair."""
+    """Return epsilon or delta of the pair."""
     own = _validate.real("randomizer_epsilon", local, _LOCAL)
     count = _validate.count("users", users, _USERS)
     pair = (StrongerClonesLoss(own, 2, count, above) for above in (True, False))
@@ -160,10 +160,10 @@ def stronger_clones_bound(randomizer_epsilon: float, users: int, delta: float) -
 
         ln(1 + tanh(epsilon_0/2) (sqrt(32 ln(2/delta) / m) + 4/m)),    m >= 8 ln(2/delta).
 
-    The loss is ``ln(1 + 2 tau s / (t - tau s))`` where one of t = C + 1 coins leans and s more are
-    heads than tails. By Chernoff's bound C < m has probability ``e^(-m/4) <= delta/2`` at most, and
-    by Hoeffding's ``s > 1 + sqrt(2 C ln(2/delta))`` as much. Elsewhere ``s <= 1 + C/2``, so that
-    ``t - tau s >= C/2``, and what is left falls in C.
+    The loss is ``ln(1 + 2 tau s / (t - tau s))`` where the t = C + 1 reports of clones and victim
+    differ by s between the two kinds. By Chernoff's bound C < m has probability at most ``e^(-m/4)
+    <= delta/2``, and by Hoeffding's ``s > 1 + sqrt(2 C ln(2/delta))`` as much. Elsewhere ``s <= 1 +
+    C/2``, so that ``t - tau s >= C/2``, and the bound decreases in C.
 
     Guarantees:
         An upper bound for every epsilon_0-DP randomizer, where the condition on m holds.
@@ -214,6 +214,6 @@ def _enough(users: int, least: float) -> None:
 
 
 def _guarantee(local: float, size: float, delta: float) -> ApproxDP:
-    """Return ``ln(1 + tau size)``, rounded up, but no more than the randomizer alone costs."""
+    """Return ``ln(1 + tau size)``, rounded up, at most the randomizer's epsilon."""
     value = math.log1p(math.tanh(0.5 * local) * size) * (1.0 + _OUTWARD)
     return ApproxDP(min(value, local), delta)

@@ -1,11 +1,11 @@
-"""The losses of shuffled reports: what dominates them, and what concrete data lose.
+"""The losses of shuffled reports: the dominating pair, and the losses of some data.
 
 Why the stronger clones dominate, for all data, where all users run the same eps0-DP randomizer:
 let R and R' be the laws of the first user's report for two data, ``k = e^eps`` with
 ``1 <= k <= e^eps0``, and w the pointwise least density of the others' reports, at least ``e^-eps0``
 times R and R'. (Where others run randomizers of their own, it need not be: among constants of their
 own, which are different, the one other report is seen.) Each of the others reports from w with
-probability ``|w|``; show who reported from the rest, and what. Then
+probability ``|w|``; reveal who reported from the remainder, and what. Then
 
     delta(eps) <= E[((g_1 + ... + g_n) / n)_+],   g = (R - k R')/w on a draw of w, or else 0,
 
@@ -49,21 +49,21 @@ from hockeystick.privacy_loss.core.two_point import (
 from hockeystick.privacy_loss.local.stronger_clones import CELLS, ReportsLoss, StrongerClonesLoss
 
 _MOST_USERS: Final = 10**9
-# Epsilons of a randomizer between which shuffling is worked out.
+# Epsilons of a randomizer between which the stronger clones are used.
 LEAST_EPSILON: Final = 1e-6
 MOST_EPSILON: Final = 20.0
-# The order, in units of one over the width of the loss, at which concrete data are compared.
+# The order, times the standard deviation of the loss, at which the losses of data are compared.
 _ORDER: Final = 5.0
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class CountLoss(ReportsLoss):
-    """The loss of how often one category is reported, which all others hold, or none of them does.
+    """The loss of the count of one category, which all other users hold, or none of them.
 
     With a the masses of the others' count, ``P(k) = (1 - s) a_k + s a_(k-1)``: the first user
     reports the category with ``s = e^eps q`` under P and q under Q, or the other way round.
-    For two categories that is all there is to see.
+    For two categories the count is a sufficient statistic.
     """
 
     epsilon: float
@@ -79,7 +79,7 @@ class CountLoss(ReportsLoss):
 
 @lru_cache(maxsize=64)
 def _count_atoms(loss: CountLoss) -> Atoms:
-    """Return the counts as atoms, moved down; next to what is left out they are left out too."""
+    """Return the counts as atoms, rounded down; those next to omitted counts are omitted too."""
     from hockeystick.kernels.shuffled_reports import binomial
 
     small, more = math.exp(-loss.epsilon), math.exp(loss.epsilon)
@@ -87,34 +87,34 @@ def _count_atoms(loss: CountLoss) -> Atoms:
     odds = more / rest if loss.shared else 1.0 / (more + rest - 1.0)
     likely, rare = 1.0 / (1.0 + rest * small), 1.0 / (more + rest)
     neither = (rest * rare, (more + rest - 1.0) * rare)
-    shown = (likely, rare)
+    reported = (likely, rare)
     if not loss.held:
-        shown, neither = shown[::-1], neither[::-1]
+        reported, neither = reported[::-1], neither[::-1]
     others = loss.users - 1
     first, mass = binomial(others, odds)
     last = first + mass.size - 1
     at, before = np.append(mass, 0.0), np.append(0.0, mass)
-    p, r = (out * at + shown_one * before for out, shown_one in zip(neither, shown, strict=True))
-    # Next to what is left out the masses are not those of the two, and are left out as well.
+    p, r = (out * at + report * before for out, report in zip(neither, reported, strict=True))
+    # Next to omitted counts the masses lack one of the two summands, and are omitted as well.
     kept = slice(0 if first == 0 else 1, None if last == others else -1)
     p, r = p[kept], r[kept]
     size = -(-p.size // CELLS)
     starts = np.arange(0, p.size, size)
     p, r = np.add.reduceat(p, starts), np.add.reduceat(r, starts)
     error = ULP * ((16.0 + 4.0 * loss.epsilon) * mass.size + size + 64.0)
-    # Neighbouring masses are off by nearly the same factor, which their ratio does not see.
+    # Neighbouring masses have nearly the same relative error, which cancels in their ratio.
     less = np.log(p / r) - ULP * (64.0 + 16.0 * loss.epsilon) * (size + 4.0)
     log_p = np.log(p)
     return read_only_atoms(*merged(Atoms(less, log_p, error + 2.0 * ULP * np.abs(log_p))))
 
 
 @singledispatch
-def _concrete(randomizer: Mechanism, epsilon: float, users: int) -> list[ReportsLoss]:
-    """Return losses that some data reach with a randomizer; none where none are worked out."""
+def _attained_losses(randomizer: Mechanism, epsilon: float, users: int) -> list[ReportsLoss]:
+    """Return the losses of some data with a randomizer; none where none are known."""
     return []
 
 
-@_concrete.register
+@_attained_losses.register
 def _(randomizer: RandomizedResponse, epsilon: float, users: int) -> list[ReportsLoss]:
     categories = randomizer.categories
     found: list[ReportsLoss] = [
@@ -127,22 +127,22 @@ def _(randomizer: RandomizedResponse, epsilon: float, users: int) -> list[Report
     return found
 
 
-@_concrete.register
+@_attained_losses.register
 def _(randomizer: PureDP, epsilon: float, users: int) -> list[ReportsLoss]:
     # Both are epsilon-DP.
     return [
         one
         for categories in (2, 3)
-        for one in _concrete(RandomizedResponse(epsilon, categories), epsilon, users)
+        for one in _attained_losses(RandomizedResponse(epsilon, categories), epsilon, users)
     ]
 
 
-def _costliest(losses: list[ReportsLoss]) -> PrivacyLoss | None:
-    """Return the loss of the largest moment of an order that decides epsilon at common deltas."""
+def _largest_at_order(losses: list[ReportsLoss]) -> PrivacyLoss | None:
+    """Return the loss with the largest K at an order typical of common deltas."""
     if not losses:
         return None
-    spread = math.sqrt(max(one.cgf_estimate(1e-3).second_derivative for one in losses))
-    order = _ORDER / spread if spread > 0.0 else 1.0
+    deviation = math.sqrt(max(one.cgf_estimate(1e-3).second_derivative for one in losses))
+    order = _ORDER / deviation if deviation > 0.0 else 1.0
     return max(losses, key=lambda one: one.cgf_estimate(order).value)
 
 
@@ -153,19 +153,19 @@ def _(mechanism: ShuffledReports) -> DominatingPair:
     if users == 1 or epsilon == 0.0:
         return pair
     if epsilon == math.inf:
-        return _unbounded(mechanism.randomizer)
+        return _without_pure_epsilon(mechanism.randomizer)
     if users > _MOST_USERS:
         raise NoAnalysisError(
             f"shuffled reports are analysed for up to {_MOST_USERS:,} users; fewer cost no less, "
             "so account for that many"
         )
-    concrete = []
+    attained_losses = []
     if LEAST_EPSILON <= epsilon <= MOST_EPSILON:
-        concrete = _concrete(mechanism.randomizer, epsilon, users)
-        above: CellLoss = StrongerClonesLoss(epsilon, 2, users, above=True)
+        attained_losses = _attained_losses(mechanism.randomizer, epsilon, users)
+        dominating: CellLoss = StrongerClonesLoss(epsilon, 2, users, above=True)
     else:
-        above = RandomizedResponsePairLoss(epsilon)
-    loss = DominatedLoss(above, _costliest(concrete))
+        dominating = RandomizedResponsePairLoss(epsilon)
+    loss = DominatedLoss(dominating, _largest_at_order(attained_losses))
     return DominatingPair(loss, loss)
 
 
@@ -176,13 +176,13 @@ _NOT_PURE: Final = (
 
 
 @singledispatch
-def _unbounded(randomizer: Mechanism) -> DominatingPair:
+def _without_pure_epsilon(randomizer: Mechanism) -> DominatingPair:
     """Return the losses of a randomizer without a finite epsilon, or refuse it."""
     raise NoAnalysisError(_NOT_PURE)
 
 
-@_unbounded.register(RandomizedResponse)
-@_unbounded.register(PureDP)
+@_without_pure_epsilon.register(RandomizedResponse)
+@_without_pure_epsilon.register(PureDP)
 def _(randomizer: Mechanism) -> DominatingPair:
-    # Data are told as they are: the one that differs is seen among the others.
+    # Reports equal the data: the differing one is identified.
     return infinity_mass_pair()

@@ -1,18 +1,17 @@
-"""Coins of which one leans: the pair that dominates shuffled reports, and one that some data reach.
+"""The stronger clones' pair, which dominates shuffled reports, and an attained pair of its kind.
 
-Let T coins be thrown, all fair but one, which leans by chance to one side under P and to the other
-under Q. With S heads more than tails, fair coins give ``b(x; t)`` to x heads, and with g the masses
-of ``Bin(n - 1, 2q)``
+Let t reports lie in two categories, x of them in the first, and ``S = 2x - t``. With
+``b(x; t) = binom(t, x) / 2^t`` and g the masses of ``Bin(n - 1, 2q)``
 
     P(x, t) = b(x; t) (m_t + d_t S/t),    Q(x, t) = b(x; t) (m_t - d_t S/t),
     m_t = (e^eps + 1) q g(t-1) + (K - 2) q g(t),    d_t = (e^eps - 1) q g(t-1).
 
 For ``q = 1 / (e^eps + K - 1)`` and K >= 3 that is K-ary randomized response where all others hold a
-third category: a coin is a report of one of the two categories in question. For K = 2 it is the
-pair of the stronger clones, which dominates all that is eps-DP (Feldman, McMillan and Talwar 2023).
+third category. For K = 2 it is the pair of the stronger clones, which dominates the shuffled
+reports of every eps-DP randomizer (Feldman, McMillan and Talwar 2023).
 
-Throwing more fair coins, unseen among the others, is data processing and leaves m and d as they
-are: weights of neighbouring t are added up at the least of them from above, at the largest below.
+Adding fair reports to the t is post-processing and keeps m and d: weights of neighbouring t are
+added up at the least of them for an upper bound, at the largest for a lower bound.
 """
 
 from __future__ import annotations
@@ -34,28 +33,28 @@ if TYPE_CHECKING:
 
     from hockeystick.kernels.series import Array
 
-# Pairs of x and t are listed one by one up to this number; else they go into cells.
-_MOST_POINTS: Final = 1_500
+# Up to this number of pairs (x, t) each is an atom; above it, cells of the loss are used.
+_MOST_ATOMS: Final = 1_500
 CELLS: Final = 5000
-# How many standard deviations of the loss the equal cells reach.
-_REACH: Final = 40.0
-# How much work neighbouring numbers of coins are added up for, and into how many at least and most.
+# The range of the equidistant cells, in standard deviations of the loss.
+_DEVIATIONS: Final = 40.0
+# The number of terms at which neighbouring t are added up, and the least and largest number of t.
 _WORK: Final = 6e5
-_FEWEST: Final = 60
-_MOST: Final = 4000
-# More than all that is left out: of n - 1 <= 10^9 others and as many coins, next to their modes.
-_LEFT_OUT: Final = 1e-128
+_FEWEST_BLOCKS: Final = 60
+_MOST_BLOCKS: Final = 4000
+# A bound of the omitted mass: counts far from the modes, for n - 1 <= 10^9.
+_OMITTED_MASS: Final = 1e-128
 
 
 class ReportsLoss(AtomListLoss, ProfiledLoss):
-    """A loss of the reports, listed as atoms."""
+    """An atomic loss of shuffled reports."""
 
     __slots__ = ()
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
-        """Return ``sum p (1 - e^(epsilon - loss))`` over the atoms above epsilon, as a float's.
+        """Return ``sum p (1 - e^(epsilon - loss))`` over the atoms above epsilon, in floats.
 
-        With a perturbation of 1 or -1 it is a bound: all that rounding may have moved lies inside.
+        With a perturbation of 1 or -1 it is an upper or lower bound, rounding included.
         """
         from mpmath import mp
 
@@ -72,12 +71,12 @@ class ReportsLoss(AtomListLoss, ProfiledLoss):
 @final
 @dataclass(frozen=True, slots=True)
 class StrongerClonesLoss(ReportsLoss):
-    """The loss of coins of which one leans, or one above it, or one below it.
+    """The loss of the pair of the stronger clones, bounded from ``above`` or from below.
 
-    Few outputs are listed one by one. Of many, the masses of P and Q are worked out in cells of the
-    loss. Above, those of a cell are spread to its two ends, both kept; below, a cell is merged.
-    What is left out is taken to lose the most from above, and
-    nothing from below.
+    Few outputs are atoms of their own. Of many, the masses of P and Q are computed in cells of the
+    loss: from above each is split between the two ends of its cell (connect the dots), from below
+    it is merged at ``ln(p/q)``. Omitted mass has the largest loss from above, and is dropped from
+    below.
     """
 
     epsilon: float
@@ -87,44 +86,44 @@ class StrongerClonesLoss(ReportsLoss):
 
     def atoms(self) -> Atoms:
         """Return the atoms."""
-        return _coin_atoms(self)
+        return _clone_atoms(self)
 
 
-class _StrongerClones(NamedTuple):
-    """Numbers of coins with ``m - d`` and ``d`` of each, P where no coin is seen, and the error."""
+class _CloneWeights(NamedTuple):
+    """``common = m_t - d_t`` and ``difference = d_t`` for each t, P(t = 0), and the error."""
 
-    coins: Array
-    flat: Array
-    lean: Array
-    unseen: float
+    totals: Array
+    common: Array
+    difference: Array
+    null_mass: float
     error: float
 
 
-def _coins(loss: StrongerClonesLoss) -> _StrongerClones:
-    """Return how many coins there may be, one by one."""
+def _clone_weights(loss: StrongerClonesLoss) -> _CloneWeights:
+    """Return the weights for every t."""
     from hockeystick.kernels.shuffled_reports import binomial
 
     more, others = math.expm1(loss.epsilon), loss.categories - 2
     q = 1.0 / (more + loss.categories)
     first, mass = binomial(loss.users - 1, 2.0 / (more + others))
     before, at = np.append(0.0, mass), np.append(mass, 0.0)
-    flat, lean = q * (2.0 * before + others * at), more * q * before
-    coins = np.arange(first, first + at.size, dtype=np.float64)
-    unseen = float(flat[0]) if first == 0 else 0.0
-    kept = lean > 0.0
+    common, difference = q * (2.0 * before + others * at), more * q * before
+    totals = np.arange(first, first + at.size, dtype=np.float64)
+    null_mass = float(common[0]) if first == 0 else 0.0
+    kept = difference > 0.0
     error = ULP * ((16.0 + 4.0 * loss.epsilon) * mass.size + 64.0)
-    return _StrongerClones(coins[kept], flat[kept], lean[kept], unseen, error)
+    return _CloneWeights(totals[kept], common[kept], difference[kept], null_mass, error)
 
 
-def _blocks(found: _StrongerClones, *, above: bool) -> _StrongerClones:
-    """Return numbers of coins with those of neighbours added up."""
-    center = float(found.coins @ found.lean / found.lean.sum())
-    blocks = int(min(max(_WORK / math.sqrt(center), _FEWEST), _MOST))
-    size = -(-found.coins.size // (2 * blocks))
+def _merged_totals(weights: _CloneWeights, *, above: bool) -> _CloneWeights:
+    """Return the weights with those of neighbouring t added up."""
+    center = float(weights.totals @ weights.difference / weights.difference.sum())
+    blocks = int(min(max(_WORK / math.sqrt(center), _FEWEST_BLOCKS), _MOST_BLOCKS))
+    size = -(-weights.totals.size // (2 * blocks))
     if size == 1:
-        return found
-    # The middle is where most of the mass is: there blocks are finer, and outside coarser.
-    total, edges = found.coins.size, (0.3 * found.coins.size, 0.7 * found.coins.size)
+        return weights
+    # Blocks are finer in the middle, where most of the mass is.
+    total, edges = weights.totals.size, (0.3 * weights.totals.size, 0.7 * weights.totals.size)
     left, right = (int(edge) for edge in edges)
     starts = np.concatenate(
         (
@@ -134,32 +133,38 @@ def _blocks(found: _StrongerClones, *, above: bool) -> _StrongerClones:
         )
     )
     ends = np.append(starts[1:], total) - 1
-    return _StrongerClones(
-        found.coins[starts if above else ends],
-        np.add.reduceat(found.flat, starts),
-        np.add.reduceat(found.lean, starts),
-        found.unseen,
-        found.error + ULP * 4.0 * size,
+    return _CloneWeights(
+        weights.totals[starts if above else ends],
+        np.add.reduceat(weights.common, starts),
+        np.add.reduceat(weights.difference, starts),
+        weights.null_mass,
+        weights.error + ULP * 4.0 * size,
     )
 
 
 @lru_cache(maxsize=64)
-def _coin_atoms(loss: StrongerClonesLoss) -> Atoms:
-    """Return the atoms, one by one or by cells."""
-    found = _coins(loss)
-    if float((found.coins + 1.0).sum()) <= _MOST_POINTS:
-        atoms = _listed(found, above=loss.above)
+def _clone_atoms(loss: StrongerClonesLoss) -> Atoms:
+    """Return the atoms, one for each output or by cells."""
+    weights = _clone_weights(loss)
+    if float((weights.totals + 1.0).sum()) <= _MOST_ATOMS:
+        atoms = _atoms_one_by_one(weights, above=loss.above)
     else:
-        width = _width(found)
-        found = _blocks(found, above=loss.above)
-        atoms = _spread(loss, found, width) if loss.above else _merged_down(loss, found, width)
-    return read_only_atoms(*merged(_with_left_out(atoms, loss.epsilon) if loss.above else atoms))
+        deviation = _deviation(weights)
+        weights = _merged_totals(weights, above=loss.above)
+        atoms = (
+            _connected_dots(loss, weights, deviation)
+            if loss.above
+            else _merged_cells(loss, weights, deviation)
+        )
+    return read_only_atoms(
+        *merged(_with_omitted_mass(atoms, loss.epsilon) if loss.above else atoms)
+    )
 
 
-def _with_left_out(atoms: Atoms, epsilon: float) -> Atoms:
-    """Return atoms with more than all that is left out, under P and under Q, at both ends."""
+def _with_omitted_mass(atoms: Atoms, epsilon: float) -> Atoms:
+    """Return the atoms with a bound of the omitted mass added at both ends of the loss."""
     end = max(float(atoms.loss.max()), epsilon * (1.0 + 4.0 * ULP))
-    two = np.full(2, math.log(_LEFT_OUT))
+    two = np.full(2, math.log(_OMITTED_MASS))
     return Atoms(
         np.append(atoms.loss, [float(atoms.loss.min()), end]),
         np.append(atoms.log_p, two),
@@ -167,34 +172,36 @@ def _with_left_out(atoms: Atoms, epsilon: float) -> Atoms:
     )
 
 
-def _width(found: _StrongerClones) -> float:
-    """Return about the standard deviation of the loss."""
-    lean, flat = float(found.lean.sum()), float(found.flat.sum())
-    center = float(found.coins @ found.lean) / lean
-    return 2.0 * lean / ((flat + lean) * math.sqrt(center))
+def _deviation(weights: _CloneWeights) -> float:
+    """Return an estimate of the standard deviation of the loss."""
+    difference, common = float(weights.difference.sum()), float(weights.common.sum())
+    center = float(weights.totals @ weights.difference) / difference
+    return 2.0 * difference / ((common + difference) * math.sqrt(center))
 
 
-def _listed(found: _StrongerClones, *, above: bool) -> Atoms:
-    """Return one atom for each number of coins and of heads, moved to the safe side."""
+def _atoms_one_by_one(weights: _CloneWeights, *, above: bool) -> Atoms:
+    """Return one atom for each (x, t), rounded in the safe direction."""
     from hockeystick.kernels.shuffled_reports import binomial
 
     losses, masses = [], []
-    for t, flat, lean in zip(found.coins, found.flat, found.lean, strict=True):
+    for t, common, difference in zip(
+        weights.totals, weights.common, weights.difference, strict=True
+    ):
         _, fair = binomial(int(t), 1.0)
         heads = np.arange(t + 1.0) / t
-        more, less = flat + 2.0 * lean * heads, flat + 2.0 * lean * heads[::-1]
+        more, less = common + 2.0 * difference * heads, common + 2.0 * difference * heads[::-1]
         losses.append(np.log(more / less))
         masses.append(fair * more)
-    if found.unseen > 0.0:
+    if weights.null_mass > 0.0:
         losses.append(np.zeros(1))
-        masses.append(np.array([found.unseen]))
+        masses.append(np.array([weights.null_mass]))
     loss, log_p = np.concatenate(losses), np.log(np.concatenate(masses))
-    off = (2.0 * found.error + 64.0 * ULP) * (1.0 if above else -1.0)
-    error = found.error + ULP * (4.0 * float(found.coins.max()) + 2.0 * np.abs(log_p))
+    off = (2.0 * weights.error + 64.0 * ULP) * (1.0 if above else -1.0)
+    error = weights.error + ULP * (4.0 * float(weights.totals.max()) + 2.0 * np.abs(log_p))
     return Atoms(loss + off, log_p, error)
 
 
-class _Filled(NamedTuple):
+class _CellMasses(NamedTuple):
     """The masses of cells under P and Q, and the relative error of each."""
 
     p: Array
@@ -202,61 +209,61 @@ class _Filled(NamedTuple):
     error: Array
 
 
-def _filled(found: _StrongerClones, inner: Array) -> _Filled:
-    """Return the masses between inner edges; the outermost cells have the ends of the loss."""
-    from hockeystick.kernels.shuffled_reports import DEPTH, leaning_coins
+def _cell_masses(weights: _CloneWeights, inner: Array) -> _CellMasses:
+    """Return the masses between inner edges; the outermost cells extend to the ends of the loss."""
+    from hockeystick.kernels.shuffled_reports import DEPTH, clone_masses
 
     cuts = np.tanh(0.5 * inner)
-    p, q, terms = leaning_coins(found.coins, found.flat, found.lean, cuts)
-    steps = DEPTH * math.sqrt(float(found.coins.max())) + 8.0
-    return _Filled(p, q, found.error + ULP * (4.0 * steps + terms + 64.0))
+    p, q, terms = clone_masses(weights.totals, weights.common, weights.difference, cuts)
+    steps = DEPTH * math.sqrt(float(weights.totals.max())) + 8.0
+    return _CellMasses(p, q, weights.error + ULP * (4.0 * steps + terms + 64.0))
 
 
-def _edges(loss: StrongerClonesLoss, width: float, half: float) -> tuple[Array, float]:
-    """Return the edges of the cells but for the two ends, and the step between them."""
-    reach = min(loss.epsilon, _REACH * width)
+def _edges(loss: StrongerClonesLoss, deviation: float, half: float) -> tuple[Array, float]:
+    """Return the edges of the cells without the two ends, and their spacing."""
+    reach = min(loss.epsilon, _DEVIATIONS * deviation)
     step = reach / CELLS
     inner = step * (np.arange(-CELLS, CELLS) + half)
     kept = np.abs(inner) < loss.epsilon * (1.0 - 1e-9)
     return inner[kept], step
 
 
-def _displaced(epsilon: float) -> float:
-    """Return how far beyond the edges of its cell the loss of an output may lie."""
+def _endpoint_error(epsilon: float) -> float:
+    """Return the error of the edges of a cell in terms of the loss."""
     return ULP * (64.0 * math.cosh(0.5 * epsilon) ** 2 + 16.0 * epsilon)
 
 
-def _spread(loss: StrongerClonesLoss, found: _StrongerClones, width: float) -> Atoms:
-    """Return each cell's mass at the ends of the cell, moved up.
+def _connected_dots(loss: StrongerClonesLoss, weights: _CloneWeights, deviation: float) -> Atoms:
+    """Return each cell's mass split between its ends (connect the dots), rounded up.
 
-    The share that goes up keeps the mean of ``e^-L``, and is rounded up.
+    The share at the upper end keeps the mean of ``e^-L``, and is rounded up.
     """
-    inner, _ = _edges(loss, width, 0.0)
-    p, q, error = _filled(found, inner)
+    inner, _ = _edges(loss, deviation, 0.0)
+    p, q, error = _cell_masses(weights, inner)
     edges = np.concatenate(([-loss.epsilon], inner, [loss.epsilon]))
     known = np.flatnonzero((p > 0.0) & (q > 0.0))
     p, q, error = p[known], q[known], error[known]
     low, size = edges[known], np.diff(edges)[known]
-    off = _displaced(loss.epsilon)
+    off = _endpoint_error(loss.epsilon)
     rest = np.clip(np.log(p / q) - low, 0.0, size)
     margin = (2.0 * error + 8.0 * off) / -np.expm1(-size)
     up = np.clip(np.expm1(-rest) / np.expm1(-size) + margin, 0.0, 1.0)
     down = np.clip(1.0 - up, 0.0, 1.0)
-    place = np.concatenate((low, edges[known + 1]))
+    losses = np.concatenate((low, edges[known + 1]))
     mass = np.concatenate((p * down, p * up))
     error = np.concatenate((error, error))[mass > 0.0]
     log_p = np.log(mass[mass > 0.0])
-    return Atoms(place[mass > 0.0] + off, log_p, error + ULP * (16.0 + 2.0 * np.abs(log_p)))
+    return Atoms(losses[mass > 0.0] + off, log_p, error + ULP * (16.0 + 2.0 * np.abs(log_p)))
 
 
-def _merged_down(loss: StrongerClonesLoss, found: _StrongerClones, width: float) -> Atoms:
-    """Return each cell merged; cells lie around the points of a grid, as means then do as well."""
-    inner, _ = _edges(loss, width, 0.5)
-    p, q, error = _filled(found, inner)
-    if found.unseen > 0.0:
+def _merged_cells(loss: StrongerClonesLoss, weights: _CloneWeights, deviation: float) -> Atoms:
+    """Return each cell merged; cells are centred at the points of a grid, as the means are then."""
+    inner, _ = _edges(loss, deviation, 0.5)
+    p, q, error = _cell_masses(weights, inner)
+    if weights.null_mass > 0.0:
         middle = int(np.searchsorted(inner, 0.0))
-        p[middle] += found.unseen
-        q[middle] += found.unseen
+        p[middle] += weights.null_mass
+        q[middle] += weights.null_mass
     known = (p > 0.0) & (q > 0.0)
     p, q, error = p[known], q[known], error[known] + 2.0 * ULP
     log_p = np.log(p)

@@ -215,13 +215,13 @@ class FixedSizeGaussianLoss(AnalyticLoss, ProfiledLoss):
         return Ball(0.5 * upper, 0.5 * upper)
 
     def decay(self, c: float) -> AtomDecay:
-        """Return the decay proven by the atom and uniform layers below the tilted density."""
+        """Return the decay by the atom and a uniform minorant of the tilted density."""
         from hockeystick.kernels import uniform_minorant
 
         norm = self._cgf_bounds_within(c, _SURE)
         upper, error = norm.midpoint + norm.radius, 2.0 * norm.radius
         p = float(self.rate)
-        width, mass, variation = uniform_minorant.layers(p, self.mu, c, True, upper, error)
+        width, mass, variation = uniform_minorant.level_sets(p, self.mu, c, True, upper, error)
         share = (self.atom + 4.0 * ULP) * math.exp(error - upper) * (1.0 + 1e-9)
         return AtomDecay(width, mass, float(variation), min(share, 1.0))
 
@@ -246,7 +246,7 @@ class FixedSizeGaussianLoss(AnalyticLoss, ProfiledLoss):
 @final
 @dataclass(frozen=True, slots=True)
 class AtomDecay:
-    """An atom's share, uniform layers (width, mass) below the rest, and that one's variation."""
+    """An atom's share, a uniform minorant (widths, masses) of the rest, and its variation."""
 
     width: Array
     mass: Array
@@ -256,14 +256,14 @@ class AtomDecay:
     def exponent(self, y: float) -> float:
         """Return a lower bound of ``-ln|M(c + i v)| / M(c)`` for all ``v >= y``.
 
-        The atom and what is in no layer do not fall; and the part without the atom is at most its
-        total variation over v.
+        The atom and what is above the minorant do not decay; and the part without the atom is at
+        most its total variation over v.
         """
         from hockeystick.kernels import uniform_minorant
 
-        by_layers = uniform_minorant.layer_exponent(self.width, self.mass, math.inf, y)
+        by_minorant = uniform_minorant.minorant_exponent(self.width, self.mass, math.inf, y)
         left = self.atom + self.variation / y
-        return max(float(by_layers), -math.log(left) if left < 1.0 else 0.0)
+        return max(float(by_minorant), -math.log(left) if left < 1.0 else 0.0)
 
 
 @final

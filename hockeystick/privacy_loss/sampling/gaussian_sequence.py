@@ -194,9 +194,9 @@ class GaussianSequenceLoss(AnalyticLoss):
 
     def decay(self, c: float) -> SequenceDecay:
         """Return how ``|M|`` falls: every run at least as fast as the most noise of its bin."""
-        layers = [_layers(self, one, c) for one in self.levels.bins]
-        width, mass = (np.concatenate([layer[k] for layer in layers]) for k in (0, 1))
-        ends = np.cumsum([layer[0].size for layer in layers])
+        by_bin = [_level_sets(self, one, c) for one in self.levels.bins]
+        width, mass = (np.concatenate([sets[k] for sets in by_bin]) for k in (0, 1))
+        ends = np.cumsum([sets[0].size for sets in by_bin])
         runs = np.array([float(one.runs) for one in self.levels.bins])
         return SequenceDecay(width, mass, ends, runs)
 
@@ -285,7 +285,7 @@ class Nodes:
 @final
 @dataclass(frozen=True, slots=True)
 class SequenceDecay:
-    """Uniform layers below the densities of all bins, one group after the other."""
+    """Uniform minorants of the densities of all bins, one group after the other."""
 
     width: Array
     mass: Array
@@ -395,8 +395,8 @@ def _growth(mu: float, cosine: float) -> float:
     return math.exp(min(exponent, _LARGEST_EXPONENT)) / math.sqrt(cosine)
 
 
-def _layers(loss: GaussianSequenceLoss, one: Bin, c: float) -> tuple[Array, Array]:
-    """Return uniform layers (width, mass) below the tilted loss density of every run of a bin.
+def _level_sets(loss: GaussianSequenceLoss, one: Bin, c: float) -> tuple[Array, Array]:
+    """Return a uniform minorant (widths, masses) of the tilted loss density of a bin's runs.
 
     For ``mu >= m`` the density of t is at least ``m/mu exp((m^2 - mu^2)/8)`` times that for m, and
     M is larger.
@@ -406,7 +406,7 @@ def _layers(loss: GaussianSequenceLoss, one: Bin, c: float) -> tuple[Array, Arra
     most, least = loss.run(one.most), loss.run(one.least)
     norm = least._cgf_bounds_within(c, _SURE)
     p, mu, w = float(loss.rate), most.mu, most.power(c)
-    width, mass, _ = uniform_minorant.layers(
+    width, mass, _ = uniform_minorant.level_sets(
         p, mu, w, False, norm.midpoint + norm.radius, norm.radius
     )
     shrunk = mu / least.mu * math.exp(0.125 * (mu - least.mu) * (mu + least.mu))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _NODES: Final = 12
 _DEGREES: Final = 2 * _NODES
 _FEW_NODES: Final = 3
-# The width of a cell in ln mu to begin with, that for estimates, and that for layers.
+# The width of a cell in ln mu: at first, for estimates, and for uniform minorants.
 _WIDEST: Final = 0.7
 _ESTIMATE_STEP: Final = 0.35
 _THIN: Final = 0.06

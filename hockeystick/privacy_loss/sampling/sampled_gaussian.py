@@ -284,14 +284,14 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
         inner, rate = GaussianProfile(self.mu * factor), min(self.p * factor, 1.0)
         return SampledProfile(inner, rate) if self.removing else SwappedSampledProfile(inner, rate)
 
-    def decay(self, c: float) -> LayerDecay:
-        """Return the decay proven by uniform layers below the tilted density."""
+    def decay(self, c: float) -> MinorantDecay:
+        """Return the decay by a uniform minorant of the tilted density."""
         from hockeystick.kernels import uniform_minorant
 
         p, mu, w = self.p, self.mu, self.power(c)
         norm = self._cgf_bounds_within(c, _SURE)
         upper, error = norm.midpoint + norm.radius, 2.0 * norm.radius
-        return LayerDecay(*uniform_minorant.layers(p, mu, w, False, upper, error))
+        return MinorantDecay(*uniform_minorant.level_sets(p, mu, w, False, upper, error))
 
     def rule(self, c_high: float, y_high: float, log_tolerance: float) -> TrapezoidRule | None:
         """Return a trapezoid rule with its proven error; None where none is fine enough."""
@@ -324,8 +324,8 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
 
 @final
 @dataclass(frozen=True, slots=True)
-class LayerDecay:
-    """Uniform layers (width, mass) below a density, and the density's total variation."""
+class MinorantDecay:
+    """A uniform minorant (widths, masses) of a density, and the density's total variation."""
 
     width: Array
     mass: Array
@@ -335,7 +335,7 @@ class LayerDecay:
         """Return a lower bound of ``-ln|M(c + i v)| / M(c)`` for all ``v >= y``."""
         from hockeystick.kernels import uniform_minorant
 
-        return float(uniform_minorant.layer_exponent(self.width, self.mass, self.variation, y))
+        return float(uniform_minorant.minorant_exponent(self.width, self.mass, self.variation, y))
 
 
 @final

@@ -1,4 +1,4 @@
-"""The pair of losses of one run of a sparse vector, up to its first positive.
+"""The dominating pair of one run of the sparse vector technique, up to its first positive.
 
 Let q, q' be a query's answers on two neighbouring data sets, in units of the sensitivity, r the
 threshold's noise with density p, and f(r, i) the probability, given r, that query i is the first to
@@ -8,16 +8,16 @@ of the one answer that exceeds it grows by at most 2 (by 1 where all answers mov
 
 - Laplace query noise: ``f(r, i) <= e^s f'(r + 1, i)`` with ``s = 2/b`` or ``1/b``, whatever the
   number of queries. The release is dominated by the pair of the threshold's noise composed with
-  one of constant loss s; folded, because that holds in both directions. For Laplace noise of both,
-  the largest loss is the classical ``1/b_threshold + 2/b_query``.
+  one of constant loss s, symmetrised, because that holds in both directions. For Laplace noise of
+  both, the largest loss is the classical ``1/b_threshold + 2/b_query``.
 - Gaussian query noise, at most N queries: joint convexity of ``(a, b) -> a^alpha b^(1-alpha)``
   takes r out of the moment, and the last query's two outcomes together are a binary outcome of two
   Gaussians 2/b apart, so that ``E[(P/Q)^(alpha-1)]`` is at most that of Gaussians with ``mu^2 =
   1/b_threshold^2 + (2/b_query)^2`` times the sum over i of the probabilities that all before i stay
   below, which is at most N. Releasing all N noisy answers is another bound.
 
-What is attained: one query whose answers lie half a unit above and below the threshold, and
-nothing more (or, for the next run to begin, one whose answer is as large as one likes).
+Attained: one query whose answers lie half a unit above and below the threshold, and no other
+(or, for the next run to begin, one whose answer is arbitrarily large).
 """
 
 from __future__ import annotations
@@ -40,7 +40,10 @@ from hockeystick.privacy_loss.core.two_point import (
     RandomizedResponsePairLoss,
 )
 from hockeystick.privacy_loss.guarantees.renyi import RenyiBoundLoss
-from hockeystick.privacy_loss.selection.above_threshold import FoldedGaussianLoss, FoldedLaplaceLoss
+from hockeystick.privacy_loss.selection.above_threshold import (
+    AboveThresholdGaussianLoss,
+    AboveThresholdLaplaceLoss,
+)
 
 if TYPE_CHECKING:
     from mpmath import mpf
@@ -48,14 +51,14 @@ if TYPE_CHECKING:
 _INWARD: Final = 1.0 - 2.0**-45
 _OUTWARD: Final = 1.0 + 2.0**-48
 _DIGITS: Final = 60
-# Scales beyond these, either way, are left to simpler bounds.
-_EXTREME: Final = 1e15
+# Scales above this, and below its reciprocal, have simpler bounds.
+_LARGEST_SCALE: Final = 1e15
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class UnknownLoss(RenyiBoundLoss):
-    """A loss that may be anything, as far as is known."""
+    """A loss without any known bound."""
 
     @property
     def largest_order(self) -> float:
@@ -73,22 +76,23 @@ class UnknownLoss(RenyiBoundLoss):
 
 @final
 @dataclass(frozen=True, slots=True)
-class FirstOfManyLoss(RenyiBoundLoss):
-    """``K(c)`` at most ``steep c (c+1)`` and at most ``flat c (c+1) + log_queries``.
+class AboveThresholdRenyiLoss(RenyiBoundLoss):
+    """``K(c)`` at most ``rho_all c (c+1)`` and at most ``rho c (c+1) + log_queries``.
 
-    K is convex, so that it also lies below the line that touches both parabolas, or from 0 the
-    second one: between ``left`` and ``right``, anywhere.
+    The first releases all noisy answers, the second shifts the threshold. K is convex, so that it
+    also lies below the common tangent of both parabolas (or the tangent of the second one through
+    0), between ``left_tangent`` and ``right_tangent``.
     """
 
-    steep: float
-    flat: float
+    rho_all: float
+    rho: float
     log_queries: float
-    one: RandomizedResponsePairLoss | None
+    single_query: RandomizedResponsePairLoss | None
 
     @property
     def attained(self) -> PrivacyLoss | None:
-        """One query at a good place."""
-        return self.one
+        """That of a single query."""
+        return self.single_query
 
     @property
     def largest_order(self) -> float:
@@ -96,21 +100,21 @@ class FirstOfManyLoss(RenyiBoundLoss):
         return math.inf
 
     @property
-    def left(self) -> float:
-        """Where the first parabola gives way to the line; infinite where it never does."""
-        if not self.steep > self.flat:
+    def left_tangent(self) -> float:
+        """The point of the first parabola on the common tangent; infinite where there is none."""
+        if not self.rho_all > self.rho:
             return math.inf
-        ratio = self.steep / self.flat
-        root = 1.0 / ratio + 4.0 * self.log_queries / (self.flat * ratio * (ratio - 1.0))
+        ratio = self.rho_all / self.rho
+        root = 1.0 / ratio + 4.0 * self.log_queries / (self.rho * ratio * (ratio - 1.0))
         return max(0.5 * (math.sqrt(root) - 1.0), 0.0)
 
     @property
-    def right(self) -> float:
-        """Where the line gives way to the second parabola."""
-        left = self.left
+    def right_tangent(self) -> float:
+        """The point of the second parabola on the common tangent."""
+        left = self.left_tangent
         if left in (0.0, math.inf):
-            return math.sqrt(self.log_queries / self.flat) if left == 0.0 else math.inf
-        return 0.5 * (self.steep / self.flat * (2.0 * left + 1.0) - 1.0)
+            return math.sqrt(self.log_queries / self.rho) if left == 0.0 else math.inf
+        return 0.5 * (self.rho_all / self.rho * (2.0 * left + 1.0) - 1.0)
 
     def bound(self, c: float) -> float:
         """Return the bound, rounded up."""
@@ -118,29 +122,31 @@ class FirstOfManyLoss(RenyiBoundLoss):
 
     def zcdp_line(self) -> ZCDPLine:
         """Return a line above both bounds of K."""
-        # Of ``flat c (c+1) + ln N`` the line from 0 to ``c = sqrt(ln N / flat)``, as K is convex.
-        chord = self.flat + 2.0 * math.sqrt(self.flat) * math.sqrt(self.log_queries)
-        return ZCDPLine(outward(min(self.steep, chord)))
+        # The tangent of ``rho c (c+1) + ln N`` through 0 touches at ``c = sqrt(ln N / rho)``.
+        chord = self.rho + 2.0 * math.sqrt(self.rho) * math.sqrt(self.log_queries)
+        return ZCDPLine(outward(min(self.rho_all, chord)))
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return the bound and two derivatives."""
-        left, right = self.left, self.right
+        left, right = self.left_tangent, self.right_tangent
         if c <= left or not left < right:
-            return CGFEstimate(self._first(c), self.steep * (2.0 * c + 1.0), 2.0 * self.steep)
+            return CGFEstimate(
+                self._all_answers(c), self.rho_all * (2.0 * c + 1.0), 2.0 * self.rho_all
+            )
         if c >= right:
-            return CGFEstimate(self._second(c), self.flat * (2.0 * c + 1.0), 2.0 * self.flat)
+            return CGFEstimate(self._first_positive(c), self.rho * (2.0 * c + 1.0), 2.0 * self.rho)
         share = (c - left) / (right - left)
-        low, high = self._first(left), self._second(right)
+        low, high = self._all_answers(left), self._first_positive(right)
         slope = (high - low) / (right - left)
         return CGFEstimate(low * (1.0 - share) + high * share, slope, 0.0)
 
-    def _first(self, c: float) -> float:
+    def _all_answers(self, c: float) -> float:
         """Return the bound from releasing every noisy answer."""
-        return self.steep * c * (c + 1.0)
+        return self.rho_all * c * (c + 1.0)
 
-    def _second(self, c: float) -> float:
+    def _first_positive(self, c: float) -> float:
         """Return the bound from shifting the threshold."""
-        return self.flat * c * (c + 1.0) + self.log_queries
+        return self.rho * c * (c + 1.0) + self.log_queries
 
 
 @dominating_pair.register
@@ -154,51 +160,57 @@ def _(mechanism: AboveThreshold) -> DominatingPair:
 def _loss(mechanism: AboveThreshold) -> PrivacyLoss:
     """Return the loss of one run, the same in both directions."""
     threshold, query = mechanism.threshold_scale, mechanism.query_scale
-    if not 1.0 / _EXTREME <= query or not 1.0 / _EXTREME <= threshold:
+    if not 1.0 / _LARGEST_SCALE <= query or not 1.0 / _LARGEST_SCALE <= threshold:
         return UnknownLoss()
-    one = _one_query(mechanism)
-    move = Fraction(1 if mechanism.monotone else 2)
+    single_query = _single_query(mechanism)
+    sensitivity = Fraction(1 if mechanism.monotone else 2)
     if mechanism.query_noise is ComparisonNoise.GAUSSIAN:
-        return _first_of_many(mechanism, move, one)
-    return DominatedLoss(_by_constant(mechanism, move), one)
+        return _renyi_bound(mechanism, sensitivity, single_query)
+    return DominatedLoss(_composed_with_constant(mechanism, sensitivity), single_query)
 
 
-def _by_constant(mechanism: AboveThreshold, move: Fraction) -> CellLoss:
-    """Return the threshold's loss plus a constant, folded."""
+def _composed_with_constant(mechanism: AboveThreshold, sensitivity: Fraction) -> CellLoss:
+    """Return the threshold's loss plus a constant, symmetrised."""
     threshold, query = mechanism.threshold_scale, mechanism.query_scale
-    most = move / least_reading(query)
-    if threshold > _EXTREME:
-        # The threshold's share is added in full: the whole is a pure guarantee.
+    most = sensitivity / least_reading(query)
+    if threshold > _LARGEST_SCALE:
+        # The loss of the threshold is bounded by a constant too: a pure guarantee.
         share = 1 / least_reading(threshold) if threshold < math.inf else Fraction(0)
         if mechanism.threshold_noise is ComparisonNoise.LAPLACE or share == 0:
             return RandomizedResponsePairLoss(float_up(most + share))
     if mechanism.threshold_noise is ComparisonNoise.GAUSSIAN:
-        return FoldedGaussianLoss.of(least_reading(threshold), float_up(most))
+        return AboveThresholdGaussianLoss.of(least_reading(threshold), float_up(most))
     largest = float_up(most + 1 / least_reading(threshold))
     gap = float_up(max(most - 1 / largest_reading(threshold), Fraction(0)))
-    return FoldedLaplaceLoss(largest, gap) if gap < largest else RandomizedResponsePairLoss(largest)
+    return (
+        AboveThresholdLaplaceLoss(largest, gap)
+        if gap < largest
+        else RandomizedResponsePairLoss(largest)
+    )
 
 
-def _first_of_many(
-    mechanism: AboveThreshold, move: Fraction, one: RandomizedResponsePairLoss | None
-) -> FirstOfManyLoss:
-    """Return the bound for Gaussian noise of both, with a bounded number of queries."""
+def _renyi_bound(
+    mechanism: AboveThreshold,
+    sensitivity: Fraction,
+    single_query: RandomizedResponsePairLoss | None,
+) -> AboveThresholdRenyiLoss:
+    """Return the Renyi bound for Gaussian noise of both, with a bounded number of queries."""
     queries = mechanism.queries or 1
     own = 1 / least_reading(mechanism.query_scale) ** 2
-    shared = move * move * own
+    shared = sensitivity * sensitivity * own
     if mechanism.threshold_scale < math.inf:
         shared += 1 / least_reading(mechanism.threshold_scale) ** 2
-    steep, flat = float_up(queries * own / 2), float_up(shared / 2)
-    return FirstOfManyLoss(steep, flat, math.log(queries) * _OUTWARD, one)
+    rho_all, rho = float_up(queries * own / 2), float_up(shared / 2)
+    return AboveThresholdRenyiLoss(rho_all, rho, math.log(queries) * _OUTWARD, single_query)
 
 
-def _one_query(mechanism: AboveThreshold) -> RandomizedResponsePairLoss | None:
+def _single_query(mechanism: AboveThreshold) -> RandomizedResponsePairLoss | None:
     """Return the loss of one query half a unit above or below the threshold, rounded down.
 
     The noises' difference exceeds 1/2 with some probability p: the loss is ``ln((1-p)/p)``.
     """
     threshold, query = mechanism.threshold_scale, mechanism.query_scale
-    if max(threshold, query) > _EXTREME:
+    if max(threshold, query) > _LARGEST_SCALE:
         return None
     from mpmath import mp
 

@@ -12,11 +12,11 @@ import pytest
 from mpmath import mp, mpf
 
 from hockeystick.privacy_loss import (
+    AboveThresholdGaussianLoss,
     BoundedRangeLoss,
     CellLoss,
     DiscreteGaussianLoss,
     DominatedLoss,
-    FoldedGaussianLoss,
     GaussianLoss,
     GaussianMixtureLoss,
     LaplaceLoss,
@@ -229,7 +229,7 @@ def test_cells_of_a_sampled_gaussian_agree_with_its_own_enclosures(
 
 
 def test_a_dominated_loss_has_the_moments_of_the_dominating_one() -> None:
-    folded = FoldedGaussianLoss.of(Fraction(2), 0.3)
+    folded = AboveThresholdGaussianLoss.of(Fraction(2), 0.3)
     assert DominatedLoss(folded, None).moment_bounds() == folded.moment_bounds()
     assert math.fsum(mass for half in signed_parts(folded)[:2] for mass in half.p) == pytest.approx(
         1

@@ -12,11 +12,11 @@ from mpmath import mp
 
 import hockeystick as hs
 from hockeystick.privacy_loss import (
+    AboveThresholdGaussianLoss,
+    AboveThresholdLaplaceLoss,
+    AboveThresholdRenyiLoss,
     CellLoss,
     DominatingPair,
-    FirstOfManyLoss,
-    FoldedGaussianLoss,
-    FoldedLaplaceLoss,
     PrivacyLoss,
     RandomizedResponsePairLoss,
     UnknownLoss,
@@ -206,9 +206,9 @@ def test_equal_scales_are_the_limit_of_unequal_ones() -> None:
 
 
 FOLDED: tuple[CellLoss, ...] = (
-    FoldedLaplaceLoss(1.5, 0.0),
-    FoldedLaplaceLoss(0.9, 0.35),
-    FoldedLaplaceLoss(4.0, 3.5),
+    AboveThresholdLaplaceLoss(1.5, 0.0),
+    AboveThresholdLaplaceLoss(0.9, 0.35),
+    AboveThresholdLaplaceLoss(4.0, 3.5),
     bound_of(hs.mechanisms.AboveThreshold(1.5, 4.0, threshold_noise="gaussian")),
     bound_of(hs.mechanisms.AboveThreshold(0.7, 30.0, threshold_noise="gaussian")),
 )
@@ -233,14 +233,18 @@ def truth_of(loss: CellLoss, low: Any, high: Any, c: float) -> Any:
     """Return ``E[exp(c L)]`` of the part without atoms between two losses, by its density."""
 
     def density(x: Any) -> Any:
-        if isinstance(loss, FoldedLaplaceLoss):
+        if isinstance(loss, AboveThresholdLaplaceLoss):
             return mp.exp((x - mp.mpf(loss.largest)) / 2) / 4
-        assert isinstance(loss, FoldedGaussianLoss)
+        assert isinstance(loss, AboveThresholdGaussianLoss)
         mu = mp.mpf(loss.noise_multiplier.denominator) / loss.noise_multiplier.numerator
         at = abs(x) - loss.shift - mu * mu / 2
         return mp.npdf(at / mu) / mu * (1 if x > 0 else mp.exp(x))
 
-    gap = loss.gap if isinstance(loss, (FoldedLaplaceLoss, FoldedGaussianLoss)) else 0.0
+    gap = (
+        loss.inner
+        if isinstance(loss, (AboveThresholdLaplaceLoss, AboveThresholdGaussianLoss))
+        else 0.0
+    )
     end = min(loss.supremum, 60.0)
     total = mp.zero
     for left, right in ((-end, -gap), (gap, end)):
@@ -301,7 +305,7 @@ def test_the_cumulants_are_the_derivatives_of_k_which_vanishes_at_0(
 
 def test_a_threshold_with_more_noise_than_the_queries_is_a_laplace_release_of_the_sum() -> None:
     loss = bound_of(hs.mechanisms.AboveThreshold(2.0, 5.0))
-    assert loss == FoldedLaplaceLoss(0.9, 0.0)
+    assert loss == AboveThresholdLaplaceLoss(0.9, 0.0)
     with mp.workdps(30):
         e, order = mp.mpf(loss.supremum), mp.mpf(3)
         moment = (4 * mp.exp(3 * e) + 3 * mp.exp(-4 * e)) / 7
@@ -330,7 +334,7 @@ def test_no_run_with_gaussian_noise_exceeds_the_bound(
             *scales, threshold_noise="gaussian", query_noise="gaussian", queries=queries
         )
     )
-    assert isinstance(loss, FirstOfManyLoss)
+    assert isinstance(loss, AboveThresholdRenyiLoss)
     p, q = pair_of("gaussian", run, scales)
     for first, second in ((p, q), (q, p)):
         pairs = zip(first, second, strict=True)
@@ -353,7 +357,7 @@ def test_the_bound_is_the_convex_envelope_of_both(
             monotone=monotone,
         )
     )
-    assert isinstance(loss, FirstOfManyLoss)
+    assert isinstance(loss, AboveThresholdRenyiLoss)
     move = 1 if monotone else 2
     square = 1 / threshold**2 + (move / query) ** 2
     grid = np.geomspace(1e-3, 1e3, 4001)
@@ -366,7 +370,7 @@ def test_the_bound_is_the_convex_envelope_of_both(
     steps = np.diff(bound)
     assert (steps >= slope[:-1] * np.diff(grid) * (1 - 1e-9)).all()
     assert (steps <= slope[1:] * np.diff(grid) * (1 + 1e-9)).all()
-    assert bound[0] == pytest.approx(min(first[0], second[0]), rel=1e-9) or loss.left == 0.0
+    assert bound[0] == pytest.approx(min(first[0], second[0]), rel=1e-9) or loss.left_tangent == 0.0
     assert bound[-1] == pytest.approx(min(first[-1], second[-1]), rel=1e-9)
 
 
@@ -390,8 +394,8 @@ def test_edges(kind: str) -> None:
     alone = loss(INF, 4.0).removing
     assert alone is not None
     if kind == "gaussian":
-        assert isinstance(alone, FirstOfManyLoss)
-        assert alone.flat == pytest.approx(0.125)
+        assert isinstance(alone, AboveThresholdRenyiLoss)
+        assert alone.rho == pytest.approx(0.125)
     else:
         assert alone == DominatedLoss(RandomizedResponsePairLoss(0.5), None)
 

@@ -90,7 +90,7 @@ def term_after(half: float, terms: int) -> float:
 
 @njit(cache=True)
 def number_of_terms(half: float) -> int:
-    """Return how many terms leave a remainder below 1e-17: 1 to 6 for half widths up to 0.1."""
+    """Return the number of terms with a remainder below 1e-17: 1 to 6 for half widths up to 0.1."""
     terms = 1
     while term_after(half, terms) > 1e-17:
         terms += 1

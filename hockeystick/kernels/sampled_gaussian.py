@@ -86,7 +86,7 @@ def odds_of(p: float, mu: float, u: float) -> float:
 
 @njit(cache=True)
 def below_rate(p: float, mu: float, w: float, low: float) -> float:
-    """Return how fast ``-u^2/2 + min(w, 0) ln r`` falls, at least, to the left of ``low``."""
+    """Return a lower bound of the slope of ``-u^2/2 + min(w, 0) ln r`` to the left of ``low``."""
     return -low + min(w, 0.0) * mu * odds_of(p, mu, low)
 
 

@@ -50,7 +50,7 @@ class Checked:
         return words if self.verdict is Verdict.INVALID or not because else f"{words}: {because}"
 
     def _share(self) -> float:
-        """Return how many in a hundred numbers with as many decimals would be consistent."""
+        """Return the percentage of numbers with as many decimals that would be consistent."""
         if self.claim.relation != "multiple-of" or self.own is None:
             return 100.0
         return 100.0 * share_of_multiples(self.own.upper, self.claim.published)

@@ -86,7 +86,7 @@ def group_attained(*, epsilon: float, delta: float, size: int) -> Found:
 
 @way
 def moved_record_epsilon(*, epsilon: float, blocks: int) -> Found:
-    """Return the epsilon of disjoint parts of the data where a record is in so many of them.
+    """Return the epsilon of disjoint parts of the data where a record is in several of them.
 
     Each part reports truthfully whether the record is in it with probability
     ``e^eps/(1 + e^eps)``: the largest ratio of probabilities of all 2^blocks outputs. An added or

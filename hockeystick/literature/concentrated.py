@@ -42,7 +42,7 @@ def allowed_group_divergence(*, noise_multiplier: float, size: int, order: float
 
 @way
 def group_divergence(*, noise_multiplier: float, size: int, order: float) -> Found:
-    """Return the order-a divergence of Gaussians g apart: an integral of ``p^a q^(1-a)``.
+    """Return the order-a divergence of Gaussians at distance g: an integral of ``p^a q^(1-a)``.
 
     The trapezoid rule on the line has an error that falls as ``e^(-2 (pi sigma/h)^2)``.
     """

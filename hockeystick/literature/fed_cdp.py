@@ -107,7 +107,7 @@ def density_epsilon(
 ) -> Certified:
     """Return the pure epsilon of noise of density ``e^(-beta |x|)``, ``beta = B epsilon/(2 S)``.
 
-    The solutions on neighbouring batches are up to ``2 S/B`` apart.
+    The solutions on neighbouring batches differ by up to ``2 S/B``.
     """
     beta = batch_size * epsilon / (2.0 * sensitivity)
     return epsilon_of(

@@ -92,7 +92,7 @@ def trained_delta(
 
 @way
 def steps(*, local_steps: int, rounds: int, batch_size: int = 1) -> float:
-    """Return how many iterations a client takes, or how many examples it processes."""
+    """Return the number of iterations of a client, or of examples that it processes."""
     return float(local_steps * rounds * batch_size)
 
 
@@ -206,7 +206,7 @@ def one_round_bound(*, mu: float, client_rate: float, epsilon: float) -> Found:
 def one_round_delta(*, mu: float, client_rate: float, epsilon: float) -> Found:
     """Return ``p^2 delta_f(epsilon)``: with probability p^2 both clients are in the round.
 
-    Joint convexity over who is sampled; it is attained where the two can be seen apart.
+    Joint convexity over who is sampled; it is attained where the two are distinguishable.
     """
     answer, share = delta_of(GDP(mu), epsilon), client_rate**2
     return between(

@@ -176,7 +176,7 @@ def epsilon_at_twice_the_sensitivity(*, noise_multiplier: float, delta: float) -
 
 @way
 def noise_for_replacement(*, epsilon: float, delta: float, variance: bool) -> float:
-    """Return how many times as much noise replacement takes as addition and removal.
+    """Return the ratio of the noise under replacement to that under addition and removal.
 
     A record moves a sum of vectors of norm 1 by 1 where it is added, and by 2 where it is replaced
     by its opposite. What is compared is the variance, or else the standard deviation.

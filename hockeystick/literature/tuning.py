@@ -20,7 +20,7 @@ def query_noise(*, inflation: float) -> float:
 
 @way
 def query_over_bit_noise(*, inflation: float) -> float:
-    """Return how much larger the query's noise is than a clipped bit's at the same cost.
+    """Return the ratio of the query's noise to that of a clipped bit at the same privacy.
 
     The bit, in {-1/2, 1/2}, has sensitivity 1/2, the query 1. ``clipping_noise`` tells how much
     noise the gradients need beside a bit's; half the query's noise needs the same.

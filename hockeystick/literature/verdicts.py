@@ -78,7 +78,7 @@ def is_rounded_multiple(unit: float, printed: str) -> bool:
 
 
 def share_of_multiples(unit: float, printed: str) -> float:
-    """Return how many of all numbers with as many decimals are rounded multiples of a unit.
+    """Return the share of the numbers with as many decimals that are rounded multiples of a unit.
 
     With r units of the last digit to a multiple it is 1/r; where ``r = p/q`` and q is even, one
     multiple in q lies half way between two numbers, and both are counted.

@@ -41,7 +41,7 @@ and Gaussian (noise multiplier 20)
     rises_with: ClassVar[tuple[str, ...]] = ()
     falls_with: ClassVar[tuple[str, ...]] = ()
     unordered: ClassVar[tuple[str, ...]] = ()
-    # Whether the description is for a stated number of examples, as a batch out of so many is.
+    # Whether the description is for a stated number of examples, as a batch out of n examples is.
     _of_stated_size: ClassVar[bool] = False
 
     @property

@@ -27,7 +27,7 @@ class ApproxDP(Notion):
 
     Guarantees:
         Any function of the output is (epsilon, delta)-DP too. As part of a plan it costs what a
-        release costs that shows everything with probability delta and is randomized response of
+        release costs that reveals everything with probability delta and is randomized response of
         that epsilon otherwise, which no (epsilon, delta)-DP release exceeds: exact for the class.
 
     Edge cases:

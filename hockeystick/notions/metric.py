@@ -24,7 +24,7 @@ _GIVEN: Final = "one or more pairs of a MetricDP and the distance that it is rea
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class MetricDP(Notion):
-    """epsilon d-privacy: two inputs at distance d are told apart with a loss of at most epsilon d.
+    """epsilon d-privacy: two inputs at distance d have a privacy loss of at most epsilon d.
 
     ``P(M(x) in S) <= e^(epsilon d(x, x')) P(M(x') in S)`` for all inputs x, x' and all S.
 
@@ -73,7 +73,7 @@ class MetricDP(Notion):
         return f"{plain(self.epsilon)} d-private ({self.metric} distance)"
 
     def within(self, radius: float) -> PureDP:
-        """Return what it is for inputs at most so far apart: ``epsilon r``-DP, rounded up.
+        """Return the guarantee for inputs at distance at most r: ``epsilon r``-DP, rounded up.
 
         Args:
             radius: The largest distance r of two neighbours, in [0, inf]: a public number, which
@@ -129,7 +129,7 @@ def metric_composition(releases: Iterable[tuple[MetricDP, float]]) -> PureDP:
         ``one.within(d_1) @ other.within(d_2)``, accounted together, cost less.
 
     Edge cases:
-        A distance of 0 costs nothing, even of a release that shows everything.
+        A distance of 0 costs nothing, even of a release that reveals everything.
 
     Args:
         releases: Pairs of a guarantee and a distance in [0, inf]; at least one.

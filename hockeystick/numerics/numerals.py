@@ -67,7 +67,7 @@ def nearest(value: float, digits: int = HEADLINE_DIGITS) -> str:
 
 
 def interval(lower: float, upper: float) -> tuple[str, str]:
-    """Return both ends rounded outward, with enough digits to tell them apart and two more."""
+    """Return both ends rounded outward, with two digits more than distinguish them."""
     digits = max(digits_held(lower), digits_held(upper))
     if upper != math.inf and lower != upper:
         gap = _exact(upper).minus(_exact(lower))
@@ -77,7 +77,7 @@ def interval(lower: float, upper: float) -> tuple[str, str]:
 
 
 def digits_held(value: float) -> int:
-    """Return how many significant digits a value's type can carry."""
+    """Return the number of significant digits of a value's type."""
     if not is_mpf(value) or value in (0, math.inf):
         return _FLOAT_DIGITS
     mantissa, _ = _man_exp(value)

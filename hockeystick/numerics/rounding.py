@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 # A unit in the last place of 1: twice what one rounded operation loses, relative to its result.
 ULP: Final = 2.0**-52
 
-# With so many digits, what mpmath's rounding does is far below half a unit in a float's last place.
+# With this many digits mpmath's rounding is far below half a unit in a float's last place.
 DIGITS: Final = 40
 # Which denominators exact sums keep: divisors of a power of ten, times up to this.
 _OTHER_FACTORS: Final = 10_000

@@ -21,7 +21,7 @@ def three_points(epsilon: mpf, nothing: mpf) -> AtomList:
 
 
 def randomized_response(epsilon: mpf, categories: int) -> AtomList:
-    """Return the atoms of K-ary randomized response: K - 2 of the outputs show nothing."""
+    """Return the atoms of K-ary randomized response: K - 2 of the outputs have loss 0."""
     small = mp.exp(-epsilon)
     return three_points(epsilon, (categories - 2) * small / (1 + (categories - 1) * small))
 
@@ -29,14 +29,14 @@ def randomized_response(epsilon: mpf, categories: int) -> AtomList:
 def optimized_unary(epsilon: mpf) -> AtomList:
     """Return the atoms of optimized unary encoding.
 
-    Of the two bits that differ, (1, 1) and (0, 0) show nothing, with probability
+    Of the two bits that differ, (1, 1) and (0, 0) have loss 0, with probability
     ``q/2 + (1 - q)/2``.
     """
     return three_points(epsilon, mp.mpf(0.5))
 
 
 def binary_runs(epsilon: mpf, runs: int) -> AtomList:
-    """Return the atoms of so many binary randomized responses together, each of epsilon.
+    """Return the atoms of the composition of several binary randomized responses of epsilon.
 
     ``k`` of them are true with binomial probability; the loss is then ``(2k - runs) epsilon``.
     """

@@ -22,10 +22,10 @@ from mpmath import mp, mpf
 from hockeystick.numerics.working_precision import working_bits
 from hockeystick.precision.profiles import exact, uncancelled
 
-# Bits against the round-off of long recurrences; tables are made for multiples of so many bits.
+# Guard bits of long recurrences; tables are made for multiples of this number of bits.
 GUARD = 64
 _BUCKET = 320
-# A table reaches so many sigma, below which the terms lose so many bits; few terms need none.
+# The range of a table in sigma, the bits that terms lose within it, and the size that needs none.
 _REACH = 24
 _FALLEN = 420
 _FEW = 4

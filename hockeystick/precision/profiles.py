@@ -9,7 +9,7 @@ from mpmath import mp, mpc, mpf
 
 from hockeystick.numerics import decimal
 
-# What is left beyond so many standard deviations is below 10^-(10^11), a number nobody asks for.
+# The number of standard deviations beyond which the tail is below 10^-(10^11), and taken as 0.
 _MOST_DEVIATIONS = 1_000_000
 
 
@@ -136,7 +136,7 @@ def scaled_phi(epsilon: mpf, x: mpf) -> mpf:
 
 
 def _lost(epsilon: mpf, mu: mpf) -> int:
-    """Return how many bits ``(mu/2 - eps/mu)^2`` loses where its two terms are large."""
+    """Return the number of bits that ``(mu/2 - eps/mu)^2`` loses where its terms are large."""
     return int(2 * max(0, mp.mag(mu), mp.mag(epsilon / mu)))
 
 

@@ -92,7 +92,7 @@ class _Table(NamedTuple):
 
 
 def _size(most: int, variance: Fraction) -> int:
-    """Return how long a table serves the k asked for, so that few sizes are in use."""
+    """Return the length of the table for the k asked for, one of few sizes."""
     size = _REACH * math.isqrt(int(variance)) + 64
     while size <= most:
         size += size // 2

@@ -36,7 +36,7 @@ _FORMATS: Final[dict[str, dict[str, None]]] = {
     ".png": {"Software": None},
     ".pdf": {"CreationDate": None},
 }
-# The palette of Okabe and Ito, which colour-blind readers tell apart; the dashes serve grey paper.
+# The palette of Okabe and Ito, distinct to colour-blind readers; the dashes serve grey paper.
 _COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _DASHES: Final = ("-", (0, (6, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)))
 _GREY: Final = "#767676"
@@ -92,7 +92,7 @@ def plot(
     Guarantees:
         The lines are proven LOWER ends of f, and proven upper ends of ``1 - f`` in the inset, at
         some hundred rates; between those they are joined by straight lines. Where the upper end of
-        f is visibly apart, a band shows the gap. The percentages are ``f.power(fpr)``, rounded up.
+        f is visibly above, a band shows the gap. The percentages are ``f.power(fpr)``, rounded up.
         The same arguments give the same file, byte for byte, with the same matplotlib.
 
     Edge cases:

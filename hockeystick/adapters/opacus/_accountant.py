@@ -130,7 +130,7 @@ class HockeystickAccountant(IAccountant):  # type: ignore[misc]  # theirs has no
         return made
 
     def __len__(self) -> int:
-        """Return how many steps are recorded."""
+        """Return the number of recorded steps."""
         return sum(steps for _, _, steps in self.history)
 
     @classmethod

@@ -20,7 +20,7 @@ _KIND: Final = "hockeystick.adapters.torch"
 
 
 def first_steps(plan: hs.DPSGD, steps: int) -> hs.DPSGD:
-    """Return the plan of so many first steps of a plan, of whole epochs where it goes by epochs.
+    """Return the plan of the first steps of a plan, of whole epochs where it goes by epochs.
 
     Part of an epoch is seen by whoever sees all of it, so that it costs no more.
     """
@@ -47,7 +47,7 @@ def _cut(
 
 
 def affordable(plan: hs.DPSGD, budget: hs.ApproxDP | None) -> int:
-    """Return how many first steps of a plan a budget covers by the proven upper end.
+    """Return the number of first steps of a plan that a budget provably covers.
 
     No data are looked at, so that the number is fixed in advance as the plan is.
     """
@@ -62,7 +62,7 @@ def affordable(plan: hs.DPSGD, budget: hs.ApproxDP | None) -> int:
 
 
 def _fits(plan: hs.DPSGD, budget: hs.ApproxDP, steps: int) -> bool:
-    """Return whether the budget provably covers so many first steps."""
+    """Return whether the budget provably covers that many first steps."""
     return hs.epsilon(first_steps(plan, steps), budget.delta).upper <= budget.epsilon
 
 

@@ -156,7 +156,7 @@ class Buffers:
 
 
 def _processes() -> int:
-    """Return how many processes a group has that trains together."""
+    """Return the number of processes of the default process group."""
     distributed = torch.distributed
     if distributed.is_available() and distributed.is_initialized():
         return int(distributed.get_world_size())

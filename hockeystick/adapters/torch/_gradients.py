@@ -80,7 +80,7 @@ def whole(model: Any, loss_fn: LossFn, params: Tensors, chunk: Examples) -> Tens
 
 
 def chunks(examples: Examples, size: int | None) -> Iterator[Examples]:
-    """Return the examples, so many at a time."""
+    """Return the examples in blocks."""
     count = len(examples[0])
     for start in range(0, count, size or count):
         yield tuple(part[start : start + (size or count)] for part in examples)

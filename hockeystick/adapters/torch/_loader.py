@@ -214,5 +214,5 @@ class Loader:
 
 
 def _versions(batch: Batch) -> tuple[int, ...]:
-    """Return how often each of a batch's tensors was written to."""
+    """Return the number of in-place writes to each of a batch's tensors."""
     return tuple(part._version for part in batch.examples)

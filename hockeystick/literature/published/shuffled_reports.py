@@ -161,9 +161,9 @@ def stronger_clones_bound(randomizer_epsilon: float, users: int, delta: float) -
         ln(1 + tanh(epsilon_0/2) (sqrt(32 ln(2/delta) / m) + 4/m)),    m >= 8 ln(2/delta).
 
     The loss is ``ln(1 + 2 tau s / (t - tau s))`` where the t = C + 1 reports of clones and victim
-    differ by s between the two kinds. By Chernoff's bound C < m has probability at most ``e^(-m/4)
-    <= delta/2``, and by Hoeffding's ``s > 1 + sqrt(2 C ln(2/delta))`` as much. Elsewhere ``s <= 1 +
-    C/2``, so that ``t - tau s >= C/2``, and the bound decreases in C.
+    differ by s between the two kinds. By Chernoff's bound C < m has probability at most
+    ``e^(-m/4) <= delta/2``, and by Hoeffding's ``s > 1 + sqrt(2 C ln(2/delta))`` as much.
+    Elsewhere ``s <= 1 + C/2``, so that ``t - tau s >= C/2``, and the bound decreases in C.
 
     Guarantees:
         An upper bound for every epsilon_0-DP randomizer, where the condition on m holds.

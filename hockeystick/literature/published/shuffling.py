@@ -50,7 +50,7 @@ def limit_epsilon(
             finite and positive; under replace-one, over twice the clipping norm.
         epochs: How often each example is used on average, at least 0.5 and finite.
         delta: Above 0 and below 1.
-        side: 1 for the published bound of what is lost at most, -1 at least, 0 for its middle.
+        side: 1 for the published upper bound, -1 for the lower one, 0 for their middle.
 
     Returns:
         An ``Approximate``: no guarantee.

@@ -1,4 +1,4 @@
-"""What amplification by iteration needs: gradient steps that never drive two models apart."""
+"""The assumption of amplification by iteration: contractive gradient steps."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def checked_adjacency(adjacency: Adjacency | str) -> Adjacency:
 
 
 def change(adjacency: Adjacency) -> int:
-    """Return how far a record moves a step, in units of the bound of its gradients."""
+    """Return the sensitivity of a step, in units of the bound of the gradients."""
     return 2 if adjacency is Adjacency.REPLACE_ONE else 1
 
 

@@ -41,7 +41,7 @@ class GOPA(Mechanism):
     Guarantees:
         Exactly mu-GDP, never looser than the conditions for (epsilon, delta) in the paper. mu is
         exact for complete graphs and where pairwise noise is 0 or inf; elsewhere it is between two
-        proven ends, ten or more digits apart for graphs up to 10,000 parties.
+        proven ends, equal to ten or more digits for graphs up to 10,000 parties.
 
     Edge cases:
         Noise multiplier 0 reveals the sum of the honest values; inf releases nothing. Without

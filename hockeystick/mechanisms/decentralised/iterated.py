@@ -34,7 +34,7 @@ class NoisyIterations(Mechanism):
     s^2 m)``, for replacing ``2 alpha / (s^2 m)``.
 
     Proof. Steps and projections contract. Let X and X' be the runs without and with the other
-    record, X' driven by noise N; equal up to step t, then never further apart than ``c eta L``
+    record, X' driven by noise N; equal up to step t, then at distance at most ``c eta L``
     under the same noise. Let Y start with X', and from step t, for ``k = 1..m``, step as
     ``Y <- (1 - a_k) step(Y) + a_k step'(X') + N`` with ``a_k = 1/(m + 1 - k)``, so that Y ends as
     X'. As step(Y) and step'(X') are within the last distance of Y and X' (for k = 1 within

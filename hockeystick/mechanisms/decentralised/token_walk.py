@@ -140,9 +140,9 @@ class TokenWalk(Mechanism):
             object.__setattr__(self, name, value)
 
     def excess(self, steps: float, visits: float) -> float:
-        """Return a bound of the chance that a walk visits one party more often than so many times.
+        """Return a bound of the probability that a walk visits one party too often.
 
-        Of a walk of so many steps on the complete graph: ``P[Bin(T, 1/n) > K]``, by its first term
+        Of a walk of T steps on the complete graph: ``P[Bin(T, 1/n) > K]``, by its first term
         and the ratio of the next to it. Then ``TokenWalk(...) ** K @ ApproxDP(0, excess)`` bounds
         what a party without a cap costs.
 

@@ -34,7 +34,7 @@ _STEPS: Final = whole_numbers("L", 1, (1, 1000))
 
 @dataclass(frozen=True, slots=True, init=False)
 class LocalSteps(Plan):
-    """Rounds in which each client that is drawn runs so many noisy steps on batches of its records.
+    """Rounds in which each sampled client runs several noisy steps on batches of its records.
 
     What is protected is one record.
     """
@@ -154,7 +154,7 @@ class LocalSteps(Plan):
         )
 
     def _drawn(self) -> tuple[str, ...]:
-        """Return how records are drawn."""
+        """Return the description of the sampling of records."""
         if self.sampling is RecordSampling.POISSON:
             return (
                 "Each record is used in each local step independently with probability "
@@ -170,7 +170,7 @@ class LocalSteps(Plan):
         return (every if self.participation == 1 else some, self._batches())
 
     def _batches(self) -> str:
-        """Return how a client that takes part draws its records."""
+        """Return a participating client's sampling of records."""
         if self.local_rate == 1:
             return "Every local step uses all records of the client."
         if self.sampling is RecordSampling.TWO_STAGE_POISSON:

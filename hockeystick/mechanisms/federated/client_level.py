@@ -194,7 +194,7 @@ def of_clients(total_clients: float, clients_per_round: float, rounds: float) ->
 
 
 def drawn_words(plan: FedSDP) -> str:
-    """Return how clients are drawn, as a sentence."""
+    """Return the description of the sampling of clients, a sentence."""
     if plan.participation == 1:
         return "Every client takes part in every round."
     if plan.sampling is ClientSampling.POISSON:

@@ -54,7 +54,7 @@ class ShuffledReports(Mechanism):
         rounded, which ``hockeystick.literature.published.shuffled_reports.clones_epsilon`` shows.
 
     Edge cases:
-        One user's report is that of the randomizer itself. A randomizer that shows everything is
+        One user's report is that of the randomizer itself. A randomizer that reveals everything is
         not helped by a shuffler. No amplification is credited beyond epsilon_0 = 20. More users
         than 10^9 are refused; fewer cost no less.
 

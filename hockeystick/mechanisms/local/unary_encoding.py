@@ -38,7 +38,7 @@ class UnaryEncoding(AnyAdjacency):
 
     Guarantees:
         Exact: two categories differ in two bits, whatever their number. With probability
-        ``1 / (2 cosh(epsilon/4)^2)`` (SUE) or 1/2 (OUE) the report shows nothing.
+        ``1 / (2 cosh(epsilon/4)^2)`` (SUE) or 1/2 (OUE) the loss is 0.
 
     Edge cases:
         Epsilon 0 reports nothing. With epsilon inf the symmetric encoding reports the category

@@ -38,7 +38,7 @@ class GaussianMixture(Mechanism):
         vector by at most c_k in L2 norm.
 
     Edge cases:
-        Noise multiplier 0 shows the record unless it moves nothing; inf releases nothing.
+        Noise multiplier 0 has infinity mass unless all sensitivities are 0; inf releases nothing.
 
     Args:
         noise_multiplier: Standard deviation of the noise, in units of the sensitivities, in

@@ -25,7 +25,7 @@ class MultivariateLaplace(AnyAdjacency):
     and ``K = Gamma(n/2) / (2 pi^(n/2) Gamma(n) b^n)``; the sensitivity is the largest Euclidean
     distance between the query's answers on two neighbouring data sets. It is 1/scale-DP, and in
     units of the query ``MetricDP(1/b)``: two data sets whose answers lie at distance d are
-    told apart with a privacy loss of at most d/b.
+    distinguished with a privacy loss of at most d/b.
 
     Guarantees:
         Exact for a query that reaches its sensitivity, and an upper bound for every other: the

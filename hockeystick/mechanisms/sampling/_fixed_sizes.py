@@ -53,7 +53,7 @@ class OnFixedSizeSample(Mechanism):
 
     @abstractmethod
     def _sampling(self) -> str:
-        """Return how samples are drawn, as a sentence."""
+        """Return the description of the sampling, a sentence."""
 
     @property
     def assumptions(self) -> tuple[str, ...]:

@@ -88,7 +88,7 @@ class FixedSizeSubsampled(OnFixedSizeSample):
         return Fraction(self.batch_size, self.examples)
 
     def _sampling(self) -> str:
-        """Return how samples are drawn, and which data set has as many examples as stated."""
+        """Return the descriptions of the sampling and of the data set of the stated size."""
         every = (
             f"Each sample is one of all sets of {self.batch_size:,} of {self.examples:,} examples, "
             "equally likely, and kept secret."

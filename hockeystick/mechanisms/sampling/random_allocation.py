@@ -42,7 +42,7 @@ class RandomAllocation(Mechanism):
 
     Edge cases:
         One step of one, and k = t, are the inner mechanism, k times. k = 0 releases nothing of the
-        record; so does noise inf. Noise 0 shows that the record is there.
+        record; so does noise inf. Noise 0 reveals that the record is there.
 
     Args:
         inner: One step's ``Gaussian``; its noise is in units of one record's largest contribution.

@@ -39,7 +39,7 @@ class Shuffled(Mechanism):
     With s the noise multiplier, one epoch is ``G_{1/s}`` under zero-out and ``G_{2/s}`` under
     replace-one, whatever the other examples contribute: given which batch each example is in, only
     one batch knows the example that differs. No better bound is proven for all noise and steps.
-    Some data lose at least what the largest of the batches' sums shows, where every other example
+    A lower bound is the loss of the largest of the batches' sums for data where every other example
     contributes -C along one direction, and the one that differs
 
     - under zero-out +C or nothing: a batch is 2C or C above the others;

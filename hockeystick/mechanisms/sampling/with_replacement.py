@@ -62,7 +62,7 @@ class WithReplacementSubsampled(OnFixedSizeSample):
             )
 
     def _sampling(self) -> str:
-        """Return how samples are drawn."""
+        """Return the description of the sampling."""
         return (
             f"Each of the {self.batch_size:,} places of a sample holds any of the "
             f"{self.examples:,} examples, independently and equally likely; samples are secret."

@@ -55,7 +55,7 @@ class AboveThreshold(AnyAdjacency):
 
     Edge cases:
         Query scale inf releases nothing. Threshold scale inf leaves the queries' share alone.
-        Scale 0 of either may show anything: epsilon is at most inf.
+        Scale 0 of either has no finite bound: epsilon is at most inf.
 
     Args:
         threshold_scale: Scale (Laplace) or standard deviation (Gaussian) of the threshold's noise

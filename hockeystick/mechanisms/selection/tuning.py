@@ -212,7 +212,7 @@ class RandomStopping(Mechanism):
     output. ``inner`` is all of a run: it draws the hyperparameters from a fixed distribution,
     trains, and scores the result with privacy; so a whole ``DPSGD`` and what its evaluation costs.
 
-    A search over a fixed list of k candidates that shows the best costs what k runs cost:
+    A search over a fixed list of k candidates that releases the best costs what k runs cost:
     ``run ** k``.
 
     Guarantees:

@@ -21,7 +21,7 @@ from hockeystick.numerics.rounding import quotient_down
 _MOST_ROUNDS: Final = 10**6
 _MATRIX: Final = "a matrix of finite numbers: rows of one length, at least one"
 _COEFFICIENTS: Final = "a sequence of finite numbers, at least one"
-# Squares are kept to so many binary digits, far more than a float has.
+# Squares are kept to this number of binary digits, far more than a float has.
 _BITS: Final = 128
 
 
@@ -292,7 +292,7 @@ def square_root(square: Fraction) -> Fraction:
 
 
 def _pattern(participations: float, separation: float) -> Pattern:
-    """Return how often and how far apart one takes part, or raise."""
+    """Return the number of participations and their separation, or raise."""
     return Pattern(
         _validate.count("participations", participations, _PARTICIPATIONS),
         _validate.count("separation", separation, _SEPARATION),

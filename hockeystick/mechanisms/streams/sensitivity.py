@@ -59,7 +59,7 @@ class Pattern:
                 yield (first, *rest)
 
     def count(self, rounds: int) -> int:
-        """Return how many patterns there are."""
+        """Return the number of patterns."""
         return sum(
             math.comb(rounds - (k - 1) * (self.separation - 1), k)
             for k in range(1, len(self.earliest(rounds)) + 1)

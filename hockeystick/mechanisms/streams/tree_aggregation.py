@@ -27,7 +27,7 @@ class TreeAggregation(AnyAdjacency):
     A tree that starts afresh with each epoch is ``TreeAggregation(...) ** epochs``.
 
     Guarantees:
-        Exact: the first example is in so many nodes.
+        Exact: the first example is in that many nodes.
 
     Edge cases:
         Noise multiplier 0 releases the sums themselves; inf, or no leaves, releases nothing.

@@ -254,7 +254,7 @@ def _optional_count(name: str, value: float | None, domain: Domain | None = None
 
 
 def _sampling(sampling: object) -> Sampling:
-    """Return how batches are drawn, or raise."""
+    """Return the sampling, or raise."""
     try:
         return _validate.choice("sampling", sampling, Sampling)
     except ParameterError as error:

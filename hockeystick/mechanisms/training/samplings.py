@@ -152,7 +152,7 @@ _EVERY: Final = "Every step uses every example once."
 
 @final
 class _Poisson(Scheme):
-    """Each example in each batch with one probability; with a cap, so many at most."""
+    """Each example in each batch with one probability; with a cap, truncated to that size."""
 
     __slots__ = ()
     _for_sizes = "the answer is for data sets of any size"
@@ -201,7 +201,7 @@ class _Poisson(Scheme):
         yield GaussianSequence(shrunk * noise_multipliers, batches.rate, batches.adjacency)
 
     def drawn(self, batches: Batches) -> str:
-        """Return how batches are drawn."""
+        """Return the description of the sampling."""
         if batches.rate == 1 and batches.cut_to is None:
             return _EVERY
         cut = "" if batches.cap is None else f"; a random set of {batches.cap:,} is kept of more"
@@ -235,7 +235,7 @@ class _FixedSize(Scheme):
         )
 
     def drawn(self, batches: Batches) -> str:
-        """Return how batches are drawn."""
+        """Return the description of the sampling."""
         if batches.rate == 1:
             return _EVERY
         size, examples = batches.sizes
@@ -268,7 +268,7 @@ class _WithReplacement(Scheme):
         return WithReplacementSubsampled(Gaussian(noise_multiplier / 2), *batches.sizes)
 
     def drawn(self, batches: Batches) -> str:
-        """Return how batches are drawn."""
+        """Return the description of the sampling."""
         size, examples = batches.sizes
         return (
             f"Each of the {size:,} places of a step's batch holds any of the {examples:,} "
@@ -317,7 +317,7 @@ class _Shuffle(_ByEpoch):
         return Shuffled(Gaussian(noise_multiplier), steps, batches.adjacency, clipping)
 
     def drawn(self, batches: Batches) -> str:
-        """Return how batches are drawn."""
+        """Return the description of the sampling."""
         return (
             "The examples are shuffled afresh for each epoch and cut into batches of "
             f"{batches.sizes[0]:,}; each example is in exactly one batch of an epoch, and the "
@@ -351,7 +351,7 @@ class _RandomAllocation(_ByEpoch):
         return BatchClipped(allocated, batches.sizes[1])
 
     def drawn(self, batches: Batches) -> str:
-        """Return how batches are drawn."""
+        """Return the description of the sampling."""
         return (
             f"In each epoch each example is put into one of {int(1 / batches.rate):,} batches, "
             "equally likely and independently of the other examples, and the batches stay secret."
@@ -395,7 +395,7 @@ def _whole(batches: Batches, noise_multiplier: float) -> Mechanism:
 
 
 def _capped(batches: Batches, cap: int, noise_multiplier: float) -> Mechanism:
-    """Return a step on a Poisson sample of which so many examples are kept at most."""
+    """Return a step on a truncated Poisson sample."""
     examples = cast(int, batches.examples)
     if batches.rate < 1:
         noise = Gaussian(noise_multiplier)

@@ -34,7 +34,7 @@ class Schedule(ABC):
 
     @abstractmethod
     def factors(self, steps: int) -> Array:
-        """Return the factor of each of so many steps.
+        """Return the factors of ``steps`` steps.
 
         Raises:
             ParameterError: If the schedule is for another number of steps.
@@ -194,7 +194,7 @@ class Cyclic(Schedule):
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class Piecewise(Schedule):
-    """Segments of so many steps with a factor each, such as a smaller one in the last epoch.
+    """Segments of given lengths with a factor each, such as a smaller one in the last epoch.
 
     Args:
         segments: Pairs of a number of steps, an integer >= 1, and a factor above 0.

@@ -1,4 +1,4 @@
-"""The first four cumulants of a loss, under P and under Q: what expansions about the normal use.
+"""The first four cumulants of a loss, under P and under Q, for Edgeworth expansions.
 
 Fast and unproven; ``moment_bounds`` has enclosures. The mean of a small loss is of second order in
 it, so it is never a difference: with ``L = ln dP/dQ`` and ``k(y) = e^-y - 1 + y``,
@@ -38,7 +38,7 @@ class Cumulants(NamedTuple):
 
 
 class SignedPart(NamedTuple):
-    """Where the loss has one sign: its size, and the weights under P and under Q."""
+    """The part of one sign of a discretised loss: ``|L|``, and the weights under P and Q."""
 
     size: Array
     p: Array
@@ -74,7 +74,7 @@ def mean_integrands(size: Array) -> tuple[Array, Array]:
 def _cumulants(
     above: tuple[Array, Array], below: tuple[Array, Array], zero_mass: float, mean: float
 ) -> FourCumulants:
-    """Return the cumulants of sizes and their weights about a mean that is known."""
+    """Return the cumulants of a discretised loss, given its mean."""
     up, down = above[0] - mean, -below[0] - mean
     second, third, fourth = (
         float((above[1] * up**k).sum() + (below[1] * down**k).sum()) + zero_mass * (-mean) ** k

@@ -1,6 +1,6 @@
 """Proven enclosures of a loss's mean, variance and third absolute central moment.
 
-The outputs are cut into cells. On each, the masses under P and under Q are known but for their
+The outputs are divided into cells. On each, the masses under P and under Q are known but for their
 round-off, the loss is monotone in the output, and each integrand falls towards one loss and rises
 from it on, so that its extremes are at the cell's ends. The means are sums of positive terms, as in
 ``cumulants``. With ``c`` near the mean m, ``Var L = E[(L-c)^2] - (m-c)^2``.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 OUTWARD: Final = 1e-11
 
 
-# Bounds ``E[(|L| + offset)^power]`` over what the cells leave out, given the power and the offset.
+# Bounds ``E[(|L| + offset)^power]`` beyond the cells, given the power and the offset.
 TailBound: TypeAlias = Callable[[int, float], float]
 
 
@@ -57,7 +57,7 @@ class Range:
 @final
 @dataclass(frozen=True, slots=True)
 class SignedCells:
-    """Where the loss has one sign: bounds of its size, and of the masses under P and under Q."""
+    """Cells where the loss has one sign: bounds of ``|L|``, and of the masses under P and Q."""
 
     size: Range
     p: Range
@@ -123,7 +123,7 @@ def _law(
 
 
 def _distance(low: Array, high: Array, centre: float) -> Range:
-    """Return how far a loss between two ends is from a point, at least and at most."""
+    """Return the least and the largest distance of a loss between two ends from a point."""
     slack = 2.0 * ULP * (np.maximum(np.abs(low), np.abs(high)) + abs(centre))
     least = np.maximum(np.maximum(low - centre, centre - high) - slack, 0.0)
     return Range(least, np.maximum(high - centre, centre - low) + slack)

@@ -1,4 +1,4 @@
-"""Crude bounds of the sixth moment of a loss: for what little lies beyond the last cells.
+"""Crude bounds by the sixth moment of a loss: of its moments beyond the last cells.
 
 Of an event E of probability p, with ``k <= 3`` and ``S = E[L^6]`` (Cauchy-Schwarz and Lyapunov),
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-# Of larger losses the powers leave the floats.
+# The sixth power of larger losses is infinite.
 _LARGEST: Final = 1e40
 # Covers the few roundings of each formula.
 _OUTWARD: Final = 1.0 + 2.0**-40
@@ -30,5 +30,5 @@ def sixth_moment_of_normal(offset: float, slope: float) -> float:
 
 
 def sixth_power(size: float) -> float:
-    """Return the sixth power and a little more, inf beyond the floats."""
+    """Return the sixth power, rounded up; inf where it overflows."""
     return size**6 * _OUTWARD if size < _LARGEST else math.inf

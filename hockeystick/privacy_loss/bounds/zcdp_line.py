@@ -18,13 +18,13 @@ from hockeystick.numerics import Ball
 # Covers the few roundings of each formula, and the readings of its parameters.
 _OUTWARD: Final = 2.0**-47
 _LEAST: Final = 5e-324
-# To tell a slope from another, with its round-off.
+# The relative round-off of a derivative.
 _NEAR: Final = 1e-12
-# Orders less 1, and how many of them there are to a factor of ten.
+# The first and last order minus 1, and the number of orders per factor of ten.
 _FIRST: Final = 1e-3
 _LAST: Final = 1e3
 _TO_TEN: Final = 12
-# Orders are left out from where rho would be larger than that of the first one by this factor.
+# The largest growth of rho relative to that of the first order.
 _GROWTH: Final = 1.05
 
 
@@ -62,7 +62,7 @@ def of_gaussian(mu_squared: Fraction | None) -> ZCDPLine | None:
 
 
 def of_ends(infimum: float, supremum: float) -> ZCDPLine | None:
-    """Return what a loss has that is bounded on both sides.
+    """Return the line of a loss that is bounded on both sides.
 
     The likelihood ratio has mean 1 under Q and stays between the exponentials of the ends, so that
     K, the mean of a convex function of it, is largest with all the mass at ``exp(+-m)``, m the end
@@ -76,7 +76,7 @@ def of_ends(infimum: float, supremum: float) -> ZCDPLine | None:
 
 
 def of_range(width: float) -> ZCDPLine:
-    """Return what a loss has that stays in an interval: ``rho = width^2 / 8``.
+    """Return the line of a loss in an interval: ``rho = width^2 / 8``.
 
     K'' is a variance of the tilted loss, at most ``width^2 / 4``, so that ``K - width^2 c (c+1)/8``
     is concave; it is 0 at c = -1 and 0, and negative beyond (Rogers and Steinke 2021).
@@ -86,9 +86,9 @@ def of_range(width: float) -> ZCDPLine:
 
 @lru_cache(maxsize=256)
 def by_orders(loss: _WithCGF) -> ZCDPLine | None:
-    """Return rho, and the orders that do not make it much larger than the first one does.
+    """Return a rho of at most 1.05 times that of the first order, and the largest omega for it.
 
-    Where further orders would, rho is as large as is allowed, so that it falls where K falls.
+    Where omega is finite, rho is the largest allowed one, so that it is monotone in K.
 
     Guarantees:
         ``K(c) <= rho c (c+1)`` for ``0 < c <= omega - 1``, of this direction, rounding included.
@@ -102,7 +102,7 @@ def by_orders(loss: _WithCGF) -> ZCDPLine | None:
         slope = steepest_slope(last, point) if point[1] < math.inf else math.inf
         first = first or slope
         if not slope <= _GROWTH * first < math.inf:
-            # A rho that rises was about to be as large as is allowed.
+            # Where rho increases, it is set to the largest allowed one.
             rho = _GROWTH * first if rho > first else rho
             break
         last, rho = point, max(rho, slope)
@@ -122,11 +122,11 @@ def steepest_slope(left: tuple[float, float], right: tuple[float, float]) -> flo
         return y0 / x0 / (x0 + 1.0)
     if b * x1 * (x1 + 1.0) > y1 * (2.0 * x1 + 1.0) * (1.0 + _NEAR):
         return y1 / x1 / (x1 + 1.0)
-    # Where it turns, b x0 <= 2 sqrt(a (a + b)): what cancels in a hardly counts.
+    # At an interior maximum b x0 <= 2 sqrt(a (a + b)): the cancellation in a is harmless.
     a = max(b * x0 - y0, 0.0)
     return (b / (math.sqrt(a + b) + math.sqrt(a))) ** 2 if b > 0.0 else 0.0
 
 
 def outward(value: float) -> float:
-    """Return a little more, never 0."""
+    """Return the value rounded up, above 0."""
     return value * (1.0 + _OUTWARD) + 2.0 * _LEAST

@@ -38,7 +38,7 @@ _TINY: Final = 1e-290
 # Ratios beyond these are as good as none, or as infinite: the bounds stay proven, if wider.
 _LEAST_RATIO: Final = 1e-200
 _LARGEST_RATIO: Final = 1e14
-# Conjugate gradients run so many steps at first, and so many times more in each further round.
+# The number of steps of conjugate gradients in the first round, and its growth from round to round.
 _FIRST_STEPS: Final = 6
 _MORE_STEPS: Final = 3
 _MOST_STEPS: Final = 20_000

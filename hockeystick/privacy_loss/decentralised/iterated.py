@@ -1,4 +1,4 @@
-"""The pair of losses of noisy iterations: later noise covers what a step lets out."""
+"""The dominating pair of noisy iterations: amplification by iteration."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from hockeystick.privacy_loss.core.observed_mixture import observed_mixture
 from hockeystick.privacy_loss.core.registry import DominatingPair, dominating_pair
 from hockeystick.privacy_loss.decentralised.iterated import StepNoise, edge_pair, pair_between
 
-# Of the numbers of steps so many are told apart, and the others are in so many blocks, or in fewer
+# Numbers of steps that are distinguished, and the number of blocks of the others, or a smaller one
 # where they would differ by less than a factor. Every block costs time: the lower end has few.
 _APART_ABOVE: Final = 12
 

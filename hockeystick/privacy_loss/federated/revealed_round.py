@@ -80,7 +80,7 @@ class RevealedRoundLoss(RunsBoundLoss):
         return k * (1.0 + 4.0 * ULP) + math.log(rate + math.exp(-k)) * (1.0 - 8.0 * ULP)
 
     def zcdp_line(self) -> ZCDPLine | None:
-        """Return the sum of the runs': at worst the coin shows them."""
+        """Return the sum of the runs', the bound where the coin is observed."""
         lines = [(loss.zcdp_line(), count) for loss, count in self.terms]
         known = [(line, count) for line, count in lines if line]
         if len(known) < len(lines):

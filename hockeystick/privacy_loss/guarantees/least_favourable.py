@@ -56,7 +56,7 @@ class ContaminatedLoss(AtomListLoss):
 
 @lru_cache(maxsize=64)
 def _atoms(loss: ContaminatedLoss) -> Atoms:
-    """Return the clipped atoms; the share goes one step further, to show what the step is."""
+    """Return the clipped atoms; the share is placed a step further, which sets the spacing."""
     known, log_share = loss.known.atoms(), math.log(loss.share)
     low, high = _ends(known, log_share)
     values = np.append(low - np.diff(known.loss).min(), np.clip(known.loss, low, high))

@@ -1,4 +1,4 @@
-"""Metric privacy has no loss of its own: that depends on how far apart two inputs are."""
+"""Metric privacy has no loss of its own: that depends on the distance of two inputs."""
 
 from __future__ import annotations
 

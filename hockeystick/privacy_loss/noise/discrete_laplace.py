@@ -31,7 +31,7 @@ _LARGEST: Final = 1e300
 class DiscreteLaplaceLoss(AtomicLoss):
     """``(2j - D) / b`` for j = 0..D, with ``t^(D-j)`` times ``(1-t)/(1+t)``, at the ends 1/(1+t).
 
-    ``t = e^(-1/b)``; beyond the two centres, D apart, the loss is the same wherever the output is.
+    ``t = e^(-1/b)``; beyond the two centres, at distance D, the loss does not depend on the output.
     The same in both directions.
 
     References:

@@ -195,7 +195,7 @@ class _Curve(NamedTuple):
         )
 
     def _widths(self, edges: UncertainEdges, slope: Array, share: Array) -> tuple[Array, Array]:
-        """Return how far apart outputs are, and what is unknown of it but for the shares' errors.
+        """Return the distances of neighbouring outputs, and errors, without those of the shares.
 
         Above an edge the loss grows by ``ln(1 + sum_k share_k (exp(m_k h) - 1))``, convex in h and
         at least ``slope h``: Newton's method from above once more.

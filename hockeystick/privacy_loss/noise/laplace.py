@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 _LN_2: Final = math.log(2.0)
 # Exponents up to this size are left unscaled.
 _COMFORTABLE: Final = 200.0
-# Below this modulus exp(x) - 1 - x is summed as a series, of so many terms.
+# Below this modulus exp(x) - 1 - x is summed as a series; the number of its terms.
 _SERIES: Final = 1.0
 _TERMS: Final = 20
 

@@ -39,8 +39,8 @@ _GROWTH: Final = 5.0
 _DEPTH: Final = 900.0
 _WIDE: Final = 0.25
 _END: Final = 20.0
-# Nearer to an end of the loss than so many of its errors, an edge is not known, and counts as the
-# end if its error is at most so much of it; no edge is moved farther than the last.
+# Nearer to an end of the loss than this multiple of its error, an edge is not known, and counts as
+# the end if its error is at most the next share of it; no edge is moved farther than the last.
 _SURE: Final = 16.0
 _SNAPPED: Final = 20.0 * ULP
 SNAP: Final = 512.0 * ULP

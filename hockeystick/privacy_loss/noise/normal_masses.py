@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # An error function of scipy, its argument's round-off included.
 _SPECIAL: Final = 36.0 * ULP
-# The tail beyond x >= 0 is at most so many times the density there.
+# The tail beyond x >= 0 is at most this multiple of the density there.
 _MILLS: Final = 1.26
 
 

@@ -115,7 +115,7 @@ class SinhNormalCurve(NamedTuple):
         return u
 
     def _widths(self, edges: UncertainEdges, at: Array, error: Array) -> tuple[Array, Array]:
-        """Return how far apart the outputs are, with a bound on the error relative to that.
+        """Return the distances of neighbouring outputs, with bounds of the relative errors.
 
         Around the middle m of a cell of width h the loss grows by
 

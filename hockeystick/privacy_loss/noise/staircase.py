@@ -101,7 +101,7 @@ def _(mechanism: Staircase) -> DominatingPair:
 
 
 def _of_uniform_noise(gamma: float | None) -> DominatingPair:
-    """Return the pair of uniform noise between -gamma and gamma: outputs out of reach show it."""
+    """Return the pair of uniform noise on [-gamma, gamma], of unequal supports."""
     if gamma is None or gamma <= 0.5:
         return infinity_mass_pair()
     shown = FloatAndDecimal(*(1 / (2 * one) for one in FloatAndDecimal.of(gamma)))

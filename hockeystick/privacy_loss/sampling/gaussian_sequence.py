@@ -38,7 +38,7 @@ _FINE: Final = 1e-9
 # Cells of so few runs are not halved; more runs than these are not taken one by one.
 _SMALL: Final = 24
 _MOST_SINGLE: Final = 3000
-# Errors are looked at for so many heights, until M has fallen by this as a logarithm.
+# The number of heights at which errors are evaluated, until ln M has decreased by this.
 _HEIGHTS: Final = 12
 _FALLEN: Final = 18.0
 # A sequence of more runs is not expanded.
@@ -193,7 +193,7 @@ class GaussianSequenceLoss(AnalyticLoss):
         return math.expm1(min(value, _LARGEST_EXPONENT))
 
     def decay(self, c: float) -> SequenceDecay:
-        """Return how ``|M|`` falls: every run at least as fast as the most noise of its bin."""
+        """Return the decay of ``|M|``, each run with the largest noise of its bin."""
         by_bin = [_level_sets(self, one, c) for one in self.levels.bins]
         width, mass = (np.concatenate([sets[k] for sets in by_bin]) for k in (0, 1))
         ends = np.cumsum([sets[0].size for sets in by_bin])

@@ -43,10 +43,10 @@ _LEAST: Final = 1e-280
 _LEAST_PRODUCT: Final = 1e-290
 # More than all that underflows together.
 _UNDERFLOW: Final = 1e-300
-# Nodes lie no further apart than this share of the width, and than this in the tails, times 1/s.
+# The largest spacing of nodes, relative to the width, and in the tails in units of 1/s.
 _FINE: Final = 0.012
 _COARSE: Final = 0.012
-# So many widths from the middle on, nodes lie further apart.
+# The number of widths from the middle beyond which the spacing grows.
 _FLAT: Final = 6.0
 _KNOTS: Final = 4096
 # Nodes go beyond the values that they are for by so much, which covers all rounding.
@@ -125,7 +125,7 @@ class Rule:
 
 @lru_cache(maxsize=32)
 def allocated(noise: float, steps: int, participations: int, above: bool) -> tuple[Points, float]:
-    """Return the likelihood ratio of so many independent 1-of-``steps`` allocations, and a step.
+    """Return the likelihood ratio of several independent 1-of-``steps`` allocations, and a step.
 
     ``steps`` is 2 or more. Above, the logarithms are multiples of the step.
     """
@@ -142,10 +142,10 @@ def allocated(noise: float, steps: int, participations: int, above: bool) -> tup
 
 
 def farthest_move(noise: float, steps: int) -> float:
-    """Return how far at most all nodes together move the logarithm of one allocation's ratio.
+    """Return the largest change of the logarithm of one allocation's ratio by all nodes.
 
     Adding and multiplying copies takes twice as many turns as a number has binary digits, at most;
-    there are no more participations than steps. No nodes are further apart than twice the coarsest.
+    there are no more participations than steps. The spacing of nodes is at most twice the coarsest.
     """
     return 2.0 * _COARSE / noise * (4.0 * steps.bit_length() + 2.0)
 
@@ -156,7 +156,7 @@ def spread_of(noise: float, count: int) -> float:
 
 
 def _repeated(one: Points, times: int, rule: Rule, *, product: bool, last: bool) -> Points:
-    """Return the sum or product of so many copies, by the binary digits of the number."""
+    """Return the sum or product of ``count`` copies, by the binary digits of the number."""
     found = one
     digits = bin(times)[3:]
     for k, digit in enumerate(digits):
@@ -201,7 +201,7 @@ def _lognormal(edges: Array, noise: float, above: bool) -> Points:
 
 
 def _paired(x: Points, y: Points, at: Array, count: int, width: float, above: bool) -> Points:
-    """Return the sum (of so many), or the product (1), of two variables on nodes or in cells."""
+    """Return the sum (or, for 1, the product) of two variables on nodes or in cells."""
     from hockeystick.kernels import doubling
 
     product = count == 1

@@ -110,7 +110,7 @@ class Levels:
         return self._hash
 
     def __repr__(self) -> str:
-        """Return how many there are, from the most noise to the least."""
+        """Return the counts of the levels, from the largest noise to the smallest."""
         return f"<{self.runs} levels of noise from {self.most:g} to {self.least:g}>"
 
     @property

@@ -101,7 +101,7 @@ def _(loss: RandomizedResponsePairLoss, rate: float | Fraction, removing: bool) 
         return NoiselessLoss(rate, removing)
     if loss.failure > 0.0:
         raise NoAnalysisError(
-            "a guarantee that may fail shows everything or nothing on a sample, with more outcomes "
+            "a guarantee that may fail has infinity mass on a sample, with more outcomes "
             "than are accounted; state the sampled guarantee itself, or the pure part alone"
         )
     return SampledAtomsLoss(loss, rate, removing)

@@ -73,7 +73,7 @@ class AllocationLoss(AtomListLoss):
     """The loss of ``participations`` k of ``steps`` t, removing or adding, from above or below.
 
     Above, for any k: that of k independent allocations of one of ``floor(t/k)`` steps. Choosing k
-    of the steps at random is choosing k disjoint blocks of so many steps at random, and then one
+    of the steps at random is choosing k disjoint blocks of that many steps at random, and then one
     step of each; an adversary who is told the blocks sees more: one allocation in each block.
     For k = 1 that is the loss itself, so that what is below it, by conditional means, is attained.
     For k > 1 the sum of all outputs, a Gaussian with ``mu = k/(s sqrt(t))``, is attained.
@@ -129,7 +129,7 @@ class AllocationLoss(AtomListLoss):
         return _atoms(self)
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
-        """Return K and two derivatives by sums over the atoms, but for what is lost from above."""
+        """Return K and two derivatives by sums over the atoms, without the mass lost above."""
         listed = slice(None, -1 if self.above else None)
         return sums_over(Atoms(*(column[listed] for column in self.atoms())), c)
 
@@ -164,7 +164,7 @@ class AllocationLoss(AtomListLoss):
         return 0.5 * self.participations * c * (slope + 1.0) / square * (1.0 + 16.0 * ULP)
 
     def _missing(self, c: float, log_lost: float) -> float:
-        """Return a bound of ``ln E_P[e^(c L)]`` over what is lost or missing (Hoelder)."""
+        """Return a bound of ``ln E_P[e^(c L)]`` over omitted mass (Hoelder)."""
         log_p = max(log_lost, _MISSING) + math.log(2.0)
         moved = self.participations * farthest_move(self.noise_multiplier, self.steps)
         exponents = (
@@ -238,7 +238,7 @@ def _whole(move: float) -> float:
 def _with_lost(
     loss: AllocationLoss, own: Array, log_p: Array, step: float, off: float
 ) -> tuple[Array, Array]:
-    """Return the atoms with what is lost at a loss that none of it exceeds.
+    """Return the atoms with the omitted mass at an upper bound of its loss.
 
     All that is not missing comes of likelihood ratios within the first nodes, and no mean exceeds
     what it is the mean of. Spread to that loss and to none, with its masses under both P and Q
@@ -254,7 +254,7 @@ def _with_lost(
 def _rounded_down(place: Array, log_p: Array, step: float, width: float) -> tuple[Array, Array]:
     """Return losses rounded down to a lattice that is moved down by what costs least.
 
-    Half of the first one's mass goes a step further, to show what the step is.
+    Half of the first one's mass is placed a step further, so that the spacing can be read off.
     """
     exponent = log_p + _TILT / width * place
     weight = np.exp(exponent - exponent.max())

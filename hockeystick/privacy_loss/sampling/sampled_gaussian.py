@@ -312,7 +312,7 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
         return TrapezoidRule(self, step, first, count, max(log_error, log_tail) + 0.7)
 
     def tail_split(self, threshold: float) -> SampledGaussianTailSplit | None:
-        """Return the large losses apart, for removing; adding has none."""
+        """Return the split into tail and bulk, for removing; adding has none."""
         from hockeystick.privacy_loss.sampling.sampled_gaussian_tail import SampledGaussianTailSplit
 
         if not self.removing or threshold > _COMFORTABLE:

@@ -77,7 +77,7 @@ class SampledGaussianTailSplit:
         return math.log1p(value + slack) + 1e-15
 
     def decay(self, c: float) -> TailDecay:
-        """Return how J falls, next to ``M(c)``, along the line through c."""
+        """Return the decay of J relative to ``M(c)``, along the line through c."""
         norm = self.loss.cgf_bounds(c)
         return TailDecay(self, c, norm.midpoint - norm.radius)
 

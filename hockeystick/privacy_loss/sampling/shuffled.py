@@ -37,14 +37,14 @@ from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 if TYPE_CHECKING:
     from hockeystick.kernels.series import Array
 
-# The largest sum is looked at with this much noise at least, and for means this far apart.
+# The least noise of the largest-sum statistic, and the least distance of its means.
 _LEAST_NOISE: Final = 0.04
 _SMALLEST_MU: Final = 1e-4
 # What has more noise is taken to have this much, and to cost nothing at least.
 _MOST_NOISE: Final = 1e10
 # Of noise below this the loss is out of the reach of floats.
 _NO_NOISE: Final = 1e-100
-# Atoms lie about mu over this apart, and the curve is read at so many points to place them.
+# The spacing of atoms is about mu over this; the number of points of the curve that places them.
 _ATOMS_PER_MU: Final = 512.0
 _POINTS: Final = 2**15
 # How far beyond the means cells reach; tails below exp of the other are left in one cell.
@@ -102,7 +102,7 @@ def _curve(z: Array, steps: int, shift: float) -> _Curve:
 
 
 def _log_phi(at: Array) -> _Curve:
-    """Return ``ln Phi`` with its error; for large arguments, that of the exponent shows."""
+    """Return ``ln Phi`` with its error, which includes that of the exponent."""
     from scipy.special import log_ndtr
 
     value = log_ndtr(at)

@@ -1,4 +1,4 @@
-"""The losses of Gaussian noise on a Poisson sample of which at most so many examples are kept.
+"""The losses of Gaussian noise on a Poisson sample truncated to a largest size.
 
 Let the larger data set have n examples, x the one that differs, and let J ~ Bin(n - 1, p) of the
 others be drawn; B is the cap. Whether ``J >= B`` has the same chance F with x and without it, so
@@ -14,7 +14,7 @@ that it may be told:
 
 The pair is a mixture, told, of two sampled Gaussians: of rate p and noise z with probability
 ``1 - F``, and of rate r and noise z/2 with probability F. Where all other examples contribute
-nothing, x shows where it is drawn and kept, with probability ``(1 - F) p + F r``: a pair that is
+nothing, x matters where it is drawn and kept, with probability ``(1 - F) p + F r``: a pair that is
 attained.
 """
 

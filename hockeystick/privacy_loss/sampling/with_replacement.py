@@ -80,9 +80,9 @@ class _Group(NamedTuple):
 
 
 def _hits(mechanism: WithReplacementSubsampled, *, up: bool) -> list[_Group]:
-    """Return how often an example is in a sample, in groups; chances are rounded up or down.
+    """Return the distribution of an example's multiplicity in a sample, in groups, rounded.
 
-    Up, what is lost to rounding is a hit in every place; down, it is no hit at all.
+    Rounded up, the lost mass has the largest multiplicity; rounded down, multiplicity 0.
     """
     from mpmath import mp
 
@@ -121,7 +121,7 @@ def _dyadic(chance: mpf) -> Fraction:
 
 
 def _seen(groups: list[_Group], noise_multiplier: Fraction, rate: Fraction) -> CellLoss:
-    """Return the loss of so many hits, given that there are some, where their number is seen."""
+    """Return the loss given a positive multiplicity, where the multiplicity is observed."""
     seen = observed_mixture(
         (group.chance / rate, GaussianLoss(noise_multiplier / group.most)) for group in groups
     )

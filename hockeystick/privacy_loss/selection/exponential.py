@@ -59,7 +59,7 @@ def _pure(epsilon: float, attained_epsilon: float) -> DominatedLoss:
 def _flipped(epsilon: float) -> float:
     """Return the loss of permute-and-flip between two candidates that change places.
 
-    The scores are one sensitivity apart. The worse candidate is visited first with probability
+    The scores differ by one sensitivity. The worse candidate is visited first with probability
     1/2 and then accepted with probability ``exp(-epsilon/2)``; otherwise the better one is
     released. Their odds are ``2 exp(epsilon/2) - 1`` to 1, and the neighbour's are the reverse.
     """
@@ -70,7 +70,7 @@ def _flipped(epsilon: float) -> float:
 def _laplace_difference(epsilon: float) -> float:
     """Return the loss of the larger of two noisy scores that change places.
 
-    The scores are one sensitivity apart, ``x = epsilon/2`` scales of the noise, and the difference
+    The scores differ by one sensitivity, ``x = epsilon/2`` scales of the noise, and the difference
     of two Laplace variables exceeds x scales with probability ``p = exp(-x) (2 + x) / 4``: the
     loss is ``ln((1-p)/p)``, for small x from ``1 - 2p >= x/2 - x^3/12``.
     """

@@ -11,10 +11,10 @@ of the one answer that exceeds it grows by at most 2 (by 1 where all answers mov
   one of constant loss s, symmetrised, because that holds in both directions. For Laplace noise of
   both, the largest loss is the classical ``1/b_threshold + 2/b_query``.
 - Gaussian query noise, at most N queries: joint convexity of ``(a, b) -> a^alpha b^(1-alpha)``
-  takes r out of the moment, and the last query's two outcomes together are a binary outcome of two
-  Gaussians 2/b apart, so that ``E[(P/Q)^(alpha-1)]`` is at most that of Gaussians with ``mu^2 =
-  1/b_threshold^2 + (2/b_query)^2`` times the sum over i of the probabilities that all before i stay
-  below, which is at most N. Releasing all N noisy answers is another bound.
+  takes r out of the moment, and the last query's two outcomes together are a binary outcome of
+  Gaussians at distance 2/b, so that ``E[(P/Q)^(alpha-1)]`` is at most that of Gaussians with
+  ``mu^2 = 1/b_threshold^2 + (2/b_query)^2`` times the sum over i of the probabilities that all
+  before i stay below, which is at most N. Releasing all N noisy answers is another bound.
 
 Attained: one query whose answers lie half a unit above and below the threshold, and no other
 (or, for the next run to begin, one whose answer is arbitrarily large).

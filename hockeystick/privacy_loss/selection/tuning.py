@@ -2,7 +2,7 @@
 
 Let f be the generating function of the number of runs, ``f(x) = E[x^K]``, and let q and q' be the
 probabilities, under the two data sets, that a run's output is at most some output, where ties are
-told apart at random: q and q' rise together from 0 to 1. The best output has densities f'(q) dq
+distinguished at random: q and q' rise together from 0 to 1. The best output has densities f'(q) dq
 and f'(q') dq', so that with ``alpha = 1 + c`` and ``r = dq/dq'``, where K = 0 adds f(0),
 
     e^(K(c)) <= f(0) + integral of h r^c dq,   h = f'(q)^(1+c) f'(q')^(-c)
@@ -229,7 +229,9 @@ def _(mechanism: RandomStopping) -> DominatingPair:
 @singledispatch
 def tuned(distribution: RunCount, terms: Terms, reverse: Terms) -> PrivacyLoss:
     """Return the loss of the best run in the direction of ``terms``, the other one's at hand."""
-    raise NoAnalysisError(f"the best of so many runs is not analysed: {distribution}")
+    raise NoAnalysisError(
+        f"the best of a random number of runs is not analysed for: {distribution}"
+    )
 
 
 @tuned.register

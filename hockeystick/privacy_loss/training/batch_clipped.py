@@ -1,7 +1,7 @@
 """The pair of losses of sums of batches that are clipped as a whole.
 
 The example that differs moves its batch's sum by at most 2C: the pair of half the noise dominates.
-What concrete data of so many examples lose depends on the chance that its batch holds another one.
+The loss of data of a given size depends on the probability that the batch holds another example.
 """
 
 from __future__ import annotations

@@ -165,7 +165,7 @@ def can_be_infinite(composition: Composition) -> bool:
 
 def are_finite(terms: Terms) -> bool:
     """Return whether all losses known by a profile are proven to be finite."""
-    return all(loss.vanishes for loss, _ in terms if isinstance(loss, ProfileLoss))
+    return all(loss.is_bounded for loss, _ in terms if isinstance(loss, ProfileLoss))
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,11 +30,11 @@ def _(mechanism: NoisyIterations) -> DominatingPair:
     if edge is not None:
         return edge
     noise = StepNoise(decimal(mechanism.noise_multiplier) / change(mechanism.adjacency))
-    return pair_between(noise.covered(mechanism.covering), noise.covered(mechanism.steps))
+    return dominated_pair(noise.covered(mechanism.covering), noise.covered(mechanism.steps))
 
 
 def edge_pair(noise_multiplier: float) -> DominatingPair | None:
-    """Return the losses without noise, or with nothing else; None in between."""
+    """Return the dominating pair for noise 0 or inf; None in between."""
     if noise_multiplier == math.inf:
         return DominatingPair(None, None)
     if noise_multiplier == 0.0:
@@ -44,8 +44,8 @@ def edge_pair(noise_multiplier: float) -> DominatingPair | None:
     return None
 
 
-def pair_between(above: CellLoss, below: PrivacyLoss | None) -> DominatingPair:
-    """Return the losses between an upper bound and what some data reach; the same both ways."""
+def dominated_pair(above: CellLoss, below: PrivacyLoss | None) -> DominatingPair:
+    """Return the pair of a dominating and an attained loss, the same in both directions."""
     loss = above if above == below else DominatedLoss(above, below)
     return DominatingPair(loss, loss)
 
@@ -53,10 +53,10 @@ def pair_between(above: CellLoss, below: PrivacyLoss | None) -> DominatingPair:
 @final
 @dataclass(frozen=True, slots=True)
 class StepNoise:
-    """The noise of one step over how far a record moves it."""
+    """The noise multiplier of one step, ``scale``."""
 
-    one: Fraction
+    scale: Fraction
 
     def covered(self, steps: int) -> GaussianLoss:
-        """Return the loss under the noise of several steps, ``mu = 1 / (one sqrt(steps))``."""
-        return GaussianLoss(self.one * steps / square_root(Fraction(steps)))
+        """Return the loss under the noise of several steps, ``mu = 1 / (scale sqrt(steps))``."""
+        return GaussianLoss(self.scale * steps / square_root(Fraction(steps)))

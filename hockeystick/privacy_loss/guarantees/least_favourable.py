@@ -1,4 +1,4 @@
-"""The least that a pair may lose of which only most is known: Huber's least favourable pair.
+"""Huber's least favourable pair: a lower bound of a pair known up to a contamination h.
 
 Let ``P = (1 - h) P_0 + h A`` and ``Q = (1 - h) Q_0 + h B`` with any A and B. For each event S
 
@@ -11,8 +11,8 @@ are where the three meet:
 
     (1 - h) D_0(e^high) = e^high h,     (1 - h) (D_0(e^low) - 1 + e^low) = h.
 
-What is less informative in all profiles is so in any composition. A lower ``high`` or ``low`` only
-lowers losses.
+A pair with smaller profiles has smaller profiles in any composition. Lowering ``high`` or ``low``
+lowers the losses.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from hockeystick.privacy_loss.core.base import Atoms
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.observed_mixture import merged
 
-# By so much the ends are chosen on the safe side, which covers all round-off of the sums.
+# The safety margin of the ends, which covers all round-off of the sums.
 _MARGIN: Final = 1e-6
 
 
@@ -50,7 +50,7 @@ class ContaminatedLoss(AtomListLoss):
     share: float
 
     def atoms(self) -> Atoms:
-        """Return the atoms of what is known, clipped, and the share below the lower end."""
+        """Return the clipped atoms of the known part, and the share h below the lower end."""
         return _atoms(self)
 
 
@@ -68,7 +68,7 @@ def _atoms(loss: ContaminatedLoss) -> Atoms:
 
 
 def _ends(known: Atoms, log_share: float) -> tuple[float, float]:
-    """Return two losses of atoms between which the losses are kept, provably no higher than can be.
+    """Return ``low`` and ``high``, each rounded down to the loss of an atom.
 
     ``D_0(x)`` is ``sum p (1 - x/x_i)`` over ``x_i > x``, and ``D_0(x) - 1 + x`` at most
     ``sum p (x/x_i - 1)`` over ``x_i < x``.

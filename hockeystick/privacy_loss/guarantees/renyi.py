@@ -28,7 +28,7 @@ Points: TypeAlias = tuple[tuple[float, float], ...]
 
 
 class RenyiBoundLoss(PrivacyLoss):
-    """A loss with ``K(c) <= bound(c)``, and no more known of it.
+    """A loss known only by ``K(c) <= bound(c)``.
 
     ``cgf_bounds`` is the interval from 0 to the bound; the cumulants are those of the bound.
     """
@@ -42,7 +42,7 @@ class RenyiBoundLoss(PrivacyLoss):
 
     @property
     def attained(self) -> PrivacyLoss | None:
-        """A loss that keeps to the bound, so that the worst one costs as much; None for none."""
+        """A loss that satisfies the bound; None where none is known."""
         return None
 
     @abstractmethod
@@ -51,7 +51,7 @@ class RenyiBoundLoss(PrivacyLoss):
 
     @property
     def supremum(self) -> float:
-        """Infinite, as far as is known."""
+        """Infinite: no upper bound is known."""
         return math.inf
 
     @property
@@ -60,7 +60,7 @@ class RenyiBoundLoss(PrivacyLoss):
         return math.inf
 
     def cgf_bounds(self, c: float) -> Ball:
-        """Return the middle of what K may be, and how far from it."""
+        """Return the ball from 0 to the bound."""
         if c > self.largest_order:
             return Ball(math.inf, 0.0)
         half = 0.5 * self.bound(c) * (1.0 + 4.0 * ULP)
@@ -68,7 +68,7 @@ class RenyiBoundLoss(PrivacyLoss):
 
 
 class RunsBoundLoss(RenyiBoundLoss):
-    """A loss whose bound rests on the bounds of some runs."""
+    """A loss whose bound is a function of the bounds of some runs."""
 
     __slots__ = ()
 
@@ -194,7 +194,7 @@ class RenyiCurveLoss(RenyiBoundLoss):
 
 
 def gaussian_within(rho: float) -> GaussianLoss:
-    """Return a Gaussian loss whose divergences are at most ``rho alpha``, and hardly less."""
+    """Return the Gaussian loss with divergences ``rho alpha``, rounded down."""
     return GaussianLoss(math.sqrt(0.5) / math.sqrt(rho) * (1.0 + 16.0 * ULP))
 
 

@@ -1,4 +1,4 @@
-"""The loss of a release of which only the trade-off function is known, by its two profiles."""
+"""The loss of a trade-off function, by its two privacy profiles."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ if TYPE_CHECKING:
     from hockeystick.tradeoffs.profiles.profile import Array
 
 _CELLS: Final = 2048
-# The largest exponent on one cell, and the largest loss whose moments are worked out.
-_STEEPEST: Final = 500.0
+# The largest exponent on one cell, and the largest supremum for which K is bounded.
+_LARGEST_CELL_EXPONENT: Final = 500.0
 _LARGEST: Final = 1e9
 _LARGEST_EPSILON: Final = 1e300
-# The other direction counts with e^-eps, and is bounded beyond this.
-_FAR: Final = 40.0
-# Relative step of the numerical derivatives, which prove nothing.
+# The other direction has the weight e^-(c+1)eps, and is bounded by a constant beyond this.
+_OTHER_RANGE: Final = 40.0
+# Relative step of the numerical derivatives, which are estimates.
 _STEP: Final = 1e-4
 _LARGEST_EXPONENT: Final = 700.0
 
@@ -61,8 +61,8 @@ class ProfileLoss(RenyiBoundLoss, ProfiledLoss):
         e^K(c) = 1 + c (c+1) Int_0^inf (e^(c eps) delta(eps) + e^(-(c+1) eps) delta'(eps)) d eps.
 
     Both profiles are convex in ``e^eps``, so that on each cell of a grid the chord in ``e^eps`` is
-    an upper bound; its integral has a closed form. K is bounded where the profile is shown to
-    reach 0, which it only is for a bounded loss.
+    an upper bound; its integral has a closed form. K is bounded where the profile provably
+    reaches 0, that is for a bounded loss.
     """
 
     profile: Profile
@@ -70,34 +70,34 @@ class ProfileLoss(RenyiBoundLoss, ProfiledLoss):
 
     @property
     def largest_order(self) -> float:
-        """The largest c that the grid carries; 0 where the loss is not shown to be bounded."""
-        if not self.vanishes or self.supremum > _LARGEST:
+        """The largest c of the grid; 0 where the loss is not proven to be bounded."""
+        if not self.is_bounded or self.supremum > _LARGEST:
             return 0.0
-        return _STEEPEST * _CELLS / self.supremum if self.supremum > 0.0 else math.inf
+        return _LARGEST_CELL_EXPONENT * _CELLS / self.supremum if self.supremum > 0.0 else math.inf
 
     @property
     def attained(self) -> ProfileLoss:
-        """The loss itself: its profile is known."""
+        """The loss itself."""
         return self
 
     @cached_property
-    def vanishes(self) -> bool:
-        """Whether the profile is shown to reach 0, so that the loss is bounded."""
+    def is_bounded(self) -> bool:
+        """Whether the profile provably reaches 0, so that the loss is bounded."""
         largest = self.profile.supremum
         return largest < _LARGEST_EPSILON and not _upper(self.profile, largest) > 0.0
 
     @property
     def supremum(self) -> float:
-        """The largest loss, infinite where the profile is not shown to reach 0."""
-        return self.profile.supremum if self.vanishes else math.inf
+        """The largest loss; infinite where the loss is not proven to be bounded."""
+        return self.profile.supremum if self.is_bounded else math.inf
 
     @property
     def least_supremum(self) -> float:
-        """Where the profile is proven to be above 0 still; infinite where it never falls there."""
+        """The largest epsilon with a provably positive delta; infinite if delta stays positive."""
         return epsilon_interval(self.profile, 0.0)[0]
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
-        """Return the estimate, or with a perturbation the lower or the upper end, of a float."""
+        """Return the estimate, or with a perturbation the lower or upper end, in floats."""
         from mpmath import mp
 
         at = float(epsilon)
@@ -113,18 +113,18 @@ class ProfileLoss(RenyiBoundLoss, ProfiledLoss):
         return self.profile
 
     def bound(self, c: float) -> float:
-        """Return ``ln(1 + c (c+1) (both integrals))`` on the grid, rounded up."""
+        """Return ``ln(1 + c (c+1) (both integrals))`` by the chords, rounded up."""
         if self.supremum == 0.0 or c == 0.0:
             return 0.0
-        own, others = self._grids
+        own, other = self._tables
         log_total = _log_sum(
             _log_integral(own, c),
-            _log_integral(others, -(c + 1.0)),
-            # Beyond its grid the other profile only falls.
-            _log(float(others.values[-1])) - (c + 1.0) * others.reach - math.log1p(c),
+            _log_integral(other, -(c + 1.0)),
+            # Beyond its table the other profile is bounded by its last value.
+            _log(float(other.values[-1])) - (c + 1.0) * other.reach - math.log1p(c),
         )
         log_moment = math.log(c) + math.log1p(c) + log_total
-        exponents = (c + 1.0) * max(own.reach, others.reach) + abs(log_moment)
+        exponents = (c + 1.0) * max(own.reach, other.reach) + abs(log_moment)
         log_moment += ULP * (4.0 * _CELLS + 16.0 * exponents)
         if log_moment > _LARGEST_EXPONENT:
             return log_moment * (1.0 + 2.0 * ULP)
@@ -140,25 +140,25 @@ class ProfileLoss(RenyiBoundLoss, ProfiledLoss):
             return CGFEstimate(math.inf, math.inf, 0.0)
         step = _STEP * c
         low, middle, high = (self.bound(c + k * step) for k in (-1.0, 0.0, 1.0))
-        bend = (high - 2.0 * middle + low) / (step * step)
-        return CGFEstimate(middle, (high - low) / (2.0 * step), max(bend, 0.0))
+        second = (high - 2.0 * middle + low) / (step * step)
+        return CGFEstimate(middle, (high - low) / (2.0 * step), max(second, 0.0))
 
     @cached_property
-    def _grids(self) -> tuple[_Grid, _Grid]:
-        """Both profiles, each on a grid that reaches as far as it counts."""
-        reach = min(self.other.supremum, max(_FAR, self.supremum)) or self.supremum
-        return _Grid.of(self.profile, self.supremum), _Grid.of(self.other, reach)
+    def _tables(self) -> tuple[_ProfileTable, _ProfileTable]:
+        """Tables of both profiles, each over its relevant range."""
+        reach = min(self.other.supremum, max(_OTHER_RANGE, self.supremum)) or self.supremum
+        return _ProfileTable.of(self.profile, self.supremum), _ProfileTable.of(self.other, reach)
 
 
-class _Grid(NamedTuple):
+class _ProfileTable(NamedTuple):
     """Upper ends of a profile at equidistant epsilons from 0 on."""
 
     values: Array
     reach: float
 
     @classmethod
-    def of(cls, profile: Profile, reach: float) -> _Grid:
-        """Return the upper ends, each read a little to the left."""
+    def of(cls, profile: Profile, reach: float) -> _ProfileTable:
+        """Return the upper ends, each at an epsilon rounded down."""
         step = reach / _CELLS * (1.0 - 4.0 * ULP)
         return cls(profile.at(step * np.arange(_CELLS + 1, dtype=np.float64)).upper, reach)
 
@@ -168,7 +168,7 @@ def _upper(profile: Profile, epsilon: float) -> float:
     return float(profile.at(np.array([epsilon])).upper[0])
 
 
-def _log_integral(grid: _Grid, c: float) -> float:
+def _log_integral(table: _ProfileTable, c: float) -> float:
     """Return ``ln Int e^(c eps) delta d eps`` of the chords through values on a grid.
 
     On a cell of width h from ``eps`` on it is ``e^(c eps) (delta_0 (m(c) - w) + delta_1 w)`` with
@@ -176,7 +176,7 @@ def _log_integral(grid: _Grid, c: float) -> float:
     """
     from mpmath import mp
 
-    values, step = grid.values, grid.reach / _CELLS
+    values, step = table.values, table.reach / _CELLS
     with working_digits(60 + max(0, math.ceil(-2.0 * math.log10(step)))):
         h, order = mp.mpf(step), mp.mpf(c)
         mass, next_mass = (mp.expm1(a * h) / a if a else h for a in (order, order + 1))
@@ -190,16 +190,16 @@ def _log_integral(grid: _Grid, c: float) -> float:
 
 
 def _log(value: float) -> float:
-    """Return ln, with that of 0."""
+    """Return ln; -inf at 0."""
     return math.log(value) if value > 0.0 else -math.inf
 
 
 def _log_sum(*logs: float) -> float:
     """Return ``ln sum e^log``."""
-    top = max(logs)
-    if top == -math.inf:
+    largest = max(logs)
+    if largest == -math.inf:
         return -1e300
-    return top + math.log(math.fsum(math.exp(log - top) for log in logs))
+    return largest + math.log(math.fsum(math.exp(log - largest) for log in logs))
 
 
 @dominating_pair.register
@@ -209,7 +209,7 @@ def _(mechanism: FDP) -> DominatingPair:
 
 @dominating_pair_of_tradeoff.register
 def _by_profiles(tradeoff: TradeOff) -> DominatingPair:
-    """Return the pair of losses of which the profiles alone are known."""
+    """Return the dominating pair by the profiles."""
     forward = ProfileLoss(tradeoff.forward, tradeoff.backward)
     if forward.supremum == 0.0:
         return DominatingPair(None, None)

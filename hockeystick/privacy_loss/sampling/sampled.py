@@ -1,4 +1,4 @@
-"""The loss of any mechanism on a Poisson sample, from the mechanism's own pair of losses."""
+"""The loss of any mechanism on a Poisson sample, from the mechanism's dominating pair."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 _LARGEST_EXPONENT: Final = 700.0
 
 
-class OnSample(CellLoss):
-    """What all losses on a Poisson sample share: the map of the inner losses says it."""
+class SubsampledLoss(CellLoss):
+    """The base of all losses on a Poisson sample, by the ``SubsamplingMap`` of the inner loss."""
 
     __slots__ = ()
 
@@ -42,7 +42,7 @@ class OnSample(CellLoss):
 
     @property
     def attained(self) -> Self | None:
-        """The loss itself where the inner one is attained: by data of the one record or none."""
+        """The loss itself where the inner one is attained."""
         return self if self.inner.attained is self.inner else None
 
     @property
@@ -62,7 +62,7 @@ class OnSample(CellLoss):
 
     @property
     def endpoint_tolerance(self) -> float:
-        """That of the inner loss: the map nowhere stretches a distance."""
+        """That of the inner loss: the map has slope at most 1."""
         return self.inner.endpoint_tolerance
 
     @property
@@ -88,14 +88,14 @@ class OnSample(CellLoss):
 
     @property
     def sixth_moment_upper(self) -> float:
-        """That by the ends, or of the inner loss: a sampled one is nearer to 0."""
+        """That by the ends, or of the inner loss: sampling reduces ``|L|``."""
         by_ends = sixth_power(max(-self.infimum, self.supremum))
         return min(by_ends, self.inner.sixth_moment_upper)
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class SampledLoss(OnSample, DensityLoss):
+class SampledLoss(SubsampledLoss, DensityLoss):
     """The loss of ``(1-p) Q + p P`` against Q (removing), or P against ``(1-p) P + p Q`` (adding).
 
     ``inner`` is the loss of P against Q in the same direction. The loss is
@@ -118,7 +118,7 @@ class SampledLoss(OnSample, DensityLoss):
         return None if inner is None else partial(sampled_delta, inner, self.rate, self.removing)
 
     def cgf_bounds(self, c: float) -> Ball:
-        """Return K from cells, and where these leave it open no more than its convex bound."""
+        """Return K from cells, at most its convex bound."""
         return cgf_bounds(self, c, self.cgf_upper)
 
     def atoms(self) -> Atoms:

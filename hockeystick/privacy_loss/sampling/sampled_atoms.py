@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, final
 
 from hockeystick.privacy_loss.core.atomic import LOG_LEAST_MASS, AtomicLoss
 from hockeystick.privacy_loss.core.base import Atoms
-from hockeystick.privacy_loss.sampling.sampled import OnSample, sampled_delta
+from hockeystick.privacy_loss.sampling.sampled import SubsampledLoss, sampled_delta
 
 if TYPE_CHECKING:
     from mpmath import mpf
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True, slots=True)
-class SampledAtomsLoss(OnSample, AtomicLoss):
+class SampledAtomsLoss(SubsampledLoss, AtomicLoss):
     """``SampledLoss`` of a loss with atoms only: the sums over atoms stay sums over atoms.
 
     Removing, ``l' = ln(1 - p + p e^l)`` has ``p' = p_l (p + (1-p) e^-l)``; adding,

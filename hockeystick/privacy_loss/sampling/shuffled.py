@@ -1,4 +1,4 @@
-"""The pair of losses of one shuffled epoch: the dominating one, and an attained one.
+"""The losses of one shuffled epoch: the dominating pair, and an attained one.
 
 Let the noise be 1, with mu the reciprocal of the noise multiplier. Where all other examples
 contribute -1 along one direction, the batches' sums, each less what they would be without the
@@ -7,8 +7,8 @@ mean is p mu or q mu. The largest of T of them has the distribution functions
 
     F_p(z) = Phi(z - p mu) Phi(z)^(T-1)    and    F_q(z) = Phi(z - q mu) Phi(z)^(T-1),
 
-whichever the batch is. It is cut into cells; both are data processing. Their sum is a Gaussian
-with ``(p - q) mu / sqrt(T)``, and with many weak batches it may show more.
+whichever the batch is. It is discretised; both are post-processing. The sum of all batches is a
+Gaussian with ``(p - q) mu / sqrt(T)``, whose loss may be larger with many noisy batches.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ if TYPE_CHECKING:
 # The least noise of the largest-sum statistic, and the least distance of its means.
 _LEAST_NOISE: Final = 0.04
 _SMALLEST_MU: Final = 1e-4
-# What has more noise is taken to have this much, and to cost nothing at least.
+# Larger noise is replaced by this for the upper bound; the lower one is then 0.
 _MOST_NOISE: Final = 1e10
-# Of noise below this the loss is out of the reach of floats.
+# With noise below this the loss is out of the range of floats.
 _NO_NOISE: Final = 1e-100
 # The spacing of atoms is about mu over this; the number of points of the curve that places them.
 _ATOMS_PER_MU: Final = 512.0
 _POINTS: Final = 2**15
-# How far beyond the means cells reach; tails below exp of the other are left in one cell.
+# The range of the cells beyond the means; the log mass below which a tail is one cell.
 _REACH: Final = 36.0
 _LEAST: Final = -745.0
-# A cell whose mass is known no better than this is left out, which only lowers the profile.
+# Cells whose log mass has a larger error are left out, which lowers the profile.
 _SURE: Final = 1e-6
 # Shifts of the atoms' grid are whole multiples of this share of its step.
 _FINE: Final = 2.0**-20
@@ -66,7 +66,7 @@ class Shifts(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True)
 class LargestBatchLoss(AtomListLoss):
-    """The loss of the largest of ``steps`` Gaussian sums, cut into cells, or a little less.
+    """The loss of the largest of ``steps`` Gaussian sums, discretised and rounded down.
 
     Each cell is one atom, whose loss is rounded down to a grid: every profile is at most that of
     the largest sum itself, by about one part in 10^3 for deltas from 10^-10 on.
@@ -77,7 +77,7 @@ class LargestBatchLoss(AtomListLoss):
     shifts: Shifts
 
     def atoms(self) -> Atoms:
-        """Return one atom for each cell, or for several whose losses are rounded to the same."""
+        """Return one atom for each rounded loss."""
         return _atoms(self)
 
 
@@ -117,7 +117,7 @@ def _atoms(loss: LargestBatchLoss) -> Atoms:
     mu = 1.0 / loss.noise_multiplier
     shifts = (loss.shifts.under_p * mu, loss.shifts.under_q * mu)
     with np.errstate(all="ignore"):
-        edges, step = _cuts(loss.steps, *shifts)
+        edges, step = _edges(loss.steps, *shifts)
         (log_p, error_p), (log_q, error_q) = (
             _masses(_curve(edges, loss.steps, shift)) for shift in shifts
         )
@@ -130,10 +130,10 @@ def _atoms(loss: LargestBatchLoss) -> Atoms:
     return Atoms(*read_only_atoms(*merged(Atoms(values, log_p, error))))
 
 
-def _cuts(steps: int, first: float, second: float) -> tuple[Array, float]:
-    """Return outputs between which the loss lies around the points of a grid, and its step.
+def _edges(steps: int, first: float, second: float) -> tuple[Array, float]:
+    """Return outputs at which the loss is midway between points of a grid, and the grid's step.
 
-    Any outputs will do for a lower bound.
+    Any outputs give a valid lower bound.
     """
     z = np.linspace(-_REACH, max(first, second) + _REACH, _POINTS)
     likely = [_curve(z, steps, shift).log_f for shift in (first, second)]
@@ -158,17 +158,17 @@ def _masses(curve: _Curve) -> tuple[Array, Array]:
     log_f = np.append(curve.log_f, 0.0)
     error = np.append(curve.error, 0.0)
     between = np.diff(log_f)
-    unsure = (error[1:] + error[:-1]) / between
-    unsure = np.where(unsure < 0.1, 1.2 * unsure + 16.0 * ULP, math.inf)
+    relative_error = (error[1:] + error[:-1]) / between
+    relative_error = np.where(relative_error < 0.1, 1.2 * relative_error + 16.0 * ULP, math.inf)
     value = log_f[1:] + np.log(-np.expm1(-between))
-    error_of = error[1:] + unsure + 8.0 * ULP * np.abs(value)
+    error_of = error[1:] + relative_error + 8.0 * ULP * np.abs(value)
     return np.append(log_f[0], value), np.append(error[0], error_of)
 
 
 def _rounded_down(values: Array, exponent: Array, step: float) -> Array:
-    """Return values rounded down to a grid, which is shifted so that this costs least.
+    """Return values rounded down to a grid, with the shift of the least mean loss.
 
-    A shift s costs s for all values, and a step for those that lie further than s below a point.
+    A shift s lowers all values by s, and by a step those further than s below a grid point.
     """
     nearest = np.round(values / step)
     short = np.maximum(nearest * step - values, 0.0)
@@ -192,14 +192,14 @@ def _(mechanism: Shuffled) -> DominatingPair:
     if noise < _NO_NOISE:
         raise NoAnalysisError(f"its noise is out of reach; use 0, or at least {_NO_NOISE:g}")
     replaced = mechanism.adjacency is Adjacency.REPLACE_ONE
-    whole = mechanism.clipping is Clipping.BATCH
-    far = 2 if replaced or whole else 1
+    batch_clipped = mechanism.clipping is Clipping.BATCH
+    distance = 2 if replaced or batch_clipped else 1
     if mechanism.steps == 1:
-        return _same(_gaussian(noise, 2)) if far == 2 else dominating_pair(Gaussian(noise))
-    above = _gaussian(min(noise, _MOST_NOISE), far)
-    ways = _REPLACED if replaced else _WHOLE if whole else _ZEROED
+        return _same(_gaussian(noise, 2)) if distance == 2 else dominating_pair(Gaussian(noise))
+    above = _gaussian(min(noise, _MOST_NOISE), distance)
+    pairs = _REPLACED if replaced else _WHOLE if batch_clipped else _ZEROED
     return DominatingPair(
-        *(DominatedLoss(above, _costliest(noise, mechanism.steps, way)) for way in ways)
+        *(DominatedLoss(above, _largest_attained(noise, mechanism.steps, pair)) for pair in pairs)
     )
 
 
@@ -216,22 +216,22 @@ def _same(loss: PrivacyLoss) -> DominatingPair:
     return DominatingPair(loss, loss)
 
 
-def _gaussian(noise: float, far: int) -> GaussianLoss:
-    """Return the loss of noise on what moves by so much."""
-    return GaussianLoss(decimal(noise) / far)
+def _gaussian(noise: float, distance: int) -> GaussianLoss:
+    """Return the Gaussian loss at a given distance of the means."""
+    return GaussianLoss(decimal(noise) / distance)
 
 
-def _costliest(noise: float, steps: int, ways: tuple[Shifts, ...]) -> CellLoss | None:
-    """Return of several attained losses the one whose moment of order ``noise`` is largest.
+def _largest_attained(noise: float, steps: int, pairs: tuple[Shifts, ...]) -> CellLoss | None:
+    """Return the attained loss with the largest K at the order ``noise``.
 
-    That is about the order that decides epsilon after some epochs at common deltas. With more noise
-    than it has, a release costs less than it does.
+    That order is typical of the best one after some epochs at common deltas. More noise gives a
+    smaller loss.
     """
     if noise > _MOST_NOISE:
         return None
-    far = abs(ways[0].under_p - ways[0].under_q)
-    found: list[CellLoss] = [GaussianLoss(noise * math.sqrt(steps) / far * (1.0 + 8.0 * ULP))]
+    distance = abs(pairs[0].under_p - pairs[0].under_q)
+    found: list[CellLoss] = [GaussianLoss(noise * math.sqrt(steps) / distance * (1.0 + 8.0 * ULP))]
     if noise <= 1.0 / _SMALLEST_MU:
         enough = max(noise, _LEAST_NOISE)
-        found += [LargestBatchLoss(enough, steps, shifts) for shifts in ways]
+        found += [LargestBatchLoss(enough, steps, shifts) for shifts in pairs]
     return max(found, key=lambda one: one.cgf_estimate(noise).value)

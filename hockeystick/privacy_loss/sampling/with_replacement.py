@@ -30,20 +30,12 @@ if TYPE_CHECKING:
     from mpmath import mpf
 
 
-# Numbers of hits up to this are accounted one by one, larger ones in groups that grow by this.
-_ONE_BY_ONE: Final = 6
-
-
+# Multiplicities up to this are accounted one by one, larger ones in groups that grow by this.
+_SINGLES: Final = 6
 _GROWTH: Final = 1.25
-
-
-# Less likely than this, what is left goes to the largest number of hits.
-_UNLIKELY: Final = 1e-290
-
-
+# A remaining probability below this is assigned to the largest multiplicity.
+_LEAST_PROBABILITY: Final = 1e-290
 _DIGITS: Final = 370
-
-
 _BITS: Final = 960
 
 
@@ -51,15 +43,17 @@ _BITS: Final = 960
 def _(mechanism: WithReplacementSubsampled) -> DominatingPair:
     noise = noise_of(mechanism.inner, "Sampling with replacement")
     if noise is None or mechanism.examples == 1:
-        # The only example is in every place.
+        # The only example fills the batch.
         return dominating_pair(
             Gaussian(math.inf if noise is None else noise / mechanism.batch_size)
         )
     noise_multiplier = decimal(noise)
-    above, below = (_hits(mechanism, up=up) for up in (True, False))
-    rate = sum((group.chance for group in above), Fraction(0))
-    upper = sampled_loss(_seen(above, noise_multiplier, rate), rate, True)
-    return exchanged_pair(upper, *(_alike(below, noise_multiplier, way) for way in (True, False)))
+    above, below = (_multiplicities(mechanism, up=up) for up in (True, False))
+    rate = sum((group.probability for group in above), Fraction(0))
+    upper = sampled_loss(_observed(above, noise_multiplier, rate), rate, True)
+    return exchanged_pair(
+        upper, *(_equal_examples(below, noise_multiplier, way) for way in (True, False))
+    )
 
 
 def noise_of(inner: Mechanism, what: str) -> float | None:
@@ -72,66 +66,72 @@ def noise_of(inner: Mechanism, what: str) -> float | None:
 
 
 class _Group(NamedTuple):
-    """Some numbers of hits, from the fewest to the most, and how likely one of them is."""
+    """A range of multiplicities, and its probability."""
 
     fewest: int
     most: int
-    chance: Fraction
+    probability: Fraction
 
 
-def _hits(mechanism: WithReplacementSubsampled, *, up: bool) -> list[_Group]:
+def _multiplicities(mechanism: WithReplacementSubsampled, *, up: bool) -> list[_Group]:
     """Return the distribution of an example's multiplicity in a sample, in groups, rounded.
 
     Rounded up, the lost mass has the largest multiplicity; rounded down, multiplicity 0.
     """
     from mpmath import mp
 
-    places, examples = mechanism.batch_size, mechanism.examples
+    batch, examples = mechanism.batch_size, mechanism.examples
     groups: list[_Group] = []
     first, likely = 1, True
     with working_digits(_DIGITS):
-        while first <= places and likely:
+        while first <= batch and likely:
             last = min(
-                max(first, math.floor(_GROWTH * first)) if first > _ONE_BY_ONE else first, places
+                max(first, math.floor(_GROWTH * first)) if first > _SINGLES else first, batch
             )
-            chances = [_binomial(places, k, examples) for k in range(first, last + 1)]
-            likely = chances[-1] > _UNLIKELY or last * examples < places
-            groups.append(_Group(first, last, _dyadic(mp.fsum(chances))))
+            probabilities = [_binomial(batch, k, examples) for k in range(first, last + 1)]
+            likely = probabilities[-1] > _LEAST_PROBABILITY or last * examples < batch
+            groups.append(_Group(first, last, _dyadic(mp.fsum(probabilities))))
             first = last + 1
         if up:
-            none = _dyadic(_binomial(places, 0, examples))
-            rest = 1 - none - sum((group.chance for group in groups), Fraction(0))
-            groups.append(_Group(places, places, rest))
+            none = _dyadic(_binomial(batch, 0, examples))
+            rest = 1 - none - sum((group.probability for group in groups), Fraction(0))
+            groups.append(_Group(batch, batch, rest))
     return groups
 
 
-def _binomial(places: int, hits: int, examples: int) -> mpf:
+def _binomial(batch: int, multiplicity: int, examples: int) -> mpf:
     """Return ``P[Bin(places, 1/examples) = hits]``."""
     from mpmath import mp
 
     share = mp.one / examples
-    return mp.binomial(places, hits) * share**hits * (1 - share) ** (places - hits)
+    return (
+        mp.binomial(batch, multiplicity)
+        * share**multiplicity
+        * (1 - share) ** (batch - multiplicity)
+    )
 
 
-def _dyadic(chance: mpf) -> Fraction:
+def _dyadic(probability: mpf) -> Fraction:
     """Return a chance rounded down to a multiple of ``2^-960``, its own round-off included."""
     from mpmath import mp
 
-    return Fraction(max(int(mp.floor(mp.ldexp(chance, _BITS))) - 1, 0), 2**_BITS)
+    return Fraction(max(int(mp.floor(mp.ldexp(probability, _BITS))) - 1, 0), 2**_BITS)
 
 
-def _seen(groups: list[_Group], noise_multiplier: Fraction, rate: Fraction) -> CellLoss:
+def _observed(groups: list[_Group], noise_multiplier: Fraction, rate: Fraction) -> CellLoss:
     """Return the loss given a positive multiplicity, where the multiplicity is observed."""
-    seen = observed_mixture(
-        (group.chance / rate, GaussianLoss(noise_multiplier / group.most)) for group in groups
+    mixture = observed_mixture(
+        (group.probability / rate, GaussianLoss(noise_multiplier / group.most)) for group in groups
     )
-    return cast(CellLoss, seen)
+    return cast(CellLoss, mixture)
 
 
-def _alike(groups: list[_Group], noise_multiplier: Fraction, removing: bool) -> PrivacyLoss:
-    """Return the loss of data whose other examples are all alike: a mixture of Gaussians."""
-    known = [group for group in groups if group.chance > 0]
-    rate = sum((group.chance for group in known), Fraction(0))
+def _equal_examples(
+    groups: list[_Group], noise_multiplier: Fraction, removing: bool
+) -> PrivacyLoss:
+    """Return the loss of data whose other examples are equal: a mixture of Gaussians."""
+    known = [group for group in groups if group.probability > 0]
+    rate = sum((group.probability for group in known), Fraction(0))
     distances = tuple(group.fewest / noise_multiplier for group in known)
-    weights = tuple(group.chance / rate for group in known)
+    weights = tuple(group.probability / rate for group in known)
     return sampled_loss(GaussianMixtureLoss(distances, weights, removing), rate, removing)

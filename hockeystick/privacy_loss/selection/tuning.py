@@ -62,79 +62,87 @@ from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 from hockeystick.privacy_loss.selection.sparse_vector import UnknownLoss
 
 _OUTWARD: Final = 2.0**-46
-# Gaussians out of this range are kept separate.
+# The range of mu^2 in which Gaussians are composed.
 _LEAST_SQUARE: Final = 1e-100
 # An order so small that any loss with divergences has a finite one there.
 _SMALL_ORDER: Final = 1e-9
 _DIFFERENCE: Final = 1e-3
-# Powers of 2 that are tried for the order up to which a line bounds K.
+# Exponents of 2 for the order up to which K is bounded by a chord.
 _EXPONENTS: Final = tuple(0.25 * step for step in range(-32, 49))
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class TruncatedTuningLoss(RunsBoundLoss):
-    """``K(c) <= K_run(c) + shift c + log_runs``; below ``turn`` the line from 0 that touches it.
+    """``K(c) <= K_run(c) + shift c + log_runs``; below ``tangent_order`` its tangent through 0.
 
     K is convex and 0 at 0, so that it lies below each of its chords. No loss exceeds the largest
-    one of a run plus the shift, nor ``other_way`` in the other direction, so that K is at most that
-    of randomized response with the larger of the two.
+    one of a run plus the shift, nor ``opposite_supremum`` in the other direction, so that K is at
+    most that of randomized response with the larger of the two.
     """
 
     terms: Terms
-    other_way: float
+    opposite_supremum: float
     shift: float
     log_runs: float
-    turn: float
-    below: PrivacyLoss | None
+    tangent_order: float
+    attained_loss: PrivacyLoss | None
 
     @classmethod
     def of(
         cls, distribution: TruncatedNegativeBinomial, terms: Terms, reverse: Terms
     ) -> TruncatedTuningLoss:
         """Return the loss in the direction of ``terms``; ``reverse`` are those of the other one."""
-        shift, log_runs = _shift(distribution, reverse), _log_runs(distribution)
+        shift, log_runs = _epsilon_shift(distribution, reverse), _log_runs(distribution)
 
         def condition(c: float) -> float:
             k = total(terms, c)
             return c * k.first_derivative - k.value - log_runs
 
-        other_way = _sum_up(largest_loss(reverse), _shift(distribution, terms))
-        parts = terms, other_way, shift, log_runs
+        opposite_supremum = _sum_up(largest_loss(reverse), _epsilon_shift(distribution, terms))
+        parts = terms, opposite_supremum, shift, log_runs
         found = [cls(*parts, c, None) for c in minimising_orders(terms, condition)]
-        turn = min(found, key=lambda one: one.bound(one.turn) / one.turn).turn
-        return cls(*parts, turn, _costliest(terms))
+        tangent_order = min(
+            found, key=lambda one: one.bound(one.tangent_order) / one.tangent_order
+        ).tangent_order
+        return cls(*parts, tangent_order, _largest_attained(terms))
 
     @property
     def attained(self) -> PrivacyLoss | None:
-        """A part of one run, which a random score attains."""
-        return self.below
+        """A part of one run, attained with a random score."""
+        return self.attained_loss
 
     @property
     def supremum(self) -> float:
-        """The largest loss of a run, and the shift."""
+        """The largest loss of a run plus the shift."""
         return _sum_up(largest_loss(self.terms), self.shift)
 
     def bound(self, c: float) -> float:
         """Return the least of the bounds, rounded up."""
-        least = min(self._direct(c), _response(self.supremum, self.other_way, c).value)
-        if c >= self.turn:
+        least = min(
+            self._theorem_bound(c),
+            _randomized_response_bound(self.supremum, self.opposite_supremum, c).value,
+        )
+        if c >= self.tangent_order:
             return least
-        return min(least, self._direct(self.turn) / self.turn * c * (1.0 + 8.0 * ULP))
+        return min(
+            least,
+            self._theorem_bound(self.tangent_order) / self.tangent_order * c * (1.0 + 8.0 * ULP),
+        )
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
-        """Return the least of the bounds and two derivatives of it."""
+        """Return the least of the bounds and its two derivatives."""
         if c > self.largest_order:
             return CGFEstimate(math.inf, math.inf, 0.0)
-        at = max(c, self.turn)
+        at = max(c, self.tangent_order)
         k = total(self.terms, at)
         value = k.value + self.shift * at + self.log_runs
         direct = CGFEstimate(value, k.first_derivative + self.shift, k.second_derivative)
-        if c < self.turn:
+        if c < self.tangent_order:
             direct = CGFEstimate(value / at * c, value / at, 0.0)
-        return min(direct, _response(self.supremum, self.other_way, c))
+        return min(direct, _randomized_response_bound(self.supremum, self.opposite_supremum, c))
 
-    def _direct(self, c: float) -> float:
+    def _theorem_bound(self, c: float) -> float:
         """Return theorem 2's bound, rounded up."""
         parts = cgf_upper(self.terms, c) + self.shift * c + self.log_runs
         return parts * (1.0 + 8.0 * ULP)
@@ -145,14 +153,14 @@ class TruncatedTuningLoss(RunsBoundLoss):
 class PoissonTuningLoss(RunsBoundLoss):
     """``K(c) <= ln(1 + m e^(c m delta(c)) (e^(K_run(c)) - 1))``, delta of the other direction.
 
-    Below ``turn`` K is at most the line from 0 to the bound there. No loss exceeds the largest one
-    of a run plus m times the total variation.
+    Below ``tangent_order`` K is at most the line from 0 to the bound there. No loss exceeds the
+    largest one of a run plus m times the total variation.
     """
 
     terms: Terms
     reverse: Terms
     mean: float
-    turn: float = 0.0
+    tangent_order: float = 0.0
 
     @classmethod
     def of(cls, mean: float, terms: Terms, reverse: Terms) -> PoissonTuningLoss:
@@ -163,11 +171,11 @@ class PoissonTuningLoss(RunsBoundLoss):
 
     @property
     def supremum(self) -> float:
-        """The largest loss of a run, and m times the delta at epsilon = 0."""
+        """The largest loss of a run plus m times delta(0)."""
         return self._largest(self.terms, self.reverse)
 
     @property
-    def other_way(self) -> float:
+    def opposite_supremum(self) -> float:
         """The largest loss in the other direction."""
         return self._largest(self.reverse, self.terms)
 
@@ -179,20 +187,26 @@ class PoissonTuningLoss(RunsBoundLoss):
         """Return an upper bound of ``ln C = ln m + c m delta(c)``: theorem 6 adds it to K."""
         epsilon = math.log1p(1.0 / c) * (1.0 - 8.0 * ULP)
         log_mean = math.log(self.mean)
-        grown = c * self.mean * profile_upper(self.reverse, epsilon)
-        return log_mean + grown + 8.0 * ULP * (1.0 + abs(log_mean) + grown)
+        growth = c * self.mean * profile_upper(self.reverse, epsilon)
+        return log_mean + growth + 8.0 * ULP * (1.0 + abs(log_mean) + growth)
 
     def bound(self, c: float) -> float:
         """Return the least of the bounds, rounded up."""
         if c == 0.0:
             return 0.0
-        least = min(self._direct(c), _response(self.supremum, self.other_way, c).value)
-        if c >= self.turn:
+        least = min(
+            self._theorem_bound(c),
+            _randomized_response_bound(self.supremum, self.opposite_supremum, c).value,
+        )
+        if c >= self.tangent_order:
             return least
-        return min(least, self._direct(self.turn) / self.turn * c * (1.0 + 8.0 * ULP))
+        return min(
+            least,
+            self._theorem_bound(self.tangent_order) / self.tangent_order * c * (1.0 + 8.0 * ULP),
+        )
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
-        """Return the bound and two derivatives by differences."""
+        """Return the bound and two numerical derivatives."""
         if c > self.largest_order:
             return CGFEstimate(math.inf, math.inf, 0.0)
         c = min(c, (1.0 - 2.0 * _DIFFERENCE) * self.largest_order)
@@ -200,9 +214,9 @@ class PoissonTuningLoss(RunsBoundLoss):
         low, middle, high = (self.bound(c + d) for d in (-h, 0.0, h))
         return CGFEstimate(middle, (high - low) / (2 * h), (high - 2 * middle + low) / (h * h))
 
-    def _direct(self, c: float) -> float:
-        """Return the bound of the first line, rounded up."""
-        return _mixed(self.log_factor(c), cgf_upper(self.terms, c))
+    def _theorem_bound(self, c: float) -> float:
+        """Return the bound of theorem 6, sharpened, rounded up."""
+        return _log_mixed(self.log_factor(c), cgf_upper(self.terms, c))
 
 
 @dominating_pair.register
@@ -228,7 +242,7 @@ def _(mechanism: RandomStopping) -> DominatingPair:
 
 @singledispatch
 def tuned(distribution: RunCount, terms: Terms, reverse: Terms) -> PrivacyLoss:
-    """Return the loss of the best run in the direction of ``terms``, the other one's at hand."""
+    """Return the loss of the best run; ``reverse`` are the terms of the other direction."""
     raise NoAnalysisError(
         f"the best of a random number of runs is not analysed for: {distribution}"
     )
@@ -276,8 +290,8 @@ def _log_delta_upper(terms: Terms, epsilon: float, c: float) -> float:
 
 
 def _closed_form(terms: Terms) -> ClosedFormProfile | None:
-    """Return the profile of one loss that all the runs stay below, None where none is at hand."""
-    gaussians = _together(terms, -1.0)
+    """Return the closed-form profile of one loss that dominates all runs; None if there is none."""
+    gaussians = _composed_gaussian(terms, -1.0)
     if gaussians is not None and all(isinstance(loss, GaussianLoss) for loss, _ in terms):
         return gaussians.delta
     ((loss, count), *more) = terms
@@ -286,8 +300,8 @@ def _closed_form(terms: Terms) -> ClosedFormProfile | None:
     return loss.closed_form_profile
 
 
-def _together(terms: Terms, side: float) -> GaussianLoss | None:
-    """Return what the Gaussians amount to, with a little more noise, or less where side is -1."""
+def _composed_gaussian(terms: Terms, side: float) -> GaussianLoss | None:
+    """Return the composition of the Gaussians, its noise rounded up (side 1) or down (-1)."""
     found = [(loss, count) for loss, count in terms if isinstance(loss, GaussianLoss)]
     if len(found) == 1 and found[0][1] == 1:
         return found[0][0]
@@ -297,7 +311,7 @@ def _together(terms: Terms, side: float) -> GaussianLoss | None:
     return GaussianLoss((1.0 + side * 16.0 * ULP) / math.sqrt(square))
 
 
-def _shift(distribution: TruncatedNegativeBinomial, reverse: Terms) -> float:
+def _epsilon_shift(distribution: TruncatedNegativeBinomial, reverse: Terms) -> float:
     """Return the least of ``(1+eta) ((1 - 1/h) D'(h) + ln(1/gamma)/h)`` over h >= 1, rounded up.
 
     With ``h = 1 + c`` the bracket is ``(K'(c) + ln(1/gamma)) / (1 + c)``; at the ends it is
@@ -309,16 +323,16 @@ def _shift(distribution: TruncatedNegativeBinomial, reverse: Terms) -> float:
         k = total(reverse, c)
         return (1.0 + c) * k.first_derivative - k.value - log_gamma
 
-    between = (
+    inner = (
         (cgf_upper(reverse, c) + log_gamma) / (1.0 + c)
         for c in minimising_orders(reverse, condition)
     )
-    least = min(log_gamma, largest_loss(reverse), *between)
+    least = min(log_gamma, largest_loss(reverse), *inner)
     return float_up(1 + largest_reading(distribution.eta)) * least * (1.0 + 8.0 * ULP)
 
 
 def _log_runs(distribution: TruncatedNegativeBinomial) -> float:
-    """Return ``ln E[K]``, rounded up: it rises with eta and falls with gamma."""
+    """Return ``ln E[K]``, rounded up: it increases with eta and decreases with gamma."""
     eta, gamma = largest_reading(distribution.eta), least_reading(distribution.gamma)
 
     def value(m: Any) -> Any:
@@ -330,43 +344,43 @@ def _log_runs(distribution: TruncatedNegativeBinomial) -> float:
 
 
 def _up(value: Callable[[Any], Any]) -> float:
-    """Return a number >= 0 that mpmath computes in many digits, rounded up."""
+    """Return a number >= 0, computed by mpmath, rounded up."""
     from mpmath import mp
 
     with working_digits(DIGITS):
         return evaluated_up(value(mp))
 
 
-def _costliest(terms: Terms) -> PrivacyLoss | None:
-    """Return, of a run's attained loss, all its Gaussians together or one other release."""
+def _largest_attained(terms: Terms) -> PrivacyLoss | None:
+    """Return the largest attained loss of a run at order 1: one release, or all Gaussians."""
     known = [(loss.attained, count) for loss, count in terms]
     found = [loss for loss, _ in known if loss is not None]
-    gaussians = _together(tuple((loss, n) for loss, n in known if loss is not None), 1.0)
+    gaussians = _composed_gaussian(tuple((loss, n) for loss, n in known if loss is not None), 1.0)
     if gaussians is not None:
         found.append(gaussians)
     return max(found, key=lambda loss: loss.cgf_estimate(1.0).value, default=None)
 
 
-def _response(largest: float, other_way: float, c: float) -> CGFEstimate:
-    """Return an upper bound of K of a loss of which the largest value in either direction is known.
+def _randomized_response_bound(largest: float, opposite_supremum: float, c: float) -> CGFEstimate:
+    """Return an upper bound of K by the suprema of the loss in both directions.
 
-    That of randomized response takes both; of one direction alone only the line is left.
+    It is that of randomized response where both are finite; else ``c`` times the supremum.
     """
     line = CGFEstimate(c * largest * (1.0 + 4.0 * ULP), largest, 0.0)
-    if max(largest, other_way) == math.inf:
+    if max(largest, opposite_supremum) == math.inf:
         return line
-    loss = RandomizedResponsePairLoss(max(largest, other_way))
+    loss = RandomizedResponsePairLoss(max(largest, opposite_supremum))
     return min(
         line, CGFEstimate(sum(loss.cgf_bounds(c)) * (1.0 + 4.0 * ULP), *loss.cgf_estimate(c)[1:])
     )
 
 
 def _sum_up(first: float, second: float) -> float:
-    """Return a sum of numbers >= 0, rounded up, and their own last roundings with it."""
+    """Return a sum of numbers >= 0, rounded up."""
     return (first + second) * (1.0 + 8.0 * ULP)
 
 
-def _mixed(log_factor: float, k: float) -> float:
+def _log_mixed(log_factor: float, k: float) -> float:
     """Return ``ln(1 + C (e^k - 1))``, rounded up; both arguments are upper bounds."""
     if k == 0.0 or k == math.inf:
         return k

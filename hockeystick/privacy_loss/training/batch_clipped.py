@@ -50,13 +50,15 @@ def _(mechanism: BatchClipped) -> DominatingPair:
     known = _single_batch(inner) and examples > 1
     if known or noise in (0.0, math.inf) or None in (*twice, *alone):
         return twice
-    lonely = _chance_alone(inner, examples)
+    lonely = _probability_alone(inner, examples)
     ways = zip((True, False), twice, alone, strict=True)
     return DominatingPair(
         *(
             DominatedLoss(
                 cast(CellLoss, above),
-                _concrete(inner, cast(PrivacyLoss, above), cast(PrivacyLoss, below), lonely, way),
+                _attained_by_data(
+                    inner, cast(PrivacyLoss, above), cast(PrivacyLoss, below), lonely, way
+                ),
             )
             for way, above, below in ways
         )
@@ -75,7 +77,7 @@ def _single_batch(inner: PoissonSubsampled | RandomAllocation) -> bool:
     return inner.rate == 1
 
 
-def _chance_alone(inner: PoissonSubsampled | RandomAllocation, examples: int) -> Fraction:
+def _probability_alone(inner: PoissonSubsampled | RandomAllocation, examples: int) -> Fraction:
     """Return the chance that a given batch holds none of the other examples, rounded up."""
     from mpmath import mp
 
@@ -93,14 +95,14 @@ def _chance_alone(inner: PoissonSubsampled | RandomAllocation, examples: int) ->
 
 
 @singledispatch
-def _concrete(
+def _attained_by_data(
     inner: object, above: PrivacyLoss, alone: PrivacyLoss, lonely: Fraction, removing: bool
 ) -> PrivacyLoss | None:
     """Return a loss that data sets reach, given those of a move by 2C and by C; None if unknown."""
     return None
 
 
-@_concrete.register
+@_attained_by_data.register
 def _(
     inner: PoissonSubsampled,
     above: PrivacyLoss,
@@ -118,7 +120,7 @@ def _(
     return sampled_loss(pair, inner.rate, removing)
 
 
-@_concrete.register
+@_attained_by_data.register
 def _(
     inner: RandomAllocation,
     above: PrivacyLoss,
@@ -131,10 +133,10 @@ def _(
     if not isinstance(together, AllocationLoss) or some_empty > _MOST_CONTAMINATED:
         return least
     found = ContaminatedLoss(together, some_empty)
-    return found if least is None else _costlier(found, least)
+    return found if least is None else _larger_at_order_1(found, least)
 
 
-def _costlier(first: PrivacyLoss, second: PrivacyLoss) -> PrivacyLoss:
+def _larger_at_order_1(first: PrivacyLoss, second: PrivacyLoss) -> PrivacyLoss:
     """Return the loss of the larger moment of an order that decides epsilon at common deltas."""
     spread = math.sqrt(
         max(first.cgf_estimate(1e-3).second_derivative, second.cgf_estimate(1e-3).second_derivative)

@@ -106,13 +106,13 @@ def test_the_chances_of_a_walk_are_those_of_its_steps(parties: int, observers: i
     walk = _Walk(parties, observers)
     seen, shown = observers / parties, (observers + 1) / parties
     for steps in (0, 1, 2, 5, 20):
-        assert float(walk.shown_after(steps)) == pytest.approx((1 - shown) ** steps, abs=1e-15)
+        assert float(walk.observed_tail(steps)) == pytest.approx((1 - shown) ** steps, abs=1e-15)
         # a steps up to the contribution, and then more than ``steps - a`` before an observer.
         truth = (1 - shown) ** steps + sum(
             shown * (1 - shown) ** (a - 1) * (1 - seen) ** (steps - a + 1)
             for a in range(1, steps + 1)
         )
-        assert float(walk.seen_after(steps)) == pytest.approx(truth, abs=1e-14)
+        assert float(walk.between_observers_tail(steps)) == pytest.approx(truth, abs=1e-14)
 
 
 def test_a_walk_seen_between_observers_is_what_simulation_says() -> None:
@@ -131,7 +131,7 @@ def test_a_walk_seen_between_observers_is_what_simulation_says() -> None:
         lengths.append(length)
     walk = _Walk(5, 1)
     for steps in (1, 3, 6, 12):
-        chance = float(walk.seen_after(steps))
+        chance = float(walk.between_observers_tail(steps))
         share = np.mean(np.array(lengths) > steps)
         # Five standard deviations: fails by chance less than once in a million.
         assert abs(share - chance) < 5 * math.sqrt(chance * (1 - chance) / 20_000)

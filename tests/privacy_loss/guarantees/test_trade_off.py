@@ -67,7 +67,7 @@ def test_an_unbounded_loss_has_no_moments_but_a_profile() -> None:
     loss = ProfileLoss(f.forward, f.backward)
     assert loss.largest_order == 0.0
     assert loss.supremum == math.inf
-    assert not loss.vanishes
+    assert not loss.is_bounded
     assert float(loss.delta(mp.one)) == pytest.approx(0.126936737506643945800829624758, rel=1e-13)
     assert loss.delta(mp.one, -1) <= mp.mpf("0.126936737506643945800829624758")
     assert loss.delta(mp.one, 1) >= mp.mpf("0.126936737506643945800829624758")
@@ -76,9 +76,9 @@ def test_an_unbounded_loss_has_no_moments_but_a_profile() -> None:
 def test_a_profile_that_never_vanishes_may_be_infinite() -> None:
     f = discrete_tradeoff((0.5, 0.5, 0.0), (0.25, 0.5, 0.25))
     loss = ProfileLoss(f.forward, f.backward)
-    assert not loss.vanishes
+    assert not loss.is_bounded
     assert loss.largest_order == 0.0
-    assert ProfileLoss(f.backward, f.forward).vanishes
+    assert ProfileLoss(f.backward, f.forward).is_bounded
 
 
 def test_a_trade_off_function_has_the_losses_of_its_kind() -> None:

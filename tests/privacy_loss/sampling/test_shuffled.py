@@ -12,7 +12,7 @@ from scipy.special import log_ndtr, ndtr
 import hockeystick as hs
 from hockeystick.accountants.prv import PRV
 from hockeystick.privacy_loss import DominatedLoss, GaussianLoss, LargestBatchLoss, dominating_pair
-from hockeystick.privacy_loss.sampling.shuffled import Shifts, _curve, _cuts, _log_phi, _masses
+from hockeystick.privacy_loss.sampling.shuffled import Shifts, _curve, _edges, _log_phi, _masses
 
 REMOVED, ADDED, LESS, REPLACED = Shifts(2, 1), Shifts(1, 2), Shifts(1, 0), Shifts(2, 0)
 BACK = Shifts(0, 2)
@@ -88,7 +88,7 @@ def test_the_logarithm_of_the_normal_distribution_function_is_within_its_error()
 def test_masses_of_the_largest_sum_are_within_their_errors(
     noise: float, steps: int, shifts: Shifts
 ) -> None:
-    edges, _ = _cuts(steps, *(shift / noise for shift in shifts))
+    edges, _ = _edges(steps, *(shift / noise for shift in shifts))
     for shift in shifts:
         log_p, error = _masses(_curve(edges, steps, shift / noise))
         chosen = np.unique(np.linspace(0, log_p.size - 1, 40).astype(int))

@@ -11,7 +11,7 @@ import numpy as np
 from hockeystick import _validate
 from hockeystick._validate import Domain, whole_numbers
 from hockeystick.numerics import ULP
-from hockeystick.tradeoffs.base import Ends, TradeOff
+from hockeystick.tradeoffs.base import Ends, SymmetricTradeOff
 from hockeystick.tradeoffs.profiles.profile import Array, GaussianProfile, PerfectPrivacy, Profile
 
 # Below this the normal distribution function loses its precision.
@@ -24,7 +24,7 @@ _MU: Final = Domain(symbol="mu", low=0, high=math.inf, high_open=True, typical=(
 
 @final
 @dataclass(frozen=True, slots=True, init=False)
-class GaussianTradeOff(TradeOff):
+class GaussianTradeOff(SymmetricTradeOff):
     """``G_mu(alpha) = Phi(Phi^-1(1 - alpha) - mu)``, that of N(0, 1) against N(mu, 1).
 
     ``G_mu (x) G_nu = G_sqrt(mu^2 + nu^2)``, a group of g has ``G_(g mu)``, and ``G_0`` is
@@ -55,15 +55,6 @@ class GaussianTradeOff(TradeOff):
     def forward(self) -> Profile:
         """The Gaussian profile."""
         return GaussianProfile(self.mu) if self.mu > 0.0 else PerfectPrivacy()
-
-    @property
-    def backward(self) -> Profile:
-        """The same: the function is symmetric."""
-        return self.forward
-
-    def inverse(self) -> GaussianTradeOff:
-        """Return the function itself."""
-        return self
 
     def _type_ii(self, alpha: Array) -> Ends:
         """Return ``Phi(-Phi^-1(alpha) - mu)``."""

@@ -11,7 +11,7 @@ import numpy as np
 from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.numerics import ULP
-from hockeystick.tradeoffs.base import Ends, TradeOff
+from hockeystick.tradeoffs.base import Ends, SymmetricTradeOff
 from hockeystick.tradeoffs.profiles.profile import Array, Profile, ProfileValues
 
 _TINY: Final = 1e-307
@@ -54,7 +54,7 @@ class LaplaceProfile(Profile):
 
 @final
 @dataclass(frozen=True, slots=True, init=False)
-class LaplaceTradeOff(TradeOff):
+class LaplaceTradeOff(SymmetricTradeOff):
     """``T(Lap(0, scale), Lap(1, scale))``, with ``mu = 1 / scale``.
 
     ``f(alpha) = 1 - e^mu alpha`` up to ``e^-mu / 2``, ``e^-mu / (4 alpha)`` up to 1/2, and
@@ -91,15 +91,6 @@ class LaplaceTradeOff(TradeOff):
     def forward(self) -> Profile:
         """The profile of the Laplace mechanism."""
         return LaplaceProfile(self.scale)
-
-    @property
-    def backward(self) -> Profile:
-        """The same: the function is symmetric."""
-        return LaplaceProfile(self.scale)
-
-    def inverse(self) -> LaplaceTradeOff:
-        """Return the function itself."""
-        return self
 
     def _power(self, alpha: Array) -> Ends:
         """Return 1 - f, each piece without cancellation."""

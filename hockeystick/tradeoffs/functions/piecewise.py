@@ -13,7 +13,7 @@ import numpy as np
 from hockeystick import _validate
 from hockeystick.errors import ParameterError
 from hockeystick.numerics import ULP, decimal
-from hockeystick.tradeoffs.base import Ends, TradeOff
+from hockeystick.tradeoffs.base import Ends, SymmetricTradeOff, TradeOff
 from hockeystick.tradeoffs.functions.outcomes import Outcomes
 from hockeystick.tradeoffs.functions.polyline import STEEPEST, Corners, corners_of, hull
 from hockeystick.tradeoffs.profiles.profile import Array, PerfectPrivacy, Profile
@@ -133,7 +133,7 @@ class PiecewiseLinearTradeOff(_Polygon):
 
 @final
 @dataclass(frozen=True, slots=True, init=False)
-class ApproxTradeOff(_Polygon):
+class ApproxTradeOff(SymmetricTradeOff, _Polygon):
     """``f(alpha) = max{0, 1 - delta - e^eps alpha, e^-eps (1 - delta - alpha)}``.
 
     A mechanism is (epsilon, delta)-DP iff it is f-DP.
@@ -183,19 +183,10 @@ class ApproxTradeOff(_Polygon):
         """The profile: ``delta + (1 - delta) (e^epsilon - e^eps) / (e^epsilon + 1)``, or delta."""
         return self.corners
 
-    @property
-    def backward(self) -> Profile:
-        """The same: the function is symmetric."""
-        return self.corners
-
-    def inverse(self) -> ApproxTradeOff:
-        """Return the function itself."""
-        return self
-
 
 @final
 @dataclass(frozen=True, slots=True)
-class IdentityTradeOff(TradeOff):
+class IdentityTradeOff(SymmetricTradeOff):
     """``Id(alpha) = 1 - alpha``, that of two equal distributions: perfect privacy.
 
     Neutral for the tensor product, and the greatest trade-off function.
@@ -213,15 +204,6 @@ class IdentityTradeOff(TradeOff):
     def forward(self) -> Profile:
         """That of perfect privacy."""
         return PerfectPrivacy()
-
-    @property
-    def backward(self) -> Profile:
-        """That of perfect privacy."""
-        return PerfectPrivacy()
-
-    def inverse(self) -> IdentityTradeOff:
-        """Return the function itself."""
-        return self
 
     def _power(self, alpha: Array) -> Ends:
         """Return alpha."""

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, final
 import numpy as np
 
 from hockeystick.numerics import ULP
-from hockeystick.tradeoffs.base import Ends, TradeOff
+from hockeystick.tradeoffs.base import Ends, SymmetricTradeOff
 from hockeystick.tradeoffs.functions.gaussian import GaussianTradeOff
 from hockeystick.tradeoffs.profiles.profile import (
     Array,
@@ -36,7 +36,7 @@ _SMALLEST: Final = 5e-324
 
 @final
 @dataclass(frozen=True, slots=True)
-class RenyiTradeOff(TradeOff):
+class RenyiTradeOff(SymmetricTradeOff):
     """The trade-off function that Renyi divergences of both orders of a pair imply.
 
     ``f(x)`` is the largest, over the orders a, of the least y with
@@ -71,15 +71,6 @@ class RenyiTradeOff(TradeOff):
     def forward(self) -> Profile:
         """The least delta that the orders imply."""
         return PerfectPrivacy() if self.curve.is_perfect else RenyiProfile(self.curve)
-
-    @property
-    def backward(self) -> Profile:
-        """The same: the function is symmetric."""
-        return self.forward
-
-    def inverse(self) -> RenyiTradeOff:
-        """Return the function itself."""
-        return self
 
     def _type_ii(self, alpha: Array) -> Ends:
         """Return f."""

@@ -13,7 +13,7 @@ from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.numerics import ULP
 from hockeystick.numerics.working_precision import working_digits
-from hockeystick.tradeoffs.base import Ends, TradeOff
+from hockeystick.tradeoffs.base import Ends, SymmetricTradeOff
 from hockeystick.tradeoffs.profiles.profile import (
     Array,
     GaussianProfile,
@@ -52,7 +52,7 @@ class _Line(NamedTuple):
 
 @final
 @dataclass(frozen=True, init=False)
-class SampledGaussianTradeOff(TradeOff):
+class SampledGaussianTradeOff(SymmetricTradeOff):
     """``C_p(G_mu)``: the Gaussian mechanism on a random subset that holds each record at rate p.
 
     With ``f_p = p G_mu + (1-p) (1 - alpha)``, ``a* = Phi(-mu/2)`` and ``b* = f_p(a*)``:
@@ -97,15 +97,6 @@ class SampledGaussianTradeOff(TradeOff):
             return PerfectPrivacy()
         gaussian = GaussianProfile(self.mu)
         return gaussian if self.rate == 1.0 else SampledProfile(gaussian, self.rate)
-
-    @property
-    def backward(self) -> Profile:
-        """The same: the function is symmetric."""
-        return self.forward
-
-    def inverse(self) -> SampledGaussianTradeOff:
-        """Return the function itself."""
-        return self
 
     def _power(self, alpha: Array) -> Ends:
         """Return 1 - f, piece by piece."""

@@ -67,8 +67,8 @@ from hockeystick.mechanisms.structure import evaluate as evaluate
 from hockeystick.mechanisms.structure import runs_of as runs_of
 from hockeystick.mechanisms.training import schedules as schedules
 from hockeystick.mechanisms.training.batch_clipped import BatchClipped as BatchClipped
+from hockeystick.mechanisms.training.batches import Sampling as Sampling
 from hockeystick.mechanisms.training.dpsgd import DPSGD as DPSGD
-from hockeystick.mechanisms.training.samplings import Sampling as Sampling
 
 MECHANISMS: Final[Mapping[str, type[Mechanism]]]
 __all__: list[str]

@@ -14,7 +14,7 @@ from hockeystick.adapters.torch._account import Account
 from hockeystick.adapters.torch._collate import row, stacked
 from hockeystick.adapters.torch._random import numbers
 from hockeystick.errors import IncompatibleError, ParameterError
-from hockeystick.mechanisms.training.samplings import Sampling
+from hockeystick.mechanisms.training.batches import Sampling
 
 Indices = Any
 

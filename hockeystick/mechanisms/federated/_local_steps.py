@@ -22,7 +22,8 @@ from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.sampling.clipping import Clipping
 from hockeystick.mechanisms.sampling.fixed_size import FixedSizeSubsampled
 from hockeystick.mechanisms.sampling.poisson import PoissonSubsampled
-from hockeystick.mechanisms.training.samplings import SCHEMES, Batches, Sampling
+from hockeystick.mechanisms.training.batches import Batches, Sampling
+from hockeystick.mechanisms.training.samplings import SCHEMES
 from hockeystick.mechanisms.training.schedules import Schedule, factors_of
 
 if TYPE_CHECKING:

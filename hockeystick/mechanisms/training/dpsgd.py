@@ -23,7 +23,8 @@ from hockeystick.mechanisms.training._length import (
     check_length,
     steps_of,
 )
-from hockeystick.mechanisms.training.samplings import SCHEMES, Batches, Sampling
+from hockeystick.mechanisms.training.batches import Batches, Sampling
+from hockeystick.mechanisms.training.samplings import SCHEMES
 from hockeystick.mechanisms.training.schedules import A_SCHEDULE, Schedule, factors_of
 from hockeystick.numerics import decimal
 from hockeystick.numerics.numerals import plain

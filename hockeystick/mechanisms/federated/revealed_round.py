@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import final
 
-from hockeystick import _validate
-from hockeystick.adjacency import Adjacency
-from hockeystick.mechanisms.base import Mechanism, checked
 from hockeystick.mechanisms.registry import registered
+from hockeystick.mechanisms.sampling.revealed_sample import OnRevealedSample
 
 
 @registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
-class RevealedRound(Mechanism):
+class RevealedRound(OnRevealedSample):
     """Runs that share one coin: with some probability all of them happen, and all see whether.
 
     In a round of federated training a client is drawn or not; where it is, it runs ``inner``, which
@@ -56,28 +53,12 @@ class RevealedRound(Mechanism):
 replace-one) x 100) x 60
     """
 
-    rises_with = ("rate",)
-
-    inner: Mechanism
-    rate: float | Fraction
-
-    def __init__(self, inner: Mechanism, rate: float | Fraction) -> None:
-        object.__setattr__(self, "inner", checked("inner", inner))
-        object.__setattr__(self, "rate", _validate.probability("rate", rate))
-
-    @property
-    def adjacency(self) -> Adjacency | None:
-        """That of the inner mechanism."""
-        return self.inner.adjacency
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What must hold for the sampling to be as described."""
-        sampling = (
+    def _drawn(self) -> str:
+        """Return how clients are drawn."""
+        return (
             f"A client takes part in each round with probability {float(self.rate):g}, "
             "independently of the other rounds and of the data; who takes part may be known."
         )
-        return (sampling, *self.inner.assumptions)
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
         """Return the rate and what is run."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
@@ -13,10 +14,38 @@ from hockeystick.mechanisms.base import Mechanism, checked
 from hockeystick.mechanisms.registry import registered
 
 
+@dataclass(frozen=True, slots=True, init=False)
+class OnRevealedSample(Mechanism):
+    """Runs that a record takes part in with some probability, and all see whether it does."""
+
+    rises_with = ("rate",)
+
+    inner: Mechanism
+    rate: float | Fraction
+
+    def __init__(self, inner: Mechanism, rate: float | Fraction) -> None:
+        object.__setattr__(self, "inner", checked("inner", inner))
+        object.__setattr__(self, "rate", _validate.probability("rate", rate))
+
+    @property
+    def adjacency(self) -> Adjacency | None:
+        """That of the inner mechanism."""
+        return self.inner.adjacency
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What must hold for the sampling to be as described."""
+        return (self._drawn(), *self.inner.assumptions)
+
+    @abstractmethod
+    def _drawn(self) -> str:
+        """Return how a record is drawn, as a sentence."""
+
+
 @registered
 @final
 @dataclass(frozen=True, slots=True, init=False)
-class RevealedSample(Mechanism):
+class RevealedSample(OnRevealedSample):
     """A mechanism that a record takes part in with some probability, and all see whether it does.
 
     With probability ``rate``, independently in each run, the record that differs is used and its
@@ -55,33 +84,20 @@ class RevealedSample(Mechanism):
         Gaussian on a revealed sample (noise multiplier 3, rate 0.01) x 1000
     """
 
-    rises_with = ("rate",)
-
-    inner: Mechanism
-    rate: float | Fraction
-
     def __init__(self, inner: Mechanism, rate: float | Fraction) -> None:
-        object.__setattr__(self, "inner", checked("inner", inner))
-        if inner._of_stated_size:
+        if checked("inner", inner)._of_stated_size:
             raise IncompatibleError(
                 f"{inner} is described for a stated number of examples, which a random sample "
                 "does not have; sample once, by one of the two"
             )
-        object.__setattr__(self, "rate", _validate.probability("rate", rate))
+        OnRevealedSample.__init__(self, inner, rate)
 
-    @property
-    def adjacency(self) -> Adjacency | None:
-        """That of the inner mechanism."""
-        return self.inner.adjacency
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        """What must hold for the sampling to be as described."""
-        sampling = (
+    def _drawn(self) -> str:
+        """Return how examples are drawn."""
+        return (
             f"Each example is used in each run with probability {float(self.rate):g}, independently"
             " of the other runs; who is used may be known."
         )
-        return (sampling, *self.inner.assumptions)
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
         """Return the inner mechanism's words with the sampling added."""

@@ -61,9 +61,9 @@ def command(source: str, to: str, orders: str | None, as_json: bool, **numbers: 
     if as_json:
         click.echo(_json(conversion))
     else:
-        from hockeystick.cli.panels import conversion_panel
+        from hockeystick.cli.panels import conversion_panel, render
 
-        conversion_panel.print_conversion(conversion)
+        render.print_plainly(conversion_panel.panel(conversion))
 
 
 def notion_of(text: str) -> Notion:

@@ -151,9 +151,9 @@ def _compare_samplings(file: PlanFile, at: Question, as_json: bool) -> None:
 
         click.echo(programs.samplings(file, at, rows, hs.__version__))
     else:
-        from hockeystick.cli.panels import sampling_table
+        from hockeystick.cli.panels import render, sampling_table
 
-        sampling_table.print_samplings(file, at, rows)
+        render.print_plainly(sampling_table.panel(file, at, rows), render.WIDER)
 
 
 def _answer(

@@ -77,9 +77,9 @@ def plan(
     if as_json:
         click.echo(_json(done))
     else:
-        from hockeystick.cli.panels import plan_table
+        from hockeystick.cli.panels import plan_table, render
 
-        plan_table.print_planned(done)
+        render.print_plainly(plan_table.panel(done), render.WIDER)
 
 
 def _base(examples: int, flags: dict[str, str | None]) -> DPSGD:

@@ -147,9 +147,9 @@ def solve(
     if as_json:
         click.echo(_json(solution, verdict))
     else:
-        from hockeystick.cli.panels import solution_panel
+        from hockeystick.cli.panels import render, solution_panel
 
-        solution_panel.print_solution(solution)
+        render.print_plainly(solution_panel.panel(solution))
     end_with(verdict, as_json)
 
 

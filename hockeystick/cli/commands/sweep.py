@@ -50,9 +50,9 @@ def sweep(grid_file: str, out: str | None, workers: str | None, as_json: bool) -
     if as_json:
         click.echo(_json(done))
     else:
-        from hockeystick.cli.panels import sweep_panel
+        from hockeystick.cli.panels import render, sweep_panel
 
-        sweep_panel.print_swept(done)
+        render.print_plainly(sweep_panel.panel(done))
 
 
 def _swept(file: GridFile, out: str, workers: int) -> Swept:

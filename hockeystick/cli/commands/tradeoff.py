@@ -62,9 +62,9 @@ def tradeoff(
     if as_json:
         click.echo(_json(attacks, plot))
     else:
-        from hockeystick.cli.panels import tradeoff_table
+        from hockeystick.cli.panels import render, tradeoff_table
 
-        tradeoff_table.print_attacks(attacks, plot)
+        render.print_plainly(tradeoff_table.panel(attacks, plot))
 
 
 def _rates_of(given: Sequence[str]) -> tuple[tuple[float, ...], float]:

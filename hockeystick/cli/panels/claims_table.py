@@ -35,8 +35,8 @@ _LEGEND: Final = (
 
 def print_claims(checked: Sequence[Checked]) -> None:
     """Print one table for each document."""
-    console = terminal(_WIDEST)
-    print_plainly(console, claims(checked, wide=console.width >= _WIDE))
+    wide = terminal(_WIDEST).width >= _WIDE
+    print_plainly(claims(checked, wide=wide), _WIDEST)
 
 
 def print_documents() -> None:
@@ -46,7 +46,7 @@ def print_documents() -> None:
     for key, document in known.documents.items():
         own = sum(claim.document == key for claim in known.claims.values())
         facts.add_row(Text(key), Text(f"{document.title}\n{document.authors}; {own} claims"))
-    print_plainly(terminal(_WIDEST), facts)
+    print_plainly(facts, _WIDEST)
 
 
 def claims(checked: Sequence[Checked], *, wide: bool) -> RenderableType:

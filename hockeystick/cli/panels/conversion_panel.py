@@ -14,16 +14,10 @@ from hockeystick.mechanisms import Mechanism
 from hockeystick.notions import FDP, RenyiDP
 from hockeystick.numerics import numerals as numerals
 
-_WIDEST: Final = 100
 _MEANINGS: Final = {
     "exact": "no smaller result holds for all that satisfy this",
     "bound": "proven; a smaller result may hold",
 }
-
-
-def print_conversion(conversion: Conversion) -> None:
-    """Print the panel of one conversion."""
-    render.print_plainly(render.terminal(_WIDEST), panel(conversion))
 
 
 def panel(conversion: Conversion) -> RenderableType:

@@ -14,16 +14,10 @@ from hockeystick.cli.panels import render
 from hockeystick.cli.results.planned import Planned
 from hockeystick.numerics import numerals as numerals
 
-_WIDEST: Final = 110
 _DIGITS: Final = 4
 _ON_SUM: Final = "noise multiplier: the noise on the sum of a batch, in clipping norms"
 _ON_MEAN: Final = "noise multiplier / batch size: the noise on its mean"
 _HOLDS_IF: Final = "Every one of these plans meets the budget, proven, if"
-
-
-def print_planned(done: Planned) -> None:
-    """Print the panel of a budget."""
-    render.print_plainly(render.terminal(_WIDEST), panel(done))
 
 
 def panel(done: Planned) -> RenderableType:

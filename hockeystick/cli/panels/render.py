@@ -22,6 +22,7 @@ from hockeystick.numerics import numerals as numerals
 from hockeystick.results import Approximate, Certified
 
 _WIDEST: Final = 100
+WIDER: Final = 110
 _WIDEST_TABLE: Final = 130
 _WIDE: Final = 96
 _LABEL_WIDTH: Final = 10
@@ -39,17 +40,18 @@ def terminal(widest: int) -> Console:
 
 def print_answer(file: PlanFile, at: Question, answer: Certified | Approximate) -> None:
     """Print the panel of one answer."""
-    print_plainly(terminal(_WIDEST), panel(file, at, answer))
+    print_plainly(panel(file, at, answer))
 
 
 def print_comparison(file: PlanFile, at: Question, rows: Sequence[Row]) -> None:
     """Print the table of every accountant's answer."""
-    console = terminal(_WIDEST_TABLE)
-    print_plainly(console, comparison(file, at, rows, wide=console.width >= _WIDE))
+    wide = terminal(_WIDEST_TABLE).width >= _WIDE
+    print_plainly(comparison(file, at, rows, wide=wide), _WIDEST_TABLE)
 
 
-def print_plainly(console: Console, renderable: RenderableType) -> None:
+def print_plainly(renderable: RenderableType, widest: int = _WIDEST) -> None:
     """Print for whatever standard output is: in its own encoding, without trailing blanks."""
+    console = terminal(widest)
     with console.capture() as captured:
         console.print(renderable)
     text = "\n".join(line.rstrip() for line in captured.get().splitlines())

@@ -18,13 +18,10 @@ from hockeystick.cli.panels.render import (
     bare_table,
     facts_table,
     one_line,
-    print_plainly,
-    terminal,
 )
 from hockeystick.io.plan_file import PlanFile
 from hockeystick.numerics import numerals as numerals
 
-_WIDEST: Final = 110
 _LEGEND: Final = (
     "All rows have the plan's noise, batch size and number of steps. An adjacency says what is "
     "protected: compare samplings under one of them. An epsilon is proven for batches that are "
@@ -32,12 +29,7 @@ _LEGEND: Final = (
 )
 
 
-def print_samplings(file: PlanFile, at: Question, rows: Sequence[SamplingRow]) -> None:
-    """Print the table of all samplings."""
-    print_plainly(terminal(_WIDEST), samplings(file, at, rows))
-
-
-def samplings(file: PlanFile, at: Question, rows: Sequence[SamplingRow]) -> RenderableType:
+def panel(file: PlanFile, at: Question, rows: Sequence[SamplingRow]) -> RenderableType:
     """Return the table of all samplings, under a heading that says what is asked."""
     facts = facts_table()
     facts.add_row("question", f"{at.quantity} at {at.name} = {numerals.plain(at.value)}")

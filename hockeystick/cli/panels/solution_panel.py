@@ -13,13 +13,7 @@ from hockeystick.cli.panels import render
 from hockeystick.cli.results.solution import Solution
 from hockeystick.numerics import numerals as numerals
 
-_WIDEST: Final = 100
 _STYLES: Final = {"tight": "green", "bound": "yellow", "end of domain": "yellow"}
-
-
-def print_solution(solution: Solution) -> None:
-    """Print the panel of one answer."""
-    render.print_plainly(render.terminal(_WIDEST), panel(solution))
 
 
 def panel(solution: Solution) -> RenderableType:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from rich.console import RenderableType
 from rich.text import Text
 
@@ -11,13 +9,6 @@ from hockeystick.cli.durations import seconds
 from hockeystick.cli.panels import render
 from hockeystick.cli.results.swept import Swept
 from hockeystick.numerics import numerals as numerals
-
-_WIDEST: Final = 100
-
-
-def print_swept(done: Swept) -> None:
-    """Print the panel of a sweep."""
-    render.print_plainly(render.terminal(_WIDEST), panel(done))
 
 
 def panel(done: Swept) -> RenderableType:

@@ -13,16 +13,10 @@ from hockeystick.cli.panels import render
 from hockeystick.cli.results.attack import Attack
 from hockeystick.numerics import numerals as numerals
 
-_WIDEST: Final = 100
 _LEGEND: Final = (
     "FPR: false positive rate. TPR: true positive rate, the share of the members that are found. "
     "FNR: false negative rate, the share that is missed."
 )
-
-
-def print_attacks(attacks: Sequence[Attack], plot: str | None) -> None:
-    """Print the panel of all plans."""
-    render.print_plainly(render.terminal(_WIDEST), panel(attacks, plot))
 
 
 def panel(attacks: Sequence[Attack], plot: str | None) -> RenderableType:

@@ -9,12 +9,11 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from hockeystick.cli.panels.render import bare_table, facts_table, one_line, print_plainly, terminal
+from hockeystick.cli.panels.render import bare_table, facts_table, one_line, print_plainly
 
 if TYPE_CHECKING:
     from hockeystick.verifier import Verdict
 
-_WIDEST: Final = 100
 _LONGEST: Final = 600
 _STYLES: Final = {"verified": "bold green", "refuted": "bold red", "not covered": "bold yellow"}
 _MEANINGS: Final = {
@@ -31,12 +30,12 @@ def print_answer(name: str, told: dict[str, Any]) -> None:
     plan = spelled(told.get("description"))
     facts.add_row("plan", one_line(textwrap.shorten(plan, _LONGEST, placeholder=" ...")))
     facts.add_row("claim", one_line(_claim(told)))
-    print_plainly(terminal(_WIDEST), facts)
+    print_plainly(facts)
 
 
 def print_verdict(verdict: Verdict) -> None:
     """Print what became of each claim, and of the answer."""
-    print_plainly(terminal(_WIDEST), Group(Text(), _told(verdict)))
+    print_plainly(Group(Text(), _told(verdict)))
 
 
 def spelled(description: Any) -> str:

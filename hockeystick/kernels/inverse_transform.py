@@ -47,7 +47,7 @@ def integers(
     for i in range(words.size):
         word = words[i]
         position = word >> np.uint64(1)
-        octave = _length(position) - 1
+        octave = bit_length(position) - 1
         if octave < LOWEST:
             undecided[count] = i
             count += 1
@@ -78,7 +78,7 @@ def integers(
 
 
 @njit(cache=True)
-def _length(word: np.uint64) -> int:
+def bit_length(word: np.uint64) -> int:
     """Return the number of bits of a word."""
     length = 0
     for step in (32, 16, 8, 4, 2, 1):

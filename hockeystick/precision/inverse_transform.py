@@ -57,6 +57,17 @@ def enclosure(law: Law, at: Fraction, bits: int) -> tuple[int, int]:
         return integers_around(scaled)
 
 
+def integers(law: Law, word: int, scale: float, shift: float) -> tuple[int, int]:
+    """Return the least and the most that ``floor(s Q(u) + shift)`` is for the u of a word > 1.
+
+    These are ``V 2^-63 <= u <= (V + 1) 2^-63`` with the word's upper 63 bits V.
+    """
+    with working_bits(_BITS):
+        ends = (law.inverse(mp.ldexp((word >> 1) + end, -63)) for end in (1, 0))
+        least, most = (int(mp.floor(mp.mpf(scale) * end + mp.mpf(shift))) for end in ends)
+    return least, most
+
+
 def erfc(x: Any) -> Any:
     """Return an interval around ``erfc(x)`` for an interval x > 0.
 

@@ -16,6 +16,7 @@ PARTS = {
         "cumulant_sums log_box_bound log_ellipse_bound log_panel_error log_ratio mgf_line nodes"
         " odds_of panels reach"
     ),
+    "inverse_transform": "bit_length",
     "jumps": "log_decay log_nodes_left_out log_window_bound widest_window_step",
     "normal_masses": "number_of_terms term_after",
     "sampled_gaussian": (

@@ -66,7 +66,9 @@ def test_the_kernel_draws_what_interval_arithmetic_draws(
     word = 2 * position + sign
     drawn, undecided = by_kernel(name, [word], scale, shift)
     if not undecided:
-        assert drawn[0] == decided(LAWS[name], scale, shift, word, none_left)
+        size = decided(LAWS[name], scale, shift, word, none_left)
+        assert drawn[0] == size
+        assert laws.integers(LAWS[name], word, scale, shift) == (abs(size), abs(size))
 
 
 @pytest.mark.parametrize("name", LAWS)

@@ -118,8 +118,10 @@ def test_texts_of_several_lengths_are_refused_without_one(options: dict[str, Any
     [
         (lambda rows: torch.stack(rows).sum(), "collate must be given one example at a time"),
         (torch.cat, "collate must be given one example at a time"),
-        (lambda rows: {"x": rows}, "dataset must be a tensor"),
-        (lambda rows: [rows], "dataset must be a tensor"),
+        (lambda rows: {"x": rows}, "collate must be given one example at a time"),
+        (lambda rows: [rows], "collate must be given one example at a time"),
+        (lambda rows: {"x": "a text"}, "dataset must be a tensor"),
+        (lambda rows: [], "dataset must be a tensor"),
     ],
 )
 def test_a_collation_gives_tensors_of_one_example(collate: Any, message: str) -> None:

@@ -149,7 +149,7 @@ class Pictures(torch.utils.data.Dataset):  # type: ignore[misc]  # torch may hav
 
     def __getitem__(self, place: int) -> Any:
         pair = (torch.full((2,), float(place)), place % 2)
-        return {"pair": pair, "one": pair[0], "dict": {"x": pair[0]}}[self.kind]
+        return {"pair": pair, "one": pair[0], "text": {"input": "a text"}}[self.kind]
 
 
 def _loop(kind: str) -> Any:
@@ -172,4 +172,4 @@ def test_examples_are_stacked_with_their_targets() -> None:
 
 def test_what_does_not_stack_into_tensors_is_refused() -> None:
     with pytest.raises(ParameterError, match="a tuple of tensors"):
-        next(iter(_loop("dict").loader))
+        next(iter(_loop("text").loader))

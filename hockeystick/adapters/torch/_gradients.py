@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from functools import partial
+from operator import itemgetter
 from typing import Any, Final
 
 import torch
 from torch.func import functional_call, grad, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils import _pytree as trees
 
 from hockeystick.adapters.torch._clipping import Clip, Tensors
 
@@ -81,17 +83,20 @@ def whole(model: Any, loss_fn: LossFn, params: Tensors, chunk: Examples) -> Tens
 
 def chunks(examples: Examples, size: int | None) -> Iterator[Examples]:
     """Return the examples in blocks."""
-    count = len(examples[0])
+    count = len(trees.tree_leaves(examples)[0])
     for start in range(0, count, size or count):
-        yield tuple(part[start : start + (size or count)] for part in examples)
+        block = slice(start, start + (size or count))
+        yield trees.tree_map(itemgetter(block), examples)
 
 
 def _loss(model: Any, loss_fn: LossFn) -> Callable[..., Any]:
     """Return the loss of one example as a function of the parameters."""
 
     def loss(params: Tensors, first: Any, *targets: Any) -> Any:
-        output = functional_call(model, params, (first.unsqueeze(0),))
-        return loss_fn(output, *(target.unsqueeze(0) for target in targets)).sum()
+        given, *rest = trees.tree_map(lambda part: part.unsqueeze(0), (first, *targets))
+        named = given if isinstance(given, dict) else {}
+        places = () if isinstance(given, dict) else given if isinstance(given, tuple) else (given,)
+        return loss_fn(functional_call(model, params, places, named), *rest).sum()
 
     return loss
 

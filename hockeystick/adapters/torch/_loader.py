@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, Final, final
 
 import torch
+from torch.utils import _pytree as trees
 
 import hockeystick as hs
 from hockeystick.adapters.torch._account import Account
@@ -26,7 +27,8 @@ class Batch:
 
     Args:
         step: The number of the step, from 0.
-        examples: The model's inputs and the targets, stacked; empty where no example was drawn.
+        examples: The model's input and the targets, stacked, where the input is a tensor, a tuple
+            or a dictionary of them; empty where no example was drawn.
     """
 
     step: int
@@ -34,7 +36,7 @@ class Batch:
 
     def __len__(self) -> int:
         """Return the number of examples."""
-        return len(self.examples[0]) if self.examples else 0
+        return len(trees.tree_leaves(self.examples)[0]) if self.examples else 0
 
 
 @final
@@ -203,11 +205,9 @@ class Loader:
 
     def _fetched(self, indices: Indices) -> tuple[Any, ...]:
         """Return examples stacked, or nothing of no example."""
-        if len(indices) == 0:
-            return ()
         as_it_is = self._collate is None and self._pad_to is None
         # Its subclasses may make of several places at once what mixes them.
-        if as_it_is and type(self._dataset) is torch.utils.data.TensorDataset:
+        if len(indices) and as_it_is and type(self._dataset) is torch.utils.data.TensorDataset:
             return tuple(self._dataset[indices])
         found = (self._dataset[index] for index in indices.tolist())
         return stacked(row(example, self._collate, self._pad_to) for example in found)
@@ -215,4 +215,4 @@ class Loader:
 
 def _versions(batch: Batch) -> tuple[int, ...]:
     """Return the number of in-place writes to each of a batch's tensors."""
-    return tuple(part._version for part in batch.examples)
+    return tuple(part._version for part in trees.tree_leaves(batch.examples))

@@ -10,6 +10,7 @@ from threading import Lock
 from typing import Any, Final, final
 
 import torch
+from torch.utils import _pytree as trees
 
 import hockeystick as hs
 from hockeystick import _validate
@@ -89,9 +90,11 @@ def make_private(
         An epoch of shuffled or allocated data that was interrupted is counted as done.
 
     Args:
-        model: A module; called with a batch's inputs.
+        model: A module; called with an input as it is, a tuple's parts in their places, or a
+            mapping's by their names.
         optimizer: Any optimizer of its parameters that takes one gradient for each step.
-        dataset: Examples by number, each a tensor or a tuple of the model's input and targets.
+        dataset: Examples by number, each the model's input alone or a tuple of it and targets,
+            which are tensors, numbers, or tuples and mappings of them.
         plan: How batches are drawn, clipped and noised, and for how many steps.
         clipping: The clipping norm C, or ``Constant``, ``Quantile`` or ``Online``; or
             ``LargestNorm``, which is not private.
@@ -99,7 +102,8 @@ def make_private(
         microbatch: The most examples whose gradients are in memory at once; None for a whole batch.
         collate: What makes tensors of a list of one example: of more it could mix them.
         pad_to: The length that each example's input is padded to with zeros, or cut to, as texts
-            need, whose batches must not have the length of the longest; None to leave inputs be.
+            need, whose batches must not have the length of the longest; None to leave inputs be. Of
+            a mapping it is each part with a length, "labels" with the -100 that losses leave out.
         checkpoint: The file that ``private.save`` writes and ``private.load`` reads. Its journal
             is the file beside it with ".journal" added, unless another is given.
         journal: A file that counts the steps durably (until the machine itself loses it), each
@@ -324,7 +328,7 @@ class Private:
     def _summed(self, loss_fn: LossFn, batch: Batch, params: Tensors) -> tuple[Tensors, Tensors]:
         """Return the clipped sum of a batch's gradients, and that of the second query."""
         device = next(iter(params.values())).device
-        examples = tuple(part.to(device) for part in batch.examples)
+        examples = trees.tree_map(lambda part: part.to(device), batch.examples)
         queried = self._clip.blank(params)
         if not examples:
             return {name: torch.zeros_like(value) for name, value in params.items()}, queried

@@ -6,8 +6,8 @@ import math
 from typing import Final, TypeVar, overload
 
 from hockeystick._validate import one_of
-from hockeystick.conversions._ends import size
 from hockeystick.conversions._reasons import exact, refuse
+from hockeystick.conversions._strength import strength
 from hockeystick.conversions.registry import TARGETS
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import Mechanism
@@ -66,7 +66,7 @@ def convert(x: Mechanism, to: type[Notion] | str, **given: object) -> Notion:
     source = checked("x", x, allowed=_A_SOURCE)
     target = TARGETS[_name(to)]
     parameters = target.read(_name(to), given)
-    released = size(source)
+    released = strength(source)
     if released == 0.0:
         return exact(target.least(parameters), "nothing is released")
     if released == math.inf and parameters.delta == 1.0:

@@ -7,15 +7,7 @@ returned. Parameters mean the exact values of the floats.
 
 from __future__ import annotations
 
-from hockeystick.conversions._by_divergence import (
-    asoodeh,
-    bun_dwork_rothblum_steinke,
-    bun_steinke,
-    canonne_kamath_steinke,
-    canonne_kamath_steinke_concentrated,
-    mironov,
-)
-from hockeystick.conversions._by_worst import (
+from hockeystick.conversions._pure_and_gaussian_theorems import (
     balle_wang,
     bun_steinke_rho,
     gaussian_mu,
@@ -23,6 +15,14 @@ from hockeystick.conversions._by_worst import (
     liu_mu,
     response_divergence,
     steinke_rho,
+)
+from hockeystick.conversions._renyi_theorems import (
+    asoodeh,
+    bun_dwork_rothblum_steinke,
+    bun_steinke,
+    canonne_kamath_steinke,
+    canonne_kamath_steinke_concentrated,
+    mironov,
 )
 
 __all__ = [

@@ -44,7 +44,7 @@ def unary_reports(
         rng: Where randomness comes from; for actual reports, one that nobody can predict.
 
     Returns:
-        An array of so many rows of K bits.
+        An array of K bits for each value, in rows.
 
     Raises:
         ParameterError: If it is another mechanism, or a value is no category.

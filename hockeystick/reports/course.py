@@ -123,7 +123,7 @@ def _course(unit: str, stages: Sequence[tuple[int, Mechanism]], besides: str = "
 
 
 def _spread(last: int, most: int) -> list[int]:
-    """Return at most so many whole numbers from 1 to the last one, the others round."""
+    """Return at most a number of whole numbers from 1 to the last one, the others round."""
     step, power = 1, 1
     while step * (most - 1) < last and last > most:
         # The next round number: 2, 3, 4, 5, 6, 8, 10, 20, ...
@@ -145,7 +145,7 @@ def _whole_epochs(plan: DPSGD) -> int:
 
 
 def _steps_of(plan: DPSGD, epochs: int) -> int:
-    """Return the number of steps of so many epochs, as the plan counts them."""
+    """Return the number of steps of a number of epochs, as the plan counts them."""
     bare = replace(plan, epochs=epochs, steps=None, schedule=None, batch_schedule=None)
     return bare.total_steps
 

@@ -192,7 +192,7 @@ def share_budget(budget: Budget, parts: Iterable[Mechanism]) -> BudgetSplit:
 
 
 def grid_search(budget: Budget, run: Mechanism, runs: int) -> BudgetSplit:
-    """Return the run of which so many, with all their results shown, keep to a budget.
+    """Return the run of which that number, with all results released, keep to a budget.
 
     A search over a fixed list of k candidates costs what k runs cost together, ``run ** k``, even
     where only the best is kept: unlike a random number of runs (``RandomStopping``), whose cost

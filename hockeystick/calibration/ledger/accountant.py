@@ -80,7 +80,7 @@ class Accountant(Recorder):
         """Record that a mechanism has run, or is about to.
 
         Args:
-            mechanism: What runs; a repetition counts as so many runs of its inside.
+            mechanism: What runs; a repetition counts as that number of runs of its inside.
             count: How many runs, an integer from 0 to 10^15.
 
         Raises:

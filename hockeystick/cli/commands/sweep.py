@@ -28,7 +28,7 @@ _WORKERS: Final = Domain(symbol="w", low=1, high=1024, typical=(1, 64), whole=Tr
 @click.command(cls=Once)
 @click.argument("grid_file", metavar="GRID.toml")
 @click.option("--out", metavar="FILE", help="Where the rows go: a new .csv or .parquet file.")
-@click.option("--workers", metavar="N", help="Ask in so many processes; by default in this one.")
+@click.option("--workers", metavar="N", help="Ask in N processes; by default in this one.")
 @options.json_flag
 def sweep(grid_file: str, out: str | None, workers: str | None, as_json: bool) -> None:
     """Ask one question at every cell of a grid, and write the answers to a file.

@@ -130,7 +130,7 @@ class Graph:
 
     @classmethod
     def random_out(cls, parties: float, chosen: float, seed: float) -> Graph:
-        """Return a random graph: each party chooses so many others, all choices equally likely.
+        """Return a random graph: each party chooses that many others, with equal chances.
 
         There is an edge wherever at least one of two has chosen the other. It is one concrete
         graph, drawn without a look at the data: a guarantee for it is no average over graphs.

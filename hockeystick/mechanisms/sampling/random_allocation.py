@@ -37,7 +37,7 @@ class RandomAllocation(Mechanism):
         orthogonal in different steps; an upper bound elsewhere. k > 1: an upper bound, that of k
         allocations of 1 of ``floor(t/k)`` steps (the blocks of a random partition told); the lower
         end is the sum of all steps, ``mu = k/(s sqrt(t))``. Noise multipliers outside [0.1, 1e4],
-        10^8 steps and more, or so many participations that losses exceed 650, have the bounds of a
+        10^8 steps and more, or k for which losses exceed 650, have the bounds of a
         record whose steps are known, ``mu = sqrt(k)/s``, and of the sum.
 
     Edge cases:

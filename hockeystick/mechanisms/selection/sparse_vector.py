@@ -152,10 +152,10 @@ class AboveThreshold(AnyAdjacency):
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class SparseVector(AnyAdjacency, Plan):
-    """The first so many queries whose noisy answers reach a noisy threshold, fresh after each.
+    """The first queries whose noisy answers reach a noisy threshold, drawn anew after each.
 
     One ``AboveThreshold`` after the other: after each "above" the threshold gets fresh noise, and
-    after so many of them no query is asked any more. Parameters as there.
+    after that number no query is asked any more. Parameters as there.
 
     Guarantees:
         Those of ``AboveThreshold``, added up over the positives: the upper end holds for any

@@ -333,7 +333,7 @@ def _is_finite(value: object) -> TypeGuard[float]:
 
 
 def _square_root_coefficients(count: int) -> list[Fraction]:
-    """Return ``c_k = c_(k-1) (2k-1) / (2k)`` for so many k, in fixed point.
+    """Return ``c_k = c_(k-1) (2k-1) / (2k)`` for k up to a count, in fixed point.
 
     Each step loses less than one unit of ``2^-256``, next to coefficients above ``2^-11``.
     """

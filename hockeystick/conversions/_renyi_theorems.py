@@ -1,4 +1,4 @@
-"""What Renyi divergences imply, by the theorems of the literature."""
+"""Theorems on Renyi divergences: what they imply, and at which constants."""
 
 from __future__ import annotations
 

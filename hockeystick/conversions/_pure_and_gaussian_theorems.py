@@ -1,4 +1,4 @@
-"""What the worst mechanism of a class costs: randomized response, or the Gaussian mechanism."""
+"""Theorems on pure and Gaussian DP, by the worst mechanism: randomized response, or Gaussian."""
 
 from __future__ import annotations
 

@@ -11,37 +11,37 @@ from hockeystick.tradeoffs import PerfectPrivacy
 
 
 @singledispatch
-def size(source: Mechanism) -> float:
+def strength(source: Mechanism) -> float:
     """Return 0 for a guarantee of perfect privacy, inf for a vacuous one, else a number between."""
     return 1.0
 
 
-@size.register
+@strength.register
 def _(source: PureDP) -> float:
     return source.epsilon
 
 
-@size.register
+@strength.register
 def _(source: ApproxDP) -> float:
     return math.inf if source.delta == 1.0 else max(source.epsilon, source.delta)
 
 
-@size.register
+@strength.register
 def _(source: GDP) -> float:
     return source.mu
 
 
-@size.register
+@strength.register
 def _(source: ZCDP | TCDP) -> float:
     return source.rho
 
 
-@size.register
+@strength.register
 def _(source: RenyiDP) -> float:
     return min(divergence for _, divergence in source.divergences)
 
 
-@size.register
+@strength.register
 def _(source: FDP) -> float:
     f = source.tradeoff
     return 0.0 if f.forward == f.backward == PerfectPrivacy() else 1.0

@@ -17,7 +17,7 @@ from torch.nn import functional
 
 import hockeystick as hs
 from hockeystick.adapters.torch import make_private
-from hockeystick.errors import ParameterError
+from hockeystick.errors import IncompatibleError, ParameterError
 
 # The same tests run on a GPU where there is one; the data stay on the CPU, as usual.
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -222,6 +222,20 @@ def test_an_example_more_moves_the_sum_by_no_more_than_the_clipping_norm() -> No
 def test_what_is_not_made_of_like_tensors_is_refused(examples: list[Any], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         _step(Two(), examples, LOSS)
+
+
+def test_a_model_that_reads_values_is_refused_and_nothing_is_counted() -> None:
+    class Reading(nn.Linear):  # type: ignore[misc]  # torch may have no types
+        def forward(self, rows: Any) -> Any:
+            return super().forward(rows) if bool(rows.sum() > 0) else super().forward(-rows)
+
+    model = Reading(3, 2).to(DEVICE)
+    plan = hs.DPSGD(examples=EXAMPLES, sampling="full-batch", steps=1, noise_multiplier=1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    private = make_private(model, optimizer, Examples([torch.ones(3)] * EXAMPLES), plan)
+    with pytest.raises(IncompatibleError, match=r"values of a tensor .* torch\.where"):
+        private.step(torch.sum, next(iter(private.loader)))
+    assert private.steps == 0
 
 
 def test_a_batch_with_a_part_that_was_changed_is_refused() -> None:

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 import torch
 from torch.func import functional_call, grad, vmap
-from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils import _pytree as trees
 
 from hockeystick.adapters.torch._clipping import Clip, Tensors
+from hockeystick.adapters.torch._single import single_gradients
 
 LossFn = Callable[..., Any]
 Examples = tuple[Any, ...]
@@ -63,7 +63,7 @@ def individual(
 ) -> tuple[Tensors, Tensors]:
     """Return the sum of the examples' clipped gradients, and that of the second query."""
     each = vmap(partial(grad(_loss(model, loss_fn)), params), randomness="different")
-    with sdpa_kernel(SDPBackend.MATH):  # the fused kernels have no rule for single examples
+    with single_gradients(model):
         gradients = {name: one.detach() for name, one in each(*chunk).items()}
     groups = layers(list(params)) if clip.per_layer else [list(params)]
     sums, lengths = clipped_sum(gradients, norm, groups)
@@ -77,7 +77,7 @@ def whole(model: Any, loss_fn: LossFn, params: Tensors, chunk: Examples) -> Tens
     def total(given: Tensors) -> Any:
         return vmap(partial(loss, given), randomness="different")(*chunk).sum()
 
-    with sdpa_kernel(SDPBackend.MATH):
+    with single_gradients(model):
         return {name: one.detach() for name, one in grad(total)(params).items()}
 
 

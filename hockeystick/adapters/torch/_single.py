@@ -35,7 +35,7 @@ def single_gradients(model: Any) -> Iterator[None]:
 
 @contextmanager
 def _masks_as_traced() -> Iterator[None]:
-    """Have Hugging Face's attention masks made as in a trace, where nothing asks for their values."""
+    """Have Hugging Face's attention masks made as in a trace, where nobody reads their values."""
     masks: Any = sys.modules.get("transformers.masking_utils")
     if not hasattr(masks, "is_tracing"):
         yield

@@ -6,7 +6,8 @@ Two laws are here, each by its survival function S on [0, inf), with ``S(0) = 1`
     exponential of rate 1:     S(x) = exp(-x)
 
 ``enclosure`` is interval arithmetic from end to end; the tables use mpmath's own functions at
-twice the digits that they are asked for.
+twice the digits that they are asked for. Samplers name the laws before anything is drawn, so that
+mpmath is imported where it computes.
 """
 
 from __future__ import annotations
@@ -14,15 +15,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from mpmath import iv, mp, mpf
 
 from hockeystick.numerics.working_precision import integers_around, interval_bits, working_bits
 
 if TYPE_CHECKING:
+    from mpmath import mpf
     from numpy.typing import NDArray
 
 _DEGREE: Final = 11
@@ -50,6 +50,8 @@ class Law:
 
 def enclosure(law: Law, at: Fraction, bits: int) -> tuple[int, int]:
     """Return integers around ``2^bits S(x)``: the lower at most, the upper at least that."""
+    from mpmath import iv
+
     if at <= 0:
         return 1 << bits, 1 << bits
     with interval_bits(bits + _GUARD):
@@ -62,6 +64,8 @@ def integers(law: Law, word: int, scale: float, shift: float) -> tuple[int, int]
 
     These are ``V 2^-63 <= u <= (V + 1) 2^-63`` with the word's upper 63 bits V.
     """
+    from mpmath import mp
+
     with working_bits(_BITS):
         ends = (law.inverse(mp.ldexp((word >> 1) + end, -63)) for end in (1, 0))
         least, most = (int(mp.floor(mp.mpf(scale) * end + mp.mpf(shift))) for end in ends)
@@ -75,6 +79,8 @@ def erfc(x: Any) -> Any:
     term is less than half of the one before, what follows is at most as large as the last. Where
     ``erfc(x) <= exp(-x^2)`` is below the precision, that alone is said.
     """
+    from mpmath import iv
+
     floor = iv.mpf(2) ** (-iv.prec)
     most = iv.exp(-x * x)
     if most.b < floor.a:
@@ -103,6 +109,8 @@ def table(
     remainder is taken. Horner's rule with degree d errs by at most ``2^-53 Sum_k (2k + 2)|c_k|``
     for ``|t| <= 1``; rounding the coefficients and t adds less than as much again.
     """
+    from mpmath import mp
+
     rows, errors, slopes = [], [], []
     with working_bits(_BITS):
         for octave in range(lowest, 63):
@@ -124,6 +132,10 @@ def table(
 
 def _half_normal_inverse(u: mpf) -> mpf:
     """Return x with ``erfc(x / sqrt 2) = u >= 2^-1000``, by Newton's method from a float."""
+    from statistics import NormalDist
+
+    from mpmath import mp
+
     x = -mp.mpf(NormalDist().inv_cdf(float(u) / 2))
     root, scale = mp.sqrt(2), mp.sqrt(mp.pi / 2)
     for _ in range(max(1, mp.prec.bit_length() - 4)):
@@ -138,6 +150,8 @@ def _half_normal_taylor(u: mpf, x: mpf, degree: int) -> list[mpf]:
     n-th derivative is ``(-1/s)^n P_n(x)`` with ``P_1 = 1`` and ``P_(n+1) = P_n' + n x P_n``, whose
     coefficients are not negative: in size it rises with x, and so falls with u.
     """
+    from mpmath import mp
+
     scale = -mp.sqrt(mp.pi / 2) * mp.exp(x * x / 2)
     found, polynomial = [x], [1]
     power = mp.mpf(1)
@@ -161,15 +175,30 @@ def _exponential_taylor(u: mpf, x: mpf, degree: int) -> list[mpf]:
     return [x, *((-1 / u) ** n / n for n in range(1, degree + 1))]
 
 
+def _half_normal_survival(x: Any) -> Any:
+    """Return an interval around ``erfc(x / sqrt 2)``."""
+    from mpmath import iv
+
+    return erfc(x / iv.sqrt(iv.mpf(2)))
+
+
+def _exponential_survival(x: Any) -> Any:
+    """Return an interval around ``exp(-x)``."""
+    from mpmath import iv
+
+    return iv.exp(-x)
+
+
+def _exponential_inverse(u: mpf) -> mpf:
+    """Return ``-ln u``."""
+    from mpmath import mp
+
+    return -mp.log(u)
+
+
 HALF_NORMAL: Final = Law(
-    "half normal",
-    lambda x: erfc(x / iv.sqrt(iv.mpf(2))),
-    _half_normal_inverse,
-    _half_normal_taylor,
+    "half normal", _half_normal_survival, _half_normal_inverse, _half_normal_taylor
 )
 EXPONENTIAL: Final = Law(
-    "exponential",
-    lambda x: iv.exp(-x),
-    lambda u: -mp.log(u),
-    _exponential_taylor,
+    "exponential", _exponential_survival, _exponential_inverse, _exponential_taylor
 )

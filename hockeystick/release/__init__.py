@@ -1,4 +1,4 @@
-"""What people run on data: samplers, reports, and estimators with their exact errors."""
+"""What people run on data: mechanisms on arrays, exact in floats, reports, and estimators."""
 
 from __future__ import annotations
 
@@ -9,11 +9,25 @@ from hockeystick.release.multivariate_laplace import (
     multivariate_laplace_log_density,
     multivariate_laplace_variance,
 )
+from hockeystick.release.noise.integers import discrete_gaussian, geometric, skellam
+from hockeystick.release.noise.real import gaussian, laplace
+from hockeystick.release.noise.sinh_normal import sinh_normal
 from hockeystick.release.randomized_response import (
     response_error,
     response_frequencies,
     response_reports,
 )
+from hockeystick.release.selection.noisy_max import (
+    exponential,
+    permute_and_flip,
+    report_noisy_max,
+)
+from hockeystick.release.selection.thresholds import (
+    ThresholdQueries,
+    above_threshold,
+    sparse_vector,
+)
+from hockeystick.release.streams.tree_aggregation import RunningSums, tree_aggregation
 from hockeystick.release.unary_encoding import (
     unary_error,
     unary_frequencies,
@@ -24,13 +38,27 @@ __all__ = [
     "LaplaceMean",
     "LocalMean",
     "OneBitMean",
+    "RunningSums",
+    "ThresholdQueries",
+    "above_threshold",
+    "discrete_gaussian",
     "draw_multivariate_laplace",
+    "exponential",
+    "gaussian",
+    "geometric",
+    "laplace",
     "multivariate_laplace_length",
     "multivariate_laplace_log_density",
     "multivariate_laplace_variance",
+    "permute_and_flip",
+    "report_noisy_max",
     "response_error",
     "response_frequencies",
     "response_reports",
+    "sinh_normal",
+    "skellam",
+    "sparse_vector",
+    "tree_aggregation",
     "unary_error",
     "unary_frequencies",
     "unary_reports",

@@ -1,11 +1,16 @@
-"""Checks of the data that people randomize."""
+"""Checks of the data that people randomize.
+
+What is wrong with private data is said without showing them.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+import math
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
+from hockeystick._validate import Domain
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.base import Mechanism
 
@@ -14,6 +19,16 @@ if TYPE_CHECKING:
 
 
 _Kind = TypeVar("_Kind", bound=Mechanism)
+
+SENSITIVITY: Final = Domain(
+    symbol="D", low=0, high=math.inf, low_open=True, high_open=True, typical=(0.01, 100)
+)
+# Sums of two such integers fit 64 bits, noise of 2^61 and less included.
+MOST: Final = 2**62
+# Up to here every integer is a float.
+_EXACT: Final = 2**53
+_NUMBERS: Final = "finite numbers of at most 64 bits, integers up to 2^53 in size"
+_INTEGERS: Final = "integers of at most 2^62 in size"
 
 
 def of_kind(mechanism: Any, kind: type[_Kind]) -> _Kind:
@@ -39,3 +54,50 @@ def real_array(name: str, values: Any, low: float, high: float) -> NDArray[np.fl
     if not usual or not bool(((array >= low) & (array <= high)).all()):
         raise ParameterError(name, values, f"a row of one or more numbers from {low:g} to {high:g}")
     return array.astype(np.float64)
+
+
+def numbers(name: str, values: Any) -> NDArray[np.float64]:
+    """Return finite numbers of any shape as floats, exactly, or raise."""
+    array = _given(name, values, "iuf", _NUMBERS)
+    floats = array.astype(np.float64)
+    whole = array.dtype.kind != "f"
+    exact = _within(array, _EXACT) if whole else array.dtype.itemsize <= floats.dtype.itemsize
+    if not exact or not bool(np.isfinite(floats).all()):
+        raise ParameterError(name, _described(array), _NUMBERS)
+    return floats
+
+
+def integers(name: str, values: Any) -> NDArray[np.int64]:
+    """Return integers of any shape, or raise."""
+    array = _given(name, values, "iu", _INTEGERS)
+    if not _within(array, MOST):
+        raise ParameterError(name, _described(array), _INTEGERS)
+    return array.astype(np.int64)
+
+
+def yes_or_no(name: str, value: Any) -> bool:
+    """Return True or False, or raise where it is neither."""
+    if not isinstance(value, bool):
+        raise ParameterError(name, value, "True or False")
+    return value
+
+
+def _given(name: str, values: Any, kinds: str, allowed: str) -> NDArray[Any]:
+    """Return an array of one of some kinds of numbers, or raise."""
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError):
+        raise ParameterError(name, type(values).__name__, allowed) from None
+    if array.dtype.kind not in kinds:
+        raise ParameterError(name, _described(array), allowed)
+    return array
+
+
+def _within(array: NDArray[Any], most: int) -> bool:
+    """Return whether all integers are at most a number in size."""
+    return bool(((array <= most) & (array >= -most)).all())
+
+
+def _described(array: NDArray[Any]) -> str:
+    """Return the kind and the shape of an array."""
+    return f"{array.dtype} {array.shape}"

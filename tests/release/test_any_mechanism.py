@@ -9,6 +9,7 @@ import pytest
 
 import hockeystick as hs
 from hockeystick import release
+from hockeystick.release.samplers import secret_bits
 from tests.examples import EXAMPLES
 
 FUNCTIONS: Final = tuple(
@@ -18,6 +19,7 @@ FUNCTIONS: Final = tuple(
 )
 # What each parameter but the mechanism is given.
 GIVEN: Final[Mapping[str, Callable[[str], Any]]] = {
+    "value": lambda _: 3,
     "values": lambda _: np.array([0, 1, 1]),
     "categories": lambda _: 3,
     "rng": lambda _: np.random.default_rng(7),
@@ -30,6 +32,13 @@ GIVEN: Final[Mapping[str, Callable[[str], Any]]] = {
     "points": lambda _: np.zeros((2, 10)),
     "draws": lambda _: 2,
     "count": lambda _: 2,
+    "scores": lambda _: [0.5, 3, 1],
+    "threshold": lambda _: 10.0,
+    "size": lambda _: 3,
+    "entries": lambda _: 2,
+    "monotone": lambda _: True,
+    "charge": lambda _: hs.Accountant(),
+    "bits": lambda _: secret_bits,
 }
 OTHERS: Final[tuple[Any, ...]] = (None, 1.0, "RAPPOR", hs.mechanisms.RAPPOR, object())
 

@@ -50,7 +50,7 @@ class NoisyNumber:
         self._bounds: tuple[Fraction, Fraction] | None = None
 
     def exceeds(self, other: NoisyNumber) -> bool:
-        """Return whether this number is the larger one."""
+        """Return whether this number is the larger one, or both are without noise and equal."""
         while True:
             low, high = self.bounds()
             least, most = other.bounds()
@@ -135,7 +135,7 @@ def noisy_argmax(
         int(i): NoisyNumber(values[int(i)], noise, scale, int(words[i]), bits) for i in contenders
     }
     for place in contenders[1:]:
-        if numbers[int(place)].exceeds(numbers[best]):
+        if not numbers[best].exceeds(numbers[int(place)]):
             best = int(place)
     return best
 

@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 from functools import partial
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from mpmath import mp
 
 from hockeystick.release.samplers import NoisyNumber, RealNoise, noisy_argmax
+from tests.release.bits import replay, seeded
 
 NOISES = list(RealNoise)
 
@@ -72,6 +74,8 @@ def test_numbers_without_noise_are_compared_as_they_are() -> None:
     assert more.exceeds(less)
     assert not less.exceeds(more)
     assert less.exceeds(less)
+    values = [Fraction(v) for v in (1, 2, 2, 0)]
+    assert noisy_argmax(values, RealNoise.LAPLACE, Fraction(0)) == 1
 
 
 @pytest.mark.parametrize(
@@ -85,12 +89,7 @@ def test_numbers_without_noise_are_compared_as_they_are() -> None:
     ],
 )
 def test_the_largest_of_two_is_drawn_with_its_probability(noise: Any, probabilities: Any) -> None:
-    generator = np.random.default_rng(12)
-
-    def bits(count: Any) -> Any:
-        return generator.integers(2**64, size=count, dtype=np.uint64)
-
-    count = 20_000
+    bits, count = seeded(12), 20_000
     values = [Fraction(0), Fraction(1)]
     second = sum(noisy_argmax(values, noise, Fraction(1), bits=bits) for _ in range(count))
     assert abs(second / count - probabilities[1]) < 5 * (0.25 / count) ** 0.5
@@ -113,13 +112,8 @@ def test_the_largest_is_that_of_all_exact_comparisons(noise: Any) -> None:
 def test_gumbel_noise_of_which_the_bits_leave_much_open_need_not_win() -> None:
     """Next to u = 1 floats would say that it is infinite; it is below 45."""
     values = [Fraction(0), Fraction(50)]
-    words = [2**64 - 4, 2**63]  # u above 1 - 2^-62, and 1/2
-    given = iter(words)
-
-    def bits(count: Any) -> Any:
-        return np.array([next(given, 2**63) for _ in range(count)], dtype=np.uint64)
-
-    assert noisy_argmax(values, RealNoise.GUMBEL, Fraction(1), bits=bits) == 1
+    words = chain([2**64 - 4, 2**63], repeat(2**63))  # u above 1 - 2^-62, and 1/2
+    assert noisy_argmax(values, RealNoise.GUMBEL, Fraction(1), bits=replay(words)) == 1
 
 
 @pytest.mark.parametrize("noise", [RealNoise.GUMBEL, RealNoise.EXPONENTIAL])

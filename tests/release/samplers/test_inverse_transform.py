@@ -15,6 +15,7 @@ from hockeystick.kernels.inverse_transform import CELL_BITS, LOWEST, integers
 from hockeystick.precision import inverse_transform as laws
 from hockeystick.release.samplers import discrete_laplace, rounded_gaussian, rounded_laplace
 from hockeystick.release.samplers.rounded import decided
+from tests.release.bits import none_left, replay, seeded
 
 LAWS = {"half normal": laws.HALF_NORMAL, "exponential": laws.EXPONENTIAL}
 SCALES = (0.01, 1.0, 3.7, 2.0**22, 1e9, 2.0**44)
@@ -32,20 +33,6 @@ def by_kernel(name: Any, words: Any, scale: Any, shift: Any) -> Any:
     cells, errors, slopes = table_of(name)
     left = integers(words, scale, shift, cells, errors, slopes, drawn, undecided)
     return drawn, set(undecided[:left].tolist())
-
-
-def replay(words: Any) -> Any:
-    """Return a source of the words given, in order."""
-    given = iter(words)
-
-    def bits(count: Any) -> Any:
-        return np.array([next(given) for _ in range(count)], dtype=np.uint64)
-
-    return bits
-
-
-def none_left(count: Any) -> Any:
-    raise AssertionError("no more bits were to be asked for")
 
 
 def survival(name: Any, x: Any) -> Any:
@@ -175,12 +162,7 @@ def test_enclosures_of_survival_functions_hold(name: Any, x: Any, bits: Any) -> 
     ],
 )
 def test_frequencies_are_those_of_the_law(sampler: Any, probability: Any, chi_square: Any) -> None:
-    generator = np.random.default_rng(11)
-
-    def bits(count: Any) -> Any:
-        return generator.integers(2**64, size=count, dtype=np.uint64)
-
-    drawn = sampler(3.0, 400_000, bits=bits)
+    drawn = sampler(3.0, 400_000, bits=seeded(11))
     assert chi_square(drawn, lambda k: float(probability(k))) > 1e-6
 
 

@@ -18,28 +18,9 @@ from hockeystick.release.samplers import (
 )
 from hockeystick.release.samplers.discrete_gaussian import NarrowGaussian
 from hockeystick.release.samplers.poisson import Poisson, point_mass
+from tests.release.bits import replay, seeded
 
 TOP = 2**64 - 1
-
-
-def replay(words: Any) -> Any:
-    """Return a source of the words given, in order."""
-    given = list(words)
-
-    def bits(count: Any) -> Any:
-        taken = [given.pop(0) for _ in range(count)]
-        return np.array(taken, dtype=np.uint64)
-
-    return bits
-
-
-def seeded(seed: Any) -> Any:
-    generator = np.random.default_rng(seed)
-
-    def bits(count: Any) -> Any:
-        return generator.integers(2**64, size=count, dtype=np.uint64)
-
-    return bits
 
 
 def gaussian_sum(s: Any, k: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What the tests of several samplers share."""
+"""What the tests of exact noise share."""
 
 from typing import Any
 

@@ -1,0 +1,1 @@
+"""Noise on numbers and arrays: the mechanisms of ``mechanisms/noise``, run."""

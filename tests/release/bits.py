@@ -1,0 +1,31 @@
+"""Sources of random bits that tests know."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+
+def replay(words: Iterable[int]) -> Any:
+    """Return a source of the words given, in order."""
+    given = iter(words)
+
+    def bits(count: Any) -> Any:
+        return np.array([next(given) for _ in range(count)], dtype=np.uint64)
+
+    return bits
+
+
+def seeded(seed: int) -> Any:
+    """Return a source of pseudo-random words."""
+    generator = np.random.default_rng(seed)
+
+    def bits(count: Any) -> Any:
+        return generator.integers(2**64, size=count, dtype=np.uint64)
+
+    return bits
+
+
+def none_left(count: Any) -> Any:
+    """Refuse: no bits were to be asked for."""
+    raise AssertionError("no more bits were to be asked for")

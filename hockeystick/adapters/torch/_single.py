@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+import torch
+from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from hockeystick.errors import IncompatibleError
@@ -22,6 +24,7 @@ def single_gradients(model: Any) -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(sdpa_kernel(SDPBackend.MATH))  # the fused kernels have no such rule
         stack.enter_context(_masks_as_traced())
+        stack.enter_context(_states_of_their_own(model))
         try:
             yield
         except RuntimeError as error:
@@ -45,3 +48,41 @@ def _masks_as_traced() -> Iterator[None]:
         yield
     finally:
         masks.is_tracing = before
+
+
+@contextmanager
+def _states_of_their_own(model: Any) -> Iterator[None]:
+    """Give recurrent layers their first state: they make one that all examples would share.
+
+    The layers of oneDNN, which have no rule for single examples, are turned off meanwhile.
+    """
+    found = [module for module in model.modules() if isinstance(module, nn.RNNBase)]
+    if not found:
+        yield
+        return
+    handles = [one.register_forward_pre_hook(_first_state, with_kwargs=True) for one in found]
+    enabled, *_ = torch.backends.mkldnn.set_flags(_enabled=False)
+    try:
+        yield
+    finally:
+        torch.backends.mkldnn.set_flags(_enabled=enabled)
+        for handle in handles:
+            handle.remove()
+
+
+def _first_state(module: Any, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """Return a recurrent layer's arguments, with a state of zeros made from its own input."""
+    rows, *state = (*given, *(named[name] for name in ("input", "hx") if name in named))
+    if isinstance(rows, nn.utils.rnn.PackedSequence):
+        raise IncompatibleError(
+            "a packed sequence has the lengths of its texts as values: single gradients are taken "
+            "of all examples at once; give tensors of one length, and mask the outputs"
+        )
+    if state and state[0] is not None:
+        return None
+    layers = module.num_layers * (2 if module.bidirectional else 1)
+    sizes = () if rows.dim() == 2 else (rows.shape[0 if module.batch_first else 1],)
+    hidden = rows.new_zeros(layers, *sizes, module.proj_size or module.hidden_size)
+    if not isinstance(module, nn.LSTM):
+        return (rows, hidden), {}
+    return (rows, (hidden, rows.new_zeros(layers, *sizes, module.hidden_size))), {}

@@ -241,3 +241,74 @@ def test_one_step_runs_at_a_time() -> None:
     assert private.steps == 0
     private.step(LOSS, batch)
     assert private.steps == 1
+
+
+# Epochs, and what happens between them.
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"examples": 8, "batch_size": 2, "epochs": 3}, [4, 4, 4]),
+        ({"examples": 8, "batch_size": 3, "epochs": 3}, [3, 3, 2]),
+        ({"examples": 8, "batch_size": 2, "steps": 6}, [4, 2]),
+        ({"examples": 8, "rate": 0.1, "epochs": 2}, [10, 10]),
+        ({"examples": 8, "batch_size": 2, "epochs": 2, "sampling": "random-allocation"}, [4, 4]),
+        ({"examples": 8, "steps": 3, "sampling": "full-batch"}, [1, 1, 1]),
+    ],
+    ids=str,
+)
+def test_epochs_have_the_steps_in_which_each_example_is_expected_once(
+    fields: dict[str, Any], expected: list[int]
+) -> None:
+    plan = hs.DPSGD(noise_multiplier=1, **fields)
+    private, found = _loop(plan), []
+    scheduler = torch.optim.lr_scheduler.StepLR(private.optimizer, 1, gamma=0.5)
+    for epoch in private.epochs():
+        found.append(0)
+        for batch in epoch:
+            private.step(LOSS, batch)
+            found[-1] += 1
+        scheduler.step()
+        private.model.eval()
+        private.model(torch.ones(1, 3, device=DEVICE))
+        private.model.train()
+    assert found == expected
+    assert private.steps == plan.total_steps
+    assert scheduler.get_last_lr() == [pytest.approx(0.1 * 0.5 ** len(expected))]
+
+
+def test_a_loop_goes_on_within_an_epoch(tmp_path: Path) -> None:
+    plan = hs.DPSGD(examples=EXAMPLES, batch_size=2, epochs=2, noise_multiplier=1)
+    first = _loop(plan, journal=tmp_path / "run.journal")
+    _step(first)
+    first.close()
+    second = _loop(plan, journal=tmp_path / "run.journal")
+    lengths = [sum(second.step(LOSS, batch) is None for batch in one) for one in second.epochs()]
+    assert lengths == [3, 4]
+
+
+def test_an_epoch_that_is_left_early_ends_with_an_error() -> None:
+    plan = hs.DPSGD(examples=EXAMPLES, batch_size=2, epochs=2, noise_multiplier=1)
+    private = _loop(plan)
+    epochs = private.epochs()
+    private.step(LOSS, next(next(epochs)))
+    with pytest.raises(IncompatibleError, match="ends with step 4 was left after 1"):
+        next(epochs)
+
+
+def test_frozen_statistics_of_batches_are_used_and_stay() -> None:
+    model = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))
+    model[1].running_mean.copy_(torch.tensor([1.0, -1.0]))
+    model[1].eval()
+    private = _loop(model=model)
+    _step(private)
+    assert private.model[1].weight.grad is not None
+    assert model[1].running_mean.tolist() == [1.0, -1.0]
+    model.train()  # of all layers, as one forgets
+    with pytest.raises(ParameterError, match=r"by eval\(\) .*BatchNorm1d at 1"):
+        _step(private)
+    assert private.steps == 1
+    for kind in (nn.BatchNorm1d(2, track_running_stats=False).eval(), nn.BatchNorm1d(2)):
+        with pytest.raises(ParameterError, match="BatchNorm1d at 1"):
+            _loop(model=nn.Sequential(nn.Linear(3, 2), kind))

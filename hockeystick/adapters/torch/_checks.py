@@ -64,7 +64,8 @@ def check_model(model: Any) -> None:
         if _mixes(module):
             allowed = (
                 "made of layers that keep examples apart and nothing of them; use GroupNorm or "
-                "LayerNorm in place of a batch's statistics, and no max_norm"
+                "LayerNorm in place of a batch's statistics, or leave those of public data by "
+                "eval() of these layers, and no max_norm"
             )
             raise ParameterError("model", found, allowed)
     if _processes() > 1:
@@ -177,8 +178,8 @@ def _repeats(dataset: Any) -> bool:
 def _mixes(module: Any) -> bool:
     """Return whether a layer's output of one example depends on others, or it keeps what it saw."""
     if isinstance(module, torch.nn.modules.batchnorm._BatchNorm):
-        return True
+        return bool(module.training) or module.running_mean is None
     if isinstance(module, torch.nn.Embedding | torch.nn.EmbeddingBag):
         return module.max_norm is not None  # rescales, without noise, the rows that were looked up
     normalises = isinstance(module, torch.nn.modules.batchnorm._NormBase)
-    return normalises and bool(module.track_running_stats)
+    return normalises and bool(module.track_running_stats and module.training)

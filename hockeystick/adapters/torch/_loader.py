@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -18,6 +19,7 @@ from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.training.batches import Sampling
 
 Indices = Any
+_ROUNDING: Final = 1e-6  # of an epoch's last step, where the rate as a float is not exact
 
 
 @final
@@ -170,7 +172,32 @@ class Loader:
             BudgetExhausted: If the budget ends before the plan does.
             IncompatibleError: If a batch was left unused, as one without examples may have been.
         """
-        while self._account.counted < self._account.plan.total_steps:
+        return self._batches(self._account.plan.total_steps)
+
+    def epochs(self) -> Iterator[Iterator[Batch]]:
+        """Give the batches that are left in epochs, of ``1/rate`` steps each.
+
+        The first one goes on where the last one ended, also within an epoch.
+
+        Raises:
+            IncompatibleError: If an epoch was not used to its end.
+        """
+        rate, total = self._account.plan.sampling_rate, self._account.plan.total_steps
+        ended, end = 0, 0
+        while self._account.counted < total:
+            while end <= self._account.counted:
+                ended += 1
+                end = min(math.ceil(ended / rate - _ROUNDING), total)
+            yield self._batches(end)
+            if self._account.counted < end:
+                raise IncompatibleError(
+                    f"an epoch that ends with step {end} was left after {self._account.counted}: "
+                    "an epoch is used to its end; to stop early, leave the epochs as well"
+                )
+
+    def _batches(self, end: int) -> Iterator[Batch]:
+        """Give a batch for each step up to a number of steps."""
+        while self._account.counted < end:
             batch = self._next()
             yield batch
             if batch.step == self._account.counted:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from threading import Lock
 from typing import Any, Final, final
@@ -217,6 +217,13 @@ class Private:
     def plan(self) -> hs.DPSGD:
         """The plan of the steps that are counted, to be accounted for in any way."""
         return self._account.released
+
+    def epochs(self) -> Iterator[Iterator[Batch]]:
+        """Give the batches that are left in epochs, as ``loader.epochs`` does.
+
+        Between two of them the model may be evaluated and a scheduler may step.
+        """
+        return self.loader.epochs()
 
     def spent(self, delta: float) -> hs.Certified:
         """Return the epsilon of the steps that are counted, if it was planned to stop there.

@@ -6,13 +6,18 @@ What is wrong with private data is said without showing them.
 from __future__ import annotations
 
 import math
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Rational
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
+from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.base import Mechanism
+from hockeystick.numerics import largest_reading
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,7 +25,7 @@ if TYPE_CHECKING:
 
 _Kind = TypeVar("_Kind", bound=Mechanism)
 
-SENSITIVITY: Final = Domain(
+_SENSITIVITY: Final = Domain(
     symbol="D", low=0, high=math.inf, low_open=True, high_open=True, typical=(0.01, 100)
 )
 # Sums of two such integers fit 64 bits, noise of 2^61 and less included.
@@ -75,6 +80,12 @@ def integers(name: str, values: Any) -> NDArray[np.int64]:
     return array.astype(np.int64)
 
 
+def sensitivity_of(value: Any) -> Fraction:
+    """Return the larger reading of a sensitivity, exact numbers as they are, or raise."""
+    reading = largest_reading(_validate.real("sensitivity", value, _SENSITIVITY))
+    return max(reading, Fraction(value)) if isinstance(value, Rational | Decimal) else reading
+
+
 def yes_or_no(name: str, value: Any) -> bool:
     """Return True or False, or raise where it is neither."""
     if not isinstance(value, bool):
@@ -86,7 +97,7 @@ def _given(name: str, values: Any, kinds: str, allowed: str) -> NDArray[Any]:
     """Return an array of one of some kinds of numbers, or raise."""
     try:
         array = np.asarray(values)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RuntimeError):
         raise ParameterError(name, type(values).__name__, allowed) from None
     if array.dtype.kind not in kinds:
         raise ParameterError(name, _described(array), allowed)

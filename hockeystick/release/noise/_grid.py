@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from hockeystick import _validate
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.numerics import largest_reading
 from hockeystick.numerics.rounding import float_up
-from hockeystick.release._values import MOST, SENSITIVITY
+from hockeystick.release._values import MOST, sensitivity_of
 from hockeystick.release.samplers.rounded import SCALE
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ def grid_of(mechanism: Mechanism, noise: float, sensitivity: object, moved: int)
         sensitivity: How far an answer moves between neighbours, as a caller gives it.
         moved: How many steps, at most, rounding adds to the distance of two answers.
     """
-    own = largest_reading(_validate.real("sensitivity", sensitivity, SENSITIVITY))
+    own = sensitivity_of(sensitivity)
     if noise * moved > _MOST_NOISE:
         most = f"2^43 / {moved:,}" if moved > 1 else "2^43"
         raise ParameterError("mechanism", mechanism, f"of noise up to {most} times the sensitivity")

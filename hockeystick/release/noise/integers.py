@@ -43,10 +43,10 @@ def discrete_gaussian(
     Guarantees:
         That of the mechanism, where neighbouring data sets differ in one of the integers, by at
         most ``mechanism.sensitivity``: a single count, or a histogram under add-remove. Where they
-        may differ in k integers, each by so much, it is that of ``mechanism ** k``: say
-        ``entries=k``, and that is charged. Noise is drawn exactly if the bits are ideal, so that
-        nothing depends on floats; sigma is the larger one of the float and the decimal that it
-        prints as.
+        may differ in k integers, each by so much, as a histogram's two under replace-one, it is
+        that of ``mechanism ** k``: say ``entries=k``, and that is charged. Noise is drawn exactly
+        if the bits are ideal, so that nothing depends on floats; sigma is the larger one of the
+        float and the decimal that it prints as.
 
     Edge cases:
         Sigma 0 returns the integers themselves. An empty array is charged as any other.

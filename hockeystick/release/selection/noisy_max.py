@@ -6,13 +6,12 @@ import math
 from fractions import Fraction
 from typing import Any
 
-from hockeystick import _validate
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.selection.exponential import Exponential, ReportNoisyMax
 from hockeystick.mechanisms.selection.permute_and_flip import PermuteAndFlip
-from hockeystick.numerics import largest_reading, least_reading
+from hockeystick.numerics import least_reading
 from hockeystick.release._charging import Charged, book, checked_charge
-from hockeystick.release._values import SENSITIVITY, numbers, of_kind, yes_or_no
+from hockeystick.release._values import numbers, of_kind, sensitivity_of, yes_or_no
 from hockeystick.release.samplers import (
     Bits,
     RealNoise,
@@ -200,7 +199,7 @@ def _selected(
     given = numbers("scores", scores)
     if given.ndim != 1 or given.size == 0:
         raise ParameterError("scores", f"an array of shape {given.shape}", "a row of numbers")
-    moves = largest_reading(_validate.real("sensitivity", sensitivity, SENSITIVITY))
+    moves = sensitivity_of(sensitivity)
     factor = 1 if yes_or_no("monotone", monotone) else 2
     book(checked_charge(charge), mechanism)
     if mechanism.epsilon == 0.0:

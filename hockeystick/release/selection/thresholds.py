@@ -6,7 +6,6 @@ from fractions import Fraction
 from threading import Lock
 from typing import Any, final
 
-from hockeystick import _validate
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.selection.sparse_vector import (
     AboveThreshold,
@@ -15,7 +14,7 @@ from hockeystick.mechanisms.selection.sparse_vector import (
 )
 from hockeystick.numerics import largest_reading
 from hockeystick.release._charging import Charged, book, checked_charge
-from hockeystick.release._values import SENSITIVITY, numbers, of_kind
+from hockeystick.release._values import numbers, of_kind, sensitivity_of
 from hockeystick.release.samplers import Bits, NoisyNumber, RealNoise, secret_bits
 from hockeystick.release.samplers.bits import checked_words
 
@@ -148,7 +147,7 @@ class ThresholdQueries:
             raise ParameterError("mechanism", mechanism, "of finite scales where it is run")
         self._once, self._left, self._bits = once, positives, bits
         self._threshold = _number("threshold", threshold)
-        self._sensitivity = largest_reading(_validate.real("sensitivity", sensitivity, SENSITIVITY))
+        self._sensitivity = sensitivity_of(sensitivity)
         self._lock, self._asked = Lock(), 0
         self._top: NoisyNumber | None = None
         book(checked_charge(charge), mechanism)

@@ -1,6 +1,7 @@
 """Gaussian and Laplace noise on arrays: on a grid, for the distance that rounding may add."""
 
 import math
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -127,6 +128,39 @@ def test_neighbours_reach_the_same_floats(release: Any, kind: Any) -> None:
         drawn = release(kind(0.7), value, 1.0)
         assert drawn.shape == ()
         assert (Fraction(float(drawn)) / STEP).denominator == 1
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 2.0])
+def test_the_account_holds_of_what_is_released(epsilon: Any) -> None:
+    """The exact delta of neighbours on the grid, for the set of all integers from some m on.
+
+    With noise for the sensitivity alone, rounding would break the account.
+    """
+    z, size = 1.5, 4
+    own = grid(z, 1, 2)
+    said = hs.delta(hs.Gaussian(z), epsilon)
+
+    def delta(moved: Any, scale: Any) -> Any:
+        with mp.workdps(40):
+            s = mp.mpf(scale)
+            best = round(s * s * epsilon / moved + mp.mpf(moved) / 2)  # where losses reach epsilon
+
+            def reached(m: Any) -> Any:
+                return mp.ncdf((moved - m + 0.5) / s) - mp.exp(epsilon) * mp.ncdf((0.5 - m) / s)
+
+            return max(reached(m) for m in range(best - 2, best + 3))
+
+    # all entries are rounded apart, each by the whole step that the test above shows
+    farthest = mp.mpf(2**20) + math.isqrt(size)
+    assert delta(farthest, own.scale) <= said.upper
+    assert delta(farthest, own.scale) >= said.lower * (1 - 1e-5)
+    assert delta(farthest, z * 2**20) > said.upper
+
+
+@pytest.mark.parametrize("given", [Fraction(1, 3), Decimal("0.3333333333333333333"), 2**60 + 1])
+def test_exact_sensitivities_are_not_rounded_down(given: Any) -> None:
+    own = grid(1.0, given)
+    assert own.sensitivity >= Fraction(given) / Fraction(2) ** own.exponent + 1
 
 
 @pytest.mark.parametrize(("release", "kind"), BOTH)

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 # A table has some 20 sqrt(mean) entries, of some microseconds each.
 MEAN: Final = Domain(symbol="lambda", low=0, high=2.0**30, low_open=True, typical=(1, 10**6))
-VARIANCE: Final = Domain(symbol="mu", low=0, high=2.0**31, low_open=True, typical=(1, 10**6))
+# Of a smaller float the half need not be a float.
+VARIANCE: Final = Domain(symbol="mu", low=2.0**-1021, high=2.0**31, typical=(1, 10**6))
 _GUARD: Final = 64
 # From here on Stirling's series gains more than ten bits with every term.
 _STIRLING: Final = 1000
@@ -72,7 +73,7 @@ def skellam(variance: float, size: int, *, bits: Bits = secret_bits) -> NDArray[
         Size 0 gives an empty array.
 
     Args:
-        variance: The variance mu, a number > 0 of at most 2^31.
+        variance: The variance mu, a number from 2^-1021 to 2^31.
         size: The number of independent draws, an integer >= 0.
         bits: The source of random 64-bit words; another than the operating system's is for tests.
 

@@ -51,7 +51,7 @@ class DiscreteLaw(ABC):
 
     @abstractmethod
     def cumulative(self, bits: int) -> Cumulative:
-        """Return its cumulative probabilities, in which all but about ``2^-bits`` is listed."""
+        """Return its cumulative probabilities, in which all but less than ``2^-bits`` is listed."""
 
 
 def draw(law: DiscreteLaw, size: int, bits: Bits) -> NDArray[np.int64]:
@@ -62,8 +62,7 @@ def draw(law: DiscreteLaw, size: int, bits: Bits) -> NDArray[np.int64]:
     first, lows, highs = _table(law)
     words = checked_words(bits, size)
     places = np.searchsorted(highs, words, side="right")
-    inside = np.minimum(places, len(lows) - 1)
-    unsure = np.flatnonzero((places >= len(lows)) | (words >= lows[inside]))
+    unsure = np.flatnonzero(words >= lows[places])
     drawn = places.astype(np.int64) + first
     for place in unsure:
         drawn[place] = _decided(law, int(drawn[place]), Uniform(int(words[place]), _WORD, bits))
@@ -84,7 +83,8 @@ def _at_most(law: DiscreteLaw, k: int, position: Uniform) -> bool:
     return position.below(lambda bits: _cumulative(law, bits).around(k, bits))
 
 
-@lru_cache(maxsize=16)
+# Only words next to a boundary ask again, and some are large: 70 MB for Poisson of mean 2^30.
+@lru_cache(maxsize=2)
 def _cumulative(law: DiscreteLaw, bits: int) -> Cumulative:
     """Return a law's cumulative probabilities."""
     return law.cumulative(bits)
@@ -92,9 +92,12 @@ def _cumulative(law: DiscreteLaw, bits: int) -> Cumulative:
 
 @lru_cache(maxsize=16)
 def _table(law: DiscreteLaw) -> tuple[int, NDArray[np.uint64], NDArray[np.uint64]]:
-    """Return the first integer and the bounds of the cumulative probabilities that fit a word."""
+    """Return the first integer and the bounds of the cumulative probabilities that fit a word.
+
+    There is a lower bound more than upper ones: that of the first integer whose upper one is 1.
+    """
     table = _cumulative(law, _WORD)
     top = 1 << _WORD
     count = sum(high < top for high in table.highs)
-    lows = np.array(table.lows[:count], dtype=np.uint64)
+    lows = np.array(table.lows[: count + 1], dtype=np.uint64)
     return table.first, lows, np.array(table.highs[:count], dtype=np.uint64)

@@ -1,5 +1,6 @@
 """Integers by tables: every cumulative probability is bounded, and boundaries take more bits."""
 
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -14,6 +15,7 @@ from hockeystick.release.samplers import (
     permutation,
     poisson,
     skellam,
+    tables,
     uniform_integers,
 )
 from hockeystick.release.samplers.discrete_gaussian import NarrowGaussian
@@ -103,6 +105,24 @@ def test_the_ends_of_the_uniform_number_give_far_tails() -> None:
     assert poisson(4.0, 1, bits=replay([0]))[0] == 0
 
 
+@pytest.mark.parametrize("mean", [5e-324, 1e-300, 2.0**-65, 2.0**-64, 1e-15])
+def test_poisson_numbers_of_tiny_mean_are_zero_or_one(mean: Any) -> None:
+    assert poisson(mean, 3, bits=replay([0, 2**63, 2**64 - 2**16])).tolist() == [0, 0, 0]
+    exact = Fraction(mean) * 2**1200  # of 2^1200 u's that give 1 or more, to a relative 1e-15
+    for u, drawn in ((2 * exact, 0), (exact / 2, 1)):
+        digits = 2**1216 - math.ceil(u * 2**16)
+        words = [digits >> 64 * i & TOP for i in reversed(range(19))]
+        assert poisson(mean, 1, bits=replay(words)).tolist() == [drawn]
+
+
+@pytest.mark.parametrize("draw", [discrete_gaussian, poisson])
+def test_a_law_of_one_likely_integer_needs_no_exact_comparison(
+    draw: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "_decided", None)
+    assert draw(1e-20, 2, bits=replay([2**40, 2**63 + 2**40])).tolist() == [0, 0]
+
+
 @pytest.mark.parametrize("s", [0.4, 2.0, 63.9, 64.0, 65.5, 300.0])
 def test_frequencies_of_the_discrete_gaussian(s: Any, chi_square: Any) -> None:
     total = sum(np.exp(-0.5 * (k / s) ** 2) for k in range(-int(40 * s) - 9, int(40 * s) + 10))
@@ -190,6 +210,7 @@ def test_orders_are_uniform_and_drawn_again_where_words_are_equal() -> None:
         (lambda: discrete_gaussian(0, 1), "scale"),
         (lambda: poisson(2.0**31, 1), "mean"),
         (lambda: skellam(0.0, 1), "variance"),
+        (lambda: skellam(1.5e-323, 1), "variance"),  # three units, whose half is no float
         (lambda: bernoulli(1.5, 1), "probability"),
         (lambda: bernoulli(0.5, -1), "size"),
         (lambda: uniform_integers(0, 1), "below"),

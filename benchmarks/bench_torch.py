@@ -1,4 +1,4 @@
-"""A private step beside Opacus's: the same model, batch size and optimizer, in one run.
+"""A private step in exact and in real arithmetic beside Opacus's: the same model and batch size.
 
 ``make timings`` times both. Run as a program, it prints the ratios of the times of steps that take
 turns in one process, of the peaks of memory in processes of their own, and the time of the account.
@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -29,6 +29,7 @@ EXAMPLES: Final = 1280
 RATE_OF: Final = 10
 STEPS: Final = 100
 WARM: Final = 20
+CLASSES: Final = 10
 MIB: Final = 2**20
 
 
@@ -47,6 +48,10 @@ def model_of(kind: str) -> tuple[Any, Any]:
     if kind == "text":
         words = (nn.Embedding(1000, 32), nn.Flatten(), nn.Linear(640, 64), nn.ReLU())
         return nn.Sequential(*words, nn.Linear(64, 10)), torch.randint(1000, (EXAMPLES, 20))
+    if kind == "deep cnn":
+        return deep(), torch.randn(EXAMPLES, 3, 32, 32)
+    if kind == "transformer":
+        return transformer(), torch.randint(1000, (EXAMPLES, 128))
     layers = (
         *(nn.Conv2d(1, 16, 8, 2, padding=3), nn.ReLU(), nn.MaxPool2d(2, 1)),
         *(nn.Conv2d(16, 32, 4, 2), nn.ReLU(), nn.MaxPool2d(2, 1)),
@@ -55,7 +60,38 @@ def model_of(kind: str) -> tuple[Any, Any]:
     return nn.Sequential(*layers), torch.randn(EXAMPLES, 1, 28, 28)
 
 
+def deep() -> Any:
+    """Return nine convolutions and a head."""
+    from torch import nn
+
+    layers: list[Any] = []
+    before = 3
+    for place, channels in enumerate((32, 32, 32, 64, 64, 64, 128, 128, 128)):
+        layers += [nn.Conv2d(before, channels, 3, padding=1), nn.GroupNorm(8, channels), nn.ReLU()]
+        layers += [nn.MaxPool2d(2)] if place % 3 == 2 else []
+        before = channels
+    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(2048, CLASSES))
+
+
+def transformer() -> Any:
+    """Return four layers of width 256 over embeddings, flattened by a mean over the places."""
+    from torch import nn
+
+    layers = [
+        nn.TransformerEncoderLayer(256, 4, 1024, dropout=0.0, batch_first=True) for _ in range(4)
+    ]
+    head = (nn.AdaptiveAvgPool2d((1, 256)), nn.Flatten(), nn.Linear(256, CLASSES))
+    return nn.Sequential(nn.Embedding(1000, 256), *layers, *head)
+
+
 KINDS: Final = ("small mlp", "mlp", "cnn", "text")
+# Which take seconds a step: the size of their batches and how many steps are timed.
+LARGE: Final = {"deep cnn": (64, 8), "transformer": (32, 4)}
+
+
+def batch_of(kind: str) -> int:
+    """Return the expected size of a batch."""
+    return LARGE[kind][0] if kind in LARGE else EXAMPLES // RATE_OF
 
 
 def _data(kind: str) -> tuple[Any, Any, Any]:
@@ -63,20 +99,19 @@ def _data(kind: str) -> tuple[Any, Any, Any]:
     import torch
 
     model, inputs = model_of(kind)
-    dataset = torch.utils.data.TensorDataset(inputs, torch.randint(10, (EXAMPLES,)))
+    dataset = torch.utils.data.TensorDataset(inputs, torch.randint(CLASSES, (EXAMPLES,)))
     return model, torch.optim.SGD(model.parameters(), lr=0.01), dataset
 
 
-def here(kind: str) -> Iterator[None]:
+def here(kind: str, arithmetic: str = "exact") -> Iterator[None]:
     """Do one step of this package's after another."""
     import torch
 
     from hockeystick.adapters.torch import make_private
 
     model, optimizer, dataset = _data(kind)
-    batch_size = EXAMPLES // RATE_OF
-    plan = hs.DPSGD(examples=EXAMPLES, batch_size=batch_size, steps=10**6, noise_multiplier=1)
-    private = make_private(model, optimizer, dataset, plan, clipping=1.0)
+    plan = hs.DPSGD(examples=EXAMPLES, batch_size=batch_of(kind), steps=10**6, noise_multiplier=1)
+    private = make_private(model, optimizer, dataset, plan, clipping=1.0, arithmetic=arithmetic)
     for batch in private.loader:
         private.step(torch.nn.functional.cross_entropy, batch)
         yield
@@ -86,9 +121,12 @@ def there(kind: str) -> Iterator[None]:
     """Do one step of Opacus's after another."""
     import torch
     from opacus import PrivacyEngine
+    from opacus.validators import ModuleValidator
 
-    model, optimizer, dataset = _data(kind)
-    loader = torch.utils.data.DataLoader(dataset, batch_size=EXAMPLES // RATE_OF)
+    model, _, dataset = _data(kind)
+    model = ModuleValidator.fix(model)  # has attention of its own
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    loader = torch.utils.data.DataLoader(dataset, batch_size=batch_of(kind))
     model, optimizer, loader = PrivacyEngine(accountant="rdp").make_private(
         module=model,
         optimizer=optimizer,
@@ -104,7 +142,11 @@ def there(kind: str) -> Iterator[None]:
             yield
 
 
-SIDES: Final[dict[str, Callable[[str], Iterator[None]]]] = {"hockeystick": here, "opacus": there}
+SIDES: Final[dict[str, Callable[[str], Iterator[None]]]] = {
+    "exact": here,
+    "real": partial(here, arithmetic="real"),
+    "opacus": there,
+}
 
 
 @pytest.mark.parametrize("side", SIDES)
@@ -120,20 +162,21 @@ def bench_step(benchmark: Any, kind: str, side: str) -> None:
         benchmark(partial(next, steps))
 
 
-def times(kind: str) -> tuple[float, float]:
-    """Return the median times of this process's steps here and there, which take turns.
+def times(kind: str) -> list[float]:
+    """Return the median times of this process's steps, each side's, which take turns.
 
     They are those of the processor, as others may use it as well.
     """
     sides = [side(kind) for side in SIDES.values()]
-    taken: tuple[list[float], list[float]] = ([], [])
-    for done in range(WARM + STEPS):
-        for steps, found in zip(sides, taken, strict=True):
+    taken: list[list[float]] = [[] for _ in sides]
+    warm, steps = (1, LARGE[kind][1]) if kind in LARGE else (WARM, STEPS)
+    for done in range(warm + steps):
+        for side, found in zip(sides, taken, strict=True):
             start = time.process_time()
-            next(steps)
-            if done >= WARM:
+            next(side)
+            if done >= warm:
                 found.append(time.process_time() - start)
-    return statistics.median(taken[0]), statistics.median(taken[1])
+    return [statistics.median(found) for found in taken]
 
 
 def peak(side: str, kind: str) -> int:
@@ -147,7 +190,7 @@ def peak(side: str, kind: str) -> int:
     next(steps)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     steps = SIDES[side](kind)
-    for _ in range(WARM):
+    for _ in range(2 if kind in LARGE else WARM):
         next(steps)
     unit = 1 if sys.platform == "darwin" else 1024
     return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * unit
@@ -175,19 +218,22 @@ def account() -> float:
     return statistics.median(taken)
 
 
-def table() -> Table:
-    """Return times and memory, here over there."""
-    shown = Table(title=f"a private step, batches of about {EXAMPLES // RATE_OF}, one thread")
+def table(kinds: Sequence[str]) -> Table:
+    """Return times and memory of each side, and over Opacus's those in exact arithmetic."""
+    shown = Table(title="a private step, one thread; exact and real arithmetic, Opacus")
     shown.add_column("model")
-    for column in ("ms here", "ms Opacus", "ratio", "MiB here", "MiB Opacus", "ratio"):
+    columns = ("batch", "ms exact", "ms real", "ms Opacus", "exact/real", "exact/Opacus")
+    for column in (*columns, "MiB exact", "MiB real", "MiB Opacus"):
         shown.add_column(column, justify="right")
-    for kind in KINDS:
-        ours, theirs = asked("times", kind)
-        own, other = (asked("peak", side, kind) for side in SIDES)
+    for kind in kinds:
+        exact, real, theirs = asked("times", kind)
+        peaks = [asked("peak", side, kind) for side in SIDES]
         shown.add_row(
             kind,
-            *(f"{1e3 * ours:.2f}", f"{1e3 * theirs:.2f}", f"{ours / theirs:.2f}"),
-            *(f"{own / MIB:.0f}", f"{other / MIB:.0f}", f"{own / max(other, 1):.2f}"),
+            f"{batch_of(kind)}",
+            *(f"{1e3 * taken:.2f}" for taken in (exact, real, theirs)),
+            *(f"{exact / real:.2f}", f"{exact / theirs:.2f}"),
+            *(f"{own / MIB:.0f}" for own in peaks),
         )
     return shown
 
@@ -201,8 +247,8 @@ def main() -> None:
         answers: dict[str, Callable[..., Any]] = {"times": times, "peak": peak}
         sys.stdout.write(json.dumps(answers[question[0]](*question[1:])) + "\n")
         return
-    console = Console(width=100)
-    console.print(table())
+    console = Console(width=140)
+    console.print(table((*KINDS, *LARGE)))
     console.print(f"account of a step: {1e6 * account():.1f} us")
     console.print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} a minute")
 

@@ -166,14 +166,16 @@ def _slow_sum(gradients: list[dict[str, Any]], norm: float, groups: list[list[st
     return sums
 
 
+@pytest.mark.parametrize("arithmetic", ["exact", "real"])
 @pytest.mark.parametrize("microbatch", [None, 1, 5])
 @pytest.mark.parametrize("per_layer", [False, True], ids=["flat", "per-layer"])
 @pytest.mark.parametrize("name", sorted(MODELS))
 def test_a_step_without_noise_is_the_slow_loops_clipped_mean(
-    name: str, per_layer: bool, microbatch: int | None
+    name: str, per_layer: bool, microbatch: int | None, arithmetic: str
 ) -> None:
     clip = Constant(0.7, per_layer=per_layer)
-    private, model, inputs, targets = made(MODELS[name], clip, microbatch=microbatch)
+    options: dict[str, Any] = {"microbatch": microbatch, "arithmetic": arithmetic}
+    private, model, inputs, targets = made(MODELS[name], clip, **options)
     slow = _slow_gradients(model, inputs, targets)
     names = list(slow[0])
     layers: dict[str, list[str]] = {}
@@ -190,9 +192,10 @@ def test_a_step_without_noise_is_the_slow_loops_clipped_mean(
         assert float(error) <= 1e-5 * max(scale, 0.7)
 
 
-def test_batches_are_clipped_as_a_whole_where_the_plan_says_so() -> None:
-    plan = {"clipping": "batch"}
-    private, model, inputs, targets = made(clipping=0.3, plan=plan, microbatch=5)
+@pytest.mark.parametrize("arithmetic", ["exact", "real"])
+def test_batches_are_clipped_as_a_whole_where_the_plan_says_so(arithmetic: str) -> None:
+    options: dict[str, Any] = {"plan": {"clipping": "batch"}, "arithmetic": arithmetic}
+    private, model, inputs, targets = made(clipping=0.3, microbatch=5, **options)
     slow = _slow_gradients(model, inputs, targets)
     total = {name: sum(one[name] for one in slow) for name in slow[0]}
     length = _length(total.values())
@@ -216,21 +219,24 @@ def test_the_sum_is_divided_by_the_expected_size_and_not_by_the_drawn_one() -> N
     )
 
 
+@pytest.mark.parametrize("arithmetic", ["exact", "real"])
 @pytest.mark.parametrize("bad", [math.inf, math.nan, 3e38])
-def test_a_gradient_without_a_length_counts_as_none(bad: float) -> None:
-    private, _model, inputs, _targets = made(clipping=0.3)
+def test_a_gradient_without_a_length_counts_as_none(bad: float, arithmetic: str) -> None:
+    private, _model, inputs, _targets = made(clipping=0.3, arithmetic=arithmetic)
     inputs[4, 0] = bad
     found = _one_step(private)
     assert all(bool(torch.isfinite(value).all()) for value in found.values())
     assert _length(found.values()) <= 0.3 * (EXAMPLES - 1) / EXAMPLES + 1e-6
 
 
-def test_an_empty_batch_gives_pure_noise_of_the_stated_variance() -> None:
+@pytest.mark.parametrize("arithmetic", ["exact", "real"])
+def test_an_empty_batch_gives_pure_noise_of_the_stated_variance(arithmetic: str) -> None:
     def wide() -> tuple[nn.Module, torch.Tensor]:
         return nn.Linear(400, 100), torch.randn(50, 400)
 
     plan = {"sampling": "poisson", "rate": 1e-9}
-    private, _model, _inputs, _targets = made(wide, 0.5, noise_multiplier=3.0, plan=plan, seed=None)
+    options: dict[str, Any] = {"plan": plan, "seed": None, "arithmetic": arithmetic}
+    private, _model, _inputs, _targets = made(wide, 0.5, noise_multiplier=3.0, **options)
     batch = next(iter(private.loader))
     assert len(batch) == 0
     private.step(functional.cross_entropy, batch)
@@ -243,16 +249,20 @@ def test_an_empty_batch_gives_pure_noise_of_the_stated_variance() -> None:
     assert float(noise.abs().max()) < 7.5
 
 
-def test_noise_follows_the_schedule_of_the_plan() -> None:
+@pytest.mark.parametrize("arithmetic", ["exact", "real"])
+def test_noise_follows_the_schedule_of_the_plan(arithmetic: str) -> None:
     plan = {"steps": 2, "schedule": hs.schedules.Values([1.0, 100.0])}
-    private, _model, _inputs, _targets = made(noise_multiplier=1.0, clipping=1e-6, plan=plan)
+    options: dict[str, Any] = {"plan": plan, "arithmetic": arithmetic}
+    private, _model, _inputs, _targets = made(noise_multiplier=1.0, clipping=1e-6, **options)
     first, second = (_length(_one_step(private).values()) for _ in range(2))
     assert 20 < second / first < 200
 
 
-def test_the_default_noise_differs_from_run_to_run_and_a_seed_repeats_it() -> None:
+@pytest.mark.parametrize("arithmetic", ["exact", "real"])
+def test_the_usual_noise_differs_from_run_to_run_and_a_seed_repeats_it(arithmetic: str) -> None:
     def ran(seed: int | None) -> Any:
-        private, _model, _inputs, _targets = made(noise_multiplier=1.0, seed=seed)
+        options: dict[str, Any] = {"seed": seed, "arithmetic": arithmetic}
+        private, _model, _inputs, _targets = made(noise_multiplier=1.0, **options)
         return torch.cat([value.flatten() for value in _one_step(private).values()])
 
     assert not torch.equal(ran(None), ran(None))
@@ -286,10 +296,12 @@ def test_the_quantiles_noise_is_paid_for_by_the_gradients() -> None:
     assert both <= 1.0 + 1e-15
 
 
-def test_the_clipping_norm_follows_the_quantile() -> None:
+@pytest.mark.parametrize("arithmetic", ["exact", "real"])
+def test_the_clipping_norm_follows_the_quantile(arithmetic: str) -> None:
     clip = Quantile(1e-3, quantile=0.5, rate=0.3, bit_noise=0.05)
     plan = {"steps": 80}
-    private, model, inputs, targets = made(clipping=clip, noise_multiplier=0.01, plan=plan)
+    options: dict[str, Any] = {"plan": plan, "arithmetic": arithmetic}
+    private, model, inputs, targets = made(clipping=clip, noise_multiplier=0.01, **options)
     for group in private.optimizer.param_groups:
         group["lr"] = 0.0
     lengths = sorted(_length(one.values()) for one in _slow_gradients(model, inputs, targets))
@@ -298,14 +310,14 @@ def test_the_clipping_norm_follows_the_quantile() -> None:
     assert lengths[3] < private.clipping_norm < lengths[8]
 
 
-def test_the_online_norm_pays_for_directions_and_moves_by_its_rate() -> None:
+@pytest.mark.parametrize("arithmetic", ["exact", "real"])
+def test_the_online_norm_pays_for_directions_and_moves_by_its_rate(arithmetic: str) -> None:
     clip = Online(1e-3, rate=0.1)
     noise = hs.calibration.joint_noise(2.0, inflation=1.01)
     assert (clip.multiplier(2.0), clip.noise(2.0)) == (noise.gradient, noise.query)
     assert noise.query == pytest.approx(2 * 7.1239907201718425, rel=1e-12)
-    private, _model, _inputs, _targets = made(
-        clipping=clip, noise_multiplier=1e-3, plan={"steps": 6}
-    )
+    options: dict[str, Any] = {"plan": {"steps": 6}, "arithmetic": arithmetic}
+    private, _model, _inputs, _targets = made(clipping=clip, noise_multiplier=1e-3, **options)
     norms = [private.clipping_norm]
     for batch in private.loader:
         private.step(functional.cross_entropy, batch)

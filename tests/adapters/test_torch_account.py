@@ -166,6 +166,7 @@ def test_a_batch_that_was_drawn_before_a_state_was_loaded_is_not_used() -> None:
         {"steps": 1.0},
         {"kind": ""},
         {"not_private": True},
+        {"arithmetic": "real"},
         {"run": "other"},
     ],
 )
@@ -185,10 +186,10 @@ def test_a_step_is_in_the_journal_before_its_noise_is_drawn(
     path = tmp_path / "run.account"
     private = _ran(_loop(journal=path), 2)
 
-    def killed(*arguments: object) -> None:
+    def killed(*arguments: object, **options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("hockeystick.adapters.torch._private.normals", killed)
+    monkeypatch.setattr("hockeystick.adapters.torch._exact.rounded_gaussian", killed)
     with pytest.raises(KeyboardInterrupt):
         _ran(private, 1)
     assert private.steps == 3
@@ -280,7 +281,7 @@ def _counted(journal: Path) -> int:
 _KILLED_AT = """
 import os, signal, sys, torch
 import hockeystick as hs
-from hockeystick.adapters.torch import _private, make_private
+from hockeystick.adapters.torch import _exact, _private, make_private
 
 torch.set_num_threads(1)
 place, path = sys.argv[1:]
@@ -301,7 +302,7 @@ def dying_at(name, real):
 
 between = dying_at("between", int)
 _private.individual = dying_at("gradients", _private.individual)
-_private.normals = dying_at("noise", _private.normals)
+_exact.rounded_gaussian = dying_at("noise", _exact.rounded_gaussian)
 optimizer.step = dying_at("optimizer", optimizer.step)
 for batch in private.loader:
     between()

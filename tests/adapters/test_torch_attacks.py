@@ -19,7 +19,9 @@ from torch.nn import functional
 from torch.utils.data import ConcatDataset, Subset, TensorDataset
 
 import hockeystick as hs
-from hockeystick.adapters.torch import make_private
+from hockeystick.adapters.torch import Constant, make_private
+from hockeystick.adapters.torch._arithmetic import Arithmetic, Real
+from hockeystick.adapters.torch._exact import Exact
 from hockeystick.adapters.torch._gradients import clipped_sum
 from hockeystick.errors import IncompatibleError, ParameterError
 
@@ -262,20 +264,29 @@ def test_states_and_journals_go_not_from_a_seed_to_none_or_back(
 @pytest.mark.parametrize("entries", [10, 1024, 25_001, 10**6])
 @pytest.mark.parametrize("scale", [1e-23, 1.0, 1e15])
 @pytest.mark.parametrize("norm", [1e-24, 1e-10, 1.0])
+@pytest.mark.parametrize("arithmetic", [Exact(), Real()], ids=["exact", "real"])
 def test_a_gradient_is_clipped_to_the_norm_whatever_its_size(
-    entries: int, scale: float, norm: float
+    entries: int, scale: float, norm: float, arithmetic: Arithmetic
 ) -> None:
     gradients = {"w": torch.full((1, entries), scale), "b": torch.full((1, 1), scale)}
     before = float(scale * (entries + 1) ** 0.5)
-    sums, _ = clipped_sum(gradients, norm, [["w", "b"]])
-    found = float(torch.cat([sums["w"], sums["b"]]).double().norm())
+    sums, _ = clipped_sum(gradients, norm, [["w", "b"]], arithmetic, Constant(norm))
+    units = norm / arithmetic.units(norm)
+    found = float(torch.cat([sums["w"], sums["b"]]).double().norm()) * units
+    if isinstance(arithmetic, Exact):
+        # Rounding moves a coordinate by at most half a unit, and a limit leaves room for that.
+        half = 0.5 * units * (entries + 1) ** 0.5
+        assert found <= norm
+        assert abs(found - min(before, norm)) <= 2 * half + 5e-6 * norm
+        return
     expected = 0.0 if before > norm * 2**126 else min(before, norm)
     assert found == pytest.approx(expected, rel=2e-6, abs=0)
 
 
 @pytest.mark.slow
 def test_a_gradient_of_many_equal_entries_is_clipped_to_the_norm() -> None:
-    sums, _ = clipped_sum({"w": torch.ones(1, 2 * 10**8)}, 1.0, [["w"]])
+    gradients = {"w": torch.ones(1, 2 * 10**8)}
+    sums, _ = clipped_sum(gradients, 1.0, [["w"]], Real(), Constant(1.0))
     assert float(sums["w"].double().norm()) == pytest.approx(1.0, rel=1e-6)
 
 

@@ -10,7 +10,8 @@ pytest.importorskip("torch")
 
 import torch
 
-from hockeystick.adapters.torch._random import normals, numbers
+from hockeystick.adapters.torch._random import bits, normals, numbers
+from hockeystick.release.samplers import secret_bits
 
 # The same tests run on a GPU where there is one.
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -80,3 +81,13 @@ def test_each_step_and_purpose_has_a_secret_of_its_own() -> None:
     }
     assert len(told) == 8
     assert numbers(7, "noise", 3).random() == numbers(7, "noise", 3).random()
+
+
+def test_words_are_the_operating_systems_or_replayed_from_a_seed() -> None:
+    assert bits(None, "noise", 0) is secret_bits
+    first, again, other = (bits(7, "noise", step)(1000) for step in (3, 3, 4))
+    assert first.dtype == "uint64"
+    assert (first == again).all()
+    assert not (first == other).any()
+    # Of 1000 fair words some have their highest bit set, and some have not.
+    assert 0 < int((first >> 63).sum()) < 1000

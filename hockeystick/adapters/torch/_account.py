@@ -15,7 +15,7 @@ from hockeystick.adapters.torch._journal import Journal
 from hockeystick.errors import BudgetExhausted, IncompatibleError, ParameterError
 
 VERSION: Final = 2
-_FIELDS: Final = frozenset({"kind", "version", "plan", "not_private", "run", "steps"})
+_FIELDS: Final = frozenset({"kind", "version", "plan", "not_private", "arithmetic", "run", "steps"})
 _KIND: Final = "hockeystick.adapters.torch"
 
 
@@ -78,6 +78,7 @@ class Account:
         "_closed",
         "_journal",
         "_process",
+        "arithmetic",
         "budget",
         "counted",
         "limit",
@@ -93,15 +94,17 @@ class Account:
         journal: str | os.PathLike[str] | None,
         *,
         not_private: bool = False,
+        arithmetic: str = "real",
     ) -> None:
         self.plan, self.budget, self.not_private = plan, budget, not_private
+        self.arithmetic = arithmetic
         self.limit = affordable(plan, budget)
         self.counted = 0
         self._process, self._closed = os.getpid(), False
         self._journal: Journal | None = None
         self.run = secrets.token_hex(16)
         if journal is not None:
-            told = "-not-private" if not_private else ""
+            told = ("-not-private" if not_private else "") + _told(arithmetic)
             self._journal = Journal(journal, f"{_KIND}{told} {VERSION} {fingerprint(plan)}")
             self.run = self._journal.run
             self._go_on(min(self._journal.counted, plan.total_steps), self._journal.counted)
@@ -150,6 +153,7 @@ class Account:
             "version": VERSION,
             "plan": fingerprint(self.plan),
             "not_private": self.not_private,
+            "arithmetic": self.arithmetic,
             "run": self.run,
             "steps": self.counted,
         }
@@ -159,6 +163,8 @@ class Account:
 
         Of another run, nobody here knows what was released after the state was taken.
         """
+        if isinstance(state, Mapping):
+            state = {"arithmetic": "real"} | dict(state)  # as all was before it was said
         if not isinstance(state, Mapping) or set(state) != _FIELDS or state["kind"] != _KIND:
             raise ParameterError("state", state, "what state_dict returned")
         if state["version"] != VERSION:
@@ -166,6 +172,9 @@ class Account:
         if state["not_private"] is not self.not_private:
             allowed = f"{self.not_private}, as for this loop: a seed makes a run not private"
             raise ParameterError("not_private", state["not_private"], allowed)
+        if state["arithmetic"] != self.arithmetic:
+            allowed = f"{self.arithmetic!r}, as for this loop: one account is of one arithmetic"
+            raise ParameterError("arithmetic", state["arithmetic"], allowed)
         if state["plan"] != fingerprint(self.plan):
             raise ParameterError("plan", state["plan"], "that of the state: plans differ")
         steps = state["steps"]
@@ -202,6 +211,11 @@ class Account:
         now = hs.ApproxDP(hs.epsilon(self.released, delta).upper, delta)
         then = hs.epsilon(first_steps(self.plan, self.counted + 1), delta).upper
         return BudgetExhausted(hs.ApproxDP(then, delta), now, nothing, what)
+
+
+def _told(arithmetic: str) -> str:
+    """Return what a journal says of the arithmetic; nothing of floats, as before there was more."""
+    return "" if arithmetic == "real" else f"-{arithmetic}"
 
 
 def fingerprint(plan: hs.DPSGD) -> str:

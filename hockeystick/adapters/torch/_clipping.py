@@ -59,21 +59,29 @@ class Clip(ABC):
         """Return the standard deviation of the noise on the second query's sum."""
         return 0.0
 
+    def units(self, whole: float) -> float:
+        """Return how many units of its sum are 1 in the second query, whole in a clipping norm."""
+        return 1.0
+
     def blank(self, gradients: Tensors) -> Tensors:
         """Return the second query's sum over no example."""
         return {}
 
-    def query(self, gradients: Tensors, lengths: Any, norm: float) -> Tensors:
-        """Return the second query's sum over examples with such gradients before clipping."""
+    def weights(self, lengths: Any, norm: float) -> Any:
+        """Return zeros and ones: the first row for the sum, others for sums of the second query."""
+        return torch.ones_like(lengths).unsqueeze(0)
+
+    def counted(self, lengths: Any, norm: float) -> Tensors:
+        """Return the second query's sum over examples with such lengths before clipping."""
         return {}
 
     def joined(self, first: Tensors, second: Tensors) -> Tensors:
         """Return the second query's sum over two microbatches."""
         return joined(first, second)
 
-    def unit(self, norm: float, queried: Tensors) -> float:
-        """Return what the gradients' noise is a multiple of."""
-        return norm
+    def share(self, norm: float, queried: Tensors) -> float:
+        """Return which part of the clipping norm the gradients' noise is a multiple of."""
+        return 1.0
 
     @abstractmethod
     def learned(self, norm: float, memory: Tensors, gradients: Tensors, answers: Tensors) -> float:
@@ -174,7 +182,7 @@ class Quantile(Clip):
                 "Quantile counts lengths: an example that is zeroed has length 0 and moves its bit "
                 "by 1, not by 1/2; use add-remove"
             )
-        for noise_multiplier in _extremes(plan):
+        for noise_multiplier in extremes(plan):
             hs.calibration.clipping_noise(noise_multiplier, self.bit_noise)
 
     def multiplier(self, noise_multiplier: float) -> float:
@@ -185,14 +193,18 @@ class Quantile(Clip):
         """Return that on the sum of bits."""
         return self.bit_noise
 
+    def units(self, whole: float) -> float:
+        """Return that bits are counted in halves."""
+        return 2.0
+
     def blank(self, gradients: Tensors) -> Tensors:
         """Return no bits."""
         first = next(iter(gradients.values()))
-        return {"bits": torch.zeros((), device=first.device)}
+        return {"bits": torch.zeros((), dtype=torch.float64, device=first.device)}
 
-    def query(self, gradients: Tensors, lengths: Any, norm: float) -> Tensors:
-        """Return the sum of bits of +-1/2; what has no length is too long."""
-        return {"bits": (lengths <= norm).float().sub(0.5).sum()}
+    def counted(self, lengths: Any, norm: float) -> Tensors:
+        """Return the sum of bits of +-1/2, in halves; what has no length is too long."""
+        return {"bits": (lengths <= norm).double().mul(2).sub(1).sum()}
 
     def learned(self, norm: float, memory: Tensors, gradients: Tensors, answers: Tensors) -> float:
         """Return a larger norm where too few stay unclipped."""
@@ -246,7 +258,7 @@ class Online(Clip):
     def check(self, plan: hs.DPSGD, budget: hs.ApproxDP | None) -> None:
         """Raise unless examples are clipped one by one, with noise to share."""
         _needs_individual(self, plan)
-        for noise_multiplier in _extremes(plan):
+        for noise_multiplier in extremes(plan):
             hs.calibration.joint_noise(noise_multiplier, inflation=self.inflation)
 
     def multiplier(self, noise_multiplier: float) -> float:
@@ -257,18 +269,17 @@ class Online(Clip):
         """Return that of q, whose sensitivity is 1."""
         return hs.calibration.joint_noise(noise_multiplier, inflation=self.inflation).query
 
+    def units(self, whole: float) -> float:
+        """Return that the direction of what is clipped is what is left of it, over the norm."""
+        return whole
+
     def blank(self, gradients: Tensors) -> Tensors:
         """Return zeros."""
         return {name: torch.zeros_like(value) for name, value in gradients.items()}
 
-    def query(self, gradients: Tensors, lengths: Any, norm: float) -> Tensors:
-        """Return the sum of the directions of what is clipped; what has no length has none."""
-        long = torch.isfinite(lengths) & (lengths > norm)
-        scales = torch.where(long, lengths.reciprocal(), 0.0)
-        return {
-            name: torch.tensordot(scales.to(one.dtype), one, dims=1)
-            for name, one in gradients.items()
-        }
+    def weights(self, lengths: Any, norm: float) -> Any:
+        """Return ones, and which examples are clipped."""
+        return torch.stack([torch.ones_like(lengths), (lengths > norm).to(lengths)])
 
     def learned(self, norm: float, memory: Tensors, gradients: Tensors, answers: Tensors) -> float:
         """Return a norm that is larger where the last clipping went against the gradient."""
@@ -351,9 +362,9 @@ largest norm of the private batch has epsilon = inf; got False
     def blank(self, gradients: Tensors) -> Tensors:
         """Return the length of nothing."""
         first = next(iter(gradients.values()))
-        return {"longest": torch.zeros((), device=first.device)}
+        return {"longest": torch.zeros((), dtype=torch.float64, device=first.device)}
 
-    def query(self, gradients: Tensors, lengths: Any, norm: float) -> Tensors:
+    def counted(self, lengths: Any, norm: float) -> Tensors:
         """Return the largest length; what has no length was left out."""
         finite = torch.where(torch.isfinite(lengths), lengths, 0.0)
         return {"longest": finite.max().clamp(max=norm)}
@@ -362,9 +373,9 @@ largest norm of the private batch has epsilon = inf; got False
         """Return the larger one."""
         return {name: torch.maximum(first[name], second[name]) for name in first}
 
-    def unit(self, norm: float, queried: Tensors) -> float:
-        """Return the largest length of the whole batch."""
-        return float(queried["longest"])
+    def share(self, norm: float, queried: Tensors) -> float:
+        """Return the largest length of the whole batch in clipping norms."""
+        return float(queried["longest"]) / norm
 
     def learned(self, norm: float, memory: Tensors, gradients: Tensors, answers: Tensors) -> float:
         """Return the same norm."""
@@ -391,7 +402,7 @@ def _needs_individual(clip: Clip, plan: hs.DPSGD) -> None:
         )
 
 
-def _extremes(plan: hs.DPSGD) -> tuple[float, ...]:
+def extremes(plan: hs.DPSGD) -> tuple[float, ...]:
     """Return the least and the largest noise multiplier."""
     if plan.schedule is None or plan.total_steps == 0:
         return (plan.noise_multiplier,)

@@ -12,6 +12,7 @@ import torch
 from torch.func import functional_call, grad, vmap
 from torch.utils import _pytree as trees
 
+from hockeystick.adapters.torch._arithmetic import Arithmetic
 from hockeystick.adapters.torch._clipping import Clip, Tensors
 from hockeystick.adapters.torch._single import single_gradients
 
@@ -21,8 +22,6 @@ Examples = tuple[Any, ...]
 _BLOCK: Final = 1024
 # Squares of what is far below this vanish in single precision.
 _TINY: Final = 1e-10
-# Below this, numbers in single precision have fewer digits.
-_LEAST: Final = 2.0**-126
 
 
 def layers(names: Iterator[str] | list[str]) -> list[list[str]]:
@@ -33,41 +32,36 @@ def layers(names: Iterator[str] | list[str]) -> list[list[str]]:
     return list(groups.values())
 
 
-def clipped_sum(gradients: Tensors, norm: float, groups: list[list[str]]) -> tuple[Tensors, Any]:
-    """Return the sum of the clipped gradients, and each one's length in the last group before.
+def clipped_sum(
+    gradients: Tensors, norm: float, groups: list[list[str]], arithmetic: Arithmetic, clip: Clip
+) -> tuple[Tensors, Tensors]:
+    """Return the sum of the clipped gradients, and that of the second query.
 
-    Each group of parameters is clipped to ``norm / sqrt(number of groups)``. A gradient without a
-    finite length counts as 0: an infinite or undefined one would be in the sum for all to see. So
-    does one of 10^37 clipping norms, which no scale in single precision brings down to one.
-    Lengths are those of 32-bit gradients to six digits, however many entries there are.
+    Each group of parameters is clipped to ``norm / sqrt(number of groups)``. Lengths are those of
+    32-bit gradients to six digits, however many entries there are.
     """
     sums: Tensors = {}
-    limit = norm / math.sqrt(len(groups))
+    queried: Tensors = {}
     for names in groups:
         parts = [gradients[name].reshape(len(gradients[name]), -1) for name in names]
+        limit = norm / math.sqrt(len(groups))
         lengths = _length(torch.stack([_lengths(part, limit) for part in parts], dim=1))
-        scales = limit / lengths.clamp(min=limit)
-        kept = scales >= _LEAST  # which no infinite or undefined length is
-        if not bool(kept.all()):
-            scales = torch.where(kept, scales, 0.0)
-            parts = [torch.where(kept.unsqueeze(1), part, 0.0) for part in parts]
-        for name, part in zip(names, parts, strict=True):
-            shape = gradients[name].shape
-            gradients[name] = part.reshape(shape)
-            sums[name] = (scales.to(part.dtype) @ part).reshape(shape[1:])
-    return sums, lengths
+        weights = clip.weights(lengths, norm)
+        found = arithmetic.sums(parts, lengths, norm, len(groups), weights)
+        for name, rows in zip(names, found, strict=True):
+            shape = gradients[name].shape[1:]
+            sums[name] = rows[0].reshape(shape)
+            if len(rows) > 1:
+                queried[name] = rows[1].reshape(shape)
+        queried |= clip.counted(lengths, norm)
+    return sums, queried
 
 
-def individual(
-    model: Any, loss_fn: LossFn, params: Tensors, chunk: Examples, clip: Clip, norm: float
-) -> tuple[Tensors, Tensors]:
-    """Return the sum of the examples' clipped gradients, and that of the second query."""
+def individual(model: Any, loss_fn: LossFn, params: Tensors, chunk: Examples) -> Tensors:
+    """Return the examples' gradients, in rows."""
     each = vmap(partial(grad(_loss(model, loss_fn)), params), randomness="different")
     with single_gradients(model):
-        gradients = {name: one.detach() for name, one in each(*chunk).items()}
-    groups = layers(list(params)) if clip.per_layer else [list(params)]
-    sums, lengths = clipped_sum(gradients, norm, groups)
-    return sums, clip.query(gradients, lengths, norm)
+        return {name: one.detach() for name, one in each(*chunk).items()}
 
 
 def whole(model: Any, loss_fn: LossFn, params: Tensors, chunk: Examples) -> Tensors:

@@ -11,7 +11,10 @@ from typing import Final, final
 
 from hockeystick.errors import ParameterError
 
-_OF_THIS: Final = "an account of this very plan, of a run that is private or not as this one is"
+_OF_THIS: Final = (
+    "an account of this very plan, of a run that is private or not as this one is, and in the same "
+    "arithmetic"
+)
 _FREE: Final = "one that no other loop has open, in this process or another one"
 _LOCKING: Final = "on a file system that locks files, so that no other process counts there"
 

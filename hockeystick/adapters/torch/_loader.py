@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, Final, final
 
@@ -14,9 +15,11 @@ from torch.utils import _pytree as trees
 import hockeystick as hs
 from hockeystick.adapters.torch._account import Account
 from hockeystick.adapters.torch._collate import row, stacked
-from hockeystick.adapters.torch._random import numbers
+from hockeystick.adapters.torch._random import bits
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.training.batches import Sampling
+from hockeystick.numerics import decimal
+from hockeystick.release.samplers import Bits, bernoulli, permutation, uniform_integers
 
 Indices = Any
 _ROUNDING: Final = 1e-6  # of an epoch's last step, where the rate as a float is not exact
@@ -43,41 +46,44 @@ class Batch:
 
 @final
 class Sampler:
-    """Draws the examples of each step as the plan says; epochs are divided once.
+    """Draws the examples of each step exactly as the plan says; epochs are divided once.
 
     The plan's number of examples is nominal: rates and expected sizes come from it alone, as they
     must not change with an example more or less. How many there are is said beside it.
     """
 
-    __slots__ = ("_epoch", "_examples", "_factors", "_parts", "_plan", "_seed")
+    __slots__ = ("_epoch", "_examples", "_factors", "_parts", "_plan", "_rate", "_seed")
 
     def __init__(self, plan: hs.DPSGD, examples: int, seed: int | None) -> None:
         self._plan, self._examples, self._seed = plan, examples, seed
         schedule = plan.batch_schedule
         self._factors = None if schedule is None else schedule.factors(plan.total_steps)
+        sized = plan.batch_size is not None and plan.examples is not None
+        given = Fraction(plan.batch_size or 0, plan.examples or 1)
+        self._rate = given if sized else decimal(plan.sampling_rate)
         self._epoch = -1
         self._parts: Indices = None
 
-    def rate(self, step: int) -> float:
-        """Return the probability of an example to be in a step's batch."""
+    def rate(self, step: int) -> Fraction:
+        """Return the probability of an example to be in a step's batch, as it is accounted for."""
         if self._factors is None:
-            return self._plan.sampling_rate
-        return min(self._plan.sampling_rate * float(self._factors[step]), 1.0)
+            return self._rate
+        return min(self._rate * decimal(float(self._factors[step])), Fraction(1))
 
     def expected(self, step: int) -> float:
         """Return the expected size of a step's batch."""
-        return self.rate(step) * int(self._plan.examples or 0)
+        return float(self.rate(step) * int(self._plan.examples or 0))
 
     def draw(self, step: int) -> Indices:
         """Return the places of a step's examples in the data."""
         length = self._plan.steps_per_epoch
         if length is None:
-            source = numbers(self._seed, "batch", step)
+            source = bits(self._seed, "batch", step)
             draw = _DRAWN[self._plan.sampling]
             return draw(self._plan, self._examples, self.rate(step), source)
         epoch, place = divmod(step, length)
         if epoch != self._epoch:
-            source = numbers(self._seed, "epoch", epoch)
+            source = bits(self._seed, "epoch", epoch)
             self._parts = _DIVIDED[self._plan.sampling](self._examples, length, source)
             self._epoch = epoch
         return _places(self._parts == place)
@@ -88,40 +94,41 @@ def _places(chosen: Any) -> Indices:
     return torch.from_numpy(chosen).nonzero().flatten()
 
 
-def _poisson(plan: hs.DPSGD, examples: int, rate: float, source: Any) -> Indices:
-    """Return each example with one probability, to 2^-53; with a cap, a random part of too many."""
-    found = _places(source.random(examples) < rate)
+def _poisson(plan: hs.DPSGD, examples: int, rate: Fraction, source: Bits) -> Indices:
+    """Return each example with one probability; with a cap, a random part of too many."""
+    found = _places(bernoulli(rate, examples, bits=source))
     if plan.batch_cap is None or len(found) <= plan.batch_cap:
         return found
-    return found[source.permutation(len(found))[: plan.batch_cap]]
+    return found[permutation(len(found), bits=source)[: plan.batch_cap]]
 
 
-def _fixed_size(plan: hs.DPSGD, examples: int, rate: float, source: Any) -> Indices:
+def _fixed_size(plan: hs.DPSGD, examples: int, rate: Fraction, source: Bits) -> Indices:
     """Return a random set of the batch size."""
-    return torch.from_numpy(source.permutation(examples)[: plan.batch_size])
+    return torch.from_numpy(permutation(examples, bits=source)[: plan.batch_size])
 
 
-def _with_replacement(plan: hs.DPSGD, examples: int, rate: float, source: Any) -> Indices:
+def _with_replacement(plan: hs.DPSGD, examples: int, rate: Fraction, source: Bits) -> Indices:
     """Return any example in each of the batch's places."""
-    return torch.from_numpy(source.integers(examples, size=int(plan.batch_size or 0)))
+    return torch.from_numpy(uniform_integers(examples, int(plan.batch_size or 0), bits=source))
 
 
-def _full_batch(plan: hs.DPSGD, examples: int, rate: float, source: Any) -> Indices:
+def _full_batch(plan: hs.DPSGD, examples: int, rate: Fraction, source: Bits) -> Indices:
     """Return every example."""
     return torch.arange(examples)
 
 
-def _allocated(examples: int, length: int, source: Any) -> Indices:
+def _allocated(examples: int, length: int, source: Bits) -> Indices:
     """Return one of an epoch's steps for each example, independently."""
-    return source.integers(length, size=examples)
+    return uniform_integers(length, examples, bits=source)
 
 
-def _shuffled(examples: int, length: int, source: Any) -> Indices:
+def _shuffled(examples: int, length: int, source: Bits) -> Indices:
     """Return the steps of an epoch whose batches have one size."""
-    return source.permutation(examples) // (examples // length)
+    return permutation(examples, bits=source) // (examples // length)
 
 
-_DRAWN: Final[Mapping[Sampling, Callable[[hs.DPSGD, int, float, Any], Indices]]] = MappingProxyType(
+_Draw = Callable[[hs.DPSGD, int, Fraction, Bits], Indices]
+_DRAWN: Final[Mapping[Sampling, _Draw]] = MappingProxyType(
     {
         Sampling.POISSON: _poisson,
         Sampling.FIXED_SIZE: _fixed_size,

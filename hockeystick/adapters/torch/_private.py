@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import lru_cache
 from threading import Lock
 from typing import Any, Final, final
@@ -17,13 +18,16 @@ from hockeystick import _validate
 from hockeystick._validate import Domain, whole_numbers
 from hockeystick.adapters.torch import _checkpoint, _checks, _guard
 from hockeystick.adapters.torch._account import Account
+from hockeystick.adapters.torch._arithmetic import Arithmetic, Noise, Real
 from hockeystick.adapters.torch._clipping import (
     Clip,
     Constant,
     Tensors,
+    extremes,
     joined,
     not_accounted,
 )
+from hockeystick.adapters.torch._exact import Exact
 from hockeystick.adapters.torch._gradients import (
     LossFn,
     chunks,
@@ -33,13 +37,17 @@ from hockeystick.adapters.torch._gradients import (
     whole,
 )
 from hockeystick.adapters.torch._loader import Batch, Loader, Sampler
-from hockeystick.adapters.torch._random import normals
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.sampling.clipping import Clipping
 
 _MICROBATCH: Final = whole_numbers("b", 1, (8, 1024))
 _LENGTH: Final = whole_numbers("L", 1, (8, 4096))
 _SEED: Final = Domain(symbol="seed", low=0, high=2**63 - 1, typical=(0, 2**31), whole=True)
+_ARITHMETICS: Final = {one.name: one for one in (Exact(), Real())}
+_IN_REAL: Final = (
+    "What is accounted for in real arithmetic is computed in floating point: what the rounding of "
+    "sums, norms and noise tells of the data is not covered."
+)
 _STATE: Final = frozenset({"account", "norm", "memory", "weights"})
 
 
@@ -51,6 +59,7 @@ def make_private(
     *,
     clipping: Clip | float = 1.0,
     budget: hs.ApproxDP | None = None,
+    arithmetic: str = "exact",
     microbatch: int | None = None,
     collate: Callable[..., Any] | None = None,
     pad_to: int | None = None,
@@ -62,17 +71,31 @@ def make_private(
     """Return a training loop that does what a plan says, and stops where plan or budget end.
 
     Each step draws its batch as ``plan.sampling`` says, sums the clipped gradients, adds
-    ``N(0, (z C)^2)`` to each coordinate with the step's noise multiplier z and clipping norm C,
-    divides by the expected batch size, puts the result where the optimizer looks for it, and
-    lets the optimizer step. Until the loop is closed or gone, the optimizer takes no other step.
+    ``N(0, (z C)^2)`` to each coordinate with the step's noise multiplier z and clipping norm C
+    (rounded to ``2^-22 C``, as the gradients are), divides by the expected batch size, puts the
+    result where the optimizer looks for it, and lets the optimizer step. Until the loop is closed
+    or gone, the optimizer takes no other step.
 
     Guarantees:
         What the optimizer gets has the guarantee of ``plan``, and after fewer steps that of
-        ``private.spent``, in exact arithmetic: rounding of 32-bit sums and norms is not covered
-        (lengths are right to six digits, however large the model is). Noise is drawn and added in
-        double precision, by generators that get 128 bits from the operating system's secrets for
-        each step, 63 of which reach an accelerator's own; they are no cryptographic generators
-        themselves. What the model draws (dropout) comes from torch's, keyed afresh in each step.
+        ``private.spent``, as the machine computes it: examples are drawn with exactly the plan's
+        probabilities; each one's clipped gradient is made of integers in units of ``2^-22 C``,
+        whose length is compared with C without rounding; these are added without rounding, and
+        so is Gaussian noise that is rounded to the same grid and exactly distributed if the
+        operating system's random bits are. For integers S, ``S + round(N) = round(S + N)``: what is
+        released is a function of a Gaussian mechanism's output, whose account holds unchanged.
+        Dividing and rounding to the parameters' type come after that.
+
+        An example's gradient must come from the weights and that example alone. Libraries may
+        round it otherwise beside another number of examples, which moved sums by some 10^-5 C
+        where it was measured; ``microbatch=1`` rules it out. What the model itself draws (dropout)
+        comes from torch's generator, keyed afresh in each step.
+
+        With ``arithmetic="real"`` sums and lengths are rounded as torch rounds them (lengths are
+        right to six digits), and noise is of doubles, drawn where the gradients are by generators
+        with a secret key of 128 bits, 63 on an accelerator, which are not cryptographic. What that
+        rounding tells is not covered, and ``spent`` says "in real arithmetic".
+
         Losses, gradients before noise, batches and their sizes are not private: release none,
         not even by a ``loss_fn`` that writes them down. Buffers, learning rates and the model's
         structure must not depend on the data, nor may the model keep what it saw; and
@@ -99,6 +122,7 @@ def make_private(
         clipping: The clipping norm C, or ``Constant``, ``Quantile`` or ``Online``; or
             ``LargestNorm``, which is not private.
         budget: What may be spent, if less than the plan: as many steps run as it provably covers.
+        arithmetic: "exact", or "real": floats in place of real numbers, which is faster.
         microbatch: The most examples whose gradients are in memory at once; None for a whole batch.
         collate: What makes tensors of a list of one example: of more it could mix them.
         pad_to: The length that each example's input is padded to with zeros, or cut to, as texts
@@ -121,6 +145,8 @@ def make_private(
             nothing is trained, the dataset has no length or not that of the plan where it must, a
             journal is another run's or in use, a seed is given and not said to be not private, or
             another argument is outside its domain.
+        OSError: In a step, if the operating system has no random bits; one that was counted by
+            then stays counted, and nothing of it is released.
         IncompatibleError: If the clipping has no account under the plan or within the budget, a
             seed comes with a budget, or several processes train together.
     """
@@ -139,12 +165,17 @@ def make_private(
     counted = clip.accounted(known)
     if fixed is not None:
         counted = not_accounted(counted)
+    computed = _ARITHMETICS[_validate.one_of("arithmetic", arithmetic, tuple(_ARITHMETICS))]
+    for noise_multiplier in extremes(known):
+        _deviations(clip, computed, noise_multiplier, clip.norm)
     path = None if checkpoint is None else os.fspath(checkpoint)
     if journal is None and path is not None:
         journal = f"{path}.journal"
-    account = Account(counted, budget, journal, not_private=fixed is not None)
+    account = Account(
+        counted, budget, journal, not_private=fixed is not None, arithmetic=computed.name
+    )
     loader = Loader(dataset, account, Sampler(known, examples, fixed), collate, length)
-    return Private(model, optimizer, clip, account, loader, size, fixed, path)
+    return Private(model, optimizer, clip, computed, account, loader, size, fixed, path)
 
 
 def _checked_seed(seed: object, not_private: object, budget: hs.ApproxDP | None) -> int | None:
@@ -171,6 +202,7 @@ class Private:
     __slots__ = (
         "__weakref__",
         "_account",
+        "_arithmetic",
         "_clip",
         "_free",
         "_memory",
@@ -189,6 +221,7 @@ class Private:
         model: Any,
         optimizer: Any,
         clip: Clip,
+        arithmetic: Arithmetic,
         account: Account,
         loader: Loader,
         microbatch: int | None,
@@ -196,12 +229,23 @@ class Private:
         path: str | None,
     ) -> None:
         self.model, self.optimizer, self.loader = model, optimizer, loader
-        self._account, self._clip = account, clip
+        self._account, self._arithmetic, self._clip = account, arithmetic, clip
         self._microbatch, self._seed, self._path = microbatch, seed, path
         self._norm: float = clip.norm
         self._memory: Tensors = {}
         self._free = Lock()
         self._unguard = weakref.finalize(self, _guard.guarded(optimizer).remove)
+
+    def __repr__(self) -> str:
+        """Return the plan, how much of it ran, and in which arithmetic."""
+        plan = self._account.plan
+        ran = f"{self.steps} of {plan.total_steps} steps, in {self.arithmetic} arithmetic"
+        return f"Private({plan}; {ran})"
+
+    @property
+    def arithmetic(self) -> str:
+        """The arithmetic in which gradients are summed and noised: "exact" or "real"."""
+        return self._arithmetic.name
 
     @property
     def steps(self) -> int:
@@ -229,9 +273,14 @@ class Private:
         """Return the epsilon of the steps that are counted, if it was planned to stop there.
 
         Whoever stops because of what was released has the epsilon of the whole plan, or the
-        budget's: they hold for every stop on the way.
+        budget's: they hold for every stop on the way. Unless the arithmetic is exact, the answer
+        says that it is one "in real arithmetic".
         """
-        return hs.epsilon(self.plan, delta)
+        answer = hs.epsilon(self.plan, delta)
+        if self._arithmetic.name == "exact":
+            return answer
+        name = f"{answer.accountant} in real arithmetic"
+        return replace(answer, accountant=name, assumptions=(*answer.assumptions, _IN_REAL))
 
     def step(self, loss_fn: LossFn, batch: Batch) -> None:
         """Do one step: the batch's clipped gradients, counted, noised, and used by the optimizer.
@@ -272,7 +321,7 @@ class Private:
             buffers.check()
         # From here on a kill leaves a step that is counted, whether or not it was released.
         self._account.count()
-        self._release(batch.step, sums, queried)
+        self._release(batch.step, params, sums, queried)
 
     def close(self) -> None:
         """End the loop: its journal is free for another one, and so is the optimizer."""
@@ -345,22 +394,29 @@ class Private:
             if by_batch:
                 sums = joined(sums, whole(self.model, loss_fn, params, chunk))
                 continue
-            part, bits = individual(self.model, loss_fn, params, chunk, self._clip, self._norm)
-            sums, queried = joined(sums, part), self._clip.joined(queried, bits)
+            part, more = self._clipped(individual(self.model, loss_fn, params, chunk))
+            sums, queried = joined(sums, part), self._clip.joined(queried, more)
         if by_batch:
-            groups = layers(list(params)) if self._clip.per_layer else [list(params)]
-            one = {name: value.unsqueeze(0) for name, value in sums.items()}
-            sums, _ = clipped_sum(one, self._norm, groups)
+            sums, _ = self._clipped({name: value.unsqueeze(0) for name, value in sums.items()})
         return sums, queried
 
-    def _release(self, step: int, sums: Tensors, queried: Tensors) -> None:
+    def _clipped(self, gradients: Tensors) -> tuple[Tensors, Tensors]:
+        """Return the clipped sum of gradients in rows, and that of the second query."""
+        groups = layers(list(gradients)) if self._clip.per_layer else [list(gradients)]
+        return clipped_sum(gradients, self._norm, groups, self._arithmetic, self._clip)
+
+    def _release(self, step: int, params: Tensors, sums: Tensors, queried: Tensors) -> None:
         """Add noise, divide by the expected size, step, and learn from what was released."""
-        noise_multiplier = self._noise_multiplier(step)
         size = self.loader.sampler.expected(step)
-        drawn = normals(self._seed, step, next(iter(sums.values())).device)
-        own, other = _noises(self._clip, noise_multiplier)
-        gradients = _noisy(sums, own * self._clip.unit(self._norm, queried), size, drawn)
-        answers = _noisy(queried, other, size, drawn)
+        noisy = self._arithmetic.noise(self._seed, step, next(iter(params.values())).device)
+        share = self._clip.share(self._norm, queried)
+        noise_multiplier = self._noise_multiplier(step)
+        deviation, other = _deviations(
+            self._clip, self._arithmetic, noise_multiplier, self._norm, share
+        )
+        units = self._arithmetic.units(self._norm)
+        gradients = _released(sums, deviation, size * units / self._norm, noisy, params)
+        answers = _released(queried, other, size * self._clip.units(units), noisy, params)
         for name, value in self.model.named_parameters():
             value.grad = gradients.get(name)
         with _guard.stepping(self.optimizer):
@@ -381,9 +437,21 @@ def _noises(clip: Clip, noise_multiplier: float) -> tuple[float, float]:
     return clip.multiplier(noise_multiplier), clip.noise(noise_multiplier)
 
 
-def _noisy(sums: Tensors, deviation: float, size: float, drawn: Callable[[Any], Any]) -> Tensors:
-    """Return sums with noise over a fixed size; in double precision until the last rounding."""
+def _deviations(
+    clip: Clip, arithmetic: Arithmetic, noise_multiplier: float, norm: float, share: float = 1.0
+) -> tuple[float, float]:
+    """Return both as standard deviations in units."""
+    own, other = _noises(clip, noise_multiplier)
+    units = arithmetic.units(norm)
+    gradient = arithmetic.deviation(own, units * share)
+    return gradient, arithmetic.deviation(other, clip.units(units))
+
+
+def _released(
+    sums: Tensors, deviation: float, divisor: float, noisy: Noise, params: Tensors
+) -> Tensors:
+    """Return sums with noise, over what makes means of them; rounded once, at the very end."""
     return {
-        name: drawn(value.shape).mul_(deviation).add_(value).div_(size).to(value.dtype)
+        name: noisy(value, deviation).div_(divisor).to(params.get(name, value))
         for name, value in sums.items()
     }

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
+from hockeystick.release.samplers import Bits, secret_bits
+
 if TYPE_CHECKING:
     from numpy.random import Generator
 
@@ -30,6 +32,11 @@ def numbers(seed: int | None, purpose: str, index: int) -> Generator:
     else:
         key = hashlib.sha256(f"{purpose}/{index}/{seed}".encode()).digest()[:_KEY_BYTES]
     return Generator(Philox(key=int.from_bytes(key, "big")))
+
+
+def bits(seed: int | None, purpose: str, index: int) -> Bits:
+    """Return the source of random words of one step or epoch: secret, or replayed from a seed."""
+    return secret_bits if seed is None else numbers(seed, purpose, index).bit_generator.random_raw
 
 
 def normals(seed: int | None, step: int, device: Any) -> Callable[[Any], Any]:

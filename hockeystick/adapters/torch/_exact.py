@@ -1,0 +1,121 @@
+"""Clipped gradients as integers, which are summed and noised without rounding error.
+
+The unit is ``2^-22`` clipping norms C. An example's gradient becomes a vector m_i of integers, with
+``|m_i| <= 2^22`` whatever the gradient. S is the sum of those in the batch, and what is released is
+a function of ``S + round(N(0, s^2))`` with ``s >= z 2^22``.
+
+**Theorem.** A training run has the guarantee of the Gaussian mechanism with noise multiplier z,
+sampled and composed as the plan says.
+
+*Proof.* S has integer coordinates, so ``S + round(N) = round(S + N)``: each step releases a
+function of ``S + N`` with real noise N. One example moves S by at most 2^22 in L2 (by twice that
+where one is replaced or whole batches are clipped, as the plan has it), so that ``S + N`` is the
+plan's Gaussian mechanism or one with more noise. A second query, of bits or of directions, has
+integers and noise of its own and shares z as ``Clip`` says. What is computed from these, divisions,
+the next weights, the next clipping norm, is post-processing, given which the next step is such a
+mechanism again.
+
+Why floats compute exactly this:
+
+- Sums of integers in float64 are exact below 2^53, in any order.
+- A square of less than 2^48 is exact, and so is a squared length below 2^53. Sums of numbers >= 0
+  never fall, rounded or not, so that a larger square or length stays above the limit of 2^44.
+- No sum is used in which an example is beyond the limit. Such an example is scaled down once more,
+  and then left out; which of these happens depends on it alone.
+- 2^30 examples, of at most 2^22 in each coordinate, have a sum below 2^53.
+- ``hockeystick.release.samplers`` draw exactly, and integers of 64 bits add noise and sum.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final, final
+
+import torch
+
+from hockeystick.adapters.torch._arithmetic import Arithmetic, Noise
+from hockeystick.adapters.torch._random import bits
+from hockeystick.errors import ParameterError
+from hockeystick.release.samplers import rounded_gaussian
+
+NORM: Final = 2**22
+# What the samplers allow, so that noise and sum stay below 2^53.
+_MOST_NOISE: Final = 2.0**44
+# Room for the errors of lengths and scales in single precision, so that few are scaled again.
+_ROOM: Final = 1 - 2.0**-18
+# Numbers that are rounded at once: what a processor keeps in its cache, an accelerator in memory.
+_BLOCK: Final = {"cpu": 1 << 17}
+_LARGE_BLOCK: Final = 1 << 24
+
+
+@final
+class Exact(Arithmetic):
+    """Integers: each example's gradient is rounded to a grid within the clipping norm."""
+
+    __slots__ = ()
+    name = "exact"
+
+    def units(self, norm: float) -> float:
+        """Return that the grid goes with the norm."""
+        return NORM
+
+    def sums(
+        self, parts: list[Any], lengths: Any, norm: float, groups: int, weights: Any
+    ) -> list[Any]:
+        """Return sums of integers of squared length at most ``2^44/groups``, in float64.
+
+        A gradient is scaled to a length from where rounding to the nearest integers, by at most
+        1/2 in each coordinate, does not pass the limit. One without a finite length counts as 0.
+        """
+        limit = NORM**2 // groups
+        entries = sum(part.shape[1] for part in parts)
+        within = max(_ROOM * math.sqrt(limit) - math.sqrt(entries) / 2, 0.0)
+        scales = (within / lengths).clamp(max=NORM / norm)
+        over = ~torch.isfinite(lengths)
+        for shrunk in (0.0, 1 - 2.0**-8, 0.0):
+            scales = torch.where(over, shrunk * scales if shrunk else 0.0, scales)
+            left = scales != 0
+            if not bool(left.all()):
+                parts = [torch.where(left.unsqueeze(1), part, 0.0) for part in parts]
+            found, squares = _rounded(parts, scales, weights)
+            over = ~(squares <= limit)
+            if not bool(over.any()):
+                break
+        return found
+
+    def noise(self, seed: int | None, step: int, device: Any) -> Noise:
+        """Return what adds rounded Gaussian noise to integers; drawn where Python runs."""
+        source = bits(seed, "noise", step)
+
+        def noisy(total: Any, deviation: float) -> Any:
+            whole = total.to("cpu", torch.int64)
+            if deviation > 0:
+                drawn = rounded_gaussian(deviation, whole.numel(), bits=source)
+                whole = whole + torch.from_numpy(drawn).reshape(whole.shape)
+            return whole.to(device).double()
+
+        return noisy
+
+    def deviation(self, noise_multiplier: float, units: float) -> float:
+        """Return a deviation that integers can have, or raise."""
+        found = super().deviation(noise_multiplier, units)
+        if found > _MOST_NOISE:
+            allowed = "at most 2^22 clipping norms in exact arithmetic; use arithmetic='real'"
+            raise ParameterError("noise_multiplier", noise_multiplier, allowed)
+        return found
+
+
+def _rounded(parts: list[Any], scales: Any, weights: Any) -> tuple[list[Any], Any]:
+    """Return weighted sums of scaled and rounded rows, and each row's squared length."""
+    squares = torch.zeros_like(scales)
+    found = []
+    for part in parts:
+        own = scales.to(part.dtype).unsqueeze(1)
+        total = weights.new_empty((len(weights), part.shape[1]))
+        width = max(_BLOCK.get(part.device.type, _LARGE_BLOCK) // len(part), 1)
+        for start in range(0, part.shape[1], width):
+            block = (part[:, start : start + width] * own).round_().double()
+            squares += torch.linalg.vecdot(block, block)
+            torch.mm(weights, block, out=total[:, start : start + width])
+        found.append(total)
+    return found, squares

@@ -1,0 +1,424 @@
+"""In exact arithmetic what is released is a function of an integer sum and integer noise alone."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+
+import numpy as np
+import torch
+
+import hockeystick as hs
+from hockeystick.adapters.torch import Constant, LargestNorm, Online, Quantile, make_private
+from hockeystick.adapters.torch._clipping import Clip
+from hockeystick.adapters.torch._exact import Exact
+from hockeystick.adapters.torch._gradients import clipped_sum
+from hockeystick.adapters.torch._random import bits
+from hockeystick.errors import ParameterError
+from hockeystick.release.samplers import rounded_gaussian
+
+# The same tests run on a GPU where there is one; the data stay on the CPU, as usual.
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+UNITS = 2**22
+EXAMPLES = 8
+FULL = hs.DPSGD(examples=EXAMPLES, sampling="full-batch", steps=4, noise_multiplier=1)
+
+
+def _loop(rows: Any, plan: hs.DPSGD = FULL, **options: Any) -> Any:
+    """Return a loop in double precision whose gradients are the rows of the data."""
+    model = torch.nn.Linear(rows.shape[1], 1, bias=False).to(DEVICE, rows.dtype)
+    torch.nn.init.zeros_(model.weight)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    dataset = torch.utils.data.TensorDataset(rows)
+    return make_private(model, optimizer, dataset, plan, **options)
+
+
+def _seeded(rows: Any, plan: hs.DPSGD = FULL, **options: Any) -> Any:
+    """Return a loop whose bits are the same each time."""
+    return _loop(rows, plan, seed=5, not_private=True, **options)
+
+
+def _trained(private: Any, steps: int = 1) -> Any:
+    """Return the weights after a number of steps."""
+    for batch in private.loader:
+        private.step(torch.sum, batch)
+        if private.steps == steps:
+            break
+    return private.model.weight.detach().flatten().cpu().double()
+
+
+class _Each(Clip):
+    """A sum for each example alone, so that its integers can be looked at."""
+
+    def check(self, plan: Any, budget: Any) -> None:
+        raise NotImplementedError
+
+    def learned(self, *arguments: Any) -> float:
+        raise NotImplementedError
+
+    def weights(self, lengths: Any, norm: float) -> Any:
+        return torch.eye(2, len(lengths), dtype=torch.float64, device=lengths.device)
+
+
+def _integers(gradients: dict[str, Any], norm: float, groups: list[list[str]]) -> list[Any]:
+    """Return the integers of the first two examples, all groups as one vector."""
+    there = {name: one.to(DEVICE) for name, one in gradients.items()}
+    found = clipped_sum(there, norm, groups, Exact(), _Each())
+    return [np.concatenate([one.cpu().numpy().ravel() for one in part.values()]) for part in found]
+
+
+def _square(integers: Any) -> int:
+    """Return the squared length of integers, as Python computes it."""
+    whole = integers.astype(np.int64)
+    assert np.array_equal(whole, integers)
+    blocks = range(0, len(whole), 1 << 16)
+    # 2^16 squares of at most 2^22 each are within 64 bits.
+    assert np.abs(whole).max(initial=0) <= UNITS
+    return sum(int(np.square(whole[start : start + (1 << 16)]).sum()) for start in blocks)
+
+
+def _any_floats(entries: int, dtype: Any) -> Any:
+    """Return two rows of any bits at all, among them what is infinite, undefined or denormal."""
+    generator = torch.Generator().manual_seed(entries)
+    whole = torch.int32 if dtype is torch.float32 else torch.int64
+    least, most = torch.iinfo(whole).min, torch.iinfo(whole).max
+    return torch.randint(least, most, (2, entries), generator=generator, dtype=whole).view(dtype)
+
+
+def _finite_floats(entries: int, dtype: Any) -> Any:
+    """Return the same of moderate size: of all exponents whose squares are numbers."""
+    found = _any_floats(entries, dtype)
+    usual = torch.isfinite(found) & (found.abs() < 1e15)
+    return torch.where(usual, found, 0.0)
+
+
+def _denormal(entries: int, dtype: Any) -> Any:
+    return torch.full((2, entries), torch.finfo(dtype).tiny / 4, dtype=dtype)
+
+
+def _flat(value: float) -> Callable[[int, Any], Any]:
+    return lambda entries, dtype: torch.full((2, entries), value, dtype=dtype)
+
+
+def _near(entries: int, dtype: Any) -> Any:
+    """Return rows just beyond the norm 1 and just within, in halves of the grid."""
+    one = torch.full((entries,), (round(UNITS / math.sqrt(entries)) + 0.5) / UNITS, dtype=dtype)
+    return torch.stack([one.nextafter(one + 1), one.nextafter(one - 1)])
+
+
+def _one_large(entries: int, dtype: Any) -> Any:
+    """Return rows of one number that hides all the others, and of one that nearly does."""
+    rows = torch.full((2, entries), 1e-7, dtype=dtype)
+    rows[0, 0], rows[1, -1] = 1e8, 1.0
+    return rows
+
+
+ROWS = {
+    "any": _any_floats,
+    "finite": _finite_floats,
+    "denormal": _denormal,
+    "huge": _flat(1e38),
+    "tiny": _flat(1e-38),
+    "ones": _flat(1.0),
+    "half": _flat(0.5 / UNITS),
+    "near": _near,
+    "one large": _one_large,
+}
+
+
+@pytest.mark.parametrize("entries", [1, 2, 1000, 70_001])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["single", "double"])
+@pytest.mark.parametrize("rows", ROWS)
+def test_no_gradient_becomes_integers_beyond_the_clipping_norm(
+    rows: str, dtype: Any, entries: int
+) -> None:
+    for norm in (1e-24, 1e-10, 1.0, 1e8):
+        gradient = ROWS[rows](entries, dtype) * (norm if rows in ("near", "half") else 1.0)
+        for one in _integers({"w": gradient}, norm, [["w"]]):
+            assert _square(one) <= UNITS**2
+
+
+@pytest.mark.parametrize("rows", ["any", "ones", "near"])
+def test_layers_that_are_clipped_one_by_one_are_within_the_norm_together(rows: str) -> None:
+    gradients = {name: ROWS[rows](entries, torch.float32) for name, entries in (("a", 3), ("b", 9))}
+    gradients["c"] = ROWS[rows](1001, torch.float32)
+    for one in _integers(gradients, 1.0, [["a"], ["b"], ["c"]]):
+        assert _square(one) <= UNITS**2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rows", ROWS)
+def test_nor_does_one_of_ten_million_entries(rows: str) -> None:
+    for one in _integers({"w": ROWS[rows](10**7, torch.float32)}, 1.0, [["w"]]):
+        assert _square(one) <= UNITS**2
+
+
+@pytest.mark.parametrize("told", [0.0, 0.5, 0.999, 0.99999, 1e-30, math.nan, math.inf])
+def test_the_limit_is_kept_where_lengths_are_wrong(told: float) -> None:
+    rows = torch.randn(2, 500, dtype=torch.float64, device=DEVICE)
+    lengths = rows.norm(dim=1) * told
+    each = torch.eye(2, dtype=torch.float64, device=DEVICE)
+    (found,) = Exact().sums([rows], lengths, 1.0, 1, each)
+    for one in found:
+        square = _square(one.cpu().numpy())
+        assert square <= UNITS**2
+        # What is a little too long is made shorter, not left out.
+        assert (square > 0.98 * UNITS**2) is (0.99 < told < 1)
+
+
+def test_one_beyond_the_limit_is_too_much() -> None:
+    rows = torch.tensor([[UNITS, 1.0], [UNITS, 0.0]], device=DEVICE)
+    each = torch.eye(2, dtype=torch.float64, device=DEVICE)
+    # Lengths of 1 are wrong, so that both are left as they are.
+    (found,) = Exact().sums([rows], torch.ones(2, device=DEVICE).double(), UNITS, 1, each)
+    assert 0.98 * UNITS**2 < _square(found[0].cpu().numpy()) < UNITS**2
+    assert found[1].tolist() == [UNITS, 0]
+
+
+def test_sums_beyond_single_precision_have_their_last_digit() -> None:
+    near = torch.tensor([1 - 2.0**-17 - place / UNITS for place in range(21)]).unsqueeze(1)
+    sums, _ = clipped_sum({"w": near.to(DEVICE)}, 1.0, [["w"]], Exact(), Constant(1.0))
+    assert int(sums["w"]) == sum(UNITS - 32 - place for place in range(21))
+
+
+def test_a_gradient_within_the_norm_is_rounded_to_the_nearest_integers() -> None:
+    rows = torch.rand(2, 300, dtype=torch.float64) / 40 - 1 / 80
+    for row, found in zip(rows, _integers({"w": rows}, 1.0, [["w"]]), strict=True):
+        assert found.tolist() == [round(Fraction(one) * UNITS) for one in row.tolist()]
+
+
+def test_a_clipped_gradient_has_nearly_the_length_of_the_norm() -> None:
+    for one in _integers({"w": 100 * torch.randn(2, 10**5)}, 3.0, [["w"]]):
+        assert 0.9999 < math.sqrt(_square(one)) / UNITS <= 1
+
+
+# What is released.
+
+
+def _rows(seed: int) -> Any:
+    """Return rows whose lengths are within 1, on a grid that is finer than that of the sums."""
+    generator = torch.Generator().manual_seed(seed)
+    fine = torch.randint(-(2**20), 2**20, (EXAMPLES, 4), generator=generator)
+    return fine.double() / 2**21 * 0.5
+
+
+def test_the_release_is_the_integer_sum_plus_the_integer_noise() -> None:
+    rows = _rows(1)
+    weights = _trained(_seeded(rows))
+    noise = rounded_gaussian(float(UNITS), 4, bits=bits(5, "noise", 0))
+    for place, weight in enumerate(weights.tolist()):
+        total = sum(round(Fraction(one) * UNITS) for one in rows[:, place].tolist())
+        assert Fraction(weight) == -Fraction(total + int(noise[place]), UNITS * EXAMPLES)
+
+
+@pytest.mark.parametrize("clipping", [1.0, Constant(1.0, per_layer=True)], ids=["flat", "layers"])
+def test_data_with_the_same_integer_sums_give_the_same_parameters(clipping: Any) -> None:
+    rows = (_rows(1) * UNITS).round() / UNITS
+    unlike = torch.rand(rows.shape, dtype=torch.float64) - 0.5
+    other = rows.flip(0) + 0.99 * unlike / UNITS
+    other[0] += torch.tensor([3.0, 0, 0, 0]) / UNITS
+    other[1] -= torch.tensor([3.0, 0, 0, 0]) / UNITS
+    same, moved = (
+        _trained(_seeded(one, clipping=clipping), 3) for one in (other, rows + 2 / UNITS)
+    )
+    assert torch.equal(_trained(_seeded(rows, clipping=clipping), 3), same)
+    assert not torch.equal(same, moved)
+
+
+@pytest.mark.parametrize(
+    "clipping", [0.3, Quantile(0.3, bit_noise=2.0), Online(0.3)], ids=["0.3", "q", "oso"]
+)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["single", "double"])
+def test_microbatches_change_nothing(clipping: Any, dtype: Any) -> None:
+    rows = torch.randn(EXAMPLES, 30, generator=torch.Generator().manual_seed(1)).to(dtype)
+    found = [
+        _trained(_seeded(rows, clipping=clipping, microbatch=size), 4) for size in (None, 1, 3)
+    ]
+    assert torch.equal(found[0], found[1])
+    assert torch.equal(found[0], found[2])
+
+
+def test_whatever_the_data_the_release_is_on_one_grid() -> None:
+    # Noise of floats tells neighbours apart by what numbers it can give at all.
+    plan = hs.DPSGD(examples=EXAMPLES, sampling="full-batch", steps=1, noise_multiplier=0.001)
+    for rows in (torch.zeros(EXAMPLES, 500), torch.rand(EXAMPLES, 500) / 7):
+        weights = _trained(_loop(rows.double(), plan)) * UNITS * EXAMPLES
+        assert torch.equal(weights, weights.round())
+        assert weights.unique().numel() > 100
+
+
+def test_batches_that_are_clipped_as_a_whole_are_within_the_norm() -> None:
+    fields: dict[str, Any] = {"sampling": "full-batch", "steps": 1, "clipping": "batch"}
+    plan = hs.DPSGD(examples=EXAMPLES, noise_multiplier=0, **fields)
+    weights = _trained(_loop(100 * torch.randn(EXAMPLES, 500).double(), plan))
+    integers = (weights * UNITS * EXAMPLES).numpy()
+    assert 0.9999 < math.sqrt(_square(integers)) / UNITS <= 1
+
+
+@pytest.mark.parametrize("noise_multiplier", [0.1, 1.1, 0.7, 3.3, 1e-3, 4e6])
+def test_the_noise_is_at_least_that_of_the_plan_however_it_is_read(noise_multiplier: float) -> None:
+    deviation = Fraction(Exact().deviation(noise_multiplier, UNITS))
+    readings = Fraction(noise_multiplier), Fraction(repr(noise_multiplier))
+    assert deviation >= max(readings) * UNITS
+    assert deviation <= max(readings) * UNITS * Fraction(1 + 2.0**-50)
+
+
+@pytest.mark.parametrize("clipping", [1.0, Online(1.0)], ids=["constant", "online"])
+def test_noise_beyond_64_bits_is_refused_at_the_start(clipping: Any) -> None:
+    plan = hs.DPSGD(examples=8, sampling="full-batch", steps=4, noise_multiplier=5e6)
+    with pytest.raises(ParameterError, match=r"at most 2\^22 .* arithmetic='real'"):
+        _loop(torch.zeros(8, 1), plan, clipping=clipping)
+    assert _loop(torch.zeros(8, 1), plan, clipping=clipping, arithmetic="real").steps == 0
+
+
+def test_the_quantiles_bits_are_counted_in_halves() -> None:
+    # All are longer than the norm: 8 times -1/2, and noise with a standard deviation of 1/2.
+    clip = Quantile(1e-3, quantile=0.5, rate=1.0, bit_noise=0.6)
+    private = _seeded(torch.ones(EXAMPLES, 2).double(), clipping=clip)
+    source = bits(5, "noise", 0)
+    rounded_gaussian(1.0, 2, bits=source)
+    (noise,) = rounded_gaussian(1.2, 1, bits=source).tolist()
+    _trained(private)
+    share = (noise - EXAMPLES) / 2 / EXAMPLES + 0.5
+    assert private.clipping_norm == pytest.approx(1e-3 * math.exp(0.5 - share), rel=1e-12)
+
+
+def test_the_online_rules_directions_are_the_clipped_integers() -> None:
+    rows = torch.tensor([[3.0, 4.0], [0.0, 0.5], [0.0, -200.0]], device=DEVICE)
+    gradients = {"w": rows.double()}
+    sums, directions = clipped_sum(gradients, 1.0, [["w"]], Exact(), Online(1.0))
+    assert (sums["w"] / UNITS).tolist() == pytest.approx([0.6, 0.3], abs=1e-5)
+    assert (directions["w"] / UNITS).tolist() == pytest.approx([0.6, -0.2], abs=1e-5)
+
+
+def test_the_largest_norm_scales_the_noise_and_stays_not_private() -> None:
+    plan = hs.DPSGD(examples=EXAMPLES, sampling="full-batch", steps=1, noise_multiplier=1)
+    private = _loop(torch.zeros(EXAMPLES, 50), plan, clipping=LargestNorm(1.0, not_private=True))
+    assert not _trained(private).any()
+    assert private.spent(1e-5).lower == math.inf
+
+
+# Which batch.
+
+
+def test_each_example_is_included_by_a_coin_of_the_plans_very_rate(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told: list[Any] = []
+
+    def coin(rate: Any, size: int, *, bits: Any) -> Any:
+        told.append(rate)
+        return np.zeros(size, dtype=np.bool_)
+
+    monkeypatch.setattr("hockeystick.adapters.torch._loader.bernoulli", coin)
+    rows = torch.zeros(49, 1)
+    schedule = hs.schedules.Values([0.1, 1.0])
+    for fields in (
+        {"batch_size": 7, "steps": 1},
+        {"rate": 0.1, "steps": 1},
+        {"rate": 0.3, "steps": 2, "batch_schedule": schedule},
+    ):
+        private = _loop(rows, hs.DPSGD(examples=49, noise_multiplier=1, **fields))
+        for step in range(private.plan.total_steps or len(private.loader)):
+            private.loader.sampler.draw(step)
+    assert told == [Fraction(1, 7), Fraction(1, 10), Fraction(3, 100), Fraction(3, 10)]
+
+
+# A generator that fails.
+
+
+def _broken(count: int) -> bytes:
+    raise OSError("no random bits")
+
+
+@pytest.mark.parametrize("arithmetic", ["exact", "real"])
+def test_without_random_bits_no_batch_is_drawn(
+    arithmetic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = hs.DPSGD(examples=EXAMPLES, batch_size=4, steps=4, noise_multiplier=1)
+    private = _loop(torch.ones(EXAMPLES, 3), plan, arithmetic=arithmetic)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "urandom", _broken)
+        with pytest.raises(OSError, match="no random bits"):
+            next(iter(private.loader))
+    assert private.steps == 0
+    _trained(private)
+    assert private.steps == 1
+
+
+def test_without_random_bits_for_noise_a_step_counts_and_releases_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    private = _loop(torch.ones(EXAMPLES, 3), journal=tmp_path / "run.journal")
+    batch = next(iter(private.loader))
+    with monkeypatch.context() as patched:
+        patched.setattr("hockeystick.release.samplers.bits.os.urandom", _broken)
+        patched.setattr("hockeystick.adapters.torch._random.secrets.token_bytes", bytes)
+        with pytest.raises(OSError, match="no random bits"):
+            private.step(torch.sum, batch)
+    assert private.steps == 1
+    assert (tmp_path / "run.journal").read_bytes().endswith(b"\n.")
+    assert private.model.weight.grad is None
+    assert not private.model.weight.any()
+    assert bool(_trained(private, 2).all())
+    assert private.steps == 2
+
+
+# Floats in place of integers.
+
+
+def test_floats_are_said_to_be_floats() -> None:
+    rows = torch.zeros(EXAMPLES, 1)
+    exact, real = _loop(rows), _loop(rows, arithmetic="real")
+    assert (exact.arithmetic, real.arithmetic) == ("exact", "real")
+    for private in (exact, real):
+        _trained(private)
+    assert exact.spent(1e-5) == hs.epsilon(
+        hs.DPSGD(examples=8, sampling="full-batch", steps=1, noise_multiplier=1), 1e-5
+    )
+    assert real.spent(1e-5).upper == exact.spent(1e-5).upper
+    assert "in real arithmetic" in str(real.spent(1e-5))
+    assert "real arithmetic" in real.spent(1e-5).assumptions[-1]
+    assert "arithmetic" not in str(exact.spent(1e-5))
+    assert repr(real).endswith("1 of 4 steps, in real arithmetic)")
+    assert repr(exact).endswith("1 of 4 steps, in exact arithmetic)")
+    with pytest.raises(ParameterError, match="arithmetic must be one of 'exact', 'real'"):
+        _loop(rows, arithmetic="floats")
+
+
+def test_an_account_is_of_one_arithmetic(tmp_path: Path) -> None:
+    rows, path = torch.zeros(EXAMPLES, 1), tmp_path / "run.journal"
+    for one, other in (("exact", "real"), ("real", "exact")):
+        first = _loop(rows, arithmetic=one, journal=f"{path}.{one}")
+        _trained(first)
+        state = first.state_dict()
+        first.close()
+        with pytest.raises(ParameterError, match="in the same arithmetic"):
+            _loop(rows, arithmetic=other, journal=f"{path}.{one}")
+        second = _loop(rows, arithmetic=other)
+        second.model.load_state_dict(first.model.state_dict())
+        with pytest.raises(ParameterError, match="one account is of one arithmetic"):
+            second.load_state_dict(state)
+
+
+def test_a_state_from_before_there_was_exact_arithmetic_is_of_floats() -> None:
+    rows = torch.zeros(EXAMPLES, 1)
+    for arithmetic in ("real", "exact"):
+        private = _loop(rows, arithmetic=arithmetic)
+        _trained(private)
+        state = private.state_dict()
+        del state["account"]["arithmetic"]
+        if arithmetic == "real":
+            private.load_state_dict(state)
+            assert private.steps == 1
+        else:
+            with pytest.raises(ParameterError, match="arithmetic"):
+                private.load_state_dict(state)

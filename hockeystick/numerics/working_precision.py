@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import RLock
 from typing import Any, Final
 
 _TURN: Final = RLock()
+# A process is forked only between two turns: its child has no thread that could end one.
+if hasattr(os, "register_at_fork"):  # all systems but Windows
+    os.register_at_fork(
+        before=_TURN.acquire, after_in_parent=_TURN.release, after_in_child=_TURN.release
+    )
+# Bits that are left for the round-off of mpmath, whose exp may miss by part of a last bit.
+_SPARE: Final = 32
 
 
 @contextmanager
@@ -42,8 +50,13 @@ def interval_bits(bits: int) -> Iterator[None]:
 
 
 def integers_around(interval: Any) -> tuple[int, int]:
-    """Return the floor of an interval's lower end, but at least 0, and the ceiling of its upper."""
+    """Return the floor of an interval's lower end, but at least 0, and the ceiling of its upper.
+
+    Both ends are moved outward by ``2^-32`` first, which covers mpmath's round-off where the
+    interval is known much more closely than that.
+    """
     from mpmath import libmp
 
-    low, high = interval._mpi_
-    return max(libmp.to_int(low, "f"), 0), max(libmp.to_int(high, "c"), 0)
+    low, high = (libmp.mpf_shift(end, _SPARE) for end in interval._mpi_)
+    least, most = libmp.to_int(low, "f") - 1, libmp.to_int(high, "c") + 1
+    return max(least >> _SPARE, 0), max(-(-most >> _SPARE), 0)

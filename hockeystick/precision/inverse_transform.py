@@ -38,7 +38,7 @@ class Law:
     Args:
         name: The law's name.
         survival: S on an interval.
-        inverse: Its inverse at a number in (0, 1), at mpmath's precision.
+        inverse: Its inverse at a number in (0, 1), at the precision of the number's context.
         taylor: The coefficients of S's inverse about u, given Q(u): an array by power of h.
     """
 
@@ -108,10 +108,15 @@ def table(
     sign pattern, so that each is largest in size at the cell's lower end, where Lagrange's
     remainder is taken. Horner's rule with degree d errs by at most ``2^-53 Sum_k (2k + 2)|c_k|``
     for ``|t| <= 1``; rounding the coefficients and t adds less than as much again.
+
+    These bounds are of arithmetic in 120 bits, so it has a context of its own, whose precision
+    nobody else in the process can set.
     """
-    from mpmath import mp
+    from mpmath import mp as shared
 
     rows, errors, slopes = [], [], []
+    mp = shared.clone()
+    mp.prec = _BITS
     with working_bits(_BITS):
         for octave in range(lowest, 63):
             for cell in range(1 << cell_bits):
@@ -134,8 +139,7 @@ def _half_normal_inverse(u: mpf) -> mpf:
     """Return x with ``erfc(x / sqrt 2) = u >= 2^-1000``, by Newton's method from a float."""
     from statistics import NormalDist
 
-    from mpmath import mp
-
+    mp = u.context
     x = -mp.mpf(NormalDist().inv_cdf(float(u) / 2))
     root, scale = mp.sqrt(2), mp.sqrt(mp.pi / 2)
     for _ in range(max(1, mp.prec.bit_length() - 4)):
@@ -150,8 +154,7 @@ def _half_normal_taylor(u: mpf, x: mpf, degree: int) -> list[mpf]:
     n-th derivative is ``(-1/s)^n P_n(x)`` with ``P_1 = 1`` and ``P_(n+1) = P_n' + n x P_n``, whose
     coefficients are not negative: in size it rises with x, and so falls with u.
     """
-    from mpmath import mp
-
+    mp = x.context
     scale = -mp.sqrt(mp.pi / 2) * mp.exp(x * x / 2)
     found, polynomial = [x], [1]
     power = mp.mpf(1)
@@ -191,9 +194,7 @@ def _exponential_survival(x: Any) -> Any:
 
 def _exponential_inverse(u: mpf) -> mpf:
     """Return ``-ln u``."""
-    from mpmath import mp
-
-    return -mp.log(u)
+    return -u.context.log(u)
 
 
 HALF_NORMAL: Final = Law(

@@ -1,5 +1,6 @@
 """Rounded noise: the kernel decides as interval arithmetic does, boundaries included."""
 
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -130,6 +131,20 @@ def test_the_errors_of_the_table_bound_the_polynomials(name: Any) -> None:
                 assert errors[cell] <= 2e-14
             ends = [LAWS[name].inverse(centre + t * half) for t in (-1, 1)]
             assert abs(ends[0] - ends[1]) <= 2 * slopes[cell]
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_tables_do_not_depend_on_the_precision_that_others_set(name: Any) -> None:
+    """mpmath's own precision is the whole process's: any thread may set it at any time."""
+
+    def disturbed(u: Any) -> Any:
+        mp.prec = 20
+        return LAWS[name].inverse(u)
+
+    with mp.workprec(53):
+        made = laws.table(replace(LAWS[name], inverse=disturbed), 60, CELL_BITS)
+    for found, expected in zip(made, laws.table(LAWS[name], 60, CELL_BITS), strict=True):
+        np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("name", LAWS)

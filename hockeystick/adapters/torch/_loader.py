@@ -14,7 +14,6 @@ from torch.utils import _pytree as trees
 
 import hockeystick as hs
 from hockeystick.adapters.torch._account import Account
-from hockeystick.adapters.torch._collate import row, stacked
 from hockeystick.adapters.torch._random import bits
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.training.batches import Sampling
@@ -153,18 +152,26 @@ class Loader:
     the sampling that is accounted for.
     """
 
-    __slots__ = ("_account", "_collate", "_dataset", "_pad_to", "_pending", "_versions", "sampler")
+    __slots__ = (
+        "_account",
+        "_at",
+        "_drawn",
+        "_fetched",
+        "_fetching",
+        "_pending",
+        "_tensors",
+        "_versions",
+        "sampler",
+    )
 
     def __init__(
-        self,
-        dataset: Any,
-        account: Account,
-        sampler: Sampler,
-        collate: Callable[..., Any] | None,
-        pad_to: int | None,
+        self, account: Account, sampler: Sampler, fetching: Callable[..., Any], tensors: Any
     ) -> None:
-        self._dataset, self._account, self.sampler = dataset, account, sampler
-        self._collate, self._pad_to = collate, pad_to
+        self._account, self.sampler = account, sampler
+        self._fetching, self._tensors = fetching, tensors
+        self._fetched: Iterator[Any] = iter(())
+        self._at = -1  # the step whose batch is fetched next
+        self._drawn: dict[int, Indices] = {}
         self._pending: Batch | None = None
         self._versions: tuple[int, ...] = ()
 
@@ -233,18 +240,37 @@ class Loader:
         self._account.check()
         if self._pending is None or not self._is_current():
             step = self._account.counted
-            self._pending = Batch(step, self._fetched(self.sampler.draw(step)))
+            self._pending = Batch(step, self._examples(step))
             self._versions = _versions(self._pending)
+            self._drawn = {later: one for later, one in self._drawn.items() if later > step}
         return self._pending
 
-    def _fetched(self, indices: Indices) -> tuple[Any, ...]:
-        """Return examples stacked, or nothing of no example."""
-        as_it_is = self._collate is None and self._pad_to is None
-        # Its subclasses may make of several places at once what mixes them.
-        if len(indices) and as_it_is and type(self._dataset) is torch.utils.data.TensorDataset:
-            return tuple(self._dataset[indices])
-        found = (self._dataset[index] for index in indices.tolist())
-        return stacked(row(example, self._collate, self._pad_to) for example in found)
+    def _examples(self, step: int) -> tuple[Any, ...]:
+        """Return the examples of a step; after an interruption, of the batch that was drawn."""
+        if self._tensors is not None:
+            places = self._places(step)
+            return tuple(self._tensors[places]) if len(places) else ()
+        if self._at != step:
+            batches = map(self._places, range(step, self._account.limit))
+            lists = (places.tolist() for places in batches)
+            self._fetched, self._at = iter(self._fetching(batch_sampler=lists)), step
+        try:
+            found: tuple[Any, ...] = next(self._fetched).examples()
+        except BaseException:
+            self.close()
+            raise
+        self._at += 1
+        return found
+
+    def _places(self, step: int) -> Indices:
+        """Return the places of a step's examples, drawn once, be it ahead of the step."""
+        if step not in self._drawn:
+            self._drawn[step] = self.sampler.draw(step)
+        return self._drawn[step]
+
+    def close(self) -> None:
+        """End the workers, and keep what was drawn."""
+        self._fetched, self._at = iter(()), -1
 
 
 def _versions(batch: Batch) -> tuple[int, ...]:

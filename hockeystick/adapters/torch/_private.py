@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from threading import Lock
+from types import MappingProxyType
 from typing import Any, Final, final
 
 import torch
@@ -28,6 +29,7 @@ from hockeystick.adapters.torch._clipping import (
     not_accounted,
 )
 from hockeystick.adapters.torch._exact import Exact
+from hockeystick.adapters.torch._fetch import fetching_of
 from hockeystick.adapters.torch._gradients import (
     LossFn,
     chunks,
@@ -48,6 +50,7 @@ _IN_REAL: Final = (
     "What is accounted for in real arithmetic is computed in floating point: what the rounding of "
     "sums, norms and noise tells of the data is not covered."
 )
+_NO_OPTIONS: Final[Mapping[str, Any]] = MappingProxyType({})
 _STATE: Final = frozenset({"account", "norm", "memory", "weights"})
 
 
@@ -63,6 +66,7 @@ def make_private(
     microbatch: int | None = None,
     collate: Callable[..., Any] | None = None,
     pad_to: int | None = None,
+    loading: Mapping[str, Any] = _NO_OPTIONS,
     checkpoint: str | os.PathLike[str] | None = None,
     journal: str | os.PathLike[str] | None = None,
     seed: int | None = None,
@@ -128,6 +132,8 @@ def make_private(
         pad_to: The length that each example's input is padded to with zeros, or cut to, as texts
             need, whose batches must not have the length of the longest; None to leave inputs be. Of
             a mapping it is each part with a length, "labels" with the -100 that losses leave out.
+        loading: Options of torch's ``DataLoader``, as ``{"num_workers": 4, "pin_memory": True}``,
+            whose workers fetch the batches of later steps while this one runs.
         checkpoint: The file that ``private.save`` writes and ``private.load`` reads. Its journal
             is the file beside it with ".journal" added, unless another is given.
         journal: A file that counts the steps durably (until the machine itself loses it), each
@@ -161,6 +167,10 @@ def make_private(
     clip.check(known, budget)
     size = None if microbatch is None else _validate.count("microbatch", microbatch, _MICROBATCH)
     length = None if pad_to is None else _validate.count("pad_to", pad_to, _LENGTH)
+    fetching = fetching_of(dataset, collate, length, loading)
+    # Its subclasses may make of several places at once what mixes them.
+    at_once = type(dataset) is torch.utils.data.TensorDataset and not loading
+    tensors = dataset if at_once and collate is None and length is None else None
     fixed = _checked_seed(seed, not_private, budget)
     counted = clip.accounted(known)
     if fixed is not None:
@@ -174,7 +184,7 @@ def make_private(
     account = Account(
         counted, budget, journal, not_private=fixed is not None, arithmetic=computed.name
     )
-    loader = Loader(dataset, account, Sampler(known, examples, fixed), collate, length)
+    loader = Loader(account, Sampler(known, examples, fixed), fetching, tensors)
     return Private(model, optimizer, clip, computed, account, loader, size, fixed, path)
 
 
@@ -325,6 +335,7 @@ class Private:
 
     def close(self) -> None:
         """End the loop: its journal is free for another one, and so is the optimizer."""
+        self.loader.close()
         self._account.close()
         self._unguard()
 
@@ -384,7 +395,7 @@ class Private:
     def _summed(self, loss_fn: LossFn, batch: Batch, params: Tensors) -> tuple[Tensors, Tensors]:
         """Return the clipped sum of a batch's gradients, and that of the second query."""
         device = next(iter(params.values())).device
-        examples = trees.tree_map(lambda part: part.to(device), batch.examples)
+        examples = trees.tree_map(lambda part: part.to(device, non_blocking=True), batch.examples)
         queried = self._clip.blank(params)
         if not examples:
             return {name: torch.zeros_like(value) for name, value in params.items()}, queried

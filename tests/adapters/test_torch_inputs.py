@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import UserDict
 from collections.abc import Callable
 from typing import Any
@@ -318,3 +319,34 @@ def test_a_batch_with_a_part_that_was_changed_is_refused() -> None:
     with pytest.raises(ParameterError, match="as it was drawn"):
         private.step(LOSS, batch)
     assert private.steps == 0
+
+
+@pytest.mark.parametrize("clipping", ["individual", "batch"])
+@pytest.mark.parametrize("microbatch", [None, 2])
+def test_the_loss_is_the_mean_of_the_examples_before_the_step(
+    clipping: str, microbatch: int | None
+) -> None:
+    torch.manual_seed(1)
+    model = nn.Linear(3, 4).to(DEVICE)
+    rows, labels = torch.randn(EXAMPLES, 3), torch.randint(4, (EXAMPLES,))
+    plan = hs.DPSGD(
+        examples=EXAMPLES, sampling="full-batch", steps=1, noise_multiplier=1, clipping=clipping
+    )
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    data = torch.utils.data.TensorDataset(rows, labels)
+    private = make_private(model, optimizer, data, plan, microbatch=microbatch)
+    assert math.isnan(private.not_private_loss)
+    with torch.no_grad():
+        expected = float(LOSS(model(rows.to(DEVICE)), labels.to(DEVICE)))
+    private.step(LOSS, next(iter(private.loader)))
+    assert private.not_private_loss == pytest.approx(expected, rel=1e-5)
+    assert "loss" not in private.state_dict()
+
+
+def test_a_batch_without_an_example_has_no_loss() -> None:
+    model = nn.Linear(3, 4).to(DEVICE)
+    plan = hs.DPSGD(examples=EXAMPLES, rate=1e-9, steps=1, noise_multiplier=1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    private = make_private(model, optimizer, Examples([torch.ones(3)] * EXAMPLES), plan)
+    private.step(torch.sum, next(iter(private.loader)))
+    assert math.isnan(private.not_private_loss)

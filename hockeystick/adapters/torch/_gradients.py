@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import Any, Final
 
 import torch
-from torch.func import functional_call, grad, vmap
+from torch.func import functional_call, grad_and_value, vmap
 from torch.utils import _pytree as trees
 
 from hockeystick.adapters.torch._arithmetic import Arithmetic
@@ -57,22 +57,26 @@ def clipped_sum(
     return sums, queried
 
 
-def individual(model: Any, loss_fn: LossFn, params: Tensors, chunk: Examples) -> Tensors:
-    """Return the examples' gradients, in rows."""
-    each = vmap(partial(grad(_loss(model, loss_fn)), params), randomness="different")
+def individual(
+    model: Any, loss_fn: LossFn, params: Tensors, chunk: Examples
+) -> tuple[Tensors, Any]:
+    """Return the examples' gradients in rows, and the sum of their losses."""
+    each = vmap(partial(grad_and_value(_loss(model, loss_fn)), params), randomness="different")
     with single_gradients(model):
-        return {name: one.detach() for name, one in each(*chunk).items()}
+        found, losses = each(*chunk)
+    return {name: one.detach() for name, one in found.items()}, losses.detach().sum()
 
 
-def whole(model: Any, loss_fn: LossFn, params: Tensors, chunk: Examples) -> Tensors:
-    """Return the gradient of the sum of the examples' losses, unclipped."""
+def whole(model: Any, loss_fn: LossFn, params: Tensors, chunk: Examples) -> tuple[Tensors, Any]:
+    """Return the gradient of the sum of the examples' losses, unclipped, and that sum."""
     loss = _loss(model, loss_fn)
 
     def total(given: Tensors) -> Any:
         return vmap(partial(loss, given), randomness="different")(*chunk).sum()
 
     with single_gradients(model):
-        return {name: one.detach() for name, one in grad(total)(params).items()}
+        found, losses = grad_and_value(total)(params)
+    return {name: one.detach() for name, one in found.items()}, losses.detach()
 
 
 def chunks(examples: Examples, size: int | None) -> Iterator[Examples]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import weakref
 from collections.abc import Callable, Iterator, Mapping
@@ -215,6 +216,7 @@ class Private:
         "_arithmetic",
         "_clip",
         "_free",
+        "_loss",
         "_memory",
         "_microbatch",
         "_norm",
@@ -243,6 +245,7 @@ class Private:
         self._microbatch, self._seed, self._path = microbatch, seed, path
         self._norm: float = clip.norm
         self._memory: Tensors = {}
+        self._loss: tuple[Any, int] = (0.0, 0)
         self._free = Lock()
         self._unguard = weakref.finalize(self, _guard.guarded(optimizer).remove)
 
@@ -271,6 +274,16 @@ class Private:
     def plan(self) -> hs.DPSGD:
         """The plan of the steps that are counted, to be accounted for in any way."""
         return self._account.released
+
+    @property
+    def not_private_loss(self) -> float:
+        """The mean loss of the last step's batch, nan if it had no example.
+
+        It is computed from the data without noise: no account covers who sees it, and no learning
+        rate and no stop may depend on it.
+        """
+        total, examples = self._loss
+        return float(total) / examples if examples else math.nan
 
     def epochs(self) -> Iterator[Iterator[Batch]]:
         """Give the batches that are left in epochs, as ``loader.epochs`` does.
@@ -397,16 +410,22 @@ class Private:
         device = next(iter(params.values())).device
         examples = trees.tree_map(lambda part: part.to(device, non_blocking=True), batch.examples)
         queried = self._clip.blank(params)
+        self._loss = 0.0, 0
         if not examples:
             return {name: torch.zeros_like(value) for name, value in params.items()}, queried
         sums: Tensors = {}
         by_batch = self._account.plan.clipping is Clipping.BATCH
+        total = 0.0
         for chunk in chunks(examples, self._microbatch):
+            computed = whole if by_batch else individual
+            found, losses = computed(self.model, loss_fn, params, chunk)
+            total += losses
             if by_batch:
-                sums = joined(sums, whole(self.model, loss_fn, params, chunk))
+                sums = joined(sums, found)
                 continue
-            part, more = self._clipped(individual(self.model, loss_fn, params, chunk))
+            part, more = self._clipped(found)
             sums, queried = joined(sums, part), self._clip.joined(queried, more)
+        self._loss = total, len(batch)
         if by_batch:
             sums, _ = self._clipped({name: value.unsqueeze(0) for name, value in sums.items()})
         return sums, queried

@@ -123,7 +123,18 @@ def test_the_noise_is_at_least_the_mechanisms_on_the_grid(
 
 @pytest.mark.parametrize(("release", "kind"), BOTH)
 def test_neighbours_reach_the_same_floats(release: Any, kind: Any) -> None:
-    """Every output is a multiple of one step, whatever the value."""
+    """All multiples of the step that are near, from numbers that have no bits in common."""
+    reached = [
+        {float(release(kind(8 * 2.0**-20), value, 1)) for _ in range(3000)}
+        for value in (0.1 * 2.0**-20, (1 + math.pi / 10) * 2.0**-20)
+    ]
+    middle = {k * 2.0**-20 for k in range(-5, 7)}
+    assert middle <= reached[0]
+    assert middle <= reached[1]
+
+
+@pytest.mark.parametrize(("release", "kind"), BOTH)
+def test_every_output_is_a_multiple_of_the_step(release: Any, kind: Any) -> None:
     for value in (0.0, 0.1, 1 / 3, 1e5):
         drawn = release(kind(0.7), value, 1.0)
         assert drawn.shape == ()
@@ -163,13 +174,13 @@ def test_exact_sensitivities_are_not_rounded_down(given: Any) -> None:
     assert own.sensitivity >= Fraction(given) / Fraction(2) ** own.exponent + 1
 
 
-@pytest.mark.parametrize(("release", "kind"), BOTH)
-def test_both_readings_of_the_parameters_are_covered(release: Any, kind: Any) -> None:
+def test_both_readings_of_the_parameters_are_covered() -> None:
     assert Fraction(0.3) < Fraction(3, 10)  # the float is below the decimal
-    own = grid(0.3, 0.3)
-    distance = Fraction(3, 10) / Fraction(2) ** own.exponent + 1
-    assert own.sensitivity == distance
-    assert Fraction(own.scale) >= Fraction(3, 10) * distance
+    assert grid(1.0, 0.3).sensitivity == Fraction(3, 10) * 2**22 + 1
+    for noise in (k / 10 for k in range(1, 400)):
+        own = grid(noise, 0.3)
+        assert Fraction(own.scale) >= Fraction(repr(noise)) * own.sensitivity
+        assert Fraction(own.scale) >= Fraction(noise) * own.sensitivity
 
 
 @pytest.mark.parametrize(("release", "kind"), BOTH)

@@ -133,3 +133,18 @@ def test_the_largest_near_the_ends_of_u_is_that_of_all_further_bits(noise: Any) 
         # the larger u has the larger Gumbel and the smaller exponential noise
         won = noisy_argmax([Fraction(0), value], noise, Fraction(1), bits=bits)
         assert won == (found if noise is RealNoise.GUMBEL else 1 - found)
+
+
+@pytest.mark.parametrize(
+    ("noise", "word", "further"),
+    [(RealNoise.GUMBEL, 2**64 - 2, 2**64 - 2), (RealNoise.EXPONENTIAL, 0, 1)],
+)
+def test_what_the_bits_known_leave_open_may_win_though_its_middle_would_not(
+    noise: Any, word: Any, further: Any
+) -> None:
+    """63 bits say that the noise is above 43; 64 more make it 87."""
+    values, more = [Fraction(0), Fraction(60)], repeat(further)
+    bits = replay(chain([word, 2**63], more))
+    assert noisy_argmax(values, noise, Fraction(1), bits=bits) == 0
+    bits = replay(chain([word, 2**63], repeat(2**63)))
+    assert noisy_argmax(values, noise, Fraction(1), bits=bits) == 1

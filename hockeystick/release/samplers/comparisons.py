@@ -9,6 +9,8 @@ from typing import Final, final
 
 import numpy as np
 
+from hockeystick import _validate
+from hockeystick.errors import ParameterError
 from hockeystick.numerics.working_precision import interval_bits, working_bits
 from hockeystick.precision import inverse_transform as laws
 from hockeystick.release.samplers._refined import Uniform
@@ -44,7 +46,7 @@ class NoisyNumber:
     def __init__(
         self, value: Fraction, noise: RealNoise, scale: Fraction, word: int, bits: Bits
     ) -> None:
-        self._value, self._noise, self._scale = value, noise, scale
+        self._value, self._noise, self._scale = value, RealNoise(noise), scale
         self._sign = -1 if word & 1 else 1
         self._position = Uniform(word >> 1, _WORD - 1, bits)
         self._bounds: tuple[Fraction, Fraction] | None = None
@@ -58,7 +60,7 @@ class NoisyNumber:
                 return True
             if high < least:
                 return False
-            if self._scale == 0 and other._scale == 0:
+            if self is other or (self._scale == 0 and other._scale == 0):
                 return low >= most
             self.refine()
             other.refine()
@@ -91,7 +93,7 @@ class NoisyNumber:
 
 
 def noisy_argmax(
-    values: Sequence[Fraction],
+    values: Sequence[float | Fraction],
     noise: RealNoise,
     scale: Fraction,
     *,
@@ -105,12 +107,13 @@ def noisy_argmax(
         arithmetic, with as many bits as it takes. With scale 0, the first of the largest.
 
     Args:
-        values: The numbers, at least one.
+        values: The numbers, at least one; floats are the binary fractions that they are.
         noise: The law of the noise.
         scale: The factor of the noise, a fraction >= 0.
         bits: The source of random 64-bit words; another than the operating system's is for tests.
 
     Raises:
+        ParameterError: If there is no number, no such noise, or the scale is negative.
         OSError: If the operating system has no random bits to give.
 
     References:
@@ -124,20 +127,39 @@ def noisy_argmax(
         >>> noisy_argmax([Fraction(0), Fraction(1000)], RealNoise.GUMBEL, Fraction(1))
         1
     """
-    words = checked_words(bits, len(values))
-    floats = np.array([float(value) for value in values])
-    drawn = floats + float(scale) * _estimates(noise, words)
-    slack = _BELIEVED * (float(scale) * 64 + float(np.abs(floats).max()))
+    if len(values) == 0:
+        raise ParameterError("values", values, "at least one number")
+    if scale < 0:
+        raise ParameterError("scale", scale, "a number >= 0")
+    noise = _validate.choice("noise", noise, RealNoise)
+    exact, spread = _near_one(values, scale)
+    words = checked_words(bits, len(exact))
+    floats = np.array([float(value) for value in exact])
+    drawn = floats + float(spread) * _estimates(noise, words)
+    slack = _BELIEVED * (float(spread) * 64 + float(np.abs(floats).max()))
     known = _is_known(noise, words)
     contenders = np.flatnonzero(~known | (drawn >= drawn[known].max(initial=-np.inf) - 2 * slack))
     best = int(contenders[0])
     numbers = {
-        int(i): NoisyNumber(values[int(i)], noise, scale, int(words[i]), bits) for i in contenders
+        int(i): NoisyNumber(exact[int(i)], noise, spread, int(words[i]), bits) for i in contenders
     }
     for place in contenders[1:]:
         if not numbers[best].exceeds(numbers[int(place)]):
             best = int(place)
     return best
+
+
+def _near_one(
+    values: Sequence[float | Fraction], scale: Fraction
+) -> tuple[list[Fraction], Fraction]:
+    """Return numbers and their noise's scale, times a power of two that brings the largest near 1.
+
+    Floats can estimate all of them then; which sum is the largest stays.
+    """
+    exact = [Fraction(value) for value in values]
+    most = max(scale, *map(abs, exact))
+    factor = Fraction(2) ** (most.denominator.bit_length() - most.numerator.bit_length())
+    return [value * factor for value in exact], scale * factor
 
 
 def _inverse_around(law: laws.Law, position: Uniform) -> tuple[Fraction, Fraction] | None:

@@ -207,16 +207,4 @@ def _selected(
     scale = Fraction(0)
     if mechanism.epsilon < math.inf:
         scale = factor * moves / least_reading(mechanism.epsilon)
-    exact, normalised = _near_one(given.tolist(), scale)
-    return noisy_argmax(exact, noise, normalised, bits=bits)
-
-
-def _near_one(scores: list[float], scale: Fraction) -> tuple[list[Fraction], Fraction]:
-    """Return scores and their noise's scale, times a power of two that brings the largest near 1.
-
-    Floats can estimate all of them then; which sum is the largest stays.
-    """
-    exact = [Fraction(score) for score in scores]
-    most = max(scale, *map(abs, exact))
-    factor = Fraction(2) ** (most.denominator.bit_length() - most.numerator.bit_length())
-    return [score * factor for score in exact], scale * factor
+    return noisy_argmax(given.tolist(), noise, scale, bits=bits)

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mp
 
+from hockeystick.errors import ParameterError
 from hockeystick.release.samplers import NoisyNumber, RealNoise, noisy_argmax
-from tests.release.bits import replay, seeded
+from tests.release.bits import none_left, replay, seeded
 
 NOISES = list(RealNoise)
 
@@ -107,6 +108,60 @@ def test_the_largest_is_that_of_all_exact_comparisons(noise: Any) -> None:
             key=lambda i: float(values[i]) + 2 * exact(noise, int(words[i])),
         )
         assert found == best
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize(
+    ("values", "scale"),
+    [
+        ((0.0, 1e-323), Fraction(5e-324) * Fraction(7, 5)),
+        ((0.0, 1e-323), Fraction(1, 10**330)),
+        ((1.7976931348623157e308, 1.7976931348623155e308), Fraction(2) ** 970),
+        ((-1e308, 1e308), Fraction(10) ** 308),
+        ((0.0, 0.5), Fraction(10) ** 400),
+        ((1e300, 1e300), Fraction(1, 10**300)),
+    ],
+)
+def test_the_largest_is_found_at_either_end_of_the_floats(
+    noise: Any, values: Any, scale: Any
+) -> None:
+    generator = np.random.default_rng(2)
+    for _ in range(60):
+        words = generator.integers(2**64, size=2, dtype=np.uint64)
+        found = noisy_argmax(
+            [Fraction(v) for v in values], noise, scale, bits=partial(np.resize, words)
+        )
+        with mp.workprec(300):
+            drawn = [exact(noise, int(word)) for word in words]
+        with mp.workprec(2600):
+            ratio = mp.mpf(scale.numerator) / scale.denominator
+            sums = [mp.mpf(v) + ratio * z for v, z in zip(values, drawn, strict=True)]
+            assert found == int(sums[1] > sums[0])
+
+
+def test_noise_is_known_by_its_word() -> None:
+    words = np.array([2**64 - 2**40, 2**40], dtype=np.uint64)  # of u next to 1 and next to 0
+    for noise, largest in (("gumbel", 0), ("exponential", 1)):
+        found: Any = noise
+        assert noisy_argmax([Fraction(0)] * 2, found, Fraction(1), bits=lambda _: words) == largest
+        first, second = (
+            NoisyNumber(Fraction(0), found, Fraction(1), int(word), ones) for word in words
+        )
+        assert first.exceeds(second) == (largest == 0)
+
+
+def test_no_number_with_noise_exceeds_itself() -> None:
+    number = NoisyNumber(Fraction(0), RealNoise.LAPLACE, Fraction(1), 5, none_left)
+    assert not number.exceeds(number)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "noise", "scale"),
+    [("values", [], "gumbel", 1), ("noise", [1], "normal", 1), ("scale", [1], "gumbel", -1)],
+)
+def test_bad_arguments_are_named(name: Any, values: Any, noise: Any, scale: Any) -> None:
+    with pytest.raises(ParameterError, match=f"^{name} must be"):
+        noisy_argmax([Fraction(v) for v in values], noise, Fraction(scale), bits=none_left)
 
 
 def test_gumbel_noise_of_which_the_bits_leave_much_open_need_not_win() -> None:

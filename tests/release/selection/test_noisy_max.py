@@ -34,7 +34,8 @@ class Asked:
         monkeypatch.setattr("hockeystick.release.selection.noisy_max.noisy_argmax", self)
 
     def __call__(self, values: Any, noise: Any, scale: Any, *, bits: Any) -> Any:
-        self.values, self.noise, self.scale = values, noise, scale
+        self.values = [Fraction(value) for value in values]
+        self.noise, self.scale = noise, scale
         return 0
 
 

@@ -23,6 +23,7 @@ from hockeystick.adapters.torch import (
     Quantile,
     make_private,
 )
+from hockeystick.adapters.torch._gradients import sensible
 from hockeystick.errors import IncompatibleError, ParameterError
 
 # The same tests run on a GPU where there is one; the data stay on the CPU, as usual.
@@ -167,7 +168,7 @@ def _slow_sum(gradients: list[dict[str, Any]], norm: float, groups: list[list[st
 
 
 @pytest.mark.parametrize("arithmetic", ["exact", "real"])
-@pytest.mark.parametrize("microbatch", [None, 1, 5])
+@pytest.mark.parametrize("microbatch", [None, 1, 5, "auto"])
 @pytest.mark.parametrize("per_layer", [False, True], ids=["flat", "per-layer"])
 @pytest.mark.parametrize("name", sorted(MODELS))
 def test_a_step_without_noise_is_the_slow_loops_clipped_mean(
@@ -382,6 +383,7 @@ class Endless(torch.utils.data.IterableDataset):  # type: ignore[misc]  # torch 
         ({"plan": hs.Gaussian(1)}, "hs.DPSGD"),
         ({"plan": hs.DPSGD(rate=0.1, steps=1, noise_multiplier=1)}, "got None"),
         ({"microbatch": 0}, "microbatch"),
+        ({"microbatch": "few"}, "microbatch"),
         ({"clipping": 0.0}, "norm"),
         ({"budget": 3.0}, "budget"),
         ({"seed": -1, "not_private": True}, "seed"),
@@ -413,3 +415,12 @@ def test_only_the_batch_that_was_given_last_is_used_and_once() -> None:
 def test_hockeystick_alone_loads_no_torch() -> None:
     code = "import sys, hockeystick; sys.exit('torch' in sys.modules or 'opacus' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(("entries", "size"), [(2**4, 2**18), (2**16, 2**6), (2**22, 8)])
+def test_how_many_gradients_are_computed_at_once_goes_with_the_models_size(
+    entries: int, size: int
+) -> None:
+    halves = {"weight": torch.empty(entries), "bias": torch.empty(entries)}
+    assert sensible(halves) == size
+    assert sensible({"weight": torch.empty(entries, dtype=torch.float64)}) == size

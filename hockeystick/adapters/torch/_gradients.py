@@ -20,6 +20,9 @@ LossFn = Callable[..., Any]
 Examples = tuple[Any, ...]
 # In single precision a sum of so many squares is right to six digits; one of 10^8 stops growing.
 _BLOCK: Final = 1024
+_ON_CPU: Final = 2**25
+_ELSEWHERE: Final = 2**30
+_FEWEST: Final = 8
 # Squares of what is far below this vanish in single precision.
 _TINY: Final = 1e-10
 
@@ -77,6 +80,17 @@ def whole(model: Any, loss_fn: LossFn, params: Tensors, chunk: Examples) -> tupl
     with single_gradients(model):
         found, losses = grad_and_value(total)(params)
     return {name: one.detach() for name, one in found.items()}, losses.detach()
+
+
+def sensible(params: Tensors) -> int:
+    """Return how many examples' gradients are computed at once where nobody says: 8 or more.
+
+    As many as have gradients of 32 MiB on a CPU, 1 GiB on an accelerator: a model's size decides,
+    no data do. A CPU is fastest where gradients are few enough for its cache and no fewer than 8.
+    """
+    gradient = sum(value.numel() * value.element_size() for value in params.values())
+    on_cpu = next(iter(params.values())).device.type == "cpu"
+    return int(max((_ON_CPU if on_cpu else _ELSEWHERE) // max(gradient, 1), _FEWEST))
 
 
 def chunks(examples: Examples, size: int | None) -> Iterator[Examples]:

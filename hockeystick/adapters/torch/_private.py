@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import lru_cache
 from threading import Lock
 from types import MappingProxyType
-from typing import Any, Final, final
+from typing import Any, Final, Literal, final
 
 import torch
 from torch.utils import _pytree as trees
@@ -37,6 +37,7 @@ from hockeystick.adapters.torch._gradients import (
     clipped_sum,
     individual,
     layers,
+    sensible,
     whole,
 )
 from hockeystick.adapters.torch._loader import Batch, Loader, Sampler
@@ -64,7 +65,7 @@ def make_private(
     clipping: Clip | float = 1.0,
     budget: hs.ApproxDP | None = None,
     arithmetic: str = "exact",
-    microbatch: int | None = None,
+    microbatch: int | Literal["auto"] | None = "auto",
     collate: Callable[..., Any] | None = None,
     pad_to: int | None = None,
     loading: Mapping[str, Any] = _NO_OPTIONS,
@@ -128,7 +129,8 @@ def make_private(
             ``LargestNorm``, which is not private.
         budget: What may be spent, if less than the plan: as many steps run as it provably covers.
         arithmetic: "exact", or "real": floats in place of real numbers, which is faster.
-        microbatch: The most examples whose gradients are in memory at once; None for a whole batch.
+        microbatch: The most examples whose gradients are in memory at once; None for a whole batch,
+            "auto" for as many as have gradients of 32 MiB (on an accelerator of 1 GiB), at least 8.
         collate: What makes tensors of a list of one example: of more it could mix them.
         pad_to: The length that each example's input is padded to with zeros, or cut to, as texts
             need, whose batches must not have the length of the longest; None to leave inputs be. Of
@@ -166,7 +168,9 @@ def make_private(
         raise ParameterError("budget", budget, "an hs.ApproxDP or None")
     clip = clipping if isinstance(clipping, Clip) else Constant(clipping)
     clip.check(known, budget)
-    size = None if microbatch is None else _validate.count("microbatch", microbatch, _MICROBATCH)
+    size = microbatch
+    if size is not None and size != "auto":
+        size = _validate.count("microbatch", size, _MICROBATCH)
     length = None if pad_to is None else _validate.count("pad_to", pad_to, _LENGTH)
     fetching = fetching_of(dataset, collate, length, loading)
     # Its subclasses may make of several places at once what mixes them.
@@ -236,7 +240,7 @@ class Private:
         arithmetic: Arithmetic,
         account: Account,
         loader: Loader,
-        microbatch: int | None,
+        microbatch: int | Literal["auto"] | None,
         seed: int | None,
         path: str | None,
     ) -> None:
@@ -416,7 +420,8 @@ class Private:
         sums: Tensors = {}
         by_batch = self._account.plan.clipping is Clipping.BATCH
         total = 0.0
-        for chunk in chunks(examples, self._microbatch):
+        size = sensible(params) if self._microbatch == "auto" else self._microbatch
+        for chunk in chunks(examples, size):
             computed = whole if by_batch else individual
             found, losses = computed(self.model, loss_fn, params, chunk)
             total += losses

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hockeystick.release.samplers.bits import Bits, checked_words
+from hockeystick.release.samplers.bits import STUCK, Bits, checked_words
 
 _WORD = 64
+# Ideal bits leave a question open for this long with a probability of some 2^-900.
+_MOST = 960
 
 
 class Uniform:
@@ -36,6 +38,8 @@ class Uniform:
             self.refine()
 
     def refine(self) -> None:
-        """Draw a word more."""
+        """Draw a word more, or raise where so many left the question open."""
+        if self.length >= _MOST:
+            raise OSError(STUCK)
         self.value = (self.value << _WORD) | int(checked_words(self._bits, 1)[0])
         self.length += _WORD

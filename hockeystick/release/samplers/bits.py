@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
 Bits = Callable[[int], "NDArray[np.uint64]"]
 """What returns a number of independent, uniform 64-bit words, a fresh array at each call."""
+
+STUCK: Final = (
+    "the source of random bits repeats itself; ideal bits lead here with a probability below 2^-800"
+)
 
 
 def secret_bits(count: int) -> NDArray[np.uint64]:

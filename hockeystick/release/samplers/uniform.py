@@ -10,13 +10,15 @@ import numpy as np
 from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.release.samplers._refined import Uniform
-from hockeystick.release.samplers.bits import Bits, checked_words, secret_bits
+from hockeystick.release.samplers.bits import STUCK, Bits, checked_words, secret_bits
 from hockeystick.release.samplers.rounded import DRAWS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _WORD: Final = 64
+# Ideal words are refused so often in a row with a probability below 2^-900.
+_ROUNDS: Final = 1000
 _BELOW: Final = Domain(symbol="n", low=1, high=2**63, typical=(2, 10**6), whole=True)
 
 
@@ -102,10 +104,12 @@ def uniform_integers(below: int, size: int, *, bits: Bits = secret_bits) -> NDAr
     words = checked_words(bits, count).copy()
     last = (1 << _WORD) - (1 << _WORD) % n - 1
     again = np.flatnonzero(words > np.uint64(last))
-    while len(again):
+    for _ in range(_ROUNDS):
+        if len(again) == 0:
+            return (words % np.uint64(n)).astype(np.int64)
         words[again] = checked_words(bits, len(again))
         again = again[words[again] > np.uint64(last)]
-    return (words % np.uint64(n)).astype(np.int64)
+    raise OSError(STUCK)
 
 
 def permutation(length: int, *, bits: Bits = secret_bits) -> NDArray[np.int64]:
@@ -138,12 +142,13 @@ def permutation(length: int, *, bits: Bits = secret_bits) -> NDArray[np.int64]:
         [0, 1, 2, 3]
     """
     count = _validate.count("length", length, DRAWS)
-    while True:
+    for _ in range(_ROUNDS):
         words = checked_words(bits, count)
         order = np.argsort(words, kind="stable")
         ranked = words[order]
         if not bool((ranked[1:] == ranked[:-1]).any()):
             return order.astype(np.int64)
+    raise OSError(STUCK)
 
 
 def _around(p: Fraction, bits: int) -> tuple[int, int]:

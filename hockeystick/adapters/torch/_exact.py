@@ -44,7 +44,7 @@ _MOST_NOISE: Final = 2.0**44
 # Room for the errors of lengths and scales in single precision, so that few are scaled again.
 _ROOM: Final = 1 - 2.0**-18
 # Numbers that are rounded at once: what a processor keeps in its cache, an accelerator in memory.
-_BLOCK: Final = {"cpu": 1 << 17}
+_BLOCK: Final = {"cpu": 1 << 16}
 _LARGE_BLOCK: Final = 1 << 24
 
 
@@ -110,12 +110,18 @@ def _rounded(parts: list[Any], scales: Any, weights: Any) -> tuple[list[Any], An
     squares = torch.zeros_like(scales)
     found = []
     for part in parts:
+        examples, entries = part.shape
         own = scales.to(part.dtype).unsqueeze(1)
-        total = weights.new_empty((len(weights), part.shape[1]))
-        width = max(_BLOCK.get(part.device.type, _LARGE_BLOCK) // len(part), 1)
-        for start in range(0, part.shape[1], width):
-            block = (part[:, start : start + width] * own).round_().double()
-            squares += torch.linalg.vecdot(block, block)
-            torch.mm(weights, block, out=total[:, start : start + width])
+        width = min(max(_BLOCK.get(part.device.type, _LARGE_BLOCK) // examples, 1), entries)
+        total = weights.new_empty((len(weights), entries))
+        scaled = part.new_empty((examples, width))
+        whole = scales.new_empty((examples, width))
+        for start in range(0, entries, max(width, 1)):
+            block = part[:, start : start + width]
+            here = slice(block.shape[1])
+            torch.mul(block, own, out=scaled[:, here])
+            integers = whole[:, here].copy_(scaled[:, here].round_())
+            torch.mm(weights, integers, out=total[:, start : start + width])
+            squares += integers.square_().sum(dim=1)
         found.append(total)
     return found, squares

@@ -205,7 +205,7 @@ def asked(*arguments: str) -> Any:
 
 def account() -> float:
     """Return the median time in which a step is counted, with a journal."""
-    from hockeystick.adapters.torch._account import Account
+    from hockeystick.adapters.loop._account import Account
 
     plan = hs.DPSGD(examples=60_000, batch_size=256, steps=10_000, noise_multiplier=1)
     taken = []

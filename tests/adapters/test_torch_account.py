@@ -21,8 +21,8 @@ pytest.importorskip("torch")
 import torch
 
 import hockeystick as hs
+from hockeystick.adapters.loop._account import Account, first_steps
 from hockeystick.adapters.torch import Online, make_private
-from hockeystick.adapters.torch._account import Account, first_steps
 from hockeystick.errors import BudgetExhausted, ParameterError
 
 # The same tests run on a GPU where there is one; the data stay on the CPU, as usual.

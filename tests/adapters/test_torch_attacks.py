@@ -198,7 +198,7 @@ def test_a_neighbour_is_trained_on_at_the_same_rate_with_the_same_divisor(
 def test_each_example_of_a_longer_data_set_is_drawn() -> None:
     plan = hs.DPSGD(examples=EXAMPLES, batch_size=4, steps=200, noise_multiplier=1)
     private = _loop(plan, dataset=_data(30))
-    drawn = torch.cat([private.loader.sampler.draw(step) for step in range(200)])
+    drawn = torch.cat([torch.from_numpy(private.loader.sampler.draw(step)) for step in range(200)])
     assert set(drawn.tolist()) == set(range(30))
 
 

@@ -10,7 +10,8 @@ pytest.importorskip("torch")
 
 import torch
 
-from hockeystick.adapters.torch._random import bits, normals, numbers
+from hockeystick.adapters.loop._random import bits, numbers
+from hockeystick.adapters.torch._random import normals
 from hockeystick.release.samplers import secret_bits
 
 # The same tests run on a GPU where there is one.
@@ -65,7 +66,7 @@ def test_each_bit_of_the_secret_key_changes_the_noise(monkeypatch: pytest.Monkey
         asked.append(size)
         return keys[len(asked) - 1].to_bytes(size, "big")
 
-    monkeypatch.setattr("hockeystick.adapters.torch._random.secrets.token_bytes", token)
+    monkeypatch.setattr("hockeystick.adapters.loop._random.secrets.token_bytes", token)
     drawn = {numbers(None, "noise", 0).random() for _ in keys}
     assert asked == [16] * 129
     assert len(drawn) == 129

@@ -19,8 +19,8 @@ from torch.nn import functional
 from torch.utils.data import TensorDataset
 
 import hockeystick as hs
+from hockeystick.adapters.loop._account import Account
 from hockeystick.adapters.torch import Online, make_private
-from hockeystick.adapters.torch._account import Account
 from hockeystick.errors import IncompatibleError, ParameterError
 
 # The same tests run on a GPU where there is one; the data stay on the CPU, as usual.

@@ -12,8 +12,8 @@ pytest.importorskip("torch")
 import torch
 
 import hockeystick as hs
+from hockeystick.adapters.loop import Sampler
 from hockeystick.adapters.torch import make_private
-from hockeystick.adapters.torch._loader import Sampler
 from hockeystick.errors import ParameterError
 
 # The same tests run on a GPU where there is one; the data stay on the CPU, as usual.
@@ -38,7 +38,7 @@ def _included(sampler: Sampler, steps: int, examples: int) -> Any:
     """Return which examples each step has: a row of ones and zeros for each."""
     rows = torch.zeros(steps, examples)
     for step in range(steps):
-        drawn = sampler.draw(step)
+        drawn = torch.from_numpy(sampler.draw(step))
         rows[step].index_put_((drawn,), torch.ones(len(drawn)), accumulate=True)
     return rows
 

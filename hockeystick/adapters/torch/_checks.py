@@ -9,8 +9,7 @@ from typing import Any, Final
 import torch
 
 import hockeystick as hs
-from hockeystick.adapters.torch._loader import ANY_LENGTH, SUPPORTED
-from hockeystick.adjacency import Adjacency
+from hockeystick.adapters.loop._sampler import check_examples
 from hockeystick.errors import IncompatibleError, ParameterError
 
 _PRECISE: Final = (torch.float32, torch.float64)
@@ -31,23 +30,6 @@ _WRAPPERS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 Tensors = dict[str, Any]
-
-
-def checked_plan(plan: object) -> hs.DPSGD:
-    """Return a plan that can be trained by, or raise."""
-    if not isinstance(plan, hs.DPSGD):
-        raise ParameterError("plan", plan, "an hs.DPSGD")
-    if plan.sampling not in SUPPORTED:
-        allowed = f"one of {', '.join(sorted(SUPPORTED))}"
-        raise ParameterError("sampling", plan.sampling, allowed)
-    if plan.examples is None:
-        allowed = "given: a batch is divided by its expected size, which the data must not decide"
-        raise ParameterError("examples", None, allowed)
-    if plan.sampling_rate == 0:
-        raise ParameterError("rate", plan.sampling_rate, "above 0: a batch is divided by its size")
-    if plan.noise_multiplier == float("inf"):
-        raise ParameterError("noise_multiplier", plan.noise_multiplier, "finite")
-    return plan
 
 
 def check_model(model: Any) -> None:
@@ -123,11 +105,7 @@ def check_dataset(dataset: Any, plan: hs.DPSGD) -> int:
         allowed = "one with each example at one place: copies of one are clipped one by one"
         raise ParameterError("dataset", f"{type(dataset).__name__} with a part twice", allowed)
     examples = len(dataset)
-    each = plan.sampling in ANY_LENGTH and plan.batch_cap is None
-    any_length = plan.adjacency is Adjacency.ADD_REMOVE and each
-    if plan.examples != examples and not any_length:
-        allowed = f"the number of examples in the dataset, {examples}"
-        raise ParameterError("examples", plan.examples, allowed)
+    check_examples(plan, examples)
     return examples
 
 

@@ -33,8 +33,8 @@ from typing import Any, Final, final
 
 import torch
 
+from hockeystick.adapters.loop._random import bits
 from hockeystick.adapters.torch._arithmetic import Arithmetic, Noise
-from hockeystick.adapters.torch._random import bits
 from hockeystick.errors import ParameterError
 from hockeystick.release.samplers import rounded_gaussian
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import torch
 
-from hockeystick.adapters.torch._random import numbers
+from hockeystick.adapters.loop._random import numbers
 from hockeystick.errors import IncompatibleError
 
 _STEPPING: Final[weakref.WeakSet[Any]] = weakref.WeakSet()

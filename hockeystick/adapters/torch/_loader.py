@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from fractions import Fraction
-from types import MappingProxyType
 from typing import Any, Final, final
 
 import torch
 from torch.utils import _pytree as trees
 
-import hockeystick as hs
-from hockeystick.adapters.torch._account import Account
-from hockeystick.adapters.torch._random import bits
+from hockeystick.adapters.loop._account import Account
+from hockeystick.adapters.loop._sampler import Indices, Sampler
 from hockeystick.errors import IncompatibleError, ParameterError
-from hockeystick.mechanisms.training.batches import Sampling
-from hockeystick.numerics import decimal
-from hockeystick.release.samplers import Bits, bernoulli, permutation, uniform_integers
 
-Indices = Any
 _ROUNDING: Final = 1e-6  # of an epoch's last step, where the rate as a float is not exact
 
 
@@ -41,107 +34,6 @@ class Batch:
     def __len__(self) -> int:
         """Return the number of examples."""
         return len(trees.tree_leaves(self.examples)[0]) if self.examples else 0
-
-
-@final
-class Sampler:
-    """Draws the examples of each step exactly as the plan says; epochs are divided once.
-
-    The plan's number of examples is nominal: rates and expected sizes come from it alone, as they
-    must not change with an example more or less. How many there are is said beside it.
-    """
-
-    __slots__ = ("_epoch", "_examples", "_factors", "_parts", "_plan", "_rate", "_seed")
-
-    def __init__(self, plan: hs.DPSGD, examples: int, seed: int | None) -> None:
-        self._plan, self._examples, self._seed = plan, examples, seed
-        schedule = plan.batch_schedule
-        self._factors = None if schedule is None else schedule.factors(plan.total_steps)
-        sized = plan.batch_size is not None and plan.examples is not None
-        given = Fraction(plan.batch_size or 0, plan.examples or 1)
-        self._rate = given if sized else decimal(plan.sampling_rate)
-        self._epoch = -1
-        self._parts: Indices = None
-
-    def rate(self, step: int) -> Fraction:
-        """Return the probability of an example to be in a step's batch, as it is accounted for."""
-        if self._factors is None:
-            return self._rate
-        return min(self._rate * decimal(float(self._factors[step])), Fraction(1))
-
-    def expected(self, step: int) -> float:
-        """Return the expected size of a step's batch."""
-        return float(self.rate(step) * int(self._plan.examples or 0))
-
-    def draw(self, step: int) -> Indices:
-        """Return the places of a step's examples in the data."""
-        length = self._plan.steps_per_epoch
-        if length is None:
-            source = bits(self._seed, "batch", step)
-            draw = _DRAWN[self._plan.sampling]
-            return draw(self._plan, self._examples, self.rate(step), source)
-        epoch, place = divmod(step, length)
-        if epoch != self._epoch:
-            source = bits(self._seed, "epoch", epoch)
-            self._parts = _DIVIDED[self._plan.sampling](self._examples, length, source)
-            self._epoch = epoch
-        return _places(self._parts == place)
-
-
-def _places(chosen: Any) -> Indices:
-    """Return where an array is true."""
-    return torch.from_numpy(chosen).nonzero().flatten()
-
-
-def _poisson(plan: hs.DPSGD, examples: int, rate: Fraction, source: Bits) -> Indices:
-    """Return each example with one probability; with a cap, a random part of too many."""
-    found = _places(bernoulli(rate, examples, bits=source))
-    if plan.batch_cap is None or len(found) <= plan.batch_cap:
-        return found
-    return found[permutation(len(found), bits=source)[: plan.batch_cap]]
-
-
-def _fixed_size(plan: hs.DPSGD, examples: int, rate: Fraction, source: Bits) -> Indices:
-    """Return a random set of the batch size."""
-    return torch.from_numpy(permutation(examples, bits=source)[: plan.batch_size])
-
-
-def _with_replacement(plan: hs.DPSGD, examples: int, rate: Fraction, source: Bits) -> Indices:
-    """Return any example in each of the batch's places."""
-    return torch.from_numpy(uniform_integers(examples, int(plan.batch_size or 0), bits=source))
-
-
-def _full_batch(plan: hs.DPSGD, examples: int, rate: Fraction, source: Bits) -> Indices:
-    """Return every example."""
-    return torch.arange(examples)
-
-
-def _allocated(examples: int, length: int, source: Bits) -> Indices:
-    """Return one of an epoch's steps for each example, independently."""
-    return uniform_integers(length, examples, bits=source)
-
-
-def _shuffled(examples: int, length: int, source: Bits) -> Indices:
-    """Return the steps of an epoch whose batches have one size."""
-    return permutation(examples, bits=source) // (examples // length)
-
-
-_Draw = Callable[[hs.DPSGD, int, Fraction, Bits], Indices]
-_DRAWN: Final[Mapping[Sampling, _Draw]] = MappingProxyType(
-    {
-        Sampling.POISSON: _poisson,
-        Sampling.FIXED_SIZE: _fixed_size,
-        Sampling.WITH_REPLACEMENT: _with_replacement,
-        Sampling.FULL_BATCH: _full_batch,
-    }
-)
-_DIVIDED: Final[Mapping[Sampling, Callable[[int, int, Any], Indices]]] = MappingProxyType(
-    {Sampling.RANDOM_ALLOCATION: _allocated, Sampling.SHUFFLE: _shuffled}
-)
-SUPPORTED: Final = frozenset({*_DRAWN, *_DIVIDED})
-# Where each example is drawn on its own, nothing but the data's length changes with one more: but
-# with a cap, how many of them are kept.
-ANY_LENGTH: Final = frozenset({Sampling.POISSON, Sampling.RANDOM_ALLOCATION, Sampling.FULL_BATCH})
 
 
 @final
@@ -265,7 +157,7 @@ class Loader:
     def _places(self, step: int) -> Indices:
         """Return the places of a step's examples, drawn once, be it ahead of the step."""
         if step not in self._drawn:
-            self._drawn[step] = self.sampler.draw(step)
+            self._drawn[step] = torch.from_numpy(self.sampler.draw(step))
         return self._drawn[step]
 
     def close(self) -> None:

@@ -18,8 +18,9 @@ from torch.utils import _pytree as trees
 import hockeystick as hs
 from hockeystick import _validate
 from hockeystick._validate import Domain, whole_numbers
+from hockeystick.adapters.loop._account import Account
+from hockeystick.adapters.loop._sampler import Sampler, checked_plan
 from hockeystick.adapters.torch import _checkpoint, _checks, _guard
-from hockeystick.adapters.torch._account import Account
 from hockeystick.adapters.torch._arithmetic import Arithmetic, Noise, Real
 from hockeystick.adapters.torch._clipping import (
     Clip,
@@ -40,7 +41,7 @@ from hockeystick.adapters.torch._gradients import (
     sensible,
     whole,
 )
-from hockeystick.adapters.torch._loader import Batch, Loader, Sampler
+from hockeystick.adapters.torch._loader import Batch, Loader
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.sampling.clipping import Clipping
 
@@ -159,7 +160,7 @@ def make_private(
         IncompatibleError: If the clipping has no account under the plan or within the budget, a
             seed comes with a budget, or several processes train together.
     """
-    known = _checks.checked_plan(plan)
+    known = checked_plan(plan)
     _checks.check_model(model)
     _checks.trained(model)
     _checks.check_optimizer(optimizer, model)

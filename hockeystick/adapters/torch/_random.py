@@ -1,42 +1,15 @@
-"""Random numbers that are keyed from the operating system's secrets unless told otherwise."""
+"""Normal numbers of torch, keyed for each step."""
 
 from __future__ import annotations
 
-import hashlib
-import secrets
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import torch
 
-from hockeystick.release.samplers import Bits, secret_bits
+from hockeystick.adapters.loop._random import numbers
 
-if TYPE_CHECKING:
-    from numpy.random import Generator
-
-_KEY_BYTES: Final = 16
 _TORCH_SEEDS: Final = 2**63
-
-
-def numbers(seed: int | None, purpose: str, index: int) -> Generator:
-    """Return the generator of one step or epoch, on the CPU.
-
-    It is numpy's, as torch's own ones there use 32 bits of their seed: who sees a noisy gradient
-    could try them all. A seed is stretched to a key of its own for each purpose and index, so that
-    a run that is resumed never repeats the noise of an earlier step.
-    """
-    from numpy.random import Generator, Philox
-
-    if seed is None:
-        key = secrets.token_bytes(_KEY_BYTES)
-    else:
-        key = hashlib.sha256(f"{purpose}/{index}/{seed}".encode()).digest()[:_KEY_BYTES]
-    return Generator(Philox(key=int.from_bytes(key, "big")))
-
-
-def bits(seed: int | None, purpose: str, index: int) -> Bits:
-    """Return the source of random words of one step or epoch: secret, or replayed from a seed."""
-    return secret_bits if seed is None else numbers(seed, purpose, index).bit_generator.random_raw
 
 
 def normals(seed: int | None, step: int, device: Any) -> Callable[[Any], Any]:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, Final, NoReturn, final
 
 import hockeystick as hs
-from hockeystick.adapters.torch._journal import Journal
+from hockeystick.adapters.loop._journal import Journal
 from hockeystick.errors import BudgetExhausted, IncompatibleError, ParameterError
 
 VERSION: Final = 2
@@ -90,11 +90,11 @@ class Account:
     def __init__(
         self,
         plan: hs.DPSGD,
-        budget: hs.ApproxDP | None,
-        journal: str | os.PathLike[str] | None,
+        budget: hs.ApproxDP | None = None,
+        journal: str | os.PathLike[str] | None = None,
         *,
         not_private: bool = False,
-        arithmetic: str = "real",
+        arithmetic: str = "exact",
     ) -> None:
         self.plan, self.budget, self.not_private = plan, budget, not_private
         self.arithmetic = arithmetic

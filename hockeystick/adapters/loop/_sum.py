@@ -1,0 +1,89 @@
+"""Sums of clipped gradients with exact noise, for loops of any library that gives arrays."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hockeystick import _validate
+from hockeystick._validate import Domain
+from hockeystick.errors import ParameterError
+from hockeystick.numerics import largest_reading
+from hockeystick.numerics.rounding import float_up
+from hockeystick.release.samplers import Bits, rounded_gaussian, secret_bits
+
+_UNITS: Final = 2**22
+_LIMIT: Final = float(_UNITS**2)
+# Room for the rounding of lengths and scales, so that few rows are scaled again.
+_ROOM: Final = 1 - 2.0**-40
+_NORM: Final = Domain(symbol="C", low=1e-24, high=math.inf, high_open=True, typical=(0.1, 10))
+_NOISE: Final = Domain(symbol="z", low=0, high=2.0**21, typical=(0.5, 10))
+
+
+def noisy_sum(
+    gradients: Any, *, norm: float, noise_multiplier: float, bits: Bits = secret_bits
+) -> NDArray[np.float64]:
+    """Return the sum of clipped gradients plus ``N(0, (z C)^2)``, in exact arithmetic.
+
+    Each row becomes integers m in units of ``2^-22 C`` with ``|m| <= 2^22``, and what is returned
+    is a function of ``S + round(N)``, with S the sum of the rows and N of deviation at least
+    ``z 2^22``.
+
+    Guarantees:
+        S has integer coordinates, so that ``S + round(N) = round(S + N)`` is post-processing of the
+        Gaussian mechanism with noise multiplier z: the account of a plan with that multiplier
+        holds, whatever floats come out. Integers and their squares are below ``2^53`` wherever they
+        are used, so that floats compute them exactly; one row decides alone how it is rounded.
+
+    Edge cases:
+        No row gives pure noise. A row without a finite length counts as 0.
+
+    Args:
+        gradients: A row for each example that was drawn, of this example alone; at most ``2^30``.
+        norm: The clipping norm C, at least 1e-24.
+        noise_multiplier: That of the step z, in [0, 2^21].
+        bits: The source of random 64-bit words; another than the operating system's is for tests.
+
+    Returns:
+        An array of a row's length, to be divided by the *expected* size of a batch.
+
+    Raises:
+        ParameterError: If the gradients are no rows of numbers, or a number is outside its domain.
+
+    Example:
+        >>> from hockeystick.adapters.loop import noisy_sum
+        >>> noisy_sum([[3.0, 4.0], [0.5, 0.0]], norm=1.0, noise_multiplier=0).round(3)
+        array([1.1, 0.8])
+    """
+    clipped = _validate.real("norm", norm, _NORM)
+    noise = _validate.real("noise_multiplier", noise_multiplier, _NOISE)
+    rows = np.asarray(gradients)
+    if rows.ndim != 2 or rows.dtype.kind not in "fiu" or len(rows) > 2**30:
+        allowed = "real numbers, a row for each of at most 2^30 examples"
+        raise ParameterError("gradients", f"{rows.dtype} of shape {rows.shape}", allowed)
+    total = _integers(np.ascontiguousarray(rows, np.float64), clipped).sum(axis=0).astype(np.int64)
+    if noise > 0:
+        total += rounded_gaussian(float_up(largest_reading(noise) * _UNITS), len(total), bits=bits)
+    found: NDArray[np.float64] = total * (clipped / _UNITS)
+    return found
+
+
+def _integers(rows: NDArray[np.float64], norm: float) -> NDArray[np.float64]:
+    """Return integers of squared length at most 2^44, as floats."""
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        lengths = np.linalg.norm(rows, axis=1)
+        within = max(_ROOM * _UNITS - math.sqrt(rows.shape[1]) / 2, 0.0)
+        scales = np.minimum(within / lengths, _UNITS / norm)
+    scales[~np.isfinite(lengths)] = 0.0
+    rows = np.where(scales[:, None] > 0, rows, 0.0)
+    for shrunk in (1 - 2.0**-8, 0.0):
+        found: NDArray[np.float64] = np.rint(rows * scales[:, None])
+        over = ~(np.square(found).sum(axis=1) <= _LIMIT)
+        if not over.any():
+            return found
+        scales[over] *= shrunk
+    rest: NDArray[np.float64] = np.rint(rows * scales[:, None])
+    return rest

@@ -1,0 +1,138 @@
+"""The parts of a private loop in numpy: nothing else is loaded, and one row moves a sum by C."""
+
+from __future__ import annotations
+
+import math
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick.adapters.loop import Account, Sampler, noisy_sum
+from hockeystick.errors import BudgetExhausted, ParameterError
+
+UNIT = 2.0**-22
+
+
+def _words(seed: int) -> Any:
+    """Return a source of words that is replayed."""
+    return np.random.Generator(np.random.Philox(seed)).bit_generator.random_raw
+
+
+def _rows() -> Iterator[Any]:
+    """Return rows that are long, short, tiny, hidden in rounding, infinite or undefined."""
+    source = np.random.default_rng(1)
+    yield 5 * source.standard_normal(7)
+    yield 0.01 * source.standard_normal(7)
+    yield np.full(7, 1 / math.sqrt(7))
+    yield np.full(7, 1e-300)
+    yield np.full(7, 1e200)
+    yield np.full(7, 0.5 * UNIT)
+    yield np.array([1.0] + [0.5 * UNIT] * 6)
+    yield np.full(7, math.nan)
+    yield np.array([math.inf, *np.zeros(6)])
+    yield np.zeros(7)
+
+
+@pytest.mark.parametrize("norm", [1e-24, 0.3, 1.0, 1e6])
+@pytest.mark.parametrize("place", range(10))
+def test_a_row_more_moves_the_integers_by_no_more_than_the_norm(place: int, norm: float) -> None:
+    rows = list(_rows())
+    without = np.stack([row for other, row in enumerate(rows) if other != place])
+    each = np.concatenate([without, rows[place][None]])
+    moved = noisy_sum(each, norm=norm, noise_multiplier=0)
+    moved -= noisy_sum(without, norm=norm, noise_multiplier=0)
+    # The sums are whole multiples of the unit but for one rounding of each.
+    integers = np.rint(moved / (norm * UNIT))
+    assert int(np.square(integers).sum()) <= 2**44
+
+
+@pytest.mark.parametrize("length", [0.1, 0.999, 1.0, 3.0])
+def test_a_sum_is_that_of_clipped_rows_to_the_grid(length: float) -> None:
+    row = np.array([0.6, -0.8, 0.0]) * length
+    found = noisy_sum([row] * 5, norm=1.0, noise_multiplier=0)
+    assert found == pytest.approx(5 * row / max(1.0, length), abs=10 * UNIT)
+
+
+def test_what_is_released_is_a_function_of_integer_sum_and_integer_noise_alone() -> None:
+    rows = np.array([[0.25, -0.5]])
+    noise = noisy_sum(np.zeros((0, 2)), norm=1.0, noise_multiplier=2.0, bits=_words(3))
+    found = noisy_sum(rows, norm=1.0, noise_multiplier=2.0, bits=_words(3))
+    assert (found - noise == rows[0]).all()
+    assert (noise / UNIT == np.rint(noise / UNIT)).all()
+    several = noisy_sum(np.zeros((0, 40_000)), norm=0.5, noise_multiplier=3.0, bits=_words(4)) / 1.5
+    # A sum of n squares is within 6 sqrt(2 n) of n but in 2 of 10^9 runs.
+    assert abs(float(np.square(several).sum()) - 40_000) < 6 * math.sqrt(80_000)
+
+
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        ({"gradients": [1.0, 2.0]}, "gradients"),
+        ({"gradients": [["a"]]}, "gradients"),
+        ({"gradients": [[1j]]}, "gradients"),
+        ({"norm": 0.0}, "norm"),
+        ({"norm": math.nan}, "norm"),
+        ({"noise_multiplier": -1.0}, "noise_multiplier"),
+        ({"noise_multiplier": 1e9}, "noise_multiplier"),
+    ],
+    ids=str,
+)
+def test_what_is_no_sum_is_refused_by_name(changes: dict[str, Any], name: str) -> None:
+    arguments: dict[str, Any] = {
+        "gradients": [[1.0]],
+        "norm": 1.0,
+        "noise_multiplier": 1.0,
+    } | changes
+    with pytest.raises(ParameterError, match=name):
+        noisy_sum(arguments.pop("gradients"), **arguments)
+
+
+def test_a_sampler_is_of_a_plan_for_that_many_examples() -> None:
+    plan = hs.DPSGD(examples=10, batch_size=5, steps=1, noise_multiplier=1, sampling="fixed-size")
+    with pytest.raises(ParameterError, match="examples"):
+        Sampler(plan, 11)
+    with pytest.raises(ParameterError, match=r"hs\.DPSGD"):
+        Sampler(hs.Gaussian(1), 10)  # type: ignore[arg-type]
+    assert len(set(Sampler(plan, 10).draw(0).tolist())) == 5
+
+
+def test_an_account_ends_with_the_plan_and_outlives_the_process(tmp_path: Path) -> None:
+    plan = hs.DPSGD(examples=10, batch_size=5, steps=2, noise_multiplier=1)
+    account = Account(plan, journal=tmp_path / "run.journal")
+    account.count()
+    account.close()
+    again = Account(plan, journal=tmp_path / "run.journal")
+    assert (again.counted, again.limit) == (1, 2)
+    again.count()
+    assert again.released == plan
+    with pytest.raises(BudgetExhausted):
+        again.count()
+
+
+def test_the_parts_of_a_loop_load_no_library_that_trains() -> None:
+    code = (
+        "import sys, hockeystick.adapters.loop; "
+        "sys.exit(bool({'torch', 'jax', 'opacus'} & set(sys.modules)))"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_loop_of_jax_learns_digits_within_its_budget() -> None:
+    for needed, extra in (("jax", "jax"), ("sklearn", "examples")):
+        if find_spec(needed) is None:
+            pytest.skip(f"needs the extra {extra}")
+    path = Path(__file__).parents[2] / "examples" / "train_jax.py"
+    # In a process of its own: JAX has threads, which do not outlive the forks of other tests.
+    ended = subprocess.run([sys.executable, path], check=True, capture_output=True, text=True)
+    found = re.search(r"accuracy (\S+)% at \((\S+), 0.0001\)-DP", ended.stdout)
+    assert found is not None
+    assert float(found[1]) > 75
+    assert found[2] == "3.000"

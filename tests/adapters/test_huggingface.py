@@ -68,6 +68,11 @@ def _gpt2(attention: str) -> Any:
     return transformers.GPT2LMHeadModel(config)
 
 
+def _llama(attention: str) -> Any:
+    config = transformers.LlamaConfig(**SMALL, attn_implementation=attention)
+    return transformers.LlamaForCausalLM(config)
+
+
 def _vit(attention: str) -> Any:
     sizes = {name: size for name, size in SMALL.items() if name.startswith(("hidden", "num", "in"))}
     config = transformers.ViTConfig(
@@ -110,6 +115,7 @@ def _pictures() -> list[dict[str, Any]]:
 MODELS: dict[str, tuple[Any, Any, int | None]] = {
     "bert": (_bert, lambda: _texts(next_word=False), LONGEST),
     "gpt2": (_gpt2, lambda: _texts(next_word=True), LONGEST),
+    "llama": (_llama, lambda: _texts(next_word=True), LONGEST),
     "vit": (_vit, _pictures, None),
     "lora": (_lora, lambda: _texts(next_word=False), LONGEST),
 }

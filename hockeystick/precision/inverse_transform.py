@@ -160,9 +160,17 @@ def _half_normal_taylor(u: mpf, x: mpf, degree: int) -> list[mpf]:
     power = mp.mpf(1)
     for n in range(1, degree + 1):
         power = power * scale / n
-        found.append(power * mp.polyval(polynomial[::-1], x))
+        found.append(power * _value(polynomial, x))
         polynomial = _next(polynomial, n)
     return found
+
+
+def _value(polynomial: list[int], x: mpf) -> mpf:
+    """Return the value of a polynomial, the constant coefficient being the first."""
+    total = 0 * x
+    for c in reversed(polynomial):
+        total = total * x + c
+    return total
 
 
 def _next(polynomial: list[int], n: int) -> list[int]:

@@ -115,8 +115,8 @@ class NarrowGaussian(DiscreteLaw):
 def _refused(proposed: NDArray[np.int64], s: float, bits: Bits) -> NDArray[np.intp]:
     """Return the places of the proposals that are refused."""
     words = checked_words(bits, len(proposed))
-    # cosh(x) - 1 <= 0.51 x^2 for |x| <= 0.3. Here x = k / (2 s^2) is less, as s >= 64 and |k| < 38 s:
-    # no u below 2^-1024 is told from 0.
+    # cosh(x) - 1 <= 0.51 x^2 for |x| <= 0.3. Here x = k / (2 s^2) is less, as s >= 64, and
+    # |k| < 38 s as no u below 2^-1024 is told from 0.
     gap = (proposed / (2 * s * s)) ** 2 * 0.52 + 2.0**-52
     near = np.flatnonzero(words.astype(np.float64) * 2.0**-_WORD >= 1.0 - gap)
     return np.array(

@@ -7,7 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 from hockeystick.errors import ParameterError
-from hockeystick.mechanisms.selection.exponential import Exponential, ReportNoisyMax
+from hockeystick.mechanisms.selection import exponential as selections
+from hockeystick.mechanisms.selection.exponential import ReportNoisyMax
 from hockeystick.mechanisms.selection.permute_and_flip import PermuteAndFlip
 from hockeystick.numerics import least_reading
 from hockeystick.release._charging import Charged, book, checked_charge
@@ -22,7 +23,7 @@ from hockeystick.release.samplers import (
 
 
 def exponential(
-    mechanism: Exponential,
+    mechanism: selections.Exponential,
     scores: Any,
     sensitivity: float,
     *,
@@ -76,7 +77,7 @@ def exponential(
         >>> hs.release.exponential(hs.Exponential(epsilon=1), [0, 3000, 5], sensitivity=1)
         1
     """
-    own = of_kind(mechanism, Exponential)
+    own = of_kind(mechanism, selections.Exponential)
     return _selected(own, RealNoise.GUMBEL, scores, sensitivity, monotone, charge, bits)
 
 
@@ -187,7 +188,7 @@ def permute_and_flip(
 
 
 def _selected(
-    mechanism: Exponential | ReportNoisyMax | PermuteAndFlip,
+    mechanism: selections.Exponential | ReportNoisyMax | PermuteAndFlip,
     noise: RealNoise,
     scores: Any,
     sensitivity: object,

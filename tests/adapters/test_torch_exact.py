@@ -18,7 +18,14 @@ import torch
 
 import hockeystick as hs
 from hockeystick.adapters.loop._random import bits
-from hockeystick.adapters.torch import Constant, LargestNorm, Online, Quantile, make_private
+from hockeystick.adapters.torch import (
+    Constant,
+    LargestNorm,
+    Online,
+    Quantile,
+    _exact,
+    make_private,
+)
 from hockeystick.adapters.torch._clipping import Clip
 from hockeystick.adapters.torch._exact import Exact
 from hockeystick.adapters.torch._gradients import clipped_sum
@@ -181,6 +188,23 @@ def test_one_beyond_the_limit_is_too_much() -> None:
     (found,) = Exact().sums([rows], torch.ones(2, device=DEVICE).double(), UNITS, 1, each)
     assert 0.98 * UNITS**2 < _square(found[0].cpu().numpy()) < UNITS**2
     assert found[1].tolist() == [UNITS, 0]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["single", "double"])
+def test_an_accelerator_adds_the_very_integers_that_a_cpu_adds(
+    dtype: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_exact, "_BLOCK", 1000)
+    rows = torch.randn(7, 1300, generator=torch.Generator().manual_seed(2)).to(dtype)
+    scales = torch.linspace(0, 1, 7, dtype=torch.float64) * UNITS / 40
+    weights = torch.eye(2, 7, dtype=torch.float64).fliplr()
+    sums = torch.zeros(2, 1300, dtype=torch.float64)
+    squares = torch.zeros(7, 1, dtype=torch.float64)
+    _exact._add_rounded(rows, scales, weights, sums, squares)
+    (found,), lengths = _exact._rounded([rows], scales, weights)
+    assert torch.equal(found, sums)
+    assert torch.equal(lengths, squares.flatten())
+    assert sums.any(dim=1).all()
 
 
 def test_sums_beyond_single_precision_have_their_last_digit() -> None:

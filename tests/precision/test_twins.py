@@ -9,13 +9,15 @@ import pytest
 from hockeystick import kernels
 
 # Bounds of integrals, choices of steps and cells, and inner loops: no quantity has only these.
-# What uses them is held against mpmath's integral in the tests of the kernel or of its loss.
+# What uses them is held against mpmath's integral in the tests of the kernel or of its loss, and
+# sums of integers against Python's.
 PARTS = {
     "doubling": "place value",
     "fixed_size_gaussian": (
         "cumulant_sums log_box_bound log_ellipse_bound log_panel_error log_ratio mgf_line nodes"
         " odds_of panels reach"
     ),
+    "integer_sums": "add_rounded add_squares",
     "inverse_transform": "bit_length",
     "jumps": "log_decay log_nodes_left_out log_window_bound widest_window_step",
     "normal_masses": "number_of_terms term_after",

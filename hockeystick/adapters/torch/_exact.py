@@ -36,16 +36,16 @@ import torch
 from hockeystick.adapters.loop._random import bits
 from hockeystick.adapters.torch._arithmetic import Arithmetic, Noise
 from hockeystick.errors import ParameterError
+from hockeystick.kernels.integer_sums import LANES, add_rounded
 from hockeystick.release.samplers import rounded_gaussian
 
 NORM: Final = 2**22
 # What the samplers allow, so that noise and sum stay below 2^53.
 _MOST_NOISE: Final = 2.0**44
-# Room for the errors of lengths and scales in single precision, so that few are scaled again.
+# Room for the errors of lengths in single precision, so that few are scaled again.
 _ROOM: Final = 1 - 2.0**-18
-# Numbers that are rounded at once: what a processor keeps in its cache, an accelerator in memory.
-_BLOCK: Final = {"cpu": 1 << 16}
-_LARGE_BLOCK: Final = 1 << 24
+# Numbers that are rounded at once on an accelerator.
+_BLOCK: Final = 1 << 24
 
 
 @final
@@ -106,22 +106,24 @@ class Exact(Arithmetic):
 
 
 def _rounded(parts: list[Any], scales: Any, weights: Any) -> tuple[list[Any], Any]:
-    """Return weighted sums of scaled and rounded rows, and each row's squared length."""
-    squares = torch.zeros_like(scales)
-    found = []
-    for part in parts:
-        examples, entries = part.shape
-        own = scales.to(part.dtype).unsqueeze(1)
-        width = min(max(_BLOCK.get(part.device.type, _LARGE_BLOCK) // examples, 1), entries)
-        total = weights.new_empty((len(weights), entries))
-        scaled = part.new_empty((examples, width))
-        whole = scales.new_empty((examples, width))
-        for start in range(0, entries, max(width, 1)):
-            block = part[:, start : start + width]
-            here = slice(block.shape[1])
-            torch.mul(block, own, out=scaled[:, here])
-            integers = whole[:, here].copy_(scaled[:, here].round_())
-            torch.mm(weights, integers, out=total[:, start : start + width])
-            squares += integers.square_().sum(dim=1)
-        found.append(total)
-    return found, squares
+    """Return sums of scaled and rounded rows by weights, and each row's squared length."""
+    squares = scales.new_zeros((len(scales), LANES))
+    found = [weights.new_zeros((len(weights), part.shape[1])) for part in parts]
+    for part, sums in zip(parts, found, strict=True):
+        if part.device.type == "cpu":
+            arguments = part.contiguous(), scales, weights, sums, squares
+            add_rounded(*(one.numpy() for one in arguments))
+        else:
+            _add_rounded(part, scales, weights, sums, squares)
+    return found, squares.sum(dim=1)
+
+
+def _add_rounded(rows: Any, scales: Any, weights: Any, sums: Any, squares: Any) -> None:
+    """Do what the kernel of this name does, where an accelerator has the rows."""
+    examples, entries = rows.shape
+    width = max(_BLOCK // examples, 1)
+    for start in range(0, entries, width):
+        here = slice(start, start + width)
+        integers = torch.mul(rows[:, here], scales.unsqueeze(1)).round_()
+        sums[:, here] += weights @ integers
+        squares[:, 0] += integers.square_().sum(dim=1)

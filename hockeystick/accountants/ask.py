@@ -280,7 +280,7 @@ def _read(
 
     def ask(one: Accountant) -> Interval:
         if digits is not None:
-            return _representable(one, one.digits(composition, quantity, value, digits))
+            return _handed_over(one, one.digits(composition, quantity, value, digits))
         return (
             one.epsilon(composition, value)
             if quantity == "epsilon"
@@ -292,12 +292,14 @@ def _read(
     return accountant, ask(accountant)
 
 
-def _representable(accountant: Accountant, interval: Interval) -> Interval:
-    """Return an answer in many digits, or raise where its exponent alone would fill a page."""
+def _handed_over(accountant: Accountant, interval: Interval) -> Interval:
+    """Return an answer as ``mpmath.mpf``, or raise where its exponent alone would fill a page."""
+    from hockeystick.numerics.multiprecision import handed_over
+
     estimate: Any = interval.estimate
     if 0 < estimate < math.inf and estimate.man_exp[1] < _SMALLEST_EXPONENT:
         raise accountant.refuse("the plan", "the answer is below 10^-1000000")
-    return interval
+    return Interval(*map(handed_over, interval))
 
 
 def _at_the_ends(composition: Composition, quantity: Quantity, value: float) -> Interval | None:

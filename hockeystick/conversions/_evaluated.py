@@ -17,7 +17,7 @@ from hockeystick.tradeoffs.rounding import DIGITS, up
 
 def evaluated(formula: Callable[[Any], Any]) -> float:
     """Return a number >= 0 computed by mpmath's context in many digits, rounded up."""
-    from mpmath import mp
+    from hockeystick.numerics.multiprecision import mp
 
     with working_digits(DIGITS):
         return up(max(formula(mp), mp.zero))

@@ -103,8 +103,7 @@ def balle_wang(mu: float, *, epsilon: float | None = None, delta: float | None =
     """
     size = positive_mu(mu)
     at = one_of_two(epsilon, delta)
-    from mpmath import mp
-
+    from hockeystick.numerics.multiprecision import mp
     from hockeystick.precision.profiles import gaussian_delta
 
     def delta_at(value: mpf) -> mpf:
@@ -143,8 +142,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     at, goal = finite("epsilon", epsilon, PARAMETERS["epsilon"]), one_of_two(None, delta)
     if goal == 1.0:
         raise ParameterError("delta", delta, "a number > 0 and < 1")
-    from mpmath import mp
-
+    from hockeystick.numerics.multiprecision import mp
     from hockeystick.precision.profiles import gaussian_delta
 
     with working_digits(DIGITS):
@@ -189,8 +187,9 @@ def liu_mu(epsilon: float) -> float:
     own = finite("epsilon", epsilon, PARAMETERS["epsilon"])
     if own == 0.0:
         return 0.0
-    from mpmath import mp
     from scipy.special import ndtri_exp
+
+    from hockeystick.numerics.multiprecision import mp
 
     with working_digits(DIGITS):
         small = own < 1.0
@@ -290,7 +289,7 @@ def response_divergence(epsilon: float, order: float) -> float:
     own, a = finite("epsilon", epsilon, PARAMETERS["epsilon"]), order_of(order)
     if own == 0.0:
         return 0.0
-    from mpmath import mp
+    from hockeystick.numerics.multiprecision import mp
 
     # What cancels is of the size of eps next to eps^2.
     extra = 2 * max(0, math.ceil(-math.log10(own))) + max(0, math.ceil(-math.log10(a - 1.0)))

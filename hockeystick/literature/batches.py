@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from mpmath import mp
-
 from hockeystick.accountants import delta as delta_of
 from hockeystick.literature.found import Found, proven
 from hockeystick.literature.published.shuffling import limit_delta
 from hockeystick.literature.registry import way
 from hockeystick.mechanisms import Gaussian, RevealedSample
+from hockeystick.numerics.multiprecision import mp
+from hockeystick.numerics.working_precision import working_digits
 from hockeystick.results import Approximate, Certified
 
 
@@ -52,7 +52,7 @@ def gaussian_of_the_same_variation(
     variation = resampled_delta(
         noise_multiplier=noise_multiplier, epochs=epochs, batches=batches, epsilon=0.0
     )
-    with mp.workdps(30):
+    with working_digits(30):
         ends = [
             float(_profile(2 * mp.sqrt(2) * mp.erfinv(mp.mpf(end)), epsilon))
             for end in (variation.lower, variation.upper)
@@ -73,7 +73,7 @@ def shuffled_delta(*, noise_multiplier: float, epochs: int, epsilon: float) -> C
 @way
 def root_delta(*, noise_multiplier: float, epochs: int, epsilon: float, size: int = 1) -> Found:
     """Return delta of ``G_mu``, ``mu = sqrt(g E)/sigma``."""
-    with mp.workdps(30):
+    with working_digits(30):
         mu = mp.sqrt(size * epochs) / mp.mpf(noise_multiplier)
         return proven(_profile(mu, epsilon), "delta")
 
@@ -87,7 +87,7 @@ def clipped_batches_delta(
     A batch moves by the same whether it has one of the group or several. To an adversary who sees
     how many batches have one, delta is the mean over that number.
     """
-    with mp.workdps(30):
+    with working_digits(30):
         chances = _batches_of_a_group(size, examples, batches)
         noise = mp.mpf(noise_multiplier)
         each = [p * _profile(mp.sqrt(k) / noise, epsilon) for k, p in chances.items()]
@@ -103,7 +103,7 @@ def one_batch_delta(
     With probability ``C(n - g, m - g)/C(n, m)`` times the number of batches the whole group is in
     one batch, whose sum moves g times as far. To an adversary who sees which, delta is the mean.
     """
-    with mp.workdps(30):
+    with working_digits(30):
         whole = _profile(size / mp.mpf(noise_multiplier), epsilon)
         least = float(_share_in_one_batch(size, examples, batches) * whole)
     return Found(math.nextafter(least, 0.0), 1.0, "proven", "delta")
@@ -130,7 +130,7 @@ def concentrated_divergence(
     *, noise_multiplier: float, epochs: int, order: float, size: int = 1
 ) -> Found:
     """Return ``a g E/(2 sigma^2)``, the order-a divergence that g E/(2 sigma^2)-zCDP allows."""
-    with mp.workdps(30):
+    with working_digits(30):
         rho = size * epochs / (2 * mp.mpf(noise_multiplier) ** 2)
         return proven(mp.mpf(order) * rho, "divergence")
 
@@ -144,7 +144,7 @@ def divergence_of_hits(
     Given that k do, ``e^((a - 1) D_a)`` is ``e^(k a (a - 1)/(2 sigma^2))``. Of an epoch's batches
     exactly one has it where they are shuffled; drawn afresh, each has it with chance 1/batches.
     """
-    with mp.workdps(30):
+    with working_digits(30):
         a = mp.mpf(order)
         exponent = a * (a - 1) / (2 * mp.mpf(noise_multiplier) ** 2)
         share = mp.mpf(1) / batches
@@ -165,7 +165,7 @@ def clipped_batches_divergence(
     *, noise_multiplier: float, order: float, size: int, examples: int, batches: int
 ) -> Found:
     """Return the Renyi divergence of a group in one epoch whose batches are clipped as a whole."""
-    with mp.workdps(30):
+    with working_digits(30):
         a, chances = mp.mpf(order), _batches_of_a_group(size, examples, batches)
         exponent = a * (a - 1) / (2 * mp.mpf(noise_multiplier) ** 2)
         moment = mp.fsum(p * mp.exp(k * exponent) for k, p in chances.items())
@@ -180,7 +180,7 @@ def one_batch_divergence(
 
     All are in one batch with the chance of ``one_batch_delta``, and no term of the mean is below 1.
     """
-    with mp.workdps(30):
+    with working_digits(30):
         a, share = mp.mpf(order), _share_in_one_batch(size, examples, batches)
         exponent = size**2 * a * (a - 1) / (2 * mp.mpf(noise_multiplier) ** 2)
         least = mp.log1p(share * mp.expm1(exponent)) / (a - 1)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from itertools import product
 
-from mpmath import mp
-
 from hockeystick.accountants import delta as delta_of
 from hockeystick.accountants import epsilon as epsilon_of
 from hockeystick.literature.found import Found, proven
 from hockeystick.literature.registry import way
 from hockeystick.mechanisms import RandomizedResponse
 from hockeystick.notions import ApproxDP
+from hockeystick.numerics.multiprecision import mp
+from hockeystick.numerics.working_precision import working_digits
 from hockeystick.results import Certified
 
 
@@ -76,7 +76,7 @@ def group_attained(*, epsilon: float, delta: float, size: int) -> Found:
     ``P_i(a) - e^eps P_(i+1)(a) = delta`` between neighbours, less in the other direction and for
     b where ``P_0(a) <= 1 - e^-eps``; and ``P_0(a) - e^(g eps) P_g(a) = P_0(a)`` between the ends.
     """
-    with mp.workdps(30):
+    with working_digits(30):
         eps = mp.mpf(epsilon)
         first = mp.mpf(delta) * mp.expm1(size * eps) / mp.expm1(eps)
         if first > -mp.expm1(-eps):
@@ -93,7 +93,7 @@ def moved_record_epsilon(*, epsilon: float, blocks: int) -> Found:
     removed record changes one part, and so does a replaced one that stays in its part; a replaced
     one may also leave a part for another.
     """
-    with mp.workdps(30):
+    with working_digits(30):
         odds = mp.exp(mp.mpf(epsilon))
         chances = {True: odds / (1 + odds), False: 1 / (1 + odds)}
         ratios = [

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from mpmath import mp
-
 from hockeystick.literature.found import Found, proven
 from hockeystick.literature.registry import way
+from hockeystick.numerics.multiprecision import mp
+from hockeystick.numerics.working_precision import working_digits
 
 
 @way
@@ -20,7 +20,7 @@ def allowed_divergence(*, epsilon: float, runs: int, order: float) -> float:
 @way
 def divergence_of_responses(*, epsilon: float, runs: int, order: float) -> Found:
     """Return the order-a divergence of k randomized responses, a sum over what they can say."""
-    with mp.workdps(30):
+    with working_digits(30):
         a, odds = mp.mpf(order), mp.exp(mp.mpf(epsilon))
         true, false = odds / (1 + odds), 1 / (1 + odds)
 
@@ -46,7 +46,7 @@ def group_divergence(*, noise_multiplier: float, size: int, order: float) -> Fou
 
     The trapezoid rule on the line has an error that falls as ``e^(-2 (pi sigma/h)^2)``.
     """
-    with mp.workdps(40):
+    with working_digits(40):
         a, sigma = mp.mpf(order), mp.mpf(noise_multiplier)
         step, peak = sigma / 8, a * size
         points = [peak + step * k for k in range(-120, 121)]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 
-from mpmath import mp
-
 from hockeystick.accountants import delta as delta_of
 from hockeystick.accountants import epsilon as epsilon_of
 from hockeystick.calibration import gaussian_noise
 from hockeystick.literature.found import Found, between, proven
 from hockeystick.literature.registry import way
 from hockeystick.mechanisms import FixedSizeSubsampled, Gaussian, RandomizedResponse
+from hockeystick.numerics.multiprecision import mp
+from hockeystick.numerics.working_precision import working_digits
 from hockeystick.results import Certified
 
 
@@ -37,7 +37,7 @@ def promised_step_epsilon(*, examples: int, steps: int, epsilon: float, delta: f
 @way
 def classical_step_epsilon(*, examples: int, steps: int, epsilon: float, delta: float) -> Found:
     """Return what the classical formula has for the prescribed noise, at ``d n/(2 T)``."""
-    with mp.workdps(30):
+    with working_digits(30):
         eps, d = mp.mpf(epsilon), mp.mpf(delta)
         logs = mp.log(2 / d) * mp.log(mp.mpf("2.5") * steps / (d * examples))
         noise = 16 * mp.sqrt(steps * logs) / (examples * eps)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from mpmath import mp
-
 from hockeystick.literature.found import Found, proven
 from hockeystick.literature.registry import way
+from hockeystick.numerics.multiprecision import mp
+from hockeystick.numerics.working_precision import working_digits
 
 
 @way
@@ -27,7 +27,7 @@ def success(
 
     The errors are independent: ``erf(bound/(sigma sqrt(2)))^K``.
     """
-    with mp.workdps(30):
+    with working_digits(30):
         ratio = mp.log(mp.mpf("1.25") / mp.mpf(str(delta)))
         sigma = mp.sqrt(2 * ratio * mp.mpf(squared_sensitivity)) / mp.mpf(epsilon)
         return proven(mp.erf(mp.mpf(bound) / (sigma * mp.sqrt(2))) ** queries, "probability")

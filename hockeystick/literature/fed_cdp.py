@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from mpmath import mp
-
 from hockeystick.accountants import epsilon as epsilon_of
 from hockeystick.literature.found import Found, proven
 from hockeystick.literature.published.of_their_time import tensorflow_privacy_epsilon
 from hockeystick.literature.registry import way
 from hockeystick.mechanisms import Gaussian, MultivariateLaplace, PoissonSubsampled
+from hockeystick.numerics.multiprecision import mp
+from hockeystick.numerics.working_precision import working_digits
 from hockeystick.results import Certified
 
 
@@ -74,7 +74,7 @@ def global_round_divergence(
     *, noise_multiplier: float, client_rate: float, rate: float, local_steps: int, order: int
 ) -> Found:
     """Return the Renyi divergence of a round whose steps sample from all data independently."""
-    with mp.workdps(30):
+    with working_digits(30):
         both = mp.mpf(str(client_rate)) * mp.mpf(str(rate))
         moment = _sampled_moment(both, noise_multiplier, order) ** local_steps
         return proven(mp.log(moment) / (order - 1), "divergence")
@@ -89,7 +89,7 @@ def local_round_divergence(
     The record's client is in the round or not, for all of its steps: with it the law is a mixture,
     of which the moments are those of the steps of a client that is.
     """
-    with mp.workdps(30):
+    with working_digits(30):
         share, local = mp.mpf(str(client_rate)), mp.mpf(str(rate))
         moment = mp.fsum(
             mp.binomial(order, j)
@@ -172,7 +172,7 @@ def largest_norm_delta(
     function of chi-squared; with the record the ball has at most ``F_d(3 d (other_norms/norm)^2)``,
     wherever the mean is, for a centred ball has the most (Anderson 1955).
     """
-    with mp.workdps(30):
+    with working_digits(30):
         half, ratio = mp.mpf(coordinates) / 2, mp.mpf(other_norms) / norm
         small = mp.gammainc(half, 0, 3 * half, regularized=True)
         large = mp.gammainc(half, 0, 3 * half * ratio**2, regularized=True)

@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from mpmath import mp
-
 from hockeystick.accountants import delta as delta_of
 from hockeystick.accountants import epsilon as epsilon_of
 from hockeystick.accountants.limits.gdp import limiting_mu as limit
@@ -22,6 +20,8 @@ from hockeystick.literature.found import Found, between, proven
 from hockeystick.literature.registry import way
 from hockeystick.mechanisms import FixedSizeSubsampled, Gaussian
 from hockeystick.notions import FDP, GDP
+from hockeystick.numerics.multiprecision import mp
+from hockeystick.numerics.working_precision import working_digits
 from hockeystick.privacy_loss.sampling.fixed_size_gaussian import FixedSizeGaussianLoss
 from hockeystick.results import Certified
 from hockeystick.tradeoffs import GaussianTradeOff
@@ -160,7 +160,7 @@ def step_delta(*, noise_multiplier: float, examples: int, batch_size: int, epsil
 
     It is attained: the other examples of the batch have the gradient of one of the two neighbours.
     """
-    with mp.workdps(30):
+    with working_digits(30):
         p, mu = mp.mpf(batch_size) / examples, 1 / mp.mpf(noise_multiplier)
         inner = mp.log1p(mp.expm1(epsilon) / p)
         power, size = (mp.ncdf(side * mu / 2 - inner / mu) for side in (1, -1))
@@ -189,7 +189,7 @@ def one_round_bound(*, mu: float, client_rate: float, epsilon: float) -> Found:
     It is the largest ``min(1 - G_mu(a), a + p^2) - e^epsilon a``. The first grows up to where the
     tangent of ``G_mu`` has slope ``-e^epsilon``, the second falls: it is there, or where they meet.
     """
-    with mp.workdps(30):
+    with working_digits(30):
         share = mp.mpf(str(client_rate)) ** 2
 
         def apart(z: Any) -> Any:
@@ -220,7 +220,7 @@ def many_rounds_bound(*, client_rate: float, rounds: int, observers: int = 1) ->
 
     It is what the lines ``1 - a - p^2`` compose to, whatever the local training is.
     """
-    with mp.workdps(30):
+    with working_digits(30):
         unseen = (1 - mp.mpf(str(client_rate)) ** 2) ** (observers * rounds)
         return proven(1 - unseen, "total variation")
 
@@ -234,7 +234,7 @@ def carried_over(*, client_rate: float, rounds: int, observers: int = 1) -> Foun
     in any round from then on in which it is sampled itself: in none, if the first round of j is t,
     with ``(1-p)^(observers (R-t+1))``.
     """
-    with mp.workdps(30):
+    with working_digits(30):
         p = mp.mpf(str(client_rate))
         first = [p * (1 - p) ** (t - 1) for t in range(1, rounds + 1)]
         blind = [(1 - p) ** (observers * (rounds - t + 1)) for t in range(1, rounds + 1)]

@@ -6,8 +6,6 @@ import math
 from statistics import NormalDist
 from typing import Any
 
-from mpmath import mp
-
 from hockeystick.accountants import delta as delta_of
 from hockeystick.accountants import epsilon as epsilon_of
 from hockeystick.calibration import gaussian_noise
@@ -15,6 +13,8 @@ from hockeystick.literature.found import Found, between, proven
 from hockeystick.literature.registry import way
 from hockeystick.mechanisms import Gaussian, PrivateCovariance
 from hockeystick.notions import GDP
+from hockeystick.numerics.multiprecision import mp
+from hockeystick.numerics.working_precision import working_digits
 from hockeystick.results import Certified
 
 
@@ -51,7 +51,7 @@ def tail_of_the_loss(*, mu: float, delta: float) -> Found:
     The loss of mu-GDP is ``N(mu^2/2, mu^2)``.
     """
     answer = epsilon_of(GDP(mu), delta)
-    with mp.workdps(30):
+    with working_digits(30):
         least, most = (
             float(mp.ncdf(mp.mpf(mu) / 2 - mp.mpf(end) / mu))
             for end in (answer.upper, answer.lower)
@@ -76,7 +76,7 @@ def iterated_profile(*, mu: float, size: int, epsilon: float) -> Found:
             power = mp.ncdf(normal(power) + mu)
         return power - mp.exp(epsilon) * alpha
 
-    with mp.workdps(50):
+    with working_digits(50):
         least, most = mp.mpf(-30), mp.mpf(-1) / 100
         # A golden section: the gain is unimodal, and flat to the square of what is left.
         ratio = (mp.sqrt(5) - 1) / 2
@@ -95,7 +95,7 @@ def subgaussian_tail(*, rho: float, excess: float) -> float:
 @way
 def gaussian_tail(*, rho: float, excess: float) -> Found:
     """Return the same of a Gaussian's loss, ``N(rho, 2 rho)``."""
-    with mp.workdps(30):
+    with working_digits(30):
         return proven(mp.ncdf(-mp.mpf(excess) / mp.sqrt(2 * mp.mpf(rho))), "probability")
 
 
@@ -112,7 +112,7 @@ def renyi_as_printed(*, mu: float, order: float) -> float:
 @way
 def renyi(*, mu: float, order: float) -> Found:
     """Return the Renyi divergence of mu-GDP, ``a mu^2/2``."""
-    with mp.workdps(30):
+    with working_digits(30):
         return proven(mp.mpf(order) * mp.mpf(mu) ** 2 / 2, "divergence")
 
 
@@ -126,7 +126,7 @@ def tradeoff_as_printed(*, epsilon: float, delta: float, alpha: float) -> float:
 @way
 def tradeoff(*, epsilon: float, delta: float, alpha: float) -> Found:
     """Return the trade-off function of (epsilon, delta)-DP at one type I error."""
-    with mp.workdps(30):
+    with working_digits(30):
         eps, d, a = map(mp.mpf, (epsilon, delta, alpha))
         lines = 1 - d - mp.exp(eps) * a, (1 - d - a) * mp.exp(-eps)
         return proven(max(mp.zero, *lines), "type II error")

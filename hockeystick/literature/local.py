@@ -6,12 +6,12 @@ import math
 from fractions import Fraction
 from itertools import combinations_with_replacement as multisets
 
-from mpmath import mp
-
 from hockeystick.accountants import delta as delta_of
 from hockeystick.literature.found import Found, between, proven
 from hockeystick.literature.registry import way
 from hockeystick.mechanisms import Gaussian
+from hockeystick.numerics.multiprecision import mp
+from hockeystick.numerics.working_precision import working_digits
 
 
 @way
@@ -27,7 +27,7 @@ def squared_error(*, categories: int, epsilon: float, users: int, share: float) 
     The count of its reports is a sum of independent coins: a user in the category reports it with
     probability ``e^eps/(e^eps + K - 1)``, another one with ``1/(e^eps + K - 1)``.
     """
-    with mp.workdps(30):
+    with working_digits(30):
         ratio, h = mp.exp(mp.mpf(epsilon)), mp.mpf(str(share))
         true, other = ratio / (ratio + categories - 1), 1 / (ratio + categories - 1)
         variance = h * true * (1 - true) + (1 - h) * other * (1 - other)
@@ -40,7 +40,7 @@ def response_epsilon(*, categories: int, epsilon: float) -> Found:
 
     With chance ``K/(e^eps + K - 1)`` it outputs any category, equally likely, else the true one.
     """
-    with mp.workdps(30):
+    with working_digits(30):
         blind = categories / (mp.exp(mp.mpf(epsilon)) + categories - 1)
         laws = [
             [blind / categories + (1 - blind) * (output == true) for output in range(categories)]
@@ -87,7 +87,7 @@ def histogram_sensitivity(*, users: int, categories: int, replaced: bool) -> Fou
             for second in one if replaced else [before]:
                 gaps = zip(first, second, strict=True)
                 square = max(square, sum((a - b) ** 2 for a, b in gaps))
-    with mp.workdps(30):
+    with working_digits(30):
         return proven(mp.sqrt(square) / users, "sensitivity")
 
 

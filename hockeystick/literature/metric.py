@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from mpmath import mp
-
 from hockeystick.accountants import epsilon as epsilon_of
 from hockeystick.literature.found import Found, between, proven
 from hockeystick.literature.registry import way
 from hockeystick.mechanisms import Laplace, Mechanism, MultivariateLaplace
+from hockeystick.numerics.multiprecision import mp
+from hockeystick.numerics.working_precision import working_digits
 from hockeystick.results import Certified
 
 
@@ -43,7 +43,7 @@ def private_scale_delta(
     does so with at most ``P(Gamma(n) > (t - distance) n/(nu ratio))``. For ``ratio < 1`` the ratio
     of the two grows without end in t; here ``t = nu (1 + 3/sqrt(n))``.
     """
-    with mp.workdps(30):
+    with working_digits(30):
         n, rate = mp.mpf(dimension), dimension / mp.mpf(noise_multiplier)
         reach = n + 3 * mp.sqrt(n)
         near = (reach - mp.mpf(str(distance)) * rate) / mp.mpf(str(ratio))
@@ -74,7 +74,7 @@ def mean_norm_as_printed(*, dimension: int, epsilon: float) -> float:
 @way
 def mean_norm(*, dimension: int, epsilon: float) -> Found:
     """Return the mean distance from the origin: ``int r^n e^(-eps r) / int r^(n-1) e^(-eps r)``."""
-    with mp.workdps(30):
+    with working_digits(30):
         rate = mp.mpf(epsilon)
 
         def moment(power: int) -> Any:
@@ -95,7 +95,7 @@ def constant_as_printed(*, dimension: int, epsilon: float) -> float:
 @way
 def constant_in_space(*, epsilon: float, dimension: int = 3) -> Found:
     """Return K in three dimensions: the inverse of ``int 4 pi r^2 e^(-eps r) dr = 8 pi/eps^3``."""
-    with mp.workdps(30):
+    with working_digits(30):
         return proven(mp.mpf(epsilon) ** 3 / (8 * mp.pi), "density at 0")
 
 
@@ -108,7 +108,7 @@ def variance_as_printed(*, dimension: int, epsilon: float) -> float:
 @way
 def variance(*, dimension: int, epsilon: float) -> Found:
     """Return the variance of a coordinate: ``E r^2/n``, r of density r^(n-1) e^(-eps r)."""
-    with mp.workdps(30):
+    with working_digits(30):
         second = mp.factorial(dimension + 1) / mp.factorial(dimension - 1) / mp.mpf(epsilon) ** 2
         return proven(second / dimension, "variance")
 

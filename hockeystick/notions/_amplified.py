@@ -13,7 +13,7 @@ def amplified(epsilon: float, rate: float) -> float:
     """Return ``ln(1 + q (e^epsilon - 1))``, rounded up but not above epsilon."""
     if rate in (0.0, 1.0) or epsilon in (0.0, math.inf):
         return epsilon if rate > 0.0 else 0.0
-    from mpmath import mp
+    from hockeystick.numerics.multiprecision import mp
 
     with working_digits(DIGITS):
         largest, often = as_mpf(largest_reading(epsilon)), as_mpf(largest_reading(rate))

@@ -118,7 +118,7 @@ class ApproxDP(Notion):
             return min(product_up(g, self.delta), 1.0)
         if (g - 1) * self.epsilon > _LARGEST_EXPONENT or self.epsilon == math.inf:
             return 1.0
-        from mpmath import mp
+        from hockeystick.numerics.multiprecision import mp
 
         with working_digits(DIGITS):
             epsilon = as_mpf(largest_reading(self.epsilon))

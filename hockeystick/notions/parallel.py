@@ -101,7 +101,7 @@ def _(first: GDP, parts: Sequence[GDP], changed: int) -> GDP:
     mus = sorted((one.mu for one in parts), reverse=True)[:changed]
     if changed == 1 or math.inf in mus or mus[1] == 0.0:
         return GDP(mus[0])
-    from mpmath import mp
+    from hockeystick.numerics.multiprecision import mp
 
     with working_digits(DIGITS):
         return GDP(evaluated_up(mp.sqrt(mp.fsum(mp.mpf(mu) ** 2 for mu in mus))))

@@ -137,7 +137,7 @@ def _iterable(value: object) -> Iterable[Any]:
 
 def _for_group(order: float, divergence: float, g: int) -> tuple[float, float]:
     """Return the order, rounded down, and the divergence, rounded up, for a group."""
-    from mpmath import mp
+    from hockeystick.numerics.multiprecision import mp
 
     with working_digits(DIGITS):
         exponent = -g * mp.log1p(-1 / mp.mpf(order))

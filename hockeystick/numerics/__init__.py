@@ -1,7 +1,8 @@
 """Arithmetic that knows its error.
 
 Directed rounding (``rounding``), what a float is read as (``readings``), balls (``balls``), roots
-(``roots``), numbers as text (``numerals``) and mpmath's precision (``working_precision``).
+(``roots``), numbers as text (``numerals``), mpmath (``multiprecision``) and its precision
+(``working_precision``).
 """
 
 from hockeystick.numerics.balls import Ball

@@ -73,7 +73,7 @@ def falling_root(function: Precise, goal: mpf) -> mpf:
 
     It is 0 where the function is at most the goal there.
     """
-    from mpmath import mp
+    from hockeystick.numerics.multiprecision import mp
 
     if function(mp.zero) <= goal:
         return mp.zero
@@ -91,7 +91,7 @@ def falling_root(function: Precise, goal: mpf) -> mpf:
 
 def _bracket(function: Precise, goal: mpf, near: mpf) -> tuple[mpf, mpf]:
     """Return an x at which a falling function is above the goal, and one at which it is not."""
-    from mpmath import mp
+    from hockeystick.numerics.multiprecision import mp
 
     low = high = near
     slack = mp.mpf(10) ** -8
@@ -108,7 +108,7 @@ def _by_false_position(function: Precise, low: mpf, high: mpf) -> mpf:
 
     Every third step halves the bracket: next to the end of a bounded loss the function is flat.
     """
-    from mpmath import mp
+    from hockeystick.numerics.multiprecision import mp
 
     above, below = function(low), function(high)
     kept = 0

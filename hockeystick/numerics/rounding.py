@@ -47,7 +47,7 @@ def quotient_down(value: float, divisor: int) -> float:
 
 def as_mpf(value: Fraction) -> mpf:
     """Return a fraction as mpmath has it."""
-    from mpmath import mp
+    from hockeystick.numerics.multiprecision import mp
 
     return mp.mpf(value.numerator) / value.denominator
 

@@ -1,4 +1,4 @@
-"""mpmath's precision, which all threads of a process share: its users take turns."""
+"""The precision of this package's mpmath contexts, which its threads share: they take turns."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _SPARE: Final = 32
 
 @contextmanager
 def working_digits(digits: int) -> Iterator[None]:
-    """Work with a number of decimal digits, while no other thread works with mpmath."""
-    from mpmath import mp
+    """Work with a number of decimal digits, while no other thread of this package computes."""
+    from hockeystick.numerics.multiprecision import mp
 
     with _TURN, mp.workdps(digits):
         yield
@@ -29,8 +29,8 @@ def working_digits(digits: int) -> Iterator[None]:
 
 @contextmanager
 def working_bits(bits: int) -> Iterator[None]:
-    """Work with a number of bits, while no other thread works with mpmath."""
-    from mpmath import mp
+    """Work with a number of bits, while no other thread of this package computes."""
+    from hockeystick.numerics.multiprecision import mp
 
     with _TURN, mp.workprec(bits):
         yield
@@ -38,8 +38,8 @@ def working_bits(bits: int) -> Iterator[None]:
 
 @contextmanager
 def interval_bits(bits: int) -> Iterator[None]:
-    """Compute intervals with a number of bits, while no other thread works with mpmath."""
-    from mpmath import iv
+    """Compute intervals with a number of bits, while no other thread of this package computes."""
+    from hockeystick.numerics.multiprecision import iv
 
     with _TURN:
         before, iv.prec = iv.prec, bits

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mpmath import mp, mpf
+from hockeystick.numerics.multiprecision import mp, mpf
 
 AtomList = list[tuple[mpf, mpf]]
 

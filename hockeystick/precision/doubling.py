@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
-from mpmath import mp, mpf
+from hockeystick.numerics.multiprecision import mp, mpf
 
 
 def spread(

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from mpmath import mp, mpc, mpf
-
+from hockeystick.numerics.multiprecision import mp, mpc, mpf
 from hockeystick.precision.profiles import exact
 from hockeystick.precision.series import turned_sums
 

@@ -17,8 +17,7 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
 
-from mpmath import mp, mpf
-
+from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.numerics.working_precision import working_bits
 from hockeystick.precision.profiles import exact, uncancelled
 

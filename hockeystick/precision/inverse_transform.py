@@ -50,7 +50,7 @@ class Law:
 
 def enclosure(law: Law, at: Fraction, bits: int) -> tuple[int, int]:
     """Return integers around ``2^bits S(x)``: the lower at most, the upper at least that."""
-    from mpmath import iv
+    from hockeystick.numerics.multiprecision import iv
 
     if at <= 0:
         return 1 << bits, 1 << bits
@@ -64,7 +64,7 @@ def integers(law: Law, word: int, scale: float, shift: float) -> tuple[int, int]
 
     These are ``V 2^-63 <= u <= (V + 1) 2^-63`` with the word's upper 63 bits V.
     """
-    from mpmath import mp
+    from hockeystick.numerics.multiprecision import mp
 
     with working_bits(_BITS):
         ends = (law.inverse(mp.ldexp((word >> 1) + end, -63)) for end in (1, 0))
@@ -79,7 +79,7 @@ def erfc(x: Any) -> Any:
     term is less than half of the one before, what follows is at most as large as the last. Where
     ``erfc(x) <= exp(-x^2)`` is below the precision, that alone is said.
     """
-    from mpmath import iv
+    from hockeystick.numerics.multiprecision import iv
 
     floor = iv.mpf(2) ** (-iv.prec)
     most = iv.exp(-x * x)
@@ -109,14 +109,11 @@ def table(
     remainder is taken. Horner's rule with degree d errs by at most ``2^-53 Sum_k (2k + 2)|c_k|``
     for ``|t| <= 1``; rounding the coefficients and t adds less than as much again.
 
-    These bounds are of arithmetic in 120 bits, so it has a context of its own, whose precision
-    nobody else in the process can set.
+    These bounds are of arithmetic in 120 bits.
     """
-    from mpmath import mp as shared
+    from hockeystick.numerics.multiprecision import mp
 
     rows, errors, slopes = [], [], []
-    mp = shared.clone()
-    mp.prec = _BITS
     with working_bits(_BITS):
         for octave in range(lowest, 63):
             for cell in range(1 << cell_bits):
@@ -188,14 +185,14 @@ def _exponential_taylor(u: mpf, x: mpf, degree: int) -> list[mpf]:
 
 def _half_normal_survival(x: Any) -> Any:
     """Return an interval around ``erfc(x / sqrt 2)``."""
-    from mpmath import iv
+    from hockeystick.numerics.multiprecision import iv
 
     return erfc(x / iv.sqrt(iv.mpf(2)))
 
 
 def _exponential_survival(x: Any) -> Any:
     """Return an interval around ``exp(-x)``."""
-    from mpmath import iv
+    from hockeystick.numerics.multiprecision import iv
 
     return iv.exp(-x)
 

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import pairwise
 
-from mpmath import mp, mpc, mpf
-
+from hockeystick.numerics.multiprecision import mp, mpc, mpf
 from hockeystick.precision.profiles import exact
 
 

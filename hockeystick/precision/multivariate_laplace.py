@@ -33,8 +33,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from mpmath import mp, mpf
-
+from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.precision.profiles import exact
 
 # The largest radius that the bound of the growth is used for: below pi/4.

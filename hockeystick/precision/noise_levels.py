@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mpmath import mp, mpf
-
+from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.precision.sampled_gaussian import cumulant_sums
 from hockeystick.precision.uniform_minorant import minorant_exponent
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from mpmath import mp, mpf
+from hockeystick.numerics.multiprecision import mp, mpf
 
 
 def log_masses(at: Sequence[float]) -> list[mpf]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-from mpmath import mp, mpc, mpf
-
 from hockeystick.numerics import decimal
+from hockeystick.numerics.multiprecision import mp, mpc, mpf
 
 # The number of standard deviations beyond which the tail is below 10^-(10^11), and taken as 0.
 _MOST_DEVIATIONS = 1_000_000

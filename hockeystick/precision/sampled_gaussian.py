@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from mpmath import mp, mpf
-
+from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.precision.profiles import exact
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mpmath import mp, mpc, mpf
+from hockeystick.numerics.multiprecision import mp, mpc, mpf
 
 
 def cgf_line(

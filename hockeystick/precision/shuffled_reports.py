@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from mpmath import mp, mpf
+from hockeystick.numerics.multiprecision import mp, mpf
 
 
 def binomial(trials: int, odds: mpf) -> list[mpf]:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from mpmath import mp, mpf
-
+from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.precision.profiles import exact, phi, scaled_phi, uncancelled
 
 _STEPS = 10_000

@@ -12,8 +12,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple
 
-from mpmath import mp, mpf
-
+from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.precision.integer_noise import GUARD, bucket, delta_of_shift
 
 # Tails below exp of minus this are taken as 0.

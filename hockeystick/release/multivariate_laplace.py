@@ -196,7 +196,7 @@ def noise_scale(mechanism: MultivariateLaplace, sensitivity: float) -> float:
 
 def _log_constant(dimension: int, scale: float) -> float:
     """Return ``ln K``."""
-    from mpmath import mp
+    from hockeystick.numerics.multiprecision import mp
 
     with working_digits(_DIGITS):
         n = mp.mpf(dimension)

@@ -41,7 +41,7 @@ def _rounded(value: mpf, toward: float) -> float:
 
 def least_epsilon(delta_at: Callable[[mpf], mpf], delta: float, estimate: float) -> float:
     """Return an epsilon, from the estimate upward, at which a decreasing delta is proven met."""
-    from mpmath import mp
+    from hockeystick.numerics.multiprecision import mp
 
     goal = as_mpf(least_reading(delta)) * (1 - _MPMATH_ERROR)
     epsilon, slack = max(estimate, 0.0), math.ulp(1.0)
@@ -53,7 +53,7 @@ def least_epsilon(delta_at: Callable[[mpf], mpf], delta: float, estimate: float)
 
 def root_epsilon(delta_at: Callable[[mpf], mpf], delta: float, stride: float) -> float:
     """Return the approximate epsilon of a decreasing delta; 0 where delta(0) is below."""
-    from mpmath import mp
+    from hockeystick.numerics.multiprecision import mp
 
     goal = mp.mpf(delta)
     if delta_at(mp.zero) <= goal:

@@ -5,12 +5,12 @@ import math
 from typing import Any
 
 import pytest
-from mpmath import mp
 
 import hockeystick as hs
 from hockeystick.accountants.composition import composition_of
 from hockeystick.accountants.infinity import can_be_infinite
 from hockeystick.errors import ParameterError, UnsupportedError
+from hockeystick.numerics.multiprecision import mp
 
 # Which of the two costs more depends on epsilon: noise with light tails, and a largest loss of 1.
 WIDE, TALL = hs.Gaussian(2.0), hs.Laplace(1.0)

@@ -4,9 +4,9 @@ Next to 1, where ``1 - delta`` counts, and below the normal numbers their first 
 """
 
 import pytest
-from mpmath import mp, mpf
 
 import hockeystick as hs
+from hockeystick.numerics.multiprecision import mp, mpf
 
 DELTAS = [0.9988647317924046, 0.9999999999999994, 5e-324]
 PLANS = [

@@ -4,9 +4,9 @@ import math
 from fractions import Fraction
 
 import pytest
-from mpmath import mp
 
 import hockeystick as hs
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.precision.profiles import gaussian_delta
 
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mpmath import mp
 
 import hockeystick as hs
 from hockeystick.conversions import convert, theorems
 from hockeystick.notions import FDP, GDP, NOTIONS, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
+from hockeystick.numerics.multiprecision import mp
 
 SOURCES: list[Notion] = [
     PureDP(1.2),

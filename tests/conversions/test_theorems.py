@@ -5,10 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from mpmath import mp
 
 import hockeystick as hs
 from hockeystick.conversions import theorems as t
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.tradeoffs.rounding import down, up
 
 PRINTED: list[tuple[Callable[[], float], str]] = [

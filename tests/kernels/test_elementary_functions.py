@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mpmath import mp
 from numba import njit
+
+from hockeystick.numerics.multiprecision import mp
 
 LIMIT = 4
 

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from mpmath import mp
 from numpy.typing import NDArray
 
 from hockeystick.kernels import jumps as kernel
 from hockeystick.kernels import sampled_gaussian
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.precision import jumps as twin
 from hockeystick.precision import sampled_gaussian as exact_nodes
 from hockeystick.precision.profiles import reciprocal

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mpmath import mp
 
 from hockeystick.kernels import sampled_gaussian as kernel
 from hockeystick.kernels import uniform_minorant
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.precision import sampled_gaussian as exact_nodes
 from hockeystick.precision.profiles import exact, reciprocal
 from hockeystick.privacy_loss import SampledGaussianLoss

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mpmath import mp
 from numpy.typing import NDArray
 
 from hockeystick.kernels import sampled_gaussian, series
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.precision import sampled_gaussian as exact_nodes
 from hockeystick.precision import series as twin
 from hockeystick.precision.profiles import reciprocal

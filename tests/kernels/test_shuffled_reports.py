@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from mpmath import mp
 
 from hockeystick.kernels import shuffled_reports as fast
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.precision import shuffled_reports as slow
 
 

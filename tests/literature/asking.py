@@ -3,11 +3,11 @@
 from typing import Any
 
 import pytest
-from mpmath import mp, mpf
 
 from hockeystick.literature import Found
 from hockeystick.literature.found import found
 from hockeystick.literature.registry import ways
+from hockeystick.numerics.multiprecision import mp, mpf
 
 
 def ask(way: str, **parameters: Any) -> Found:

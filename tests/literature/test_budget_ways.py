@@ -4,11 +4,11 @@ import math
 from typing import cast
 
 import pytest
-from mpmath import mp, mpf
 
 import hockeystick as hs
 from hockeystick.literature import catalogue
 from hockeystick.literature.budgets import _moments
+from hockeystick.numerics.multiprecision import mp, mpf
 from tests.literature.asking import ask, close, gaussian_delta, holds
 
 

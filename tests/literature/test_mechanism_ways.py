@@ -3,9 +3,9 @@
 import math
 
 import pytest
-from mpmath import mp, mpf
 
 import hockeystick as hs
+from hockeystick.numerics.multiprecision import mp, mpf
 from tests.literature.asking import ask, close, gaussian_delta, holds
 
 

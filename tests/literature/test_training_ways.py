@@ -5,8 +5,8 @@ import math
 from fractions import Fraction
 
 import pytest
-from mpmath import mp, mpf
 
+from hockeystick.numerics.multiprecision import mp, mpf
 from tests.literature.asking import ask, close, gaussian_delta, holds
 
 

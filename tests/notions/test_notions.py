@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from mpmath import mp
 
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms import Gaussian, Mechanism
@@ -26,6 +25,7 @@ from hockeystick.notions import (
     PureDP,
     RenyiDP,
 )
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.tradeoffs import GaussianTradeOff, discrete_tradeoff
 from tests.examples import GUARANTEED
 

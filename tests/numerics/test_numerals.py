@@ -5,9 +5,9 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mpmath import mp
 
 from hockeystick.numerics import numerals as numerals
+from hockeystick.numerics.multiprecision import mp
 
 INF = float("inf")
 

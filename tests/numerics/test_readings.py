@@ -4,9 +4,9 @@ import math
 from fractions import Fraction
 
 import pytest
-from mpmath import mp
 
 from hockeystick.numerics import log_of, log_readings
+from hockeystick.numerics.multiprecision import mp
 
 NEXT_TO_1 = [1.0 - k * 2.0**-53 for k in (1, 2, 3, 5, 8, 26, 1000, 2**40)]
 SUBNORMAL = [5e-324, 1e-323, 3.5e-322, 1e-310]

@@ -5,8 +5,8 @@ import subprocess
 import sys
 
 import pytest
-from mpmath import iv, mp
 
+from hockeystick.numerics.multiprecision import iv, mp
 from hockeystick.numerics.working_precision import integers_around, interval_bits, working_bits
 
 FORK = """

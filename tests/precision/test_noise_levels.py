@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from mpmath import mp
 
 from hockeystick.kernels import noise_levels as kernel
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.precision import noise_levels as twin
 
 ULP = 2.0**-52

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from mpmath import mp
 
 from hockeystick.kernels import normal_masses as kernel
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.precision import normal_masses as twin
 
 ULP = 2.0**-52

@@ -3,8 +3,8 @@
 import random
 
 import pytest
-from mpmath import mp, mpf
 
+from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.precision.profiles import gaussian_delta, replaced_gaussian_delta, scaled_phi
 
 

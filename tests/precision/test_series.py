@@ -3,8 +3,8 @@
 import random
 
 import pytest
-from mpmath import mp
 
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.precision.series import cgf_line, turned_sums
 
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from mpmath import mp
 
 from hockeystick.kernels import uniform_minorant as kernel
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.precision import uniform_minorant as twin
 from hockeystick.precision.sampled_gaussian import cumulant_sums
 

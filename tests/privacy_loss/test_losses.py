@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mpmath import mp
 
 from hockeystick.mechanisms import Gaussian, PoissonSubsampled
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.precision.profiles import exact, reciprocal
 from hockeystick.privacy_loss import (
     GaussianLoss,

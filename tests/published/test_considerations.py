@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mpmath import mp
 
 import hockeystick as hs
 from hockeystick.mechanisms import schedules
+from hockeystick.numerics.multiprecision import mp
 
 SIZES: dict[str, Any] = {"examples": 1000, "batch_size": 100, "epochs": 8}
 MNIST: dict[str, Any] = {

@@ -4,9 +4,9 @@ import math
 from typing import Any, cast
 
 import pytest
-from mpmath import mp
 
 import hockeystick as hs
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import DominatedLoss, GaussianLoss, dominating_pair
 from tests.privacy_loss.decentralised.test_gopa import ends
 

@@ -4,10 +4,10 @@ import math
 from typing import Any
 
 import pytest
-from mpmath import mp
 
 import hockeystick as hs
 from hockeystick.literature.published import shuffled_reports as shuffled
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.precision.shuffled_reports import clones_delta
 from hockeystick.release import response_error, unary_error
 

@@ -4,11 +4,11 @@ import math
 from typing import Any, cast
 
 import pytest
-from mpmath import mp
 
 import hockeystick as hs
 from hockeystick.literature.published.shuffling import limit_delta, limit_epsilon, shuffled_group
 from hockeystick.mechanisms import Clipping
+from hockeystick.numerics.multiprecision import mp
 
 # (epochs, noise multiplier, delta of the mixture over the hits, delta of the approximation)
 # at epsilon = 5, with a thousand batches to an epoch.

@@ -11,9 +11,9 @@ gives 2.76327 and epsilon = 4.6077, with a delta that an order near 3.399 implie
 from typing import Any
 
 import pytest
-from mpmath import mp
 
 import hockeystick as hs
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import dominating_pair
 from hockeystick.privacy_loss.selection.tuning import PoissonTuningLoss, profile_upper
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mpmath import mp
 from scipy.stats import chi2, kstest
 
 import hockeystick as hs
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.release import LaplaceMean, LocalMean, OneBitMean
 
 DATA = np.array([0.0, 1.0, 1.0, 4.0, 5.0])

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mpmath import mp
 from scipy import stats
 
 import hockeystick as hs
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.release import (
     draw_multivariate_laplace,
     multivariate_laplace_length,

@@ -5,10 +5,10 @@ import math
 
 import numpy as np
 import pytest
-from mpmath import mp
 from scipy.stats import chi2
 
 import hockeystick as hs
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.release import response_error, response_frequencies, response_reports
 
 

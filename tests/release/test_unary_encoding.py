@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mpmath import mp
 from scipy.stats import chi2
 
 import hockeystick as hs
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.release import unary_error, unary_frequencies, unary_reports
 
 KINDS = ["symmetric", "optimized"]

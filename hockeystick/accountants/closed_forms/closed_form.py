@@ -68,7 +68,7 @@ class ClosedForm(DirectedAccountant):
         if not terms:
             return Interval.point(0.0)
         profile = self._profile(terms)
-        from mpmath import mp
+        from hockeystick.numerics.multiprecision import mp
 
         with working_digits(_WORKING_DIGITS if delta < 0.5 else _DIGITS_NEXT_TO_1):
             least, most = as_mpf(least_reading(delta)), as_mpf(largest_reading(delta))
@@ -88,7 +88,7 @@ class ClosedForm(DirectedAccountant):
         if epsilon >= largest_loss(terms):
             return Interval.point(0.0)
         profile = self._profile(terms)
-        from mpmath import mp
+        from hockeystick.numerics.multiprecision import mp
 
         with working_digits(_WORKING_DIGITS):
             low, middle, high = (float(profile.delta(mp.mpf(epsilon), n)) for n in (-1, 0, 1))
@@ -118,8 +118,7 @@ class ClosedForm(DirectedAccountant):
 
     def _delta_digits(self, terms: Terms, epsilon: float, digits: int) -> Interval:
         """Return delta of one direction to a number of digits."""
-        from mpmath import mp
-
+        from hockeystick.numerics.multiprecision import mp
         from hockeystick.precision.profiles import exact
 
         if epsilon >= largest_loss(terms):
@@ -138,8 +137,7 @@ class ClosedForm(DirectedAccountant):
 
     def _epsilon_digits(self, terms: Terms, delta: float, digits: int) -> Interval:
         """Return epsilon of one direction to a number of digits, proven by delta on either side."""
-        from mpmath import mp
-
+        from hockeystick.numerics.multiprecision import mp
         from hockeystick.precision.profiles import exact
 
         if not terms:

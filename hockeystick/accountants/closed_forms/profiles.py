@@ -74,7 +74,7 @@ class BracketedProfile(ExactProfile):
 
     def epsilon(self, delta: mpf, perturbation: int) -> mpf:
         """Return the epsilon at which the end falls to delta, by bisection, rounded to its side."""
-        from mpmath import mp
+        from hockeystick.numerics.multiprecision import mp
 
         if self.delta(mp.zero, perturbation) <= delta:
             return mp.zero
@@ -130,7 +130,7 @@ class AtomicProfile(ExactProfile):
 
     def epsilon(self, delta: mpf, perturbation: int) -> mpf:
         """Return ``ln((own - delta) / other)`` on the piece where delta is reached."""
-        from mpmath import mp
+        from hockeystick.numerics.multiprecision import mp
 
         atoms = self._atoms(perturbation)
         with working_digits(atoms.digits):
@@ -149,7 +149,7 @@ class AtomicProfile(ExactProfile):
 
     def _atoms(self, perturbation: int) -> _Atoms:
         """Return the atoms for mpmath's current precision."""
-        from mpmath import mp
+        from hockeystick.numerics.multiprecision import mp
 
         least = min(loss.epsilon for loss, _ in self._terms)
         wanted = mp.dps + _SPARE_DIGITS + max(0, math.ceil(-math.log10(least)))
@@ -160,8 +160,7 @@ class AtomicProfile(ExactProfile):
 
     def _summed(self, perturbation: int, digits: int) -> _Atoms:
         """Return the positive losses with the sums of the probabilities from the largest on."""
-        from mpmath import mp
-
+        from hockeystick.numerics.multiprecision import mp
         from hockeystick.precision.profiles import exact
 
         atoms = [(mp.zero, mp.one)]
@@ -176,8 +175,7 @@ class AtomicProfile(ExactProfile):
 
 def gaussian_profile(gaussians: Sequence[tuple[GaussianLoss, int]]) -> SmoothProfile:
     """Return the profile of Gaussians together, at ``mu = sqrt(sum n / sigma^2)``."""
-    from mpmath import mp
-
+    from hockeystick.numerics.multiprecision import mp
     from hockeystick.precision.profiles import gaussian_delta, reciprocal
 
     @lru_cache(maxsize=4)
@@ -198,7 +196,7 @@ def number_of_atoms(terms: Sequence[tuple[RandomizedResponsePairLoss, int]]) -> 
 
 def _delta_above_atoms(atoms: _Atoms, above: int, epsilon: mpf) -> mpf:
     """Return delta at an epsilon with a number of atoms above it."""
-    from mpmath import mp
+    from hockeystick.numerics.multiprecision import mp
 
     if above == 0:
         return mp.zero
@@ -207,7 +205,7 @@ def _delta_above_atoms(atoms: _Atoms, above: int, epsilon: mpf) -> mpf:
 
 def _binomial(epsilon: mpf, count: int) -> list[tuple[mpf, mpf]]:
     """Return the losses of several runs, from the largest on, and their probabilities."""
-    from mpmath import mp
+    from hockeystick.numerics.multiprecision import mp
 
     ratio = mp.exp(-epsilon)
     probability = mp.exp(-count * mp.log1p(ratio))

@@ -9,13 +9,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from mpmath import mp
-
 from hockeystick.accountants.contour._integral import rules_for
 from hockeystick.accountants.contour._line import AnalyticTerms, ContourTarget, choose_contour
 from hockeystick.accountants.contour.search import integral_for_delta, integral_for_epsilon
 from hockeystick.accountants.interval import Interval
 from hockeystick.accountants.orders import saddle
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.numerics.working_precision import working_digits
 
 if TYPE_CHECKING:

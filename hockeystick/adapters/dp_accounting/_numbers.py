@@ -7,10 +7,9 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Final
 
-from mpmath import mp
-
 from hockeystick.mechanisms import tuning
 from hockeystick.numerics import largest_reading, least_reading
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.numerics.rounding import DIGITS, as_mpf, evaluated_down, evaluated_up, float_up
 from hockeystick.numerics.working_precision import working_digits
 

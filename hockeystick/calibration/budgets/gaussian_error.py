@@ -68,7 +68,7 @@ def max_error_quantile(sigma: float, coordinates: int, failure: float) -> float:
     beta = _validate.real("failure", failure, _FAILURE)
     if spread == 0.0:
         return 0.0
-    from mpmath import mp
+    from hockeystick.numerics.multiprecision import mp
 
     with working_digits(DIGITS):
         share = -mp.expm1(mp.log1p(-as_mpf(least_reading(beta))) / count)
@@ -115,7 +115,7 @@ def max_error_probability(error: float, sigma: float, coordinates: int) -> float
         return 1.0
     if limit == 0.0:
         return 0.0
-    from mpmath import mp
+    from hockeystick.numerics.multiprecision import mp
 
     with working_digits(DIGITS):
         ratio = as_mpf(least_reading(limit)) / as_mpf(largest_reading(spread))
@@ -164,7 +164,7 @@ def max_error_union_bound(sigma: float, coordinates: int, failure: float) -> flo
     beta = _validate.real("failure", failure, _FAILURE)
     if spread == 0.0:
         return 0.0
-    from mpmath import mp
+    from hockeystick.numerics.multiprecision import mp
 
     with working_digits(DIGITS):
         log_share = mp.log(2 * count / as_mpf(least_reading(beta)))
@@ -173,8 +173,9 @@ def max_error_union_bound(sigma: float, coordinates: int, failure: float) -> flo
 
 def _inverse_erfc(share: mpf) -> mpf:
     """Return the x at which ``erfc(x)`` is a share in (0, 1), proven to be above it."""
-    from mpmath import mp
     from scipy.special import erfcinv
+
+    from hockeystick.numerics.multiprecision import mp
 
     x = mp.mpf(float(erfcinv(float(share))))
     for _ in range(_STEPS):

@@ -123,7 +123,7 @@ def classical_gaussian_noise(epsilon: float, delta: float) -> float:
         raise ParameterError("epsilon", epsilon, _BELOW_ONE.allowed + _WHY)
     eps = _validate.real("epsilon", epsilon, _BELOW_ONE)
     target = _validate.real("delta", delta, _OPEN_DELTA)
-    from mpmath import mp
+    from hockeystick.numerics.multiprecision import mp
 
     with working_digits(DIGITS):
         ratio = mp.mpf("1.25") / as_mpf(least_reading(target))

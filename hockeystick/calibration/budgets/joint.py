@@ -128,7 +128,7 @@ def _rest(name: str, given: float, noise_multiplier: float, other: Fraction) -> 
     if not other > own:
         needed = f"so large that something is left of {noise_multiplier!r} beside the other query"
         raise ParameterError(name, given, needed)
-    from mpmath import mp
+    from hockeystick.numerics.multiprecision import mp
 
     with working_digits(DIGITS):
         square = own**2 * other**2 / (other**2 - own**2)

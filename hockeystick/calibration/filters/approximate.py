@@ -155,7 +155,7 @@ def approx_dp_measure(budget: ApproxDP, slack: float, rule: Rule) -> ApproxDPMea
 
 def _whitehouse_limit(epsilon: float, slack: float) -> Fraction:
     """Return the rho at which ``rho + 2 sqrt(rho ln(1/slack))`` is epsilon, rounded down."""
-    from mpmath import mp
+    from hockeystick.numerics.multiprecision import mp
 
     with working_digits(_DIGITS):
         own, log = as_mpf(decimal(epsilon)), -mp.log(as_mpf(decimal(slack)))

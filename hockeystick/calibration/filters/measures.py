@@ -163,7 +163,7 @@ def by_epsilon(limit: float) -> OneNumber:
 
 def root(value: Fraction) -> float:
     """Return the root of a number >= 0, to about the last bit."""
-    from mpmath import mp
+    from hockeystick.numerics.multiprecision import mp
 
     with working_digits(_DIGITS):
         return float(mp.sqrt(as_mpf(value)))

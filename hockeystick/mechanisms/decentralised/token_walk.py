@@ -229,7 +229,7 @@ def _binomial_tail(trials: int, chance: Fraction, most: int) -> float:
 
     Terms beyond the mean fall at least as fast as the first two: a geometric sum.
     """
-    from mpmath import mp
+    from hockeystick.numerics.multiprecision import mp
 
     first = most + 1
     if first > trials:

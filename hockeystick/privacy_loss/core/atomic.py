@@ -246,8 +246,7 @@ class FewAtoms(AtomicLoss):
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return ``sum p (1 - e^(epsilon - loss))`` over the losses above epsilon."""
-        from mpmath import mp
-
+        from hockeystick.numerics.multiprecision import mp
         from hockeystick.precision.atoms import delta
 
         with mp.extraprec(_GUARD):
@@ -258,7 +257,7 @@ class FewAtoms(AtomicLoss):
 @lru_cache(maxsize=64)
 def _rounded(loss: FewAtoms) -> Atoms:
     """Return the atoms as floats."""
-    from mpmath import mp
+    from hockeystick.numerics.multiprecision import mp
 
     with working_digits(_DIGITS):
         exact_atoms = loss.exact_atoms()

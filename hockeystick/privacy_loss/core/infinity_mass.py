@@ -119,8 +119,7 @@ class NoiselessLoss(ProfiledLoss):
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return p (removing) or (1 - exp(eps) (1 - p))_+ (adding), for epsilon >= 0."""
-        from mpmath import mp
-
+        from hockeystick.numerics.multiprecision import mp
         from hockeystick.precision.profiles import exact
 
         p = min(exact(self.rate) * (1 + perturbation * mp.mpf(2) ** -52), 1)

@@ -197,7 +197,7 @@ def _mean_delta(
     profiles: Sequence[tuple[Fraction, ClosedFormProfile]], epsilon: mpf, perturbation: int = 0
 ) -> mpf:
     """Return ``sum w_i delta_i(epsilon)``."""
-    from mpmath import mp
+    from hockeystick.numerics.multiprecision import mp
 
     with mp.extraprec(_GUARD):
         total = mp.zero
@@ -209,7 +209,7 @@ def _mean_delta(
 
 def _perfect_profile(epsilon: mpf, perturbation: int = 0) -> mpf:
     """Return the profile of P = Q, ``(1 - e^epsilon)_+``."""
-    from mpmath import mp
+    from hockeystick.numerics.multiprecision import mp
 
     return max(-mp.expm1(epsilon), 0)
 

@@ -63,7 +63,7 @@ class OutcomesLoss(FewAtoms):
 
     def exact_atoms(self, perturbation: int = 0) -> AtomList:
         """Return the atoms by mpmath; a perturbation rounds them outward."""
-        from mpmath import mp
+        from hockeystick.numerics.multiprecision import mp
 
         own = sum((p for p, _ in self.masses), Fraction(0))
         other = sum((q for _, q in self.masses), Fraction(0))
@@ -196,6 +196,6 @@ def _rounded(value: float, off: float, side: float) -> float:
 
 def _log(ratio: Fraction) -> mpf:
     """Return the logarithm, by log1p near 1."""
-    from mpmath import mp
+    from hockeystick.numerics.multiprecision import mp
 
     return mp.log1p(as_mpf(ratio - 1)) if abs(ratio - 1) < 0.5 else mp.log(as_mpf(ratio))

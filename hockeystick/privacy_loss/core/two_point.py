@@ -135,8 +135,7 @@ class RandomizedResponsePairLoss(AtomicLoss):
 
     def nodes(self, first: int, count: int) -> tuple[list[mpf], list[mpf]]:
         """Return the losses and their probabilities by mpmath."""
-        from mpmath import mp
-
+        from hockeystick.numerics.multiprecision import mp
         from hockeystick.precision.atoms import three_points
         from hockeystick.precision.profiles import exact
 
@@ -148,8 +147,7 @@ class RandomizedResponsePairLoss(AtomicLoss):
 
         Below -eps both values exceed epsilon: ``failure + (1 - failure) (1 - e^epsilon)``.
         """
-        from mpmath import mp
-
+        from hockeystick.numerics.multiprecision import mp
         from hockeystick.precision.profiles import exact
 
         own, failure = (exact(v) * (1 + perturbation * ULP) for v in (self.epsilon, self.failure))

@@ -80,7 +80,7 @@ class _Walk:
 
 def _rounded(terms: list[tuple[int, int, int]], parties: int, *, up: bool) -> Fraction:
     """Return ``sum w (1 - k/n)^e`` over (w, k, e), rounded to a multiple of ``2^-192``."""
-    from mpmath import mp
+    from hockeystick.numerics.multiprecision import mp
 
     with working_digits(120):
         total = mp.fsum(

@@ -77,8 +77,7 @@ class BoundedRangeLoss(CellLoss, ProfiledLoss):
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return ``(1 - exp((eps - e)/2))^2 / (1 - exp(-e))``, for any real epsilon."""
-        from mpmath import mp
-
+        from hockeystick.numerics.multiprecision import mp
         from hockeystick.precision.profiles import exact
 
         own = exact(self.epsilon) * (1 + perturbation * mp.mpf(ULP))
@@ -126,7 +125,7 @@ def _largest(c: float, end: float) -> tuple[mpf, mpf, mpf]:
 
     With the derivatives in c, in digits enough for what cancels.
     """
-    from mpmath import mp
+    from hockeystick.numerics.multiprecision import mp
 
     lost = 3.0 * abs(math.log10(c)) + 3.0 * abs(math.log10(0.5 * end)) if c > 0.0 else 0.0
     with working_digits(_DIGITS + math.ceil(lost)):
@@ -140,7 +139,7 @@ def _largest(c: float, end: float) -> tuple[mpf, mpf, mpf]:
 
 def _series(x: mpf) -> tuple[mpf, mpf, mpf]:
     """Return ``F(x) = x ln(sinh(x)/x)`` and two derivatives."""
-    from mpmath import mp
+    from hockeystick.numerics.multiprecision import mp
 
     small = mp.exp(-2 * x)
     room = -mp.expm1(-2 * x)

@@ -98,7 +98,7 @@ class ProfileLoss(RenyiBoundLoss, ProfiledLoss):
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return the estimate, or with a perturbation the lower or upper end, in floats."""
-        from mpmath import mp
+        from hockeystick.numerics.multiprecision import mp
 
         at = float(epsilon)
         if perturbation:
@@ -174,7 +174,7 @@ def _log_integral(table: _ProfileTable, c: float) -> float:
     On a cell of width h from ``eps`` on it is ``e^(c eps) (delta_0 (m(c) - w) + delta_1 w)`` with
     ``m(c) = (e^(c h) - 1) / c`` and ``w = (m(c+1) - m(c)) / (e^h - 1)``.
     """
-    from mpmath import mp
+    from hockeystick.numerics.multiprecision import mp
 
     values, step = table.values, table.reach / _CELLS
     with working_digits(60 + max(0, math.ceil(-2.0 * math.log10(step)))):

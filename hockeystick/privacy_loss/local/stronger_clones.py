@@ -56,7 +56,7 @@ class ReportsLoss(AtomListLoss, ProfiledLoss):
 
         With a perturbation of 1 or -1 it is an upper or lower bound, rounding included.
         """
-        from mpmath import mp
+        from hockeystick.numerics.multiprecision import mp
 
         atoms = self.atoms()
         at = float(epsilon)

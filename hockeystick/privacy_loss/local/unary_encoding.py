@@ -65,8 +65,7 @@ class RAPPORLoss(FewAtoms):
 
     def exact_atoms(self, perturbation: int = 0) -> AtomList:
         """Return the atoms by mpmath."""
-        from mpmath import mp
-
+        from hockeystick.numerics.multiprecision import mp
         from hockeystick.precision.atoms import binary_runs
         from hockeystick.precision.profiles import exact
 

@@ -147,8 +147,7 @@ class LaplaceLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
 
     def delta(self, epsilon: mpf, perturbation: int = 0) -> mpf:
         """Return ``(1 - exp((eps - e)/2))_+``, for epsilon >= 0."""
-        from mpmath import mp
-
+        from hockeystick.numerics.multiprecision import mp
         from hockeystick.precision.profiles import reciprocal
 
         end = reciprocal(self.scale) * (1 + perturbation * mp.mpf(ULP))

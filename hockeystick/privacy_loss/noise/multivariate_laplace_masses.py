@@ -68,8 +68,7 @@ class _Pieces(NamedTuple):
 @lru_cache(maxsize=32)
 def axis_of(end: float, dimension: int) -> Axis:
     """Return the pair at a distance e, in at least two dimensions."""
-    from mpmath import mp
-
+    from hockeystick.numerics.multiprecision import mp
     from hockeystick.precision.multivariate_laplace import kappa_of, peak
 
     with working_digits(30):

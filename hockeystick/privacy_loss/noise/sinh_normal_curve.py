@@ -159,8 +159,7 @@ class SinhNormalCurve(NamedTuple):
 @lru_cache(maxsize=64)
 def curve_of(rho: float, width: float) -> SinhNormalCurve:
     """Return the curve of parameters read as the decimals that they print as."""
-    from mpmath import mp
-
+    from hockeystick.numerics.multiprecision import mp
     from hockeystick.precision.profiles import exact
 
     with working_digits(_DIGITS):

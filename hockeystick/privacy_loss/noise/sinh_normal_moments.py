@@ -117,8 +117,7 @@ def _shape(rho: float, width: float, c: float) -> _Shape | None:
 
         M <= 2 sqrt(e / R) cosh(u0 - v) exp((q/2) (1 - R) + 1/(4 q R)).
     """
-    from mpmath import mp
-
+    from hockeystick.numerics.multiprecision import mp
     from hockeystick.precision.profiles import exact
 
     with working_digits(_DIGITS):

@@ -61,8 +61,7 @@ class StaircaseLoss(FewAtoms):
 
     def exact_atoms(self, perturbation: int = 0) -> AtomList:
         """Return the atoms by mpmath; gamma is moved towards 1/2 for a larger loss."""
-        from mpmath import mp
-
+        from hockeystick.numerics.multiprecision import mp
         from hockeystick.precision.atoms import three_points
         from hockeystick.precision.profiles import exact
 
@@ -81,7 +80,7 @@ class StaircaseLoss(FewAtoms):
 
 def _on_one_step(epsilon: mpf, gamma: mpf) -> mpf:
     """Return the probability that the loss is 0."""
-    from mpmath import mp
+    from hockeystick.numerics.multiprecision import mp
 
     b = mp.exp(-epsilon)
     height = -mp.expm1(-epsilon) / (2 * (gamma + b * (1 - gamma)))

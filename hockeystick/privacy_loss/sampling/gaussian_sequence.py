@@ -339,7 +339,7 @@ class SequenceRule:
 
     def reference_line(self, c: float, step: float, count: int) -> list[mpc]:
         """Return ``ln M`` along the line by mpmath, run by run."""
-        from mpmath import mp
+        from hockeystick.numerics.multiprecision import mp
 
         total = [mp.mpc(0)] * count
         for run, runs in self.loss.runs:

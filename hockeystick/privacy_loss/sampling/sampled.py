@@ -143,8 +143,7 @@ def sampled_delta(
     ``c d(-ln(1 - (1 - e^-eps)/p))`` while c is positive, and 0 from there on:
     ``P - e^eps ((1-p) P + p Q) = c P - e^eps p Q``. Both ask d for an epsilon >= 0 only.
     """
-    from mpmath import mp
-
+    from hockeystick.numerics.multiprecision import mp
     from hockeystick.precision.profiles import exact
 
     guard = 64 + 2 * max(0, -int(mp.mag(exact(rate))))

@@ -38,8 +38,7 @@ class SampledAtomsLoss(SubsampledLoss, AtomicLoss):
 
     def nodes(self, first: int, count: int) -> tuple[list[mpf], list[mpf]]:
         """Return the images of some of the inner atoms by mpmath."""
-        from mpmath import mp
-
+        from hockeystick.numerics.multiprecision import mp
         from hockeystick.precision.profiles import exact
 
         rate = exact(self.rate)

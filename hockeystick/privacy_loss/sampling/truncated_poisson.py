@@ -161,7 +161,7 @@ def _sums(trials: int, first: int, rate: Fraction, step: int) -> tuple[Enclosure
 
 def _chance(trials: int, count: int, rate: Fraction) -> Enclosure:
     """Return ``P[Bin(trials, rate) = count]`` to 50 digits; what is next to nothing may be 0."""
-    from mpmath import mp
+    from hockeystick.numerics.multiprecision import mp
 
     with working_digits(_DIGITS + len(str(trials))):
         share = mp.mpf(rate.numerator) / rate.denominator

@@ -78,7 +78,7 @@ def _multiplicities(mechanism: WithReplacementSubsampled, *, up: bool) -> list[_
 
     Rounded up, the lost mass has the largest multiplicity; rounded down, multiplicity 0.
     """
-    from mpmath import mp
+    from hockeystick.numerics.multiprecision import mp
 
     batch, examples = mechanism.batch_size, mechanism.examples
     groups: list[_Group] = []
@@ -101,7 +101,7 @@ def _multiplicities(mechanism: WithReplacementSubsampled, *, up: bool) -> list[_
 
 def _binomial(batch: int, multiplicity: int, examples: int) -> mpf:
     """Return ``P[Bin(places, 1/examples) = hits]``."""
-    from mpmath import mp
+    from hockeystick.numerics.multiprecision import mp
 
     share = mp.one / examples
     return (
@@ -113,7 +113,7 @@ def _binomial(batch: int, multiplicity: int, examples: int) -> mpf:
 
 def _dyadic(probability: mpf) -> Fraction:
     """Return a chance rounded down to a multiple of ``2^-960``, its own round-off included."""
-    from mpmath import mp
+    from hockeystick.numerics.multiprecision import mp
 
     return Fraction(max(int(mp.floor(mp.ldexp(probability, _BITS))) - 1, 0), 2**_BITS)
 

@@ -128,7 +128,7 @@ class AboveThresholdLaplaceLoss(_AboveThresholdLoss):
 
     def _cumulants(self, c: float) -> tuple[mpf, mpf, mpf]:
         """Return K and two derivatives, with the digits that cancel."""
-        from mpmath import mp
+        from hockeystick.numerics.multiprecision import mp
 
         with working_digits(_digits(c, self.largest)):
             k, end, inner = mp.mpf(c) + mp.mpf("0.5"), mp.mpf(self.largest), mp.mpf(self.inner)
@@ -223,7 +223,7 @@ class AboveThresholdGaussianLoss(_AboveThresholdLoss, UnboundedLoss):
 
     def _cumulants(self, c: float) -> tuple[mpf, mpf, mpf]:
         """Return K and two derivatives, with the digits that cancel."""
-        from mpmath import mp
+        from hockeystick.numerics.multiprecision import mp
 
         size = self.shift + mu_of(self.noise_multiplier)
         with working_digits(_digits(c, size)):
@@ -261,7 +261,7 @@ def _from_moment(value: mpf, slope: mpf, second: mpf) -> tuple[mpf, mpf, mpf]:
 @lru_cache(maxsize=256)
 def _inner_mass_in(noise_multiplier: Fraction, shift: float, inner: float, digits: int) -> mpf:
     """Return the mass between -g and g, to ``digits`` digits."""
-    from mpmath import mp
+    from hockeystick.numerics.multiprecision import mp
 
     with working_digits(digits):
         mu = as_mpf(1 / noise_multiplier)
@@ -272,7 +272,7 @@ def _inner_mass_in(noise_multiplier: Fraction, shift: float, inner: float, digit
 
 def _inner_mass(noise_multiplier: Fraction, shift: float, inner: float) -> mpf:
     """Return the mass between -g and g, to mpmath's precision."""
-    from mpmath import mp
+    from hockeystick.numerics.multiprecision import mp
 
     return _inner_mass_in(noise_multiplier, shift, inner, max(mp.dps, _DIGITS) + _DIGITS)
 

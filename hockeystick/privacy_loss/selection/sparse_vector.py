@@ -212,7 +212,7 @@ def _single_query(mechanism: AboveThreshold) -> RandomizedResponsePairLoss | Non
     threshold, query = mechanism.threshold_scale, mechanism.query_scale
     if max(threshold, query) > _LARGEST_SCALE:
         return None
-    from mpmath import mp
+    from hockeystick.numerics.multiprecision import mp
 
     with working_digits(
         _DIGITS + 4 * math.ceil(abs(math.log10(threshold)) + abs(math.log10(query)))
@@ -230,7 +230,7 @@ def _single_query(mechanism: AboveThreshold) -> RandomizedResponsePairLoss | Non
 
 def _two_laplaces(first: mpf, second: mpf) -> mpf:
     """Return the probability that the sum of two Laplace variables of these scales exceeds 1/2."""
-    from mpmath import mp
+    from hockeystick.numerics.multiprecision import mp
 
     if first == second:
         return (2 + 1 / (2 * first)) * mp.exp(-1 / (2 * first)) / 4
@@ -241,7 +241,7 @@ def _two_laplaces(first: mpf, second: mpf) -> mpf:
 
 def _normal_and_laplace(deviation: mpf, scale: mpf) -> mpf:
     """Return the probability that the sum of a normal and a Laplace variable exceeds 1/2."""
-    from mpmath import mp
+    from hockeystick.numerics.multiprecision import mp
 
     half, ratio = 1 / (2 * deviation), deviation / scale
     grown = mp.exp(-1 / (2 * scale)) * mp.ncdf(half - ratio)

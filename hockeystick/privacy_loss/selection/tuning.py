@@ -345,7 +345,7 @@ def _log_runs(distribution: TruncatedNegativeBinomial) -> float:
 
 def _up(value: Callable[[Any], Any]) -> float:
     """Return a number >= 0, computed by mpmath, rounded up."""
-    from mpmath import mp
+    from hockeystick.numerics.multiprecision import mp
 
     with working_digits(DIGITS):
         return evaluated_up(value(mp))

@@ -79,7 +79,7 @@ def _single_batch(inner: PoissonSubsampled | RandomAllocation) -> bool:
 
 def _probability_alone(inner: PoissonSubsampled | RandomAllocation, examples: int) -> Fraction:
     """Return the chance that a given batch holds none of the other examples, rounded up."""
-    from mpmath import mp
+    from hockeystick.numerics.multiprecision import mp
 
     if isinstance(inner, RandomAllocation):
         rate = Fraction(inner.participations, inner.steps)

@@ -106,7 +106,9 @@ def _rounded_arsinh(scale: Fraction, square: Fraction, bits: Bits) -> int:
 
 def _around(z: Fraction, scale: Fraction, square: Fraction) -> tuple[int, int]:
     """Return integers around ``round(scale ln(y + sqrt(y^2 + 1)))``, ``y^2 = z^2 / square``."""
-    from mpmath import iv, libmp
+    from mpmath import libmp
+
+    from hockeystick.numerics.multiprecision import iv
 
     ratio = z * z / square
     with interval_bits(scale.numerator.bit_length() + ratio.denominator.bit_length() + _GUARD):

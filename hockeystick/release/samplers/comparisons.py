@@ -172,7 +172,7 @@ def _inverse_around(law: laws.Law, position: Uniform) -> tuple[Fraction, Fractio
     if value == 0 or value + 1 >= 1 << length:
         return None
     with working_bits(length + _WORD):
-        from mpmath import mp
+        from hockeystick.numerics.multiprecision import mp
 
         middle = law.inverse(mp.ldexp(2 * value + 1, -length - 1))
         ends = [law.inverse(mp.ldexp(end, -length)) for end in (value, value + 1)]
@@ -200,7 +200,9 @@ def _ratio(number: object) -> tuple[int, int]:
 
 def _minus_log(x: Fraction) -> tuple[Fraction, Fraction]:
     """Return two numbers around ``-ln x`` for x > 0."""
-    from mpmath import iv, libmp
+    from mpmath import libmp
+
+    from hockeystick.numerics.multiprecision import iv
 
     bits = x.denominator.bit_length() + x.numerator.bit_length() + _WORD
     with interval_bits(bits):

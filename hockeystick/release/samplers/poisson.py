@@ -148,7 +148,7 @@ def _run(
 
 def point_mass(mean: float, k: int, bits: int) -> tuple[int, int]:
     """Return integers around ``2^bits exp(-lambda) lambda^k / k!``, in interval arithmetic."""
-    from mpmath import iv
+    from hockeystick.numerics.multiprecision import iv
 
     with interval_bits(bits + _GUARD + 2 * max(k, 2).bit_length() + 64):
         log_factorial = _log_factorial(k, bits + _GUARD)
@@ -161,7 +161,7 @@ def _log_factorial(k: int, bits: int) -> Any:
 
     The series envelops: what is left out is between 0 and the first term left out.
     """
-    from mpmath import iv, mp
+    from hockeystick.numerics.multiprecision import iv, mp
 
     if k < _STIRLING:
         return iv.log(iv.mpf(math.factorial(k)))

@@ -179,7 +179,7 @@ def decided(law: laws.Law, scale: float, shift: float, word: int, bits: Bits) ->
 def _candidate(law: laws.Law, scale: float, shift: float, position: Uniform) -> int:
     """Return the integer that the middle of an interval of u would give, or one next to it."""
     with working_bits(position.length + 64):
-        from mpmath import mp
+        from hockeystick.numerics.multiprecision import mp
 
         middle = mp.ldexp(2 * position.value + 1, -position.length - 1)
         return int(mp.floor(law.inverse(middle) * mp.mpf(scale) + mp.mpf(shift)))

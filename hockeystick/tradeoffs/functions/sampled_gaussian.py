@@ -274,7 +274,7 @@ class SampledGaussianTradeOff(SymmetricTradeOff):
     @cached_property
     def _corner(self) -> _Corner:
         """The corners a* and b*, and ``1 - a* - b* = p (1 - 2 a*)``."""
-        from mpmath import mp
+        from hockeystick.numerics.multiprecision import mp
 
         with working_digits(50):
             p = mp.mpf(self.rate)

@@ -59,7 +59,7 @@ class SingleOrderBound:
 
     def delta(self, curve: RenyiCurve, epsilon: mpf) -> mpf:
         """Return the proven bound of delta at this epsilon, to mpmath's precision; at most 1."""
-        from mpmath import mp
+        from hockeystick.numerics.multiprecision import mp
 
         c = mp.mpf(self.c)
         moment = curve.moment_at(c)
@@ -77,7 +77,7 @@ class SingleOrderBound:
 
 def delta_by_orders(curve: RenyiCurve, epsilon: float) -> float:
     """Return the least upper bound of delta by a single order of the curve, rounded up."""
-    from mpmath import mp
+    from hockeystick.numerics.multiprecision import mp
 
     if epsilon == math.inf:
         return 0.0
@@ -119,7 +119,7 @@ def _certified_epsilon(
     curve: RenyiCurve, bound: SingleOrderBound, epsilon: float, delta: float
 ) -> float:
     """Return a proven epsilon of a bound, or of its order's Canonne-Kamath-Steinke bound."""
-    from mpmath import mp
+    from hockeystick.numerics.multiprecision import mp
 
     if bound.delta(curve, mp.mpf(epsilon)) > delta * (1.0 + 1e-9):
         bound = SingleOrderBound(bound.c, math.inf)
@@ -230,7 +230,7 @@ def _small_response(c: float, moment: float) -> float:
 
 def _refined_response(c: mpf, moment: mpf, response_epsilon: mpf) -> mpf:
     """Return the root by Newton's method, rounded up, to mpmath's precision."""
-    from mpmath import mp
+    from hockeystick.numerics.multiprecision import mp
 
     for _ in range(_NEWTON_STEPS):
         own, far = mp.exp(-response_epsilon), mp.exp(-(2 * c + 1) * response_epsilon)

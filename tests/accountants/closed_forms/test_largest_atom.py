@@ -3,11 +3,11 @@
 import math
 
 import pytest
-from mpmath import mp
 
 import hockeystick as hs
 from hockeystick.accountants.closed_forms.largest_atom import LargestAtomBound, largest_atom_bound
 from hockeystick.accountants.composition import composition_of
+from hockeystick.numerics.multiprecision import mp
 
 
 @pytest.mark.parametrize("delta", [1e-100, 1e-200, 1e-300])

@@ -3,10 +3,10 @@
 import math
 
 import pytest
-from mpmath import mp
 
 import hockeystick as hs
 from hockeystick.accountants.contour._smoothed import smoothed_delta, smoothed_epsilon
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import LaplaceLoss, RandomizedResponsePairLoss
 
 SAMPLED = hs.PoissonSubsampled(hs.DiscreteGaussian(2.0), 0.1)

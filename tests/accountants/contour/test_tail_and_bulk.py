@@ -5,13 +5,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
-from mpmath import mp
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
 from hockeystick.accountants.contour._line import AnalyticTerms, ContourTarget
 from hockeystick.accountants.contour._tail_and_bulk import TailAndBulk, tail_and_bulk
 from hockeystick.accountants.orders import saddle
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.precision import jumps as twin
 from hockeystick.precision.profiles import exact, reciprocal
 from hockeystick.privacy_loss import GaussianLoss, SampledGaussianLoss, TailSplit

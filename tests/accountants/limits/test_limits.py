@@ -8,7 +8,6 @@ from typing import Final
 
 import numpy as np
 import pytest
-from mpmath import mp, mpf
 
 from hockeystick.accountants.base import DirectedAccountant
 from hockeystick.accountants.closed_forms.closed_form import ClosedForm
@@ -19,6 +18,7 @@ from hockeystick.accountants.limits.edgeworth import Edgeworth
 from hockeystick.accountants.limits.gdp import GaussianLimit, limiting_mu
 from hockeystick.accountants.prv import PRV
 from hockeystick.errors import UnsupportedError
+from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.privacy_loss import (
     BoundedRangeLoss,
     Composition,

@@ -5,7 +5,6 @@ from typing import Final
 
 import numpy as np
 import pytest
-from mpmath import mp
 
 from hockeystick.accountants.prv._discretise import (
     LossOnLattice,
@@ -15,6 +14,7 @@ from hockeystick.accountants.prv._discretise import (
     dominating_masses,
 )
 from hockeystick.kernels.series import Array
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import (
     Atoms,
     CellLoss,

@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from mpmath import mp
 from scipy.fft import irfft, next_fast_len, rfft
 
 from hockeystick.accountants.prv import _spectrum
 from hockeystick.accountants.prv._discretise import TiltedMasses
 from hockeystick.accountants.prv._spectrum import PointMasses, SparseSpectrum, composed_masses
+from hockeystick.numerics.multiprecision import mp
 
 
 @pytest.mark.parametrize("size", [64, 1000, 2**14, 3**7 * 5, 2**18])

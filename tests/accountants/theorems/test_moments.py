@@ -5,10 +5,10 @@ from collections.abc import Callable
 from math import comb
 
 import pytest
-from mpmath import mp, mpf
 
 import hockeystick as hs
 from hockeystick.accountants.theorems.moments import log_moment_upper
+from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.privacy_loss import ConcentratedLoss, SampledGaussianLoss
 
 Moment = Callable[[int], mpf]

@@ -4,10 +4,10 @@ import math
 from collections.abc import Callable
 
 import pytest
-from mpmath import mp, mpf
 
 import hockeystick as hs
 from hockeystick.conversions import theorems
+from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.tradeoffs import GaussianTradeOff, LaplaceTradeOff
 from hockeystick.tradeoffs.operations.mixture import mixture
 

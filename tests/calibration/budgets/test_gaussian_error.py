@@ -4,9 +4,9 @@ import math
 from typing import Any
 
 import pytest
-from mpmath import mp
 
 import hockeystick as hs
+from hockeystick.numerics.multiprecision import mp
 
 CASES = [
     (1.0, 1, 0.05),

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mpmath import mp
 
 import hockeystick as hs
 from hockeystick.calibration.budgets.split import with_noise
+from hockeystick.numerics.multiprecision import mp
 
 # (epsilon, delta), and the least noise, as known.
 LEAST = (

@@ -12,11 +12,11 @@ from fractions import Fraction
 from typing import Any, Final
 
 import pytest
-from mpmath import mp
 
 import hockeystick as hs
 from hockeystick.calibration.filters.filter import _plus
 from hockeystick.conversions.theorems import steinke_rho
+from hockeystick.numerics.multiprecision import mp
 
 THREADS: Final = 8
 STEP: Final = hs.PoissonSubsampled(hs.Gaussian(2.0), rate=0.01)

@@ -9,11 +9,11 @@ from typing import Any, Final
 
 import numpy as np
 import pytest
-from mpmath import mp
 
 import hockeystick as hs
 from hockeystick.calibration.filters.odometer import _after
 from hockeystick.conversions.theorems import steinke_rho
+from hockeystick.numerics.multiprecision import mp
 
 DELTAS: Final = (0.3, 1e-6, 1e-30)
 

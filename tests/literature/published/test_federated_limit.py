@@ -4,11 +4,11 @@ import math
 from typing import Any
 
 import pytest
-from mpmath import mp
 
 import hockeystick as hs
 from hockeystick.errors import ParameterError
 from hockeystick.literature.published.federated_limit import limit_delta, limit_epsilon, limit_mu
+from hockeystick.numerics.multiprecision import mp
 
 SETTINGS: dict[str, Any] = {
     "examples": 600,

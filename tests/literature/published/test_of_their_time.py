@@ -4,7 +4,6 @@ import math
 from typing import Any
 
 import pytest
-from mpmath import mp
 
 import hockeystick as hs
 from hockeystick.conversions import theorems
@@ -12,6 +11,7 @@ from hockeystick.literature.published.of_their_time import (
     TENSORFLOW_ORDERS,
     tensorflow_privacy_epsilon,
 )
+from hockeystick.numerics.multiprecision import mp
 
 
 def test_the_grid_is_that_of_the_tool() -> None:

@@ -4,9 +4,9 @@ import pickle
 from typing import Any
 
 import pytest
-from mpmath import mp
 
 import hockeystick as hs
+from hockeystick.numerics.multiprecision import mp
 
 STEPS: dict[str, Any] = {"step_size": 0.1, "smoothness": 20.0}
 WALK = hs.mechanisms.TokenWalk(10.0, 100, **STEPS)

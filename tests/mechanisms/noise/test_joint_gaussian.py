@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mpmath import mp
 
 import hockeystick as hs
 from hockeystick.adjacency import Adjacency
+from hockeystick.numerics.multiprecision import mp
 
 each_adjacency = pytest.mark.parametrize("adjacency", list(Adjacency))
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from mpmath import mp
 
 import hockeystick as hs
 from hockeystick.mechanisms.selection.tuning import Poisson, TruncatedNegativeBinomial
+from hockeystick.numerics.multiprecision import mp
 
 SHAPES = [-0.9, -0.5, 0.0, 1e-9, 0.5, 1.0, 2.5]
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mpmath import mp
 
 import hockeystick as hs
 from hockeystick.mechanisms.streams.matrix_factorization import square_root
 from hockeystick.mechanisms.streams.sensitivity import Pattern, _by_rows, of_columns
+from hockeystick.numerics.multiprecision import mp
 
 Matrix = Sequence[Sequence[int]]
 

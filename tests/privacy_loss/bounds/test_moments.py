@@ -5,8 +5,8 @@ from functools import cache
 from typing import Final, TypeAlias
 
 import pytest
-from mpmath import mp, mpf
 
+from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.privacy_loss import (
     GaussianLoss,
     NoiselessLoss,

@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from mpmath import mp, mpf
 
 import hockeystick as hs
 from hockeystick.mechanisms import (
@@ -25,6 +24,7 @@ from hockeystick.mechanisms import (
     SinhNormal,
     Skellam,
 )
+from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.privacy_loss import (
     ConcentratedLoss,
     FixedSizeGaussianLoss,

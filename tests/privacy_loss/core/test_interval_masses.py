@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 import pytest
-from mpmath import mp, mpf
 
+from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.privacy_loss import CellLoss, GaussianMixtureLoss, LaplaceLoss, SinhNormalLoss
 from hockeystick.privacy_loss.core.base import Atoms, Masses
 from hockeystick.privacy_loss.core.interval_masses import cells_of

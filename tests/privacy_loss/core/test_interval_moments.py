@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import numpy as np
 import pytest
-from mpmath import mp, mpf
 
+from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.privacy_loss import (
     AboveThresholdGaussianLoss,
     BoundedRangeLoss,

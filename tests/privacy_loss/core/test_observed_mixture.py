@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mpmath import mp
 
 import hockeystick as hs
 from hockeystick.accountants.closed_forms.closed_form import ClosedForm
 from hockeystick.accountants.prv import PRV
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import (
     CellLoss,
     DominatedLoss,

@@ -5,9 +5,9 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from mpmath import mp
 
 import hockeystick as hs
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import (
     CellLoss,
     DominatedLoss,

@@ -4,9 +4,9 @@ import math
 from fractions import Fraction
 
 import pytest
-from mpmath import mp, mpf
 
 import hockeystick as hs
+from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.privacy_loss import GaussianLoss, ObservedMixtureLoss, dominating_pair
 from hockeystick.privacy_loss.federated.revealed_round import RevealedRoundLoss
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mpmath import mp
 
 import hockeystick as hs
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import DominatingPair, RandomizedResponsePairLoss, dominating_pair
 from hockeystick.privacy_loss.guarantees.bounded_range import BoundedRangeLoss
 

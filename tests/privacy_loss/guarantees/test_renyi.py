@@ -6,9 +6,9 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mpmath import mp
 
 from hockeystick.notions import GDP, TCDP, ZCDP, RenyiDP
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import (
     ConcentratedLoss,
     DominatingPair,

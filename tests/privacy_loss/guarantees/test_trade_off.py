@@ -3,9 +3,9 @@
 import math
 
 import pytest
-from mpmath import mp
 
 from hockeystick.notions import FDP
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import (
     DominatingPair,
     LaplaceLoss,

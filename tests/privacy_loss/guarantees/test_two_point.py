@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mpmath import mp
 
 from hockeystick.notions import ApproxDP, PureDP, RenyiDP
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import DominatingPair, RandomizedResponsePairLoss, dominating_pair
 
 

@@ -1,9 +1,9 @@
 """The loss of randomized response with any number of categories."""
 
 import pytest
-from mpmath import mp
 
 import hockeystick as hs
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import (
     RandomizedResponseLoss,
     RandomizedResponsePairLoss,

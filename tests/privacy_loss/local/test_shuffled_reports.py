@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mpmath import mp
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.stats import binom
 
 import hockeystick as hs
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.precision import shuffled_reports as slow
 from hockeystick.privacy_loss import (
     CellLoss,

@@ -3,9 +3,9 @@
 import math
 
 import pytest
-from mpmath import mp
 
 import hockeystick as hs
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import (
     DiscreteLaplaceLoss,
     RandomizedResponsePairLoss,

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mpmath import mp
 
 import hockeystick as hs
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import DominatingPair, LaplaceLoss, NoiselessLoss, dominating_pair
 
 SCALES = [0.05, 0.5, 1.0, 7.3, 1e3]

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mpmath import mp
 
 import hockeystick as hs
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.precision.multivariate_laplace import (
     _total,
     kappa_of,

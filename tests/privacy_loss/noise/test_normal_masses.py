@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mpmath import mp
 
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import GaussianLoss
 from hockeystick.privacy_loss.core.uncertain_endpoints import UncertainEdges, exact_edges
 from hockeystick.privacy_loss.noise.normal_masses import log_masses

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from mpmath import mp
 
 import hockeystick as hs
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import SkellamLoss
 from hockeystick.privacy_loss.core.atomic import LOG_LEAST_MASS
 

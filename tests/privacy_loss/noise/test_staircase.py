@@ -5,10 +5,10 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from mpmath import mp
 
 import hockeystick as hs
 from hockeystick.mechanisms import Staircase
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import dominating_pair
 from hockeystick.privacy_loss.noise.staircase import StaircaseLoss
 

@@ -6,10 +6,10 @@ from functools import cache
 
 import numpy as np
 import pytest
-from mpmath import mp, mpc, mpf
 
 from hockeystick.accountants.contour import Contour
 from hockeystick.kernels import fixed_size_gaussian as kernel
+from hockeystick.numerics.multiprecision import mp, mpc, mpf
 from hockeystick.precision import fixed_size_gaussian as reference
 from hockeystick.precision.profiles import exact, reciprocal
 from hockeystick.privacy_loss import Composition, GaussianLoss, PrivacyLoss

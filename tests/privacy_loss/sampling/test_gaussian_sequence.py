@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from mpmath import mp
 
 import hockeystick as hs
 from hockeystick.accountants.contour import Contour
 from hockeystick.mechanisms import schedules
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import GaussianSequenceLoss, SampledGaussianLoss
 from hockeystick.privacy_loss.sampling.gaussian_sequence import Around, Needs, _bounds_around
 from hockeystick.privacy_loss.sampling.noise_levels import Levels, levels_of

@@ -6,7 +6,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from mpmath import mp, mpf
 from scipy.special import log_ndtr
 
 import hockeystick as hs
@@ -15,6 +14,7 @@ from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.interval import Interval
 from hockeystick.accountants.prv import PRV
 from hockeystick.accountants.prv._points import natural_step
+from hockeystick.numerics.multiprecision import mp, mpf
 from hockeystick.precision import doubling as twin
 from hockeystick.privacy_loss import (
     AllocationLoss,

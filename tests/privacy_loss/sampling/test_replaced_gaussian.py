@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mpmath import mp
 
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss.sampling.replaced_gaussian import ReplacedGaussianLoss
 
 CASES = [(0.01, 1.0), (0.5, 0.5), (1e-6, 0.7), (0.9, 20.0), (0.2, 0.15)]

@@ -5,9 +5,9 @@ import math
 from typing import Any, Final
 
 import pytest
-from mpmath import mp
 
 import hockeystick as hs
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import SampledGaussianLoss
 
 NOISES: Final = (0.05, 0.1, 0.3, 1.0, 5.0, 20.0)

@@ -6,10 +6,10 @@ from functools import cache
 from typing import Any
 
 import pytest
-from mpmath import mp
 
 from hockeystick.kernels import jumps as windows
 from hockeystick.kernels import sampled_gaussian
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.precision import jumps as twin
 from hockeystick.precision.profiles import reciprocal
 from hockeystick.privacy_loss import SampledGaussianLoss

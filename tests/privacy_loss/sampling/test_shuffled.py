@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mpmath import mp
 from scipy.special import log_ndtr, ndtr
 
 import hockeystick as hs
 from hockeystick.accountants.prv import PRV
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import DominatedLoss, GaussianLoss, LargestBatchLoss, dominating_pair
 from hockeystick.privacy_loss.sampling.shuffled import Shifts, _curve, _edges, _log_phi, _masses
 

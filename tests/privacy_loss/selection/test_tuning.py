@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from mpmath import mp
 
 import hockeystick as hs
 from hockeystick.mechanisms.selection.tuning import Poisson, RunCount, TruncatedNegativeBinomial
 from hockeystick.numerics import Ball
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import (
     CGFEstimate,
     DominatingPair,

@@ -6,9 +6,9 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from mpmath import mp
 
 import hockeystick as hs
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import DominatingPair, GaussianLoss, NoiselessLoss, dominating_pair
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mpmath import mp
 from scipy import special
 
 import hockeystick as hs
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import Skellam
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.release import discrete_gaussian, geometric, samplers, skellam
 from tests.release.bits import none_left, seeded
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mpmath import mp
 
 import hockeystick as hs
 from hockeystick.errors import ParameterError
 from hockeystick.numerics import largest_reading
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.release import gaussian, laplace
 from hockeystick.release.noise._grid import grid_of
 from tests.release.bits import none_left, replay, seeded

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mpmath import mp
 
 import hockeystick as hs
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import SinhNormal
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.release import sinh_normal
 from tests.release.bits import none_left, replay, seeded
 

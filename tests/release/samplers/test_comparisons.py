@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mpmath import mp
 
 from hockeystick.errors import ParameterError
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.release.samplers import NoisyNumber, RealNoise, noisy_argmax
 from tests.release.bits import none_left, replay, seeded
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mpmath import mp
 
 from hockeystick.errors import ParameterError
 from hockeystick.kernels.inverse_transform import CELL_BITS, LOWEST, integers
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.precision import inverse_transform as laws
 from hockeystick.release.samplers import discrete_laplace, rounded_gaussian, rounded_laplace
 from hockeystick.release.samplers.rounded import decided

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mpmath import mp
 
 from hockeystick.errors import ParameterError
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.release.samplers import (
     RealNoise,
     bernoulli,

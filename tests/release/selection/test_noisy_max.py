@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mpmath import mp
 from scipy import stats
 
 import hockeystick as hs
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import PermuteAndFlip, ReportNoisyMax
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.release import exponential, permute_and_flip, report_noisy_max
 from hockeystick.release.samplers import RealNoise
 from tests.release.bits import none_left, seeded

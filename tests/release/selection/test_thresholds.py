@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mpmath import mp
 
 import hockeystick as hs
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms import AboveThreshold, SparseVector
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.release import above_threshold, sparse_vector
 from tests.release.bits import none_left, replay, seeded
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mpmath import mp
 
 import hockeystick as hs
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.tradeoffs.functions.laplace import LaplaceProfile, LaplaceTradeOff
 
 RATES = np.array([1e-280, 1e-12, 0.01, 0.18, 0.19, 0.3, 0.5, 0.51, 0.9, 1 - 1e-12])

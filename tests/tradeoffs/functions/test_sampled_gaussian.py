@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mpmath import mp
 
 import hockeystick as hs
+from hockeystick.numerics.multiprecision import mp
 from hockeystick.tradeoffs.functions.sampled_gaussian import SampledGaussianTradeOff
 
 PAIRS = [(1.0, 0.2), (1.0, 0.01), (0.01, 0.5), (0.3, 1e-6), (3.0, 0.3), (10.0, 0.01), (2.0, 0.95)]

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mpmath import mp
 from scipy import special
+
+from hockeystick.numerics.multiprecision import mp
 
 LIMIT = 32
 

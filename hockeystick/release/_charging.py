@@ -1,10 +1,11 @@
-"""Charges: what a release costs is booked before its noise is drawn."""
+"""Charges: what a release costs is booked before its noise is drawn, once for each run."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+import os
+from typing import Any, NoReturn, Protocol
 
-from hockeystick.errors import ParameterError
+from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.base import Mechanism
 
 
@@ -29,3 +30,30 @@ def book(charge: Charged | None, mechanism: Mechanism) -> None:
     """Charge for a mechanism that is about to run; whoever refuses raises, and nothing is drawn."""
     if charge is not None:
         charge.step(mechanism)
+
+
+class ChargedRun:
+    """A run of several answers that is charged once, so that there is one of it.
+
+    Two copies would answer by the same noise, each as many questions as one is charged for.
+    """
+
+    __slots__ = ("_process",)
+
+    def __init__(self) -> None:
+        self._process = os.getpid()
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        """Refuse to be copied or pickled."""
+        raise IncompatibleError(
+            "a run is not copied or pickled: it is charged once, and a copy would use its noise "
+            "again; begin another run, which is charged for itself"
+        )
+
+    def _check_process(self) -> None:
+        """Raise in a process that was forked from the run's own."""
+        if os.getpid() != self._process:
+            raise IncompatibleError(
+                f"this process was forked from {self._process}, whose run this is: both would "
+                "answer by the same noise, for one charge; begin a run where it is to answer"
+            )

@@ -65,8 +65,10 @@ def numbers(name: str, values: Any) -> NDArray[np.float64]:
     """Return finite numbers of any shape as floats, exactly, or raise."""
     array = _given(name, values, "iuf", _NUMBERS)
     floats = array.astype(np.float64)
-    whole = array.dtype.kind != "f"
-    exact = _within(array, _EXACT) if whole else array.dtype.itemsize <= floats.dtype.itemsize
+    if array.dtype.kind == "f":
+        exact = array.dtype.itemsize <= floats.dtype.itemsize and _are_floats(values, array)
+    else:
+        exact = _within(array, _EXACT)
     if not exact or not bool(np.isfinite(floats).all()):
         raise ParameterError(name, _described(array), _NUMBERS)
     return floats
@@ -99,9 +101,24 @@ def _given(name: str, values: Any, kinds: str, allowed: str) -> NDArray[Any]:
         array = np.asarray(values)
     except (TypeError, ValueError, RuntimeError):
         raise ParameterError(name, type(values).__name__, allowed) from None
+    several = values if isinstance(values, list | tuple) and array.ndim > 1 else (values,)
+    if any(isinstance(one, np.ma.MaskedArray) for one in several):
+        reason = "as they are to be released: beneath a mask are numbers all the same; use filled()"
+        raise ParameterError(name, f"masked {_described(array)}", f"{allowed}, {reason}")
     if array.dtype.kind not in kinds:
         raise ParameterError(name, _described(array), allowed)
     return array
+
+
+def _are_floats(values: Any, array: NDArray[Any]) -> bool:
+    """Return whether no integer was rounded where an array of floats was made of a sequence."""
+    if not isinstance(values, list | tuple) or _within(array, _EXACT - 1):
+        return True
+    parts = map(np.asarray, values)
+    return all(
+        _are_floats(value, part) if part.dtype.kind == "f" else _within(part, _EXACT)
+        for value, part in zip(values, parts, strict=True)
+    )
 
 
 def _within(array: NDArray[Any], most: int) -> bool:

@@ -13,7 +13,7 @@ from hockeystick.mechanisms.selection.sparse_vector import (
     SparseVector,
 )
 from hockeystick.numerics import largest_reading
-from hockeystick.release._charging import Charged, book, checked_charge
+from hockeystick.release._charging import Charged, ChargedRun, book, checked_charge
 from hockeystick.release._values import numbers, of_kind, sensitivity_of
 from hockeystick.release.samplers import Bits, NoisyNumber, RealNoise, secret_bits
 from hockeystick.release.samplers.bits import checked_words
@@ -125,10 +125,11 @@ def sparse_vector(
 
 
 @final
-class ThresholdQueries:
+class ThresholdQueries(ChargedRun):
     """A run that compares queries with a noisy threshold: made by the two functions above.
 
-    Several threads may ask it; a copy of it would not be private, as noise would be used twice.
+    Several threads may ask it. It cannot be copied or pickled, nor asked in a forked process: noise
+    would be used twice.
     """
 
     __slots__ = ("_asked", "_bits", "_left", "_lock", "_once", "_sensitivity", "_threshold", "_top")
@@ -145,6 +146,7 @@ class ThresholdQueries:
     ) -> None:
         if max(once.threshold_scale, once.query_scale) == float("inf"):
             raise ParameterError("mechanism", mechanism, "of finite scales where it is run")
+        super().__init__()
         self._once, self._left, self._bits = once, positives, bits
         self._threshold = _number("threshold", threshold)
         self._sensitivity = sensitivity_of(sensitivity)
@@ -164,11 +166,12 @@ class ThresholdQueries:
             answer: The query's answer on the data, a finite number.
 
         Raises:
-            IncompatibleError: If the run has ended.
+            IncompatibleError: If the run has ended, or this process was forked from the run's.
             ParameterError: If the answer is no such number.
             OSError: If the operating system has no random bits to give; nothing is said then.
         """
         exact = _number("answer", answer)
+        self._check_process()
         with self._lock:
             if self.ended:
                 raise IncompatibleError(

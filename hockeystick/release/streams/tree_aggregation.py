@@ -11,7 +11,7 @@ import numpy as np
 from hockeystick import _validate
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.streams.tree_aggregation import TreeAggregation
-from hockeystick.release._charging import Charged, book, checked_charge
+from hockeystick.release._charging import Charged, ChargedRun, book, checked_charge
 from hockeystick.release._values import MOST, numbers, of_kind
 from hockeystick.release.noise._grid import grid_of
 from hockeystick.release.samplers import Bits, rounded_gaussian, secret_bits
@@ -83,10 +83,11 @@ def tree_aggregation(
 
 
 @final
-class RunningSums:
+class RunningSums(ChargedRun):
     """A run of tree aggregation: made by ``tree_aggregation``.
 
-    Several threads may add rows; a copy of it would not be private, as noise would be used twice.
+    Several threads may add rows. It cannot be copied or pickled, nor gone on with in a forked
+    process: noise would be used twice.
     """
 
     __slots__ = ("_bits", "_grid", "_lock", "_mechanism", "_nodes", "_rows", "_total")
@@ -99,6 +100,7 @@ class RunningSums:
         charge: Charged | None,
         bits: Bits,
     ) -> None:
+        super().__init__()
         entries = _validate.count("size", size, _SIZE)
         moved = math.isqrt(entries - 1) + 1
         self._grid = grid_of(mechanism, mechanism.noise_multiplier, sensitivity, moved)
@@ -123,10 +125,12 @@ class RunningSums:
             An array of d floats.
 
         Raises:
-            IncompatibleError: If there are as many rows already as the mechanism has leaves.
+            IncompatibleError: If there are as many rows already as the mechanism has leaves, or
+                this process was forked from the run's.
             ParameterError: If it is no row of d finite numbers, or the sum gets too large.
             OSError: If the operating system has no random bits to give; the row is not added then.
         """
+        self._check_process()
         given = numbers("row", row)
         if given.shape != self._total.shape:
             allowed = f"a row of {self._total.size:,} numbers"
@@ -139,7 +143,7 @@ class RunningSums:
                     "one, which is charged for itself"
                 )
             total = self._total + steps
-            if bool((np.abs(total) > MOST).any()):
+            if bool(((total > MOST) | (total < -MOST)).any()):
                 raise ParameterError("row", "a larger one", "such that sums stay below 2^62 steps")
             height = _trailing_zeros(self._rows + 1)
             noise = self._noise()

@@ -255,6 +255,11 @@ WRONG = [
     ("value", [1j], 1),
     ("value", 2**53 + 1, 1),
     ("value", 2**70, 1),
+    ("value", [2**53 + 1, 0.5], 2**12),  # floats, of which the first is rounded
+    ("value", ((0.5, 1.0), (-1, 2**53 + 3)), 2**12),
+    ("value", [np.array([2**53 + 1]), np.array([0.5])], 2**12),
+    ("value", np.ma.masked_array([1.0, 5e5], mask=[False, True]), 1),
+    ("value", [np.ma.masked_array([1.0, 5e5], mask=[False, True]), [0.0, 0.0]], 1),
     ("value", 1e300, 1),
     ("sensitivity", 1.0, 0),
     ("sensitivity", 1.0, -1),

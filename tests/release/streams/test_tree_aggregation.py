@@ -117,6 +117,16 @@ def test_sums_that_get_too_large_are_refused_and_change_nothing() -> None:
     assert run.rows == 1
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_sums_of_the_largest_rows_do_not_wrap(sign: int) -> None:
+    """Two of 2^62 steps are 2^63, which as 64 bits is negative and its own size."""
+    run = tree_aggregation(TreeAggregation(0.0, leaves=5), 1, 1.0)
+    assert run.add([sign * 2.0**42]) == sign * 2.0**42
+    with pytest.raises(ParameterError, match=r"^row must be"):
+        run.add([sign * 2.0**42])
+    assert run.rows == 1
+
+
 @pytest.mark.parametrize(
     ("wrong", "arguments"),
     [

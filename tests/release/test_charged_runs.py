@@ -1,0 +1,51 @@
+"""A run that is charged once is one run: no copy and no fork of it answers as well."""
+
+import copy
+import os
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from hockeystick.errors import IncompatibleError
+from hockeystick.mechanisms import AboveThreshold, SparseVector, TreeAggregation
+from hockeystick.release import above_threshold, sparse_vector, tree_aggregation
+
+RUNS: list[Callable[[], Any]] = [
+    lambda: above_threshold(AboveThreshold(2.0, 4.0), 100.0, 1.0),
+    lambda: sparse_vector(SparseVector(20.0, 40.0, positives=2), 100.0, 1.0),
+    lambda: tree_aggregation(TreeAggregation(5.0, leaves=10), 1, 1.0),
+]
+
+
+def _asked(run: Any) -> None:
+    """Ask once."""
+    if hasattr(run, "above"):
+        run.above(0.0)
+    else:
+        run.add([1.0])
+
+
+@pytest.mark.parametrize("begun", RUNS)
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_run_is_not_copied(begun: Any, copied: Callable[[Any], Any]) -> None:
+    with pytest.raises(IncompatibleError, match="not copied or pickled"):
+        copied(begun())
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+@pytest.mark.parametrize("begun", RUNS)
+def test_a_fork_is_told_nothing(begun: Any) -> None:
+    run = begun()
+    _asked(run)
+    child = os.fork()
+    if child == 0:
+        try:
+            _asked(run)
+        except IncompatibleError as error:
+            os._exit(7 if "was forked from" in str(error) else 1)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    _asked(run)

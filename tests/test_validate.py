@@ -47,13 +47,13 @@ def cleaned(name: str, value: Any) -> float:
 
 
 @pytest.mark.parametrize("name", PARAMETERS)
-@pytest.mark.parametrize("value", NOT_NUMBERS, ids=lambda value: f"{type(value).__name__}")
-def test_what_is_not_a_number_is_refused_everywhere(name: Any, value: Any) -> None:
-    with pytest.raises(ParameterError) as caught:
-        cleaned(name, value)
-    assert caught.value.name == name
-    assert caught.value.value is value
-    assert caught.value.allowed == PARAMETERS[name].allowed
+def test_what_is_not_a_number_is_refused_everywhere(name: Any) -> None:
+    for value in NOT_NUMBERS:
+        with pytest.raises(ParameterError) as caught:
+            cleaned(name, value)
+        assert caught.value.name == name
+        assert caught.value.value is value
+        assert caught.value.allowed == PARAMETERS[name].allowed
 
 
 @pytest.mark.parametrize("name", PARAMETERS)

@@ -252,10 +252,12 @@ def test_a_power_is_a_repetition_and_a_product_is_a_composition(mechanism: Any) 
 
 
 @names
-@pytest.mark.parametrize("count", [2.5, -1, True, None, "2", math.nan, math.inf, 10**16, 1 + 0j])
-def test_a_power_that_is_no_count_is_refused(mechanism: Any, count: Any) -> None:
-    with pytest.raises(ParameterError, match=r"^count must be an integer from 0 to 10\^15; got "):
-        mechanism**count
+def test_a_power_that_is_no_count_is_refused(mechanism: Any) -> None:
+    for count in (2.5, -1, True, None, "2", math.nan, math.inf, 10**16, 1 + 0j):
+        with pytest.raises(
+            ParameterError, match=r"^count must be an integer from 0 to 10\^15; got "
+        ):
+            mechanism**count
 
 
 def test_a_power_may_be_an_integral_float() -> None:
@@ -265,15 +267,12 @@ def test_a_power_may_be_an_integral_float() -> None:
 
 
 @names
-@pytest.mark.parametrize("other", [3, None, "Gaussian", Gaussian, 1.5])
-def test_a_product_with_something_else_is_refused_on_either_side(
-    mechanism: Any, other: Any
-) -> None:
-    right = r"^the right side of @ must be a mechanism; got "
-    with pytest.raises(ParameterError, match=right):
-        mechanism @ other
-    with pytest.raises(ParameterError, match=r"^the left side of @ must be a mechanism; got "):
-        other @ mechanism
+def test_a_product_with_something_else_is_refused_on_either_side(mechanism: Any) -> None:
+    for other in (3, None, "Gaussian", Gaussian, 1.5):
+        with pytest.raises(ParameterError, match=r"^the right side of @ must be a mechanism; got "):
+            mechanism @ other
+        with pytest.raises(ParameterError, match=r"^the left side of @ must be a mechanism; got "):
+            other @ mechanism
 
 
 @pytest.mark.parametrize("path", ["plan.toml", Path("plan.toml")], ids=["text", "path"])

@@ -75,10 +75,10 @@ def test_a_reading_says_both_rates_in_per_cent(fpr: float, power: float, words: 
     assert reading(fpr, power) == words
 
 
-@pytest.mark.parametrize("power", np.random.default_rng(3).uniform(size=200).tolist())
-def test_the_share_that_is_found_is_rounded_up_and_by_little(power: float) -> None:
-    shown = Decimal(percent_at_most(power).removesuffix(" %")) / 100
-    assert Decimal(power) <= shown <= Decimal(power) * Decimal("1.01")
+def test_the_share_that_is_found_is_rounded_up_and_by_little() -> None:
+    for power in np.random.default_rng(3).uniform(size=200).tolist():
+        shown = Decimal(percent_at_most(power).removesuffix(" %")) / 100
+        assert Decimal(power) <= shown <= Decimal(power) * Decimal("1.01")
 
 
 @pytest.mark.parametrize("kind", KINDS)

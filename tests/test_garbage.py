@@ -243,7 +243,7 @@ def test_extreme_numbers_get_an_ordered_answer_in_time(caller: Caller, call: str
 
 @pytest.mark.slow
 @given(call=extreme_calls())
-@settings(relaxed, max_examples=120)
+@settings(relaxed, max_examples=60)
 def test_many_extreme_numbers_get_an_ordered_answer_in_time(caller: Caller, call: str) -> None:
     assert caller.complaint(call) is None, call
 

@@ -17,7 +17,7 @@ from tests.documents import ROOT
 
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 PEERS = ("dp_accounting", "opacus", "prv_accountant", "sklearn", "torch")
-# Collects as though some packages were missing; prints what is taken, a line, and what is left.
+# Collects as though some packages were missing; prints what is taken, what is left, what is shared.
 COLLECT = """
 import sys
 from importlib.machinery import PathFinder
@@ -35,6 +35,8 @@ class Listed:
 status = pytest.main(["--collect-only", "-qq", *arguments], plugins=[Listed()])
 print("\\f", *(one.nodeid for one in Listed.taken), sep="\\n")
 print("\\f", *(one.nodeid for one in Listed.left), sep="\\n")
+shared = (one for one in Listed.taken + Listed.left if one.get_closest_marker("shared"))
+print("\\f", *(one.nodeid for one in shared), sep="\\n")
 sys.exit(status)
 """
 
@@ -46,7 +48,7 @@ def _selection(name: str) -> str:
 
 
 def _collected(expression: str, *paths: str, missing: tuple[str, ...] = ()) -> list[list[str]]:
-    """Return the names of the tests that are selected, and of those that are not."""
+    """Return the names of tests that are selected, of those that are not, and of shared ones."""
     command = [sys.executable, "-c", COLLECT, " ".join(missing), "-m", expression, *paths]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
     assert done.returncode == 0, done.stdout.partition("\f")[0] + done.stderr
@@ -64,9 +66,8 @@ def test_every_test_runs_in_one_of_the_two_runs_but_some_shared_cases() -> None:
     if not all(map(find_spec, PEERS)):
         pytest.skip("not every extra is installed")
     everywhere = ("hockeystick", "tests", "benchmarks")
-    usual, _ = _collected(_selection("USUAL"), missing=PEERS)
-    rest, not_in_the_rest = _collected(_selection("REST"), *everywhere)
-    shared, _ = _collected("shared", *everywhere)
+    usual, *_ = _collected(_selection("USUAL"), missing=PEERS)
+    rest, not_in_the_rest, shared = _collected(_selection("REST"), *everywhere)
     assert len(set(usual)) == len(usual) > 5_000
     assert len(set(rest)) == len(rest) > 500
     assert set(usual) <= set(not_in_the_rest)

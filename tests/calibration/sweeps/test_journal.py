@@ -234,7 +234,9 @@ def lines_of(path: Path) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("processes", [False, True])
+@pytest.mark.parametrize(
+    ("out", "processes"), [(".csv", True), (".parquet", False)], indirect=["out"]
+)
 def test_a_sweep_killed_in_the_middle_is_taken_up_with_nothing_lost(
     out: Path, processes: bool
 ) -> None:

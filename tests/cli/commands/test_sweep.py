@@ -264,7 +264,7 @@ def test_a_killed_sweep_leaves_no_workers_and_is_taken_up(tmp_path: Path, write:
 
 @pytest.mark.slow
 def test_an_interrupt_is_one_line_and_the_sweep_is_taken_up(tmp_path: Path, write: Write) -> None:
-    text = SMALL.replace("[1, 2]", "{from = 1, to = 3, count = 1500}")
+    text = SMALL.replace("[1, 2]", "{from = 1, to = 3, count = 300}")
     out = tmp_path / "rows.csv"
     command = [sys.executable, "-m", "hockeystick", "sweep", write(text), "--out", str(out)]
     command += ["--workers", "2", "--json"]

@@ -37,14 +37,14 @@ def interval_and_truth(
     return accountant.epsilon_of(terms, plan["delta"]), float(plan[direction]["epsilon"])
 
 
-@pytest.mark.shared(30, 6)
+@pytest.mark.shared(30, 12)
 @pytest.mark.parametrize(("plan", "direction"), cases("random_plans.json"))
 def test_the_truth_lies_in_the_interval(plan: Any, direction: str) -> None:
     found, truth = interval_and_truth(plan, direction)
     assert found.lower <= truth <= found.upper
 
 
-@pytest.mark.shared(30, 6)
+@pytest.mark.shared(30, 12)
 @pytest.mark.parametrize(("plan", "direction"), cases("random_plans.json"))
 def test_the_truth_lies_between_the_lattices(plan: Any, direction: str) -> None:
     found, truth = interval_and_truth(plan, direction, LATTICES)

@@ -260,13 +260,13 @@ def test_every_field_of_a_notion_is_on_a_ladder_or_no_number() -> None:
 
 
 # A parameter is the business of the losses: they are read exactly, and some as a Renyi curve.
-@pytest.mark.shared(2)
+@pytest.mark.shared(4, 4)
 @pytest.mark.parametrize(("plan", "name"), LADDERS, ids=str)
 def test_the_cost_is_monotone_in_every_parameter(plan: Any, name: str) -> None:
     check_ladder(plan, name, "auto")
 
 
-@pytest.mark.shared(4)
+@pytest.mark.shared(6, 4)
 @pytest.mark.parametrize(("plan", "name"), LADDERS, ids=str)
 def test_the_cost_by_renyi_divergences_is_monotone_in_every_parameter(plan: Any, name: str) -> None:
     check_ladder(plan, name, "rdp")
@@ -295,7 +295,7 @@ def test_a_larger_delta_costs_less_and_a_larger_epsilon_leaves_less(
             assert all(at_most(less, more) for more, less in pairwise(found))
 
 
-@pytest.mark.shared(4)
+@pytest.mark.shared(8, 4)
 @pytest.mark.parametrize("plan", EXAMPLES + COMPOSITIONS, ids=str, scope="module")
 @pytest.mark.parametrize("question", [("epsilon", DELTA), ("delta", EPSILON)], ids=str)
 def test_no_proven_interval_contradicts_another(
@@ -368,8 +368,9 @@ def test_the_adjacency_of_the_plan_is_that_of_its_answers(plan: hs.Mechanism) ->
 
 @pytest.mark.parametrize("accountant", ACCOUNTANTS)
 def test_every_accountant_answers_under_the_adjacency_of_the_plan(accountant: str) -> None:
-    found = answer(STEP, accountant)
-    assert found is None or found.adjacency == STEP.adjacency
+    plan = STEP**300
+    found = answer(plan, accountant)
+    assert found is None or found.adjacency == plan.adjacency
 
 
 def test_zero_out_costs_what_add_remove_costs() -> None:

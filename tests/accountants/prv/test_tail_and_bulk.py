@@ -220,7 +220,7 @@ WIDE_ONCE = [
 ]
 
 
-@pytest.mark.shared(3)
+@pytest.mark.shared(8, 3)
 @pytest.mark.parametrize(("rate", "noise", "steps", "delta"), WIDE_ONCE)
 def test_few_runs_of_rare_sampling_are_known_to_four_digits(
     rate: float, noise: float, steps: int, delta: float

@@ -276,7 +276,7 @@ def test_groups_cost_as_much_more_as_one_of_them_may_meet_in_a_batch() -> None:
     assert hs.tradeoff(in_groups) == hs.tradeoffs.G(2.0 * (group * epochs) ** 0.5 / noise)
 
 
-@pytest.mark.shared(3, 1)
+@pytest.mark.shared(5, 2)
 @pytest.mark.parametrize(
     "schedule",
     [

@@ -86,7 +86,7 @@ def test_the_moments_of_sampled_laplace_noise_are_known_to_a_part_in_a_million(
         assert found.radius <= 1e-6 * found.midpoint
 
 
-@pytest.mark.shared(3)
+@pytest.mark.shared(6)
 @each_direction
 @pytest.mark.parametrize("rate", [1.0, 0.3, 1e-4])
 @each_order

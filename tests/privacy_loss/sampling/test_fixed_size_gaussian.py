@@ -173,7 +173,7 @@ def test_a_line_is_within_its_error(
 ) -> None:
     rule = loss.rule(1.2 * c, height, loss.cgf_estimate(c).value - 40.0)
     assert rule is not None
-    count, step = 17, height / 16.0
+    count, step = 7, height / 6.0
     real, imag, error = rule.line(c, step, count)
     with mp.workdps(45):
         truth = [mp.log(one) for one in mgf_line(loss, mp.mpf(c), mp.mpf(step), count)]

@@ -35,7 +35,7 @@ def tail(x: Any) -> Any:
     return mp.erfc(x / mp.sqrt(2)) / 2
 
 
-@pytest.mark.shared(3)
+@pytest.mark.shared(6)
 @each
 @pytest.mark.parametrize("width", [1e-7, 1e-3, 0.3])
 def test_cells_have_the_masses_of_both_mixtures(rate: float, noise: float, width: float) -> None:

@@ -91,7 +91,7 @@ def test_masses_of_the_largest_sum_are_within_their_errors(
     edges, _ = _edges(steps, *(shift / noise for shift in shifts))
     for shift in shifts:
         log_p, error = _masses(_curve(edges, steps, shift / noise))
-        chosen = np.unique(np.linspace(0, log_p.size - 1, 40).astype(int))
+        chosen = np.unique(np.linspace(0, log_p.size - 1, 20).astype(int))
         ends = np.concatenate(([-math.inf], edges, [math.inf]))
         with mp.workdps(350):
             cells = list(pairwise(ends))

@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+# Imported the usual way before pytest collects its doctests: it would make each module anew whose
+# package has imported it already, and what tests patch by name would be in one copy of two.
+import hockeystick.release  # noqa: F401
+
 ROOT = Path(__file__).parent
 PLUGS = {"dp_accounting": "dp_accounting", "opacus": "opacus", "torch": "torch"}
 # Whatever is tested here is left to the run that has every extra.

@@ -40,6 +40,8 @@ FROM_THE_NETWORK = re.compile(r"<(?:script|link|img)[^>]*(?:src|href)=\"(?:https
 LANGUAGES = {"sh", "console", "pycon", "toml", "text"}
 # What the extra `test` brings along; the blocks of a page may need more than that.
 BROUGHT = {"bokeh", "flint"}
+# What it shows takes seconds: it compares all samplings, as an example in their module does.
+SLOW = {"theory/sampling.md"}
 
 
 def text_of(page: str) -> str:
@@ -47,9 +49,10 @@ def text_of(page: str) -> str:
 
 
 def with_its_marks(page: str) -> Any:
-    """Return a page as a parameter, marked where its blocks need another extra."""
+    """Return a page as a parameter, marked where its blocks need time or another extra."""
     needs_more = set(needed_by(text_of(page))) - BROUGHT
-    return pytest.param(page, marks=pytest.mark.extras) if needs_more else page
+    marks = [pytest.mark.extras] * bool(needs_more) + [pytest.mark.slow] * (page in SLOW)
+    return pytest.param(page, marks=marks)
 
 
 def library_of_the_build() -> None:

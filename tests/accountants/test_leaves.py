@@ -133,7 +133,7 @@ def test_every_accountant_that_applies_to_a_mechanism_answers(name: str) -> None
     assert refusing(BY_NAME[name] ** RUNS) == expected, "ANSWERED and MISSING say otherwise"
 
 
-@pytest.mark.shared(2)
+@pytest.mark.shared(4)
 @each_sampled
 def test_every_accountant_that_applies_to_a_sample_answers(
     inner: hs.Mechanism, missing: set[str]
@@ -141,7 +141,7 @@ def test_every_accountant_that_applies_to_a_sample_answers(
     assert refusing(hs.PoissonSubsampled(inner, 0.1) ** RUNS) == NARROW | missing
 
 
-@pytest.mark.shared(2)
+@pytest.mark.shared(4)
 @each_sampled
 def test_the_accountants_of_a_sample_do_not_contradict_each_other(
     inner: hs.Mechanism, missing: set[str]
@@ -157,7 +157,7 @@ def test_the_accountants_of_a_sample_do_not_contradict_each_other(
     assert lowest <= highest
 
 
-@pytest.mark.shared(2)
+@pytest.mark.shared(4)
 @each_sampled
 def test_the_expansion_of_many_small_losses_is_next_to_the_truth(
     inner: hs.Mechanism, missing: set[str]

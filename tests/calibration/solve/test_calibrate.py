@@ -557,7 +557,14 @@ def test_every_number_of_every_mechanism_is_solved_or_refused_with_a_reason(
     ("plan", "parameter", "target", "told"),
     [
         (hs.DiscreteGaussian(2.0), "sigma", hs.GDP(1.0), r"sigma 2\) implies no GDP"),
-        (hs.mechanisms.Skellam(20.0), "variance", hs.ZCDP(1.0), r"variance 20\) implies no ZCDP"),
+        # The last two say the same of rho; this one searches for it first.
+        pytest.param(
+            hs.mechanisms.Skellam(20.0),
+            "variance",
+            hs.ZCDP(1.0),
+            r"variance 20\) implies no ZCDP",
+            marks=pytest.mark.slow,
+        ),
         (hs.ApproxDP(1.0, 1e-4), "epsilon", hs.ZCDP(1.0), r"\(1, 0.0001\)-DP release implies no"),
         (
             hs.PoissonSubsampled(hs.ApproxDP(1.0, 1e-4), rate=0.01),

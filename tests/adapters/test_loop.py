@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import math
+import os
 import re
 import subprocess
 import sys
@@ -136,3 +138,33 @@ def test_a_loop_of_jax_learns_digits_within_its_budget() -> None:
     assert found is not None
     assert float(found[1]) > 75
     assert found[2] == "3.000"
+
+
+def test_a_nearly_full_disk_cuts_no_count_short(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A write that takes a part is gone on with; the rest of an epoch left out is many steps."""
+    plan = hs.DPSGD(
+        examples=30, batch_size=10, epochs=4, noise_multiplier=1, sampling="random-allocation"
+    )
+    path, write, room = tmp_path / "run.journal", os.write, [10**6]
+
+    def short(descriptor: int, text: bytes) -> int:
+        if room[0] == 0:
+            raise OSError(errno.ENOSPC, "no space left")
+        room[0] -= min(room[0], 1)
+        return write(descriptor, text[:1])
+
+    monkeypatch.setattr("hockeystick.adapters.loop._journal.os.write", short)
+    account = Account(plan, journal=path)
+    for _ in range(4):
+        account.count()
+    account.close()
+    again = Account(plan, journal=path)
+    assert again.counted == 6
+    assert path.read_bytes().endswith(b"\n......")
+    again.count()
+    again.close()
+    room[0] = 1
+    with pytest.raises(OSError, match="no space left"):
+        Account(plan, journal=path)

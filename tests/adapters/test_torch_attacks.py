@@ -340,6 +340,30 @@ class Remembering(nn.Module):  # type: ignore[misc]  # torch may have no types
         return self.layer(rows)
 
 
+class Shrinking(nn.Module):  # type: ignore[misc]  # torch may have no types
+    """A model whose weights tell how often it was called."""
+
+    def __init__(self, *, through_data: bool) -> None:
+        super().__init__()
+        self.layer, self.through_data = nn.Linear(3, 2), through_data
+
+    def forward(self, rows: Any) -> Any:
+        if self.through_data:
+            self.layer.weight.data.mul_(0.5)
+        else:
+            with torch.no_grad():
+                self.layer.weight.mul_(0.5)
+        return self.layer(rows)
+
+
+@pytest.mark.parametrize("through_data", [False, True])
+def test_a_model_that_writes_to_its_weights_is_refused(through_data: bool) -> None:
+    private = _loop(model=Shrinking(through_data=through_data))
+    with pytest.raises(ParameterError, match=r"^model must be free of weights that its forward"):
+        _step(private)
+    assert private.steps == 0
+
+
 @pytest.mark.parametrize("in_place", [False, True])
 def test_a_model_that_keeps_what_it_saw_in_a_buffer_is_refused(in_place: bool) -> None:
     private = _loop(model=Remembering(in_place=in_place))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import time
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("torch")
@@ -208,3 +210,38 @@ def test_workers_fetch_ahead_while_a_step_runs(tmp_path: Path) -> None:
         time.sleep(0.01)
     assert len(list(tmp_path.iterdir())) == EXAMPLES > len(first)
     private.close()
+
+
+class Augmented(Places):
+    """Examples that draw what is made of them."""
+
+    def __getitem__(self, place: int) -> Any:
+        shifted = float(torch.rand(())) + random.random() + np.random.random()  # noqa: NPY002
+        return torch.tensor([float(place), shifted], dtype=torch.float64).float(), place % 2
+
+
+@pytest.mark.parametrize("loading", [{}, WORKERS])
+@pytest.mark.parametrize("collated", [False, True])
+def test_what_examples_draw_is_not_decided_by_seeds_that_others_know(
+    loading: Any, collated: bool
+) -> None:
+    """One example more would move what all after it draw; known draws tell how many there are."""
+
+    def noisy(examples: Any) -> Any:
+        ((rows, target),) = examples
+        return torch.stack([rows[0], torch.rand(())]).unsqueeze(0), torch.tensor([target])
+
+    plan = hs.DPSGD(examples=EXAMPLES, sampling="full-batch", steps=2, noise_multiplier=1)
+    given: Any = (Places(), noisy) if collated else (Augmented(), None)
+    found = []
+    for _ in range(2):
+        torch.manual_seed(0)
+        np.random.seed(0)  # noqa: NPY002
+        random.seed(0)
+        private = _loop(given[0], plan, loading=loading, collate=given[1])
+        for batch in private.loader:
+            found.append(tuple(batch.examples[0][:, 1].tolist()))
+            private.step(LOSS, batch)
+        private.close()
+    assert len(set(found)) == 4
+    assert len(set(found[0])) > EXAMPLES // 2

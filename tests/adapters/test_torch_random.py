@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("torch")
@@ -11,7 +13,7 @@ pytest.importorskip("torch")
 import torch
 
 from hockeystick.adapters.loop._random import bits, numbers
-from hockeystick.adapters.torch._random import normals
+from hockeystick.adapters.torch._random import keyed, normals
 from hockeystick.release.samplers import secret_bits
 
 # The same tests run on a GPU where there is one.
@@ -92,3 +94,34 @@ def test_words_are_the_operating_systems_or_replayed_from_a_seed() -> None:
     assert not (first == other).any()
     # Of 1000 fair words some have their highest bit set, and some have not.
     assert 0 < int((first >> 63).sum()) < 1000
+
+
+def test_what_models_draw_is_not_decided_by_the_32_bits_that_torch_uses_of_a_seed() -> None:
+    with keyed(numbers(None, "model", 0)):
+        found = torch.default_generator.get_state()
+    words = found[24 : 24 + 8 * 624].view(torch.int64)
+    assert 0 <= int(words.min()) <= int(words.max()) < 2**32
+    assert len(set(words.tolist())) > 620
+    # The only seed that could lead there is the first word.
+    of_seed = torch.Generator().manual_seed(int(words[0])).get_state()
+    assert not torch.equal(of_seed[24 : 24 + 8 * 624].view(torch.int64), words)
+
+
+def test_what_users_code_draws_is_keyed_and_leaves_their_generators_as_they_were() -> None:
+    def drawn() -> tuple[float, ...]:
+        return float(torch.rand(())), np.random.random(), random.random()  # noqa: NPY002
+
+    def seeded() -> None:
+        torch.manual_seed(3)
+        np.random.seed(3)  # noqa: NPY002
+        random.seed(3)
+
+    seeded()
+    usual, found = drawn(), list[tuple[float, ...]]()
+    for key in (None, None, 1, 2, 1):
+        seeded()
+        with keyed(numbers(key, "model", 0)):
+            found.append(drawn())
+        assert drawn() == usual
+    assert all(len({one[kind] for one in found}) == 4 for kind in range(3))
+    assert found[2] == found[4]

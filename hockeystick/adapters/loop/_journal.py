@@ -43,7 +43,12 @@ class Journal:
 
     def add(self, steps: int) -> None:
         """Count further steps, possibly none."""
-        os.write(self._descriptor, b"." * steps)
+        self._write(b"." * steps)
+
+    def _write(self, text: bytes) -> None:
+        """Write all of a text, or raise: a disk that is nearly full takes a part and says so."""
+        while text:
+            text = text[os.write(self._descriptor, text) :]
 
     def _begun(self, title: str) -> tuple[str, int]:
         """Return the run of a file and its count, or begin one; or raise."""
@@ -52,7 +57,7 @@ class Journal:
             found = file.read()
         if not found:
             run = secrets.token_hex(16)
-            os.write(self._descriptor, f"{title} {run}\n".encode())
+            self._write(f"{title} {run}\n".encode())
             return run, 0
         line, _, dots = found.partition(b"\n")
         said, _, run = line.decode(errors="replace").rpartition(" ")

@@ -110,9 +110,9 @@ def check_dataset(dataset: Any, plan: hs.DPSGD) -> int:
 
 
 class Buffers:
-    """A model's buffers as they are, to be found so again."""
+    """A model's buffers and weights as they are, to be found so again."""
 
-    __slots__ = ("_found",)
+    __slots__ = ("_found", "_weights")
 
     def __init__(self, model: Any) -> None:
         self._found = [
@@ -120,9 +120,10 @@ class Buffers:
             for module in model.modules()
             for name, buffer in module._buffers.items()
         ]
+        self._weights = [(*one, one[1]._version) for one in model.named_parameters()]
 
     def check(self) -> None:
-        """Put back what the model's forward replaced, and raise if it did."""
+        """Put back what the model's forward replaced, and raise if it did or wrote to weights."""
         changed = [one for one in self._found if one[0]._buffers.get(one[1]) is not one[2]]
         for module, name, buffer in changed:
             module._buffers[name] = buffer
@@ -132,6 +133,13 @@ class Buffers:
                 "free of buffers that its forward sets: they keep of examples what no noise hides"
             )
             raise ParameterError("model", f"buffer {name} of {type(module).__name__}", allowed)
+        for name, value, version in self._weights:
+            if value._version != version:
+                allowed = (
+                    "free of weights that its forward writes to, once for each microbatch: how "
+                    "often tells how large a secret batch is; write to them between steps"
+                )
+                raise ParameterError("model", f"weight {name}", allowed)
 
 
 def _processes() -> int:

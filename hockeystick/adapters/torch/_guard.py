@@ -10,6 +10,7 @@ from typing import Any, Final
 import torch
 
 from hockeystick.adapters.loop._random import numbers
+from hockeystick.adapters.torch._random import keyed
 from hockeystick.errors import IncompatibleError
 
 _STEPPING: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
@@ -58,8 +59,7 @@ def secret_randomness(seed: int | None, step: int, device: Any) -> Iterator[None
     """
     source = numbers(seed, "model", step)
     on_gpu = device.type == "cuda"
-    with torch.random.fork_rng(devices=[device] if on_gpu else []):
-        torch.default_generator.manual_seed(int(source.integers(_SEEDS)))
+    with torch.random.fork_rng(devices=[device] if on_gpu else []), keyed(source):
         if on_gpu:
             with torch.cuda.device(device):
                 torch.cuda.manual_seed(int(source.integers(_SEEDS)))

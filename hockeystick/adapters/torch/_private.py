@@ -94,9 +94,12 @@ def make_private(
         Dividing and rounding to the parameters' type come after that.
 
         An example's gradient must come from the weights and that example alone. Libraries may
-        round it otherwise beside another number of examples, which moved sums by some 10^-5 C
-        where it was measured; ``microbatch=1`` rules it out. What the model itself draws (dropout)
-        comes from torch's generator, keyed afresh in each step.
+        round it otherwise beside another number of examples: that moved sums by some 10^-5 C for
+        usual models, but by more than C for one that magnifies its own rounding errors, so that
+        this is no bound. ``microbatch=1`` rules it out. What the model draws itself (dropout) must
+        come from torch's generator, which is keyed afresh in each step, and what ``dataset[i]`` or
+        ``collate`` draw from those of torch, numpy or Python, keyed afresh for each batch: by 128
+        bits, on an accelerator by 63. The Mersenne twister is not cryptographic.
 
         With ``arithmetic="real"`` sums and lengths are rounded as torch rounds them (lengths are
         right to six digits), and noise is of doubles, drawn where the gradients are by generators
@@ -173,11 +176,11 @@ def make_private(
     if size is not None and size != "auto":
         size = _validate.count("microbatch", size, _MICROBATCH)
     length = None if pad_to is None else _validate.count("pad_to", pad_to, _LENGTH)
-    fetching = fetching_of(dataset, collate, length, loading)
     # Its subclasses may make of several places at once what mixes them.
     at_once = type(dataset) is torch.utils.data.TensorDataset and not loading
     tensors = dataset if at_once and collate is None and length is None else None
     fixed = _checked_seed(seed, not_private, budget)
+    fetching = fetching_of(dataset, collate, length, loading, secret=fixed is None)
     counted = clip.accounted(known)
     if fixed is not None:
         counted = not_accounted(counted)

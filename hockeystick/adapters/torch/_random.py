@@ -1,15 +1,46 @@
-"""Normal numbers of torch, keyed for each step."""
+"""Normal numbers of torch, keyed for each step, and a key for what users' code draws."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import torch
 
 from hockeystick.adapters.loop._random import numbers
 
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
 _TORCH_SEEDS: Final = 2**63
+# Where in the state of torch's generator on a CPU the 624 words of the Mersenne twister are.
+_WORDS: Final = slice(24, 24 + 8 * 624)
+_WORD: Final = 2**32
+
+
+@contextmanager
+def keyed(source: Generator) -> Iterator[None]:
+    """Have all that draws from torch, numpy or Python by itself draw by a key of a source.
+
+    A seed would not do: of torch's, a CPU uses 32 bits, and who sees what is released could try all
+    of them. What others draw afterwards is as if nothing had been drawn here.
+    """
+    before = random.getstate(), np.random.get_state()  # noqa: NPY002
+    with torch.random.fork_rng(devices=[]):
+        try:
+            state = torch.default_generator.manual_seed(0).get_state()
+            words = source.integers(_WORD, size=624, dtype=np.int64)
+            state[_WORDS].view(torch.int64).copy_(torch.from_numpy(words))
+            torch.default_generator.set_state(state)
+            random.seed(source.bytes(32))
+            np.random.seed(source.integers(_WORD, size=8))  # noqa: NPY002
+            yield
+        finally:
+            random.setstate(before[0])
+            np.random.set_state(before[1])  # noqa: NPY002
 
 
 def normals(seed: int | None, step: int, device: Any) -> Callable[[Any], Any]:

@@ -55,7 +55,7 @@ def test_the_order_does_not_matter(f: hs.tradeoffs.TradeOff, g: hs.tradeoffs.Tra
     assert_agree(f @ g, g @ f)
 
 
-@pytest.mark.shared(2)
+@pytest.mark.shared(4)
 @pytest.mark.parametrize("f", [FUNCTIONS[name] for name in QUICK], ids=QUICK)
 def test_brackets_do_not_matter(f: hs.tradeoffs.TradeOff) -> None:
     g, h = hs.tradeoffs.G(0.5), hs.tradeoffs.G(1.0).subsample(0.05)

@@ -19,7 +19,7 @@ SEED = 2
 # Where Hypothesis draws fresh examples, so does this, four times as many, and prints the seed.
 FRESH = os.environ.get("HYPOTHESIS_PROFILE") == "fresh"
 LONG_SEED = 2029
-MANY = 1000 if FRESH else 250
+MANY = 1000 if FRESH else 150
 ORACLES = (
     "profiles",
     "outcomes",

@@ -268,7 +268,7 @@ def test_no_end_is_wrong_for_one_or_two_examples(plan: hs.DPSGD) -> None:
     check(plan, EPSILONS[:1])
 
 
-@pytest.mark.shared(1, 4)
+@pytest.mark.shared(1, 8)
 @pytest.mark.slow
 @pytest.mark.parametrize("plan", FEW + MORE, ids=named)
 def test_no_end_is_wrong_for_few_examples(plan: hs.DPSGD) -> None:

@@ -121,7 +121,7 @@ def test_removing_has_the_larger_moments_so_that_the_paper_takes_the_same(
     rate: float, noise: float
 ) -> None:
     removing, adding = (SampledGaussianLoss(rate, noise, r) for r in (True, False))
-    for k in range(1, 33):
+    for k in (1, 2, 3, 5, 8, 13, 20, 32):
         more, less = removing.cgf_bounds(k), adding.cgf_bounds(k)
         assert more.midpoint - more.radius > less.midpoint + less.radius
 

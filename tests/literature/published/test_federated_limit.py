@@ -138,7 +138,7 @@ def test_the_function_of_several_clients_lies_below_each_ones(batch_size: int) -
         hs.federated.LocalTraining(
             examples=60, batch_size=batch_size, noise_multiplier=noise, local_steps=steps
         )
-        for noise, steps in ((8.0, 20), (5.0, 10))
+        for noise, steps in ((8.0, 8), (5.0, 4))
     )
     plan = hs.federated.PriFedSync(clients=clients, rounds=1)
     whole = hs.tradeoff(plan, view="all-clients")

@@ -165,7 +165,7 @@ def test_the_moments_hold_the_mean_over_the_output(rho: str, width: str, share: 
         assert abs(found.midpoint - truth) <= found.radius < 2e-11 * found.midpoint
 
 
-@pytest.mark.shared(2)
+@pytest.mark.shared(4)
 @each_noise
 def test_the_cumulants_are_those_of_the_tilted_loss(rho: str, width: str) -> None:
     loss = loss_of(rho, width)
@@ -266,8 +266,7 @@ class Line:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("count", [3, 100])
-@pytest.mark.parametrize("rate", [1.0, 0.1])
+@pytest.mark.parametrize(("count", "rate"), [(3, 1.0), (100, 0.1)])
 def test_many_runs_have_the_epsilon_of_the_inversion(count: int, rate: float) -> None:
     step = hs.mechanisms.SinhNormal(0.1, 40)
     plan = (step if rate == 1.0 else hs.PoissonSubsampled(step, rate)) ** count

@@ -83,8 +83,13 @@ def integers(name: str, values: Any) -> NDArray[np.int64]:
 
 
 def sensitivity_of(value: Any) -> Fraction:
-    """Return the larger reading of a sensitivity, exact numbers as they are, or raise."""
+    """Return the larger reading of a sensitivity, exact numbers as they are, or raise.
+
+    The decimal that a float32 prints as may lie above it, and far from that of the same float64.
+    """
     reading = largest_reading(_validate.real("sensitivity", value, _SENSITIVITY))
+    if isinstance(value, np.floating):
+        return max(reading, Fraction(str(value)))
     return max(reading, Fraction(value)) if isinstance(value, Rational | Decimal) else reading
 
 

@@ -73,7 +73,8 @@ class Filter(Recorder):
         guarantee of it (``hs.convert``) that the budget knows. A step of several runs is taken as a
         whole or not at all. Numbers mean the decimals they print as: ten times 0.1 fits into 1.
 
-        Any number of threads may step at the same time.
+        Any number of threads may step at the same time. A copy counts for itself, also that of a
+        forked or another process: together they may spend the budget several times.
 
     Args:
         budget: The guarantee to keep: ``RenyiDP``, ``ZCDP``, ``TCDP``, ``GDP``, ``PureDP`` or

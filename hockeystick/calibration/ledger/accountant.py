@@ -51,7 +51,8 @@ class Accountant(Recorder):
         of its format; unknown types, fields and versions are refused.
 
         Any number of threads may record and ask at the same time: no run is lost, and each answer
-        is of what was recorded when it was asked for.
+        is of what was recorded when it was asked for. A copy, also that of a forked or another
+        process, records for itself, and knows nothing of what the others released.
 
     References:
         Rogers, Roth, Ullman and Vadhan, "Privacy Odometers and Filters: Pay-as-you-Go

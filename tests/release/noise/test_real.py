@@ -176,6 +176,13 @@ def test_exact_sensitivities_are_not_rounded_down(given: Any) -> None:
     assert own.sensitivity >= Fraction(given) / Fraction(2) ** own.exponent + 1
 
 
+@pytest.mark.parametrize("given", [np.float32("0.7"), np.float16("0.1")])
+def test_the_decimal_that_a_short_float_prints_as_is_covered(given: Any) -> None:
+    assert float(given) < float(str(given))
+    own = grid(1.0, given)
+    assert own.sensitivity >= Fraction(str(given)) / Fraction(2) ** own.exponent + 1
+
+
 def test_both_readings_of_the_parameters_are_covered() -> None:
     assert Fraction(0.3) < Fraction(3, 10)  # the float is below the decimal
     assert grid(1.0, 0.3).sensitivity == Fraction(3, 10) * 2**22 + 1

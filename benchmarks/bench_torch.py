@@ -1,11 +1,10 @@
 """A private step in exact and in real arithmetic beside Opacus's: the same model and batch size.
 
-``make timings`` times both. Run as a program, it prints the ratios of the times of steps that take
-turns in one process, of the peaks of memory in processes of their own, and the time of the account.
+``make timings`` times small models. Run as a program, it prints a page, `TORCH.md`: the times of
+steps that take turns, each side in a process of its own, whose memory is measured as well.
 """
 
 import argparse
-import json
 import os
 import statistics
 import subprocess
@@ -13,24 +12,42 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import import_module
+from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pytest
-from rich.console import Console
-from rich.table import Table
 
 import hockeystick as hs
 
 EXAMPLES: Final = 1280
-RATE_OF: Final = 10
-STEPS: Final = 100
-WARM: Final = 20
 CLASSES: Final = 10
+WORDS: Final = 1000
 MIB: Final = 2**20
+
+
+class Case(NamedTuple):
+    """A model, the expected size of its batches, and how many steps are timed in each run."""
+
+    kind: str
+    batch: int
+    steps: int
+
+
+SMALL: Final = tuple(Case(kind, 128, 40) for kind in ("small mlp", "mlp", "cnn", "text"))
+LARGE: Final = (
+    Case("deep cnn", 64, 3),
+    Case("deep cnn", 256, 2),
+    Case("transformer", 32, 1),
+    Case("transformer", 64, 1),
+    Case("bert lora", 32, 5),
+)
+WARM: Final = 1
+# What has torch on Linux take memory in pages of 2 MiB, of which a step needs few.
+LARGE_PAGES: Final = {"THP_MEM_ALLOC_ENABLE": "1"}
 
 
 def model_of(kind: str) -> tuple[Any, Any]:
@@ -46,12 +63,14 @@ def model_of(kind: str) -> tuple[Any, Any]:
         wide = (nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 10))
         return nn.Sequential(*wide), torch.randn(EXAMPLES, 784)
     if kind == "text":
-        words = (nn.Embedding(1000, 32), nn.Flatten(), nn.Linear(640, 64), nn.ReLU())
-        return nn.Sequential(*words, nn.Linear(64, 10)), torch.randint(1000, (EXAMPLES, 20))
+        words = (nn.Embedding(WORDS, 32), nn.Flatten(), nn.Linear(640, 64), nn.ReLU())
+        return nn.Sequential(*words, nn.Linear(64, 10)), torch.randint(WORDS, (EXAMPLES, 20))
     if kind == "deep cnn":
         return deep(), torch.randn(EXAMPLES, 3, 32, 32)
     if kind == "transformer":
-        return transformer(), torch.randint(1000, (EXAMPLES, 128))
+        return transformer(), torch.randint(WORDS, (EXAMPLES, 128))
+    if kind == "bert lora":
+        return bert(), torch.randint(WORDS, (EXAMPLES, 128))
     layers = (
         *(nn.Conv2d(1, 16, 8, 2, padding=3), nn.ReLU(), nn.MaxPool2d(2, 1)),
         *(nn.Conv2d(16, 32, 4, 2), nn.ReLU(), nn.MaxPool2d(2, 1)),
@@ -81,17 +100,32 @@ def transformer() -> Any:
         nn.TransformerEncoderLayer(256, 4, 1024, dropout=0.0, batch_first=True) for _ in range(4)
     ]
     head = (nn.AdaptiveAvgPool2d((1, 256)), nn.Flatten(), nn.Linear(256, CLASSES))
-    return nn.Sequential(nn.Embedding(1000, 256), *layers, *head)
+    return nn.Sequential(nn.Embedding(WORDS, 256), *layers, *head)
 
 
-KINDS: Final = ("small mlp", "mlp", "cnn", "text")
-# Which take seconds a step: the size of their batches and how many steps are timed.
-LARGE: Final = {"deep cnn": (64, 8), "transformer": (32, 4)}
+def bert() -> Any:
+    """Return a small BERT with a head, which is trained with matrices of low rank."""
+    import peft
+    import transformers
+
+    sizes = {"hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 2}
+    config = transformers.BertConfig(
+        vocab_size=WORDS,
+        intermediate_size=512,
+        num_labels=CLASSES,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+        **sizes,
+    )
+    adapted = peft.LoraConfig(task_type="SEQ_CLS", r=8, target_modules=["query", "value"])
+    model = peft.get_peft_model(transformers.BertForSequenceClassification(config), adapted)
+    model.register_forward_hook(_logits)
+    return model
 
 
-def batch_of(kind: str) -> int:
-    """Return the expected size of a batch."""
-    return LARGE[kind][0] if kind in LARGE else EXAMPLES // RATE_OF
+def _logits(model: Any, given: Any, answer: Any) -> Any:
+    """Return of a model's answer what the loss takes."""
+    return answer.logits
 
 
 def _data(kind: str) -> tuple[Any, Any, Any]:
@@ -100,24 +134,37 @@ def _data(kind: str) -> tuple[Any, Any, Any]:
 
     model, inputs = model_of(kind)
     dataset = torch.utils.data.TensorDataset(inputs, torch.randint(CLASSES, (EXAMPLES,)))
-    return model, torch.optim.SGD(model.parameters(), lr=0.01), dataset
+    return model, _optimizer(model), dataset
 
 
-def here(kind: str, arithmetic: str = "exact") -> Iterator[None]:
+def _optimizer(model: Any) -> Any:
+    import torch
+
+    return torch.optim.SGD([one for one in model.parameters() if one.requires_grad], lr=0.01)
+
+
+def here(kind: str, batch: int, arithmetic: str = "exact") -> Iterator[None]:
     """Do one step of this package's after another."""
     import torch
 
     from hockeystick.adapters.torch import make_private
 
     model, optimizer, dataset = _data(kind)
-    plan = hs.DPSGD(examples=EXAMPLES, batch_size=batch_of(kind), steps=10**6, noise_multiplier=1)
+    plan = hs.DPSGD(
+        examples=EXAMPLES,
+        batch_size=batch,
+        steps=10**6,
+        noise_multiplier=1,
+        sampling="fixed-size",
+        adjacency="replace-one",
+    )
     private = make_private(model, optimizer, dataset, plan, clipping=1.0, arithmetic=arithmetic)
-    for batch in private.loader:
-        private.step(torch.nn.functional.cross_entropy, batch)
+    for drawn in private.loader:
+        private.step(torch.nn.functional.cross_entropy, drawn)
         yield
 
 
-def there(kind: str) -> Iterator[None]:
+def there(kind: str, batch: int, mode: str = "hooks") -> Iterator[None]:
     """Do one step of Opacus's after another."""
     import torch
     from opacus import PrivacyEngine
@@ -125,82 +172,113 @@ def there(kind: str) -> Iterator[None]:
 
     model, _, dataset = _data(kind)
     model = ModuleValidator.fix(model)  # has attention of its own
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    loader = torch.utils.data.DataLoader(dataset, batch_size=batch_of(kind))
-    model, optimizer, loader = PrivacyEngine(accountant="rdp").make_private(
-        module=model,
-        optimizer=optimizer,
-        data_loader=loader,
+    loss_fn = torch.nn.CrossEntropyLoss()
+    model, optimizer, *ghost, loader = PrivacyEngine(accountant="rdp").make_private(
+        module=model.train(),
+        optimizer=_optimizer(model),
+        criterion=loss_fn,
+        data_loader=torch.utils.data.DataLoader(dataset, batch_size=batch),
         noise_multiplier=1.0,
         max_grad_norm=1.0,
+        grad_sample_mode=mode,
+        poisson_sampling=False,
     )
+    (loss_fn,) = ghost or (loss_fn,)
     while True:
         for inputs, targets in loader:
             optimizer.zero_grad()
-            torch.nn.functional.cross_entropy(model(inputs), targets).backward()
+            loss_fn(model(inputs), targets).backward()
             optimizer.step()
             yield
 
 
-SIDES: Final[dict[str, Callable[[str], Iterator[None]]]] = {
+SIDES: Final[dict[str, Callable[[str, int], Iterator[None]]]] = {
     "exact": here,
     "real": partial(here, arithmetic="real"),
-    "opacus": there,
+    "Opacus": there,
+    "Opacus ghost": partial(there, mode="ghost"),
 }
 
 
 @pytest.mark.parametrize("side", SIDES)
-@pytest.mark.parametrize("kind", KINDS)
-def bench_step(benchmark: Any, kind: str, side: str) -> None:
+@pytest.mark.parametrize("case", SMALL, ids=lambda case: case.kind)
+def bench_step(benchmark: Any, case: Case, side: str) -> None:
     pytest.importorskip("torch", reason="needs the extra torch")
-    if side == "opacus":
+    if "Opacus" in side:
         pytest.importorskip("opacus", reason="needs the extra opacus")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Opacus warns of its hooks and its generator
-        steps = SIDES[side](kind)
+        steps = SIDES[side](case.kind, case.batch)
         next(steps)
         benchmark(partial(next, steps))
 
 
-def times(kind: str) -> list[float]:
-    """Return the median times of this process's steps, each side's, which take turns.
-
-    They are those of the processor, as others may use it as well.
-    """
-    sides = [side(kind) for side in SIDES.values()]
-    taken: list[list[float]] = [[] for _ in sides]
-    warm, steps = (1, LARGE[kind][1]) if kind in LARGE else (WARM, STEPS)
-    for done in range(warm + steps):
-        for side, found in zip(sides, taken, strict=True):
-            start = time.process_time()
-            next(side)
-            if done >= warm:
-                found.append(time.process_time() - start)
-    return [statistics.median(found) for found in taken]
-
-
-def peak(side: str, kind: str) -> int:
-    """Return how much this process's largest size grows by steps of one side, in bytes."""
+def _peak() -> int:
+    """Return this process's largest size so far, in bytes."""
     import resource
 
-    # Both sides have in memory what both import.
-    for library in ("opacus", "hockeystick.adapters.torch"):
-        import_module(library)
-    steps = SIDES[side]("small mlp")
-    next(steps)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    steps = SIDES[side](kind)
-    for _ in range(2 if kind in LARGE else WARM):
-        next(steps)
     unit = 1 if sys.platform == "darwin" else 1024
-    return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * unit
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
-def asked(*arguments: str) -> Any:
-    """Return what a process of its own finds, with one thread."""
-    command = [sys.executable, os.fspath(Path(__file__)), *arguments]
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
-    return json.loads(subprocess.run(command, check=True, stdout=-1, env=environment).stdout)
+def serve(asked: Any, side: str, case: Case) -> None:
+    """Do a step each time that it is asked, and answer with its seconds and the memory until then.
+
+    Seconds are those of the processor, as others may use it as well. Memory is what this process
+    grows by after a step of a small model. What a side cannot run, it says in words.
+    """
+    import torch
+
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    next(SIDES[side]("small mlp", 128))
+    before = _peak()
+    try:
+        steps = SIDES[side](case.kind, case.batch)
+        while asked.recv():
+            start = time.process_time()
+            next(steps)
+            asked.send((time.process_time() - start, _peak() - before))
+    except Exception as error:  # whatever a package cannot run
+        asked.send(f"{type(error).__name__}: {str(error).splitlines()[0]}")
+
+
+class Found(NamedTuple):
+    """The median seconds of a step, and the largest memory in bytes."""
+
+    seconds: float
+    memory: int
+
+
+def measured(case: Case) -> dict[str, Any]:
+    """Return what each side takes, as `Found`, or why it cannot run, in steps that take turns."""
+    for library in ("opacus", "peft", "hockeystick.adapters.torch"):
+        import_module(library)  # once, before processes are forked
+    told: dict[str, list[Any]] = {side: [] for side in SIDES}
+    apart = get_context("fork")
+    asked = {}
+    for side in SIDES:
+        asked[side], other = apart.Pipe()
+        apart.Process(target=serve, args=(other, side, case), daemon=True).start()
+        other.close()
+    for _ in range(WARM + case.steps):
+        for side, found in told.items():
+            if not found or not isinstance(found[-1], str):
+                asked[side].send(True)
+                found.append(asked[side].recv())
+    for side, found in told.items():
+        if not isinstance(found[-1], str):
+            asked[side].send(False)
+    for process in apart.active_children():
+        process.join()
+    return {side: _summary(found) for side, found in told.items()}
+
+
+def _summary(answers: list[Any]) -> Found | str:
+    """Return the median after some steps to warm up, or the words."""
+    if isinstance(answers[-1], str):
+        return answers[-1]
+    return Found(statistics.median(taken for taken, _ in answers[WARM:]), answers[-1][1])
 
 
 def account() -> float:
@@ -211,46 +289,80 @@ def account() -> float:
     taken = []
     with tempfile.TemporaryDirectory() as folder:
         counted = Account(plan, hs.ApproxDP(100, 1e-5), Path(folder) / "run.account")
-        for _ in range(STEPS):
+        for _ in range(100):
             start = time.perf_counter()
             counted.count()
             taken.append(time.perf_counter() - start)
     return statistics.median(taken)
 
 
-def table(kinds: Sequence[str]) -> Table:
-    """Return times and memory of each side, and over Opacus's those in exact arithmetic."""
-    shown = Table(title="a private step, one thread; exact and real arithmetic, Opacus")
-    shown.add_column("model")
-    columns = ("batch", "ms exact", "ms real", "ms Opacus", "exact/real", "exact/Opacus")
-    for column in (*columns, "MiB exact", "MiB real", "MiB Opacus"):
-        shown.add_column(column, justify="right")
-    for kind in kinds:
-        exact, real, theirs = asked("times", kind)
-        peaks = [asked("peak", side, kind) for side in SIDES]
-        shown.add_row(
-            kind,
-            f"{batch_of(kind)}",
-            *(f"{1e3 * taken:.2f}" for taken in (exact, real, theirs)),
-            *(f"{exact / real:.2f}", f"{exact / theirs:.2f}"),
-            *(f"{own / MIB:.0f}" for own in peaks),
-        )
-    return shown
+def _ratio(runs: list[dict[str, Any]], first: str, second: str) -> str:
+    """Return the median over runs of what one side takes over what the other does."""
+    both = [(run[first], run[second]) for run in runs]
+    if any(isinstance(one, str) for pair in both for one in pair):
+        return "-"
+    return f"{statistics.median(one.seconds / other.seconds for one, other in both):.2f}"
+
+
+def _cell(found: list[Any]) -> str:
+    """Return the median milliseconds and the largest MiB of one side's runs, or its words."""
+    words = [one for one in found if isinstance(one, str)]
+    if words:
+        return f"cannot: {words[0]}"
+    seconds = statistics.median(one.seconds for one in found)
+    return f"{1e3 * seconds:.4g} ms, {max(one.memory for one in found) / MIB:.0f} MiB"
+
+
+PAGE: Final = """# Private steps beside Opacus
+
+Medians of {runs} runs, of the processor's time of a step with one thread, and the largest memory
+that a process grew by: 40 steps a run of small models, 1 to 5 of large ones. The sides take turns,
+each in a process of its own; all batches of a row have the same number of examples. "Exact" and
+"real" are what `make_private(arithmetic=...)` names. `python benchmarks/bench_torch.py >
+benchmarks/TORCH.md` measures anew.
+"""
+AGAIN: Final = """
+Much of a small model's step goes to getting pages of memory from the system again and again. With
+`THP_MEM_ALLOC_ENABLE=1`, for which torch on Linux takes larger ones:
+"""
+
+
+def _table(cases: tuple[Case, ...], runs: int) -> None:
+    """Write a table, a row once it is measured."""
+    heads = ("model", "batch", *SIDES, "exact / real", "exact / Opacus", "exact / ghost")
+    for line in ("", _row(heads), _row((":--", *("--:" for _ in heads[1:])))):
+        sys.stdout.write(f"{line}\n")
+    for case in cases:
+        found = [measured(case) for _ in range(runs)]
+        cells = [_cell([run[side] for run in found]) for side in SIDES]
+        ratios = [_ratio(found, "exact", other) for other in list(SIDES)[1:]]
+        sys.stdout.write(_row((case.kind, str(case.batch), *cells, *ratios)) + "\n")
+        sys.stdout.flush()
+
+
+def _row(cells: tuple[str, ...]) -> str:
+    """Return a row of a table."""
+    return f"| {' | '.join(cells)} |"
 
 
 def main() -> None:
-    """Print the table, or what one process of it finds."""
+    """Print the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("question", nargs="*")
-    question = parser.parse_args().question
-    if question:
-        answers: dict[str, Callable[..., Any]] = {"times": times, "peak": peak}
-        sys.stdout.write(json.dumps(answers[question[0]](*question[1:])) + "\n")
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--small", action="store_true", help="the table of small models alone")
+    options = parser.parse_args()
+    if options.small:
+        _table(SMALL, options.runs)
         return
-    console = Console(width=140)
-    console.print(table((*KINDS, *LARGE)))
-    console.print(f"account of a step: {1e6 * account():.1f} us")
-    console.print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} a minute")
+    sys.stdout.write(PAGE.format(runs=options.runs))
+    _table((*SMALL, *LARGE), options.runs)
+    sys.stdout.write(AGAIN)
+    sys.stdout.flush()
+    command = [sys.executable, __file__, "--small", f"--runs={options.runs}"]
+    subprocess.run(command, check=True, env=os.environ | LARGE_PAGES)
+    sys.stdout.write(f"\nA step is counted in a journal in {1e6 * account():.1f} us.\n")
+    load = os.getloadavg()[0]
+    sys.stdout.write(f"{os.cpu_count()} cores; {load:.1f} processes ran on them at the end.\n")
 
 
 if __name__ == "__main__":

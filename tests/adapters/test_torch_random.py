@@ -13,7 +13,7 @@ pytest.importorskip("torch")
 import torch
 
 from hockeystick.adapters.loop._random import bits, numbers
-from hockeystick.adapters.torch._random import keyed, normals
+from hockeystick.adapters.torch._random import all_keyed, keyed, normals
 from hockeystick.release.samplers import secret_bits
 
 # The same tests run on a GPU where there is one.
@@ -120,7 +120,7 @@ def test_what_users_code_draws_is_keyed_and_leaves_their_generators_as_they_were
     usual, found = drawn(), list[tuple[float, ...]]()
     for key in (None, None, 1, 2, 1):
         seeded()
-        with keyed(numbers(key, "model", 0)):
+        with all_keyed(numbers(key, "examples", 0)):
             found.append(drawn())
         assert drawn() == usual
     assert all(len({one[kind] for one in found}) == 4 for kind in range(3))

@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader
 
 from hockeystick.adapters.loop._random import numbers
 from hockeystick.adapters.torch._collate import Row, row, stacked
-from hockeystick.adapters.torch._random import keyed
+from hockeystick.adapters.torch._random import all_keyed
 from hockeystick.errors import ParameterError
 
 _SEED_BITS: Final = 63
@@ -88,7 +88,7 @@ class _OneByOne:
     def __getitems__(self, places: list[int]) -> Stacked:
         """Return a batch, or what is wrong, which an exception of a worker would not name."""
         try:
-            with keyed(numbers(None, "examples", 0)) if self.secret else nullcontext():
+            with all_keyed(numbers(None, "examples", 0)) if self.secret else nullcontext():
                 examples = [self.dataset[place] for place in places]
                 return Stacked(stacked(row(one, self.collate, self.pad_to) for one in examples))
         except ParameterError as error:

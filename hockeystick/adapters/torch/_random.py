@@ -23,24 +23,31 @@ _WORD: Final = 2**32
 
 @contextmanager
 def keyed(source: Generator) -> Iterator[None]:
-    """Have all that draws from torch, numpy or Python by itself draw by a key of a source.
+    """Have all that draws from torch by itself, on a CPU, draw by a key of a source.
 
-    A seed would not do: of torch's, a CPU uses 32 bits, and who sees what is released could try all
-    of them. What others draw afterwards is as if nothing had been drawn here.
+    A seed would not do: of it a CPU uses 32 bits, and who sees what is released could try all of
+    them. What others draw afterwards is as if nothing had been drawn here.
     """
-    before = random.getstate(), np.random.get_state()  # noqa: NPY002
     with torch.random.fork_rng(devices=[]):
-        try:
-            state = torch.default_generator.manual_seed(0).get_state()
-            words = source.integers(_WORD, size=624, dtype=np.int64)
-            state[_WORDS].view(torch.int64).copy_(torch.from_numpy(words))
-            torch.default_generator.set_state(state)
-            random.seed(source.bytes(32))
-            np.random.seed(source.integers(_WORD, size=8))  # noqa: NPY002
+        state = torch.default_generator.manual_seed(0).get_state()
+        words = source.integers(_WORD, size=624, dtype=np.int64)
+        state[_WORDS].view(torch.int64).copy_(torch.from_numpy(words))
+        torch.default_generator.set_state(state)
+        yield
+
+
+@contextmanager
+def all_keyed(source: Generator) -> Iterator[None]:
+    """Do so with all that draws from numpy or Python by itself as well, which takes longer."""
+    before = random.getstate(), np.random.get_state()  # noqa: NPY002
+    try:
+        random.seed(source.bytes(32))
+        np.random.seed(source.integers(_WORD, size=8))  # noqa: NPY002
+        with keyed(source):
             yield
-        finally:
-            random.setstate(before[0])
-            np.random.set_state(before[1])  # noqa: NPY002
+    finally:
+        random.setstate(before[0])
+        np.random.set_state(before[1])  # noqa: NPY002
 
 
 def normals(seed: int | None, step: int, device: Any) -> Callable[[Any], Any]:

@@ -5,6 +5,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -135,13 +136,13 @@ def test_the_errors_of_the_table_bound_the_polynomials(name: Any) -> None:
 
 @pytest.mark.parametrize("name", LAWS)
 def test_tables_do_not_depend_on_the_precision_that_others_set(name: Any) -> None:
-    """mpmath's own precision is the whole process's: any thread may set it at any time."""
+    """mpmath's precision is the whole process's: any thread may set it at any time."""
 
     def disturbed(u: Any) -> Any:
-        mp.prec = 20
+        mpmath.mp.prec = 20
         return LAWS[name].inverse(u)
 
-    with mp.workprec(53):
+    with mpmath.mp.workprec(53):
         made = laws.table(replace(LAWS[name], inverse=disturbed), 60, CELL_BITS)
     for found, expected in zip(made, laws.table(LAWS[name], 60, CELL_BITS), strict=True):
         np.testing.assert_array_equal(found, expected)

@@ -296,10 +296,11 @@ def _handed_over(accountant: Accountant, interval: Interval) -> Interval:
     """Return an answer as ``mpmath.mpf``, or raise where its exponent alone would fill a page."""
     from hockeystick.numerics.multiprecision import handed_over
 
-    estimate: Any = interval.estimate
+    handed = Interval(*map(handed_over, interval))
+    estimate: Any = handed.estimate
     if 0 < estimate < math.inf and estimate.man_exp[1] < _SMALLEST_EXPONENT:
         raise accountant.refuse("the plan", "the answer is below 10^-1000000")
-    return Interval(*map(handed_over, interval))
+    return handed
 
 
 def _at_the_ends(composition: Composition, quantity: Quantity, value: float) -> Interval | None:

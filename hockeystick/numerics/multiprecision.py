@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import mpmath
 from mpmath.ctx_iv import MPIntervalContext
 from mpmath.ctx_mp import MPContext
+from mpmath.libmp import from_float
 
 __all__ = ["handed_over", "iv", "mp", "mpc", "mpf"]
 
@@ -26,5 +27,6 @@ else:
 
 
 def handed_over(number: Any) -> Any:
-    """Return a number of this package as a user's ``mpmath.mpf``, digit for digit."""
-    return mpmath.mp.make_mpf(number._mpf_)
+    """Return a number of this package, or a float, as a user's ``mpmath.mpf``, digit for digit."""
+    parts = from_float(number) if isinstance(number, float) else number._mpf_
+    return mpmath.mp.make_mpf(parts)

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mpmath import mp
 
 import hockeystick as hs
 from hockeystick.accountants.contour import Contour
-from hockeystick.numerics.multiprecision import mp
 from hockeystick.privacy_loss import SampledGaussianLoss
 from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
 

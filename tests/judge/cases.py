@@ -8,11 +8,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from mpmath import mp
 
 from tests.judge import noises
 from tests.judge.outcomes import Outcomes, nothing, union
-from tests.judge.profiles import MOST_TERMS, Laplace, Profile, Real, Sampled, Terms, gaussian
+from tests.judge.profiles import MOST_TERMS, Laplace, Profile, Real, Sampled, Terms, gaussian, mp
 
 MOST_ATTACKS = 6
 

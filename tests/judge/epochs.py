@@ -8,13 +8,12 @@ from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
-from mpmath import mp
 
 from tests.judge import noises
 from tests.judge.cases import Case, Family, of_terms
 from tests.judge.noises import Noise
 from tests.judge.outcomes import Outcomes, union
-from tests.judge.profiles import Real, failing, gaussian, listed, number
+from tests.judge.profiles import Real, failing, gaussian, listed, mp, number
 from tests.judge.samplings import Sampling, batch_clipped, mixed_shifts
 
 

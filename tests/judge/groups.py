@@ -9,10 +9,9 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from mpmath import mp
 
 from tests.judge.outcomes import Array, Outcomes, concave_hull
-from tests.judge.profiles import Real, Terms, listed
+from tests.judge.profiles import Real, Terms, listed, mp
 from tests.judge.truths import Truth
 from tests.judge.verdicts import Known
 

@@ -8,11 +8,9 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
-from mpmath import mp
-
 from tests.judge.cases import Case, Family, exactly, of_terms
 from tests.judge.noises import integer_pair
-from tests.judge.profiles import Real, Terms, failing, gaussian, listed, number
+from tests.judge.profiles import Real, Terms, failing, gaussian, listed, mp, number
 
 _ORDERS = (1.01, 1.1, 1.3, 1.6, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0, 12.0, 20.0, 40.0, 80.0, 200.0, 1000.0)
 # The least shares of a Renyi budget that numerical attacks leave unused.

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from mpmath import mp
 from scipy.special import log_ndtr, ndtr
 
 from tests.judge.outcomes import Array, Outcomes, split
-from tests.judge.profiles import Real, Terms, listed, number
+from tests.judge.profiles import Real, Terms, listed, mp, number
 
 CELLS = 600
 

@@ -11,9 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from mpmath import mp
+from mpmath.ctx_mp import MPContext
 from mpmath.libmp import mpf_pos
 
+mp = MPContext()  # the judge's own, so that nothing else is computed in its digits
 mp.dps = 50
 Real = Any
 MOST_TERMS = 800

@@ -8,13 +8,12 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from mpmath import mp
 
 from tests.judge import noises
 from tests.judge.cases import Case, Family, exactly, of_terms
 from tests.judge.noises import Noise
 from tests.judge.outcomes import Array, Outcomes, concave_hull, split, union
-from tests.judge.profiles import Real, Terms, gathered, gaussian, number
+from tests.judge.profiles import Real, Terms, gathered, gaussian, mp, number
 
 
 def rate_of(rate: Any) -> Real:

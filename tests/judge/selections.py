@@ -9,11 +9,10 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from mpmath import mp
 
 from tests.judge.cases import Case, Family, of_terms
 from tests.judge.outcomes import Array, Outcomes
-from tests.judge.profiles import Real, failing, listed, number
+from tests.judge.profiles import Real, failing, listed, mp, number
 
 _GAPS = (-3, -1, 0, 2)
 

@@ -14,8 +14,6 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from mpmath import mp
-
 from tests.judge import epochs, guarantees, noises, samplings, selections
 from tests.judge.cases import (
     Family,
@@ -26,7 +24,7 @@ from tests.judge.cases import (
     of_terms,
     repeated,
 )
-from tests.judge.profiles import failing, gaussian, listed, number
+from tests.judge.profiles import failing, gaussian, listed, mp, number
 
 SAMPLINGS = {**samplings.SAMPLINGS, **epochs.EPOCHS}
 

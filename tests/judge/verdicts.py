@@ -7,9 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from mpmath import mp
-
-from tests.judge.profiles import gaussian
+from tests.judge.profiles import gaussian, mp
 from tests.judge.truths import Truth
 
 # What a float's reading as a decimal, and the last place of a float, may change.

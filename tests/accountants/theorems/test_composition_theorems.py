@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mpmath import mp
 
 import hockeystick as hs
 from hockeystick.accountants.composition import composition_of
 from hockeystick.accountants.infinity import can_be_infinite
 from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
-from hockeystick.numerics.multiprecision import mp
 from hockeystick.tradeoffs import GaussianTradeOff, ProfileTradeOff, mixture
 from hockeystick.tradeoffs.functions.laplace import LaplaceProfile, LaplaceTradeOff
 from hockeystick.tradeoffs.functions.piecewise import discrete_tradeoff

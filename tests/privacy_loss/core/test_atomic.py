@@ -1,10 +1,12 @@
 """Losses with atoms only, against the outputs of the mechanisms themselves."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -20,12 +22,19 @@ from hockeystick.privacy_loss.core.atomic import FewAtoms, NoDecay
 from tests.oracles import zoo_outputs as outputs
 
 
+@contextmanager
+def workdps(digits: int) -> Iterator[None]:
+    """Compute in so many digits, in the package's context and in the oracles'."""
+    with mp.workdps(digits), mpmath.mp.workdps(digits):
+        yield
+
+
 def known(make: Callable[[], outputs.Pair]) -> Callable[[], outputs.Pair]:
     """Return the same, worked out once in more digits than any test uses."""
 
     @cache
     def pair() -> outputs.Pair:
-        with mp.workdps(80):
+        with workdps(80):
             return make()
 
     return pair
@@ -73,7 +82,7 @@ def loss_of(plan: hs.Mechanism) -> AtomicLoss:
 @each_case
 def test_delta_is_that_of_the_outputs_in_both_directions(plan: Any, pair: Any) -> None:
     loss = loss_of(plan)
-    with mp.workdps(60):
+    with workdps(60):
         forward = pair()
         top = min(loss.supremum, 8.0)
         for share in ("0", "0.13", "0.5", "0.97"):
@@ -88,7 +97,7 @@ def test_delta_is_that_of_the_outputs_in_both_directions(plan: Any, pair: Any) -
 
 @each_case
 def test_at_negative_epsilons_delta_is_that_of_the_outputs_too(plan: Any, pair: Any) -> None:
-    with mp.workdps(60):
+    with workdps(60):
         one = pair()
         epsilon = mp.mpf("-0.4")
         truth = mp.fsum(max(p - mp.exp(epsilon) * q, 0) for p, q in zip(one.p, one.q, strict=True))
@@ -99,7 +108,7 @@ def test_at_negative_epsilons_delta_is_that_of_the_outputs_too(plan: Any, pair: 
 def test_a_perturbation_moves_delta_to_the_side_that_it_says(plan: Any, pair: Any) -> None:
     del pair
     loss = loss_of(plan)
-    with mp.workdps(40):
+    with workdps(40):
         epsilon = mp.mpf("0.21")
         low, middle, high = (loss.delta(epsilon, perturbation) for perturbation in (-1, 0, 1))
         assert low < middle < high
@@ -110,7 +119,7 @@ def test_a_perturbation_moves_delta_to_the_side_that_it_says(plan: Any, pair: An
 def test_each_atom_has_the_loss_and_the_probability_of_the_outputs(plan: Any, pair: Any) -> None:
     atoms = loss_of(plan).atoms()
     assert (np.diff(atoms.loss) > 0).all()
-    with mp.workdps(60):
+    with workdps(60):
         one = pair()
         places = {round(loss, 9): index for index, loss in enumerate(atoms.loss.tolist())}
         for p, q in zip(one.p, one.q, strict=True):
@@ -135,7 +144,7 @@ def test_the_masses_add_up_to_1_under_p_and_under_q(plan: Any, pair: Any) -> Non
 def test_the_moments_hold_those_of_the_outputs(plan: Any, pair: Any, c: float) -> None:
     loss = loss_of(plan)
     found = loss.cgf_bounds(c)
-    with mp.workdps(80):
+    with workdps(80):
         one = pair()
         powers = [p * (p / q) ** mp.mpf(c) for p, q in zip(one.p, one.q, strict=True)]
         truth = mp.log(mp.fsum(powers) / mp.fsum(one.p))
@@ -168,7 +177,7 @@ def test_the_line_holds_the_transform_of_the_outputs(plan: Any, pair: Any) -> No
     rule = loss.rule(0.6, step * count, -34.0)
     assert rule is not None
     found = rule.line(c, step, count)
-    with mp.workdps(50):
+    with workdps(50):
         one = pair()
         reference = rule.reference_line(c, step, count)
         for k in (0, 1, 17, 39):
@@ -212,7 +221,7 @@ def test_the_atoms_cannot_be_written_to(plan: Any, pair: Any) -> None:
 @each_case
 def test_forty_digits_are_those_of_the_outputs(plan: Any, pair: Any) -> None:
     found = hs.delta(plan, epsilon=0.25, digits=30)
-    with mp.workdps(60):
+    with workdps(60):
         one, epsilon = pair(), mp.mpf("0.25")
         truth = mp.fsum(max(p - mp.exp(epsilon) * q, 0) for p, q in zip(one.p, one.q, strict=True))
         assert abs(found.estimate - truth) < mp.mpf(10) ** -29 * truth
@@ -276,7 +285,7 @@ def test_orders_beyond_the_atoms_are_bounded_and_never_summed() -> None:
     assert loss.rule(2000.0, 0.0, 1e6) is None
     assert not loss.quadrature_available(2000.0)
     found = loss.cgf_bounds(2000.0)
-    with mp.workdps(40):
+    with workdps(40):
         # One outcome's share is a lower bound.
         k = 2100
         ratio = mp.besseli(k, 10) / mp.besseli(k + 1, 10)
@@ -289,7 +298,7 @@ def test_few_atoms_are_rounded_from_more_digits() -> None:
     loss = loss_of(hs.mechanisms.RAPPOR(0.25, 3))
     assert isinstance(loss, FewAtoms)
     atoms = loss.atoms()
-    with mp.workdps(40):
+    with workdps(40):
         each = mp.log(mp.mpf(2) / mp.mpf("0.25") - 1)
         kept = 1 - mp.mpf("0.125")
         for k in range(7):
@@ -305,7 +314,7 @@ def test_a_line_far_below_the_last_order_of_its_rule_holds_the_truth(
 ) -> None:
     # Weights scaled for the last order alone would underflow here.
     loss = RandomizedResponsePairLoss(epsilon)
-    with mp.workdps(40):
+    with workdps(40):
         size = mp.mpf(epsilon)
         over = mp.exp(c * size) + mp.exp(-(c + 1) * size)
         true = mp.log(over / (1 + mp.exp(-size)))

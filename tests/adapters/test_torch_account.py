@@ -57,12 +57,11 @@ def test_a_loop_runs_the_plan_and_spends_what_it_costs() -> None:
     private = _loop()
     assert private.spent(1e-5).upper == 0.0
     assert len(private.loader) == 40
-    assert _ran(private, 7).spent(1e-5) == hs.epsilon(
-        hs.DPSGD(examples=60, batch_size=6, steps=7, noise_multiplier=1.5), 1e-5
-    )
+    first = hs.DPSGD(examples=60, batch_size=6, steps=7, noise_multiplier=1.5)
+    assert _ran(private, 7).spent(1e-5).upper == hs.epsilon(first, 1e-5).upper
     _ran(private, 10**6)
     assert private.steps == POISSON.total_steps
-    assert private.spent(1e-5) == hs.epsilon(POISSON, 1e-5)
+    assert private.spent(1e-5).upper == hs.epsilon(POISSON, 1e-5).upper
     assert list(private.loader) == []
 
 
@@ -121,7 +120,7 @@ def test_the_first_steps_of_a_schedule_have_its_first_noises() -> None:
 def test_part_of_an_epoch_costs_at_most_all_of_it() -> None:
     private = _ran(_loop(ALLOCATED), 6)
     assert private.plan.total_steps == 10
-    assert private.spent(1e-5) == hs.epsilon(first_steps(ALLOCATED, 10), 1e-5)
+    assert private.spent(1e-5).upper == hs.epsilon(first_steps(ALLOCATED, 10), 1e-5).upper
 
 
 def test_a_state_goes_through_json_and_pickle_and_keeps_the_account(tmp_path: Path) -> None:
@@ -136,7 +135,7 @@ def test_a_state_goes_through_json_and_pickle_and_keeps_the_account(tmp_path: Pa
     assert resumed.steps == 5
     assert resumed.clipping_norm == state["norm"]
     _ran(resumed, 10**6)
-    assert resumed.spent(1e-5) == hs.epsilon(POISSON, 1e-5)
+    assert resumed.spent(1e-5).upper == hs.epsilon(POISSON, 1e-5).upper
 
 
 def test_an_older_state_takes_nothing_back() -> None:

@@ -401,17 +401,19 @@ def test_without_random_bits_for_noise_a_step_counts_and_releases_nothing(
 
 def test_floats_are_said_to_be_floats() -> None:
     rows = torch.zeros(EXAMPLES, 1)
-    exact, real = _loop(rows), _loop(rows, arithmetic="real")
+    exact, alone = _loop(rows), _loop(rows, microbatch=1)
+    real = _loop(rows, arithmetic="real")
     assert (exact.arithmetic, real.arithmetic) == ("exact", "real")
-    for private in (exact, real):
+    for private in (exact, alone, real):
         _trained(private)
-    assert exact.spent(1e-5) == hs.epsilon(
-        hs.DPSGD(examples=8, sampling="full-batch", steps=1, noise_multiplier=1), 1e-5
-    )
+    plan = hs.DPSGD(examples=8, sampling="full-batch", steps=1, noise_multiplier=1)
+    assert alone.spent(1e-5) == hs.epsilon(plan, 1e-5)
+    assert exact.spent(1e-5).upper == alone.spent(1e-5).upper
     assert real.spent(1e-5).upper == exact.spent(1e-5).upper
     assert "in real arithmetic" in str(real.spent(1e-5))
     assert "real arithmetic" in real.spent(1e-5).assumptions[-1]
     assert "arithmetic" not in str(exact.spent(1e-5))
+    assert "whichever examples share its microbatch" in exact.spent(1e-5).assumptions[-1]
     assert repr(real).endswith("1 of 4 steps, in real arithmetic)")
     assert repr(exact).endswith("1 of 4 steps, in exact arithmetic)")
     with pytest.raises(ParameterError, match="arithmetic must be one of 'exact', 'real'"):

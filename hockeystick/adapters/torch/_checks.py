@@ -10,12 +10,13 @@ import torch
 
 import hockeystick as hs
 from hockeystick.adapters.loop._sampler import check_examples
-from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.errors import ParameterError
 
 _PRECISE: Final = (torch.float32, torch.float64)
 _EACH_ITS_OWN: Final = (
-    "on one process: a wrapper that spreads a step over several would have each draw a batch and "
-    "noise of its own, and the account covers one of each; give the module inside"
+    "the module inside: this wrapper would have each device or process draw noise of its own, and "
+    "the account covers one; a process group is found by itself, and DistributedDataParallel is "
+    "taken off a whole model"
 )
 _AS_WRITTEN: Final = "not compiled, as single gradients are taken through its Python code"
 # By name, so that no part of torch is loaded to tell that a model is none of these.
@@ -30,6 +31,11 @@ _WRAPPERS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 Tensors = dict[str, Any]
+
+
+def unwrapped(model: Any) -> Any:
+    """Return a model without torch's wrapper for several processes, which sums by itself."""
+    return model.module if isinstance(model, torch.nn.parallel.DistributedDataParallel) else model
 
 
 def check_model(model: Any) -> None:
@@ -50,11 +56,6 @@ def check_model(model: Any) -> None:
                 "eval() of these layers, and no max_norm"
             )
             raise ParameterError("model", found, allowed)
-    if _processes() > 1:
-        raise IncompatibleError(
-            f"{_processes()} processes train together: each would draw batches and noise of its "
-            "own and count its steps alone; train in one"
-        )
 
 
 def trained(model: Any) -> Tensors:
@@ -140,14 +141,6 @@ class Buffers:
                     "often tells how large a secret batch is; write to them between steps"
                 )
                 raise ParameterError("model", f"weight {name}", allowed)
-
-
-def _processes() -> int:
-    """Return the number of processes of the default process group."""
-    distributed = torch.distributed
-    if distributed.is_available() and distributed.is_initialized():
-        return int(distributed.get_world_size())
-    return 1
 
 
 def _repeats(dataset: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, Final, final
+from typing import Any, ClassVar, Final, final
 
 import torch
 
@@ -42,6 +42,8 @@ class Clip(ABC):
     __slots__ = ()
     norm: float
     per_layer: bool = False
+    # Whether the second query is the largest of what examples have, and not their sum.
+    largest: ClassVar[bool] = False
 
     @abstractmethod
     def check(self, plan: hs.DPSGD, budget: hs.ApproxDP | None) -> None:
@@ -77,6 +79,8 @@ class Clip(ABC):
 
     def joined(self, first: Tensors, second: Tensors) -> Tensors:
         """Return the second query's sum over two microbatches."""
+        if self.largest:
+            return {name: torch.maximum(first[name], second[name]) for name in first}
         return joined(first, second)
 
     def share(self, norm: float, queried: Tensors) -> float:
@@ -340,6 +344,7 @@ largest norm of the private batch has epsilon = inf; got False
     """
 
     norm: float
+    largest: ClassVar[bool] = True
 
     def __init__(self, norm: float, *, not_private: bool = False) -> None:
         object.__setattr__(self, "norm", _validate.real("norm", norm, _NORM))
@@ -368,10 +373,6 @@ largest norm of the private batch has epsilon = inf; got False
         """Return the largest length; what has no length was left out."""
         finite = torch.where(torch.isfinite(lengths), lengths, 0.0)
         return {"longest": finite.max().clamp(max=norm)}
-
-    def joined(self, first: Tensors, second: Tensors) -> Tensors:
-        """Return the larger one."""
-        return {name: torch.maximum(first[name], second[name]) for name in first}
 
     def share(self, norm: float, queried: Tensors) -> float:
         """Return the largest length of the whole batch in clipping norms."""

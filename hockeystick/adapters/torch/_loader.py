@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final, final
+from typing import Any, Final, NoReturn, final
 
 import torch
 from torch.utils import _pytree as trees
 
 from hockeystick.adapters.loop._account import Account
 from hockeystick.adapters.loop._sampler import Indices, Sampler
+from hockeystick.adapters.torch._processes import Processes
 from hockeystick.errors import IncompatibleError, ParameterError
 
 _ROUNDING: Final = 1e-6  # of an epoch's last step, where the rate as a float is not exact
@@ -51,15 +52,21 @@ class Loader:
         "_fetched",
         "_fetching",
         "_pending",
+        "_processes",
         "_tensors",
         "_versions",
         "sampler",
     )
 
     def __init__(
-        self, account: Account, sampler: Sampler, fetching: Callable[..., Any], tensors: Any
+        self,
+        account: Account,
+        sampler: Sampler,
+        fetching: Callable[..., Any],
+        tensors: Any,
+        processes: Processes,
     ) -> None:
-        self._account, self.sampler = account, sampler
+        self._account, self.sampler, self._processes = account, sampler, processes
         self._fetching, self._tensors = fetching, tensors
         self._fetched: Iterator[Any] = iter(())
         self._at = -1  # the step whose batch is fetched next
@@ -96,7 +103,7 @@ class Loader:
                 end = min(math.ceil(ended / rate - _ROUNDING), total)
             yield self._batches(end)
             if self._account.counted < end:
-                raise IncompatibleError(
+                self._refuse(
                     f"an epoch that ends with step {end} was left after {self._account.counted}: "
                     "an epoch is used to its end; to stop early, leave the epochs as well"
                 )
@@ -107,11 +114,16 @@ class Loader:
             batch = self._next()
             yield batch
             if batch.step == self._account.counted:
-                raise IncompatibleError(
+                self._refuse(
                     f"the batch of step {batch.step} was drawn and not used: batches that are left "
                     "out are not the plan's sampling; call private.step with each, also with one "
                     "that has no example, whose step releases noise"
                 )
+
+    def _refuse(self, reason: str) -> NoReturn:
+        """Raise in all processes."""
+        with self._processes.together("batch"):
+            raise IncompatibleError(reason)
 
     def check(self, batch: object) -> None:
         """Raise unless a batch is the one that is to be used now, as it was drawn."""
@@ -129,13 +141,24 @@ class Loader:
 
     def _next(self) -> Batch:
         """Return the batch of the next step, drawing it where it is not drawn yet."""
-        self._account.check()
-        if self._pending is None or not self._is_current():
-            step = self._account.counted
-            self._pending = Batch(step, self._examples(step))
-            self._versions = _versions(self._pending)
-            self._drawn = {later: one for later, one in self._drawn.items() if later > step}
+        if self._pending is not None and self._is_current():
+            self._account.check()
+            return self._pending
+        step = self._account.counted
+        self._pending = Batch(step, self._shared(step))
+        self._versions = _versions(self._pending)
+        self._drawn = {later: one for later, one in self._drawn.items() if later > step}
         return self._pending
+
+    def _shared(self, step: int) -> tuple[Any, ...]:
+        """Return this process's share of a step's examples, which the first one draws for all."""
+        processes, shares = self._processes, None
+        with processes.together("batch", lambda: {"run": self._account.run, "step": step}):
+            self._account.check()
+            processes.check()
+            if processes.first:
+                shares = processes.shares(self._examples(step))
+        return processes.shared(shares)
 
     def _examples(self, step: int) -> tuple[Any, ...]:
         """Return the examples of a step; after an interruption, of the batch that was drawn."""

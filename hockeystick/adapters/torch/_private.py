@@ -42,6 +42,7 @@ from hockeystick.adapters.torch._gradients import (
     whole,
 )
 from hockeystick.adapters.torch._loader import Batch, Loader
+from hockeystick.adapters.torch._processes import Processes
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.sampling.clipping import Clipping
 
@@ -52,6 +53,10 @@ _ARITHMETICS: Final = {one.name: one for one in (Exact(), Real())}
 _IN_REAL: Final = (
     "What is accounted for in real arithmetic is computed in floating point: what the rounding of "
     "sums, norms and noise tells of the data is not covered."
+)
+_ALONE: Final = (
+    "Each example's gradient is the same in floating point whichever examples share its microbatch; "
+    "microbatch=1 ensures it."
 )
 _NO_OPTIONS: Final[Mapping[str, Any]] = MappingProxyType({})
 _STATE: Final = frozenset({"account", "norm", "memory", "weights"})
@@ -116,6 +121,12 @@ def make_private(
         length is trained on at the same rate and with the same divisor, as its neighbours are.
         Elsewhere the number of examples is the plan's.
 
+        In a process group of torch (``torch.distributed``, with gloo for the CPU) all processes
+        call this, and train one model: each clips the gradients of its share of a batch, and the
+        first one alone draws batches, counts, adds noise, and writes journal and checkpoint. Sums,
+        noise, weights and account are those of a single process. What one process cannot do, none
+        does. What processes send each other is as secret as the data.
+
     Edge cases:
         A batch without examples gives pure noise. A gradient that is infinite or undefined counts
         as 0. With a checkpoint or a journal of an earlier process, the number of steps is never
@@ -124,7 +135,7 @@ def make_private(
 
     Args:
         model: A module; called with an input as it is, a tuple's parts in their places, or a
-            mapping's by their names.
+            mapping's by their names. ``DistributedDataParallel`` around it is taken off.
         optimizer: Any optimizer of its parameters that takes one gradient for each step.
         dataset: Examples by number, each the model's input alone or a tuple of it and targets,
             which are tensors, numbers, or tuples and mappings of them.
@@ -161,40 +172,59 @@ def make_private(
         OSError: In a step, if the operating system has no random bits; one that was counted by
             then stays counted, and nothing of it is released.
         IncompatibleError: If the clipping has no account under the plan or within the budget, a
-            seed comes with a budget, or several processes train together.
+            seed comes with a budget, or processes differ or have lost one another.
     """
-    known = checked_plan(plan)
-    _checks.check_model(model)
-    _checks.trained(model)
-    _checks.check_optimizer(optimizer, model)
-    examples = _checks.check_dataset(dataset, known)
-    if budget is not None and not isinstance(budget, hs.ApproxDP):
-        raise ParameterError("budget", budget, "an hs.ApproxDP or None")
-    clip = clipping if isinstance(clipping, Clip) else Constant(clipping)
-    clip.check(known, budget)
-    size = microbatch
-    if size is not None and size != "auto":
-        size = _validate.count("microbatch", size, _MICROBATCH)
-    length = None if pad_to is None else _validate.count("pad_to", pad_to, _LENGTH)
-    # Its subclasses may make of several places at once what mixes them.
-    at_once = type(dataset) is torch.utils.data.TensorDataset and not loading
-    tensors = dataset if at_once and collate is None and length is None else None
-    fixed = _checked_seed(seed, not_private, budget)
-    fetching = fetching_of(dataset, collate, length, loading, secret=fixed is None)
-    counted = clip.accounted(known)
-    if fixed is not None:
-        counted = not_accounted(counted)
-    computed = _ARITHMETICS[_validate.one_of("arithmetic", arithmetic, tuple(_ARITHMETICS))]
-    for noise_multiplier in extremes(known):
-        _deviations(clip, computed, noise_multiplier, clip.norm)
-    path = None if checkpoint is None else os.fspath(checkpoint)
-    if journal is None and path is not None:
-        journal = f"{path}.journal"
-    account = Account(
-        counted, budget, journal, not_private=fixed is not None, arithmetic=computed.name
-    )
-    loader = Loader(account, Sampler(known, examples, fixed), fetching, tensors)
-    return Private(model, optimizer, clip, computed, account, loader, size, fixed, path)
+    processes, model = Processes(), _checks.unwrapped(model)
+    with processes.together(
+        "make_private",
+        lambda: {
+            "plan": repr(known),
+            "clipping": repr(clip),
+            "arithmetic": computed.name,
+            "budget": repr(budget),
+            "seed": fixed,
+            "examples": examples,
+            "weights": _checkpoint.digest(model),
+        },
+    ):
+        known = checked_plan(plan)
+        _checks.check_model(model)
+        _checks.trained(model)
+        _checks.check_optimizer(optimizer, model)
+        examples = _checks.check_dataset(dataset, known)
+        if budget is not None and not isinstance(budget, hs.ApproxDP):
+            raise ParameterError("budget", budget, "an hs.ApproxDP or None")
+        clip = clipping if isinstance(clipping, Clip) else Constant(clipping)
+        clip.check(known, budget)
+        size = microbatch
+        if size is not None and size != "auto":
+            size = _validate.count("microbatch", size, _MICROBATCH)
+        length = None if pad_to is None else _validate.count("pad_to", pad_to, _LENGTH)
+        # Its subclasses may make of several places at once what mixes them.
+        at_once = type(dataset) is torch.utils.data.TensorDataset and not loading
+        tensors = dataset if at_once and collate is None and length is None else None
+        fixed = _checked_seed(seed, not_private, budget)
+        fetching = fetching_of(dataset, collate, length, loading, secret=fixed is None)
+        counted = clip.accounted(known)
+        if fixed is not None:
+            counted = not_accounted(counted)
+        computed = _ARITHMETICS[_validate.one_of("arithmetic", arithmetic, tuple(_ARITHMETICS))]
+        for noise_multiplier in extremes(known):
+            _deviations(clip, computed, noise_multiplier, clip.norm)
+        path = None if checkpoint is None else os.fspath(checkpoint)
+        if journal is None and path is not None:
+            journal = f"{path}.journal"
+    with processes.together("make_private"):
+        account = Account(
+            counted,
+            budget,
+            journal if processes.first else None,
+            not_private=fixed is not None,
+            arithmetic=computed.name,
+        )
+    account.run, account.counted = processes.from_first((account.run, account.counted))
+    loader = Loader(account, Sampler(known, examples, fixed), fetching, tensors, processes)
+    return Private(model, optimizer, clip, computed, account, loader, size, fixed, path, processes)
 
 
 def _checked_seed(seed: object, not_private: object, budget: hs.ApproxDP | None) -> int | None:
@@ -229,6 +259,7 @@ class Private:
         "_microbatch",
         "_norm",
         "_path",
+        "_processes",
         "_seed",
         "_unguard",
         "loader",
@@ -247,10 +278,12 @@ class Private:
         microbatch: int | Literal["auto"] | None,
         seed: int | None,
         path: str | None,
+        processes: Processes,
     ) -> None:
         self.model, self.optimizer, self.loader = model, optimizer, loader
         self._account, self._arithmetic, self._clip = account, arithmetic, clip
         self._microbatch, self._seed, self._path = microbatch, seed, path
+        self._processes = processes
         self._norm: float = clip.norm
         self._memory: Tensors = {}
         self._loss: tuple[Any, int] = (0.0, 0)
@@ -287,6 +320,8 @@ class Private:
     def not_private_loss(self) -> float:
         """The mean loss of the last step's batch, nan if it had no example.
 
+        Of several processes each has that of its own share.
+
         It is computed from the data without noise: no account covers who sees it, and no learning
         rate and no stop may depend on it.
         """
@@ -305,11 +340,13 @@ class Private:
 
         Whoever stops because of what was released has the epsilon of the whole plan, or the
         budget's: they hold for every stop on the way. Unless the arithmetic is exact, the answer
-        says that it is one "in real arithmetic".
+        says that it is one "in real arithmetic". In exact arithmetic it assumes, unless
+        ``microbatch`` is 1, that an example's gradient is not rounded otherwise beside others.
         """
         answer = hs.epsilon(self.plan, delta)
         if self._arithmetic.name == "exact":
-            return answer
+            more = () if self._microbatch == 1 else (_ALONE,)
+            return replace(answer, assumptions=answer.assumptions + more)
         name = f"{answer.accountant} in real arithmetic"
         return replace(answer, accountant=name, assumptions=(*answer.assumptions, _IN_REAL))
 
@@ -326,7 +363,7 @@ class Private:
             ParameterError: If the batch is another one, used before or changed, or the model or
                 the optimizer have become such as ``make_private`` refuses; nothing is released.
             IncompatibleError: If it runs under autocast, during another step, in a process that was
-                forked, or after ``close``; nothing is released.
+                forked, or after ``close``, or another process stopped; nothing is released.
         """
         if not self._free.acquire(blocking=False):
             raise IncompatibleError("a step of this loop is under way: one runs at a time")
@@ -337,22 +374,45 @@ class Private:
 
     def _step(self, loss_fn: LossFn, batch: Batch) -> None:
         """Do one step, while no other runs."""
-        self._account.check()
-        self.loader.check(batch)
-        _checks.check_model(self.model)
-        _checks.check_groups(self.optimizer, self.model)
-        params = _checks.trained(self.model)
-        device = next(iter(params.values())).device
-        _guard.check_precision(device)
-        buffers = _checks.Buffers(self.model)
-        try:
-            with _guard.secret_randomness(self._seed, batch.step, device):
-                sums, queried = self._summed(loss_fn, batch, params)
-        finally:
-            buffers.check()
+        processes = self._processes
+        with processes.together("step", lambda: self._facts(params)):
+            processes.check()
+            self._account.check()
+            self.loader.check(batch)
+            _checks.check_model(self.model)
+            _checks.check_groups(self.optimizer, self.model)
+            params = _checks.trained(self.model)
+            device = next(iter(params.values())).device
+            _guard.check_precision(device)
+            buffers = _checks.Buffers(self.model)
+            try:
+                with _guard.secret_randomness(self._seed, batch.step, device):
+                    sums, queried = self._summed(loss_fn, batch, params)
+            finally:
+                buffers.check()
+        sums = processes.summed(sums)
+        queried = processes.summed(queried, largest=self._clip.largest)
         # From here on a kill leaves a step that is counted, whether or not it was released.
-        self._account.count()
-        self._release(batch.step, params, sums, queried)
+        with processes.together("count"):
+            if processes.first:
+                self._account.count()
+        with processes.together("release"):
+            if processes.first:
+                gradients, answers = self._noised(batch.step, params, sums, queried)
+            else:
+                self._account.count()  # what the first one did
+                gradients, answers = _blank(sums, params), _blank(queried, params)
+        self._use(processes.sent(gradients), processes.sent(answers))
+
+    def _facts(self, params: Tensors) -> dict[str, Any]:
+        """Return what the processes of a step have in common."""
+        return {
+            "run": self._account.run,
+            "steps": self.steps,
+            "weights": _checkpoint.digest(self.model),
+            "trained parameters": list(params),
+            "clipping norm": self._norm,
+        }
 
     def close(self) -> None:
         """End the loop: its journal is free for another one, and so is the optimizer."""
@@ -392,20 +452,25 @@ class Private:
     def save(self) -> None:
         """Write model, optimizer and account to the checkpoint, in place of what it had.
 
+        Of several processes the first one writes, whichever call it.
+
         Raises:
             ParameterError: If ``make_private`` was given no checkpoint.
         """
-        _checkpoint.save(self._checkpoint(), self.model, self.optimizer, self.state_dict())
+        path = self._checkpoint()
+        if self._processes.first:
+            _checkpoint.save(path, self.model, self.optimizer, self.state_dict())
 
     def load(self) -> None:
-        """Go on from the checkpoint, with all steps that its journal has.
+        """Go on from the checkpoint, with all steps that its journal has; in each process.
 
         Raises:
             ParameterError: If ``make_private`` was given no checkpoint, or it is of another plan or
                 run.
         """
-        path = self._checkpoint()
-        self.load_state_dict(_checkpoint.load(path, self.model, self.optimizer))
+        with self._processes.together("load"):
+            path = self._checkpoint()
+            self.load_state_dict(_checkpoint.load(path, self.model, self.optimizer))
 
     def _checkpoint(self) -> str:
         """Return where the checkpoint is, or raise."""
@@ -435,8 +500,6 @@ class Private:
             part, more = self._clipped(found)
             sums, queried = joined(sums, part), self._clip.joined(queried, more)
         self._loss = total, len(batch)
-        if by_batch:
-            sums, _ = self._clipped({name: value.unsqueeze(0) for name, value in sums.items()})
         return sums, queried
 
     def _clipped(self, gradients: Tensors) -> tuple[Tensors, Tensors]:
@@ -444,8 +507,12 @@ class Private:
         groups = layers(list(gradients)) if self._clip.per_layer else [list(gradients)]
         return clipped_sum(gradients, self._norm, groups, self._arithmetic, self._clip)
 
-    def _release(self, step: int, params: Tensors, sums: Tensors, queried: Tensors) -> None:
-        """Add noise, divide by the expected size, step, and learn from what was released."""
+    def _noised(
+        self, step: int, params: Tensors, sums: Tensors, queried: Tensors
+    ) -> tuple[Tensors, Tensors]:
+        """Return both sums with noise, over the expected size of a batch."""
+        if self._account.plan.clipping is Clipping.BATCH:
+            sums, _ = self._clipped({name: value.unsqueeze(0) for name, value in sums.items()})
         size = self.loader.sampler.expected(step)
         noisy = self._arithmetic.noise(self._seed, step, next(iter(params.values())).device)
         share = self._clip.share(self._norm, queried)
@@ -456,6 +523,10 @@ class Private:
         units = self._arithmetic.units(self._norm)
         gradients = _released(sums, deviation, size * units / self._norm, noisy, params)
         answers = _released(queried, other, size * self._clip.units(units), noisy, params)
+        return gradients, answers
+
+    def _use(self, gradients: Tensors, answers: Tensors) -> None:
+        """Step, and learn from what was released."""
         for name, value in self.model.named_parameters():
             value.grad = gradients.get(name)
         with _guard.stepping(self.optimizer):
@@ -484,6 +555,11 @@ def _deviations(
     units = arithmetic.units(norm)
     gradient = arithmetic.deviation(own, units * share)
     return gradient, arithmetic.deviation(other, clip.units(units))
+
+
+def _blank(sums: Tensors, params: Tensors) -> Tensors:
+    """Return zeros in the place of what is released."""
+    return {name: torch.zeros_like(params.get(name, value)) for name, value in sums.items()}
 
 
 def _released(

@@ -1,0 +1,475 @@
+"""Two processes train as one does: one batch, one sum, one noise, one count; or all stop."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+
+import torch
+from torch import distributed
+
+import hockeystick as hs
+from hockeystick.adapters.loop._journal import Journal
+from hockeystick.adapters.loop._sampler import Sampler
+from hockeystick.adapters.torch import (
+    Constant,
+    LargestNorm,
+    Online,
+    Quantile,
+    _arithmetic,
+    _exact,
+    make_private,
+)
+from hockeystick.errors import BudgetExhausted, IncompatibleError
+
+pytestmark = [
+    pytest.mark.skipif(
+        "fork" not in multiprocessing.get_all_start_methods() or not distributed.is_available(),
+        reason="needs fork and torch.distributed",
+    ),
+    pytest.mark.filterwarnings("ignore:This process:DeprecationWarning"),  # of threads that fork
+]
+EXAMPLES = 12
+# Some batches have no example or a single one, so that shares are empty.
+POISSON = hs.DPSGD(examples=EXAMPLES, batch_size=2, steps=12, noise_multiplier=1)
+FULL = hs.DPSGD(examples=EXAMPLES, sampling="full-batch", steps=4, noise_multiplier=1)
+SEEDED: dict[str, Any] = {"seed": 5, "not_private": True}
+LONG = 60.0
+
+
+def _rows() -> Any:
+    """Return rows whose sums are exact in double precision, but not in single."""
+    generator = torch.Generator().manual_seed(3)
+    whole = torch.randint(2**22, (EXAMPLES, 4), generator=generator)
+    return whole.double() / 2**22
+
+
+def _loop(
+    plan: hs.DPSGD = POISSON,
+    *,
+    dataset: Any = None,
+    start: float = 0.0,
+    wrapped: bool = False,
+    **options: Any,
+) -> Any:
+    """Return a loop in double precision whose gradients are the rows of the data."""
+    model: Any = torch.nn.Linear(4, 1, bias=False).double()
+    torch.nn.init.constant_(model.weight, start)
+    if wrapped:
+        model = torch.nn.parallel.DistributedDataParallel(model)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    data = torch.utils.data.TensorDataset(_rows()) if dataset is None else dataset
+    return make_private(model, optimizer, data, plan, **options)
+
+
+def _ran(private: Any, steps: int = 10**6) -> Any:
+    """Return a loop after so many steps more."""
+    for batch in private.loader:
+        private.step(torch.sum, batch)
+        steps -= 1
+        if steps == 0:
+            break
+    return private
+
+
+def _found(private: Any) -> tuple[list[float], int, float]:
+    """Return what a loop has come to."""
+    return private.model.weight.flatten().tolist(), private.steps, private.clipping_norm
+
+
+# Two processes, each of which returns something, raises or dies.
+
+
+def _child(rank: int, size: int, rendezvous: str, limit: float, pipe: Any, work: Any) -> None:
+    """Do a process's work, and tell what came of it."""
+    torch.set_num_threads(1)  # those of the parent are not there after a fork
+    distributed.init_process_group(
+        "gloo",
+        rank=rank,
+        world_size=size,
+        init_method=f"file://{rendezvous}",
+        timeout=timedelta(seconds=limit),
+    )
+    function, arguments = work
+    try:
+        pipe.send(function(rank, *arguments))
+    except BaseException as error:
+        pipe.send(_text(error))
+
+
+def _in_processes(
+    path: Path, function: Callable[..., Any], *arguments: Any, size: int = 2, limit: float = LONG
+) -> list[Any]:
+    """Return what each process returned, or its error as a text, or None of one that died."""
+    context = multiprocessing.get_context("fork")
+    rendezvous = os.fspath(path / f"group-{time.monotonic_ns()}")
+    pipes, children = [], []
+    for rank in range(size):
+        mine, theirs = context.Pipe(duplex=False)
+        work = (function, arguments)
+        child = context.Process(target=_child, args=(rank, size, rendezvous, limit, theirs, work))
+        child.start()
+        theirs.close()
+        pipes.append(mine)
+        children.append(child)
+    try:
+        return [_told(pipe) for pipe in pipes]
+    finally:
+        for child in children:
+            child.kill()
+            child.join()
+
+
+def _told(pipe: Any) -> Any:
+    """Return what comes through a pipe, or None at its end."""
+    assert pipe.poll(LONG), "a process hangs"
+    try:
+        return pipe.recv()
+    except EOFError:
+        return None
+
+
+def _text(error: BaseException) -> str:
+    """Return an error with its name."""
+    return f"{type(error).__name__}: {error}"
+
+
+def _trained(rank: int, plan: hs.DPSGD, options: dict[str, Any]) -> Any:
+    return _found(_ran(_loop(plan, **options)))
+
+
+RULES = [
+    pytest.param(POISSON, {"clipping": 1.0}, id="constant"),
+    pytest.param(FULL, {"clipping": 1.0, "wrapped": True}, id="wrapped"),
+    pytest.param(POISSON, {"clipping": Constant(0.5, per_layer=True)}, id="layers"),
+    pytest.param(POISSON, {"clipping": Quantile(0.7, bit_noise=2.0)}, id="quantile"),
+    pytest.param(POISSON, {"clipping": Online(0.7)}, id="online"),
+    pytest.param(POISSON, {"clipping": LargestNorm(1.0, not_private=True)}, id="largest"),
+    pytest.param(POISSON, {"loading": {"num_workers": 0}}, id="loaded"),
+    pytest.param(
+        hs.DPSGD(
+            examples=EXAMPLES,
+            batch_size=1,
+            epochs=1,
+            sampling="random-allocation",
+            noise_multiplier=1,
+        ),
+        {},
+        id="allocated",
+    ),
+    pytest.param(
+        hs.DPSGD(
+            examples=EXAMPLES, sampling="full-batch", steps=4, clipping="batch", noise_multiplier=1
+        ),
+        {},
+        id="batch",
+    ),
+]
+
+
+@pytest.mark.parametrize(("plan", "options"), RULES)
+def test_two_processes_have_the_weights_of_one_bit_by_bit(
+    plan: hs.DPSGD, options: dict[str, Any], tmp_path: Path
+) -> None:
+    alone = _found(_ran(_loop(plan, **{**options, **SEEDED, "wrapped": False})))
+    assert _in_processes(tmp_path, _trained, plan, options | SEEDED) == [alone, alone]
+    assert alone[1] == plan.total_steps
+    assert any(alone[0])
+
+
+def _unseeded(rank: int, path: Path, arithmetic: str) -> Any:
+    """Train where any process but the first can neither read data nor draw nor count durably."""
+    private = _loop(journal=path / f"journal-{rank}", arithmetic=arithmetic)
+    if rank:
+        private.loader._tensors = None
+        for owner, name in (
+            (Sampler, "draw"),
+            (_exact, "rounded_gaussian"),
+            (_arithmetic, "normals"),
+            (Journal, "add"),
+        ):
+            setattr(owner, name, None)
+    return _found(_ran(private))
+
+
+@pytest.mark.parametrize("arithmetic", ["exact", "real"])
+def test_the_first_process_alone_draws_counts_and_noises(arithmetic: str, tmp_path: Path) -> None:
+    first, *others = _in_processes(tmp_path, _unseeded, tmp_path, arithmetic, size=3)
+    assert others == [first, first]
+    assert first[1] == 12
+    assert (tmp_path / "journal-0").read_bytes().endswith(b"\n" + b"." * 12)
+    assert not (tmp_path / "journal-1").exists()
+
+
+def test_floats_are_summed_to_the_same_weights_up_to_rounding(tmp_path: Path) -> None:
+    options = {"arithmetic": "real", "clipping": 0.3, **SEEDED}
+    weights, steps, _ = _found(_ran(_loop(**options)))
+    first, second = _in_processes(tmp_path, _trained, POISSON, options)
+    assert first == second
+    assert first[0] == pytest.approx(weights, rel=1e-12)
+    assert first[1] == steps
+
+
+# Processes that differ, or of which one cannot go on.
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"plan": FULL}, "plan"),
+        ({"clipping": 2.0}, "clipping"),
+        ({"clipping": Constant(1.0, per_layer=True)}, "clipping"),
+        ({"arithmetic": "real"}, "arithmetic"),
+        ({"budget": hs.ApproxDP(epsilon=9, delta=1e-5)}, "budget"),
+        (SEEDED, "seed"),
+        ({"dataset": torch.utils.data.TensorDataset(_rows()[1:])}, "examples"),
+        ({"start": 1e-9}, "weights"),
+    ],
+    ids=str,
+)
+def test_processes_that_begin_otherwise_are_refused(
+    options: dict[str, Any], name: str, tmp_path: Path
+) -> None:
+    found = _in_processes(tmp_path, lambda rank: _loop(**(options if rank else {})))
+    assert found[0].startswith(f"IncompatibleError: {name} must be the same in all processes; ")
+    assert found[1] == found[0]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"microbatch": 0}, {"dataset": torch.utils.data.DataLoader(_rows())}, {"journal": "/"}],
+    ids=str,
+)
+@pytest.mark.parametrize("where", [0, 1])
+def test_what_one_process_refuses_all_do(
+    options: dict[str, Any], where: int, tmp_path: Path
+) -> None:
+    found = _in_processes(tmp_path, lambda rank: repr(_loop(**(options if rank == where else {}))))
+    if "journal" in options and where == 1:
+        assert found[0] == found[1]  # it is the first one's journal that counts
+        assert "0 of 12 steps" in found[0]
+    else:
+        assert found[where].startswith(("ParameterError: ", "IsADirectoryError: "))
+        by = f"IncompatibleError: process {where} of 2 stopped all, by "
+        assert found[1 - where] == by + found[where]
+
+
+def test_a_group_without_gloo_is_refused(tmp_path: Path) -> None:
+    def made(rank: int) -> Any:
+        distributed.get_backend_config = lambda: "cuda:nccl"
+        return _loop()
+
+    for one in _in_processes(tmp_path, made):
+        assert one.startswith("ParameterError: process group must be one with gloo for the CPU")
+
+
+def _troubled(rank: int, where: int, trouble: Callable[[Any, Any], Any], journal: Path) -> Any:
+    """Return what is said of trouble in one process's second step, and what became of it."""
+    private = _ran(_loop(FULL, journal=journal), 1)
+    weights = private.model.weight.detach().clone()
+    batch = next(iter(private.loader))
+    loss = (trouble(private, batch) if rank == where else None) or torch.sum
+    try:
+        private.step(loss, batch)
+    except BaseException as error:
+        kept = rank == where or torch.equal(weights, private.model.weight)
+        return _text(error), kept, private.steps
+    return None
+
+
+def _failing(error: BaseException) -> Callable[..., Any]:
+    """Return what raises."""
+
+    def failing(*arguments: Any, **options: Any) -> Any:
+        raise error
+
+    return failing
+
+
+def _with(owner: Any, name: str, error: BaseException) -> Callable[[Any, Any], Any]:
+    """Return what has a function of a module or class raise."""
+    return lambda private, batch: setattr(owner, name, _failing(error))
+
+
+@pytest.mark.parametrize(
+    ("where", "trouble", "own", "counted"),
+    [
+        (1, lambda _, batch: batch.examples[0].add_(1) is None, "ParameterError: batch", 1),
+        (1, lambda *_: _failing(TypeError("a loss")), "TypeError: a loss", 1),
+        (0, lambda *_: _failing(TypeError("a loss")), "TypeError: a loss", 1),
+        (1, lambda private, _: private.close(), "IncompatibleError: this loop is closed", 1),
+        (
+            1,
+            lambda private, _: private.model.requires_grad_(False) is None,
+            "ParameterError: model",
+            1,
+        ),
+        (0, _with(Journal, "add", OSError(28, "full")), "OSError: [Errno 28] full", 1),
+        (0, _with(_exact, "rounded_gaussian", OSError("no bits")), "OSError: no bits", 2),
+        (0, _with(_exact, "rounded_gaussian", KeyboardInterrupt()), "KeyboardInterrupt: ", 2),
+    ],
+    ids=["batch", "loss", "loss of the first", "closed", "frozen", "disk", "bits", "interrupt"],
+)
+def test_a_step_that_one_process_cannot_do_is_done_by_none(
+    where: int, trouble: Any, own: str, counted: int, tmp_path: Path
+) -> None:
+    journal = tmp_path / "run.journal"
+    found = _in_processes(tmp_path, _troubled, where, trouble, journal)
+    assert found[where][0].startswith(own)
+    by = f"IncompatibleError: process {where} of 2 stopped all, by "
+    assert found[1 - where] == (by + found[where][0], True, counted)
+    assert found[where][1:] == (True, counted)
+    assert journal.read_bytes().endswith(b"\n" + b"." * counted)
+
+
+@pytest.mark.parametrize(
+    ("trouble", "name"),
+    [
+        (lambda private, _: private.model.weight.data.add_(1e-9) is None, "weights"),
+        (lambda private, _: setattr(private, "_norm", 2.0), "clipping norm"),
+        (lambda private, _: setattr(private._account, "run", "other"), "run"),
+    ],
+    ids=["weights", "norm", "run"],
+)
+def test_processes_that_have_come_apart_are_refused(
+    trouble: Any, name: str, tmp_path: Path
+) -> None:
+    found = _in_processes(tmp_path, _troubled, 1, trouble, tmp_path / "run.journal")
+    said = f"IncompatibleError: {name} must be the same in all processes; "
+    assert found[0] == found[1]
+    assert found[0][0].startswith(said)
+    assert found[0][1:] == (True, 1)
+
+
+def test_after_what_all_were_told_the_loop_goes_on(tmp_path: Path) -> None:
+    def failing_once(rank: int) -> Any:
+        private = _loop(FULL, **SEEDED)
+        for batch in private.loader:
+            if private.steps == 1:
+                loss = _failing(TypeError("once")) if rank else torch.sum
+                with pytest.raises((TypeError, IncompatibleError), match="once"):
+                    private.step(loss, batch)
+            private.step(torch.sum, batch)
+        return _found(private)
+
+    alone = _found(_ran(_loop(FULL, **SEEDED)))
+    assert _in_processes(tmp_path, failing_once) == [alone, alone]
+
+
+def test_a_batch_that_one_process_leaves_out_stops_all(tmp_path: Path) -> None:
+    def leaving(rank: int) -> Any:
+        private = _loop()
+        if rank:
+            return list(private.loader)
+        return _ran(private).steps
+
+    first, second = _in_processes(tmp_path, leaving)
+    assert second.startswith("IncompatibleError: the batch of step 0 was drawn and not used")
+    assert first == f"IncompatibleError: process 1 of 2 stopped all, by {second}"
+
+
+def test_processes_that_do_different_things_are_told(tmp_path: Path) -> None:
+    def doing(rank: int) -> Any:
+        private = _loop(checkpoint=tmp_path / "run.pt")
+        private.save()
+        return next(iter(private.loader)) if rank else private.load()
+
+    for one in _in_processes(tmp_path, doing):
+        assert "process 0 and process 1 of 2 do 'load' and 'batch'" in one
+
+
+def test_a_plan_and_a_budget_end_in_all_processes(tmp_path: Path) -> None:
+    def ending(rank: int = 0) -> Any:
+        private = _loop(FULL, budget=hs.ApproxDP(epsilon=7, delta=1e-5))
+        limit = len(private.loader)
+        with pytest.raises(BudgetExhausted):
+            _ran(private)
+        return limit, private.steps, private.spent(1e-5).upper
+
+    limit, steps, spent = alone = ending()
+    assert 0 < limit == steps < 4
+    assert 0 < spent <= 7
+    assert _in_processes(tmp_path, ending) == [alone, alone]
+
+
+# Processes that die, hang, or are others after a restart.
+
+
+def _dying(rank: int, where: int, journal: Path) -> Any:
+    """Return what a process says twice where another one dies within a step."""
+    private = _ran(_loop(FULL, journal=journal), 1)
+    if rank == where:
+        owner, name = (torch.Tensor, "sum") if where else (_exact, "rounded_gaussian")
+        setattr(owner, name, lambda *arguments, **options: os._exit(1))
+    weights, said = private.model.weight.detach().clone(), []
+    for _ in range(2):
+        with pytest.raises(IncompatibleError) as found:
+            _ran(private)
+        said.append(str(found.value))
+    return said, torch.equal(weights, private.model.weight), private.steps
+
+
+@pytest.mark.parametrize(("where", "counted"), [(1, 1), (0, 2)])
+def test_where_one_process_dies_the_others_stop(where: int, counted: int, tmp_path: Path) -> None:
+    journal = tmp_path / "run.journal"
+    found = _in_processes(tmp_path, _dying, where, journal)
+    assert found[where] is None
+    said, kept, steps = found[1 - where]
+    assert all("have lost one another" in one for one in said)
+    assert kept
+    assert steps == counted
+    assert journal.read_bytes().endswith(b"\n" + b"." * counted)
+
+
+def test_where_one_process_hangs_all_stop_at_the_time_limit(tmp_path: Path) -> None:
+    def hanging(rank: int) -> Any:
+        private = _loop(FULL)
+        batch = next(iter(private.loader))
+        time.sleep(3 * rank)
+        with pytest.raises(IncompatibleError, match=r"did not answer within .* time limit"):
+            private.step(torch.sum, batch)
+        with pytest.raises(IncompatibleError, match="have lost one another"):
+            private.step(torch.sum, batch)
+        return private.steps, bool(private.model.weight.any())
+
+    assert _in_processes(tmp_path, hanging, limit=2.0) == [(0, False), (0, False)]
+
+
+def test_a_run_goes_on_in_another_number_of_processes(tmp_path: Path) -> None:
+    def going_on(rank: int, steps: int) -> Any:
+        private = _loop(checkpoint=tmp_path / "run.pt", clipping=Quantile(0.7, bit_noise=2.0))
+        if (tmp_path / "run.pt").exists():
+            private.load()
+        begun = private.steps
+        _ran(private, steps)
+        private.save()
+        _ran(private, 1)
+        return begun, _found(private)
+
+    begun = 0
+    for size in (2, 1, 3):
+        found = _in_processes(tmp_path, going_on, 3, size=size)
+        assert found == [found[0]] * size
+        assert found[0][0] == begun
+        begun = found[0][1][1]
+        assert begun % 4 == 0
+    assert begun == 12
+
+
+def test_a_group_that_is_made_after_the_loop_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    private = _loop()
+    batch = next(iter(private.loader))
+    monkeypatch.setattr(distributed, "is_initialized", lambda: True)
+    monkeypatch.setattr(distributed, "get_world_size", lambda: 2)
+    with pytest.raises(IncompatibleError, match=r"made for 1 processes, and .* group has 2"):
+        private.step(torch.sum, batch)
+    assert private.steps == 0

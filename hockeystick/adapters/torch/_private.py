@@ -55,7 +55,7 @@ _IN_REAL: Final = (
     "sums, norms and noise tells of the data is not covered."
 )
 _ALONE: Final = (
-    "Each example's gradient is the same in floating point whichever examples share its microbatch; "
+    "Each example's gradient is the same in floats whichever examples share its microbatch; "
     "microbatch=1 ensures it."
 )
 _NO_OPTIONS: Final[Mapping[str, Any]] = MappingProxyType({})

@@ -7,91 +7,20 @@ True
 """
 
 import sys
-from typing import TYPE_CHECKING
 
-from hockeystick import calibration, errors, mechanisms, notions, release, tradeoffs
+import lazy_loader
+
 from hockeystick._moved import install, moved_name
-from hockeystick._version import __version__ as __version__
-from hockeystick.accountants import compare, delta, epsilon, tradeoff
-from hockeystick.adjacency import Adjacency
-from hockeystick.answers import verify
-from hockeystick.calibration import Accountant, Calibrated, calibrate, sweep
-from hockeystick.conversions import convert
-from hockeystick.errors import HockeystickError
-from hockeystick.io import load_plan, save_plan
-from hockeystick.mechanisms import (
-    DPSGD,
-    Composed,
-    DiscreteGaussian,
-    DiscreteLaplace,
-    Exponential,
-    FixedSizeSubsampled,
-    Gaussian,
-    Laplace,
-    Mechanism,
-    Parallel,
-    PoissonSubsampled,
-    RandomizedResponse,
-    Repeated,
-    Shuffled,
-    federated,
-    schedules,
-)
-from hockeystick.notions import FDP, GDP, TCDP, ZCDP, ApproxDP, PureDP, RenyiDP
-from hockeystick.results import Approximate, Certified
 
-__all__ = [
-    "DPSGD",
-    "FDP",
-    "GDP",
-    "TCDP",
-    "ZCDP",
-    "Accountant",
-    "Adjacency",
-    "ApproxDP",
-    "Approximate",
-    "Calibrated",
-    "Certified",
-    "Composed",
-    "DiscreteGaussian",
-    "DiscreteLaplace",
-    "Exponential",
-    "FixedSizeSubsampled",
-    "Gaussian",
-    "HockeystickError",
-    "Laplace",
-    "Mechanism",
-    "Parallel",
-    "PoissonSubsampled",
-    "PureDP",
-    "RandomizedResponse",
-    "RenyiDP",
-    "Repeated",
-    "Shuffled",
-    "calibrate",
-    "calibration",
-    "compare",
-    "convert",
-    "delta",
-    "epsilon",
-    "errors",
-    "federated",
-    "load_plan",
-    "mechanisms",
-    "notions",
-    "release",
-    "save_plan",
-    "schedules",
-    "sweep",
-    "tradeoff",
-    "tradeoffs",
-    "verify",
-]
+_named, __dir__, _names = lazy_loader.attach_stub(__name__, __file__)
+
+# The rest of the rooms are there by name, and no import with a star takes them.
+_ROOMS = {"accountants", "answers", "conversions", "io", "privacy_loss", "results"}
+__all__ = [name for name in _names if name not in _ROOMS | {"__version__"}]
 
 install(sys.modules[__name__])
 
-if not TYPE_CHECKING:
 
-    def __getattr__(name: str) -> object:
-        """Return what has moved to a room, with a warning that says where it went."""
-        return moved_name(__name__, name)
+def __getattr__(name: str) -> object:
+    """Return a public name, loaded when it is first used, or what has moved, with a warning."""
+    return _named(name) if name in _names else moved_name(__name__, name)

@@ -4,12 +4,18 @@ import inspect
 import subprocess
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
 import hockeystick as hs
 
 HEAVY = ("numba", "scipy", "mpmath", "flint", "click", "rich", "matplotlib")
+ROOMS = sorted(
+    f"hockeystick.{one.parent.name}"
+    for one in Path(str(hs.__file__)).parent.glob("*/__init__.py")
+    if one.parent.name not in ("adapters", "verifier")  # which need extras
+)
 PEERS = ("torch", "opacus", "dp_accounting", "prv_accountant")
 
 
@@ -97,8 +103,15 @@ def _loaded_after(code: str) -> set[str]:
     return set(done.stdout.split())
 
 
-def test_importing_the_package_loads_nothing_heavy() -> None:
-    assert _loaded_after("import hockeystick") == set()
+def test_importing_the_package_loads_only_what_is_used() -> None:
+    code = "import hockeystick\nassert not {'numpy', 'hockeystick.mechanisms'} & sys.modules.keys()"
+    assert _loaded_after(code) == set()
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_each_room_can_be_imported_first(room: str) -> None:
+    """What a room needs it imports itself."""
+    _loaded_after(f"import {room}\nassert '{room}' in sys.modules")
 
 
 @pytest.mark.extras

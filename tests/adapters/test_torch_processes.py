@@ -234,7 +234,7 @@ def test_floats_are_summed_to_the_same_weights_up_to_rounding(tmp_path: Path) ->
         ({"dataset": torch.utils.data.TensorDataset(_rows()[1:])}, "examples"),
         ({"start": 1e-9}, "weights"),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else next(iter(value)),
 )
 def test_processes_that_begin_otherwise_are_refused(
     options: dict[str, Any], name: str, tmp_path: Path
@@ -247,7 +247,7 @@ def test_processes_that_begin_otherwise_are_refused(
 @pytest.mark.parametrize(
     "options",
     [{"microbatch": 0}, {"dataset": torch.utils.data.DataLoader(_rows())}, {"journal": "/"}],
-    ids=str,
+    ids=lambda value: next(iter(value)),
 )
 @pytest.mark.parametrize("where", [0, 1])
 def test_what_one_process_refuses_all_do(

@@ -19,6 +19,7 @@ from torch import distributed
 
 import hockeystick as hs
 from hockeystick.adapters.loop._journal import Journal
+from hockeystick.adapters.loop._random import bits
 from hockeystick.adapters.loop._sampler import Sampler
 from hockeystick.adapters.torch import (
     Constant,
@@ -29,6 +30,7 @@ from hockeystick.adapters.torch import (
     _exact,
     make_private,
 )
+from hockeystick.adapters.torch._processes import Processes
 from hockeystick.errors import BudgetExhausted, IncompatibleError
 
 pytestmark = [
@@ -219,6 +221,24 @@ def test_floats_are_summed_to_the_same_weights_up_to_rounding(tmp_path: Path) ->
     assert first[1] == steps
 
 
+def test_where_an_example_goes_is_drawn_for_it_alone() -> None:
+    processes = Processes()
+    processes.size = 3
+    counts = torch.zeros(3, 3)
+    for step in range(900):
+        shares = processes.shares((torch.arange(2),), bits(7, "process", step))
+        first, second = (
+            rank
+            for place in range(2)
+            for rank, share in enumerate(shares)
+            if share and place in share[0]
+        )
+        counts[first, second] += 1
+    assert counts.sum() == 900
+    assert counts.min() > 60
+    assert counts.max() < 140
+
+
 # Processes that differ, or of which one cannot go on.
 
 
@@ -232,6 +252,7 @@ def test_floats_are_summed_to_the_same_weights_up_to_rounding(tmp_path: Path) ->
         ({"budget": hs.ApproxDP(epsilon=9, delta=1e-5)}, "budget"),
         (SEEDED, "seed"),
         ({"dataset": torch.utils.data.TensorDataset(_rows()[1:])}, "examples"),
+        ({"microbatch": 1}, "microbatch"),
         ({"start": 1e-9}, "weights"),
     ],
     ids=lambda value: value if isinstance(value, str) else next(iter(value)),
@@ -274,7 +295,7 @@ def test_a_group_without_gloo_is_refused(tmp_path: Path) -> None:
 
 def _troubled(rank: int, where: int, trouble: Callable[[Any, Any], Any], journal: Path) -> Any:
     """Return what is said of trouble in one process's second step, and what became of it."""
-    private = _ran(_loop(FULL, journal=journal), 1)
+    private = _ran(_loop(FULL, journal=journal, **SEEDED), 1)
     weights = private.model.weight.detach().clone()
     batch = next(iter(private.loader))
     loss = (trouble(private, batch) if rank == where else None) or torch.sum
@@ -406,7 +427,7 @@ def test_a_plan_and_a_budget_end_in_all_processes(tmp_path: Path) -> None:
 
 def _dying(rank: int, where: int, journal: Path) -> Any:
     """Return what a process says twice where another one dies within a step."""
-    private = _ran(_loop(FULL, journal=journal), 1)
+    private = _ran(_loop(FULL, journal=journal, **SEEDED), 1)
     if rank == where:
         owner, name = (torch.Tensor, "sum") if where else (_exact, "rounded_gaussian")
         setattr(owner, name, lambda *arguments, **options: os._exit(1))

@@ -11,6 +11,7 @@ import torch
 from torch.utils import _pytree as trees
 
 from hockeystick.adapters.loop._account import Account
+from hockeystick.adapters.loop._random import bits
 from hockeystick.adapters.loop._sampler import Indices, Sampler
 from hockeystick.adapters.torch._processes import Processes
 from hockeystick.errors import IncompatibleError, ParameterError
@@ -53,6 +54,7 @@ class Loader:
         "_fetching",
         "_pending",
         "_processes",
+        "_seed",
         "_tensors",
         "_versions",
         "sampler",
@@ -65,8 +67,10 @@ class Loader:
         fetching: Callable[..., Any],
         tensors: Any,
         processes: Processes,
+        seed: int | None,
     ) -> None:
-        self._account, self.sampler, self._processes = account, sampler, processes
+        self._account, self.sampler = account, sampler
+        self._processes, self._seed = processes, seed
         self._fetching, self._tensors = fetching, tensors
         self._fetched: Iterator[Any] = iter(())
         self._at = -1  # the step whose batch is fetched next
@@ -157,7 +161,8 @@ class Loader:
             self._account.check()
             processes.check()
             if processes.first:
-                shares = processes.shares(self._examples(step))
+                source = bits(self._seed, "process", step)
+                shares = processes.shares(self._examples(step), source)
         return processes.shared(shares)
 
     def _examples(self, step: int) -> tuple[Any, ...]:

@@ -183,6 +183,7 @@ def make_private(
             "arithmetic": computed.name,
             "budget": repr(budget),
             "seed": fixed,
+            "microbatch": size,
             "examples": examples,
             "weights": _checkpoint.digest(model),
         },
@@ -223,7 +224,7 @@ def make_private(
             arithmetic=computed.name,
         )
     account.run, account.counted = processes.from_first((account.run, account.counted))
-    loader = Loader(account, Sampler(known, examples, fixed), fetching, tensors, processes)
+    loader = Loader(account, Sampler(known, examples, fixed), fetching, tensors, processes, fixed)
     return Private(model, optimizer, clip, computed, account, loader, size, fixed, path, processes)
 
 

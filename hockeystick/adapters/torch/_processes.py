@@ -1,9 +1,11 @@
 """Processes that train one model together: the first draws, counts and noises for all of them.
 
-A batch is drawn once, and each of its examples sent to one process, which clips its gradient. The
-shares' sums are added at the first process, which alone counts the step, draws the noise and sends
-what is released. So the batch, the sum and the noise are those of a single process. In exact
-arithmetic sums are integers below 2^53, which doubles add without error, in any order.
+A batch is drawn once, and each of its examples sent to a process, which clips its gradient. Which
+one is drawn for it alone, so that an example more sends no other one elsewhere: each adds to the
+sum what it alone decides, even where processes compute gradients differently. The shares' sums are
+added at the first process, which alone counts the step, draws the noise and sends what is released.
+So the batch, the sum and the noise are those of a single process. In exact arithmetic sums are
+integers below 2^53, which doubles add without error, in any order.
 """
 
 from __future__ import annotations
@@ -13,10 +15,12 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final, TypeVar, final
 
+import torch
 from torch import distributed
 from torch.utils import _pytree as trees
 
 from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.release.samplers import Bits, uniform_integers
 
 Examples = tuple[Any, ...]
 Tensors = dict[str, Any]
@@ -89,13 +93,13 @@ class Processes:
                 distributed.broadcast_object_list(found)
         return found[0]
 
-    def shares(self, examples: Examples) -> list[Examples]:
-        """Return each process's share of the examples, which is empty where they are too few."""
+    def shares(self, examples: Examples, source: Bits) -> list[Examples]:
+        """Return each process's share of the examples, which may be empty."""
         if self.size == 1 or not examples:
             return [examples] * self.size
         count = len(trees.tree_leaves(examples)[0])
-        ranks = range(self.size)
-        return [_every(examples, rank, self.size) if rank < count else () for rank in ranks]
+        owners = torch.from_numpy(uniform_integers(self.size, count, bits=source))
+        return [_those(examples, owners == rank) for rank in range(self.size)]
 
     def shared(self, shares: list[Examples] | None) -> Examples:
         """Return this process's share, of those that the first one has."""
@@ -148,10 +152,11 @@ def _size() -> int:
     return int(distributed.get_world_size()) if grouped else 1
 
 
-def _every(examples: Examples, first: int, step: int) -> Examples:
-    """Return the first and then every so many examples, apart from the others in memory."""
-    chosen = slice(first, None, step)
-    share: Examples = trees.tree_map(lambda part: part[chosen].detach().cpu().clone(), examples)
+def _those(examples: Examples, chosen: Any) -> Examples:
+    """Return the examples that are chosen, copied, or nothing where none is."""
+    if not chosen.any():
+        return ()
+    share: Examples = trees.tree_map(lambda part: part.detach()[chosen].cpu(), examples)
     return share
 
 

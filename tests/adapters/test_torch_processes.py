@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import time
 from collections.abc import Callable
 from datetime import timedelta
@@ -451,6 +452,38 @@ def test_where_one_process_dies_the_others_stop(where: int, counted: int, tmp_pa
     assert journal.read_bytes().endswith(b"\n" + b"." * counted)
 
 
+def test_processes_that_have_changed_places_are_refused(tmp_path: Path) -> None:
+    def changing(rank: int) -> Any:
+        private = _loop(FULL)
+        batch = next(iter(private.loader))
+        distributed.destroy_process_group()
+        again = f"file://{tmp_path / 'again'}"
+        distributed.init_process_group("gloo", rank=1 - rank, world_size=2, init_method=again)
+        with pytest.raises(IncompatibleError, match=f"made in process {rank} of 2, which is now"):
+            private.step(torch.sum, batch)
+        return private.steps
+
+    assert _in_processes(tmp_path, changing) == [0, 0]
+
+
+def test_a_fork_is_refused_and_leaves_the_others_alone(tmp_path: Path) -> None:
+    def forking(rank: int) -> Any:
+        private = _loop(FULL, **SEEDED)
+        batch = next(iter(private.loader))
+        child = os.fork() if rank == 0 else None
+        if child == 0:
+            signal.alarm(10)  # which ends what hangs
+            with pytest.raises(IncompatibleError, match="was forked from"):
+                private.step(torch.sum, batch)
+            os._exit(7)
+        if child is not None:
+            assert os.waitpid(child, 0)[1] >> 8 == 7
+        return _found(_ran(private))
+
+    alone = _found(_ran(_loop(FULL, **SEEDED)))
+    assert _in_processes(tmp_path, forking, limit=5.0) == [alone, alone]
+
+
 def test_where_one_process_hangs_all_stop_at_the_time_limit(tmp_path: Path) -> None:
     def hanging(rank: int) -> Any:
         private = _loop(FULL)
@@ -491,6 +524,7 @@ def test_a_group_that_is_made_after_the_loop_is_refused(monkeypatch: pytest.Monk
     batch = next(iter(private.loader))
     monkeypatch.setattr(distributed, "is_initialized", lambda: True)
     monkeypatch.setattr(distributed, "get_world_size", lambda: 2)
-    with pytest.raises(IncompatibleError, match=r"made for 1 processes, and .* group has 2"):
+    monkeypatch.setattr(distributed, "get_rank", lambda: 1)
+    with pytest.raises(IncompatibleError, match=r"made in process 0 of 1, .* process 1 of 2"):
         private.step(torch.sum, batch)
     assert private.steps == 0

@@ -10,6 +10,7 @@ integers below 2^53, which doubles add without error, in any order.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -40,22 +41,24 @@ class Processes:
         ParameterError: If the group has no gloo for tensors on the CPU, where sums are added.
     """
 
-    __slots__ = ("_lost", "first", "rank", "size")
+    __slots__ = ("_lost", "_process", "first", "rank", "size")
 
     def __init__(self) -> None:
-        self.size = _size()
-        self.rank = distributed.get_rank() if self.size > 1 else 0
+        self.rank, self.size = _place()
         self.first, self._lost = self.rank == 0, False
+        self._process = os.getpid()
         if self.size > 1 and _ON_CPU not in distributed.get_backend_config():
             allowed = "one with gloo for the CPU: 'gloo', or 'cpu:gloo,cuda:nccl'"
             raise ParameterError("process group", distributed.get_backend_config(), allowed)
 
     def check(self) -> None:
-        """Raise unless the process group is that in which the loop was made."""
-        if _size() != self.size:
+        """Raise unless the process has the place in the group in which the loop was made."""
+        rank, size = _place()
+        if (rank, size) != (self.rank, self.size):
             raise IncompatibleError(
-                f"this loop was made for {self.size} processes, and the process group has "
-                f"{_size()}: each would draw and count alone; make the group first, then the loop"
+                f"this loop was made in process {self.rank} of {self.size}, which is now process "
+                f"{rank} of {size}: another one would draw and count; make the group first, then "
+                "the loop"
             )
 
     @contextmanager
@@ -135,8 +138,8 @@ class Processes:
 
     @contextmanager
     def _exchange(self) -> Iterator[None]:
-        """Let nothing be exchanged after an exchange that did not come to its end."""
-        if self._lost:
+        """Let nothing be exchanged by a fork, or after an exchange that did not come to its end."""
+        if self._lost or os.getpid() != self._process:
             raise IncompatibleError(_LOST)
         self._lost = True
         try:
@@ -146,10 +149,10 @@ class Processes:
         self._lost = False
 
 
-def _size() -> int:
-    """Return the number of processes of the default process group."""
+def _place() -> tuple[int, int]:
+    """Return the rank in the default process group, and the number of its processes."""
     grouped = distributed.is_available() and distributed.is_initialized()
-    return int(distributed.get_world_size()) if grouped else 1
+    return (distributed.get_rank(), distributed.get_world_size()) if grouped else (0, 1)
 
 
 def _those(examples: Examples, chosen: Any) -> Examples:

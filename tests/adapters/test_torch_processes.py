@@ -409,6 +409,20 @@ def test_processes_that_do_different_things_are_told(tmp_path: Path) -> None:
         assert "process 0 and process 1 of 2 do 'load' and 'batch'" in one
 
 
+@pytest.mark.parametrize("where", [0, 1])
+def test_a_load_of_one_process_changes_nothing(where: int, tmp_path: Path) -> None:
+    def loading(rank: int) -> Any:
+        private = _ran(_loop(FULL, checkpoint=tmp_path / "run.pt"), 1)
+        private.save()
+        weights = _ran(private, 1).model.weight.detach().clone()
+        with pytest.raises(IncompatibleError, match=r"do '(load|batch)' and '(load|batch)'"):
+            private.load() if rank == where else next(iter(private.loader))
+        kept = torch.equal(weights, private.model.weight)
+        return kept, _ran(private).steps
+
+    assert _in_processes(tmp_path, loading) == [(True, 4), (True, 4)]
+
+
 def test_a_plan_and_a_budget_end_in_all_processes(tmp_path: Path) -> None:
     def ending(rank: int = 0) -> Any:
         private = _loop(FULL, budget=hs.ApproxDP(epsilon=7, delta=1e-5))

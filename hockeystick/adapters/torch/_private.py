@@ -469,8 +469,9 @@ class Private:
             ParameterError: If ``make_private`` was given no checkpoint, or it is of another plan or
                 run.
         """
-        with self._processes.together("load"):
+        with self._processes.together("load"):  # so that nothing changes unless all load
             path = self._checkpoint()
+        with self._processes.together("load"):
             self.load_state_dict(_checkpoint.load(path, self.model, self.optimizer))
 
     def _checkpoint(self) -> str:

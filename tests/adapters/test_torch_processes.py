@@ -533,6 +533,18 @@ def test_a_run_goes_on_in_another_number_of_processes(tmp_path: Path) -> None:
     assert begun == 12
 
 
+def test_processes_of_torchrun_without_a_group_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert _loop().steps == 0  # which others than torchrun may set for their own ends
+    monkeypatch.setenv("TORCHELASTIC_RUN_ID", "none")
+    with pytest.raises(IncompatibleError, match=r"torchrun started 2 .* in no process group"):
+        _loop()
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    assert _loop().steps == 0
+
+
 def test_a_group_that_is_made_after_the_loop_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     private = _loop()
     batch = next(iter(private.loader))

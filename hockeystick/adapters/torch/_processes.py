@@ -39,6 +39,7 @@ class Processes:
 
     Raises:
         ParameterError: If the group has no gloo for tensors on the CPU, where sums are added.
+        IncompatibleError: If torchrun started several processes, and there is no group.
     """
 
     __slots__ = ("_lost", "_process", "first", "rank", "size")
@@ -47,6 +48,12 @@ class Processes:
         self.rank, self.size = _place()
         self.first, self._lost = self.rank == 0, False
         self._process = os.getpid()
+        started = _started()
+        if self.size == 1 < started:
+            raise IncompatibleError(
+                f"torchrun started {started} processes, which are in no process group: each would "
+                "draw and count alone; call torch.distributed.init_process_group first"
+            )
         if self.size > 1 and _ON_CPU not in distributed.get_backend_config():
             allowed = "one with gloo for the CPU: 'gloo', or 'cpu:gloo,cuda:nccl'"
             raise ParameterError("process group", distributed.get_backend_config(), allowed)
@@ -153,6 +160,12 @@ def _place() -> tuple[int, int]:
     """Return the rank in the default process group, and the number of its processes."""
     grouped = distributed.is_available() and distributed.is_initialized()
     return (distributed.get_rank(), distributed.get_world_size()) if grouped else (0, 1)
+
+
+def _started() -> int:
+    """Return how many processes torchrun started, as this one or with it; 1 without it."""
+    by_torchrun = distributed.is_available() and distributed.is_torchelastic_launched()
+    return int(os.environ["WORLD_SIZE"]) if by_torchrun else 1
 
 
 def _those(examples: Examples, chosen: Any) -> Examples:

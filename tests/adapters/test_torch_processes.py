@@ -466,6 +466,23 @@ def test_where_one_process_dies_the_others_stop(where: int, counted: int, tmp_pa
     assert journal.read_bytes().endswith(b"\n" + b"." * counted)
 
 
+def test_nothing_is_exchanged_after_an_exchange_that_was_interrupted(tmp_path: Path) -> None:
+    def interrupted(rank: int) -> Any:
+        private = _loop(FULL)
+        batch = next(iter(private.loader))
+        if rank:
+            distributed.reduce = _failing(KeyboardInterrupt())
+        with pytest.raises(KeyboardInterrupt if rank else IncompatibleError):
+            private.step(torch.sum, batch)
+        asked: list[Any] = []
+        distributed.all_gather_object = lambda *arguments: asked.append(arguments)
+        with pytest.raises(IncompatibleError, match="have lost one another"):
+            private.step(torch.sum, batch)
+        return asked, private.steps
+
+    assert _in_processes(tmp_path, interrupted, limit=20.0) == [([], 0), ([], 0)]
+
+
 def test_processes_that_have_changed_places_are_refused(tmp_path: Path) -> None:
     def changing(rank: int) -> Any:
         private = _loop(FULL)

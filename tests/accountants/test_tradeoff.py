@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mpmath import mp
 
 import hockeystick as hs
-from hockeystick.numerics.multiprecision import mp
 
 TRAINING = hs.PoissonSubsampled(hs.Gaussian(1.0), 0.01) ** 1000
 PLANS = {

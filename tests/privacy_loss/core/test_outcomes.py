@@ -7,10 +7,10 @@ from fractions import Fraction
 from typing import Any, Final
 
 import pytest
+from mpmath import mp
 
 import hockeystick as hs
 from hockeystick.notions import FDP, ApproxDP
-from hockeystick.numerics.multiprecision import mp
 from hockeystick.tradeoffs import PiecewiseLinearTradeOff, discrete_tradeoff
 from tests.oracles.outcomes import decimals, delta, knots, runs, together
 

@@ -18,6 +18,8 @@ from hockeystick.numerics import ULP
 
 # Layers of the density are so wide in the noise.
 STRIDE = 0.15
+# Beyond all outputs.
+EVERYWHERE = 1e300
 
 
 @njit(cache=True)
@@ -180,24 +182,29 @@ def level_sets_of_mode(
 @interruptible
 @njit(cache=True)
 def level_sets(
-    p: float, mu: float, w: float, fixed_size: bool, log_norm: float, error: float
+    p: float,
+    mu: float,
+    w: float,
+    fixed_size: bool,
+    log_norm: float,
+    error: float,
+    far: float = EVERYWHERE,
 ) -> tuple[Array, Array, float]:
     """Return a uniform minorant (widths, masses) of the tilted loss density, and its variation.
 
     ``log_norm`` is an upper bound of ``ln M(c)``, at most ``error`` above it. ``w`` is the power of
-    r at c; of a fixed-size sample it is c itself.
+    r at c; of a fixed-size sample it is c itself. Only what lies below ``far`` counts.
     """
     width, mass = np.zeros(512), np.zeros(512)
     found, first, second, cut = signed_modes(p, mu, w) if fixed_size else modes(p, mu, w)
-    far = 1e300
     above = math.exp(error) * (1.0 + 1e-6)
-    end = cut if found == 2 else far
+    end = min(cut, far) if found == 2 else far
     used, peak = level_sets_of_mode(
-        p, mu, w, fixed_size, log_norm, first, -far, end, width, mass, 0
+        p, mu, w, fixed_size, log_norm, min(first, end), -EVERYWHERE, end, width, mass, 0
     )
-    if found == 2:
+    if found == 2 and cut < far:
         used, other = level_sets_of_mode(
-            p, mu, w, fixed_size, log_norm, second, cut, far, width, mass, used
+            p, mu, w, fixed_size, log_norm, min(second, far), cut, far, width, mass, used
         )
         peak += other
     return width[:used].copy(), mass[:used].copy(), 2.0 * peak * above

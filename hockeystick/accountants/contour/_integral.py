@@ -11,6 +11,7 @@ from typing import Final, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hockeystick.accountants.contour._far_outputs import FarOutputs
 from hockeystick.accountants.contour._line import (
     AnalyticTerms,
     ContourTarget,
@@ -80,6 +81,7 @@ class Integral:
     cgf_below: Ball
     truncation: float
     tails: TailAndBulk | None
+    far: FarOutputs | None = None
 
     def delta(self, epsilon: float) -> LogDelta:
         """Return delta at an epsilon."""
@@ -109,6 +111,13 @@ class Integral:
             if self.tails is not None:
                 bulk_delta = self.tails.log_bulk_delta(epsilons) - scale
                 upper = upper + true_over_computed * np.exp(np.minimum(bulk_delta, 700.0))
+            if self.far is not None:
+                least, middle, most, change = self.far.deltas(epsilons, scale)
+                rounding = 4.0 * ULP * (np.abs(estimate) + middle)
+                lower = np.maximum(lower, 0.0) + least - rounding
+                estimate = estimate + middle
+                upper = upper + most + rounding
+                derivative = derivative + change
         return scale, lower, estimate, upper, derivative
 
     def _aliases(self, epsilons: Floats, log_scale: Floats) -> Floats:

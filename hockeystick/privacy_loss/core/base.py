@@ -318,9 +318,40 @@ class AnalyticLoss(PrivacyLoss):
     def rule(self, c_high: float, y_high: float, log_tolerance: float) -> ContourRule | None:
         """Return a quadrature whose error in M is below ``exp(log_tolerance)``; None if none is."""
 
+    def near_outputs(self, threshold: float) -> NearLoss | None:
+        """Return the loss without outputs well beyond a threshold; None where it is not cut."""
+        return None
+
     def tail_split(self, threshold: float) -> TailSplit | None:
         """Return the split into tail, losses well above a threshold, and bulk; None if none is."""
         return None
+
+
+class FarMasses(NamedTuple):
+    """``ln J_P``, ``ln J_Q`` and ``ln(J_P - J_Q)`` of far outputs, and a relative error."""
+
+    log_p: float
+    log_q: float
+    log_excess: float
+    error: float
+
+
+class NearLoss(AnalyticLoss):
+    """A loss without its far outputs, which have masses of their own; its total mass is below 1.
+
+    An output u is far with a probability ``W(u)`` that is the same under P and under Q.
+    """
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def far(self) -> FarMasses:
+        """The masses of the far outputs."""
+
+    @abstractmethod
+    def log_far_power(self, order: float) -> float:
+        """Return an upper bound of ``ln E_Q[W exp(-order L)]``, for ``order > 0``."""
 
 
 class Masses(NamedTuple):

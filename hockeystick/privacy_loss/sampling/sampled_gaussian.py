@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, final
@@ -33,6 +33,8 @@ from hockeystick.privacy_loss.core.rates import (
 from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, UncertainEdges
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 from hockeystick.privacy_loss.sampling.fixed_size_gaussian import FixedSizeGaussianLoss
+from hockeystick.privacy_loss.sampling.minorant_decay import MinorantDecay
+from hockeystick.privacy_loss.sampling.near_sampled_gaussian import NearSampledGaussianLoss
 from hockeystick.privacy_loss.sampling.sampled_gaussian_moments import (
     convex_bound,
     sampled_cumulants,
@@ -61,6 +63,8 @@ _LARGEST_EXPONENT: Final = 700.0
 _COMFORTABLE: Final = 200.0
 # Width of the window around the edge of the large losses, over 1/mu: about the best throughout.
 _WINDOW: Final = 0.12
+_NEAR_WINDOW: Final = 0.06
+_WIDEST_WINDOW: Final = 0.1
 # How many times finer than usual the unproven cumulants are at most worked out.
 _NARROWEST: Final = 1000.0
 # Beyond this c, or this length in u, only the convex bound of M is used.
@@ -311,6 +315,19 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
         log_tail += math.log1p(step * (high - low))
         return TrapezoidRule(self, step, first, count, max(log_error, log_tail) + 0.7)
 
+    @property
+    def opposite(self) -> SampledGaussianLoss:
+        """The loss of the other direction."""
+        return replace(self, removing=not self.removing)
+
+    def near_outputs(self, threshold: float) -> NearSampledGaussianLoss | None:
+        """Return the loss without the outputs beyond a threshold, for removing; else None."""
+        if not self.removing or not 0.0 < threshold <= _COMFORTABLE:
+            return None
+        edge = math.log1p(math.expm1(threshold) / self.p) / self.mu + 0.5 * self.mu
+        width = min(min(_NEAR_WINDOW, 0.4 * math.sqrt(threshold)) / self.mu, _WIDEST_WINDOW)
+        return NearSampledGaussianLoss(self.rate, self.noise_multiplier, edge, width)
+
     def tail_split(self, threshold: float) -> SampledGaussianTailSplit | None:
         """Return the split into tail and bulk, for removing; adding has none."""
         from hockeystick.privacy_loss.sampling.sampled_gaussian_tail import SampledGaussianTailSplit
@@ -320,22 +337,6 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
         odds = math.expm1(threshold) / self.p
         edge = math.log1p(odds) / self.mu + 0.5 * self.mu
         return SampledGaussianTailSplit(self, edge, _WINDOW / self.mu)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class MinorantDecay:
-    """A uniform minorant (widths, masses) of a density, and the density's total variation."""
-
-    width: Array
-    mass: Array
-    variation: float
-
-    def exponent(self, y: float) -> float:
-        """Return a lower bound of ``-ln|M(c + i v)| / M(c)`` for all ``v >= y``."""
-        from hockeystick.kernels import uniform_minorant
-
-        return float(uniform_minorant.minorant_exponent(self.width, self.mass, self.variation, y))
 
 
 @final

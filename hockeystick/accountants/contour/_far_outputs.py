@@ -1,0 +1,196 @@
+"""Few hits: what the outcomes with a far output contribute to delta, all but in closed form.
+
+Mark each output u of each run as far with a probability ``W(u)``, the same under P and Q, which
+changes no divergence; F says that some output is marked. With the total loss S and ``(x)_+ =
+x + (-x)_+`` on F,
+
+    delta(eps) = delta_A(eps) + P(F) - e^eps Q(F) + R(eps),   0 <= R = E_P[(e^(eps - S) - 1)_+; F],
+
+where ``delta_A`` is that of what is not marked, a law of total mass below 1 with the transform
+``prod A^n``, which the contour integral takes as it takes any other. With the masses
+``J_P = E_P[W]`` and ``J_Q = E_Q[W]`` of each run,
+
+    P(F) = 1 - prod (1 - J_P)^n,    Q(F) = 1 - prod (1 - J_Q)^n.
+
+As ``e^x - 1 <= kappa(l) e^((1+l) x)`` for any ``l > 0`` (Canonne, Kamath and Steinke's factor), and
+a union bound over the run that is marked,
+
+    R <= kappa(l) e^((1+l) eps) sum_i n_i E_Q[W e^(-l L_i)] prod_j E_Q[e^(-l L_j)]^n_j,
+
+where the last mean is the transform of the opposite direction (Q, P) at l. It is negligible where a
+far output's loss exceeds epsilon by a gap that the other runs' losses hardly ever make up for. Also,
+the outcomes in F contribute at most P(F), which is all that counts where F is that rare.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hockeystick.accountants.contour._line import AnalyticTerms, ContourTarget
+from hockeystick.accountants.orders import cgf_estimates
+from hockeystick.numerics import ULP
+from hockeystick.privacy_loss import AnalyticLoss, NearLoss
+from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
+from hockeystick.privacy_loss.core.terms import sum_of_bounds
+
+Floats = NDArray[np.float64]
+
+# Orders l that are tried, over 1/epsilon, and ln of the least and the largest one over 1/gap.
+_ORDERS: Final = tuple(2.0**k for k in range(-8, 16))
+_LEAST_RISE: Final = 0.5
+_MOST_RISE: Final = 6.5
+# Bisections of the gap's logarithm, and the range that it is looked for in, over epsilon.
+_HALVINGS: Final = 9
+_LEAST_GAP: Final = 1e-3
+_MOST_GAP: Final = 1e3
+_LEAST_LOG_MASS: Final = -600.0
+_OUTWARD: Final = 2.0**-48
+
+
+class NearTerms(NamedTuple):
+    """The losses without their far outputs, and what these contribute."""
+
+    terms: AnalyticTerms
+    far: FarOutputs
+
+
+@dataclass(frozen=True, slots=True)
+class FarOutputs:
+    """``P(F)``, ``Q(F)`` and ``P(F) - Q(F)``, as logarithms with a relative error, and R's bound.
+
+    ``log_shortfall`` is that of R at epsilon 0; R grows as ``exp((1 + order) epsilon)``.
+    """
+
+    log_p: float
+    log_q: float
+    log_excess: float
+    error: float
+    order: float
+    log_shortfall: float
+
+    def deltas(self, epsilons: Floats, log_scale: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        """Return lower end, estimate, upper end and derivative, all over ``exp(log_scale)``."""
+        whole = _exp(self.log_p - log_scale)
+        excess = _exp(self.log_excess - log_scale)
+        grown = np.log(-np.expm1(-np.maximum(epsilons, 0.0))) + epsilons
+        gain = _exp(self.log_q + grown - log_scale)
+        shortfall = _exp(self.log_shortfall + (1.0 + self.order) * epsilons - log_scale)
+        estimate = np.maximum(excess - gain, 0.0)
+        sizes = np.abs(log_scale) + (1.0 + self.order) * epsilons + abs(self.log_q) + 16.0
+        error = self.error + 4.0 * ULP * sizes
+        slack = error * (excess + gain)
+        upper = np.minimum(whole, estimate + shortfall) * (1.0 + error) + slack
+        lower = np.maximum(estimate - slack, 0.0)
+        derivative = -_exp(self.log_q + epsilons - log_scale)
+        return lower, np.minimum(estimate, upper), upper, np.where(estimate > 0.0, derivative, 0.0)
+
+
+def _exp(x: Floats) -> Floats:
+    return np.exp(np.minimum(x, 700.0))
+
+
+def near_terms(terms: AnalyticTerms, target: ContourTarget) -> NearTerms | None:
+    """Return the split at about the least threshold at which R, or F, is negligible, or None."""
+    epsilon = target.epsilon
+    opposite = _opposite(terms)
+    if epsilon <= 0.0 or not opposite:
+        return None
+    goal = target.log_delta - target.accuracy - 1.0
+    orders = [factor / epsilon for factor in _ORDERS]
+    values = cgf_estimates(opposite, orders)
+    low, high = math.log(_LEAST_GAP * epsilon), math.log(_MOST_GAP * epsilon)
+    best: tuple[AnalyticTerms, float] | None = None
+    for _ in range(_HALVINGS):
+        log_gap = 0.5 * (low + high)
+        trial = _near(terms, epsilon + math.exp(log_gap))
+        value, order = _least_shortfall(trial, epsilon, orders, values, log_gap)
+        if min(value, _log_marked(trial)) <= goal:
+            best, high = (trial, order), log_gap
+        else:
+            low = log_gap
+    if best is None:
+        return None
+    return NearTerms(best[0], _far_outputs(*best, opposite))
+
+
+def _opposite(terms: AnalyticTerms) -> AnalyticTerms:
+    """Return the losses of the other direction; none where one has none, or no loss is far."""
+    found = [(loss.opposite, count) for loss, count in terms]
+    known = [(loss, count) for loss, count in found if isinstance(loss, AnalyticLoss)]
+    some = any(loss.near_outputs(1.0) is not None for loss, _ in terms)
+    return tuple(known) if some and len(known) == len(found) else ()
+
+
+def _near(terms: AnalyticTerms, threshold: float) -> AnalyticTerms:
+    """Return the losses without the outputs beyond a threshold, where they can be cut."""
+    return tuple((loss.near_outputs(threshold) or loss, count) for loss, count in terms)
+
+
+def _cut(near: AnalyticTerms) -> list[tuple[NearLoss, float]]:
+    """Return the losses that were cut, and their counts."""
+    return [(loss, float(count)) for loss, count in near if isinstance(loss, NearLoss)]
+
+
+def _log_marked(near: AnalyticTerms) -> float:
+    """Return ln of the union bound of P(F)."""
+    return _log_sum([math.log(count) + loss.far.log_p for loss, count in _cut(near)])
+
+
+def _log_power(near: AnalyticTerms, order: float) -> float:
+    """Return the upper bound of ``ln sum n E_Q[W exp(-order L)]``."""
+    return _log_sum([math.log(count) + loss.log_far_power(order) for loss, count in _cut(near)])
+
+
+def _least_shortfall(
+    near: AnalyticTerms, epsilon: float, orders: list[float], values: list[float], log_gap: float
+) -> tuple[float, float]:
+    """Return ln of the estimated bound of R by the best of the orders, and that order."""
+    best = math.inf, orders[0]
+    for order, value in zip(orders, values, strict=True):
+        if not _LEAST_RISE < math.log(order) + log_gap < _MOST_RISE:
+            continue
+        bound = value + (1.0 + order) * epsilon + log_cks_factor(order) + _log_power(near, order)
+        best = min(best, (bound, order))
+    return best
+
+
+def _far_outputs(near: AnalyticTerms, order: float, opposite: AnalyticTerms) -> FarOutputs:
+    """Return what the far outputs contribute, by proven bounds."""
+    cut = _cut(near)
+    error = max(loss.far.error for loss, _ in cut)
+    unmarked = log_p = log_excess = 0.0
+    for loss, count in cut:
+        j_q = math.exp(loss.far.log_q)
+        unmarked += count * math.log1p(-j_q)
+        log_p += count * math.log1p(-math.exp(loss.far.log_p))
+        log_excess += count * math.log1p(-math.exp(loss.far.log_excess) / (1.0 - j_q))
+    masses = [
+        _log_marked(near),
+        _log_sum([math.log(count) + loss.far.log_q for loss, count in cut]),
+        _log_sum([math.log(count) + loss.far.log_excess for loss, count in cut]),
+    ]
+    # Far below all floats a union bound is exact, but for its square.
+    of_p, of_q, of_excess = (
+        union if union < _LEAST_LOG_MASS else math.log(-math.expm1(exponent))
+        for union, exponent in zip(masses, (log_p, unmarked, log_excess), strict=True)
+    )
+    bound = sum_of_bounds(opposite, order) + log_cks_factor(order) + _log_power(near, order)
+    return FarOutputs(
+        of_p,
+        of_q,
+        of_excess + unmarked,
+        (4.0 * error + 64.0 * ULP) * (1.0 - unmarked),
+        order,
+        bound + _OUTWARD * (abs(bound) + 4.0),
+    )
+
+
+def _log_sum(logs: list[float]) -> float:
+    """Return ln of a sum of exponentials."""
+    top = max(logs)
+    return top + math.log(math.fsum(math.exp(log - top) for log in logs))

@@ -1,0 +1,228 @@
+"""The Poisson-subsampled Gaussian's near outputs, and the masses of the far ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, final
+
+import numpy as np
+
+from hockeystick.numerics import ULP, Ball
+from hockeystick.privacy_loss.core.analytic_cgf import log_values
+from hockeystick.privacy_loss.core.base import CGFEstimate, ContourValues, FarMasses, NearLoss
+from hockeystick.privacy_loss.core.rates import mu_of
+from hockeystick.privacy_loss.sampling.minorant_decay import MinorantDecay
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from mpmath import mpc
+
+    from hockeystick.kernels.series import Array
+
+# Relative accuracy of a proven norm, as a logarithm.
+_SURE: Final = -14.0
+# The step of the unproven cumulants, in widths of the window.
+_ROUGH_STEP: Final = 0.75
+# Exponents up to this size are left unscaled.
+_COMFORTABLE: Final = 200.0
+_FARTHEST: Final = 1e9
+_MOST_NODES: Final = 100_000
+# A uniform minorant of the near outputs ends this many widths below the edge.
+_KEPT: Final = 2.0
+_KEPT_SHARE: Final = 0.977
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class NearSampledGaussianLoss(NearLoss):
+    """The loss of removing a record at the near outputs: those that are not marked as far.
+
+    Each output u of ``(1-p) N(0, 1) + p N(mu, 1)`` and of ``N(0, 1)`` is marked with probability
+    ``W(u) = Phi((u - edge) / width)``. What is not marked has a total mass below 1, and the
+    transform ``A(z) = E_P[(1 - W) exp(z L)]``; see ``kernels.near_outputs``.
+    """
+
+    rate: float | Fraction
+    noise_multiplier: float | Fraction
+    edge: float
+    width: float
+    p: float = field(init=False, repr=False, compare=False)
+    mu: float = field(init=False, repr=False, compare=False)
+    masses: FarMasses = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "p", float(self.rate))
+        object.__setattr__(self, "mu", mu_of(self.noise_multiplier))
+        object.__setattr__(self, "masses", _far_masses(self.p, self.mu, self.edge, self.width))
+
+    @property
+    def far(self) -> FarMasses:
+        """The masses of the far outputs."""
+        return self.masses
+
+    def log_far_power(self, order: float) -> float:
+        """Return an upper bound of ``ln E_Q[W exp(-order L)]``."""
+        from hockeystick.kernels import near_outputs
+
+        return float(
+            near_outputs.log_far_power(self.p, self.mu, order, self.edge, self.width)
+        )
+
+    @property
+    def out_of_range(self) -> bool:
+        """Whether the parameters are out of reach of the quadrature: not those of a split."""
+        return False
+
+    @property
+    def supremum(self) -> float:
+        """Infinite: hardly any output beyond the edge is near, but some are."""
+        return math.inf
+
+    @property
+    def _rough_step(self) -> float:
+        """A step that resolves the window and the tilted density."""
+        return min(0.5, 0.75 / self.mu, _ROUGH_STEP * self.width)
+
+    def quadrature_available(self, c: float) -> bool:
+        """Return whether the line through c is within reach."""
+        return c <= _FARTHEST
+
+    def cgf_estimate(self, c: float) -> CGFEstimate:
+        """Return ``ln A`` and two derivatives by a coarse trapezoid rule."""
+        from hockeystick.kernels import near_outputs
+
+        shift, value, slope, curvature = near_outputs.near_cumulant_sums(
+            self.p, self.mu, c, self.edge, self.width, self._rough_step
+        )
+        unit = math.exp(-shift)
+        excess = math.exp(self.far.log_excess) * unit
+        value -= math.exp(self.far.log_p) * unit + c * excess
+        total = unit + value
+        slope = (slope - excess) / total
+        log_total = math.log1p(value) if shift == 0.0 else shift + math.log(total)
+        return CGFEstimate(log_total, slope, max(curvature / total - slope * slope, 0.0))
+
+    def cgf_estimates(self, orders: Sequence[float]) -> Sequence[float]:
+        """Return ``ln A`` at several ``c > 0``, fast and unproven."""
+        return [self.cgf_estimate(c).value for c in orders]
+
+    def cgf_bounds(self, c: float) -> Ball:
+        """Return ``ln A(c)`` with the proven error of its quadrature; without end where none is."""
+        value = self.cgf_estimate(c).value
+        rule = self.rule(c, 0.0, value + _SURE)
+        if rule is None:
+            return Ball(0.0, math.inf)
+        real, _, error = rule.line(c, 0.0, 1)
+        return Ball(float(real[0]), float(error[0]))
+
+    def decay(self, c: float) -> MinorantDecay:
+        """Return the decay by a uniform minorant of the tilted density well below the edge."""
+        from hockeystick.kernels import uniform_minorant
+
+        norm = self.cgf_bounds(c)
+        width, mass, _ = uniform_minorant.level_sets(
+            self.p,
+            self.mu,
+            1.0 + c,
+            False,
+            norm.midpoint + norm.radius,
+            2.0 * norm.radius,
+            self.edge - _KEPT * self.width,
+        )
+        return MinorantDecay(width, _KEPT_SHARE * mass, math.inf)
+
+    def rule(self, c_high: float, y_high: float, log_tolerance: float) -> NearTrapezoid | None:
+        """Return a trapezoid rule with its proven error; None where none is fine enough."""
+        from hockeystick.kernels import near_outputs
+
+        p, mu, edge, width, w = self.p, self.mu, self.edge, self.width, 1.0 + c_high
+        modulus = math.hypot(c_high, y_high)
+        low, high, log_rest = near_outputs.near_span(
+            p, mu, w, modulus, edge, width, log_tolerance - 2.0
+        )
+        step, log_error = near_outputs.widest_near_step(
+            p, mu, w, modulus, y_high, edge, width, low, high, log_tolerance
+        )
+        if not 0.0 < step <= width or high - low > _MOST_NODES * step:
+            return None
+        first = math.floor(low / step)
+        count = math.ceil(high / step) - first + 1
+        return NearTrapezoid(self, step, first, count, max(log_error, log_rest) + 0.7)
+
+
+@final
+@dataclass(frozen=True)
+class NearTrapezoid:
+    """Equidistant nodes in ``u`` whose sum is ``A``, with a proven quadrature error."""
+
+    loss: NearSampledGaussianLoss
+    step: float
+    first: int
+    nodes: int
+    log_error: float
+
+    @cached_property
+    def _terms(self) -> tuple[Array, Array, Array, Array]:
+        """Losses, log weights, errors of the losses, errors of the weights."""
+        from hockeystick.kernels import near_outputs, sampled_gaussian
+
+        of = self.loss
+        loss, log_weight, loss_error, weight_error = sampled_gaussian.nodes(
+            of.p, of.mu, True, self.first, self.nodes, self.step
+        )
+        log_window, window_error = near_outputs.near_windows(
+            self.first, self.nodes, self.step, of.edge, of.width
+        )
+        return loss, log_weight + log_window, loss_error, weight_error + window_error
+
+    def line(self, c: float, step: float, count: int) -> ContourValues:
+        """Return ``ln A`` along the line, with quadrature and round-off error."""
+        with np.errstate(all="ignore"):
+            return self._line(c, step, count)
+
+    def _line(self, c: float, step: float, count: int) -> ContourValues:
+        """Return the line; what is out of range ends as an infinite error or no number."""
+        from hockeystick.kernels import series
+
+        loss, log_weight, loss_error, weight_error = self._terms
+        shift = max(0.0, float((log_weight + c * loss).max()) - _COMFORTABLE)
+        real, imag, error = series.mgf_line(
+            loss, log_weight - shift, loss_error, weight_error, c, step, count
+        )
+        far, unit = self.loss.far, math.exp(-shift)
+        mass, excess = math.exp(far.log_p) * unit, math.exp(far.log_excess) * unit
+        y = step * np.arange(count)
+        real = real - (mass + c * excess)
+        imag = imag - y * excess
+        slack = far.error + 16.0 * ULP
+        error = error + slack * (mass + np.hypot(c, y) * excess) + ULP * np.hypot(real, imag)
+        return log_values(real, imag, error + np.exp(self.log_error - shift), shift)
+
+    def reference_line(self, c: float, step: float, count: int) -> list[mpc]:
+        """Return ``ln A`` along the line by mpmath, over the same nodes."""
+        raise NotImplementedError
+
+
+def _far_masses(p: float, mu: float, edge: float, width: float) -> FarMasses:
+    """Return the masses: ``u + width N(0, 1)`` is a normal of variance ``1 + width^2``.
+
+    ``J_Q = Phi(-edge/s)`` and ``J_P = (1-p) J_Q + p Phi((mu-edge)/s)``, ``s = sqrt(1 + width^2)``.
+    """
+    from hockeystick.kernels.jumps import log_normal_cdf
+
+    deviation = math.sqrt(1.0 + width * width)
+    low, high = -edge / deviation, (mu - edge) / deviation
+    log_q, log_moved = log_normal_cdf(low), log_normal_cdf(high)
+    log_excess = math.log(p) + log_moved + math.log(-math.expm1(min(log_q - log_moved, -1e-300)))
+    # d ln Phi / dx is at most 1 + max(-x, 0); the difference of two logs loses digits.
+    reach = abs(edge) + mu
+    one = ULP * (24.0 + 8.0 * (2.0 + reach) * reach) + (2e-8 if reach > 30.0 else 0.0)
+    gap = -math.expm1(min(log_q - log_moved, -1e-300))
+    error = 2.0 * one / gap + 8.0 * ULP
+    log_p = max(log_q, log_excess)
+    log_p += math.log1p(math.exp(min(log_q, log_excess) - log_p))
+    return FarMasses(log_p, log_q, log_excess, error)

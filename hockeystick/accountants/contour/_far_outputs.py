@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 from hockeystick.accountants.contour._line import AnalyticTerms, ContourTarget
 from hockeystick.accountants.orders import cgf_estimates
 from hockeystick.numerics import ULP
+from hockeystick.numerics.roots import increasing_root
 from hockeystick.privacy_loss import AnalyticLoss, NearLoss
 from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
 from hockeystick.privacy_loss.core.terms import sum_of_bounds
@@ -44,10 +45,12 @@ Floats = NDArray[np.float64]
 _ORDERS: Final = tuple(2.0**k for k in range(-8, 16))
 _LEAST_RISE: Final = 0.5
 _MOST_RISE: Final = 6.5
-# Bisections of the gap's logarithm, and the range that it is looked for in, over epsilon.
-_HALVINGS: Final = 9
-_LEAST_GAP: Final = 1e-3
-_MOST_GAP: Final = 1e3
+# Bisections of the gap's logarithm, the least gap over epsilon, and ln of the largest loss.
+_HALVINGS: Final = 8
+_LEAST_GAP: Final = 0.02
+_LARGEST_LOG_LOSS: Final = 6.2
+# Where rare losses end within this many times epsilon, cutting them is enough.
+_WORTHWHILE: Final = 2.0
 _LEAST_LOG_MASS: Final = -600.0
 _OUTWARD: Final = 2.0**-48
 
@@ -95,35 +98,54 @@ def _exp(x: Floats) -> Floats:
 
 
 def near_terms(terms: AnalyticTerms, target: ContourTarget) -> NearTerms | None:
-    """Return the split at about the least threshold at which R, or F, is negligible, or None."""
-    epsilon = target.epsilon
-    opposite = _opposite(terms)
-    if epsilon <= 0.0 or not opposite:
-        return None
+    """Return the losses with as few near outputs as make R, or F, negligible; None if none are."""
     goal = target.log_delta - target.accuracy - 1.0
+    longest = truncation(terms, goal)
+    if longest is None:
+        return None
+    near, order = _near(terms, longest), math.inf
+    opposite = _opposite(terms)
+    if opposite and longest > _WORTHWHILE * target.epsilon > 0.0:
+        near, order = _least_gap(terms, opposite, target.epsilon, longest, goal) or (near, order)
+    return NearTerms(near, _far_outputs(near, order, opposite))
+
+
+def truncation(terms: AnalyticTerms, goal: float) -> float | None:
+    """Return the loss beyond which outputs have P-mass of ``exp(goal)`` in all runs, or None."""
+    if not _cut(_near(terms, 1.0)):
+        return None
+
+    def excess(log_loss: float) -> float:
+        return goal - _log_marked(_near(terms, math.exp(log_loss)))
+
+    found = increasing_root(excess, -3.0, stride=2.0, tolerance=0.03, farthest=_LARGEST_LOG_LOSS)
+    return math.exp(found + 0.03) if found < _LARGEST_LOG_LOSS else None
+
+
+def _least_gap(
+    terms: AnalyticTerms, opposite: AnalyticTerms, epsilon: float, longest: float, goal: float
+) -> tuple[AnalyticTerms, float] | None:
+    """Return the losses cut at the least gap above epsilon at which R is negligible, and l."""
     orders = [factor / epsilon for factor in _ORDERS]
     values = cgf_estimates(opposite, orders)
-    low, high = math.log(_LEAST_GAP * epsilon), math.log(_MOST_GAP * epsilon)
+    low, high = math.log(_LEAST_GAP * epsilon), math.log(longest - epsilon)
     best: tuple[AnalyticTerms, float] | None = None
     for _ in range(_HALVINGS):
         log_gap = 0.5 * (low + high)
         trial = _near(terms, epsilon + math.exp(log_gap))
         value, order = _least_shortfall(trial, epsilon, orders, values, log_gap)
-        if min(value, _log_marked(trial)) <= goal:
+        if value <= goal:
             best, high = (trial, order), log_gap
         else:
             low = log_gap
-    if best is None:
-        return None
-    return NearTerms(best[0], _far_outputs(*best, opposite))
+    return best
 
 
 def _opposite(terms: AnalyticTerms) -> AnalyticTerms:
-    """Return the losses of the other direction; none where one has none, or no loss is far."""
+    """Return the losses of the other direction; none where that of one is not known."""
     found = [(loss.opposite, count) for loss, count in terms]
     known = [(loss, count) for loss, count in found if isinstance(loss, AnalyticLoss)]
-    some = any(loss.near_outputs(1.0) is not None for loss, _ in terms)
-    return tuple(known) if some and len(known) == len(found) else ()
+    return tuple(known) if len(known) == len(found) else ()
 
 
 def _near(terms: AnalyticTerms, threshold: float) -> AnalyticTerms:
@@ -179,14 +201,17 @@ def _far_outputs(near: AnalyticTerms, order: float, opposite: AnalyticTerms) -> 
         union if union < _LEAST_LOG_MASS else math.log(-math.expm1(exponent))
         for union, exponent in zip(masses, (log_p, unmarked, log_excess), strict=True)
     )
-    bound = sum_of_bounds(opposite, order) + log_cks_factor(order) + _log_power(near, order)
+    bound = math.inf
+    if order < math.inf:
+        bound = sum_of_bounds(opposite, order) + log_cks_factor(order) + _log_power(near, order)
+        bound += _OUTWARD * (abs(bound) + 4.0)
     return FarOutputs(
         of_p,
         of_q,
         of_excess + unmarked,
         (4.0 * error + 64.0 * ULP) * (1.0 - unmarked),
-        order,
-        bound + _OUTWARD * (abs(bound) + 4.0),
+        min(order, 0.0) if bound == math.inf else order,
+        bound,
     )
 
 

@@ -322,7 +322,7 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
 
     def near_outputs(self, threshold: float) -> NearSampledGaussianLoss | None:
         """Return the loss without the outputs beyond a threshold, for removing; else None."""
-        if not self.removing or not 0.0 < threshold <= _COMFORTABLE:
+        if not self.removing or not 0.0 < threshold <= _LARGEST_EXPONENT:
             return None
         edge = math.log1p(math.expm1(threshold) / self.p) / self.mu + 0.5 * self.mu
         width = min(min(_NEAR_WINDOW, 0.4 * math.sqrt(threshold)) / self.mu, _WIDEST_WINDOW)

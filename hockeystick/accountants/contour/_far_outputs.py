@@ -51,6 +51,8 @@ _LEAST_GAP: Final = 0.02
 _LARGEST_LOG_LOSS: Final = 6.2
 # Where rare losses end within this many times epsilon, cutting them is enough.
 _WORTHWHILE: Final = 2.0
+# ln of the odds of having been sampled at the far mode from which on it counts.
+_LEAST_FAR_MODE: Final = 2.3
 _LEAST_LOG_MASS: Final = -600.0
 _OUTWARD: Final = 2.0**-48
 
@@ -75,6 +77,11 @@ class FarOutputs:
     error: float
     order: float
     log_shortfall: float
+
+    @property
+    def upper(self) -> float:
+        """An upper bound of what F contributes at any epsilon: P(F)."""
+        return math.exp(self.log_p) * (1.0 + self.error) + 5e-324
 
     def deltas(self, epsilons: Floats, log_scale: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         """Return lower end, estimate, upper end and derivative, all over ``exp(log_scale)``."""
@@ -103,20 +110,25 @@ def near_terms(terms: AnalyticTerms, target: ContourTarget) -> NearTerms | None:
     longest = truncation(terms, goal)
     if longest is None:
         return None
-    near, order = _near(terms, longest), math.inf
+    near, order = near_at(terms, longest), math.inf
     opposite = _opposite(terms)
     if opposite and longest > _WORTHWHILE * target.epsilon > 0.0:
         near, order = _least_gap(terms, opposite, target.epsilon, longest, goal) or (near, order)
     return NearTerms(near, _far_outputs(near, order, opposite))
 
 
+def has_far_mode(terms: AnalyticTerms, c: float) -> bool:
+    """Return whether a tilt by c makes a mode of some loss's own far from the bulk."""
+    return any(loss.log_far_mode(c) > _LEAST_FAR_MODE for loss, _ in terms)
+
+
 def truncation(terms: AnalyticTerms, goal: float) -> float | None:
     """Return the loss beyond which outputs have P-mass of ``exp(goal)`` in all runs, or None."""
-    if not _cut(_near(terms, 1.0)):
+    if not _cut(near_at(terms, 1.0)):
         return None
 
     def excess(log_loss: float) -> float:
-        return goal - _log_marked(_near(terms, math.exp(log_loss)))
+        return goal - _log_marked(near_at(terms, math.exp(log_loss)))
 
     found = increasing_root(excess, -3.0, stride=2.0, tolerance=0.03, farthest=_LARGEST_LOG_LOSS)
     return math.exp(found + 0.03) if found < _LARGEST_LOG_LOSS else None
@@ -132,7 +144,7 @@ def _least_gap(
     best: tuple[AnalyticTerms, float] | None = None
     for _ in range(_HALVINGS):
         log_gap = 0.5 * (low + high)
-        trial = _near(terms, epsilon + math.exp(log_gap))
+        trial = near_at(terms, epsilon + math.exp(log_gap))
         value, order = _least_shortfall(trial, epsilon, orders, values, log_gap)
         if value <= goal:
             best, high = (trial, order), log_gap
@@ -148,7 +160,7 @@ def _opposite(terms: AnalyticTerms) -> AnalyticTerms:
     return tuple(known) if len(known) == len(found) else ()
 
 
-def _near(terms: AnalyticTerms, threshold: float) -> AnalyticTerms:
+def near_at(terms: AnalyticTerms, threshold: float) -> AnalyticTerms:
     """Return the losses without the outputs beyond a threshold, where they can be cut."""
     return tuple((loss.near_outputs(threshold) or loss, count) for loss, count in terms)
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final, final
 import numpy as np
 
 from hockeystick.accountants.contour._line import AnalyticTerms, log_chernoff
-from hockeystick.privacy_loss.core.terms import total
 from hockeystick.tradeoffs import Profile, ProfileValues
 
 if TYPE_CHECKING:
@@ -83,7 +82,8 @@ class ContourProfile(Profile):
             c, k = integral.line.c, float(integral.real[0] + integral.error[0])
             log_bound = log_chernoff(k, c, epsilon)
             log_bound += _OUTWARD * (abs(k) + c * epsilon + 4.0)
-            bound = np.minimum(bound, np.exp(np.minimum(log_bound, 700.0)))
+            far = integral.far.upper if integral.far else 0.0
+            bound = np.minimum(bound, np.exp(np.minimum(log_bound, 700.0)) + far)
         found = np.array([np.zeros_like(bound), bound, bound, -bound])
         unserved = bound > threshold
         if unserved.any():
@@ -97,7 +97,7 @@ class ContourProfile(Profile):
             self._failures += 1
             return
         integral = located.integral
-        distance = _REACH * math.sqrt(total(self._terms, integral.line.c).second_derivative)
+        distance = _REACH * located.deviation
         self._integrals.append(
             (at - distance, at + distance, max(_SHARED_ERROR, 4.0 * error), integral)
         )

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import math
-from heapq import nlargest
+from dataclasses import replace
 from typing import Final, NamedTuple
 
-from hockeystick.accountants.closed_forms.closed_form import least_epsilon
+from hockeystick.accountants.contour._far_outputs import FarOutputs, has_far_mode, near_terms
+from hockeystick.accountants.contour._guess import (
+    epsilon_without_far_mode,
+    log_delta_without_far_mode,
+    saddle_epsilon,
+    single_run_epsilon,
+)
 from hockeystick.accountants.contour._integral import (
     Integral,
     integrate,
@@ -21,10 +27,9 @@ from hockeystick.accountants.contour._line import (
     choose_contour,
 )
 from hockeystick.accountants.contour._tail_and_bulk import TailAndBulk, tail_and_bulk
-from hockeystick.accountants.limits.gdp import GaussianLimit
 from hockeystick.accountants.orders import optimal_order, optimal_order_at, saddle, saddle_log_delta
 from hockeystick.numerics.roots import increasing_root
-from hockeystick.privacy_loss import Composition, ContourRule, TailRule
+from hockeystick.privacy_loss import ContourRule, TailRule
 from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
 from hockeystick.privacy_loss.core.terms import total
 
@@ -46,8 +51,6 @@ _MODEST: Final = Effort(21.0, 100_000_000)
 # What an integral may take in any case.
 _AFFORDABLE: Final = _FINE.most_work
 _MOST_NODES: Final = 40_000
-# The number of losses, those that vary most, of which each gives a guess.
-_LARGEST_LOSSES: Final = 4
 _ROUNDS: Final = 6
 # A relative error of delta that ends the search.
 _SUFFICIENT_ERROR: Final = 1e-9
@@ -57,10 +60,11 @@ _OUTWARD: Final = 2.0**-50
 
 
 class LocatedIntegral(NamedTuple):
-    """An integral, and the epsilon that its line was chosen for."""
+    """An integral, the epsilon that its line was chosen for, and the tilted deviation there."""
 
     integral: Integral
     epsilon: float
+    deviation: float
 
 
 def integral_for_delta(terms: AnalyticTerms, log_delta: float) -> LocatedIntegral | None:
@@ -72,20 +76,24 @@ def integral_for_delta(terms: AnalyticTerms, log_delta: float) -> LocatedIntegra
     highest = (total(terms, order).value - log_delta + log_cks_factor(order)) / order
     if highest <= 0.0:
         return None
-    c, epsilon = _first_guess(terms, log_delta, order, highest)
-    found = _integral(terms, c, epsilon, log_delta, _FINE)
+    if has_far_mode(terms, order):
+        epsilon = epsilon_without_far_mode(terms, log_delta, highest)
+    else:
+        epsilon = saddle_epsilon(terms, log_delta, order, highest)
+    found = _integral(terms, epsilon, log_delta, _FINE)
     if found is not None:
-        here = max(found.epsilon_at(log_delta, epsilon), 0.0)
-        if found.delta(here).relative_error < _SUFFICIENT_ERROR:
-            return LocatedIntegral(found, here)
+        here = max(found.integral.epsilon_at(log_delta, epsilon), 0.0)
+        if found.integral.delta(here).relative_error < _SUFFICIENT_ERROR:
+            return found._replace(epsilon=here)
     # The guess was far off, or the line too long: coarse integrals first find epsilon roughly.
     nearer = _coarse_epsilon(terms, log_delta, highest)
     if nearer is None:
         return None
     for effort in (_FINE, _MODEST):
-        found = _integral(terms, saddle(terms, nearer), nearer, log_delta, effort)
+        found = _integral(terms, nearer, log_delta, effort)
         if found is not None:
-            return LocatedIntegral(found, max(found.epsilon_at(log_delta, nearer), 0.0))
+            here = max(found.integral.epsilon_at(log_delta, nearer), 0.0)
+            return found._replace(epsilon=here)
     return None
 
 
@@ -102,19 +110,23 @@ def integral_for_epsilon(
     highest = total(terms, order).value - order * epsilon + log_cks_factor(order)
     if highest < least:
         return None
-    log_delta = min(saddle_log_delta(terms, c)[1], highest)
+    if has_far_mode(terms, c):
+        log_delta = log_delta_without_far_mode(terms, epsilon, highest)
+    else:
+        log_delta = min(saddle_log_delta(terms, c)[1], highest)
     found = None
     for effort in (_FINE, _COARSE, _MODEST):
         if effort is _MODEST and found is None:
             return None
         allowed = effort._replace(most_work=0) if quick else effort
-        trial = _integral(terms, c, epsilon, log_delta, allowed)
+        trial = _integral(terms, epsilon, log_delta, allowed)
         if trial is not None:
             found = trial
-            log_delta = min(max(found.delta(epsilon).log("estimate"), log_delta - 60.0), highest)
-            if found.delta(epsilon).relative_error < _SUFFICIENT_ERROR:
+            here = found.integral.delta(epsilon)
+            log_delta = min(max(here.log("estimate"), log_delta - 60.0), highest)
+            if here.relative_error < _SUFFICIENT_ERROR:
                 break
-    return LocatedIntegral(found, epsilon) if found is not None else None
+    return found
 
 
 def upper_log_delta(terms: AnalyticTerms, epsilon: float) -> float:
@@ -124,7 +136,7 @@ def upper_log_delta(terms: AnalyticTerms, epsilon: float) -> float:
     quadratures = _quadratures(terms, choose_contour(terms, c, target, _MOST_NODES), target)
     if quadratures is None or quadratures.work > _AFFORDABLE:
         return 0.0
-    value = quadratures.integrate(terms).delta(epsilon)
+    value = quadratures.integrate().delta(epsilon)
     if not value.relative_error < _MOST_RELATIVE_ERROR:
         return 0.0
     log_delta = value.log("upper")
@@ -133,76 +145,55 @@ def upper_log_delta(terms: AnalyticTerms, epsilon: float) -> float:
 
 def _coarse_epsilon(terms: AnalyticTerms, log_delta: float, highest: float) -> float | None:
     """Return epsilon to a fraction of 1/c, by coarse integrals; None where none is affordable."""
-    epsilon = _rare_guess(terms, log_delta, highest)
+    epsilon = single_run_epsilon(terms, log_delta, highest)
+    epsilon = max(epsilon, epsilon_without_far_mode(terms, log_delta, highest))
     for _ in range(_ROUNDS):
-        c = saddle(terms, epsilon)
-        found = _integral(terms, c, epsilon, log_delta, _COARSE)
+        found = _integral(terms, epsilon, log_delta, _COARSE)
         if found is None:
             return None
         # An integral whose line was chosen for one epsilon is wide far below it.
-        here = max(found.epsilon_at(log_delta, epsilon), 0.6 * epsilon)
-        change = abs(here - epsilon) * c
+        here = max(found.integral.epsilon_at(log_delta, epsilon), 0.6 * epsilon)
+        change = abs(here - epsilon) * found.integral.line.c
         epsilon = here
         if change < 0.3:
             break
     return epsilon
 
 
-def _rare_guess(terms: AnalyticTerms, log_delta: float, highest: float) -> float:
-    """Return the larger epsilon of one run alone and of the Gaussian limit of all runs."""
-    delta = math.exp(log_delta)
-    largest = nlargest(_LARGEST_LOSSES, terms, key=lambda term: term[0].clt_mu_squared)
-    single = max(least_epsilon(((loss, 1),), delta / count) for loss, count in largest)
-    limit = GaussianLimit().epsilon(Composition(tuple(terms), ()), delta).estimate
-    return max(single, min(limit, highest))
-
-
-def _first_guess(
-    terms: AnalyticTerms, log_delta: float, order: float, highest: float
-) -> tuple[float, float]:
-    """Return c and epsilon by the saddle-point formula, or Chernoff's where that is smaller."""
-
-    def above(log_c: float) -> float:
-        return log_delta - saddle_log_delta(terms, math.exp(log_c))[1]
-
-    c = math.exp(
-        increasing_root(above, math.log(order), stride=0.05, tolerance=1e-3, farthest=60.0)
-    )
-    epsilon = saddle_log_delta(terms, c)[0]
-    if not epsilon < highest:
-        c, epsilon = order, highest
-    if epsilon <= 0.0:
-        return saddle(terms, 0.0), 0.0
-    return c, epsilon
-
-
 def _integral(
-    terms: AnalyticTerms, c: float, epsilon: float, log_delta: float, effort: Effort
-) -> Integral | None:
-    """Return the integral along the cheapest line near c, or None if it takes too much work.
+    terms: AnalyticTerms, epsilon: float, log_delta: float, effort: Effort
+) -> LocatedIntegral | None:
+    """Return the integral along the cheapest line near the saddle, or None for too much work.
 
     ``_AFFORDABLE`` work is always allowed, also where ``most_work`` is 0.
     """
+    c = saddle(terms, epsilon)
     target = ContourTarget(epsilon, log_delta, effort.accuracy)
-    plain = _quadratures(terms, cheapest_contour(terms, c, target, _MOST_NODES), target)
-    if plain is not None and plain.work <= _AFFORDABLE:
-        return plain.integrate(terms)
-    if effort.most_work == 0:
+    ways = [_plain, _tail] if effort.most_work > 0 else [_plain]
+    if has_far_mode(terms, c):
+        ways = [_near, *ways[1:], _plain]
+    found: list[_Quadratures] = []
+    for way in ways:
+        one = way(terms, c, target)
+        if one is not None:
+            found.append(one)
+            if one.work <= _AFFORDABLE:
+                break
+    best = min(found, key=lambda one: one.work, default=None)
+    if best is None or best.work > max(effort.most_work, _AFFORDABLE):
         return None
-    tails = tail_and_bulk(terms, target)
-    line = tails and cheapest_contour(terms, c, target, _MOST_NODES, tails)
-    split = _quadratures(terms, line, target, tails) if line else None
-    best = min((one for one in (plain, split) if one), key=lambda one: one.work, default=None)
-    return best.integrate(terms) if best is not None and best.work <= effort.most_work else None
+    return best.locate(epsilon)
 
 
 class _Quadratures(NamedTuple):
-    """A contour with the quadratures of its losses."""
+    """A contour with the losses that it is for, their quadratures, and what is apart."""
 
+    terms: AnalyticTerms
     line: VerticalContour
     rules: list[ContourRule]
     tails: TailAndBulk | None
     tail_rules: list[TailRule]
+    far: FarOutputs | None = None
 
     @property
     def work(self) -> int:
@@ -210,9 +201,36 @@ class _Quadratures(NamedTuple):
         nodes = sum(one.nodes for one in self.rules) + sum(one.nodes for one in self.tail_rules)
         return self.line.last * nodes
 
-    def integrate(self, terms: AnalyticTerms) -> Integral:
+    def integrate(self) -> Integral:
         """Return the integral."""
-        return integrate(terms, self.line, self.rules, self.tails, self.tail_rules)
+        found = integrate(self.terms, self.line, self.rules, self.tails, self.tail_rules)
+        return replace(found, far=self.far)
+
+    def locate(self, epsilon: float) -> LocatedIntegral:
+        """Return the integral for an epsilon."""
+        deviation = math.sqrt(total(self.terms, self.line.c).second_derivative)
+        return LocatedIntegral(self.integrate(), epsilon, deviation)
+
+
+def _plain(terms: AnalyticTerms, c: float, target: ContourTarget) -> _Quadratures | None:
+    """Return the quadratures along the cheapest line near c."""
+    return _quadratures(terms, cheapest_contour(terms, c, target, _MOST_NODES), target)
+
+
+def _near(terms: AnalyticTerms, c: float, target: ContourTarget) -> _Quadratures | None:
+    """Return those without the far outputs, along the cheapest line near their own saddle."""
+    split = near_terms(terms, target)
+    if split is None:
+        return None
+    found = _plain(split.terms, saddle(split.terms, target.epsilon), target)
+    return found._replace(far=split.far) if found else None
+
+
+def _tail(terms: AnalyticTerms, c: float, target: ContourTarget) -> _Quadratures | None:
+    """Return those with the tails of rare large losses alone, along the cheapest line near c."""
+    tails = tail_and_bulk(terms, target)
+    line = tails and cheapest_contour(terms, c, target, _MOST_NODES, tails)
+    return _quadratures(terms, line, target, tails) if line else None
 
 
 def _quadratures(
@@ -228,4 +246,4 @@ def _quadratures(
     tail_rules = tail_rules_for(terms, line, target, tails) if tails else []
     if rules is None or tail_rules is None:
         return None
-    return _Quadratures(line, rules, tails, tail_rules)
+    return _Quadratures(terms, line, rules, tails, tail_rules)

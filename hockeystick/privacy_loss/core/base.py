@@ -318,6 +318,10 @@ class AnalyticLoss(PrivacyLoss):
     def rule(self, c_high: float, y_high: float, log_tolerance: float) -> ContourRule | None:
         """Return a quadrature whose error in M is below ``exp(log_tolerance)``; None if none is."""
 
+    def log_far_mode(self, c: float) -> float:
+        """Return ln of the odds that what a tilt by c favours is rare; -inf for no such mode."""
+        return -math.inf
+
     def near_outputs(self, threshold: float) -> NearLoss | None:
         """Return the loss without outputs well beyond a threshold; None where it is not cut."""
         return None

@@ -320,6 +320,10 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
         """The loss of the other direction."""
         return replace(self, removing=not self.removing)
 
+    def log_far_mode(self, c: float) -> float:
+        """Return ln of the odds of having been sampled at ``u = (c + 1/2) mu``, for removing."""
+        return math.log(self.p) + c * self.mu * self.mu if self.removing else -math.inf
+
     def near_outputs(self, threshold: float) -> NearSampledGaussianLoss | None:
         """Return the loss without the outputs beyond a threshold, for removing; else None."""
         if not self.removing or not 0.0 < threshold <= _LARGEST_EXPONENT:

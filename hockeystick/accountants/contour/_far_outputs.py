@@ -25,34 +25,34 @@ the outcomes in F contribute at most P(F), which is all that counts where F is t
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.accountants.contour._line import AnalyticTerms, ContourTarget
-from hockeystick.accountants.orders import cgf_estimates
 from hockeystick.numerics import ULP
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.privacy_loss import AnalyticLoss, NearLoss
 from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
-from hockeystick.privacy_loss.core.terms import sum_of_bounds
+from hockeystick.privacy_loss.core.terms import sum_of_bounds, total
 
 Floats = NDArray[np.float64]
 
-# Orders l that are tried, over 1/epsilon, and ln of the least and the largest one over 1/gap.
-_ORDERS: Final = tuple(2.0**k for k in range(-8, 16))
-_LEAST_RISE: Final = 0.5
-_MOST_RISE: Final = 6.5
+# ln of the order l that is tried first, over 1/gap.
+_RISE: Final = 3.0
 # Bisections of the gap's logarithm, the least gap over epsilon, and ln of the largest loss.
 _HALVINGS: Final = 8
 _LEAST_GAP: Final = 0.02
 _LARGEST_LOG_LOSS: Final = 6.2
 # Where rare losses end within this many times epsilon, cutting them is enough.
 _WORTHWHILE: Final = 2.0
-# ln of the odds of having been sampled at the far mode from which on it counts.
-_LEAST_FAR_MODE: Final = 2.3
+# ln of the odds of a hit at a mode, and of its weight, from which on it counts.
+_LEAST_LOG_ODDS: Final = 4.0
+_LEAST_LOG_WEIGHT: Final = -20.0
 _LEAST_LOG_MASS: Final = -600.0
 _OUTWARD: Final = 2.0**-48
 
@@ -118,8 +118,12 @@ def near_terms(terms: AnalyticTerms, target: ContourTarget) -> NearTerms | None:
 
 
 def has_far_mode(terms: AnalyticTerms, c: float) -> bool:
-    """Return whether a tilt by c makes a mode of some loss's own far from the bulk."""
-    return any(loss.log_far_mode(c) > _LEAST_FAR_MODE for loss, _ in terms)
+    """Return whether a tilt by c gives rare outputs a mode of their own that counts."""
+    for loss, count in terms:
+        log_odds, log_weight = loss.far_mode(c)
+        if log_odds > _LEAST_LOG_ODDS and log_weight + math.log(count) > _LEAST_LOG_WEIGHT:
+            return True
+    return False
 
 
 def truncation(terms: AnalyticTerms, goal: float) -> float | None:
@@ -138,19 +142,39 @@ def _least_gap(
     terms: AnalyticTerms, opposite: AnalyticTerms, epsilon: float, longest: float, goal: float
 ) -> tuple[AnalyticTerms, float] | None:
     """Return the losses cut at the least gap above epsilon at which R is negligible, and l."""
-    orders = [factor / epsilon for factor in _ORDERS]
-    values = cgf_estimates(opposite, orders)
+
+    @cache
+    def log_mgf(index: int) -> float:
+        order = 2.0**index / epsilon
+        return total(opposite, order).value + log_cks_factor(order)
+
     low, high = math.log(_LEAST_GAP * epsilon), math.log(longest - epsilon)
     best: tuple[AnalyticTerms, float] | None = None
     for _ in range(_HALVINGS):
         log_gap = 0.5 * (low + high)
         trial = near_at(terms, epsilon + math.exp(log_gap))
-        value, order = _least_shortfall(trial, epsilon, orders, values, log_gap)
-        if value <= goal:
-            best, high = (trial, order), log_gap
+
+        def shortfall(index: int) -> float:
+            order = 2.0**index / epsilon
+            return log_mgf(index) + (1.0 + order) * epsilon + _log_power(trial, order)
+
+        index = _least(shortfall, round((_RISE - log_gap + math.log(epsilon)) / math.log(2.0)))
+        if shortfall(index) <= goal:
+            best, high = (trial, 2.0**index / epsilon), log_gap
         else:
             low = log_gap
     return best
+
+
+def _least(function: Callable[[int], float], start: int) -> int:
+    """Return where a function of integers with a single minimum has it."""
+    here = function(start)
+    for direction in (1, -1):
+        after = function(start + direction)
+        while after < here:
+            start, here = start + direction, after
+            after = function(start + direction)
+    return start
 
 
 def _opposite(terms: AnalyticTerms) -> AnalyticTerms:
@@ -178,19 +202,6 @@ def _log_marked(near: AnalyticTerms) -> float:
 def _log_power(near: AnalyticTerms, order: float) -> float:
     """Return the upper bound of ``ln sum n E_Q[W exp(-order L)]``."""
     return _log_sum([math.log(count) + loss.log_far_power(order) for loss, count in _cut(near)])
-
-
-def _least_shortfall(
-    near: AnalyticTerms, epsilon: float, orders: list[float], values: list[float], log_gap: float
-) -> tuple[float, float]:
-    """Return ln of the estimated bound of R by the best of the orders, and that order."""
-    best = math.inf, orders[0]
-    for order, value in zip(orders, values, strict=True):
-        if not _LEAST_RISE < math.log(order) + log_gap < _MOST_RISE:
-            continue
-        bound = value + (1.0 + order) * epsilon + log_cks_factor(order) + _log_power(near, order)
-        best = min(best, (bound, order))
-    return best
 
 
 def _far_outputs(near: AnalyticTerms, order: float, opposite: AnalyticTerms) -> FarOutputs:

@@ -6,8 +6,6 @@ import math
 from heapq import nlargest
 from typing import Final
 
-import numpy as np
-
 from hockeystick.accountants.contour._far_outputs import near_at, truncation
 from hockeystick.accountants.contour._line import AnalyticTerms
 from hockeystick.accountants.orders import optimal_order, saddle, saddle_log_delta
@@ -18,13 +16,13 @@ from hockeystick.privacy_loss.core.terms import total
 
 # The number of losses, those that vary most, of which each gives a guess.
 _LARGEST_LOSSES: Final = 4
-# Epsilons at which a profile is computed together, and the least one over the largest.
-_POINTS: Final = 48
+# The least epsilon of a single run, over the largest, and ln of its accuracy.
 _LEAST: Final = 1e-9
+_CLOSE: Final = 1e-3
 # ln of the share of delta that the outputs beyond a guess's edge may have.
 _MARGIN: Final = 2.0
 # Where a single run has this share of the epsilon of all runs, it is the better guess.
-_ALONE: Final = 0.6
+_ALONE: Final = 0.45
 _ROUNDS: Final = 4
 
 
@@ -67,7 +65,7 @@ def log_delta_without_far_mode(terms: AnalyticTerms, epsilon: float, highest: fl
         if not found < log_delta - 1.0:
             break
         log_delta = found
-    singles = [_profile(loss, np.array([epsilon]))[0] * count for loss, count in _largest(terms)]
+    singles = [loss.delta_estimate(epsilon) * count for loss, count in _largest(terms)]
     single = max(singles, default=0.0)
     return min(max(log_delta, math.log(single) if single > 0.0 else -math.inf), highest)
 
@@ -85,18 +83,14 @@ def _largest(terms: AnalyticTerms) -> list[tuple[AnalyticLoss, int]]:
 
 
 def _crossing(loss: AnalyticLoss, delta: float, highest: float) -> float:
-    """Return the epsilon of one run, to a thousandth, in a range below the highest."""
-    low, high = _LEAST * highest, highest
-    for _ in range(2):
-        epsilons = np.geomspace(low, high, _POINTS)
-        above = int((_profile(loss, epsilons) > delta).sum())
-        if not 0 < above < _POINTS:
-            return high if above else 0.0
-        low, high = float(epsilons[above - 1]), float(epsilons[above])
-    return math.sqrt(low * high)
-
-
-def _profile(loss: AnalyticLoss, epsilons: np.ndarray) -> np.ndarray:
-    """Return delta of one run at some epsilons; 0 where its profile is not known."""
-    profile = loss.proven_profile()
-    return np.zeros_like(epsilons) if profile is None else profile.at(epsilons).estimate
+    """Return the epsilon of one run, to about a thousandth, in a range below the highest."""
+    low, high = math.log(_LEAST * highest), math.log(highest)
+    if loss.delta_estimate(math.exp(low)) <= delta:
+        return 0.0
+    while high - low > _CLOSE:
+        middle = 0.5 * (low + high)
+        if loss.delta_estimate(math.exp(middle)) > delta:
+            low = middle
+        else:
+            high = middle
+    return math.exp(0.5 * (low + high))

@@ -86,7 +86,10 @@ class Contour(DirectedAccountant):
         """Return whether one direction's delta at an epsilon is proven to be below, by one line."""
         from hockeystick.accountants.contour.search import upper_log_delta
 
-        return epsilon > 0.0 and upper_log_delta(self.analytic_terms(terms), epsilon) < log_delta
+        if epsilon >= largest_loss(terms):
+            return True
+        lines = self.analytic_terms(terms)
+        return epsilon > 0.0 and upper_log_delta(lines, epsilon, log_delta) < log_delta
 
     def epsilon_of(self, terms: Terms, delta: float) -> Interval:
         """Return epsilon of one direction."""

@@ -25,13 +25,14 @@ from hockeystick.accountants.contour._line import (
     VerticalContour,
     cheapest_contour,
     choose_contour,
+    log_chernoff,
 )
 from hockeystick.accountants.contour._tail_and_bulk import TailAndBulk, tail_and_bulk
 from hockeystick.accountants.orders import optimal_order, optimal_order_at, saddle, saddle_log_delta
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.privacy_loss import ContourRule, TailRule
 from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
-from hockeystick.privacy_loss.core.terms import total
+from hockeystick.privacy_loss.core.terms import sum_of_bounds, total
 
 
 class Effort(NamedTuple):
@@ -45,17 +46,24 @@ class Effort(NamedTuple):
     most_work: int
 
 
-_FINE: Final = Effort(32.0, 1_000_000)
+_FINE: Final = Effort(32.0, 5_000_000)
 _COARSE: Final = Effort(6.0, 20_000_000)
 _MODEST: Final = Effort(21.0, 100_000_000)
 # What an integral may take in any case.
-_AFFORDABLE: Final = _FINE.most_work
+_AFFORDABLE: Final = 1_000_000
 _MOST_NODES: Final = 40_000
 _ROUNDS: Final = 6
+_FINE_ROUNDS: Final = 3
 # A relative error of delta that ends the search.
 _SUFFICIENT_ERROR: Final = 1e-9
+_SUFFICIENT_FAR_ERROR: Final = 1e-8
+# The same where epsilon is known to this share of 1/c, so that another line gains nothing.
+_MOST_SETTLED_ERROR: Final = 1e-7
+_SETTLED: Final = 0.3
 # The largest relative error of an upper bound by one short line.
 _MOST_RELATIVE_ERROR: Final = 0.5
+# ln of a gap that the error of an estimated K does not close.
+_SURELY: Final = 1e-3
 _OUTWARD: Final = 2.0**-50
 
 
@@ -80,16 +88,23 @@ def integral_for_delta(terms: AnalyticTerms, log_delta: float) -> LocatedIntegra
         epsilon = epsilon_without_far_mode(terms, log_delta, highest)
     else:
         epsilon = saddle_epsilon(terms, log_delta, order, highest)
-    found = _integral(terms, epsilon, log_delta, _FINE)
-    if found is not None:
+    for _ in range(_FINE_ROUNDS):
+        found = _integral(terms, epsilon, log_delta, _FINE)
+        if found is None:
+            break
         here = max(found.integral.epsilon_at(log_delta, epsilon), 0.0)
-        if found.integral.delta(here).relative_error < _SUFFICIENT_ERROR:
+        error = found.integral.delta(here).relative_error
+        settled = abs(here - epsilon) * found.integral.line.c < _SETTLED
+        if error < (_SUFFICIENT_FAR_ERROR if found.integral.far else _SUFFICIENT_ERROR) or (
+            settled and error < _MOST_SETTLED_ERROR
+        ):
             return found._replace(epsilon=here)
+        epsilon = max(here, 0.6 * epsilon)
     # The guess was far off, or the line too long: coarse integrals first find epsilon roughly.
     nearer = _coarse_epsilon(terms, log_delta, highest)
     if nearer is None:
         return None
-    for effort in (_FINE, _MODEST):
+    for effort in (_FINE, _MODEST) if found else (_MODEST,):
         found = _integral(terms, nearer, log_delta, effort)
         if found is not None:
             here = max(found.integral.epsilon_at(log_delta, nearer), 0.0)
@@ -129,10 +144,16 @@ def integral_for_epsilon(
     return found
 
 
-def upper_log_delta(terms: AnalyticTerms, epsilon: float) -> float:
-    """Return a proven upper bound of ln delta at an epsilon by one short line; 0 for none."""
+def upper_log_delta(terms: AnalyticTerms, epsilon: float, least: float = -math.inf) -> float:
+    """Return a proven upper bound of ln delta at an epsilon by one short line; 0 for none.
+
+    By Chernoff's bound alone where that is below ``least``.
+    """
     c = saddle(terms, epsilon)
     target = ContourTarget(epsilon, saddle_log_delta(terms, c)[1], _COARSE.accuracy)
+    if log_chernoff(total(terms, c).value, c, epsilon) < least - _SURELY:
+        bound = sum_of_bounds(terms, c)
+        return log_chernoff(bound, c, epsilon) + _OUTWARD * (abs(bound) + c * epsilon + 4.0)
     quadratures = _quadratures(terms, choose_contour(terms, c, target, _MOST_NODES), target)
     if quadratures is None or quadratures.work > _AFFORDABLE:
         return 0.0
@@ -155,7 +176,7 @@ def _coarse_epsilon(terms: AnalyticTerms, log_delta: float, highest: float) -> f
         here = max(found.integral.epsilon_at(log_delta, epsilon), 0.6 * epsilon)
         change = abs(here - epsilon) * found.integral.line.c
         epsilon = here
-        if change < 0.3:
+        if change < _SETTLED:
             break
     return epsilon
 
@@ -169,19 +190,14 @@ def _integral(
     """
     c = saddle(terms, epsilon)
     target = ContourTarget(epsilon, log_delta, effort.accuracy)
-    ways = [_plain, _tail] if effort.most_work > 0 else [_plain]
-    if has_far_mode(terms, c):
-        ways = [_near, *ways[1:], _plain]
-    found: list[_Quadratures] = []
-    for way in ways:
-        one = way(terms, c, target)
-        if one is not None:
-            found.append(one)
-            if one.work <= _AFFORDABLE:
-                break
-    best = min(found, key=lambda one: one.work, default=None)
-    if best is None or best.work > max(effort.most_work, _AFFORDABLE):
-        return None
+    first = _near if has_far_mode(terms, c) else _plain
+    best = first(terms, c, target)
+    if best is None or best.work > _AFFORDABLE:
+        if effort.most_work > 0:
+            rest = _tail(terms, c, target)
+            best = min((one for one in (best, rest) if one), key=lambda one: one.work, default=None)
+        if best is None or best.work > max(effort.most_work, _AFFORDABLE):
+            return None
     return best.locate(epsilon)
 
 

@@ -8,6 +8,8 @@ from collections.abc import Hashable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
+import numpy as np
+
 from hockeystick.numerics import Ball, FloatAndDecimal
 from hockeystick.privacy_loss.bounds.cumulants import Cumulants
 from hockeystick.privacy_loss.bounds.moment_bounds import MomentBounds
@@ -318,9 +320,14 @@ class AnalyticLoss(PrivacyLoss):
     def rule(self, c_high: float, y_high: float, log_tolerance: float) -> ContourRule | None:
         """Return a quadrature whose error in M is below ``exp(log_tolerance)``; None if none is."""
 
-    def log_far_mode(self, c: float) -> float:
-        """Return ln of the odds that what a tilt by c favours is rare; -inf for no such mode."""
-        return -math.inf
+    def far_mode(self, c: float) -> tuple[float, float]:
+        """Return ln of the odds and of the weight of a mode of rare outputs under a tilt by c."""
+        return -math.inf, -math.inf
+
+    def delta_estimate(self, epsilon: float) -> float:
+        """Return delta of one run, fast and unproven; 0 where it is not known."""
+        profile = self.proven_profile()
+        return float(profile.at(np.array([epsilon])).estimate[0]) if profile else 0.0
 
     def near_outputs(self, threshold: float) -> NearLoss | None:
         """Return the loss without outputs well beyond a threshold; None where it is not cut."""

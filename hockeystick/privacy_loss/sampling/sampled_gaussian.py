@@ -320,9 +320,22 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
         """The loss of the other direction."""
         return replace(self, removing=not self.removing)
 
-    def log_far_mode(self, c: float) -> float:
-        """Return ln of the odds of having been sampled at ``u = (c + 1/2) mu``, for removing."""
-        return math.log(self.p) + c * self.mu * self.mu if self.removing else -math.inf
+    def far_mode(self, c: float) -> tuple[float, float]:
+        """Return ln of the odds of a hit at ``u = (c + 1/2) mu``, and of ``p^w E[e^(w t)]``."""
+        if not self.removing:
+            return -math.inf, -math.inf
+        log_p, square = math.log(self.p), self.mu * self.mu
+        return log_p + c * square, (1.0 + c) * (log_p + 0.5 * c * square)
+
+    def delta_estimate(self, epsilon: float) -> float:
+        """Return delta of one run by its closed form, that of the noise at an amplified epsilon."""
+        if not self.removing or epsilon > _COMFORTABLE:
+            return AnalyticLoss.delta_estimate(self, epsilon)
+        amplified = math.log1p(math.expm1(epsilon) / self.p)
+        middle, half = amplified / self.mu, 0.5 * self.mu
+        shrunk = 0.5 * math.erfc((middle + half) * math.sqrt(0.5))
+        lost = math.exp(amplified) * shrunk if shrunk > 0.0 else 0.0
+        return self.p * max(0.5 * math.erfc((middle - half) * math.sqrt(0.5)) - lost, 0.0)
 
     def near_outputs(self, threshold: float) -> NearSampledGaussianLoss | None:
         """Return the loss without the outputs beyond a threshold, for removing; else None."""

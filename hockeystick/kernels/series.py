@@ -161,15 +161,60 @@ def e2_round_off(
 
 
 @njit(cache=True)
-def first_of_block(plain: float, phase: float, fold: float) -> tuple[float, float, float, float]:
-    """Return ``e`` and ``f`` of ``mgf_line`` at ``z L = plain + i phase``.
+def first_of_blocks(plain: float, turn: float, folded: bool, first: Array) -> None:
+    """Write ``e`` and ``f`` of ``mgf_line`` at ``z L = plain + i k turn``, k = 0, 1, ...
 
-    Where ``exp(c L)`` is folded into the weight, both are ``exp(i phase)``.
+    Where ``exp(c L)`` is folded into the weight, both are ``exp(i k turn)``.
     """
-    if fold > 0.0:
-        er, ei = math.cos(phase), math.sin(phase)
-        return er, ei, er, ei
-    return expm1_and_e2(plain, phase)
+    er, ei, fr, fi = first[0], first[1], first[2], first[3]
+    grown = 0.0 if folded else math.expm1(plain)
+    for k in range(er.size):
+        phase = k * turn
+        sine, cosine = math.sin(0.5 * phase), math.cos(0.5 * phase)
+        drop, rise = 2.0 * sine * sine, 2.0 * sine * cosine
+        if folded:
+            er[k] = fr[k] = 1.0 - drop
+            ei[k] = fi[k] = rise
+            continue
+        er[k] = grown * (1.0 - drop) - drop
+        ei[k] = (1.0 + grown) * rise
+        size = math.sqrt(plain * plain + phase * phase)
+        if size < 0.5:
+            fr[k], fi[k] = small_e2(plain, phase, size)
+        else:
+            fr[k], fi[k] = er[k] - plain, ei[k] - phase
+
+
+@njit(cache=True)
+def add_blocks(
+    outer: float,
+    turn: tuple[float, float, float, float],
+    folded: bool,
+    first: Array,
+    real: Array,
+    imag: Array,
+) -> None:
+    """Add a node's terms along the line, ``BLOCK`` of them after each first.
+
+    Neighbours in memory belong to different blocks: their recurrences run at the same time.
+    """
+    dr, di, gr, gi = turn
+    er, ei, fr, fi = first[0], first[1], first[2], first[3]
+    for i in range(BLOCK):
+        for k in range(er.size):
+            real[i, k] += outer * fr[k]
+            imag[i, k] += outer * fi[k]
+            tr = er[k] * dr - ei[k] * di
+            ti = er[k] * di + ei[k] * dr
+            if folded:
+                fr[k] += tr
+                fi[k] += ti
+                er[k], ei[k] = fr[k], fi[k]
+            else:
+                fr[k] += gr + tr
+                fi[k] += gi + ti
+                er[k] += dr + tr
+                ei[k] += di + ti
 
 
 @interruptible
@@ -195,9 +240,11 @@ def mgf_line(
     A weight below ``exp(-700)`` may underflow where ``c L <= 100``: all such terms together are
     below 1e-250.
     """
-    real = np.zeros(count)
-    imag = np.zeros(count)
-    error = np.full(count, 1e-250 if log_weight.min() < -700.0 else 0.0)
+    blocks = (count + BLOCK - 1) // BLOCK
+    real, imag = np.zeros((BLOCK, blocks)), np.zeros((BLOCK, blocks))
+    error = np.full(blocks, 1e-250 if log_weight.min() < -700.0 else 0.0)
+    first = np.empty((4, blocks))
+    opposite = 0.0
     for j in range(loss.size):
         x = loss[j]
         logw = log_weight[j]
@@ -205,33 +252,23 @@ def mgf_line(
         # Where the weight alone may underflow, exp(c L) takes it in from the start.
         fold = plain if plain > 300.0 or (plain > 100.0 and logw < -600.0) else 0.0
         weight = math.exp(logw)
-        outer = math.exp(logw + fold)
         second = weighted_e2(logw, -x)
+        opposite += second
         pull = math.exp(logw - x) + weight if abs(x) > 0.5 else abs(math.expm1(-x)) * weight
-        relative = weight_error[j] + ULP * (loss.size + 16.0 + 8.0 * BLOCK)
+        relative = weight_error[j] + ULP * (loss.size + 20.0 + 8.0 * BLOCK)
         growth = relative + 2.0 * ULP * (abs(logw) + abs(plain))
         grown = math.exp(logw + plain)
-        dr, di, gr, gi = expm1_and_e2(0.0, step * x)
-        for start in range(0, count, BLOCK):
-            stop = min(start + BLOCK, count)
-            phase = step * start * x
-            er, ei, fr, fi = first_of_block(plain, phase, fold)
-            modulus = math.hypot(c, step * (stop - 1))
+        for k in range(blocks):
+            modulus = math.hypot(c, step * (min((k + 1) * BLOCK, count) - 1))
             bound, change = e2_round_off(modulus * abs(x), weight, grown, relative, growth)
-            bound += modulus * (second * relative + loss_error[j] * (change + pull))
-            for k in range(start, stop):
-                real[k] += outer * fr + c * second
-                imag[k] += outer * fi + step * k * second
-                error[k] += bound
-                tr = er * dr - ei * di
-                ti = er * di + ei * dr
-                if fold > 0.0:
-                    er += tr
-                    ei += ti
-                    fr, fi = er, ei
-                else:
-                    fr += gr + tr
-                    fi += gi + ti
-                    er += dr + tr
-                    ei += di + ti
-    return real, imag, error
+            error[k] += bound + modulus * (second * relative + loss_error[j] * (change + pull))
+        first_of_blocks(plain, step * BLOCK * x, fold > 0.0, first)
+        turn = expm1_and_e2(0.0, step * x)
+        add_blocks(math.exp(logw + fold), turn, fold > 0.0, first, real, imag)
+    found_real, found_imag, found_error = np.empty(count), np.empty(count), np.empty(count)
+    for k in range(count):
+        block, place = k // BLOCK, k % BLOCK
+        found_real[k] = real[place, block] + c * opposite
+        found_imag[k] = imag[place, block] + step * k * opposite
+        found_error[k] = error[block]
+    return found_real, found_imag, found_error

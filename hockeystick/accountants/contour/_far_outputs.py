@@ -27,6 +27,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import IntEnum
 from functools import cache
 from typing import Final, NamedTuple
 
@@ -50,11 +51,20 @@ _LEAST_GAP: Final = 0.02
 _LARGEST_LOG_LOSS: Final = 6.2
 # Where rare losses end within this many times epsilon, cutting them is enough.
 _WORTHWHILE: Final = 2.0
-# ln of the odds of a hit at a mode, and of its weight, from which on it counts.
-_LEAST_LOG_ODDS: Final = 4.0
+# ln of the odds of a hit at a far mode, and of its weight, from which on it counts.
+_WEAK: Final = 1.0
+_STRONG: Final = 4.7
 _LEAST_LOG_WEIGHT: Final = -20.0
 _LEAST_LOG_MASS: Final = -600.0
 _OUTWARD: Final = 2.0**-48
+
+
+class FarMode(IntEnum):
+    """How much rare outputs count under a tilt: they then set where the line is, and its length."""
+
+    NONE = 0
+    WEAK = 1
+    STRONG = 2
 
 
 class NearTerms(NamedTuple):
@@ -117,13 +127,16 @@ def near_terms(terms: AnalyticTerms, target: ContourTarget) -> NearTerms | None:
     return NearTerms(near, _far_outputs(near, order, opposite))
 
 
-def has_far_mode(terms: AnalyticTerms, c: float) -> bool:
-    """Return whether a tilt by c gives rare outputs a mode of their own that counts."""
+def far_mode(terms: AnalyticTerms, c: float) -> FarMode:
+    """Return how much a mode of rare outputs, of their own, counts under a tilt by c."""
+    found = FarMode.NONE
     for loss, count in terms:
         log_odds, log_weight = loss.far_mode(c)
-        if log_odds > _LEAST_LOG_ODDS and log_weight + math.log(count) > _LEAST_LOG_WEIGHT:
-            return True
-    return False
+        if log_weight + math.log(count) > _LEAST_LOG_WEIGHT and log_odds > _WEAK:
+            found = FarMode.STRONG if log_odds > _STRONG else max(found, FarMode.WEAK)
+        if found is FarMode.STRONG:
+            break
+    return found
 
 
 def truncation(terms: AnalyticTerms, goal: float) -> float | None:

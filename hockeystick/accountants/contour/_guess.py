@@ -26,10 +26,10 @@ _ALONE: Final = 0.45
 _ROUNDS: Final = 4
 
 
-def saddle_epsilon(
+def first_guess(
     terms: AnalyticTerms, log_delta: float, order: float, highest: float
-) -> float:
-    """Return epsilon by the saddle-point formula, or Chernoff's where that is smaller."""
+) -> tuple[float, float]:
+    """Return c and epsilon by the saddle-point formula, or Chernoff's where that is smaller."""
 
     def above(log_c: float) -> float:
         return log_delta - saddle_log_delta(terms, math.exp(log_c))[1]
@@ -37,7 +37,12 @@ def saddle_epsilon(
     c = math.exp(
         increasing_root(above, math.log(order), stride=0.05, tolerance=1e-3, farthest=60.0)
     )
-    return max(min(saddle_log_delta(terms, c)[0], highest), 0.0)
+    epsilon = saddle_log_delta(terms, c)[0]
+    if not epsilon < highest:
+        c, epsilon = order, highest
+    if epsilon <= 0.0:
+        return saddle(terms, 0.0), 0.0
+    return c, epsilon
 
 
 def epsilon_without_far_mode(terms: AnalyticTerms, log_delta: float, highest: float) -> float:
@@ -50,7 +55,7 @@ def epsilon_without_far_mode(terms: AnalyticTerms, log_delta: float, highest: fl
     near = terms if edge is None else near_at(terms, edge)
     order = optimal_order(near, log_delta)
     top = (total(near, order).value - log_delta + log_cks_factor(order)) / order
-    found = saddle_epsilon(near, log_delta, order, max(min(top, highest), 0.0))
+    found = first_guess(near, log_delta, order, max(min(top, highest), 0.0))[1]
     single = single_run_epsilon(terms, log_delta, highest)
     return single if single > _ALONE * found else found
 

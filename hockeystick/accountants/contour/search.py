@@ -6,11 +6,11 @@ import math
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from hockeystick.accountants.contour._far_outputs import FarOutputs, has_far_mode, near_terms
+from hockeystick.accountants.contour._far_outputs import FarMode, FarOutputs, far_mode, near_terms
 from hockeystick.accountants.contour._guess import (
     epsilon_without_far_mode,
+    first_guess,
     log_delta_without_far_mode,
-    saddle_epsilon,
     single_run_epsilon,
 )
 from hockeystick.accountants.contour._integral import (
@@ -51,7 +51,10 @@ _COARSE: Final = Effort(6.0, 20_000_000)
 _MODEST: Final = Effort(21.0, 100_000_000)
 # What an integral may take in any case.
 _AFFORDABLE: Final = 1_000_000
+_SHORT: Final = 200_000
 _MOST_NODES: Final = 40_000
+# What is asked at most of an integral without far outputs: its round-off is seldom below.
+_NEAR_ACCURACY: Final = 26.0
 _ROUNDS: Final = 6
 _FINE_ROUNDS: Final = 3
 # A relative error of delta that ends the search.
@@ -84,12 +87,13 @@ def integral_for_delta(terms: AnalyticTerms, log_delta: float) -> LocatedIntegra
     highest = (total(terms, order).value - log_delta + log_cks_factor(order)) / order
     if highest <= 0.0:
         return None
-    if has_far_mode(terms, order):
+    if far_mode(terms, order) is FarMode.STRONG:
         epsilon = epsilon_without_far_mode(terms, log_delta, highest)
+        c = saddle(terms, epsilon)
     else:
-        epsilon = saddle_epsilon(terms, log_delta, order, highest)
+        c, epsilon = first_guess(terms, log_delta, order, highest)
     for _ in range(_FINE_ROUNDS):
-        found = _integral(terms, epsilon, log_delta, _FINE)
+        found = _integral(terms, c, epsilon, log_delta, _FINE)
         if found is None:
             break
         here = max(found.integral.epsilon_at(log_delta, epsilon), 0.0)
@@ -100,12 +104,13 @@ def integral_for_delta(terms: AnalyticTerms, log_delta: float) -> LocatedIntegra
         ):
             return found._replace(epsilon=here)
         epsilon = max(here, 0.6 * epsilon)
+        c = saddle(terms, epsilon)
     # The guess was far off, or the line too long: coarse integrals first find epsilon roughly.
     nearer = _coarse_epsilon(terms, log_delta, highest)
     if nearer is None:
         return None
     for effort in (_FINE, _MODEST) if found else (_MODEST,):
-        found = _integral(terms, nearer, log_delta, effort)
+        found = _integral(terms, saddle(terms, nearer), nearer, log_delta, effort)
         if found is not None:
             here = max(found.integral.epsilon_at(log_delta, nearer), 0.0)
             return found._replace(epsilon=here)
@@ -125,7 +130,7 @@ def integral_for_epsilon(
     highest = total(terms, order).value - order * epsilon + log_cks_factor(order)
     if highest < least:
         return None
-    if has_far_mode(terms, c):
+    if far_mode(terms, c) is FarMode.STRONG:
         log_delta = log_delta_without_far_mode(terms, epsilon, highest)
     else:
         log_delta = min(saddle_log_delta(terms, c)[1], highest)
@@ -134,7 +139,7 @@ def integral_for_epsilon(
         if effort is _MODEST and found is None:
             return None
         allowed = effort._replace(most_work=0) if quick else effort
-        trial = _integral(terms, epsilon, log_delta, allowed)
+        trial = _integral(terms, c, epsilon, log_delta, allowed)
         if trial is not None:
             found = trial
             here = found.integral.delta(epsilon)
@@ -169,7 +174,7 @@ def _coarse_epsilon(terms: AnalyticTerms, log_delta: float, highest: float) -> f
     epsilon = single_run_epsilon(terms, log_delta, highest)
     epsilon = max(epsilon, epsilon_without_far_mode(terms, log_delta, highest))
     for _ in range(_ROUNDS):
-        found = _integral(terms, epsilon, log_delta, _COARSE)
+        found = _integral(terms, saddle(terms, epsilon), epsilon, log_delta, _COARSE)
         if found is None:
             return None
         # An integral whose line was chosen for one epsilon is wide far below it.
@@ -182,22 +187,22 @@ def _coarse_epsilon(terms: AnalyticTerms, log_delta: float, highest: float) -> f
 
 
 def _integral(
-    terms: AnalyticTerms, epsilon: float, log_delta: float, effort: Effort
+    terms: AnalyticTerms, c: float, epsilon: float, log_delta: float, effort: Effort
 ) -> LocatedIntegral | None:
     """Return the integral along the cheapest line near the saddle, or None for too much work.
 
     ``_AFFORDABLE`` work is always allowed, also where ``most_work`` is 0.
     """
-    c = saddle(terms, epsilon)
     target = ContourTarget(epsilon, log_delta, effort.accuracy)
-    first = _near if has_far_mode(terms, c) else _plain
-    best = first(terms, c, target)
-    if best is None or best.work > _AFFORDABLE:
-        if effort.most_work > 0:
-            rest = _tail(terms, c, target)
-            best = min((one for one in (best, rest) if one), key=lambda one: one.work, default=None)
-        if best is None or best.work > max(effort.most_work, _AFFORDABLE):
-            return None
+    ways = _WAYS[far_mode(terms, c)]
+    best: _Quadratures | None = None
+    for way, enough in ways if effort.most_work > 0 else ways[:-1]:
+        one = way(terms, c, target)
+        best = min((two for two in (best, one) if two), key=lambda two: two.work, default=None)
+        if best is not None and best.work <= enough:
+            break
+    if best is None or best.work > max(effort.most_work, _AFFORDABLE):
+        return None
     return best.locate(epsilon)
 
 
@@ -235,6 +240,7 @@ def _plain(terms: AnalyticTerms, c: float, target: ContourTarget) -> _Quadrature
 
 def _near(terms: AnalyticTerms, c: float, target: ContourTarget) -> _Quadratures | None:
     """Return those without the far outputs, along the cheapest line near their own saddle."""
+    target = replace(target, accuracy=min(target.accuracy, _NEAR_ACCURACY))
     split = near_terms(terms, target)
     if split is None:
         return None
@@ -263,3 +269,11 @@ def _quadratures(
     if rules is None or tail_rules is None:
         return None
     return _Quadratures(terms, line, rules, tails, tail_rules)
+
+
+# What is tried in turn, and the work at which the search for a shorter sum ends.
+_WAYS: Final = {
+    FarMode.NONE: ((_plain, _AFFORDABLE), (_tail, 0)),
+    FarMode.WEAK: ((_plain, _SHORT), (_near, _AFFORDABLE), (_tail, 0)),
+    FarMode.STRONG: ((_near, _AFFORDABLE), (_tail, 0)),
+}

@@ -68,9 +68,7 @@ class NearSampledGaussianLoss(NearLoss):
         """Return an upper bound of ``ln E_Q[W exp(-order L)]``."""
         from hockeystick.kernels import near_outputs
 
-        return float(
-            near_outputs.log_far_power(self.p, self.mu, order, self.edge, self.width)
-        )
+        return float(near_outputs.log_far_power(self.p, self.mu, order, self.edge, self.width))
 
     @property
     def out_of_range(self) -> bool:

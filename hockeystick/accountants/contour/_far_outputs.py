@@ -17,9 +17,10 @@ a union bound over the run that is marked,
 
     R <= kappa(l) e^((1+l) eps) sum_i n_i E_Q[W e^(-l L_i)] prod_j E_Q[e^(-l L_j)]^n_j,
 
-where the last mean is the transform of the opposite direction (Q, P) at l. It is negligible where a
-far output's loss exceeds epsilon by a gap that the other runs' losses hardly ever make up for. Also,
-the outcomes in F contribute at most P(F), which is all that counts where F is that rare.
+as ``dQ = e^-S dP``; the last mean is the transform of the opposite direction (Q, P) at l, at least
+1. The bound is negligible where a far output's loss exceeds epsilon by a gap that the other runs'
+losses hardly ever make up for. Also, the outcomes in F contribute at most P(F), which is all that
+counts where F is that rare.
 """
 
 from __future__ import annotations
@@ -56,7 +57,11 @@ _WEAK: Final = 1.0
 _STRONG: Final = 4.7
 _LEAST_LOG_WEIGHT: Final = -20.0
 _LEAST_LOG_MASS: Final = -600.0
+# ln of the largest mass of far outputs: with more, 1 - J loses digits.
+_MOST_LOG_MARKED: Final = -0.7
 _OUTWARD: Final = 2.0**-48
+# What is larger counts as infinite.
+_OVERFLOW: Final = 1e300
 
 
 class FarMode(IntEnum):
@@ -94,24 +99,32 @@ class FarOutputs:
         return math.exp(self.log_p) * (1.0 + self.error) + 5e-324
 
     def deltas(self, epsilons: Floats, log_scale: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return lower end, estimate, upper end and derivative, all over ``exp(log_scale)``."""
+        """Return lower end, estimate, upper end and derivative, all over ``exp(log_scale)``.
+
+        Below an epsilon of 0, which no answer has, the upper end is P(F) alone.
+        """
+        raised = np.maximum(epsilons, 0.0)
         whole = _exp(self.log_p - log_scale)
         excess = _exp(self.log_excess - log_scale)
-        grown = np.log(-np.expm1(-np.maximum(epsilons, 0.0))) + epsilons
-        gain = _exp(self.log_q + grown - log_scale)
-        shortfall = _exp(self.log_shortfall + (1.0 + self.order) * epsilons - log_scale)
-        estimate = np.maximum(excess - gain, 0.0)
-        sizes = np.abs(log_scale) + (1.0 + self.order) * epsilons + abs(self.log_q) + 16.0
+        gain = _exp(self.log_q + np.log(-np.expm1(-raised)) + raised - log_scale)
+        shortfall = _exp(self.log_shortfall + (1.0 + self.order) * raised - log_scale)
+        sizes = np.abs(log_scale) + (2.0 + self.order) * raised - self.log_p - self.log_q + 16.0
+        sizes -= self.log_excess
+        if self.log_shortfall < math.inf:
+            sizes += abs(self.log_shortfall)
         error = self.error + 4.0 * ULP * sizes
         slack = error * (excess + gain)
-        upper = np.minimum(whole, estimate + shortfall) * (1.0 + error) + slack
+        estimate = np.maximum(excess - gain, 0.0)
+        upper = np.where(epsilons < 0.0, whole, np.minimum(whole, estimate + shortfall))
+        upper = np.where(whole < _OVERFLOW, upper * (1.0 + error) + slack, math.inf)
         lower = np.maximum(estimate - slack, 0.0)
-        derivative = -_exp(self.log_q + epsilons - log_scale)
-        return lower, np.minimum(estimate, upper), upper, np.where(estimate > 0.0, derivative, 0.0)
+        derivative = np.where(estimate > 0.0, -_exp(self.log_q + epsilons - log_scale), 0.0)
+        return lower, np.minimum(estimate, upper), upper, derivative
 
 
 def _exp(x: Floats) -> Floats:
-    return np.exp(np.minimum(x, 700.0))
+    """Return ``exp(x)``, or ``_OVERFLOW`` where that is less."""
+    return np.minimum(np.exp(np.minimum(x, 700.0)), _OVERFLOW)
 
 
 def near_terms(terms: AnalyticTerms, target: ContourTarget) -> NearTerms | None:
@@ -124,6 +137,8 @@ def near_terms(terms: AnalyticTerms, target: ContourTarget) -> NearTerms | None:
     opposite = _opposite(terms)
     if opposite and longest > _WORTHWHILE * target.epsilon > 0.0:
         near, order = _least_gap(terms, opposite, target.epsilon, longest, goal) or (near, order)
+    if _log_marked(near) > _MOST_LOG_MARKED:
+        return None
     return NearTerms(near, _far_outputs(near, order, opposite))
 
 
@@ -167,9 +182,9 @@ def _least_gap(
         log_gap = 0.5 * (low + high)
         trial = near_at(terms, epsilon + math.exp(log_gap))
 
-        def shortfall(index: int) -> float:
+        def shortfall(index: int, near: AnalyticTerms = trial) -> float:
             order = 2.0**index / epsilon
-            return log_mgf(index) + (1.0 + order) * epsilon + _log_power(trial, order)
+            return log_mgf(index) + (1.0 + order) * epsilon + _log_power(near, order)
 
         index = _least(shortfall, round((_RISE - log_gap + math.log(epsilon)) / math.log(2.0)))
         if shortfall(index) <= goal:
@@ -239,8 +254,9 @@ def _far_outputs(near: AnalyticTerms, order: float, opposite: AnalyticTerms) -> 
     )
     bound = math.inf
     if order < math.inf:
-        bound = sum_of_bounds(opposite, order) + log_cks_factor(order) + _log_power(near, order)
-        bound += _OUTWARD * (abs(bound) + 4.0)
+        mgf, power = sum_of_bounds(opposite, order), _log_power(near, order)
+        bound = mgf + power + log_cks_factor(order)
+        bound += _OUTWARD * (abs(mgf) + abs(power) + 4.0)
     return FarOutputs(
         of_p,
         of_q,

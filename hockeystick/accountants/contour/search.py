@@ -29,7 +29,6 @@ from hockeystick.accountants.contour._line import (
 )
 from hockeystick.accountants.contour._tail_and_bulk import TailAndBulk, tail_and_bulk
 from hockeystick.accountants.orders import optimal_order, optimal_order_at, saddle, saddle_log_delta
-from hockeystick.numerics.roots import increasing_root
 from hockeystick.privacy_loss import ContourRule, TailRule
 from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
 from hockeystick.privacy_loss.core.terms import sum_of_bounds, total
@@ -92,8 +91,8 @@ def integral_for_delta(terms: AnalyticTerms, log_delta: float) -> LocatedIntegra
         c = saddle(terms, epsilon)
     else:
         c, epsilon = first_guess(terms, log_delta, order, highest)
-    for _ in range(_FINE_ROUNDS):
-        found = _integral(terms, c, epsilon, log_delta, _FINE)
+    for again in range(_FINE_ROUNDS):
+        found = _integral(terms, c, epsilon, log_delta, _FINE, weak_counts=again > 0)
         if found is None:
             break
         here = max(found.integral.epsilon_at(log_delta, epsilon), 0.0)
@@ -135,11 +134,11 @@ def integral_for_epsilon(
     else:
         log_delta = min(saddle_log_delta(terms, c)[1], highest)
     found = None
-    for effort in (_FINE, _COARSE, _MODEST):
+    for again, effort in enumerate((_FINE, _COARSE, _MODEST)):
         if effort is _MODEST and found is None:
             return None
         allowed = effort._replace(most_work=0) if quick else effort
-        trial = _integral(terms, c, epsilon, log_delta, allowed)
+        trial = _integral(terms, c, epsilon, log_delta, allowed, weak_counts=again > 0)
         if trial is not None:
             found = trial
             here = found.integral.delta(epsilon)
@@ -187,14 +186,22 @@ def _coarse_epsilon(terms: AnalyticTerms, log_delta: float, highest: float) -> f
 
 
 def _integral(
-    terms: AnalyticTerms, c: float, epsilon: float, log_delta: float, effort: Effort
+    terms: AnalyticTerms,
+    c: float,
+    epsilon: float,
+    log_delta: float,
+    effort: Effort,
+    *,
+    weak_counts: bool = False,
 ) -> LocatedIntegral | None:
     """Return the integral along the cheapest line near the saddle, or None for too much work.
 
-    ``_AFFORDABLE`` work is always allowed, also where ``most_work`` is 0.
+    ``_AFFORDABLE`` work is always allowed, also where ``most_work`` is 0. A weak far mode counts
+    as a strong one where a plain line has turned out to be imprecise.
     """
     target = ContourTarget(epsilon, log_delta, effort.accuracy)
-    ways = _WAYS[far_mode(terms, c)]
+    mode = far_mode(terms, c)
+    ways = _WAYS[FarMode.STRONG if weak_counts and mode else mode]
     best: _Quadratures | None = None
     for way, enough in ways if effort.most_work > 0 else ways[:-1]:
         one = way(terms, c, target)

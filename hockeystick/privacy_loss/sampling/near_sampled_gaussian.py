@@ -30,7 +30,7 @@ _ROUGH_STEP: Final = 0.75
 # Exponents up to this size are left unscaled.
 _COMFORTABLE: Final = 200.0
 _FARTHEST: Final = 1e9
-_MOST_NODES: Final = 100_000
+_MOST_NODES: Final = 400_000
 # A uniform minorant of the near outputs ends this many widths below the edge.
 _KEPT: Final = 2.0
 _KEPT_SHARE: Final = 0.977
@@ -202,7 +202,16 @@ class NearTrapezoid:
 
     def reference_line(self, c: float, step: float, count: int) -> list[mpc]:
         """Return ``ln A`` along the line by mpmath, over the same nodes."""
-        raise NotImplementedError
+        from hockeystick.numerics.multiprecision import mp
+        from hockeystick.precision import jumps, sampled_gaussian
+        from hockeystick.precision.profiles import reciprocal
+
+        of = self.loss
+        mu = reciprocal(of.noise_multiplier)
+        loss, weight = sampled_gaussian.nodes(of.rate, mu, True, self.first, self.nodes, self.step)
+        _, log_kept = jumps.windows(self.first, self.nodes, self.step, of.edge, of.width)
+        kept = [mass * mp.exp(log) for mass, log in zip(weight, log_kept, strict=True)]
+        return [mp.log(value) for value in jumps.tilted_line(loss, kept, c, step, count)]
 
 
 def _far_masses(p: float, mu: float, edge: float, width: float) -> FarMasses:

@@ -342,7 +342,9 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
         if not self.removing or not 0.0 < threshold <= _LARGEST_EXPONENT:
             return None
         edge = math.log1p(math.expm1(threshold) / self.p) / self.mu + 0.5 * self.mu
-        width = min(min(_NEAR_WINDOW, 0.4 * math.sqrt(threshold)) / self.mu, _WIDEST_WINDOW)
+        # Orders go up to about 60 / threshold: there the window still cuts off the far mode.
+        narrow = 0.2 * math.sqrt(threshold * max(-math.log(threshold), 1.0))
+        width = min(min(_NEAR_WINDOW, narrow) / self.mu, _WIDEST_WINDOW)
         return NearSampledGaussianLoss(self.rate, self.noise_multiplier, edge, width)
 
     def tail_split(self, threshold: float) -> SampledGaussianTailSplit | None:

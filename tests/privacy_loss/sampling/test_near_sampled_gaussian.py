@@ -1,0 +1,206 @@
+"""The subsampled Gaussian without its far outputs: transform, masses and bounds, by quadrature."""
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hockeystick.numerics.multiprecision import mp
+from hockeystick.precision import jumps as twin
+from hockeystick.precision.profiles import exact, reciprocal
+from hockeystick.privacy_loss import NearLoss, SampledGaussianLoss
+from hockeystick.privacy_loss.sampling.near_sampled_gaussian import NearSampledGaussianLoss
+
+# Rate, noise, the loss beyond which outputs are far, and the order c of a line.
+CUTS = [
+    (2e-5, 1.22, 0.05, 200.0),
+    (5.2e-5, 5.3, 7e-4, 20_000.0),
+    (4.15e-5, 9.07, 1.2e-4, 15_000.0),
+    (1.9e-4, 0.6, 0.2, 30.0),
+    (1e-8, 1.0, 1e-6, 1e6),
+    (Fraction(256, 60_000), 1.1, 1.0, 6.0),
+    (0.3, 0.4, 8.0, 1.0),
+    (0.5, 20.0, 0.05, 50.0),
+    (1e-3, 50.0, 1e-4, 3_000.0),
+]
+cuts = pytest.mark.parametrize(("rate", "noise", "threshold", "c"), CUTS)
+
+
+def near_of(rate: float | Fraction, noise: float, threshold: float) -> NearSampledGaussianLoss:
+    found = SampledGaussianLoss(rate, noise, removing=True).near_outputs(threshold)
+    assert isinstance(found, NearSampledGaussianLoss)
+    return found
+
+
+def transform(loss: NearSampledGaussianLoss, z: Any) -> Any:
+    """Return A(z) by quadrature."""
+    mu = reciprocal(loss.noise_multiplier)
+    return twin.integral(loss.rate, mu, 1 + mp.mpmathify(z), loss.edge, loss.width, -1)
+
+
+@cuts
+def test_lines_lie_within_their_errors(
+    rate: float | Fraction, noise: float, threshold: float, c: float
+) -> None:
+    loss = near_of(rate, noise, threshold)
+    y = 8.0 * c
+    rule = loss.rule(1.3 * c, y, -34.0)
+    assert rule is not None
+    values = rule.line(c, 0.5 * y, 3)
+    with mp.workdps(25):
+        for k in range(3):
+            off = mp.mpc(float(values.real[k]), float(values.imag[k]))
+            off -= mp.log(transform(loss, mp.mpc(c, 0.5 * y * k)))
+            off -= mp.mpc(0, 2 * mp.pi * mp.nint(mp.im(off) / (2 * mp.pi)))
+            assert abs(off) <= values.error[k]
+    assert values.error[0] < 1e-11
+
+
+@cuts
+@pytest.mark.parametrize("log_tolerance", [-6.0, -16.0])
+def test_a_rule_errs_by_no_more_than_it_claims_on_the_line_and_left_of_it(
+    rate: float | Fraction, noise: float, threshold: float, c: float, log_tolerance: float
+) -> None:
+    loss = near_of(rate, noise, threshold)
+    rule = loss.rule(c, 3.0 * c, log_tolerance)
+    assert rule is not None
+    assert rule.log_error <= log_tolerance + 0.7
+    finer = replace(
+        rule, step=rule.step / 8, first=8 * rule.first - 400, nodes=8 * rule.nodes + 800
+    )
+    for x, y in ((c, 3.0 * c), (c, 0.0), (0.3 * c, 2.0 * c)):
+        coarse, fine = (np.exp(one.real[1] + 1j * one.imag[1]) for one in lines(rule, finer, x, y))
+        assert abs(coarse - fine) <= math.exp(rule.log_error) + 1e-11 * abs(fine)
+
+
+def lines(rule: Any, finer: Any, c: float, y: float) -> Any:
+    return rule.line(c, y, 2), finer.line(c, y, 2)
+
+
+@cuts
+def test_the_estimate_of_k_and_its_derivatives_is_that_of_quadrature(
+    rate: float | Fraction, noise: float, threshold: float, c: float
+) -> None:
+    loss = near_of(rate, noise, threshold)
+    found = loss.cgf_estimate(c)
+    with mp.workdps(30):
+        h = mp.mpf(c) / 2000
+        below, here, above = (mp.log(transform(loss, x).real) for x in (c - h, mp.mpf(c), c + h))
+        slope, curvature = (above - below) / (2 * h), (above - 2 * here + below) / (h * h)
+    assert found.value == pytest.approx(float(here), rel=1e-7, abs=1e-11)
+    assert found.first_derivative == pytest.approx(float(slope), rel=1e-4)
+    assert found.second_derivative == pytest.approx(float(curvature), rel=1e-3)
+    ball = loss.cgf_bounds(c)
+    assert abs(ball.midpoint - float(here)) <= ball.radius + 1e-12
+    assert ball.radius < 1e-5
+    assert loss.cgf_estimates([c, 2.0 * c])[0] == found.value
+
+
+@cuts
+def test_the_decay_is_below_that_of_quadrature(
+    rate: float | Fraction, noise: float, threshold: float, c: float
+) -> None:
+    loss = near_of(rate, noise, threshold)
+    decay = loss.decay(c)
+    exponents = []
+    with mp.workdps(20):
+        norm = transform(loss, mp.mpf(c)).real
+        for y in (0.5 * c, 2.0 * c, 10.0 * c):
+            exponents.append(decay.exponent(y))
+            for v in (y, 1.7 * y):
+                size = abs(transform(loss, mp.mpc(c, v)) / norm)
+                assert -mp.log(size) >= exponents[-1] - 1e-12
+    assert exponents == sorted(exponents)
+    assert exponents[-1] > 0.0
+
+
+@pytest.mark.parametrize(
+    ("rate", "noise", "edge", "width"),
+    [
+        (2e-5, 1.22, 10.4, 0.05),
+        (5e-5, 5.3, 14.3, 0.1),
+        (1e-3, 50.0, 37.0, 0.1),
+        (1e-3, 1e4, 8.0, 0.1),
+        (0.5, 0.3, 3.0, 0.02),
+        (1e-8, 0.3, 25.0, 0.02),
+        (Fraction(1, 3), 2.0, 0.5, 0.25),
+    ],
+)
+def test_far_masses_lie_within_their_errors(
+    rate: float | Fraction, noise: float, edge: float, width: float
+) -> None:
+    far = NearSampledGaussianLoss(rate, noise, edge, width).far
+    with mp.workdps(60):
+        mu, p = reciprocal(noise), exact(rate)
+        scale = mp.sqrt(2 * (1 + mp.mpf(width) ** 2))
+        q_mass = mp.erfc(mp.mpf(edge) / scale) / 2
+        moved = mp.erfc((mp.mpf(edge) - mu) / scale) / 2
+        p_mass = (1 - p) * q_mass + p * moved
+        truth = (p_mass, q_mass, p_mass - q_mass)
+        for log_mass, mass in zip(far[:3], truth, strict=True):
+            assert abs(mp.exp(log_mass) / mass - 1) <= far.error
+    assert far.error < 1e-6
+
+
+@cuts
+@pytest.mark.parametrize("order", [0.3, 3.0, 30.0, 300.0])
+def test_the_bound_of_far_powers_is_one_and_is_close(
+    rate: float | Fraction, noise: float, threshold: float, c: float, order: float
+) -> None:
+    loss, order = near_of(rate, noise, threshold), order / threshold
+    with mp.workdps(20):
+        mu = reciprocal(noise)
+        truth = mp.log(twin.integral(rate, mu, mp.mpc(-order), loss.edge, loss.width, 1).real)
+    assert loss.log_far_power(order) >= truth - 1e-9
+    if order * threshold < 100.0:
+        assert loss.log_far_power(order) <= truth + 2.0
+
+
+def test_far_powers_hold_where_the_window_is_wide_and_the_edge_is_anywhere() -> None:
+    for edge, width, order in (
+        (0.1, 0.25, 5.0),
+        (3.0, 2.0, 40.0),
+        (-1.0, 0.5, 3.0),
+        (36.0, 1.0, 9.0),
+    ):
+        loss = NearSampledGaussianLoss(0.05, 1.0, edge, width)
+        with mp.workdps(20):
+            truth = mp.log(twin.integral(0.05, mp.mpf(1), mp.mpc(-order), edge, width, 1).real)
+        assert loss.log_far_power(order) >= truth - 1e-9
+
+
+@pytest.mark.parametrize(("rate", "noise", "threshold", "c"), CUTS[:6:2])
+def test_a_line_agrees_with_its_own_twin(
+    rate: float | Fraction, noise: float, threshold: float, c: float
+) -> None:
+    rule = near_of(rate, noise, threshold).rule(c, 2.0 * c, -30.0)
+    assert rule is not None
+    values = rule.line(c, c, 3)
+    with mp.workdps(30):
+        for k, truth in enumerate(rule.reference_line(c, c, 3)):
+            assert abs(values.real[k] - mp.re(truth)) <= values.error[k]
+
+
+def test_only_removing_is_cut_and_only_at_a_threshold_in_range() -> None:
+    removing, adding = (SampledGaussianLoss(0.01, 1.0, way) for way in (True, False))
+    assert removing.opposite == adding
+    assert adding.opposite == removing
+    assert isinstance(removing.near_outputs(1.0), NearLoss)
+    assert adding.near_outputs(1.0) is None
+    assert removing.near_outputs(0.0) is None
+    assert removing.near_outputs(1e4) is None
+
+
+@pytest.mark.parametrize(("rate", "noise"), [(1e-5, 1.0), (0.2, 0.4), (1e-3, 20.0)])
+@pytest.mark.parametrize("removing", [True, False])
+@pytest.mark.parametrize("epsilon", [1e-5, 0.01, 0.1, 3.0])
+def test_the_estimate_of_one_run_is_its_closed_form(
+    rate: float, noise: float, removing: bool, epsilon: float
+) -> None:
+    loss = SampledGaussianLoss(rate, noise, removing)
+    with mp.workdps(30):
+        truth = float(loss.delta(mp.mpf(epsilon)))
+    assert loss.delta_estimate(epsilon) == pytest.approx(truth, rel=1e-5, abs=1e-16)

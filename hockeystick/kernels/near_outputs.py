@@ -7,8 +7,10 @@ An output u is far with probability ``W(u) = Phi((u - edge) / width)``. The near
 
 with ``e2(x) = exp(x) - 1 - x`` and the masses ``J_P = E_P[W]``, ``J_Q = E_Q[W]`` of the far
 outputs. The mean on the right is summed over nodes; its integrand is that of
-``kernels.sampled_gaussian`` times the window, and ``|Phi(x + iy)| <= exp(y^2 / 2) Phi(x)``. Only
-the removing direction (w = 1 + z) is treated: the losses of adding a record are bounded above.
+``kernels.sampled_gaussian`` times the window, and ``|Phi(x + iy)| <= exp(y^2 / 2) Phi(x)``.
+
+For ``|arg r| <= mu |Im u| <= pi / 2`` one has ``|r| >= 1 - p``, so that in the adding direction
+``|r|^w <= (1-p)^w`` for w < 0, beyond the range of u that is walked through as well as in it.
 """
 
 import math
@@ -76,12 +78,13 @@ def log_beyond(
     On a cell of u each factor is at most what it is at one of its ends: ``|a| <= 2 p e^t /
     cos(theta/2)``, ``|r|`` and ``arg r`` grow, the density and the window fall. Beyond the cells,
     where the window is at most ``exp(-x^2/2)``, ``x = (u - edge) / width``, the integrand falls at
-    least at the rate ``u - (2 + w) mu + x / width``. Each cell is longer by ``width`` than it is,
-    so that sums over nodes no further apart are below the same bound.
+    least at the rate ``u - (2 + max(w, 1)) mu + x / width``. Each cell counts as longer by a
+    ``width``, so that sums over nodes no further apart are below the same bound.
     """
     cosine = math.cos(0.5 * mu * shift)
     square = width * width
-    last = max(((2.0 + w) * mu * square + edge) / (1.0 + square) + 8.0, high)
+    steep, falling = max(w, 1.0), -max(-w, 0.0) * math.log1p(-p)
+    last = max(((2.0 + steep) * mu * square + edge) / (1.0 + square) + 8.0, high)
     peak, total = -math.inf, 0.0
     u = high
     while u < last:
@@ -90,39 +93,48 @@ def log_beyond(
             log_normal_cdf((edge - u) / width)
             - 0.5 * u * u
             + 2.0 * (mu * end - 0.5 * mu * mu)
-            + w * log_ratio(p, mu, end)
+            + steep * log_ratio(p, mu, end)
             + height * angle_at(p, mu, shift, end)
             + math.log(end - u + width)
         )
         peak, total = log_add(peak, total, term)
         u = end
     past = (u - edge) / width
-    rate = u - (2.0 + w) * mu + past / width
+    rate = u - (2.0 + steep) * mu + past / width
     term = (
         height * mu * shift
         - 0.5 * u * u
         - 0.5 * past * past
         + 2.0 * (mu * u - 0.5 * mu * mu)
-        + w * log_ratio(p, mu, u)
+        + steep * log_ratio(p, mu, u)
         + math.log(1.0 / rate + width)
     )
     peak, total = log_add(peak, total, term)
     scale = math.log(2.0 * p * p * (modulus * modulus + modulus)) - 2.0 * math.log(cosine)
     scale += 0.5 * shift * shift * (1.0 + 1.0 / square) - LOG_SQRT_2PI
-    return peak + math.log(total) + scale
+    return peak + math.log(total) + scale + falling
 
 
 @njit(cache=True)
 def log_below(
-    p: float, mu: float, modulus: float, height: float, shift: float, width: float, low: float
+    p: float,
+    mu: float,
+    w: float,
+    modulus: float,
+    height: float,
+    shift: float,
+    width: float,
+    low: float,
 ) -> float:
     """Bound the logarithm of ``Int |F(u + i shift)| du`` below ``low <= -1``.
 
-    There ``|a| <= 2 p / ((1-p) cos(theta/2))``, ``|r| <= 1`` and the density falls at least at the
-    rate ``-low``; sums over nodes at most a width apart are below the same bound.
+    There ``|a| <= 2 p / ((1-p) cos(theta/2))``, ``|r| <= 1``, ``|r|^w <= (1-p)^min(w, 0)`` and the
+    density falls at least at the rate ``-low``; sums over nodes at most a width apart are below the
+    same bound.
     """
     theta = mu * shift
-    value = height * angle_at(p, mu, shift, low) - 0.5 * low * low - 2.0 * math.log1p(-p)
+    value = height * angle_at(p, mu, shift, low) - 0.5 * low * low
+    value -= (2.0 + max(-w, 0.0)) * math.log1p(-p)
     scale = math.log(2.0 * p * p * (modulus * modulus + modulus))
     scale -= 2.0 * math.log(math.cos(0.5 * theta)) + LOG_SQRT_2PI
     scale += 0.5 * shift * shift * (1.0 + 1.0 / (width * width))
@@ -134,8 +146,8 @@ def rough_end(p: float, mu: float, w: float, edge: float, width: float) -> float
     """Return where the near outputs about end: nine widths above what the window and r^w favour."""
     x = 0.0
     for _ in range(4):
-        x = min(width * w * mu * odds_of(p, mu, edge + width * x), 1e3)
-    return max(min(edge + width * (x + 9.0), (1.0 + w) * mu + 9.0), mu + 1.0)
+        x = min(width * max(w, 0.0) * mu * odds_of(p, mu, edge + width * x), 1e3)
+    return max(min(edge + width * (x + 9.0), (1.0 + max(w, 0.0)) * mu + 9.0), mu + 1.0)
 
 
 @njit(cache=True)
@@ -144,10 +156,10 @@ def near_span(
 ) -> tuple[float, float, float]:
     """Return a range of ``u``, and ln of what the sum outside is proven to be below."""
     low, high = -8.0, max(rough_end(p, mu, w, edge, width), edge)
-    below = log_below(p, mu, modulus, 0.0, 0.0, width, low)
+    below = log_below(p, mu, w, modulus, 0.0, 0.0, width, low)
     while below > log_tolerance and low > -100.0:
         low -= 0.5
-        below = log_below(p, mu, modulus, 0.0, 0.0, width, low)
+        below = log_below(p, mu, w, modulus, 0.0, 0.0, width, low)
     above = log_beyond(p, mu, w, modulus, 0.0, 0.0, edge, width, high)
     for _ in range(40):
         if above <= log_tolerance:
@@ -172,7 +184,7 @@ def log_near_strip_bound(
 ) -> float:
     """Bound ``ln Int |F(u + i shift)| du`` over the real line, for every ``z`` in use.
 
-    As ``sampled_gaussian.log_strip_bound``, for w >= 1 and with the window, which falls.
+    As ``sampled_gaussian.log_strip_bound``, with the window, which falls.
     """
     least = (high - low) / CELLS
     peak, total = -math.inf, 0.0
@@ -182,7 +194,7 @@ def log_near_strip_bound(
         half = 0.5 * min(smooth, max(0.5 * width, 0.1 * abs(u - edge), least))
         log_r, angle, slope, gauss = cell_bounds(p, mu, shift, u + half, half)
         size = math.sqrt(log_r * log_r + angle * angle) + 2.0 * slope
-        power = max(0.0, w * (log_r + slope))
+        power = max(0.0, log_r + slope, w * log_r + abs(w) * slope)
         kept = log_normal_cdf((edge - u) / width)
         turn = height * (angle + slope)
         term = gauss + kept + 2.0 * math.log(size) + power + turn + math.log(half)
@@ -191,7 +203,7 @@ def log_near_strip_bound(
     spread = 0.5 * shift * shift * (1.0 + 1.0 / (width * width))
     inside = peak + math.log(total) + math.log(modulus * modulus + modulus) + spread - LOG_SQRT_2PI
     above = log_beyond(p, mu, w, modulus, height, shift, edge, width, high)
-    below = log_below(p, mu, modulus, height, shift, width, low)
+    below = log_below(p, mu, w, modulus, height, shift, width, low)
     top = max(inside, above, below)
     sums = math.exp(inside - top) + math.exp(above - top) + math.exp(below - top)
     return top + math.log(sums) + 1e-7
@@ -214,7 +226,7 @@ def widest_near_step(
 
     By the theorem of ``sampled_gaussian.widest_step``; 0 says that none will do.
     """
-    shift = min(0.92 * math.pi / mu, 9.0)
+    shift = min((0.92 if w > 0.0 else 0.5) * math.pi / mu, 9.0)
     step = log_norm = 0.0
     used = shift
     for _ in range(16):
@@ -231,14 +243,14 @@ def widest_near_step(
 
 @njit(cache=True)
 def rough_near_nodes(
-    p: float, mu: float, w: float, edge: float, width: float, step: float
+    p: float, mu: float, removing: bool, c: float, edge: float, width: float, step: float
 ) -> tuple[Array, Array]:
     """Return loss and log weight at about as many nodes as a power of r needs for an estimate."""
-    low, high = -9.0, rough_end(p, mu, w, edge, width)
+    low, high = -9.0, rough_end(p, mu, 1.0 + c if removing else -c, edge, width)
     step = max(step, (high - low) / ROUGH_NODES)
     first = math.floor(low / step)
     count = math.ceil(high / step) - first + 1
-    loss, log_weight = rough_nodes(p, mu, True, first, count, step)
+    loss, log_weight = rough_nodes(p, mu, removing, first, count, step)
     for j in range(count):
         log_weight[j] += log_normal_cdf((edge - (first + j) * step) / width)
     return loss, log_weight
@@ -246,10 +258,10 @@ def rough_near_nodes(
 
 @njit(cache=True)
 def near_cumulant_sums(
-    p: float, mu: float, c: float, edge: float, width: float, step: float
+    p: float, mu: float, removing: bool, c: float, edge: float, width: float, step: float
 ) -> tuple[float, float, float, float]:
     """Return ``series.cumulant_sums`` over near outputs; the far masses are still to be taken."""
-    loss, log_weight = rough_near_nodes(p, mu, 1.0 + c, edge, width, step)
+    loss, log_weight = rough_near_nodes(p, mu, removing, c, edge, width, step)
     return series.cumulant_sums(loss, log_weight, c)
 
 

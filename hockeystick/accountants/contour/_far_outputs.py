@@ -83,15 +83,16 @@ class NearTerms(NamedTuple):
 class FarOutputs:
     """``P(F)``, ``Q(F)`` and ``P(F) - Q(F)``, as logarithms with a relative error, and R's bound.
 
-    ``log_shortfall`` is that of R at epsilon 0; R grows as ``exp((1 + order) epsilon)``.
+    ``log_shortfall`` is that of R at epsilon 0; R grows as ``exp((1 + order) epsilon)``. Without an
+    order only P(F) is known: what F contributes is between 0 and that.
     """
 
     log_p: float
-    log_q: float
-    log_excess: float
     error: float
-    order: float
-    log_shortfall: float
+    log_q: float = -math.inf
+    log_excess: float = -math.inf
+    order: float = math.inf
+    log_shortfall: float = math.inf
 
     @property
     def upper(self) -> float:
@@ -103,23 +104,24 @@ class FarOutputs:
 
         Below an epsilon of 0, which no answer has, the upper end is P(F) alone.
         """
+        error = self.error + 4.0 * ULP * (np.abs(log_scale) - self.log_p + 16.0)
+        whole = _exp(self.log_p - log_scale) * (1.0 + error)
+        whole = np.where(whole < _OVERFLOW, whole, math.inf)
+        if self.order == math.inf:
+            nothing = np.zeros_like(whole)
+            return nothing, nothing, whole, nothing
         raised = np.maximum(epsilons, 0.0)
-        whole = _exp(self.log_p - log_scale)
         excess = _exp(self.log_excess - log_scale)
         gain = _exp(self.log_q + np.log(-np.expm1(-raised)) + raised - log_scale)
         shortfall = _exp(self.log_shortfall + (1.0 + self.order) * raised - log_scale)
-        sizes = np.abs(log_scale) + (2.0 + self.order) * raised - self.log_p - self.log_q + 16.0
-        sizes -= self.log_excess
-        if self.log_shortfall < math.inf:
-            sizes += abs(self.log_shortfall)
-        error = self.error + 4.0 * ULP * sizes
+        sizes = (2.0 + self.order) * raised + abs(self.log_shortfall)
+        error = error + 4.0 * ULP * (sizes - self.log_q - self.log_excess)
         slack = error * (excess + gain)
         estimate = np.maximum(excess - gain, 0.0)
-        upper = np.where(epsilons < 0.0, whole, np.minimum(whole, estimate + shortfall))
-        upper = np.where(whole < _OVERFLOW, upper * (1.0 + error) + slack, math.inf)
-        lower = np.maximum(estimate - slack, 0.0)
+        upper = np.minimum(whole, (estimate + shortfall) * (1.0 + error) + slack)
+        upper = np.where(epsilons < 0.0, whole, upper)
         derivative = np.where(estimate > 0.0, -_exp(self.log_q + epsilons - log_scale), 0.0)
-        return lower, np.minimum(estimate, upper), upper, derivative
+        return np.maximum(estimate - slack, 0.0), np.minimum(estimate, upper), upper, derivative
 
 
 def _exp(x: Floats) -> Floats:
@@ -134,7 +136,7 @@ def near_terms(terms: AnalyticTerms, target: ContourTarget) -> NearTerms | None:
     if longest is None:
         return None
     near, order = near_at(terms, longest), math.inf
-    opposite = _opposite(terms)
+    opposite = _opposite(terms) if all(near.far.log_q > -math.inf for near, _ in _cut(near)) else ()
     if opposite and longest > _WORTHWHILE * target.epsilon > 0.0:
         near, order = _least_gap(terms, opposite, target.epsilon, longest, goal) or (near, order)
     if _log_marked(near) > _MOST_LOG_MARKED:
@@ -233,38 +235,30 @@ def _log_power(near: AnalyticTerms, order: float) -> float:
 
 
 def _far_outputs(near: AnalyticTerms, order: float, opposite: AnalyticTerms) -> FarOutputs:
-    """Return what the far outputs contribute, by proven bounds."""
+    """Return what the far outputs contribute, by proven bounds; by P(F) alone for no order."""
     cut = _cut(near)
-    error = max(loss.far.error for loss, _ in cut)
-    unmarked = log_p = log_excess = 0.0
-    for loss, count in cut:
+    error = 4.0 * max(loss.far.error for loss, _ in cut) + 64.0 * ULP
+    unmarked = math.fsum(n * math.log1p(-math.exp(loss.far.log_p)) for loss, n in cut)
+    log_p = _log_union([math.log(n) + loss.far.log_p for loss, n in cut], unmarked)
+    if order == math.inf:
+        return FarOutputs(log_p, error)
+    unmarked = shared = 0.0
+    for loss, n in cut:
         j_q = math.exp(loss.far.log_q)
-        unmarked += count * math.log1p(-j_q)
-        log_p += count * math.log1p(-math.exp(loss.far.log_p))
-        log_excess += count * math.log1p(-math.exp(loss.far.log_excess) / (1.0 - j_q))
-    masses = [
-        _log_marked(near),
-        _log_sum([math.log(count) + loss.far.log_q for loss, count in cut]),
-        _log_sum([math.log(count) + loss.far.log_excess for loss, count in cut]),
-    ]
-    # Far below all floats a union bound is exact, but for its square.
-    of_p, of_q, of_excess = (
-        union if union < _LEAST_LOG_MASS else math.log(-math.expm1(exponent))
-        for union, exponent in zip(masses, (log_p, unmarked, log_excess), strict=True)
-    )
-    bound = math.inf
-    if order < math.inf:
-        mgf, power = sum_of_bounds(opposite, order), _log_power(near, order)
-        bound = mgf + power + log_cks_factor(order)
-        bound += _OUTWARD * (abs(mgf) + abs(power) + 4.0)
-    return FarOutputs(
-        of_p,
-        of_q,
-        of_excess + unmarked,
-        (4.0 * error + 64.0 * ULP) * (1.0 - unmarked),
-        min(order, 0.0) if bound == math.inf else order,
-        bound,
-    )
+        unmarked += n * math.log1p(-j_q)
+        shared += n * math.log1p(-math.exp(loss.far.log_excess) / (1.0 - j_q))
+    log_q = _log_union([math.log(n) + loss.far.log_q for loss, n in cut], unmarked)
+    log_excess = _log_union([math.log(n) + loss.far.log_excess for loss, n in cut], shared)
+    mgf, power = sum_of_bounds(opposite, order), _log_power(near, order)
+    bound = mgf + power + log_cks_factor(order) + _OUTWARD * (abs(mgf) + abs(power) + 4.0)
+    error *= 1.0 - unmarked
+    return FarOutputs(log_p, error, log_q, log_excess + unmarked, order, bound)
+
+
+def _log_union(logs: list[float], unmarked: float) -> float:
+    """Return ``ln(1 - exp(unmarked))``, far below all floats ln of the sum of the masses."""
+    union = _log_sum(logs)
+    return union if union < _LEAST_LOG_MASS else math.log(-math.expm1(unmarked))
 
 
 def _log_sum(logs: list[float]) -> float:

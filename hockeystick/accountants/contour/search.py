@@ -158,7 +158,10 @@ def upper_log_delta(terms: AnalyticTerms, epsilon: float, least: float = -math.i
     if log_chernoff(total(terms, c).value, c, epsilon) < least - _SURELY:
         bound = sum_of_bounds(terms, c)
         return log_chernoff(bound, c, epsilon) + _OUTWARD * (abs(bound) + c * epsilon + 4.0)
-    quadratures = _quadratures(terms, choose_contour(terms, c, target, _MOST_NODES), target)
+    if far_mode(terms, c) is FarMode.STRONG:
+        quadratures = _near(terms, c, target)
+    else:
+        quadratures = _quadratures(terms, choose_contour(terms, c, target, _MOST_NODES), target)
     if quadratures is None or quadratures.work > _AFFORDABLE:
         return 0.0
     value = quadratures.integrate().delta(epsilon)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
 
@@ -39,7 +39,7 @@ _KEPT_SHARE: Final = 0.977
 @final
 @dataclass(frozen=True, slots=True)
 class NearSampledGaussianLoss(NearLoss):
-    """The loss of removing a record at the near outputs: those that are not marked as far.
+    """The loss of a Poisson-subsampled Gaussian at the near outputs: those not marked as far.
 
     Each output u of ``(1-p) N(0, 1) + p N(mu, 1)`` and of ``N(0, 1)`` is marked with probability
     ``W(u) = Phi((u - edge) / width)``. What is not marked has a total mass below 1, and the
@@ -48,21 +48,36 @@ class NearSampledGaussianLoss(NearLoss):
 
     rate: float | Fraction
     noise_multiplier: float | Fraction
+    removing: bool
     edge: float
     width: float
     p: float = field(init=False, repr=False, compare=False)
     mu: float = field(init=False, repr=False, compare=False)
-    masses: FarMasses = field(init=False, repr=False, compare=False)
+    outside: FarMasses = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "p", float(self.rate))
         object.__setattr__(self, "mu", mu_of(self.noise_multiplier))
-        object.__setattr__(self, "masses", _far_masses(self.p, self.mu, self.edge, self.width))
+        object.__setattr__(self, "outside", _far_masses(self.p, self.mu, self.edge, self.width))
 
     @property
     def far(self) -> FarMasses:
-        """The masses of the far outputs."""
-        return self.masses
+        """The masses of the far outputs; of adding, no more than that under its own P."""
+        if self.removing:
+            return self.outside
+        return FarMasses(self.outside.log_q, -math.inf, -math.inf, self.outside.error)
+
+    def missing(self, c: float, y: Any) -> tuple[Any, Any, Any]:
+        """Return ``J_P + z (J_P - J_Q)`` at ``z = c + i y``: real and imaginary part, and size."""
+        found = self.outside
+        mass = math.exp(found.log_p if self.removing else found.log_q)
+        excess = math.exp(found.log_excess)
+        signed = excess if self.removing else -excess
+        return mass + c * signed, y * signed, mass + np.hypot(c, y) * excess
+
+    def power(self, c: float) -> float:
+        """Return ``w``, the power of the likelihood ratio at ``z = c``."""
+        return 1.0 + c if self.removing else -c
 
     def log_far_power(self, order: float) -> float:
         """Return an upper bound of ``ln E_Q[W exp(-order L)]``."""
@@ -94,13 +109,13 @@ class NearSampledGaussianLoss(NearLoss):
         from hockeystick.kernels import near_outputs
 
         shift, value, slope, curvature = near_outputs.near_cumulant_sums(
-            self.p, self.mu, c, self.edge, self.width, self._rough_step
+            self.p, self.mu, self.removing, c, self.edge, self.width, self._rough_step
         )
         unit = math.exp(-shift)
-        excess = math.exp(self.far.log_excess) * unit
-        value -= math.exp(self.far.log_p) * unit + c * excess
+        missing, excess, _ = self.missing(c, 1.0)
+        value -= missing * unit
         total = unit + value
-        slope = (slope - excess) / total
+        slope = (slope - excess * unit) / total
         log_total = math.log1p(value) if shift == 0.0 else shift + math.log(total)
         return CGFEstimate(log_total, slope, max(curvature / total - slope * slope, 0.0))
 
@@ -125,7 +140,7 @@ class NearSampledGaussianLoss(NearLoss):
         width, mass, _ = uniform_minorant.level_sets(
             self.p,
             self.mu,
-            1.0 + c,
+            self.power(c),
             False,
             norm.midpoint + norm.radius,
             2.0 * norm.radius,
@@ -137,7 +152,7 @@ class NearSampledGaussianLoss(NearLoss):
         """Return a trapezoid rule with its proven error; None where none is fine enough."""
         from hockeystick.kernels import near_outputs
 
-        p, mu, edge, width, w = self.p, self.mu, self.edge, self.width, 1.0 + c_high
+        p, mu, edge, width, w = self.p, self.mu, self.edge, self.width, self.power(c_high)
         modulus = math.hypot(c_high, y_high)
         low, high, log_rest = near_outputs.near_span(
             p, mu, w, modulus, edge, width, log_tolerance - 2.0
@@ -170,7 +185,7 @@ class NearTrapezoid:
 
         of = self.loss
         loss, log_weight, loss_error, weight_error = sampled_gaussian.nodes(
-            of.p, of.mu, True, self.first, self.nodes, self.step
+            of.p, of.mu, of.removing, self.first, self.nodes, self.step
         )
         log_window, window_error = near_outputs.near_windows(
             self.first, self.nodes, self.step, of.edge, of.width
@@ -191,13 +206,11 @@ class NearTrapezoid:
         real, imag, error = series.mgf_line(
             loss, log_weight - shift, loss_error, weight_error, c, step, count
         )
-        far, unit = self.loss.far, math.exp(-shift)
-        mass, excess = math.exp(far.log_p) * unit, math.exp(far.log_excess) * unit
-        y = step * np.arange(count)
-        real = real - (mass + c * excess)
-        imag = imag - y * excess
-        slack = far.error + 16.0 * ULP
-        error = error + slack * (mass + np.hypot(c, y) * excess) + ULP * np.hypot(real, imag)
+        unit = math.exp(-shift)
+        missing = self.loss.missing(c, step * np.arange(count))
+        real, imag = real - missing[0] * unit, imag - missing[1] * unit
+        slack = (self.loss.outside.error + 16.0 * ULP) * unit
+        error = error + slack * missing[2] + ULP * np.hypot(real, imag)
         return log_values(real, imag, error + np.exp(self.log_error - shift), shift)
 
     def reference_line(self, c: float, step: float, count: int) -> list[mpc]:
@@ -208,7 +221,9 @@ class NearTrapezoid:
 
         of = self.loss
         mu = reciprocal(of.noise_multiplier)
-        loss, weight = sampled_gaussian.nodes(of.rate, mu, True, self.first, self.nodes, self.step)
+        loss, weight = sampled_gaussian.nodes(
+            of.rate, mu, of.removing, self.first, self.nodes, self.step
+        )
         _, log_kept = jumps.windows(self.first, self.nodes, self.step, of.edge, of.width)
         kept = [mass * mp.exp(log) for mass, log in zip(weight, log_kept, strict=True)]
         return [mp.log(value) for value in jumps.tilted_line(loss, kept, c, step, count)]

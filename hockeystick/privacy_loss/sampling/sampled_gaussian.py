@@ -63,6 +63,8 @@ _LARGEST_EXPONENT: Final = 700.0
 _COMFORTABLE: Final = 200.0
 # Width of the window around the edge of the large losses, over 1/mu: about the best throughout.
 _WINDOW: Final = 0.12
+# Hits are rare where a hit is not the likelier at this many standard deviations.
+_HITS: Final = 6.0
 _NEAR_WINDOW: Final = 0.06
 _WIDEST_WINDOW: Final = 0.1
 # How many times finer than usual the unproven cumulants are at most worked out.
@@ -167,7 +169,8 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
 
     def coarse_step(self, c: float) -> float:
         """Return a step that resolves the tilted density; adding at a large c narrows it."""
-        narrowed = 1.0 if self.removing else math.sqrt(1.0 + 0.25 * c * self.mu * self.mu)
+        likely = min(0.25, 8.0 * self.p)
+        narrowed = 1.0 if self.removing else math.sqrt(1.0 + likely * c * self.mu * self.mu)
         return min(0.5, 0.75 / self.mu) / min(narrowed, _NARROWEST)
 
     def cgf_bounds(self, c: float) -> Ball:
@@ -321,31 +324,42 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
         return replace(self, removing=not self.removing)
 
     def far_mode(self, c: float) -> tuple[float, float]:
-        """Return ln of the odds of a hit at ``u = (c + 1/2) mu``, and of ``p^w E[e^(w t)]``."""
+        """Return ln of the odds of a hit at ``u = (c + 1/2) mu``, and of ``p^w E[e^(w t)]``.
+
+        Adding has no such mode, but its transform turns by ``y mu`` for each unit of u where hits
+        are likely, and y is about c: ``c mu`` stands for the odds, unless hits are that likely.
+        """
         if not self.removing:
-            return -math.inf, -math.inf
+            rare = math.log(self.p) + _HITS * self.mu < 0.0
+            return (math.log(c * self.mu), 0.0) if rare else (-math.inf, -math.inf)
         log_p, square = math.log(self.p), self.mu * self.mu
         return log_p + c * square, (1.0 + c) * (log_p + 0.5 * c * square)
 
     def delta_estimate(self, epsilon: float) -> float:
         """Return delta of one run by its closed form, that of the noise at an amplified epsilon."""
-        if not self.removing or epsilon > _COMFORTABLE:
-            return AnalyticLoss.delta_estimate(self, epsilon)
-        amplified = math.log1p(math.expm1(epsilon) / self.p)
-        middle, half = amplified / self.mu, 0.5 * self.mu
-        shrunk = 0.5 * math.erfc((middle + half) * math.sqrt(0.5))
-        lost = math.exp(amplified) * shrunk if shrunk > 0.0 else 0.0
-        return self.p * max(0.5 * math.erfc((middle - half) * math.sqrt(0.5)) - lost, 0.0)
+        if epsilon > _COMFORTABLE:
+            return 0.0
+        grown = math.expm1(epsilon) if self.removing else math.expm1(-epsilon)
+        if grown <= -self.p:
+            return 0.0
+        middle, half = math.log1p(grown / self.p) / self.mu, 0.5 * self.mu
+        if self.removing:
+            lost = (1.0 + grown / self.p) * _tail(middle + half)
+            return self.p * max(_tail(middle - half) - lost, 0.0)
+        kept = self.p - math.expm1(epsilon) * (1.0 - self.p)
+        return max(
+            kept * _tail(-middle - half) - math.exp(epsilon) * self.p * _tail(half - middle), 0.0
+        )
 
     def near_outputs(self, threshold: float) -> NearSampledGaussianLoss | None:
-        """Return the loss without the outputs beyond a threshold, for removing; else None."""
-        if not self.removing or not 0.0 < threshold <= _LARGEST_EXPONENT:
+        """Return the loss without the outputs of ``|L|`` beyond a threshold; None out of range."""
+        if not 0.0 < threshold <= _LARGEST_EXPONENT:
             return None
         edge = math.log1p(math.expm1(threshold) / self.p) / self.mu + 0.5 * self.mu
         # Orders go up to about 60 / threshold: there the window still cuts off the far mode.
         narrow = 0.2 * math.sqrt(threshold * max(-math.log(threshold), 1.0))
         width = min(min(_NEAR_WINDOW, narrow) / self.mu, _WIDEST_WINDOW)
-        return NearSampledGaussianLoss(self.rate, self.noise_multiplier, edge, width)
+        return NearSampledGaussianLoss(self.rate, self.noise_multiplier, self.removing, edge, width)
 
     def tail_split(self, threshold: float) -> SampledGaussianTailSplit | None:
         """Return the split into tail and bulk, for removing; adding has none."""
@@ -417,6 +431,11 @@ class TrapezoidRule:
             self.step,
         )
         return series.cgf_line(loss, weight, c, step, count)
+
+
+def _tail(x: float) -> float:
+    """Return the mass of N(0, 1) above x."""
+    return 0.5 * math.erfc(x * math.sqrt(0.5))
 
 
 def _log1p(value: float, shift: float) -> float:

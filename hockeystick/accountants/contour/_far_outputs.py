@@ -56,6 +56,8 @@ _WORTHWHILE: Final = 2.0
 _WEAK: Final = 1.0
 _STRONG: Final = 4.7
 _LEAST_LOG_WEIGHT: Final = -20.0
+# The orders in use, over 1/epsilon, are at most about -ln delta and this much.
+_MARGIN: Final = 30.0
 _LEAST_LOG_MASS: Final = -600.0
 # ln of the largest mass of far outputs: with more, 1 - J loses digits.
 _MOST_LOG_MARKED: Final = -0.7
@@ -132,13 +134,14 @@ def _exp(x: Floats) -> Floats:
 def near_terms(terms: AnalyticTerms, target: ContourTarget) -> NearTerms | None:
     """Return the losses with as few near outputs as make R, or F, negligible; None if none are."""
     goal = target.log_delta - target.accuracy - 1.0
-    longest = truncation(terms, goal)
+    steepness = _MARGIN - target.log_delta
+    longest = truncation(terms, goal, steepness)
     if longest is None:
         return None
-    near, order = near_at(terms, longest), math.inf
+    near, order = near_at(terms, longest, steepness), math.inf
     opposite = _opposite(terms) if all(near.far.log_q > -math.inf for near, _ in _cut(near)) else ()
     if opposite and longest > _WORTHWHILE * target.epsilon > 0.0:
-        near, order = _least_gap(terms, opposite, target.epsilon, longest, goal) or (near, order)
+        near, order = _least_gap(terms, opposite, target, longest) or (near, order)
     if _log_marked(near) > _MOST_LOG_MARKED:
         return None
     return NearTerms(near, _far_outputs(near, order, opposite))
@@ -156,22 +159,23 @@ def far_mode(terms: AnalyticTerms, c: float) -> FarMode:
     return found
 
 
-def truncation(terms: AnalyticTerms, goal: float) -> float | None:
+def truncation(terms: AnalyticTerms, goal: float, steepness: float) -> float | None:
     """Return the loss beyond which outputs have P-mass of ``exp(goal)`` in all runs, or None."""
-    if not _cut(near_at(terms, 1.0)):
+    if not _cut(near_at(terms, 1.0, steepness)):
         return None
 
     def excess(log_loss: float) -> float:
-        return goal - _log_marked(near_at(terms, math.exp(log_loss)))
+        return goal - _log_marked(near_at(terms, math.exp(log_loss), steepness))
 
     found = increasing_root(excess, -3.0, stride=2.0, tolerance=0.03, farthest=_LARGEST_LOG_LOSS)
     return math.exp(found + 0.03) if found < _LARGEST_LOG_LOSS else None
 
 
 def _least_gap(
-    terms: AnalyticTerms, opposite: AnalyticTerms, epsilon: float, longest: float, goal: float
+    terms: AnalyticTerms, opposite: AnalyticTerms, target: ContourTarget, longest: float
 ) -> tuple[AnalyticTerms, float] | None:
     """Return the losses cut at the least gap above epsilon at which R is negligible, and l."""
+    epsilon, goal = target.epsilon, target.log_delta - target.accuracy - 1.0
 
     @cache
     def log_mgf(index: int) -> float:
@@ -182,7 +186,7 @@ def _least_gap(
     best: tuple[AnalyticTerms, float] | None = None
     for _ in range(_HALVINGS):
         log_gap = 0.5 * (low + high)
-        trial = near_at(terms, epsilon + math.exp(log_gap))
+        trial = near_at(terms, epsilon + math.exp(log_gap), _MARGIN - target.log_delta)
 
         def shortfall(index: int, near: AnalyticTerms = trial) -> float:
             order = 2.0**index / epsilon
@@ -214,9 +218,9 @@ def _opposite(terms: AnalyticTerms) -> AnalyticTerms:
     return tuple(known) if len(known) == len(found) else ()
 
 
-def near_at(terms: AnalyticTerms, threshold: float) -> AnalyticTerms:
+def near_at(terms: AnalyticTerms, threshold: float, steepness: float) -> AnalyticTerms:
     """Return the losses without the outputs beyond a threshold, where they can be cut."""
-    return tuple((loss.near_outputs(threshold) or loss, count) for loss, count in terms)
+    return tuple((loss.near_outputs(threshold, steepness) or loss, n) for loss, n in terms)
 
 
 def _cut(near: AnalyticTerms) -> list[tuple[NearLoss, float]]:

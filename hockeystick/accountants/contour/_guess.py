@@ -21,6 +21,8 @@ _LEAST: Final = 1e-9
 _CLOSE: Final = 1e-3
 # ln of the share of delta that the outputs beyond a guess's edge may have.
 _MARGIN: Final = 2.0
+# The orders that count, over 1/epsilon, are at most about -ln delta and this much.
+_STEEPNESS: Final = 30.0
 # Where a single run has this share of the epsilon of all runs, it is the better guess.
 _ALONE: Final = 0.45
 _ROUNDS: Final = 4
@@ -51,8 +53,7 @@ def epsilon_without_far_mode(terms: AnalyticTerms, log_delta: float, highest: fl
     Where a single run has nearly as much, the bulk of the losses counts little, and the formula is
     poor.
     """
-    edge = truncation(terms, log_delta - _MARGIN)
-    near = terms if edge is None else near_at(terms, edge)
+    near = _truncated(terms, log_delta)
     order = optimal_order(near, log_delta)
     top = (total(near, order).value - log_delta + log_cks_factor(order)) / order
     found = first_guess(near, log_delta, order, max(min(top, highest), 0.0))[1]
@@ -64,8 +65,7 @@ def log_delta_without_far_mode(terms: AnalyticTerms, epsilon: float, highest: fl
     """Return ln delta by the same formula, or of a single run alone where that has more."""
     log_delta = highest
     for _ in range(_ROUNDS):
-        edge = truncation(terms, log_delta - _MARGIN)
-        near = terms if edge is None else near_at(terms, edge)
+        near = _truncated(terms, log_delta)
         found = saddle_log_delta(near, saddle(near, epsilon))[1]
         if not found < log_delta - 1.0:
             break
@@ -73,6 +73,13 @@ def log_delta_without_far_mode(terms: AnalyticTerms, epsilon: float, highest: fl
     singles = [loss.delta_estimate(epsilon) * count for loss, count in _largest(terms)]
     single = max(singles, default=0.0)
     return min(max(log_delta, math.log(single) if single > 0.0 else -math.inf), highest)
+
+
+def _truncated(terms: AnalyticTerms, log_delta: float) -> AnalyticTerms:
+    """Return the losses without the outputs that delta hardly sees."""
+    steepness = _STEEPNESS - log_delta
+    edge = truncation(terms, log_delta - _MARGIN, steepness)
+    return terms if edge is None else near_at(terms, edge, steepness)
 
 
 def single_run_epsilon(terms: AnalyticTerms, log_delta: float, highest: float) -> float:

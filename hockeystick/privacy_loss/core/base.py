@@ -329,8 +329,11 @@ class AnalyticLoss(PrivacyLoss):
         profile = self.proven_profile()
         return float(profile.at(np.array([epsilon])).estimate[0]) if profile else 0.0
 
-    def near_outputs(self, threshold: float) -> NearLoss | None:
-        """Return the loss without outputs well beyond a threshold; None where it is not cut."""
+    def near_outputs(self, threshold: float, steepness: float) -> NearLoss | None:
+        """Return the loss without outputs well beyond a threshold; None where it is not cut.
+
+        It is for orders up to about ``steepness / threshold``.
+        """
         return None
 
     def tail_split(self, threshold: float) -> TailSplit | None:

@@ -351,13 +351,16 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
             kept * _tail(-middle - half) - math.exp(epsilon) * self.p * _tail(half - middle), 0.0
         )
 
-    def near_outputs(self, threshold: float) -> NearSampledGaussianLoss | None:
-        """Return the loss without the outputs of ``|L|`` beyond a threshold; None out of range."""
+    def near_outputs(self, threshold: float, steepness: float) -> NearSampledGaussianLoss | None:
+        """Return the loss without the outputs of ``|L|`` beyond a threshold; None out of range.
+
+        At c the window ``exp(-x^2 / 2 width^2)`` still cuts off ``r^c ~ exp(c (mu x + ln L))``
+        where ``(c mu width)^2 / 2`` is below ``-c ln L``.
+        """
         if not 0.0 < threshold <= _LARGEST_EXPONENT:
             return None
         edge = math.log1p(math.expm1(threshold) / self.p) / self.mu + 0.5 * self.mu
-        # Orders go up to about 60 / threshold: there the window still cuts off the far mode.
-        narrow = 0.2 * math.sqrt(threshold * max(-math.log(threshold), 1.0))
+        narrow = math.sqrt(max(-math.log(threshold), 1.0) * threshold / steepness)
         width = min(min(_NEAR_WINDOW, narrow) / self.mu, _WIDEST_WINDOW)
         return NearSampledGaussianLoss(self.rate, self.noise_multiplier, self.removing, edge, width)
 

@@ -114,14 +114,16 @@ class FarOutputs:
             return nothing, nothing, whole, nothing
         raised = np.maximum(epsilons, 0.0)
         excess = _exp(self.log_excess - log_scale)
-        gain = _exp(self.log_q + np.log(-np.expm1(-raised)) + raised - log_scale)
+        with np.errstate(divide="ignore"):
+            log_gain = self.log_q + np.log(-np.expm1(-raised)) + raised
+        gain = _exp(log_gain - log_scale)
         shortfall = _exp(self.log_shortfall + (1.0 + self.order) * raised - log_scale)
         sizes = (2.0 + self.order) * raised + abs(self.log_shortfall)
         error = error + 4.0 * ULP * (sizes - self.log_q - self.log_excess)
         slack = error * (excess + gain)
         estimate = np.maximum(excess - gain, 0.0)
         upper = np.minimum(whole, (estimate + shortfall) * (1.0 + error) + slack)
-        upper = np.where(epsilons < 0.0, whole, upper)
+        upper = np.where((epsilons < 0.0) | (whole == math.inf), whole, upper)
         derivative = np.where(estimate > 0.0, -_exp(self.log_q + epsilons - log_scale), 0.0)
         return np.maximum(estimate - slack, 0.0), np.minimum(estimate, upper), upper, derivative
 

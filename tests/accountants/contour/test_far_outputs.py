@@ -1,0 +1,204 @@
+"""Far outputs: what they contribute, where they are cut, and answers without them."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+import hockeystick as hs
+from hockeystick.accountants.contour import Contour
+from hockeystick.accountants.contour._far_outputs import (
+    FarMode,
+    far_mode,
+    near_at,
+    near_terms,
+    truncation,
+)
+from hockeystick.accountants.contour._guess import (
+    epsilon_without_far_mode,
+    log_delta_without_far_mode,
+    single_run_epsilon,
+)
+from hockeystick.accountants.contour._line import AnalyticTerms, ContourTarget
+from hockeystick.accountants.contour.profile import ContourProfile
+from hockeystick.accountants.contour.search import integral_for_delta, integral_for_epsilon
+from hockeystick.accountants.prv import PRV
+from hockeystick.privacy_loss import GaussianLoss, NearLoss, SampledGaussianLoss, compose
+from hockeystick.privacy_loss.sampling.near_sampled_gaussian import NearSampledGaussianLoss
+
+Array = NDArray[np.float64]
+
+
+CONTOUR = Contour(smooths=False)
+
+
+def terms_of(*parts: tuple[float, float, int], removing: bool = True) -> AnalyticTerms:
+    return tuple((SampledGaussianLoss(rate, noise, removing), n) for rate, noise, n in parts)
+
+
+class Outputs:
+    """Outputs u of one run on a grid: masses under P and Q, losses, and who is marked."""
+
+    def __init__(self, loss: NearSampledGaussianLoss, points: int) -> None:
+        p, mu = loss.p, loss.mu
+        u, step = np.linspace(-9.0, max(loss.edge, mu) + 9.0, points, retstep=True)
+        self.q: Array = step * np.exp(-0.5 * u * u) / math.sqrt(2.0 * math.pi)
+        self.loss: Array = np.log1p(p * np.expm1(mu * u - 0.5 * mu * mu))
+        self.p: Array = self.q * np.exp(self.loss)
+        self.marked: Array = ndtr((u - loss.edge) / loss.width)
+
+
+def marked_delta(loss: NearSampledGaussianLoss, epsilon: float, runs: int) -> float:
+    """Return ``Int_F (p - e^eps q)_+`` of one or two runs, summed over outputs."""
+    one = Outputs(loss, 200_001 if runs == 1 else 4_001)
+    if runs == 1:
+        return float((one.marked * np.maximum(one.p - math.exp(epsilon) * one.q, 0.0)).sum())
+    p, q = one.p[:, None] * one.p, one.q[:, None] * one.q
+    marked = 1.0 - (1.0 - one.marked[:, None]) * (1.0 - one.marked)
+    return float((marked * np.maximum(p - math.exp(epsilon) * q, 0.0)).sum())
+
+
+# Rate, noise, epsilon and ln of a delta that go together for one or two runs, and an accuracy.
+FAR = [
+    (1e-3, 1.0, 0.1, -14.0, 3.0),
+    (1e-2, 0.7, 0.5, -9.0, 6.0),
+    (1e-4, 1.5, 0.01, -16.0, 20.0),
+    (0.05, 0.5, 2.0, -6.0, 6.0),
+    (1e-5, 1.0, 3e-3, -20.0, 26.0),
+]
+
+
+@pytest.mark.parametrize("runs", [1, 2])
+@pytest.mark.parametrize(("rate", "noise", "epsilon", "log_delta", "accuracy"), FAR)
+def test_what_is_marked_contributes_what_is_said(
+    rate: float, noise: float, epsilon: float, log_delta: float, accuracy: float, runs: int
+) -> None:
+    target = ContourTarget(epsilon, log_delta, accuracy)
+    split = near_terms(terms_of((rate, noise, runs)), target)
+    assert split is not None
+    (near, _), *_ = split.terms
+    assert isinstance(near, NearSampledGaussianLoss)
+    for at in (0.0, 0.3 * epsilon, epsilon, 1.3 * epsilon):
+        truth = marked_delta(near, at, runs)
+        lower, estimate, upper, _ = split.far.deltas(np.array(at), np.array(0.0))
+        slack = 1e-9 if runs == 1 else 1e-4
+        assert lower <= truth * (1.0 + slack) <= upper * (1.0 + 2.0 * slack)
+        assert lower <= estimate <= upper
+    lower, _, upper, slope = split.far.deltas(np.array(epsilon), np.array(0.0))
+    assert upper - lower <= 2.0 * math.exp(log_delta - accuracy)
+    change = split.far.deltas(np.array(1.001 * epsilon), np.array(0.0))[1] - lower
+    assert (
+        slope == pytest.approx(change / (1e-3 * epsilon), rel=0.01) or split.far.order == math.inf
+    )
+
+
+def test_the_ends_are_over_the_scale_and_hold_below_zero_and_beyond_floats() -> None:
+    split = near_terms(terms_of((1e-3, 1.0, 50)), ContourTarget(0.1, -14.0, 6.0))
+    assert split is not None
+    far = split.far
+    plain, scaled = (far.deltas(np.array(0.1), np.array(scale)) for scale in (0.0, -300.0))
+    for one, other in zip(plain, scaled, strict=True):
+        assert float(other) == pytest.approx(float(one) * math.exp(300.0), rel=1e-11)
+    assert far.deltas(np.array(-0.5), np.array(0.0))[2] >= math.exp(far.log_p)
+    assert far.deltas(np.array(0.1), np.array(-1e4))[2] == math.inf
+    assert far.upper >= math.exp(far.log_p)
+
+
+@pytest.mark.parametrize("goal", [-3.0, -30.0, -600.0])
+@pytest.mark.parametrize("removing", [True, False])
+def test_truncation_leaves_no_more_mass_than_asked(goal: float, removing: bool) -> None:
+    terms = terms_of((1e-4, 1.5, 300), (1e-3, 2.0, 40), removing=removing)
+    loss = truncation(terms, goal, 40.0)
+    assert loss is not None
+    cut = [(one, n) for one, n in near_at(terms, loss, 40.0) if isinstance(one, NearLoss)]
+    assert len(cut) == 2
+    marked = math.fsum(n * math.exp(one.far.log_p - goal) for one, n in cut)
+    assert 0.5 * math.exp(0.05 * goal) < marked <= 1.0
+
+
+def test_nothing_is_cut_where_nothing_is_rare() -> None:
+    assert truncation(((GaussianLoss(2.0), 3),), -20.0, 40.0) is None
+    assert near_terms(((GaussianLoss(2.0), 3),), ContourTarget(0.5, -10.0, 20.0)) is None
+    assert far_mode(((GaussianLoss(2.0), 3),), 50.0) is FarMode.NONE
+    assert far_mode(terms_of((0.004, 1.1, 10_000)), 5.0) is FarMode.NONE
+    assert far_mode(terms_of((1e-4, 1.5, 300)), 40.0) is FarMode.STRONG
+
+
+# Rate, noise, runs and delta: few hits, more, other noises, hardly any delta.
+PLANS = [
+    (3.19e-5, 1.02, 34, 1.3e-10),
+    (1.87e-4, 0.604, 279, 7e-5),
+    (1.43e-5, 0.825, 778, 1.3e-5),
+    (2.43e-4, 1.08, 3049, 5.2e-12),
+    (2.03e-5, 1.22, 103_979, 4.4e-12),
+    (8.17e-5, 3.73, 78, 1.2e-6),
+    (4.15e-5, 9.07, 566, 9.2e-6),
+    (1e-3, 20.0, 100, 1e-30),
+]
+plans = pytest.mark.parametrize(("rate", "noise", "runs", "delta"), PLANS)
+
+
+@plans
+def test_epsilon_is_proven_narrow_and_agrees_with_the_lattice(
+    rate: float, noise: float, runs: int, delta: float
+) -> None:
+    plan = hs.PoissonSubsampled(hs.Gaussian(noise), rate) ** runs
+    found = CONTOUR.epsilon(compose(plan), delta)
+    assert found.relative_width < 1e-6
+    lattice = PRV().epsilon(compose(plan), delta)
+    assert found.lower <= lattice.upper
+    assert lattice.lower <= found.upper
+    back = CONTOUR.delta(compose(plan), found.upper)
+    assert back.lower <= delta <= CONTOUR.delta(compose(plan), found.lower).upper
+    assert back.relative_width < 1e-4
+
+
+@plans
+def test_guesses_are_near(rate: float, noise: float, runs: int, delta: float) -> None:
+    terms = terms_of((rate, noise, runs))
+    found = integral_for_delta(terms, math.log(delta))
+    assert found is not None
+    assert found.integral.far is not None
+    guess = epsilon_without_far_mode(terms, math.log(delta), 100.0)
+    assert guess == pytest.approx(found.epsilon, rel=0.8)
+    assert single_run_epsilon(terms, math.log(delta), 100.0) <= 1.02 * found.epsilon
+    log_delta = log_delta_without_far_mode(terms, found.epsilon, 0.0)
+    assert log_delta == pytest.approx(math.log(delta), abs=2.0)
+
+
+def test_what_has_no_far_outputs_composes_with_what_has() -> None:
+    sampled = hs.PoissonSubsampled(hs.Gaussian(1.2), 1e-4) ** 500
+    plan = sampled @ hs.PoissonSubsampled(hs.Gaussian(2.0), 3e-4) ** 60 @ hs.Gaussian(80.0)
+    found = CONTOUR.epsilon(compose(plan), 1e-9)
+    lattice = PRV().epsilon(compose(plan), 1e-9)
+    assert found.relative_width < 1e-6
+    assert max(found.lower, lattice.lower) <= min(found.upper, lattice.upper)
+
+
+def test_a_profile_counts_the_far_outputs_above_a_threshold() -> None:
+    terms = terms_of((1.87e-4, 0.604, 279))
+    located = integral_for_epsilon(terms, 0.06)
+    assert located is not None
+    assert located.integral.far is not None
+    epsilons = np.linspace(0.05, 0.3, 30)
+    wide: Any = hs.tradeoffs.GaussianProfile(50.0)
+    profile = ContourProfile(terms, wide)
+    profile.at(epsilons)
+    bounds = profile.above(epsilons, np.ones(30)).upper
+    for epsilon, bound in zip(epsilons[::7], bounds[::7], strict=True):
+        alone = integral_for_epsilon(terms, float(epsilon))
+        assert alone is not None
+        value = alone.integral.delta(float(epsilon))
+        assert math.exp(value.log("lower")) <= bound
+        assert value.log("upper") < -8.0
+
+
+@pytest.mark.parametrize("runs", [1, 2, 5, 20])
+def test_few_runs_without_a_line_are_still_answered(runs: int) -> None:
+    plan = hs.PoissonSubsampled(hs.Gaussian(1.1), 1e-5) ** runs
+    found = hs.epsilon(plan, 1e-9)
+    assert 0.0 < found.lower <= found.upper
+    assert found.relative_width < 1e-3

@@ -161,23 +161,23 @@ def e2_round_off(
 
 
 @njit(cache=True)
-def first_of_blocks(plain: float, turn: float, folded: bool, first: Array) -> None:
-    """Write ``e`` and ``f`` of ``mgf_line`` at ``z L = plain + i k turn``, k = 0, 1, ...
+def first_of_blocks(plain: float, step: float, x: float, folded: bool, first: Array) -> None:
+    """Write ``e`` and ``f`` of ``mgf_line`` at ``z L = plain + i k BLOCK step x``, k = 0, 1, ...
 
-    Where ``exp(c L)`` is folded into the weight, both are ``exp(i k turn)``.
+    Where ``exp(c L)`` is folded into the weight, both are ``exp(i k BLOCK step x)``.
     """
     er, ei, fr, fi = first[0], first[1], first[2], first[3]
-    grown = 0.0 if folded else math.expm1(plain)
+    rise = 0.0 if folded else math.expm1(plain)
+    grown = 0.0 if folded else math.exp(plain)
     for k in range(er.size):
-        phase = k * turn
-        sine, cosine = math.sin(0.5 * phase), math.cos(0.5 * phase)
-        drop, rise = 2.0 * sine * sine, 2.0 * sine * cosine
+        phase = step * (k * BLOCK) * x
         if folded:
-            er[k] = fr[k] = 1.0 - drop
-            ei[k] = fi[k] = rise
+            er[k] = fr[k] = math.cos(phase)
+            ei[k] = fi[k] = math.sin(phase)
             continue
-        er[k] = grown * (1.0 - drop) - drop
-        ei[k] = (1.0 + grown) * rise
+        half = math.sin(0.5 * phase)
+        er[k] = rise * math.cos(phase) - 2.0 * half * half
+        ei[k] = grown * math.sin(phase)
         size = math.sqrt(plain * plain + phase * phase)
         if size < 0.5:
             fr[k], fi[k] = small_e2(plain, phase, size)
@@ -191,19 +191,22 @@ def add_blocks(
     turn: tuple[float, float, float, float],
     folded: bool,
     first: Array,
+    pull: tuple[float, Array, float],
     real: Array,
     imag: Array,
 ) -> None:
-    """Add a node's terms along the line, ``BLOCK`` of them after each first.
+    """Add a node's terms along the line, ``BLOCK`` of them from each first on.
 
     Neighbours in memory belong to different blocks: their recurrences run at the same time.
     """
     dr, di, gr, gi = turn
+    c, height, second = pull
+    plain = c * second
     er, ei, fr, fi = first[0], first[1], first[2], first[3]
-    for i in range(BLOCK):
+    for i in range(height.shape[0]):
         for k in range(er.size):
-            real[i, k] += outer * fr[k]
-            imag[i, k] += outer * fi[k]
+            real[i, k] += outer * fr[k] + plain
+            imag[i, k] += outer * fi[k] + height[i, k] * second
             tr = er[k] * dr - ei[k] * di
             ti = er[k] * di + ei[k] * dr
             if folded:
@@ -241,10 +244,14 @@ def mgf_line(
     below 1e-250.
     """
     blocks = (count + BLOCK - 1) // BLOCK
-    real, imag = np.zeros((BLOCK, blocks)), np.zeros((BLOCK, blocks))
+    places = min(BLOCK, count)
+    real, imag = np.zeros((places, blocks)), np.zeros((places, blocks))
     error = np.full(blocks, 1e-250 if log_weight.min() < -700.0 else 0.0)
     first = np.empty((4, blocks))
-    opposite = 0.0
+    height = np.empty((places, blocks))
+    for place in range(places):
+        for block in range(blocks):
+            height[place, block] = step * (block * BLOCK + place)
     for j in range(loss.size):
         x = loss[j]
         logw = log_weight[j]
@@ -253,22 +260,22 @@ def mgf_line(
         fold = plain if plain > 300.0 or (plain > 100.0 and logw < -600.0) else 0.0
         weight = math.exp(logw)
         second = weighted_e2(logw, -x)
-        opposite += second
         pull = math.exp(logw - x) + weight if abs(x) > 0.5 else abs(math.expm1(-x)) * weight
-        relative = weight_error[j] + ULP * (loss.size + 20.0 + 8.0 * BLOCK)
+        relative = weight_error[j] + ULP * (loss.size + 16.0 + 8.0 * BLOCK)
         growth = relative + 2.0 * ULP * (abs(logw) + abs(plain))
         grown = math.exp(logw + plain)
         for k in range(blocks):
             modulus = math.hypot(c, step * (min((k + 1) * BLOCK, count) - 1))
             bound, change = e2_round_off(modulus * abs(x), weight, grown, relative, growth)
             error[k] += bound + modulus * (second * relative + loss_error[j] * (change + pull))
-        first_of_blocks(plain, step * BLOCK * x, fold > 0.0, first)
+        first_of_blocks(plain, step, x, fold > 0.0, first)
         turn = expm1_and_e2(0.0, step * x)
-        add_blocks(math.exp(logw + fold), turn, fold > 0.0, first, real, imag)
+        outer = math.exp(logw + fold)
+        add_blocks(outer, turn, fold > 0.0, first, (c, height, second), real, imag)
     found_real, found_imag, found_error = np.empty(count), np.empty(count), np.empty(count)
     for k in range(count):
         block, place = k // BLOCK, k % BLOCK
-        found_real[k] = real[place, block] + c * opposite
-        found_imag[k] = imag[place, block] + step * k * opposite
+        found_real[k] = real[place, block]
+        found_imag[k] = imag[place, block]
         found_error[k] = error[block]
     return found_real, found_imag, found_error

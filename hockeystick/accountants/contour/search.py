@@ -249,13 +249,14 @@ def _plain(terms: AnalyticTerms, c: float, target: ContourTarget) -> _Quadrature
 
 
 def _near(terms: AnalyticTerms, c: float, target: ContourTarget) -> _Quadratures | None:
-    """Return those without the far outputs, along the cheapest line near their own saddle."""
-    target = replace(target, accuracy=min(target.accuracy, _NEAR_ACCURACY))
-    split = near_terms(terms, target)
-    if split is None:
-        return None
-    found = _plain(split.terms, saddle(split.terms, target.epsilon), target)
-    return found._replace(far=split.far) if found else None
+    """Return those without the far outputs, along the cheapest line near their own saddle.
+
+    Where there are none, as of few runs, whose transform decays too little, the plain ones.
+    """
+    modest = replace(target, accuracy=min(target.accuracy, _NEAR_ACCURACY))
+    split = near_terms(terms, modest)
+    found = split and _plain(split.terms, saddle(split.terms, target.epsilon), modest)
+    return found._replace(far=split.far) if split and found else _plain(terms, c, target)
 
 
 def _tail(terms: AnalyticTerms, c: float, target: ContourTarget) -> _Quadratures | None:

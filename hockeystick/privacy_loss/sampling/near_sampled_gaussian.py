@@ -13,8 +13,8 @@ import numpy as np
 from hockeystick.numerics import ULP, Ball
 from hockeystick.privacy_loss.core.analytic_cgf import log_values
 from hockeystick.privacy_loss.core.base import CGFEstimate, ContourValues, FarMasses, NearLoss
+from hockeystick.privacy_loss.core.minorant_decay import MinorantDecay
 from hockeystick.privacy_loss.core.rates import mu_of
-from hockeystick.privacy_loss.sampling.minorant_decay import MinorantDecay
 
 if TYPE_CHECKING:
     from fractions import Fraction

@@ -23,6 +23,7 @@ from hockeystick.privacy_loss.core.base import (
     Masses,
     ProfiledLoss,
 )
+from hockeystick.privacy_loss.core.minorant_decay import MinorantDecay
 from hockeystick.privacy_loss.core.rates import (
     LESS,
     MORE,
@@ -33,7 +34,6 @@ from hockeystick.privacy_loss.core.rates import (
 from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, UncertainEdges
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 from hockeystick.privacy_loss.sampling.fixed_size_gaussian import FixedSizeGaussianLoss
-from hockeystick.privacy_loss.sampling.minorant_decay import MinorantDecay
 from hockeystick.privacy_loss.sampling.near_sampled_gaussian import NearSampledGaussianLoss
 from hockeystick.privacy_loss.sampling.sampled_gaussian_moments import (
     convex_bound,

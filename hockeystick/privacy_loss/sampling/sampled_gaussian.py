@@ -67,7 +67,9 @@ _WINDOW: Final = 0.12
 _HITS: Final = 6.0
 _NEAR_WINDOW: Final = 0.06
 _WIDEST_WINDOW: Final = 0.1
-# How many times finer than usual the unproven cumulants are at most worked out.
+# How many times finer than usual the unproven cumulants are worked out: at most, and where few of
+# a tilt's outputs are hits.
+_NARROW: Final = 20.0
 _NARROWEST: Final = 1000.0
 # Beyond this c, or this length in u, only the convex bound of M is used.
 FARTHEST: Final = 1e8
@@ -169,8 +171,10 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
 
     def coarse_step(self, c: float) -> float:
         """Return a step that resolves the tilted density; adding at a large c narrows it."""
-        likely = min(0.25, 8.0 * self.p)
-        narrowed = 1.0 if self.removing else math.sqrt(1.0 + likely * c * self.mu * self.mu)
+        square = c * self.mu * self.mu
+        narrowed = 1.0 if self.removing else math.sqrt(1.0 + 0.25 * square)
+        # Where hits are rare they narrow it less.
+        narrowed = min(narrowed, max(_NARROW, math.sqrt(1.0 + 8.0 * self.p * square)))
         return min(0.5, 0.75 / self.mu) / min(narrowed, _NARROWEST)
 
     def cgf_bounds(self, c: float) -> Ball:

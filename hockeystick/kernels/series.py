@@ -220,6 +220,36 @@ def add_blocks(
                 ei[k] += di + ti
 
 
+@njit(cache=True)
+def add_block(
+    outer: float,
+    turn: tuple[float, float, float, float],
+    folded: bool,
+    plain: float,
+    pull: tuple[float, Array, float],
+    real: Array,
+    imag: Array,
+) -> None:
+    """Add a node's terms along a line of a single block, as ``add_blocks`` does."""
+    dr, di, gr, gi = turn
+    c, height, second = pull
+    er, ei, fr, fi = (1.0, 0.0, 1.0, 0.0) if folded else expm1_and_e2(plain, 0.0)
+    for i in range(height.shape[0]):
+        real[i, 0] += outer * fr + c * second
+        imag[i, 0] += outer * fi + height[i, 0] * second
+        tr = er * dr - ei * di
+        ti = er * di + ei * dr
+        if folded:
+            er += tr
+            ei += ti
+            fr, fi = er, ei
+        else:
+            fr += gr + tr
+            fi += gi + ti
+            er += dr + tr
+            ei += di + ti
+
+
 @interruptible
 @njit(cache=True)
 def mgf_line(
@@ -268,10 +298,13 @@ def mgf_line(
             modulus = math.hypot(c, step * (min((k + 1) * BLOCK, count) - 1))
             bound, change = e2_round_off(modulus * abs(x), weight, grown, relative, growth)
             error[k] += bound + modulus * (second * relative + loss_error[j] * (change + pull))
-        first_of_blocks(plain, step, x, fold > 0.0, first)
         turn = expm1_and_e2(0.0, step * x)
         outer = math.exp(logw + fold)
-        add_blocks(outer, turn, fold > 0.0, first, (c, height, second), real, imag)
+        if blocks == 1:
+            add_block(outer, turn, fold > 0.0, plain, (c, height, second), real, imag)
+        else:
+            first_of_blocks(plain, step, x, fold > 0.0, first)
+            add_blocks(outer, turn, fold > 0.0, first, (c, height, second), real, imag)
     found_real, found_imag, found_error = np.empty(count), np.empty(count), np.empty(count)
     for k in range(count):
         block, place = k // BLOCK, k % BLOCK

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, final
 import numpy as np
 
 from hockeystick.accountants.contour._line import AnalyticTerms, log_chernoff
+from hockeystick.privacy_loss.core.terms import total
 from hockeystick.tradeoffs import Profile, ProfileValues
 
 if TYPE_CHECKING:
@@ -97,7 +98,8 @@ class ContourProfile(Profile):
             self._failures += 1
             return
         integral = located.integral
-        distance = _REACH * located.deviation
+        curvature = total(located.terms, integral.line.c).second_derivative
+        distance = _REACH * math.sqrt(curvature)
         self._integrals.append(
             (at - distance, at + distance, max(_SHARED_ERROR, 4.0 * error), integral)
         )

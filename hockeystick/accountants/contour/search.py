@@ -70,11 +70,11 @@ _OUTWARD: Final = 2.0**-50
 
 
 class LocatedIntegral(NamedTuple):
-    """An integral, the epsilon that its line was chosen for, and the tilted deviation there."""
+    """An integral, the epsilon that its line was chosen for, and the losses along the line."""
 
     integral: Integral
     epsilon: float
-    deviation: float
+    terms: AnalyticTerms
 
 
 def integral_for_delta(terms: AnalyticTerms, log_delta: float) -> LocatedIntegral | None:
@@ -155,13 +155,13 @@ def upper_log_delta(terms: AnalyticTerms, epsilon: float, least: float = -math.i
     """
     c = saddle(terms, epsilon)
     target = ContourTarget(epsilon, saddle_log_delta(terms, c)[1], _COARSE.accuracy)
-    if log_chernoff(total(terms, c).value, c, epsilon) < least - _SURELY:
+    if far_mode(terms, c) is not FarMode.STRONG:
+        quadratures = _quadratures(terms, choose_contour(terms, c, target, _MOST_NODES), target)
+    elif log_chernoff(total(terms, c).value, c, epsilon) < least - _SURELY:
         bound = sum_of_bounds(terms, c)
         return log_chernoff(bound, c, epsilon) + _OUTWARD * (abs(bound) + c * epsilon + 4.0)
-    if far_mode(terms, c) is FarMode.STRONG:
-        quadratures = _near(terms, c, target)
     else:
-        quadratures = _quadratures(terms, choose_contour(terms, c, target, _MOST_NODES), target)
+        quadratures = _near(terms, c, target)
     if quadratures is None or quadratures.work > _AFFORDABLE:
         return 0.0
     value = quadratures.integrate().delta(epsilon)
@@ -239,8 +239,7 @@ class _Quadratures(NamedTuple):
 
     def locate(self, epsilon: float) -> LocatedIntegral:
         """Return the integral for an epsilon."""
-        deviation = math.sqrt(total(self.terms, self.line.c).second_derivative)
-        return LocatedIntegral(self.integrate(), epsilon, deviation)
+        return LocatedIntegral(self.integrate(), epsilon, self.terms)
 
 
 def _plain(terms: AnalyticTerms, c: float, target: ContourTarget) -> _Quadratures | None:

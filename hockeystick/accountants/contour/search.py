@@ -53,7 +53,7 @@ _AFFORDABLE: Final = 1_000_000
 _SHORT: Final = 200_000
 _MOST_NODES: Final = 40_000
 # What is asked at most of an integral without far outputs: its round-off is seldom below.
-_NEAR_ACCURACY: Final = 26.0
+_NEAR_ACCURACY: Final = 29.0
 _ROUNDS: Final = 6
 _FINE_ROUNDS: Final = 3
 # A relative error of delta that ends the search.

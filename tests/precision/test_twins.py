@@ -29,7 +29,10 @@ PARTS = {
         "below_rate cell_bounds cell_width exact_step log_add log_strip_bound log_tails rough_nodes"
         " span step_within widest_step"
     ),
-    "series": "add_block add_blocks e2_round_off expm1_and_e2 first_of_blocks rough_e2 small_e2 weighted_e2",
+    "series": (
+        "add_block add_blocks e2_round_off expm1_and_e2 first_of_blocks rough_e2 small_e2"
+        " weighted_e2"
+    ),
     "uniform_minorant": (
         "falling_root level_and_loss level_set_width level_sets_of_mode signed_log_density"
         " signed_loss signed_modes"

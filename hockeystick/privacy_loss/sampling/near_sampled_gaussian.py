@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final, final
 import numpy as np
 
 from hockeystick.numerics import ULP, Ball
+from hockeystick.privacy_loss.bounds.minorant_decay import MinorantDecay
 from hockeystick.privacy_loss.core.analytic_cgf import log_values
 from hockeystick.privacy_loss.core.base import CGFEstimate, ContourValues, FarMasses, NearLoss
-from hockeystick.privacy_loss.core.minorant_decay import MinorantDecay
 from hockeystick.privacy_loss.core.rates import mu_of
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ import numpy as np
 
 from hockeystick.numerics import ULP, Ball
 from hockeystick.privacy_loss.bounds.cumulants import Cumulants
+from hockeystick.privacy_loss.bounds.minorant_decay import MinorantDecay
 from hockeystick.privacy_loss.bounds.moment_bounds import MomentBounds
 from hockeystick.privacy_loss.bounds.sixth_moments import sixth_moment_of_normal
 from hockeystick.privacy_loss.core.analytic_cgf import log_values
@@ -23,7 +24,6 @@ from hockeystick.privacy_loss.core.base import (
     Masses,
     ProfiledLoss,
 )
-from hockeystick.privacy_loss.core.minorant_decay import MinorantDecay
 from hockeystick.privacy_loss.core.rates import (
     LESS,
     MORE,

@@ -54,6 +54,7 @@ _LARGEST_LOG_LOSS: Final = 6.2
 _WORTHWHILE: Final = 2.0
 # ln of the odds of a hit at a far mode, and of its weight, from which on it counts.
 _WEAK: Final = 1.0
+_FEWEST_RUNS: Final = 10
 _STRONG: Final = 4.7
 _LEAST_LOG_WEIGHT: Final = -20.0
 # The orders in use, over 1/epsilon, are at most about -ln delta and this much.
@@ -150,8 +151,13 @@ def near_terms(terms: AnalyticTerms, target: ContourTarget) -> NearTerms | None:
 
 
 def far_mode(terms: AnalyticTerms, c: float) -> FarMode:
-    """Return how much a mode of rare outputs, of their own, counts under a tilt by c."""
+    """Return how much a mode of rare outputs, of their own, counts under a tilt by c.
+
+    The transform of fewer runs than ``_FEWEST_RUNS`` does not decay enough without far outputs.
+    """
     found = FarMode.NONE
+    if sum(count for _, count in terms) < _FEWEST_RUNS:
+        return found
     for loss, count in terms:
         log_odds, log_weight = loss.far_mode(c)
         if log_weight + math.log(count) > _LEAST_LOG_WEIGHT and log_odds > _WEAK:

@@ -60,12 +60,14 @@ _FINE_ROUNDS: Final = 3
 _SUFFICIENT_ERROR: Final = 1e-9
 _SUFFICIENT_FAR_ERROR: Final = 1e-8
 # The same where epsilon is known to this share of 1/c, so that another line gains nothing.
-_MOST_SETTLED_ERROR: Final = 1e-7
-_SETTLED: Final = 0.3
+_MOST_CLOSE_ERROR: Final = 1e-7
+_CLOSE: Final = 0.3
 # The largest relative error of an upper bound by one short line.
 _MOST_RELATIVE_ERROR: Final = 0.5
 # ln of a gap that the error of an estimated K does not close.
 _SURELY: Final = 1e-3
+# A single run's epsilon is looked for at least up to this.
+_LEAST_RANGE: Final = 1.0
 _OUTWARD: Final = 2.0**-50
 
 
@@ -88,24 +90,32 @@ def integral_for_delta(terms: AnalyticTerms, log_delta: float) -> LocatedIntegra
         return None
     if far_mode(terms, order) is FarMode.STRONG:
         epsilon = epsilon_without_far_mode(terms, log_delta, highest)
-        c = saddle(terms, epsilon)
-    else:
-        c, epsilon = first_guess(terms, log_delta, order, highest)
+        found = _settled(terms, saddle(terms, epsilon), epsilon, log_delta)
+        if found is not None:
+            return found
+    return _settled(terms, *first_guess(terms, log_delta, order, highest), log_delta)
+
+
+def _settled(
+    terms: AnalyticTerms, c: float, epsilon: float, log_delta: float
+) -> LocatedIntegral | None:
+    """Return an integral near the epsilon of a delta, from a guess of it and of its saddle."""
+    start = epsilon
     for again in range(_FINE_ROUNDS):
         found = _integral(terms, c, epsilon, log_delta, _FINE, weak_counts=again > 0)
         if found is None:
             break
         here = max(found.integral.epsilon_at(log_delta, epsilon), 0.0)
         error = found.integral.delta(here).relative_error
-        settled = abs(here - epsilon) * found.integral.line.c < _SETTLED
+        close = abs(here - epsilon) * found.integral.line.c < _CLOSE
         if error < (_SUFFICIENT_FAR_ERROR if found.integral.far else _SUFFICIENT_ERROR) or (
-            settled and error < _MOST_SETTLED_ERROR
+            close and error < _MOST_CLOSE_ERROR
         ):
             return found._replace(epsilon=here)
         epsilon = max(here, 0.6 * epsilon)
         c = saddle(terms, epsilon)
     # The guess was far off, or the line too long: coarse integrals first find epsilon roughly.
-    nearer = _coarse_epsilon(terms, log_delta, highest)
+    nearer = _coarse_epsilon(terms, start, log_delta)
     if nearer is None:
         return None
     for effort in (_FINE, _MODEST) if found else (_MODEST,):
@@ -161,7 +171,7 @@ def upper_log_delta(terms: AnalyticTerms, epsilon: float, least: float = -math.i
         bound = sum_of_bounds(terms, c)
         return log_chernoff(bound, c, epsilon) + _OUTWARD * (abs(bound) + c * epsilon + 4.0)
     else:
-        quadratures = _near(terms, c, target)
+        quadratures = _near(terms, c, target) or _plain(terms, c, target)
     if quadratures is None or quadratures.work > _AFFORDABLE:
         return 0.0
     value = quadratures.integrate().delta(epsilon)
@@ -171,10 +181,9 @@ def upper_log_delta(terms: AnalyticTerms, epsilon: float, least: float = -math.i
     return log_delta + _OUTWARD * (abs(value.log_scale) + 4.0)
 
 
-def _coarse_epsilon(terms: AnalyticTerms, log_delta: float, highest: float) -> float | None:
+def _coarse_epsilon(terms: AnalyticTerms, guess: float, log_delta: float) -> float | None:
     """Return epsilon to a fraction of 1/c, by coarse integrals; None where none is affordable."""
-    epsilon = single_run_epsilon(terms, log_delta, highest)
-    epsilon = max(epsilon, epsilon_without_far_mode(terms, log_delta, highest))
+    epsilon = max(guess, single_run_epsilon(terms, log_delta, max(guess, _LEAST_RANGE)))
     for _ in range(_ROUNDS):
         found = _integral(terms, saddle(terms, epsilon), epsilon, log_delta, _COARSE)
         if found is None:
@@ -183,7 +192,7 @@ def _coarse_epsilon(terms: AnalyticTerms, log_delta: float, highest: float) -> f
         here = max(found.integral.epsilon_at(log_delta, epsilon), 0.6 * epsilon)
         change = abs(here - epsilon) * found.integral.line.c
         epsilon = here
-        if change < _SETTLED:
+        if change < _CLOSE:
             break
     return epsilon
 
@@ -248,14 +257,11 @@ def _plain(terms: AnalyticTerms, c: float, target: ContourTarget) -> _Quadrature
 
 
 def _near(terms: AnalyticTerms, c: float, target: ContourTarget) -> _Quadratures | None:
-    """Return those without the far outputs, along the cheapest line near their own saddle.
-
-    Where there are none, as of few runs, whose transform decays too little, the plain ones.
-    """
+    """Return those without the far outputs, along the cheapest line near their own saddle."""
     modest = replace(target, accuracy=min(target.accuracy, _NEAR_ACCURACY))
     split = near_terms(terms, modest)
     found = split and _plain(split.terms, saddle(split.terms, target.epsilon), modest)
-    return found._replace(far=split.far) if split and found else _plain(terms, c, target)
+    return found._replace(far=split.far) if split and found else None
 
 
 def _tail(terms: AnalyticTerms, c: float, target: ContourTarget) -> _Quadratures | None:
@@ -285,5 +291,5 @@ def _quadratures(
 _WAYS: Final = {
     FarMode.NONE: ((_plain, _AFFORDABLE), (_tail, 0)),
     FarMode.WEAK: ((_plain, _SHORT), (_near, _AFFORDABLE), (_tail, 0)),
-    FarMode.STRONG: ((_near, _AFFORDABLE), (_tail, 0)),
+    FarMode.STRONG: ((_near, _AFFORDABLE), (_plain, _AFFORDABLE), (_tail, 0)),
 }

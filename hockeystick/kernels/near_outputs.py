@@ -18,7 +18,8 @@ import math
 import numpy as np
 from numba import njit
 
-from hockeystick.kernels import series
+from hockeystick.kernels import sampled_gaussian, series
+from hockeystick.kernels.interrupts import interruptible
 from hockeystick.kernels.jumps import log_normal_cdf
 from hockeystick.kernels.sampled_gaussian import (
     CELLS,
@@ -31,7 +32,6 @@ from hockeystick.kernels.sampled_gaussian import (
     log_add,
     log_ratio,
     odds_of,
-    rough_nodes,
     step_within,
 )
 from hockeystick.kernels.series import Array
@@ -42,6 +42,7 @@ CELLS_BELOW = 40
 CELLS_ABOVE = 24
 
 
+@interruptible
 @njit(cache=True)
 def near_windows(
     first: int, count: int, step: float, edge: float, width: float
@@ -242,26 +243,20 @@ def widest_near_step(
 
 
 @njit(cache=True)
-def rough_near_nodes(
+def near_cumulant_sums(
     p: float, mu: float, removing: bool, c: float, edge: float, width: float, step: float
-) -> tuple[Array, Array]:
-    """Return loss and log weight at about as many nodes as a power of r needs for an estimate."""
+) -> tuple[float, float, float, float]:
+    """Return ``series.cumulant_sums`` over near outputs; the far masses are still to be taken off.
+
+    The nodes are about as many as an estimate needs.
+    """
     low, high = -9.0, rough_end(p, mu, 1.0 + c if removing else -c, edge, width)
     step = max(step, (high - low) / ROUGH_NODES)
     first = math.floor(low / step)
     count = math.ceil(high / step) - first + 1
-    loss, log_weight = rough_nodes(p, mu, removing, first, count, step)
+    loss, log_weight = sampled_gaussian.rough_nodes(p, mu, removing, first, count, step)
     for j in range(count):
         log_weight[j] += log_normal_cdf((edge - (first + j) * step) / width)
-    return loss, log_weight
-
-
-@njit(cache=True)
-def near_cumulant_sums(
-    p: float, mu: float, removing: bool, c: float, edge: float, width: float, step: float
-) -> tuple[float, float, float, float]:
-    """Return ``series.cumulant_sums`` over near outputs; the far masses are still to be taken."""
-    loss, log_weight = rough_near_nodes(p, mu, removing, c, edge, width, step)
     return series.cumulant_sums(loss, log_weight, c)
 
 

@@ -22,7 +22,7 @@ PARTS = {
     "jumps": "log_decay log_nodes_left_out log_window_bound widest_window_step",
     "near_outputs": (
         "log_below log_beyond log_far_power log_near_strip_bound near_cumulant_sums near_span"
-        " near_windows rough_end rough_near_nodes widest_near_step"
+        " near_windows rough_end widest_near_step"
     ),
     "normal_masses": "number_of_terms term_after",
     "sampled_gaussian": (

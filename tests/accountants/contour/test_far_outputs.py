@@ -53,7 +53,7 @@ class Outputs:
 
 def marked_delta(loss: NearSampledGaussianLoss, epsilon: float, runs: int) -> float:
     """Return ``Int_F (p - e^eps q)_+`` of one or two runs, summed over outputs."""
-    one = Outputs(loss, 200_001 if runs == 1 else 4_001)
+    one = Outputs(loss, 200_001 if runs == 1 else 1_501)
     if runs == 1:
         return float((one.marked * np.maximum(one.p - math.exp(epsilon) * one.q, 0.0)).sum())
     p, q = one.p[:, None] * one.p, one.q[:, None] * one.q
@@ -84,7 +84,7 @@ def test_what_is_marked_contributes_what_is_said(
     for at in (0.0, 0.3 * epsilon, epsilon, 1.3 * epsilon):
         truth = marked_delta(near, at, runs)
         lower, estimate, upper, _ = split.far.deltas(np.array(at), np.array(0.0))
-        slack = 1e-9 if runs == 1 else 1e-4
+        slack = 1e-9 if runs == 1 else 1e-3
         assert lower <= truth * (1.0 + slack) <= upper * (1.0 + 2.0 * slack)
         assert lower <= estimate <= upper
     lower, _, upper, slope = split.far.deltas(np.array(epsilon), np.array(0.0))

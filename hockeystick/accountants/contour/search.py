@@ -50,7 +50,6 @@ _COARSE: Final = Effort(6.0, 20_000_000)
 _MODEST: Final = Effort(21.0, 100_000_000)
 # What an integral may take in any case.
 _AFFORDABLE: Final = 1_000_000
-_SHORT: Final = 200_000
 _MOST_NODES: Final = 40_000
 # What is asked at most of an integral without far outputs: its round-off is seldom below.
 _NEAR_ACCURACY: Final = 29.0
@@ -290,6 +289,6 @@ def _quadratures(
 # What is tried in turn, and the work at which the search for a shorter sum ends.
 _WAYS: Final = {
     FarMode.NONE: ((_plain, _AFFORDABLE), (_tail, 0)),
-    FarMode.WEAK: ((_plain, _SHORT), (_near, _AFFORDABLE), (_tail, 0)),
+    FarMode.WEAK: ((_plain, _AFFORDABLE), (_near, _AFFORDABLE), (_tail, 0)),
     FarMode.STRONG: ((_near, _AFFORDABLE), (_plain, _AFFORDABLE), (_tail, 0)),
 }

@@ -17,10 +17,10 @@ a union bound over the run that is marked,
 
     R <= kappa(l) e^((1+l) eps) sum_i n_i E_Q[W e^(-l L_i)] prod_j E_Q[e^(-l L_j)]^n_j,
 
-as ``dQ = e^-S dP``; the last mean is the transform of the opposite direction (Q, P) at l, at least
-1. The bound is negligible where a far output's loss exceeds epsilon by a gap that the other runs'
-losses hardly ever make up for. Also, the outcomes in F contribute at most P(F), which is all that
-counts where F is that rare.
+as ``dQ = e^-S dP`` where no output is possible under Q alone; the last mean is the transform of the
+opposite direction (Q, P) at l, at least 1. The bound is negligible where a far output's loss
+exceeds epsilon by a gap that the other runs' losses hardly ever make up for. Also, the outcomes in
+F contribute at most P(F), which is all that counts where F is that rare.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from hockeystick.numerics import ULP
 from hockeystick.numerics.roots import increasing_root
 from hockeystick.privacy_loss import AnalyticLoss, NearLoss
 from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
+from hockeystick.privacy_loss.core.base import NO_INFINITY_MASS
 from hockeystick.privacy_loss.core.terms import sum_of_bounds, total
 
 Floats = NDArray[np.float64]
@@ -223,9 +224,16 @@ def _least(function: Callable[[int], float], start: int) -> int:
 
 
 def _opposite(terms: AnalyticTerms) -> AnalyticTerms:
-    """Return the losses of the other direction; none where that of one is not known."""
+    """Return the losses of the other direction, none of them infinite; none where one is not known.
+
+    An output that is possible under Q alone would make P(F) - e^eps Q(F) too small a part of delta.
+    """
     found = [(loss.opposite, count) for loss, count in terms]
-    known = [(loss, count) for loss, count in found if isinstance(loss, AnalyticLoss)]
+    known = [
+        (loss, count)
+        for loss, count in found
+        if isinstance(loss, AnalyticLoss) and loss.infinity_mass == NO_INFINITY_MASS
+    ]
     return tuple(known) if len(known) == len(found) else ()
 
 

@@ -26,6 +26,7 @@ from hockeystick.accountants.contour._line import AnalyticTerms, ContourTarget
 from hockeystick.accountants.contour.profile import ContourProfile
 from hockeystick.accountants.contour.search import integral_for_delta, integral_for_epsilon
 from hockeystick.accountants.prv import PRV
+from hockeystick.numerics import FloatAndDecimal
 from hockeystick.privacy_loss import GaussianLoss, NearLoss, SampledGaussianLoss, compose
 from hockeystick.privacy_loss.sampling.near_sampled_gaussian import NearSampledGaussianLoss
 
@@ -125,6 +126,20 @@ def test_nothing_is_cut_where_nothing_is_rare() -> None:
     assert far_mode(((GaussianLoss(2.0), 3),), 50.0) is FarMode.NONE
     assert far_mode(terms_of((0.004, 1.1, 10_000)), 5.0) is FarMode.NONE
     assert far_mode(terms_of((1e-4, 1.5, 300)), 40.0) is FarMode.STRONG
+
+
+def test_far_outputs_count_in_full_where_one_is_possible_under_q_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    terms, target = terms_of((1e-3, 1.0, 50)), ContourTarget(0.1, -14.0, 6.0)
+    usual = near_terms(terms, target)
+    assert usual is not None
+    assert usual.far.log_shortfall < math.inf
+    monkeypatch.setattr(SampledGaussianLoss, "infinity_mass", FloatAndDecimal.of(0.125))
+    whole = near_terms(terms, target)
+    assert whole is not None
+    assert whole.far.log_shortfall == math.inf
+    assert whole.far.log_p < usual.far.log_p
 
 
 # Rate, noise, runs and delta: few hits, more, other noises, hardly any delta.

@@ -9,7 +9,7 @@ import pytest
 
 # Imported the usual way before pytest collects its doctests: it would make each module anew whose
 # package has imported it already, and what tests patch by name would be in one copy of two.
-import hockeystick.release  # noqa: F401
+import hockeystick.release  # noqa: F401 - for the reason above
 
 ROOT = Path(__file__).parent
 PLUGS = {"dp_accounting": "dp_accounting", "opacus": "opacus", "torch": "torch"}

@@ -39,15 +39,15 @@ def keyed(source: Generator) -> Iterator[None]:
 @contextmanager
 def all_keyed(source: Generator) -> Iterator[None]:
     """Do so with all that draws from numpy or Python by itself as well, which takes longer."""
-    before = random.getstate(), np.random.get_state()  # noqa: NPY002
+    before = random.getstate(), np.random.get_state()  # noqa: NPY002 - users' code draws from it
     try:
         random.seed(source.bytes(32))
-        np.random.seed(source.integers(_WORD, size=8))  # noqa: NPY002
+        np.random.seed(source.integers(_WORD, size=8))  # noqa: NPY002 - users' code draws from it
         with keyed(source):
             yield
     finally:
         random.setstate(before[0])
-        np.random.set_state(before[1])  # noqa: NPY002
+        np.random.set_state(before[1])  # noqa: NPY002 - users' code draws from it
 
 
 def normals(seed: int | None, step: int, device: Any) -> Callable[[Any], Any]:

@@ -8,9 +8,9 @@ many units in the last place, relative, however small it is.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hockeystick.kernels.compiled import njit
 from hockeystick.kernels.interrupts import interruptible
 from hockeystick.kernels.series import Array
 

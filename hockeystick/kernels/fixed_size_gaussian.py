@@ -15,8 +15,8 @@ panels; a panel's rule is given by ``offset = 1 + node`` in (0, 2) and ``weight`
 import math
 
 import numpy as np
-from numba import njit
 
+from hockeystick.kernels.compiled import njit
 from hockeystick.kernels.interrupts import interruptible
 from hockeystick.kernels.sampled_gaussian import LOG_SQRT_2PI
 from hockeystick.kernels.series import Array

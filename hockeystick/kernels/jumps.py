@@ -10,8 +10,8 @@ of adding a record are bounded above and need no window.
 import math
 
 import numpy as np
-from numba import njit
 
+from hockeystick.kernels.compiled import njit
 from hockeystick.kernels.interrupts import interruptible
 from hockeystick.kernels.sampled_gaussian import (
     CELLS,

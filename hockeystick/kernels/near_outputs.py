@@ -16,9 +16,9 @@ For ``|arg r| <= mu |Im u| <= pi / 2`` one has ``|r| >= 1 - p``, so that in the 
 import math
 
 import numpy as np
-from numba import njit
 
 from hockeystick.kernels import sampled_gaussian, series
+from hockeystick.kernels.compiled import njit
 from hockeystick.kernels.interrupts import interruptible
 from hockeystick.kernels.jumps import log_normal_cdf
 from hockeystick.kernels.sampled_gaussian import (

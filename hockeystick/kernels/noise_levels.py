@@ -3,9 +3,9 @@
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hockeystick.kernels.compiled import njit
 from hockeystick.kernels.interrupts import interruptible
 from hockeystick.kernels.sampled_gaussian import cumulant_sums
 from hockeystick.kernels.series import Array

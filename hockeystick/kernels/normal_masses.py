@@ -11,9 +11,9 @@ and the last factor is an alternating series in the even moments of t, which fal
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hockeystick.kernels.compiled import njit
 from hockeystick.kernels.interrupts import interruptible
 from hockeystick.kernels.sampled_gaussian import LOG_SQRT_2PI
 from hockeystick.kernels.series import Array

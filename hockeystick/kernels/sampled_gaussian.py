@@ -10,9 +10,9 @@ loss of removing the record is ``L = a`` under the density ``phi r``, that of ad
 import math
 
 import numpy as np
-from numba import njit
 
 from hockeystick.kernels import series
+from hockeystick.kernels.compiled import njit
 from hockeystick.kernels.interrupts import interruptible
 from hockeystick.kernels.series import Array
 from hockeystick.numerics import ULP

@@ -13,9 +13,9 @@ which keeps ``M`` within the range of floats.
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hockeystick.kernels.compiled import njit
 from hockeystick.kernels.interrupts import interruptible
 from hockeystick.numerics import ULP
 
@@ -92,9 +92,10 @@ def cumulant_sums(loss: Array, log_weight: Array, c: float) -> tuple[float, floa
 @njit(cache=True)
 def cgf_estimates(loss: Array, log_weight: Array, orders: Array) -> Array:
     """Return ``ln M(c)`` at several orders, to some thirteen digits of ``M - 1``."""
-    weight = np.exp(log_weight)
+    weight = np.empty(loss.size)
     second = 0.0
     for j in range(loss.size):
+        weight[j] = math.exp(log_weight[j])
         second += weight[j] * rough_e2(-loss[j])
     values = np.empty(orders.size)
     for k in range(orders.size):

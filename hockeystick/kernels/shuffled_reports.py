@@ -7,9 +7,9 @@ units in the last place for each step of a recurrence and one for each term of a
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hockeystick.kernels.compiled import njit
 from hockeystick.kernels.interrupts import interruptible
 
 Array = NDArray[np.float64]

@@ -1,0 +1,166 @@
+"""Kernels run as plain Python until that costs more than loading numba, then compiled.
+
+Loading numba and the first kernels takes ten times as long as a usual answer takes without them. So
+a kernel's first calls are interpreted. What they cost is counted, in rounds of loops and calls of
+kernels; once ``BUDGET`` of them are spent, in all calls together, numba is loaded, and the call
+that spent them is made again compiled, as are all later ones. Counts, unlike clocks, are the same
+every time. A kernel only reads what it is given, so that a call can be made again.
+
+**Both ways compute the same.** Each operation on floats is the same IEEE 754 operation in the same
+order: the compiler is never allowed to reassociate or to contract, and sums are loops, never
+numpy's. ``exp``, ``log`` and their like come from the C library in both; kernels assume no more of
+them than four units in the last place in any case. ``np.exp`` of an array, which numpy computes by
+itself, therefore stands in no kernel. ``min`` and ``max`` keep their first argument unless a later
+one is strictly beyond it, also where one is NaN. Integers are counts far below 2^63, where Python's
+and the processor's agree. Where Python or numpy raises, for an overflow, a division by zero or an
+argument outside a function's domain, compiled code may go on with inf or NaN: such a call is made
+again compiled. Results have the types of compiled code: Python's numbers, and arrays.
+
+Kernels whose integers are meant to wrap, or whose work is always large, take numba's own ``njit``.
+"""
+
+import sys
+from collections.abc import Callable
+from functools import cached_property, update_wrapper
+from threading import Event, RLock
+from types import FunctionType
+from typing import Any, Final, Generic, ParamSpec, TypeVar
+
+import numpy as np
+
+from hockeystick.kernels.interrupts import interruptible
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+# Rounds of loops and calls of kernels: some 0.2 s, where loading numba and kernels takes 0.6 s.
+BUDGET: Final = 300_000
+
+
+class _SpentError(Exception):
+    """Interpreting has cost enough."""
+
+
+class Interpreter:
+    """Kernels as Python functions, whose loops and calls of one another are counted."""
+
+    def __init__(self, budget: float) -> None:
+        self.left = budget
+        self._names: dict[str, dict[str, Any]] = {}
+
+    def interpreted(self, kernel: Any) -> Any:
+        """Return a kernel's Python function among counted loops and counted kernels."""
+        function = kernel.py_func
+        names = self._names.get(function.__module__)
+        if names is None:
+            names = self._names[function.__module__] = {"range": self._range}
+            for name, value in function.__globals__.items():
+                names[name] = self._counted(value) if hasattr(value, "py_func") else value
+        return FunctionType(function.__code__, names, function.__name__, function.__defaults__)
+
+    def _range(self, *bounds: int) -> range:
+        """Return a range, its rounds counted in advance."""
+        found = range(*bounds)
+        self.left -= len(found)
+        if self.left < 0:
+            raise _SpentError
+        return found
+
+    def _counted(self, kernel: Any) -> Callable[..., Any]:
+        """Return a kernel for other interpreted kernels to call."""
+        function = None
+
+        def call(*args: Any) -> Any:
+            nonlocal function
+            self.left -= 1
+            if self.left < 0:
+                raise _SpentError
+            if function is None:
+                function = self.interpreted(kernel)
+            return function(*args)
+
+        return call
+
+
+class Kernel(Generic[P, R]):
+    """A kernel from before numba was loaded; ``load`` puts the compiled one in its place."""
+
+    def __init__(self, function: Callable[P, R], options: dict[str, Any]) -> None:
+        self.py_func = function
+        self._options = options
+        update_wrapper(self, function)
+
+    @cached_property
+    def interpreted(self) -> Callable[P, R]:
+        """The function among interpreted kernels."""
+        found: Callable[P, R] = _INTERPRETER.interpreted(self)
+        return found
+
+    @cached_property
+    def compiled(self) -> Callable[P, R]:
+        """The function in numba's hands: compiled, or loaded from a cache, when it is called."""
+        import numba
+
+        found: Callable[P, R] = numba.njit(**self._options)(self.py_func)
+        return found
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Return what the kernel computes, interpreted as long as that is cheaper."""
+        if not _LOADED.is_set():
+            try:
+                with np.errstate(over="raise", divide="raise", invalid="raise"):
+                    result: R = _plain(self.interpreted(*args, **kwargs))
+                    return result
+            except (_SpentError, ArithmeticError, ValueError):
+                load()
+        return self.compiled(*args, **kwargs)
+
+
+_KERNELS: Final[list[Kernel[..., Any]]] = []
+_INTERPRETER: Final = Interpreter(BUDGET)
+_LOADING: Final = RLock()
+_LOADED: Final = Event()
+
+
+def njit(*, cache: bool, nogil: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Return a decorator like numba's, which waits with loading numba."""
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        kernel = Kernel(function, {"cache": cache, "nogil": nogil})
+        with _LOADING:
+            if _LOADED.is_set():
+                return kernel.compiled
+            _KERNELS.append(kernel)
+            return kernel
+
+    return decorate
+
+
+def load() -> None:
+    """Load numba, and put compiled kernels in the place of interpreted ones, for good.
+
+    Whoever knows that much work is ahead may call it first; nobody has to.
+    """
+    with _LOADING:
+        if _LOADED.is_set():
+            return
+        for module in {kernel.__module__ for kernel in _KERNELS}:
+            names = vars(sys.modules[module])
+            names.update({name: _compiled(value) for name, value in names.items()})
+        _INTERPRETER.left = -1
+        _LOADED.set()
+
+
+def _compiled(value: Any) -> Any:
+    """Return a module's value, or the compiled kernel in place of one from before."""
+    if isinstance(value, Kernel):
+        return value.compiled
+    kernel = getattr(value, "__wrapped__", None)
+    return interruptible(kernel.compiled) if isinstance(kernel, Kernel) else value
+
+
+def _plain(value: Any) -> Any:
+    """Return a result with Python's numbers in place of numpy's."""
+    if isinstance(value, tuple):
+        return tuple(_plain(one) for one in value)
+    return value.item() if isinstance(value, np.generic) else value

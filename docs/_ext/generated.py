@@ -149,9 +149,8 @@ def commands() -> str:
     """Return a section with the help of every command."""
     from hockeystick.cli.commands.group import hockeystick as group
 
-    return "\n\n".join(
-        f"## `hockeystick {name}`\n\n{command(name)}" for name in sorted(group.commands)
-    )
+    names = group.list_commands(group.context_class(group))
+    return "\n\n".join(f"## `hockeystick {name}`\n\n{command(name)}" for name in names)
 
 
 def _help_of(*path: str) -> str:
@@ -163,7 +162,7 @@ def _help_of(*path: str) -> str:
     context: Any = click.Context(group, info_name="hockeystick", terminal_width=80)
     found: Any = group
     for name in path:
-        found = group.commands[name]
+        found = group.get_command(context, name)
         context = click.Context(found, info_name=name, parent=context, terminal_width=80)
     return str(found.get_help(context))
 

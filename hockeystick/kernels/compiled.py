@@ -109,7 +109,7 @@ class Kernel(Generic[P, R]):
         if not _LOADED.is_set():
             try:
                 with np.errstate(over="raise", divide="raise", invalid="raise"):
-                    result: R = _plain(self.interpreted(*args, **kwargs))
+                    result: R = plain(self.interpreted(*args, **kwargs))
                     return result
             except (_SpentError, ArithmeticError, ValueError):
                 load()
@@ -159,8 +159,8 @@ def _compiled(value: Any) -> Any:
     return interruptible(kernel.compiled) if isinstance(kernel, Kernel) else value
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Return a result with Python's numbers in place of numpy's."""
     if isinstance(value, tuple):
-        return tuple(_plain(one) for one in value)
+        return tuple(plain(one) for one in value)
     return value.item() if isinstance(value, np.generic) else value

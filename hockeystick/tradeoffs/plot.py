@@ -58,8 +58,8 @@ _TITLE_LETTERS: Final = 68
 _TITLE_LINES: Final = 2
 
 _LOWEST: Final = 1e-6
-_EVERYWHERE: Final[Array] = np.unique(
-    np.r_[0.0, np.geomspace(1e-9, 0.1, 72), np.linspace(0.1, 1.0, 64)]
+_EVERYWHERE: Final[Array] = np.concatenate(
+    ([0.0], np.geomspace(1e-9, 0.1, 72)[:-1], np.linspace(0.1, 1.0, 64))
 )
 _LOW: Final[Array] = np.append(np.geomspace(_LOWEST, 1.0, 72, endpoint=False), 1.0)
 # Left, bottom, width and height in units of the axes: above 1 - alpha, where no curve can be.

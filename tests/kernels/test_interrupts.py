@@ -11,13 +11,15 @@ import pytest
 from numba.core.dispatcher import Dispatcher
 
 from hockeystick import kernels
-from hockeystick.kernels import series
+from hockeystick.kernels import compiled, series
 from hockeystick.kernels.interrupts import interruptible
 
 ROOMS = [
     importlib.import_module(f"hockeystick.kernels.{room.name}")
     for room in pkgutil.iter_modules(kernels.__path__)
 ]
+
+compiled.load()
 
 
 def stop(_signal: int, _frame: FrameType | None) -> None:

@@ -9,16 +9,8 @@ import click
 import hockeystick as hs
 from hockeystick.accountants.base import TOLERANCE
 from hockeystick.accountants.registry import ACCOUNTANTS
-from hockeystick.answers import require_verifier
-from hockeystick.cli.commands.claims import claims
-from hockeystick.cli.commands.convert import command as convert_command
-from hockeystick.cli.commands.plan import plan
-from hockeystick.cli.commands.report import report
-from hockeystick.cli.commands.solve import solve
-from hockeystick.cli.commands.sweep import sweep
-from hockeystick.cli.commands.tradeoff import tradeoff
+from hockeystick.cli.commands.loading import Loading
 from hockeystick.cli.commands.verify import end_with, verdict_of
-from hockeystick.cli.commands.verify import verify as verify_command
 from hockeystick.cli.describe import Question
 from hockeystick.cli.flags import asking, options
 from hockeystick.cli.flags.once import Once
@@ -57,6 +49,7 @@ Accountants:
 
 
 @click.group(
+    cls=Loading,
     invoke_without_command=True,
     context_settings=_SETTINGS,
     help=_OVERVIEW,
@@ -75,16 +68,6 @@ def hockeystick(context: click.Context) -> None:
     """Print the overview where no command is given."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
-
-
-hockeystick.add_command(claims)
-hockeystick.add_command(plan)
-hockeystick.add_command(report)
-hockeystick.add_command(sweep)
-hockeystick.add_command(tradeoff)
-hockeystick.add_command(convert_command)
-hockeystick.add_command(solve)
-hockeystick.add_command(verify_command)
 
 
 @hockeystick.command(cls=Once)
@@ -170,7 +153,7 @@ def _answer(
 ) -> None:
     """Print the answer to one question, and what the verifier says of it."""
     if verify:
-        require_verifier()
+        hs.answers.require_verifier()
     file = options.plan_of(plan_file, flags)
     at = asking.question(given_name, given, file)
     ask = hs.epsilon if given_name == "delta" else hs.delta

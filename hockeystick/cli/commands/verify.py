@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 import hockeystick as hs
-from hockeystick.answers import load_answer, require_verifier
 from hockeystick.cli.flags import asking, options
 from hockeystick.cli.flags.once import Once
 from hockeystick.cli.terminal.waiting import waiting
@@ -44,7 +43,7 @@ holds no answer.
 @options.json_flag
 def verify(file: str, delta: str | None, epsilon: str | None, as_json: bool) -> None:
     """Have an answer verified by a second program, and print what it says."""
-    require_verifier()
+    hs.answers.require_verifier()
     asked = {"delta": delta, "epsilon": epsilon}
     text = _computed(file, asked) if file.lower().endswith(_PLAN) else _given(file, asked)
     verdict = verdict_of(text)
@@ -96,5 +95,5 @@ def _given(file: str, asked: dict[str, str | None]) -> str:
         if text is not None:
             raise click.UsageError(f"--{name} is for plan files: {file} says where it was asked")
     if file != _STDIN:
-        return load_answer(Path(file))
-    return load_answer(b"" if sys.stdin is None else sys.stdin.buffer.read())
+        return hs.answers.load_answer(Path(file))
+    return hs.answers.load_answer(b"" if sys.stdin is None else sys.stdin.buffer.read())

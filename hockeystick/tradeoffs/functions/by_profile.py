@@ -40,7 +40,7 @@ _NARROW: Final = 1e-7
 _WIDER: Final = (30.0, 300.0, 1e3, 3e3, 1e4, 3e4, 1e5)
 # Where the ends of f are wider than this, relatively, chords between these rates are used.
 _LOOSE: Final = 1e-4
-_RATES: Final = np.unique(np.r_[10.0 ** np.arange(-12.0, -2.0), np.linspace(0.0, 1.0, 257)])
+_RATES: Final = np.sort(np.r_[10.0 ** np.arange(-12.0, -2.0), np.linspace(0.0, 1.0, 257)])
 # Where interpolation errs by more than this, in ln, the tail jumps, and bisection is used.
 _SMOOTH: Final = 0.05
 _HALVINGS: Final = 50

@@ -1,0 +1,47 @@
+# The public names and where they are: type checkers read it, and they are loaded by it.
+from ._descriptions import describe as describe
+from .budgets.gaussian_error import (
+    max_error_probability as max_error_probability,
+    max_error_quantile as max_error_quantile,
+    max_error_union_bound as max_error_union_bound,
+)
+from .budgets.gaussian_noise import (
+    classical_gaussian_noise as classical_gaussian_noise,
+    gaussian_noise as gaussian_noise,
+)
+from .budgets.joint import (
+    JointNoise as JointNoise,
+    clipping_noise as clipping_noise,
+    joint_noise as joint_noise,
+)
+from .budgets.split import (
+    BudgetSplit as BudgetSplit,
+    SplitBy as SplitBy,
+    grid_search as grid_search,
+    share_budget as share_budget,
+    split_budget as split_budget,
+)
+from .filters.filter import Filter as Filter
+from .filters.odometer import Odometer as Odometer
+from .ledger.accountant import Accountant as Accountant
+from .solve.calibrate import (
+    Calibrated as Calibrated,
+    Status as Status,
+    calibrate as calibrate,
+)
+from .solve.targets import (
+    Advantage as Advantage,
+    BayesError as BayesError,
+    Reconstruction as Reconstruction,
+    TruePositiveRate as TruePositiveRate,
+)
+from .sweeps.frontier import (
+    FrontierPoint as FrontierPoint,
+    frontier as frontier,
+)
+from .sweeps.questions import (
+    AskDelta as AskDelta,
+    AskEpsilon as AskEpsilon,
+    Solve as Solve,
+)
+from .sweeps.sweep import sweep as sweep

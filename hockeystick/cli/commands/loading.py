@@ -1,0 +1,35 @@
+"""Commands that are loaded when they are asked for: an answer waits for no other command."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Final
+
+import click
+
+# The module in this folder, and the command's name in it.
+_ELSEWHERE: Final = {
+    "claims": "claims",
+    "convert": "command",
+    "plan": "plan",
+    "report": "report",
+    "solve": "solve",
+    "sweep": "sweep",
+    "tradeoff": "tradeoff",
+    "verify": "verify",
+}
+
+
+class Loading(click.Group):
+    """A group of its own commands and of those in the other files of this folder."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        """Return the names of all commands, in order."""
+        return sorted({*super().list_commands(context), *_ELSEWHERE})
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        """Return a command by its name, or None."""
+        if name in _ELSEWHERE and name not in self.commands:
+            module = import_module(f"{__package__}.{name}")
+            self.add_command(getattr(module, _ELSEWHERE[name]))
+        return super().get_command(context, name)

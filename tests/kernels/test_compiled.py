@@ -1,0 +1,264 @@
+"""Kernels compute the same numbers interpreted and compiled, and numba waits until it pays."""
+
+import ast
+import importlib
+import math
+import pkgutil
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick import kernels
+from hockeystick.kernels import (
+    compiled,
+    doubling,
+    jumps,
+    noise_levels,
+    normal_masses,
+    shuffled_reports,
+)
+from hockeystick.tradeoffs import SampledGaussianTradeOff
+
+# What is numba's own from the first call on.
+DIRECT = {"integer_sums", "inverse_transform"}
+ROOMS = [
+    importlib.import_module(f"hockeystick.kernels.{room.name}")
+    for room in pkgutil.iter_modules(kernels.__path__)
+    if room.name not in DIRECT
+]
+# Of each kernel the first calls are compared, and one of so many later ones.
+FIRST, LATER = 30, 97
+
+
+def kernels_of(room: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the kernels that a module defines."""
+    for name, value in list(vars(room).items()):
+        if hasattr(value, "py_func") and value.__module__ == room.__name__:
+            yield name, value
+
+
+def sampled(noise: float, rate: float, runs: int) -> hs.Mechanism:
+    return hs.PoissonSubsampled(hs.Gaussian(noise), rate) ** runs
+
+
+def jump_kernels() -> None:
+    """Call what separates the large losses, as a plan with few large losses would."""
+    p, mu, w, edge, width = 1e-3, 1.25, 4.0, 6.0, 0.25
+    jumps.widest_window_step(p, mu, w, 8.0, edge, width, 1.0, -12.0, 20.0, -30.0)
+    jumps.log_nodes_left_out(p, mu, w, edge, width, 1.0, -9.0, 14.0, 0.125)
+    jumps.log_decay(p, mu, w, 3.0, edge, width, -12.0, 20.0)
+    large, small, error = jumps.windows(-64, 192, 0.125, edge, width)
+    loss = np.linspace(-1.0, 5.0, 192)
+    log_weight, tiny = -0.5 * np.linspace(-8.0, 8.0, 192) ** 2, np.full(192, 1e-15)
+    jumps.small_part(loss, log_weight, tiny, error, large, small, 3.0)
+    jumps.tilted_line(loss, log_weight + large, tiny, error, 3.0, 0.5, 40)
+
+
+def mass_kernels() -> None:
+    """Call what sums masses of cells, of counts, and of pairs of values."""
+    edges = np.concatenate(([-3e8, -40.0], np.linspace(-9.0, 60.0, 400), [61.0, 62.0, 3e8]))
+    widths = np.diff(edges)
+    normal_masses.log_masses(edges, np.full(edges.size, 1e-12), widths, np.full(widths.size, 1e-15))
+    for trials, odds in ((0, 0.5), (40, 0.2), (1000, 3.0)):
+        shuffled_reports.binomial(trials, odds)
+    totals = np.array([7.0, 40.0])
+    cuts = np.tanh(0.5 * np.linspace(-2.0, 2.0, 9))
+    shuffled_reports.clone_masses(totals, 0.3 * np.ones(2), np.array([0.1, 0.6]), cuts)
+    rng = np.random.default_rng(5)
+    at, mass = np.sort(rng.lognormal(size=40)), rng.random(40)
+    first, last = np.zeros(40, dtype=np.int64), np.full(40, 40)
+    for product in (False, True):
+        low, high = (at[0] ** 2, at[-1] ** 2) if product else (2.0 * at[0], 2.0 * at[-1])
+        node = np.geomspace(0.99 * low, 1.01 * high, 23)
+        for twice in (False, True):
+            pairs = ((mass, mass), (at, at), first, last, node, twice, product)
+            doubling.spread(*pairs)
+            doubling.merge(*pairs)
+
+
+def level_kernels() -> None:
+    """Call what treats many noise levels, as a plan with a schedule would."""
+    points = np.sort(np.random.default_rng(3).uniform(0.5, 1.5, 50))
+    noise_levels.chebyshev_sums(points, np.ones(50), 1.0, 0.5, 12)
+    noise_levels.recurrence(points, 1.0, 0.5, 10)
+    noise_levels.cell_ends(points, 0.125)
+    width, mass, ends = np.linspace(0.01, 3.0, 30), np.full(30, 0.03), np.array([10, 30])
+    noise_levels.total_exponent(width, mass, ends, np.array([50.0, 70.0]), 2.5)
+    some, wide = np.array([0.7, 1.3]), np.full(2, 100.0)
+    for removing in (True, False):
+        noise_levels.total_cgf_estimate(0.01, some, wide, removing, 3.0, 0.2 * some, -40.0, wide)
+
+
+QUESTIONS: list[Callable[[], Any]] = [
+    jump_kernels,
+    mass_kernels,
+    level_kernels,
+    *(
+        partial(hs.epsilon, plan, delta=1e-5)
+        for plan in (
+            sampled(1.1, 256 / 60_000, 14_063),
+            sampled(0.5, 1e-3, 9_999),
+            sampled(1.0, 1e-4, 1_001),
+            sampled(5.0, 0.3, 501),
+            hs.FDP(SampledGaussianTradeOff(1.0, 0.1)) ** 200,
+        )
+    ),
+    partial(hs.delta, sampled(1.1, 256 / 60_000, 14_063), epsilon=2.0),
+]
+
+
+class Recording(compiled.Interpreter):
+    """Interprets without end, and keeps arguments, what became of them, and results."""
+
+    def __init__(self) -> None:
+        super().__init__(math.inf)
+        self.calls: dict[str, list[tuple[Any, Any, Any]]] = defaultdict(list)
+        self.changed: list[str] = []
+
+    def interpreted(self, kernel: Any) -> Any:
+        function = super().interpreted(kernel)
+        name = f"{kernel.__module__}.{kernel.__name__}"
+        count = 0
+
+        def call(*args: Any) -> Any:
+            nonlocal count
+            count += 1
+            if count > FIRST and count % LATER:
+                return function(*args)
+            given = deepcopy(args)
+            result = function(*args)
+            self.calls[name].append((given, deepcopy(args), deepcopy(result)))
+            return result
+
+        return call
+
+    def entered(self, kernel: Any) -> Any:
+        """Return a kernel for callers outside, which it must leave their arguments as they are."""
+        function = self.interpreted(kernel)
+
+        def call(*args: Any) -> Any:
+            given = deepcopy(args)
+            with np.errstate(all="raise", under="ignore"):
+                result = compiled.plain(function(*args))
+            if not same(given, args):
+                self.changed.append(kernel.__name__)
+            return result
+
+        call.py_func = kernel.py_func  # type: ignore[attr-defined]
+        call.__module__, call.__name__ = kernel.__module__, kernel.__name__
+        return call
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two results are the same, types and bits."""
+    if isinstance(one, tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, np.ndarray):
+        return one.dtype == other.dtype and np.array_equal(one, other, equal_nan=True)
+    return type(one) is type(other) and (one == other or one != one != other)
+
+
+@pytest.fixture(scope="module")
+def recorded() -> Recording:
+    """What answers ask of kernels, interpreted."""
+    compiled.load()
+    recording = Recording()
+    with pytest.MonkeyPatch.context() as patch:
+        for room in ROOMS:
+            for name, kernel in kernels_of(room):
+                patch.setattr(room, name, recording.entered(kernel))
+        for ask in QUESTIONS:
+            ask()
+    return recording
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.__name__.rpartition(".")[2])
+def test_a_kernel_computes_the_same_interpreted_and_compiled(
+    room: Any, recorded: Recording
+) -> None:
+    for name, kernel in kernels_of(room):
+        calls = recorded.calls[f"{room.__name__}.{name}"]
+        assert calls, f"no question asks {name}"
+        for given, after, result in calls:
+            args = deepcopy(given)
+            found = kernel(*args)
+            assert same(compiled.plain(result), found), (name, given)
+            assert same(compiled.plain(after), compiled.plain(args)), (name, given)
+
+
+def test_a_kernel_leaves_its_callers_arrays_as_they_are(recorded: Recording) -> None:
+    assert recorded.changed == []
+
+
+def test_no_other_kernel_asks_numba_itself() -> None:
+    folder = Path(str(kernels.__file__)).parent
+    found = {
+        file.stem
+        for file in folder.glob("*.py")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if (isinstance(node, ast.ImportFrom) and node.module == "numba")
+        or (isinstance(node, ast.Import) and any(one.name == "numba" for one in node.names))
+    }
+    assert found == {"compiled", *DIRECT}
+
+
+def run(script: str) -> None:
+    """Run a script in a process of its own, since numba is loaded once and for all."""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+
+
+def test_a_first_answer_needs_no_numba_and_stays_the_same_with_it() -> None:
+    run("""
+import sys
+import hockeystick as hs
+from hockeystick.kernels import compiled, sampled_gaussian, series
+plan = hs.DPSGD(examples=60_000, batch_size=256, epochs=60, noise_multiplier=1.1)
+first = hs.epsilon(plan, delta=1e-5)
+heavy = [name for name in ("numba", "scipy", "mpmath") if name in sys.modules]
+assert not heavy, heavy
+assert isinstance(series.rough_e2, compiled.Kernel)
+compiled.load()
+assert type(series.rough_e2).__name__ == type(sampled_gaussian.span).__name__ == "CPUDispatcher"
+assert series.mgf_line.__wrapped__.py_func.__name__ == "mgf_line"
+plan = hs.DPSGD(examples=60_000, batch_size=256, epochs=60, noise_multiplier=1.1)
+again = hs.epsilon(plan, delta=1e-5)
+assert (again.lower, again.upper) == (first.lower, first.upper)
+""")
+
+
+def test_a_number_out_of_range_is_what_compiled_code_makes_of_it() -> None:
+    run("""
+import math, sys
+from hockeystick.kernels.series import e2
+assert e2(1.0) == math.exp(1.0) - 2.0 and "numba" not in sys.modules
+assert e2(800.0) == math.inf and "numba" in sys.modules
+assert e2(1.0) == math.exp(1.0) - 2.0
+""")
+
+
+def test_a_long_loop_is_compiled_where_it_stands() -> None:
+    run("""
+import sys
+import numpy as np
+from hockeystick.kernels import compiled, series
+line = series.mgf_line
+loss, log_weight = np.linspace(-1.0, 1.0, 600), np.full(600, -6.4)
+args = (loss, log_weight, np.full(600, 1e-16), np.full(600, 1e-16), 2.0, 0.1)
+short = line(*args, 40)
+assert "numba" not in sys.modules
+long = line(*args, 60_000)
+assert "numba" in sys.modules and series.mgf_line is not line
+assert np.array_equal(long[0], series.mgf_line(*args, 60_000)[0])
+assert all(np.array_equal(*pair) for pair in zip(short, line(*args, 40), strict=True))
+assert compiled.njit(cache=False)(lambda x: x + 1.0)(1.0) == 2.0
+""")

@@ -19,7 +19,6 @@ again compiled. Results have the types of compiled code: Python's numbers, and a
 Kernels whose integers are meant to wrap, or whose work is always large, take numba's own ``njit``.
 """
 
-import sys
 from collections.abc import Callable
 from functools import cached_property, update_wrapper
 from threading import Event, RLock
@@ -70,14 +69,14 @@ class Interpreter:
         """Return a kernel for other interpreted kernels to call."""
         function = None
 
-        def call(*args: Any) -> Any:
+        def call(*args: Any, **kwargs: Any) -> Any:
             nonlocal function
             self.left -= 1
             if self.left < 0:
                 raise _SpentError
             if function is None:
                 function = self.interpreted(kernel)
-            return function(*args)
+            return function(*args, **kwargs)
 
         return call
 
@@ -86,7 +85,7 @@ class Kernel(Generic[P, R]):
     """A kernel from before numba was loaded; ``load`` puts the compiled one in its place."""
 
     def __init__(self, function: Callable[P, R], options: dict[str, Any]) -> None:
-        self.py_func = function
+        self.py_func: Any = function
         self._options = options
         update_wrapper(self, function)
 
@@ -144,9 +143,8 @@ def load() -> None:
     with _LOADING:
         if _LOADED.is_set():
             return
-        for module in {kernel.__module__ for kernel in _KERNELS}:
-            names = vars(sys.modules[module])
-            names.update({name: _compiled(value) for name, value in names.items()})
+        for names in [kernel.py_func.__globals__ for kernel in _KERNELS]:
+            names.update((name, _compiled(value)) for name, value in list(names.items()))
         _INTERPRETER.left = -1
         _LOADED.set()
 

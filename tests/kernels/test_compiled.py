@@ -211,6 +211,24 @@ def test_no_other_kernel_asks_numba_itself() -> None:
     assert found == {"compiled", *DIRECT}
 
 
+# What numpy computes in an order or by functions of its own is not what compiled loops compute.
+PLAIN = {"array", "bool_", "diff", "empty", "float64", "full", "int64", "ones", "zeros"}
+SUMS = {"cumsum", "dot", "mean", "prod", "std", "sum", "var"}
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.__name__.rpartition(".")[2])
+def test_a_kernel_takes_nothing_of_numpy_that_rounds_otherwise(room: Any) -> None:
+    if room is compiled:
+        return
+    found = {
+        node.attr
+        for node in ast.walk(ast.parse(Path(str(room.__file__)).read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute)
+        if node.attr in SUMS or (isinstance(node.value, ast.Name) and node.value.id == "np")
+    }
+    assert found <= PLAIN
+
+
 def run(script: str) -> None:
     """Run a script in a process of its own, since numba is loaded once and for all."""
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)

@@ -26,6 +26,7 @@ from typing import Final, TypeVar
 from benchmarks.frozen.answers import Frozen, TooLong, frozen, told
 from benchmarks.frozen.comparing import difference, same_number, truths
 from benchmarks.frozen.table import read, write
+from hockeystick.kernels import compiled
 
 _SLOWER: Final = 1.1
 _ROUNDS: Final = 3  # how often the answers of a kind are asked again before it is called slower
@@ -151,6 +152,7 @@ def _warm() -> None:
     """Load what answers need, and leave an interrupt to the process that started this one."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     warnings.simplefilter("ignore")
+    compiled.load()
     for accountant in ("auto", "contour", "prv", "rdp"):
         plan = "hs.PoissonSubsampled(hs.Gaussian(1.0), 0.1)**3"
         told(f"hs.epsilon({plan}, 1e-5, accountant={accountant!r})")

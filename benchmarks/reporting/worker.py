@@ -68,6 +68,8 @@ def serve(pipe: Connection, library: str) -> None:
 
 def _warm(library: str) -> None:
     """Ask all of a library's accountants something, so that everything is loaded and compiled."""
+    if library == "hockeystick":
+        import_module("hockeystick.kernels.compiled").load()
     for side in SIDES:
         for question in WARM if side.library == library else ():
             with suppress(Exception):

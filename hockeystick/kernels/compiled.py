@@ -8,13 +8,15 @@ every time. A kernel only reads what it is given, so that a call can be made aga
 
 **Both ways compute the same.** Each operation on floats is the same IEEE 754 operation in the same
 order: the compiler is never allowed to reassociate or to contract, and sums are loops, never
-numpy's. ``exp``, ``log`` and their like come from the C library in both; kernels assume no more of
-them than four units in the last place in any case. ``np.exp`` of an array, which numpy computes by
-itself, therefore stands in no kernel. ``min`` and ``max`` keep their first argument unless a later
-one is strictly beyond it, also where one is NaN. Integers are counts far below 2^63, where Python's
-and the processor's agree. Where Python or numpy raises, for an overflow, a division by zero or an
-argument outside a function's domain, compiled code may go on with inf or NaN: such a call is made
-again compiled. Results have the types of compiled code: Python's numbers, and arrays.
+numpy's. ``exp``, ``log`` and their like come from the C library in both, bit by bit the same, so
+that ``np.exp`` of an array, which numpy computes by itself, stands in no kernel. Where a compiler
+has a vector library of its own they may differ, within the four units in the last place that
+kernels allow for: ends of the same answer may then differ in their last digits, and hold either
+way. ``min`` and ``max`` keep their first argument unless a later one is strictly beyond it, also
+where one is NaN. Integers are counts far below 2^63, where Python's and the processor's agree.
+Where Python or numpy raises, for an overflow, a division by zero or an argument outside a
+function's domain, compiled code may go on with inf or NaN: such a call is made again compiled.
+Results have the types of compiled code: Python's numbers, and arrays.
 
 Kernels whose integers are meant to wrap, or whose work is always large, take numba's own ``njit``.
 """

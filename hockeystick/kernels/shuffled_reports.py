@@ -29,14 +29,16 @@ def binomial(trials: int, odds: float) -> tuple[int, Array]:
     mode = min(int((trials + 1) * (odds / (1.0 + odds))), trials)
     below = 0
     value = 1.0
-    while below < mode and value >= RAREST:
-        k = mode - below
+    for k in range(mode, 0, -1):
+        if value < RAREST:
+            break
         value *= k / ((trials - k + 1.0) * odds)
         below += 1
     above = 0
     value = 1.0
-    while mode + above < trials and value >= RAREST:
-        k = mode + above
+    for k in range(mode, trials):
+        if value < RAREST:
+            break
         value *= (trials - k) * odds / (k + 1.0)
         above += 1
     mass = np.ones(below + above + 1)

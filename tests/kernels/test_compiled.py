@@ -229,6 +229,28 @@ def test_a_kernel_takes_nothing_of_numpy_that_rounds_otherwise(room: Any) -> Non
     assert found <= PLAIN
 
 
+# Bisections, series of a few terms, and walks through all cells in the course of another loop.
+SHORT = {f"doubling.{name}" for name in ("merge", "place", "spread")}
+SHORT |= {"normal_masses.power_series", "shuffled_reports.clone_masses"}
+
+
+def test_a_loop_whose_rounds_are_not_counted_is_short() -> None:
+    found = set()
+    for room in (one for one in ROOMS if dict(kernels_of(one))):
+        name, known = room.__name__.rpartition(".")[2], vars(room)
+        for function in ast.parse(Path(str(room.__file__)).read_text(encoding="utf-8")).body:
+            for loop in ast.walk(function):
+                called = {
+                    one.func.id
+                    for one in ast.walk(loop)
+                    if isinstance(one, ast.Call) and isinstance(one.func, ast.Name)
+                }
+                counted = any(hasattr(known.get(one), "py_func") for one in called)
+                if isinstance(loop, ast.While) and not counted:
+                    found.add(f"{name}.{getattr(function, 'name', '')}")
+    assert found == SHORT
+
+
 def run(script: str) -> None:
     """Run a script in a process of its own, since numba is loaded once and for all."""
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=False)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from hockeystick.kernels.compiled import njit
 from hockeystick.kernels.interrupts import interruptible
-from hockeystick.kernels.sampled_gaussian import cumulant_sums
+from hockeystick.kernels.sampled_gaussian import cgf_estimate
 from hockeystick.kernels.series import Array
 from hockeystick.kernels.uniform_minorant import minorant_exponent
 
@@ -99,24 +99,13 @@ def total_exponent(
 
 @njit(cache=True)
 def total_cgf_estimate(
-    p: float,
-    mus: Array,
-    weights: Array,
-    removing: bool,
-    c: float,
-    steps: Array,
-    log_tolerance: float,
-    longest: Array,
+    p: float, mus: Array, weights: Array, removing: bool, c: float
 ) -> tuple[float, float, float]:
     """Return the weighted sums of ``K(c)``, ``K'(c)`` and ``K''(c)``; no number for a long span."""
     value = slope = curvature = 0.0
     for k in range(mus.size):
-        shift, excess, first, second = cumulant_sums(
-            p, mus[k], removing, c, steps[k], log_tolerance, longest[k]
-        )
-        size = math.exp(-shift) + excess
-        first /= size
-        value += weights[k] * (math.log1p(excess) if shift == 0.0 else shift + math.log(size))
+        one, first, second = cgf_estimate(p, mus[k], removing, c)
+        value += weights[k] * one
         slope += weights[k] * first
-        curvature += weights[k] * max(second / size - first * first, 0.0)
+        curvature += weights[k] * second
     return value, slope, curvature

@@ -20,8 +20,16 @@ from hockeystick.numerics import ULP
 LOG_SQRT_2PI = 0.9189385332046727
 # About how many cells at most a bound of an integral takes.
 CELLS = 4000
-# The most nodes of a sum that is only an estimate.
+# The most nodes of a sum that is only an estimate, and ln of its relative accuracy.
 ROUGH_NODES = 20_000
+ROUGH = -36.0
+# How many times finer than usual they are: at most, and where few of a tilt's outputs are hits.
+NARROW = 20.0
+NARROWEST = 1000.0
+# Hits are rare where a hit is not the likelier at this many standard deviations.
+HITS = 6.0
+# Beyond this length in u, or in units of the noise where that is larger, there is no quadrature.
+LONGEST = 2000.0
 
 
 @njit(cache=True)
@@ -33,9 +41,8 @@ def log_ratio(p: float, mu: float, u: float) -> float:
     return math.log1p(p * math.expm1(t))
 
 
-@interruptible
 @njit(cache=True)
-def nodes(
+def quadrature_nodes(
     p: float, mu: float, removing: bool, first: int, count: int, step: float
 ) -> tuple[Array, Array, Array, Array]:
     """Return loss, log weight, loss error and relative weight error at ``u = (first + j) step``.
@@ -62,6 +69,9 @@ def nodes(
     return loss, log_weight, loss_error, weight_error
 
 
+nodes = interruptible(quadrature_nodes)
+
+
 @njit(cache=True)
 def rough_nodes(
     p: float, mu: float, removing: bool, first: int, count: int, step: float
@@ -81,7 +91,11 @@ def rough_nodes(
 @njit(cache=True)
 def odds_of(p: float, mu: float, u: float) -> float:
     """Return ``s(u) = d ln r / d t``, the chance of having been sampled given the output."""
-    return math.exp(math.log(p) + mu * u - 0.5 * mu * mu - log_ratio(p, mu, u))
+    t = mu * u - 0.5 * mu * mu
+    if t > 0.0:
+        return p / (p + (1.0 - p) * math.exp(-t))
+    grown = p * math.exp(t)
+    return grown / (1.0 - p + grown)
 
 
 @njit(cache=True)
@@ -214,33 +228,56 @@ def span(
 
 
 @njit(cache=True)
-def cumulant_sums(
-    p: float, mu: float, removing: bool, c: float, step: float, log_tolerance: float, longest: float
-) -> tuple[float, float, float, float]:
-    """Return ``series.cumulant_sums`` over nodes of a given step; no number for too long a span.
-
-    The step is widened where it would take too many nodes.
-    """
-    low, high = span(p, mu, 1.0 + c if removing else -c, c, log_tolerance)
-    if not high - low < longest:
-        return math.nan, math.nan, math.nan, math.nan
-    step = max(step, (high - low) / ROUGH_NODES)
-    first = math.floor(low / step)
-    count = math.ceil(high / step) - first + 1
-    loss, log_weight = rough_nodes(p, mu, removing, first, count, step)
-    return series.cumulant_sums(loss, log_weight, c)
+def coarse_step(p: float, mu: float, removing: bool, c: float) -> float:
+    """Return a step that resolves the tilted density; adding at a large c narrows it."""
+    square = c * mu * mu
+    narrowed = 1.0 if removing else math.sqrt(1.0 + 0.25 * square)
+    # Where hits are rare they narrow it less.
+    narrowed = min(narrowed, max(NARROW, math.sqrt(1.0 + 8.0 * p * square)))
+    return min(0.5, 0.75 / mu) / min(narrowed, NARROWEST)
 
 
 @njit(cache=True)
-def cgf_estimates(
-    p: float, mu: float, removing: bool, orders: Array, step: float, log_tolerance: float
-) -> Array:
-    """Return ``K(c)`` at several orders, by the same nodes of a given step: fast and unproven."""
+def rough_span(p: float, mu: float, removing: bool, c: float) -> tuple[float, float]:
+    """Return the range of u for unproven cumulants, relative to ``M - 1``, which is about p^2."""
+    return span(p, mu, 1.0 + c if removing else -c, c, ROUGH + 2.0 * math.log(p))
+
+
+@njit(cache=True)
+def within_reach(p: float, mu: float, removing: bool, c: float) -> bool:
+    """Return whether M at c takes no more than a few thousand nodes."""
+    low, high = rough_span(p, mu, removing, c)
+    return high - low < LONGEST * max(1.0, 1.0 / mu)
+
+
+@njit(cache=True)
+def cgf_estimate(p: float, mu: float, removing: bool, c: float) -> tuple[float, float, float]:
+    """Return K and two derivatives over few nodes: fast, unproven; no number for a long span.
+
+    The step is widened where it would take too many nodes.
+    """
+    low, high = rough_span(p, mu, removing, c)
+    if not high - low < LONGEST * max(1.0, 1.0 / mu):
+        return math.nan, math.nan, math.nan
+    step = max(coarse_step(p, mu, removing, c), (high - low) / ROUGH_NODES)
+    first = math.floor(low / step)
+    count = math.ceil(high / step) - first + 1
+    loss, log_weight = rough_nodes(p, mu, removing, first, count, step)
+    shift, value, slope, curvature = series.cumulant_sums(loss, log_weight, c)
+    total = math.exp(-shift) + value
+    slope /= total
+    log_mgf = math.log1p(value) if shift == 0.0 else shift + math.log(total)
+    return log_mgf, slope, max(curvature / total - slope * slope, 0.0)
+
+
+@njit(cache=True)
+def cgf_estimates(p: float, mu: float, removing: bool, orders: Array) -> Array:
+    """Return ``K(c)`` at several orders, by the same nodes: fast and unproven."""
     low, high = math.inf, -math.inf
     for c in orders:
-        start, end = span(p, mu, 1.0 + c if removing else -c, c, log_tolerance)
+        start, end = rough_span(p, mu, removing, c)
         low, high = min(low, start), max(high, end)
-    step = max(step, (high - low) / ROUGH_NODES)
+    step = max(coarse_step(p, mu, removing, orders.max()), (high - low) / ROUGH_NODES)
     first = math.floor(low / step)
     count = math.ceil(high / step) - first + 1
     loss, log_weight = rough_nodes(p, mu, removing, first, count, step)
@@ -274,8 +311,11 @@ def log_strip_bound(
         size = math.sqrt(log_r * log_r + angle * angle) + 2.0 * slope
         # The power of |r| is between that at c = 0 and that at the largest c; the turn is free.
         power = max(0.0, log_r + slope, w * log_r + abs(w) * slope)
-        term = gauss + 2.0 * math.log(size) + power + height * (angle + slope) + math.log(half)
-        peak, total = log_add(peak, total, term)
+        term, factor = gauss + power + height * (angle + slope), size * size * half
+        if term > peak:
+            total *= math.exp(peak - term)
+            peak = term
+        total += factor * math.exp(term - peak)
         u += 2.0 * half
     scale = math.log(modulus * modulus + modulus) + 0.5 * shift * shift - LOG_SQRT_2PI
     inside = peak + math.log(total) + scale
@@ -330,3 +370,39 @@ def exact_step(step: float, shift: float, log_norm: float) -> tuple[float, float
     step = math.floor(step / unit) * unit
     decay = 2.0 * math.pi * shift / step
     return step, 0.7 + log_norm - decay - math.log1p(-math.exp(-decay))
+
+
+@njit(cache=True)
+def trapezoid_rule(
+    p: float, mu: float, removing: bool, c_high: float, y_high: float, log_tolerance: float
+) -> tuple[float, int, int, float]:
+    """Return step, first node, number of nodes and ln of the error of the rule for M.
+
+    It holds for ``0 < Re z <= c_high`` and ``|Im z| <= y_high``; a step of 0 says that none will
+    do.
+    """
+    w = 1.0 + c_high if removing else -c_high
+    modulus = math.hypot(c_high, y_high)
+    low, high = span(p, mu, w, modulus, log_tolerance - 2.0)
+    step, log_error = widest_step(p, mu, w, modulus, y_high, low, high, log_tolerance)
+    if step == 0.0:
+        return 0.0, 0, 0, math.inf
+    first = math.floor(low / step)
+    count = math.ceil(high / step) - first + 1
+    log_tail = log_tails(p, mu, w, modulus, 0.0, 0.0, low, high)
+    log_tail += math.log1p(step * (high - low))
+    return step, first, count, max(log_error, log_tail) + 0.7
+
+
+@njit(cache=True)
+def far_mode(p: float, mu: float, removing: bool, c: float) -> tuple[float, float]:
+    """Return ln of the odds of a hit at ``u = (c + 1/2) mu``, and of ``p^w E[e^(w t)]``.
+
+    Adding has no such mode, but its transform turns by ``y mu`` for each unit of u where hits are
+    likely, and y is about c: ``c mu`` stands for the odds, unless hits are that likely.
+    """
+    log_p = math.log(p)
+    if not removing:
+        rare = log_p + HITS * mu < 0.0
+        return (math.log(c * mu), 0.0) if rare else (-math.inf, -math.inf)
+    return log_p + c * mu * mu, (1.0 + c) * (log_p + 0.5 * c * mu * mu)

@@ -21,6 +21,8 @@ from hockeystick.numerics import ULP
 
 Array = NDArray[np.float64]
 
+# Exponents up to this size are left unscaled.
+COMFORTABLE = 200.0
 # Nodes on a line between fresh starts of a recurrence.
 BLOCK = 16
 
@@ -251,9 +253,8 @@ def add_block(
             ei += di + ti
 
 
-@interruptible
 @njit(cache=True)
-def mgf_line(
+def sum_line(
     loss: Array,
     log_weight: Array,
     loss_error: Array,
@@ -313,3 +314,66 @@ def mgf_line(
         found_imag[k] = imag[place, block]
         found_error[k] = error[block]
     return found_real, found_imag, found_error
+
+
+mgf_line = interruptible(sum_line)
+
+
+@njit(cache=True)
+def log_line(
+    loss: Array,
+    log_weight: Array,
+    loss_error: Array,
+    weight_error: Array,
+    log_error: float,
+    c: float,
+    step: float,
+    count: int,
+) -> tuple[Array, Array, Array]:
+    """Return the logarithms of ``mgf_line``, scaled to the range of floats.
+
+    The sum over the nodes is M up to ``exp(log_error)``.
+    """
+    shift = max(0.0, (log_weight + c * loss).max() - COMFORTABLE)
+    real, imag, error = sum_line(loss, log_weight - shift, loss_error, weight_error, c, step, count)
+    return logs_of_line(real, imag, error + math.exp(log_error - shift), shift)
+
+
+@njit(cache=True)
+def logs_of_line(
+    real: Array, imag: Array, error: Array, shift: float
+) -> tuple[Array, Array, Array]:
+    """Return ``ln|M|``, ``arg M`` and the error of both, for ``M - 1 = (real + i imag) e^shift``.
+
+    ``real + i imag`` is known up to ``error``. What is out of range ends as an infinite error or no
+    number. ``|ln(1 + e)| <= 1.001 e`` for ``e <= 1e-3``, and ``<= 2 e`` up to 1/2. Beyond that all
+    that is known is ``|M| <= |value| + error``: with that as the size, a change by e^2 covers every
+    value.
+    """
+    one = math.exp(-shift)
+    log_real, log_imag, log_error = np.empty(real.size), np.empty(real.size), np.empty(real.size)
+    for k in range(real.size):
+        re, im = real[k], imag[k]
+        modulus = math.hypot(one + re, im)
+        unsure = not error[k] < 0.5 * modulus
+        size = modulus + error[k] if unsure else modulus
+        relative = 1.0 if unsure else error[k] / size
+        if unsure or shift != 0.0 or modulus < 0.5:
+            # Where 1 + real is exact and small, the square would lose it.
+            log_real[k] = shift + math.log(size)
+        else:
+            log_real[k] = 0.5 * math.log1p(re * (2.0 + re) + im * im)
+        log_imag[k] = math.atan2(im, one + re)
+        # Where |M| is small, 1 + real is exact: only the errors that real and imag carry count.
+        sensitive = 1.0
+        if modulus >= 0.5 or shift != 0.0:
+            sensitive = (abs(re) + im * im) / size / size if size > 0.0 else math.inf
+        if shift != 0.0:
+            sensitive += abs(shift) + (one / size if size > 0.0 else math.inf)
+        round_off = 8.0 * ULP * (abs(log_real[k]) + abs(log_imag[k]) + sensitive)
+        log_error[k] = (1.001 if relative < 1e-3 else 2.0) * relative + round_off
+    return log_real, log_imag, log_error
+
+
+log_mgf_line = interruptible(log_line)
+log_values = interruptible(logs_of_line)

@@ -179,9 +179,8 @@ def level_sets_of_mode(
     return used, peak
 
 
-@interruptible
 @njit(cache=True)
-def level_sets(
+def minorant(
     p: float,
     mu: float,
     w: float,
@@ -208,6 +207,9 @@ def level_sets(
         )
         peak += other
     return width[:used].copy(), mass[:used].copy(), 2.0 * peak * above
+
+
+level_sets = interruptible(minorant)
 
 
 @njit(cache=True)

@@ -12,6 +12,7 @@ from hockeystick import kernels
 # What uses them is held against mpmath's integral in the tests of the kernel or of its loss, and
 # sums of integers against Python's.
 PARTS = {
+    "contour_sums": "deltas log_cks_factor weights",
     "doubling": "place value",
     "fixed_size_gaussian": (
         "cumulant_sums log_box_bound log_ellipse_bound log_panel_error log_ratio mgf_line nodes"
@@ -26,15 +27,20 @@ PARTS = {
     ),
     "normal_masses": "number_of_terms term_after",
     "sampled_gaussian": (
-        "below_rate cell_bounds cell_width exact_step log_add log_strip_bound log_tails rough_nodes"
-        " span step_within widest_step"
+        "below_rate cell_bounds cell_width cgf_estimate coarse_step exact_step far_mode log_add"
+        " log_strip_bound log_tails quadrature_nodes rough_nodes rough_span span step_within"
+        " trapezoid_rule widest_step within_reach"
+    ),
+    "sampled_gaussian_contour": (
+        "alias_window composed_line contour is_far least_window log_truncation minorants"
+        " part_of_line quadratures saddle saddle_terms sufficient_height total"
     ),
     "series": (
-        "add_block add_blocks e2_round_off expm1_and_e2 first_of_blocks rough_e2 small_e2"
-        " weighted_e2"
+        "add_block add_blocks e2_round_off expm1_and_e2 first_of_blocks log_line log_mgf_line"
+        " log_values logs_of_line rough_e2 small_e2 sum_line weighted_e2"
     ),
     "uniform_minorant": (
-        "falling_root level_and_loss level_set_width level_sets_of_mode signed_log_density"
+        "falling_root level_and_loss level_set_width level_sets_of_mode minorant signed_log_density"
         " signed_loss signed_modes"
     ),
 }

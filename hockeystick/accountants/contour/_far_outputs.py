@@ -56,10 +56,10 @@ _WORTHWHILE: Final = 2.0
 # ln of the odds of a hit at a far mode, and of its weight, from which on it counts.
 _WEAK: Final = 1.0
 _FEWEST_RUNS: Final = 10
-_STRONG: Final = 4.7
-_LEAST_LOG_WEIGHT: Final = -20.0
+STRONG: Final = 4.7
+LEAST_LOG_WEIGHT: Final = -20.0
 # The weight is as steep as c: relative to that, it is told to this only.
-_SLACK: Final = 0.005
+SLACK: Final = 0.005
 # The orders in use, over 1/epsilon, are at most about -ln delta and this much.
 _MARGIN: Final = 30.0
 _LEAST_LOG_MASS: Final = -600.0
@@ -163,9 +163,9 @@ def far_mode(terms: AnalyticTerms, c: float) -> FarMode:
         return found
     for loss, count in terms:
         log_odds, log_weight = loss.far_mode(c)
-        least = _LEAST_LOG_WEIGHT * (1.0 + _SLACK * c) - math.log(count)
+        least = LEAST_LOG_WEIGHT * (1.0 + SLACK * c) - math.log(count)
         if log_weight > least and log_odds > _WEAK:
-            found = FarMode.STRONG if log_odds > _STRONG else max(found, FarMode.WEAK)
+            found = FarMode.STRONG if log_odds > STRONG else max(found, FarMode.WEAK)
         if found is FarMode.STRONG:
             break
     return found

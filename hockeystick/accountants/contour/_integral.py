@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -16,8 +16,6 @@ from hockeystick.accountants.contour._line import (
     AnalyticTerms,
     ContourTarget,
     VerticalContour,
-    log_chernoff,
-    log_truncation,
 )
 from hockeystick.accountants.contour._tail_and_bulk import TailAndBulk
 from hockeystick.numerics import ULP, Ball
@@ -64,14 +62,13 @@ class LogDelta(NamedTuple):
 class Integral:
     """``delta(epsilon) = (1/pi) Int Re[exp(K(z) - epsilon z) / (z (1 + z))] dy`` along a line.
 
-    At the nodes ``z``, ``real + i imag`` is K, right to ``error``, and ``weight`` the factor of the
+    At the nodes z, ``real + i imag`` is K, right to ``error``, and ``weight`` the factor of the
     exponential, right to ``weight_error``. ``cgf_above`` and ``cgf_below`` are K at the two orders
     of Chernoff's bound on the aliases. K is computed once; any epsilon near the one that the line
     was chosen for is then a short sum. The bounds hold for every epsilon; they are narrow near it.
     """
 
     line: VerticalContour
-    z: Complexes
     weight: Complexes
     weight_error: Floats
     real: Floats
@@ -79,38 +76,29 @@ class Integral:
     error: Floats
     cgf_above: Ball
     cgf_below: Ball
-    truncation: float
     tails: TailAndBulk | None
     far: FarOutputs | None = None
 
     def delta(self, epsilon: float) -> LogDelta:
         """Return delta at an epsilon."""
-        return LogDelta(*(float(value) for value in self.deltas(np.asarray(epsilon))))
+        found = self.deltas(np.array([epsilon]))
+        return LogDelta(*(float(value[0]) for value in found))
 
     def deltas(self, epsilons: Floats) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-        """Return the fields of ``LogDelta`` at any number of epsilons, as arrays of their shape."""
-        epsilon = epsilons[..., np.newaxis]
-        scale = self.real[0] - epsilons * self.line.c
+        """Return the fields of ``LogDelta`` at any number of epsilons, as arrays."""
+        from hockeystick.kernels import contour_sums
+
+        line = (self.line.c, self.line.step, self.line.truncation)
+        values = self.weight, self.weight_error, self.real, self.imag, self.error
+        found, growth = contour_sums.deltas(line, self._aliases, *values, epsilons)
+        scale, lower, estimate, upper, derivative = found
+        if self.tails is None and self.far is None:
+            return scale, lower, estimate, upper, derivative
         with _OVERFLOW_IGNORED():
-            phase = 1j * (self.imag - epsilon * self.z.imag)
-            modulus = np.exp(self.real - self.real[0])
-            terms = modulus * np.exp(phase) * self.weight
-            size = np.abs(terms)
-            arguments = np.abs(self.real) + np.abs(self.imag) + epsilon * np.abs(self.z)
-            round_off = ULP * (32.0 + self.z.size + 4.0 * arguments)
-            growth = np.expm1(np.minimum(self.error + round_off, 700.0))
-            weight_error = modulus * self.weight_error
-            errors = (size * growth).sum(-1) + (weight_error * (1.0 + growth)).sum(-1)
-            estimate = terms.real.sum(-1)
-            derivative = -(terms * self.z).real.sum(-1)
             # Bounds relative to the true |M(c)| become relative to the computed one.
-            true_over_computed = np.exp(np.minimum(self.error[0] + round_off[..., 0], 700.0))
-            slack = errors + true_over_computed * self.truncation
-            lower = estimate - slack - true_over_computed * self._aliases(epsilons, scale)
-            upper = estimate + slack
             if self.tails is not None:
                 bulk_delta = self.tails.log_bulk_delta(epsilons) - scale
-                upper = upper + true_over_computed * np.exp(np.minimum(bulk_delta, 700.0))
+                upper = upper + growth * np.exp(np.minimum(bulk_delta, 700.0))
             if self.far is not None:
                 least, middle, most, change = self.far.deltas(epsilons, scale)
                 rounding = 4.0 * ULP * (np.abs(estimate) + middle)
@@ -120,14 +108,17 @@ class Integral:
                 derivative = derivative + change
         return scale, lower, estimate, upper, derivative
 
-    def _aliases(self, epsilons: Floats, log_scale: Floats) -> Floats:
-        """Bound the aliases, ``sum delta(epsilon + m W) exp(m W c)``, over exp(log_scale)."""
-        line, total = self.line, np.zeros_like(epsilons)
-        for point, k in ((line.order_above, self.cgf_above), (line.order_below, self.cgf_below)):
-            gap = abs(point - line.c) * line.window
-            first = log_chernoff(k.midpoint + k.radius, point, epsilons) - gap - log_scale
-            total = total + np.exp(np.minimum(first, 700.0)) / -math.expm1(-gap)
-        return total * (1.0 + 1e-9)
+    @cached_property
+    def _aliases(self) -> Floats:
+        """The orders of Chernoff's bound, the upper ends of K there, and the gaps to the line.
+
+        The aliases, ``sum delta(epsilon + m W) exp(m W c)``, are geometric series in the gaps.
+        """
+        line = self.line
+        bounds = ((line.order_above, self.cgf_above), (line.order_below, self.cgf_below))
+        return np.array(
+            [(one, k.midpoint + k.radius, abs(one - line.c) * line.window) for one, k in bounds]
+        )
 
     def epsilon_at(self, log_delta: float, guess: float) -> float:
         """Return the epsilon whose estimated delta is the given one, to the last digits."""
@@ -190,12 +181,9 @@ def _integrate(
         factor, factor_error = _with_tail(counts, lines, line, tail_rules)
         weight_error = np.abs(weight) * factor_error
         weight *= factor
-    truncation = math.exp(min(log_truncation(line.decay, line.height), 700.0))
     cgf_above = _real_cgf(terms, rules, line.order_above)
     cgf_below = _real_cgf(terms, rules, line.order_below)
-    return Integral(
-        line, z, weight, weight_error, real, imag, error, cgf_above, cgf_below, truncation, tails
-    )
+    return Integral(line, weight, weight_error, real, imag, error, cgf_above, cgf_below, tails)
 
 
 def _with_tail(

@@ -70,14 +70,17 @@ class _AllDecay:
 
 @dataclass(frozen=True, slots=True)
 class VerticalContour:
-    """A vertical contour: nodes ``c + i k step``, k = 0..last, and Chernoff's orders."""
+    """A vertical contour: nodes ``c + i k step``, k = 0..last, and Chernoff's orders.
+
+    What is beyond its end is at most ``truncation``, relative to ``|M(c)| exp(-c epsilon)``.
+    """
 
     c: float
     order_above: float
     order_below: float
     step: float
     last: int
-    decay: Decay
+    truncation: float
 
     @property
     def height(self) -> float:
@@ -109,8 +112,10 @@ def choose_contour(
     height = _sufficient_height(decay, 2.0 / deviation, longest, log_scale, target.accuracy)
     if height is None:
         return None
-    last = math.ceil(height * window / (2.0 * math.pi))
-    return VerticalContour(c, above, below, 2.0 * math.pi / window, last, decay)
+    step = 2.0 * math.pi / window
+    last = math.ceil(height / step)
+    truncation = math.exp(min(log_truncation(decay, step * last), 700.0))
+    return VerticalContour(c, above, below, step, last, truncation)
 
 
 def cheapest_contour(

@@ -27,6 +27,7 @@ from hockeystick.accountants.contour._line import (
     choose_contour,
     log_chernoff,
 )
+from hockeystick.accountants.contour._sampled_gaussians import integral_at_once
 from hockeystick.accountants.contour._tail_and_bulk import TailAndBulk, tail_and_bulk
 from hockeystick.accountants.orders import optimal_order, optimal_order_at, saddle, saddle_log_delta
 from hockeystick.privacy_loss import ContourRule, TailRule
@@ -83,6 +84,9 @@ def integral_for_delta(terms: AnalyticTerms, log_delta: float) -> LocatedIntegra
 
     No line is needed where a Renyi bound alone proves that epsilon is 0.
     """
+    found = _short(terms, log_delta)
+    if found is not None:
+        return found
     order = optimal_order(terms, log_delta)
     highest = (total(terms, order).value - log_delta + log_cks_factor(order)) / order
     if highest <= 0.0:
@@ -93,6 +97,20 @@ def integral_for_delta(terms: AnalyticTerms, log_delta: float) -> LocatedIntegra
         if found is not None:
             return found
     return _settled(terms, *first_guess(terms, log_delta, order, highest), log_delta)
+
+
+def _short(terms: AnalyticTerms, log_delta: float) -> LocatedIntegral | None:
+    """Return an integral along a short line that one search finds, where it is precise enough."""
+    known = integral_at_once(terms, log_delta, _FINE.accuracy)
+    if known is None:
+        return None
+    integral, epsilon, _ = known
+    here = max(integral.epsilon_at(log_delta, epsilon), 0.0)
+    error = integral.delta(here).relative_error
+    close = abs(here - epsilon) * integral.line.c < _CLOSE
+    if error < _SUFFICIENT_ERROR or (close and error < _MOST_CLOSE_ERROR):
+        return LocatedIntegral(integral, here, terms)
+    return None
 
 
 def _settled(
@@ -133,6 +151,9 @@ def integral_for_epsilon(
     No line is needed where a Renyi bound alone proves ln delta to be below ``least``. A quick
     search takes short lines only and does not split off large losses.
     """
+    known = integral_at_once(terms, epsilon, _FINE.accuracy, at_epsilon=True)
+    if known is not None and known[0].delta(epsilon).relative_error < _SUFFICIENT_ERROR:
+        return LocatedIntegral(known[0], epsilon, terms)
     c = saddle(terms, epsilon)
     order = optimal_order_at(terms, epsilon)
     highest = total(terms, order).value - order * epsilon + log_cks_factor(order)
@@ -162,6 +183,11 @@ def upper_log_delta(terms: AnalyticTerms, epsilon: float, least: float = -math.i
 
     By Chernoff's bound alone where that is below ``least``.
     """
+    known = integral_at_once(terms, epsilon, _COARSE.accuracy, at_epsilon=True)
+    if known is not None:
+        value = known[0].delta(epsilon)
+        if value.relative_error < _MOST_RELATIVE_ERROR:
+            return value.log("upper") + _OUTWARD * (abs(value.log_scale) + 4.0)
     c = saddle(terms, epsilon)
     target = ContourTarget(epsilon, saddle_log_delta(terms, c)[1], _COARSE.accuracy)
     if far_mode(terms, c) is not FarMode.STRONG:

@@ -110,11 +110,8 @@ class GaussianSequenceLoss(AnalyticLoss):
         noise, weights = self.levels.estimate_nodes
         runs = [self.run(one) for one in noise]
         if not self.out_of_range and c <= FARTHEST:
-            steps, longest = np.array([(run.coarse_step(c), run.longest) for run in runs]).T.copy()
             rate, mus = float(self.rate), np.array([run.mu for run in runs])
-            found = noise_levels.total_cgf_estimate(
-                rate, mus, weights, self.removing, c, steps, runs[0].rough, longest
-            )
+            found = noise_levels.total_cgf_estimate(rate, mus, weights, self.removing, c)
             if not math.isnan(found[0]):
                 return CGFEstimate(*found)
         value, slope, curvature = weights @ np.array([run.cgf_estimate(c) for run in runs])

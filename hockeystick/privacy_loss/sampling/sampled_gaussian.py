@@ -16,7 +16,6 @@ from hockeystick.privacy_loss.bounds.cumulants import Cumulants
 from hockeystick.privacy_loss.bounds.minorant_decay import MinorantDecay
 from hockeystick.privacy_loss.bounds.moment_bounds import MomentBounds
 from hockeystick.privacy_loss.bounds.sixth_moments import sixth_moment_of_normal
-from hockeystick.privacy_loss.core.analytic_cgf import log_values
 from hockeystick.privacy_loss.core.base import (
     AnalyticLoss,
     CGFEstimate,
@@ -63,22 +62,14 @@ _LARGEST_EXPONENT: Final = 700.0
 _COMFORTABLE: Final = 200.0
 # Width of the window around the edge of the large losses, over 1/mu: about the best throughout.
 _WINDOW: Final = 0.12
-# Hits are rare where a hit is not the likelier at this many standard deviations.
-_HITS: Final = 6.0
 _NEAR_WINDOW: Final = 0.06
 _WIDEST_WINDOW: Final = 0.1
-# How many times finer than usual the unproven cumulants are worked out: at most, and where few of
-# a tilt's outputs are hits.
-_NARROW: Final = 20.0
-_NARROWEST: Final = 1000.0
-# Beyond this c, or this length in u, only the convex bound of M is used.
+# Beyond this c only the convex bound of M is used.
 FARTHEST: Final = 1e8
-_LONGEST: Final = 2000.0
 # More nodes than this for one value of K give way to the convex bound.
 _MOST_NODES: Final = 2_000_000
-# Relative accuracy of the unproven cumulants, as a logarithm.
-_ROUGH: Final = -36.0
-# Relative accuracy of the proven ones: where digits count, and where a part in a million is enough.
+# Relative accuracy of the proven cumulants, as a logarithm: where digits count, and where a part in
+# a million is enough.
 _SHARP: Final = -38.0
 _SURE: Final = -14.0
 
@@ -113,16 +104,6 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
         """Whether the parameters are out of reach of the quadrature."""
         return not (1e-6 <= self.mu <= 25.0 and 1e-10 <= self.p <= 1.0 - 1e-7)
 
-    @property
-    def rough(self) -> float:
-        """The accuracy of the unproven cumulants, relative to M - 1, which is of order p^2."""
-        return _ROUGH + 2.0 * math.log(self.p)
-
-    @property
-    def longest(self) -> float:
-        """The range of u beyond which there is no quadrature."""
-        return _LONGEST * max(1.0, 1.0 / self.mu)
-
     def power(self, c: float) -> float:
         """Return ``w``, the power of the likelihood ratio at ``z = c``."""
         return 1.0 + c if self.removing else -c
@@ -133,8 +114,7 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
             return False
         from hockeystick.kernels import sampled_gaussian
 
-        low, high = sampled_gaussian.span(self.p, self.mu, self.power(c), c, self.rough)
-        return high - low < self.longest
+        return sampled_gaussian.within_reach(self.p, self.mu, self.removing, c)
 
     def cgf_estimate(self, c: float) -> CGFEstimate:
         """Return K and two derivatives by a coarse trapezoid rule."""
@@ -142,40 +122,17 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
             return convex_bound(self.p, self.mu, c)
         from hockeystick.kernels import sampled_gaussian
 
-        shift, value, slope, curvature = sampled_gaussian.cumulant_sums(
-            self.p,
-            self.mu,
-            self.removing,
-            c,
-            self.coarse_step(c),
-            self.rough,
-            self.longest,
-        )
-        if math.isnan(shift):
-            return convex_bound(self.p, self.mu, c)
-        total = math.exp(-shift) + value
-        slope /= total
-        return CGFEstimate(_log1p(value, shift), slope, max(curvature / total - slope * slope, 0.0))
+        found = sampled_gaussian.cgf_estimate(self.p, self.mu, self.removing, c)
+        return convex_bound(self.p, self.mu, c) if math.isnan(found[0]) else CGFEstimate(*found)
 
     def cgf_estimates(self, orders: Sequence[float]) -> Sequence[float]:
         """Return K at several ``c > 0``, fast and unproven."""
-        largest = max(orders)
-        if not self.quadrature_available(largest):
+        if not self.quadrature_available(max(orders)):
             return [self.cgf_estimate(c).value for c in orders]
         from hockeystick.kernels import sampled_gaussian
 
-        values = sampled_gaussian.cgf_estimates(
-            self.p, self.mu, self.removing, np.array(orders), self.coarse_step(largest), self.rough
-        )
+        values = sampled_gaussian.cgf_estimates(self.p, self.mu, self.removing, np.array(orders))
         return list(values.tolist())
-
-    def coarse_step(self, c: float) -> float:
-        """Return a step that resolves the tilted density; adding at a large c narrows it."""
-        square = c * self.mu * self.mu
-        narrowed = 1.0 if self.removing else math.sqrt(1.0 + 0.25 * square)
-        # Where hits are rare they narrow it less.
-        narrowed = min(narrowed, max(_NARROW, math.sqrt(1.0 + 8.0 * self.p * square)))
-        return min(0.5, 0.75 / self.mu) / min(narrowed, _NARROWEST)
 
     def cgf_bounds(self, c: float) -> Ball:
         """Return K with the proven error of its quadrature, or within its convex bound."""
@@ -308,19 +265,10 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
         """Return a trapezoid rule with its proven error; None where none is fine enough."""
         from hockeystick.kernels import sampled_gaussian
 
-        p, mu, w = self.p, self.mu, self.power(c_high)
-        modulus = math.hypot(c_high, y_high)
-        low, high = sampled_gaussian.span(p, mu, w, modulus, log_tolerance - 2.0)
-        step, log_error = sampled_gaussian.widest_step(
-            p, mu, w, modulus, y_high, low, high, log_tolerance
+        step, first, nodes, log_error = sampled_gaussian.trapezoid_rule(
+            self.p, self.mu, self.removing, c_high, y_high, log_tolerance
         )
-        if step == 0.0:
-            return None
-        first = math.floor(low / step)
-        count = math.ceil(high / step) - first + 1
-        log_tail = sampled_gaussian.log_tails(p, mu, w, modulus, 0.0, 0.0, low, high)
-        log_tail += math.log1p(step * (high - low))
-        return TrapezoidRule(self, step, first, count, max(log_error, log_tail) + 0.7)
+        return TrapezoidRule(self, step, first, nodes, log_error) if step > 0.0 else None
 
     @property
     def opposite(self) -> SampledGaussianLoss:
@@ -328,16 +276,10 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
         return replace(self, removing=not self.removing)
 
     def far_mode(self, c: float) -> tuple[float, float]:
-        """Return ln of the odds of a hit at ``u = (c + 1/2) mu``, and of ``p^w E[e^(w t)]``.
+        """Return ln of the odds of a hit at ``u = (c + 1/2) mu``, and of ``p^w E[e^(w t)]``."""
+        from hockeystick.kernels import sampled_gaussian
 
-        Adding has no such mode, but its transform turns by ``y mu`` for each unit of u where hits
-        are likely, and y is about c: ``c mu`` stands for the odds, unless hits are that likely.
-        """
-        if not self.removing:
-            rare = math.log(self.p) + _HITS * self.mu < 0.0
-            return (math.log(c * self.mu), 0.0) if rare else (-math.inf, -math.inf)
-        log_p, square = math.log(self.p), self.mu * self.mu
-        return log_p + c * square, (1.0 + c) * (log_p + 0.5 * c * square)
+        return sampled_gaussian.far_mode(self.p, self.mu, self.removing, c)
 
     def delta_estimate(self, epsilon: float) -> float:
         """Return delta of one run by its closed form, that of the noise at an amplified epsilon."""
@@ -406,23 +348,9 @@ class TrapezoidRule:
 
     def line(self, c: float, step: float, count: int) -> ContourValues:
         """Return ``ln M`` along the line, with quadrature and round-off error."""
-        with np.errstate(all="ignore"):
-            return self._line(c, step, count)
-
-    def _line(self, c: float, step: float, count: int) -> ContourValues:
-        """Return the line; what is out of range ends as an infinite error or no number."""
-        import numpy as np
-
         from hockeystick.kernels import series
 
-        loss, log_weight, loss_error, weight_error = self._terms
-        peak = float((log_weight + c * loss).max())
-        shift = max(0.0, peak - _COMFORTABLE)
-        real, imag, error = series.mgf_line(
-            loss, log_weight - shift, loss_error, weight_error, c, step, count
-        )
-        error = error + np.exp(self.log_error - shift)
-        return log_values(real, imag, error, shift)
+        return ContourValues(*series.log_mgf_line(*self._terms, self.log_error, c, step, count))
 
     def reference_line(self, c: float, step: float, count: int) -> list[mpc]:
         """Return ``ln M`` along the line by mpmath, over the same nodes."""
@@ -443,8 +371,3 @@ class TrapezoidRule:
 def _tail(x: float) -> float:
     """Return the mass of N(0, 1) above x."""
     return 0.5 * math.erfc(x * math.sqrt(0.5))
-
-
-def _log1p(value: float, shift: float) -> float:
-    """Return ``ln(1 + value exp(shift))``."""
-    return math.log1p(value) if shift == 0.0 else shift + math.log(math.exp(-shift) + value)

@@ -1,0 +1,398 @@
+"""The contour of a composition of Poisson-subsampled Gaussians, chosen and summed in one call.
+
+The runs are given by arrays: rates, distances of the means, counts. What is chosen (the saddle, the
+window, the height) proves nothing; what is returned is proven as in ``accountants.contour``, by the
+same functions of this room: the quadrature, its error on the strip, the minorant's decay.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from hockeystick.kernels.contour_sums import LARGEST_EXPONENT, log_cks_factor
+from hockeystick.kernels.interrupts import interruptible
+from hockeystick.kernels.sampled_gaussian import (
+    cgf_estimate,
+    far_mode,
+    quadrature_nodes,
+    trapezoid_rule,
+)
+from hockeystick.kernels.series import Array, log_line
+from hockeystick.kernels.uniform_minorant import EVERYWHERE, minorant, minorant_exponent
+from hockeystick.numerics import ULP
+
+# Newton's steps for ln c: how many, how long at most, and how short the last one.
+STEPS = 40
+LONGEST_STEP = 1.0
+LAST_STEP = 1e-3
+# A c that is so close in ln c to those where rare outputs count is one of them.
+CLOSE = 0.02
+# A window is compared with those by orders this much nearer to c.
+NEARER = 0.7
+COMPARISONS = 6
+# Octaves of a bound of the truncation, and bisections of the height.
+OCTAVES = 64
+HALVINGS = 5
+# A quadrature is first made for this multiple of the height that a Gaussian of the same variance
+# needs, and made again where the line turns out to be longer.
+FIRST_HEIGHT = 1.8
+# ln of the relative error of K below which round-off is larger.
+LEAST_ERROR = -34.5
+# Layers of a minorant.
+LAYERS = 1024
+
+
+@njit(cache=True)
+def total(
+    p: Array, mu: Array, count: Array, removing: bool, c: float
+) -> tuple[float, float, float]:
+    """Return K of all runs and two derivatives, unproven; no number where one is out of reach."""
+    value = first = second = 0.0
+    for j in range(p.size):
+        one, slope, curvature = cgf_estimate(p[j], mu[j], removing, c)
+        value += count[j] * one
+        first += count[j] * slope
+        second += count[j] * curvature
+    return value, first, second
+
+
+@njit(cache=True)
+def saddle_terms(k: tuple[float, float, float], c: float) -> tuple[float, float, float]:
+    """Return the epsilon whose saddle is c, the estimate of ln delta there, and the curvature."""
+    value, first, second = k
+    epsilon = first - 1.0 / c - 1.0 / (1.0 + c)
+    curvature = second + 1.0 / (c * c) + 1.0 / ((1.0 + c) * (1.0 + c))
+    log_integrand = value - epsilon * c - math.log(c) - math.log1p(c)
+    return epsilon, log_integrand - 0.5 * math.log(2.0 * math.pi * curvature), curvature
+
+
+@njit(cache=True)
+def is_far(
+    p: Array,
+    mu: Array,
+    count: Array,
+    removing: bool,
+    c: float,
+    far: tuple[float, float, float],
+) -> bool:
+    """Return whether rare outputs count under a tilt by c: beyond that, another route is shorter.
+
+    ``far`` is the least ln of the odds of a hit, and the least ln of the mode's weight in all runs,
+    which is told to a part of ``1 + slack c``.
+    """
+    least_log_odds, least_log_weight, slack = far
+    for j in range(p.size):
+        log_odds, log_weight = far_mode(p[j], mu[j], removing, c)
+        least = least_log_weight * (1.0 + slack * c) - math.log(count[j])
+        if log_odds > least_log_odds and log_weight > least:
+            return True
+    return False
+
+
+@njit(cache=True)
+def saddle(
+    p: Array,
+    mu: Array,
+    count: Array,
+    removing: bool,
+    goal: float,
+    at_epsilon: bool,
+    start: float,
+    far: tuple[float, float, float],
+) -> float:
+    """Return the c whose epsilon, or else whose estimate of ln delta, is the goal; 0 for none.
+
+    By Newton's rule for ln c, without the derivative of the estimate's last term. There is none
+    where rare outputs count.
+    """
+    log_c, near = math.log(start), -math.inf
+    for _ in range(STEPS):
+        c = math.exp(log_c)
+        if is_far(p, mu, count, removing, c, far):
+            if log_c - near < CLOSE:
+                return 0.0
+            log_c = log_c - LONGEST_STEP if near == -math.inf else 0.5 * (log_c + near)
+            continue
+        near = log_c
+        epsilon, log_delta, curvature = saddle_terms(total(p, mu, count, removing, c), c)
+        if at_epsilon:
+            step = (goal - epsilon) / (c * curvature)
+        else:
+            step = (log_delta - goal) / (c * c * curvature)
+        if not abs(step) < math.inf:
+            return 0.0
+        log_c += min(max(step, -LONGEST_STEP), LONGEST_STEP)
+        if abs(step) < LAST_STEP:
+            return math.exp(log_c)
+    return 0.0
+
+
+@njit(cache=True)
+def alias_window(
+    p: Array,
+    mu: Array,
+    count: Array,
+    removing: bool,
+    c: float,
+    order: float,
+    epsilon: float,
+    log_goal: float,
+) -> float:
+    """Return the window at which the aliases, by Chernoff's bound at an order, are at the goal."""
+    value = total(p, mu, count, removing, order)[0] if order > 0.0 else 0.0
+    excess = value - order * epsilon + log_cks_factor(order) - log_goal
+    return excess / abs(order - c) if excess < math.inf else math.inf
+
+
+@njit(cache=True)
+def least_window(
+    p: Array,
+    mu: Array,
+    count: Array,
+    removing: bool,
+    c: float,
+    farthest: float,
+    epsilon: float,
+    log_goal: float,
+) -> tuple[float, float]:
+    """Return the least window by orders between c and the farthest, and that order."""
+    distance, order = farthest - c, farthest
+    window = alias_window(p, mu, count, removing, c, order, epsilon, log_goal)
+    for _ in range(COMPARISONS):
+        distance *= NEARER
+        other = alias_window(p, mu, count, removing, c, c + distance, epsilon, log_goal)
+        if not other < window:
+            break
+        window, order = other, c + distance
+    return window, order
+
+
+@njit(cache=True)
+def log_truncation(
+    decay: tuple[Array, Array, Array, NDArray[np.int64]], count: Array, y: float
+) -> float:
+    """Bound ``ln((1/pi) Int_y^inf exp(-b(v)) / v^2 dv)``, octave by octave.
+
+    The exponent b, the sum of the runs' exponents, increases, so that beyond the last octave the
+    integral is at most that octave's.
+    """
+    width, mass, variation, layers = decay
+    first = last = total = 0.0
+    for octave in range(OCTAVES):
+        exponent = 0.0
+        for j in range(count.size):
+            end = layers[j]
+            one = minorant_exponent(width[j, :end], mass[j, :end], variation[j], y)
+            exponent += count[j] * one
+        last = -exponent - math.log(2.0 * math.pi * y)
+        if octave == 0:
+            first = last
+        total += math.exp(last - first)
+        if last < first - 4.0:
+            break
+        y *= 2.0
+    return first + math.log(total + math.exp(last - first)) + 1e-12
+
+
+@njit(cache=True)
+def sufficient_height(
+    decay: tuple[Array, Array, Array, NDArray[np.int64]],
+    count: Array,
+    start: float,
+    longest: float,
+    log_goal: float,
+) -> float:
+    """Return a height from which on the truncation is at most the goal; inf beyond the longest."""
+    low = high = start
+    while log_truncation(decay, count, high) > log_goal:
+        low, high = high, 2.0 * high
+        if high > 2.0 * longest:
+            return math.inf
+    for _ in range(HALVINGS if high > low else 0):
+        middle = math.sqrt(low * high)
+        if log_truncation(decay, count, middle) > log_goal:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+@njit(cache=True)
+def quadratures(
+    p: Array,
+    mu: Array,
+    removing: bool,
+    c_high: float,
+    y_high: float,
+    log_tolerance: Array,
+) -> tuple[Array, NDArray[np.int64], Array]:
+    """Return the nodes of all runs, where each run's end, and ln of each one's error.
+
+    A row each has losses, log weights and the errors of both. No nodes say that a run has no rule.
+    """
+    rules, ends, log_error = np.empty((p.size, 2)), np.empty(p.size, np.int64), np.empty(p.size)
+    last = 0
+    for j in range(p.size):
+        step, first, size, log_error[j] = trapezoid_rule(
+            p[j], mu[j], removing, c_high, y_high, log_tolerance[j]
+        )
+        if step == 0.0:
+            return np.empty((4, 0)), ends, log_error
+        rules[j, 0], rules[j, 1] = step, first
+        last += size
+        ends[j] = last
+    nodes, start = np.empty((4, last)), 0
+    for j in range(p.size):
+        end = ends[j]
+        loss, log_weight, loss_error, weight_error = quadrature_nodes(
+            p[j], mu[j], removing, int(rules[j, 1]), end - start, rules[j, 0]
+        )
+        nodes[0, start:end], nodes[1, start:end] = loss, log_weight
+        nodes[2, start:end], nodes[3, start:end] = loss_error, weight_error
+        start = end
+    return nodes, ends, log_error
+
+
+@njit(cache=True)
+def part_of_line(
+    quadrature: tuple[Array, NDArray[np.int64], Array], j: int, c: float, step: float, size: int
+) -> tuple[Array, Array, Array]:
+    """Return one run's K along a line, and its error."""
+    nodes, ends, log_error = quadrature
+    start, end = ends[j - 1] if j > 0 else 0, ends[j]
+    return log_line(
+        nodes[0, start:end],
+        nodes[1, start:end],
+        nodes[2, start:end],
+        nodes[3, start:end],
+        log_error[j],
+        c,
+        step,
+        size,
+    )
+
+
+@njit(cache=True)
+def minorants(
+    p: Array,
+    mu: Array,
+    removing: bool,
+    c: float,
+    quadrature: tuple[Array, NDArray[np.int64], Array],
+) -> tuple[Array, Array, Array, NDArray[np.int64]]:
+    """Return the uniform minorants of the runs' tilted densities: widths, masses, variations."""
+    width, mass = np.empty((p.size, LAYERS)), np.empty((p.size, LAYERS))
+    variation, layers = np.empty(p.size), np.empty(p.size, dtype=np.int64)
+    w = 1.0 + c if removing else -c
+    for j in range(p.size):
+        real, _, error = part_of_line(quadrature, j, c, 0.0, 1)
+        one, share, variation[j] = minorant(
+            p[j], mu[j], w, False, real[0] + error[0], 2.0 * error[0], EVERYWHERE
+        )
+        layers[j] = one.size
+        width[j, : one.size] = one
+        mass[j, : one.size] = share
+    return width, mass, variation, layers
+
+
+@njit(cache=True)
+def composed_line(
+    count: Array,
+    quadrature: tuple[Array, NDArray[np.int64], Array],
+    orders: Array,
+    step: float,
+    size: int,
+) -> tuple[Array, Array, Array, Array]:
+    """Return K of all runs along the line, its error, and the upper ends of K at the orders.
+
+    The line is that through the first order, the upper ends are those at the others.
+    """
+    real, imag, error = np.zeros(size), np.zeros(size), np.zeros(size)
+    upper = np.zeros(orders.size - 1)
+    for j in range(count.size):
+        one = part_of_line(quadrature, j, orders[0], step, size)
+        real += count[j] * one[0]
+        imag += count[j] * one[1]
+        error += count[j] * one[2]
+        for i in range(upper.size):
+            if orders[i + 1] > 0.0:
+                value, _, slack = part_of_line(quadrature, j, orders[i + 1], 0.0, 1)
+                upper[i] += count[j] * (value[0] + slack[0])
+    error += ULP * (count.size + 2.0) * (np.abs(real) + np.abs(imag))
+    upper += ULP * (count.size + 2.0) * np.abs(upper)
+    return real, imag, error, upper
+
+
+@interruptible
+@njit(cache=True)
+def contour(
+    p: Array,
+    mu: Array,
+    count: Array,
+    removing: bool,
+    goal: float,
+    at_epsilon: bool,
+    start: float,
+    accuracy: float,
+    most_work: float,
+    far: tuple[float, float, float],
+) -> tuple[Array, Array, Array, Array]:
+    """Return a line for an epsilon or ln delta, and K along it with its error.
+
+    The first array is c, epsilon, ln delta, the orders above and below, the upper ends of K there,
+    the step and the bound of the truncation, relative to ``|M(c)| exp(-c epsilon)``. All arrays are
+    empty where no saddle is found, where rare outputs count, or where the sum takes more work than
+    allowed: nodes of the line times nodes of the losses. ``start`` is where the search for c
+    begins. The errors aimed for are ``exp(-accuracy)`` of delta each.
+    """
+    nothing = np.empty(0)
+    failed = nothing, nothing, nothing, nothing
+    c = saddle(p, mu, count, removing, goal, at_epsilon, start, far)
+    if c == 0.0:
+        return failed
+    k = total(p, mu, count, removing, c)
+    epsilon, log_delta, curvature = saddle_terms(k, c)
+    if at_epsilon:
+        epsilon = goal
+    else:
+        log_delta = goal
+    if not epsilon > 0.0:
+        return failed
+    log_scale = k[0] - epsilon * c - log_delta
+    excess = log_scale + log_cks_factor(c) + accuracy
+    reach = math.sqrt(2.0 * max(excess, 1.0) / k[2])
+    log_goal = log_delta - accuracy
+    up, above = least_window(p, mu, count, removing, c, c + reach, epsilon, log_goal)
+    down, below = least_window(p, mu, count, removing, c, max(c - reach, 0.0), epsilon, log_goal)
+    step = 2.0 * math.pi / max(up, down, 1e-300)
+    log_margin = accuracy + 4.0 + math.log(p.size)
+    log_margin += max(log_scale - math.log(c) - math.log1p(c), 0.0)
+    log_tolerance = np.empty(p.size)
+    for j in range(p.size):
+        value = cgf_estimate(p[j], mu[j], removing, c)[0]
+        log_tolerance[j] = value - log_margin - math.log(count[j])
+        # More accurate than round-off it need not be.
+        log_tolerance[j] = max(log_tolerance[j], min(math.log(value), value) + LEAST_ERROR)
+    height = FIRST_HEIGHT * math.sqrt(2.0 * max(log_scale + accuracy, 1.0) / k[2])
+    quadrature = quadratures(p, mu, removing, above, height, log_tolerance)
+    nodes = quadrature[0].shape[1]
+    if nodes == 0:
+        return failed
+    decay = minorants(p, mu, removing, c, quadrature)
+    start, longest = 2.0 / math.sqrt(curvature), step * most_work / nodes
+    needed = sufficient_height(decay, count, start, longest, -log_scale - accuracy)
+    if not needed <= longest:
+        return failed
+    last = math.ceil(needed / step)
+    truncation = math.exp(min(log_truncation(decay, count, step * last), LARGEST_EXPONENT))
+    if step * last > height:
+        quadrature = quadratures(p, mu, removing, above, step * last, log_tolerance)
+        nodes = quadrature[0].shape[1]
+    if nodes == 0 or last * nodes > most_work:
+        return failed
+    orders = np.array([c, above, below])
+    real, imag, error, upper = composed_line(count, quadrature, orders, step, last + 1)
+    line = np.array([c, epsilon, log_delta, above, below, upper[0], upper[1], step, truncation])
+    return line, real, imag, error

@@ -1,0 +1,124 @@
+"""A line in one call: what it says of K, of the aliases and of the rest, against mpmath."""
+
+import math
+
+import numpy as np
+import pytest
+from mpmath import mp
+
+from hockeystick.kernels import sampled_gaussian_contour as kernel
+from hockeystick.precision.sampled_gaussian import cumulant_sums
+
+FAR = (4.7, -20.0, 0.005)
+WORK = 1e6
+# Rates, noise multipliers and counts.
+PLANS = [
+    [(0.01, 1.0, 1000)],
+    [(0.2, 3.0, 50)],
+    [(1e-3, 0.8, 40_000)],
+    [(0.01, 1.0, 300), (0.05, 2.0, 100), (0.5, 9.0, 7)],
+]
+DIRECTIONS = [True, False]
+Runs = list[tuple[float, float, int]]
+
+
+def asked(
+    runs: Runs, removing: bool, goal: float, *, at_epsilon: bool = False, accuracy: float = 32.0
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return the kernel's answer."""
+    p, noise, count = (np.array(column, dtype=float) for column in zip(*runs, strict=True))
+    far = (math.inf, math.inf, 0.0) if len(runs) > 1 else FAR
+    return kernel.contour(
+        p, 1.0 / noise, count, removing, goal, at_epsilon, 1.0, accuracy, WORK, far
+    )
+
+
+def cgf(runs: Runs, removing: bool, z: mp.mpc) -> mp.mpc:
+    """Return K of all runs by mpmath's own quadrature."""
+    found = mp.zero
+    for p, noise, count in runs:
+        mu = mp.mpf(1.0 / noise)
+        found += count * mp.log(_moment(mp.mpf(p), mu, 1 + z if removing else -z))
+    return found
+
+
+def _moment(p: mp.mpf, mu: mp.mpf, w: mp.mpc) -> mp.mpc:
+    """Return ``E[r(U)^w]`` over N(0, 1)."""
+
+    def term(u: mp.mpf) -> mp.mpc:
+        return mp.npdf(u) * (1 - p + p * mp.exp(mu * u - mu * mu / 2)) ** w
+
+    ends = [mp.mpf(x) for x in range(-14, 15 + 2 * math.ceil(float(abs(mp.re(w)) * mu)), 2)]
+    return mp.quad(term, ends)
+
+
+@pytest.mark.parametrize("removing", DIRECTIONS)
+@pytest.mark.parametrize("runs", PLANS)
+def test_the_line_is_within_its_error_of_the_integral(runs: Runs, removing: bool) -> None:
+    line, real, imag, error = asked(runs, removing, math.log(1e-6))
+    c, _, _, above, below, upper_above, upper_below, step, _ = line
+    assert error.max() < 1e-8
+    with mp.workdps(30):
+        for k in (0, 1, real.size // 2, real.size - 1):
+            truth = cgf(runs, removing, mp.mpc(c, step * k))
+            turns = round(float(mp.im(truth) - imag[k]) / (2.0 * math.pi))
+            found = mp.mpc(real[k], imag[k]) + 2j * mp.pi * turns
+            assert abs(truth - found) <= error[k]
+        for order, upper in ((above, upper_above), (below, upper_below)):
+            exact = mp.re(cgf(runs, removing, mp.mpf(order)))
+            assert exact <= upper <= exact + 1e-8 * (1 + exact)
+
+
+@pytest.mark.parametrize("removing", DIRECTIONS)
+def test_the_rest_of_the_line_is_below_its_bound(removing: bool) -> None:
+    runs = PLANS[1]
+    line, real, _, _ = asked(runs, removing, math.log(1e-6), accuracy=4.0)
+    c, step, truncation = line[0], line[7], line[8]
+    end = step * (real.size - 1)
+    with mp.workdps(15):
+        size = mp.re(cgf(runs, removing, mp.mpf(c)))
+
+        def rest(y: mp.mpf) -> mp.mpf:
+            z = mp.mpc(c, y)
+            return mp.exp(mp.re(cgf(runs, removing, z)) - size) / abs(z * (1 + z)) / mp.pi
+
+        beyond = mp.quad(rest, [end, 1.5 * end, 2.5 * end], maxdegree=3)
+    assert 0.0 < beyond < truncation < math.exp(-3.0)
+
+
+@pytest.mark.parametrize("removing", DIRECTIONS)
+def test_the_saddle_is_that_of_the_goal(removing: bool) -> None:
+    for at_epsilon, goal, place in ((True, 1.5, 1), (False, math.log(1e-7), 2)):
+        line, *_ = asked(PLANS[0], removing, goal, at_epsilon=at_epsilon)
+        c, other = line[0], line[3 - place]
+        assert line[place] == goal
+        with mp.workdps(20):
+            value, first, second = _cumulants(PLANS[0][0], removing, mp.mpf(c))
+        epsilon = first - 1.0 / c - 1.0 / (1.0 + c)
+        curvature = second + 1.0 / c**2 + 1.0 / (1.0 + c) ** 2
+        log_delta = value - epsilon * c - math.log(c) - math.log1p(c)
+        log_delta -= 0.5 * math.log(2.0 * math.pi * curvature)
+        known = (0.0, epsilon, log_delta)
+        assert known[place] == pytest.approx(goal, rel=0.01)
+        assert known[3 - place] == pytest.approx(other, rel=1e-9)
+
+
+def _cumulants(run: tuple[float, float, int], removing: bool, c: mp.mpf) -> list[float]:
+    """Return K and two derivatives of all runs of one loss."""
+    p, noise, count = run
+    excess, first, second = cumulant_sums(mp.mpf(p), 1 / mp.mpf(noise), removing, c)
+    slope = first / (1 + excess)
+    return [float(count * x) for x in (mp.log1p(excess), slope, second / (1 + excess) - slope**2)]
+
+
+@pytest.mark.parametrize(
+    ("runs", "goal"),
+    [
+        # Rare large losses decide.
+        ([(1e-5, 0.5, 100_000)], math.log(1e-10)),
+        # The sum would take too many terms.
+        ([(0.5, 0.05, 2)], math.log(1e-10)),
+    ],
+)
+def test_there_is_no_line_where_another_route_is_shorter(runs: Runs, goal: float) -> None:
+    assert all(one.size == 0 for one in asked(runs, True, goal))

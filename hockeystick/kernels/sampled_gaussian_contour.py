@@ -19,7 +19,7 @@ from hockeystick.kernels.sampled_gaussian import (
     quadrature_nodes,
     trapezoid_rule,
 )
-from hockeystick.kernels.series import Array, log_line
+from hockeystick.kernels.series import Array, log_line, logs_at
 from hockeystick.kernels.uniform_minorant import EVERYWHERE, minorant, minorant_exponent
 from hockeystick.numerics import ULP
 
@@ -39,7 +39,7 @@ HALVINGS = 5
 # needs, and made again where the line turns out to be longer.
 FIRST_HEIGHT = 1.8
 # ln of the relative error of K below which round-off is larger.
-LEAST_ERROR = -34.5
+LEAST_ERROR = -36.0
 # Layers of a minorant.
 LAYERS = 1024
 
@@ -256,40 +256,34 @@ def quadratures(
 
 
 @njit(cache=True)
-def part_of_line(
-    quadrature: tuple[Array, NDArray[np.int64], Array], j: int, c: float, step: float, size: int
-) -> tuple[Array, Array, Array]:
-    """Return one run's K along a line, and its error."""
+def at_orders(
+    quadrature: tuple[Array, NDArray[np.int64], Array], orders: Array
+) -> tuple[Array, Array]:
+    """Return each run's K at several orders, a row for each run, and its errors."""
     nodes, ends, log_error = quadrature
-    start, end = ends[j - 1] if j > 0 else 0, ends[j]
-    return log_line(
-        nodes[0, start:end],
-        nodes[1, start:end],
-        nodes[2, start:end],
-        nodes[3, start:end],
-        log_error[j],
-        c,
-        step,
-        size,
-    )
+    value, error = np.empty((ends.size, orders.size)), np.empty((ends.size, orders.size))
+    start = 0
+    for j in range(ends.size):
+        part = nodes[:, start : ends[j]]
+        value[j], error[j] = logs_at(part[0], part[1], part[2], part[3], log_error[j], orders)
+        start = ends[j]
+    return value, error
 
 
 @njit(cache=True)
 def minorants(
-    p: Array,
-    mu: Array,
-    removing: bool,
-    c: float,
-    quadrature: tuple[Array, NDArray[np.int64], Array],
+    p: Array, mu: Array, removing: bool, c: float, value: Array, error: Array
 ) -> tuple[Array, Array, Array, NDArray[np.int64]]:
-    """Return the uniform minorants of the runs' tilted densities: widths, masses, variations."""
+    """Return the uniform minorants of the runs' densities, tilted by c: widths, masses, variations.
+
+    ``value`` is each run's K at c, right to ``error``.
+    """
     width, mass = np.empty((p.size, LAYERS)), np.empty((p.size, LAYERS))
     variation, layers = np.empty(p.size), np.empty(p.size, dtype=np.int64)
     w = 1.0 + c if removing else -c
     for j in range(p.size):
-        real, _, error = part_of_line(quadrature, j, c, 0.0, 1)
         one, share, variation[j] = minorant(
-            p[j], mu[j], w, False, real[0] + error[0], 2.0 * error[0], EVERYWHERE
+            p[j], mu[j], w, False, value[j] + error[j], 2.0 * error[j], EVERYWHERE
         )
         layers[j] = one.size
         width[j, : one.size] = one
@@ -301,28 +295,23 @@ def minorants(
 def composed_line(
     count: Array,
     quadrature: tuple[Array, NDArray[np.int64], Array],
-    orders: Array,
+    c: float,
     step: float,
     size: int,
-) -> tuple[Array, Array, Array, Array]:
-    """Return K of all runs along the line, its error, and the upper ends of K at the orders.
-
-    The line is that through the first order, the upper ends are those at the others.
-    """
+) -> tuple[Array, Array, Array]:
+    """Return K of all runs along the line through c, and its error."""
+    nodes, ends, log_error = quadrature
     real, imag, error = np.zeros(size), np.zeros(size), np.zeros(size)
-    upper = np.zeros(orders.size - 1)
+    start = 0
     for j in range(count.size):
-        one = part_of_line(quadrature, j, orders[0], step, size)
+        part = nodes[:, start : ends[j]]
+        one = log_line(part[0], part[1], part[2], part[3], log_error[j], c, step, size)
         real += count[j] * one[0]
         imag += count[j] * one[1]
         error += count[j] * one[2]
-        for i in range(upper.size):
-            if orders[i + 1] > 0.0:
-                value, _, slack = part_of_line(quadrature, j, orders[i + 1], 0.0, 1)
-                upper[i] += count[j] * (value[0] + slack[0])
+        start = ends[j]
     error += ULP * (count.size + 2.0) * (np.abs(real) + np.abs(imag))
-    upper += ULP * (count.size + 2.0) * np.abs(upper)
-    return real, imag, error, upper
+    return real, imag, error
 
 
 @interruptible
@@ -380,7 +369,12 @@ def contour(
     nodes = quadrature[0].shape[1]
     if nodes == 0:
         return failed
-    decay = minorants(p, mu, removing, c, quadrature)
+    value, slack = at_orders(quadrature, np.array([c, above, below]))
+    upper = np.zeros(3)
+    for j in range(p.size):
+        upper += count[j] * (value[j] + slack[j])
+    upper += ULP * (p.size + 4.0) * np.abs(upper)
+    decay = minorants(p, mu, removing, c, value[:, 0], slack[:, 0])
     start, longest = 2.0 / math.sqrt(curvature), step * most_work / nodes
     needed = sufficient_height(decay, count, start, longest, -log_scale - accuracy)
     if not needed <= longest:
@@ -392,7 +386,8 @@ def contour(
         nodes = quadrature[0].shape[1]
     if nodes == 0 or last * nodes > most_work:
         return failed
-    orders = np.array([c, above, below])
-    real, imag, error, upper = composed_line(count, quadrature, orders, step, last + 1)
-    line = np.array([c, epsilon, log_delta, above, below, upper[0], upper[1], step, truncation])
+    real, imag, error = composed_line(count, quadrature, c, step, last + 1)
+    # At 0, where there may be an order below, K is 0.
+    ends = upper[1], upper[2] if below > 0.0 else 0.0
+    line = np.array([c, epsilon, log_delta, above, below, ends[0], ends[1], step, truncation])
     return line, real, imag, error

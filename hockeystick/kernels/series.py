@@ -25,6 +25,8 @@ Array = NDArray[np.float64]
 COMFORTABLE = 200.0
 # Nodes on a line between fresh starts of a recurrence.
 BLOCK = 16
+# Nodes of a loss that are summed before their sum is added to that of the others.
+CHUNK = 32
 
 
 @njit(cache=True)
@@ -270,7 +272,8 @@ def sum_line(
 
     Along the line ``e = exp(z L) - 1`` and ``f = e2(z L)`` go on by ``f += f_d + e d`` and
     ``e += d + e d``, with d and f_d their values for the step: no cancellation, and no more than
-    ``BLOCK`` steps before a fresh start, so that round-off grows by a known factor only.
+    ``BLOCK`` steps before a fresh start, so that round-off grows by a known factor only. Nodes are
+    summed by ``CHUNK``, and the chunks' sums then: a term takes part in few additions.
 
     A weight below ``exp(-700)`` may underflow where ``c L <= 100``: all such terms together are
     below 1e-250.
@@ -278,6 +281,8 @@ def sum_line(
     blocks = (count + BLOCK - 1) // BLOCK
     places = min(BLOCK, count)
     real, imag = np.zeros((places, blocks)), np.zeros((places, blocks))
+    all_real, all_imag = np.zeros((places, blocks)), np.zeros((places, blocks))
+    additions = CHUNK + loss.size // CHUNK + 2
     error = np.full(blocks, 1e-250 if log_weight.min() < -700.0 else 0.0)
     first = np.empty((4, blocks))
     height = np.empty((places, blocks))
@@ -293,7 +298,7 @@ def sum_line(
         weight = math.exp(logw)
         second = weighted_e2(logw, -x)
         pull = math.exp(logw - x) + weight if abs(x) > 0.5 else abs(math.expm1(-x)) * weight
-        relative = weight_error[j] + ULP * (loss.size + 16.0 + 8.0 * BLOCK)
+        relative = weight_error[j] + ULP * (additions + 16.0 + 8.0 * BLOCK)
         growth = relative + 2.0 * ULP * (abs(logw) + abs(plain))
         grown = math.exp(logw + plain)
         for k in range(blocks):
@@ -307,11 +312,16 @@ def sum_line(
         else:
             first_of_blocks(plain, step, x, fold > 0.0, first)
             add_blocks(outer, turn, fold > 0.0, first, (c, height, second), real, imag)
+        if (j + 1) % CHUNK == 0 or j + 1 == loss.size:
+            all_real += real
+            all_imag += imag
+            real[:, :] = 0.0
+            imag[:, :] = 0.0
     found_real, found_imag, found_error = np.empty(count), np.empty(count), np.empty(count)
     for k in range(count):
         block, place = k // BLOCK, k % BLOCK
-        found_real[k] = real[place, block]
-        found_imag[k] = imag[place, block]
+        found_real[k] = all_real[place, block]
+        found_imag[k] = all_imag[place, block]
         found_error[k] = error[block]
     return found_real, found_imag, found_error
 
@@ -375,5 +385,43 @@ def logs_of_line(
     return log_real, log_imag, log_error
 
 
+@njit(cache=True)
+def logs_at(
+    loss: Array,
+    log_weight: Array,
+    loss_error: Array,
+    weight_error: Array,
+    log_error: float,
+    orders: Array,
+) -> tuple[Array, Array]:
+    """Return ``ln M`` at several ``c >= 0`` in one pass, and the error of each, as ``log_line``."""
+    value, slack = np.zeros(orders.size), np.full(orders.size, math.exp(log_error))
+    if (log_weight + orders.max() * loss).max() > COMFORTABLE or log_weight.min() < -700.0:
+        for i in range(orders.size):
+            one, _, error = log_line(
+                loss, log_weight, loss_error, weight_error, log_error, orders[i], 0.0, 1
+            )
+            value[i], slack[i] = one[0], error[0]
+        return value, slack
+    for j in range(loss.size):
+        x, logw = loss[j], log_weight[j]
+        weight = math.exp(logw)
+        second = weight * e2(-x) if abs(x) <= 0.5 else weighted_e2(logw, -x)
+        pull = second + weight * abs(x)
+        relative = weight_error[j] + ULP * (loss.size + 32.0)
+        for i in range(orders.size):
+            plain = orders[i] * x
+            length = abs(plain)
+            growth = relative + 2.0 * ULP * (abs(logw) + length)
+            grown = weight if length < 0.5 else math.exp(logw + plain)
+            own = weight * e2(plain) if length < 0.5 else grown - weight * (1.0 + plain)
+            value[i] += own + orders[i] * second
+            bound, change = e2_round_off(length, weight, grown, relative, growth)
+            slack[i] += bound + orders[i] * (second * relative + loss_error[j] * (change + pull))
+    logs, _, error = logs_of_line(value, np.zeros(orders.size), slack, 0.0)
+    return logs, error
+
+
 log_mgf_line = interruptible(log_line)
+log_mgf_at = interruptible(logs_at)
 log_values = interruptible(logs_of_line)

@@ -32,12 +32,12 @@ PARTS = {
         " trapezoid_rule widest_step within_reach"
     ),
     "sampled_gaussian_contour": (
-        "alias_window composed_line contour is_far least_window log_truncation minorants"
-        " part_of_line quadratures saddle saddle_terms sufficient_height total"
+        "alias_window at_orders composed_line contour is_far least_window log_truncation minorants"
+        " quadratures saddle saddle_terms sufficient_height total"
     ),
     "series": (
         "add_block add_blocks e2_round_off expm1_and_e2 first_of_blocks log_line log_mgf_line"
-        " log_values logs_of_line rough_e2 small_e2 sum_line weighted_e2"
+        " log_mgf_at log_values logs_at logs_of_line rough_e2 small_e2 sum_line weighted_e2"
     ),
     "uniform_minorant": (
         "falling_root level_and_loss level_set_width level_sets_of_mode minorant signed_log_density"

@@ -163,4 +163,6 @@ def one_of(name: str, value: object, allowed: tuple[str, ...]) -> str:
 
 def choice(name: str, value: object, enum: type[_Choice]) -> _Choice:
     """Return the member of the enumeration that the value names, or raise."""
+    if isinstance(value, enum):
+        return value
     return enum(one_of(name, value, tuple(member.value for member in enum)))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
-from hockeystick.accountants.base import TOLERANCE, Accountant, Kind
+from hockeystick.accountants.base import TOLERANCE, Accountant, Kind, Many
 from hockeystick.accountants.closed_forms.closed_form import ClosedForm
 from hockeystick.accountants.contour import Contour
 from hockeystick.accountants.interval import Interval
@@ -58,6 +58,20 @@ class Auto(Accountant):
     def delta(self, composition: Composition, epsilon: float) -> Interval:
         """Return delta by the accountant that is chosen."""
         return self.choose(lambda accountant: accountant.delta(composition, epsilon))[1]
+
+    def many(self, composition: Composition, quantity: Quantity, values: Sequence[float]) -> Many:
+        """Return those answers that a few contour integrals give; none where a closed form does."""
+        ask = ClosedForm().epsilon if quantity == "epsilon" else ClosedForm().delta
+        try:
+            ask(composition, values[0])
+        except UnsupportedError:
+            found = Contour(self.tolerance, smooths=False).many(composition, quantity, values)
+            return {
+                value: (one, interval)
+                for value, (one, interval) in found.items()
+                if interval.is_narrow(self.tolerance)
+            }
+        return {}
 
     def digits(
         self, composition: Composition, quantity: Quantity, value: float, digits: int

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias
 
 from hockeystick.accountants.infinity import are_finite, split_infinity, split_shift
 from hockeystick.accountants.interval import Interval, worse
@@ -22,6 +23,10 @@ LARGEST_EPSILON: Final = 1e15
 TOLERANCE: Final = 1e-4
 
 Kind = Literal["exact", "bound", "approximation"]
+
+
+# The accountant and the answer, by the value that is asked about.
+Many: TypeAlias = "dict[float, tuple[Accountant, Interval]]"
 
 
 class Accountant(ABC):
@@ -51,6 +56,14 @@ class Accountant(ABC):
     ) -> Interval:
         """Return epsilon (at a delta) or delta (at an epsilon) to a number of digits, as mpf."""
         raise self.refuse("the plan", "it has no arbitrary-precision form; use accountant='auto'")
+
+    def many(self, composition: Composition, quantity: Quantity, values: Sequence[float]) -> Many:
+        """Return those of many answers that cost little together, each with its accountant.
+
+        Values are those of the other quantity: deltas in (0, 1), or finite epsilons > 0. The rest
+        are to be asked for alone.
+        """
+        return {}
 
     def within(self, tolerance: float) -> Accountant:
         """Return the accountant with another tolerance, or itself where it has none."""

@@ -369,12 +369,12 @@ def contour(
     nodes = quadrature[0].shape[1]
     if nodes == 0:
         return failed
-    value, slack = at_orders(quadrature, np.array([c, above, below]))
+    cgf, cgf_error = at_orders(quadrature, np.array([c, above, below]))
     upper = np.zeros(3)
     for j in range(p.size):
-        upper += count[j] * (value[j] + slack[j])
+        upper += count[j] * (cgf[j] + cgf_error[j])
     upper += ULP * (p.size + 4.0) * np.abs(upper)
-    decay = minorants(p, mu, removing, c, value[:, 0], slack[:, 0])
+    decay = minorants(p, mu, removing, c, cgf[:, 0], cgf_error[:, 0])
     start, longest = 2.0 / math.sqrt(curvature), step * most_work / nodes
     needed = sufficient_height(decay, count, start, longest, -log_scale - accuracy)
     if not needed <= longest:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
-from hockeystick.accountants.base import TOLERANCE, DirectedAccountant, Kind
+import numpy as np
+
+from hockeystick.accountants.base import TOLERANCE, DirectedAccountant, Kind, Many
 from hockeystick.accountants.interval import Interval, worse
 from hockeystick.accountants.theorems.rdp import RDP
 from hockeystick.numerics import down, log_readings, up
@@ -76,6 +79,34 @@ class Contour(DirectedAccountant):
         if found.lower > 0.0 and self._is_below(rest[0], epsilon, math.log(found.lower)):
             return found
         return worse([found, self.delta_of(rest[0], epsilon)])
+
+    def many(self, composition: Composition, quantity: Quantity, values: Sequence[float]) -> Many:
+        """Return those answers of one direction that few integrals give, the other being below."""
+        first, *rest = composition.directions
+        both = (
+            [self.analytic_terms(one) for one in (first, *rest)]
+            if self._is_plain(composition)
+            else []
+        )
+        if not rest or not all(both):
+            return {}
+        from hockeystick.accountants.contour._many import are_below, deltas_of, epsilons_of
+
+        asked = np.array(sorted(set(values)))
+        if quantity == "epsilon":
+            ends = epsilons_of(both[0], asked)
+            epsilons, log_deltas = ends[0], np.log(asked * (1.0 - _OUTWARD))
+        else:
+            ends = deltas_of(both[0], asked, _LEAST_LOG_DELTA)
+            with np.errstate(divide="ignore"):
+                epsilons, log_deltas = asked, np.log(ends[0])
+        known = np.flatnonzero(np.isfinite(log_deltas) & np.isfinite(epsilons))
+        below = epsilons[known] >= largest_loss(rest[0])
+        below |= are_below(both[1], epsilons[known], log_deltas[known])
+        return {
+            float(asked[k]): (self, Interval(*map(float, ends[:, k])).ordered())
+            for k in known[below]
+        }
 
     def _is_plain(self, composition: Composition) -> bool:
         """Return whether all losses have an analytic cgf, with nothing to be split off."""

@@ -1,0 +1,151 @@
+"""Epsilon at many deltas, or delta at many epsilons, of one direction: by few contour integrals.
+
+An integral is computed for one of those asked about and serves all those near it. What none serves
+precisely is left to be asked alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hockeystick.accountants.contour._integral import Integral
+from hockeystick.accountants.contour._line import AnalyticTerms
+from hockeystick.accountants.contour._sampled_gaussians import integral_at_once
+from hockeystick.accountants.contour.search import (
+    LocatedIntegral,
+    integral_for_delta,
+    integral_for_epsilon,
+)
+
+Floats: TypeAlias = NDArray[np.float64]
+Indices: TypeAlias = NDArray[np.intp]
+# What an integral says of some of what is asked: three rows of ends, and which of them count.
+_Served: TypeAlias = tuple[Floats, NDArray[np.bool_]]
+
+# The largest relative error of delta at which an integral is used for what it was not made for.
+_MOST_ERROR: Final = 1e-9
+_NEWTON_STEPS: Final = 6
+_LAST_STEP: Final = 1e-8
+_OUTWARD: Final = 2.0**-50
+# How far a float is from the decimal that it prints as, at most, from some least float on.
+_READING: Final = 2.0**-52
+_LEAST_DELTA: Final = 1e-300
+# ln of delta's accuracy where it is only to be told which of two is larger.
+_COARSE: Final = 6.0
+# The searches without any use that end all of them.
+_FAILURES: Final = 3
+
+
+def epsilons_of(terms: AnalyticTerms, deltas: Floats) -> Floats:
+    """Return lower ends, estimates and upper ends of epsilon; NaN where a delta is not served."""
+    logs = np.log(deltas)
+
+    def locate(index: int) -> LocatedIntegral | None:
+        return integral_for_delta(terms, float(logs[index]))
+
+    def serve(found: LocatedIntegral, some: Indices) -> _Served:
+        return _epsilons(found.integral, found.epsilon, deltas[some])
+
+    return _served(locate, serve, logs)
+
+
+def deltas_of(terms: AnalyticTerms, epsilons: Floats, least: float) -> Floats:
+    """Return the same of delta at many epsilons, for ln delta from ``least`` on."""
+
+    def locate(index: int) -> LocatedIntegral | None:
+        return integral_for_epsilon(terms, float(epsilons[index]), least=least)
+
+    def serve(found: LocatedIntegral, some: Indices) -> _Served:
+        return _deltas(found.integral, epsilons[some])
+
+    return _served(locate, serve, epsilons)
+
+
+def are_below(terms: AnalyticTerms, epsilons: Floats, log_deltas: Floats) -> NDArray[np.bool_]:
+    """Return at which epsilons delta is proven to be below the given ones, by few short lines."""
+
+    def locate(index: int) -> LocatedIntegral | None:
+        found = integral_at_once(terms, float(epsilons[index]), _COARSE, at_epsilon=True)
+        return found and LocatedIntegral(found[0], found[1], terms)
+
+    def serve(found: LocatedIntegral, some: Indices) -> _Served:
+        scale, _, _, upper, _ = found.integral.deltas(epsilons[some])
+        with np.errstate(all="ignore"):
+            log_upper = scale + np.log(upper) + _OUTWARD * (np.abs(scale) + 4.0)
+        return np.array([log_upper] * 3), log_upper < log_deltas[some]
+
+    return np.asarray(np.isfinite(_served(locate, serve, epsilons)[2]))
+
+
+def _served(
+    locate: Callable[[int], LocatedIntegral | None],
+    serve: Callable[[LocatedIntegral, Indices], _Served],
+    places: Floats,
+) -> Floats:
+    """Return what integrals say, each made for the middle one of those that none serves so far."""
+    found = np.full((3, places.size), math.nan)
+    unserved = np.ones(places.size, dtype=bool)
+    failures = 0
+    while unserved.any() and failures < _FAILURES:
+        some = np.flatnonzero(unserved)
+        middle = int(some[np.argsort(places[some])[some.size // 2]])
+        unserved[middle] = False
+        located = locate(middle)
+        if located is None:
+            failures += 1
+            continue
+        ends, good = serve(located, some)
+        failures += not good.any()
+        found[:, some[good]] = ends[:, good]
+        unserved[some[good]] = False
+    return found
+
+
+def _epsilons(integral: Integral, start: float, deltas: Floats) -> _Served:
+    """Return the proven epsilons of deltas, and which of them are precise.
+
+    The estimates are Newton's; each end is one at which delta is proven to be on its side.
+    """
+    least, most = (np.log(deltas * (1.0 + sign * _READING)) for sign in (-1.0, 1.0))
+    slack = _OUTWARD * (np.abs(least) + 4.0)
+    epsilon = np.full(deltas.size, start)
+    with np.errstate(all="ignore"):
+        for _ in range(_NEWTON_STEPS):
+            scale, _, estimate, _, slope = integral.deltas(epsilon)
+            step = (scale + np.log(estimate) - least) * estimate / -slope
+            epsilon = epsilon + np.where(np.isfinite(step), step, 0.0)
+            if not (np.abs(step) > _LAST_STEP * (np.abs(epsilon) + 1.0 / integral.line.c)).any():
+                break
+        scale, lower, estimate, upper, slope = integral.deltas(epsilon)
+        error = np.maximum(upper - estimate, estimate - lower) / estimate
+        off = np.abs(scale + np.log(estimate) - least)
+        margin = (error + 2.0 * slack + (most - least) + off) * estimate / -slope
+        margin += 4.0 * _OUTWARD * epsilon
+        high, low = epsilon + margin, epsilon - margin
+        at_high, at_low = integral.deltas(high), integral.deltas(low)
+        good = (estimate > 0.0) & (slope < 0.0) & (error < _MOST_ERROR) & (low > 0.0)
+        good &= deltas >= _LEAST_DELTA
+        good &= at_high[0] + np.log(at_high[3]) <= least - slack
+        good &= at_low[0] + np.log(at_low[1]) >= most + slack
+    return np.array([low, epsilon, high]), good
+
+
+def _deltas(integral: Integral, epsilons: Floats) -> _Served:
+    """Return the proven deltas at epsilons, and which of them are precise."""
+    scale, lower, estimate, upper, _ = integral.deltas(epsilons)
+    with np.errstate(all="ignore"):
+        error = np.maximum(upper - estimate, estimate - lower) / estimate
+        outward = _OUTWARD * (np.abs(scale) + 4.0)
+        ends = np.exp(scale) * np.array(
+            [lower * (1.0 - outward), estimate, upper * (1.0 + outward)]
+        )
+        # Underflow is rounded outward.
+        ends[0] = np.maximum(ends[0] - 5e-324, 0.0)
+        ends[2] = np.minimum(ends[2] + 5e-324, 1.0)
+        good = (estimate > 0.0) & (lower > 0.0) & (error < _MOST_ERROR)
+    return ends, good

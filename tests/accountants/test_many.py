@@ -1,0 +1,66 @@
+"""Several deltas or epsilons at once: what each says alone, in any order, and refused alike."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick.errors import ParameterError
+
+PLANS = [
+    hs.DPSGD(noise_multiplier=1.1, examples=60_000, batch_size=256, epochs=10),
+    hs.PoissonSubsampled(hs.Gaussian(0.8), 1e-4) ** 300,
+    hs.PoissonSubsampled(hs.Gaussian(2.0), 0.3) ** 40 @ hs.PoissonSubsampled(hs.Gaussian(1), 0.01),
+    hs.Gaussian(2.0) ** 3,
+    hs.Laplace(1.5) ** 20,
+    hs.PoissonSubsampled(hs.Gaussian(1.0), 0.01, adjacency="replace-one") ** 100,
+]
+DELTAS = [1e-5, 0.3, 1e-250, 1e-8, 1e-5, 1e-3, 0.0, 1.0, 1e-12, 5e-324]
+EPSILONS = [1.0, 0.0, 0.25, 3.0, 1.0, math.inf, 8.0, 1e-3]
+
+
+@pytest.mark.parametrize("plan", PLANS, ids=range(len(PLANS)))
+@pytest.mark.parametrize("quantity", ["epsilon", "delta"])
+def test_several_answers_agree_with_those_asked_alone(plan: hs.Mechanism, quantity: str) -> None:
+    ask, values = (hs.epsilon, DELTAS) if quantity == "epsilon" else (hs.delta, EPSILONS)
+    together = ask(plan, values)
+    assert len(together) == len(values)
+    for value, one in zip(values, together, strict=True):
+        alone = ask(plan, value)
+        assert max(one.lower, alone.lower) <= min(one.upper, alone.upper)
+        assert one.relative_width <= max(2e-9, alone.relative_width)
+        assert (one.accountant, one.assumptions) == (alone.accountant, alone.assumptions)
+
+
+def test_the_answers_to_many_hold_those_in_arbitrary_precision() -> None:
+    deltas = np.logspace(-14, -2, 50)
+    answers = hs.epsilon(PLANS[0], deltas)
+    for delta, answer in list(zip(deltas.tolist(), answers, strict=True))[::7]:
+        exact = hs.epsilon(PLANS[0], delta, digits=20)
+        assert answer.lower <= exact.upper
+        assert exact.lower <= answer.upper
+    assert all(a.lower > b.upper for a, b in pairwise(answers))
+
+
+def test_delta_at_many_epsilons_holds_that_in_arbitrary_precision() -> None:
+    epsilons = np.linspace(0.05, 5.0, 40)
+    answers = hs.delta(PLANS[0], epsilons)
+    for epsilon, answer in list(zip(epsilons.tolist(), answers, strict=True))[::9]:
+        exact = hs.delta(PLANS[0], epsilon, digits=20)
+        assert answer.lower <= exact.upper
+        assert exact.lower <= answer.upper
+
+
+def test_other_accountants_answer_one_by_one() -> None:
+    for name in ("rdp", "gdp", "prv"):
+        several = hs.epsilon(PLANS[0], [1e-5, 1e-7], accountant=name)
+        alone = tuple(hs.epsilon(PLANS[0], delta, accountant=name) for delta in (1e-5, 1e-7))
+        assert several == alone
+
+
+@pytest.mark.parametrize("deltas", [[], [1e-5, 2.0], ["a"], np.ones((2, 2)), "1e-5", [math.nan]])
+def test_what_is_no_delta_is_refused(deltas: object) -> None:
+    with pytest.raises(ParameterError, match="delta"):
+        hs.epsilon(PLANS[0], deltas)  # type: ignore[call-overload]

@@ -349,7 +349,7 @@ def widest_step(
         trial = step_within(bound - log_tolerance, shift)
         if trial > step:
             step, used, log_norm = trial, shift, bound
-        elif trial < 0.8 * step:
+        elif trial < 0.95 * step:
             break
         shift *= 0.72
     return exact_step(step, used, log_norm)

@@ -176,13 +176,14 @@ def first_of_blocks(plain: float, step: float, x: float, folded: bool, first: Ar
     grown = 0.0 if folded else math.exp(plain)
     for k in range(er.size):
         phase = step * (k * BLOCK) * x
+        half, other = math.sin(0.5 * phase), math.cos(0.5 * phase)
+        cosine, sine = 1.0 - 2.0 * half * half, 2.0 * half * other
         if folded:
-            er[k] = fr[k] = math.cos(phase)
-            ei[k] = fi[k] = math.sin(phase)
+            er[k] = fr[k] = cosine
+            ei[k] = fi[k] = sine
             continue
-        half = math.sin(0.5 * phase)
-        er[k] = rise * math.cos(phase) - 2.0 * half * half
-        ei[k] = grown * math.sin(phase)
+        er[k] = rise * cosine - 2.0 * half * half
+        ei[k] = grown * sine
         size = math.sqrt(plain * plain + phase * phase)
         if size < 0.5:
             fr[k], fi[k] = small_e2(plain, phase, size)

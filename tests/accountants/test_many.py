@@ -37,7 +37,7 @@ def test_several_answers_agree_with_those_asked_alone(plan: hs.Mechanism, quanti
 def test_the_answers_to_many_hold_those_in_arbitrary_precision() -> None:
     deltas = np.logspace(-14, -2, 50)
     answers = hs.epsilon(PLANS[0], deltas)
-    for delta, answer in list(zip(deltas.tolist(), answers, strict=True))[::7]:
+    for delta, answer in list(zip(deltas.tolist(), answers, strict=True))[::17]:
         exact = hs.epsilon(PLANS[0], delta, digits=20)
         assert answer.lower <= exact.upper
         assert exact.lower <= answer.upper
@@ -47,7 +47,7 @@ def test_the_answers_to_many_hold_those_in_arbitrary_precision() -> None:
 def test_delta_at_many_epsilons_holds_that_in_arbitrary_precision() -> None:
     epsilons = np.linspace(0.05, 5.0, 40)
     answers = hs.delta(PLANS[0], epsilons)
-    for epsilon, answer in list(zip(epsilons.tolist(), answers, strict=True))[::9]:
+    for epsilon, answer in list(zip(epsilons.tolist(), answers, strict=True))[::19]:
         exact = hs.delta(PLANS[0], epsilon, digits=20)
         assert answer.lower <= exact.upper
         assert exact.lower <= answer.upper

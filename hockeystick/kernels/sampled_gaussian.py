@@ -18,8 +18,9 @@ from hockeystick.kernels.series import Array
 from hockeystick.numerics import ULP
 
 LOG_SQRT_2PI = 0.9189385332046727
-# About how many cells at most a bound of an integral takes.
+# About how many cells at most a bound of an integral takes, and one that only guides a search.
 CELLS = 4000
+FEW_CELLS = 60
 # The most nodes of a sum that is only an estimate, and ln of its relative accuracy.
 ROUGH_NODES = 20_000
 ROUGH = -36.0
@@ -294,6 +295,7 @@ def log_strip_bound(
     shift: float,
     low: float,
     high: float,
+    cells: int,
 ) -> float:
     """Bound ``ln Int |F(u + i shift)| du`` over the real line, for every ``z`` in use.
 
@@ -301,12 +303,12 @@ def log_strip_bound(
     r) max(1, |r|, |r|^w)`` for every ``z`` with ``0 < Re z <= c``, ``|Im z| <= v = height`` and
     ``|z| <= modulus``, where ``w`` is the power at ``c``. Each cell contributes its width times an
     upper bound of the integrand in it, so the result holds whatever the cells; narrower ones are
-    only sharper.
+    only sharper. There are about as many ``cells`` at most.
     """
     peak, total = -math.inf, 0.0
     u = low
     while u < high:
-        half = 0.5 * cell_width(mu, w, height, shift, odds_of(p, mu, u), (high - low) / CELLS)
+        half = 0.5 * cell_width(mu, w, height, shift, odds_of(p, mu, u), (high - low) / cells)
         log_r, angle, slope, gauss = cell_bounds(p, mu, shift, u + half, half)
         size = math.sqrt(log_r * log_r + angle * angle) + 2.0 * slope
         # The power of |r| is between that at c = 0 and that at the largest c; the turn is free.
@@ -341,18 +343,18 @@ def widest_step(
     edges (Trefethen and Weideman 2014, theorem 5.1). The step keeps nine bits, so that the nodes
     are exact. A step of 0 says that none will do.
     """
-    shift = min(0.92 * math.pi / mu, 9.0)
-    step = log_norm = 0.0
-    used = shift
+    shift = used = min(0.92 * math.pi / mu, 9.0)
+    step = 0.0
     for _ in range(12):
-        bound = log_strip_bound(p, mu, w, modulus, height, shift, low, high)
+        bound = log_strip_bound(p, mu, w, modulus, height, shift, low, high, FEW_CELLS)
         trial = step_within(bound - log_tolerance, shift)
         if trial > step:
-            step, used, log_norm = trial, shift, bound
+            step, used = trial, shift
         elif trial < 0.95 * step:
             break
         shift *= 0.72
-    return exact_step(step, used, log_norm)
+    bound = log_strip_bound(p, mu, w, modulus, height, used, low, high, CELLS)
+    return exact_step(step_within(bound - log_tolerance, used), used, bound)
 
 
 @njit(cache=True)

@@ -29,6 +29,8 @@ LONGEST_STEP = 1.0
 LAST_STEP = 1e-3
 # A c that is so close in ln c to those where rare outputs count is one of them.
 CLOSE = 0.02
+# The orders above c are within this part of a Gaussian's best one: K mostly grows faster.
+ABOVE = 0.5
 # A window is compared with those by orders this much nearer to c.
 NEARER = 0.7
 COMPARISONS = 6
@@ -39,7 +41,7 @@ HALVINGS = 5
 # needs, and made again where the line turns out to be longer.
 FIRST_HEIGHT = 1.8
 # ln of the relative error of K below which round-off is larger.
-LEAST_ERROR = -36.0
+LEAST_ERROR = -35.0
 # Layers of a minorant.
 LAYERS = 1024
 
@@ -353,7 +355,7 @@ def contour(
     excess = log_scale + log_cks_factor(c) + accuracy
     reach = math.sqrt(2.0 * max(excess, 1.0) / k[2])
     log_goal = log_delta - accuracy
-    up, above = least_window(p, mu, count, removing, c, c + reach, epsilon, log_goal)
+    up, above = least_window(p, mu, count, removing, c, c + ABOVE * reach, epsilon, log_goal)
     down, below = least_window(p, mu, count, removing, c, max(c - reach, 0.0), epsilon, log_goal)
     step = 2.0 * math.pi / max(up, down, 1e-300)
     log_margin = accuracy + 4.0 + math.log(p.size)

@@ -21,6 +21,7 @@ from hockeystick.numerics import ULP
 
 Array = NDArray[np.float64]
 
+RECIPROCALS = 1.0 / np.maximum(np.arange(17), 1)
 # Exponents up to this size are left unscaled.
 COMFORTABLE = 200.0
 # Nodes on a line between fresh starts of a recurrence.
@@ -30,13 +31,19 @@ CHUNK = 32
 
 
 @njit(cache=True)
+def last_term(size: float) -> int:
+    """Return the power up to which ``e2``'s series is summed: the rest is below 2^-55 of it."""
+    return 8 if size < 0.02 else (11 if size < 0.12 else 16)
+
+
+@njit(cache=True)
 def e2(x: float) -> float:
     """Return ``exp(x) - 1 - x`` to a few units in the last place."""
     if abs(x) > 0.5:
         return math.exp(x) - 1.0 - x
     total = 0.0
-    for k in range(16, 2, -1):
-        total = (total + 1.0) * x / k
+    for k in range(last_term(abs(x)), 2, -1):
+        total = (total + 1.0) * (x * RECIPROCALS[k])
     return 0.5 * x * x * (total + 1.0)
 
 
@@ -127,28 +134,15 @@ def small_e2(re: float, im: float, size: float) -> tuple[float, float]:
     """Return ``e2(re + i im)`` by its series, for ``size = |re + i im| < 0.5``."""
     sr = 0.0
     si = 0.0
-    for n in range(8 if size < 0.03 else 16, 2, -1):
-        tr = (sr + 1.0) / n
-        ti = si / n
+    for n in range(last_term(size), 2, -1):
+        tr = (sr + 1.0) * RECIPROCALS[n]
+        ti = si * RECIPROCALS[n]
         sr = tr * re - ti * im
         si = tr * im + ti * re
     sr += 1.0
     qr = 0.5 * (re * re - im * im)
     qi = re * im
     return sr * qr - si * qi, sr * qi + si * qr
-
-
-@njit(cache=True)
-def expm1_and_e2(re: float, im: float) -> tuple[float, float, float, float]:
-    """Return real and imaginary part of ``exp(x) - 1`` and of ``exp(x) - 1 - x``, x = re + i im."""
-    half = math.sin(0.5 * im)
-    er = math.expm1(re) * math.cos(im) - 2.0 * half * half
-    ei = math.exp(re) * math.sin(im)
-    size = math.sqrt(re * re + im * im)
-    if size < 0.5:
-        fr, fi = small_e2(re, im, size)
-        return er, ei, fr, fi
-    return er, ei, er - re, ei - im
 
 
 @njit(cache=True)
@@ -166,64 +160,24 @@ def e2_round_off(
 
 
 @njit(cache=True)
-def first_of_blocks(plain: float, step: float, x: float, folded: bool, first: Array) -> None:
-    """Write ``e`` and ``f`` of ``mgf_line`` at ``z L = plain + i k BLOCK step x``, k = 0, 1, ...
+def first_of_block(
+    plain: float, phase: float, folded: bool, rise: float, grown: float
+) -> tuple[float, float, float, float]:
+    """Return ``exp(x) - 1`` and ``e2(x)`` of ``x = plain + i phase``, as real and imaginary parts.
 
-    Where ``exp(c L)`` is folded into the weight, both are ``exp(i k BLOCK step x)``.
+    ``rise`` and ``grown`` are ``exp(plain) - 1`` and ``exp(plain)``. Where ``exp(plain)`` is folded
+    into the weight, both are ``exp(i phase)``.
     """
-    er, ei, fr, fi = first[0], first[1], first[2], first[3]
-    rise = 0.0 if folded else math.expm1(plain)
-    grown = 0.0 if folded else math.exp(plain)
-    for k in range(er.size):
-        phase = step * (k * BLOCK) * x
-        half, other = math.sin(0.5 * phase), math.cos(0.5 * phase)
-        cosine, sine = 1.0 - 2.0 * half * half, 2.0 * half * other
-        if folded:
-            er[k] = fr[k] = cosine
-            ei[k] = fi[k] = sine
-            continue
-        er[k] = rise * cosine - 2.0 * half * half
-        ei[k] = grown * sine
-        size = math.sqrt(plain * plain + phase * phase)
-        if size < 0.5:
-            fr[k], fi[k] = small_e2(plain, phase, size)
-        else:
-            fr[k], fi[k] = er[k] - plain, ei[k] - phase
-
-
-@njit(cache=True)
-def add_blocks(
-    outer: float,
-    turn: tuple[float, float, float, float],
-    folded: bool,
-    first: Array,
-    pull: tuple[float, Array, float],
-    real: Array,
-    imag: Array,
-) -> None:
-    """Add a node's terms along the line, ``BLOCK`` of them from each first on.
-
-    Neighbours in memory belong to different blocks: their recurrences run at the same time.
-    """
-    dr, di, gr, gi = turn
-    c, height, second = pull
-    plain = c * second
-    er, ei, fr, fi = first[0], first[1], first[2], first[3]
-    for i in range(height.shape[0]):
-        for k in range(er.size):
-            real[i, k] += outer * fr[k] + plain
-            imag[i, k] += outer * fi[k] + height[i, k] * second
-            tr = er[k] * dr - ei[k] * di
-            ti = er[k] * di + ei[k] * dr
-            if folded:
-                fr[k] += tr
-                fi[k] += ti
-                er[k], ei[k] = fr[k], fi[k]
-            else:
-                fr[k] += gr + tr
-                fi[k] += gi + ti
-                er[k] += dr + tr
-                ei[k] += di + ti
+    half, other = math.sin(0.5 * phase), math.cos(0.5 * phase)
+    cosine, sine = 1.0 - 2.0 * half * half, 2.0 * half * other
+    if folded:
+        return cosine, sine, cosine, sine
+    er, ei = rise * cosine - 2.0 * half * half, grown * sine
+    size = math.sqrt(plain * plain + phase * phase)
+    if size < 0.5:
+        fr, fi = small_e2(plain, phase, size)
+        return er, ei, fr, fi
+    return er, ei, er - plain, ei - phase
 
 
 @njit(cache=True)
@@ -231,18 +185,18 @@ def add_block(
     outer: float,
     turn: tuple[float, float, float, float],
     folded: bool,
-    plain: float,
+    first: tuple[float, float, float, float],
     pull: tuple[float, Array, float],
     real: Array,
     imag: Array,
 ) -> None:
-    """Add a node's terms along a line of a single block, as ``add_blocks`` does."""
+    """Add a node's terms along one block of a line, from its first e and f on."""
     dr, di, gr, gi = turn
     c, height, second = pull
-    er, ei, fr, fi = (1.0, 0.0, 1.0, 0.0) if folded else expm1_and_e2(plain, 0.0)
-    for i in range(height.shape[0]):
-        real[i, 0] += outer * fr + c * second
-        imag[i, 0] += outer * fi + height[i, 0] * second
+    er, ei, fr, fi = first
+    for i in range(height.size):
+        real[i] += outer * fr + c * second
+        imag[i] += outer * fi + height[i] * second
         tr = er * dr - ei * di
         ti = er * di + ei * dr
         if folded:
@@ -281,15 +235,14 @@ def sum_line(
     """
     blocks = (count + BLOCK - 1) // BLOCK
     places = min(BLOCK, count)
-    real, imag = np.zeros((places, blocks)), np.zeros((places, blocks))
-    all_real, all_imag = np.zeros((places, blocks)), np.zeros((places, blocks))
+    real, imag = np.zeros((blocks, places)), np.zeros((blocks, places))
+    all_real, all_imag = np.zeros((blocks, places)), np.zeros((blocks, places))
     additions = CHUNK + loss.size // CHUNK + 2
     error = np.full(blocks, 1e-250 if log_weight.min() < -700.0 else 0.0)
-    first = np.empty((4, blocks))
-    height = np.empty((places, blocks))
-    for place in range(places):
-        for block in range(blocks):
-            height[place, block] = step * (block * BLOCK + place)
+    height = np.empty((blocks, places))
+    for block in range(blocks):
+        for place in range(places):
+            height[block, place] = step * (block * BLOCK + place)
     for j in range(loss.size):
         x = loss[j]
         logw = log_weight[j]
@@ -297,7 +250,7 @@ def sum_line(
         # Where the weight alone may underflow, exp(c L) takes it in from the start.
         fold = plain if plain > 300.0 or (plain > 100.0 and logw < -600.0) else 0.0
         weight = math.exp(logw)
-        second = weighted_e2(logw, -x)
+        second = weighted_e2(logw, -x) if abs(x) > 0.5 else weight * e2(-x)
         pull = math.exp(logw - x) + weight if abs(x) > 0.5 else abs(math.expm1(-x)) * weight
         relative = weight_error[j] + ULP * (additions + 16.0 + 8.0 * BLOCK)
         growth = relative + 2.0 * ULP * (abs(logw) + abs(plain))
@@ -306,13 +259,15 @@ def sum_line(
             modulus = math.hypot(c, step * (min((k + 1) * BLOCK, count) - 1))
             bound, change = e2_round_off(modulus * abs(x), weight, grown, relative, growth)
             error[k] += bound + modulus * (second * relative + loss_error[j] * (change + pull))
-        turn = expm1_and_e2(0.0, step * x)
-        outer = math.exp(logw + fold)
-        if blocks == 1:
-            add_block(outer, turn, fold > 0.0, plain, (c, height, second), real, imag)
-        else:
-            first_of_blocks(plain, step, x, fold > 0.0, first)
-            add_blocks(outer, turn, fold > 0.0, first, (c, height, second), real, imag)
+        turn = first_of_block(0.0, step * x, False, 0.0, 1.0)
+        outer = math.exp(logw + fold) if fold > 0.0 else weight
+        # exp(c L) - 1 and exp(c L), where the latter is not folded in.
+        rise, risen = (0.0, 0.0) if fold > 0.0 else (math.expm1(plain), math.exp(plain))
+        for k in range(blocks):
+            phase = height[k, 0] * x
+            first = first_of_block(plain, phase, fold > 0.0, rise, risen)
+            pulled = c, height[k], second
+            add_block(outer, turn, fold > 0.0, first, pulled, real[k], imag[k])
         if (j + 1) % CHUNK == 0 or j + 1 == loss.size:
             all_real += real
             all_imag += imag
@@ -321,8 +276,8 @@ def sum_line(
     found_real, found_imag, found_error = np.empty(count), np.empty(count), np.empty(count)
     for k in range(count):
         block, place = k // BLOCK, k % BLOCK
-        found_real[k] = all_real[place, block]
-        found_imag[k] = all_imag[place, block]
+        found_real[k] = all_real[block, place]
+        found_imag[k] = all_imag[block, place]
         found_error[k] = error[block]
     return found_real, found_imag, found_error
 
@@ -424,5 +379,4 @@ def logs_at(
 
 
 log_mgf_line = interruptible(log_line)
-log_mgf_at = interruptible(logs_at)
 log_values = interruptible(logs_of_line)

@@ -119,6 +119,24 @@ def test_the_claimed_round_off_of_a_line_bounds_the_true_one(spread: float, seed
     assert share <= 1.0
 
 
+@pytest.mark.parametrize("spread", [1e-6, 1e-2, 0.4, 4.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_claimed_round_off_at_several_orders_bounds_the_true_one(
+    spread: float, seed: int
+) -> None:
+    source = random.Random(100 + seed)
+    loss, log_weight = some_nodes(source, spread)
+    nothing = np.zeros(loss.size)
+    orders = np.array([10 ** source.uniform(-2, 1.3) for _ in range(3)])
+    value, error = series.logs_at(loss, log_weight, nothing, nothing, -1000.0, orders)
+    with mp.workdps(DIGITS):
+        x = [mp.mpf(float(one)) for one in loss]
+        weight = [mp.exp(mp.mpf(float(one))) for one in log_weight]
+        for c, found, slack in zip(orders, value, error, strict=True):
+            truth = mp.log1p(twin.mgf_line(x, weight, c, 0.0, 1)[0])
+            assert abs(truth - found) <= slack <= 1e-9 * (1.0 + abs(truth))
+
+
 CASES = [
     (rate, noise, removing, c, step)
     for rate, noise in ((0.01, 1.0), (1e-5, 0.6), (0.3, 3.0), (256 / 60_000, 1.1), (0.95, 0.8))

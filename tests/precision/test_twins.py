@@ -36,8 +36,8 @@ PARTS = {
         " quadratures saddle saddle_terms sufficient_height total"
     ),
     "series": (
-        "add_block add_blocks e2_round_off expm1_and_e2 first_of_blocks log_line log_mgf_line"
-        " log_mgf_at log_values logs_at logs_of_line rough_e2 small_e2 sum_line weighted_e2"
+        "add_block e2_round_off first_of_block last_term log_line log_mgf_line"
+        " log_values logs_at logs_of_line rough_e2 small_e2 sum_line weighted_e2"
     ),
     "uniform_minorant": (
         "falling_root level_and_loss level_set_width level_sets_of_mode minorant signed_log_density"

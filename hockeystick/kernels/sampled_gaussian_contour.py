@@ -40,6 +40,13 @@ HALVINGS = 5
 # A quadrature is first made for this multiple of the height that a Gaussian of the same variance
 # needs, and made again where the line turns out to be longer.
 FIRST_HEIGHT = 1.8
+# A line of more nodes is compared with some to its left: at these multiples of c, at most so many,
+# with at most this loss in ln of the precision, which counts as this share of ln of the nodes.
+LONG_LINE = 150
+LEFT = 0.87
+LINES_LEFT = 5
+MOST_PENALTY = 10.0
+PENALTY = 0.2
 # ln of the relative error of K below which round-off is larger.
 LEAST_ERROR = -35.0
 # Layers of a minorant.
@@ -158,14 +165,18 @@ def least_window(
     farthest: float,
     epsilon: float,
     log_goal: float,
+    enough: float,
 ) -> tuple[float, float]:
-    """Return the least window by orders between c and the farthest, and that order."""
+    """Return the least window by orders between c and the farthest, and that order.
+
+    Or the window of an order nearer to c that is as small as is enough.
+    """
     distance, order = farthest - c, farthest
     window = alias_window(p, mu, count, removing, c, order, epsilon, log_goal)
     for _ in range(COMPARISONS):
         distance *= NEARER
         other = alias_window(p, mu, count, removing, c, c + distance, epsilon, log_goal)
-        if not other < window:
+        if not (other < window or other <= enough):
             break
         window, order = other, c + distance
     return window, order
@@ -316,6 +327,68 @@ def composed_line(
     return real, imag, error
 
 
+@njit(cache=True)
+def line_through(
+    p: Array,
+    mu: Array,
+    count: Array,
+    removing: bool,
+    c: float,
+    epsilon: float,
+    log_delta: float,
+    accuracy: float,
+    most_work: float,
+) -> tuple[Array, int, tuple[Array, NDArray[np.int64], Array]]:
+    """Return the line through c, as ``contour`` does, its last node, and the quadratures for it.
+
+    It ends at its first node where there is none, or none that takes no more work than allowed.
+    """
+    none = np.empty(0), 0, (np.empty((4, 0)), np.empty(0, np.int64), np.empty(0))
+    k = total(p, mu, count, removing, c)
+    if not 0.0 < k[2] < math.inf:
+        return none
+    log_scale, log_goal = k[0] - epsilon * c - log_delta, log_delta - accuracy
+    reach = math.sqrt(2.0 * max(log_scale + log_cks_factor(c) + accuracy, 1.0) / k[2])
+    farthest = c + ABOVE * reach, max(c - reach, 0.0)
+    down, below = least_window(p, mu, count, removing, c, farthest[1], epsilon, log_goal, 0.0)
+    up, above = least_window(p, mu, count, removing, c, farthest[0], epsilon, log_goal, down)
+    step = 2.0 * math.pi / max(up, down, 1e-300)
+    log_margin = accuracy + 4.0 + math.log(p.size)
+    log_margin += max(log_scale - math.log(c) - math.log1p(c), 0.0)
+    log_tolerance = np.empty(p.size)
+    for j in range(p.size):
+        value = max(cgf_estimate(p[j], mu[j], removing, c)[0], 1e-300)
+        log_tolerance[j] = value - log_margin - math.log(count[j])
+        # More accurate than round-off it need not be.
+        log_tolerance[j] = max(log_tolerance[j], min(math.log(value), value) + LEAST_ERROR)
+    height = FIRST_HEIGHT * math.sqrt(2.0 * max(log_scale + accuracy, 1.0) / k[2])
+    quadrature = quadratures(p, mu, removing, above, height, log_tolerance)
+    nodes = quadrature[0].shape[1]
+    if nodes == 0:
+        return none
+    cgf, cgf_error = at_orders(quadrature, np.array([c, above, below]))
+    upper = np.zeros(3)
+    for j in range(p.size):
+        upper += count[j] * (cgf[j] + cgf_error[j])
+    upper += ULP * (p.size + 4.0) * np.abs(upper)
+    decay = minorants(p, mu, removing, c, cgf[:, 0], cgf_error[:, 0])
+    start, longest = 2.0 / math.sqrt(saddle_terms(k, c)[2]), step * most_work / nodes
+    needed = sufficient_height(decay, count, start, longest, -log_scale - accuracy)
+    if not needed <= longest:
+        return none
+    last = math.ceil(needed / step)
+    truncation = math.exp(min(log_truncation(decay, count, step * last), LARGEST_EXPONENT))
+    if step * last > height:
+        quadrature = quadratures(p, mu, removing, above, step * last, log_tolerance)
+        nodes = quadrature[0].shape[1]
+    if nodes == 0 or last * nodes > most_work:
+        return none
+    # At 0, where there may be an order below, K is 0.
+    ends = upper[1], upper[2] if below > 0.0 else 0.0
+    line = np.array([c, epsilon, log_delta, above, below, ends[0], ends[1], step, truncation])
+    return line, last, quadrature
+
+
 @interruptible
 @njit(cache=True)
 def contour(
@@ -337,59 +410,39 @@ def contour(
     empty where no saddle is found, where rare outputs count, or where the sum takes more work than
     allowed: nodes of the line times nodes of the losses. ``start`` is where the search for c
     begins. The errors aimed for are ``exp(-accuracy)`` of delta each.
+
+    Where the line through the saddle is long, one to its left may be far shorter, for few digits:
+    next to the saddle there is an order beyond which rare large losses dominate.
     """
     nothing = np.empty(0)
-    failed = nothing, nothing, nothing, nothing
     c = saddle(p, mu, count, removing, goal, at_epsilon, start, far)
     if c == 0.0:
-        return failed
+        return nothing, nothing, nothing, nothing
     k = total(p, mu, count, removing, c)
-    epsilon, log_delta, curvature = saddle_terms(k, c)
+    epsilon, log_delta, _ = saddle_terms(k, c)
     if at_epsilon:
         epsilon = goal
     else:
         log_delta = goal
     if not epsilon > 0.0:
-        return failed
-    log_scale = k[0] - epsilon * c - log_delta
-    excess = log_scale + log_cks_factor(c) + accuracy
-    reach = math.sqrt(2.0 * max(excess, 1.0) / k[2])
-    log_goal = log_delta - accuracy
-    up, above = least_window(p, mu, count, removing, c, c + ABOVE * reach, epsilon, log_goal)
-    down, below = least_window(p, mu, count, removing, c, max(c - reach, 0.0), epsilon, log_goal)
-    step = 2.0 * math.pi / max(up, down, 1e-300)
-    log_margin = accuracy + 4.0 + math.log(p.size)
-    log_margin += max(log_scale - math.log(c) - math.log1p(c), 0.0)
-    log_tolerance = np.empty(p.size)
-    for j in range(p.size):
-        value = cgf_estimate(p[j], mu[j], removing, c)[0]
-        log_tolerance[j] = value - log_margin - math.log(count[j])
-        # More accurate than round-off it need not be.
-        log_tolerance[j] = max(log_tolerance[j], min(math.log(value), value) + LEAST_ERROR)
-    height = FIRST_HEIGHT * math.sqrt(2.0 * max(log_scale + accuracy, 1.0) / k[2])
-    quadrature = quadratures(p, mu, removing, above, height, log_tolerance)
-    nodes = quadrature[0].shape[1]
-    if nodes == 0:
-        return failed
-    cgf, cgf_error = at_orders(quadrature, np.array([c, above, below]))
-    upper = np.zeros(3)
-    for j in range(p.size):
-        upper += count[j] * (cgf[j] + cgf_error[j])
-    upper += ULP * (p.size + 4.0) * np.abs(upper)
-    decay = minorants(p, mu, removing, c, cgf[:, 0], cgf_error[:, 0])
-    start, longest = 2.0 / math.sqrt(curvature), step * most_work / nodes
-    needed = sufficient_height(decay, count, start, longest, -log_scale - accuracy)
-    if not needed <= longest:
-        return failed
-    last = math.ceil(needed / step)
-    truncation = math.exp(min(log_truncation(decay, count, step * last), LARGEST_EXPONENT))
-    if step * last > height:
-        quadrature = quadratures(p, mu, removing, above, step * last, log_tolerance)
-        nodes = quadrature[0].shape[1]
-    if nodes == 0 or last * nodes > most_work:
-        return failed
-    real, imag, error = composed_line(count, quadrature, c, step, last + 1)
-    # At 0, where there may be an order below, K is 0.
-    ends = upper[1], upper[2] if below > 0.0 else 0.0
-    line = np.array([c, epsilon, log_delta, above, below, ends[0], ends[1], step, truncation])
+        return nothing, nothing, nothing, nothing
+    run = p, mu, count, removing
+    line, last, quadrature = line_through(*run, c, epsilon, log_delta, accuracy, most_work)
+    least = math.log(last) if last > 0 else math.inf
+    left = c
+    for _ in range(LINES_LEFT if last == 0 or last > LONG_LINE else 0):
+        left *= LEFT
+        penalty = total(p, mu, count, removing, left)[0] - epsilon * left
+        penalty -= k[0] - epsilon * c + 2.0 * math.log(left / c)
+        if penalty > MOST_PENALTY:
+            break
+        other, end, nodes = line_through(*run, left, epsilon, log_delta, accuracy, most_work)
+        if end > 0 and math.log(end) + PENALTY * penalty < least:
+            least = math.log(end) + PENALTY * penalty
+            line, last, quadrature = other, end, nodes
+        if 0 < end <= LONG_LINE:
+            break
+    if last == 0:
+        return nothing, nothing, nothing, nothing
+    real, imag, error = composed_line(count, quadrature, line[0], line[7], last + 1)
     return line, real, imag, error

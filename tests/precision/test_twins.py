@@ -32,8 +32,8 @@ PARTS = {
         " trapezoid_rule widest_step within_reach"
     ),
     "sampled_gaussian_contour": (
-        "alias_window at_orders composed_line contour is_far least_window log_truncation minorants"
-        " quadratures saddle saddle_terms sufficient_height total"
+        "alias_window at_orders composed_line contour is_far least_window line_through"
+        " log_truncation minorants quadratures saddle saddle_terms sufficient_height total"
     ),
     "series": (
         "add_block e2_round_off first_of_block last_term log_line log_mgf_line"

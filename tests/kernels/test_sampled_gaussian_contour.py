@@ -88,19 +88,26 @@ def test_the_rest_of_the_line_is_below_its_bound(removing: bool) -> None:
 
 @pytest.mark.parametrize("removing", DIRECTIONS)
 def test_the_saddle_is_that_of_the_goal(removing: bool) -> None:
-    for at_epsilon, goal, place in ((True, 1.5, 1), (False, math.log(1e-7), 2)):
-        line, *_ = asked(PLANS[0], removing, goal, at_epsilon=at_epsilon)
-        c, other = line[0], line[3 - place]
-        assert line[place] == goal
+    run = PLANS[0][0]
+    p, noise, count = (np.array([float(one)]) for one in run)
+    for at_epsilon, goal in ((True, 1.5), (False, math.log(1e-7))):
+        c = kernel.saddle(p, 1.0 / noise, count, removing, goal, at_epsilon, 1.0, FAR)
         with mp.workdps(20):
-            value, first, second = _cumulants(PLANS[0][0], removing, mp.mpf(c))
+            value, first, second = _cumulants(run, removing, mp.mpf(c))
         epsilon = first - 1.0 / c - 1.0 / (1.0 + c)
         curvature = second + 1.0 / c**2 + 1.0 / (1.0 + c) ** 2
         log_delta = value - epsilon * c - math.log(c) - math.log1p(c)
         log_delta -= 0.5 * math.log(2.0 * math.pi * curvature)
-        known = (0.0, epsilon, log_delta)
-        assert known[place] == pytest.approx(goal, rel=0.01)
-        assert known[3 - place] == pytest.approx(other, rel=1e-9)
+        assert (epsilon if at_epsilon else log_delta) == pytest.approx(goal, rel=0.01)
+
+
+def test_a_long_line_gives_way_to_one_further_left() -> None:
+    run = [(256 / 60_000, 1.196, 1395)]
+    p, noise, count = (np.array(column, dtype=float) for column in zip(*run, strict=True))
+    c = kernel.saddle(p, 1.0 / noise, count, True, math.log(1e-5), False, 1.0, FAR)
+    line, real, _, _ = asked(run, True, math.log(1e-5))
+    assert line[0] < 0.9 * c
+    assert real.size < 200
 
 
 def _cumulants(run: tuple[float, float, int], removing: bool, c: mp.mpf) -> list[float]:

@@ -3,9 +3,9 @@
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hockeystick.kernels.compiled import njit
 from hockeystick.kernels.interrupts import interruptible
 from hockeystick.kernels.series import Array
 from hockeystick.numerics import ULP
@@ -88,7 +88,9 @@ def weights(c: float, step: float, size: int) -> Weights:
     """Return ``step / (pi z (1 + z))`` at ``z = c + i k step``, half of it at k = 0."""
     found = np.empty(size, dtype=np.complex128)
     for k in range(size):
-        z = complex(c, step * k)
-        found[k] = step / math.pi / (z * (1.0 + z))
+        y = step * k
+        real, imag = c * (1.0 + c) - y * y, y * (1.0 + 2.0 * c)
+        square = real * real + imag * imag
+        found[k] = complex(real, -imag) * (step / math.pi / square)
     found[0] *= 0.5
     return found

@@ -8,9 +8,9 @@ same functions of this room: the quadrature, its error on the strip, the minoran
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hockeystick.kernels.compiled import njit
 from hockeystick.kernels.contour_sums import LARGEST_EXPONENT, log_cks_factor
 from hockeystick.kernels.interrupts import interruptible
 from hockeystick.kernels.sampled_gaussian import (
@@ -245,7 +245,7 @@ def quadratures(
 
     A row each has losses, log weights and the errors of both. No nodes say that a run has no rule.
     """
-    rules, ends, log_error = np.empty((p.size, 2)), np.empty(p.size, np.int64), np.empty(p.size)
+    rules, ends, log_error = np.zeros((p.size, 2)), np.zeros(p.size, np.int64), np.zeros(p.size)
     last = 0
     for j in range(p.size):
         step, first, size, log_error[j] = trapezoid_rule(
@@ -291,7 +291,7 @@ def minorants(
 
     ``value`` is each run's K at c, right to ``error``.
     """
-    width, mass = np.empty((p.size, LAYERS)), np.empty((p.size, LAYERS))
+    width, mass = np.zeros((p.size, LAYERS)), np.zeros((p.size, LAYERS))
     variation, layers = np.empty(p.size), np.empty(p.size, dtype=np.int64)
     w = 1.0 + c if removing else -c
     for j in range(p.size):

@@ -21,7 +21,7 @@ from hockeystick.numerics import ULP
 
 Array = NDArray[np.float64]
 
-RECIPROCALS = 1.0 / np.maximum(np.arange(17), 1)
+RECIPROCALS = np.array([1.0 / max(k, 1) for k in range(17)])
 # Exponents up to this size are left unscaled.
 COMFORTABLE = 200.0
 # Nodes on a line between fresh starts of a recurrence.

@@ -1,15 +1,12 @@
-"""Two tables: the widths of 300 random plans' intervals, and what an answer costs.
+"""The widths of 300 random plans' intervals.
 
 Run by ``make tables``. The truths of the random plans are those of tests/oracles/random_plans.json,
 computed by another route.
 """
 
 import json
-import statistics
-import time
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.progress import track
@@ -20,10 +17,6 @@ import hockeystick as hs
 RANDOM_PLANS = Path(__file__).parents[1] / "tests" / "oracles" / "random_plans.json"
 WIDTHS = (1e-12, 1e-9, 1e-6, 1e-3, 1.0, 10.0, 1e9)
 SAMPLED_ABOUT = (0.3, 3.0, 30.0, 300.0, 1e9)
-STEPS = tuple(10**k for k in range(2, 10))
-DELTAS = (1e-3, 1e-5, 1e-10, 1e-30, 1e-100, 1e-300)
-PAIRS = ((0.01, 1.0), (0.001, 0.8))
-REPEATS = 5
 
 
 def steps_of(rate: float, noise_multiplier: float, steps: int) -> hs.Mechanism:
@@ -58,36 +51,10 @@ def first_above(limits: Iterable[float], value: float) -> float:
     return next(limit for limit in limits if value <= limit)
 
 
-def cost(rate: float, noise_multiplier: float) -> Table:
-    """Return what an answer costs, over steps and delta: the median time and the width."""
-    table = Table(title=f"ms (relative width) at rate {rate:g}, noise {noise_multiplier:g}")
-    table.add_column("delta")
-    for steps in STEPS:
-        table.add_column(f"{steps:.0e}", justify="right")
-    hs.epsilon(steps_of(rate, noise_multiplier, STEPS[0]), DELTAS[0], accountant="contour")
-    for delta in track(DELTAS, f"rate {rate:g}"):
-        asked = [timed(steps_of(rate, noise_multiplier, steps), delta) for steps in STEPS]
-        table.add_row(f"{delta:.0e}", *(f"{ms:.1f} ({width:.0e})" for ms, width in asked))
-    return table
-
-
-def timed(plan: hs.Mechanism, delta: float) -> tuple[float, float]:
-    """Return the median time of an answer in milliseconds, and its relative width."""
-    seconds = []
-    answer: Any = None
-    for _ in range(REPEATS):
-        start = time.perf_counter()
-        answer = hs.epsilon(plan, delta, accountant="contour")
-        seconds.append(time.perf_counter() - start)
-    return 1e3 * statistics.median(seconds), answer.relative_width
-
-
 def main() -> None:
-    """Print the tables."""
+    """Print the table."""
     console = Console(width=140)
     console.print(widths())
-    for pair in PAIRS:
-        console.print(cost(*pair))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from string import Template
 
 import pytest
 
-from benchmarks.reporting import machine, measured, page, soundness, timing
+from benchmarks.reporting import cost, machine, measured, page, soundness, timing
 from benchmarks.reporting.sides import SIDES, Question, here, is_answer
 from benchmarks.reporting.soundness import Judged
 from benchmarks.reporting.worker import TOO_LONG, Crew, Outcome, Worker
@@ -44,6 +44,7 @@ def _measured() -> measured.Measured:
         judged={"hockeystick": [_judged(0.5, 0.5)], "Opacus GDP": [_judged(0.0, 0.25)]},
         widths=[_judged(0.5, 0.5)],
         growth=[timing.Curve("steps", {"hockeystick": {100.0: ran, 1000.0: late}})],
+        costs=[cost.CostTable("steps", 1.0, (0.01,), {10.0: [cost.Cell(PLAN, ran, 0.2)]})],
         solved={"hockeystick": timing.Solved(ran._replace(answer=1.25), (1.9, 2.5))},
         training={"mlp": (0.002, 0.003)},
         absent=absent,
@@ -79,6 +80,21 @@ def test_a_number_below_the_truth_is_shown_with_its_plan_and_its_proof() -> None
 
 def test_a_time_over_the_limit_is_shown_as_such() -> None:
     assert f"| hockeystick | 10 ms | {TOO_LONG} |" in page.page(_measured())
+
+
+def test_a_cell_shows_its_time_and_its_width_and_the_worst_ones_are_named() -> None:
+    text = page.page(_measured())
+    assert "| 1e+01 | 10 ms (2e-01) |" in text
+    assert "The slowest cell takes 10 ms, the widest is 2e-01 wide." in text
+
+
+@pytest.mark.parametrize(
+    ("answer", "width"), [((0.5, 1.0), 0.5), ((0.0, 0.0), 0.0), (None, 1.0), ((0.0, 2.0), 1.0)]
+)
+def test_a_cell_without_an_answer_is_as_wide_as_one_that_says_nothing(
+    answer: tuple[float, float] | None, width: float
+) -> None:
+    assert cost.relative_width(answer) == width
 
 
 def test_a_noise_counts_as_within_the_budget_only_if_that_is_proven() -> None:

@@ -11,7 +11,8 @@ from pathlib import Path
 from string import Template
 from typing import Final
 
-from benchmarks.reporting import soundness, timing
+from benchmarks.reporting import cost, soundness, timing
+from benchmarks.reporting.cost import CostTable
 from benchmarks.reporting.measured import Measured
 from benchmarks.reporting.sides import DELTA_SHARE, EPSILON_ERROR, OWN, SIDES, is_answer
 from benchmarks.reporting.soundness import Judged
@@ -43,6 +44,8 @@ def _settings(found: Measured) -> dict[str, str]:
         "delta_share": f"{DELTA_SHARE:g}",
         "usual_delta": f"{soundness.USUAL_DELTA:g}",
         "widths": str(len(found.widths)),
+        "cost_delta": f"{cost.USUAL_DELTA:g}",
+        "cost_steps": f"{cost.USUAL_STEPS:,}",
         "budget_epsilon": f"{timing.BUDGET.epsilon:g}",
         "budget_delta": f"{timing.BUDGET.delta:g}",
     }
@@ -68,6 +71,7 @@ def _tables(found: Measured) -> dict[str, str]:
         "failures": failures(found.judged),
         "below": below(found.judged),
         "widths_table": widths(found),
+        "costs": costs(found.costs),
         "growth": "\n\n".join(growth(curve) for curve in found.growth),
         "solved": solved(found.solved),
         "training": training(found.training),
@@ -292,6 +296,24 @@ def _cell(timed: Timed | None) -> str:
     if timed is None:
         return NOTHING
     return timed.failure or duration(timed.seconds)
+
+
+def costs(found: Sequence[CostTable]) -> str:
+    """Return what the cells take, and how wide their answers are."""
+    return "\n\n".join(_costs(one) for one in found)
+
+
+def _costs(found: CostTable) -> str:
+    """Return one table, and its worst cells in words."""
+    rows = (
+        (f"{size:.0e}", *(f"{_cell(one.timed)} ({one.width:.0e})" for one in row))
+        for size, row in found.rows.items()
+    )
+    head = (f"{found.axis}, noise {found.noise:g}", *(f"rate {rate:g}" for rate in found.rates))
+    slowest, widest = duration(found.slowest.timed.seconds), found.widest.width
+    return (
+        f"{table(head, rows)}\n\nThe slowest cell takes {slowest}, the widest is {widest:.0e} wide."
+    )
 
 
 def solved(found: dict[str, timing.Solved]) -> str:

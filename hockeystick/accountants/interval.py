@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, final
 
 from hockeystick.numerics import up
 
@@ -47,6 +47,25 @@ class Interval(NamedTuple):
         return Interval(self.lower, min(max(self.estimate, self.lower), self.upper), self.upper)
 
 
+@final
+class SettledInterval(Interval):
+    """An interval between an attained and a dominating pair, both of whose ends are sharp.
+
+    However wide it is, no accountant narrows it: it is narrow at any tolerance.
+    """
+
+    __slots__ = ()
+
+    def is_narrow(self, tolerance: float) -> bool:
+        """Return True: what is left open is what the two pairs leave open."""
+        return True
+
+
 def worse(intervals: list[Interval]) -> Interval:
-    """Return the interval that holds the larger of the numbers that the given ones hold."""
-    return Interval(*(max(ends) for ends in zip(*intervals, strict=True)))
+    """Return the interval that holds the larger of the numbers that the given ones hold.
+
+    It is settled where all of them are.
+    """
+    settled = all(isinstance(one, SettledInterval) for one in intervals)
+    kind = SettledInterval if settled else Interval
+    return kind(*(max(ends) for ends in zip(*intervals, strict=True)))

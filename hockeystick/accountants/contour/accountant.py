@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
 import numpy as np
 
 from hockeystick.accountants.base import TOLERANCE, DirectedAccountant, Kind, Many
+from hockeystick.accountants.closed_forms.dominating import closed_delta_upper, closed_epsilon_upper
+from hockeystick.accountants.contour._pairs import AnalyticPairs
 from hockeystick.accountants.interval import Interval, worse
+from hockeystick.accountants.orders import optimal_order, optimal_order_at
 from hockeystick.accountants.theorems.rdp import RDP
 from hockeystick.numerics import down, log_readings, up
 from hockeystick.privacy_loss import (
@@ -126,6 +129,10 @@ class Contour(DirectedAccountant):
         """Return epsilon of one direction."""
         if not terms:
             return Interval.point(0.0)
+        pairs = AnalyticPairs.of(terms)
+        if pairs and closed_epsilon_upper(terms, delta) == math.inf:
+            order = optimal_order(pairs.dominating, math.log(delta))
+            return self._between(pairs, order, lambda one: _QUICK.epsilon_of(one, delta))
         from hockeystick.accountants.contour.search import integral_for_delta
 
         lines = self.analytic_terms(terms)
@@ -144,6 +151,10 @@ class Contour(DirectedAccountant):
 
     def delta_of(self, terms: Terms, epsilon: float) -> Interval:
         """Return delta of one direction."""
+        pairs = AnalyticPairs.of(terms)
+        if pairs and closed_delta_upper(terms, epsilon) == math.inf:
+            order = optimal_order_at(pairs.dominating, epsilon)
+            return self._between(pairs, order, lambda one: _QUICK.delta_of(one, epsilon))
         lines = self.analytic_terms(terms)
         if epsilon >= largest_loss(terms):
             return Interval.point(0.0)
@@ -164,6 +175,15 @@ class Contour(DirectedAccountant):
             min(up(math.exp(upper + slack)), 1.0),
         ).ordered()
         return self._narrowed(proven, lines, epsilon)
+
+    def _between(
+        self, pairs: AnalyticPairs, order: float, read: Callable[[Terms], Interval]
+    ) -> Interval:
+        """Return the interval between an attained and a dominating pair, or raise."""
+        found = pairs.between(order, read)
+        if found is None:
+            raise self.refuse("the plan", "the transform of a pair that dominates it hardly decays")
+        return found
 
     def _narrowed(self, bound: Interval, lines: AnalyticTerms, epsilon: float) -> Interval:
         """Return delta of one direction: the bound if it is narrow, else smoothed within it."""
@@ -211,6 +231,9 @@ class Contour(DirectedAccountant):
                 raise self.refuse(type(loss).__name__, reason)
             lines.append((loss, count))
         return () if any(loss.out_of_range for loss, _ in lines) else tuple(lines)
+
+
+_QUICK: Final = Contour(smooths=False)
 
 
 def _epsilon_interval(integral: Integral, estimate: float, delta: float) -> Interval | None:

@@ -140,6 +140,11 @@ class PrivacyLoss(ABC):
         return self
 
     @property
+    def analytic(self) -> AnalyticLoss | None:
+        """The same loss with an analytic cgf; None where none is known."""
+        return None
+
+    @property
     def closed_form_profile(self) -> ClosedFormProfile | None:
         """The privacy profile in closed form; None where there is none."""
         return None
@@ -303,6 +308,11 @@ class AnalyticLoss(PrivacyLoss):
     @abstractmethod
     def out_of_range(self) -> bool:
         """Whether the parameters are out of range, so that no contour integral is possible."""
+
+    @property
+    def analytic(self) -> AnalyticLoss | None:
+        """The loss itself; None out of range."""
+        return None if self.out_of_range else self
 
     @abstractmethod
     def quadrature_available(self, c: float) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, final
 
 from hockeystick.numerics import Ball
 from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine
-from hockeystick.privacy_loss.core.base import Atoms, CGFEstimate, Masses, PrivacyLoss
+from hockeystick.privacy_loss.core.base import AnalyticLoss, Atoms, CGFEstimate, Masses, PrivacyLoss
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
 
 if TYPE_CHECKING:
@@ -30,6 +30,11 @@ class DominatedLoss(CellLoss):
     def attained(self) -> PrivacyLoss | None:
         """The loss of some data and queries."""
         return self.attained_case
+
+    @property
+    def analytic(self) -> AnalyticLoss | None:
+        """That of the dominating loss."""
+        return self.dominating.analytic
 
     @property
     def closed_form_dominating_loss(self) -> PrivacyLoss:

@@ -12,6 +12,7 @@ import numpy as np
 from hockeystick.numerics import ULP, Ball
 from hockeystick.privacy_loss.bounds.zcdp_line import ZCDPLine, lowest
 from hockeystick.privacy_loss.core.base import (
+    AnalyticLoss,
     Atoms,
     CGFEstimate,
     ClosedFormProfile,
@@ -55,6 +56,11 @@ class SymmetrizedLoss(CellLoss):
     def attained(self) -> PrivacyLoss | None:
         """The loss that some pair of data sets attains in each of many runs, in one direction."""
         return self.attained_loss
+
+    @property
+    def analytic(self) -> AnalyticLoss | None:
+        """The quadrature, where there is one."""
+        return self.with_quadrature.analytic if self.with_quadrature else None
 
     @property
     def closed_form_profile(self) -> ClosedFormProfile | None:

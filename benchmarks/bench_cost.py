@@ -1,7 +1,7 @@
 """What epsilon costs over steps, delta and rate: the tables of the report, and every slow cell.
 
-``python -m benchmarks.bench_cost`` prints the processor's time and the relative width of each cell;
-what takes longer than ``--slow`` milliseconds is listed with the accountant that answered.
+``python -m benchmarks.bench_cost`` prints the processor's time and the relative width of each cell,
+and lists what takes longer than ``--slow`` milliseconds; with ``--routes`` also the answers there.
 """
 
 import argparse
@@ -11,19 +11,22 @@ from rich.progress import track
 
 import hockeystick as hs
 from benchmarks.reporting import cost, page
+from benchmarks.reporting.sides import OWN
 from benchmarks.reporting.worker import Crew
 
 REPEATS = 3
-LIMIT = 10.0
+LIMIT = 3.0
 
 
 def main() -> None:
     """Print the tables, then the slow cells."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--slow", type=float, default=300.0, help="milliseconds")
-    slow = parser.parse_args().slow / 1e3
+    parser.add_argument("--routes", action="store_true", help="ask the slow cells again")
+    asked = parser.parse_args()
+    slow = asked.slow / 1e3
     console = Console(width=160)
-    with Crew() as crew:
+    with Crew([OWN.library]) as crew:
         found = cost.costs(
             crew,
             cost.GRIDS,
@@ -36,8 +39,8 @@ def main() -> None:
     cells = [cell for table in found for row in table.rows.values() for cell in row]
     for cell in cells:
         if cell.timed.seconds > slow:
-            answer = hs.epsilon(cell.question.plan, cell.question.delta)
-            console.print(f"{page.duration(cell.timed.seconds)}: {cell.question}: {answer}")
+            answer = hs.epsilon(cell.question.plan, cell.question.delta) if asked.routes else ""
+            console.print(f"{page.duration(cell.timed.seconds)}: {cell.question} {answer}")
     console.print(f"{sum(cell.timed.seconds > slow for cell in cells)} of {len(cells)} are slow")
 
 

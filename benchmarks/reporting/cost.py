@@ -10,7 +10,7 @@ from benchmarks.reporting.timing import Progress, Timed, asking, medians
 from benchmarks.reporting.worker import Crew
 
 NOISES: Final = (0.7, 1.0, 3.0)
-RATES: Final = (1e-8, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.5)
+RATES: Final = (1e-8, 1e-6, 1e-4, 1e-3, 1e-2, 0.1, 0.5)
 STEPS: Final = tuple(10**k for k in range(1, 10))
 DELTAS: Final = (1e-3, 1e-5, 1e-8, 1e-12, 1e-20, 1e-50, 1e-100, 1e-300)
 USUAL_STEPS: Final = 10_000

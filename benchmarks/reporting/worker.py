@@ -12,7 +12,7 @@ import resource
 import signal
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from importlib import import_module
 from multiprocessing.connection import Connection
@@ -162,15 +162,19 @@ class Worker:
 
 
 class Crew:
-    """A worker for each library, all ended when the block is left, whatever the reason."""
+    """A worker for each library, all ended when the block is left, whatever the reason.
 
-    def __init__(self) -> None:
+    Those of the given libraries, or else of all that are installed, start at once.
+    """
+
+    def __init__(self, libraries: Iterable[str] | None = None) -> None:
+        self._libraries = [side.library for side in here()] if libraries is None else libraries
         self._workers: dict[str, Worker] = {}
         self.stopped = False
 
     def __enter__(self) -> Self:
-        for side in here():
-            self.of(side.library).start()
+        for library in self._libraries:
+            self.of(library).start()
         return self
 
     def __exit__(

@@ -12,13 +12,21 @@ import numpy as np
 from hockeystick.accountants.base import TOLERANCE, DirectedAccountant, Kind
 from hockeystick.accountants.closed_forms.closed_form import least_delta, least_epsilon
 from hockeystick.accountants.closed_forms.dominating import closed_delta_upper, closed_epsilon_upper
-from hockeystick.accountants.interval import Interval
+from hockeystick.accountants.interval import Interval, worse
 from hockeystick.accountants.orders import optimal_order, optimal_order_at
 from hockeystick.accountants.prv._truncation import Truncation
 from hockeystick.accountants.theorems.rdp import RDP, delta_upper, epsilon_upper
 from hockeystick.numerics import ULP, down, log_readings, up
 from hockeystick.numerics.roots import falling_crossing
-from hockeystick.privacy_loss import AnalyticLoss, CellLoss, Terms, expanded, largest_loss
+from hockeystick.privacy_loss import (
+    AnalyticLoss,
+    CellLoss,
+    Composition,
+    Terms,
+    expanded,
+    largest_loss,
+    merged,
+)
 from hockeystick.privacy_loss.core.terms import total
 
 if TYPE_CHECKING:
@@ -30,6 +38,8 @@ _TINY: Final = 5e-324
 _LARGEST_TILT: Final = 1e7
 _LEAST_TILT: Final = 0.05
 _UNKNOWN: Final = "of one of its parts only bounds are known, not the privacy loss's distribution"
+# The relative width at which a direction is compared with another one.
+_COARSE: Final = 0.1
 # An interval wider than this may have a worse lower end than one part of the plan alone.
 _WIDE: Final = 0.1
 
@@ -61,6 +71,41 @@ class PRV(DirectedAccountant):
     def within(self, tolerance: float) -> PRV:
         """Return the same with another tolerance."""
         return PRV(tolerance, self.step)
+
+    def epsilon(self, composition: Composition, delta: float) -> Interval:
+        """Return the larger of the directions, without those that are provably smaller."""
+        return self._worst(
+            composition,
+            lambda terms: self._epsilon(terms, delta),
+            lambda known: PRV(_COARSE)._epsilon_of(known, delta, math.inf).upper,
+        )
+
+    def delta(self, composition: Composition, epsilon: float) -> Interval:
+        """Return the larger of the directions, without those that are provably smaller."""
+        return self._worst(
+            composition,
+            lambda terms: self._delta(terms, epsilon),
+            lambda known: PRV(_COARSE)._delta_of(known, epsilon, math.inf).upper,
+        )
+
+    def _worst(
+        self,
+        composition: Composition,
+        read: Callable[[Terms], Interval],
+        upper: Callable[[Terms], float],
+    ) -> Interval:
+        """Return the larger of the directions; where they share a dominating pair, the first's.
+
+        A direction with the same dominating losses as the first one has the same upper end, and a
+        lower end of at most what its attained losses cost: it is left out where that is less.
+        """
+        first, *rest = composition.directions
+        found = [read(first)]
+        for terms in rest:
+            known = _attained_alone(terms, first)
+            if not known or self.step is not None or upper(known) > found[0].lower:
+                found.append(read(terms))
+        return worse(found)
 
     def epsilon_of(self, terms: Terms, delta: float) -> Interval:
         """Return epsilon of one direction."""
@@ -183,6 +228,15 @@ def _attained_cells(terms: Terms) -> Terms:
     """Return the attained losses of which masses in cells are known."""
     known = ((loss.attained, count) for loss, count in terms)
     return tuple((loss, count) for loss, count in known if isinstance(loss, CellLoss))
+
+
+def _attained_alone(terms: Terms, first: Terms) -> Terms:
+    """Return all attained losses, by cells; none unless both share their dominating losses."""
+    one, other = (merged(((loss.without_attained, n),) for loss, n in t) for t in (terms, first))
+    known = _attained_cells(terms)
+    plain = all(loss.finite is loss and loss.constant is None for loss, _ in (*known, *terms))
+    alone = plain and one == other and len(known) == len(terms) and known != terms
+    return known if alone else ()
 
 
 def _sharpened(found: Interval, terms: Terms, ask: Callable[[Terms], Interval]) -> Interval:

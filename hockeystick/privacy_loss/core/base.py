@@ -140,6 +140,11 @@ class PrivacyLoss(ABC):
         return self
 
     @property
+    def without_attained(self) -> PrivacyLoss:
+        """The dominating loss, whatever is attained: equal where upper bounds are."""
+        return self
+
+    @property
     def analytic(self) -> AnalyticLoss | None:
         """The same loss with an analytic cgf; None where none is known."""
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
@@ -30,6 +30,11 @@ class DominatedLoss(CellLoss):
     def attained(self) -> PrivacyLoss | None:
         """The loss of some data and queries."""
         return self.attained_case
+
+    @property
+    def without_attained(self) -> DominatedLoss:
+        """The dominating loss alone."""
+        return replace(self, attained_case=None)
 
     @property
     def analytic(self) -> AnalyticLoss | None:

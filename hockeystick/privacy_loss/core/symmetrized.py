@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, final
 
@@ -56,6 +56,11 @@ class SymmetrizedLoss(CellLoss):
     def attained(self) -> PrivacyLoss | None:
         """The loss that some pair of data sets attains in each of many runs, in one direction."""
         return self.attained_loss
+
+    @property
+    def without_attained(self) -> SymmetrizedLoss:
+        """The same in both directions."""
+        return replace(self, attained_loss=None)
 
     @property
     def analytic(self) -> AnalyticLoss | None:

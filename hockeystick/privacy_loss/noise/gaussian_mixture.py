@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple, final
 
 import numpy as np
@@ -43,6 +44,8 @@ _LARGEST_ROOT: Final = 26.0
 _REACH: Final = (1e-100, 1e100)
 # Exponents beyond this are left to the difference of the positions.
 _LARGEST_EXPONENT: Final = 500.0
+# Components whose logarithm is this far below that of the nearest one do not count.
+_NEGLIGIBLE: Final = 50.0
 # A slope that changes by no more than this share is as good as constant.
 _STEADY: Final = 0.04
 
@@ -99,21 +102,28 @@ class GaussianMixtureLoss(UnboundedLoss, DensityLoss):
         """Return masses of cells of the output, of one Gaussian and of the mixture."""
         with np.errstate(all="ignore"):
             curve = _Curve.of(self.distances, self.weights)
-            at = curve.outputs(edges if self.removing else mirrored(edges))
-        alone = log_masses(at)
-        mixed = (np.full_like(alone[0], -math.inf), np.zeros_like(alone[1]))
-        for distance, weight in zip(curve.distances, curve.weights, strict=True):
-            moved = UncertainEdges(
-                at.at - distance,
-                at.error + np.where(at.error > 0.0, ULP * (np.abs(at.at) + 2.0 * distance), 0.0),
-                at.width,
-                at.width_error,
-            )
-            mixed = log_mixture(mixed, 1.0, log_masses(moved), float(weight))
-        error = np.maximum(alone[1], mixed[1])
+            parts = curve.by_components(edges if self.removing else mirrored(edges))
+            found = [_masses(first, part) for first, part in parts]
+        mixed, alone, error = map(np.concatenate, zip(*found, strict=True))
         if self.removing:
-            return Masses(mixed[0], alone[0], error)
-        return Masses(alone[0][::-1], mixed[0][::-1], error[::-1])
+            return Masses(mixed, alone, error)
+        return Masses(alone[::-1], mixed[::-1], error[::-1])
+
+
+def _masses(curve: _Curve, edges: UncertainEdges) -> tuple[Array, Array, Array]:
+    """Return masses under the mixture and under N(0, 1) between values of the loss, and errors."""
+    at = curve.outputs(edges)
+    alone = log_masses(at)
+    mixed = (np.full_like(alone[0], -math.inf), np.zeros_like(alone[1]))
+    for distance, weight in zip(curve.distances, curve.weights, strict=True):
+        moved = UncertainEdges(
+            at.at - distance,
+            at.error + np.where(at.error > 0.0, ULP * (np.abs(at.at) + 2.0 * distance), 0.0),
+            at.width,
+            at.width_error,
+        )
+        mixed = log_mixture(mixed, 1.0, log_masses(moved), float(weight))
+    return mixed[0], alone[0], np.maximum(alone[1], mixed[1])
 
 
 class _Reading(NamedTuple):
@@ -134,8 +144,42 @@ class _Curve(NamedTuple):
 
     @classmethod
     def of(cls, distances: Sequence[Fraction], weights: Sequence[Fraction]) -> _Curve:
-        """Return the curve with its parameters rounded."""
-        return cls(*(np.array([float(one) for one in many]) for many in (distances, weights)))
+        """Return the curve with its parameters rounded, the distances ascending."""
+        pairs = sorted(zip(map(float, distances), map(float, weights), strict=True))
+        return cls(*map(np.array, zip(*pairs, strict=True)))
+
+    def by_components(self, edges: UncertainEdges) -> Iterator[tuple[_Curve, UncertainEdges]]:
+        """Yield runs of cells with the components that count there, the nearest ones.
+
+        Component k is below ``exp(-50)`` of the first for all x up to some x_k, so that the masses
+        and the loss there are those of the components before it to ``exp(-45)``: far below the
+        unit in the last place by which the errors of edges, widths and masses are raised.
+        """
+        gap = np.log(self.weights[0] / self.weights[1:]) - _NEGLIGIBLE
+        first, others = self.distances[0], self.distances[1:]
+        enters = gap / (others - first) + 0.5 * (others + first)
+        enters = np.minimum.accumulate(enters[::-1])[::-1]
+        top = self._at_most(np.nan_to_num(edges.at[1:] + edges.error[1:], nan=math.inf))
+        many = 1 + np.searchsorted(enters, np.maximum.accumulate(top))
+        starts = [0, *(1 + np.flatnonzero(np.diff(many))).tolist(), many.size]
+        for start, stop in pairwise(starts):
+            count = int(many[start])
+            slack = ULP if count < self.distances.size else 0.0
+            part = UncertainEdges(
+                edges.at[start : stop + 1],
+                edges.error[start : stop + 1] + slack,
+                edges.width[start:stop],
+                edges.width_error[start:stop] + slack,
+            )
+            yield _Curve(self.distances[:count], self.weights[:count]), part
+
+    def _at_most(self, target: Array) -> Array:
+        """Return x that are not below the outputs at which the loss takes the values.
+
+        The loss is at least that of any one component, so that no root is above that component's.
+        """
+        starts = (target - np.log(self.weights)[:, None]) / self.distances[:, None]
+        return np.asarray(np.min(starts + 0.5 * self.distances[:, None], axis=0))
 
     def outputs(self, edges: UncertainEdges) -> UncertainEdges:
         """Return the outputs at which the loss takes the values of edges, with proven errors."""
@@ -164,13 +208,9 @@ class _Curve(NamedTuple):
         )
 
     def _solved(self, target: Array) -> Array:
-        """Return x with t(x) near a target by Newton's method, from above, where t is convex.
-
-        The loss is at least that of any one component, so that no root is above that component's.
-        """
+        """Return x with t(x) near a target by Newton's method, from above, where t is convex."""
         finite = np.where(np.isfinite(target), target, 0.0)
-        starts = (finite - np.log(self.weights)[:, None]) / self.distances[:, None]
-        at: Array = np.min(starts + 0.5 * self.distances[:, None], axis=0)
+        at = self._at_most(finite)
         for _ in range(_STEPS):
             read = self._read(at)
             step = (read.value - finite) / read.slope

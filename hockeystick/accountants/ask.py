@@ -15,6 +15,7 @@ from hockeystick import _validate
 from hockeystick.accountants.auto import Auto
 from hockeystick.accountants.base import LARGEST_EPSILON, TOLERANCE, Accountant, Kind
 from hockeystick.accountants.closed_forms.closed_form import ClosedForm
+from hockeystick.accountants.closed_forms.total_variation import has_no_epsilon
 from hockeystick.accountants.composition import composition_of
 from hockeystick.accountants.infinity import can_be_infinite
 from hockeystick.accountants.interval import Interval, worse
@@ -362,6 +363,8 @@ def _read(
         )
 
     if isinstance(accountant, Auto):
+        if quantity == "epsilon" and digits is None and has_no_epsilon(composition, value):
+            return ClosedForm(), Interval.point(0.0)
         return accountant.choose(ask, digits=digits is not None)
     return accountant, ask(accountant)
 

@@ -24,6 +24,8 @@ NARROW: Final = {"advanced", "basic", "closed-form", "parts"}
 NO_DISTRIBUTION: Final = {"berry-esseen", "contour", "edgeworth", "prv"}
 # The transform on a vertical line has no closed form.
 NO_LINE: Final = {"contour"}
+# Moments are not enclosed of what is between two pairs, each of which has a transform.
+NO_MOMENTS: Final = {"berry-esseen"}
 # Nor are moments enclosed of what is dominated, mirrored or a mixture of others.
 NO_LINE_NO_MOMENTS: Final = {"berry-esseen", "contour"}
 MISSING: Final = {
@@ -33,11 +35,11 @@ MISSING: Final = {
     "FedCDP": NO_DISTRIBUTION,
     "GOPA": NO_LINE,
     "GaussianMixture": NO_LINE,
-    "FixedSizeSubsampled": NO_LINE_NO_MOMENTS,
-    "LocalTraining": NO_LINE_NO_MOMENTS,
+    "FixedSizeSubsampled": NO_MOMENTS,
+    "LocalTraining": NO_MOMENTS,
     "NoisyIterations": NO_LINE,
     "PermuteAndFlip": NO_LINE,
-    "PriFedSync": NO_LINE_NO_MOMENTS,
+    "PriFedSync": NO_MOMENTS,
     "RandomAllocation": NO_LINE_NO_MOMENTS,
     "RandomStopping": NO_DISTRIBUTION | {"zcdp"},
     "RenyiDP": NO_DISTRIBUTION,

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import hockeystick as hs
@@ -22,6 +23,18 @@ def bench_hockeystick(benchmark: Any, plan: Any, accountant: str) -> None:
     answer = benchmark(hs.epsilon, mechanism, delta, accountant=accountant)
     benchmark.extra_info["epsilon"] = str(answer)
     assert float(answer) > 0
+
+
+@pytest.mark.parametrize("count", [10, 1000])
+def bench_many_deltas(benchmark: Any, count: int) -> None:
+    rate, noise, steps, _ = PLANS["mnist-tutorial"]
+    mechanism = hs.PoissonSubsampled(hs.Gaussian(noise), rate) ** steps
+    deltas = np.geomspace(1e-12, 1e-2, count if benchmark.enabled else 3)
+
+    def ask() -> list[float]:
+        return [hs.epsilon(mechanism, delta).upper for delta in deltas.tolist()]
+
+    assert (np.diff(benchmark(ask)) < 0.0).all()
 
 
 @plans

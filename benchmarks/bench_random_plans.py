@@ -79,7 +79,6 @@ def table(found: dict[str, list[Outcome]]) -> Table:
     for column in ("side", "plans", *QUANTILES, "no answer", "below ours", "median / our 95 %"):
         shown.add_column(column, justify="left" if column == "side" else "right")
     own = found[OWN.name]
-    ours = quantiles(own)["95 %"]
     for name, ones in found.items():
         if not ones:
             continue
@@ -89,10 +88,15 @@ def table(found: dict[str, list[Outcome]]) -> Table:
             str(len(ones)),
             *(f"{one:.1f}" for one in times.values()),
             str(sum(not answered(one) for one in ones)),
-            NOTHING if name == OWN.name else str(too_small(ones, own)),
-            f"{times['median'] / ours:.2f}",
+            *((NOTHING, NOTHING) if name == OWN.name else _beside(ones, own)),
         )
     return shown
+
+
+def _beside(found: Sequence[Outcome], own: Sequence[Outcome]) -> tuple[str, str]:
+    """Return how many numbers of another side are too small, and its median over our 95 %."""
+    ratio = quantiles(found)["median"] / quantiles(own)["95 %"]
+    return str(too_small(found, own)), f"{ratio:.2f}"
 
 
 def main() -> None:

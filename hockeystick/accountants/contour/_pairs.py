@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from hockeystick.accountants.interval import Interval, SettledInterval
-from hockeystick.privacy_loss import Terms
+from hockeystick.privacy_loss import AnalyticLoss, Terms
 
 # Ends of this relative width are as sharp as those of a fine lattice.
 _SHARP: Final = 1e-6
@@ -31,16 +31,19 @@ class AnalyticPairs(NamedTuple):
 
     @classmethod
     def of(cls, terms: Terms) -> AnalyticPairs | None:
-        """Return the pairs; None where they are the same, or one has no analytic cgf."""
+        """Return the pairs; None where they are the same, or one has no analytic cgf.
+
+        A loss that has one of its own is exact.
+        """
         found: list[Terms] = []
-        if all(loss.attained is loss for loss, _ in terms):
+        if all(isinstance(loss, AnalyticLoss) for loss, _ in terms):
             return None
-        for pairs in ([(loss.attained, n) for loss, n in terms], terms):
+        known = [loss if isinstance(loss, AnalyticLoss) else loss.attained for loss, _ in terms]
+        for pairs in ([(loss, n) for loss, (_, n) in zip(known, terms, strict=True)], terms):
             analytic = [(loss.analytic if loss else None, n) for loss, n in pairs]
-            known = tuple((loss, n) for loss, n in analytic if loss is not None)
-            if len(known) < len(terms):
+            found.append(tuple((loss, n) for loss, n in analytic if loss is not None))
+            if len(found[-1]) < len(terms):
                 return None
-            found.append(known)
         return cls(*found)
 
     def between(self, order: float, read: Callable[[Terms], Interval]) -> Interval | None:

@@ -154,7 +154,8 @@ class Contour(DirectedAccountant):
         pairs = AnalyticPairs.of(terms)
         if pairs and closed_delta_upper(terms, epsilon) == math.inf:
             order = optimal_order_at(pairs.dominating, epsilon)
-            return self._between(pairs, order, lambda one: _QUICK.delta_of(one, epsilon))
+            ends = self._between(pairs, order, lambda one: _QUICK.delta_of(one, epsilon))
+            return ends._replace(estimate=0.5 * (ends.lower + ends.upper))
         lines = self.analytic_terms(terms)
         if epsilon >= largest_loss(terms):
             return Interval.point(0.0)

@@ -78,6 +78,7 @@ class PRV(DirectedAccountant):
             composition,
             lambda terms: self._epsilon(terms, delta),
             lambda known: PRV(_COARSE)._epsilon_of(known, delta, math.inf).upper,
+            lambda terms: least_epsilon(terms, delta),
         )
 
     def delta(self, composition: Composition, epsilon: float) -> Interval:
@@ -86,6 +87,7 @@ class PRV(DirectedAccountant):
             composition,
             lambda terms: self._delta(terms, epsilon),
             lambda known: PRV(_COARSE)._delta_of(known, epsilon, math.inf).upper,
+            lambda terms: least_delta(terms, epsilon),
         )
 
     def _worst(
@@ -93,17 +95,19 @@ class PRV(DirectedAccountant):
         composition: Composition,
         read: Callable[[Terms], Interval],
         upper: Callable[[Terms], float],
+        least: Callable[[Terms], float],
     ) -> Interval:
         """Return the larger of the directions; where they share a dominating pair, the first's.
 
-        A direction with the same dominating losses as the first one has the same upper end, and a
-        lower end of at most what its attained losses cost: it is left out where that is less.
+        A direction with the same dominating losses as the first one has the same upper end. Its
+        lower end is at most what its attained losses or a single run cost: where that is less, it
+        is left out.
         """
         first, *rest = composition.directions
         found = [read(first)]
         for terms in rest:
-            known = _attained_alone(terms, first)
-            if not known or self.step is not None or upper(known) > found[0].lower:
+            known = _attained_alone(terms, first) if self.step is None else ()
+            if not known or max(upper(known), least(terms)) > found[0].lower:
                 found.append(read(terms))
         return worse(found)
 

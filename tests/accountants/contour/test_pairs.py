@@ -100,6 +100,20 @@ def test_there_are_no_pairs_of_losses_that_are_attained() -> None:
     assert AnalyticPairs.of(cells.removing) is None
 
 
+def test_a_loss_with_a_transform_of_its_own_is_exact_beside_one_between_two_pairs() -> None:
+    schedule = hs.DPSGD(
+        noise_multiplier=2.0, rate=0.01, steps=40, schedule=hs.schedules.Linear(end=0.5)
+    )
+    assert AnalyticPairs.of(compose(schedule).removing) is None
+    both = compose(fixed(3.0, 20, 100, 100) @ hs.PureDP(0.1) ** 3)
+    pairs = AnalyticPairs.of(both.removing)
+    assert pairs is not None
+    assert {type(loss).__name__ for loss, _ in pairs.attained} == {
+        "SampledGaussianLoss",
+        "RandomizedResponsePairLoss",
+    }
+
+
 def test_an_end_that_is_not_sharp_settles_nothing() -> None:
     pairs = AnalyticPairs.of(compose(fixed(3.0, 20, 100, 100)).removing)
     assert pairs is not None

@@ -21,7 +21,7 @@ from hockeystick.privacy_loss import (
 )
 from hockeystick.privacy_loss.noise import gaussian_mixture
 
-MIXTURES = [
+MIXTURES: list[tuple[Any, Any]] = [
     ((Fraction(1, 2), Fraction(2)), (Fraction(9, 10), Fraction(1, 10))),
     (
         (Fraction(1, 20), Fraction(1), Fraction(3)),
@@ -29,7 +29,7 @@ MIXTURES = [
     ),
     ((Fraction(1), Fraction(1001, 1000)), (Fraction(1, 3), Fraction(2, 3))),
 ]
-RARE = [
+RARE: list[tuple[Any, Any]] = [
     # The second component counts from an output of 8.8 on, the third from one of 16 on.
     (
         (Fraction(1), Fraction(4), Fraction(9)),

@@ -60,7 +60,7 @@ def deltas(
             im = cosine * weight[k].imag + sine * weight[k].real
             round_off = least[k] + 4.0 * ULP * abs(epsilon) * math.sqrt(c * c + height * height)
             growth = math.expm1(min(round_off, LARGEST_EXPONENT))
-            errors += math.sqrt(re * re + im * im) * growth
+            errors += math.hypot(re, im) * growth
             errors += modulus[k] * weight_error[k] * (1.0 + growth)
             estimate += re
             derivative -= re * c - im * height
@@ -72,7 +72,8 @@ def deltas(
         for j in range(aliases.shape[0]):
             order, upper, gap = aliases[j, 0], aliases[j, 1], aliases[j, 2]
             first = upper - order * epsilon + log_cks_factor(order) - gap - scale
-            beyond += math.exp(min(first, LARGEST_EXPONENT)) / -math.expm1(-gap)
+            apart = -math.expm1(-gap)
+            beyond += math.exp(min(first, LARGEST_EXPONENT)) / apart if apart > 0.0 else math.inf
         slack = errors + true_over_computed * truncation
         found[0, i] = scale
         found[1, i] = estimate - slack - true_over_computed * beyond * (1.0 + 1e-9)

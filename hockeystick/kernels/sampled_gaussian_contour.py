@@ -15,6 +15,7 @@ from hockeystick.kernels.contour_sums import LARGEST_EXPONENT, log_cks_factor
 from hockeystick.kernels.interrupts import interruptible
 from hockeystick.kernels.sampled_gaussian import (
     cgf_estimate,
+    coarse_step,
     far_mode,
     quadrature_nodes,
     trapezoid_rule,
@@ -27,6 +28,10 @@ from hockeystick.numerics import ULP
 STEPS = 40
 LONGEST_STEP = 1.0
 LAST_STEP = 1e-3
+# The largest c; and the most nodes of an unproven K, of outputs up to about c mu + WIDTH.
+FARTHEST = 1e8
+MOST_ROUGH_NODES = 3000.0
+WIDTH = 20.0
 # A c that is so close in ln c to those where rare outputs count is one of them.
 CLOSE = 0.02
 # The orders above c are within this part of a Gaussian's best one: K mostly grows faster.
@@ -49,8 +54,10 @@ MOST_PENALTY = 10.0
 PENALTY = 0.2
 # ln of the relative error of K below which round-off is larger.
 LEAST_ERROR = -35.0
+# A line has at least so many nodes, roughly.
+FEWEST = 10.0
 # Layers of a minorant.
-LAYERS = 1024
+LAYERS = 512
 
 
 @njit(cache=True)
@@ -86,13 +93,17 @@ def is_far(
     c: float,
     far: tuple[float, float, float],
 ) -> bool:
-    """Return whether rare outputs count under a tilt by c: beyond that, another route is shorter.
+    """Return whether rare outputs count under a tilt by c, or c is too large: not for this route.
 
     ``far`` is the least ln of the odds of a hit, and the least ln of the mode's weight in all runs,
     which is told to a part of ``1 + slack c``.
     """
     least_log_odds, least_log_weight, slack = far
+    if c > FARTHEST:
+        return True
     for j in range(p.size):
+        if c * mu[j] + WIDTH > MOST_ROUGH_NODES * coarse_step(p[j], mu[j], removing, c):
+            return True
         log_odds, log_weight = far_mode(p[j], mu[j], removing, c)
         least = least_log_weight * (1.0 + slack * c) - math.log(count[j])
         if log_odds > least_log_odds and log_weight > least:
@@ -150,6 +161,8 @@ def alias_window(
     log_goal: float,
 ) -> float:
     """Return the window at which the aliases, by Chernoff's bound at an order, are at the goal."""
+    if order == c:
+        return math.inf
     value = total(p, mu, count, removing, order)[0] if order > 0.0 else 0.0
     excess = value - order * epsilon + log_cks_factor(order) - log_goal
     return excess / abs(order - c) if excess < math.inf else math.inf
@@ -240,10 +253,12 @@ def quadratures(
     c_high: float,
     y_high: float,
     log_tolerance: Array,
+    most_nodes: float,
 ) -> tuple[Array, NDArray[np.int64], Array]:
     """Return the nodes of all runs, where each run's end, and ln of each one's error.
 
-    A row each has losses, log weights and the errors of both. No nodes say that a run has no rule.
+    A row each has losses, log weights and the errors of both. No nodes say that a run has no rule,
+    or that there would be more than allowed.
     """
     rules, ends, log_error = np.zeros((p.size, 2)), np.zeros(p.size, np.int64), np.zeros(p.size)
     last = 0
@@ -251,7 +266,7 @@ def quadratures(
         step, first, size, log_error[j] = trapezoid_rule(
             p[j], mu[j], removing, c_high, y_high, log_tolerance[j]
         )
-        if step == 0.0:
+        if step == 0.0 or last + size > most_nodes:
             return np.empty((4, 0)), ends, log_error
         rules[j, 0], rules[j, 1] = step, first
         last += size
@@ -362,7 +377,7 @@ def line_through(
         # More accurate than round-off it need not be.
         log_tolerance[j] = max(log_tolerance[j], min(math.log(value), value) + LEAST_ERROR)
     height = FIRST_HEIGHT * math.sqrt(2.0 * max(log_scale + accuracy, 1.0) / k[2])
-    quadrature = quadratures(p, mu, removing, above, height, log_tolerance)
+    quadrature = quadratures(p, mu, removing, above, height, log_tolerance, most_work / FEWEST)
     nodes = quadrature[0].shape[1]
     if nodes == 0:
         return none
@@ -379,7 +394,9 @@ def line_through(
     last = math.ceil(needed / step)
     truncation = math.exp(min(log_truncation(decay, count, step * last), LARGEST_EXPONENT))
     if step * last > height:
-        quadrature = quadratures(p, mu, removing, above, step * last, log_tolerance)
+        quadrature = quadratures(
+            p, mu, removing, above, step * last, log_tolerance, most_work / last
+        )
         nodes = quadrature[0].shape[1]
     if nodes == 0 or last * nodes > most_work:
         return none

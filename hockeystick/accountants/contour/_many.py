@@ -37,6 +37,7 @@ _READING: Final = 2.0**-52
 _LEAST_DELTA: Final = 1e-300
 # ln of delta's accuracy where it is only to be told which of two is larger.
 _COARSE: Final = 6.0
+_MOST_COARSE_ERROR: Final = 0.5
 # The searches without any use that end all of them.
 _FAILURES: Final = 3
 
@@ -74,10 +75,11 @@ def are_below(terms: AnalyticTerms, epsilons: Floats, log_deltas: Floats) -> NDA
         return found and LocatedIntegral(found[0], found[1], terms)
 
     def serve(found: LocatedIntegral, some: Indices) -> _Served:
-        scale, _, _, upper, _ = found.integral.deltas(epsilons[some])
+        scale, _, estimate, upper, _ = found.integral.deltas(epsilons[some])
         with np.errstate(all="ignore"):
             log_upper = scale + np.log(upper) + _OUTWARD * (np.abs(scale) + 4.0)
-        return np.array([log_upper] * 3), log_upper < log_deltas[some]
+        precise = upper <= (1.0 + _MOST_COARSE_ERROR) * estimate
+        return np.array([log_upper] * 3), precise & (log_upper < log_deltas[some])
 
     return np.asarray(np.isfinite(_served(locate, serve, epsilons)[2]))
 

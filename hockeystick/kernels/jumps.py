@@ -1,18 +1,14 @@
-"""Large losses separated from small ones: the Poisson-subsampled Gaussian behind a smooth window.
+"""Bounds on what large losses contribute: the Poisson-subsampled Gaussian between smooth windows.
 
-``M = A + J``: ``J`` weighs the output u with ``W(u) = Phi((u - edge) / width)``, ``A`` with
-``1 - W = Phi((edge - u) / width)``, ``Phi`` the normal distribution function. Both integrands are
-``phi(u) r(u)^w`` times the window, analytic in the same strip as without it, and
-``|Phi(x + iy)| <= exp(y^2 / 2) Phi(x)``. Only the removing direction (w > 0) is treated: the losses
-of adding a record are bounded above and need no window.
+``J(z) = Int phi(u) r(u)^(1+z) W(u) V(u) du`` weighs the output u with ``W(u) = Phi((u - edge) /
+width)``, and with ``V(u) = Phi((top - u) / top_width)`` where there is a top. The integrand is
+analytic in the same strip as without them, and ``|Phi(x + iy)| <= exp(y^2 / 2) Phi(x)``. Only the
+removing direction (w > 0) is treated: the losses of adding a record are bounded above.
 """
 
 import math
 
-import numpy as np
-
 from hockeystick.kernels.compiled import njit
-from hockeystick.kernels.interrupts import interruptible
 from hockeystick.kernels.sampled_gaussian import (
     CELLS,
     LOG_SQRT_2PI,
@@ -25,7 +21,7 @@ from hockeystick.kernels.sampled_gaussian import (
     odds_of,
     step_within,
 )
-from hockeystick.kernels.series import BLOCK, Array
+from hockeystick.kernels.series import Array
 from hockeystick.numerics import ULP
 
 
@@ -39,26 +35,6 @@ def log_normal_cdf(x: float) -> float:
     return -0.5 * x * x - math.log(-x) - LOG_SQRT_2PI + math.log(series)
 
 
-@interruptible
-@njit(cache=True)
-def windows(
-    first: int, count: int, step: float, edge: float, width: float
-) -> tuple[Array, Array, Array]:
-    """Return ``ln W``, ``ln(1 - W)`` at ``u = (first + j) step`` and their absolute error."""
-    large = np.empty(count)
-    small = np.empty(count)
-    error = np.empty(count)
-    for j in range(count):
-        u = (first + j) * step
-        x = (u - edge) / width
-        large[j] = log_normal_cdf(x)
-        small[j] = log_normal_cdf(-x)
-        error[j] = ULP * (16.0 + 4.0 * (abs(x) + 1.0) * (abs(u) + abs(edge)) / width)
-        if abs(x) >= 30.0:
-            error[j] += 1e-8
-    return large, small, error
-
-
 @njit(cache=True)
 def log_window_bound(
     p: float,
@@ -68,17 +44,18 @@ def log_window_bound(
     shift: float,
     edge: float,
     width: float,
-    side: float,
+    top: float,
+    top_width: float,
     low: float,
     high: float,
 ) -> float:
-    """Bound ``ln Int |phi r^(w + i v) Phi(side (u - edge) / width)|`` along ``Im u = shift``.
+    """Bound ``ln Int |phi r^(w + i v) W V|`` along ``Im u = shift``.
 
     For all ``|v| <= height`` where height is positive (the worst sign), and for all
     ``v >= -height`` turned the way that decays where it is negative: ``|r^(w + iv)| = |r|^w
     exp(-v arg r)`` and ``arg r`` lies in ``[0, mu shift]``. Cells contribute upper bounds; outside
     ``[low, high]`` the integrand falls faster than a Gaussian: ``high`` must lie above ``w mu``, or
-    above ``edge + width^2 w mu`` where side is negative, and ``low`` below 0.
+    above ``top + top_width^2 w mu``, and ``low`` below 0.
     """
     theta = mu * shift
     least = (high - low) / CELLS
@@ -87,23 +64,29 @@ def log_window_bound(
     while u < high:
         smooth = cell_width(mu, w, abs(height), shift, odds_of(p, mu, u), least)
         half = 0.5 * min(smooth, max(0.5 * width, 0.1 * abs(u - edge), least))
+        if top < math.inf:
+            half = min(half, 0.5 * max(0.5 * top_width, 0.1 * abs(u - top), least))
         log_r, angle, slope, gauss = cell_bounds(p, mu, shift, u + half, half)
-        kept = log_normal_cdf((side * (u + half - edge) + half) / width)
+        kept = log_normal_cdf((u + 2.0 * half - edge) / width)
+        if top < math.inf:
+            kept += log_normal_cdf((top - u) / top_width)
         turn = height * (angle + slope) if height > 0.0 else height * max(angle - slope, 0.0)
         term = gauss + kept + w * (log_r + slope) + turn + math.log(2.0 * half)
         peak, total = log_add(peak, total, term)
         u += 2.0 * half
     turned = height * (theta if height > 0.0 else angle_at(p, mu, shift, high))
-    # The window itself helps above its edge where it keeps the small losses.
-    past = max(high - edge, 0.0) / width if side < 0.0 else 0.0
+    # Above the top V itself helps.
+    past = max(high - top, 0.0) / top_width
     above = turned - 0.5 * high * high - 0.5 * past * past + w * log_ratio(p, mu, high)
-    above -= math.log(high - w * mu + past / width)
+    above -= math.log(high - w * mu + past / top_width)
     below = max(height, 0.0) * angle_at(p, mu, shift, low) - 0.5 * low * low - math.log(-low)
     inside = peak + math.log(total)
-    top = max(inside, above, below)
-    sums = math.exp(inside - top) + math.exp(above - top) + math.exp(below - top)
+    largest = max(inside, above, below)
+    sums = math.exp(inside - largest) + math.exp(above - largest) + math.exp(below - largest)
     spread = 0.5 * shift * shift * (1.0 + 1.0 / (width * width))
-    return top + math.log(sums) + spread - LOG_SQRT_2PI + 1e-9
+    if top < math.inf:
+        spread += 0.5 * (shift / top_width) * (shift / top_width)
+    return largest + math.log(sums) + spread - LOG_SQRT_2PI + 1e-9
 
 
 @njit(cache=True)
@@ -111,9 +94,8 @@ def log_nodes_left_out(
     p: float,
     mu: float,
     w: float,
-    edge: float,
-    width: float,
-    side: float,
+    top: float,
+    top_width: float,
     low: float,
     high: float,
     step: float,
@@ -123,12 +105,12 @@ def log_nodes_left_out(
     A decreasing function that falls at least at a rate sums, beyond a point, to at most its value
     there times ``1 / rate + step``.
     """
-    past = max(high - edge, 0.0) / width if side < 0.0 else 0.0
+    past = max(high - top, 0.0) / top_width
     above = -0.5 * high * high - 0.5 * past * past + w * log_ratio(p, mu, high)
-    above += math.log(1.0 / (high - w * mu + past / width) + step)
+    above += math.log(1.0 / (high - w * mu + past / top_width) + step)
     below = -0.5 * low * low + math.log(-1.0 / low + step)
-    top = max(above, below)
-    return top + math.log(math.exp(above - top) + math.exp(below - top)) - LOG_SQRT_2PI
+    largest = max(above, below)
+    return largest + math.log(math.exp(above - largest) + math.exp(below - largest)) - LOG_SQRT_2PI
 
 
 @njit(cache=True)
@@ -139,7 +121,8 @@ def widest_window_step(
     height: float,
     edge: float,
     width: float,
-    side: float,
+    top: float,
+    top_width: float,
     low: float,
     high: float,
     log_tolerance: float,
@@ -152,7 +135,7 @@ def widest_window_step(
     step = log_norm = 0.0
     used = shift
     for _ in range(16):
-        bound = log_window_bound(p, mu, w, height, shift, edge, width, side, low, high)
+        bound = log_window_bound(p, mu, w, height, shift, edge, width, top, top_width, low, high)
         trial = step_within(bound - log_tolerance, shift)
         if trial > step:
             step, used, log_norm = trial, shift, bound
@@ -170,14 +153,21 @@ def log_decay(
     y: float,
     edge: float,
     width: float,
+    top: float,
+    top_width: float,
     low: float,
     high: float,
 ) -> float:
     """Bound ``ln |J(c + i v)|`` for every ``v >= y`` by the best of several shifted contours."""
-    shift = 0.92 * math.pi / mu
+    # About ``exp(shift^2 / 2 width^2 - y mu s shift)`` at the edge, s the odds there.
+    best_about = width * width * y * mu * odds_of(p, mu, edge)
+    shift, tries = 0.92 * math.pi / mu, 9
+    while tries > 3 and shift > 5.0 * best_about:
+        shift *= 0.68
+        tries -= 1
     best = math.inf
-    for _ in range(9):
-        bound = log_window_bound(p, mu, w, -y, shift, edge, width, 1.0, low, high)
+    for _ in range(tries):
+        bound = log_window_bound(p, mu, w, -y, shift, edge, width, top, top_width, low, high)
         if bound > best + 3.0:
             break
         best = min(best, bound)
@@ -186,47 +176,6 @@ def log_decay(
             break
         shift *= 0.68
     return best
-
-
-@interruptible
-@njit(cache=True)
-def tilted_line(
-    loss: Array,
-    log_weight: Array,
-    loss_error: Array,
-    weight_error: Array,
-    c: float,
-    step: float,
-    count: int,
-) -> tuple[Array, Array, Array]:
-    """Return real and imaginary part of ``E[exp(z L)]`` at ``z = c + i k step``, and round-off."""
-    real = np.zeros(count)
-    imag = np.zeros(count)
-    error = np.zeros(count)
-    for j in range(loss.size):
-        x = loss[j]
-        exponent = log_weight[j] + c * x
-        grown = math.exp(exponent)
-        if grown == 0.0:
-            continue
-        fixed = weight_error[j] + ULP * (
-            loss.size + 16.0 + 8.0 * BLOCK + 2.0 * (abs(log_weight[j]) + abs(c * x))
-        )
-        turn_r = math.cos(step * x)
-        turn_i = math.sin(step * x)
-        for start in range(0, count, BLOCK):
-            stop = min(start + BLOCK, count)
-            phase = step * start * x
-            vr = grown * math.cos(phase)
-            vi = grown * math.sin(phase)
-            y = step * (stop - 1)
-            bound = fixed + 4.0 * ULP * abs(y * x) + math.hypot(c, y) * loss_error[j]
-            for k in range(start, stop):
-                real[k] += vr
-                imag[k] += vi
-                error[k] += grown * bound
-                vr, vi = vr * turn_r - vi * turn_i, vr * turn_i + vi * turn_r
-    return real, imag, error
 
 
 @njit(cache=True)

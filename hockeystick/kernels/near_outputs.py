@@ -44,20 +44,23 @@ CELLS_ABOVE = 24
 
 @interruptible
 @njit(cache=True)
-def near_windows(
-    first: int, count: int, step: float, edge: float, width: float
+def windows(
+    first: int, count: int, step: float, edge: float, width: float, side: float
 ) -> tuple[Array, Array]:
-    """Return ``ln(1 - W)`` at ``u = (first + j) step`` and a bound on its absolute error."""
+    """Return ``ln Phi(side (u - edge) / width)``, ``u = (first + j) step``, and its absolute error.
+
+    ``ln W`` for the side 1, ``ln(1 - W)`` for -1.
+    """
     log_window = np.empty(count)
     error = np.empty(count)
     for j in range(count):
         u = (first + j) * step
-        x = (edge - u) / width
+        x = side * (u - edge) / width
         log_window[j] = log_normal_cdf(x)
         # d ln Phi / dx is at most -x + 1 below 0, and falls like the density above.
         slope = 1.0 - x if x < 0.0 else math.exp(-0.5 * x * x)
         error[j] = ULP * (16.0 + 4.0 * slope * (abs(u) + abs(edge)) / width)
-        if x < -30.0:
+        if x <= -30.0:
             error[j] += 1e-8
     return log_window, error
 

@@ -21,9 +21,10 @@ PARTS = {
     "integer_sums": "add_rounded add_squares",
     "inverse_transform": "bit_length",
     "jumps": "log_decay log_nodes_left_out log_window_bound widest_window_step",
+    "long_lines": "add_exactly add_near add_powers add_pull gather",
     "near_outputs": (
         "log_below log_beyond log_far_power log_near_strip_bound near_cumulant_sums near_span"
-        " near_windows rough_end widest_near_step"
+        " rough_end widest_near_step windows"
     ),
     "normal_masses": "number_of_terms term_after",
     "sampled_gaussian": (

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick.accountants.contour._line import AnalyticTerms, ContourTarget
-from hockeystick.numerics.roots import minimum
+from hockeystick.numerics.roots import increasing_root
 from hockeystick.privacy_loss import TailSplit
 from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
 
@@ -109,13 +109,18 @@ def _splits(terms: AnalyticTerms, threshold: float) -> tuple[tuple[TailSplit, in
 
 
 def _best_order(splits: tuple[tuple[TailSplit, int], ...], epsilon: float) -> tuple[float, float]:
-    """Return the order of the least Chernoff bound of the bulk, and ln of that bound."""
+    """Return the order of the least Chernoff bound of the bulk, and ln of that bound.
 
-    def bound(log_order: float) -> float:
+    The derivative in the order l vanishes where ``K'(l) = epsilon + ln(1 + 1/l)``.
+    """
+
+    def condition(log_order: float) -> float:
         order = math.exp(log_order)
-        value = math.fsum(n * split.bulk(order) for split, n in splits)
-        return value - order * epsilon + log_cks_factor(order)
+        mean = math.fsum(n * split.bulk(order).first_derivative for split, n in splits)
+        return mean - epsilon - math.log1p(1.0 / order)
 
     base = -math.log(epsilon)
-    best = minimum(bound, base, base + 9.0, tolerance=0.02)
-    return math.exp(best), bound(best)
+    best = increasing_root(condition, base + 3.0, tolerance=0.02, farthest=abs(base) + 9.0)
+    order = math.exp(best)
+    value = math.fsum(n * split.bulk(order).value for split, n in splits)
+    return order, value - order * epsilon + log_cks_factor(order)

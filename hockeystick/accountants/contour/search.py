@@ -30,8 +30,14 @@ from hockeystick.accountants.contour._line import (
 from hockeystick.accountants.contour._sampled_gaussians import integral_at_once
 from hockeystick.accountants.contour._tail_and_bulk import TailAndBulk, tail_and_bulk
 from hockeystick.accountants.orders import optimal_order, optimal_order_at, saddle, saddle_log_delta
-from hockeystick.privacy_loss import ContourRule, TailRule
+from hockeystick.privacy_loss import (
+    ContourRule,
+    FixedSizeGaussianLoss,
+    GaussianSequenceLoss,
+    TailRule,
+)
 from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
+from hockeystick.privacy_loss.core.analytic_cgf import equivalent_terms
 from hockeystick.privacy_loss.core.terms import sum_of_bounds, total
 
 
@@ -50,8 +56,10 @@ _FINE: Final = Effort(32.0, 5_000_000)
 _COARSE: Final = Effort(6.0, 20_000_000)
 _MODEST: Final = Effort(21.0, 100_000_000)
 # What an integral may take in any case.
-_AFFORDABLE: Final = 1_000_000
-_MOST_NODES: Final = 40_000
+_AFFORDABLE: Final = 5_000_000
+_MOST_NODES: Final = 100_000
+# Losses whose lines are always summed term by term.
+_TERM_BY_TERM: Final = (FixedSizeGaussianLoss, GaussianSequenceLoss)
 # What is asked at most of an integral without far outputs: its round-off is seldom below.
 _NEAR_ACCURACY: Final = 29.0
 _ROUNDS: Final = 6
@@ -77,6 +85,22 @@ class LocatedIntegral(NamedTuple):
     integral: Integral
     epsilon: float
     terms: AnalyticTerms
+
+
+def guess_for_delta(terms: AnalyticTerms, log_delta: float) -> float:
+    """Return about the epsilon of a delta, unproven and without an integral."""
+    order = optimal_order(terms, log_delta)
+    highest = (total(terms, order).value - log_delta + log_cks_factor(order)) / order
+    if highest <= 0.0:
+        return 0.0
+    if far_mode(terms, order) is FarMode.STRONG:
+        return epsilon_without_far_mode(terms, log_delta, highest)
+    return first_guess(terms, log_delta, order, highest)[1]
+
+
+def is_formula_poor(terms: AnalyticTerms, epsilon: float) -> bool:
+    """Return whether a far mode spoils the saddle-point formula at an epsilon."""
+    return bool(terms) and far_mode(terms, saddle(terms, epsilon)) is FarMode.STRONG
 
 
 def integral_for_delta(terms: AnalyticTerms, log_delta: float) -> LocatedIntegral | None:
@@ -136,7 +160,8 @@ def _settled(
     if nearer is None:
         return None
     for effort in (_FINE, _MODEST) if found else (_MODEST,):
-        found = _integral(terms, saddle(terms, nearer), nearer, log_delta, effort)
+        c = saddle(terms, nearer)
+        found = _integral(terms, c, nearer, log_delta, effort, weak_counts=True)
         if found is not None:
             here = max(found.integral.epsilon_at(log_delta, nearer), 0.0)
             return found._replace(epsilon=here)
@@ -144,12 +169,17 @@ def _settled(
 
 
 def integral_for_epsilon(
-    terms: AnalyticTerms, epsilon: float, *, quick: bool = False, least: float = -math.inf
+    terms: AnalyticTerms,
+    epsilon: float,
+    *,
+    quick: bool = False,
+    least: float = -math.inf,
+    guess: float | None = None,
 ) -> LocatedIntegral | None:
     """Return an integral good at an epsilon; None where no line is affordable or needed.
 
     No line is needed where a Renyi bound alone proves ln delta to be below ``least``. A quick
-    search takes short lines only and does not split off large losses.
+    search takes short lines only and does not split off large losses. A guess is one of ln delta.
     """
     known = integral_at_once(terms, epsilon, _FINE.accuracy, at_epsilon=True)
     if known is not None and known[0].delta(epsilon).relative_error < _SUFFICIENT_ERROR:
@@ -159,11 +189,13 @@ def integral_for_epsilon(
     highest = total(terms, order).value - order * epsilon + log_cks_factor(order)
     if highest < least:
         return None
-    if far_mode(terms, c) is FarMode.STRONG:
+    if guess is not None:
+        log_delta = min(guess, highest)
+    elif far_mode(terms, c) is FarMode.STRONG:
         log_delta = log_delta_without_far_mode(terms, epsilon, highest)
     else:
         log_delta = min(saddle_log_delta(terms, c)[1], highest)
-    found = None
+    found, sufficient = None, _SUFFICIENT_ERROR if guess is None else _SUFFICIENT_FAR_ERROR
     for again, effort in enumerate((_FINE, _COARSE, _MODEST)):
         if effort is _MODEST and found is None:
             return None
@@ -173,7 +205,7 @@ def integral_for_epsilon(
             found = trial
             here = found.integral.delta(epsilon)
             log_delta = min(max(here.log("estimate"), log_delta - 60.0), highest)
-            if here.relative_error < _SUFFICIENT_ERROR:
+            if here.relative_error < sufficient:
                 break
     return found
 
@@ -263,8 +295,12 @@ class _Quadratures(NamedTuple):
     @property
     def work(self) -> int:
         """The number of terms of the integral's sum."""
-        nodes = sum(one.nodes for one in self.rules) + sum(one.nodes for one in self.tail_rules)
-        return self.line.last * nodes
+        last = self.line.last
+        work = sum(equivalent_terms(one.nodes, last) for one in self.tail_rules)
+        for (loss, _), rule in zip(self.terms, self.rules, strict=True):
+            slow = isinstance(loss, _TERM_BY_TERM)
+            work += rule.nodes * last if slow else equivalent_terms(rule.nodes, last)
+        return work
 
     def integrate(self) -> Integral:
         """Return the integral."""
@@ -289,10 +325,18 @@ def _near(terms: AnalyticTerms, c: float, target: ContourTarget) -> _Quadratures
     return found._replace(far=split.far) if split and found else None
 
 
+def _rare(terms: AnalyticTerms, c: float, target: ContourTarget) -> _Quadratures | None:
+    """Return those with the tails alone, without the far outputs where these can be taken out."""
+    modest = replace(target, accuracy=min(target.accuracy, _NEAR_ACCURACY))
+    split = near_terms(terms, modest)
+    found = split and _tail(split.terms, saddle(split.terms, target.epsilon), modest)
+    return found._replace(far=split.far) if split and found else _tail(terms, c, target)
+
+
 def _tail(terms: AnalyticTerms, c: float, target: ContourTarget) -> _Quadratures | None:
     """Return those with the tails of rare large losses alone, along the cheapest line near c."""
     tails = tail_and_bulk(terms, target)
-    line = tails and cheapest_contour(terms, c, target, _MOST_NODES, tails)
+    line = tails and choose_contour(terms, c, target, _MOST_NODES, tails)
     return _quadratures(terms, line, target, tails) if line else None
 
 
@@ -314,7 +358,7 @@ def _quadratures(
 
 # What is tried in turn, and the work at which the search for a shorter sum ends.
 _WAYS: Final = {
-    FarMode.NONE: ((_plain, _AFFORDABLE), (_tail, 0)),
-    FarMode.WEAK: ((_plain, _AFFORDABLE), (_near, _AFFORDABLE), (_tail, 0)),
-    FarMode.STRONG: ((_near, _AFFORDABLE), (_plain, _AFFORDABLE), (_tail, 0)),
+    FarMode.NONE: ((_plain, _AFFORDABLE), (_rare, 0)),
+    FarMode.WEAK: ((_plain, _AFFORDABLE), (_near, _AFFORDABLE), (_rare, 0)),
+    FarMode.STRONG: ((_near, _AFFORDABLE), (_plain, _AFFORDABLE), (_rare, 0)),
 }

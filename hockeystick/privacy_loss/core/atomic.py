@@ -12,7 +12,7 @@ import numpy as np
 
 from hockeystick.numerics import ULP, Ball
 from hockeystick.numerics.working_precision import working_digits
-from hockeystick.privacy_loss.core.analytic_cgf import log_values
+from hockeystick.privacy_loss.core.analytic_cgf import log_values, mgf_line
 from hockeystick.privacy_loss.core.base import (
     AnalyticLoss,
     Atoms,
@@ -199,15 +199,13 @@ class AtomRule:
 
     def line(self, c: float, step: float, count: int) -> ContourValues:
         """Return ``ln M`` along the line, with round-off and the atoms left out."""
-        from hockeystick.kernels import series
-
         part = slice(self.first, self.first + self.nodes)
         loss, log_p, unsure = (column[part] for column in self.loss.atoms())
         with np.errstate(all="ignore"):
             peak = float((log_p + c * loss).max())
             shift = max(0.0, peak - _UNSCALED_EXPONENT)
             weight_error = np.expm1(unsure + ULP * (np.abs(log_p) + shift))
-            real, imag, error = series.mgf_line(
+            real, imag, error = mgf_line(
                 loss.copy(), log_p - shift, 4.0 * ULP * np.abs(loss), weight_error, c, step, count
             )
             error = error + np.exp(self.log_error - shift)

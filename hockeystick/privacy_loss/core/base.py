@@ -287,8 +287,8 @@ class TailSplit(Protocol):
     J is that of large losses and smooth, so that it decays fast even where A hardly decays.
     """
 
-    def bulk(self, c: float) -> float:
-        """Return ``ln A(c)``, fast and unproven."""
+    def bulk(self, c: float) -> CGFEstimate:
+        """Return ``ln A(c)`` and two derivatives, fast and unproven."""
         ...
 
     def bulk_upper(self, c: float, log_tolerance: float) -> float:

@@ -12,9 +12,10 @@ import numpy as np
 
 from hockeystick.numerics import ULP, Ball
 from hockeystick.privacy_loss.bounds.minorant_decay import MinorantDecay
-from hockeystick.privacy_loss.core.analytic_cgf import log_values
+from hockeystick.privacy_loss.core.analytic_cgf import log_values, mgf_line
 from hockeystick.privacy_loss.core.base import CGFEstimate, ContourValues, FarMasses, NearLoss
 from hockeystick.privacy_loss.core.rates import mu_of
+from hockeystick.privacy_loss.sampling.sampled_gaussian_tail import SampledGaussianTailSplit
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -30,6 +31,8 @@ _ROUGH_STEP: Final = 0.75
 # Exponents up to this size are left unscaled.
 _COMFORTABLE: Final = 200.0
 _FARTHEST: Final = 1e9
+# Width of the window above small losses, over 1/mu: about the best throughout.
+_WINDOW: Final = 0.12
 _MOST_NODES: Final = 400_000
 # A uniform minorant of the near outputs ends this many widths below the edge.
 _KEPT: Final = 2.0
@@ -148,6 +151,15 @@ class NearSampledGaussianLoss(NearLoss):
         )
         return MinorantDecay(width, _KEPT_SHARE * mass, math.inf)
 
+    def tail_split(self, threshold: float) -> SampledGaussianTailSplit | None:
+        """Return the split into tail and bulk, for removing, at a threshold below the edge."""
+        small = self.removing and small_losses(self.rate, self.noise_multiplier, threshold)
+        return (
+            SampledGaussianTailSplit(self, small, (self.edge, self.width))
+            if small and small.edge < self.edge
+            else None
+        )
+
     def rule(self, c_high: float, y_high: float, log_tolerance: float) -> NearTrapezoid | None:
         """Return a trapezoid rule with its proven error; None where none is fine enough."""
         from hockeystick.kernels import near_outputs
@@ -187,8 +199,8 @@ class NearTrapezoid:
         loss, log_weight, loss_error, weight_error = sampled_gaussian.nodes(
             of.p, of.mu, of.removing, self.first, self.nodes, self.step
         )
-        log_window, window_error = near_outputs.near_windows(
-            self.first, self.nodes, self.step, of.edge, of.width
+        log_window, window_error = near_outputs.windows(
+            self.first, self.nodes, self.step, of.edge, of.width, -1.0
         )
         return loss, log_weight + log_window, loss_error, weight_error + window_error
 
@@ -199,11 +211,9 @@ class NearTrapezoid:
 
     def _line(self, c: float, step: float, count: int) -> ContourValues:
         """Return the line; what is out of range ends as an infinite error or no number."""
-        from hockeystick.kernels import series
-
         loss, log_weight, loss_error, weight_error = self._terms
         shift = max(0.0, float((log_weight + c * loss).max()) - _COMFORTABLE)
-        real, imag, error = series.mgf_line(
+        real, imag, error = mgf_line(
             loss, log_weight - shift, loss_error, weight_error, c, step, count
         )
         unit = math.exp(-shift)
@@ -227,6 +237,22 @@ class NearTrapezoid:
         _, log_kept = jumps.windows(self.first, self.nodes, self.step, of.edge, of.width)
         kept = [mass * mp.exp(log) for mass, log in zip(weight, log_kept, strict=True)]
         return [mp.log(value) for value in jumps.tilted_line(loss, kept, c, step, count)]
+
+
+def small_losses(
+    rate: float | Fraction, noise_multiplier: float | Fraction, threshold: float
+) -> NearSampledGaussianLoss | None:
+    """Return the loss of removing without what is well above a threshold; None out of range."""
+    if not 0.0 < threshold <= _COMFORTABLE:
+        return None
+    mu = mu_of(noise_multiplier)
+    edge = edge_at(threshold, float(rate), mu)
+    return NearSampledGaussianLoss(rate, noise_multiplier, True, edge, _WINDOW / mu)
+
+
+def edge_at(threshold: float, p: float, mu: float) -> float:
+    """Return the output with a loss."""
+    return math.log1p(math.expm1(threshold) / p) / mu + 0.5 * mu
 
 
 def _far_masses(p: float, mu: float, edge: float, width: float) -> FarMasses:

@@ -16,6 +16,7 @@ from hockeystick.privacy_loss.bounds.cumulants import Cumulants
 from hockeystick.privacy_loss.bounds.minorant_decay import MinorantDecay
 from hockeystick.privacy_loss.bounds.moment_bounds import MomentBounds
 from hockeystick.privacy_loss.bounds.sixth_moments import sixth_moment_of_normal
+from hockeystick.privacy_loss.core.analytic_cgf import log_values, mgf_line
 from hockeystick.privacy_loss.core.base import (
     AnalyticLoss,
     CGFEstimate,
@@ -33,15 +34,18 @@ from hockeystick.privacy_loss.core.rates import (
 from hockeystick.privacy_loss.core.uncertain_endpoints import DensityLoss, UncertainEdges
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 from hockeystick.privacy_loss.sampling.fixed_size_gaussian import FixedSizeGaussianLoss
-from hockeystick.privacy_loss.sampling.near_sampled_gaussian import NearSampledGaussianLoss
+from hockeystick.privacy_loss.sampling.near_sampled_gaussian import (
+    NearSampledGaussianLoss,
+    edge_at,
+    small_losses,
+)
 from hockeystick.privacy_loss.sampling.sampled_gaussian_moments import (
     convex_bound,
     sampled_cumulants,
     sampled_moment_bounds,
 )
-from hockeystick.privacy_loss.sampling.subsampling_map import (
-    SubsamplingMap,
-)
+from hockeystick.privacy_loss.sampling.sampled_gaussian_tail import SampledGaussianTailSplit
+from hockeystick.privacy_loss.sampling.subsampling_map import SubsamplingMap
 from hockeystick.tradeoffs import (
     GaussianProfile,
     IntervalProfile,
@@ -54,14 +58,11 @@ if TYPE_CHECKING:
     from mpmath import mpc, mpf
 
     from hockeystick.kernels.series import Array
-    from hockeystick.privacy_loss.sampling.sampled_gaussian_tail import SampledGaussianTailSplit
 
 # Exponentials beyond this are taken as infinite.
 _LARGEST_EXPONENT: Final = 700.0
 # Exponents up to this size are left unscaled.
 _COMFORTABLE: Final = 200.0
-# Width of the window around the edge of the large losses, over 1/mu: about the best throughout.
-_WINDOW: Final = 0.12
 _NEAR_WINDOW: Final = 0.06
 _WIDEST_WINDOW: Final = 0.1
 # Beyond this c only the convex bound of M is used.
@@ -305,20 +306,15 @@ class SampledGaussianLoss(DensityLoss, AnalyticLoss, ProfiledLoss):
         """
         if not 0.0 < threshold <= _LARGEST_EXPONENT:
             return None
-        edge = math.log1p(math.expm1(threshold) / self.p) / self.mu + 0.5 * self.mu
+        edge = edge_at(threshold, self.p, self.mu)
         narrow = math.sqrt(max(-math.log(threshold), 1.0) * threshold / steepness)
         width = min(min(_NEAR_WINDOW, narrow) / self.mu, _WIDEST_WINDOW)
         return NearSampledGaussianLoss(self.rate, self.noise_multiplier, self.removing, edge, width)
 
     def tail_split(self, threshold: float) -> SampledGaussianTailSplit | None:
         """Return the split into tail and bulk, for removing; adding has none."""
-        from hockeystick.privacy_loss.sampling.sampled_gaussian_tail import SampledGaussianTailSplit
-
-        if not self.removing or threshold > _COMFORTABLE:
-            return None
-        odds = math.expm1(threshold) / self.p
-        edge = math.log1p(odds) / self.mu + 0.5 * self.mu
-        return SampledGaussianTailSplit(self, edge, _WINDOW / self.mu)
+        small = self.removing and small_losses(self.rate, self.noise_multiplier, threshold)
+        return SampledGaussianTailSplit(self, small) if small else None
 
 
 @final
@@ -348,9 +344,19 @@ class TrapezoidRule:
 
     def line(self, c: float, step: float, count: int) -> ContourValues:
         """Return ``ln M`` along the line, with quadrature and round-off error."""
-        from hockeystick.kernels import series
+        with np.errstate(all="ignore"):
+            return self._line(c, step, count)
 
-        return ContourValues(*series.log_mgf_line(*self._terms, self.log_error, c, step, count))
+    def _line(self, c: float, step: float, count: int) -> ContourValues:
+        """Return the line; what is out of range ends as an infinite error or no number."""
+        loss, log_weight, loss_error, weight_error = self._terms
+        peak = float((log_weight + c * loss).max())
+        shift = max(0.0, peak - _COMFORTABLE)
+        real, imag, error = mgf_line(
+            loss, log_weight - shift, loss_error, weight_error, c, step, count
+        )
+        error = error + np.exp(self.log_error - shift)
+        return log_values(real, imag, error, shift)
 
     def reference_line(self, c: float, step: float, count: int) -> list[mpc]:
         """Return ``ln M`` along the line by mpmath, over the same nodes."""

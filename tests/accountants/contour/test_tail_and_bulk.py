@@ -15,6 +15,7 @@ from hockeystick.numerics.multiprecision import mp
 from hockeystick.precision import jumps as twin
 from hockeystick.precision.profiles import exact, reciprocal
 from hockeystick.privacy_loss import GaussianLoss, SampledGaussianLoss, TailSplit
+from hockeystick.privacy_loss.sampling.near_sampled_gaussian import NearSampledGaussianLoss
 from hockeystick.privacy_loss.sampling.sampled_gaussian_tail import SampledGaussianTailSplit
 
 Array: TypeAlias = NDArray[np.float64]
@@ -48,9 +49,10 @@ def separated(plan: Plan, epsilon: float, delta: float, accuracy: float) -> Tail
     return found
 
 
-def sampled(split: TailSplit) -> SampledGaussianTailSplit:
+def sampled(split: TailSplit) -> NearSampledGaussianLoss:
     assert isinstance(split, SampledGaussianTailSplit)
-    return split
+    assert isinstance(split.small, NearSampledGaussianLoss)
+    return split.small
 
 
 @pytest.mark.shared(3, 1)
@@ -62,12 +64,12 @@ def test_the_bulk_is_below_the_accuracy_asked_for(
     assert bulk_delta <= math.log(delta) - accuracy - 0.99
 
 
-def small_losses(split: SampledGaussianTailSplit, spacing: float, size: int, order: float) -> Array:
+def small_losses(split: NearSampledGaussianLoss, spacing: float, size: int, order: float) -> Array:
     """Return the transform, over ``A(order)``, of the small losses tilted, on a periodic lattice.
 
     Every loss goes to the lattice point next to it.
     """
-    p, mu = float(split.loss.rate), split.loss.mu
+    p, mu = split.p, split.mu
     u = np.linspace(-9.0, split.edge + 14.0 * split.width, 100_001)
     loss = np.log1p(p * np.expm1(mu * u - 0.5 * mu * mu))
     logs = -0.5 * u * u + loss * (1.0 + order) + log_ndtr((split.edge - u) / split.width)
@@ -98,11 +100,10 @@ def log_contribution(separated: TailAndBulk, epsilon: float) -> float:
     return log_a - order * epsilon + math.log(kept)
 
 
-def transform_of(split: SampledGaussianTailSplit, c: float, v: float, side: int) -> Any:
+def transform_of(loss: NearSampledGaussianLoss, c: float, v: float, side: int) -> Any:
     """Return J (side 1) or A (side -1) at c + i v, by quadrature."""
-    loss = split.loss
     w, mu = mp.mpc(1 + mp.mpf(c), v), reciprocal(loss.noise_multiplier)
-    return twin.integral(loss.rate, mu, w, split.edge, split.width, side)
+    return twin.integral(loss.rate, mu, w, loss.edge, loss.width, side)
 
 
 @pytest.mark.shared(3, 1)
@@ -126,7 +127,7 @@ def test_the_bulk_bounds_the_integral_of_one_run(
     found = separated(plan, epsilon, delta, accuracy)
     split = sampled(found.splits[0][0])
     with mp.workdps(20):
-        p, mu = exact(split.loss.rate), reciprocal(split.loss.noise_multiplier)
+        p, mu = exact(split.rate), reciprocal(split.noise_multiplier)
         start = mp.log1p(mp.expm1(mp.mpf(epsilon)) / p) / mu + mu / 2
 
         def integrand(u: Any) -> Any:
@@ -151,7 +152,7 @@ def test_the_bound_of_chernoff_is_at_its_sharpest(
     for other in (epsilon, 1.2 * epsilon):
         expected = found.log_bulk - order * other + math.log(factor)
         assert found.log_bulk_delta(other) == pytest.approx(expected, abs=1e-6)
-    bulk = sum(runs * split.bulk(order) for split, runs in found.splits)
+    bulk = sum(runs * split.bulk(order).value for split, runs in found.splits)
     assert found.log_bulk == pytest.approx(bulk, abs=1e-4)
 
 
@@ -178,7 +179,7 @@ def test_the_part_with_a_large_loss_falls_at_least_as_proven(
             assert y > 1.0 or decay.exponent(y) >= size - 6.0
 
 
-def at(split: SampledGaussianTailSplit, c: float, v: float) -> tuple[Any, Any]:
+def at(split: NearSampledGaussianLoss, c: float, v: float) -> tuple[Any, Any]:
     """Return M and J at c + i v."""
     large = transform_of(split, c, v, 1)
     return large + transform_of(split, c, v, -1), large

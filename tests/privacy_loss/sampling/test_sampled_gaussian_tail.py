@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from hockeystick.kernels import jumps as windows
-from hockeystick.kernels import sampled_gaussian
+from hockeystick.kernels import near_outputs, sampled_gaussian
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.precision import jumps as twin
-from hockeystick.precision.profiles import reciprocal
+from hockeystick.precision.profiles import exact, reciprocal
 from hockeystick.privacy_loss import SampledGaussianLoss
+from hockeystick.privacy_loss.sampling.near_sampled_gaussian import NearSampledGaussianLoss
 from hockeystick.privacy_loss.sampling.sampled_gaussian_tail import SampledGaussianTailSplit
 
 
@@ -23,13 +23,25 @@ def jumps_of(rate: float | Fraction, noise: float, threshold: float) -> SampledG
     return jumps
 
 
+def split_at(rate: float, noise: float, edge: float, width: float) -> SampledGaussianTailSplit:
+    """Return what is split by a window of one's own."""
+    loss = SampledGaussianLoss(rate, noise, removing=True)
+    return SampledGaussianTailSplit(loss, NearSampledGaussianLoss(rate, noise, True, edge, width))
+
+
+def small_of(jumps: SampledGaussianTailSplit) -> NearSampledGaussianLoss:
+    """Return the small losses, which know rate and noise."""
+    assert isinstance(jumps.small, NearSampledGaussianLoss)
+    return jumps.small
+
+
 @cache
 def truth(jumps: SampledGaussianTailSplit, side: int, c: float, v: float = 0.0) -> Any:
     """Return J (side 1) or A (side -1) at c + i v; several tests ask for the same."""
-    loss = jumps.loss
+    loss = small_of(jumps)
     with mp.workdps(20):
         w, mu = mp.mpc(1 + mp.mpf(c), v), reciprocal(loss.noise_multiplier)
-        found = twin.integral(loss.rate, mu, w, jumps.edge, jumps.width, side)
+        found = twin.integral(loss.rate, mu, w, loss.edge, loss.width, side)
     return found if v else mp.re(found)
 
 
@@ -61,7 +73,7 @@ def test_the_bulk_is_that_of_quadrature(
     jumps = jumps_of(rate, noise, threshold)
     with mp.workdps(20):
         exact = float(mp.log(truth(jumps, -1, c)))
-    assert jumps.bulk(c) == pytest.approx(exact, abs=1e-7)
+    assert jumps.bulk(c).value == pytest.approx(exact, abs=1e-7)
     upper = jumps.bulk_upper(c, -30.0)
     # Large losses beyond the last node are not taken off.
     assert exact <= upper + 1e-15
@@ -93,15 +105,14 @@ COARSE = [
 def test_the_upper_bound_of_the_bulk_counts_the_errors_of_its_sums(
     rate: float, noise: float, edge: float, c: float, log_tolerance: float
 ) -> None:
-    loss = SampledGaussianLoss(rate, noise, removing=True)
-    jumps = SampledGaussianTailSplit(loss, edge, 0.12 / loss.mu)
+    jumps = split_at(rate, noise, edge, 0.12 * noise)
     with mp.workdps(20):
         assert mp.log(truth(jumps, -1, c)) <= jumps.bulk_upper(c, log_tolerance)
 
 
 def test_the_upper_bound_of_the_bulk_holds_where_hardly_anything_is_small() -> None:
     for edge, log_tolerance in ((-4.0, -5.0), (-6.0, -24.0), (-8.0, -24.0)):
-        jumps = SampledGaussianTailSplit(SampledGaussianLoss(2e-7, 1.0, removing=True), edge, 0.5)
+        jumps = split_at(2e-7, 1.0, edge, 0.5)
         with mp.workdps(20):
             assert mp.log(truth(jumps, -1, 1.0)) <= jumps.bulk_upper(1.0, log_tolerance)
 
@@ -159,7 +170,7 @@ def test_the_line_of_a_rule_lies_within_its_error(
 @pytest.mark.parametrize("log_tolerance", [-2.0, -8.0])
 @pytest.mark.parametrize("y", [1.0, 15.0])
 def test_a_coarse_rule_owns_up_to_its_error(y: float, log_tolerance: float) -> None:
-    jumps = SampledGaussianTailSplit(SampledGaussianLoss(0.3, 1.0, removing=True), 1.0, 2.0)
+    jumps = split_at(0.3, 1.0, 1.0, 2.0)
     with mp.workdps(20):
         size = truth(jumps, 1, 0.5)
         rule = jumps.rule(0.5, y, float(mp.log(size)) + log_tolerance)
@@ -173,25 +184,84 @@ def test_a_coarse_rule_owns_up_to_its_error(y: float, log_tolerance: float) -> N
 
 @pytest.mark.parametrize("kernel", ["windows", "nodes"])
 def test_an_error_in_the_weights_is_counted(kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = windows if kernel == "windows" else sampled_gaussian
-    exact, off = getattr(module, kernel), 1e-7
+    module = near_outputs if kernel == "windows" else sampled_gaussian
+    as_it_is, off = getattr(module, kernel), 1e-7
 
     def inexact(*arguments: Any) -> tuple[Any, ...]:
-        found = exact(*arguments)
-        if kernel == "windows":  # less of the small losses, more of the large ones
-            return found[0] + off, found[1] - off, found[2] + off
+        found = as_it_is(*arguments)
+        if kernel == "windows":
+            return found[0] + off, found[1] + off
         return found[0], found[1] - off, found[2], found[3] + off
 
     monkeypatch.setattr(module, kernel, inexact)
     assert 0.5 < worst_share(jumps_of(1e-4, 1.5, 0.05), 5.0, 6.0) <= 1.0 + 1e-6
-    jumps = jumps_of(0.3, 20.0, 0.1)
-    with mp.workdps(20):
-        kept = float(mp.log(truth(jumps, -1, 59.0)))
-    assert jumps.bulk(59.0) < kept - 1e-8
-    assert kept <= jumps.bulk_upper(59.0, -30.0)
 
 
 def test_a_rule_that_would_take_too_many_nodes_is_none() -> None:
-    narrow = SampledGaussianTailSplit(SampledGaussianLoss(1e-4, 1.5, removing=True), 6.0, 1e-6)
+    narrow = split_at(1e-4, 1.5, 6.0, 1e-6)
     assert narrow.rule(5.0, 6.0, -30.0) is None
-    assert narrow.bulk(5.0) == narrow.bulk_upper(5.0, -24.0) == math.inf
+    assert narrow.bulk_upper(5.0, -24.0) == math.inf
+
+
+# Two windows: rate, noise, the two thresholds, c and y; what lies between is held to quadrature.
+BETWEEN = [
+    (1e-3, 0.6, 0.1, 2.0, 6.0, 60.0),
+    (1e-4, 1.5, 0.05, 0.4, 25.0, 90.0),
+    (4e-5, 0.35, 1.0, 9.0, 1.5, 12.0),
+    (0.02, 2.0, 0.05, 0.3, 30.0, 120.0),
+]
+
+
+def between(split: SampledGaussianTailSplit, c: float, v: float) -> Any:
+    """Return ``E[W V exp(z L)]`` under P at c + i v by quadrature over the output."""
+    small, (top, top_width) = small_of(split), split.top
+    p, mu, w = exact(small.rate), reciprocal(small.noise_multiplier), mp.mpc(1 + mp.mpf(c), v)
+
+    def integrand(u: Any) -> Any:
+        ratio = mp.log1p(p * mp.expm1(mu * u - mu * mu / 2))
+        logs = twin.log_normal_cdf((u - small.edge) / mp.mpf(small.width))
+        logs += twin.log_normal_cdf((top - u) / mp.mpf(top_width))
+        return mp.exp(w * ratio - u * u / 2 + logs) / mp.sqrt(2 * mp.pi)
+
+    first, last = small.edge - 14 * small.width, top + 20 * top_width
+    cells = 120
+    cuts = [first + k * (mp.mpf(last) - first) / cells for k in range(cells + 1)]
+    return mp.quad(integrand, cuts, method="gauss-legendre")
+
+
+def split_between(
+    rate: float, noise: float, low: float, high: float
+) -> tuple[NearSampledGaussianLoss, SampledGaussianTailSplit]:
+    near = SampledGaussianLoss(rate, noise, removing=True).near_outputs(high, 60.0)
+    assert near is not None
+    split = near.tail_split(low)
+    assert split is not None
+    assert split.top == (near.edge, near.width)
+    return near, split
+
+
+@pytest.mark.shared(3, 1)
+@pytest.mark.parametrize(("rate", "noise", "low", "high", "c", "y"), BETWEEN)
+def test_what_lies_between_two_windows_is_that_of_quadrature(
+    rate: float, noise: float, low: float, high: float, c: float, y: float
+) -> None:
+    near, split = split_between(rate, noise, low, high)
+    with mp.workdps(25):
+        values = [between(split, c, v) for v in (0.0, y)]
+        rule = split.rule(c, y, float(mp.log(values[0].real)) - 30.0)
+        assert rule is not None
+        found = rule.line(c, y, 2)
+        for k, truth_there in enumerate(values):
+            off = mp.mpc(float(found.real[k]), float(found.imag[k])) * mp.exp(found.scale)
+            assert abs(off - truth_there) <= float(found.error[k]) * mp.exp(found.scale)
+        share = float(mp.log(abs(values[1]))) - near.cgf_bounds(c).midpoint
+    assert share <= -split.decay(c).exponent(y) <= share + 12.0
+    assert found.error[0] <= 1e-8 * found.real[0]
+
+
+def test_a_tail_is_split_off_below_the_far_outputs_of_removing_only() -> None:
+    near, _ = split_between(1e-3, 0.6, 0.1, 2.0)
+    assert near.tail_split(2.5) is None
+    adding = SampledGaussianLoss(1e-3, 0.6, removing=False).near_outputs(2.0, 60.0)
+    assert adding is not None
+    assert adding.tail_split(0.1) is None

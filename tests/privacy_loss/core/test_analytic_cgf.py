@@ -1,0 +1,155 @@
+"""Sums along long lines: the claimed errors against mpmath, term by term."""
+
+import math
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from hockeystick.kernels import long_lines as kernel
+from hockeystick.kernels import sampled_gaussian, series
+from hockeystick.numerics.multiprecision import mp
+from hockeystick.precision import jumps
+from hockeystick.precision import sampled_gaussian as exact_nodes
+from hockeystick.precision import series as twin
+from hockeystick.precision.profiles import reciprocal
+from hockeystick.privacy_loss.core import analytic_cgf
+
+Array = NDArray[np.float64]
+DIGITS = 30
+
+
+@pytest.fixture(autouse=True)
+def every_line_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(analytic_cgf, "_SHORT", 2)
+    monkeypatch.setattr(analytic_cgf, "_FEW_TERMS", 0)
+
+
+def some_nodes(seed: int, spread: float, size: int = 40) -> tuple[Array, Array]:
+    source = random.Random(seed)
+    loss = np.array([source.gauss(0.0, spread) for _ in range(size)])
+    return loss, np.array([source.uniform(-60.0, 0.0) for _ in range(size)])
+
+
+def exactly(values: Array) -> list[Any]:
+    return [mp.mpf(float(one)) for one in values]
+
+
+def shares(found: tuple[Array, Array, Array], truth: list[Any]) -> list[float]:
+    """Return the true errors over the claimed ones."""
+    return [
+        float(abs(mp.mpc(float(re), float(im)) - exact) / mp.mpf(float(error)))
+        for re, im, error, exact in zip(*found, truth, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("spread", [1e-9, 1e-6, 1e-2, 0.4, 4.0])
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("count", [2, 3, 17, 33])
+def test_the_claimed_error_of_a_line_bounds_the_true_one(
+    spread: float, seed: int, count: int
+) -> None:
+    loss, log_weight = some_nodes(seed, spread)
+    nothing = np.zeros(loss.size)
+    source = random.Random(seed)
+    c, step = 10 ** source.uniform(-2, 1.3), 10 ** source.uniform(-2, 2)
+    found = analytic_cgf.mgf_line(loss, log_weight, nothing, nothing, c, step, count)
+    with mp.workdps(DIGITS):
+        weight = [mp.exp(one) for one in exactly(log_weight)]
+        truth = twin.mgf_line(exactly(loss), weight, c, step, count)
+        assert max(shares(found, truth)) <= 1.0
+
+
+CASES = [
+    (rate, noise, removing, c, step)
+    for rate, noise in ((0.01, 1.0), (1e-5, 0.6), (0.3, 3.0), (256 / 60_000, 1.1))
+    for removing in (True, False)
+    for c, step in ((0.3, 1.0), (4.0, 40.0), (30.0, 0.2))
+]
+
+
+@pytest.mark.shared(3)
+@pytest.mark.parametrize(("rate", "noise", "removing", "c", "step"), CASES)
+def test_the_claimed_error_covers_that_of_the_nodes(
+    rate: float, noise: float, removing: bool, c: float, step: float
+) -> None:
+    first, size, width, count = -45, 120, 0.1875, 20
+    nodes = sampled_gaussian.nodes(rate, 1.0 / noise, removing, first, size, width)
+    shift = max(0.0, float((nodes[1] + c * nodes[0]).max()) - 200.0)
+    found = analytic_cgf.mgf_line(nodes[0], nodes[1] - shift, *nodes[2:], c, step, count)
+    with mp.workdps(DIGITS):
+        loss, weight = exact_nodes.nodes(rate, reciprocal(noise), removing, first, size, width)
+        less = [one * mp.exp(-mp.mpf(shift)) for one in weight]
+        assert max(shares(found, twin.mgf_line(loss, less, c, step, count))) <= 1.0
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(("of_loss", "of_weight"), [(1e-7, 0.0), (0.0, 1e-7)])
+@pytest.mark.parametrize("tilted", [False, True])
+def test_the_claimed_error_covers_that_of_its_inputs(
+    seed: int, of_loss: float, of_weight: float, tilted: bool
+) -> None:
+    source = random.Random(seed)
+    loss = np.array([source.gauss(0.4, 1.5) for _ in range(24)])
+    log_weight = np.array([source.uniform(-6.0, -2.0) for _ in range(24)])
+    full, c, step, count = np.ones(24), 1.5, 7.0, 20
+    line = analytic_cgf.tilted_line if tilted else analytic_cgf.mgf_line
+    moved = loss + of_loss * np.where(loss > 0.0, 1.0, -1.0), log_weight + of_weight
+    found = line(*moved, full * of_loss, full * of_weight, c, step, count)
+    with mp.workdps(DIGITS):
+        weight = [mp.exp(one) for one in exactly(log_weight)]
+        exact = jumps.tilted_line if tilted else twin.mgf_line
+        worst = max(shares(found, exact(exactly(loss), weight, c, step, count)))
+    assert 0.005 < worst <= 1.0
+
+
+def test_a_line_of_thousands_of_points_lies_within_its_error() -> None:
+    first, size, width, count = -90, 240, 0.09375, 5_000
+    nodes = sampled_gaussian.nodes(1e-4, 1.4, True, first, size, width)
+    c, step = 20.0, 0.7
+    found = analytic_cgf.mgf_line(*nodes, c, step, count)
+    points = [0, 1, 63, 64, 1_000, 2_500, count - 1]
+    with mp.workdps(DIGITS):
+        loss, weight = exact_nodes.nodes(1e-4, mp.mpf(1.4), True, first, size, width)
+        for k in points:
+            z = mp.mpc(c, mp.mpf(step) * k)
+            truth = mp.fsum(
+                w * (mp.expm1(z * x) - z * x + z * (mp.expm1(-x) + x))
+                for x, w in zip(loss, weight, strict=True)
+            )
+            off = abs(mp.mpc(float(found[0][k]), float(found[1][k])) - truth)
+            assert off <= float(found[2][k])
+    short = series.mgf_line(*nodes, c, step, count)
+    assert (found[2] <= 4.0 * short[2])[: count // 2].all()
+
+
+def test_small_losses_keep_their_digits() -> None:
+    loss, log_weight = some_nodes(1, 1e-7)
+    nothing = np.zeros(loss.size)
+    real, imag, error = analytic_cgf.mgf_line(loss, log_weight, nothing, nothing, 3.0, 2.0, 70)
+    assert (error <= 1e-12 * np.hypot(real, imag)).all()
+
+
+@pytest.mark.parametrize("size", [64, 1024, 65_536])
+def test_a_transform_errs_by_a_quarter_of_what_is_claimed_at_most(size: int) -> None:
+    values = np.random.default_rng(size).exponential(size=size)
+    exact = np.fft.rfft(values.astype(np.longdouble)).astype(np.complex128)
+    allowed = 2.6 * 2.0**-52 * math.log2(size) * values.sum()
+    assert np.abs(np.fft.rfft(values) - exact).max() <= allowed / 4.0
+
+
+def test_cells_are_filled_with_powers_of_the_distance() -> None:
+    cells = np.zeros((4, 8))
+    loss, log_weight, nothing = np.array([2.1]), np.array([-1.0]), np.zeros(1)
+    kernel.gather(loss, log_weight, nothing, nothing, 0.5, 4.0, 0.2, cells)
+    d, grown = 4.0 * (2.1 - 10 * 0.2), math.exp(-1.0 + 0.5 * 2.1)
+    column = [grown * d**k / math.factorial(k) for k in range(4)]
+    assert cells[:, 2] == pytest.approx(column)
+    assert np.count_nonzero(cells) == 4
+
+
+def test_a_line_of_many_terms_is_shorter_than_their_number() -> None:
+    assert analytic_cgf.equivalent_terms(100, 10) == 1_000
+    assert analytic_cgf.equivalent_terms(30_000, 6_000) < 3_000_000

@@ -23,8 +23,9 @@ from hockeystick.privacy_loss.core.terms import total
 
 _STRIDE: Final = 0.5
 _COARSE: Final = 1e-4
+_FAIR: Final = 5e-3
 _LARGEST_LOG: Final = 60.0
-_ROUNDS: Final = 5
+_ROUNDS: Final = 7
 # The largest relative error of an integral that is used.
 _MOST_RELATIVE_ERROR: Final = 0.5
 # The largest uncertainty, in position, of a guess by contour integrals.
@@ -44,7 +45,8 @@ class InitialGuess:
     """ln delta at the target's epsilon, less the target's, as the parameter of a plan changes.
 
     A ``position`` here has the sign with which the plan's epsilon increases. The direction of the
-    larger delta is chosen at the first one; ``log_c`` is the last saddle, where the next begins.
+    larger delta is chosen at the first one; ``log_c`` is the last saddle, where the next begins;
+    ``few_hits`` says that the saddle-point formula is poor at the limit.
     """
 
     parameter: Parameter
@@ -53,6 +55,7 @@ class InitialGuess:
     with_spent: Callable[[Mechanism], Mechanism]
     worst: int | None = None
     log_c: float = 1.5
+    few_hits: bool = False
 
     @property
     def log_delta(self) -> float:
@@ -106,8 +109,10 @@ class InitialGuess:
         from hockeystick.accountants.contour.search import integral_for_epsilon
 
         lines = Contour().analytic_terms(self.terms(position))
-        found = integral_for_epsilon(lines, self.epsilon, quick=True) if lines else None
-        value = None if found is None else found.integral.delta(self.epsilon)
+        found = lines and integral_for_epsilon(
+            lines, self.epsilon, quick=not self.few_hits, guess=self.log_delta
+        )
+        value = None if not found else found.integral.delta(self.epsilon)
         if value is None or not value.relative_error < _MOST_RELATIVE_ERROR:
             return None
         return value.log("estimate") - self.log_delta, value.relative_error
@@ -121,11 +126,33 @@ class InitialGuess:
         )
         return math.log(found / self.epsilon) if found else -math.inf
 
+    def by_outputs(self, position: float) -> float:
+        """Return ln of epsilon over the one asked for, by the accountant's own first guess."""
+        from hockeystick.accountants.contour.search import guess_for_delta
+
+        lines = Contour().analytic_terms(self.terms(position))
+        found = guess_for_delta(lines, self.log_delta) if lines else math.inf
+        return math.log(found / self.epsilon) if found else -math.inf
+
     def guess(self, start: float) -> float:
-        """Return the position of the limit by the saddle-point formula."""
-        begin = -self.parameter.safer * self.parameter.position(start)
+        """Return the position of the limit by the saddle-point formula, or where it fails another.
+
+        The direction that costs more is chosen anew once the limit is about known.
+        """
+        from hockeystick.accountants.contour.search import is_formula_poor
+
+        near = -self.parameter.safer * self.parameter.position(start)
+        for _ in range(2):
+            self.worst = None
+            near = increasing_root(
+                self.by_saddle, near, stride=_STRIDE, tolerance=_COARSE, farthest=_LARGEST_LOG
+            )
+        lines = Contour().analytic_terms(self.terms(near))
+        self.few_hits = is_formula_poor(lines, self.epsilon)
+        if not self.few_hits:
+            return near
         return increasing_root(
-            self.by_saddle, begin, stride=_STRIDE, tolerance=_COARSE, farthest=_LARGEST_LOG
+            self.by_outputs, near, stride=_STRIDE, tolerance=_FAIR, farthest=_LARGEST_LOG
         )
 
 

@@ -601,3 +601,22 @@ def test_a_target_of_another_notion_is_solved_for_whatever_the_losses_tell_it_of
     found = hs.calibrate(plan, parameter, target)
     limit = target.mu if isinstance(target, hs.GDP) else target.rho
     assert limit * (1 - 1e-6) <= found.achieved.upper <= limit
+
+
+@pytest.mark.parametrize(
+    ("rate", "runs", "target"),
+    [
+        (0.001, 25, hs.ApproxDP(1.0, 1e-5)),
+        (1.69e-5, 160_714, hs.ApproxDP(0.127, 2.99e-5)),
+        (8.17e-5, 32_468, hs.ApproxDP(0.153, 1.15e-6)),
+        (0.0691, 61_934, hs.ApproxDP(0.284, 7.47e-11)),
+    ],
+)
+def test_few_hits_and_alike_directions_are_solved_tightly_in_few_evaluations(
+    rate: float, runs: int, target: hs.ApproxDP
+) -> None:
+    plan = hs.PoissonSubsampled(hs.Gaussian(1.0), rate) ** runs
+    found = hs.calibrate(plan, "noise_multiplier", target)
+    assert found.status == "tight"
+    assert found.evaluations <= 3
+    assert found.achieved.upper <= target.epsilon

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from hockeystick.numerics import ULP
 from hockeystick.privacy_loss.core.base import ContourValues
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import track
 
 import hockeystick as hs
-from benchmarks.bench_random_plans import QUANTILES, SEED, plans
+from benchmarks.bench_random_plans import QUANTILES, SEED, questions
 
 
 class Solved(NamedTuple):
@@ -31,8 +31,11 @@ def targets(count: int) -> list[tuple[hs.Mechanism, hs.ApproxDP]]:
     draw = random.Random(SEED)
     log_epsilons = [draw.uniform(math.log(0.1), math.log(10.0)) for _ in range(count)]
     return [
-        (plan, hs.ApproxDP(math.exp(log_epsilon), delta))
-        for (plan, delta), log_epsilon in zip(plans(count), log_epsilons, strict=True)
+        (
+            hs.PoissonSubsampled(hs.Gaussian(*one.noises), one.rate) ** one.steps,
+            hs.ApproxDP(math.exp(log_epsilon), one.delta),
+        )
+        for one, log_epsilon in zip(questions(count), log_epsilons, strict=True)
     ]
 
 

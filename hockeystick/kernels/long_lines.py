@@ -95,10 +95,14 @@ def gather(
     c: float,
     highest: float,
     spacing: float,
-    cells: Array,
-) -> tuple[Array, Array]:
-    """Gather nodes in cells, modulo their number; return what is linear, and the error's parts."""
-    size = cells.shape[1]
+    orders: int,
+    size: int,
+) -> tuple[Array, Array, Array]:
+    """Gather nodes in cells, modulo their number; return them, what is linear, and the error.
+
+    There are so many orders of the series, and so many cells.
+    """
+    cells = np.zeros((orders, size))
     linear, error = np.zeros((2, 3)), np.zeros(8)
     transform = 2.6 * ULP * math.log2(size)
     for j in range(loss.size):
@@ -110,16 +114,16 @@ def gather(
         unsure = weight_error[j] + 2.0 * ULP
         error[3] += add_pull(x, logw, unsure, loss_error[j], linear)
         second = 0.5 * x * x * max(grown, weight) * unsure
-        cell = np.rint(x / spacing)
+        cell = math.floor(x / spacing + 0.5)
         d = highest * (x - cell * spacing)
-        if cell == 0.0:
+        if cell == 0:
             flat, slope, rest = add_near(x, plain, logw, grown, d, cells, linear)
             error[0] += flat
             error[1] += slope
             error[2] += rest + grown * d * d * (transform + 24.0 * ULP)
             error[4] += second + max(grown, weight) * abs(x) * loss_error[j]
             continue
-        k = int(cell - math.floor(cell / size) * size)
+        k = cell % size
         cells[0, k] += grown
         cells[1, k] += grown * d
         error[2] += add_powers(cells, k, grown, d)
@@ -133,4 +137,4 @@ def gather(
         error[5] += (grown + weight) * unsure
         error[6] += weight * abs(x) * unsure
         error[7] += second
-    return linear[0] + linear[1], error
+    return cells, linear[0] + linear[1], error

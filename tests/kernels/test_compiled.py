@@ -22,6 +22,8 @@ from hockeystick.kernels import (
     compiled,
     doubling,
     jumps,
+    long_lines,
+    near_outputs,
     noise_levels,
     normal_masses,
     shuffled_reports,
@@ -53,14 +55,18 @@ def sampled(noise: float, rate: float, runs: int) -> hs.Mechanism:
 def jump_kernels() -> None:
     """Call what separates the large losses, as a plan with few large losses would."""
     p, mu, w, edge, width = 1e-3, 1.25, 4.0, 6.0, 0.25
-    jumps.widest_window_step(p, mu, w, 8.0, edge, width, 1.0, -12.0, 20.0, -30.0)
-    jumps.log_nodes_left_out(p, mu, w, edge, width, 1.0, -9.0, 14.0, 0.125)
-    jumps.log_decay(p, mu, w, 3.0, edge, width, -12.0, 20.0)
-    large, small, error = jumps.windows(-64, 192, 0.125, edge, width)
+    for top, top_width in ((math.inf, 1.0), (9.0, 0.5)):
+        window = edge, width, top, top_width, -12.0, 20.0
+        jumps.widest_window_step(p, mu, w, 8.0, *window, -30.0)
+        jumps.log_nodes_left_out(p, mu, w, top, top_width, -9.0, 14.0, 0.125)
+        jumps.log_decay(p, mu, w, 3.0, *window)
+    large, error = near_outputs.windows(-64, 192, 0.125, edge, width, 1.0)
+    small, _ = near_outputs.windows(-64, 192, 0.125, edge, width, -1.0)
     loss = np.linspace(-1.0, 5.0, 192)
     log_weight, tiny = -0.5 * np.linspace(-8.0, 8.0, 192) ** 2, np.full(192, 1e-15)
     jumps.small_part(loss, log_weight, tiny, error, large, small, 3.0)
-    jumps.tilted_line(loss, log_weight + large, tiny, error, 3.0, 0.5, 40)
+    for spacing in (0.02, 3.0):
+        long_lines.gather(loss, log_weight, tiny, error, 3.0, 20.0, spacing, 9, 64)
 
 
 def mass_kernels() -> None:

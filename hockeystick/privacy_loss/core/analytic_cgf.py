@@ -68,9 +68,9 @@ def mgf_line(
         return series.mgf_line(loss, log_weight, loss_error, weight_error, c, step, count)
     size = 2 ** (2 * count - 1).bit_length()
     highest, spacing = step * (count - 1), 2.0 * math.pi / (size * step)
-    cells = np.zeros((_order(0.5 * highest * spacing), size))
-    linear, bound = long_lines.gather(
-        loss, log_weight, loss_error, weight_error, c, highest, spacing, cells
+    orders = _order(0.5 * highest * spacing)
+    cells, linear, bound = long_lines.gather(
+        loss, log_weight, loss_error, weight_error, c, highest, spacing, orders, size
     )
     share = np.arange(count) / (count - 1.0)
     value = np.zeros(count, dtype=np.complex128)

@@ -240,7 +240,7 @@ def test_a_kernel_takes_nothing_of_numpy_that_rounds_otherwise(room: Any) -> Non
 
 # Bisections, series of a few terms, and walks through all cells in the course of another loop.
 SHORT = {f"doubling.{name}" for name in ("merge", "place", "spread")}
-SHORT |= {"normal_masses.power_series", "shuffled_reports.clone_masses"}
+SHORT |= {"jumps.log_decay", "normal_masses.power_series", "shuffled_reports.clone_masses"}
 
 
 def test_a_loop_whose_rounds_are_not_counted_is_short() -> None:

@@ -7,6 +7,7 @@ import pytest
 from mpmath import mp
 
 from hockeystick.kernels import sampled_gaussian_contour as kernel
+from hockeystick.kernels.sampled_gaussian_saddle import saddle
 from hockeystick.precision.sampled_gaussian import cumulant_sums
 
 FAR = (4.7, -20.0, 0.005)
@@ -91,7 +92,7 @@ def test_the_saddle_is_that_of_the_goal(removing: bool) -> None:
     run = PLANS[0][0]
     p, noise, count = (np.array([float(one)]) for one in run)
     for at_epsilon, goal in ((True, 1.5), (False, math.log(1e-7))):
-        c = kernel.saddle(p, 1.0 / noise, count, removing, goal, at_epsilon, 1.0, FAR)
+        c = saddle(p, 1.0 / noise, count, removing, goal, at_epsilon, 1.0, FAR)
         with mp.workdps(20):
             value, first, second = _cumulants(run, removing, mp.mpf(c))
         epsilon = first - 1.0 / c - 1.0 / (1.0 + c)
@@ -104,7 +105,7 @@ def test_the_saddle_is_that_of_the_goal(removing: bool) -> None:
 def test_a_long_line_gives_way_to_one_further_left() -> None:
     run = [(256 / 60_000, 1.196, 1395)]
     p, noise, count = (np.array(column, dtype=float) for column in zip(*run, strict=True))
-    c = kernel.saddle(p, 1.0 / noise, count, True, math.log(1e-5), False, 1.0, FAR)
+    c = saddle(p, 1.0 / noise, count, True, math.log(1e-5), False, 1.0, FAR)
     line, real, _, _ = asked(run, True, math.log(1e-5))
     assert line[0] < 0.9 * c
     assert real.size < 200

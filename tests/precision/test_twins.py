@@ -33,9 +33,10 @@ PARTS = {
         " trapezoid_rule widest_step within_reach"
     ),
     "sampled_gaussian_contour": (
-        "alias_window at_orders composed_line contour is_far least_window line_through"
-        " log_truncation minorants quadratures saddle saddle_terms sufficient_height total"
+        "at_orders composed_line contour line_through log_truncation minorants quadratures"
+        " sufficient_height"
     ),
+    "sampled_gaussian_saddle": "alias_window is_far least_window saddle saddle_terms total",
     "series": (
         "add_block e2_round_off first_of_block last_term log_line log_mgf_line"
         " log_values logs_at logs_of_line rough_e2 small_e2 sum_line weighted_e2"

@@ -69,6 +69,9 @@ class Contour(DirectedAccountant):
         if not rest or not self._is_plain(composition):
             return super().epsilon(composition, delta)
         found = self.epsilon_of(first, delta)
+        # At 0 the divergence is the total variation distance, that of (P, Q) and of (Q, P).
+        if found.upper == 0.0 and _are_opposite(first, rest[0]):
+            return found
         if self._is_below(rest[0], found.lower, log_readings(delta)[0]):
             return found
         return worse([found, self.epsilon_of(rest[0], delta)])
@@ -235,6 +238,11 @@ class Contour(DirectedAccountant):
 
 
 _QUICK: Final = Contour(smooths=False)
+
+
+def _are_opposite(terms: Terms, others: Terms) -> bool:
+    """Return whether the one are the losses of (P, Q) and the others, in order, of (Q, P)."""
+    return tuple((loss.opposite, count) for loss, count in terms) == tuple(others)
 
 
 def _epsilon_interval(integral: Integral, estimate: float, delta: float) -> Interval | None:

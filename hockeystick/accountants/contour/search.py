@@ -67,6 +67,10 @@ _FINE_ROUNDS: Final = 3
 # A relative error of delta that ends the search.
 _SUFFICIENT_ERROR: Final = 1e-9
 _SUFFICIENT_FAR_ERROR: Final = 1e-8
+# One at which no coarser search does better.
+_FAIR_ERROR: Final = 1e-6
+# An integral is trusted no further below the epsilon that its line was chosen for, over that.
+_FARTHEST_BELOW: Final = 0.1
 # The same where epsilon is known to this share of 1/c, so that another line gains nothing.
 _MOST_CLOSE_ERROR: Final = 1e-7
 _CLOSE: Final = 0.3
@@ -141,20 +145,26 @@ def _settled(
     terms: AnalyticTerms, c: float, epsilon: float, log_delta: float
 ) -> LocatedIntegral | None:
     """Return an integral near the epsilon of a delta, from a guess of it and of its saddle."""
-    start = epsilon
+    start, least = epsilon, math.inf
+    best: LocatedIntegral | None = None
     for again in range(_FINE_ROUNDS):
         found = _integral(terms, c, epsilon, log_delta, _FINE, weak_counts=again > 0)
         if found is None:
             break
-        here = max(found.integral.epsilon_at(log_delta, epsilon), 0.0)
-        error = found.integral.delta(here).relative_error
+        settled = _read(found, epsilon, log_delta)
+        here, error = settled.epsilon, settled.integral.delta(settled.epsilon).relative_error
+        if error < least:
+            least, best = error, settled
         close = abs(here - epsilon) * found.integral.line.c < _CLOSE
+        close |= here == 0.0 and found.integral.delta(0.0).log("upper") < log_delta
         if error < (_SUFFICIENT_FAR_ERROR if found.integral.far else _SUFFICIENT_ERROR) or (
             close and error < _MOST_CLOSE_ERROR
         ):
-            return found._replace(epsilon=here)
-        epsilon = max(here, 0.6 * epsilon)
+            return settled
+        epsilon = max(here, _FARTHEST_BELOW * epsilon)
         c = saddle(terms, epsilon)
+    if least < _FAIR_ERROR:
+        return best
     # The guess was far off, or the line too long: coarse integrals first find epsilon roughly.
     nearer = _coarse_epsilon(terms, start, log_delta)
     if nearer is None:
@@ -163,9 +173,13 @@ def _settled(
         c = saddle(terms, nearer)
         found = _integral(terms, c, nearer, log_delta, effort, weak_counts=True)
         if found is not None:
-            here = max(found.integral.epsilon_at(log_delta, nearer), 0.0)
-            return found._replace(epsilon=here)
+            return _read(found, nearer, log_delta)
     return None
+
+
+def _read(found: LocatedIntegral, guess: float, log_delta: float) -> LocatedIntegral:
+    """Return an integral with the epsilon at which it has the delta."""
+    return found._replace(epsilon=max(found.integral.epsilon_at(log_delta, guess), 0.0))
 
 
 def integral_for_epsilon(

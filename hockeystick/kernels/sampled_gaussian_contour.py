@@ -36,6 +36,8 @@ HALVINGS = 5
 # A quadrature is first made for this multiple of the height that a Gaussian of the same variance
 # needs, and made again where the line turns out to be longer.
 FIRST_HEIGHT = 1.8
+# The least window, over 1/c.
+LEAST_WINDOW = 0.5
 # A line of more nodes is compared with some to its left: at these multiples of c, at most so many,
 # with at most this loss in ln of the precision, which counts as this share of ln of the nodes.
 LONG_LINE = 150
@@ -223,7 +225,7 @@ def line_through(
     farthest = c + ABOVE * reach, max(c - reach, 0.0)
     down, below = least_window(p, mu, count, removing, c, farthest[1], epsilon, log_goal, 0.0)
     up, above = least_window(p, mu, count, removing, c, farthest[0], epsilon, log_goal, down)
-    step = 2.0 * math.pi / max(up, down, 1e-300)
+    step = 2.0 * math.pi / max(up, down, LEAST_WINDOW / c)
     log_margin = accuracy + 4.0 + math.log(p.size)
     log_margin += max(log_scale - math.log(c) - math.log1p(c), 0.0)
     log_tolerance = np.empty(p.size)

@@ -31,6 +31,10 @@ _FACTORS_ABOVE: Final = (1.1, 1.3, 1.7, 2.5)
 _DEVIATIONS_BELOW: Final = (1.0, 2.0, 4.0, 8.0, math.inf)
 _FACTORS_LEFT: Final = (0.94, 0.86, 0.77, 0.68, 0.58, 0.48)
 _DOUBLINGS: Final = 64
+# The least window, over 1/c.
+_LEAST_WINDOW: Final = 0.5
+# No line is higher: the octaves beyond are still within the range of floats.
+_HIGHEST: Final = 1e200
 # The number of orders that are evaluated together.
 _BATCH: Final = 5
 # A line of more nodes is compared with others; ln of the precision that another one may cost.
@@ -194,7 +198,8 @@ def _window(
     )
     window_up, above = _least_window(terms, c, orders_above, target)
     window_down, below = _least_window(terms, c, orders_below, target)
-    return max(window_up, window_down, 1e-300), above, below
+    # A line through c is no finer for a window below this.
+    return max(window_up, window_down, _LEAST_WINDOW / c), above, below
 
 
 def _least_window(
@@ -229,9 +234,9 @@ def _sufficient_height(
     low = high = start
     while excess(high) > 0.0:
         low, high = high, 2.0 * high
-        if high > 2.0 * longest:
+        if high > min(2.0 * longest, _HIGHEST):
             return None
     for _ in range(5 if high > low else 0):
-        middle = math.sqrt(low * high)
+        middle = math.sqrt(low) * math.sqrt(high)
         low, high = (middle, high) if excess(middle) > 0.0 else (low, middle)
     return high if high <= longest else None

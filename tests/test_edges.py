@@ -152,7 +152,7 @@ REFUSED: tuple[tuple[str, Callable[[Any], Any], str, tuple[Any, ...]], ...] = (
         "delta",
         lambda x: hs.epsilon(PLAN, x),
         NOT_IN_UNIT,
-        (math.nan, -1e-9, 1.0000001, INF, -INF, "1e-5", None, True, 1j, [0.1], Decimal("NaN")),
+        (math.nan, -1e-9, 1.0000001, INF, -INF, "1e-5", None, True, 1j, {0.1}, Decimal("NaN")),
     ),
     (
         "epsilon",

@@ -13,7 +13,7 @@ DP-SGD on Poisson samples, as ``compute_dp_sgd_privacy_statement`` and ``dpsgd_e
 >>> step = dp_accounting.PoissonSampledDpEvent(256 / 60_000, dp_accounting.GaussianDpEvent(1.1))
 >>> event = dp_accounting.SelfComposedDpEvent(step, 14_063)
 >>> print(hs.epsilon(from_event(event), delta=1e-5))
-epsilon = 2.38169 (proven in [2.3816897261403, 2.3816897261430]; contour, add-remove)
+epsilon = 2.38169 (proven in [2.38168972614..., 2.38168972614...]; contour, add-remove)
 
 Batches of a fixed size, as ``fixed_dpsgd_event`` builds it, are for a replaced record:
 
@@ -22,7 +22,7 @@ Batches of a fixed size, as ``fixed_dpsgd_event`` builds it, are for a replaced 
 ... )
 >>> event = dp_accounting.SelfComposedDpEvent(step, 1000)
 >>> print(hs.epsilon(from_event(event, "replace-one"), delta=1e-5))
-epsilon = 0.722353 (proven in [0.598685, 0.722353]; prv, replace-one)
+epsilon = 0.722353 (proven in [0.598685, 0.722353]; contour, replace-one)
 
 Where those libraries take an accountant, as ``calibrate`` of a JAX Privacy configuration does, give
 them ``HockeystickAccountant``, which is called with the neighbours that are meant:

@@ -141,18 +141,23 @@ class InitialGuess:
         """
         from hockeystick.accountants.contour.search import is_formula_poor
 
-        near = -self.parameter.safer * self.parameter.position(start)
+        first = near = -self.parameter.safer * self.parameter.position(start)
         for _ in range(2):
             self.worst = None
             near = increasing_root(
                 self.by_saddle, near, stride=_STRIDE, tolerance=_COARSE, farthest=_LARGEST_LOG
             )
         lines = Contour().analytic_terms(self.terms(near))
-        self.few_hits = is_formula_poor(lines, self.epsilon)
+        nowhere = abs(near) >= _LARGEST_LOG
+        self.few_hits = nowhere or is_formula_poor(lines, self.epsilon)
         if not self.few_hits:
             return near
         return increasing_root(
-            self.by_outputs, near, stride=_STRIDE, tolerance=_FAIR, farthest=_LARGEST_LOG
+            self.by_outputs,
+            first if nowhere else near,
+            stride=_STRIDE,
+            tolerance=_FAIR,
+            farthest=_LARGEST_LOG,
         )
 
 

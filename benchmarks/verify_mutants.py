@@ -49,7 +49,8 @@ def solve(plan, parameter, **budget):
     return document(hs.calibrate(plan, parameter, hs.ApproxDP(**budget)))
 
 asked = {"epsilon": epsilon, "delta": delta, "solve": solve, "schedules": schedules}
-names = vars(hs.mechanisms) | vars(hs.tradeoffs) | vars(hs) | asked
+rooms = hs.mechanisms, hs.tradeoffs, hs
+names = {name: getattr(room, name) for room in rooms for name in room.__all__} | asked
 print(json.dumps(eval(sys.argv[1], names), allow_nan=False))
 """
 

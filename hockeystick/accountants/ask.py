@@ -95,7 +95,7 @@ def epsilon(
     Args:
         plan: A mechanism or plan.
         delta: In [0, 1]; or several, as a sequence or an array of one dimension: a thousand cost
-            about as much as thirty alone.
+            about as much as forty alone.
         accountant: "auto", "closed-form", "contour", "prv", "parts", "rdp", "zcdp", "moments",
             "advanced", "basic", "gdp", "edgeworth" or "berry-esseen".
         digits: Significant digits to compute in arbitrary precision, from 1 to 1000; the ends are

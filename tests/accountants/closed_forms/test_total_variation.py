@@ -56,3 +56,11 @@ def test_no_bound_is_below_the_distance_of_two_products(runs: int) -> None:
 def test_the_answer_is_0_and_exact() -> None:
     found = hs.epsilon(sampled(1e-8, 0.7, 1000), 1e-5)
     assert (found.lower, found.upper, found.accountant) == (0.0, 0.0, "closed-form")
+
+
+@pytest.mark.parametrize("runs", [1, 3])
+def test_what_may_be_infinite_counts_in_full(runs: int) -> None:
+    # Without their failures the guarantees are next to 0; with them the distance is 1e-4 a run.
+    plan = hs.ApproxDP(1e-9, 1e-4) ** runs @ sampled(1e-8, 5.0, 10)
+    assert not has_no_epsilon(compose(plan), 0.9e-4 * runs)
+    assert hs.epsilon(plan, 0.9e-4 * runs).upper > 0.0

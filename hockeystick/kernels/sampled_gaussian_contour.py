@@ -30,6 +30,10 @@ from hockeystick.numerics import ULP
 
 # The orders above c are within this part of a Gaussian's best one: K mostly grows faster.
 ABOVE = 0.5
+# They end at such ln odds of a hit in the outputs around ``(c + 1/2) mu``, or at this part of a
+# Gaussian's best order: where hits decide, quadratures need many nodes.
+MOST_LOG_ODDS = 2.0
+LEAST_ABOVE = 0.1
 # Octaves of a bound of the truncation, and bisections of the height.
 OCTAVES = 64
 HALVINGS = 5
@@ -201,6 +205,15 @@ def composed_line(
 
 
 @njit(cache=True)
+def highest_order(p: Array, mu: Array, removing: bool, c: float, reach: float) -> float:
+    """Return the highest order of Chernoff's bound: beyond, K grows fast, or hits decide."""
+    order = c + ABOVE * reach
+    for j in range(p.size if removing else 0):
+        order = min(order, (MOST_LOG_ODDS - math.log(p[j])) / (mu[j] * mu[j]))
+    return max(order, c + LEAST_ABOVE * reach)
+
+
+@njit(cache=True)
 def line_through(
     p: Array,
     mu: Array,
@@ -222,9 +235,9 @@ def line_through(
         return none
     log_scale, log_goal = k[0] - epsilon * c - log_delta, log_delta - accuracy
     reach = math.sqrt(2.0 * max(log_scale + log_cks_factor(c) + accuracy, 1.0) / k[2])
-    farthest = c + ABOVE * reach, max(c - reach, 0.0)
-    down, below = least_window(p, mu, count, removing, c, farthest[1], epsilon, log_goal, 0.0)
-    up, above = least_window(p, mu, count, removing, c, farthest[0], epsilon, log_goal, down)
+    lowest, highest = max(c - reach, 0.0), highest_order(p, mu, removing, c, reach)
+    down, below = least_window(p, mu, count, removing, c, lowest, epsilon, log_goal, 0.0)
+    up, above = least_window(p, mu, count, removing, c, highest, epsilon, log_goal, down)
     step = 2.0 * math.pi / max(up, down, LEAST_WINDOW / c)
     log_margin = accuracy + 4.0 + math.log(p.size)
     log_margin += max(log_scale - math.log(c) - math.log1p(c), 0.0)

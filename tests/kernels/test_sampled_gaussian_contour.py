@@ -111,6 +111,18 @@ def test_a_long_line_gives_way_to_one_further_left() -> None:
     assert real.size < 200
 
 
+def test_an_order_at_which_hits_decide_costs_no_long_quadrature() -> None:
+    p, noise, count = (np.array([one]) for one in (0.0063, 7.7, 177.0))
+    goal = math.log(1.2e-5)
+    c = saddle(p, 1.0 / noise, count, True, goal, False, 1.0, FAR)
+    run = p, 1.0 / noise, count, True
+    line, last, (nodes, _, _) = kernel.line_through(*run, c, 0.03, goal, 32.0, WORK)
+    assert 0 < last < 60
+    assert c < line[3]
+    # At the order of the least window, that of 1.9 c, it takes 2,600.
+    assert nodes.shape[1] < 400
+
+
 def _cumulants(run: tuple[float, float, int], removing: bool, c: mp.mpf) -> list[float]:
     """Return K and two derivatives of all runs of one loss."""
     p, noise, count = run

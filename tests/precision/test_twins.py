@@ -33,8 +33,8 @@ PARTS = {
         " trapezoid_rule widest_step within_reach"
     ),
     "sampled_gaussian_contour": (
-        "at_orders composed_line contour line_through log_truncation minorants quadratures"
-        " sufficient_height"
+        "at_orders composed_line contour highest_order line_through log_truncation minorants"
+        " quadratures sufficient_height"
     ),
     "sampled_gaussian_saddle": "alias_window is_far least_window saddle saddle_terms total",
     "series": (

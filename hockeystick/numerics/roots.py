@@ -13,11 +13,13 @@ if TYPE_CHECKING:
 
 Function: TypeAlias = Callable[[float], float]
 Point: TypeAlias = tuple[float, float]
+Differentiable: TypeAlias = Callable[[float], Point]
 Precise: TypeAlias = Callable[["mpf"], "mpf"]
 
 _EVALUATIONS: Final = 200
 _STEPS: Final = 60
 _PRECISE_STEPS: Final = 20_000
+_LONGEST_STEP: Final = 2.0
 
 
 def increasing_root(
@@ -48,6 +50,33 @@ def increasing_root(
         near = far
         stride *= 2.0
     return near[0]
+
+
+def increasing_root_by_newton(
+    function: Differentiable, guess: float, *, last_step: float, farthest: float
+) -> float:
+    """Return about where an increasing function, given with its derivative, crosses zero.
+
+    By Newton's rule, with steps of at most ``_LONGEST_STEP``, and bisection of what is known where
+    these lead out of it; it ends with a step no longer than the last one, at a jump just below it.
+    Infinite values only count by their sign. With no crossing within ``farthest`` of zero, it
+    returns that end.
+    """
+    x, low, high = guess, -math.inf, math.inf
+    for _ in range(_EVALUATIONS):
+        value, derivative = function(x)
+        low, high = (low, x) if value > 0.0 else (x, high)
+        step = -value / derivative if derivative > 0.0 else -math.copysign(math.inf, value)
+        if abs(step) <= last_step:
+            return min(max(x + step, -farthest), farthest)
+        near = x + min(max(step, -_LONGEST_STEP), _LONGEST_STEP)
+        new = min(max(near, -farthest), farthest)
+        if high - low <= last_step:
+            return low
+        if new == x:
+            break
+        x = new if low < new < high else 0.5 * (low + high)
+    return x
 
 
 def falling_crossing(

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from hockeystick.numerics.roots import increasing_root
+from hockeystick.numerics.roots import increasing_root, increasing_root_by_newton
 
 FUNCTIONS: dict[str, tuple[Callable[[float], float], float]] = {
     "line": (lambda x: x - 3.25, 3.25),
@@ -16,6 +16,44 @@ FUNCTIONS: dict[str, tuple[Callable[[float], float], float]] = {
     "step": (lambda x: 1.0 if x >= -2.0 else -1.0, -2.0),
     "infinite on one side": (lambda x: math.log(x - 1.0) if x > 1.0 else -math.inf, 2.0),
 }
+
+
+DERIVATIVES: dict[str, Callable[[float], float]] = {
+    "line": lambda x: 1.0,
+    "cubic": lambda x: 3.0 * (x + 1.5) ** 2,
+    "exponential": lambda x: math.exp(min(x, 600.0)),
+    "saturating": lambda x: 1e6 / (1.0 + 1e12 * (x - 0.1) ** 2),
+    "sign only": lambda x: 0.0,
+    "step": lambda x: 0.0,
+    "infinite on one side": lambda x: 1.0 / (x - 1.0) if x > 1.0 else 0.0,
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("guess", [-50.0, 0.0, 1.4, 33.0])
+@pytest.mark.parametrize("last_step", [1e-3, 1e-9])
+def test_newton_finds_about_the_same_root(name: str, guess: float, last_step: float) -> None:
+    function, root = FUNCTIONS[name]
+    flat = 1e-4 if name == "cubic" else 0.0
+    found = increasing_root_by_newton(
+        lambda x: (function(x), DERIVATIVES[name](x)), guess, last_step=last_step, farthest=150.0
+    )
+    assert abs(found - root) <= 4.0 * last_step + flat + 4 * math.ulp(root)
+
+
+@pytest.mark.parametrize("guess", [-50.0, 6.9, 7.1, 33.0])
+def test_newton_ends_below_a_jump(guess: float) -> None:
+    function, root = FUNCTIONS["sign only"]
+    found = increasing_root_by_newton(
+        lambda x: (function(x), 0.0), guess, last_step=1e-3, farthest=60.0
+    )
+    assert root - 1e-3 <= found <= root
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_newton_without_a_root_ends_at_the_farthest_point(sign: float) -> None:
+    found = increasing_root_by_newton(lambda x: (sign, 0.0), 3.0, last_step=1e-3, farthest=60.0)
+    assert found == -60.0 * sign
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

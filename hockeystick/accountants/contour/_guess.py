@@ -8,8 +8,14 @@ from typing import Final
 
 from hockeystick.accountants.contour._far_outputs import near_at, truncation
 from hockeystick.accountants.contour._line import AnalyticTerms
-from hockeystick.accountants.orders import optimal_order, saddle, saddle_log_delta
-from hockeystick.numerics.roots import increasing_root
+from hockeystick.accountants.contour._sampled_gaussians import first_order
+from hockeystick.accountants.orders import (
+    rough_optimal_order,
+    saddle,
+    saddle_log_delta,
+    saddle_terms,
+)
+from hockeystick.numerics.roots import increasing_root_by_newton
 from hockeystick.privacy_loss import AnalyticLoss
 from hockeystick.privacy_loss.bounds.cks_factor import log_cks_factor
 from hockeystick.privacy_loss.core.terms import total
@@ -33,12 +39,12 @@ def first_guess(
 ) -> tuple[float, float]:
     """Return c and epsilon by the saddle-point formula, or Chernoff's where that is smaller."""
 
-    def above(log_c: float) -> float:
-        return log_delta - saddle_log_delta(terms, math.exp(log_c))[1]
+    def above(log_c: float) -> tuple[float, float]:
+        c = math.exp(log_c)
+        _, found, curvature = saddle_terms(terms, c)
+        return log_delta - found, c * c * curvature
 
-    c = math.exp(
-        increasing_root(above, math.log(order), stride=0.05, tolerance=1e-3, farthest=60.0)
-    )
+    c = math.exp(increasing_root_by_newton(above, math.log(order), last_step=_CLOSE, farthest=60.0))
     epsilon = saddle_log_delta(terms, c)[0]
     if not epsilon < highest:
         c, epsilon = order, highest
@@ -54,7 +60,7 @@ def epsilon_without_far_mode(terms: AnalyticTerms, log_delta: float, highest: fl
     poor.
     """
     near = _truncated(terms, log_delta)
-    order = optimal_order(near, log_delta)
+    order = rough_optimal_order(near, log_delta, first_order(near, log_delta))
     top = (total(near, order).value - log_delta + log_cks_factor(order)) / order
     found = first_guess(near, log_delta, order, max(min(top, highest), 0.0))[1]
     single = single_run_epsilon(terms, log_delta, highest)

@@ -41,7 +41,7 @@ def integral_at_once(
         losses[0].removing,
         goal,
         at_epsilon,
-        _first_order(terms, goal, at_epsilon=at_epsilon),
+        first_order(terms, goal, at_epsilon=at_epsilon),
         accuracy,
         _MOST_WORK * len(losses),
         (STRONG, LEAST_LOG_WEIGHT, SLACK),
@@ -56,11 +56,21 @@ def integral_at_once(
     return Integral(contour, weight, nothing, real, imag, error, *ends, None), epsilon, log_delta
 
 
-def _first_order(terms: AnalyticTerms, goal: float, *, at_epsilon: bool) -> float:
-    """Return the saddle of a Gaussian of the same chi-square divergence, roughly."""
+def first_order(terms: AnalyticTerms, goal: float, *, at_epsilon: bool = False) -> float:
+    """Return about the best order for an epsilon or for ln delta, to begin a search with.
+
+    It is the saddle of a Gaussian of the same chi-square divergence, or the order beyond which hits
+    decide a sampled Gaussian's K, where ``p exp(c mu^2 / 2)`` is 1, if that is less.
+    """
     square = sum(loss.clt_mu_squared * count for loss, count in terms)
     if not 0.0 < square < math.inf:
         return 1.0
     root = math.sqrt(square)
     order = goal / square - 0.5 if at_epsilon else math.sqrt(2.0 * max(-goal, 1.0)) / root
-    return min(max(order, min(1.0, 1.0 / root), _LEAST_ORDER), _LARGEST_ORDER)
+    order = min(max(order, min(1.0, 1.0 / root), _LEAST_ORDER), _LARGEST_ORDER)
+    hits = [
+        -2.0 * math.log(loss.p) / (loss.mu * loss.mu)
+        for loss, _ in terms
+        if isinstance(loss, SampledGaussianLoss) and loss.removing
+    ]
+    return min([order, *hits])

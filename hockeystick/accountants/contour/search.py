@@ -27,9 +27,14 @@ from hockeystick.accountants.contour._line import (
     choose_contour,
     log_chernoff,
 )
-from hockeystick.accountants.contour._sampled_gaussians import integral_at_once
+from hockeystick.accountants.contour._sampled_gaussians import first_order, integral_at_once
 from hockeystick.accountants.contour._tail_and_bulk import TailAndBulk, tail_and_bulk
-from hockeystick.accountants.orders import optimal_order, optimal_order_at, saddle, saddle_log_delta
+from hockeystick.accountants.orders import (
+    rough_optimal_order,
+    rough_optimal_order_at,
+    saddle,
+    saddle_log_delta,
+)
 from hockeystick.privacy_loss import (
     ContourRule,
     FixedSizeGaussianLoss,
@@ -93,7 +98,7 @@ class LocatedIntegral(NamedTuple):
 
 def guess_for_delta(terms: AnalyticTerms, log_delta: float) -> float:
     """Return about the epsilon of a delta, unproven and without an integral."""
-    order = optimal_order(terms, log_delta)
+    order = rough_optimal_order(terms, log_delta, first_order(terms, log_delta))
     highest = (total(terms, order).value - log_delta + log_cks_factor(order)) / order
     if highest <= 0.0:
         return 0.0
@@ -115,13 +120,13 @@ def integral_for_delta(terms: AnalyticTerms, log_delta: float) -> LocatedIntegra
     found = _short(terms, log_delta)
     if found is not None:
         return found
-    order = optimal_order(terms, log_delta)
+    order = rough_optimal_order(terms, log_delta, first_order(terms, log_delta))
     highest = (total(terms, order).value - log_delta + log_cks_factor(order)) / order
     if highest <= 0.0:
         return None
     if far_mode(terms, order) is FarMode.STRONG:
         epsilon = epsilon_without_far_mode(terms, log_delta, highest)
-        found = _settled(terms, saddle(terms, epsilon), epsilon, log_delta)
+        found = _settled(terms, saddle(terms, epsilon, order), epsilon, log_delta)
         if found is not None:
             return found
     return _settled(terms, *first_guess(terms, log_delta, order, highest), log_delta)
@@ -162,7 +167,7 @@ def _settled(
         ):
             return settled
         epsilon = max(here, _FARTHEST_BELOW * epsilon)
-        c = saddle(terms, epsilon)
+        c = saddle(terms, epsilon, c)
     if least < _FAIR_ERROR:
         return best
     # The guess was far off, or the line too long: coarse integrals first find epsilon roughly.
@@ -198,8 +203,8 @@ def integral_for_epsilon(
     known = integral_at_once(terms, epsilon, _FINE.accuracy, at_epsilon=True)
     if known is not None and known[0].delta(epsilon).relative_error < _SUFFICIENT_ERROR:
         return LocatedIntegral(known[0], epsilon, terms)
-    c = saddle(terms, epsilon)
-    order = optimal_order_at(terms, epsilon)
+    c = saddle(terms, epsilon, first_order(terms, epsilon, at_epsilon=True))
+    order = rough_optimal_order_at(terms, epsilon, c)
     highest = total(terms, order).value - order * epsilon + log_cks_factor(order)
     if highest < least:
         return None
@@ -234,7 +239,7 @@ def upper_log_delta(terms: AnalyticTerms, epsilon: float, least: float = -math.i
         value = known[0].delta(epsilon)
         if value.relative_error < _MOST_RELATIVE_ERROR:
             return value.log("upper") + _OUTWARD * (abs(value.log_scale) + 4.0)
-    c = saddle(terms, epsilon)
+    c = saddle(terms, epsilon, first_order(terms, epsilon, at_epsilon=True))
     target = ContourTarget(epsilon, saddle_log_delta(terms, c)[1], _COARSE.accuracy)
     if far_mode(terms, c) is not FarMode.STRONG:
         quadratures = _quadratures(terms, choose_contour(terms, c, target, _MOST_NODES), target)
@@ -335,15 +340,18 @@ def _near(terms: AnalyticTerms, c: float, target: ContourTarget) -> _Quadratures
     """Return those without the far outputs, along the cheapest line near their own saddle."""
     modest = replace(target, accuracy=min(target.accuracy, _NEAR_ACCURACY))
     split = near_terms(terms, modest)
-    found = split and _plain(split.terms, saddle(split.terms, target.epsilon), modest)
-    return found._replace(far=split.far) if split and found else None
+    if split is None:
+        return None
+    start = first_order(split.terms, target.log_delta)
+    found = _plain(split.terms, saddle(split.terms, target.epsilon, start), modest)
+    return found._replace(far=split.far) if found else None
 
 
 def _rare(terms: AnalyticTerms, c: float, target: ContourTarget) -> _Quadratures | None:
     """Return those with the tails alone, without the far outputs where these can be taken out."""
     modest = replace(target, accuracy=min(target.accuracy, _NEAR_ACCURACY))
     split = near_terms(terms, modest)
-    found = split and _tail(split.terms, saddle(split.terms, target.epsilon), modest)
+    found = split and _tail(split.terms, saddle(split.terms, target.epsilon, c), modest)
     return found._replace(far=split.far) if split and found else _tail(terms, c, target)
 
 

@@ -31,6 +31,11 @@ def closed_delta_upper(terms: Terms, epsilon: float) -> float:
         return math.inf
 
 
+def are_dominated_by_closed_form(terms: Terms) -> bool:
+    """Return whether losses that dominate a plan's have a closed form, where its own have none."""
+    return closed_delta_upper(terms, 0.0) < math.inf
+
+
 def _dominating(terms: Terms) -> Terms | None:
     """Return the dominating losses with a closed form, None if they are the losses themselves."""
     dominating = tuple((loss.closed_form_dominating_loss, count) for loss, count in terms)

@@ -76,9 +76,14 @@ def log_delta_without_far_mode(terms: AnalyticTerms, epsilon: float, highest: fl
         if not found < log_delta - 1.0:
             break
         log_delta = found
+    return min(max(log_delta, single_run_log_delta(terms, epsilon)), highest)
+
+
+def single_run_log_delta(terms: AnalyticTerms, epsilon: float) -> float:
+    """Return ln delta of one loss alone, over its runs; -inf where none is known."""
     singles = [loss.delta_estimate(epsilon) * count for loss, count in _largest(terms)]
     single = max(singles, default=0.0)
-    return min(max(log_delta, math.log(single) if single > 0.0 else -math.inf), highest)
+    return math.log(single) if single > 0.0 else -math.inf
 
 
 def _truncated(terms: AnalyticTerms, log_delta: float) -> AnalyticTerms:

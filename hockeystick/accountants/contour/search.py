@@ -12,6 +12,7 @@ from hockeystick.accountants.contour._guess import (
     first_guess,
     log_delta_without_far_mode,
     single_run_epsilon,
+    single_run_log_delta,
 )
 from hockeystick.accountants.contour._integral import (
     Integral,
@@ -58,6 +59,7 @@ class Effort(NamedTuple):
 
 
 _FINE: Final = Effort(32.0, 5_000_000)
+_FAIR: Final = Effort(14.0, 5_000_000)
 _COARSE: Final = Effort(6.0, 20_000_000)
 _MODEST: Final = Effort(21.0, 100_000_000)
 # What an integral may take in any case.
@@ -72,6 +74,7 @@ _FINE_ROUNDS: Final = 3
 # A relative error of delta that ends the search.
 _SUFFICIENT_ERROR: Final = 1e-9
 _SUFFICIENT_FAR_ERROR: Final = 1e-8
+_ROUGH_ERROR: Final = 1e-5
 # One at which no coarser search does better.
 _FAIR_ERROR: Final = 1e-6
 # An integral is trusted no further below the epsilon that its line was chosen for, over that.
@@ -88,23 +91,39 @@ _LEAST_RANGE: Final = 1.0
 _OUTWARD: Final = 2.0**-50
 
 
+class LineGuess(NamedTuple):
+    """ln delta at an epsilon, c of a line that is good there, and which way of ``_WAYS`` led to it.
+
+    Without a c every line is looked at. Rough says that six digits are enough.
+    """
+
+    log_delta: float
+    c: float | None = None
+    way: str = ""
+    rough: bool = False
+
+
 class LocatedIntegral(NamedTuple):
     """An integral, the epsilon that its line was chosen for, and the losses along the line."""
 
     integral: Integral
     epsilon: float
     terms: AnalyticTerms
+    way: str = ""
+
+    def guess(self, log_delta: float) -> LineGuess:
+        """Return its line as the guess for a composition that is nearly the same."""
+        return LineGuess(log_delta, self.integral.line.c if self.way else None, self.way)
 
 
-def guess_for_delta(terms: AnalyticTerms, log_delta: float) -> float:
-    """Return about the epsilon of a delta, unproven and without an integral."""
-    order = rough_optimal_order(terms, log_delta, first_order(terms, log_delta))
-    highest = (total(terms, order).value - log_delta + log_cks_factor(order)) / order
-    if highest <= 0.0:
-        return 0.0
-    if far_mode(terms, order) is FarMode.STRONG:
-        return epsilon_without_far_mode(terms, log_delta, highest)
-    return first_guess(terms, log_delta, order, highest)[1]
+def guess_for_epsilon(terms: AnalyticTerms, epsilon: float) -> float:
+    """Return about ln delta at an epsilon where few hits decide, unproven, without an integral."""
+    return log_delta_without_far_mode(terms, epsilon, 0.0)
+
+
+def single_run_guess(terms: AnalyticTerms, epsilon: float) -> float:
+    """Return about ln delta of one loss alone, over its runs, at an epsilon; -inf for none."""
+    return single_run_log_delta(terms, epsilon)
 
 
 def is_formula_poor(terms: AnalyticTerms, epsilon: float) -> bool:
@@ -193,13 +212,16 @@ def integral_for_epsilon(
     *,
     quick: bool = False,
     least: float = -math.inf,
-    guess: float | None = None,
+    guess: LineGuess | None = None,
 ) -> LocatedIntegral | None:
     """Return an integral good at an epsilon; None where no line is affordable or needed.
 
     No line is needed where a Renyi bound alone proves ln delta to be below ``least``. A quick
-    search takes short lines only and does not split off large losses. A guess is one of ln delta.
+    search takes short lines only and does not split off large losses.
     """
+    found = guess and _guessed(terms, epsilon, guess)
+    if found:
+        return found
     known = integral_at_once(terms, epsilon, _FINE.accuracy, at_epsilon=True)
     if known is not None and known[0].delta(epsilon).relative_error < _SUFFICIENT_ERROR:
         return LocatedIntegral(known[0], epsilon, terms)
@@ -209,13 +231,13 @@ def integral_for_epsilon(
     if highest < least:
         return None
     if guess is not None:
-        log_delta = min(guess, highest)
+        log_delta = min(guess.log_delta, highest)
     elif far_mode(terms, c) is FarMode.STRONG:
         log_delta = log_delta_without_far_mode(terms, epsilon, highest)
     else:
         log_delta = min(saddle_log_delta(terms, c)[1], highest)
-    found, sufficient = None, _SUFFICIENT_ERROR if guess is None else _SUFFICIENT_FAR_ERROR
-    for again, effort in enumerate((_FINE, _COARSE, _MODEST)):
+    found, (first, sufficient) = None, _wanted(guess)
+    for again, effort in enumerate((first, _COARSE, _MODEST)):
         if effort is _MODEST and found is None:
             return None
         allowed = effort._replace(most_work=0) if quick else effort
@@ -227,6 +249,25 @@ def integral_for_epsilon(
             if here.relative_error < sufficient:
                 break
     return found
+
+
+def _wanted(guess: LineGuess | None) -> tuple[Effort, float]:
+    """Return what the first integral may take, and the relative error at which it is the last."""
+    if guess is None:
+        return _FINE, _SUFFICIENT_ERROR
+    return (_FAIR, _ROUGH_ERROR) if guess.rough else (_FINE, _SUFFICIENT_FAR_ERROR)
+
+
+def _guessed(terms: AnalyticTerms, epsilon: float, guess: LineGuess) -> LocatedIntegral | None:
+    """Return the integral along a line that is guessed, where that is precise enough."""
+    if guess.c is None:
+        return None
+    target = ContourTarget(epsilon, guess.log_delta, _FINE.accuracy)
+    one = _QUADRATURES[guess.way](terms, guess.c, target, guess.c)
+    if one is None or one.work > max(_FINE.most_work, _AFFORDABLE):
+        return None
+    found = one.locate(epsilon, guess.way)
+    return found if found.integral.delta(epsilon).relative_error < _SUFFICIENT_FAR_ERROR else None
 
 
 def upper_log_delta(terms: AnalyticTerms, epsilon: float, least: float = -math.inf) -> float:
@@ -291,14 +332,16 @@ def _integral(
     mode = far_mode(terms, c)
     ways = _WAYS[FarMode.STRONG if weak_counts and mode else mode]
     best: _Quadratures | None = None
+    best_way = ""
     for way, enough in ways if effort.most_work > 0 else ways[:-1]:
-        one = way(terms, c, target)
-        best = min((two for two in (best, one) if two), key=lambda two: two.work, default=None)
+        one = _QUADRATURES[way](terms, c, target, None)
+        if one is not None and (best is None or one.work < best.work):
+            best, best_way = one, way
         if best is not None and best.work <= enough:
             break
     if best is None or best.work > max(effort.most_work, _AFFORDABLE):
         return None
-    return best.locate(epsilon)
+    return best.locate(epsilon, best_way)
 
 
 class _Quadratures(NamedTuple):
@@ -326,33 +369,43 @@ class _Quadratures(NamedTuple):
         found = integrate(self.terms, self.line, self.rules, self.tails, self.tail_rules)
         return replace(found, far=self.far)
 
-    def locate(self, epsilon: float) -> LocatedIntegral:
-        """Return the integral for an epsilon."""
-        return LocatedIntegral(self.integrate(), epsilon, self.terms)
+    def locate(self, epsilon: float, way: str) -> LocatedIntegral:
+        """Return the integral for an epsilon, with the way that led to its line."""
+        return LocatedIntegral(self.integrate(), epsilon, self.terms, way)
 
 
-def _plain(terms: AnalyticTerms, c: float, target: ContourTarget) -> _Quadratures | None:
+# In each of these, ``known`` is the c of a line if it is known to be good, and c is the saddle.
+def _plain(
+    terms: AnalyticTerms, c: float, target: ContourTarget, known: float | None = None
+) -> _Quadratures | None:
     """Return the quadratures along the cheapest line near c."""
-    return _quadratures(terms, cheapest_contour(terms, c, target, _MOST_NODES), target)
+    choose = cheapest_contour if known is None else choose_contour
+    return _quadratures(terms, choose(terms, known or c, target, _MOST_NODES), target)
 
 
-def _near(terms: AnalyticTerms, c: float, target: ContourTarget) -> _Quadratures | None:
+def _near(
+    terms: AnalyticTerms, c: float, target: ContourTarget, known: float | None = None
+) -> _Quadratures | None:
     """Return those without the far outputs, along the cheapest line near their own saddle."""
     modest = replace(target, accuracy=min(target.accuracy, _NEAR_ACCURACY))
     split = near_terms(terms, modest)
     if split is None:
         return None
     start = first_order(split.terms, target.log_delta)
-    found = _plain(split.terms, saddle(split.terms, target.epsilon, start), modest)
-    return found._replace(far=split.far) if found else None
+    c = known or saddle(split.terms, target.epsilon, start)
+    found = _plain(split.terms, c, modest, known)
+    return found and found._replace(far=split.far)
 
 
-def _rare(terms: AnalyticTerms, c: float, target: ContourTarget) -> _Quadratures | None:
+def _rare(
+    terms: AnalyticTerms, c: float, target: ContourTarget, known: float | None = None
+) -> _Quadratures | None:
     """Return those with the tails alone, without the far outputs where these can be taken out."""
     modest = replace(target, accuracy=min(target.accuracy, _NEAR_ACCURACY))
     split = near_terms(terms, modest)
-    found = split and _tail(split.terms, saddle(split.terms, target.epsilon, c), modest)
-    return found._replace(far=split.far) if split and found else _tail(terms, c, target)
+    near = known or (saddle(split.terms, target.epsilon, c) if split else c)
+    found = split and _tail(split.terms, near, modest)
+    return found._replace(far=split.far) if split and found else _tail(terms, known or c, target)
 
 
 def _tail(terms: AnalyticTerms, c: float, target: ContourTarget) -> _Quadratures | None:
@@ -378,9 +431,10 @@ def _quadratures(
     return _Quadratures(terms, line, rules, tails, tail_rules)
 
 
+_QUADRATURES: Final = {"plain": _plain, "near": _near, "rare": _rare}
 # What is tried in turn, and the work at which the search for a shorter sum ends.
 _WAYS: Final = {
-    FarMode.NONE: ((_plain, _AFFORDABLE), (_rare, 0)),
-    FarMode.WEAK: ((_plain, _AFFORDABLE), (_near, _AFFORDABLE), (_rare, 0)),
-    FarMode.STRONG: ((_near, _AFFORDABLE), (_plain, _AFFORDABLE), (_rare, 0)),
+    FarMode.NONE: (("plain", _AFFORDABLE), ("rare", 0)),
+    FarMode.WEAK: (("plain", _AFFORDABLE), ("near", _AFFORDABLE), ("rare", 0)),
+    FarMode.STRONG: (("near", _AFFORDABLE), ("plain", _AFFORDABLE), ("rare", 0)),
 }

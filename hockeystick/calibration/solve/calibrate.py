@@ -25,6 +25,8 @@ from hockeystick.mechanisms.base import checked
 
 TOLERANCE: Final = 1e-9
 _STRIDE: Final = 0.7
+# A guess this sure, over the tolerance, lies well between two values that are close enough.
+_SURE: Final = 0.35
 # A range narrower than this, relative to its end, is the freedom of rounding.
 _NARROWEST: Final = 1e-6
 
@@ -190,21 +192,23 @@ def _start(
     constraint: Constraint,
     with_spent: Callable[[Mechanism], Mechanism],
     tolerance: float,
-) -> tuple[float, float]:
-    """Return where the search begins, and its first stride."""
+) -> tuple[Any, ...]:
+    """Return what a search begins with: where, its first stride, and a direction with its line."""
     found = None
     if isinstance(constraint, EpsilonConstraint):
         found = initial_guess(unknown, constraint, with_spent, tolerance)
     if found is None:
         return unknown.start(), _STRIDE
-    position, known = found
+    position, known, direction, line = found
     if unknown.whole:
         # The last whole number on the safe side, and then its neighbour.
         edge = unknown.at(position)
-        return edge, max(known, tolerance)
+        return edge, max(known, tolerance), direction, line
     margin = max(0.4 * tolerance, 4.0 * known)
+    if known < _SURE * tolerance:
+        margin = min(margin, 0.49 * tolerance)
     x = unknown.at(position)
-    return unknown.shifted(x, unknown.safer * margin), 2.0 * margin
+    return unknown.shifted(x, unknown.safer * margin), 2.0 * margin, direction, line
 
 
 def _calibrated(

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import singledispatch
-from typing import ClassVar, Final, TypeAlias, final
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, final
 
 from hockeystick import accountants
 from hockeystick._validate import one_of
@@ -26,6 +26,9 @@ from hockeystick.mechanisms import Mechanism
 from hockeystick.notions import GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
 from hockeystick.privacy_loss import Composition
 from hockeystick.results import Certified
+
+if TYPE_CHECKING:
+    from hockeystick.accountants.contour.search import LineGuess
 
 Target: TypeAlias = (
     ApproxDP
@@ -97,8 +100,11 @@ class Constraint(ABC):
         """Return whether one is proven to be less private than another."""
         return one.lower > other.upper
 
-    def misses(self, plan: Mechanism) -> bool:
-        """Return whether a cheap proof shows that a plan does not meet the target."""
+    def misses(self, plan: Mechanism, direction: int = 0, line: LineGuess | None = None) -> bool:
+        """Return whether a cheap proof shows that a plan does not meet the target.
+
+        The direction that is tried first and the line to begin with prove nothing.
+        """
         return False
 
     @property
@@ -119,15 +125,18 @@ class EpsilonConstraint(Constraint):
         """Return epsilon at the delta."""
         return _certified(accountants.epsilon(plan, self.delta, accountant=self.accountant))
 
-    def misses(self, plan: Mechanism) -> bool:
+    def misses(self, plan: Mechanism, direction: int = 0, line: LineGuess | None = None) -> bool:
         """Return whether delta of one direction alone is proven to exceed its limit."""
         if self.accountant not in (_AUTO, Contour.name) or not self.limit < math.inf:
             return False
+        contour = Contour(smooths=False, guess=line)
         try:
+            directions = composition_of(plan, Contour.name).directions
             compositions = [
-                Composition(terms, terms) for terms in composition_of(plan, Contour.name).directions
+                Composition(terms, terms)
+                for terms in (*directions[direction:], *directions[:direction])
             ]
-            return any(Contour().delta(one, self.limit).lower > self.delta for one in compositions)
+            return any(contour.delta(one, self.limit).lower > self.delta for one in compositions)
         except UnsupportedError:
             return False
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from hockeystick.accountants.composition import composition_of
 from hockeystick.accountants.contour import Contour
@@ -18,16 +19,32 @@ from hockeystick.calibration.solve.parameter import Parameter
 from hockeystick.errors import HockeystickError
 from hockeystick.mechanisms import Mechanism
 from hockeystick.numerics.roots import increasing_root
-from hockeystick.privacy_loss import Composition, Terms
+from hockeystick.privacy_loss import AnalyticLoss, Composition, Terms
 from hockeystick.privacy_loss.core.terms import total
+
+if TYPE_CHECKING:
+    from hockeystick.accountants.contour.search import LineGuess
+
+Estimate: TypeAlias = Callable[[Terms], float]
+Point: TypeAlias = tuple[float, float]
 
 _STRIDE: Final = 0.5
 _COARSE: Final = 1e-4
-_FAIR: Final = 5e-3
 _LARGEST_LOG: Final = 60.0
+# By how much all runs may exceed one kind of run alone, in ln delta by two formulas, where that is
+# to be the start, and the excess that is left.
+_FAR_EXCESS: Final = 12.0
+_LARGEST_EXCESS: Final = 4.0
+_FAIR: Final = 0.1
+# Half the distance of the two ends of a difference.
+_APART: Final = 2.0**-8
 _ROUNDS: Final = 7
+# What is left to gain by another secant, over the tolerance or the error of the integral.
+_SHARE: Final = 0.05
 # The largest relative error of an integral that is used.
 _MOST_RELATIVE_ERROR: Final = 0.5
+# The largest of one that may end the search at once.
+_FINE_ERROR: Final = 1e-8
 # The largest uncertainty, in position, of a guess by contour integrals.
 _LARGEST_UNCERTAINTY: Final = 0.05
 _LEAST: Final = -700.0
@@ -40,22 +57,32 @@ _LONGEST_STEP: Final = 1.0
 _LAST_STEP: Final = 1e-3
 
 
+class Guess(NamedTuple):
+    """Where a limit is, with an estimate of the error, the direction that counts and its line."""
+
+    position: float
+    error: float
+    direction: int = 0
+    line: LineGuess | None = None
+
+
 @dataclass(slots=True)
 class InitialGuess:
     """ln delta at the target's epsilon, less the target's, as the parameter of a plan changes.
 
-    A ``position`` here has the sign with which the plan's epsilon increases. The direction of the
-    larger delta is chosen at the first one; ``log_c`` is the last saddle, where the next begins;
-    ``few_hits`` says that the saddle-point formula is poor at the limit.
+    A ``position`` here has the sign with which the plan's epsilon increases. ``estimate`` is the
+    formula in use and ``worst`` the direction of the larger delta; ``log_c`` is the last saddle,
+    where the next begins; ``line`` is that of the last contour integral.
     """
 
     parameter: Parameter
     epsilon: float
     delta: float
     with_spent: Callable[[Mechanism], Mechanism]
-    worst: int | None = None
+    estimate: Estimate | None = None
+    worst: int = 0
     log_c: float = 1.5
-    few_hits: bool = False
+    line: LineGuess | None = None
 
     @property
     def log_delta(self) -> float:
@@ -70,17 +97,14 @@ class InitialGuess:
     def terms(self, position: float) -> Terms:
         """Return the losses of the direction that costs more, at a position."""
         directions = self.composition(position).directions
-        if self.worst is None:
-            sizes = [self._by_saddle(terms) for terms in directions]
-            self.worst = sizes.index(max(sizes))
         return directions[min(self.worst, len(directions) - 1)]
 
-    def by_saddle(self, position: float) -> float:
-        """Return the estimate by the saddle-point formula."""
-        return self._by_saddle(self.terms(position))
+    def by_formula(self, position: float) -> float:
+        """Return the estimate by the formula in use."""
+        return (self.estimate or self.by_saddle)(self.terms(position))
 
-    def _by_saddle(self, terms: Terms) -> float:
-        """Return the estimate of one direction."""
+    def by_saddle(self, terms: Terms) -> float:
+        """Return the estimate of one direction by the saddle-point formula."""
         if not terms:
             return _LEAST
         c = self._newton(terms) or saddle(terms, self.epsilon)
@@ -104,17 +128,39 @@ class InitialGuess:
                 return math.exp(log_c)
         return None
 
-    def by_contour(self, position: float) -> tuple[float, float] | None:
-        """Return the estimate by a contour integral and its error; None where none is cheap."""
-        from hockeystick.accountants.contour.search import integral_for_epsilon
+    def by_single_run(self, terms: Terms) -> float:
+        """Return the estimate of one direction by the run that costs most, times its count."""
+        from hockeystick.accountants.contour.search import single_run_guess
 
-        lines = Contour().analytic_terms(self.terms(position))
-        found = lines and integral_for_epsilon(
-            lines, self.epsilon, quick=not self.few_hits, guess=self.log_delta
-        )
-        value = None if not found else found.integral.delta(self.epsilon)
-        if value is None or not value.relative_error < _MOST_RELATIVE_ERROR:
+        lines = Contour().analytic_terms(terms)
+        return max(single_run_guess(lines, self.epsilon), _LEAST) - self.log_delta
+
+    def by_outputs(self, terms: Terms) -> float:
+        """Return the same, or without the outputs that delta hardly sees where that is more."""
+        from hockeystick.accountants.contour.search import guess_for_epsilon
+
+        lines = Contour().analytic_terms(terms)
+        return guess_for_epsilon(lines, self.epsilon) - self.log_delta if lines else math.inf
+
+    def by_contour(self, position: float) -> tuple[float, float] | None:
+        """Return the estimate by a contour integral and its error; None where none is cheap.
+
+        Long lines and large losses split off are as cheap as it gets where far outputs count.
+        """
+        from hockeystick.accountants.contour.search import LineGuess, integral_for_epsilon
+
+        terms = self.terms(position)
+        lines, quick = Contour().analytic_terms(terms), not _has_far_outputs(terms)
+        line = self.line or LineGuess(self.log_delta, rough=True)
+        found = None
+        if lines:
+            found = integral_for_epsilon(lines, self.epsilon, quick=quick, guess=line)
+        if found is None:
             return None
+        value = found.integral.delta(self.epsilon)
+        if not value.relative_error < _MOST_RELATIVE_ERROR:
+            return None
+        self.line = found.guess(self.log_delta)
         return value.log("estimate") - self.log_delta, value.relative_error
 
     def by_lattice(self, position: float) -> float:
@@ -126,39 +172,67 @@ class InitialGuess:
         )
         return math.log(found / self.epsilon) if found else -math.inf
 
-    def by_outputs(self, position: float) -> float:
-        """Return ln of epsilon over the one asked for, by the accountant's own first guess."""
-        from hockeystick.accountants.contour.search import guess_for_delta
-
-        lines = Contour().analytic_terms(self.terms(position))
-        found = guess_for_delta(lines, self.log_delta) if lines else math.inf
-        return math.log(found / self.epsilon) if found else -math.inf
-
     def guess(self, start: float) -> float:
-        """Return the position of the limit by the saddle-point formula, or where it fails another.
+        """Return the position of the limit by the first formula that holds there.
 
-        The direction that costs more is chosen anew once the limit is about known.
+        Where few hits decide, that of a single run often does, which costs least.
         """
+        first = -self.parameter.safer * self.parameter.position(start)
+        near = self._single_run_root(first)
+        if near is None:
+            near = self._root(self.by_saddle, first)
+            nowhere = abs(near) >= _LARGEST_LOG
+            if nowhere or self._is_saddle_poor(near):
+                near = self._root(self.by_outputs, first if nowhere else near)
+        return near
+
+    def _single_run_root(self, first: float) -> float | None:
+        """Return about the limit by runs alone; None where all have much more than one has."""
+        if not any(map(_has_far_outputs, self.composition(first).directions)):
+            return None
+        near = self._root(self.by_single_run, first)
+        if abs(near) >= _LARGEST_LOG:
+            return None
+        if self.by_saddle(self.terms(near)) > _FAR_EXCESS and not self._is_saddle_poor(near):
+            return None
+        slope = self.derivative(near)
+        for _ in range(_STEPS):
+            excess = self.by_outputs(self.terms(near))
+            if abs(excess) < _FAIR:
+                return near
+            if not abs(excess) < _LARGEST_EXCESS or not slope > 0.0:
+                break
+            near -= excess / slope
+        return None
+
+    def derivative(self, position: float) -> float:
+        """Return the derivative of the formula in use."""
+        return (self.by_formula(position + _APART) - self.by_formula(position - _APART)) / (
+            2.0 * _APART
+        )
+
+    def _is_saddle_poor(self, position: float) -> bool:
+        """Return whether few hits decide at a position."""
         from hockeystick.accountants.contour.search import is_formula_poor
 
-        first = near = -self.parameter.safer * self.parameter.position(start)
-        for _ in range(2):
-            self.worst = None
+        return is_formula_poor(Contour().analytic_terms(self.terms(position)), self.epsilon)
+
+    def _root(self, estimate: Estimate, near: float) -> float:
+        """Return the position at which an estimate is 0, in the direction that costs more.
+
+        That is chosen anew once the limit is about known.
+        """
+        self.estimate = estimate
+        for again in (False, True):
+            sizes = [estimate(terms) for terms in self.composition(near).directions]
+            worst = sizes.index(max(sizes))
+            if again and worst == self.worst:
+                break
+            self.worst = worst
             near = increasing_root(
-                self.by_saddle, near, stride=_STRIDE, tolerance=_COARSE, farthest=_LARGEST_LOG
+                self.by_formula, near, stride=_STRIDE, tolerance=_COARSE, farthest=_LARGEST_LOG
             )
-        lines = Contour().analytic_terms(self.terms(near))
-        nowhere = abs(near) >= _LARGEST_LOG
-        self.few_hits = nowhere or is_formula_poor(lines, self.epsilon)
-        if not self.few_hits:
-            return near
-        return increasing_root(
-            self.by_outputs,
-            first if nowhere else near,
-            stride=_STRIDE,
-            tolerance=_FAIR,
-            farthest=_LARGEST_LOG,
-        )
+        return near
 
 
 def initial_guess(
@@ -166,14 +240,14 @@ def initial_guess(
     constraint: EpsilonConstraint,
     with_spent: Callable[[Mechanism], Mechanism],
     tolerance: float,
-) -> tuple[float, float] | None:
-    """Return a guess of the position of the limit and of its error; None where there is none."""
+) -> Guess | None:
+    """Return a guess of the position of the limit; None where there is none."""
     if not (0.0 < constraint.delta < 1.0 and constraint.limit < math.inf):
         return None
     search = InitialGuess(parameter, constraint.limit, constraint.delta, with_spent)
     try:
         near = search.guess(parameter.start())
-        derivative = (search.by_saddle(near + 2.0**-8) - search.by_saddle(near - 2.0**-8)) * 2.0**7
+        derivative = search.derivative(near)
         if not 0.0 < derivative < math.inf:
             return None
         return _by_secants(search, near, derivative, tolerance) or _by_lattices(search, near)
@@ -181,8 +255,15 @@ def initial_guess(
         return None
 
 
-def _by_lattices(search: InitialGuess, near: float) -> tuple[float, float]:
-    """Return the position by coarse lattices, and an estimate of its error."""
+def _has_far_outputs(terms: Terms) -> bool:
+    """Return whether an output of a loss may be rare and count all the same."""
+    return any(
+        isinstance(loss, AnalyticLoss) and loss.far_mode(1.0)[1] > -math.inf for loss, _ in terms
+    )
+
+
+def _by_lattices(search: InitialGuess, near: float) -> Guess:
+    """Return the position by coarse lattices."""
     found = increasing_root(
         search.by_lattice,
         near,
@@ -190,37 +271,55 @@ def _by_lattices(search: InitialGuess, near: float) -> tuple[float, float]:
         tolerance=_POSITION_TOLERANCE,
         farthest=_LARGEST_LOG,
     )
-    return -search.parameter.safer * found, _POSITION_TOLERANCE
+    return Guess(-search.parameter.safer * found, _POSITION_TOLERANCE, search.worst)
 
 
 def _by_secants(
     search: InitialGuess, near: float, derivative: float, tolerance: float
-) -> tuple[float, float] | None:
-    """Return the position by secants on the contour integral, and an estimate of its error.
+) -> Guess | None:
+    """Return the position by interpolating the contour integral's values.
 
-    None where no integral confirms the saddle-point formula, which can be far off for few runs.
+    None where no integral confirms the formulas, which can be far off for few runs.
     """
-    uncertainty, before = math.inf, None
+    uncertainty, points = math.inf, list[Point]()
     for _ in range(_ROUNDS):
         found = search.by_contour(near)
         if found is None:
             break
         value, error = found
-        if before is not None and near != before[0]:
-            derivative = (value - before[1]) / (near - before[0])
+        if points and points[-1][0] != near:
+            derivative = (value - points[-1][1]) / (near - points[-1][0])
         if not 0.0 < derivative < math.inf:
             break
-        change = -value / derivative
-        # A secant's error is about the product of its ends' distances from the root.
-        uncertainty = abs(change) * (
-            abs(change) if before is None else abs(near - before[0]) + abs(change)
-        )
-        uncertainty += error / derivative
-        before, near = (near, value), near + change
-        if uncertainty < 0.05 * tolerance:
+        points = _falling([*points, (near, value)])
+        change = _change(points) if len(points) > 1 else -value / derivative
+        # The error is about the product of the points' distances from the root.
+        missing = math.prod(abs(near + change - one) for one, _ in points)
+        missing *= abs(change) if len(points) == 1 else 1.0
+        uncertainty = missing + error / derivative
+        near += change
+        # The first integral is mostly a rough one.
+        first = len(points) == 1
+        if uncertainty < _SHARE * tolerance and not (first and error > _FINE_ERROR):
             break
-    return (
-        (-search.parameter.safer * near, uncertainty)
-        if uncertainty < _LARGEST_UNCERTAINTY
-        else None
+        if not first and missing < _SHARE * error / derivative:
+            break
+    if not uncertainty < _LARGEST_UNCERTAINTY:
+        return None
+    return Guess(-search.parameter.safer * near, uncertainty, search.worst, search.line)
+
+
+def _falling(points: list[Point]) -> list[Point]:
+    """Return the last three of some points where their values fall to 0, else the last two."""
+    sizes = [abs(value) for _, value in points[-3:]]
+    falls = all(before > 2.0 * after for before, after in pairwise(sizes))
+    return points[-3:] if falls else points[-2:]
+
+
+def _change(points: list[Point]) -> float:
+    """Return how far from the last point the root is, the position a polynomial in the value."""
+    near = points[-1][0]
+    return math.fsum(
+        (x - near) * math.prod(other / (other - value) for _, other in points if other != value)
+        for x, value in points[:-1]
     )

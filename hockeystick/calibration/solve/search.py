@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from hockeystick.calibration.solve.constraints import Achieved, Constraint
 from hockeystick.calibration.solve.parameter import Parameter
@@ -18,6 +18,9 @@ from hockeystick.errors import (
 )
 from hockeystick.mechanisms import Mechanism, Plan
 from hockeystick.numerics.roots import increasing_root
+
+if TYPE_CHECKING:
+    from hockeystick.accountants.contour.search import LineGuess
 
 # Steps of a walk before the end of the domain is evaluated, and the longest step: far out, plans
 # may take long to account for or have loose bounds, and long steps would miss the limit.
@@ -75,15 +78,19 @@ class Search:
     _answers: dict[Mechanism, tuple[Mechanism, Achieved | None]] = field(default_factory=dict)
     _reason: HockeystickError | None = None
 
-    def run(self, start: float, stride: float) -> Bracket:
+    def run(
+        self, start: float, stride: float, direction: int = 0, line: LineGuess | None = None
+    ) -> Bracket:
         """Return a bracket of the last value that meets the target, from a start and a stride.
+
+        The direction that costs more and a line that is good for it save a little time.
 
         Raises:
             InfeasibleError: If no value meets it, or none but that at which nothing is run.
             IncompatibleError: If the parameter has no influence, or is found not to be monotone.
         """
         first = self.evaluate(start)
-        other = self._missed(first, stride) or self._other_side(first, stride)
+        other = self._missed(first, stride, direction, line) or self._other_side(first, stride)
         if other is None:
             if self._reason is not None and not self._any_finite:
                 raise self._reason
@@ -140,14 +147,16 @@ class Search:
             answer if asked == plan and answer else self.constraint.evaluate(self.with_spent(plan))
         )
 
-    def _missed(self, first: Evaluation, stride: float) -> Evaluation | None:
+    def _missed(
+        self, first: Evaluation, stride: float, direction: int, line: LineGuess | None
+    ) -> Evaluation | None:
         """Return the next value if a proof cheaper than an interval shows that it misses."""
         x = self.parameter.shifted(first.x, -self.parameter.safer * stride)
         if not first.meets or x == first.x or not self._are_close(first.x, x):
             return None
         plan = self.with_spent(self.parameter.make(x))
         self.evaluations += 1
-        if not self.constraint.misses(plan):
+        if not self.constraint.misses(plan, direction, line):
             return None
         self.evaluated[x] = Evaluation(x, None, math.inf, False, True)
         return self.evaluated[x]

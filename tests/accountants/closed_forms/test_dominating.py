@@ -5,7 +5,11 @@ import math
 import pytest
 
 import hockeystick as hs
-from hockeystick.accountants.closed_forms.dominating import closed_delta_upper, closed_epsilon_upper
+from hockeystick.accountants.closed_forms.dominating import (
+    are_dominated_by_closed_form,
+    closed_delta_upper,
+    closed_epsilon_upper,
+)
 from hockeystick.accountants.composition import composition_of
 from hockeystick.privacy_loss import (
     GaussianLoss,
@@ -30,6 +34,7 @@ def test_epochs_are_gaussians_together_and_with_others() -> None:
     whole = hs.Gaussian(2.0) ** 3 @ hs.Gaussian(4.0)
     assert closed_epsilon_upper(terms, 1e-6) == hs.epsilon(whole, 1e-6).upper
     assert closed_delta_upper(terms, 1.0) == hs.delta(whole, 1.0).upper
+    assert are_dominated_by_closed_form(terms)
 
 
 @pytest.mark.parametrize(
@@ -41,6 +46,7 @@ def test_nothing_is_said_where_no_form_is_known_or_none_is_needed(plan: hs.Mecha
     terms = composition_of(plan, "prv").removing
     assert closed_epsilon_upper(terms, 1e-6) == math.inf
     assert closed_delta_upper(terms, 1.0) == math.inf
+    assert not are_dominated_by_closed_form(terms)
 
 
 def test_a_single_run_is_as_its_theorem_says_at_both_questions() -> None:

@@ -11,6 +11,7 @@ import hockeystick as hs
 from hockeystick.calibration.solve.calibrate import Status
 from hockeystick.calibration.solve.constraints import Target
 from hockeystick.calibration.solve.fields import Path, numeric_paths, spelled
+from hockeystick.calibration.solve.initial_guess import InitialGuess
 from hockeystick.calibration.solve.parameter import Parameter
 from hockeystick.mechanisms import MECHANISMS
 from tests.examples import DESCRIBED, GUARANTEED
@@ -467,6 +468,33 @@ def test_an_error_as_large_as_the_prior_takes_infinite_noise(prior: float) -> No
     found = hs.calibrate(hs.Gaussian(1), "noise_multiplier", least)
     assert found.value == math.inf
     assert found.achieved.lower == found.achieved.upper == least.value
+
+
+@pytest.mark.parametrize(
+    ("rate", "runs", "target"),
+    [
+        (0.001, 25, hs.ApproxDP(1.0, 1e-5)),
+        (2.1839e-5, 1427, hs.ApproxDP(0.7895, 1.4044e-12)),
+        (5.2015e-5, 170, hs.ApproxDP(0.28643, 2.1988e-12)),
+        (1.4292e-5, 778, hs.ApproxDP(7.3953, 1.27047e-5)),
+        (1.0780e-5, 795, hs.ApproxDP(0.19126, 8.1464e-10)),
+    ],
+)
+def test_few_hits_are_solved_by_few_integrals(
+    rate: float, runs: int, target: hs.ApproxDP, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, by_contour = [], InitialGuess.by_contour
+
+    def counted(self: InitialGuess, position: float) -> tuple[float, float] | None:
+        asked.append(position)
+        return by_contour(self, position)
+
+    monkeypatch.setattr(InitialGuess, "by_contour", counted)
+    plan = hs.PoissonSubsampled(hs.Gaussian(1.0), rate) ** runs
+    path = "inner.inner.noise_multiplier"
+    found = calibrated_tightly(plan, path, target)
+    assert found.evaluations == 2
+    assert len(asked) <= 3
 
 
 @pytest.mark.slow

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_COUNT: Final = 10**15
-_NUMBERS = (numbers.Real, Decimal)
+# The usual ones first: whether a class is a Real takes a search.
+_NUMBERS = (float, int, numbers.Real, Decimal)
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
 

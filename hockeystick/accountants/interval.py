@@ -66,6 +66,8 @@ def worse(intervals: list[Interval]) -> Interval:
 
     It is settled where all of them are.
     """
+    if len(intervals) == 1:
+        return intervals[0]
     settled = all(isinstance(one, SettledInterval) for one in intervals)
     kind = SettledInterval if settled else Interval
     return kind(*(max(ends) for ends in zip(*intervals, strict=True)))

@@ -2,12 +2,16 @@
 
 import math
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
 
 import hockeystick as hs
+from hockeystick.accountants import ACCOUNTANTS
+from hockeystick.accountants.composition import composition_of
 from hockeystick.errors import ParameterError
+from hockeystick.kernels import contour_sums
 
 PLANS = [
     hs.DPSGD(noise_multiplier=1.1, examples=60_000, batch_size=256, epochs=10),
@@ -42,6 +46,34 @@ def test_the_answers_to_many_hold_those_in_arbitrary_precision() -> None:
         assert answer.lower <= exact.upper
         assert exact.lower <= answer.upper
     assert all(a.lower > b.upper for a, b in pairwise(answers))
+
+
+def test_a_thousand_deltas_take_four_sums_with_errors_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    summed = {"deltas": 0, "estimates": 0}
+
+    def counted(name: str) -> None:
+        kernel = getattr(contour_sums, name)
+
+        def call(*args: Any) -> Any:
+            summed[name] += args[-1].size
+            return kernel(*args)
+
+        monkeypatch.setattr(contour_sums, name, call)
+
+    counted("deltas")
+    counted("estimates")
+    hs.epsilon(PLANS[0], np.geomspace(1e-10, 1e-2, 1000))
+    assert 3000 < summed["deltas"] < 4500
+    assert 1000 < summed["estimates"] < 2500
+
+
+@pytest.mark.parametrize("count", [2, 3, 17, 18, 200])
+def test_deltas_at_any_distances_are_found_by_few_integrals(count: int) -> None:
+    composition = composition_of(PLANS[0], "auto").branches[0]
+    rng = np.random.default_rng(count)
+    some = 10.0 ** rng.uniform(-9.0, -1.5, count)
+    deltas = [*some, math.nextafter(some[0], 1.0), *(some[1] * np.array([1.0 + 1e-9, 1.0 + 1e-4]))]
+    assert set(ACCOUNTANTS["contour"].many(composition, "epsilon", deltas)) == set(deltas)
 
 
 def test_delta_at_many_epsilons_holds_that_in_arbitrary_precision() -> None:

@@ -118,6 +118,7 @@ QUESTIONS: list[Callable[[], Any]] = [
             hs.FDP(SampledGaussianTradeOff(1.0, 0.1)) ** 200,
         )
     ),
+    partial(hs.epsilon, sampled(1.1, 256 / 60_000, 14_063), delta=[1e-6, 1e-5]),
     partial(hs.delta, sampled(1.1, 256 / 60_000, 14_063), epsilon=2.0),
 ]
 

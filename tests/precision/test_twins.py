@@ -12,7 +12,7 @@ from hockeystick import kernels
 # What uses them is held against mpmath's integral in the tests of the kernel or of its loss, and
 # sums of integers against Python's.
 PARTS = {
-    "contour_sums": "deltas log_cks_factor weights",
+    "contour_sums": "deltas epsilon_at estimate_at estimates log_cks_factor moduli weights",
     "doubling": "place value",
     "fixed_size_gaussian": (
         "cumulant_sums log_box_bound log_ellipse_bound log_panel_error log_ratio mgf_line nodes"

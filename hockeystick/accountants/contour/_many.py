@@ -30,7 +30,10 @@ _Served: TypeAlias = tuple[Floats, NDArray[np.bool_]]
 # The largest relative error of delta at which an integral is used for what it was not made for.
 _MOST_ERROR: Final = 1e-9
 _NEWTON_STEPS: Final = 6
-_LAST_STEP: Final = 1e-8
+# Over 1/c, in which delta changes by a constant factor.
+_LAST_STEP: Final = 1e-5
+# One delta of so many is looked for without its neighbours.
+_STRIDE: Final = 16
 _OUTWARD: Final = 2.0**-50
 # How far a float is from the decimal that it prints as, at most, from some least float on.
 _READING: Final = 2.0**-52
@@ -109,32 +112,70 @@ def _served(
 
 
 def _epsilons(integral: Integral, start: float, deltas: Floats) -> _Served:
-    """Return the proven epsilons of deltas, and which of them are precise.
+    """Return the proven epsilons of ascending deltas, and which of them are precise.
 
     The estimates are Newton's; each end is one at which delta is proven to be on its side.
     """
-    least, most = (np.log(deltas * (1.0 + sign * _READING)) for sign in (-1.0, 1.0))
+    guess = _guesses(integral, start, np.log(deltas))
+    known = np.isfinite(guess)
+    least, most = (np.log(deltas[known] * (1.0 + sign * _READING)) for sign in (-1.0, 1.0))
     slack = _OUTWARD * (np.abs(least) + 4.0)
-    epsilon = np.full(deltas.size, start)
     with np.errstate(all="ignore"):
-        for _ in range(_NEWTON_STEPS):
-            scale, _, estimate, _, slope = integral.deltas(epsilon)
-            step = (scale + np.log(estimate) - least) * estimate / -slope
-            epsilon = epsilon + np.where(np.isfinite(step), step, 0.0)
-            if not (np.abs(step) > _LAST_STEP * (np.abs(epsilon) + 1.0 / integral.line.c)).any():
-                break
-        scale, lower, estimate, upper, slope = integral.deltas(epsilon)
+        scale, lower, estimate, upper, slope = integral.deltas(guess[known])
         error = np.maximum(upper - estimate, estimate - lower) / estimate
-        off = np.abs(scale + np.log(estimate) - least)
-        margin = (error + 2.0 * slack + (most - least) + off) * estimate / -slope
+        off = scale + np.log(estimate) - least
+        epsilon = guess[known] - off * estimate / slope
+        margin = (error + 2.0 * slack + (most - least) + off * off) * estimate / -slope
         margin += 4.0 * _OUTWARD * epsilon
         high, low = epsilon + margin, epsilon - margin
         at_high, at_low = integral.deltas(high), integral.deltas(low)
-        good = (estimate > 0.0) & (slope < 0.0) & (error < _MOST_ERROR) & (low > 0.0)
-        good &= deltas >= _LEAST_DELTA
-        good &= at_high[0] + np.log(at_high[3]) <= least - slack
-        good &= at_low[0] + np.log(at_low[1]) >= most + slack
-    return np.array([low, epsilon, high]), good
+        precise = (estimate > 0.0) & (slope < 0.0) & (error < _MOST_ERROR) & (low > 0.0)
+        precise &= deltas[known] >= _LEAST_DELTA
+        precise &= at_high[0] + np.log(at_high[3]) <= least - slack
+        precise &= at_low[0] + np.log(at_low[1]) >= most + slack
+    ends, good = np.full((3, deltas.size), math.nan), np.zeros(deltas.size, dtype=bool)
+    ends[:, known], good[known] = (low, epsilon, high), precise
+    return ends, good
+
+
+def _guesses(integral: Integral, start: float, log_deltas: Floats) -> Floats:
+    """Return about the epsilons of ascending deltas; NaN where Newton's method leads nowhere.
+
+    It starts from one epsilon for few of the deltas, between which a cubic starts it for all.
+    """
+    few = np.append(np.arange(0, log_deltas.size - 1, _STRIDE), log_deltas.size - 1)
+    known, change = _newton(integral, np.full(few.size, start), log_deltas[few])
+    between = _cubic(log_deltas[few], known, change, log_deltas)
+    starts = np.where(np.isfinite(between), between, start)
+    return _newton(integral, starts, log_deltas)[0]
+
+
+def _cubic(knots: Floats, values: Floats, slopes: Floats, places: Floats) -> Floats:
+    """Return Hermite's cubic interpolation between ascending knots."""
+    cell = np.clip(np.searchsorted(knots, places, "right") - 1, 0, max(knots.size - 2, 0))
+    after = np.minimum(cell + 1, knots.size - 1)
+    with np.errstate(all="ignore"):
+        width, rise = knots[after] - knots[cell], values[after] - values[cell]
+        t = (places - knots[cell]) / width
+        left, right = slopes[cell] * width - rise, slopes[after] * width - rise
+        bend: Floats = t * (rise + (1.0 - t) * (left * (1.0 - t) - right * t))
+    return values[cell] + bend
+
+
+def _newton(integral: Integral, starts: Floats, log_deltas: Floats) -> tuple[Floats, Floats]:
+    """Return about the epsilons of deltas by Newton's method, and their derivatives in ln delta."""
+    found, change = starts.copy(), np.full(starts.size, math.nan)
+    moving = np.arange(starts.size)
+    for _ in range(_NEWTON_STEPS):
+        scale, estimate, slope = integral.estimates(found[moving])
+        with np.errstate(all="ignore"):
+            change[moving] = estimate / slope
+            step = (log_deltas[moving] - scale - np.log(estimate)) * change[moving]
+        found[moving] += step
+        moving = moving[np.abs(step) * integral.line.c > _LAST_STEP]
+        if not moving.size:
+            break
+    return found, change
 
 
 def _deltas(integral: Integral, epsilons: Floats) -> _Served:

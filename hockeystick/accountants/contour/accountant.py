@@ -267,8 +267,10 @@ def _epsilon_interval(integral: Integral, estimate: float, delta: float) -> Inte
         upper, lower = estimate + margin, max(estimate - margin, 0.0)
         if estimate == 0.0 and here.log("upper") <= least - slack:
             upper = 0.0
-        high, low = integral.delta(upper).log("upper"), integral.delta(lower).log("lower")
-        if high <= least - slack and (lower == 0.0 or low >= most + slack):
+        high, low = integral.each(upper, lower)
+        if high.log("upper") <= least - slack and (
+            lower == 0.0 or low.log("lower") >= most + slack
+        ):
             return Interval(lower, estimate, upper)
         margin *= 1.5
     return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final, Protocol, cast
 
 from hockeystick._validate import MAX_COUNT, PARAMETERS
@@ -73,9 +74,15 @@ def check_length(plan: Length) -> None:
 
 def batch_fraction(plan: Length) -> Fraction:
     """Return the sampling rate as an exact number, a given float as the decimal it prints as."""
-    if plan.batch_size is not None and plan.examples is not None:
-        return Fraction(plan.batch_size, plan.examples)
-    return decimal(cast(float, plan.rate))
+    return _fraction(plan.batch_size, plan.examples, plan.rate)
+
+
+@lru_cache(maxsize=256)
+def _fraction(batch_size: int | None, examples: int | None, rate: float | None) -> Fraction:
+    """Return the sampling rate from the numbers that say it."""
+    if batch_size is not None and examples is not None:
+        return Fraction(batch_size, examples)
+    return decimal(cast(float, rate))
 
 
 def steps_of(plan: Length) -> tuple[int, str]:
@@ -83,28 +90,33 @@ def steps_of(plan: Length) -> tuple[int, str]:
     if plan.epochs is None:
         steps = int(plan.steps or 0)
         return steps, f"steps = {steps}, as given"
-    if plan.rate is None:
+    return _steps_in(plan.epochs, plan.batch_size, plan.examples, plan.rate)
+
+
+@lru_cache(maxsize=256)
+def _steps_in(
+    epochs: float, batch_size: int | None, examples: int | None, rate: float | None
+) -> tuple[int, str]:
+    """Return the number of steps in so many epochs, and the rule."""
+    if rate is None:
         formula = "epochs * examples / batch_size"
-        numbers = f"{plain(plan.epochs)} * {plan.examples} / {plan.batch_size}"
+        numbers = f"{plain(epochs)} * {examples} / {batch_size}"
     else:
-        formula, numbers = "epochs / rate", f"{plain(plan.epochs)} / {plain(plan.rate)}"
-    rate = batch_fraction(plan)
-    exact = decimal(plan.epochs) / rate
+        formula, numbers = "epochs / rate", f"{plain(epochs)} / {plain(rate)}"
+    share = _fraction(batch_size, examples, rate)
+    exact = decimal(epochs) / share
     nearest = round(exact)
     if exact == nearest:
         return nearest, f"steps = {formula} = {numbers} = {nearest}"
-    if _floats_allow(plan, rate, nearest):
+    if nearest and _floats_allow(epochs, rate, share, nearest):
         rule = f"steps = {formula} = {numbers} = {nearest}, to the last digit of what was given"
         return nearest, rule
     steps = math.ceil(exact)
     return steps, f"steps = ceil({formula}) = ceil({numbers}) = {steps}: {_PARTIAL_STEP}"
 
 
-def _floats_allow(plan: Length, rate: Fraction, steps: int) -> bool:
+def _floats_allow(epochs: float, rate: float | None, share: Fraction, steps: int) -> bool:
     """Return whether a given float may stand for the number that makes the steps whole."""
-    epochs = plan.epochs
-    if epochs is None or steps == 0:
-        return False
-    if plan.rate is not None and float(decimal(epochs) / steps) == plan.rate:
+    if rate is not None and float(decimal(epochs) / steps) == rate:
         return True
-    return not epochs.is_integer() and float(steps * rate) == epochs
+    return not epochs.is_integer() and float(steps * share) == epochs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final
 
 from hockeystick.numerics import ULP, decimal
@@ -24,6 +25,7 @@ def log_complement(rate: float | Fraction) -> float:
     return math.log(rest.numerator) - math.log(rest.denominator)
 
 
+@lru_cache(maxsize=256, typed=True)
 def complement_bounds(rate: float | Fraction) -> tuple[float, float]:
     """Return bounds of ``ln(1-p)`` over every reading of a rate below 1."""
     value = log_complement(rate)

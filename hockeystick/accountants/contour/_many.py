@@ -16,11 +16,8 @@ from numpy.typing import NDArray
 from hockeystick.accountants.contour._integral import Integral
 from hockeystick.accountants.contour._line import AnalyticTerms
 from hockeystick.accountants.contour._sampled_gaussians import integral_at_once
-from hockeystick.accountants.contour.search import (
-    LocatedIntegral,
-    integral_for_delta,
-    integral_for_epsilon,
-)
+from hockeystick.accountants.contour.search import integral_for_delta, integral_for_epsilon
+from hockeystick.accountants.contour.ways import LocatedIntegral
 
 Floats: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.intp]

@@ -31,7 +31,7 @@ from hockeystick.privacy_loss import (
 if TYPE_CHECKING:
     from hockeystick.accountants.contour._integral import Integral
     from hockeystick.accountants.contour._line import AnalyticTerms
-    from hockeystick.accountants.contour.search import LineGuess
+    from hockeystick.accountants.contour.ways import LineGuess
     from hockeystick.results import Quantity
 
 # The largest relative error of delta with which an integral is used instead of Renyi bounds.

@@ -13,7 +13,7 @@ from hockeystick.tradeoffs import Profile, ProfileValues
 
 if TYPE_CHECKING:
     from hockeystick.accountants.contour._integral import Integral
-    from hockeystick.accountants.contour.search import LocatedIntegral
+    from hockeystick.accountants.contour.ways import LocatedIntegral
     from hockeystick.tradeoffs.profiles.profile import Array, Flags
 
 # The largest relative error of delta at which an integral is used: for other epsilons than its

@@ -28,7 +28,7 @@ from hockeystick.privacy_loss import Composition
 from hockeystick.results import Certified
 
 if TYPE_CHECKING:
-    from hockeystick.accountants.contour.search import LineGuess
+    from hockeystick.accountants.contour.ways import LineGuess
 
 Target: TypeAlias = (
     ApproxDP

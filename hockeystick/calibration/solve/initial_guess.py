@@ -23,7 +23,7 @@ from hockeystick.privacy_loss import AnalyticLoss, Composition, Terms
 from hockeystick.privacy_loss.core.terms import total
 
 if TYPE_CHECKING:
-    from hockeystick.accountants.contour.search import LineGuess
+    from hockeystick.accountants.contour.ways import LineGuess
 
 Estimate: TypeAlias = Callable[[Terms], float]
 Point: TypeAlias = tuple[float, float]
@@ -147,7 +147,8 @@ class InitialGuess:
 
         Long lines and large losses split off are as cheap as it gets where far outputs count.
         """
-        from hockeystick.accountants.contour.search import LineGuess, integral_for_epsilon
+        from hockeystick.accountants.contour.search import integral_for_epsilon
+        from hockeystick.accountants.contour.ways import LineGuess
 
         terms = self.terms(position)
         lines, quick = Contour().analytic_terms(terms), not _has_far_outputs(terms)

@@ -5,12 +5,11 @@ import math
 import pytest
 
 from hockeystick.accountants.contour.search import (
-    LineGuess,
-    LocatedIntegral,
     guess_for_epsilon,
     integral_for_epsilon,
     single_run_guess,
 )
+from hockeystick.accountants.contour.ways import LineGuess, LocatedIntegral
 from hockeystick.privacy_loss import SampledGaussianLoss
 
 EPSILON, LOG_DELTA = 1.0, math.log(1e-5)

@@ -26,7 +26,7 @@ FURTHER = [
     (hs.ZCDP(1e-6), 2.19),
 ]
 # Lines, smoothing and lattices.
-WORK = [(search, "_integral"), (_smoothed, "smoothed_delta"), (_refine, "refined")]
+WORK = [(search, "cheapest_integral"), (_smoothed, "smoothed_delta"), (_refine, "refined")]
 
 
 def fail(*_: object, **__: object) -> None:

@@ -27,6 +27,11 @@ from hockeystick.release.selection.thresholds import (
     above_threshold,
     sparse_vector,
 )
+from hockeystick.release.selection.tuning import (
+    Best,
+    grid_search,
+    random_search,
+)
 from hockeystick.release.streams.tree_aggregation import RunningSums, tree_aggregation
 from hockeystick.release.unary_encoding import (
     unary_error,
@@ -35,6 +40,7 @@ from hockeystick.release.unary_encoding import (
 )
 
 __all__ = [
+    "Best",
     "LaplaceMean",
     "LocalMean",
     "OneBitMean",
@@ -46,11 +52,13 @@ __all__ = [
     "exponential",
     "gaussian",
     "geometric",
+    "grid_search",
     "laplace",
     "multivariate_laplace_length",
     "multivariate_laplace_log_density",
     "multivariate_laplace_variance",
     "permute_and_flip",
+    "random_search",
     "report_noisy_max",
     "response_error",
     "response_frequencies",

@@ -38,6 +38,8 @@ GIVEN: Final[Mapping[str, Callable[[str], Any]]] = {
     "entries": lambda _: 2,
     "monotone": lambda _: True,
     "charge": lambda _: hs.Accountant(),
+    "candidates": lambda _: [1, 2],
+    "run": lambda _: lambda one: (one, float(one)),
     "bits": lambda _: secret_bits,
 }
 OTHERS: Final[tuple[Any, ...]] = (None, 1.0, "RAPPOR", hs.mechanisms.RAPPOR, object())

@@ -16,10 +16,13 @@ from hockeystick.mechanisms.registry import registered
 from hockeystick.numerics.numerals import plain
 from hockeystick.numerics.roots import increasing_root
 
-_ETA: Final = Domain(
+# What stands under this module's name in the reference: RandomStopping stands in its room.
+__all__ = ["Poisson", "RunCount", "TruncatedNegativeBinomial"]
+
+ETA: Final = Domain(
     symbol="eta", low=-1, high=math.inf, low_open=True, high_open=True, typical=(-0.5, 2)
 )
-_GAMMA: Final = Domain(
+GAMMA: Final = Domain(
     symbol="gamma", low=0, high=1, low_open=True, high_open=True, typical=(1e-3, 0.5)
 )
 _MEAN: Final = Domain(
@@ -90,8 +93,8 @@ class TruncatedNegativeBinomial(RunCount):
     gamma: float
 
     def __init__(self, eta: float, gamma: float) -> None:
-        object.__setattr__(self, "eta", _validate.real("eta", eta, _ETA))
-        object.__setattr__(self, "gamma", _validate.real("gamma", gamma, _GAMMA))
+        object.__setattr__(self, "eta", _validate.real("eta", eta, ETA))
+        object.__setattr__(self, "gamma", _validate.real("gamma", gamma, GAMMA))
 
     @classmethod
     def of_mean(cls, mean: float, eta: float = 1.0) -> TruncatedNegativeBinomial:
@@ -111,7 +114,7 @@ class TruncatedNegativeBinomial(RunCount):
             0.1
         """
         target = _validate.real("mean", mean, _MORE_THAN_ONE)
-        shape = _validate.real("eta", eta, _ETA)
+        shape = _validate.real("eta", eta, ETA)
         if shape == 1.0:
             return cls(shape, 1.0 / target)
 

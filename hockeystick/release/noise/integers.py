@@ -14,8 +14,8 @@ from hockeystick.mechanisms.noise.skellam import Skellam
 from hockeystick.numerics import largest_reading
 from hockeystick.numerics.rounding import float_up
 from hockeystick.release import samplers
-from hockeystick.release._charging import Charged, book, checked_charge
 from hockeystick.release._values import integers, of_kind
+from hockeystick.release.charging import Charged, book, checked_charge
 from hockeystick.release.samplers import Bits, secret_bits
 from hockeystick.release.samplers.poisson import VARIANCE
 from hockeystick.release.samplers.rounded import SCALE

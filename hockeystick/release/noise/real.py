@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.noise.laplace import Laplace
-from hockeystick.release._charging import Charged, book, checked_charge
 from hockeystick.release._values import numbers, of_kind
+from hockeystick.release.charging import Charged, book, checked_charge
 from hockeystick.release.noise._grid import grid_of
 from hockeystick.release.samplers import Bits, rounded_gaussian, rounded_laplace, secret_bits
 

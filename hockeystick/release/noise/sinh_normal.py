@@ -12,8 +12,8 @@ from hockeystick import _validate
 from hockeystick.mechanisms.noise.sinh_normal import SinhNormal
 from hockeystick.numerics import largest_reading, least_reading
 from hockeystick.numerics.working_precision import interval_bits
-from hockeystick.release._charging import Charged, book, checked_charge
 from hockeystick.release._values import numbers, of_kind
+from hockeystick.release.charging import Charged, book, checked_charge
 from hockeystick.release.noise._grid import grid_of
 from hockeystick.release.noise.integers import ENTRIES
 from hockeystick.release.samplers import Bits, NoisyNumber, RealNoise, secret_bits

@@ -11,6 +11,7 @@ from hockeystick.release.samplers.rounded import (
     rounded_gaussian,
     rounded_laplace,
 )
+from hockeystick.release.samplers.run_counts import run_count, truncated_negative_binomial
 from hockeystick.release.samplers.uniform import bernoulli, permutation, uniform_integers
 
 __all__ = [
@@ -25,7 +26,9 @@ __all__ = [
     "poisson",
     "rounded_gaussian",
     "rounded_laplace",
+    "run_count",
     "secret_bits",
     "skellam",
+    "truncated_negative_binomial",
     "uniform_integers",
 ]

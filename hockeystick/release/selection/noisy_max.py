@@ -11,8 +11,8 @@ from hockeystick.mechanisms.selection import exponential as selections
 from hockeystick.mechanisms.selection.exponential import ReportNoisyMax
 from hockeystick.mechanisms.selection.permute_and_flip import PermuteAndFlip
 from hockeystick.numerics import least_reading
-from hockeystick.release._charging import Charged, book, checked_charge
 from hockeystick.release._values import numbers, of_kind, sensitivity_of, yes_or_no
+from hockeystick.release.charging import Charged, book, checked_charge
 from hockeystick.release.samplers import (
     Bits,
     RealNoise,

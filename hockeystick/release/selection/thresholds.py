@@ -13,8 +13,8 @@ from hockeystick.mechanisms.selection.sparse_vector import (
     SparseVector,
 )
 from hockeystick.numerics import largest_reading
-from hockeystick.release._charging import Charged, ChargedRun, book, checked_charge
 from hockeystick.release._values import numbers, of_kind, sensitivity_of
+from hockeystick.release.charging import Charged, ChargedRun, book, checked_charge
 from hockeystick.release.samplers import Bits, NoisyNumber, RealNoise, secret_bits
 from hockeystick.release.samplers.bits import checked_words
 

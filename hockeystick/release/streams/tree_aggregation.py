@@ -11,8 +11,8 @@ import numpy as np
 from hockeystick import _validate
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.streams.tree_aggregation import TreeAggregation
-from hockeystick.release._charging import Charged, ChargedRun, book, checked_charge
 from hockeystick.release._values import MOST, numbers, of_kind
+from hockeystick.release.charging import Charged, ChargedRun, book, checked_charge
 from hockeystick.release.noise._grid import grid_of
 from hockeystick.release.samplers import Bits, rounded_gaussian, secret_bits
 

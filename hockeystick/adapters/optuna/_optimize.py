@@ -1,0 +1,131 @@
+"""A study of which only the best trial is shown, of as many trials as its account allows."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+import optuna
+
+from hockeystick import _validate
+from hockeystick._validate import whole_numbers
+from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.mechanisms.base import Mechanism, checked
+from hockeystick.mechanisms.selection.tuning import RandomStopping
+from hockeystick.release import Best
+from hockeystick.release.charging import Charged, book, checked_charge
+from hockeystick.release.samplers import Bits, run_count, secret_bits
+
+_TRIALS: Final = whole_numbers("k", 1, (2, 100))
+_INDEPENDENT: Final = (
+    "RandomStopping is of independent runs, and {} chooses by the results of earlier ones; use "
+    "optuna.samplers.RandomSampler, or give trials= and one run's mechanism"
+)
+
+
+def optimize(
+    objective: Callable[[optuna.Trial], float],
+    mechanism: Mechanism,
+    *,
+    trials: int | None = None,
+    sampler: optuna.samplers.BaseSampler | None = None,
+    maximize: bool = True,
+    charge: Charged | None = None,
+    bits: Bits = secret_bits,
+) -> Best[Mapping[str, Any], Mapping[str, Any]] | None:
+    """Search by Optuna, charge the whole search before its first trial, and return the best trial.
+
+    Guarantees:
+        With ``trials``, those of ``mechanism ** trials``: each trial may depend on what the earlier
+        ones released, so any of Optuna's samplers may choose. With a ``RandomStopping``, those of
+        that: the number of trials is drawn exactly and in secret, hyperparameters are drawn afresh
+        by ``RandomSampler``, and what would tell of other trials is held back: the study and its
+        log, the best trial's number and its time.
+
+    Edge cases:
+        A pruned trial, and a score that is no number, is never the best. None where no trial is
+        left: all were pruned, or the Poisson distribution says that there is none.
+
+    Args:
+        objective: As for ``Study.optimize``: what trains with a trial's hyperparameters and returns
+            a score. What else a trial releases goes to ``trial.set_user_attr``. It looks at the
+            data by ``mechanism`` only, scores, intermediate values and pruning included.
+        mechanism: What one trial costs, where ``trials`` is given; else a ``RandomStopping``.
+        trials: The number of trials, an integer >= 1, chosen without looking at the data.
+        sampler: What chooses hyperparameters; ``RandomSampler`` if not given.
+        maximize: Whether larger scores are better.
+        charge: An ``Accountant``, a ``Filter`` or another with ``step(mechanism)``. Where a trial
+            fails, its error is raised, and the charge stays.
+        bits: The source of the number of trials; another than the operating system's is for tests.
+
+    Returns:
+        The best trial: its parameters as candidate, its user attributes as output.
+
+    Raises:
+        ParameterError: If an argument is outside its domain; nothing is charged then.
+        IncompatibleError: If a sampler looks at earlier trials where these have to be independent.
+        BudgetExhausted: If the filter refuses; nothing runs then.
+
+    References:
+        Akiba, Sano, Yanase, Ohta and Koyama, "Optuna", KDD 2019; Papernot and Steinke,
+        "Hyperparameter Tuning with Renyi Differential Privacy", ICLR 2022.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> from hockeystick.adapters.optuna import optimize
+        >>> run = hs.Gaussian(noise_multiplier=5)
+        >>> best = optimize(lambda trial: trial.suggest_int("depth", 1, 3), run, trials=4)
+        >>> str(best.mechanism)
+        'Gaussian (noise multiplier 5) x 4'
+    """
+    if not callable(objective):
+        raise ParameterError("objective", objective, "a function of a trial that returns a score")
+    if not isinstance(maximize, bool):
+        raise ParameterError("maximize", maximize, "True or False")
+    total = _whole(checked("mechanism", mechanism), trials)
+    chosen = _checked_sampler(sampler, independent=trials is None)
+    charged = checked_charge(charge)
+    number = run_count(total.distribution, bits=bits) if trials is None else trials
+    book(charged, total)
+    direction = "maximize" if maximize else "minimize"
+    with _silence():
+        study = optuna.create_study(sampler=chosen, direction=direction)
+        if number > 0:
+            study.optimize(objective, n_trials=number, n_jobs=1)
+        if not study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.COMPLETE,)):
+            return None
+        best = study.best_trial
+    return Best(best.params, best.user_attrs, float(best.value), total)
+
+
+def _whole(mechanism: Mechanism, trials: int | None) -> Any:
+    """Return what the whole search costs."""
+    if trials is not None:
+        return mechanism ** _validate.count("trials", trials, _TRIALS)
+    if not isinstance(mechanism, RandomStopping):
+        raise ParameterError("mechanism", mechanism, "a RandomStopping, where trials= is not given")
+    return mechanism
+
+
+def _checked_sampler(sampler: Any, *, independent: bool) -> optuna.samplers.BaseSampler:
+    """Return the sampler, or raise where it is none or looks at what it must not."""
+    if sampler is None:
+        return optuna.samplers.RandomSampler(seed=secrets.randbits(32))
+    if not isinstance(sampler, optuna.samplers.BaseSampler):
+        raise ParameterError("sampler", sampler, "one of optuna.samplers")
+    if independent and type(sampler) is not optuna.samplers.RandomSampler:
+        raise IncompatibleError(_INDEPENDENT.format(type(sampler).__name__))
+    return sampler
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Keep Optuna's log quiet: it tells the number and the score of every trial."""
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    try:
+        yield
+    finally:
+        optuna.logging.set_verbosity(before)

@@ -1,0 +1,131 @@
+"""Searches by Optuna: all charged first, the number of trials secret, the best trial released."""
+
+import logging
+from typing import Any
+
+import pytest
+
+import hockeystick as hs
+from hockeystick.errors import BudgetExhausted, IncompatibleError, ParameterError
+from hockeystick.mechanisms import RandomStopping, tuning
+from hockeystick.release.samplers import run_count
+from tests.release.bits import none_left, seeded
+
+pytest.importorskip("optuna")
+
+import optuna
+
+from hockeystick.adapters.optuna import optimize
+
+RUN = hs.Gaussian(noise_multiplier=5)
+TUNED = RandomStopping(RUN, tuning.TruncatedNegativeBinomial(eta=1, gamma=0.1))
+
+
+def squared(trial: Any) -> float:
+    """Return the square of a number that is suggested, and keep its cube."""
+    x = trial.suggest_float("x", -1, 2)
+    trial.set_user_attr("cube", x**3)
+    return float(x * x)
+
+
+def test_the_best_trial_is_returned_with_what_it_released() -> None:
+    best = optimize(squared, RUN, trials=30)
+    assert best is not None
+    assert best.score == best.candidate["x"] ** 2 > 1.0
+    assert best.output == {"cube": best.candidate["x"] ** 3}
+    assert best.mechanism == RUN**30
+    least = optimize(squared, RUN, trials=30, maximize=False)
+    assert least is not None
+    assert least.score < best.score
+
+
+def test_all_is_charged_before_the_first_trial_and_stays_where_one_fails() -> None:
+    account = hs.Accountant()
+
+    def fails(_trial: Any) -> float:
+        assert account.plan == RUN**3
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        optimize(fails, RUN, trials=3, charge=account)
+    assert account.plan == RUN**3
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_as_many_trials_run_as_were_drawn(seed: int) -> None:
+    ran: list[float] = []
+
+    def kept(trial: Any) -> float:
+        ran.append(squared(trial))
+        return ran[-1]
+
+    best = optimize(kept, TUNED, bits=seeded(seed))
+    assert best is not None
+    assert best.mechanism == TUNED
+    assert best.score == max(ran)
+    assert len(ran) == run_count(TUNED.distribution, bits=seeded(seed))
+
+
+def test_nothing_is_logged_of_the_trials(capfd: pytest.CaptureFixture[str]) -> None:
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(logging.INFO)
+    try:
+        optimize(squared, TUNED)
+        assert optuna.logging.get_verbosity() == logging.INFO
+    finally:
+        optuna.logging.set_verbosity(before)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_samplers_that_look_back_are_for_a_fixed_number_of_trials() -> None:
+    with pytest.raises(IncompatibleError, match="TPESampler chooses by the results"):
+        optimize(squared, TUNED, sampler=optuna.samplers.TPESampler(), bits=none_left)
+    assert optimize(squared, RUN, trials=2, sampler=optuna.samplers.TPESampler()) is not None
+    assert optimize(squared, TUNED, sampler=optuna.samplers.RandomSampler()) is not None
+
+
+def test_pruned_trials_and_no_numbers_are_never_the_best() -> None:
+    def odd(trial: Any) -> float:
+        x = trial.suggest_int("x", 0, 10)
+        if trial.number == 0:
+            raise optuna.TrialPruned
+        return float("nan") if trial.number == 1 else float(x - 100)
+
+    best = optimize(odd, RUN, trials=5)
+    assert best is not None
+    assert best.score <= -90
+
+    def none(_trial: Any) -> float:
+        raise optuna.TrialPruned
+
+    assert optimize(none, RUN, trials=2) is None
+
+
+def test_where_there_is_no_trial_there_is_no_result() -> None:
+    tuned = RandomStopping(RUN, tuning.Poisson(mean=1e-9))
+    assert optimize(lambda _: pytest.fail("it ran"), tuned, bits=seeded(1)) is None
+
+
+def test_where_a_filter_refuses_nothing_runs() -> None:
+    budget = hs.calibration.Filter(hs.ApproxDP(epsilon=0.01, delta=1e-6))
+    with pytest.raises(BudgetExhausted):
+        optimize(lambda _: pytest.fail("it ran"), RUN, trials=2, charge=budget)
+
+
+@pytest.mark.parametrize(
+    ("name", "changed"),
+    [
+        ("objective", {"objective": 3}),
+        ("mechanism", {"mechanism": "noise"}),
+        ("mechanism", {"trials": None}),
+        ("trials", {"trials": 0}),
+        ("trials", {"trials": 2.5}),
+        ("sampler", {"sampler": "tpe"}),
+        ("maximize", {"maximize": "minimize"}),
+        ("charge", {"charge": 5}),
+    ],
+)
+def test_bad_arguments_are_named(name: str, changed: dict[str, Any]) -> None:
+    usual: dict[str, Any] = {"objective": squared, "mechanism": RUN, "trials": 2}
+    with pytest.raises(ParameterError, match=name):
+        optimize(**usual | changed)

@@ -12,7 +12,13 @@ import pytest
 import hockeystick.release  # noqa: F401 - for the reason above
 
 ROOT = Path(__file__).parent
-PLUGS = {"dp_accounting": "dp_accounting", "opacus": "opacus", "optuna": "optuna", "torch": "torch"}
+PLUGS = {
+    "dp_accounting": "dp_accounting",
+    "flwr": "flower",
+    "opacus": "opacus",
+    "optuna": "optuna",
+    "torch": "torch",
+}
 # Whatever is tested here is left to the run that has every extra.
 FOLDERS = ("hockeystick/adapters", "tests/adapters", "benchmarks")
 

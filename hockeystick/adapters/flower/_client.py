@@ -1,0 +1,100 @@
+"""A round of a client that trains privately on its own records."""
+
+from __future__ import annotations
+
+import os
+from itertools import islice
+from typing import Any, Final
+
+from flwr.app import ArrayRecord, Message, MetricRecord, RecordDict
+
+import hockeystick as hs
+from hockeystick import _validate
+from hockeystick._validate import whole_numbers
+from hockeystick.errors import BudgetExhausted, ParameterError
+
+_STEPS: Final = whole_numbers("steps", 1, (1, 100))
+
+
+def train_locally(
+    message: Message,
+    *,
+    model: Any,
+    optimizer: Any,
+    dataset: Any,
+    plan: hs.DPSGD,
+    loss_fn: Any,
+    steps: int,
+    journal: str | os.PathLike[str],
+    **options: Any,
+) -> Message:
+    """Return a client's answer to a round: the weights after a few private steps on its records.
+
+    The weights that came are loaded, ``make_private`` runs the next steps of the plan, and what
+    leaves is the new weights and the *plan's* number of examples, by which ``FedAvg`` weighs them.
+    Which steps are the next is read from the journal: an app of Flower's is made anew for each
+    round, in any process.
+
+    Guarantees:
+        All that the client ever sends has the guarantee of ``plan`` for each of its records,
+        against the server and the other clients, as ``make_private`` has it: each step is counted
+        in the journal before its noise is drawn, so that a client that is killed, asked twice or
+        by a second process at once releases nothing that is not counted. What the weights that
+        came depend on does not matter.
+
+    Edge cases:
+        Where fewer steps are left than are asked for, those run. Where none is, the error is what
+        the server gets, and Flower's strategies go on without this client.
+
+    Args:
+        message: What the server sent: one record of arrays, the state of the model.
+        model: A ``torch.nn.Module``.
+        optimizer: An optimizer of its parameters; a fresh one in each round.
+        dataset: The client's records, as ``make_private`` takes them.
+        plan: An ``hs.DPSGD`` for all rounds together, of this client's records.
+        loss_fn: As for the loop's ``step``.
+        steps: How many steps of the plan a round runs, an integer >= 1.
+        journal: The file in which this client's steps are counted, one for each client.
+        **options: Further arguments of ``make_private``, as ``clipping`` and ``budget``.
+
+    Returns:
+        The answer: "arrays", and "metrics" with "num-examples" and the number of counted "steps".
+
+    Raises:
+        BudgetExhausted: If plan or budget have no step left; nothing is released.
+        ParameterError: If the message has not one record of arrays, or ``make_private`` refuses.
+
+    Example:
+        >>> from hockeystick.adapters.flower import train_locally
+        >>> def train(message, context):  # by @app.train() of a ClientApp
+        ...     return train_locally(
+        ...         message,
+        ...         model=model,
+        ...         optimizer=torch.optim.SGD(model.parameters(), lr=0.5),
+        ...         dataset=records_of(context),
+        ...         plan=plan,
+        ...         loss_fn=torch.nn.functional.cross_entropy,
+        ...         steps=5,
+        ...         journal=f"client-{context.node_config['partition-id']}.journal",
+        ...     )
+    """
+    from hockeystick.adapters.torch import make_private
+
+    wanted = _validate.count("steps", steps, _STEPS)
+    records = list(message.content.array_records.values())
+    if len(records) != 1:
+        raise ParameterError("message", f"{len(records)} records of arrays", "one with one record")
+    model.load_state_dict(records[0].to_torch_state_dict())
+    private = make_private(model, optimizer, dataset, plan, journal=journal, **options)
+    try:
+        before = private.steps
+        for batch in islice(private.loader, wanted):
+            private.step(loss_fn, batch)
+        if private.steps == before:
+            over = f"more than the {before} steps that plan and budget cover"
+            raise BudgetExhausted(over, private.plan, hs.PureDP(0), f"a round of {wanted} steps")
+        metrics = MetricRecord({"num-examples": int(plan.examples or 1), "steps": private.steps})
+    finally:
+        private.close()
+    arrays = ArrayRecord(model.state_dict())
+    return Message(RecordDict({"arrays": arrays, "metrics": metrics}), reply_to=message)

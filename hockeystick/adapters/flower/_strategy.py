@@ -1,0 +1,300 @@
+"""A strategy of Flower's that does what a plan of Fed-SDP says."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, Final, final
+
+from flwr.app import ArrayRecord, ConfigRecord, Message, MessageType, MetricRecord, RecordDict
+from flwr.serverapp import Grid
+from flwr.serverapp.strategy import Result, Strategy
+
+import hockeystick as hs
+from hockeystick import _validate
+from hockeystick._validate import Domain, whole_numbers
+from hockeystick.adapters.flower._weights import Cohort, Weights
+from hockeystick.adapters.loop import Account, Sampler, noisy_sum
+from hockeystick.adapters.loop._random import bits
+from hockeystick.adjacency import Adjacency
+from hockeystick.errors import IncompatibleError, ParameterError
+
+_LOG: Final = logging.getLogger("flwr")
+_NORM: Final = Domain(symbol="C", low=1e-24, high=float("inf"), high_open=True, typical=(0.1, 10))
+_RATE: Final = Domain(symbol="eta", low=0, high=float("inf"), high_open=True, typical=(0.1, 2))
+_SEED: Final = whole_numbers("seed", 0, (0, 100))
+_NOISE: Final = Domain(symbol="z", low=0, high=2.0**21, typical=(0.5, 10))
+_ONE_NODE: Final = (
+    "A client is one node of the federation. What the server holds and writes to its log (who was "
+    "asked, who answered, what was ignored, how long a round took) stays there."
+)
+
+
+@final
+class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
+    """Federated averaging with client-level privacy whose sampling amplifies what it says it does.
+
+    Each round asks every connected client with probability q = clients_per_round / total_clients,
+    by exact coins, clips what each one changed in the model as one vector to C, and adds exact
+    noise to the sum:
+
+        weights <- weights + eta (sum_i clip(w_i - weights, C) + N(0, (z C)^2 I)) / (q N),
+
+    with N and the expected cohort q N of the plan. ``Strategy.start`` runs it, as any of Flower's.
+
+    Guarantees:
+        The weights after each round have the guarantee of ``plan``, and after fewer rounds that of
+        ``spent``, as the machine computes them: coins, sums and noise are those of
+        ``hockeystick.adapters.loop``, which are exact. Nothing that a client sends, and no silence,
+        moves the sum by more than C or stops the round: late, doubled, misshapen, infinite,
+        undefined and unreadable answers, and those of clients that were not asked, count as 0, and
+        the log says so. Whether and what a client answers may depend on its data.
+
+        A round is counted before its noise is drawn, in the journal first. A round that was broken
+        off before the weights were summed has released nothing and is not counted.
+
+        The server is trusted: it sees the updates, and who takes part. What clients send beside
+        weights is left out, and clients are not asked to evaluate, since nothing of it is noisy;
+        ``evaluate_fn`` of ``start`` may use public data.
+
+    Edge cases:
+        A round in which nobody is drawn or answers releases pure noise. Clients may come and go:
+        rates and divisor are the plan's, whatever their number.
+
+    Args:
+        plan: An ``hs.federated.FedSDP`` with Poisson sampling.
+        clipping_norm: The L2 norm C that a client's update is clipped to, at least 1e-24.
+        budget: What may be spent, if less than the plan: as many rounds run as it provably covers.
+        learning_rate: The server's rate eta, a finite number >= 0.
+        journal: A file that counts the rounds durably, for a process that may be killed; it is
+            locked, so that no other process counts there.
+        seed: For tests alone, as whoever knows it can subtract the noise. Epsilon is inf.
+        not_private: True, by who gives a seed.
+
+    Raises:
+        ParameterError: If the plan is another one, a seed is given and not said to be not private,
+            the journal is another run's or in use, or an argument is outside its domain.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> from hockeystick.adapters.flower import PrivateFedAvg
+        >>> plan = hs.federated.FedSDP(
+        ...     noise_multiplier=4,
+        ...     total_clients=10,
+        ...     clients_per_round=5,
+        ...     rounds=20,
+        ...     sampling="poisson",
+        ... )
+        >>> strategy = PrivateFedAvg(plan, clipping_norm=1.0)
+        >>> strategy.left
+        20
+        >>> print(f"{strategy.spent(1e-5):.2f} of {hs.epsilon(plan, 1e-5):.2f}")
+        0.00 of 2.41
+    """
+
+    def __init__(
+        self,
+        plan: hs.federated.FedSDP,
+        *,
+        clipping_norm: float,
+        budget: hs.ApproxDP | None = None,
+        learning_rate: float = 1.0,
+        journal: str | os.PathLike[str] | None = None,
+        seed: int | None = None,
+        not_private: bool = False,
+    ) -> None:
+        self.plan = _checked(plan)
+        self.clipping_norm = _validate.real("clipping_norm", clipping_norm, _NORM)
+        self.learning_rate = _validate.real("learning_rate", learning_rate, _RATE)
+        if budget is not None and not isinstance(budget, hs.ApproxDP):
+            raise ParameterError("budget", budget, "an hs.ApproxDP or None")
+        self._seed = _checked_seed(seed, not_private, budget)
+        # The same mechanism in the words of a loop; for coins alone the number of nodes is free.
+        self._rounds = _as_loop(self.plan)
+        self._drawn = replace(self._rounds, adjacency=Adjacency.ADD_REMOVE)
+        counted = self._rounds if seed is None else replace(self._rounds, noise_multiplier=0)
+        self._account = Account(counted, budget, journal, not_private=seed is not None)
+        self._cohort: Cohort | None = None
+
+    def __repr__(self) -> str:
+        """Return the plan and how much of it ran."""
+        return f"PrivateFedAvg({self.plan}; {self.counted} rounds ran)"
+
+    @property
+    def counted(self) -> int:
+        """The number of rounds that were or may have been released."""
+        return self._account.counted
+
+    @property
+    def left(self) -> int:
+        """The number of rounds that plan and budget still cover."""
+        return max(self._account.limit - self.counted, 0)
+
+    @property
+    def released(self) -> hs.federated.FedSDP:
+        """The plan of the rounds that are counted, to be accounted for in any way."""
+        noise = self._account.plan.noise_multiplier
+        return replace(self.plan, rounds=self.counted, noise_multiplier=noise)
+
+    def spent(self, delta: float) -> hs.Certified:
+        """Return the epsilon of the rounds that are counted, if it was planned to stop there.
+
+        Whoever stops because of what was released has the epsilon of the whole plan, or the
+        budget's: they hold for every stop on the way.
+
+        Args:
+            delta: In [0, 1].
+
+        Raises:
+            ParameterError: If it is no such number.
+        """
+        answer = hs.epsilon(self.released, delta)
+        return replace(answer, assumptions=(*answer.assumptions, _ONE_NODE))
+
+    def start(
+        self,
+        grid: Grid,
+        initial_arrays: ArrayRecord,
+        num_rounds: int | None = None,
+        *arguments: Any,
+        **options: Any,
+    ) -> Result:
+        """Run rounds, as Flower's ``Strategy.start`` does.
+
+        Args:
+            grid: Flower's connection to the nodes.
+            initial_arrays: The weights to begin with.
+            num_rounds: How many rounds; None for all that are left.
+            *arguments: As there.
+            **options: As there.
+
+        Raises:
+            ParameterError: If plan and budget do not cover so many, or the weights are not all
+                floating-point numbers; no round runs then.
+            BudgetExhausted: If none is left.
+        """
+        self._account.check()
+        Weights.of(initial_arrays)
+        rounds = self.left if num_rounds is None else num_rounds
+        if type(rounds) is not int or not 0 <= rounds <= self.left:
+            allowed = f"an integer from 0 to {self.left}, which plan and budget have left"
+            raise ParameterError("num_rounds", rounds, allowed)
+        return super().start(grid, initial_arrays, rounds, *arguments, **options)
+
+    def configure_train(
+        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
+    ) -> Iterable[Message]:
+        """Draw a cohort, and return what to send to each of its clients.
+
+        Args:
+            server_round: The number of the round, which ``aggregate_train`` is called with.
+            arrays: The weights to send.
+            config: What else to send; "server-round" is added.
+            grid: Flower's connection to the nodes.
+
+        Raises:
+            BudgetExhausted: If plan or budget have no round left.
+            ParameterError: If the weights are not all floating-point numbers.
+        """
+        self._account.check()
+        weights = Weights.of(arrays)
+        nodes = sorted(grid.get_node_ids())
+        places = Sampler(self._drawn, len(nodes), self._seed).draw(self.counted)
+        cohort = [nodes[place] for place in places]
+        self._cohort = Cohort(server_round, frozenset(cohort), weights)
+        told = ConfigRecord({**config, "server-round": server_round})
+        record = RecordDict({"arrays": arrays, "config": told})
+        _LOG.info("configure_train: drew %d of %d clients", len(cohort), len(nodes))
+        return [
+            Message(content=record, message_type=MessageType.TRAIN, dst_node_id=node)
+            for node in cohort
+        ]
+
+    def aggregate_train(
+        self, server_round: int, replies: Iterable[Message]
+    ) -> tuple[ArrayRecord | None, MetricRecord | None]:
+        """Count the round, and return the weights after it.
+
+        Args:
+            server_round: That of the cohort which was drawn last.
+            replies: What came back.
+
+        Raises:
+            IncompatibleError: If no cohort was drawn for that round, or it was used before.
+            BudgetExhausted: If plan or budget have no round left.
+        """
+        cohort, self._cohort = self._cohort, None
+        if cohort is None or cohort.server_round != server_round:
+            raise IncompatibleError(
+                f"no cohort waits for round {server_round}: each round draws its own by "
+                "configure_train, and uses it once"
+            )
+        rows, ignored = cohort.rows(replies)
+        for node, why in ignored.items():
+            _LOG.warning("aggregate_train: node %d counts as 0: it %s", node, why)
+        step = self.counted
+        # From here on a kill leaves a round that is counted, whether or not it was released.
+        self._account.count()
+        total = noisy_sum(
+            rows,
+            norm=self.clipping_norm,
+            noise_multiplier=self.plan.noise_multiplier,
+            bits=bits(self._seed, "noise", step),
+        )
+        return cohort.weights.moved(
+            total * (self.learning_rate / self.plan.clients_per_round)
+        ), None
+
+    def configure_evaluate(
+        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
+    ) -> Iterable[Message]:
+        """Ask nobody: what clients would say of their own data has no noise."""
+        return []
+
+    def aggregate_evaluate(
+        self, server_round: int, replies: Iterable[Message]
+    ) -> MetricRecord | None:
+        """Return nothing."""
+        return None
+
+    def summary(self) -> None:
+        """Write down the plan."""
+        _LOG.info("\t├──> %s", self.plan)
+        _LOG.info("\t└──> Rounds: %d counted, %d left", self.counted, self.left)
+
+    def close(self) -> None:
+        """Count no more, and leave the journal to others."""
+        self._account.close()
+
+
+def _as_loop(plan: hs.federated.FedSDP) -> hs.DPSGD:
+    """Return the plan of a loop with the same mechanism, of clients in place of examples."""
+    return hs.DPSGD(
+        noise_multiplier=plan.noise_multiplier,
+        examples=plan.total_clients,
+        batch_size=plan.clients_per_round,
+        steps=plan.rounds,
+        adjacency=plan.adjacency,
+    )
+
+
+def _checked(plan: object) -> hs.federated.FedSDP:
+    """Return a plan that can be run, or raise."""
+    if not isinstance(plan, hs.federated.FedSDP):
+        raise ParameterError("plan", plan, "an hs.federated.FedSDP")
+    if plan.sampling != "poisson":
+        raise ParameterError("sampling", plan.sampling, "'poisson': each client has its own coin")
+    _validate.real("noise_multiplier", plan.noise_multiplier, _NOISE)
+    return plan
+
+
+def _checked_seed(seed: object, not_private: object, budget: object) -> int | None:
+    """Return a seed whose price is known to who gives it, or None; or raise."""
+    if not_private is not (seed is not None):
+        allowed = "True where a seed is given, with which epsilon is inf, and False elsewhere"
+        raise ParameterError("not_private", not_private, allowed)
+    if seed is not None and budget is not None:
+        raise IncompatibleError(f"a seed has epsilon = inf, which is not within {budget}")
+    return None if seed is None else _validate.count("seed", seed, _SEED)

@@ -1,0 +1,253 @@
+"""The accountant for Flower: what its strategies do, in Flower's own code, and what that costs."""
+
+import json
+import math
+from collections.abc import Iterator
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick.errors import IncompatibleError, ParameterError
+
+pytest.importorskip("flwr")
+pytest.importorskip("dp_accounting")
+
+from flwr.serverapp import (
+    GaussianPrivacyEvent,
+    NeighboringRelation,
+    PrivacyAccountant,
+    PrivacyConfig,
+    RdpAccountant,
+    SamplingMethod,
+)
+from flwr.serverapp.exception import PrivacyBudgetExhausted
+from flwr.serverapp.strategy import DifferentialPrivacyServerSideFixedClipping, FedAvg
+
+from hockeystick.adapters.flower import HockeystickAccountant
+from tests.adapters.flower_clients import Clients, first_moved, server, zeros
+
+DELTA = 1e-5
+CONFIG = PrivacyConfig(
+    DELTA, 10, NeighboringRelation.ADD_OR_REMOVE_ONE, SamplingMethod.NO_AMPLIFICATION
+)
+POISSON = PrivacyConfig(DELTA, 10, NeighboringRelation.ADD_OR_REMOVE_ONE, SamplingMethod.POISSON)
+REPLACED = PrivacyConfig(
+    DELTA, 10, NeighboringRelation.REPLACE_ONE, SamplingMethod.WITHOUT_REPLACEMENT
+)
+ROUND = GaussianPrivacyEvent(4.0, 9, 10)
+CLIPPING_NORM = 0.5
+
+
+@pytest.fixture(autouse=True)
+def _run() -> Iterator[None]:
+    """Be the server of a run."""
+    with server():
+        yield
+
+
+def _theirs(accountant: Any = None, noise: float = 4.0) -> Any:
+    """Return Flower's strategy that clips at the server, with 9 of 10 clients a round."""
+    averaging = FedAvg(
+        fraction_train=0.9, fraction_evaluate=0.0, min_train_nodes=9, min_available_nodes=10
+    )
+    return DifferentialPrivacyServerSideFixedClipping(
+        averaging, noise, CLIPPING_NORM, 9, accountant=accountant
+    )
+
+
+def _composed(config: Any = CONFIG, count: int = 20, **options: Any) -> HockeystickAccountant:
+    accountant = HockeystickAccountant(config, **options)
+    accountant.compose(ROUND, count)
+    return accountant
+
+
+def test_twenty_rounds_of_nine_clients_in_ten_cost_what_a_displaced_client_costs() -> None:
+    theirs = RdpAccountant(CONFIG)
+    theirs.compose(ROUND, 20)
+    plain = hs.epsilon(hs.Gaussian(4) ** 20, DELTA)
+    assert 4.98 < plain.lower <= plain.upper < 4.99
+    assert 5.37 < theirs.get_epsilon(DELTA) < 5.38
+    assert 10.32 < _composed().get_epsilon(DELTA) < 10.33
+    assert 11.48 < _composed(cohorts="seen").get_epsilon(DELTA) < 11.481
+    assert 10.36 < _composed(REPLACED).get_epsilon(DELTA) < 10.37
+    assert 4.46 < _composed(POISSON).get_epsilon(DELTA) < 4.462
+
+
+def test_it_is_the_plan_that_the_library_has_for_it() -> None:
+    plan = hs.federated.FedSDP(
+        noise_multiplier=4, total_clients=10, clients_per_round=9, rounds=20, sampling="fixed-size"
+    )
+    assert _composed().account.plan == plan.mechanism
+    assert _composed().get_epsilon(DELTA) == hs.epsilon(plan, DELTA).upper
+
+
+def test_in_flower_a_client_that_joins_displaces_another_one_and_moves_the_sum_by_two_norms() -> (
+    None
+):
+    def summed(cohort: slice) -> float:
+        """Return the clipped sum of a cohort without noise; client 9 is of the other sign."""
+        answer = first_moved(lambda place: 1e3 if place == 9 else -1e3)
+        silent = patch("numpy.random.normal", side_effect=lambda *given: np.zeros(given[2]))
+        with silent, patch("random.sample", side_effect=lambda nodes, size: nodes[cohort]):
+            found = _theirs().start(Clients(10, answer), zeros(), 1)
+        return float(found.arrays["w"].numpy()[0]) * 9
+
+    without, with_it = summed(slice(0, 9)), summed(slice(1, 10))
+    assert with_it - without == pytest.approx(2 * CLIPPING_NORM, rel=1e-12)
+
+
+def test_flower_adds_noise_of_the_multiplier_to_the_sum() -> None:
+    strategy = _theirs()
+    result = strategy.start(Clients(10, first_moved(lambda node: 1.0)), zeros(20_001), 1)
+    noise = result.arrays["w"].numpy()[1:] * 9
+    assert np.std(noise) == pytest.approx(4 * CLIPPING_NORM, rel=5 / math.sqrt(2 * 20_000))
+
+
+def test_flower_lets_undefined_updates_through_its_clipping_and_stops_at_a_zero() -> None:
+    undefined = Clients(10, first_moved(lambda node: math.nan))
+    result = _theirs().start(undefined, zeros(), 1)
+    assert np.isnan(result.arrays["w"].numpy()).any()
+    with pytest.raises(ZeroDivisionError):
+        _theirs().start(Clients(10, first_moved(lambda node: 0.0)), zeros(), 1)
+    assumed = " ".join(_composed().spent().assumptions)
+    assert "stops at a zero, and lets NaN through" in assumed
+
+
+def test_a_strategy_of_flowers_takes_it_in_place_of_its_own() -> None:
+    accountant = HockeystickAccountant(CONFIG)
+    strategy = _theirs(accountant)
+    strategy.start(Clients(10, first_moved(lambda node: 1.0)), zeros(), 20)
+    assert accountant.num_releases == 20
+    spent = strategy.privacy_spent()
+    assert spent == accountant.get_privacy_spent()
+    assert (spent.delta, spent.num_releases, spent.accounting_method) == (DELTA, 20, "hockeystick")
+    assert spent.epsilon == _composed().get_epsilon(DELTA)
+
+
+def test_flower_stops_before_its_limit_is_exceeded() -> None:
+    limited = PrivacyConfig(
+        DELTA, 10, CONFIG.neighboring_relation, CONFIG.sampling_method, max_epsilon=5.0
+    )
+    accountant = HockeystickAccountant(limited)
+    with pytest.raises(PrivacyBudgetExhausted):
+        _theirs(accountant).start(Clients(10, first_moved(lambda node: 1.0)), zeros(), 20)
+    ran = accountant.num_releases
+    assert accountant.get_epsilon(DELTA) <= 5.0 < _composed(count=ran + 1).get_epsilon(DELTA)
+    assert 0 < ran < 20
+
+
+def test_a_round_with_an_answer_missing_is_neither_released_nor_counted() -> None:
+    def answer(place: int, weights: Any) -> Any:
+        return None if place < 3 else weights | {"w": weights["w"] + 1}
+
+    accountant = HockeystickAccountant(CONFIG)
+    result = _theirs(accountant).start(Clients(10, answer), zeros(), 1)
+    assert accountant.num_releases == 0
+    assert not result.arrays
+
+
+def test_it_has_all_that_flowers_protocol_asks_for() -> None:
+    asked = {name for name in vars(PrivacyAccountant) if not name.startswith("_")}
+    assert len(asked) >= 9
+    assert asked <= set(dir(HockeystickAccountant))
+
+
+def test_nothing_costs_nothing_and_ends_agree() -> None:
+    nothing = HockeystickAccountant(CONFIG)
+    assert (nothing.num_releases, nothing.get_epsilon(DELTA)) == (0, 0.0)
+    accountant = _composed()
+    epsilon = accountant.get_epsilon(DELTA)
+    assert accountant.get_delta(epsilon) <= DELTA
+    assert accountant.get_delta(epsilon * 0.999) > DELTA
+    assert accountant.config is CONFIG
+
+
+def test_would_exceed_asks_of_what_would_be_composed_and_changes_nothing() -> None:
+    accountant = _composed(count=19)
+    epsilon = _composed().get_epsilon(DELTA)
+    assert not accountant.would_exceed(ROUND, epsilon)
+    assert accountant.would_exceed(ROUND, math.nextafter(epsilon, 0))
+    assert accountant.would_exceed(ROUND, epsilon, count=2)
+    assert accountant.num_releases == 19
+    with pytest.raises(ParameterError, match="max_epsilon must be given"):
+        accountant.would_exceed(ROUND)
+
+
+def test_what_must_hold_in_flower_is_said() -> None:
+    assumed = " ".join(_composed().spent().assumptions)
+    for words in ("displaces another one", "all clients of the population are connected", "NaN"):
+        assert words in assumed
+    assert _composed().spent().accountant.endswith("in real arithmetic")
+    seen = " ".join(_composed(cohorts="seen").spent().assumptions)
+    assert "are connected" not in seen
+    assert "displaces another one" in seen
+    assert "divided by the expected size" in " ".join(_composed(POISSON).spent().assumptions)
+
+
+def test_a_state_is_read_back_and_never_counts_less() -> None:
+    accountant = _composed(count=3)
+    early = json.loads(json.dumps(accountant.state_dict()))
+    accountant.compose(GaussianPrivacyEvent(2.0, 9, 10))
+    accountant.load_state_dict(early)
+    assert accountant.num_releases == 4
+    again = HockeystickAccountant(CONFIG)
+    again.load_state_dict(early)
+    assert again.num_releases == 3
+    again.load_state_dict(accountant.state_dict())
+    assert again.get_epsilon(DELTA) == accountant.get_epsilon(DELTA)
+    with pytest.raises(IncompatibleError, match="would forget"):
+        _composed(count=1).load_state_dict(early)
+
+
+def test_the_state_of_flowers_own_accountant_is_read() -> None:
+    theirs = RdpAccountant(CONFIG)
+    theirs.compose(ROUND, 20)
+    accountant = HockeystickAccountant(CONFIG)
+    accountant.load_state_dict(theirs.state_dict())
+    assert accountant.get_epsilon(DELTA) == _composed().get_epsilon(DELTA)
+
+
+def _broken() -> Iterator[tuple[str, dict[str, object]]]:
+    entry = {"event": {"noise_multiplier": 4.0, "sample_size": 9, "population_size": 10}}
+    yield "state", {"schema_version": 2}
+    yield "backend", {"backend": "prv"}
+    yield "config", {"config": {}}
+    yield "compositions", {"compositions": 3}
+    yield "compositions", {"compositions": [3]}
+    yield "compositions", {"compositions": [entry]}
+    yield "count", {"compositions": [entry | {"count": 0}]}
+    yield "compositions", {"compositions": [{"event": {"noise_multiplier": -1}, "count": 1}]}
+
+
+@pytest.mark.parametrize(("name", "change"), list(_broken()))
+def test_a_state_that_is_none_is_refused_by_name(name: str, change: dict[str, object]) -> None:
+    state = _composed(count=3).state_dict() | change
+    accountant = HockeystickAccountant(CONFIG)
+    with pytest.raises(ParameterError, match=f"^{name} must be"):
+        accountant.load_state_dict(state)
+    assert accountant.num_releases == 0
+
+
+def test_bad_input_is_refused_by_name() -> None:
+    accountant: Any = HockeystickAccountant(CONFIG)
+    with pytest.raises(ParameterError, match=r"^config must be"):
+        HockeystickAccountant({})  # type: ignore[arg-type, unused-ignore]
+    with pytest.raises(ParameterError, match=r"^cohorts must be one of 'secret', 'seen'"):
+        HockeystickAccountant(CONFIG, cohorts="hidden")
+    with pytest.raises(ParameterError, match=r"^tolerance must be"):
+        HockeystickAccountant(CONFIG, tolerance=1)
+    with pytest.raises(ParameterError, match=r"^event must be"):
+        accountant.compose(4.0)
+    with pytest.raises(ParameterError, match=r"^population_size must be"):
+        accountant.compose(GaussianPrivacyEvent(4.0, 9, 11))
+    for count in (0, -1, 1.5, True):
+        with pytest.raises(ParameterError, match=r"^count must be"):
+            accountant.compose(ROUND, count)
+    with pytest.raises(ParameterError, match=r"^delta must be"):
+        accountant.get_epsilon(math.nan)
+    with pytest.raises(ParameterError, match=r"^max_epsilon must be"):
+        accountant.would_exceed(ROUND, 0)
+    assert accountant.num_releases == 0

@@ -1,0 +1,131 @@
+"""A client of Flower's that trains privately: its steps are those of its plan, and all counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+import hockeystick as hs
+from hockeystick.errors import BudgetExhausted, ParameterError
+
+pytest.importorskip("flwr")
+pytest.importorskip("torch")
+
+import torch
+from flwr.app import ArrayRecord, Message, RecordDict
+
+from hockeystick.adapters.flower import train_locally
+from tests.adapters.flower_clients import server
+
+PLAN = hs.DPSGD(examples=40, batch_size=8, steps=10, noise_multiplier=2.0)
+
+
+@pytest.fixture(autouse=True)
+def _run() -> Iterator[None]:
+    """Be in a run."""
+    with server():
+        yield
+
+
+def _model() -> Any:
+    torch.manual_seed(0)
+    return torch.nn.Linear(3, 2)
+
+
+def _message(*records: ArrayRecord) -> Message:
+    """Return what a server sends: a model's weights."""
+    sent = records or (ArrayRecord(_model().state_dict()),)
+    content = RecordDict({f"arrays-{place}": one for place, one in enumerate(sent)})
+    return Message(content, dst_node_id=7, message_type="train")
+
+
+def _answer(journal: Path, message: Message | None = None, steps: int = 4, **options: Any) -> Any:
+    """Return a client's answer to a message."""
+    model = torch.nn.Linear(3, 2)
+    generator = torch.Generator().manual_seed(1)
+    dataset = torch.utils.data.TensorDataset(
+        torch.randn(41, 3, generator=generator), torch.randint(2, (41,), generator=generator)
+    )
+    return train_locally(
+        message or _message(),
+        model=model,
+        optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
+        dataset=dataset,
+        plan=PLAN,
+        loss_fn=torch.nn.functional.cross_entropy,
+        steps=steps,
+        journal=journal,
+        **options,
+    )
+
+
+def _counted(answer: Any) -> int:
+    return int(answer.content["metrics"]["steps"])
+
+
+def test_rounds_go_through_the_plan_and_stop_where_it_ends(tmp_path: Path) -> None:
+    journal = tmp_path / "client"
+    answers = [_answer(journal) for _ in range(3)]
+    assert [_counted(answer) for answer in answers] == [4, 8, 10]
+    with pytest.raises(BudgetExhausted, match="10 steps that plan and budget cover"):
+        _answer(journal)
+    assert journal.read_bytes().endswith(b"\n" + b"." * 10)
+
+
+def test_what_leaves_is_the_weights_and_the_plans_number_of_examples(tmp_path: Path) -> None:
+    answer = _answer(tmp_path / "client")
+    (arrays,) = answer.content.array_records.values()
+    found, sent = arrays.to_torch_state_dict(), _model().state_dict()
+    assert {name: value.shape for name, value in found.items()} == {
+        name: value.shape for name, value in sent.items()
+    }
+    assert not any(torch.equal(found[name], sent[name]) for name in sent)
+    # The data set has 41 examples, which under add-remove is private.
+    assert dict(answer.content["metrics"]) == {"num-examples": 40, "steps": 4}
+    assert answer.metadata.src_node_id == 7
+
+
+def test_training_begins_with_the_weights_that_came(tmp_path: Path) -> None:
+    far = {name: torch.full_like(value, 1e6) for name, value in _model().state_dict().items()}
+    answer = _answer(tmp_path / "client", _message(ArrayRecord(far)))
+    (arrays,) = answer.content.array_records.values()
+    assert all((value > 9e5).all() for value in arrays.to_torch_state_dict().values())
+
+
+def test_a_client_that_is_asked_twice_counts_twice(tmp_path: Path) -> None:
+    journal, message = tmp_path / "client", _message()
+    assert [_counted(_answer(journal, message)) for _ in range(2)] == [4, 8]
+
+
+def test_a_client_that_is_killed_in_a_step_has_counted_it(tmp_path: Path) -> None:
+    journal = tmp_path / "client"
+    noise = "hockeystick.adapters.torch._private.Private._noised"
+    with patch(noise, side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+        _answer(journal)
+    assert _counted(_answer(journal, steps=1)) == 2
+
+
+def test_a_budget_ends_the_rounds_earlier(tmp_path: Path) -> None:
+    journal = tmp_path / "client"
+    budget = hs.ApproxDP(epsilon=hs.epsilon(PLAN, 1e-5).upper * 0.8, delta=1e-5)
+    counted = _counted(_answer(journal, steps=10, budget=budget))
+    assert 0 < counted < 10
+    with pytest.raises(BudgetExhausted):
+        _answer(journal, budget=budget)
+
+
+def test_bad_input_is_refused_and_nothing_is_counted(tmp_path: Path) -> None:
+    journal = tmp_path / "client"
+    weights = ArrayRecord(_model().state_dict())
+    with pytest.raises(ParameterError, match=r"^message must be one with one record"):
+        _answer(journal, _message(weights, weights))
+    with pytest.raises(ParameterError, match=r"^steps must be"):
+        _answer(journal, steps=0)
+    with pytest.raises(RuntimeError, match="size mismatch"):
+        _answer(journal, _message(ArrayRecord(torch.nn.Linear(2, 2).state_dict())))
+    assert not journal.exists()
+    assert _counted(_answer(journal, steps=1)) == 1

@@ -1,0 +1,354 @@
+"""The strategy for Flower: that what runs is the plan, and that no client can make it another."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick.errors import BudgetExhausted, IncompatibleError, ParameterError
+
+pytest.importorskip("flwr")
+
+from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
+
+from hockeystick.adapters.flower import PrivateFedAvg
+from tests.adapters.flower_clients import FIRST, Clients, first_moved, record, server, zeros
+
+DELTA = 1e-5
+PLAN = hs.federated.FedSDP(
+    noise_multiplier=4, total_clients=10, clients_per_round=5, rounds=20, sampling="poisson"
+)
+EVERYBODY = replace(PLAN, clients_per_round=10)
+SILENT = replace(EVERYBODY, noise_multiplier=0)
+NORM = 0.5
+
+
+@pytest.fixture(autouse=True)
+def _run() -> Iterator[None]:
+    """Be the server of a run."""
+    with server():
+        yield
+
+
+def _strategy(plan: hs.federated.FedSDP = PLAN, **options: Any) -> PrivateFedAvg:
+    return PrivateFedAvg(plan, **({"clipping_norm": NORM} | options))
+
+
+def _after_one(strategy: PrivateFedAvg, clients: Clients, arrays: Any = None) -> dict[str, Any]:
+    """Return the weights after one round."""
+    found = strategy.start(clients, zeros() if arrays is None else arrays, 1).arrays
+    return {name: array.numpy() for name, array in found.items()}
+
+
+def _moved(answer: Any, plan: hs.federated.FedSDP = SILENT, nodes: int = 10) -> float:
+    """Return how far one round without noise moves the first weight, in expected cohorts."""
+    weights = _after_one(_strategy(plan), Clients(nodes, answer))["w"]
+    assert np.array_equal(weights[1:], np.zeros(2))
+    return float(weights[0]) * plan.clients_per_round
+
+
+def test_a_run_costs_what_its_plan_costs() -> None:
+    strategy = _strategy()
+    result = strategy.start(Clients(10, first_moved(lambda place: 1.0)), zeros())
+    assert (strategy.counted, strategy.left) == (20, 0)
+    assert strategy.released == PLAN
+    assert strategy.spent(DELTA).upper == hs.epsilon(PLAN, DELTA).upper
+    assert "A client is one node" in strategy.spent(DELTA).assumptions[-1]
+    assert np.isfinite(result.arrays["w"].numpy()).all()
+    assert not result.train_metrics_clientapp
+    assert not result.evaluate_metrics_clientapp
+
+
+def test_one_client_moves_the_sum_by_its_clipping_norm_and_not_by_more() -> None:
+    nothing = first_moved(lambda place: 0.0)
+    for size, most in ((1e-3, 1e-3), (1.0, NORM), (1e100, NORM), (-1e100, -NORM), (1e300, 0.0)):
+
+        def answer(place: int, weights: Any, size: float = size) -> Any:
+            return first_moved(lambda node: size if node == 3 else 0.0)(place, weights)
+
+        moved = _moved(answer) - _moved(nothing)
+        assert moved == pytest.approx(most, abs=NORM * 2**-21)
+        assert abs(moved) <= NORM
+
+
+def test_updates_are_clipped_as_one_vector_over_all_arrays() -> None:
+    arrays = record({"w": np.zeros((2, 2), np.float32), "b": np.zeros(()), "c": np.zeros(4)})
+
+    def answer(place: int, weights: Any) -> Any:
+        return {name: array + 10 for name, array in weights.items()}
+
+    found = _after_one(_strategy(SILENT), Clients(1, answer), arrays)
+    assert {name: (array.shape, array.dtype.name) for name, array in found.items()} == {
+        "w": ((2, 2), "float32"),
+        "b": ((), "float64"),
+        "c": ((4,), "float64"),
+    }
+    total = math.hypot(*(float(x) for array in found.values() for x in array.ravel()))
+    assert total * 10 == pytest.approx(NORM, rel=1e-6)
+
+
+def test_the_sum_is_divided_by_the_expected_cohort_whoever_is_there() -> None:
+    large = first_moved(lambda place: 1e6)
+    for nodes in (0, 1, 3, 12):
+        assert _moved(large, nodes=nodes) == pytest.approx(nodes * NORM, rel=1e-6)
+
+
+def test_noise_on_the_sum_is_the_multiplier_times_the_norm() -> None:
+    strategy = _strategy(replace(PLAN, rounds=1), learning_rate=2.0)
+    weights = _after_one(strategy, Clients(0, first_moved(lambda place: 0)), zeros(20_000))["w"]
+    noise = weights * PLAN.clients_per_round / 2.0
+    assert np.std(noise) == pytest.approx(4 * NORM, rel=5 / math.sqrt(2 * 20_000))
+    assert np.mean(noise) == pytest.approx(0, abs=5 * 4 * NORM / math.sqrt(20_000))
+
+
+def test_each_client_is_asked_with_the_plans_probability_on_its_own() -> None:
+    strategy, grid = _strategy(), Clients(10, first_moved(lambda place: 0))
+    draws = 1500
+    asked = np.zeros((draws, 10))
+    for draw in range(draws):
+        for message in strategy.configure_train(1, zeros(), ConfigRecord(), grid):
+            asked[draw, message.metadata.dst_node_id - FIRST] += 1
+    assert asked.max() == 1
+    bound = 5 * math.sqrt(0.25 / draws)
+    assert np.abs(asked.mean(axis=0) - 0.5).max() < bound
+    together = (asked.T @ asked / draws)[~np.eye(10, dtype=bool)]
+    assert np.abs(together - 0.25).max() < bound
+    assert strategy.counted == 0
+
+
+def _garbage() -> Iterator[tuple[str, Any]]:
+    yield "nan", lambda weights: {"w": np.array([math.nan, 0, 0])}
+    yield "infinity", lambda weights: {"w": np.array([math.inf, 0, 0])}
+    yield "another shape", lambda weights: {"w": np.ones(4)}
+    yield "a row too many", lambda weights: {"w": np.ones((1, 3))}
+    yield "another name", lambda weights: {"v": np.ones(3)}
+    yield "one more", lambda weights: {"w": np.ones(3), "v": np.ones(3)}
+    yield "none", lambda weights: {}
+    yield "complex", lambda weights: {"w": np.ones(3, complex)}
+    yield "texts", lambda weights: {"w": np.array(["a", "b", "c"])}
+    yield "dates", lambda weights: {"w": np.array([0, 0, 0], "datetime64[D]")}
+    yield "bytes", lambda weights: {"w": Array("float64", (3,), "numpy.ndarray", b"no array")}
+    yield "a pickle", lambda weights: {"w": Array("float64", (3,), "numpy.ndarray", _pickled())}
+    yield "a tensor", lambda weights: {"w": Array("float64", (3,), "torch.Tensor", b"")}
+    yield "a false shape", lambda weights: {"w": _of_false_shape()}
+    yield "an error", lambda weights: "the disk is full"
+    yield "silence", lambda weights: None
+
+
+def _pickled() -> bytes:
+    """Return an array of objects as numpy saves it, which reading must not run."""
+    from io import BytesIO
+
+    buffer = BytesIO()
+    np.save(buffer, np.array([1, None, 2], object), allow_pickle=True)
+    return buffer.getvalue()
+
+
+def _of_false_shape() -> Array:
+    """Return an array whose label says another shape than its bytes."""
+    array = Array(np.ones(5))
+    array.shape = (3,)
+    return array
+
+
+@pytest.mark.parametrize(("name", "made"), [pytest.param(*case, id=case[0]) for case in _garbage()])
+def test_what_is_no_update_counts_as_nothing_and_the_round_goes_on(
+    name: str, made: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    def answer(place: int, weights: Any) -> Any:
+        return made(weights) if place == 4 else weights | {"w": weights["w"] + [1, 0, 0]}
+
+    strategy = _strategy(SILENT)
+    weights = _after_one(strategy, Clients(10, answer))["w"]
+    assert weights[0] * 10 == pytest.approx(9 * NORM, rel=1e-6)
+    assert strategy.counted == 1
+    assert any(f"node {FIRST + 4} counts as 0" in line for line in caplog.messages)
+
+
+def test_several_records_of_arrays_count_as_nothing() -> None:
+    strategy, grid = _strategy(SILENT), Clients(1, first_moved(lambda place: 1))
+    (message,) = strategy.configure_train(1, zeros(), ConfigRecord(), grid)
+    content = RecordDict({"arrays": record({"w": np.ones(3)}), "more": record({"w": np.ones(3)})})
+    found, _ = strategy.aggregate_train(1, [Message(content, reply_to=message)])
+    assert found is not None
+    assert np.array_equal(found["w"].numpy(), np.zeros(3))
+
+
+def test_a_client_that_answers_twice_counts_once_by_its_first_answer() -> None:
+    def answer(place: int, weights: Any) -> Any:
+        up, down = np.array([1.0, 0, 0]), np.array([-1.0, 0, 0])
+        return [{"w": up}, {"w": up}, {"w": down}] if place == 4 else {"w": weights["w"]}
+
+    assert _moved(answer) == pytest.approx(NORM, rel=1e-6)
+
+
+def test_a_client_that_was_not_asked_counts_as_nothing() -> None:
+    asking, strategy = _strategy(SILENT), _strategy(SILENT)
+    clients = Clients(2, first_moved(lambda place: 1))
+    both = list(asking.configure_train(1, zeros(), ConfigRecord(), clients))
+    list(strategy.configure_train(1, zeros(), ConfigRecord(), Clients(1, clients.answer)))
+    found, metrics = strategy.aggregate_train(1, clients.send_and_receive(both))
+    assert found is not None
+    assert metrics is None
+    assert found["w"].numpy()[0] * 10 == pytest.approx(NORM, rel=1e-6)
+
+
+def test_a_round_is_counted_before_its_noise_is_drawn(tmp_path: Path) -> None:
+    journal = tmp_path / "rounds"
+    strategy = _strategy(journal=journal)
+    clients = Clients(10, first_moved(lambda place: 1))
+    with (
+        patch("hockeystick.adapters.flower._strategy.noisy_sum", side_effect=KeyboardInterrupt),
+        pytest.raises(KeyboardInterrupt),
+    ):
+        strategy.start(clients, zeros())
+    assert strategy.counted == 1
+    assert journal.read_bytes().endswith(b"\n.")
+    strategy.close()
+    again = _strategy(journal=journal)
+    assert (again.counted, again.left) == (1, 19)
+    again.start(clients, zeros())
+    assert again.spent(DELTA).upper == hs.epsilon(PLAN, DELTA).upper
+    with pytest.raises(ParameterError, match=r"^journal must be"):
+        _strategy(journal=journal)
+
+
+def test_a_round_that_was_broken_off_before_the_sum_is_not_counted() -> None:
+    def answer(place: int, weights: Any) -> Any:
+        raise ConnectionError
+
+    strategy = _strategy(EVERYBODY)
+    with pytest.raises(ConnectionError):
+        strategy.start(Clients(10, answer), zeros())
+    assert strategy.counted == 0
+    strategy.start(Clients(10, first_moved(lambda place: 1)), zeros())
+    assert strategy.spent(DELTA).upper == hs.epsilon(EVERYBODY, DELTA).upper
+
+
+def test_a_cohort_is_used_once_and_for_its_round() -> None:
+    strategy, grid = _strategy(), Clients(10, first_moved(lambda place: 1))
+    with pytest.raises(IncompatibleError, match="no cohort waits for round 1"):
+        strategy.aggregate_train(1, [])
+    strategy.configure_train(1, zeros(), ConfigRecord(), grid)
+    with pytest.raises(IncompatibleError, match="no cohort waits for round 2"):
+        strategy.aggregate_train(2, [])
+    strategy.configure_train(3, zeros(), ConfigRecord(), grid)
+    strategy.aggregate_train(3, [])
+    with pytest.raises(IncompatibleError, match="no cohort waits for round 3"):
+        strategy.aggregate_train(3, [])
+    assert strategy.counted == 1
+
+
+def test_it_stops_where_plan_or_budget_end() -> None:
+    clients = Clients(10, first_moved(lambda place: 1))
+    budget = hs.ApproxDP(epsilon=1.5, delta=DELTA)
+    strategy = _strategy(budget=budget)
+    assert 0 < strategy.left < 20
+    with pytest.raises(ParameterError, match=r"^num_rounds must be an integer from 0 to"):
+        strategy.start(clients, zeros(), strategy.left + 1)
+    assert strategy.counted == 0
+    strategy.start(clients, zeros())
+    assert strategy.spent(DELTA).upper <= 1.5
+    assert hs.epsilon(replace(PLAN, rounds=strategy.counted + 1), DELTA).upper > 1.5
+    for more in (
+        lambda: strategy.start(clients, zeros()),
+        lambda: strategy.configure_train(1, zeros(), ConfigRecord(), clients),
+    ):
+        with pytest.raises(BudgetExhausted):
+            more()
+
+
+def test_clients_are_told_the_round_and_the_callers_config_is_left_as_it_is() -> None:
+    strategy, config = _strategy(EVERYBODY), ConfigRecord({"lr": 0.1})
+    messages = list(strategy.configure_train(7, zeros(), config, Clients(2, lambda *_: None)))
+    assert [dict(message.content["config"]) for message in messages] == [
+        {"lr": 0.1, "server-round": 7}
+    ] * 2
+    assert dict(config) == {"lr": 0.1}
+    assert [message.metadata.message_type for message in messages] == ["train", "train"]
+
+
+def test_a_seed_repeats_a_run_and_makes_it_cost_everything() -> None:
+    clients = Clients(10, first_moved(lambda place: 1))
+    runs = []
+    for seed in (1, 1, 2):
+        strategy = _strategy(seed=seed, not_private=True)
+        runs.append(strategy.start(clients, zeros()).arrays["w"].numpy())
+        assert strategy.spent(DELTA).upper == math.inf
+    assert np.array_equal(runs[0], runs[1])
+    assert not np.array_equal(runs[0], runs[2])
+    secret = [_strategy().start(clients, zeros()).arrays["w"].numpy() for _ in range(2)]
+    assert not np.array_equal(*secret)
+
+
+@pytest.mark.parametrize("adjacency", ["add-remove", "zero-out", "replace-one"])
+def test_every_adjacency_of_the_plan_runs_and_is_accounted_as_it_is(adjacency: str) -> None:
+    plan = hs.federated.FedSDP(
+        noise_multiplier=4,
+        total_clients=10,
+        clients_per_round=5,
+        rounds=3,
+        sampling="poisson",
+        adjacency=adjacency,
+    )
+    strategy = _strategy(plan)
+    strategy.start(Clients(9, first_moved(lambda place: 1)), zeros())
+    assert strategy.spent(DELTA).upper == hs.epsilon(plan, DELTA).upper > 0
+
+
+def test_bad_input_is_refused_by_name() -> None:
+    made: Any = PrivateFedAvg
+    sampled = hs.federated.FedSDP(
+        noise_multiplier=4, total_clients=10, clients_per_round=5, rounds=2, sampling="fixed-size"
+    )
+    cases: dict[str, dict[str, Any]] = {
+        "plan": {"plan": hs.Gaussian(1)},
+        "sampling": {"plan": sampled},
+        "noise_multiplier": {"plan": replace(PLAN, noise_multiplier=math.inf)},
+        "clipping_norm": {"clipping_norm": 0},
+        "learning_rate": {"learning_rate": math.inf},
+        "budget": {"budget": 3.0},
+        "not_private": {"seed": 1},
+        "seed": {"seed": -1, "not_private": True},
+    }
+    for name, given in cases.items():
+        with pytest.raises(ParameterError, match=f"^{name} must be"):
+            made(**({"plan": PLAN, "clipping_norm": 1.0} | given))
+    with pytest.raises(ParameterError, match=r"^not_private must be"):
+        _strategy(not_private=True)
+    with pytest.raises(IncompatibleError, match="a seed has epsilon = inf"):
+        _strategy(seed=1, not_private=True, budget=hs.ApproxDP(1, DELTA))
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        ArrayRecord(),
+        record({"w": np.zeros(2), "n": np.zeros(2, np.int64)}),
+        record({"w": np.array([math.nan])}),
+        "weights",
+    ],
+)
+def test_weights_that_are_no_numbers_are_refused_before_anybody_is_asked(arrays: Any) -> None:
+    strategy, grid = _strategy(), Clients(10, first_moved(lambda place: 1))
+    for begin in (
+        lambda: strategy.start(grid, arrays),
+        lambda: strategy.configure_train(1, arrays, ConfigRecord(), grid),
+    ):
+        with pytest.raises(ParameterError, match=r"^arrays must be"):
+            begin()
+    assert strategy.counted == 0
+
+
+def test_a_strategy_is_not_copied() -> None:
+    with pytest.raises(IncompatibleError, match="not copied or pickled"):
+        copy.deepcopy(_strategy())

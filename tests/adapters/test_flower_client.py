@@ -71,7 +71,7 @@ def test_rounds_go_through_the_plan_and_stop_where_it_ends(tmp_path: Path) -> No
     journal = tmp_path / "client"
     answers = [_answer(journal) for _ in range(3)]
     assert [_counted(answer) for answer in answers] == [4, 8, 10]
-    with pytest.raises(BudgetExhausted, match="10 steps that plan and budget cover"):
+    with pytest.raises(BudgetExhausted, match="more than the 10 steps that the plan has"):
         _answer(journal)
     assert journal.read_bytes().endswith(b"\n" + b"." * 10)
 

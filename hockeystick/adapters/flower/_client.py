@@ -87,14 +87,23 @@ def train_locally(
     model.load_state_dict(records[0].to_torch_state_dict())
     private = make_private(model, optimizer, dataset, plan, journal=journal, **options)
     try:
-        before = private.steps
-        for batch in islice(private.loader, wanted):
-            private.step(loss_fn, batch)
-        if private.steps == before:
-            over = f"more than the {before} steps that plan and budget cover"
-            raise BudgetExhausted(over, private.plan, hs.PureDP(0), f"a round of {wanted} steps")
+        _train(private, loss_fn, wanted)
         metrics = MetricRecord({"num-examples": int(plan.examples or 1), "steps": private.steps})
     finally:
         private.close()
     arrays = ArrayRecord(model.state_dict())
     return Message(RecordDict({"arrays": arrays, "metrics": metrics}), reply_to=message)
+
+
+def _train(private: Any, loss_fn: Any, wanted: int) -> None:
+    """Run so many steps or those that are left, or raise where none is."""
+    before = private.steps
+    try:
+        for batch in islice(private.loader, wanted):
+            private.step(loss_fn, batch)
+    except BudgetExhausted:
+        if private.steps == before:
+            raise
+    if private.steps == before:
+        over = f"more than the {before} steps that the plan has"
+        raise BudgetExhausted(over, private.plan, hs.PureDP(0), f"a round of {wanted} steps")

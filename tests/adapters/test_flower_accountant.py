@@ -80,6 +80,25 @@ def test_twenty_rounds_of_nine_clients_in_ten_cost_what_a_displaced_client_costs
     assert 4.46 < _composed(POISSON).get_epsilon(DELTA) < 4.462
 
 
+def test_without_anybody_to_displace_nothing_is_amplified() -> None:
+    accountant = HockeystickAccountant(CONFIG)
+    accountant.compose(GaussianPrivacyEvent(4.0, 10, 10), 20)
+    assert accountant.get_epsilon(DELTA) == _composed(cohorts="seen").get_epsilon(DELTA)
+
+
+def test_flowers_own_takes_a_replaced_client_to_move_the_sum_by_one_norm() -> None:
+    everybody = GaussianPrivacyEvent(4.0, 10, 10)
+    told = []
+    for config in (CONFIG, REPLACED):
+        theirs = RdpAccountant(config)
+        theirs.compose(everybody, 20)
+        told.append(theirs.get_epsilon(DELTA))
+    assert told[0] == told[1]
+    ours = HockeystickAccountant(REPLACED)
+    ours.compose(everybody, 20)
+    assert told[1] < 0.5 * ours.spent().lower
+
+
 def test_it_is_the_plan_that_the_library_has_for_it() -> None:
     plan = hs.federated.FedSDP(
         noise_multiplier=4, total_clients=10, clients_per_round=9, rounds=20, sampling="fixed-size"
@@ -212,6 +231,7 @@ def test_what_must_hold_in_flower_is_said() -> None:
     assert _composed().spent().accountant.endswith("in real arithmetic")
     seen = " ".join(_composed(cohorts="seen").spent().assumptions)
     assert "are connected" not in seen
+    assert "may be in every cohort" in seen
     assert "displaces another one" in seen
     assert "divided by the expected size" in " ".join(_composed(POISSON).spent().assumptions)
 

@@ -55,8 +55,8 @@ class HockeystickAccountant:
 
     Args:
         config: Flower's: delta, population, neighbours, sampling, and the limit if there is one.
-        cohorts: "secret" if nobody but the server learns who takes part in a round; "seen" leaves
-            the amplification out, and does not need all clients to be connected.
+        cohorts: "secret" if nobody but the server learns who takes part in a round; "seen" is for
+            a client that is in every cohort: nothing is amplified, whoever draws and is connected.
         tolerance: The relative width that is asked of the interval, from 1e-10 to 0.1.
 
     Raises:

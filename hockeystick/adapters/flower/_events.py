@@ -51,12 +51,15 @@ _ANSWERED: Final = (
     "gives up a round with an answer missing, with an error or with unequal weights, which shows."
 )
 _FINITE: Final = (
-    "No update is zero, infinite or undefined: Flower's clipping stops at a zero, and lets NaN "
-    "through."
+    "Each update is clipped as one vector, by the server or by clients that do as they are told, "
+    "and none is zero or undefined: Flower's clipping stops at a zero, and lets NaN through."
 )
 _IN_FLOATS: Final = (
     "Flower adds in floats, and numpy's global generator draws the noise: nobody seeds it or sees "
     "its state, and what rounding tells is not covered."
+)
+_ANY_COHORT: Final = (
+    "A client may be in every cohort: who takes part is not taken to be random or secret."
 )
 _CONNECTED: Final = (
     "In each round all clients of the population are connected: Flower draws from those that are, "
@@ -101,8 +104,8 @@ def assumptions_of(config: PrivacyConfig, cohorts: Cohorts) -> tuple[str, ...]:
     """Return what must hold for that, beside what the mechanisms say themselves."""
     if config.sampling_method is SamplingMethod.POISSON:
         return _CLIENT, _POISSON
-    connected = (_CONNECTED,) if cohorts is Cohorts.SECRET else ()
-    return _CLIENT, _DISPLACED, *connected, _ANSWERED, _FINITE, _IN_FLOATS
+    drawn = _CONNECTED if cohorts is Cohorts.SECRET else _ANY_COHORT
+    return _CLIENT, _DISPLACED, drawn, _ANSWERED, _FINITE, _IN_FLOATS
 
 
 def told(config: PrivacyConfig) -> Mapping[str, object]:

@@ -61,7 +61,8 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
 
     Edge cases:
         A round in which nobody is drawn or answers releases pure noise. Clients may come and go:
-        rates and divisor are the plan's, whatever their number.
+        rates and divisor are the plan's, whatever their number. All updates of a round are in
+        memory at once, as doubles.
 
     Args:
         plan: An ``hs.federated.FedSDP`` with Poisson sampling.

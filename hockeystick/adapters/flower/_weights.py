@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Self, final
+from typing import Self, final
 
 import numpy as np
 from flwr.app import Array, ArrayRecord, Message
@@ -96,16 +96,16 @@ class Cohort:
 
     def _read(self, reply: Message) -> tuple[Vector | None, str]:
         """Return the change that an answer says, or None and why there is none."""
-        if reply.has_error():
-            return None, f"answered with an error: {reply.error.reason}"
-        records = list(reply.content.array_records.values())
-        if len(records) != 1:
-            return None, f"sent {len(records)} records of arrays in place of one"
         try:
+            if reply.has_error():
+                return None, f"answered with an error: {_line(reply.error.reason)}"
+            records = list(reply.content.array_records.values())
+            if len(records) != 1:
+                return None, f"sent {len(records)} records of arrays in place of one"
             with np.errstate(all="ignore"):
                 change = self.weights.changed(records[0])
-        except Exception as error:  # whatever bytes a client sends: the round goes on without it
-            return None, f"sent arrays that cannot be read: {_line(error)}"
+        except Exception as error:  # whatever a client sends: the round goes on without it
+            return None, f"sent what cannot be read: {type(error).__name__}: {_line(error)}"
         if change is None:
             return None, "sent arrays of other names, shapes or types"
         if not np.isfinite(change).all():
@@ -113,6 +113,6 @@ class Cohort:
         return change, ""
 
 
-def _line(error: Any) -> str:
-    """Return an error as one line."""
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:80]}"
+def _line(text: object) -> str:
+    """Return a text that a client may have written as one short line."""
+    return " ".join(str(text).split())[:80]

@@ -19,7 +19,7 @@ import torch
 from flwr.app import ArrayRecord, Message, RecordDict
 
 from hockeystick.adapters.flower import train_locally
-from tests.adapters.flower_clients import server
+from tests.adapters.flower.clients import server
 
 PLAN = hs.DPSGD(examples=40, batch_size=8, steps=10, noise_multiplier=2.0)
 

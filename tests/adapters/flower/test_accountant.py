@@ -31,7 +31,7 @@ from flwr.serverapp.strategy import (
 )
 
 from hockeystick.adapters.flower import HockeystickAccountant
-from tests.adapters.flower_clients import Clients, first_moved, server, zeros
+from tests.adapters.flower.clients import Clients, first_moved, server, zeros
 
 DELTA = 1e-5
 CONFIG = PrivacyConfig(

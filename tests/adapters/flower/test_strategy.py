@@ -21,7 +21,7 @@ pytest.importorskip("flwr")
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
 
 from hockeystick.adapters.flower import PrivateFedAvg
-from tests.adapters.flower_clients import FIRST, Clients, first_moved, record, server, zeros
+from tests.adapters.flower.clients import FIRST, Clients, first_moved, record, server, zeros
 
 DELTA = 1e-5
 PLAN = hs.federated.FedSDP(

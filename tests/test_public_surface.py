@@ -16,7 +16,7 @@ ROOMS = sorted(
     for one in Path(str(hs.__file__)).parent.glob("*/__init__.py")
     if one.parent.name not in ("adapters", "verifier")  # which need extras
 )
-PEERS = ("torch", "opacus", "dp_accounting", "prv_accountant")
+PEERS = ("torch", "opacus", "flwr", "dp_accounting", "prv_accountant")
 
 
 def test_the_public_names_are_exactly_these() -> None:

@@ -55,8 +55,8 @@ _FINITE: Final = (
     "and none is zero or undefined: Flower's clipping stops at a zero, and lets NaN through."
 )
 _IN_FLOATS: Final = (
-    "Flower adds in floats, and numpy's global generator draws the noise: nobody seeds it or sees "
-    "its state, and what rounding tells is not covered."
+    "Flower adds in floats, numpy's global generator draws the noise, and Python's the cohorts: "
+    "nobody seeds them or sees their state, and what rounding tells is not covered."
 )
 _ANY_COHORT: Final = (
     "A client may be in every cohort: who takes part is not taken to be random or secret."

@@ -10,6 +10,7 @@ from hockeystick.release.multivariate_laplace import (
     multivariate_laplace_variance,
 )
 from hockeystick.release.noise.integers import discrete_gaussian, geometric, skellam
+from hockeystick.release.noise.radial import multivariate_laplace
 from hockeystick.release.noise.real import gaussian, laplace
 from hockeystick.release.noise.sinh_normal import sinh_normal
 from hockeystick.release.randomized_response import (
@@ -54,6 +55,7 @@ __all__ = [
     "geometric",
     "grid_search",
     "laplace",
+    "multivariate_laplace",
     "multivariate_laplace_length",
     "multivariate_laplace_log_density",
     "multivariate_laplace_variance",

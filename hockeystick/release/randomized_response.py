@@ -11,17 +11,25 @@ from hockeystick import _validate
 from hockeystick._validate import Domain, whole_numbers
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.local.randomized_response import RandomizedResponse
+from hockeystick.numerics.working_precision import integers_around, interval_bits
 from hockeystick.release._values import category_array, of_kind
+from hockeystick.release.samplers import Bits, secret_bits, uniform_integers
+from hockeystick.release.samplers.uniform import coins
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SHARE: Final = Domain(symbol="h", low=0, high=1, typical=(0.001, 0.5))
 USERS: Final = whole_numbers("n", 1, (100, 10**7))
+_GUARD: Final = 64
 
 
 def response_reports(
-    mechanism: RandomizedResponse, values: NDArray[np.int64], rng: np.random.Generator
+    mechanism: RandomizedResponse,
+    values: NDArray[np.int64],
+    rng: np.random.Generator | None = None,
+    *,
+    bits: Bits = secret_bits,
 ) -> NDArray[np.int64]:
     """Return one report by randomized response for each category.
 
@@ -29,8 +37,9 @@ def response_reports(
     others, all equally likely.
 
     Guarantees:
-        The distribution is that of the mechanism up to the 53 bits of a uniform float: a
-        probability is off by 2^-53 at most, and 0 where it is less.
+        Without ``rng`` exact if the bits are ideal: the coin is compared with interval arithmetic
+        around its probability until it is decided. With ``rng``, for simulation, up to the 53 bits
+        of a uniform float: a probability is off by 2^-53 at most, and 0 where it is less.
 
     Edge cases:
         Epsilon 0 reports any category; inf the category itself.
@@ -38,13 +47,15 @@ def response_reports(
     Args:
         mechanism: Epsilon and the number K of categories.
         values: The users' categories, integers from 0 to K - 1.
-        rng: Where randomness comes from; for actual reports, one that nobody can predict.
+        rng: A generator of floats for simulation, instead of bits.
+        bits: The source of random 64-bit words; another than the operating system's is for tests.
 
     Returns:
         As many reports, in the same order.
 
     Raises:
         ParameterError: If a value is no category.
+        OSError: If the operating system has no random bits to give.
 
     References:
         Warner 1965; Kairouz, Oh and Viswanath, "Extremal Mechanisms for Local Differential
@@ -54,12 +65,13 @@ def response_reports(
         >>> import numpy as np
         >>> import hockeystick as hs
         >>> response = hs.RandomizedResponse(2.0, categories=4)
-        >>> reports = response_reports(response, np.array([0, 1, 2, 3]), np.random.default_rng(7))
-        >>> reports.shape
+        >>> response_reports(response, np.array([0, 1, 2, 3])).shape
         (4,)
     """
     of_kind(mechanism, RandomizedResponse)
     own = category_array("values", values, mechanism.categories)
+    if rng is None:
+        return _exact_reports(mechanism, own, bits)
     truly = 1.0 / (1.0 + (mechanism.categories - 1) * math.exp(-mechanism.epsilon))
     other = rng.integers(0, mechanism.categories - 1, size=own.size)
     other += other >= own
@@ -150,6 +162,27 @@ def response_error(mechanism: RandomizedResponse, users: int, share: float) -> f
     others, small = mechanism.categories - 2, math.exp(-mechanism.epsilon)
     gap = -math.expm1(-mechanism.epsilon)
     return small * ((1.0 + others * small) / gap + held * others) / gap / count
+
+
+def _exact_reports(
+    mechanism: RandomizedResponse, own: NDArray[np.int64], bits: Bits
+) -> NDArray[np.int64]:
+    """Return reports from exact coins."""
+    if mechanism.epsilon == math.inf:
+        return own
+    truly = coins(lambda fine: _truthful(mechanism, fine), own.size, bits)
+    other = uniform_integers(mechanism.categories - 1, own.size, bits=bits)
+    other += other >= own
+    return np.where(truly, own, other)
+
+
+def _truthful(mechanism: RandomizedResponse, fine: int) -> tuple[int, int]:
+    """Return integers around ``2^fine / (1 + (K - 1) exp(-epsilon))``."""
+    from hockeystick.numerics.multiprecision import iv
+
+    with interval_bits(fine + _GUARD):
+        others = (mechanism.categories - 1) * iv.exp(-iv.mpf(mechanism.epsilon))
+        return integers_around(iv.mpf(2) ** fine / (1 + others))
 
 
 def _informative(epsilon: float) -> None:

@@ -19,7 +19,6 @@ import torch
 from torch import distributed
 
 import hockeystick as hs
-from hockeystick.adapters.loop._journal import Journal
 from hockeystick.adapters.loop._random import bits
 from hockeystick.adapters.loop._sampler import Sampler
 from hockeystick.adapters.torch import (
@@ -33,6 +32,7 @@ from hockeystick.adapters.torch import (
 )
 from hockeystick.adapters.torch._processes import Processes
 from hockeystick.errors import BudgetExhausted, IncompatibleError
+from hockeystick.release.journal import Journal
 
 pytestmark = [
     pytest.mark.skipif(

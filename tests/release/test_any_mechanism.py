@@ -19,7 +19,7 @@ FUNCTIONS: Final = tuple(
 )
 # What each parameter but the mechanism is given.
 GIVEN: Final[Mapping[str, Callable[[str], Any]]] = {
-    "value": lambda _: 3,
+    "value": lambda name: np.zeros(10) if name == "multivariate_laplace" else 3,
     "values": lambda _: np.array([0, 1, 1]),
     "categories": lambda _: 3,
     "rng": lambda _: np.random.default_rng(7),

@@ -23,6 +23,6 @@ gradients of one example know nothing of the others; nothing else looks at the d
 
 from hockeystick.adapters.loop._account import Account
 from hockeystick.adapters.loop._sampler import Sampler
-from hockeystick.adapters.loop._sum import noisy_sum
+from hockeystick.release.noise.clipped_sum import noisy_sum
 
 __all__ = ["Account", "Sampler", "noisy_sum"]

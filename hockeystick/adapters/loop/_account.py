@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Any, Final, NoReturn, final
 
 import hockeystick as hs
-from hockeystick.adapters.loop._journal import Journal
 from hockeystick.errors import BudgetExhausted, IncompatibleError, ParameterError
+from hockeystick.release.journal import Journal
 
 VERSION: Final = 2
 _FIELDS: Final = frozenset({"kind", "version", "plan", "not_private", "arithmetic", "run", "steps"})

@@ -6,6 +6,7 @@ from hockeystick.release.samplers.bits import Bits, secret_bits
 from hockeystick.release.samplers.comparisons import NoisyNumber, RealNoise, noisy_argmax
 from hockeystick.release.samplers.discrete_gaussian import discrete_gaussian
 from hockeystick.release.samplers.poisson import poisson, skellam
+from hockeystick.release.samplers.radial_laplace import rounded_multivariate_laplace
 from hockeystick.release.samplers.rounded import (
     discrete_laplace,
     rounded_gaussian,
@@ -27,6 +28,7 @@ __all__ = [
     "rounded_gaussian",
     "rounded_laplace",
     "run_count",
+    "rounded_multivariate_laplace",
     "secret_bits",
     "skellam",
     "truncated_negative_binomial",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
@@ -60,12 +61,24 @@ def bernoulli(
     count = _validate.count("size", size, DRAWS)
     if p == 1:
         return np.ones(count, dtype=np.bool_)
+    return coins(lambda fine: _around(p, fine), count, bits)
+
+
+def coins(bounds: Callable[[int], tuple[int, int]], count: int, bits: Bits) -> NDArray[np.bool_]:
+    """Return coins that are true with a probability below 1 that is known by its bounds.
+
+    Args:
+        bounds: Integers around ``2^n p``, by n, that come as close as n grows.
+        count: The number of independent draws.
+        bits: The source of random words.
+    """
     words = checked_words(bits, count)
-    whole, rest = divmod(p.numerator << _WORD, p.denominator)
-    drawn = words < np.uint64(whole)
-    if rest:
-        for place in np.flatnonzero(words == np.uint64(whole)):
-            drawn[place] = Uniform(whole, _WORD, bits).below(lambda fine: _around(p, fine))
+    least, most = bounds(_WORD)
+    drawn = words < np.uint64(least)
+    if most == least:
+        return drawn
+    for place in np.flatnonzero(~drawn & (words <= np.uint64(min(most, 1 << _WORD) - 1))):
+        drawn[place] = Uniform(int(words[place]), _WORD, bits).below(bounds)
     return drawn
 
 

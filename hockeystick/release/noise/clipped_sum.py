@@ -54,7 +54,7 @@ def noisy_sum(
         ParameterError: If the gradients are no rows of numbers, or a number is outside its domain.
 
     Example:
-        >>> from hockeystick.adapters.loop import noisy_sum
+        >>> from hockeystick.release.noise.clipped_sum import noisy_sum
         >>> noisy_sum([[3.0, 4.0], [0.5, 0.0]], norm=1.0, noise_multiplier=0).round(3)
         array([1.1, 0.8])
     """

@@ -1,0 +1,37 @@
+"""What makes federated training private: cohorts, noisy sums of clients, noisy steps of a client.
+
+Everything is in numpy, and any engine may carry what is sent. Each run is made from the plan that
+is accounted, which decides who is drawn, how much noise is added and how often.
+
+>>> import numpy as np
+>>> import hockeystick as hs
+>>> from hockeystick.release.federated import ClientRounds
+>>> plan = hs.federated.FedSDP(
+...     noise_multiplier=2, total_clients=10, clients_per_round=5, rounds=3, sampling="poisson"
+... )
+>>> run, weights = ClientRounds(plan, size=4, norm=1.0), np.zeros(4)
+>>> for _ in range(plan.rounds):
+...     cohort = run.draw()
+...     for client in cohort.clients:
+...         cohort.accept(client, np.ones(4) - weights)
+...     weights += cohort.release()
+>>> run.released == plan
+True
+"""
+
+from hockeystick.release.federated.client_training import ClientTraining
+from hockeystick.release.federated.client_updates import ClientRounds, Cohort, noisy_update
+from hockeystick.release.federated.clusters import lloyd_step, sanitized
+from hockeystick.release.federated.cohorts import draw_clients
+from hockeystick.release.federated.rounds import first_rounds
+
+__all__ = [
+    "ClientRounds",
+    "ClientTraining",
+    "Cohort",
+    "draw_clients",
+    "first_rounds",
+    "lloyd_step",
+    "noisy_update",
+    "sanitized",
+]

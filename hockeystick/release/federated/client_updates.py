@@ -1,0 +1,274 @@
+"""Fed-SDP: the clipped changes of clients' models, summed with noise once a round."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final, final
+
+import numpy as np
+
+from hockeystick import _validate
+from hockeystick._validate import WordEnum, whole_numbers
+from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.mechanisms.federated.client_level import FedSDP
+from hockeystick.mechanisms.federated.units import ClientSampling
+from hockeystick.release.federated.cohorts import checked_clients, draw_clients
+from hockeystick.release.federated.rounds import RoundCount, first_rounds
+from hockeystick.release.noise.clipped_sum import noisy_sum
+from hockeystick.release.samplers import Bits, secret_bits
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+SIZE: Final = whole_numbers("d", 1, (10, 10**6))
+
+
+class NoiseAt(WordEnum):
+    """Who adds the noise of Fed-SDP.
+
+    - ``SERVER`` ("server"): the server, once a round, to the sum of the clipped updates.
+    - ``CLIENTS`` ("clients"): each client, in full, to its own clipped update (``noisy_update``).
+
+    Example:
+        >>> from hockeystick.release.federated.client_updates import NoiseAt
+        >>> print(NoiseAt.SERVER)
+        server
+    """
+
+    SERVER = "server"
+    CLIENTS = "clients"
+
+
+def noisy_update(
+    plan: FedSDP, update: Any, norm: float, *, bits: Bits = secret_bits
+) -> NDArray[np.float64]:
+    """Return a client's update, clipped, with the noise of a whole round: what it may send.
+
+    Guarantees:
+        ``noisy_sum`` of this one update: a Gaussian mechanism of the plan's noise multiplier for
+        the client, whoever sees it. One call a round is what the plan accounts for.
+
+    Args:
+        plan: A plan whose sampling is "revealed", or in which all clients take part: who receives
+            the message knows whose it is.
+        update: The change of the client's model, one row of numbers.
+        norm: The clipping norm C.
+        bits: The source of random 64-bit words; another than the operating system's is for tests.
+
+    Raises:
+        ParameterError: If the update is not one row of finite numbers.
+        IncompatibleError: If the plan counts on who takes part being secret.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> from hockeystick.release.federated import noisy_update
+        >>> plan = hs.federated.FedSDP(
+        ...     noise_multiplier=1,
+        ...     total_clients=10,
+        ...     clients_per_round=5,
+        ...     rounds=3,
+        ...     sampling="revealed",
+        ...     adjacency="zero-out",
+        ... )
+        >>> noisy_update(plan, [3.0, 4.0], norm=1.0).shape
+        (2,)
+    """
+    _checked(plan, NoiseAt.CLIENTS)
+    row = _row(update, None)
+    return noisy_sum(row[None, :], norm=norm, noise_multiplier=plan.noise_multiplier, bits=bits)
+
+
+@final
+class ClientRounds(RoundCount):
+    """The server's part of Fed-SDP: ``draw`` a cohort, let it answer, ``release`` the noisy mean.
+
+    Each round is counted when its cohort is drawn. Whatever the clients answer, and whether they do,
+    a round releases ``(sum of [update]_C + N(0, (z C)^2 I)) / K`` with the plan's z and K; with
+    noise at the clients, the sum of their messages over K.
+
+    Guarantees:
+        What runs is what the plan accounts for, under whichever adjacency it has:
+
+        1. Cohorts have exactly the plan's distribution (``draw_clients``).
+        2. One client moves the sum by at most C, or 2 C where it changes: each accepted update is
+           clipped by ``noisy_sum``, which adds exact noise; a client that does not answer, or is
+           refused, counts as 0, and none counts twice. An empty cohort releases noise alone: that
+           nobody was drawn is not to be seen.
+        3. The divisor is the planned K, never who answered.
+        4. Rounds begin at most as often as planned, and are counted before anybody is asked, in the
+           journal first. A run that is killed within a round has counted it.
+
+    Edge cases:
+        A cohort whose ``release`` is never called counts all the same.
+
+    Args:
+        plan: A ``FedSDP`` with finite noise.
+        size: The number d of numbers in an update.
+        norm: The clipping norm C.
+        clients: How many clients there are; the plan's number where not given. Only with "poisson"
+            and add-remove may it be another.
+        noise_at: "server" or "clients"; the latter only with sampling "revealed" or a plan in which
+            all take part.
+        journal: A file that keeps the count, to go on with after a crash.
+        bits: The source of random 64-bit words; another than the operating system's is for tests.
+
+    Raises:
+        ParameterError: If an argument is outside its domain, or the journal is another plan's.
+        IncompatibleError: If the noise is at the clients and the plan counts on secrecy.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> from hockeystick.release.federated import ClientRounds
+        >>> plan = hs.federated.FedSDP(
+        ...     noise_multiplier=2,
+        ...     total_clients=9,
+        ...     clients_per_round=3,
+        ...     rounds=1,
+        ...     sampling="poisson",
+        ... )
+        >>> run = ClientRounds(plan, size=2, norm=0.5)
+        >>> run.draw().release().shape, run.counted
+        ((2,), 1)
+    """
+
+    __slots__ = ("_bits", "_clients", "_norm", "_size", "noise_at", "plan")
+
+    def __init__(
+        self,
+        plan: FedSDP,
+        size: int,
+        norm: float,
+        *,
+        clients: int | None = None,
+        noise_at: NoiseAt | str = NoiseAt.SERVER,
+        journal: str | os.PathLike[str] | None = None,
+        bits: Bits = secret_bits,
+    ) -> None:
+        self.noise_at = _validate.choice("noise_at", noise_at, NoiseAt)
+        self.plan = _checked(plan, self.noise_at)
+        self._size = _validate.count("size", size, SIZE)
+        self._clients, self._norm, self._bits = checked_clients(plan, clients), norm, bits
+        # Raises for a norm or noise that cannot be.
+        noisy_sum(np.zeros((0, 1)), norm=norm, noise_multiplier=plan.noise_multiplier)
+        super().__init__(plan, journal, str(self.noise_at))
+
+    @property
+    def released(self) -> FedSDP:
+        """The plan of what was or may have been released so far."""
+        return first_rounds(self.plan, self.counted)
+
+    def draw(self) -> Cohort:
+        """Begin the next round: count it, and return its cohort.
+
+        Raises:
+            IncompatibleError: If all rounds have begun, or another process began this run.
+        """
+        self._begin(self.counted)
+        return Cohort(self, draw_clients(self.plan, self._clients, bits=self._bits))
+
+    def _released(self, rows: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+        """Return what a round releases of its updates."""
+        self._check_process()
+        table = np.array(rows).reshape(-1, self._size)
+        if self.noise_at is NoiseAt.CLIENTS:
+            total = table.sum(axis=0)
+        else:
+            noise = self.plan.noise_multiplier
+            total = noisy_sum(table, norm=self._norm, noise_multiplier=noise, bits=self._bits)
+        return np.asarray(total / self.plan.clients_per_round)
+
+
+@final
+class Cohort:
+    """One round of ``ClientRounds``: who was drawn, and what they answered so far."""
+
+    __slots__ = ("_answers", "_open", "_run", "clients")
+
+    def __init__(self, run: ClientRounds, clients: NDArray[np.int64]) -> None:
+        self._run, self._open = run, True
+        self.clients: tuple[int, ...] = tuple(clients.tolist())
+        self._answers: dict[int, NDArray[np.float64]] = {}
+
+    @property
+    def answered(self) -> tuple[int, ...]:
+        """The clients whose updates were accepted."""
+        return tuple(self._answers)
+
+    def accept(self, client: int, update: Any) -> None:
+        """Take a client's update: the change of its model, or its message where it adds the noise.
+
+        An answer that is refused changes nothing: the round goes on without it.
+
+        Args:
+            client: One of ``clients``.
+            update: A row of as many finite numbers as the run's size.
+
+        Raises:
+            ParameterError: If the client was not drawn or has answered, or the update is no such
+                row; its numbers are not shown.
+            IncompatibleError: If the round has been released.
+        """
+        self._check_open()
+        if client not in self.clients:
+            raise ParameterError("client", client, "one that was drawn for this round")
+        if client in self._answers:
+            raise ParameterError("client", client, "one that has not answered in this round")
+        self._answers[client] = _row(update, self._run._size)
+
+    def accept_all(self, answers: Iterable[tuple[int, Any]]) -> dict[int, str]:
+        """Take what is right of several answers; return why others were refused, by client."""
+        refused: dict[int, str] = {}
+        for client, update in answers:
+            try:
+                self.accept(client, update)
+            except ParameterError as error:
+                refused[client] = str(error)
+        return refused
+
+    def release(self) -> NDArray[np.float64]:
+        """Return the noisy sum over the planned number of clients, and end the round.
+
+        Raises:
+            IncompatibleError: If it was released before: noise is drawn once.
+        """
+        self._check_open()
+        self._open = False
+        return self._run._released(list(self._answers.values()))
+
+    def _check_open(self) -> None:
+        """Raise where the round is over."""
+        if not self._open:
+            raise IncompatibleError("this round has been released: draw the next one")
+
+
+def _row(update: Any, size: int | None) -> NDArray[np.float64]:
+    """Return a copy of an update, or raise without showing it."""
+    count = "one or more" if size is None else f"{size:,}"
+    allowed = f"a row of {count} finite numbers"
+    try:
+        row = np.array(update)
+    except (TypeError, ValueError):
+        raise ParameterError("update", type(update).__name__, allowed) from None
+    fits = row.ndim == 1 and row.dtype.kind in "fiu" and (len(row) == size if size else len(row))
+    if not fits:
+        raise ParameterError("update", f"{row.dtype} of shape {row.shape}", allowed)
+    if not bool(np.isfinite(row).all()):
+        raise ParameterError("update", "a row with NaN or infinity", allowed)
+    return row.astype(np.float64)
+
+
+def _checked(plan: FedSDP, noise_at: NoiseAt) -> FedSDP:
+    """Return a plan that can be run, or raise."""
+    if not isinstance(plan, FedSDP):
+        raise ParameterError("plan", plan, "an hs.federated.FedSDP")
+    if plan.noise_multiplier == math.inf:
+        raise ParameterError("noise_multiplier", plan.noise_multiplier, "finite")
+    seen = plan.sampling is ClientSampling.REVEALED or plan.participation == 1
+    if noise_at is NoiseAt.CLIENTS and not seen:
+        raise IncompatibleError(
+            f"sampling '{plan.sampling}' counts on who takes part being secret, but the server "
+            "sees whose message it is where clients add the noise; use sampling 'revealed'"
+        )
+    return plan

@@ -1,0 +1,133 @@
+"""Private clustered federated learning: what a client sends, and the server's step of Lloyd."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hockeystick.errors import ParameterError
+from hockeystick.mechanisms.federated.clustering import FederatedClustering
+from hockeystick.release._charging import Charged
+from hockeystick.release._values import numbers
+from hockeystick.release.noise.radial import multivariate_laplace
+from hockeystick.release.samplers import Bits, secret_bits
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+# Room for the rounding of lengths, so that none is beyond the bound.
+_ROOM = 1 - 2.0**-40
+
+
+def sanitized(
+    plan: FederatedClustering,
+    parameters: Any,
+    center: Any,
+    *,
+    charge: Charged | None = None,
+    bits: Bits = secret_bits,
+) -> NDArray[np.float64]:
+    """Return a client's parameters as it may send them: clipped about a center, with noise.
+
+        center + [parameters - center]_(r/2) + Z,  Z of the density ``~ exp(-n |z| / (nu r))``
+
+    Guarantees:
+        **Where the center is public**, the same for all the client's data, any two of its data
+        sets send vectors at most r apart, by construction: the plan's account holds whatever the
+        data, with exact noise (``release.multivariate_laplace``).
+
+        Where the center is the hypothesis that fits the client best, as the published algorithm has
+        it, which one that is depends on the data, and the guarantee is by distance alone: two data
+        sets whose messages, before noise, are d apart are told apart with a loss of at most
+        ``n d / (nu r)``; r bounds d only for data that choose the same hypothesis.
+
+    Args:
+        plan: The plan that is accounted, with finite noise.
+        parameters: The outcome of the client's training, a vector of n finite numbers.
+        center: A vector of n finite numbers.
+        charge: An ``Accountant``, a ``Filter`` or another, charged with one round's noise first.
+        bits: The source of random 64-bit words; another than the operating system's is for tests.
+
+    Returns:
+        An array of n floats.
+
+    Raises:
+        ParameterError: If an argument is none of these.
+        BudgetExhausted: If the filter refuses; nothing is drawn then.
+
+    References:
+        Galli, Biswas, Jung, Cucinotta and Palamidessi, "Group Privacy for Personalized Federated
+        Learning", 2022, algorithm 2 (which scales the noise by the length of the client's own
+        update, and has no guarantee).
+
+    Example:
+        >>> import hockeystick as hs
+        >>> from hockeystick.release.federated import sanitized
+        >>> plan = hs.federated.FederatedClustering(5, dimension=2, radius=4.0, rounds=1)
+        >>> sanitized(plan, [3.0, 1.0], center=[0.0, 0.0]).shape
+        (2,)
+    """
+    if not isinstance(plan, FederatedClustering):
+        raise ParameterError("plan", plan, "an hs.federated.FederatedClustering")
+    middle, sent = (
+        _vector(name, one, plan.dimension)
+        for name, one in (("center", center), ("parameters", parameters))
+    )
+    with np.errstate(over="ignore"):
+        offset = sent - middle
+        length = float(np.linalg.norm(offset))
+    if not math.isfinite(length):
+        raise ParameterError("parameters", "a longer vector", "within 1e150 of the center")
+    most = _ROOM * plan.radius / 2
+    if length > most:
+        offset = offset * (_ROOM * most / length)
+    noisy = multivariate_laplace(plan.noise, offset, plan.radius, charge=charge, bits=bits)
+    return np.asarray(middle + noisy)
+
+
+def lloyd_step(points: Any, centers: Any) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return the centers after one step of Lloyd's algorithm, and the center each point was at.
+
+    Each point goes to the nearest center, the first of those alike; each center moves to the mean
+    of its points. A center without points stays where it is. What it does with private messages is
+    post-processing.
+
+    Args:
+        points: An array of shape (m, n).
+        centers: An array of shape (k, n), k >= 1.
+
+    Raises:
+        ParameterError: If they are not arrays of finite numbers of these shapes.
+
+    References:
+        Lloyd, "Least Squares Quantization in PCM", 1982.
+
+    Example:
+        >>> from hockeystick.release.federated import lloyd_step
+        >>> moved, nearest = lloyd_step([[0.0], [1.0], [9.0]], [[0.0], [10.0], [50.0]])
+        >>> moved.ravel().tolist(), nearest.tolist()
+        ([0.5, 9.0, 50.0], [0, 0, 1])
+    """
+    means, given = numbers("centers", centers), numbers("points", points)
+    if means.ndim != 2 or len(means) == 0:
+        raise ParameterError("centers", f"an array of shape {means.shape}", "one or more rows")
+    if given.ndim != 2 or given.shape[1] != means.shape[1]:
+        allowed = f"rows of {means.shape[1]} numbers"
+        raise ParameterError("points", f"an array of shape {given.shape}", allowed)
+    gaps = np.linalg.norm(given[:, None, :] - means[None, :, :], axis=2)
+    nearest = np.argmin(gaps, axis=1)
+    moved = means.copy()
+    for place in np.unique(nearest):
+        moved[place] = given[nearest == place].mean(axis=0)
+    return moved, nearest.astype(np.int64)
+
+
+def _vector(name: str, value: Any, dimension: int) -> NDArray[np.float64]:
+    """Return a vector of finite numbers, or raise without showing it."""
+    found = numbers(name, value)
+    if found.shape != (dimension,):
+        allowed = f"a vector of {dimension} finite numbers"
+        raise ParameterError(name, f"an array of shape {found.shape}", allowed)
+    return found

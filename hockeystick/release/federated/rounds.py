@@ -1,0 +1,108 @@
+"""How many rounds of a federated plan were or may have been released."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import replace
+from typing import Any, Final, Protocol, TypeVar
+
+from hockeystick import _validate
+from hockeystick._validate import Domain
+from hockeystick.errors import IncompatibleError
+from hockeystick.mechanisms.federated.instance_level import FedAlphaCDP
+from hockeystick.mechanisms.training.schedules import Values, factors_of
+from hockeystick.release._charging import ChargedRun
+from hockeystick.release.journal import Journal
+
+_KIND: Final = "hockeystick.release.federated 1"
+
+
+class HasRounds(Protocol):
+    """A plan of a number of rounds."""
+
+    @property
+    def rounds(self) -> int:
+        """How many."""
+
+
+_Plan = TypeVar("_Plan", bound=HasRounds)
+
+
+def first_rounds(plan: _Plan, rounds: int) -> _Plan:
+    """Return the plan of the first rounds of a federated plan.
+
+    Args:
+        plan: A plan with ``rounds``: ``FedSDP``, ``FedCDP``, ``FedAlphaCDP``, ``PriFedSync`` or
+            ``FederatedClustering``.
+        rounds: How many, an integer from 0 to the plan's.
+
+    Raises:
+        ParameterError: If the plan has fewer rounds.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> from hockeystick.release.federated import first_rounds
+        >>> plan = hs.federated.FederatedClustering(5, dimension=2, radius=1, rounds=8)
+        >>> first_rounds(plan, 3).rounds
+        3
+    """
+    within = Domain(symbol="t", low=0, high=plan.rounds, typical=(0, plan.rounds), whole=True)
+    first = _validate.count("rounds", rounds, within)
+    changes: dict[str, Any] = {"rounds": first}
+    if isinstance(plan, FedAlphaCDP) and plan.schedule is not None and first < plan.rounds:
+        factors = factors_of(plan.schedule, plan.rounds, "rounds")[:first]
+        changes["schedule"] = Values(factors.tolist()) if first else None
+    found: _Plan = replace(plan, **changes)  # type: ignore[type-var]
+    return found
+
+
+class RoundCount(ChargedRun):
+    """A count of rounds that rises before anything of a round is released, and never falls.
+
+    It belongs to one process. With a journal it goes on where an earlier process was killed, with
+    the round after the last that had begun.
+    """
+
+    __slots__ = ("_counted", "_journal", "_rounds")
+
+    def __init__(
+        self, plan: HasRounds, journal: str | os.PathLike[str] | None, *who: object
+    ) -> None:
+        super().__init__()
+        self._rounds, self._counted = plan.rounds, 0
+        self._journal: Journal | None = None
+        if journal is not None:
+            text = repr((plan, *who)).encode()
+            self._journal = Journal(journal, f"{_KIND} {hashlib.sha256(text).hexdigest()}")
+            self._counted = min(self._journal.counted, plan.rounds)
+
+    @property
+    def counted(self) -> int:
+        """How many rounds have begun, those that were left out included."""
+        return self._counted
+
+    def close(self) -> None:
+        """Leave the journal to others, and begin no more rounds."""
+        self._rounds = 0
+        if self._journal is not None:
+            self._journal.close()
+
+    def _begin(self, index: int) -> None:
+        """Count all rounds up to one, the journal first; or raise where it is over or had begun."""
+        self._check_process()
+        if index >= self._rounds:
+            raise IncompatibleError(
+                f"the plan's {self._rounds:,} rounds have begun, and each is counted: a further "
+                "one needs a plan with more rounds, accounted for as a whole"
+                if self._rounds
+                else "this run is closed, or its plan has no rounds"
+            )
+        if index < self._counted:
+            raise IncompatibleError(
+                f"round {index:,} has begun already, or was left out: a round that is run twice "
+                "releases twice what is accounted for"
+            )
+        if self._journal is not None:
+            self._journal.add(index + 1 - self._counted)
+        self._counted = index + 1

@@ -30,6 +30,7 @@ Gradients = Callable[["NDArray[np.float64]", "NDArray[np.int64]"], Any]
 """Of weights and the places of records: a row for each record, of this record alone."""
 
 _RECORDS: Final = _validate.whole_numbers("n", 0, (10, 10_000))
+_ROUND: Final = _validate.whole_numbers("t", 0, (0, 1000))
 _LEARNING: Final = Domain(symbol="gamma", low=0, high=1e9, typical=(0.01, 10))
 
 
@@ -154,7 +155,11 @@ class ClientTraining(RoundCount):
         """
         model = np.array(weights, dtype=np.float64)
         rate = _validate.real("learning_rate", learning_rate, _LEARNING)
-        index = self.counted if round_index is None else _validate.count("round_index", round_index)
+        index = (
+            self.counted
+            if round_index is None
+            else _validate.count("round_index", round_index, _ROUND)
+        )
         self._begin(index)
         for _ in range(self._steps.count):
             chosen = self._steps.draw(self._records, self._bits)

@@ -84,7 +84,7 @@ def noisy_update(
 class ClientRounds(RoundCount):
     """The server's part of Fed-SDP: ``draw`` a cohort, let it answer, ``release`` the noisy mean.
 
-    Each round is counted when its cohort is drawn. Whatever the clients answer, and whether they do,
+    Each round is counted when its cohort is drawn. Whatever the clients answer, or if they do not,
     a round releases ``(sum of [update]_C + N(0, (z C)^2 I)) / K`` with the plan's z and K; with
     noise at the clients, the sum of their messages over K.
 

@@ -1,0 +1,181 @@
+"""Fed-SDP's rounds: who is drawn, how far one client moves the sum, how much noise, what counts."""
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import hockeystick as hs
+from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.release.federated import ClientRounds, draw_clients, noisy_update
+from tests.release.bits import seeded
+
+
+def planned(sampling: str = "poisson", **changes: Any) -> hs.federated.FedSDP:
+    """Return a plan of few clients."""
+    settings: dict[str, Any] = {
+        "noise_multiplier": 2.0,
+        "total_clients": 6,
+        "clients_per_round": 2,
+        "rounds": 3,
+        "sampling": sampling,
+        "adjacency": "zero-out",
+    }
+    return hs.federated.FedSDP(**(settings | changes))
+
+
+@pytest.mark.parametrize("sampling", ["poisson", "fixed-size", "revealed"])
+def test_each_client_is_drawn_as_often_as_the_plan_says(sampling: str) -> None:
+    plan, bits, draws = planned(sampling), seeded(3), 3000
+    cohorts = [draw_clients(plan, bits=bits) for _ in range(draws)]
+    counts = np.bincount(np.concatenate(cohorts), minlength=6)
+    assert np.abs(counts / draws - 1 / 3).max() < 4.5 * math.sqrt(2 / 9 / draws)
+    sizes = np.bincount([len(one) for one in cohorts], minlength=7)
+    if sampling == "poisson":
+        expected = np.asarray(stats.binom.pmf(np.arange(7), 6, 1 / 3)) * draws
+        assert stats.chisquare(sizes, expected).pvalue > 1e-4
+    else:
+        assert sizes[2] == draws
+        pairs = {tuple(one.tolist()) for one in cohorts}
+        assert pairs == set(itertools.combinations(range(6), 2))
+
+
+def _sum_of(plan: hs.federated.FedSDP, updates: list[list[float]], *, norm: float) -> Any:
+    """Return a round's sum where the updates are those of the first clients that are drawn."""
+    cohort = ClientRounds(plan, size=2, norm=norm, bits=seeded(1)).draw()
+    for client, update in zip(cohort.clients, updates, strict=False):
+        cohort.accept(client, update)
+    return cohort.release() * plan.clients_per_round
+
+
+def test_a_client_moves_the_sum_by_the_clipping_norm_and_no_further() -> None:
+    """Without noise, so that the distance is seen; the same bits draw the same cohort."""
+    plan = planned("fixed-size", noise_multiplier=0.0)
+    still = _sum_of(plan, [[0.1, 0.2]], norm=0.5)
+    for update in ([1e9, 0.0], [-3.0, 4.0], [0.5, 0.0]):
+        moved = _sum_of(plan, [[0.1, 0.2], update], norm=0.5) - still
+        assert 0.4999 < np.linalg.norm(moved) <= 0.5
+    opposite = [_sum_of(plan, [[0.1, 0.2], [x, 0.0]], norm=0.5) for x in (9.0, -9.0)]
+    assert 0.999 < np.linalg.norm(opposite[0] - opposite[1]) <= 1.0
+
+
+@pytest.mark.parametrize("answering", [True, False])
+def test_the_noise_is_the_plans_on_the_sum_whoever_answers(answering: bool) -> None:
+    plan = planned(noise_multiplier=1.5)
+    cohort = ClientRounds(plan, size=20_000, norm=0.5, bits=seeded(2)).draw()
+    for client in cohort.clients if answering else ():
+        cohort.accept(client, np.zeros(20_000))
+    noise = cohort.release() * plan.clients_per_round / (1.5 * 0.5)
+    assert stats.kstest(noise, "norm").pvalue > 1e-4
+
+
+def test_an_empty_cohort_releases_noise() -> None:
+    plan = planned(total_clients=10**6, clients_per_round=1)
+    cohort = ClientRounds(plan, size=3, norm=1.0, bits=seeded(9)).draw()
+    while cohort.clients:
+        cohort = ClientRounds(plan, size=3, norm=1.0).draw()
+    assert np.all(cohort.release() != 0)
+
+
+def test_noise_at_the_clients_is_the_whole_rounds_for_each() -> None:
+    plan = planned("revealed", noise_multiplier=1.5)
+    message = noisy_update(plan, np.zeros(20_000), norm=0.5, bits=seeded(5))
+    assert stats.kstest(message / 0.75, "norm").pvalue > 1e-4
+    cohort = ClientRounds(plan, size=2, norm=0.5, noise_at="clients").draw()
+    for client in cohort.clients:
+        cohort.accept(client, [8.0, -4.0])
+    assert cohort.release().tolist() == [8.0, -4.0]
+
+
+def test_noise_at_the_clients_is_refused_where_the_plan_counts_on_secrecy() -> None:
+    for sampling in ("poisson", "fixed-size"):
+        with pytest.raises(IncompatibleError, match="sees whose message"):
+            ClientRounds(planned(sampling), size=2, norm=1.0, noise_at="clients")
+        with pytest.raises(IncompatibleError, match="sees whose message"):
+            noisy_update(planned(sampling), [1.0], norm=1.0)
+    everybody = planned(clients_per_round=6)
+    assert ClientRounds(everybody, size=2, norm=1.0, noise_at="clients").draw().clients
+
+
+@pytest.mark.parametrize(
+    ("update", "told"),
+    [
+        ([1.0, math.nan], "NaN or infinity"),
+        ([math.inf, 1.0], "NaN or infinity"),
+        ([1.0, 2.0, 3.0], r"shape \(3,\)"),
+        ([[1.0, 2.0]], r"shape \(1, 2\)"),
+        (["a", "b"], "a row of 2 finite numbers"),
+        ([1 + 2j, 0], "complex"),
+        (None, "object"),
+        ([[1.0], [1.0, 2.0]], "list"),
+    ],
+)
+def test_a_wrong_update_is_refused_and_the_round_goes_on(update: Any, told: str) -> None:
+    plan = planned(clients_per_round=6, noise_multiplier=0.0)
+    cohort = ClientRounds(plan, size=2, norm=10.0).draw()
+    cohort.accept(0, [3.0, 0.0])
+    with pytest.raises(ParameterError, match=told):
+        cohort.accept(1, update)
+    assert cohort.answered == (0,)
+    cohort.accept(1, [0.0, 3.0])
+    assert (cohort.release() * 6).round(3).tolist() == [3.0, 3.0]
+
+
+def test_a_second_answer_a_stranger_and_a_late_answer_count_nothing() -> None:
+    plan = planned("fixed-size", noise_multiplier=0.0)
+    cohort = ClientRounds(plan, size=1, norm=10.0).draw()
+    one, other = cohort.clients
+    stranger = next(client for client in range(6) if client not in cohort.clients)
+    refused = cohort.accept_all(
+        [(one, [1.0]), (one, [5.0]), (stranger, [7.0]), (other, [math.nan]), (99, [1.0])]
+    )
+    assert {client: text.split(";")[0] for client, text in refused.items()} == {
+        one: "client must be one that has not answered in this round",
+        stranger: "client must be one that was drawn for this round",
+        other: "update must be a row of 1 finite numbers",
+        99: "client must be one that was drawn for this round",
+    }
+    assert (cohort.release() * 2).round(3).tolist() == [1.0]
+    with pytest.raises(IncompatibleError, match="has been released"):
+        cohort.accept(other, [1.0])
+    with pytest.raises(IncompatibleError, match="has been released"):
+        cohort.release()
+
+
+def test_a_round_counts_when_it_is_drawn_and_there_are_no_more_than_planned() -> None:
+    plan = planned()
+    run = ClientRounds(plan, size=1, norm=1.0)
+    assert hs.epsilon(run.released, 1e-6).upper == 0
+    for done in range(1, 4):
+        run.draw()
+        assert run.counted == done
+        assert run.released.rounds == done
+    assert run.released == plan
+    with pytest.raises(IncompatibleError, match="3 rounds have begun"):
+        run.draw()
+
+
+def test_how_many_clients_there_are_may_differ_only_where_nobody_else_notices() -> None:
+    free = planned(adjacency="add-remove")
+    assert ClientRounds(free, size=1, norm=1.0, clients=7).draw().answered == ()
+    for plan in (planned(), planned("fixed-size", adjacency="add-remove"), planned("revealed")):
+        with pytest.raises(ParameterError, match="clients must be the plan's number, 6"):
+            ClientRounds(plan, size=1, norm=1.0, clients=7)
+
+
+def test_bad_settings_are_told() -> None:
+    with pytest.raises(ParameterError, match="norm"):
+        ClientRounds(planned(), size=1, norm=0.0)
+    with pytest.raises(ParameterError, match="noise_multiplier must be finite"):
+        ClientRounds(planned(noise_multiplier=math.inf), size=1, norm=1.0)
+    with pytest.raises(ParameterError, match=r"plan must be an hs\.federated\.FedSDP"):
+        ClientRounds(hs.Gaussian(1.0), size=1, norm=1.0)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="size"):
+        ClientRounds(planned(), size=0, norm=1.0)
+    with pytest.raises(ParameterError, match="noise_at"):
+        ClientRounds(planned(), size=1, norm=1.0, noise_at="nobody")
+    with pytest.raises(ParameterError, match="plan must be a FedSDP, FedCDP"):
+        draw_clients(hs.Gaussian(1.0))  # type: ignore[arg-type]

@@ -1,0 +1,132 @@
+"""Fed-SDP: federated training that hides clients, with noise at the server or at the clients.
+
+    python examples/systems/fed_sdp.py --seeds 5
+
+Wei, Liu, Zhou, Chow and Wu, "Securing Distributed SGD against Gradient Leakage Threats", 2023,
+section 4: each round draws clients, each trains on its own records, the change of its model is
+clipped, and noise is added once a round at the server, or in full by each client.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from click import echo
+from shards import Outcome, accuracy, arguments, digits, gradients, line, repeated, source
+
+import hockeystick as hs
+from hockeystick.release.federated import ClientRounds, noisy_update
+
+SYSTEM = {
+    "name": "Fed-SDP",
+    "paper": "Wei et al. 2023 (002)",
+    "algorithm": "section 4, Fed-SDP at the server and at the clients",
+    "command": "python examples/systems/fed_sdp.py --seeds 5",
+    "check": "rounds counted, cohorts of the plan's law, one client moves the sum by at most C",
+}
+CLIENTS, COHORT, ROUNDS = 143, 48, 40
+NORM, LOCAL_STEPS, LOCAL_RATE, SERVER_RATE = 1.0, 5, 0.5, 1.0
+DELTA = 1e-3
+PLACES = ("server", "clients", "nobody")
+
+
+def planned(noise_at: str, epsilon: float = 8.0) -> hs.federated.FedSDP:
+    """Return the plan with the least noise that meets a budget.
+
+    Noise at the server hides who takes part from whom the model is given to; a message that is
+    noisy by itself shows whose it is, so that the account is "revealed".
+    """
+    hidden = noise_at != "clients"
+    plan = hs.federated.FedSDP(
+        noise_multiplier=1.0,
+        total_clients=CLIENTS,
+        clients_per_round=COHORT,
+        rounds=ROUNDS,
+        sampling="poisson" if hidden else "revealed",
+        adjacency="add-remove" if hidden else "zero-out",
+    )
+    if noise_at == "nobody":
+        return hs.federated.FedSDP(**_fields(plan) | {"noise_multiplier": 0.0})
+    found = hs.calibrate(plan, "noise_multiplier", hs.ApproxDP(epsilon, DELTA)).plan
+    assert isinstance(found, hs.federated.FedSDP)
+    return found
+
+
+def _fields(plan: hs.federated.FedSDP) -> dict[str, Any]:
+    """Return a plan's parameters."""
+    return {name: getattr(plan, name) for name in plan.__dataclass_fields__}
+
+
+def local_update(weights: Any, records: Any, labels: Any) -> Any:
+    """Return the change of a client's model after some steps on all of its records."""
+    own = weights.copy()
+    for _ in range(LOCAL_STEPS):
+        own -= LOCAL_RATE * gradients(own, records, labels).mean(axis=0)
+    return own - weights
+
+
+def run(
+    seed: int | None = 0,
+    *,
+    noise_at: str = "server",
+    split: str = "writer",
+    plan: hs.federated.FedSDP | None = None,
+    norm: float = NORM,
+) -> Outcome:
+    """Train once and return what came out.
+
+    Args:
+        seed: Of data and noise; None for noise from the operating system, the only private run.
+        noise_at: "server", "clients", or "nobody" for training without privacy.
+        split: How the digits are split, see ``shards.digits``.
+        plan: What is run and accounted for; calibrated to (8, 1e-3) where not given.
+        norm: The clipping norm; infinite noise-free training still clips.
+    """
+    plan = planned(noise_at) if plan is None else plan
+    data, bits = digits(plan.total_clients, split, seed or 0), source(seed)
+    weights = np.zeros(10 * data.features.shape[1])
+    place = "clients" if noise_at == "clients" else "server"
+    rounds = ClientRounds(plan, len(weights), norm, noise_at=place, bits=bits)
+    drawn = 0
+    for _ in range(plan.rounds):
+        cohort = rounds.draw()
+        drawn += len(cohort.clients)
+        for client in cohort.clients:
+            update = local_update(weights, *data.clients[client])
+            if place == "clients":
+                update = noisy_update(plan, update, norm, bits=bits)
+            cohort.accept(client, update)
+        weights = weights + SERVER_RATE * cohort.release()
+    private = plan.noise_multiplier > 0
+    spent = hs.epsilon(rounds.released, DELTA).upper if private else float("inf")
+    return Outcome(
+        f"Fed-SDP, noise at {noise_at}, {split}",
+        {"accuracy": accuracy(weights, data.features, data.labels)},
+        str(rounds.released),
+        spent,
+        DELTA,
+        {
+            "rounds": rounds.released == plan,
+            "cohorts": abs(drawn - plan.rounds * plan.clients_per_round) < 5 * drawn**0.5,
+        },
+    )
+
+
+def main() -> None:
+    """Train with noise at the server, at the clients and nowhere, and say what came out."""
+    asked = arguments(__doc__, "writer", "label", "even").parse_args()
+    for noise_at in PLACES:
+        plan = planned(noise_at)
+        outcomes = repeated(
+            lambda seed, at=noise_at, plan=plan: run(
+                seed, noise_at=at, split=asked.split, plan=plan
+            ),
+            asked.seed,
+            asked.seeds,
+        )
+        echo(f"noise multiplier {plan.noise_multiplier:6.3f}  {line(outcomes)}")
+
+
+if __name__ == "__main__":
+    main()

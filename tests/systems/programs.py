@@ -1,0 +1,35 @@
+"""The programs of examples/systems as modules, for tests."""
+
+import sys
+from dataclasses import replace
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parents[2] / "examples" / "systems"
+
+
+@cache
+def program(name: str) -> Any:
+    """Return a program as a module, without running it."""
+    sys.path.insert(0, str(FOLDER))
+    try:
+        return import_module(name)
+    finally:
+        sys.path.remove(str(FOLDER))
+
+
+def without(data: Any, client: int, record: int | None = None) -> Any:
+    """Return shards in which a client, or one of its records, contributes nothing; none for -1.
+
+    Features of zero, the last column included, have a gradient of zero.
+    """
+    if client < 0:
+        return data
+    rows, labels = data.clients[client]
+    rows = rows.copy()
+    rows[slice(None) if record is None else record] = 0.0
+    return replace(
+        data, clients=(*data.clients[:client], (rows, labels), *data.clients[client + 1 :])
+    )

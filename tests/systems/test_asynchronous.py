@@ -1,0 +1,79 @@
+"""Asynchronous DP-SGD: interrupts within rounds, restarts from journals, growing batches."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick.adapters.loop import Sampler
+from tests.systems.programs import program
+
+pytestmark = pytest.mark.extras
+pytest.importorskip("sklearn")
+
+
+@pytest.mark.parametrize(
+    "sizes", [pytest.param("increasing", marks=pytest.mark.slow), "constant", "fixed"]
+)
+def test_it_learns_within_its_budget_though_clients_are_killed(sizes: str) -> None:
+    outcome = program("asynchronous").run(seed=1, sizes=sizes)
+    assert outcome.checks == {"rounds": True, "batches": True, "all of the plan": True}
+    assert 7.99 < outcome.epsilon <= 8.0
+    assert outcome.result["killed"] > 0
+    assert outcome.result["accuracy"] > 0.75
+
+
+def test_batches_grow_from_round_to_round() -> None:
+    system = program("asynchronous")
+    plan = system.planned("increasing")
+    rates = [float(Sampler(plan, 119).rate(step)) for step in (0, 59)]
+    assert rates == pytest.approx([10 / 119, 40 / 119])
+
+
+def made(path: Path, rows: Any, **changes: Any) -> Any:
+    """Return a client of a plan without noise that draws all records."""
+    system = program("asynchronous")
+    plan = hs.DPSGD(noise_multiplier=0, examples=6, batch_size=6, steps=3, **changes)
+    return system.Client(plan, (rows, np.arange(6)), path, seed=2)
+
+
+@pytest.mark.parametrize("place", range(6))
+def test_a_record_moves_a_round_that_is_interrupted_by_its_own_gradient_alone(
+    place: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Drawn without it, the others are read with the models that they were read with before."""
+    rng = np.random.default_rng(4)
+    rows, model = rng.normal(size=(6, 65)), rng.normal(size=650) / 100
+    sums = []
+    for chosen in (np.arange(6), np.delete(np.arange(6), place)):
+        client = made(tmp_path / str(len(chosen)), rows)
+        monkeypatch.setattr(type(client.sampler), "draw", lambda *_, own=chosen: own)
+        sums.append(client.round(model, 3, dies=False) * 6)
+    assert 0.99 < np.linalg.norm(sums[0] - sums[1]) <= 1.0 + 1e-9
+
+
+def test_a_global_model_takes_effect_in_the_middle_of_a_round(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    rows, model = rng.normal(size=(6, 65)), rng.normal(size=650)
+    interrupted, whole, late = (
+        made(tmp_path / str(n), rows).round(within, cut, dies=False)
+        for n, (within, cut) in enumerate([(model, 3), (None, 3), (model, 0)])
+    )
+    assert not np.allclose(interrupted, whole)
+    assert not np.allclose(interrupted, late)
+
+
+def test_a_killed_round_is_counted_and_never_run_again(tmp_path: Path) -> None:
+    system = program("asynchronous")
+    client = made(tmp_path / "journal", np.ones((6, 65)))
+    client.round(None, 3, dies=False)
+    with pytest.raises(system.KilledError):
+        client.round(None, 3, dies=True)
+    client.restart(np.zeros(650))
+    assert (client.account.counted, client.sent, client.killed) == (2, 1, 1)
+    client.round(None, 3, dies=False)
+    assert client.done
+    with pytest.raises(hs.errors.BudgetExhausted):
+        client.round(None, 3, dies=False)

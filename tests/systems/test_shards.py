@@ -1,0 +1,56 @@
+"""The digits are split as is said, each client's records are its own, and medians are medians."""
+
+import numpy as np
+import pytest
+
+from tests.systems.programs import program
+
+pytestmark = pytest.mark.extras
+pytest.importorskip("sklearn")
+
+
+@pytest.mark.parametrize("split", ["writer", "label", "even"])
+def test_each_record_is_at_one_client_and_no_test_record_is(split: str) -> None:
+    data = program("shards").digits(24, split, seed=3)
+    rows = np.vstack([rows for rows, _ in data.clients] + [data.features])
+    assert len({row.tobytes() for row in rows}) == len(rows)
+    assert {len(labels) for _, labels in data.clients} == {59 - (split == "label")}
+    assert data.records == len(rows) - 359
+    kinds = np.mean([len(set(labels)) for _, labels in data.clients])
+    assert (kinds < 4) == (split == "label")
+
+
+def test_a_split_that_is_not_is_told() -> None:
+    with pytest.raises(SystemExit, match="--split must be writer, label or even"):
+        program("shards").digits(24, "nobody")
+
+
+def test_gradients_are_those_of_the_loss() -> None:
+    shards = program("shards")
+    rng = np.random.default_rng(1)
+    weights, rows, labels = rng.normal(size=40), rng.normal(size=(3, 4)), np.array([0, 7, 3])
+
+    def loss(own: np.ndarray) -> np.ndarray:
+        found = shards.probabilities(own, rows)[np.arange(3), labels]
+        return np.asarray(-np.log(found))
+
+    found = shards.gradients(weights, rows, labels)
+    for place in range(40):
+        moved = np.zeros(40)
+        moved[place] = 1e-6
+        slope = (loss(weights + moved) - loss(weights - moved)) / 2e-6
+        assert found[:, place] == pytest.approx(slope, abs=1e-8)
+
+
+def test_medians_are_shown_with_their_spread_and_what_went_wrong() -> None:
+    shards = program("shards")
+    runs = [
+        shards.Outcome("name", {"accuracy": share}, "plan", 2.0, 1e-4, {"rounds": share != 0.75})
+        for share in (0.5, 1.0, 0.75)
+    ]
+    text = shards.line(runs)
+    assert "accuracy 0.750 [0.500, 1.000]" in text
+    assert "(2.000, 0.0001)" in text
+    assert "NOT AS ACCOUNTED: rounds" in text
+    assert "as accounted" in shards.line(runs[:2])
+    assert "no privacy" in shards.line([shards.Outcome("name", {}, "", float("inf"), 0.0)])

@@ -10,6 +10,7 @@ from scipy.stats import chi2
 import hockeystick as hs
 from hockeystick.numerics.multiprecision import mp
 from hockeystick.release import response_error, response_frequencies, response_reports
+from tests.release.bits import replay, seeded
 
 
 @pytest.mark.parametrize(
@@ -115,3 +116,40 @@ def test_shares_and_numbers_outside_their_domains_are_refused() -> None:
     for users, share in ((0, 0.5), (10, -0.1), (10, 1.1), (10, math.nan)):
         with pytest.raises(hs.errors.ParameterError):
             response_error(hs.RandomizedResponse(1.0), users, share)
+
+
+@pytest.mark.parametrize("local", [0.3, 1.0, 7.0])
+@pytest.mark.parametrize("categories", [2, 5])
+def test_exact_reports_are_true_where_a_uniform_number_is_below_their_probability(
+    local: float, categories: int
+) -> None:
+    """The words next to it too, where further bits decide: u is value 2^-64 and more."""
+    with mp.workprec(300):
+        exact = mp.exp(local) / (mp.exp(local) + categories - 1)
+        cell = int(mp.floor(mp.ldexp(exact, 64)))
+        next_cell = int(mp.floor(mp.ldexp(exact, 128))) - (cell << 64)
+    response, own = hs.RandomizedResponse(local, categories), np.array([1])
+    # The first word is the coin's, those that it needs besides come next, the last is the other's.
+    for words, true in (
+        ([cell - 1, 0], True),
+        ([cell + 1, 0], False),
+        ([cell, next_cell - 1, 0], True),
+        ([cell, next_cell + 1, 0], False),
+    ):
+        found = response_reports(response, own, bits=replay(words))
+        assert found.tolist() == ([1] if true else [0])
+
+
+def test_exact_reports_have_the_mechanisms_frequencies() -> None:
+    response, own = hs.RandomizedResponse(1.0, 4), np.full(100_000, 2)
+    counts = np.bincount(response_reports(response, own, bits=seeded(3)), minlength=4)
+    odds = math.exp(1.0)
+    expected = np.array([1.0, 1.0, odds, 1.0]) / (odds + 3) * len(own)
+    assert chi2.sf(float(((counts - expected) ** 2 / expected).sum()), 3) > 1e-4
+
+
+@pytest.mark.parametrize(("local", "shares"), [(0.0, 1 / 3), (800.0, 1.0), (math.inf, 1.0)])
+def test_exact_reports_at_the_edges(local: float, shares: float) -> None:
+    response, own = hs.RandomizedResponse(local, 3), np.full(3000, 1)
+    found = response_reports(response, own, bits=seeded(2))
+    assert (found == 1).mean() == pytest.approx(shares, abs=0.04 if shares < 1 else 0.0)

@@ -34,6 +34,21 @@ def test_it_learns_within_its_budget(decay: str) -> None:
     assert outcome.plan == str(system.planned(decay))
 
 
+@pytest.mark.parametrize("decay", DECAYS)
+def test_with_a_coin_for_each_record_the_account_is_exact(decay: str) -> None:
+    system = program("fed_cdp")
+    plan = system.planned(decay, "poisson")
+    found = hs.epsilon(plan, system.DELTA)
+    assert 7.998 < found.lower <= found.upper <= 8.0
+    assert found.upper - found.lower < 1e-6
+
+
+def test_with_a_coin_for_each_record_all_clients_run_every_round() -> None:
+    outcome = program("fed_cdp").run(seed=1, decay="staircase", sampling="poisson")
+    assert outcome.checks == {"rounds": True, "steps": True, "batches": True}
+    assert outcome.result["accuracy"] > 0.8
+
+
 def test_the_noises_are_those_of_the_papers_decays() -> None:
     """With rounds t from 0; Fed-CDP's noise is constant."""
     plans = {decay: program("fed_cdp").planned(decay).noise_multipliers for decay in DECAYS}

@@ -80,10 +80,11 @@ def test_records_are_drawn_as_often_as_the_plan_says(plan: Any, rate: float, fix
 @pytest.mark.parametrize("plan", [planned(), synced(), planned("two-stage-poisson")])
 def test_a_step_has_the_plans_noise_over_the_expected_size(plan: Any) -> None:
     client = ClientTraining(plan, 6, 0.5, bits=seeded(6))
-    watch = Watch(np.zeros((6, 4000)))
-    moved = client.train(np.zeros(4000), watch, learning_rate=3.0)
+    watch = Watch(np.zeros((6, 20_000)))
+    moved = client.train(np.zeros(20_000), watch, learning_rate=3.0)
     noise = moved / (3.0 * 2.0 * 0.5 / 3 * math.sqrt(5))
     assert stats.kstest(noise, "norm").pvalue > 1e-4
+    assert noise.std() == pytest.approx(1, abs=0.02)
 
 
 @pytest.mark.parametrize(

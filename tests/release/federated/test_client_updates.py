@@ -70,6 +70,7 @@ def test_the_noise_is_the_plans_on_the_sum_whoever_answers(answering: bool) -> N
         cohort.accept(client, np.zeros(20_000))
     noise = cohort.release() * plan.clients_per_round / (1.5 * 0.5)
     assert stats.kstest(noise, "norm").pvalue > 1e-4
+    assert noise.std() == pytest.approx(1, abs=0.02)
 
 
 def test_an_empty_cohort_releases_noise() -> None:
@@ -84,6 +85,7 @@ def test_noise_at_the_clients_is_the_whole_rounds_for_each() -> None:
     plan = planned("revealed", noise_multiplier=1.5)
     message = noisy_update(plan, np.zeros(20_000), norm=0.5, bits=seeded(5))
     assert stats.kstest(message / 0.75, "norm").pvalue > 1e-4
+    assert message.std() == pytest.approx(0.75, rel=0.02)
     cohort = ClientRounds(plan, size=2, norm=0.5, noise_at="clients").draw()
     for client in cohort.clients:
         cohort.accept(client, [8.0, -4.0])

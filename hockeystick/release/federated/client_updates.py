@@ -100,6 +100,9 @@ class ClientRounds(RoundCount):
         4. Rounds begin at most as often as planned, and are counted before anybody is asked, in the
            journal first. A run that is killed within a round has counted it.
 
+        Who is drawn, who answers, and why an answer is refused are for the server alone, unless the
+        plan's sampling is "revealed"; what is released tells nothing of them but by its sum.
+
     Edge cases:
         A cohort whose ``release`` is never called counts all the same.
 

@@ -36,6 +36,7 @@ SETTINGS: dict[str, tuple[int, str, float, float, int]] = {
     "two hypotheses, no noise": (2, "hypothesis", 0.0, 1e6, 3),
     "one hypothesis, no noise": (1, "hypothesis", 0.0, 1e6, 3),
     "by distance": (2, "hypothesis", 1.0, 2.0, 3),
+    "three hypotheses, by distance": (3, "hypothesis", 1.0, 2.0, 3),
     "whatever the data": (2, "public", 0.25, 18.0, 3),
     "one hypothesis, whatever the data": (1, "public", 0.25, 18.0, 3),
     "as published": (2, "published", 5.0, 1.0, 1),
@@ -46,6 +47,14 @@ def planned(setting: str) -> hs.federated.FederatedClustering:
     """Return what a client sends in all, for accounting: one message."""
     _, _, noise, radius, _ = SETTINGS[setting]
     return hs.federated.FederatedClustering(noise, dimension=2, radius=radius, rounds=1)
+
+
+def begun(hypotheses: int) -> Any:
+    """Return the first hypotheses: the origin alone, or points of the unit circle."""
+    if hypotheses == 1:
+        return np.zeros((1, 2))
+    angles = np.pi / 2 + 2 * np.pi * np.arange(hypotheses) / hypotheses
+    return np.column_stack([np.cos(angles), np.sin(angles)])
 
 
 def people(clients: int, rng: np.random.Generator) -> tuple[Any, Any, Any]:
@@ -135,8 +144,7 @@ def run(
     hypotheses, center, noise, _, epochs = SETTINGS[setting]
     plan, rng = planned(setting), np.random.default_rng(seed)
     data, held_out = people(CLIENTS, rng), people(200, rng)
-    first = np.zeros((1, 2)) if hypotheses == 1 else np.array([[0.0, 1.0], [0.0, -1.0]])
-    federation = Federation(plan, first, data, epochs, source(seed))
+    federation = Federation(plan, begun(hypotheses), data, epochs, source(seed))
     for _ in range(ROUNDS):
         federation.round(COHORT, center)
     losses = [

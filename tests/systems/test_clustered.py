@@ -21,6 +21,7 @@ def test_two_hypotheses_find_both_kinds_of_clients_with_noise_and_without() -> N
     assert all(outcome.checks == {"messages": True} for outcome in found.values())
     assert errors["two hypotheses, no noise"] < 0.62
     assert errors["by distance"] < 0.8
+    assert errors["three hypotheses, by distance"] < 1.2
     assert errors["whatever the data"] < 1.3
     for setting in ("one hypothesis, no noise", "one hypothesis, whatever the data"):
         assert errors[setting] > 4

@@ -35,8 +35,8 @@ RATE, DELTA = 0.1, 0.0
 SETTINGS: dict[str, tuple[int, str, float, float, int]] = {
     "two hypotheses, no noise": (2, "hypothesis", 0.0, 1e6, 3),
     "one hypothesis, no noise": (1, "hypothesis", 0.0, 1e6, 3),
-    "by distance": (2, "hypothesis", 1.0, 2.0, 3),
-    "three hypotheses, by distance": (3, "hypothesis", 1.0, 2.0, 3),
+    "within distance 2": (2, "hypothesis", 1.0, 2.0, 3),
+    "three hypotheses, within distance 2": (3, "hypothesis", 1.0, 2.0, 3),
     "whatever the data": (2, "public", 0.25, 18.0, 3),
     "one hypothesis, whatever the data": (1, "public", 0.25, 18.0, 3),
     "as published": (2, "published", 5.0, 1.0, 1),

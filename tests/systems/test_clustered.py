@@ -20,13 +20,13 @@ def test_two_hypotheses_find_both_kinds_of_clients_with_noise_and_without() -> N
     errors = {setting: outcome.result["rmse"] for setting, outcome in found.items()}
     assert all(outcome.checks == {"messages": True} for outcome in found.values())
     assert errors["two hypotheses, no noise"] < 0.62
-    assert errors["by distance"] < 0.8
-    assert errors["three hypotheses, by distance"] < 1.2
+    assert errors["within distance 2"] < 0.8
+    assert errors["three hypotheses, within distance 2"] < 1.2
     assert errors["whatever the data"] < 1.3
     for setting in ("one hypothesis, no noise", "one hypothesis, whatever the data"):
         assert errors[setting] > 4
     costs = {setting: outcome.epsilon for setting, outcome in found.items()}
-    assert costs["by distance"] == pytest.approx(2.0, rel=1e-12)
+    assert costs["within distance 2"] == pytest.approx(2.0, rel=1e-12)
     assert costs["whatever the data"] == pytest.approx(8.0, rel=1e-12)
     assert costs["as published"] == costs["two hypotheses, no noise"] == float("inf")
 
@@ -66,7 +66,7 @@ def test_the_published_noise_tells_the_length_of_the_update() -> None:
 def test_each_client_takes_part_as_often_as_it_is_accounted_for() -> None:
     system = program("clustered")
     data = system.people(10, np.random.default_rng(2))
-    server = federation("by distance", data, seeded(4))
+    server = federation("within distance 2", data, seeded(4))
     for _ in range(5):
         server.round(4, "hypothesis")
     assert server.sent.tolist() == [1] * 10

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from hockeystick.release.samplers import secret_bits
 from tests.systems.programs import program
 
 pytestmark = pytest.mark.extras
@@ -54,3 +55,43 @@ def test_medians_are_shown_with_their_spread_and_what_went_wrong() -> None:
     assert "NOT AS ACCOUNTED: rounds" in text
     assert "as accounted" in shards.line(runs[:2])
     assert "no privacy" in shards.line([shards.Outcome("name", {}, "", float("inf"), 0.0)])
+
+
+def test_without_a_seed_noise_is_the_operating_systems_and_with_one_it_is_repeated() -> None:
+    source = program("shards").source
+    assert source(None) is secret_bits
+    assert source(5)(4).tolist() == source(5)(4).tolist() != source(6)(4).tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("fed_sdp", {"noise_at": "server"}),
+        ("fed_cdp", {"decay": "constant"}),
+        ("prifedsync", {}),
+        ("asynchronous", {"sizes": "constant"}),
+        ("clustered", {}),
+        ("shuffled", {}),
+    ],
+)
+def test_a_private_run_is_as_accounted_too(name: str, settings: dict[str, str]) -> None:
+    system = program(name)
+    assert set(system.SYSTEM) == {"name", "paper", "algorithm", "command", "check"}
+    outcome = system.run(None, **settings)
+    assert outcome.checks
+    assert all(outcome.checks.values())
+    assert outcome.epsilon < 8.001
+
+
+@pytest.mark.parametrize("name", ["fed_sdp", "shuffled"])
+def test_a_program_says_what_came_out(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    system = program(name)
+    monkeypatch.setattr("sys.argv", [name, "--seed", "3"])
+    for changed in {"ROUNDS", "LOCAL"} & set(vars(system)):
+        monkeypatch.setattr(system, changed, 3 if changed == "ROUNDS" else {"one": 1.0})
+    system.main()
+    shown = capsys.readouterr().out.splitlines()
+    assert len(shown) == 3
+    assert all("as accounted" in text and "NOT" not in text for text in shown)

@@ -9,8 +9,8 @@ import numpy as np
 
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.federated.clustering import FederatedClustering
-from hockeystick.release._charging import Charged
 from hockeystick.release._values import numbers
+from hockeystick.release.charging import Charged
 from hockeystick.release.noise.radial import multivariate_laplace
 from hockeystick.release.samplers import Bits, secret_bits
 

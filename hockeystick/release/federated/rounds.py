@@ -12,7 +12,7 @@ from hockeystick._validate import Domain
 from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms.federated.instance_level import FedAlphaCDP
 from hockeystick.mechanisms.training.schedules import Values, factors_of
-from hockeystick.release._charging import ChargedRun
+from hockeystick.release.charging import ChargedRun
 from hockeystick.release.journal import Journal
 
 _KIND: Final = "hockeystick.release.federated 1"

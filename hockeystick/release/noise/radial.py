@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.noise.multivariate_laplace import MultivariateLaplace
-from hockeystick.release._charging import Charged, book, checked_charge
 from hockeystick.release._values import numbers, of_kind
+from hockeystick.release.charging import Charged, book, checked_charge
 from hockeystick.release.noise._grid import grid_of
 from hockeystick.release.samplers import Bits, rounded_multivariate_laplace, secret_bits
 

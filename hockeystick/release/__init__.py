@@ -33,6 +33,13 @@ from hockeystick.release.selection.tuning import (
     grid_search,
     random_search,
 )
+from hockeystick.release.statistics.covariances import (
+    PrincipalComponents,
+    covariance,
+    principal_components,
+)
+from hockeystick.release.statistics.means import mean
+from hockeystick.release.statistics.normalisations import Normalisation, normalisation
 from hockeystick.release.streams.tree_aggregation import RunningSums, tree_aggregation
 from hockeystick.release.unary_encoding import (
     unary_error,
@@ -44,10 +51,13 @@ __all__ = [
     "Best",
     "LaplaceMean",
     "LocalMean",
+    "Normalisation",
     "OneBitMean",
+    "PrincipalComponents",
     "RunningSums",
     "ThresholdQueries",
     "above_threshold",
+    "covariance",
     "discrete_gaussian",
     "draw_multivariate_laplace",
     "exponential",
@@ -56,11 +66,14 @@ __all__ = [
     "grid_search",
     "laplace",
     "multivariate_laplace",
+    "mean",
     "multivariate_laplace_length",
     "multivariate_laplace_log_density",
     "multivariate_laplace_variance",
+    "normalisation",
     "permute_and_flip",
     "random_search",
+    "principal_components",
     "report_noisy_max",
     "response_error",
     "response_frequencies",

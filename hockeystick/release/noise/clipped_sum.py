@@ -10,15 +10,11 @@ from numpy.typing import NDArray
 
 from hockeystick import _validate
 from hockeystick._validate import Domain
-from hockeystick.errors import ParameterError
 from hockeystick.numerics import largest_reading
 from hockeystick.numerics.rounding import float_up
 from hockeystick.release.samplers import Bits, rounded_gaussian, secret_bits
+from hockeystick.release.statistics.clipped import UNITS, clipped_integers, gradient_rows
 
-_UNITS: Final = 2**22
-_LIMIT: Final = float(_UNITS**2)
-# Room for the rounding of lengths and scales, so that few rows are scaled again.
-_ROOM: Final = 1 - 2.0**-40
 _NORM: Final = Domain(symbol="C", low=1e-24, high=math.inf, high_open=True, typical=(0.1, 10))
 _NOISE: Final = Domain(symbol="z", low=0, high=2.0**21, typical=(0.5, 10))
 
@@ -60,30 +56,9 @@ def noisy_sum(
     """
     clipped = _validate.real("norm", norm, _NORM)
     noise = _validate.real("noise_multiplier", noise_multiplier, _NOISE)
-    rows = np.asarray(gradients)
-    if rows.ndim != 2 or rows.dtype.kind not in "fiu" or len(rows) > 2**30:
-        allowed = "real numbers, a row for each of at most 2^30 examples"
-        raise ParameterError("gradients", f"{rows.dtype} of shape {rows.shape}", allowed)
-    total = _integers(np.ascontiguousarray(rows, np.float64), clipped).sum(axis=0).astype(np.int64)
+    rows = gradient_rows("gradients", gradients)
+    total = clipped_integers(rows, clipped).sum(axis=0).astype(np.int64)
     if noise > 0:
-        total += rounded_gaussian(float_up(largest_reading(noise) * _UNITS), len(total), bits=bits)
-    found: NDArray[np.float64] = total * (clipped / _UNITS)
+        total += rounded_gaussian(float_up(largest_reading(noise) * UNITS), len(total), bits=bits)
+    found: NDArray[np.float64] = total * (clipped / UNITS)
     return found
-
-
-def _integers(rows: NDArray[np.float64], norm: float) -> NDArray[np.float64]:
-    """Return integers of squared length at most 2^44, as floats."""
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        lengths = np.linalg.norm(rows, axis=1)
-        within = max(_ROOM * _UNITS - math.sqrt(rows.shape[1]) / 2, 0.0)
-        scales = np.minimum(within / lengths, _UNITS / norm)
-    scales[~np.isfinite(lengths)] = 0.0
-    rows = np.where(scales[:, None] > 0, rows, 0.0)
-    for shrunk in (1 - 2.0**-8, 0.0):
-        found: NDArray[np.float64] = np.rint(rows * scales[:, None])
-        over = ~(np.square(found).sum(axis=1) <= _LIMIT)
-        if not over.any():
-            return found
-        scales[over] *= shrunk
-    rest: NDArray[np.float64] = np.rint(rows * scales[:, None])
-    return rest

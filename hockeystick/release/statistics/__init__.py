@@ -1,0 +1,1 @@
+"""Statistics of rows of numbers, and sums of clipped gradients, with exact noise."""

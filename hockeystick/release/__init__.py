@@ -33,13 +33,17 @@ from hockeystick.release.selection.tuning import (
     grid_search,
     random_search,
 )
+from hockeystick.release.statistics.coordinate_clipping import CoordinateClipping
 from hockeystick.release.statistics.covariances import (
     PrincipalComponents,
     covariance,
     principal_components,
 )
+from hockeystick.release.statistics.layers import layered_sum
 from hockeystick.release.statistics.means import mean
 from hockeystick.release.statistics.normalisations import Normalisation, normalisation
+from hockeystick.release.statistics.online_clipping import OnlineClipping
+from hockeystick.release.statistics.quantile_clipping import QuantileClipping
 from hockeystick.release.streams.tree_aggregation import RunningSums, tree_aggregation
 from hockeystick.release.unary_encoding import (
     unary_error,
@@ -49,11 +53,14 @@ from hockeystick.release.unary_encoding import (
 
 __all__ = [
     "Best",
+    "CoordinateClipping",
     "LaplaceMean",
     "LocalMean",
     "Normalisation",
     "OneBitMean",
+    "OnlineClipping",
     "PrincipalComponents",
+    "QuantileClipping",
     "RunningSums",
     "ThresholdQueries",
     "above_threshold",
@@ -66,6 +73,7 @@ __all__ = [
     "grid_search",
     "laplace",
     "multivariate_laplace",
+    "layered_sum",
     "mean",
     "multivariate_laplace_length",
     "multivariate_laplace_log_density",

@@ -38,6 +38,8 @@ GIVEN: Final[Mapping[str, Callable[[str], Any]]] = {
     "entries": lambda _: 2,
     "monotone": lambda _: True,
     "rows": lambda _: np.ones((4, 10)),
+    "layers": lambda _: [np.ones((4, 3)), np.ones((4, 2))],
+    "norms": lambda _: [1.0, 2.0],
     "bound": lambda _: 2.0,
     "center": lambda _: 0.5,
     "floor": lambda _: 0.1,

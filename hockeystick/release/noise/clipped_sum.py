@@ -10,10 +10,8 @@ from numpy.typing import NDArray
 
 from hockeystick import _validate
 from hockeystick._validate import Domain
-from hockeystick.numerics import largest_reading
-from hockeystick.numerics.rounding import float_up
-from hockeystick.release.samplers import Bits, rounded_gaussian, secret_bits
-from hockeystick.release.statistics.clipped import UNITS, clipped_integers, gradient_rows
+from hockeystick.release.samplers import Bits, secret_bits
+from hockeystick.release.statistics.clipped import gradient_rows, noisy_clipped_sum
 
 _NORM: Final = Domain(symbol="C", low=1e-24, high=math.inf, high_open=True, typical=(0.1, 10))
 _NOISE: Final = Domain(symbol="z", low=0, high=2.0**21, typical=(0.5, 10))
@@ -57,8 +55,4 @@ def noisy_sum(
     clipped = _validate.real("norm", norm, _NORM)
     noise = _validate.real("noise_multiplier", noise_multiplier, _NOISE)
     rows = gradient_rows("gradients", gradients)
-    total = clipped_integers(rows, clipped).sum(axis=0).astype(np.int64)
-    if noise > 0:
-        total += rounded_gaussian(float_up(largest_reading(noise) * UNITS), len(total), bits=bits)
-    found: NDArray[np.float64] = total * (clipped / UNITS)
-    return found
+    return noisy_clipped_sum(rows, clipped, noise, bits)

@@ -66,6 +66,15 @@ def noisy_integers(
     return total + rounded_gaussian(deviation, total.size, bits=bits).reshape(total.shape)
 
 
+def noisy_clipped_sum(
+    rows: NDArray[np.float64], norm: float, noise_multiplier: float, bits: Bits
+) -> NDArray[np.float64]:
+    """Return ``sum clip(x_i, C) + N(0, (z C)^2 I)`` of rows, of exact integers until the end."""
+    total = clipped_integers(rows, norm).sum(axis=0).astype(np.int64)
+    noisy = noisy_integers(total, UNITS, noise_multiplier, bits)
+    return np.asarray(noisy * (norm / UNITS), np.float64)
+
+
 def check_noise(noise_multiplier: float, scale: float) -> None:
     """Raise where noise of so many units cannot be drawn; before anything is charged."""
     if not noise_multiplier * scale <= SCALE.high:
@@ -85,3 +94,9 @@ def gradient_rows(name: str, gradients: Any) -> NDArray[np.float64]:
 def length_of(name: str, value: Any) -> float:
     """Return a length that rows are clipped to, or raise."""
     return _validate.real(name, value, LENGTH)
+
+
+def moved_length(value: float, exponent: float) -> float:
+    """Return ``value exp(exponent)``, kept within the lengths that can be clipped to."""
+    logarithm = min(max(math.log(value) + exponent, math.log(LENGTH.low)), math.log(LENGTH.high))
+    return min(max(math.exp(logarithm), LENGTH.low), LENGTH.high)

@@ -221,6 +221,7 @@ def test_a_norm_stays_one_that_can_be_clipped_to() -> None:
     assert clipping.step(np.zeros((9, 1)), expected=1)[0].tolist() == [0]
 
 
+ONE: Any = (1,)
 WRONG: Any = [
     (lambda: QuantileClipping(0, 0.5, 1, 1), "norm"),
     (lambda: QuantileClipping(1, 1.5, 1, 1), "quantile"),
@@ -231,7 +232,7 @@ WRONG: Any = [
     (lambda: OnlineClipping(1, 1, 1, math.nan), "direction_noise"),
     (lambda: CoordinateClipping(0, 1), "dimension"),
     (lambda: CoordinateClipping(2, 1, variances=(1, 0.5)), "variances"),
-    (lambda: CoordinateClipping(2, 1, decays=(1,)), "decays"),
+    (lambda: CoordinateClipping(2, 1, decays=ONE), "decays"),
     (lambda: by_quantile().step([1.0], expected=1), "gradients"),
     (lambda: by_quantile().step([[1.0]], expected=0), "expected"),
     (lambda: online().step([[1.0]], expected=1)[1].step([[1.0, 2.0]], expected=1), "gradients"),

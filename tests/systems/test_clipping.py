@@ -1,0 +1,122 @@
+"""Clipping norms chosen in four ways: what one image moves, the noise, and what a grid costs."""
+
+import sys
+from dataclasses import replace
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import hockeystick as hs
+
+pytestmark = pytest.mark.extras
+pytest.importorskip("sklearn")
+
+SIZE, NOISE = 64, 2.0
+
+
+@pytest.fixture(scope="module")
+def example() -> Any:
+    """Return the program as a module, without running it."""
+    file = Path(__file__).parents[2] / "examples" / "systems" / "clipping.py"
+    spec = spec_from_file_location("systems_clipping", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[spec.name] = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def updates(example: Any, noise: Any = NOISE) -> Any:
+    """Return each method's update with its first norm and its rate of change."""
+    split = hs.calibration.joint_noise(noise, inflation=1.01)
+    own = example.by_quantile(noise, 0.5).gradient_noise
+    step = example.ADAM_STEP
+    return {
+        "online": (lambda: example.online(noise, 0.5), 0.1, 0.5, split.gradient),
+        "fixed threshold": (lambda: example.fixed_threshold(noise, 0.5, 0.2), 0.2, 0.5, noise),
+        "fixed quantile": (lambda: example.fixed_quantile(noise, 0.5, 0.5), 0.1, 0.5, own),
+        "Adam without second moment": (
+            lambda: example.adam_without_second_moment(noise, 0.2),
+            0.2,
+            step / (noise * 0.2 / SIZE),
+            noise,
+        ),
+    }
+
+
+METHODS = ("online", "fixed threshold", "fixed quantile", "Adam without second moment")
+
+
+def words(seed: int) -> Any:
+    """Return a source of pseudo-random words."""
+    return np.random.PCG64(seed).random_raw
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_one_image_moves_an_update_by_the_norm_and_no_more(example: Any, method: Any) -> None:
+    """The same noise with the first image and without it."""
+    data = example.digits()
+    weights = np.zeros(10 * data.rows.shape[1])
+    rows = example.gradients(weights, data.rows[:5], data.labels[:5])
+    assert (np.linalg.norm(rows, axis=1) > 0.2).all()
+    build, norm, rate, _ = updates(example)[method]
+    pair = [build()(one, SIZE, words(1)) for one in (rows, rows[1:])]
+    moved = float(np.linalg.norm(pair[0] - pair[1])) * SIZE / rate
+    assert norm * (1 - 1e-4) < moved <= norm * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_noise_of_an_update_is_what_its_plan_leaves_it(example: Any, method: Any) -> None:
+    build, norm, rate, noise = updates(example)[method]
+    drawn = build()(np.zeros((0, 4000)), SIZE, words(2)) * SIZE / rate / (norm * noise)
+    assert 1e-6 < stats.chi2.sf(float((drawn**2).sum()), 4000) < 1 - 1e-6
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_grid_runs_as_it_is_accounted(example: Any, method: Any) -> None:
+    found = example.run(3, method=method, steps=2)
+    assert set(found.checks) == {"steps", "budget", "joint noise", "batches"}
+    assert all(found.checks.values())
+    assert found.epsilon == pytest.approx(3.0, rel=1e-3)
+
+
+def test_methods_with_more_settings_to_try_have_more_noise(example: Any) -> None:
+    noises = [example.planned(method, 1438, steps=2).noise_multiplier for method in METHODS]
+    assert noises[0] == noises[3]
+    assert noises[1] == noises[2] > noises[0]
+
+
+def test_noise_for_another_query_than_accounted_is_seen(
+    example: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in the thesis's line 13: the gradients' noise on the sum of directions."""
+    right = example.by_descent
+
+    def as_printed(noise: float, rate: float) -> Any:
+        found = right(noise, rate)
+        return replace_noise(found, found.gradient_noise)
+
+    monkeypatch.setattr(example, "by_descent", as_printed)
+    assert not example.run(3, method="online", steps=2).checks["joint noise"]
+
+
+def replace_noise(clipping: Any, noise: float) -> Any:
+    """Return an online clipping with other noise on the sum of directions."""
+    return hs.release.OnlineClipping(
+        clipping.norm, clipping.learning_rate, clipping.gradient_noise, noise
+    )
+
+
+def test_a_plan_beyond_the_budget_is_seen(example: Any) -> None:
+    plan = example.planned("online", 1438, steps=2)
+    loud = replace(plan, noise_multiplier=plan.noise_multiplier / 2)
+    assert not example.run(3, method="online", steps=2, plan=loud).checks["budget"]
+
+
+def test_the_online_search_learns_at_a_budget(example: Any) -> None:
+    assert example.run(0, method="online").result["accuracy"] > 0.8
+    assert example.without_privacy() > 0.93

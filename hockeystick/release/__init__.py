@@ -13,6 +13,10 @@ from hockeystick.release.noise.integers import discrete_gaussian, geometric, ske
 from hockeystick.release.noise.radial import multivariate_laplace
 from hockeystick.release.noise.real import gaussian, laplace
 from hockeystick.release.noise.sinh_normal import sinh_normal
+from hockeystick.release.noise.sinh_normal_vectors import (
+    sinh_normal_divergences,
+    sinh_normal_vector,
+)
 from hockeystick.release.randomized_response import (
     response_error,
     response_frequencies,
@@ -87,6 +91,8 @@ __all__ = [
     "response_frequencies",
     "response_reports",
     "sinh_normal",
+    "sinh_normal_divergences",
+    "sinh_normal_vector",
     "skellam",
     "sparse_vector",
     "tree_aggregation",

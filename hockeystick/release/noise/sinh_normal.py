@@ -89,11 +89,11 @@ def sinh_normal(
         return answer
     width = largest_reading(own.width)
     square, scale = 2 * least_reading(own.rho) * width**2, width * grid.sensitivity
-    noise = [_rounded_arsinh(scale, square, bits) for _ in range(steps.size)]
+    noise = [rounded_arsinh(scale, square, bits) for _ in range(steps.size)]
     return grid.floats(steps + np.array(noise, dtype=np.int64).reshape(steps.shape))
 
 
-def _rounded_arsinh(scale: Fraction, square: Fraction, bits: Bits) -> int:
+def rounded_arsinh(scale: Fraction, square: Fraction, bits: Bits) -> int:
     """Return ``round(scale arsinh(Z / sqrt(square)))`` for one Gaussian Z."""
     word = int(checked_words(bits, 1)[0])
     number = NoisyNumber(Fraction(0), RealNoise.GAUSSIAN, Fraction(1), word, bits)

@@ -43,10 +43,12 @@ from hockeystick.release.statistics.covariances import (
     covariance,
     principal_components,
 )
+from hockeystick.release.statistics.fairness import GroupFairness
 from hockeystick.release.statistics.layers import layered_sum
 from hockeystick.release.statistics.means import mean
 from hockeystick.release.statistics.normalisations import Normalisation, normalisation
 from hockeystick.release.statistics.online_clipping import OnlineClipping
+from hockeystick.release.statistics.pruned_sums import randomly_pruned_sum, selective_sum
 from hockeystick.release.statistics.quantile_clipping import QuantileClipping
 from hockeystick.release.streams.tree_aggregation import RunningSums, tree_aggregation
 from hockeystick.release.unary_encoding import (
@@ -58,6 +60,7 @@ from hockeystick.release.unary_encoding import (
 __all__ = [
     "Best",
     "CoordinateClipping",
+    "GroupFairness",
     "LaplaceMean",
     "LocalMean",
     "Normalisation",
@@ -86,10 +89,12 @@ __all__ = [
     "permute_and_flip",
     "random_search",
     "principal_components",
+    "randomly_pruned_sum",
     "report_noisy_max",
     "response_error",
     "response_frequencies",
     "response_reports",
+    "selective_sum",
     "sinh_normal",
     "sinh_normal_divergences",
     "sinh_normal_vector",

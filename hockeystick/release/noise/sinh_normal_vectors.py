@@ -71,7 +71,7 @@ def sinh_normal_vector(
     Raises:
         ParameterError: If an argument is outside its domain; nothing is charged then.
         BudgetExhausted: If the filter refuses; nothing is drawn then.
-        IncompatibleError: If the filter has no account of divergences at few orders; nothing is drawn.
+        IncompatibleError: If the filter has no account of such divergences; nothing is drawn.
 
     References:
         van Dijk and Nguyen, "Considerations on the Theory of Training Models with Differential

@@ -294,7 +294,7 @@ def line(outcomes: Sequence[Outcome]) -> str:
     checked = f"NOT AS ACCOUNTED: {', '.join(wrong)}" if wrong else "as accounted"
     spread = f"{statistics.median(values):.3f} [{min(values):.3f}, {max(values):.3f}]"
     return (
-        f"{first.system:<60} accuracy {spread}  ({first.epsilon:.3f}, {first.delta:g})  {checked}"
+        f"{first.system:<48} accuracy {spread}  ({first.epsilon:.3f}, {first.delta:g})  {checked}"
     )
 
 

@@ -1,9 +1,6 @@
 """Clipping norms chosen in four ways: what one image moves, the noise, and what a grid costs."""
 
-import sys
 from dataclasses import replace
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +8,7 @@ import pytest
 from scipy import stats
 
 import hockeystick as hs
+from tests.systems.loaded import loaded
 
 pytestmark = pytest.mark.extras
 pytest.importorskip("sklearn")
@@ -20,14 +18,7 @@ SIZE, NOISE = 64, 2.0
 
 @pytest.fixture(scope="module")
 def example() -> Any:
-    """Return the program as a module, without running it."""
-    file = Path(__file__).parents[2] / "examples" / "systems" / "clipping.py"
-    spec = spec_from_file_location("systems_clipping", file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules[spec.name] = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return loaded("clipping")
 
 
 def updates(example: Any, noise: Any = NOISE) -> Any:

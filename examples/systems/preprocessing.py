@@ -1,0 +1,154 @@
+"""Private normalisation and private principal components, then DP-SGD on what comes out.
+
+    python examples/systems/preprocessing.py --seeds 5
+
+van Dijk and Nguyen, "Considerations on the Theory of Training Models with Differential Privacy",
+2023, section 2.7 (normalisation, components), and Galli, "Sense and Sensitivity" (PhD thesis),
+section 1.3 (DP-PCA): statistics of scikit-learn's digits are released with noise, a linear model is
+trained on the digits as they transform them, and one budget covers both.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from click import echo
+from clipping import CLASSES, Digits, Outcome, accuracy, digits, gradients, line
+
+import hockeystick as hs
+from hockeystick.adapters.loop import Account, Sampler, noisy_sum
+from hockeystick.release.samplers import secret_bits
+
+SYSTEM = {
+    "name": "Private normalisation and DP-PCA before DP-SGD",
+    "paper": "van Dijk and Nguyen 2023 (000), Galli 2024 (001)",
+    "algorithm": "section 2.7; equations 1.8 to 1.11",
+    "command": "python examples/systems/preprocessing.py --seeds 5",
+    "check": "what the statistics charged is the plan's extra, steps counted, batches' sizes",
+}
+EPSILON, DELTA, BATCH_SIZE, STEPS, NORM, RATE = 3.0, 1e-4, 256, 60, 1.0, 6.0
+# Rows of 64 pixels from 0 to 1, less a public half, have lengths up to 4.
+CENTER, LENGTH, PIXELS, COMPONENTS = 0.5, 4.0, 64, 40
+STATISTICS = hs.mechanisms.JointGaussian((10.0, 10.0))
+MOMENTS = hs.mechanisms.PrivateCovariance(8.0, columns=PIXELS)
+METHODS: dict[str, hs.mechanisms.Mechanism | None] = {
+    "as they are": None,
+    "normalised": STATISTICS,
+    "principal components": MOMENTS,
+}
+
+
+def planned(method: str, examples: int, epsilon: float = EPSILON, steps: int = STEPS) -> hs.DPSGD:
+    """Return the plan with the least noise of the steps that meets the budget beside the rest."""
+    plan = hs.DPSGD(
+        examples=examples,
+        batch_size=BATCH_SIZE,
+        steps=steps,
+        noise_multiplier=1.0,
+        extra=METHODS[method],
+    )
+    found = hs.calibrate(plan, "noise_multiplier", hs.ApproxDP(epsilon, DELTA)).plan
+    assert isinstance(found, hs.DPSGD)
+    return found
+
+
+def transformed(method: str, data: Digits, charge: Any, bits: Any) -> Digits:
+    """Return the digits as a method's private statistics transform them, a last one appended."""
+    pixels, size = data.rows[:, :PIXELS], len(data.rows)
+    given: Any = {"bound": LENGTH, "size": size, "center": CENTER, "charge": charge, "bits": bits}
+    if method == "normalised":
+        found = hs.release.normalisation(STATISTICS, pixels, **given)
+
+        def of(rows: Any) -> Any:
+            return found.apply(rows) / PIXELS**0.5
+
+    elif method == "principal components":
+        components = hs.release.principal_components(
+            MOMENTS, pixels, components=COMPONENTS, **given
+        )
+        of = components.transform
+    else:
+        return data
+    rows, tested = of(pixels), of(data.test_rows[:, :PIXELS])
+    return replace(data, rows=_with_one(rows), test_rows=_with_one(tested))
+
+
+def _with_one(rows: Any) -> Any:
+    """Return rows with a last entry of 1."""
+    return np.hstack([rows, np.ones((len(rows), 1))])
+
+
+def run(
+    seed: int | None = 0,
+    *,
+    method: str = "principal components",
+    epsilon: float = EPSILON,
+    steps: int = STEPS,
+    plan: hs.DPSGD | None = None,
+) -> Outcome:
+    """Release the statistics, train, and return what came out.
+
+    Args:
+        seed: Of batches and noise; None for the operating system's, the only private run.
+        method: One of ``METHODS``.
+        epsilon: The budget of all together, at delta 1e-4.
+        steps: The steps of the training.
+        plan: What is run and accounted for; calibrated to the budget where not given.
+    """
+    raw = digits()
+    plan = planned(method, len(raw.rows), epsilon, steps) if plan is None else plan
+    bits = secret_bits if seed is None else np.random.PCG64(seed).random_raw
+    before = hs.Accountant()
+    data = transformed(method, raw, before, bits)
+    account, sampler = Account(plan), Sampler(plan, len(data.rows), seed)
+    weights, drawn = np.zeros(CLASSES * data.rows.shape[1]), 0
+    for step in range(plan.total_steps):
+        batch = sampler.draw(step)
+        drawn += len(batch)
+        rows = gradients(weights, data.rows[batch], data.labels[batch])
+        account.count()
+        total = noisy_sum(rows, norm=NORM, noise_multiplier=plan.noise_multiplier, bits=bits)
+        weights -= RATE * total / sampler.expected(step)
+    spent, size = hs.epsilon(account.released, DELTA).upper, plan.total_steps * BATCH_SIZE
+    return Outcome(
+        method,
+        {"accuracy": accuracy(weights, data)},
+        str(account.released.mechanism),
+        spent,
+        DELTA,
+        {
+            "statistics": charged(before) == plan.extra,
+            "steps": account.counted == plan.total_steps,
+            "budget": spent <= epsilon,
+            "batches": abs(drawn - size) < 5 * size**0.5,
+        },
+    )
+
+
+def charged(account: hs.Accountant) -> Any:
+    """Return the one mechanism that an account was charged for, or None."""
+    parts = [part for part in METHODS.values() if part is not None and account.plan == part]
+    return parts[0] if parts else None
+
+
+def main() -> None:
+    """Train on the digits as they are and as each method transforms them, at one budget."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seed", type=int, default=0, help="of batches and noise")
+    parser.add_argument("--seeds", type=int, default=1, help="how many runs; medians are shown")
+    parser.add_argument("--epsilon", type=float, default=EPSILON, help=f"at delta {DELTA:g}")
+    asked = parser.parse_args()
+    for method in METHODS:
+        plan = planned(method, len(digits().rows), asked.epsilon)
+        outcomes = [
+            run(asked.seed + k, method=method, epsilon=asked.epsilon, plan=plan)
+            for k in range(asked.seeds)
+        ]
+        echo(f"noise multiplier {plan.noise_multiplier:.3f}  {line(outcomes)}")
+
+
+if __name__ == "__main__":
+    main()

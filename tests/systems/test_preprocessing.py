@@ -1,0 +1,71 @@
+"""Private statistics before a training: what they are charged, and that the budget covers both."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from tests.systems.loaded import loaded
+
+pytestmark = pytest.mark.extras
+pytest.importorskip("sklearn")
+
+METHODS = ("as they are", "normalised", "principal components")
+
+
+@pytest.fixture(scope="module")
+def example() -> Any:
+    return loaded("preprocessing")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_statistics_are_the_extra_of_the_plan(example: Any, method: Any) -> None:
+    found = example.run(1, method=method, steps=3)
+    assert set(found.checks) == {"statistics", "steps", "budget", "batches"}
+    assert all(found.checks.values())
+    assert found.epsilon == pytest.approx(example.EPSILON, rel=1e-3)
+
+
+def test_statistics_that_the_plan_does_not_count_are_seen(example: Any) -> None:
+    plan = example.planned("normalised", 1438, steps=3)
+    assert not example.run(1, method="normalised", plan=replace(plan, extra=None)).checks[
+        "statistics"
+    ]
+
+
+def test_statistics_leave_less_for_the_training(example: Any) -> None:
+    plans = [example.planned(method, 1438) for method in METHODS]
+    assert all(plan.noise_multiplier > plans[0].noise_multiplier for plan in plans[1:])
+    covered = hs.epsilon(plans[1], example.DELTA).upper
+    alone = hs.epsilon(replace(plans[1], extra=None), example.DELTA).upper
+    assert alone < covered <= example.EPSILON
+
+
+@pytest.mark.parametrize("method", METHODS[1:])
+def test_one_image_moves_the_statistics_within_their_noise(
+    example: Any, method: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same without noise, with and without the first image."""
+    data, columns = example.digits(), example.PIXELS
+    monkeypatch.setattr(example, "STATISTICS", hs.mechanisms.JointGaussian((0, 0)))
+    monkeypatch.setattr(example, "MOMENTS", hs.mechanisms.PrivateCovariance(0, columns=columns))
+    given: Any = {"bound": example.LENGTH, "size": 1, "center": example.CENTER}
+    pixels = data.rows[:20, :columns]
+    assert np.linalg.norm(pixels - example.CENTER, axis=1).max() <= example.LENGTH
+    if method == "normalised":
+        pair = [
+            hs.release.normalisation(example.STATISTICS, x, **given) for x in (pixels, pixels[1:])
+        ]
+        moved = float(np.linalg.norm(pair[0].mean - pair[1].mean))
+        most = example.LENGTH
+    else:
+        both = [hs.release.covariance(example.MOMENTS, x, **given) for x in (pixels, pixels[1:])]
+        moved = float(np.linalg.norm(both[0] - both[1]))
+        most = example.LENGTH**2
+    assert 0.3 * most < moved <= most
+
+
+def test_a_training_on_principal_components_learns(example: Any) -> None:
+    assert example.run(0).result["accuracy"] > 0.85

@@ -112,6 +112,15 @@ def test_one_entry_is_drawn_as_a_number_is() -> None:
     assert np.array_equal(one, many)
 
 
+def test_the_noise_covers_what_rounding_to_the_grid_adds_to_the_distance() -> None:
+    """With the same bits, an entry of 100 has noise for 10 steps more than S, and one for 1."""
+    noise = SinhNormal(0.3, 5)
+    one = sinh_normal(noise, [0.0], 1, bits=seeded(1))[0]
+    many = sinh_normal_vector(noise, np.zeros(100), 1, bits=seeded(1))[0]
+    assert abs(one) > 0.3
+    assert many / one - 1 == pytest.approx(9 / 2**20, rel=0.2)
+
+
 def test_each_entry_has_the_noise_of_its_width_and_rho() -> None:
     rho, width, sensitivity = 0.3, 2.0, 4.0
     drawn = sinh_normal_vector(

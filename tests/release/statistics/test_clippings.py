@@ -131,7 +131,8 @@ def test_a_norm_finds_its_quantile() -> None:
 
 def test_online_steps_are_those_of_the_algorithm() -> None:
     """Lines 6 to 15 of the thesis's algorithm 3, in floats and without noise."""
-    drawn = np.random.default_rng(2).normal(size=(9, 30, 4)) + np.array([1.0, 0, 0, 0])
+    signs = np.array([1, 1, -1, -1, 1, -1, 1, 1, -1])[:, None, None]
+    drawn = np.random.default_rng(2).normal(size=(9, 30, 4)) + signs * np.array([3.0, 0, 0, 0])
     clipping, norm, rate, before = online(), 2.0, 0.5, (np.zeros(4), np.zeros(4))
     for rows in drawn:
         assert (clipping.norm, clipping.learning_rate) == pytest.approx((norm, rate))
@@ -152,8 +153,19 @@ def test_scales_follow_the_released_gradients_alone() -> None:
     first, second = (clipping.step(one, expected=2)[1] for one in (rows, rows[::-1]))
     assert np.array_equal(first.scale, second.scale)
     gradient = clipping.step(rows, expected=2)[0]
+    assert gradient == pytest.approx(rows.mean(axis=0), abs=1e-5)
     assert np.allclose(first.center, 0.01 * gradient)
     assert np.allclose(first.variance, 0.9 * clipping.variance + 0.1 * gradient**2)
+
+
+def test_the_noises_own_variance_is_taken_off() -> None:
+    clipping = CoordinateClipping(8, 2.0, decays=(0.5, 0.25), variances=(1e-6, 1e6))
+    gradient, after = clipping.step(np.zeros((0, 8)), expected=4, bits=seeded(6))
+    own = gradient**2 - (clipping.scale * 2 / 4) ** 2
+    assert (own < 0).any()
+    assert (own > 0).any()
+    assert after.variance == pytest.approx(0.25 * clipping.variance + 0.75 * np.maximum(own, 1e-6))
+    assert after.center == pytest.approx(0.5 * gradient)
 
 
 def test_scales_give_quiet_entries_less_noise() -> None:

@@ -13,6 +13,7 @@ import hockeystick as hs
 from hockeystick.errors import BudgetExhausted, IncompatibleError, ParameterError
 from hockeystick.mechanisms import JointGaussian
 from hockeystick.release import mean
+from hockeystick.release.statistics import clipped
 from hockeystick.release.statistics.clipped import UNITS, clipped_integers
 from tests.release.bits import none_left, seeded
 
@@ -35,6 +36,14 @@ def test_a_record_moves_the_exact_sum_by_at_most_the_bound(
     assert square(own[0]) <= UNITS**2
     assert square(own.sum(axis=0) - own[1:].sum(axis=0)) <= UNITS**2
     assert square(own[0] - new[0]) <= (2 * UNITS) ** 2
+
+
+def test_a_row_that_is_scaled_too_long_is_scaled_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As round-off might: whatever the first scale was, no row is longer than the units."""
+    monkeypatch.setattr(clipped, "_ROOM", 1.001)
+    found = clipped_integers(np.array([[3.0, 4.0], [0.1, 0.0]]), 1.0)
+    assert sum(int(step) ** 2 for step in found[0]) <= UNITS**2
+    assert found[1, 0] == round(UNITS / 10)
 
 
 @pytest.mark.parametrize(("adjacency", "most"), MOVES.items())

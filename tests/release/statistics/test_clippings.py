@@ -159,8 +159,8 @@ def test_scales_follow_the_released_gradients_alone() -> None:
 
 
 def test_the_noises_own_variance_is_taken_off() -> None:
-    clipping = CoordinateClipping(8, 2.0, decays=(0.5, 0.25), variances=(1e-6, 1e6))
-    gradient, after = clipping.step(np.zeros((0, 8)), expected=4, bits=seeded(6))
+    clipping = CoordinateClipping(40, 2.0, decays=(0.5, 0.25), variances=(1e-6, 1e6))
+    gradient, after = clipping.step(np.zeros((0, 40)), expected=4, bits=seeded(6))
     own = gradient**2 - (clipping.scale * 2 / 4) ** 2
     assert (own < 0).any()
     assert (own > 0).any()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -16,8 +17,6 @@ from hockeystick.release.samplers import Bits, rounded_gaussian
 from hockeystick.release.samplers.rounded import SCALE
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from numpy.typing import NDArray
 
 # Units of a clipped row's length: squares of sums of squares stay below 2^53.
@@ -77,7 +76,7 @@ def noisy_clipped_sum(
 
 def check_noise(noise_multiplier: float, scale: float) -> None:
     """Raise where noise of so many units cannot be drawn; before anything is charged."""
-    if not noise_multiplier * scale <= SCALE.high:
+    if float_up(largest_reading(noise_multiplier) * Fraction(scale)) > SCALE.high:
         most = SCALE.high / scale
         raise ParameterError("mechanism", noise_multiplier, f"a noise multiplier up to {most:g}")
 

@@ -193,7 +193,7 @@ def _checked(
     own, data = of_kind(mechanism, PrivateCovariance), rows_of(rows, bound, center)
     if own.columns != data.columns:
         raise ParameterError("mechanism", own, f"of {data.columns} columns, as the rows have")
-    check_finite((own.noise_multiplier,), 4.0**_LEAST_BITS)
+    check_finite((own.noise_multiplier,), 2.0 * 4.0**_LEAST_BITS)
     return own, data, public_size(size, data, own.adjacency)
 
 

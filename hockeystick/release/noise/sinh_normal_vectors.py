@@ -14,8 +14,8 @@ from hockeystick.notions import RenyiDP
 from hockeystick.numerics import largest_reading, least_reading
 from hockeystick.numerics.rounding import as_mpf, evaluated_up
 from hockeystick.numerics.working_precision import working_digits
-from hockeystick.release._charging import Charged, book, checked_charge
 from hockeystick.release._values import numbers, of_kind
+from hockeystick.release.charging import Charged, book, checked_charge
 from hockeystick.release.noise._grid import grid_of
 from hockeystick.release.noise.sinh_normal import rounded_arsinh
 from hockeystick.release.samplers import Bits, secret_bits

@@ -13,8 +13,8 @@ from hockeystick import _validate
 from hockeystick._validate import whole_numbers
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.noise.private_covariance import PrivateCovariance
-from hockeystick.release._charging import Charged, book, checked_charge
 from hockeystick.release._values import numbers, of_kind
+from hockeystick.release.charging import Charged, book, checked_charge
 from hockeystick.release.samplers import Bits, secret_bits
 from hockeystick.release.samplers.rounded import SCALE
 from hockeystick.release.statistics._data import Rows, check_finite, public_size, rows_of

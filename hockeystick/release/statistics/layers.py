@@ -9,8 +9,8 @@ import numpy as np
 from hockeystick import _validate
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.noise.joint_gaussian import JointGaussian
-from hockeystick.release._charging import Charged, book, checked_charge
 from hockeystick.release._values import of_kind
+from hockeystick.release.charging import Charged, book, checked_charge
 from hockeystick.release.samplers import Bits, secret_bits
 from hockeystick.release.statistics._data import check_finite
 from hockeystick.release.statistics.clipped import (

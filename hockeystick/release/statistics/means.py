@@ -11,7 +11,7 @@ from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.noise.joint_gaussian import JointGaussian
-from hockeystick.release._charging import Charged, book, checked_charge
+from hockeystick.release.charging import Charged, book, checked_charge
 from hockeystick.release.samplers import Bits, secret_bits
 from hockeystick.release.statistics._data import (
     check_count,

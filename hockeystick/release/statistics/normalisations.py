@@ -14,8 +14,8 @@ from hockeystick._validate import Domain
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.noise.joint_gaussian import JointGaussian
-from hockeystick.release._charging import Charged, book, checked_charge
 from hockeystick.release._values import numbers, of_kind
+from hockeystick.release.charging import Charged, book, checked_charge
 from hockeystick.release.samplers import Bits, secret_bits
 from hockeystick.release.statistics._data import (
     ROOT_2,

@@ -11,8 +11,8 @@ from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.numerics import decimal
-from hockeystick.release._charging import Charged, book, checked_charge
 from hockeystick.release._values import of_kind
+from hockeystick.release.charging import Charged, book, checked_charge
 from hockeystick.release.samplers import Bits, permutation, secret_bits
 from hockeystick.release.statistics._data import check_finite
 from hockeystick.release.statistics.clipped import (

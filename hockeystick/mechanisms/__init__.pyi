@@ -7,6 +7,7 @@ from hockeystick.mechanisms.base import Mechanism as Mechanism
 from hockeystick.mechanisms.base import Plan as Plan
 from hockeystick.mechanisms.base import Repeated as Repeated
 from hockeystick.mechanisms.decentralised.gopa import GOPA as GOPA
+from hockeystick.mechanisms.decentralised.gossip import GossipAveraging as GossipAveraging
 from hockeystick.mechanisms.decentralised.graphs import Graph as Graph
 from hockeystick.mechanisms.decentralised.iterated import NoisyIterations as NoisyIterations
 from hockeystick.mechanisms.decentralised.token_walk import TokenWalk as TokenWalk

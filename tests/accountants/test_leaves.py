@@ -34,6 +34,7 @@ MISSING: Final = {
     "Exponential": NO_LINE,
     "FedCDP": NO_DISTRIBUTION,
     "GOPA": NO_LINE,
+    "GossipAveraging": NO_LINE,
     "GaussianMixture": NO_LINE,
     "FixedSizeSubsampled": NO_MOMENTS,
     "LocalTraining": NO_MOMENTS,

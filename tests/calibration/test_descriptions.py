@@ -37,6 +37,7 @@ NESTED: Final[tuple[hs.Mechanism, ...]] = (
     hs.mechanisms.GOPA(4.0, 3.0, hs.mechanisms.Graph.complete(300), colluders=(7, 2)),
     hs.mechanisms.GOPA(4.0, 3.0, hs.mechanisms.Graph.random_out(50, 4, seed=1)),
     hs.mechanisms.GOPA(4.0, 3.0, hs.mechanisms.Graph(5)),
+    hs.mechanisms.GossipAveraging(4.0, hs.mechanisms.Graph.cycle(9), 2, 2, (0, 5), "max-degree"),
     *(
         hs.DPSGD(noise_multiplier=2.0, rate=0.1, steps=10, schedule=schedule)
         for schedule in (

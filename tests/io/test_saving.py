@@ -31,6 +31,7 @@ PLANS = (
         )
     ),
     hs.mechanisms.GOPA(2.0, 10.0, hs.mechanisms.Graph.cycle(9)),
+    hs.mechanisms.GossipAveraging(2.0, hs.mechanisms.Graph.cycle(9), 2, 2, (0, 5), "max-degree"),
 )
 
 

@@ -127,6 +127,7 @@ EXACT: Final = (
         "two bands of 6 rounds, 2 participations, noise 4",
     ),
     Case(hs.mechanisms.GOPA(2.5, math.inf, hs.mechanisms.Graph.complete(4)), "Gaussian 5"),
+    Case(hs.mechanisms.GossipAveraging(5.0, hs.mechanisms.Graph.path(4), 3, 3, [0]), "Gaussian 5"),
     Case(hs.mechanisms.NoisyIterations(5.0, 4, 1, step_size=1, smoothness=1), "Gaussian 5"),
     Case(
         hs.mechanisms.TokenWalk(5.0, 5, "ring", distance=4, step_size=1, smoothness=1), "Gaussian 5"

@@ -94,7 +94,9 @@ class GOPA(Mechanism):
         object.__setattr__(self, "noise_multiplier", noise)
         object.__setattr__(self, "pairwise_multiplier", pairwise)
         object.__setattr__(self, "graph", graph)
-        object.__setattr__(self, "colluders", _colluders(colluders, graph.parties))
+        object.__setattr__(
+            self, "colluders", checked_parties("colluders", colluders, graph.parties, fewest=0)
+        )
 
     @property
     def adjacency(self) -> Adjacency:
@@ -124,17 +126,19 @@ class GOPA(Mechanism):
         return "GOPA", (*details, f"{count} colluders") if count else details
 
 
-def _colluders(values: object, parties: int) -> frozenset[int]:
-    """Return the colluding parties, or raise."""
-    allowed = f"different parties, each an integer from 0 to {parties - 1}, but not all of them"
+def checked_parties(name: str, values: object, parties: int, *, fewest: int = 1) -> frozenset[int]:
+    """Return some of the parties, but not all of them, or raise."""
+    some = "" if fewest == 0 else ", at least one"
+    last = parties - 1
+    allowed = f"different parties, each an integer from 0 to {last}, but not all of them{some}"
     if not isinstance(values, Iterable) or isinstance(values, str | bytes):
-        raise ParameterError("colluders", values, allowed)
+        raise ParameterError(name, values, allowed)
     listed = list(values)
     for value in listed:
         whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
         if not whole or not 0 <= value < parties:
-            raise ParameterError("colluders", value, allowed)
+            raise ParameterError(name, value, allowed)
     found = frozenset(int(value) for value in listed)
-    if len(found) != len(listed) or len(found) == parties:
-        raise ParameterError("colluders", values, allowed)
+    if len(found) != len(listed) or not fewest <= len(found) < parties:
+        raise ParameterError(name, values, allowed)
     return found

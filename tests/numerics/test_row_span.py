@@ -1,0 +1,122 @@
+"""Spans of integer rows against elimination in fractions, and ends that hold whatever is put in."""
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hockeystick.numerics import row_span as inside
+from hockeystick.numerics.row_span import RowSpan, row_span
+
+Matrix = list[list[int]]
+MATRICES = st.integers(1, 5).flatmap(
+    lambda size: st.lists(
+        st.lists(st.integers(-9, 9), min_size=size, max_size=size), min_size=1, max_size=5
+    )
+)
+
+
+def span_of(rows: Matrix) -> RowSpan:
+    """Return the span of a few rows alone."""
+    first = [np.array(row, dtype=object) for row in rows]
+    found = row_span(len(rows[0]), first, lambda row: row, 1)
+    assert found is not None
+    return found
+
+
+def orthogonal(rows: Matrix) -> list[list[Fraction]]:
+    """Return orthogonal rows of the same span, by Gram and Schmidt in fractions."""
+    found: list[list[Fraction]] = []
+    for row in rows:
+        rest = [Fraction(entry) for entry in row]
+        for one in found:
+            share = dot(rest, one) / dot(one, one)
+            rest = [a - share * b for a, b in zip(rest, one, strict=True)]
+        if any(rest):
+            found.append(rest)
+    return found
+
+
+def dot(first: list[Fraction], second: list[Fraction]) -> Fraction:
+    """Return the inner product."""
+    return sum((a * b for a, b in zip(first, second, strict=True)), Fraction(0))
+
+
+def truth(rows: Matrix, place: int) -> Fraction:
+    """Return the squared length of a unit vector's projection."""
+    return sum((one[place] ** 2 / dot(one, one) for one in orthogonal(rows)), Fraction(0))
+
+
+@settings(deadline=None)
+@given(MATRICES)
+def test_the_truth_is_between_narrow_ends(rows: Matrix) -> None:
+    span = span_of(rows)
+    assert span.rank == len(orthogonal(rows))
+    for place in range(len(rows[0])):
+        least, most = span.squared_projection(place)
+        exact = truth(rows, place)
+        assert least <= exact <= most <= least + Fraction(1, 10**25)
+        assert (least == most) or 0 < exact < 1
+
+
+@settings(deadline=None)
+@given(MATRICES, st.data())
+def test_the_ends_hold_whatever_is_put_in(rows: Matrix, data: st.DataObject) -> None:
+    span = span_of(rows)
+    sizes = st.floats(-2, 2)
+    near = np.array(data.draw(st.lists(sizes, min_size=len(rows[0]), max_size=len(rows[0]))))
+    for place in range(len(rows[0])):
+        if span.rank:
+            assert span._inside(place, near) <= truth(rows, place)
+            assert truth(rows, place) <= 1 - span._orthogonal(place, near)
+
+
+@settings(deadline=None)
+@given(MATRICES)
+def test_rows_are_a_reduced_form_of_what_was_given(rows: Matrix) -> None:
+    span = span_of(rows)
+    for row, at in zip(span.rows, span.pivots, strict=True):
+        assert row[at] > 0
+        assert all(row[other] == 0 for other in span.pivots if other != at)
+        assert len(orthogonal([*rows, row.tolist()])) == span.rank
+
+
+@settings(deadline=None)
+@given(MATRICES)
+def test_lengths_are_those_of_integer_vectors_of_the_complement(rows: Matrix) -> None:
+    span = span_of(rows)
+    lengths = span.kernel_lengths()
+    assert len(lengths) == len(rows[0]) - span.rank
+    for length, place in zip(lengths, span._places(), strict=True):
+        scale = math.lcm(*(part.denominator for part in _kernel(span, place, 1)))
+        vector = _kernel(span, place, scale)
+        assert all(dot([Fraction(x) for x in row], vector) == 0 for row in rows)
+        assert (length - 1) ** 2 < dot(vector, vector) <= length**2
+
+
+def _kernel(span: RowSpan, place: int, scale: int) -> list[Fraction]:
+    """Return the vector of the complement that is a scale at a place, 0 at others but pivots."""
+    vector = [Fraction(0)] * span.size
+    vector[place] = Fraction(scale)
+    for row, at in zip(span.rows, span.pivots, strict=True):
+        vector[at] = Fraction(-scale * row[place], row[at])
+    return vector
+
+
+def test_images_are_taken_as_often_as_said() -> None:
+    def shifted(row: Any) -> Any:
+        return np.asarray(np.roll(row, 1) + 2 * row)
+
+    first = [np.array([1, 0, 0, 0, 0, 0], dtype=object)]
+    ranks = [row_span(6, first, shifted, rounds) for rounds in (0, 1, 2, 5, 6, 10**15)]
+    assert [span.rank for span in ranks if span is not None] == [0, 1, 2, 5, 6, 6]
+
+
+def test_too_much_work_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inside, "_MOST_WORK", 10)
+    rows = [np.array(row, dtype=object) for row in ([1, 2, 3], [4, 5, 6], [7, 8, 10])]
+    assert row_span(3, rows, lambda row: row, 1) is None

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from hockeystick.release.decentralised.gopa import GopaRound, gopa_round
+from hockeystick.release.decentralised.gossip import GossipRun, gossip_average
+from hockeystick.release.decentralised.noisy_steps import noisy_iterations
+from hockeystick.release.decentralised.token_walk import WalkRun, token_walk
 from hockeystick.release.local_means import LaplaceMean, LocalMean, OneBitMean
 from hockeystick.release.multivariate_laplace import (
     draw_multivariate_laplace,
@@ -60,6 +64,8 @@ from hockeystick.release.unary_encoding import (
 __all__ = [
     "Best",
     "CoordinateClipping",
+    "GopaRound",
+    "GossipRun",
     "GroupFairness",
     "LaplaceMean",
     "LocalMean",
@@ -70,6 +76,7 @@ __all__ = [
     "QuantileClipping",
     "RunningSums",
     "ThresholdQueries",
+    "WalkRun",
     "above_threshold",
     "covariance",
     "discrete_gaussian",
@@ -77,6 +84,8 @@ __all__ = [
     "exponential",
     "gaussian",
     "geometric",
+    "gopa_round",
+    "gossip_average",
     "grid_search",
     "laplace",
     "layered_sum",
@@ -85,6 +94,7 @@ __all__ = [
     "multivariate_laplace_length",
     "multivariate_laplace_log_density",
     "multivariate_laplace_variance",
+    "noisy_iterations",
     "normalisation",
     "permute_and_flip",
     "principal_components",
@@ -100,6 +110,7 @@ __all__ = [
     "sinh_normal_vector",
     "skellam",
     "sparse_vector",
+    "token_walk",
     "tree_aggregation",
     "unary_error",
     "unary_frequencies",

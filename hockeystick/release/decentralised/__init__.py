@@ -1,0 +1,1 @@
+"""Protocols of parties without a server that all trust, run in one process."""

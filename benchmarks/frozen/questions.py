@@ -54,6 +54,7 @@ _CHOSEN: Final = (
     "hs.FixedSizeSubsampled(hs.Gaussian(3.0), 20, 100)",
     "hs.mechanisms.GOPA(4.0, 3.0, hs.mechanisms.Graph.path(6), colluders=[2])",
     "hs.mechanisms.GOPA(2.5, inf, hs.mechanisms.Graph.complete(4))",
+    "hs.mechanisms.GossipAveraging(4.0, hs.mechanisms.Graph(4, [(0, 1), (1, 2), (1, 3)]), 3, 2, [0])",
     "hs.mechanisms.GaussianSequence((2.0, 1.5, 1.2), rate=0.05)",
     "hs.mechanisms.GaussianMixture(1.5, (0.0, 1.0, 2.0), (0.9, 0.08, 0.02))",
     "hs.mechanisms.JointGaussian((8.0, 6.0))",

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hockeystick.numerics import row_span as inside
@@ -73,6 +73,18 @@ def test_the_ends_hold_whatever_is_put_in(rows: Matrix, data: st.DataObject) -> 
         if span.rank:
             assert span._inside(place, near) <= truth(rows, place)
             assert truth(rows, place) <= 1 - span._orthogonal(place, near)
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(MATRICES, st.integers(-3, 3))
+def test_the_ends_hold_where_few_digits_are_put_in(
+    monkeypatch: pytest.MonkeyPatch, rows: Matrix, bits: int
+) -> None:
+    monkeypatch.setattr(inside, "_BITS", max(bits, 0))
+    span = span_of(rows)
+    for place in range(len(rows[0])):
+        least, most = span.squared_projection(place)
+        assert least <= truth(rows, place) <= most
 
 
 @settings(deadline=None)

@@ -15,6 +15,7 @@ from tests.numerics.test_row_span import orthogonal, truth
 Matrix = list[list[int]]
 CUBE = Graph(8, [(a, a ^ bit) for a in range(8) for bit in (1, 2, 4) if a < a ^ bit])
 HUB = Graph(6, [(0, 1), (1, 2), (1, 3), (1, 4), (1, 5)])
+THREE = Graph(5, [(0, 1), (1, 2), (1, 3), (1, 4)])
 FOREST = Graph(7, [(0, 1), (1, 2), (1, 3), (4, 5)])
 WHEEL = Graph(7, [(0, k) for k in range(1, 7)] + [(1, 2), (2, 3), (3, 4), (4, 5), (5, 6), (1, 6)])
 
@@ -99,6 +100,23 @@ def test_the_span_is_that_of_every_message(graph: Graph, observers: set[int], we
             exact = math.sqrt(truth(rows, party)) / 4
             assert low == pytest.approx(exact, rel=1e-14)
             assert low <= high == pytest.approx(exact, rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("graph", "rounds", "party"), [(CUBE, 1, 7), (CUBE, 3, 3), (THREE, 4, 3), (WHEEL, 2, 5)]
+)
+def test_the_truth_is_between_the_losses_in_fractions(
+    graph: Graph, rounds: int, party: int
+) -> None:
+    exact = truth(messages(graph, rounds, {0}), party)
+    loss = dominating_pair(GossipAveraging(3.0, graph, rounds, party, [0])).removing
+    if exact == 0:
+        assert loss is None
+        return
+    above: Any = getattr(loss, "dominating", loss)
+    below: Any = getattr(loss, "attained_case", loss)
+    assert above.noise_multiplier**2 * exact <= 9 <= below.noise_multiplier**2 * exact
+    assert below.noise_multiplier <= above.noise_multiplier * (1 + Fraction(1, 10**25))
 
 
 def test_it_is_the_joint_gaussian_of_the_view() -> None:

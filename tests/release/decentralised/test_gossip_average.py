@@ -91,6 +91,27 @@ def test_a_run_whose_last_digits_tell_more_is_refused() -> None:
     assert hs.epsilon(account.plan, 1e-5).upper == 0.0
 
 
+def test_on_a_grid_runs_are_allowed_as_far_as_the_noise_covers_the_steps() -> None:
+    across = [(10 * i + j, 10 * i + j + 1) for i in range(10) for j in range(9)]
+    down = [(10 * i + j, 10 * i + j + 10) for i in range(9) for j in range(10)]
+    grid, found = Graph(100, across + down), []
+    span = observed_span(grid, "metropolis", 5, frozenset({0}))
+    assert span is not None
+    away = sum(span.kernel_lengths()) / 2
+    for party in range(1, 60, 7):
+        least, most = span.squared_projection(party)
+        covered = least == most or away <= 2.0**-16 * math.sqrt(least) * 2.0**42
+        found.append(covered)
+        plan = GossipAveraging(0.5, grid, 5, party, [0])
+        if covered:
+            gossip_average(plan, [0.5] * 100)
+        else:
+            with pytest.raises(hs.errors.IncompatibleError, match="by their last digits"):
+                gossip_average(plan, [0.5] * 100, bits=none_left)
+    assert True in found
+    assert False in found
+
+
 def test_a_run_is_charged_before_noise_is_drawn() -> None:
     account = hs.Accountant()
     with pytest.raises(AssertionError, match="no more bits"):

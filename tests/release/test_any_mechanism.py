@@ -21,6 +21,12 @@ FUNCTIONS: Final = tuple(
 GIVEN: Final[Mapping[str, Callable[[str], Any]]] = {
     "value": lambda name: np.zeros(10) if name == "multivariate_laplace" else 3,
     "values": lambda _: np.array([0, 1, 1]),
+    "value": lambda _: 3,
+    "values": lambda name: (
+        np.full({"gopa_round": 6, "gossip_average": 4}[name], 0.5)
+        if name.startswith("go")
+        else np.array([0, 1, 1])
+    ),
     "categories": lambda _: 3,
     "rng": lambda _: np.random.default_rng(7),
     "reports": lambda name: (
@@ -48,6 +54,15 @@ GIVEN: Final[Mapping[str, Callable[[str], Any]]] = {
     "floor": lambda _: 0.1,
     "components": lambda _: 2,
     "adjacency": lambda _: "replace-one",
+    "interval": lambda _: (0.0, 1.0),
+    "dropouts": lambda _: [0],
+    "rollback": lambda _: True,
+    "start": lambda _: [0.0],
+    "gradient": lambda _: lambda model, place: model / 2,
+    "lipschitz": lambda _: 1.0,
+    "radius": lambda _: 1.0,
+    "steps": lambda _: 5,
+    "visits": lambda _: 2,
     "charge": lambda _: hs.Accountant(),
     "candidates": lambda _: [1, 2],
     "run": lambda _: lambda one: (one, float(one)),

@@ -100,6 +100,7 @@ observer 0)
 
     falls_with = ("noise_multiplier",)
     rises_with = ("rounds",)
+    unordered = ("party",)
 
     noise_multiplier: float
     graph: Graph

@@ -13,8 +13,8 @@ import numpy as np
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.decentralised.gopa import GOPA, checked_parties
 from hockeystick.numerics import decimal
-from hockeystick.release._charging import Charged, book, checked_charge
 from hockeystick.release._values import of_kind, yes_or_no
+from hockeystick.release.charging import Charged, book, checked_charge
 from hockeystick.release.decentralised._interval import Steps, steps_of
 from hockeystick.release.samplers import Bits, rounded_gaussian, secret_bits
 

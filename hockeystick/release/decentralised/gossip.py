@@ -14,8 +14,8 @@ from hockeystick.mechanisms.decentralised.gossip import (
     gossip_matrix,
     observed_span,
 )
-from hockeystick.release._charging import Charged, book, checked_charge
 from hockeystick.release._values import of_kind
+from hockeystick.release.charging import Charged, book, checked_charge
 from hockeystick.release.decentralised._interval import Steps, steps_of
 from hockeystick.release.samplers import Bits, rounded_gaussian, secret_bits
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hockeystick.mechanisms.decentralised.iterated import NoisyIterations
-from hockeystick.release._charging import Charged, book, checked_charge
 from hockeystick.release._values import of_kind
+from hockeystick.release.charging import Charged, book, checked_charge
 from hockeystick.release.decentralised._projected import Gradient, projected_steps
 from hockeystick.release.samplers import Bits, secret_bits
 

@@ -11,8 +11,8 @@ import numpy as np
 from hockeystick import _validate
 from hockeystick._validate import whole_numbers
 from hockeystick.mechanisms.decentralised.token_walk import TokenWalk
-from hockeystick.release._charging import Charged, book, checked_charge
 from hockeystick.release._values import of_kind
+from hockeystick.release.charging import Charged, book, checked_charge
 from hockeystick.release.decentralised._projected import Gradient, projected_steps
 from hockeystick.release.samplers import Bits, secret_bits, uniform_integers
 

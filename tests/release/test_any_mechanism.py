@@ -20,8 +20,6 @@ FUNCTIONS: Final = tuple(
 # What each parameter but the mechanism is given.
 GIVEN: Final[Mapping[str, Callable[[str], Any]]] = {
     "value": lambda name: np.zeros(10) if name == "multivariate_laplace" else 3,
-    "values": lambda _: np.array([0, 1, 1]),
-    "value": lambda _: 3,
     "values": lambda name: (
         np.full({"gopa_round": 6, "gossip_average": 4}[name], 0.5)
         if name.startswith("go")

@@ -26,6 +26,15 @@ from hockeystick.release.randomized_response import (
     response_frequencies,
     response_reports,
 )
+from hockeystick.release.rappor import (
+    rappor_again,
+    rappor_error,
+    rappor_filters,
+    rappor_frequencies,
+    rappor_once,
+    rappor_reports,
+    rappor_shares,
+)
 from hockeystick.release.selection.noisy_max import (
     exponential,
     permute_and_flip,
@@ -100,6 +109,13 @@ __all__ = [
     "principal_components",
     "random_search",
     "randomly_pruned_sum",
+    "rappor_again",
+    "rappor_error",
+    "rappor_filters",
+    "rappor_frequencies",
+    "rappor_once",
+    "rappor_reports",
+    "rappor_shares",
     "report_noisy_max",
     "response_error",
     "response_frequencies",

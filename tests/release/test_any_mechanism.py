@@ -17,18 +17,23 @@ FUNCTIONS: Final = tuple(
     for name, function in vars(release).items()
     if name in release.__all__ and inspect.isfunction(function)
 )
+# Values of parties in an interval; or values that users may hold, rather than those that they do.
+VALUES: Final = {
+    "gopa_round": np.full(6, 0.5),
+    "gossip_average": np.full(4, 0.5),
+    "rappor_error": np.array([0]),
+    "rappor_frequencies": np.array([0]),
+}
 # What each parameter but the mechanism is given.
 GIVEN: Final[Mapping[str, Callable[[str], Any]]] = {
     "value": lambda name: np.zeros(10) if name == "multivariate_laplace" else 3,
-    "values": lambda name: (
-        np.full({"gopa_round": 6, "gossip_average": 4}[name], 0.5)
-        if name.startswith("go")
-        else np.array([0, 1, 1])
-    ),
+    "values": lambda name: VALUES.get(name, np.array([0, 1, 1])),
     "categories": lambda _: 3,
     "rng": lambda _: np.random.default_rng(7),
     "reports": lambda name: (
-        np.array([[True, False], [False, True]]) if name.startswith("unary") else np.array([0, 1])
+        np.array([[True, False], [False, True]])
+        if name.startswith(("unary", "rappor"))
+        else np.array([0, 1])
     ),
     "users": lambda _: 100,
     "share": lambda _: 0.3,
@@ -39,6 +44,8 @@ GIVEN: Final[Mapping[str, Callable[[str], Any]]] = {
     "scores": lambda _: [0.5, 3, 1],
     "threshold": lambda _: 10.0,
     "size": lambda _: 3,
+    "flip": lambda _: 0.5,
+    "cohort": lambda _: 1,
     "entries": lambda _: 2,
     "monotone": lambda _: True,
     "rows": lambda _: np.ones((4, 10)),

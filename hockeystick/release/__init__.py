@@ -6,6 +6,11 @@ from hockeystick.release.decentralised.gopa import GopaRound, gopa_round
 from hockeystick.release.decentralised.gossip import GossipRun, gossip_average
 from hockeystick.release.decentralised.noisy_steps import noisy_iterations
 from hockeystick.release.decentralised.token_walk import WalkRun, token_walk
+from hockeystick.release.gaussian_reports import (
+    gaussian_error,
+    gaussian_mean,
+    gaussian_reports,
+)
 from hockeystick.release.local_means import LaplaceMean, LocalMean, OneBitMean
 from hockeystick.release.multivariate_laplace import (
     draw_multivariate_laplace,
@@ -92,6 +97,9 @@ __all__ = [
     "draw_multivariate_laplace",
     "exponential",
     "gaussian",
+    "gaussian_error",
+    "gaussian_mean",
+    "gaussian_reports",
     "geometric",
     "gopa_round",
     "gossip_average",

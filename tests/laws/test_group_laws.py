@@ -200,6 +200,9 @@ ATTACKS = {
     "tree": Attack(
         hs.mechanisms.TreeAggregation(2.0, leaves=1), 2, lambda: shifted_normal(2.0, 2.0), True
     ),
+    "shuffled, by the sum of all": Attack(
+        hs.Shuffled(hs.Gaussian(2.0), 2), 3, lambda: shifted_normal(2.0 * math.sqrt(2.0), 3.0)
+    ),
     "response": Attack(hs.RandomizedResponse(1.0), 2, lambda: response(1.0), True),
     "responses": Attack(hs.RandomizedResponse(1.0), 4, lambda: response(1.0), True),
     "two come": Attack(

@@ -114,7 +114,8 @@ def shuffled_group(
       much, ``sum j^2 <= g^2``, and they may all be in one: ``mu = g sqrt(E) / z``.
 
     The published ``sqrt(g E) / z`` is for batch clipping; for individual clipping it is only about
-    right where the group is much smaller than the number of batches, and no bound.
+    right where the group is much smaller than the number of batches, and no bound. The account of
+    ``Shuffled(...).for_group(g) ** E`` is one, and hardly larger there.
 
     Guarantees:
         An upper bound of what any two data sets that differ in the group lose: given which batch

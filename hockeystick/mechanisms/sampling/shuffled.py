@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, final
 
@@ -17,6 +17,7 @@ from hockeystick.mechanisms.sampling.clipping import Clipping
 from hockeystick.numerics.numerals import plain
 
 _STEPS: Final = whole_numbers("T", 1, (10, 10_000))
+_GROUP: Final = whole_numbers("g", 1, (1, 40))
 _CLIPPED: Final = MappingProxyType(
     {
         Clipping.INDIVIDUAL: "Each example's contribution",
@@ -29,7 +30,7 @@ _CLIPPED: Final = MappingProxyType(
 @final
 @dataclass(frozen=True, slots=True, init=False)
 class Shuffled(Mechanism):
-    """One epoch: the data are shuffled and cut into batches, and each batch's sum gets noise.
+    """One epoch: the data are shuffled and cut into equal batches, and each one's sum gets noise.
 
     M(D) = (sum of batch t + N(0, (noise_multiplier C)^2 I)) for t = 1..steps, where each example
     is in exactly one batch, all ways of filling the batches are equally likely, each example
@@ -54,14 +55,26 @@ class Shuffled(Mechanism):
     nothing or ``-R``, -C. So a batch is 2C above the others, or none is, under zero-out as under
     replace-one, and the lower end is that of the latter.
 
+    With ``group`` g it is for g examples that differ, as ``for_group`` makes it. Given that k_j of
+    them are in batch j, the sums move by at most k_j units, so that whoever sees the batches loses
+
+        delta(eps) = E delta_G(eps; sqrt(sum k_j^2)/s)    (sqrt(sum k_j^2) 2/s under replace-one),
+
+    with g examples each of which is in any batch with the same chance: about ``sqrt(g)/s``, not
+    ``g/s``, where g is far below the number of batches, and less than ``g/s`` always. Examples of
+    one epoch, in batches of one size, meet less often than that. Where sums are clipped as a whole,
+    at most g of them move, each by 2C: ``G_{2 sqrt(g)/s}``. The lower end is that of the sum of all
+    batches, which moves by g units, or of a single example.
+
     Guarantees:
         An interval: the upper end is that of the Gaussian, the lower end that of such data. They
         are far apart where there are many batches and much noise, and shuffling may then be as
         costly as no sampling at all, or far less.
 
     Edge cases:
-        One step is the Gaussian itself, exactly. Noise multiplier 0 releases the sums themselves;
-        inf releases nothing.
+        One step is the Gaussian itself, exactly, with g times the distance where examples are
+        clipped. Noise multiplier 0 releases the sums themselves; inf releases nothing. A group of
+        more than 40 examples counts as one that is all in one batch, ``G_{g/s}``.
 
     Args:
         inner: ``Gaussian(noise_multiplier)`` with the standard deviation of the noise over the
@@ -70,6 +83,7 @@ class Shuffled(Mechanism):
         adjacency: "zero-out" or "replace-one".
         clipping: "individual", or "batch" where the sums of batches of two examples or more are
             clipped.
+        group: The number g of examples that differ, an integer from 1 to 10^15.
 
     Raises:
         ParameterError: If a parameter is outside its domain.
@@ -78,7 +92,9 @@ class Shuffled(Mechanism):
 
     References:
         Chua, Ghazi, Kamath, Kumar, Manurangsi, Sinha and Zhang, "How Private are DP-SGD
-        Implementations?", ICML 2024, for the lower end under zero-out.
+        Implementations?", ICML 2024, for the lower end under zero-out; van Dijk, Nguyen, Nguyen and
+        Nguyen, "Generalizing DP-SGD with shuffling and batch clipping", 2022, for groups, where
+        ``G_{sqrt(g)/s}`` is no bound for examples that are clipped one by one.
 
     Example:
         >>> import hockeystick as hs
@@ -86,12 +102,14 @@ class Shuffled(Mechanism):
         shuffled Gaussian (noise multiplier 1, 100 batches, zero-out) x 10
     """
 
+    rises_with = ("group",)
     falls_with = ("steps",)
 
     inner: Gaussian
     steps: int
     adjacency: Adjacency = Adjacency.ZERO_OUT
     clipping: Clipping = Clipping.INDIVIDUAL
+    group: int = 1
 
     def __init__(
         self,
@@ -99,12 +117,14 @@ class Shuffled(Mechanism):
         steps: float,
         adjacency: Adjacency | str = Adjacency.ZERO_OUT,
         clipping: Clipping | str = Clipping.INDIVIDUAL,
+        group: int = 1,
     ) -> None:
         object.__setattr__(self, "inner", _gaussian(checked("inner", inner)))
         object.__setattr__(self, "steps", _validate.count("steps", steps, _STEPS))
         neighbours = _validate.choice("adjacency", adjacency, Adjacency)
         object.__setattr__(self, "adjacency", neighbours)
         object.__setattr__(self, "clipping", _validate.choice("clipping", clipping, Clipping))
+        object.__setattr__(self, "group", _validate.count("group", group, _GROUP))
         if neighbours is Adjacency.ADD_REMOVE:
             raise IncompatibleError(
                 "an example more or less changes the number or the sizes of shuffled batches, so "
@@ -122,19 +142,24 @@ class Shuffled(Mechanism):
         return (
             self.adjacency.meaning,
             "The examples are shuffled afresh for each epoch, and the order is kept secret.",
-            f"Each example is in exactly one of the epoch's {self.steps:,} batches, whose sizes "
-            "do not depend on the data.",
+            f"Each example is in exactly one of the epoch's {self.steps:,} batches, which are "
+            "all of one size.",
             f"{_CLIPPED[self.clipping]} is clipped in L2 to the clipping norm; fresh Gaussian "
             "noise is added to each batch's sum, and its standard deviation is "
             f"{plain(self.noise_multiplier)} times the clipping norm.",
         )
+
+    def for_group(self, size: int) -> Shuffled:
+        """Return the epoch for a group that is ``size`` times as large."""
+        return self if size == 1 else replace(self, group=self.group * size)
 
     def _words(self) -> tuple[str, tuple[str, ...]]:
         """Return the inner mechanism's words with the batches added."""
         name, details = self.inner._words()
         batches = "1 batch" if self.steps == 1 else f"{self.steps} batches"
         whole = ("batch clipping",) if self.clipping is Clipping.BATCH else ()
-        return f"shuffled {name}", (*details, batches, *whole, self.adjacency)
+        several = (f"group of {self.group}",) if self.group > 1 else ()
+        return f"shuffled {name}", (*details, batches, *whole, *several, self.adjacency)
 
 
 def _gaussian(inner: Mechanism) -> Gaussian:

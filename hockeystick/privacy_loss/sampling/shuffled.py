@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple, final
+from typing import TYPE_CHECKING, Final, NamedTuple, cast, final
 
 import numpy as np
 
@@ -24,13 +25,15 @@ from hockeystick.adjacency import Adjacency
 from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.sampling.clipping import Clipping
 from hockeystick.mechanisms.sampling.shuffled import Shuffled
+from hockeystick.mechanisms.streams.matrix_factorization import square_root
 from hockeystick.numerics import ULP, decimal
+from hockeystick.privacy_loss.bounds.shared_batches import LARGEST_GROUP, squares_of_batches
 from hockeystick.privacy_loss.core.atomic import AtomListLoss, read_only_atoms
 from hockeystick.privacy_loss.core.base import Atoms, PrivacyLoss
 from hockeystick.privacy_loss.core.cell_loss import CellLoss
 from hockeystick.privacy_loss.core.dominated import DominatedLoss
 from hockeystick.privacy_loss.core.infinity_mass import NoiselessLoss
-from hockeystick.privacy_loss.core.observed_mixture import merged
+from hockeystick.privacy_loss.core.observed_mixture import merged, observed_mixture
 from hockeystick.privacy_loss.core.registry import DominatingPair, NoAnalysisError, dominating_pair
 from hockeystick.privacy_loss.noise.gaussian import GaussianLoss
 
@@ -194,13 +197,38 @@ def _(mechanism: Shuffled) -> DominatingPair:
     replaced = mechanism.adjacency is Adjacency.REPLACE_ONE
     batch_clipped = mechanism.clipping is Clipping.BATCH
     distance = 2 if replaced or batch_clipped else 1
+    group = 1 if batch_clipped else mechanism.group
     if mechanism.steps == 1:
-        return _same(_gaussian(noise, 2)) if distance == 2 else dominating_pair(Gaussian(noise))
-    above = _gaussian(min(noise, _MOST_NOISE), distance)
+        reach = distance * group
+        return _same(_gaussian(noise, reach)) if reach > 1 else dominating_pair(Gaussian(noise))
+    above = _batches_seen(min(noise, _MOST_NOISE), distance, mechanism)
     pairs = _REPLACED if replaced else _WHOLE if batch_clipped else _ZEROED
     return DominatingPair(
-        *(DominatedLoss(above, _largest_attained(noise, mechanism.steps, pair)) for pair in pairs)
+        *(
+            DominatedLoss(above, _largest_attained(noise, mechanism.steps, pair, group))
+            for pair in pairs
+        )
     )
+
+
+def _batches_seen(noise: float, distance: int, mechanism: Shuffled) -> CellLoss:
+    """Return the loss to whoever sees which batch each example is in."""
+    group, steps = mechanism.group, mechanism.steps
+    if mechanism.clipping is Clipping.BATCH:
+        return _moved(noise, distance, min(group, steps))
+    if group > LARGEST_GROUP:
+        return _gaussian(noise, distance * group)
+    law = squares_of_batches(group, steps)
+    seen = observed_mixture((chance, _moved(noise, distance, square)) for square, chance in law)
+    # No allocation leaves all the sums where they are.
+    return cast(CellLoss, seen)
+
+
+def _moved(noise: float, distance: int, square: int) -> GaussianLoss:
+    """Return the Gaussian loss at a distance times a square root, which is rounded up."""
+    if square == 1:
+        return _gaussian(noise, distance)
+    return GaussianLoss(decimal(noise) / (distance * square_root(Fraction(square))))
 
 
 # The example that differs contributes 1, nothing or -1, and every other one -1 or 1; removing it,
@@ -221,15 +249,17 @@ def _gaussian(noise: float, distance: int) -> GaussianLoss:
     return GaussianLoss(decimal(noise) / distance)
 
 
-def _largest_attained(noise: float, steps: int, pairs: tuple[Shifts, ...]) -> CellLoss | None:
+def _largest_attained(
+    noise: float, steps: int, pairs: tuple[Shifts, ...], group: int
+) -> CellLoss | None:
     """Return the attained loss with the largest K at the order ``noise``.
 
     That order is typical of the best one after some epochs at common deltas. More noise gives a
-    smaller loss.
+    smaller loss. Of a group, all may move the sum of all batches, or one alone may differ.
     """
     if noise > _MOST_NOISE:
         return None
-    distance = abs(pairs[0].under_p - pairs[0].under_q)
+    distance = group * abs(pairs[0].under_p - pairs[0].under_q)
     found: list[CellLoss] = [GaussianLoss(noise * math.sqrt(steps) / distance * (1.0 + 8.0 * ULP))]
     if noise <= 1.0 / _SMALLEST_MU:
         enough = max(noise, _LEAST_NOISE)

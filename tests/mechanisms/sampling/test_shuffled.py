@@ -27,6 +27,19 @@ def test_it_says_what_it_is() -> None:
     assert "Each example's contribution is clipped" not in " ".join(whole.assumptions)
 
 
+def test_a_group_is_said_and_grows() -> None:
+    one = hs.Shuffled(hs.Gaussian(1.5), 100)
+    assert str(one.for_group(3)) == (
+        "shuffled Gaussian (noise multiplier 1.5, 100 batches, group of 3, zero-out)"
+    )
+    assert one.for_group(3).for_group(4) == hs.Shuffled(hs.Gaussian(1.5), 100, group=12)
+    assert (one**2).for_group(3) == one.for_group(3) ** 2
+    assert "all of one size" in " ".join(one.assumptions)
+    for bad in (0, 1.5, -1, 10**16, "two"):
+        with pytest.raises(hs.errors.ParameterError, match="group"):
+            hs.Shuffled(hs.Gaussian(1.5), 100, group=cast(Any, bad))
+
+
 def test_answers_carry_the_adjacency_and_what_must_hold() -> None:
     plan = hs.Shuffled(hs.Gaussian(1.5), 1000, "replace-one") ** 2
     found = hs.epsilon(plan, 1e-5)

@@ -117,7 +117,7 @@ def test_cost_rises_with_the_group_and_stays_below_that_of_all_in_one_batch(
 ) -> None:
     unit = 2 if clipping == "batch" else 1
     before = 0.0
-    for group in (1, 2, 7, 20, LARGEST_GROUP + 1):
+    for group in (1, 2, 12, LARGEST_GROUP + 1):
         plan = hs.Shuffled(hs.Gaussian(40.0), batches, clipping=clipping).for_group(group) ** 3
         found = hs.epsilon(plan, 1e-6)
         together = hs.epsilon(hs.Gaussian(40.0 / (group * unit)) ** 3, 1e-6)
@@ -187,14 +187,14 @@ def test_groups_of_plans_are_read_from_their_epochs() -> None:
         noise_multiplier=6.0,
         examples=1000,
         batch_size=10,
-        epochs=3,
+        epochs=2,
         sampling="shuffle",
         adjacency="zero-out",
     )
     known = hs.tradeoff(plan).group(3)
     iterated = group_of(hs.tradeoff(plan), 3)
-    assert known(0.1) > iterated(0.1) + 0.1
-    assert plan.for_group(5) == hs.Shuffled(hs.Gaussian(6.0), 100).for_group(5) ** 3
+    assert known(0.1) > iterated(0.1) + 0.07
+    assert plan.for_group(5) == hs.Shuffled(hs.Gaussian(6.0), 100).for_group(5) ** 2
 
 
 def test_ends_have_their_answers() -> None:

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import heapq
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from click import echo
-from shards import Outcome, accuracy, arguments, digits, gradients, line, repeated, source
+from outcomes import Outcome, Setting, show_lines
+from shards import accuracy, arguments, digits, gradients, source
 
 import hockeystick as hs
 from hockeystick.adapters.loop import Account, Sampler, noisy_sum
@@ -207,16 +208,18 @@ def run(
     )
 
 
+def settings(split: str = "writer") -> dict[str, Setting]:
+    """Return what the system is shown in."""
+    return {
+        f"sizes {sizes}": Setting(partial(run, sizes=sizes, split=split), beside="sizes none")
+        for sizes in SIZES
+    }
+
+
 def main() -> None:
     """Train with growing, constant and fixed batches and without noise, and say what came out."""
     asked = arguments(__doc__, "writer", "label", "even").parse_args()
-    for sizes in SIZES:
-        outcomes = repeated(
-            lambda seed, sizes=sizes: run(seed, sizes=sizes, split=asked.split),
-            asked.seed,
-            asked.seeds,
-        )
-        echo(line(outcomes))
+    show_lines(settings(asked.split), asked.seed, asked.seeds)
 
 
 if __name__ == "__main__":

@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from click import echo
+from outcomes import Outcome, Setting, line, repeated
 
 import hockeystick as hs
 from hockeystick.adapters.loop import Account, Sampler, noisy_sum
@@ -39,27 +40,6 @@ RATES = tuple(10.0**power for power in (-2.5, -1.5, -0.5, 0.5, 1.5))
 NORMS = (0.01, 0.1, 1.0, 10.0, 100.0)
 QUANTILES = (0.1, 0.3, 0.5, 0.7, 0.9)
 FIRST_NORM, CLASSES, ADAM_STEP = 0.1, 10, 0.05
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What one run of a system came to.
-
-    Args:
-        system: The system's name and setting.
-        result: The figures on data, by name.
-        plan: What ran, in the accountant's words.
-        epsilon: The certified upper end, inf without privacy.
-        delta: The delta it holds at.
-        checks: What was compared between the run and its account, by name: True where they agree.
-    """
-
-    system: str
-    result: dict[str, float]
-    plan: str
-    epsilon: float
-    delta: float
-    checks: dict[str, bool] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -270,6 +250,20 @@ def without_privacy(steps: int = STEPS) -> float:
     return max(found)
 
 
+def openly(seed: int | None = 0) -> Outcome:
+    """Return what the same model comes to without privacy, whatever the seed."""
+    return Outcome("without privacy", {"accuracy": without_privacy()}, "", float("inf"), 0.0)
+
+
+def settings(epsilon: float = EPSILON) -> dict[str, Setting]:
+    """Return what the system is shown in."""
+    private = {
+        method: Setting(partial(run, method=method, epsilon=epsilon), beside="without privacy")
+        for method in GRIDS
+    }
+    return private | {"without privacy": Setting(openly)}
+
+
 def main() -> None:
     """Search each method's grid at one budget, and say what came out."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -280,22 +274,8 @@ def main() -> None:
     echo(f"without privacy: accuracy {without_privacy():.3f}")
     for method in GRIDS:
         plan = planned(method, len(digits().rows), asked.epsilon)
-        outcomes = [
-            run(asked.seed + k, method=method, epsilon=asked.epsilon, plan=plan)
-            for k in range(asked.seeds)
-        ]
+        outcomes = repeated(settings(asked.epsilon)[method].run, asked.seed, asked.seeds)
         echo(f"noise multiplier {plan.noise_multiplier:.3f}  {line(outcomes)}")
-
-
-def line(outcomes: Sequence[Outcome]) -> str:
-    """Return the median of several searches with their spread, their cost and checks."""
-    first, values = outcomes[0], [one.result["accuracy"] for one in outcomes]
-    wrong = sorted({name for one in outcomes for name, right in one.checks.items() if not right})
-    checked = f"NOT AS ACCOUNTED: {', '.join(wrong)}" if wrong else "as accounted"
-    spread = f"{statistics.median(values):.3f} [{min(values):.3f}, {max(values):.3f}]"
-    return (
-        f"{first.system:<48} accuracy {spread}  ({first.epsilon:.3f}, {first.delta:g})  {checked}"
-    )
 
 
 if __name__ == "__main__":

@@ -10,11 +10,12 @@ first experiment: two linear maps of the plane, ten points a client.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
-from click import echo
-from shards import Outcome, arguments, line, repeated, source
+from outcomes import Outcome, Setting, show_lines
+from shards import arguments, source
 
 import hockeystick as hs
 from hockeystick.release.federated import lloyd_step, sanitized
@@ -162,11 +163,21 @@ def run(
     )
 
 
+def settings() -> dict[str, Setting]:
+    """Return what the system is shown in."""
+    return {
+        name: Setting(
+            partial(run, setting=name),
+            beside="one hypothesis, no noise" if hypotheses == 1 else "two hypotheses, no noise",
+        )
+        for name, (hypotheses, *_) in SETTINGS.items()
+    }
+
+
 def main() -> None:
     """Train with and without noise and clusters, and say what came out."""
     asked = arguments(__doc__).parse_args()
-    for setting in SETTINGS:
-        echo(line(repeated(lambda seed, s=setting: run(seed, setting=s), asked.seed, asked.seeds)))
+    show_lines(settings(), asked.seed, asked.seeds)
 
 
 if __name__ == "__main__":

@@ -9,11 +9,12 @@ sum of clipped gradients. With Fed-alphaCDP the noise falls from round to round,
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
-from click import echo
-from shards import Outcome, Shards, accuracy, arguments, digits, gradients, line, repeated, source
+from outcomes import Outcome, Setting, show_lines
+from shards import Shards, accuracy, arguments, digits, gradients, source
 
 import hockeystick as hs
 from hockeystick.release.federated import ClientTraining, draw_clients
@@ -146,17 +147,22 @@ def run(
     )
 
 
+def settings(sampling: str = "two-stage-poisson", split: str = "writer") -> dict[str, Setting]:
+    """Return what the system is shown in."""
+    return {
+        f"noise {decay}": Setting(
+            partial(run, decay=decay, sampling=sampling, split=split), beside="noise none"
+        )
+        for decay in ("none", *SCHEDULES)
+    }
+
+
 def main() -> None:
     """Train without noise, with constant noise and with each decay, and say what came out."""
     parser = arguments(__doc__, "writer", "label", "even")
     parser.add_argument("--sampling", choices=tuple(NOISES), default="two-stage-poisson")
     asked = parser.parse_args()
-    settings = {"sampling": asked.sampling, "split": asked.split}
-    for decay in ("none", *SCHEDULES):
-        outcomes = repeated(
-            lambda seed, decay=decay: run(seed, decay=decay, **settings), asked.seed, asked.seeds
-        )
-        echo(line(outcomes))
+    show_lines(settings(asked.sampling, asked.split), asked.seed, asked.seeds)
 
 
 if __name__ == "__main__":

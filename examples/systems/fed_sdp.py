@@ -9,11 +9,13 @@ clipped, and noise is added once a round at the server, or in full by each clien
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 from click import echo
-from shards import Outcome, accuracy, arguments, digits, gradients, line, repeated, source
+from outcomes import Outcome, Setting, line, repeated
+from shards import accuracy, arguments, digits, gradients, source
 
 import hockeystick as hs
 from hockeystick.release.federated import ClientRounds, noisy_update
@@ -113,19 +115,24 @@ def run(
     )
 
 
+def settings(split: str = "writer") -> dict[str, Setting]:
+    """Return what the system is shown in."""
+    return {
+        f"noise at {place}": Setting(
+            partial(run, noise_at=place, split=split), beside="noise at nobody"
+        )
+        for place in PLACES
+    }
+
+
 def main() -> None:
     """Train with noise at the server, at the clients and nowhere, and say what came out."""
     asked = arguments(__doc__, "writer", "label", "even").parse_args()
     for noise_at in PLACES:
-        plan = planned(noise_at)
-        outcomes = repeated(
-            lambda seed, at=noise_at, plan=plan: run(
-                seed, noise_at=at, split=asked.split, plan=plan
-            ),
-            asked.seed,
-            asked.seeds,
-        )
-        echo(f"noise multiplier {plan.noise_multiplier:6.3f}  {line(outcomes)}")
+        setting = settings(asked.split)[f"noise at {noise_at}"]
+        outcomes = repeated(setting.run, asked.seed, asked.seeds)
+        noise = planned(noise_at).noise_multiplier
+        echo(f"noise multiplier {noise:6.3f}  {line(outcomes)}")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
     pip install 'hockeystick[flower,torch]' scikit-learn
     python examples/systems/flower_digits.py
 
-Flower's simulation engine runs 20 rounds of each:
+Flower's simulation engine runs 20 rounds of each, and of Flower's ``FedAvg`` without privacy:
 
 1. Flower's own strategy with fixed clipping at the server, 9 of 10 clients a round, with our
    accountant beside Flower's: a client is hidden, and what Flower does costs twice what it says.
@@ -22,9 +22,11 @@ import logging
 import os
 import sys
 import tempfile
-import time
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 # Neither engine is to report home from an example.
 os.environ.setdefault("FLWR_TELEMETRY_ENABLED", "0")
@@ -43,14 +45,14 @@ from flwr.serverapp import (
 )
 from flwr.serverapp.strategy import DifferentialPrivacyServerSideFixedClipping, FedAvg
 from flwr.simulation import run_simulation
-from rich.console import Console
+from outcomes import Outcome, Setting, show_lines
 
 import hockeystick as hs
 from hockeystick.adapters.flower import HockeystickAccountant, PrivateFedAvg, train_locally
 
 SYSTEM = {
     "name": "Fed-SDP and local private training on Flower",
-    "paper": "Fed-alphaCDP (Fed-SDP at the server); PriFedSync (private local training)",
+    "paper": "Wei et al. 2023 (002), Fed-SDP; Zheng et al. 2021 (004), private local training",
     "algorithm": "federated averaging: clip each client's update, add noise to the sum",
     "command": "python examples/systems/flower_digits.py",
     "check": "rounds counted are those that ran; the plan of what was counted costs what is said",
@@ -59,26 +61,7 @@ CLIENTS, DELTA = 10, 1e-5
 NOISE, CLIPPING_NORM = 4.0, 1.0
 COHORT = 9
 LOCAL_STEPS, LOCAL_BATCH, LOCAL_NOISE = 5, 36, 3.0
-WAYS = ("flower", "poisson", "local")
-
-
-class Trained(NamedTuple):
-    """What one way of training came to."""
-
-    way: str
-    hidden: str
-    accuracy: float
-    epsilon: hs.Certified
-    flower_says: float | None
-    counted: int
-    planned: int
-
-
-class Outcome(NamedTuple):
-    """What ran, and how long it took."""
-
-    trained: tuple[Trained, ...]
-    seconds: float
+WAYS = ("flower", "poisson", "local", "open")
 
 
 def digits() -> tuple[Any, Any, Any, Any]:
@@ -179,7 +162,7 @@ def client_app(rounds: int, folder: str) -> ClientApp:
     return app
 
 
-def with_flower(grid: Any, rounds: int) -> Trained:
+def with_flower(grid: Any, rounds: int) -> Outcome:
     """Train by Flower's own strategy, with our accountant in the place of theirs."""
     from flwr.serverapp import RdpAccountant
 
@@ -199,11 +182,13 @@ def with_flower(grid: Any, rounds: int) -> Trained:
     arrays = strategy.start(grid, untrained(), rounds).arrays
     counted, theirs = accountant.num_releases, RdpAccountant(config)
     theirs.compose(GaussianPrivacyEvent(NOISE, COHORT, CLIENTS), counted)
-    spent = accountant.spent(DELTA), theirs.get_epsilon(DELTA)
-    return Trained("flower", "a client", accuracy(arrays), *spent, counted, rounds)
+    plan = f"{rounds} rounds of {COHORT} of {CLIENTS} clients, noise multiplier {NOISE:g}"
+    spent = accountant.spent(DELTA)
+    found = outcome("flower", "a client", arrays, plan, spent, counted, rounds)
+    return replace(found, result=found.result | {"Flower says": theirs.get_epsilon(DELTA)})
 
 
-def with_poisson_samples(grid: Any, rounds: int) -> Trained:
+def with_poisson_samples(grid: Any, rounds: int) -> Outcome:
     """Train by our strategy."""
     plan = hs.federated.FedSDP(
         noise_multiplier=NOISE,
@@ -214,11 +199,11 @@ def with_poisson_samples(grid: Any, rounds: int) -> Trained:
     )
     strategy = PrivateFedAvg(plan, clipping_norm=CLIPPING_NORM)
     arrays = strategy.start(grid, untrained()).arrays
-    spent = strategy.spent(DELTA)
-    return Trained("poisson", "a client", accuracy(arrays), spent, None, strategy.counted, rounds)
+    spent, counted = strategy.spent(DELTA), strategy.counted
+    return outcome("poisson", "a client", arrays, str(plan), spent, counted, rounds)
 
 
-def with_private_clients(grid: Any, rounds: int, folder: str) -> Trained:
+def with_private_clients(grid: Any, rounds: int, folder: str) -> Outcome:
     """Train by Flower's plain averaging of clients that are private themselves."""
     averaging = FedAvg(fraction_evaluate=0.0, min_available_nodes=CLIENTS)
     config = ConfigRecord({"way": "local"})
@@ -227,29 +212,55 @@ def with_private_clients(grid: Any, rounds: int, folder: str) -> Trained:
     counted = [journal.read_bytes().partition(b"\n")[2].count(b".") for journal in journals]
     plan = local_plan(rounds)
     spent = hs.epsilon(plan, DELTA)
-    return Trained(
-        "local", "a record", accuracy(arrays), spent, None, max(counted), plan.total_steps
-    )
+    return outcome("local", "a record", arrays, str(plan), spent, max(counted), plan.total_steps)
 
 
-def run(seed: int = 0, *, rounds: int = 20, ways: tuple[str, ...] = WAYS) -> Outcome:
-    """Run some ways of training in Flower's simulation engine.
+def openly(grid: Any, rounds: int) -> Outcome:
+    """Train by Flower's plain averaging without privacy."""
+    averaging = FedAvg(fraction_evaluate=0.0, min_available_nodes=CLIENTS)
+    arrays = averaging.start(grid, untrained(), rounds).arrays
+    return Outcome("open, hides nothing", {"accuracy": accuracy(arrays)}, "", float("inf"), DELTA)
+
+
+def outcome(
+    way: str,
+    hidden: str,
+    arrays: ArrayRecord,
+    plan: str,
+    spent: hs.Certified,
+    counted: int,
+    planned: int,
+) -> Outcome:
+    """Return what a private way of training came to."""
+    result = {"accuracy": accuracy(arrays), "releases": float(counted)}
+    checks = {"releases": counted == planned}
+    return Outcome(f"{way}, hides {hidden}", result, plan, spent.upper, DELTA, checks)
+
+
+def run(seed: int = 0, *, way: str = "poisson", rounds: int = 20) -> Outcome:
+    """Train in one way.
 
     The seed draws nothing here: what is private is drawn from secret bits, and the rest is fixed.
     """
-    started, found = time.perf_counter(), list[Trained]()
+    return simulated((way,), rounds)[way]
+
+
+def simulated(ways: Sequence[str], rounds: int) -> dict[str, Outcome]:
+    """Train in some ways, one after the other, in one run of Flower's simulation engine."""
+    found = dict[str, Outcome]()
     with tempfile.TemporaryDirectory() as folder:
         spread(folder)
         trainers = {
-            "flower": lambda grid: with_flower(grid, rounds),
-            "poisson": lambda grid: with_poisson_samples(grid, rounds),
-            "local": lambda grid: with_private_clients(grid, rounds, folder),
+            "flower": with_flower,
+            "poisson": with_poisson_samples,
+            "local": partial(with_private_clients, folder=folder),
+            "open": openly,
         }
         server = ServerApp()
 
         @server.main()  # type: ignore[untyped-decorator, unused-ignore]
         def main(grid: Any, context: Any) -> None:
-            found.extend(trainers[way](grid) for way in ways)
+            found.update((way, trainers[way](grid, rounds)) for way in ways)
 
         _sent_by_value()
         run_simulation(
@@ -261,7 +272,7 @@ def run(seed: int = 0, *, rounds: int = 20, ways: tuple[str, ...] = WAYS) -> Out
                 "init_args": {"num_cpus": 2, "include_dashboard": False, "log_to_driver": False},
             },
         )
-    return Outcome(tuple(found), time.perf_counter() - started)
+    return found
 
 
 def _sent_by_value() -> None:
@@ -272,6 +283,27 @@ def _sent_by_value() -> None:
         register_pickle_by_value(sys.modules[__name__])
 
 
+def settings(rounds: int = 20, ways: Sequence[str] = WAYS) -> dict[str, Setting]:
+    """Return what the system is shown in."""
+    logging.getLogger("flwr").setLevel(logging.WARNING)
+    told = {
+        "flower": "Flower's strategy, 9 of 10 clients",
+        "poisson": "PrivateFedAvg, 9 of 10 clients by coins",
+        "local": "FedAvg of clients that train privately",
+        "open": "FedAvg",
+    }
+
+    @cache
+    def all_ways(seed: int) -> dict[str, Outcome]:
+        return simulated(ways, rounds)
+
+    return {
+        told[way]: Setting(lambda seed, way=way: all_ways(seed)[way], beside="FedAvg", figures=own)
+        for way in ways
+        for own in [("accuracy", "Flower says") if way == "flower" else ("accuracy",)]
+    }
+
+
 def main() -> None:
     """Train in each way, and say what came out."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -279,17 +311,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
     given = parser.parse_args()
-    logging.getLogger("flwr").setLevel(logging.WARNING)
-    outcome, console = run(given.seed, rounds=given.rounds, ways=tuple(given.ways)), Console()
-    for one in outcome.trained:
-        theirs = "" if one.flower_says is None else f" (Flower says {one.flower_says:.2f})"
-        console.print(
-            f"{one.way:8} accuracy {one.accuracy:.1%}; hidden is {one.hidden}; "
-            f"epsilon {one.epsilon:.2f} at delta {DELTA:g}{theirs}; "
-            f"{one.counted} of {one.planned} releases counted",
-            soft_wrap=True,
-        )
-    console.print(f"{outcome.seconds:.0f} seconds")
+    show_lines(settings(given.rounds, given.ways), given.seed, 1)
 
 
 if __name__ == "__main__":

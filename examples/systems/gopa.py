@@ -9,10 +9,12 @@ cancels, each party adds a little of its own, and everybody publishes one number
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
-from parties import Outcome, arguments, seeded, show
+from outcomes import Outcome, Setting, show
+from parties import arguments, seeded
 
 import hockeystick as hs
 from hockeystick.mechanisms import GOPA, Graph
@@ -124,6 +126,15 @@ def covariance_agrees(seed: int, rounds: int = 2000) -> bool:
     expected = 0.25 * np.eye(4) + 4.0 * laplacian
     spread = np.sqrt((np.outer(np.diag(expected), np.diag(expected)) + expected**2) / rounds)
     return bool((np.abs(np.cov(np.transpose(shown)) - expected) < 5 * spread).all())
+
+
+def settings() -> dict[str, Setting]:
+    """Return what the system is shown in."""
+    shown: Any = {"figures": ("mean published", "error"), "plain": "mean of those who stayed"}
+    return {
+        "20 of 200 collude, 20 drop out": Setting(run, **shown),
+        "nobody colludes or drops out": Setting(partial(run, colluders=0, dropouts=0), **shown),
+    }
 
 
 def main() -> None:

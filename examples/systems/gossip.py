@@ -10,11 +10,13 @@ printed beside the exact one: it is not a bound.
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 from click import echo
-from parties import Outcome, arguments, seeded, show
+from outcomes import Outcome, Setting, show
+from parties import arguments, seeded
 
 import hockeystick as hs
 from hockeystick.mechanisms import GossipAveraging, Graph
@@ -199,6 +201,15 @@ def table(graph: Graph, rounds: int, observer: int = 0) -> None:
         exact = float(np.mean([exact_square(graph, rounds, observer, one) for one in ring]))
         told = float(np.mean([claimed[one] for one in ring]))
         echo(f"  {distance}: {len(ring)} parties, exact {exact:.4g}, by the paper {told:.4g}")
+
+
+def settings() -> dict[str, Setting]:
+    """Return what the system is shown in."""
+    shown: Any = {"figures": ("average of party 0",), "plain": "mean of the values"}
+    return {
+        f"hypercube of 128, {words}": Setting(partial(run, party=party), **shown)
+        for words, party in {"at distance 4": 15, "at distance 7": 127}.items()
+    }
 
 
 def main() -> None:

@@ -10,10 +10,12 @@ well.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
-from parties import Outcome, Records, arguments, digits, logistic_gradient, seeded, show
+from outcomes import Outcome, Setting, show
+from parties import Records, arguments, digits, logistic_gradient, seeded
 
 import hockeystick as hs
 from hockeystick.mechanisms import NoisyIterations
@@ -153,6 +155,16 @@ def noise_agrees(seed: int, runs: int = 400) -> bool:
     ]
     ratio = np.var(drawn) / (5 * (0.3 * STEP_SIZE) ** 2)
     return bool(abs(ratio - 1) < 5 * (2 / (4 * runs)) ** 0.5)
+
+
+def settings() -> dict[str, Setting]:
+    """Return what the system is shown in."""
+    return {
+        f"{steps} steps of noise alone": Setting(
+            partial(run, noise_alone=steps), figures=("accuracy",), plain="accuracy without noise"
+        )
+        for steps in (100, 400)
+    }
 
 
 def main() -> None:

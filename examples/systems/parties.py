@@ -1,4 +1,4 @@
-"""What the systems without a server share: their outcome, their records, and repeatable noise.
+"""What the systems without a server share: their records and repeatable noise.
 
 Noise from a seed is for demonstrations: leave out ``bits=`` where something is released.
 """
@@ -6,34 +6,12 @@ Noise from a seed is for demonstrations: leave out ``bits=`` where something is 
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from click import echo
 
 from hockeystick.release.samplers import Bits
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What one run of a system came to.
-
-    Args:
-        system: The system's name and setting.
-        result: The figures on data, by name.
-        plan: What ran, in the accountant's words.
-        epsilon: The certified upper end, inf without privacy.
-        delta: The delta it holds at.
-        checks: What was compared between the run and its account, by name: True where they agree.
-    """
-
-    system: str
-    result: dict[str, float]
-    plan: str
-    epsilon: float
-    delta: float
-    checks: dict[str, bool] = field(default_factory=dict)
 
 
 def seeded(seed: int) -> Bits:
@@ -49,17 +27,6 @@ def arguments(description: str | None) -> argparse.Namespace:
     )
     parser.add_argument("--seed", type=int, default=0, help="of the data and of the noise")
     return parser.parse_args()
-
-
-def show(outcome: Outcome) -> None:
-    """Print an outcome."""
-    echo(outcome.system)
-    echo(f"  {outcome.plan}")
-    echo(f"  epsilon <= {outcome.epsilon:.4f} at delta {outcome.delta:g}")
-    for name, value in outcome.result.items():
-        echo(f"  {name}: {value:.4g}")
-    for name, agrees in outcome.checks.items():
-        echo(f"  {'agrees' if agrees else 'DIFFERS'}: {name}")
 
 
 @dataclass(frozen=True)

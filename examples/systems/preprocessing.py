@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from click import echo
-from clipping import CLASSES, Digits, Outcome, accuracy, digits, gradients, line
+from clipping import CLASSES, Digits, accuracy, digits, gradients, openly
+from outcomes import Outcome, Setting, line, repeated
 
 import hockeystick as hs
 from hockeystick.adapters.loop import Account, Sampler, noisy_sum
@@ -134,6 +136,15 @@ def charged(account: hs.Accountant) -> Any:
     return parts[0] if parts else None
 
 
+def settings(epsilon: float = EPSILON) -> dict[str, Setting]:
+    """Return what the system is shown in."""
+    private = {
+        method: Setting(partial(run, method=method, epsilon=epsilon), beside="without privacy")
+        for method in METHODS
+    }
+    return private | {"without privacy": Setting(openly)}
+
+
 def main() -> None:
     """Train on the digits as they are and as each method transforms them, at one budget."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -143,10 +154,7 @@ def main() -> None:
     asked = parser.parse_args()
     for method in METHODS:
         plan = planned(method, len(digits().rows), asked.epsilon)
-        outcomes = [
-            run(asked.seed + k, method=method, epsilon=asked.epsilon, plan=plan)
-            for k in range(asked.seeds)
-        ]
+        outcomes = repeated(settings(asked.epsilon)[method].run, asked.seed, asked.seeds)
         echo(f"noise multiplier {plan.noise_multiplier:.3f}  {line(outcomes)}")
 
 

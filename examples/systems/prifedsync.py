@@ -9,11 +9,13 @@ what they send. A client's helper model is part its own and part the global one.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 from click import echo
-from shards import Outcome, Shards, accuracy, arguments, digits, gradients, line, repeated, source
+from outcomes import Outcome, Setting, show_lines
+from shards import Shards, accuracy, arguments, digits, gradients, source
 
 import hockeystick as hs
 from hockeystick.release.federated import ClientTraining, draw_clients
@@ -164,19 +166,23 @@ def reach(client_rate: float, rounds: int, clients: int = 40, seed: int = 0) -> 
     return float(reached[~np.eye(clients, dtype=bool)].mean())
 
 
+def settings(split: str = "label") -> dict[str, Setting]:
+    """Return what the system is shown in."""
+    plans = {"": planned(), ", no noise": _with_noise(0.0)}
+    return {
+        f"{models} models{noise}": Setting(
+            partial(run, models=models, split=split, plan=plan),
+            beside=f"{models} models, no noise",
+        )
+        for noise, plan in plans.items()
+        for models in MODELS
+    }
+
+
 def main() -> None:
     """Train personal and global models with and without noise, and say what came out."""
     asked = arguments(__doc__, "label", "writer", "even").parse_args()
-    for plan in (planned(), _with_noise(0.0)):
-        for models in MODELS:
-            outcomes = repeated(
-                lambda seed, models=models, plan=plan: run(
-                    seed, models=models, split=asked.split, plan=plan
-                ),
-                asked.seed,
-                asked.seeds,
-            )
-            echo(line(outcomes))
+    show_lines(settings(asked.split), asked.seed, asked.seeds)
     rate, rounds = 0.05, 40
     echo(
         f"with client rate {rate} and {rounds} rounds, {reach(rate, rounds):.0%} of clients were "

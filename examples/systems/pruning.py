@@ -14,11 +14,13 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from click import echo
-from clipping import CLASSES, Outcome, accuracy, digits, gradients, line
+from clipping import CLASSES, accuracy, digits, gradients, openly
+from outcomes import Outcome, Setting, line, repeated
 
 import hockeystick as hs
 from hockeystick.adapters.loop import Account, Sampler
@@ -129,6 +131,15 @@ def _largest(total: Any) -> frozenset[int]:
     return frozenset(np.argsort(-np.abs(total), kind="stable")[:count].tolist())
 
 
+def settings(epsilon: float = EPSILON) -> dict[str, Setting]:
+    """Return what the system is shown in."""
+    private = {
+        method: Setting(partial(run, method=method, epsilon=epsilon), beside="without privacy")
+        for method in METHODS
+    }
+    return private | {"without privacy": Setting(openly)}
+
+
 def main() -> None:
     """Train by each method at one budget, and say what came out."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -138,10 +149,7 @@ def main() -> None:
     asked = parser.parse_args()
     for method in METHODS:
         plan = planned(method, len(digits().rows), asked.epsilon)
-        outcomes = [
-            run(asked.seed + k, method=method, epsilon=asked.epsilon, plan=plan)
-            for k in range(asked.seeds)
-        ]
+        outcomes = repeated(settings(asked.epsilon)[method].run, asked.seed, asked.seeds)
         last = plan.noise_multipliers.min()
         echo(f"noise {plan.noise_multiplier:.3f} to {last:.3f}  {line(outcomes)}")
     share = shown_by_selection()

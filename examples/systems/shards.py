@@ -1,4 +1,4 @@
-"""Digits split among clients, a linear model in numpy, and what every system here returns.
+"""Digits split among clients, a linear model in numpy, and the arguments of a command.
 
 The 1,797 images of scikit-learn's digits come with it; nothing is downloaded. Every fifth image is
 held out to test on, which is part of the demonstration and not covered by any guarantee.
@@ -7,9 +7,7 @@ held out to test on, which is part of the demonstration and not covered by any g
 from __future__ import annotations
 
 import argparse
-import statistics
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,27 +15,6 @@ import numpy as np
 from hockeystick.release.samplers import Bits, secret_bits
 
 CLASSES = 10
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What one run of a system came to.
-
-    Args:
-        system: The system's name and setting.
-        result: The figures on data, by name.
-        plan: What ran, in the accountant's words.
-        epsilon: The certified upper end, inf without privacy.
-        delta: The delta it holds at.
-        checks: What was compared between the run and its account, by name: True where they agree.
-    """
-
-    system: str
-    result: dict[str, float]
-    plan: str
-    epsilon: float
-    delta: float
-    checks: dict[str, bool] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -135,25 +112,3 @@ def arguments(text: str | None, *splits: str) -> argparse.ArgumentParser:
     if splits:
         parser.add_argument("--split", choices=splits, default=splits[0], help="of the digits")
     return parser
-
-
-def repeated(run: Callable[[int], Outcome], first: int, count: int) -> list[Outcome]:
-    """Return the outcomes of several seeds."""
-    return [run(first + seed) for seed in range(count)]
-
-
-def line(outcomes: Sequence[Outcome]) -> str:
-    """Return the medians of several runs of one system with their spread, its cost and checks."""
-    first = outcomes[0]
-    shown = []
-    for name in first.result:
-        values = [one.result[name] for one in outcomes]
-        spread = f" [{min(values):.3f}, {max(values):.3f}]" if len(values) > 1 else ""
-        shown.append(f"{name} {statistics.median(values):.3f}{spread}")
-    cost = (
-        "no privacy" if first.epsilon == float("inf") else f"({first.epsilon:.3f}, {first.delta:g})"
-    )
-    wrong = sorted({name for one in outcomes for name, right in one.checks.items() if not right})
-    checked = f"NOT AS ACCOUNTED: {', '.join(wrong)}" if wrong else "as accounted"
-    told = checked if first.checks else ""
-    return f"{first.system:<34} {', '.join(shown):<44} {cost:<18} {told}".rstrip()

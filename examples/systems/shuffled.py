@@ -10,11 +10,12 @@ each category occurs. The people here are the digits; their category is the digi
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
-from click import echo
-from shards import Outcome, arguments, digits, line, repeated, source
+from outcomes import Outcome, Setting, show_lines
+from shards import arguments, digits, source
 
 import hockeystick as hs
 from hockeystick.release import response_error, response_frequencies, response_reports
@@ -95,17 +96,21 @@ def _central(values: Any, epsilon: float, bits: Any) -> tuple[hs.Mechanism, Any]
     return found, noisy / len(values)
 
 
+def settings() -> dict[str, Setting]:
+    """Return what the system is shown in."""
+    return {
+        f"{name}, {view}": Setting(
+            partial(run, local=local, view=view), beside="no privacy, shuffled"
+        )
+        for name, local in LOCAL.items()
+        for view in (CENTRAL if local < math.inf else CENTRAL[:1])
+    }
+
+
 def main() -> None:
     """Show the error and the cost of the reports with and without a shuffler, and of a curator."""
     asked = arguments(__doc__).parse_args()
-    for local in LOCAL.values():
-        for view in CENTRAL if local < math.inf else CENTRAL[:1]:
-            outcomes = repeated(
-                lambda seed, local=local, view=view: run(seed, local=local, view=view),
-                asked.seed,
-                asked.seeds,
-            )
-            echo(line(outcomes))
+    show_lines(settings(), asked.seed, asked.seeds)
 
 
 if __name__ == "__main__":

@@ -9,10 +9,12 @@ depends on who looks: here, any one other party, who sees the model whenever it 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
-from parties import Outcome, Records, arguments, digits, logistic_gradient, seeded, show
+from outcomes import Outcome, Setting, show
+from parties import Records, arguments, digits, logistic_gradient, seeded
 
 import hockeystick as hs
 from hockeystick.mechanisms import TokenWalk
@@ -164,6 +166,19 @@ def noise_agrees(seed: int, runs: int = 400) -> bool:
         drawn.append(run.models[3])
     ratio = np.var(drawn) / (3 * STEP_SIZE**2)
     return bool(abs(ratio - 1) < 5 * (2 / (4 * runs)) ** 0.5)
+
+
+def settings() -> dict[str, Setting]:
+    """Return what the system is shown in."""
+    ways: dict[str, dict[str, Any]] = {
+        "complete graph": {"topology": "complete"},
+        "ring, seen from 70 behind": {"topology": "ring", "distance": 70},
+        "ring, seen from next to it": {"topology": "ring", "distance": 1},
+    }
+    return {
+        name: Setting(partial(run, **own), figures=("accuracy",), plain="accuracy without noise")
+        for name, own in ways.items()
+    }
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import hockeystick as hs
-from tests.systems.loaded import loaded
+from tests.systems.programs import program
 
 pytestmark = pytest.mark.extras
 pytest.importorskip("sklearn")
@@ -18,7 +18,7 @@ SIZE, NOISE = 64, 2.0
 
 @pytest.fixture(scope="module")
 def example() -> Any:
-    return loaded("clipping")
+    return program("clipping")
 
 
 def updates(example: Any, noise: Any = NOISE) -> Any:

@@ -1,32 +1,25 @@
 """The systems without a server: what they return, and that their checks can fail."""
 
-import sys
 from dataclasses import fields
-from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import hockeystick as hs
+from tests.systems.programs import program
 
 pytestmark = pytest.mark.extras
 pytest.importorskip("sklearn")
 pytest.importorskip("networkx")
 
-SYSTEMS = Path(__file__).parents[2] / "examples" / "systems"
 NAMES = ("gopa", "gossip", "noisy_iterations", "token_walk")
 
 
 @pytest.fixture(scope="module")
 def programs() -> Any:
     """Return the programs as modules, without running them."""
-    sys.path.insert(0, str(SYSTEMS))
-    yield {name: import_module(name) for name in NAMES}
-    sys.path.remove(str(SYSTEMS))
-    for name in (*NAMES, "parties"):
-        del sys.modules[name]
+    return {name: program(name) for name in NAMES}
 
 
 @pytest.mark.parametrize("name", NAMES)

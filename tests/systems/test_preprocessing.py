@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from tests.systems.loaded import loaded
+from tests.systems.programs import program
 
 pytestmark = pytest.mark.extras
 pytest.importorskip("sklearn")
@@ -17,7 +17,7 @@ METHODS = ("as they are", "normalised", "principal components")
 
 @pytest.fixture(scope="module")
 def example() -> Any:
-    return loaded("preprocessing")
+    return program("preprocessing")
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from tests.systems.loaded import loaded
+from tests.systems.programs import program
 
 pytestmark = pytest.mark.extras
 pytest.importorskip("sklearn")
@@ -14,7 +14,7 @@ pytest.importorskip("sklearn")
 
 @pytest.fixture(scope="module")
 def example() -> Any:
-    return loaded("pruning")
+    return program("pruning")
 
 
 METHODS = (

@@ -1,4 +1,4 @@
-"""The digits are split as is said, each client's records are its own, and medians are medians."""
+"""The digits are split as is said, and each client's records are its own."""
 
 import numpy as np
 import pytest
@@ -41,20 +41,6 @@ def test_gradients_are_those_of_the_loss() -> None:
         moved[place] = 1e-6
         slope = (loss(weights + moved) - loss(weights - moved)) / 2e-6
         assert found[:, place] == pytest.approx(slope, abs=1e-8)
-
-
-def test_medians_are_shown_with_their_spread_and_what_went_wrong() -> None:
-    shards = program("shards")
-    runs = [
-        shards.Outcome("name", {"accuracy": share}, "plan", 2.0, 1e-4, {"rounds": share != 0.75})
-        for share in (0.5, 1.0, 0.75)
-    ]
-    text = shards.line(runs)
-    assert "accuracy 0.750 [0.500, 1.000]" in text
-    assert "(2.000, 0.0001)" in text
-    assert "NOT AS ACCOUNTED: rounds" in text
-    assert "as accounted" in shards.line(runs[:2])
-    assert "no privacy" in shards.line([shards.Outcome("name", {}, "", float("inf"), 0.0)])
 
 
 def test_without_a_seed_noise_is_the_operating_systems_and_with_one_it_is_repeated() -> None:

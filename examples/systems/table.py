@@ -46,10 +46,9 @@ python examples/systems/table.py --seeds {seeds}
 client holds where it is an accuracy; beside it is the same without privacy. The experiments are
 small ([Systems that run](index.md) says what they show). **Cost** is the certified upper end of
 epsilon, rounded up, and its delta; the largest of the seeds. **What ran is what was accounted**
-says what the tests of the system show (`tests/systems/`, and the page of the system), which flip
-one record or client and break what is compared, and what each run here compared with its own
-account. All of it must be true in every run: where it is not the row says so, and the command
-fails.
+says first what the system's tests and its page show (`tests/systems/`), then what each run here
+compared with its own account. All of it must be true in every run: where it is not the row says so,
+and the command fails.
 
 """
 

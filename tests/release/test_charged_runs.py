@@ -8,14 +8,20 @@ from typing import Any
 
 import pytest
 
+import hockeystick as hs
 from hockeystick.errors import IncompatibleError
 from hockeystick.mechanisms import AboveThreshold, SparseVector, TreeAggregation
 from hockeystick.release import above_threshold, sparse_vector, tree_aggregation
+from hockeystick.release.federated import ClientRounds
 
+ROUND = hs.federated.FedSDP(
+    noise_multiplier=2, total_clients=3, clients_per_round=3, rounds=1, sampling="poisson"
+)
 RUNS: list[Callable[[], Any]] = [
     lambda: above_threshold(AboveThreshold(2.0, 4.0), 100.0, 1.0),
     lambda: sparse_vector(SparseVector(20.0, 40.0, positives=2), 100.0, 1.0),
     lambda: tree_aggregation(TreeAggregation(5.0, leaves=10), 1, 1.0),
+    lambda: ClientRounds(ROUND, size=1, norm=1.0).draw(),
 ]
 
 
@@ -23,6 +29,8 @@ def _asked(run: Any) -> None:
     """Ask once."""
     if hasattr(run, "above"):
         run.above(0.0)
+    elif hasattr(run, "release"):
+        run.release()
     else:
         run.add([1.0])
 
@@ -39,7 +47,8 @@ def test_a_run_is_not_copied(begun: Any, copied: Callable[[Any], Any]) -> None:
 @pytest.mark.parametrize("begun", RUNS)
 def test_a_fork_is_told_nothing(begun: Any) -> None:
     run = begun()
-    _asked(run)
+    if not hasattr(run, "release"):
+        _asked(run)
     child = os.fork()
     if child == 0:
         try:

@@ -155,12 +155,9 @@ class ClientTraining(RoundCount):
         """
         model = np.array(weights, dtype=np.float64)
         rate = _validate.real("learning_rate", learning_rate, _LEARNING)
-        index = (
-            self.counted
-            if round_index is None
-            else _validate.count("round_index", round_index, _ROUND)
-        )
-        self._begin(index)
+        if round_index is not None:
+            round_index = _validate.count("round_index", round_index, _ROUND)
+        index = self._begin(round_index)
         for _ in range(self._steps.count):
             chosen = self._steps.draw(self._records, self._bits)
             rows = _checked_rows(gradients(model, chosen), len(chosen), len(model))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, final
 
 import numpy as np
@@ -14,6 +15,7 @@ from hockeystick._validate import WordEnum, whole_numbers
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.federated.client_level import FedSDP
 from hockeystick.mechanisms.federated.units import ClientSampling
+from hockeystick.release.charging import ChargedRun
 from hockeystick.release.federated.cohorts import checked_clients, draw_clients
 from hockeystick.release.federated.rounds import RoundCount, first_rounds
 from hockeystick.release.noise.clipped_sum import noisy_sum
@@ -168,12 +170,11 @@ class ClientRounds(RoundCount):
         Raises:
             IncompatibleError: If all rounds have begun, or another process began this run.
         """
-        self._begin(self.counted)
+        self._begin()
         return Cohort(self, draw_clients(self.plan, self._clients, bits=self._bits))
 
     def _released(self, rows: list[NDArray[np.float64]]) -> NDArray[np.float64]:
         """Return what a round releases of its updates."""
-        self._check_process()
         table = np.array(rows).reshape(-1, self._size)
         if self.noise_at is NoiseAt.CLIENTS:
             total = table.sum(axis=0)
@@ -184,13 +185,18 @@ class ClientRounds(RoundCount):
 
 
 @final
-class Cohort:
-    """One round of ``ClientRounds``: who was drawn, and what they answered so far."""
+class Cohort(ChargedRun):
+    """One round of ``ClientRounds``: who was drawn, and what they answered so far.
 
-    __slots__ = ("_answers", "_open", "_run", "clients")
+    It is released once, also by several threads, and not copied: two sums of the same answers with
+    noise of their own would be two releases of a round that is counted once.
+    """
+
+    __slots__ = ("_answers", "_lock", "_open", "_run", "clients")
 
     def __init__(self, run: ClientRounds, clients: NDArray[np.int64]) -> None:
-        self._run, self._open = run, True
+        super().__init__()
+        self._run, self._open, self._lock = run, True, Lock()
         self.clients: tuple[int, ...] = tuple(clients.tolist())
         self._answers: dict[int, NDArray[np.float64]] = {}
 
@@ -236,8 +242,10 @@ class Cohort:
         Raises:
             IncompatibleError: If it was released before: noise is drawn once.
         """
-        self._check_open()
-        self._open = False
+        self._check_process()
+        with self._lock:
+            self._check_open()
+            self._open = False
         return self._run._released(list(self._answers.values()))
 
     def _check_open(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from dataclasses import replace
+from threading import Lock
 from typing import Any, Final, Protocol, TypeVar
 
 from hockeystick import _validate
@@ -64,13 +65,13 @@ class RoundCount(ChargedRun):
     the round after the last that had begun.
     """
 
-    __slots__ = ("_counted", "_journal", "_rounds")
+    __slots__ = ("_counted", "_journal", "_lock", "_rounds")
 
     def __init__(
         self, plan: HasRounds, journal: str | os.PathLike[str] | None, *who: object
     ) -> None:
         super().__init__()
-        self._rounds, self._counted = plan.rounds, 0
+        self._rounds, self._counted, self._lock = plan.rounds, 0, Lock()
         self._journal: Journal | None = None
         if journal is not None:
             text = repr((plan, *who)).encode()
@@ -88,9 +89,22 @@ class RoundCount(ChargedRun):
         if self._journal is not None:
             self._journal.close()
 
-    def _begin(self, index: int) -> None:
-        """Count all rounds up to one, the journal first; or raise where it is over or had begun."""
+    def _begin(self, index: int | None = None) -> int:
+        """Count all rounds up to one, by default the next, the journal first; return its number.
+
+        Raises where that round had begun before, in another thread included, or is beyond the last.
+        """
         self._check_process()
+        with self._lock:
+            begun = self._counted if index is None else index
+            self._check_next(begun)
+            if self._journal is not None:
+                self._journal.add(begun + 1 - self._counted)
+            self._counted = begun + 1
+        return begun
+
+    def _check_next(self, index: int) -> None:
+        """Raise where a round is over, had begun, or was left out."""
         if index >= self._rounds:
             raise IncompatibleError(
                 f"the plan's {self._rounds:,} rounds have begun, and each is counted: a further "
@@ -103,6 +117,3 @@ class RoundCount(ChargedRun):
                 f"round {index:,} has begun already, or was left out: a round that is run twice "
                 "releases twice what is accounted for"
             )
-        if self._journal is not None:
-            self._journal.add(index + 1 - self._counted)
-        self._counted = index + 1

@@ -6,6 +6,8 @@ import pickle
 import signal
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -121,3 +123,25 @@ def test_a_fork_runs_no_round_nor_releases_one() -> None:
         os._exit(told)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 2
     assert cohort.release().shape == (1,)
+
+
+def test_two_threads_do_not_run_one_round_twice() -> None:
+    """The journal waits, as a disk does, so that the other thread asks meanwhile."""
+
+    class Slow:
+        def add(self, _steps: int) -> None:
+            time.sleep(0.05)
+
+    run = ClientTraining(hs.federated.FedCDP(**RECORDS), 6, norm=1.0)
+    run._journal = Slow()  # type: ignore[assignment]
+
+    def ran(_: int) -> bool:
+        try:
+            run.train([0.0], lambda _w, at: np.ones((len(at), 1)), learning_rate=1, round_index=0)
+        except IncompatibleError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(2) as threads:
+        assert sorted(threads.map(ran, range(2))) == [False, True]
+    assert run.counted == 1

@@ -75,15 +75,20 @@ def sanitized(
         _vector(name, one, plan.dimension)
         for name, one in (("center", center), ("parameters", parameters))
     )
-    with np.errstate(over="ignore"):
-        offset = sent - middle
-        length = float(np.linalg.norm(offset))
+    # In units of a power of two in which the radius is about 1, so that no square underflows.
+    radius, exponent = math.frexp(plan.radius)
+    with np.errstate(over="ignore", under="ignore"):
+        offset = np.ldexp(sent - middle, -exponent)
+        length = math.hypot(*offset.tolist())
     if not math.isfinite(length):
-        raise ParameterError("parameters", "a longer vector", "within 1e150 of the center")
-    most = _ROOM * plan.radius / 2
+        allowed = "so near the center that its distance over the radius is a finite float"
+        raise ParameterError("parameters", "a longer vector", allowed)
+    most = _ROOM * radius / 2
     if length > most:
         offset = offset * (_ROOM * most / length)
-    noisy = multivariate_laplace(plan.noise, offset, plan.radius, charge=charge, bits=bits)
+    noisy = multivariate_laplace(plan.noise, offset, radius, charge=charge, bits=bits)
+    with np.errstate(over="ignore", under="ignore"):
+        noisy = np.ldexp(noisy, exponent)
     return np.asarray(middle + noisy)
 
 

@@ -1,6 +1,7 @@
 """What a client of private clustering sends, and the server's step."""
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,15 @@ def test_what_is_sent_before_noise_stays_within_the_radius_of_anything_else() ->
     distances = np.linalg.norm(sent[:, None] - sent[None, :], axis=2)
     assert 1.9999 < distances.max() <= 2.0
     assert sent[3] == pytest.approx(far[3], abs=1e-12)
+
+
+@pytest.mark.parametrize("radius", [1e-300, 1e-170, 1e-162, 1e150, 1e308])
+def test_lengths_whose_squares_are_no_floats_are_clipped_too(radius: float) -> None:
+    """Exactly, in fractions."""
+    plan = hs.federated.FederatedClustering(0.0, dimension=2, radius=radius, rounds=1)
+    for far in ([radius, 0.0], [0.4 * radius, -0.4 * radius], [1e-5, 1.0]):
+        sent = [Fraction(one) for one in sanitized(plan, far, [0.0, 0.0]).tolist()]
+        assert 4 * sum(one**2 for one in sent) <= Fraction(radius) ** 2
 
 
 def test_the_length_of_the_noise_is_gamma_with_the_plans_mean() -> None:
@@ -53,7 +63,7 @@ def test_each_message_is_charged_for() -> None:
         ([1.0, 2.0], [0.0, 0.0, 0.0]),
         ([1.0, 2.0, math.nan], [0.0, 0.0, 0.0]),
         ([1.0, 2.0, 3.0], [0.0]),
-        ([1e300, 0.0, 0.0], [0.0, 0.0, 0.0]),
+        ([1.7e308, 0.0, 0.0], [-1.7e308, 0.0, 0.0]),
         ("abc", [0.0, 0.0, 0.0]),
     ],
 )

@@ -36,6 +36,9 @@ def clipped_integers(
     how it is rounded. A row without a finite length becomes 0. Units are at most 2^22, so that a
     row's squares add up exactly.
     """
+    # Numpy sums a row's squares in an order that goes by the layout, and with columns stored
+    # together that of one row alone is another than that of two.
+    rows = np.ascontiguousarray(rows)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         lengths = np.linalg.norm(rows, axis=1)
         within = max(_ROOM * units - math.sqrt(rows.shape[1]) / 2, 0.0)

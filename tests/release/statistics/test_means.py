@@ -1,5 +1,6 @@
 """Private means: how far one record moves them, the noise, what is divided by, and the charge."""
 
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -36,6 +37,26 @@ def test_a_record_moves_the_exact_sum_by_at_most_the_bound(
     assert square(own[0]) <= UNITS**2
     assert square(own.sum(axis=0) - own[1:].sum(axis=0)) <= UNITS**2
     assert square(own[0] - new[0]) <= (2 * UNITS) ** 2
+
+
+def _near_halves(steps: int) -> Any:
+    """Return a row of which 150 entries, clipped, are next to half a unit, by so many floats."""
+    row = np.r_[np.ones(150), np.random.default_rng(0).uniform(-8, 8, 50)]
+    room = (1 - 2.0**-40) * UNITS - math.sqrt(200) / 2
+    length = room / (np.floor(room / np.linalg.norm(row)) + 0.5)
+    row[-1] = math.sqrt(length**2 - np.square(row[:-1]).sum())
+    row[-1] += steps * math.ulp(row[-1])
+    return row
+
+
+def test_a_row_is_rounded_alone_as_beside_another_however_they_are_stored() -> None:
+    """Columns stored together, as a data frame's are; each would move 150 entries by one."""
+    other = np.r_[np.ones(150), np.zeros(50)]
+    for steps in range(-40, 40):
+        pair = np.asfortranarray([_near_halves(steps), other])
+        both, first = clipped_integers(pair, 1.0), clipped_integers(pair[:1].copy("F"), 1.0)
+        assert np.array_equal(both[0], first[0])
+        assert int(np.square(both.sum(axis=0) - first[0]).sum()) <= UNITS**2
 
 
 def test_a_row_that_is_scaled_too_long_is_scaled_again(monkeypatch: pytest.MonkeyPatch) -> None:

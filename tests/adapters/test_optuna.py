@@ -84,6 +84,20 @@ def test_samplers_that_look_back_are_for_a_fixed_number_of_trials() -> None:
     assert optimize(squared, TUNED, sampler=optuna.samplers.RandomSampler()) is not None
 
 
+def test_a_seed_does_not_tell_which_trial_was_the_best() -> None:
+    """By randomized response, a hit at trial i says (i - 2) eps of misses before it."""
+    seen: list[float] = []
+
+    def kept(trial: Any) -> float:
+        seen.append(squared(trial))
+        return seen[-1]
+
+    own = optuna.samplers.RandomSampler(seed=7)
+    optimize(kept, RUN, trials=1, sampler=own)
+    optimize(kept, TUNED, sampler=optuna.samplers.RandomSampler(seed=7), bits=seeded(1))
+    assert seen[0] not in seen[1:]
+
+
 def test_pruned_trials_and_no_numbers_are_never_the_best() -> None:
     def odd(trial: Any) -> float:
         x = trial.suggest_int("x", 0, 10)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
@@ -41,8 +40,8 @@ def optimize(
         With ``trials``, those of ``mechanism ** trials``: each trial may depend on what the earlier
         ones released, so any of Optuna's samplers may choose. With a ``RandomStopping``, those of
         that: the number of trials is drawn exactly and in secret, hyperparameters are drawn afresh
-        by ``RandomSampler``, and what would tell of other trials is held back: the study and its
-        log, the best trial's number and its time.
+        by a ``RandomSampler`` of the operating system's randomness, and what would tell of other
+        trials is held back: the study and its log, the best trial's number and its time.
 
     Edge cases:
         A pruned trial, and a score that is no number, is never the best. None where no trial is
@@ -54,7 +53,8 @@ def optimize(
             data by ``mechanism`` only, scores, intermediate values and pruning included.
         mechanism: What one trial costs, where ``trials`` is given; else a ``RandomStopping``.
         trials: The number of trials, an integer >= 1, chosen without looking at the data.
-        sampler: What chooses hyperparameters; ``RandomSampler`` if not given.
+        sampler: What chooses hyperparameters; ``RandomSampler`` if not given. With a
+            ``RandomStopping`` a seed of it is not used: it would tell which trial was the best.
         maximize: Whether larger scores are better.
         charge: An ``Accountant``, a ``Filter`` or another with ``step(mechanism)``. Where a trial
             fails, its error is raised, and the charge stays.
@@ -112,12 +112,13 @@ def _whole(mechanism: Mechanism, trials: int | None) -> Any:
 def _checked_sampler(sampler: Any, *, independent: bool) -> optuna.samplers.BaseSampler:
     """Return the sampler, or raise where it is none or looks at what it must not."""
     if sampler is None:
-        return optuna.samplers.RandomSampler(seed=secrets.randbits(32))
+        return optuna.samplers.RandomSampler()
     if not isinstance(sampler, optuna.samplers.BaseSampler):
         raise ParameterError("sampler", sampler, "one of optuna.samplers")
     if independent and type(sampler) is not optuna.samplers.RandomSampler:
         raise IncompatibleError(_INDEPENDENT.format(type(sampler).__name__))
-    return sampler
+    # Who knows a seed, or tries all of 32 bits, reads off which trial was the best.
+    return optuna.samplers.RandomSampler() if independent else sampler
 
 
 @contextmanager

@@ -98,6 +98,24 @@ def test_a_seed_does_not_tell_which_trial_was_the_best() -> None:
     assert seen[0] not in seen[1:]
 
 
+@pytest.mark.parametrize("independent", [True, False])
+def test_independent_trials_are_not_pruned_by_what_others_reported(independent: bool) -> None:
+    """Of falling scores Optuna's pruner stops every one after the fifth."""
+    pruned: list[bool] = []
+
+    def falling(trial: Any) -> float:
+        trial.report(-float(trial.number), step=1)
+        pruned.append(trial.should_prune())
+        return 0.0
+
+    if independent:
+        always = RandomStopping(RUN, tuning.Poisson(mean=100))
+        optimize(falling, always, bits=seeded(1))
+    else:
+        optimize(falling, RUN, trials=100)
+    assert any(pruned[10:]) is not independent
+
+
 def test_pruned_trials_and_no_numbers_are_never_the_best() -> None:
     def odd(trial: Any) -> float:
         x = trial.suggest_int("x", 0, 10)

@@ -40,8 +40,9 @@ def optimize(
         With ``trials``, those of ``mechanism ** trials``: each trial may depend on what the earlier
         ones released, so any of Optuna's samplers may choose. With a ``RandomStopping``, those of
         that: the number of trials is drawn exactly and in secret, hyperparameters are drawn afresh
-        by a ``RandomSampler`` of the operating system's randomness, and what would tell of other
-        trials is held back: the study and its log, the best trial's number and its time.
+        by a ``RandomSampler`` of the operating system's randomness, no trial is told to be pruned
+        by what others reported, and what would tell of other trials is held back: the study and its
+        log, the best trial's number and its time.
 
     Edge cases:
         A pruned trial, and a score that is no number, is never the best. None where no trial is
@@ -91,7 +92,8 @@ def optimize(
     book(charged, total)
     direction = "maximize" if maximize else "minimize"
     with _silence():
-        study = optuna.create_study(sampler=chosen, direction=direction)
+        pruner = optuna.pruners.NopPruner() if trials is None else None
+        study = optuna.create_study(sampler=chosen, pruner=pruner, direction=direction)
         if number > 0:
             study.optimize(objective, n_trials=number, n_jobs=1)
         if not study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.COMPLETE,)):

@@ -61,9 +61,24 @@ def real_array(name: str, values: Any, low: float, high: float) -> NDArray[np.fl
     return array.astype(np.float64)
 
 
+def array_of(name: str, values: Any, kinds: str, allowed: str) -> NDArray[Any]:
+    """Return an array of one of some kinds of numbers, none of them masked, or raise."""
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError, RuntimeError):
+        raise ParameterError(name, type(values).__name__, allowed) from None
+    several = values if isinstance(values, list | tuple) and array.ndim > 1 else (values,)
+    if any(isinstance(one, np.ma.MaskedArray) for one in several):
+        reason = "as they are to be released: beneath a mask are numbers all the same; use filled()"
+        raise ParameterError(name, f"masked {_described(array)}", f"{allowed}, {reason}")
+    if array.dtype.kind not in kinds:
+        raise ParameterError(name, _described(array), allowed)
+    return array
+
+
 def numbers(name: str, values: Any) -> NDArray[np.float64]:
     """Return finite numbers of any shape as floats, exactly, or raise."""
-    array = _given(name, values, "iuf", _NUMBERS)
+    array = array_of(name, values, "iuf", _NUMBERS)
     floats = array.astype(np.float64)
     if array.dtype.kind == "f":
         exact = array.dtype.itemsize <= floats.dtype.itemsize and _are_floats(values, array)
@@ -76,7 +91,7 @@ def numbers(name: str, values: Any) -> NDArray[np.float64]:
 
 def integers(name: str, values: Any) -> NDArray[np.int64]:
     """Return integers of any shape, or raise."""
-    array = _given(name, values, "iu", _INTEGERS)
+    array = array_of(name, values, "iu", _INTEGERS)
     if not _within(array, MOST):
         raise ParameterError(name, _described(array), _INTEGERS)
     return array.astype(np.int64)
@@ -98,21 +113,6 @@ def yes_or_no(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
         raise ParameterError(name, value, "True or False")
     return value
-
-
-def _given(name: str, values: Any, kinds: str, allowed: str) -> NDArray[Any]:
-    """Return an array of one of some kinds of numbers, or raise."""
-    try:
-        array = np.asarray(values)
-    except (TypeError, ValueError, RuntimeError):
-        raise ParameterError(name, type(values).__name__, allowed) from None
-    several = values if isinstance(values, list | tuple) and array.ndim > 1 else (values,)
-    if any(isinstance(one, np.ma.MaskedArray) for one in several):
-        reason = "as they are to be released: beneath a mask are numbers all the same; use filled()"
-        raise ParameterError(name, f"masked {_described(array)}", f"{allowed}, {reason}")
-    if array.dtype.kind not in kinds:
-        raise ParameterError(name, _described(array), allowed)
-    return array
 
 
 def _are_floats(values: Any, array: NDArray[Any]) -> bool:

@@ -18,6 +18,7 @@ from hockeystick.mechanisms.federated.clients import LocalTraining
 from hockeystick.mechanisms.federated.instance_level import FedAlphaCDP, FedCDP
 from hockeystick.mechanisms.federated.prifedsync import PriFedSync
 from hockeystick.mechanisms.federated.units import RecordSampling
+from hockeystick.release._values import array_of
 from hockeystick.release.federated.rounds import RoundCount, first_rounds
 from hockeystick.release.noise.clipped_sum import noisy_sum
 from hockeystick.release.samplers import Bits, bernoulli, permutation, secret_bits
@@ -209,8 +210,8 @@ def _settings(plan: PriFedSync, client: int) -> LocalTraining:
 
 def _checked_rows(rows: Any, records: int, size: int) -> NDArray[np.float64]:
     """Return the gradients of a batch, or raise without showing them."""
-    table = np.asarray(rows)
-    if table.shape != (records, size) or table.dtype.kind not in "fiu":
-        allowed = f"rows of numbers, {records} of length {size}"
+    allowed = f"rows of numbers, {records} of length {size}"
+    table = array_of("gradients", rows, "fiu", allowed)
+    if table.shape != (records, size):
         raise ParameterError("gradients", f"{table.dtype} of shape {table.shape}", allowed)
     return table.astype(np.float64)

@@ -13,6 +13,7 @@ from hockeystick._validate import Domain
 from hockeystick.errors import ParameterError
 from hockeystick.numerics import largest_reading
 from hockeystick.numerics.rounding import float_up
+from hockeystick.release._values import array_of
 from hockeystick.release.samplers import Bits, rounded_gaussian
 from hockeystick.release.samplers.rounded import SCALE
 
@@ -86,9 +87,9 @@ def check_noise(noise_multiplier: float, scale: float) -> None:
 
 def gradient_rows(name: str, gradients: Any) -> NDArray[np.float64]:
     """Return a row for each example of a batch, possibly of none; what is not finite stays."""
-    rows = np.asarray(gradients)
-    if rows.ndim != 2 or rows.dtype.kind not in "fiu" or len(rows) > _MOST_ROWS:
-        allowed = "real numbers, a row for each of at most 2^30 examples"
+    allowed = "real numbers, a row for each of at most 2^30 examples"
+    rows = array_of(name, gradients, "fiu", allowed)
+    if rows.ndim != 2 or len(rows) > _MOST_ROWS:
         raise ParameterError(name, f"{rows.dtype} of shape {rows.shape}", allowed)
     return np.ascontiguousarray(rows, np.float64)
 

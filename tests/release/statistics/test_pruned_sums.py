@@ -116,3 +116,12 @@ def test_bad_input_is_refused_before_anything_is_charged(
     with pytest.raises(ParameterError, match=rf"^{name}"):
         release(mechanism, **(good | {"charge": account, "bits": none_left} | given))
     assert account.plan == hs.Accountant().plan
+
+
+@pytest.mark.parametrize("release", BOTH)
+@pytest.mark.parametrize("rows", [[[1.0], [1.0, 2.0]], np.ma.masked_array(np.ones((3, 2)), mask=1)])
+def test_ragged_and_masked_rows_are_told_before_a_charge(release: Any, rows: Any) -> None:
+    account = hs.Accountant()
+    with pytest.raises(ParameterError, match="gradients must be real numbers, a row for each"):
+        release(hs.Gaussian(1), rows, norm=1, keep=0.5, charge=account)
+    assert account.plan == hs.Accountant().plan

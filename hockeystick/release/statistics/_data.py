@@ -21,9 +21,7 @@ from hockeystick.release.statistics.clipped import check_noise, length_of, noisy
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_SIZE: Final = Domain(
-    symbol="n", low=0, high=1e15, low_open=True, typical=(100, 10**6), whole=False
-)
+_SIZE: Final = Domain(symbol="n", low=1e-24, high=1e15, typical=(100, 10**6), whole=False)
 _MOST_ROWS: Final = 2**26
 
 

@@ -112,7 +112,8 @@ class CoordinateClipping:
         Args:
             gradients: A row for each example that was drawn, of this example alone; of shape
                 (batch, d). A row without a finite length counts as a.
-            expected: The expected size m of a batch, > 0: public, never the size that was drawn.
+            expected: The expected size m of a batch, at least 1e-24: public, never the size that
+                was drawn.
             bits: The source of random 64-bit words.
 
         Raises:

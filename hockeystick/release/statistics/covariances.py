@@ -64,8 +64,8 @@ def covariance(
             is the data's.
         rows: The data, of shape (n, d), finite.
         bound: The length R that a centred row is clipped to, in the rows' unit, from 1e-24 to 1e24.
-        size: The public number n that the sum is divided by, > 0; the number of rows where it is
-            public (zero-out, replace-one) and no size is given.
+        size: The public number n that the sum is divided by, at least 1e-24; the number of rows
+            where it is public (zero-out, replace-one) and no size is given.
         center: A public center c, one number or d; 0 by default.
         charge: An ``Accountant``, a ``Filter`` or another with ``step(mechanism)``, which is
             charged before the noise is drawn.

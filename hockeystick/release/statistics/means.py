@@ -67,7 +67,7 @@ def mean(
         mechanism: ``Gaussian(z)`` or ``JointGaussian((z, z_n))``, z up to ``2^21``.
         rows: The data, of shape (n, d), finite.
         bound: The length C that a centred row is clipped to, in the rows' unit, from 1e-24 to 1e24.
-        size: The public number that the sum is divided by, > 0.
+        size: The public number that the sum is divided by, at least 1e-24.
         center: A public center c, one number or d; 0 by default.
         adjacency: Whose neighbours the sensitivity is for.
         charge: An ``Accountant``, a ``Filter`` or another with ``step(mechanism)``, which is

@@ -32,9 +32,7 @@ from hockeystick.release.statistics.clipped import clipped_integers, noisy_integ
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_FLOOR: Final = Domain(
-    symbol="s", low=0, high=math.inf, low_open=True, high_open=True, typical=(0.01, 1)
-)
+_FLOOR: Final = Domain(symbol="s", low=1e-150, high=1e150, typical=(0.01, 1))
 _UNITS: Final = 2**16
 _ALLOWED: Final = "a JointGaussian of two noise multipliers, or of three with the count's"
 
@@ -100,10 +98,10 @@ def normalisation(
             under add-remove, each up to ``2^11``.
         rows: The data, of shape (n, d), finite.
         bound: The length C that a centred row is clipped to, in the rows' unit, from 1e-24 to 1e24.
-        size: The public number n, > 0; the number of rows where that is public.
+        size: The public number n, at least 1e-24; the number of rows where that is public.
         center: A public center c, one number or d; 0 by default.
-        floor: The least deviation, > 0, in the rows' unit; by default the square root of the
-            noise's deviation in ``q/n``, which is public as n or its release is.
+        floor: The least deviation, from 1e-150 to 1e150, in the rows' unit; by default the square
+            root of the noise's deviation in ``q/n``, which is public as n or its release is.
         adjacency: Whose neighbours the sensitivity is for.
         charge: An ``Accountant``, a ``Filter`` or another with ``step(mechanism)``, which is
             charged before the noise is drawn.

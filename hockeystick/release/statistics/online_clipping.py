@@ -128,7 +128,8 @@ class OnlineClipping:
         Args:
             gradients: A row for each example that was drawn, of this example alone; of shape
                 (batch, d), the d of the step before. A row without a finite length counts as 0.
-            expected: The expected size m of a batch, > 0: public, never the size that was drawn.
+            expected: The expected size m of a batch, at least 1e-24: public, never the size that
+                was drawn.
             bits: The source of random 64-bit words.
 
         Raises:
@@ -142,7 +143,7 @@ class OnlineClipping:
         directions = _directions(rows, self.norm)
         gradient = noisy_clipped_sum(rows, self.norm, self.gradient_noise, bits) / size
         direction = noisy_clipped_sum(directions, 1.0, self.direction_noise, bits) / size
-        return gradient, self._after(gradient, direction)
+        return gradient, self._after(gradient.copy(), direction)
 
     def _after(
         self, gradient: NDArray[np.float64], direction: NDArray[np.float64]

@@ -24,9 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 NOISE: Final = Domain(symbol="z", low=0, high=2.0**21, typical=(0.5, 10))
-EXPECTED: Final = Domain(
-    symbol="m", low=0, high=2.0**30, low_open=True, typical=(16, 4096), whole=False
-)
+EXPECTED: Final = Domain(symbol="m", low=1e-24, high=2.0**30, typical=(16, 4096), whole=False)
 STEP_SIZE: Final = Domain(symbol="eta", low=0, high=10, typical=(0.001, 0.5))
 _SHARE: Final = Domain(symbol="gamma", low=0, high=1, typical=(0.1, 0.9))
 
@@ -115,7 +113,8 @@ class QuantileClipping:
             gradients: A row for each example that was drawn, of this example alone; of shape
                 (batch, d), batch 0 included. A row without a finite length counts as 0, and as
                 clipped.
-            expected: The expected size m of a batch, > 0: public, never the size that was drawn.
+            expected: The expected size m of a batch, at least 1e-24: public, never the size that
+                was drawn.
             bits: The source of random 64-bit words.
 
         Raises:

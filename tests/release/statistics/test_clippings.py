@@ -146,6 +146,12 @@ def test_online_steps_are_those_of_the_algorithm() -> None:
         assert np.allclose(gradient, mean, atol=1e-5)
 
 
+def test_what_is_done_to_a_returned_gradient_does_not_change_the_next_step() -> None:
+    first, clipping = online().step(np.ones((5, 2)), expected=SIZE)
+    first *= -1.0
+    assert clipping.step(np.ones((5, 2)), expected=SIZE)[1].learning_rate > 0.5
+
+
 def test_scales_follow_the_released_gradients_alone() -> None:
     """The same noisy gradients, of other examples, leave the same center and variance."""
     clipping = CoordinateClipping(2, 0.0, variances=(1e-6, 1e6))
@@ -247,6 +253,7 @@ WRONG: Any = [
     (lambda: CoordinateClipping(2, 1, decays=ONE), "decays"),
     (lambda: by_quantile().step([1.0], expected=1), "gradients"),
     (lambda: by_quantile().step([[1.0]], expected=0), "expected"),
+    (lambda: by_quantile(step_size=0).step([[1.0]], expected=1e-310), "expected"),
     (lambda: online().step([[1.0]], expected=1)[1].step([[1.0, 2.0]], expected=1), "gradients"),
     (lambda: CoordinateClipping(2, 1).step([[1.0]], expected=1), "gradients"),
     (lambda: layered_sum(JointGaussian((1, 1)), [[[1.0]]], norms=[1, 1]), "layers"),

@@ -92,6 +92,9 @@ WRONG: Any = [
     (JointGaussian((1, 2.0**20)), {}, "mechanism"),
     (JointGaussian((1, 1)), {"rows": [[math.inf]]}, "rows"),
     (JointGaussian((1, 1)), {"floor": 0}, "floor"),
+    (JointGaussian((1, 1)), {"floor": 1e200}, "floor"),
+    (JointGaussian((1, 1)), {"floor": 1e-200}, "floor"),
+    (JointGaussian((1, 1)), {"size": 1e-300}, "size"),
 ]
 
 

@@ -161,7 +161,7 @@ class ClientTraining(RoundCount):
         index = self._begin(round_index)
         for _ in range(self._steps.count):
             chosen = self._steps.draw(self._records, self._bits)
-            rows = _checked_rows(gradients(model, chosen), len(chosen), len(model))
+            rows = _checked_rows(gradients(model.copy(), chosen), len(chosen), len(model))
             noise = self._noise(index)
             total = noisy_sum(rows, norm=self._norm, noise_multiplier=noise, bits=self._bits)
             model = model - rate * total / self._steps.expected

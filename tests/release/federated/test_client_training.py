@@ -183,3 +183,15 @@ def test_too_few_records_are_told_where_batches_have_a_size() -> None:
     assert ClientTraining(planned(batch_size=6), 2, 1.0).counted == 0
     with pytest.raises(ParameterError, match="plan must be a FedCDP"):
         ClientTraining(hs.Gaussian(1.0), 6, 1.0)  # type: ignore[arg-type]
+
+
+def test_a_model_that_gradients_are_of_changes_by_the_noisy_sum_alone() -> None:
+    """What computes gradients may write into the weights it was given."""
+
+    def spoils(weights: Any, chosen: Any) -> Any:
+        weights += 100.0
+        return np.zeros((len(chosen), len(weights)))
+
+    local = hs.federated.LocalTraining(examples=4, batch_size=2, noise_multiplier=0, local_steps=2)
+    client = ClientTraining(hs.federated.PriFedSync(clients=local, rounds=1), 4, norm=1.0)
+    assert client.train([0.0], spoils, learning_rate=1).tolist() == [0.0]

@@ -119,7 +119,9 @@ def test_bad_input_is_refused_before_anything_is_charged(
 
 
 @pytest.mark.parametrize("release", BOTH)
-@pytest.mark.parametrize("rows", [[[1.0], [1.0, 2.0]], np.ma.masked_array(np.ones((3, 2)), mask=1)])
+@pytest.mark.parametrize(
+    "rows", [[[1.0], [1.0, 2.0]], np.ma.masked_array(np.ones((3, 2)), mask=True)]
+)
 def test_ragged_and_masked_rows_are_told_before_a_charge(release: Any, rows: Any) -> None:
     account = hs.Accountant()
     with pytest.raises(ParameterError, match="gradients must be real numbers, a row for each"):

@@ -51,7 +51,7 @@ class HockeystickAccountant:
     Edge cases:
         Nothing composed costs 0. A state is taken over where nothing is composed; later, an
         earlier state of this very accountant changes nothing, and another one is refused: what was
-        released stays counted. States of Flower's ``RdpAccountant`` are read.
+        released stays counted. Where all is as it was loaded, later states of that run are read. States of Flower's ``RdpAccountant`` are read.
 
     Args:
         config: Flower's: delta, population, neighbours, sampling, and the limit if there is one.
@@ -89,6 +89,7 @@ class HockeystickAccountant:
         self._cohorts = _validate.choice("cohorts", cohorts, Cohorts)
         self._tolerance = _validate.real("tolerance", tolerance, PARAMETERS["tolerance"])
         self._composed: _Composed = {}
+        self._is_as_loaded = True
         self._run = secrets.token_hex(16)
 
     @property
@@ -117,7 +118,7 @@ class HockeystickAccountant:
         Raises:
             ParameterError: If it is none, of another population, or the count is no such integer.
         """
-        self._composed = self._with(event, count)
+        self._composed, self._is_as_loaded = self._with(event, count), False
 
     def get_epsilon(self, delta: float) -> float:
         """Return the proven upper end of epsilon.
@@ -234,13 +235,18 @@ class HockeystickAccountant:
         found = self._read(state)
         if not self._composed:
             self._composed, self._run = found, str(state.get("run", self._run))
-        elif state.get("run") != self._run:
-            raise IncompatibleError(
-                f"{self.num_releases} releases are composed here that the state does not have: "
-                "loading it would forget them; load it into a new accountant, before its first one"
-            )
-        elif sum(found.values()) > self.num_releases:
+        elif state.get("run") == self._run and _covers(self._composed, found):
+            return
+        elif (
+            state.get("run") == self._run and self._is_as_loaded and _covers(found, self._composed)
+        ):
             self._composed = found
+        else:
+            raise IncompatibleError(
+                f"of the {self.num_releases} releases that are composed here the state may not "
+                "have all: loading it would forget them; load it into a new accountant, before its "
+                "first one"
+            )
 
     def _account(self, composed: _Composed) -> hs.Accountant:
         """Return rounds as an account."""
@@ -273,6 +279,11 @@ class HockeystickAccountant:
             checked_event(event, self._config)
             found[event] = found.get(event, 0) + count
         return found
+
+
+def _covers(larger: _Composed, smaller: _Composed) -> bool:
+    """Return whether all rounds of one account are among those of another."""
+    return all(larger.get(event, 0) >= count for event, count in smaller.items())
 
 
 def _entry(entry: Any) -> tuple[GaussianPrivacyEvent, int]:

@@ -251,6 +251,21 @@ def test_a_state_is_read_back_and_never_counts_less() -> None:
         _composed(count=1).load_state_dict(early)
 
 
+def test_a_state_of_a_branch_forgets_nothing_that_was_released_here() -> None:
+    here = _composed(count=3)
+    branch = HockeystickAccountant(CONFIG)
+    branch.load_state_dict(here.state_dict())
+    here.compose(GaussianPrivacyEvent(0.5, 9, 10))
+    spent = here.get_epsilon(DELTA)
+    branch.compose(GaussianPrivacyEvent(50.0, 9, 10), 2)
+    with pytest.raises(IncompatibleError, match="would forget"):
+        here.load_state_dict(branch.state_dict())
+    branch.compose(GaussianPrivacyEvent(0.5, 9, 10), 2)
+    with pytest.raises(IncompatibleError, match="would forget"):
+        here.load_state_dict(branch.state_dict())
+    assert here.get_epsilon(DELTA) == spent
+
+
 def test_the_state_of_flowers_own_accountant_is_read() -> None:
     theirs = RdpAccountant(CONFIG)
     theirs.compose(ROUND, 20)

@@ -53,7 +53,10 @@ def steps_of(interval: Any, *noise_multipliers: float) -> Steps:
     pair = isinstance(interval, tuple) and len(interval) == 2
     if not pair or not all(isinstance(end, int | float) for end in interval):
         raise ParameterError("interval", interval, _AN_INTERVAL)
-    low, high = map(float, interval)
+    try:
+        low, high = map(float, interval)
+    except OverflowError as error:
+        raise ParameterError("interval", interval, _AN_INTERVAL) from error
     if not low < high or not math.isfinite(high - low):
         raise ParameterError("interval", interval, _AN_INTERVAL)
     most = max(*noise_multipliers, 1.0)

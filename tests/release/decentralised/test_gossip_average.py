@@ -100,7 +100,7 @@ def test_on_a_grid_runs_are_allowed_as_far_as_the_noise_covers_the_steps() -> No
     away = sum(span.kernel_lengths()) / 2
     for party in range(1, 60, 7):
         least, most = span.squared_projection(party)
-        covered = least == most or away <= 2.0**-16 * math.sqrt(least) * 2.0**42
+        covered = (least == most and least in (0, 1)) or away <= 2.0**-16 * math.sqrt(least) * 2.0**42
         found.append(covered)
         plan = GossipAveraging(0.5, grid, 5, party, [0])
         if covered:
@@ -110,6 +110,20 @@ def test_on_a_grid_runs_are_allowed_as_far_as_the_noise_covers_the_steps() -> No
                 gossip_average(plan, [0.5] * 100, bits=none_left)
     assert True in found
     assert False in found
+
+
+def test_where_a_projection_is_exact_in_floats_steps_are_still_to_be_covered() -> None:
+    span = observed_span(HUB, "metropolis", 4, frozenset({0}))
+    assert span is not None
+    assert span.squared_projection(2) == (Fraction(1, 4), Fraction(1, 4))
+    coarse = GossipAveraging(2.0**42, HUB, 4, 2, [0])
+    with pytest.raises(hs.errors.IncompatibleError, match="by their last digits"):
+        gossip_average(coarse, [0.5] * 6, bits=none_left)
+
+
+def test_an_interval_beyond_floats_is_named() -> None:
+    with pytest.raises(hs.errors.ParameterError, match="^interval must be"):
+        gossip_average(PLAN, [0.5] * 6, interval=(0, 10**400), bits=none_left)
 
 
 def test_a_run_is_charged_before_noise_is_drawn() -> None:

@@ -51,7 +51,8 @@ class HockeystickAccountant:
     Edge cases:
         Nothing composed costs 0. A state is taken over where nothing is composed; later, an
         earlier state of this very accountant changes nothing, and another one is refused: what was
-        released stays counted. Where all is as it was loaded, later states of that run are read. States of Flower's ``RdpAccountant`` are read.
+        released stays counted. Where nothing was composed since a state was taken over, later
+        states of that run are, too. States of Flower's ``RdpAccountant`` are read.
 
     Args:
         config: Flower's: delta, population, neighbours, sampling, and the limit if there is one.

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _BITS: Final = 96
 # Products of integers that are made before one gives up.
 _MOST_WORK: Final = 10**8
+# How often each entry of a row that is put in is looked at.
+_LOOKS: Final = 4
 
 
 @final
@@ -126,31 +128,45 @@ class RowSpan:
 
 
 def row_span(
-    size: int, first: Iterable[Row], image: Callable[[Row], Row], rounds: int
+    size: int,
+    first: Iterable[Row],
+    image: Callable[[Row], Row],
+    rounds: int,
+    *,
+    image_products: int = 0,
 ) -> RowSpan | None:
     """Return the span of some rows, and of their images under up to ``rounds - 1`` powers of a map.
 
     Each step takes the images of what was new in the step before, reduced by what there is: with
     ``S_(t+1) = S_t + A S_t``, the images of all else are in the span already. It ends where nothing
-    is new, however many rounds are left. None where the integers grow so long that it takes more
-    than some ten seconds.
+    is new or nothing can be, however many rounds are left. None where there are so many rows, or
+    the integers grow so long, that it takes more than some ten seconds; ``image_products`` is how
+    many products of integers an image takes.
     """
-    form, left = _Echelon(size), list(first)
-    while left and rounds > 0:
+    form, left = _Echelon(size), iter(first)
+
+    def counted(row: Row) -> Row:
+        form.count(image_products, max(map(abs, row)))
+        return image(row)
+
+    for _ in range(min(rounds, size + 1)):
         new = []
         for row in left:
-            new.append(form.added(row))
+            found = form.added(row)
+            if form.is_full:
+                return form.span()
+            if found is not None:
+                new.append(found)
             if form.work > _MOST_WORK:
                 return None
-        left = [image(row) for row in new if row is not None]
-        rounds -= 1
+        left = map(counted, new)
     return form.span()
 
 
 class _Echelon:
     """A reduced echelon form that grows row by row.
 
-    ``work`` counts products of integers, long ones by their words.
+    ``work`` counts products of integers, long ones by their words, and entries that are looked at.
     """
 
     def __init__(self, size: int) -> None:
@@ -161,6 +177,7 @@ class _Echelon:
 
     def added(self, row: Row) -> Row | None:
         """Return what of a row is new, after it was put in; None where it is in the span."""
+        self.count(_LOOKS * self._size, 0)
         rest = self._reduced(row)
         if not any(rest):
             return None
@@ -168,7 +185,7 @@ class _Echelon:
         rest = rest if rest[place] > 0 else -rest
         for number, known in enumerate(self._rows):
             if known[place]:
-                self._count(rest[place])
+                self.count(self._size, rest[place])
                 self._rows[number] = _primitive(known * rest[place] - rest * known[place])
         self._rows.append(rest)
         self._pivots.append(place)
@@ -182,13 +199,18 @@ class _Echelon:
         scale = math.lcm(*(int(one[at]) for one, at in known))
         rest = row * scale
         for one, at in known:
-            self._count(one[at])
+            self.count(self._size, one[at])
             rest = rest - one * (row[at] * (scale // one[at]))
         return _primitive(rest)
 
-    def _count(self, factor: int) -> None:
-        """Count the product of a row with an integer."""
-        self.work += self._size * (1 + int(factor).bit_length() // 64)
+    @property
+    def is_full(self) -> bool:
+        """Whether every row is in the span."""
+        return len(self._rows) == self._size
+
+    def count(self, products: int, factor: int) -> None:
+        """Count so many products with an integer."""
+        self.work += products * (1 + int(factor).bit_length() // 64)
 
     def span(self) -> RowSpan:
         """Return the span of all the rows."""

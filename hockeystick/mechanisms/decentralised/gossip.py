@@ -224,13 +224,14 @@ def observed_span(
     """Return the span of what observers see of ``y^0``: ``W^t e_w``, t < T, w near an observer.
 
     ``W^(t+1) e_c`` for an observer c is a sum of what its neighbours sent in round t, so that the
-    observers' own rows may be started with those of their neighbours. None where the integers of
-    the elimination grow too long.
+    observers' own rows may be started with those of their neighbours. None where the
+    elimination would take too long.
     """
     matrix = gossip_matrix(graph, weights)
     near = observers.union(*(matrix.neighbours[party] for party in observers))
-    first = [_unit(graph.parties, party) for party in sorted(near)]
-    return row_span(graph.parties, first, matrix.times, rounds)
+    first = (_unit(graph.parties, party) for party in sorted(near))
+    products = graph.parties + 2 * graph.size
+    return row_span(graph.parties, first, matrix.times, rounds, image_products=products)
 
 
 def _unit(size: int, place: int) -> Row:

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     Model = NDArray[np.float64]
 
 Gradient = Callable[[Any, int], Any]
-_LENGTH: Final = Domain(symbol="L", low=0, high=1e100, low_open=True, typical=(0.1, 100))
+# Between these, squares are normal floats.
+_LENGTH: Final = Domain(symbol="L", low=1e-100, high=1e100, typical=(0.1, 100))
 _MODEL: Final = "a row of one or more finite numbers within the radius"
 _GRADIENT: Final = "a row of finite numbers, as long as the model, of norm at most lipschitz"
 # Relative to the bound of the gradients: what a gradient in floats is off by, and the grid's step.
@@ -83,19 +84,42 @@ class Projected:
 
     def checked(self, gradient: Any, size: int) -> Model:
         """Return a gradient, or raise: one that is too long would cost more than was charged."""
-        found = np.asarray(gradient, dtype=np.float64)
-        usual = found.shape == (size,) and bool(np.isfinite(found).all())
-        if not usual or float(np.linalg.norm(found)) > self.lipschitz * (1 + 2.0**-_GRADIENT_BITS):
-            raise ParameterError("gradient", f"an array of shape {found.shape}", _GRADIENT)
+        found = _row(gradient)
+        most = self.lipschitz * (1 + 2.0**-_GRADIENT_BITS)
+        if found is None or found.shape != (size,) or float(np.linalg.norm(found)) > most:
+            raise ParameterError("gradient", _told(gradient), _GRADIENT)
         return found
 
     def start(self, model: Any) -> Model:
         """Return the model that all begins with, or raise."""
-        found = np.asarray(model, dtype=np.float64)
-        usual = found.ndim == 1 and found.size > 0 and bool(np.isfinite(found).all())
-        if not usual or float(np.linalg.norm(found)) > self.radius:
-            raise ParameterError("start", f"an array of shape {found.shape}", _MODEL)
+        found = _row(model)
+        if found is None or found.size == 0 or float(np.linalg.norm(found)) > self.radius:
+            raise ParameterError("start", _told(model), _MODEL)
         return found
+
+
+def _row(values: Any) -> Model | None:
+    """Return a row of finite real numbers as floats; None if it is none."""
+    try:
+        found = np.asarray(values)
+    except ValueError:
+        return None
+    if found.ndim != 1 or (found.size and found.dtype.kind not in "iuf"):
+        return None
+    with np.errstate(over="ignore"):
+        row = found.astype(np.float64)
+    return row if bool(np.isfinite(row).all()) else None
+
+
+def model_size(start: Any) -> int:
+    """Return how many numbers a model has; 1 where it is none, which is refused later."""
+    found = _row(start)
+    return 1 if found is None else max(found.size, 1)
+
+
+def _told(values: Any) -> str:
+    """Return what may be said of numbers that are private."""
+    return f"a {type(values).__name__} of shape {getattr(values, 'shape', 'unknown')}"
 
 
 def projected_steps(
@@ -112,6 +136,9 @@ def projected_steps(
     if noise == math.inf:
         raise ParameterError("noise_multiplier", noise, "finite where noise is drawn")
     length = Fraction(eta) * Fraction(bound)
+    if not _LENGTH.low <= length <= _LENGTH.high:
+        allowed = f"such that times lipschitz it is from {_LENGTH.low:g} to {_LENGTH.high:g}"
+        raise ParameterError("step_size", eta, allowed)
     finest = math.frexp(float(length))[1] - _GRID_BITS - size.bit_length() // 2 - 1
     coarse = math.frexp(max(noise, 1.0) * float(length))[1] - _SCALE_BITS
     grid = max(finest, coarse)

@@ -9,7 +9,7 @@ import numpy as np
 from hockeystick.mechanisms.decentralised.iterated import NoisyIterations
 from hockeystick.release._values import of_kind
 from hockeystick.release.charging import Charged, book, checked_charge
-from hockeystick.release.decentralised._projected import Gradient, projected_steps
+from hockeystick.release.decentralised._projected import Gradient, model_size, projected_steps
 from hockeystick.release.samplers import Bits, secret_bits
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def noisy_iterations(
         (1,)
     """
     known = of_kind(mechanism, NoisyIterations)
-    size = max(np.asarray(start).size, 1)
+    size = model_size(start)
     steps = projected_steps(known, size, known.steps, lipschitz, radius)
     model = steps.start(start)
     book(checked_charge(charge), known)

@@ -13,7 +13,7 @@ from hockeystick._validate import whole_numbers
 from hockeystick.mechanisms.decentralised.token_walk import TokenWalk
 from hockeystick.release._values import of_kind
 from hockeystick.release.charging import Charged, book, checked_charge
-from hockeystick.release.decentralised._projected import Gradient, projected_steps
+from hockeystick.release.decentralised._projected import Gradient, model_size, projected_steps
 from hockeystick.release.samplers import Bits, secret_bits, uniform_integers
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def token_walk(
     known = of_kind(mechanism, TokenWalk)
     count = _validate.count("steps", steps, _STEPS)
     most = _validate.count("visits", visits, _VISITS)
-    size = max(np.asarray(start).size, 1)
+    size = model_size(start)
     rule = projected_steps(known, size, count, lipschitz, radius)
     model = rule.start(start)
     book(checked_charge(charge), known**most)

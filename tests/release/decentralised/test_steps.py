@@ -93,7 +93,13 @@ def test_models_stay_in_the_ball() -> None:
     assert np.linalg.norm(found) <= 0.5 * (1 + 1e-15)
 
 
-@pytest.mark.parametrize("wrong", [[math.nan], [1.1], [0.1, 0.1], [math.inf], 0.5])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *([math.nan], [1.1], [0.1, 0.1], [math.inf], 0.5, None, ["a"], [10**400]),
+        *([[0.1], [0.1, 0.2]], [0.1 + 1j]),
+    ],
+)
 def test_a_gradient_that_costs_more_ends_the_run(wrong: Any) -> None:
     account, plan = hs.Accountant(), NoisyIterations(2.0, 9, **STEPS)
     with pytest.raises(hs.errors.ParameterError, match=r"^gradient must be"):
@@ -109,6 +115,13 @@ def test_a_gradient_that_costs_more_ends_the_run(wrong: Any) -> None:
         ({"start": [math.nan]}, "start must be"),
         ({"start": [2e6]}, "start must be"),
         ({"start": []}, "start must be"),
+        ({"start": "abc"}, "start must be"),
+        ({"start": [[0.1], [0.1, 0.2]]}, "start must be"),
+        ({"start": [10**400]}, "start must be"),
+        ({"lipschitz": 1e-200}, "lipschitz must be"),
+        ({"radius": 1e-200}, "radius must be"),
+        ({"mechanism": NoisyIterations(2.0, 9, step_size=1e300, smoothness=1e-300)}, "step_size"),
+        ({"mechanism": NoisyIterations(2.0, 9, step_size=1e-300, smoothness=1)}, "step_size"),
         ({"lipschitz": 0.0}, "lipschitz must be"),
         ({"radius": math.inf}, "radius must be"),
         ({"radius": 1e12}, "rounding in 9 steps of 1 numbers would add"),

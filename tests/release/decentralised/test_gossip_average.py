@@ -100,7 +100,9 @@ def test_on_a_grid_runs_are_allowed_as_far_as_the_noise_covers_the_steps() -> No
     away = sum(span.kernel_lengths()) / 2
     for party in range(1, 60, 7):
         least, most = span.squared_projection(party)
-        covered = (least == most and least in (0, 1)) or away <= 2.0**-16 * math.sqrt(least) * 2.0**42
+        covered = (least == most and least in (0, 1)) or away <= 2.0**-16 * math.sqrt(
+            least
+        ) * 2.0**42
         found.append(covered)
         plan = GossipAveraging(0.5, grid, 5, party, [0])
         if covered:
@@ -122,7 +124,7 @@ def test_where_a_projection_is_exact_in_floats_steps_are_still_to_be_covered() -
 
 
 def test_an_interval_beyond_floats_is_named() -> None:
-    with pytest.raises(hs.errors.ParameterError, match="^interval must be"):
+    with pytest.raises(hs.errors.ParameterError, match=r"^interval must be"):
         gossip_average(PLAN, [0.5] * 6, interval=(0, 10**400), bits=none_left)
 
 

@@ -26,7 +26,11 @@ collect_ignore_glob = [
     pattern
     for library, plug in PLUGS.items()
     if find_spec(library) is None
-    for pattern in (f"hockeystick/adapters/{plug}.py", f"hockeystick/adapters/{plug}/*.py")
+    for pattern in (
+        f"hockeystick/adapters/{plug}.py",
+        f"hockeystick/adapters/{plug}/*.py",
+        f"tests/adapters/{plug}/*.py",
+    )
 ]
 
 

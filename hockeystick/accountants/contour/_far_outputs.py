@@ -47,10 +47,12 @@ Floats = NDArray[np.float64]
 
 # ln of the order l that is tried first, over 1/gap.
 _RISE: Final = 3.0
-# Bisections of the gap's logarithm, the least gap over epsilon, and ln of the largest loss.
+# Bisections of the gap's logarithm, the least gap over epsilon, and ln of the largest loss and,
+# negated, of the least.
 _HALVINGS: Final = 8
 _LEAST_GAP: Final = 0.02
 _LARGEST_LOG_LOSS: Final = 6.2
+_LEAST_LOG_LOSS: Final = 30.0
 # Where rare losses end within this many times epsilon, cutting them is enough.
 _WORTHWHILE: Final = 2.0
 # ln of the odds of a hit at a far mode, and of its weight, from which on it counts.
@@ -177,9 +179,10 @@ def truncation(terms: AnalyticTerms, goal: float, steepness: float) -> float | N
         return None
 
     def excess(log_loss: float) -> float:
-        return goal - _log_marked(near_at(terms, math.exp(log_loss), steepness))
+        within = math.exp(min(log_loss, _LARGEST_LOG_LOSS))
+        return goal - _log_marked(near_at(terms, within, steepness))
 
-    found = increasing_root(excess, -3.0, stride=2.0, tolerance=0.03, farthest=_LARGEST_LOG_LOSS)
+    found = increasing_root(excess, -3.0, stride=2.0, tolerance=0.03, farthest=_LEAST_LOG_LOSS)
     return math.exp(found + 0.03) if found < _LARGEST_LOG_LOSS else None
 
 

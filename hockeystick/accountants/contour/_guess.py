@@ -25,8 +25,9 @@ _LARGEST_LOSSES: Final = 4
 # The least epsilon of a single run, over the largest, and ln of its accuracy.
 _LEAST: Final = 1e-9
 _CLOSE: Final = 1e-3
-# ln of the share of delta that the outputs beyond a guess's edge may have.
+# ln of the share of delta that the outputs beyond a guess's edge may have: of epsilon, of delta.
 _MARGIN: Final = 2.0
+_DELTA_MARGIN: Final = 4.0
 # The orders that count, over 1/epsilon, are at most about -ln delta and this much.
 _STEEPNESS: Final = 30.0
 # Where a single run has this share of the epsilon of all runs, it is the better guess.
@@ -59,7 +60,7 @@ def epsilon_without_far_mode(terms: AnalyticTerms, log_delta: float, highest: fl
     Where a single run has nearly as much, the bulk of the losses counts little, and the formula is
     poor.
     """
-    near = _truncated(terms, log_delta)
+    near = _truncated(terms, log_delta, _MARGIN)
     order = rough_optimal_order(near, log_delta, first_order(near, log_delta))
     top = (total(near, order).value - log_delta + log_cks_factor(order)) / order
     found = first_guess(near, log_delta, order, max(min(top, highest), 0.0))[1]
@@ -71,7 +72,7 @@ def log_delta_without_far_mode(terms: AnalyticTerms, epsilon: float, highest: fl
     """Return ln delta by the same formula, or of a single run alone where that has more."""
     log_delta = highest
     for _ in range(_ROUNDS):
-        near = _truncated(terms, log_delta)
+        near = _truncated(terms, log_delta, _DELTA_MARGIN)
         found = saddle_log_delta(near, saddle(near, epsilon))[1]
         if not found < log_delta - 1.0:
             break
@@ -86,10 +87,10 @@ def single_run_log_delta(terms: AnalyticTerms, epsilon: float) -> float:
     return math.log(single) if single > 0.0 else -math.inf
 
 
-def _truncated(terms: AnalyticTerms, log_delta: float) -> AnalyticTerms:
+def _truncated(terms: AnalyticTerms, log_delta: float, margin: float) -> AnalyticTerms:
     """Return the losses without the outputs that delta hardly sees."""
     steepness = _STEEPNESS - log_delta
-    edge = truncation(terms, log_delta - _MARGIN, steepness)
+    edge = truncation(terms, log_delta - margin, steepness)
     return terms if edge is None else near_at(terms, edge, steepness)
 
 

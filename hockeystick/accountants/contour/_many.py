@@ -26,9 +26,11 @@ _Served: TypeAlias = tuple[Floats, NDArray[np.bool_]]
 
 # The largest relative error of delta at which an integral is used for what it was not made for.
 _MOST_ERROR: Final = 1e-9
-_NEWTON_STEPS: Final = 6
+_NEWTON_STEPS: Final = 12
 # Over 1/c, in which delta changes by a constant factor.
 _LAST_STEP: Final = 1e-5
+# The largest distance in ln delta from a guess to what is asked: its square widens the answer.
+_FARTHEST_GUESS: Final = 1e-5
 # One delta of so many is looked for without its neighbours.
 _STRIDE: Final = 16
 _OUTWARD: Final = 2.0**-50
@@ -127,7 +129,7 @@ def _epsilons(integral: Integral, start: float, deltas: Floats) -> _Served:
         high, low = epsilon + margin, epsilon - margin
         at_high, at_low = integral.deltas(high), integral.deltas(low)
         precise = (estimate > 0.0) & (slope < 0.0) & (error < _MOST_ERROR) & (low > 0.0)
-        precise &= deltas[known] >= _LEAST_DELTA
+        precise &= (deltas[known] >= _LEAST_DELTA) & (np.abs(off) < _FARTHEST_GUESS)
         precise &= at_high[0] + np.log(at_high[3]) <= least - slack
         precise &= at_low[0] + np.log(at_low[1]) >= most + slack
     ends, good = np.full((3, deltas.size), math.nan), np.zeros(deltas.size, dtype=bool)

@@ -150,7 +150,7 @@ def client_app(rounds: int, folder: str) -> ClientApp:
     """Return what runs at each client."""
     app = ClientApp()
 
-    @app.train()  # type: ignore[untyped-decorator, unused-ignore]
+    @app.train()  # type: ignore[untyped-decorator, unused-ignore]  # theirs may have no types
     def train(message: Message, context: Any) -> Message:
         client = int(context.node_config["partition-id"])
         if message.content["config"].get("way") == "local":
@@ -258,7 +258,7 @@ def simulated(ways: Sequence[str], rounds: int) -> dict[str, Outcome]:
         }
         server = ServerApp()
 
-        @server.main()  # type: ignore[untyped-decorator, unused-ignore]
+        @server.main()  # type: ignore[untyped-decorator, unused-ignore]  # the same
         def main(grid: Any, context: Any) -> None:
             found.update((way, trainers[way](grid, rounds)) for way in ways)
 

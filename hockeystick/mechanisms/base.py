@@ -10,8 +10,9 @@ from typing import ClassVar, Final, final
 
 from hockeystick import _validate
 from hockeystick.adjacency import Adjacency
-from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.registry import registered
+from hockeystick.mechanisms.scope import Fact, common_facts, refuse_disagreement, without_presence
 
 _PARTS_SHOWN: Final = 4
 A_MECHANISM: Final = "a mechanism"
@@ -48,6 +49,19 @@ and Gaussian (noise multiplier 20)
     @abstractmethod
     def adjacency(self) -> Adjacency | None:
         """The neighbours that the description is for; None where it holds for all of them."""
+
+    @property
+    def scope(self) -> tuple[Fact, ...]:
+        """Whose change is hidden, and from whom, where the description says more than neighbours.
+
+        All parts of a plan must agree in what they state. What is run inside of another, as on a
+        sample, states it for the whole; who may be missing is said by who names the neighbours.
+        """
+        inner = getattr(self, "inner", None)
+        if not isinstance(inner, Mechanism):
+            return ()
+        same = inner.adjacency is self.adjacency
+        return inner.scope if same else without_presence(inner.scope)
 
     @property
     def expanded(self) -> Mechanism:
@@ -149,7 +163,8 @@ class Composed(Mechanism):
 
     Raises:
         ParameterError: If there is no part, or one is not a mechanism.
-        IncompatibleError: If two parts are described under different adjacencies.
+        IncompatibleError: If two parts are described under different adjacencies, or for different
+            units of privacy, parties or observers (``Mechanism.scope``).
 
     References:
         Zhu, Dong and Wang, "Optimal Accounting of Differential Privacy via Characteristic
@@ -174,13 +189,18 @@ class Composed(Mechanism):
             for part in given
             for leaf in (part.parts if isinstance(part, Composed) else (part,))
         )
-        _refuse_mixed_adjacencies(flat)
+        refuse_disagreement(flat, "a composition")
         object.__setattr__(self, "parts", flat)
 
     @property
     def adjacency(self) -> Adjacency | None:
         """The adjacency that the parts have in common; None where none of them names one."""
         return next((part.adjacency for part in self.parts if part.adjacency is not None), None)
+
+    @property
+    def scope(self) -> tuple[Fact, ...]:
+        """What the parts state together."""
+        return common_facts(self.parts)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -266,17 +286,3 @@ def checked(name: str, value: object, *, allowed: str = A_MECHANISM) -> Mechanis
         return value
     names_a_file = str(value).endswith(".toml") and isinstance(value, str | os.PathLike)
     raise ParameterError(name, value, allowed + READ_FROM_A_FILE * names_a_file)
-
-
-def _refuse_mixed_adjacencies(parts: tuple[Mechanism, ...]) -> None:
-    """Raise where two parts are described under different adjacencies."""
-    first: dict[Adjacency, Mechanism] = {}
-    for part in parts:
-        if part.adjacency is not None:
-            first.setdefault(part.adjacency, part)
-    if len(first) > 1:
-        listed = "; ".join(f"{adjacency}: {part}" for adjacency, part in first.items())
-        raise IncompatibleError(
-            "the parts of a composition must be described under one adjacency, but these are "
-            f"not ({listed}); give them all the same"
-        )

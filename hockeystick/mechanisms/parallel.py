@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from hockeystick.adjacency import Adjacency
-from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.base import Mechanism, checked
 from hockeystick.mechanisms.registry import registered
+from hockeystick.mechanisms.scope import Fact, common_facts, refuse_disagreement
 
 _ALLOWED: Final = "one or more mechanisms, in a tuple"
 _SHOWN: Final = 4
@@ -47,7 +48,8 @@ class Parallel(Mechanism):
 
     Raises:
         ParameterError: If there is no part, one is not a mechanism, or the name is no text.
-        IncompatibleError: If two parts are described under different adjacencies.
+        IncompatibleError: If two parts are described under different adjacencies, or for different
+            units of privacy, parties or observers.
 
     References:
         McSherry, "Privacy Integrated Queries", SIGMOD 2009, theorem 4.
@@ -71,7 +73,7 @@ class Parallel(Mechanism):
             raise ParameterError("parts", parts, _ALLOWED)
         if not isinstance(split, str) or not split:
             raise ParameterError("split", split, "a name for the rule that splits the data")
-        _refuse_mixed_adjacencies(given)
+        refuse_disagreement(given, "a split")
         object.__setattr__(self, "parts", given)
         object.__setattr__(self, "split", split)
 
@@ -79,6 +81,11 @@ class Parallel(Mechanism):
     def adjacency(self) -> Adjacency | None:
         """The adjacency that the parts have in common; None where none of them names one."""
         return next((part.adjacency for part in self.parts if part.adjacency is not None), None)
+
+    @property
+    def scope(self) -> tuple[Fact, ...]:
+        """What the parts state together."""
+        return common_facts(self.parts)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -97,14 +104,3 @@ class Parallel(Mechanism):
         if len(shown) < len(different):
             words.append(f"{len(different) - len(shown)} more")
         return f"one of [{' or '.join(words)}]", (f"{len(self.parts)} parts by {self.split}",)
-
-
-def _refuse_mixed_adjacencies(parts: tuple[Mechanism, ...]) -> None:
-    """Raise where two parts are described under different adjacencies."""
-    named = {part.adjacency for part in parts} - {None}
-    if len(named) > 1:
-        listed = ", ".join(sorted(str(one) for one in named))
-        raise IncompatibleError(
-            f"the parts must be described under one adjacency, but these are under {listed}; "
-            "give them all the same"
-        )

@@ -13,6 +13,7 @@ from hockeystick.calibration._descriptions import Json, decoded, encoded
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import Composed, Mechanism, Repeated
 from hockeystick.mechanisms.base import checked
+from hockeystick.mechanisms.scope import refuse_disagreement, states_more
 from hockeystick.notions import PureDP
 
 Costs: TypeAlias = tuple[Fraction, ...]
@@ -32,10 +33,10 @@ def unrolled(mechanism: object, count: object) -> tuple[Mechanism, int]:
 
 
 class _Sums(NamedTuple):
-    """What is known of all runs together: how many, what names their adjacency, what they cost."""
+    """What is known of all runs together: how many, who state their scope, what they cost."""
 
     total: int
-    named: Mechanism | None
+    stating: tuple[Mechanism, ...]
     spent: Costs
 
 
@@ -50,7 +51,7 @@ class Runs:
 
     def __init__(self, spent: Costs = ()) -> None:
         self._counts: dict[Mechanism, int] = {}
-        self._sums = _Sums(0, None, spent)
+        self._sums = _Sums(0, (), spent)
         self._due: tuple[Mechanism, int, _Sums] | None = None
 
     def check(self, mechanism: Mechanism, count: int) -> None:
@@ -58,23 +59,25 @@ class Runs:
 
         Raises:
             ParameterError: If there would be more than 10^15 runs.
-            IncompatibleError: If it is described under another adjacency than what has run.
+            IncompatibleError: If it is described under another adjacency, or for another unit of
+                privacy, party or observers, than what has run.
         """
-        total, named, _ = self._enter()
+        total, stating, _ = self._enter()
         _validate.count("count", total + count)
-        if named is not None and mechanism.adjacency is not None:
-            Composed((named, mechanism))
+        if mechanism not in self._counts:
+            refuse_disagreement((*stating, mechanism), "a composition")
 
     def add(self, mechanism: Mechanism, count: int, spent: Costs = ()) -> None:
         """Add ``count`` runs, after which ``spent`` is spent; or raise as ``check``, unchanged."""
         self.check(mechanism, count)
         if count == 0:
             return
-        total, named, _ = self._enter()
-        if named is None and mechanism.adjacency is not None:
-            named = mechanism
-        runs = self._counts.get(mechanism, 0) + count
-        self._due = mechanism, runs, _Sums(total + count, named, spent)
+        total, stating, _ = self._enter()
+        before = self._counts.get(mechanism, 0)
+        if not before and states_more(mechanism, stating):
+            stating = (*stating, mechanism)
+        runs = before + count
+        self._due = mechanism, runs, _Sums(total + count, stating, spent)
         self._enter()
 
     def copy(self, spent: Costs | None = None) -> Runs:

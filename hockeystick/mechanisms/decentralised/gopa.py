@@ -6,7 +6,8 @@ import math
 import numbers
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final, final
+from fractions import Fraction
+from typing import Final, NamedTuple, final
 
 from hockeystick import _validate
 from hockeystick._validate import Domain
@@ -15,9 +16,22 @@ from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.decentralised.graphs import A_GRAPH, Graph
 from hockeystick.mechanisms.registry import registered
+from hockeystick.mechanisms.scope import ONE_CLIENT, Fact
+from hockeystick.numerics import decimal
 from hockeystick.numerics.numerals import plain
 
 _PAIRWISE: Final = Domain(symbol="s_D", low=0, high=math.inf, typical=(0.1, 100))
+
+
+class WorstParty(NamedTuple):
+    """The honest party that loses most: the same one for this graph and ratio of the noises."""
+
+    graph: Graph
+    ratio: Fraction | float
+
+    def __str__(self) -> str:
+        """Return it in words."""
+        return f"the worst of {self.graph} with {float(self.ratio):g} times the noise shared"
 
 
 @registered
@@ -102,6 +116,29 @@ class GOPA(Mechanism):
     def adjacency(self) -> Adjacency:
         """Replace-one: one party has another value; the parties themselves are known."""
         return Adjacency.REPLACE_ONE
+
+    @property
+    def scope(self) -> tuple[Fact, ...]:
+        """That honest parties are protected, which of them is the worst, and who colludes."""
+        everybody = (
+            Fact("unit", ONE_CLIENT),
+            Fact("observers", self.colluders),
+            Fact("colluding", len(self.colluders)),
+        )
+        return everybody if self._alike else (*everybody, Fact("party", self._worst))
+
+    @property
+    def _alike(self) -> bool:
+        """Whether all honest parties are known to lose the same."""
+        silent = self.pairwise_multiplier == 0.0 or self.noise_multiplier in (0.0, math.inf)
+        return silent or self.graph.whole or (self.graph.alike and not self.colluders)
+
+    @property
+    def _worst(self) -> WorstParty:
+        """The party that loses most, which the graph decides, and how much more noise is shared."""
+        shared = self.pairwise_multiplier
+        exact = math.inf if shared == math.inf else decimal(shared) / decimal(self.noise_multiplier)
+        return WorstParty(self.graph, exact)
 
     @property
     def assumptions(self) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from hockeystick.mechanisms.base import Mechanism
 from hockeystick.mechanisms.decentralised.gopa import checked_parties
 from hockeystick.mechanisms.decentralised.graphs import A_GRAPH, Graph
 from hockeystick.mechanisms.registry import registered
+from hockeystick.mechanisms.scope import ONE_CLIENT, Fact
 from hockeystick.numerics.numerals import plain
 from hockeystick.numerics.row_span import RowSpan, row_span
 
@@ -139,6 +140,16 @@ observer 0)
     def adjacency(self) -> Adjacency:
         """Replace-one: one party has another value; the parties themselves are known."""
         return Adjacency.REPLACE_ONE
+
+    @property
+    def scope(self) -> tuple[Fact, ...]:
+        """Whose value is protected, and from whom."""
+        return (
+            Fact("unit", ONE_CLIENT),
+            Fact("party", self.party),
+            Fact("observers", self.observers),
+            Fact("colluding", len(self.observers)),
+        )
 
     @property
     def assumptions(self) -> tuple[str, ...]:

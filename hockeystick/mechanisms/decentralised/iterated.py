@@ -16,6 +16,7 @@ from hockeystick.mechanisms.decentralised.convex import (
     convexity_assumptions,
 )
 from hockeystick.mechanisms.registry import registered
+from hockeystick.mechanisms.scope import ONE_RECORD, Fact
 
 _POSITION: Final = whole_numbers("t", 1, (1, 1000))
 
@@ -119,6 +120,11 @@ class NoisyIterations(Mechanism):
     def covering(self) -> int:
         """How many steps' noise covers the record: its own, and all later ones; 0 of no steps."""
         return self.steps + 1 - self.position if self.position else min(self.steps, 1)
+
+    @property
+    def scope(self) -> tuple[Fact, ...]:
+        """That one record is protected; who sees the last model is left open."""
+        return (Fact("unit", ONE_RECORD),)
 
     @property
     def assumptions(self) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from hockeystick.mechanisms.decentralised.convex import (
     convexity_assumptions,
 )
 from hockeystick.mechanisms.registry import registered
+from hockeystick.mechanisms.scope import ONE_CLIENT, Fact
 from hockeystick.numerics.working_precision import working_digits
 
 _PARTIES: Final = whole_numbers("n", 2, (10, 10_000))
@@ -168,6 +169,13 @@ class TokenWalk(Mechanism):
         if self.topology == "ring":
             raise IncompatibleError("on a ring a party is visited once a round, not by chance")
         return _binomial_tail(count, Fraction(1, self.parties), most)
+
+    @property
+    def scope(self) -> tuple[Fact, ...]:
+        """That any one party is protected, and how far or how many the observers are."""
+        if self.observers is None:
+            return (Fact("unit", ONE_CLIENT), Fact("distance", self.distance))
+        return (Fact("unit", ONE_CLIENT), Fact("colluding", self.observers))
 
     @property
     def assumptions(self) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.sampling.clipping import Clipping
 from hockeystick.mechanisms.sampling.fixed_size import FixedSizeSubsampled
 from hockeystick.mechanisms.sampling.poisson import PoissonSubsampled
+from hockeystick.mechanisms.scope import ONE_RECORD, Fact
 from hockeystick.mechanisms.training.batches import Batches, Sampling
 from hockeystick.mechanisms.training.samplings import SCHEMES
 from hockeystick.mechanisms.training.schedules import Schedule, factors_of
@@ -87,6 +88,11 @@ class LocalSteps(Plan):
     def unit(self) -> Unit:
         """An instance, one record: what is protected."""
         return Unit.INSTANCE
+
+    @property
+    def scope(self) -> tuple[Fact, ...]:
+        """That one record of a client is protected."""
+        return (Fact("unit", ONE_RECORD),)
 
     @property
     def participation(self) -> Fraction:

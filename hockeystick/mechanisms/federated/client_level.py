@@ -18,6 +18,7 @@ from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.sampling.fixed_size import FixedSizeSubsampled
 from hockeystick.mechanisms.sampling.poisson import PoissonSubsampled
 from hockeystick.mechanisms.sampling.revealed_sample import RevealedSample
+from hockeystick.mechanisms.scope import ONE_CLIENT, Fact
 from hockeystick.numerics.numerals import plain
 
 CLIENTS: Final = whole_numbers("N", 1, (100, 10_000))
@@ -152,6 +153,11 @@ class FedSDP(Plan):
     def _noise(self) -> Gaussian:
         """The noise in units of the clipping norm."""
         return Gaussian(self.noise_multiplier)
+
+    @property
+    def scope(self) -> tuple[Fact, ...]:
+        """That a client is protected, with all that it holds."""
+        return (Fact("unit", ONE_CLIENT),)
 
     @property
     def assumptions(self) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from hockeystick.mechanisms.base import Mechanism, Plan
 from hockeystick.mechanisms.noise.gaussian import Gaussian
 from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.sampling.fixed_size import FixedSizeSubsampled
+from hockeystick.mechanisms.scope import ONE_RECORD, Fact
 from hockeystick.numerics.numerals import plain
 
 _STEPS: Final = whole_numbers("K", 0, (1, 1000))
@@ -101,6 +102,11 @@ class LocalTraining(Plan):
         """The steps as one mechanism."""
         noise = Gaussian(self.noise_multiplier / 2.0)
         return FixedSizeSubsampled(noise, self.batch_size, self.examples) ** self.local_steps
+
+    @property
+    def scope(self) -> tuple[Fact, ...]:
+        """That one record of a client is protected."""
+        return (Fact("unit", ONE_RECORD),)
 
     @property
     def assumptions(self) -> tuple[str, ...]:

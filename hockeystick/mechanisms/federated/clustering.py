@@ -13,6 +13,7 @@ from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.base import AnyAdjacency, Mechanism, Plan
 from hockeystick.mechanisms.noise.multivariate_laplace import DIMENSION, MultivariateLaplace
 from hockeystick.mechanisms.registry import registered
+from hockeystick.mechanisms.scope import EVERYBODY_REPORTS, Fact
 from hockeystick.numerics import decimal
 from hockeystick.numerics.numerals import plain
 
@@ -112,6 +113,11 @@ class FederatedClustering(AnyAdjacency, Plan):
     def mechanism(self) -> Mechanism:
         """The noise of one round, as often as the client takes part."""
         return self.noise**self.rounds
+
+    @property
+    def scope(self) -> tuple[Fact, ...]:
+        """That each client sends: neighbours are two messages of one, at most the radius apart."""
+        return (EVERYBODY_REPORTS,)
 
     @property
     def assumptions(self) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from hockeystick.mechanisms.base import Mechanism, Plan
 from hockeystick.mechanisms.federated.clients import LocalTraining
 from hockeystick.mechanisms.parallel import Parallel
 from hockeystick.mechanisms.registry import registered
+from hockeystick.mechanisms.scope import ONE_RECORD, Fact
 from hockeystick.numerics.numerals import plain
 
 _ROUNDS: Final = whole_numbers("R", 0, (1, 10_000))
@@ -149,6 +150,11 @@ class PriFedSync(Plan):
     def settings(self) -> tuple[LocalTraining, ...]:
         """What each client runs, one for all where they are alike."""
         return self.clients if isinstance(self.clients, tuple) else (self.clients,)
+
+    @property
+    def scope(self) -> tuple[Fact, ...]:
+        """That one record of a client is protected."""
+        return (Fact("unit", ONE_RECORD),)
 
     @property
     def assumptions(self) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from hockeystick import _validate
 from hockeystick._validate import whole_numbers
 from hockeystick.mechanisms.base import AnyAdjacency
 from hockeystick.mechanisms.registry import registered
+from hockeystick.mechanisms.scope import EVERYBODY_REPORTS, Fact
 from hockeystick.numerics.numerals import plain
 
 _CATEGORIES: Final = whole_numbers("K", 2, (2, 1000))
@@ -59,6 +60,11 @@ class RandomizedResponse(AnyAdjacency):
         object.__setattr__(
             self, "categories", _validate.count("categories", categories, _CATEGORIES)
         )
+
+    @property
+    def scope(self) -> tuple[Fact, ...]:
+        """That everybody reports: neighbours are two answers of one person."""
+        return (EVERYBODY_REPORTS,)
 
     @property
     def assumptions(self) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from hockeystick import _validate
 from hockeystick._validate import Domain, WordEnum, whole_numbers
 from hockeystick.mechanisms.base import AnyAdjacency
 from hockeystick.mechanisms.registry import registered
+from hockeystick.mechanisms.scope import EVERYBODY_REPORTS, Fact
 from hockeystick.numerics.numerals import plain
 
 _FLIP: Final = Domain(symbol="f", low=0, high=1, typical=(0.1, 0.75))
@@ -72,6 +73,11 @@ class UnaryEncoding(AnyAdjacency):
         object.__setattr__(self, "kind", _validate.choice("kind", kind, Encoding))
 
     @property
+    def scope(self) -> tuple[Fact, ...]:
+        """That everybody reports: neighbours are two answers of one person."""
+        return (EVERYBODY_REPORTS,)
+
+    @property
     def assumptions(self) -> tuple[str, ...]:
         """What must hold for the report to be as described."""
         return (
@@ -127,6 +133,11 @@ class RAPPOR(AnyAdjacency):
     def __init__(self, flip: float, hashes: int) -> None:
         object.__setattr__(self, "flip", _validate.real("flip", flip, _FLIP))
         object.__setattr__(self, "hashes", _validate.count("hashes", hashes, _HASHES))
+
+    @property
+    def scope(self) -> tuple[Fact, ...]:
+        """That everybody reports: neighbours are two answers of one person."""
+        return (EVERYBODY_REPORTS,)
 
     @property
     def assumptions(self) -> tuple[str, ...]:

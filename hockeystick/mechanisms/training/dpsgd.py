@@ -17,6 +17,7 @@ from hockeystick.mechanisms._divisor import divided_words
 from hockeystick.mechanisms.base import Composed, Mechanism, Plan, checked
 from hockeystick.mechanisms.registry import registered
 from hockeystick.mechanisms.sampling.clipping import Clipping
+from hockeystick.mechanisms.scope import ONE_RECORD, Fact
 from hockeystick.mechanisms.training._length import (
     batch_fraction,
     check_alternatives,
@@ -221,6 +222,12 @@ a partial last step is a whole release
     def _is_constant(self) -> bool:
         """Whether all steps are alike."""
         return self.schedule is None and self.batch_schedule is None
+
+    @property
+    def scope(self) -> tuple[Fact, ...]:
+        """That one record is protected, and what else is released states."""
+        unit = Fact("unit", ONE_RECORD)
+        return (unit,) if self.extra is None else (unit, *self.extra.scope)
 
     @property
     def assumptions(self) -> tuple[str, ...]:

@@ -96,6 +96,6 @@ def test_what_is_due_is_entered_by_whoever_reads_next() -> None:
         cut = hs.calibration.Filter(hs.ZCDP(10.0))
         cut.step(STEP, count=0)
         total = cut._costs(STEP, 1)
-        cut._runs._due = STEP, 1, cut._runs._sums._replace(total=1, named=STEP, spent=total)
+        cut._runs._due = STEP, 1, cut._runs._sums._replace(total=1, stating=(STEP,), spent=total)
         assert reading(cut) == reading(once)
         assert repr(cut) == repr(once)

@@ -53,7 +53,7 @@ AGREEMENTS: Final = {
     "party": Agreement(
         "protect the same party",
         "describe all for one party, for each in turn: the largest answer holds for all of them; "
-        "where one is about its own worst party, take hs.convert(mechanism, hs.GDP), a bound for all",
+        "where one is about its own worst party, take its hs.convert(mechanism, hs.GDP)",
     ),
     "observers": Agreement(
         "be seen by the same parties", "give all of them those who put together what they see"

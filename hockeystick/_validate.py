@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 MAX_COUNT: Final = 10**15
 # The usual ones first: whether a class is a Real takes a search.
 _NUMBERS = (float, int, numbers.Real, Decimal)
+_Value = TypeVar("_Value")
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
 
@@ -123,16 +124,29 @@ def real(name: str, value: object, domain: Domain | None = None) -> float:
     return number + 0.0  # turns -0.0 into 0.0
 
 
+def one(name: str, value: _Value) -> _Value:
+    """Return one value, exact numbers as they are, or raise if it is outside the name's domain."""
+    domain, given = PARAMETERS[name], value
+    if not domain.contains(given):
+        raise ParameterError(name, given, domain.allowed)
+    return value
+
+
 def probability(name: str, value: object) -> float | Fraction:
     """Return a probability as a float, or exactly where it is a fraction, or raise."""
     number = real(name, value, PARAMETERS["rate"])
     return value if isinstance(value, Fraction) else number
 
 
+def has_several(value: object) -> TypeGuard[Iterable[Any]]:
+    """Return whether a value can be gone through; an array of no dimension says so, and cannot."""
+    return isinstance(value, Iterable) and not (isinstance(value, np.ndarray) and value.ndim == 0)
+
+
 def reals(name: str, values: object, domain: Domain) -> tuple[float, ...]:
     """Return values as floats, at least one, or raise for the first that is outside the domain."""
     allowed = f"one or more numbers, each {domain.allowed}"
-    if isinstance(values, str) or not isinstance(values, Iterable):
+    if isinstance(values, str) or not has_several(values):
         raise ParameterError(name, values, allowed)
     given = values if isinstance(values, np.ndarray) else tuple(values)
     if len(given) == 0:

@@ -179,7 +179,7 @@ class Composed(Mechanism):
     parts: tuple[Mechanism, ...]
 
     def __init__(self, parts: Iterable[Mechanism]) -> None:
-        if not isinstance(parts, Iterable):
+        if not _validate.has_several(parts):
             raise ParameterError("parts", parts, "one or more mechanisms, in a tuple")
         given = [checked(f"parts[{index}]", part) for index, part in enumerate(parts)]
         if not given:

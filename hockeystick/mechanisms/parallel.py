@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, final
 
+from hockeystick import _validate
 from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.base import Mechanism, checked
@@ -66,7 +67,7 @@ class Parallel(Mechanism):
     split: str = "group"
 
     def __init__(self, parts: Iterable[Mechanism], split: str = "group") -> None:
-        if not isinstance(parts, Iterable):
+        if not _validate.has_several(parts):
             raise ParameterError("parts", parts, _ALLOWED)
         given = tuple(checked(f"parts[{index}]", part) for index, part in enumerate(parts))
         if not given:

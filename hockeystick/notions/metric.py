@@ -153,7 +153,7 @@ def metric_composition(releases: Iterable[tuple[MetricDP, float]]) -> PureDP:
         PureDP(epsilon=2.0)
     """
     total = Fraction(0)
-    pairs = list(releases) if isinstance(releases, Iterable) else []
+    pairs = list(releases) if _validate.has_several(releases) else []
     if not pairs:
         raise ParameterError("releases", releases, _GIVEN)
     unbounded = False

@@ -161,3 +161,52 @@ def test_bad_arguments_are_named(name: str, changed: dict[str, Any]) -> None:
     usual: dict[str, Any] = {"objective": squared, "mechanism": RUN, "trials": 2}
     with pytest.raises(ParameterError, match=name):
         optimize(**usual | changed)
+
+
+def drawn(entropy: int) -> int:
+    """Return how many trials are drawn of a seed."""
+    return run_count(TUNED.distribution, bits=seeded(entropy))
+
+
+@pytest.mark.parametrize("entropy", range(5))
+def test_an_objective_that_stops_its_study_stops_no_other_trial(entropy: int) -> None:
+    numbers = []
+
+    def stopping(trial: Any) -> float:
+        numbers.append(trial.number)
+        trial.study.stop()
+        return squared(trial)
+
+    optimize(stopping, TUNED, bits=seeded(entropy))
+    assert numbers == [0] * drawn(entropy)
+
+
+def test_an_objective_chooses_nothing_of_the_next_trial() -> None:
+    tried, entropy = [], next(one for one in range(99) if drawn(one) > 6)
+
+    def choosing(trial: Any) -> float:
+        score = squared(trial)
+        tried.append(trial.params["x"])
+        trial.study.enqueue_trial({"x": 0.5})
+        assert len(trial.study.trials) == 2
+        return score
+
+    optimize(choosing, TUNED, bits=seeded(entropy))
+    assert len(tried) == drawn(entropy) == len(set(tried))
+    assert 0.5 not in tried
+
+
+def test_a_trial_that_never_ran_is_never_the_best() -> None:
+    def adding(trial: Any) -> float:
+        trial.study.add_trial(optuna.trial.create_trial(value=1e9))
+        return squared(trial)
+
+    best = optimize(adding, TUNED, bits=seeded(3))
+    assert best is not None
+    assert best.score <= 4.0
+
+
+@pytest.mark.parametrize("how", [{"mechanism": TUNED}, {"mechanism": RUN, "trials": 3}])
+def test_a_score_beyond_all_floats_is_refused_without_being_shown(how: Any) -> None:
+    with pytest.raises(ParameterError, match=r"^objective must be .*; got 'a int'$"):
+        optimize(lambda trial: 10**400, **how, bits=seeded(3))

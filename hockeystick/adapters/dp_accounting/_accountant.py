@@ -8,6 +8,7 @@ from typing import Any, Final, final
 from dp_accounting import dp_event
 from dp_accounting.privacy_accountant import NeighboringRelation, PrivacyAccountant
 
+from hockeystick import _validate
 from hockeystick.accountants.base import TOLERANCE
 from hockeystick.accountants.composition import composition_of
 from hockeystick.adapters.dp_accounting._reading import parts_of, read
@@ -79,7 +80,8 @@ class HockeystickAccountant(PrivacyAccountant):  # type: ignore[misc]  # theirs 
         Raises:
             ParameterError: If it is no such number.
         """
-        return float(self._account.epsilon(target_delta, tolerance=self._tolerance).upper)
+        at = _validate.one("delta", target_delta)
+        return float(self._account.epsilon(at, tolerance=self._tolerance).upper)
 
     def get_delta(self, target_epsilon: float) -> float:
         """Return the proven upper end of delta.
@@ -90,7 +92,8 @@ class HockeystickAccountant(PrivacyAccountant):  # type: ignore[misc]  # theirs 
         Raises:
             ParameterError: If it is no such number.
         """
-        return float(self._account.delta(target_epsilon, tolerance=self._tolerance).upper)
+        at = _validate.one("epsilon", target_epsilon)
+        return float(self._account.delta(at, tolerance=self._tolerance).upper)
 
     def _maybe_compose(self, event: dp_event.DpEvent, count: int, do_compose: bool) -> Any:
         """Record runs of an event, or only say why that is not possible."""

@@ -141,7 +141,8 @@ class HockeystickAccountant:
         Raises:
             ParameterError: If it is no such number.
         """
-        return float(self.account.delta(epsilon, tolerance=self._tolerance).upper)
+        at = _validate.one("epsilon", epsilon)
+        return float(self.account.delta(at, tolerance=self._tolerance).upper)
 
     def get_privacy_spent(self, delta: float | None = None) -> PrivacySpent:
         """Return what Flower writes down: epsilon's upper end, delta, and the rounds.
@@ -169,8 +170,8 @@ class HockeystickAccountant:
         Raises:
             ParameterError: If it is no such number.
         """
-        at = self._config.target_delta if delta is None else delta
-        answer = self.account.epsilon(at, tolerance=self._tolerance)
+        given = self._config.target_delta if delta is None else delta
+        answer = self.account.epsilon(_validate.one("delta", given), tolerance=self._tolerance)
         poisson = self._config.sampling_method is SamplingMethod.POISSON
         return replace(
             answer,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any, Final
 
@@ -11,8 +14,9 @@ from flwr.app import ArrayRecord, Message, MetricRecord, RecordDict
 import hockeystick as hs
 from hockeystick import _validate
 from hockeystick._validate import whole_numbers
-from hockeystick.errors import BudgetExhausted, ParameterError
+from hockeystick.errors import BudgetExhausted, IncompatibleError, ParameterError
 
+_LOG: Final = logging.getLogger("hockeystick")
 _STEPS: Final = whole_numbers("steps", 1, (1, 100))
 
 
@@ -44,7 +48,10 @@ def train_locally(
 
     Edge cases:
         Where fewer steps are left than are asked for, those run. Where none is, the error is what
-        the server gets, and Flower's strategies go on without this client.
+        the server gets, and Flower's strategies go on without this client. Flower sends the server
+        an error's whole text, which of a data set or a loss function may show records: whatever
+        fails in training leaves as its kind alone, and its text goes to this client's log
+        (``logging``, of the name ``hockeystick``). That training failed is told, and not accounted.
 
     Args:
         message: What the server sent: one record of arrays, the state of the model.
@@ -62,7 +69,8 @@ def train_locally(
 
     Raises:
         BudgetExhausted: If plan or budget have no step left; nothing is released.
-        ParameterError: If the message has not one record of arrays, or ``make_private`` refuses.
+        ParameterError: If the message has not one record of arrays, or steps is no such integer.
+        IncompatibleError: If ``make_private`` refuses or training fails, without what they say.
 
     Example:
         >>> from hockeystick.adapters.flower import train_locally
@@ -85,14 +93,30 @@ def train_locally(
     if len(records) != 1:
         raise ParameterError("message", f"{len(records)} records of arrays", "one with one record")
     model.load_state_dict(records[0].to_torch_state_dict())
-    private = make_private(model, optimizer, dataset, plan, journal=journal, **options)
-    try:
-        _train(private, loss_fn, wanted)
+    with _nothing_told():
+        private = make_private(model, optimizer, dataset, plan, journal=journal, **options)
+        try:
+            _train(private, loss_fn, wanted)
+        finally:
+            private.close()
         metrics = MetricRecord({"num-examples": int(plan.examples or 1), "steps": private.steps})
-    finally:
-        private.close()
     arrays = ArrayRecord(model.state_dict())
     return Message(RecordDict({"arrays": arrays, "metrics": metrics}), reply_to=message)
+
+
+@contextmanager
+def _nothing_told() -> Iterator[None]:
+    """Keep what an error says, which Flower would send to the server, to this client's log."""
+    try:
+        yield
+    except BudgetExhausted:
+        raise
+    except Exception as error:
+        _LOG.exception("training on this client failed")
+        raise IncompatibleError(
+            f"training on this client failed, by {type(error).__name__}: what it says may show "
+            "records, and is in this client's log only"
+        ) from None
 
 
 def _train(private: Any, loss_fn: Any, wanted: int) -> None:

@@ -151,7 +151,7 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
         Raises:
             ParameterError: If it is no such number.
         """
-        answer = hs.epsilon(self.released, delta)
+        answer = hs.epsilon(self.released, _validate.one("delta", delta))
         return replace(answer, assumptions=(*answer.assumptions, _ONE_NODE))
 
     def start(

@@ -113,7 +113,8 @@ class HockeystickAccountant(IAccountant):  # type: ignore[misc]  # theirs has no
         Raises:
             ParameterError: If a parameter or what is in ``history`` is outside its domain.
         """
-        return float(self.account(adjacency).epsilon(delta, tolerance=tolerance).upper)
+        at = _validate.one("delta", delta)
+        return float(self.account(adjacency).epsilon(at, tolerance=tolerance).upper)
 
     def account(self, adjacency: Adjacency | str = Adjacency.ADD_REMOVE) -> Accountant:
         """Return what is recorded as a ``hs.Accountant``: its plan, delta, trade-off function.

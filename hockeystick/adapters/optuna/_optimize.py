@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import optuna
 
@@ -17,6 +17,7 @@ from hockeystick.release import Best
 from hockeystick.release.charging import Charged, book, checked_charge
 from hockeystick.release.samplers import Bits, run_count, secret_bits
 
+_Objective: TypeAlias = Callable[[optuna.Trial], float]
 _TRIALS: Final = whole_numbers("k", 1, (2, 100))
 _INDEPENDENT: Final = (
     "RandomStopping is of independent runs, and {} chooses by the results of earlier ones; use "
@@ -40,13 +41,15 @@ def optimize(
         With ``trials``, those of ``mechanism ** trials``: each trial may depend on what the earlier
         ones released, so any of Optuna's samplers may choose. With a ``RandomStopping``, those of
         that: the number of trials is drawn exactly and in secret, hyperparameters are drawn afresh
-        by a ``RandomSampler`` of the operating system's randomness, no trial is told to be pruned
-        by what others reported, and what would tell of other trials is held back: the study and its
-        log, the best trial's number and its time.
+        by a ``RandomSampler`` of the operating system's randomness, and what would tell of other
+        trials is held back: log, number and time. Each trial is the only one of a study of its own,
+        so that none is pruned by what others reported, and what an objective does to its study
+        (``stop``, ``enqueue_trial``, ``add_trial``) touches no other trial.
 
     Edge cases:
         A pruned trial, and a score that is no number, is never the best. None where no trial is
-        left: all were pruned, or the Poisson distribution says that there is none.
+        left: all were pruned, or the Poisson distribution says that there is none. With ``trials``
+        an objective may stop its study or add to it: what is charged covers fewer trials as well.
 
     Args:
         objective: As for ``Study.optimize``: what trains with a trial's hyperparameters and returns
@@ -58,14 +61,16 @@ def optimize(
             ``RandomStopping`` a seed of it is not used: it would tell which trial was the best.
         maximize: Whether larger scores are better.
         charge: An ``Accountant``, a ``Filter`` or another with ``step(mechanism)``. Where a trial
-            fails, its error is raised, and the charge stays.
+            fails, its error is raised, and the charge stays. With a ``RandomStopping`` an error
+            tells more than is charged to whoever sees it: see ``release.random_search``.
         bits: The source of the number of trials; another than the operating system's is for tests.
 
     Returns:
         The best trial: its parameters as candidate, its user attributes as output.
 
     Raises:
-        ParameterError: If an argument is outside its domain; nothing is charged then.
+        ParameterError: If an argument is outside its domain, nothing being charged then; or if a
+            score is beyond all floats.
         IncompatibleError: If a sampler looks at earlier trials where these have to be independent.
         BudgetExhausted: If the filter refuses; nothing runs then.
 
@@ -92,14 +97,54 @@ def optimize(
     book(charged, total)
     direction = "maximize" if maximize else "minimize"
     with _silence():
-        pruner = optuna.pruners.NopPruner() if trials is None else None
-        study = optuna.create_study(sampler=chosen, pruner=pruner, direction=direction)
-        if number > 0:
-            study.optimize(objective, n_trials=number, n_jobs=1)
-        if not study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.COMPLETE,)):
-            return None
-        best = study.best_trial
-    return Best(best.params, best.user_attrs, float(best.value), total)
+        if trials is None:
+            ran = [_alone(_in_floats(objective), direction) for _ in range(number)]
+        else:
+            study = optuna.create_study(sampler=chosen, direction=direction)
+            study.optimize(_in_floats(objective), n_trials=trials, n_jobs=1)
+            ran = study.get_trials(deepcopy=False)
+    return _best(ran, total, maximize=maximize)
+
+
+def _alone(objective: _Objective, direction: str) -> optuna.trial.FrozenTrial:
+    """Return a trial that is the only one of its study, drawn by the system's randomness."""
+    sampler, pruner = optuna.samplers.RandomSampler(), optuna.pruners.NopPruner()
+    study = optuna.create_study(sampler=sampler, pruner=pruner, direction=direction)
+    study.optimize(objective, n_trials=1, n_jobs=1)
+    return study.get_trials(deepcopy=False)[0]
+
+
+def _best(
+    ran: Sequence[optuna.trial.FrozenTrial], total: Mechanism, *, maximize: bool
+) -> Best[Mapping[str, Any], Mapping[str, Any]] | None:
+    """Return the best of the trials that have a score, the first of those alike, or None."""
+    scored = [one for one in ran if one.state is optuna.trial.TrialState.COMPLETE]
+    if not scored:
+        return None
+    best = (max if maximize else min)(scored, key=_score)
+    return Best(best.params, best.user_attrs, _score(best), total)
+
+
+def _score(trial: optuna.trial.FrozenTrial) -> float:
+    """Return a trial's score."""
+    return float(trial.value)
+
+
+def _in_floats(objective: _Objective) -> _Objective:
+    """Return an objective that raises for a score that is beyond all floats, without showing it."""
+
+    def scored(trial: optuna.Trial) -> float:
+        found = objective(trial)
+        try:
+            float(found)
+        except OverflowError:
+            allowed = "a function of a trial that returns a score within the range of a float"
+            raise ParameterError("objective", f"a {type(found).__name__}", allowed) from None
+        except (TypeError, ValueError):
+            pass  # Optuna says what it does with such
+        return found
+
+    return scored
 
 
 def _whole(mechanism: Mechanism, trials: int | None) -> Any:

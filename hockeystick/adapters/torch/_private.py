@@ -344,7 +344,7 @@ class Private:
         says that it is one "in real arithmetic". In exact arithmetic it assumes, unless
         ``microbatch`` is 1, that an example's gradient is not rounded otherwise beside others.
         """
-        answer = hs.epsilon(self.plan, delta)
+        answer = hs.epsilon(self.plan, _validate.one("delta", delta))
         if self._arithmetic.name == "exact":
             more = () if self._microbatch == 1 else (_ALONE,)
             return replace(answer, assumptions=answer.assumptions + more)

@@ -180,7 +180,7 @@ def share_budget(budget: Budget, parts: Iterable[Mechanism]) -> BudgetSplit:
         19.1582 True
     """
     _check(budget)
-    if not isinstance(parts, Iterable):
+    if not _validate.has_several(parts):
         raise ParameterError("parts", parts, "one or more mechanisms, in a tuple")
     listed = [checked(f"parts[{index}]", part) for index, part in enumerate(parts)]
     plan = Composed(listed)

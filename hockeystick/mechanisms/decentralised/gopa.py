@@ -168,7 +168,7 @@ def checked_parties(name: str, values: object, parties: int, *, fewest: int = 1)
     some = "" if fewest == 0 else ", at least one"
     last = parties - 1
     allowed = f"different parties, each an integer from 0 to {last}, but not all of them{some}"
-    if not isinstance(values, Iterable) or isinstance(values, str | bytes):
+    if not _validate.has_several(values) or isinstance(values, str | bytes):
         raise ParameterError(name, values, allowed)
     listed = list(values)
     for value in listed:

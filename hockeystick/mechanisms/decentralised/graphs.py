@@ -241,11 +241,11 @@ def _checked(edges: object, size: int) -> Pairs:
 
 def _listed(edges: object) -> list[tuple[int, int]]:
     """Return edges as pairs of integers, or raise."""
-    if not isinstance(edges, Iterable) or isinstance(edges, str | bytes):
+    if not _validate.has_several(edges) or isinstance(edges, str | bytes):
         raise ParameterError("edges", edges, _EDGES)
     found = []
     for edge in edges:
-        ends = tuple(edge) if isinstance(edge, Iterable) and not isinstance(edge, str) else ()
+        ends = tuple(edge) if _validate.has_several(edge) and not isinstance(edge, str) else ()
         whole = all(isinstance(e, numbers.Integral) and not isinstance(e, bool) for e in ends)
         if len(ends) != 2 or not whole or not all(0 <= e < _MOST for e in ends):
             raise ParameterError("edges", edge, _EDGES)

@@ -197,7 +197,7 @@ def _clients(clients: object) -> LocalTraining | tuple[LocalTraining, ...]:
     """Return the settings of all clients or of each, or raise."""
     if isinstance(clients, LocalTraining):
         return clients
-    listed = tuple(clients) if isinstance(clients, Iterable) else ()
+    listed = tuple(clients) if _validate.has_several(clients) else ()
     if not listed or not all(isinstance(one, LocalTraining) for one in listed):
         raise ParameterError("clients", clients, A_CLIENT)
     return listed

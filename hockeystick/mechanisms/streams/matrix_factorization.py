@@ -301,7 +301,7 @@ def _pattern(participations: float, separation: float) -> Pattern:
 
 def _columns(matrix: object) -> list[tuple[Fraction, ...]]:
     """Return the columns of a matrix given by its rows, or raise."""
-    if not isinstance(matrix, Iterable) or isinstance(matrix, str):
+    if not _validate.has_several(matrix) or isinstance(matrix, str):
         raise ParameterError("matrix", matrix, _MATRIX)
     rows = [_row("matrix", row, _MATRIX) for row in matrix]
     if len({len(row) for row in rows}) != 1:
@@ -311,7 +311,7 @@ def _columns(matrix: object) -> list[tuple[Fraction, ...]]:
 
 def _row(name: str, values: object, allowed: str) -> Sequence[Fraction]:
     """Return numbers as they are, exactly, or raise."""
-    if not isinstance(values, Iterable) or isinstance(values, str):
+    if not _validate.has_several(values) or isinstance(values, str):
         raise ParameterError(name, values, allowed)
     row = []
     for value in values:

@@ -79,21 +79,21 @@ class Projected:
 
     def projected(self, point: Model) -> Model:
         """Return the nearest point of the ball."""
-        length = float(np.linalg.norm(point))
+        length = _length(point)
         return point if length <= self.radius else point * (self.radius / length)
 
     def checked(self, gradient: Any, size: int) -> Model:
         """Return a gradient, or raise: one that is too long would cost more than was charged."""
         found = _row(gradient)
         most = self.lipschitz * (1 + 2.0**-_GRADIENT_BITS)
-        if found is None or found.shape != (size,) or float(np.linalg.norm(found)) > most:
+        if found is None or found.shape != (size,) or _length(found) > most:
             raise ParameterError("gradient", _told(gradient), _GRADIENT)
         return found
 
     def start(self, model: Any) -> Model:
         """Return the model that all begins with, or raise."""
         found = _row(model)
-        if found is None or found.size == 0 or float(np.linalg.norm(found)) > self.radius:
+        if found is None or found.size == 0 or _length(found) > self.radius:
             raise ParameterError("start", _told(model), _MODEL)
         return found
 
@@ -109,6 +109,19 @@ def _row(values: Any) -> Model | None:
     with np.errstate(over="ignore"):
         row = found.astype(np.float64)
     return row if bool(np.isfinite(row).all()) else None
+
+
+def _length(point: Model) -> float:
+    """Return the L2 norm; inf where its square is no float."""
+    with np.errstate(over="ignore"):
+        return float(np.linalg.norm(point))
+
+
+def checked_gradient(gradient: Any) -> Gradient:
+    """Return what computes gradients, or raise where it cannot be called."""
+    if not callable(gradient):
+        raise ParameterError("gradient", gradient, "a function of a model and of whose data it is")
+    return gradient  # type: ignore[no-any-return]
 
 
 def model_size(start: Any) -> int:

@@ -9,7 +9,12 @@ import numpy as np
 from hockeystick.mechanisms.decentralised.iterated import NoisyIterations
 from hockeystick.release._values import of_kind
 from hockeystick.release.charging import Charged, book, checked_charge
-from hockeystick.release.decentralised._projected import Gradient, model_size, projected_steps
+from hockeystick.release.decentralised._projected import (
+    Gradient,
+    checked_gradient,
+    model_size,
+    projected_steps,
+)
 from hockeystick.release.samplers import Bits, secret_bits
 
 if TYPE_CHECKING:
@@ -73,9 +78,9 @@ def noisy_iterations(
     known = of_kind(mechanism, NoisyIterations)
     size = model_size(start)
     steps = projected_steps(known, size, known.steps, lipschitz, radius)
-    model = steps.start(start)
+    model, step = steps.start(start), checked_gradient(gradient)
     book(checked_charge(charge), known)
     for place in range(known.steps):
-        found = steps.checked(gradient(model.copy(), place), size)
+        found = steps.checked(step(model.copy(), place), size)
         model = steps.stepped(model, found, bits)
     return model

@@ -13,7 +13,12 @@ from hockeystick._validate import whole_numbers
 from hockeystick.mechanisms.decentralised.token_walk import TokenWalk
 from hockeystick.release._values import of_kind
 from hockeystick.release.charging import Charged, book, checked_charge
-from hockeystick.release.decentralised._projected import Gradient, model_size, projected_steps
+from hockeystick.release.decentralised._projected import (
+    Gradient,
+    checked_gradient,
+    model_size,
+    projected_steps,
+)
 from hockeystick.release.samplers import Bits, secret_bits, uniform_integers
 
 if TYPE_CHECKING:
@@ -123,7 +128,7 @@ def token_walk(
     most = _validate.count("visits", visits, _VISITS)
     size = model_size(start)
     rule = projected_steps(known, size, count, lipschitz, radius)
-    model = rule.start(start)
+    model, step = rule.start(start), checked_gradient(gradient)
     book(checked_charge(charge), known**most)
     path = _path(known, count, bits)
     contributed, models = np.zeros(count, dtype=bool), np.zeros((count, size))
@@ -132,7 +137,7 @@ def token_walk(
         models[place] = model
         visited[party] = visited.get(party, 0) + 1
         contributed[place] = visited[party] <= most
-        own = gradient(model.copy(), party) if contributed[place] else np.zeros(size)
+        own = step(model.copy(), party) if contributed[place] else np.zeros(size)
         model = rule.stepped(model, rule.checked(own, size), bits)
     return WalkRun(path, contributed, models, model)
 

@@ -18,7 +18,7 @@ from hockeystick.mechanisms.federated.clients import LocalTraining
 from hockeystick.mechanisms.federated.instance_level import FedAlphaCDP, FedCDP
 from hockeystick.mechanisms.federated.prifedsync import PriFedSync
 from hockeystick.mechanisms.federated.units import RecordSampling
-from hockeystick.release._values import array_of
+from hockeystick.release._values import array_of, numbers
 from hockeystick.release.federated.rounds import RoundCount, first_rounds
 from hockeystick.release.noise.clipped_sum import noisy_sum
 from hockeystick.release.samplers import Bits, bernoulli, permutation, secret_bits
@@ -152,9 +152,12 @@ class ClientTraining(RoundCount):
         Raises:
             IncompatibleError: If the round has begun before, is beyond the plan's, or belongs to
                 another process's run.
-            ParameterError: If the gradients are not a row of the weights' length for each record.
+            ParameterError: If an argument is outside its domain, and the round has not begun; or
+                if the gradients are not a row of the weights' length for each record.
         """
-        model = np.array(weights, dtype=np.float64)
+        model = _checked_weights(weights)
+        if not callable(gradients):
+            raise ParameterError("gradients", gradients, "a function of weights and of places")
         rate = _validate.real("learning_rate", learning_rate, _LEARNING)
         if round_index is not None:
             round_index = _validate.count("round_index", round_index, _ROUND)
@@ -206,6 +209,14 @@ def _settings(plan: PriFedSync, client: int) -> LocalTraining:
         return settings[0]
     within = Domain(symbol="j", low=0, high=len(settings) - 1, typical=(0, 0), whole=True)
     return settings[_validate.count("client", client, within)]
+
+
+def _checked_weights(weights: Any) -> NDArray[np.float64]:
+    """Return a copy of the weights, or raise."""
+    model = numbers("weights", weights)
+    if model.ndim != 1 or model.size == 0:
+        raise ParameterError("weights", f"an array of shape {model.shape}", "a row of numbers")
+    return model.copy()
 
 
 def _checked_rows(rows: Any, records: int, size: int) -> NDArray[np.float64]:

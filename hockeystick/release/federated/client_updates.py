@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 import os
 from collections.abc import Iterable
 from threading import Lock
@@ -220,16 +221,24 @@ class Cohort(ChargedRun):
             IncompatibleError: If the round has been released.
         """
         self._check_open()
-        if client not in self.clients:
+        if not _is_number(client) or client not in self.clients:
             raise ParameterError("client", client, "one that was drawn for this round")
         if client in self._answers:
             raise ParameterError("client", client, "one that has not answered in this round")
         self._answers[client] = _row(update, self._run._size)
 
     def accept_all(self, answers: Iterable[tuple[int, Any]]) -> dict[int, str]:
-        """Take what is right of several answers; return why others were refused, by client."""
+        """Take what is right of several answers; return why others were refused, by client.
+
+        Args:
+            answers: Pairs of a client and its update.
+
+        Raises:
+            ParameterError: If they are no such pairs; none of them is taken then.
+            IncompatibleError: If the round has been released.
+        """
         refused: dict[int, str] = {}
-        for client, update in answers:
+        for client, update in _pairs(answers):
             try:
                 self.accept(client, update)
             except ParameterError as error:
@@ -252,6 +261,25 @@ class Cohort(ChargedRun):
         """Raise where the round is over."""
         if not self._open:
             raise IncompatibleError("this round has been released: draw the next one")
+
+
+def _is_number(client: object) -> bool:
+    """Return whether a client is named by an integer."""
+    return isinstance(client, numbers.Integral) and not isinstance(client, bool)
+
+
+def _pairs(answers: Any) -> list[tuple[int, Any]]:
+    """Return pairs of a client's number and its update, or raise without showing an update."""
+    allowed = "pairs of a client's number and its update"
+    if not _validate.has_several(answers):
+        raise ParameterError("answers", type(answers).__name__, allowed)
+    pairs = list(answers)
+    for one in pairs:
+        if not (isinstance(one, tuple | list) and len(one) == 2):
+            raise ParameterError("answers", f"one that is a {type(one).__name__}", allowed)
+        if not _is_number(one[0]):
+            raise ParameterError("answers", f"a client that is a {type(one[0]).__name__}", allowed)
+    return [(int(client), update) for client, update in pairs]
 
 
 def _row(update: Any, size: int | None) -> NDArray[np.float64]:

@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar, final
 
 import numpy as np
 
+from hockeystick import _validate
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.base import Mechanism, checked
 from hockeystick.mechanisms.selection.tuning import RandomStopping
@@ -118,6 +119,11 @@ def random_search(
         other runs, and not their number, may be shown to those who see what is released: no
         progress, no log, no time.
 
+        And no error: one that a run raises ends the search, and tells whoever sees it that there
+        were at least as many runs, what that one came to, and whatever its text shows: no theorem
+        covers it. Where data can make a run fail, that it failed is part of its output, has to be
+        as private as the rest, and is to be returned, as a fixed output with the score nan.
+
     Edge cases:
         None where the Poisson distribution says that there is no run. A score that is no number
         (nan) is the worst. Of equal scores the first is the best, which is a random one of them.
@@ -173,10 +179,11 @@ def random_search(
 def _checked_candidates(candidates: Sequence[_Candidate]) -> list[_Candidate]:
     """Return the candidates as a list, or raise where there is none."""
     given: Any = candidates
-    if isinstance(given, str | bytes) or not isinstance(given, Sequence | np.ndarray):
+    listed = isinstance(given, Sequence | np.ndarray) and _validate.has_several(given)
+    if isinstance(given, str | bytes) or not listed:
         raise ParameterError("candidates", type(given).__name__, "a list of hyperparameters")
     if len(given) == 0:
-        raise ParameterError("candidates", candidates, "at least one")
+        raise ParameterError("candidates", type(given).__name__, "at least one")
     return list(given)
 
 
@@ -193,7 +200,7 @@ def _scored(found: Any) -> tuple[Any, float]:
         raise ParameterError("run", f"what returned {type(found).__name__}", f"{_A_PAIR}")
     try:
         return found[0], float(found[1])
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         kind = type(found[1]).__name__
         raise ParameterError("run", f"what returned a score of {kind}", f"{_A_PAIR}") from None
 

@@ -295,6 +295,17 @@ def test_a_state_that_is_none_is_refused_by_name(name: str, change: dict[str, ob
     assert accountant.num_releases == 0
 
 
+@pytest.mark.parametrize("given", [[1e-5, 1e-6], (), "1e-5", None, {}, 1e-5j, math.nan], ids=repr)
+def test_one_number_is_asked_for_at_a_time(given: Any) -> None:
+    accountant = _composed()
+    if given is not None:
+        for ask in (accountant.get_epsilon, accountant.spent, accountant.get_privacy_spent):
+            with pytest.raises(ParameterError, match=r"^delta must be a number from 0 to 1;"):
+                ask(given)
+    with pytest.raises(ParameterError, match=r"^epsilon must be a number >= 0 or inf"):
+        accountant.get_delta(given)
+
+
 def test_bad_input_is_refused_by_name() -> None:
     accountant: Any = HockeystickAccountant(CONFIG)
     with pytest.raises(ParameterError, match=r"^config must be"):

@@ -10,7 +10,7 @@ from unittest.mock import patch
 import pytest
 
 import hockeystick as hs
-from hockeystick.errors import BudgetExhausted, ParameterError
+from hockeystick.errors import BudgetExhausted, IncompatibleError, ParameterError
 
 pytest.importorskip("flwr")
 pytest.importorskip("torch")
@@ -129,3 +129,43 @@ def test_bad_input_is_refused_and_nothing_is_counted(tmp_path: Path) -> None:
         _answer(journal, _message(ArrayRecord(torch.nn.Linear(2, 2).state_dict())))
     assert not journal.exists()
     assert _counted(_answer(journal, steps=1)) == 1
+
+
+class _Failing(torch.utils.data.Dataset):  # type: ignore[misc]
+    """Records one of which fails, and says so with what it holds."""
+
+    def __len__(self) -> int:
+        return 40
+
+    def __getitem__(self, place: int) -> Any:
+        raise ValueError("record of Alice, 1969")
+
+
+def test_an_error_tells_the_server_nothing_of_the_records(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    model = torch.nn.Linear(3, 2)
+    given: dict[str, Any] = {
+        "model": model,
+        "optimizer": torch.optim.SGD(model.parameters(), lr=0.1),
+        "dataset": _Failing(),
+        "plan": PLAN,
+        "loss_fn": torch.nn.functional.cross_entropy,
+        "steps": 4,
+        "journal": tmp_path / "client",
+    }
+
+    def failing(*_: Any) -> Any:
+        raise KeyError("a label of Bob")
+
+    with pytest.raises(IncompatibleError) as caught:
+        train_locally(_message(), **given)
+    records = torch.utils.data.TensorDataset(torch.zeros(40, 3), torch.zeros(40, dtype=torch.int64))
+    with pytest.raises(IncompatibleError, match="failed, by KeyError") as other:
+        train_locally(_message(), **(given | {"dataset": records, "loss_fn": failing}))
+    with pytest.raises(IncompatibleError, match="failed, by ParameterError") as third:
+        train_locally(_message(), **(given | {"dataset": ["Carol"] * 3}))
+    said = " ".join(str(one.value) for one in (caught, other, third))
+    assert not any(name in said for name in ("Alice", "Bob", "Carol"))
+    assert "record of Alice" in caplog.text
+    assert all(one.value.__cause__ is None for one in (caught, other, third))

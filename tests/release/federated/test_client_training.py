@@ -175,6 +175,29 @@ def test_wrong_gradients_are_told_and_the_round_has_counted(rows: Any, told: str
     assert client.counted == 1
 
 
+@pytest.mark.parametrize(
+    ("wrong", "name"),
+    [
+        ({"weights": "x"}, "weights"),
+        ({"weights": []}, "weights"),
+        ({"weights": np.zeros((3, 2))}, "weights"),
+        ({"weights": [math.nan]}, "weights"),
+        ({"weights": 0.0}, "weights"),
+        ({"gradients": None}, "gradients"),
+        ({"gradients": np.zeros((6, 1))}, "gradients"),
+        ({"learning_rate": -1.0}, "learning_rate"),
+        ({"round_index": -1}, "round_index"),
+    ],
+    ids=str,
+)
+def test_a_wrong_argument_is_told_before_the_round_has_begun(wrong: Any, name: str) -> None:
+    client = ClientTraining(planned(), 6, 1.0)
+    given = {"weights": [0.0], "gradients": Watch(np.zeros((6, 1))), "learning_rate": 0.1}
+    with pytest.raises(ParameterError, match=f"^{name} must be"):
+        client.train(**(given | wrong))
+    assert client.counted == 0
+
+
 def test_too_few_records_are_told_where_batches_have_a_size() -> None:
     with pytest.raises(ParameterError, match="at least the plan's examples per client, 6"):
         ClientTraining(planned(), 5, 1.0)

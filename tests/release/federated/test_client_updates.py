@@ -147,6 +147,33 @@ def test_a_second_answer_a_stranger_and_a_late_answer_count_nothing() -> None:
         cohort.release()
 
 
+@pytest.mark.parametrize(
+    "client", [np.array([0, 1]), np.array(0), [0], None, "0", 0.0, True, {}], ids=repr
+)
+def test_a_client_that_is_no_number_is_refused_and_nothing_is_taken(client: Any) -> None:
+    cohort = ClientRounds(planned("fixed-size"), size=1, norm=10.0).draw()
+    first = cohort.clients[0]
+    with pytest.raises(ParameterError, match=r"^client must be one that was drawn"):
+        cohort.accept(client, [1.0])
+    with pytest.raises(ParameterError, match=r"^answers must be pairs of a client's number"):
+        cohort.accept_all([(first, [1.0]), (client, [1.0])])
+    assert cohort.answered == ()
+
+
+@pytest.mark.parametrize("answers", [None, 3, "ab", [3], [(0,)], [(0, [1.0], 2)], np.array(0.0)])
+def test_answers_that_are_no_pairs_are_refused_and_none_is_taken(answers: Any) -> None:
+    cohort = ClientRounds(planned("fixed-size"), size=1, norm=10.0).draw()
+    with pytest.raises(ParameterError, match=r"^answers must be pairs of a client's number"):
+        cohort.accept_all(answers)
+    assert cohort.answered == ()
+
+
+def test_clients_of_an_array_are_named_as_well() -> None:
+    cohort = ClientRounds(planned("fixed-size"), size=1, norm=10.0).draw()
+    assert cohort.accept_all((one, [1.0]) for one in np.array(cohort.clients)) == {}
+    assert cohort.answered == cohort.clients
+
+
 def test_a_round_counts_when_it_is_drawn_and_there_are_no_more_than_planned() -> None:
     plan = planned()
     run = ClientRounds(plan, size=1, norm=1.0)

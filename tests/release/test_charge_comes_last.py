@@ -1,0 +1,143 @@
+"""A release that is refused for an argument is not charged: every check comes before the charge."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick.errors import HockeystickError
+
+m, release = hs.mechanisms, hs.release
+CONVEX: Any = {"step_size": 0.1, "smoothness": 1}
+ROWS = np.linspace(-1.0, 1.0, 40).reshape(20, 2)
+HUB = m.Graph(6, [(0, 1), (1, 2), (1, 3), (1, 4), (1, 5)])
+ONE = hs.Gaussian(5.0)
+BOTH = m.JointGaussian((2, 4))
+COVARIANCE = m.PrivateCovariance(5, columns=2, adjacency="replace-one")
+FIXED = {"rows": ROWS, "bound": 2.0, "center": [0.0, 0.0], "adjacency": "replace-one"}
+PRUNED = {"gradients": ROWS, "norm": 1.0}
+STEPS = {"start": [0.0], "gradient": lambda w, t: w / 4, "lipschitz": 1.0, "radius": 2.0}
+FEW = m.tuning.TruncatedNegativeBinomial.of_mean(2)
+SEARCH = {"candidates": [1, 2], "run": lambda one: (one, 1.0)}
+CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "above_threshold": (m.AboveThreshold(1.0, 2.0), {"threshold": 1.0, "sensitivity": 1}),
+    "covariance": (COVARIANCE, {"rows": ROWS, "bound": 2.0, "size": None, "center": None}),
+    "discrete_gaussian": (hs.DiscreteGaussian(3.0), {"value": [3], "entries": 1}),
+    "exponential": (m.Exponential(1.0), {"scores": [1, 2], "sensitivity": 1, "monotone": False}),
+    "gaussian": (ONE, {"value": 2.5, "sensitivity": 1}),
+    "geometric": (hs.DiscreteLaplace(2.0), {"value": [3], "entries": 1}),
+    "gopa_round": (
+        m.GOPA(0.5, 2.0, HUB),
+        {"values": [0.5] * 6, "interval": (0.0, 1.0), "dropouts": (3,), "rollback": True},
+    ),
+    "gossip_average": (
+        m.GossipAveraging(0.5, HUB, 5, party=2, observers=[0]),
+        {"values": [0.5] * 6, "interval": (0.0, 1.0)},
+    ),
+    "grid_search": (ONE, SEARCH),
+    "laplace": (hs.Laplace(2.0), {"value": 2.5, "sensitivity": 1}),
+    "layered_sum": (BOTH, {"layers": [ROWS, ROWS], "norms": [1.0, 0.1]}),
+    "mean": (ONE, {**FIXED, "size": None}),
+    "multivariate_laplace": (
+        m.MultivariateLaplace(1.0, 2),
+        {"value": [0.5, 1.0], "sensitivity": 1},
+    ),
+    "noisy_iterations": (m.NoisyIterations(2.0, 5, **CONVEX), STEPS),
+    "normalisation": (BOTH, {**FIXED, "size": None, "floor": None}),
+    "permute_and_flip": (
+        m.PermuteAndFlip(1.0),
+        {"scores": [1, 2], "sensitivity": 1, "monotone": False},
+    ),
+    "principal_components": (
+        COVARIANCE,
+        {"rows": ROWS, "bound": 2.0, "components": 1, "size": None, "center": None},
+    ),
+    "random_search": (m.RandomStopping(ONE, FEW), SEARCH),
+    "randomly_pruned_sum": (ONE, {**PRUNED, "keep": 0.5}),
+    "report_noisy_max": (
+        m.ReportNoisyMax(1.0),
+        {"scores": [1, 2], "sensitivity": 1, "monotone": False},
+    ),
+    "selective_sum": (ONE, {**PRUNED, "keep": 0.5}),
+    "sinh_normal": (m.SinhNormal(0.1, 40), {"value": 2.5, "sensitivity": 1, "entries": 1}),
+    "sinh_normal_vector": (m.SinhNormal(0.1, 40), {"value": [2.5, 1.0], "sensitivity": 1}),
+    "skellam": (m.Skellam(9.0), {"value": [3], "entries": 1}),
+    "sparse_vector": (
+        m.SparseVector(20.0, 40.0, positives=2),
+        {"threshold": 1.0, "sensitivity": 1},
+    ),
+    "token_walk": (m.TokenWalk(5.0, 20, **CONVEX), {**STEPS, "steps": 5, "visits": 2}),
+    "tree_aggregation": (m.TreeAggregation(5.0, 8), {"size": 2, "sensitivity": 1}),
+}
+BAD: tuple[Any, ...] = (
+    *(object(), None, True, "x", b"x", "", 1j, -1, 0, 2.5, 1e400, float("nan")),
+    *(10**400, -(10**400), [], [None], [[]], [float("nan")], ["x"], [10**400], {}, {"x": 1}, ()),
+    *(np.array("x"), np.array([object()]), np.zeros((0, 2)), np.zeros((2, 2, 2)), ROWS * np.nan),
+    *((1.0, 0.0), (0.0, 1.0, 2.0), [1e308, 1e308], [[1.0], [1.0, 2.0]], np.ma.array([1.0])),
+)
+
+
+def charging() -> list[str]:
+    return [
+        name
+        for name in release.__all__
+        if inspect.isfunction(getattr(release, name))
+        and "charge" in inspect.signature(getattr(release, name)).parameters
+    ]
+
+
+def test_every_release_that_charges_is_asked() -> None:
+    assert sorted(CALLS) == sorted(charging())
+    for name, (_, arguments) in CALLS.items():
+        taken = set(inspect.signature(getattr(release, name)).parameters)
+        assert taken - {"mechanism", "charge", "bits"} == set(arguments), name
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_release_that_is_right_is_charged_once(name: str) -> None:
+    mechanism, arguments = CALLS[name]
+    account = hs.Accountant()
+    getattr(release, name)(mechanism, **arguments, charge=account)
+    assert len(account) >= 1
+
+
+def refused(release_one: Callable[..., object], mechanism: Any, arguments: Any) -> str:
+    """Return what went wrong with a bad argument, in words; nothing if all is as it should be."""
+    account = hs.Accountant()
+    try:
+        release_one(mechanism, **arguments, charge=account)
+    except HockeystickError as error:
+        return f"charged, then {error}" if len(account) else ""
+    except Exception as error:
+        return f"raised {type(error).__name__}: {error}"
+    return "" if len(account) else "not charged"
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_release_that_is_refused_is_not_charged(name: str) -> None:
+    mechanism, arguments = CALLS[name]
+    release_one = getattr(release, name)
+    wrong = [
+        (argument, repr(bad)[:40], said)
+        for argument in arguments
+        for bad in BAD
+        if (said := refused(release_one, mechanism, arguments | {argument: bad}))
+    ]
+    others = (*(found for found, _ in CALLS.values()), *BAD)
+    wrong += [
+        ("mechanism", repr(other)[:40], said)
+        for other in others
+        if type(other) is not type(mechanism) and (said := refused(release_one, other, arguments))
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("charge", [object(), hs.Accountant, 3, "x", {}])
+@pytest.mark.parametrize("name", CALLS)
+def test_what_cannot_be_charged_is_refused(name: str, charge: Any) -> None:
+    mechanism, arguments = CALLS[name]
+    with pytest.raises(hs.errors.ParameterError, match=r"^charge must be an Accountant"):
+        getattr(release, name)(mechanism, **arguments, charge=charge)

@@ -23,8 +23,11 @@ _LOCKING: Final = "on a file system that locks files, so that no other process c
 class Journal:
     """A line that says what is counted and in which run, then one byte for each step.
 
-    A byte is written before the step's noise is drawn, so that a process that is killed at any
-    moment leaves a count that is never below what it released.
+    A byte is written, and forced to the disk, before the step's noise is drawn: whoever is killed
+    at any moment, the machine included, leaves a count that is never below what was released, as
+    far as the disk keeps what it says that it has. The file's name in its folder is forced there
+    when the journal is opened. That is a write of the disk for each step: some tenths of a
+    millisecond to some milliseconds, where all else of an entry is a microsecond.
     """
 
     __slots__ = ("__weakref__", "_descriptor", "close", "counted", "path", "run")
@@ -37,7 +40,8 @@ class Journal:
         try:
             _lock(self._descriptor, self.path)
             self.run, self.counted = self._begun(title)
-        except ParameterError:
+            _force_folder(self.path)
+        except (ParameterError, OSError):
             self.close()
             raise
 
@@ -46,9 +50,12 @@ class Journal:
         self._write(b"." * steps)
 
     def _write(self, text: bytes) -> None:
-        """Write all of a text, or raise: a disk that is nearly full takes a part and says so."""
+        """Write all of a text to the disk, or raise: one nearly full takes a part and says so."""
+        if not text:
+            return
         while text:
             text = text[os.write(self._descriptor, text) :]
+        _force(self._descriptor)
 
     def _begun(self, title: str) -> tuple[str, int]:
         """Return the run of a file and its count, or begin one; or raise."""
@@ -64,6 +71,27 @@ class Journal:
         if said != title or dots.strip(b"."):
             raise ParameterError("journal", self.path, _OF_THIS)
         return run, len(dots)
+
+
+def _force(descriptor: int) -> None:
+    """Have the system put what was written on the disk, and ask it not to leave that to a cache."""
+    if sys.platform == "darwin":
+        import fcntl
+
+        fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+    else:
+        os.fsync(descriptor)
+
+
+def _force_folder(path: str | bytes) -> None:
+    """Have the system put a new file's name on the disk; Windows does so by itself."""
+    if sys.platform == "win32":
+        return
+    folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
 
 
 def _lock(descriptor: int, path: str) -> None:

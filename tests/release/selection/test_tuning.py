@@ -178,7 +178,8 @@ def test_a_distribution_that_cannot_be_drawn_is_refused_before_the_charge() -> N
 @pytest.mark.parametrize("score", [10**400, -(10**400), "private", 1j, [17.5]])
 def test_a_score_that_is_no_float_is_refused_without_being_shown(score: Any) -> None:
     tuned = RandomStopping(RUN, tuning.TruncatedNegativeBinomial(1.0, 0.5))
-    for search, mechanism in ((grid_search, RUN), (random_search, tuned)):
+    searches: Any = ((grid_search, RUN), (random_search, tuned))
+    for search, mechanism in searches:
         with pytest.raises(ParameterError, match=r"^run must be a pair.* score of") as told:
-            search(mechanism, [1, 2], lambda one: (one, score))  # type: ignore[operator]
+            search(mechanism, [1, 2], lambda one: (one, score))
         assert str(score) not in str(told.value)

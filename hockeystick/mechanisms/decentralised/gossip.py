@@ -228,6 +228,15 @@ def gossip_matrix(graph: Graph, weights: str) -> GossipMatrix:
     )
 
 
+def is_sent_to_observers(mechanism: GossipAveraging) -> bool:
+    """Return whether the party sends its noisy value to an observer: then ``|P e_u|`` is 1.
+
+    Of a neighbour u of an observer the first message is ``z_u``, so that ``e_u = W^0 e_u`` is in S.
+    """
+    neighbours = gossip_matrix(mechanism.graph, mechanism.weights).neighbours[mechanism.party]
+    return mechanism.rounds > 0 and not mechanism.observers.isdisjoint(neighbours)
+
+
 @lru_cache(maxsize=16)
 def observed_span(
     graph: Graph, weights: str, rounds: int, observers: frozenset[int]

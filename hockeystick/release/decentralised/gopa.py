@@ -74,7 +74,9 @@ def gopa_round(
 
     Edge cases:
         Values outside the interval count as its nearer end. If all but one drop out, the one
-        publishes its value with its own noise.
+        publishes its value with its own noise. Rounds whose dropouts differ are charged for
+        different colluders, and no account takes both: keep one account for each, and compose
+        ``hs.convert(round.mechanism, hs.GDP)``, which hold for all who are honest in every round.
 
     Args:
         mechanism: The mechanism; both noises finite, in units of the interval's width.

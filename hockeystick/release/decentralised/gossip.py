@@ -12,6 +12,7 @@ from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.decentralised.gossip import (
     GossipAveraging,
     gossip_matrix,
+    is_sent_to_observers,
     observed_span,
 )
 from hockeystick.release._values import of_kind
@@ -127,6 +128,8 @@ def _run(mechanism: GossipAveraging, held: Any, steps: Steps) -> GossipRun:
 
 def _check_steps(mechanism: GossipAveraging, steps: Steps) -> None:
     """Raise where exact messages in steps tell more than they do of real numbers."""
+    if is_sent_to_observers(mechanism):
+        return
     observers = mechanism.observers
     span = observed_span(mechanism.graph, mechanism.weights, mechanism.rounds, observers)
     if span is not None:

@@ -8,7 +8,11 @@ import pytest
 
 import hockeystick as hs
 from hockeystick.mechanisms import GossipAveraging, Graph
-from hockeystick.mechanisms.decentralised.gossip import gossip_matrix, observed_span
+from hockeystick.mechanisms.decentralised.gossip import (
+    gossip_matrix,
+    is_sent_to_observers,
+    observed_span,
+)
 from hockeystick.privacy_loss import DominatedLoss, GaussianLoss, NoiselessLoss, dominating_pair
 from tests.numerics.test_row_span import orthogonal, truth
 
@@ -234,3 +238,20 @@ def test_what_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
     plan: Any = GossipAveraging(1.0, Graph.random_out(40, 3, seed=77), 5, 1, [0])
     with pytest.raises(hs.errors.UnsupportedError, match="takes too long to eliminate exactly"):
         hs.epsilon(plan, 1e-5)
+
+
+@pytest.mark.parametrize("graph", [CUBE, HUB, WHEEL, FOREST, THREE], ids=str)
+def test_exactly_neighbours_of_observers_are_known_without_elimination(graph: Graph) -> None:
+    linked = {frozenset(pair) for pair in graph.pairs.tolist()}
+    for party in range(1, graph.parties):
+        plan = GossipAveraging(4.0, graph, 3, party, [0])
+        assert is_sent_to_observers(plan) == (frozenset((0, party)) in linked)
+        assert not is_sent_to_observers(GossipAveraging(4.0, graph, 0, party, [0]))
+
+
+def test_what_a_leaf_of_a_large_star_sends_to_its_hub_costs_as_if_published() -> None:
+    star = Graph(10_000, [(0, leaf) for leaf in range(1, 10_000)])
+    answer = hs.epsilon(GossipAveraging(5.0, star, 9, 3, [0]), 1e-5)
+    exact = hs.epsilon(hs.Gaussian(5.0), 1e-5)
+    assert answer.lower <= exact.upper
+    assert exact.lower <= answer.upper == pytest.approx(exact.upper, rel=1e-14)

@@ -11,14 +11,17 @@ Sample sizes grow from round to round. Here clients are also killed, and go on f
 from __future__ import annotations
 
 import heapq
-import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from engines import ENGINES, Arrays, Ask, LostError, alike, carried
 from outcomes import Outcome, Setting, show_lines
-from shards import accuracy, arguments, digits, gradients, source
+from shards import Shards, accuracy, arguments, digits, gradients, source
 
 import hockeystick as hs
 from hockeystick.adapters.loop import Account, Sampler, noisy_sum
@@ -59,105 +62,125 @@ def planned(sizes: str, noise: float | None = None) -> hs.DPSGD:
     )
 
 
-class KilledError(Exception):
-    """The client's process ended within a round."""
+@dataclass(frozen=True)
+class Clients:
+    """Algorithm 1 at the clients: their records, and the journals that count their rounds."""
 
+    plan: hs.DPSGD
+    shards: Sequence[tuple[Any, Any]]
+    folder: Path
+    seed: int | None
 
-class Client:
-    """Algorithm 1 at one client: its records, its own model, and the count of its rounds."""
+    def answer(self, client: int, sent: Arrays, kept: Arrays) -> Arrays:
+        """Return the noisy mean of one round, or be killed within it.
 
-    def __init__(self, plan: hs.DPSGD, shard: Any, journal: Path, seed: int | None) -> None:
-        self.plan, self.journal, self.bits = plan, journal, source(seed)
-        self.rows, self.labels = shard
-        self.sampler = Sampler(plan, len(self.labels), seed)
-        self.weights = np.zeros(10 * self.rows.shape[1])
-        self.account = Account(plan, journal=journal)
-        self.arrived: Any = None
-        self.sent = self.killed = self.used = 0
-        self.expected = 0.0
+        Where nothing came it tells what the demonstration compares with the account.
+        """
+        account = Account(self.plan, journal=self.folder / f"client-{client}.journal")
+        try:
+            if not sent:
+                return kept | {"counted": np.array(account.counted)}
+            model = kept.get("model", np.zeros(10 * self.shards[client][0].shape[1]))
+            return {"update": self.round(client, account, model, sent, kept)}
+        finally:
+            account.close()
 
-    @property
-    def done(self) -> bool:
-        """Whether all rounds of the plan have been counted."""
-        return self.account.counted >= self.account.limit
-
-    def round(self, within: Any, cut: int, dies: bool) -> Any:
+    def round(self, client: int, account: Account, model: Any, sent: Arrays, kept: Arrays) -> Any:
         """Return the noisy mean of one round, during which a global model may arrive.
 
-        Records below a place that is fixed beforehand are read with the model before, the others
-        with the one after: which of them depends on no other record, so that one record moves the
-        sum by its own clipped gradient alone, whatever else was drawn.
+        "restart" is the model of a client that has lost its own. Records below a place that is
+        fixed beforehand are read with the model before, the others with the one after, "within":
+        which of them depends on no other record, so that one record moves the sum by its own
+        clipped gradient alone, whatever else was drawn.
         """
-        step = self.account.counted
-        chosen = self.sampler.draw(step)
-        self.account.count()
-        if dies:
-            raise KilledError
-        early = chosen[chosen < cut]
-        first = gradients(self.weights, self.rows[early], self.labels[early])
-        self.weights = self.weights if within is None else within
-        late = chosen[chosen >= cut]
-        second = gradients(self.weights, self.rows[late], self.labels[late])
+        rows, labels = self.shards[client]
+        own = None if self.seed is None else 1000 * self.seed + client
+        sampler, step = Sampler(self.plan, len(labels), own), account.counted
+        chosen = sampler.draw(step)
+        account.count()
+        if sent["dies"]:
+            raise LostError
+        model, early = sent.get("restart", model), chosen < sent["cut"]
+        first = gradients(model, rows[chosen[early]], labels[chosen[early]])
+        model = sent.get("within", model)
+        second = gradients(model, rows[chosen[~early]], labels[chosen[~early]])
         total = noisy_sum(
             np.vstack([first, second]),
             norm=NORM,
             noise_multiplier=self.plan.noise_multiplier,
-            bits=self.bits,
+            bits=source(self.seed, client, step),
         )
-        expected = self.sampler.expected(step)
-        self.sent, self.used = self.sent + 1, self.used + len(chosen)
-        self.expected += expected
-        return total / expected
-
-    def restart(self, weights: Any) -> None:
-        """Begin again in a new process: all but the journal is lost."""
-        self.account.close()
-        self.account = Account(self.plan, journal=self.journal)
-        self.weights, self.killed = weights, self.killed + 1
+        update = total / sampler.expected(step)
+        kept["model"] = model - sent["rate"] * update
+        for name, one in (("used", len(chosen)), ("expected", sampler.expected(step)), ("sent", 1)):
+            kept[name] = kept.get(name, np.array(0)) + one
+        return update
 
 
 class Server:
-    """Adds what arrives to the global model, and broadcasts it now and then."""
+    """Adds what arrives to the global model, and broadcasts it now and then.
 
-    def __init__(self, size: int) -> None:
-        self.model, self.messages = np.zeros(size), 0
+    It knows of a client how many of its rounds have begun, what is on its way to it, and whether it
+    has to begin again with the global model; not what it holds.
+    """
 
-    def receive(self, update: Any, rate: float) -> None:
-        """Add a client's noisy mean."""
-        self.model = self.model - rate * update
-        self.messages += 1
+    def __init__(self, clients: int, size: int, steps: int) -> None:
+        self.model, self.messages, self.steps = np.zeros(size), 0, steps
+        self.begun, self.killed = np.zeros(clients, int), np.zeros(clients, int)
+        self.waiting: list[Arrays] = [{} for _ in range(clients)]
 
-    @property
-    def broadcasts(self) -> bool:
-        """Whether a window of messages is complete."""
-        return self.messages % WINDOW == 0
+    def ask(self, client: int, dies: bool, ask: Ask) -> None:
+        """Let a client run its next round, and add what it sends."""
+        rate = RATE / (1 + 2 * self.begun[client] / STEPS)
+        told = alike([client], dies=dies, cut=EXAMPLES // 2, rate=rate, **self.waiting[client])
+        answers = ask(told)
+        self.begun[client] += 1
+        if client in answers:
+            self.waiting[client] = {}
+            self.model = self.model - rate * answers[client]["update"]
+            self.messages += 1
+        else:
+            # Its process is a new one, to which nothing is on its way.
+            self.waiting[client] = {"restart": self.model.copy()}
+            self.killed[client] += 1
+
+    def broadcast(self, rng: np.random.Generator) -> None:
+        """Send the global model to all clients after a window of messages; some do not get it."""
+        if self.messages % WINDOW == 0:
+            for waiting in self.waiting:
+                if rng.random() >= LOST:
+                    waiting["within"] = self.model.copy()
 
 
-def simulate(clients: list[Client], server: Server, rng: np.random.Generator) -> None:
-    """Let all clients run all of their rounds; speeds, losses and deaths depend on no record."""
-    speeds = rng.uniform(0.5, 2.0, len(clients))
-    queue = [(float(rng.exponential()), number) for number in range(len(clients))]
+def serve(server: Server, rng: np.random.Generator, ask: Ask) -> dict[int, Arrays]:
+    """Let all clients run all of their rounds; speeds, losses and deaths depend on no record.
+
+    The queue has the times at which rounds end. What a client is sent before that time has arrived
+    in the middle of the round, or before it.
+    """
+    clients = len(server.begun)
+    speeds = rng.uniform(0.5, 2.0, clients)
+    queue = [(float(rng.exponential()), number) for number in range(clients)]
     heapq.heapify(queue)
     while queue:
         now, number = heapq.heappop(queue)
-        client = clients[number]
-        if client.done:
-            continue
-        # A message that was on its way arrives in the middle of this round, or before it.
-        within, client.arrived = client.arrived, None
-        rate = RATE / (1 + 2 * client.account.counted / STEPS)
-        try:
-            update = client.round(within, EXAMPLES // 2, bool(rng.random() < KILLED))
-        except KilledError:
-            client.restart(server.model.copy())
-        else:
-            client.weights = client.weights - rate * update
-            server.receive(update, rate)
-        if server.broadcasts:
-            for other in clients:
-                if rng.random() >= LOST:
-                    other.arrived = server.model.copy()
-        heapq.heappush(queue, (now + float(rng.exponential() / speeds[number]), number))
+        if server.begun[number] < server.steps:
+            server.ask(number, bool(rng.random() < KILLED), ask)
+            server.broadcast(rng)
+            heapq.heappush(queue, (now + float(rng.exponential() / speeds[number]), number))
+    return ask(alike(range(clients)))
+
+
+def trained(
+    plan: hs.DPSGD, data: Shards, seed: int | None, engine: str = "loop"
+) -> tuple[Server, dict[int, Arrays]]:
+    """Return the server after a run, and what its clients tell of themselves."""
+    count = len(data.clients)
+    server = Server(count, 10 * data.features.shape[1], plan.total_steps)
+    with TemporaryDirectory() as folder:
+        clients = Clients(plan, data.clients, Path(folder), seed)
+        rng = np.random.default_rng(seed)
+        return server, carried(engine, partial(serve, server, rng), clients.answer, count)
 
 
 def run(
@@ -166,6 +189,7 @@ def run(
     sizes: str = "increasing",
     split: str = "writer",
     plan: hs.DPSGD | None = None,
+    engine: str = "loop",
 ) -> Outcome:
     """Train once and return what came out.
 
@@ -174,52 +198,48 @@ def run(
         sizes: "increasing", "constant", "fixed" or "none" for training without privacy.
         split: How the digits are split, see ``shards.digits``.
         plan: What each client runs and is charged for; that of ``sizes`` where not given.
+        engine: What carries messages, "loop" or "flower".
     """
     plan = planned(sizes) if plan is None else plan
     data = digits(CLIENTS, split, seed or 0, EXAMPLES)
-    with tempfile.TemporaryDirectory() as folder:
-        clients = [
-            Client(plan, shard, Path(folder) / str(n), None if seed is None else 1000 * seed + n)
-            for n, shard in enumerate(data.clients)
-        ]
-        server = Server(10 * data.features.shape[1])
-        simulate(clients, server, np.random.default_rng(seed))
-        for client in clients:
-            client.account.close()
+    server, told = trained(plan, data, seed, engine)
     private = plan.noise_multiplier > 0
-    released = {one.account.released for one in clients}
-    expected, used = (sum(getattr(one, name) for one in clients) for name in ("expected", "used"))
+    counted = [int(told[client]["counted"]) for client in range(CLIENTS)]
+    sent = np.array([int(told[client]["sent"]) for client in range(CLIENTS)])
+    expected, used = (
+        sum(float(own[name]) for own in told.values()) for name in ("expected", "used")
+    )
     return Outcome(
         f"asynchronous, sizes {sizes}, {split}",
         {
             "accuracy": accuracy(server.model, data.features, data.labels),
-            "killed": float(sum(one.killed for one in clients)),
+            "killed": float(server.killed.sum()),
         },
         str(plan),
-        max(hs.epsilon(one, DELTA).upper for one in released) if private else float("inf"),
+        hs.epsilon(plan, DELTA).upper if private else float("inf"),
         DELTA,
         {
-            "rounds": all(
-                one.account.counted == one.sent + one.killed == plan.total_steps for one in clients
-            ),
+            "rounds": set(sent + server.killed) == {plan.total_steps},
             "batches": abs(used - expected) < 5 * expected**0.5,
-            "all of the plan": released == {plan},
+            "all of the plan": set(counted) == {plan.total_steps},
         },
     )
 
 
-def settings(split: str = "writer") -> dict[str, Setting]:
+def settings(split: str = "writer", engine: str = "loop") -> dict[str, Setting]:
     """Return what the system is shown in."""
     return {
-        f"sizes {sizes}": Setting(partial(run, sizes=sizes, split=split), beside="sizes none")
+        f"sizes {sizes}": Setting(
+            partial(run, sizes=sizes, split=split, engine=engine), beside="sizes none"
+        )
         for sizes in SIZES
     }
 
 
 def main() -> None:
     """Train with growing, constant and fixed batches and without noise, and say what came out."""
-    asked = arguments(__doc__, "writer", "label", "even").parse_args()
-    show_lines(settings(asked.split), asked.seed, asked.seeds)
+    asked = arguments(__doc__, "writer", "label", "even", engines=ENGINES).parse_args()
+    show_lines(settings(asked.split, asked.engine), asked.seed, asked.seeds)
 
 
 if __name__ == "__main__":

@@ -10,16 +10,21 @@ first experiment: two linear maps of the plane, ten points a client.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from engines import ENGINES, Arrays, Ask, alike, carried
 from outcomes import Outcome, Setting, show_lines
 from shards import arguments, source
 
 import hockeystick as hs
 from hockeystick.release.federated import lloyd_step, sanitized
-from hockeystick.release.samplers import permutation
+from hockeystick.release.journal import Journal
+from hockeystick.release.samplers import Bits, permutation
 
 SYSTEM = {
     "name": "private clustered federated learning",
@@ -32,6 +37,7 @@ TRUTH = np.array([[5.0, 6.0], [4.0, -4.5]])  # equations 2.26 and 2.27
 COHORT, POINTS, ROUNDS = 100, 10, 16
 CLIENTS = COHORT * ROUNDS  # so that each takes part once
 RATE, DELTA = 0.1, 0.0
+Served = tuple[Any, Any, dict[int, Arrays]]
 # Hypotheses; what messages are clipped about; noise multiplier nu; radius; local epochs.
 SETTINGS: dict[str, tuple[int, str, float, float, int]] = {
     "two hypotheses, no noise": (2, "hypothesis", 0.0, 1e6, 3),
@@ -79,36 +85,47 @@ def local_update(parameters: Any, points: Any, values: Any, epochs: int) -> Any:
     return own
 
 
-class Federation:
-    """Algorithm 1: hypotheses at the server, data at the clients, messages between them."""
+@dataclass(frozen=True)
+class Clients:
+    """What the clients of a run hold, and where each counts its messages."""
 
-    def __init__(
-        self,
-        plan: hs.federated.FederatedClustering,
-        hypotheses: Any,
-        data: Any,
-        epochs: int,
-        bits: Any,
-    ) -> None:
-        self.plan, self.hypotheses, self.bits = plan, hypotheses, bits
-        self.epochs = epochs
-        self.points, self.values, _ = data
-        self.sent = np.zeros(len(self.points), dtype=int)
-        self.clipped = 0
+    plan: hs.federated.FederatedClustering
+    center: str
+    points: Any
+    values: Any
+    epochs: int
+    seed: int | None
+    folder: Path
 
-    def update(self, client: int, center: str) -> Any:
-        """Return what a client sends, lines 5 to 7."""
+    def answer(self, client: int, sent: Arrays, kept: Arrays) -> Arrays:
+        """Return what a client sends, lines 5 to 7, or nothing where it has sent all it may.
+
+        Where no hypotheses came it tells how many of its messages were clipped.
+        """
+        if not sent:
+            return kept
         points, values = self.points[client], self.values[client]
-        best = min(self.hypotheses, key=lambda one: loss(one, points, values))
+        if not self._counted(client):
+            return {}
+        best = min(sent["hypotheses"], key=lambda one: loss(one, points, values))
         trained = local_update(best, points, values, self.epochs)
-        self.sent[client] += 1
-        if center == "published":
-            return self._published(best, trained)
-        about = best if center == "hypothesis" else np.zeros(2)
-        self.clipped += bool(np.linalg.norm(trained - about) > self.plan.radius / 2)
-        return sanitized(self.plan, trained, about, bits=self.bits)
+        bits = source(self.seed, client, int(sent["round"]))
+        if self.center == "published":
+            return {"message": self._published(best, trained, bits)}
+        about = best if self.center == "hypothesis" else np.zeros(2)
+        clipped = np.linalg.norm(trained - about) > self.plan.radius / 2
+        kept["clipped"] = kept.get("clipped", np.array(0)) + clipped
+        return {"message": sanitized(self.plan, trained, about, bits=bits)}
 
-    def _published(self, best: Any, trained: Any) -> Any:
+    def _counted(self, client: int) -> bool:
+        """Count a message that is about to be made; return whether it is one of the plan's."""
+        journal = Journal(self.folder / f"client-{client}.journal", f"clusters {self.plan!r}")
+        able = journal.counted < self.plan.rounds
+        journal.add(int(able))
+        journal.close()
+        return able
+
+    def _published(self, best: Any, trained: Any, bits: Bits) -> Any:
         """Return what algorithm 2 sends: nu times the length of the update is its noise's length.
 
         It has no guarantee, as the noise tells that length; a client without an update sends its
@@ -119,55 +136,81 @@ class Federation:
             return trained
         nu = self.plan.noise_multiplier / 2
         own = hs.federated.FederatedClustering(nu, dimension=2, radius=2 * length, rounds=1)
-        return sanitized(own, trained, best, bits=self.bits)
+        return sanitized(own, trained, best, bits=bits)
 
-    def round(self, cohort: int, center: str) -> None:
-        """Run one round, lines 2 to 10: who has sent as often as it may is left out, openly."""
-        able = np.flatnonzero(self.sent < self.plan.rounds)
-        drawn = able[permutation(len(able), bits=self.bits)[:cohort]]
-        if len(drawn) == 0:
-            return
-        messages = np.array([self.update(int(client), center) for client in drawn])
-        self.hypotheses, _ = lloyd_step(messages, self.hypotheses)
+
+def serve(
+    hypotheses: Any, often: int, clients: int, cohort: int, rounds: int, bits: Bits, ask: Ask
+) -> Served:
+    """Run rounds, lines 2 to 10: who has sent as often as it may is left out, openly."""
+    sent = np.zeros(clients, dtype=int)
+    for index in range(rounds):
+        able = np.flatnonzero(sent < often)
+        drawn = able[permutation(len(able), bits=bits)[:cohort]]
+        answers = ask(alike(drawn.tolist(), hypotheses=hypotheses, round=index))
+        messages = [own["message"] for own in answers.values() if own]
+        sent[drawn] += 1
+        if messages:
+            hypotheses, _ = lloyd_step(np.array(messages), hypotheses)
+    return hypotheses, sent, ask(alike(range(clients)))
+
+
+def trained(
+    setting: str, data: Any, cohort: int, rounds: int, seed: int | None, engine: str = "loop"
+) -> Served:
+    """Return the last hypotheses, how often each client sent, and what clients tell."""
+    hypotheses, center, _, _, epochs = SETTINGS[setting]
+    plan, (points, values, _) = planned(setting), data
+    server = partial(
+        serve, begun(hypotheses), plan.rounds, len(points), cohort, rounds, source(seed)
+    )
+    with TemporaryDirectory() as folder:
+        clients = Clients(plan, center, points, values, epochs, seed, Path(folder))
+        return carried(engine, server, clients.answer, len(points))
 
 
 def run(
     seed: int | None = 0,
     *,
     setting: str = "whatever the data",
+    cohort: int = COHORT,
+    rounds: int = ROUNDS,
+    engine: str = "loop",
 ) -> Outcome:
     """Train once and return what came out.
 
     Args:
         seed: Of data and noise; None for noise from the operating system, the only private run.
         setting: One of ``SETTINGS``.
+        cohort: How many clients a round asks, each of them once.
+        rounds: How many rounds.
+        engine: What carries messages, "loop" or "flower".
     """
-    hypotheses, center, noise, _, epochs = SETTINGS[setting]
+    _, center, noise, _, _ = SETTINGS[setting]
     plan, rng = planned(setting), np.random.default_rng(seed)
-    data, held_out = people(CLIENTS, rng), people(200, rng)
-    federation = Federation(plan, begun(hypotheses), data, epochs, source(seed))
-    for _ in range(ROUNDS):
-        federation.round(COHORT, center)
+    data, held_out = people(cohort * rounds, rng), people(200, rng)
+    hypotheses, sent, told = trained(setting, data, cohort, rounds, seed, engine)
+    clipped = sum(int(own.get("clipped", 0)) for own in told.values())
     losses = [
-        min(loss(one, points, values) for one in federation.hypotheses)
+        min(loss(one, points, values) for one in hypotheses)
         for points, values, _ in zip(*held_out, strict=True)
     ]
     certified = noise > 0 and center != "published"
     return Outcome(
         setting,
-        {"rmse": float(np.mean(losses)), "clipped": federation.clipped / CLIENTS},
+        {"rmse": float(np.mean(losses)), "clipped": clipped / len(sent)},
         str(plan),
         hs.epsilon(plan, DELTA).upper if certified else float("inf"),
         DELTA,
-        {"messages": set(federation.sent.tolist()) == {plan.rounds}},
+        {"messages": set(sent.tolist()) == {plan.rounds}},
     )
 
 
-def settings() -> dict[str, Setting]:
+def settings(engine: str = "loop") -> dict[str, Setting]:
     """Return what the system is shown in."""
     return {
         name: Setting(
-            partial(run, setting=name),
+            partial(run, setting=name, engine=engine),
             beside="one hypothesis, no noise" if hypotheses == 1 else "two hypotheses, no noise",
         )
         for name, (hypotheses, *_) in SETTINGS.items()
@@ -176,8 +219,8 @@ def settings() -> dict[str, Setting]:
 
 def main() -> None:
     """Train with and without noise and clusters, and say what came out."""
-    asked = arguments(__doc__).parse_args()
-    show_lines(settings(), asked.seed, asked.seeds)
+    asked = arguments(__doc__, engines=ENGINES).parse_args()
+    show_lines(settings(asked.engine), asked.seed, asked.seeds)
 
 
 if __name__ == "__main__":

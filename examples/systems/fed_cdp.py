@@ -9,15 +9,21 @@ sum of clipped gradients. With Fed-alphaCDP the noise falls from round to round,
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from engines import ENGINES, Arrays, Ask, alike, carried
 from outcomes import Outcome, Setting, show_lines
 from shards import Shards, accuracy, arguments, digits, gradients, source
 
 import hockeystick as hs
 from hockeystick.release.federated import ClientTraining, draw_clients
+from hockeystick.release.samplers import Bits
 
 SYSTEM = {
     "name": "Fed-CDP, Fed-alphaCDP",
@@ -29,6 +35,7 @@ SYSTEM = {
 CLIENTS, COHORT, EXAMPLES, BATCH, LOCAL_STEPS, ROUNDS = 24, 8, 59, 20, 4, 25
 NORM, RATE = 1.0, 2.0
 DELTA = 1e-4
+Served = tuple[Any, list[Arrays]]
 END = 4.85 / 15.0  # how far the paper's noise falls
 SCHEDULES: dict[str, Any] = {
     "constant": None,
@@ -63,52 +70,80 @@ def planned(
     )
 
 
-class Federation:
-    """Clients with their runs, and what the server does with the models that they send."""
+@dataclass(frozen=True)
+class Clients:
+    """What the clients of a run hold, and where each counts its rounds."""
 
-    def __init__(
-        self, plan: hs.federated.FedAlphaCDP, data: Shards, norm: float, bits: Any
-    ) -> None:
-        self.plan, self.data, self.bits = plan, data, bits
-        self.weights = np.zeros(10 * data.features.shape[1])
-        self.used = self.steps = 0
-        self.runs = [
-            ClientTraining(plan, len(labels), norm, client=number, bits=bits)
-            for number, (_, labels) in enumerate(data.clients)
-        ]
+    plan: hs.federated.FedAlphaCDP
+    data: Shards
+    norm: float
+    seed: int | None
+    folder: Path
 
-    def update(self, weights: Any, client: int, round_index: int) -> Any:
-        """Return the model that a client sends back, all of it computed from noisy sums."""
+    def answer(self, client: int, sent: Arrays, kept: Arrays) -> Arrays:
+        """Return the model that a client sends back, all of it computed from noisy sums.
+
+        Where no model came it tells what the demonstration compares with the account.
+        """
+        if not sent:
+            return kept
         rows, labels = self.data.clients[client]
+        sizes = list[int]()
 
         def of_records(own: Any, chosen: Any) -> Any:
-            self.used, self.steps = self.used + len(chosen), self.steps + 1
+            sizes.append(len(chosen))
             return gradients(own, rows[chosen], labels[chosen])
 
-        return self.runs[client].train(
-            weights, of_records, learning_rate=RATE, round_index=round_index
+        index, path = int(sent["round"]), self.folder / f"client-{client}.journal"
+        bits = source(self.seed, client, index)
+        own = ClientTraining(
+            self.plan, len(labels), self.norm, client=client, journal=path, bits=bits
         )
+        model = own.train(sent["model"], of_records, learning_rate=RATE, round_index=index)
+        own.close()
+        kept["batches"] = np.append(kept.get("batches", np.zeros(0, int)), sizes)
+        kept["counted"] = np.array(own.counted)
+        return {"model": model}
 
-    def train(self) -> None:
-        """Run all rounds of the plan."""
-        for index in range(self.plan.rounds):
-            cohort = draw_clients(self.plan, bits=self.bits).tolist()
-            sent = [self.update(self.weights, client, index) for client in cohort]
-            self.weights = np.mean(sent, axis=0)
 
-    @property
-    def checks(self) -> dict[str, bool]:
-        """What ran beside what is accounted."""
-        plan = self.plan
-        everybody = plan.sampling == "poisson"
-        clients = plan.total_clients if everybody else plan.clients_per_round
-        rate = plan.rate if everybody else plan.local_rate
-        expected = float(self.steps * rate * len(self.data.clients[0][1]))
-        return {
-            "rounds": all(one.counted <= plan.rounds for one in self.runs),
-            "steps": self.steps == plan.rounds * clients * plan.local_steps,
-            "batches": abs(self.used - expected) < 5 * expected**0.5,
-        }
+def serve(plan: hs.federated.FedAlphaCDP, size: int, bits: Bits, ask: Ask) -> Served:
+    """Run all rounds of the plan: the mean of what clients send is the next model."""
+    model = np.zeros(size)
+    for index in range(plan.rounds):
+        cohort = draw_clients(plan, bits=bits).tolist()
+        answers = ask(alike(cohort, model=model, round=index))
+        if answers:
+            model = np.mean([own["model"] for own in answers.values()], axis=0)
+    reports = ask(alike(range(plan.total_clients)))
+    return model, [own for own in reports.values() if own]
+
+
+def trained(
+    plan: hs.federated.FedAlphaCDP,
+    data: Shards,
+    norm: float = NORM,
+    seed: int | None = 0,
+    engine: str = "loop",
+) -> Served:
+    """Return the model of a run, and what its clients tell of themselves."""
+    server = partial(serve, plan, 10 * data.features.shape[1], source(seed))
+    with TemporaryDirectory() as folder:
+        clients = Clients(plan, data, norm, seed, Path(folder))
+        return carried(engine, server, clients.answer, plan.total_clients)
+
+
+def checks(plan: hs.federated.FedAlphaCDP, told: Sequence[Arrays], records: int) -> dict[str, bool]:
+    """Return what was compared: what clients tell of their runs, each with so many records."""
+    sizes = np.concatenate([own["batches"] for own in told])
+    everybody = plan.sampling == "poisson"
+    clients = plan.total_clients if everybody else plan.clients_per_round
+    rate = plan.rate if everybody else plan.local_rate
+    expected = float(len(sizes) * rate * records)
+    return {
+        "rounds": all(own["counted"] <= plan.rounds for own in told),
+        "steps": len(sizes) == plan.rounds * clients * plan.local_steps,
+        "batches": abs(sizes.sum() - expected) < 5 * expected**0.5,
+    }
 
 
 def run(
@@ -119,6 +154,7 @@ def run(
     split: str = "writer",
     plan: hs.federated.FedAlphaCDP | None = None,
     norm: float = NORM,
+    engine: str = "loop",
 ) -> Outcome:
     """Train once and return what came out.
 
@@ -131,27 +167,30 @@ def run(
         split: How the digits are split, see ``shards.digits``.
         plan: What is run and accounted for; the decay's where not given.
         norm: The clipping norm.
+        engine: What carries messages, "loop" or "flower".
     """
     plan = planned(decay, sampling) if plan is None else plan
     data = digits(plan.total_clients, split, seed or 0)
-    federation = Federation(plan, data, norm, source(seed))
-    federation.train()
+    model, told = trained(plan, data, norm, seed, engine)
     private = plan.noise_multiplier > 0
     return Outcome(
         f"Fed-CDP, noise {decay}, {split}",
-        {"accuracy": accuracy(federation.weights, data.features, data.labels)},
+        {"accuracy": accuracy(model, data.features, data.labels)},
         str(plan),
         hs.epsilon(plan, DELTA).upper if private else float("inf"),
         DELTA,
-        federation.checks,
+        checks(plan, told, len(data.clients[0][1])),
     )
 
 
-def settings(sampling: str = "two-stage-poisson", split: str = "writer") -> dict[str, Setting]:
+def settings(
+    sampling: str = "two-stage-poisson", split: str = "writer", engine: str = "loop"
+) -> dict[str, Setting]:
     """Return what the system is shown in."""
     return {
         f"noise {decay}": Setting(
-            partial(run, decay=decay, sampling=sampling, split=split), beside="noise none"
+            partial(run, decay=decay, sampling=sampling, split=split, engine=engine),
+            beside="noise none",
         )
         for decay in ("none", *SCHEDULES)
     }
@@ -159,10 +198,10 @@ def settings(sampling: str = "two-stage-poisson", split: str = "writer") -> dict
 
 def main() -> None:
     """Train without noise, with constant noise and with each decay, and say what came out."""
-    parser = arguments(__doc__, "writer", "label", "even")
+    parser = arguments(__doc__, "writer", "label", "even", engines=ENGINES)
     parser.add_argument("--sampling", choices=tuple(NOISES), default="two-stage-poisson")
     asked = parser.parse_args()
-    show_lines(settings(asked.sampling, asked.split), asked.seed, asked.seeds)
+    show_lines(settings(asked.sampling, asked.split, asked.engine), asked.seed, asked.seeds)
 
 
 if __name__ == "__main__":

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 from click import echo
+from engines import ENGINES, Arrays, Ask, alike, carried
 from outcomes import Outcome, Setting, line, repeated
-from shards import accuracy, arguments, digits, gradients, source
+from shards import Shards, accuracy, arguments, digits, gradients, source
 
 import hockeystick as hs
 from hockeystick.release.federated import ClientRounds, noisy_update
@@ -68,6 +69,36 @@ def local_update(weights: Any, records: Any, labels: Any) -> Any:
     return own - weights
 
 
+def answer(
+    data: Shards,
+    plan: hs.federated.FedSDP,
+    norm: float,
+    noise_at: str,
+    seed: int | None,
+    client: int,
+    sent: Arrays,
+    kept: Arrays,
+) -> Arrays:
+    """Return the change that a client sends, clipped and with noise where it adds it itself."""
+    update = local_update(sent["model"], *data.clients[client])
+    if noise_at == "clients":
+        bits = source(seed, client, int(sent["round"]))
+        update = noisy_update(plan, update, norm, bits=bits)
+    return {"update": update}
+
+
+def serve(rounds: ClientRounds, size: int, ask: Ask) -> tuple[Any, int, int]:
+    """Run all rounds; return the model, how many clients were drawn, and how many were summed."""
+    model, drawn, summed = np.zeros(size), 0, 0
+    for _ in range(rounds.plan.rounds):
+        cohort = rounds.draw()
+        answers = ask(alike(cohort.clients, model=model, round=rounds.counted))
+        cohort.accept_all((client, own["update"]) for client, own in answers.items())
+        drawn, summed = drawn + len(cohort.clients), summed + len(cohort.answered)
+        model = model + SERVER_RATE * cohort.release()
+    return model, drawn, summed
+
+
 def run(
     seed: int | None = 0,
     *,
@@ -75,6 +106,7 @@ def run(
     split: str = "writer",
     plan: hs.federated.FedSDP | None = None,
     norm: float = NORM,
+    engine: str = "loop",
 ) -> Outcome:
     """Train once and return what came out.
 
@@ -84,42 +116,40 @@ def run(
         split: How the digits are split, see ``shards.digits``.
         plan: What is run and accounted for; calibrated to (8, 1e-3) where not given.
         norm: The clipping norm; infinite noise-free training still clips.
+        engine: What carries messages, "loop" or "flower".
     """
     plan = planned(noise_at) if plan is None else plan
-    data, bits = digits(plan.total_clients, split, seed or 0), source(seed)
-    weights = np.zeros(10 * data.features.shape[1])
+    data = digits(plan.total_clients, split, seed or 0)
+    size = 10 * data.features.shape[1]
     place = "clients" if noise_at == "clients" else "server"
-    rounds = ClientRounds(plan, len(weights), norm, noise_at=place, bits=bits)
-    drawn = 0
-    for _ in range(plan.rounds):
-        cohort = rounds.draw()
-        drawn += len(cohort.clients)
-        for client in cohort.clients:
-            update = local_update(weights, *data.clients[client])
-            if place == "clients":
-                update = noisy_update(plan, update, norm, bits=bits)
-            cohort.accept(client, update)
-        weights = weights + SERVER_RATE * cohort.release()
+    rounds = ClientRounds(plan, size, norm, noise_at=place, bits=source(seed))
+    model, drawn, summed = carried(
+        engine,
+        partial(serve, rounds, size),
+        partial(answer, data, plan, norm, place, seed),
+        plan.total_clients,
+    )
     private = plan.noise_multiplier > 0
     spent = hs.epsilon(rounds.released, DELTA).upper if private else float("inf")
     return Outcome(
         f"Fed-SDP, noise at {noise_at}, {split}",
-        {"accuracy": accuracy(weights, data.features, data.labels)},
+        {"accuracy": accuracy(model, data.features, data.labels)},
         str(rounds.released),
         spent,
         DELTA,
         {
+            "answers": summed == drawn,
             "rounds": rounds.released == plan,
             "cohorts": abs(drawn - plan.rounds * plan.clients_per_round) < 5 * drawn**0.5,
         },
     )
 
 
-def settings(split: str = "writer") -> dict[str, Setting]:
+def settings(split: str = "writer", engine: str = "loop") -> dict[str, Setting]:
     """Return what the system is shown in."""
     return {
         f"noise at {place}": Setting(
-            partial(run, noise_at=place, split=split), beside="noise at nobody"
+            partial(run, noise_at=place, split=split, engine=engine), beside="noise at nobody"
         )
         for place in PLACES
     }
@@ -127,9 +157,9 @@ def settings(split: str = "writer") -> dict[str, Setting]:
 
 def main() -> None:
     """Train with noise at the server, at the clients and nowhere, and say what came out."""
-    asked = arguments(__doc__, "writer", "label", "even").parse_args()
+    asked = arguments(__doc__, "writer", "label", "even", engines=ENGINES).parse_args()
     for noise_at in PLACES:
-        setting = settings(asked.split)[f"noise at {noise_at}"]
+        setting = settings(asked.split, asked.engine)[f"noise at {noise_at}"]
         outcomes = repeated(setting.run, asked.seed, asked.seeds)
         noise = planned(noise_at).noise_multiplier
         echo(f"noise multiplier {noise:6.3f}  {line(outcomes)}")

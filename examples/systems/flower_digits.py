@@ -18,9 +18,6 @@ learns. The accuracy is told for images that no client holds; no guarantee cover
 from __future__ import annotations
 
 import argparse
-import logging
-import os
-import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
@@ -28,12 +25,8 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-# Neither engine is to report home from an example.
-os.environ.setdefault("FLWR_TELEMETRY_ENABLED", "0")
-os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-
 import numpy as np
+from engines import simulated
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.serverapp import (
@@ -41,10 +34,8 @@ from flwr.serverapp import (
     NeighboringRelation,
     PrivacyConfig,
     SamplingMethod,
-    ServerApp,
 )
 from flwr.serverapp.strategy import DifferentialPrivacyServerSideFixedClipping, FedAvg
-from flwr.simulation import run_simulation
 from outcomes import Outcome, Setting, show_lines
 
 import hockeystick as hs
@@ -242,12 +233,11 @@ def run(seed: int = 0, *, way: str = "poisson", rounds: int = 20) -> Outcome:
 
     The seed draws nothing here: what is private is drawn from secret bits, and the rest is fixed.
     """
-    return simulated((way,), rounds)[way]
+    return trained((way,), rounds)[way]
 
 
-def simulated(ways: Sequence[str], rounds: int) -> dict[str, Outcome]:
+def trained(ways: Sequence[str], rounds: int) -> dict[str, Outcome]:
     """Train in some ways, one after the other, in one run of Flower's simulation engine."""
-    found = dict[str, Outcome]()
     with tempfile.TemporaryDirectory() as folder:
         spread(folder)
         trainers = {
@@ -256,36 +246,15 @@ def simulated(ways: Sequence[str], rounds: int) -> dict[str, Outcome]:
             "local": partial(with_private_clients, folder=folder),
             "open": openly,
         }
-        server = ServerApp()
-
-        @server.main()  # type: ignore[untyped-decorator, unused-ignore]  # the same
-        def main(grid: Any, context: Any) -> None:
-            found.update((way, trainers[way](grid, rounds)) for way in ways)
-
-        _sent_by_value()
-        run_simulation(
-            server,
+        return simulated(
+            lambda grid: {way: trainers[way](grid, rounds) for way in ways},
             client_app(rounds, folder),
-            num_supernodes=CLIENTS,
-            backend_config={
-                "client_resources": {"num_cpus": 1, "num_gpus": 0.0},
-                "init_args": {"num_cpus": 2, "include_dashboard": False, "log_to_driver": False},
-            },
+            CLIENTS,
         )
-    return found
-
-
-def _sent_by_value() -> None:
-    """Send this module's functions to the engine's processes, which do not have the module."""
-    from ray.cloudpickle import register_pickle_by_value
-
-    if __name__ in sys.modules:
-        register_pickle_by_value(sys.modules[__name__])
 
 
 def settings(rounds: int = 20, ways: Sequence[str] = WAYS) -> dict[str, Setting]:
     """Return what the system is shown in."""
-    logging.getLogger("flwr").setLevel(logging.WARNING)
     told = {
         "flower": "Flower's strategy, 9 of 10 clients",
         "poisson": "PrivateFedAvg, 9 of 10 clients by coins",
@@ -295,7 +264,7 @@ def settings(rounds: int = 20, ways: Sequence[str] = WAYS) -> dict[str, Setting]
 
     @cache
     def all_ways(seed: int) -> dict[str, Outcome]:
-        return simulated(ways, rounds)
+        return trained(ways, rounds)
 
     return {
         told[way]: Setting(lambda seed, way=way: all_ways(seed)[way], beside="FedAvg", figures=own)

@@ -9,16 +9,22 @@ what they send. A client's helper model is part its own and part the global one.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 from click import echo
+from engines import ENGINES, Arrays, Ask, alike, carried
 from outcomes import Outcome, Setting, show_lines
 from shards import Shards, accuracy, arguments, digits, gradients, source
 
 import hockeystick as hs
 from hockeystick.release.federated import ClientTraining, draw_clients
+from hockeystick.release.samplers import Bits
 
 SYSTEM = {
     "name": "PriFedSync",
@@ -31,6 +37,7 @@ CLIENTS, EXAMPLES, BATCH, LOCAL_STEPS, ROUNDS, CLIENT_RATE = 12, 118, 59, 4, 15,
 NORM, RATE = 1.0, 2.0
 OWN_SHARE, SERVER_SHARE = 0.5, 1.0  # 1 - alpha and eta of the paper
 DELTA = 1e-4
+Served = tuple[Any, dict[int, Arrays]]
 MODELS = ("personal", "global")
 
 
@@ -58,49 +65,92 @@ def _with_noise(noise: float) -> hs.federated.PriFedSync:
     return hs.federated.PriFedSync(clients=local, rounds=ROUNDS, client_rate=CLIENT_RATE)
 
 
-class Federation:
-    """Algorithm 1: the clients' helper models, the global model, and what is sent between them."""
+@dataclass(frozen=True)
+class Clients:
+    """What the clients of a run hold, and where each counts its rounds.
 
-    def __init__(
-        self, plan: hs.federated.PriFedSync, data: Shards, norm: float, own_share: float, bits: Any
-    ) -> None:
-        self.plan, self.data, self.bits, self.own_share = plan, data, bits, own_share
-        size = 10 * data.features.shape[1]
-        self.model, self.helpers = np.zeros(size), np.zeros((len(data.clients), size))
-        self.runs = [
-            ClientTraining(plan, len(labels), norm, client=number, bits=bits)
-            for number, (_, labels) in enumerate(data.clients)
-        ]
-        self.batches: set[int] = set()
+    A client's helper model stays with it.
+    """
 
-    def update(self, weights: Any, client: int) -> Any:
+    plan: hs.federated.PriFedSync
+    data: Shards
+    norm: float
+    own_share: float
+    seed: int | None
+    folder: Path
+
+    def answer(self, client: int, sent: Arrays, kept: Arrays) -> Arrays:
+        """Train from the helper model, or mix it anew with the global model that came.
+
+        Where nothing came it tells its helper model and what is compared with the account.
+        """
+        if "round" in sent:
+            return self.update(client, int(sent["round"]), kept)
+        if "model" in sent:
+            kept["helper"] = self.own_share * kept["own"] + (1 - self.own_share) * sent["model"]
+            return {}
+        return kept
+
+    def update(self, client: int, index: int, kept: Arrays) -> Arrays:
         """Return the model that a client sends, all of it computed from noisy sums."""
         rows, labels = self.data.clients[client]
+        sizes = list[int]()
 
         def of_records(own: Any, chosen: Any) -> Any:
-            self.batches.add(len(chosen))
+            sizes.append(len(chosen))
             return gradients(own, rows[chosen], labels[chosen])
 
-        return self.runs[client].train(weights, of_records, learning_rate=RATE)
+        bits, path = source(self.seed, client, index), self.folder / f"client-{client}.journal"
+        run = ClientTraining(
+            self.plan, len(labels), self.norm, client=client, journal=path, bits=bits
+        )
+        begun = kept.get("helper", np.zeros(10 * rows.shape[1]))
+        kept["own"] = run.train(begun, of_records, learning_rate=RATE)
+        run.close()
+        kept["batches"] = np.append(kept.get("batches", np.zeros(0, int)), sizes)
+        kept["counted"] = np.array(run.counted)
+        return {"own": kept["own"]}
 
-    def synchronise(self) -> None:
-        """Run one round; where nobody is drawn, nothing changes."""
-        cohort = draw_clients(self.plan, len(self.data.clients), bits=self.bits).tolist()
-        if not cohort:
-            return
-        sent = {client: self.update(self.helpers[client], client) for client in cohort}
-        mean = np.mean(list(sent.values()), axis=0)
-        self.model = (1 - SERVER_SHARE) * self.model + SERVER_SHARE * mean
-        for client, own in sent.items():
-            self.helpers[client] = self.own_share * own + (1 - self.own_share) * self.model
 
-    def read(self) -> float:
-        """Return the mean accuracy of the helper models, each on the labels of its client."""
-        shares = []
-        for helper, (_, labels) in zip(self.helpers, self.data.clients, strict=True):
-            own = np.isin(self.data.labels, labels)
-            shares.append(accuracy(helper, self.data.features[own], self.data.labels[own]))
-        return float(np.mean(shares))
+def serve(plan: hs.federated.PriFedSync, size: int, clients: int, bits: Bits, ask: Ask) -> Served:
+    """Algorithm 1: the mean of what clients send is mixed into the global model, and sent back."""
+    model = np.zeros(size)
+    for index in range(plan.rounds):
+        cohort = draw_clients(plan, clients, bits=bits).tolist()
+        answers = ask(alike(cohort, round=index))
+        if not answers:
+            continue
+        mean = np.mean([own["own"] for own in answers.values()], axis=0)
+        model = (1 - SERVER_SHARE) * model + SERVER_SHARE * mean
+        ask(alike(answers, model=model))
+    return model, ask(alike(range(clients)))
+
+
+def trained(
+    plan: hs.federated.PriFedSync,
+    data: Shards,
+    norm: float = NORM,
+    own_share: float = OWN_SHARE,
+    seed: int | None = 0,
+    engine: str = "loop",
+) -> Served:
+    """Return the global model of a run, and what its clients tell of themselves."""
+    count, size = len(data.clients), 10 * data.features.shape[1]
+    server = partial(serve, plan, size, count, source(seed))
+    with TemporaryDirectory() as folder:
+        clients = Clients(plan, data, norm, own_share, seed, Path(folder))
+        return carried(engine, server, clients.answer, count)
+
+
+def read(data: Shards, told: Mapping[int, Arrays]) -> float:
+    """Return the mean accuracy of the helper models, each on the labels of its client."""
+    untrained = np.zeros(10 * data.features.shape[1])
+    shares = []
+    for client, (_, labels) in enumerate(data.clients):
+        own = np.isin(data.labels, labels)
+        helper = told[client].get("helper", untrained)
+        shares.append(accuracy(helper, data.features[own], data.labels[own]))
+    return float(np.mean(shares))
 
 
 def run(
@@ -110,6 +160,7 @@ def run(
     split: str = "label",
     plan: hs.federated.PriFedSync | None = None,
     norm: float = NORM,
+    engine: str = "loop",
 ) -> Outcome:
     """Train once and return what came out.
 
@@ -119,24 +170,23 @@ def run(
         split: How the digits are split, see ``shards.digits``.
         plan: What is run and accounted for; calibrated to (8, 1e-4) where not given.
         norm: The clipping norm.
+        engine: What carries messages, "loop" or "flower".
     """
     plan = planned() if plan is None else plan
     data = digits(CLIENTS, split, seed or 0, EXAMPLES)
     own_share = OWN_SHARE if models == "personal" else 0.0
-    federation = Federation(plan, data, norm, own_share, source(seed))
-    for _ in range(plan.rounds):
-        federation.synchronise()
+    _, told = trained(plan, data, norm, own_share, seed, engine)
     private = plan.settings[0].noise_multiplier > 0
-    counts = [one.counted for one in federation.runs]
+    ran = [own for own in told.values() if own]
     return Outcome(
         f"PriFedSync, {models} models, {split}" + ("" if private else ", no noise"),
-        {"accuracy": federation.read()},
+        {"accuracy": read(data, told)},
         str(plan),
         hs.epsilon(plan, DELTA).upper if private else float("inf"),
         DELTA,
         {
-            "rounds": max(counts) <= plan.rounds,
-            "batches": federation.batches == {BATCH},
+            "rounds": all(own["counted"] <= plan.rounds for own in ran),
+            "batches": {size for own in ran for size in own["batches"]} == {BATCH},
             "views": not private
             or hs.tradeoff(plan, view="one-client") == hs.tradeoff(plan, view="all-clients"),
         },
@@ -166,12 +216,12 @@ def reach(client_rate: float, rounds: int, clients: int = 40, seed: int = 0) -> 
     return float(reached[~np.eye(clients, dtype=bool)].mean())
 
 
-def settings(split: str = "label") -> dict[str, Setting]:
+def settings(split: str = "label", engine: str = "loop") -> dict[str, Setting]:
     """Return what the system is shown in."""
     plans = {"": planned(), ", no noise": _with_noise(0.0)}
     return {
         f"{models} models{noise}": Setting(
-            partial(run, models=models, split=split, plan=plan),
+            partial(run, models=models, split=split, plan=plan, engine=engine),
             beside=f"{models} models, no noise",
         )
         for noise, plan in plans.items()
@@ -181,8 +231,8 @@ def settings(split: str = "label") -> dict[str, Setting]:
 
 def main() -> None:
     """Train personal and global models with and without noise, and say what came out."""
-    asked = arguments(__doc__, "label", "writer", "even").parse_args()
-    show_lines(settings(asked.split), asked.seed, asked.seeds)
+    asked = arguments(__doc__, "label", "writer", "even", engines=ENGINES).parse_args()
+    show_lines(settings(asked.split, asked.engine), asked.seed, asked.seeds)
     rate, rounds = 0.05, 40
     echo(
         f"with client rate {rate} and {rounds} rounds, {reach(rate, rounds):.0%} of clients were "

@@ -7,6 +7,7 @@ held out to test on, which is part of the demonstration and not covered by any g
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,15 +95,21 @@ def accuracy(weights: Any, rows: Any, labels: Any) -> float:
     return float((probabilities(weights, rows).argmax(axis=1) == labels).mean())
 
 
-def source(seed: int | None) -> Bits:
+def source(seed: int | None, *whose: int) -> Bits:
     """Return random words: the operating system's, or for a demonstration those of a seed.
 
     Whoever knows the seed knows the noise: a run with one can be repeated, and protects nobody.
+
+    Args:
+        seed: That of the run, or None.
+        *whose: A client and its round, which have words of their own; none for the server.
     """
-    return secret_bits if seed is None else np.random.PCG64(seed).random_raw
+    return secret_bits if seed is None else np.random.PCG64([seed, *whose]).random_raw
 
 
-def arguments(text: str | None, *splits: str) -> argparse.ArgumentParser:
+def arguments(
+    text: str | None, *splits: str, engines: Sequence[str] = ()
+) -> argparse.ArgumentParser:
     """Return a parser of the arguments that all systems share."""
     parser = argparse.ArgumentParser(description=(text or "").splitlines()[0])
     parser.add_argument(
@@ -111,4 +118,6 @@ def arguments(text: str | None, *splits: str) -> argparse.ArgumentParser:
     parser.add_argument("--seeds", type=int, default=1, help="how many runs; medians are shown")
     if splits:
         parser.add_argument("--split", choices=splits, default=splits[0], help="of the digits")
+    if engines:
+        parser.add_argument("--engine", choices=engines, default=engines[0], help="of messages")
     return parser

@@ -1,5 +1,6 @@
 """Asynchronous DP-SGD: interrupts within rounds, restarts from journals, growing batches."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +34,17 @@ def test_batches_grow_from_round_to_round() -> None:
 
 
 def made(path: Path, rows: Any, **changes: Any) -> Any:
-    """Return a client of a plan without noise that draws all records."""
+    """Return one client of a plan without noise that draws all records."""
     system = program("asynchronous")
     plan = hs.DPSGD(noise_multiplier=0, examples=6, batch_size=6, steps=3, **changes)
-    return system.Client(plan, (rows, np.arange(6)), path, seed=2)
+    path.mkdir(exist_ok=True)
+    return system.Clients(plan, [(rows, np.arange(6))], path, seed=2)
+
+
+def answer(client: Any, kept: Any = None, **sent: Any) -> Any:
+    """Return what a client sends after a round."""
+    told = {"dies": False, "cut": 3, "rate": 1.0, **sent}
+    return client.answer(0, told, {} if kept is None else kept)["update"]
 
 
 @pytest.mark.parametrize("place", range(6))
@@ -49,8 +57,8 @@ def test_a_record_moves_a_round_that_is_interrupted_by_its_own_gradient_alone(
     sums = []
     for chosen in (np.arange(6), np.delete(np.arange(6), place)):
         client = made(tmp_path / str(len(chosen)), rows)
-        monkeypatch.setattr(type(client.sampler), "draw", lambda *_, own=chosen: own)
-        sums.append(client.round(model, 3, dies=False) * 6)
+        monkeypatch.setattr(Sampler, "draw", lambda *_, own=chosen: own)
+        sums.append(answer(client, within=model) * 6)
     assert 0.99 < np.linalg.norm(sums[0] - sums[1]) <= 1.0 + 1e-9
 
 
@@ -58,22 +66,21 @@ def test_a_global_model_takes_effect_in_the_middle_of_a_round(tmp_path: Path) ->
     rng = np.random.default_rng(4)
     rows, model = rng.normal(size=(6, 65)), rng.normal(size=650)
     interrupted, whole, late = (
-        made(tmp_path / str(n), rows).round(within, cut, dies=False)
-        for n, (within, cut) in enumerate([(model, 3), (None, 3), (model, 0)])
+        answer(made(tmp_path / str(n), rows), **sent)
+        for n, sent in enumerate([{"within": model}, {}, {"within": model, "cut": 0}])
     )
     assert not np.allclose(interrupted, whole)
     assert not np.allclose(interrupted, late)
 
 
 def test_a_killed_round_is_counted_and_never_run_again(tmp_path: Path) -> None:
-    system = program("asynchronous")
-    client = made(tmp_path / "journal", np.ones((6, 65)))
-    client.round(None, 3, dies=False)
-    with pytest.raises(system.KilledError):
-        client.round(None, 3, dies=True)
-    client.restart(np.zeros(650))
-    assert (client.account.counted, client.sent, client.killed) == (2, 1, 1)
-    client.round(None, 3, dies=False)
-    assert client.done
+    """What follows reads the journal anew, as a new process does."""
+    rows, kept, reported = np.ones((6, 65)), dict[str, Any](), list[int]()
+    for dies in (False, True, False):
+        with pytest.raises(program("engines").LostError) if dies else nullcontext():
+            answer(made(tmp_path / "client", rows), kept, dies=dies, restart=np.zeros(650))
+        reported.append(int(made(tmp_path / "client", rows).answer(0, {}, kept)["counted"]))
+    assert reported == [1, 2, 3]
+    assert int(kept["sent"]) == 2
     with pytest.raises(hs.errors.BudgetExhausted):
-        client.round(None, 3, dies=False)
+        answer(made(tmp_path / "client", rows), kept)

@@ -8,7 +8,6 @@ from scipy import stats
 
 import hockeystick as hs
 from hockeystick.release.federated import draw_clients
-from tests.release.bits import seeded
 from tests.systems.programs import program, without
 
 pytestmark = pytest.mark.extras
@@ -67,12 +66,10 @@ def test_one_record_moves_a_round_by_its_clipped_gradient() -> None:
     system = program("fed_cdp")
     plan = replace(system.planned("none"), rounds=1, local_steps=1)
     data, models = system.digits(plan.total_clients, "writer"), list[np.ndarray]()
-    drawn = int(draw_clients(plan, bits=seeded(5))[0])
+    drawn = int(draw_clients(plan, bits=system.source(5))[0])
     for record in range(-1, 40):
         own = without(data, drawn if record >= 0 else -1, record)
-        federation = system.Federation(plan, own, 0.05, seeded(5))
-        federation.train()
-        models.append(federation.weights)
+        models.append(system.trained(plan, own, norm=0.05, seed=5)[0])
     scale = plan.clients_per_round * plan.batch_size / system.RATE
     moved = [float(np.linalg.norm(model - models[0])) * scale for model in models[1:]]
     used = [distance for distance in moved if distance > 1e-9]
@@ -92,9 +89,8 @@ def test_a_round_without_gradients_is_the_noise_of_its_decay(
         system, "gradients", lambda weights, rows, labels: np.zeros((len(rows), len(weights)))
     )
     data = system.digits(plan.total_clients, "writer")
-    federation = system.Federation(plan, data, system.NORM, seeded(6))
-    federation.train()
+    model, _ = system.trained(plan, data, seed=6)
     clients, steps = plan.clients_per_round, plan.local_steps
     one = system.RATE * plan.noise_multiplier * system.NORM / plan.batch_size
     deviation = one * (steps * (1 + 0.25**2) / clients) ** 0.5
-    assert stats.kstest(federation.weights / deviation, "norm").pvalue > 1e-4
+    assert stats.kstest(model / deviation, "norm").pvalue > 1e-4

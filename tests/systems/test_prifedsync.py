@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import hockeystick as hs
-from tests.release.bits import seeded
 from tests.systems.programs import program, without
 
 pytestmark = pytest.mark.extras
@@ -28,14 +27,12 @@ def test_each_client_pays_for_the_rounds_that_it_ran() -> None:
     system = program("prifedsync")
     plan = system.planned()
     data = system.digits(system.CLIENTS, "label", 1, system.EXAMPLES)
-    federation = system.Federation(plan, data, 1.0, 0.5, seeded(7))
-    for _ in range(plan.rounds):
-        federation.synchronise()
-    counts = [run.counted for run in federation.runs]
+    _, told = system.trained(plan, data, seed=7)
+    counts = [int(own["counted"]) for own in told.values()]
     assert abs(np.mean(counts) - 7.5) < 2
     assert len(set(counts)) > 1
     most = hs.epsilon(plan, system.DELTA).upper
-    costs = {run.counted: run.released for run in federation.runs}
+    costs = {count: plan.settings[0] ** count for count in counts}
     spent = {count: hs.epsilon(own, system.DELTA).upper for count, own in costs.items()}
     assert sorted(spent) == sorted(spent, key=lambda count: spent[count])
     assert max(spent.values()) < most
@@ -50,9 +47,7 @@ def test_one_record_moves_what_its_client_sends_by_its_clipped_gradient() -> Non
     plan = hs.federated.PriFedSync(clients=local, rounds=1)
     data = system.digits(system.CLIENTS, "label", 1, system.EXAMPLES)
     sent = [
-        system.Federation(plan, without(data, client, 4), 0.05, 0.5, seeded(8)).update(
-            np.zeros(650), 2
-        )
+        system.trained(plan, without(data, client, 4), norm=0.05, seed=8)[1][2]["own"]
         for client in (-1, 2, 3)
     ]
     moved = [np.linalg.norm(one - sent[0]) * system.EXAMPLES / system.RATE for one in sent]
@@ -76,8 +71,18 @@ def test_an_empty_round_changes_nothing() -> None:
     system = program("prifedsync")
     plan = replace(system.planned(), client_rate=1e-9)
     data = system.digits(system.CLIENTS, "label", 1, system.EXAMPLES)
-    federation = system.Federation(plan, data, 1.0, 0.5, seeded(7))
-    federation.synchronise()
-    assert not federation.model.any()
-    assert not federation.helpers.any()
-    assert [run.counted for run in federation.runs] == [0] * system.CLIENTS
+    model, told = system.trained(plan, data, seed=7)
+    assert not model.any()
+    assert list(told) == list(range(system.CLIENTS))
+    assert not any(told.values())
+
+
+def test_a_helper_model_is_part_own_and_part_global_and_stays_at_the_client() -> None:
+    """What a client keeps is its helper model; what it sends is what it trained."""
+    system = program("prifedsync")
+    plan = replace(system.planned(), rounds=1, client_rate=1)
+    data = system.digits(system.CLIENTS, "label", 1, system.EXAMPLES)
+    model, told = system.trained(plan, data, own_share=0.25, seed=7)
+    for own in told.values():
+        assert np.array_equal(own["helper"], 0.25 * own["own"] + 0.75 * model)
+    assert model == pytest.approx(np.mean([own["own"] for own in told.values()], axis=0))

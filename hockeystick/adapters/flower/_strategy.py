@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final, final
 
 from flwr.app import ArrayRecord, ConfigRecord, Message, MessageType, MetricRecord, RecordDict
@@ -15,11 +16,11 @@ from flwr.serverapp.strategy import Result, Strategy
 import hockeystick as hs
 from hockeystick import _validate
 from hockeystick._validate import Domain, whole_numbers
-from hockeystick.adapters.flower._weights import Cohort, Weights
-from hockeystick.adapters.loop import Account, Sampler, noisy_sum
+from hockeystick.adapters.flower._weights import Asked, Weights
+from hockeystick.adapters.loop._account import affordable, refusal
 from hockeystick.adapters.loop._random import bits
-from hockeystick.adjacency import Adjacency
 from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.release.federated import ClientRounds, first_rounds
 
 _LOG: Final = logging.getLogger("flwr")
 _NORM: Final = Domain(symbol="C", low=1e-24, high=float("inf"), high_open=True, typical=(0.1, 10))
@@ -46,14 +47,12 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
 
     Guarantees:
         The weights after each round have the guarantee of ``plan``, and after fewer rounds that of
-        ``spent``, as the machine computes them: coins, sums and noise are those of
-        ``hockeystick.adapters.loop``, which are exact. Nothing that a client sends, and no silence,
-        moves the sum by more than C or stops the round: late, doubled, misshapen, infinite,
-        undefined and unreadable answers, and those of clients that were not asked, count as 0, and
-        the log says so. Whether and what a client answers may depend on its data.
-
-        A round is counted before its noise is drawn, in the journal first. A round that was broken
-        off before the weights were summed has released nothing and is not counted.
+        ``spent``, as the machine computes them: each round is one of
+        ``hockeystick.release.federated.ClientRounds``, whose coins, sums and noise are exact, and
+        which is counted before anybody is asked, in the journal first. Nothing that a client sends,
+        and no silence, moves the sum by more than C or stops the round: late, doubled, misshapen,
+        infinite, undefined and unreadable answers, and those of clients that were not asked, count
+        as 0, and the log says so. Whether and what a client answers may depend on its data.
 
         The server is trusted: it sees the updates, and who takes part. What clients send beside
         weights is left out, and clients are not asked to evaluate, since nothing of it is noisy;
@@ -62,7 +61,7 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
     Edge cases:
         A round in which nobody is drawn or answers releases pure noise. Clients may come and go:
         rates and divisor are the plan's, whatever their number. All updates of a round are in
-        memory at once, as doubles.
+        memory at once, as doubles. A round that is broken off is counted, and not run again.
 
     Args:
         plan: An ``hs.federated.FedSDP`` with Poisson sampling.
@@ -71,12 +70,14 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
         learning_rate: The server's rate eta, a finite number >= 0.
         journal: A file that counts the rounds durably, for a process that may be killed; it is
             locked, so that no other process counts there.
-        seed: For tests alone, as whoever knows it can subtract the noise. Epsilon is inf.
+        seed: For tests alone, as whoever knows it can subtract the noise. Epsilon is inf, and there
+            is no journal: what it would count is not private.
         not_private: True, by who gives a seed.
 
     Raises:
         ParameterError: If the plan is another one, a seed is given and not said to be not private,
             the journal is another run's or in use, or an argument is outside its domain.
+        IncompatibleError: If a budget or a journal is given with a seed.
 
     Example:
         >>> import hockeystick as hs
@@ -111,13 +112,13 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
         self.learning_rate = _validate.real("learning_rate", learning_rate, _RATE)
         if budget is not None and not isinstance(budget, hs.ApproxDP):
             raise ParameterError("budget", budget, "an hs.ApproxDP or None")
-        self._seed = _checked_seed(seed, not_private, budget)
-        # The same mechanism in the words of a loop; for coins alone the number of nodes is free.
-        self._rounds = _as_loop(self.plan)
-        self._drawn = replace(self._rounds, adjacency=Adjacency.ADD_REMOVE)
-        counted = self._rounds if seed is None else replace(self._rounds, noise_multiplier=0)
-        self._account = Account(counted, budget, journal, not_private=seed is not None)
-        self._cohort: Cohort | None = None
+        self._seed, self._budget = _checked_seed(seed, not_private, budget, journal), budget
+        self._first = partial(first_rounds, self.plan)
+        self._limit = affordable(self._first, self.plan.rounds, budget)
+        self._rounds = ClientRounds(
+            self.plan, None, self.clipping_norm, journal=journal, bits=bits(self._seed, "rounds", 0)
+        )
+        self._asked: Asked | None = None
 
     def __repr__(self) -> str:
         """Return the plan and how much of it ran."""
@@ -126,18 +127,18 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
     @property
     def counted(self) -> int:
         """The number of rounds that were or may have been released."""
-        return self._account.counted
+        return self._rounds.counted
 
     @property
     def left(self) -> int:
         """The number of rounds that plan and budget still cover."""
-        return max(self._account.limit - self.counted, 0)
+        return max(self._limit - self.counted, 0)
 
     @property
     def released(self) -> hs.federated.FedSDP:
         """The plan of the rounds that are counted, to be accounted for in any way."""
-        noise = self._account.plan.noise_multiplier
-        return replace(self.plan, rounds=self.counted, noise_multiplier=noise)
+        counted = self._rounds.released
+        return counted if self._seed is None else replace(counted, noise_multiplier=0)
 
     def spent(self, delta: float) -> hs.Certified:
         """Return the epsilon of the rounds that are counted, if it was planned to stop there.
@@ -176,7 +177,7 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
                 floating-point numbers; no round runs then.
             BudgetExhausted: If none is left.
         """
-        self._account.check()
+        self._check()
         Weights.of(initial_arrays)
         rounds = self.left if num_rounds is None else num_rounds
         if type(rounds) is not int or not 0 <= rounds <= self.left:
@@ -187,7 +188,7 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
-        """Draw a cohort, and return what to send to each of its clients.
+        """Count a round, draw its cohort, and return what to send to each of its clients.
 
         Args:
             server_round: The number of the round, which ``aggregate_train`` is called with.
@@ -198,25 +199,25 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
         Raises:
             BudgetExhausted: If plan or budget have no round left.
             ParameterError: If the weights are not all floating-point numbers.
+            IncompatibleError: If another process began this run, or it is closed.
         """
-        self._account.check()
-        weights = Weights.of(arrays)
-        nodes = sorted(grid.get_node_ids())
-        places = Sampler(self._drawn, len(nodes), self._seed).draw(self.counted)
-        cohort = [nodes[place] for place in places]
-        self._cohort = Cohort(server_round, frozenset(cohort), weights)
+        self._check()
+        weights, nodes = Weights.of(arrays), list(grid.get_node_ids())
+        # From here on a kill leaves a round that is counted, whether or not it was released.
+        cohort = self._rounds.draw(len(nodes), size=len(weights.numbers))
+        self._asked = Asked(server_round, weights, cohort, nodes)
         told = ConfigRecord({**config, "server-round": server_round})
         record = RecordDict({"arrays": arrays, "config": told})
-        _LOG.info("configure_train: drew %d of %d clients", len(cohort), len(nodes))
+        _LOG.info("configure_train: drew %d of %d clients", len(cohort.clients), len(nodes))
         return [
-            Message(content=record, message_type=MessageType.TRAIN, dst_node_id=node)
-            for node in cohort
+            Message(content=record, message_type=MessageType.TRAIN, dst_node_id=nodes[place])
+            for place in cohort.clients
         ]
 
     def aggregate_train(
         self, server_round: int, replies: Iterable[Message]
     ) -> tuple[ArrayRecord | None, MetricRecord | None]:
-        """Count the round, and return the weights after it.
+        """Return the weights after the round.
 
         Args:
             server_round: That of the cohort which was drawn last.
@@ -224,29 +225,16 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
 
         Raises:
             IncompatibleError: If no cohort was drawn for that round, or it was used before.
-            BudgetExhausted: If plan or budget have no round left.
         """
-        cohort, self._cohort = self._cohort, None
-        if cohort is None or cohort.server_round != server_round:
+        asked, self._asked = self._asked, None
+        if asked is None or asked.server_round != server_round:
             raise IncompatibleError(
                 f"no cohort waits for round {server_round}: each round draws its own by "
                 "configure_train, and uses it once"
             )
-        rows, ignored = cohort.rows(replies)
-        for node, why in ignored.items():
-            _LOG.warning("aggregate_train: node %d counts as 0: it %s", node, why)
-        step = self.counted
-        # From here on a kill leaves a round that is counted, whether or not it was released.
-        self._account.count()
-        total = noisy_sum(
-            rows,
-            norm=self.clipping_norm,
-            noise_multiplier=self.plan.noise_multiplier,
-            bits=bits(self._seed, "noise", step),
-        )
-        return cohort.weights.moved(
-            total * (self.learning_rate / self.plan.clients_per_round)
-        ), None
+        for node, why in asked.accept(replies):
+            _LOG.warning("aggregate_train: an answer of node %d counts as 0: %s", node, why)
+        return asked.weights.moved(self.learning_rate * asked.cohort.release()), None
 
     def configure_evaluate(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
@@ -267,18 +255,12 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
 
     def close(self) -> None:
         """Count no more, and leave the journal to others."""
-        self._account.close()
+        self._rounds.close()
 
-
-def _as_loop(plan: hs.federated.FedSDP) -> hs.DPSGD:
-    """Return the plan of a loop with the same mechanism, of clients in place of examples."""
-    return hs.DPSGD(
-        noise_multiplier=plan.noise_multiplier,
-        examples=plan.total_clients,
-        batch_size=plan.clients_per_round,
-        steps=plan.rounds,
-        adjacency=plan.adjacency,
-    )
+    def _check(self) -> None:
+        """Raise where plan or budget have no round left."""
+        if self.left == 0:
+            raise refusal(self._first, self.counted, self.plan.rounds, self._budget, "rounds")
 
 
 def _checked(plan: object) -> hs.federated.FedSDP:
@@ -291,11 +273,13 @@ def _checked(plan: object) -> hs.federated.FedSDP:
     return plan
 
 
-def _checked_seed(seed: object, not_private: object, budget: object) -> int | None:
+def _checked_seed(seed: object, not_private: object, budget: object, journal: object) -> int | None:
     """Return a seed whose price is known to who gives it, or None; or raise."""
     if not_private is not (seed is not None):
         allowed = "True where a seed is given, with which epsilon is inf, and False elsewhere"
         raise ParameterError("not_private", not_private, allowed)
     if seed is not None and budget is not None:
         raise IncompatibleError(f"a seed has epsilon = inf, which is not within {budget}")
+    if seed is not None and journal is not None:
+        raise IncompatibleError("a journal counts private rounds: none of a run with a seed is one")
     return None if seed is None else _validate.count("seed", seed, _SEED)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Self, final
 
@@ -12,6 +12,7 @@ from flwr.app import Array, ArrayRecord, Message
 from numpy.typing import NDArray
 
 from hockeystick.errors import ParameterError
+from hockeystick.release.federated import Cohort
 
 Vector = NDArray[np.float64]
 _ARRAYS = "a flwr.app.ArrayRecord of floating-point arrays, one at least"
@@ -40,15 +41,17 @@ class Weights:
         layout = tuple((name, array.shape, array.dtype.str) for name, array in found.items())
         return cls(layout, numbers)
 
-    def changed(self, record: ArrayRecord) -> Vector | None:
-        """Return the change that leads to a client's arrays; None if they are not of this model."""
-        if set(record) != {name for name, _, _ in self.layout}:
-            return None
+    def changed(self, record: ArrayRecord) -> Vector:
+        """Return the change that leads to a client's arrays; raise if they are another model's."""
+        arrays = {name: array.numpy() for name, array in record.items()}
+        shapes = {name: array.shape for name, array in arrays.items()}
+        of_numbers = all(array.dtype.kind in "fiu" for array in arrays.values())
+        if not of_numbers or shapes != {name: shape for name, shape, _ in self.layout}:
+            allowed = "numbers with the names and shapes of the weights"
+            raise ParameterError("answer", "other arrays", allowed)
         found = []
-        for name, shape, _ in self.layout:
-            array = record[name].numpy()
-            if array.shape != shape or array.dtype.kind not in "fiu":
-                return None
+        for name, _, _ in self.layout:
+            array = arrays[name]
             found.append(array.ravel().astype(np.float64))
         return np.concatenate(found) - self.numbers
 
@@ -66,53 +69,51 @@ class Weights:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Cohort:
-    """The clients of a round and the weights that they were sent.
+class Asked:
+    """The clients of a round, the weights that they were sent, and what they answered.
 
     What it makes of an answer depends on this answer alone, and nothing in one stops the round: a
     round that fails because of what a client holds would tell that.
     """
 
     server_round: int
-    nodes: frozenset[int]
     weights: Weights
+    cohort: Cohort
+    nodes: Sequence[int]
 
-    def rows(self, replies: Iterable[Message]) -> tuple[Vector, dict[int, str]]:
-        """Return a row for each client whose first answer is one, and why others count as 0."""
-        found: dict[int, Vector | None] = {}
-        ignored: dict[int, str] = {}
+    def accept(self, replies: Iterable[Message]) -> list[tuple[int, str]]:
+        """Take what is right of the answers; return nodes and why an answer of theirs is not."""
+        places = {self.nodes[place]: place for place in self.cohort.clients}
+        refused = list[tuple[int, str]]()
         for reply in replies:
             node = reply.metadata.src_node_id
-            if node not in self.nodes:
-                ignored[node] = "was not asked"
-            elif node in found:
-                ignored[node] = "answered more than once: the first answer counts"
-            else:
-                found[node], why = self._read(reply)
-                ignored |= {node: why} if why else {}
-        ignored |= dict.fromkeys(self.nodes - set(found), "did not answer")
-        rows = [change for change in found.values() if change is not None]
-        return np.array(rows).reshape(len(rows), len(self.weights.numbers)), ignored
+            try:
+                self.cohort.accept(places.get(node, -1), self._read(reply))
+            except ParameterError as error:
+                refused.append((node, _line(error)))
+        silent = set(places) - {node for node, _ in refused}
+        silent -= {self.nodes[place] for place in self.cohort.answered}
+        return refused + [(node, "there is none") for node in sorted(silent)]
 
-    def _read(self, reply: Message) -> tuple[Vector | None, str]:
-        """Return the change that an answer says, or None and why there is none."""
+    def _read(self, reply: Message) -> Vector:
+        """Return the change that an answer says, or raise."""
         try:
             if reply.has_error():
-                return None, f"answered with an error: {_line(reply.error.reason)}"
+                raise ParameterError(
+                    "answer", f"the error {_line(reply.error.reason)}", "an update"
+                )
             records = list(reply.content.array_records.values())
             if len(records) != 1:
-                return None, f"sent {len(records)} records of arrays in place of one"
+                raise ParameterError("answer", f"{len(records)} records of arrays", "one of them")
             with np.errstate(all="ignore"):
-                change = self.weights.changed(records[0])
+                return self.weights.changed(records[0])
+        except ParameterError:
+            raise
         except Exception as error:  # whatever a client sends: the round goes on without it
-            return None, f"sent what cannot be read: {type(error).__name__}: {_line(error)}"
-        if change is None:
-            return None, "sent arrays of other names, shapes or types"
-        if not np.isfinite(change).all():
-            return None, "sent numbers that are infinite or undefined"
-        return change, ""
+            told = f"{type(error).__name__}: {_line(error)}"
+            raise ParameterError("answer", told, "one that can be read") from error
 
 
 def _line(text: object) -> str:
     """Return a text that a client may have written as one short line."""
-    return " ".join(str(text).split())[:80]
+    return " ".join(str(text).split())[:160]

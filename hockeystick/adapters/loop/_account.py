@@ -6,8 +6,9 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final, NoReturn, final
 
 import hockeystick as hs
@@ -17,6 +18,7 @@ from hockeystick.release.journal import Journal
 VERSION: Final = 2
 _FIELDS: Final = frozenset({"kind", "version", "plan", "not_private", "arithmetic", "run", "steps"})
 _KIND: Final = "hockeystick.adapters.torch"
+First = Callable[[int], hs.mechanisms.Mechanism]
 
 
 def first_steps(plan: hs.DPSGD, steps: int) -> hs.DPSGD:
@@ -46,24 +48,42 @@ def _cut(
     return hs.schedules.Values(schedule.factors(steps)[:first].tolist())
 
 
-def affordable(plan: hs.DPSGD, budget: hs.ApproxDP | None) -> int:
-    """Return the number of first steps of a plan that a budget provably covers.
+def affordable(first: First, most: int, budget: hs.ApproxDP | None) -> int:
+    """Return how many first parts of a plan a budget provably covers, by bisection.
 
     No data are looked at, so that the number is fixed in advance as the plan is.
+
+    Args:
+        first: From a number of parts to the plan of so many.
+        most: How many the plan has.
+        budget: What may be spent; None for all of the plan.
     """
-    if budget is None or _fits(plan, budget, plan.total_steps):
-        return plan.total_steps
-    length = plan.steps_per_epoch or 1
-    low, high = 0, plan.total_steps // length
+    if budget is None or _fits(first(most), budget):
+        return most
+    low, high = 0, most
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if _fits(plan, budget, middle * length) else (low, middle)
-    return low * length
+        low, high = (middle, high) if _fits(first(middle), budget) else (low, middle)
+    return low
 
 
-def _fits(plan: hs.DPSGD, budget: hs.ApproxDP, steps: int) -> bool:
-    """Return whether the budget provably covers that many first steps."""
-    return hs.epsilon(first_steps(plan, steps), budget.delta).upper <= budget.epsilon
+def _fits(plan: hs.mechanisms.Mechanism, budget: hs.ApproxDP) -> bool:
+    """Return whether the budget provably covers a plan."""
+    return hs.epsilon(plan, budget.delta).upper <= budget.epsilon
+
+
+def refusal(
+    first: First, counted: int, most: int, budget: hs.ApproxDP | None, unit: str
+) -> BudgetExhausted:
+    """Return the error that says what one part more of a plan would come to."""
+    what = f"{counted + 1} {unit} of {first(most)}"
+    nothing = hs.PureDP(0)
+    if budget is None or counted >= most:
+        more = f"more {unit} than the {most} that are planned"
+        return BudgetExhausted(more, first(counted), nothing, what)
+    now, then = (hs.epsilon(first(n), budget.delta).upper for n in (counted, counted + 1))
+    asked, spent = hs.ApproxDP(then, budget.delta), hs.ApproxDP(now, budget.delta)
+    return BudgetExhausted(asked, spent, nothing, what)
 
 
 @final
@@ -98,7 +118,11 @@ class Account:
     ) -> None:
         self.plan, self.budget, self.not_private = plan, budget, not_private
         self.arithmetic = arithmetic
-        self.limit = affordable(plan, budget)
+        length = plan.steps_per_epoch or 1
+        epochs = affordable(
+            lambda parts: first_steps(plan, parts * length), -(-plan.total_steps // length), budget
+        )
+        self.limit = min(epochs * length, plan.total_steps)
         self.counted = 0
         self._process, self._closed = os.getpid(), False
         self._journal: Journal | None = None
@@ -131,7 +155,13 @@ class Account:
         if self._closed:
             raise IncompatibleError("this loop is closed: no step is counted any more")
         if self.counted >= self.limit:
-            raise self._refusal()
+            raise refusal(
+                partial(first_steps, self.plan),
+                self.counted,
+                self.plan.total_steps,
+                self.budget,
+                "steps",
+            )
 
     def count(self) -> None:
         """Count a step that is about to be released, in the journal first."""
@@ -199,18 +229,6 @@ class Account:
         self.counted = max(self.counted, -(-steps // length) * length)
         if self._journal is not None:
             self._journal.add(self.counted - written)
-
-    def _refusal(self) -> BudgetExhausted:
-        """Return the error that says what one step more would come to."""
-        what = f"{self.counted + 1} steps of {self.plan}"
-        nothing = hs.PureDP(0)
-        if self.budget is None or self.counted >= self.plan.total_steps:
-            more = f"more steps than the {self.plan.total_steps} that are planned"
-            return BudgetExhausted(more, self.released, nothing, what)
-        delta = self.budget.delta
-        now = hs.ApproxDP(hs.epsilon(self.released, delta).upper, delta)
-        then = hs.epsilon(first_steps(self.plan, self.counted + 1), delta).upper
-        return BudgetExhausted(hs.ApproxDP(then, delta), now, nothing, what)
 
 
 def _told(arithmetic: str) -> str:

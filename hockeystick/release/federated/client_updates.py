@@ -111,10 +111,8 @@ class ClientRounds(RoundCount):
 
     Args:
         plan: A ``FedSDP`` with finite noise.
-        size: The number d of numbers in an update.
+        size: The number d of numbers in an update; None where each ``draw`` says it.
         norm: The clipping norm C.
-        clients: How many clients there are; the plan's number where not given. Only with "poisson"
-            and add-remove may it be another.
         noise_at: "server" or "clients"; the latter only with sampling "revealed" or a plan in which
             all take part.
         journal: A file that keeps the count, to go on with after a crash.
@@ -139,23 +137,22 @@ class ClientRounds(RoundCount):
         ((2,), 1)
     """
 
-    __slots__ = ("_bits", "_clients", "_norm", "_size", "noise_at", "plan")
+    __slots__ = ("_bits", "_norm", "_size", "noise_at", "plan")
 
     def __init__(
         self,
         plan: FedSDP,
-        size: int,
+        size: int | None,
         norm: float,
         *,
-        clients: int | None = None,
         noise_at: NoiseAt | str = NoiseAt.SERVER,
         journal: str | os.PathLike[str] | None = None,
         bits: Bits = secret_bits,
     ) -> None:
         self.noise_at = _validate.choice("noise_at", noise_at, NoiseAt)
         self.plan = _checked(plan, self.noise_at)
-        self._size = _validate.count("size", size, SIZE)
-        self._clients, self._norm, self._bits = checked_clients(plan, clients), norm, bits
+        self._size = None if size is None else _validate.count("size", size, SIZE)
+        self._norm, self._bits = norm, bits
         # Raises for a norm or noise that cannot be.
         noisy_sum(np.zeros((0, 1)), norm=norm, noise_multiplier=plan.noise_multiplier)
         super().__init__(plan, journal, str(self.noise_at))
@@ -165,18 +162,28 @@ class ClientRounds(RoundCount):
         """The plan of what was or may have been released so far."""
         return first_rounds(self.plan, self.counted)
 
-    def draw(self) -> Cohort:
+    def draw(self, clients: int | None = None, *, size: int | None = None) -> Cohort:
         """Begin the next round: count it, and return its cohort.
 
+        Args:
+            clients: How many are there now; the plan's number where not given. It may be another
+                with "poisson" alone, see ``draw_clients``.
+            size: The number of numbers in an update, where the run has not said it.
+
         Raises:
+            ParameterError: If an argument is not as it says; nothing is counted then.
             IncompatibleError: If all rounds have begun, or another process began this run.
         """
+        length = _validate.count("size", self._size if size is None else size, SIZE)
+        if self._size not in (None, length):
+            raise ParameterError("size", size, f"that of the run, {self._size}")
+        there = checked_clients(self.plan, clients)
         self._begin()
-        return Cohort(self, draw_clients(self.plan, self._clients, bits=self._bits))
+        return Cohort(self, draw_clients(self.plan, there, bits=self._bits), length)
 
-    def _released(self, rows: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    def _released(self, rows: list[NDArray[np.float64]], size: int) -> NDArray[np.float64]:
         """Return what a round releases of its updates."""
-        table = np.array(rows).reshape(-1, self._size)
+        table = np.array(rows).reshape(-1, size)
         if self.noise_at is NoiseAt.CLIENTS:
             total = table.sum(axis=0)
         else:
@@ -193,11 +200,11 @@ class Cohort(ChargedRun):
     noise of their own would be two releases of a round that is counted once.
     """
 
-    __slots__ = ("_answers", "_lock", "_open", "_run", "clients")
+    __slots__ = ("_answers", "_lock", "_open", "_run", "_size", "clients")
 
-    def __init__(self, run: ClientRounds, clients: NDArray[np.int64]) -> None:
+    def __init__(self, run: ClientRounds, clients: NDArray[np.int64], size: int) -> None:
         super().__init__()
-        self._run, self._open, self._lock = run, True, Lock()
+        self._run, self._open, self._lock, self._size = run, True, Lock(), size
         self.clients: tuple[int, ...] = tuple(clients.tolist())
         self._answers: dict[int, NDArray[np.float64]] = {}
 
@@ -225,7 +232,7 @@ class Cohort(ChargedRun):
             raise ParameterError("client", client, "one that was drawn for this round")
         if client in self._answers:
             raise ParameterError("client", client, "one that has not answered in this round")
-        self._answers[client] = _row(update, self._run._size)
+        self._answers[client] = _row(update, self._size)
 
     def accept_all(self, answers: Iterable[tuple[int, Any]]) -> dict[int, str]:
         """Take what is right of several answers; return why others were refused, by client.
@@ -255,7 +262,7 @@ class Cohort(ChargedRun):
         with self._lock:
             self._check_open()
             self._open = False
-        return self._run._released(list(self._answers.values()))
+        return self._run._released(list(self._answers.values()), self._size)
 
     def _check_open(self) -> None:
         """Raise where the round is over."""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from hockeystick import _validate
-from hockeystick.adjacency import Adjacency
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms.federated.client_level import CLIENTS, FedSDP
 from hockeystick.mechanisms.federated.instance_level import FedAlphaCDP, FedCDP
@@ -19,6 +18,8 @@ from hockeystick.release.samplers import Bits, bernoulli, permutation, secret_bi
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+_THERE: Final = _validate.whole_numbers("n", 0, (100, 10_000))
 
 
 def draw_clients(
@@ -38,8 +39,9 @@ def draw_clients(
 
     Args:
         plan: The plan that is accounted.
-        clients: How many there are; the plan's number where not given. Only where each client is
-            drawn on its own, under add-remove, may it be another: rates are the plan's.
+        clients: How many there are; the plan's number where not given. Where each client has a
+            coin of its own it may be any: rates are the plan's, and one that is not there is one
+            that does not answer. Elsewhere it is the plan's.
         bits: The source of random 64-bit words; another than the operating system's is for tests.
 
     Returns:
@@ -109,8 +111,8 @@ def _of_one_size(drawn: int, clients: int, bits: Bits) -> NDArray[np.int64]:
 def checked_clients(plan: FedSDP, clients: int | None) -> int:
     """Return the number of clients, or raise where it is not the plan's and must be."""
     poisson = plan.sampling is ClientSampling.POISSON
-    if poisson and plan.adjacency is Adjacency.ADD_REMOVE and clients is not None:
-        return _validate.count("clients", clients, CLIENTS)
+    if poisson and clients is not None:
+        return _validate.count("clients", clients, _THERE)
     return _equal("clients", clients, plan.total_clients)
 
 

@@ -21,6 +21,8 @@ pytest.importorskip("flwr")
 from flwr.app import Array, ArrayRecord, ConfigRecord, Message, RecordDict
 
 from hockeystick.adapters.flower import PrivateFedAvg
+from hockeystick.adapters.loop._random import bits
+from hockeystick.release.federated import ClientRounds
 from tests.adapters.flower.clients import FIRST, Clients, first_moved, record, server, zeros
 
 DELTA = 1e-5
@@ -111,8 +113,9 @@ def test_noise_on_the_sum_is_the_multiplier_times_the_norm() -> None:
 
 
 def test_each_client_is_asked_with_the_plans_probability_on_its_own() -> None:
-    strategy, grid = _strategy(), Clients(10, first_moved(lambda place: 0))
     draws = 1500
+    strategy = _strategy(replace(PLAN, rounds=draws))
+    grid = Clients(10, first_moved(lambda place: 0))
     asked = np.zeros((draws, 10))
     for draw in range(draws):
         for message in strategy.configure_train(1, zeros(), ConfigRecord(), grid):
@@ -122,7 +125,7 @@ def test_each_client_is_asked_with_the_plans_probability_on_its_own() -> None:
     assert np.abs(asked.mean(axis=0) - 0.5).max() < bound
     together = (asked.T @ asked / draws)[~np.eye(10, dtype=bool)]
     assert np.abs(together - 0.25).max() < bound
-    assert strategy.counted == 0
+    assert strategy.counted == draws
 
 
 def _garbage() -> Iterator[tuple[str, Any]]:
@@ -171,7 +174,7 @@ def test_what_is_no_update_counts_as_nothing_and_the_round_goes_on(
     weights = _after_one(strategy, Clients(10, answer))["w"]
     assert weights[0] * 10 == pytest.approx(9 * NORM, rel=1e-6)
     assert strategy.counted == 1
-    assert any(f"node {FIRST + 4} counts as 0" in line for line in caplog.messages)
+    assert any(f"an answer of node {FIRST + 4} counts as 0: " in line for line in caplog.messages)
 
 
 def test_several_records_of_arrays_count_as_nothing() -> None:
@@ -202,36 +205,58 @@ def test_a_client_that_was_not_asked_counts_as_nothing() -> None:
     assert found["w"].numpy()[0] * 10 == pytest.approx(NORM, rel=1e-6)
 
 
-def test_a_round_is_counted_before_its_noise_is_drawn(tmp_path: Path) -> None:
-    journal = tmp_path / "rounds"
-    strategy = _strategy(journal=journal)
+def test_a_round_is_counted_before_anybody_is_asked(tmp_path: Path) -> None:
+    """Whoever breaks it off, there or where the noise is drawn, leaves it counted."""
+    journal, seen = tmp_path / "rounds", list[bytes]()
+
+    def answer(place: int, weights: Any) -> Any:
+        seen.append(journal.read_bytes())
+        raise KeyboardInterrupt
+
+    strategy = _strategy(EVERYBODY, journal=journal)
+    with pytest.raises(KeyboardInterrupt):
+        strategy.start(Clients(10, answer), zeros())
+    assert seen[0].endswith(b"\n.")
     clients = Clients(10, first_moved(lambda place: 1))
     with (
-        patch("hockeystick.adapters.flower._strategy.noisy_sum", side_effect=KeyboardInterrupt),
-        pytest.raises(KeyboardInterrupt),
+        patch(
+            "hockeystick.release.federated.client_updates.noisy_sum", side_effect=InterruptedError
+        ),
+        pytest.raises(InterruptedError),
     ):
         strategy.start(clients, zeros())
-    assert strategy.counted == 1
-    assert journal.read_bytes().endswith(b"\n.")
-    strategy.close()
-    again = _strategy(journal=journal)
-    assert (again.counted, again.left) == (1, 19)
-    again.start(clients, zeros())
-    assert again.spent(DELTA).upper == hs.epsilon(PLAN, DELTA).upper
+    assert (strategy.counted, strategy.left) == (2, 18)
     with pytest.raises(ParameterError, match=r"^journal must be"):
-        _strategy(journal=journal)
+        _strategy(EVERYBODY, journal=journal)
+    strategy.close()
+    with pytest.raises(IncompatibleError, match="closed"):
+        strategy.start(clients, zeros())
+    again = _strategy(EVERYBODY, journal=journal)
+    assert (again.counted, again.left) == (2, 18)
+    again.start(clients, zeros())
+    assert again.spent(DELTA).upper == hs.epsilon(EVERYBODY, DELTA).upper
 
 
-def test_a_round_that_was_broken_off_before_the_sum_is_not_counted() -> None:
+def test_it_trains_as_the_rounds_of_a_loop_do_bit_by_bit() -> None:
+    """The same bits draw the same cohorts and noise; late, wrong and doubled answers included."""
+    plan, size = replace(PLAN, rounds=6), 40
+    pulls = np.random.default_rng(7).normal(size=(10, size))
+
     def answer(place: int, weights: Any) -> Any:
-        raise ConnectionError
+        moved = {"w": weights["w"] + (pulls[place] - weights["w"])}
+        doubled = [moved, {"w": np.ones(size)}]
+        return {2: {"w": np.full(size, math.nan)}, 5: doubled, 8: None}.get(place, moved)
 
-    strategy = _strategy(EVERYBODY)
-    with pytest.raises(ConnectionError):
-        strategy.start(Clients(10, answer), zeros())
-    assert strategy.counted == 0
-    strategy.start(Clients(10, first_moved(lambda place: 1)), zeros())
-    assert strategy.spent(DELTA).upper == hs.epsilon(EVERYBODY, DELTA).upper
+    strategy = _strategy(plan, learning_rate=0.7, seed=3, not_private=True)
+    result = strategy.start(Clients(10, answer), zeros(size)).arrays["w"].numpy()
+    run = ClientRounds(plan, size, NORM, bits=bits(3, "rounds", 0))
+    weights = np.zeros(size)
+    for _ in range(plan.rounds):
+        cohort = run.draw()
+        for client in set(cohort.clients) - {2, 8}:
+            cohort.accept(client, weights + (pulls[client] - weights) - weights)
+        weights = weights + 0.7 * cohort.release()
+    assert np.array_equal(result, weights)
 
 
 def test_a_cohort_is_used_once_and_for_its_round() -> None:
@@ -245,7 +270,7 @@ def test_a_cohort_is_used_once_and_for_its_round() -> None:
     strategy.aggregate_train(3, [])
     with pytest.raises(IncompatibleError, match="no cohort waits for round 3"):
         strategy.aggregate_train(3, [])
-    assert strategy.counted == 1
+    assert strategy.counted == 2
 
 
 def test_it_stops_where_plan_or_budget_end() -> None:
@@ -327,6 +352,8 @@ def test_bad_input_is_refused_by_name() -> None:
         _strategy(not_private=True)
     with pytest.raises(IncompatibleError, match="a seed has epsilon = inf"):
         _strategy(seed=1, not_private=True, budget=hs.ApproxDP(1, DELTA))
+    with pytest.raises(IncompatibleError, match="a journal counts private rounds"):
+        _strategy(seed=1, not_private=True, journal="rounds")
 
 
 @pytest.mark.parametrize(

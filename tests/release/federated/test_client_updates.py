@@ -187,12 +187,36 @@ def test_a_round_counts_when_it_is_drawn_and_there_are_no_more_than_planned() ->
         run.draw()
 
 
-def test_how_many_clients_there_are_may_differ_only_where_nobody_else_notices() -> None:
-    free = planned(adjacency="add-remove")
-    assert ClientRounds(free, size=1, norm=1.0, clients=7).draw().answered == ()
-    for plan in (planned(), planned("fixed-size", adjacency="add-remove"), planned("revealed")):
+@pytest.mark.parametrize("adjacency", ["add-remove", "zero-out", "replace-one"])
+def test_by_coins_any_number_of_clients_may_be_there(adjacency: str) -> None:
+    """Each is drawn with the plan's rate, whatever their number, and the divisor is the plan's."""
+    run = ClientRounds(planned(adjacency=adjacency, rounds=900), size=1, norm=1.0, bits=seeded(4))
+    assert run.draw(0).clients == ()
+    counts = np.bincount(np.concatenate([run.draw(9).clients for _ in range(899)]).astype(int))
+    assert len(counts) == 9
+    assert np.abs(counts / 899 - 1 / 3).max() < 4.5 * math.sqrt(2 / 9 / 899)
+
+
+def test_sets_of_one_size_are_of_the_plans_clients_and_nothing_is_counted_for_others() -> None:
+    for plan in (planned("fixed-size", adjacency="add-remove"), planned("revealed")):
+        run = ClientRounds(plan, size=1, norm=1.0)
         with pytest.raises(ParameterError, match="clients must be the plan's number, 6"):
-            ClientRounds(plan, size=1, norm=1.0, clients=7)
+            run.draw(7)
+        assert run.counted == 0
+
+
+def test_the_size_is_said_once_by_the_run_or_by_each_round() -> None:
+    run = ClientRounds(planned(clients_per_round=6), None, norm=1.0)
+    with pytest.raises(ParameterError, match="size"):
+        run.draw()
+    assert run.counted == 0
+    for size in (2, 5):
+        cohort = run.draw(size=size)
+        with pytest.raises(ParameterError, match=f"a row of {size} finite numbers"):
+            cohort.accept(0, np.zeros(size + 1))
+        assert cohort.release().shape == (size,)
+    with pytest.raises(ParameterError, match="size must be that of the run, 3"):
+        ClientRounds(planned(), 3, norm=1.0).draw(size=4)
 
 
 def test_bad_settings_are_told() -> None:

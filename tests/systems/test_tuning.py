@@ -62,7 +62,7 @@ def counted(example: Any, method: str, seed: int) -> tuple[int, int]:
         assert example.NORMS[0] <= candidate[1] <= example.NORMS[-1]
         return np.zeros(1), -float(len(made))
 
-    class Counted(example.Runs):  # type: ignore[name-defined, misc]
+    class Counted(example.Runs):  # type: ignore[misc]
         __call__ = staticmethod(run)
 
     bits = np.random.PCG64(seed).random_raw

@@ -156,10 +156,12 @@ def settings_of(
     return private | {"without privacy": Setting(partial(openly, steps=steps))}
 
 
-def asked_for(document: str | None) -> argparse.Namespace:
+def asked_for(
+    document: str | None, epsilon: float = EPSILON, delta: float = DELTA
+) -> argparse.Namespace:
     """Return what the command line says: the first seed, how many, and the budget."""
     parser = argparse.ArgumentParser(description=(document or "").splitlines()[0])
     parser.add_argument("--seed", type=int, default=0, help="of batches and noise")
     parser.add_argument("--seeds", type=int, default=1, help="how many runs; medians are shown")
-    parser.add_argument("--epsilon", type=float, default=EPSILON, help=f"at delta {DELTA:g}")
+    parser.add_argument("--epsilon", type=float, default=epsilon, help=f"at delta {delta:g}")
     return parser.parse_args()

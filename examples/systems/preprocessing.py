@@ -10,19 +10,27 @@ trained on the digits as they transform them, and one budget covers both.
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 from click import echo
-from clipping import CLASSES, Digits, accuracy, digits, gradients, openly
+from one_budget import (
+    EPSILON,
+    STEPS,
+    Digits,
+    Training,
+    accuracy,
+    asked_for,
+    calibrated,
+    digits,
+    fixed_threshold,
+    settings_of,
+    words,
+)
 from outcomes import Outcome, Setting, line, repeated
 
 import hockeystick as hs
-from hockeystick.adapters.loop import Account, Sampler, noisy_sum
-from hockeystick.release.samplers import secret_bits
 
 SYSTEM = {
     "name": "Private normalisation and DP-PCA before DP-SGD",
@@ -31,7 +39,7 @@ SYSTEM = {
     "command": "python examples/systems/preprocessing.py --seeds 5",
     "check": "what the statistics charged is the plan's extra, steps counted, batches' sizes",
 }
-EPSILON, DELTA, BATCH_SIZE, STEPS, NORM, RATE = 3.0, 1e-4, 256, 60, 1.0, 6.0
+NORM, RATE = 1.0, 6.0
 # Rows of 64 pixels from 0 to 1, less a public half, have lengths up to 4.
 CENTER, LENGTH, PIXELS, COMPONENTS = 0.5, 4.0, 64, 40
 STATISTICS = hs.mechanisms.JointGaussian((10.0, 10.0))
@@ -45,16 +53,7 @@ METHODS: dict[str, hs.mechanisms.Mechanism | None] = {
 
 def planned(method: str, examples: int, epsilon: float = EPSILON, steps: int = STEPS) -> hs.DPSGD:
     """Return the plan with the least noise of the steps that meets the budget beside the rest."""
-    plan = hs.DPSGD(
-        examples=examples,
-        batch_size=BATCH_SIZE,
-        steps=steps,
-        noise_multiplier=1.0,
-        extra=METHODS[method],
-    )
-    found = hs.calibrate(plan, "noise_multiplier", hs.ApproxDP(epsilon, DELTA)).plan
-    assert isinstance(found, hs.DPSGD)
-    return found
+    return calibrated(epsilon, examples=examples, steps=steps, extra=METHODS[method])
 
 
 def transformed(method: str, data: Digits, charge: Any, bits: Any) -> Digits:
@@ -102,32 +101,12 @@ def run(
     """
     raw = digits()
     plan = planned(method, len(raw.rows), epsilon, steps) if plan is None else plan
-    bits = secret_bits if seed is None else np.random.PCG64(seed).random_raw
-    before = hs.Accountant()
+    bits, before = words(seed), hs.Accountant()
     data = transformed(method, raw, before, bits)
-    account, sampler = Account(plan), Sampler(plan, len(data.rows), seed)
-    weights, drawn = np.zeros(CLASSES * data.rows.shape[1]), 0
-    for step in range(plan.total_steps):
-        batch = sampler.draw(step)
-        drawn += len(batch)
-        rows = gradients(weights, data.rows[batch], data.labels[batch])
-        account.count()
-        total = noisy_sum(rows, norm=NORM, noise_multiplier=plan.noise_multiplier, bits=bits)
-        weights -= RATE * total / sampler.expected(step)
-    spent, size = hs.epsilon(account.released, DELTA).upper, plan.total_steps * BATCH_SIZE
-    return Outcome(
-        method,
-        {"accuracy": accuracy(weights, data)},
-        str(account.released.mechanism),
-        spent,
-        DELTA,
-        {
-            "statistics": charged(before) == plan.extra,
-            "steps": account.counted == plan.total_steps,
-            "budget": spent <= epsilon,
-            "batches": abs(drawn - size) < 5 * size**0.5,
-        },
-    )
+    training = Training(plan, data, seed, bits)
+    weights = training.steps(fixed_threshold(plan.noise_multiplier, RATE, NORM), plan.total_steps)
+    statistics = charged(before) == plan.extra
+    return training.outcome(method, accuracy(weights, data), epsilon, {"statistics": statistics})
 
 
 def charged(account: hs.Accountant) -> Any:
@@ -138,20 +117,12 @@ def charged(account: hs.Accountant) -> Any:
 
 def settings(epsilon: float = EPSILON) -> dict[str, Setting]:
     """Return what the system is shown in."""
-    private = {
-        method: Setting(partial(run, method=method, epsilon=epsilon), beside="without privacy")
-        for method in METHODS
-    }
-    return private | {"without privacy": Setting(openly)}
+    return settings_of(run, METHODS, epsilon)
 
 
 def main() -> None:
     """Train on the digits as they are and as each method transforms them, at one budget."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seed", type=int, default=0, help="of batches and noise")
-    parser.add_argument("--seeds", type=int, default=1, help="how many runs; medians are shown")
-    parser.add_argument("--epsilon", type=float, default=EPSILON, help=f"at delta {DELTA:g}")
-    asked = parser.parse_args()
+    asked = asked_for(__doc__)
     for method in METHODS:
         plan = planned(method, len(digits().rows), asked.epsilon)
         outcomes = repeated(settings(asked.epsilon)[method].run, asked.seed, asked.seeds)

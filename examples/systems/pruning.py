@@ -11,21 +11,31 @@ themselves: it has no epsilon, and the program counts how often one image change
 
 from __future__ import annotations
 
-import argparse
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
 from click import echo
-from clipping import CLASSES, accuracy, digits, gradients, openly
+from one_budget import (
+    BATCH_SIZE,
+    CLASSES,
+    EPSILON,
+    STEPS,
+    Training,
+    accuracy,
+    asked_for,
+    calibrated,
+    digits,
+    gradients,
+    settings_of,
+    words,
+)
 from outcomes import Outcome, Setting, line, repeated
 
 import hockeystick as hs
-from hockeystick.adapters.loop import Account, Sampler
 from hockeystick.release import randomly_pruned_sum, selective_sum
-from hockeystick.release.samplers import secret_bits
+from hockeystick.release.samplers import Bits
 
 SYSTEM = {
     "name": "Random pruning, selective SGD and decaying noise",
@@ -34,7 +44,7 @@ SYSTEM = {
     "command": "python examples/systems/pruning.py --seeds 5",
     "check": "steps counted, batches' sizes, as many coordinates as are to be sent",
 }
-EPSILON, DELTA, BATCH_SIZE, STEPS, NORM, RATE = 3.0, 1e-4, 256, 60, 1.0, 3.0
+NORM, RATE = 1.0, 3.0
 DIMENSION = CLASSES * 65
 FEW = 0.1
 # How a step's sum is released, which share of coordinates it has, and how the noise changes.
@@ -53,16 +63,7 @@ METHODS: dict[str, tuple[Callable[..., Any], float, hs.schedules.Schedule | None
 
 def planned(method: str, examples: int, epsilon: float = EPSILON, steps: int = STEPS) -> hs.DPSGD:
     """Return the plan of a method with the least first noise that meets the budget."""
-    plan = hs.DPSGD(
-        examples=examples,
-        batch_size=BATCH_SIZE,
-        steps=steps,
-        noise_multiplier=1.0,
-        schedule=METHODS[method][2],
-    )
-    found = hs.calibrate(plan, "noise_multiplier", hs.ApproxDP(epsilon, DELTA)).plan
-    assert isinstance(found, hs.DPSGD)
-    return found
+    return calibrated(epsilon, examples=examples, steps=steps, schedule=METHODS[method][2])
 
 
 def run(
@@ -85,31 +86,17 @@ def run(
     data = digits()
     plan = planned(method, len(data.rows), epsilon, steps) if plan is None else plan
     release, keep, _ = METHODS[method]
-    account, sampler = Account(plan), Sampler(plan, len(data.rows), seed)
-    bits = secret_bits if seed is None else np.random.PCG64(seed).random_raw
-    weights, drawn, sent = np.zeros(DIMENSION), 0, set[int]()
-    for step, noise in enumerate(plan.noise_multipliers.tolist()):
-        batch = sampler.draw(step)
-        drawn += len(batch)
-        rows = gradients(weights, data.rows[batch], data.labels[batch])
-        account.count()
-        total = release(hs.Gaussian(noise), rows, norm=NORM, keep=keep, bits=bits)
+    training, sent = Training(plan, data, seed, words(seed)), set[int]()
+    noises = iter(plan.noise_multipliers.tolist())
+
+    def update(rows: Any, size: float, bits: Bits) -> Any:
+        total = release(hs.Gaussian(next(noises)), rows, norm=NORM, keep=keep, bits=bits)
         sent.add(int(np.count_nonzero(total)))
-        weights -= RATE * total / sampler.expected(step)
-    spent, size = hs.epsilon(account.released, DELTA).upper, plan.total_steps * BATCH_SIZE
-    return Outcome(
-        method,
-        {"accuracy": accuracy(weights, data)},
-        str(account.released),
-        spent,
-        DELTA,
-        {
-            "steps": account.counted == plan.total_steps,
-            "budget": spent <= epsilon,
-            "batches": abs(drawn - size) < 5 * size**0.5,
-            "coordinates": max(sent) <= math.ceil(keep * DIMENSION),
-        },
-    )
+        return -RATE * total / size
+
+    weights = training.steps(update, plan.total_steps)
+    few = max(sent) <= math.ceil(keep * DIMENSION)
+    return training.outcome(method, accuracy(weights, data), epsilon, {"coordinates": few})
 
 
 def shown_by_selection(images: int = BATCH_SIZE) -> float:
@@ -133,20 +120,12 @@ def _largest(total: Any) -> frozenset[int]:
 
 def settings(epsilon: float = EPSILON) -> dict[str, Setting]:
     """Return what the system is shown in."""
-    private = {
-        method: Setting(partial(run, method=method, epsilon=epsilon), beside="without privacy")
-        for method in METHODS
-    }
-    return private | {"without privacy": Setting(openly)}
+    return settings_of(run, METHODS, epsilon)
 
 
 def main() -> None:
     """Train by each method at one budget, and say what came out."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seed", type=int, default=0, help="of batches and noise")
-    parser.add_argument("--seeds", type=int, default=1, help="how many runs; medians are shown")
-    parser.add_argument("--epsilon", type=float, default=EPSILON, help=f"at delta {DELTA:g}")
-    asked = parser.parse_args()
+    asked = asked_for(__doc__)
     for method in METHODS:
         plan = planned(method, len(digits().rows), asked.epsilon)
         outcomes = repeated(settings(asked.epsilon)[method].run, asked.seed, asked.seeds)

@@ -38,8 +38,8 @@ def test_statistics_that_the_plan_does_not_count_are_seen(example: Any) -> None:
 def test_statistics_leave_less_for_the_training(example: Any) -> None:
     plans = [example.planned(method, 1438) for method in METHODS]
     assert all(plan.noise_multiplier > plans[0].noise_multiplier for plan in plans[1:])
-    covered = hs.epsilon(plans[1], example.DELTA).upper
-    alone = hs.epsilon(replace(plans[1], extra=None), example.DELTA).upper
+    covered = hs.epsilon(plans[1], program("one_budget").DELTA).upper
+    alone = hs.epsilon(replace(plans[1], extra=None), program("one_budget").DELTA).upper
     assert alone < covered <= example.EPSILON
 
 

@@ -122,6 +122,23 @@ def test_a_row_has_medians_beside_those_without_privacy(
     ]
 
 
+def test_rows_of_one_system_are_written_anew_and_the_others_stay(
+    table: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran(table, monkeypatch, fake([]))
+    before = table.PAGE.read_text(encoding="utf-8")
+    others = [before.splitlines()[-1].replace("(fake.md)", f"({name}.md)") for name in "az"]
+    old = [*before.splitlines()[:-2], others[1], "| [A system](fake.md): old | |", others[0]]
+    table.PAGE.write_text("\n".join(old) + "\n", encoding="utf-8")
+    monkeypatch.setattr(table, "programs", lambda: ["a", "fake", "z"])
+    ran(table, monkeypatch, fake([]), "--only", "fake", "--page")
+    lines = before.splitlines()
+    expected = [*lines[:-2], others[0], *lines[-2:], others[1]]
+    assert table.PAGE.read_text(encoding="utf-8").splitlines() == expected
+    with pytest.raises(SystemExit, match="no page of 2 seeds"):
+        ran(table, monkeypatch, fake([]), "--only", "fake", "--page", "--seeds", "2")
+
+
 def test_a_run_that_is_not_as_accounted_fails_the_command_and_is_named(
     table: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,6 +185,7 @@ def test_a_file_of_something_else_is_told(
 def test_a_system_that_runs_has_its_row(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    program("prifedsync")  # so that the script finds it
     monkeypatch.setattr("sys.argv", ["table.py", "--seeds", "1", "--only", "prifedsync"])
     program("table").main()
     rows = cells(capsys.readouterr().out)

@@ -59,11 +59,9 @@ def sinh_normal_vector(
         mechanism: The noise, of a width from 1/2 to 1e12 and a rho from 1e-24 to 1e6.
         value: The query's answer, numbers of any shape, as for ``gaussian``. An entry takes some
             milliseconds to draw.
-        sensitivity: The largest L2 distance S of answers on neighbouring data sets, all entries
-            together, in the answer's unit; a finite number > 0.
-        charge: An ``Accountant``, a ``Filter`` or another with ``step(mechanism)``, which is
-            charged before the noise is drawn.
-        bits: The source of random 64-bit words; another than the operating system's is for tests.
+        sensitivity: The largest L2 distance S of answers, as for ``gaussian``.
+        charge: As for ``gaussian``.
+        bits: As for ``gaussian``.
 
     Returns:
         An array of floats of the value's shape.

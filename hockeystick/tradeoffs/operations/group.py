@@ -18,6 +18,7 @@ from hockeystick.tradeoffs.functions.gaussian import GaussianTradeOff
 from hockeystick.tradeoffs.functions.laplace import LaplaceTradeOff
 from hockeystick.tradeoffs.functions.piecewise import IdentityTradeOff
 from hockeystick.tradeoffs.profiles.by_function import FunctionProfile
+from hockeystick.tradeoffs.profiles.chain import ChainProfile
 from hockeystick.tradeoffs.profiles.dominating_gaussian import dominating_mu
 from hockeystick.tradeoffs.profiles.profile import Array, Flags, Profile
 from hockeystick.tradeoffs.profiles.table import IntervalProfile
@@ -53,7 +54,8 @@ class GroupTradeOff(TradeOff):
 
     Guarantees:
         Proven ends: the power is monotone, so proven ends of each step give those of the next.
-        Rates below 1/2 are carried as they are, the others as their complements.
+        Rates below 1/2 are carried as they are, the others as their complements. Deltas are the
+        smaller ones of the iterated function's and of a chain of single records (``ChainProfile``).
 
         The lower end of f, and with it the upper ends of power, delta and epsilon, holds for every
         mechanism that is f-DP and any two data sets at distance g.
@@ -83,7 +85,8 @@ class GroupTradeOff(TradeOff):
         """Return the profile; the largest loss and the mu of a dominating Gaussian grow g-fold."""
         mu = max(dominating_mu(self.inner.forward), dominating_mu(self.inner.backward))
         largest = one.supremum * self.size * (1.0 + 4.0 * ULP)
-        iterated = FunctionProfile(self._iterated, largest, _times(mu, self.size))
+        function = FunctionProfile(self._iterated, largest, _times(mu, self.size))
+        iterated = ChainProfile(function, one, self.size)
         return iterated if self.inner.release is None else IntervalProfile(one, iterated)
 
     @cached_property

@@ -1,0 +1,184 @@
+"""Searches of hyperparameters: as many runs as drawn, all charged first, each one's noise."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import hockeystick as hs
+from tests.systems.programs import program
+
+pytestmark = pytest.mark.extras
+pytest.importorskip("sklearn")
+
+EXAMPLES = 1438
+OPTUNA = ("Optuna at random, logarithmic number of runs", "Optuna by earlier scores (TPE)")
+FREE = "for free, last run quoted: not private as quoted"
+RANDOM = (
+    "random, geometric number of runs",
+    "random, logarithmic number of runs",
+    "random, negative binomial number of runs",
+    "random, Poisson number of runs",
+)
+METHODS = ("grid", *RANDOM, *OPTUNA, FREE)
+
+
+@pytest.fixture(scope="module")
+def example() -> Any:
+    return program("tuning")
+
+
+def plan(steps: int = 2, noise: float = 4.0) -> hs.DPSGD:
+    """Return a short training."""
+    return hs.DPSGD(examples=EXAMPLES, batch_size=256, steps=steps, noise_multiplier=noise)
+
+
+def test_every_search_is_tested(example: Any) -> None:
+    assert set(example.SEARCHES) == set(METHODS)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_search_runs_as_it_is_accounted(example: Any, method: str) -> None:
+    if method in OPTUNA:
+        pytest.importorskip("optuna")
+    found = example.run(1, method=method, plan=plan())
+    last = "costs more than quoted" if method == FREE else "budget"
+    assert found.checks == {"runs": True, "charged first": True, "steps": True, last: True}
+    assert found.epsilon == hs.epsilon(example.whole(method, plan()), example.DELTA).upper
+
+
+def counted(example: Any, method: str, seed: int) -> tuple[int, int]:
+    """Return how many runs a search made, and how many its words say, without any training."""
+    if method in OPTUNA:
+        pytest.importorskip("optuna")
+    charge, made = hs.Accountant(), list[bool]()
+    total = example.whole(method, plan())
+
+    def run(candidate: tuple[float, float]) -> tuple[Any, float]:
+        made.append(charge.plan == total)
+        assert example.RATES[0] <= candidate[0] <= example.RATES[-1]
+        assert example.NORMS[0] <= candidate[1] <= example.NORMS[-1]
+        return np.zeros(1), -float(len(made))
+
+    class Counted(example.Runs):  # type: ignore[misc]
+        __call__ = staticmethod(run)
+
+    bits = np.random.PCG64(seed).random_raw
+    recorded = example.Recorded(bits)
+    runs = Counted(plan(), None, seed, bits, charge)
+    best = example.search(method, runs, recorded)
+    assert charge.plan == total
+    assert all(made)
+    assert (best is None) == (not made)
+    return len(made), example.drawn(method, recorded)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_there_are_as_many_runs_as_drawn_and_all_are_charged_first(
+    example: Any, method: str
+) -> None:
+    found = [counted(example, method, seed) for seed in range(3)]
+    assert all(made == drawn for made, drawn in found)
+
+
+@pytest.mark.parametrize("method", RANDOM)
+def test_the_number_of_runs_has_the_mean_of_its_law(example: Any, method: str) -> None:
+    made = np.array([counted(example, method, seed)[0] for seed in range(200)])
+    assert stats.ttest_1samp(made, 10.0).pvalue > 1e-3
+    assert len(set(made.tolist())) > 5
+
+
+@pytest.mark.parametrize("wrong", ["charged first", "runs", "steps"])
+def test_what_is_not_as_accounted_is_seen(
+    example: Any, wrong: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A search charged when it is over, one with a run more, one with longer runs."""
+    right = example.search
+
+    def search(method: str, runs: Any, bits: Any) -> Any:
+        total = example.whole(method, runs.plan)
+        if wrong == "charged first":
+            found = hs.release.random_search(total, example.GRID, runs, bits=bits)
+            runs.charge.step(total)
+            return found
+        if wrong == "steps":
+            runs.plan = replace(runs.plan, steps=runs.plan.steps + 1)
+        found = right(method, runs, bits)
+        if wrong == "runs":
+            runs(found.candidate)
+        return found
+
+    monkeypatch.setattr(example, "search", search)
+    checks = example.run(1, method=RANDOM[0], plan=plan()).checks
+    assert not checks[wrong]
+    assert checks["runs"] == (wrong != "runs")
+
+
+def test_a_plan_beyond_the_budget_is_seen(example: Any) -> None:
+    assert not example.run(1, method="grid", plan=plan(60)).checks["budget"]
+
+
+def test_one_image_moves_a_score_by_one_and_its_noise_is_what_is_charged(example: Any) -> None:
+    """The same noise with the first image and without it; with weights that read it rightly."""
+    data = example.digits()
+    weights = np.zeros((10, 65))
+    weights[data.labels[0], -1] = 1.0
+    fewer = replace(data, rows=data.rows[1:], labels=data.labels[1:])
+    pair = [example.noisy_score(weights, one, words(3)) for one in (data, fewer)]
+    assert pair[0] - pair[1] == pytest.approx(1.0)
+    none = replace(data, rows=data.rows[:0], labels=data.labels[:0])
+    bits = words(4)
+    drawn = np.array([example.noisy_score(weights, none, bits) for _ in range(1000)]) / 20
+    assert 1e-6 < stats.chi2.sf(float((drawn**2).sum()), 1000) < 1 - 1e-6
+    assert example.SCORE == hs.Gaussian(noise_multiplier=20)
+
+
+def words(seed: int) -> Any:
+    """Return a source of pseudo-random words."""
+    return np.random.PCG64(seed).random_raw
+
+
+def test_each_step_of_a_run_has_the_noise_and_norm_of_its_plan(
+    example: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen, right = list[tuple[float, ...]](), program("one_budget").noisy_sum
+
+    def noisy_sum(rows: Any, **given: Any) -> Any:
+        seen.append((given["norm"], given["noise_multiplier"]))
+        return right(rows, **given)
+
+    monkeypatch.setattr(program("one_budget"), "noisy_sum", noisy_sum)
+    runs = example.Runs(plan(), example.digits(), 1, words(1), hs.Accountant())
+    for norm in (0.1, 1.0):
+        runs((0.5, norm))
+    assert seen == [(0.1, 4.0), (0.1, 4.0), (1.0, 4.0), (1.0, 4.0)]
+
+
+def test_plans_meet_their_budget_by_as_little_noise_as_runs_ask_for(example: Any) -> None:
+    """Least where one run is quoted, most for the whole grid."""
+    found = {name: example.planned(name, EXAMPLES) for name in ("grid", *RANDOM[:3], FREE)}
+    noises = [one.noise_multiplier for one in found.values()]
+    assert noises == sorted(noises, reverse=True)
+    for name, one in found.items():
+        total = one @ example.SCORE if name == FREE else example.whole(name, one)
+        assert 2.9 < hs.epsilon(total, example.DELTA).upper <= 3.0
+
+
+def test_a_search_for_free_costs_several_times_what_is_quoted(example: Any) -> None:
+    total = example.whole(FREE, example.planned(FREE, EXAMPLES))
+    assert hs.epsilon(total, example.DELTA).upper > 20
+
+
+def test_a_random_search_learns(example: Any) -> None:
+    assert example.run(0, method=RANDOM[1]).result["accuracy"] > 0.85
+
+
+def test_where_no_run_is_drawn_nothing_is_released(
+    example: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(example, "search", lambda method, runs, bits: None)
+    found = example.run(0, method="grid", plan=plan())
+    assert found.result["accuracy"] == pytest.approx(0.1, abs=0.03)
+    assert not found.checks["runs"]

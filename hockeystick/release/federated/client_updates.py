@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable
+from operator import index
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, final
 
@@ -220,11 +221,10 @@ class Cohort(ChargedRun):
             IncompatibleError: If the round has been released.
         """
         self._check_open()
-        if client not in self.clients:
-            raise ParameterError("client", client, "one that was drawn for this round")
-        if client in self._answers:
+        number = self._drawn(client)
+        if number in self._answers:
             raise ParameterError("client", client, "one that has not answered in this round")
-        self._answers[client] = _row(update, self._run._size)
+        self._answers[number] = _row(update, self._run._size)
 
     def accept_all(self, answers: Iterable[tuple[int, Any]]) -> dict[int, str]:
         """Take what is right of several answers; return why others were refused, by client."""
@@ -247,6 +247,19 @@ class Cohort(ChargedRun):
             self._check_open()
             self._open = False
         return self._run._released(list(self._answers.values()))
+
+    def _drawn(self, client: Any) -> int:
+        """Return the number of a client that was drawn, or raise.
+
+        Numbers of some libraries are equal, but not one key of a dictionary.
+        """
+        try:
+            number = index(client)
+        except TypeError:
+            number = -1
+        if number not in self.clients:
+            raise ParameterError("client", client, "one that was drawn for this round")
+        return number
 
     def _check_open(self) -> None:
         """Raise where the round is over."""

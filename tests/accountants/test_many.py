@@ -38,6 +38,13 @@ def test_several_answers_agree_with_those_asked_alone(plan: hs.Mechanism, quanti
         assert (one.accountant, one.assumptions) == (alone.accountant, alone.assumptions)
 
 
+@pytest.mark.parametrize("inner", [hs.Laplace(1.0), hs.Gaussian(0.01)], ids=str)
+def test_plans_without_a_contour_are_answered_one_by_one(inner: hs.Mechanism) -> None:
+    plan = hs.PoissonSubsampled(inner, 0.1) ** 3
+    deltas = [1e-2, 1e-3]
+    assert hs.epsilon(plan, deltas) == tuple(hs.epsilon(plan, delta) for delta in deltas)
+
+
 def test_the_answers_to_many_hold_those_in_arbitrary_precision() -> None:
     deltas = np.logspace(-14, -2, 50)
     answers = hs.epsilon(PLANS[0], deltas)

@@ -95,12 +95,10 @@ class Contour(DirectedAccountant):
     def many(self, composition: Composition, quantity: Quantity, values: Sequence[float]) -> Many:
         """Return those answers of one direction that few integrals give, the other being below."""
         first, *rest = composition.directions
-        both = (
-            [self.analytic_terms(one) for one in (first, *rest)]
-            if self._is_plain(composition)
-            else []
-        )
-        if not rest or not all(both):
+        if not rest or not self._is_plain(composition):
+            return {}
+        both = [self.analytic_terms(one) for one in (first, *rest)]
+        if not all(both):
             return {}
         from hockeystick.accountants.contour._many import are_below, deltas_of, epsilons_of
 

@@ -202,7 +202,7 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
             IncompatibleError: If another process began this run, or it is closed.
         """
         self._check()
-        weights, nodes = Weights.of(arrays), list(grid.get_node_ids())
+        weights, nodes = Weights.of(arrays), sorted(set(grid.get_node_ids()))
         # From here on a kill leaves a round that is counted, whether or not it was released.
         cohort = self._rounds.draw(len(nodes), size=len(weights.numbers))
         self._asked = Asked(server_round, weights, cohort, nodes)

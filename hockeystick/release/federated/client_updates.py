@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-import numbers
 import os
 from collections.abc import Iterable
+from operator import index
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, final
 
@@ -228,11 +228,10 @@ class Cohort(ChargedRun):
             IncompatibleError: If the round has been released.
         """
         self._check_open()
-        if not _is_number(client) or client not in self.clients:
-            raise ParameterError("client", client, "one that was drawn for this round")
-        if client in self._answers:
+        number = self._drawn(client)
+        if number in self._answers:
             raise ParameterError("client", client, "one that has not answered in this round")
-        self._answers[client] = _row(update, self._size)
+        self._answers[number] = _row(update, self._size)
 
     def accept_all(self, answers: Iterable[tuple[int, Any]]) -> dict[int, str]:
         """Take what is right of several answers; return why others were refused, by client.
@@ -264,15 +263,30 @@ class Cohort(ChargedRun):
             self._open = False
         return self._run._released(list(self._answers.values()), self._size)
 
+    def _drawn(self, client: Any) -> int:
+        """Return the number of a client that was drawn, or raise.
+
+        Numbers of some libraries are equal, but not one key of a dictionary.
+        """
+        number = _number(client)
+        if number is None or number not in self.clients:
+            raise ParameterError("client", client, "one that was drawn for this round")
+        return number
+
     def _check_open(self) -> None:
         """Raise where the round is over."""
         if not self._open:
             raise IncompatibleError("this round has been released: draw the next one")
 
 
-def _is_number(client: object) -> bool:
-    """Return whether a client is named by an integer."""
-    return isinstance(client, numbers.Integral) and not isinstance(client, bool)
+def _number(client: Any) -> int | None:
+    """Return the integer that names a client; None where none does."""
+    if isinstance(client, bool | np.ndarray):
+        return None
+    try:
+        return index(client)
+    except TypeError:
+        return None
 
 
 def _pairs(answers: Any) -> list[tuple[int, Any]]:
@@ -284,9 +298,9 @@ def _pairs(answers: Any) -> list[tuple[int, Any]]:
     for one in pairs:
         if not (isinstance(one, tuple | list) and len(one) == 2):
             raise ParameterError("answers", f"one that is a {type(one).__name__}", allowed)
-        if not _is_number(one[0]):
+        if _number(one[0]) is None:
             raise ParameterError("answers", f"a client that is a {type(one[0]).__name__}", allowed)
-    return [(int(client), update) for client, update in pairs]
+    return [(index(client), update) for client, update in pairs]
 
 
 def _row(update: Any, size: int | None) -> NDArray[np.float64]:

@@ -133,8 +133,10 @@ def test_a_node_that_is_listed_twice_has_one_coin() -> None:
         def get_node_ids(self) -> list[int]:
             return [FIRST] * 1000
 
-    strategy, grid = _strategy(), Listed(1, first_moved(lambda place: 0))
-    asked = [len([*strategy.configure_train(1, zeros(), ConfigRecord(), grid)]) for _ in range(64)]
+    grid = Listed(1, first_moved(lambda place: 0))
+    asked = [
+        len([*_strategy().configure_train(1, zeros(), ConfigRecord(), grid)]) for _ in range(64)
+    ]
     assert set(asked) == {0, 1}
 
 

@@ -65,9 +65,9 @@ def test_a_record_moves_a_round_that_is_interrupted_by_its_own_gradient_alone(
 def test_a_global_model_takes_effect_in_the_middle_of_a_round(tmp_path: Path) -> None:
     rng = np.random.default_rng(4)
     rows, model = rng.normal(size=(6, 65)), rng.normal(size=650)
-    settings: list[dict[str, Any]] = [{"within": model}, {}, {"within": model, "cut": 0}]
+    sent: list[dict[str, Any]] = [{"within": model}, {}, {"within": model, "cut": 0}]
     interrupted, whole, late = (
-        answer(made(tmp_path / str(n), rows), **sent) for n, sent in enumerate(settings)
+        answer(made(tmp_path / str(n), rows), **own) for n, own in enumerate(sent)
     )
     assert not np.allclose(interrupted, whole)
     assert not np.allclose(interrupted, late)

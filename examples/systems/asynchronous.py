@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from engines import ENGINES, Arrays, Ask, LostError, alike, carried
+from engines import ENGINES, Arrays, Ask, LostError, alike, carried, rows_of
 from outcomes import Outcome, Setting, show_lines
 from shards import Shards, accuracy, arguments, digits, gradients, source
 
@@ -133,11 +133,11 @@ class Server:
         """Let a client run its next round, and add what it sends."""
         rate = RATE / (1 + 2 * self.begun[client] / STEPS)
         told = alike([client], dies=dies, cut=EXAMPLES // 2, rate=rate, **self.waiting[client])
-        answers = ask(told)
+        updates = rows_of(ask(told), "update", len(self.model))
         self.begun[client] += 1
-        if client in answers:
+        if client in updates:
             self.waiting[client] = {}
-            self.model = self.model - rate * answers[client]["update"]
+            self.model = self.model - rate * updates[client]
             self.messages += 1
         else:
             # Its process is a new one, to which nothing is on its way.

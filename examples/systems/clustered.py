@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from engines import ENGINES, Arrays, Ask, alike, carried
+from engines import ENGINES, Arrays, Ask, alike, carried, rows_of
 from outcomes import Outcome, Setting, show_lines
 from shards import arguments, source
 
@@ -148,10 +148,10 @@ def serve(
         able = np.flatnonzero(sent < often)
         drawn = able[permutation(len(able), bits=bits)[:cohort]]
         answers = ask(alike(drawn.tolist(), hypotheses=hypotheses, round=index))
-        messages = [own["message"] for own in answers.values() if own]
+        messages = rows_of(answers, "message", hypotheses.shape[1])
         sent[drawn] += 1
         if messages:
-            hypotheses, _ = lloyd_step(np.array(messages), hypotheses)
+            hypotheses, _ = lloyd_step(np.array(list(messages.values())), hypotheses)
     return hypotheses, sent, ask(alike(range(clients)))
 
 

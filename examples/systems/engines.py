@@ -45,6 +45,19 @@ def alike(clients: Iterable[int], **arrays: Any) -> dict[int, Arrays]:
     return dict.fromkeys(clients, arrays)
 
 
+def rows_of(answers: Mapping[int, Arrays], name: str, size: int) -> dict[int, Any]:
+    """Return the rows of so many finite numbers that clients answered with, by rising number.
+
+    A client that answers with anything else is taken for one that is lost.
+    """
+    rows = {client: np.asarray(own.get(name)) for client, own in answers.items()}
+    return {
+        client: row
+        for client, row in rows.items()
+        if row.shape == (size,) and row.dtype.kind == "f" and np.isfinite(row).all()
+    }
+
+
 def carried(engine: str, server: Callable[[Ask], _Found], answer: Answer, clients: int) -> _Found:
     """Return what a server came to whose messages an engine carries.
 

@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from engines import ENGINES, Arrays, Ask, alike, carried
+from engines import ENGINES, Arrays, Ask, alike, carried, rows_of
 from outcomes import Outcome, Setting, show_lines
 from shards import Shards, accuracy, arguments, digits, gradients, source
 
@@ -111,9 +111,9 @@ def serve(plan: hs.federated.FedAlphaCDP, size: int, bits: Bits, ask: Ask) -> Se
     model = np.zeros(size)
     for index in range(plan.rounds):
         cohort = draw_clients(plan, bits=bits).tolist()
-        answers = ask(alike(cohort, model=model, round=index))
-        if answers:
-            model = np.mean([own["model"] for own in answers.values()], axis=0)
+        models = rows_of(ask(alike(cohort, model=model, round=index)), "model", size)
+        if models:
+            model = np.mean(list(models.values()), axis=0)
     reports = ask(alike(range(plan.total_clients)))
     return model, [own for own in reports.values() if own]
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 from click import echo
-from engines import ENGINES, Arrays, Ask, alike, carried
+from engines import ENGINES, Arrays, Ask, alike, carried, rows_of
 from outcomes import Outcome, Setting, show_lines
 from shards import Shards, accuracy, arguments, digits, gradients, source
 
@@ -117,12 +117,12 @@ def serve(plan: hs.federated.PriFedSync, size: int, clients: int, bits: Bits, as
     model = np.zeros(size)
     for index in range(plan.rounds):
         cohort = draw_clients(plan, clients, bits=bits).tolist()
-        answers = ask(alike(cohort, round=index))
-        if not answers:
+        models = rows_of(ask(alike(cohort, round=index)), "own", size)
+        if not models:
             continue
-        mean = np.mean([own["own"] for own in answers.values()], axis=0)
+        mean = np.mean(list(models.values()), axis=0)
         model = (1 - SERVER_SHARE) * model + SERVER_SHARE * mean
-        ask(alike(answers, model=model))
+        ask(alike(models, model=model))
     return model, ask(alike(range(clients)))
 
 

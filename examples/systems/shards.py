@@ -104,7 +104,10 @@ def source(seed: int | None, *whose: int) -> Bits:
         seed: That of the run, or None.
         *whose: A client and its round, which have words of their own; none for the server.
     """
-    return secret_bits if seed is None else np.random.PCG64([seed, *whose]).random_raw
+    if seed is None:
+        return secret_bits
+    # Words of a seed that are 0 at its end change nothing, so that numbers begin with 1.
+    return np.random.PCG64([seed, *(1 + one for one in whose)]).random_raw
 
 
 def arguments(

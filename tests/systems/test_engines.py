@@ -71,3 +71,51 @@ def test_what_the_server_raises_is_raised() -> None:
 
     with pytest.raises(ConnectionError, match="no server"):
         program("engines").carried("loop", broken, counting, 1)
+
+
+WRONG: dict[str, Any] = {
+    "nan": np.array([1.0, np.nan, 0.0]),
+    "infinity": np.array([1.0, np.inf, 0.0]),
+    "too short": np.ones(2),
+    "a column": np.ones((3, 1)),
+    "complex": np.ones(3, complex),
+    "texts": np.array(["a", "b", "c"]),
+    "objects": np.array([1.0, None, 2.0]),
+    "nothing": None,
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_client_that_answers_with_no_row_of_numbers_is_taken_for_lost(name: str) -> None:
+    answers = {0: {"own": np.ones(3)}, 1: {"own": WRONG[name]}, 2: {}, 5: {"own": np.zeros(3)}}
+    found = program("engines").rows_of(answers, "own", 3)
+    assert list(found) == [0, 5]
+
+
+@pytest.mark.parametrize("name", ["fed_cdp", "prifedsync"])
+def test_servers_average_who_answers_rightly(name: str) -> None:
+    """One client sends NaN each time: the mean is that of the others."""
+    system = program(name)
+    plan = system.planned() if name == "prifedsync" else system.planned("constant")
+    field = {"prifedsync": "own", "fed_cdp": "model"}[name]
+    asked = list[int]()
+
+    def ask(sent: Any) -> Any:
+        asked.extend(sent)
+        if not any(sent.values()):
+            return {}
+        answers = {client: {field: np.full(4, float(client > 0))} for client in sent}
+        return answers | {client: {field: np.full(4, np.nan)} for client in list(sent)[:1]}
+
+    bits = program("shards").source(3)
+    several = (4, system.CLIENTS, bits, ask) if name == "prifedsync" else (4, bits, ask)
+    model = system.serve(plan, *several)[0]
+    assert asked
+    assert np.isfinite(model).all()
+
+
+def test_a_client_and_the_server_have_words_of_their_own() -> None:
+    """Words of 0 at the end of a seed change nothing in numpy: those of client 0, round 0."""
+    source = program("shards").source
+    first = {(whose, int(source(7, *whose)())) for whose in [(), (0,), (0, 0), (0, 1), (1, 0)]}
+    assert len({word for _, word in first}) == 5

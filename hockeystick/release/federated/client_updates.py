@@ -227,11 +227,12 @@ class Cohort(ChargedRun):
                 row; its numbers are not shown.
             IncompatibleError: If the round has been released.
         """
-        self._check_open()
-        number = self._drawn(client)
-        if number in self._answers:
-            raise ParameterError("client", client, "one that has not answered in this round")
-        self._answers[number] = _row(update, self._size)
+        number, row = self._drawn(client), _row(update, self._size)
+        with self._lock:
+            self._check_open()
+            if number in self._answers:
+                raise ParameterError("client", client, "one that has not answered in this round")
+            self._answers[number] = row
 
     def accept_all(self, answers: Iterable[tuple[int, Any]]) -> dict[int, str]:
         """Take what is right of several answers; return why others were refused, by client.

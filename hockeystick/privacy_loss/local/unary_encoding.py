@@ -69,10 +69,10 @@ class RAPPORLoss(FewAtoms):
         from hockeystick.precision.atoms import binary_runs
         from hockeystick.precision.profiles import exact
 
-        # ln(2/f - 1) loses what f is below 1.
+        # ln(2/f - 1) loses what f is below 1; 1 - f loses f where it is small.
         with mp.extraprec(64):
             flip = min(exact(self.flip) * (1 - perturbation * ULP), 1)
-            each = 2 * mp.atanh(1 - flip)
+            each = 2 * mp.atanh(1 - flip) if flip > 0.5 else mp.log(2 / flip - 1)
         return binary_runs(each, self.bits)
 
 

@@ -48,6 +48,22 @@ def test_rappor_is_epsilon_private_as_published(flip: float, hashes: int) -> Non
     assert loss.infimum == -loss.supremum
 
 
+@pytest.mark.parametrize("flip", [0.5, 0.6, 1e-3, 1e-30, 1e-45, 1e-70, 1e-154, 1e-300])
+def test_few_flips_cost_what_two_differing_bits_do(flip: float) -> None:
+    plan = hs.mechanisms.RAPPOR(flip, 1)
+    found = hs.epsilon(plan, delta=1e-5)
+    with mp.workdps(700):
+        kept = 1 - mp.mpf(repr(flip)) / 2
+        bit = mp.log(kept / (1 - kept))
+        # Beyond 0, which is the loss where one bit is changed, only both kept bits count.
+        truth = 2 * bit + mp.log1p(-mp.mpf("1e-5") / kept**2)
+        assert found.lower <= truth <= found.upper
+    exact = hs.epsilon(plan, delta=1e-5, digits=30)
+    with mp.workdps(700):
+        assert abs(exact.estimate - truth) <= truth * mp.mpf(10) ** -29
+    assert found.relative_width < 1e-14
+
+
 def test_rappor_is_a_randomized_response_for_each_bit_that_differs() -> None:
     each = hs.RandomizedResponse(math.log(3.0))
     one = hs.epsilon(hs.mechanisms.RAPPOR(0.5, 3), delta=1e-3)

@@ -8,7 +8,9 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -41,6 +43,28 @@ def _rows() -> Iterator[Any]:
     yield np.full(7, math.nan)
     yield np.array([math.inf, *np.zeros(6)])
     yield np.zeros(7)
+
+
+def test_two_threads_count_no_more_steps_than_are_planned() -> None:
+    """The journal waits, as a disk does, so that the other thread asks meanwhile."""
+
+    class Slow:
+        def add(self, _steps: int) -> None:
+            time.sleep(0.05)
+
+    account = Account(hs.DPSGD(noise_multiplier=1, examples=8, batch_size=4, steps=1))
+    account._journal = Slow()  # type: ignore[assignment]
+
+    def counted(_: int) -> bool:
+        try:
+            account.count()
+        except BudgetExhausted:
+            return False
+        return True
+
+    with ThreadPoolExecutor(2) as threads:
+        assert sorted(threads.map(counted, range(2))) == [False, True]
+    assert account.counted == 1
 
 
 @pytest.mark.parametrize("norm", [1e-24, 0.3, 1.0, 1e6])

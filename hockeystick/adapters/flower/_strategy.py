@@ -201,7 +201,7 @@ class PrivateFedAvg(Strategy):  # type: ignore[misc]  # theirs may have no types
         """
         self._account.check()
         weights = Weights.of(arrays)
-        nodes = sorted(grid.get_node_ids())
+        nodes = sorted(set(grid.get_node_ids()))
         places = Sampler(self._drawn, len(nodes), self._seed).draw(self.counted)
         cohort = [nodes[place] for place in places]
         self._cohort = Cohort(server_round, frozenset(cohort), weights)

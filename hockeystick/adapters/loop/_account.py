@@ -8,6 +8,7 @@ import os
 import secrets
 from collections.abc import Mapping
 from dataclasses import replace
+from threading import Lock
 from typing import Any, Final, NoReturn, final
 
 import hockeystick as hs
@@ -77,6 +78,7 @@ class Account:
     __slots__ = (
         "_closed",
         "_journal",
+        "_lock",
         "_process",
         "arithmetic",
         "budget",
@@ -100,7 +102,7 @@ class Account:
         self.arithmetic = arithmetic
         self.limit = affordable(plan, budget)
         self.counted = 0
-        self._process, self._closed = os.getpid(), False
+        self._process, self._closed, self._lock = os.getpid(), False, Lock()
         self._journal: Journal | None = None
         self.run = secrets.token_hex(16)
         if journal is not None:
@@ -134,11 +136,12 @@ class Account:
             raise self._refusal()
 
     def count(self) -> None:
-        """Count a step that is about to be released, in the journal first."""
-        self.check()
-        if self._journal is not None:
-            self._journal.add(1)
-        self.counted += 1
+        """Count a step that is about to be released, in the journal first, for any thread."""
+        with self._lock:
+            self.check()
+            if self._journal is not None:
+                self._journal.add(1)
+            self.counted += 1
 
     def close(self) -> None:
         """Count no more, and leave the journal to others."""

@@ -21,9 +21,8 @@ def test_two_hypotheses_find_both_kinds_of_clients_with_noise_and_without() -> N
     assert all(outcome.checks == {"messages": True} for outcome in found.values())
     assert errors["two hypotheses, no noise"] < 0.62
     assert errors["within distance 2"] < 0.8
-    assert errors["three hypotheses, within distance 2"] < 1.2
-    # 0.7 to 1.9 in 48 runs.
-    assert errors["whatever the data"] < 2
+    # 0.7 to 1.9 in 48 runs; models of the other kind of clients are beyond 4.
+    assert max(errors["three hypotheses, within distance 2"], errors["whatever the data"]) < 2
     for setting in ("one hypothesis, no noise", "one hypothesis, whatever the data"):
         assert errors[setting] > 4
     costs = {setting: outcome.epsilon for setting, outcome in found.items()}

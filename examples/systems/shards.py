@@ -102,7 +102,8 @@ def source(seed: int | None, *whose: int) -> Bits:
 
     Args:
         seed: That of the run, or None.
-        *whose: A client and its round, which have words of their own; none for the server.
+        *whose: A client and its round, which have words of their own; none for the server, whose
+            words are those of client 0 in round 0 too, as numpy fills seeds up with zeros.
     """
     return secret_bits if seed is None else np.random.PCG64([seed, *whose]).random_raw
 

@@ -140,16 +140,6 @@ def test_a_node_that_is_listed_twice_has_one_coin() -> None:
     assert set(asked) == {0, 1}
 
 
-def test_a_node_that_is_listed_twice_has_one_coin() -> None:
-    class Listed(Clients):
-        def get_node_ids(self) -> list[int]:
-            return [FIRST] * 1000
-
-    strategy, grid = _strategy(), Listed(1, first_moved(lambda place: 0))
-    asked = [len([*strategy.configure_train(1, zeros(), ConfigRecord(), grid)]) for _ in range(64)]
-    assert set(asked) == {0, 1}
-
-
 def _garbage() -> Iterator[tuple[str, Any]]:
     yield "nan", lambda weights: {"w": np.array([math.nan, 0, 0])}
     yield "infinity", lambda weights: {"w": np.array([math.inf, 0, 0])}

@@ -9,7 +9,7 @@ import math
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Final, Literal, final
 
-from hockeystick.numerics.numerals import at_least, jsonable, nearest
+from hockeystick.numerics.numerals import at_least, jsonable, nearest, plain
 from hockeystick.results import Certified
 
 AuditQuantity = Literal["epsilon", "mu"]
@@ -90,7 +90,7 @@ class LowerBound:
         >>> from hockeystick import audit
         >>> found = audit.lower_epsilon([1.0] * 300, [0.0] * 300, delta=1e-5, threshold=0.5)
         >>> print(found)
-        epsilon >= 4.20... at delta 1e-05, with confidence 0.95 (600 trials, combined); ...
+        epsilon >= 4.73... at delta 1e-05, with confidence 0.95 (600 trials, combined); ...
     """
 
     value: float
@@ -125,7 +125,7 @@ class LowerBound:
         how = f"{self.trials} trials, {self.method}"
         return (
             f"{self.quantity} >= {at_least(self.value)}{at}, with confidence "
-            f"{nearest(self.confidence)} ({how}); a lower bound is not a proof of privacy"
+            f"{plain(self.confidence)} ({how}); a lower bound is not a proof of privacy"
         )
 
 
@@ -171,7 +171,7 @@ class Refuted:
 
     def __str__(self) -> str:
         """Return what is refuted, and by what."""
-        return f"refuted with confidence {nearest(self.confidence)}: {self.claim}{_because(self)}"
+        return f"refuted with confidence {plain(self.confidence)}: {self.claim}{_because(self)}"
 
 
 @final
@@ -215,7 +215,7 @@ class Consistent:
     def __str__(self) -> str:
         """Return what was not refuted, and that this proves nothing."""
         return (
-            f"not refuted at confidence {nearest(self.confidence)}: {self.claim} "
+            f"not refuted at confidence {plain(self.confidence)}: {self.claim} "
             f"({self.trials} trials, {self.method}); {NO_PROOF}"
         )
 

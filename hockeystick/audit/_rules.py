@@ -59,6 +59,13 @@ class Rule:
         """The corners of its confidence region."""
         return region(self.counts, self.levels)
 
+    @property
+    def middle(self) -> Region:
+        """The middle one of those corners."""
+        for_errors, for_hits = self.levels
+        middle = slice(for_errors.size // 2, for_errors.size // 2 + 1)
+        return region(self.counts, (for_errors[middle], for_hits[middle]))
+
     def point(self, corners: Region, at: int) -> OperatingPoint:
         """Return one of the corners as a point of the curve of true and false positives."""
         counts = self.counts
@@ -163,12 +170,23 @@ def _predicted(
 
 
 def best_of(rules: Sequence[Rule], objective: Objective) -> tuple[float, OperatingPoint]:
-    """Return the largest value that a test proves, and where its region has it."""
-    found: list[tuple[float, Rule, Region, int]] = []
-    for rule in rules:
-        corners = rule.region
-        values = objective(corners)
-        at = int(np.argmin(values))
-        found.append((float(values[at]), rule, corners, at))
-    value, rule, corners, at = max(found, key=lambda one: one[0])
-    return value, rule.point(corners, at)
+    """Return the largest value that a test proves, and where its region has it.
+
+    No test proves more than the value in the middle of its region, so that most need no more.
+    """
+    middles = [float(objective(rule.middle)[0]) for rule in rules]
+    order = sorted(range(len(rules)), key=lambda i: -middles[i])
+    best = _proven(rules[order[0]], objective)
+    for i in order[1:]:
+        if middles[i] <= best[0]:
+            break
+        best = max(best, _proven(rules[i], objective), key=lambda one: one[0])
+    return best
+
+
+def _proven(rule: Rule, objective: Objective) -> tuple[float, OperatingPoint]:
+    """Return the least value in a test's region, and where it is."""
+    corners = rule.region
+    values = objective(corners)
+    at = int(np.argmin(values))
+    return float(values[at]), rule.point(corners, at)

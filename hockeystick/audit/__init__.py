@@ -11,6 +11,7 @@ from hockeystick.audit.one_run import falsify_one_run, one_run, one_run_mu
 from hockeystick.audit.power import Detection, detection, trials_needed
 from hockeystick.audit.refutation import falsify
 from hockeystick.audit.results import Consistent, LowerBound, OperatingPoint, Refuted
+from hockeystick.audit.score_files import Scores, load_scores
 
 __all__ = [
     "Consistent",
@@ -18,10 +19,12 @@ __all__ = [
     "LowerBound",
     "OperatingPoint",
     "Refuted",
+    "Scores",
     "credible_epsilon",
     "detection",
     "falsify",
     "falsify_one_run",
+    "load_scores",
     "lower_curve",
     "lower_epsilon",
     "lower_mu",

@@ -110,3 +110,17 @@ def _of_many_runs(
         return Audited(name, scores, bound=bound)
     verdict = hs.audit.falsify(file.plan, *both, confidence=confidence, delta=delta, **how)
     return Audited(name, scores, bound=verdict.epsilon, file=file, verdict=verdict)
+
+
+def _of_one_run(
+    name: str, scores: Scores, file: PlanFile | None, delta: float | None, confidence: Any
+) -> Audited:
+    """Return what scores of one run prove."""
+    both = scores.scores, scores.included
+    bound = None
+    if delta is not None:
+        bound = hs.audit.one_run(*both, delta=delta, confidence=confidence)
+    if file is None:
+        return Audited(name, scores, bound=bound)
+    verdict = hs.audit.falsify_one_run(file.plan, *both, confidence=confidence)
+    return Audited(name, scores, bound=bound, file=file, verdict=verdict)

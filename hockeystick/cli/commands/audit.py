@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
 import hockeystick as hs
 from hockeystick import _validate
+from hockeystick.cli.describe import fields
 from hockeystick.cli.flags import options
 from hockeystick.cli.flags.once import Once
-from hockeystick.cli.results.audited import Audited
 from hockeystick.cli.terminal.waiting import waiting
 from hockeystick.io import parse
 from hockeystick.io.plan_file import PlanFile, load_plan
 
-if TYPE_CHECKING:
-    from hockeystick.audit import Scores
-
-_REFUTED: Final = 1
+REFUTED: Final = 1
 
 _HELP: Final = """Print what the scores of an attack prove, and whether they contradict a plan.
 
@@ -38,7 +35,9 @@ given. 1: refuted. 2: wrong input.
 """
 
 
-@click.command(cls=Once, help=_HELP, short_help="Print what the scores of an attack prove.")
+@click.command(
+    name="audit", cls=Once, help=_HELP, short_help="Print what the scores of an attack prove."
+)
 @click.argument("scores_file", metavar="SCORES")
 @click.option("--plan", "plan_file", metavar="PLAN.toml", help="The plan that is said to have run.")
 @options.question("delta")
@@ -52,7 +51,7 @@ given. 1: refuted. 2: wrong input.
 )
 @click.option("--one-run", is_flag=True, help="All scores come from one run with fair coins.")
 @options.json_flag
-def audit(
+def command(
     scores_file: str,
     plan_file: str | None,
     delta: str | None,
@@ -64,26 +63,25 @@ def audit(
     """Print what the scores of an attack prove, and whether they contradict a plan."""
     file = None if plan_file is None else load_plan(plan_file)
     at = _delta(delta, file)
-    sure = parse(confidence)
-    if one_run and threshold is not None:
-        raise click.UsageError("--threshold is for scores from many runs, not for --one-run")
-    how: dict[str, Any] = {} if threshold is None else {"threshold": parse(threshold)}
-    scores = hs.audit.load_scores(scores_file)
+    asked: dict[str, Any] = {"confidence": parse(confidence), "in_one_run": one_run}
+    if threshold is not None:
+        asked["threshold"] = parse(threshold)
+    from hockeystick.reports.audited import Audit, audited
+
+    audit = Audit(name=scores_file, scores=hs.audit.load_scores(scores_file), **asked)
     with waiting("auditing"):
-        if one_run:
-            audited = _of_one_run(scores_file, scores, file, at, sure)
-        else:
-            audited = _of_many_runs(scores_file, scores, file, at, sure, how)
+        found = audited(audit, plan=None if file is None else file.plan, delta=at)
     if as_json:
         from hockeystick.cli import as_json as programs
 
-        click.echo(programs.dumped({"version": hs.__version__, **audited.as_dict()}))
+        about = {} if file is None else {"title": file.title, "plan": fields(file.plan)}
+        click.echo(programs.dumped({"version": hs.__version__, **about, **found.as_dict()}))
     else:
         from hockeystick.cli.panels import audit_panel, render
 
-        render.print_plainly(audit_panel.panel(audited))
-    if audited.is_refuted:
-        click.get_current_context().exit(_REFUTED)
+        render.print_plainly(audit_panel.panel(found, file))
+    if found.is_refuted:
+        click.get_current_context().exit(REFUTED)
 
 
 def _delta(given: str | None, file: PlanFile | None) -> float | None:
@@ -93,34 +91,3 @@ def _delta(given: str | None, file: PlanFile | None) -> float | None:
         allowed = _validate.PARAMETERS["delta"].allowed
         raise click.UsageError(f"Give --plan, --delta, or both; delta must be {allowed}")
     return None if value is None else _validate.real("delta", value)
-
-
-def _of_many_runs(
-    name: str,
-    scores: Scores,
-    file: PlanFile | None,
-    delta: float | None,
-    confidence: Any,
-    how: dict[str, Any],
-) -> Audited:
-    """Return what scores of many runs prove."""
-    both = scores.scores_in, scores.scores_out
-    if file is None:
-        bound = hs.audit.lower_epsilon(*both, delta=delta or 0.0, confidence=confidence, **how)
-        return Audited(name, scores, bound=bound)
-    verdict = hs.audit.falsify(file.plan, *both, confidence=confidence, delta=delta, **how)
-    return Audited(name, scores, bound=verdict.epsilon, file=file, verdict=verdict)
-
-
-def _of_one_run(
-    name: str, scores: Scores, file: PlanFile | None, delta: float | None, confidence: Any
-) -> Audited:
-    """Return what scores of one run prove."""
-    both = scores.scores, scores.included
-    bound = None
-    if delta is not None:
-        bound = hs.audit.one_run(*both, delta=delta, confidence=confidence)
-    if file is None:
-        return Audited(name, scores, bound=bound)
-    verdict = hs.audit.falsify_one_run(file.plan, *both, confidence=confidence)
-    return Audited(name, scores, bound=bound, file=file, verdict=verdict)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _HEIGHT: Final = 340
 _MARK_SIZE: Final = 14
 _DOT_SIZE: Final = 5
+_FOUND_SIZE: Final = 7
 _PER_CENT: Final = 100.0
 _DECADE: Final = 10.0
 # A gap between the proven ends that is wider than a line is visible: a share of the whole axis.
@@ -26,7 +27,7 @@ _VISIBLE: Final = 0.006
 _FONT: Final = "system-ui, sans-serif"
 _RATE_TICKS: Final = {1e-6: "0.0001 %", 1e-4: "0.01 %", 1e-2: "1 %", 1.0: "100 %"}
 # The script of the page gives each of these its colour, by the reader's scheme.
-_LINE, _BAND, _DOTS, _MARK, _GUESS = "line", "band", "dots", "mark", "guess"
+_LINE, _BAND, _DOTS, _MARK, _GUESS, _FOUND = "line", "band", "dots", "mark", "guess", "found"
 # As BokehJS writes what a page embeds.
 Item = Mapping[str, Any]
 
@@ -88,6 +89,7 @@ def figures(findings: Findings) -> dict[str, Item]:
             drawn[name] = _drawn(curve)
     if findings.attack is not None:
         drawn["trade-off"] = _trade_off(findings.attack)
+        _add_found(drawn["trade-off"], findings)
         drawn["low-rates"] = _low_rates(findings.attack)
     return {name: _embedded(figure, name) for name, figure in drawn.items()}
 
@@ -170,6 +172,15 @@ def _trade_off(attack: Attack) -> Figure:
     drawn.line([0, 100], [100, 0], name=_GUESS, line_dash="dashed", line_width=1.5)
     _bounded(drawn, (0, 100), (0, 101))
     return drawn
+
+
+def _add_found(drawn: Figure, findings: Findings) -> None:
+    """Add the rates of false positives and negatives that an audited attack has at most."""
+    points = () if findings.audited is None else findings.audited.points
+    if points:
+        across = [_PER_CENT * one.fpr for one in points]
+        up = [_PER_CENT * (1.0 - one.tpr) for one in points]
+        drawn.scatter(across, up, name=_FOUND, marker="square", size=_FOUND_SIZE)
 
 
 def _low_rates(attack: Attack) -> Figure:

@@ -12,6 +12,7 @@ from hockeystick.accountants.tradeoff import tradeoff
 from hockeystick.answers import document, verify
 from hockeystick.errors import HockeystickError
 from hockeystick.mechanisms import Mechanism
+from hockeystick.reports.audited import Audit, Audited, audited
 from hockeystick.reports.course import Course, course_of
 from hockeystick.results import Certified
 
@@ -32,7 +33,7 @@ _EVEN_RATES: Final = tuple(k / 40 for k in range(41))
 _TENTH: Final = 0.1
 _READ_AT: Final = 0.01
 _TABLE_RATES: Final = (0.1, 0.01, 0.001, 1e-4, 1e-5)
-_ASKED_BESIDES: Final = 3
+_ASKED_BESIDES: Final = 4
 _NOT_ASKED: Final = "this was not asked for, but can be at any time"
 
 
@@ -53,6 +54,7 @@ class Subject:
         file_content: What it holds.
         commands: What gives the headline and the page again, as lines for a shell.
         verify: Whether a second program is to verify the headline, which may take its time.
+        audit: The scores of an attack on what ran; None where there are none.
     """
 
     plan: Mechanism
@@ -66,6 +68,7 @@ class Subject:
     file_content: bytes | None = None
     commands: tuple[str, ...] = ()
     verify: bool = False
+    audit: Audit | None = None
 
 
 @final
@@ -123,6 +126,7 @@ class Findings:
         document: The answer as a document; None where the plan cannot be described in JSON.
         verdict: What the verifier says of it; None where it was not asked.
         not_verified: Why it was not.
+        audited: What the scores of an attack prove; None where there are none.
     """
 
     subject: Subject
@@ -137,6 +141,7 @@ class Findings:
     document: Mapping[str, Any] | None
     verdict: verifier.Verdict | None
     not_verified: str
+    audited: Audited | None
 
 
 def investigate(
@@ -157,6 +162,7 @@ def investigate(
 
     Raises:
         UnsupportedError: If no accountant has an answer for the plan.
+        ParameterError: If the audit's confidence, threshold or scores are outside their domains.
         HockeystickError: If it is to be verified and python-flint is not installed.
 
     Example:
@@ -190,6 +196,8 @@ def investigate(
     tell(next(count), total)
     held, verdict, not_verified = _verified(subject, answer)
     tell(next(count), total)
+    shown = _audited(subject)
+    tell(next(count), total)
     return Findings(
         subject=subject,
         answer=answer,
@@ -203,6 +211,7 @@ def investigate(
         document=held,
         verdict=verdict,
         not_verified=not_verified,
+        audited=shown,
     )
 
 
@@ -217,6 +226,13 @@ def _verified(
     if not subject.verify:
         return told, None, _NOT_ASKED
     return told, verify(told), ""
+
+
+def _audited(subject: Subject) -> Audited | None:
+    """Return what the scores of an attack prove, where there are any."""
+    if subject.audit is None:
+        return None
+    return audited(subject.audit, plan=subject.plan, delta=subject.delta)
 
 
 def _attack(plan: Mechanism) -> tuple[Attack | None, str]:

@@ -58,6 +58,7 @@ def page(findings: Findings, date: dt.date) -> str:
         document=None if findings.document is None else _embeddable(findings.document),
         drawn=frozenset(drawn),
         wide=_wide(findings),
+        has_found=findings.audited is not None and bool(findings.audited.points),
         style=_own("report.css"),
         script=_own("report.js"),
         bokeh=_bokeh(),

@@ -12,6 +12,7 @@ from hockeystick.accountants.ask import Row
 from hockeystick.accountants.registry import ACCOUNTANTS
 from hockeystick.mechanisms import Mechanism, assumptions_of
 from hockeystick.numerics.numerals import at_least, at_most, interval, nearest, plain
+from hockeystick.reports.audit_words import AuditTold, audit_told
 from hockeystick.reports.findings import Attack, Findings, Point
 from hockeystick.results import Certified
 from hockeystick.tradeoffs.plot import percent_at_most, reading
@@ -70,6 +71,7 @@ class Told:
     verified: str
     checks: tuple[tuple[str, str, str], ...]
     assumptions: tuple[str, ...]
+    audit: AuditTold | None
     file_name: str | None
     file_text: str | None
     commands: tuple[str, ...]
@@ -130,6 +132,7 @@ def told(findings: Findings) -> Told:
         verified=_verified(findings),
         checks=_checks(findings),
         assumptions=assumptions_of(subject.plan),
+        audit=None if findings.audited is None else audit_told(findings.audited),
         file_name=subject.file_name,
         file_text=_text(subject.file_content),
         commands=subject.commands,

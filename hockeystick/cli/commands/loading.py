@@ -9,6 +9,7 @@ import click
 
 # The module in this folder, and the command's name in it.
 _ELSEWHERE: Final = {
+    "audit": "command",
     "claims": "claims",
     "convert": "command",
     "plan": "plan",

@@ -8,18 +8,24 @@ import shlex
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from hockeystick.answers import require_verifier
+from hockeystick.cli.commands.audit import REFUTED
 from hockeystick.cli.describe import steps_rules, words
 from hockeystick.cli.flags import asking, options
 from hockeystick.cli.flags.once import Once
 from hockeystick.cli.terminal.progress import bar
 from hockeystick.errors import ParameterError
+from hockeystick.io import parse
+
+if TYPE_CHECKING:
+    from hockeystick.reports.audited import Audit
 
 _ENDING: Final = ".html"
+_SCORES: Final = "The scores of an attack on what ran, to be set against the plan."
 _A_DATE: Final = "a day such as 2026-01-31"
 
 
@@ -30,6 +36,10 @@ _A_DATE: Final = "a day such as 2026-01-31"
 @click.option("--force", is_flag=True, help="Replace the file if it is there already.")
 @click.option("--date", metavar="DAY", help=f"The day that the page bears, {_A_DATE}; or today.")
 @options.verify_flag
+@click.option("--audit", "scores_file", metavar="SCORES", help=_SCORES)
+@click.option(
+    "--confidence", default="0.95", metavar="C", help="Of the audit, in (0, 1); 0.95 by default."
+)
 def report(
     plan_file: str | None,
     delta: str | None,
@@ -37,6 +47,8 @@ def report(
     force: bool,
     date: str | None,
     verify: bool,
+    scores_file: str | None,
+    confidence: str,
     **flags: str | None,
 ) -> None:
     """Write a page for the person who has to approve a release.
@@ -46,6 +58,7 @@ def report(
     get it all again. It can be read on a phone, in the dark, and on paper.
 
     The page holds the answer for hockeystick verify. With --verify it also says what came of that.
+    With --audit it says whether an attack's scores, as for hockeystick audit, contradict the plan.
     """
     path = _path(out, force)
     day = _day(date)
@@ -66,8 +79,9 @@ def report(
         notes=file.notes,
         file_name=None if plan_file is None else os.path.basename(plan_file),
         file_content=None if plan_file is None else Path(plan_file).read_bytes(),
-        commands=_commands(plan_file, at.value, path, flags),
+        commands=_commands(plan_file, at.value, path, flags, scores_file, confidence),
         verify=verify,
+        audit=_audit(scores_file, confidence),
     )
     with bar("reporting") as tell:
         findings = investigate(subject, tell)
@@ -77,9 +91,23 @@ def report(
     except OSError as error:
         raise click.ClickException(f"cannot write {path}: {error.strerror}") from None
     click.echo(f"{path}: {findings.answer}")
+    if findings.audited is not None and findings.audited.is_refuted:
+        click.echo(str(findings.audited.verdict))
+        click.get_current_context().exit(REFUTED)
     if findings.verdict is not None:
         click.echo(f"{findings.verdict.status}: {findings.verdict.reason or 'every claim holds'}")
         click.get_current_context().exit(findings.verdict.exit_status)
+
+
+def _audit(scores_file: str | None, confidence: str) -> Audit | None:
+    """Return what an audit is asked, where a file of scores is given."""
+    if scores_file is None:
+        return None
+    from hockeystick.audit import load_scores
+    from hockeystick.reports.audited import Audit
+
+    sure: Any = parse(confidence)
+    return Audit(name=scores_file, scores=load_scores(scores_file), confidence=sure)
 
 
 def _path(out: str | None, force: bool) -> Path:
@@ -117,7 +145,12 @@ def _day(date: str | None) -> dt.date:
 
 
 def _commands(
-    plan_file: str | None, delta: float, out: Path, flags: Mapping[str, str | None]
+    plan_file: str | None,
+    delta: float,
+    out: Path,
+    flags: Mapping[str, str | None],
+    scores_file: str | None,
+    confidence: str,
 ) -> tuple[str, ...]:
     """Return what gives the headline again, and what gives the page."""
     plan = [] if plan_file is None else [plan_file]
@@ -125,7 +158,8 @@ def _commands(
         if text is not None:
             plan += [options._flag(name), text]
     asked = ["--delta", repr(delta)]
-    lines = (["epsilon", *plan, *asked], ["report", *plan, *asked, "-o", out.name])
+    audit = [] if scores_file is None else ["--audit", scores_file, "--confidence", confidence]
+    lines = (["epsilon", *plan, *asked], ["report", *plan, *asked, *audit, "-o", out.name])
     return tuple(shlex.join(["hockeystick", *line]) for line in lines)
 
 

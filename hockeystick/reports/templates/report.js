@@ -16,6 +16,7 @@
       band: { fill_color: scheme.line },
       dots: { line_color: scheme.line, fill_color: scheme.line },
       mark: { line_color: scheme.mark, fill_color: scheme.mark },
+      found: { line_color: scheme.mark, fill_color: scheme.mark },
     };
     for (const { model } of views) {
       for (const axis of [...model.below, ...model.left]) {

@@ -49,6 +49,21 @@ def test_a_plan_file_becomes_a_page(run: Run, write: Write, out: Path) -> None:
     assert PLAN.replace("\n", " ").strip().replace("'", "&#39;") in words
 
 
+def test_an_audit_that_refutes_the_plan_ends_with_status_1(
+    run: Run, write: Write, out: Path, tmp_path: Path
+) -> None:
+    scores = tmp_path / "scores.csv"
+    rows = [f"{number % 2 + number / 1e4},{number % 2}" for number in range(400)]
+    scores.write_text("score,included\n" + "\n".join(rows), encoding="utf-8")
+    given = ("report", write(PLAN), "-o", str(out), "--audit", str(scores))
+    status, said, err = run(*given, "--confidence", "0.9")
+    assert (status, err) == (1, "")
+    assert said.splitlines()[1].startswith("refuted with confidence 0.9: ")
+    words = visible(out)
+    assert "Refuted with confidence 0.9: what ran is not what the plan describes." in words
+    assert f"--audit {scores} --confidence 0.9 -o report.html" in words
+
+
 def test_flags_alone_are_a_plan(run: Run, out: Path) -> None:
     status, _, err = run("report", *FLAGS, "--out", str(out))
     assert (status, err) == (0, "")

@@ -1,0 +1,136 @@
+"""What the scores of an attack prove of a plan, asked once, before anyone lays it out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, final
+
+from hockeystick.audit import (
+    Consistent,
+    LowerBound,
+    OperatingPoint,
+    Refuted,
+    Scores,
+    falsify,
+    falsify_one_run,
+    lower_curve,
+    lower_epsilon,
+    one_run,
+)
+from hockeystick.errors import ParameterError
+from hockeystick.mechanisms import Mechanism
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audit:
+    """What is asked of the scores of an attack.
+
+    Args:
+        name: What to call them: their file's name.
+        scores: The scores, with whether each record took part.
+        confidence: How sure to be, in (0, 1).
+        threshold: A score fixed before the scores were seen; None for all that the scores prove.
+        in_one_run: Whether all scores come from one run with fair coins.
+    """
+
+    name: str
+    scores: Scores
+    confidence: float = 0.95
+    threshold: float | None = None
+    in_one_run: bool = False
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """What the scores of an attack prove.
+
+    Args:
+        audit: What was asked.
+        bound: A lower bound on epsilon; None where no delta is known.
+        verdict: Whether the scores contradict the plan; None where none was given.
+        points: Points that the attack's curve passes above; none for an audit in one run.
+    """
+
+    audit: Audit
+    bound: LowerBound | None
+    verdict: Refuted | Consistent | None
+    points: tuple[OperatingPoint, ...]
+
+    @property
+    def is_refuted(self) -> bool:
+        """Whether the scores contradict the plan."""
+        return isinstance(self.verdict, Refuted)
+
+    @property
+    def said(self) -> LowerBound | Refuted | Consistent:
+        """What says most: the verdict, or else the bound."""
+        said = self.verdict or self.bound
+        assert said is not None
+        return said
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all of it, ready for JSON."""
+        scores = self.audit.scores
+        return {
+            "scores": self.audit.name,
+            "in": scores.scores_in.size,
+            "out": scores.scores_out.size,
+            "in_one_run": self.audit.in_one_run,
+            "epsilon": None if self.bound is None else self.bound.as_dict(),
+            "verdict": None if self.verdict is None else self.verdict.as_dict(),
+            "curve": [one.as_dict() for one in self.points],
+        }
+
+
+def audited(audit: Audit, *, plan: Mechanism | None = None, delta: float | None = None) -> Audited:
+    """Return what the scores of an attack prove.
+
+    Guarantees:
+        Where the plan is what ran, the verdict is ``Refuted`` with probability at most
+        ``1 - confidence``; the bound is above the truth with at most that probability, and so is
+        any of the points. Verdict and bound of many runs hold together.
+
+    Args:
+        audit: The scores, and what is asked of them.
+        plan: What is said to have run.
+        delta: Where a lower bound on epsilon is asked for.
+
+    Returns:
+        The bound, the verdict, or both.
+
+    Raises:
+        ParameterError: If neither a plan nor a delta is given, or a parameter is outside its
+            domain.
+
+    Example:
+        >>> import numpy as np
+        >>> import hockeystick as hs
+        >>> from hockeystick.reports.audited import Audit, audited
+        >>> scores = hs.audit.Scores(np.array([1.0, 0.0] * 100), np.array([True, False] * 100))
+        >>> audited(Audit(name="all", scores=scores), plan=hs.Gaussian(1.0)).is_refuted
+        True
+    """
+    if plan is None and delta is None:
+        raise ParameterError("delta", delta, "given where no plan is")
+    if audit.in_one_run:
+        return _of_one_run(audit, plan, delta)
+    both, sure = (audit.scores.scores_in, audit.scores.scores_out), audit.confidence
+    points = lower_curve(*both, confidence=sure)
+    if plan is not None:
+        verdict = falsify(plan, *both, confidence=sure, delta=delta, threshold=audit.threshold)
+        return Audited(audit, verdict.epsilon, verdict, points)
+    assert delta is not None
+    bound = lower_epsilon(*both, delta=delta, confidence=sure, threshold=audit.threshold)
+    return Audited(audit, bound, None, points)
+
+
+def _of_one_run(audit: Audit, plan: Mechanism | None, delta: float | None) -> Audited:
+    """Return what scores of one run prove."""
+    if audit.threshold is not None:
+        raise ParameterError("threshold", audit.threshold, "left out for an audit in one run")
+    both, sure = (audit.scores.scores, audit.scores.included), audit.confidence
+    bound = None if delta is None else one_run(*both, delta=delta, confidence=sure)
+    verdict = None if plan is None else falsify_one_run(plan, *both, confidence=sure)
+    return Audited(audit, bound, verdict, ())

@@ -1,0 +1,170 @@
+"""The command `audit`: tables, JSON, exit statuses and wrong input."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick.cli.describe import fields
+from hockeystick.reports.audited import Audit, audited
+
+Run = Callable[..., tuple[int, str, str]]
+Write = Callable[[str | bytes], str]
+
+PLAN = 'title = "One query"\n[[release]]\nmechanism = "Gaussian"\nnoise_multiplier = 1.0\n'
+WITH_DELTA = "delta = 1e-5\n" + PLAN
+TRIALS = 600
+# What really ran, in deviations of the noise: as the plan says, and with half the noise.
+AS_PLANNED, HALF_THE_NOISE = 1.0, 0.5
+
+
+def scores(deviation: float, shift: float = 1.0) -> dict[str, np.ndarray]:
+    """Return the best attack's scores on a Gaussian mechanism with sensitivity 1."""
+    random = np.random.default_rng(2)
+    noise = random.normal(0.0, deviation, (2, TRIALS))
+    return {"scores_in": noise[0] + shift, "scores_out": noise[1]}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Callable[..., str]:
+    def written(deviation: float, shift: float = 1.0) -> str:
+        path = tmp_path / "scores.npz"
+        np.savez(path, **scores(deviation, shift))
+        return str(path)
+
+    return written
+
+
+def in_words(out: str) -> str:
+    return " ".join(re.sub(r"[╭╮╰╯│─]", " ", out).split())
+
+
+def test_scores_that_contradict_a_plan_end_with_status_1(
+    run: Run, write: Write, file: Callable[..., str]
+) -> None:
+    given = file(HALF_THE_NOISE)
+    status, out, err = run("audit", given, "--plan", write(WITH_DELTA))
+    verdict = hs.audit.falsify(hs.Gaussian(1.0), **scores(HALF_THE_NOISE), delta=1e-5)
+    assert isinstance(verdict, hs.audit.Refuted)
+    assert verdict.epsilon is not None
+    words = in_words(out)
+    assert (status, err) == (1, "")
+    assert words.startswith("One query verdict refuted with confidence 0.95")
+    least = str(verdict.epsilon.value)[:6]
+    assert f"found epsilon at least {least}" in words
+    assert "claimed epsilon at most 4.37718, proven of the plan" in words
+    assert f"{TRIALS} in, {TRIALS} out" in words
+    assert "which, they do not say." in words
+    assert all(sentence in words for sentence in verdict.assumptions)
+
+
+def test_scores_that_do_not_say_that_they_prove_no_privacy(
+    run: Run, write: Write, file: Callable[..., str]
+) -> None:
+    status, out, err = run("audit", file(AS_PLANNED), "--plan", write(PLAN))
+    words = in_words(out)
+    assert (status, err) == (0, "")
+    assert "verdict consistent at confidence 0.95" in words
+    assert "This is no proof of privacy" in words
+    assert "found" not in words, "no delta is known"
+
+
+def test_without_a_plan_a_bound_is_printed(run: Run, file: Callable[..., str]) -> None:
+    status, out, _ = run("audit", file(HALF_THE_NOISE), "--delta", "1e-5", "--confidence", "0.99")
+    bound = hs.audit.lower_epsilon(**scores(HALF_THE_NOISE), delta=1e-5, confidence=0.99)
+    words = in_words(out)
+    assert status == 0
+    assert bound.value > 1.0
+    assert f"epsilon at least {str(bound.value)[:6]}" in words
+    assert "with confidence 0.99" in words
+    assert "how much more, an attack cannot show" in words
+
+
+def test_an_attack_that_finds_nothing_says_so(run: Run, file: Callable[..., str]) -> None:
+    status, out, _ = run("audit", file(AS_PLANNED, shift=0.0), "--delta", "1e-5")
+    assert status == 0
+    assert "epsilon at least 0 at delta" in in_words(out)
+    assert "found nothing, which does not show that there is nothing to find" in in_words(out)
+
+
+def test_one_run_is_audited_as_one(run: Run, write: Write, file: Callable[..., str]) -> None:
+    given = file(HALF_THE_NOISE)
+    status, out, _ = run("audit", given, "--plan", write(WITH_DELTA), "--one-run", "--json")
+    told = json.loads(out)
+    held = hs.audit.load_scores(given)
+    both = held.scores, held.included
+    assert told["in_one_run"] is True
+    assert told["epsilon"]["value"] == hs.audit.one_run(*both, delta=1e-5).value
+    verdict = hs.audit.falsify_one_run(hs.Gaussian(1.0), *both)
+    assert told["verdict"] == verdict.as_dict()
+    assert status == int(isinstance(verdict, hs.audit.Refuted))
+
+
+def test_json_has_all_that_was_found(run: Run, write: Write, file: Callable[..., str]) -> None:
+    given = file(HALF_THE_NOISE)
+    status, out, err = run(
+        "audit", given, "--plan", write(WITH_DELTA), "--threshold", "0.5", "--json"
+    )
+    audit = Audit(name=given, scores=hs.audit.load_scores(given), threshold=0.5)
+    found = audited(audit, plan=hs.Gaussian(1.0), delta=1e-5)
+    told = json.loads(out)
+    assert (status, err) == (1, "")
+    assert told.pop("version") == hs.__version__
+    assert told.pop("title") == "One query"
+    assert told.pop("plan") == fields(hs.Gaussian(1.0))
+    assert told == json.loads(json.dumps(found.as_dict()))
+    assert told["verdict"]["kind"] == "refuted"
+    assert len(told["curve"]) > 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "Give --plan, --delta, or both; delta must be a number from 0 to 1"),
+        (("--delta", "2"), "delta must be a number from 0 to 1; got 2"),
+        (("--delta", "1e-5", "--confidence", "1"), "confidence must be a number > 0 and < 1"),
+        (("--delta", "1e-5", "--confidence", "x"), "confidence must be a number"),
+        (("--delta", "1e-5", "--threshold", "nan"), "threshold must be"),
+        (("--delta", "1e-5", "--threshold", "1", "--one-run"), "threshold must be left out"),
+        (("--delta", "1e-5", "--plan", "nowhere.toml"), "nowhere.toml"),
+    ],
+)
+def test_wrong_input_is_one_line(
+    run: Run, file: Callable[..., str], arguments: tuple[str, ...], message: str
+) -> None:
+    status, out, err = run("audit", file(AS_PLANNED), *arguments)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert message in err
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("score,included\n1,1\n2,1\n", "scores_out must be"),
+        ("score,included\nnan,1\n2,0\n", "scores_in must be"),
+        ("score,included\n", "scores_in must be"),
+        ("score\n1\n", "must have columns 'score' and 'included'"),
+    ],
+)
+def test_scores_that_cannot_be_audited_are_told(
+    run: Run, tmp_path: Path, content: str, message: str
+) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_text(content, encoding="utf-8")
+    status, out, err = run("audit", str(path), "--delta", "1e-5")
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert message in err
+
+
+def test_three_scores_give_the_vacuous_bound(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_text("score,included\n3,1\n2,1\n1,0\n", encoding="utf-8")
+    status, out, _ = run("audit", str(path), "--delta", "1e-5")
+    assert status == 0
+    assert "epsilon at least 0 at delta" in in_words(out)

@@ -188,9 +188,11 @@ def wrong_one_run_mu(a: Any, b: Any, level: float) -> bool:
     return audit.one_run_mu(a, b, confidence=level).value > 1.0
 
 
-def rows_of_misses(repetitions: int) -> Iterator[tuple[str, int, int, list[float]]]:
+def rows_of_misses(
+    repetitions: int, sizes: tuple[int, ...] = SIZES
+) -> Iterator[tuple[str, int, int, list[float]]]:
     """Yield what bound was asked, how many trials and repetitions, and how often it missed."""
-    for trials in track(SIZES, "trials"):
+    for trials in track(sizes, "trials"):
         each = trials // 2
 
         def normal(random: np.random.Generator, n: int = each) -> tuple[Any, Any]:
@@ -202,12 +204,7 @@ def rows_of_misses(repetitions: int) -> Iterator[tuple[str, int, int, list[float
         few = max(repetitions // 10, 1)
         many = repetitions if trials <= MOST_IN_FULL else few
         yield "mu, simultaneous", trials, many, missed(normal, wrong_mu, many)
-        yield (
-            "epsilon, simultaneous",
-            trials,
-            repetitions,
-            missed(coins, wrong_epsilon, repetitions),
-        )
+        yield "epsilon, simultaneous", trials, many, missed(coins, wrong_epsilon, many)
         yield "falsify, simultaneous", trials, few, missed(normal, wrong_verdict, few)
         yield "mu, split", trials, 0, [by_rank(level, each) for level in LEVELS]
         for method in ("combined", "clopper-pearson"):

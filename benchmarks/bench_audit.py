@@ -12,17 +12,39 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from rich.console import Console
-from rich.progress import track
 
 import hockeystick as hs
 from hockeystick import audit
 from hockeystick.audit._binomial import at_least
-from hockeystick.audit._region import Counts, Levels, mus, quarter_ellipse, region
-from hockeystick.audit._rules import SHARES, ranks
+from hockeystick.audit._claims import margins
+from hockeystick.audit._one_run_tests import (
+    Guesses,
+    epsilon_by_binomial,
+    largest_rejected,
+    of_approx,
+    of_gaussians,
+)
+from hockeystick.audit._region import (
+    Counts,
+    Levels,
+    Objective,
+    Region,
+    epsilons,
+    mus,
+    quarter_ellipse,
+    region,
+)
+from hockeystick.audit._rules import SHARE, SHARES, at_ranks, ranks
+from hockeystick.audit._scores import error_probability
+from hockeystick.audit.one_run import Setting
+
+Draw: TypeAlias = Callable[[np.random.Generator], tuple[Any, Any]]
+Misses: TypeAlias = list[float]
+Row: TypeAlias = tuple[str, int, int, Misses]
 
 LEVELS: Final = (0.9, 0.95, 0.99)
 SIZES: Final = (100, 1_000, 10_000, 100_000, 1_000_000)
@@ -71,32 +93,56 @@ def response(random: np.random.Generator, epsilon: float, trials: int) -> tuple[
     return inside.astype(np.float64), outside.astype(np.float64)
 
 
-def missed(
-    draw: Callable[[np.random.Generator], tuple[Any, Any]],
-    wrong: Callable[[Any, Any, float], bool],
-    repetitions: int,
-) -> list[float]:
-    """Return how often an answer at each level is wrong."""
-    found = np.zeros(len(LEVELS))
+def fewest_hits(levels: Levels, rank: int, trials: int, wrong: Objective) -> int:
+    """Return the fewest true positives with which a region proves what is not true.
+
+    The objective is above 0 where it does; more true positives only raise it.
+    """
+    low, high = 0, trials + 1
+    while high - low > 1:
+        x = (low + high) // 2
+        found = float(wrong(region(Counts(rank - 1, trials, x, trials), levels)).min())
+        low, high = (low, x) if found > 0.0 else (x, high)
+    return high
+
+
+def missed(draw: Draw, objectives: list[Objective], trials: int, repetitions: int) -> list[Misses]:
+    """Return how often each objective is above 0, at each level, over the ranks of the default.
+
+    Which counts are wrong is found once; then only counts are simulated.
+    """
+    critical = {
+        (number, level, rank): fewest_hits(
+            quarter_ellipse(error_probability(level) / (2 * len(ranks(trials))), SHARE),
+            rank,
+            trials,
+            wrong,
+        )
+        for number, wrong in enumerate(objectives)
+        for level in LEVELS
+        for rank in ranks(trials)
+    }
+    found = np.zeros((len(objectives), len(LEVELS)))
     for i in range(repetitions):
         scores = draw(np.random.default_rng([20260726, i]))
-        found += [wrong(*scores, level) for level in LEVELS]
-    return [float(one) for one in found / repetitions]
+        hits = [
+            (int(rule.counts.errors) + 1, int(rule.counts.hits))
+            for rule in at_ranks(*scores, 0.05, i)
+        ]
+        for number, level in np.ndindex(found.shape):
+            key = (number, LEVELS[level])
+            found[number, level] += any(x >= critical[*key, rank] for rank, x in hits)
+    return [list(map(float, one)) for one in found / repetitions]
 
 
-def wrong_mu(a: Any, b: Any, level: float) -> bool:
-    """Return whether a bound on the mu of a Gaussian with mu = 1 is above it."""
-    return audit.lower_mu(a, b, confidence=level).value > 1.0
+def above_mu(corners: Region) -> Any:
+    """Return by how much a region proves more than mu = 1."""
+    return mus(corners) - 1.0
 
 
-def wrong_epsilon(a: Any, b: Any, level: float) -> bool:
-    """Return whether a bound on the epsilon of randomized response with 1 is above it."""
-    return audit.lower_epsilon(a, b, delta=0.0, confidence=level).value > 1.0
-
-
-def wrong_verdict(a: Any, b: Any, level: float) -> bool:
-    """Return whether a true claim is refuted."""
-    return isinstance(audit.falsify(hs.GDP(1.0), a, b, confidence=level), audit.Refuted)
+def above_epsilon(corners: Region) -> Any:
+    """Return by how much a region proves more than epsilon = 1 at delta 0."""
+    return epsilons(0.0)(corners) - 1.0
 
 
 def by_threshold(epsilon: float, level: float, trials: int, method: str) -> float:
@@ -144,30 +190,45 @@ def by_rank(level: float, trials: int) -> float:
     middles = (np.arange(4000) + 0.5) / 4000
     worst = 0.0
     for share in SHARES:
-        levels = quarter_ellipse(round(1.0 - level, 12), share)
+        levels = quarter_ellipse(error_probability(level), share)
         for rank in ranks((trials * 7) // 10):
             rate = betaincinv(rank, trials - rank + 1.0, middles)
-            needed = _first_hits(levels, rank, trials)
+            needed = fewest_hits(levels, rank, trials, above_mu)
             hits = at_least(np.array(float(needed)), trials, ndtr(ndtri(rate) + 1.0))
             worst = max(worst, float(hits.mean()))
     return worst
 
 
-def _first_hits(levels: Levels, rank: int, trials: int) -> int:
-    """Return the fewest true positives with which a region has mu above 1."""
-    low, high = 0, trials + 1
+def missed_in_one_run(
+    draw: Draw, bound: Callable[[Guesses, float], float], number: int, repetitions: int
+) -> Misses:
+    """Return how often a bound on what is 1 is above it, at each level.
+
+    Which numbers of right guesses are wrong is found once; then only these are simulated.
+    """
+    critical: dict[tuple[float, int], int] = {}
+    found = np.zeros(len(LEVELS))
+    for i in range(repetitions):
+        scores, included = draw(np.random.default_rng([20260727, i]))
+        trials = scores, included.astype(np.float64)
+        for at, level in enumerate(LEVELS):
+            alpha, guessed = Setting(level, None, i).of(trials)
+            for one in guessed:
+                key = (level, one.made)
+                if key not in critical:
+                    critical[key] = _fewest_right(bound, one, alpha / len(guessed))
+            found[at] += any(one.correct >= critical[level, one.made] for one in guessed)
+    return [float(one) for one in found / repetitions]
+
+
+def _fewest_right(bound: Callable[[Guesses, float], float], guesses: Guesses, alpha: float) -> int:
+    """Return the fewest right guesses with which a bound is above 1."""
+    low, high = 0, guesses.made + 1
     while high - low > 1:
-        x = (low + high) // 2
-        found = float(mus(region(Counts(rank - 1, trials, x, trials), levels)).min())
-        low, high = (low, x) if found > 1.0 else (x, high)
+        v = (low + high) // 2
+        wrong = bound(Guesses(guesses.canaries, guesses.made, v), alpha) > 1.0
+        low, high = (low, v) if wrong else (v, high)
     return high
-
-
-def wrong_one_run(method: str) -> Callable[[Any, Any, float], bool]:
-    """Return whether a bound on epsilon from one run of randomized response is above it."""
-    return lambda a, b, level: (
-        audit.one_run(a, b, delta=1e-6, confidence=level, method=method).value > 1.0
-    )
 
 
 def canaries(random: np.random.Generator, epsilon: float, number: int) -> tuple[Any, Any]:
@@ -183,16 +244,10 @@ def gaussian_canaries(random: np.random.Generator, number: int) -> tuple[Any, An
     return random.normal(0.0, 1.0, number) + included, included
 
 
-def wrong_one_run_mu(a: Any, b: Any, level: float) -> bool:
-    """Return whether a bound on mu from one run is above 1."""
-    return audit.one_run_mu(a, b, confidence=level).value > 1.0
-
-
-def rows_of_misses(
-    repetitions: int, sizes: tuple[int, ...] = SIZES
-) -> Iterator[tuple[str, int, int, list[float]]]:
+def rows_of_misses(repetitions: int, sizes: tuple[int, ...] = SIZES) -> Iterator[Row]:
     """Yield what bound was asked, how many trials and repetitions, and how often it missed."""
-    for trials in track(sizes, "trials"):
+    claim = margins(hs.tradeoffs.GaussianTradeOff(1.0))
+    for trials in sizes:
         each = trials // 2
 
         def normal(random: np.random.Generator, n: int = each) -> tuple[Any, Any]:
@@ -201,18 +256,18 @@ def rows_of_misses(
         def coins(random: np.random.Generator, n: int = each) -> tuple[Any, Any]:
             return response(random, 1.0, n)
 
-        few = max(repetitions // 10, 1)
-        many = repetitions if trials <= MOST_IN_FULL else few
-        yield "mu, simultaneous", trials, many, missed(normal, wrong_mu, many)
-        yield "epsilon, simultaneous", trials, many, missed(coins, wrong_epsilon, many)
-        yield "falsify, simultaneous", trials, few, missed(normal, wrong_verdict, few)
+        many = repetitions if trials <= MOST_IN_FULL else max(repetitions // 10, 1)
+        of_mu, refuted = missed(normal, [above_mu, claim], each, many)
+        yield "mu, simultaneous", trials, many, of_mu
+        yield "falsify, simultaneous", trials, many, refuted
+        yield "epsilon, simultaneous", trials, many, missed(coins, [above_epsilon], each, many)[0]
         yield "mu, split", trials, 0, [by_rank(level, each) for level in LEVELS]
         for method in ("combined", "clopper-pearson"):
             exact = [by_threshold(1.0, level, each, method) for level in LEVELS]
             yield f"epsilon, {method}", trials, 0, exact
 
 
-def rows_of_one_run(repetitions: int) -> Iterator[tuple[str, int, int, list[float]]]:
+def rows_of_one_run(repetitions: int) -> Iterator[Row]:
     """Yield the same for audits in one run."""
     for number in CANARIES:
 
@@ -222,14 +277,29 @@ def rows_of_one_run(repetitions: int) -> Iterator[tuple[str, int, int, list[floa
         def normal(random: np.random.Generator, m: int = number) -> tuple[Any, Any]:
             return gaussian_canaries(random, m)
 
-        few = repetitions if number < CANARIES[-1] else max(repetitions // 10, 1)
-        for method in ("binomial", "f-dp"):
-            found = missed(coins, wrong_one_run(method), few)
-            yield f"one run, epsilon, {method}", number, few, found
-        yield "one run, mu", number, few, missed(normal, wrong_one_run_mu, few)
+        for method, bound in (("binomial", by_binomial), ("f-dp", by_recursion)):
+            found = missed_in_one_run(coins, bound, number, repetitions)
+            yield f"one run, epsilon, {method}", number, repetitions, found
+        found = missed_in_one_run(normal, of_mu_in_one_run, number, repetitions)
+        yield "one run, mu", number, repetitions, found
 
 
-def coverage(rows: Iterator[tuple[str, int, int, list[float]]]) -> str:
+def by_binomial(guesses: Guesses, alpha: float) -> float:
+    """Return the bound of theorem 5.2 at a delta of 1e-6."""
+    return epsilon_by_binomial(guesses, 1e-6, alpha)
+
+
+def by_recursion(guesses: Guesses, alpha: float) -> float:
+    """Return the bound of the recursion at a delta of 1e-6."""
+    return largest_rejected(guesses, alpha, of_approx(1e-6))
+
+
+def of_mu_in_one_run(guesses: Guesses, alpha: float) -> float:
+    """Return the bound on mu of the recursion."""
+    return largest_rejected(guesses, alpha, of_gaussians)
+
+
+def coverage(rows: Iterator[Row]) -> str:
     """Return the table of how often bounds hold."""
     lines = [
         "| bound | trials | repetitions | 0.9 | 0.95 | 0.99 |",
@@ -317,7 +387,7 @@ def page(asked: argparse.Namespace) -> str:
 
 COVERAGE: Final = """How often the answer was right, at each level. "exact" is computed by sums over
 all counts (for "split", the worst of the ranks and shares that scores held out may choose), and all
-else is simulated: 10,000 repetitions have a standard error of 0.003, 0.0022 and 0.001. Audited are
+else is simulated (which counts would be wrong is found once): 10,000 repetitions have a standard error of 0.003, 0.0022 and 0.001. Audited are
 mechanisms whose bound every threshold can reach: a Gaussian with mu = 1 for mu and for `falsify` of
 the true claim, and randomized response with epsilon 1 for epsilon at delta 0. Half of the trials
 are of each kind.

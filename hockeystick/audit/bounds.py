@@ -35,7 +35,7 @@ def lower_epsilon(
     and the bound is the least such epsilon in a confidence region of (q, p).
 
     Guarantees:
-        With probability at least ``confidence`` over the trials the mechanism is not
+        With probability at least ``confidence`` over trials and seed, the mechanism is not
         (epsilon', delta)-DP for any epsilon' below the value, whatever the attack. The rates are
         bounded by exact binomial laws for any number of trials, rounding errors included.
         Thresholds and weights are fixed before the scores are seen, or on scores held out.
@@ -111,7 +111,7 @@ def lower_mu(
         mu >= PhiInv(p) - PhiInv(q)
 
     Guarantees:
-        With probability at least ``confidence`` over the trials the mechanism is not mu'-GDP for
+        With probability at least ``confidence`` over trials and seed, the mechanism is not mu'-GDP for
         any mu' below the value. The epsilon that a mu has bounds that of the mechanism only where
         its trade-off function is that of a Gaussian.
 

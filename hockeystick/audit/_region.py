@@ -43,13 +43,13 @@ Levels: TypeAlias = tuple[Array, Array]
 class Counts:
     """What a test did: at most ``errors`` of ``error_trials``, at least ``hits`` of ``hit_trials``.
 
-    Each may be an array, for several tests of the same trials.
+    Each may be an array, for several tests.
     """
 
     errors: int | np.ndarray
-    error_trials: int
+    error_trials: int | np.ndarray
     hits: int | np.ndarray
-    hit_trials: int
+    hit_trials: int | np.ndarray
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +73,15 @@ Objective: TypeAlias = Callable[[Region], Array]
 def region(counts: Counts, levels: Levels) -> Region:
     """Return the corners for counts (one array more where the counts are arrays, of axis 0)."""
     for_errors, for_hits = levels
-    y, x = (np.asarray(one)[..., np.newaxis] for one in (counts.errors, counts.hits))
+    y, m, x, n = (
+        np.asarray(one)[..., np.newaxis]
+        for one in (counts.errors, counts.error_trials, counts.hits, counts.hit_trials)
+    )
     return Region(
-        upper_rate(y, counts.error_trials, for_errors),
-        lower_rate(x, counts.hit_trials, for_hits),
-        lower_rate(counts.error_trials - y, counts.error_trials, for_errors),
-        upper_rate(counts.hit_trials - x, counts.hit_trials, for_hits),
+        upper_rate(y, m, for_errors),
+        lower_rate(x, n, for_hits),
+        lower_rate(m - y, m, for_errors),
+        upper_rate(n - x, n, for_hits),
     )
 
 
@@ -101,9 +104,11 @@ def quarter_ellipse(alpha: float, share: float, cells: int = CELLS) -> Levels:
 
     a, b = _axes(min(alpha, _LARGEST_ALPHA), share)
     s = np.linspace(0.0, 0.5 * math.pi, cells + 1)
-    for_errors = ndtr(-b * np.sin(s[1:])) * (1.0 - SPARE)
-    for_hits = ndtr(-a * np.cos(s[:-1])) * (1.0 - SPARE)
-    return np.asarray(for_errors), np.asarray(for_hits)
+    for_errors = np.asarray(ndtr(-b * np.sin(s[1:])) * (1.0 - SPARE))
+    for_hits = np.asarray(ndtr(-a * np.cos(s[:-1])) * (1.0 - SPARE))
+    for levels in (for_errors, for_hits):
+        levels.setflags(write=False)
+    return for_errors, for_hits
 
 
 def _axes(alpha: float, share: float) -> tuple[float, float]:

@@ -47,7 +47,7 @@ ONE_RUN_ASSUMPTIONS: Final = (
 )
 _METHODS: Final = ("auto", "binomial", "f-dp")
 # The correction for delta in the theorem grows with the canaries, that of the recursion does not.
-_MOST_DELTA: Final = 0.25
+_MOST_DELTA: Final = 5.0
 _FEWEST_GUESSES: Final = 8
 _RATIO: Final = 3
 _GUESSES: Final = whole_numbers("r", 1, (10, 10_000))
@@ -89,7 +89,7 @@ def one_run(
             it m/2, m/6, m/18, ..., which hold together.
         method: "binomial" is theorem 5.2 of Steinke, Nasr and Jagielski, "f-dp" the recursion of
             Mahloujifar, Melis and Chaudhuri for (epsilon, delta)-DP. "auto" is "binomial" where
-            ``m delta <= 0.25``, and "f-dp" elsewhere.
+            ``m delta <= 5 (1 - confidence)``, and "f-dp" elsewhere.
         seed: What breaks ties.
 
     Raises:
@@ -108,7 +108,7 @@ def one_run(
     at = real("delta", delta, _RATE)
     asked = one_of("method", method, _METHODS)
     trials = _checked(scores, included)
-    few = trials[0].size * at <= _MOST_DELTA
+    few = trials[0].size * at <= _MOST_DELTA * error_probability(confidence)
     used = ("binomial" if few else "f-dp") if asked == "auto" else asked
 
     def bound(guessed: Guesses, alpha: float) -> float:
@@ -117,7 +117,7 @@ def one_run(
         return largest_rejected(guessed, alpha, of_approx(at))
 
     theorem = _BINOMIAL if used == "binomial" else _BY_F
-    setting = _Setting(confidence, guesses, seed)
+    setting = Setting(confidence, guesses, seed)
     return _bound("epsilon", trials, bound, setting, theorem=theorem, delta=at, method=used)
 
 
@@ -159,7 +159,7 @@ def one_run_mu(
     def bound(guessed: Guesses, alpha: float) -> float:
         return largest_rejected(guessed, alpha, of_gaussians)
 
-    setting = _Setting(confidence, guesses, seed)
+    setting = Setting(confidence, guesses, seed)
     trials = _checked(scores, included)
     return _bound("mu", trials, bound, setting, theorem=_BY_F, delta=None, method="f-dp")
 
@@ -203,8 +203,8 @@ def falsify_one_run(
         >>> print(audit.falsify_one_run(hs.Gaussian(2.0), scores, included, guesses=1000))
         refuted with confidence 0.95: ...
     """
-    inverse = _inverse_of(tradeoff_of("plan", plan))
-    setting = _Setting(confidence, guesses, seed)
+    inverse = inverse_of(tradeoff_of("plan", plan))
+    setting = Setting(confidence, guesses, seed)
     trials = _checked(scores, included)
     alpha, all_guesses = setting.of(trials)
     each, claim = alpha / len(all_guesses), np.zeros(1)
@@ -220,7 +220,7 @@ def falsify_one_run(
 
 
 @dataclass(frozen=True, slots=True)
-class _Setting:
+class Setting:
     """What is asked of an audit in one run, besides its scores."""
 
     confidence: float
@@ -273,7 +273,7 @@ def _bound(
     quantity: AuditQuantity,
     trials: tuple[Scores, Array],
     bound: Callable[[Guesses, float], float],
-    setting: _Setting,
+    setting: Setting,
     *,
     theorem: str,
     delta: float | None,
@@ -299,7 +299,7 @@ def _in_advance(numbers: int) -> str:
     return _FIXED if numbers == 1 else _SEVERAL.format(numbers)
 
 
-def _inverse_of(f: TradeOff) -> Inverse:
+def inverse_of(f: TradeOff) -> Inverse:
     """Return lines below the inverse of ``1 - f``, which its proven deltas give."""
     top = min(float(f.epsilon(_LEAST_DELTA).upper), _LARGEST_EPSILON)
     epsilons = np.linspace(0.0, top, _LINES)

@@ -1,0 +1,1 @@
+"""What attacks on real outputs find, against what was proven."""

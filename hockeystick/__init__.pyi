@@ -2,6 +2,7 @@
 from . import (
     accountants as accountants,
     answers as answers,
+    audit as audit,
     calibration as calibration,
     conversions as conversions,
     errors as errors,

@@ -1,0 +1,176 @@
+"""Where both error rates of a test lie, with a stated confidence: a region, not two intervals.
+
+Let the test err on y of m trials of one kind, with probability q, and hit in x of n trials of the
+other, with probability p, all independent. The exact p-values
+
+    v(q) = P[Bin(m, q) <= y],    w(p) = P[Bin(n, p) >= x]
+
+are independent and, at the true q and p, stochastically no smaller than uniform. With U and V
+independent normal variables, let ``a, b > 0`` be such that ``P[(U+/a)^2 + (V+/b)^2 > 1] <= alpha``.
+Then the set of all (q, p) with
+
+    (PhiInv(1 - w(p))+ / a)^2 + (PhiInv(1 - v(q))+ / b)^2 <= 1
+
+holds the true rates with probability at least ``1 - alpha``, since the left side only grows as
+either p-value falls. What is at least some value in the whole set is so with that confidence, for
+all functions of the rates at once. Its lower right boundary is the curve of pairs of exact bounds
+at the levels ``Phi(-b sin s)`` and ``Phi(-a cos s)``, s from 0 to pi/2; a rectangle of two bounds
+at alpha/2 each would be wider wherever both rates matter.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from hockeystick.audit._binomial import SPARE, Array, lower_rate, upper_rate
+
+CELLS: Final = 256
+# Where the confidence is lower, what is said has this one: the axes have to be positive.
+_LARGEST_ALPHA: Final = 0.5
+_NODES: Final = 80
+_BISECTIONS: Final = 60
+
+Levels: TypeAlias = tuple[Array, Array]
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What a test did: at most ``errors`` of ``error_trials``, at least ``hits`` of ``hit_trials``.
+
+    Each may be an array, for several tests of the same trials.
+    """
+
+    errors: int | np.ndarray
+    error_trials: int
+    hits: int | np.ndarray
+    hit_trials: int
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Corners of cells that cover the boundary of a confidence region.
+
+    In the whole region a function that falls in q and rises in p is at least its least value at
+    the corners; ``rest`` is at most ``1 - q`` and ``miss`` at least ``1 - p``, precise relative to
+    themselves.
+    """
+
+    q: Array
+    p: Array
+    rest: Array
+    miss: Array
+
+
+Objective: TypeAlias = Callable[[Region], Array]
+
+
+def region(counts: Counts, levels: Levels) -> Region:
+    """Return the corners for counts (one array more where the counts are arrays, of axis 0)."""
+    for_errors, for_hits = levels
+    y, x = (np.asarray(one)[..., np.newaxis] for one in (counts.errors, counts.hits))
+    return Region(
+        upper_rate(y, counts.error_trials, for_errors),
+        lower_rate(x, counts.hit_trials, for_hits),
+        lower_rate(counts.error_trials - y, counts.error_trials, for_errors),
+        upper_rate(counts.hit_trials - x, counts.hit_trials, for_hits),
+    )
+
+
+def rectangle(alpha: float) -> Levels:
+    """Return the levels of two bounds at alpha/2 each."""
+    half = np.array([0.5 * alpha])
+    return half, half
+
+
+@lru_cache(maxsize=256)
+def quarter_ellipse(alpha: float, share: float, cells: int = CELLS) -> Levels:
+    """Return the levels, for errors and for hits, at the corners of cells along the boundary.
+
+    Args:
+        alpha: The probability that the region may miss the true rates with.
+        share: How much of ``Phi(-a) + Phi(-b)`` is that of the errors, in (0, 1).
+        cells: Into how many cells the boundary is divided.
+    """
+    from scipy.special import ndtr
+
+    a, b = _axes(min(alpha, _LARGEST_ALPHA), share)
+    s = np.linspace(0.0, 0.5 * math.pi, cells + 1)
+    for_errors = ndtr(-b * np.sin(s[1:])) * (1.0 - SPARE)
+    for_hits = ndtr(-a * np.cos(s[:-1])) * (1.0 - SPARE)
+    return np.asarray(for_errors), np.asarray(for_hits)
+
+
+def _axes(alpha: float, share: float) -> tuple[float, float]:
+    """Return a and b with ``P[(U+/a)^2 + (V+/b)^2 > 1]`` at most alpha."""
+    low, high = 0.25 * alpha, alpha
+    for _ in range(_BISECTIONS):
+        middle = 0.5 * (low + high)
+        outside = outside_probability(*_axes_of(middle, share))
+        low, high = (middle, high) if outside <= alpha * (1.0 - SPARE) else (low, middle)
+    return _axes_of(low, share)
+
+
+def _axes_of(total: float, share: float) -> tuple[float, float]:
+    """Return the axes a and b of which ``Phi(-a) + Phi(-b)`` is a total."""
+    from scipy.special import ndtri
+
+    return -float(ndtri((1.0 - share) * total)), -float(ndtri(share * total))
+
+
+def outside_probability(a: float, b: float) -> float:
+    """Return ``P[(U+/a)^2 + (V+/b)^2 > 1]`` for independent standard normal U and V.
+
+    ``Phi(-b)/2 + Phi(-a) + integral over u in (0, a) of phi(u) Phi(-b sqrt(1 - u^2/a^2))``, by
+    Gauss and Legendre in the angle, in which the integrand is entire.
+    """
+    from scipy.special import ndtr
+
+    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    angle = 0.25 * math.pi * (nodes + 1.0)
+    density = np.exp(-0.5 * (a * np.sin(angle)) ** 2) / math.sqrt(2.0 * math.pi)
+    inner = density * ndtr(-b * np.cos(angle)) * a * np.cos(angle)
+    integral = 0.25 * math.pi * float(weights @ inner)
+    return 0.5 * float(ndtr(-b)) + float(ndtr(-a)) + integral
+
+
+def epsilons(delta: float) -> Objective:
+    """Return the objective that is the epsilon which each corner proves at a delta.
+
+    (epsilon, delta)-DP has ``p <= e^eps q + delta`` and ``1 - q <= e^eps (1 - p) + delta``.
+    """
+
+    def objective(corners: Region) -> Array:
+        forward = _log_ratio(corners.p - delta, corners.q, corners.p)
+        backward = _log_ratio(corners.rest - delta, corners.miss, corners.rest)
+        return np.maximum(forward, backward)
+
+    return objective
+
+
+def _log_ratio(top: Array, bottom: Array, of: Array) -> Array:
+    """Return ``ln(top / bottom)`` rounded down, where top is a difference from a number."""
+    top = np.maximum(top - 2.0**-52 * of, 0.0)
+    with np.errstate(divide="ignore"):
+        value = np.log(top) - np.log(bottom)
+    return np.asarray(value - 2.0**-46 * (1.0 + np.abs(np.log(bottom))))
+
+
+def mus(corners: Region) -> Array:
+    """Return the mu that each corner proves: mu-GDP has ``PhiInv(p) - PhiInv(q) <= mu``."""
+    hit, error = _quantile(corners.p, corners.miss), _quantile(corners.rest, corners.q)
+    with np.errstate(invalid="ignore"):
+        value = hit + error - 2.0**-40 * (1.0 + np.abs(hit) + np.abs(error))
+    return np.where(np.isnan(value), -np.inf, value)
+
+
+def _quantile(below: Array, above: Array) -> Array:
+    """Return ``PhiInv`` of a probability, given with the rest, whichever is smaller."""
+    from scipy.special import ndtri
+
+    return np.asarray(np.where(below <= 0.5, ndtri(below), -np.asarray(ndtri(above))))

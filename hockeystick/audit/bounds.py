@@ -1,0 +1,226 @@
+"""Lower bounds on epsilon and mu from the scores of an attack, and on its whole curve."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hockeystick._validate import real
+from hockeystick.audit._methods import ASSUMPTIONS, THEOREMS, chosen_method, rules_of
+from hockeystick.audit._region import Objective, epsilons, mus
+from hockeystick.audit._rules import at_ranks, best_of
+from hockeystick.audit._scores import Scores, checked_scores, checked_seed, error_probability
+from hockeystick.audit.results import AuditQuantity, LowerBound, OperatingPoint
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+
+def lower_epsilon(
+    scores_in: ArrayLike,
+    scores_out: ArrayLike,
+    *,
+    delta: float,
+    confidence: float = 0.95,
+    method: str = "auto",
+    threshold: float | None = None,
+    share: float = 0.5,
+    seed: int = 0,
+) -> LowerBound:
+    """Return a lower bound on the epsilon of what the scores are of, at a delta.
+
+    A test with false positive rate q and true positive rate p shows that
+
+        e^epsilon >= max((p - delta) / q, (1 - q - delta) / (1 - p))
+
+    and the bound is the least such epsilon in a confidence region of (q, p).
+
+    Guarantees:
+        With probability at least ``confidence`` over the trials the mechanism is not
+        (epsilon', delta)-DP for any epsilon' below the value, whatever the attack. The rates are
+        bounded by exact binomial laws for any number of trials, rounding errors included.
+        Thresholds and weights are fixed before the scores are seen, or on scores held out.
+
+    Edge cases:
+        Constant scores, swapped labels, three scores, or a delta of 1 give 0, the vacuous bound.
+        Infinite scores are compared like all others. Below a confidence of 0.5 the bound is that
+        of 0.5.
+
+    Args:
+        scores_in: Scores of runs in which the record took part, shape (n,); larger means "in".
+        scores_out: Scores of runs without it, or with its neighbour, shape (m,).
+        delta: Where epsilon is asked, in [0, 1].
+        confidence: In (0, 1).
+        method: "simultaneous" looks at ranks 1, 3, 9, ... of the scores of both kinds, which hold
+            together; "split" at one that 30 % of the scores choose; "combined" and
+            "clopper-pearson" at the given threshold, with one region or with two intervals. "auto"
+            is "combined" where a threshold is given and "simultaneous" elsewhere.
+        threshold: A score fixed in advance: what reaches it is called "in".
+        share: How much of the error probability guards the false positive rate, for "combined",
+            fixed in advance: near 1 where that rate will be small.
+        seed: What draws the scores held out, for "split".
+
+    Returns:
+        A lower bound: 0 where nothing was found.
+
+    Raises:
+        ParameterError: If scores are no one-dimensional numbers without nan, or another parameter
+            is outside its domain.
+
+    References:
+        Jagielski, Ullman and Oprea, NeurIPS 2020, for audits by Clopper and Pearson's bounds; the
+        region is derived in docs/theory/audit.
+
+    Example:
+        >>> import numpy as np
+        >>> from hockeystick import audit
+        >>> random = np.random.default_rng(1)
+        >>> found = audit.lower_epsilon(
+        ...     random.normal(1, 1, 10_000), random.normal(0, 1, 10_000), delta=1e-5
+        ... )
+        >>> 2.0 < found.value < 4.38  # what the mechanism has
+        True
+    """
+    at = real("delta", delta)
+    return _bound(
+        "epsilon",
+        (scores_in, scores_out),
+        epsilons(at),
+        confidence=confidence,
+        delta=at,
+        method=method,
+        threshold=threshold,
+        share=share,
+        seed=seed,
+    )
+
+
+def lower_mu(
+    scores_in: ArrayLike,
+    scores_out: ArrayLike,
+    *,
+    confidence: float = 0.95,
+    method: str = "auto",
+    threshold: float | None = None,
+    share: float = 0.5,
+    seed: int = 0,
+) -> LowerBound:
+    """Return a lower bound on the mu for which what the scores are of may be mu-GDP.
+
+    A test with false positive rate q and true positive rate p shows that
+
+        mu >= PhiInv(p) - PhiInv(q)
+
+    Guarantees:
+        With probability at least ``confidence`` over the trials the mechanism is not mu'-GDP for
+        any mu' below the value. The epsilon that a mu has bounds that of the mechanism only where
+        its trade-off function is that of a Gaussian.
+
+    Edge cases:
+        As for ``lower_epsilon``.
+
+    Args:
+        scores_in: Scores of runs in which the record took part, shape (n,); larger means "in".
+        scores_out: Scores of runs without it, or with its neighbour, shape (m,).
+        confidence: In (0, 1).
+        method: As for ``lower_epsilon``.
+        threshold: As for ``lower_epsilon``.
+        share: As for ``lower_epsilon``.
+        seed: As for ``lower_epsilon``.
+
+    Raises:
+        ParameterError: As for ``lower_epsilon``.
+
+    References:
+        Nasr et al., "Tight auditing of differentially private machine learning", USENIX Security
+        2023.
+
+    Example:
+        >>> from hockeystick import audit
+        >>> found = audit.lower_mu([2.0] * 50, [0.0] * 50)
+        >>> 2.0 < found.value < 3.0
+        True
+    """
+    return _bound(
+        "mu",
+        (scores_in, scores_out),
+        mus,
+        confidence=confidence,
+        delta=None,
+        method=method,
+        threshold=threshold,
+        share=share,
+        seed=seed,
+    )
+
+
+def lower_curve(
+    scores_in: ArrayLike, scores_out: ArrayLike, *, confidence: float = 0.95
+) -> tuple[OperatingPoint, ...]:
+    """Return points below the attack's curve of true and false positives, which hold together.
+
+    Guarantees:
+        With probability at least ``confidence``, for all points at once: the false positive rate
+        of the rule is at most ``fpr`` and its true positive rate at least ``tpr``, so that the best
+        attack's curve passes above every point.
+
+    Args:
+        scores_in: Scores of runs in which the record took part, shape (n,); larger means "in".
+        scores_out: Scores of runs without it, or with its neighbour, shape (m,).
+        confidence: In (0, 1).
+
+    Returns:
+        A point for each of the ranks 1, 3, 9, ... of both kinds of scores, by rising ``fpr``.
+
+    Raises:
+        ParameterError: As for ``lower_epsilon``.
+
+    References:
+        Clopper and Pearson 1934 with the beta law of order statistics, and Bonferroni's inequality.
+
+    Example:
+        >>> from hockeystick import audit
+        >>> points = audit.lower_curve([1.0, 2.0, 3.0] * 50, [0.0, 1.0] * 75)
+        >>> all(one.tpr <= 1.0 and one.fpr > 0.0 for one in points)
+        True
+    """
+    inside, outside = _both(scores_in, scores_out)
+    rules = at_ranks(inside, outside, error_probability(confidence), boxes=True)
+    points = [rule.point(rule.region, 0) for rule in rules]
+    return tuple(sorted(points, key=lambda one: (one.fpr, one.tpr)))
+
+
+def _both(scores_in: ArrayLike, scores_out: ArrayLike) -> tuple[Scores, Scores]:
+    """Return the scores of both kinds, or raise."""
+    return checked_scores("scores_in", scores_in), checked_scores("scores_out", scores_out)
+
+
+def _bound(
+    quantity: AuditQuantity,
+    scores: tuple[ArrayLike, ArrayLike],
+    objective: Objective,
+    *,
+    confidence: float,
+    delta: float | None,
+    method: str,
+    threshold: float | None,
+    share: float,
+    seed: int,
+) -> LowerBound:
+    """Return the largest value of an objective that a method proves."""
+    both = _both(*scores)
+    alpha = error_probability(confidence)
+    used = chosen_method(method, threshold)
+    known = checked_seed(seed)
+    rules = rules_of(used, both, alpha, objective, threshold=threshold, share=share, seed=known)
+    value, point = best_of(rules, objective)
+    return LowerBound(
+        max(value, 0.0),
+        quantity,
+        float(confidence),
+        THEOREMS[used],
+        method=used,
+        delta=delta,
+        point=point,
+        trials=both[0].size + both[1].size,
+        assumptions=ASSUMPTIONS,
+    )

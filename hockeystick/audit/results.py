@@ -1,0 +1,258 @@
+"""What an audit found: bounds that hold with a stated confidence, and whether a claim survives.
+
+None of these is a proof of privacy: an attack that finds nothing may be a weak attack.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Final, Literal, final
+
+from hockeystick.numerics.numerals import at_least, jsonable, nearest, plain
+from hockeystick.results import Certified
+
+AuditQuantity = Literal["epsilon", "mu"]
+
+NO_PROOF: Final = "consistent is not a proof of privacy"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class OperatingPoint:
+    """A test of who took part, and the point of its confidence region that decides.
+
+    Args:
+        rule: When the test says "in", in words.
+        threshold: The score it compares with; nan where the test is no threshold on scores.
+        fpr: The false positive rate of the deciding point, rounded up.
+        tpr: The true positive rate of that point, rounded down.
+        false_positives: How many of the "out" trials count as false positives, at most.
+        out_trials: Of how many.
+        true_positives: How many of the "in" trials count as true positives, at least.
+        in_trials: Of how many.
+    """
+
+    rule: str
+    threshold: float
+    fpr: float
+    tpr: float
+    _: KW_ONLY
+    false_positives: int
+    out_trials: int
+    true_positives: int
+    in_trials: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the point ready for JSON."""
+        threshold = _finite(self.threshold)
+        return {
+            "rule": self.rule,
+            "threshold": threshold,
+            "fpr": self.fpr,
+            "tpr": self.tpr,
+            "false_positives": self.false_positives,
+            "out_trials": self.out_trials,
+            "true_positives": self.true_positives,
+            "in_trials": self.in_trials,
+        }
+
+    def __str__(self) -> str:
+        """Return the counts in words."""
+        return (
+            f"{self.rule}: {self.false_positives} of {self.out_trials} out, "
+            f"{self.true_positives} of {self.in_trials} in"
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LowerBound:
+    """An epsilon or a mu that the mechanism has at least, with a stated confidence.
+
+    Guarantees:
+        Whatever the attack, with probability at least ``confidence`` over the trials the true
+        value is at least ``value``. It says nothing of how large the truth may be: 0 means that
+        this attack found nothing, not that there is nothing.
+
+    Args:
+        value: The lower bound, rounded down; 0 is the vacuous one.
+        quantity: "epsilon" or "mu".
+        confidence: The probability with which the bound holds.
+        theorem: What proves it, and what was fixed in advance.
+        method: The method that was used.
+        delta: The delta of the epsilon; None for mu.
+        point: The test that decides; None for an audit in one run.
+        trials: How many scores were given, of both kinds.
+        assumptions: What must hold of the trials, as sentences.
+
+    Example:
+        >>> from hockeystick import audit
+        >>> found = audit.lower_epsilon([1.0] * 300, [0.0] * 300, delta=1e-5, threshold=0.5)
+        >>> print(found)
+        epsilon >= 4.73... at delta 1e-05, with confidence 0.95 (600 trials, combined); ...
+    """
+
+    value: float
+    quantity: AuditQuantity
+    confidence: float
+    theorem: str
+    _: KW_ONLY
+    method: str
+    delta: float | None = None
+    point: OperatingPoint | None = None
+    trials: int = 0
+    assumptions: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the bound ready for JSON."""
+        return {
+            "kind": "lower bound",
+            "quantity": self.quantity,
+            "value": jsonable(self.value),
+            "confidence": self.confidence,
+            "delta": self.delta,
+            "method": self.method,
+            "theorem": self.theorem,
+            "point": None if self.point is None else self.point.as_dict(),
+            "trials": self.trials,
+            "assumptions": list(self.assumptions),
+        }
+
+    def __str__(self) -> str:
+        """Return a sentence; the bound is rounded down."""
+        at = "" if self.delta is None else f" at delta {self.delta:g}"
+        how = f"{self.trials} trials, {self.method}"
+        return (
+            f"{self.quantity} >= {at_least(self.value)}{at}, with confidence "
+            f"{plain(self.confidence)} ({how}); a lower bound is not a proof of privacy"
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Refuted:
+    """The trials contradict what was claimed: with probability at least ``confidence`` it is false.
+
+    Guarantees:
+        Were the claim true, the trials would have led here with probability at most
+        ``1 - confidence``. The plan, its implementation, the adjacency of the trials or an
+        assumption about them is wrong; which one, the trials do not say.
+
+    Args:
+        claim: What was claimed, in words.
+        confidence: The probability with which the claim is refuted.
+        theorem: What proves it, and what was fixed in advance.
+        method: The method that was used.
+        point: The test that decides; None for an audit in one run.
+        claimed_tpr: The largest true positive rate that the claim allows at ``point.fpr``,
+            rounded up; None for an audit in one run.
+        epsilon: A lower bound from the same trials, where a delta was given.
+        claimed_epsilon: What the plan has at that delta, proven.
+        trials: How many scores were given, of both kinds.
+        assumptions: What must hold of the trials, as sentences.
+    """
+
+    claim: str
+    confidence: float
+    theorem: str
+    _: KW_ONLY
+    method: str
+    point: OperatingPoint | None = None
+    claimed_tpr: float | None = None
+    epsilon: LowerBound | None = None
+    claimed_epsilon: Certified | None = None
+    trials: int = 0
+    assumptions: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the verdict ready for JSON."""
+        return _verdict("refuted", self)
+
+    def __str__(self) -> str:
+        """Return what is refuted, and by what."""
+        return f"refuted with confidence {plain(self.confidence)}: {self.claim}{_because(self)}"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Consistent:
+    """The trials do not contradict what was claimed; consistent is not a proof of privacy.
+
+    Guarantees:
+        None: a stronger attack, or more trials, may refute the claim.
+
+    Args:
+        claim: What was claimed, in words.
+        confidence: The confidence that was asked for.
+        theorem: What would have proven the contrary, and what was fixed in advance.
+        method: The method that was used.
+        point: The test that came nearest; None for an audit in one run.
+        claimed_tpr: The largest true positive rate that the claim allows at ``point.fpr``,
+            rounded up; None for an audit in one run.
+        epsilon: A lower bound from the same trials, where a delta was given.
+        claimed_epsilon: What the plan has at that delta, proven.
+        trials: How many scores were given, of both kinds.
+        assumptions: What must hold of the trials, as sentences.
+    """
+
+    claim: str
+    confidence: float
+    theorem: str
+    _: KW_ONLY
+    method: str
+    point: OperatingPoint | None = None
+    claimed_tpr: float | None = None
+    epsilon: LowerBound | None = None
+    claimed_epsilon: Certified | None = None
+    trials: int = 0
+    assumptions: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the verdict ready for JSON."""
+        return _verdict("consistent", self)
+
+    def __str__(self) -> str:
+        """Return what was not refuted, and that this proves nothing."""
+        return (
+            f"not refuted at confidence {plain(self.confidence)}: {self.claim} "
+            f"({self.trials} trials, {self.method}); {NO_PROOF}"
+        )
+
+
+def _verdict(kind: str, verdict: Refuted | Consistent) -> dict[str, Any]:
+    """Return a verdict ready for JSON."""
+    point, bound, claimed = verdict.point, verdict.epsilon, verdict.claimed_epsilon
+    return {
+        "kind": kind,
+        "claim": verdict.claim,
+        "confidence": verdict.confidence,
+        "method": verdict.method,
+        "theorem": verdict.theorem,
+        "point": None if point is None else point.as_dict(),
+        "claimed_tpr": verdict.claimed_tpr,
+        "epsilon": None if bound is None else bound.as_dict(),
+        "claimed_epsilon": None if claimed is None else claimed.as_dict(),
+        "trials": verdict.trials,
+        "assumptions": list(verdict.assumptions),
+    }
+
+
+def _because(verdict: Refuted) -> str:
+    """Return what refutes a claim, in words."""
+    how = f" ({verdict.trials} trials, {verdict.method})"
+    if verdict.point is None or verdict.claimed_tpr is None:
+        return how
+    point = verdict.point
+    return (
+        f"{how}. At a false positive rate of {nearest(point.fpr, 3)} it allows a true positive rate"
+        f" of at most {nearest(verdict.claimed_tpr, 3)}, and the attack has at least "
+        f"{nearest(point.tpr, 3)}"
+    )
+
+
+def _finite(value: float) -> float | str | None:
+    """Return a number as strict JSON can hold it, None for nan."""
+    if math.isnan(value):
+        return None
+    return value if math.isfinite(value) else ("inf" if value > 0 else "-inf")

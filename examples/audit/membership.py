@@ -71,10 +71,13 @@ class Found:
 
     @property
     def estimate(self) -> float:
-        """The largest ``ln(TPR/FPR)``, the thesis's (4.4): an estimate, and no bound."""
+        """The largest ``ln((TPR - delta)/FPR)`` of the same trials: an estimate, and no bound.
+
+        With delta 0 it is equation (4.4) of the thesis that introduces noisy neighbours.
+        """
         curve = attacks.roc(self.trials_in, self.trials_out)
-        some = (curve.fpr > 0) & (curve.tpr > 0)
-        return float(np.log(curve.tpr[some] / curve.fpr[some]).max())
+        some = (curve.fpr > 0) & (curve.tpr > DELTA)
+        return float(np.log((curve.tpr[some] - DELTA) / curve.fpr[some]).max())
 
 
 @dataclass(frozen=True)

@@ -31,11 +31,11 @@ NORM, LOCAL_STEPS, LEARNING_RATE = 1.0, 2, 0.5
 ITERATIONS = 300  # as in the paper
 DELTA = 1e-4
 NOISES = (0.0, 0.001, 0.01, 0.03, 0.1, 0.3, 1.0)
-# What a type-2 picture needs to show something, far below what a plan would have.
-FAINT = 0.01
+# With so little noise pictures show something: far less than a plan would have.
+FAINT, DIM = 0.01, 0.05
 CANDIDATES = 100
 ROUNDS, SHOWN_ROUNDS = 25, (0, 6, 12, 18, 24)
-CONSTANT = 5.0
+CONSTANT = 0.5
 END = 4.85 / 15.0  # how far the paper's noise falls
 SCHEDULES: Mapping[str, Any] = {
     "constant": None,
@@ -171,7 +171,7 @@ def rebuilt(model: Callable[..., Any], observed: Any, labels: Any, seed: int = 0
         pixels = torch.tensor(flat.reshape(-1, PIXELS), requires_grad=True)
         apart = (model(pixels, known) - observed).square().sum() / scale
         (slope,) = torch.autograd.grad(apart, pixels)
-        return float(apart), slope.numpy().ravel()
+        return float(apart.detach()), slope.numpy().ravel()
 
     start = np.random.default_rng(seed).uniform(0.2, 0.4, len(labels) * PIXELS)
     options = {"maxiter": ITERATIONS, "ftol": 1e-15, "gtol": 1e-12}
@@ -230,21 +230,29 @@ def of_noises(record: int = 3, seed: int = 0) -> list[tuple[float, Any, Any]]:
     return found
 
 
-def named(noise: float, repeats: int = 20, seed: int = 0) -> tuple[float, float]:
-    """Return how often the record is named among candidates, and the proven most.
+@cache
+def candidates() -> Any:
+    """Return the clipped gradients of all candidates, in coordinates of the space they span.
 
-    The bound is ``1 - f(1/N)``, f the certified trade-off function of one noisy gradient.
+    Noise at right angles to all of them tells nothing of which it was.
     """
-    batch, random = digits(CANDIDATES), np.random.default_rng(seed)
+    batch = digits(CANDIDATES)
     rows = gradients(weights(), torch.as_tensor(batch.pixels), torch.as_tensor(batch.labels))
-    candidates = clipped(rows).numpy()
-    bound = float(hs.tradeoff(hs.Gaussian(noise)).power(1 / CANDIDATES)) if noise > 0 else 1.0
+    return np.linalg.qr(clipped(rows).numpy().T, mode="r").T
+
+
+def named(noise: float, seed: int = 0, repeats: int = 50) -> float:
+    """Return how often the record of one noisy gradient is named among all candidates."""
+    random, known = np.random.default_rng(seed), candidates()
     truth = np.tile(np.arange(CANDIDATES), repeats)
-    right = 0
-    for place in truth:
-        seen = candidates[place] + noise * NORM * random.standard_normal(candidates.shape[1])
-        right += int(attacks.nearest_candidate(seen, candidates) == place)
-    return right / len(truth), bound
+    seen = known[truth] + noise * NORM * random.standard_normal((len(truth), CANDIDATES))
+    return float((attacks.nearest_candidate(seen, known) == truth).mean())
+
+
+def most_named(noise: float) -> float:
+    """Return the proven most: ``1 - f(1/N)``, f the certified trade-off function of a gradient."""
+    f = hs.tradeoff(hs.Gaussian(noise)) if noise > 0 else None
+    return 1.0 if f is None else float(f.power(1 / CANDIDATES))
 
 
 def decays(constant: float) -> dict[str, Any]:
@@ -256,10 +264,21 @@ def decays(constant: float) -> dict[str, Any]:
     return found
 
 
+def rounds_named() -> dict[str, tuple[Any, Any]]:
+    """Return for each schedule how often each round names the record, and the proven most."""
+    return {
+        name: (
+            np.array([named(float(noise), seed=index) for index, noise in enumerate(noises)]),
+            np.array([most_named(float(noise)) for noise in noises]),
+        )
+        for name, noises in decays(CONSTANT).items()
+    }
+
+
 def of_decays(seed: int = 0) -> dict[str, list[tuple[float, Any]]]:
-    """Return for each schedule the noise and the picture of some rounds, at faint noise."""
+    """Return for each schedule the noise and the picture of some rounds, at little noise."""
     batch, found = digits(CLASSES).alone(3), {}
-    for name, noises in decays(FAINT).items():
+    for name, noises in decays(DIM).items():
         pictures = []
         for index in SHOWN_ROUNDS:
             system = System("Fed-CDP", float(noises[index]), clips_steps=True)
@@ -282,24 +301,27 @@ def main() -> None:
             echo(f"  {name:<18}" + "".join(f"{error:8.3f}" for _, error in told))
     noises = of_noises()
     echo(f"one gradient: noise, epsilon at {DELTA:g}, named of {CANDIDATES}, proven most")
-    rates = {noise: named(noise) for noise, _, _ in noises}
-    for noise, (share, bound) in rates.items():
+    for noise, _, _ in noises:
         epsilon = hs.epsilon(hs.Gaussian(noise), DELTA).upper
-        echo(f"  {noise:<8g}{epsilon:14.4g}{share:10.3f}{bound:10.3f}")
-    by_round = {name: [named(z, 5) for z in all_] for name, all_ in decays(CONSTANT).items()}
+        echo(f"  {noise:<8g}{epsilon:14.4g}{named(noise):10.3f}{most_named(noise):10.3f}")
     echo(f"named of {CANDIDATES} in the first and the last of {ROUNDS} rounds, and proven most:")
-    for name, all_ in decays(CONSTANT).items():
-        first, last = by_round[name][0], by_round[name][-1]
-        whole = hs.epsilon(hs.mechanisms.GaussianSequence(tuple(all_), rate=1.0), DELTA)
-        told = f"{first[0]:.3f} <= {first[1]:.3f}, {last[0]:.3f} <= {last[1]:.3f}"
-        echo(f"  {name:<12} {told}; all rounds: epsilon <= {whole.upper:.4f}")
+    by_round = rounds_named()
+    for name, (shares, bounds) in by_round.items():
+        releases = hs.mechanisms.GaussianSequence(tuple(decays(CONSTANT)[name]), rate=1.0)
+        told = f"{shares[0]:.3f} <= {bounds[0]:.3f}, {shares[-1]:.3f} <= {bounds[-1]:.3f}"
+        # With the same gradient in every round, all of them tell what one of this noise does.
+        together = named(float(np.sum(decays(CONSTANT)[name] ** -2.0) ** -0.5))
+        told += f"; by all rounds together {together:.3f}"
+        echo(f"  {name:<12} {told}; epsilon {hs.epsilon(releases, DELTA).upper:.4f}")
     if asked.folder:
         from pictures import draw_decays, draw_noises, draw_types
 
         folder = Path(asked.folder)
         draw_types(digits(3), types, faint, FAINT, str(folder / "leakage-types.png"))
-        draw_noises(digits(CLASSES).alone(3), noises, rates, str(folder / "leakage-noise.png"))
-        draw_decays(of_decays(), decays(CONSTANT), by_round, str(folder / "leakage-decays.png"))
+        draw_noises(digits(CLASSES).alone(3), noises, str(folder / "leakage-noise.png"))
+        draw_decays(
+            digits(CLASSES).alone(3), of_decays(), by_round, str(folder / "leakage-decays.png")
+        )
 
 
 if __name__ == "__main__":

@@ -208,7 +208,7 @@ def main() -> None:
     """Print a table for each noise, and draw what was found beside what was proven."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--targets", type=int, default=400, help="models attacked at each noise")
-    parser.add_argument("--seed", type=int, default=0, help="of data and coins, not of noise")
+    parser.add_argument("--seed", type=int, default=0, help="of data, coins and noise")
     parser.add_argument("--figure", help="a file to draw to, that ends in .png, .svg or .pdf")
     asked = parser.parse_args()
     found = run(NOISES, asked.targets, asked.seed)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from hockeystick import audit
 from hockeystick.audit import attacks
 from hockeystick.tradeoffs.plot import kind_of, rendered, require_matplotlib, styled
 
@@ -72,7 +73,7 @@ def draw_bounds(axes: Any, private: Sequence[Any]) -> None:
 
 
 def draw_curves(axes: Any, shown: Any) -> None:
-    """Draw each attack's rates at one noise, below the certified curve."""
+    """Draw each attack's observed rates at one noise, and as marks those that are proven."""
     rates = np.geomspace(1e-4, 1.0, 100)
     power = shown.curve.power(rates)
     axes.fill_between(rates, power, 1.0, color=GREY, alpha=0.15, linewidth=0)
@@ -82,11 +83,22 @@ def draw_curves(axes: Any, shown: Any) -> None:
         curve = attacks.roc(one.scores_in, one.scores_out)
         some = curve.fpr > 0
         axes.plot(curve.fpr[some], curve.tpr[some], color=COLOURS[place], linewidth=1.2)
+        points = audit.lower_curve(one.trials_in, one.trials_out)
+        fpr, tpr = np.array([(point.fpr, point.tpr) for point in points]).T
+        axes.plot(
+            fpr,
+            tpr,
+            color=COLOURS[place],
+            marker=MARKS[place],
+            markersize=3,
+            linewidth=0,
+            alpha=0.7,
+        )
     axes.set(xscale="log", yscale="log", xlim=(1e-4, 1.0), ylim=(1e-4, 1.0))
     axes.set(xlabel="false positive rate", ylabel="true positive rate")
-    axes.text(1.3e-4, 0.55, "no attack comes here (certified)", color=GREY)
+    axes.text(1.3e-4, 0.55, "no attack's rates are here (certified)", color=GREY)
     axes.text(0.012, 0.006, "guessing", color=GREY, rotation=40)
-    axes.set_title(f"Noise multiplier {shown.noise:g}: epsilon <= {shown.certified:.3g}")
+    axes.set_title(f"Noise {shown.noise:g}: observed rates, and proven ones as marks")
 
 
 def draw_levels(axes: Any, found: Sequence[Any]) -> None:
@@ -110,3 +122,100 @@ def draw_levels(axes: Any, found: Sequence[Any]) -> None:
     axes.set_ylim(0.47, 0.87)
     axes.legend(title="noise in training", frameon=False, fontsize=8, loc="upper left", ncols=3)
     axes.set_title("Noisy neighbours, on shadow models")
+
+
+def draw_types(batch: Any, types: Any, faint: Any, small: float, path: str) -> None:
+    """Draw three digits rebuilt from each type of leak, by systems, at noise 1 and at little."""
+    rows = [("noise multiplier 1", types), (f"noise multiplier {small:g}", faint)]
+    kinds = ("type 0: at the server", "type 1: sent by the client", "type 2: one record's gradient")
+    with drawing(path, (11.0, 9.4)) as figure:
+        upper, lower = figure.subfigures(2, 1)
+        for part, (told, found) in zip((upper, lower), rows, strict=True):
+            part.suptitle(told, fontsize=11)
+            grid = part.subplots(len(found), 12)
+            for line, (name, pictures) in zip(grid, found.items(), strict=True):
+                for place, image in enumerate(batch.pixels):
+                    picture(line[place], image)
+                for kind, (images, error) in enumerate(pictures):
+                    cells = line[3 * (kind + 1) : 3 * (kind + 2)]
+                    for cell, image in zip(cells, images, strict=True):
+                        picture(cell, image)
+                    cells[1].set_xlabel(f"RMSE {error:.3f}", fontsize=8)
+                line[0].set_ylabel(name, rotation=0, ha="right", va="center")
+            for place, kind in enumerate(("the client's digits", *kinds)):
+                grid[0][3 * place + 1].set_title(kind, fontsize=9)
+
+
+def draw_noises(batch: Any, found: Sequence[Any], path: str) -> None:
+    """Draw a digit rebuilt from one gradient under noise, and how often it is named."""
+    with drawing(path, (11.0, 7.0)) as figure:
+        upper, lower = figure.subfigures(2, 1, height_ratios=(1.0, 1.1))
+        grid = upper.subplots(2, len(found) + 1)
+        titles = ("searched for", "read off the first layer")
+        for line, told in zip(grid, titles, strict=True):
+            picture(line[0], batch.pixels[0])
+            line[0].set_ylabel(told, rotation=0, ha="right", va="center")
+        grid[0][0].set_title("the digit", fontsize=9)
+        for place, (noise, searched, read) in enumerate(found, start=1):
+            picture(grid[0][place], searched)
+            picture(grid[1][place], np.clip(read, 0.0, 1.0))
+            grid[0][place].set_title("clipped" if noise == 0 else f"noise {noise:g}", fontsize=9)
+        draw_named(lower.subplots(), [noise for noise, _, _ in found if noise > 0])
+
+
+def draw_named(axes: Any, noises: Sequence[float]) -> None:
+    """Draw how often a record is named among candidates, below what is proven."""
+    from leakage import most_named, named
+
+    fine = np.geomspace(noises[0], noises[-1], 60)
+    bounds = [most_named(float(one)) for one in fine]
+    axes.fill_between(fine, bounds, 1.05, color=GREY, alpha=0.15, linewidth=0)
+    axes.plot(fine, bounds, color="black", label="certified: no attack names more")
+    shares = [named(float(one)) for one in fine]
+    told = "named: the nearest of 100 gradients"
+    axes.plot(fine, shares, color=COLOURS[1], label=told)
+    axes.axhline(0.01, color=GREY, linewidth=0.8, linestyle=(0, (4, 3)), label="guessing")
+    axes.set(xscale="log", ylim=(0.0, 1.05), xlabel="noise multiplier", ylabel="share named")
+    axes.set_xticks(noises, [f"{one:g}" for one in noises])
+    axes.minorticks_off()
+    axes.legend(frameon=False, loc="lower left")
+
+
+def draw_decays(batch: Any, found: Any, by_round: Any, path: str) -> None:
+    """Draw a digit rebuilt in some rounds of each schedule, and how often each round names it."""
+    from leakage import CONSTANT, SHOWN_ROUNDS
+
+    with drawing(path, (12.0, 5.6)) as figure:
+        left, right = figure.subfigures(1, 2, width_ratios=(1.0, 1.15))
+        grid = left.subplots(len(found), len(SHOWN_ROUNDS) + 1)
+        grid[0][0].set_title("the digit", fontsize=9)
+        for line, (name, pictures) in zip(grid, found.items(), strict=True):
+            picture(line[0], batch.pixels[0])
+            line[0].set_ylabel(name, rotation=0, ha="right", va="center")
+            for cell, (noise, image) in zip(line[1:], pictures, strict=True):
+                picture(cell, image)
+                cell.set_xlabel(f"noise {noise:.3f}", fontsize=7)
+        for cell, index in zip(grid[0][1:], SHOWN_ROUNDS, strict=True):
+            cell.set_title(f"round {index + 1}", fontsize=9)
+        axes = right.subplots()
+        for place, (name, (shares, bounds)) in enumerate(by_round.items()):
+            rounds = np.arange(1, len(shares) + 1)
+            axes.plot(rounds, bounds, color=COLOURS[place], linewidth=1.2, label=name)
+            axes.plot(
+                rounds, shares, color=COLOURS[place], marker=MARKS[place], markersize=3, linewidth=0
+            )
+        axes.axhline(0.01, color=GREY, linewidth=0.8, linestyle=(0, (4, 3)))
+        axes.set(xlabel="round", ylabel="share named of 100 candidates", ylim=(0.0, 1.0))
+        axes.set_title(
+            f"Lines: certified; marks: found. Constant noise {CONSTANT:g}, others at its cost"
+        )
+        axes.legend(frameon=False)
+
+
+def picture(cell: Any, image: Any) -> None:
+    """Draw one digit, dark on light, without axes."""
+    cell.imshow(np.asarray(image).reshape(8, 8), cmap="gray_r", vmin=0.0, vmax=1.0)
+    cell.set(xticks=[], yticks=[])
+    for side in cell.spines.values():
+        side.set_visible(True)
+        side.set_linewidth(0.4)

@@ -15,7 +15,7 @@ import numpy as np
 import hockeystick as hs
 from hockeystick.audit import attacks
 from hockeystick.release.noise.clipped_sum import noisy_sum
-from hockeystick.release.samplers import Bits, secret_bits
+from hockeystick.release.samplers import Bits
 
 CLASSES, PIXELS, FEATURES, WIDTH = 10, 64, 128, 2.0
 POOL, MISLABELLED = 100, 20
@@ -154,19 +154,22 @@ def simulate(recipe: Recipe, records: Records, models: int, seed: int) -> Traine
 
 
 def release(
-    recipe: Recipe, records: Records, models: int, seed: int, bits: Bits = secret_bits
+    recipe: Recipe, records: Records, models: int, seed: int, bits: Bits | None = None
 ) -> Trained:
     """Train as who is audited does: clipped sums with exact noise, by ``noisy_sum``.
 
     Besides the records, each model takes or leaves the canary of each direction. The seed is that
-    of the coins alone; noise comes from the operating system.
+    of the coins and of the noise, so that a demonstration can be repeated; where ``bits`` is
+    ``secret_bits`` the noise comes from the operating system.
     """
+    # Another stream than that of the coins.
+    words = np.random.PCG64((seed, 1)).random_raw if bits is None else bits
     random = np.random.default_rng(seed)
     included = random.random((models, len(records.labels))) < 0.5
     along = directions()
     canaries = random.random((models, len(along))) < 0.5
     runs = [
-        _released(recipe, records, mine, along, along[own], bits)
+        _released(recipe, records, mine, along, along[own], words)
         for mine, own in zip(included, canaries, strict=True)
     ]
     weights, projections = (np.stack(part) for part in zip(*runs, strict=True))

@@ -45,7 +45,9 @@ def test_other_records_leave_the_black_pixel_alone(monkeypatch: pytest.MonkeyPat
     images, labels = canaries.digits(0)
     canary = canaries.canaries(images, labels)[0]
     assert canaries.trial(canary, images, labels, inside=False) == pytest.approx(np.zeros(3))
-    assert 2 * canaries.trial(canary, images, labels, inside=True) == pytest.approx(np.ones(3), abs=1e-4)
+    assert 2 * canaries.trial(canary, images, labels, inside=True) == pytest.approx(
+        np.ones(3), abs=1e-4
+    )
 
 
 def test_the_gradient_of_an_input_is_what_the_model_computes() -> None:

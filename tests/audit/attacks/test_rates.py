@@ -33,7 +33,8 @@ def test_the_area_is_the_share_of_pairs_in_order_and_that_under_the_curve(
     right = sum(2 * (s > t) + (s == t) for s, t in pairs)
     assert attacks.auc(inside, outside) == right / (2 * len(pairs))
     found = attacks.roc(inside, outside)
-    assert attacks.auc(inside, outside) == pytest.approx(np.trapezoid(found.tpr, found.fpr))
+    heights = (found.tpr[1:] + found.tpr[:-1]) / 2
+    assert attacks.auc(inside, outside) == pytest.approx(float(heights @ np.diff(found.fpr)))
 
 
 @given(SCORES, SCORES, st.floats(0, 1))

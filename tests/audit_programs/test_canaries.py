@@ -64,7 +64,7 @@ def test_the_gradient_of_an_input_is_what_the_model_computes() -> None:
 
 def test_a_canary_is_found_about_as_often_as_the_curve_allows() -> None:
     canaries = program("canaries", AUDIT)
-    (found,) = canaries.run(80, 3, lambda canary: canary.name == NAMES[0])
+    (found,) = canaries.run(60, 3, lambda canary: canary.name == NAMES[0])
     noise, rate, steps = 1.5, 0.5, 6
     random = np.random.default_rng(0)
     taken = random.random((20_000, steps)) < rate

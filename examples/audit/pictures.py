@@ -37,13 +37,14 @@ def draw_membership(found: Sequence[Any], path: str, noise: float = 2.5) -> None
     """Draw bounds beside certified epsilons, the curves at one noise, and the noise levels."""
     private = [one for one in found if one.noise is not None]
     shown = next(one for one in private if one.noise == noise)
-    with drawing(path, (13.0, 4.6)) as figure:
-        bounds, curves, levels = figure.subplots(1, 3)
+    with drawing(path, (8.6, 7.6)) as figure:
+        (bounds, curves), (levels, key) = figure.subplots(2, 2)
         draw_bounds(bounds, private)
         draw_curves(curves, shown)
         draw_levels(levels, found)
         handles, names = bounds.get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside lower center", ncols=len(names), frameon=False)
+        key.axis("off")
+        key.legend(handles, names, loc="center left", frameon=False, title="In the upper two:")
 
 
 def draw_bounds(axes: Any, private: Sequence[Any]) -> None:
@@ -128,7 +129,7 @@ def draw_types(batch: Any, types: Any, faint: Any, small: float, path: str) -> N
     """Draw three digits rebuilt from each type of leak, by systems, at noise 1 and at little."""
     rows = [("noise multiplier 1", types), (f"noise multiplier {small:g}", faint)]
     kinds = ("type 0: at the server", "type 1: sent by the client", "type 2: one record's gradient")
-    with drawing(path, (11.0, 9.4)) as figure:
+    with drawing(path, (9.4, 8.4)) as figure:
         upper, lower = figure.subfigures(2, 1)
         for part, (told, found) in zip((upper, lower), rows, strict=True):
             part.suptitle(told, fontsize=11)
@@ -148,7 +149,7 @@ def draw_types(batch: Any, types: Any, faint: Any, small: float, path: str) -> N
 
 def draw_noises(batch: Any, found: Sequence[Any], path: str) -> None:
     """Draw a digit rebuilt from one gradient under noise, and how often it is named."""
-    with drawing(path, (11.0, 7.0)) as figure:
+    with drawing(path, (9.0, 6.4)) as figure:
         upper, lower = figure.subfigures(2, 1, height_ratios=(1.0, 1.1))
         grid = upper.subplots(2, len(found) + 1)
         titles = ("searched for", "read off the first layer")
@@ -185,9 +186,9 @@ def draw_decays(batch: Any, found: Any, by_round: Any, path: str) -> None:
     """Draw a digit rebuilt in some rounds of each schedule, and how often each round names it."""
     from leakage import CONSTANT, SHOWN_ROUNDS
 
-    with drawing(path, (12.0, 5.6)) as figure:
-        left, right = figure.subfigures(1, 2, width_ratios=(1.0, 1.15))
-        grid = left.subplots(len(found), len(SHOWN_ROUNDS) + 1)
+    with drawing(path, (8.0, 9.6)) as figure:
+        upper, lower = figure.subfigures(2, 1, height_ratios=(1.25, 1.0))
+        grid = upper.subplots(len(found), len(SHOWN_ROUNDS) + 1)
         grid[0][0].set_title("the digit", fontsize=9)
         for line, (name, pictures) in zip(grid, found.items(), strict=True):
             picture(line[0], batch.pixels[0])
@@ -197,7 +198,7 @@ def draw_decays(batch: Any, found: Any, by_round: Any, path: str) -> None:
                 cell.set_xlabel(f"noise {noise:.3f}", fontsize=7)
         for cell, index in zip(grid[0][1:], SHOWN_ROUNDS, strict=True):
             cell.set_title(f"round {index + 1}", fontsize=9)
-        axes = right.subplots()
+        axes = lower.subplots()
         for place, (name, (shares, bounds)) in enumerate(by_round.items()):
             rounds = np.arange(1, len(shares) + 1)
             axes.plot(rounds, bounds, color=COLOURS[place], linewidth=1.2, label=name)

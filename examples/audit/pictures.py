@@ -99,7 +99,7 @@ def draw_curves(axes: Any, shown: Any) -> None:
     axes.set(xlabel="false positive rate", ylabel="true positive rate")
     axes.text(1.3e-4, 0.55, "no attack's rates are here (certified)", color=GREY)
     axes.text(0.012, 0.006, "guessing", color=GREY, rotation=40)
-    axes.set_title(f"Noise {shown.noise:g}: observed rates, and proven ones as marks")
+    axes.set_title(f"Rates at noise {shown.noise:g} (marks: proven)")
 
 
 def draw_levels(axes: Any, found: Sequence[Any]) -> None:

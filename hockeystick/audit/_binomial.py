@@ -10,7 +10,8 @@ is at least p with probability at least ``1 - level``, and so is its mirror imag
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,7 @@ _WIDER: Final = 4.0
 _LARGEST_STEP: Final = 1e-3
 
 
-def upper_rate(count: Counts, trials: int, level: Array) -> Array:
+def upper_rate(count: Counts, trials: Counts, level: Array) -> Array:
     """Return a probability at which so small a count has at most a probability of the level."""
     from scipy.special import betaincc, betainccinv
 
@@ -38,7 +39,7 @@ def upper_rate(count: Counts, trials: int, level: Array) -> Array:
     return np.where(k >= trials, 1.0, np.minimum(rate, 1.0))
 
 
-def lower_rate(count: Counts, trials: int, level: Array) -> Array:
+def lower_rate(count: Counts, trials: Counts, level: Array) -> Array:
     """Return a probability at which so large a count has at most a probability of the level."""
     from scipy.special import betainc, betaincinv
 
@@ -49,9 +50,28 @@ def lower_rate(count: Counts, trials: int, level: Array) -> Array:
     return np.where(k <= 0, 0.0, rate)
 
 
-def _widened(rate: Array, holds: object, sign: float) -> Array:
+def at_least(count: Array, trials: int, rate: Array | float) -> Array:
+    """Return ``P[Bin(n, p) >= k]``, as SciPy rounds it."""
+    from scipy.special import betainc
+
+    inside = np.clip(count, 1.0, trials)
+    value = np.asarray(betainc(inside, trials - inside + 1.0, rate), dtype=np.float64)
+    return np.where(count <= 0, 1.0, np.where(count > trials, 0.0, value))
+
+
+def fewest(level: Array, trials: int, rate: Array) -> Array:
+    """Return the least k, up to n + 1, with ``P[Bin(n, p) >= k]`` at most the level."""
+    low = np.zeros(np.broadcast_shapes(level.shape, rate.shape))
+    high = np.full(low.shape, trials + 1.0)
+    while bool((high - low > 1.0).any()):
+        middle = np.floor(0.5 * (low + high))
+        found = at_least(middle, trials, rate) <= level
+        low, high = np.where(found, low, middle), np.where(found, middle, high)
+    return high
+
+
+def _widened(rate: Array, holds: Callable[[Array], Any], sign: float) -> Array:
     """Return rates moved outward until the function that they invert says that they hold."""
-    assert callable(holds)
     step = 1e-12
     while step < _LARGEST_STEP:
         moved = rate * (1.0 + sign * step)

@@ -23,10 +23,10 @@ ASSUMPTIONS: Final = (
     "The runs of both kinds differ only as neighbours do.",
 )
 _METHODS: Final = ("auto", *THEOREMS)
-_AT_THRESHOLD: Final = ("combined", "clopper-pearson")
+_ATTHRESHOLD: Final = ("combined", "clopper-pearson")
 _FEWEST_TO_SPLIT: Final = 10
 _SHARE: Final = Domain(symbol="w", low=0.01, high=0.99, typical=(0.1, 0.9))
-_THRESHOLD: Final = Domain(symbol="t", low=-float("inf"), high=float("inf"), typical=(-10.0, 10.0))
+THRESHOLD: Final = Domain(symbol="t", low=-float("inf"), high=float("inf"), typical=(-10.0, 10.0))
 
 
 def chosen_method(method: object, threshold: float | None) -> str:
@@ -34,7 +34,7 @@ def chosen_method(method: object, threshold: float | None) -> str:
     asked = one_of("method", method, _METHODS)
     if asked == "auto":
         return "simultaneous" if threshold is None else "combined"
-    if (asked in _AT_THRESHOLD) == (threshold is None):
+    if (asked in _ATTHRESHOLD) == (threshold is None):
         needed = "given for this method" if threshold is None else "left out for this method"
         raise ParameterError("threshold", threshold, f"{needed}, {asked!r}")
     return asked
@@ -53,14 +53,14 @@ def rules_of(
     """Return the tests of a method on "in" and "out" scores."""
     inside, outside = both
     if method == "simultaneous":
-        return at_ranks(inside, outside, alpha)
+        return at_ranks(inside, outside, alpha, seed)
     if method == "split":
         fewest = min(inside.size, outside.size)
         if fewest < _FEWEST_TO_SPLIT:
             allowed = f"'simultaneous' for fewer than {_FEWEST_TO_SPLIT} scores of a kind"
             raise ParameterError("method", method, allowed)
         return held_out(inside, outside, alpha, objective, seed)
-    known = real("threshold", threshold, _THRESHOLD)
+    known = real("threshold", threshold, THRESHOLD)
     weight = real("share", share, _SHARE)
     levels = rectangle(alpha) if method == "clopper-pearson" else quarter_ellipse(alpha, weight)
     return [at_threshold(inside, outside, known, levels)]

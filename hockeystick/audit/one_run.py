@@ -1,0 +1,307 @@
+"""Audits in one run: many canaries at once, each included by the toss of a coin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from hockeystick._validate import Domain, count, one_of, real, whole_numbers
+from hockeystick.audit._binomial import Array
+from hockeystick.audit._claims import premises_of, tradeoff_of
+from hockeystick.audit._one_run_tests import (
+    Guesses,
+    Inverse,
+    epsilon_by_binomial,
+    largest_rejected,
+    of_approx,
+    of_gaussians,
+    of_lines,
+    rejected,
+)
+from hockeystick.audit._scores import (
+    Scores,
+    checked_flags,
+    checked_scores,
+    checked_seed,
+    error_probability,
+)
+from hockeystick.audit.results import AuditQuantity, Consistent, LowerBound, Refuted
+from hockeystick.errors import ParameterError
+from hockeystick.mechanisms import Mechanism
+from hockeystick.tradeoffs import TradeOff
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+_BINOMIAL: Final = "Steinke, Nasr and Jagielski 2023, theorem 5.2"
+_BY_F: Final = "Mahloujifar, Melis and Chaudhuri 2024, algorithm 3 (docs/theory/audit)"
+_FIXED: Final = ", guesses fixed in advance"
+_SEVERAL: Final = ", {} numbers of guesses fixed in advance, by Bonferroni's inequality"
+ONE_RUN_ASSUMPTIONS: Final = (
+    "Each canary was included with probability 1/2, independently of all others.",
+    "The scores depend on who was included only through what the mechanism put out.",
+    "Neighbours differ in one canary: included, or not.",
+)
+_METHODS: Final = ("auto", "binomial", "f-dp")
+# The correction for delta in the theorem grows with the canaries, that of the recursion does not.
+_MOST_DELTA: Final = 0.25
+_FEWEST_GUESSES: Final = 8
+_RATIO: Final = 3
+_GUESSES: Final = whole_numbers("r", 1, (10, 10_000))
+_RATE: Final = Domain(symbol="d", low=0, high=1, typical=(1e-9, 1e-3))
+_LINES: Final = 160
+_LEAST_DELTA: Final = 1e-12
+_LARGEST_EPSILON: Final = 60.0
+
+
+def one_run(
+    scores: ArrayLike,
+    included: ArrayLike,
+    *,
+    delta: float,
+    confidence: float = 0.95,
+    guesses: int | None = None,
+    method: str = "auto",
+    seed: int = 0,
+) -> LowerBound:
+    """Return a lower bound on epsilon from one run with many canaries.
+
+    Of m canaries the highest scores are guessed to be "in" and the lowest "out", r guesses in all
+    (one more "in" where r is odd); ties are broken by the seed.
+
+    Guarantees:
+        With probability at least ``confidence`` the mechanism is not (epsilon', delta)-DP for any
+        epsilon' below the value, if canaries are included as assumed. Canaries share one run and
+        need not be independent of one another.
+
+    Edge cases:
+        Constant scores, swapped labels, or few canaries give 0, the vacuous bound, in general.
+
+    Args:
+        scores: One score for each canary, shape (m,); larger means "in".
+        included: Whether each canary was included, shape (m,), truth values.
+        delta: Where epsilon is asked, in [0, 1].
+        confidence: In (0, 1).
+        guesses: How many guesses to make, from 1 to m, fixed before the scores are seen; without
+            it m/2, m/6, m/18, ..., which hold together.
+        method: "binomial" is theorem 5.2 of Steinke, Nasr and Jagielski, "f-dp" the recursion of
+            Mahloujifar, Melis and Chaudhuri for (epsilon, delta)-DP. "auto" is "binomial" where
+            ``m delta <= 0.25``, and "f-dp" elsewhere.
+        seed: What breaks ties.
+
+    Raises:
+        ParameterError: If a parameter is outside its domain.
+
+    References:
+        Steinke, Nasr and Jagielski, "Privacy auditing with one (1) training run", NeurIPS 2023;
+        Mahloujifar, Melis and Chaudhuri, "Auditing f-differential privacy in one run", 2024.
+
+    Example:
+        >>> from hockeystick import audit
+        >>> scores, included = [1.0] * 500 + [0.0] * 500, [True] * 480 + [False] * 520
+        >>> 2.0 < audit.one_run(scores, included, delta=1e-5, guesses=1000).value < 4.0
+        True
+    """
+    at = real("delta", delta, _RATE)
+    asked = one_of("method", method, _METHODS)
+    trials = _checked(scores, included)
+    few = trials[0].size * at <= _MOST_DELTA
+    used = ("binomial" if few else "f-dp") if asked == "auto" else asked
+
+    def bound(guessed: Guesses, alpha: float) -> float:
+        if used == "binomial":
+            return epsilon_by_binomial(guessed, at, alpha)
+        return largest_rejected(guessed, alpha, of_approx(at))
+
+    theorem = _BINOMIAL if used == "binomial" else _BY_F
+    setting = Setting(confidence, guesses, seed)
+    return _bound("epsilon", trials, bound, setting, theorem=theorem, delta=at, method=used)
+
+
+def one_run_mu(
+    scores: ArrayLike,
+    included: ArrayLike,
+    *,
+    confidence: float = 0.95,
+    guesses: int | None = None,
+    seed: int = 0,
+) -> LowerBound:
+    """Return a lower bound on mu from one run with many canaries.
+
+    Guarantees:
+        With probability at least ``confidence`` the mechanism is not mu'-GDP for any mu' below the
+        value. The epsilon that a mu has bounds that of the mechanism only where its trade-off
+        function is that of a Gaussian.
+
+    Args:
+        scores: As for ``one_run``.
+        included: As for ``one_run``.
+        confidence: In (0, 1).
+        guesses: As for ``one_run``.
+        seed: As for ``one_run``.
+
+    Raises:
+        ParameterError: If a parameter is outside its domain.
+
+    References:
+        Mahloujifar, Melis and Chaudhuri, "Auditing f-differential privacy in one run", 2024.
+
+    Example:
+        >>> from hockeystick import audit
+        >>> scores, included = [1.0] * 500 + [0.0] * 500, [True] * 480 + [False] * 520
+        >>> 0.5 < audit.one_run_mu(scores, included, guesses=1000).value < 3.0
+        True
+    """
+
+    def bound(guessed: Guesses, alpha: float) -> float:
+        return largest_rejected(guessed, alpha, of_gaussians)
+
+    setting = Setting(confidence, guesses, seed)
+    trials = _checked(scores, included)
+    return _bound("mu", trials, bound, setting, theorem=_BY_F, delta=None, method="f-dp")
+
+
+def falsify_one_run(
+    plan: Mechanism | TradeOff,
+    scores: ArrayLike,
+    included: ArrayLike,
+    *,
+    confidence: float = 0.95,
+    guesses: int | None = None,
+    seed: int = 0,
+) -> Refuted | Consistent:
+    """Return whether one run with many canaries contradicts the certified trade-off function.
+
+    Guarantees:
+        If what ran is what the plan describes, for neighbours that differ in one canary, the answer
+        is ``Refuted`` with probability at most ``1 - confidence``. ``Consistent`` guarantees
+        nothing.
+
+    Args:
+        plan: What was claimed to run: a mechanism or plan, or a trade-off function.
+        scores: As for ``one_run``.
+        included: As for ``one_run``.
+        confidence: In (0, 1).
+        guesses: As for ``one_run``.
+        seed: As for ``one_run``.
+
+    Raises:
+        ParameterError: If a parameter is outside its domain, or the plan is none.
+        UnsupportedError: If no privacy loss is known for a part of the plan.
+
+    References:
+        Mahloujifar, Melis and Chaudhuri, "Auditing f-differential privacy in one run", 2024, with
+        lines that the certified deltas of the plan put below its trade-off function.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> from hockeystick import audit
+        >>> scores, included = [1.0] * 500 + [0.0] * 500, [True] * 480 + [False] * 520
+        >>> print(audit.falsify_one_run(hs.Gaussian(2.0), scores, included, guesses=1000))
+        refuted with confidence 0.95: ...
+    """
+    inverse = inverse_of(tradeoff_of("plan", plan))
+    setting = Setting(confidence, guesses, seed)
+    trials = _checked(scores, included)
+    alpha, all_guesses = setting.of(trials)
+    each, claim = alpha / len(all_guesses), np.zeros(1)
+    found = any(bool(rejected(one, each, inverse, claim)[0]) for one in all_guesses)
+    return (Refuted if found else Consistent)(
+        f"the certified trade-off function of {plan}",
+        float(confidence),
+        _BY_F + _in_advance(len(all_guesses)),
+        method="f-dp",
+        trials=trials[0].size,
+        assumptions=(*ONE_RUN_ASSUMPTIONS, *premises_of(plan)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What is asked of an audit in one run, besides its scores."""
+
+    confidence: float
+    guesses: int | None
+    seed: int
+
+    def of(self, trials: tuple[Scores, Array]) -> tuple[float, list[Guesses]]:
+        """Return the error probability, and how each number of guesses went."""
+        scores, included = trials
+        order = _from_highest(scores, checked_seed(self.seed))
+        right = included[order] > 0.0
+        alpha = error_probability(self.confidence)
+        return alpha, [_guessed(right, made) for made in self._numbers(scores.size)]
+
+    def _numbers(self, canaries: int) -> list[int]:
+        """Return the numbers of guesses, which no score has a say in."""
+        if self.guesses is not None:
+            known = count("guesses", self.guesses, _GUESSES)
+            if known > canaries:
+                allowed = f"at most the number of canaries, {canaries}"
+                raise ParameterError("guesses", self.guesses, allowed)
+            return [known]
+        found = [max(canaries // 2, 1)]
+        while found[-1] // _RATIO >= _FEWEST_GUESSES:
+            found.append(found[-1] // _RATIO)
+        return found
+
+
+def _checked(scores: ArrayLike, included: ArrayLike) -> tuple[Scores, Array]:
+    """Return scores and, as 0 or 1, who was included, or raise."""
+    known = checked_scores("scores", scores)
+    return known, checked_flags("included", included, known.size).astype(np.float64)
+
+
+def _from_highest(scores: Scores, seed: int) -> np.ndarray:
+    """Return the order from the highest score, ties in an order that no one can have arranged."""
+    mixed = np.random.default_rng([seed, 3]).permutation(scores.size)
+    return np.asarray(mixed[np.argsort(-scores[mixed], kind="stable")])
+
+
+def _guessed(included: np.ndarray, made: int) -> Guesses:
+    """Return how guesses went: the first half "in", the last "out", in order of scores."""
+    first = (made + 1) // 2
+    last = made - first
+    correct = int(included[:first].sum()) + int((~included[included.size - last :]).sum())
+    return Guesses(included.size, made, correct)
+
+
+def _bound(
+    quantity: AuditQuantity,
+    trials: tuple[Scores, Array],
+    bound: Callable[[Guesses, float], float],
+    setting: Setting,
+    *,
+    theorem: str,
+    delta: float | None,
+    method: str,
+) -> LowerBound:
+    """Return the largest bound that a number of guesses proves."""
+    alpha, all_guesses = setting.of(trials)
+    values = [bound(one, alpha / len(all_guesses)) for one in all_guesses]
+    return LowerBound(
+        max(values),
+        quantity,
+        float(setting.confidence),
+        theorem + _in_advance(len(values)),
+        method=method,
+        delta=delta,
+        trials=trials[0].size,
+        assumptions=ONE_RUN_ASSUMPTIONS,
+    )
+
+
+def _in_advance(numbers: int) -> str:
+    """Return what was fixed in advance, in words."""
+    return _FIXED if numbers == 1 else _SEVERAL.format(numbers)
+
+
+def inverse_of(f: TradeOff) -> Inverse:
+    """Return lines below the inverse of ``1 - f``, which its proven deltas give."""
+    top = min(float(f.epsilon(_LEAST_DELTA).upper), _LARGEST_EPSILON)
+    epsilons = np.linspace(0.0, top, _LINES)
+    deltas = np.array([float(f.delta(float(epsilon)).upper) for epsilon in epsilons])
+    return of_lines(epsilons, deltas)

@@ -1,0 +1,257 @@
+"""How many trials it takes to refute a claim that is wrong."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+import numpy as np
+
+from hockeystick._validate import Domain, count, real, whole_numbers
+from hockeystick.audit._binomial import SPARE, Array, at_least, fewest, upper_rate
+from hockeystick.audit._claims import tradeoff_of
+from hockeystick.audit._region import quarter_ellipse
+from hockeystick.audit._scores import error_probability
+from hockeystick.errors import ParameterError
+from hockeystick.mechanisms import Mechanism
+from hockeystick.numerics.numerals import at_least as shown_down
+from hockeystick.tradeoffs import TradeOff
+
+_POWER: Final = Domain(
+    symbol="1 - b", low=0, high=1, low_open=True, high_open=True, typical=(0.5, 0.99)
+)
+_TRIALS: Final = whole_numbers("n", 1, (100, 10**6))
+_MOST_TRIALS: Final = 10**9
+_PRECISION: Final = 1000
+_CELLS: Final = 32
+_SHARES: Final = (0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 0.95)
+_RATES: Final = np.linspace(-6.0, 6.0, 121)
+_CLAIMED_RATES: Final = np.linspace(-8.0, 8.0, 641)
+_TAIL: Final = 1e-6
+_MOST_COUNTS: Final = 128
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Detection:
+    """A test that refutes a wrong claim, and with which probability it does.
+
+    Args:
+        trials: Trials of each kind, "in" and "out".
+        fpr: The false positive rate at which to put the threshold.
+        tpr: The true positive rate that the actual mechanism has there, at least.
+        share: The ``share`` to give ``falsify`` beside the threshold.
+        power: A lower end of the probability that ``falsify`` answers ``Refuted``.
+        confidence: The confidence of the refutation.
+    """
+
+    trials: int
+    fpr: float
+    tpr: float
+    share: float
+    power: float
+    confidence: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the test ready for JSON."""
+        return {
+            "kind": "detection",
+            "trials": self.trials,
+            "fpr": self.fpr,
+            "tpr": self.tpr,
+            "share": self.share,
+            "power": self.power,
+            "confidence": self.confidence,
+        }
+
+    def __str__(self) -> str:
+        """Return what the test refutes, and how often."""
+        return (
+            f"{self.trials} trials of each kind refute the claim with probability at least "
+            f"{shown_down(self.power, 3)}, at a false positive rate of {self.fpr:.3g}"
+        )
+
+
+def trials_needed(
+    claimed: Mechanism | TradeOff,
+    actual: Mechanism | TradeOff,
+    *,
+    confidence: float = 0.95,
+    power: float = 0.9,
+) -> int:
+    """Return how many trials of each kind refute a claim, where something else runs.
+
+    By exact binomial sums for the best attack on the actual mechanism, at the threshold that tells
+    the two trade-off functions apart best, for ``falsify(..., threshold=..., share=...)``;
+    ``detection`` says which these are.
+
+    Guarantees:
+        With that many trials the power is at least ``power``. With a few more it may be slightly
+        smaller, since counts are whole numbers, and with up to a part in a thousand less it may do.
+
+    Args:
+        claimed: What is claimed to run: a mechanism, a plan, or a trade-off function.
+        actual: What runs in fact.
+        confidence: The confidence of the refutation, in (0, 1).
+        power: The probability of it, in (0, 1).
+
+    Returns:
+        Trials with the record, as many as without it. A weaker attack needs more, and a threshold
+        chosen from the scores needs more.
+
+    Raises:
+        ParameterError: If a parameter is outside its domain, or if what runs is nowhere provably
+            less private than what is claimed, so that 10^9 trials would not do.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> from hockeystick import audit
+        >>> 3_000 < audit.trials_needed(hs.Gaussian(1.0), hs.Gaussian(0.9), power=0.9) < 10_000
+        True
+    """
+    alpha, wanted = error_probability(confidence), real("power", power, _POWER)
+    test = _best_test(claimed, actual, alpha)
+
+    def enough(trials: int) -> bool:
+        return test.power(trials) >= wanted
+
+    high = test.about
+    while not enough(high):
+        high *= 2
+        if high > _MOST_TRIALS:
+            raise ParameterError("actual", actual, _NOT_WORSE)
+    return _least(enough, high)
+
+
+def detection(
+    claimed: Mechanism | TradeOff,
+    actual: Mechanism | TradeOff,
+    trials: int,
+    *,
+    confidence: float = 0.95,
+) -> Detection:
+    """Return the test that refutes a claim where something else runs, and its power.
+
+    Guarantees:
+        The power is a proven lower end of the probability that ``falsify`` with a threshold at
+        ``fpr`` and ``share`` answers ``Refuted``, where the best attack on the actual mechanism is
+        run, up to the round-off of SciPy's binomial sums.
+
+    Args:
+        claimed: What is claimed to run: a mechanism, a plan, or a trade-off function.
+        actual: What runs in fact.
+        trials: Trials of each kind, an integer >= 1.
+        confidence: The confidence of the refutation, in (0, 1).
+
+    Raises:
+        ParameterError: As for ``trials_needed``.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> from hockeystick import audit
+        >>> print(audit.detection(hs.Gaussian(1.0), hs.Gaussian(0.5), trials=1000))
+        1000 trials of each kind refute the claim with probability at least ..., at a ...
+    """
+    number = count("trials", trials, _TRIALS)
+    test = _best_test(claimed, actual, error_probability(confidence))
+    return Detection(number, test.fpr, test.tpr, test.share, test.power(number), float(confidence))
+
+
+_NOT_WORSE: Final = "provably less private than what is claimed, at some false positive rate"
+
+
+@dataclass(frozen=True, slots=True)
+class _Test:
+    """A test at a point of the actual curve, against the claimed one."""
+
+    claimed: TradeOff
+    fpr: float
+    tpr: float
+    share: float
+    alpha: float
+    about: int
+
+    def power(self, trials: int) -> float:
+        """Return a lower end of the probability of a refutation, by the exact binomial laws."""
+        counts = _likely_counts(trials, self.fpr)
+        needed = self._hits_needed(counts, trials)
+        above = at_least(counts + 1.0, trials, self.fpr)
+        masses = -np.diff(above, prepend=1.0)
+        return float(np.clip(masses @ at_least(needed, trials, self.tpr), 0.0, 1.0))
+
+    def _hits_needed(self, counts: Array, trials: int) -> Array:
+        """Return how many true positives refute the claim, for counts of false positives."""
+        for_errors, for_hits = quarter_ellipse(self.alpha, self.share, _CELLS)
+        q = upper_rate(counts.astype(np.int64)[:, np.newaxis], trials, for_errors)
+        limit = np.minimum(self.claimed.power(q) * (1.0 + SPARE), 1.0)
+        needed = fewest(for_hits * (1.0 - 4.0 * SPARE), trials, limit)
+        return np.asarray(needed.max(axis=-1))
+
+
+def _likely_counts(trials: int, rate: float) -> Array:
+    """Return counts that cover all but a negligible part of a binomial law, not too many.
+
+    What lies between two of them is as if it were the larger one, which is harder to refute by.
+    """
+    from scipy.stats import binom
+
+    levels = np.linspace(_TAIL, 1.0 - _TAIL, _MOST_COUNTS)
+    return np.unique(np.maximum(binom.ppf(levels, trials, rate), 0.0))
+
+
+def _best_test(claimed: object, actual: object, alpha: float) -> _Test:
+    """Return the test whose rates are the least likely under a claim.
+
+    With n trials of each kind the logarithm of the likelihood ratio is about n times the least sum
+    of the two relative entropies from a point of the actual curve to the claimed one.
+    """
+    from scipy.special import ndtr
+
+    f, truth = tradeoff_of("claimed", claimed), tradeoff_of("actual", actual)
+    rates, others = np.asarray(ndtr(_RATES)), np.asarray(ndtr(_CLAIMED_RATES))
+    hits, allowed = truth.power_bounds(rates)[0], f.power(others)
+    of_hits = _relative_entropy(hits[:, np.newaxis], allowed)
+    of_errors = _relative_entropy(rates[:, np.newaxis], others)
+    nearest = np.argmin(of_hits + of_errors, axis=1)
+    chosen = np.arange(rates.size), nearest
+    above = hits > f.power(rates)
+    information = np.where(above, (of_hits + of_errors)[chosen], 0.0)
+    best = int(np.argmax(information))
+    if information[best] * _MOST_TRIALS < 1.0:
+        raise ParameterError("actual", actual, _NOT_WORSE)
+    direction = of_hits[best, nearest[best]], of_errors[best, nearest[best]]
+    about = max(math.ceil(2.0 / float(information[best])), 2)
+    share = _share(float(direction[0]), float(direction[1]), alpha)
+    return _Test(f, float(rates[best]), float(hits[best]), share, alpha, about)
+
+
+def _relative_entropy(p: Array, of: Array) -> Array:
+    """Return the relative entropy of two coins."""
+    from scipy.special import rel_entr
+
+    return np.asarray(rel_entr(p, of) + rel_entr(1.0 - p, 1.0 - of))
+
+
+def _share(of_hits: float, of_errors: float, alpha: float) -> float:
+    """Return the share of which the region is the least wide in a direction."""
+    total = of_hits + of_errors
+
+    def width(share: float) -> float:
+        for_errors, for_hits = quarter_ellipse(alpha, share, _CELLS)
+        from scipy.special import ndtri
+
+        b, a = -float(ndtri(for_errors[-1])), -float(ndtri(for_hits[0]))
+        return a * a * of_hits / total + b * b * of_errors / total
+
+    return min(_SHARES, key=width)
+
+
+def _least(enough: Callable[[int], bool], high: int) -> int:
+    """Return the end of a bisection for the least number that is enough, which is so."""
+    low = 0
+    while high - low > 1 + high // _PRECISION:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high

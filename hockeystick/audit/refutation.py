@@ -1,0 +1,133 @@
+"""Whether what an attack found contradicts what a plan has been proven to have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from hockeystick._validate import real
+from hockeystick.accountants import epsilon as epsilon_of
+from hockeystick.audit._claims import (
+    expected_margins,
+    margins,
+    premises_of,
+    tradeoff_of,
+)
+from hockeystick.audit._methods import ASSUMPTIONS, THEOREMS, chosen_method, rules_of
+from hockeystick.audit._region import epsilons
+from hockeystick.audit._rules import Rule, best_of
+from hockeystick.audit._scores import checked_scores, checked_seed, error_probability
+from hockeystick.audit.results import Consistent, LowerBound, Refuted
+from hockeystick.mechanisms import Mechanism
+from hockeystick.results import Certified
+from hockeystick.tradeoffs import TradeOff
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+_CLAIM: Final = "the certified trade-off function of {}"
+
+
+def falsify(
+    plan: Mechanism | TradeOff,
+    scores_in: ArrayLike,
+    scores_out: ArrayLike,
+    *,
+    confidence: float = 0.95,
+    delta: float | None = None,
+    method: str = "auto",
+    threshold: float | None = None,
+    share: float = 0.5,
+    seed: int = 0,
+) -> Refuted | Consistent:
+    """Return whether the scores of an attack contradict the certified trade-off function of a plan.
+
+    For a plan that is f-DP, no test has a false negative rate below f of its false positive rate.
+    The plan is refuted if some test's whole confidence region lies where ``1 - p < f(q)``.
+
+    Guarantees:
+        If what ran is what the plan describes, the answer is ``Refuted`` with probability at most
+        ``1 - confidence``: f is the certified lower end, for both orders of the neighbours, and the
+        rates are bounded by exact binomial laws. ``Consistent`` guarantees nothing.
+
+    Edge cases:
+        Constant scores, swapped labels, or very few are consistent with everything. A plan without
+        noise has f = 0 and is consistent with everything; one that releases nothing has
+        f = 1 - alpha.
+
+    Args:
+        plan: What was claimed to run: a mechanism or plan, a notion such as ``hs.GDP(1.0)``, or a
+            trade-off function.
+        scores_in: Scores of runs in which the record took part, shape (n,); larger means "in".
+        scores_out: Scores of runs on the neighbouring data, shape (m,). What neighbours are is the
+            plan's adjacency.
+        confidence: In (0, 1).
+        delta: Where a lower bound on epsilon is to stand beside the verdict, for a plan; it holds
+            together with the verdict.
+        method: As for ``lower_epsilon``.
+        threshold: As for ``lower_epsilon``.
+        share: As for ``lower_epsilon``.
+        seed: As for ``lower_epsilon``.
+
+    Raises:
+        ParameterError: As for ``lower_epsilon``, or if the plan is none.
+        UnsupportedError: If no privacy loss is known for a part of the plan.
+
+    References:
+        Dong, Roth and Su 2022, definition 2.3; the region is derived in docs/theory/audit.
+
+    Example:
+        >>> import numpy as np
+        >>> import hockeystick as hs
+        >>> from hockeystick import audit
+        >>> random = np.random.default_rng(1)
+        >>> scores = random.normal(1, 0.5, 1000), random.normal(0, 0.5, 1000)
+        >>> print(audit.falsify(hs.Gaussian(noise_multiplier=1.0), *scores))
+        refuted with confidence 0.95: ...
+        >>> print(audit.falsify(hs.Gaussian(noise_multiplier=0.5), *scores))
+        not refuted at confidence 0.95: ...; consistent is not a proof of privacy
+    """
+    f = tradeoff_of("plan", plan)
+    at = None if delta is None else real("delta", delta)
+    both = checked_scores("scores_in", scores_in), checked_scores("scores_out", scores_out)
+    alpha, used = error_probability(confidence), chosen_method(method, threshold)
+    known = checked_seed(seed)
+    chooser = expected_margins(f)
+    rules = rules_of(used, both, alpha, chooser, threshold=threshold, share=share, seed=known)
+    value, point = best_of(rules, margins(f))
+    kind = Refuted if value > 0.0 else Consistent
+    trials = both[0].size + both[1].size
+    return kind(
+        _CLAIM.format(plan),
+        float(confidence),
+        THEOREMS[used],
+        method=used,
+        point=point,
+        claimed_tpr=float(f.power(point.fpr)),
+        epsilon=None if at is None else _beside(rules, at, float(confidence), used, trials),
+        claimed_epsilon=None if at is None else _claimed(plan, f, at),
+        trials=trials,
+        assumptions=(*ASSUMPTIONS, *premises_of(plan)),
+    )
+
+
+def _beside(
+    rules: list[Rule], delta: float, confidence: float, method: str, trials: int
+) -> LowerBound:
+    """Return the lower bound on epsilon that the same regions prove."""
+    value, point = best_of(rules, epsilons(delta))
+    return LowerBound(
+        max(value, 0.0),
+        "epsilon",
+        confidence,
+        THEOREMS[method],
+        method=method,
+        delta=delta,
+        point=point,
+        trials=trials,
+        assumptions=ASSUMPTIONS,
+    )
+
+
+def _claimed(plan: Mechanism | TradeOff, f: TradeOff, delta: float) -> Certified:
+    """Return what a claim has at a delta."""
+    return epsilon_of(plan, delta) if isinstance(plan, Mechanism) else f.epsilon(delta)

@@ -189,9 +189,24 @@ def table(attacked: Attacked) -> Iterator[str]:
         rates = [attacks.auc(*pair), *(attacks.tpr_at(*pair, fpr=rate) for rate in (1e-2, 1e-3))]
         told = [*rates, one.bound, one.estimate]
         yield f"  {one.attack:<26}" + "".join(f"{value:>13.3f}" for value in told)
+    if attacked.curve is not None:
+        names = ", ".join(refuting(attacked, attacked.curve))
+        yield f"  the account is refuted by: {names or 'none'}"
     peak = DEVIATIONS[int(np.argmax(attacked.scan))]
     aucs = ", ".join(f"{value:.3f}" for value in attacked.scan)
     yield f"  noisy neighbours' AUC on shadow models: {aucs}; largest at {peak:g}"
+
+
+def refuting(attacked: Attacked, claimed: hs.Mechanism | hs.tradeoffs.TradeOff) -> list[str]:
+    """Return the attacks whose trials contradict a claim, each at ``CONFIDENCE``."""
+    return [
+        one.attack
+        for one in attacked.found
+        if isinstance(
+            audit.falsify(claimed, one.trials_in, one.trials_out, confidence=CONFIDENCE),
+            audit.Refuted,
+        )
+    ]
 
 
 def run(noises: tuple[float, ...], targets: int, seed: int) -> list[Attacked]:

@@ -120,6 +120,15 @@ def test_what_is_proven_stays_below_the_account(private: Any) -> None:
     assert max(one.bound for one in private.found) > 0.5
 
 
+def test_the_account_is_not_refuted_and_that_of_three_times_the_noise_is(
+    private: Any, few: Any
+) -> None:
+    assert few.refuting(private, private.curve) == []
+    quieter = replace(few.TRAINING, noise_multiplier=3 * NOISE)
+    found = few.refuting(private, quieter.plan)
+    assert {"canary, one weight", "canary, random direction"} <= set(found)
+
+
 def test_trials_are_one_record_of_each_model(private: Any) -> None:
     for one in private.found:
         assert len(one.trials_in) + len(one.trials_out) == TARGETS

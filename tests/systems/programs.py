@@ -1,4 +1,4 @@
-"""The programs of examples/systems as modules, for tests."""
+"""The programs of examples/systems and examples/audit as modules, for tests."""
 
 import sys
 from dataclasses import replace
@@ -8,16 +8,17 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).parents[2] / "examples" / "systems"
+AUDIT = FOLDER.parent / "audit"
 
 
 @cache
-def program(name: str) -> Any:
+def program(name: str, folder: Path = FOLDER) -> Any:
     """Return a program as a module, without running it."""
-    sys.path.insert(0, str(FOLDER))
+    sys.path.insert(0, str(folder))
     try:
         return import_module(name)
     finally:
-        sys.path.remove(str(FOLDER))
+        sys.path.remove(str(folder))
 
 
 def without(data: Any, client: int, record: int | None = None) -> Any:

@@ -1,0 +1,161 @@
+"""Canaries reach the certified curve and do not pass it; gradients give records away."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import hockeystick as hs
+from hockeystick.audit import attacks
+from hockeystick.errors import ParameterError
+from hockeystick.release.noise.clipped_sum import noisy_sum
+from tests.audit.attacks.test_scores import beats, misses
+
+TRIALS = 20_000
+
+
+def projections(noise: Any, rate: float, seed: int) -> tuple[Any, Any]:
+    """Return the steps of trainings with and without a canary that a coin draws in each step."""
+    random = np.random.default_rng(seed)
+    inside = np.arange(2 * TRIALS) < TRIALS
+    taken = inside[:, None] & (random.random((2 * TRIALS, len(noise))) < rate)
+    return taken + noise * random.standard_normal(taken.shape), inside
+
+
+@pytest.mark.parametrize(("rate", "noise"), [(1.0, 3.0), (0.3, 1.0), (0.05, 0.6)])
+def test_the_ratio_finds_the_curve_of_poisson_sampling_and_no_more(
+    rate: float, noise: float
+) -> None:
+    """Under add-remove the curve is that of this test where the ratio is above 1."""
+    steps = 5
+    seen, inside = projections(np.full(steps, noise), rate, seed=1)
+    scores = attacks.canary_scores(seen, noise_multiplier=noise, rate=rate)
+    f = hs.tradeoff(hs.PoissonSubsampled(hs.Gaussian(noise), rate) ** steps)
+    assert misses(f, scores[inside], scores[~inside], above=0.0) < 0.02
+    assert beats(f, scores[inside], scores[~inside]) < 4
+
+
+def test_of_unequal_noise_each_step_counts_by_its_precision() -> None:
+    noise = np.array([1.0, 2.0, 8.0])
+    seen, inside = projections(noise, 1.0, seed=2)
+    f = hs.tradeoffs.GaussianTradeOff(float(np.sqrt((1 / noise**2).sum())))
+    scores = attacks.canary_scores(seen, noise_multiplier=noise)
+    assert beats(f, scores[inside], scores[~inside]) < 4
+    assert misses(f, scores[inside], scores[~inside]) < 0.02
+    plain = seen.sum(axis=1)
+    assert misses(f, plain[inside], plain[~inside]) > 0.1
+
+
+def test_the_ratio_is_that_of_a_mixture_of_normal_densities() -> None:
+    seen = np.array([[-30.0, 0.2], [0.9, 60.0]])
+    noise, rate = np.array([0.5, 1.5]), 0.2
+    out = stats.norm(0, noise)
+    into = np.log(rate) + stats.norm(1, noise).logpdf(seen)
+    ratios = np.logaddexp(np.log(1 - rate) + out.logpdf(seen), into) - out.logpdf(seen)
+    found = attacks.canary_scores(seen, noise_multiplier=noise, rate=rate)
+    assert found == pytest.approx(ratios.sum(axis=1))
+
+
+@pytest.mark.parametrize("kind", ["dirac", "random"])
+def test_a_canary_in_exact_noisy_sums_is_found_as_often_as_the_curve_allows(kind: str) -> None:
+    """Other gradients are orthogonal to it, so that the best test is that of one Gaussian."""
+    norm, noise, size = 0.5, 0.7, 20
+    direction = (
+        attacks.dirac_direction(size, 3)
+        if kind == "dirac"
+        else attacks.random_direction(size, seed=1)
+    )
+    random = np.random.default_rng(0)
+    others = random.standard_normal((5, size))
+    others -= np.outer(others @ direction, direction)
+    sums = [
+        noisy_sum(
+            np.vstack([others, trial * 9 * direction[None]]), norm=norm, noise_multiplier=noise
+        )
+        for trial in (0, 1)
+        for _ in range(1500)
+    ]
+    seen = attacks.canary_projections(np.array(sums), direction, norm=norm)
+    scores = attacks.canary_scores(seen[:, None], noise_multiplier=noise)
+    f = hs.tradeoffs.GaussianTradeOff(1 / noise)
+    assert beats(f, scores[1500:], scores[:1500]) < 4
+    assert misses(f, scores[1500:], scores[:1500]) < 0.08
+
+
+def test_projections_are_in_units_of_the_clipping_norm() -> None:
+    direction = attacks.random_direction(7, seed=3)
+    released = np.stack([4 * direction, 0 * direction])
+    found = attacks.canary_projections(released, 5 * direction, norm=2.0)
+    assert found == pytest.approx([2.0, 0.0])
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"noise_multiplier": 0.0}, "noise_multiplier"),
+        ({"noise_multiplier": [1.0, 1.0, 1.0]}, "noise_multiplier"),
+        ({"noise_multiplier": np.nan}, "noise_multiplier"),
+        ({"rate": 0.0}, "rate"),
+        ({"rate": 1.5}, "rate"),
+        ({"projections": []}, "projections"),
+    ],
+)
+def test_bad_canaries_are_named(given: dict[str, Any], named: str) -> None:
+    good: dict[str, Any] = {"projections": [[1.0, 2.0]], "noise_multiplier": 1.0}
+    with pytest.raises(ParameterError, match=f"^{named} must be"):
+        attacks.canary_scores(**{**good, **given})
+
+
+def test_bad_directions_are_named() -> None:
+    with pytest.raises(ParameterError, match=r"^coordinate must be an integer from 0 to 2"):
+        attacks.dirac_direction(3, 3)
+    with pytest.raises(ParameterError, match=r"^direction must be a vector that is not 0"):
+        attacks.canary_projections([[1.0]], [0.0], norm=1.0)
+    with pytest.raises(ParameterError, match=r"^sums must be"):
+        attacks.canary_projections([[1.0, 2.0]], [1.0], norm=1.0)
+    with pytest.raises(ParameterError, match=r"^norm must be"):
+        attacks.canary_projections([[1.0]], [1.0], norm=0.0)
+
+
+def test_a_layer_gives_its_input_away_clipped_or_not() -> None:
+    random = np.random.default_rng(4)
+    record, errors = random.standard_normal(12), random.standard_normal(5)
+    for clip in (1.0, 1e-3, 1e-160):
+        found = attacks.first_layer_input(clip * np.outer(errors, record), clip * errors)
+        assert found == pytest.approx(record, rel=1e-9)
+
+
+def test_of_two_records_a_layer_gives_a_mixture() -> None:
+    records, errors = np.eye(2, 6), np.array([[1.0, 0.0], [0.0, 1.0]])
+    found = attacks.first_layer_input(errors.T @ records, errors.sum(axis=0))
+    assert found == pytest.approx([0.5, 0.5, 0, 0, 0, 0])
+
+
+@pytest.mark.parametrize(
+    ("weights", "biases", "named"),
+    [([[1.0]], [0.0], "bias_gradient"), ([[1.0]], [1.0, 2.0], "weight_gradient")],
+)
+def test_a_layer_without_a_trace_is_refused(weights: Any, biases: Any, named: str) -> None:
+    with pytest.raises(ParameterError, match=f"^{named} must be"):
+        attacks.first_layer_input(weights, biases)
+
+
+@pytest.mark.parametrize("noise", [0.3, 1.0, 4.0])
+def test_no_candidate_is_named_more_often_than_the_curve_allows(noise: float) -> None:
+    """Orthogonal gradients of the clipping norm's length are the worst case of N candidates."""
+    random, count = np.random.default_rng(5), 30
+    candidates, truth = np.eye(count), random.integers(count, size=TRIALS)
+    seen = candidates[truth] + noise * random.standard_normal((TRIALS, count))
+    share = float((attacks.nearest_candidate(seen, candidates) == truth).mean())
+    bound = hs.tradeoffs.GaussianTradeOff(1 / noise).power(1 / count)
+    assert 1 / count < share < bound + 3 * 0.5 / np.sqrt(TRIALS)
+    below = (bound - share) / bound
+    assert below < 0.3
+
+
+def test_the_nearest_is_that_of_the_least_distance() -> None:
+    random = np.random.default_rng(6)
+    candidates, seen = random.standard_normal((9, 4)), random.standard_normal((5, 7, 4))
+    apart = np.linalg.norm(seen[..., None, :] - candidates, axis=-1)
+    assert np.array_equal(attacks.nearest_candidate(seen, candidates), apart.argmin(axis=-1))

@@ -1,0 +1,78 @@
+"""Canaries in make_private: they move a step by the clipping norm, and are found as proven."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import hockeystick as hs
+from hockeystick.audit import attacks
+from tests.systems.programs import AUDIT, program
+
+pytestmark = pytest.mark.extras
+pytest.importorskip("sklearn")
+pytest.importorskip("torch")
+
+NAMES = ("gradient, one weight", "gradient, random direction", "mislabelled digit")
+
+
+def with_plan(monkeypatch: pytest.MonkeyPatch, **changed: Any) -> Any:
+    """Return the program with another plan: all records in every step."""
+    canaries = program("canaries", AUDIT)
+    plan = replace(canaries.PLAN, batch_size=None, sampling="full-batch", **changed)
+    monkeypatch.setattr(canaries, "PLAN", plan)
+    monkeypatch.setattr(canaries, "RECORDS", plan.examples)
+    return canaries
+
+
+@pytest.mark.parametrize("place", range(3), ids=NAMES)
+def test_a_canary_moves_each_noiseless_step_by_the_clipping_norm(
+    place: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    canaries = with_plan(monkeypatch, noise_multiplier=0.0, steps=1)
+    images, labels = canaries.digits(0)
+    canary = canaries.canaries(images, labels)[place]
+    assert canary.name == NAMES[place]
+    out, into = (canaries.trial(canary, images, labels, inside=one) for one in (False, True))
+    # The step divides by the number of records, the trial multiplies by half of it.
+    assert 2 * (into - out) == pytest.approx(np.ones(1), abs=1e-4)
+
+
+def test_other_records_leave_the_black_pixel_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    canaries = with_plan(monkeypatch, noise_multiplier=0.0, steps=3)
+    images, labels = canaries.digits(0)
+    canary = canaries.canaries(images, labels)[0]
+    assert canaries.trial(canary, images, labels, inside=False) == pytest.approx(np.zeros(3))
+    assert 2 * canaries.trial(canary, images, labels, inside=True) == pytest.approx(
+        np.ones(3), abs=1e-4
+    )
+
+
+def test_the_gradient_of_an_input_is_what_the_model_computes() -> None:
+    canaries, torch = program("canaries", AUDIT), pytest.importorskip("torch")
+    images, labels = canaries.digits(0)
+    canary = canaries.canaries(images, labels)[2]
+    weights = np.random.default_rng(0).standard_normal(65 * 10)
+    row = torch.tensor(weights, requires_grad=True)
+    logits = row[:640].view(10, 64) @ torch.as_tensor(canary.pixels) + row[640:]
+    torch.nn.functional.cross_entropy(logits[None], torch.tensor([canary.label])).backward()
+    assert canaries._gradient(weights, canary) == pytest.approx(row.grad.numpy())
+    assert canary.label != labels[-1]
+
+
+def test_a_canary_is_found_about_as_often_as_the_curve_allows() -> None:
+    canaries = program("canaries", AUDIT)
+    (found,) = canaries.run(60, 3, lambda canary: canary.name == NAMES[0])
+    noise, rate, steps = 1.5, 0.5, 6
+    random = np.random.default_rng(0)
+    taken = random.random((20_000, steps)) < rate
+    seen = noise * random.standard_normal((2, 20_000, steps)) + [np.zeros_like(taken), taken]
+    out, into = attacks.canary_scores(seen, noise_multiplier=noise, rate=rate)
+    assert attacks.auc(found.scores_in, found.scores_out) == pytest.approx(
+        attacks.auc(into, out), abs=0.2
+    )
+    assert stats.ks_2samp(found.scores_out, out).pvalue > 1e-4
+    assert stats.ks_2samp(found.scores_in, into).pvalue > 1e-4
+    assert found.epsilon.value <= hs.epsilon(canaries.PLAN, canaries.DELTA).upper

@@ -1,0 +1,98 @@
+"""Data sets that differ in one record."""
+
+from __future__ import annotations
+
+from typing import Any, Final, final
+
+import torch
+from torch.utils import _pytree as trees
+from torch.utils.data import Dataset, TensorDataset
+
+from hockeystick.adapters.loop._random import numbers
+from hockeystick.adapters.torch._random import all_keyed
+from hockeystick.audit.recording import Kind, Neighbour
+
+_FACTORS: Final = (
+    ("a record times 1000", 1000.0),
+    ("a record times -1000", -1000.0),
+    ("an undefined one", float("nan")),
+)
+
+
+@final
+class Changed(Dataset):  # type: ignore[misc]  # torch may have no types
+    """A data set without an example, with one more, or with another one in its place.
+
+    With a key, what an example draws to be cut or turned is decided by it and the example alone.
+    """
+
+    def __init__(self, dataset: Any, neighbour: Neighbour | None, key: int | None = None) -> None:
+        self.dataset, self.neighbour, self.key = dataset, neighbour, key
+
+    def __len__(self) -> int:
+        if self.neighbour is None:
+            return len(self.dataset)
+        more = {Kind.WITHOUT: -1, Kind.ADDED: 1}.get(self.neighbour.kind, 0)
+        return len(self.dataset) + more
+
+    def __getitem__(self, place: int) -> Any:
+        changed = self.neighbour
+        if changed is not None and changed.kind is Kind.WITHOUT:
+            place += place >= changed.place
+        elif changed is not None and place == changed.place:
+            return changed.value
+        if self.key is None:
+            return self.dataset[place]
+        with all_keyed(numbers(self.key, "example", place)):
+            return self.dataset[place]
+
+
+def changed(dataset: Any, neighbour: Neighbour | None, key: int | None) -> Any:
+    """Return neighbouring data; of tensors again such data, which loops may read in another way."""
+    if type(dataset) is not TensorDataset:
+        return Changed(dataset, neighbour, key)
+    if neighbour is None:
+        return dataset
+    found = Changed(dataset, neighbour)
+    rows = [found[place] for place in range(len(found))]
+    return TensorDataset(*(torch.stack(column) for column in zip(*rows, strict=True)))
+
+
+def far_off(example: Any) -> list[tuple[str, Any]]:
+    """Return an example whose floating parts are multiplied by large numbers, or undefined.
+
+    An example without such parts is there once more.
+    """
+    leaves = trees.tree_leaves(example)
+    if not any(map(_is_floating, leaves)):
+        return [("a record again", example)]
+
+    def times(factor: float) -> Any:
+        return trees.tree_map(lambda part: part * factor if _is_floating(part) else part, example)
+
+    return [(name, times(factor)) for name, factor in _FACTORS]
+
+
+def _is_floating(part: Any) -> bool:
+    """Return whether a part of an example has numbers that can be large."""
+    return isinstance(part, torch.Tensor) and part.is_floating_point()
+
+
+def most_copies(dataset: Any, limit: int = 10_000) -> int:
+    """Return at how many places the example is that is at the most, by where its tensors lie.
+
+    Data that make tensors anew tell nothing of it; of large data the first examples are looked at.
+    """
+    counts: dict[Any, int] = {}
+    kept = []
+    for place in range(min(len(dataset), limit)):
+        example = dataset[place]
+        kept.append(example)  # so that no other one gets its memory
+        found = tuple(
+            (part.data_ptr(), part.shape)
+            for part in trees.tree_leaves(example)
+            if isinstance(part, torch.Tensor) and part.numel()
+        )
+        if found:
+            counts[found] = counts.get(found, 0) + 1
+    return max(counts.values(), default=1)

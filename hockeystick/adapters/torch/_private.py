@@ -247,7 +247,7 @@ def make_private(
         fixed,
         path,
         processes,
-        partial(PrivateReplay, dataset=dataset, again=again, plan=known, clip=clip),
+        partial(PrivateReplay, dataset=dataset, again=again, plan=known, clip=clip, seed=fixed),
     )
 
 

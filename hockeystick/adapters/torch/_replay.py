@@ -21,8 +21,8 @@ from hockeystick.audit.recording.plain import neighbours_of
 
 Tensors = dict[str, Any]
 Train = Callable[[Any], object]
-_SINGLE: Final = 2.0**-24
-_SLACK: Final = 1e-4
+SINGLE: Final = 2.0**-24
+SLACK: Final = 1e-4
 _QUIET: Final = (
     "Layers of dropout draw nothing in replays: what the model draws by itself is not looked at.",
 )
@@ -30,12 +30,15 @@ _QUIET: Final = (
 
 @final
 class GivenBatches:
-    """A sampler that gives the batches of a replay, in turn, at the plan's rate."""
+    """A sampler that gives the batches of a replay in turn, at the plan's rate.
 
-    __slots__ = ("_batches", "_inner", "_tape")
+    Of whole epochs, which are longer than a replay, it begins again.
+    """
 
-    def __init__(self, inner: Any, batches: Sequence[Any], tape: Tape) -> None:
-        self._inner, self._batches, self._tape = inner, batches, tape
+    __slots__ = ("_batches", "_inner", "_repeats", "_tape")
+
+    def __init__(self, inner: Any, batches: Sequence[Any], tape: Tape, *, repeats: bool) -> None:
+        self._inner, self._batches, self._tape, self._repeats = inner, batches, tape, repeats
 
     def rate(self, step: int) -> Any:
         """Return the plan's rate."""
@@ -47,9 +50,12 @@ class GivenBatches:
         return found
 
     def draw(self, step: int) -> Any:
-        """Return the batch of a step."""
+        """Return the next batch."""
+        place = self._tape.given
+        if place >= len(self._batches) and not self._repeats:
+            raise Full
         self._tape.given += 1
-        return self._batches[step % len(self._batches)]
+        return self._batches[place % len(self._batches)]
 
 
 @final
@@ -95,6 +101,7 @@ class PrivateReplay:
         "_dataset",
         "_far",
         "_found",
+        "_seed",
         "_train",
         "assumptions",
         "blocks",
@@ -113,6 +120,7 @@ class PrivateReplay:
         *,
         plan: hs.DPSGD,
         clip: Clip,
+        seed: int | None,
         train: Train,
         canaries: Sequence[Any],
     ) -> None:
@@ -121,8 +129,8 @@ class PrivateReplay:
             if isinstance(module, torch.nn.modules.dropout._DropoutNd):
                 module.eval()
         self._dataset, self._again, self._train = dataset, again, train
-        self._clip, self.plan, self.examples = clip, plan, len(dataset)
-        self.precision, self.slack, self.assumptions = _SINGLE, _SLACK, _QUIET
+        self._seed, self._clip, self.plan, self.examples = clip, plan, len(dataset)
+        self.precision, self.slack, self.assumptions = SINGLE, SLACK, _QUIET
         own = [(f"canary {place}", one) for place, one in enumerate(canaries)]
         self._far = [*far_off(dataset[0]), *own]
         self.blocks: tuple[tuple[str, int], ...] = ()
@@ -175,17 +183,20 @@ class PrivateReplay:
             tape.pass_on(found, "")
 
         with closing(self._loop(neighbour, key, claims.plan)) as loop:
-            loop.loader.sampler = GivenBatches(loop.loader.sampler, batches, tape)
+            epochs = self.plan.steps_per_epoch is not None
+            given = GivenBatches(loop.loader.sampler, batches, tape, repeats=epochs)
+            loop.loader.sampler = given
             with playing(tape, note, note_open), suppress(Full):
                 self._train(loop)
             self.blocks = tape.blocks
-            return tape.run(state_of(loop))
+            return tape.run(state_of(loop), known=not epochs)
 
     def _loop(self, neighbour: Neighbour | None, key: int | None, plan: hs.DPSGD) -> Any:
         """Return an equal loop on a copy of the model."""
         model, optimizer = copy.deepcopy(self._found)
         data = changed(self._dataset, neighbour, key)
-        return self._again(model, optimizer, data, plan, seed=key, not_private=key is not None)
+        seed = self._seed if key is None else key
+        return self._again(model, optimizer, data, plan, seed=seed, not_private=seed is not None)
 
 
 def state_of(private: Any) -> str:

@@ -62,9 +62,9 @@ class Tape:
         if kept.shape == released.shape:
             _exchange(parts, kept)
 
-    def run(self, after: str) -> Run:
-        """Return what was noted."""
-        return Run(tuple(self.steps), after, self.given, self.counted)
+    def run(self, after: str, *, known: bool = True) -> Run:
+        """Return what was noted, and how many batches were given where that is known."""
+        return Run(tuple(self.steps), after, self.given if known else None, self.counted)
 
 
 def _exchange(parts: Parts, kept: Any) -> None:

@@ -79,9 +79,7 @@ def _poisson(counts: Counts, plan: DPSGD, notes: Notes) -> None:
         empty = int((sizes == 0).sum())
         p_value = binomial_at_most(empty, steps, (1 - rate) ** examples)
         notes.test(Rule.NO_EMPTY, p_value, empty, steps * (1 - rate) ** examples)
-        pairs = steps // 2
-        common = int((counts[: 2 * pairs : 2] * counts[1 : 2 * pairs : 2]).sum())
-        _test_common(common, pairs * examples, rate * rate, notes)
+    _test_overlap(counts[0::2], counts[1::2], notes)
 
 
 def _rates(plan: DPSGD, steps: int) -> NDArray[np.float64]:
@@ -100,15 +98,6 @@ def _test_sizes(sizes: Counts, records: int, rate: float, notes: Notes) -> None:
     notes.test(Rule.FIXED, max(p_value, 1e-290), float(np.ptp(sizes)), 1.0)
 
 
-def _test_common(common: int, trials: int, chance: float, notes: Notes) -> None:
-    """Test whether batches have too little or too much in common; each side is a test."""
-    fewer = binomial_at_most(common, trials, chance)
-    notes.test(Rule.SHUFFLED, fewer, common, trials * chance)
-    notes.test(
-        Rule.BATCHES_REPEAT, binomial_at_least(common, trials, chance), common, trials * chance
-    )
-
-
 def _sized(counts: Counts, size: int, notes: Notes) -> None:
     """Note batches of another size."""
     sizes = counts.sum(axis=1)
@@ -123,17 +112,23 @@ def _fixed_size(counts: Counts, plan: DPSGD, notes: Notes) -> None:
     size = int(plan.batch_size or 0)
     _sized(counts, size, notes)
     _test_rate(counts, steps, size / examples, notes)
-    _test_overlap(counts[0::2], counts[1::2], size, examples, notes)
+    _test_overlap(counts[0::2], counts[1::2], notes)
 
 
-def _test_overlap(one: Counts, other: Counts, size: int, records: int, notes: Notes) -> None:
-    """Test what random sets of one size have in common."""
+def _test_overlap(one: Counts, other: Counts, notes: Notes) -> None:
+    """Test what pairs of independent batches have in common, given how large they are.
+
+    Of sets of b and c among n records that is a hypergeometric number of mean ``b c/n``, whatever
+    the rate at which records are drawn.
+    """
     pairs = min(len(one), len(other))
-    common = int((one[:pairs] * other[:pairs]).sum())
-    expected = pairs * size * size / records
-    if pairs == 0 or size == records or common > pairs * size:
+    one, other = one[:pairs] > 0, other[:pairs] > 0
+    common = int((one & other).sum())
+    draws = int(one.sum())
+    expected = float((one.sum(axis=1) * other.mean(axis=1)).sum())
+    if draws == 0:
         return
-    p_value = hypergeometric_sum(common, pairs * size, size / records)
+    p_value = hypergeometric_sum(common, draws, min(expected / draws, 1.0))
     rule = Rule.SHUFFLED if common < expected else Rule.BATCHES_REPEAT
     notes.test(rule, p_value, common, expected)
 
@@ -167,8 +162,7 @@ def _shuffle(counts: Counts, plan: DPSGD, notes: Notes) -> None:
     epochs = _epochs(counts, plan, notes)
     size = counts.shape[1] // epochs.shape[1]
     _sized(counts[: epochs.shape[0] * epochs.shape[1]], size, notes)
-    first = epochs[:, 0]
-    _test_overlap(first[0::2], first[1::2], size, counts.shape[1], notes)
+    _test_overlap(epochs[0::2, 0], epochs[1::2, 0], notes)
 
 
 def _allocation(counts: Counts, plan: DPSGD, notes: Notes) -> None:
@@ -179,10 +173,7 @@ def _allocation(counts: Counts, plan: DPSGD, notes: Notes) -> None:
     if len(first) == 0:
         return
     _test_sizes(first.sum(axis=1), records, 1 / length, notes)
-    pairs = len(first) // 2
-    if pairs:
-        common = int((first[: 2 * pairs : 2] * first[1 : 2 * pairs : 2]).sum())
-        _test_common(common, pairs * records, 1 / length**2, notes)
+    _test_overlap(first[0::2], first[1::2], notes)
 
 
 _CHECKS: Final[Mapping[Sampling, Callable[[Counts, DPSGD, Notes], None]]] = MappingProxyType(

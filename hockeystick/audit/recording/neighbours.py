@@ -13,6 +13,7 @@ from typing import Final, final
 
 import numpy as np
 
+from hockeystick.audit.recording.noise import check_counts
 from hockeystick.audit.recording.replay import Kind, Neighbour, Places, Replay, Run, Step, Vector
 from hockeystick.audit.recording.verdicts import Notes
 from hockeystick.audit.recording.violations import Rule
@@ -65,6 +66,8 @@ def compare(replay: Replay, neighbour: Neighbour, others: Sequence[Places], note
         notes.certain(Rule.FAILS, 1, 0, where=f"{neighbour.name}: {type(error).__name__}: {error}")
         pairs = _replayed(replay, pair_of(neighbour, others))
     for more, less in pairs:
+        for run in (more, less):
+            check_counts(run, notes)
         if len(more.steps) != len(less.steps):
             found = abs(len(more.steps) - len(less.steps))
             notes.certain(Rule.STEPS_DEPEND, found, 0, where=neighbour.name)

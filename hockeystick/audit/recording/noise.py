@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from hockeystick.audit.recording.replay import Places, Replay, Run
+from hockeystick.audit.recording.replay import Places, Replay, Run, Vector
 from hockeystick.audit.recording.tails import correlation_beyond, distance_beyond, squares_at_most
 from hockeystick.audit.recording.verdicts import Notes
 from hockeystick.audit.recording.violations import Rule
@@ -21,6 +21,8 @@ from hockeystick.audit.recording.violations import Rule
 Matrix = NDArray[np.float64]
 _NUMBERS: Final = 20_000
 _FEWEST, _MOST = 6, 400
+# The most times that a program is run, which may have few steps.
+_RUNS: Final = 20
 _COORDINATES: Final = 4096
 # Where two numbers agree to so many deviations, they are the same but for rounding.
 _SAME: Final = 1e-6
@@ -38,13 +40,9 @@ def check_noise(replay: Replay, batch: Places, trials: int | None, notes: Notes)
         return
     width = len(probe.steps[0].released)
     count = trials_for(width) if trials is None else trials
-    runs = [
-        replay.run(None, [batch] * count, key=None, frozen=[np.zeros(width)] * count)
-        for _ in range(2)
-    ]
-    _check_counts(runs[0], notes)
-    count = min(len(run.steps) for run in runs)
-    first, second = (_scaled(run, count) for run in runs)
+    first, second = (_gathered(replay, batch, count, width, notes) for _ in range(2))
+    count = min(len(first), len(second))
+    first, second = first[:count], second[:count]
     noise = (first - second) / math.sqrt(2)
     notes.measure("noise multiplier over the plan's", float(np.sqrt(np.mean(np.square(noise)))))
     if not bool((np.abs(noise) > _SAME).any()):
@@ -55,12 +53,21 @@ def check_noise(replay: Replay, batch: Places, trials: int | None, notes: Notes)
     _check_law(noise, replay.blocks, notes)
 
 
-def _scaled(run: Run, count: int) -> Matrix:
-    """Return steps as rows, in deviations of their noise."""
-    return np.stack([one.released / one.noise_multiplier for one in run.steps[:count]])
+def _gathered(replay: Replay, batch: Places, count: int, width: int, notes: Notes) -> Matrix:
+    """Return steps as rows in deviations of their noise, of as many runs as it takes."""
+    rows: list[Vector] = []
+    for _ in range(_RUNS):
+        wanted = count - len(rows)
+        if wanted <= 0:
+            break
+        zeros = [np.zeros(width)] * wanted
+        run = replay.run(None, [batch] * wanted, key=None, frozen=zeros)
+        check_counts(run, notes)
+        rows += [one.released / one.noise_multiplier for one in run.steps]
+    return np.stack(rows)
 
 
-def _check_counts(run: Run, notes: Notes) -> None:
+def check_counts(run: Run, notes: Notes) -> None:
     """Compare steps that were counted, batches that were given, and releases."""
     taken = len(run.steps)
     if run.counted is not None and run.counted < taken:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from unittest.mock import patch
 
 from opacus.accountants.accountant import IAccountant
+from opacus.optimizers import DPOptimizer
 
 import hockeystick as hs
 from hockeystick.adapters.torch import TorchProgram
@@ -30,7 +31,8 @@ def program(
 
     It is run as it is: ``train(dataset)`` makes model, optimizer, loader and engine, and trains. In
     replays with a key Opacus draws its noise by that key and the step, and in all of them its
-    accountants' steps are counted beside those that are taken.
+    accountants' steps are counted beside those that are taken. A sum is measured by what Opacus
+    divides it by on these very data.
 
     Args:
         train: The program, as a function of its data; each call begins anew.
@@ -46,21 +48,31 @@ def program(
 
 
 @contextmanager
-def _hooks(source: Callable[[str], Any], counted: Callable[[], None]) -> Iterator[None]:
-    """Draw noise by a source, where there is one, and call back for each step that is counted."""
+def _hooks(
+    source: Callable[[str], Any], counted: Callable[[], None], divided: Callable[[float], None]
+) -> Iterator[None]:
+    """Draw noise by a source, where there is one; call back for counted steps and divisors."""
 
     def noise(inner: Callable[..., Any], **options: Any) -> Any:
         found = source("noise")
         if found is None:
             return inner(**options)
         with keyed(found):
-            return inner(**options)
+            return inner(**options | {"generator": None})
 
     def step(inner: Callable[..., None], accountant: Any, **options: Any) -> None:
         counted()
         inner(accountant, **options)
 
+    own_scale = DPOptimizer.scale_grad
+
+    def scale(optimizer: Any) -> None:
+        mean = optimizer.loss_reduction == "mean"
+        divided(optimizer.expected_batch_size if mean else 1.0)
+        own_scale(optimizer)
+
     with ExitStack() as stack:
+        stack.enter_context(patch.object(DPOptimizer, "scale_grad", scale))
         for module in [one for name, one in sys.modules.items() if name.startswith("opacus.")]:
             own = vars(module).get(_NOISE)
             if own is not None:
@@ -84,4 +96,5 @@ def _method(function: Callable[..., None]) -> Callable[..., None]:
 
 def _kinds(base: type) -> list[type]:
     """Return all classes below one."""
-    return [kind for one in base.__subclasses__() for kind in (one, *_kinds(one))]
+    below: list[type] = base.__subclasses__()
+    return [*below, *(kind for one in below for kind in _kinds(one))]

@@ -23,11 +23,11 @@ _FACTORS: Final = (
 class Changed(Dataset):  # type: ignore[misc]  # torch may have no types
     """A data set without an example, with one more, or with another one in its place.
 
-    With a key, what an example draws to be cut or turned is decided by it and the example alone.
+    What an example draws, to be cut or turned at random, is decided by its place in the data alone.
     """
 
-    def __init__(self, dataset: Any, neighbour: Neighbour | None, key: int | None = None) -> None:
-        self.dataset, self.neighbour, self.key = dataset, neighbour, key
+    def __init__(self, dataset: Any, neighbour: Neighbour | None) -> None:
+        self.dataset, self.neighbour = dataset, neighbour
 
     def __len__(self) -> int:
         if self.neighbour is None:
@@ -41,16 +41,14 @@ class Changed(Dataset):  # type: ignore[misc]  # torch may have no types
             place += place >= changed.place
         elif changed is not None and place == changed.place:
             return changed.value
-        if self.key is None:
-            return self.dataset[place]
-        with all_keyed(numbers(self.key, "example", place)):
+        with all_keyed(numbers(0, "example", place)):
             return self.dataset[place]
 
 
-def changed(dataset: Any, neighbour: Neighbour | None, key: int | None) -> Any:
+def changed(dataset: Any, neighbour: Neighbour | None) -> Any:
     """Return neighbouring data; of tensors again such data, which loops may read in another way."""
     if type(dataset) is not TensorDataset:
-        return Changed(dataset, neighbour, key)
+        return Changed(dataset, neighbour)
     if neighbour is None:
         return dataset
     found = Changed(dataset, neighbour)

@@ -28,8 +28,11 @@ from hockeystick.audit.recording.plain import neighbours_of
 from hockeystick.errors import ParameterError
 
 Train = Callable[[Any], object]
-# What has a library draw a step's noise by a key, and tells how many steps its account has.
-Hooks = Callable[[Callable[[str], Any], Callable[[], None]], AbstractContextManager[None]]
+# What has a library draw a step's noise by a key, and tells of its account's steps and divisors.
+Hooks = Callable[
+    [Callable[[str], Any], Callable[[], None], Callable[[float], None]],
+    AbstractContextManager[None],
+]
 _NORM: Final = Domain(
     symbol="C", low=0, high=np.inf, low_open=True, high_open=True, typical=(0.1, 10)
 )
@@ -56,6 +59,8 @@ class TorchProgram:
         dataset: The data: examples by number, at least 2.
         plan: What is claimed, with its number of examples.
         norm: The clipping norm, above 0.
+        divisor: What the sum is divided by on these data, above 0; None for the expected size of a
+            batch, or what the library says.
         canaries: Examples to add, beside one that is scaled and one that is undefined.
         hooks: What a library needs to draw noise by a key; None where it draws from torch.
 
@@ -83,6 +88,7 @@ class TorchProgram:
     __slots__ = (
         "_claims",
         "_dataset",
+        "_divisor",
         "_far",
         "_hooks",
         "_norm",
@@ -102,6 +108,7 @@ class TorchProgram:
         plan: hs.DPSGD,
         *,
         norm: float,
+        divisor: float | None = None,
         canaries: Sequence[Any] = (),
         hooks: Hooks | None = None,
     ) -> None:
@@ -111,6 +118,7 @@ class TorchProgram:
         self._norm = _validate.real("norm", norm, _NORM)
         self._claims = Claims(plan, Constant(1.0))
         self._hooks = hooks
+        self._divisor = None if divisor is None else _validate.real("divisor", divisor, _NORM)
         self.examples = len(dataset)
         own = [(f"canary {place}", one) for place, one in enumerate(canaries)]
         self._far = [*far_off(dataset[0]), *own]
@@ -137,7 +145,7 @@ class TorchProgram:
             found.append(np.asarray(places, dtype=np.int64))
             return places
 
-        data = changed(self._dataset, None, None)
+        data = changed(self._dataset, None)
         for _ in range(_RUNS):
             if len(found) < wanted:
                 with _unknown(), _next_batches(data, seen), suppress(Full):
@@ -153,8 +161,24 @@ class TorchProgram:
         frozen: Sequence[Any] | None = None,
     ) -> Run:
         """Run the program until it has stepped once for each batch, or ends."""
+        if self._divisor is None:
+            self._divisor = self._claims.size(0)
+            said: list[float] = []
+            self._run(None, [np.arange(1)], 1, None, said.append)
+            self._divisor = next(iter(said), self._divisor)
+        return self._run(neighbour, batches, key, frozen, lambda divisor: None)
+
+    def _run(
+        self,
+        neighbour: Neighbour | None,
+        batches: Sequence[Any],
+        key: int | None,
+        frozen: Sequence[Any] | None,
+        divided: Callable[[float], None],
+    ) -> Run:
+        """Run the program, and call back for what a library divides by."""
         tape = Tape(len(batches), frozen, self._claims.noise)
-        data = changed(self._dataset, neighbour, key)
+        data = changed(self._dataset, neighbour)
 
         def hook(optimizer: Any, arguments: Any, options: Any) -> None:
             self._note(tape, optimizer, digests=key is not None)
@@ -173,7 +197,7 @@ class TorchProgram:
                 return [int(one) for one in batches[place]]
 
             stack.callback(register_optimizer_step_pre_hook(hook).remove)
-            stack.enter_context(self._hooked(tape, key))
+            stack.enter_context(self._hooked(tape, key, divided))
             stack.enter_context(_next_batches(data, given))
             stack.enter_context(suppress(Full))
             self._train(data)
@@ -182,17 +206,19 @@ class TorchProgram:
 
     def _note(self, tape: Tape, optimizer: Any, *, digests: bool) -> None:
         """Note the gradients that an optimizer is about to use, and what it starts from."""
-        unit = self._norm / self._claims.size(0)
+        unit = self._norm / (self._divisor or 1.0)
         params = [one for group in optimizer.param_groups for one in group["params"]]
         given = [(f"parameter {n}", one.grad, unit) for n, one in enumerate(params)]
         state = digest_of(params, optimizer.state_dict()) if digests else ""
         tape.pass_on([one for one in given if one[1] is not None], state)
 
-    def _hooked(self, tape: Tape, key: int | None) -> AbstractContextManager[None]:
+    def _hooked(
+        self, tape: Tape, key: int | None, divided: Callable[[float], None]
+    ) -> AbstractContextManager[None]:
         """Have a library draw its noise by the key and the step, and count its steps."""
         if self._hooks is None:
             return nullcontext()
-        drawn = [0]
+        drawn, tape.counted = [0], 0
 
         def source(name: str) -> Any:
             drawn[0] += 1
@@ -201,7 +227,7 @@ class TorchProgram:
         def counted() -> None:
             tape.counted = (tape.counted or 0) + 1
 
-        return self._hooks(source, counted)
+        return self._hooks(source, counted, divided)
 
 
 @final

@@ -24,7 +24,8 @@ Train = Callable[[Any], object]
 SINGLE: Final = 2.0**-24
 SLACK: Final = 1e-4
 _QUIET: Final = (
-    "Layers of dropout draw nothing in replays: what the model draws by itself is not looked at.",
+    "The model's layers are in eval mode in replays, but for normalisation: what they draw in "
+    "training, as dropout does, is not looked at. What examples draw is the same in all replays.",
 )
 
 
@@ -126,10 +127,11 @@ class PrivateReplay:
     ) -> None:
         self._found = copy.deepcopy((model, optimizer))
         for module in self._found[0].modules():
-            if isinstance(module, torch.nn.modules.dropout._DropoutNd):
-                module.eval()
+            if not isinstance(module, torch.nn.modules.batchnorm._NormBase):
+                module.training = False
         self._dataset, self._again, self._train = dataset, again, train
-        self._seed, self._clip, self.plan, self.examples = clip, plan, len(dataset)
+        self._seed, self._clip = seed, clip
+        self.plan, self.examples = plan, len(dataset)
         self.precision, self.slack, self.assumptions = SINGLE, SLACK, _QUIET
         own = [(f"canary {place}", one) for place, one in enumerate(canaries)]
         self._far = [*far_off(dataset[0]), *own]
@@ -194,7 +196,7 @@ class PrivateReplay:
     def _loop(self, neighbour: Neighbour | None, key: int | None, plan: hs.DPSGD) -> Any:
         """Return an equal loop on a copy of the model."""
         model, optimizer = copy.deepcopy(self._found)
-        data = changed(self._dataset, neighbour, key)
+        data = changed(self._dataset, neighbour)
         seed = self._seed if key is None else key
         return self._again(model, optimizer, data, plan, seed=seed, not_private=seed is not None)
 

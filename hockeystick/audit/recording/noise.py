@@ -46,11 +46,17 @@ def check_noise(replay: Replay, batch: Places, trials: int | None, notes: Notes)
     noise = (first - second) / math.sqrt(2)
     notes.measure("noise multiplier over the plan's", float(np.sqrt(np.mean(np.square(noise)))))
     if not bool((np.abs(noise) > _SAME).any()):
-        alike = bool((np.abs(first - first[0]) <= _SAME).all()) and count > 1
-        notes.certain(Rule.NO_NOISE if alike else Rule.REPEATS, 0, 1)
+        notes.certain(Rule.REPEATS if _is_noisy(replay, batch) else Rule.NO_NOISE, 0, 1)
         return
     _check_repetitions(noise, replay.blocks, notes)
     _check_law(noise, replay.blocks, notes)
+
+
+def _is_noisy(replay: Replay, batch: Places) -> bool:
+    """Return whether another key gives another release."""
+    found = [run.steps[0] for key in (1, 2) if (run := replay.run(None, [batch], key=key)).steps]
+    apart = np.abs(found[0].released - found[-1].released)
+    return bool((apart > _SAME * found[0].noise_multiplier).any())
 
 
 def _gathered(replay: Replay, batch: Places, count: int, width: int, notes: Notes) -> Matrix:

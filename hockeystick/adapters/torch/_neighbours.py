@@ -86,11 +86,13 @@ def most_copies(dataset: Any, limit: int = 10_000) -> int:
     for place in range(min(len(dataset), limit)):
         example = dataset[place]
         kept.append(example)  # so that no other one gets its memory
-        found = tuple(
-            (part.data_ptr(), part.shape)
-            for part in trees.tree_leaves(example)
-            if isinstance(part, torch.Tensor) and part.numel()
-        )
-        if found:
+        leaves = trees.tree_leaves(example)
+        if any(isinstance(part, torch.Tensor) and part.numel() for part in leaves):
+            found = tuple(map(_where, leaves))
             counts[found] = counts.get(found, 0) + 1
     return max(counts.values(), default=1)
+
+
+def _where(part: Any) -> Any:
+    """Return where a tensor lies; of anything else what it is."""
+    return (part.data_ptr(), part.shape) if isinstance(part, torch.Tensor) else repr(part)

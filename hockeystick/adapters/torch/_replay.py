@@ -149,7 +149,7 @@ class PrivateReplay:
         """Return batches of loops of the same plan, each with its own random numbers."""
         found: list[Any] = []
         length = self.plan.steps_per_epoch or 1
-        while len(found) < count:
+        while not found or (len(found) < count and self._seed is None):  # or it would draw the same
             needed = -(-(count - len(found)) // length) * length
             with closing(self._loop(None, None, self.plan)) as loop:
                 steps = range(min(needed, self.plan.total_steps))

@@ -122,10 +122,10 @@ def _test_overlap(one: Counts, other: Counts, notes: Notes) -> None:
     the rate at which records are drawn.
     """
     pairs = min(len(one), len(other))
-    one, other = one[:pairs] > 0, other[:pairs] > 0
-    common = int((one & other).sum())
-    draws = int(one.sum())
-    expected = float((one.sum(axis=1) * other.mean(axis=1)).sum())
+    left, right = one[:pairs] > 0, other[:pairs] > 0
+    common = int((left & right).sum())
+    draws = int(left.sum())
+    expected = float((left.sum(axis=1) * right.mean(axis=1)).sum())
     if draws == 0:
         return
     p_value = hypergeometric_sum(common, draws, min(expected / draws, 1.0))

@@ -64,7 +64,9 @@ def compare(replay: Replay, neighbour: Neighbour, others: Sequence[Places], note
     except Exception as error:
         # Whatever fails on a batch that has one record or none is told by its failing.
         notes.certain(Rule.FAILS, 1, 0, where=f"{neighbour.name}: {type(error).__name__}: {error}")
-        pairs = _replayed(replay, pair_of(neighbour, others))
+        pairs = _replayed_beside(replay, neighbour, others)
+    if not pairs:
+        return
     for more, less in pairs:
         for run in (more, less):
             check_counts(run, notes)
@@ -75,6 +77,20 @@ def compare(replay: Replay, neighbour: Neighbour, others: Sequence[Places], note
     _compare_states(neighbour, pairs[0], notes)
     if same_noise and replay.plan.clipping is Clipping.INDIVIDUAL:
         _compare_contributions(replay, neighbour, others, notes)
+
+
+def _replayed_beside(
+    replay: Replay, neighbour: Neighbour, others: Sequence[Places]
+) -> list[tuple[Run, Run]]:
+    """Return runs on batches of several records alone, or none where a neighbour fails on these.
+
+    What fails on the loop's own data is an error of the loop, and raised.
+    """
+    replay.run(None, others, key=KEYS[0])
+    try:
+        return _replayed(replay, pair_of(neighbour, others))
+    except Exception:  # that has been noted
+        return []
 
 
 def _replayed(replay: Replay, pair: Pair) -> list[tuple[Run, Run]]:

@@ -25,7 +25,7 @@ from hockeystick.adapters.torch._replay import SINGLE, SLACK, Claims
 from hockeystick.adapters.torch._tape import Full, Tape, digest_of
 from hockeystick.audit.recording import Neighbour, Run
 from hockeystick.audit.recording.plain import neighbours_of
-from hockeystick.errors import ParameterError
+from hockeystick.errors import IncompatibleError, ParameterError
 
 Train = Callable[[Any], object]
 # What has a library draw a step's noise by a key, and tells of its account's steps and divisors.
@@ -39,8 +39,13 @@ _NORM: Final = Domain(
 # A program of few steps is run again for more batches, up to so many, and so often at the most.
 _MOST_DRAWS: Final = 500
 _RUNS: Final = 100
+_SPLIT: Final = (
+    "BatchMemoryManager splits batches for memory, which changes nothing that is released: leave it "
+    "out of the program that is replayed"
+)
 _SEES: Final = (
-    "What is released is what optimizers of torch find in the gradients when they step.",
+    "What is released is what optimizers of torch find in the gradients when they step, no more: a "
+    "clipping norm that follows a noisy count looks as if noise depended on the data.",
     "The program is deterministic given torch's, numpy's and Python's generators; layers that draw "
     "as many numbers as a batch has records look as if noise depended on the data.",
 )
@@ -274,7 +279,11 @@ def _next_batches(data: Any, found: Callable[[Any, Callable[[], Any]], Any]) -> 
 
     def next_index(iterator: Any) -> Any:
         inner = partial(before, iterator)
-        return found(iterator, inner) if iterator._dataset is data else inner()
+        if iterator._dataset is not data:
+            return inner()
+        if hasattr(iterator._index_sampler, "max_batch_size"):  # of Opacus's BatchMemoryManager
+            raise IncompatibleError(_SPLIT)
+        return found(iterator, inner)
 
     _BaseDataLoaderIter._next_index = next_index
     try:

@@ -11,13 +11,14 @@ pytest.importorskip("opacus")
 
 import torch
 from opacus import PrivacyEngine as TheirEngine
+from opacus.utils.batch_memory_manager import BatchMemoryManager
 from torch.utils.data import DataLoader, TensorDataset
 
 import hockeystick as hs
 from hockeystick.adapters.opacus import PrivacyEngine, program
 from hockeystick.adapters.torch import TorchProgram
 from hockeystick.audit import Rule, record
-from hockeystick.errors import ParameterError
+from hockeystick.errors import IncompatibleError, ParameterError
 
 # Opacus and torch say so of themselves.
 pytestmark = [
@@ -121,6 +122,27 @@ class LeavesOut(Opacus):
 
 def test_batches_that_are_left_out_are_named() -> None:
     assert {Rule.STEPS_DEPEND, Rule.LEFT_OUT} <= set(_tested(LeavesOut()).names)
+
+
+def test_expanded_weights_of_opacus_fail_on_an_empty_batch() -> None:
+    found = _tested(Opacus(grad_sample_mode="ew"), 38)
+    assert set(found.names) == {Rule.FAILS, Rule.NOT_FINITE}
+    assert "Batch size must be positive" in str(found)
+
+
+class Split(Opacus):
+    """One that splits batches for memory."""
+
+    def train(self, model: Any, optimizer: Any, loader: Any) -> None:
+        with BatchMemoryManager(
+            data_loader=loader, max_physical_batch_size=3, optimizer=optimizer
+        ) as parts:
+            super().train(model, optimizer, parts)
+
+
+def test_a_program_that_splits_batches_for_memory_is_refused() -> None:
+    with pytest.raises(IncompatibleError, match="leave it out of the program"):
+        _tested(Split())
 
 
 class Uncounted(Opacus):

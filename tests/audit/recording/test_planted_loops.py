@@ -350,6 +350,38 @@ def test_bad_options_are_refused_by_name(options: dict[str, Any], name: str) -> 
         _tested(**options)
 
 
+def test_a_loop_that_fails_on_a_neighbour_alone_is_named_and_tested_further() -> None:
+    def refuses(data: Any, places: Any, seed: int | None) -> Any:
+        if not np.isfinite(data).all():
+            raise ValueError("undefined data")
+        return _too_small(data, places, seed)
+
+    found = _tested(refuses)
+    assert {Rule.FAILS, Rule.TOO_SMALL} <= set(found.names)
+    assert "undefined data" in found.violations[0].where
+
+
+def test_a_loop_that_fails_on_its_own_data_raises_what_it_raises() -> None:
+    def fails(data: Any, places: Any, seed: int | None) -> Any:
+        raise ZeroDivisionError("always")
+
+    with pytest.raises(ZeroDivisionError, match="always"):
+        _tested(fails)
+
+
+def test_a_plan_without_noise_has_its_sums_tested_alone() -> None:
+    plan = hs.DPSGD(examples=EXAMPLES, batch_size=10, steps=8, noise_multiplier=0)
+    assert _tested(_without_noise, plan=plan).names == ()
+    assert Rule.MIXED in _tested(_clips_by_largest, plan=plan).names
+
+
+@pytest.mark.parametrize("kind", ["float32", "int64"])
+def test_data_may_be_of_other_kinds(kind: str) -> None:
+    data = (10 * DATA).astype(kind)
+    loop = PlainLoop(PLAN, data, _sound, norm=1.0)
+    assert record(loop, confidence=1 - 1e-9).names == ()
+
+
 def test_what_cannot_be_replayed_is_refused() -> None:
     with pytest.raises(ParameterError, match=r"^loop must be a Replay"):
         record(lambda: None)

@@ -51,9 +51,18 @@ def changed(dataset: Any, neighbour: Neighbour | None) -> Any:
         return Changed(dataset, neighbour)
     if neighbour is None:
         return dataset
-    found = Changed(dataset, neighbour)
-    rows = [found[place] for place in range(len(found))]
-    return TensorDataset(*(torch.stack(column) for column in zip(*rows, strict=True)))
+    own = (None,) * len(dataset.tensors)
+    rows = own if neighbour.kind is Kind.WITHOUT else neighbour.value
+    parts = zip(dataset.tensors, rows, strict=True)
+    return TensorDataset(*(_with(part, neighbour, row) for part, row in parts))
+
+
+def _with(part: Any, neighbour: Neighbour, row: Any) -> Any:
+    """Return a part of all examples without that at a place, or with another one there."""
+    place = neighbour.place
+    between = part[:0] if row is None else torch.as_tensor(row, dtype=part.dtype).unsqueeze(0)
+    after = part[place:] if neighbour.kind is Kind.ADDED else part[place + 1 :]
+    return torch.cat([part[:place], between.to(part.device), after])
 
 
 def far_off(example: Any) -> list[tuple[str, Any]]:

@@ -40,8 +40,8 @@ _NORM: Final = Domain(
 _MOST_DRAWS: Final = 500
 _RUNS: Final = 100
 _SPLIT: Final = (
-    "BatchMemoryManager splits batches for memory, which changes nothing that is released: leave it "
-    "out of the program that is replayed"
+    "BatchMemoryManager splits batches for memory, which changes nothing that is released: "
+    "leave it out of the program that is replayed"
 )
 _SEES: Final = (
     "What is released is what optimizers of torch find in the gradients when they step, no more: a "

@@ -126,9 +126,7 @@ def _test_overlap(one: Counts, other: Counts, notes: Notes) -> None:
     common = int((left & right).sum())
     draws = int(left.sum())
     expected = float((left.sum(axis=1) * right.mean(axis=1)).sum())
-    if draws == 0:
-        return
-    p_value = hypergeometric_sum(common, draws, min(expected / draws, 1.0))
+    p_value = hypergeometric_sum(common, draws, min(expected / draws, 1.0)) if draws else 1.0
     rule = Rule.SHUFFLED if common < expected else Rule.BATCHES_REPEAT
     notes.test(rule, p_value, common, expected)
 

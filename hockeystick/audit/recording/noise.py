@@ -154,7 +154,7 @@ def _test_correlation(one: Matrix, other: Matrix, name: str, notes: Notes) -> No
     """Test whether two parts of the noise are uncorrelated."""
     left, right = one.ravel(), other.ravel()
     lengths = float(np.linalg.norm(left) * np.linalg.norm(right))
-    if len(left) < 2 or lengths == 0:
+    if len(left) < 2:
         return
-    found = float(left @ right) / lengths
+    found = float(left @ right) / lengths if lengths else 0.0
     notes.test(Rule.CORRELATED, correlation_beyond(found, len(left)), found, 0.0, where=name)

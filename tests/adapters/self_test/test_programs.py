@@ -27,7 +27,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:Optimal order is the"),
 ]
 LOSS = torch.nn.functional.cross_entropy
-FEW: dict[str, Any] = {"records": 1, "trials": 20, "draws": 40}
+FEW: dict[str, Any] = {"records": 1, "trials": 20, "draws": 40, "confidence": 1 - 1e-9}
 # Beside any number of examples Opacus divides by int(examples/ceil(examples/batch)), and a record
 # without a finite gradient makes the whole sum undefined.
 OF_OPACUS = {Rule.SCALE, Rule.NOT_FINITE}
@@ -84,7 +84,7 @@ def test_the_divisor_of_opacus_counts_the_examples(engine: Any) -> None:
 
 def test_a_divisor_that_neighbours_share_is_not_named() -> None:
     """Of 36, 37 and 38 examples in batches of 10 Opacus divides by 9."""
-    found = _tested(Opacus(PrivacyEngine), 37, confidence=1 - 1e-9)
+    found = _tested(Opacus(PrivacyEngine), 37)
     assert set(found.names) == {Rule.NOT_FINITE}
     assert dict(found.measured)["sensitivity"] <= 1 + 1e-4
 
@@ -193,7 +193,7 @@ def _sound(data: Any) -> None:
 
 def test_a_sound_program_passes() -> None:
     replay = TorchProgram(_sound, _data(), _plan(), norm=1.0)
-    found = record(replay, confidence=1 - 1e-9, **FEW)
+    found = record(replay, **FEW)
     assert found.names == ()
     assert dict(found.measured)["sensitivity"] > 0.9
 

@@ -191,9 +191,14 @@ class TorchProgram:
         with ExitStack() as stack:
             randomness = stack.enter_context(_Randomness(key))
 
+            ended: list[Any] = []
+
             def given(iterator: Any, inner: Callable[[], Any]) -> Any:
                 place = tape.given
                 if place >= len(batches):
+                    if iterator in ended or not ended:
+                        ended.append(iterator)
+                        raise StopIteration  # so that batches which workers fetched are used
                     raise Full
                 with all_keyed(numbers(0, "sampler", place)):
                     inner()  # which ends epochs, and tells who watches that a batch was drawn

@@ -1,4 +1,4 @@
-"""What an attack finds, against what was proven: lower bounds with a stated confidence.
+"""What an attack or a replay finds, against what was proven: with a stated confidence.
 
 Larger scores mean "in": that the record took part.
 """
@@ -9,6 +9,7 @@ from hockeystick.audit.bounds import lower_curve, lower_epsilon, lower_mu
 from hockeystick.audit.credible import credible_epsilon
 from hockeystick.audit.one_run import falsify_one_run, one_run, one_run_mu
 from hockeystick.audit.power import Detection, detection, trials_needed
+from hockeystick.audit.recording import PlainLoop, Replay, Rule, SelfTest, Violation, record
 from hockeystick.audit.refutation import falsify
 from hockeystick.audit.results import Consistent, LowerBound, OperatingPoint, Refuted
 from hockeystick.audit.score_files import Scores, load_scores
@@ -18,8 +19,13 @@ __all__ = [
     "Detection",
     "LowerBound",
     "OperatingPoint",
+    "PlainLoop",
     "Refuted",
+    "Replay",
+    "Rule",
     "Scores",
+    "SelfTest",
+    "Violation",
     "credible_epsilon",
     "detection",
     "falsify",
@@ -30,5 +36,6 @@ __all__ = [
     "lower_mu",
     "one_run",
     "one_run_mu",
+    "record",
     "trials_needed",
 ]

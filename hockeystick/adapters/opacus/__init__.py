@@ -10,7 +10,8 @@ from hockeystick.adapters import missing
 try:
     from hockeystick.adapters.opacus._accountant import HockeystickAccountant, drawn_rate
     from hockeystick.adapters.opacus._engine import PrivacyEngine
+    from hockeystick.adapters.opacus._replay import program
 except ModuleNotFoundError as error:
     raise missing(error, "opacus", "opacus") from error
 
-__all__ = ["HockeystickAccountant", "PrivacyEngine", "drawn_rate"]
+__all__ = ["HockeystickAccountant", "PrivacyEngine", "drawn_rate", "program"]

@@ -20,6 +20,7 @@ try:
     from hockeystick.adapters.torch._clipping import Clip, Constant, LargestNorm, Online, Quantile
     from hockeystick.adapters.torch._loader import Batch, Loader
     from hockeystick.adapters.torch._private import Private, make_private
+    from hockeystick.adapters.torch._program import TorchProgram
 except ModuleNotFoundError as error:
     raise missing(error, "torch", "torch") from error
 
@@ -32,5 +33,6 @@ __all__ = [
     "Online",
     "Private",
     "Quantile",
+    "TorchProgram",
     "make_private",
 ]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import os
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from threading import Lock
 from types import MappingProxyType
 from typing import Any, Final, Literal, final
@@ -43,6 +43,8 @@ from hockeystick.adapters.torch._gradients import (
 )
 from hockeystick.adapters.torch._loader import Batch, Loader
 from hockeystick.adapters.torch._processes import Processes
+from hockeystick.adapters.torch._replay import PrivateReplay, Train
+from hockeystick.adapters.torch._tape import note
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms.sampling.clipping import Clipping
 
@@ -225,7 +227,28 @@ def make_private(
         )
     account.run, account.counted = processes.from_first((account.run, account.counted))
     loader = Loader(account, Sampler(known, examples, fixed), fetching, tensors, processes, fixed)
-    return Private(model, optimizer, clip, computed, account, loader, size, fixed, path, processes)
+    again = partial(
+        make_private,
+        clipping=clip,
+        arithmetic=computed.name,
+        microbatch=size,
+        collate=collate,
+        pad_to=length,
+        loading=loading,
+    )
+    return Private(
+        model,
+        optimizer,
+        clip,
+        computed,
+        account,
+        loader,
+        size,
+        fixed,
+        path,
+        processes,
+        partial(PrivateReplay, dataset=dataset, again=again, plan=known, clip=clip, seed=fixed),
+    )
 
 
 def _checked_seed(seed: object, not_private: object, budget: hs.ApproxDP | None) -> int | None:
@@ -261,6 +284,7 @@ class Private:
         "_norm",
         "_path",
         "_processes",
+        "_replay",
         "_seed",
         "_unguard",
         "loader",
@@ -280,11 +304,12 @@ class Private:
         seed: int | None,
         path: str | None,
         processes: Processes,
+        replay: Callable[..., PrivateReplay],
     ) -> None:
         self.model, self.optimizer, self.loader = model, optimizer, loader
         self._account, self._arithmetic, self._clip = account, arithmetic, clip
         self._microbatch, self._seed, self._path = microbatch, seed, path
-        self._processes = processes
+        self._processes, self._replay = processes, replay
         self._norm: float = clip.norm
         self._memory: Tensors = {}
         self._loss: tuple[Any, int] = (0.0, 0)
@@ -415,6 +440,39 @@ class Private:
             "clipping norm": self._norm,
         }
 
+    def as_replay(
+        self,
+        loss_fn: LossFn | None = None,
+        *,
+        train: Train | None = None,
+        canaries: Iterable[Any] = (),
+    ) -> PrivateReplay:
+        """Return what ``hockeystick.audit.record`` replays: equal loops on copies of the model.
+
+        Nothing of this loop changes, and no step of it is counted. Replays begin with the weights
+        of this moment.
+
+        Args:
+            loss_fn: As in ``step``; or None where ``train`` is given.
+            train: ``train(private)`` does all that the program does with its loop.
+            canaries: Examples to add, beside one that is scaled and one that is undefined.
+
+        Raises:
+            ParameterError: If neither or both of a loss and a training are given.
+            IncompatibleError: If several processes train the model.
+        """
+        if (loss_fn is None) == (train is None):
+            raise ParameterError("loss_fn", loss_fn, "given, or train in its place")
+        if self._processes.size > 1:
+            raise IncompatibleError("a loop of several processes is replayed in a single one")
+
+        def usual(private: Private) -> None:
+            for batch in private.loader:
+                private.step(loss_fn, batch)  # type: ignore[arg-type]  # as one of both is given
+
+        found = usual if train is None else train
+        return self._replay(self.model, self.optimizer, train=found, canaries=tuple(canaries))
+
     def close(self) -> None:
         """End the loop: its journal is free for another one, and so is the optimizer."""
         self.loader.close()
@@ -529,6 +587,7 @@ class Private:
 
     def _use(self, gradients: Tensors, answers: Tensors) -> None:
         """Step, and learn from what was released."""
+        note(self, gradients, answers)
         for name, value in self.model.named_parameters():
             value.grad = gradients.get(name)
         with _guard.stepping(self.optimizer):

@@ -1,0 +1,393 @@
+"""Loops in numpy with one bug each, which the self-test names; and sound ones, which pass."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick.adapters.loop import Sampler, noisy_sum
+from hockeystick.audit import PlainLoop, Rule, SelfTest, record
+from hockeystick.audit.recording.tails import binomial_at_most
+from hockeystick.audit.recording.violations import MEANING
+from hockeystick.errors import ParameterError
+
+EXAMPLES, WIDTH = 40, 6
+PLAN = hs.DPSGD(examples=EXAMPLES, batch_size=10, steps=8, noise_multiplier=2)
+DATA = np.random.default_rng(1).standard_normal((EXAMPLES, WIDTH))
+Release = Callable[[Any, Any, int | None], Any]
+
+
+def _clipped(rows: Any, norm: float = 1.0) -> Any:
+    """Return rows of at most a length; what has no finite length is 0."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    finite = np.isfinite(lengths)
+    return np.where(finite, rows, 0.0) * np.where(finite, norm / np.maximum(lengths, norm), 0.0)
+
+
+def _noise(seed: int | None, deviation: float = 2.0) -> Any:
+    """Return normal numbers."""
+    return deviation * np.random.default_rng(seed).standard_normal(WIDTH)
+
+
+def _sound(data: Any, places: Any, seed: int | None) -> Any:
+    return _clipped(data[places]).sum(axis=0) + _noise(seed)
+
+
+def _poisson(step: int) -> Any:
+    return np.flatnonzero(np.random.default_rng().random(EXAMPLES) < 0.25)
+
+
+def _tested(release: Release = _sound, draw: Any = None, plan: Any = PLAN, **options: Any) -> Any:
+    """Return the self-test of a loop."""
+    return record(PlainLoop(plan, DATA, release, norm=1.0, draw=draw), **options)
+
+
+def _unclipped(data: Any, places: Any, seed: int | None) -> Any:
+    return np.nan_to_num(data[places]).sum(axis=0) + _noise(seed)
+
+
+def _clips_coordinates(data: Any, places: Any, seed: int | None) -> Any:
+    return np.nan_to_num(data[places]).clip(-1, 1).sum(axis=0) + _noise(seed)
+
+
+def _clips_by_largest(data: Any, places: Any, seed: int | None) -> Any:
+    rows = np.nan_to_num(data[places])
+    longest = np.linalg.norm(rows, axis=1).max(initial=1.0)
+    return (rows / longest).sum(axis=0) + _noise(seed)
+
+
+def _standardises(data: Any, places: Any, seed: int | None) -> Any:
+    rows = np.nan_to_num(data[places])
+    return _clipped(rows - rows.mean(axis=0) if len(rows) else rows).sum(axis=0) + _noise(seed)
+
+
+def _weighs_by_size(data: Any, places: Any, seed: int | None) -> Any:
+    return _clipped(data[places]).sum(axis=0) / max(len(places), 1) + _noise(seed)
+
+
+def _divides_by_size(data: Any, places: Any, seed: int | None) -> Any:
+    return _sound(data, places, seed) * 10 / max(len(places), 1)
+
+
+def _divides_by_examples(data: Any, places: Any, seed: int | None) -> Any:
+    return _sound(data, places, seed) * EXAMPLES / len(data)
+
+
+def _noise_by_largest(data: Any, places: Any, seed: int | None) -> Any:
+    rows = _clipped(data[places])
+    longest = np.linalg.norm(rows, axis=1).max(initial=0.0)
+    return rows.sum(axis=0) + _noise(seed, 2 * longest)
+
+
+def _noise_for_each(data: Any, places: Any, seed: int | None) -> Any:
+    source = np.random.default_rng(seed)
+    return sum((row + source.standard_normal(WIDTH) for row in _clipped(data[places])), np.zeros(6))
+
+
+def _noise_before_clip(data: Any, places: Any, seed: int | None) -> Any:
+    source = np.random.default_rng(seed)
+    rows = np.nan_to_num(data[places])
+    return _clipped(rows + 2 * source.standard_normal(rows.shape)).sum(axis=0)
+
+
+def _noise_by_data(data: Any, places: Any, seed: int | None) -> Any:
+    own = int(np.abs(np.nan_to_num(data)).sum() * 1000) + (0 if seed is None else seed)
+    return _clipped(data[places]).sum(axis=0) + _noise(own)
+
+
+def _spreads_nan(data: Any, places: Any, seed: int | None) -> Any:
+    rows = data[places]
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return (rows / np.maximum(lengths, 1)).sum(axis=0) + _noise(seed)
+
+
+def _fails_on_nothing(data: Any, places: Any, seed: int | None) -> Any:
+    assert len(places), "no records"
+    return _sound(data, places, seed)
+
+
+def _without_noise(data: Any, places: Any, seed: int | None) -> Any:
+    return _clipped(data[places]).sum(axis=0)
+
+
+def _without_bias(data: Any, places: Any, seed: int | None) -> Any:
+    return _clipped(data[places]).sum(axis=0) + _noise(seed) * (np.arange(WIDTH) < 5)
+
+
+def _one_for_all(data: Any, places: Any, seed: int | None) -> Any:
+    return _clipped(data[places]).sum(axis=0) + _noise(seed)[0]
+
+
+def _fixed_seed(data: Any, places: Any, seed: int | None) -> Any:
+    drawn = np.random.default_rng(7 if seed is None else seed)
+    return _clipped(data[places]).sum(axis=0) + 2 * drawn.standard_normal(WIDTH)
+
+
+def _too_small(data: Any, places: Any, seed: int | None) -> Any:
+    return _clipped(data[places]).sum(axis=0) + _noise(seed, 1.8)
+
+
+def _laplace(data: Any, places: Any, seed: int | None) -> Any:
+    drawn = np.random.default_rng(seed).laplace(scale=2 / np.sqrt(2), size=WIDTH)
+    return _clipped(data[places]).sum(axis=0) + drawn
+
+
+def _uniform(data: Any, places: Any, seed: int | None) -> Any:
+    drawn = np.random.default_rng(seed).uniform(-2 * 3**0.5, 2 * 3**0.5, size=WIDTH)
+    return _clipped(data[places]).sum(axis=0) + drawn
+
+
+class _Moving:
+    """Noise that is an average of that of this step and of the last."""
+
+    def __init__(self, *, stays: bool) -> None:
+        self.last, self.stays, self.calls = np.zeros(WIDTH), stays, 0
+
+    def __call__(self, data: Any, places: Any, seed: int | None) -> Any:
+        fresh, self.calls = _noise(seed), self.calls + 1
+        if seed is None and self.stays and self.calls % 2:
+            fresh = self.last
+        mixed = fresh if seed is not None or self.stays else (fresh + self.last) / 2**0.5
+        self.last = fresh
+        return _clipped(data[places]).sum(axis=0) + mixed
+
+
+BUGS: dict[str, tuple[Release, Rule]] = {
+    "no clipping": (_unclipped, Rule.SENSITIVITY),
+    "coordinates are clipped": (_clips_coordinates, Rule.SENSITIVITY),
+    "scaled by the largest of the batch": (_clips_by_largest, Rule.MIXED),
+    "standardised across the batch": (_standardises, Rule.MIXED),
+    "mean of the batch before the noise": (_weighs_by_size, Rule.MIXED),
+    "divided by the size of the batch": (_divides_by_size, Rule.SCALE),
+    "divided by the number of examples": (_divides_by_examples, Rule.SCALE),
+    "noise by the largest of the batch": (_noise_by_largest, Rule.SCALE),
+    "noise for each record": (_noise_for_each, Rule.NOISE_DEPENDS),
+    "noise before clipping": (_noise_before_clip, Rule.NOISE_DEPENDS),
+    "noise seeded by the data": (_noise_by_data, Rule.NOISE_DEPENDS),
+    "undefined records": (_spreads_nan, Rule.NOT_FINITE),
+    "empty batches fail": (_fails_on_nothing, Rule.FAILS),
+    "no noise": (_without_noise, Rule.NO_NOISE),
+    "a coordinate without noise": (_without_bias, Rule.NO_NOISE),
+    "one number for all coordinates": (_one_for_all, Rule.SHARED),
+    "one seed for all runs": (_fixed_seed, Rule.REPEATS),
+    "deviation is 10 % too small": (_too_small, Rule.TOO_SMALL),
+    "Laplace noise": (_laplace, Rule.NOT_GAUSSIAN),
+    "uniform noise": (_uniform, Rule.NOT_GAUSSIAN),
+    "noise that is used twice": (_Moving(stays=True), Rule.REUSED),
+    "noise that is correlated": (_Moving(stays=False), Rule.CORRELATED),
+}
+
+
+@pytest.mark.parametrize("bug", BUGS)
+def test_a_planted_bug_is_named(bug: str) -> None:
+    release, rule = BUGS[bug]
+    # That uniform noise ends early is seen in many numbers alone.
+    found = _tested(release, trials=4000 if bug == "uniform noise" else None)
+    assert rule in found.names
+    assert not found.consistent
+
+
+CERTAIN = {Rule.TOO_SMALL, Rule.NOT_GAUSSIAN, Rule.CORRELATED}
+
+
+@pytest.mark.parametrize("bug", [bug for bug, (_, rule) in BUGS.items() if rule not in CERTAIN])
+def test_what_no_chance_explains_is_certain(bug: str) -> None:
+    release, rule = BUGS[bug]
+    assert all(one.certain for one in _tested(release).violations if one.name == rule)
+
+
+@pytest.mark.parametrize("bug", ["no clipping", "noise before clipping", "one seed for all runs"])
+def test_a_bug_in_noise_or_sum_is_no_bug_in_batches(bug: str) -> None:
+    names = _tested(BUGS[bug][0], _poisson, confidence=1 - 1e-9).names
+    assert not set(names) & {Rule.RATE, Rule.SHUFFLED, Rule.FIXED, Rule.NO_EMPTY}
+
+
+_ORDER = np.random.default_rng(3)
+
+
+_ONE_ORDER = np.random.default_rng(3).permutation(EXAMPLES)
+
+
+def _shuffled(step: int) -> Any:
+    return _ONE_ORDER[10 * (step % 4) : 10 * (step % 4) + 10]
+
+
+def _no_empty(step: int) -> Any:
+    while not len(found := np.flatnonzero(_ORDER.random(EXAMPLES) < 0.02)):
+        pass
+    return found
+
+
+def _rarely(step: int) -> Any:
+    return np.flatnonzero(_ORDER.random(EXAMPLES) < 0.02)
+
+
+RARE = hs.DPSGD(examples=EXAMPLES, rate=0.02, steps=1000, noise_multiplier=2)
+
+
+@pytest.mark.parametrize(
+    ("draw", "plan", "rule"),
+    [
+        (lambda step: np.flatnonzero(_ORDER.random(EXAMPLES) < 0.28), PLAN, Rule.RATE),
+        (lambda step: np.append(_poisson(step), 0), PLAN, Rule.RATE),
+        (lambda step: np.append(_rarely(step), [3, 3]), RARE, Rule.TWICE),
+        (_shuffled, PLAN, Rule.FIXED),
+        (_shuffled, PLAN, Rule.SHUFFLED),
+        (lambda step: np.arange(10), PLAN, Rule.BATCHES_REPEAT),
+        (_no_empty, RARE, Rule.NO_EMPTY),
+    ],
+)
+def test_batches_that_are_not_the_plans_are_named(draw: Any, plan: Any, rule: Rule) -> None:
+    assert rule in _tested(draw=draw, plan=plan, draws=1000).names
+
+
+@pytest.mark.parametrize(
+    ("fields", "draw", "rule"),
+    [
+        ({"sampling": "fixed-size", "batch_size": 10}, _poisson, Rule.SIZE),
+        ({"batch_cap": 8, "batch_size": 10}, _poisson, Rule.SIZE),
+        ({"sampling": "full-batch"}, _poisson, Rule.SIZE),
+        ({"sampling": "shuffle", "batch_size": 10, "adjacency": "zero-out"}, _poisson, Rule.EPOCH),
+        ({"sampling": "random-allocation", "batch_size": 10}, _poisson, Rule.EPOCH),
+        (
+            {"sampling": "shuffle", "batch_size": 10, "adjacency": "zero-out"},
+            _shuffled,
+            Rule.BATCHES_REPEAT,
+        ),
+        ({"sampling": "random-allocation", "batch_size": 10}, _shuffled, Rule.FIXED),
+    ],
+)
+def test_other_samplings_have_rules_of_their_own(
+    fields: dict[str, Any], draw: Any, rule: Rule
+) -> None:
+    plan = hs.DPSGD(examples=EXAMPLES, noise_multiplier=2, steps=8, **fields)
+    assert rule in _tested(draw=draw, plan=plan, draws=400).names
+
+
+SAMPLINGS: list[dict[str, Any]] = [
+    {"batch_size": 10},
+    {"batch_size": 10, "batch_cap": 12},
+    {"batch_size": 10, "adjacency": "replace-one"},
+    {"sampling": "fixed-size", "batch_size": 10},
+    {"sampling": "with-replacement", "batch_size": 10, "adjacency": "replace-one"},
+    {"sampling": "shuffle", "batch_size": 10, "adjacency": "zero-out"},
+    {"sampling": "random-allocation", "batch_size": 10},
+    {"sampling": "full-batch"},
+    {"batch_size": 10, "batch_schedule": hs.schedules.Values([1.0, 2.0] * 4)},
+    {"batch_size": 10, "schedule": hs.schedules.Values([1.0] * 8)},
+]
+
+
+@pytest.mark.parametrize("fields", SAMPLINGS, ids=str)
+def test_our_own_sampler_and_sum_pass_under_each_sampling(fields: dict[str, Any]) -> None:
+    plan = hs.DPSGD(examples=EXAMPLES, noise_multiplier=2, steps=8, **fields)
+    epochs: list[Sampler] = []
+
+    def draw(step: int) -> Any:
+        if step == 0:
+            epochs.append(Sampler(plan, EXAMPLES))
+        return epochs[-1].draw(step)
+
+    def release(data: Any, places: Any, seed: int | None) -> Any:
+        source = {} if seed is None else {"bits": np.random.Philox(seed).random_raw}
+        return noisy_sum(data[places], norm=1, noise_multiplier=2, **source)
+
+    found = _tested(release, draw, plan, confidence=1 - 1e-9)
+    assert found.names == ()
+    assert dict(found.measured)["sensitivity"] <= 2
+
+
+def test_a_sound_loop_fails_no_more_often_than_the_confidence_says() -> None:
+    """Of 300 sound loops at confidence 0.9 no more than 30 fail, up to 1 in 10^4 simulations."""
+    failed = sum(
+        not _tested(draw=_poisson, confidence=0.9, records=1, trials=30, draws=40).consistent
+        for _ in range(300)
+    )
+    assert binomial_at_most(300 - failed, 300, 0.9) > 1e-4
+
+
+def test_a_sound_loop_has_a_result_that_says_how_sure_it_is() -> None:
+    found = _tested(draw=_poisson, trials=20, draws=30, confidence=1 - 1e-9)
+    assert isinstance(found, SelfTest)
+    assert str(found).startswith("no violation found of DP-SGD")
+    assert "tests at confidence" in str(found)
+    assert any("no proof of privacy" in one for one in found.assumptions)
+    assert json.loads(found.to_json())["consistent"] is True
+
+
+def test_a_violation_is_told_with_its_name_place_and_numbers() -> None:
+    found = _tested(_unclipped)
+    first = next(one for one in found.violations if "1000" in one.where)
+    assert str(first).startswith("sensitivity: one record moves the sum by more clipping norms")
+    assert first.as_dict()["found"] > 1000
+    assert first.allowed == 1
+    assert "p < " in str(_tested(_too_small).violations[-1])
+    assert json.loads(found.to_json())["violations"][0]["name"] == "sensitivity"
+
+
+def test_every_rule_has_a_meaning() -> None:
+    assert set(MEANING) == set(Rule)
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"confidence": 1.0}, "confidence"),
+        ({"confidence": 0.0}, "confidence"),
+        ({"records": 0}, "records"),
+        ({"trials": 1}, "trials"),
+        ({"draws": 1.5}, "draws"),
+        ({"seed": -1}, "seed"),
+    ],
+)
+def test_bad_options_are_refused_by_name(options: dict[str, Any], name: str) -> None:
+    with pytest.raises(ParameterError, match=rf"^{name} must be"):
+        _tested(**options)
+
+
+def test_a_loop_that_fails_on_a_neighbour_alone_is_named_and_tested_further() -> None:
+    def refuses(data: Any, places: Any, seed: int | None) -> Any:
+        if not np.isfinite(data).all():
+            raise ValueError("undefined data")
+        return _too_small(data, places, seed)
+
+    found = _tested(refuses)
+    assert {Rule.FAILS, Rule.TOO_SMALL} <= set(found.names)
+    assert "undefined data" in found.violations[0].where
+
+
+def test_a_loop_that_fails_on_its_own_data_raises_what_it_raises() -> None:
+    def fails(data: Any, places: Any, seed: int | None) -> Any:
+        raise ZeroDivisionError("always")
+
+    with pytest.raises(ZeroDivisionError, match="always"):
+        _tested(fails)
+
+
+def test_a_plan_without_noise_has_its_sums_tested_alone() -> None:
+    plan = hs.DPSGD(examples=EXAMPLES, batch_size=10, steps=8, noise_multiplier=0)
+    assert _tested(_without_noise, plan=plan).names == ()
+    assert Rule.MIXED in _tested(_clips_by_largest, plan=plan).names
+
+
+@pytest.mark.parametrize("kind", ["float32", "int64"])
+def test_data_may_be_of_other_kinds(kind: str) -> None:
+    data = (10 * DATA).astype(kind)
+    loop = PlainLoop(PLAN, data, _sound, norm=1.0)
+    assert record(loop, confidence=1 - 1e-9).names == ()
+
+
+def test_what_cannot_be_replayed_is_refused() -> None:
+    with pytest.raises(ParameterError, match=r"^loop must be a Replay"):
+        record(lambda: None)
+    with pytest.raises(ParameterError, match=r"^data must be an array"):
+        PlainLoop(PLAN, DATA[:1], _sound, norm=1.0)
+    with pytest.raises(ParameterError, match=r"^norm must be"):
+        PlainLoop(PLAN, DATA, _sound, norm=0.0)
+    with pytest.raises(ParameterError, match=r"^plan must be"):
+        PlainLoop(hs.Gaussian(1.0), DATA, _sound, norm=1.0)  # type: ignore[arg-type]

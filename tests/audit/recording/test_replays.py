@@ -1,0 +1,146 @@
+"""What a replay says beside its releases: states, counts, batches, copies; each is compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick.audit import PlainLoop, Replay, Rule, record
+from hockeystick.audit.recording import Kind, Neighbour, Run
+from hockeystick.audit.recording.neighbours import pair_of
+from hockeystick.audit.recording.violations import Violation
+
+EXAMPLES = 40
+PLAN = hs.DPSGD(examples=EXAMPLES, batch_size=10, steps=8, noise_multiplier=2)
+Altered = Callable[[Run, Neighbour | None], Run]
+
+
+def _release(data: Any, places: Any, seed: int | None) -> Any:
+    rows = np.nan_to_num(data[places])
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    total = (rows / np.maximum(lengths, 1)).sum(axis=0)
+    return total + 2 * np.random.default_rng(seed).standard_normal(5)
+
+
+class Told:
+    """The replays of a sound loop, which tell something else beside."""
+
+    def __init__(self, altered: Altered, copies: int = 1) -> None:
+        data = np.random.default_rng(1).standard_normal((EXAMPLES, 5))
+        self.inner = PlainLoop(PLAN, data, _release, norm=1.0)
+        self.altered, self.most = altered, copies
+        self.plan, self.examples, self.assumptions = PLAN, EXAMPLES, ("One.",)
+        self.precision, self.slack, self.blocks = 2.0**-53, 1e-4, (("weights", 5),)
+
+    def neighbours(self, places: Sequence[int]) -> tuple[Neighbour, ...]:
+        return self.inner.neighbours(places)
+
+    def copies(self) -> int:
+        return self.most
+
+    def draws(self, count: int) -> tuple[Any, ...]:
+        return self.inner.draws(count)
+
+    def run(
+        self,
+        neighbour: Neighbour | None,
+        batches: Sequence[Any],
+        *,
+        key: int | None,
+        frozen: Sequence[Any] | None = None,
+    ) -> Run:
+        found = self.inner.run(neighbour, batches, key=key, frozen=frozen)
+        return self.altered(found, neighbour)
+
+
+def _same(run: Run, neighbour: Neighbour | None) -> Run:
+    return replace(run, counted=len(run.steps), after="state")
+
+
+def _names(altered: Altered, **options: Any) -> tuple[str, ...]:
+    return record(Told(altered, **options), confidence=1 - 1e-9, trials=20).names
+
+
+def test_a_sound_replay_passes() -> None:
+    assert isinstance(Told(_same), Replay)
+    assert _names(_same) == ()
+
+
+def test_a_state_that_differs_is_named() -> None:
+    assert _names(lambda run, of: replace(run, after=str(of))) == (Rule.STATE,)
+
+
+def test_a_state_before_a_step_that_differs_is_named() -> None:
+    def begun(run: Run, of: Neighbour | None) -> Run:
+        return replace(run, steps=tuple(replace(one, before=str(of)) for one in run.steps))
+
+    assert _names(begun) == (Rule.STATE,)
+
+
+def test_steps_that_no_account_counted_are_named() -> None:
+    assert _names(lambda run, of: replace(run, counted=len(run.steps) - 1)) == (Rule.COUNT,)
+    assert _names(lambda run, of: replace(run, counted=len(run.steps) + 1)) == ()
+
+
+def test_batches_that_nobody_used_are_named() -> None:
+    assert _names(lambda run, of: replace(run, given=len(run.steps) + 1)) == (Rule.LEFT_OUT,)
+
+
+def test_a_number_of_steps_that_depends_on_the_data_is_named() -> None:
+    def fewer(run: Run, of: Neighbour | None) -> Run:
+        steps = run.steps if of is None else run.steps[:-1]
+        return replace(run, steps=steps, given=len(steps))
+
+    assert _names(fewer) == (Rule.STEPS_DEPEND,)
+
+
+def test_copies_are_named() -> None:
+    assert _names(_same, copies=3) == (Rule.COPIES,)
+
+
+def test_a_record_that_is_drawn_more_often_than_others_is_named() -> None:
+    """Record 7 is in half of the batches, and the others in fewer, so that all together fit."""
+    source = np.random.default_rng(2)
+    rates = np.full(EXAMPLES, 9.5 / 39)
+    rates[7] = 0.5
+
+    def draw(step: int) -> Any:
+        return np.flatnonzero(source.random(EXAMPLES) < rates)
+
+    data = np.random.default_rng(1).standard_normal((EXAMPLES, 5))
+    loop = PlainLoop(PLAN, data, _release, norm=1.0, draw=draw)
+    found = record(loop, draws=400, confidence=1 - 1e-9)
+    assert [(one.name, one.where) for one in found.violations] == [(Rule.RATE, "one record")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "place", "more", "less"),
+    [
+        (Kind.WITHOUT, 3, [[1, 3, 5], [3]], [[1, 4], []]),
+        (Kind.ADDED, 40, [[1, 3, 5, 40], [40]], [[1, 3, 5], []]),
+        (Kind.ZEROED, 3, [[1, 3, 5], [3]], [[1, 5], []]),
+        (Kind.REPLACED, 3, [[1, 3, 5], [3]], [[1, 3, 5], [3]]),
+    ],
+)
+def test_batches_of_both_sides_have_the_same_other_records(
+    kind: Kind, place: int, more: list[list[int]], less: list[list[int]]
+) -> None:
+    others = [np.array([1, 3, 5]), np.array([], dtype=np.int64)]
+    pair = pair_of(Neighbour("one", kind, place), others)
+    assert [one.tolist() for one in pair.more] == more
+    assert [one.tolist() for one in pair.less] == less
+    first, second = pair.sides
+    assert (first is None, second is None) == (kind is not Kind.ADDED, kind in ("added", "zeroed"))
+
+
+def test_a_violation_is_frozen_and_certain_without_a_p_value() -> None:
+    made = Violation(name="sensitivity", found=2.0, allowed=1.0)
+    assert made.certain
+    assert not Violation(name="sensitivity", found=2.0, allowed=1.0, p_value=1e-9).certain
+    with pytest.raises(AttributeError):
+        made.found = 1.0  # type: ignore[misc]  # as it is frozen

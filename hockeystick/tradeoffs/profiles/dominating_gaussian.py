@@ -7,6 +7,7 @@ from functools import singledispatch
 
 from hockeystick.tradeoffs.operations.mixture import MixtureProfile
 from hockeystick.tradeoffs.profiles.by_function import FunctionProfile
+from hockeystick.tradeoffs.profiles.chain import ChainProfile
 from hockeystick.tradeoffs.profiles.profile import (
     GaussianProfile,
     MaximumProfile,
@@ -57,3 +58,9 @@ def _(profile: MixtureProfile) -> float:
 def _(profile: FunctionProfile) -> float:
     """Return the one that it was made with."""
     return profile.gaussian
+
+
+@dominating_mu.register
+def _(profile: ChainProfile) -> float:
+    """Return the group's: the smaller of two bounds is at most either."""
+    return dominating_mu(profile.group)

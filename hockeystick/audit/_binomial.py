@@ -28,7 +28,7 @@ _WIDER: Final = 4.0
 _LARGEST_STEP: Final = 1e-3
 
 
-def upper_rate(count: Counts, trials: int, level: Array) -> Array:
+def upper_rate(count: Counts, trials: Counts, level: Array) -> Array:
     """Return a probability at which so small a count has at most a probability of the level."""
     from scipy.special import betaincc, betainccinv
 
@@ -39,7 +39,7 @@ def upper_rate(count: Counts, trials: int, level: Array) -> Array:
     return np.where(k >= trials, 1.0, np.minimum(rate, 1.0))
 
 
-def lower_rate(count: Counts, trials: int, level: Array) -> Array:
+def lower_rate(count: Counts, trials: Counts, level: Array) -> Array:
     """Return a probability at which so large a count has at most a probability of the level."""
     from scipy.special import betainc, betaincinv
 

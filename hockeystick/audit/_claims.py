@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -12,9 +12,6 @@ from hockeystick.audit._region import Objective, Region
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import Mechanism, assumptions_of
 from hockeystick.tradeoffs import TradeOff
-
-if TYPE_CHECKING:
-    from hockeystick.audit._rules import Rule
 
 _ALLOWED: Final = "a mechanism or plan, or a trade-off function"
 _LEAST: Final = 1e-9
@@ -74,20 +71,3 @@ def expected_margins(f: TradeOff) -> Objective:
         return np.asarray(p - np.interp(at, normal, limit))
 
     return objective
-
-
-def most_promising(rules: list[Rule], objective: Objective, most: int) -> list[Rule]:
-    """Return the tests that have the largest values in the middle of their regions.
-
-    A test that does not exceed a claim there does not refute it, so that only some matter.
-    """
-    if len(rules) <= most:
-        return rules
-    middles = [rule.middle for rule in rules]
-    q, p, rest, miss = (
-        np.concatenate([getattr(one, name) for one in middles])
-        for name in ("q", "p", "rest", "miss")
-    )
-    values = objective(Region(q, p, rest, miss))
-    order = np.argsort(-values, kind="stable")
-    return [rules[int(i)] for i in order[:most]]

@@ -53,7 +53,7 @@ def rules_of(
     """Return the tests of a method on "in" and "out" scores."""
     inside, outside = both
     if method == "simultaneous":
-        return at_ranks(inside, outside, alpha)
+        return at_ranks(inside, outside, alpha, seed)
     if method == "split":
         fewest = min(inside.size, outside.size)
         if fewest < _FEWEST_TO_SPLIT:

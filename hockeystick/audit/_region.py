@@ -43,13 +43,13 @@ Levels: TypeAlias = tuple[Array, Array]
 class Counts:
     """What a test did: at most ``errors`` of ``error_trials``, at least ``hits`` of ``hit_trials``.
 
-    Each may be an array, for several tests of the same trials.
+    Each may be an array, for several tests.
     """
 
     errors: int | np.ndarray
-    error_trials: int
+    error_trials: int | np.ndarray
     hits: int | np.ndarray
-    hit_trials: int
+    hit_trials: int | np.ndarray
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +73,15 @@ Objective: TypeAlias = Callable[[Region], Array]
 def region(counts: Counts, levels: Levels) -> Region:
     """Return the corners for counts (one array more where the counts are arrays, of axis 0)."""
     for_errors, for_hits = levels
-    y, x = (np.asarray(one)[..., np.newaxis] for one in (counts.errors, counts.hits))
+    y, m, x, n = (
+        np.asarray(one)[..., np.newaxis]
+        for one in (counts.errors, counts.error_trials, counts.hits, counts.hit_trials)
+    )
     return Region(
-        upper_rate(y, counts.error_trials, for_errors),
-        lower_rate(x, counts.hit_trials, for_hits),
-        lower_rate(counts.error_trials - y, counts.error_trials, for_errors),
-        upper_rate(counts.hit_trials - x, counts.hit_trials, for_hits),
+        upper_rate(y, m, for_errors),
+        lower_rate(x, n, for_hits),
+        lower_rate(m - y, m, for_errors),
+        upper_rate(n - x, n, for_hits),
     )
 
 

@@ -6,6 +6,11 @@ for k - 1 false positives of m, with nothing lost to rounding. Given the "out" s
 is a number, so that the "in" scores above it are a binomial count. Ranks that are fixed in advance
 therefore need no data held out; the same holds for the k-th smallest "in" score and the false
 negative rate. Several ranks hold together by Bonferroni's inequality.
+
+Tied scores are ordered at random, as if each had a uniform number behind its decimals: a test of
+the score and that number is a test of what was put out, too. Of c tied scores, of which the j-th
+largest is the threshold, that number is ``Beta(c - j + 1, j)``, and each tied score of the other
+kind exceeds it or not by its own.
 """
 
 from __future__ import annotations
@@ -16,6 +21,7 @@ from typing import Final, Literal
 
 import numpy as np
 
+from hockeystick.audit._binomial import Array
 from hockeystick.audit._region import (
     Counts,
     Levels,
@@ -29,6 +35,7 @@ from hockeystick.audit._scores import Scores, halves
 from hockeystick.audit.results import OperatingPoint
 
 Side = Literal["out", "in"]
+_ENDS: Final[tuple[Literal["left"], Literal["right"]]] = ("left", "right")
 SIDES: Final[tuple[Side, Side]] = ("out", "in")
 
 # Ranks grow by this factor, up to half of the scores.
@@ -36,9 +43,9 @@ RATIO: Final = 3.0
 # At small rates, where audits find most, the rarer error is what is uncertain.
 SHARE: Final = 0.85
 HELD_OUT: Final = 0.3
-_HELD_OUT_RATIO: Final = 1.3
-_SHARES: Final = (0.3, 0.5, 0.7, 0.85, 0.95)
-_FEW_CELLS: Final = 16
+_HELD_OUT_RATIO: Final = 1.4
+SHARES: Final = (0.5, 0.85, 0.95)
+_FEW_CELLS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,24 +66,17 @@ class Rule:
         """The corners of its confidence region."""
         return region(self.counts, self.levels)
 
-    @property
-    def middle(self) -> Region:
-        """The middle one of those corners."""
-        for_errors, for_hits = self.levels
-        middle = slice(for_errors.size // 2, for_errors.size // 2 + 1)
-        return region(self.counts, (for_errors[middle], for_hits[middle]))
-
     def point(self, corners: Region, at: int) -> OperatingPoint:
         """Return one of the corners as a point of the curve of true and false positives."""
         counts = self.counts
         errors, hits = int(counts.errors), int(counts.hits)
+        of_errors, of_hits = int(counts.error_trials), int(counts.hit_trials)
         if self.side == "out":
             fpr, tpr = float(corners.q[at]), float(corners.p[at])
-            wrong, right = (errors, counts.error_trials), (hits, counts.hit_trials)
+            wrong, right = (errors, of_errors), (hits, of_hits)
         else:
             fpr, tpr = float(corners.miss[at]), float(corners.rest[at])
-            wrong = (counts.hit_trials - hits, counts.hit_trials)
-            right = (counts.error_trials - errors, counts.error_trials)
+            wrong, right = (of_hits - hits, of_hits), (of_errors - errors, of_errors)
         return OperatingPoint(
             f"score {'>' if self.above else '>='} {self.threshold:.6g}",
             self.threshold,
@@ -97,28 +97,42 @@ def ranks(trials: int, ratio: float = RATIO) -> list[int]:
     return found
 
 
-def at_rank(side: Side, rank: int, both: tuple[Scores, Scores], levels: Levels) -> Rule:
+def at_rank(side: Side, rank: int, both: tuple[Scores, Scores], levels: Levels, seed: int) -> Rule:
     """Return the test at a rank of sorted scores, "in" and "out"."""
     inside, outside = both
     if side == "out":
         threshold = float(outside[outside.size - rank])
-        hits = inside.size - int(np.searchsorted(inside, threshold, side="right"))
+        hits = _beyond(-threshold, rank, -outside[::-1], -inside[::-1], seed)
         counts = Counts(rank - 1, outside.size, hits, inside.size)
     else:
         threshold = float(inside[rank - 1])
-        hits = int(np.searchsorted(outside, threshold, side="left"))
+        hits = _beyond(threshold, rank, inside, outside, seed)
         counts = Counts(rank - 1, inside.size, hits, outside.size)
     return Rule(side, threshold, side == "out", counts, levels)
 
 
-def at_ranks(inside: Scores, outside: Scores, alpha: float, *, boxes: bool = False) -> list[Rule]:
+def _beyond(threshold: float, rank: int, errs: Scores, other: Scores, seed: int) -> int:
+    """Return how many rising scores come before the one of a rank of the other kind."""
+    before, behind = (int(np.searchsorted(other, threshold, side=s)) for s in _ENDS)
+    if behind == before or (errs[0] == errs[-1] and other[0] == other[-1] == errs[0]):
+        return before
+    first, last = (int(np.searchsorted(errs, threshold, side=s)) for s in _ENDS)
+    generator = np.random.default_rng([seed, 4, errs.size, rank])
+    place = rank - first
+    number = generator.beta(place, last - first - place + 1)
+    return before + int(generator.binomial(behind - before, number))
+
+
+def at_ranks(
+    inside: Scores, outside: Scores, alpha: float, seed: int, *, boxes: bool = False
+) -> list[Rule]:
     """Return the tests at fixed ranks of both kinds, all of which hold together."""
     both = np.sort(inside), np.sort(outside)
     places: list[tuple[Side, int]] = [("out", k) for k in ranks(outside.size)]
     places += [("in", k) for k in ranks(inside.size)]
     each = alpha / len(places)
     levels = rectangle(each) if boxes else quarter_ellipse(each, SHARE)
-    return [at_rank(side, rank, both, levels) for side, rank in places]
+    return [at_rank(side, rank, both, levels, seed) for side, rank in places]
 
 
 def at_threshold(inside: Scores, outside: Scores, threshold: float, levels: Levels) -> Rule:
@@ -139,26 +153,28 @@ def held_out(
     best = -np.inf
     chosen: tuple[Side, int, float] = ("out", 1, SHARE)
     for side in SIDES:
-        for share in _SHARES:
+        for share in SHARES:
             levels = quarter_ellipse(alpha, share, _FEW_CELLS)
-            rank, value = _predicted(side, held, rest, levels, objective)
+            rank, value = _predicted(side, (held, rest), levels, objective, seed)
             if value > best:
                 best, chosen = value, (side, rank, share)
     kept, rank, weight = chosen
-    return [at_rank(kept, rank, rest, quarter_ellipse(alpha, weight))]
+    return [at_rank(kept, rank, rest, quarter_ellipse(alpha, weight), seed)]
 
 
 def _predicted(
     side: Side,
-    held: tuple[Scores, Scores],
-    rest: tuple[Scores, Scores],
+    parts: tuple[tuple[Scores, Scores], tuple[Scores, Scores]],
     levels: Levels,
     objective: Objective,
+    seed: int,
 ) -> tuple[int, float]:
     """Return the best rank for the rest, and the value that the held part predicts for it."""
+    held, rest = parts
     errs, other = (1, 0) if side == "out" else (0, 1)
     of_errors, of_hits = rest[errs].size, rest[other].size
-    found = [at_rank(side, k, held, levels) for k in ranks(held[errs].size, _HELD_OUT_RATIO)]
+    known_ranks = ranks(held[errs].size, _HELD_OUT_RATIO)
+    found = [at_rank(side, k, held, levels, seed) for k in known_ranks]
     known = np.array([int(rule.counts.errors) + 1 for rule in found])
     hits = np.array([int(rule.counts.hits) for rule in found])
     there = np.maximum(np.round(known * of_errors / held[errs].size), 1).astype(np.int64)
@@ -169,13 +185,23 @@ def _predicted(
     return int(there[best]), float(values[best])
 
 
+def in_the_middle(rules: Sequence[Rule], objective: Objective) -> Array:
+    """Return the values that an objective has in the middle of the regions of tests."""
+    names = ("errors", "error_trials", "hits", "hit_trials")
+    counts = Counts(*(np.array([getattr(one.counts, name) for one in rules]) for name in names))
+    for_errors, for_hits = rules[0].levels
+    middle = slice(for_errors.size // 2, for_errors.size // 2 + 1)
+    return objective(region(counts, (for_errors[middle], for_hits[middle])))[:, 0]
+
+
 def best_of(rules: Sequence[Rule], objective: Objective) -> tuple[float, OperatingPoint]:
     """Return the largest value that a test proves, and where its region has it.
 
-    No test proves more than the value in the middle of its region, so that most need no more.
+    All have the same levels. No test proves more than the value in the middle of its region, so
+    that most need no more.
     """
-    middles = [float(objective(rule.middle)[0]) for rule in rules]
-    order = sorted(range(len(rules)), key=lambda i: -middles[i])
+    middles = in_the_middle(rules, objective)
+    order = np.argsort(-middles, kind="stable").tolist()
     best = _proven(rules[order[0]], objective)
     for i in order[1:]:
         if middles[i] <= best[0]:

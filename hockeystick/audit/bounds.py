@@ -35,7 +35,7 @@ def lower_epsilon(
     and the bound is the least such epsilon in a confidence region of (q, p).
 
     Guarantees:
-        With probability at least ``confidence`` over the trials the mechanism is not
+        With probability at least ``confidence`` over trials and seed, the mechanism is not
         (epsilon', delta)-DP for any epsilon' below the value, whatever the attack. The rates are
         bounded by exact binomial laws for any number of trials, rounding errors included.
         Thresholds and weights are fixed before the scores are seen, or on scores held out.
@@ -57,7 +57,7 @@ def lower_epsilon(
         threshold: A score fixed in advance: what reaches it is called "in".
         share: How much of the error probability guards the false positive rate, for "combined",
             fixed in advance: near 1 where that rate will be small.
-        seed: What draws the scores held out, for "split".
+        seed: What orders tied scores, and draws those held out for "split".
 
     Returns:
         A lower bound: 0 where nothing was found.
@@ -111,7 +111,7 @@ def lower_mu(
         mu >= PhiInv(p) - PhiInv(q)
 
     Guarantees:
-        With probability at least ``confidence`` over the trials the mechanism is not mu'-GDP for
+        With probability at least ``confidence`` over trials and seed, the mechanism is not mu'-GDP for
         any mu' below the value. The epsilon that a mu has bounds that of the mechanism only where
         its trade-off function is that of a Gaussian.
 
@@ -154,7 +154,7 @@ def lower_mu(
 
 
 def lower_curve(
-    scores_in: ArrayLike, scores_out: ArrayLike, *, confidence: float = 0.95
+    scores_in: ArrayLike, scores_out: ArrayLike, *, confidence: float = 0.95, seed: int = 0
 ) -> tuple[OperatingPoint, ...]:
     """Return points below the attack's curve of true and false positives, which hold together.
 
@@ -167,6 +167,7 @@ def lower_curve(
         scores_in: Scores of runs in which the record took part, shape (n,); larger means "in".
         scores_out: Scores of runs without it, or with its neighbour, shape (m,).
         confidence: In (0, 1).
+        seed: What orders tied scores.
 
     Returns:
         A point for each of the ranks 1, 3, 9, ... of both kinds of scores, by rising ``fpr``.
@@ -184,7 +185,7 @@ def lower_curve(
         True
     """
     inside, outside = _both(scores_in, scores_out)
-    rules = at_ranks(inside, outside, error_probability(confidence), boxes=True)
+    rules = at_ranks(inside, outside, error_probability(confidence), checked_seed(seed), boxes=True)
     points = [rule.point(rule.region, 0) for rule in rules]
     return tuple(sorted(points, key=lambda one: (one.fpr, one.tpr)))
 

@@ -117,7 +117,7 @@ def one_run(
         return largest_rejected(guessed, alpha, of_approx(at))
 
     theorem = _BINOMIAL if used == "binomial" else _BY_F
-    setting = _Setting(confidence, guesses, seed)
+    setting = Setting(confidence, guesses, seed)
     return _bound("epsilon", trials, bound, setting, theorem=theorem, delta=at, method=used)
 
 
@@ -159,7 +159,7 @@ def one_run_mu(
     def bound(guessed: Guesses, alpha: float) -> float:
         return largest_rejected(guessed, alpha, of_gaussians)
 
-    setting = _Setting(confidence, guesses, seed)
+    setting = Setting(confidence, guesses, seed)
     trials = _checked(scores, included)
     return _bound("mu", trials, bound, setting, theorem=_BY_F, delta=None, method="f-dp")
 
@@ -204,7 +204,7 @@ def falsify_one_run(
         refuted with confidence 0.95: ...
     """
     inverse = _inverse_of(tradeoff_of("plan", plan))
-    setting = _Setting(confidence, guesses, seed)
+    setting = Setting(confidence, guesses, seed)
     trials = _checked(scores, included)
     alpha, all_guesses = setting.of(trials)
     each, claim = alpha / len(all_guesses), np.zeros(1)
@@ -220,7 +220,7 @@ def falsify_one_run(
 
 
 @dataclass(frozen=True, slots=True)
-class _Setting:
+class Setting:
     """What is asked of an audit in one run, besides its scores."""
 
     confidence: float
@@ -273,7 +273,7 @@ def _bound(
     quantity: AuditQuantity,
     trials: tuple[Scores, Array],
     bound: Callable[[Guesses, float], float],
-    setting: _Setting,
+    setting: Setting,
     *,
     theorem: str,
     delta: float | None,

@@ -9,7 +9,6 @@ from hockeystick.accountants import epsilon as epsilon_of
 from hockeystick.audit._claims import (
     expected_margins,
     margins,
-    most_promising,
     premises_of,
     tradeoff_of,
 )
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 _CLAIM: Final = "the certified trade-off function of {}"
-_MOST_RULES: Final = 4
 
 
 def falsify(
@@ -95,7 +93,7 @@ def falsify(
     known = checked_seed(seed)
     chooser = expected_margins(f)
     rules = rules_of(used, both, alpha, chooser, threshold=threshold, share=share, seed=known)
-    value, point = best_of(most_promising(rules, margins(f), _MOST_RULES), margins(f))
+    value, point = best_of(rules, margins(f))
     kind = Refuted if value > 0.0 else Consistent
     trials = both[0].size + both[1].size
     return kind(

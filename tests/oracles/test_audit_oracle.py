@@ -1,0 +1,125 @@
+"""Audits against mpmath and against check values that were published or derived elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from mpmath import mp
+
+from hockeystick import audit
+from hockeystick.audit._binomial import lower_rate, upper_rate
+from hockeystick.audit._one_run_tests import (
+    Guesses,
+    epsilon_by_binomial,
+    largest_rejected,
+    of_approx,
+    of_gaussians,
+)
+from tests.oracles import audits
+
+GUESSES = Guesses(1000, 100, 95)
+
+
+@pytest.fixture(autouse=True)
+def digits() -> Iterator[None]:
+    with mp.workdps(26):
+        yield
+
+
+def scores(false_negatives: int, false_positives: int, trials: int) -> tuple[Any, Any]:
+    """Scores that a threshold of 0.5 errs on so often."""
+    numbers = np.arange(trials)
+    return (numbers >= false_negatives).astype(float), (numbers < false_positives).astype(float)
+
+
+def below(found: float, known: Any, relative: float = 1e-7) -> bool:
+    """Whether a bound is at most a number, and hardly less."""
+    return bool(known * (1 - mp.mpf(relative)) <= found <= known)
+
+
+def test_the_oracle_has_the_check_values() -> None:
+    fnr, fpr = audits.upper_rate(700, 1000, "0.025"), audits.upper_rate(5, 1000, "0.025")
+    assert mp.almosteq(fnr, mp.mpf("0.7282788878708555447911769"), 1e-21)
+    assert mp.almosteq(fpr, mp.mpf("0.01162947055981214912164882"), 1e-21)
+    epsilon = audits.epsilon_of(fnr, fpr, "1e-5")
+    assert mp.almosteq(epsilon, mp.mpf("3.151196972288175665870741"), 1e-20)
+    mu = -audits.normal_quantile(fpr) - audits.normal_quantile(fnr)
+    assert mp.almosteq(mu, mp.mpf("1.661538408473707943"), 1e-18)
+    assert mp.almosteq(audits.gaussian_epsilon(mu, "1e-5"), mp.mpf("7.973944530928489950"), 1e-18)
+
+
+def test_the_oracle_of_one_run_has_the_check_values() -> None:
+    known = "1.111916097955780101939643e-3"
+    assert mp.almosteq(audits.one_run_bound(1000, 100, 95, "1e-5", 1.5), mp.mpf(known), 1e-20)
+
+
+def test_clopper_and_pearson_at_a_threshold_have_the_check_values() -> None:
+    a, b = scores(700, 5, 1000)
+    said = {"threshold": 0.5, "method": "clopper-pearson"}
+    epsilon = audit.lower_epsilon(a, b, delta=1e-5, **said)  # type: ignore[arg-type]
+    assert below(epsilon.value, mp.mpf("3.151196972288175665870741"))
+    mu = audit.lower_mu(a, b, **said)  # type: ignore[arg-type]
+    assert below(mu.value, mp.mpf("1.661538408473707943"))
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-5])
+def test_one_run_has_the_check_values(delta: float) -> None:
+    known = {0.0: "2.1724340431928996", 1e-5: "2.1651757997140519769"}[delta]
+    assert below(epsilon_by_binomial(GUESSES, delta, 0.05), mp.mpf(known) + mp.mpf("1e-16"))
+
+
+def test_the_recursion_has_the_check_value() -> None:
+    found = largest_rejected(GUESSES, 0.05, of_gaussians)
+    assert below(found, mp.mpf("0.786811814682") + mp.mpf("5e-13"))
+    known = audits.gaussian_epsilon(mp.mpf(found), "1e-5")
+    assert abs(known - mp.mpf("3.3233")) < 1e-4
+
+
+@pytest.mark.parametrize("correct", [17, 20])
+def test_one_run_is_what_the_formulas_say_for_few_guesses(correct: int) -> None:
+    guesses = Guesses(50, 20, correct)
+    mu = largest_rejected(guesses, 0.05, of_gaussians)
+    known = audits.one_run_mu(50, 20, correct, "0.05")
+    assert below(mu, known) or mu == 0.0 > known - mp.mpf("1e-5")
+    epsilon = epsilon_by_binomial(guesses, 1e-4, 0.05)
+    known = audits.one_run_epsilon(50, 20, correct, "1e-4", "0.05")
+    assert below(epsilon, known, 1e-6) or epsilon == known == 0.0
+
+
+def test_the_recursion_for_approximate_privacy_is_what_its_formula_says() -> None:
+    found = largest_rejected(GUESSES, 0.05, of_approx(1e-5))
+
+    def excess(epsilon: float) -> Any:
+        e, d = mp.exp(mp.mpf(epsilon)), mp.mpf("1e-5")
+        return audits.one_run_excess(
+            1000, 100, 95, "0.05", lambda r: max((r - d) / e, 1 - d - e * (1 - r), mp.mpf(0))
+        )
+
+    assert excess(found) > 0 > excess(found + 1e-6)
+
+
+CASES = [(k, n) for n in (3, 100, 10_000, 1_000_000) for k in (0, 1, 2, n // 10, n // 2, n - 1, n)]
+
+
+@pytest.mark.parametrize("level", [0.45, 0.025, 1e-9])
+@pytest.mark.parametrize(("count", "trials"), [*dict.fromkeys(CASES)])
+def test_bounds_on_a_rate_are_on_the_safe_side_and_close(
+    count: int, trials: int, level: float
+) -> None:
+    upper = float(upper_rate(count, trials, np.array(level)))
+    lower = float(lower_rate(count, trials, np.array(level)))
+    slack = 1 - mp.mpf("1e-8")
+    with mp.workdps(40):
+        if count < trials:
+            at_most = audits.beta_tail(trials - count, trials, 1 - mp.mpf(upper))
+            assert level * slack <= at_most <= level
+        else:
+            assert upper == 1.0
+        if count > 0:
+            at_least = audits.beta_tail(count, trials, mp.mpf(lower))
+            assert level * slack <= at_least <= level
+        else:
+            assert lower == 0.0

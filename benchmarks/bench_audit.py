@@ -387,10 +387,10 @@ def page(asked: argparse.Namespace) -> str:
 
 COVERAGE: Final = """How often the answer was right, at each level. "exact" is computed by sums over
 all counts (for "split", the worst of the ranks and shares that scores held out may choose), and all
-else is simulated (which counts would be wrong is found once): 10,000 repetitions have a standard error of 0.003, 0.0022 and 0.001. Audited are
-mechanisms whose bound every threshold can reach: a Gaussian with mu = 1 for mu and for `falsify` of
-the true claim, and randomized response with epsilon 1 for epsilon at delta 0. Half of the trials
-are of each kind.
+else is simulated, once it is known which counts would be wrong: 10,000 repetitions have a standard
+error of 0.003, 0.0022 and 0.001. Audited are mechanisms whose bound every threshold can reach: a
+Gaussian with mu = 1 for mu and for `falsify` of the true claim, and randomized response with
+epsilon 1 for epsilon at delta 0. Half of the trials are of each kind.
 """
 ONE_RUN: Final = """In one run, canaries with a randomized response each (epsilon 1, delta 1e-6
 claimed) or noise of their own (mu 1):

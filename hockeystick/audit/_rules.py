@@ -46,6 +46,8 @@ HELD_OUT: Final = 0.3
 _HELD_OUT_RATIO: Final = 1.4
 SHARES: Final = (0.5, 0.85, 0.95)
 _FEW_CELLS: Final = 8
+# The best of some tens of ranks is chosen as if each had to be right on its own.
+_CAUTION: Final = 50.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +148,7 @@ def at_threshold(inside: Scores, outside: Scores, threshold: float, levels: Leve
 def held_out(
     inside: Scores, outside: Scores, alpha: float, objective: Objective, seed: int
 ) -> list[Rule]:
-    """Return the one test that a part of the scores predicts to be the best, on the other part."""
+    """Return the one test that a part of the scores has the best bound by, on the other part."""
     held_in, rest_in = halves(inside, HELD_OUT, seed, 1)
     held_outside, rest_out = halves(outside, HELD_OUT, seed, 2)
     held, rest = (held_in, held_outside), (rest_in, rest_out)
@@ -154,44 +156,46 @@ def held_out(
     chosen: tuple[Side, int, float] = ("out", 1, SHARE)
     for side in SIDES:
         for share in SHARES:
-            levels = quarter_ellipse(alpha, share, _FEW_CELLS)
-            rank, value = _predicted(side, (held, rest), levels, objective, seed)
+            levels = quarter_ellipse(alpha / _CAUTION, share, _FEW_CELLS)
+            rank, value = _best_rank(side, (held, rest), levels, objective, seed)
             if value > best:
                 best, chosen = value, (side, rank, share)
     kept, rank, weight = chosen
     return [at_rank(kept, rank, rest, quarter_ellipse(alpha, weight), seed)]
 
 
-def _predicted(
+def _best_rank(
     side: Side,
     parts: tuple[tuple[Scores, Scores], tuple[Scores, Scores]],
     levels: Levels,
     objective: Objective,
     seed: int,
 ) -> tuple[int, float]:
-    """Return the best rank for the rest, and the value that the held part predicts for it."""
+    """Return the rank in the rest that goes with the best one in the held part, and its bound.
+
+    What a rank proves there already allows for chance, as what it seems to have would not.
+    """
     held, rest = parts
-    errs, other = (1, 0) if side == "out" else (0, 1)
-    of_errors, of_hits = rest[errs].size, rest[other].size
-    known_ranks = ranks(held[errs].size, _HELD_OUT_RATIO)
-    found = [at_rank(side, k, held, levels, seed) for k in known_ranks]
-    known = np.array([int(rule.counts.errors) + 1 for rule in found])
-    hits = np.array([int(rule.counts.hits) for rule in found])
-    there = np.maximum(np.round(known * of_errors / held[errs].size), 1).astype(np.int64)
-    expected = np.floor(hits * of_hits / held[other].size).astype(np.int64)
-    corners = region(Counts(there - 1, of_errors, expected, of_hits), levels)
+    at = 1 if side == "out" else 0
+    rules = [at_rank(side, k, held, levels, seed) for k in ranks(held[at].size, _HELD_OUT_RATIO)]
+    corners = region(stacked(rules), levels)
     values = objective(corners).min(axis=-1)
     best = int(np.argmax(values))
-    return int(there[best]), float(values[best])
+    rank = int(rules[best].counts.errors) + 1
+    return max(round(rank * rest[at].size / held[at].size), 1), float(values[best])
+
+
+def stacked(rules: Sequence[Rule]) -> Counts:
+    """Return the counts of several tests as arrays."""
+    names = ("errors", "error_trials", "hits", "hit_trials")
+    return Counts(*(np.array([getattr(one.counts, name) for one in rules]) for name in names))
 
 
 def in_the_middle(rules: Sequence[Rule], objective: Objective) -> Array:
     """Return the values that an objective has in the middle of the regions of tests."""
-    names = ("errors", "error_trials", "hits", "hit_trials")
-    counts = Counts(*(np.array([getattr(one.counts, name) for one in rules]) for name in names))
     for_errors, for_hits = rules[0].levels
     middle = slice(for_errors.size // 2, for_errors.size // 2 + 1)
-    return objective(region(counts, (for_errors[middle], for_hits[middle])))[:, 0]
+    return objective(region(stacked(rules), (for_errors[middle], for_hits[middle])))[:, 0]
 
 
 def best_of(rules: Sequence[Rule], objective: Objective) -> tuple[float, OperatingPoint]:

@@ -111,9 +111,9 @@ def lower_mu(
         mu >= PhiInv(p) - PhiInv(q)
 
     Guarantees:
-        With probability at least ``confidence`` over trials and seed, the mechanism is not mu'-GDP for
-        any mu' below the value. The epsilon that a mu has bounds that of the mechanism only where
-        its trade-off function is that of a Gaussian.
+        With probability at least ``confidence`` over trials and seed, the mechanism is not mu'-GDP
+        for any mu' below the value. The epsilon that a mu has bounds that of the mechanism only
+        where its trade-off function is that of a Gaussian.
 
     Edge cases:
         As for ``lower_epsilon``.

@@ -203,7 +203,7 @@ def falsify_one_run(
         >>> print(audit.falsify_one_run(hs.Gaussian(2.0), scores, included, guesses=1000))
         refuted with confidence 0.95: ...
     """
-    inverse = _inverse_of(tradeoff_of("plan", plan))
+    inverse = inverse_of(tradeoff_of("plan", plan))
     setting = Setting(confidence, guesses, seed)
     trials = _checked(scores, included)
     alpha, all_guesses = setting.of(trials)
@@ -299,7 +299,7 @@ def _in_advance(numbers: int) -> str:
     return _FIXED if numbers == 1 else _SEVERAL.format(numbers)
 
 
-def _inverse_of(f: TradeOff) -> Inverse:
+def inverse_of(f: TradeOff) -> Inverse:
     """Return lines below the inverse of ``1 - f``, which its proven deltas give."""
     top = min(float(f.epsilon(_LEAST_DELTA).upper), _LARGEST_EPSILON)
     epsilons = np.linspace(0.0, top, _LINES)

@@ -1,0 +1,165 @@
+"""What is no audit: one clear error, or the bound that says nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hockeystick as hs
+from hockeystick import audit
+from hockeystick.errors import ParameterError
+
+GOOD = [0.0, 1.0, 2.0]
+Audit = Callable[[Any, Any], Any]
+AUDITS: dict[str, Audit] = {
+    "lower_epsilon": lambda a, b: audit.lower_epsilon(a, b, delta=1e-5),
+    "lower_mu": audit.lower_mu,
+    "lower_curve": audit.lower_curve,
+    "falsify": lambda a, b: audit.falsify(hs.GDP(1.0), a, b),
+    "credible_epsilon": lambda a, b: audit.credible_epsilon(a, b, delta=1e-5, threshold=0.5),
+}
+BAD = {
+    "nothing": [],
+    "nan": [0.0, math.nan],
+    "a number": 1.0,
+    "two dimensions": [[0.0, 1.0]],
+    "texts": ["1", "2"],
+    "truth values": [True, False],
+    "complex numbers": [1j, 2.0],
+    "none": None,
+    "ragged": [[0.0], [1.0, 2.0]],
+    "objects": [object(), object()],
+    "masked": np.ma.masked_array([1.0, 2.0], mask=[True, False]),
+}
+
+
+@pytest.mark.parametrize("values", BAD.values(), ids=BAD)
+@pytest.mark.parametrize("name", AUDITS)
+def test_scores_that_are_no_numbers_are_named(name: str, values: Any) -> None:
+    with pytest.raises(ParameterError, match=r"^scores_in must be a one-dimensional array"):
+        AUDITS[name](values, GOOD)
+    with pytest.raises(ParameterError, match=r"^scores_out must be a one-dimensional array"):
+        AUDITS[name](GOOD, values)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("confidence", 0.0),
+        ("confidence", 1.0),
+        ("confidence", math.nan),
+        ("confidence", "0.95"),
+        ("confidence", True),
+        ("delta", -0.1),
+        ("delta", 1.1),
+        ("delta", None),
+        ("method", "best"),
+        ("method", "combined"),
+        ("threshold", math.nan),
+        ("share", 1.0),
+        ("seed", -1),
+        ("seed", 0.5),
+    ],
+)
+def test_a_parameter_outside_its_domain_is_named(name: str, value: Any) -> None:
+    asked: dict[str, Any] = {"delta": 1e-5, name: value}
+    if name == "share":
+        asked["threshold"] = 0.5
+    expected = "threshold" if value == "combined" else name
+    with pytest.raises(ParameterError, match=rf"^{expected} must be "):
+        audit.lower_epsilon(GOOD, GOOD, **asked)
+
+
+def test_few_scores_are_not_split() -> None:
+    with pytest.raises(ParameterError, match=r"^method must be 'simultaneous' for fewer than 10"):
+        audit.lower_epsilon(GOOD, GOOD, delta=0.0, method="split")
+
+
+@pytest.mark.parametrize(
+    ("inside", "outside"),
+    [
+        ([1.0] * 100, [1.0] * 100),
+        ([0.0] * 100, [1.0] * 100),
+        ([3.0, 2.0, 1.0], [0.0]),
+        ([5], [1]),
+        ([-math.inf] * 50, [math.inf] * 50),
+    ],
+    ids=["constant", "swapped", "few", "one of each", "infinite and swapped"],
+)
+def test_what_shows_nothing_gives_the_bound_that_says_nothing(inside: Any, outside: Any) -> None:
+    assert audit.lower_epsilon(inside, outside, delta=1e-5).value == 0.0
+    assert audit.lower_mu(inside, outside).value == 0.0
+    assert isinstance(audit.falsify(hs.GDP(1.0), inside, outside), audit.Consistent)
+
+
+def test_whole_numbers_and_short_floats_are_scores() -> None:
+    inside, outside = np.arange(200), np.arange(200) - 100
+    found = audit.lower_epsilon(inside.astype(float), outside.astype(float), delta=0.0)
+    assert found.value > 0.0
+    for kind in (np.int64, np.float32, np.float16, np.int8):
+        a, b = (one if kind is not np.int8 else one // 2 for one in (inside, outside))
+        same = audit.lower_epsilon(a.astype(kind), b.astype(kind), delta=0.0)
+        assert same.value == pytest.approx(found.value, abs=0.3)
+
+
+@pytest.mark.extras
+def test_tensors_are_scores_unless_they_carry_gradients() -> None:
+    torch = pytest.importorskip("torch")
+    found = audit.lower_epsilon(torch.ones(100), torch.zeros(100), delta=0.0)
+    assert found.value > 0.0
+    with pytest.raises(ParameterError, match=r"^scores_in must be"):
+        audit.lower_epsilon(torch.ones(9, requires_grad=True), torch.zeros(9), delta=0.0)
+
+
+@pytest.mark.parametrize("plan", [None, 1.0, "plan.toml", hs.GDP], ids=str)
+def test_what_is_no_plan_is_named(plan: Any) -> None:
+    with pytest.raises(ParameterError, match=r"^plan must be a mechanism or plan"):
+        audit.falsify(plan, GOOD, GOOD)
+    with pytest.raises(ParameterError, match=r"^plan must be a mechanism or plan"):
+        audit.falsify_one_run(plan, GOOD, [True, False, True])
+
+
+@pytest.mark.parametrize(
+    "included",
+    [[True], [True, False, 2], [0.0, 1.0, 1.0], [[True, False, True]], "abc", None],
+    ids=str,
+)
+def test_who_was_included_is_one_truth_value_for_each_score(included: Any) -> None:
+    with pytest.raises(ParameterError, match=r"^included must be one truth value for each score"):
+        audit.one_run(GOOD, included, delta=1e-5)
+
+
+@pytest.mark.parametrize("guesses", [0, 4, 1.5, -1, "2", True])
+def test_guesses_are_a_number_of_canaries(guesses: Any) -> None:
+    with pytest.raises(ParameterError, match=r"^guesses must be "):
+        audit.one_run(GOOD, [1, 0, 1], delta=1e-5, guesses=guesses)
+
+
+def test_one_run_that_shows_nothing_gives_the_bound_that_says_nothing() -> None:
+    included = np.arange(100) % 2 == 0
+    for scores in (np.zeros(100), -included.astype(float), np.arange(100.0)):
+        assert audit.one_run(scores, included, delta=1e-5).value == 0.0
+        assert audit.one_run_mu(scores, included).value == 0.0
+    assert audit.one_run([1.0], [True], delta=0.0).value == 0.0
+
+
+@pytest.mark.parametrize("power", [0.0, 1.0, 2.0, None])
+def test_power_is_a_probability(power: Any) -> None:
+    with pytest.raises(ParameterError, match=r"^power must be "):
+        audit.trials_needed(hs.GDP(1.0), hs.GDP(2.0), power=power)
+
+
+@pytest.mark.parametrize("trials", [0, -1, 1.5])
+def test_trials_are_a_whole_number(trials: Any) -> None:
+    with pytest.raises(ParameterError, match=r"^trials must be "):
+        audit.detection(hs.GDP(1.0), hs.GDP(2.0), trials)
+
+
+@pytest.mark.parametrize("mu", [0.5, 1.0])
+def test_what_is_no_worse_than_claimed_is_named(mu: float) -> None:
+    with pytest.raises(ParameterError, match=r"^actual must be provably less private"):
+        audit.trials_needed(hs.GDP(1.0), hs.GDP(mu))

@@ -1,0 +1,218 @@
+"""Plans refuted, or not, by scores and by one run; and how many trials that takes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom, norm
+
+import hockeystick as hs
+from hockeystick import audit
+from hockeystick.audit._one_run_tests import (
+    Guesses,
+    largest_rejected,
+    of_gaussians,
+    rejected,
+)
+from hockeystick.audit.one_run import inverse_of
+from hockeystick.tradeoffs import GaussianTradeOff
+
+CLAIMED = hs.Gaussian(noise_multiplier=1.0)
+
+
+def gaussian(mu: float, trials: int, seed: int = 0) -> tuple[Any, Any]:
+    random = np.random.default_rng([2028, seed])
+    return random.normal(mu, 1.0, trials), random.normal(0.0, 1.0, trials)
+
+
+def canaries(mu: float, number: int, seed: int = 0) -> tuple[Any, Any]:
+    random = np.random.default_rng([2029, seed])
+    included = random.random(number) < 0.5
+    return random.normal(0.0, 1.0, number) + mu * included, included
+
+
+def test_too_little_noise_is_refuted_and_enough_is_not() -> None:
+    scores = gaussian(2.0, 1000)
+    found = audit.falsify(CLAIMED, *scores, delta=1e-5)
+    assert isinstance(found, audit.Refuted)
+    assert found.point is not None
+    assert found.claimed_tpr is not None
+    assert found.point.tpr > found.claimed_tpr >= hs.tradeoff(CLAIMED).power(found.point.fpr)
+    assert isinstance(audit.falsify(hs.Gaussian(0.5), *scores), audit.Consistent)
+
+
+def test_a_true_claim_is_refuted_no_more_often_than_the_confidence_says() -> None:
+    plan = hs.GDP(1.0)
+    wrong = sum(
+        isinstance(
+            audit.falsify(plan, *gaussian(1.0, 100, i), confidence=0.9, seed=i), audit.Refuted
+        )
+        for i in range(80)
+    )
+    assert wrong <= binom.isf(1e-4, 80, 0.1)
+
+
+def test_a_gaussian_is_refuted_exactly_where_mu_is_bounded_above_its_own() -> None:
+    verdicts = set()
+    for i in range(8):
+        scores = gaussian(1.3, 300, i)
+        mu = audit.lower_mu(*scores, seed=i).value
+        for claimed in (mu * 0.999, mu * 1.001):
+            found = audit.falsify(hs.GDP(claimed), *scores, seed=i)
+            assert isinstance(found, audit.Refuted) == (claimed < mu)
+            verdicts.add(type(found))
+    assert len(verdicts) == 2
+
+
+def test_mirrored_scores_are_as_good() -> None:
+    a, b = gaussian(2.0, 300)
+    assert isinstance(audit.falsify(CLAIMED, -b, -a), audit.Refuted)
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        hs.DPSGD(rate=0.01, steps=100, noise_multiplier=1.0),
+        hs.Laplace(1.0),
+        hs.PureDP(1.0),
+        hs.ApproxDP(1.0, 1e-5),
+        hs.Composed((hs.Gaussian(2.0), hs.Laplace(3.0))),
+        GaussianTradeOff(1.0),
+    ],
+    ids=str,
+)
+def test_whatever_can_be_accounted_for_can_be_refuted(plan: Any) -> None:
+    found = audit.falsify(plan, *gaussian(5.0, 200), delta=1e-5)
+    assert isinstance(found, audit.Refuted)
+    assert found.claimed_epsilon is not None
+    assert found.epsilon is not None
+    assert found.epsilon.delta == 1e-5
+    assert isinstance(audit.falsify(plan, *gaussian(0.0, 200)), audit.Consistent)
+
+
+def test_the_epsilon_beside_a_verdict_is_the_bound_by_itself() -> None:
+    scores = gaussian(1.0, 500)
+    found = audit.falsify(CLAIMED, *scores, delta=1e-5)
+    assert found.epsilon == audit.lower_epsilon(*scores, delta=1e-5)
+    assert found.claimed_epsilon == hs.epsilon(CLAIMED, 1e-5)
+    assert audit.falsify(CLAIMED, *scores).epsilon is None
+
+
+def test_a_plan_without_noise_is_consistent_with_everything() -> None:
+    scores = np.ones(1000), np.zeros(1000)
+    assert isinstance(audit.falsify(hs.Gaussian(0.0), *scores), audit.Consistent)
+    assert isinstance(audit.falsify(hs.PureDP(0.0), *scores), audit.Refuted)
+
+
+def test_a_verdict_says_what_it_is_and_that_it_proves_no_privacy() -> None:
+    refuted = audit.falsify(CLAIMED, *gaussian(3.0, 300), delta=1e-5)
+    kept = audit.falsify(CLAIMED, *gaussian(0.0, 300))
+    assert str(refuted).startswith("refuted with confidence 0.95: the certified trade-off")
+    assert "at a false positive rate of" in str(refuted).lower()
+    assert str(kept).startswith("not refuted at confidence 0.95")
+    assert str(kept).endswith("consistent is not a proof of privacy")
+    for one, kind in ((refuted, "refuted"), (kept, "consistent")):
+        read = json.loads(json.dumps(one.as_dict(), allow_nan=False))
+        assert read["kind"] == kind
+        assert read["trials"] == 600
+
+
+@pytest.mark.parametrize(("claimed", "actual"), [(1.0, 0.9), (1.0, 0.5), (0.5, 0.45), (1.0, 0.1)])
+def test_so_many_trials_refute_as_often_as_planned(claimed: float, actual: float) -> None:
+    plan, power, repetitions = hs.Gaussian(claimed), 0.8, 100
+    trials = audit.trials_needed(plan, hs.Gaussian(actual), power=power)
+    test = audit.detection(plan, hs.Gaussian(actual), trials)
+    assert test.power >= power
+    said: dict[str, Any] = {"threshold": float(norm.isf(test.fpr)), "share": test.share}
+    found = sum(
+        isinstance(audit.falsify(plan, *gaussian(1 / actual, trials, i), **said), audit.Refuted)
+        for i in range(repetitions)
+    )
+    assert found >= binom.ppf(1e-4, repetitions, test.power)
+    assert found <= binom.isf(1e-4, repetitions, min(test.power + 0.05, 1.0))
+
+
+def test_a_test_has_the_power_that_sums_over_all_counts_have() -> None:
+    plan, actual, trials = hs.Gaussian(1.0), hs.Gaussian(0.5), 40
+    test = audit.detection(plan, actual, trials)
+    numbers, exact = np.arange(trials), 0.0
+    for y in range(trials + 1):
+        for x in range(trials + 1):
+            mass = binom.pmf(y, trials, test.fpr) * binom.pmf(x, trials, test.tpr)
+            if mass < 1e-4:
+                continue
+            scores = (numbers < x).astype(float), (numbers < y).astype(float)
+            found = audit.falsify(plan, *scores, threshold=0.5, share=test.share)
+            exact += float(mass) * isinstance(found, audit.Refuted)
+    assert exact - 0.02 < test.power < exact + 0.02
+    assert test.as_dict()["power"] == test.power
+
+
+def test_a_smaller_mistake_takes_more_trials_and_so_does_more_power() -> None:
+    needed = [audit.trials_needed(hs.Gaussian(1.0), hs.Gaussian(z)) for z in (0.5, 0.8, 0.9)]
+    assert needed == sorted(needed)
+    sure = [
+        audit.trials_needed(hs.Gaussian(1.0), hs.Gaussian(0.8), power=p) for p in (0.5, 0.9, 0.99)
+    ]
+    assert sure == sorted(sure)
+    assert sure[0] < sure[-1]
+
+
+def test_one_run_refutes_too_little_noise_and_not_enough() -> None:
+    scores, included = canaries(4.0, 2000)
+    assert isinstance(audit.falsify_one_run(CLAIMED, scores, included), audit.Refuted)
+    assert isinstance(audit.falsify_one_run(hs.Gaussian(0.25), scores, included), audit.Consistent)
+
+
+@pytest.mark.parametrize("mu", [0.5, 1.0, 2.0])
+def test_lines_below_a_curve_refute_nearly_what_the_curve_does(mu: float) -> None:
+    guesses = Guesses(1000, 300, 240)
+    limit = largest_rejected(guesses, 0.05, of_gaussians)
+    for factor, expected in ((0.97, True), (1.0001, False)):
+        inverse = inverse_of(GaussianTradeOff(limit * factor))
+        assert bool(rejected(guesses, 0.05, inverse, np.zeros(1))[0]) == expected
+    rates = np.linspace(1e-6, 1.0, 999)
+    exact = of_gaussians(rates, np.full(999, mu))
+    found = inverse_of(GaussianTradeOff(mu))(rates, np.zeros(1))
+    assert (found <= exact * (1 + 1e-12)).all()
+    assert (found >= exact * 0.99 - 1e-7).all()
+
+
+def test_one_run_is_above_the_truth_no_more_often_than_it_says() -> None:
+    wrong = np.zeros(3)
+    for i in range(60):
+        scores, included = canaries(1.0, 200, i)
+        asked: dict[str, Any] = {"confidence": 0.9, "guesses": 100, "seed": i}
+        wrong[0] += audit.one_run_mu(scores, included, **asked).value > 1.0
+        random = np.random.default_rng([2030, i])
+        kept = (random.random(200) < 1 / (1 + np.exp(-1.0))) == included
+        for at, method in enumerate(("binomial", "f-dp")):
+            found = audit.one_run(kept.astype(float), included, delta=0.0, method=method, **asked)
+            wrong[1 + at] += found.value > 1.0
+    assert (wrong <= binom.isf(1e-4, 60, 0.1)).all()
+
+
+def test_one_run_comes_near_the_epsilon_of_randomized_response() -> None:
+    random = np.random.default_rng(5)
+    included = random.random(20_000) < 0.5
+    kept = (random.random(20_000) < 1 / (1 + np.exp(-1.0))) == included
+    found = audit.one_run(kept.astype(float), included, delta=0.0, guesses=20_000)
+    assert 0.9 < found.value < 1.0
+    assert "theorem 5.2" in found.theorem
+
+
+def test_ties_are_no_way_to_smuggle_in_who_was_included() -> None:
+    included = np.arange(400) < 200
+    assert audit.one_run(np.zeros(400), included, delta=0.0).value == 0.0
+
+
+def test_for_large_deltas_one_run_takes_the_recursion() -> None:
+    scores, included = canaries(3.0, 1000)
+    found = audit.one_run(scores, included, delta=1e-3, guesses=100)
+    assert found.method == "f-dp"
+    other = audit.one_run(scores, included, delta=1e-3, guesses=100, method="binomial")
+    assert found.value > other.value
+    assert audit.one_run(scores, included, delta=1e-5, guesses=100).method == "binomial"

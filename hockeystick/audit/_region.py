@@ -104,9 +104,11 @@ def quarter_ellipse(alpha: float, share: float, cells: int = CELLS) -> Levels:
 
     a, b = _axes(min(alpha, _LARGEST_ALPHA), share)
     s = np.linspace(0.0, 0.5 * math.pi, cells + 1)
-    for_errors = ndtr(-b * np.sin(s[1:])) * (1.0 - SPARE)
-    for_hits = ndtr(-a * np.cos(s[:-1])) * (1.0 - SPARE)
-    return np.asarray(for_errors), np.asarray(for_hits)
+    for_errors = np.asarray(ndtr(-b * np.sin(s[1:])) * (1.0 - SPARE))
+    for_hits = np.asarray(ndtr(-a * np.cos(s[:-1])) * (1.0 - SPARE))
+    for levels in (for_errors, for_hits):
+        levels.setflags(write=False)
+    return for_errors, for_hits
 
 
 def _axes(alpha: float, share: float) -> tuple[float, float]:

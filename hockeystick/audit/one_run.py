@@ -47,7 +47,7 @@ ONE_RUN_ASSUMPTIONS: Final = (
 )
 _METHODS: Final = ("auto", "binomial", "f-dp")
 # The correction for delta in the theorem grows with the canaries, that of the recursion does not.
-_MOST_DELTA: Final = 0.25
+_MOST_DELTA: Final = 5.0
 _FEWEST_GUESSES: Final = 8
 _RATIO: Final = 3
 _GUESSES: Final = whole_numbers("r", 1, (10, 10_000))
@@ -89,7 +89,7 @@ def one_run(
             it m/2, m/6, m/18, ..., which hold together.
         method: "binomial" is theorem 5.2 of Steinke, Nasr and Jagielski, "f-dp" the recursion of
             Mahloujifar, Melis and Chaudhuri for (epsilon, delta)-DP. "auto" is "binomial" where
-            ``m delta <= 0.25``, and "f-dp" elsewhere.
+            ``m delta <= 5 (1 - confidence)``, and "f-dp" elsewhere.
         seed: What breaks ties.
 
     Raises:
@@ -108,7 +108,7 @@ def one_run(
     at = real("delta", delta, _RATE)
     asked = one_of("method", method, _METHODS)
     trials = _checked(scores, included)
-    few = trials[0].size * at <= _MOST_DELTA
+    few = trials[0].size * at <= _MOST_DELTA * error_probability(confidence)
     used = ("binomial" if few else "f-dp") if asked == "auto" else asked
 
     def bound(guessed: Guesses, alpha: float) -> float:

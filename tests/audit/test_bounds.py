@@ -24,6 +24,7 @@ from hockeystick.audit._region import (
     rectangle,
     region,
 )
+from hockeystick.audit._rules import at_rank
 
 EPSILON = 1.0
 RATE = 1.0 / (1.0 + math.e)
@@ -175,6 +176,29 @@ def test_tied_scores_are_ordered_by_the_seed_whatever_order_they_came_in() -> No
     ordered = audit.lower_epsilon(np.sort(inside)[::-1], np.sort(outside), delta=0.0, seed=3)
     assert found == ordered
     assert 0.5 < found.value < 1.3
+
+
+@pytest.mark.parametrize("rank", [1, 4, 6])
+def test_tied_scores_beyond_a_rank_are_as_many_as_uniform_numbers_say(rank: int) -> None:
+    inside, outside = np.zeros(1000), np.append(np.zeros(6), -np.ones(4))
+    levels = rectangle(0.05)
+    found = [
+        int(at_rank("out", rank, (inside, np.sort(outside)), levels, seed).counts.hits)
+        for seed in range(400)
+    ]
+    expected = 1000 * rank / 7  # of 6 uniform numbers the largest are missed by so many
+    assert np.mean(found) == pytest.approx(expected, abs=40)
+
+
+def test_cells_are_on_the_safe_side_of_the_curve_that_they_cover() -> None:
+    counts = Counts(5, 1000, 300, 1000)
+    for objective in (epsilons(1e-5), mus):
+        found = [
+            float(objective(region(counts, quarter_ellipse(0.05, 0.5, cells))).min())
+            for cells in (16, 64, 256, 4096)
+        ]
+        assert found == sorted(found)
+        assert found[-1] < found[-2] * 1.003
 
 
 def test_only_the_order_of_scores_counts() -> None:

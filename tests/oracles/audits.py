@@ -14,6 +14,7 @@ Real: TypeAlias = Any
 
 STEPS = 100
 FEW = 36
+TERMS = 20_000
 
 
 def binomial_tail(count: int, trials: int, rate: Real) -> Real:
@@ -29,7 +30,31 @@ def binomial_tail(count: int, trials: int, rate: Real) -> Real:
 
 def beta_tail(count: int, trials: int, rate: Real) -> Real:
     """The same as an incomplete beta function, for many trials."""
-    return mp.betainc(count, trials - count + 1, 0, rate, regularized=True)
+    return incomplete_beta(mp.mpf(count), mp.mpf(trials - count + 1), rate)
+
+
+def incomplete_beta(a: Real, b: Real, x: Real) -> Real:
+    """The regularized incomplete beta function, by its continued fraction (DLMF 8.17.22)."""
+    if x in (0, 1):
+        return mp.mpf(x)
+    if x > (a + 1) / (a + b + 2):
+        return 1 - incomplete_beta(b, a, 1 - x)
+    front = mp.exp(
+        a * mp.log(x) + b * mp.log1p(-x) + mp.loggamma(a + b) - mp.loggamma(a) - mp.loggamma(b)
+    )
+    value, upper, lower = mp.mpf(1), mp.mpf(1), mp.mpf(0)
+    for n in range(1, TERMS):
+        m = n // 2
+        if n % 2:
+            term = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        else:
+            term = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
+        lower = 1 / (1 + term * lower)
+        upper = 1 + term / upper
+        value *= upper * lower
+        if abs(upper * lower - 1) < mp.mpf(10) ** -22:
+            return front / (a * value)
+    raise ArithmeticError("the continued fraction has not converged")
 
 
 def crossing(rising: Callable[[Real], Real], low: Real, high: Real, steps: int = STEPS) -> Real:

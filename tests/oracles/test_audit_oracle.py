@@ -111,15 +111,22 @@ def test_bounds_on_a_rate_are_on_the_safe_side_and_close(
 ) -> None:
     upper = float(upper_rate(count, trials, np.array(level)))
     lower = float(lower_rate(count, trials, np.array(level)))
-    slack = 1 - mp.mpf("1e-8")
+    near = mp.mpf("1e-8")
     with mp.workdps(40):
         if count < trials:
-            at_most = audits.beta_tail(trials - count, trials, 1 - mp.mpf(upper))
-            assert level * slack <= at_most <= level
+            others = trials - count
+            assert audits.beta_tail(others, trials, 1 - mp.mpf(upper)) <= level
+            assert audits.beta_tail(others, trials, 1 - upper * (1 - near)) > level
         else:
             assert upper == 1.0
         if count > 0:
-            at_least = audits.beta_tail(count, trials, mp.mpf(lower))
-            assert level * slack <= at_least <= level
+            assert audits.beta_tail(count, trials, mp.mpf(lower)) <= level
+            assert audits.beta_tail(count, trials, lower * (1 + near)) > level
         else:
             assert lower == 0.0
+
+
+def test_both_routes_to_a_binomial_tail_agree() -> None:
+    for count, trials, rate in ((1, 3, "0.2"), (30, 100, "0.2"), (90, 100, "0.97")):
+        known = audits.binomial_tail(count, trials, mp.mpf(rate))
+        assert mp.almosteq(audits.beta_tail(count, trials, mp.mpf(rate)), known, 1e-20)

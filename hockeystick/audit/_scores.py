@@ -31,7 +31,8 @@ def checked_scores(name: str, values: ArrayLike) -> Scores:
     scores = _as_array(name, values, _ALLOWED)
     if scores.dtype.kind not in _NUMBERS or scores.ndim != 1 or not scores.size:
         raise ParameterError(name, values, _ALLOWED)
-    scores = scores.astype(np.float64)
+    with np.errstate(over="ignore"):
+        scores = scores.astype(np.float64)
     if np.isnan(scores).any():
         raise ParameterError(name, values, _ALLOWED)
     return scores

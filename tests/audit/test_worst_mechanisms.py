@@ -36,7 +36,8 @@ def largest_probability(guesses: Guesses, pairs: Pairs) -> float:
     """The largest probability of so many right guesses, of all mechanisms."""
     m, r, v = guesses.canaries, guesses.made, guesses.correct
     columns = r + 1 + 2 * r * len(pairs)
-    rows, limits = [], []
+    rows: list[np.ndarray] = []
+    limits: list[float] = []
     for at, (epsilon, delta) in enumerate(pairs):
         growth, first = math.exp(epsilon), r + 1 + 2 * r * at
         for k in range(r):
@@ -54,7 +55,8 @@ def largest_probability(guesses: Guesses, pairs: Pairs) -> float:
     gain[v : r + 1], all_mass[: r + 1] = -1.0, 1.0
     found = linprog(gain, np.array(rows), limits, all_mass[np.newaxis], [1.0])
     assert found.status == 0
-    return float(-found.fun)
+    assert found.fun is not None
+    return -float(found.fun)
 
 
 def recursion_rejects_at(guesses: Guesses, inverse: Inverse, parameter: float) -> float:

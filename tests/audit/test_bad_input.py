@@ -167,7 +167,7 @@ def test_what_is_no_worse_than_claimed_is_named(mu: float) -> None:
 
 @pytest.mark.parametrize("path", [None, 3, 0.5, b"scores.csv", ["scores.csv"], "scores.txt"])
 def test_what_names_no_file_of_scores_is_named(path: Any) -> None:
-    with pytest.raises(ParameterError, match="^path must be a file name that ends in"):
+    with pytest.raises(ParameterError, match=r"^path must be a file name that ends in"):
         audit.load_scores(path)
 
 

@@ -285,7 +285,7 @@ def rows_of_one_run(repetitions: int) -> Iterator[Row]:
 
 
 def by_binomial(guesses: Guesses, alpha: float) -> float:
-    """Return the bound of theorem 5.2 at a delta of 1e-6."""
+    """Return the sharp bound at a delta of 1e-6."""
     return epsilon_by_binomial(guesses, 1e-6, alpha)
 
 

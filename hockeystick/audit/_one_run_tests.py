@@ -6,7 +6,6 @@ for r of them whether they were, and v of the guesses are right.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -23,8 +22,7 @@ _PARTS: Final = 64
 _ROUNDS: Final = 6
 _LARGEST: Final = 64.0
 _WIDTH: Final = 1e-8
-_EXACT_GAPS: Final = 256
-_GAP_RATIO: Final = 1.02
+_LEAST_MASS: Final = 1e-290
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,41 +39,49 @@ def epsilon_by_binomial(guesses: Guesses, delta: float, alpha: float) -> float:
 
     With ``W ~ Bin(r, e^eps / (e^eps + 1))``, (eps, delta)-DP has
 
-        P[V >= v] <= P[W >= v] + 2 m delta max over 1 <= i <= v of P[v > W >= v - i] / i.
+        P[V >= v] <= P[W >= v] (1 + m delta P[W < v] / (v P[W = v])),
 
-    Steinke, Nasr and Jagielski, NeurIPS 2023, theorem 5.2. The right side is bounded over cells of
-    epsilons, in which both tails rise.
+    which some such mechanism attains, up to 1: docs/theory/audit. The right side is bounded over
+    cells of epsilons.
     """
     low, width = 0.0, 1.0
     while width > _WIDTH and low < _LARGEST:
         edges = low + width * np.arange(_PARTS + 1, dtype=np.float64)
-        failing = np.flatnonzero(_tail_bound(guesses, delta, edges) > alpha)
+        kept = _tail_bound(guesses, delta, edges) <= alpha
+        failing = np.flatnonzero(np.logical_not(kept))
         low = float(edges[failing[0] if failing.size else -1])
         width = width / _PARTS if failing.size else width
     return low
 
 
 def _tail_bound(guesses: Guesses, delta: float, edges: Array) -> Array:
-    """Return an upper end of the right side in each cell between edges."""
+    """Return an upper end of the right side in each cell between edges.
+
+    In epsilon, ``P[W >= v]`` and its ratio to ``P[W = v]`` rise, and ``P[W < v]`` falls.
+    """
     chance = 1.0 / (1.0 + np.exp(-edges))
-    v, r = float(guesses.correct), guesses.made
-    tail = at_least(np.array(v), r, chance)
-    upper, lower = tail[1:] * (1.0 + SPARE), tail[:-1] * (1.0 - SPARE)
-    if delta == 0.0 or v < 1.0:
+    v, r = guesses.correct, guesses.made
+    tail = at_least(np.array(float(v)), r, chance)
+    upper = tail[1:] * (1.0 + SPARE)
+    if delta == 0.0 or v < 1:
         return np.asarray(upper)
-    least, most = _gaps(guesses.correct)
-    wider = at_least(v - most[:, np.newaxis], r, chance[1:]) * (1.0 + SPARE)
-    largest = ((wider - lower) / least[:, np.newaxis]).max(axis=0)
-    return np.asarray(upper + 2.0 * guesses.canaries * delta * largest)
+    below = 1.0 - tail[:-1] * (1.0 - SPARE)
+    failures = guesses.canaries * delta / v
+    return np.asarray(upper + failures * _ratio(v, r, edges[1:], upper) * below)
 
 
-def _gaps(correct: int) -> tuple[Array, Array]:
-    """Return the least and the largest i of blocks that cover 1 to v, single ones at first."""
-    starts = list(range(1, min(correct, _EXACT_GAPS) + 1))
-    while (after := max(starts[-1] + 1, math.ceil(starts[-1] * _GAP_RATIO))) <= correct:
-        starts.append(after)
-    least = np.array(starts, dtype=np.float64)
-    return least, np.append(least[1:] - 1.0, float(correct))
+def _ratio(v: int, r: int, edges: Array, tail: Array) -> Array:
+    """Return an upper end of ``P[W >= v] / P[W = v]``, also where the mass is no float.
+
+    Each term of the sum is at most ``x = e^eps (r - v) / (v + 1)`` times the one before.
+    """
+    from scipy.stats import binom
+
+    mass = np.asarray(binom.pmf(v, r, 1.0 / (1.0 + np.exp(-edges))), dtype=np.float64)
+    divided = tail / np.maximum(mass * (1.0 - SPARE), _LEAST_MASS)
+    x = np.exp(edges) * (r - v) / (v + 1.0) * (1.0 + SPARE)
+    geometric = np.where(x < 1.0, 1.0 / np.maximum(1.0 - x, SPARE), np.inf) * (1.0 + SPARE)
+    return np.minimum(np.where(mass > _LEAST_MASS, divided, np.inf), geometric)
 
 
 def rejected(guesses: Guesses, alpha: float, inverse: Inverse, parameters: Array) -> Array:

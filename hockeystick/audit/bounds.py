@@ -8,7 +8,7 @@ from hockeystick._validate import real
 from hockeystick.audit._methods import ASSUMPTIONS, THEOREMS, chosen_method, rules_of
 from hockeystick.audit._region import Objective, epsilons, mus
 from hockeystick.audit._rules import at_ranks, best_of
-from hockeystick.audit._scores import Scores, checked_scores, checked_seed, error_probability
+from hockeystick.audit._scores import Scores, checked_scores, error_probability, mixed_seed
 from hockeystick.audit.results import AuditQuantity, LowerBound, OperatingPoint
 
 if TYPE_CHECKING:
@@ -57,7 +57,8 @@ def lower_epsilon(
         threshold: A score fixed in advance: what reaches it is called "in".
         share: How much of the error probability guards the false positive rate, for "combined",
             fixed in advance: near 1 where that rate will be small.
-        seed: What orders tied scores, and draws those held out for "split".
+        seed: What orders tied scores, and draws those held out for "split", beside the scores
+            themselves; fixed before they are seen, and never the best of several.
 
     Returns:
         A lower bound: 0 where nothing was found.
@@ -185,7 +186,8 @@ def lower_curve(
         True
     """
     inside, outside = _both(scores_in, scores_out)
-    rules = at_ranks(inside, outside, error_probability(confidence), checked_seed(seed), boxes=True)
+    alpha, known = error_probability(confidence), mixed_seed(seed, inside, outside)
+    rules = at_ranks(inside, outside, alpha, known, boxes=True)
     points = [rule.point(rule.region, 0) for rule in rules]
     return tuple(sorted(points, key=lambda one: (one.fpr, one.tpr)))
 
@@ -211,7 +213,7 @@ def _bound(
     both = _both(*scores)
     alpha = error_probability(confidence)
     used = chosen_method(method, threshold)
-    known = checked_seed(seed)
+    known = mixed_seed(seed, *both)
     rules = rules_of(used, both, alpha, objective, threshold=threshold, share=share, seed=known)
     value, point = best_of(rules, objective)
     return LowerBound(

@@ -10,7 +10,7 @@ from hockeystick._validate import real
 from hockeystick.audit._methods import ASSUMPTIONS, THRESHOLD
 from hockeystick.audit._region import Counts, epsilons, rectangle
 from hockeystick.audit._rules import at_threshold, held_out
-from hockeystick.audit._scores import checked_scores, checked_seed, error_probability
+from hockeystick.audit._scores import checked_scores, error_probability, mixed_seed
 from hockeystick.results import Approximate
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def credible_epsilon(
     """
     at = real("delta", delta)
     both = checked_scores("scores_in", scores_in), checked_scores("scores_out", scores_out)
-    alpha, known = error_probability(confidence), checked_seed(seed)
+    alpha, known = error_probability(confidence), mixed_seed(seed, *both)
     if threshold is None:
         (rule,) = held_out(*both, alpha, epsilons(at), known)
     else:

@@ -25,18 +25,18 @@ from hockeystick.audit._scores import (
     Scores,
     checked_flags,
     checked_scores,
-    checked_seed,
     error_probability,
+    mixed_seed,
 )
 from hockeystick.audit.results import AuditQuantity, Consistent, LowerBound, Refuted
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import Mechanism
-from hockeystick.tradeoffs import TradeOff
+from hockeystick.tradeoffs import Profile, TradeOff
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-_BINOMIAL: Final = "Steinke, Nasr and Jagielski 2023, theorem 5.2"
+_BINOMIAL: Final = "sharp form of Steinke, Nasr and Jagielski 2023 (docs/theory/audit)"
 _BY_F: Final = "Mahloujifar, Melis and Chaudhuri 2024, algorithm 3 (docs/theory/audit)"
 _FIXED: Final = ", guesses fixed in advance"
 _SEVERAL: Final = ", {} numbers of guesses fixed in advance, by Bonferroni's inequality"
@@ -46,13 +46,14 @@ ONE_RUN_ASSUMPTIONS: Final = (
     "Neighbours differ in one canary: included, or not.",
 )
 _METHODS: Final = ("auto", "binomial", "f-dp")
-# The correction for delta in the theorem grows with the canaries, that of the recursion does not.
-_MOST_DELTA: Final = 5.0
 _FEWEST_GUESSES: Final = 8
 _RATIO: Final = 3
 _GUESSES: Final = whole_numbers("r", 1, (10, 10_000))
 _RATE: Final = Domain(symbol="d", low=0, high=1, typical=(1e-9, 1e-3))
 _LINES: Final = 160
+_MOST_CORNERS: Final = 1000
+# Deltas that are told less precisely than this, among many, are asked for one by one.
+_WIDE: Final = 1e-4
 _LEAST_DELTA: Final = 1e-12
 _LARGEST_EPSILON: Final = 60.0
 
@@ -87,9 +88,8 @@ def one_run(
         confidence: In (0, 1).
         guesses: How many guesses to make, from 1 to m, fixed before the scores are seen; without
             it m/2, m/6, m/18, ..., which hold together.
-        method: "binomial" is theorem 5.2 of Steinke, Nasr and Jagielski, "f-dp" the recursion of
-            Mahloujifar, Melis and Chaudhuri for (epsilon, delta)-DP. "auto" is "binomial" where
-            ``m delta <= 5 (1 - confidence)``, and "f-dp" elsewhere.
+        method: "binomial", which is "auto", is the best bound that holds for all mechanisms that
+            are (epsilon, delta)-DP; "f-dp" is the recursion of Mahloujifar, Melis and Chaudhuri.
         seed: What breaks ties.
 
     Raises:
@@ -108,8 +108,7 @@ def one_run(
     at = real("delta", delta, _RATE)
     asked = one_of("method", method, _METHODS)
     trials = _checked(scores, included)
-    few = trials[0].size * at <= _MOST_DELTA * error_probability(confidence)
-    used = ("binomial" if few else "f-dp") if asked == "auto" else asked
+    used = "binomial" if asked == "auto" else asked
 
     def bound(guessed: Guesses, alpha: float) -> float:
         if used == "binomial":
@@ -230,7 +229,7 @@ class Setting:
     def of(self, trials: tuple[Scores, Array]) -> tuple[float, list[Guesses]]:
         """Return the error probability, and how each number of guesses went."""
         scores, included = trials
-        order = _from_highest(scores, checked_seed(self.seed))
+        order = _from_highest(scores, mixed_seed(self.seed, scores, included))
         right = included[order] > 0.0
         alpha = error_probability(self.confidence)
         return alpha, [_guessed(right, made) for made in self._numbers(scores.size)]
@@ -302,6 +301,17 @@ def _in_advance(numbers: int) -> str:
 def inverse_of(f: TradeOff) -> Inverse:
     """Return lines below the inverse of ``1 - f``, which its proven deltas give."""
     top = min(float(f.epsilon(_LEAST_DELTA).upper), _LARGEST_EPSILON)
-    epsilons = np.linspace(0.0, top, _LINES)
-    deltas = np.array([float(f.delta(float(epsilon)).upper) for epsilon in epsilons])
+    profiles = (f.forward,) if f.is_symmetric else (f.forward, f.backward)
+    corners = np.concatenate([one.breakpoints[:_MOST_CORNERS] for one in profiles])
+    epsilons = np.union1d(np.linspace(0.0, top, _LINES), corners[corners <= top])
+    deltas = np.max([_upper_deltas(one, epsilons) for one in profiles], axis=0)
     return of_lines(epsilons, deltas)
+
+
+def _upper_deltas(profile: Profile, epsilons: Array) -> Array:
+    """Return proven deltas, those that all at once are told the least precisely one by one."""
+    found = profile.at(epsilons)
+    width, upper = found.upper - found.lower, found.upper.copy()
+    for at in np.argsort(-width)[: np.count_nonzero(width > _WIDE)][:_LINES]:
+        upper[at] = min(upper[at], profile.precisely(float(epsilons[at]))[2])
+    return upper

@@ -137,7 +137,9 @@ def detection(
     Guarantees:
         The power is a proven lower end of the probability that ``falsify`` with a threshold at
         ``fpr`` and ``share`` answers ``Refuted``, where the best attack on the actual mechanism is
-        run, up to the round-off of SciPy's binomial sums.
+        run, up to the round-off of SciPy's binomial sums. Where the order of neighbours matters,
+        it is that of the order which is easier to tell apart at that rate: the trials may have to
+        call the other neighbour "in".
 
     Args:
         claimed: What is claimed to run: a mechanism, a plan, or a trade-off function.

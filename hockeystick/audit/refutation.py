@@ -15,7 +15,7 @@ from hockeystick.audit._claims import (
 from hockeystick.audit._methods import ASSUMPTIONS, THEOREMS, chosen_method, rules_of
 from hockeystick.audit._region import epsilons
 from hockeystick.audit._rules import Rule, best_of
-from hockeystick.audit._scores import checked_scores, checked_seed, error_probability
+from hockeystick.audit._scores import checked_scores, error_probability, mixed_seed
 from hockeystick.audit.results import Consistent, LowerBound, Refuted
 from hockeystick.mechanisms import Mechanism
 from hockeystick.results import Certified
@@ -90,7 +90,7 @@ def falsify(
     at = None if delta is None else real("delta", delta)
     both = checked_scores("scores_in", scores_in), checked_scores("scores_out", scores_out)
     alpha, used = error_probability(confidence), chosen_method(method, threshold)
-    known = checked_seed(seed)
+    known = mixed_seed(seed, *both)
     chooser = expected_margins(f)
     rules = rules_of(used, both, alpha, chooser, threshold=threshold, share=share, seed=known)
     value, point = best_of(rules, margins(f))

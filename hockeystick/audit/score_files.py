@@ -82,10 +82,12 @@ def load_scores(path: str | os.PathLike[str]) -> Scores:
         ...     hs.audit.load_scores(file).scores_in.tolist()
         [2.5, 1.5]
     """
+    allowed = f"a file name that ends in {', '.join(_READERS)}"
+    if not isinstance(path, str | os.PathLike):
+        raise ParameterError("path", path, allowed)
     file = Path(path)
     ending = file.suffix.lower()
     if ending not in _READERS or "\0" in str(file):
-        allowed = f"a file name that ends in {', '.join(_READERS)}"
         raise ParameterError("path", str(path), allowed)
     try:
         return _READERS[ending](file)

@@ -163,3 +163,25 @@ def test_trials_are_a_whole_number(trials: Any) -> None:
 def test_what_is_no_worse_than_claimed_is_named(mu: float) -> None:
     with pytest.raises(ParameterError, match=r"^actual must be provably less private"):
         audit.trials_needed(hs.GDP(1.0), hs.GDP(mu))
+
+
+@pytest.mark.parametrize("path", [None, 3, 0.5, b"scores.csv", ["scores.csv"], "scores.txt"])
+def test_what_names_no_file_of_scores_is_named(path: Any) -> None:
+    with pytest.raises(ParameterError, match=r"^path must be a file name that ends in"):
+        audit.load_scores(path)
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).max == np.finfo(float).max, reason="no longer floats")
+def test_scores_that_no_float_holds_are_infinite_without_a_warning() -> None:
+    huge = np.full(50, np.finfo(np.longdouble).max)
+    found = audit.lower_mu(huge, -huge)
+    assert found == audit.lower_mu(np.full(50, math.inf), np.full(50, -math.inf))
+    assert found.value > 1.0
+
+
+def test_a_delta_too_small_to_divide_is_no_way_round_the_bound() -> None:
+    scores = np.arange(1000.0)
+    tiny = audit.one_run(scores, scores % 2 == 0, delta=5e-324, guesses=1000)
+    assert (
+        tiny.value == audit.one_run(scores, scores % 2 == 0, delta=0.0, guesses=1000).value == 0.0
+    )

@@ -170,12 +170,31 @@ def test_a_bound_falls_with_delta_and_with_confidence() -> None:
     assert sure[0] > sure[-1] > 0.0
 
 
-def test_tied_scores_are_ordered_by_the_seed_whatever_order_they_came_in() -> None:
+def test_tied_scores_are_ordered_by_the_seed_and_by_all_scores() -> None:
     inside, outside = response(1000, 1)
     found = audit.lower_epsilon(inside, outside, delta=0.0, seed=3)
-    ordered = audit.lower_epsilon(np.sort(inside)[::-1], np.sort(outside), delta=0.0, seed=3)
-    assert found == ordered
-    assert 0.5 < found.value < 1.3
+    assert found == audit.lower_epsilon(inside, outside, delta=0.0, seed=3)
+    others = {audit.lower_epsilon(inside, outside, delta=0.0, seed=s).value for s in range(5)}
+    mixed = {audit.lower_epsilon(inside, np.roll(outside, s), delta=0.0).value for s in range(5)}
+    assert len(others) > 1 < len(mixed)
+    assert all(0.5 < one < 1.3 for one in others | mixed)
+
+
+def test_with_any_seed_a_bound_holds_as_often_as_it_says() -> None:
+    trials, seed, wrong = 20, 4, 0.0
+    masses = binom.pmf(np.arange(trials + 1), trials, RATE)
+    random = np.random.default_rng(7)
+    numbers = np.arange(trials)
+    for y in range(trials + 1):
+        for misses_of_in in range(trials + 1):
+            mass = float(masses[y] * masses[misses_of_in])
+            if mass < 1e-5:
+                continue
+            outside = random.permutation((numbers < y).astype(float))
+            inside = random.permutation((numbers >= misses_of_in).astype(float))
+            found = audit.lower_epsilon(inside, outside, delta=0.0, confidence=0.9, seed=seed)
+            wrong += mass * (found.value > EPSILON)
+    assert 0.001 < wrong < 0.1
 
 
 @pytest.mark.parametrize("rank", [1, 4, 6])

@@ -112,9 +112,17 @@ def one_run_bound(canaries: int, made: int, correct: int, delta: Real, epsilon: 
     return base + 2 * canaries * mp.mpf(delta) * most
 
 
+def one_run_limit(canaries: int, made: int, correct: int, delta: Real, epsilon: Real) -> Real:
+    """The largest ``P[V >= v]`` of all (epsilon, delta)-DP mechanisms, up to 1 (docs/theory)."""
+    chance = 1 / (1 + mp.exp(-mp.mpf(epsilon)))
+    tail = binomial_tail(correct, made, chance)
+    mass = tail - binomial_tail(correct + 1, made, chance)
+    return tail * (1 + canaries * mp.mpf(delta) * (1 - tail) / (correct * mass))
+
+
 def one_run_epsilon(canaries: int, made: int, correct: int, delta: Real, level: Real) -> Real:
     return crossing(
-        lambda e: one_run_bound(canaries, made, correct, delta, e) - mp.mpf(level),
+        lambda e: one_run_limit(canaries, made, correct, delta, e) - mp.mpf(level),
         0,
         20,
         FEW,

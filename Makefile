@@ -122,13 +122,13 @@ $(VENV)/.installed-docs: $(SETUP) | $(VENV)/.installed
 $(VENV)/.installed-all: $(SETUP) | $(VENV)/.installed-test
 	@echo "Installing PyTorch and the other accountants to compare with (once; minutes)"
 	@$(PIP) '$(TORCH)'
-	@$(PIP) -e '.[test,docs,notebooks,peers,torch,huggingface,jax,opacus,optuna,flower,examples]'
+	@$(PIP) -e '.[test,docs,notebooks,peers,torch,huggingface,jax,opacus,optuna,flower,postgres,examples]'
 	@touch $@
 
 # Each `name>=bound` of install_requires, as `name==bound`.
 $(LOWEST)/.installed: $(SETUP) | $(LOWEST)/.created
 	@echo "Installing the lowest releases that setup.cfg allows (once; about a minute)"
 	@sed -n '/^install_requires/,/^$$/s/^ *\(.*\)>=/\1==/p' setup.cfg > $(LOWEST)/lowest.txt
-	@$(LOWEST)/bin/python -m pip --disable-pip-version-check -qq install -e '.[report,verify]' -r $(LOWEST)/lowest.txt \
+	@$(LOWEST)/bin/python -m pip --disable-pip-version-check -qq install -e '.[report,verify,ledger]' -r $(LOWEST)/lowest.txt \
 	    hypothesis pytest pytest-benchmark pytest-xdist
 	@touch $@

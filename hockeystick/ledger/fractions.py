@@ -45,17 +45,23 @@ def costs_of(text: str) -> Costs:
     Raises:
         ValueError: If it is no such text.
     """
+    try:
+        found = [one.split("/") for one in _listed(text)]
+        return tuple(Fraction(int(top, 16), _positive(int(bottom, 16))) for top, bottom in found)
+    except (ValueError, TypeError, AttributeError) as error:
+        raise ValueError(f"no exact numbers: {text}") from error
+
+
+def _listed(text: str) -> list[str]:
+    """Return the list of a text, or raise."""
     found = json.loads(text)
     if not isinstance(found, list):
-        raise ValueError(text)
-    return tuple(_fraction(one) for one in found)
+        raise TypeError(text)
+    return found
 
 
-def _fraction(text: object) -> Fraction:
-    """Return the fraction of a text, or raise ``ValueError``."""
-    if not isinstance(text, str):
-        raise ValueError(text)
-    numerator, _, denominator = text.partition("/")
-    if int(denominator, 16) <= 0:
-        raise ValueError(text)
-    return Fraction(int(numerator, 16), int(denominator, 16))
+def _positive(value: int) -> int:
+    """Return a number > 0, or raise."""
+    if value <= 0:
+        raise ValueError(value)
+    return value

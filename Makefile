@@ -31,7 +31,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: browser help run test test-rest test-all test-lowest check coverage bench docs notebooks tables timings clean distclean
+.PHONY: browser server help run test test-rest test-all test-lowest check coverage bench docs notebooks tables timings clean distclean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -87,6 +87,12 @@ browser: ## install Debian's Chromium where there is none, for the tests of the 
 	    command -v apt-get >/dev/null || { echo "no apt-get here: install Chromium and its driver yourself"; exit 1; }; \
 	    if [ "$$(id -u)" = 0 ]; then as=; else as=sudo; fi; \
 	    $$as apt-get update -qq && $$as apt-get install -y -qq --no-install-recommends chromium chromium-driver; }
+
+server: ## install Debian's PostgreSQL where there is none, for the tests of ledgers
+	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || { \
+	    command -v apt-get >/dev/null || { echo "no apt-get here: install PostgreSQL yourself"; exit 1; }; \
+	    if [ "$$(id -u)" = 0 ]; then as=; else as=sudo; fi; \
+	    $$as apt-get update -qq && $$as apt-get install -y -qq --no-install-recommends postgresql; }
 
 clean: ## remove what builds and test runs leave behind
 	@rm -rf build dist *.egg-info .coverage htmlcov .benchmarks docs/_build

@@ -2,9 +2,9 @@
 
 ``python -m tests.ledger.stress URL FOLDER`` forks workers. Each writes a line to its own log
 in the folder once the ledger has acknowledged something: ``reserved DATASET KEY`` before anything
-is released, ``ran ...`` once something was, ``committed ...`` and ``released ...``. Workers are killed
-at random moments, also while they write, and forked again until all operations are done. Prints how
-many there were of each, as JSON.
+is released, ``ran ...`` once something was, ``committed ...`` and ``released ...``. Workers are
+killed at random moments, also while they write, and forked again until all operations are done.
+Prints how many there were of each, as JSON.
 """
 
 import argparse

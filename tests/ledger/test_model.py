@@ -9,7 +9,13 @@ from typing import Any, Final
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 import hockeystick as hs
 from tests.ledger import auditor
@@ -152,11 +158,9 @@ class LedgerMachine(RuleBasedStateMachine):
             assert status.unresolved == sum(one.state == "reserved" for one in own)
 
 
-TestModel = pytest.mark.slow(LedgerMachine.TestCase)
-TestModel.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
-
-
-class TestModelQuickly(LedgerMachine.TestCase):
-    """The same with few examples."""
-
-    settings = settings(max_examples=4, stateful_step_count=12, deadline=None)
+@pytest.mark.parametrize(
+    ("examples", "steps"), [(4, 12), pytest.param(40, 30, marks=pytest.mark.slow)]
+)
+def test_a_ledger_does_what_a_plain_model_of_it_does(examples: int, steps: int) -> None:
+    how = settings(max_examples=examples, stateful_step_count=steps, deadline=None)
+    run_state_machine_as_test(LedgerMachine, settings=how)

@@ -14,6 +14,7 @@ from typing import Any, Final
 import pytest
 
 import hockeystick as hs
+from hockeystick.calibration.filters.choice import additive_measure
 from hockeystick.errors import LedgerError
 from hockeystick.ledger import terms
 from hockeystick.ledger.fractions import costs_of, storable, text_of
@@ -330,7 +331,7 @@ def test_limits_are_never_above_those_of_the_day_of_opening(
 ) -> None:
     budget = hs.ApproxDP(1.0, 1e-6)
     hs.Ledger(file, "d", budget)
-    own = terms.additive_measure
+    own = additive_measure
     for factor, expected in ((2, 1), (Fraction(1, 2), Fraction(1, 2))):
 
         def changed(*given: Any, factor: Any = factor) -> Any:

@@ -6,7 +6,6 @@ costs as against the 10th. PostgreSQL is left out, with a reason, where it is no
 """
 
 import argparse
-import os
 import sqlite3
 import statistics
 import tempfile
@@ -64,16 +63,27 @@ def bare(file: Path, count: int) -> list[float]:
     return found
 
 
-def late(folder: Path) -> tuple[float, float]:
-    """Return the processor's time of about the 10th and about the 10,000th reservation.
+def late(url: str, clock: Callable[[], float]) -> str:
+    """Return what about the 10th and about the 10,000th reservation take, as a sentence."""
+    ledger = opened(url)
+    taken = times(ledger, LATE + 50, clock)
+    ledger.close()
+    early, then = (1000 * statistics.median(some) for some in (taken[:50], taken[-50:]))
+    return f"the 10th {early:.2f} ms, the {LATE:,}th {then:.2f} ms, ratio {then / early:.2f}"
+
+
+def late_ones() -> list[str]:
+    """Return what late reservations take on both databases.
 
     In memory where the system has such a folder: the disk takes the same time for both.
     """
-    memory = "/dev/shm" if Path("/dev/shm").is_dir() else folder
-    with tempfile.TemporaryDirectory(dir=memory) as place:
-        ledger = opened(str(Path(place) / "ledger.db"))
-        taken = times(ledger, LATE + 50, time.process_time)
-    return statistics.median(taken[:50]), statistics.median(taken[-50:])
+    memory = Path("/dev/shm") if Path("/dev/shm").is_dir() else None
+    with tempfile.TemporaryDirectory(dir=memory) as folder:
+        said = [f"SQLite, CPU: {late(str(Path(folder) / 'ledger.db'), time.process_time)}"]
+    if postgres.missing() is None:
+        with postgres.server(memory) as server:
+            said.append(f"PostgreSQL, elapsed: {late(server.url(), time.perf_counter)}")
+    return said
 
 
 def table(count: int) -> Table:
@@ -113,11 +123,8 @@ def main() -> None:
     given = parser.parse_args()
     console = Console()
     console.print(table(given.count))
-    early, then = late(Path(os.curdir))
-    console.print(
-        f"processor's time: the 10th {1000 * early:.2f} ms, the {LATE:,}th {1000 * then:.2f} ms, "
-        f"ratio {then / early:.2f}"
-    )
+    for sentence in late_ones():
+        console.print(sentence)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, final
@@ -74,9 +75,10 @@ class Book:
         return tuple(sorted(found))
 
     def reserve(
-        self, datasets: Sequence[str], mechanism: Mechanism, *, key: str, by: str, note: str
+        self, datasets: Sequence[str], mechanism: Mechanism, *, key: str | None, by: str, note: str
     ) -> Reservation:
         """Charge datasets and the wholes that they are caps of: all of them, or none."""
+        new, key = key is None, key or uuid.uuid4().hex
         together = self.with_wholes(datasets)
         prices = {name: self.terms(name).price(mechanism) for name in together}
         event = Event(
@@ -89,13 +91,13 @@ class Book:
         )
         with self.database.writing() as connection:
             ends = chains.locked(connection, together)
-            known = [[*chains.entries_of(connection, name, key)] for name in together]
+            known = [] if new else [[*chains.entries_of(connection, one, key)] for one in together]
             if any(known):
                 _check_same(event, known)
             else:
                 self._charge(connection, ends, event, prices, str(mechanism))
         resolve = partial(self._resolve, together, by=by)
-        state = state_of(known[0])
+        state = state_of(known[0] if known else [])
         return Reservation(key, mechanism, together, state, resolve, resumed=any(known))
 
     def reservation(self, dataset: str, key: str, *, by: str) -> Reservation:

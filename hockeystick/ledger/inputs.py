@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import uuid
 from collections.abc import Iterable
 from typing import Final
 
@@ -29,11 +28,6 @@ def names(parameter: str, values: object) -> tuple[str, ...]:
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise ParameterError(parameter, values, "names in a tuple or list")
     return tuple(dict.fromkeys(name(parameter, value) for value in values))
-
-
-def key(value: object) -> str:
-    """Return a key, a new one where none is given."""
-    return uuid.uuid4().hex if value is None else name("key", value)
 
 
 def person(value: object) -> str:

@@ -193,7 +193,7 @@ class Ledger:
         return self._book.reserve(
             (self.dataset, *inputs.names("also", also)),
             checked("mechanism", mechanism),
-            key=inputs.key(key),
+            key=None if key is None else inputs.name("key", key),
             by=inputs.person(by),
             note=inputs.note(note),
         )

@@ -65,7 +65,8 @@ ENTRIES: Final = Table(
     Column("version", Text, nullable=False),
     Column("previous", Text, nullable=False),
     Column("hash", Text, nullable=False),
-    Index("hockeystick_entries_by_key", "dataset", "key"),
+    # With seq, so that no planner goes through all of a dataset to have it in order.
+    Index("hockeystick_entries_by_key", "dataset", "key", "seq", unique=True),
 )
 
 

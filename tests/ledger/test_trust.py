@@ -16,7 +16,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.calibration.filters.choice import additive_measure
 from hockeystick.errors import LedgerError
-from hockeystick.ledger import terms
+from hockeystick.ledger import Entry, terms
 from hockeystick.ledger.fractions import costs_of, storable, text_of
 from tests.ledger import auditor
 from tests.ledger.version_1 import STORED
@@ -81,6 +81,57 @@ def test_entries_that_change_places_are_found(ledger: hs.Ledger, file: Path) -> 
         f"UPDATE {ENTRIES} SET seq = 5 WHERE seq = 100",
     )
     assert not ledger.verify().sound
+
+
+def forge(file: Path, seq: int, changes: dict[str, str], *, to_the_end: bool) -> None:
+    """Change an entry and its hash, and possibly all hashes after it, as a forger would."""
+    connection = sqlite3.connect(file)
+    connection.row_factory = sqlite3.Row
+    query = f"SELECT * FROM {ENTRIES} WHERE seq >= {seq} ORDER BY seq"
+    rows = [Entry.of_row(dict(row)) for row in connection.execute(query)]
+    entry = replace(rows[0], **changes)
+    made = [replace(entry, hash=entry.digest())]
+    for row in rows[1:] if to_the_end else ():
+        after = replace(row, previous=made[-1].hash)
+        made.append(replace(after, hash=after.digest()))
+    with connection:
+        for one in made:
+            values = ", ".join(f"'{getattr(one, name)}'" for name in Entry.__slots__)
+            connection.execute(f"REPLACE INTO {ENTRIES} VALUES ({values})")
+        if to_the_end:
+            connection.execute(f"UPDATE hockeystick_datasets SET head = '{made[-1].hash}'")
+    connection.close()
+
+
+FORGED: Final = {
+    "what is spent is not the sum": (10, {"spent": '["1/2"]'}),
+    "the price is none": (10, {"price": '["-1/32"]'}),
+    "has no exact price": (10, {"price": "1/32"}),
+    "costs more than what was reserved": (10, {"price": '["1/16"]', "spent": '["3/16"]'}),
+    "does not follow what happened": (10, {"key": "k0"}),
+    "nothing that happens in a ledger": (10, {"kind": "refund"}),
+    "what is released still counts": (10, {"kind": "release"}),
+    "the budget does not cover it": (9, {"price": '["3/4"]', "spent": '["7/8"]'}),
+    "opens the dataset once more": (9, {"kind": "open"}),
+}
+
+
+@pytest.mark.parametrize("said", FORGED)
+def test_a_chain_made_anew_with_other_contents_is_found(
+    ledger: hs.Ledger, file: Path, said: str
+) -> None:
+    seq, changes = FORGED[said]
+    forge(file, seq, changes, to_the_end=True)
+    found = " ".join(ledger.verify().problems)
+    assert said.replace("the price is none", "price is none") in found
+    assert "hash" not in found
+
+
+def test_an_entry_whose_own_hash_is_made_anew_is_found(ledger: hs.Ledger, file: Path) -> None:
+    forge(file, 4, {"note": "why"}, to_the_end=False)
+    assert ledger.verify().problems == (
+        "entry 5: it does not follow the entry before it: one is missing, moved or changed",
+    )
 
 
 @pytest.mark.parametrize(

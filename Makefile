@@ -88,11 +88,11 @@ browser: ## install Debian's Chromium where there is none, for the tests of the 
 	    if [ "$$(id -u)" = 0 ]; then as=; else as=sudo; fi; \
 	    $$as apt-get update -qq && $$as apt-get install -y -qq --no-install-recommends chromium chromium-driver; }
 
-server: ## install Debian's PostgreSQL where there is none, for the tests of ledgers
-	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || { \
-	    command -v apt-get >/dev/null || { echo "no apt-get here: install PostgreSQL yourself"; exit 1; }; \
+server: ## install Debian's PostgreSQL and strace where they are missing, for the tests of ledgers
+	@{ command -v initdb || ls /usr/lib/postgresql/*/bin/initdb; } >/dev/null 2>&1 && command -v strace >/dev/null || { \
+	    command -v apt-get >/dev/null || { echo "no apt-get here: install PostgreSQL and strace yourself"; exit 1; }; \
 	    if [ "$$(id -u)" = 0 ]; then as=; else as=sudo; fi; \
-	    $$as apt-get update -qq && $$as apt-get install -y -qq --no-install-recommends postgresql; }
+	    $$as apt-get update -qq && $$as apt-get install -y -qq --no-install-recommends postgresql strace; }
 
 clean: ## remove what builds and test runs leave behind
 	@rm -rf build dist *.egg-info .coverage htmlcov .benchmarks docs/_build

@@ -89,7 +89,8 @@ def forge(file: Path, seq: int, changes: dict[str, str], *, to_the_end: bool) ->
     connection.row_factory = sqlite3.Row
     query = f"SELECT * FROM {ENTRIES} WHERE seq >= {seq} ORDER BY seq"
     rows = [Entry.of_row(dict(row)) for row in connection.execute(query)]
-    entry = replace(rows[0], **changes)
+    given: dict[str, Any] = {**changes}
+    entry = replace(rows[0], **given)
     made = [replace(entry, hash=entry.digest())]
     for row in rows[1:] if to_the_end else ():
         after = replace(row, previous=made[-1].hash)

@@ -31,7 +31,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: browser help run test test-rest test-all test-lowest check coverage bench docs notebooks tables timings clean distclean
+.PHONY: browser server help run test test-rest test-all test-lowest check coverage bench docs notebooks tables timings clean distclean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -88,6 +88,12 @@ browser: ## install Debian's Chromium where there is none, for the tests of the 
 	    if [ "$$(id -u)" = 0 ]; then as=; else as=sudo; fi; \
 	    $$as apt-get update -qq && $$as apt-get install -y -qq --no-install-recommends chromium chromium-driver; }
 
+server: ## install Debian's PostgreSQL and strace where they are missing, for the tests of ledgers
+	@{ command -v initdb || ls /usr/lib/postgresql/*/bin/initdb; } >/dev/null 2>&1 && command -v strace >/dev/null || { \
+	    command -v apt-get >/dev/null || { echo "no apt-get here: install PostgreSQL and strace yourself"; exit 1; }; \
+	    if [ "$$(id -u)" = 0 ]; then as=; else as=sudo; fi; \
+	    $$as apt-get update -qq && $$as apt-get install -y -qq --no-install-recommends postgresql strace; }
+
 clean: ## remove what builds and test runs leave behind
 	@rm -rf build dist *.egg-info .coverage htmlcov .benchmarks docs/_build
 	@rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
@@ -122,13 +128,13 @@ $(VENV)/.installed-docs: $(SETUP) | $(VENV)/.installed
 $(VENV)/.installed-all: $(SETUP) | $(VENV)/.installed-test
 	@echo "Installing PyTorch and the other accountants to compare with (once; minutes)"
 	@$(PIP) '$(TORCH)'
-	@$(PIP) -e '.[test,docs,notebooks,peers,torch,huggingface,jax,opacus,optuna,flower,examples]'
+	@$(PIP) -e '.[test,docs,notebooks,peers,torch,huggingface,jax,opacus,optuna,flower,postgres,examples]'
 	@touch $@
 
 # Each `name>=bound` of install_requires, as `name==bound`.
 $(LOWEST)/.installed: $(SETUP) | $(LOWEST)/.created
 	@echo "Installing the lowest releases that setup.cfg allows (once; about a minute)"
 	@sed -n '/^install_requires/,/^$$/s/^ *\(.*\)>=/\1==/p' setup.cfg > $(LOWEST)/lowest.txt
-	@$(LOWEST)/bin/python -m pip --disable-pip-version-check -qq install -e '.[report,verify]' -r $(LOWEST)/lowest.txt \
+	@$(LOWEST)/bin/python -m pip --disable-pip-version-check -qq install -e '.[report,verify,ledger]' -r $(LOWEST)/lowest.txt \
 	    hypothesis pytest pytest-benchmark pytest-xdist
 	@touch $@

@@ -15,7 +15,17 @@ from hockeystick._moved import install, moved_name
 _named, __dir__, _names = lazy_loader.attach_stub(__name__, __file__)
 
 # The rest of the rooms are there by name, and no import with a star takes them.
-_ROOMS = {"accountants", "answers", "audit", "conversions", "io", "privacy_loss", "results"}
+_ROOMS = {
+    "accountants",
+    "answers",
+    "audit",
+    "conversions",
+    "io",
+    "ledger",
+    "privacy_loss",
+    "results",
+    "schedules",
+}
 __all__ = [name for name in _names if name not in _ROOMS | {"__version__"}]
 
 install(sys.modules[__name__])

@@ -7,6 +7,7 @@ from . import (
     conversions as conversions,
     errors as errors,
     io as io,
+    ledger as ledger,
     mechanisms as mechanisms,
     notions as notions,
     privacy_loss as privacy_loss,
@@ -32,6 +33,7 @@ from .calibration import (
 from .conversions import convert as convert
 from .errors import HockeystickError as HockeystickError
 from .io import load_plan as load_plan, save_plan as save_plan
+from .ledger import Ledger as Ledger
 from .mechanisms import (
     DPSGD as DPSGD,
     Composed as Composed,

@@ -147,3 +147,7 @@ class PlanFileError(HockeystickError):
 
 class AnswerError(HockeystickError, ValueError):
     """What was to be verified cannot be read, or is no answer that could be verified."""
+
+
+class LedgerError(HockeystickError):
+    """A ledger cannot be used as it is: missing, busy, damaged, foreign, newer or read-only."""

@@ -38,6 +38,7 @@ def test_the_public_names_are_exactly_these() -> None:
         "Gaussian",
         "HockeystickError",
         "Laplace",
+        "Ledger",
         "Mechanism",
         "Parallel",
         "PoissonSubsampled",
@@ -61,7 +62,6 @@ def test_the_public_names_are_exactly_these() -> None:
         "notions",
         "release",
         "save_plan",
-        "schedules",
         "sweep",
         "tradeoff",
         "tradeoffs",
@@ -91,7 +91,7 @@ def test_the_questions_take_exactly_these_parameters(function: str, parameters: 
 def test_every_public_error_is_a_hockeystick_error() -> None:
     public = (getattr(hs.errors, name) for name in dir(hs.errors))
     errors = [one for one in public if isinstance(one, type) and issubclass(one, Exception)]
-    assert len(errors) == 8
+    assert len(errors) == 9
     assert all(issubclass(error, hs.HockeystickError) for error in errors)
 
 

@@ -1,5 +1,5 @@
 # The public names and where they are: type checkers read it, and they are loaded by it.
-from ._descriptions import describe as describe
+from ._descriptions import describe as describe, read_description as read_description
 from .budgets.gaussian_error import (
     max_error_probability as max_error_probability,
     max_error_quantile as max_error_quantile,
@@ -23,7 +23,7 @@ from .budgets.split import (
 )
 from .filters.filter import Filter as Filter
 from .filters.odometer import Odometer as Odometer
-from .ledger.accountant import Accountant as Accountant
+from .session.accountant import Accountant as Accountant
 from .solve.calibrate import (
     Calibrated as Calibrated,
     Status as Status,

@@ -91,12 +91,27 @@ def encoded(value: Any) -> Json:
     return {_TYPE: name, **{key: encoded(part) for key, part in parts.items()}}
 
 
-def decoded(document: Json) -> Mechanism:
-    """Return the mechanism that a description says.
+def read_description(document: Json) -> Mechanism:
+    """Return the plan that a description says: ``describe`` the other way round.
+
+    Guarantees:
+        The plan equals the one that was described. Each type's constructor is called, so that
+        nothing comes in unchecked; only types of the package are read.
+
+    Args:
+        document: What ``describe`` returned, also after a way through JSON.
+
+    Returns:
+        A mechanism or plan.
 
     Raises:
         ParameterError: If it is no description, or of an unknown type, or has other fields.
         IncompatibleError: If its parts do not go together.
+
+    Example:
+        >>> from hockeystick.calibration import read_description
+        >>> read_description({"type": "Gaussian", "noise_multiplier": 2.0})
+        Gaussian(noise_multiplier=2.0)
     """
     try:
         return checked("mechanism", _decoded(document))

@@ -11,7 +11,7 @@ import pytest
 import hockeystick as hs
 from hockeystick.answers import SCHEMA, document
 from hockeystick.calibration import describe
-from hockeystick.calibration._descriptions import decoded
+from hockeystick.calibration._descriptions import read_description
 from hockeystick.errors import ParameterError
 from tests.examples import EXAMPLES
 
@@ -30,8 +30,8 @@ def through_json(told: dict[str, Any]) -> dict[str, Any]:
 def test_a_document_has_the_plan_of_every_kind_exactly(plan: hs.Mechanism) -> None:
     answer = hs.Certified(0.5, 0.6, 0.7, quantity="delta", accountant="prv")
     told = through_json(document(answer, plan, epsilon=0.25))
-    assert decoded(told["description"]) == plan
-    assert describe(decoded(told["description"])) == told["description"]
+    assert read_description(told["description"]) == plan
+    assert describe(read_description(told["description"])) == told["description"]
     assert (told["schema"], told["version"]) == (SCHEMA, hs.__version__)
     assert (told["lower"], told["upper"]) == (0.5, 0.7)
     assert (told["quantity"], told["at"]) == ("delta", {"epsilon": 0.25})
@@ -58,7 +58,7 @@ def test_a_solution_has_the_plan_that_meets_the_target_and_the_one_that_misses_i
     assert (told["parameter"], told["value"]) == ("noise_multiplier", found.value)
     assert told["budget"] == {"epsilon": 1.0, "delta": 1e-5}
     assert told["bracket"] == list(found.bracket)
-    meets, misses = decoded(told["description"]), decoded(told["misses"])
+    meets, misses = read_description(told["description"]), read_description(told["misses"])
     assert meets == found.plan
     assert hs.epsilon(meets, delta=1e-5).upper == found.achieved.upper <= 1
     assert hs.epsilon(misses, delta=1e-5).lower > 1
@@ -69,7 +69,7 @@ def test_what_was_spent_is_part_of_what_a_budget_covers() -> None:
     spent = hs.Gaussian(5.0)
     found = hs.calibrate(STEP**100, "noise_multiplier", BUDGET, spent=spent)
     told = through_json(document(found))
-    meets, misses = decoded(told["description"]), decoded(told["misses"])
+    meets, misses = read_description(told["description"]), read_description(told["misses"])
     assert meets == spent @ found.plan
     assert hs.epsilon(meets, delta=1e-5).upper <= 1 < hs.epsilon(misses, delta=1e-5).lower
     assert told["adjacency"] == "add-remove"

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 import hockeystick as hs
-from hockeystick.calibration._descriptions import decoded, encoded
+from hockeystick.calibration._descriptions import encoded, read_description
 from hockeystick.mechanisms import schedules, tuning
 from tests.examples import EXAMPLES
 
@@ -71,7 +71,7 @@ NESTED: Final[tuple[hs.Mechanism, ...]] = (
 
 def through_json(mechanism: hs.Mechanism) -> hs.Mechanism:
     """Return what is read back from a text in JSON, which knows no infinities."""
-    return decoded(json.loads(json.dumps(encoded(mechanism), allow_nan=False)))
+    return read_description(json.loads(json.dumps(encoded(mechanism), allow_nan=False)))
 
 
 @pytest.mark.parametrize("mechanism", EXAMPLES + NESTED, ids=str)
@@ -111,7 +111,7 @@ def test_a_text_is_never_taken_for_a_class_outside_the_registries() -> None:
     names: tuple[Any, ...] = ("os.system", "Mechanism", "Notion", "builtins.eval", "", None, 3, [])
     for name in names:
         with pytest.raises(hs.errors.ParameterError, match=r"^type must be a registered one"):
-            decoded({"type": name, "noise_multiplier": 1.0})
+            read_description({"type": name, "noise_multiplier": 1.0})
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_a_text_is_never_taken_for_a_class_outside_the_registries() -> None:
 )
 def test_what_is_no_description_is_refused_by_name(document: Any, message: str) -> None:
     with pytest.raises(hs.errors.ParameterError, match=message):
-        decoded(document)
+        read_description(document)
 
 
 def spoiled(change: Callable[[dict[str, Any]], object]) -> Any:
@@ -170,7 +170,7 @@ def spoiled(change: Callable[[dict[str, Any]], object]) -> Any:
 )
 def test_an_encoder_is_checked_when_it_is_read(change: Callable[[dict[str, Any]], object]) -> None:
     with pytest.raises(hs.errors.ParameterError):
-        decoded(spoiled(change))
+        read_description(spoiled(change))
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_a_polygon_is_checked_when_it_is_read(change: Callable[[dict[str, Any]],
     assert len(found["tradeoff"]["alphas"]) == 3
     change(found["tradeoff"])
     with pytest.raises(hs.errors.ParameterError):
-        decoded(found)
+        read_description(found)
 
 
 def test_what_only_a_program_knows_is_refused_when_it_is_written() -> None:
@@ -206,7 +206,7 @@ def test_a_text_nested_without_end_is_refused() -> None:
         document = {"type": "PoissonSubsampled", "inner": document, "rate": 0.5}
         document["adjacency"] = "add-remove"
     with pytest.raises(hs.errors.ParameterError, match="nested too deeply"):
-        decoded(document)
+        read_description(document)
 
 
 @pytest.mark.parametrize(
@@ -224,4 +224,4 @@ def test_a_text_nested_without_end_is_refused() -> None:
 def test_a_graph_comes_in_checked(wrong: dict[str, Any]) -> None:
     document = encoded(hs.mechanisms.GOPA(4.0, 3.0, hs.mechanisms.Graph.cycle(5)))
     with pytest.raises(hs.errors.ParameterError):
-        decoded({**document, "graph": {**document["graph"], **wrong}})
+        read_description({**document, "graph": {**document["graph"], **wrong}})

@@ -13,7 +13,7 @@ from hockeystick.accountants.base import TOLERANCE
 from hockeystick.accountants.composition import composition_of
 from hockeystick.adapters.dp_accounting._reading import parts_of, read
 from hockeystick.adjacency import Adjacency
-from hockeystick.calibration.ledger.accountant import Accountant
+from hockeystick.calibration.session.accountant import Accountant
 from hockeystick.errors import HockeystickError, ParameterError
 from hockeystick.mechanisms import Repeated
 

@@ -16,7 +16,7 @@ from hockeystick._validate import PARAMETERS
 from hockeystick.accountants.base import TOLERANCE
 from hockeystick.adapters.opacus._batches import Drawn
 from hockeystick.adjacency import Adjacency
-from hockeystick.calibration.ledger.accountant import Accountant
+from hockeystick.calibration.session.accountant import Accountant
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.mechanisms import Gaussian, PoissonSubsampled
 

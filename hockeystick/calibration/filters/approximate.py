@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Final, final
+from typing import Final, Self, final
 
 from hockeystick._validate import WordEnum
 from hockeystick.calibration.filters.costs import (
@@ -17,7 +17,7 @@ from hockeystick.calibration.filters.costs import (
     without_failure,
 )
 from hockeystick.calibration.filters.measures import AdditiveMeasure, root
-from hockeystick.calibration.ledger.runs import Costs
+from hockeystick.calibration.session.runs import Costs
 from hockeystick.conversions.convert import convert
 from hockeystick.conversions.theorems import bun_steinke, steinke_rho
 from hockeystick.errors import IncompatibleError
@@ -94,6 +94,16 @@ class ApproxDPMeasure(AdditiveMeasure):
         # the next float up is above the decimal that is meant
         above = math.nextafter(float(epsilon), math.inf) if epsilon else 0.0
         return min(square, Fraction(steinke_rho(above)))
+
+    @property
+    def limits(self) -> Costs:
+        """Those of the losses, of rho and of the deltas."""
+        return self.epsilon, self.most_rho, self.failures
+
+    def lowered(self, limits: Costs) -> Self:
+        """Return the measure with the lower one of both limits for each."""
+        losses, rho, delta = map(min, zip(self.limits, limits, strict=True))
+        return replace(self, epsilon=losses, most_rho=rho, failures=delta)
 
     def covers(self, spent: Costs) -> bool:
         """Return whether the deltas are within their limit, and the losses or rho within theirs."""

@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from functools import lru_cache, singledispatch
+from functools import lru_cache
 from typing import Any, Final, Self, final
 
-from hockeystick import _validate
-from hockeystick._validate import Domain
 from hockeystick.adjacency import Adjacency
-from hockeystick.calibration._descriptions import decoded, encoded
-from hockeystick.calibration.filters.approximate import Rule, approx_dp_measure
-from hockeystick.calibration.filters.measures import (
-    AdditiveMeasure,
-    Divergences,
-    Squares,
-    by_epsilon,
-    by_rho,
-    by_truncated_rho,
-)
-from hockeystick.calibration.ledger.runs import (
+from hockeystick.calibration._descriptions import encoded, read_description
+from hockeystick.calibration.filters.approximate import Rule
+from hockeystick.calibration.filters.choice import additive_measure, checked_budget, checked_options
+from hockeystick.calibration.session.runs import (
     EVALUATING,
     VERSION,
     Costs,
@@ -29,12 +19,10 @@ from hockeystick.calibration.ledger.runs import (
     unrolled,
     versioned,
 )
-from hockeystick.errors import BudgetExhausted, IncompatibleError, ParameterError
+from hockeystick.errors import BudgetExhausted, ParameterError
 from hockeystick.mechanisms import Mechanism
-from hockeystick.notions import GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
-from hockeystick.numerics import decimal
+from hockeystick.notions import Notion, PureDP
 
-_FINITE: Final = "a guarantee that bounds something: its numbers finite, delta below 1"
 _REMEMBERED: Final = 256
 
 
@@ -120,10 +108,10 @@ class Filter(Recorder):
     def __init__(
         self, budget: Notion, *, slack: float | None = None, rule: Rule | str | None = None
     ) -> None:
-        self.budget = _finite(budget)
-        self.slack, self.rule = _options(budget, slack, rule)
+        self.budget = checked_budget(budget)
+        self.slack, self.rule = checked_options(budget, slack, rule)
         with EVALUATING:
-            self._measure = _measure(budget, self.slack, self.rule)
+            self._measure = additive_measure(budget, self.slack, self.rule)
         self._cost = lru_cache(maxsize=_REMEMBERED)(self._measure.cost)
         super().__init__(Runs(self._costs(PureDP(0), 1)))
 
@@ -228,7 +216,7 @@ class Filter(Recorder):
         """
         names = ("budget", "slack", "rule", "steps")
         found = versioned(state, "Filter", names)
-        budget: Any = decoded(found["budget"])
+        budget: Any = read_description(found["budget"])
         made = cls(budget, slack=found["slack"], rule=found["rule"])
         made._charge(runs_of(found["steps"]))
         return made
@@ -280,97 +268,6 @@ class Filter(Recorder):
             self._remaining(self._runs.spent),
             str(asked),
         )
-
-
-@singledispatch
-def _measure(budget: Notion, slack: float | None, rule: Rule | None) -> AdditiveMeasure:
-    """Return the additive measure of a budget."""
-    raise IncompatibleError(
-        f"no filter is known for a {budget}; use RenyiDP, ZCDP, TCDP, GDP, PureDP or ApproxDP"
-    )
-
-
-@_measure.register
-def _(budget: RenyiDP, slack: float | None, rule: Rule | None) -> AdditiveMeasure:
-    bounded = ((order, limit) for order, limit in budget.divergences if limit < math.inf)
-    return Divergences(tuple((order, decimal(limit)) for order, limit in bounded))
-
-
-@_measure.register
-def _(budget: ZCDP, slack: float | None, rule: Rule | None) -> AdditiveMeasure:
-    return by_rho(budget.rho)
-
-
-@_measure.register
-def _(budget: TCDP, slack: float | None, rule: Rule | None) -> AdditiveMeasure:
-    return by_truncated_rho(budget.rho, budget.omega)
-
-
-@_measure.register
-def _(budget: GDP, slack: float | None, rule: Rule | None) -> AdditiveMeasure:
-    return Squares(decimal(budget.mu) ** 2)
-
-
-@_measure.register
-def _(budget: PureDP, slack: float | None, rule: Rule | None) -> AdditiveMeasure:
-    return by_epsilon(budget.epsilon)
-
-
-@_measure.register
-def _(budget: ApproxDP, slack: float | None, rule: Rule | None) -> AdditiveMeasure:
-    return approx_dp_measure(budget, slack or 0.0, rule or Rule.CONCENTRATED)
-
-
-@singledispatch
-def _is_finite(budget: Notion) -> bool:
-    """Return whether a budget bounds anything; for unknown kinds left to the choice of measure."""
-    return True
-
-
-@_is_finite.register
-def _(budget: PureDP) -> bool:
-    return budget.epsilon < math.inf
-
-
-@_is_finite.register
-def _(budget: ApproxDP) -> bool:
-    return budget.epsilon < math.inf and budget.delta < 1.0
-
-
-@_is_finite.register
-def _(budget: GDP) -> bool:
-    return budget.mu < math.inf
-
-
-@_is_finite.register
-def _(budget: ZCDP | TCDP) -> bool:
-    return budget.rho < math.inf
-
-
-@_is_finite.register
-def _(budget: RenyiDP) -> bool:
-    return any(divergence < math.inf for _, divergence in budget.divergences)
-
-
-def _finite(budget: object) -> Notion:
-    """Return the budget if it is a guarantee that bounds something, or raise."""
-    if not isinstance(budget, Notion) or not _is_finite(budget):
-        raise ParameterError("budget", budget, _FINITE)
-    return budget
-
-
-def _options(budget: Notion, slack: object, rule: object) -> tuple[float | None, Rule | None]:
-    """Return the options of an (epsilon, delta) budget, which others do not have."""
-    if not isinstance(budget, ApproxDP):
-        for name, value in (("slack", slack), ("rule", rule)):
-            if value is not None:
-                raise ParameterError(name, value, "left out: only an ApproxDP budget has it")
-        return None, None
-    typical = (0.5 * budget.delta, budget.delta)
-    domain = Domain(symbol="delta'", low=0, high=budget.delta, typical=typical)
-    half = 0.5 * budget.delta if slack is None else slack
-    known = Rule.CONCENTRATED if rule is None else _validate.choice("rule", rule, Rule)
-    return _validate.real("slack", half, domain), known
 
 
 def _plus(first: Costs, second: Costs) -> Costs:

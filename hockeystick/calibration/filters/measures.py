@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, final
+from typing import Self, final
 
 from hockeystick.calibration.filters.costs import (
     divergence_of,
@@ -18,15 +18,12 @@ from hockeystick.calibration.filters.costs import (
     sum_over_parts,
     truncated_rho_of,
 )
-from hockeystick.calibration.ledger.runs import Costs
+from hockeystick.calibration.session.runs import Costs
 from hockeystick.mechanisms import Mechanism
 from hockeystick.notions import GDP, TCDP, ZCDP, Notion, PureDP, RenyiDP
 from hockeystick.numerics import decimal, float_above, float_below
 from hockeystick.numerics.rounding import as_mpf
 from hockeystick.numerics.working_precision import working_digits
-
-if TYPE_CHECKING:
-    pass
 
 _DIGITS = 50
 
@@ -44,6 +41,15 @@ class AdditiveMeasure(ABC):
             IncompatibleError: If the cost of a part of it is not known.
             UnsupportedError: If nothing is known of a part of it.
         """
+
+    @property
+    @abstractmethod
+    def limits(self) -> Costs:
+        """What ``covers`` compares sums with, in a stated order."""
+
+    @abstractmethod
+    def lowered(self, limits: Costs) -> Self:
+        """Return the measure with limits that are at most these and its own."""
 
     @abstractmethod
     def covers(self, spent: Costs) -> bool:
@@ -71,6 +77,15 @@ class OneNumber(AdditiveMeasure):
         """Return the sum over the parts."""
         return (sum_over_parts(mechanism, self.of_part),)
 
+    @property
+    def limits(self) -> Costs:
+        """The limit."""
+        return (self.limit,)
+
+    def lowered(self, limits: Costs) -> Self:
+        """Return the measure with the lower one of both limits."""
+        return replace(self, limit=min(self.limit, *limits))
+
     def covers(self, spent: Costs) -> bool:
         """Return whether the number is within the limit."""
         return spent[0] <= self.limit
@@ -94,6 +109,15 @@ class Squares(AdditiveMeasure):
     def cost(self, mechanism: Mechanism) -> Costs:
         """Return the sum over the parts."""
         return (sum_over_parts(mechanism, mu_square_of),)
+
+    @property
+    def limits(self) -> Costs:
+        """The square of the budget's mu."""
+        return (self.limit,)
+
+    def lowered(self, limits: Costs) -> Self:
+        """Return the measure with the lower one of both limits."""
+        return replace(self, limit=min(self.limit, *limits))
 
     def covers(self, spent: Costs) -> bool:
         """Return whether the sum of the squares is within the limit."""
@@ -120,28 +144,37 @@ class Squares(AdditiveMeasure):
 class Divergences(AdditiveMeasure):
     """Renyi divergences of given orders; each order has a limit of its own, and all are kept."""
 
-    limits: tuple[tuple[float, Fraction], ...]
+    by_order: tuple[tuple[float, Fraction], ...]
 
     def cost(self, mechanism: Mechanism) -> Costs:
         """Return the sum over the parts at each order."""
         return tuple(
             sum_over_parts(mechanism, partial(divergence_of, order=order))
-            for order, _ in self.limits
+            for order, _ in self.by_order
         )
+
+    @property
+    def limits(self) -> Costs:
+        """The limit of each order."""
+        return tuple(limit for _, limit in self.by_order)
+
+    def lowered(self, limits: Costs) -> Self:
+        """Return the measure with the lower limit at each order."""
+        pairs = zip(self.by_order, limits, strict=True)
+        return replace(self, by_order=tuple((a, min(own, limit)) for (a, own), limit in pairs))
 
     def covers(self, spent: Costs) -> bool:
         """Return whether every order is within its limit."""
-        limits = (limit for _, limit in self.limits)
-        return all(sum_ <= limit for sum_, limit in zip(spent, limits, strict=True))
+        return all(sum_ <= limit for sum_, limit in zip(spent, self.limits, strict=True))
 
     def guarantee(self, spent: Costs) -> Notion:
         """Return the divergences as a guarantee."""
-        orders = (order for order, _ in self.limits)
+        orders = (order for order, _ in self.by_order)
         return RenyiDP(list(zip(orders, map(float_above, spent), strict=True)))
 
     def remaining(self, spent: Costs) -> Notion:
         """Return the limit minus the sum at each order."""
-        pairs = zip(self.limits, spent, strict=True)
+        pairs = zip(self.by_order, spent, strict=True)
         return RenyiDP([(order, float_below(limit - sum_)) for (order, limit), sum_ in pairs])
 
 

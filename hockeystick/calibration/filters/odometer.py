@@ -11,7 +11,7 @@ from hockeystick import _validate
 from hockeystick._validate import Domain
 from hockeystick.calibration.filters.approximate import ApproxDPMeasure, Rule
 from hockeystick.calibration.filters.costs import NOTHING
-from hockeystick.calibration.ledger.runs import (
+from hockeystick.calibration.session.runs import (
     EVALUATING,
     VERSION,
     Costs,

@@ -110,10 +110,10 @@ def test_a_plan_file_says_how_it_is_written(tmp_path: Any) -> None:
 
 
 def test_a_ledger_keeps_it() -> None:
-    from hockeystick.calibration._descriptions import decoded, encoded
+    from hockeystick.calibration._descriptions import encoded, read_description
 
     whole = plan(extra=MEANS @ COUNTS)
-    assert decoded(json.loads(json.dumps(encoded(whole)))) == whole
+    assert read_description(json.loads(json.dumps(encoded(whole)))) == whole
 
 
 def test_all_its_noise_is_scaled_together() -> None:

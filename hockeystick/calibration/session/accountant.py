@@ -10,7 +10,7 @@ from hockeystick.accountants import Answer
 from hockeystick.accountants.ask import Precision, Proving
 from hockeystick.accountants.base import TOLERANCE
 from hockeystick.accountants.tradeoff import tradeoff
-from hockeystick.calibration.ledger.runs import (
+from hockeystick.calibration.session.runs import (
     EVALUATING,
     VERSION,
     Recorder,

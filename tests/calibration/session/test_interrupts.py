@@ -14,8 +14,8 @@ import hockeystick as hs
 FILES: Final = (
     "filters/filter.py",
     "filters/odometer.py",
-    "ledger/accountant.py",
-    "ledger/runs.py",
+    "session/accountant.py",
+    "session/runs.py",
 )
 KEPT: Final[dict[str, Callable[[], Any]]] = {
     "filter of rho": lambda: hs.calibration.Filter(hs.ZCDP(1e6)),
@@ -53,7 +53,7 @@ def interrupted_at(number: int) -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def own_locks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Between two instructions of a with statement there is no interrupt but this one."""
-    for module in ("filters.filter", "filters.odometer", "ledger.accountant"):
+    for module in ("filters.filter", "filters.odometer", "session.accountant"):
         monkeypatch.setattr(f"hockeystick.calibration.{module}.EVALUATING", RLock())
 
 

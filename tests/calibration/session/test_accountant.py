@@ -14,7 +14,7 @@ from typing import Any, Final
 import pytest
 
 import hockeystick as hs
-from hockeystick.calibration.ledger.accountant import PLANNED
+from hockeystick.calibration.session.accountant import PLANNED
 
 STEP: Final = hs.PoissonSubsampled(hs.Gaussian(1.1), rate=256 / 60_000)
 THREADS: Final = 8

@@ -9,7 +9,7 @@ from threading import RLock
 from typing import Any, Final, NamedTuple, Self, TypeAlias
 
 from hockeystick import _validate
-from hockeystick.calibration._descriptions import Json, decoded, encoded
+from hockeystick.calibration._descriptions import Json, encoded, read_description
 from hockeystick.errors import ParameterError
 from hockeystick.mechanisms import Composed, Mechanism, Repeated
 from hockeystick.mechanisms.base import checked
@@ -170,7 +170,7 @@ def runs_of(state: object) -> Runs:
     runs = Runs()
     for step in state:
         found = fields_of(step, "a step", _STEP)
-        runs.add(*unrolled(decoded(found["mechanism"]), found["count"]))
+        runs.add(*unrolled(read_description(found["mechanism"]), found["count"]))
     return runs
 
 

@@ -1,0 +1,117 @@
+"""Which additive measure keeps a budget, and with which options."""
+
+from __future__ import annotations
+
+import math
+from functools import singledispatch
+from typing import Final
+
+from hockeystick import _validate
+from hockeystick._validate import Domain
+from hockeystick.calibration.filters.approximate import Rule, approx_dp_measure
+from hockeystick.calibration.filters.measures import (
+    AdditiveMeasure,
+    Divergences,
+    Squares,
+    by_epsilon,
+    by_rho,
+    by_truncated_rho,
+)
+from hockeystick.errors import IncompatibleError, ParameterError
+from hockeystick.notions import GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
+from hockeystick.numerics import decimal
+
+_FINITE: Final = "a guarantee that bounds something: its numbers finite, delta below 1"
+
+
+@singledispatch
+def additive_measure(budget: Notion, slack: float | None, rule: Rule | None) -> AdditiveMeasure:
+    """Return the additive measure of a budget."""
+    raise IncompatibleError(
+        f"no filter is known for a {budget}; use RenyiDP, ZCDP, TCDP, GDP, PureDP or ApproxDP"
+    )
+
+
+@additive_measure.register
+def _(budget: RenyiDP, slack: float | None, rule: Rule | None) -> AdditiveMeasure:
+    bounded = ((order, limit) for order, limit in budget.divergences if limit < math.inf)
+    return Divergences(tuple((order, decimal(limit)) for order, limit in bounded))
+
+
+@additive_measure.register
+def _(budget: ZCDP, slack: float | None, rule: Rule | None) -> AdditiveMeasure:
+    return by_rho(budget.rho)
+
+
+@additive_measure.register
+def _(budget: TCDP, slack: float | None, rule: Rule | None) -> AdditiveMeasure:
+    return by_truncated_rho(budget.rho, budget.omega)
+
+
+@additive_measure.register
+def _(budget: GDP, slack: float | None, rule: Rule | None) -> AdditiveMeasure:
+    return Squares(decimal(budget.mu) ** 2)
+
+
+@additive_measure.register
+def _(budget: PureDP, slack: float | None, rule: Rule | None) -> AdditiveMeasure:
+    return by_epsilon(budget.epsilon)
+
+
+@additive_measure.register
+def _(budget: ApproxDP, slack: float | None, rule: Rule | None) -> AdditiveMeasure:
+    return approx_dp_measure(budget, slack or 0.0, rule or Rule.CONCENTRATED)
+
+
+@singledispatch
+def _is_finite(budget: Notion) -> bool:
+    """Return whether a budget bounds anything; for unknown kinds left to the choice of measure."""
+    return True
+
+
+@_is_finite.register
+def _(budget: PureDP) -> bool:
+    return budget.epsilon < math.inf
+
+
+@_is_finite.register
+def _(budget: ApproxDP) -> bool:
+    return budget.epsilon < math.inf and budget.delta < 1.0
+
+
+@_is_finite.register
+def _(budget: GDP) -> bool:
+    return budget.mu < math.inf
+
+
+@_is_finite.register
+def _(budget: ZCDP | TCDP) -> bool:
+    return budget.rho < math.inf
+
+
+@_is_finite.register
+def _(budget: RenyiDP) -> bool:
+    return any(divergence < math.inf for _, divergence in budget.divergences)
+
+
+def checked_budget(budget: object) -> Notion:
+    """Return the budget if it is a guarantee that bounds something, or raise."""
+    if not isinstance(budget, Notion) or not _is_finite(budget):
+        raise ParameterError("budget", budget, _FINITE)
+    return budget
+
+
+def checked_options(
+    budget: Notion, slack: object, rule: object
+) -> tuple[float | None, Rule | None]:
+    """Return the options of an (epsilon, delta) budget, which others do not have."""
+    if not isinstance(budget, ApproxDP):
+        for name, value in (("slack", slack), ("rule", rule)):
+            if value is not None:
+                raise ParameterError(name, value, "left out: only an ApproxDP budget has it")
+        return None, None
+    typical = (0.5 * budget.delta, budget.delta)
+    domain = Domain(symbol="delta'", low=0, high=budget.delta, typical=typical)
+    half = 0.5 * budget.delta if slack is None else slack
+    known = Rule.CONCENTRATED if rule is None else _validate.choice("rule", rule, Rule)
+    return _validate.real("slack", half, domain), known

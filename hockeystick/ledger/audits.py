@@ -1,0 +1,148 @@
+"""What a ledger tells, and its prices anew: status, verification, repricing, costs as a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, TypeAlias
+
+from hockeystick.calibration import Accountant
+from hockeystick.errors import LedgerError
+from hockeystick.ledger import chains
+from hockeystick.ledger.book import Book
+from hockeystick.ledger.chains import Chain, Event
+from hockeystick.ledger.entries import NOTHING_RAN, Entry, EntryKind
+from hockeystick.ledger.fractions import Costs, minus, plus
+from hockeystick.ledger.reports import LedgerCheck, LedgerStatus, NewPrice, Repricing
+from hockeystick.ledger.terms import Terms
+from hockeystick.ledger.verification import problems_of
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+_Changes: TypeAlias = list[tuple[Entry, Costs]]
+
+
+def status_of(book: Book, dataset: str) -> LedgerStatus:
+    """Return what is left of a budget."""
+    terms = book.terms(dataset)
+    with book.database.reading() as connection:
+        end = _end_of(connection, dataset)
+    return LedgerStatus(
+        dataset=dataset,
+        budget=terms.budget,
+        adjacency=terms.adjacency,
+        within=terms.within,
+        order=terms.order,
+        spent=terms.guarantee(end.spent),
+        remaining=terms.remaining(end.spent),
+        unresolved=end.unresolved,
+        entries=end.entries,
+        head=_head(end),
+    )
+
+
+def history_of(book: Book, dataset: str) -> tuple[Entry, ...]:
+    """Return all entries of a dataset."""
+    with book.database.reading() as connection:
+        return tuple(chains.entries_of(connection, dataset))
+
+
+def recorded_by(book: Book, dataset: str) -> Accountant:
+    """Return an accountant that has recorded all that counts."""
+    recorded = Accountant()
+    for entry in _counting(history_of(book, dataset)):
+        recorded.step(entry.reserved)
+    return recorded
+
+
+def verified(book: Book, dataset: str, noted: tuple[int, str] | None) -> LedgerCheck:
+    """Go through a dataset's chain, and look for what it shares with other datasets."""
+    terms = book.terms(dataset)
+    problems = book.database.complaints()
+    with book.database.reading() as connection:
+        end = _end_of(connection, dataset)
+        entries = [*chains.entries_of(connection, dataset)]
+        problems += problems_of(entries, terms, end, noted)
+        problems += _missing_elsewhere(connection, entries)
+    return LedgerCheck(dataset=dataset, head=_head(end), problems=tuple(problems))
+
+
+def repriced(book: Book, dataset: str, *, record: bool, by: str, note: str) -> Repricing:
+    """Price all that counts anew, and record what has changed if that is asked for."""
+    terms = book.terms(dataset)
+    if not record:
+        with book.database.reading() as connection:
+            end = _end_of(connection, dataset)
+            changes = _changes(terms, chains.entries_of(connection, dataset))
+    else:
+        with book.database.writing() as connection:
+            end = chains.locked(connection, [dataset])[dataset]
+            changes = _changes(terms, chains.entries_of(connection, dataset))
+            if changes:
+                _record(connection, end, changes, by=by, note=note)
+    after = end.spent
+    for entry, price in changes:
+        after = plus(minus(after, entry.costs), price)
+    return Repricing(
+        changed=tuple(_new_price(terms, entry, price) for entry, price in changes),
+        spent=terms.guarantee(end.spent),
+        repriced=terms.guarantee(after),
+        recorded=record,
+    )
+
+
+def _end_of(connection: Connection, dataset: str) -> Chain:
+    """Return the end of a chain that was there before, or raise."""
+    found = chains.end_of(connection, dataset)
+    if found is None:
+        raise LedgerError(f"the ledger is damaged: dataset {dataset!r} has lost its row")
+    return found
+
+
+def _head(end: Chain) -> str:
+    """Return the head of a chain as it is shown."""
+    return f"{end.entries}:{end.head}"
+
+
+def _counting(entries: Iterable[Entry]) -> list[Entry]:
+    """Return the last entry of each reservation that counts."""
+    last = {entry.key: entry for entry in entries if entry.kind != EntryKind.OPEN}
+    return [entry for entry in last.values() if entry.content != NOTHING_RAN]
+
+
+def _changes(terms: Terms, entries: Iterable[Entry]) -> _Changes:
+    """Return the entries that this library prices otherwise, with the new prices."""
+    priced = [(entry, terms.price(entry.reserved)) for entry in _counting(entries)]
+    return [(entry, price) for entry, price in priced if price != entry.costs]
+
+
+def _record(connection: Connection, end: Chain, changes: _Changes, *, by: str, note: str) -> None:
+    """Add an entry for each price that has changed."""
+    events, spent = [], end.spent
+    for entry, price in changes:
+        spent = plus(minus(spent, entry.costs), price)
+        event = Event.after(entry, EntryKind.REPRICE, entry.content, by=by, note=note)
+        events.append((event, price, spent))
+    chains.continued(connection, end, events)
+
+
+def _new_price(terms: Terms, entry: Entry, price: Costs) -> NewPrice:
+    """Return what changes for one reservation."""
+    old, new = terms.guarantee(entry.costs), terms.guarantee(price)
+    return NewPrice(key=entry.key, mechanism=entry.reserved, old=old, new=new)
+
+
+def _missing_elsewhere(connection: Connection, entries: Iterable[Entry]) -> list[str]:
+    """Return which reservations other datasets lack that were charged for them together."""
+    found: dict[str, set[tuple[str, str, str]]] = {}
+    problems = []
+    for entry in entries:
+        if entry.kind in (EntryKind.OPEN, EntryKind.REPRICE):
+            continue
+        for name in entry.datasets:
+            if name not in found:
+                others = chains.entries_of(connection, name)
+                found[name] = {(one.kind, one.key, one.content) for one in others}
+            if (entry.kind, entry.key, entry.content) not in found[name]:
+                problems.append(f"entry {entry.seq}: dataset {name!r} lacks {entry.key!r}")
+    return problems

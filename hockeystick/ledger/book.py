@@ -1,0 +1,221 @@
+"""What changes a ledger: datasets opened, mechanisms reserved, reservations resolved."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Final, final
+
+from hockeystick.errors import HockeystickError, IncompatibleError, LedgerError, ParameterError
+from hockeystick.ledger import chains
+from hockeystick.ledger.chains import Chain, Event
+from hockeystick.ledger.database import Database
+from hockeystick.ledger.entries import NOTHING_RAN, Entry, EntryKind, content_of
+from hockeystick.ledger.fractions import Costs, minus, plus
+from hockeystick.ledger.reservation import Reservation, ReservationState, is_part, state_of
+from hockeystick.ledger.tables import wait_to_open
+from hockeystick.ledger.terms import Terms, terms_of
+from hockeystick.mechanisms import Mechanism
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+_KIND: Final = {
+    ReservationState.COMMITTED: EntryKind.COMMIT,
+    ReservationState.RELEASED: EntryKind.RELEASE,
+}
+
+
+@final
+class Book:
+    """The datasets of one database. Their terms never change, and are read once."""
+
+    __slots__ = ("_terms", "database")
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self._terms: dict[str, Terms] = {}
+
+    def names(self) -> list[str]:
+        """Return the names of all datasets, sorted."""
+        with self.database.reading() as connection:
+            return chains.names(connection)
+
+    def open(self, dataset: str, terms: Terms, *, by: str, note: str) -> None:
+        """Open a dataset with its terms; another process may come first."""
+        with self.database.writing() as connection:
+            wait_to_open(connection)
+            known = chains.names(connection)
+            if terms.within is not None and terms.within not in known:
+                allowed = "a dataset of this ledger: a cap is opened after the whole"
+                raise ParameterError("within", terms.within, allowed)
+            if dataset not in known:
+                chains.opened(connection, dataset, terms, by=by, note=note)
+
+    def terms(self, dataset: str) -> Terms:
+        """Return the terms of a dataset."""
+        if dataset not in self._terms:
+            with self.database.reading() as connection:
+                first = chains.first_entry(connection, dataset)
+            if first is None:
+                known = ", ".join(map(repr, self.names())) or "none yet: a budget opens one"
+                raise ParameterError("dataset", dataset, f"one of this ledger: {known}")
+            self._terms[dataset] = _agreed_terms(first)
+        return self._terms[dataset]
+
+    def with_wholes(self, datasets: Sequence[str]) -> tuple[str, ...]:
+        """Return datasets with those that they are caps of, sorted."""
+        found: set[str] = set()
+        for name in datasets:
+            whole: str | None = name
+            while whole is not None and whole not in found:
+                found.add(whole)
+                whole = self.terms(whole).within
+        return tuple(sorted(found))
+
+    def reserve(
+        self, datasets: Sequence[str], mechanism: Mechanism, *, key: str | None, by: str, note: str
+    ) -> Reservation:
+        """Charge datasets and the wholes that they are caps of: all of them, or none."""
+        new, key = key is None, key or uuid.uuid4().hex
+        together = self.with_wholes(datasets)
+        prices = {name: self.terms(name).price(mechanism) for name in together}
+        event = Event(
+            kind=EntryKind.RESERVE,
+            key=key,
+            content=content_of(mechanism),
+            together=together,
+            by=by,
+            note=note,
+        )
+        with self.database.writing() as connection:
+            ends = chains.locked(connection, together)
+            known = [] if new else [[*chains.entries_of(connection, one, key)] for one in together]
+            if any(known):
+                _check_same(event, known)
+            else:
+                self._charge(connection, ends, event, prices, str(mechanism))
+        resolve = partial(self._resolve, together, by=by)
+        state = state_of(known[0] if known else [])
+        return Reservation(key, mechanism, together, state, resolve, resumed=any(known))
+
+    def reservation(self, dataset: str, key: str, *, by: str) -> Reservation:
+        """Return a reservation that was made before."""
+        with self.database.reading() as connection:
+            known = [*chains.entries_of(connection, dataset, key)]
+        if not known:
+            raise ParameterError("key", key, f"that of a reservation of dataset {dataset!r}")
+        together = known[0].datasets
+        resolve = partial(self._resolve, together, by=by)
+        reserved = known[0].reserved
+        return Reservation(key, reserved, together, state_of(known), resolve, resumed=True)
+
+    def _charge(
+        self,
+        connection: Connection,
+        ends: dict[str, Chain],
+        event: Event,
+        prices: dict[str, Costs],
+        words: str,
+    ) -> None:
+        """Add a reservation to all its chains, or raise where a budget does not cover it."""
+        after = {name: plus(ends[name].spent, price) for name, price in prices.items()}
+        short = [
+            name
+            for name, price in prices.items()
+            if any(price) and not self.terms(name).covers(after[name])
+        ]
+        if short:
+            first = short[0]
+            step = f"{words} on {', '.join(map(repr, short))}"
+            raise self.terms(first).refusal(prices[first], ends[first].spent, step)
+        for name, end in ends.items():
+            chains.continued(connection, end, [(event, prices[name], after[name])])
+
+    def _resolve(
+        self,
+        together: tuple[str, ...],
+        key: str,
+        state: ReservationState,
+        ran: Mechanism | None,
+        note: str,
+        *,
+        by: str,
+    ) -> None:
+        """Commit or release a reservation in all its chains."""
+        content = None if ran is None else content_of(ran)
+        with self.database.writing() as connection:
+            ends = chains.locked(connection, together)
+            for name, end in ends.items():
+                known = [*chains.entries_of(connection, name, key)]
+                if not known:
+                    raise LedgerError(f"the ledger is damaged: {name!r} has lost {key!r}")
+                if _is_resolved(known, state, content):
+                    continue
+                last = known[-1]
+                counts = NOTHING_RAN if state is ReservationState.RELEASED else content
+                price = self._price_after(self.terms(name), last, state, ran)
+                text = last.content if counts is None else counts
+                event = Event.after(last, _KIND[state], text, by=by, note=note)
+                spent = plus(minus(end.spent, last.costs), price)
+                chains.continued(connection, end, [(event, price, spent)])
+
+    def _price_after(
+        self, terms: Terms, last: Entry, state: ReservationState, ran: Mechanism | None
+    ) -> Costs:
+        """Return what counts of a reservation once it is resolved."""
+        if state is ReservationState.RELEASED:
+            return terms.nothing
+        if ran is None:
+            return last.costs
+        reserved = last.reserved
+        if not is_part(ran, reserved):
+            raise IncompatibleError(
+                f"a {ran} is no part of the {reserved} that was reserved: each of its releases "
+                "must be one of those, no more often; the reservation still counts in full"
+            )
+        if terms.price(reserved) != last.costs:
+            raise IncompatibleError(
+                f"the {reserved} was priced by hockeystick {last.version}, and this one prices it "
+                "otherwise; reprice the ledger before a part of it is committed, or commit it all"
+            )
+        return terms.price(ran)
+
+
+def _agreed_terms(first: Entry) -> Terms:
+    """Return the terms that the first entry of a chain says, or raise."""
+    try:
+        if first.kind != EntryKind.OPEN or first.digest() != first.hash:
+            raise ValueError(first.kind)
+        return terms_of(first.content, first.price)
+    except (ValueError, KeyError, TypeError, HockeystickError) as error:
+        raise LedgerError(
+            f"the terms of dataset {first.dataset!r} cannot be read: they were written by "
+            f"hockeystick {first.version}, or are damaged ({error})"
+        ) from error
+
+
+def _check_same(event: Event, known: list[list[Entry]]) -> None:
+    """Raise where a key stands for something else than what is asked for."""
+    for entries in known:
+        first = entries[0] if entries else None
+        if first is None or first.datasets != event.together:
+            allowed = "a key of its own: it was used before for other datasets"
+            raise ParameterError("key", event.key, allowed)
+        if first.content != event.content:
+            allowed = f"a key of its own: it stands for {first.reserved}"
+            raise ParameterError("key", event.key, allowed)
+
+
+def _is_resolved(known: list[Entry], state: ReservationState, content: str | None) -> bool:
+    """Return whether a reservation was resolved like this before; raise where otherwise."""
+    before = state_of(known)
+    if before is ReservationState.RESERVED:
+        return False
+    same = content is None or content == known[-1].content
+    if before is state and (same or state is ReservationState.RELEASED):
+        return True
+    raise IncompatibleError(
+        f"the reservation {known[0].key!r} was {before} before, and stays as it is"
+    )

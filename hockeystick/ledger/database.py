@@ -1,0 +1,229 @@
+"""Where a ledger is kept: SQLite files and PostgreSQL, their transactions and their errors."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final, final
+from urllib.parse import quote
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy.pool import NullPool
+
+from hockeystick.errors import LedgerError, ParameterError
+from hockeystick.ledger.tables import VERSION, bring_up, has_other_tables, schema_version
+
+_A_URL: Final = "the path of a file, or a URL: sqlite:///FILE or postgresql://USER@HOST/DATABASE"
+_POSTGRES: Final = ("postgresql", "postgresql+psycopg", "postgres")
+_SAME_KEY: Final = "whoever asks again with the same key is charged once"
+
+
+@final
+class Database:
+    """A ledger's database; transactions that write come one after the other.
+
+    A transaction that has ended is on the disk: SQLite writes with a rollback journal, so that a
+    ledger at rest is one file, and ``synchronous = EXTRA``; PostgreSQL with
+    ``synchronous_commit = on``. Who waits for another for longer than the timeout gets an error.
+    """
+
+    __slots__ = ("__weakref__", "_engine", "_path", "_process", "read_only", "shown", "timeout")
+
+    def __init__(self, url: str | os.PathLike[str], *, read_only: bool, timeout: float) -> None:
+        self.read_only = read_only
+        self.timeout = timeout
+        found = _parsed(url)
+        self._path = os.path.abspath(found.database or "") if _is_sqlite(found) else None
+        self.shown = self._path or found.render_as_string(hide_password=True)
+        if self._path is None:
+            self._engine = _postgres(found, read_only, timeout)
+        else:
+            self._engine = _sqlite(self._path, read_only, timeout)
+        self._process = os.getpid()
+        weakref.finalize(self, self._engine.dispose)
+
+    def prepare(self, *, create: bool) -> None:
+        """Bring the tables up to this version, or make them where there are none.
+
+        Raises:
+            LedgerError: If there is no ledger and none is to be made, or what there is is damaged,
+                something else, newer, or older and not to be written.
+        """
+        if self._path is not None and not os.path.exists(self._path):
+            if self.read_only or not create:
+                raise LedgerError(f"there is no ledger at {self.shown}; a budget begins one")
+            self._make_file(self._path)
+        with self._errors():
+            version = schema_version(self._engine)
+        if version == VERSION:
+            return
+        if version is None:
+            self._refuse_foreign(create=create)
+        elif version > VERSION:
+            raise LedgerError(
+                f"the ledger {self.shown} was written by a newer hockeystick: its tables have "
+                f"version {version}, and this one knows up to {VERSION}"
+            )
+        elif self.read_only:
+            raise LedgerError(
+                f"the ledger {self.shown} has tables of version {version}; open it once for "
+                f"writing, which brings them up to {VERSION}"
+            )
+        with self.writing() as connection:
+            bring_up(connection)
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """Work in a transaction that no other one that writes the same rows overlaps.
+
+        Raises:
+            LedgerError: If it cannot be begun, or not be ended; nothing is written then, or, where
+                the connection broke as it ended, all or nothing.
+        """
+        if self.read_only:
+            raise LedgerError(f"the ledger {self.shown} was opened to be read only")
+        with self._errors(), self._begun("BEGIN IMMEDIATE") as connection:
+            yield connection
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Work in a transaction that sees one state of the ledger."""
+        of_server = {} if self._path else {"isolation_level": "REPEATABLE READ"}
+        with self._errors(), self._begun("BEGIN", **of_server) as connection:
+            yield connection
+
+    def complaints(self) -> list[str]:
+        """Return what SQLite finds wrong with its file; nothing for other databases."""
+        if self._path is None:
+            return []
+        with self.reading() as connection:
+            found = connection.exec_driver_sql("PRAGMA integrity_check").scalars().all()
+        return [str(one) for one in found if one != "ok"]
+
+    def close(self) -> None:
+        """Close all connections; the next transaction opens one again."""
+        self._engine.dispose()
+
+    @contextmanager
+    def _begun(self, begin: str, **options: Any) -> Iterator[Connection]:
+        """Work in a transaction on a connection of this process' own."""
+        if os.getpid() != self._process:
+            self._engine.dispose(close=False)
+            self._process = os.getpid()
+        with self._engine.connect() as connection:
+            connection.execution_options(hockeystick_begin=begin, **options)
+            with connection.begin():
+                yield connection
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Say in one line what goes wrong in the database."""
+        try:
+            yield
+        except SQLAlchemyError as error:
+            raise LedgerError(f"the ledger {self.shown} {self._said(error)}") from error
+
+    def _said(self, error: SQLAlchemyError) -> str:
+        """Return what went wrong, to follow the ledger's name."""
+        cause: Any = getattr(error, "orig", None) or error
+        code = getattr(cause, "sqlite_errorname", None) or getattr(cause, "sqlstate", None) or ""
+        if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED", "55P03")):
+            return f"was busy for {self.timeout:g} s: nothing was written; {_SAME_KEY}"
+        if code.startswith(("SQLITE_READONLY", "25006", "42501")):
+            return f"cannot be written, only read: {cause}"
+        if code.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB", "XX001", "XX002")):
+            return f"is damaged, or no ledger at all: {cause}"
+        if code.startswith("SQLITE_CANTOPEN"):
+            return f"cannot be opened: {cause}"
+        return f"cannot be used now ({' '.join(str(cause).split())}); {_SAME_KEY}"
+
+    def _make_file(self, path: str) -> None:
+        """Make an empty file that only its owner reads; another process may come first."""
+        try:
+            os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
+        except OSError as error:
+            raise LedgerError(f"no ledger can be made at {path}: {error.strerror}") from error
+
+    def _refuse_foreign(self, *, create: bool) -> None:
+        """Raise where no ledger is to be made in a database, since it is something else's."""
+        if self._path is not None:
+            with self._errors():
+                foreign = has_other_tables(self._engine)
+            if foreign:
+                raise LedgerError(f"{self.shown} holds tables of another program, and no ledger")
+        if self.read_only or not create:
+            raise LedgerError(f"there is no ledger at {self.shown}; a budget begins one")
+
+
+def _parsed(url: str | os.PathLike[str]) -> URL:
+    """Return a URL, that of a file where a path is given; or raise."""
+    if not isinstance(url, str | os.PathLike):
+        raise ParameterError("url", url, _A_URL)
+    text = os.fspath(url)
+    if not isinstance(text, str) or not text:
+        raise ParameterError("url", url, _A_URL)
+    if "://" not in text:
+        return URL.create("sqlite", database=text)
+    try:
+        found = make_url(text)
+    except ArgumentError:
+        raise ParameterError("url", "what is no URL", _A_URL) from None
+    file = found.database not in (None, "", ":memory:")
+    if (_is_sqlite(found) and file) or found.drivername in _POSTGRES:
+        return found
+    raise ParameterError("url", found.render_as_string(hide_password=True), _A_URL)
+
+
+def _is_sqlite(url: URL) -> bool:
+    """Return whether a URL is that of a file."""
+    return url.drivername in ("sqlite", "sqlite+pysqlite")
+
+
+def _sqlite(path: str, read_only: bool, timeout: float) -> Engine:
+    """Return an engine that opens a file anew for each transaction, and never makes one."""
+    mode = "ro" if read_only else "rw"
+    address = f"file:{quote(path)}?mode={mode}"
+
+    def connect() -> sqlite3.Connection:
+        made = sqlite3.connect(
+            address, uri=True, timeout=timeout, isolation_level=None, check_same_thread=False
+        )
+        try:
+            for pragma in ("synchronous = EXTRA", "fullfsync = ON", "trusted_schema = OFF"):
+                made.execute(f"PRAGMA {pragma}")
+        except BaseException:
+            made.close()
+            raise
+        return made
+
+    engine = create_engine("sqlite://", creator=connect, poolclass=NullPool)
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _begin(connection: Connection) -> None:
+    """Begin as it was asked for, which sqlite3 leaves to its user."""
+    options = connection.get_execution_options()
+    connection.exec_driver_sql(options.get("hockeystick_begin", "BEGIN"))
+
+
+def _postgres(url: URL, read_only: bool, timeout: float) -> Engine:
+    """Return an engine whose waiting and idling transactions end."""
+    milliseconds = max(1, round(1000 * timeout))
+    settings = {
+        "lock_timeout": milliseconds,
+        "idle_in_transaction_session_timeout": milliseconds,
+        "synchronous_commit": "on",
+        "default_transaction_read_only": "on" if read_only else "off",
+    }
+    options = " ".join(f"-c {name}={value}" for name, value in settings.items())
+    arguments = {"options": options, "connect_timeout": max(2, round(timeout))}
+    return create_engine(
+        url.set(drivername="postgresql+psycopg"),
+        connect_args=arguments,
+        isolation_level="READ COMMITTED",
+    )

@@ -1,0 +1,366 @@
+"""A dataset's budget, kept in a database that many jobs and machines share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, final
+
+from hockeystick.accountants import Answer
+from hockeystick.adjacency import Adjacency
+from hockeystick.calibration.filters.approximate import Rule
+from hockeystick.errors import HockeystickError, ParameterError
+from hockeystick.ledger import inputs
+from hockeystick.ledger.entries import Entry
+from hockeystick.ledger.reports import LedgerCheck, LedgerStatus, Repricing
+from hockeystick.ledger.reservation import Reservation
+from hockeystick.ledger.terms import Terms, agreed
+from hockeystick.mechanisms import Mechanism
+from hockeystick.mechanisms.base import checked
+from hockeystick.notions import ApproxDP, Notion
+
+if TYPE_CHECKING:
+    from hockeystick.ledger.book import Book
+
+_AS_OPENED = "that with which the dataset was opened, {!r}; what is fixed in advance stays"
+
+
+@final
+class Ledger:
+    """A dataset's privacy budget in a database, which jobs, machines and crashes cannot overspend.
+
+    ``reserve`` charges a mechanism before anything of it is released, durably, or refuses it. What
+    has run is then committed; a reservation that is never resolved, as after a crash, counts in
+    full. The ledger keeps the mechanisms themselves and what each costs as exact fractions.
+
+        sum of the prices of all that counts <= the budget's limit
+
+    in the measure of the budget:
+
+    - ``PureDP``: epsilon. ``ZCDP``, ``TCDP``: rho. ``GDP``: the square of mu, of mechanisms that
+      have one. ``RenyiDP``: the divergence at each order of the budget.
+    - ``ApproxDP(epsilon, delta)``: epsilons or rhos, and deltas, as ``hs.calibration.Filter`` keeps
+      it. With ``expected``: the divergence at the one Renyi order at which the budget covers that
+      plan most often, so that subsampling counts, and deltas.
+
+    Guarantees:
+        All that is released by reservations of a dataset has, for neighbours in this dataset alone,
+        the guarantee that is its budget, in exact arithmetic. Mechanisms, their parameters, who
+        asks, when and whether anyone does again may depend on all that was released before (*fully
+        adaptive*), and mechanisms may run at the same time, also interactive ones (*concurrent*):
+        each filter here remains one for interactive mechanisms whose queries are interleaved.
+
+        Datasets that hold different people (*blocks*, say of a month) have budgets of their own. A
+        release of several blocks charges each, all or none. For neighbours that differ in one
+        block the whole has that block's budget; where a replaced record moves from one block to
+        another, both change, and their budgets add up.
+
+        A cap (``within``) limits a team or a purpose: what it reserves is charged to the cap and
+        to the whole. The guarantee is that of the whole; the cap's own number is one only for a
+        team whose choices do not depend on what others released.
+
+        A reservation is on the disk when ``reserve`` returns. Transactions that charge a dataset
+        come one after the other. Prices are what they were when they were recorded, and limits at
+        most what they were when the dataset was opened: a newer library frees nothing by itself,
+        only ``reprice`` does, which is recorded.
+
+    Edge cases:
+        The same key with the same mechanism and datasets is the same reservation, charged once;
+        with others it is refused. What costs nothing always fits. A budget that has no filter
+        (f-DP), and a mechanism without a price in the budget's measure (Gaussian noise for
+        ``PureDP``), are refused.
+
+        A file is made with permissions 0600 and is no file for network file systems that do not
+        lock; a ledger at rest is that one file. Any number of threads, and forked processes, may
+        use one object. No password is stored or shown.
+
+    Args:
+        url: The path of a SQLite file, or ``sqlite:///FILE``, or
+            ``postgresql://USER@HOST/DATABASE`` (extra ``postgres``).
+        dataset: The name of the dataset.
+        budget: The guarantee to keep, which opens a dataset that is new; ``ApproxDP``, ``PureDP``,
+            ``ZCDP``, ``TCDP``, ``GDP`` or ``RenyiDP``. Of one that exists, None or the same.
+        adjacency: For which neighbours; by default "add-remove", or as it was opened.
+        slack: For ``ApproxDP``, the part of delta for the conversion, as for ``Filter``.
+        rule: For ``ApproxDP`` without ``expected``, as for ``Filter``.
+        expected: For ``ApproxDP``, a plan such as most releases will be. It chooses the order when
+            the dataset is opened, and binds nobody.
+        within: For a cap, the dataset of the same ledger that it is a part of.
+        read_only: True to refuse whatever writes.
+        timeout: How many seconds to wait for others, in (0, 86400]; then a ``LedgerError``.
+
+    Raises:
+        ParameterError: If an argument is outside its domain, or not as the dataset was opened.
+        IncompatibleError: If no filter is known for such a budget.
+        LedgerError: If the ledger is missing, damaged, foreign, newer, busy, or cannot be written.
+        HockeystickError: If SQLAlchemy is not installed (extra ``ledger``).
+
+    References:
+        Rogers, Roth, Ullman and Vadhan, "Privacy Odometers and Filters", NIPS 2016 (epsilon);
+        Feldman and Zrnic, "Individual Privacy Accounting via a Renyi Filter", NeurIPS 2021 (one
+        order, rho); Smith and Thakurta, "Fully Adaptive Composition for Gaussian Differential
+        Privacy", 2022 (mu); Whitehouse, Ramdas, Rogers and Wu, "Fully-Adaptive Composition in
+        Differential Privacy", ICML 2023 ((epsilon, delta)); Canonne, Kamath and Steinke, "The
+        Discrete Gaussian for Differential Privacy", 2020, proposition 12 (one order for (epsilon,
+        delta)); Haney, Shoemate, Tian, Vadhan, Vyrros, Xu and Zhang, "Concurrent Composition for
+        Interactive Differential Privacy with Adaptive Privacy-Loss Parameters", CCS 2023
+        (interactive mechanisms at the same time); McSherry, "Privacy Integrated Queries", SIGMOD
+        2009, theorem 4 (blocks).
+
+    Example:
+        >>> import hockeystick as hs
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     ledger = hs.Ledger(Path(folder) / "ledger.db", "census", hs.ZCDP(rho=0.5))
+        ...     with ledger.reserve(hs.Gaussian(2.0) ** 3, key="means", by="ana", note="Q3"):
+        ...         pass  # draw the noise and release
+        ...     print(ledger.remaining)
+        0.125-zCDP release
+    """
+
+    __slots__ = ("_book", "dataset")
+
+    dataset: str
+
+    def __init__(
+        self,
+        url: str | os.PathLike[str],
+        dataset: str,
+        budget: Notion | None = None,
+        *,
+        adjacency: Adjacency | str | None = None,
+        slack: float | None = None,
+        rule: Rule | str | None = None,
+        expected: Mechanism | None = None,
+        within: str | None = None,
+        read_only: bool = False,
+        timeout: float = 30.0,
+    ) -> None:
+        self.dataset = inputs.name("dataset", dataset)
+        whole = None if within is None else inputs.name("within", within)
+        self._book = book_at(url, read_only=read_only, timeout=timeout, create=budget is not None)
+        given = {"slack": slack, "rule": rule, "within": whole, "adjacency": adjacency}
+        if budget is not None and self.dataset not in self._book.names():
+            terms = agreed(
+                budget,
+                adjacency=adjacency or Adjacency.ADD_REMOVE,
+                slack=slack,
+                rule=rule,
+                expected=expected,
+                within=whole,
+            )
+            self._book.open(self.dataset, terms, by=inputs.person(None), note="")
+        _check_as_opened(self._book.terms(self.dataset), {"budget": budget, **given})
+
+    def reserve(
+        self,
+        mechanism: Mechanism,
+        *,
+        key: str | None = None,
+        by: str | None = None,
+        note: str = "",
+        also: Iterable[str] = (),
+    ) -> Reservation:
+        """Charge a mechanism that is about to run, or refuse it.
+
+        Guarantees:
+            Once this returns, the charge is on the disk, whatever happens to the program. All the
+            datasets are charged, or none.
+
+        Args:
+            mechanism: What is to run, with every run: ``step ** 1000``.
+            key: What the run is called, up to 200 characters. Whoever asks again with the same
+                key, mechanism and datasets is given the same reservation and charged once; without
+                a key each call is a reservation of its own.
+            by: Who asks; by default the user of the operating system.
+            note: Why, up to 10,000 characters.
+            also: Further datasets of this ledger that the mechanism reads, charged in full as well.
+
+        Returns:
+            The reservation.
+
+        Raises:
+            BudgetExhausted: If a budget does not cover it, which names the datasets; nothing is
+                charged then.
+            ParameterError: If an argument is outside its domain, a dataset is not in the ledger, or
+                the key stands for something else.
+            IncompatibleError: If the mechanism has no price in a budget's measure, or is described
+                for other neighbours.
+            UnsupportedError: If nothing is known of a part of it.
+            LedgerError: If the ledger cannot be written.
+        """
+        return self._book.reserve(
+            (self.dataset, *inputs.names("also", also)),
+            checked("mechanism", mechanism),
+            key=None if key is None else inputs.name("key", key),
+            by=inputs.person(by),
+            note=inputs.note(note),
+        )
+
+    def reservation(self, key: str, *, by: str | None = None) -> Reservation:
+        """Return a reservation that was made before, to commit or release it.
+
+        Args:
+            key: Its key.
+            by: Who resolves it; by default the user of the operating system.
+
+        Raises:
+            ParameterError: If there is none.
+            LedgerError: If the ledger cannot be read.
+        """
+        found = inputs.name("key", key)
+        return self._book.reservation(self.dataset, found, by=inputs.person(by))
+
+    @property
+    def status(self) -> LedgerStatus:
+        """The budget, what is spent and left of it, and where the chain of entries ends."""
+        from hockeystick.ledger.audits import status_of
+
+        return status_of(self._book, self.dataset)
+
+    @property
+    def remaining(self) -> Notion:
+        """The largest guarantee that one more release may have, rounded down.
+
+        Of a budget for which a plan was expected, the divergence at its order.
+        """
+        return self.status.remaining
+
+    def history(self) -> tuple[Entry, ...]:
+        """Return all entries of the dataset, in their order."""
+        from hockeystick.ledger.audits import history_of
+
+        return history_of(self._book, self.dataset)
+
+    def price(self, *, delta: float | None = None, accountant: str = "auto") -> Answer:
+        """Return the epsilon of all that counts, as if it had been planned.
+
+        Guarantees:
+            That of ``hs.Accountant.epsilon``, which holds for planned releases only and says so.
+            What a ledger allows does not depend on it: where releases were chosen as one went, only
+            the budget is a guarantee.
+
+        Args:
+            delta: At which delta; by default that of an ``ApproxDP`` budget.
+            accountant: Which accountant, as for ``hs.epsilon``.
+
+        Returns:
+            ``Certified``, or ``Approximate`` for accountants that prove nothing.
+
+        Raises:
+            ParameterError: If an argument is outside its domain.
+            UnsupportedError: If the accountant has no analysis for a part of it.
+            LedgerError: If the ledger cannot be read.
+        """
+        from hockeystick.ledger.audits import recorded_by
+
+        budget = self._book.terms(self.dataset).budget
+        at = budget.delta if delta is None and isinstance(budget, ApproxDP) else delta
+        if at is None:
+            raise ParameterError("delta", delta, "given, since the budget has none")
+        return recorded_by(self._book, self.dataset).epsilon(at, accountant=accountant)
+
+    def reprice(self, *, by: str | None = None, note: str = "", record: bool = True) -> Repricing:
+        """Price all that counts by this library, and record each price that has changed.
+
+        Guarantees:
+            The new prices hold as the old ones do. This alone makes recorded prices fall or rise;
+            where they rise beyond the budget, nothing more is covered. Limits stay.
+
+        Args:
+            by: Who asks; by default the user of the operating system.
+            note: Why.
+            record: False to only show what would change.
+
+        Returns:
+            The old and the new prices.
+
+        Raises:
+            ParameterError: If an argument is outside its domain.
+            HockeystickError: As ``reserve``, if this library cannot price an entry.
+        """
+        from hockeystick.ledger.audits import repriced
+
+        person, why = inputs.person(by), inputs.note(note)
+        return repriced(self._book, self.dataset, record=record, by=person, note=why)
+
+    def verify(self, *, head: str | None = None) -> LedgerCheck:
+        """Go through the dataset's entries, and say what is wrong with them.
+
+        Guarantees:
+            An entry that was changed, removed, inserted or moved breaks the chain of hashes, and
+            sums, limits and what may follow what are checked anew. Whoever can write the database
+            can also make a whole chain anew, or cut its end off with its row: only a head that was
+            noted outside, of any time before, tells.
+
+        Args:
+            head: A head that ``status`` showed before.
+
+        Raises:
+            ParameterError: If the head is none.
+            LedgerError: If the ledger cannot be read, or its end does not agree with its row.
+        """
+        from hockeystick.ledger.audits import verified
+
+        return verified(self._book, self.dataset, inputs.head(head))
+
+    def close(self) -> None:
+        """Close the connections to the database; using the ledger again opens new ones."""
+        self._book.database.close()
+
+    def __repr__(self) -> str:
+        """Return the dataset and where it is kept."""
+        return f"<Ledger of {self.dataset!r} at {self._book.database.shown}>"
+
+
+def datasets(
+    url: str | os.PathLike[str], *, read_only: bool = True, timeout: float = 30.0
+) -> tuple[str, ...]:
+    """Return the names of the datasets of a ledger, sorted.
+
+    Args:
+        url: Where it is, as for ``Ledger``.
+        read_only: False where older tables may be brought up to this version.
+        timeout: How many seconds to wait for others.
+
+    Raises:
+        ParameterError: If an argument is outside its domain.
+        LedgerError: If there is no ledger, or it cannot be read.
+        HockeystickError: If SQLAlchemy is not installed (extra ``ledger``).
+
+    Example:
+        >>> import hockeystick as hs
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     file = Path(folder) / "ledger.db"
+        ...     whole = hs.Ledger(file, "census", hs.ZCDP(rho=0.5))
+        ...     team = hs.Ledger(file, "census/health", hs.ZCDP(rho=0.1), within="census")
+        ...     hs.ledger.datasets(file)
+        ('census', 'census/health')
+    """
+    return tuple(book_at(url, read_only=read_only, timeout=timeout, create=False).names())
+
+
+def book_at(url: str | os.PathLike[str], *, read_only: bool, timeout: float, create: bool) -> Book:
+    """Return the datasets at a URL, in tables of this version; or raise."""
+    try:
+        from hockeystick.ledger.book import Book
+        from hockeystick.ledger.database import Database
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "sqlalchemy":
+            raise
+        message = "a ledger needs SQLAlchemy: install hockeystick[ledger]"
+        raise HockeystickError(message) from None
+    database = Database(url, read_only=read_only, timeout=inputs.timeout(timeout))
+    database.prepare(create=create)
+    return Book(database)
+
+
+def _check_as_opened(terms: Terms, given: dict[str, object]) -> None:
+    """Raise where something is given that is not as the dataset was opened."""
+    for name, value in given.items():
+        opened = getattr(terms, name)
+        if value is not None and value != opened:
+            raise ParameterError(name, value, _AS_OPENED.format(opened))

@@ -1,0 +1,160 @@
+"""What is reserved in a ledger, before it runs, while it runs and after."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, final
+
+from hockeystick._validate import WordEnum
+from hockeystick.errors import IncompatibleError
+from hockeystick.mechanisms import Mechanism, runs_of
+
+if TYPE_CHECKING:
+    from hockeystick.ledger.entries import Entry
+
+
+class ReservationState(WordEnum):
+    """What has become of a reservation.
+
+    - ``RESERVED`` ("reserved"): not resolved; it counts in full.
+    - ``COMMITTED`` ("committed"): what ran counts.
+    - ``RELEASED`` ("released"): nothing ran, and nothing counts.
+    """
+
+    RESERVED = "reserved"
+    COMMITTED = "committed"
+    RELEASED = "released"
+
+
+@final
+class Reservation:
+    """Leave to run a mechanism, which is charged already: made by ``Ledger.reserve``.
+
+    As a context manager it commits at a normal end. Where an exception ends it, the reservation
+    stays as it is: not resolved, and counted in full, since data may have been touched.
+
+    Edge cases:
+        Resolving again in the same way changes nothing; resolving in another way is refused. A
+        reservation that was taken up again by its key has ``resumed`` True: whoever holds it must
+        not release a second time what may have been released before. One that is resolved already
+        is no leave to run, and entering it is refused.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     ledger = hs.Ledger(Path(folder) / "ledger.db", "census", hs.ZCDP(rho=0.5))
+        ...     with ledger.reserve(hs.Gaussian(2.0) ** 4, key="means", by="ana") as reservation:
+        ...         reservation.commit(ran=hs.Gaussian(2.0) ** 3)
+        ...     ledger.remaining
+        ZCDP(rho=0.125)
+    """
+
+    __slots__ = ("_resolve", "_state", "key", "mechanism", "resumed", "together")
+
+    def __init__(
+        self,
+        key: str,
+        mechanism: Mechanism,
+        together: tuple[str, ...],
+        state: ReservationState,
+        resolve: Callable[[str, ReservationState, Mechanism | None, str], None],
+        *,
+        resumed: bool,
+    ) -> None:
+        self.key = key
+        self.mechanism = mechanism
+        self.together = together
+        self.resumed = resumed
+        self._state = state
+        self._resolve = resolve
+
+    @property
+    def state(self) -> ReservationState:
+        """What has become of it, as far as this object knows."""
+        return self._state
+
+    def commit(self, *, ran: Mechanism | None = None, note: str = "") -> None:
+        """Record that it has run, and charge what ran.
+
+        Guarantees:
+            The charge falls only to the price of runs that were reserved: each single release of
+            ``ran`` is one of the reserved ones, no more often. What stops early, also by looking at
+            what was released, may say so: the budget is a fully adaptive filter.
+
+        Args:
+            ran: What ran, if that is less than all: fewer runs, or some of the parts. None where
+                all of it ran, or may have.
+            note: Why.
+
+        Raises:
+            IncompatibleError: If ``ran`` is no part of what was reserved, was released before, or
+                prices have changed since (``Ledger.reprice``); the reservation then stays as it is.
+            ParameterError: If an argument is outside its domain.
+            LedgerError: If the ledger cannot be written.
+        """
+        self._resolve(self.key, ReservationState.COMMITTED, ran, note)
+        self._state = ReservationState.COMMITTED
+
+    def release(self, *, note: str = "") -> None:
+        """Give it back: nothing of it has been released, and nothing will be.
+
+        No program can check that; whoever calls this says so, and the ledger keeps who.
+
+        Args:
+            note: Why.
+
+        Raises:
+            IncompatibleError: If it was committed before.
+            ParameterError: If the note is no text.
+            LedgerError: If the ledger cannot be written.
+        """
+        self._resolve(self.key, ReservationState.RELEASED, None, note)
+        self._state = ReservationState.RELEASED
+
+    def __enter__(self) -> Self:
+        """Return it, or raise where it is resolved."""
+        if self._state is not ReservationState.RESERVED:
+            raise IncompatibleError(
+                f"the reservation {self.key!r} was {self._state} before, and is no leave to run; "
+                "another run needs another key"
+            )
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Commit in full after a normal end, if it is not resolved; else leave it counted."""
+        if kind is None and self._state is ReservationState.RESERVED:
+            self.commit()
+
+    def __repr__(self) -> str:
+        """Return key, state and mechanism."""
+        return f"<Reservation {self.key!r}, {self._state}: {self.mechanism}>"
+
+
+def is_part(ran: Mechanism, reserved: Mechanism) -> bool:
+    """Return whether each single release of a plan is one of another plan's, no more often."""
+    return _counts(ran) <= _counts(reserved)
+
+
+def state_of(entries: list[Entry]) -> ReservationState:
+    """Return what has become of a reservation, from its entries."""
+    kinds = {str(entry.kind) for entry in entries}
+    if "release" in kinds:
+        return ReservationState.RELEASED
+    return ReservationState.COMMITTED if "commit" in kinds else ReservationState.RESERVED
+
+
+def _counts(plan: Mechanism) -> Counter[Mechanism]:
+    """Return how often each single release runs."""
+    counts: Counter[Mechanism] = Counter()
+    for part, count in runs_of(plan):
+        counts[part] += count
+    return counts

@@ -1,0 +1,169 @@
+"""The terms of a dataset: its budget, in which measure it is kept, for which neighbours."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Final, final
+
+from hockeystick import _validate
+from hockeystick.adjacency import Adjacency
+from hockeystick.calibration import describe, read_description
+from hockeystick.calibration.filters.approximate import Rule
+from hockeystick.calibration.filters.choice import (
+    additive_measure,
+    checked_budget,
+    checked_options,
+)
+from hockeystick.calibration.filters.measures import AdditiveMeasure
+from hockeystick.calibration.filters.one_order import expected_order, one_order_measure
+from hockeystick.calibration.session.runs import EVALUATING
+from hockeystick.errors import BudgetExhausted, IncompatibleError, ParameterError
+from hockeystick.ledger.fractions import Costs, costs_of, plus, storable, text_of
+from hockeystick.mechanisms import Mechanism, runs_of
+from hockeystick.mechanisms.base import checked
+from hockeystick.notions import ApproxDP, Notion, PureDP
+
+_REMEMBERED: Final = 1024
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What is fixed in advance about a dataset, and the prices that follow from it.
+
+    ``order`` is the Renyi order of an (epsilon, delta) budget for which a plan was expected, and
+    ``within`` the dataset of which this one is a cap. ``limits`` is what the sums of prices are
+    compared with: as it was when the dataset was opened, or lower where this library proves less.
+    """
+
+    budget: Notion
+    adjacency: Adjacency
+    slack: float | None
+    rule: Rule | None
+    order: float | None
+    within: str | None
+    limits: Costs
+    measure: AdditiveMeasure = field(compare=False, repr=False)
+
+    def price(self, mechanism: Mechanism) -> Costs:
+        """Return what a mechanism costs, exactly or rounded up.
+
+        Raises:
+            IncompatibleError: If it is described for other neighbours, or has no cost in the
+                budget's measure.
+            UnsupportedError: If nothing is known of a part of it.
+        """
+        if mechanism.adjacency not in (None, self.adjacency):
+            raise IncompatibleError(
+                f"the budget is kept for {self.adjacency} neighbours, and a {mechanism} is "
+                f"described for {mechanism.adjacency} ones"
+            )
+        total = self.nothing
+        with EVALUATING:
+            for part, count in runs_of(mechanism):
+                one = _price_of_part(self.measure, part)
+                total = plus(total, tuple(cost * count for cost in one))
+        return total
+
+    @property
+    def nothing(self) -> Costs:
+        """The price of a release of nothing."""
+        with EVALUATING:
+            return _price_of_part(self.measure, PureDP(0))
+
+    def covers(self, spent: Costs) -> bool:
+        """Return whether sums of prices are within the limits."""
+        return self.measure.covers(spent)
+
+    def guarantee(self, spent: Costs) -> Notion:
+        """Return sums of prices as a guarantee, rounded up."""
+        with EVALUATING:
+            return self.measure.guarantee(spent)
+
+    def remaining(self, spent: Costs) -> Notion:
+        """Return the largest guarantee that one more release may have, rounded down."""
+        with EVALUATING:
+            return self.measure.remaining(spent)
+
+    def refusal(self, price: Costs, spent: Costs, step: str) -> BudgetExhausted:
+        """Return the error that says what was asked for, and what there is."""
+        asked, had = self.guarantee(price), self.guarantee(spent)
+        return BudgetExhausted(asked, had, self.remaining(spent), step)
+
+    def document(self) -> str:
+        """Return the terms as text in JSON."""
+        rule = None if self.rule is None else str(self.rule)
+        told = {"budget": describe(self.budget), "adjacency": str(self.adjacency)}
+        options = {"slack": self.slack, "rule": rule, "order": self.order}
+        return json.dumps({**told, **options, "within": self.within})
+
+
+def agreed(
+    budget: object,
+    *,
+    adjacency: object,
+    slack: object,
+    rule: object,
+    expected: object,
+    within: str | None,
+) -> Terms:
+    """Return the terms that a dataset is to be opened with.
+
+    Raises:
+        ParameterError: If a parameter is outside its domain.
+        IncompatibleError: If no filter is known for such a budget.
+        UnsupportedError: If nothing is known of a part of the expected plan.
+    """
+    neighbours = _validate.choice("adjacency", adjacency, Adjacency)
+    kept = checked_budget(budget)
+    part, known = checked_options(kept, slack, rule)
+    order = None
+    if expected is not None:
+        if not isinstance(kept, ApproxDP) or rule is not None:
+            allowed = "left out: only an ApproxDP budget without a rule has an order"
+            raise ParameterError("expected", expected, allowed)
+        with EVALUATING:
+            order = expected_order(checked("expected", expected), kept, part or 0.0)
+        known = None
+    measure = _measure(kept, part, known, order)
+    return Terms(kept, neighbours, part, known, order, within, measure.limits, measure)
+
+
+def terms_of(document: str, limits: str) -> Terms:
+    """Return the terms that are recorded, with the limits of then or lower ones.
+
+    Raises:
+        ValueError, KeyError, HockeystickError: If these are no such texts.
+    """
+    found: Any = json.loads(document)
+    budget = checked_budget(read_description(found["budget"]))
+    part, rule = checked_options(budget, found["slack"], found["rule"])
+    order = found["order"]
+    known = None if order is not None else rule
+    measure = _measure(budget, part, known, order).lowered(costs_of(limits))
+    adjacency = Adjacency(found["adjacency"])
+    return Terms(budget, adjacency, part, known, order, found["within"], measure.limits, measure)
+
+
+def limits_of(terms: Terms) -> str:
+    """Return the limits as text."""
+    return text_of(terms.limits)
+
+
+def _measure(
+    budget: Notion, slack: float | None, rule: Rule | None, order: float | None
+) -> AdditiveMeasure:
+    """Return the measure of a budget, at one order where it has one."""
+    with EVALUATING:
+        if order is not None and isinstance(budget, ApproxDP):
+            return one_order_measure(budget, slack or 0.0, order)
+        return additive_measure(budget, slack, rule)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _price_of_part(measure: AdditiveMeasure, part: Mechanism) -> tuple[Fraction, ...]:
+    """Return the price of one run."""
+    return tuple(storable(cost) for cost in measure.cost(part))

@@ -1,0 +1,348 @@
+"""Ledgers: what is charged, what is refused, what is given back, on both databases."""
+
+import math
+import os
+import threading
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hockeystick as hs
+from hockeystick.ledger import EntryKind, ReservationState
+
+HALF = hs.ZCDP(rho=0.5)
+STEP = hs.Gaussian(2.0)  # rho 1/8
+
+
+@pytest.fixture
+def ledger(url: str) -> hs.Ledger:
+    return hs.Ledger(url, "census", HALF)
+
+
+def reserved(ledger: hs.Ledger, *keys: str) -> list[hs.ledger.Reservation]:
+    return [ledger.reserve(STEP, key=key, by="ana") for key in keys]
+
+
+def test_what_is_reserved_counts_before_it_runs(ledger: hs.Ledger) -> None:
+    ledger.reserve(STEP**3, key="means", by="ana", note="Q3")
+    assert ledger.remaining == hs.ZCDP(rho=0.125)
+    assert ledger.status.spent == hs.ZCDP(rho=0.375)
+    assert ledger.status.unresolved == 1
+    opened, entry = ledger.history()
+    assert (opened.kind, entry.kind) == (EntryKind.OPEN, EntryKind.RESERVE)
+    assert (entry.key, entry.by, entry.note, entry.mechanism) == ("means", "ana", "Q3", STEP**3)
+    assert (entry.costs, entry.total) == ((Fraction(3, 8),), (Fraction(3, 8),))
+
+
+def test_nothing_is_charged_beyond_the_budget_and_all_of_it_can_be(ledger: hs.Ledger) -> None:
+    reserved(ledger, "a", "b", "c", "d")
+    with pytest.raises(hs.errors.BudgetExhausted, match="on 'census'") as caught:
+        ledger.reserve(hs.Gaussian(1e9), key="e")
+    assert caught.value.left == hs.ZCDP(rho=0)
+    assert caught.value.spent == HALF
+    assert len(ledger.history()) == 5
+    ledger.reserve(hs.PureDP(0), key="costs nothing")
+
+
+def test_ten_tenths_are_one_whatever_their_order(url: str) -> None:
+    ledger = hs.Ledger(url, "tenths", hs.PureDP(1.0))
+    for index in range(10):
+        ledger.reserve(hs.PureDP(0.1), key=str(index))
+    assert ledger.remaining == hs.PureDP(0)
+    assert ledger.history()[-1].total == (Fraction(1),)
+
+
+def test_the_same_key_is_the_same_reservation(ledger: hs.Ledger) -> None:
+    first = ledger.reserve(STEP, key="run 7", by="ana")
+    again = ledger.reserve(STEP, key="run 7", by="bea")
+    assert (first.resumed, again.resumed) == (False, True)
+    assert len(ledger.history()) == 2
+    with pytest.raises(hs.errors.ParameterError, match="stands for Gaussian"):
+        ledger.reserve(STEP**2, key="run 7")
+    assert ledger.remaining == hs.ZCDP(rho=0.375)
+
+
+def test_without_keys_each_call_is_charged(ledger: hs.Ledger) -> None:
+    assert ledger.reserve(STEP).key != ledger.reserve(STEP).key
+    assert ledger.remaining == hs.ZCDP(rho=0.25)
+
+
+def test_a_key_of_other_datasets_is_refused(url: str) -> None:
+    first = hs.Ledger(url, "first", HALF)
+    hs.Ledger(url, "second", HALF)
+    first.reserve(STEP, key="k")
+    with pytest.raises(hs.errors.ParameterError, match="other datasets"):
+        first.reserve(STEP, key="k", also=["second"])
+
+
+def test_a_block_that_ends_commits_and_one_that_fails_stays_counted(ledger: hs.Ledger) -> None:
+    with ledger.reserve(STEP, key="ends"):
+        pass
+    with pytest.raises(ZeroDivisionError), ledger.reserve(STEP, key="fails"):
+        _ = 1 / 0
+    assert ledger.reservation("ends").state is ReservationState.COMMITTED
+    assert ledger.reservation("fails").state is ReservationState.RESERVED
+    assert ledger.remaining == hs.ZCDP(rho=0.25)
+    assert ledger.status.unresolved == 1
+    ledger.reservation("fails", by="bea").release(note="it had not begun")
+    assert ledger.remaining == hs.ZCDP(rho=0.375)
+    assert (ledger.history()[-1].by, ledger.history()[-1].note) == ("bea", "it had not begun")
+
+
+def test_of_what_stops_early_only_what_ran_counts(ledger: hs.Ledger) -> None:
+    plan = STEP**2 @ hs.Laplace(2.0)
+    with ledger.reserve(plan, key="early") as held:
+        held.commit(ran=STEP)
+    assert ledger.remaining == hs.ZCDP(rho=0.375)
+    assert ledger.reserve(plan, key="early").state is ReservationState.COMMITTED
+    assert ledger.history()[-1].mechanism == STEP
+
+
+def test_fewer_steps_of_a_training_run_are_a_part_of_it(url: str) -> None:
+    budget = hs.ApproxDP(8.0, 1e-5)
+    plan = hs.DPSGD(rate=0.01, steps=1000, noise_multiplier=1.0)
+    ledger = hs.Ledger(url, "images", budget, expected=plan)
+    fewer = hs.DPSGD(rate=0.01, steps=400, noise_multiplier=1.0)
+    held = ledger.reserve(plan, key="run")
+    full = ledger.history()[-1].costs
+    held.commit(ran=fewer)
+    assert ledger.history()[-1].costs[0] == full[0] * 400 / 1000
+
+
+@pytest.mark.parametrize(
+    "ran", [STEP**4, hs.Gaussian(3.0), STEP @ hs.Gaussian(3.0), hs.Gaussian(2.0 + 1e-15)], ids=str
+)
+def test_what_is_no_part_of_the_reservation_settles_nothing(
+    ledger: hs.Ledger, ran: hs.Mechanism
+) -> None:
+    held = ledger.reserve(STEP**3, key="k")
+    with pytest.raises(hs.errors.IncompatibleError, match="no part of"):
+        held.commit(ran=ran)
+    assert held.state is ReservationState.RESERVED
+    assert ledger.remaining == hs.ZCDP(rho=0.125)
+
+
+def test_resolving_twice_is_once_and_otherwise_is_refused(ledger: hs.Ledger) -> None:
+    kept, given = reserved(ledger, "kept", "given")
+    for _ in range(2):
+        kept.commit()
+        given.release()
+    assert len(ledger.history()) == 5
+    with pytest.raises(hs.errors.IncompatibleError, match="was committed"):
+        kept.release()
+    with pytest.raises(hs.errors.IncompatibleError, match="was released"):
+        given.commit()
+    with pytest.raises(hs.errors.IncompatibleError, match="was committed"):
+        ledger.reservation("kept").commit(ran=STEP**0)
+    assert ledger.remaining == hs.ZCDP(rho=0.375)
+
+
+def test_a_resolved_key_is_no_leave_to_run(ledger: hs.Ledger) -> None:
+    kept, given = reserved(ledger, "kept", "given")
+    kept.commit()
+    given.release()
+    for key in ("kept", "given"):
+        with pytest.raises(hs.errors.IncompatibleError, match="no leave to run"):
+            ledger.reserve(STEP, key=key).__enter__()
+
+
+def test_several_datasets_are_charged_all_or_none(url: str) -> None:
+    january = hs.Ledger(url, "2026-01", HALF)
+    february = hs.Ledger(url, "2026-02", hs.ZCDP(rho=0.2))
+    held = january.reserve(STEP, key="both", also=["2026-02"])
+    assert held.together == ("2026-01", "2026-02")
+    with pytest.raises(hs.errors.BudgetExhausted, match="on '2026-02'"):
+        january.reserve(STEP, key="too much", also=["2026-02"])
+    assert (january.remaining, february.remaining) == (hs.ZCDP(rho=0.375), hs.ZCDP(rho=0.075))
+    february.reservation("both").release()
+    assert (january.remaining, february.remaining) == (HALF, hs.ZCDP(rho=0.2))
+    assert january.verify().sound
+    assert february.verify().sound
+
+
+def test_a_cap_charges_its_whole_as_well(url: str) -> None:
+    whole = hs.Ledger(url, "census", HALF)
+    cap = hs.Ledger(url, "census/health", hs.ZCDP(rho=0.25), within="census")
+    inner = hs.Ledger(url, "census/health/ana", hs.ZCDP(rho=10), within="census/health")
+    held = inner.reserve(STEP**2, key="k")
+    assert held.together == ("census", "census/health", "census/health/ana")
+    with pytest.raises(hs.errors.BudgetExhausted, match="on 'census/health'"):
+        cap.reserve(STEP)
+    whole.reserve(STEP**2)
+    assert (whole.remaining, cap.remaining) == (hs.ZCDP(rho=0), hs.ZCDP(rho=0))
+    with pytest.raises(hs.errors.ParameterError, match="within must be a dataset"):
+        hs.Ledger(url, "other", HALF, within="nowhere")
+
+
+def test_datasets_of_one_ledger_have_budgets_of_their_own_kinds(url: str) -> None:
+    hs.Ledger(url, "pure", hs.PureDP(1.0))
+    both = hs.Ledger(url, "rho", HALF)
+    held = both.reserve(hs.Laplace(2.0), key="k", also=["pure"])
+    assert hs.Ledger(url, "pure").remaining == hs.PureDP(0.5)
+    held.release()
+    with pytest.raises(hs.errors.IncompatibleError):
+        both.reserve(STEP, also=["pure"])
+    assert both.remaining == HALF
+    assert hs.ledger.datasets(url) == ("pure", "rho")
+
+
+@pytest.mark.parametrize(
+    ("budget", "mechanism"),
+    [
+        (hs.PureDP(1.0), STEP),
+        (hs.ZCDP(1.0), hs.ApproxDP(0.1, 1e-6)),
+        (hs.GDP(1.0), hs.ZCDP(0.01)),
+    ],
+    ids=str,
+)
+def test_a_mechanism_without_a_price_is_refused_with_the_reason(
+    folder: Path, budget: hs.notions.Notion, mechanism: hs.Mechanism
+) -> None:
+    ledger = hs.Ledger(folder / "l.db", "d", budget)
+    with pytest.raises(hs.errors.IncompatibleError):
+        ledger.reserve(mechanism)
+    assert len(ledger.history()) == 1
+
+
+@pytest.mark.parametrize(
+    "budget", [hs.FDP(hs.tradeoff(STEP)), hs.PureDP(math.inf), hs.ApproxDP(1.0, 1.0), STEP, 1.0]
+)
+def test_what_no_filter_keeps_is_no_budget(folder: Path, budget: Any) -> None:
+    with pytest.raises((hs.errors.IncompatibleError, hs.errors.ParameterError)):
+        hs.Ledger(folder / "l.db", "d", budget)
+
+
+def test_mechanisms_for_other_neighbours_are_refused(folder: Path) -> None:
+    step = hs.DPSGD(rate=0.1, steps=2, noise_multiplier=9.0, adjacency="replace-one")
+    ledger = hs.Ledger(folder / "l.db", "d", hs.ApproxDP(2.0, 1e-5))
+    with pytest.raises(hs.errors.IncompatibleError, match="add-remove neighbours"):
+        ledger.reserve(step)
+    other = hs.Ledger(folder / "l.db", "e", hs.ApproxDP(2.0, 1e-5), adjacency="replace-one")
+    other.reserve(step)
+
+
+def test_a_dataset_stays_as_it_was_opened(url: str) -> None:
+    hs.Ledger(url, "d", hs.ApproxDP(1.0, 1e-6), slack=2e-7)
+    assert hs.Ledger(url, "d").status.budget == hs.ApproxDP(1.0, 1e-6)
+    hs.Ledger(url, "d", hs.ApproxDP(1.0, 1e-6), slack=2e-7, adjacency="add-remove")
+    changes: list[dict[str, Any]] = [
+        {"budget": hs.ApproxDP(2.0, 1e-6)},
+        {"slack": 1e-7},
+        {"rule": "whitehouse"},
+        {"adjacency": "zero-out"},
+        {"within": "e"},
+    ]
+    for changed in changes:
+        with pytest.raises(hs.errors.ParameterError, match=f"^{next(iter(changed))} must be that"):
+            hs.Ledger(url, "d", **changed)
+
+
+def test_a_dataset_that_is_not_there_is_named_beside_those_that_are(url: str) -> None:
+    hs.Ledger(url, "one", HALF)
+    with pytest.raises(hs.errors.ParameterError, match=r"dataset must be one of this .*'one'"):
+        hs.Ledger(url, "two")
+    with pytest.raises(hs.errors.ParameterError, match="'one'"):
+        hs.Ledger(url, "one").reserve(STEP, also=["two"])
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("key", ""),
+        ("key", "x" * 201),
+        ("key", "a\nb"),
+        ("key", 7),
+        ("by", ""),
+        ("note", "\x00"),
+        ("note", "\ud800"),
+        ("note", "x" * 10_001),
+        ("note", None),
+        ("also", "census"),
+        ("also", [""]),
+        ("also", 3),
+    ],
+)
+def test_what_is_no_name_or_note_is_refused_by_name(folder: Path, name: str, value: object) -> None:
+    ledger = hs.Ledger(folder / "l.db", "d", HALF)
+    given: dict[str, Any] = {name: value}
+    with pytest.raises(hs.errors.ParameterError, match=f"^{name} must be"):
+        ledger.reserve(STEP, **given)
+    with pytest.raises(hs.errors.ParameterError, match=r"^mechanism must be"):
+        ledger.reserve("Gaussian")  # type: ignore[arg-type]
+    assert len(ledger.history()) == 1
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", 7, "mysql://host/x", "sqlite://", "sqlite:///:memory:", "://", b"x", "postgres:x://"],
+)
+def test_what_is_no_place_for_a_ledger_is_refused(url: Any) -> None:
+    with pytest.raises(hs.errors.ParameterError, match=r"^url must be"):
+        hs.Ledger(url, "d", HALF)
+
+
+def test_both_forms_of_a_file_are_one(folder: Path) -> None:
+    hs.Ledger(f"sqlite:///{folder / 'a b%.db'}", "d", HALF)
+    assert hs.ledger.datasets(folder / "a b%.db") == ("d",)
+
+
+def test_the_price_of_all_as_a_plan_is_that_of_the_accountant(url: str) -> None:
+    ledger = hs.Ledger(url, "d", hs.ApproxDP(9.0, 1e-6))
+    ledger.reserve(STEP, key="a").commit()
+    ledger.reserve(STEP**2, key="b").commit(ran=STEP)
+    ledger.reserve(STEP**2, key="c").release()
+    ledger.reserve(hs.Laplace(5.0), key="d")
+    recorded = hs.Accountant()
+    recorded.step(STEP, count=2)
+    recorded.step(hs.Laplace(5.0))
+    assert ledger.price() == recorded.epsilon(1e-6)
+    assert ledger.price(delta=1e-4, accountant="rdp") == recorded.epsilon(1e-4, accountant="rdp")
+    with pytest.raises(hs.errors.ParameterError, match="delta must be given"):
+        hs.Ledger(url, "e", HALF).price()
+
+
+def test_threads_share_one_ledger(ledger: hs.Ledger) -> None:
+    taken: list[str] = []
+
+    def take(name: int) -> None:
+        for index in range(3):
+            try:
+                taken.append(ledger.reserve(STEP, key=f"{name} {index}").key)
+            except hs.errors.BudgetExhausted:
+                return
+
+    threads = [threading.Thread(target=take, args=(name,)) for name in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(taken)) == 4
+    assert ledger.verify().sound
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_forked_process_has_connections_of_its_own(ledger: hs.Ledger) -> None:
+    ledger.reserve(STEP, key="before")
+    pid = os.fork()
+    if pid == 0:
+        try:
+            ledger.reserve(STEP, key="child")
+            os._exit(0)
+        finally:
+            os._exit(1)
+    assert os.waitpid(pid, 0)[1] == 0
+    ledger.reserve(STEP, key="after")
+    assert [one.key for one in ledger.history()] == ["", "before", "child", "after"]
+
+
+def test_no_password_is_shown(folder: Path) -> None:
+    address = "postgresql://ana:s3cret@127.0.0.1:1/db"
+    with pytest.raises(hs.errors.LedgerError) as caught:
+        hs.Ledger(address, "d", HALF, timeout=1)
+    assert "s3cret" not in str(caught.value)
+    assert "127.0.0.1" in str(caught.value)
+    with pytest.raises(hs.errors.ParameterError) as refused:
+        hs.Ledger("mysql://ana:s3cret@host/db", "d", HALF)
+    assert "s3cret" not in str(refused.value)

@@ -1,0 +1,436 @@
+"""What is wrong with a ledger is found and said in one line, and nothing is lost by it."""
+
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+import hockeystick as hs
+from hockeystick.calibration.filters.choice import additive_measure
+from hockeystick.errors import LedgerError
+from hockeystick.ledger import Entry, terms
+from hockeystick.ledger.fractions import costs_of, storable, text_of
+from tests.ledger import auditor
+from tests.ledger.version_1 import STORED
+
+HALF: Final = hs.ZCDP(rho=0.5)
+STEP: Final = hs.Gaussian(4.0)  # rho 1/32
+NOBODY: Final = 65534
+
+
+@pytest.fixture
+def file(folder: Path) -> Path:
+    return folder / "ledger.db"
+
+
+@pytest.fixture
+def ledger(file: Path) -> hs.Ledger:
+    made = hs.Ledger(file, "d", HALF)
+    for index in range(5):
+        made.reserve(STEP, key=f"k{index}", by="ana").commit()
+    made.reserve(STEP, key="open", by="ana")
+    return made
+
+
+def run(file: Path, *statements: str) -> None:
+    """Do to a ledger what nobody should."""
+    connection = sqlite3.connect(file)
+    with connection:
+        for statement in statements:
+            connection.execute(statement)
+    connection.close()
+
+
+ENTRIES: Final = "hockeystick_entries"
+TAMPERED: Final = {
+    "a price": f"UPDATE {ENTRIES} SET price = '[\"1/40\"]' WHERE seq = 3",
+    "a mechanism": f"UPDATE {ENTRIES} SET content = replace(content, '4.0', '5.0') WHERE seq = 3",
+    "a note": f"UPDATE {ENTRIES} SET note = 'why' WHERE seq = 3",
+    "who": f"UPDATE {ENTRIES} SET by = 'bea' WHERE seq = 3",
+    "a key": f"UPDATE {ENTRIES} SET key = 'k9' WHERE seq = 3",
+    "a row taken out": f"DELETE FROM {ENTRIES} WHERE seq = 3",
+    "a sum": f"UPDATE {ENTRIES} SET spent = '[\"0/1\"]' WHERE seq = 3",
+    "the kind": f"UPDATE {ENTRIES} SET kind = 'release' WHERE seq = 4",
+    "the hash": f"UPDATE {ENTRIES} SET hash = previous WHERE seq = 3",
+    "what is unresolved": "UPDATE hockeystick_datasets SET unresolved = 0",
+}
+
+
+@pytest.mark.parametrize("statement", TAMPERED.values(), ids=TAMPERED)
+def test_an_entry_that_was_changed_is_found(ledger: hs.Ledger, file: Path, statement: str) -> None:
+    assert ledger.verify().sound
+    assert ledger.verify().head == ledger.status.head
+    run(file, statement)
+    assert not ledger.verify().sound
+    assert auditor.audit(str(file))["wrong"] != []
+
+
+def test_entries_that_change_places_are_found(ledger: hs.Ledger, file: Path) -> None:
+    run(
+        file,
+        f"UPDATE {ENTRIES} SET seq = 100 WHERE seq = 3",
+        f"UPDATE {ENTRIES} SET seq = 3 WHERE seq = 5",
+        f"UPDATE {ENTRIES} SET seq = 5 WHERE seq = 100",
+    )
+    assert not ledger.verify().sound
+
+
+def forge(file: Path, seq: int, changes: dict[str, str], *, to_the_end: bool) -> None:
+    """Change an entry and its hash, and possibly all hashes after it, as a forger would."""
+    connection = sqlite3.connect(file)
+    connection.row_factory = sqlite3.Row
+    query = f"SELECT * FROM {ENTRIES} WHERE seq >= {seq} ORDER BY seq"
+    rows = [Entry.of_row(dict(row)) for row in connection.execute(query)]
+    given: dict[str, Any] = {**changes}
+    entry = replace(rows[0], **given)
+    made = [replace(entry, hash=entry.digest())]
+    for row in rows[1:] if to_the_end else ():
+        after = replace(row, previous=made[-1].hash)
+        made.append(replace(after, hash=after.digest()))
+    with connection:
+        for one in made:
+            values = ", ".join(f"'{getattr(one, name)}'" for name in Entry.__slots__)
+            connection.execute(f"REPLACE INTO {ENTRIES} VALUES ({values})")
+        if to_the_end:
+            connection.execute(f"UPDATE hockeystick_datasets SET head = '{made[-1].hash}'")
+    connection.close()
+
+
+FORGED: Final = {
+    "what is spent is not the sum": (10, {"spent": '["1/2"]'}),
+    "the price is none": (10, {"price": '["-1/32"]'}),
+    "has no exact price": (10, {"price": "1/32"}),
+    "costs more than what was reserved": (10, {"price": '["1/16"]', "spent": '["3/16"]'}),
+    "does not follow what happened": (10, {"key": "k0"}),
+    "nothing that happens in a ledger": (10, {"kind": "refund"}),
+    "what is released still counts": (10, {"kind": "release"}),
+    "the budget does not cover it": (9, {"price": '["3/4"]', "spent": '["7/8"]'}),
+    "opens the dataset once more": (9, {"kind": "open"}),
+}
+
+
+@pytest.mark.parametrize("said", FORGED)
+def test_a_chain_made_anew_with_other_contents_is_found(
+    ledger: hs.Ledger, file: Path, said: str
+) -> None:
+    seq, changes = FORGED[said]
+    forge(file, seq, changes, to_the_end=True)
+    found = " ".join(ledger.verify().problems)
+    assert said.replace("the price is none", "price is none") in found
+    assert "hash" not in found
+
+
+def test_an_entry_whose_own_hash_is_made_anew_is_found(ledger: hs.Ledger, file: Path) -> None:
+    forge(file, 4, {"note": "why"}, to_the_end=False)
+    assert ledger.verify().problems == (
+        "entry 5: it does not follow the entry before it: one is missing, moved or changed",
+    )
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        f"DELETE FROM {ENTRIES} WHERE seq = 11",
+        "UPDATE hockeystick_datasets SET spent = '[\"0/1\"]'",
+        "UPDATE hockeystick_datasets SET head = 'x'",
+        "UPDATE hockeystick_datasets SET entries = 11",
+        f"UPDATE {ENTRIES} SET spent = '[\"0/1\"]' WHERE seq = 11",
+    ],
+)
+def test_a_chain_that_does_not_end_as_its_row_says_is_not_continued(
+    ledger: hs.Ledger, file: Path, statement: str
+) -> None:
+    run(file, statement)
+    with pytest.raises(LedgerError, match="damaged: dataset 'd'"):
+        ledger.reserve(STEP)
+    with pytest.raises(LedgerError, match="damaged: dataset 'd'"):
+        _ = ledger.status
+
+
+def test_a_cut_off_end_is_found_by_a_head_that_was_noted(ledger: hs.Ledger, file: Path) -> None:
+    noted, early = ledger.status.head, "6:" + ledger.history()[5].hash
+    assert ledger.verify(head=noted).sound
+    before = ledger.history()[10]
+    run(
+        file,
+        f"DELETE FROM {ENTRIES} WHERE seq = 11",
+        f"UPDATE hockeystick_datasets SET entries = 11, head = '{before.hash}', unresolved = 0,"
+        f" spent = '{before.spent}'",
+    )
+    assert ledger.verify().sound
+    assert ledger.verify(head=early).sound
+    (problem,) = ledger.verify(head=noted).problems
+    assert "noted" in problem
+    for wrong in ("7", ":", "x:" + before.hash, "3:abc", 7):
+        with pytest.raises(hs.errors.ParameterError, match=r"^head must be"):
+            ledger.verify(head=wrong)  # type: ignore[arg-type]
+
+
+def test_terms_that_were_changed_are_refused(ledger: hs.Ledger, file: Path) -> None:
+    run(file, f"UPDATE {ENTRIES} SET content = replace(content, '0.5', '5.5') WHERE seq = 0")
+    with pytest.raises(LedgerError, match="terms of dataset 'd' cannot be read"):
+        hs.Ledger(file, "d")
+    assert not ledger.verify().sound
+
+
+def test_a_shared_reservation_that_one_dataset_lacks_is_found(file: Path) -> None:
+    one, two = (hs.Ledger(file, name, HALF) for name in ("one", "two"))
+    one.reserve(STEP, key="k", also=["two"])
+    first = two.history()[0]
+    run(
+        file,
+        f"DELETE FROM {ENTRIES} WHERE dataset = 'two' AND seq = 1",
+        f"UPDATE hockeystick_datasets SET entries = 1, head = '{first.hash}', unresolved = 0,"
+        f" spent = '{first.spent}' WHERE name = 'two'",
+    )
+    assert two.verify().sound
+    assert one.verify().problems == ("entry 1: dataset 'two' lacks 'k'",)
+    assert auditor.audit(str(file))["wrong"] != []
+
+
+def test_a_file_is_for_its_owner_and_stays_one_file(ledger: hs.Ledger, file: Path) -> None:
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert os.listdir(file.parent) == [file.name]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"not a database, and longer than a header of SQLite would be" * 30, "no ledger at all"),
+        (b"SQLite format 3\x00" + b"\xff" * 4096, "damaged"),
+    ],
+)
+def test_a_file_of_something_else_is_refused_and_stays(
+    file: Path, content: bytes, said: str
+) -> None:
+    file.write_bytes(content)
+    with pytest.raises(LedgerError, match=said):
+        hs.Ledger(file, "d", HALF)
+    assert file.read_bytes() == content
+
+
+def test_a_database_of_another_program_is_refused_and_stays(file: Path) -> None:
+    run(file, "CREATE TABLE their (own TEXT)")
+    before = file.read_bytes()
+    with pytest.raises(LedgerError, match="tables of another program"):
+        hs.Ledger(file, "d", HALF)
+    assert file.read_bytes() == before
+
+
+def test_a_damaged_page_is_said_to_be_damaged(ledger: hs.Ledger, file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    content[4096:] = b"\xa5" * (len(content) - 4096)
+    file.write_bytes(content)
+    with pytest.raises(LedgerError, match="damaged"):
+        hs.Ledger(file, "d")
+    assert file.read_bytes() == bytes(content)
+
+
+def test_a_newer_ledger_is_refused_and_stays(ledger: hs.Ledger, file: Path) -> None:
+    run(file, "INSERT INTO hockeystick_schema VALUES (99, 'then')")
+    before = file.read_bytes()
+    with pytest.raises(LedgerError, match=r"newer hockeystick: .* version 99"):
+        hs.Ledger(file, "d", HALF)
+    assert file.read_bytes() == before
+
+
+def test_a_ledger_that_is_missing_is_not_made_without_a_budget(file: Path) -> None:
+    for given in ({}, {"budget": HALF, "read_only": True}):
+        options: dict[str, Any] = given
+        with pytest.raises(LedgerError, match="there is no ledger"):
+            hs.Ledger(file, "d", **options)
+    assert not file.exists()
+    with pytest.raises(LedgerError, match="no ledger can be made"):
+        hs.Ledger(file.parent / "nowhere" / "ledger.db", "d", HALF)
+    with pytest.raises(LedgerError, match="cannot be opened"):
+        hs.Ledger(file.parent, "d", HALF)
+
+
+def test_a_ledger_opened_to_be_read_tells_all_and_writes_nothing(
+    ledger: hs.Ledger, file: Path
+) -> None:
+    before = file.read_bytes()
+    reader = hs.Ledger(file, "d", read_only=True)
+    assert reader.status == ledger.status
+    assert reader.history() == ledger.history()
+    assert reader.verify().sound
+    assert reader.reprice(record=False).changed == ()
+    held = reader.reservation("open")
+    for write in (lambda: reader.reserve(STEP), held.commit, held.release, reader.reprice):
+        call: Callable[[], object] = write
+        with pytest.raises(LedgerError, match="read only"):
+            call()
+    assert file.read_bytes() == before
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_file_that_may_not_be_written_is_said_to_be_read_only(
+    ledger: hs.Ledger, file: Path
+) -> None:
+    file.parent.chmod(0o755)
+    file.chmod(0o444)
+    ledger.history()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            if os.geteuid() == 0:
+                os.setuid(NOBODY)
+            other = hs.Ledger(file, "d")
+            assert other.history() == ledger.history()
+            with pytest.raises(LedgerError, match="cannot be written, only read"):
+                other.reserve(STEP)
+            os._exit(0)
+        finally:
+            os._exit(1)
+    assert os.waitpid(pid, 0)[1] == 0
+    file.chmod(0o600)
+    assert len(ledger.history()) == 12
+
+
+def test_who_waits_too_long_is_told_so(ledger: hs.Ledger, file: Path) -> None:
+    other = sqlite3.connect(file, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    impatient = hs.Ledger(file, "d", timeout=0.2)
+    with pytest.raises(LedgerError, match=r"busy for 0\.2 s: nothing was written"):
+        impatient.reserve(STEP)
+    other.execute("ROLLBACK")
+    other.close()
+    impatient.reserve(STEP)
+    for wrong in (0, -1, float("inf"), "1"):
+        with pytest.raises(hs.errors.ParameterError, match=r"^timeout must be"):
+            hs.Ledger(file, "d", timeout=wrong)  # type: ignore[arg-type]
+
+
+def test_version_1_is_brought_up_with_nothing_lost(file: Path) -> None:
+    file.write_bytes(STORED.read_bytes())
+    with pytest.raises(LedgerError, match=r"version 1; open it once for writing"):
+        hs.Ledger(file, "census", read_only=True)
+    assert file.read_bytes() == STORED.read_bytes()
+    whole, cap = hs.Ledger(file, "census"), hs.Ledger(file, "census/health")
+    assert (whole.status.unresolved, cap.status.unresolved) == (2, 1)
+    assert (whole.remaining, cap.remaining) == (hs.ZCDP(rho=0.3125), hs.ZCDP(rho=0.1875))
+    assert [one.key for one in whole.history() if one.kind == "reserve"] == [
+        *("committed", "released", "open", "both", "both open"),
+    ]
+    cap.reservation("both open").release()
+    whole.reservation("open").commit()
+    assert (whole.status.unresolved, cap.status.unresolved) == (0, 0)
+    assert whole.verify().sound
+    assert cap.verify().sound
+    assert auditor.audit(str(file))["wrong"] == []
+    connection = sqlite3.connect(file)
+    versions = [row[0] for row in connection.execute("SELECT version FROM hockeystick_schema")]
+    connection.close()
+    assert sorted(versions) == [1, 2]
+
+
+def priced(factor: Fraction, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the library prove another price of everything from now on."""
+    own = terms._price_of_part
+
+    def price(measure: Any, part: hs.Mechanism) -> tuple[Fraction, ...]:
+        return tuple(cost * factor for cost in own(measure, part))
+
+    monkeypatch.setattr(terms, "_price_of_part", price)
+
+
+def test_a_library_that_proves_more_frees_nothing_before_reprice(
+    ledger: hs.Ledger, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = ledger.reserve(STEP**4, key="run")
+    before = ledger.status
+    priced(Fraction(1, 2), monkeypatch)
+    again = hs.Ledger(file, "d")
+    assert again.status == before
+    with pytest.raises(hs.errors.IncompatibleError, match="reprice the ledger"):
+        held.commit(ran=STEP)
+    shown = again.reprice(record=False)
+    assert again.status == before
+    assert (len(shown.changed), shown.recorded) == (7, False)
+    done = again.reprice(by="bea", note="a better proof")
+    assert done.changed == shown.changed
+    assert (done.spent, done.repriced) == (before.spent, again.status.spent)
+    assert done.repriced == hs.ZCDP(rho=10 / 64)
+    assert {(one.old, one.new) for one in done.changed[:5]} == {(hs.ZCDP(1 / 32), hs.ZCDP(1 / 64))}
+    assert [one.kind for one in again.history()[-7:]] == ["reprice"] * 7
+    assert {(one.by, one.note) for one in again.history()[-7:]} == {("bea", "a better proof")}
+    held.commit(ran=STEP)
+    assert again.status.spent == hs.ZCDP(rho=7 / 64)
+    assert again.verify().sound
+
+
+def test_a_library_that_proves_less_is_taken_at_its_word(
+    ledger: hs.Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    priced(Fraction(4), monkeypatch)
+    assert ledger.reprice().repriced == hs.ZCDP(rho=0.75)
+    assert ledger.remaining == hs.ZCDP(rho=0)
+    with pytest.raises(hs.errors.BudgetExhausted):
+        ledger.reserve(hs.Gaussian(1000.0))
+    assert ledger.verify().sound
+
+
+def test_limits_are_never_above_those_of_the_day_of_opening(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    budget = hs.ApproxDP(1.0, 1e-6)
+    hs.Ledger(file, "d", budget)
+    own = additive_measure
+    for factor, expected in ((2, 1), (Fraction(1, 2), Fraction(1, 2))):
+
+        def changed(*given: Any, factor: Any = factor) -> Any:
+            measure: Any = own(*given)
+            return replace(measure, most_rho=measure.most_rho * factor)
+
+        monkeypatch.setattr(terms, "additive_measure", changed)
+        found = hs.Ledger(file, "d")._book.terms("d").limits
+        assert found[1] == own(budget, 5e-7, None).limits[1] * expected
+
+
+def test_sums_stay_short_however_odd_the_prices() -> None:
+    total = Fraction(0)
+    for index in range(1, 2000):
+        price = Fraction(1, 7919 + 2 * index)
+        kept = storable(price)
+        assert price <= kept <= price * (1 + Fraction(1, 10**38))
+        total += kept
+    assert len(text_of((total,))) < 1000
+    assert storable(Fraction(1, 3)) == Fraction(1, 3)
+    assert costs_of(text_of((total, Fraction(0)))) == (total, Fraction(0))
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[1]", '["1"]', '["1/0"]', '["x/1"]', '["1/-2"]'])
+def test_what_is_no_exact_number_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="no exact numbers"):
+        costs_of(text)
+
+
+def test_a_state_of_an_unknown_mechanism_is_said_to_be_so(ledger: hs.Ledger, file: Path) -> None:
+    run(file, f'UPDATE {ENTRIES} SET content = \'{{"type": "Later"}}\' WHERE seq = 11')
+    with pytest.raises(LedgerError, match=r"entry 11 of dataset 'd' cannot be read"):
+        _ = ledger.history()[-1].mechanism
+    with pytest.raises(LedgerError, match="cannot be read"):
+        ledger.reprice()
+    assert ledger.status.unresolved == 1
+
+
+def test_without_sqlalchemy_the_extra_is_named() -> None:
+    code = (
+        "import sys\nsys.modules['sqlalchemy'] = None\nimport hockeystick as hs\n"
+        "try:\n    hs.Ledger('never.db', 'd', hs.ZCDP(1))\n"
+        "except hs.HockeystickError as error:\n    sys.exit(str(error))\n"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.strip()) == (
+        1,
+        "a ledger needs SQLAlchemy: install hockeystick[ledger]",
+    )

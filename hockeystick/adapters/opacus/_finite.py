@@ -14,7 +14,8 @@ def finite(optimizer: Any) -> Any:
     An infinite or undefined one would be in the released sum, for all to see. As 0 it is a function
     of its record alone, no longer than the clipping norm, so that the sensitivity is what it was.
     """
-    optimizer.__class__ = _counting_finite(type(optimizer))
+    kind: Any = type(optimizer)
+    optimizer.__class__ = _counting_finite(kind)
     return optimizer
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hockeystick._validate import Domain, count, real
+from hockeystick.audit._arrays import REAL, as_array
 from hockeystick.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -22,39 +23,18 @@ _CONFIDENCE: Final = Domain(
 )
 _SEED: Final = Domain(symbol="s", low=0, high=2**63 - 1, typical=(0, 100), whole=True)
 _ALLOWED: Final = "a one-dimensional array of one or more numbers, none of them nan"
-_NUMBERS: Final = "iuf"
-_FLAGS: Final = "one truth value for each score, of both kinds"
 
 
 def checked_scores(name: str, values: ArrayLike) -> Scores:
     """Return scores as floats, or raise; infinite ones are only compared, as all others."""
-    scores = _as_array(name, values, _ALLOWED)
-    if scores.dtype.kind not in _NUMBERS or scores.ndim != 1 or not scores.size:
+    scores = as_array(name, values, _ALLOWED)
+    if scores.dtype.kind not in REAL or scores.ndim != 1 or not scores.size:
         raise ParameterError(name, values, _ALLOWED)
     with np.errstate(over="ignore"):
         scores = scores.astype(np.float64)
     if np.isnan(scores).any():
         raise ParameterError(name, values, _ALLOWED)
     return scores
-
-
-def checked_flags(name: str, values: ArrayLike, length: int) -> NDArray[np.bool_]:
-    """Return who was included as truth values, or raise; 0 and 1 are truth values too."""
-    flags = _as_array(name, values, _FLAGS)
-    known = flags.dtype.kind in "biu" and bool(np.isin(flags, (0, 1)).all())
-    if flags.shape != (length,) or not known:
-        raise ParameterError(name, values, _FLAGS)
-    return flags.astype(bool)
-
-
-def _as_array(name: str, values: Any, allowed: str) -> NDArray[Any]:
-    """Return an array, or raise; an array that hides some of its values is refused."""
-    if isinstance(values, np.ma.MaskedArray):
-        raise ParameterError(name, values, f"{allowed}, without a mask")
-    try:
-        return np.asarray(values)
-    except (TypeError, ValueError, RuntimeError, OverflowError):
-        raise ParameterError(name, values, allowed) from None
 
 
 def error_probability(confidence: object) -> float:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from hockeystick._validate import Domain, count, one_of, real, whole_numbers
+from hockeystick.audit._arrays import flags
 from hockeystick.audit._binomial import Array
 from hockeystick.audit._claims import premises_of, tradeoff_of
 from hockeystick.audit._one_run_tests import (
@@ -23,7 +24,6 @@ from hockeystick.audit._one_run_tests import (
 )
 from hockeystick.audit._scores import (
     Scores,
-    checked_flags,
     checked_scores,
     error_probability,
     mixed_seed,
@@ -251,7 +251,7 @@ class Setting:
 def _checked(scores: ArrayLike, included: ArrayLike) -> tuple[Scores, Array]:
     """Return scores and, as 0 or 1, who was included, or raise."""
     known = checked_scores("scores", scores)
-    return known, checked_flags("included", included, known.size).astype(np.float64)
+    return known, flags("included", included, (known.size,)).astype(np.float64)
 
 
 def _from_highest(scores: Scores, seed: int) -> np.ndarray:

@@ -48,8 +48,7 @@ def _private(
         optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
         data_loader=torch.utils.data.DataLoader(_dataset(), batch_size=10, num_workers=workers),
         noise_multiplier=noise_multiplier,
-        max_grad_norm=1.0,
-        **options,
+        **{"max_grad_norm": 1.0} | options,
     )
 
 
@@ -118,6 +117,27 @@ def test_ghost_clipping_is_recorded_like_any_other() -> None:
         criterion(model(inputs), labels).backward()
         optimizer.step()
     assert engine.accountant.history == [(1.0, 0.25, 4)]
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("mode", ["hooks", "functorch"])
+@pytest.mark.parametrize("clipping", ["flat", "per_layer"])
+def test_a_record_without_a_finite_gradient_counts_as_0(
+    bad: float, mode: str, clipping: str
+) -> None:
+    norm = [1.0, 1.0] if clipping == "per_layer" else 1.0
+    model, optimizer, _ = _private(
+        PrivacyEngine(), max_grad_norm=norm, grad_sample_mode=mode, clipping=clipping
+    )
+    rows = torch.tensor([[1.0, 2.0, 3.0], [bad, 1.0, 1.0], [0.5, 0.0, 1.0]])
+    labels = torch.tensor([0, 1, 1])
+    sums = []
+    for places in ([0, 1, 2], [0, 2]):
+        optimizer.zero_grad()
+        _backward(model, (rows[places], labels[places]))
+        optimizer.clip_and_accumulate()
+        sums.append(torch.cat([p.summed_grad.flatten() for p in optimizer.params]))
+    assert torch.allclose(sums[0], sums[1], atol=1e-6)
 
 
 def _backward(model: Any, batch: Any) -> None:

@@ -8,6 +8,7 @@ from opacus import PrivacyEngine as TheirEngine
 
 from hockeystick.adapters.opacus._accountant import NAME
 from hockeystick.adapters.opacus._batches import Drawn, watched
+from hockeystick.adapters.opacus._finite import finite
 from hockeystick.errors import IncompatibleError, ParameterError
 
 
@@ -23,6 +24,10 @@ class PrivacyEngine(TheirEngine):  # type: ignore[misc]  # theirs has no types
         step is refused before the model changes: batches that are left out, put together or used
         twice, loaders that shuffle (``poisson_sampling=False``), noise from a generator that the
         caller has (``noise_generator``), accumulated batches and adaptive clipping.
+
+        A record whose gradient is infinite or undefined counts as 0, by itself: Opacus would put it
+        into the released sum, for all to see. Not so with ghost clipping, which has no gradients of
+        records: there epsilon holds only if no record has such a gradient.
 
         Opacus's noise comes from torch's generator unless ``secure_mode`` is on: with
         ``torch.manual_seed`` whoever knows the seed can subtract it. Its divisor and rate are
@@ -86,3 +91,7 @@ class PrivacyEngine(TheirEngine):  # type: ignore[misc]  # theirs has no types
     def _prepare_data_loader(self, *arguments: Any, **options: Any) -> Any:
         """Return the loader that Opacus makes, watched."""
         return watched(super()._prepare_data_loader(*arguments, **options), self._drawn)
+
+    def _prepare_optimizer(self, **options: Any) -> Any:
+        """Return the optimizer that Opacus makes, in which gradients that are not finite are 0."""
+        return finite(super()._prepare_optimizer(**options))

@@ -14,11 +14,11 @@ from numpy.typing import ArrayLike
 
 from hockeystick import _validate
 from hockeystick._validate import PARAMETERS, Domain, whole_numbers
-from hockeystick.audit.attacks._arrays import fits, numbers
+from hockeystick.audit._arrays import fits, numbers
 from hockeystick.errors import ParameterError
 
 if TYPE_CHECKING:
-    from hockeystick.audit.attacks._arrays import Array
+    from hockeystick.audit._arrays import Array
 
 _SIZE: Final = whole_numbers("d", 1, (100, 10**7))
 _SEED: Final = Domain(symbol="seed", low=0, high=2**63 - 1, typical=(0, 2**31), whole=True)

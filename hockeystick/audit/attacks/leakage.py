@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hockeystick.audit.attacks._arrays import fits, numbers
+from hockeystick.audit._arrays import fits, numbers
 from hockeystick.errors import ParameterError
 
 if TYPE_CHECKING:
-    from hockeystick.audit.attacks._arrays import Array
+    from hockeystick.audit._arrays import Array
 
 _MOST_AXES: Final = 8
 

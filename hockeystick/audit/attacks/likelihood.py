@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hockeystick import _validate
-from hockeystick.audit.attacks._arrays import fits, flags, numbers
+from hockeystick.audit._arrays import fits, flags, numbers
 from hockeystick.errors import ParameterError
 
 if TYPE_CHECKING:
-    from hockeystick.audit.attacks._arrays import Array
+    from hockeystick.audit._arrays import Array
 
 _VARIANCES: Final = ("per-record", "pooled")
 _FEWEST: Final = 2

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
-from hockeystick.audit.attacks._arrays import numbers
+from hockeystick.audit._arrays import numbers
 from hockeystick.errors import ParameterError
 
 if TYPE_CHECKING:
-    from hockeystick.audit.attacks._arrays import Array
+    from hockeystick.audit._arrays import Array
 
 _MOST_AXES = 8
 

@@ -14,12 +14,12 @@ from numpy.typing import ArrayLike
 
 from hockeystick import _validate
 from hockeystick._validate import Domain, whole_numbers
-from hockeystick.audit.attacks._arrays import fits, flags, numbers
+from hockeystick.audit._arrays import fits, flags, numbers
 from hockeystick.audit.attacks.rates import auc
 from hockeystick.errors import ParameterError
 
 if TYPE_CHECKING:
-    from hockeystick.audit.attacks._arrays import Array
+    from hockeystick.audit._arrays import Array
 
 _DEVIATION: Final = Domain(symbol="sigma", low=0, high=1e150, typical=(1e-3, 1.0), low_open=True)
 _COPIES: Final = whole_numbers("k", 1, (10, 100))

@@ -10,13 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from hockeystick import _validate
 from hockeystick._validate import Domain
-from hockeystick.audit.attacks._arrays import numbers
+from hockeystick.audit._scores import checked_scores
 
 if TYPE_CHECKING:
-    from hockeystick.audit.attacks._arrays import Array
+    from hockeystick.audit._arrays import Array
 
 _FPR: Final = Domain(symbol="alpha", low=0, high=1, typical=(1e-3, 0.1))
-_AXES: Final = "trials"
 
 
 @final
@@ -25,7 +24,8 @@ class ROC:
     """The empirical rates of "in where score >= threshold", one point per distinct score.
 
     Args:
-        thresholds: Decreasing; the first is inf, where nobody is called in.
+        thresholds: Decreasing; the first, inf, is above all scores, infinite ones too: nobody is
+            called in there.
         fpr: The share of scores_out at or above each threshold, from 0 to 1.
         tpr: The share of scores_in at or above each threshold, from 0 to 1.
     """
@@ -44,11 +44,11 @@ def roc(scores_in: ArrayLike, scores_out: ArrayLike) -> ROC:
         the rates of the attack, which ``audit.lower_epsilon`` gives.
 
     Args:
-        scores_in: Scores of trials in which the record took part, shape (n,), finite.
-        scores_out: Scores of trials in which it did not, shape (m,), finite.
+        scores_in: Scores of trials in which the record took part, shape (n,).
+        scores_out: Scores of trials in which it did not, shape (m,).
 
     Raises:
-        ParameterError: If there are no scores, or some are no finite numbers.
+        ParameterError: If there are no scores, or some are no numbers.
 
     Example:
         >>> from hockeystick.audit import attacks
@@ -56,10 +56,8 @@ def roc(scores_in: ArrayLike, scores_out: ArrayLike) -> ROC:
         >>> found.thresholds.tolist(), found.fpr.tolist()
         ([inf, 3.0, 2.0, 1.0], [0.0, 0.0, 0.5, 1.0])
     """
-    inside, outside = (
-        numbers("scores_in", scores_in, _AXES),
-        numbers("scores_out", scores_out, _AXES),
-    )
+    inside = checked_scores("scores_in", scores_in)
+    outside = checked_scores("scores_out", scores_out)
     thresholds, true, false = _counts(inside, outside)
     return ROC(
         _kept(np.concatenate(([np.inf], thresholds))),
@@ -77,19 +75,19 @@ def auc(scores_in: ArrayLike, scores_out: ArrayLike) -> float:
     that is sure of a few records has an AUC near 1/2 (Carlini et al. 2022, section IV).
 
     Args:
-        scores_in: Scores of trials in which the record took part, shape (n,), finite.
-        scores_out: Scores of trials in which it did not, shape (m,), finite.
+        scores_in: Scores of trials in which the record took part, shape (n,).
+        scores_out: Scores of trials in which it did not, shape (m,).
 
     Raises:
-        ParameterError: If there are no scores, or some are no finite numbers.
+        ParameterError: If there are no scores, or some are no numbers.
 
     Example:
         >>> from hockeystick.audit import attacks
         >>> attacks.auc([3.0, 2.0, 2.0], [2.0, 1.0])
         0.8333333333333334
     """
-    inside = numbers("scores_in", scores_in, _AXES)
-    ordered = np.sort(numbers("scores_out", scores_out, _AXES))
+    inside = checked_scores("scores_in", scores_in)
+    ordered = np.sort(checked_scores("scores_out", scores_out))
     below = np.searchsorted(ordered, inside, side="left")
     no_higher = np.searchsorted(ordered, inside, side="right")
     return int(np.sum(below + no_higher)) / (2 * len(inside) * len(ordered))
@@ -102,12 +100,12 @@ def tpr_at(scores_in: ArrayLike, scores_out: ArrayLike, *, fpr: float) -> float:
     scores out, an fpr below 1/m asks for no false positive at all.
 
     Args:
-        scores_in: Scores of trials in which the record took part, shape (n,), finite.
-        scores_out: Scores of trials in which it did not, shape (m,), finite.
+        scores_in: Scores of trials in which the record took part, shape (n,).
+        scores_out: Scores of trials in which it did not, shape (m,).
         fpr: The most false positives allowed, a share in [0, 1]; compared with ``k/m`` as a float.
 
     Raises:
-        ParameterError: If there are no scores, some are no finite numbers, or fpr is no rate.
+        ParameterError: If there are no scores, some are no numbers, or fpr is no rate.
 
     Example:
         >>> from hockeystick.audit import attacks

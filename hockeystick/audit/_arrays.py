@@ -1,8 +1,8 @@
-"""The arrays that attacks take: checked once, by name."""
+"""The arrays that audits and attacks take: checked once, by name."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,18 +11,30 @@ from hockeystick.errors import ParameterError
 
 Array = NDArray[np.float64]
 
+# The kinds of numpy that hold real numbers, and those that hold truth values as 0 and 1.
+REAL: Final = "fiu"
+FLAGS: Final = "biuf"
+
+
+def as_array(name: str, values: Any, allowed: str) -> NDArray[Any]:
+    """Return an array, or raise; an array that hides some of its values is refused."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise ParameterError(name, values, f"{allowed}, without a mask")
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError, RuntimeError, OverflowError):
+        raise ParameterError(name, values, allowed) from None
+
 
 def numbers(
     name: str, values: Any, axes: str, *, fewest: int = 1, most: int | None = None
 ) -> Array:
     """Return values as an array of finite floats, not empty, with so many axes, or raise."""
     last = fewest if most is None else most
-    try:
-        array = np.asarray(values)
-        real = array.dtype.kind in "fiu"
+    array = as_array(name, values, _allowed(axes))
+    real = array.dtype.kind in REAL
+    with np.errstate(over="ignore"):
         found = np.asarray(array, dtype=np.float64) if real else array
-    except (TypeError, ValueError):
-        raise ParameterError(name, values, _allowed(axes)) from None
     if not real or not fewest <= found.ndim <= last or found.size == 0:
         told = f"an array of {found.dtype} of shape {found.shape}"
         raise ParameterError(name, told, _allowed(axes))
@@ -34,14 +46,11 @@ def numbers(
 
 def flags(name: str, values: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     """Return values as booleans of this shape, or raise; 0 and 1 are booleans too."""
-    allowed = f"booleans of shape {shape}"
-    try:
-        array = np.asarray(values)
-    except ValueError:
-        raise ParameterError(name, values, allowed) from None
+    allowed = f"truth values of shape {shape}"
+    array = as_array(name, values, allowed)
     if array.shape != shape:
         raise ParameterError(name, f"an array of shape {array.shape}", allowed)
-    if array.dtype.kind not in "biuf" or not np.isin(array, (0, 1)).all():
+    if array.dtype.kind not in FLAGS or not np.isin(array, (0, 1)).all():
         raise ParameterError(name, f"an array of {array.dtype} with other values", allowed)
     return array.astype(np.bool_)
 

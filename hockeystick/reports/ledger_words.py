@@ -10,8 +10,11 @@ from typing import Final, TypeAlias, final
 
 from hockeystick.errors import HockeystickError
 from hockeystick.ledger import Entry, EntryKind, LedgerStatus
+from hockeystick.ledger.fractions import Costs
 from hockeystick.ledger.terms import Terms
+from hockeystick.mechanisms import Mechanism
 from hockeystick.notions import GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
+from hockeystick.numerics import float_above
 from hockeystick.numerics.numerals import plain
 from hockeystick.reports.ledgered import Ledgered
 
@@ -98,14 +101,14 @@ class LedgerTold:
     left_out: int
 
 
-def ledger_told(found: Ledgered) -> LedgerTold:
-    """Return a dataset's ledger in words."""
+def ledger_told(found: Ledgered, plan: Mechanism) -> LedgerTold:
+    """Return a dataset's ledger in words, and what one more plan would cost."""
     status, shown = found.status, found.entries[-_SHOWN_ENTRIES:]
     within = status.within
     of_cap = () if within is None else (_OF_A_CAP.format(whole=within),)
     return LedgerTold(
         dataset=status.dataset,
-        facts=status_facts(status),
+        facts=(*status_facts(status), ("this plan", _asked_for(found, plan))),
         meanings=(*_MEANINGS, *of_cap),
         assumptions=_ASSUMPTIONS,
         is_sound=found.check.sound,
@@ -113,6 +116,16 @@ def ledger_told(found: Ledgered) -> LedgerTold:
         entries=entries_told(shown, found.terms),
         left_out=len(found.entries) - len(shown),
     )
+
+
+def _asked_for(found: Ledgered, plan: Mechanism) -> str:
+    """Return what a plan would cost if it were reserved now, and whether the budget covers it."""
+    try:
+        price, fits = found.asked_for(plan)
+    except HockeystickError as error:
+        return f"the budget cannot be charged for it: {error}"
+    covered = "the budget covers it" if fits else "the budget does not cover it"
+    return f"{cost_told(price, found.terms)} if it were reserved now: {covered}"
 
 
 def status_facts(status: LedgerStatus) -> tuple[tuple[str, str], ...]:
@@ -125,7 +138,7 @@ def status_facts(status: LedgerStatus) -> tuple[tuple[str, str], ...]:
         *cap,
         ("spent", f"{amount(status.spent, upward)}, as a plan"),
         ("remaining", f"{amount(status.remaining, downward)}, for one more release"),
-        ("unresolved", f"{status.unresolved:,} reservations, which count in full"),
+        ("unresolved", f"{status.unresolved:,}, counted in full"),
         ("entries", f"{status.entries:,}"),
         ("head", status.head),
         ("theorem", source_of(status)),
@@ -140,6 +153,17 @@ def source_of(status: LedgerStatus) -> str:
 def entries_told(entries: Sequence[Entry], terms: Terms) -> tuple[EntryTold, ...]:
     """Return entries in words, with prices as guarantees rounded up."""
     return tuple(_entry_told(entry, terms) for entry in entries)
+
+
+def cost_told(costs: Costs, terms: Terms) -> str:
+    """Return what something costs, rounded up: at the budget's order, or else as a guarantee.
+
+    An epsilon would hide what is spent at one order: the conversion adds to that of each.
+    """
+    if terms.order is None:
+        return amount(terms.guarantee(costs), upward)
+    divergence = amount(RenyiDP([(terms.order, float_above(costs[0]))]), upward)
+    return divergence + (f" and delta {upward(float_above(costs[1]))}" if costs[1] else "")
 
 
 def upward(value: float) -> str:
@@ -200,8 +224,8 @@ def _entry_told(entry: Entry, terms: Terms) -> EntryTold:
         done=_DONE.get(EntryKind(entry.kind), "") if entry.kind in list(EntryKind) else entry.kind,
         key=entry.key,
         what=amount(terms.budget, plain) if opened else _read(lambda: _what(entry)),
-        price="" if opened else _read(lambda: amount(terms.guarantee(entry.costs), upward)),
-        spent=_read(lambda: amount(terms.guarantee(entry.total), upward)),
+        price="" if opened else _read(lambda: cost_told(entry.costs, terms)),
+        spent=_read(lambda: cost_told(entry.total, terms)),
         by=entry.by,
         note=entry.note,
     )

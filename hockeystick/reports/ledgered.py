@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import final
 
 from hockeystick.ledger import Entry, Ledger, LedgerCheck, LedgerStatus
+from hockeystick.ledger.fractions import Costs, plus
 from hockeystick.ledger.terms import Terms, terms_of
+from hockeystick.mechanisms import Mechanism
 
 
 @final
@@ -28,6 +30,20 @@ class Ledgered:
     def terms(self) -> Terms:
         """What was fixed when the dataset was opened, which says what prices mean."""
         return terms_of(self.entries[0].content, self.entries[0].price)
+
+    def asked_for(self, plan: Mechanism) -> tuple[Costs, bool]:
+        """Return what one more plan would cost, and whether this budget covers it.
+
+        Raises:
+            IncompatibleError: If it has no price in the budget's measure, or is described for
+                other neighbours.
+            UnsupportedError: If nothing is known of a part of it.
+            LedgerError: If the last entry is damaged.
+        """
+        terms = self.terms
+        price = terms.price(plan)
+        fits = not any(price) or terms.covers(plus(self.entries[-1].total, price))
+        return price, fits
 
 
 def ledgered(ledger: Ledger, *, head: str | None = None) -> Ledgered:

@@ -56,7 +56,7 @@ def group(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-@group.command(cls=Once)
+@group.command(cls=Once, short_help="Open a dataset with its budget.")
 @click.argument("dataset")
 @click.option("--budget", required=True, metavar="NOTION", help="Such as 'ApproxDP(2, 1e-6)'.")
 @click.option("--adjacency", metavar="NAME", help="For which neighbours; add-remove by default.")
@@ -91,7 +91,7 @@ def init(
     _print_status([opened], as_json)
 
 
-@group.command(cls=Once)
+@group.command(cls=Once, short_help="Print what is left of budgets.")
 @click.argument("datasets", nargs=-1, metavar="[DATASET]...")
 @flags.place_flags
 @options.json_flag
@@ -165,7 +165,7 @@ def commit(
     _print_resolved(held, as_json)
 
 
-@group.command(cls=Once)
+@group.command(cls=Once, short_help="Give back what never began.")
 @click.argument("dataset")
 @click.argument("key")
 @flags.writing_flags
@@ -188,7 +188,7 @@ def release(
     _print_resolved(held, as_json)
 
 
-@group.command(cls=Once)
+@group.command(cls=Once, short_help="Print who did what, when and why.")
 @click.argument("dataset")
 @click.option("--last", metavar="N", help="Only the latest entries; all by default.")
 @flags.place_flags
@@ -212,7 +212,7 @@ def history(dataset: str, last: str | None, url: str | None, timeout: str, as_js
     render.print_plainly(ledger_panel.history_table(told), ledger_panel.WIDEST)
 
 
-@group.command(cls=Once)
+@group.command(cls=Once, short_help="Check the entries, and heads that were noted.")
 @click.argument("datasets", nargs=-1, metavar="[DATASET]...")
 @click.option("--head", metavar="HEAD", help="Of one dataset: a head that was noted before.")
 @click.option("--noted", metavar="FILE", help=f"The heads of {_NOTED}.")
@@ -252,7 +252,7 @@ def verify(
         click.get_current_context().exit(NOT_SOUND)
 
 
-@group.command(cls=Once)
+@group.command(cls=Once, short_help="Price all that counts by this version.")
 @click.argument("dataset")
 @click.option("--dry-run", is_flag=True, help="Only show what would change.")
 @flags.writing_flags
@@ -284,7 +284,7 @@ def reprice(
         render.print_plainly(ledger_panel.repricing_panel(dataset, done))
 
 
-@group.command(cls=Once)
+@group.command(cls=Once, short_help="Print all entries, for other programs.")
 @click.argument("datasets", nargs=-1, metavar="[DATASET]...")
 @click.option("--format", "form", default="jsonl", metavar="NAME", help="jsonl, or csv.")
 @flags.place_flags

@@ -29,7 +29,7 @@ def status_panel(status: LedgerStatus) -> RenderableType:
 
 def status_table(statuses: Sequence[LedgerStatus]) -> RenderableType:
     """Return one row for each dataset, and its head below."""
-    table = _table("dataset", "budget", "spent, as a plan", "remaining", "open", "entries")
+    table = _table("dataset", "budget", "spent", "remaining", "open", "entries")
     for one in statuses:
         cap = "" if one.within is None else f"\nwithin {one.within}"
         table.add_row(

@@ -229,7 +229,8 @@ def verify(
     """Go through the entries of datasets, of all where none is named.
 
     Hashes, sums, limits and what may follow what are checked anew. A head that was noted before,
-    where nobody can change it, also shows what was cut off since. Exit status 1: not sound.
+    where nobody can change it, also shows what was cut off since. Exit status 1: not sound; 2: it
+    cannot even be read.
     """
     if head is not None and (noted is not None or len(datasets) != 1):
         raise click.UsageError("--head is of one DATASET; --noted FILE has those of several")

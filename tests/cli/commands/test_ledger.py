@@ -219,6 +219,28 @@ def test_a_sound_ledger_ends_with_status_0_and_a_damaged_one_with_1(
     assert (status, json.loads(out)["datasets"][0]["sound"]) == (1, False)
 
 
+def test_a_chain_that_lost_its_end_cannot_even_be_read(run: Run, plan: str, opened: Path) -> None:
+    run("ledger", "reserve", "census", plan, "--key", "k")
+    change(opened, "DELETE FROM hockeystick_entries WHERE seq = 1")
+    status, out, err = run("ledger", "verify")
+    assert (status, out) == (2, "")
+    assert "the ledger is damaged: dataset 'census' should have 2 entries" in err
+
+
+def test_without_sqlalchemy_the_extra_is_named(plan: str, opened: Path) -> None:
+    code = (
+        "import sys\nsys.modules['sqlalchemy'] = None\nfrom hockeystick.cli import main\n"
+        "sys.exit(main(sys.argv[1:]))"
+    )
+    for asked in (["status"], ["reserve", "census", plan], ["init", "x", "--budget", "ZCDP(1)"]):
+        command = [sys.executable, "-c", code, "ledger", *asked]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == (
+            "hockeystick: a ledger needs SQLAlchemy: install hockeystick[ledger]\n"
+        )
+
+
 def test_heads_that_were_noted_show_what_was_taken_away(
     run: Run, plan: str, opened: Path, tmp_path: Path
 ) -> None:

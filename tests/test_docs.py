@@ -39,7 +39,7 @@ FROM_THE_NETWORK = re.compile(r"<(?:script|link|img)[^>]*(?:src|href)=\"(?:https
 # Formulas stand in blocks of text, which nothing runs.
 LANGUAGES = {"sh", "console", "pycon", "toml", "text"}
 # What the extra `test` brings along; the blocks of a page may need more than that.
-BROUGHT = {"bokeh", "flint"}
+BROUGHT = {"bokeh", "flint", "sqlalchemy"}
 # What it shows takes seconds: it compares all samplings, as an example in their module does.
 SLOW = {"theory/sampling.md"}
 

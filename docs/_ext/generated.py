@@ -146,11 +146,19 @@ def command(*path: str) -> str:
 
 
 def commands() -> str:
-    """Return a section with the help of every command."""
+    """Return a section with the help of every command, and of those below it."""
     from hockeystick.cli.commands.group import hockeystick as group
 
-    names = group.list_commands(group.context_class(group))
-    return "\n\n".join(f"## `hockeystick {name}`\n\n{command(name)}" for name in names)
+    context = group.context_class(group)
+    sections = []
+    for name in group.list_commands(context):
+        below = getattr(group.get_command(context, name), "commands", {})
+        paths = [(name,), *((name, one) for one in sorted(below))]
+        sections += [
+            f"{'#' * len(path)}# `hockeystick {' '.join(path)}`\n\n{command(*path)}"
+            for path in paths
+        ]
+    return "\n\n".join(sections)
 
 
 def _help_of(*path: str) -> str:
@@ -162,7 +170,7 @@ def _help_of(*path: str) -> str:
     context: Any = click.Context(group, info_name="hockeystick", terminal_width=80)
     found: Any = group
     for name in path:
-        found = group.get_command(context, name)
+        found = found.get_command(context, name)
         context = click.Context(found, info_name=name, parent=context, terminal_width=80)
     return str(found.get_help(context))
 

@@ -10,11 +10,12 @@ import click
 
 from hockeystick.cli.commands.group import hockeystick
 from hockeystick.cli.wording import on_the_command_line
-from hockeystick.errors import HockeystickError
+from hockeystick.errors import BudgetExhausted, HockeystickError
 
 __all__ = ["main"]
 
 _WRONG_INPUT = 2
+_EXHAUSTED = 4
 _INTERRUPTED = 130
 _NOBODY_READS = 141
 
@@ -24,9 +25,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Edge cases:
         0 with the answer on standard output; 1 and 3 with an answer that the verifier refutes and
-        does not cover, where it was asked; 2 with one line on standard error and nothing on
-        standard output where the input is wrong; 130 after an interrupt; 141 where whoever reads
-        standard output went away.
+        does not cover, where it was asked, and 1 with a ledger that is not sound; 2 with one line
+        on standard error and nothing on standard output where the input is wrong; 4 likewise where
+        a ledger's budget does not cover what was asked for; 130 after an interrupt; 141 where
+        whoever reads standard output went away.
 
     Args:
         arguments: What follows the command's name; the process's own by default.
@@ -49,6 +51,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _refused(_with_hint(error))
     except click.ClickException as error:
         return _refused(str(error))
+    except BudgetExhausted as error:
+        return _refused(on_the_command_line(error), _EXHAUSTED)
     except HockeystickError as error:
         return _refused(on_the_command_line(error))
     except KeyboardInterrupt:

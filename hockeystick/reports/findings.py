@@ -14,6 +14,7 @@ from hockeystick.errors import HockeystickError
 from hockeystick.mechanisms import Mechanism
 from hockeystick.reports.audited import Audit, Audited, audited
 from hockeystick.reports.course import Course, course_of
+from hockeystick.reports.ledgered import Ledgered
 from hockeystick.results import Certified
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class Subject:
         commands: What gives the headline and the page again, as lines for a shell.
         verify: Whether a second program is to verify the headline, which may take its time.
         audit: The scores of an attack on what ran; None where there are none.
+        ledger: What the ledger of the data says; None where there is none.
     """
 
     plan: Mechanism
@@ -69,6 +71,7 @@ class Subject:
     commands: tuple[str, ...] = ()
     verify: bool = False
     audit: Audit | None = None
+    ledger: Ledgered | None = None
 
 
 @final

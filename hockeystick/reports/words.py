@@ -14,6 +14,7 @@ from hockeystick.mechanisms import Mechanism, assumptions_of
 from hockeystick.numerics.numerals import at_least, at_most, interval, nearest, plain
 from hockeystick.reports.audit_words import AuditTold, audit_told
 from hockeystick.reports.findings import Attack, Findings, Point
+from hockeystick.reports.ledger_words import LedgerTold, ledger_told
 from hockeystick.results import Certified
 from hockeystick.tradeoffs.plot import percent_at_most, reading
 
@@ -72,6 +73,7 @@ class Told:
     checks: tuple[tuple[str, str, str], ...]
     assumptions: tuple[str, ...]
     audit: AuditTold | None
+    ledger: LedgerTold | None
     file_name: str | None
     file_text: str | None
     commands: tuple[str, ...]
@@ -133,6 +135,7 @@ def told(findings: Findings) -> Told:
         checks=_checks(findings),
         assumptions=assumptions_of(subject.plan),
         audit=None if findings.audited is None else audit_told(findings.audited),
+        ledger=None if subject.ledger is None else ledger_told(subject.ledger, subject.plan),
         file_name=subject.file_name,
         file_text=_text(subject.file_content),
         commands=subject.commands,

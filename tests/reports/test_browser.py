@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from hockeystick.reports import Findings, page
+import hockeystick as hs
+from hockeystick.reports import Findings, Subject, investigate, page
+from hockeystick.reports.ledgered import ledgered
 from tests.reports.conftest import DAY
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="pages are looked at by Selenium")
@@ -139,6 +141,25 @@ def test_nothing_sticks_out_to_the_right(opened: Open, width: int) -> None:
         "document.querySelectorAll('details').forEach((one) => { one.open = true })"
     )
     assert page.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("width", [320, 1200])
+def test_the_ledger_fits_the_page(browser: Any, tmp_path: Path, width: int) -> None:
+    pytest.importorskip("sqlalchemy", reason="ledgers need SQLAlchemy")
+    ledger = hs.Ledger(tmp_path / "ledger.db", "people", hs.ZCDP(rho=0.5))
+    with ledger.reserve(hs.Gaussian(9.0) ** 2, key="k" * 200, by="ana", note="n" * 500):
+        pass
+    found = ledgered(ledger)
+    findings = investigate(Subject(plan=hs.Gaussian(9.0), delta=1e-5, words=("x",), ledger=found))
+    file = tmp_path / "report.html"
+    file.write_text(page(findings, DAY), encoding="utf-8")
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    browser.get(file.as_uri())
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    rows = browser.find_elements("css selector", "#ledger tbody tr")
+    assert [row.text.split()[1] for row in rows] == ["opened", "reserved", "committed"]
+    assert all(row.rect["x"] + row.rect["width"] <= width for row in rows)
 
 
 def test_the_dark_scheme_is_dark_and_its_curves_are_light(opened: Open) -> None:

@@ -12,6 +12,7 @@ _ELSEWHERE: Final = {
     "audit": "command",
     "claims": "claims",
     "convert": "command",
+    "ledger": "group",
     "plan": "plan",
     "report": "report",
     "solve": "solve",

@@ -11,21 +11,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+from click.core import ParameterSource
 
 from hockeystick.answers import require_verifier
 from hockeystick.cli.commands.audit import REFUTED
+from hockeystick.cli.commands.ledger import NOT_SOUND
 from hockeystick.cli.describe import steps_rules, words
 from hockeystick.cli.flags import asking, options
+from hockeystick.cli.flags.of_ledgers import VARIABLE, named
 from hockeystick.cli.flags.once import Once
 from hockeystick.cli.terminal.progress import bar
 from hockeystick.errors import ParameterError
 from hockeystick.io import parse
 
 if TYPE_CHECKING:
+    from hockeystick.reports import Findings
     from hockeystick.reports.audited import Audit
+    from hockeystick.reports.ledgered import Ledgered
 
 _ENDING: Final = ".html"
 _SCORES: Final = "The scores of an attack on what ran, to be set against the plan."
+_LEDGER: Final = "The ledger of --dataset; by default what the environment says."
 _A_DATE: Final = "a day such as 2026-01-31"
 
 
@@ -37,6 +43,9 @@ _A_DATE: Final = "a day such as 2026-01-31"
 @click.option("--date", metavar="DAY", help=f"The day that the page bears, {_A_DATE}; or today.")
 @options.verify_flag
 @click.option("--audit", "scores_file", metavar="SCORES", help=_SCORES)
+@click.option("--ledger", "url", envvar=VARIABLE, metavar="URL", help=_LEDGER)
+@click.option("--dataset", metavar="NAME", help="The dataset of the ledger that the plan reads.")
+@click.option("--head", metavar="HEAD", help="A head of that dataset that was noted before.")
 @click.option(
     "--confidence", default="0.95", metavar="C", help="Of the audit, in (0, 1); 0.95 by default."
 )
@@ -49,6 +58,9 @@ def report(
     verify: bool,
     scores_file: str | None,
     confidence: str,
+    url: str | None,
+    dataset: str | None,
+    head: str | None,
     **flags: str | None,
 ) -> None:
     """Write a page for the person who has to approve a release.
@@ -59,6 +71,8 @@ def report(
 
     The page holds the answer for hockeystick verify. With --verify it also says what came of that.
     With --audit it says whether an attack's scores, as for hockeystick audit, contradict the plan.
+    With --dataset it shows the ledger: what is left of the budget, what happened, whether it is
+    sound, and whether it covers the plan.
     """
     path = _path(out, force)
     day = _day(date)
@@ -69,6 +83,8 @@ def report(
     require_libraries()
     if verify:
         require_verifier()
+    audit = {} if scores_file is None else {"audit": scores_file, "confidence": confidence}
+    besides = {**audit, "dataset": dataset, "head": head}
     subject = Subject(
         plan=file.plan,
         delta=at.value,
@@ -79,9 +95,10 @@ def report(
         notes=file.notes,
         file_name=None if plan_file is None else os.path.basename(plan_file),
         file_content=None if plan_file is None else Path(plan_file).read_bytes(),
-        commands=_commands(plan_file, at.value, path, flags, scores_file, confidence),
+        commands=_commands(plan_file, at.value, path, flags, besides),
         verify=verify,
         audit=_audit(scores_file, confidence),
+        ledger=_ledger(url, dataset, head),
     )
     with bar("reporting") as tell:
         findings = investigate(subject, tell)
@@ -91,12 +108,22 @@ def report(
     except OSError as error:
         raise click.ClickException(f"cannot write {path}: {error.strerror}") from None
     click.echo(f"{path}: {findings.answer}")
+    click.get_current_context().exit(_told_of(findings))
+
+
+def _told_of(findings: Findings) -> int:
+    """Print what audit, ledger and verifier say, and return the first exit status that is not 0."""
+    statuses, ledger, verdict = [0], findings.subject.ledger, findings.verdict
     if findings.audited is not None and findings.audited.is_refuted:
         click.echo(str(findings.audited.verdict))
-        click.get_current_context().exit(REFUTED)
-    if findings.verdict is not None:
-        click.echo(f"{findings.verdict.status}: {findings.verdict.reason or 'every claim holds'}")
-        click.get_current_context().exit(findings.verdict.exit_status)
+        statuses.append(REFUTED)
+    if ledger is not None and not ledger.check.sound:
+        click.echo(f"ledger not sound: {ledger.check.problems[0]}")
+        statuses.append(NOT_SOUND)
+    if verdict is not None:
+        click.echo(f"{verdict.status}: {verdict.reason or 'every claim holds'}")
+        statuses.append(verdict.exit_status)
+    return next((one for one in statuses if one), 0)
 
 
 def _audit(scores_file: str | None, confidence: str) -> Audit | None:
@@ -108,6 +135,19 @@ def _audit(scores_file: str | None, confidence: str) -> Audit | None:
 
     sure: Any = parse(confidence)
     return Audit(name=scores_file, scores=load_scores(scores_file), confidence=sure)
+
+
+def _ledger(url: str | None, dataset: str | None, head: str | None) -> Ledgered | None:
+    """Return what the ledger says of a dataset, where one is named."""
+    if dataset is None:
+        source = click.get_current_context().get_parameter_source("url")
+        if source is ParameterSource.COMMANDLINE or head is not None:
+            raise click.UsageError("Missing --dataset, whose ledger is to be shown")
+        return None
+    import hockeystick as hs
+    from hockeystick.reports.ledgered import ledgered
+
+    return ledgered(hs.Ledger(named(url), dataset, read_only=True), head=head)
 
 
 def _path(out: str | None, force: bool) -> Path:
@@ -149,18 +189,23 @@ def _commands(
     delta: float,
     out: Path,
     flags: Mapping[str, str | None],
-    scores_file: str | None,
-    confidence: str,
+    besides: Mapping[str, str | None],
 ) -> tuple[str, ...]:
-    """Return what gives the headline again, and what gives the page."""
-    plan = [] if plan_file is None else [plan_file]
-    for name, text in flags.items():
-        if text is not None:
-            plan += [options._flag(name), text]
+    """Return what gives the headline again, and what gives the page.
+
+    Where the ledger is, they leave to the environment: its URL may hold a password.
+    """
+    plan = [*([] if plan_file is None else [plan_file]), *_written(flags)]
     asked = ["--delta", repr(delta)]
-    audit = [] if scores_file is None else ["--audit", scores_file, "--confidence", confidence]
-    lines = (["epsilon", *plan, *asked], ["report", *plan, *asked, *audit, "-o", out.name])
+    page = [*plan, *asked, *_written(besides), "-o", out.name]
+    lines = (["epsilon", *plan, *asked], ["report", *page])
     return tuple(shlex.join(["hockeystick", *line]) for line in lines)
+
+
+def _written(flags: Mapping[str, str | None]) -> list[str]:
+    """Return flags that are given as they are written."""
+    given = {name: text for name, text in flags.items() if text is not None}
+    return [part for name, text in given.items() for part in (options._flag(name), text)]
 
 
 def _write(path: Path, text: str, force: bool) -> None:

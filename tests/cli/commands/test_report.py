@@ -287,3 +287,36 @@ def test_without_python_flint_no_page_is_written_that_was_to_be_verified(
     assert (status, said, out.exists()) == (2, "", False)
     assert "install hockeystick[verify]" in err
     assert run("report", write(PLAN), "-o", str(out))[0] == 0
+
+
+def test_the_ledger_of_a_dataset_is_shown_and_its_password_is_not(
+    run: Run, write: Write, out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("sqlalchemy", reason="ledgers need SQLAlchemy")
+    file = tmp_path / "ledger.db"
+    ledger = hs.Ledger(file, "census", hs.ZCDP(rho=0.5))
+    asked = ("report", write(PLAN), "-o", str(out), "--dataset", "census", "--force")
+    assert run(*asked)[0] == 2, "no ledger is named"
+    assert run(*asked, "--ledger", f"sqlite:///{file}")[0] == 0
+    words = visible(out)
+    assert "The ledger of census Sound" in words
+    assert "--dataset census -o report.html" in words
+    assert str(file) not in words
+    monkeypatch.setenv("HOCKEYSTICK_LEDGER", str(file))
+    assert run(*asked, "--head", ledger.status.head)[0] == 0
+    status, said, _ = run(*asked, "--head", f"1:{'0' * 64}")
+    assert status == 1
+    assert said.splitlines()[1].startswith("ledger not sound: the head that was noted")
+
+
+def test_a_ledger_needs_its_dataset_and_the_environment_alone_changes_nothing(
+    run: Run, write: Write, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = ("report", write(PLAN), "-o", str(out), "--force")
+    for flag in ("--ledger", "--head"):
+        status, said, err = run(*asked, flag, "anything")
+        assert (status, said) == (2, "")
+        assert "Missing --dataset" in err
+    monkeypatch.setenv("HOCKEYSTICK_LEDGER", "nowhere.db")
+    assert run(*asked)[0] == 0
+    assert "The ledger of" not in visible(out)

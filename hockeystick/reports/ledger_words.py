@@ -1,0 +1,246 @@
+"""What a ledger says, in words and in numbers rounded to their safe side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+from functools import singledispatch
+from typing import Final, TypeAlias, final
+
+from hockeystick.errors import HockeystickError
+from hockeystick.ledger import Entry, EntryKind, LedgerStatus
+from hockeystick.ledger.fractions import Costs
+from hockeystick.ledger.terms import Terms
+from hockeystick.mechanisms import Mechanism
+from hockeystick.notions import GDP, TCDP, ZCDP, ApproxDP, Notion, PureDP, RenyiDP
+from hockeystick.numerics import float_above
+from hockeystick.numerics.numerals import plain
+from hockeystick.reports.ledgered import Ledgered
+
+Rounding: TypeAlias = Callable[[float], str]
+
+_SHOWN_ORDERS: Final = 3
+_DIGITS: Final = 6
+_SHOWN_ENTRIES: Final = 200
+_UNREADABLE: Final = "cannot be read"
+_NOTHING: Final = "nothing"
+_DONE: Final = {
+    EntryKind.OPEN: "opened",
+    EntryKind.RESERVE: "reserved",
+    EntryKind.COMMIT: "committed",
+    EntryKind.RELEASE: "released",
+    EntryKind.REPRICE: "repriced",
+}
+_ONE_ORDER: Final = "Feldman and Zrnic 2021; Canonne, Kamath and Steinke 2020, proposition 12"
+_SOURCES: Final[dict[type[Notion], str]] = {
+    PureDP: "Rogers, Roth, Ullman and Vadhan 2016",
+    ZCDP: "Feldman and Zrnic 2021, at each order",
+    TCDP: "Feldman and Zrnic 2021, at each order",
+    RenyiDP: "Feldman and Zrnic 2021",
+    GDP: "Smith and Thakurta 2022",
+    ApproxDP: "Whitehouse, Ramdas, Rogers and Wu 2023",
+}
+_MEANINGS: Final = (
+    "All that is released by reservations of this dataset together has the guarantee that is its "
+    "budget. Mechanisms, their parameters and the time to stop may depend on all that was released "
+    "before, and mechanisms may run at the same time.",
+    "What is spent is what the releases would cost as a plan that was fixed in advance. Where they "
+    "were chosen as one went, only the budget is a guarantee.",
+)
+_ASSUMPTIONS: Final = (
+    "All that was released from this dataset was reserved in this ledger before: it cannot see "
+    "what passed it by.",
+    "Each mechanism ran as its entry describes it, and what was given back had released nothing.",
+)
+_OF_A_CAP: Final = (
+    "This is a cap within {whole!r}: the guarantee is that of the whole. The cap's own number is "
+    "one only for a team whose choices do not depend on what others released."
+)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class EntryTold:
+    """One entry in words."""
+
+    seq: str
+    at: str
+    done: str
+    key: str
+    what: str
+    price: str
+    spent: str
+    by: str
+    note: str
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerTold:
+    """A dataset's ledger in words.
+
+    Args:
+        dataset: Its name.
+        facts: What is left and spent, each with a label.
+        meanings: What the guarantee says, as sentences.
+        assumptions: What must hold, as sentences.
+        is_sound: Whether the verification found nothing wrong.
+        problems: What it found.
+        entries: The latest entries.
+        left_out: How many entries before them are not shown.
+    """
+
+    dataset: str
+    facts: tuple[tuple[str, str], ...]
+    meanings: tuple[str, ...]
+    assumptions: tuple[str, ...]
+    is_sound: bool
+    problems: tuple[str, ...]
+    entries: tuple[EntryTold, ...]
+    left_out: int
+
+
+def ledger_told(found: Ledgered, plan: Mechanism) -> LedgerTold:
+    """Return a dataset's ledger in words, and what one more plan would cost."""
+    status, shown = found.status, found.entries[-_SHOWN_ENTRIES:]
+    within = status.within
+    of_cap = () if within is None else (_OF_A_CAP.format(whole=within),)
+    return LedgerTold(
+        dataset=status.dataset,
+        facts=(*status_facts(status), ("this plan", _asked_for(found, plan))),
+        meanings=(*_MEANINGS, *of_cap),
+        assumptions=_ASSUMPTIONS,
+        is_sound=found.check.sound,
+        problems=found.check.problems,
+        entries=entries_told(shown, found.terms),
+        left_out=len(found.entries) - len(shown),
+    )
+
+
+def _asked_for(found: Ledgered, plan: Mechanism) -> str:
+    """Return what a plan would cost if it were reserved now, and whether the budget covers it."""
+    try:
+        price, fits = found.asked_for(plan)
+    except HockeystickError as error:
+        return f"the budget cannot be charged for it: {error}"
+    covered = "the budget covers it" if fits else "the budget does not cover it"
+    return f"{cost_told(price, found.terms)} if it were reserved now: {covered}"
+
+
+def status_facts(status: LedgerStatus) -> tuple[tuple[str, str], ...]:
+    """Return what is left and spent of a budget, each with a label."""
+    cap = () if status.within is None else (("cap within", status.within),)
+    kept = "" if status.order is None else f", kept at Renyi order {plain(status.order)}"
+    return (
+        ("budget", f"{amount(status.budget, plain)}{kept}"),
+        ("adjacency", str(status.adjacency)),
+        *cap,
+        ("spent", f"{amount(status.spent, upward)}, as a plan"),
+        ("remaining", f"{amount(status.remaining, downward)}, for one more release"),
+        ("unresolved", f"{status.unresolved:,}, counted in full"),
+        ("entries", f"{status.entries:,}"),
+        ("head", status.head),
+        ("theorem", source_of(status)),
+    )
+
+
+def source_of(status: LedgerStatus) -> str:
+    """Return whose theorem a budget's filter is."""
+    return _SOURCES[type(status.budget)] if status.order is None else _ONE_ORDER
+
+
+def entries_told(entries: Sequence[Entry], terms: Terms) -> tuple[EntryTold, ...]:
+    """Return entries in words, with prices as guarantees rounded up."""
+    return tuple(_entry_told(entry, terms) for entry in entries)
+
+
+def cost_told(costs: Costs, terms: Terms) -> str:
+    """Return what something costs, rounded up: at the budget's order, or else as a guarantee.
+
+    An epsilon would hide what is spent at one order: the conversion adds to that of each.
+    """
+    if terms.order is None:
+        return amount(terms.guarantee(costs), upward)
+    divergence = amount(RenyiDP([(terms.order, float_above(costs[0]))]), upward)
+    return divergence + (f" and delta {upward(float_above(costs[1]))}" if costs[1] else "")
+
+
+def upward(value: float) -> str:
+    """Return a number rounded up, taken as the decimal that it prints as, as filters take it."""
+    return plain(float(Context(prec=_DIGITS, rounding=ROUND_CEILING).create_decimal(repr(value))))
+
+
+def downward(value: float) -> str:
+    """Return a number rounded down, taken likewise."""
+    return plain(float(Context(prec=_DIGITS, rounding=ROUND_FLOOR).create_decimal(repr(value))))
+
+
+@singledispatch
+def amount(notion: Notion, rounded: Rounding) -> str:
+    """Return a guarantee in a few words, its numbers rounded."""
+    raise NotImplementedError(type(notion).__name__)
+
+
+@amount.register
+def _(notion: PureDP, rounded: Rounding) -> str:
+    return f"epsilon {rounded(notion.epsilon)}"
+
+
+@amount.register
+def _(notion: ApproxDP, rounded: Rounding) -> str:
+    return f"epsilon {rounded(notion.epsilon)} at delta {rounded(notion.delta)}"
+
+
+@amount.register
+def _(notion: ZCDP, rounded: Rounding) -> str:
+    return f"rho {rounded(notion.rho)}"
+
+
+@amount.register
+def _(notion: TCDP, rounded: Rounding) -> str:
+    return f"rho {rounded(notion.rho)} up to order {plain(notion.omega)}"
+
+
+@amount.register
+def _(notion: GDP, rounded: Rounding) -> str:
+    return f"mu {rounded(notion.mu)}"
+
+
+@amount.register
+def _(notion: RenyiDP, rounded: Rounding) -> str:
+    pairs = [f"{rounded(size)} at order {plain(order)}" for order, size in notion.divergences]
+    more = len(pairs) - _SHOWN_ORDERS
+    shown = ", ".join(pairs[:_SHOWN_ORDERS])
+    return f"divergence {shown}" + (f" and {more} more" if more > 0 else "")
+
+
+def _entry_told(entry: Entry, terms: Terms) -> EntryTold:
+    """Return one entry in words; what is damaged is said to be so."""
+    opened = entry.kind == EntryKind.OPEN
+    return EntryTold(
+        seq=str(entry.seq),
+        at=entry.at[:16].replace("T", " "),
+        done=_DONE.get(EntryKind(entry.kind), "") if entry.kind in list(EntryKind) else entry.kind,
+        key=entry.key,
+        what=amount(terms.budget, plain) if opened else _read(lambda: _what(entry)),
+        price="" if opened else _read(lambda: cost_told(entry.costs, terms)),
+        spent=_read(lambda: cost_told(entry.total, terms)),
+        by=entry.by,
+        note=entry.note,
+    )
+
+
+def _what(entry: Entry) -> str:
+    """Return what counts from an entry on, and with which other datasets."""
+    what = _NOTHING if entry.mechanism is None else str(entry.mechanism)
+    others = [name for name in entry.datasets if name != entry.dataset]
+    return what if not others else f"{what}; also on {', '.join(others)}"
+
+
+def _read(words: Callable[[], str]) -> str:
+    """Return words, or that what they are about cannot be read."""
+    try:
+        return words()
+    except (HockeystickError, ValueError):
+        return _UNREADABLE

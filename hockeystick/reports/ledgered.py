@@ -1,0 +1,73 @@
+"""A dataset's ledger as it was when it was asked: what is left, what happened, what is wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from hockeystick.ledger import Entry, Ledger, LedgerCheck, LedgerStatus
+from hockeystick.ledger.fractions import Costs, plus
+from hockeystick.ledger.terms import Terms, terms_of
+from hockeystick.mechanisms import Mechanism
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ledgered:
+    """A dataset's ledger as it was when it was asked.
+
+    Args:
+        status: The budget and what is left of it.
+        entries: What happened, up to the head of the status.
+        check: What a verification found, which may have seen later entries too.
+    """
+
+    status: LedgerStatus
+    entries: tuple[Entry, ...]
+    check: LedgerCheck
+
+    @property
+    def terms(self) -> Terms:
+        """What was fixed when the dataset was opened, which says what prices mean."""
+        return terms_of(self.entries[0].content, self.entries[0].price)
+
+    def asked_for(self, plan: Mechanism) -> tuple[Costs, bool]:
+        """Return what one more plan would cost, and whether this budget covers it.
+
+        Raises:
+            IncompatibleError: If it has no price in the budget's measure, or is described for
+                other neighbours.
+            UnsupportedError: If nothing is known of a part of it.
+            LedgerError: If the last entry is damaged.
+        """
+        terms = self.terms
+        price = terms.price(plan)
+        fits = not any(price) or terms.covers(plus(self.entries[-1].total, price))
+        return price, fits
+
+
+def ledgered(ledger: Ledger, *, head: str | None = None) -> Ledgered:
+    """Return what a dataset's ledger says of itself.
+
+    Args:
+        ledger: The dataset.
+        head: A head that was noted before, which has to be in the chain.
+
+    Raises:
+        ParameterError: If the head is none.
+        LedgerError: If the ledger cannot be read.
+
+    Example:
+        >>> import hockeystick as hs
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> from hockeystick.reports.ledgered import ledgered
+        >>> with TemporaryDirectory() as folder:
+        ...     ledger = hs.Ledger(Path(folder) / "ledger.db", "census", hs.ZCDP(rho=0.5))
+        ...     found = ledgered(ledger)
+        >>> found.check.sound, len(found.entries), found.status.remaining
+        (True, 1, ZCDP(rho=0.5))
+    """
+    status = ledger.status
+    entries = ledger.history()[: status.entries]
+    return Ledgered(status=status, entries=entries, check=ledger.verify(head=head))

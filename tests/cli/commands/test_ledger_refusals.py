@@ -1,0 +1,131 @@
+"""How the commands `ledger ...` end where they cannot do what they are asked: one line, no harm."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hockeystick as hs
+from hockeystick.ledger import Ledger
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ("status lost", "dataset must be one of this ledger: 'census'"),
+        ("init x --budget Gaussian(1)", "is no notion that can be written out"),
+        ("init x", "Missing option '--budget'"),
+        ("reserve census", "Give a plan file, or --noise-multiplier"),
+        ("reserve census nowhere.toml", "no such file"),
+        ("commit census lost", "key must be that of a reservation"),
+        ("verify --head 1:2", "--head is of one DATASET"),
+        ("verify census --head 1:2", "head must be a head as status has it"),
+        ("verify --noted nowhere.json", "noted must be a file that ledger status --json printed"),
+        ("history census --last 0", "last must be a whole number from 1 on"),
+        ("export --format xml", "format must be one of jsonl, csv"),
+        ("status --timeout 0", "timeout must be"),
+        ("status --timeout 1 --timeout 2", "--timeout is given twice"),
+        ("status --ledger ''", "Missing --ledger"),
+        ("status --ledger nowhere.db", "there is no ledger at"),
+        ("status --ledger mysql://u:secret@h/d", "url must be the path of a file"),
+        ("spend census", "No such command 'spend'"),
+    ],
+)
+def test_wrong_input_is_one_line_and_status_2(
+    run: Run, opened: Path, arguments: str, told: str
+) -> None:
+    status, out, err = run("ledger", *(one.strip("'") for one in arguments.split()))
+    assert (status, out) == (2, "")
+    assert told in err
+    assert len(err.splitlines()) == 1
+    assert "secret" not in err
+
+
+def test_what_reads_writes_nothing(run: Run, plan: str, opened: Path) -> None:
+    run("ledger", "reserve", "census", plan, "--key", "k")
+    before = opened.read_bytes()
+    os.chmod(opened, 0o400)
+    for asked in ("status", "history census", "verify", "export", "reprice census --dry-run"):
+        assert run("ledger", *asked.split())[0] == 0
+    assert opened.read_bytes() == before
+
+
+def test_every_command_has_help(run: Run) -> None:
+    status, out, err = run("ledger")
+    assert (status, err) == (0, "")
+    commands = "commit", "export", "history", "init", "release", "reprice", "reserve", "status"
+    for name in (*commands, "verify"):
+        assert f"  {name} " in out
+        assert run("ledger", name, "--help")[1].startswith(f"Usage: hockeystick ledger {name}")
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_an_interrupt_says_under_which_key_something_may_be_reserved(
+    run: Run, plan: str, opened: Path, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    own = Ledger.reserve
+
+    def interrupted(self: Ledger, *given: Any, **asked: Any) -> Any:
+        if when == "after":
+            own(self, *given, **asked)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "reserve", interrupted)
+        status, out, err = run("ledger", "reserve", "census", plan)
+    told, last = err.splitlines()
+    key = told.split("'")[1]
+    assert (status, out, last) == (130, "", "hockeystick: interrupted")
+    assert f"{key!r} may be reserved" in told
+    assert len(hs.Ledger(opened, "census").history()) == (2 if when == "after" else 1)
+    assert run("ledger", "reserve", "census", plan, "--key", key)[:2] == (0, f"{key}\n")
+    assert hs.Ledger(opened, "census").remaining == hs.ZCDP(rho=0.25), "charged once"
+
+
+@pytest.fixture
+def holder(opened: Path) -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(opened, isolation_level=None)) as connection:
+        connection.execute("BEGIN EXCLUSIVE")
+        yield connection
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")
+def test_ctrl_c_ends_what_waits_for_another(holder: Any, plan: str, opened: Path) -> None:
+    asked = ["ledger", "reserve", "census", plan, "--timeout", "3"]
+    script = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
+        "from hockeystick.cli import main; import threading;"
+        "threading.Timer(1.0, signal.raise_signal, [signal.SIGINT]).start();"
+        "sys.exit(main(sys.argv[1:]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, *asked],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 130
+    assert done.stdout == ""
+    assert done.stderr.splitlines()[-1] == "hockeystick: interrupted"
+    holder.execute("ROLLBACK")
+    assert hs.Ledger(opened, "census").status.entries == 1
+
+
+def test_a_busy_ledger_is_one_error_that_says_for_how_long(
+    run: Run, holder: Any, plan: str, opened: Path
+) -> None:
+    status, out, err = run("ledger", "reserve", "census", plan, "--timeout", "0.2")
+    assert (status, out) == (2, "")
+    assert "was busy for 0.2 s: nothing was written" in err
+    assert len(err.splitlines()) == 1, "nothing can be reserved before the ledger is open"

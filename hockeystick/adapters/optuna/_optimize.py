@@ -136,8 +136,10 @@ def _reserved(
     if not isinstance(run, ReservedRun):
         return None
     if trials is None:
-        # How many trials ran is secret, so that all of it is what runs.
-        return run.open("search", lambda _: mechanism, 1)
+        # How many trials ran is secret, so that the search is one, which has begun.
+        counted = run.open("search", lambda _: mechanism, 1)
+        counted.add(1)
+        return counted
     return run.open("search", mechanism.__pow__, trials)
 
 

@@ -63,12 +63,28 @@ class LedgerCharge:
         self._book.charge(self.datasets, whole, by=self.by, note=self.note)
 
     def reserve(self, mechanism: Mechanism, *, key: str, told: str) -> Reservation:
-        """Reserve a mechanism as ``Ledger.reserve``, with a note that ends with what is told."""
+        """Reserve a mechanism as ``Ledger.reserve`` does, by whom and why this charge has.
+
+        Args:
+            mechanism: What is to run.
+            key: What the run is called.
+            told: What the note ends with.
+
+        Raises:
+            HockeystickError: As ``Ledger.reserve``; nothing is charged then.
+        """
         plan, note = checked("mechanism", mechanism), inputs.note(f"{self.note} {told}".strip())
         return self._book.reserve(self.datasets, plan, key=key, by=self.by, note=note)
 
     def reservation(self, key: str) -> Reservation:
-        """Return a reservation that was made before, as ``Ledger.reservation``."""
+        """Return a reservation that was made before, as ``Ledger.reservation`` does.
+
+        Args:
+            key: Its key.
+
+        Raises:
+            HockeystickError: As ``Ledger.reservation``.
+        """
         return self._book.reservation(self.datasets[0], key, by=self.by)
 
     def __repr__(self) -> str:

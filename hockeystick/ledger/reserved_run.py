@@ -171,6 +171,7 @@ class CountedRun:
     __slots__ = (
         "_counting",
         "_first",
+        "_left",
         "_lock",
         "_most",
         "_over",
@@ -188,7 +189,8 @@ class CountedRun:
     ) -> None:
         self._counting, self.reservation = counting, reservation
         self._first, self._most = first, most
-        self._process, self._lock, self._over = os.getpid(), Lock(), False
+        self._process, self._lock = os.getpid(), Lock()
+        self._over = self._left = False
         self.counted = counting.counted
 
     @property
@@ -214,6 +216,8 @@ class CountedRun:
     def finish(self) -> None:
         """Commit the steps that were counted; afterwards there is nothing to go on with.
 
+        Where the journal was left to others before, nothing happens: they may have counted more.
+
         Raises:
             IncompatibleError: If this process was forked from the run's own, or the reservation was
                 resolved otherwise by hand.
@@ -222,6 +226,8 @@ class CountedRun:
         """
         self._check_process()
         with self._lock:
+            if self._left:
+                return
             self._over = True
             ran = min(self.counted, self._most)
             self.reservation.commit(ran=self._first(ran), note=f"{ran} of {self._most} ran")
@@ -229,7 +235,7 @@ class CountedRun:
     def close(self) -> None:
         """Count no more, and leave the journal to others."""
         with self._lock:
-            self._over = True
+            self._over = self._left = True
             self._counting.close()
 
     def _check_process(self) -> None:

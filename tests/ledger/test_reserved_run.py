@@ -403,6 +403,19 @@ def test_a_run_finds_out_that_somebody_else_has_resolved_it(
         run.close()
 
 
+def test_the_first_close_decides(ledger: hs.Ledger, folder: Path) -> None:
+    """Who has left a run to others commits nothing: they may have counted more."""
+    left = counted(account(ledger, folder / "journal"), 1)
+    left.close(final=False)
+    again = counted(account(ledger, folder / "journal"), 4)
+    left.close()
+    assert (rho(ledger), ledger.status.unresolved) == (0.25, 1)
+    again.close()
+    again.close(final=False)
+    again.close()
+    assert rho(ledger) == 5 / 32
+
+
 def test_rounds_of_clients_are_reserved_and_committed(folder: Path) -> None:
     ledger = hs.Ledger(folder / "l", "clients", hs.ZCDP(rho=0.5))
 

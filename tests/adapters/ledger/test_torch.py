@@ -88,8 +88,9 @@ def test_a_plan_that_the_ledger_does_not_cover_trains_nothing(ledger: hs.Ledger)
 
 
 def test_a_clipping_that_is_not_private_has_no_place_on_a_ledger(ledger: hs.Ledger) -> None:
-    with pytest.raises(BudgetExhausted):
-        loop(ledger=ledger, key="run 1", clipping=LargestNorm(1.0))
+    clip = LargestNorm(1.0, not_private=True)
+    with pytest.raises(IncompatibleError, match="it allows everything to be released"):
+        loop(ledger=ledger, key="run 1", clipping=clip)
     assert len(ledger.history()) == 1
 
 

@@ -89,7 +89,7 @@ class Book:
             if any(known):
                 _check_same(event, known)
             else:
-                self._charge(connection, ends, [event], prices, str(mechanism))
+                self._charge(connection, ends, [event], prices, mechanism)
         resolve = partial(self._resolve, together, by=by)
         state = state_of(known[0] if known else [])
         told = known[0][0].note if any(known) else note
@@ -103,7 +103,7 @@ class Book:
         committed = replace(reserved, kind=EntryKind.COMMIT)
         with self.database.writing() as connection:
             ends = chains.locked(connection, together)
-            self._charge(connection, ends, [reserved, committed], prices, str(mechanism))
+            self._charge(connection, ends, [reserved, committed], prices, mechanism)
 
     def reservation(self, dataset: str, key: str, *, by: str) -> Reservation:
         """Return a reservation that was made before."""
@@ -124,7 +124,7 @@ class Book:
         ends: dict[str, Chain],
         events: Sequence[Event],
         prices: dict[str, Costs],
-        words: str,
+        mechanism: Mechanism,
     ) -> None:
         """Add what is reserved to all its chains, or raise where a budget does not cover it."""
         after = {name: plus(ends[name].spent, price) for name, price in prices.items()}
@@ -135,7 +135,7 @@ class Book:
         ]
         if short:
             first = short[0]
-            step = f"{words} on {', '.join(map(repr, short))}"
+            step = f"{mechanism} on {', '.join(map(repr, short))}"
             raise self.terms(first).refusal(prices[first], ends[first].spent, step)
         for name, end in ends.items():
             chains.continued(connection, end, [(one, prices[name], after[name]) for one in events])

@@ -9,16 +9,14 @@ import re
 import secrets
 from collections.abc import Callable
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, final
 
 from hockeystick.errors import IncompatibleError, ParameterError
 from hockeystick.ledger import inputs
 from hockeystick.ledger.charge import LedgerCharge
 from hockeystick.ledger.ledger import Ledger
+from hockeystick.ledger.reservation import Reservation, ReservationState
 from hockeystick.release.journal import Journal, OpensJournal
-
-if TYPE_CHECKING:
-    from hockeystick.ledger.reservation import Reservation
 
 _RUN: Final = re.compile(r"\[run ([0-9a-f]{32})\]\Z")
 _A_LEDGER: Final = "an hs.Ledger, or what its charging() returns, where a key is given"
@@ -147,7 +145,12 @@ class ReservedRun:
             )
             path = None if self.journal is None else os.fspath(self.journal)
             raise ParameterError("journal", path, allowed)
-        return reservation.__enter__()
+        if reservation.state is not ReservationState.RESERVED:
+            raise IncompatibleError(
+                f"the run {self.key!r} was {reservation.state} before, and is over; another run "
+                "needs another key, and another journal"
+            )
+        return reservation
 
     def _check_known(self, counting: Journal | _Memory) -> None:
         """Raise where steps were counted for a reservation that the ledger does not have."""

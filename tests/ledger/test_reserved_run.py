@@ -1,9 +1,13 @@
 """Runs that are reserved as a whole: one charge, one run, and never less than was released."""
 
 import os
+import random
+import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -334,6 +338,47 @@ def test_a_kill_around_the_commit_leaves_all_or_what_ran(
     else:
         counted(account(ledger, folder / "j"), 1).close()
         assert rho(ledger) == 4 / 32
+
+
+@POSIX
+def test_kills_at_any_time_never_leave_less_than_was_released(
+    ledger: hs.Ledger, folder: Path
+) -> None:
+    """Runs of 8 steps are killed and gone on with until they end; each release writes a byte."""
+    chance = random.Random(1)
+
+    def train(key: str) -> None:
+        own = hs.Ledger(folder / "ledger.db", "census")
+        run = account(own, folder / f"{key}.journal", key=key)
+        with (folder / f"{key}.released").open("ab", buffering=0) as released:
+            while run.counted < run.limit:
+                run.count()
+                released.write(b"r")
+                time.sleep(0.001)
+        run.close()
+
+    kills = 0
+    for key in ("a", "b"):
+        while _state(ledger, key) is not ReservationState.COMMITTED:
+            child = forked(partial(train, key))
+            time.sleep(chance.uniform(0, 0.03))
+            os.kill(child, signal.SIGKILL)
+            kills += awaited(child) == -signal.SIGKILL
+            written = folder / f"{key}.released"
+            assert not written.exists() or written.stat().st_size <= 8
+            assert _state(ledger, key) is not None or not written.exists()
+    assert kills >= 2
+    assert rho(ledger) == 0.5
+    assert [entry.kind for entry in ledger.history()[1:]] == ["reserve", "commit"] * 2
+    assert ledger.verify().problems == ()
+
+
+def _state(ledger: hs.Ledger, key: str) -> ReservationState | None:
+    """Return what has become of a run, None of one that is not reserved."""
+    try:
+        return ledger.reservation(key).state
+    except ParameterError:
+        return None
 
 
 @POSIX

@@ -354,7 +354,7 @@ def test_kills_at_any_time_never_leave_less_than_was_released(
             while run.counted < run.limit:
                 run.count()
                 released.write(b"r")
-                time.sleep(0.001)
+                time.sleep(0.02)
         run.close()
 
     kills = 0

@@ -359,9 +359,11 @@ def test_kills_at_any_time_never_leave_less_than_was_released(
 
     kills = 0
     for key in ("a", "b"):
+        longest = 0.02
         while _state(ledger, key) is not ReservationState.COMMITTED:
             child = forked(partial(train, key))
-            time.sleep(chance.uniform(0, 0.03))
+            time.sleep(chance.uniform(0, longest))
+            longest *= 1.2  # so that a machine that has much else to do ends it as well
             os.kill(child, signal.SIGKILL)
             kills += awaited(child) == -signal.SIGKILL
             written = folder / f"{key}.released"
